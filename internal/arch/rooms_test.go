@@ -1,0 +1,158 @@
+package arch
+
+import (
+	"path"
+	"strings"
+)
+
+// layer is the kind of work a package does. Which layers a layer may import is in mayImport.
+type layer string
+
+const (
+	decide   layer = "decide"   // pure: values and now in, a verdict with its reason out
+	contract layer = "contract" // what several adapters implement
+	suite    layer = "suite"    // the conformance tests of a contract
+	handle   layer = "handle"   // one change, task or tick in; one atomic batch out
+	adapter  layer = "adapter"  // does one thing with one technology
+	assembly layer = "assembly" // lists the adapters of a contract
+	host     layer = "host"     // owns goroutines, timers and loops
+	face     layer = "face"     // what people and programs talk to
+	command  layer = "command"  // package main: flags and wiring
+)
+
+// mayImport says which of our layers each layer sees. A deciding package moreover sees only those before it in
+// decideOrder.
+var mayImport = map[layer][]layer{
+	decide:   {decide},
+	contract: {decide},
+	suite:    {decide, contract},
+	handle:   {decide, contract, handle},
+	adapter:  {decide, contract},
+	assembly: {decide, contract, adapter},
+	host:     {decide, contract, handle, adapter, assembly},
+	face:     {decide, contract, handle, host},
+	command:  {decide, contract, handle, adapter, assembly, host, face},
+}
+
+// decideOrder lists the deciding packages, lowest first: each may import only those before it.
+var decideOrder = []string{
+	"internal/document",
+	"internal/period",
+	"internal/sensor",
+	"internal/rule",
+	"internal/schedule",
+	"internal/sla",
+	"internal/pipeline",
+	"internal/run",
+	"internal/rerun",
+	"internal/event",
+	"internal/lifecycle",
+}
+
+// rooms gives every other package its layer, by its folder. A pattern ends in "/*" and stands for one more folder
+// name; an exact entry wins over a pattern. A package that is not here fails the test: it has to be given a place first.
+var rooms = map[string]layer{
+	"internal/store":           contract,
+	"internal/store/storetest": suite,
+	"internal/store/*":         adapter,
+	"internal/job":             contract,
+	"internal/job/jobtest":     suite,
+	"internal/job/all":         assembly,
+	"internal/job/*":           adapter,
+	"internal/sink":            contract,
+	"internal/sink/*":          adapter,
+
+	"internal/router":       handle,
+	"internal/orchestrator": handle,
+	"internal/slamonitor":   handle,
+	"internal/watchdog":     handle,
+	"internal/notify":       handle,
+
+	"internal/files":   adapter,
+	"internal/probe":   adapter,
+	"internal/archive": adapter,
+
+	"internal/engine":    host,
+	"internal/awslambda": host,
+	"internal/sim":       host,
+
+	"internal/api":       face,
+	"internal/dashboard": face,
+	"internal/arch":      face,
+	"client":             face,
+
+	"cmd/interlock":           command,
+	"cmd/lambda/*":            command,
+	"bench":                   command,
+	"internal/event/eventdoc": command,
+}
+
+// unseen lists what a package may not import although its layer would allow it. The first line is what keeps the process
+// and AWS from drifting apart: neither can hold a domain decision of its own.
+var unseen = []struct {
+	from, to []string
+	why      string
+}{
+	{
+		from: []string{"internal/engine", "internal/awslambda"},
+		to:   []string{"internal/rule", "internal/schedule", "internal/sla", "internal/rerun"},
+		why:  "a host only waits; what it would decide belongs in a handler",
+	},
+	{
+		from: []string{"internal/router", "internal/orchestrator", "internal/slamonitor", "internal/watchdog", "internal/notify"},
+		to:   []string{"internal/sink"},
+		why:  "handlers see only the contracts internal/store and internal/job",
+	},
+	{
+		from: []string{"internal/document", "internal/period"},
+		to:   decideOrder,
+		why:  "it stands on its own",
+	},
+}
+
+// forTests may be imported by any _test.go file, whatever its package's layer.
+var forTests = map[string]string{
+	"internal/job/all":         "examples are checked with the real job types",
+	"internal/job/jobtest":     "it is a conformance suite",
+	"internal/store/storetest": "it is a conformance suite",
+	"internal/store/memory":    "handlers are tested on a real store",
+}
+
+// awsRooms are the only packages that may import the AWS SDK.
+var awsRooms = []string{"internal/awslambda", "internal/store/dynamo", "internal/job/*", "internal/sink/eventbridge"}
+
+// mayStartGoroutines lists the deciding packages that may, and why that does not make their answers depend on timing.
+var mayStartGoroutines = map[string]string{
+	"internal/pipeline": "the loader parses files in parallel and joins the results in file order",
+}
+
+// layerOf is the layer of a package, given its folder; "" if it is not listed.
+func layerOf(dir string) layer {
+	if orderOf(dir) >= 0 {
+		return decide
+	}
+	if l, ok := rooms[dir]; ok {
+		return l
+	}
+	return rooms[path.Dir(dir)+"/*"]
+}
+
+// orderOf is the place of a deciding package in decideOrder, -1 for any other.
+func orderOf(dir string) int {
+	for i, d := range decideOrder {
+		if d == dir {
+			return i
+		}
+	}
+	return -1
+}
+
+// listed says whether dir is in list, which may hold patterns.
+func listed(dir string, list []string) bool {
+	for _, entry := range list {
+		if entry == dir || strings.HasSuffix(entry, "/*") && path.Dir(dir) == strings.TrimSuffix(entry, "/*") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,136 @@
+#!/bin/sh
+# Runs the named checks one after the other, all of them even if one fails, and lists the outcome.
+#   check.sh static   formatting, vet, staticcheck, dead code, generated files, import direction, module files
+#   check.sh all      these, then the tests and the fuzz targets
+# With CI=true a check that has to be skipped is a failure.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+. scripts/need.sh
+
+# Stamping the repository's state into programs we only check would fail where git distrusts the folder's owner.
+GOFLAGS="${GOFLAGS:-} -buildvcs=false"
+export GOFLAGS
+tool='go tool -modfile=tools.mod'
+module=$(go list -m) || exit 1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+
+failures=0 checks=0 skips=0 began=$(date +%s)
+
+# step NAME COMMAND... runs one check and prints its outcome; what it printed itself only if it failed.
+step() {
+	name=$1
+	shift
+	checks=$((checks + 1)) since=$(date +%s)
+	[ ! -t 1 ] || printf '...  %s\r' "$name"
+	if "$@" >"$work/log" 2>&1; then
+		echo "ok   $name ($(($(date +%s) - since))s)"
+		[ ! -f "$work/note" ] || sed 's/^/     /' "$work/note"
+	else
+		failures=$((failures + 1))
+		echo "FAIL $name:"
+		sed 's/^/     /' "$work/log"
+	fi
+	rm -f "$work/note"
+}
+
+# skip NAME WHY PACKAGES tells of a check that this machine cannot run.
+skip() {
+	if [ "${CI:-}" = true ]; then
+		failures=$((failures + 1))
+		echo "FAIL $1: $2; with CI=true nothing may be skipped: install $3"
+	else
+		skips=$((skips + 1))
+		echo "skip $1: $2; install $3"
+	fi
+}
+
+formatting() {
+	unformatted=$($tool gofumpt -l .) || return 1
+	[ -z "$unformatted" ] && return 0
+	echo "$unformatted"
+	echo "run: make fmt"
+	return 1
+}
+
+vet() { go vet ./...; }
+
+staticcheck() { $tool staticcheck ./...; }
+
+# pending leaves out what belongs to the packages of DEADCODE_PENDING.
+pending() {
+	awk -v list="${DEADCODE_PENDING:-}" '
+		BEGIN { n = split(list, prefix) }
+		{ for (i = 1; i <= n; i++) if (index($1 "/", prefix[i] "/") == 1) next; print }'
+}
+
+# dead_code finds functions that no program reaches, and packages that no program imports.
+dead_code() {
+	$tool deadcode ./cmd/... >"$work/dead" || return 1
+	go list -deps ./cmd/... >"$work/reached" || return 1
+	go list -f '{{if and .GoFiles (ne .Name "main")}}{{.ImportPath}}{{end}}' ./... >"$work/packages" || return 1
+	grep -vxF -f "$work/reached" "$work/packages" | sed "s|^$module/||; s|\$| is imported by no program|" >>"$work/dead"
+	pending <"$work/dead" >"$work/found"
+	cat "$work/found"
+	[ ! -s "$work/found" ]
+}
+
+# sources lists the files of the tree, without those that git ignores.
+sources() {
+	git -c core.quotePath=false ls-files -co --exclude-standard 2>/dev/null ||
+		find . -name .git -prune -o -name node_modules -prune -o -path ./bin -prune -o -type f -print
+}
+
+# generated makes a copy of the tree, runs the generators there and compares: the tree itself is not touched.
+generated() {
+	mkdir "$work/tree" || return 1
+	sources | while read -r f; do [ ! -f "$f" ] || echo "$f"; done | tar -cf - -T - | tar -xf - -C "$work/tree" || return 1
+	cp -R "$work/tree" "$work/before" || return 1
+	(cd "$work/tree" && go generate ./...) || return 1
+	(cd "$work" && diff -ru before tree) && return 0
+	echo "run: make generate"
+	return 1
+}
+
+import_direction() { go test ./internal/arch; }
+
+module_files() { go mod tidy -diff; }
+
+# tests runs them all, with the race detector if there is the C compiler that it needs.
+tests() {
+	cc=$(go env CC)
+	if need "${cc%% *}" gcc libc6-dev; then
+		(export CGO_ENABLED=1 && go_test -race)
+	else
+		touch "$work/norace"
+		go_test
+	fi
+}
+
+go_test() {
+	$tool gotestsum --format pkgname-and-test-fails --hide-summary=skipped -- -shuffle=on "$@" ./... || return 1
+	grep '^DONE' "$work/log" >"$work/note"
+	return 0
+}
+
+fuzzing() {
+	sh scripts/fuzz.sh || return 1
+	cp "$work/log" "$work/note"
+}
+
+step formatting formatting
+step vet vet
+step staticcheck staticcheck
+step 'dead code' dead_code
+step 'generated files' generated
+step 'import direction' import_direction
+step 'module files' module_files
+if [ "${1:-all}" = all ]; then
+	step tests tests
+	[ ! -f "$work/norace" ] || skip 'race detector' 'no C compiler, the tests ran without it' 'gcc libc6-dev'
+	step fuzzing fuzzing
+fi
+
+echo "$checks checks in $(($(date +%s) - began))s: $failures failed, $skips skipped"
+[ "$failures" -eq 0 ]
