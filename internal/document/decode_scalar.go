@@ -1,0 +1,118 @@
+package document
+
+import (
+	"encoding"
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+)
+
+// hook lets a type read itself. Only a value without errors is taken.
+func (d *decoder) hook(n *node, v reflect.Value, l *limits, at *frame) {
+	fresh := reflect.New(v.Type())
+	found := fresh.Interface().(nodeDecoder).DecodeNode(Node{n})
+	if len(found) > 0 {
+		for _, f := range Under(at.String(), found) {
+			d.addFinding(nil, f)
+		}
+	}
+	if !hasErrors(found) {
+		d.take(fresh.Elem(), v, l, at)
+	}
+}
+
+func (d *decoder) textual(n *node, v reflect.Value, l *limits, at *frame) {
+	if n.kind != String {
+		d.wantText(n, at)
+		return
+	}
+	fresh := reflect.New(v.Type())
+	if err := fresh.Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(n.text)); err != nil {
+		d.add(at, err.Error())
+		return
+	}
+	d.take(fresh.Elem(), v, l, at)
+}
+
+// take stores a value that read itself, if it is within its field's limits.
+func (d *decoder) take(fresh, v reflect.Value, l *limits, at *frame) {
+	wrong := ""
+	switch {
+	case v.Type() == durationType:
+		wrong = l.checkNumber(float64(fresh.Int()), Duration(fresh.Int()).String())
+	case v.Kind() == reflect.String:
+		var stored string
+		stored, wrong = l.checkText(fresh.String())
+		fresh.SetString(stored)
+	}
+	if wrong != "" {
+		d.add(at, wrong)
+		return
+	}
+	v.Set(fresh)
+}
+
+func (d *decoder) wantText(n *node, at *frame) {
+	switch n.kind {
+	case Bool, Int, Float:
+		d.add(at, fmt.Sprintf("expected text, found %s; write %s", n.describe(), strconv.Quote(n.text)))
+	default:
+		d.expected(at, "text", n)
+	}
+}
+
+func (d *decoder) text(n *node, v reflect.Value, l *limits, at *frame) {
+	if n.kind != String {
+		d.wantText(n, at)
+		return
+	}
+	stored, wrong := l.checkText(n.text)
+	if wrong != "" {
+		d.add(at, wrong)
+		return
+	}
+	v.SetString(stored)
+}
+
+func (d *decoder) integer(n *node, v reflect.Value, l *limits, at *frame) {
+	if n.kind != Int {
+		d.expected(at, "a whole number", n)
+		return
+	}
+	i, fits := parseInt(n.text)
+	if fits && v.CanInt() {
+		fits = !v.OverflowInt(i)
+	} else if fits {
+		fits = i >= 0 && !v.OverflowUint(uint64(i))
+	}
+	if wrong := l.checkNumber(parseFloat(n.text), n.text); wrong != "" {
+		d.add(at, wrong)
+		return
+	}
+	switch {
+	case !fits:
+		d.add(at, fmt.Sprintf("%s is out of range", n.text))
+	case v.CanInt():
+		v.SetInt(i)
+	default:
+		v.SetUint(uint64(i))
+	}
+}
+
+func (d *decoder) number(n *node, v reflect.Value, l *limits, at *frame) {
+	if n.kind != Int && n.kind != Float {
+		d.expected(at, "a number", n)
+		return
+	}
+	f := parseFloat(n.text)
+	if math.IsInf(f, 0) || math.IsNaN(f) || v.OverflowFloat(f) {
+		d.add(at, fmt.Sprintf("%s is not a finite number", n.text))
+		return
+	}
+	if wrong := l.checkNumber(f, n.text); wrong != "" {
+		d.add(at, wrong)
+		return
+	}
+	v.SetFloat(f)
+}

@@ -1,0 +1,144 @@
+package document
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml/token"
+)
+
+// The limits keep a hostile file from costing more than a moment: the library's parser takes quadratic time in
+// nesting and in the length of a mapping, and remembers the path of every node.
+const (
+	maxMarks  = 100_000 // characters that may begin a token, before scanning
+	maxTokens = 20_000  // tokens, before parsing
+	maxDepth  = 100     // nested lists and mappings
+	maxKey    = 1_024   // characters of a key, which is YAML's own limit
+	maxPaths  = 1 << 27 // upper bound of what all paths take together
+	maxNodes  = 100_000 // nodes with every alias expanded
+)
+
+// prepare checks the bytes and gives the text to scan: without a byte order mark, lines ended by \n.
+func prepare(file string, src []byte) (string, *Problem) {
+	if len(src) > MaxBytes {
+		return "", problemAt(file, 1, 1, fmt.Sprintf("the file has %d bytes; at most %d are read", len(src), MaxBytes))
+	}
+	src = bytes.TrimPrefix(src, []byte("\ufeff"))
+	if p := checkCharacters(file, src); p != nil {
+		return "", p
+	}
+	text := string(src)
+	if strings.Contains(text, "\r") {
+		text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
+	}
+	if marks := countMarks(text); marks > maxMarks {
+		return "", problemAt(file, 1, 1, fmt.Sprintf("the file is too complex to read: %d brackets, colons and the like; at most %d", marks, maxMarks))
+	}
+	return text, nil
+}
+
+// checkCharacters refuses what YAML does not allow in a file, at its place.
+func checkCharacters(file string, src []byte) *Problem {
+	for i := 0; i < len(src); {
+		b := src[i]
+		if b >= ' ' && b < 0x7f || b == '\n' || b == '\t' || b == '\r' {
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRune(src[i:])
+		message := ""
+		switch {
+		case r == utf8.RuneError && size <= 1:
+			message = fmt.Sprintf("byte 0x%02x is not UTF-8 text; save the file as UTF-8", b)
+		case b == 0:
+			message = "a NUL byte; a YAML file is text (saved as UTF-16?)"
+		case b < ' ' || b == 0x7f:
+			message = fmt.Sprintf("control character U+%04X; write it as \"\\x%02x\" in double quotes", b, b)
+		}
+		if message != "" {
+			before := strings.ReplaceAll(string(src[:i]), "\r\n", "\n")
+			line := 1 + strings.Count(before, "\n")
+			column := 1 + utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])
+			return problemAt(file, line, column, message)
+		}
+		i += size
+	}
+	return nil
+}
+
+// countMarks bounds the number of tokens from above, so that scanning cannot use much memory.
+func countMarks(text string) int {
+	marks := 0
+	for _, mark := range "[]{},:-?&*!|>#%\"'" {
+		marks += strings.Count(text, string(mark))
+	}
+	return marks
+}
+
+// checkTokens bounds the work of parsing: how many tokens, how deeply nested, how long the paths.
+func checkTokens(file string, tokens token.Tokens) *Problem {
+	var g nesting
+	count, longest := 0, 0
+	for i, t := range tokens {
+		if t.Type == token.CommentType {
+			continue
+		}
+		if count++; count > maxTokens {
+			return problemAt(file, t.Position.Line, t.Position.Column, fmt.Sprintf("the file is too complex to read: more than %d keys, values and marks", maxTokens))
+		}
+		key := i+1 < len(tokens) && tokens[i+1].Type == token.MappingValueType
+		if size := len(t.Value); key && size > longest {
+			if size > maxKey {
+				return problemAt(file, t.Position.Line, t.Position.Column, fmt.Sprintf("a key of %d bytes; at most %d", size, maxKey))
+			}
+			longest = size
+		}
+		if g.enter(t, key); g.depth() > maxDepth {
+			return problemAt(file, t.Position.Line, t.Position.Column, fmt.Sprintf("nested deeper than %d levels", maxDepth))
+		}
+	}
+	if g.deepest*longest*count > maxPaths {
+		return problemAt(file, 1, 1, "the file is too complex to read: long keys, nested deeply, many times")
+	}
+	return nil
+}
+
+// nesting follows how deep the tokens are: by brackets, and outside of them by the columns at which entries begin.
+type nesting struct {
+	brackets int
+	columns  []int
+	deepest  int
+}
+
+func (g *nesting) depth() int { return g.brackets + len(g.columns) }
+
+func (g *nesting) enter(t *token.Token, key bool) {
+	switch t.Type {
+	case token.SequenceStartType, token.MappingStartType:
+		g.brackets++
+	case token.SequenceEndType, token.MappingEndType:
+		g.brackets = max(0, g.brackets-1)
+	case token.SequenceEntryType, token.MappingKeyType:
+		g.indent(t.Position.Column)
+	default:
+		if key {
+			g.indent(t.Position.Column)
+		}
+	}
+	g.deepest = max(g.deepest, g.depth())
+}
+
+func (g *nesting) indent(column int) {
+	if g.brackets > 0 {
+		return
+	}
+	keep, _ := slices.BinarySearch(g.columns, column)
+	g.columns = append(g.columns[:keep], column)
+}
+
+func problemAt(file string, line, column int, message string) *Problem {
+	return &Problem{File: file, Line: line, Column: column, Message: message, Severity: Error}
+}

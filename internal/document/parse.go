@@ -1,0 +1,123 @@
+package document
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// Parse reads one YAML document. On any syntax problem (also: empty file, several documents, too large, too deep,
+// not UTF-8, a NUL byte, an alias bomb) the Document is nil and the problems say why.
+func Parse(file string, src []byte) (*Document, []Problem) {
+	text, problem := prepare(file, src)
+	if problem != nil {
+		return nil, []Problem{*problem}
+	}
+	body, problem := parseBody(file, text)
+	if problem != nil {
+		return nil, []Problem{*problem}
+	}
+	t := tree{file: file, where: newLocator(text), anchors: map[string]*node{}}
+	root := t.node(body)
+	if len(t.problems) > 0 {
+		SortProblems(t.problems)
+		return nil, t.problems
+	}
+	if root.kind != Map {
+		return nil, []Problem{*problemAt(file, root.line, root.column, "expected a mapping of keys, found "+root.describe())}
+	}
+	d := &Document{file: file, root: root}
+	if t.repeats > 0 {
+		d.repeated = root.repeatedKeys(nil, map[field]bool{})
+	}
+	return d, nil
+}
+
+// parseBody is the one document of a text. The library is not trusted with hostile input: what it is given is bounded
+// by checkTokens, and should it still panic, that is a problem of the file and not the end of the process.
+func parseBody(file, text string) (body ast.Node, problem *Problem) {
+	defer func() {
+		if r := recover(); r != nil {
+			body, problem = nil, problemAt(file, 1, 1, "is not YAML that can be read")
+		}
+	}()
+	tokens := lexer.Tokenize(text)
+	if bad := tokens.InvalidToken(); bad != nil {
+		return nil, syntaxProblem(file, text, bad, bad.Error)
+	}
+	if problem := checkTokens(file, tokens); problem != nil {
+		return nil, problem
+	}
+	parsed, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
+	if err != nil {
+		var located interface {
+			GetToken() *token.Token
+			GetMessage() string
+		}
+		if errors.As(err, &located) {
+			return nil, syntaxProblem(file, text, located.GetToken(), located.GetMessage())
+		}
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		return nil, problemAt(file, 1, 1, "is not YAML: "+first)
+	}
+	return onlyBody(file, parsed)
+}
+
+func onlyBody(file string, parsed *ast.File) (ast.Node, *Problem) {
+	var body ast.Node
+	for _, doc := range parsed.Docs {
+		if doc.Body == nil || doc.Body.Type() == ast.DirectiveType {
+			continue
+		}
+		if body != nil {
+			line, column := 1, 1
+			if doc.Start != nil {
+				line, column = doc.Start.Position.Line, doc.Start.Position.Column
+			}
+			return nil, problemAt(file, line, column, "a second document begins here; keep one document per file")
+		}
+		body = doc.Body
+	}
+	if body == nil {
+		return nil, problemAt(file, 1, 1, "the file is empty")
+	}
+	return body, nil
+}
+
+// plainer says in a user's words what the library's more puzzling messages mean.
+var plainer = []struct{ found, say string }{
+	{"found character '\t'", "a tab where YAML wants spaces; indent with spaces"},
+	{"found a tab character", "a tab where YAML wants spaces; indent with spaces"},
+	{"mapping value is not allowed in this context", "a second \": \" on the line; put the text in quotes, or the mapping on its own line"},
+	{"could not find end character of", "the quote that opens here is never closed"},
+	{"map key-value is pre-defined", "text after a complete value; put the whole text in quotes, or check the indentation"},
+	{"value is not allowed in this context", "does not fit here; check the indentation"},
+	{"is a reserved character", "a text may not begin with this character; put it in quotes"},
+	{"unexpected directive value", "a text may not begin with %; put it in quotes"},
+	{"block sequence entries are not allowed", "a list that begins on its key's line; put each \"- \" on its own line"},
+	{"',' or ']' must be specified", "the list that opens with [ is not closed before this; expected \",\" or \"]\""},
+	{"',' or '}' must be specified", "the mapping that opens with { is not closed before this; expected \",\" or \"}\""},
+	{"could not find flow map content", "the mapping that opens with { is not closed"},
+	{"sequence end token ']' not found", "the list that opens with [ is not closed"},
+}
+
+func syntaxProblem(file, text string, at *token.Token, message string) *Problem {
+	for _, p := range plainer {
+		if strings.Contains(message, p.found) {
+			message = p.say
+			break
+		}
+	}
+	line, column := 1, 1
+	if at != nil && at.Position != nil {
+		line, column = max(1, at.Position.Line), max(1, at.Position.Column)
+	}
+	if strings.Contains(message, "not closed before this") && strings.Contains(SourceLine(text, line), "${") {
+		message += "; inside brackets, put a text with ${…} in quotes"
+	}
+	return problemAt(file, line, column, "is not YAML: "+message)
+}

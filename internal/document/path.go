@@ -1,0 +1,124 @@
+package document
+
+import (
+	"strconv"
+	"strings"
+)
+
+// frame is one step of the way to a value; the path's text is only made for a finding.
+type frame struct {
+	parent *frame
+	key    string
+	index  int // of a list item; -1 for a key
+}
+
+func (f *frame) child(key string) *frame { return &frame{parent: f, key: key, index: -1} }
+func (f *frame) item(i int) *frame       { return &frame{parent: f, index: i} }
+
+// String is the path as it is written in reports: rules[2].value.
+func (f *frame) String() string {
+	if f == nil {
+		return ""
+	}
+	return string(f.append(nil))
+}
+
+func (f *frame) append(path []byte) []byte {
+	if f.parent != nil {
+		path = f.parent.append(path)
+	}
+	if f.index >= 0 {
+		path = append(path, '[')
+		path = strconv.AppendInt(path, int64(f.index), 10)
+		return append(path, ']')
+	}
+	if !plainWord(f.key) {
+		path = append(path, '[')
+		path = strconv.AppendQuote(path, f.key)
+		return append(path, ']')
+	}
+	if len(path) > 0 {
+		path = append(path, '.')
+	}
+	return append(path, f.key...)
+}
+
+// plainWord says whether a key needs no quotes in a path.
+func plainWord(key string) bool {
+	for _, r := range key {
+		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-') {
+			return false
+		}
+	}
+	return key != ""
+}
+
+// KeyPath is the path of a key below parent, in quotes where it is not a plain word.
+func KeyPath(parent, key string) string {
+	if plainWord(key) {
+		return JoinPath(parent, key)
+	}
+	return parent + "[" + strconv.Quote(key) + "]"
+}
+
+// JoinPath puts a path below another.
+func JoinPath(parent, path string) string {
+	if parent == "" || path == "" || path[0] == '[' {
+		return parent + path
+	}
+	return parent + "." + path
+}
+
+// step takes the first step off a path. A path that is not well-formed has no steps.
+func step(path string) (key string, index int, rest string, ok bool) {
+	path = strings.TrimPrefix(path, ".")
+	if path == "" {
+		return "", 0, "", false
+	}
+	if path[0] != '[' {
+		end := strings.IndexAny(path, ".[")
+		if end < 0 {
+			end = len(path)
+		}
+		return path[:end], -1, path[end:], end > 0
+	}
+	if quoted, err := strconv.QuotedPrefix(path[1:]); err == nil && strings.HasPrefix(path[1+len(quoted):], "]") {
+		key, err = strconv.Unquote(quoted)
+		return key, -1, path[len(quoted)+2:], err == nil
+	}
+	number, rest, closed := strings.Cut(path[1:], "]")
+	index, err := strconv.Atoi(number)
+	return "", index, rest, closed && err == nil && index >= 0
+}
+
+// spot is where a path leads: the value there, and the key it is found under.
+type spot struct {
+	value *node
+	key   field // the nearest key on the way; without a line when there is none
+	index bool  // the value is an item of a list
+}
+
+// lookup follows path as far as it goes, and says whether that is its end.
+func (n *node) lookup(path string) (at spot, found bool) {
+	at.value = n
+	for path != "" {
+		key, index, rest, ok := step(path)
+		if !ok {
+			return at, false
+		}
+		switch {
+		case index >= 0 && index < len(at.value.items):
+			at = spot{value: at.value.items[index], key: at.key, index: true}
+		case index < 0:
+			f, has := at.value.get(key)
+			if !has {
+				return at, false
+			}
+			at = spot{value: f.value, key: f}
+		default:
+			return at, false
+		}
+		path = rest
+	}
+	return at, true
+}

@@ -1,0 +1,296 @@
+package document
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
+)
+
+// node is a value of the file. Aliases share their target's children, so the tree is a graph without cycles, and
+// size is what it would be as a tree.
+type node struct {
+	kind     Kind
+	text     string // of a scalar
+	line     int
+	column   int
+	block    bool // a mapping or list written over several lines, without brackets
+	implicit bool // null because nothing is written
+	broken   bool // could not be read, which is told already
+	size     int
+	items    []*node
+	fields   []field
+	repeats  []repeat
+}
+
+// field is a key of a mapping, where it stands, and its value.
+type field struct {
+	name         string
+	line, column int
+	merged       bool // it came by a merge, so a key of the mapping's own wins over it
+	value        *node
+}
+
+func (n *node) get(name string) (field, bool) {
+	for i := range n.fields {
+		if n.fields[i].name == name {
+			return n.fields[i], true
+		}
+	}
+	return field{}, false
+}
+
+// describe says what n is, as it follows "found".
+func (n *node) describe() string {
+	switch n.kind {
+	case Null:
+		return "nothing"
+	case Bool:
+		return n.text
+	case Int, Float:
+		return "the number " + n.text
+	case String:
+		return "the text " + quote(n.text)
+	case List:
+		return "a list"
+	default:
+		return "a mapping"
+	}
+}
+
+// quote is text in quotes, cut where it is too long to help.
+func quote(text string) string {
+	const enough = 60
+	if runes := []rune(text); len(runes) > enough {
+		text = string(runes[:enough]) + "…"
+	}
+	return strconv.Quote(text)
+}
+
+// tree makes nodes of the library's syntax tree.
+type tree struct {
+	file     string
+	where    *locator
+	anchors  map[string]*node // nil while the anchor's own value is being read
+	problems []Problem
+	expanded int
+	repeats  int
+}
+
+// fail notes a problem and gives a node to go on with.
+func (t *tree) fail(at *token.Token, format string, args ...any) *node {
+	n := &node{size: 1, broken: true}
+	n.line, n.column = t.where.place(at)
+	t.problem(n, fmt.Sprintf(format, args...))
+	return n
+}
+
+func (t *tree) problem(at *node, message string) {
+	if len(t.problems) < maxProblems {
+		t.problems = append(t.problems, *problemAt(t.file, at.line, at.column, message))
+	}
+}
+
+func (t *tree) node(from ast.Node) *node {
+	switch v := from.(type) {
+	case *ast.MappingNode:
+		return t.mapping(v.Start, v.IsFlowStyle, v.Values)
+	case *ast.MappingValueNode:
+		return t.mapping(v.Start, v.IsFlowStyle, []*ast.MappingValueNode{v})
+	case *ast.SequenceNode:
+		return t.list(v)
+	case *ast.AnchorNode:
+		return t.anchor(v)
+	case *ast.AliasNode:
+		return t.alias(v)
+	case *ast.TagNode:
+		return t.tagged(v)
+	case *ast.LiteralNode:
+		n := &node{kind: String, text: v.Value.Value, size: 1}
+		n.line, n.column = t.where.place(v.Start)
+		return n
+	case ast.ScalarNode:
+		return t.scalar(v.GetToken())
+	case nil:
+		return &node{line: 1, column: 1, size: 1, implicit: true}
+	}
+	return t.fail(from.GetToken(), "is not a value that can be read here")
+}
+
+func (t *tree) scalar(from *token.Token) *node {
+	n := &node{kind: String, text: from.Value, size: 1}
+	n.line, n.column = t.where.place(from)
+	switch from.Type {
+	case token.SingleQuoteType, token.DoubleQuoteType:
+	case token.ImplicitNullType:
+		n.kind, n.implicit, n.text = Null, true, ""
+	default:
+		n.kind = plainKind(from.Value)
+	}
+	return n
+}
+
+func (t *tree) list(from *ast.SequenceNode) *node {
+	n := &node{kind: List, block: !from.IsFlowStyle, size: 1, items: make([]*node, 0, len(from.Values))}
+	n.line, n.column = t.where.place(from.Start)
+	for i, item := range from.Values {
+		child := t.node(item)
+		if child.implicit && i < len(from.Entries) { // nothing is written after the dash, so it stands at the dash
+			child.line, child.column = t.where.place(from.Entries[i].Start)
+		}
+		n.items = append(n.items, child)
+		n.size += child.size
+	}
+	return n
+}
+
+func (t *tree) mapping(start *token.Token, flow bool, values []*ast.MappingValueNode) *node {
+	n := &node{kind: Map, block: !flow, size: 1, fields: make([]field, 0, len(values))}
+	n.line, n.column = t.where.place(start)
+	var seen index
+	var merge field
+	for i, entry := range values {
+		key, ok := t.key(entry.Key)
+		if !ok {
+			continue
+		}
+		if i == 0 && n.block {
+			n.line, n.column = key.line, key.column
+		}
+		key.value = t.node(entry.Value)
+		n.size += key.value.size
+		at, again := seen.find(n.fields, key.name)
+		switch {
+		case entry.Key.IsMergeKey() && merge.line > 0:
+			t.repeat(n, key, merge)
+		case entry.Key.IsMergeKey():
+			merge = key
+			t.merge(n, &seen, key.value)
+		case again && n.fields[at].merged:
+			n.fields[at] = key
+		case again:
+			t.repeat(n, key, n.fields[at])
+		default:
+			seen.add(n.fields, key.name)
+			n.fields = append(n.fields, key)
+		}
+	}
+	return n
+}
+
+func (t *tree) repeat(n *node, again, first field) {
+	n.repeats = append(n.repeats, repeat{again: again, first: first})
+	t.repeats++
+}
+
+// merge adds the keys of a mapping, or of several where the first has precedence, that n has not itself.
+func (t *tree) merge(n *node, seen *index, from *node) {
+	switch {
+	case from.broken:
+	case from.kind == Map:
+		for _, f := range from.fields {
+			if _, has := seen.find(n.fields, f.name); !has {
+				f.merged = true
+				seen.add(n.fields, f.name)
+				n.fields = append(n.fields, f)
+			}
+		}
+	case from.kind == List:
+		for _, item := range from.items {
+			if item.kind != Map && !item.broken {
+				t.problem(item, "<< merges mappings, found "+item.describe())
+				continue
+			}
+			t.merge(n, seen, item)
+		}
+	default:
+		t.problem(from, "<< merges a mapping or a list of mappings, found "+from.describe())
+	}
+}
+
+// key reads a key, which is text however it is written: 200 is the key "200".
+func (t *tree) key(from ast.MapKeyNode) (field, bool) {
+	var n *node
+	switch v := ast.Node(from).(type) {
+	case *ast.MappingKeyNode:
+		n = t.node(v.Value)
+	default:
+		n = t.node(v)
+	}
+	if n.broken {
+		return field{}, false
+	}
+	if n.kind == List || n.kind == Map || n.kind == Null {
+		t.fail(from.GetToken(), "a key must be a text, found %s", n.describe())
+		return field{}, false
+	}
+	return field{name: n.text, line: n.line, column: n.column}, true
+}
+
+func (t *tree) anchor(from *ast.AnchorNode) *node {
+	name := tokenText(from.Name)
+	t.anchors[name] = nil
+	n := t.node(from.Value)
+	t.anchors[name] = n
+	return n
+}
+
+// alias stands for its anchor's value, at its own place.
+func (t *tree) alias(from *ast.AliasNode) *node {
+	name := tokenText(from.Value)
+	target, known := t.anchors[name]
+	switch {
+	case !known:
+		return t.fail(from.Start, "unknown alias *%s; no anchor &%s stands before it", name, name)
+	case target == nil:
+		return t.fail(from.Start, "alias *%s stands inside its own anchor &%s", name, name)
+	}
+	if t.expanded > maxNodes { // told already
+		return &node{size: 1, broken: true}
+	}
+	if t.expanded += target.size; t.expanded > maxNodes {
+		return t.fail(from.Start, "alias *%s makes the file too large: more than %d values with all aliases expanded", name, maxNodes)
+	}
+	n := *target
+	n.line, n.column = t.where.place(from.Start)
+	n.block = false
+	n.repeats = nil // told once, where they are written
+	return &n
+}
+
+func tokenText(from ast.Node) string {
+	if from == nil || from.GetToken() == nil {
+		return ""
+	}
+	return strings.TrimSpace(from.GetToken().Value)
+}
+
+var tagKinds = map[string][]Kind{
+	"!!null": {Null}, "!!bool": {Bool}, "!!int": {Int}, "!!float": {Float, Int},
+	"!!seq": {List}, "!!map": {Map}, "!!str": {String},
+}
+
+// tagged allows the tags of YAML's core schema where they agree with the value; !!str makes text of any scalar.
+func (t *tree) tagged(from *ast.TagNode) *node {
+	n := t.node(from.Value)
+	if n.broken {
+		return n
+	}
+	n.line, n.column = t.where.place(from.Start)
+	tag := strings.TrimSpace(from.Start.Value)
+	if tag == "!!str" && n.kind < String {
+		n.kind, n.implicit = String, false
+	}
+	kinds, known := tagKinds[tag]
+	if !known {
+		return t.fail(from.Start, "the tag %s means nothing here; leave it out", quote(tag))
+	}
+	for _, k := range kinds {
+		if n.kind == k {
+			return n
+		}
+	}
+	return t.fail(from.Start, "the tag %s does not fit %s", tag, n.describe())
+}
