@@ -1,0 +1,181 @@
+// Package period is the slice of data a run is for: a day, an hour or a minute in a time zone.
+//
+// A Period is a name ("2026-03-03", "2026-03-03T10", "2026-03-03T10:15"); only together with a zone
+// does it have a first and a last instant. In a local hour that a clock change repeats, the second
+// occurrence carries its offset ("2026-11-01T01-05:00"), so every name is unique. The package never
+// reads a clock. Schedules over periods are in package schedule.
+package period
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+)
+
+// Size is how much data one period holds.
+type Size uint8
+
+// The sizes, smallest first, so that they compare.
+const (
+	Minute Size = iota + 1
+	Hour
+	Day
+)
+
+// ParseSize reads "day", "hour" or "minute".
+func ParseSize(s string) (Size, error) {
+	switch s {
+	case "day":
+		return Day, nil
+	case "hour":
+		return Hour, nil
+	case "minute":
+		return Minute, nil
+	}
+	return 0, fmt.Errorf("period size %.60q is unknown: use day, hour or minute", s)
+}
+
+// String gives "day", "hour" or "minute".
+func (s Size) String() string {
+	switch s {
+	case Day:
+		return "day"
+	case Hour:
+		return "hour"
+	case Minute:
+		return "minute"
+	}
+	return "unknown size"
+}
+
+// seconds is how long a slice of this size is where no clock change touches it; 0 for an unknown size.
+func (s Size) seconds() int64 {
+	switch s {
+	case Day:
+		return 86400
+	case Hour:
+		return 3600
+	case Minute:
+		return 60
+	}
+	return 0
+}
+
+// Period names one slice. The zero Period means "undated". Periods are comparable with ==.
+type Period struct {
+	size      Size
+	year      int16
+	month     uint8
+	day       uint8
+	hour      uint8
+	minute    uint8
+	repeated  bool  // the second occurrence of a repeated local time ...
+	offsetSec int32 // ... which then carries its offset from UTC
+}
+
+// The years a period may lie in: what four digits can say.
+const (
+	minYear = 1
+	maxYear = 9999
+)
+
+// New builds the (first) period of that size whose name holds the given fields; fields below size are ignored.
+// It fails on a date, hour or minute that does not exist on any clock (February 30th, hour 24).
+func New(size Size, year int, month time.Month, day, hour, minute int) (Period, error) {
+	if size < Minute || size > Day {
+		return Period{}, fmt.Errorf("period size %d is unknown: use day, hour or minute", size)
+	}
+	if year < minYear || year > maxYear {
+		return Period{}, fmt.Errorf("year %d is out of range: use %04d to %d", year, minYear, maxYear)
+	}
+	if month < time.January || month > time.December {
+		return Period{}, fmt.Errorf("month %d does not exist: use 1 to 12", int(month))
+	}
+	if last := daysIn(year, month); day < 1 || day > last {
+		return Period{}, fmt.Errorf("day %d does not exist: %s %d has days 1 to %d", day, month, year, last)
+	}
+	p := Period{size: size, year: int16(year), month: uint8(month), day: uint8(day)}
+	if size <= Hour {
+		if hour < 0 || hour > 23 {
+			return Period{}, fmt.Errorf("hour %d does not exist: use 0 to 23", hour)
+		}
+		p.hour = uint8(hour)
+	}
+	if size == Minute {
+		if minute < 0 || minute > 59 {
+			return Period{}, fmt.Errorf("minute %d does not exist: use 0 to 59", minute)
+		}
+		p.minute = uint8(minute)
+	}
+	return p, nil
+}
+
+func daysIn(year int, month time.Month) int {
+	return time.Date(year, month+1, 0, 0, 0, 0, 0, time.UTC).Day()
+}
+
+// IsZero says that p is "undated".
+func (p Period) IsZero() bool { return p == Period{} }
+
+// Size is p's size; 0 for the zero Period.
+func (p Period) Size() Size { return p.size }
+
+// Date gives the calendar date p lies on, which is all that calendars look at.
+func (p Period) Date() (year int, month time.Month, day int) {
+	return int(p.year), time.Month(p.month), int(p.day)
+}
+
+// Clock gives the hour and minute in p's name, 0 where its size has none.
+func (p Period) Clock() (hour, minute int) { return int(p.hour), int(p.minute) }
+
+// Weekday is the weekday of Date.
+func (p Period) Weekday() time.Weekday {
+	return time.Date(int(p.year), time.Month(p.month), int(p.day), 0, 0, 0, 0, time.UTC).Weekday()
+}
+
+// Outer is the slice of a larger (or the same) size that holds p; asking for a smaller size gives the zero Period.
+// It goes by name: a repeated minute lies in the repeated hour, and both lie in their day.
+func (p Period) Outer(size Size) Period {
+	switch {
+	case p.size == 0 || size < p.size || size > Day:
+		return Period{}
+	case size == p.size:
+		return p
+	case size == Hour:
+		p.size, p.minute = Hour, 0
+		return p
+	}
+	return Period{size: Day, year: p.year, month: p.month, day: p.day}
+}
+
+// Holds says whether q lies inside p (or is p).
+func (p Period) Holds(q Period) bool { return p.size != 0 && q.Outer(p.size) == p }
+
+// Compare orders by first instant as the names tell it, larger slices first; a repeated slice comes after its
+// first occurrence. It needs no zone and is used for stable listings, "oldest first".
+func (p Period) Compare(q Period) int {
+	// The minute comes after the repetition: all of 01:00–01:59 passes before 01:00 comes again.
+	return cmp.Or(
+		cmp.Compare(p.year, q.year),
+		cmp.Compare(p.month, q.month),
+		cmp.Compare(p.day, q.day),
+		cmp.Compare(p.hour, q.hour),
+		compareRepeats(p, q),
+		cmp.Compare(p.minute, q.minute),
+		cmp.Compare(q.size, p.size),
+	)
+}
+
+// compareRepeats puts a first occurrence before a repeated one, and of two repeated ones the one with the
+// larger offset first: the same local time is reached earlier further east.
+func compareRepeats(p, q Period) int {
+	switch {
+	case p.repeated && q.repeated:
+		return cmp.Compare(q.offsetSec, p.offsetSec)
+	case p.repeated:
+		return 1
+	case q.repeated:
+		return -1
+	}
+	return 0
+}

@@ -1,0 +1,249 @@
+package period_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/interlock-go/interlock/internal/period"
+)
+
+func parse(t testing.TB, name string) period.Period {
+	t.Helper()
+	p, err := period.Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestEveryFormIsReadIntoItsCanonicalName(t *testing.T) {
+	for text, want := range map[string]string{
+		"2026-03-03":                "2026-03-03",
+		"20260303":                  "2026-03-03",
+		"2026-03-03T07":             "2026-03-03T07",
+		"20260303T07":               "2026-03-03T07",
+		"2026-03-03T07:15":          "2026-03-03T07:15",
+		"20260303T0715":             "2026-03-03T07:15",
+		"2026-11-01T01-05:00":       "2026-11-01T01-05:00",
+		"20261101T01-05:00":         "2026-11-01T01-05:00",
+		"2026-11-01T01:30-05:00":    "2026-11-01T01:30-05:00",
+		"20261101T0130-05:00":       "2026-11-01T01:30-05:00",
+		"2026-04-05T01+10:30":       "2026-04-05T01+10:30",
+		"2026-10-25T01+00:00":       "2026-10-25T01+00:00",
+		"1883-11-18T12:03-04:56:02": "1883-11-18T12:03-04:56:02",
+		"0001-01-01":                "0001-01-01",
+		"9999-12-31T23:59":          "9999-12-31T23:59",
+		"2028-02-29":                "2028-02-29",
+	} {
+		if got := parse(t, text).String(); got != want {
+			t.Errorf("Parse(%q) = %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestAnythingElseIsRefusedWithWhatWouldBeRight(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                          "2026-03-03T07:15",
+		"2026":                      "2026-03-03T07:15",
+		"2026-3-3":                  "2026-03-03T07:15",
+		"2026-03-03 07":             "2026-03-03T07:15",
+		"2026-03-03T":               "2026-03-03T07:15",
+		"2026-03-03T7":              "2026-03-03T07:15",
+		"2026-03-03t07":             "2026-03-03T07:15",
+		"2026-03-03T0715":           "2026-03-03T07:15",
+		"20260303T07:15":            "2026-03-03T07:15",
+		"202603-03":                 "2026-03-03T07:15",
+		"2026-0303":                 "2026-03-03T07:15",
+		"2026-03-03T07:15:00":       "2026-03-03T07:15",
+		"2026-03-03-05:00":          "2026-03-03T07:15",
+		"2026-11-01T01Z":            "such as -05:00",
+		"2026-11-01T01-0500":        "such as -05:00",
+		"2026-11-01T01-5:00":        "such as -05:00",
+		"2026-11-01T01-05":          "such as -05:00",
+		"2026-11-01T01-24:00":       "such as -05:00",
+		"2026-11-01T01-05:60":       "such as -05:00",
+		"2026-11-01T01-00:00":       "such as -05:00",
+		"2026-11-01T01-05:00:00":    "such as -05:00",
+		"2026-11-01T01-05:00:60":    "such as -05:00",
+		"2026-02-30":                "February 2026 has days 1 to 28",
+		"2026-13-01":                "use 1 to 12",
+		"2026-00-01":                "use 1 to 12",
+		"2026-01-00":                "January 2026 has days 1 to 31",
+		"0000-01-01":                "use 0001 to 9999",
+		"2026-03-03T24":             "use 0 to 23",
+		"2026-03-03T07:60":          "use 0 to 59",
+		"२०२६-03-03":                "2026-03-03T07:15",
+		"2026-03-03\x00":            "2026-03-03T07:15",
+		strings.Repeat("9", 1<<16):  "2026-03-03T07:15",
+		"2026-03-03T07:15-05:00 ":   "2026-03-03T07:15",
+		"+026-03-03":                "2026-03-03T07:15",
+		"2026-03-03T07:15+05:00:7a": "2026-03-03T07:15",
+	} {
+		p, err := period.Parse(text)
+		if err == nil {
+			t.Errorf("Parse(%.40q) = %s, want an error", text, p)
+			continue
+		}
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("Parse(%.40q): %q does not say %q", text, err, want)
+		}
+		if !p.IsZero() || len(err.Error()) > 500 {
+			t.Errorf("Parse(%.40q) = %s, %d bytes of error", text, p, len(err.Error()))
+		}
+	}
+}
+
+func TestNewIgnoresFieldsBelowItsSize(t *testing.T) {
+	day, err := period.New(period.Day, 2026, 3, 3, 99, -1)
+	if err != nil || day != parse(t, "2026-03-03") {
+		t.Errorf("day is %s, %v", day, err)
+	}
+	hour, err := period.New(period.Hour, 2026, 3, 3, 7, 99)
+	if err != nil || hour != parse(t, "2026-03-03T07") {
+		t.Errorf("hour is %s, %v", hour, err)
+	}
+}
+
+func TestNewRefusesWhatNoClockShows(t *testing.T) {
+	type fields struct {
+		size                           period.Size
+		year, month, day, hour, minute int
+	}
+	for _, f := range []fields{
+		{0, 2026, 3, 3, 7, 15},
+		{9, 2026, 3, 3, 7, 15},
+		{period.Day, 10000, 3, 3, 7, 15},
+		{period.Day, 65536 + 2026, 3, 3, 7, 15},
+		{period.Day, 2026, 256 + 3, 3, 7, 15},
+		{period.Day, 2026, 3, 256 + 3, 7, 15},
+		{period.Day, 2027, 2, 29, 7, 15},
+		{period.Hour, 2026, 3, 3, 24, 15},
+		{period.Hour, 2026, 3, 3, -1, 15},
+		{period.Minute, 2026, 3, 3, 7, 60},
+	} {
+		if p, err := period.New(f.size, f.year, time.Month(f.month), f.day, f.hour, f.minute); err == nil {
+			t.Errorf("New(%+v) = %s, want an error", f, p)
+		}
+	}
+}
+
+func TestSizesReadAndWriteTheirNames(t *testing.T) {
+	for _, size := range []period.Size{period.Minute, period.Hour, period.Day} {
+		if got, err := period.ParseSize(size.String()); err != nil || got != size {
+			t.Errorf("ParseSize(%q) = %s, %v", size, got, err)
+		}
+	}
+	if _, err := period.ParseSize("week"); err == nil || !strings.Contains(err.Error(), "day, hour or minute") {
+		t.Errorf("ParseSize(week): %v", err)
+	}
+}
+
+func TestAPeriodTellsItsParts(t *testing.T) {
+	p := parse(t, "2026-11-01T01:30-05:00")
+	year, month, day := p.Date()
+	hour, minute := p.Clock()
+	got := []any{p.Size(), year, month, day, hour, minute, p.Weekday()}
+	want := []any{period.Minute, 2026, time.November, 1, 1, 30, time.Sunday}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestOuterGoesByName(t *testing.T) {
+	minute := parse(t, "2026-11-01T01:30-05:00")
+	for size, want := range map[period.Size]string{
+		period.Minute: "2026-11-01T01:30-05:00", period.Hour: "2026-11-01T01-05:00", period.Day: "2026-11-01",
+		0: "", 9: "",
+	} {
+		if got := minute.Outer(size); got.String() != want {
+			t.Errorf("the %s of %s is %q, want %q", size, minute, got, want)
+		}
+	}
+	if got := minute.Outer(period.Day).Outer(period.Hour); !got.IsZero() {
+		t.Errorf("a day lies in hour %s", got)
+	}
+}
+
+func TestHoldsGoesDownward(t *testing.T) {
+	for _, c := range []struct {
+		outer, inner string
+		want         bool
+	}{
+		{"2026-11-01", "2026-11-01", true},
+		{"2026-11-01", "2026-11-01T01-05:00", true},
+		{"2026-11-01T01-05:00", "2026-11-01T01:30-05:00", true},
+		{"2026-11-01T01", "2026-11-01T01:30-05:00", false},
+		{"2026-11-01T01", "2026-11-01", false},
+		{"2026-11-02", "2026-11-01T01", false},
+	} {
+		if got := parse(t, c.outer).Holds(parse(t, c.inner)); got != c.want {
+			t.Errorf("%s holds %s: %t", c.outer, c.inner, got)
+		}
+	}
+	if (period.Period{}).Holds(parse(t, "2026-11-01")) || (period.Period{}).Holds(period.Period{}) {
+		t.Error("undated holds something")
+	}
+}
+
+func TestCompareListsOldestFirst(t *testing.T) {
+	want := []string{
+		"2026-10-31T23", "2026-11-01", "2026-11-01T00", "2026-11-01T00:00", "2026-11-01T00:59",
+		"2026-11-01T01", "2026-11-01T01:00", "2026-11-01T01:59", "2026-11-01T01-04:30", "2026-11-01T01-05:00",
+		"2026-11-01T01:00-05:00", "2026-11-01T01:59-05:00", "2026-11-01T02", "2026-11-02", "2026-12-01", "2027-01-01",
+	}
+	periods := make([]period.Period, 0, len(want))
+	for _, i := range rapid.Permutation(want).Example(1) {
+		periods = append(periods, parse(t, i))
+	}
+	slices.SortFunc(periods, period.Period.Compare)
+	got := make([]string, 0, len(want))
+	for _, p := range periods {
+		got = append(got, p.String())
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTextRoundTrips(t *testing.T) {
+	type row struct {
+		Date period.Period `json:"date"`
+	}
+	for _, text := range []string{`{"date":"2026-11-01T01-05:00"}`, `{"date":""}`} {
+		r := row{Date: parse(t, "2020-01-01")}
+		if err := json.Unmarshal([]byte(text), &r); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := json.Marshal(r); err != nil || string(got) != text {
+			t.Errorf("%s came back as %s, %v", text, got, err)
+		}
+	}
+	r := row{Date: parse(t, "2020-01-01")}
+	if err := json.Unmarshal([]byte(`{"date":"yesterday"}`), &r); err == nil || r.Date != parse(t, "2020-01-01") {
+		t.Errorf("a bad name gave %s, %v", r.Date, err)
+	}
+}
+
+func TestNamesRoundTripForAnyInstant(t *testing.T) {
+	zones := []*time.Location{
+		time.UTC, nil, load(t, "America/New_York"), load(t, "Africa/Monrovia"), load(t, "Australia/Lord_Howe"), load(t, "Asia/Kathmandu"),
+	}
+	sizes := []period.Size{period.Minute, period.Hour, period.Day}
+	rapid.Check(t, func(t *rapid.T) {
+		zone, size := rapid.SampledFrom(zones).Draw(t, "zone"), rapid.SampledFrom(sizes).Draw(t, "size")
+		at := time.Unix(rapid.Int64Range(-62135424000, 253402128000).Draw(t, "sec"), rapid.Int64Range(0, 999999999).Draw(t, "ns"))
+		p := period.At(at, size, zone)
+		if back, err := period.Parse(p.String()); err != nil || back != p {
+			t.Fatalf("%s came back as %s, %v", p, back, err)
+		}
+		if start, end := p.Start(zone), p.End(zone); start.After(at) || !end.After(at) {
+			t.Fatalf("%s is not in %s, [%s, %s)", at, p, start, end)
+		}
+	})
+}

@@ -1,0 +1,179 @@
+package period
+
+import (
+	"math"
+	"time"
+)
+
+// At is the period of that size that holds t in zone; the zero Period outside the years 1 to 9999.
+//
+// A day begins when the clock first reaches its midnight and ends when it first reaches the next one, so no day
+// is split or repeated. Hours and minutes are what the clock shows: turned back, it begins a new slice.
+func At(t time.Time, size Size, zone *time.Location) Period {
+	length, sec := size.seconds(), t.Unix()
+	if length == 0 || sec < minSec || sec > maxSec {
+		return Period{}
+	}
+	if size == Day {
+		return named(Day, floor(Reached(sec+1, zone)-1, length))
+	}
+	g := SegmentAt(sec, zone)
+	label := floor(sec+g.Offset, length)
+	if first := label - g.Offset; first >= g.Start && label >= g.reachedBefore(first, zone) {
+		return named(size, label)
+	}
+	for i, r := range runsOf(label, length, zone) {
+		if sec < r.end {
+			return r.name(size, label, i > 0)
+		}
+	}
+	return Period{}
+}
+
+// named is the plain period whose name is the local time label; the zero Period if the year does not fit.
+func named(size Size, label int64) Period {
+	t := time.Unix(label, 0).UTC()
+	year, month, day := t.Date()
+	if year < minYear || year > maxYear {
+		return Period{}
+	}
+	p := Period{size: size, year: int16(year), month: uint8(month), day: uint8(day)}
+	if size <= Hour {
+		p.hour = uint8(t.Hour())
+	}
+	if size == Minute {
+		p.minute = uint8(t.Minute())
+	}
+	return p
+}
+
+// label is the local time in p's name.
+func (p Period) label() int64 {
+	return time.Date(int(p.year), time.Month(p.month), int(p.day), int(p.hour), int(p.minute), 0, 0, time.UTC).Unix()
+}
+
+// Start is p's first instant in zone; for a slice that a clock change skipped, the next existing instant.
+// A name exists in zone exactly if At of its Start gives it back.
+func (p Period) Start(zone *time.Location) time.Time {
+	start, _ := p.bounds(zone)
+	return start
+}
+
+// End is the first instant after p in zone. A skipped slice has End equal to Start.
+func (p Period) End(zone *time.Location) time.Time {
+	_, end := p.bounds(zone)
+	return end
+}
+
+func (p Period) bounds(zone *time.Location) (start, end time.Time) {
+	if p.size == 0 {
+		return time.Time{}, time.Time{}
+	}
+	r := p.run(zone)
+	return time.Unix(r.start, 0).UTC(), time.Unix(r.end, 0).UTC()
+}
+
+// run is p's stretch of time, empty where zone has no such slice.
+func (p Period) run(zone *time.Location) run {
+	label, length := p.label(), p.size.seconds()
+	if !p.repeated {
+		if g := SegmentAt(label, zone); g.calm(label) && g.calm(label+length) {
+			return run{start: label - g.Offset, end: label + length - g.Offset}
+		}
+	}
+	if p.size == Day {
+		return run{start: wall(label, zone), end: wall(label+length, zone)}
+	}
+	for i, r := range runsOf(label, length, zone) {
+		if r.name(p.size, label, i > 0) == p {
+			return r
+		}
+	}
+	if p.repeated {
+		// No clock change repeats it; the offset in its name still says which instant is meant.
+		at := label - int64(p.offsetSec)
+		return run{start: at, end: at}
+	}
+	at := wall(label, zone)
+	return run{start: at, end: at}
+}
+
+// run is one unbroken stretch, [start, end), in which the clock shows the same local hour or minute. Going
+// forward inside it does not break it, going back does.
+type run struct {
+	start, end int64
+	offset     int64 // when it starts
+}
+
+// name is the period of run r, which shows label.
+func (r run) name(size Size, label int64, repeated bool) Period {
+	p := named(size, label)
+	if repeated && p.size != 0 {
+		p.repeated, p.offsetSec = true, int32(r.offset)
+	}
+	return p
+}
+
+// runsOf lists, in order, the stretches in which the clock shows a local time in [label, label+length).
+func runsOf(label, length int64, zone *time.Location) []run {
+	var runs []run
+	last := Segment{Offset: math.MaxInt64}
+	for at := label - far; at < label+length+far; {
+		g := SegmentAt(at, zone)
+		start, end := max(label-g.Offset, g.Start), min(label+length-g.Offset, g.End)
+		if start < end {
+			if n := len(runs); n > 0 && runs[n-1].end == start && last.Offset <= g.Offset {
+				runs[n-1].end = end
+			} else {
+				runs = append(runs, run{start: start, end: end, offset: g.Offset})
+			}
+		}
+		last, at = g, g.End
+	}
+	return runs
+}
+
+// Add is the period n slices after p (before, if n is negative), counting only slices that exist in zone;
+// the zero Period if that is outside the years 1 to 9999.
+func (p Period) Add(n int, zone *time.Location) Period {
+	n = int(min(max(int64(n), -maxSec), maxSec)) // more slices than there are; it can be negated
+	for n != 0 && p.size != 0 {
+		if k := p.leap(n, zone); k != 0 {
+			p = named(p.size, p.label()+int64(k)*p.size.seconds())
+			n -= k
+			continue
+		}
+		if n > 0 {
+			p = At(p.End(zone), p.size, zone)
+			n--
+		} else {
+			p = At(p.Start(zone).Add(-time.Second), p.size, zone)
+			n++
+		}
+	}
+	return p
+}
+
+// leap is how many of the n slices from p on (or back) can be counted off at once: those that lie wholly in
+// p's segment and repeat nothing.
+func (p Period) leap(n int, zone *time.Location) int {
+	if p.repeated {
+		return 0
+	}
+	label, length := p.label(), p.size.seconds()
+	g := SegmentAt(p.run(zone).start, zone)
+	low, high := int64(minSec), int64(maxSec)
+	if g.Start != math.MinInt64 {
+		low = max(low, g.Start+g.Offset, g.reachedBefore(g.Start, zone))
+	}
+	if g.End != math.MaxInt64 {
+		high = min(high, g.End+g.Offset-1)
+	}
+	if label < low || label+length > high {
+		return 0
+	}
+	if n < 0 {
+		return -int(min(-int64(n), (label-low)/length))
+	}
+	return int(min(int64(n), (high-length-label)/length))
+}
