@@ -1,0 +1,103 @@
+package sensor
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/interlock-go/interlock/internal/period"
+)
+
+// PeriodOf is the period a write is for: "date" (with "hour", "minute") in its fields, else the key's suffix, else undated.
+// A present but malformed date, hour or minute is an error: the write must be refused.
+//
+// Hour and minute mean something only beside a date; without one they are the user's own fields.
+func PeriodOf(f Fields, suffix period.Period) (period.Period, error) {
+	written, dated := f["date"]
+	if !dated {
+		return suffix, nil
+	}
+	day, err := dayOf(written)
+	if err != nil {
+		return period.Period{}, err
+	}
+	hourField, hasHour := f["hour"]
+	minuteField, hasMinute := f["minute"]
+	if !hasHour {
+		if hasMinute {
+			return period.Period{}, fmt.Errorf("minute %s stands without an hour; send hour too, or leave minute out", literal(minuteField))
+		}
+		return day, nil
+	}
+	hour, err := clockField("hour", hourField, 23)
+	if err != nil {
+		return period.Period{}, err
+	}
+	size, minute := period.Hour, 0
+	if hasMinute {
+		size = period.Minute
+		if minute, err = clockField("minute", minuteField, 59); err != nil {
+			return period.Period{}, err
+		}
+	}
+	year, month, dayOfMonth := day.Date()
+	return period.New(size, year, month, dayOfMonth, hour, minute)
+}
+
+func dayOf(v any) (period.Period, error) {
+	text, ok := digits(v)
+	if !ok {
+		return period.Period{}, fmt.Errorf("date is %s; write it like 2026-03-03 or 20260303", kindOf(v))
+	}
+	day, err := period.Parse(text)
+	if err != nil {
+		return period.Period{}, fmt.Errorf("date %s is not a calendar date; write it like 2026-03-03 or 20260303", literal(v))
+	}
+	if day.Size() != period.Day {
+		return period.Period{}, fmt.Errorf("date %s is more than a date; write the day alone, like 2026-03-03, and the rest in hour and minute", literal(v))
+	}
+	return day, nil
+}
+
+// clockField reads 7, "7" or "07", up to most.
+func clockField(name string, v any, most int) (int, error) {
+	text, ok := digits(v)
+	if ok && (len(text) == 1 || len(text) == 2) && isDigit(text[0]) && isDigit(text[len(text)-1]) {
+		if n, err := strconv.Atoi(text); err == nil && n <= most {
+			return n, nil
+		}
+	}
+	return 0, fmt.Errorf("%s is %s; it must be 0 to %d, like 7, \"7\" or \"07\"", name, literal(v), most)
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// digits is the text of a field that may be written as text or as a whole number.
+func digits(v any) (string, bool) {
+	switch v := v.(type) {
+	case string:
+		return v, true
+	case int64:
+		return strconv.FormatInt(v, 10), true
+	case float64:
+		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+			return strconv.FormatInt(int64(v), 10), true
+		}
+	}
+	return "", false
+}
+
+// literal shows a field's value the way its producer wrote it.
+func literal(v any) string {
+	switch v := v.(type) {
+	case string:
+		return shown(v)
+	case bool:
+		return strconv.FormatBool(v)
+	case int64:
+		return strconv.FormatInt(v, 10)
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	return kindOf(v)
+}

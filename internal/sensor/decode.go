@@ -1,0 +1,179 @@
+package sensor
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"unicode/utf8"
+)
+
+// MaxBytes is how large a reading's data may be, as JSON.
+const MaxBytes = 64 << 10
+
+// maxDepth is how deep a reading's objects and lists may nest; the data itself is the first level.
+const maxDepth = 32
+
+var errTooDeep = fmt.Errorf("data nests deeper than %d levels", maxDepth)
+
+// Decode reads a JSON object of at most MaxBytes into Fields. It refuses anything else with an error that says what was found.
+//
+// It walks tokens rather than using json.Unmarshal, which would keep the last of two equal keys in silence:
+// a producer that sends a field twice has a bug, and a gate must not guess which value was meant.
+func Decode(data []byte) (Fields, error) {
+	if len(data) > MaxBytes {
+		return nil, fmt.Errorf("data has %d bytes; at most %d are allowed", len(data), MaxBytes)
+	}
+	if !utf8.Valid(data) {
+		return nil, errors.New("data is not valid UTF-8; send JSON in UTF-8")
+	}
+	d := decoder{json.NewDecoder(bytes.NewReader(data))}
+	d.UseNumber()
+	first, err := d.next()
+	if errors.Is(err, io.EOF) {
+		return nil, errors.New("data is empty; send a JSON object of fields")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if first != json.Delim('{') {
+		return nil, fmt.Errorf("data is %s; send a JSON object of fields", kindOf(first))
+	}
+	fields, err := d.object("", 1)
+	if err != nil {
+		return nil, unexpectedEnd(err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("data goes on after the JSON object; send exactly one object")
+	}
+	return fields, nil
+}
+
+// decoder builds values from the tokens of a JSON text.
+type decoder struct{ *json.Decoder }
+
+// next is Token with errors in the words of this package; io.EOF stays as it is.
+func (d decoder) next() (json.Token, error) {
+	token, err := d.Token()
+	if err == nil || errors.Is(err, io.EOF) {
+		return token, err
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, io.EOF
+	}
+	return nil, fmt.Errorf("data is not JSON: at byte %d: %w", d.InputOffset(), err)
+}
+
+func unexpectedEnd(err error) error {
+	if errors.Is(err, io.EOF) {
+		return errors.New("data is not JSON: it ends in the middle")
+	}
+	return err
+}
+
+// object reads the rest of an object whose { was read.
+func (d decoder) object(path string, depth int) (map[string]any, error) {
+	if depth > maxDepth {
+		return nil, errTooDeep
+	}
+	object := map[string]any{}
+	for {
+		token, err := d.next()
+		if err != nil {
+			return nil, err
+		}
+		name, ok := token.(string)
+		if !ok {
+			return object, nil // the only other token here is the closing brace
+		}
+		if _, repeated := object[name]; repeated {
+			return nil, fmt.Errorf("data holds the field %s twice; send it once", shown(path+name))
+		}
+		if object[name], err = d.value(path+name, depth); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// list reads the rest of a list whose [ was read.
+func (d decoder) list(path string, depth int) ([]any, error) {
+	if depth > maxDepth {
+		return nil, errTooDeep
+	}
+	list := []any{}
+	for d.More() {
+		item, err := d.value(path, depth)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, item)
+	}
+	_, err := d.next()
+	return list, err
+}
+
+func (d decoder) value(path string, depth int) (any, error) {
+	token, err := d.next()
+	if err != nil {
+		return nil, err
+	}
+	switch token := token.(type) {
+	case json.Delim:
+		if token == '{' {
+			return d.object(path+".", depth+1)
+		}
+		return d.list(path, depth+1)
+	case json.Number:
+		n, err := number(token)
+		if err != nil {
+			return nil, fmt.Errorf("field %s: %w", shown(path), err)
+		}
+		return n, nil
+	}
+	return token, nil
+}
+
+// number keeps integers exact where they fit into 64 bits.
+func number(n json.Number) (any, error) {
+	if i, err := strconv.ParseInt(string(n), 10, 64); err == nil {
+		return i, nil
+	}
+	f, err := strconv.ParseFloat(string(n), 64)
+	if err != nil {
+		return nil, fmt.Errorf("%s is not a number that fits into 64 bits", shown(string(n)))
+	}
+	return finite(f)
+}
+
+func finite(f float64) (any, error) {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return nil, fmt.Errorf("%v is not a finite number", f)
+	}
+	return f, nil
+}
+
+// kindOf names the kind of a JSON token or a field's value for a person.
+func kindOf(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "true or false"
+	case string:
+		return "text"
+	case json.Number, int64, float64:
+		return "a number"
+	case []any:
+		return "a list"
+	case map[string]any:
+		return "an object"
+	case json.Delim:
+		if v == '[' {
+			return "a list"
+		}
+	}
+	return fmt.Sprintf("%v", v)
+}

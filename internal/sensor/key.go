@@ -1,0 +1,79 @@
+package sensor
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/interlock-go/interlock/internal/period"
+)
+
+// Key names a sensor within its pipeline, without any "#period" suffix.
+type Key string
+
+// maxKeyLength is how many characters a key may have, its "#period" suffix not counted.
+const maxKeyLength = 128
+
+// engineKeys is the prefix of the keys that only the engine writes.
+const engineKeys = "run/"
+
+// Check says what is wrong with k as the name of a sensor, or nil.
+func (k Key) Check() error {
+	if k == "" {
+		return fmt.Errorf("sensor key is empty; a key is 1 to %d letters, digits and . _ / -", maxKeyLength)
+	}
+	for _, c := range string(k) {
+		if !keyChar(c) {
+			return fmt.Errorf("sensor key %s has %q in it; a key is 1 to %d letters, digits and . _ / -", shown(string(k)), c, maxKeyLength)
+		}
+	}
+	if len(k) > maxKeyLength {
+		return fmt.Errorf("sensor key %s has %d characters; at most %d are allowed", shown(string(k)), len(k), maxKeyLength)
+	}
+	return nil
+}
+
+func keyChar(c rune) bool {
+	switch {
+	case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
+		return true
+	}
+	return c == '.' || c == '_' || c == '/' || c == '-'
+}
+
+// ParseKey splits "hourly-status#2026-03-03T07" into its key and period, and checks both.
+func ParseKey(s string) (Key, period.Period, error) {
+	name, suffix, dated := strings.Cut(s, "#")
+	key := Key(name)
+	if err := key.Check(); err != nil {
+		return "", period.Period{}, err
+	}
+	if !dated {
+		return key, period.Period{}, nil
+	}
+	p, err := period.Parse(suffix)
+	if err != nil || p.IsZero() {
+		return "", period.Period{}, fmt.Errorf("sensor key %s: %s after # is not a period; write it like #2026-03-03, #2026-03-03T07 or #2026-03-03T07:15", shown(s), shown(suffix))
+	}
+	return key, p, nil
+}
+
+// ExternalKey is ParseKey for a write from outside, which may not use the engine's own keys ("run/…").
+func ExternalKey(s string) (Key, period.Period, error) {
+	key, p, err := ParseKey(s)
+	if err != nil {
+		return "", period.Period{}, err
+	}
+	if strings.HasPrefix(string(key), engineKeys) {
+		return "", period.Period{}, fmt.Errorf("sensor key %s: keys that start with %q are written by the engine alone; choose another name", shown(s), engineKeys)
+	}
+	return key, p, nil
+}
+
+// shown quotes s for an error message and keeps it short, since it may be anything a stranger sent.
+func shown(s string) string {
+	const most = 64
+	if len(s) > most {
+		return fmt.Sprintf("%q…", s[:most])
+	}
+	return fmt.Sprintf("%q", s)
+}

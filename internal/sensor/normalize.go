@@ -1,0 +1,117 @@
+package sensor
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+	"unicode/utf8"
+)
+
+// Normalize brings values from elsewhere (YAML, DynamoDB) to the types that Fields may hold.
+// A time becomes RFC 3339 text; what has no place in a reading is an error.
+func Normalize(v any) (any, error) { return normalize(v, 1) }
+
+func normalize(v any, depth int) (any, error) {
+	if depth > maxDepth {
+		switch v.(type) {
+		case []any, map[string]any, map[any]any, Fields:
+			return nil, errTooDeep
+		}
+	}
+	switch v := v.(type) {
+	case nil, bool, int64:
+		return v, nil
+	case string:
+		if !utf8.ValidString(v) {
+			return nil, fmt.Errorf("text %s is not valid UTF-8", shown(v))
+		}
+		return v, nil
+	case float64:
+		return finite(v)
+	case float32:
+		return finite(float64(v))
+	case json.Number:
+		return number(v)
+	case time.Time:
+		return v.Format(time.RFC3339Nano), nil
+	case []any:
+		return normalizeList(v, depth)
+	case Fields:
+		return normalizeMap(v, depth)
+	case map[string]any:
+		return normalizeMap(v, depth)
+	case map[any]any:
+		return normalizeAnyMap(v, depth)
+	}
+	return normalizeInteger(v)
+}
+
+func normalizeInteger(v any) (any, error) {
+	switch v := v.(type) {
+	case int:
+		return int64(v), nil
+	case int8:
+		return int64(v), nil
+	case int16:
+		return int64(v), nil
+	case int32:
+		return int64(v), nil
+	case uint8:
+		return int64(v), nil
+	case uint16:
+		return int64(v), nil
+	case uint32:
+		return int64(v), nil
+	case uint:
+		return unsigned(uint64(v)), nil
+	case uint64:
+		return unsigned(v), nil
+	}
+	return nil, fmt.Errorf("a reading cannot hold a %T; it holds text, numbers, true, false, null, lists and objects", v)
+}
+
+// unsigned treats an integer beyond 2^63 as JSON decoding does.
+func unsigned(v uint64) any {
+	if v > math.MaxInt64 {
+		return float64(v)
+	}
+	return int64(v)
+}
+
+func normalizeList(list []any, depth int) (any, error) {
+	out := make([]any, len(list))
+	for i, item := range list {
+		var err error
+		if out[i], err = normalize(item, depth+1); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func normalizeMap(m map[string]any, depth int) (any, error) {
+	out := make(map[string]any, len(m))
+	for name, value := range m {
+		var err error
+		if out[name], err = normalize(value, depth+1); err != nil {
+			return nil, fmt.Errorf("field %s: %w", shown(name), err)
+		}
+	}
+	return out, nil
+}
+
+func normalizeAnyMap(m map[any]any, depth int) (any, error) {
+	out := make(map[string]any, len(m))
+	for name, value := range m {
+		text, ok := name.(string)
+		if !ok {
+			return nil, fmt.Errorf("field name %v is a %T; names must be text", name, name)
+		}
+		var err error
+		if out[text], err = normalize(value, depth+1); err != nil {
+			return nil, fmt.Errorf("field %s: %w", shown(text), err)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,25 @@
+// Package sensor is what outside processes push: a reading is one write of a map of fields under a key,
+// for one period or undated. It decides which period a write is for, and which reading a rule sees for a
+// period. It never stores anything; rules over readings are in package rule.
+package sensor
+
+import (
+	"time"
+
+	"github.com/interlock-go/interlock/internal/period"
+)
+
+// Fields are the user's data: the values are nil, bool, int64, float64, string, []any, map[string]any and
+// nothing else (Decode and Normalize see to that). A JSON integer that fits is int64.
+type Fields map[string]any
+
+// Reading is one write of a sensor.
+type Reading struct {
+	Key       Key
+	Period    period.Period // zero: undated
+	Fields    Fields
+	UpdatedAt time.Time
+	Version   int64
+	Source    string
+	ExpiresAt time.Time // zero: never
+}
