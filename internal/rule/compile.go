@@ -1,0 +1,120 @@
+package rule
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/sensor"
+)
+
+// Part is one conjunct of a gate: a list of rules with its mode.
+type Part struct {
+	Mode  Mode // "" is ALL
+	Rules []Rule
+	Start bool // this part is the start condition
+}
+
+// Compile turns parts, all of which must hold, into a gate. Findings have paths relative to
+// "parts[i].rules[j]"; callers that know better use Rule.Findings for their own positions.
+// No parts, or parts with only advisory rules, make an open gate.
+func Compile(parts ...Part) (*Gate, error) {
+	if err := check(parts); err != nil {
+		return nil, err
+	}
+	c := compiler{slots: map[Ref]int32{}}
+	c.gate.root.kind = allGroup
+	for _, part := range parts {
+		c.start = part.Start
+		list := group{kind: allGroup, members: part.Rules}
+		if part.Mode == ModeAny {
+			list.kind = anyGroup
+		}
+		c.gate.root.add(c.list(list, "", list.kind == anyGroup, false))
+	}
+	return &c.gate, nil
+}
+
+func check(parts []Part) error {
+	var problems []error
+	for i, part := range parts {
+		at := fmt.Sprintf("parts[%d]", i)
+		if part.Mode != "" && part.Mode != ModeAll && part.Mode != ModeAny {
+			problems = append(problems, fmt.Errorf("%s.mode: %q is neither ALL nor ANY", at, part.Mode))
+		}
+		for _, f := range Findings(part.Rules) {
+			if f.Severity != document.Warning {
+				problems = append(problems, fmt.Errorf("%s.rules%s: %s", at, f.Path, f.Message))
+			}
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// compiler builds a gate out of rules that were found to be right.
+type compiler struct {
+	gate  Gate
+	slots map[Ref]int32
+	start bool // the part at hand is the start condition
+}
+
+// list compiles the members of a group. The path of each member says which one of the group it is if numbered.
+func (c *compiler) list(g group, path string, numbered, advisory bool) node {
+	n := node{kind: g.kind, n: g.n}
+	for i, member := range g.members {
+		at := path
+		if numbered {
+			at = join(path, g.place(i))
+		}
+		n.add(c.rule(member, at, advisory))
+	}
+	return n
+}
+
+// place says which member of the group one is, for people: "any 1 of 3".
+func (g group) place(i int) string {
+	switch g.kind {
+	case notGroup:
+		return "not"
+	case atLeastGroup:
+		return fmt.Sprintf("at least %d: %d of %d", g.n, i+1, len(g.members))
+	}
+	return fmt.Sprintf("%s %d of %d", g.kind, i+1, len(g.members))
+}
+
+func join(path, place string) string {
+	if path == "" {
+		return place
+	}
+	return path + " › " + place
+}
+
+// rule compiles a predicate or a group; what is advisory is reported but gives no node.
+func (c *compiler) rule(r Rule, path string, advisory bool) node {
+	advisory = advisory || r.Level == Advisory
+	n := node{kind: allGroup}
+	if groups := r.groups(); len(groups) > 0 {
+		n = c.list(groups[0], path, true, advisory)
+	} else {
+		p := c.predicate(r)
+		c.report(r, p, path, advisory)
+		n.predicates = []predicate{p}
+	}
+	if advisory {
+		return node{}
+	}
+	return n
+}
+
+func (c *compiler) predicate(r Rule) predicate {
+	p, _ := parse(r)
+	ref := Ref{From: r.From, Key: sensor.Key(r.Key), Start: c.start}
+	slot, seen := c.slots[ref]
+	if !seen {
+		slot = int32(len(c.gate.refs))
+		c.slots[ref] = slot
+		c.gate.refs = append(c.gate.refs, ref)
+	}
+	p.slot = slot
+	return p
+}

@@ -1,0 +1,177 @@
+package rule
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/interlock-go/interlock/internal/document"
+)
+
+// Limits that no readable file comes near; they keep a generated one from costing more than it is worth.
+const (
+	maxDepth  = 20   // groups inside groups
+	maxLeaves = 1000 // predicates in a list of rules
+)
+
+// Findings lists what is wrong with r (and with the rules inside it), each at its path relative to r.
+func (r Rule) Findings() []document.Finding {
+	var c checker
+	c.rule(r, "", 0)
+	return c.found
+}
+
+// Findings lists what is wrong with a list of rules, each at its path relative to the list: "[2].value".
+func Findings(rules []Rule) []document.Finding {
+	var c checker
+	for i := range rules {
+		c.rule(rules[i], "["+strconv.Itoa(i)+"]", 0)
+	}
+	return c.found
+}
+
+// checker walks rules and collects findings.
+type checker struct {
+	found  []document.Finding
+	leaves int
+	full   bool // too many leaves were found and reported; the rest is not looked at
+}
+
+func (c *checker) errorf(path, format string, args ...any) {
+	c.found = append(c.found, document.Finding{Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+// rule checks r and says whether it decides anything: an advisory rule does not, nor a group of such.
+func (c *checker) rule(r Rule, path string, depth int) (decides bool) {
+	if c.full {
+		return true
+	}
+	decides = true
+	groups := r.groups()
+	switch {
+	case len(groups) > 0:
+		decides = c.group(r, groups, path, depth)
+	case len(r.ownKeys()) == 0:
+		c.errorf(path, "is empty; a rule has key and check, or is one of the groups all, any, atLeast, not")
+	default:
+		c.leaf(r, path)
+	}
+	return decides && r.Level != Advisory
+}
+
+// ownKeys lists the keys written in r that only a predicate may have.
+func (r Rule) ownKeys() []string {
+	var keys []string
+	for _, k := range []struct {
+		name    string
+		written bool
+	}{
+		{"key", r.Key != ""},
+		{"check", r.Check != ""},
+		{"field", r.Field != ""},
+		{"value", r.Value != nil},
+		{"from", r.From != ""},
+	} {
+		if k.written {
+			keys = append(keys, k.name)
+		}
+	}
+	return keys
+}
+
+func (c *checker) leaf(r Rule, path string) {
+	c.leaves++
+	if c.leaves > maxLeaves {
+		c.errorf(path, "is one rule too many: at most %d are allowed together", maxLeaves)
+		c.full = true
+		return
+	}
+	_, found := parse(r)
+	c.addAt(path, found)
+}
+
+func (c *checker) addAt(path string, found []document.Finding) {
+	for _, f := range found {
+		f.Path = at(path, f.Path)
+		c.found = append(c.found, f)
+	}
+}
+
+// at is the path of a key inside the rule at path.
+func at(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+func (c *checker) group(r Rule, groups []group, path string, depth int) (decides bool) {
+	c.addAt(path, levelFindings(r.Level))
+	first := groups[0]
+	for _, other := range groups[1:] {
+		c.found = append(c.found, document.Finding{
+			Path:    at(path, string(other.kind)),
+			Message: fmt.Sprintf("stands beside %s, but a rule is one group; put one inside the other", first.kind),
+			Also:    []string{at(path, string(first.kind))},
+		})
+	}
+	for _, key := range r.ownKeys() {
+		c.found = append(c.found, document.Finding{
+			Path:    at(path, key),
+			Message: fmt.Sprintf("stands beside %s, but a group has no %s of its own; move it into a rule of the group", first.kind, key),
+			Also:    []string{at(path, string(first.kind))},
+		})
+	}
+	if depth >= maxDepth {
+		c.errorf(at(path, string(first.kind)), "is nested too deep: at most %d groups may stand inside each other", maxDepth)
+		return true
+	}
+	for _, g := range groups {
+		decides = c.members(g, path, depth) || decides
+	}
+	return decides
+}
+
+func (c *checker) members(g group, path string, depth int) (decides bool) {
+	here := at(path, g.path())
+	if g.kind == notGroup {
+		return c.not(g.members[0], here, depth)
+	}
+	deciding := 0
+	for i, member := range g.members {
+		if c.rule(member, here+"["+strconv.Itoa(i)+"]", depth+1) {
+			deciding++
+		}
+	}
+	switch {
+	case len(g.members) == 0:
+		c.errorf(here, "is empty; list at least one rule")
+	case deciding == 0:
+		c.found = append(c.found, document.Finding{
+			Path: here, Severity: document.Warning,
+			Message: "holds only advisory rules, so the group decides nothing",
+		})
+	}
+	if g.kind == atLeastGroup {
+		c.count(g, deciding, at(path, "atLeast.n"))
+	}
+	return deciding > 0
+}
+
+// count checks how many of an atLeast must pass.
+func (c *checker) count(g group, deciding int, path string) {
+	switch total := len(g.members); {
+	case g.n < 1:
+		c.errorf(path, "is %d; at least 1 rule must have to pass", g.n)
+	case total > 0 && g.n > total:
+		c.errorf(path, "is %d, but of has only %d; write a number from 1 to %d", g.n, total, total)
+	case deciding > 0 && g.n > deciding:
+		c.errorf(path, "is %d, but only %d of the %d rules take part, since advisory ones do not; write a number from 1 to %d", g.n, deciding, total, deciding)
+	}
+}
+
+func (c *checker) not(inner Rule, path string, depth int) (decides bool) {
+	if inner.Level == Advisory {
+		c.errorf(at(path, "level"), "is advisory, so there is nothing to negate; write the level beside not")
+	}
+	return c.rule(inner, path, depth+1)
+}

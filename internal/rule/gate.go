@@ -1,0 +1,151 @@
+package rule
+
+import (
+	"time"
+
+	"github.com/interlock-go/interlock/internal/sensor"
+)
+
+// Outcome is the three-valued answer. The order lets min and max be Kleene's and, or.
+type Outcome uint8
+
+// Fail < Unknown < Pass.
+const (
+	Fail Outcome = iota
+	Unknown
+	Pass
+)
+
+// String is "fail", "unknown" or "pass".
+func (o Outcome) String() string {
+	switch o {
+	case Fail:
+		return "fail"
+	case Pass:
+		return "pass"
+	}
+	return "unknown"
+}
+
+// MarshalText gives String, so that reports carry the word.
+func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// Gate is a compiled tree of rules. It is immutable and safe for concurrent use.
+type Gate struct {
+	refs    []Ref
+	root    node
+	reports []report // one per predicate, as written, advisory ones included
+	room    int      // about how many bytes all reasons take
+}
+
+// Refs lists the sensors that g reads, each once; a Snapshot holds what was seen in this order.
+func (g *Gate) Refs() []Ref { return append([]Ref(nil), g.refs...) }
+
+// Snapshot is what each of the gate's Refs shows, in that order.
+type Snapshot []sensor.Seen
+
+// Decide is the gate's outcome on s at now. On the passing path it allocates nothing.
+func (g *Gate) Decide(s Snapshot, now time.Time) Outcome {
+	if g.root.absent() {
+		return Pass
+	}
+	return g.root.eval(s, now)
+}
+
+// node is a group: its members that are predicates stand side by side, those that are groups beside them.
+// Since rules have no effects, the order in which members are evaluated does not matter.
+type node struct {
+	kind       groupKind
+	n          int // of atLeast
+	predicates []predicate
+	groups     []node
+}
+
+// absent is a group in which nothing takes part.
+func (n *node) absent() bool { return len(n.predicates) == 0 && len(n.groups) == 0 }
+
+// add makes m a member of n. A group of one is its member, and an all inside an all (or an any inside an any)
+// adds its members to it, which spares evaluation a level.
+func (n *node) add(m node) {
+	single := len(m.predicates)+len(m.groups) == 1 && m.kind != notGroup
+	merges := m.kind == n.kind && (m.kind == allGroup || m.kind == anyGroup)
+	switch {
+	case m.absent():
+	case single || merges:
+		n.predicates = append(n.predicates, m.predicates...)
+		n.groups = append(n.groups, m.groups...)
+	default:
+		n.groups = append(n.groups, m)
+	}
+}
+
+func (n *node) eval(s Snapshot, now time.Time) Outcome {
+	switch n.kind {
+	case allGroup:
+		return n.all(s, now)
+	case anyGroup:
+		return n.any(s, now)
+	case atLeastGroup:
+		return n.atLeast(s, now)
+	}
+	if len(n.predicates) == 1 {
+		return Pass - n.predicates[0].eval(s, now)
+	}
+	return Pass - n.groups[0].eval(s, now)
+}
+
+func (n *node) all(s Snapshot, now time.Time) Outcome {
+	out := Pass
+	for i := range n.predicates {
+		out = min(out, n.predicates[i].eval(s, now))
+		if out == Fail {
+			return Fail
+		}
+	}
+	for i := range n.groups {
+		out = min(out, n.groups[i].eval(s, now))
+		if out == Fail {
+			return Fail
+		}
+	}
+	return out
+}
+
+func (n *node) any(s Snapshot, now time.Time) Outcome {
+	out := Fail
+	for i := range n.predicates {
+		out = max(out, n.predicates[i].eval(s, now))
+		if out == Pass {
+			return Pass
+		}
+	}
+	for i := range n.groups {
+		out = max(out, n.groups[i].eval(s, now))
+		if out == Pass {
+			return Pass
+		}
+	}
+	return out
+}
+
+// atLeast stops as soon as n have passed, or so many have failed that n can no longer.
+func (n *node) atLeast(s Snapshot, now time.Time) Outcome {
+	var count [Pass + 1]int
+	mayFail := len(n.predicates) + len(n.groups) - n.n
+	for i := range len(n.predicates) + len(n.groups) {
+		var out Outcome
+		if i < len(n.predicates) {
+			out = n.predicates[i].eval(s, now)
+		} else {
+			out = n.groups[i-len(n.predicates)].eval(s, now)
+		}
+		count[out]++
+		if count[Pass] >= n.n {
+			return Pass
+		}
+		if count[Fail] > mayFail {
+			return Fail
+		}
+	}
+	return Unknown
+}

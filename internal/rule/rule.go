@@ -1,0 +1,154 @@
+// Package rule decides whether a gate is open: predicates over sensor readings, combined in three-valued
+// logic. Rules are compiled once, when their file loads; evaluating them reads no clock and does no I/O.
+// Which reading a rule sees for a period is package sensor's business.
+package rule
+
+import (
+	"iter"
+	"strconv"
+
+	"github.com/interlock-go/interlock/internal/sensor"
+)
+
+// Check is the kind of a predicate.
+type Check string
+
+// The checks a rule can make.
+const (
+	Exists    Check = "exists"
+	Equals    Check = "equals"
+	NotEquals Check = "not_equals"
+	In        Check = "in"
+	GT        Check = "gt"
+	GTE       Check = "gte"
+	LT        Check = "lt"
+	LTE       Check = "lte"
+	AgeLT     Check = "age_lt"
+	AgeGT     Check = "age_gt"
+	Matches   Check = "matches"
+)
+
+// Level says whether a rule can close the gate.
+type Level string
+
+// Required rules decide; advisory ones are only shown.
+const (
+	Required Level = "required"
+	Advisory Level = "advisory"
+)
+
+// Mode says how the rules of a list combine.
+type Mode string
+
+// All rules must pass, or any of them.
+const (
+	ModeAll Mode = "ALL"
+	ModeAny Mode = "ANY"
+)
+
+// Rule is one predicate, or one group, as written in a pipeline file.
+type Rule struct {
+	Key     string   `yaml:"key" doc:"The sensor to look at, without any #period: the reading of the run's own period is found."`
+	Check   Check    `yaml:"check" enum:"exists,equals,not_equals,in,gt,gte,lt,lte,age_lt,age_gt,matches" doc:"What must hold for the sensor."`
+	Field   string   `yaml:"field" doc:"The field of the reading to look at; a dotted path reaches into objects. Needed by all checks but exists; age checks take updatedAt without it."`
+	Value   any      `yaml:"value" doc:"What the field is compared with: a list for in, a duration such as 2h for age_lt and age_gt, a regular expression (RE2) for matches. Needed by all checks but exists."`
+	From    string   `yaml:"from" doc:"Another pipeline's id: its sensor is read instead of this pipeline's."`
+	Level   Level    `yaml:"level" enum:"required,advisory" default:"required" doc:"An advisory rule is shown but never blocks and takes part in no group."`
+	All     []Rule   `yaml:"all" doc:"A group that passes when all of its rules pass."`
+	Any     []Rule   `yaml:"any" doc:"A group that passes when one of its rules passes."`
+	AtLeast *AtLeast `yaml:"atLeast" doc:"A group that passes when at least n of its rules pass."`
+	Not     *Rule    `yaml:"not" doc:"Passes when the rule inside it fails; what is unknown stays unknown."`
+}
+
+// AtLeast passes when N of its rules pass.
+type AtLeast struct {
+	N  int    `yaml:"n" required:"true" min:"1" doc:"How many rules must pass."`
+	Of []Rule `yaml:"of" required:"true" doc:"The rules to choose from."`
+}
+
+// Ref is a sensor that a gate reads.
+type Ref struct {
+	From  string // another pipeline's id; "" is the gate's own
+	Key   sensor.Key
+	Start bool // read as a start condition (sensor.ForStart) rather than as a standing fact
+}
+
+// Leaves walks the predicates of rules, those inside groups included, each with its path relative to the list:
+// "[0]", "[1].any[0]", "[2].atLeast.of[1].not". Groups nested too deep to be compiled are not entered.
+func Leaves(rules []Rule) iter.Seq2[string, Rule] {
+	return func(yield func(string, Rule) bool) { walkList(rules, "", 0, yield) }
+}
+
+func walkList(rules []Rule, path string, depth int, yield func(string, Rule) bool) bool {
+	for i := range rules {
+		if !walk(rules[i], path+"["+strconv.Itoa(i)+"]", depth, yield) {
+			return false
+		}
+	}
+	return true
+}
+
+func walk(r Rule, path string, depth int, yield func(string, Rule) bool) bool {
+	groups := r.groups()
+	if len(groups) == 0 {
+		return yield(path, r)
+	}
+	if depth >= maxDepth {
+		return true
+	}
+	for _, g := range groups {
+		if g.kind == notGroup {
+			if !walk(g.members[0], path+".not", depth+1, yield) {
+				return false
+			}
+			continue
+		}
+		if !walkList(g.members, path+"."+g.path(), depth+1, yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// groupKind is one of the four ways to combine rules, by its name in a file.
+type groupKind string
+
+const (
+	allGroup     groupKind = "all"
+	anyGroup     groupKind = "any"
+	atLeastGroup groupKind = "atLeast"
+	notGroup     groupKind = "not"
+)
+
+// group is the common shape of the four groups.
+type group struct {
+	kind    groupKind
+	n       int // of atLeast
+	members []Rule
+}
+
+// path is where the members stand inside the group's rule.
+func (g group) path() string {
+	if g.kind == atLeastGroup {
+		return "atLeast.of"
+	}
+	return string(g.kind)
+}
+
+// groups lists the groups written in r. A correct rule has at most one.
+func (r Rule) groups() []group {
+	var out []group
+	if r.All != nil {
+		out = append(out, group{kind: allGroup, members: r.All})
+	}
+	if r.Any != nil {
+		out = append(out, group{kind: anyGroup, members: r.Any})
+	}
+	if r.AtLeast != nil {
+		out = append(out, group{kind: atLeastGroup, n: r.AtLeast.N, members: r.AtLeast.Of})
+	}
+	if r.Not != nil {
+		out = append(out, group{kind: notGroup, members: []Rule{*r.Not}})
+	}
+	return out
+}
