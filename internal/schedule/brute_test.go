@@ -1,0 +1,193 @@
+package schedule_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/interlock-go/interlock/internal/schedule"
+)
+
+// set says which values a field allows.
+type set [64]bool
+
+// crontab is an expression together with what it means, made at the same time, so that nothing parses it.
+type crontab struct {
+	text                          string
+	minute, hour, dom, month, dow set
+	eitherDay, elapsed            bool
+}
+
+// randomCrontab makes an expression that fires at least now and then; pick(n) gives a number below n.
+func randomCrontab(pick func(n int) int) crontab {
+	var c crontab
+	var minute, hour, dom, month, dow string
+	minute, c.minute = randomField(pick, pick(5), 0, 59)
+	hour, c.hour = randomField(pick, pick(5), 0, 23)
+	month, c.month = randomField(pick, max(0, pick(16)-11), 1, 12)
+	domKind := max(0, pick(12)-7)
+	if month != "*" {
+		domKind = 0 // the 31st of a month that has none would never fire
+	}
+	dom, c.dom = randomField(pick, domKind, 1, 31)
+	dow, c.dow = randomField(pick, max(0, pick(12)-7), 0, 6)
+	c.text = strings.Join([]string{minute, hour, dom, month, dow}, " ")
+	c.eitherDay = dom != "*" && dow != "*"
+	c.elapsed = hour[0] == '*'
+	return c
+}
+
+// randomField makes a field of that kind: a star, a step, a value, a list, a range.
+func randomField(pick func(n int) int, kind, low, high int) (text string, allowed set) {
+	add := func(from, to, step int) {
+		for v := from; v <= to; v += step {
+			allowed[v] = true
+		}
+	}
+	a, b := low+pick(high-low+1), low+pick(high-low+1)
+	a, b = min(a, b), max(a, b)
+	switch kind {
+	case 0:
+		add(low, high, 1)
+		return "*", allowed
+	case 1:
+		step := 2 + pick((high-low)/2)
+		add(low, high, step)
+		return fmt.Sprintf("*/%d", step), allowed
+	case 2:
+		add(a, a, 1)
+		return fmt.Sprint(a), allowed
+	case 3:
+		add(a, a, 1)
+		add(b, b, 1)
+		return fmt.Sprintf("%d,%d", b, a), allowed
+	}
+	step := 1 + pick(7)
+	add(a, b, step)
+	return fmt.Sprintf("%d-%d/%d", a, b, step), allowed
+}
+
+func (c crontab) matches(local time.Time) bool {
+	dom, dow := c.dom[local.Day()], c.dow[int(local.Weekday())]
+	return c.minute[local.Minute()] && c.hour[local.Hour()] && c.month[int(local.Month())] &&
+		(c.eitherDay && (dom || dow) || dom && dow)
+}
+
+// firesBetween looks at the clock of the zone every minute. In elapsed time an expression fires whenever it matches what
+// the clock shows; on the wall clock whenever a local time that matches is reached or passed for the first time.
+func (c crontab) firesBetween(from, to time.Time, zone *time.Location) []time.Time {
+	shown := func(at time.Time) time.Time { // what the clock shows, as a time in UTC
+		at = at.In(zone)
+		return time.Date(at.Year(), at.Month(), at.Day(), at.Hour(), at.Minute(), 0, 0, time.UTC)
+	}
+	var fires []time.Time
+	reached := shown(from.Add(-time.Minute))
+	for at := from; at.Before(to); at = at.Add(time.Minute) {
+		local := shown(at)
+		fire := c.elapsed && c.matches(local)
+		for reached.Before(local) {
+			reached = reached.Add(time.Minute)
+			fire = fire || !c.elapsed && c.matches(reached)
+		}
+		if fire {
+			fires = append(fires, at.UTC())
+		}
+	}
+	return fires
+}
+
+// window is the time around a change in which a walk can go wrong.
+func (c change) window() (from, to time.Time) {
+	shift := time.Duration(max(c.before-c.after, c.after-c.before)) * time.Second
+	return c.at.Add(-3*time.Hour - shift), c.at.Add(3*time.Hour + shift)
+}
+
+func parseCron(t interface{ Fatal(...any) }, text string) *schedule.Cron {
+	c, err := schedule.ParseCron(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestNextAndPrevAgreeWithAMinuteWalkInEveryZone(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, change := range changes(t) {
+		from, to := change.window()
+		for range 5 {
+			tab := randomCrontab(random.IntN)
+			cron := parseCron(t, tab.text)
+			want := tab.firesBetween(from, to, change.zone)
+			var next, prev []time.Time
+			for at := cron.Next(from.Add(-1), change.zone); !at.IsZero() && at.Before(to); at = cron.Next(at, change.zone) {
+				next = append(next, at)
+			}
+			for at := cron.Prev(to, change.zone); !at.Before(from); at = cron.Prev(at, change.zone) {
+				prev = append(prev, at)
+			}
+			slices.Reverse(prev)
+			if diff := cmp.Diff(want, next); diff != "" {
+				t.Fatalf("%s: Next of %s (-minute walk +got):\n%s", change, tab.text, diff)
+			}
+			if diff := cmp.Diff(want, prev); diff != "" {
+				t.Fatalf("%s: Prev of %s (-minute walk +got):\n%s", change, tab.text, diff)
+			}
+		}
+	}
+}
+
+func TestNextAndPrevFromAnyInstantAroundAChange(t *testing.T) {
+	all := changes(t)
+	rapid.Check(t, func(t *rapid.T) {
+		change := rapid.SampledFrom(all).Draw(t, "change")
+		tab := randomCrontab(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") })
+		cron := parseCron(t, tab.text)
+		from, to := change.window()
+		at := from.Add(time.Duration(rapid.Int64Range(0, int64(to.Sub(from))).Draw(t, "at")))
+		var before, after time.Time
+		for _, fire := range tab.firesBetween(from, to, change.zone) {
+			if fire.Before(at) {
+				before = fire
+			}
+			if fire.After(at) && after.IsZero() {
+				after = fire
+			}
+		}
+		if got := cron.Next(at, change.zone); !after.IsZero() && !got.Equal(after) || after.IsZero() && got.Before(to) && !got.IsZero() {
+			t.Fatalf("%s: %s after %s is %s, want %s", change, tab.text, at.UTC(), got, after)
+		}
+		if got := cron.Prev(at, change.zone); !before.IsZero() && !got.Equal(before) || before.IsZero() && !got.Before(from) {
+			t.Fatalf("%s: %s before %s is %s, want %s", change, tab.text, at.UTC(), got, before)
+		}
+	})
+}
+
+func TestNextAndPrevObeyTheirLaws(t *testing.T) {
+	zones := []*time.Location{
+		time.UTC, load(t, "America/New_York"), load(t, "America/Santiago"), load(t, "Australia/Lord_Howe"),
+		load(t, "Pacific/Apia"), load(t, "Africa/Monrovia"), load(t, "Africa/Casablanca"), load(t, "Antarctica/Troll"),
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		zone := rapid.SampledFrom(zones).Draw(t, "zone")
+		cron := parseCron(t, randomCrontab(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }).text)
+		at := time.Unix(rapid.Int64Range(-4e9, 8e9).Draw(t, "sec"), rapid.Int64Range(0, 1e9-1).Draw(t, "ns"))
+		later := at.Add(time.Duration(rapid.Int64Range(0, int64(100*24*time.Hour)).Draw(t, "later")))
+		next, prev := cron.Next(at, zone), cron.Prev(at, zone)
+		switch {
+		case !next.After(at) || !prev.Before(at):
+			t.Fatalf("%s lies between %s and %s", at.UTC(), prev, next)
+		case cron.Prev(next, zone).After(at) || cron.Next(prev, zone).Before(at):
+			t.Fatalf("between %s and %s around %s there is another fire", prev, next, at.UTC())
+		case !cron.Next(cron.Prev(next, zone), zone).Equal(next) || !cron.Prev(cron.Next(prev, zone), zone).Equal(prev):
+			t.Fatalf("from %s or %s on and back is elsewhere", prev, next)
+		case cron.Next(later, zone).Before(next) || cron.Prev(later, zone).Before(prev):
+			t.Fatalf("a later start than %s finds an earlier fire", at.UTC())
+		}
+	})
+}

@@ -1,0 +1,67 @@
+package schedule
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/period"
+)
+
+// Calendar is a named set of days: weekdays and dates.
+type Calendar struct {
+	Name  string
+	Days  []time.Weekday
+	Dates []period.Period // of size Day
+}
+
+// exclude adds the days of c with their reasons; where calendars overlap, the first gives the reason.
+func (s *Schedule) exclude(c Calendar) {
+	for _, d := range c.Days {
+		if d >= time.Sunday && d <= time.Saturday && s.weekdays[d] == "" {
+			s.weekdays[d] = c.weekdayReason(d)
+		}
+	}
+	reason := "listed date"
+	if c.Name != "" {
+		reason = fmt.Sprintf("calendar %q", c.Name)
+	}
+	for _, p := range c.Dates {
+		if day := p.Outer(period.Day); s.dates[day] == "" {
+			s.dates[day] = reason
+		}
+	}
+}
+
+func (c Calendar) weekdayReason(d time.Weekday) string {
+	switch {
+	case c.Name != "":
+		return fmt.Sprintf("calendar %q", c.Name)
+	case (d == time.Saturday || d == time.Sunday) && slices.Contains(c.Days, time.Saturday) && slices.Contains(c.Days, time.Sunday):
+		return "weekend"
+	}
+	return "listed weekday"
+}
+
+// Excluded says why the calendar suppresses p; "" when it does not.
+func (s *Schedule) Excluded(p period.Period) string {
+	if p.IsZero() {
+		return ""
+	}
+	if len(s.include) > 0 && !s.includes(p) {
+		return "not an include date"
+	}
+	if reason := s.weekdays[p.Weekday()]; reason != "" {
+		return reason
+	}
+	if len(s.dates) == 0 {
+		return ""
+	}
+	return s.dates[p.Outer(period.Day)]
+}
+
+// includes says whether p lies on a listed include date.
+func (s *Schedule) includes(p period.Period) bool {
+	_, found := slices.BinarySearchFunc(s.include, p.Outer(period.Day), period.Period.Compare)
+	return found
+}

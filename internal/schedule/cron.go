@@ -1,0 +1,217 @@
+package schedule
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/interlock-go/interlock/internal/period"
+)
+
+// Cron is a parsed five-field expression.
+type Cron struct {
+	minute, hour, dom, month, dow uint64 // bit n stands for value n
+
+	// eitherDay says that day of month and day of week are both restricted: then a day needs only one of them.
+	eitherDay bool
+	// elapsed says that the expression follows elapsed time, not the wall clock.
+	elapsed bool
+}
+
+// starBit is how the library marks a field that is not restricted.
+const starBit = 1 << 63
+
+// field is one of the five, with what it accepts in words.
+type field struct {
+	name, accepts string
+	option        cron.ParseOption
+	mask          func(*cron.SpecSchedule) uint64
+}
+
+var fields = [5]field{
+	{"minute", "0-59", cron.Minute, func(s *cron.SpecSchedule) uint64 { return s.Minute }},
+	{"hour", "0-23", cron.Hour, func(s *cron.SpecSchedule) uint64 { return s.Hour }},
+	{"day of month", "1-31", cron.Dom, func(s *cron.SpecSchedule) uint64 { return s.Dom }},
+	{"month", "1-12 or JAN-DEC", cron.Month, func(s *cron.SpecSchedule) uint64 { return s.Month }},
+	{"day of week", "0-7 or SUN-SAT, where 0 and 7 are Sunday", cron.Dow, func(s *cron.SpecSchedule) uint64 { return s.Dow }},
+}
+
+// descriptors are the names for common expressions.
+var descriptors = map[string]string{
+	"@yearly":   "0 0 1 1 *",
+	"@annually": "0 0 1 1 *",
+	"@monthly":  "0 0 1 * *",
+	"@weekly":   "0 0 * * 0",
+	"@daily":    "0 0 * * *",
+	"@midnight": "0 0 * * *",
+	"@hourly":   "0 * * * *",
+}
+
+// ParseCron reads a five-field expression or @yearly, @monthly, @weekly, @daily, @midnight, @hourly. The error says what is wrong and
+// what would be right; "@every", zone prefixes and expressions that never fire are refused.
+func ParseCron(expr string) (*Cron, error) {
+	c, err := parseCron(expr)
+	if err != nil {
+		return nil, fmt.Errorf("cron %.80q: %w", expr, err)
+	}
+	return c, nil
+}
+
+func parseCron(expr string) (*Cron, error) {
+	texts := strings.Fields(expr)
+	if len(texts) == 0 {
+		return nil, errors.New(`it is empty: use five fields such as "0 5 * * *"`)
+	}
+	switch first := texts[0]; {
+	case strings.HasPrefix(first, "TZ=") || strings.HasPrefix(first, "CRON_TZ="):
+		return nil, errors.New("a zone has no place here: use schedule.timezone")
+	case first == "@every":
+		return nil, errors.New(`@every has no fixed times: use five fields such as "*/15 * * * *"`)
+	case first[0] == '@':
+		full, ok := descriptors[strings.Join(texts, " ")]
+		if !ok {
+			return nil, errors.New("it is unknown: use @yearly, @monthly, @weekly, @daily, @midnight, @hourly or five fields")
+		}
+		texts = strings.Fields(full)
+	}
+	if len(texts) != len(fields) {
+		return nil, fmt.Errorf("it has %d fields: use five fields (minute, hour, day of month, month, day of week; no seconds)", len(texts))
+	}
+	return compile(texts)
+}
+
+func compile(texts []string) (*Cron, error) {
+	var masks [len(fields)]uint64
+	for i, f := range fields {
+		mask, err := f.parse(texts[i])
+		if err != nil {
+			return nil, err
+		}
+		masks[i] = mask
+	}
+	c := &Cron{
+		minute: masks[0] &^ starBit, hour: masks[1] &^ starBit,
+		dom: masks[2] &^ starBit, month: masks[3] &^ starBit, dow: masks[4] &^ starBit,
+		eitherDay: (masks[2]|masks[4])&starBit == 0,
+		elapsed:   texts[1][0] == '*',
+	}
+	if !c.fires() {
+		return nil, errors.New("it never fires: no month it names has such a day")
+	}
+	return c, nil
+}
+
+// parse gives the field's mask. The library lets some misspelt fields pass with a meaning of its own (",", "*-5",
+// "+5") and panics on others, so their form is checked first.
+func (f field) parse(text string) (uint64, error) {
+	wrong := fmt.Errorf("%s %.40q is not understood: use %s, lists (1,3), ranges (1-3) and steps (*/2)", f.name, text, f.accepts)
+	if !f.wellFormed(text) {
+		return 0, wrong
+	}
+	if f.option == cron.Dow {
+		text = sundayAsZero(text)
+	}
+	parsed, err := cron.NewParser(f.option).Parse(text)
+	if err != nil {
+		return 0, wrong // the library's own words name neither the field nor what it accepts
+	}
+	spec, ok := parsed.(*cron.SpecSchedule)
+	if !ok || f.mask(spec)&^starBit == 0 {
+		return 0, wrong
+	}
+	return f.mask(spec), nil
+}
+
+// wellFormed says whether text is a list of values, ranges and stars, each with or without a step.
+func (f field) wellFormed(text string) bool {
+	for item := range strings.SplitSeq(text, ",") {
+		base, step, stepped := strings.Cut(item, "/")
+		if stepped && !isWord(step) {
+			return false
+		}
+		if base == "*" || base == "?" && (f.option == cron.Dom || f.option == cron.Dow) {
+			continue
+		}
+		low, high, ranged := strings.Cut(base, "-")
+		if !isWord(low) || ranged && !isWord(high) {
+			return false
+		}
+	}
+	return true
+}
+
+// isWord says whether text is made of letters and digits only, and not empty.
+func isWord(text string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	})
+}
+
+// sundayAsZero spells out what reaches to day 7, which the library does not know.
+func sundayAsZero(text string) string {
+	items := strings.Split(text, ",")
+	for i, item := range items {
+		base, step, stepped := strings.Cut(item, "/")
+		low, high, ranged := strings.Cut(base, "-")
+		if !ranged {
+			high = low
+		}
+		from, errFrom := strconv.Atoi(low)
+		by, errBy := strconv.Atoi(step)
+		if !stepped {
+			by, errBy = 1, nil
+		}
+		if high != "7" || errFrom != nil || errBy != nil || from > 7 || by < 1 {
+			continue
+		}
+		var days []string
+		for day := from; day <= 7; day += min(by, 7) {
+			days = append(days, strconv.Itoa(day%7))
+		}
+		items[i] = strings.Join(days, ",")
+	}
+	return strings.Join(items, ",")
+}
+
+// fires says whether some day of some year matches.
+func (c *Cron) fires() bool {
+	if c.eitherDay {
+		return true
+	}
+	for month := time.January; month <= time.December; month++ {
+		const leapYear = 2000
+		if c.month>>month&1 == 1 && c.dom<<(63-daysIn(leapYear, month)) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Size is the smallest period that never holds two fires of an ordinary day: day, hour or minute.
+func (c *Cron) Size() period.Size {
+	switch {
+	case bits.OnesCount64(c.minute) > 1:
+		return period.Minute
+	case bits.OnesCount64(c.hour) > 1:
+		return period.Hour
+	}
+	return period.Day
+}
+
+// matchesDay says whether the day fields let the expression fire on that date of a month it names.
+func (c *Cron) matchesDay(year int, month time.Month, day int) bool {
+	dom := c.dom>>day&1 == 1
+	if dom && (c.eitherDay || c.dow == everyWeekday) {
+		return true
+	}
+	dow := c.dow>>time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Weekday()&1 == 1
+	if c.eitherDay {
+		return dow
+	}
+	return dom && dow
+}

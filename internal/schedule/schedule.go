@@ -1,0 +1,106 @@
+// Package schedule decides which periods a pipeline has, when each opens and which the calendar excludes.
+// Cron expressions are parsed by a library and walked here, because the rule for clock changes is ours:
+// an expression whose hour field starts with "*" follows elapsed time, any other follows the wall clock.
+// It reads no clock. Deadlines are in package sla.
+package schedule
+
+import (
+	"slices"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/period"
+)
+
+// Spec is what a schedule is made of, already resolved and checked by package pipeline.
+type Spec struct {
+	Cron    *Cron // nil without cron
+	Zone    *time.Location
+	Size    period.Size
+	Offset  int             // ≤ 0
+	Time    *Clock          // schedule.time; nil without
+	Include []period.Period // include dates; empty: every day
+	Opens   bool            // include dates open by themselves: there is neither a start condition nor an upstream
+	Exclude []Calendar      // the union is excluded; inline exclusions are calendars without a name
+}
+
+// Schedule is an immutable Spec with its answers.
+type Schedule struct {
+	spec     Spec
+	include  []period.Period          // sorted days; empty: every day
+	weekdays [7]string                // why a weekday is excluded; "" when it is not
+	dates    map[period.Period]string // why a day is excluded
+}
+
+// New compiles spec.
+func New(spec Spec) *Schedule {
+	s := &Schedule{spec: spec, dates: map[period.Period]string{}}
+	if s.spec.Zone == nil {
+		s.spec.Zone = time.UTC
+	}
+	for _, p := range spec.Include {
+		if day := p.Outer(period.Day); !day.IsZero() {
+			s.include = append(s.include, day)
+		}
+	}
+	slices.SortFunc(s.include, period.Period.Compare)
+	s.include = slices.Compact(s.include)
+	for _, c := range spec.Exclude {
+		s.exclude(c)
+	}
+	return s
+}
+
+// Zone is the schedule's zone.
+func (s *Schedule) Zone() *time.Location { return s.spec.Zone }
+
+// Size is the schedule's period size.
+func (s *Schedule) Size() period.Size { return s.spec.Size }
+
+// PeriodAt is the period of the pipeline's size that a fire, or an undated reading, at t is for (offset applied).
+func (s *Schedule) PeriodAt(t time.Time) period.Period {
+	return s.sliceAt(t).Add(s.spec.Offset, s.spec.Zone)
+}
+
+// SliceStart is the first instant of the slice that holds a fire at t (offset not applied): what an undated start
+// condition must not be older than.
+func (s *Schedule) SliceStart(t time.Time) time.Time { return s.sliceAt(t).Start(s.spec.Zone) }
+
+func (s *Schedule) sliceAt(t time.Time) period.Period { return period.At(t, s.spec.Size, s.spec.Zone) }
+
+// FireFor is when period p opens by itself: the fire whose PeriodAt is p; zero if there is none. Of two fires
+// that a clock change drives into one period it is the first.
+func (s *Schedule) FireFor(p period.Period) time.Time {
+	if p.IsZero() || p.Size() != s.spec.Size {
+		return time.Time{}
+	}
+	if s.spec.Cron == nil {
+		return s.openingOf(p)
+	}
+	handled := p.Add(-s.spec.Offset, s.spec.Zone)
+	fire := s.spec.Cron.from(handled.Start(s.spec.Zone).Unix(), s.spec.Zone)
+	if fire.IsZero() || s.PeriodAt(fire) != p {
+		return time.Time{}
+	}
+	return fire
+}
+
+// EarliestStart is schedule.time on the day that p is handled, which is p's own day unless an offset moves it;
+// without schedule.time it is the first instant of p.
+func (s *Schedule) EarliestStart(p period.Period) time.Time {
+	if s.spec.Time == nil || p.IsZero() {
+		return p.Start(s.spec.Zone)
+	}
+	if p.Size() == s.spec.Size {
+		p = p.Add(-s.spec.Offset, s.spec.Zone)
+	}
+	return s.timeOn(p.Outer(period.Day))
+}
+
+// timeOn is schedule.time on that day; its first instant without.
+func (s *Schedule) timeOn(day period.Period) time.Time {
+	if s.spec.Time == nil || s.spec.Time.Hourly() {
+		return day.Start(s.spec.Zone)
+	}
+	year, month, date := day.Date()
+	return period.Wall(year, month, date, s.spec.Time.Hour, s.spec.Time.Minute, s.spec.Zone)
+}

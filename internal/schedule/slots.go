@@ -1,0 +1,178 @@
+package schedule
+
+import (
+	"iter"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/period"
+)
+
+// Slot is one expected period.
+type Slot struct {
+	Period   period.Period
+	FireAt   time.Time // when it opens by itself; zero where only a sensor or an upstream opens it
+	Excluded string    // "" or why: "weekend", "listed weekday", "listed date", `calendar "us-holidays"`, "not an include date"
+}
+
+// Slots walks the expected periods in order, excluded ones included, from the first that fires (or, without fires,
+// starts) at or after from. It ends when there are no more (include dates run out) or the caller stops.
+func (s *Schedule) Slots(from time.Time) iter.Seq[Slot] {
+	switch {
+	case s.spec.Cron != nil:
+		return s.fires(from)
+	case s.opensDays():
+		return s.openings(from)
+	case len(s.include) > 0:
+		return s.slicesOfListedDays(from)
+	}
+	return s.slices(from)
+}
+
+// opensDays says that listed days open by themselves.
+func (s *Schedule) opensDays() bool { return s.spec.Cron == nil && s.spec.Opens && len(s.include) > 0 }
+
+func (s *Schedule) slot(p period.Period, fire time.Time) Slot {
+	return Slot{Period: p, FireAt: fire, Excluded: s.Excluded(p)}
+}
+
+// fires walks cron. On the day of a clock change two fires may fall on one period, which the earlier one opens.
+func (s *Schedule) fires(from time.Time) iter.Seq[Slot] {
+	return func(yield func(Slot) bool) {
+		var last period.Period
+		fire := s.spec.Cron.Next(from.Add(-time.Nanosecond), s.spec.Zone)
+		if before := s.spec.Cron.Prev(fire, s.spec.Zone); !fire.IsZero() && !before.IsZero() {
+			last = s.PeriodAt(before)
+		}
+		for ; !fire.IsZero(); fire = s.spec.Cron.Next(fire, s.spec.Zone) {
+			p := s.PeriodAt(fire)
+			if p != last && !p.IsZero() && !yield(s.slot(p, fire)) {
+				return
+			}
+			last = p
+		}
+	}
+}
+
+// openings walks the listed days that open by themselves.
+func (s *Schedule) openings(from time.Time) iter.Seq[Slot] {
+	return func(yield func(Slot) bool) {
+		for _, day := range s.include {
+			if slot := s.opening(day); !slot.FireAt.Before(from) && !yield(slot) {
+				return
+			}
+		}
+	}
+}
+
+// opening is the slot of a listed day: at schedule.time, else as the day begins.
+func (s *Schedule) opening(day period.Period) Slot {
+	fire := s.timeOn(day)
+	if s.spec.Size == period.Day {
+		return s.slot(day, fire)
+	}
+	return s.slot(s.sliceAt(fire), fire)
+}
+
+// openingOf is when the listed day of p opens, if that opens p.
+func (s *Schedule) openingOf(p period.Period) time.Time {
+	if !s.opensDays() || !s.includes(p) {
+		return time.Time{}
+	}
+	if slot := s.opening(p.Outer(period.Day)); slot.Period == p {
+		return slot.FireAt
+	}
+	return time.Time{}
+}
+
+// slicesOfListedDays walks every slice of the listed days.
+func (s *Schedule) slicesOfListedDays(from time.Time) iter.Seq[Slot] {
+	return func(yield func(Slot) bool) {
+		for _, day := range s.include {
+			if day.End(s.spec.Zone).Before(from) {
+				continue
+			}
+			for p := range s.slicesIn(day) {
+				if !p.Start(s.spec.Zone).Before(from) && !yield(s.slot(p, time.Time{})) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// slices walks every slice there is.
+func (s *Schedule) slices(from time.Time) iter.Seq[Slot] {
+	return func(yield func(Slot) bool) {
+		p := s.sliceAt(from)
+		if p.Start(s.spec.Zone).Before(from) {
+			p = p.Add(1, s.spec.Zone)
+		}
+		for ; !p.IsZero() && yield(s.slot(p, time.Time{})); p = p.Add(1, s.spec.Zone) {
+		}
+	}
+}
+
+// slicesIn walks the slices of the schedule's size that begin inside p.
+func (s *Schedule) slicesIn(p period.Period) iter.Seq[period.Period] {
+	return func(yield func(period.Period) bool) {
+		end := p.End(s.spec.Zone)
+		q := s.sliceAt(p.Start(s.spec.Zone))
+		for ; !q.IsZero() && q.Start(s.spec.Zone).Before(end) && yield(q); q = q.Add(1, s.spec.Zone) {
+		}
+	}
+}
+
+// Expected walks the expected, not excluded periods of this schedule that lie inside (or are, or hold) p: what a
+// dependent of another size waits for.
+func (s *Schedule) Expected(p period.Period) iter.Seq[period.Period] {
+	return func(yield func(period.Period) bool) {
+		if p.Size() > s.spec.Size {
+			for q := range s.expectedIn(p) {
+				if s.Excluded(q) == "" && !yield(q) {
+					return
+				}
+			}
+			return
+		}
+		if q := p.Outer(s.spec.Size); s.expects(q) && s.Excluded(q) == "" {
+			yield(q)
+		}
+	}
+}
+
+// expectedIn walks the expected periods inside the larger p.
+func (s *Schedule) expectedIn(p period.Period) iter.Seq[period.Period] {
+	if s.spec.Cron == nil {
+		return func(yield func(period.Period) bool) {
+			for q := range s.slicesIn(p) {
+				if s.expects(q) && !yield(q) {
+					return
+				}
+			}
+		}
+	}
+	return func(yield func(period.Period) bool) {
+		zone, back := s.spec.Zone, -s.spec.Offset
+		start, end := p.Start(zone), p.End(zone)
+		if !start.Before(end) {
+			return
+		}
+		until := s.sliceAt(end).Add(back, zone).Start(zone)
+		for slot := range s.fires(s.sliceAt(start).Add(back, zone).Start(zone)) {
+			if !slot.FireAt.Before(until) || !yield(slot.Period) {
+				return
+			}
+		}
+	}
+}
+
+// expects says whether q, of the schedule's size, is a slice of its zone that something opens.
+func (s *Schedule) expects(q period.Period) bool {
+	if q.IsZero() {
+		return false
+	}
+	if s.spec.Cron != nil || s.opensDays() {
+		return !s.FireFor(q).IsZero()
+	}
+	return s.sliceAt(q.Start(s.spec.Zone)) == q
+}

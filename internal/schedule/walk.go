@@ -1,0 +1,191 @@
+package schedule
+
+import (
+	"math/bits"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/period"
+)
+
+// Local times are counted in seconds as in package period: the Unix time at which UTC shows them.
+
+// The years in which anything fires, and the instants around them that a search starts from.
+const (
+	minYear = 1
+	maxYear = 9999
+	minSec  = -62167219200 // year 0
+	maxSec  = 253433923200 // past year 10000
+)
+
+const everyWeekday = 1<<7 - 1
+
+// Next is the first fire after t; the zero time if there is none.
+func (c *Cron) Next(t time.Time, zone *time.Location) time.Time {
+	return c.from(clamp(t.Unix())+1, zone)
+}
+
+// from is the first fire at or after the instant sec.
+//
+// On the wall clock, the fires are the first instants at which the clock shows a matching local time or, if it
+// jumps over it, a later one. In elapsed time they are the instants at which it shows a matching one.
+func (c *Cron) from(sec int64, zone *time.Location) time.Time {
+	if !c.elapsed {
+		local, ok := c.nextLocal(period.Reached(sec, zone))
+		if !ok {
+			return time.Time{}
+		}
+		return wall(local, zone)
+	}
+	for {
+		g := period.SegmentAt(sec, zone)
+		local, ok := c.nextLocal(sec + g.Offset)
+		if !ok {
+			return time.Time{}
+		}
+		if fire := local - g.Offset; fire < g.End {
+			return time.Unix(fire, 0).UTC()
+		}
+		sec = g.End
+	}
+}
+
+// Prev is the last fire before t; the zero time if there is none.
+func (c *Cron) Prev(t time.Time, zone *time.Location) time.Time {
+	sec := clamp(ceil(t))
+	if !c.elapsed {
+		local, ok := c.prevLocal(period.Reached(sec, zone) - 1)
+		if !ok {
+			return time.Time{}
+		}
+		return wall(local, zone)
+	}
+	for {
+		g := period.SegmentAt(sec-1, zone)
+		local, ok := c.prevLocal(sec - 1 + g.Offset)
+		if !ok {
+			return time.Time{}
+		}
+		if fire := local - g.Offset; fire >= g.Start {
+			return time.Unix(fire, 0).UTC()
+		}
+		sec = g.Start
+	}
+}
+
+// nextLocal is the first matching local minute at or after local.
+func (c *Cron) nextLocal(local int64) (int64, bool) {
+	t := time.Unix(local+59, 0).UTC()
+	year, month, day := t.Date()
+	hour, minute := t.Hour(), t.Minute()
+	if year < minYear {
+		year, month, day, hour, minute = minYear, time.January, 1, 0, 0
+	}
+	for c.minute != 0 && c.hour != 0 && year <= maxYear {
+		switch {
+		case c.month>>month&1 == 0 || day > daysIn(year, month):
+			month, day, hour, minute = month+1, 1, 0, 0
+			if month > time.December {
+				year, month = year+1, time.January
+			}
+			continue
+		case !c.matchesDay(year, month, day):
+			day, hour, minute = day+1, 0, 0
+			continue
+		}
+		h, ok := nextBit(c.hour, hour)
+		if h != hour {
+			minute = 0
+		}
+		m, found := nextBit(c.minute, minute)
+		switch {
+		case !ok:
+			day, hour, minute = day+1, 0, 0
+		case !found:
+			hour, minute = h+1, 0
+		default:
+			return time.Date(year, month, day, h, m, 0, 0, time.UTC).Unix(), true
+		}
+	}
+	return 0, false
+}
+
+// prevLocal is the last matching local minute at or before local.
+func (c *Cron) prevLocal(local int64) (int64, bool) {
+	t := time.Unix(local, 0).UTC()
+	year, month, day := t.Date()
+	hour, minute := t.Hour(), t.Minute()
+	if year > maxYear {
+		year, month, day, hour, minute = maxYear, time.December, 31, 23, 59
+	}
+	for c.minute != 0 && c.hour != 0 && year >= minYear {
+		switch {
+		case c.month>>month&1 == 0 || day < 1:
+			month, hour, minute = month-1, 23, 59
+			if month < time.January {
+				year, month = year-1, time.December
+			}
+			day = daysIn(year, month)
+			continue
+		case !c.matchesDay(year, month, day):
+			day, hour, minute = day-1, 23, 59
+			continue
+		}
+		h, ok := prevBit(c.hour, hour)
+		if h != hour {
+			minute = 59
+		}
+		m, found := prevBit(c.minute, minute)
+		switch {
+		case !ok:
+			day, hour, minute = day-1, 23, 59
+		case !found:
+			hour, minute = h-1, 59
+		default:
+			return time.Date(year, month, day, h, m, 0, 0, time.UTC).Unix(), true
+		}
+	}
+	return 0, false
+}
+
+// nextBit is the lowest bit of mask at or above from.
+func nextBit(mask uint64, from int) (int, bool) {
+	rest := mask >> from << from
+	return bits.TrailingZeros64(rest), rest != 0
+}
+
+// prevBit is the highest bit of mask at or below from.
+func prevBit(mask uint64, from int) (int, bool) {
+	if from < 0 {
+		return 0, false
+	}
+	rest := mask << (63 - from) >> (63 - from)
+	return bits.Len64(rest) - 1, rest != 0
+}
+
+func daysIn(year int, month time.Month) int {
+	switch month {
+	case time.April, time.June, time.September, time.November:
+		return 30
+	case time.February:
+		if year%4 == 0 && (year%100 != 0 || year%400 == 0) {
+			return 29
+		}
+		return 28
+	}
+	return 31
+}
+
+// wall is period.Wall of a local minute.
+func wall(local int64, zone *time.Location) time.Time {
+	return period.Wall(1970, time.January, 1, 0, int(local/60), zone)
+}
+
+// ceil is the first whole second at or after t.
+func ceil(t time.Time) int64 {
+	if t.Nanosecond() > 0 {
+		return t.Unix() + 1
+	}
+	return t.Unix()
+}
+
+func clamp(sec int64) int64 { return min(max(sec, minSec), maxSec) }
