@@ -1,0 +1,82 @@
+// Package sla decides the instants of a deadline. A deadline is a function of configuration and period only:
+// it is never computed from the current time. Arming, firing and closing deadlines is package slamonitor's work.
+package sla
+
+import (
+	"time"
+
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/schedule"
+)
+
+// Spec is a pipeline's SLA, already resolved and checked.
+type Spec struct {
+	Deadline  *schedule.Clock // nil without an absolute deadline
+	Expected  time.Duration   // expectedDuration; 0 without
+	Max       time.Duration   // maxDuration; 0 without a relative deadline
+	Zone      *time.Location  // of Deadline
+	DayOffset int
+	Critical  bool
+}
+
+// Instants are when a deadline warns and breaches. A zero Warn means no warning; a zero Breach means no deadline.
+type Instants struct{ Warn, Breach time.Time }
+
+// For gives the absolute deadline of the slot's period on that schedule. Without a Deadline, or for a period that is not of the schedule's size, it is zero.
+//
+// A day's deadline is looked for from its fire on or, without one, from its first instant; an hour's from its end.
+// Minutes have none: a relative deadline is for them.
+func (s Spec) For(p period.Period, fire time.Time, on *schedule.Schedule) Instants {
+	if s.Deadline == nil || p.IsZero() || p.Size() != on.Size() || p.Size() == period.Minute {
+		return Instants{}
+	}
+	from, days := base(*s.Deadline, p, on.Zone()), 0
+	if p.Size() == period.Day {
+		days = s.DayOffset
+		if !fire.IsZero() {
+			from = fire
+		}
+	}
+	breach := s.Deadline.AfterDays(from, days, s.Zone)
+	if breach.IsZero() {
+		return Instants{}
+	}
+	return Instants{Warn: s.warning(breach), Breach: breach}
+}
+
+// warning is expectedDuration before the breach: the last moment to start and still be in time.
+func (s Spec) warning(breach time.Time) time.Time {
+	if s.Expected <= 0 {
+		return time.Time{}
+	}
+	return breach.Add(-s.Expected)
+}
+
+// Relative gives the deadline that the first reading of the start condition, written at arrived, sets.
+func (s Spec) Relative(arrived time.Time) Instants {
+	if s.Max <= 0 {
+		return Instants{}
+	}
+	breach := arrived.Add(s.Max)
+	if s.Expected > 0 && s.Expected < s.Max {
+		return Instants{Warn: s.warning(breach), Breach: breach}
+	}
+	return Instants{Warn: breach.Add(-s.Max / 4), Breach: breach}
+}
+
+// Close gives the instant at which the automatic window of a start condition with that deadline closes for p.
+func Close(c schedule.Clock, p period.Period, zone *time.Location) time.Time {
+	if p.IsZero() {
+		return time.Time{}
+	}
+	return c.After(base(c, p, zone), zone)
+}
+
+// base is the instant from which a deadline of p is looked for: a time of day belongs to the day that begins,
+// anything else comes when the data of p can be complete.
+func base(c schedule.Clock, p period.Period, zone *time.Location) time.Time {
+	if p.Size() == period.Day && !c.Hourly() {
+		return p.Start(zone)
+	}
+	return p.End(zone)
+}
