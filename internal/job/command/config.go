@@ -1,0 +1,93 @@
+// Package command is the job type that runs a program on the controller's own machine.
+package command
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/document"
+)
+
+// Config is job.config of a command.
+type Config struct {
+	Command document.TextOrList      `yaml:"command" required:"true" doc:"The program and its arguments, as one text or as a list of words."`
+	Shell   bool                     `yaml:"shell" default:"false" doc:"Hand the text to /bin/sh -c instead of splitting it into words."`
+	Env     map[string]document.Text `yaml:"env" doc:"Environment variables of the program, beside the few it always has."`
+	Dir     string                   `yaml:"dir" doc:"The directory it runs in; the controller's own unless said."`
+	Timeout document.Duration        `yaml:"timeout" above:"0s" doc:"After this long it is stopped, and failed as TIMEOUT. No limit unless said."`
+}
+
+// Argv is what is executed: the words of the command, or a shell with its text.
+func (c *Config) Argv() ([]string, error) {
+	if c.Shell {
+		return append([]string{"/bin/sh", "-c"}, c.Command.Values...), nil
+	}
+	return c.Command.Words()
+}
+
+// Check finds what the tags cannot say.
+func (c *Config) Check() []document.Finding {
+	return append(c.checkCommand(), c.checkEnv()...)
+}
+
+func (c *Config) checkCommand() []document.Finding {
+	wrong := func(message string) []document.Finding {
+		return []document.Finding{{Path: "command", Message: message}}
+	}
+	if !c.Command.IsText && c.Command.Values == nil {
+		return nil // missing, which is told already
+	}
+	if !c.Command.IsText && c.Shell {
+		return []document.Finding{{Path: "command", Message: "a shell takes one text, not a list; write it as text or leave shell out", Also: []string{"shell"}}}
+	}
+	argv, err := c.Argv()
+	switch {
+	case err != nil:
+		return wrong(err.Error())
+	case len(argv) == 0 || strings.TrimSpace(argv[0]) == "" || c.Shell && strings.TrimSpace(argv[len(argv)-1]) == "":
+		return wrong("names no program; write it with its arguments, such as [python, load.py]")
+	case strings.ContainsRune(strings.Join(argv, ""), 0):
+		return wrong("holds a NUL character, which no program can be given")
+	}
+	return nil
+}
+
+var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+func (c *Config) checkEnv() []document.Finding {
+	var findings []document.Finding
+	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
+		at := document.KeyPath("env", name)
+		switch {
+		case !envName.MatchString(name):
+			findings = append(findings, document.Finding{Path: at, Key: true, Message: fmt.Sprintf("%q is not a variable's name; use letters, digits and _, not beginning with a digit", name)})
+		case strings.HasPrefix(name, "INTERLOCK_"):
+			findings = append(findings, document.Finding{Path: at, Key: true, Message: "names beginning with INTERLOCK_ are set by Interlock; choose another"})
+		case strings.ContainsRune(string(c.Env[name]), 0):
+			findings = append(findings, document.Finding{Path: at, Message: "holds a NUL character, which no program can be given"})
+		}
+	}
+	return findings
+}
+
+// maxAWSTimeout leaves the orchestrator's function time to record the outcome.
+const maxAWSTimeout = document.Duration(100 * time.Second)
+
+// AWSFindings are the limits of the AWS platform, where a command runs inside the orchestrator's function.
+func (c *Config) AWSFindings() []document.Finding {
+	findings := []document.Finding{{
+		Path: "command", Severity: document.Warning,
+		Message: "on AWS a command runs inside the orchestrator's function and does not outlive it when that is killed; prefer lambda, glue or another job type",
+	}}
+	switch {
+	case c.Timeout == 0:
+		findings = append(findings, document.Finding{Path: "timeout", Message: "is required on AWS: at most 100s"})
+	case c.Timeout > maxAWSTimeout:
+		findings = append(findings, document.Finding{Path: "timeout", Message: fmt.Sprintf("is %s; on AWS at most 100s", c.Timeout)})
+	}
+	return findings
+}

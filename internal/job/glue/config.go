@@ -1,0 +1,49 @@
+// Package glue is the job type that runs an AWS Glue job.
+package glue
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/job"
+)
+
+// Config is job.config of a glue job.
+type Config struct {
+	JobName   string                   `yaml:"jobName" required:"true" doc:"The Glue job to run."`
+	Arguments map[string]document.Text `yaml:"arguments" doc:"Arguments of the run, with or without the leading --; --par_day, --par_hour and --interlock_run_id are added."`
+	LogCheck  LogCheck                 `yaml:"logCheck" doc:"The look into the logs of a run that says it succeeded."`
+	job.AWS
+	job.Unanswered
+}
+
+// LogCheck says how the logs of a succeeded run are searched for a failure that Glue did not report.
+type LogCheck struct {
+	Enabled  bool     `yaml:"enabled" default:"true" doc:"Look into the logs at all."`
+	Group    string   `yaml:"group" doc:"The CloudWatch log group; the one the run names, else /aws-glue/jobs/logs-v2."`
+	Patterns []string `yaml:"patterns" minItems:"1" pattern:"\\S" hint:"write a text to look for" doc:"Texts that mean failure; GlueExceptionAnalysisJobFailed unless said."`
+}
+
+// Check finds what the tags cannot say.
+func (c *Config) Check() []document.Finding {
+	var findings []document.Finding
+	seen := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(c.Arguments)) {
+		at := document.KeyPath("arguments", name)
+		bare := strings.TrimPrefix(name, "--")
+		first, twice := seen[bare]
+		switch {
+		case bare == "" || strings.ContainsAny(bare, " =\t\n"):
+			findings = append(findings, document.Finding{Path: at, Key: true, Message: fmt.Sprintf("%q is not an argument's name; write one such as --source", name)})
+		case twice:
+			findings = append(findings, document.Finding{Path: at, Key: true, Message: "the same argument twice, with and without --", Also: []string{document.KeyPath("arguments", first)}})
+		case bare == "interlock_run_id":
+			findings = append(findings, document.Finding{Path: at, Key: true, Severity: document.Warning, Message: "Interlock finds a lost start again by this argument, and cannot with your own; remove it"})
+		}
+		seen[bare] = name
+	}
+	return findings
+}

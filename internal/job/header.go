@@ -1,0 +1,55 @@
+package job
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/interlock-go/interlock/internal/document"
+)
+
+// Headers are the HTTP headers of a request, by name.
+type Headers map[string]document.Text
+
+// Headers that the request sets itself: a file's own would break the start's idempotency or the message.
+var reservedHeaders = []string{"content-length", "idempotency-key", "transfer-encoding"}
+
+// Headers whose value is a secret.
+var secretHeaders = []string{"api-key", "authorization", "cookie", "proxy-authorization", "x-api-key", "x-auth-token"}
+
+// Check finds what is wrong with the headers at path, in the order of their names.
+func (h Headers) Check(path string) []document.Finding {
+	var findings []document.Finding
+	seen := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(h)) {
+		at := document.KeyPath(path, name)
+		lower := strings.ToLower(name)
+		value := string(h[name])
+		switch first, twice := seen[lower]; {
+		case !isToken(name):
+			findings = append(findings, document.Finding{Path: at, Key: true, Message: fmt.Sprintf("%q is not a header name; use letters, digits and -", name)})
+		case twice:
+			findings = append(findings, document.Finding{Path: at, Key: true, Message: "the same header twice; names are the same in any case", Also: []string{document.KeyPath(path, first)}})
+		case slices.Contains(reservedHeaders, lower):
+			findings = append(findings, document.Finding{Path: at, Key: true, Message: fmt.Sprintf("Interlock sets %s itself; remove it", name)})
+		case strings.ContainsAny(value, "\r\n\x00"):
+			findings = append(findings, document.Finding{Path: at, Message: "a header value must be one line of text"})
+		case slices.Contains(secretHeaders, lower) && value != "" && !HasSecret(value):
+			findings = append(findings, document.Finding{Path: at, Severity: document.Warning, Message: "a secret in the file; put the token in ${env:NAME} or ${file:PATH}"})
+		}
+		seen[lower] = name
+	}
+	return findings
+}
+
+// isToken says whether name is what RFC 9110 allows in a header's name.
+func isToken(name string) bool {
+	for _, r := range name {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		if !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", r) {
+			return false
+		}
+	}
+	return name != ""
+}

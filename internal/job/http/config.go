@@ -1,0 +1,32 @@
+// Package http is the job type that sends an HTTP request.
+package http
+
+import (
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/job"
+)
+
+// Config is job.config of an http job.
+type Config struct {
+	URL      string            `yaml:"url" required:"true" doc:"Where the request goes; http or https, without credentials."`
+	Method   string            `yaml:"method" enum:"GET,POST,PUT,PATCH,DELETE" fold:"true" default:"POST" doc:"The request's method."`
+	Headers  job.Headers       `yaml:"headers" doc:"The request's headers. Take secrets from ${env:NAME} or ${file:PATH}."`
+	Body     any               `yaml:"body" doc:"The request's body: a text is sent as it is, a mapping or list as JSON."`
+	Timeout  document.Duration `yaml:"timeout" default:"1m" above:"0s" doc:"How long the answer may take; with callback only the acknowledgement."`
+	Callback bool              `yaml:"callback" default:"false" doc:"A 2xx answer means started, and the result is reported later. Otherwise the answer is the result."`
+	job.Unanswered
+}
+
+// Check finds what the tags cannot say.
+func (c *Config) Check() []document.Finding {
+	findings := append(job.CheckURL("url", c.URL), c.Headers.Check("headers")...)
+	switch c.Body.(type) {
+	case nil, string, map[string]any, []any:
+	default:
+		findings = append(findings, document.Finding{Path: "body", Message: "must be a text, or a mapping or list that is sent as JSON"})
+	}
+	if c.Body != nil && c.Method == "GET" {
+		findings = append(findings, document.Finding{Path: "body", Message: "a GET request has no body; use POST or leave body out", Also: []string{"method"}})
+	}
+	return findings
+}

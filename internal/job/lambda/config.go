@@ -1,0 +1,33 @@
+// Package lambda is the job type that invokes an AWS Lambda function.
+package lambda
+
+import (
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/job"
+)
+
+// Config is job.config of a lambda job.
+type Config struct {
+	FunctionName string            `yaml:"functionName" required:"true" pattern:"^(.*\\$\\{.*|[A-Za-z0-9:._$-]{1,200})$" hint:"write a function's name or ARN" doc:"The function: its name or ARN, with a version or alias if wanted."`
+	Payload      any               `yaml:"payload" doc:"What the function is given; the run's id is added to a mapping as interlock_run_id."`
+	Async        bool              `yaml:"async" default:"false" doc:"Only start it: the result is reported later. Otherwise its answer is the result."`
+	Timeout      document.Duration `yaml:"timeout" default:"15m" above:"0s" max:"15m" doc:"How long the answer may take."`
+	job.AWS
+	job.Unanswered
+}
+
+// Check finds what the tags cannot say.
+func (c *Config) Check() []document.Finding {
+	switch payload := c.Payload.(type) {
+	case nil, map[string]any:
+		return nil
+	case string:
+		if job.HasVariable(payload) {
+			return nil
+		}
+	}
+	return []document.Finding{{
+		Path: "payload", Severity: document.Warning,
+		Message: "the run's id is only added to a mapping, so the function cannot tell a repeated start from a new one; write a mapping",
+	}}
+}

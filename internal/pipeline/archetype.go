@@ -1,0 +1,237 @@
+package pipeline
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/rule"
+)
+
+// archetypeFile is a named template of probes and rules, as it is written. Texts of its probes and rules may hold
+// ${with.NAME}; a text that is nothing else takes the parameter's value with its type.
+type archetypeFile struct {
+	Name           string               `yaml:"name" required:"true" doc:"The name that pipelines refer to."`
+	Description    string               `yaml:"description" doc:"What it is for, for people."`
+	Parameters     map[string]parameter `yaml:"parameters" doc:"What a pipeline gives under with."`
+	Probes         document.Node        `yaml:"probes" doc:"Evaluators, as in a pipeline file."`
+	Rules          document.Node        `yaml:"rules" doc:"Rules, all of which must hold, as in a pipeline file."`
+	RequiredTraits []traitDefault       `yaml:"requiredTraits" doc:"The older form: traits that must pass."`
+	OptionalTraits []traitDefault       `yaml:"optionalTraits" doc:"The older form: traits that are only shown."`
+	ReadinessRule  *readiness           `yaml:"readinessRule" doc:"The older form: how many required traits must pass."`
+}
+
+// parameter is one value that a pipeline gives to its archetype.
+type parameter struct {
+	Type        string `yaml:"type" enum:"string,integer,number,boolean,duration" default:"string" doc:"Its kind."`
+	Description string `yaml:"description" doc:"What it is, for people."`
+	Default     any    `yaml:"default" doc:"Its value where a pipeline gives none; without it the parameter is required."`
+	Enum        []any  `yaml:"enum" doc:"The only values it may have."`
+}
+
+// archetype is an archetype on the shelf.
+type archetype struct {
+	file archetypeFile
+	doc  *document.Document
+}
+
+func (a *archetype) name() string { return a.file.Name }
+
+func readArchetype(src Source) (*archetype, []document.Problem) {
+	doc, problems := document.Parse(src.File, src.Data)
+	a := &archetype{doc: doc}
+	if doc == nil {
+		return a, problems
+	}
+	problems = append(problems, doc.Decode(&a.file)...)
+	for _, name := range slices.Sorted(maps.Keys(a.file.Parameters)) {
+		p := a.file.Parameters[name]
+		if p.Default == nil {
+			continue
+		}
+		if message := p.refuses(p.Default); message != "" {
+			problems = append(problems, doc.Resolve(document.Finding{Path: document.KeyPath("parameters", name) + ".default", Message: message})...)
+		}
+	}
+	return a, problems
+}
+
+// refuses says what is wrong with value for this parameter; "" if nothing is.
+func (p parameter) refuses(value any) string {
+	fits := false
+	switch v := value.(type) {
+	case string:
+		fits = p.Type == "string"
+		if _, err := document.ParseDuration(v); p.Type == "duration" {
+			fits = err == nil
+		}
+	case bool:
+		fits = p.Type == "boolean"
+	case int64:
+		fits = p.Type == "integer" || p.Type == "number"
+	case float64:
+		fits = p.Type == "number"
+	}
+	if !fits {
+		return fmt.Sprintf("%v does not fit; it must be %s", value, p.wants())
+	}
+	if len(p.Enum) > 0 && !slices.Contains(p.Enum, value) {
+		return fmt.Sprintf("%v is not one of %v", value, p.Enum)
+	}
+	return ""
+}
+
+// additions is what archetype, traits and probes bring to a pipeline's gate.
+type additions struct {
+	rules  []rule.Rule
+	failed bool
+}
+
+// buildAdditions resolves probes, the archetype and the older traits.
+func (b *builder) buildAdditions() additions {
+	var a additions
+	b.addProbes("probes", b.file.Probes)
+	var arch *archetype
+	switch name := b.file.Archetype; {
+	case name != "":
+		if arch = b.shelf.archetypes[name]; arch == nil {
+			b.errorf("archetype", "%s", unknownName("archetype", name, b.shelf.archetypes, "--archetypes DIR"))
+			return additions{failed: true}
+		}
+		b.fill(arch, &a)
+	case len(b.file.With) > 0:
+		b.clashf("with", "archetype", "there is no archetype to give parameters to; add archetype: NAME")
+	}
+	b.addTraits(arch, &a)
+	return a
+}
+
+// fill adds the archetype's probes and rules with this pipeline's parameters put in.
+func (b *builder) fill(arch *archetype, a *additions) {
+	values, ok := b.parameters(arch)
+	if !ok {
+		a.failed = true
+		return
+	}
+	replace := func(text string) (any, error) { return substitute(text, values) }
+	var probes []ProbeSection
+	if nodes, fine := b.expand(arch, "probes", arch.file.Probes, replace, &probes); fine && nodes {
+		b.addProbesOf(arch, probes)
+	}
+	var rules []rule.Rule
+	_, fine := b.expand(arch, "rules", arch.file.Rules, replace, &rules)
+	for i, r := range rules {
+		findings := document.Under(fmt.Sprintf("rules[%d]", i), r.Findings())
+		b.blame(arch, findings)
+		fine = fine && !hasError(findings)
+	}
+	a.rules = append(a.rules, rules...)
+	a.failed = a.failed || !fine
+}
+
+// expand decodes a part of the archetype with parameters put in. The first answer says whether the part is there.
+func (b *builder) expand(arch *archetype, path string, part document.Node, replace func(string) (any, error), into any) (there, fine bool) {
+	if part.Kind() == document.Null {
+		return false, true
+	}
+	node, findings := part.Expand(replace)
+	if len(findings) == 0 {
+		findings = node.Decode(into)
+	}
+	b.blame(arch, document.Under(path, findings))
+	return true, !hasError(findings)
+}
+
+// blame reports a finding of the archetype's file in this pipeline's file, naming both.
+func (b *builder) blame(arch *archetype, findings []document.Finding) {
+	for _, p := range arch.doc.Resolve(findings...) {
+		b.add(document.Finding{Path: "archetype", Severity: p.Severity, Message: fmt.Sprintf("archetype %q, at %s", arch.file.Name, p)})
+	}
+}
+
+// parameters gives every parameter of arch its value: the pipeline's, else its default.
+func (b *builder) parameters(arch *archetype) (map[string]any, bool) {
+	values := map[string]any{}
+	fine := true
+	known := slices.Sorted(maps.Keys(arch.file.Parameters))
+	for _, name := range known {
+		p := arch.file.Parameters[name]
+		value, given := b.file.With[name]
+		switch {
+		case given:
+			if message := p.refuses(value); message != "" {
+				b.errorf(document.KeyPath("with", name), "%s (parameter of archetype %q)", message, arch.file.Name)
+				fine = false
+			}
+		case p.Default == nil:
+			b.errorf(b.withPath(), "archetype %q needs the parameter with.%s: %s", arch.file.Name, name, p.wants())
+			fine = false
+		default:
+			value = p.Default
+		}
+		values[name] = value
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.file.With)) {
+		if _, ok := arch.file.Parameters[name]; !ok {
+			b.errorf(document.KeyPath("with", name), "%s", unknownParameter(arch.file.Name, name, known))
+			fine = false
+		}
+	}
+	return values, fine
+}
+
+// withPath is where parameters are given, or would have to be.
+func (b *builder) withPath() string {
+	if b.doc.Has("with") {
+		return "with"
+	}
+	return "archetype"
+}
+
+// wants says what a value of the parameter must be.
+func (p parameter) wants() string {
+	article := "a "
+	if p.Type == "integer" {
+		article = "an "
+	}
+	if p.Description == "" {
+		return article + p.Type
+	}
+	return article + p.Type + ", " + p.Description
+}
+
+func unknownParameter(arch, name string, known []string) string {
+	if near, ok := document.Suggest(name, known); ok {
+		return fmt.Sprintf("archetype %q has no parameter %q; did you mean %q?", arch, name, near)
+	}
+	if len(known) == 0 {
+		return fmt.Sprintf("archetype %q has no parameters", arch)
+	}
+	return fmt.Sprintf("archetype %q has no parameter %q; it has %s", arch, name, strings.Join(known, ", "))
+}
+
+// substitute puts parameters into text. A text that is one ${with.NAME} and nothing else becomes the value itself.
+func substitute(text string, values map[string]any) (any, error) {
+	const open = "${with."
+	var out strings.Builder
+	rest := text
+	for {
+		before, after, ok := strings.Cut(rest, open)
+		out.WriteString(before)
+		if !ok {
+			return out.String(), nil
+		}
+		name, tail, closed := strings.Cut(after, "}")
+		value, known := values[name]
+		if !closed || !known {
+			return nil, fmt.Errorf("%s%s} names no parameter; known are %s", open, name, strings.Join(slices.Sorted(maps.Keys(values)), ", "))
+		}
+		if before == "" && tail == "" && rest == text {
+			return value, nil
+		}
+		fmt.Fprint(&out, value)
+		rest = tail
+	}
+}

@@ -1,0 +1,187 @@
+package pipeline_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/interlock-go/interlock/internal/job/all"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/sensor"
+)
+
+const freshSource = `name: fresh-source
+parameters:
+  path: {type: string}
+  maxAge: {type: duration, default: 1h}
+  least: {type: integer, default: 10}
+probes:
+  - key: landing
+    command: [check, "${with.path}/in"]
+    interval: 1m
+rules:
+  - {key: landing, check: age_lt, field: newest, value: "${with.maxAge}"}
+  - {key: landing, check: gte, field: count, value: "${with.least}"}
+`
+
+func loadWith(archetype, text string) *pipeline.Set {
+	return pipeline.Load(sources(text), pipeline.Options{
+		Jobs: all.Kinds(), Whole: true,
+		Archetypes: []pipeline.Source{{File: "arch.yaml", Data: []byte(archetype)}},
+	})
+}
+
+func TestArchetypeBringsItsProbesAndRules(t *testing.T) {
+	set := loadWith(freshSource, minimal+"archetype: fresh-source\nwith: {path: /data, least: 3}\nvalidation: {rules: [{key: own, check: exists}]}\n")
+	if set.Failed() {
+		t.Fatal(report(set))
+	}
+	d := set.Definitions[0]
+	want := []pipeline.Probe{{
+		Key: "landing", Command: []string{"check", "/data/in"}, Interval: time.Minute, TTL: 2 * time.Minute, Timeout: 30 * time.Second,
+	}}
+	if diff := cmp.Diff(want, d.Probes); diff != "" {
+		t.Errorf("probes (-want +got):\n%s", diff)
+	}
+	facts := map[sensor.Key]sensor.Fields{
+		"landing": {"newest": noon.Add(-time.Minute).Format(time.RFC3339), "count": int64(3)},
+		"own":     {},
+	}
+	if got := decide(d.Gate, facts); got != rule.Pass {
+		t.Errorf("gate on good facts: %v", got)
+	}
+	facts["landing"]["count"] = int64(2)
+	if got := decide(d.Gate, facts); got != rule.Fail {
+		t.Errorf("gate on too few files: %v, want fail", got)
+	}
+}
+
+func TestProblemsOfAnArchetypeNameBothFiles(t *testing.T) {
+	for _, c := range []struct{ name, archetype, pipeline, want string }{
+		{"missing parameter", freshSource, "archetype: fresh-source\n", `a.yaml:2:12: archetype: archetype "fresh-source" needs the parameter with.path: a string`},
+		{"unknown parameter", freshSource, "archetype: fresh-source\nwith: {path: a, maxage: 1h}\n", `did you mean "maxAge"?`},
+		{"wrong type", freshSource, "archetype: fresh-source\nwith: {path: a, least: many}\n", `a.yaml:3:24: with.least: many does not fit; it must be an integer`},
+		{"unknown archetype", freshSource, "archetype: fresh-sauce\n", `a.yaml:2:12: archetype: there is no archetype "fresh-sauce"; did you mean "fresh-source"?`},
+		{
+			"bad rule", strings.Replace(freshSource, "age_lt, field: newest, value: \"${with.maxAge}\"", "gte, field: newest, value: \"${with.path}\"", 1),
+			"archetype: fresh-source\nwith: {path: abc}\n", `a.yaml:2:12: archetype: archetype "fresh-source", at arch.yaml:11:`,
+		},
+		{
+			"unknown variable", strings.Replace(freshSource, "with.maxAge", "with.maxage", 1),
+			"archetype: fresh-source\nwith: {path: abc}\n", `${with.maxage} names no parameter`,
+		},
+		{"with without archetype", freshSource, "with: {path: abc}\n", `add archetype: NAME`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			set := loadWith(c.archetype, minimal+c.pipeline)
+			if got := strings.Join(report(set), "\n"); !strings.Contains(got, c.want) {
+				t.Errorf("got\n%s\nwant %q in it", got, c.want)
+			}
+			if len(set.Definitions) != 0 {
+				t.Error("the pipeline was accepted")
+			}
+		})
+	}
+}
+
+const olderArchetype = `name: batch
+requiredTraits:
+  - {type: freshness, defaultConfig: {lag: 300, zone: utc}, defaultTtl: 120, defaultTimeout: 10}
+  - {type: volume}
+  - {type: schema}
+optionalTraits:
+  - {type: cost}
+readinessRule: READY
+`
+
+const olderPipeline = minimal + `archetype: batch
+traits:
+  freshness: {evaluator: ./fresh.sh --now, config: {lag: 60}}
+  volume: {evaluator: [./volume.sh, "a b"], ttl: 90s}
+  schema: {evaluator: "https://checks.example.com/schema"}
+  cost: {evaluator: ./cost.sh}
+`
+
+func TestOlderTraitsBecomeProbesAndRules(t *testing.T) {
+	set := loadWith(strings.Replace(olderArchetype, "READY", "all-required-pass", 1), olderPipeline)
+	if set.Failed() {
+		t.Fatal(report(set))
+	}
+	d := set.Definitions[0]
+	half := 30 * time.Second
+	want := []pipeline.Probe{
+		{Key: "freshness", Command: []string{"./fresh.sh", "--now"}, Config: map[string]any{"lag": int64(60), "zone": "utc"}, TTL: 2 * time.Minute, Timeout: 10 * time.Second},
+		{Key: "volume", Command: []string{"./volume.sh", "a b"}, Config: map[string]any{}, TTL: 90 * time.Second, Timeout: half},
+		{Key: "schema", URL: "https://checks.example.com/schema", Config: map[string]any{}, TTL: 5 * time.Minute, Timeout: half},
+		{Key: "cost", Command: []string{"./cost.sh"}, Config: map[string]any{}, TTL: 5 * time.Minute, Timeout: half},
+	}
+	if diff := cmp.Diff(want, d.Probes); diff != "" {
+		t.Errorf("probes (-want +got):\n%s", diff)
+	}
+	if leaves := d.Gate.Explain(snapshot(d.Gate, nil), noon).Leaves; len(leaves) != 4 || leaves[3].Rule.Level != rule.Advisory {
+		t.Errorf("got leaves %+v, want three required and one advisory", leaves)
+	}
+}
+
+func TestReadinessRuleSaysHowManyTraitsMustPass(t *testing.T) {
+	for _, c := range []struct {
+		ready string
+		need  int
+	}{
+		{"all-required-pass", 3},
+		{"majority-pass", 2},
+		{"{type: majority-pass, threshold: 1}", 1},
+		{"{type: majority-pass, threshold: 0.9}", 3},
+		{"{type: majority-pass, threshold: 0.3}", 1},
+	} {
+		set := loadWith(strings.Replace(olderArchetype, "READY", c.ready, 1), olderPipeline)
+		if set.Failed() {
+			t.Fatal(report(set))
+		}
+		facts := map[sensor.Key]sensor.Fields{}
+		for passed, name := range []sensor.Key{"", "freshness", "volume", "schema"} {
+			if name != "" {
+				facts[name] = sensor.Fields{"status": "PASS"}
+			}
+			open := decide(set.Definitions[0].Gate, facts) == rule.Pass
+			if open != (passed >= c.need) {
+				t.Errorf("%s: open is %t with %d of 3 passed", c.ready, open, passed)
+			}
+		}
+	}
+}
+
+func TestRequiredTraitNeedsAnEvaluator(t *testing.T) {
+	set := loadWith(strings.Replace(olderArchetype, "READY", "all-required-pass", 1), minimal+"archetype: batch\ntraits:\n  volume: {evaluator: ./v}\n")
+	got := strings.Join(report(set), "\n")
+	for _, name := range []string{"freshness", "schema"} {
+		if !strings.Contains(got, `the trait "`+name+`" needs an evaluator`) {
+			t.Errorf("no word about %s in\n%s", name, got)
+		}
+	}
+	if strings.Contains(got, "cost") {
+		t.Errorf("the optional trait was asked for:\n%s", got)
+	}
+}
+
+var noon = time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC)
+
+// snapshot shows the gate each fact as an undated reading written at noon.
+func snapshot(g *rule.Gate, facts map[sensor.Key]sensor.Fields) rule.Snapshot {
+	var s rule.Snapshot
+	for _, ref := range g.Refs() {
+		var seen sensor.Seen
+		if fields, ok := facts[ref.Key]; ok {
+			seen.Reading = &sensor.Reading{Key: ref.Key, Fields: fields, UpdatedAt: noon, Version: 1}
+		}
+		s = append(s, seen)
+	}
+	return s
+}
+
+func decide(g *rule.Gate, facts map[sensor.Key]sensor.Fields) rule.Outcome {
+	return g.Decide(snapshot(g, facts), noon)
+}

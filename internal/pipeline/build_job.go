@@ -1,0 +1,113 @@
+package pipeline
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/document"
+)
+
+const (
+	defaultPollWindow = time.Hour
+	minPollWindow     = time.Minute
+	// usualTimeLimit is engine.runTimeout unless the server's file says otherwise.
+	usualTimeLimit = 4 * time.Hour
+	// timeLimitMargin is what an attempt gets on top of its windows.
+	timeLimitMargin = 30 * time.Minute
+)
+
+func (b *builder) buildJob() {
+	s := b.file.Job
+	if s == nil {
+		return
+	}
+	b.def.Job = &Job{
+		Type:       s.Type,
+		Config:     b.jobConfig(s),
+		MaxRetries: s.MaxRetries, MaxCodeRetries: s.MaxCodeRetries,
+		MaxDriftReruns: s.MaxDriftReruns, MaxManualReruns: s.MaxManualReruns,
+		RetryBackoff: time.Duration(s.RetryBackoff),
+		PollWindow:   b.pollWindow(s),
+		PollInterval: time.Duration(s.PollInterval),
+		Classes:      b.classes(s.Classify),
+	}
+	b.checkPolling(b.def.Job)
+}
+
+// jobConfig decodes job.config with the type's own struct and checks.
+func (b *builder) jobConfig(s *JobSection) JobConfig {
+	i := slices.IndexFunc(b.shelf.jobs, func(k JobKind) bool { return k.Name == s.Type })
+	if i < 0 {
+		return nil // decoding has refused the type already
+	}
+	config := b.shelf.jobs[i].NewConfig()
+	findings := s.Config.Decode(config)
+	b.addUnder("job.config", findings)
+	if !hasError(findings) {
+		b.addUnder("job.config", config.Check())
+	}
+	b.addUnder("job.config", variableFindings(s.Config.Value()))
+	return config
+}
+
+func (b *builder) pollWindow(s *JobSection) time.Duration {
+	window := time.Duration(s.JobPollWindowSeconds) * time.Second
+	if window == 0 {
+		return defaultPollWindow
+	}
+	if window < minPollWindow {
+		b.errorf("job.jobPollWindowSeconds", "%d is too short; use 60 to 86400 seconds, or 0 for the default of 3600", s.JobPollWindowSeconds)
+	}
+	return window
+}
+
+func (b *builder) checkPolling(j *Job) {
+	if j.PollInterval > j.PollWindow {
+		b.add(document.Finding{
+			Path: "job.pollInterval", Also: []string{"job.jobPollWindowSeconds"}, Severity: document.Warning,
+			Message: fmt.Sprintf("is longer than the poll window of %s, so the job's state is asked for only once", document.Duration(j.PollWindow)),
+		})
+	}
+	if need := b.def.Window + j.PollWindow; need > usualTimeLimit {
+		b.add(document.Finding{
+			Path: "job.jobPollWindowSeconds", Also: []string{"schedule.evaluation.window"}, Severity: document.Warning,
+			Message: fmt.Sprintf("together with the window of %s goes past the usual time limit of %s; an attempt may then take up to %s",
+				document.Duration(b.def.Window), document.Duration(usualTimeLimit), document.Duration(need+timeLimitMargin)),
+		})
+	}
+}
+
+func (b *builder) classes(sections []ClassifySection) []Class {
+	var classes []Class
+	for i, s := range sections {
+		path := fmt.Sprintf("job.classify[%d]", i)
+		if s.Match == "" && s.ExitCode == nil {
+			b.errorf(path, "has neither match nor exitCode; give at least one")
+		}
+		class := Class{ExitCode: s.ExitCode, Category: s.Category}
+		if s.Match != "" {
+			match, err := regexp.Compile(s.Match)
+			if err != nil {
+				b.errorf(path+".match", "%v", err)
+			}
+			class.Match = match
+		}
+		classes = append(classes, class)
+	}
+	return classes
+}
+
+func (b *builder) buildDryRun() {
+	b.def.DryRun = b.file.DryRun
+	if !b.def.DryRun {
+		return
+	}
+	if b.def.Start == nil {
+		b.clashf("dryRun", "schedule.trigger", "a dry run needs a start condition; add schedule.trigger")
+	}
+	if b.def.Job == nil {
+		b.clashf("dryRun", "job.type", "a dry run needs a job that it would start; add job.type")
+	}
+}

@@ -1,0 +1,53 @@
+package pipeline
+
+import (
+	"time"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/rule"
+)
+
+const defaultPostRunWindow = 24 * time.Hour
+
+func (b *builder) buildPostRun() {
+	s := b.file.PostRun
+	window := b.postRunWindow(s)
+	if s == nil {
+		return
+	}
+	p := &PostRun{
+		Rules: s.Rules, DriftThreshold: s.DriftThreshold, DriftField: s.DriftField,
+		SensorTimeout: time.Duration(s.SensorTimeout), Window: window,
+	}
+	if s.Evaluation != nil && s.Evaluation.Interval != nil {
+		p.Interval = time.Duration(*s.Evaluation.Interval)
+	}
+	if p.Interval > p.Window {
+		b.clashf("postRun.evaluation.window", "postRun.evaluation.interval", "the window of %s is shorter than the interval of %s; make it at least as long",
+			document.Duration(p.Window), document.Duration(p.Interval))
+	}
+	if b.checkRules("postRun.rules", s.Rules) {
+		p.Gate = b.compile("postRun.rules", rule.Part{Mode: rule.ModeAll, Rules: s.Rules})
+	}
+	b.def.PostRun = p
+}
+
+// postRunWindow is postRun.evaluation.window, or the older watch.monitoring.duration.
+func (b *builder) postRunWindow(s *PostRunSection) time.Duration {
+	window := defaultPostRunWindow
+	given := s != nil && s.Evaluation != nil && s.Evaluation.Window != nil
+	if given {
+		window = time.Duration(*s.Evaluation.Window)
+	}
+	w := b.file.Watch
+	if w == nil || w.Monitoring == nil || w.Monitoring.Duration == nil {
+		return window
+	}
+	switch {
+	case given:
+		b.clashf("watch.monitoring.duration", "postRun.evaluation.window", "the post-run window is given twice; keep postRun.evaluation.window")
+	case s == nil:
+		b.warnf("watch.monitoring.duration", "there are no postRun.rules to watch; add postRun, or remove it")
+	}
+	return w.Monitoring.Duration.Duration
+}

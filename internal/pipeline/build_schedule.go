@@ -1,0 +1,166 @@
+package pipeline
+
+import (
+	"time"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/schedule"
+)
+
+const (
+	defaultWindow   = time.Hour
+	defaultInterval = 5 * time.Minute
+)
+
+func (b *builder) buildSchedule() {
+	s := b.file.Schedule
+	if s == nil {
+		s = &ScheduleSection{CatchUp: string(CatchUpAll)}
+	}
+	b.def.MaxActive, b.def.CatchUp = s.MaxActive, CatchUp(s.CatchUp)
+	b.def.Opens = opening(s)
+	spec := schedule.Spec{Zone: time.UTC, Offset: s.Offset}
+	if s.Cron != nil {
+		spec.Cron = s.Cron.cron
+	}
+	if s.Timezone != nil {
+		spec.Zone = s.Timezone.zone
+	}
+	if s.After != nil {
+		b.def.After = s.After.ids
+	}
+	spec.Size = b.periodSize(s)
+	spec.Time = b.earliestStart(s)
+	spec.Include = b.includeDates(s)
+	spec.Opens = b.def.Opens == ByCron
+	spec.Exclude = b.exclusions(s)
+	b.def.Schedule = schedule.New(spec)
+	b.evaluation(s)
+	b.startCondition(s)
+}
+
+// opening says what opens the runs of a pipeline with this schedule.
+func opening(s *ScheduleSection) ScheduleID {
+	upstream := s.After != nil && len(s.After.ids) > 0
+	switch {
+	case s.Cron != nil, s.Include != nil && s.Trigger == nil && !upstream:
+		return ByCron
+	case s.Trigger != nil, upstream:
+		return ByStream
+	default:
+		return ByHand
+	}
+}
+
+// periodSize is the explicit size, else what cron or the deadlines suggest.
+func (b *builder) periodSize(s *ScheduleSection) period.Size {
+	explicit, err := period.ParseSize(s.Period)
+	if err != nil {
+		return b.impliedSize(s)
+	}
+	if s.Cron != nil && explicit > s.Cron.cron.Size() {
+		b.clashf("schedule.period", "schedule.cron",
+			"one %s would hold several fires of %q; use period: %s", explicit, s.Cron.text, s.Cron.cron.Size())
+	}
+	return explicit
+}
+
+func (b *builder) impliedSize(s *ScheduleSection) period.Size {
+	if s.Cron != nil {
+		return s.Cron.cron.Size()
+	}
+	if s.Trigger != nil && s.Trigger.Deadline != nil && s.Trigger.Deadline.Hourly() {
+		return period.Hour
+	}
+	if sla := b.file.SLA; sla != nil && sla.Deadline != nil && sla.Deadline.Hourly() {
+		return period.Hour
+	}
+	return period.Day
+}
+
+// earliestStart is schedule.time, or the older form schedule.after: "HH:MM".
+func (b *builder) earliestStart(s *ScheduleSection) *schedule.Clock {
+	older := s.After != nil && s.After.time != nil
+	switch {
+	case s.Time != nil && s.Time.Hourly():
+		b.errorf("schedule.time", "%q is a minute of every hour; write a time of day, HH:MM", s.Time)
+		return nil
+	case s.Time != nil && older:
+		b.clashf("schedule.time", "schedule.after", "the earliest start is given twice; keep schedule.time")
+		return nil
+	case s.Time != nil:
+		return &s.Time.Clock
+	case older:
+		return &s.After.time.Clock
+	default:
+		return nil
+	}
+}
+
+func (b *builder) includeDates(s *ScheduleSection) []period.Period {
+	if s.Include == nil {
+		return nil
+	}
+	if s.Cron != nil {
+		b.clashf("schedule.include", "schedule.cron", "include dates and cron exclude each other; keep one of them")
+	}
+	return dates(s.Include.Dates)
+}
+
+func dates(list []date) []period.Period {
+	days := make([]period.Period, 0, len(list))
+	for _, d := range list {
+		days = append(days, d.Period)
+	}
+	return days
+}
+
+func (b *builder) evaluation(s *ScheduleSection) {
+	b.def.Window, b.def.Interval = defaultWindow, defaultInterval
+	if s.Evaluation != nil {
+		b.def.Window, b.def.Interval = time.Duration(s.Evaluation.Window), time.Duration(s.Evaluation.Interval)
+	}
+	intervalPath := "schedule.evaluation.interval"
+	if w := b.file.Watch; w != nil && w.Interval != nil {
+		if b.doc.Has(intervalPath) {
+			b.clashf("watch.interval", intervalPath, "the interval is given twice; keep schedule.evaluation.interval")
+		}
+		b.def.Interval, intervalPath = w.Interval.Duration, "watch.interval"
+	}
+	if b.def.Window < b.def.Interval {
+		b.clashf("schedule.evaluation.window", intervalPath, "the window of %s is shorter than the interval of %s; make it at least as long",
+			document.Duration(b.def.Window), document.Duration(b.def.Interval))
+	}
+}
+
+func (b *builder) startCondition(s *ScheduleSection) {
+	if s.Trigger == nil {
+		return
+	}
+	start := &Start{Rule: s.Trigger.rule()}
+	if s.Trigger.Deadline != nil {
+		start.Deadline = &s.Trigger.Deadline.Clock
+		b.checkClockFitsPeriod("schedule.trigger.deadline", s.Trigger.Deadline)
+	}
+	b.def.Start = start
+}
+
+// checkClockFitsPeriod refuses a deadline that has no meaning for the pipeline's periods.
+func (b *builder) checkClockFitsPeriod(path string, clock *clockText) {
+	size := b.def.Schedule.Size()
+	switch {
+	case size == period.Minute:
+		b.clashf(path, b.sizePath(), "minute periods have no deadline by the clock; use sla.maxDuration")
+	case size == period.Day && clock.Hourly():
+		b.clashf(path, b.sizePath(), "%q is for hourly periods, and these are days; write HH:MM, or period: hour", clock)
+	}
+}
+
+// sizePath is the path that settled the period's size.
+func (b *builder) sizePath() string {
+	if b.doc.Has("schedule.period") {
+		return "schedule.period"
+	}
+	return "schedule.cron"
+}

@@ -1,0 +1,52 @@
+package pipeline
+
+import (
+	"time"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/sla"
+)
+
+func (b *builder) buildSLA() {
+	s := b.file.SLA
+	if s == nil {
+		return
+	}
+	spec := sla.Spec{Zone: b.def.Schedule.Zone(), DayOffset: s.DayOffset, Critical: s.Critical}
+	if s.Timezone != nil {
+		spec.Zone = s.Timezone.zone
+	}
+	if s.ExpectedDuration != nil {
+		spec.Expected = time.Duration(*s.ExpectedDuration)
+	}
+	if s.MaxDuration != nil {
+		spec.Max = time.Duration(*s.MaxDuration)
+	}
+	if s.Deadline != nil {
+		spec.Deadline = &s.Deadline.Clock
+	}
+	b.checkSLA(s, spec)
+	b.def.SLA = spec
+}
+
+func (b *builder) checkSLA(s *SLASection, spec sla.Spec) {
+	if s.Deadline != nil {
+		b.checkClockFitsPeriod("sla.deadline", s.Deadline)
+	}
+	if s.Deadline == nil && s.MaxDuration == nil {
+		b.warnf("sla", "has neither a deadline nor a maxDuration, so nothing is ever late")
+	}
+	if s.MaxDuration != nil && b.def.Start == nil {
+		b.clashf("sla.maxDuration", "schedule.trigger", "counts from the first reading of the start condition; add schedule.trigger")
+	}
+	if spec.Max > 0 && spec.Expected >= spec.Max {
+		b.add(document.Finding{
+			Path: "sla.expectedDuration", Also: []string{"sla.maxDuration"}, Severity: document.Warning,
+			Message: "is not shorter than maxDuration, so the warning comes at 75 % of it",
+		})
+	}
+	if s.DayOffset > 0 && b.def.Schedule.Size() != period.Day {
+		b.clashf("sla.dayOffset", b.sizePath(), "days are added to daily deadlines only, and these periods are not days; remove it")
+	}
+}

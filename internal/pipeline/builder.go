@@ -1,0 +1,110 @@
+package pipeline
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/rule"
+)
+
+// builder turns one decoded file into a definition, section by section, and collects what is wrong on the way.
+type builder struct {
+	file     *File
+	doc      *document.Document
+	shelf    *shelf
+	def      *Definition
+	broken   []string // paths at which decoding failed: what follows from them is not reported again
+	findings []document.Finding
+}
+
+func newBuilder(e *entry, shelf *shelf) *builder {
+	b := &builder{file: &e.file, doc: e.doc, shelf: shelf, def: &Definition{File: e.source.File}}
+	for _, p := range e.problems {
+		b.broken = append(b.broken, p.Path)
+	}
+	return b
+}
+
+func (b *builder) build() {
+	id := b.file.Pipeline
+	b.def.ID, b.def.Owner, b.def.Description, b.def.Tags = id.ID, id.Owner, id.Description, id.Tags
+	b.buildSchedule()
+	b.buildSLA()
+	added := b.buildAdditions()
+	b.buildGate(added)
+	b.buildJob()
+	b.buildPostRun()
+	b.buildDryRun()
+	b.warnAboutStatuses()
+	if b.shelf.platform == AWS {
+		b.checkAWS()
+	}
+}
+
+// add reports findings, except those that only follow from a value that could not be read.
+func (b *builder) add(findings ...document.Finding) {
+	for _, f := range findings {
+		if !b.follows(f) {
+			b.findings = append(b.findings, f)
+		}
+	}
+}
+
+func (b *builder) follows(f document.Finding) bool {
+	for _, path := range b.broken {
+		if related(f.Path, path) {
+			return true
+		}
+		for _, also := range f.Also {
+			if related(also, path) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// related says whether one path is the other or lies inside it.
+func related(a, b string) bool { return within(a, b) || within(b, a) }
+
+func within(inner, outer string) bool {
+	rest, ok := strings.CutPrefix(inner, outer)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// errorf reports an error at path.
+func (b *builder) errorf(path, format string, args ...any) {
+	b.add(document.Finding{Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+// clashf reports a value that is only wrong together with another, and names both places.
+func (b *builder) clashf(path, also, format string, args ...any) {
+	b.add(document.Finding{Path: path, Also: []string{also}, Message: fmt.Sprintf(format, args...)})
+}
+
+// warnf reports something that does not fail the file.
+func (b *builder) warnf(path, format string, args ...any) {
+	b.add(document.Finding{Path: path, Severity: document.Warning, Message: fmt.Sprintf(format, args...)})
+}
+
+// addUnder reports findings of the value at prefix.
+func (b *builder) addUnder(prefix string, findings []document.Finding) {
+	b.add(document.Under(prefix, findings)...)
+}
+
+// checkRules reports what is wrong with the rules at path, and says whether they can be compiled.
+func (b *builder) checkRules(path string, rules []rule.Rule) bool {
+	findings := rule.Findings(rules)
+	b.addUnder(path, findings)
+	return !hasError(findings)
+}
+
+func hasError(findings []document.Finding) bool {
+	for _, f := range findings {
+		if f.Severity != document.Warning {
+			return true
+		}
+	}
+	return false
+}

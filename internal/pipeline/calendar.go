@@ -1,0 +1,88 @@
+package pipeline
+
+import (
+	"time"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/schedule"
+)
+
+// calendarFile is a named set of days, as it is written.
+type calendarFile struct {
+	Name  string    `yaml:"name" required:"true" doc:"The name that pipelines refer to."`
+	Days  []weekday `yaml:"days" doc:"Weekdays by name."`
+	Dates []date    `yaml:"dates" doc:"Dates, YYYY-MM-DD."`
+}
+
+// calendar is a calendar on the shelf.
+type calendar struct{ schedule.Calendar }
+
+func (c calendar) name() string { return c.Name }
+
+func readCalendar(src Source) (calendar, []document.Problem) {
+	doc, problems := document.Parse(src.File, src.Data)
+	if doc == nil {
+		return calendar{}, problems
+	}
+	var file calendarFile
+	problems = append(problems, doc.Decode(&file)...)
+	if len(file.Days) == 0 && len(file.Dates) == 0 {
+		problems = append(problems, doc.Resolve(document.Finding{
+			Path: "name", Severity: document.Warning, Message: "the calendar has neither days nor dates, so it excludes nothing",
+		})...)
+	}
+	return calendar{schedule.Calendar{Name: file.Name, Days: weekdays(file.Days), Dates: dates(file.Dates)}}, problems
+}
+
+func weekdays(list []weekday) []time.Weekday {
+	days := make([]time.Weekday, 0, len(list))
+	for _, d := range list {
+		days = append(days, d.Weekday)
+	}
+	return days
+}
+
+// exclusions is the union of schedule.exclude and the top-level exclusions.
+func (b *builder) exclusions(s *ScheduleSection) []schedule.Calendar {
+	all := b.exclusion("schedule.exclude", s.Exclude)
+	all = append(all, b.exclusion("exclusions", b.file.Exclusions)...)
+	seen := map[time.Weekday]bool{}
+	for _, c := range all {
+		for _, day := range c.Days {
+			seen[day] = true
+		}
+	}
+	if len(seen) == 7 {
+		path := "schedule.exclude"
+		if s.Exclude == nil {
+			path = "exclusions"
+		}
+		b.warnf(path, "every day of the week is excluded, so it never runs")
+	}
+	return all
+}
+
+func (b *builder) exclusion(path string, e *Exclusion) []schedule.Calendar {
+	if e == nil {
+		return nil
+	}
+	var all []schedule.Calendar
+	if e.Weekends {
+		all = append(all, schedule.Calendar{Days: []time.Weekday{time.Saturday, time.Sunday}})
+	}
+	if len(e.Days) > 0 || len(e.Dates) > 0 {
+		all = append(all, schedule.Calendar{Days: weekdays(e.Days), Dates: dates(e.Dates)})
+	}
+	for _, named := range []struct{ key, name string }{{"calendar", e.Calendar}, {"holidays", e.Holidays}} {
+		if named.name == "" {
+			continue
+		}
+		c, ok := b.shelf.calendars[named.name]
+		if !ok {
+			b.errorf(document.JoinPath(path, named.key), "%s", unknownName("calendar", named.name, b.shelf.calendars, "--calendars DIR"))
+			continue
+		}
+		all = append(all, c)
+	}
+	return all
+}

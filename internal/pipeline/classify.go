@@ -1,0 +1,40 @@
+package pipeline
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/interlock-go/interlock/internal/document"
+)
+
+// FileKind says what a YAML file of a project is.
+type FileKind int
+
+// The kinds of files. What is nothing else is a pipeline file, so that its mistakes are reported as such.
+const (
+	PipelineFile FileKind = iota
+	CalendarFile
+	ArchetypeFile
+	ServerFile
+)
+
+// Classify says by its contents which kind of file src is, so that a whole project can be checked at once.
+func Classify(src Source) FileKind {
+	doc, _ := document.Parse(src.File, src.Data)
+	if doc == nil || doc.Has("pipeline") {
+		return PipelineFile
+	}
+	base := filepath.Base(src.File)
+	switch {
+	case strings.TrimSuffix(base, filepath.Ext(base)) == "interlock":
+		return ServerFile
+	case !doc.Has("name"):
+		return PipelineFile
+	case doc.Has("probes"), doc.Has("rules"), doc.Has("parameters"), doc.Has("requiredTraits"), doc.Has("optionalTraits"):
+		return ArchetypeFile
+	case doc.Has("days"), doc.Has("dates"):
+		return CalendarFile
+	default:
+		return PipelineFile
+	}
+}

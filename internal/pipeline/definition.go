@@ -1,0 +1,98 @@
+package pipeline
+
+import (
+	"regexp"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/schedule"
+	"github.com/interlock-go/interlock/internal/sla"
+)
+
+// Definition is a pipeline, resolved and compiled. It is immutable; holders share it freely.
+type Definition struct {
+	ID          ID
+	Owner       string
+	Description string
+	Tags        map[string]string
+	File        string // where it was read from
+
+	Opens     ScheduleID
+	Schedule  *schedule.Schedule
+	Start     *Start // the start condition; nil without
+	After     []ID   // upstream pipelines
+	Window    time.Duration
+	Interval  time.Duration
+	MaxActive int
+	CatchUp   CatchUp
+
+	SLA sla.Spec
+
+	Gate    *rule.Gate // everything that must hold: start condition (under cron), upstreams, rules
+	Facts   *rule.Gate // the gate without the upstreams: what given sensors alone can answer
+	Job     *Job       // nil: Interlock gates and watches only
+	PostRun *PostRun   // nil without
+	DryRun  bool
+	Probes  []Probe
+}
+
+// CatchUp says which fires missed in a downtime are still opened.
+type CatchUp string
+
+// All whose window is open, or the latest of them.
+const (
+	CatchUpAll    CatchUp = "all"
+	CatchUpLatest CatchUp = "latest"
+)
+
+// Start is a compiled start condition.
+type Start struct {
+	Rule     rule.Rule
+	Gate     *rule.Gate
+	Deadline *schedule.Clock // closes the automatic window; nil without
+}
+
+// Job is what is started, and its budgets.
+type Job struct {
+	Type            string
+	Config          JobConfig
+	MaxRetries      int
+	MaxCodeRetries  int
+	MaxDriftReruns  int
+	MaxManualReruns int
+	RetryBackoff    time.Duration
+	PollWindow      time.Duration
+	PollInterval    time.Duration
+	Classes         []Class
+}
+
+// Class is one of the user's failure classes. A failure is of it when everything given fits.
+type Class struct {
+	Match    *regexp.Regexp // nil: any message
+	ExitCode *int           // nil: any code
+	Category string
+}
+
+// PostRun is what is watched after completion.
+type PostRun struct {
+	Rules          []rule.Rule
+	Gate           *rule.Gate
+	DriftThreshold float64
+	DriftField     string // "" is each rule's own field, else "count"
+	SensorTimeout  time.Duration
+	Window         time.Duration
+	Interval       time.Duration // 0: only when a reading arrives
+}
+
+// Probe is an evaluator whose answers become readings of Key.
+type Probe struct {
+	Key      string
+	Command  []string // a subprocess …
+	URL      string   // … or an HTTP call
+	Headers  map[string]string
+	Env      map[string]string
+	Config   map[string]any
+	Interval time.Duration // 0: when its value has expired and a gate needs it
+	TTL      time.Duration
+	Timeout  time.Duration
+}

@@ -1,0 +1,158 @@
+package pipeline
+
+import (
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/rule"
+)
+
+// File is a pipeline file as it is written. Its tags are the one source for strict decoding and for the JSON Schema.
+type File struct {
+	Pipeline   Identity           `yaml:"pipeline" required:"true" doc:"Who the pipeline is."`
+	Schedule   *ScheduleSection   `yaml:"schedule" doc:"When runs open and what they wait for."`
+	SLA        *SLASection        `yaml:"sla" doc:"By when a period must be done."`
+	Validation *ValidationSection `yaml:"validation" doc:"The rules that must hold before the job may start."`
+	Job        *JobSection        `yaml:"job" doc:"The job to start. Without it Interlock only gates and watches."`
+	PostRun    *PostRunSection    `yaml:"postRun" doc:"What is watched after the job has completed."`
+	DryRun     bool               `yaml:"dryRun" default:"false" doc:"Decide everything for real but start nothing. Needs schedule.trigger and job.type."`
+	Exclusions *Exclusion         `yaml:"exclusions" doc:"The same as schedule.exclude; both are merged."`
+	Archetype  string             `yaml:"archetype" doc:"The name of an archetype whose probes and rules are added."`
+	With       map[string]any     `yaml:"with" doc:"The archetype's parameters."`
+	Probes     []ProbeSection     `yaml:"probes" doc:"Evaluators whose answers become sensors."`
+	Traits     traitMap           `yaml:"traits" doc:"The older form of probes and rules: traits by type, each with its evaluator."`
+	Watch      *WatchSection      `yaml:"watch" doc:"The older form of evaluation.interval and postRun.evaluation.window."`
+}
+
+// Identity says who the pipeline is.
+type Identity struct {
+	ID          ID                `yaml:"id" required:"true" pattern:"^[a-z0-9]([a-z0-9._-]{0,126}[a-z0-9])?$" hint:"use 1 to 128 lower-case letters, digits, dots, dashes and underscores, beginning and ending with a letter or digit" doc:"Its unique name."`
+	Owner       string            `yaml:"owner" required:"true" doc:"The team or person who is responsible."`
+	Description string            `yaml:"description" doc:"What it is, for people."`
+	Tags        map[string]string `yaml:"tags" doc:"Labels for grouping and alert routing."`
+}
+
+// ScheduleSection says when runs open.
+type ScheduleSection struct {
+	Cron       *cronText          `yaml:"cron" doc:"Five-field cron expression (or @daily etc.) in the schedule's zone."`
+	Timezone   *zoneName          `yaml:"timezone" doc:"IANA zone of cron, periods, deadlines and calendars; UTC unless said."`
+	Period     string             `yaml:"period" enum:"day,hour,minute" doc:"The slice of data one run is for. Derived from cron unless said."`
+	Offset     int                `yaml:"offset" default:"0" min:"-100000" max:"0" doc:"Periods back: -1 makes the fire at 11:05 be for the hour 10."`
+	Time       *clockText         `yaml:"time" doc:"Earliest start of a period, HH:MM; also when its absence becomes a miss."`
+	Trigger    *TriggerSection    `yaml:"trigger" doc:"The start condition: the sensor predicate that opens a run."`
+	Evaluation *EvaluationSection `yaml:"evaluation" doc:"How long and how often the gate is evaluated."`
+	Include    *IncludeSection    `yaml:"include" doc:"The only days it runs. Not with cron."`
+	Exclude    *Exclusion         `yaml:"exclude" doc:"Days on which it does not run."`
+	After      *upstreams         `yaml:"after" doc:"Upstream pipelines that must be COMPLETED for the same period."`
+	MaxActive  int                `yaml:"maxActive" default:"0" min:"0" doc:"Open jobs of this pipeline at once; 0 is no limit."`
+	CatchUp    string             `yaml:"catchUp" enum:"all,latest" default:"all" doc:"Which fires missed in a downtime are opened while their window is open."`
+}
+
+// TriggerSection is the start condition.
+type TriggerSection struct {
+	Key      string     `yaml:"key" required:"true" doc:"The sensor's key."`
+	Check    rule.Check `yaml:"check" required:"true" enum:"exists,equals,not_equals,in,gt,gte,lt,lte,age_lt,age_gt,matches" doc:"The comparison."`
+	Field    string     `yaml:"field" doc:"The field compared, as a dotted path."`
+	Value    any        `yaml:"value" doc:"What it is compared with."`
+	From     string     `yaml:"from" doc:"Another pipeline whose sensor is read."`
+	Deadline *clockText `yaml:"deadline" doc:"HH:MM or :MM at which the automatic window closes."`
+}
+
+// rule is the start condition as a rule.
+func (t *TriggerSection) rule() rule.Rule {
+	return rule.Rule{Key: t.Key, Check: t.Check, Field: t.Field, Value: t.Value, From: t.From}
+}
+
+// EvaluationSection says how long and how often the gate is looked at.
+type EvaluationSection struct {
+	Window   document.Duration `yaml:"window" default:"1h" min:"1s" doc:"How long a run waits for its gate."`
+	Interval document.Duration `yaml:"interval" default:"5m" min:"1s" doc:"How often the gate is evaluated meanwhile."`
+}
+
+// IncludeSection lists the only days a pipeline runs.
+type IncludeSection struct {
+	Dates []date `yaml:"dates" required:"true" minItems:"1" doc:"Dates, YYYY-MM-DD."`
+}
+
+// Exclusion lists days a pipeline does not run.
+type Exclusion struct {
+	Weekends bool      `yaml:"weekends" doc:"Saturdays and Sundays."`
+	Days     []weekday `yaml:"days" doc:"Weekdays by name."`
+	Dates    []date    `yaml:"dates" doc:"Dates, YYYY-MM-DD."`
+	Calendar string    `yaml:"calendar" doc:"The name of a calendar file."`
+	Holidays string    `yaml:"holidays" doc:"The same as calendar."`
+}
+
+// SLASection says by when a period must be done.
+type SLASection struct {
+	Deadline         *clockText         `yaml:"deadline" doc:"HH:MM, or :MM for hourly periods."`
+	ExpectedDuration *document.Duration `yaml:"expectedDuration" min:"0s" doc:"How long the job usually takes; the warning comes that much before the deadline."`
+	MaxDuration      *document.Duration `yaml:"maxDuration" above:"0s" max:"24h" doc:"Longest time from the first reading of the start condition to completion."`
+	Timezone         *zoneName          `yaml:"timezone" doc:"IANA zone of the deadline; the schedule's unless said."`
+	DayOffset        int                `yaml:"dayOffset" default:"0" min:"0" max:"366" doc:"Days added to a daily deadline."`
+	Critical         bool               `yaml:"critical" default:"false" doc:"Raises the severity of its alerts."`
+}
+
+// ValidationSection is the gate.
+type ValidationSection struct {
+	Trigger rule.Mode   `yaml:"trigger" enum:"ALL,ANY" fold:"true" default:"ALL" doc:"Whether all rules must hold, or any."`
+	Rules   []rule.Rule `yaml:"rules" required:"true" minItems:"1" doc:"The rules."`
+}
+
+// JobSection is the job and its budgets.
+type JobSection struct {
+	Type                 string            `yaml:"type" required:"true" enum:"command,http,airflow,databricks,glue,emr,emr-serverless,step-function,lambda" doc:"The kind of job."`
+	Config               document.Node     `yaml:"config" doc:"What the job type needs; see docs for each type."`
+	MaxRetries           int               `yaml:"maxRetries" default:"0" min:"0" max:"10" doc:"Retries after transient, timed-out or unclassified failures."`
+	MaxCodeRetries       int               `yaml:"maxCodeRetries" default:"1" min:"0" max:"3" doc:"Retries after PERMANENT failures."`
+	MaxDriftReruns       int               `yaml:"maxDriftReruns" default:"1" min:"0" max:"5" doc:"Reruns for drift, late data and upstream reruns together."`
+	MaxManualReruns      int               `yaml:"maxManualReruns" default:"1" min:"0" max:"5" doc:"Reruns that people ask for."`
+	RetryBackoff         document.Duration `yaml:"retryBackoff" default:"30s" min:"0s" doc:"Wait before the first retry; doubled for each further one, at most 15m."`
+	JobPollWindowSeconds int               `yaml:"jobPollWindowSeconds" default:"3600" min:"0" max:"86400" doc:"How long a started job is watched, 60 to 86400 seconds; 0 is the default, 3600."`
+	PollInterval         document.Duration `yaml:"pollInterval" default:"30s" min:"1s" doc:"How often its state is asked for."`
+	Classify             []ClassifySection `yaml:"classify" doc:"Your own failure classes; the first that fits wins."`
+}
+
+// ClassifySection is one failure class of the user's own.
+type ClassifySection struct {
+	Match    string `yaml:"match" doc:"Regular expression (RE2) on the failure's message or output."`
+	ExitCode *int   `yaml:"exitCode" doc:"Exit code of a command."`
+	Category string `yaml:"category" required:"true" enum:"PERMANENT,TRANSIENT,TIMEOUT" doc:"The failure category."`
+}
+
+// PostRunSection is what is watched after completion.
+type PostRunSection struct {
+	Rules          []rule.Rule            `yaml:"rules" required:"true" minItems:"1" doc:"Rules, all of which must hold."`
+	DriftThreshold float64                `yaml:"driftThreshold" default:"0" min:"0" doc:"A change larger than this is drift and asks for a rerun."`
+	DriftField     string                 `yaml:"driftField" doc:"The field compared with the baseline; the rule's own unless said, else count."`
+	SensorTimeout  document.Duration      `yaml:"sensorTimeout" default:"2h" above:"0s" doc:"After this long without a post-run reading, its absence is reported."`
+	Evaluation     *PostEvaluationSection `yaml:"evaluation" doc:"How long and how often the rules are evaluated."`
+}
+
+// PostEvaluationSection says how long and how often post-run rules are looked at.
+type PostEvaluationSection struct {
+	Window   *document.Duration `yaml:"window" above:"0s" doc:"How long after completion readings are judged; 24h unless said."`
+	Interval *document.Duration `yaml:"interval" min:"1s" doc:"Also evaluate each interval; without it only when a reading arrives."`
+}
+
+// ProbeSection is one evaluator.
+type ProbeSection struct {
+	Key      string               `yaml:"key" required:"true" doc:"The sensor key its answers are written to."`
+	Command  *document.TextOrList `yaml:"command" doc:"A subprocess: its words, or one text."`
+	URL      string               `yaml:"url" doc:"An HTTP endpoint that is sent a POST."`
+	Headers  map[string]string    `yaml:"headers" doc:"Headers of the HTTP call."`
+	Env      map[string]string    `yaml:"env" doc:"Environment of the subprocess."`
+	Config   map[string]any       `yaml:"config" doc:"Handed to the probe as it is."`
+	Interval *seconds             `yaml:"interval" doc:"How often it runs; without it when its value has expired and a gate needs it."`
+	TTL      *seconds             `yaml:"ttl" doc:"How long its answer holds."`
+	Timeout  *seconds             `yaml:"timeout" doc:"After this long it is ended; 30s unless said."`
+}
+
+// WatchSection is the older form of two intervals.
+type WatchSection struct {
+	Interval   *seconds           `yaml:"interval" doc:"The same as schedule.evaluation.interval."`
+	Monitoring *MonitoringSection `yaml:"monitoring" doc:"Watching after completion."`
+}
+
+// MonitoringSection is the older form of postRun.evaluation.window.
+type MonitoringSection struct {
+	Duration *seconds `yaml:"duration" doc:"The same as postRun.evaluation.window."`
+}

@@ -1,0 +1,138 @@
+package pipeline
+
+import (
+	"cmp"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/interlock-go/interlock/internal/document"
+)
+
+// Source is one file's name and contents.
+type Source struct {
+	File string
+	Data []byte
+}
+
+// Platform adds the limits of a place to run.
+type Platform string
+
+// The platforms; the embedded controller and Redis have no limits of their own.
+const (
+	AnyPlatform Platform = ""
+	AWS         Platform = "aws"
+)
+
+// Options is what Load needs beside the pipeline files.
+type Options struct {
+	Jobs       []JobKind
+	Calendars  []Source
+	Archetypes []Source
+	Platform   Platform
+	// Whole says that every pipeline, calendar and archetype there is has been given, so that an unknown name is an
+	// error; otherwise it is a warning.
+	Whole bool
+}
+
+// Set is what Load made of the files.
+type Set struct {
+	Definitions []*Definition      // of the files without errors, by id
+	Problems    []document.Problem // of all files, by file, line and column
+	texts       map[string][]byte  // of the files with problems
+}
+
+// Find gives the definition with that id, or nil.
+func (s *Set) Find(id ID) *Definition {
+	i, ok := slices.BinarySearchFunc(s.Definitions, id, func(d *Definition, id ID) int { return cmp.Compare(d.ID, id) })
+	if !ok {
+		return nil
+	}
+	return s.Definitions[i]
+}
+
+// Failed says whether any problem is an error.
+func (s *Set) Failed() bool { return failed(s.Problems) }
+
+// Line is line n, from 1, of a file that has problems, without its line break; "" if there is none.
+func (s *Set) Line(file string, n int) string {
+	return document.SourceLine(string(s.texts[file]), n)
+}
+
+// Load reads pipeline files into definitions. A file with an error yields problems and no definition; it never
+// affects the others, save that two files with one id are both refused.
+func Load(sources []Source, opts Options) *Set {
+	shelf := newShelf(opts)
+	entries := make([]*entry, len(sources))
+	inParallel(len(sources), func(i int) { entries[i] = readEntry(sources[i], shelf) })
+	checkTogether(entries, opts.Whole)
+	return collect(entries, shelf)
+}
+
+// inParallel calls f for 0..n-1 on all cores. The calls share nothing, so the result is that of a plain loop.
+func inParallel(n int, f func(i int)) {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), n) {
+		wg.Go(func() {
+			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
+				f(int(i))
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// entry is one pipeline file on its way to a definition.
+type entry struct {
+	source   Source
+	doc      *document.Document // nil if it is no YAML
+	file     File
+	problems []document.Problem
+	def      *Definition // nil after an error
+}
+
+func readEntry(src Source, shelf *shelf) *entry {
+	e := &entry{source: src}
+	e.doc, e.problems = document.Parse(src.File, src.Data)
+	if e.doc == nil {
+		return e
+	}
+	e.problems = append(e.problems, e.doc.Decode(&e.file)...)
+	b := newBuilder(e, shelf)
+	b.build()
+	e.report(b.findings...)
+	if !failed(e.problems) {
+		e.def = b.def
+	}
+	return e
+}
+
+// report adds findings at their positions.
+func (e *entry) report(findings ...document.Finding) {
+	if len(findings) > 0 {
+		e.problems = append(e.problems, e.doc.Resolve(findings...)...)
+	}
+}
+
+func failed(problems []document.Problem) bool {
+	return slices.ContainsFunc(problems, func(p document.Problem) bool { return p.Severity == document.Error })
+}
+
+// collect gathers what the entries came to.
+func collect(entries []*entry, shelf *shelf) *Set {
+	s := &Set{texts: shelf.texts, Problems: shelf.problems}
+	for _, e := range entries {
+		if len(e.problems) > 0 {
+			s.texts[e.source.File] = e.source.Data
+			s.Problems = append(s.Problems, e.problems...)
+		}
+		if e.def != nil && !failed(e.problems) {
+			s.Definitions = append(s.Definitions, e.def)
+		}
+	}
+	slices.SortFunc(s.Definitions, func(a, b *Definition) int { return cmp.Compare(a.ID, b.ID) })
+	document.SortProblems(s.Problems)
+	return s
+}

@@ -1,0 +1,183 @@
+package pipeline_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestEveryProblemOfAFileIsReportedAtItsPlace(t *testing.T) {
+	set := load(`pipeline:
+  id: Orders
+  owner: ""
+  tag: {a: b}
+schedul:
+  cron: "0 8 * * *"
+schedule:
+  cron: "0 25 * * *"
+  timezone: Mars/Olympus
+  maxActive: -1
+  catchUp: newest
+  trigger: {key: a, check: equal, field: b, value: 1}
+  evaluation: {window: 1 hour, interval: 5m}
+  exclude: {days: [someday], dates: [2026-02-30]}
+sla: {deadline: "25:00", maxDuration: 25h}
+validation:
+  trigger: SOME
+  rules: []
+job:
+  type: gluee
+  maxRetries: 11
+  maxRetries: 12
+postRun:
+  rules:
+    - {key: out, check: gte, field: count}
+`)
+	want := []string{
+		`a.yaml:2:7: pipeline.id: `,
+		`a.yaml:3:10: pipeline.owner: `,
+		`a.yaml:4:3: pipeline.tag: unknown key "tag"; did you mean "tags"?`,
+		`a.yaml:5:1: schedul: unknown key "schedul"; did you mean "schedule"?`,
+		`a.yaml:8:9: schedule.cron: `,
+		`a.yaml:9:13: schedule.timezone: unknown time zone "Mars/Olympus"`,
+		`a.yaml:10:14: schedule.maxActive: `,
+		`a.yaml:11:12: schedule.catchUp: `,
+		`a.yaml:12:28: schedule.trigger.check: `,
+		`a.yaml:13:24: schedule.evaluation.window: `,
+		`a.yaml:14:20: schedule.exclude.days[0]: "someday" is not a weekday`,
+		`a.yaml:14:38: schedule.exclude.dates[0]: "2026-02-30" is not a date`,
+		`a.yaml:15:17: sla.deadline: `,
+		`a.yaml:15:39: sla.maxDuration: `,
+		`a.yaml:17:12: validation.trigger: `,
+		`a.yaml:18:10: validation.rules: `,
+		`a.yaml:20:9: job.type: `,
+		`a.yaml:21:15: job.maxRetries: `,
+		`a.yaml:22:3: job.maxRetries: repeated key "maxRetries"; first at 21:3`,
+		`a.yaml:25:7: postRun.rules[0]`,
+	}
+	got := report(set)
+	if len(got) != len(want) {
+		t.Errorf("got %d problems, want %d:\n%s", len(got), len(want), strings.Join(got, "\n"))
+	}
+	for i := range min(len(got), len(want)) {
+		if !strings.HasPrefix(got[i], want[i]) {
+			t.Errorf("problem %d:\n got %s\nwant %s…", i, got[i], want[i])
+		}
+	}
+}
+
+func TestValuesThatAreOnlyWrongTogetherNameBothPlaces(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{
+			"cron with include", "schedule:\n  cron: \"0 8 * * *\"\n  include: {dates: [2026-03-31]}\n",
+			`a.yaml:4:12: schedule.include: include dates and cron exclude each other; keep one of them (see schedule.cron at 3:9)`,
+		},
+		{
+			"window under interval", "schedule:\n  evaluation:\n    window: 1m\n    interval: 5m\n",
+			`a.yaml:4:13: schedule.evaluation.window: the window of 1m is shorter than the interval of 5m; make it at least as long (see schedule.evaluation.interval at 5:15)`,
+		},
+		{
+			"maxDuration without start condition", "sla: {maxDuration: 1h}\n",
+			`a.yaml:2:20: sla.maxDuration: counts from the first reading of the start condition; add schedule.trigger (see schedule.trigger at 1:1)`,
+		},
+		{
+			"period that holds two fires", "schedule: {cron: \"0 8,20 * * *\", period: day}\n",
+			`a.yaml:2:42: schedule.period: one day would hold several fires of "0 8,20 * * *"; use period: hour (see schedule.cron at 2:18)`,
+		},
+		{
+			"deadline of minute periods", "schedule: {cron: \"*/5 * * * *\"}\nsla: {deadline: \"10:00\"}\n",
+			`a.yaml:3:17: sla.deadline: minute periods have no deadline by the clock; use sla.maxDuration (see schedule.cron at 2:18)`,
+		},
+		{
+			"hourly deadline of days", "schedule: {cron: \"0 8 * * *\"}\nsla: {deadline: \":30\"}\n",
+			`a.yaml:3:17: sla.deadline: ":30" is for hourly periods, and these are days; write HH:MM, or period: hour (see schedule.cron at 2:18)`,
+		},
+		{
+			"dry run without start condition", "dryRun: true\njob: {type: glue, config: {jobName: x}}\n",
+			`a.yaml:2:9: dryRun: a dry run needs a start condition; add schedule.trigger (see schedule.trigger at 1:1)`,
+		},
+		{
+			"dry run without job", "dryRun: true\nschedule: {trigger: {key: a, check: exists}}\n",
+			`a.yaml:2:9: dryRun: a dry run needs a job that it would start; add job.type (see job.type at 1:1)`,
+		},
+		{
+			"earliest start twice", "schedule: {time: \"07:00\", after: \"06:00\"}\n",
+			`a.yaml:2:18: schedule.time: the earliest start is given twice; keep schedule.time (see schedule.after at 2:34)`,
+		},
+		{
+			"interval twice", "schedule: {evaluation: {interval: 1m}}\nwatch: {interval: 60}\n",
+			`a.yaml:3:19: watch.interval: the interval is given twice; keep schedule.evaluation.interval (see schedule.evaluation.interval at 2:35)`,
+		},
+		{
+			"post-run window twice", "postRun: {rules: [{key: a, check: exists}], evaluation: {window: 1h}}\nwatch: {monitoring: {duration: 2h}}\n",
+			`a.yaml:3:32: watch.monitoring.duration: the post-run window is given twice; keep postRun.evaluation.window (see postRun.evaluation.window at 2:66)`,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if diff := cmp.Diff([]string{c.want}, report(load(minimal+c.text))); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestSingleMistakesSayWhatWouldBeRight(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"poll window", "job: {type: glue, config: {jobName: x}, jobPollWindowSeconds: 30}\n", `job.jobPollWindowSeconds: 30 is too short; use 60 to 86400`},
+		{"unknown variable", "job: {type: command, config: {command: [run, \"${DAY}\"]}}\n", `job.config.command[1]: unknown variable ${DAY}`},
+		{"variable nearly right", "job: {type: command, config: {command: [run, \"${DATES}\"]}}\n", `did you mean ${DATE}?`},
+		{"variable not closed", "job: {type: command, config: {command: [run, \"${DATE\"]}}\n", `"${" is not closed`},
+		{"empty secret", "job: {type: http, config: {url: \"https://x.example.com\", body: \"${env:}\"}}\n", `names nothing`},
+		{"unknown job key", "job: {type: glue, config: {jobname: x}}\n", `did you mean "jobName"?`},
+		{"job config missing", "job: {type: glue}\n", `job.config.jobName: `},
+		{"bad class", "job: {type: glue, config: {jobName: x}, classify: [{category: PERMANENT}]}\n", `job.classify[0]: has neither match nor exitCode`},
+		{"bad expression", "job: {type: glue, config: {jobName: x}, classify: [{match: \"(\", category: PERMANENT}]}\n", `job.classify[0].match: `},
+		{"unknown calendar", "schedule: {exclude: {calendar: us}}\n", `schedule.exclude.calendar: there is no calendar "us"`},
+		{"hourly earliest start", "schedule: {time: \":30\"}\n", `schedule.time: ":30" is a minute of every hour; write a time of day`},
+		{"after as text", "schedule: {after: orders}\n", `schedule.after: expected a list of pipeline ids`},
+		{"probe without target", "probes: [{key: a}]\n", `probes[0]: needs either a command or a url`},
+		{"probe twice", "probes: [{key: a, command: x}, {key: a, command: y}]\n", `two probes write the sensor "a"`},
+		{"probe of the engine's key", "probes: [{key: run/x, command: x}]\n", `probes[0].key: `},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			set := load(minimal + c.text)
+			if got := strings.Join(report(set), "\n"); !strings.Contains(got, c.want) || !set.Failed() {
+				t.Errorf("got\n%s\nwant %q in it", got, c.want)
+			}
+		})
+	}
+}
+
+func TestWarningsDoNotFail(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"undated status", "validation: {rules: [{key: a, check: equals, field: status, value: ok}]}\n", `a reading of "a" without a date stays true for ever`},
+		{"poll window past the time limit", "job: {type: glue, config: {jobName: x}, jobPollWindowSeconds: 86400}\n", `goes past the usual time limit of 4h`},
+		{"poll interval", "job: {type: glue, config: {jobName: x}, pollInterval: 2h}\n", `so the job's state is asked for only once`},
+		{"empty sla", "sla: {critical: true}\n", `has neither a deadline nor a maxDuration`},
+		{"monitoring without rules", "watch: {monitoring: {duration: 2h}}\n", `there are no postRun.rules to watch`},
+		{"never runs", "schedule: {exclude: {weekends: true, days: [mon, tue, wed, thu, fri]}}\n", `every day of the week is excluded`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			set := load(minimal + c.text)
+			if got := strings.Join(report(set), "\n"); !strings.Contains(got, c.want) || set.Failed() || len(set.Definitions) != 1 {
+				t.Errorf("got\n%s\nwant a warning with %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestStatusBesideAnAgeRuleIsNotWarnedOf(t *testing.T) {
+	set := load(minimal + `schedule: {trigger: {key: b, check: exists}}
+validation:
+  rules:
+    - {key: a, check: equals, field: status, value: ok}
+    - {key: a, check: age_lt, field: updatedAt, value: 1h}
+    - {key: b, check: equals, field: status, value: ok}
+    - {key: c, check: equals, field: status, value: ok, level: advisory}
+    - {key: d, check: gte, field: count, value: 1}
+`)
+	if len(set.Problems) > 0 {
+		t.Error(report(set))
+	}
+}

@@ -1,0 +1,217 @@
+package pipeline
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/schedule"
+)
+
+// cronText is a cron expression that parsed.
+type cronText struct {
+	text string
+	cron *schedule.Cron
+}
+
+// UnmarshalText parses the expression.
+func (c *cronText) UnmarshalText(text []byte) error {
+	cron, err := schedule.ParseCron(string(text))
+	if err != nil {
+		return err
+	}
+	*c = cronText{text: string(text), cron: cron}
+	return nil
+}
+
+// JSONSchema describes the expression.
+func (cronText) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "string", MinLength: jsonschema.Ptr(1)}
+}
+
+// zones caches locations: loading one costs a file.
+var zones sync.Map
+
+// zoneName is an IANA zone that exists.
+type zoneName struct {
+	name string
+	zone *time.Location
+}
+
+// UnmarshalText looks the zone up.
+func (z *zoneName) UnmarshalText(text []byte) error {
+	name := string(text)
+	if known, ok := zones.Load(name); ok {
+		*z = zoneName{name: name, zone: known.(*time.Location)}
+		return nil
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil || name == "" || name == "Local" {
+		return fmt.Errorf("unknown time zone %q; use an IANA name such as UTC or Europe/Berlin", name)
+	}
+	zones.Store(name, zone)
+	*z = zoneName{name: name, zone: zone}
+	return nil
+}
+
+// JSONSchema describes the zone.
+func (zoneName) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "string", MinLength: jsonschema.Ptr(1)}
+}
+
+// clockText is a time of day, or a minute of the hour.
+type clockText struct{ schedule.Clock }
+
+// UnmarshalText parses HH:MM or :MM.
+func (c *clockText) UnmarshalText(text []byte) error {
+	clock, err := schedule.ParseClock(string(text))
+	c.Clock = clock
+	return err
+}
+
+// JSONSchema describes the clock.
+func (clockText) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "string", Pattern: `^([01][0-9]|2[0-3])?:[0-5][0-9]$`}
+}
+
+// date is a calendar date.
+type date struct{ period.Period }
+
+// UnmarshalText parses YYYY-MM-DD.
+func (d *date) UnmarshalText(text []byte) error {
+	p, err := period.Parse(string(text))
+	if err != nil || p.Size() != period.Day || len(text) != len("2006-01-02") {
+		return fmt.Errorf("%q is not a date; write YYYY-MM-DD", text)
+	}
+	d.Period = p
+	return nil
+}
+
+// JSONSchema describes the date.
+func (date) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "string", Pattern: `^[0-9]{4}-[0-9]{2}-[0-9]{2}$`}
+}
+
+// weekday is a day of the week by name.
+type weekday struct{ time.Weekday }
+
+var weekdayNames = []string{"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"}
+
+// UnmarshalText reads a name, whole or its first three letters, in any case.
+func (w *weekday) UnmarshalText(text []byte) error {
+	name := strings.ToLower(string(text))
+	for i, known := range weekdayNames {
+		if name == known || name == known[:3] {
+			w.Weekday = time.Weekday(i)
+			return nil
+		}
+	}
+	if near, ok := document.Suggest(name, weekdayNames); ok {
+		return fmt.Errorf("%q is not a weekday; did you mean %q?", text, near)
+	}
+	return fmt.Errorf("%q is not a weekday; use monday to sunday", text)
+}
+
+// JSONSchema describes the weekday.
+func (weekday) JSONSchema() *jsonschema.Schema {
+	var forms []string
+	for _, name := range weekdayNames {
+		forms = append(forms, foldPattern(name[:3])+"("+foldPattern(name[3:])+")?")
+	}
+	return &jsonschema.Schema{Type: "string", Pattern: "^(" + strings.Join(forms, "|") + ")$"}
+}
+
+// foldPattern matches word in any case, without the flags that JSON Schema's expressions lack.
+func foldPattern(word string) string {
+	var b strings.Builder
+	for _, r := range word {
+		fmt.Fprintf(&b, "[%c%c]", r-'a'+'A', r)
+	}
+	return b.String()
+}
+
+// seconds is a duration that the older form writes as a number of seconds.
+type seconds struct{ time.Duration }
+
+// maxSeconds keeps a number of seconds within what a duration can hold.
+const maxSeconds = 366 * 24 * 3600
+
+// DecodeNode reads a duration, or a whole number of seconds.
+func (s *seconds) DecodeNode(n document.Node) []document.Finding {
+	if n.Kind() == document.Int {
+		count, err := strconv.Atoi(n.Text())
+		if err != nil || count <= 0 || count > maxSeconds {
+			return []document.Finding{{Message: fmt.Sprintf("%s is not a number of seconds from 1 to %d", n.Text(), maxSeconds)}}
+		}
+		s.Duration = time.Duration(count) * time.Second
+		return nil
+	}
+	var d document.Duration
+	if findings := n.Decode(&d); len(findings) > 0 {
+		return findings
+	}
+	if d <= 0 {
+		return []document.Finding{{Message: "must be longer than 0s"}}
+	}
+	s.Duration = time.Duration(d)
+	return nil
+}
+
+// JSONSchema describes both forms.
+func (seconds) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{
+		document.Duration(0).JSONSchema(),
+		{Type: "integer", Minimum: jsonschema.Ptr(1.0), Maximum: jsonschema.Ptr(float64(maxSeconds))},
+	}}
+}
+
+// upstreams is schedule.after: a list of pipeline ids or, in the older form, the time of day that is now schedule.time.
+type upstreams struct {
+	ids  []ID
+	time *clockText
+}
+
+// DecodeNode reads either form.
+func (u *upstreams) DecodeNode(n document.Node) []document.Finding {
+	if n.Kind() == document.List {
+		return u.decodeList(n)
+	}
+	var clock clockText
+	if n.Kind() == document.String && n.Decode(&clock) == nil && !clock.Hourly() {
+		u.time = &clock
+		return nil
+	}
+	return []document.Finding{{Message: fmt.Sprintf("expected a list of pipeline ids such as [orders-silver], found %q", n.Text())}}
+}
+
+func (u *upstreams) decodeList(n document.Node) []document.Finding {
+	var findings []document.Finding
+	seen := map[ID]bool{}
+	for i, item := range n.Items() {
+		id, path := ID(item.Text()), fmt.Sprintf("[%d]", i)
+		switch {
+		case item.Kind() != document.String || !id.Valid():
+			findings = append(findings, document.Finding{Path: path, Message: fmt.Sprintf("%q is not a pipeline id", item.Text())})
+		case seen[id]:
+			findings = append(findings, document.Finding{Path: path, Message: fmt.Sprintf("%q is listed twice", id)})
+		default:
+			seen[id] = true
+			u.ids = append(u.ids, id)
+		}
+	}
+	return findings
+}
+
+// JSONSchema describes both forms.
+func (upstreams) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{
+		{Type: "array", Items: &jsonschema.Schema{Type: "string", Pattern: idPattern}, UniqueItems: true},
+		{Type: "string", Pattern: `^([01][0-9]|2[0-3]):[0-5][0-9]$`},
+	}}
+}

@@ -1,0 +1,170 @@
+package pipeline
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/rule"
+)
+
+// The older form of readiness: traits, each decided by an evaluator. A trait becomes a probe that writes its answer
+// as the sensor of the trait's name, and a rule on that sensor. Nothing else in Interlock knows of traits.
+
+// traitSection is one trait of a pipeline.
+type traitSection struct {
+	Evaluator *document.TextOrList `yaml:"evaluator" doc:"A program and its arguments, or an http(s) address."`
+	Config    map[string]any       `yaml:"config" doc:"Handed to the evaluator, over the archetype's defaults."`
+	Interval  *seconds             `yaml:"interval" doc:"How often it is evaluated."`
+	TTL       *seconds             `yaml:"ttl" doc:"How long its answer holds."`
+	Timeout   *seconds             `yaml:"timeout" doc:"After this long it is ended."`
+}
+
+// traitMap is a pipeline's traits by type.
+type traitMap map[string]traitSection
+
+// traitDefault is a trait as an archetype announces it.
+type traitDefault struct {
+	Type           string               `yaml:"type" required:"true" doc:"The trait's name."`
+	Description    string               `yaml:"description" doc:"What it says, for people."`
+	Evaluator      *document.TextOrList `yaml:"defaultEvaluator" doc:"Used where a pipeline names none."`
+	DefaultConfig  map[string]any       `yaml:"defaultConfig" doc:"Used under a pipeline's own config."`
+	DefaultTTL     *seconds             `yaml:"defaultTtl" doc:"How long an answer holds."`
+	DefaultTimeout *seconds             `yaml:"defaultTimeout" doc:"After this long the evaluator is ended."`
+}
+
+// readiness is the older readinessRule: a name, or a name with a threshold.
+type readiness struct {
+	Type      string   `yaml:"type" required:"true" enum:"all-required-pass,majority-pass" doc:"Which required traits must pass."`
+	Threshold *float64 `yaml:"threshold" above:"0" doc:"For majority-pass: a number of traits, or below 1 a share of them."`
+}
+
+// DecodeNode reads either form.
+func (r *readiness) DecodeNode(n document.Node) []document.Finding {
+	if n.Kind() != document.String {
+		type plain readiness
+		return n.Decode((*plain)(r))
+	}
+	r.Type = n.Text()
+	if slices.Contains(readinessTypes, r.Type) {
+		return nil
+	}
+	return []document.Finding{{Message: fmt.Sprintf("unknown readiness rule %q; use %s", r.Type, strings.Join(readinessTypes, " or "))}}
+}
+
+var readinessTypes = []string{allRequiredPass, majorityPass}
+
+const (
+	allRequiredPass = "all-required-pass"
+	majorityPass    = "majority-pass"
+)
+
+// JSONSchema describes both forms.
+func (readiness) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{
+		{Type: "string", Enum: []any{allRequiredPass, majorityPass}},
+		{Type: "object", Required: []string{"type"}},
+	}}
+}
+
+// addTraits compiles the pipeline's traits, and those its archetype asks for, into probes and rules.
+func (b *builder) addTraits(arch *archetype, a *additions) {
+	var required, optional []traitDefault
+	ready := readiness{Type: allRequiredPass}
+	if arch != nil {
+		required, optional = arch.file.RequiredTraits, arch.file.OptionalTraits
+		if arch.file.ReadinessRule != nil {
+			ready = *arch.file.ReadinessRule
+		}
+	}
+	announced := map[string]bool{}
+	for _, t := range slices.Concat(required, optional) {
+		announced[t.Type] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.file.Traits)) {
+		if !announced[name] {
+			required = append(required, traitDefault{Type: name}) // a trait of the pipeline's own
+		}
+	}
+	for _, t := range required {
+		b.addTrait(t, true)
+	}
+	for _, t := range optional {
+		b.addTrait(t, false)
+	}
+	a.rules = append(a.rules, traitRules(required, optional, ready)...)
+}
+
+// addTrait makes the probe of one trait. An optional trait without an evaluator is simply not probed.
+func (b *builder) addTrait(t traitDefault, required bool) {
+	own := b.file.Traits[t.Type]
+	if own.Evaluator == nil {
+		own.Evaluator = t.Evaluator
+	}
+	path := document.KeyPath("traits", t.Type)
+	if own.Evaluator == nil {
+		if required {
+			b.errorf(path+".evaluator", "the trait %q needs an evaluator: a program, or an http(s) address", t.Type)
+		}
+		return
+	}
+	section := ProbeSection{Key: t.Type, Config: map[string]any{}, Interval: own.Interval, TTL: own.TTL, Timeout: own.Timeout}
+	maps.Copy(section.Config, t.DefaultConfig)
+	maps.Copy(section.Config, own.Config)
+	if section.TTL == nil {
+		section.TTL = t.DefaultTTL
+	}
+	if section.Timeout == nil {
+		section.Timeout = t.DefaultTimeout
+	}
+	if address, ok := asAddress(own.Evaluator); ok {
+		section.URL = address
+	} else {
+		section.Command = own.Evaluator
+	}
+	b.addProbe(path, section)
+}
+
+// asAddress says whether an evaluator is an HTTP endpoint rather than a program.
+func asAddress(evaluator *document.TextOrList) (string, bool) {
+	if !evaluator.IsText {
+		return "", false
+	}
+	text := evaluator.Values[0]
+	return text, strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://")
+}
+
+// traitRules says what must pass: all required traits, or enough of them; optional ones are only shown.
+func traitRules(required, optional []traitDefault, ready readiness) []rule.Rule {
+	passes := func(t traitDefault, level rule.Level) rule.Rule {
+		return rule.Rule{Key: t.Type, Check: rule.Equals, Field: "status", Value: "PASS", Level: level}
+	}
+	var rules []rule.Rule
+	for _, t := range required {
+		rules = append(rules, passes(t, rule.Required))
+	}
+	if ready.Type == majorityPass && len(rules) > 0 {
+		rules = []rule.Rule{{AtLeast: &rule.AtLeast{N: majority(len(rules), ready.Threshold), Of: rules}}}
+	}
+	for _, t := range optional {
+		rules = append(rules, passes(t, rule.Advisory))
+	}
+	return rules
+}
+
+// majority is how many of n must pass: more than half, or the threshold, a number or below 1 a share.
+func majority(n int, threshold *float64) int {
+	switch {
+	case threshold == nil:
+		return n/2 + 1
+	case *threshold < 1:
+		return max(1, int(math.Ceil(*threshold*float64(n))))
+	default:
+		return min(n, int(math.Ceil(*threshold)))
+	}
+}

@@ -1,0 +1,77 @@
+package pipeline
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/interlock-go/interlock/internal/document"
+)
+
+// variables are the names that ${…} may hold in the strings of job.config.
+var variables = []string{"DATE", "HOUR", "PERIOD", "PIPELINE", "SCHEDULE", "ATTEMPT", "RUN_ID"}
+
+// variableFindings checks every ${…} in the strings of value, a decoded job.config.
+func variableFindings(value any) []document.Finding {
+	switch v := value.(type) {
+	case string:
+		return textFindings(v)
+	case []any:
+		var findings []document.Finding
+		for i, item := range v {
+			findings = append(findings, document.Under(fmt.Sprintf("[%d]", i), variableFindings(item))...)
+		}
+		return findings
+	case map[string]any:
+		var findings []document.Finding
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			findings = append(findings, document.Under(document.KeyPath("", key), variableFindings(v[key]))...)
+		}
+		return findings
+	default:
+		return nil
+	}
+}
+
+// textFindings checks the variables of one text. `\${` is a literal.
+func textFindings(text string) []document.Finding {
+	var findings []document.Finding
+	for rest := text; ; {
+		before, after, ok := strings.Cut(rest, "${")
+		if !ok {
+			return findings
+		}
+		rest = after
+		if strings.HasSuffix(before, `\`) {
+			continue
+		}
+		name, tail, closed := strings.Cut(after, "}")
+		if !closed {
+			return append(findings, document.Finding{Message: `"${" is not closed by "}"; write \${ for a literal one`})
+		}
+		rest = tail
+		if message := variableProblem(name); message != "" {
+			findings = append(findings, document.Finding{Message: message})
+		}
+	}
+}
+
+func variableProblem(name string) string {
+	for _, prefix := range []string{"env:", "file:"} {
+		if secret, ok := strings.CutPrefix(name, prefix); ok {
+			if strings.TrimSpace(secret) == "" {
+				return fmt.Sprintf("${%s} names nothing; write ${env:NAME} or ${file:PATH}", name)
+			}
+			return ""
+		}
+	}
+	if slices.Contains(variables, name) {
+		return ""
+	}
+	if near, ok := document.Suggest(name, variables); ok {
+		return fmt.Sprintf("unknown variable ${%s}; did you mean ${%s}?", name, near)
+	}
+	return fmt.Sprintf("unknown variable ${%s}; known are %s, env:NAME and file:PATH; write \\${%s} for a literal one",
+		name, strings.Join(variables, ", "), name)
+}
