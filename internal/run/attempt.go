@@ -1,0 +1,187 @@
+package run
+
+import (
+	"fmt"
+	"time"
+)
+
+// Evaluated records a verdict of the gate. Before a start is repeated a closed gate sends the run back to
+// PENDING, in the same attempt, with what is left of its window. A bypassed gate counts as open: the verdict is
+// still asked for, so that the record shows what was bypassed.
+func (r Run) Evaluated(open bool, now time.Time) (Run, error) {
+	open = open || r.Progress.Opening.GateBypassed
+	next, err := r.stay("an evaluation", now, Pending, Triggering)
+	if err != nil {
+		return r, err
+	}
+	if r.Status == Triggering {
+		if p := r.Progress; !p.AskedAt.IsZero() || p.Held.Reason != "" {
+			return r, fmt.Errorf("record an evaluation of run %s: its start is not settled, so none may be repeated", r.ID())
+		}
+		if !open {
+			if next, err = r.move(OnGateClosed, "gate closed before the start was repeated", now); err != nil {
+				return r, err
+			}
+		}
+	}
+	p := &next.Progress
+	if !open {
+		p.shift(next.UpdatedAt)
+	}
+	p.LastEvaluation, p.GateOpen = next.UpdatedAt, open
+	p.NextEvaluation = p.after(next.UpdatedAt)
+	return next, nil
+}
+
+// after is when the gate is looked at again: an interval later, but not past the end of the window.
+func (p Progress) after(now time.Time) time.Time {
+	next := now.Add(p.Opening.Limits.Interval)
+	if p.WaitingSince.IsZero() && now.Before(p.WindowEnd) && next.After(p.WindowEnd) {
+		return p.WindowEnd
+	}
+	return next
+}
+
+// Wake asks for an evaluation now: a sensor was written, a slot became free, a pause ended. It never cuts
+// short a backoff or the wait for schedule.time.
+func (r Run) Wake(now time.Time) (Run, error) {
+	next, err := r.stay("a wake-up", now, Pending)
+	if err != nil {
+		return r, err
+	}
+	at := next.UpdatedAt
+	if at.Before(next.Progress.WindowStart) {
+		at = next.Progress.WindowStart
+	}
+	if at.Before(next.Progress.NextEvaluation) {
+		next.Progress.NextEvaluation = at
+	}
+	return next, nil
+}
+
+// WaitForSlot records that the gate is open but the pipeline's jobs already are as many as it may have.
+// Window and time limit stand still from now until a start, or until the gate is found closed.
+func (r Run) WaitForSlot(now time.Time) (Run, error) {
+	next, err := r.stay("the wait for a slot", now, Pending)
+	if err != nil {
+		return r, err
+	}
+	p := &next.Progress
+	if !p.GateOpen {
+		return r, fmt.Errorf("record the wait for a slot of run %s: its gate is not open", r.ID())
+	}
+	if p.WaitingSince.IsZero() {
+		p.WaitingSince = next.UpdatedAt
+	}
+	p.GateOpen = false
+	p.NextEvaluation = p.after(next.UpdatedAt)
+	return next, nil
+}
+
+// Start is what must be stored before a start call is made.
+type Start struct {
+	Snapshot SnapshotID // the facts on which the gate is open, or was bypassed
+	Replica  string     // the replica that the job belongs to, where it belongs to one
+}
+
+// Trigger records that a start call is about to be made, the first or a repeated one. It uses up the open
+// verdict: each start call has an evaluation of its own. Without one, or without a snapshot, it refuses.
+func (r Run) Trigger(s Start, now time.Time) (Run, error) {
+	p := r.Progress
+	if !p.GateOpen {
+		return r, fmt.Errorf("start run %s: no evaluation has found its gate open since the last start call", r.ID())
+	}
+	if s.Snapshot == "" {
+		return r, fmt.Errorf("start run %s: the snapshot its gate is open on is missing", r.ID())
+	}
+	var next Run
+	var err error
+	if r.Status == Triggering {
+		next, err = r.stay("a repeated start", now, Triggering)
+	} else {
+		next, err = r.move(OnGateOpen, "gate open", now)
+	}
+	if err != nil {
+		return r, err
+	}
+	p.shift(next.UpdatedAt)
+	p.GateOpen = false
+	p.Snapshot, p.Replica = s.Snapshot, s.Replica
+	p.AskedAt, p.NextTry = next.UpdatedAt, time.Time{}
+	p.StartTries++
+	next.Progress = p
+	return next, nil
+}
+
+// Refused records that the target turned the start call down, or certainly never saw it. It is repeated
+// after a while, unless the failure is permanent or the tries are spent: then the attempt has failed.
+func (r Run) Refused(why Report, now time.Time) (Run, error) {
+	why.Result = ResultFail
+	why, err := why.check()
+	if err != nil {
+		return r, fmt.Errorf("record a refused start of run %s: %w", r.ID(), err)
+	}
+	next, err := r.stay("a refused start", now, Triggering)
+	if err != nil {
+		return r, err
+	}
+	if r.Progress.AskedAt.IsZero() {
+		return r, fmt.Errorf("record a refused start of run %s: no start call is unanswered", r.ID())
+	}
+	limits := r.Progress.Opening.Limits
+	if why.Category == Permanent || r.Progress.StartTries >= limits.StartTries {
+		if next, err = r.move(OnStartFailed, why.Message, now); err != nil {
+			return r, err
+		}
+		why.At = next.UpdatedAt
+		next.Progress.Report = why
+	} else {
+		next.Progress.NextTry = next.UpdatedAt.Add(limits.startBackoff(r.Progress.StartTries))
+	}
+	next.Progress.AskedAt, next.Progress.Held = time.Time{}, Held{}
+	return next, nil
+}
+
+// Hold records a start with no answer that may not be repeated: an operator decides.
+func (r Run) Hold(reason string, now time.Time) (Run, error) {
+	next, err := r.stay("a held start", now, Triggering)
+	if err != nil {
+		return r, err
+	}
+	if reason == "" || r.Progress.AskedAt.IsZero() {
+		return r, fmt.Errorf("hold run %s: want an unanswered start call and a reason, got %q", r.ID(), reason)
+	}
+	if r.Progress.Held.Reason == "" {
+		next.Progress.Held = Held{Reason: reason, Since: next.UpdatedAt}
+	}
+	return next, nil
+}
+
+// Started records that the target took the job: by its answer, or found again after a lost one. A pipeline
+// without a job has no handle.
+func (r Run) Started(h Handle, now time.Time) (Run, error) {
+	if r.Status == Triggering && r.Progress.AskedAt.IsZero() {
+		return r, fmt.Errorf("record the start of run %s: no start call is unanswered", r.ID())
+	}
+	next, err := r.move(OnStarted, "job started", now)
+	if err != nil {
+		return r, err
+	}
+	p, limits := &next.Progress, r.Progress.Opening.Limits
+	p.AskedAt, p.Held = time.Time{}, Held{}
+	p.Handle, p.StartedAt = h, next.UpdatedAt
+	p.NextPoll = next.UpdatedAt.Add(limits.PollInterval)
+	p.PollEnd = next.UpdatedAt.Add(limits.PollWindow)
+	return next, nil
+}
+
+// Polled records a look at a job that found no result.
+func (r Run) Polled(now time.Time) (Run, error) {
+	next, err := r.stay("a poll", now, Running)
+	if err != nil {
+		return r, err
+	}
+	next.Progress.LastPoll = next.UpdatedAt
+	next.Progress.NextPoll = next.UpdatedAt.Add(max(r.Progress.Opening.Limits.PollInterval, leastInterval))
+	return next, nil
+}

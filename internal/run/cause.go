@@ -1,0 +1,110 @@
+package run
+
+import "time"
+
+// Cause is why an attempt was opened.
+type Cause string
+
+// The causes. Those of a first attempt spend nothing; each cause of a further attempt has its own counter.
+const (
+	CauseCron      Cause = "cron"            // a fire
+	CauseInclude   Cause = "include date"    // a listed day
+	CauseCondition Cause = "start condition" // a sensor write that met it
+	CauseUpstream  Cause = "upstream"        // upstream pipelines completed (again)
+	CauseManual    Cause = "manual"          // an operator, whatever the reason text
+
+	CauseTransient Cause = "transient" // retry: the world failed
+	CauseTimeout   Cause = "timeout"   // retry: the job took too long
+	CauseUnknown   Cause = "unknown"   // retry: it failed and nobody can say why
+	CauseCode      Cause = "code"      // retry: their code or our request was wrong
+
+	CauseDrift    Cause = "drift"     // a post-run sensor moved
+	CauseLateData Cause = "late data" // an input changed after the run completed
+	CauseReopened Cause = "reopened"  // a changed write after the window
+)
+
+// Counter is the budget that a further attempt spends.
+type Counter string
+
+// The counters of a run.
+const (
+	NoCounter    Counter = ""
+	Retries      Counter = "retries"
+	CodeRetries  Counter = "code retries"
+	DriftReruns  Counter = "drift reruns"
+	ManualReruns Counter = "manual reruns"
+	Reopenings   Counter = "reopenings"
+)
+
+// Counter says what a further attempt for this cause spends. Drift, late data and upstream reruns share one.
+func (c Cause) Counter() Counter {
+	switch c {
+	case CauseTransient, CauseTimeout, CauseUnknown:
+		return Retries
+	case CauseCode:
+		return CodeRetries
+	case CauseDrift, CauseLateData, CauseUpstream:
+		return DriftReruns
+	case CauseManual:
+		return ManualReruns
+	case CauseReopened:
+		return Reopenings
+	case CauseCron, CauseInclude, CauseCondition:
+		return NoCounter
+	default:
+		return NoCounter
+	}
+}
+
+// on says which arrow a further attempt for this cause takes; none for the causes of a first attempt.
+func (c Cause) on() (On, bool) {
+	switch c.Counter() {
+	case Retries, CodeRetries:
+		return OnRetry, true
+	case DriftReruns, ManualReruns:
+		return OnRerun, true
+	case Reopenings:
+		return OnReopened, true
+	default:
+		return "", false
+	}
+}
+
+// Counters are the attempts that each cause has opened. They live as long as the run, so that no restart,
+// replica or rerun gives a spent budget back.
+type Counters struct {
+	Retries      int `json:"retries"`
+	CodeRetries  int `json:"codeRetries"`
+	DriftReruns  int `json:"driftReruns"`
+	ManualReruns int `json:"manualReruns"`
+	Reopenings   int `json:"reopenings"`
+	Forced       int `json:"forced"` // forced attempts: they skip the budget and spend none
+
+	// ReopenedUntil is the end of the window that the last reopening gave: one reopening per window.
+	ReopenedUntil time.Time `json:"reopenedUntil,omitzero"`
+}
+
+// Used is how much of the cause's budget is spent.
+func (c Counters) Used(cause Cause) int {
+	if n := c.of(cause); n != nil {
+		return *n
+	}
+	return 0
+}
+
+func (c *Counters) of(cause Cause) *int {
+	switch cause.Counter() {
+	case Retries:
+		return &c.Retries
+	case CodeRetries:
+		return &c.CodeRetries
+	case DriftReruns:
+		return &c.DriftReruns
+	case ManualReruns:
+		return &c.ManualReruns
+	case Reopenings:
+		return &c.Reopenings
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,119 @@
+package run
+
+import (
+	"fmt"
+	"time"
+)
+
+// Reported records the job's result; Complete acts on it. The first result counts; one for another attempt,
+// or for an attempt that no longer waits for one, changes nothing.
+func (r Run) Reported(o Outcome, now time.Time) (Run, error) {
+	if o.Key != r.Key || o.Attempt != r.Attempt {
+		return r, fmt.Errorf("record the result of %s: run %s is at attempt %d", o.Key.Attempt(o.Attempt), r.Key, r.Attempt)
+	}
+	rep, err := o.check()
+	if err != nil {
+		return r, fmt.Errorf("record the result of %s: %w", r.ID(), err)
+	}
+	next, err := r.stay("the result", now, Triggering, Running)
+	if err != nil {
+		return r, err
+	}
+	if old := r.Progress.Report.Result; old != "" {
+		return r, fmt.Errorf("record the result of %s: it already has one, %s", r.ID(), old)
+	}
+	if rep.At.IsZero() {
+		rep.At = now
+	}
+	rep.At = instant(rep.At)
+	next.Progress.Report = rep
+	return next, nil
+}
+
+// Complete brings a run with a reported result to COMPLETED or FAILED. A completion closes the run's armed
+// deadlines in the same change.
+func (r Run) Complete(now time.Time) (Run, error) {
+	rep := r.Progress.Report
+	on := OnFailed
+	switch rep.Result {
+	case ResultSuccess:
+		on = OnSucceeded
+	case ResultFail, ResultTimeout:
+	default:
+		return r, fmt.Errorf("complete run %s: its job has no result yet", r.ID())
+	}
+	next, err := r.move(on, rep.Message, now)
+	if err != nil {
+		return r, err
+	}
+	next.Progress.AskedAt, next.Progress.Held = time.Time{}, Held{}
+	if on == OnSucceeded {
+		next.SLA = r.SLA.Complete(next.EndedAt)
+		next.RelativeSLA = r.RelativeSLA.Complete(next.EndedAt)
+	}
+	return next, nil
+}
+
+// Exhausted ends a run whose gate was closed to the end of its window.
+func (r Run) Exhausted(reason string, now time.Time) (Run, error) {
+	return r.move(OnWindowClosed, reason, now)
+}
+
+// PollExhausted records that the job gave no result within its poll window. The run is on its way to
+// FAILED_FINAL; see GiveUp.
+func (r Run) PollExhausted(left Leftover, now time.Time) (Run, error) {
+	next, err := r.move(OnPollWindow, "no result within the poll window", now)
+	if err != nil {
+		return r, err
+	}
+	next.Progress.Left = left
+	return next, nil
+}
+
+// GiveUp ends a failed run that gets no further attempt by itself.
+func (r Run) GiveUp(reason string, now time.Time) (Run, error) {
+	if r.Status == JobPollExhausted {
+		return r.move(OnGivenUp, reason, now)
+	}
+	return r.move(OnBudgetSpent, reason, now)
+}
+
+// TimeOut ends an attempt that is past its overall time limit.
+func (r Run) TimeOut(left Leftover, now time.Time) (Run, error) {
+	next, err := r.move(OnTimeLimit, "past its time limit", now)
+	if err != nil {
+		return r, err
+	}
+	next.Progress.leave(r.Status, left)
+	return next, nil
+}
+
+// Cancel ends an open run for an operator, and with it its armed deadlines.
+func (r Run) Cancel(by, why string, left Leftover, now time.Time) (Run, error) {
+	next, err := r.move(OnCancelled, fmt.Sprintf("cancelled by %s: %s", by, why), now)
+	if err != nil {
+		return r, err
+	}
+	next.Progress.leave(r.Status, left)
+	next.SLA = r.SLA.Cancel("run cancelled")
+	next.RelativeSLA = r.RelativeSLA.Cancel("run cancelled")
+	return next, nil
+}
+
+// leave notes what became of a job whose result nobody waits for any more.
+func (p *Progress) leave(from Status, left Leftover) {
+	if from == Running || from == Triggering {
+		p.Left = left
+	}
+}
+
+// SetDeadlines records how the run's deadlines stand: armed ahead of it, or closed by their instants.
+// It is possible in every state, because a deadline outlives attempts.
+func (r Run) SetDeadlines(absolute, relative Deadline, now time.Time) (Run, error) {
+	next, err := r.stay("the deadlines", now, Statuses()...)
+	if err != nil {
+		return r, err
+	}
+	next.SLA, next.RelativeSLA = absolute, relative
+	return next, nil
+}

@@ -1,0 +1,151 @@
+package run
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// MoveError says that what happened cannot happen to a run in that state. The run is unchanged.
+type MoveError struct {
+	Key  Key
+	From Status
+	To   Status // where it would have led
+	On   On
+}
+
+func (e *MoveError) Error() string {
+	from := string(e.From)
+	if e.From == noRun {
+		from = "(no run)"
+	}
+	var can []string
+	for _, t := range transitions {
+		if t.From == e.From {
+			can = append(can, string(t.On))
+		}
+	}
+	possible := "nothing"
+	if len(can) > 0 {
+		possible = strings.Join(can, ", ")
+	}
+	return fmt.Sprintf("move run %s from %s to %s on %q: possible there: %s", e.Key, from, e.To, e.On, possible)
+}
+
+// move is the one place where a status changes: it follows an arrow of the table or refuses.
+func (r Run) move(on On, reason string, now time.Time) (Run, error) {
+	to, ok := target(r.Status, on)
+	if !ok {
+		return r, r.refuse(on)
+	}
+	r = r.touch(now)
+	r.Status, r.Reason = to, reason
+	r.EndedAt = time.Time{}
+	if to.Ended() {
+		r.EndedAt = r.UpdatedAt
+	}
+	return r, nil
+}
+
+// refuse is the error for an arrow that does not exist.
+func (r Run) refuse(on On) *MoveError {
+	e := &MoveError{Key: r.Key, From: r.Status, On: on}
+	for _, t := range transitions {
+		if t.On == on {
+			e.To = t.To // each event has one target, wherever it starts
+		}
+	}
+	return e
+}
+
+// stay refuses a change within a state unless the run is in that state.
+func (r Run) stay(what string, now time.Time, in ...Status) (Run, error) {
+	for _, s := range in {
+		if r.Status == s {
+			return r.touch(now), nil
+		}
+	}
+	return r, fmt.Errorf("record %s of run %s: it is %s, want %v", what, r.ID(), r.Status, in)
+}
+
+func (r Run) touch(now time.Time) Run {
+	r.Version++
+	r.UpdatedAt = instant(now)
+	return r
+}
+
+// instant brings a time into the one form that survives every store unchanged.
+func instant(t time.Time) time.Time { return t.Round(0).UTC() }
+
+// New opens a run with its first attempt.
+func New(key Key, o Opening) (Run, error) {
+	p, err := begin(o)
+	if err != nil {
+		return Run{}, fmt.Errorf("open run %s: %w", key, err)
+	}
+	r, err := Run{Key: key}.move(OnOpened, string(o.Cause), o.At)
+	if err != nil {
+		return Run{}, err
+	}
+	r.OpenedAt, r.Attempt, r.Progress = r.UpdatedAt, 1, p
+	return r, nil
+}
+
+// Closed is a run whose start condition was not met before its deadline: it ends without an attempt, and
+// only an operator's trigger or rerun gives it one.
+func Closed(key Key, now time.Time) (Run, error) {
+	r, err := Run{Key: key}.move(OnStartDeadline, "start deadline", now)
+	if err != nil {
+		return Run{}, err
+	}
+	r.OpenedAt, r.StartDeadlinePassed = r.UpdatedAt, true
+	return r, nil
+}
+
+// NextAttempt opens attempt+1 and spends the budget of its cause. Whether that budget allows it is decided
+// beforehand, in package rerun; both belong into one commit.
+func (r Run) NextAttempt(o Opening) (Run, error) {
+	on, ok := o.Cause.on()
+	if !ok {
+		return r, fmt.Errorf("open another attempt of run %s: cause %q only opens a first one", r.Key, o.Cause)
+	}
+	p, err := begin(o)
+	if err != nil {
+		return r, fmt.Errorf("open another attempt of run %s: %w", r.Key, err)
+	}
+	next, err := r.move(on, string(o.Cause), o.At)
+	if err != nil {
+		return r, err
+	}
+	next.Attempt++
+	next.Progress = p
+	if on == OnReopened {
+		next.Counters.ReopenedUntil = p.WindowEnd
+	}
+	if o.Forced {
+		next.Counters.Forced++
+	} else if n := next.Counters.of(o.Cause); n != nil {
+		*n++
+	}
+	return next, nil
+}
+
+// begin is the progress of a fresh attempt. Window and time limit count from when it may first evaluate.
+func begin(o Opening) (Progress, error) {
+	if (o.Forced || o.GateBypassed) && (o.By == "" || o.Reason == "") {
+		return Progress{}, fmt.Errorf("a forced or bypassed attempt needs who and why, got %q and %q", o.By, o.Reason)
+	}
+	o.At, o.Limits = instant(o.At), o.Limits.bounded()
+	from := o.At
+	if o.From.After(from) {
+		from = instant(o.From)
+	}
+	o.From = from
+	return Progress{
+		Opening:        o,
+		WindowStart:    from,
+		WindowEnd:      from.Add(o.Limits.Window),
+		LimitAt:        from.Add(o.Limits.TimeLimit()),
+		NextEvaluation: from,
+	}, nil
+}

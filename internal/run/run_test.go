@@ -1,0 +1,258 @@
+package run_test
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+var (
+	noon   = time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC)
+	limits = run.Limits{
+		Window: time.Hour, Interval: 5 * time.Minute,
+		PollInterval: 30 * time.Second, PollWindow: time.Hour,
+		RunTimeout: 4 * time.Hour, StartTries: 3, StartBackoff: 30 * time.Second,
+	}
+)
+
+func at(minutes int) time.Time { return noon.Add(time.Duration(minutes) * time.Minute) }
+
+func opened(t testing.TB) run.Run {
+	t.Helper()
+	key := run.Key{Pipeline: "orders", Schedule: pipeline.ByCron, Period: mustPeriod(t, "2026-03-03")}
+	r, err := run.New(key, run.Opening{Cause: run.CauseCron, ConfigVersion: "v1", Limits: limits, At: noon})
+	return must(t, r, err)
+}
+
+func must(t testing.TB, r run.Run, err error) run.Run {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// triggering has made its first start call at minute 0.
+func triggering(t testing.TB) run.Run {
+	t.Helper()
+	r, err := opened(t).Evaluated(true, noon)
+	r = must(t, r, err)
+	r, err = r.Trigger(run.Start{Snapshot: "s1"}, noon)
+	return must(t, r, err)
+}
+
+func running(t testing.TB) run.Run {
+	t.Helper()
+	r, err := triggering(t).Started("pid 1", noon)
+	return must(t, r, err)
+}
+
+func ended(t testing.TB, rep run.Report) run.Run {
+	t.Helper()
+	r := running(t)
+	r, err := r.Reported(run.Outcome{Key: r.Key, Attempt: r.Attempt, Report: rep}, at(1))
+	r = must(t, r, err)
+	r, err = r.Complete(at(1))
+	return must(t, r, err)
+}
+
+func TestOpenedRunMayEvaluateAtOnce(t *testing.T) {
+	r := opened(t)
+	if r.Status != run.Pending || r.Attempt != 1 || r.Version != 1 || r.ID() != "orders/cron/2026-03-03/1" {
+		t.Errorf("opened as %s attempt %d version %d id %s", r.Status, r.Attempt, r.Version, r.ID())
+	}
+	p := r.Progress
+	if !p.NextEvaluation.Equal(noon) || !p.WindowEnd.Equal(at(60)) || !p.LimitAt.Equal(at(240)) {
+		t.Errorf("next evaluation %s, window end %s, limit %s", p.NextEvaluation, p.WindowEnd, p.LimitAt)
+	}
+}
+
+func TestWindowAndLimitCountFromTheEarliestStart(t *testing.T) {
+	r, err := run.New(opened(t).Key, run.Opening{Limits: limits, At: noon, From: at(90)})
+	p := must(t, r, err).Progress
+	if !p.NextEvaluation.Equal(at(90)) || !p.WindowEnd.Equal(at(150)) || !p.LimitAt.Equal(at(330)) {
+		t.Errorf("next evaluation %s, window end %s, limit %s", p.NextEvaluation, p.WindowEnd, p.LimitAt)
+	}
+}
+
+func TestTimeLimitHoldsWindowAndPollWindow(t *testing.T) {
+	for name, c := range map[string]struct {
+		limits run.Limits
+		want   time.Duration
+	}{
+		"server limit": {limits, 4 * time.Hour},
+		"what they need, if more": {
+			run.Limits{Window: 3 * time.Hour, Interval: time.Minute, PollInterval: time.Minute, PollWindow: 2 * time.Hour, RunTimeout: 4 * time.Hour},
+			5*time.Hour + 30*time.Minute,
+		},
+		"nonsense still ends": {run.Limits{Window: -1, Interval: -1, PollWindow: -1, RunTimeout: -1}, time.Second + 30*time.Minute},
+	} {
+		if got := c.limits.TimeLimit(); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+	huge := run.Limits{Window: 1<<63 - 1, PollWindow: 1<<63 - 1, RunTimeout: 1<<63 - 1}
+	if got := huge.TimeLimit(); got <= 0 {
+		t.Errorf("the largest limits overflow to %s", got)
+	}
+}
+
+func TestEachCauseSpendsItsOwnCounter(t *testing.T) {
+	failed := ended(t, run.Report{Result: run.ResultFail})
+	done := ended(t, run.Report{Result: run.ResultSuccess})
+	exhausted, err := opened(t).Exhausted("closed", at(60))
+	exhausted = must(t, exhausted, err)
+	for cause, c := range map[run.Cause]struct {
+		from run.Run
+		want run.Counters
+	}{
+		run.CauseTransient: {failed, run.Counters{Retries: 1}},
+		run.CauseTimeout:   {failed, run.Counters{Retries: 1}},
+		run.CauseUnknown:   {failed, run.Counters{Retries: 1}},
+		run.CauseCode:      {failed, run.Counters{CodeRetries: 1}},
+		run.CauseDrift:     {done, run.Counters{DriftReruns: 1}},
+		run.CauseLateData:  {done, run.Counters{DriftReruns: 1}},
+		run.CauseUpstream:  {done, run.Counters{DriftReruns: 1}},
+		run.CauseManual:    {done, run.Counters{ManualReruns: 1}},
+		run.CauseReopened:  {exhausted, run.Counters{Reopenings: 1, ReopenedUntil: at(130)}},
+	} {
+		r, err := c.from.NextAttempt(run.Opening{Cause: cause, Limits: limits, At: at(70)})
+		r = must(t, r, err)
+		if diff := cmp.Diff(c.want, r.Counters); diff != "" || r.Counters.Used(cause) != 1 {
+			t.Errorf("%s: used %d\n%s", cause, r.Counters.Used(cause), diff)
+		}
+		if r.Status != run.Pending || r.Attempt != 2 || r.Progress.Report.Result != "" || r.Progress.Handle != "" {
+			t.Errorf("%s: attempt %d is %s with %+v", cause, r.Attempt, r.Status, r.Progress)
+		}
+	}
+}
+
+func TestForcedAttemptSpendsNoBudget(t *testing.T) {
+	done := ended(t, run.Report{Result: run.ResultSuccess})
+	o := run.Opening{Cause: run.CauseManual, Forced: true, Limits: limits, At: at(9)}
+	if _, err := done.NextAttempt(o); err == nil {
+		t.Error("forced without who and why")
+	}
+	o.By, o.Reason = "ada", "bad partition"
+	r, err := done.NextAttempt(o)
+	if got, want := must(t, r, err).Counters, (run.Counters{Forced: 1}); got != want {
+		t.Errorf("counters %+v, want %+v", got, want)
+	}
+}
+
+func TestFirstAttemptCauseOpensNoFurtherOne(t *testing.T) {
+	done := ended(t, run.Report{Result: run.ResultSuccess})
+	for _, cause := range []run.Cause{run.CauseCron, run.CauseInclude, run.CauseCondition, "", "whim"} {
+		if r, err := done.NextAttempt(run.Opening{Cause: cause, Limits: limits, At: noon}); err == nil {
+			t.Errorf("%q opened attempt %d", cause, r.Attempt)
+		}
+	}
+}
+
+func TestResultBelongsToItsAttemptAlone(t *testing.T) {
+	r := running(t)
+	ok := run.Report{Result: run.ResultSuccess}
+	other := r.Key
+	other.Pipeline = "invoices"
+	for name, o := range map[string]run.Outcome{
+		"older attempt": {Key: r.Key, Attempt: 0, Report: ok},
+		"later attempt": {Key: r.Key, Attempt: 2, Report: ok},
+		"other run":     {Key: other, Attempt: 1, Report: ok},
+		"no result":     {Key: r.Key, Attempt: 1},
+		"odd result":    {Key: r.Key, Attempt: 1, Report: run.Report{Result: "maybe"}},
+		"odd category":  {Key: r.Key, Attempt: 1, Report: run.Report{Result: run.ResultFail, Category: "BAD"}},
+	} {
+		if got, err := r.Reported(o, noon); err == nil || got != r {
+			t.Errorf("%s: took %+v, %v", name, o, err)
+		}
+	}
+	o := run.Outcome{Key: r.Key, Attempt: 1, Report: run.Report{Result: run.ResultTimeout}}
+	first, err := r.Reported(o, noon)
+	if first = must(t, first, err); first.Progress.Report.Category != run.Timeout {
+		t.Errorf("a timeout is %q", first.Progress.Report.Category)
+	}
+	if _, err := first.Reported(o, noon); err == nil {
+		t.Error("a result counted twice")
+	}
+}
+
+func TestRunLeftWithoutAResultRemembersItsJob(t *testing.T) {
+	r, err := running(t).PollExhausted(run.JobMayRun, at(61))
+	r, err = must(t, r, err).GiveUp("no result", at(61))
+	if r = must(t, r, err); r.Status != run.FailedFinal || r.Progress.Left != run.JobMayRun || r.Progress.Handle != "pid 1" {
+		t.Errorf("%s, job %q %q", r.Status, r.Progress.Handle, r.Progress.Left)
+	}
+	r, err = running(t).Cancel("ada", "wrong day", run.JobStopped, at(5))
+	if r = must(t, r, err); r.Status != run.Cancelled || r.Progress.Left != run.JobStopped {
+		t.Errorf("%s, job %q", r.Status, r.Progress.Left)
+	}
+	r, err = opened(t).Cancel("ada", "wrong day", run.JobMayRun, at(5))
+	if r = must(t, r, err); r.Progress.Left != run.NothingLeft {
+		t.Errorf("a run that started nothing left %q", r.Progress.Left)
+	}
+}
+
+func TestStartDeadlineClosesARunWithoutAnAttempt(t *testing.T) {
+	r, err := run.Closed(opened(t).Key, noon)
+	r = must(t, r, err)
+	if r.Status != run.ValidationExhausted || r.Attempt != 0 || !r.StartDeadlinePassed || r.Reason != "start deadline" {
+		t.Errorf("%s attempt %d because %q", r.Status, r.Attempt, r.Reason)
+	}
+	r, err = r.NextAttempt(run.Opening{Cause: run.CauseManual, Limits: limits, At: at(1)})
+	if r = must(t, r, err); r.Status != run.Pending || r.Attempt != 1 {
+		t.Errorf("rerun is %s attempt %d", r.Status, r.Attempt)
+	}
+}
+
+func TestImpossibleMoveNamesBothStates(t *testing.T) {
+	done := ended(t, run.Report{Result: run.ResultSuccess})
+	got, err := done.Started("h", noon)
+	var move *run.MoveError
+	if !errors.As(err, &move) || move.From != run.Completed || move.To != run.Running || got != done {
+		t.Fatalf("got %v, %v", got, err)
+	}
+	for _, want := range []string{"COMPLETED", "RUNNING", "orders/cron/2026-03-03", "rerun"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q does not name %s", err, want)
+		}
+	}
+}
+
+func TestRunSurvivesJSONUnchanged(t *testing.T) {
+	zone := time.FixedZone("UTC-5", -5*60*60)
+	r, err := running(t).SetDeadlines(run.Deadline{State: run.Armed, BreachAt: at(30)}, run.Deadline{}, at(2).In(zone))
+	r = must(t, r, err)
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back run.Run
+	if err := json.Unmarshal(text, &back); err != nil {
+		t.Fatal(err)
+	}
+	if back != r {
+		t.Errorf("read back differently:\n%s", cmp.Diff(r, back, cmp.Comparer(func(a, b run.Key) bool { return a == b })))
+	}
+	for _, want := range []string{`"pipeline":"orders"`, `"schedule":"cron"`, `"date":"2026-03-03"`, `"status":"RUNNING"`, `"attempt":1`} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("%s is not in %s", want, text)
+		}
+	}
+	if strings.Contains(string(text), `""`) {
+		t.Errorf("an empty text, which not every store can hold: %s", text)
+	}
+}
+
+func TestRunIsComparable(t *testing.T) {
+	if !reflect.TypeFor[run.Run]().Comparable() {
+		t.Error("a field makes runs incomparable, or shared between copies")
+	}
+}

@@ -1,0 +1,150 @@
+package run
+
+// Status is where a run stands. Every arrow below is a row of Transitions and nothing else is possible:
+//
+//	(no run) ──opened──> PENDING ──gate open──> TRIGGERING ──started──> RUNNING ──succeeded──> COMPLETED
+//	(no run) ──start deadline──> VALIDATION_EXHAUSTED
+//
+//	PENDING ──window closed──> VALIDATION_EXHAUSTED ──reopened──> PENDING
+//	TRIGGERING ──gate closed──> PENDING
+//	TRIGGERING ──succeeded──> COMPLETED
+//	TRIGGERING ──start failed──> FAILED
+//	TRIGGERING ──failed──> FAILED
+//	RUNNING ──failed──> FAILED ──retry──> PENDING
+//	FAILED ──budget spent──> FAILED_FINAL
+//	RUNNING ──poll window over──> JOB_POLL_EXHAUSTED ──given up──> FAILED_FINAL
+//
+//	any open state ──cancelled──> CANCELLED
+//	any open state ──time limit──> FAILED_FINAL
+//	any ended state ──rerun──> PENDING
+//
+// retry, rerun and reopened begin attempt+1; gate closed goes back within the same attempt, because the
+// gate is evaluated again before a start is repeated. TRIGGERING reaches a result directly where the
+// start call is the job itself, and where an operator reports one for a held start.
+type Status string
+
+// The states of a run. COMPLETED, FAILED_FINAL, VALIDATION_EXHAUSTED and CANCELLED end it.
+const (
+	Pending             Status = "PENDING"              // waiting for its gate
+	Triggering          Status = "TRIGGERING"           // its job is being started
+	Running             Status = "RUNNING"              // its job runs
+	Completed           Status = "COMPLETED"            // its job succeeded
+	Failed              Status = "FAILED"               // its job failed; retry or final failure is being settled
+	FailedFinal         Status = "FAILED_FINAL"         // failed, and no budget opens another attempt
+	JobPollExhausted    Status = "JOB_POLL_EXHAUSTED"   // its job gave no result within the poll window
+	ValidationExhausted Status = "VALIDATION_EXHAUSTED" // its gate did not open within the window
+	Cancelled           Status = "CANCELLED"            // an operator ended it
+)
+
+// noRun is the status of the zero Run: there is no such run yet.
+const noRun Status = ""
+
+// Ended says that nothing more happens to the run by itself.
+func (s Status) Ended() bool {
+	switch s {
+	case Completed, FailedFinal, ValidationExhausted, Cancelled:
+		return true
+	default:
+		return false
+	}
+}
+
+// Open says that the run is on its way: a real state, and not an ended one.
+func (s Status) Open() bool {
+	switch s {
+	case Pending, Triggering, Running, Failed, JobPollExhausted:
+		return true
+	default:
+		return false
+	}
+}
+
+// Statuses lists every state, in the order a run may pass through them.
+func Statuses() []Status {
+	return []Status{
+		Pending, Triggering, Running, Completed, Failed, FailedFinal,
+		JobPollExhausted, ValidationExhausted, Cancelled,
+	}
+}
+
+// On is what happened to a run.
+type On string
+
+// What can happen to a run. Each has one target state, wherever it starts from.
+const (
+	OnOpened        On = "opened"           // a fire, a start condition, an upstream or an operator
+	OnStartDeadline On = "start deadline"   // the start condition was not met in time: closed without an attempt
+	OnGateOpen      On = "gate open"        // the gate is open and the start is about to be made
+	OnGateClosed    On = "gate closed"      // it closed again before the start was repeated
+	OnWindowClosed  On = "window closed"    // the last evaluation of the window found it closed
+	OnStarted       On = "started"          // the target took the job
+	OnStartFailed   On = "start failed"     // it refused for good, or too often
+	OnSucceeded     On = "succeeded"        // the job's result
+	OnFailed        On = "failed"           // the job's result
+	OnPollWindow    On = "poll window over" // no result in time
+	OnGivenUp       On = "given up"         // what a poll window over leads to
+	OnRetry         On = "retry"            // the failure's budget opens another attempt
+	OnBudgetSpent   On = "budget spent"     // it does not
+	OnCancelled     On = "cancelled"        // an operator
+	OnTimeLimit     On = "time limit"       // the attempt's overall limit
+	OnRerun         On = "rerun"            // a request, drift, late data, an upstream
+	OnReopened      On = "reopened"         // a changed write met the start condition after the window
+)
+
+// Transition is one arrow of the state machine. From is empty for a run that does not exist yet.
+type Transition struct {
+	From, To Status
+	On       On
+}
+
+// Transitions lists the whole state machine.
+func Transitions() []Transition {
+	return append([]Transition(nil), transitions...)
+}
+
+var transitions = []Transition{
+	{noRun, Pending, OnOpened},
+	{noRun, ValidationExhausted, OnStartDeadline},
+
+	{Pending, Triggering, OnGateOpen},
+	{Pending, ValidationExhausted, OnWindowClosed},
+	{Triggering, Pending, OnGateClosed},
+	{Triggering, Running, OnStarted},
+	{Triggering, Failed, OnStartFailed},
+	{Triggering, Completed, OnSucceeded},
+	{Triggering, Failed, OnFailed},
+	{Running, Completed, OnSucceeded},
+	{Running, Failed, OnFailed},
+	{Running, JobPollExhausted, OnPollWindow},
+	{Failed, Pending, OnRetry},
+	{Failed, FailedFinal, OnBudgetSpent},
+	{JobPollExhausted, FailedFinal, OnGivenUp},
+
+	{Pending, Cancelled, OnCancelled},
+	{Triggering, Cancelled, OnCancelled},
+	{Running, Cancelled, OnCancelled},
+	{Failed, Cancelled, OnCancelled},
+	{JobPollExhausted, Cancelled, OnCancelled},
+
+	{Pending, FailedFinal, OnTimeLimit},
+	{Triggering, FailedFinal, OnTimeLimit},
+	{Running, FailedFinal, OnTimeLimit},
+	{Failed, FailedFinal, OnTimeLimit},
+	{JobPollExhausted, FailedFinal, OnTimeLimit},
+
+	{Completed, Pending, OnRerun},
+	{FailedFinal, Pending, OnRerun},
+	{ValidationExhausted, Pending, OnRerun},
+	{Cancelled, Pending, OnRerun},
+	{ValidationExhausted, Pending, OnReopened},
+}
+
+// target is where on leads from a state.
+func target(from Status, on On) (Status, bool) {
+	for _, t := range transitions {
+		if t.From == from && t.On == on {
+			return t.To, true
+		}
+	}
+	return "", false
+}
