@@ -1,0 +1,34 @@
+package rerun_test
+
+import (
+	"regexp"
+	"testing"
+
+	"github.com/interlock-go/interlock/internal/rerun"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+func TestFirstMatchingClassWins(t *testing.T) {
+	classes := []rerun.Class{
+		{Category: run.Timeout}, // names nothing, so it matches nothing
+		{Match: regexp.MustCompile(`(?i)quota`), Exits: true, ExitCode: 3, Category: run.Timeout},
+		{Match: regexp.MustCompile(`(?i)quota`), Category: run.Transient},
+		{Exits: true, ExitCode: 0, Category: run.Unknown},
+		{Exits: true, ExitCode: 3, Category: run.Permanent},
+		{Match: regexp.MustCompile(`.`), Category: run.Transient},
+	}
+	for name, c := range map[string]struct {
+		failure run.Report
+		want    run.Category
+	}{
+		"pattern":                  {run.Report{Message: "Quota exceeded", Category: run.Permanent}, run.Transient},
+		"pattern and exit code":    {run.Report{Message: "quota", Exited: true, ExitCode: 3}, run.Timeout},
+		"exit code":                {run.Report{Message: "boom", Exited: true, ExitCode: 3}, run.Permanent},
+		"no exit code is not zero": {run.Report{Message: "boom", Category: run.Permanent}, run.Transient},
+		"nothing matches":          {run.Report{Category: run.Timeout}, run.Timeout},
+	} {
+		if got := rerun.Classify(classes, c.failure); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package rerun
+
+import (
+	"fmt"
+	"math/big"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Movement is how a post-run value stands to its baseline.
+type Movement struct {
+	Known   bool   // both are numbers, so that they can be compared
+	Drifted bool   // they differ by more than the threshold
+	Delta   string // current − baseline, if Known
+	Reason  string // for people; says what cannot be compared if not Known
+}
+
+// Drift compares the drift field of a reading with its baseline: it has drifted if |current − baseline| >
+// threshold, without rounding. A nil value means that the field is missing, which is neither zero nor
+// steady: like anything that is no number, it makes the movement unknown and must be reported.
+func Drift(baseline, current any, threshold float64) Movement {
+	was, why := number(baseline)
+	if was == nil {
+		return Movement{Reason: "the baseline " + why}
+	}
+	is, why := number(current)
+	if is == nil {
+		return Movement{Reason: "the new reading " + why}
+	}
+	limit, _ := number(max(threshold, 0))
+	if limit == nil {
+		return Movement{Reason: fmt.Sprintf("the threshold %v is not a number", threshold)}
+	}
+	delta := new(big.Rat).Sub(is, was)
+	m := Movement{Known: true, Delta: decimal(delta), Drifted: new(big.Rat).Abs(delta).Cmp(limit) > 0}
+	than := "within"
+	if m.Drifted {
+		than = "beyond"
+	}
+	m.Reason = fmt.Sprintf("moved by %s from %s to %s, %s the threshold of %s", m.Delta, decimal(was), decimal(is), than, decimal(limit))
+	return m
+}
+
+// decimalText is what counts as a number in text form. Hex, Inf, NaN and fractions do not, and the exponent
+// is short, so that nobody makes us compute with a billion digits.
+var decimalText = regexp.MustCompile(`^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?$`)
+
+// maxText is the longest text that is read as a number.
+const maxText = 400
+
+// number is v as an exact number, or nil and what it is instead. A float means the shortest decimal that
+// names it, which is what its writer wrote.
+func number(v any) (*big.Rat, string) {
+	text := ""
+	switch v := v.(type) {
+	case nil:
+		return nil, "has no such field"
+	case int:
+		return new(big.Rat).SetInt64(int64(v)), ""
+	case int64:
+		return new(big.Rat).SetInt64(v), ""
+	case float64:
+		text = strconv.FormatFloat(v, 'g', -1, 64)
+	case string:
+		text = v
+	default:
+		return nil, fmt.Sprintf("has a %T where a number is wanted", v)
+	}
+	if len(text) > maxText || !decimalText.MatchString(text) {
+		return nil, fmt.Sprintf("has %s, which is no number", quote(text))
+	}
+	n, ok := new(big.Rat).SetString(text)
+	if !ok {
+		return nil, fmt.Sprintf("has %s, which is no number", quote(text))
+	}
+	return n, ""
+}
+
+// quote shows a value without letting a long one flood a message.
+func quote(s string) string {
+	const shown = 40
+	if len(s) > shown {
+		return strconv.Quote(strings.ToValidUTF8(s[:shown], "")) + "…"
+	}
+	return strconv.Quote(s)
+}
+
+// decimal writes n for people: in full, which is exact for decimals, or with an exponent where that is long.
+func decimal(n *big.Rat) string {
+	const longest = 40
+	digits, _ := n.FloatPrec()
+	if text := n.FloatString(digits); len(text) <= longest {
+		return text
+	}
+	return new(big.Float).SetRat(n).Text('g', 17)
+}

@@ -1,0 +1,112 @@
+// Package rerun decides whether a run may have another attempt, and when: budgets and backoff of retries,
+// the answer to a rerun request with its circuit breaker, the reopening of an exhausted window, what
+// counts as drift, and which category a failure has. It opens nothing itself: the attempt is opened by
+// run.Run.NextAttempt, which also spends the budget, in the same commit that acts on the verdict.
+package rerun
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// Rejection is why another attempt is refused. Empty means that it is not.
+type Rejection string
+
+// Why another attempt may be refused.
+const (
+	NoSuchRun       Rejection = "no such run"
+	AlreadyOpen     Rejection = "already open"
+	JobRunning      Rejection = "job still running"
+	Excluded        Rejection = "excluded period"
+	BudgetSpent     Rejection = "budget spent"
+	NothingNew      Rejection = "nothing new"      // the circuit breaker
+	WrongState      Rejection = "wrong state"      // this cause says nothing about a run in that state
+	StartDeadline   Rejection = "start deadline"   // only an operator reopens what the start deadline closed
+	AlreadyReopened Rejection = "already reopened" // once per window
+)
+
+// Verdict is the answer. Reason is for people and always set.
+type Verdict struct {
+	Open      bool
+	At        time.Time // when the attempt's window starts, if Open
+	Rejection Rejection // why not, if not Open
+	Reason    string
+}
+
+func accept(at time.Time, format string, args ...any) Verdict {
+	return Verdict{Open: true, At: at, Reason: fmt.Sprintf(format, args...)}
+}
+
+func reject(why Rejection, format string, args ...any) Verdict {
+	return Verdict{Rejection: why, Reason: fmt.Sprintf(format, args...)}
+}
+
+// Budgets are a pipeline's limits on further attempts. Zero switches a cause off.
+type Budgets struct {
+	Retries      int           // transient, timeout and unknown failures
+	CodeRetries  int           // permanent failures
+	DriftReruns  int           // drift, late data and upstream reruns together
+	ManualReruns int           // requests of operators
+	Backoff      time.Duration // the wait before the first retry, doubled per retry
+}
+
+// Budget is how many more attempts a cause may open.
+type Budget struct {
+	Used, Max int
+	Backoff   time.Duration // the wait before the first retry; unused by other causes
+}
+
+// For is what is left for that cause in r.
+func (b Budgets) For(r run.Run, cause run.Cause) Budget {
+	left := Budget{Used: r.Counters.Used(cause), Backoff: b.Backoff}
+	switch cause.Counter() {
+	case run.Retries:
+		left.Max = b.Retries
+	case run.CodeRetries:
+		left.Max = b.CodeRetries
+	case run.DriftReruns:
+		left.Max = b.DriftReruns
+	case run.ManualReruns:
+		left.Max = b.ManualReruns
+	case run.Reopenings:
+		left.Max = MaxReopenings
+	case run.NoCounter:
+	}
+	return left
+}
+
+// Next says whether cause may open another attempt of r, and when. A failure is retried after a backoff;
+// drift, late data and an upstream's new completion bring their own proof and meet only their budget, at
+// once. Requests of operators are answered by Decide, changed writes after the window by Reopen.
+func Next(r run.Run, cause run.Cause, b Budget, now time.Time) Verdict {
+	var want run.Status
+	retry := false
+	switch cause.Counter() {
+	case run.Retries, run.CodeRetries:
+		want, retry = run.Failed, true
+	case run.DriftReruns:
+		want = run.Completed
+	default:
+		return reject(WrongState, "cause %q opens no further attempt by itself", cause)
+	}
+	if r.Status != want {
+		return refuseState(r, cause, want)
+	}
+	if b.Used >= b.Max {
+		return reject(BudgetSpent, "%s budget of %d is spent", cause, b.Max)
+	}
+	if !retry {
+		return accept(now, "%s rerun %d of %d", cause, b.Used+1, b.Max)
+	}
+	wait := backoff(b.Backoff, b.Used, r.ID())
+	return accept(now.Add(wait), "%s retry %d of %d in %s", cause, b.Used+1, b.Max, wait.Round(time.Second))
+}
+
+func refuseState(r run.Run, cause run.Cause, want run.Status) Verdict {
+	if r.Status.Open() {
+		return reject(AlreadyOpen, "attempt %d is %s; a %s attempt needs a %s run", r.Attempt, r.Status, cause, want)
+	}
+	return reject(WrongState, "the run is %q; a %s attempt needs a %s one", r.Status, cause, want)
+}

@@ -1,0 +1,192 @@
+package rerun_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/rerun"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+var (
+	noon      = time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC)
+	failed    = state(run.Failed, 1)
+	completed = state(run.Completed, 1)
+	exhausted = state(run.ValidationExhausted, 1)
+)
+
+// state is a run as far as this package looks at one.
+func state(s run.Status, attempt int) run.Run {
+	p, err := period.Parse("2026-03-03")
+	if err != nil {
+		panic(err) // only a broken test gets here
+	}
+	return run.Run{Key: run.Key{Pipeline: "orders", Schedule: pipeline.ByCron, Period: p}, Status: s, Attempt: attempt, Version: 7}
+}
+
+var (
+	retries = []run.Cause{run.CauseTransient, run.CauseTimeout, run.CauseUnknown, run.CauseCode}
+	proven  = []run.Cause{run.CauseDrift, run.CauseLateData, run.CauseUpstream}
+)
+
+func TestSpentBudgetEndsTheRun(t *testing.T) {
+	got := rerun.Next(failed, run.CauseTransient, rerun.Budget{Used: 2, Max: 2}, noon)
+	if got.Open || got.Rejection != rerun.BudgetSpent {
+		t.Errorf("opened attempt 2, or refused for %q: %s", got.Rejection, got.Reason)
+	}
+}
+
+func TestBudgetOfZeroSwitchesACauseOff(t *testing.T) {
+	for _, cause := range retries {
+		if got := rerun.Next(failed, cause, rerun.Budget{}, noon); got.Open {
+			t.Errorf("%s: %s", cause, got.Reason)
+		}
+	}
+	for _, cause := range proven {
+		if got := rerun.Next(completed, cause, rerun.Budget{}, noon); got.Open {
+			t.Errorf("%s: %s", cause, got.Reason)
+		}
+	}
+}
+
+func TestEachCauseMeetsItsOwnBudget(t *testing.T) {
+	r := failed
+	r.Counters = run.Counters{Retries: 1, CodeRetries: 2, DriftReruns: 3, ManualReruns: 4, Reopenings: 5}
+	b := rerun.Budgets{Retries: 10, CodeRetries: 20, DriftReruns: 30, ManualReruns: 40, Backoff: time.Second}
+	for cause, want := range map[run.Cause]rerun.Budget{
+		run.CauseTransient: {Used: 1, Max: 10},
+		run.CauseTimeout:   {Used: 1, Max: 10},
+		run.CauseUnknown:   {Used: 1, Max: 10},
+		run.CauseCode:      {Used: 2, Max: 20},
+		run.CauseDrift:     {Used: 3, Max: 30},
+		run.CauseLateData:  {Used: 3, Max: 30},
+		run.CauseUpstream:  {Used: 3, Max: 30},
+		run.CauseManual:    {Used: 4, Max: 40},
+		run.CauseReopened:  {Used: 5, Max: rerun.MaxReopenings},
+		run.CauseCron:      {},
+		"whim":             {},
+	} {
+		want.Backoff = time.Second
+		if got := b.For(r, cause); got != want {
+			t.Errorf("%s: %+v, want %+v", cause, got, want)
+		}
+	}
+}
+
+func TestRetryDoublesItsWaitUpToAQuarterOfAnHour(t *testing.T) {
+	for used, full := range []time.Duration{
+		30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 15 * time.Minute, 15 * time.Minute,
+	} {
+		for attempt := range 20 {
+			r := state(run.Failed, attempt+1)
+			got := rerun.Next(r, run.CauseTransient, rerun.Budget{Used: used, Max: 10, Backoff: 30 * time.Second}, noon)
+			if wait := got.At.Sub(noon); !got.Open || wait > full || wait < full*4/5 {
+				t.Errorf("retry %d of %s waits %s, want %s less at most a fifth", used+1, r.ID(), wait, full)
+			}
+		}
+	}
+}
+
+func TestRunsThatFailTogetherDoNotReturnTogether(t *testing.T) {
+	instants := map[time.Time]bool{}
+	for attempt := range 20 {
+		got := rerun.Next(state(run.Failed, attempt+1), run.CauseTransient, rerun.Budget{Max: 1, Backoff: time.Minute}, noon)
+		instants[got.At] = true
+	}
+	if len(instants) < 10 {
+		t.Errorf("20 attempts return at only %d instants", len(instants))
+	}
+}
+
+func TestDecidingTwiceGivesTheSameInstant(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := state(rapid.SampledFrom(append(run.Statuses(), "", "ODD")).Draw(t, "status"), rapid.Int().Draw(t, "attempt"))
+		cause := rapid.SampledFrom(append(append([]run.Cause{run.CauseManual, run.CauseReopened, "whim"}, retries...), proven...)).Draw(t, "cause")
+		b := rerun.Budget{
+			Used: rapid.Int().Draw(t, "used"), Max: rapid.Int().Draw(t, "max"),
+			Backoff: time.Duration(rapid.Int64().Draw(t, "backoff")),
+		}
+		first := rerun.Next(r, cause, b, noon)
+		if again := rerun.Next(r, cause, b, noon); again != first {
+			t.Fatalf("%+v, then %+v", first, again)
+		}
+		if first.Open != (first.Rejection == "") || first.Reason == "" {
+			t.Fatalf("neither accepted nor refused for a reason: %+v", first)
+		}
+		if first.Open && (first.At.Before(noon) || first.At.Sub(noon) > 15*time.Minute) {
+			t.Fatalf("opens at %s, asked at %s", first.At, noon)
+		}
+		if first.Open && b.Used >= b.Max {
+			t.Fatalf("a spent budget opened an attempt: %+v", b)
+		}
+	})
+}
+
+func TestCauseOnlySpeaksAboutItsOwnState(t *testing.T) {
+	plenty := rerun.Budget{Max: 9}
+	for _, s := range run.Statuses() {
+		for _, cause := range append(append([]run.Cause{}, retries...), proven...) {
+			want := s == run.Failed
+			if cause.Counter() == run.DriftReruns {
+				want = s == run.Completed
+			}
+			got := rerun.Next(state(s, 1), cause, plenty, noon)
+			if got.Open != want {
+				t.Errorf("%s of a %s run: open %v (%s)", cause, s, got.Open, got.Reason)
+			}
+			if !want && s.Open() != (got.Rejection == rerun.AlreadyOpen) {
+				t.Errorf("%s of a %s run: %q", cause, s, got.Rejection)
+			}
+		}
+	}
+}
+
+func TestProvenRerunOpensAtOnce(t *testing.T) {
+	for _, cause := range proven {
+		got := rerun.Next(completed, cause, rerun.Budget{Max: 1, Backoff: time.Hour}, noon)
+		if !got.Open || !got.At.Equal(noon) {
+			t.Errorf("%s: open %v at %s", cause, got.Open, got.At)
+		}
+	}
+}
+
+func TestReopeningIsBounded(t *testing.T) {
+	reopened := func(n int, until time.Time) run.Run {
+		r := exhausted
+		r.Counters = run.Counters{Reopenings: n, ReopenedUntil: until}
+		return r
+	}
+	closed := exhausted
+	closed.StartDeadlinePassed = true
+	for name, c := range map[string]struct {
+		run  run.Run
+		want rerun.Rejection
+	}{
+		"first":                        {exhausted, ""},
+		"after the last one's window":  {reopened(1, noon), ""},
+		"fifth":                        {reopened(4, noon), ""},
+		"within the last one's window": {reopened(1, noon.Add(time.Second)), rerun.AlreadyReopened},
+		"sixth":                        {reopened(5, noon), rerun.BudgetSpent},
+		"closed by the start deadline": {closed, rerun.StartDeadline},
+		"still open":                   {state(run.Pending, 1), rerun.AlreadyOpen},
+		"completed":                    {completed, rerun.WrongState},
+		"cancelled":                    {state(run.Cancelled, 1), rerun.WrongState},
+	} {
+		got := rerun.Reopen(c.run, noon)
+		if got.Rejection != c.want || got.Open != (c.want == "") || got.Reason == "" {
+			t.Errorf("%s: %+v, want %q", name, got, c.want)
+		}
+	}
+}
+
+func TestReasonSaysWhatIsSpent(t *testing.T) {
+	got := rerun.Next(failed, run.CauseCode, rerun.Budget{Used: 1, Max: 1}, noon)
+	if !strings.Contains(got.Reason, "code") || !strings.Contains(got.Reason, "1") {
+		t.Errorf("reason %q", got.Reason)
+	}
+}
