@@ -1,0 +1,198 @@
+// Package event is the catalogue of what Interlock announces: every type with its severity, when it is
+// published and what to do about it, and the envelope all of them share.
+//
+// An event is written in the same commit as the change it tells of, by the handler that makes the change;
+// package notify brings it to people. Its id is a function of its cause, so that a repeated delivery is
+// recognised as a repeat. docs/EVENTS.md is generated from this package.
+package event
+
+//go:generate go run ./eventdoc ../../docs/EVENTS.md
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// Source is the source of every event.
+const Source = "interlock"
+
+// Event is one announcement. As JSON it is {id, source, detail-type, time, detail}.
+type Event struct {
+	ID     string
+	Type   Type
+	Time   time.Time
+	Detail Detail
+}
+
+// Detail is what an event says: the fields below, always present, and beside them in the same JSON object
+// those of Extra.
+type Detail struct {
+	Pipeline  pipeline.ID         `json:"pipelineId"`
+	Schedule  pipeline.ScheduleID `json:"scheduleId"`
+	Date      period.Period       `json:"date"`
+	Message   string              `json:"message"`
+	Timestamp time.Time           `json:"timestamp"`
+	Severity  Severity            `json:"severity"`
+	Attempt   int                 `json:"attempt,omitempty"`
+	CausedBy  string              `json:"causedBy,omitempty"` // the change, request or event it follows from
+	Extra     Extra               `json:"-"`
+}
+
+// About is what an event is about.
+type About struct {
+	Pipeline pipeline.ID
+	Schedule pipeline.ScheduleID
+	Date     period.Period
+	Attempt  int
+
+	// Which tells apart events of one type about one subject that are not repeats of each other: a sensor key,
+	// a request id, a config version, a deadline's instant. It is part of the id and never shown.
+	Which    string
+	CausedBy string
+	At       time.Time
+	Critical bool // the pipeline's SLA is critical: its alerts are raised
+}
+
+// Of is the subject of an event about the latest attempt of r.
+func Of(r run.Run, at time.Time) About {
+	return About{Pipeline: r.Pipeline, Schedule: r.Schedule, Date: r.Period, Attempt: r.Attempt, At: at}
+}
+
+// New is the event of type t about a. The same type, subject and Which give the same id, whenever and
+// however often it is made. Extra is of the kind the catalogue lists for t; nil where it lists none.
+func New(t Type, a About, message string, extra Extra) Event {
+	entry := t.Entry()
+	severity := entry.Severity
+	if a.Critical && entry.Raised != "" {
+		severity = entry.Raised
+	}
+	at := a.At.Round(0).UTC()
+	return Event{
+		ID:   id(t, entry.Scope, a),
+		Type: t,
+		Time: at,
+		Detail: Detail{
+			Pipeline: a.Pipeline, Schedule: a.Schedule, Date: a.Date, Attempt: a.Attempt,
+			Message: message, Timestamp: at, Severity: severity, CausedBy: a.CausedBy, Extra: extra,
+		},
+	}
+}
+
+// id hashes what makes an event the event it is. An event about a run does not depend on the attempt that
+// happens to be open, one about a pipeline not on a period.
+func id(t Type, s Scope, a About) string {
+	parts := []string{string(t), a.Which}
+	if s <= PerPipeline {
+		parts = append(parts, string(a.Pipeline))
+	}
+	if s <= PerRun {
+		parts = append(parts, string(a.Schedule), a.Date.String())
+	}
+	if s <= PerAttempt {
+		parts = append(parts, strconv.Itoa(a.Attempt))
+	}
+	h := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(h, "%d:%s", len(p), p) // lengths keep ("a", "bc") and ("ab", "c") apart
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// Remedy is what to do about e, with its pipeline, date, run, first date and sensor filled in; "" where there
+// is nothing to do.
+func (e Event) Remedy() string {
+	d := e.Detail
+	first, key := d.Date.String(), "KEY"
+	switch extra := d.Extra.(type) {
+	case Missed:
+		if len(extra.Dates) > 0 {
+			first = extra.Dates[0]
+		}
+	case Sensors:
+		if len(extra.Sensors) > 0 {
+			key = extra.Sensors[0]
+		}
+	}
+	subject := run.Key{Pipeline: d.Pipeline, Schedule: d.Schedule, Period: d.Date}
+	return strings.NewReplacer(
+		"PIPELINE", string(d.Pipeline), "DATE", d.Date.String(), "RUN", subject.String(), "FIRST", first, "KEY", key,
+	).Replace(e.Type.Entry().Remedy)
+}
+
+// Validate says what is wrong with an event that does not follow the catalogue.
+func (e Event) Validate() error {
+	entry, known := catalogue[e.Type]
+	if !known {
+		return fmt.Errorf("event type %q is not in the catalogue", e.Type)
+	}
+	if got, want := reflect.TypeOf(e.Detail.Extra), reflect.TypeOf(entry.Extra); got != want {
+		return fmt.Errorf("event %s carries %v, the catalogue says %v", e.Type, got, want)
+	}
+	if e.ID == "" || e.Detail.Message == "" || e.Time.IsZero() {
+		return fmt.Errorf("event %s needs an id, a message and a time, has %q, %q and %s", e.Type, e.ID, e.Detail.Message, e.Time)
+	}
+	return nil
+}
+
+// envelope is an Event as it travels.
+type envelope struct {
+	ID     string          `json:"id"`
+	Source string          `json:"source"`
+	Type   Type            `json:"detail-type"`
+	Time   time.Time       `json:"time"`
+	Detail json.RawMessage `json:"detail"`
+}
+
+// MarshalJSON writes the envelope, with the fields of Extra beside the common ones.
+func (e Event) MarshalJSON() ([]byte, error) {
+	detail, err := json.Marshal(e.Detail)
+	if err != nil {
+		return nil, fmt.Errorf("write event %s: %w", e.Type, err)
+	}
+	if e.Detail.Extra != nil {
+		extra, err := json.Marshal(e.Detail.Extra)
+		if err != nil {
+			return nil, fmt.Errorf("write event %s: %w", e.Type, err)
+		}
+		if inner := bytes.TrimSuffix(bytes.TrimPrefix(extra, []byte("{")), []byte("}")); len(inner) > 0 {
+			detail = append(append(detail[:len(detail)-1], ','), inner...)
+			detail = append(detail, '}')
+		}
+	}
+	return json.Marshal(envelope{ID: e.ID, Source: Source, Type: e.Type, Time: e.Time, Detail: detail})
+}
+
+// UnmarshalJSON reads an envelope. A type that is not in the catalogue keeps its common fields only.
+func (e *Event) UnmarshalJSON(text []byte) error {
+	var env envelope
+	if err := json.Unmarshal(text, &env); err != nil {
+		return fmt.Errorf("read event: %w", err)
+	}
+	if env.Source != Source {
+		return fmt.Errorf("read event %q: source is %q, want %q", env.ID, env.Source, Source)
+	}
+	got := Event{ID: env.ID, Type: env.Type, Time: env.Time}
+	if err := json.Unmarshal(env.Detail, &got.Detail); err != nil {
+		return fmt.Errorf("read detail of event %q: %w", env.ID, err)
+	}
+	if kind := catalogue[env.Type].Extra; kind != nil {
+		extra := reflect.New(reflect.TypeOf(kind))
+		if err := json.Unmarshal(env.Detail, extra.Interface()); err != nil {
+			return fmt.Errorf("read detail of event %q: %w", env.ID, err)
+		}
+		got.Detail.Extra = extra.Elem().Interface().(Extra)
+	}
+	*e = got
+	return nil
+}

@@ -1,0 +1,18 @@
+package main
+
+import (
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestCheckedInPageIsFresh(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/EVENTS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(render(), string(page)); diff != "" {
+		t.Errorf("docs/EVENTS.md is not what the catalogue says; run `make generate` (-want +got):\n%s", diff)
+	}
+}
