@@ -1,0 +1,199 @@
+// Package lifecycle decides what an open attempt does next, and when. It is the same decision on every
+// platform: the process and the simulator call Next in a loop, AWS Step Functions branches on its answer.
+//
+// One attempt, from open to end:
+//
+//	evaluate            at once, then each interval, and one last time at the end of the window
+//	  closed to the end → validation-exhausted
+//	  open              → trigger: store TRIGGERING with the snapshot, make the start call
+//	    refused         → wait the backoff, evaluate again, trigger again (or wait for the gate again)
+//	    no answer       → check-job: look whether the job is there before anything is repeated
+//	    held            → wait for an operator
+//	    started         → check-job each poll interval, and one last time at the end of the poll window
+//	      result        → complete-trigger: COMPLETED, or FAILED, which waits to be settled
+//	      none          → job-poll-exhausted, then complete-trigger: FAILED_FINAL
+//	past the time limit → infra-failure, from any of these
+//
+// A start is never asked for without an evaluation that found the gate open since the attempt opened and
+// since the last start call; an open verdict holds for one interval. While the attempt waits for a slot its window
+// and time limit stand still. Next does not know of pauses and free slots: the steps themselves look at
+// those. It performs nothing; the steps are package orchestrator's, the states package run's.
+package lifecycle
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// Kind is what is to be done.
+type Kind string
+
+// The kinds of steps.
+const (
+	Evaluate            Kind = "evaluate"
+	Trigger             Kind = "trigger"
+	CheckJob            Kind = "check-job"
+	ValidationExhausted Kind = "validation-exhausted"
+	JobPollExhausted    Kind = "job-poll-exhausted"
+	CompleteTrigger     Kind = "complete-trigger"
+	InfraFailure        Kind = "infra-failure"
+	Wait                Kind = "wait"
+	None                Kind = "none"
+)
+
+// Step is what an attempt does next.
+type Step struct {
+	Kind Kind `json:"kind"`
+	// Due is, for Wait, the later instant at which to ask again unless the run changes before; for None it
+	// is zero; for everything else the instant since which the step has been due, at or before now.
+	Due    time.Time `json:"due,omitzero"`
+	Reason string    `json:"reason"`
+}
+
+// Next is the step that r takes at now. It answers for every run, also for one that no sound history leads
+// to, and gives the same answer until r changes or Due comes.
+func Next(r run.Run, now time.Time) Step {
+	p := r.Progress
+	switch {
+	case r.Status.Ended():
+		return Step{Kind: None, Reason: fmt.Sprintf("the run has ended: %s", r.Status)}
+	case !r.Status.Open():
+		return Step{Kind: None, Reason: fmt.Sprintf("there is nothing to do in state %q", r.Status)}
+	case r.Status == run.JobPollExhausted:
+		return due(CompleteTrigger, r.UpdatedAt, now, "the job gave no result within its poll window")
+	case p.Report.Result != "" && r.Status != run.Pending && r.Status != run.Failed:
+		return due(CompleteTrigger, p.Report.At, now, "the job has ended: "+string(p.Report.Result))
+	}
+	if standsStill(r) {
+		return waiting(p, now)
+	}
+	if !now.Before(p.LimitAt) {
+		return pastLimit(r, now)
+	}
+	switch r.Status {
+	case run.Pending:
+		return pending(p, now)
+	case run.Triggering:
+		return triggering(p, now)
+	case run.Running:
+		return running(p, now)
+	default:
+		return until(p.LimitAt, "the failure is being settled: another attempt, or final")
+	}
+}
+
+// due is a step that is to be taken now, and since when that has been so. A row from a clock that was
+// ahead of ours makes it due now.
+func due(k Kind, since, now time.Time, reason string) Step {
+	if since.After(now) {
+		since = now
+	}
+	return Step{Kind: k, Due: since.UTC(), Reason: reason}
+}
+
+func until(at time.Time, reason string) Step {
+	return Step{Kind: Wait, Due: at.UTC(), Reason: reason}
+}
+
+// standsStill says that window and time limit do not move because the attempt waits for a slot.
+func standsStill(r run.Run) bool {
+	return r.Status == run.Pending && !r.Progress.WaitingSince.IsZero()
+}
+
+// waiting looks again each interval, or as soon as a freed slot wakes the run. Nothing ends the attempt:
+// the jobs that hold the slots have limits of their own.
+func waiting(p run.Progress, now time.Time) Step {
+	switch {
+	case verdictHolds(p, now):
+		return due(Trigger, p.LastEvaluation, now, "the gate is still open; take a slot if one is free")
+	case now.Before(p.NextEvaluation):
+		return until(p.NextEvaluation, "the gate is open; waits for a free slot since "+clock(p.WaitingSince))
+	default:
+		return due(Evaluate, p.NextEvaluation, now, "look again whether the gate is open and a slot is free")
+	}
+}
+
+// pastLimit ends the attempt, after one last look at a job that may have ended while nobody looked.
+func pastLimit(r run.Run, now time.Time) Step {
+	p := r.Progress
+	if p.LimitAt.IsZero() {
+		return due(InfraFailure, r.UpdatedAt, now, "the attempt has no time limit, so nothing else would end it")
+	}
+	if r.Status == run.Running && polls(p) && p.LastPoll.Before(p.LimitAt) {
+		return due(CheckJob, p.LimitAt, now, "the time limit is over: look at the job one last time")
+	}
+	return due(InfraFailure, p.LimitAt, now, "the attempt's time limit ended at "+clock(p.LimitAt))
+}
+
+// pending evaluates the gate until it is open or its window has ended.
+func pending(p run.Progress, now time.Time) Step {
+	if verdictHolds(p, now) {
+		return due(Trigger, p.LastEvaluation, now, "the gate is open")
+	}
+	if !p.GateOpen && !p.LastEvaluation.IsZero() && !p.LastEvaluation.Before(p.WindowEnd) {
+		return due(ValidationExhausted, p.LastEvaluation, now, "the gate was closed to the end of its window at "+clock(p.WindowEnd))
+	}
+	next := earlier(p.NextEvaluation, p.WindowEnd)
+	switch {
+	case now.Before(next) && p.LastEvaluation.IsZero():
+		return until(earlier(next, p.LimitAt), "the window starts at "+clock(p.WindowStart))
+	case now.Before(next):
+		return until(earlier(next, p.LimitAt), fmt.Sprintf("the gate is closed; next look at %s, window until %s", clock(next), clock(p.WindowEnd)))
+	case p.LastEvaluation.IsZero():
+		return due(Evaluate, next, now, "the attempt is open")
+	case now.Before(p.WindowEnd):
+		return due(Evaluate, next, now, "the next look at the gate is due")
+	default:
+		return due(Evaluate, next, now, "the window is over: look at the gate one last time")
+	}
+}
+
+// triggering sees a start through to its answer.
+func triggering(p run.Progress, now time.Time) Step {
+	switch {
+	case p.Held.Reason != "":
+		return until(p.LimitAt, fmt.Sprintf("held since %s, an operator decides: %s", clock(p.Held.Since), p.Held.Reason))
+	case !p.AskedAt.IsZero():
+		return due(CheckJob, p.AskedAt, now, "the start call has no known answer: look for its job before anything else")
+	case now.Before(p.NextTry):
+		return until(earlier(p.NextTry, p.LimitAt), "the start was refused; next try at "+clock(p.NextTry))
+	case verdictHolds(p, now):
+		return due(Trigger, p.LastEvaluation, now, "the gate is still open: repeat the start")
+	default:
+		return due(Evaluate, p.NextTry, now, "evaluate the gate again before the start is repeated")
+	}
+}
+
+// running looks at the job until its poll window has ended.
+func running(p run.Progress, now time.Time) Step {
+	if !polls(p) {
+		return until(p.LimitAt, "the job's result will be reported from outside")
+	}
+	if !p.LastPoll.IsZero() && !p.LastPoll.Before(p.PollEnd) {
+		return due(JobPollExhausted, p.PollEnd, now, "the job gave no result until "+clock(p.PollEnd))
+	}
+	next := earlier(p.NextPoll, p.PollEnd)
+	if now.Before(next) {
+		return until(earlier(next, p.LimitAt), fmt.Sprintf("the job runs; next look at %s, poll window until %s", clock(next), clock(p.PollEnd)))
+	}
+	return due(CheckJob, next, now, "the next look at the job is due")
+}
+
+// verdictHolds says that the gate was found open so lately that a start may rest on it.
+func verdictHolds(p run.Progress, now time.Time) bool {
+	return p.GateOpen && !p.LastEvaluation.IsZero() && now.Before(p.NextEvaluation)
+}
+
+// polls says that the job can be asked for its result.
+func polls(p run.Progress) bool { return p.Opening.Limits.PollInterval > 0 }
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }
