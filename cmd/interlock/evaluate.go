@@ -1,0 +1,191 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/sensor"
+)
+
+type evaluateFlags struct {
+	sensors string
+	at      instant
+	date    slice
+	shelf   *shelfFlags
+	format  *choice
+}
+
+func newEvaluate(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "evaluate FILE --sensors FILE.json",
+		Short: "Try a pipeline's rules on given facts",
+		Long: "Say, rule by rule, whether a pipeline's gate would be open on given facts.\n" +
+			"The sensors file is an object {\"key\": {\"field\": value, …}, …}. A key may carry a period\n" +
+			"(\"key#2026-03-03\") and, for rules with `from`, the other pipeline (\"other:key\").\n" +
+			"All facts count as written at --at. Upstream pipelines are not asked.\n" +
+			"Exit code 0 if the gate is open, 1 if it is closed.",
+		Example: "  interlock evaluate pipelines/orders.yaml --sensors facts.json --at 2026-03-03T06:00:00Z",
+		Args:    oneFile,
+	}
+	f := &evaluateFlags{}
+	cmd.Flags().StringVar(&f.sensors, "sensors", "", "`FILE` with the facts as JSON; - reads stdin")
+	cmd.Flags().Var(&f.at, "at", "when the rules are evaluated and the facts were written, RFC 3339 (default now)")
+	cmd.Flags().Var(&f.date, "date", "the period to evaluate for (default that of --at)")
+	f.shelf = addShelfFlags(cmd)
+	f.format = addFormat(cmd)
+	cmd.RunE = func(_ *cobra.Command, args []string) error { return a.evaluate(args[0], f) }
+	return cmd
+}
+
+func (a *app) evaluate(file string, f *evaluateFlags) error {
+	if f.sensors == "" {
+		return usagef("evaluate needs the facts: --sensors FILE.json, or --sensors - for stdin")
+	}
+	def, err := a.loadOne(file, *f.shelf)
+	if err != nil {
+		return err
+	}
+	e := evaluation{def: def.Definition, at: f.at.value, period: f.date.Period}
+	if e.at.IsZero() {
+		e.at = a.now()
+	}
+	if e.period.IsZero() {
+		e.period = def.Schedule.PeriodAt(e.at)
+	}
+	data, err := a.openFacts(f.sensors)
+	if err != nil {
+		return err
+	}
+	if e.given, err = parseFacts(f.sensors, data, def.ID, e.at); err != nil {
+		return err
+	}
+	e.verdict = def.Facts.Explain(e.snapshot(), e.at)
+	if f.format.value == jsonFormat {
+		err = writeJSON(a.stdout, e.report())
+	} else {
+		e.write(a.stdout, a.outStyle)
+	}
+	if err == nil && !e.open() {
+		err = errNo
+	}
+	return err
+}
+
+// evaluation is one look at a pipeline's gate.
+type evaluation struct {
+	def     *pipeline.Definition
+	at      time.Time
+	period  period.Period
+	given   facts
+	verdict rule.Verdict
+}
+
+func (e *evaluation) open() bool { return e.verdict.Outcome == rule.Pass }
+
+// snapshot is what the gate's sensors show for the period.
+func (e *evaluation) snapshot() rule.Snapshot {
+	refs := e.def.Facts.Refs()
+	snapshot := make(rule.Snapshot, len(refs))
+	for i, ref := range refs {
+		_, readings := e.given.of(e.def.ID, ref.From, ref.Key)
+		if ref.Start {
+			snapshot[i] = sensor.ForStart(e.period, e.since(), readings)
+		} else {
+			snapshot[i] = sensor.ForPeriod(e.period, readings)
+		}
+	}
+	return snapshot
+}
+
+// since is what an undated start condition must not be older than: the first instant of the slice that holds the
+// period's fire, or of the period itself where nothing fires.
+func (e *evaluation) since() time.Time {
+	if fire := e.def.Schedule.FireFor(e.period); !fire.IsZero() {
+		return e.def.Schedule.SliceStart(fire)
+	}
+	return e.period.Start(e.def.Schedule.Zone())
+}
+
+// unread lists the given sensors that no rule looks at, which are often misspelt.
+func (e *evaluation) unread() []sensorName {
+	read := map[sensorName]bool{}
+	for _, ref := range e.def.Facts.Refs() {
+		name, _ := e.given.of(e.def.ID, ref.From, ref.Key)
+		read[name] = true
+	}
+	if start := e.def.Start; start != nil {
+		name, _ := e.given.of(e.def.ID, start.Rule.From, sensor.Key(start.Rule.Key))
+		read[name] = true
+	}
+	var unread []sensorName
+	for name := range e.given {
+		if !read[name] {
+			unread = append(unread, name)
+		}
+	}
+	return unread
+}
+
+// evaluationReport is what `evaluate --format json` prints; every key is always there.
+type evaluationReport struct {
+	Open           bool          `json:"open"`
+	Outcome        rule.Outcome  `json:"outcome"`
+	Pipeline       pipeline.ID   `json:"pipeline"`
+	Date           string        `json:"date"`
+	At             string        `json:"at"`
+	Excluded       bool          `json:"excluded"`
+	ExcludedReason *string       `json:"excludedReason"` // why the calendar suppresses the period
+	After          []pipeline.ID `json:"after"`          // upstreams, which are not asked
+	Rules          []leafReport  `json:"rules"`
+}
+
+// leafReport is the report on one rule. Value is what was seen, Needs what the rule compares it with.
+type leafReport struct {
+	Key     string       `json:"key"`
+	Check   rule.Check   `json:"check"`
+	Field   *string      `json:"field"`
+	Needs   any          `json:"needs"`
+	From    *string      `json:"from"`
+	Level   rule.Level   `json:"level"`
+	Group   *string      `json:"group"`
+	Outcome rule.Outcome `json:"outcome"`
+	Value   any          `json:"value"`
+	Reason  string       `json:"reason"`
+}
+
+func (e *evaluation) report() evaluationReport {
+	excluded := e.def.Schedule.Excluded(e.period)
+	report := evaluationReport{
+		Open: e.open(), Outcome: e.verdict.Outcome, Pipeline: e.def.ID,
+		Date: e.period.String(), At: e.at.UTC().Format(time.RFC3339Nano),
+		Excluded: excluded != "", ExcludedReason: textOrNull(excluded),
+		After: append([]pipeline.ID{}, e.def.After...), Rules: []leafReport{},
+	}
+	for _, leaf := range e.verdict.Leaves {
+		report.Rules = append(report.Rules, leafReport{
+			Key: leaf.Rule.Key, Check: leaf.Rule.Check, Field: textOrNull(leaf.Rule.Field), Needs: leaf.Rule.Value,
+			From: textOrNull(leaf.Rule.From), Level: levelOf(leaf), Group: textOrNull(leaf.Path),
+			Outcome: leaf.Outcome, Value: leaf.Value, Reason: leaf.Reason,
+		})
+	}
+	return report
+}
+
+func levelOf(leaf rule.Leaf) rule.Level {
+	if leaf.Advisory {
+		return rule.Advisory
+	}
+	return rule.Required
+}
+
+// textOrNull makes what is absent null in JSON.
+func textOrNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/rule"
+)
+
+// write prints one line per rule, the gate's answer, and what a reader should know beside it.
+func (e *evaluation) write(w io.Writer, s style) {
+	var rows [][]cell
+	for _, leaf := range e.verdict.Leaves {
+		rows = append(rows, leafRow(leaf, s))
+	}
+	if len(rows) > 0 {
+		fmt.Fprintf(w, "%s\n", table("", rows))
+	}
+	answer := s.red("closed")
+	if e.open() {
+		answer = s.green("open")
+	}
+	fmt.Fprintf(w, "gate: %s (%s) for period %s at %s\n", answer, why(e.verdict), e.period, e.at.UTC().Format(time.RFC3339))
+	for _, note := range e.notes() {
+		fmt.Fprintf(w, "note: %s\n", printable(note))
+	}
+}
+
+// The widest a condition and a value are shown; the whole of both is in the JSON.
+const (
+	conditionCells = 48
+	valueCells     = 32
+)
+
+func leafRow(leaf rule.Leaf, s style) []cell {
+	key := leaf.Rule.Key
+	if leaf.Rule.From != "" {
+		key = leaf.Rule.From + ":" + key
+	}
+	value := "–"
+	if leaf.Value != nil {
+		value = literal(leaf.Value)
+	}
+	reason := leaf.Reason
+	if leaf.Path != "" {
+		reason += " [" + leaf.Path + "]"
+	}
+	if leaf.Advisory {
+		reason += " (advisory: does not count)"
+	}
+	return []cell{
+		mark(leaf, s),
+		{printable(key), s.bold},
+		plain(printable(shorten(condition(leaf.Rule), conditionCells))),
+		plain(printable(shorten(value, valueCells))),
+		plain(printable(reason)),
+	}
+}
+
+func mark(leaf rule.Leaf, s style) cell {
+	c := cell{"?", s.yellow}
+	switch leaf.Outcome {
+	case rule.Pass:
+		c = cell{"✓", s.green}
+	case rule.Fail:
+		c = cell{"✗", s.red}
+	case rule.Unknown:
+	}
+	if leaf.Advisory {
+		c.paint = s.dim
+	}
+	return c
+}
+
+// condition is what a rule asks: `status equals "ready"`.
+func condition(r *rule.Rule) string {
+	words := []string{string(r.Check)}
+	if r.Field != "" {
+		words = slices.Insert(words, 0, r.Field)
+	}
+	if r.Value != nil {
+		words = append(words, literal(r.Value))
+	}
+	return strings.Join(words, " ")
+}
+
+// literal shows a value as JSON writes it.
+func literal(v any) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return fmt.Sprint(v)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// why sums up the rules that count.
+func why(v rule.Verdict) string {
+	var n [rule.Pass + 1]int
+	total := 0
+	for _, leaf := range v.Leaves {
+		if !leaf.Advisory {
+			n[leaf.Outcome]++
+			total++
+		}
+	}
+	switch {
+	case total == 0:
+		return "there is no rule to wait for"
+	case v.Outcome == rule.Pass && n[rule.Pass] == total && total == 1:
+		return "its rule holds"
+	case v.Outcome == rule.Pass && n[rule.Pass] == total:
+		return fmt.Sprintf("all %d rules hold", total)
+	case v.Outcome == rule.Pass:
+		return fmt.Sprintf("%d of %d rules hold, and that is enough", n[rule.Pass], total)
+	}
+	var parts []string
+	if n[rule.Fail] > 0 {
+		parts = append(parts, fmt.Sprintf("%d failed", n[rule.Fail]))
+	}
+	if n[rule.Unknown] > 0 {
+		parts = append(parts, fmt.Sprintf("%d unknown", n[rule.Unknown]))
+	}
+	if n[rule.Pass] > 0 {
+		parts = append(parts, fmt.Sprintf("%d passed", n[rule.Pass]))
+	}
+	return fmt.Sprintf("%s: %s", plural(total, "rule"), strings.Join(parts, ", "))
+}
+
+func (e *evaluation) notes() []string {
+	var notes []string
+	if reason := e.def.Schedule.Excluded(e.period); reason != "" {
+		notes = append(notes, fmt.Sprintf("%s is excluded (%s): nothing starts for it whatever the gate says", e.period, reason))
+	}
+	if len(e.def.After) > 0 {
+		ids := make([]string, len(e.def.After))
+		for i, id := range e.def.After {
+			ids[i] = string(id)
+		}
+		notes = append(notes, fmt.Sprintf("not evaluated offline: %s must also be COMPLETED for %s", strings.Join(ids, " and "), e.period))
+	}
+	if start := e.def.Start; start != nil && e.def.Opens != pipeline.ByCron {
+		notes = append(notes, fmt.Sprintf("the start condition (%s %s) opens the run and is not asked again", start.Rule.Key, condition(&start.Rule)))
+	}
+	return append(notes, e.unreadNotes()...)
+}
+
+func (e *evaluation) unreadNotes() []string {
+	var known []string
+	for _, ref := range e.def.Facts.Refs() {
+		known = append(known, sensorName{ref.From, ref.Key}.String())
+	}
+	var notes []string
+	for _, name := range e.unread() {
+		note := fmt.Sprintf("no rule reads the sensor %q", name)
+		if near, ok := document.Suggest(name.String(), known); ok {
+			note += fmt.Sprintf("; did you mean %q?", near)
+		}
+		notes = append(notes, note)
+	}
+	slices.Sort(notes)
+	return notes
+}

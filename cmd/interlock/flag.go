@@ -1,0 +1,165 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/interlock-go/interlock/internal/period"
+)
+
+// choice is a flag whose value is one of a few words.
+type choice struct {
+	value   string
+	options []string
+}
+
+var _ pflag.Value = (*choice)(nil)
+
+func (c *choice) String() string { return c.value }
+func (c *choice) Type() string   { return strings.Join(c.options, "|") }
+
+func (c *choice) Set(s string) error {
+	for _, option := range c.options {
+		if s == option {
+			c.value = s
+			return nil
+		}
+	}
+	return fmt.Errorf("it must be %s", strings.Join(c.options, " or "))
+}
+
+// The output formats.
+const (
+	textFormat   = "text"
+	jsonFormat   = "json"
+	githubFormat = "github"
+)
+
+// addFormat gives cmd a --format flag with text, json and whatever more it can print.
+func addFormat(cmd *cobra.Command, more ...string) *choice {
+	format := &choice{value: textFormat, options: append([]string{textFormat, jsonFormat}, more...)}
+	addChoice(cmd, format, "format", "how to print the answer")
+	return format
+}
+
+func addChoice(cmd *cobra.Command, c *choice, name, usage string) {
+	cmd.Flags().Var(c, name, usage)
+	complete := cobra.FixedCompletions(c.options, cobra.ShellCompDirectiveNoFileComp)
+	// It fails only for a flag that does not exist, and this one was made above.
+	_ = cmd.RegisterFlagCompletionFunc(name, complete)
+}
+
+// count is a flag for a whole number from 1 to most.
+type count struct{ value, most int }
+
+var _ pflag.Value = (*count)(nil)
+
+func (c *count) String() string { return strconv.Itoa(c.value) }
+func (c *count) Type() string   { return "N" }
+
+func (c *count) Set(s string) error {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 || n > c.most {
+		return fmt.Errorf("it must be a whole number from 1 to %d", c.most)
+	}
+	c.value = n
+	return nil
+}
+
+// instant is a flag for a point in time, RFC 3339; zero when it was not given.
+type instant struct{ value time.Time }
+
+var _ pflag.Value = (*instant)(nil)
+
+func (i *instant) Type() string { return "TIME" }
+
+func (i *instant) String() string {
+	if i.value.IsZero() {
+		return ""
+	}
+	return i.value.Format(time.RFC3339)
+}
+
+func (i *instant) Set(s string) error {
+	t, err := parseInstant(s)
+	if err != nil {
+		return err
+	}
+	i.value = t
+	return nil
+}
+
+// instantShape is RFC 3339 to the letter; the time package alone takes some near misses.
+var instantShape = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$`)
+
+func parseInstant(s string) (time.Time, error) {
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil || !instantShape.MatchString(s) {
+		return time.Time{}, errors.New("it must be a time like 2026-03-03T06:00:00Z or 2026-03-03T06:00:00-05:00")
+	}
+	return t, nil
+}
+
+// instantOrDay is an instant that may also be written as a date: the first moment of that day, in a zone that is
+// known only once the pipeline file has been read.
+type instantOrDay struct {
+	instant
+	day period.Period
+}
+
+var _ pflag.Value = (*instantOrDay)(nil)
+
+func (i *instantOrDay) Set(s string) error {
+	if day, err := period.Parse(s); err == nil && day.Size() == period.Day {
+		*i = instantOrDay{day: day}
+		return nil
+	}
+	t, err := parseInstant(s)
+	if err != nil {
+		return errors.New("it must be a time like 2026-03-03T06:00:00Z or a date like 2026-03-03")
+	}
+	*i = instantOrDay{instant: instant{t}}
+	return nil
+}
+
+func (i *instantOrDay) String() string {
+	if !i.day.IsZero() {
+		return i.day.String()
+	}
+	return i.instant.String()
+}
+
+// in is the moment meant, or fallback when the flag was not given.
+func (i *instantOrDay) in(zone *time.Location, fallback time.Time) time.Time {
+	switch {
+	case !i.day.IsZero():
+		return i.day.Start(zone)
+	case !i.value.IsZero():
+		return i.value
+	default:
+		return fallback
+	}
+}
+
+// slice is a flag for a period of any size; zero when it was not given.
+type slice struct{ period.Period }
+
+var _ pflag.Value = (*slice)(nil)
+
+func (s *slice) Type() string { return "PERIOD" }
+
+func (s *slice) Set(text string) error {
+	p, err := period.Parse(text)
+	if err != nil || p.IsZero() {
+		return errors.New("it must be a period like 2026-03-03, 2026-03-03T10 or 2026-03-03T10:15")
+	}
+	s.Period = p
+	return nil
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/files"
+	"github.com/interlock-go/interlock/internal/job/all"
+	"github.com/interlock-go/interlock/internal/pipeline"
+)
+
+// shelfFlags say where the calendars and archetypes are that pipeline files name.
+type shelfFlags struct{ calendars, archetypes []string }
+
+func addShelfFlags(cmd *cobra.Command) *shelfFlags {
+	f := &shelfFlags{}
+	cmd.Flags().StringArrayVar(&f.calendars, "calendars", nil, "`DIR` with calendar files (default: calendars/ beside the file or its directory)")
+	cmd.Flags().StringArrayVar(&f.archetypes, "archetypes", nil, "`DIR` with archetype files (default: archetypes/ beside the file or its directory)")
+	return f
+}
+
+// beside completes flags that were not given by the folders a project usually has: next to a path, else one step up.
+func (f shelfFlags) beside(path string) shelfFlags {
+	if len(f.calendars) == 0 {
+		f.calendars = folders("calendars", path)
+	}
+	if len(f.archetypes) == 0 {
+		f.archetypes = folders("archetypes", path)
+	}
+	return f
+}
+
+// folders gives the directories of that name next to paths (inside those that are directories), else those one step up.
+func folders(name string, paths ...string) []string {
+	if near := foldersAt(name, "", paths); len(near) > 0 {
+		return near
+	}
+	return foldersAt(name, "..", paths)
+}
+
+func foldersAt(name, step string, paths []string) []string {
+	var found []string
+	for _, path := range paths {
+		home := path
+		if !isDir(path) {
+			home = filepath.Dir(path)
+		}
+		if folder := filepath.Join(home, step, name); isDir(folder) {
+			found = append(found, folder)
+		}
+	}
+	return found
+}
+
+// isDir is for looking around: what cannot be looked at is not there.
+func isDir(path string) bool {
+	dir, err := files.IsDir(path)
+	return err == nil && dir
+}
+
+// options reads what pipeline files refer to.
+func (f shelfFlags) options() (pipeline.Options, error) {
+	opts := pipeline.Options{Jobs: all.Kinds()}
+	var err error
+	if opts.Calendars, err = files.Read(f.calendars...); err != nil {
+		return opts, err
+	}
+	opts.Archetypes, err = files.Read(f.archetypes...)
+	return opts, err
+}
+
+// loaded is one valid pipeline and the file it came from.
+type loaded struct {
+	*pipeline.Definition
+	source pipeline.Source
+}
+
+// loadOne reads a single pipeline. If its file is not valid, its problems are printed as validate prints them.
+func (a *app) loadOne(file string, shelf shelfFlags) (loaded, error) {
+	dir, err := files.IsDir(file)
+	if err != nil {
+		return loaded{}, err
+	}
+	if dir {
+		return loaded{}, usagef("%s is a directory; name one pipeline file", file)
+	}
+	sources, err := files.Read(file)
+	if err != nil {
+		return loaded{}, err
+	}
+	opts, err := shelf.beside(file).options()
+	if err != nil {
+		return loaded{}, err
+	}
+	set := pipeline.Load(sources, opts)
+	if len(set.Definitions) != 1 {
+		writeProblems(a.stderr, set, a.errStyle)
+		return loaded{}, fmt.Errorf("%s is not a valid pipeline file: %s", file, plural(errorCount(set.Problems), "error"))
+	}
+	return loaded{set.Definitions[0], sources[0]}, nil
+}
+
+func errorCount(problems []document.Problem) int {
+	n := 0
+	for _, p := range problems {
+		if p.Severity == document.Error {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,36 @@
+// Command interlock is the controller and its command line. Each command has a file of its own, which reads flags,
+// calls the packages that decide, and prints their answer; nothing is decided here.
+package main
+
+import (
+	"io"
+	"os"
+	"time"
+	_ "time/tzdata" // schedules must not depend on the zone data of the machine
+
+	"golang.org/x/term"
+)
+
+// version is set when the binary is built: -ldflags "-X main.version=v1.2.3".
+var version = "dev"
+
+// world is everything a command takes from outside.
+type world struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	getenv         func(string) string
+	now            func() time.Time
+	terminal       func(io.Writer) bool
+}
+
+func main() {
+	os.Exit(run(os.Args[1:], world{
+		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
+		getenv: os.Getenv, now: time.Now, terminal: isTerminal,
+	}))
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/pipeline"
+)
+
+// writeProblems prints each problem of set with the line it is about and a caret under its column.
+func writeProblems(w io.Writer, set *pipeline.Set, s style) {
+	for _, p := range set.Problems {
+		fmt.Fprintln(w, problemLine(p, s))
+		caret := s.red
+		if p.Severity == document.Warning {
+			caret = s.yellow
+		}
+		fmt.Fprint(w, snippet(set.Line(p.File, p.Line), p.Line, p.Column, s.dim, caret))
+	}
+}
+
+// problemLine is "file:line:column: path: message"; a warning is marked after its place.
+func problemLine(p document.Problem, s style) string {
+	line := s.bold(printable(fmt.Sprintf("%s:%d:%d:", p.File, p.Line, p.Column)))
+	if p.Severity == document.Warning {
+		line += " " + s.yellow("warning:")
+	}
+	if p.Path != "" {
+		line += " " + printable(p.Path) + ":"
+	}
+	return line + " " + printable(p.Message)
+}
+
+// snippetRunes is how much of a long line is shown.
+const snippetRunes = 120
+
+// snippet is a source line behind its number, and below it a caret under the column, which counts characters.
+// A tab stays a tab in both lines and a wide character is as wide in both, so the caret stands right whatever the
+// terminal makes of them. Nothing is shown of a line that is not there.
+func snippet(line string, number, column int, gutter, caret func(string) string) string {
+	if strings.TrimSpace(line) == "" || column < 1 {
+		return ""
+	}
+	text := []rune(printable(strings.TrimRight(line, "\r")))
+	at := min(column-1, len(text))
+	text, at = around(text, at)
+	var pad strings.Builder
+	for _, r := range text[:at] {
+		if r == '\t' {
+			pad.WriteByte('\t')
+			continue
+		}
+		pad.WriteString(strings.Repeat(" ", runeCells(r)))
+	}
+	label := fmt.Sprintf("%5d", number)
+	return fmt.Sprintf("%s %s\n%s %s%s\n",
+		gutter(label+" |"), string(text), gutter(strings.Repeat(" ", len(label))+" |"), pad.String(), caret("^"))
+}
+
+// around cuts a long line to what stands near at, and says where at is then.
+func around(text []rune, at int) ([]rune, int) {
+	if len(text) <= snippetRunes {
+		return text, at
+	}
+	from := max(0, min(at-snippetRunes/2, len(text)-snippetRunes))
+	to := from + snippetRunes
+	cut := append([]rune{}, text[from:to]...)
+	if from > 0 {
+		cut[0] = '…'
+	}
+	if to < len(text) {
+		cut[len(cut)-1] = '…'
+	}
+	return cut, at - from
+}
+
+// writeJSON prints v for programs: indented, and with <, > and & as they are.
+func writeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// writeAnnotations prints problems as GitHub workflow commands, which show up beside the lines of a pull request.
+func writeAnnotations(w io.Writer, problems []document.Problem) {
+	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+	for _, p := range problems {
+		title := p.Path
+		if title == "" {
+			title = "interlock validate"
+		}
+		fmt.Fprintf(w, "::%s file=%s,line=%d,col=%d,title=%s::%s\n",
+			p.Severity, property.Replace(p.File), p.Line, p.Column, property.Replace(title), data.Replace(p.Message))
+	}
+}
+
+// summary is one line about a whole report: "3 errors and 1 warning in 2 of 5 files".
+func summary(problems []document.Problem, files int) string {
+	errs, warnings := 0, 0
+	affected := map[string]bool{}
+	for _, p := range problems {
+		affected[p.File] = true
+		if p.Severity == document.Warning {
+			warnings++
+		} else {
+			errs++
+		}
+	}
+	var found []string
+	if errs > 0 {
+		found = append(found, plural(errs, "error"))
+	}
+	if warnings > 0 {
+		found = append(found, plural(warnings, "warning"))
+	}
+	switch {
+	case len(found) == 0:
+		return plural(files, "file") + ", no problems"
+	case files == 1:
+		return strings.Join(found, " and ") + " in 1 file"
+	default:
+		return fmt.Sprintf("%s in %d of %d files", strings.Join(found, " and "), len(affected), files)
+	}
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/interlock-go/interlock/internal/document"
+)
+
+// What the exit code of a command says.
+const (
+	exitFine  = 0 // done, or the answer is yes
+	exitNo    = 1 // the answer is no
+	exitUsage = 2 // wrong use: a flag, an argument or a file that cannot be taken
+)
+
+// errNo is returned by a command that has printed its answer, and the answer is no.
+var errNo = errors.New("the answer is no")
+
+// usageError is a command line that cannot be understood; it is told together with the way to the help text.
+type usageError struct{ error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// app is what commands work with: where they read and write, and how that looks.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	now            func() time.Time
+	outStyle       style
+	errStyle       style
+}
+
+// run executes one command line and gives its exit code.
+func run(args []string, w world) int {
+	out := bufio.NewWriter(w.stdout)
+	a := &app{
+		stdin: w.stdin, stdout: out, stderr: w.stderr, now: w.now,
+		outStyle: styleFor(w, w.stdout), errStyle: styleFor(w, w.stderr),
+	}
+	root := newRoot(a)
+	root.SetArgs(append([]string{}, args...)) // nil would mean those of the process
+	cmd, err := root.ExecuteC()
+	if cmd == root && err != nil {
+		err = unknownCommand(root, err)
+	}
+	// An answer that could not be written was not given, whatever it was.
+	if flushErr := out.Flush(); flushErr != nil {
+		err = fmt.Errorf("write the answer: %w", flushErr)
+	}
+	return a.exitCode(cmd, err)
+}
+
+// exitCode tells err to the user and gives the code for it.
+func (a *app) exitCode(cmd *cobra.Command, err error) int {
+	switch {
+	case err == nil:
+		return exitFine
+	case errors.Is(err, errNo):
+		return exitNo
+	}
+	fmt.Fprintf(a.stderr, "%s %s\n", a.errStyle.red("interlock:"), printable(err.Error()))
+	if errors.As(err, &usageError{}) {
+		fmt.Fprintf(a.stderr, "Run '%s --help' for help.\n", cmd.CommandPath())
+	}
+	return exitUsage
+}
+
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "interlock",
+		Short: "A safety controller for data pipelines",
+		Long: "Interlock stands between \"it is time to run\" and \"the inputs are ready\":\n" +
+			"it starts a pipeline's job only when the rules over its sensors hold, and then keeps watching.",
+		Example:            "  interlock validate pipelines/",
+		SilenceUsage:       true,
+		SilenceErrors:      true,
+		DisableSuggestions: true, // unknownCommand makes one line of them
+		CompletionOptions:  cobra.CompletionOptions{DisableDefaultCmd: true},
+	}
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.SetFlagErrorFunc(flagError)
+	root.SetHelpCommand(newHelp(root))
+	root.AddCommand(
+		newValidate(a), newEvaluate(a), newNext(a),
+		newSchema(a), newVersion(a), newCompletion(a),
+	)
+	return root
+}
+
+// newHelp is the help command; unlike the library's own it takes an unknown name for the mistake it is.
+func newHelp(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Explain a command",
+		RunE: func(_ *cobra.Command, args []string) error {
+			cmd, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 {
+				return usagef("there is no command %q to explain", strings.Join(args, " "))
+			}
+			cmd.InitDefaultHelpFlag()
+			return cmd.Help()
+		},
+	}
+}
+
+// unknownCommand says in one line that there is no such command, and which one is close.
+func unknownCommand(root *cobra.Command, err error) error {
+	var word string
+	if _, scanErr := fmt.Sscanf(err.Error(), "unknown command %q for", &word); scanErr != nil {
+		return err
+	}
+	var known []string
+	for _, cmd := range root.Commands() {
+		known = append(known, cmd.Name())
+	}
+	if near, ok := document.Suggest(word, known); ok {
+		return usagef("unknown command %q; did you mean %q?", word, near)
+	}
+	return usagef("unknown command %q", word)
+}
+
+// flagError makes a usage error of what the flag library says, with the flag that was probably meant.
+func flagError(cmd *cobra.Command, err error) error {
+	var missing *pflag.NotExistError
+	if !errors.As(err, &missing) {
+		return usageError{err}
+	}
+	var known []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+	if near, ok := document.Suggest(missing.GetSpecifiedName(), known); ok {
+		return usagef("unknown flag --%s; did you mean --%s?", missing.GetSpecifiedName(), near)
+	}
+	return usageError{err}
+}
+
+// oneFile accepts exactly one argument, a pipeline file.
+func oneFile(cmd *cobra.Command, args []string) error {
+	switch len(args) {
+	case 0:
+		return usagef("%s needs a pipeline FILE", cmd.Name())
+	case 1:
+		return nil
+	default:
+		return usagef("%s takes one pipeline FILE, not %d: %s", cmd.Name(), len(args), strings.Join(args, " "))
+	}
+}
+
+// noArguments refuses any.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("%s takes no arguments, but got %q", cmd.Name(), args[0])
+	}
+	return nil
+}

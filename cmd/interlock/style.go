@@ -1,0 +1,112 @@
+package main
+
+import (
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/width"
+)
+
+// style colours text, or leaves it alone.
+type style struct{ colours bool }
+
+// styleFor uses colours only on a terminal that shows them, and never against the user's wish (no-color.org).
+func styleFor(w world, out io.Writer) style {
+	return style{colours: w.getenv("NO_COLOR") == "" && w.getenv("TERM") != "dumb" && w.terminal(out)}
+}
+
+func (s style) paint(code, text string) string {
+	if !s.colours || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+func (s style) bold(text string) string   { return s.paint("1", text) }
+func (s style) dim(text string) string    { return s.paint("2", text) }
+func (s style) red(text string) string    { return s.paint("31", text) }
+func (s style) green(text string) string  { return s.paint("32", text) }
+func (s style) yellow(text string) string { return s.paint("33", text) }
+
+// cell is one field of a table; paint may be nil.
+type cell struct {
+	text  string
+	paint func(string) string
+}
+
+func plain(text string) cell { return cell{text: text} }
+
+// table lays out rows in columns as wide as their widest cell, two spaces apart. It measures before it paints, so that
+// colours do not disturb the columns.
+func table(indent string, rows [][]cell) string {
+	var widths []int
+	for _, row := range rows {
+		for i, c := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], cells(c.text))
+		}
+	}
+	var b strings.Builder
+	for _, row := range rows {
+		line := indent
+		for i, c := range row {
+			pad := widths[i] - cells(c.text) + 2
+			if c.paint != nil {
+				c.text = c.paint(c.text)
+			}
+			line += c.text + strings.Repeat(" ", pad)
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return b.String()
+}
+
+// cells is how many columns of a terminal text takes.
+func cells(text string) int {
+	n := 0
+	for _, r := range text {
+		n += runeCells(r)
+	}
+	return n
+}
+
+func runeCells(r rune) int {
+	if unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf) {
+		return 0
+	}
+	switch width.LookupRune(r).Kind() {
+	case width.EastAsianWide, width.EastAsianFullwidth:
+		return 2
+	default:
+		return 1
+	}
+}
+
+// printable replaces what could move the cursor, change colours or turn the direction of writing, since the text
+// may come from any file. Tabs stay.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
+			return utf8.RuneError
+		}
+		return r
+	}, text)
+}
+
+// shorten cuts text to at most so many terminal columns.
+func shorten(text string, most int) string {
+	if cells(text) <= most {
+		return text
+	}
+	n := 0
+	for i, r := range text {
+		if n += runeCells(r); n >= most {
+			return text[:i] + "…"
+		}
+	}
+	return text
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/files"
+	"github.com/interlock-go/interlock/internal/pipeline"
+)
+
+type validateFlags struct {
+	format, platform *choice
+	shelf            *shelfFlags
+}
+
+func newValidate(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "validate PATH...",
+		Short: "Point out every mistake in pipeline files",
+		Long: "Check pipeline, calendar and archetype files, and say of every mistake where it is and\n" +
+			"what would be right. A directory is read recursively (*.yaml, *.yml) and checked as a\n" +
+			"whole: a name that none of its files defines is a mistake then.\n" +
+			"Exit code 1 if there are errors, 0 if there are none or only warnings.",
+		Example: "  interlock validate pipelines/ --calendars calendars/",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("validate needs a PATH: a pipeline file or a directory of them")
+			}
+			return nil
+		},
+	}
+	f := validateFlags{format: addFormat(cmd, githubFormat), platform: &choice{options: []string{string(pipeline.AWS)}}}
+	addChoice(cmd, f.platform, "platform", "also check the limits of that platform")
+	f.shelf = addShelfFlags(cmd)
+	cmd.RunE = func(_ *cobra.Command, args []string) error { return a.validate(args, f) }
+	return cmd
+}
+
+func (a *app) validate(paths []string, f validateFlags) error {
+	p, err := readProject(paths, *f.shelf)
+	if err != nil {
+		return err
+	}
+	p.opts.Platform = pipeline.Platform(f.platform.value)
+	set := pipeline.Load(p.pipelines, p.opts)
+	if err := a.writeReport(set, p.checked(set), f.format.value); err != nil {
+		return err
+	}
+	if set.Failed() {
+		return errNo
+	}
+	return nil
+}
+
+func (a *app) writeReport(set *pipeline.Set, files int, format string) error {
+	switch format {
+	case jsonFormat:
+		return writeJSON(a.stdout, append([]document.Problem{}, set.Problems...))
+	case githubFormat:
+		writeAnnotations(a.stdout, set.Problems)
+		return nil
+	}
+	writeProblems(a.stdout, set, a.outStyle)
+	paint := a.outStyle.green
+	if len(set.Problems) > 0 {
+		fmt.Fprintln(a.stdout)
+		paint = a.outStyle.yellow
+	}
+	if set.Failed() {
+		paint = a.outStyle.red
+	}
+	fmt.Fprintln(a.stdout, paint(summary(set.Problems, files)))
+	return nil
+}
+
+// project is the files of some paths by kind.
+type project struct {
+	pipelines []pipeline.Source
+	opts      pipeline.Options
+	borrowed  []pipeline.Source // calendars and archetypes that nobody named: there for the pipelines that refer to them
+}
+
+func (p *project) files() int {
+	return len(p.pipelines) + len(p.opts.Calendars) + len(p.opts.Archetypes)
+}
+
+// checked is how many files the report is about: what was asked for, and of the borrowed ones those with problems.
+func (p *project) checked(set *pipeline.Set) int {
+	n := p.files()
+	for _, src := range p.borrowed {
+		if !slices.ContainsFunc(set.Problems, func(problem document.Problem) bool { return problem.File == src.File }) {
+			n--
+		}
+	}
+	return n
+}
+
+// readProject reads paths and tells their files apart by what they hold. Calendars and archetypes are those found,
+// and those of the flags or, without flags, of the folders a project usually has.
+func readProject(paths []string, flags shelfFlags) (*project, error) {
+	sources, whole, err := readPaths(paths)
+	if err != nil {
+		return nil, err
+	}
+	found := sortSources(sources)
+	if found.files() == 0 {
+		return nil, noFiles(paths...)
+	}
+	shelf := flags
+	if len(flags.calendars) == 0 {
+		shelf.calendars = usualFolders("calendars", paths, found.opts.Calendars)
+	}
+	if len(flags.archetypes) == 0 {
+		shelf.archetypes = usualFolders("archetypes", paths, found.opts.Archetypes)
+	}
+	p := &project{}
+	if p.opts, err = shelf.options(); err != nil {
+		return nil, err
+	}
+	p.opts.Whole = whole
+	if len(flags.calendars) == 0 {
+		p.borrowed = append(p.borrowed, without(p.opts.Calendars, sources)...)
+	}
+	if len(flags.archetypes) == 0 {
+		p.borrowed = append(p.borrowed, without(p.opts.Archetypes, sources)...)
+	}
+	p.pipelines = without(found.pipelines, slices.Concat(p.opts.Calendars, p.opts.Archetypes))
+	p.opts.Calendars = append(p.opts.Calendars, without(found.opts.Calendars, p.opts.Calendars)...)
+	p.opts.Archetypes = append(p.opts.Archetypes, without(found.opts.Archetypes, p.opts.Archetypes)...)
+	return p, nil
+}
+
+// usualFolders looks one step up only for a project that has shown nothing of the kind: a broken calendar in its own
+// calendars/ is to be checked as one, but somebody else's are none of its business.
+func usualFolders(name string, paths []string, found []pipeline.Source) []string {
+	if len(found) > 0 {
+		return foldersAt(name, "", paths)
+	}
+	return folders(name, paths...)
+}
+
+func sortSources(sources []pipeline.Source) project {
+	var p project
+	for _, src := range sources {
+		switch pipeline.Classify(src) {
+		case pipeline.PipelineFile:
+			p.pipelines = append(p.pipelines, src)
+		case pipeline.CalendarFile:
+			p.opts.Calendars = append(p.opts.Calendars, src)
+		case pipeline.ArchetypeFile:
+			p.opts.Archetypes = append(p.opts.Archetypes, src)
+		case pipeline.ServerFile: // read by the server, which has its own way to refuse it
+		}
+	}
+	return p
+}
+
+// without gives the sources that are not among others, whatever way their names were written.
+func without(sources, others []pipeline.Source) []pipeline.Source {
+	taken := map[string]bool{}
+	for _, src := range others {
+		taken[absolute(src.File)] = true
+	}
+	return slices.DeleteFunc(slices.Clone(sources), func(src pipeline.Source) bool { return taken[absolute(src.File)] })
+}
+
+// absolute falls back to the name itself where the working directory is gone.
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return filepath.Clean(path)
+}
+
+// readPaths reads all of paths and says whether any is a directory. One that holds nothing to check is refused,
+// since silence about it would look like success.
+func readPaths(paths []string) (sources []pipeline.Source, whole bool, err error) {
+	for _, path := range paths {
+		dir, err := files.IsDir(path)
+		if err != nil {
+			return nil, false, err
+		}
+		if !dir {
+			continue
+		}
+		whole = true
+		if inside, err := files.Read(path); err != nil {
+			return nil, false, err
+		} else if len(inside) == 0 {
+			return nil, false, noFiles(path)
+		}
+	}
+	sources, err = files.Read(paths...)
+	return sources, whole, err
+}
+
+func noFiles(paths ...string) error {
+	return fmt.Errorf("there are no pipeline files in %s; they end in .yaml or .yml and start with `pipeline:`", strings.Join(paths, ", "))
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// buildReport is what `version --format json` prints.
+type buildReport struct {
+	Version string  `json:"version"`
+	Go      string  `json:"go"`
+	Commit  *string `json:"commit"`
+}
+
+func newVersion(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "version",
+		Short:   "Say which build this is",
+		Example: "  interlock version --format json",
+		Args:    noArguments,
+	}
+	format := addFormat(cmd)
+	cmd.RunE = func(*cobra.Command, []string) error {
+		report := buildReport{Version: version, Go: runtime.Version(), Commit: commit()}
+		if format.value == jsonFormat {
+			return writeJSON(a.stdout, report)
+		}
+		line := fmt.Sprintf("interlock %s (%s", report.Version, report.Go)
+		if report.Commit != nil {
+			line += ", commit " + *report.Commit
+		}
+		fmt.Fprintln(a.stdout, line+")")
+		return nil
+	}
+	return cmd
+}
+
+// commit is what the binary was built from, where the Go tool wrote that down.
+func commit() *string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return nil
+	}
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" {
+			return &setting.Value
+		}
+	}
+	return nil
+}

@@ -1,0 +1,184 @@
+package files_test
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/files"
+)
+
+// tree writes files below a new directory, which becomes the working directory. Contents are the names themselves.
+func tree(t *testing.T, names ...string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	for _, name := range names {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func link(t *testing.T, target, name string) {
+	t.Helper()
+	if err := os.Symlink(target, name); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func names(t *testing.T, paths ...string) []string {
+	t.Helper()
+	sources, err := files.Read(paths...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, s := range sources {
+		out = append(out, s.File)
+	}
+	return out
+}
+
+func TestReadGivesEachFileOnceInOrder(t *testing.T) {
+	tests := []struct {
+		name  string
+		files []string
+		paths []string
+		want  []string
+	}{
+		{"a file keeps the name it was given", []string{"notes.txt"}, []string{"./notes.txt"}, []string{"./notes.txt"}},
+		{"a directory gives its YAML files", []string{"d/b.yml", "d/a.yaml", "d/readme.md", "d/c.yaml.bak"}, []string{"d"}, []string{"d/a.yaml", "d/b.yml"}},
+		{"directories are read recursively", []string{"d/z.yaml", "d/sub/deep/a.yaml"}, []string{"d"}, []string{"d/sub/deep/a.yaml", "d/z.yaml"}},
+		{"hidden files and directories are passed over", []string{"d/a.yaml", "d/.b.yaml", "d/.git/c.yaml"}, []string{"d"}, []string{"d/a.yaml"}},
+		{"a hidden directory given by name is read", []string{".d/a.yaml"}, []string{".d"}, []string{".d/a.yaml"}},
+		{"the working directory is no hidden one", []string{"a.yaml"}, []string{"."}, []string{"a.yaml"}},
+		{"a directory may be called like a file", []string{"d/x.yaml/a.yaml"}, []string{"d"}, []string{"d/x.yaml/a.yaml"}},
+		{"a path given twice counts once", []string{"d/a.yaml"}, []string{"d/a.yaml", "d", "./d/a.yaml", "d/../d"}, []string{"d/a.yaml"}},
+		{"paths keep their order", []string{"a/x.yaml", "b/x.yaml"}, []string{"b", "a"}, []string{"b/x.yaml", "a/x.yaml"}},
+		{"an empty directory gives nothing", []string{"d/readme.md"}, []string{"d"}, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tree(t, tt.files...)
+			if diff := cmp.Diff(tt.want, names(t, tt.paths...)); diff != "" {
+				t.Errorf("files (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestReadGivesTheContents(t *testing.T) {
+	tree(t, "d/a.yaml")
+	sources, err := files.Read("d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(sources) != 1 || string(sources[0].Data) != "d/a.yaml" {
+		t.Errorf("got %q", sources)
+	}
+}
+
+func TestLinksToFilesAreFollowed(t *testing.T) {
+	tree(t, "real/a.yaml", "real/other.txt")
+	if err := os.Mkdir("d", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	link(t, "../real/a.yaml", "d/b.yaml")
+	link(t, "../real/a.yaml", "d/c.yaml")
+	link(t, "../real/other.txt", "d/other.txt")
+	if diff := cmp.Diff([]string{"d/b.yaml"}, names(t, "d")); diff != "" {
+		t.Errorf("one file behind two links (-want +got):\n%s", diff)
+	}
+}
+
+func TestADirectoryLoopEnds(t *testing.T) {
+	tree(t, "d/a.yaml", "elsewhere/b.yaml")
+	link(t, "..", "d/up")
+	link(t, ".", "d/self")
+	want := []string{"d/a.yaml", "d/up/elsewhere/b.yaml"}
+	if diff := cmp.Diff(want, names(t, "d")); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
+
+func TestWhatCannotBeReadIsNamed(t *testing.T) {
+	tests := []struct {
+		name string
+		make func(t *testing.T)
+		path string
+		want string
+	}{
+		{"missing path", func(*testing.T) {}, "nowhere/x.yaml", "nowhere/x.yaml"},
+		{"dangling link", func(t *testing.T) { link(t, "gone", "d/b.yaml") }, "d", "d/b.yaml"},
+		{"link to itself", func(t *testing.T) { link(t, "b.yaml", "d/b.yaml") }, "d", "d/b.yaml"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tree(t, "d/a.yaml")
+			tt.make(t)
+			sources, err := files.Read("d/a.yaml", tt.path)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v does not name %s", err, tt.want)
+			}
+			if sources != nil {
+				t.Errorf("half of the files were returned: %q", sources)
+			}
+		})
+	}
+}
+
+func TestADanglingLinkOfAnotherKindIsPassedOver(t *testing.T) {
+	tree(t, "d/a.yaml")
+	link(t, "gone", "d/readme")
+	if diff := cmp.Diff([]string{"d/a.yaml"}, names(t, "d")); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
+
+func TestAnUnreadableFileIsNamed(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root reads everything")
+	}
+	tree(t, "d/a.yaml")
+	if err := os.Chmod("d/a.yaml", 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := files.Read("d"); err == nil || !strings.Contains(err.Error(), filepath.Join("d", "a.yaml")) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestALargeFileIsNotReadWhole(t *testing.T) {
+	tree(t)
+	if err := os.WriteFile("big.yaml", bytes.Repeat([]byte("a"), 3*document.MaxBytes), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sources, err := files.Read("big.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := len(sources[0].Data); got != document.MaxBytes+1 {
+		t.Errorf("read %d bytes, want one more than %d", got, document.MaxBytes)
+	}
+}
+
+func TestIsDirTellsDirectoriesFromFiles(t *testing.T) {
+	tree(t, "d/a.yaml")
+	for path, want := range map[string]bool{"d": true, "d/a.yaml": false} {
+		if got, err := files.IsDir(path); err != nil || got != want {
+			t.Errorf("%s: got %v, %v", path, got, err)
+		}
+	}
+	if _, err := files.IsDir("gone"); err == nil || !strings.Contains(err.Error(), "gone: "+fs.ErrNotExist.Error()) && !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("got %v", err)
+	}
+}
