@@ -30,8 +30,8 @@ func (r Run) Reported(o Outcome, now time.Time) (Run, error) {
 	return next, nil
 }
 
-// Complete brings a run with a reported result to COMPLETED or FAILED. A completion closes the run's armed
-// deadlines in the same change.
+// Complete brings a run with a reported result to COMPLETED or FAILED. The commit that stores it closes the run's
+// deadlines as well.
 func (r Run) Complete(now time.Time) (Run, error) {
 	rep := r.Progress.Report
 	on := OnFailed
@@ -47,10 +47,6 @@ func (r Run) Complete(now time.Time) (Run, error) {
 		return r, err
 	}
 	next.Progress.AskedAt, next.Progress.Held = time.Time{}, Held{}
-	if on == OnSucceeded {
-		next.SLA = r.SLA.Complete(next.EndedAt)
-		next.RelativeSLA = r.RelativeSLA.Complete(next.EndedAt)
-	}
 	return next, nil
 }
 
@@ -88,15 +84,13 @@ func (r Run) TimeOut(left Leftover, now time.Time) (Run, error) {
 	return next, nil
 }
 
-// Cancel ends an open run for an operator, and with it its armed deadlines.
+// Cancel ends an open run for an operator. The commit that stores it cancels the run's deadlines as well.
 func (r Run) Cancel(by, why string, left Leftover, now time.Time) (Run, error) {
 	next, err := r.move(OnCancelled, fmt.Sprintf("cancelled by %s: %s", by, why), now)
 	if err != nil {
 		return r, err
 	}
 	next.Progress.leave(r.Status, left)
-	next.SLA = r.SLA.Cancel("run cancelled")
-	next.RelativeSLA = r.RelativeSLA.Cancel("run cancelled")
 	return next, nil
 }
 
@@ -105,15 +99,4 @@ func (p *Progress) leave(from Status, left Leftover) {
 	if from == Running || from == Triggering {
 		p.Left = left
 	}
-}
-
-// SetDeadlines records how the run's deadlines stand: armed ahead of it, or closed by their instants.
-// It is possible in every state, because a deadline outlives attempts.
-func (r Run) SetDeadlines(absolute, relative Deadline, now time.Time) (Run, error) {
-	next, err := r.stay("the deadlines", now, Statuses()...)
-	if err != nil {
-		return r, err
-	}
-	next.SLA, next.RelativeSLA = absolute, relative
-	return next, nil
 }

@@ -46,9 +46,6 @@ func anyChange(t *rapid.T) change {
 		{"give up", func(r run.Run, now time.Time) (run.Run, error) { return r.GiveUp("spent", now) }},
 		{"time out", func(r run.Run, now time.Time) (run.Run, error) { return r.TimeOut(left, now) }},
 		{"cancel", func(r run.Run, now time.Time) (run.Run, error) { return r.Cancel("ada", "why", left, now) }},
-		{"deadlines", func(r run.Run, now time.Time) (run.Run, error) {
-			return r.SetDeadlines(run.Deadline{State: run.Armed, BreachAt: now}, run.Deadline{}, now)
-		}},
 		{"next attempt", func(r run.Run, now time.Time) (run.Run, error) {
 			opening.At = now
 			return r.NextAttempt(opening)

@@ -39,9 +39,6 @@ type Run struct {
 
 	// StartDeadlinePassed marks a run that its start condition's deadline closed: no write reopens it.
 	StartDeadlinePassed bool `json:"startDeadlinePassed,omitempty"`
-
-	SLA         Deadline `json:"sla,omitzero"`
-	RelativeSLA Deadline `json:"relativeSla,omitzero"`
 }
 
 // ID names the latest attempt.

@@ -228,7 +228,7 @@ func TestImpossibleMoveNamesBothStates(t *testing.T) {
 
 func TestRunSurvivesJSONUnchanged(t *testing.T) {
 	zone := time.FixedZone("UTC-5", -5*60*60)
-	r, err := running(t).SetDeadlines(run.Deadline{State: run.Armed, BreachAt: at(30)}, run.Deadline{}, at(2).In(zone))
+	r, err := running(t).Polled(at(2).In(zone))
 	r = must(t, r, err)
 	text, err := json.Marshal(r)
 	if err != nil {

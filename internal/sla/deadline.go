@@ -1,28 +1,28 @@
-package run
+package sla
 
 import (
 	"fmt"
 	"time"
 )
 
-// DeadlineState is where a deadline stands. An armed one ends in exactly one of the other three.
-type DeadlineState string
+// State is where a deadline stands. An armed one ends in exactly one of the other three.
+type State string
 
 // The states of a deadline. Empty means that none was armed.
 const (
-	Armed             DeadlineState = "ARMED"
-	Met               DeadlineState = "MET"
-	Breached          DeadlineState = "BREACHED"
-	DeadlineCancelled DeadlineState = "CANCELLED"
+	Armed     State = "ARMED"
+	Met       State = "MET"
+	Breached  State = "BREACHED"
+	Cancelled State = "CANCELLED"
 )
 
-// Deadline is an armed SLA instant as the run carries it. The instants are decided in package sla.
+// Deadline is an armed deadline and how it stands.
 type Deadline struct {
-	State    DeadlineState `json:"state"`
-	WarnAt   time.Time     `json:"warnAt,omitzero"`
-	BreachAt time.Time     `json:"breachAt"`
-	Warned   bool          `json:"warned,omitempty"`
-	Reason   string        `json:"reason,omitempty"` // why it was cancelled
+	State    State     `json:"state"`
+	WarnAt   time.Time `json:"warnAt,omitzero"`
+	BreachAt time.Time `json:"breachAt"`
+	Warned   bool      `json:"warned,omitempty"`
+	Reason   string    `json:"reason,omitempty"` // why it was cancelled
 }
 
 // Complete closes an armed deadline for a completion at that instant: met up to and including the breach
@@ -53,7 +53,7 @@ func (d Deadline) Breach(now time.Time) (Deadline, error) {
 // Cancel closes an armed deadline for a reason. A closed deadline stays as it is.
 func (d Deadline) Cancel(reason string) Deadline {
 	if d.State == Armed {
-		d.State, d.Reason = DeadlineCancelled, reason
+		d.State, d.Reason = Cancelled, reason
 	}
 	return d
 }
