@@ -100,13 +100,14 @@ func (d *Document) Decode(into any) []Problem {
 	for i := range problems {
 		problems[i].File = d.file
 	}
-	return limit(append(problems, d.resolveSome(findings)...), len(d.repeated)+len(findings))
+	failed := len(problems) > 0 || hasErrors(findings)
+	return limit(append(problems, d.resolveSome(findings)...), len(d.repeated)+len(findings), failed)
 }
 
 // Resolve gives findings their positions: that of the key or value at Path, or of the nearest parent that is there.
 // The problems are ordered by line and column; past the hundredth they are only counted.
 func (d *Document) Resolve(findings ...Finding) []Problem {
-	return limit(d.resolveSome(findings), len(findings))
+	return limit(d.resolveSome(findings), len(findings), hasErrors(findings))
 }
 
 // resolveSome gives more problems than are ever told their positions, but not any number of them.
@@ -118,14 +119,18 @@ func (d *Document) resolveSome(findings []Finding) []Problem {
 	return problems
 }
 
-// limit orders problems and replaces those past the hundredth, of all there are, by their number.
-func limit(problems []Problem, all int) []Problem {
+// limit orders problems and replaces those past the hundredth, of all there are, by their number, which is an error
+// only if one of them all is: a file with nothing but warnings stays usable.
+func limit(problems []Problem, all int, failed bool) []Problem {
 	SortProblems(problems)
 	if all <= maxProblems {
 		return problems
 	}
 	last := problems[maxProblems-1]
-	last.Path, last.Severity = "", Error
+	last.Path, last.Severity = "", Warning
+	if failed {
+		last.Severity = Error
+	}
 	last.Message = fmt.Sprintf("and %d more problems", all-maxProblems)
 	return append(problems[:maxProblems:maxProblems], last)
 }

@@ -1,6 +1,7 @@
 package document_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -84,6 +85,24 @@ func TestFindingsNameTheOtherPlaces(t *testing.T) {
 	}
 }
 
+func TestAnyNumberOfWarningsIsNoError(t *testing.T) {
+	d := parse(t, placed)
+	many := make([]document.Finding, 150)
+	for i := range many {
+		many[i] = document.Finding{Path: "schedule", Message: "is odd", Severity: document.Warning}
+	}
+	for _, p := range d.Resolve(many...) {
+		if p.Severity != document.Warning {
+			t.Errorf("warnings make the error %q", p.Message)
+		}
+	}
+	many[149].Severity = document.Error
+	told := d.Resolve(many...)
+	if last := told[len(told)-1]; last.Severity != document.Error || last.Message != "and 50 more problems" {
+		t.Errorf("an error among those that are only counted ends in %+v", last)
+	}
+}
+
 func TestHasIsAboutWhatTheFileItselfHolds(t *testing.T) {
 	d := parse(t, placed)
 	for path, want := range map[string]bool{"schedule": true, "schedule.cron": true, "schedule.empty": false, "sla": false, "rules[1].key": true, "rules[2]": false} {
@@ -120,10 +139,10 @@ func TestFindingsMoveWithTheirPaths(t *testing.T) {
 
 func TestPathsOfKeysLeadBackToThem(t *testing.T) {
 	for _, key := range []string{"plain", "a.b", "a b", `"`, `\`, "é", "[0]", "]", "", "a\nb", "${X}"} {
-		d := parse(t, "top: {x: 1}\n")
+		d := parse(t, fmt.Sprintf("top:\n  other: 0\n  %q: 1\n", key))
 		path := document.KeyPath("top", key)
-		if line, column := d.Position(path); line != 1 || column != 1 {
-			t.Errorf("%s is at %d:%d", path, line, column)
+		if line, _ := d.Position(path); line != 3 || !d.Has(path) {
+			t.Errorf("%s is found on line %d, has a value %v", path, line, d.Has(path))
 		}
 	}
 	if got := document.KeyPath("a", "b c"); got != `a["b c"]` {
