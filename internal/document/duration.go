@@ -40,7 +40,7 @@ func (d *Duration) DecodeNode(n Node) []Finding {
 	case Int, Float:
 		return []Finding{{Message: fmt.Sprintf("%s has no unit; write a duration such as %ss or %sm", n.Text(), n.Text(), n.Text())}}
 	default:
-		return []Finding{{Message: "expected a duration such as 30s, 5m, 1h30m or 2d, found " + n.n.describe()}}
+		return []Finding{{Message: "expected a duration such as 30s, 5m, 1h30m or 2d, found " + n.Describe()}}
 	}
 }
 
