@@ -62,6 +62,8 @@ var rooms = map[string]layer{
 	"internal/sink":            contract,
 	"internal/sink/*":          adapter,
 
+	"internal/catalog":      handle,
+	"internal/gate":         handle,
 	"internal/router":       handle,
 	"internal/orchestrator": handle,
 	"internal/slamonitor":   handle,

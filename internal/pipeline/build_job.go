@@ -26,6 +26,7 @@ func (b *builder) buildJob() {
 	b.def.Job = &Job{
 		Type:       s.Type,
 		Config:     b.jobConfig(s),
+		Raw:        s.Config,
 		MaxRetries: s.MaxRetries, MaxCodeRetries: s.MaxCodeRetries,
 		MaxDriftReruns: s.MaxDriftReruns, MaxManualReruns: s.MaxManualReruns,
 		RetryBackoff: time.Duration(s.RetryBackoff),

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/schedule"
 	"github.com/interlock-go/interlock/internal/sla"
@@ -55,7 +56,8 @@ type Start struct {
 // Job is what is started, and its budgets.
 type Job struct {
 	Type            string
-	Config          JobConfig
+	Config          JobConfig     // as the file has it, with variables not yet put in
+	Raw             document.Node // the same before decoding: what a start puts variables and secrets into
 	MaxRetries      int
 	MaxCodeRetries  int
 	MaxDriftReruns  int

@@ -68,12 +68,12 @@ func TestMinimalFileGetsTheDocumentedDefaults(t *testing.T) {
 		t.Errorf("got %s periods in %s, want days in UTC", d.Schedule.Size(), d.Schedule.Zone())
 	}
 	j := *d.Job
-	j.Config = nil
+	j.Config, j.Raw = nil, document.Node{}
 	want := pipeline.Job{
 		Type: "glue", MaxCodeRetries: 1, MaxDriftReruns: 1, MaxManualReruns: 1,
 		RetryBackoff: 30 * time.Second, PollWindow: time.Hour, PollInterval: 30 * time.Second,
 	}
-	if diff := cmp.Diff(want, j); diff != "" {
+	if diff := cmp.Diff(want, j, cmp.AllowUnexported(document.Node{})); diff != "" {
 		t.Errorf("job defaults (-want +got):\n%s", diff)
 	}
 	if p := d.PostRun; p.SensorTimeout != 2*time.Hour || p.Window != 24*time.Hour || p.Interval != 0 || p.DriftThreshold != 0 {

@@ -1,0 +1,94 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// Type starts and follows jobs of one technology. It keeps no state of its own: what it needs to find a job again is in
+// the attempt and the handle. All methods end promptly when ctx does. No error, message or output holds a secret.
+type Type interface {
+	// Start starts the attempt's job under its id as idempotency key, or adopts the job that an earlier call with the same
+	// id started. A *Refusal means that certainly nothing was started; any other error leaves that open.
+	Start(ctx context.Context, a Attempt) (Started, error)
+	// Status looks at a job. An error says that nobody could look, not that the job failed.
+	Status(ctx context.Context, a Attempt, h run.Handle) (Status, error)
+}
+
+// Finder is a type whose target can be searched by the attempt's id.
+type Finder interface {
+	// Find says whether the target knows a job of this attempt.
+	Find(ctx context.Context, a Attempt) (h run.Handle, found bool, err error)
+}
+
+// Stopper is a type that can end a job.
+type Stopper interface {
+	// Stop asks for the job's end. A job that has already ended is fine.
+	Stop(ctx context.Context, a Attempt, h run.Handle) error
+}
+
+// Deduplicator is a type whose target refuses a second start with the same id, so that a start whose answer was lost may be repeated.
+type Deduplicator interface{ RefusesRepeats() bool }
+
+// Local is a type whose jobs live on the machine of one replica, which alone can follow them.
+type Local interface{ OnThisReplica() bool }
+
+// Blocking is a type for which the start call is the job itself, so that it takes as long as Limit says.
+type Blocking interface {
+	Limit(config pipeline.JobConfig) (time.Duration, bool)
+}
+
+// Attempt is what is to be started.
+type Attempt struct {
+	ID       run.AttemptID
+	Pipeline pipeline.ID
+	Schedule pipeline.ScheduleID
+	Period   period.Period
+	Number   int
+	Config   pipeline.JobConfig // of the type's own struct, with variables and secrets put in
+	Callback Callback
+}
+
+// Callback is how a job may report its own result.
+type Callback struct{ URL, Token string }
+
+// Started is a job that runs, or has already ended where the start call was the job.
+type Started struct {
+	Handle run.Handle
+	Result *Status // nil: it runs
+}
+
+// Status is what a job shows.
+type Status struct {
+	Done     bool
+	Result   run.Result // once Done
+	Category run.Category
+	Message  string
+	Exited   bool // there is an exit code
+	ExitCode int
+	Output   string // the end of what it printed, at most 64 KiB
+}
+
+// Refusal is a start that certainly did not happen.
+type Refusal struct {
+	Category run.Category // Permanent: trying again is useless
+	Reason   string
+	After    time.Duration // the target's own wish for how long to wait; 0 without
+}
+
+func (r *Refusal) Error() string { return r.Reason }
+
+// Refuse makes a Refusal.
+func Refuse(c run.Category, format string, args ...any) error {
+	return &Refusal{Category: c, Reason: fmt.Sprintf(format, args...)}
+}
+
+// ErrUnknownHandle says that the target has no job with that handle (any more).
+var ErrUnknownHandle = errors.New("the target does not know this job")
+

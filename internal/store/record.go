@@ -1,0 +1,183 @@
+package store
+
+import (
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/sla"
+)
+
+// Pipeline is a pipeline's own row: what is known of it beside its file. It is swapped by version.
+type Pipeline struct {
+	ID      pipeline.ID `json:"id"`
+	Version int64       `json:"version"`
+
+	Config     string    `json:"config,omitempty"` // the version in force; empty once removed
+	Horizon    time.Time `json:"horizon"`          // its first acceptance: nothing before it is ever opened or missed
+	AcceptedAt time.Time `json:"acceptedAt"`       // of the version in force
+	RemovedAt  time.Time `json:"removedAt,omitzero"`
+	Problem    string    `json:"problem,omitempty"` // why its newest file is not in force: it is degraded
+
+	Pause Pause           `json:"pause,omitzero"`
+	Slots []run.AttemptID `json:"slots,omitempty"` // the open jobs, where maxActive limits them
+
+	// FiredThrough is the instant up to which fires have been dealt with: opened, excluded, or told as missed.
+	FiredThrough time.Time `json:"firedThrough,omitzero"`
+	// ArmedThrough is the last period whose deadline has been dealt with ahead.
+	ArmedThrough period.Period `json:"armedThrough,omitzero"`
+}
+
+// Pause is an operator's stop of a pipeline.
+type Pause struct {
+	By      string    `json:"by"`
+	Why     string    `json:"why"`
+	Since   time.Time `json:"since"`
+	Until   time.Time `json:"until,omitzero"`
+	HoldSLA bool      `json:"holdSla,omitempty"`
+}
+
+// Config is one accepted version of a pipeline's file, with the calendars and archetypes it was read with, so that an
+// attempt can be carried through on the version it opened with.
+type Config struct {
+	Pipeline   pipeline.ID       `json:"pipeline"`
+	Version    string            `json:"version"` // a hash of all that follows
+	At         time.Time         `json:"at"`
+	File       pipeline.Source   `json:"file"`
+	Calendars  []pipeline.Source `json:"calendars,omitempty"`
+	Archetypes []pipeline.Source `json:"archetypes,omitempty"`
+}
+
+// Deadline is one row of the ledger, swapped by version.
+type Deadline struct {
+	Key      run.Key      `json:"key"`
+	Kind     DeadlineKind `json:"kind"`
+	Version  int64        `json:"version"`
+	Config   string       `json:"config"` // the version it was armed by
+	Critical bool         `json:"critical,omitempty"`
+	ArmedAt  time.Time    `json:"armedAt"`
+	ClosedAt time.Time    `json:"closedAt,omitzero"`
+	// DoneAt is when the run completed, also where that was after the breach.
+	DoneAt time.Time `json:"doneAt,omitzero"`
+	sla.Deadline
+}
+
+// DeadlineKind tells the two deadlines of a run apart.
+type DeadlineKind string
+
+// Absolute deadlines are instants of the clock, relative ones count from the first reading of the start condition.
+const (
+	Absolute DeadlineKind = "absolute"
+	Relative DeadlineKind = "relative"
+)
+
+// JobEntry is one thing that happened to a run's job. It is appended, and never changed.
+type JobEntry struct {
+	Key      run.Key      `json:"key"`
+	Attempt  int          `json:"attempt"`
+	At       time.Time    `json:"at"`
+	Event    JobEvent     `json:"event"`
+	Try      int          `json:"try,omitempty"` // of a start
+	Handle   run.Handle   `json:"handle,omitempty"`
+	Category run.Category `json:"category,omitempty"`
+	Message  string       `json:"message,omitempty"`
+	Output   string       `json:"output,omitempty"` // the end of what it printed
+	By       string       `json:"by,omitempty"`     // who reported it, where that was not the controller
+}
+
+// JobEvent is what happened to a job.
+type JobEvent string
+
+// What happens to jobs. Success, fail and timeout are results; a late one changed nothing any more.
+const (
+	JobStarted JobEvent = "started"
+	JobRefused JobEvent = "refused"
+	JobHeld    JobEvent = "held"
+	JobSuccess JobEvent = "success"
+	JobFail    JobEvent = "fail"
+	JobTimeout JobEvent = "timeout"
+	JobStopped JobEvent = "stopped"
+	JobLate    JobEvent = "late"
+)
+
+// Snapshot is what a start was decided on. Its id is that of the attempt and the try.
+type Snapshot struct {
+	ID       run.SnapshotID `json:"id"`
+	Key      run.Key        `json:"key"`
+	Attempt  int            `json:"attempt"`
+	At       time.Time      `json:"at"`
+	Config   string         `json:"config"`
+	Outcome  rule.Outcome   `json:"outcome"`
+	Bypassed bool           `json:"bypassed,omitempty"`
+	Leaves   []SeenLeaf     `json:"leaves"`
+	Sensors  []SeenSensor   `json:"sensors"`
+}
+
+// SeenLeaf is the report on one rule at that moment.
+type SeenLeaf struct {
+	Key      string       `json:"key"`
+	From     string       `json:"from,omitempty"`
+	Check    rule.Check   `json:"check"`
+	Field    string       `json:"field,omitempty"`
+	Needs    any          `json:"needs,omitempty"`
+	Advisory bool         `json:"advisory,omitempty"`
+	Group    string       `json:"group,omitempty"`
+	Outcome  rule.Outcome `json:"outcome"`
+	Value    any          `json:"value"`
+	Reason   string       `json:"reason"`
+}
+
+// SeenSensor is one sensor of the gate or the start condition as it was seen.
+type SeenSensor struct {
+	Pipeline  pipeline.ID   `json:"pipeline"`
+	Key       sensor.Key    `json:"key"`
+	Start     bool          `json:"start,omitempty"`
+	Period    period.Period `json:"date"`
+	Version   int64         `json:"version"` // 0 where there was no reading
+	UpdatedAt time.Time     `json:"updatedAt,omitzero"`
+	Content   string        `json:"content,omitempty"` // a hash of the data
+	Fields    sensor.Fields `json:"fields,omitempty"`
+}
+
+// PostRun is what is remembered of a completed run for what comes after it. It is swapped by version.
+type PostRun struct {
+	Key         run.Key                  `json:"key"`
+	Version     int64                    `json:"version"`
+	Attempt     int                      `json:"attempt"`
+	CompletedAt time.Time                `json:"completedAt"`
+	Baseline    map[string]sensor.Fields `json:"baseline"`          // by rule key
+	Outcome     string                   `json:"outcome,omitempty"` // of the post-run rules, as it was last told
+}
+
+// Rerun is a request for another attempt and its answer.
+type Rerun struct {
+	ID         string    `json:"id"`
+	Key        run.Key   `json:"key"`
+	Reason     string    `json:"reason"`
+	By         string    `json:"by"`
+	Force      bool      `json:"force,omitempty"`
+	BypassGate bool      `json:"bypassGate,omitempty"`
+	At         time.Time `json:"at"`
+	Accepted   bool      `json:"accepted"`
+	Why        string    `json:"why"`
+	Attempt    int       `json:"attempt,omitempty"` // that was opened
+}
+
+// DeadLetter is an event that a sink would not take.
+type DeadLetter struct {
+	Sink   string      `json:"sink"`
+	Event  event.Event `json:"event"`
+	Reason string      `json:"reason"`
+	Tries  int         `json:"tries"`
+	At     time.Time   `json:"at"`
+}
+
+// StoredEvent is an event at its place in the order in which events were committed.
+type StoredEvent struct {
+	Position Position
+	Event    event.Event
+}
