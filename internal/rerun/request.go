@@ -59,15 +59,16 @@ func Decide(q Request, f Facts, b Budget, now time.Time) Verdict {
 
 // Changed lists the sensors that show data now which they did not show then, sorted. The same data
 // written again is no change, nor is a reading that is gone: neither is something new to process. It is
-// the comparison of the circuit breaker and of late data alike.
+// the comparison of the circuit breaker and of late data alike. A sensor may be listed twice, since a rule
+// sees a standing fact where the start condition sees nothing.
 func Changed(then, now []Seen) []string {
-	before := make(map[string]string, len(then))
+	before := make(map[Seen]bool, len(then))
 	for _, s := range then {
-		before[s.Sensor] = s.Content
+		before[s] = true
 	}
 	var changed []string
 	for _, s := range now {
-		if s.Content != "" && s.Content != before[s.Sensor] {
+		if s.Content != "" && !before[s] {
 			changed = append(changed, s.Sensor)
 		}
 	}

@@ -51,7 +51,10 @@ func TestRequestIsAnsweredByItsFirstObstacle(t *testing.T) {
 }
 
 func TestOnlyNewDataCountsAsChanged(t *testing.T) {
-	then := []rerun.Seen{{Sensor: "a", Content: "1"}, {Sensor: "b", Content: "2"}, {Sensor: "gone", Content: "3"}, {Sensor: "absent"}}
+	then := []rerun.Seen{
+		{Sensor: "a", Content: "1"}, {Sensor: "b", Content: "2"}, {Sensor: "gone", Content: "3"}, {Sensor: "absent"},
+		{Sensor: "twice", Content: "5"}, {Sensor: "twice"}, // as a rule saw it, and as the start condition did
+	}
 	for name, c := range map[string]struct {
 		now  []rerun.Seen
 		want []string
@@ -63,6 +66,7 @@ func TestOnlyNewDataCountsAsChanged(t *testing.T) {
 		"other data":            {[]rerun.Seen{{Sensor: "a", Content: "9"}, then[1]}, []string{"a"}},
 		"a first reading":       {[]rerun.Seen{{Sensor: "absent", Content: "9"}}, []string{"absent"}},
 		"a sensor not seen yet": {[]rerun.Seen{{Sensor: "new", Content: "9"}}, []string{"new"}},
+		"one of two views":      {[]rerun.Seen{{Sensor: "twice", Content: "5"}, {Sensor: "twice", Content: "5"}}, nil},
 		"several, sorted":       {[]rerun.Seen{{Sensor: "b", Content: "9"}, {Sensor: "a", Content: "9"}}, []string{"a", "b"}},
 	} {
 		if diff := cmp.Diff(c.want, rerun.Changed(then, c.now)); diff != "" {
