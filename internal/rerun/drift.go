@@ -64,18 +64,24 @@ func number(v any) (*big.Rat, string) {
 		text = strconv.FormatFloat(v, 'g', -1, 64)
 	case string:
 		text = v
+	case bool:
+		return nil, noNumber(strconv.FormatBool(v))
+	case []any:
+		return nil, noNumber("a list")
 	default:
-		return nil, fmt.Sprintf("has a %T where a number is wanted", v)
+		return nil, noNumber("an object")
 	}
 	if len(text) > maxText || !decimalText.MatchString(text) {
-		return nil, fmt.Sprintf("has %s, which is no number", quote(text))
+		return nil, noNumber(quote(text))
 	}
 	n, ok := new(big.Rat).SetString(text)
 	if !ok {
-		return nil, fmt.Sprintf("has %s, which is no number", quote(text))
+		return nil, noNumber(quote(text))
 	}
 	return n, ""
 }
+
+func noNumber(found string) string { return "has " + found + ", which is no number" }
 
 // quote shows a value without letting a long one flood a message.
 func quote(s string) string {
