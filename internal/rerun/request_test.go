@@ -52,8 +52,12 @@ func TestRequestIsAnsweredByItsFirstObstacle(t *testing.T) {
 
 func TestOnlyNewDataCountsAsChanged(t *testing.T) {
 	then := []rerun.Seen{
-		{Sensor: "a", Content: "1"}, {Sensor: "b", Content: "2"}, {Sensor: "gone", Content: "3"}, {Sensor: "absent"},
-		{Sensor: "twice", Content: "5"}, {Sensor: "twice"}, // as a rule saw it, and as the start condition did
+		{Sensor: "a", Content: "1"},
+		{Sensor: "b", Content: "2"},
+		{Sensor: "gone", Content: "3"},
+		{Sensor: "absent"},
+		{Sensor: "twice", Content: "5"},
+		{Sensor: "twice"}, // as a rule saw it, and as the start condition did
 	}
 	for name, c := range map[string]struct {
 		now  []rerun.Seen
