@@ -4,18 +4,20 @@ import (
 	"regexp"
 	"testing"
 
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/rerun"
 	"github.com/interlock-go/interlock/internal/run"
 )
 
 func TestFirstMatchingClassWins(t *testing.T) {
-	classes := []rerun.Class{
-		{Category: run.Timeout}, // names nothing, so it matches nothing
-		{Match: regexp.MustCompile(`(?i)quota`), Exits: true, ExitCode: 3, Category: run.Timeout},
-		{Match: regexp.MustCompile(`(?i)quota`), Category: run.Transient},
-		{Exits: true, ExitCode: 0, Category: run.Unknown},
-		{Exits: true, ExitCode: 3, Category: run.Permanent},
-		{Match: regexp.MustCompile(`.`), Category: run.Transient},
+	zero, three := 0, 3
+	classes := []pipeline.Class{
+		{Category: "TIMEOUT"}, // names nothing, so it matches nothing
+		{Match: regexp.MustCompile(`(?i)quota`), ExitCode: &three, Category: "TIMEOUT"},
+		{Match: regexp.MustCompile(`(?i)quota`), Category: "TRANSIENT"},
+		{ExitCode: &zero, Category: "TIMEOUT"},
+		{ExitCode: &three, Category: "PERMANENT"},
+		{Match: regexp.MustCompile(`.`), Category: "TRANSIENT"},
 	}
 	for name, c := range map[string]struct {
 		failure run.Report
