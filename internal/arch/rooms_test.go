@@ -47,6 +47,7 @@ var decideOrder = []string{
 	"internal/rerun",
 	"internal/event",
 	"internal/lifecycle",
+	"internal/settings",
 }
 
 // rooms gives every other package its layer, by its folder. A pattern ends in "/*" and stands for one more folder

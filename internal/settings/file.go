@@ -1,0 +1,140 @@
+// Package settings is the server's file, interlock.yaml: where it listens and keeps its data, who may talk to it, what its
+// jobs may reach, and how patient it is. It decides what the file means; flags, environment and wiring are in
+// cmd/interlock. Secrets are never in the file: it names environment variables and files that hold them.
+package settings
+
+import (
+	"github.com/interlock-go/interlock/internal/document"
+)
+
+// File is the server's file as it is written. Every key is optional.
+type File struct {
+	Listen     string              `yaml:"listen" default:"127.0.0.1:8740" doc:"Address of the HTTP API; any other than loopback needs tokens."`
+	TLS        TLS                 `yaml:"tls" doc:"Serve HTTPS."`
+	Data       string              `yaml:"data" default:"./interlock-data" doc:"Directory of the embedded store and of running commands."`
+	Store      string              `yaml:"store" default:"sqlite" doc:"sqlite, or redis://host:6379/0."`
+	Pipelines  document.TextOrList `yaml:"pipelines" doc:"Files and directories of pipelines; ./pipelines unless said."`
+	Calendars  document.TextOrList `yaml:"calendars" doc:"Files and directories of calendars; ./calendars unless said."`
+	Archetypes document.TextOrList `yaml:"archetypes" doc:"Files and directories of archetypes; ./archetypes unless said."`
+	Auth       Auth                `yaml:"auth" doc:"Who may use the API."`
+	Egress     Egress              `yaml:"egress" doc:"Exceptions to the guard on outgoing HTTP."`
+	Secrets    Secrets             `yaml:"secrets" doc:"What ${env:…} and ${file:…} may read."`
+	Engine     Engine              `yaml:"engine" doc:"How work is done."`
+	Watchdog   Watchdog            `yaml:"watchdog" doc:"How often absences are looked for."`
+	Alerts     Alerts              `yaml:"alerts" doc:"Where alerts go."`
+	Archive    Archive             `yaml:"archive" doc:"Long-term storage in Postgres."`
+	Archiver   *Archiver           `yaml:"archiver" doc:"The older form of archive."`
+	Redis      *Redis              `yaml:"redis" doc:"The Redis store; the same as store: redis://…"`
+	Retention  Retention           `yaml:"retention" doc:"How long history is kept."`
+}
+
+// TLS names the server's certificate.
+type TLS struct {
+	Cert string `yaml:"cert" doc:"File of the certificate chain, PEM."`
+	Key  string `yaml:"key" doc:"File of its private key, PEM."`
+}
+
+// Auth lists the tokens.
+type Auth struct {
+	Tokens []Token `yaml:"tokens" doc:"Bearer tokens and what they may do."`
+}
+
+// Token is one bearer token, which stands in an environment variable or a file.
+type Token struct {
+	Name      string   `yaml:"name" required:"true" doc:"Who it is for; shown as who did something."`
+	Role      string   `yaml:"role" required:"true" enum:"viewer,sensor,operator,admin" doc:"What it may do."`
+	Pipelines []string `yaml:"pipelines" doc:"Patterns of the pipelines a sensor token is limited to, such as silver-*."`
+	TokenEnv  string   `yaml:"tokenEnv" doc:"Environment variable that holds the token."`
+	TokenFile string   `yaml:"tokenFile" doc:"File that holds the token."`
+}
+
+// Egress lists what outgoing HTTP may reach beside public addresses.
+type Egress struct {
+	Allow []string `yaml:"allow" doc:"Host names, addresses and CIDR blocks."`
+}
+
+// Secrets lists what job configs may read.
+type Secrets struct {
+	Env   []string `yaml:"env" doc:"Names of environment variables."`
+	Files []string `yaml:"files" doc:"Files, and directories of files."`
+}
+
+// Engine says how work is done.
+type Engine struct {
+	Workers            int               `yaml:"workers" default:"8" min:"1" max:"1024" doc:"Tasks worked on at once."`
+	Lease              document.Duration `yaml:"lease" default:"30s" min:"1s" max:"1h" doc:"How long a task is held without a sign of life; a start call gets half of it."`
+	LostAfter          document.Duration `yaml:"lostAfter" default:"10m" min:"1s" doc:"After this long the task of a replica that is gone may be taken by another."`
+	RunTimeout         document.Duration `yaml:"runTimeout" default:"4h" min:"1s" doc:"Longest time of an attempt, unless its windows need more."`
+	TriggerMaxAttempts int               `yaml:"triggerMaxAttempts" default:"3" min:"1" max:"100" doc:"How often a refused start is made in all."`
+	TriggerBackoff     document.Duration `yaml:"triggerBackoff" default:"30s" min:"0s" doc:"Wait after the first refusal, doubled after each."`
+}
+
+// Watchdog says how often absences are looked for.
+type Watchdog struct {
+	Interval     document.Duration `yaml:"interval" default:"1m" min:"1s" doc:"Time between two passes."`
+	HeartbeatURL string            `yaml:"heartbeatURL" doc:"Pinged after each healthy pass."`
+}
+
+// Alerts says where alerts go.
+type Alerts struct {
+	Slack    *Slack    `yaml:"slack" doc:"A Slack channel."`
+	Webhooks []Webhook `yaml:"webhooks" doc:"Signed webhooks, CloudEvents JSON."`
+	Routes   []Route   `yaml:"routes" doc:"Which events go where; without routes, warning and above go everywhere."`
+}
+
+// Slack is a channel and the bot that writes to it.
+type Slack struct {
+	Channel  string `yaml:"channel" required:"true" doc:"The channel's name or id."`
+	TokenEnv string `yaml:"tokenEnv" required:"true" doc:"Environment variable that holds the bot token."`
+	APIURL   string `yaml:"apiURL" default:"https://slack.com/api/" doc:"The API's address."`
+}
+
+// Webhook is an address that events are posted to.
+type Webhook struct {
+	Name      string `yaml:"name" doc:"What routes call it; its host unless said."`
+	URL       string `yaml:"url" required:"true" doc:"Where to post."`
+	SecretEnv string `yaml:"secretEnv" doc:"Environment variable that holds the signing secret."`
+}
+
+// Route sends the events that fit all it says to its sinks; the first that fits wins.
+type Route struct {
+	Name      string            `yaml:"name" doc:"For people."`
+	Types     []string          `yaml:"types" doc:"Event types."`
+	Severity  string            `yaml:"severity" enum:"info,warning,critical" doc:"This severity and above."`
+	Pipelines []string          `yaml:"pipelines" doc:"Patterns of pipeline ids, such as gold-*."`
+	Tags      map[string]string `yaml:"tags" doc:"Tags that the pipeline must have."`
+	Sinks     []string          `yaml:"sinks" doc:"Names of sinks; an empty list sends nowhere."`
+}
+
+// Archive is long-term storage in Postgres.
+type Archive struct {
+	DSNEnv   string            `yaml:"dsnEnv" doc:"Environment variable that holds the connection string."`
+	Interval document.Duration `yaml:"interval" default:"5m" min:"1s" doc:"Time between two copies."`
+}
+
+// Archiver is the older form of Archive.
+type Archiver struct {
+	Enabled  bool              `yaml:"enabled" default:"true" doc:"Whether it runs."`
+	Interval document.Duration `yaml:"interval" default:"5m" min:"1s" doc:"Time between two copies."`
+	DSN      string            `yaml:"dsn" doc:"The connection string; better in an environment variable, see archive.dsnEnv."`
+}
+
+// Redis is the Redis store.
+type Redis struct {
+	Addr           string            `yaml:"addr" doc:"host:port."`
+	Password       string            `yaml:"password" doc:"Must be empty: see passwordEnv."`
+	PasswordEnv    string            `yaml:"passwordEnv" doc:"Environment variable that holds the password."`
+	DB             int               `yaml:"db" default:"0" min:"0" doc:"The database's number."`
+	KeyPrefix      string            `yaml:"keyPrefix" default:"interlock" pattern:"^[A-Za-z0-9._-]+$" hint:"use letters, digits, dots, dashes and underscores" doc:"First part of every key."`
+	ReadinessTTL   document.Duration `yaml:"readinessTTL" default:"1h" min:"1s" doc:"How long a gate's last verdict is cached."`
+	RetentionTTL   document.Duration `yaml:"retentionTTL" default:"168h" min:"1h" doc:"How long finished work is kept."`
+	RunIndexLimit  int               `yaml:"runIndexLimit" default:"100" min:"1" doc:"Runs kept in a pipeline's index."`
+	EventStreamMax int               `yaml:"eventStreamMax" default:"10000" min:"100" doc:"Events kept per pipeline."`
+}
+
+// Retention is how long history is kept.
+type Retention struct {
+	Events  document.Duration `yaml:"events" default:"90d" min:"1h" doc:"Events."`
+	History document.Duration `yaml:"history" default:"30d" min:"1h" doc:"Readings."`
+	JobLog  document.Duration `yaml:"jobLog" default:"30d" min:"1h" doc:"Job log and output."`
+}

@@ -1,0 +1,164 @@
+package settings
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/interlock-go/interlock/internal/document"
+)
+
+// Default is what holds without a file.
+func Default() File {
+	f, _ := Parse("", []byte("{}"))
+	return f
+}
+
+// Parse reads the server's file. Problems that are errors make it unusable.
+func Parse(name string, src []byte) (File, []document.Problem) {
+	var f File
+	doc, problems := document.Parse(name, src)
+	if doc == nil {
+		return f, problems
+	}
+	problems = append(problems, doc.Decode(&f)...)
+	if len(problems) == 0 {
+		problems = doc.Resolve(f.check()...)
+	}
+	f.complete()
+	return f, problems
+}
+
+// Schema is the JSON Schema of the server's file.
+func Schema() *jsonschema.Schema {
+	return document.Schema(File{}, document.SchemaOptions{Title: "Interlock server", Description: "The server's file, interlock.yaml."})
+}
+
+// complete fills in what depends on nothing else in the file but has no scalar default.
+func (f *File) complete() {
+	for dir, list := range map[string]*document.TextOrList{"./pipelines": &f.Pipelines, "./calendars": &f.Calendars, "./archetypes": &f.Archetypes} {
+		if list.Values == nil {
+			list.Values = []string{dir}
+		}
+	}
+	if f.Redis != nil && f.Redis.Addr != "" && f.Store == "sqlite" {
+		f.Store = fmt.Sprintf("redis://%s/%d", f.Redis.Addr, f.Redis.DB)
+	}
+	if a := f.Archiver; a != nil && a.Enabled {
+		f.Archive.Interval = a.Interval
+	}
+}
+
+// Loopback says whether the server can only be reached from its own machine.
+func (f *File) Loopback() bool {
+	host, ok := listenHost(f.Listen)
+	if host == "localhost" {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return ok && err == nil && addr.IsLoopback()
+}
+
+// listenHost is the host of host:port; an IPv6 address stands in brackets.
+func listenHost(address string) (string, bool) {
+	i := strings.LastIndexByte(address, ':')
+	if i < 0 {
+		return "", false
+	}
+	host := address[:i]
+	if port, err := strconv.ParseUint(address[i+1:], 10, 16); err != nil || port > 65535 {
+		return "", false
+	}
+	if inner, ok := strings.CutPrefix(host, "["); ok {
+		return strings.CutSuffix(inner, "]")
+	}
+	return host, !strings.Contains(host, ":")
+}
+
+// check reports what tags cannot say.
+func (f *File) check() []document.Finding {
+	findings := f.checkAddresses()
+	for i, t := range f.Auth.Tokens {
+		findings = append(findings, document.Under(fmt.Sprintf("auth.tokens[%d]", i), t.check())...)
+	}
+	for i, allowed := range f.Egress.Allow {
+		if strings.Contains(allowed, "/") {
+			if _, err := netip.ParsePrefix(allowed); err != nil {
+				findings = append(findings, document.Finding{Path: fmt.Sprintf("egress.allow[%d]", i), Message: fmt.Sprintf("%q is not a CIDR block; write 10.0.0.0/8, or a host name", allowed)})
+			}
+		}
+	}
+	if f.Redis != nil && f.Redis.Password != "" {
+		findings = append(findings, document.Finding{Path: "redis.password", Message: "a password does not belong into the file; name an environment variable with passwordEnv"})
+	}
+	if f.Archiver != nil && f.Archiver.DSN != "" {
+		findings = append(findings, document.Finding{Path: "archiver.dsn", Severity: document.Warning, Message: "holds a password in the file; archive.dsnEnv names an environment variable instead"})
+	}
+	return append(findings, f.Alerts.check()...)
+}
+
+func (f *File) checkAddresses() []document.Finding {
+	var findings []document.Finding
+	if _, ok := listenHost(f.Listen); !ok {
+		findings = append(findings, document.Finding{Path: "listen", Message: fmt.Sprintf("%q is not an address; write host:port, such as 127.0.0.1:8740", f.Listen)})
+	}
+	if (f.TLS.Cert == "") != (f.TLS.Key == "") {
+		findings = append(findings, document.Finding{Path: "tls.cert", Also: []string{"tls.key"}, Message: "certificate and key go together; give both or none"})
+	}
+	if f.Store != "sqlite" && !strings.HasPrefix(f.Store, "redis://") && !strings.HasPrefix(f.Store, "rediss://") {
+		findings = append(findings, document.Finding{Path: "store", Message: fmt.Sprintf("%q is not a store; write sqlite or redis://host:6379/0", f.Store)})
+	}
+	if u := f.Watchdog.HeartbeatURL; u != "" && !isHTTP(u) {
+		findings = append(findings, document.Finding{Path: "watchdog.heartbeatURL", Message: "is not an http or https address"})
+	}
+	return findings
+}
+
+func (t Token) check() []document.Finding {
+	var findings []document.Finding
+	if (t.TokenEnv == "") == (t.TokenFile == "") {
+		findings = append(findings, document.Finding{Message: fmt.Sprintf("the token of %q is in exactly one place; give tokenEnv or tokenFile", t.Name)})
+	}
+	if len(t.Pipelines) > 0 && t.Role != "sensor" {
+		findings = append(findings, document.Finding{Path: "pipelines", Also: []string{"role"}, Message: "only a sensor token can be limited to pipelines"})
+	}
+	for i, pattern := range t.Pipelines {
+		findings = append(findings, checkPattern(fmt.Sprintf("pipelines[%d]", i), pattern)...)
+	}
+	return findings
+}
+
+func checkPattern(at, pattern string) []document.Finding {
+	if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
+		return []document.Finding{{Path: at, Message: fmt.Sprintf("%q is not a pattern; write an id, with * for any characters", pattern)}}
+	}
+	return nil
+}
+
+func (a Alerts) check() []document.Finding {
+	var findings []document.Finding
+	for i, w := range a.Webhooks {
+		if !isHTTP(w.URL) {
+			findings = append(findings, document.Finding{Path: fmt.Sprintf("alerts.webhooks[%d].url", i), Message: "is not an http or https address"})
+		}
+	}
+	if a.Slack != nil && !isHTTP(a.Slack.APIURL) {
+		findings = append(findings, document.Finding{Path: "alerts.slack.apiURL", Message: "is not an http or https address"})
+	}
+	for i, r := range a.Routes {
+		for j, pattern := range r.Pipelines {
+			findings = append(findings, checkPattern(fmt.Sprintf("alerts.routes[%d].pipelines[%d]", i, j), pattern)...)
+		}
+	}
+	return findings
+}
+
+func isHTTP(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https") && u.User == nil
+}

@@ -1,0 +1,98 @@
+package settings_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/settings"
+)
+
+func parse(t *testing.T, src string) settings.File {
+	t.Helper()
+	f, problems := settings.Parse("interlock.yaml", []byte(src))
+	for _, p := range problems {
+		if p.Severity == document.Error {
+			t.Errorf("unexpected problem: %s", p)
+		}
+	}
+	return f
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestEmptyFileGetsTheDocumentedDefaults(t *testing.T) {
+	f := settings.Default()
+	whole := parse(t, read(t, "testdata/whole.yaml"))
+	// What the documented file sets to something of its own:
+	whole.Auth, whole.Egress, whole.Secrets, whole.Alerts = f.Auth, f.Egress, f.Secrets, f.Alerts
+	whole.Archive.DSNEnv, whole.Redis = "", nil
+	if diff := cmp.Diff(f, whole); diff != "" {
+		t.Errorf("defaults (-ours +documented):\n%s", diff)
+	}
+	if f.Listen != "127.0.0.1:8740" || f.Engine.Lease.D() != 30*time.Second || f.Retention.Events.D() != 90*24*time.Hour {
+		t.Errorf("got %+v", f)
+	}
+}
+
+func TestOlderRedisAndArchiverBlocksLoad(t *testing.T) {
+	f, problems := settings.Parse("interlock.yaml", []byte(read(t, "testdata/older.yaml")))
+	if f.Store != "redis://localhost:6379/0" || f.Archiver == nil || f.Archive.Interval.D() != 5*time.Minute {
+		t.Errorf("got store %q, archiver %+v", f.Store, f.Archiver)
+	}
+	if len(problems) != 1 || problems[0].Severity != document.Warning || strings.Contains(problems[0].Message, "pass@") {
+		t.Errorf("want one warning that does not repeat the password, got %v", problems)
+	}
+}
+
+func TestMistakesSayWhatWouldBeRight(t *testing.T) {
+	for _, c := range []struct{ src, want string }{
+		{"listen: 8740\n", `interlock.yaml:1:9: listen: expected text, found the number 8740`},
+		{"listen: localhost\n", `interlock.yaml:1:9: listen: "localhost" is not an address; write host:port, such as 127.0.0.1:8740`},
+		{"tls: {cert: a.pem}\n", `interlock.yaml:1:13: tls.cert: certificate and key go together; give both or none (see tls.key at `},
+		{"store: mysql://x\n", `store: "mysql://x" is not a store`},
+		{"listn: x\n", `unknown key "listn"; did you mean "listen"?`},
+		{"auth: {tokens: [{name: a, role: boss, tokenEnv: X}]}\n", `auth.tokens[0].role: unknown value "boss"`},
+		{"auth: {tokens: [{name: a, role: admin}]}\n", `auth.tokens[0]: the token of "a" is in exactly one place; give tokenEnv or tokenFile`},
+		{"auth: {tokens: [{name: a, role: admin, tokenEnv: X, pipelines: [b]}]}\n", `only a sensor token can be limited to pipelines`},
+		{"egress: {allow: [10.0.0.0/99]}\n", `egress.allow[0]: "10.0.0.0/99" is not a CIDR block`},
+		{"redis: {password: hunter2}\n", `redis.password: a password does not belong into the file`},
+		{"alerts: {webhooks: [{url: ftp://x}]}\n", `alerts.webhooks[0].url: is not an http or https address`},
+		{"alerts: {routes: [{pipelines: ['[']}]}\n", `alerts.routes[0].pipelines[0]: "[" is not a pattern`},
+		{"engine: {workers: 0}\n", `engine.workers: `},
+		{"watchdog: {heartbeatURL: nowhere}\n", `watchdog.heartbeatURL: is not an http or https address`},
+	} {
+		_, problems := settings.Parse("interlock.yaml", []byte(c.src))
+		if len(problems) == 0 || !strings.Contains(problems[0].String(), c.want) {
+			t.Errorf("%s got %v, want %q", c.src, problems, c.want)
+		}
+		for _, p := range problems {
+			if strings.Contains(p.Message, "hunter2") {
+				t.Errorf("a password is in the message: %s", p)
+			}
+		}
+	}
+}
+
+func TestOnlyLoopbackNeedsNoTokens(t *testing.T) {
+	for address, want := range map[string]bool{
+		"127.0.0.1:8740": true, "localhost:1": true, "[::1]:80": true, "127.8.9.10:0": true,
+		"0.0.0.0:8740": false, ":8740": false, "[::]:80": false, "10.1.2.3:80": false, "example.com:80": false,
+	} {
+		f := parse(t, "listen: '"+address+"'\n")
+		if got := f.Loopback(); got != want {
+			t.Errorf("%s: loopback is %t, want %t", address, got, want)
+		}
+	}
+}
