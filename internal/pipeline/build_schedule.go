@@ -42,11 +42,10 @@ func (b *builder) buildSchedule() {
 
 // opening says what opens the runs of a pipeline with this schedule.
 func opening(s *ScheduleSection) ScheduleID {
-	upstream := s.After != nil && len(s.After.ids) > 0
 	switch {
-	case s.Cron != nil, s.Include != nil && s.Trigger == nil && !upstream:
-		return ByCron
-	case s.Trigger != nil, upstream:
+	case s.Cron != nil, s.Include != nil && s.Trigger == nil:
+		return ByCron // upstreams are then only waited for: alone they would open the run
+	case s.Trigger != nil, s.After != nil && len(s.After.ids) > 0:
 		return ByStream
 	default:
 		return ByHand

@@ -126,6 +126,7 @@ func TestScheduleIDFollowsWhatOpensTheRun(t *testing.T) {
 		{"{include: {dates: [2026-03-31]}, trigger: {key: a, check: exists}}", pipeline.ByStream},
 		{"{trigger: {key: a, check: exists}}", pipeline.ByStream},
 		{"{after: [minimal-up]}", pipeline.ByStream},
+		{"{include: {dates: [2026-03-31]}, after: [minimal-up]}", pipeline.ByCron},
 	} {
 		set := load(minimal+"schedule: "+c.schedule+"\n", "pipeline: {id: minimal-up, owner: tests}")
 		d := set.Find("minimal")

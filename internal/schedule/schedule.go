@@ -19,7 +19,7 @@ type Spec struct {
 	Offset  int             // ≤ 0
 	Time    *Clock          // schedule.time; nil without
 	Include []period.Period // include dates; empty: every day
-	Opens   bool            // include dates open by themselves: there is neither a start condition nor an upstream
+	Opens   bool            // include dates open by themselves: there is no start condition
 	Exclude []Calendar      // the union is excluded; inline exclusions are calendars without a name
 }
 
