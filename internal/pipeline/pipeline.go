@@ -2,7 +2,8 @@
 // everything else works on. Load takes the files' contents and gives compiled Definitions and every problem at its
 // position; nothing here reads a disk, a clock or the network (package files reads directories).
 //
-// A file passes through three steps: package document decodes it strictly into File (file.go); checks that need
-// more than one value, or another file, report findings at paths (check*.go, graph.go); compile.go resolves
-// defaults, calendars (calendar.go), archetypes and the older traits (archetype.go, trait.go) into a Definition.
+// A file passes through three steps: package document decodes it strictly into File (file.go); a builder turns that,
+// section by section, into a Definition (builder.go, build_*.go), with calendars (calendar.go), archetypes and the older
+// traits (archetype.go, trait.go) resolved, and reports at its path what no single value shows; graph.go looks at all
+// files together.
 package pipeline
