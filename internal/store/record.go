@@ -139,6 +139,7 @@ type SeenSensor struct {
 	Period    period.Period `json:"date"`
 	Version   int64         `json:"version"` // 0 where there was no reading
 	UpdatedAt time.Time     `json:"updatedAt,omitzero"`
+	ExpiresAt time.Time     `json:"expiresAt,omitzero"`
 	Content   string        `json:"content,omitempty"` // a hash of the data
 	Fields    sensor.Fields `json:"fields,omitempty"`
 }

@@ -1,0 +1,60 @@
+// Package catalog holds the pipeline definitions that are in force and decides, when files change, which of them are
+// accepted, rejected or removed. What is in force is stored, so that it survives a bad edit and a restart; in memory
+// it is one immutable Snapshot behind a pointer.
+//
+// It neither reads files nor waits for them to settle: the host hands over their texts. What follows from a new
+// version (periods to open, deadlines to arm) is stored as tasks in the commit that accepts it.
+package catalog
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// keeper is what the catalog needs of a store.
+type keeper interface {
+	Commit(ctx context.Context, b store.Batch, now time.Time) error
+	Pipeline(ctx context.Context, id pipeline.ID) (store.Pipeline, error)
+	Pipelines(ctx context.Context) ([]store.Pipeline, error)
+	Config(ctx context.Context, id pipeline.ID, version string) (store.Config, error)
+}
+
+// Catalog is the definitions in force. It is safe for concurrent use.
+type Catalog struct {
+	store   keeper
+	kinds   []pipeline.JobKind
+	current atomic.Pointer[Snapshot]
+	change  sync.Mutex // held by whoever makes a new Snapshot
+	older   *shelf
+}
+
+// New makes an empty catalog; Load fills it.
+func New(s keeper, kinds []pipeline.JobKind) *Catalog {
+	c := &Catalog{store: s, kinds: kinds, older: newShelf(maxOlder)}
+	c.current.Store(newSnapshot(nil, nil))
+	return c
+}
+
+// Current is what is in force now. It never changes; ask again for what came later.
+func (c *Catalog) Current() *Snapshot { return c.current.Load() }
+
+// Files are all pipeline, calendar and archetype files that there are.
+type Files struct {
+	Pipelines  []pipeline.Source
+	Calendars  []pipeline.Source
+	Archetypes []pipeline.Source
+}
+
+// Report says what Apply did, each list sorted.
+type Report struct {
+	Accepted []pipeline.ID // a new version of these is in force
+	Rejected []pipeline.ID // their newest file has problems; an older version of them may be in force
+	Removed  []pipeline.ID
+	Problems []document.Problem // of all files, warnings included
+}

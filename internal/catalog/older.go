@@ -1,0 +1,71 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/interlock-go/interlock/internal/pipeline"
+)
+
+// maxOlder is how many versions that are no longer in force are kept compiled: those of attempts that were open when
+// their file changed.
+const maxOlder = 256
+
+// Definition gives one version of a pipeline, also one that is no longer in force: an attempt is carried through on the
+// version it opened with. A version that was never stored is store.ErrNotFound.
+func (c *Catalog) Definition(ctx context.Context, id pipeline.ID, version string) (*pipeline.Definition, error) {
+	if e := c.Current().Get(id); e != nil && e.Version == version {
+		return e.Definition, nil
+	}
+	if d := c.older.get(id, version); d != nil {
+		return d, nil
+	}
+	config, err := c.store.Config(ctx, id, version)
+	if err != nil {
+		return nil, fmt.Errorf("read version %s of pipeline %s: %w", version, id, err)
+	}
+	d, problem := c.compile(config)
+	if d == nil {
+		return nil, fmt.Errorf("compile version %s of pipeline %s: %s", version, id, problem)
+	}
+	c.older.put(id, version, d)
+	return d, nil
+}
+
+// shelf keeps a bounded number of compiled versions; what was put there first goes first.
+type shelf struct {
+	mu    sync.Mutex
+	room  int
+	order []shelved
+	byID  map[shelved]*pipeline.Definition
+}
+
+type shelved struct {
+	id      pipeline.ID
+	version string
+}
+
+func newShelf(room int) *shelf {
+	return &shelf{room: room, byID: map[shelved]*pipeline.Definition{}}
+}
+
+func (s *shelf) get(id pipeline.ID, version string) *pipeline.Definition {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.byID[shelved{id, version}]
+}
+
+func (s *shelf) put(id pipeline.ID, version string, d *pipeline.Definition) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := shelved{id, version}
+	if s.byID[at] == nil {
+		s.order = append(s.order, at)
+	}
+	s.byID[at] = d
+	if len(s.order) > s.room {
+		delete(s.byID, s.order[0])
+		s.order = s.order[1:]
+	}
+}

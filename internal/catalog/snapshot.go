@@ -1,0 +1,111 @@
+package catalog
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/sensor"
+)
+
+// Entry is one pipeline in force. It is shared and must not be changed.
+type Entry struct {
+	*pipeline.Definition
+	Version string    // of its file
+	Horizon time.Time // its first acceptance: nothing before it is opened or missed
+}
+
+// Snapshot is everything that was in force at one moment. It is immutable; its lists must not be changed.
+type Snapshot struct {
+	byID       map[pipeline.ID]*Entry
+	all        []*Entry
+	readers    map[address][]*Entry
+	dependents map[pipeline.ID][]*Entry
+	broken     []Broken
+}
+
+// Broken is a stored version that this binary cannot compile. It is not in force until its file is mended.
+type Broken struct {
+	ID      pipeline.ID
+	Version string
+	Problem string
+}
+
+// address is one sensor of one pipeline.
+type address struct {
+	pipeline pipeline.ID
+	key      sensor.Key
+}
+
+// Get gives the pipeline with that id; nil if it is not in force.
+func (s *Snapshot) Get(id pipeline.ID) *Entry { return s.byID[id] }
+
+// Definition is Get without what only the catalog knows; nil if it is not in force. gate.Look takes it for upstreams.
+func (s *Snapshot) Definition(id pipeline.ID) *pipeline.Definition {
+	if e := s.byID[id]; e != nil {
+		return e.Definition
+	}
+	return nil
+}
+
+// All lists the pipelines in force by id.
+func (s *Snapshot) All() []*Entry { return s.all }
+
+// Readers lists, by id, the pipelines whose gate, start condition or post-run rules read that sensor.
+func (s *Snapshot) Readers(id pipeline.ID, key sensor.Key) []*Entry {
+	return s.readers[address{id, key}]
+}
+
+// Dependents lists, by id, the pipelines that come after id (schedule.after).
+func (s *Snapshot) Dependents(id pipeline.ID) []*Entry { return s.dependents[id] }
+
+// Broken lists, by id, what is stored as in force and cannot be compiled.
+func (s *Snapshot) Broken() []Broken { return s.broken }
+
+func newSnapshot(entries []*Entry, broken []Broken) *Snapshot {
+	slices.SortFunc(entries, func(a, b *Entry) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(broken, func(a, b Broken) int { return cmp.Compare(a.ID, b.ID) })
+	s := &Snapshot{
+		byID: make(map[pipeline.ID]*Entry, len(entries)), all: entries, broken: broken,
+		readers: make(map[address][]*Entry, len(entries)), dependents: map[pipeline.ID][]*Entry{},
+	}
+	for _, e := range entries {
+		s.byID[e.ID] = e
+		for _, at := range reads(e.Definition) {
+			s.readers[at] = append(s.readers[at], e)
+		}
+		for _, up := range e.After {
+			s.dependents[up] = append(s.dependents[up], e)
+		}
+	}
+	return s
+}
+
+// reads lists the sensors that d looks at, each once.
+func reads(d *pipeline.Definition) []address {
+	gates := []*rule.Gate{d.Gate}
+	if d.Start != nil {
+		gates = append(gates, d.Start.Gate)
+	}
+	if d.PostRun != nil {
+		gates = append(gates, d.PostRun.Gate)
+	}
+	var all []address
+	for _, g := range gates {
+		if g == nil {
+			continue
+		}
+		for _, ref := range g.Refs() {
+			at := address{d.ID, ref.Key}
+			if ref.From != "" {
+				at.pipeline = pipeline.ID(ref.From)
+			}
+			if !slices.Contains(all, at) {
+				all = append(all, at)
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,92 @@
+package gate
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// read gives what each of refs shows, in their order.
+func (q Question) read(ctx context.Context, r reader, refs []rule.Ref) (rule.Snapshot, error) {
+	upstreams := make(map[int]*upstream)
+	var queries []store.ReadingQuery
+	for i, ref := range refs {
+		if id, ok := q.upstreamOf(ref); ok {
+			upstreams[i] = q.upstream(id)
+			continue
+		}
+		queries = append(queries, store.ReadingQuery{Pipeline: owner(q.Definition.ID, ref), Key: ref.Key, Period: q.Period})
+	}
+	var answers [][]*sensor.Reading
+	if len(queries) > 0 {
+		var err error
+		if answers, err = r.Readings(ctx, queries); err != nil {
+			return nil, fmt.Errorf("read sensors: %w", err)
+		}
+		if len(answers) != len(queries) {
+			return nil, fmt.Errorf("read sensors: asked for %d, got %d", len(queries), len(answers))
+		}
+	}
+	if err := readRuns(ctx, r, upstreams); err != nil {
+		return nil, err
+	}
+	snapshot := make(rule.Snapshot, len(refs))
+	for i, ref := range refs {
+		if up, ok := upstreams[i]; ok {
+			snapshot[i] = up.seen(q.Period)
+			continue
+		}
+		snapshot[i] = q.shows(ref, answers[0])
+		answers = answers[1:]
+	}
+	return snapshot, nil
+}
+
+// shows picks the reading that counts.
+func (q Question) shows(ref rule.Ref, latest []*sensor.Reading) sensor.Seen {
+	switch {
+	case !ref.Start:
+		return sensor.ForPeriod(q.Period, latest)
+	case q.Definition.Opens == pipeline.ByCron:
+		return sensor.ForStart(q.Period, q.since(), latest)
+	default:
+		return q.opened(latest)
+	}
+}
+
+// since is the first instant of the slice that holds the fire: what an undated start condition must not be older than.
+func (q Question) since() time.Time {
+	on, fire := q.Definition.Schedule, q.Fire
+	if fire.IsZero() {
+		fire = on.FireFor(q.Period)
+	}
+	if fire.IsZero() { // a period that only an operator opens
+		return q.Period.Start(on.Zone())
+	}
+	return on.SliceStart(fire)
+}
+
+// opened is a start condition without cron: an undated reading belongs to the slice that it was written in.
+func (q Question) opened(latest []*sensor.Reading) sensor.Seen {
+	counting := make([]*sensor.Reading, 0, len(latest))
+	note := ""
+	for _, r := range latest {
+		if r != nil && r.Period.IsZero() {
+			if p := q.Definition.Schedule.PeriodAt(r.UpdatedAt); p != q.Period {
+				note = fmt.Sprintf("written %s without a date, so it belongs to %s", r.UpdatedAt.UTC().Format(time.RFC3339), p)
+				continue
+			}
+		}
+		counting = append(counting, r)
+	}
+	seen := sensor.ForPeriod(q.Period, counting)
+	if seen.Reading == nil {
+		seen.Note = note
+	}
+	return seen
+}

@@ -1,0 +1,133 @@
+package gate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
+)
+
+// upstream is the runs of another pipeline that a gate waits for.
+type upstream struct {
+	id   pipeline.ID
+	note string // why there is nothing to wait for
+	keys []run.Key
+	runs map[run.Key]run.Run
+}
+
+// upstreamOf says which upstream ref asks for, if it asks for one.
+func (q Question) upstreamOf(ref rule.Ref) (pipeline.ID, bool) {
+	name, ok := strings.CutPrefix(string(ref.Key), "run/")
+	if !ok || ref.From != "" || ref.Start || !slices.Contains(q.Definition.After, pipeline.ID(name)) {
+		return "", false
+	}
+	return pipeline.ID(name), true
+}
+
+// upstream finds the runs that must be COMPLETED: those of every expected slice inside our period, or the one that
+// holds it. A calendar that leaves none inside it gives no permission: nothing would ever have produced the data.
+func (q Question) upstream(id pipeline.ID) *upstream {
+	up := &upstream{id: id}
+	var def *pipeline.Definition
+	if q.Upstream != nil {
+		def = q.Upstream(id)
+	}
+	if def == nil {
+		up.note = fmt.Sprintf("pipeline %s is not in force", id)
+		return up
+	}
+	key := func(p period.Period) run.Key { return run.Key{Pipeline: id, Schedule: def.Opens, Period: p} }
+	if size := def.Schedule.Size(); size >= q.Period.Size() {
+		up.keys = append(up.keys, key(q.Period.Outer(size)))
+		return up
+	}
+	for p := range def.Schedule.Expected(q.Period) {
+		up.keys = append(up.keys, key(p))
+	}
+	if len(up.keys) == 0 {
+		up.note = fmt.Sprintf("%s has no period inside %s: its schedule or calendar leaves none", id, q.Period)
+	}
+	return up
+}
+
+// readRuns fetches the runs of all upstreams at once.
+func readRuns(ctx context.Context, r reader, upstreams map[int]*upstream) error {
+	var keys []run.Key
+	for _, up := range upstreams {
+		keys = append(keys, up.keys...)
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	slices.SortFunc(keys, func(a, b run.Key) int { return strings.Compare(a.String(), b.String()) })
+	runs, err := r.RunsAt(ctx, keys)
+	if err != nil {
+		return fmt.Errorf("read upstream runs: %w", err)
+	}
+	for _, up := range upstreams {
+		up.runs = runs
+	}
+	return nil
+}
+
+// seen is what the upstream shows: COMPLETED only if all of its runs are, otherwise the first that is not.
+func (u *upstream) seen(p period.Period) sensor.Seen {
+	if len(u.keys) == 0 {
+		return sensor.Seen{For: p, Note: u.note}
+	}
+	for i, key := range u.keys {
+		r, there := u.runs[key]
+		switch {
+		case !there:
+			return sensor.Seen{For: p, Note: u.missing(key.Period, i)}
+		case r.Status != run.Completed:
+			return sensor.Seen{For: p, Reading: u.reading(key.Period, r)}
+		}
+	}
+	return sensor.Seen{For: p, Reading: u.completed(p)}
+}
+
+// missing says which run is not there, after how many that are COMPLETED.
+func (u *upstream) missing(p period.Period, before int) string {
+	if len(u.keys) == 1 {
+		return fmt.Sprintf("no run of %s for %s", u.id, p)
+	}
+	return fmt.Sprintf("no run of %s for %s; %d before it of %d are COMPLETED", u.id, p, before, len(u.keys))
+}
+
+// completed is the reading of an upstream that is done: the latest of its runs speaks for all.
+func (u *upstream) completed(p period.Period) *sensor.Reading {
+	last := u.runs[u.keys[0]]
+	version := int64(0)
+	for _, key := range u.keys {
+		r := u.runs[key]
+		version += r.Version
+		if r.EndedAt.After(last.EndedAt) {
+			last = r
+		}
+	}
+	if len(u.keys) == 1 {
+		p = u.keys[0].Period
+	}
+	reading := u.reading(p, last)
+	reading.Version = version
+	return reading
+}
+
+// reading is a run as the engine's own sensor shows it.
+func (u *upstream) reading(p period.Period, r run.Run) *sensor.Reading {
+	fields := sensor.Fields{"status": string(r.Status), "date": p.String(), "attempt": int64(r.Attempt)}
+	if r.Status == run.Completed {
+		fields["completedAt"] = r.EndedAt.UTC().Format(time.RFC3339Nano)
+	}
+	return &sensor.Reading{
+		Key: sensor.Key("run/" + string(u.id)), Period: p, Fields: fields, UpdatedAt: r.UpdatedAt, Version: r.Version, Source: "interlock",
+	}
+}

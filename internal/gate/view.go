@@ -1,0 +1,72 @@
+package gate
+
+import (
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/rerun"
+	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// View is what a look at a gate showed.
+type View struct {
+	Verdict rule.Verdict
+	Sensors []store.SeenSensor // of the gate, in the order of its Refs; then the start condition's, if it is not among them
+}
+
+// Open says that a start may rest on this view.
+func (v View) Open() bool { return v.Verdict.Outcome == rule.Pass }
+
+// Leaves is the report on each rule as it is stored with a start.
+func (v View) Leaves() []store.SeenLeaf {
+	leaves := make([]store.SeenLeaf, 0, len(v.Verdict.Leaves))
+	for _, l := range v.Verdict.Leaves {
+		leaves = append(leaves, store.SeenLeaf{
+			Key: l.Rule.Key, From: l.Rule.From, Check: l.Rule.Check, Field: l.Rule.Field, Needs: l.Rule.Value,
+			Advisory: l.Advisory, Group: l.Path, Outcome: l.Outcome, Value: l.Value, Reason: l.Reason,
+		})
+	}
+	return leaves
+}
+
+// Rules is the report on each rule as it is announced.
+func (v View) Rules() []event.RuleOutcome {
+	rules := make([]event.RuleOutcome, 0, len(v.Verdict.Leaves))
+	for _, l := range v.Verdict.Leaves {
+		rules = append(rules, event.RuleOutcome{
+			Key: l.Rule.Key, Check: string(l.Rule.Check), Outcome: l.Outcome.String(), Value: text(l.Value), Reason: l.Reason,
+		})
+	}
+	return rules
+}
+
+// Seen is what the circuit breaker and late data compare.
+func (v View) Seen() []rerun.Seen { return Compared(v.Sensors) }
+
+// Compared is what the circuit breaker and late data compare of a stored snapshot's sensors.
+func Compared(sensors []store.SeenSensor) []rerun.Seen {
+	seen := make([]rerun.Seen, 0, len(sensors))
+	for _, s := range sensors {
+		seen = append(seen, rerun.Seen{Sensor: string(s.Pipeline) + "/" + string(s.Key), Content: s.Content})
+	}
+	return seen
+}
+
+// noted is what ref showed, in the form that is stored.
+func noted(own pipeline.ID, ref rule.Ref, seen sensor.Seen) store.SeenSensor {
+	s := store.SeenSensor{Pipeline: owner(own, ref), Key: ref.Key, Start: ref.Start}
+	if r := seen.Reading; r != nil {
+		s.Period, s.Version, s.UpdatedAt, s.ExpiresAt = r.Period, r.Version, r.UpdatedAt, r.ExpiresAt
+		s.Content, s.Fields = Content(r.Fields), r.Fields
+	}
+	return s
+}
+
+// owner is the pipeline whose sensor ref reads.
+func owner(own pipeline.ID, ref rule.Ref) pipeline.ID {
+	if ref.From != "" {
+		return pipeline.ID(ref.From)
+	}
+	return own
+}
