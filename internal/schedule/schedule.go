@@ -76,8 +76,7 @@ func (s *Schedule) FireFor(p period.Period) time.Time {
 	if s.spec.Cron == nil {
 		return s.openingOf(p)
 	}
-	handled := p.Add(-s.spec.Offset, s.spec.Zone)
-	fire := s.spec.Cron.from(handled.Start(s.spec.Zone).Unix(), s.spec.Zone)
+	fire := s.spec.Cron.from(s.handled(p).Start(s.spec.Zone).Unix(), s.spec.Zone)
 	if fire.IsZero() || s.PeriodAt(fire) != p {
 		return time.Time{}
 	}
@@ -90,10 +89,29 @@ func (s *Schedule) EarliestStart(p period.Period) time.Time {
 	if s.spec.Time == nil || p.IsZero() {
 		return p.Start(s.spec.Zone)
 	}
-	if p.Size() == s.spec.Size {
-		p = p.Add(-s.spec.Offset, s.spec.Zone)
+	return s.timeOn(s.handled(p).Outer(period.Day))
+}
+
+// OpensFrom is the earliest instant at which p can open: its fire or, without one, the beginning of the slice in which
+// an undated reading is for p; in any case not before schedule.time.
+func (s *Schedule) OpensFrom(p period.Period) time.Time {
+	opens := s.FireFor(p)
+	if opens.IsZero() {
+		opens = s.handled(p).Start(s.spec.Zone)
 	}
-	return s.timeOn(p.Outer(period.Day))
+	if earliest := s.EarliestStart(p); earliest.After(opens) {
+		return earliest
+	}
+	return opens
+}
+
+// handled is the slice in which p's turn comes, which is p itself unless an offset moves it; periods of another size than
+// the schedule's know no offset.
+func (s *Schedule) handled(p period.Period) period.Period {
+	if p.Size() != s.spec.Size {
+		return p
+	}
+	return p.Add(-s.spec.Offset, s.spec.Zone)
 }
 
 // timeOn is schedule.time on that day; its first instant without.

@@ -64,12 +64,17 @@ func (s Spec) Relative(arrived time.Time) Instants {
 	return Instants{Warn: breach.Add(-s.Max / 4), Breach: breach}
 }
 
-// Close gives the instant at which the automatic window of a start condition with that deadline closes for p.
-func Close(c schedule.Clock, p period.Period, zone *time.Location) time.Time {
+// Close gives the instant at which the automatic window of a start condition with that deadline closes for p on that
+// schedule. It is looked for as a deadline is, but never before p can open: a window that closes first would be none.
+func Close(c schedule.Clock, p period.Period, on *schedule.Schedule) time.Time {
 	if p.IsZero() {
 		return time.Time{}
 	}
-	return c.After(base(c, p, zone), zone)
+	from := base(c, p, on.Zone())
+	if opens := on.OpensFrom(p); opens.After(from) {
+		from = opens
+	}
+	return c.After(from, on.Zone())
 }
 
 // base is the instant from which a deadline of p is looked for: a time of day belongs to the day that begins,

@@ -146,20 +146,35 @@ func TestRelativeDeadlines(t *testing.T) {
 }
 
 func TestClose(t *testing.T) {
-	newYork := load(t, "America/New_York")
-	for _, c := range []struct{ name, clock, period, want string }{
-		{"a day at its time", "10:00", "2026-03-03", "2026-03-03T15:00:00Z"},
-		{"a day at a time it lacks", "02:30", "2026-03-08", "2026-03-08T07:00:00Z"},
-		{"an hour after its end", ":30", "2026-03-03T10", "2026-03-03T16:30:00Z"},
-		{"a repeated hour after its end", ":15", "2026-11-01T01-05:00", "2026-11-01T07:15:00Z"},
-		{"a minute after its end", ":30", "2026-03-03T10:15", "2026-03-03T15:30:00Z"},
-		{"a day with a minute of the hour after its end", ":30", "2026-03-03", "2026-03-04T05:30:00Z"},
+	newYork, late := load(t, "America/New_York"), clock(t, "20:00")
+	on := func(size period.Size, offset int, earliest *schedule.Clock) *schedule.Schedule {
+		return schedule.New(schedule.Spec{Size: size, Offset: offset, Time: earliest, Zone: newYork})
+	}
+	daily, hourly := on(period.Day, 0, nil), on(period.Hour, 0, nil)
+	for _, c := range []struct {
+		name, clock, period string
+		on                  *schedule.Schedule
+		want                string
+	}{
+		{"a day at its time", "10:00", "2026-03-03", daily, "2026-03-03T15:00:00Z"},
+		{"a day at a time it lacks", "02:30", "2026-03-08", daily, "2026-03-08T07:00:00Z"},
+		{"a day that is handled on the next", "10:00", "2026-03-03", on(period.Day, -1, nil), "2026-03-04T15:00:00Z"},
+		{"a time before the earliest start is the next day's", "02:00", "2026-03-03", on(period.Day, 0, late), "2026-03-04T07:00:00Z"},
+		{"a time before the fire is the next day's", "02:00", "2026-03-03", cron(t, "0 22 * * *", 0, newYork), "2026-03-04T07:00:00Z"},
+		{"an offset leaves it with the fire", "10:00", "2026-03-03", cron(t, "0 8 * * *", -1, newYork), "2026-03-04T15:00:00Z"},
+		{"an hour after its end", ":30", "2026-03-03T10", hourly, "2026-03-03T16:30:00Z"},
+		{"an hour that is handled in the next", ":30", "2026-03-03T10", on(period.Hour, -1, nil), "2026-03-03T16:30:00Z"},
+		{"an hour that is handled much later", ":30", "2026-03-03T10", on(period.Hour, -3, nil), "2026-03-03T18:30:00Z"},
+		{"an hour after its fire", ":03", "2026-03-03T10", cron(t, "5 * * * *", -1, newYork), "2026-03-03T17:03:00Z"},
+		{"a repeated hour after its end", ":15", "2026-11-01T01-05:00", hourly, "2026-11-01T07:15:00Z"},
+		{"a minute after its end", ":30", "2026-03-03T10:15", hourly, "2026-03-03T15:30:00Z"},
+		{"a day with a minute of the hour after its end", ":30", "2026-03-03", daily, "2026-03-04T05:30:00Z"},
 	} {
-		if got := text(sla.Close(*clock(t, c.clock), parse(t, c.period), newYork)); got != c.want {
+		if got := text(sla.Close(*clock(t, c.clock), parse(t, c.period), c.on)); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}
-	if got := sla.Close(*clock(t, "10:00"), period.Period{}, newYork); !got.IsZero() {
+	if got := sla.Close(*clock(t, "10:00"), period.Period{}, daily); !got.IsZero() {
 		t.Errorf("undated closes at %s", got)
 	}
 }
