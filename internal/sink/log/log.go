@@ -1,0 +1,51 @@
+// Package log is the sink that writes events to the controller's own log. It is there without any configuration, so that an
+// alert is never lost only because nobody has set up a place for it.
+package log
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/sink"
+)
+
+// Sink writes to a logger.
+type Sink struct{ logger *slog.Logger }
+
+var _ sink.Sink = (*Sink)(nil)
+
+// New is a sink that writes to logger.
+func New(logger *slog.Logger) *Sink { return &Sink{logger: logger} }
+
+// Name is "log".
+func (*Sink) Name() string { return "log" }
+
+// Send writes one line. It never fails.
+func (s *Sink) Send(ctx context.Context, e event.Event) error {
+	d := e.Detail
+	s.logger.LogAttrs(ctx, level(d.Severity), "alert",
+		slog.String("type", string(e.Type)),
+		slog.String("pipeline", string(d.Pipeline)),
+		slog.String("schedule", string(d.Schedule)),
+		slog.String("date", d.Date.String()),
+		slog.Int("attempt", d.Attempt),
+		slog.String("message", d.Message),
+		slog.String("remedy", e.Remedy()),
+		slog.String("event", e.ID),
+	)
+	return nil
+}
+
+func level(s event.Severity) slog.Level {
+	switch s {
+	case event.Critical:
+		return slog.LevelError
+	case event.Warning:
+		return slog.LevelWarn
+	case event.Info:
+		return slog.LevelInfo
+	default:
+		return slog.LevelInfo
+	}
+}

@@ -1,0 +1,33 @@
+package log_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/sink/log"
+)
+
+func TestAlertIsOneLineAtItsLevel(t *testing.T) {
+	var out bytes.Buffer
+	s := log.New(slog.New(slog.NewJSONHandler(&out, nil)))
+	at := time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC)
+	e := event.New(event.RetryExhausted, event.About{Pipeline: "orders", Schedule: pipeline.ByCron, Attempt: 2, At: at}, "spent", event.Budget{})
+	if err := s.Send(context.Background(), e); err != nil {
+		t.Fatal(err)
+	}
+	var line map[string]any
+	if err := json.Unmarshal(out.Bytes(), &line); err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]any{"level": "ERROR", "msg": "alert", "type": "RETRY_EXHAUSTED", "pipeline": "orders", "schedule": "cron", "attempt": 2.0, "message": "spent"} {
+		if line[key] != want {
+			t.Errorf("%s is %v, want %v", key, line[key], want)
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package webhook_test
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/sink"
+	"github.com/interlock-go/interlock/internal/sink/webhook"
+)
+
+var noon = time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC)
+
+func alert() event.Event {
+	return event.New(event.SLABreach, event.About{Pipeline: "orders", Schedule: pipeline.ByCron, At: noon}, "late", event.Deadline{})
+}
+
+func hook(url, secret string) *webhook.Sink {
+	return webhook.New(webhook.Config{
+		Name: "ops", URL: url, Secret: secret, Client: http.DefaultClient, Now: func() time.Time { return noon },
+	})
+}
+
+func TestEventIsPostedAsASignedCloudEvent(t *testing.T) {
+	var header http.Header
+	var body []byte
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		header = r.Header
+		body, _ = io.ReadAll(r.Body)
+	}))
+	defer server.Close()
+	e := alert()
+	if err := hook(server.URL, "s3cret").Send(context.Background(), e); err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]any
+	if err := json.Unmarshal(body, &got); err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]any{
+		"specversion": "1.0", "id": e.ID, "source": "interlock", "type": "SLA_BREACH", "subject": "orders",
+		"time": "2026-03-03T12:00:00Z", "datacontenttype": "application/json",
+	} {
+		if got[key] != want {
+			t.Errorf("%s is %v, want %v", key, got[key], want)
+		}
+	}
+	if data, _ := got["data"].(map[string]any); data["pipelineId"] != "orders" || data["message"] != "late" {
+		t.Errorf("data is %v", got["data"])
+	}
+	mac := hmac.New(sha256.New, []byte("s3cret"))
+	mac.Write([]byte("1772539200."))
+	mac.Write(body)
+	if want := "t=1772539200,v1=" + hex.EncodeToString(mac.Sum(nil)); header.Get("Interlock-Signature") != want {
+		t.Errorf("signature %q, want %q", header.Get("Interlock-Signature"), want)
+	}
+}
+
+func TestAnswersAreJudged(t *testing.T) {
+	for code, want := range map[int]string{204: "taken", 400: "refused", 401: "refused", 404: "refused", 408: "again", 429: "busy", 500: "again", 503: "busy"} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "7")
+			w.WriteHeader(code)
+		}))
+		err := hook(server.URL, "").Send(context.Background(), alert())
+		server.Close()
+		got := "again"
+		var refused *sink.Refused
+		var busy *sink.Busy
+		switch {
+		case err == nil:
+			got = "taken"
+		case errors.As(err, &refused):
+			got = "refused"
+		case errors.As(err, &busy) && busy.After == 7*time.Second:
+			got = "busy"
+		}
+		if got != want {
+			t.Errorf("%d: %s (%v), want %s", code, got, err, want)
+		}
+	}
+}
+
+func TestErrorsDoNotTellTheAddress(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close()
+	err := hook(server.URL+"/services/T0/s3cret", "").Send(context.Background(), alert())
+	if err == nil || strings.Contains(err.Error(), "s3cret") {
+		t.Errorf("got %v", err)
+	}
+}
