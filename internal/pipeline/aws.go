@@ -33,7 +33,8 @@ func (b *builder) checkAWS() {
 
 // warnTurns says that an interval will be raised so that its loop turns at most awsMaxTurns times.
 func (b *builder) warnTurns(path string, interval, window time.Duration) {
-	if least := (window / awsMaxTurns).Round(time.Second); interval < least {
+	if least := window / awsMaxTurns; interval < least {
+		least = (least + time.Second - 1).Truncate(time.Second) // rounded down, it would turn more often
 		b.warnf(path, "will be raised to %s on AWS, so that the loop turns at most %d times", document.Duration(least), awsMaxTurns)
 	}
 }

@@ -1,0 +1,45 @@
+package pipeline_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/internal/job/all"
+	"github.com/interlock-go/interlock/internal/pipeline"
+)
+
+func TestAWSAddsItsLimits(t *testing.T) {
+	for _, c := range []struct {
+		name, text, want string
+		refused          bool
+	}{
+		{
+			"windows past an execution's limit", "schedule: {evaluation: {window: 4h}}\njob: {type: glue, config: {jobName: x}}\n",
+			"window and poll window together take 5h, longer than an execution's time limit of 4h (sfn_timeout_seconds); shorten one of them", true,
+		},
+		{
+			"a command without a timeout", "job: {type: command, config: {command: x}}\n",
+			"job.config.timeout: is required on AWS: at most 100s", true,
+		},
+		{
+			"an interval below a thousandth of its window", "schedule: {evaluation: {window: 2h, interval: 7s}}\n",
+			"schedule.evaluation.interval: will be raised to 8s on AWS, so that the loop turns at most 1000 times", false,
+		},
+		{
+			"a poll interval below a thousandth of its window", "job: {type: glue, config: {jobName: x}, pollInterval: 1s}\n",
+			"job.pollInterval: will be raised to 4s on AWS, so that the loop turns at most 1000 times", false,
+		},
+		{"a thousand turns", "schedule: {evaluation: {window: 2h, interval: 7200ms}}\n", "", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			set := pipeline.Load(sources(minimal+c.text), pipeline.Options{Jobs: all.Kinds(), Whole: true, Platform: pipeline.AWS})
+			got := strings.Join(report(set), "\n")
+			if !strings.Contains(got, c.want) || set.Failed() != c.refused || c.want == "" && got != "" {
+				t.Errorf("refused %v\n%s\nwant %v with %q", set.Failed(), got, c.refused, c.want)
+			}
+			if elsewhere := load(minimal + c.text); elsewhere.Failed() {
+				t.Errorf("refused on other platforms too: %v", report(elsewhere))
+			}
+		})
+	}
+}
