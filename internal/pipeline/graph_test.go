@@ -55,6 +55,14 @@ func TestDiamondIsNoCycle(t *testing.T) {
 	}
 }
 
+func TestUpstreamMayHaveTheLongestID(t *testing.T) {
+	longest := strings.Repeat("a", 128)
+	set := load(following("down", longest), "pipeline: {id: "+longest+", owner: t}")
+	if len(set.Problems) > 0 || len(set.Definitions) != 2 {
+		t.Error(report(set))
+	}
+}
+
 func TestUnknownNamesAreErrorsOnlyWhenAllFilesAreGiven(t *testing.T) {
 	texts := []string{
 		following("gold", "silvr"), "pipeline: {id: silver, owner: t}",

@@ -10,10 +10,11 @@ import (
 // Key names a sensor within its pipeline, without any "#period" suffix.
 type Key string
 
-// maxKeyLength is how many characters a key may have, its "#period" suffix not counted.
+// maxKeyLength is how many characters a key may have, its "#period" suffix not counted, nor the engine's prefix: a
+// pipeline's id may be just as long.
 const maxKeyLength = 128
 
-// engineKeys is the prefix of the keys that only the engine writes.
+// engineKeys is the prefix of the keys that only the engine writes, in front of a pipeline's id.
 const engineKeys = "run/"
 
 // Check says what is wrong with k as the name of a sensor, or nil.
@@ -26,7 +27,7 @@ func (k Key) Check() error {
 			return fmt.Errorf("sensor key %s has %q in it; a key is 1 to %d letters, digits and . _ / -", shown(string(k)), c, maxKeyLength)
 		}
 	}
-	if len(k) > maxKeyLength {
+	if len(strings.TrimPrefix(string(k), engineKeys)) > maxKeyLength {
 		return fmt.Errorf("sensor key %s has %d characters; at most %d are allowed", shown(string(k)), len(k), maxKeyLength)
 	}
 	return nil

@@ -19,6 +19,7 @@ func TestParseKeySplitsThePeriodOff(t *testing.T) {
 		"daily#20260303":                            {"daily", "2026-03-03"},
 		"run/silver#2026-03-03":                     {"run/silver", "2026-03-03"},
 		strings.Repeat("k", 128):                    {strings.Repeat("k", 128), ""},
+		"run/" + strings.Repeat("k", 128):           {"run/" + strings.Repeat("k", 128), ""},
 		"hourly#2026-11-01T01-05:00":                {"hourly", "2026-11-01T01-05:00"},
 		strings.Repeat("k", 128) + "#" + "20260303": {strings.Repeat("k", 128), "2026-03-03"},
 	} {
@@ -31,17 +32,18 @@ func TestParseKeySplitsThePeriodOff(t *testing.T) {
 
 func TestParseKeyRefusesOtherNames(t *testing.T) {
 	for text, says := range map[string]string{
-		"":                       "sensor key is empty",
-		"#2026-03-03":            "sensor key is empty",
-		"a b":                    "has ' ' in it",
-		"größe":                  "has 'ö' in it",
-		"a\x00":                  `has '\x00' in it`,
-		"a:b":                    "has ':' in it",
-		strings.Repeat("k", 129): "has 129 characters; at most 128",
-		"a#":                     `"" after # is not a period`,
-		"a#b":                    `"b" after # is not a period`,
-		"a#2026-02-30":           `"2026-02-30" after # is not a period`,
-		"a#2026-03-03#x":         `"2026-03-03#x" after # is not a period`,
+		"":                                "sensor key is empty",
+		"#2026-03-03":                     "sensor key is empty",
+		"a b":                             "has ' ' in it",
+		"größe":                           "has 'ö' in it",
+		"a\x00":                           `has '\x00' in it`,
+		"a:b":                             "has ':' in it",
+		strings.Repeat("k", 129):          "has 129 characters; at most 128",
+		"run/" + strings.Repeat("k", 129): "has 133 characters",
+		"a#":                              `"" after # is not a period`,
+		"a#b":                             `"b" after # is not a period`,
+		"a#2026-02-30":                    `"2026-02-30" after # is not a period`,
+		"a#2026-03-03#x":                  `"2026-03-03#x" after # is not a period`,
 	} {
 		key, p, err := sensor.ParseKey(text)
 		if err == nil || !strings.Contains(err.Error(), says) {
