@@ -33,15 +33,16 @@ type parameter struct {
 
 // archetype is an archetype on the shelf.
 type archetype struct {
-	file archetypeFile
-	doc  *document.Document
+	file   archetypeFile
+	doc    *document.Document
+	source Source
 }
 
 func (a *archetype) name() string { return a.file.Name }
 
 func readArchetype(src Source) (*archetype, []document.Problem) {
 	doc, problems := document.Parse(src.File, src.Data)
-	a := &archetype{doc: doc}
+	a := &archetype{doc: doc, source: src}
 	if doc == nil {
 		return a, problems
 	}
@@ -100,6 +101,7 @@ func (b *builder) buildAdditions() additions {
 			b.errorf("archetype", "%s", unknownName("archetype", name, b.shelf.archetypes, "--archetypes DIR"))
 			return additions{failed: true}
 		}
+		b.def.Archetypes = withSource(b.def.Archetypes, arch.source)
 		b.fill(arch, &a)
 	case len(b.file.With) > 0:
 		b.clashf("with", "archetype", "there is no archetype to give parameters to; add archetype: NAME")

@@ -15,7 +15,10 @@ type calendarFile struct {
 }
 
 // calendar is a calendar on the shelf.
-type calendar struct{ schedule.Calendar }
+type calendar struct {
+	schedule.Calendar
+	source Source
+}
 
 func (c calendar) name() string { return c.Name }
 
@@ -31,7 +34,7 @@ func readCalendar(src Source) (calendar, []document.Problem) {
 			Path: "name", Severity: document.Warning, Message: "the calendar has neither days nor dates, so it excludes nothing",
 		})...)
 	}
-	return calendar{schedule.Calendar{Name: file.Name, Days: weekdays(file.Days), Dates: dates(file.Dates)}}, problems
+	return calendar{schedule.Calendar{Name: file.Name, Days: weekdays(file.Days), Dates: dates(file.Dates)}, src}, problems
 }
 
 func weekdays(list []weekday) []time.Weekday {
@@ -82,7 +85,8 @@ func (b *builder) exclusion(path string, e *Exclusion) []schedule.Calendar {
 			b.errorf(document.JoinPath(path, named.key), "%s", unknownName("calendar", named.name, b.shelf.calendars, "--calendars DIR"))
 			continue
 		}
-		all = append(all, c)
+		all = append(all, c.Calendar)
+		b.def.Calendars = withSource(b.def.Calendars, c.source)
 	}
 	return all
 }

@@ -18,6 +18,10 @@ type Definition struct {
 	Tags        map[string]string
 	File        string // where it was read from
 
+	// Calendars and Archetypes are the files that it names: with its own, all it takes to read it again.
+	Calendars  []Source
+	Archetypes []Source
+
 	Opens     ScheduleID
 	Schedule  *schedule.Schedule
 	Start     *Start // the start condition; nil without

@@ -39,8 +39,16 @@ type Options struct {
 // Set is what Load made of the files.
 type Set struct {
 	Definitions []*Definition      // of the files without errors, by id
+	Refused     []Refused          // the files with errors, in the order they were given
 	Problems    []document.Problem // of all files, by file, line and column
 	texts       map[string][]byte  // of the files with problems
+}
+
+// Refused is a file with errors. Its id is what it says it is, as far as that can be read: the pipeline whose last good
+// version stays in force.
+type Refused struct {
+	File string
+	ID   ID // "" where it cannot be told
 }
 
 // Find gives the definition with that id, or nil.
@@ -109,6 +117,14 @@ func readEntry(src Source, shelf *shelf) *entry {
 	return e
 }
 
+func (e *entry) refused() Refused {
+	r := Refused{File: e.source.File}
+	if id := e.file.Pipeline.ID; id.Valid() {
+		r.ID = id
+	}
+	return r
+}
+
 // report adds findings at their positions.
 func (e *entry) report(findings ...document.Finding) {
 	if len(findings) > 0 {
@@ -128,7 +144,11 @@ func collect(entries []*entry, shelf *shelf) *Set {
 			s.texts[e.source.File] = e.source.Data
 			s.Problems = append(s.Problems, e.problems...)
 		}
-		if e.def != nil && !failed(e.problems) {
+		if failed(e.problems) {
+			s.Refused = append(s.Refused, e.refused())
+			continue
+		}
+		if e.def != nil {
 			s.Definitions = append(s.Definitions, e.def)
 		}
 	}

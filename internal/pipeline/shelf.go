@@ -7,14 +7,13 @@ import (
 	"strings"
 
 	"github.com/interlock-go/interlock/internal/document"
-	"github.com/interlock-go/interlock/internal/schedule"
 )
 
 // shelf is what pipeline files refer to by name: job types, calendars, archetypes. It does not change once made.
 type shelf struct {
 	jobs       []JobKind
 	platform   Platform
-	calendars  map[string]schedule.Calendar
+	calendars  map[string]calendar
 	archetypes map[string]*archetype
 	problems   []document.Problem
 	texts      map[string][]byte // of the files with problems
@@ -23,13 +22,13 @@ type shelf struct {
 func newShelf(opts Options) *shelf {
 	s := &shelf{
 		jobs: opts.Jobs, platform: opts.Platform,
-		calendars: map[string]schedule.Calendar{}, archetypes: map[string]*archetype{},
+		calendars: map[string]calendar{}, archetypes: map[string]*archetype{},
 		texts: map[string][]byte{},
 	}
 	first := map[string]string{}
 	for _, src := range opts.Calendars {
 		if c, ok := readShelved(s, src, "calendar", first, readCalendar); ok {
-			s.calendars[c.Name] = c.Calendar
+			s.calendars[c.Name] = c
 		}
 	}
 	clear(first)
@@ -64,6 +63,16 @@ func readShelved[T named](s *shelf, src Source, what string, first map[string]st
 }
 
 type named interface{ name() string }
+
+// withSource adds a file that is not in the list yet.
+func withSource(list []Source, src Source) []Source {
+	for _, known := range list {
+		if known.File == src.File {
+			return list
+		}
+	}
+	return append(list, src)
+}
 
 // unknownName says that nothing on the shelf has that name, with the closest that is there.
 func unknownName[T any](what, name string, known map[string]T, flag string) string {
