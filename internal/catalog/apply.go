@@ -3,14 +3,166 @@ package catalog
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
+
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/store"
 )
+
+// maxTries is how often a decision is made anew because another replica was faster.
+const maxTries = 5
 
 // Apply judges all files that there are, and stores what follows, one commit per pipeline: a version that differs from
 // the stored one is accepted, a file with problems rejected (the last good version stays in force, and each distinct
 // problem is told once), a pipeline without a file removed. Applying the same files again changes nothing. An error
 // leaves the rest of the files for the next call; what was stored until then is in force.
 func (c *Catalog) Apply(ctx context.Context, files Files, now time.Time) (Report, error) {
-	_, _, _ = ctx, files, now
-	return Report{}, errors.New("not yet")
+	c.change.Lock()
+	defer c.change.Unlock()
+	set := pipeline.Load(files.Pipelines, pipeline.Options{
+		Jobs: c.kinds, Calendars: files.Calendars, Archetypes: files.Archetypes, Whole: true,
+	})
+	rows, err := c.store.Pipelines(ctx)
+	if err != nil {
+		return Report{Problems: set.Problems}, fmt.Errorf("list pipelines: %w", err)
+	}
+	verdicts := c.judge(files.Pipelines, set, rows)
+	report, err := c.settleAll(ctx, verdicts, rows, now)
+	report.Problems = set.Problems
+	return report, errors.Join(err, c.load(ctx, fresh(verdicts)))
+}
+
+// fresh is what the files just gave, so that it need not be compiled again.
+func fresh(verdicts []verdict) map[shelved]*pipeline.Definition {
+	known := make(map[shelved]*pipeline.Definition, len(verdicts))
+	for _, v := range verdicts {
+		if v.definition != nil {
+			known[shelved{v.id, v.config.Version}] = v.definition
+		}
+	}
+	return known
+}
+
+func (c *Catalog) settleAll(ctx context.Context, verdicts []verdict, rows []store.Pipeline, now time.Time) (Report, error) {
+	byID := make(map[pipeline.ID]store.Pipeline, len(rows))
+	for _, row := range rows {
+		byID[row.ID] = row
+	}
+	var report Report
+	for _, v := range verdicts {
+		did, err := c.settle(ctx, v, byID[v.id], now)
+		if err != nil {
+			return report, err
+		}
+		report.note(v, did)
+	}
+	return report, nil
+}
+
+func (r *Report) note(v verdict, did bool) {
+	switch {
+	case v.id == "":
+	case v.problems != nil:
+		r.Rejected = append(r.Rejected, v.id)
+	case !did:
+	case v.definition != nil:
+		r.Accepted = append(r.Accepted, v.id)
+	default:
+		r.Removed = append(r.Removed, v.id)
+	}
+}
+
+// settle stores what follows from a verdict, and says whether it is a new version or a removal.
+func (c *Catalog) settle(ctx context.Context, v verdict, row store.Pipeline, now time.Time) (bool, error) {
+	var err error
+	for range maxTries {
+		b, did := v.against(row, c.pendingFire(row, now), now)
+		if b.Empty() {
+			return false, nil
+		}
+		if err = c.store.Commit(ctx, b, now); err == nil {
+			return did, nil
+		}
+		if !errors.Is(err, store.ErrConflict) {
+			break
+		}
+		if row, err = c.store.Pipeline(ctx, v.id); err != nil && !errors.Is(err, store.ErrNotFound) {
+			break
+		}
+	}
+	return false, fmt.Errorf("store what became of pipeline %q: %w", v.id, err)
+}
+
+// pendingFire says that the version in force has a fire that nobody has dealt with yet.
+func (c *Catalog) pendingFire(row store.Pipeline, now time.Time) bool {
+	e := c.Current().Get(row.ID)
+	if e == nil || row.Config == "" {
+		return false
+	}
+	for slot := range e.Schedule.Slots(row.FiredThrough.Add(time.Nanosecond)) {
+		return !slot.FireAt.IsZero() && !slot.FireAt.After(now)
+	}
+	return false
+}
+
+// judge says what each pipeline's files come to, by id; files of which nobody can say whose they are come first.
+func (c *Catalog) judge(files []pipeline.Source, set *pipeline.Set, rows []store.Pipeline) []verdict {
+	texts := make(map[string]pipeline.Source, len(files))
+	for _, f := range files {
+		texts[f.File] = f
+	}
+	byID := map[pipeline.ID]*verdict{}
+	for _, d := range set.Definitions {
+		byID[d.ID] = accepted(d, texts[d.File])
+	}
+	var orphans []verdict
+	for _, refused := range set.Refused {
+		id := c.ownerOf(refused)
+		v := byID[id]
+		switch {
+		case id == "" || v != nil && v.definition != nil:
+			orphan := verdict{}
+			orphan.reject(refused.File, set)
+			orphans = append(orphans, orphan)
+			continue
+		case v == nil:
+			v = &verdict{id: id}
+			byID[id] = v
+		}
+		v.reject(refused.File, set)
+	}
+	for _, row := range rows {
+		if byID[row.ID] == nil && (row.Config != "" || row.Problem != "") {
+			byID[row.ID] = &verdict{id: row.ID}
+		}
+	}
+	return sorted(orphans, byID)
+}
+
+func sorted(first []verdict, byID map[pipeline.ID]*verdict) []verdict {
+	ids := make([]pipeline.ID, 0, len(byID))
+	for id := range byID {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		first = append(first, *byID[id])
+	}
+	return first
+}
+
+// ownerOf is the pipeline that a refused file belongs to: the one it names, or, where it cannot be read that far, the one
+// that was last read from it; "" if there is none.
+func (c *Catalog) ownerOf(r pipeline.Refused) pipeline.ID {
+	if r.ID != "" {
+		return r.ID
+	}
+	for _, e := range c.Current().All() {
+		if e.File == r.File {
+			return e.ID
+		}
+	}
+	return ""
 }

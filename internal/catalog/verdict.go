@@ -1,0 +1,181 @@
+package catalog
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// verdict is what the files of one pipeline come to: a definition, or problems, or neither where there is no file.
+type verdict struct {
+	id         pipeline.ID // "" for a file of which nobody can say whose it is
+	definition *pipeline.Definition
+	config     store.Config // what is stored of the definition
+	files      []string     // that were refused
+	problems   []string
+}
+
+func accepted(d *pipeline.Definition, file pipeline.Source) *verdict {
+	config := store.Config{Pipeline: d.ID, File: file, Calendars: d.Calendars, Archetypes: d.Archetypes}
+	config.Version = version(config)
+	return &verdict{id: d.ID, definition: d, config: config}
+}
+
+// maxProblems bounds what is told of one file; `interlock validate` shows the rest.
+const maxProblems = 20
+
+func (v *verdict) reject(file string, set *pipeline.Set) {
+	texts := errorTexts(set.Problems, map[string]bool{file: true})
+	if more := len(texts) - maxProblems; more > 0 {
+		texts = append(texts[:maxProblems], fmt.Sprintf("%s: and %d more", file, more))
+	}
+	v.files, v.problems = append(v.files, file), append(v.problems, texts...)
+}
+
+// version names a file's text together with those of the calendars and archetypes it uses.
+func version(c store.Config) string {
+	sources := append([]pipeline.Source{c.File}, c.Calendars...)
+	return digest(append(sources, c.Archetypes...)...)
+}
+
+// digest hashes texts, whatever the files are called. The first is the pipeline's; the order of the others does not matter.
+func digest(sources ...pipeline.Source) string {
+	sums := make([]string, len(sources))
+	for i, s := range sources {
+		sum := sha256.Sum256(s.Data)
+		sums[i] = string(sum[:])
+	}
+	if len(sums) > 1 {
+		slices.Sort(sums[1:])
+	}
+	sum := sha256.Sum256([]byte(strings.Join(sums, "")))
+	return hex.EncodeToString(sum[:8])
+}
+
+// against is what v changes of a stored pipeline, and whether that is a new version or a removal.
+func (v verdict) against(row store.Pipeline, pendingFire bool, now time.Time) (store.Batch, bool) {
+	switch {
+	case v.id == "":
+		return v.orphan(now), false
+	case v.problems != nil:
+		return v.rejection(row, now), false
+	case v.definition == nil:
+		return v.removal(row, now)
+	default:
+		return v.acceptance(row, pendingFire, now)
+	}
+}
+
+// acceptance puts a new version in force. One that is in force already only ends an earlier rejection.
+func (v verdict) acceptance(row store.Pipeline, pendingFire bool, now time.Time) (store.Batch, bool) {
+	b := v.batch("accept", row)
+	next := row
+	next.ID, next.Problem = v.id, ""
+	if row.Config == v.config.Version {
+		if row.Problem != "" {
+			b.SwapPipeline(row, next)
+		}
+		return b, false
+	}
+	if row.Config == "" {
+		// Pipelines that were not in force expected nothing: neither their first acceptance nor a return opens the past.
+		next.Horizon = instant(now)
+	}
+	if !pendingFire {
+		// An edited schedule counts from now: its own past fires were never expected.
+		next.FiredThrough = instant(now)
+	}
+	next.Config, next.AcceptedAt, next.RemovedAt = v.config.Version, instant(now), time.Time{}
+	b.SwapPipeline(row, next)
+	stored := v.config
+	stored.At = instant(now)
+	b.Configs = append(b.Configs, stored)
+	message := fmt.Sprintf("%s is in force, version %s", v.config.File.File, v.config.Version)
+	b.Emit(event.New(event.ConfigAccepted, v.about(row, v.config.Version, now), message,
+		event.Config{File: v.config.File.File, Version: v.config.Version, Problems: []string{}}))
+	b.Schedule(store.Task{ID: "reopen/" + string(v.id), Kind: store.ReopenPeriods, Pipeline: v.id, Due: instant(now)})
+	b.Schedule(store.Task{ID: "arm/" + string(v.id), Kind: store.Arm, Pipeline: v.id, Due: instant(now)})
+	return b, true
+}
+
+// rejection notes what is wrong. The version in force stays.
+func (v verdict) rejection(row store.Pipeline, now time.Time) store.Batch {
+	b := v.batch("reject", row)
+	next := row
+	next.ID, next.Problem = v.id, strings.Join(v.problems, "\n")
+	if next.Problem == row.Problem {
+		return store.Batch{}
+	}
+	b.SwapPipeline(row, next)
+	stays := "no version of it is in force"
+	if row.Config != "" {
+		stays = fmt.Sprintf("version %s stays in force", row.Config)
+	}
+	b.Emit(event.New(event.ConfigRejected, v.about(row, hash(next.Problem), now), v.refusal()+"; "+stays,
+		event.Config{File: strings.Join(v.files, ", "), Version: row.Config, Problems: v.problems}))
+	return b
+}
+
+// refusal is what is wrong, in a sentence.
+func (v verdict) refusal() string {
+	message := fmt.Sprintf("%s is refused: %s", strings.Join(v.files, ", "), v.problems[0])
+	if more := len(v.problems) - 1; more > 0 {
+		message += fmt.Sprintf(" (and %d more)", more)
+	}
+	return message
+}
+
+// orphan tells of a file that belongs to no pipeline. Its id holds all of it, so that it is told once.
+func (v verdict) orphan(now time.Time) store.Batch {
+	which := hash(strings.Join(append(v.files, v.problems...), "\n"))
+	b := store.Batch{ID: "config/refuse/" + which}
+	b.Emit(event.New(event.ConfigRejected, event.About{Which: which, At: now}, v.refusal()+"; nobody can say which pipeline it is",
+		event.Config{File: strings.Join(v.files, ", "), Problems: v.problems}))
+	return b
+}
+
+// removal takes a pipeline out of force. Attempts that are open finish on their own versions; a pipeline that never was
+// in force only loses its problem.
+func (v verdict) removal(row store.Pipeline, now time.Time) (store.Batch, bool) {
+	b := v.batch("remove", row)
+	next := row
+	next.Problem, next.Config = "", ""
+	if row.Config == "" {
+		if row.Problem != "" {
+			b.SwapPipeline(row, next)
+		}
+		return b, false
+	}
+	next.RemovedAt = instant(now)
+	b.SwapPipeline(row, next)
+	b.Emit(event.New(event.ConfigRemoved, v.about(row, row.Config, now), "its file is gone: open attempts finish, nothing new opens",
+		event.Config{Version: "", Problems: []string{}}))
+	for _, task := range []string{"fire/", "arm/", "reopen/"} {
+		b.Finish(task + string(v.id))
+	}
+	return b, true
+}
+
+func (v verdict) batch(what string, row store.Pipeline) store.Batch {
+	return store.Batch{ID: fmt.Sprintf("config/%s/%s/%s/v%d", what, v.id, hash(v.config.Version + strings.Join(v.problems, "\n")), row.Version)}
+}
+
+// about tells the same thing twice apart by the row it changed: a version may return.
+func (v verdict) about(row store.Pipeline, what string, now time.Time) event.About {
+	return event.About{Pipeline: v.id, Which: fmt.Sprintf("%s/v%d", what, row.Version), At: now}
+}
+
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
+}
+
+// instant is a time in the one form that survives every store unchanged.
+func instant(t time.Time) time.Time { return t.Round(0).UTC() }
