@@ -193,11 +193,14 @@ func (d *decoder) unknownKey(at *frame, name string, p *plan) {
 	d.addFinding(at, f)
 }
 
-// field decodes one key of a struct. Null is the same as absent.
+// field decodes one key of a struct. Null is the same as absent, but for a section that cannot be empty: a key with
+// everything below it gone is more likely an oversight than a wish.
 func (d *decoder) field(n *node, v reflect.Value, f *fieldPlan, at *frame) {
 	switch {
 	case n.kind == Null && f.required:
 		d.add(at, f.wish("is required"))
+	case n.kind == Null && f.plan.mustHold():
+		d.decode(&node{kind: Map}, reflect.New(f.plan.elem.typ).Elem(), f.plan.elem, &f.limits, at)
 	case n.kind == Null:
 	case n.kind == String && n.text == "" && f.required:
 		d.add(at, f.wish("must not be empty"))

@@ -84,7 +84,8 @@ type Document struct {
 //
 //	yaml:"name"           the key; a field without it is not part of the file, an embedded struct is taken as inlined
 //	doc:"one sentence"    the description
-//	required:"true"       must be there and not null; a required text must not be empty
+//	required:"true"       must be there and not null; a required text must not be empty. A pointer to a struct with such
+//	                      a field may be absent, but not null
 //	default:"5m"          a scalar, taken when the key is absent or null
 //	min, max, above       inclusive bounds and an exclusive lower bound, of numbers and Durations
 //	minItems:"1"          of lists and mappings

@@ -33,6 +33,7 @@ type farm struct {
 	Call    *document.TextOrList     `yaml:"call"`
 	Raw     document.Node            `yaml:"raw"`
 	Tree    *branch                  `yaml:"tree"`
+	Tenant  *owner                   `yaml:"tenant"`
 	//lint:ignore U1000 it is there to be passed over
 	hidden string
 }
@@ -95,6 +96,7 @@ func TestEveryProblemHasItsPlaceAndSaysWhatWouldBeRight(t *testing.T) {
 		"missing below":        {"name: hill\nowner:\n  phone: x\n", `2:1: owner.id: is required: A unique name`},
 		"missing in item":      {head + "fields:\n  - key: a\n  - size: 2\n", `5:5: fields[1].key: is required`},
 		"null is missing":      {"name: hill\nowner:\n  id: ~\n", `3:7: owner.id: is required: A unique name`},
+		"emptied section":      {head + "tenant:\n", `3:1: tenant.id: is required: A unique name`},
 		"nothing is missing":   {"name: hill\nowner:\n  id:\n", `3:3: owner.id: is required: A unique name`},
 		"empty is missing":     {"name: hill\nowner:\n  id: ''\n", `3:7: owner.id: must not be empty: A unique name`},
 		"section missing":      {"name: hill\n", `1:1: owner: is required: Who runs it`},
@@ -162,7 +164,7 @@ func TestEveryProblemHasItsPlaceAndSaysWhatWouldBeRight(t *testing.T) {
 	}
 }
 
-var farmKeys = strings.Fields("name owner open hectare cows hens milking rest mode soil days fields labels env note gate call raw tree")
+var farmKeys = strings.Fields("name owner open hectare cows hens milking rest mode soil days fields labels env note gate call raw tree tenant")
 
 func TestAllProblemsOfAFileAreInOneReportInOrder(t *testing.T) {
 	src := "tree:\n  leef: x\ncows: 11\nfields:\n- size: 0\n- key: a\n  key: b\nopen: on\nmilking: 1\n"

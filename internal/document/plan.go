@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -210,6 +211,11 @@ func (p *plan) setDefaults() {
 		}
 		f.defaultSet = value
 	}
+}
+
+// mustHold says that p is an optional section which, where it is written, needs some key.
+func (p *plan) mustHold() bool {
+	return p.form == formPointer && slices.ContainsFunc(p.elem.fields, func(f fieldPlan) bool { return f.required })
 }
 
 // wish says what a missing or empty field should hold.

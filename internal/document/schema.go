@@ -153,7 +153,7 @@ func (b *schemaBuilder) object(p *plan) *jsonschema.Schema {
 
 func (b *schemaBuilder) property(f *fieldPlan) *jsonschema.Schema {
 	s := f.limits.describe(b.schema(f.plan), f.plan)
-	if !f.required {
+	if !f.required && !f.plan.mustHold() {
 		s = orNull(s)
 	}
 	if s.Description == "" {

@@ -181,3 +181,18 @@ validation:
 		t.Error(report(set))
 	}
 }
+
+func TestASectionWithNothingLeftInItIsNoAbsentOne(t *testing.T) {
+	for section, want := range map[string]string{
+		"validation:":              `a.yaml:2:1: validation.rules: is required: The rules`,
+		"postRun:":                 `a.yaml:2:1: postRun.rules: is required: Rules, all of which must hold`,
+		"job:":                     `a.yaml:2:1: job.type: is required: The kind of job`,
+		"schedule:\n  include:":    `a.yaml:3:3: schedule.include.dates: is required: Dates, YYYY-MM-DD`,
+		"schedule:\n  evaluation:": ``,
+		"sla:":                     ``,
+	} {
+		if got := strings.Join(report(load("pipeline: {id: orders, owner: me}\n"+section+"\n")), "\n"); got != want {
+			t.Errorf("%q:\n got %s\nwant %s", section, got, want)
+		}
+	}
+}
