@@ -24,7 +24,7 @@ const (
 // prepare checks the bytes and gives the text to scan: without a byte order mark, lines ended by \n.
 func prepare(file string, src []byte) (string, *Problem) {
 	if len(src) > MaxBytes {
-		return "", problemAt(file, 1, 1, fmt.Sprintf("the file has %d bytes; at most %d are read", len(src), MaxBytes))
+		return "", problemAt(file, 1, 1, fmt.Sprintf("the file is larger than %d MiB, which is the limit", MaxBytes>>20))
 	}
 	src = bytes.TrimPrefix(src, []byte("\ufeff"))
 	if p := checkCharacters(file, src); p != nil {

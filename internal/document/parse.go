@@ -101,6 +101,7 @@ var plainer = []struct{ found, say string }{
 	{"block sequence entries are not allowed", "a list that begins on its key's line; put each \"- \" on its own line"},
 	{"',' or ']' must be specified", "the list that opens with [ is not closed before this; expected \",\" or \"]\""},
 	{"',' or '}' must be specified", "the mapping that opens with { is not closed before this; expected \",\" or \"}\""},
+	{"could not find flow mapping end token", "the mapping that opens with { is not closed"},
 	{"could not find flow map content", "the mapping that opens with { is not closed"},
 	{"sequence end token ']' not found", "the list that opens with [ is not closed"},
 }
