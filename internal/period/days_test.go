@@ -1,6 +1,7 @@
 package period_test
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"testing"
@@ -64,6 +65,8 @@ func TestSlicesOfKnownDays(t *testing.T) {
 		{"America/St_Johns", "2010-11-07T00", []string{
 			"2010-11-07T00 2010-11-07T02:30:00Z 1m0s", "2010-11-06T23-03:30 2010-11-07T02:31:00Z 59m0s", "2010-11-07T00-03:30 2010-11-07T03:30:00Z 1h0m0s",
 		}},
+		// Past the listed changes the library cuts its answers at the turn of the year in UTC, here half past eight.
+		{"America/St_Johns", "2041-12-31T20", []string{"2041-12-31T20 2041-12-31T23:30:00Z 1h0m0s", "2041-12-31T21 2042-01-01T00:30:00Z 1h0m0s"}},
 		{"America/New_York", "1883-11-18T12:03", []string{
 			"1883-11-18T12:03 1883-11-18T16:59:02Z 58s", "1883-11-18T12:00-05:00 1883-11-18T17:00:00Z 1m0s",
 		}},
@@ -79,6 +82,51 @@ func TestSlicesOfKnownDays(t *testing.T) {
 		}
 		if back := first.Add(1, zone).Add(-1, zone); back != first {
 			t.Errorf("%s: one on and one back from %s is %s", c.zone, first, back)
+		}
+	}
+}
+
+// shifted is a made-up zone whose clock goes from offset before to offset after at one instant.
+func shifted(t *testing.T, at time.Time, before, after int32) *time.Location {
+	t.Helper()
+	data := append([]byte("TZif"), make([]byte, 16)...)
+	for _, count := range []uint32{0, 0, 0, 1, 2, 2} { // one transition, two types, two characters for their names
+		data = binary.BigEndian.AppendUint32(data, count)
+	}
+	data = binary.BigEndian.AppendUint32(data, uint32(at.Unix()))
+	data = append(data, 1)
+	for _, offset := range []int32{before, after} {
+		data = binary.BigEndian.AppendUint32(data, uint32(offset))
+		data = append(data, 0, 0)
+	}
+	zone, err := time.LoadLocationFromTZData("Made/Up", append(data, 'X', 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return zone
+}
+
+func TestClockSetForwardInsideAnHourShortensItAndSetBackSplitsIt(t *testing.T) {
+	at := time.Date(2026, 6, 1, 10, 20, 0, 0, time.UTC)
+	for _, c := range []struct {
+		before, after int32
+		want          []string
+	}{
+		{0, 1200, []string{"2026-06-01T10 2026-06-01T10:00:00Z 40m0s", "2026-06-01T11 2026-06-01T10:40:00Z 1h0m0s"}},
+		{1200, 0, []string{"2026-06-01T10 2026-06-01T09:40:00Z 40m0s", "2026-06-01T10+00:00 2026-06-01T10:20:00Z 40m0s", "2026-06-01T11 2026-06-01T11:00:00Z 1h0m0s"}},
+	} {
+		zone := shifted(t, at, c.before, c.after)
+		var got []string
+		for n := range c.want {
+			got = append(got, row(parse(t, "2026-06-01T10").Add(n, zone), zone))
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("from %d to %d (-want +got):\n%s", c.before, c.after, diff)
+		}
+		for _, late := range []time.Time{at, at.Add(10 * time.Minute)} {
+			if p := period.At(late, period.Hour, zone); late.Before(p.Start(zone)) || !late.Before(p.End(zone)) {
+				t.Errorf("from %d to %d: %s is not in %s", c.before, c.after, late, p)
+			}
 		}
 	}
 }

@@ -43,6 +43,7 @@ func TestAfterIsTheFirstSuchInstant(t *testing.T) {
 		{"after the gap it is tomorrow", "02:30", "America/New_York", "2026-03-08T07:00:01Z", "2026-03-09T06:30:00Z"},
 		{"of two it is the first", "01:30", "America/New_York", "2026-11-01T05:00:00Z", "2026-11-01T05:30:00Z"},
 		{"the second of two is none", "01:30", "America/New_York", "2026-11-01T05:31:00Z", "2026-11-02T06:30:00Z"},
+		{"nor is it from within the second hour", "01:30", "America/New_York", "2026-11-01T06:10:00Z", "2026-11-02T06:30:00Z"},
 		{"a minute comes in both hours", ":30", "America/New_York", "2026-11-01T05:31:00Z", "2026-11-01T06:30:00Z"},
 		{"a minute of an hour that is not there", ":30", "America/New_York", "2026-03-08T06:31:00Z", "2026-03-08T07:30:00Z"},
 		{"a minute in half an hour", ":45", "Australia/Lord_Howe", "2026-04-04T14:46:00Z", "2026-04-04T15:15:00Z"},

@@ -109,22 +109,26 @@ func compile(texts []string) (*Cron, error) {
 // parse gives the field's mask. The library lets some misspelt fields pass with a meaning of its own (",", "*-5",
 // "+5") and panics on others, so their form is checked first.
 func (f field) parse(text string) (uint64, error) {
-	wrong := fmt.Errorf("%s %.40q is not understood: use %s, lists (1,3), ranges (1-3) and steps (*/2)", f.name, text, f.accepts)
 	if !f.wellFormed(text) {
-		return 0, wrong
+		return 0, f.misfit(text)
 	}
+	plain := text
 	if f.option == cron.Dow {
-		text = sundayAsZero(text)
+		plain = sundayAsZero(text)
 	}
-	parsed, err := cron.NewParser(f.option).Parse(text)
+	parsed, err := cron.NewParser(f.option).Parse(plain)
 	if err != nil {
-		return 0, wrong // the library's own words name neither the field nor what it accepts
+		return 0, f.misfit(text) // the library's own words name neither the field nor what it accepts
 	}
 	spec, ok := parsed.(*cron.SpecSchedule)
 	if !ok || f.mask(spec)&^starBit == 0 {
-		return 0, wrong
+		return 0, f.misfit(text)
 	}
 	return f.mask(spec), nil
+}
+
+func (f field) misfit(text string) error {
+	return fmt.Errorf("%s %.40q is not understood: use %s, lists (1,3), ranges (1-3) and steps (*/2)", f.name, text, f.accepts)
 }
 
 // wellFormed says whether text is a list of values, ranges and stars, each with or without a step.
