@@ -1,0 +1,74 @@
+package slamonitor
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sla"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// Reasons for which a deadline is cancelled.
+const (
+	Removed  = "removed"
+	Replaced = "replaced"
+	Excluded = "excluded"
+	Paused   = "paused"
+	Operator = "cancelled"
+)
+
+// Cancelled closes an armed deadline for a reason.
+func Cancelled(d store.Deadline, reason string, now time.Time) (store.Deadline, []event.Event) {
+	if d.State != sla.Armed {
+		return d, nil
+	}
+	d.Deadline, d.ClosedAt = d.Cancel(reason), now
+	return d, []event.Event{tell(event.SLACancelled, d, "the deadline no longer holds: "+reason, event.Deadline{Reason: reason}, now)}
+}
+
+// CancelAll cancels every armed deadline of a pipeline.
+func (m *Monitor) CancelAll(ctx context.Context, id pipeline.ID, reason string, now time.Time) error {
+	rows, err := m.armed(ctx, id)
+	if err != nil {
+		return err
+	}
+	seen := map[run.Key]bool{}
+	for _, d := range rows {
+		if seen[d.Key] {
+			continue
+		}
+		seen[d.Key] = true
+		if err := m.CancelFor(ctx, d.Key, reason, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CancelFor cancels the armed deadlines of one run.
+func (m *Monitor) CancelFor(ctx context.Context, key run.Key, reason string, now time.Time) error {
+	return again(func() error {
+		rows, err := m.rows(ctx, key)
+		if err != nil {
+			return err
+		}
+		var b store.Batch
+		for _, kind := range bothKinds {
+			read := rows[kind]
+			if d, events := Cancelled(read, reason, now); len(events) > 0 {
+				b.SwapDeadline(read, d)
+				b.Emit(events...)
+				b.ID += fmt.Sprintf("cancel-deadline/%s/%s/v%d ", key, d.Kind, read.Version)
+			}
+		}
+		if b.Empty() {
+			return nil
+		}
+		b.Finish(TaskID(key))
+		return m.store.Commit(ctx, b, now)
+	})
+}

@@ -1,0 +1,123 @@
+package slamonitor
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sla"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// Fire does what the instants of a run's deadlines ask for: it is the handler of FireDeadline tasks. Called too early, or
+// twice, it only moves the task.
+func (m *Monitor) Fire(ctx context.Context, claim store.Claim, now time.Time) error {
+	return again(func() error { return m.fire(ctx, claim, now) })
+}
+
+func (m *Monitor) fire(ctx context.Context, claim store.Claim, now time.Time) error {
+	key := claim.Task.Key
+	rows, err := m.rows(ctx, key)
+	if err != nil {
+		return err
+	}
+	r, err := m.runAt(ctx, key)
+	if err != nil {
+		return err
+	}
+	b := store.Batch{ID: fmt.Sprintf("deadline/%s/%d", key, claim.Lease.Token), Lease: &claim.Lease}
+	for _, kind := range bothKinds {
+		read := rows[kind]
+		if d, events := look(read, r, now); len(events) > 0 {
+			b.SwapDeadline(read, d)
+			b.Emit(events...)
+			rows[kind] = d
+		}
+	}
+	reschedule(&b, key, rows)
+	return m.store.Commit(ctx, b, now)
+}
+
+// look says how a deadline stands at now and what is to be told of it.
+func look(d store.Deadline, r run.Run, now time.Time) (store.Deadline, []event.Event) {
+	if d.State != sla.Armed {
+		return d, nil
+	}
+	if r.Status == run.Completed {
+		return Completed(d, r.EndedAt, now)
+	}
+	var events []event.Event
+	breached, err := d.Breach(now)
+	if !d.Warned && !d.WarnAt.IsZero() && !now.Before(d.WarnAt) && err != nil {
+		d.Warned = true
+		events = append(events, tell(kinds[d.Kind].warning, d, warningText(d, r), event.Deadline{Failed: failed(r)}, now))
+	}
+	if err == nil {
+		d.Deadline, d.ClosedAt = breached, now
+		events = append(events, breachEvent(d, r, now))
+	}
+	return d, events
+}
+
+// Completed closes an armed deadline for a run that completed at that instant: in time, or after the breach that nobody
+// came to tell of. The commit that completes a run uses it, too.
+func Completed(d store.Deadline, at, now time.Time) (store.Deadline, []event.Event) {
+	if d.State != sla.Armed {
+		return d, nil
+	}
+	d.Deadline, d.ClosedAt, d.DoneAt = d.Complete(at), now, at
+	if d.State == sla.Breached {
+		late := at.Sub(d.BreachAt)
+		return d, []event.Event{tell(kinds[d.Kind].breach, d, fmt.Sprintf("completed %s after its deadline", late.Round(time.Second)),
+			event.Deadline{LateSeconds: int64(late.Seconds())}, now)}
+	}
+	message := fmt.Sprintf("completed %s before its deadline", d.BreachAt.Sub(at).Round(time.Second))
+	return d, []event.Event{tell(event.SLAMet, d, message, event.Deadline{}, now)}
+}
+
+// Late notes on a breached deadline when its run completed after all.
+func Late(d store.Deadline, at time.Time) (store.Deadline, bool) {
+	if d.State != sla.Breached || !d.DoneAt.IsZero() {
+		return d, false
+	}
+	d.DoneAt = at
+	return d, true
+}
+
+// bothKinds in the order in which they are told of.
+var bothKinds = []store.DeadlineKind{store.Absolute, store.Relative}
+
+// kinds gives each kind of deadline its events.
+var kinds = map[store.DeadlineKind]struct{ warning, breach event.Type }{
+	store.Absolute: {event.SLAWarning, event.SLABreach},
+	store.Relative: {event.RelativeSLAWarning, event.RelativeSLABreach},
+}
+
+// breachEvent tells of a breach. A run that failed for good was told of already, so its breach alerts nobody again.
+func breachEvent(d store.Deadline, r run.Run, now time.Time) event.Event {
+	message := fmt.Sprintf("not completed by %s: %s", clock(d.BreachAt), stands(r))
+	e := tell(kinds[d.Kind].breach, d, message, event.Deadline{Failed: failed(r)}, now)
+	if r.Status == run.FailedFinal {
+		e.Detail.Severity = event.Info
+	}
+	return e
+}
+
+func warningText(d store.Deadline, r run.Run) string {
+	return fmt.Sprintf("due at %s: %s", clock(d.BreachAt), stands(r))
+}
+
+// failed says that a run ended and did not complete.
+func failed(r run.Run) bool { return r.Status.Ended() && r.Status != run.Completed }
+
+// stands says in words how a run stands.
+func stands(r run.Run) string {
+	if r.Status == "" {
+		return "there is no run yet"
+	}
+	return fmt.Sprintf("attempt %d is %s", r.Attempt, r.Status)
+}
+
+func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }

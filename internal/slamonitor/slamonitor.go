@@ -1,0 +1,131 @@
+// Package slamonitor keeps the ledger of deadlines: it arms them ahead of their periods, whether or not data ever arrives,
+// warns and breaches at their instants, and cancels what a removal, a pause or an edit makes void. The instants themselves
+// are functions of configuration and period (package sla); a completion closes its deadlines in its own commit (package
+// orchestrator). Silence is never success: every armed deadline ends MET, BREACHED or CANCELLED.
+package slamonitor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sla"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// ledger is what the monitor needs of a store.
+type ledger interface {
+	Commit(ctx context.Context, b store.Batch, now time.Time) error
+	Pipeline(ctx context.Context, id pipeline.ID) (store.Pipeline, error)
+	Run(ctx context.Context, key run.Key) (run.Run, error)
+	Deadlines(ctx context.Context, q store.DeadlineQuery) (store.Page[store.Deadline], error)
+}
+
+// Monitor keeps deadlines.
+type Monitor struct {
+	store   ledger
+	catalog *catalog.Catalog
+}
+
+// New is a monitor over s for the pipelines of c.
+func New(s ledger, c *catalog.Catalog) *Monitor { return &Monitor{store: s, catalog: c} }
+
+// TaskID names the task that fires the deadlines of a run.
+func TaskID(key run.Key) string { return "deadline/" + key.String() }
+
+// ArmTaskID names the task that arms the coming periods of a pipeline.
+func ArmTaskID(id pipeline.ID) string { return "arm/" + string(id) }
+
+// tries is how often a decision is made anew because something changed meanwhile.
+const tries = 10
+
+// again repeats f while it finds that something changed meanwhile.
+func again(f func() error) error {
+	var err error
+	for range tries {
+		if err = f(); !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+	}
+	return err
+}
+
+// rows gives the ledger rows of one run, armed or closed.
+func (m *Monitor) rows(ctx context.Context, key run.Key) (map[store.DeadlineKind]store.Deadline, error) {
+	page, err := m.store.Deadlines(ctx, store.DeadlineQuery{Key: key, Limit: 2})
+	if err != nil {
+		return nil, fmt.Errorf("read the deadlines of %s: %w", key, err)
+	}
+	found := map[store.DeadlineKind]store.Deadline{}
+	for _, d := range page.Items {
+		found[d.Kind] = d
+	}
+	return found, nil
+}
+
+// armed gives every armed row of a pipeline.
+func (m *Monitor) armed(ctx context.Context, id pipeline.ID) ([]store.Deadline, error) {
+	var all []store.Deadline
+	q := store.DeadlineQuery{Pipeline: id, State: string(sla.Armed), Limit: 500}
+	for {
+		page, err := m.store.Deadlines(ctx, q)
+		if err != nil {
+			return nil, fmt.Errorf("read the deadlines of %s: %w", id, err)
+		}
+		all = append(all, page.Items...)
+		if page.Next == "" {
+			return all, nil
+		}
+		q.Cursor = page.Next
+	}
+}
+
+// runAt gives a run; the zero Run if there is none.
+func (m *Monitor) runAt(ctx context.Context, key run.Key) (run.Run, error) {
+	r, err := m.store.Run(ctx, key)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return run.Run{}, fmt.Errorf("read run %s: %w", key, err)
+	}
+	return r, nil
+}
+
+// tell is an event about a deadline. Its breach instant tells it apart from one that an edit put in its place.
+func tell(t event.Type, d store.Deadline, message string, extra event.Deadline, now time.Time) event.Event {
+	extra.Deadline, extra.Warned = d.BreachAt, d.Warned
+	return event.New(t, event.About{
+		Pipeline: d.Key.Pipeline, Schedule: d.Key.Schedule, Date: d.Key.Period, At: now, Critical: d.Critical,
+		Which: d.BreachAt.UTC().Format(time.RFC3339Nano),
+	}, message, extra)
+}
+
+// next is when d wants to be looked at again; zero once it is closed.
+func next(d store.Deadline) time.Time {
+	switch {
+	case d.State != sla.Armed:
+		return time.Time{}
+	case !d.Warned && !d.WarnAt.IsZero():
+		return d.WarnAt
+	default:
+		return d.BreachAt
+	}
+}
+
+// reschedule moves the task of a run's deadlines to the next of their instants, or finishes it.
+func reschedule(b *store.Batch, key run.Key, rows map[store.DeadlineKind]store.Deadline) {
+	var due time.Time
+	for _, d := range rows {
+		if at := next(d); !at.IsZero() && (due.IsZero() || at.Before(due)) {
+			due = at
+		}
+	}
+	if due.IsZero() {
+		b.Finish(TaskID(key))
+		return
+	}
+	b.Schedule(store.Task{ID: TaskID(key), Kind: store.FireDeadline, Pipeline: key.Pipeline, Key: key, Due: due})
+}
