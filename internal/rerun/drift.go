@@ -71,14 +71,12 @@ func number(v any) (*big.Rat, string) {
 	default:
 		return nil, noNumber("an object")
 	}
-	if len(text) > maxText || !decimalText.MatchString(text) {
-		return nil, noNumber(quote(text))
+	if len(text) <= maxText && decimalText.MatchString(text) {
+		if n, ok := new(big.Rat).SetString(text); ok {
+			return n, ""
+		}
 	}
-	n, ok := new(big.Rat).SetString(text)
-	if !ok {
-		return nil, noNumber(quote(text))
-	}
-	return n, ""
+	return nil, noNumber(quote(text))
 }
 
 func noNumber(found string) string { return "has " + found + ", which is no number" }

@@ -40,6 +40,20 @@ func TestDriftIsMoreThanTheThreshold(t *testing.T) {
 	}
 }
 
+func TestMovementSaysHowFarAndWhetherThatIsTooFar(t *testing.T) {
+	for _, c := range []struct {
+		current int64
+		want    string
+	}{
+		{110, "moved by 10 from 100 to 110, within the threshold of 10.5"},
+		{89, "moved by -11 from 100 to 89, beyond the threshold of 10.5"},
+	} {
+		if got := rerun.Drift(int64(100), c.current, 10.5); got.Reason != c.want {
+			t.Errorf("got %q, want %q", got.Reason, c.want)
+		}
+	}
+}
+
 func TestMissingOrNonNumericFieldIsReported(t *testing.T) {
 	for name, c := range map[string]struct {
 		baseline, current any
