@@ -11,7 +11,7 @@ type layer string
 const (
 	decide   layer = "decide"   // pure: values and now in, a verdict with its reason out
 	contract layer = "contract" // what several adapters implement
-	suite    layer = "suite"    // the conformance tests of a contract
+	suite    layer = "suite"    // what tests share: the conformance tests of a contract, or their data
 	handle   layer = "handle"   // one change, task or tick in; one atomic batch out
 	adapter  layer = "adapter"  // does one thing with one technology
 	assembly layer = "assembly" // lists the adapters of a contract
@@ -58,6 +58,7 @@ var rooms = map[string]layer{
 	"internal/store/*":         adapter,
 	"internal/job":             contract,
 	"internal/job/jobtest":     suite,
+	"internal/period/zonetest": suite,
 	"internal/job/all":         assembly,
 	"internal/job/*":           adapter,
 	"internal/sink":            contract,
@@ -117,6 +118,7 @@ var unseen = []struct {
 var forTests = map[string]string{
 	"internal/job/all":         "examples are checked with the real job types",
 	"internal/job/jobtest":     "it is a conformance suite",
+	"internal/period/zonetest": "it lists the clock changes that tests look at",
 	"internal/store/storetest": "it is a conformance suite",
 	"internal/store/memory":    "handlers are tested on a real store",
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/period/zonetest"
 )
 
 // row is a slice with its first instant and length, as a table wants it.
@@ -71,7 +72,7 @@ func TestSlicesOfKnownDays(t *testing.T) {
 			"1883-11-18T12:03 1883-11-18T16:59:02Z 58s", "1883-11-18T12:00-05:00 1883-11-18T17:00:00Z 1m0s",
 		}},
 	} {
-		zone := load(t, c.zone)
+		zone := zonetest.Load(t, c.zone)
 		first := parse(t, c.first)
 		var got []string
 		for n := range c.want {
@@ -137,7 +138,7 @@ func TestSkippedSliceIsEmptyAtTheNextInstant(t *testing.T) {
 		{"America/New_York", "2026-03-08T02", "2026-03-08T07:00:00Z", "2026-03-08T03", "2026-03-08T01"},
 		{"America/New_York", "2026-03-08T02:30", "2026-03-08T07:00:00Z", "2026-03-08T03:00", "2026-03-08T01:59"},
 	} {
-		zone, p := load(t, c.zone), parse(t, c.name)
+		zone, p := zonetest.Load(t, c.zone), parse(t, c.name)
 		want := fmt.Sprintf("%s %s 0s", c.name, c.at)
 		if got := row(p, zone); got != want {
 			t.Errorf("%s: %s, want %s", c.zone, got, want)
@@ -149,7 +150,7 @@ func TestSkippedSliceIsEmptyAtTheNextInstant(t *testing.T) {
 }
 
 func TestOffsetThatNothingRepeatsStillMeansItsInstant(t *testing.T) {
-	zone := load(t, "America/New_York")
+	zone := zonetest.Load(t, "America/New_York")
 	want := "2026-07-01T01-05:00 2026-07-01T06:00:00Z 0s"
 	if got := row(parse(t, "2026-07-01T01-05:00"), zone); got != want {
 		t.Errorf("%s, want %s", got, want)
@@ -174,7 +175,7 @@ func TestWallIsTheFirstInstantThatShowsTheTimeOrALaterOne(t *testing.T) {
 		{"America/St_Johns", 2010, 11, 7, 0, 0, "2010-11-07T02:30:00Z"},
 		{"UTC", 2026, 2, 29, 24, 90, "2026-03-02T01:30:00Z"},
 	} {
-		got := period.Wall(c.year, time.Month(c.month), c.day, c.hh, c.mm, load(t, c.zone)).Format(time.RFC3339)
+		got := period.Wall(c.year, time.Month(c.month), c.day, c.hh, c.mm, zonetest.Load(t, c.zone)).Format(time.RFC3339)
 		if got != c.want {
 			t.Errorf("%s %d-%d-%d %d:%d is at %s, want %s", c.zone, c.year, c.month, c.day, c.hh, c.mm, got, c.want)
 		}
@@ -183,7 +184,7 @@ func TestWallIsTheFirstInstantThatShowsTheTimeOrALaterOne(t *testing.T) {
 
 func TestOutsideFourDigitYearsThereIsNoPeriod(t *testing.T) {
 	sizes := []period.Size{period.Minute, period.Hour, period.Day, 0, 200}
-	zones := []*time.Location{nil, time.UTC, load(t, "America/New_York"), load(t, "Asia/Kathmandu"), time.FixedZone("odd", math.MaxInt32)}
+	zones := []*time.Location{nil, time.UTC, zonetest.Load(t, "America/New_York"), zonetest.Load(t, "Asia/Kathmandu"), time.FixedZone("odd", math.MaxInt32)}
 	for _, zone := range zones {
 		for _, size := range sizes {
 			for _, sec := range []int64{math.MinInt64, -1 << 40, 1 << 40, math.MaxInt64} {
@@ -205,7 +206,7 @@ func TestOutsideFourDigitYearsThereIsNoPeriod(t *testing.T) {
 }
 
 func TestLongWaysAreCountedLikeShortOnes(t *testing.T) {
-	zone := load(t, "America/New_York")
+	zone := zonetest.Load(t, "America/New_York")
 	for first, size := range map[string]time.Duration{"2026-03-03T07": time.Hour, "2026-03-03T07:00": time.Minute} {
 		const years = 30
 		n := int(years * 365 * 24 * time.Hour / size)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/period/zonetest"
 )
 
 func FuzzParse(f *testing.F) {
@@ -14,7 +15,7 @@ func FuzzParse(f *testing.F) {
 	} {
 		f.Add(text)
 	}
-	zone := load(f, "America/New_York")
+	zone := zonetest.Load(f, "America/New_York")
 	f.Fuzz(func(t *testing.T, text string) {
 		p, err := period.Parse(text)
 		if err != nil {
@@ -40,7 +41,7 @@ func FuzzParse(f *testing.F) {
 
 func BenchmarkAt(b *testing.B) {
 	at := time.Date(2026, 7, 3, 10, 15, 0, 0, time.UTC)
-	zone := load(b, "America/New_York")
+	zone := zonetest.Load(b, "America/New_York")
 	for _, size := range []period.Size{period.Day, period.Hour, period.Minute} {
 		b.Run(size.String(), func(b *testing.B) {
 			b.ReportAllocs()
@@ -58,7 +59,7 @@ func BenchmarkAt(b *testing.B) {
 }
 
 func BenchmarkStart(b *testing.B) {
-	zone, p := load(b, "America/New_York"), parse(b, "2026-07-03T10")
+	zone, p := zonetest.Load(b, "America/New_York"), parse(b, "2026-07-03T10")
 	b.ReportAllocs()
 	for b.Loop() {
 		p.Start(zone)
@@ -66,7 +67,7 @@ func BenchmarkStart(b *testing.B) {
 }
 
 func BenchmarkAdd(b *testing.B) {
-	zone, p := load(b, "America/New_York"), parse(b, "2026-07-03T10")
+	zone, p := zonetest.Load(b, "America/New_York"), parse(b, "2026-07-03T10")
 	b.ReportAllocs()
 	for b.Loop() {
 		p.Add(-1, zone)

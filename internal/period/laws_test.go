@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/period/zonetest"
 )
 
 const reach = 90 * time.Minute // how far around a clock change the laws are checked, beyond the change itself
 
-func (c change) window() (from, to time.Time) {
-	shift := time.Duration(max(c.before-c.after, c.after-c.before)) * time.Second
-	return c.at.Add(-reach - shift).Truncate(time.Hour), c.at.Add(reach + shift)
+func window(c zonetest.Change) (from, to time.Time) {
+	from, to = c.Around(reach)
+	return from.Truncate(time.Hour), to
 }
 
 // slice is a stretch of minutes that a clock on the wall shows under one name.
@@ -22,13 +23,13 @@ type slice struct {
 
 // watch looks at the clock of a zone every minute and writes down the slices it shows: a new one whenever the
 // layout's text changes or the clock goes back, with its offset if that text was seen before.
-func watch(c change, layout string) []slice {
-	from, to := c.window()
+func watch(c zonetest.Change, layout string) []slice {
+	from, to := window(c)
 	var slices []slice
 	seen := map[string]bool{}
 	var text, local string
 	for at := from; at.Before(to); at = at.Add(time.Minute) {
-		now := at.In(c.zone)
+		now := at.In(c.Zone)
 		nowText, nowLocal := now.Format(layout), now.Format("2006-01-02T15:04")
 		if nowText != text || nowLocal <= local {
 			name := nowText
@@ -47,11 +48,11 @@ func watch(c change, layout string) []slice {
 }
 
 func TestHoursAndMinutesAreWhatTheClockShows(t *testing.T) {
-	for _, c := range changes(t) {
+	for _, c := range zonetest.Changes(t) {
 		for layout, size := range map[string]period.Size{"2006-01-02T15": period.Hour, "2006-01-02T15:04": period.Minute} {
 			for _, want := range watch(c, layout) {
 				for _, at := range []time.Time{want.start, want.end.Add(-time.Nanosecond)} {
-					if got := period.At(at, size, c.zone); got.String() != want.name {
+					if got := period.At(at, size, c.Zone); got.String() != want.name {
 						t.Fatalf("%s: At(%s, %s) = %s, the clock shows %s", c, at.UTC().Format(time.RFC3339Nano), size, got, want.name)
 					}
 				}
@@ -59,7 +60,7 @@ func TestHoursAndMinutesAreWhatTheClockShows(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if start, end := p.Start(c.zone), p.End(c.zone); !start.Equal(want.start) || !end.Equal(want.end) {
+				if start, end := p.Start(c.Zone), p.End(c.Zone); !start.Equal(want.start) || !end.Equal(want.end) {
 					t.Fatalf("%s: %s is [%s, %s), the clock shows it in [%s, %s)", c, p, start, end, want.start.UTC(), want.end.UTC())
 				}
 			}
@@ -68,13 +69,13 @@ func TestHoursAndMinutesAreWhatTheClockShows(t *testing.T) {
 }
 
 func TestDayIsTheLatestDateTheClockHasShown(t *testing.T) {
-	for _, c := range changes(t) {
-		from, to := c.window()
+	for _, c := range zonetest.Changes(t) {
+		from, to := window(c)
 		latest := ""
 		for at := from; at.Before(to); at = at.Add(10 * time.Minute) {
 			for _, at := range []time.Time{at, at.Add(time.Minute)} { // St John's changed at 00:01
-				latest = max(latest, at.In(c.zone).Format(time.DateOnly))
-				if got := period.At(at, period.Day, c.zone); got.String() != latest {
+				latest = max(latest, at.In(c.Zone).Format(time.DateOnly))
+				if got := period.At(at, period.Day, c.Zone); got.String() != latest {
 					t.Fatalf("%s: At(%s, day) = %s, want %s", c, at.UTC().Format(time.RFC3339), got, latest)
 				}
 			}
@@ -83,21 +84,21 @@ func TestDayIsTheLatestDateTheClockHasShown(t *testing.T) {
 }
 
 func TestPeriodsPartitionTheTimeline(t *testing.T) {
-	for _, c := range changes(t) {
-		from, to := c.window()
+	for _, c := range zonetest.Changes(t) {
+		from, to := window(c)
 		for _, size := range []period.Size{period.Day, period.Hour, period.Minute} {
 			seen := map[period.Period]bool{}
-			first := period.At(from, size, c.zone)
+			first := period.At(from, size, c.Zone)
 			n := 0
-			for p := first; p.Start(c.zone).Before(to); n++ {
+			for p := first; p.Start(c.Zone).Before(to); n++ {
 				if seen[p] {
 					t.Fatalf("%s: two slices are called %s", c, p)
 				}
 				seen[p] = true
-				p = checkSlice(t, c.zone, p)
+				p = checkSlice(t, c.Zone, p)
 			}
-			if last := first.Add(n, c.zone); !last.Start(c.zone).Equal(first.Add(n-1, c.zone).End(c.zone)) || last.Add(-n, c.zone) != first {
-				t.Fatalf("%s: %s and %d more is %s, and as many back %s", c, first, n, last, last.Add(-n, c.zone))
+			if last := first.Add(n, c.Zone); !last.Start(c.Zone).Equal(first.Add(n-1, c.Zone).End(c.Zone)) || last.Add(-n, c.Zone) != first {
+				t.Fatalf("%s: %s and %d more is %s, and as many back %s", c, first, n, last, last.Add(-n, c.Zone))
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/interlock-go/interlock/internal/period/zonetest"
 	"github.com/interlock-go/interlock/internal/schedule"
 )
 
@@ -102,11 +103,8 @@ func (c crontab) firesBetween(from, to time.Time, zone *time.Location) []time.Ti
 	return fires
 }
 
-// window is the time around a change in which a walk can go wrong.
-func (c change) window() (from, to time.Time) {
-	shift := time.Duration(max(c.before-c.after, c.after-c.before)) * time.Second
-	return c.at.Add(-3*time.Hour - shift), c.at.Add(3*time.Hour + shift)
-}
+// reach is how far around a clock change a walk is checked, beyond the change itself.
+const reach = 3 * time.Hour
 
 func parseCron(t interface{ Fatal(...any) }, text string) *schedule.Cron {
 	c, err := schedule.ParseCron(text)
@@ -118,17 +116,17 @@ func parseCron(t interface{ Fatal(...any) }, text string) *schedule.Cron {
 
 func TestNextAndPrevAgreeWithAMinuteWalkInEveryZone(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	for _, change := range changes(t) {
-		from, to := change.window()
+	for _, change := range zonetest.Changes(t) {
+		from, to := change.Around(reach)
 		for range 3 {
 			tab := randomCrontab(random.IntN)
 			cron := parseCron(t, tab.text)
-			want := tab.firesBetween(from, to, change.zone)
+			want := tab.firesBetween(from, to, change.Zone)
 			var next, prev []time.Time
-			for at := cron.Next(from.Add(-1), change.zone); !at.IsZero() && at.Before(to); at = cron.Next(at, change.zone) {
+			for at := cron.Next(from.Add(-1), change.Zone); !at.IsZero() && at.Before(to); at = cron.Next(at, change.Zone) {
 				next = append(next, at)
 			}
-			for at := cron.Prev(to, change.zone); !at.Before(from); at = cron.Prev(at, change.zone) {
+			for at := cron.Prev(to, change.Zone); !at.Before(from); at = cron.Prev(at, change.Zone) {
 				prev = append(prev, at)
 			}
 			slices.Reverse(prev)
@@ -145,20 +143,20 @@ func TestNextAndPrevAgreeWithAMinuteWalkInEveryZone(t *testing.T) {
 
 // checkFromWithin starts a search at instants all over the window, also where nothing fires: a walk from fire to
 // fire never begins inside a repeated hour that the wall clock passes over.
-func checkFromWithin(t *testing.T, change change, expr string, fires []time.Time) {
+func checkFromWithin(t *testing.T, change zonetest.Change, expr string, fires []time.Time) {
 	t.Helper()
 	cron := parseCron(t, expr)
-	from, to := change.window()
+	from, to := change.Around(reach)
 	for at := from; at.Before(to); at = at.Add(13*time.Minute + 30*time.Second + time.Nanosecond) {
 		i, found := slices.BinarySearchFunc(fires, at, time.Time.Compare)
 		after := i
 		if found {
 			after++
 		}
-		if got := cron.Next(at, change.zone); after < len(fires) && !got.Equal(fires[after]) || after == len(fires) && !got.IsZero() && got.Before(to) {
+		if got := cron.Next(at, change.Zone); after < len(fires) && !got.Equal(fires[after]) || after == len(fires) && !got.IsZero() && got.Before(to) {
 			t.Fatalf("%s: %s after %s is %s, want one of %s", change, expr, at.UTC(), got, fires[after:])
 		}
-		if got := cron.Prev(at, change.zone); i > 0 && !got.Equal(fires[i-1]) || i == 0 && !got.Before(from) {
+		if got := cron.Prev(at, change.Zone); i > 0 && !got.Equal(fires[i-1]) || i == 0 && !got.Before(from) {
 			t.Fatalf("%s: %s before %s is %s, want one of %s", change, expr, at.UTC(), got, fires[:i])
 		}
 	}
@@ -166,8 +164,8 @@ func checkFromWithin(t *testing.T, change change, expr string, fires []time.Time
 
 func TestNextAndPrevObeyTheirLaws(t *testing.T) {
 	zones := []*time.Location{
-		time.UTC, load(t, "America/New_York"), load(t, "America/Santiago"), load(t, "Australia/Lord_Howe"),
-		load(t, "Pacific/Apia"), load(t, "Africa/Monrovia"), load(t, "Africa/Casablanca"), load(t, "Antarctica/Troll"),
+		time.UTC, zonetest.Load(t, "America/New_York"), zonetest.Load(t, "America/Santiago"), zonetest.Load(t, "Australia/Lord_Howe"),
+		zonetest.Load(t, "Pacific/Apia"), zonetest.Load(t, "Africa/Monrovia"), zonetest.Load(t, "Africa/Casablanca"), zonetest.Load(t, "Antarctica/Troll"),
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		zone := rapid.SampledFrom(zones).Draw(t, "zone")

@@ -3,24 +3,15 @@ package sla_test
 import (
 	"testing"
 	"time"
-	_ "time/tzdata"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/period/zonetest"
 	"github.com/interlock-go/interlock/internal/schedule"
 	"github.com/interlock-go/interlock/internal/sla"
 )
-
-func load(t testing.TB, name string) *time.Location {
-	t.Helper()
-	zone, err := time.LoadLocation(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return zone
-}
 
 func clock(t testing.TB, text string) *schedule.Clock {
 	t.Helper()
@@ -58,7 +49,7 @@ func text(at time.Time) string {
 }
 
 func TestAbsoluteDeadlines(t *testing.T) {
-	newYork, santiago := load(t, "America/New_York"), load(t, "America/Santiago")
+	newYork, santiago := zonetest.Load(t, "America/New_York"), zonetest.Load(t, "America/Santiago")
 	daily := schedule.New(schedule.Spec{Size: period.Day, Zone: newYork})
 	hourly := schedule.New(schedule.Spec{Size: period.Hour, Zone: newYork})
 	minutes := schedule.New(schedule.Spec{Size: period.Minute, Zone: newYork})
@@ -146,7 +137,7 @@ func TestRelativeDeadlines(t *testing.T) {
 }
 
 func TestClose(t *testing.T) {
-	newYork, late := load(t, "America/New_York"), clock(t, "20:00")
+	newYork, late := zonetest.Load(t, "America/New_York"), clock(t, "20:00")
 	on := func(size period.Size, offset int, earliest *schedule.Clock) *schedule.Schedule {
 		return schedule.New(schedule.Spec{Size: size, Offset: offset, Time: earliest, Zone: newYork})
 	}
@@ -180,7 +171,7 @@ func TestClose(t *testing.T) {
 }
 
 func TestADeadlineIsNeverBeforeWhatItIsFor(t *testing.T) {
-	zones := []*time.Location{time.UTC, load(t, "America/New_York"), load(t, "Australia/Lord_Howe"), load(t, "Africa/Casablanca")}
+	zones := []*time.Location{time.UTC, zonetest.Load(t, "America/New_York"), zonetest.Load(t, "Australia/Lord_Howe"), zonetest.Load(t, "Africa/Casablanca")}
 	rapid.Check(t, func(t *rapid.T) {
 		zone, slaZone := rapid.SampledFrom(zones).Draw(t, "zone"), rapid.SampledFrom(zones).Draw(t, "sla zone")
 		size := rapid.SampledFrom([]period.Size{period.Hour, period.Day}).Draw(t, "size")
