@@ -1,7 +1,6 @@
 package store
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
@@ -12,40 +11,52 @@ import (
 const MaxRows = 10
 
 // Batch is everything one decision changes. Its zero value is ready to use; give it an ID that names the decision, so
-// that deciding the same again is recognised. Events and tasks travel with the rest in one outbox row.
+// that sending it again is recognised. All its events travel in one row with the record that it was taken; everything
+// else is a row of its own.
 type Batch struct {
 	ID string
 
-	// Lease, where it is set, must still be held: otherwise the Batch is ErrConflict.
+	// Lease, where it is set, must still be held: otherwise the Batch is ErrConflict. Storing or finishing the leased
+	// task itself ends the lease: a step of several Batches leaves its task alone until the last.
 	Lease *Lease
 
 	Runs      []Swap[run.Run]
 	DryRuns   []Swap[run.Run]
 	Pipelines []Swap[Pipeline]
-	Deadlines []Swap[Deadline]
+	Deadlines []Swap[Deadline] // by key and kind
 	PostRuns  []Swap[PostRun]
 
-	Configs   []Config   // stored if the version is new
-	Log       []JobEntry // appended; one with the same run, attempt, event and try is the same one
-	Snapshots []Snapshot // stored if the id is new
-	Reruns    []Rerun    // appended
+	Configs   []Config   // stored if the version is new; the first stays as it was
+	Log       []JobEntry // appended; one with the same run, attempt, event and try is the same one, and the first stays
+	Snapshots []Snapshot // stored if the id is new; the first stays as it was
+	Reruns    []Rerun    // appended; one of the same run with the same id is the same one, and the first stays
 	Marks     []Mark     // each is set by one Batch only: a second is ErrConflict
 
-	Events   []event.Event // one whose id was announced before is passed over
-	Tasks    []Task        // created, or moved to another due time if the id is there
-	Finished []string      // tasks that are done; one that is not there is fine
+	Events []event.Event // in this order; one whose id was announced before, or twice here, is passed over
 
-	Dead   []DeadLetter // appended
-	Buried []DeadLetter // taken out again, by sink and event id
+	// Tasks are created, or replace the one with their id: that is how a task is moved to another due time. A lease that
+	// somebody holds on it stays theirs. Finished are the ids of tasks that are done; one that is not there is fine, and the
+	// lease of one that is taken away is lost.
+	//
+	// What others ask of a task while it is held is never lost to its holder: where another Batch has stored the leased
+	// task since it was claimed, finishing it under the lease leaves it as they stored it, and storing it leaves whichever is
+	// due sooner, theirs if both are. The lease ends all the same.
+	Tasks    []Task
+	Finished []string
+
+	Dead   []DeadLetter // stored; one with the same sink and event id is replaced
+	Buried []DeadLetter // taken out again, by sink and event id; one that is not there is fine
 }
 
-// Swap replaces a record that was read at version Read (0: that was not there) by Next, whose version is higher.
+// Swap replaces a record that was read at version Read (0: that was not there) by Next, whose version is higher. A record
+// that is not at that version any more, or is there although it should not be, or the reverse, is ErrConflict.
 type Swap[T any] struct {
 	Read int64
 	Next T
 }
 
-// Mark is a note that something has been dealt with. It may be forgotten after Until.
+// Mark is a note that something has been dealt with. It may be forgotten, by Trim or by the store itself, after Until;
+// whether it still counts then is open. Without Until it stays for ever.
 type Mark struct {
 	ID    string
 	Until time.Time
@@ -97,70 +108,4 @@ func (b *Batch) Finish(id string) { b.Finished = append(b.Finished, id) }
 // SetMark sets a mark that must not be set yet.
 func (b *Batch) SetMark(id string, until time.Time) {
 	b.Marks = append(b.Marks, Mark{ID: id, Until: until})
-}
-
-// Empty says that b changes nothing.
-func (b *Batch) Empty() bool { return b.rows() == 0 }
-
-// rows counts what a store would have to touch. Every task row counts; events and the commit's own record share one.
-func (b *Batch) rows() int {
-	n := len(b.Runs) + len(b.DryRuns) + len(b.Pipelines) + len(b.Deadlines) + len(b.PostRuns) + len(b.Configs) +
-		len(b.Log) + len(b.Snapshots) + len(b.Reruns) + len(b.Marks) + len(b.Dead) + len(b.Buried)
-	if len(b.Events)+len(b.Tasks)+len(b.Finished) > 0 {
-		n++
-	}
-	return n
-}
-
-// Check refuses a Batch that no store takes: without an id, too large, or with one record twice. Adapters call it first.
-func (b *Batch) Check() error {
-	if b.ID == "" {
-		return fmt.Errorf("commit: the batch has no id")
-	}
-	if n := b.rows(); n > MaxRows {
-		return fmt.Errorf("commit %s: %d rows are more than %d: %w", b.ID, n, MaxRows, ErrTooLarge)
-	}
-	return b.checkTwice()
-}
-
-func (b *Batch) checkTwice() error {
-	seen := map[string]bool{}
-	once := func(kind, id string) error {
-		if seen[kind+" "+id] {
-			return fmt.Errorf("commit %s: %s %s is in it twice", b.ID, kind, id)
-		}
-		seen[kind+" "+id] = true
-		return nil
-	}
-	var errs []error
-	for _, s := range b.Runs {
-		errs = append(errs, once("run", s.Next.Key.String()))
-	}
-	for _, s := range b.DryRuns {
-		errs = append(errs, once("dry run", s.Next.Key.String()))
-	}
-	for _, s := range b.Pipelines {
-		errs = append(errs, once("pipeline", string(s.Next.ID)))
-	}
-	for _, s := range b.Deadlines {
-		errs = append(errs, once("deadline", s.Next.Key.String()+" "+string(s.Next.Kind)))
-	}
-	for _, s := range b.PostRuns {
-		errs = append(errs, once("post-run", s.Next.Key.String()))
-	}
-	for _, m := range b.Marks {
-		errs = append(errs, once("mark", m.ID))
-	}
-	for _, t := range b.Tasks {
-		errs = append(errs, once("task", t.ID))
-	}
-	for _, id := range b.Finished {
-		errs = append(errs, once("task", id))
-	}
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -52,6 +52,20 @@ type Config struct {
 	Archetypes []pipeline.Source `json:"archetypes,omitempty"`
 }
 
+// WithoutTexts is c as Configs lists it: the files have their names, and no contents.
+func (c Config) WithoutTexts() Config {
+	names := func(sources []pipeline.Source) []pipeline.Source {
+		var out []pipeline.Source
+		for _, s := range sources {
+			out = append(out, pipeline.Source{File: s.File})
+		}
+		return out
+	}
+	c.File.Data = nil
+	c.Calendars, c.Archetypes = names(c.Calendars), names(c.Archetypes)
+	return c
+}
+
 // Deadline is one row of the ledger, swapped by version.
 type Deadline struct {
 	Key      run.Key      `json:"key"`

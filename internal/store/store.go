@@ -127,13 +127,14 @@ type Keeper interface {
 	Close() error
 }
 
-// Retention is how long history is kept.
+// Retention is how long history is kept; 0 means for ever.
 type Retention struct {
 	Events, History, JobLog time.Duration
 }
 
-// Page is one page of a list; Next is empty on the last.
-type Page[T any] struct {
-	Items []T
-	Next  string
-}
+// What is not for the user to choose.
+const (
+	MaxTrim    = 500                // how many rows one Trim forgets at most
+	DryRunLife = 7 * 24 * time.Hour // how long the marker of an ended dry run stays
+	CommitLife = time.Hour          // how long a Batch is recognised at least
+)

@@ -1,0 +1,175 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// Identity is what a store recognises a Batch by when it is sent again: its ID, and the lease it was decided under. Two
+// workers who decide on the same version under different leases give their Batches the same ID; if the second were
+// answered as the first was, it would carry on with what the first has begun.
+func (b *Batch) Identity() string {
+	if b.Lease == nil {
+		return b.ID
+	}
+	return b.ID + " lease " + strconv.FormatInt(b.Lease.Token, 10)
+}
+
+// Empty says that b changes nothing.
+func (b *Batch) Empty() bool { return b.changed() == 0 && len(b.Events) == 0 }
+
+// changed counts the records that b changes, events apart.
+func (b *Batch) changed() int {
+	return len(b.Runs) + len(b.DryRuns) + len(b.Pipelines) + len(b.Deadlines) + len(b.PostRuns) +
+		len(b.Configs) + len(b.Log) + len(b.Snapshots) + len(b.Reruns) + len(b.Marks) +
+		len(b.Tasks) + len(b.Finished) + len(b.Dead) + len(b.Buried)
+}
+
+// Rows counts what a store has to touch: each record, one row for the fact that b was taken together with its events, and
+// the row of the leased task unless b changes that anyway.
+func (b *Batch) Rows() int {
+	n := b.changed() + 1
+	if b.Lease != nil && !b.settles(b.Lease.Task) {
+		n++
+	}
+	return n
+}
+
+// settles says whether b stores or finishes that task.
+func (b *Batch) settles(task string) bool {
+	for _, t := range b.Tasks {
+		if t.ID == task {
+			return true
+		}
+	}
+	for _, id := range b.Finished {
+		if id == task {
+			return true
+		}
+	}
+	return false
+}
+
+// Check refuses a Batch that no store takes: without an id, with more than MaxRows rows (ErrTooLarge), with one record
+// twice or without a name, or with a swap that does not move the version on. Adapters call it first.
+func (b *Batch) Check() error {
+	if b.ID == "" {
+		return errors.New("commit: the batch has no id")
+	}
+	if n := b.Rows(); n > MaxRows {
+		return fmt.Errorf("commit %s: %d rows are more than %d: %w", b.ID, n, MaxRows, ErrTooLarge)
+	}
+	c := checker{seen: map[string]bool{}}
+	c.swaps(b)
+	c.records(b)
+	if c.err != nil {
+		return fmt.Errorf("commit %s: %w", b.ID, c.err)
+	}
+	return nil
+}
+
+// checker remembers what it has seen, and the first thing that was wrong.
+type checker struct {
+	seen map[string]bool
+	err  error
+}
+
+func (c *checker) swaps(b *Batch) {
+	for _, s := range b.Runs {
+		c.swap("run", s.Next.Key.String(), s.Read, s.Next.Version)
+	}
+	for _, s := range b.DryRuns {
+		c.swap("dry run", s.Next.Key.String(), s.Read, s.Next.Version)
+	}
+	for _, s := range b.Pipelines {
+		c.swap("pipeline", string(s.Next.ID), s.Read, s.Next.Version)
+	}
+	for _, s := range b.Deadlines {
+		c.swap("deadline", s.Next.Key.String()+" "+string(s.Next.Kind), s.Read, s.Next.Version)
+	}
+	for _, s := range b.PostRuns {
+		c.swap("post-run", s.Next.Key.String(), s.Read, s.Next.Version)
+	}
+}
+
+func (c *checker) records(b *Batch) {
+	for _, v := range b.Configs {
+		c.once("config", string(v.Pipeline), v.Version)
+	}
+	for _, e := range b.Log {
+		c.once("job log entry", e.Key.String(), strconv.Itoa(e.Attempt), string(e.Event), strconv.Itoa(e.Try))
+	}
+	for _, s := range b.Snapshots {
+		c.once("snapshot", string(s.ID))
+	}
+	for _, r := range b.Reruns {
+		c.once("rerun", r.Key.String(), r.ID)
+	}
+	for _, m := range b.Marks {
+		c.once("mark", m.ID)
+	}
+	for _, t := range b.Tasks {
+		c.once("task", t.ID)
+	}
+	for _, id := range b.Finished {
+		c.once("task", id)
+	}
+	for _, d := range b.Dead {
+		c.once("dead letter", d.Sink, d.Event.ID)
+	}
+	for _, d := range b.Buried {
+		c.once("dead letter", d.Sink, d.Event.ID)
+	}
+	for _, e := range b.Events {
+		c.named("event", e.ID)
+	}
+}
+
+func (c *checker) swap(kind, id string, read, next int64) {
+	c.once(kind, id)
+	if next <= read || read < 0 {
+		c.fail("%s %s: version %d does not follow %d", kind, id, next, read)
+	}
+}
+
+// once refuses a record without a name, and one that was there before.
+func (c *checker) once(kind string, id ...string) {
+	for _, part := range id {
+		c.named(kind, part)
+	}
+	name := fmt.Sprintf("%s %q", kind, id)
+	if c.seen[name] {
+		c.fail("%s is in it twice", name)
+	}
+	c.seen[name] = true
+}
+
+func (c *checker) named(kind, id string) {
+	if id == "" {
+		c.fail("a %s has no name", kind)
+	}
+}
+
+func (c *checker) fail(format string, args ...any) {
+	if c.err == nil {
+		c.err = fmt.Errorf(format, args...)
+	}
+}
+
+// MaxWrites is how many readings one call takes on every store but DynamoDB.
+const MaxWrites = 1000
+
+// CheckWrites refuses writes that no store takes: more than most at once (ErrTooLarge), or one without a pipeline or a key.
+// Adapters call it first.
+func CheckWrites(writes []Write, most int) error {
+	if len(writes) > most {
+		return fmt.Errorf("put readings: %d are more than %d: %w", len(writes), most, ErrTooLarge)
+	}
+	for i, w := range writes {
+		if w.Pipeline == "" || w.Reading.Key == "" {
+			return fmt.Errorf("put readings: write %d names pipeline %q and key %q, and needs both", i+1, w.Pipeline, w.Reading.Key)
+		}
+	}
+	return nil
+}
