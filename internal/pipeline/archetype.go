@@ -56,6 +56,9 @@ func readArchetype(src Source) (*archetype, []document.Problem) {
 			problems = append(problems, doc.Resolve(document.Finding{Path: document.KeyPath("parameters", name) + ".default", Message: message})...)
 		}
 	}
+	if !failed(problems) {
+		problems = append(problems, doc.Resolve(a.file.findings()...)...)
+	}
 	return a, problems
 }
 
@@ -97,8 +100,9 @@ func (b *builder) buildAdditions() additions {
 	var arch *archetype
 	switch name := b.file.Archetype; {
 	case name != "":
-		if arch = b.shelf.archetypes[name]; arch == nil {
-			b.errorf("archetype", "%s", unknownName("archetype", name, b.shelf.archetypes, "--archetypes DIR"))
+		var ok bool
+		if arch, ok = b.shelf.archetypes.byName[name]; !ok {
+			b.errorf("archetype", "%s", b.shelf.archetypes.missing(name))
 			return additions{failed: true}
 		}
 		b.def.Archetypes = withSource(b.def.Archetypes, arch.source)
@@ -124,10 +128,10 @@ func (b *builder) fill(arch *archetype, a *additions) {
 	}
 	var rules []rule.Rule
 	_, fine := b.expand(arch, "rules", arch.file.Rules, replace, &rules)
-	for i, r := range rules {
-		findings := document.Under(fmt.Sprintf("rules[%d]", i), r.Findings())
+	if fine {
+		findings := document.Under("rules", rule.Findings(rules))
 		b.blame(arch, findings)
-		fine = fine && !hasError(findings)
+		fine = !hasError(findings)
 	}
 	a.rules = append(a.rules, rules...)
 	a.failed = a.failed || !fine
@@ -214,13 +218,15 @@ func unknownParameter(arch, name string, known []string) string {
 	return fmt.Sprintf("archetype %q has no parameter %q; it has %s", arch, name, strings.Join(known, ", "))
 }
 
+// openParameter begins a parameter in a text of an archetype.
+const openParameter = "${with."
+
 // substitute puts parameters into text. A text that is one ${with.NAME} and nothing else becomes the value itself.
 func substitute(text string, values map[string]any) (any, error) {
-	const open = "${with."
 	var out strings.Builder
 	rest := text
 	for {
-		before, after, ok := strings.Cut(rest, open)
+		before, after, ok := strings.Cut(rest, openParameter)
 		out.WriteString(before)
 		if !ok {
 			return out.String(), nil
@@ -228,7 +234,7 @@ func substitute(text string, values map[string]any) (any, error) {
 		name, tail, closed := strings.Cut(after, "}")
 		value, known := values[name]
 		if !closed || !known {
-			return nil, fmt.Errorf("%s%s} names no parameter; known are %s", open, name, strings.Join(slices.Sorted(maps.Keys(values)), ", "))
+			return nil, fmt.Errorf("%s%s} names no parameter; known are %s", openParameter, name, strings.Join(slices.Sorted(maps.Keys(values)), ", "))
 		}
 		if before == "" && tail == "" && rest == text {
 			return value, nil

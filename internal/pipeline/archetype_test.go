@@ -87,6 +87,42 @@ func TestProblemsOfAnArchetypeNameBothFiles(t *testing.T) {
 	}
 }
 
+func TestAnArchetypeIsCheckedWhereNobodyUsesIt(t *testing.T) {
+	for _, c := range []struct{ name, old, made, want string }{
+		{"unknown check", "check: gte", "check: gtee", `arch.yaml:12:27: rules[1].check: unknown value "gtee"; did you mean "gte"?`},
+		{"unknown key of a rule", "field: count", "feild: count", `arch.yaml:12:32: rules[1].feild: unknown key "feild"; did you mean "field"?`},
+		{"what a rule lacks", ", field: count", "", `arch.yaml:12:5: rules[1].field: is required: the field of the reading that gte looks at`},
+		{"a default that does not fit", "default: 10", "default: many", `arch.yaml:5:35: parameters.least.default: many does not fit; it must be an integer`},
+		{"unknown parameter", "with.least", "with.last", `arch.yaml:12:53: rules[1].value: ${with.last} names no parameter; known are least, maxAge, path`},
+		{"a probe with two ways", "    interval: 1m", "    url: https://a.example.com", `arch.yaml:7:5: probes[0]: needs either a command or a url`},
+		{"a probe without a key", "- key: landing", "- config: {}", `arch.yaml:7:5: probes[0].key: is required: The sensor key its answers are written to`},
+		{"rules that are no list", freshSource[strings.Index(freshSource, "rules:"):], "rules: {}\n", `arch.yaml:10:8: rules: expected a list, found a mapping`},
+		{"a value that only the pipeline knows", "value: \"${with.least}\"", "value: \"${with.path}\"", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			set := loadWith(strings.Replace(freshSource, c.old, c.made, 1), minimal)
+			got := report(set)
+			if c.want == "" && len(got) > 0 || c.want != "" && (len(got) == 0 || got[0] != c.want) {
+				t.Errorf("got\n%s\nwant %s", strings.Join(got, "\n"), c.want)
+			}
+			if len(set.Definitions) != 1 {
+				t.Error("the pipeline that does not use it was refused")
+			}
+		})
+	}
+}
+
+func TestAnArchetypeWithErrorsIsNotCalledUnknown(t *testing.T) {
+	set := loadWith(strings.Replace(freshSource, "check: gte", "check: gtee", 1), minimal+"archetype: fresh-source\nwith: {path: a}\n")
+	want := []string{
+		`a.yaml:2:12: archetype: archetype "fresh-source" has errors; correct arch.yaml first`,
+		`arch.yaml:12:27: rules[1].check: unknown value "gtee"; did you mean "gte"?`,
+	}
+	if diff := cmp.Diff(want, report(set)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 const olderArchetype = `name: batch
 requiredTraits:
   - {type: freshness, defaultConfig: {lag: 300, zone: utc}, defaultTtl: 120, defaultTimeout: 10}
@@ -184,4 +220,17 @@ func snapshot(g *rule.Gate, facts map[sensor.Key]sensor.Fields) rule.Snapshot {
 
 func decide(g *rule.Gate, facts map[sensor.Key]sensor.Fields) rule.Outcome {
 	return g.Decide(snapshot(g, facts), noon)
+}
+
+func TestACalendarWithErrorsIsNotCalledUnknown(t *testing.T) {
+	for calendar, want := range map[string]string{
+		"name: us\ndates: [2026-13-01]\n": `calendar "us" has errors; correct cal.yaml first`,
+		"nam: us\n":                       `there is no calendar "us"; correct cal.yaml first, which may be meant`,
+		"]":                               `there is no calendar "us"; correct cal.yaml first, which may be meant`,
+	} {
+		set := pipeline.Load(sources(minimal+"exclusions: {calendar: us}\n"), pipeline.Options{Calendars: []pipeline.Source{{File: "cal.yaml", Data: []byte(calendar)}}})
+		if got := report(set); len(got) < 2 || got[0] != "a.yaml:2:24: exclusions.calendar: "+want {
+			t.Errorf("%q:\n%s", calendar, strings.Join(got, "\n"))
+		}
+	}
 }

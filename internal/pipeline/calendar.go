@@ -80,9 +80,9 @@ func (b *builder) exclusion(path string, e *Exclusion) []schedule.Calendar {
 		if named.name == "" {
 			continue
 		}
-		c, ok := b.shelf.calendars[named.name]
+		c, ok := b.shelf.calendars.byName[named.name]
 		if !ok {
-			b.errorf(document.JoinPath(path, named.key), "%s", unknownName("calendar", named.name, b.shelf.calendars, "--calendars DIR"))
+			b.errorf(document.JoinPath(path, named.key), "%s", b.shelf.calendars.missing(named.name))
 			continue
 		}
 		all = append(all, c.Calendar)

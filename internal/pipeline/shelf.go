@@ -13,53 +13,83 @@ import (
 type shelf struct {
 	jobs       []JobKind
 	platform   Platform
-	calendars  map[string]calendar
-	archetypes map[string]*archetype
+	calendars  rack[calendar]
+	archetypes rack[*archetype]
 	problems   []document.Problem
 	texts      map[string][]byte // of the files with problems
 }
 
 func newShelf(opts Options) *shelf {
 	s := &shelf{
-		jobs: opts.Jobs, platform: opts.Platform,
-		calendars: map[string]calendar{}, archetypes: map[string]*archetype{},
-		texts: map[string][]byte{},
+		jobs: opts.Jobs, platform: opts.Platform, texts: map[string][]byte{},
+		calendars:  newRack[calendar]("calendar", "--calendars DIR"),
+		archetypes: newRack[*archetype]("archetype", "--archetypes DIR"),
 	}
-	first := map[string]string{}
 	for _, src := range opts.Calendars {
-		if c, ok := readShelved(s, src, "calendar", first, readCalendar); ok {
-			s.calendars[c.Name] = c
-		}
+		s.note(src, s.calendars.put(src, readCalendar))
 	}
-	clear(first)
 	for _, src := range opts.Archetypes {
-		if a, ok := readShelved(s, src, "archetype", first, readArchetype); ok {
-			s.archetypes[a.file.Name] = a
-		}
+		s.note(src, s.archetypes.put(src, readArchetype))
 	}
 	return s
 }
 
-// readShelved reads one named file; a second file with the same name is reported and does not replace the first.
-func readShelved[T named](s *shelf, src Source, what string, first map[string]string, read func(Source) (T, []document.Problem)) (T, bool) {
-	value, problems := read(src)
-	ok := !failed(problems)
-	if ok {
-		if other, taken := first[value.name()]; taken {
-			problems = append(problems, document.Problem{
-				File: src.File, Line: 1, Column: 1, Path: "name", Severity: document.Error,
-				Message: fmt.Sprintf("%s %q is also in %s; give one of them another name", what, value.name(), other),
-			})
-			ok = false
-		} else {
-			first[value.name()] = src.File
-		}
-	}
+func (s *shelf) note(src Source, problems []document.Problem) {
 	if len(problems) > 0 {
 		s.problems = append(s.problems, problems...)
 		s.texts[src.File] = src.Data
 	}
-	return value, ok
+}
+
+// rack is the part of the shelf for files of one kind.
+type rack[T named] struct {
+	kind, flag string // what they are, and how a user says where they are
+	byName     map[string]T
+	files      map[string]string // by name, also of those that cannot be used
+	unreadable string            // a file with errors that does not even say its name
+}
+
+func newRack[T named](kind, flag string) rack[T] {
+	return rack[T]{kind: kind, flag: flag, byName: map[string]T{}, files: map[string]string{}}
+}
+
+// put reads one file; a second one with the same name is reported and does not replace the first.
+func (r *rack[T]) put(src Source, read func(Source) (T, []document.Problem)) []document.Problem {
+	value, problems := read(src)
+	name := value.name()
+	if name == "" {
+		r.unreadable = src.File
+		return problems
+	}
+	if other, taken := r.files[name]; taken {
+		return append(problems, document.Problem{
+			File: src.File, Line: 1, Column: 1, Path: "name", Severity: document.Error,
+			Message: fmt.Sprintf("%s %q is also in %s; give one of them another name", r.kind, name, other),
+		})
+	}
+	r.files[name] = src.File
+	if !failed(problems) {
+		r.byName[name] = value
+	}
+	return problems
+}
+
+// missing says why there is nothing of that name to use, with the closest that is there.
+func (r *rack[T]) missing(name string) string {
+	names := slices.Sorted(maps.Keys(r.byName))
+	near, ok := document.Suggest(name, names)
+	switch file, given := r.files[name]; {
+	case given:
+		return fmt.Sprintf("%s %q has errors; correct %s first", r.kind, name, file)
+	case ok:
+		return fmt.Sprintf("there is no %s %q; did you mean %q?", r.kind, name, near)
+	case len(names) > 0:
+		return fmt.Sprintf("there is no %s %q; known are %s", r.kind, name, strings.Join(names, ", "))
+	case r.unreadable != "":
+		return fmt.Sprintf("there is no %s %q; correct %s first, which may be meant", r.kind, name, r.unreadable)
+	default:
+		return fmt.Sprintf("there is no %s %q, because none were given; name their directory with %s", r.kind, name, r.flag)
+	}
 }
 
 type named interface{ name() string }
@@ -72,16 +102,4 @@ func withSource(list []Source, src Source) []Source {
 		}
 	}
 	return append(list, src)
-}
-
-// unknownName says that nothing on the shelf has that name, with the closest that is there.
-func unknownName[T any](what, name string, known map[string]T, flag string) string {
-	names := slices.Sorted(maps.Keys(known))
-	if near, ok := document.Suggest(name, names); ok {
-		return fmt.Sprintf("there is no %s %q; did you mean %q?", what, name, near)
-	}
-	if len(names) == 0 {
-		return fmt.Sprintf("there is no %s %q, because none were given; name their directory with %s", what, name, flag)
-	}
-	return fmt.Sprintf("there is no %s %q; known are %s", what, name, strings.Join(names, ", "))
 }

@@ -1,0 +1,88 @@
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/rule"
+)
+
+// findings says what is wrong with an archetype whatever a pipeline gives under with: everything but the texts that
+// take a parameter, of which only the parameters' names can be checked.
+func (a *archetypeFile) findings() []document.Finding {
+	var probes []ProbeSection
+	part := a.part("probes", a.Probes)
+	if part.decode(&probes) {
+		for i, p := range probes {
+			_, wrong := resolveProbe(p)
+			part.add(document.Under(fmt.Sprintf("[%d]", i), wrong))
+		}
+	}
+	found := part.found
+	var rules []rule.Rule
+	part = a.part("rules", a.Rules)
+	if part.decode(&rules) {
+		part.add(rule.Findings(rules))
+	}
+	return append(found, part.found...)
+}
+
+// archetypePart is a part of an archetype's file with some value in the place of every parameter.
+type archetypePart struct {
+	path  string
+	node  document.Node
+	holes []string // where it takes parameters; what is wrong there only the pipeline's value can tell
+	found []document.Finding
+}
+
+func (a *archetypeFile) part(path string, node document.Node) *archetypePart {
+	values := map[string]any{}
+	for name, p := range a.Parameters {
+		values[name] = p.sample()
+	}
+	_, holes := node.Expand(func(text string) (any, error) {
+		if strings.Contains(text, openParameter) {
+			return nil, errors.New("takes a parameter")
+		}
+		return text, nil
+	})
+	p := &archetypePart{path: path}
+	for _, hole := range holes {
+		p.holes = append(p.holes, hole.Path)
+	}
+	var unknown []document.Finding
+	p.node, unknown = node.Expand(func(text string) (any, error) { return substitute(text, values) })
+	p.found = document.Under(path, unknown)
+	return p
+}
+
+// decode reads the part, if it is there, and says whether what it read can be looked at further.
+func (p *archetypePart) decode(into any) bool {
+	if p.node.Kind() != document.Null {
+		p.add(p.node.Decode(into))
+	}
+	return !hasError(p.found)
+}
+
+// add keeps the findings that are not about a parameter's value.
+func (p *archetypePart) add(findings []document.Finding) {
+	for _, f := range findings {
+		if !slices.ContainsFunc(p.holes, func(hole string) bool { return within(f.Path, hole) }) {
+			p.found = append(p.found, document.Under(p.path, []document.Finding{f})...)
+		}
+	}
+}
+
+// sample is a value that the parameter may have.
+func (p parameter) sample() any {
+	if p.Default != nil {
+		return p.Default
+	}
+	if len(p.Enum) > 0 {
+		return p.Enum[0]
+	}
+	return map[string]any{"string": "x", "duration": "1h", "integer": int64(1), "number": 1.5, "boolean": true}[p.Type]
+}
