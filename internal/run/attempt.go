@@ -29,17 +29,8 @@ func (r Run) Evaluated(open bool, now time.Time) (Run, error) {
 		p.shift(next.UpdatedAt)
 	}
 	p.LastEvaluation, p.GateOpen = next.UpdatedAt, open
-	p.NextEvaluation = p.after(next.UpdatedAt)
+	p.NextEvaluation = next.UpdatedAt.Add(p.Opening.Limits.Interval)
 	return next, nil
-}
-
-// after is when the gate is looked at again: an interval later, but not past the end of the window.
-func (p Progress) after(now time.Time) time.Time {
-	next := now.Add(p.Opening.Limits.Interval)
-	if p.WaitingSince.IsZero() && now.Before(p.WindowEnd) && next.After(p.WindowEnd) {
-		return p.WindowEnd
-	}
-	return next
 }
 
 // Wake asks for an evaluation now: a sensor was written, a slot became free, a pause ended. It never cuts
@@ -74,7 +65,7 @@ func (r Run) WaitForSlot(now time.Time) (Run, error) {
 		p.WaitingSince = next.UpdatedAt
 	}
 	p.GateOpen = false
-	p.NextEvaluation = p.after(next.UpdatedAt)
+	p.NextEvaluation = next.UpdatedAt.Add(p.Opening.Limits.Interval)
 	return next, nil
 }
 
