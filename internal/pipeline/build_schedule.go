@@ -11,6 +11,8 @@ import (
 const (
 	defaultWindow   = time.Hour
 	defaultInterval = 5 * time.Minute
+	// minInterval is what the tag of schedule.evaluation.interval says, for the older watch.interval.
+	minInterval = time.Second
 )
 
 func (b *builder) buildSchedule() {
@@ -126,6 +128,9 @@ func (b *builder) evaluation(s *ScheduleSection) {
 			b.clashf("watch.interval", intervalPath, "the interval is given twice; keep schedule.evaluation.interval")
 		}
 		b.def.Interval, intervalPath = w.Interval.Duration, "watch.interval"
+		if b.def.Interval < minInterval {
+			b.errorf(intervalPath, "is %s; must be at least %s", document.Duration(b.def.Interval), document.Duration(minInterval))
+		}
 	}
 	if b.def.Window < b.def.Interval {
 		b.clashf("schedule.evaluation.window", intervalPath, "the window of %s is shorter than the interval of %s; make it at least as long",

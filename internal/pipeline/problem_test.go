@@ -138,6 +138,7 @@ func TestSingleMistakesSayWhatWouldBeRight(t *testing.T) {
 		{"after as text", "schedule: {after: orders}\n", `schedule.after: expected a list of pipeline ids`},
 		{"probe without target", "probes: [{key: a}]\n", `probes[0]: needs either a command or a url`},
 		{"probe twice", "probes: [{key: a, command: x}, {key: a, command: y}]\n", `two probes write the sensor "a"`},
+		{"watch interval", "watch: {interval: 500ms}\n", `watch.interval: is 500ms; must be at least 1s`},
 		{"probe of the engine's key", "probes: [{key: run/x, command: x}]\n", `probes[0].key: `},
 	} {
 		t.Run(c.name, func(t *testing.T) {
