@@ -146,3 +146,71 @@ func TestWakeUpNeverCutsABackoffShort(t *testing.T) {
 		t.Errorf("woken, evaluates at %s, want %s", r.Progress.NextEvaluation, at(6))
 	}
 }
+
+func TestStartRemembersWhatItRestsOn(t *testing.T) {
+	r, err := opened(t).Evaluated(true, at(2))
+	r, err = must(t, r, err).Trigger(run.Start{Snapshot: "s7", Replica: "blue"}, at(3))
+	p := must(t, r, err).Progress
+	if p.Snapshot != "s7" || p.Replica != "blue" || !p.AskedAt.Equal(at(3)) {
+		t.Errorf("started on %q by %q, asked at %s", p.Snapshot, p.Replica, p.AskedAt)
+	}
+}
+
+func TestWaitForASlotUsesUpItsVerdict(t *testing.T) {
+	if _, err := opened(t).WaitForSlot(noon); err == nil {
+		t.Error("waits for a slot with a gate that nobody found open")
+	}
+	r, err := opened(t).Evaluated(true, noon)
+	r, err = must(t, r, err).WaitForSlot(at(1))
+	r = must(t, r, err)
+	if !r.Progress.NextEvaluation.Equal(at(6)) {
+		t.Errorf("looks again at %s, want %s", r.Progress.NextEvaluation, at(6))
+	}
+	if _, err := r.Trigger(run.Start{Snapshot: "s1"}, at(2)); err == nil {
+		t.Error("took a slot on the verdict from before the wait")
+	}
+}
+
+func TestStartedJobIsWatchedByTheClock(t *testing.T) {
+	held, err := triggering(t).Hold("no answer", at(1))
+	r, err := must(t, held, err).Started("pid 7", at(2))
+	p := must(t, r, err).Progress
+	if p.Handle != "pid 7" || !p.StartedAt.Equal(at(2)) || !p.NextPoll.Equal(at(2).Add(30*time.Second)) || !p.PollEnd.Equal(at(62)) {
+		t.Errorf("%q started at %s, polled at %s until %s", p.Handle, p.StartedAt, p.NextPoll, p.PollEnd)
+	}
+	if !p.AskedAt.IsZero() || p.Held.Reason != "" {
+		t.Errorf("asked at %s and held for %q, though it has started", p.AskedAt, p.Held.Reason)
+	}
+	r, err = r.Polled(at(3))
+	if p := must(t, r, err).Progress; !p.LastPoll.Equal(at(3)) || !p.NextPoll.Equal(at(3).Add(30*time.Second)) || !p.PollEnd.Equal(at(62)) {
+		t.Errorf("polled at %s, next at %s until %s", p.LastPoll, p.NextPoll, p.PollEnd)
+	}
+}
+
+func TestOnlyAnUnansweredStartHasAnAnswer(t *testing.T) {
+	r, err := triggering(t).Refused(run.Report{Category: run.Transient}, at(1))
+	r = must(t, r, err)
+	for name, answer := range map[string]func() (run.Run, error){
+		"taken":   func() (run.Run, error) { return r.Started("late", at(2)) },
+		"refused": func() (run.Run, error) { return r.Refused(run.Report{Category: run.Transient}, at(2)) },
+		"none":    func() (run.Run, error) { return r.Hold("no answer", at(2)) },
+	} {
+		if got, err := answer(); err == nil || got != r {
+			t.Errorf("%s: a second answer to one start call: %s, %v", name, got.Status, err)
+		}
+	}
+	if got, err := triggering(t).Refused(run.Report{Category: "BAD"}, at(1)); err == nil {
+		t.Errorf("refused with an odd category: %+v", got.Progress)
+	}
+}
+
+func TestHoldSaysWhyAndSinceWhen(t *testing.T) {
+	if _, err := triggering(t).Hold("", at(1)); err == nil {
+		t.Error("held for no reason")
+	}
+	r, err := triggering(t).Hold("no answer", at(1))
+	r, err = must(t, r, err).Hold("still none", at(5))
+	if got, want := must(t, r, err).Progress.Held, (run.Held{Reason: "no answer", Since: at(1)}); got != want {
+		t.Errorf("held %+v, want %+v", got, want)
+	}
+}

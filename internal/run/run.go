@@ -78,7 +78,7 @@ type Progress struct {
 
 	WindowStart    time.Time `json:"windowStart,omitzero"`
 	WindowEnd      time.Time `json:"windowEnd,omitzero"`
-	LimitAt        time.Time `json:"limitAt,omitzero"` // the attempt's overall time limit
+	LimitAt        time.Time `json:"limitAt,omitzero"`        // the attempt's overall time limit
 	NextEvaluation time.Time `json:"nextEvaluation,omitzero"` // and until when an open verdict holds; the window may end before
 	LastEvaluation time.Time `json:"lastEvaluation,omitzero"`
 	GateOpen       bool      `json:"gateOpen,omitempty"` // the last verdict, until a start uses it up
