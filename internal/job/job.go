@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/period"
@@ -36,6 +37,13 @@ type Stopper interface {
 // Deduplicator is a type whose target refuses a second start with the same id, so that a start whose answer was lost may be repeated.
 type Deduplicator interface{ RefusesRepeats() bool }
 
+// Waiter is a type that sees its jobs end by itself.
+type Waiter interface {
+	// Wait returns nil once the job has ended, whichever controller started it, and Status then has its result. Any
+	// error leaves that open.
+	Wait(ctx context.Context, a Attempt, h run.Handle) error
+}
+
 // Local is a type whose jobs live on the machine of one replica, which alone can follow them.
 type Local interface{ OnThisReplica() bool }
 
@@ -51,9 +59,16 @@ type Attempt struct {
 	Schedule pipeline.ScheduleID
 	Period   period.Period
 	Number   int
-	Config   pipeline.JobConfig // of the type's own struct, with variables and secrets put in
-	Callback Callback
+	Config   pipeline.JobConfig `json:"-"` // of the type's own struct, with variables and secrets put in: see Expand
+	Secrets  Redactor           `json:"-"` // hides what Config must not show
+	Callback Callback           `json:"-"`
 }
+
+// String names the attempt and nothing of its config, so that no log line can.
+func (a Attempt) String() string { return string(a.ID) }
+
+// LogValue is String.
+func (a Attempt) LogValue() slog.Value { return slog.StringValue(a.String()) }
 
 // Callback is how a job may report its own result.
 type Callback struct{ URL, Token string }
@@ -91,4 +106,3 @@ func Refuse(c run.Category, format string, args ...any) error {
 
 // ErrUnknownHandle says that the target has no job with that handle (any more).
 var ErrUnknownHandle = errors.New("the target does not know this job")
-

@@ -1,0 +1,184 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// Worded is a config with a text that is taken apart into words. It does so before variables are put in, so that no value
+// can become several words, whatever is in it.
+type Worded interface {
+	// PutWords is called once the config is decoded. Put fills the variables of a text.
+	PutWords(raw document.Node, put func(text string) (string, error)) error
+}
+
+// Expand gives the attempt its config: what the file has under job.config, decoded into the job type's own struct with
+// variables and secrets put in, and what hides these secrets from now on. An error is a *Refusal, and shows no secret.
+func Expand(a Attempt, raw document.Node, into pipeline.JobConfig, s *Secrets) (Attempt, error) {
+	e := expander{variables: a.variables(), secrets: s}
+	expanded, findings := raw.Expand(func(text string) (any, error) { return e.text(text) })
+	if len(findings) > 0 {
+		return a, e.refuse(findings)
+	}
+	findings = expanded.Decode(into)
+	if worded, ok := into.(Worded); ok && !hasError(findings) {
+		if err := worded.PutWords(raw, e.text); err != nil {
+			findings = append(findings, document.Finding{Message: err.Error()})
+		}
+	}
+	if !hasError(findings) {
+		findings = append(findings, into.Check()...)
+	}
+	if hasError(findings) {
+		return a, e.refuse(e.hide(findings, secretPaths(raw.Value(), "")))
+	}
+	a.Config = into
+	a.Secrets = a.Secrets.With(append(e.used, a.Callback.Token)...)
+	return a, nil
+}
+
+// variables are the names that pipeline files may use, and their values. A day has no hour.
+func (a Attempt) variables() map[string]string {
+	return map[string]string{
+		"DATE": a.Date(), "HOUR": a.Hour(), "PERIOD": a.Period.String(),
+		"PIPELINE": string(a.Pipeline), "SCHEDULE": string(a.Schedule),
+		"ATTEMPT": strconv.Itoa(a.Number), "RUN_ID": string(a.ID),
+	}
+}
+
+// Date is the day that the period lies on, as 2026-03-03.
+func (a Attempt) Date() string { return a.Period.Outer(period.Day).String() }
+
+// Hour is the hour that the period lies in, as 07; "" for a day.
+func (a Attempt) Hour() string {
+	if a.Period.Size() == 0 || a.Period.Size() > period.Hour {
+		return ""
+	}
+	hour, _ := a.Period.Clock()
+	return fmt.Sprintf("%02d", hour)
+}
+
+// expander fills texts and remembers which secrets went into them.
+type expander struct {
+	variables map[string]string
+	secrets   *Secrets
+	used      []string
+	permanent bool // something failed that will fail again
+}
+
+// text is text with its variables put in. What a value holds is never looked at for further variables.
+func (e *expander) text(text string) (string, error) {
+	var filled strings.Builder
+	for {
+		before, after, found := strings.Cut(text, "${")
+		literal, escaped := strings.CutSuffix(before, `\`)
+		switch {
+		case !found:
+			filled.WriteString(text)
+			return filled.String(), nil
+		case escaped:
+			filled.WriteString(literal + "${")
+			text = after
+			continue
+		}
+		name, rest, closed := strings.Cut(after, "}")
+		if !closed {
+			e.permanent = true
+			return "", errors.New(`"${" is not closed by "}"; write \${ for a literal one`)
+		}
+		value, err := e.value(name)
+		if err != nil {
+			return "", err
+		}
+		filled.WriteString(before + value)
+		text = rest
+	}
+}
+
+func (e *expander) value(name string) (value string, err error) {
+	if variable, ok := strings.CutPrefix(name, "env:"); ok {
+		value, err = e.secrets.fromEnv(variable)
+	} else if path, ok := strings.CutPrefix(name, "file:"); ok {
+		value, err = e.secrets.fromFile(path)
+	} else if value, ok = e.variables[name]; ok {
+		return value, nil
+	} else {
+		err = Refuse(run.Permanent, "unknown variable ${%s}", name)
+	}
+	if refusal := (*Refusal)(nil); errors.As(err, &refusal) && refusal.Category == run.Permanent {
+		e.permanent = true
+	}
+	if err == nil {
+		e.used = append(e.used, value)
+	}
+	return value, err
+}
+
+// refuse makes a Refusal of what was found: one that may be repeated only if nothing is wrong but files that could not
+// be read.
+func (e *expander) refuse(findings []document.Finding) error {
+	var texts []string
+	for _, f := range findings {
+		if f.Severity != document.Warning {
+			texts = append(texts, document.JoinPath("job.config", f.Path)+": "+f.Message)
+		}
+	}
+	category := run.Transient
+	if e.permanent {
+		category = run.Permanent
+	}
+	return Refuse(category, "%s", strings.Join(texts, "; "))
+}
+
+// hide replaces the messages about values that hold a secret, since they may quote it, also in part. What is wrong with
+// a filled-in config stays wrong.
+func (e *expander) hide(findings []document.Finding, secret []string) []document.Finding {
+	e.permanent = true
+	for i, f := range findings {
+		if slices.ContainsFunc(slices.Concat(f.Also, []string{f.Path}), func(path string) bool { return touches(path, secret) }) {
+			findings[i].Message = "does not fit once its secrets are put in; what they hold is not shown"
+		}
+	}
+	return findings
+}
+
+// touches says whether a path is, holds or lies within one of the others.
+func touches(path string, others []string) bool {
+	within := func(inner, outer string) bool {
+		rest, ok := strings.CutPrefix(inner, outer)
+		return ok && (rest == "" || outer == "" || rest[0] == '.' || rest[0] == '[')
+	}
+	return slices.ContainsFunc(others, func(o string) bool { return within(path, o) || within(o, path) })
+}
+
+// secretPaths are the paths of the texts in value that take a secret.
+func secretPaths(value any, path string) []string {
+	var paths []string
+	switch v := value.(type) {
+	case string:
+		if HasSecret(v) {
+			paths = append(paths, path)
+		}
+	case []any:
+		for i, item := range v {
+			paths = append(paths, secretPaths(item, fmt.Sprintf("%s[%d]", path, i))...)
+		}
+	case map[string]any:
+		for key, item := range v {
+			paths = append(paths, secretPaths(item, document.KeyPath(path, key))...)
+		}
+	}
+	return paths
+}
+
+func hasError(findings []document.Finding) bool {
+	return slices.ContainsFunc(findings, func(f document.Finding) bool { return f.Severity != document.Warning })
+}

@@ -1,0 +1,122 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// maxSecret is how large a secret may be.
+const maxSecret = 64 << 10
+
+// Secrets reads what ${env:NAME} and ${file:PATH} ask for, as far as the server's own file allows it. A nil *Secrets
+// allows nothing.
+type Secrets struct {
+	env    map[string]bool
+	files  []string
+	lookup func(name string) (value string, set bool)
+}
+
+// NewSecrets allows the environment variables of these names and the files at or below these paths. The environment is
+// read through lookup; relative paths are taken from the current directory.
+func NewSecrets(env, files []string, lookup func(name string) (string, bool)) (*Secrets, error) {
+	s := &Secrets{env: map[string]bool{}, lookup: lookup}
+	for _, name := range env {
+		s.env[name] = true
+	}
+	for _, path := range files {
+		absolute, err := filepath.Abs(path)
+		if err != nil {
+			return nil, fmt.Errorf("find the secrets in %s: %w", path, err)
+		}
+		s.files = append(s.files, absolute)
+	}
+	return s, nil
+}
+
+// fromEnv reads an environment variable.
+func (s *Secrets) fromEnv(name string) (string, error) {
+	if s == nil || !s.env[name] {
+		return "", Refuse(run.Permanent, "${env:%s} may not be read; add %s to secrets.env in the server's file", name, name)
+	}
+	value, set := s.lookup(name)
+	if !set {
+		return "", Refuse(run.Permanent, "${env:%s} is not set in the server's environment", name)
+	}
+	return value, nil
+}
+
+// fromFile reads a file, without the line break at its end. It may have appeared or become readable by the next try, so
+// that only a file that is not allowed is refused for good.
+func (s *Secrets) fromFile(path string) (string, error) {
+	if !filepath.IsAbs(path) {
+		return "", Refuse(run.Permanent, "${file:%s} is not an absolute path; write one that begins with /", path)
+	}
+	dir, name, ok := s.allowed(filepath.Clean(path))
+	if !ok {
+		return "", Refuse(run.Permanent, "${file:%s} may not be read; add it or its directory to secrets.files in the server's file", path)
+	}
+	value, err := readBelow(dir, name)
+	if err != nil {
+		return "", Refuse(run.Transient, "${file:%s} cannot be read: %v", path, reason(err))
+	}
+	return strings.TrimRight(value, "\r\n"), nil
+}
+
+// allowed splits path into the directory that a read may not leave and the rest.
+func (s *Secrets) allowed(path string) (dir, name string, ok bool) {
+	if s == nil {
+		return "", "", false
+	}
+	for _, root := range s.files {
+		if path == root {
+			return filepath.Dir(path), filepath.Base(path), true
+		}
+		if name, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(name) {
+			return root, name, true
+		}
+	}
+	return "", "", false
+}
+
+// readBelow reads a regular file inside dir. A link that leads out of dir is refused by os.Root.
+func readBelow(dir, name string) (string, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	// A pipe in place of the file must not block the start.
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", errors.New("it is not a regular file")
+	}
+	value, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
+	if err == nil && len(value) > maxSecret {
+		err = fmt.Errorf("it is larger than %d bytes", maxSecret)
+	}
+	return string(value), err
+}
+
+// reason is what went wrong, without the path that the message has already.
+func reason(err error) error {
+	if pathError := (*fs.PathError)(nil); errors.As(err, &pathError) {
+		return pathError.Err
+	}
+	return err
+}
