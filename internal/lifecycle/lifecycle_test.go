@@ -1,6 +1,7 @@
 package lifecycle_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -167,7 +168,8 @@ func TestExhaustedPollIsCompleted(t *testing.T) {
 
 func TestRunWithoutATimeLimitIsEnded(t *testing.T) {
 	for _, s := range []run.Status{run.Pending, run.Triggering, run.Running, run.Failed} {
-		if got := lifecycle.Next(run.Run{Status: s}, noon); got.Kind != lifecycle.InfraFailure {
+		got := lifecycle.Next(run.Run{Status: s, UpdatedAt: at(-5)}, noon)
+		if got.Kind != lifecycle.InfraFailure || !got.Due.Equal(at(-5)) || !strings.Contains(got.Reason, "no time limit") {
 			t.Errorf("%s: %+v", s, got)
 		}
 	}

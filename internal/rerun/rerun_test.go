@@ -2,7 +2,6 @@ package rerun_test
 
 import (
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -185,9 +184,18 @@ func TestReopeningIsBounded(t *testing.T) {
 	}
 }
 
-func TestReasonSaysWhatIsSpent(t *testing.T) {
-	got := rerun.Next(failed, run.CauseCode, rerun.Budget{Used: 1, Max: 1}, noon)
-	if !strings.Contains(got.Reason, "code") || !strings.Contains(got.Reason, "1") {
-		t.Errorf("reason %q", got.Reason)
+func TestReasonCountsTheAttempts(t *testing.T) {
+	once := exhausted
+	once.Counters.Reopenings = 1
+	for want, got := range map[string]rerun.Verdict{
+		"code budget of 1 is spent":  rerun.Next(failed, run.CauseCode, rerun.Budget{Used: 1, Max: 1}, noon),
+		"timeout retry 2 of 3 in 0s": rerun.Next(failed, run.CauseTimeout, rerun.Budget{Used: 1, Max: 3}, noon),
+		"late data rerun 1 of 2":     rerun.Next(completed, run.CauseLateData, rerun.Budget{Max: 2}, noon),
+		"manual rerun 3 of 5":        rerun.Decide(rerun.Request{}, rerun.Facts{Run: exhausted}, rerun.Budget{Used: 2, Max: 5}, noon),
+		"reopening 2 of 5":           rerun.Reopen(once, noon),
+	} {
+		if got.Reason != want {
+			t.Errorf("got %q, want %q", got.Reason, want)
+		}
 	}
 }
