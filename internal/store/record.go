@@ -23,8 +23,10 @@ type Pipeline struct {
 	RemovedAt  time.Time `json:"removedAt,omitzero"`
 	Problem    string    `json:"problem,omitempty"` // why its newest file is not in force: it is degraded
 
-	Pause Pause           `json:"pause,omitzero"`
-	Slots []run.AttemptID `json:"slots,omitempty"` // the open jobs, where maxActive limits them
+	Pause Pause `json:"pause,omitzero"`
+	// PausedFrom is when a pause began that has ended, until what was written during it has been looked at.
+	PausedFrom time.Time       `json:"pausedFrom,omitzero"`
+	Slots      []run.AttemptID `json:"slots,omitempty"` // the open jobs, where maxActive limits them
 
 	// FiredThrough is the instant up to which fires have been dealt with: opened, excluded, or told as missed.
 	FiredThrough time.Time `json:"firedThrough,omitzero"`
