@@ -49,7 +49,7 @@ func (a *app) evaluate(file string, f *evaluateFlags) error {
 	if err != nil {
 		return err
 	}
-	e := evaluation{def: def.Definition, at: f.at.value, period: f.date.Period}
+	e := evaluation{def: def, at: f.at.value, period: f.date.Period}
 	if e.at.IsZero() {
 		e.at = a.now()
 	}

@@ -72,35 +72,29 @@ func (f shelfFlags) options() (pipeline.Options, error) {
 	return opts, err
 }
 
-// loaded is one valid pipeline and the file it came from.
-type loaded struct {
-	*pipeline.Definition
-	source pipeline.Source
-}
-
 // loadOne reads a single pipeline. If its file is not valid, its problems are printed as validate prints them.
-func (a *app) loadOne(file string, shelf shelfFlags) (loaded, error) {
+func (a *app) loadOne(file string, shelf shelfFlags) (*pipeline.Definition, error) {
 	dir, err := files.IsDir(file)
 	if err != nil {
-		return loaded{}, err
+		return nil, err
 	}
 	if dir {
-		return loaded{}, usagef("%s is a directory; name one pipeline file", file)
+		return nil, usagef("%s is a directory; name one pipeline file", file)
 	}
 	sources, err := files.Read(file)
 	if err != nil {
-		return loaded{}, err
+		return nil, err
 	}
 	opts, err := shelf.beside(file).options()
 	if err != nil {
-		return loaded{}, err
+		return nil, err
 	}
 	set := pipeline.Load(sources, opts)
 	if len(set.Definitions) != 1 {
 		writeProblems(a.stderr, set, a.errStyle)
-		return loaded{}, fmt.Errorf("%s is not a valid pipeline file: %s", file, plural(errorCount(set.Problems), "error"))
+		return nil, fmt.Errorf("%s is not a valid pipeline file: %s", file, plural(errorCount(set.Problems), "error"))
 	}
-	return loaded{set.Definitions[0], sources[0]}, nil
+	return set.Definitions[0], nil
 }
 
 func errorCount(problems []document.Problem) int {

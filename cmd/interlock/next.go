@@ -49,11 +49,11 @@ func (a *app) next(file string, f *nextFlags) error {
 		return err
 	}
 	from := f.from.in(def.Schedule.Zone(), a.now())
-	list := comingSlots(def.Definition, from, f.count.value)
+	list := comingSlots(def, from, f.count.value)
 	if f.format.value == jsonFormat {
 		return writeJSON(a.stdout, slotReports(list))
 	}
-	writeSlots(a.stdout, def.Definition, cronText(def.source), list, a.outStyle)
+	writeSlots(a.stdout, def, list, a.outStyle)
 	return nil
 }
 

@@ -11,8 +11,8 @@ import (
 )
 
 // writeSlots prints the coming periods as a table under a line about the schedule.
-func writeSlots(w io.Writer, def *pipeline.Definition, cron string, list []coming, s style) {
-	fmt.Fprintln(w, s.bold(string(def.ID))+"  "+strings.Join(aboutSchedule(def, cron), "  "))
+func writeSlots(w io.Writer, def *pipeline.Definition, list []coming, s style) {
+	fmt.Fprintln(w, s.bold(string(def.ID))+"  "+strings.Join(aboutSchedule(def), "  "))
 	switch {
 	case def.Opens == pipeline.ByHand:
 		fmt.Fprintln(w, "It has no schedule: only people open its runs, with `interlock trigger`.")
@@ -27,29 +27,15 @@ func writeSlots(w io.Writer, def *pipeline.Definition, cron string, list []comin
 	}
 }
 
-func aboutSchedule(def *pipeline.Definition, cron string) []string {
+func aboutSchedule(def *pipeline.Definition) []string {
 	about := []string{def.Schedule.Zone().String(), "period " + def.Schedule.Size().String()}
-	if cron != "" {
-		about = append([]string{"cron " + printable(cron)}, about...)
+	if cron := def.Schedule.Cron(); cron != nil {
+		about = append([]string{"cron " + cron.String()}, about...)
 	}
 	if def.DryRun {
 		about = append(about, "dry run")
 	}
 	return about
-}
-
-// cronText is the expression as it is written in the pipeline's file.
-func cronText(src pipeline.Source) string {
-	doc, _ := document.Parse(src.File, src.Data)
-	if doc == nil {
-		return ""
-	}
-	section, _ := doc.Root().Get("schedule")
-	cron, ok := section.Get("cron")
-	if !ok {
-		return ""
-	}
-	return cron.Text()
 }
 
 func slotRows(def *pipeline.Definition, list []coming, s style) [][]cell {

@@ -96,7 +96,7 @@ type Document struct {
 // encoding.TextUnmarshaler is written as text; one with DecodeNode(Node) []Finding reads itself. Both say what they
 // accept with JSONSchema() *jsonschema.Schema.
 func (d *Document) Decode(into any) []Problem {
-	findings := decodeInto(d.root, into)
+	findings := d.Root().Decode(into)
 	problems := slices.Clone(d.repeated)
 	for i := range problems {
 		problems[i].File = d.file

@@ -15,10 +15,7 @@ import (
 )
 
 // cronText is a cron expression that parsed.
-type cronText struct {
-	text string
-	cron *schedule.Cron
-}
+type cronText struct{ cron *schedule.Cron }
 
 // UnmarshalText parses the expression.
 func (c *cronText) UnmarshalText(text []byte) error {
@@ -26,7 +23,7 @@ func (c *cronText) UnmarshalText(text []byte) error {
 	if err != nil {
 		return err
 	}
-	*c = cronText{text: string(text), cron: cron}
+	*c = cronText{cron: cron}
 	return nil
 }
 

@@ -15,6 +15,8 @@ import (
 
 // Cron is a parsed five-field expression.
 type Cron struct {
+	text string // as it is written
+
 	minute, hour, dom, month, dow uint64 // bit n stands for value n
 
 	// eitherDay says that day of month and day of week are both restricted: then a day needs only one of them.
@@ -59,8 +61,12 @@ func ParseCron(expr string) (*Cron, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cron %.80q: %w", expr, err)
 	}
+	c.text = strings.Join(strings.Fields(expr), " ")
 	return c, nil
 }
+
+// String is the expression as it is written, with single spaces.
+func (c *Cron) String() string { return c.text }
 
 func parseCron(expr string) (*Cron, error) {
 	texts := strings.Fields(expr)

@@ -22,6 +22,21 @@ func at(t testing.TB, text string) time.Time {
 	return instant
 }
 
+func TestAnExpressionIsShownAsItIsWritten(t *testing.T) {
+	for written, want := range map[string]string{"0 8 * * MON-FRI": "0 8 * * MON-FRI", " 0\t8  * * * ": "0 8 * * *", "@daily": "@daily"} {
+		c, err := schedule.ParseCron(written)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := schedule.New(schedule.Spec{Cron: c, Size: c.Size()}).Cron().String(); got != want {
+			t.Errorf("%q is shown as %q", written, got)
+		}
+	}
+	if c := schedule.New(schedule.Spec{Size: period.Day}).Cron(); c != nil {
+		t.Errorf("a schedule without cron has %q", c)
+	}
+}
+
 func TestFiresOfKnownDays(t *testing.T) {
 	for _, c := range []struct {
 		name, expr, zone, after string

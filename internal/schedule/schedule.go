@@ -50,6 +50,9 @@ func New(spec Spec) *Schedule {
 	return s
 }
 
+// Cron is the schedule's expression; nil without one.
+func (s *Schedule) Cron() *Cron { return s.spec.Cron }
+
 // Zone is the schedule's zone.
 func (s *Schedule) Zone() *time.Location { return s.spec.Zone }
 
