@@ -22,10 +22,11 @@ type Spec struct {
 // Instants are when a deadline warns and breaches. A zero Warn means no warning; a zero Breach means no deadline.
 type Instants struct{ Warn, Breach time.Time }
 
-// For gives the absolute deadline of the slot's period on that schedule. Without a Deadline, or for a period that is not of the schedule's size, it is zero.
+// For gives the absolute deadline of period p, which opens at fire, on that schedule. Without a Deadline, or for a
+// period that is not of the schedule's size, it is zero.
 //
-// A day's deadline is looked for from its fire on or, without one, from its first instant; an hour's from its end.
-// Minutes have none: a relative deadline is for them.
+// A day's deadline is looked for from its cron fire on or, without cron, from its first instant, also where a listed day
+// opens later; an hour's from its end. Minutes have none: a relative deadline is for them.
 func (s Spec) For(p period.Period, fire time.Time, on *schedule.Schedule) Instants {
 	if s.Deadline == nil || p.IsZero() || p.Size() != on.Size() || p.Size() == period.Minute {
 		return Instants{}
@@ -33,7 +34,7 @@ func (s Spec) For(p period.Period, fire time.Time, on *schedule.Schedule) Instan
 	from, days := base(*s.Deadline, p, on.Zone()), 0
 	if p.Size() == period.Day {
 		days = s.DayOffset
-		if !fire.IsZero() {
+		if on.Cron() != nil && !fire.IsZero() {
 			from = fire
 		}
 	}

@@ -53,6 +53,9 @@ func TestAbsoluteDeadlines(t *testing.T) {
 	daily := schedule.New(schedule.Spec{Size: period.Day, Zone: newYork})
 	hourly := schedule.New(schedule.Spec{Size: period.Hour, Zone: newYork})
 	minutes := schedule.New(schedule.Spec{Size: period.Minute, Zone: newYork})
+	listed := schedule.New(schedule.Spec{
+		Size: period.Day, Zone: newYork, Time: clock(t, "09:00"), Opens: true, Include: []period.Period{parse(t, "2026-03-03")},
+	})
 	for _, c := range []struct {
 		name, period, deadline string
 		on                     *schedule.Schedule
@@ -67,6 +70,7 @@ func TestAbsoluteDeadlines(t *testing.T) {
 		{"another zone for the deadline", "2026-03-03", "08:00", cron(t, "0 5 * * *", 0, newYork), time.UTC, 0, "2026-03-04T08:00:00Z"},
 		{"a day offset after a fire", "2026-03-03", "08:00", cron(t, "0 5 * * *", 0, newYork), newYork, 1, "2026-03-04T13:00:00Z"},
 		{"without a fire from the day's beginning", "2026-03-03", "08:00", daily, newYork, 0, "2026-03-03T13:00:00Z"},
+		{"a listed day's opening does not matter", "2026-03-03", "08:00", listed, newYork, 0, "2026-03-03T13:00:00Z"},
 		{"midnight without a fire is the beginning", "2026-03-03", "00:00", daily, newYork, 0, "2026-03-03T05:00:00Z"},
 		{"data of the day before", "2026-03-03", "08:00", daily, newYork, 1, "2026-03-04T13:00:00Z"},
 		{"in another zone the first after the beginning", "2026-03-03", "02:00", daily, time.UTC, 0, "2026-03-04T02:00:00Z"},
