@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// Position is a place in the feed or among the events. Later ones are larger.
+// Position is a place in the feed or among the events; the two are counted apart. Later ones are larger.
 type Position int64
 
 // Change is a record that something was written: what the router reacts to. It says what changed, not what it was: a
@@ -18,14 +18,14 @@ type Position int64
 type Change struct {
 	Position Position
 	Kind     ChangeKind
-	At       time.Time
+	At       time.Time // now of the call that wrote it
 	Pipeline pipeline.ID
+	Version  int64 // of the reading, the run or the pipeline's row
 
 	// Of a reading.
 	Sensor  sensor.Key
 	Period  period.Period
-	Version int64
-	Changed bool // the data differs from what was there before
+	Changed bool // the data differs from what was there before, as Put.Changed says
 
 	// Of a run whose status or attempt changed.
 	Run     run.Key
@@ -39,25 +39,30 @@ type ChangeKind string
 // The kinds of changes.
 const (
 	ReadingWritten ChangeKind = "reading"
-	RunMoved       ChangeKind = "run" // created, or its status or attempt changed; dry runs do not count
-	PipelineMoved  ChangeKind = "pipeline"
+	RunMoved       ChangeKind = "run"      // created, or its status or attempt changed; dry runs do not count
+	PipelineMoved  ChangeKind = "pipeline" // its row was created or swapped
 )
 
-// Feed gives the changes to those who follow them. Each group has its own place. Changes of one row come in order;
-// between rows nobody may rely on it.
+// Feed gives the changes to those who follow them. Each group has its own place, which begins at the oldest change that is
+// kept. Changes of one row are given out in order; only what is given out again may come after later ones. Between rows
+// nobody may rely on order.
 type Feed interface {
-	// Receive gives up to limit changes that the group has not finished and that no consumer of it holds, oldest first,
-	// and waits until there is one or ctx ends. They are held by that consumer until Done; those of a consumer that is
-	// gone are given to another, so a change may come more than once.
+	// Receive gives up to PageSize(limit) changes that the group has not finished and that no consumer of it holds, oldest
+	// first, and waits until there is one or ctx ends, which is its error. They are held by that consumer until Done: the same
+	// consumer, too, is not given them again as long as its Store is open. Those of a consumer that is gone (its Store was
+	// closed, its process died) are given to the next that asks, so a change may come more than once.
 	Receive(ctx context.Context, group, consumer string, limit int) ([]Change, error)
-	// Done says that changes were handled. A group's place never passes a change that was not.
+	// Done says that changes were handled, in whatever order. A group's place never passes a change that was not. Saying it
+	// twice, or of a change that somebody else holds by now, is fine.
 	Done(ctx context.Context, group string, changes []Change) error
-	// Backlog is how many changes a group has not finished, and when the oldest of them was written.
+	// Backlog is how many changes a group has not finished, held ones included, and when the oldest of them was written;
+	// zero if there is none.
 	Backlog(ctx context.Context, group string) (n int, oldest time.Time, err error)
 
-	// Cursor and SetCursor keep the place of those who follow events by position. A cursor that was never set is 0.
+	// Cursor and SetCursor keep the place of those who follow events by position. A cursor that was never set is 0; one may
+	// be moved back. Events that a cursor which was ever set has not passed are kept: see Trim.
 	Cursor(ctx context.Context, name string) (Position, error)
 	SetCursor(ctx context.Context, name string, at Position) error
-	// EventsChanged is closed when an event was committed after the call.
+	// EventsChanged is closed when an event was committed after the call, and may be closed for less.
 	EventsChanged() <-chan struct{}
 }

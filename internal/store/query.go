@@ -10,11 +10,12 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// RunQuery says which runs. Empty fields mean any.
+// RunQuery says which runs. Empty fields mean any. Limit, here and below, goes through PageSize; Cursor is Next of the
+// page before, with the rest of the query unchanged.
 type RunQuery struct {
 	Pipeline pipeline.ID
 	Period   period.Period
-	From, To period.Period // by Compare, both included
+	From, To period.Period // by Compare, both included: the hours of a day come after the day itself
 	Status   run.Status
 	Limit    int
 	Cursor   string
@@ -40,7 +41,7 @@ type HistoryQuery struct {
 type DeadlineQuery struct {
 	Pipeline pipeline.ID
 	Key      run.Key
-	State    string
+	State    string // an sla.State
 	Limit    int
 	Cursor   string
 }
@@ -48,9 +49,9 @@ type DeadlineQuery struct {
 // EventQuery says which events. Empty fields mean any.
 type EventQuery struct {
 	Pipeline  pipeline.ID
-	Key       run.Key // events about one run
+	Key       run.Key // events about one run: pipeline, schedule and date
 	Type      event.Type
-	Since     time.Time
+	Since     time.Time // by Time, included
 	Ascending bool
 	Limit     int
 	Cursor    string

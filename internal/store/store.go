@@ -5,7 +5,12 @@
 //
 // The adapters are memory, sqlite, redis and dynamo, each in its folder; storetest is the one suite that all of them
 // pass. docs/ADDING-A-STORE.md says how each method becomes one Lua script and one transaction of at most ten rows.
-// Stores take the current instant as a parameter and never read a clock for anything that a decision sees.
+//
+// What holds for every method: it is safe for use by several goroutines and, where the technology allows, by several
+// processes on the same data. Stores take the current instant as a parameter and never read a clock for anything that a
+// decision sees. Instants are kept to the nanosecond and come back in UTC. The data of readings comes back as the same
+// data (sensor.SameData): a whole number may have become an int64. What a caller hands over or is given is his own: the
+// store keeps and gives copies.
 package store
 
 import (
@@ -41,17 +46,28 @@ type Store interface {
 
 // Committer changes what is remembered.
 type Committer interface {
-	// Commit makes all of b happen, or returns an error and none of it has happened. An error other than ErrConflict
-	// leaves open whether it did: the same Batch may be sent again, since a Batch that was taken before, recognised by
-	// its ID, is answered as it was the first time (for at least an hour).
+	// Commit makes all of b happen, or returns an error and none of it has happened. What each part of a Batch does, and when
+	// it is ErrConflict, is said there. Conflicting parts are looked for before anything is changed, so a refused Batch leaves
+	// no event, task or mark behind.
+	//
+	// A Batch that was taken before, recognised by its Identity, is answered with nil and changes nothing, whatever it holds
+	// and whatever has happened since (for at least CommitLife by now; by then versions tell). So where an error other than
+	// ErrConflict leaves open whether it was taken, the same Batch is sent again. A Batch that was refused is not remembered.
+	//
+	// Changes are appended to the feed for runs that were created or whose status or attempt changed, and for every swap of a
+	// pipeline's row. One Batch may append several; they come in the order runs, pipelines.
 	Commit(ctx context.Context, b Batch, now time.Time) error
 }
 
 // Sensors takes readings.
 type Sensors interface {
-	// PutReadings stores all writes or none, in order, and appends a Change for each. A version is larger than every
-	// version given out before it. More writes than the store takes at once are ErrTooLarge (at least 10 always fit;
-	// 1,000 everywhere but on DynamoDB). Written and acknowledged means durable.
+	// PutReadings stores all writes or none, in order, as the current reading of their pipeline, key and period and as
+	// history, and appends a Change for each that was not ignored. Two writes of one row in one call are two writes. Each
+	// gets a version that is larger than every version given out before it, by whatever row, and now as its UpdatedAt.
+	// Written and acknowledged means durable.
+	//
+	// More writes than the store takes at once are ErrTooLarge (MaxWrites everywhere but on DynamoDB, where at least 10 fit);
+	// a write without pipeline or key, or with data that sensor.Normalize refuses, is an error too. Pipelines need not exist.
 	PutReadings(ctx context.Context, writes []Write, now time.Time) ([]Put, error)
 }
 
@@ -60,7 +76,8 @@ type Write struct {
 	Pipeline pipeline.ID
 	Reading  sensor.Reading // UpdatedAt and Version are given by the store
 	// Order, where it is not 0, makes a late write harmless: one that is not above the order of the stored reading of
-	// that pipeline, key and period is passed over. The engine's own readings use it.
+	// that pipeline, key and period is passed over. The engine's own readings use it. A write without it is always taken, and
+	// leaves the stored order as it is.
 	Order int64
 }
 
@@ -68,62 +85,84 @@ type Write struct {
 type Put struct {
 	Version   int64
 	UpdatedAt time.Time
-	Changed   bool // the data differs from what was there
-	Ignored   bool // a later one, by Order, was there already
+	Changed   bool // the data differs (sensor.SameData) from the current reading of that period, or there was none
+	Ignored   bool // a later one, by Order, was there already: Version and UpdatedAt are its own
 }
 
-// Reader reads. Every answer reflects all commits and writes that were acknowledged before the call.
+// Reader reads. Every answer reflects all commits and writes that were acknowledged before the call. (On DynamoDB events,
+// and lists over all pipelines, may follow a moment later; whoever acts on an entry swaps it by version.)
+//
+// Lists that come in pages have a total order, so that two reads of the same rows agree; see Page and PageSize. A cursor
+// that no page of that list came with is ErrCursor. A list without any entry is no error.
 type Reader interface {
-	// Run gives a run, and DryRun the loop of a dry-run pipeline; ErrNotFound if there is none.
+	// Run gives a run, and DryRun the loop of a dry-run pipeline; ErrNotFound if there is none. The two share no rows.
 	Run(ctx context.Context, key run.Key) (run.Run, error)
 	DryRun(ctx context.Context, key run.Key) (run.Run, error)
-	// Runs lists runs, latest period first, then by pipeline and schedule.
+	// Runs lists runs, latest period first (by Compare), then by pipeline and schedule. Dry runs are left out.
 	Runs(ctx context.Context, q RunQuery) (Page[run.Run], error)
-	// OpenRuns lists the runs of a pipeline (of all, if id is "") that have not ended, dry runs left out, oldest period first.
+	// OpenRuns lists all runs of a pipeline (of all, if id is "") that have not ended, dry runs left out, oldest period
+	// first, then by pipeline and schedule.
 	OpenRuns(ctx context.Context, id pipeline.ID) ([]run.Run, error)
-	// LastRuns gives the runs of one pipeline and schedule with the given periods; those that are not there are left out.
+	// RunsAt gives the runs with these keys; those that are not there are left out.
 	RunsAt(ctx context.Context, keys []run.Key) (map[run.Key]run.Run, error)
 
 	// Pipeline gives a pipeline's own row; ErrNotFound if it was never accepted.
 	Pipeline(ctx context.Context, id pipeline.ID) (Pipeline, error)
 	// Pipelines lists all of them by id, removed ones included.
 	Pipelines(ctx context.Context) ([]Pipeline, error)
-	// Config gives one version of a pipeline's file; Configs lists them without their texts, newest first.
+	// Config gives one version of a pipeline's file; ErrNotFound if there is none. Configs lists them WithoutTexts, newest
+	// first by At, those of one instant by version.
 	Config(ctx context.Context, id pipeline.ID, version string) (Config, error)
 	Configs(ctx context.Context, id pipeline.ID) ([]Config, error)
 
-	// Readings answers each query with the readings that sensor.ForPeriod chooses from: those of the period itself, of
-	// the slices that hold it, the undated one, and the newest of all others, as far as they exist.
+	// Readings answers each query, in order, with the readings that sensor.ForPeriod chooses from: those of the period itself
+	// and of the slices that hold it, the undated one, and of all others that of the latest period by Compare, as far as they
+	// exist, in any order. Expired ones are among them: whether they count is for rules to say.
 	Readings(ctx context.Context, queries []ReadingQuery) ([][]*sensor.Reading, error)
-	// LatestReadings lists the most recently written reading of every key of a pipeline, by key.
+	// LatestReadings lists the most recently written reading, by version, of every key of a pipeline, by key.
 	LatestReadings(ctx context.Context, id pipeline.ID) ([]*sensor.Reading, error)
-	// History lists the writes of a key, newest first.
+	// History lists the writes of a key, newest first by version. Writes that were ignored are not among them.
 	History(ctx context.Context, q HistoryQuery) (Page[*sensor.Reading], error)
 
-	// Deadlines lists ledger rows by breach instant, soonest first.
+	// Deadlines lists ledger rows by breach instant, soonest first, then by period, pipeline, schedule and kind.
 	Deadlines(ctx context.Context, q DeadlineQuery) (Page[Deadline], error)
-	// JobLog lists what happened to the jobs of a run, oldest first.
+	// JobLog lists what happened to the jobs of a run, oldest first by At, those of one instant as they were appended.
 	JobLog(ctx context.Context, key run.Key) ([]JobEntry, error)
-	// Snapshot gives the facts a start was decided on; PostRun what is remembered of a completed run.
+	// Snapshot gives the facts a start was decided on, PostRun what is remembered of a completed run; ErrNotFound if there is
+	// none.
 	Snapshot(ctx context.Context, id run.SnapshotID) (Snapshot, error)
 	PostRun(ctx context.Context, key run.Key) (PostRun, error)
-	// Reruns lists the requests for a run with their answers, oldest first.
+	// Reruns lists the requests for a run with their answers, oldest first by At, those of one instant as they were appended.
 	Reruns(ctx context.Context, key run.Key) ([]Rerun, error)
-	// Events lists events, newest first (oldest first with q.Ascending). EventsAfter is how sinks and streams follow:
-	// up to limit events after a position, oldest first, each with its own.
+	// Events lists events in the order in which they were committed, newest first (oldest first with q.Ascending).
 	Events(ctx context.Context, q EventQuery) (Page[event.Event], error)
+	// EventsAfter is how sinks and streams follow: up to PageSize(limit) events after a position, oldest first, each with its
+	// own. Positions start above 0 and grow; there may be gaps, but nothing is ever put into one that somebody has seen past.
 	EventsAfter(ctx context.Context, after Position, limit int) ([]StoredEvent, error)
-	// Marked says which of the marks are set.
+	// Marked says which of the marks are set; those that are not are left out.
 	Marked(ctx context.Context, ids []string) (map[string]bool, error)
-	// Dead lists events that a sink would not take, oldest first.
+	// Dead lists events that a sink (any, if it is "") would not take, oldest first by At, then by sink and event id.
 	Dead(ctx context.Context, sink string) ([]DeadLetter, error)
 }
 
 // Keeper looks after the store itself.
 type Keeper interface {
-	// Trim forgets what its retention allows, at most some hundred rows a call, and says how many. It never touches runs,
-	// counters, armed deadlines, the latest reading of a key or of an open run's period, nor what a cursor has not passed.
+	// Trim forgets what its retention allows, at most MaxTrim rows a call, and says how many; 0 means that there is nothing
+	// left to forget. What is exactly as old as its retention stays. It forgets:
+	//
+	//   - events, by their Time, that every cursor has passed. Their ids may be announced again.
+	//   - writes, by UpdatedAt. Never the most recently written reading of a key, nor the current undated one, nor the current
+	//     one of a period that is, holds, or lies in that of an open run or dry run of any pipeline.
+	//   - job log entries and rerun requests, by At, of runs that are not open; and of those the snapshots that the run
+	//     does not refer to.
+	//   - changes that every group has passed, as long as there is a group.
+	//   - dry runs that ended and were not touched for DryRunLife, marks whose Until has passed, batches older than CommitLife.
+	//
+	// Everything else stays: runs with their counters, deadlines, what is remembered after a run, pipelines, config versions,
+	// tasks, cursors, dead letters.
 	Trim(ctx context.Context, keep Retention, now time.Time) (int, error)
+	// Close ends what waits, and lets go of what was received and is not done. Every call after it is an error, except that
+	// closing twice is fine.
 	Close() error
 }
 

@@ -9,7 +9,8 @@ import (
 )
 
 // Task is a stored intention with a due time: something that must happen, and stays written down until it has. Its id
-// says what, so that storing it twice is storing it once.
+// says what, so that storing it twice is storing it once. What storing and finishing do to a task that somebody holds is
+// said at Batch.Tasks.
 type Task struct {
 	ID       string      `json:"id"`
 	Kind     TaskKind    `json:"kind"`
@@ -38,7 +39,8 @@ const (
 	ReopenPeriods TaskKind = "reopen-periods" // after a pause or a change of the file: open what is due
 )
 
-// Lease is the right to work on a task. Token grows with every claim, so that a claim which was taken over is recognised.
+// Lease is the right to work on a task. Token is larger than every token given out before, on whatever task, so that a
+// lease which was taken over, or was on an earlier task of that name, is recognised.
 type Lease struct {
 	Task  string
 	Token int64
@@ -53,28 +55,35 @@ type Claim struct {
 // ClaimQuery says who claims what.
 type ClaimQuery struct {
 	Replica   string        // who asks
-	Limit     int           // how many at most
+	Limit     int           // how many at most; none for 0
 	Lease     time.Duration // how long they are held unless renewed
 	LostAfter time.Duration // how long a task for another replica must have been due before anybody may have it
 }
 
-// Tasks hands out what is due.
+// Tasks hands out what is due. A lease is held until the instant it was claimed or renewed for: at that instant it has
+// lapsed, and a lease that has lapsed is nobody's, even if nobody has taken it over.
 type Tasks interface {
-	// Claim gives due tasks that nobody holds, longest due first. A lease that has lapsed is nobody's. Claiming never
+	// Claim gives due tasks (also those due just now) that nobody holds, longest due first, then by id. Claiming never
 	// removes a task: only a Batch does.
 	Claim(ctx context.Context, q ClaimQuery, now time.Time) ([]Claim, error)
-	// Renew extends leases. It gives back those that are still held; the others were taken over or are done.
+	// Renew extends leases to now + lease. It gives back those that are still held, in the same order; the others have lapsed,
+	// were taken over or are done.
 	Renew(ctx context.Context, leases []Lease, lease time.Duration, now time.Time) ([]Lease, error)
 	// Release gives tasks back before their leases lapse. One that is no longer held is passed over.
 	Release(ctx context.Context, leases []Lease, now time.Time) error
 	// VoidLeases makes every lease lapse: what a process does when it starts and knows that it is alone.
 	VoidLeases(ctx context.Context) error
-	// Task gives a stored task; ErrNotFound if it is done or never was.
+	// Task gives a stored task, held or not; ErrNotFound if it is done or never was.
 	Task(ctx context.Context, id string) (Task, error)
-	// NextDue is the due time of the soonest task that nobody holds; zero if there is none.
+	// NextDue is the instant from which the next task can be claimed: its due time or, if it is held, when its lease lapses,
+	// if that is later; zero if there is no task. It may have passed although a Claim gave nothing, since the task may be for
+	// another replica: whoever waits by it waits for a moment at least.
 	NextDue(ctx context.Context) (time.Time, error)
-	// Overdue lists tasks that have been due since before, longest first: what the watchdog looks at.
+	// Overdue lists up to PageSize(limit) tasks that could be claimed, by whomever they are for, since before that instant,
+	// longest due first, then by id: what the watchdog looks at. One that is held is left out until its lease has lapsed for
+	// as long.
 	Overdue(ctx context.Context, before time.Time, limit int) ([]Task, error)
-	// TasksChanged is closed when a task was stored or moved after the call; waiting for it beats polling.
+	// TasksChanged is closed when, after the call, a task was stored or finished or a lease was given back; it may be
+	// closed for less. Waiting for it beats polling.
 	TasksChanged() <-chan struct{}
 }
