@@ -63,6 +63,7 @@ var rooms = map[string]layer{
 	"internal/job/*":           adapter,
 	"internal/sink":            contract,
 	"internal/sink/*":          adapter,
+	"internal/egress":          contract, // what adapters send HTTP through
 
 	"internal/catalog":      handle,
 	"internal/gate":         handle,

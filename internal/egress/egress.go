@@ -1,0 +1,181 @@
+// Package egress is the guard on outgoing HTTP to addresses that users write into their files: it refuses to connect to
+// the machine itself, to private networks and to the services that hand out a cloud machine's credentials, unless the
+// server's own file allows it (egress.allow). It looks at the address that is dialled, after the name was resolved and for
+// each redirect anew, so that no name can be made to point elsewhere in between. Job types and probes send through it.
+//
+// It does not look at what is sent, and never uses a proxy from the environment: behind one, it could not see where a
+// request goes.
+package egress
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+)
+
+// Guard decides which addresses may be dialled. It is immutable.
+type Guard struct {
+	hosts    map[string]bool
+	networks []netip.Prefix
+	resolve  func(ctx context.Context, host string) ([]netip.Addr, error)
+	dialer   net.Dialer
+}
+
+// New makes a guard with exceptions: hosts by name, addresses, and networks such as 10.0.0.0/8.
+func New(allow []string) (*Guard, error) {
+	g := &Guard{
+		hosts:  map[string]bool{},
+		dialer: net.Dialer{Timeout: 30 * time.Second},
+		resolve: func(ctx context.Context, host string) ([]netip.Addr, error) {
+			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+		},
+	}
+	for _, entry := range allow {
+		if err := g.allow(entry); err != nil {
+			return nil, err
+		}
+	}
+	return g, nil
+}
+
+func (g *Guard) allow(entry string) error {
+	if strings.Contains(entry, "/") {
+		network, err := netip.ParsePrefix(entry)
+		if err != nil {
+			return fmt.Errorf("egress.allow: %q is not a network; write one such as 10.0.0.0/8, or a host's name", entry)
+		}
+		g.networks = append(g.networks, unmapped(network.Masked()))
+		return nil
+	}
+	if addr, err := netip.ParseAddr(strings.Trim(entry, "[]")); err == nil {
+		addr = addr.Unmap().WithZone("")
+		g.networks = append(g.networks, netip.PrefixFrom(addr, addr.BitLen()))
+		return nil
+	}
+	if entry == "" || strings.ContainsAny(entry, ":*@ \t?#") {
+		return fmt.Errorf("egress.allow: %q is not a host; write its name without scheme, port or wildcard, such as airflow.internal", entry)
+	}
+	g.hosts[canonical(entry)] = true
+	return nil
+}
+
+// unmapped is the network of IPv4 addresses that a network of mapped ones stands for.
+func unmapped(network netip.Prefix) netip.Prefix {
+	if network.Addr().Is4In6() && network.Bits() >= 96 {
+		return netip.PrefixFrom(network.Addr().Unmap(), network.Bits()-96)
+	}
+	return network
+}
+
+// canonical is a host's name as it is compared: in lower case, without the dot that ends a complete one.
+func canonical(host string) string { return strings.ToLower(strings.TrimSuffix(host, ".")) }
+
+// Refused is a connection that the guard does not allow. Nothing was sent.
+type Refused struct {
+	Host string     // as the URL has it
+	Addr netip.Addr // what it stands for
+	Why  string     // what kind of address that is
+}
+
+func (r *Refused) Error() string {
+	where := r.Host
+	if where != r.Addr.String() {
+		where += " (" + r.Addr.String() + ")"
+	}
+	return fmt.Sprintf("refused to connect to %s: %s; if that is meant, name the host or its network in egress.allow of the server's file", where, r.Why)
+}
+
+// DialContext connects to the first reachable of the addresses that stand behind address and may be dialled. If none
+// may, the error is a *Refused.
+func (g *Guard) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	addrs, err := g.lookup(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	allowed, refused := g.sift(host, addrs)
+	if len(allowed) == 0 {
+		return nil, refused
+	}
+	for i, addr := range allowed {
+		var conn net.Conn
+		if conn, err = g.dial(ctx, network, net.JoinHostPort(addr.String(), port), len(allowed)-i); err == nil {
+			return conn, nil
+		}
+	}
+	return nil, err
+}
+
+// lookup gives the addresses of a host, at least one.
+func (g *Guard) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{addr}, nil
+	}
+	if host == "" {
+		return []netip.Addr{netip.IPv6Unspecified()}, nil // the system would take it for itself
+	}
+	addrs, err := g.resolve(ctx, host)
+	if err == nil && len(addrs) == 0 {
+		err = &net.DNSError{Err: "no address", Name: host, IsNotFound: true}
+	}
+	return addrs, err
+}
+
+// sift keeps the addresses that may be dialled for a host, and says why the last of the others may not.
+func (g *Guard) sift(host string, addrs []netip.Addr) (allowed []netip.Addr, refused error) {
+	for _, addr := range addrs {
+		if why := g.refuses(host, addr); why != "" {
+			refused = &Refused{Host: host, Addr: addr, Why: why}
+			continue
+		}
+		allowed = append(allowed, addr)
+	}
+	return allowed, refused
+}
+
+// refuses says what kind of address makes the guard refuse it; "" if it may be dialled.
+func (g *Guard) refuses(host string, addr netip.Addr) string {
+	if g.hosts[canonical(host)] || g.inNetwork(addr) || g.inNetwork(embedded(addr)) {
+		return ""
+	}
+	return notPublic(addr)
+}
+
+func (g *Guard) inNetwork(addr netip.Addr) bool {
+	addr = addr.Unmap().WithZone("")
+	for _, network := range g.networks {
+		if network.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}
+
+// dial connects to one address, and leaves time for the others that are left.
+func (g *Guard) dial(ctx context.Context, network, address string, left int) (net.Conn, error) {
+	if deadline, ok := ctx.Deadline(); ok && left > 1 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/time.Duration(left))
+		defer cancel()
+	}
+	return g.dialer.DialContext(ctx, network, address)
+}
+
+// Transport sends each request once, over a connection of its own: what a kept connection would be retried for, nobody
+// could tell from a second start. It asks for no compression, so that a limit on a body is one on what was sent.
+func (g *Guard) Transport() *http.Transport {
+	return &http.Transport{
+		DialContext:            g.DialContext,
+		DisableKeepAlives:      true,
+		DisableCompression:     true,
+		TLSHandshakeTimeout:    30 * time.Second,
+		MaxResponseHeaderBytes: 1 << 20,
+	}
+}
