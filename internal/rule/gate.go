@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/sensor"
@@ -29,6 +30,17 @@ func (o Outcome) String() string {
 
 // MarshalText gives String, so that reports carry the word.
 func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// UnmarshalText is the inverse of MarshalText, for reports that were stored.
+func (o *Outcome) UnmarshalText(text []byte) error {
+	for _, known := range []Outcome{Fail, Unknown, Pass} {
+		if string(text) == known.String() {
+			*o = known
+			return nil
+		}
+	}
+	return fmt.Errorf("outcome %.60q is not fail, unknown or pass", text)
+}
 
 // Gate is a compiled tree of rules. It is immutable and safe for concurrent use.
 type Gate struct {
