@@ -38,9 +38,6 @@ func ParseKey(s string) (Key, error) {
 	if err != nil {
 		return Key{}, fmt.Errorf("parse run key %q: %w", s, err)
 	}
-	if p.IsZero() {
-		return Key{}, fmt.Errorf("parse run key %q: the period is missing, want one such as 2026-03-03", s)
-	}
 	k.Period = p
 	return k, nil
 }
