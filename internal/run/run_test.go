@@ -105,6 +105,30 @@ func TestTimeLimitHoldsWindowAndPollWindow(t *testing.T) {
 	}
 }
 
+func TestLimitsThatNoFileHoldsAreBroughtIntoRange(t *testing.T) {
+	const years = 10 * 366 * 24 * time.Hour
+	for name, c := range map[string]struct{ given, want run.Limits }{
+		"nothing": {run.Limits{}, run.Limits{Window: time.Second, Interval: time.Second, StartTries: 1}},
+		"negative": {
+			run.Limits{Window: -1, Interval: -1, PollInterval: -1, PollWindow: -1, RunTimeout: -1, StartTries: -1, StartBackoff: -1},
+			run.Limits{Window: time.Second, Interval: time.Second, PollInterval: time.Second, PollWindow: time.Second, StartTries: 1},
+		},
+		"endless": {
+			run.Limits{Window: 1<<63 - 1, Interval: 1<<63 - 1, PollInterval: 1<<63 - 1, PollWindow: 1<<63 - 1, RunTimeout: 1<<63 - 1, StartTries: 1<<63 - 1, StartBackoff: 1<<63 - 1},
+			run.Limits{Window: years, Interval: years, PollInterval: years, PollWindow: years, RunTimeout: years, StartTries: 1000, StartBackoff: years},
+		},
+		"a window below its interval": {
+			run.Limits{Window: time.Minute, Interval: time.Hour, PollInterval: time.Hour, PollWindow: time.Minute, StartTries: 3},
+			run.Limits{Window: time.Hour, Interval: time.Hour, PollInterval: time.Hour, PollWindow: time.Hour, StartTries: 3},
+		},
+	} {
+		r, err := run.New(opened(t).Key, run.Opening{Limits: c.given, At: noon})
+		if diff := cmp.Diff(c.want, must(t, r, err).Progress.Opening.Limits); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 func TestEachCauseSpendsItsOwnCounter(t *testing.T) {
 	failed := ended(t, run.Report{Result: run.ResultFail})
 	done := ended(t, run.Report{Result: run.ResultSuccess})
@@ -138,8 +162,11 @@ func TestEachCauseSpendsItsOwnCounter(t *testing.T) {
 func TestForcedAttemptSpendsNoBudget(t *testing.T) {
 	done := ended(t, run.Report{Result: run.ResultSuccess})
 	o := run.Opening{Cause: run.CauseManual, Forced: true, Limits: limits, At: at(9)}
-	if _, err := done.NextAttempt(o); err == nil {
-		t.Error("forced without who and why")
+	for _, signed := range []run.Opening{{}, {By: "ada"}, {Reason: "bad partition"}} {
+		o.By, o.Reason = signed.By, signed.Reason
+		if _, err := done.NextAttempt(o); err == nil {
+			t.Errorf("forced by %q because of %q", o.By, o.Reason)
+		}
 	}
 	o.By, o.Reason = "ada", "bad partition"
 	r, err := done.NextAttempt(o)
@@ -176,8 +203,8 @@ func TestResultBelongsToItsAttemptAlone(t *testing.T) {
 	}
 	o := run.Outcome{Key: r.Key, Attempt: 1, Report: run.Report{Result: run.ResultTimeout}}
 	first, err := r.Reported(o, noon)
-	if first = must(t, first, err); first.Progress.Report.Category != run.Timeout {
-		t.Errorf("a timeout is %q", first.Progress.Report.Category)
+	if rep := must(t, first, err).Progress.Report; rep.Category != run.Timeout || !rep.At.Equal(noon) {
+		t.Errorf("a timeout is %q, reported at %s", rep.Category, rep.At)
 	}
 	if _, err := first.Reported(o, noon); err == nil {
 		t.Error("a result counted twice")
@@ -228,7 +255,12 @@ func TestImpossibleMoveNamesBothStates(t *testing.T) {
 
 func TestRunSurvivesJSONUnchanged(t *testing.T) {
 	zone := time.FixedZone("UTC-5", -5*60*60)
-	r, err := running(t).Polled(at(2).In(zone))
+	r, err := run.New(opened(t).Key, run.Opening{Cause: run.CauseCron, Limits: limits, At: noon.In(zone), From: at(1).In(zone)})
+	r, err = must(t, r, err).Evaluated(true, at(2).In(zone))
+	r, err = must(t, r, err).Trigger(run.Start{Snapshot: "s1"}, at(2).In(zone))
+	r, err = must(t, r, err).Started("pid 1", at(2).In(zone))
+	r, err = must(t, r, err).Polled(at(3).In(zone))
+	r, err = must(t, r, err).Reported(run.Outcome{Key: r.Key, Attempt: 1, Report: run.Report{Result: run.ResultFail, At: at(4).In(zone)}}, at(5))
 	r = must(t, r, err)
 	text, err := json.Marshal(r)
 	if err != nil {
