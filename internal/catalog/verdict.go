@@ -164,7 +164,7 @@ func (v verdict) removal(row store.Pipeline, now time.Time) (store.Batch, bool) 
 }
 
 func (v verdict) batch(what string, row store.Pipeline) store.Batch {
-	return store.Batch{ID: fmt.Sprintf("config/%s/%s/%s/v%d", what, v.id, hash(v.config.Version + strings.Join(v.problems, "\n")), row.Version)}
+	return store.Batch{ID: fmt.Sprintf("config/%s/%s/%s/v%d", what, v.id, hash(v.config.Version+strings.Join(v.problems, "\n")), row.Version)}
 }
 
 // about tells the same thing twice apart by the row it changed: a version may return.

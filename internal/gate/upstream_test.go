@@ -1,0 +1,138 @@
+package gate_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/gate"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/rerun"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/memory"
+)
+
+const cascade = `
+pipeline: {id: gold, owner: tests}
+schedule: {after: [silver], period: PERIOD}
+`
+
+const silverCron = `
+pipeline: {id: silver, owner: tests}
+schedule: {cron: "CRON"}
+`
+
+// house is a dependent and its upstream over one store.
+type house struct {
+	store *memory.Store
+	defs  map[pipeline.ID]*pipeline.Definition
+}
+
+func newHouse(t *testing.T, size, cron string) house {
+	t.Helper()
+	return house{memory.New(), define(t, strings.ReplaceAll(cascade, "PERIOD", size), strings.ReplaceAll(silverCron, "CRON", cron))}
+}
+
+func (h house) look(t *testing.T, date string) gate.View {
+	t.Helper()
+	return look(t, h.store, gate.Question{
+		Definition: h.defs["gold"], Period: at(t, date),
+		Upstream: func(id pipeline.ID) *pipeline.Definition { return h.defs[id] },
+	}, morning)
+}
+
+// move brings the run of silver for a period to a status.
+func (h house) move(t *testing.T, date string, to run.Status, attempt int, now time.Time) {
+	t.Helper()
+	ctx := context.Background()
+	key := run.Key{Pipeline: "silver", Schedule: pipeline.ByCron, Period: at(t, date)}
+	read, err := h.store.Run(ctx, key)
+	if err != nil {
+		read = run.Run{}
+	}
+	next := run.Run{Key: key, Version: read.Version + 1, Status: to, Attempt: attempt, UpdatedAt: now}
+	if to.Ended() {
+		next.EndedAt = now
+	}
+	b := store.Batch{ID: fmt.Sprintf("move/%s/v%d", key, read.Version), Runs: []store.Swap[run.Run]{{Read: read.Version, Next: next}}}
+	if err := h.store.Commit(ctx, b, now); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestUpstreamOfTheSameSizeMustBeCompleted(t *testing.T) {
+	h := newHouse(t, "day", "0 6 * * *")
+	if v := h.look(t, "2026-03-03"); v.Open() || !strings.Contains(v.Verdict.Leaves[0].Reason, "no run of silver for 2026-03-03") {
+		t.Errorf("without a run: %s, %q", v.Verdict.Outcome, v.Verdict.Leaves[0].Reason)
+	}
+	h.move(t, "2026-03-03", run.Running, 1, morning)
+	if v := h.look(t, "2026-03-03"); v.Open() || !strings.Contains(v.Verdict.Leaves[0].Reason, "RUNNING") {
+		t.Errorf("while it runs: %s, %q", v.Verdict.Outcome, v.Verdict.Leaves[0].Reason)
+	}
+	h.move(t, "2026-03-03", run.Completed, 1, morning)
+	if v := h.look(t, "2026-03-03"); !v.Open() {
+		t.Errorf("completed: %q", v.Verdict.Leaves[0].Reason)
+	}
+	h.move(t, "2026-03-03", run.Pending, 2, morning)
+	if v := h.look(t, "2026-03-03"); v.Open() {
+		t.Error("an upstream that was opened again counts as completed")
+	}
+}
+
+func TestReadingOfAnUpstreamIsNotBelieved(t *testing.T) {
+	h := newHouse(t, "day", "0 6 * * *")
+	write(t, h.store, "gold", "run/silver", "2026-03-03", sensor.Fields{"status": "COMPLETED"}, morning)
+	if h.look(t, "2026-03-03").Open() {
+		t.Error("a reading opened the gate although there is no run")
+	}
+}
+
+func TestEveryExpectedSliceOfASmallerUpstreamCounts(t *testing.T) {
+	h := newHouse(t, "day", "5 6-8 * * *") // three hours of each day
+	for _, hour := range []string{"06", "08"} {
+		h.move(t, "2026-03-03T"+hour, run.Completed, 1, morning)
+	}
+	v := h.look(t, "2026-03-03")
+	if v.Open() || !strings.Contains(v.Verdict.Leaves[0].Reason, "2026-03-03T07") {
+		t.Errorf("one is missing: %s, %q", v.Verdict.Outcome, v.Verdict.Leaves[0].Reason)
+	}
+	h.move(t, "2026-03-03T07", run.Completed, 1, morning)
+	then := h.look(t, "2026-03-03")
+	if !then.Open() {
+		t.Fatalf("all are done: %q", then.Verdict.Leaves[0].Reason)
+	}
+	h.move(t, "2026-03-03T06", run.Completed, 2, morning.Add(time.Hour))
+	if got := rerun.Changed(then.Seen(), h.look(t, "2026-03-03").Seen()); len(got) != 1 {
+		t.Errorf("a new completion of one slice changed %v, want gold/run/silver", got)
+	}
+}
+
+func TestLargerUpstreamIsTheSliceThatHoldsThePeriod(t *testing.T) {
+	h := newHouse(t, "hour", "0 6 * * *")
+	h.move(t, "2026-03-03", run.Completed, 1, morning)
+	if v := h.look(t, "2026-03-03T10"); !v.Open() {
+		t.Errorf("its day is done: %q", v.Verdict.Leaves[0].Reason)
+	}
+	if h.look(t, "2026-03-04T10").Open() {
+		t.Error("the day before opened the gate")
+	}
+}
+
+func TestUpstreamThatIsGoneOrLeavesNothingKeepsTheGateClosed(t *testing.T) {
+	h := newHouse(t, "day", "5 6 * * 1") // Mondays
+	h.defs["silver"] = define(t, `
+pipeline: {id: silver, owner: tests}
+schedule: {cron: "5 6 * * 1", period: hour}
+`)["silver"]
+	if v := h.look(t, "2026-03-03"); v.Open() || !strings.Contains(v.Verdict.Leaves[0].Reason, "no period inside") {
+		t.Errorf("a Tuesday: %s, %q", v.Verdict.Outcome, v.Verdict.Leaves[0].Reason)
+	}
+	delete(h.defs, "silver")
+	if v := h.look(t, "2026-03-03"); v.Open() || !strings.Contains(v.Verdict.Leaves[0].Reason, "not in force") {
+		t.Errorf("gone: %s, %q", v.Verdict.Outcome, v.Verdict.Leaves[0].Reason)
+	}
+}
