@@ -1,0 +1,51 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestTheReadmeShowsWhatTheCommandsPrint(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	project := t.TempDir()
+	if err := os.CopyFS(project, os.DirFS("../../examples/medallion")); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(project)
+	breakSilver(t)
+	shown := 0
+	for _, block := range strings.Split(string(readme), "```\n$ interlock ")[1:] {
+		text, _, _ := strings.Cut(block, "```")
+		line, want, _ := strings.Cut(text, "\n")
+		got := interlock(strings.Fields(line)...)
+		if start, cut := strings.CutSuffix(want, "…\n"); cut {
+			want, got.stdout = start, got.stdout[:min(len(start), len(got.stdout))]
+		}
+		if diff := cmp.Diff(want, got.stdout+got.stderr); diff != "" {
+			t.Errorf("interlock %s (-README +printed):\n%s", line, diff)
+		}
+		shown++
+	}
+	if shown < 3 {
+		t.Errorf("found %d commands with their output in the README", shown)
+	}
+}
+
+// breakSilver makes the file with mistakes that the README and the demo show.
+func breakSilver(t *testing.T) {
+	t.Helper()
+	text, err := os.ReadFile("pipelines/earthquake-silver.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := strings.NewReplacer("\n  owner:", "\n  ownr:", "check: equals", "check: equal", "type: command", "type: comand").Replace(string(text))
+	if err := os.WriteFile("broken.yaml", []byte(broken), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
