@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -20,13 +21,39 @@ import (
 // in several ways is read once, under the first of its names. A path that is missing or cannot be read is an error
 // that names it; nothing is returned then, so that nobody takes half of the files for all of them.
 func Read(paths ...string) ([]pipeline.Source, error) {
-	r := reader{seen: map[string]bool{}}
-	for _, path := range paths {
-		if err := r.read(path); err != nil {
-			return nil, err
-		}
+	var sources []pipeline.Source
+	err := walk(paths, func(path string) error {
+		src, err := readFile(path)
+		sources = append(sources, src)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	return r.sources, nil
+	return sources, nil
+}
+
+// Stamp is what changes when a file does.
+type Stamp struct {
+	Size     int64
+	Modified time.Time
+}
+
+// Stamps gives the files that Read would read, without reading them: what a watcher compares.
+func Stamps(paths ...string) (map[string]Stamp, error) {
+	stamps := map[string]Stamp{}
+	err := walk(paths, func(path string) error {
+		info, err := os.Stat(path)
+		if err != nil {
+			return named(path, err)
+		}
+		stamps[path] = Stamp{Size: info.Size(), Modified: info.ModTime()}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return stamps, nil
 }
 
 // IsDir says whether path is a directory; a path that cannot be looked at is an error that names it.
@@ -38,27 +65,38 @@ func IsDir(path string) (bool, error) {
 	return info.IsDir(), nil
 }
 
-// reader gathers sources. seen holds the real paths of files and directories that were read, which keeps a file
-// from counting twice and a directory that links to its own parent from being walked without end.
-type reader struct {
-	sources []pipeline.Source
-	seen    map[string]bool
+// walk visits each file behind paths once.
+func walk(paths []string, visit func(path string) error) error {
+	w := walker{visit: visit, seen: map[string]bool{}}
+	for _, path := range paths {
+		if err := w.walk(path); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-func (r *reader) read(path string) error {
+// walker visits files. seen holds the real paths of files and directories that were visited, which keeps a file from
+// counting twice and a directory that links to its own parent from being walked without end.
+type walker struct {
+	visit func(path string) error
+	seen  map[string]bool
+}
+
+func (w *walker) walk(path string) error {
 	dir, err := IsDir(path)
 	switch {
 	case err != nil:
 		return err
 	case dir:
-		return r.readDir(path)
+		return w.walkDir(path)
 	default:
-		return r.readFile(path)
+		return w.file(path)
 	}
 }
 
-func (r *reader) readDir(dir string) error {
-	if again, err := r.again(dir); again || err != nil {
+func (w *walker) walkDir(dir string) error {
+	if again, err := w.again(dir); again || err != nil {
 		return err
 	}
 	entries, err := os.ReadDir(dir) // sorted by name
@@ -69,16 +107,16 @@ func (r *reader) readDir(dir string) error {
 		if strings.HasPrefix(entry.Name(), ".") {
 			continue
 		}
-		if err := r.readEntry(filepath.Join(dir, entry.Name()), entry); err != nil {
+		if err := w.walkEntry(filepath.Join(dir, entry.Name()), entry); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// readEntry reads what was found in a directory, links followed. A pipe or a device that happens to be called *.yaml
+// walkEntry visits what was found in a directory, links followed. A pipe or a device that happens to be called *.yaml
 // is passed over: reading it might never end.
-func (r *reader) readEntry(path string, entry fs.DirEntry) error {
+func (w *walker) walkEntry(path string, entry fs.DirEntry) error {
 	wanted := isYAML(path)
 	link := entry.Type()&fs.ModeSymlink != 0
 	if !wanted && !link && !entry.IsDir() {
@@ -91,9 +129,9 @@ func (r *reader) readEntry(path string, entry fs.DirEntry) error {
 	case err != nil:
 		return named(path, err)
 	case info.IsDir():
-		return r.readDir(path)
+		return w.walkDir(path)
 	case wanted && info.Mode().IsRegular():
-		return r.readFile(path)
+		return w.file(path)
 	default:
 		return nil
 	}
@@ -104,27 +142,30 @@ func isYAML(path string) bool {
 	return ext == ".yaml" || ext == ".yml"
 }
 
-func (r *reader) readFile(path string) error {
-	if again, err := r.again(path); again || err != nil {
+func (w *walker) file(path string) error {
+	if again, err := w.again(path); again || err != nil {
 		return err
 	}
+	return w.visit(path)
+}
+
+func readFile(path string) (pipeline.Source, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return named(path, err)
+		return pipeline.Source{}, named(path, err)
 	}
 	defer f.Close()
 	// One byte more than allowed is enough for the parser to see that the file is too large.
 	data, err := io.ReadAll(io.LimitReader(f, document.MaxBytes+1))
 	if err != nil {
-		return named(path, err)
+		return pipeline.Source{}, named(path, err)
 	}
-	r.sources = append(r.sources, pipeline.Source{File: path, Data: data})
-	return nil
+	return pipeline.Source{File: path, Data: data}, nil
 }
 
 // again says whether the file or directory behind path was read before, and remembers it. What is there but has no
 // path of its own, such as a shell's <(…), goes by the name it was given.
-func (r *reader) again(path string) (bool, error) {
+func (w *walker) again(path string) (bool, error) {
 	resolved, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		resolved = path
@@ -132,8 +173,8 @@ func (r *reader) again(path string) (bool, error) {
 	if resolved, err = filepath.Abs(resolved); err != nil {
 		return false, named(path, err)
 	}
-	again := r.seen[resolved]
-	r.seen[resolved] = true
+	again := w.seen[resolved]
+	w.seen[resolved] = true
 	return again, nil
 }
 

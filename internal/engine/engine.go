@@ -1,0 +1,138 @@
+// Package engine is the host that is a process: it owns the goroutines, timers and loops, and nothing else. It hands
+// changes to the router, due tasks to their handlers, events to the sinks, and files to the catalog, and it stops
+// gracefully. What any of that means is decided elsewhere: the engine knows kinds of tasks, not what they do.
+//
+// Each loop has a file: feed.go, worker.go, sink.go, tick.go, reload.go.
+package engine
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/notify"
+	"github.com/interlock-go/interlock/internal/sink"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// Handlers are what the engine calls. Each may be called again for the same thing, and from several goroutines at once.
+type Handlers struct {
+	Change func(ctx context.Context, c store.Change, now time.Time) error
+	Tasks  map[store.TaskKind]func(ctx context.Context, c store.Claim) error
+	Ticks  []Tick
+}
+
+// Tick is something that is done again and again.
+type Tick struct {
+	Name  string
+	Every time.Duration
+	Do    func(ctx context.Context, now time.Time) error
+	First bool // also once at start, as soon as the feed has caught up
+}
+
+// Options are how the engine works.
+type Options struct {
+	Store     store.Store
+	Handlers  Handlers
+	Notifier  *notify.Notifier
+	Sinks     []sink.Sink
+	Logger    *slog.Logger
+	Observer  Observer // may be nil
+	Replica   string
+	Workers   int
+	Lease     time.Duration
+	LostAfter time.Duration
+	Alone     bool // no other process works on this store: leases from before are void
+}
+
+// Observer is told what the engine does, for metrics. Its methods return at once.
+type Observer interface {
+	TaskDone(kind store.TaskKind, late, took time.Duration, err error)
+	ChangeDone(late, took time.Duration, err error)
+	TickDone(name string, took time.Duration, err error)
+	SinkFailed(name string, err error)
+}
+
+// group is the engine's place in the feed.
+const group = "router"
+
+// Engine runs the loops.
+type Engine struct {
+	Options
+	health health
+}
+
+// New is an engine that has not started yet.
+func New(o Options) *Engine {
+	if o.Observer == nil {
+		o.Observer = unobserved{}
+	}
+	return &Engine{Options: o}
+}
+
+// Run works until ctx ends, then stops taking work, lets what is under way finish for as long as grace, hands back the
+// rest, and returns. It returns an error only if it could not begin.
+func (e *Engine) Run(ctx context.Context, grace time.Duration) error {
+	if e.Alone {
+		if err := e.Store.VoidLeases(ctx); err != nil {
+			return err
+		}
+	}
+	// Work that was begun goes on after ctx has ended, until grace is over.
+	work, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	var loops sync.WaitGroup
+	loops.Go(func() { e.follow(ctx, work) })
+	loops.Go(func() { e.workOff(ctx, work) })
+	for _, s := range e.Sinks {
+		loops.Go(func() { e.deliver(ctx, work, s) })
+	}
+	for _, t := range e.Handlers.Ticks {
+		loops.Go(func() { e.tick(ctx, work, t) })
+	}
+	<-ctx.Done()
+	stop := time.AfterFunc(grace, end)
+	defer stop.Stop()
+	loops.Wait()
+	return nil
+}
+
+// pause waits, and says whether it was left alone until the end.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+const (
+	minBackoff = 250 * time.Millisecond
+	maxBackoff = 30 * time.Second
+)
+
+// backoff is the wait after that many failures in a row.
+func backoff(failures int) time.Duration {
+	wait := minBackoff
+	for n := 1; n < failures && wait < maxBackoff; n++ {
+		wait *= 2
+	}
+	return min(wait, maxBackoff)
+}
+
+// stopped says that an error is only the end of the work.
+func stopped(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, ctx.Err()))
+}
+
+type unobserved struct{}
+
+func (unobserved) TaskDone(store.TaskKind, time.Duration, time.Duration, error) {}
+func (unobserved) ChangeDone(time.Duration, time.Duration, error)               {}
+func (unobserved) TickDone(string, time.Duration, error)                        {}
+func (unobserved) SinkFailed(string, error)                                     {}

@@ -1,0 +1,300 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/interlock-go/interlock/internal/engine"
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/notify"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/sink"
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/memory"
+)
+
+// host runs an engine in a bubble and notes what it does.
+type host struct {
+	*testing.T
+	store   *memory.Store
+	options engine.Options
+	stop    context.CancelFunc
+	stopped chan struct{}
+
+	mu    sync.Mutex
+	notes []string
+}
+
+func newHost(t *testing.T) *host {
+	s := memory.New()
+	h := &host{T: t, store: s, stopped: make(chan struct{})}
+	h.options = engine.Options{
+		Store: s, Logger: slog.New(slog.DiscardHandler), Notifier: notify.New(s, notify.Routes{}),
+		Replica: "here", Workers: 2, Lease: 30 * time.Second, LostAfter: 10 * time.Minute, Alone: true,
+		Handlers: engine.Handlers{
+			Change: func(context.Context, store.Change, time.Time) error { return nil },
+			Tasks:  map[store.TaskKind]func(context.Context, store.Claim) error{},
+		},
+	}
+	return h
+}
+
+func (h *host) start(grace time.Duration) {
+	h.Helper()
+	ctx, cancel := context.WithCancel(h.Context())
+	h.stop = cancel
+	go func() {
+		defer close(h.stopped)
+		if err := engine.New(h.options).Run(ctx, grace); err != nil {
+			h.Error(err)
+		}
+	}()
+	synctest.Wait()
+}
+
+func (h *host) end() {
+	h.stop()
+	<-h.stopped
+}
+
+func (h *host) note(format string, args ...any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.notes = append(h.notes, fmt.Sprintf(format, args...))
+}
+
+func (h *host) noted() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.notes)
+}
+
+func (h *host) pass(d time.Duration) {
+	time.Sleep(d) // the bubble's clock
+	synctest.Wait()
+}
+
+func (h *host) schedule(id string, due time.Time) {
+	h.Helper()
+	b := store.Batch{ID: "schedule " + id + due.String()}
+	b.Schedule(store.Task{ID: id, Kind: store.Advance, Pipeline: "orders", Due: due})
+	if err := h.store.Commit(h.Context(), b, time.Now()); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// finish is what a handler does with its task in the end.
+func (h *host) finish(ctx context.Context, c store.Claim) error {
+	b := store.Batch{ID: fmt.Sprintf("finish %s %d", c.Task.ID, c.Lease.Token), Lease: &c.Lease, Finished: []string{c.Task.ID}}
+	return h.store.Commit(ctx, b, time.Now())
+}
+
+func (h *host) put(id pipeline.ID, n int) {
+	h.Helper()
+	w := store.Write{Pipeline: id, Reading: sensor.Reading{Key: "k", Fields: sensor.Fields{"n": int64(n)}}}
+	if _, err := h.store.PutReadings(h.Context(), []store.Write{w}, time.Now()); err != nil {
+		h.Fatal(err)
+	}
+}
+
+func TestTaskIsCarriedOutWhenItIsDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(t)
+		begin := time.Now()
+		h.options.Handlers.Tasks[store.Advance] = func(ctx context.Context, c store.Claim) error {
+			h.note("%s after %s", c.Task.ID, time.Since(begin))
+			return h.finish(ctx, c)
+		}
+		h.start(time.Second)
+		h.schedule("now", begin)
+		h.schedule("later", begin.Add(90*time.Second))
+		h.pass(2 * time.Minute)
+		h.end()
+		if diff := cmp.Diff([]string{"now after 0s", "later after 1m30s"}, h.noted()); diff != "" {
+			t.Errorf("carried out (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestFailedTaskIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(t)
+		h.options.Handlers.Tasks[store.Advance] = func(ctx context.Context, c store.Claim) error {
+			h.note("try")
+			if len(h.noted()) < 3 {
+				return errors.New("not yet")
+			}
+			return h.finish(ctx, c)
+		}
+		h.start(time.Second)
+		h.schedule("a", time.Now())
+		h.pass(5 * time.Minute)
+		h.end()
+		if n := len(h.noted()); n != 3 {
+			t.Errorf("%d tries, want 3", n)
+		}
+	})
+}
+
+func TestLeaseOfALongTaskIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(t)
+		h.options.Handlers.Tasks[store.Advance] = func(ctx context.Context, c store.Claim) error {
+			h.note("begun")
+			time.Sleep(5 * time.Minute) // far longer than the lease
+			if ctx.Err() != nil {
+				h.note("lost")
+			}
+			return h.finish(ctx, c)
+		}
+		h.start(time.Second)
+		h.schedule("a", time.Now())
+		h.pass(10 * time.Minute)
+		h.end()
+		if diff := cmp.Diff([]string{"begun"}, h.noted()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestChangesOfOnePipelineComeInOrderAndAFailingOneHoldsUpNobodyElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(t)
+		broken := true
+		h.options.Handlers.Change = func(_ context.Context, c store.Change, _ time.Time) error {
+			h.mu.Lock()
+			fails := broken && c.Pipeline == "bad"
+			h.mu.Unlock()
+			if fails {
+				return errors.New("cannot")
+			}
+			h.note("%s v%d", c.Pipeline, c.Version)
+			return nil
+		}
+		h.start(time.Second)
+		for n := range 3 {
+			h.put("bad", n)
+			h.put("good", n)
+		}
+		h.pass(time.Second)
+		if diff := cmp.Diff([]string{"good v2", "good v4", "good v6"}, h.noted()); diff != "" {
+			t.Errorf("while one fails (-want +got):\n%s", diff)
+		}
+		h.mu.Lock()
+		broken = false
+		h.mu.Unlock()
+		h.pass(time.Minute)
+		h.end()
+		if diff := cmp.Diff([]string{"bad v1", "bad v3", "bad v5"}, h.noted()[3:]); diff != "" {
+			t.Errorf("afterwards (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestStoppingFinishesWhatIsUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(t)
+		h.options.Handlers.Tasks[store.Advance] = func(ctx context.Context, c store.Claim) error {
+			time.Sleep(5 * time.Second)
+			h.note("finished %s", c.Task.ID)
+			return h.finish(ctx, c)
+		}
+		h.start(10 * time.Second)
+		h.schedule("a", time.Now())
+		h.pass(time.Second)
+		h.stop()
+		h.schedule("b", time.Now()) // nobody takes it any more
+		<-h.stopped
+		if diff := cmp.Diff([]string{"finished a"}, h.noted()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestStoppingHandsBackWhatDoesNotFinish(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(t)
+		h.options.Handlers.Tasks[store.Advance] = func(ctx context.Context, _ store.Claim) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		h.start(10 * time.Second)
+		h.schedule("a", time.Now())
+		h.pass(time.Second)
+		begin := time.Now()
+		h.end()
+		if took := time.Since(begin); took > 10*time.Second {
+			t.Errorf("stopping took %s", took)
+		}
+		claims, err := h.store.Claim(t.Context(), store.ClaimQuery{Replica: "other", Limit: 1, Lease: time.Minute}, time.Now())
+		if err != nil || len(claims) != 1 {
+			t.Errorf("the task was not handed back: %v, %v", claims, err)
+		}
+	})
+}
+
+func TestTickComesAtItsInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(t)
+		begin := time.Now()
+		h.options.Handlers.Ticks = []engine.Tick{{Name: "watchdog", Every: time.Minute, First: true, Do: func(_ context.Context, now time.Time) error {
+			h.note("%s", now.Sub(begin))
+			return errors.New("a failing tick goes on")
+		}}}
+		h.start(time.Second)
+		h.pass(2*time.Minute + time.Second)
+		h.end()
+		if diff := cmp.Diff([]string{"0s", "1m0s", "2m0s"}, h.noted()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+// lazy is a sink that is away until a time.
+type lazy struct {
+	host  *host
+	until time.Time
+}
+
+func (*lazy) Name() string { return "lazy" }
+
+func (l *lazy) Send(_ context.Context, e event.Event) error {
+	if time.Now().Before(l.until) {
+		return errors.New("away")
+	}
+	l.host.note("%s", e.Detail.Message)
+	return nil
+}
+
+func TestSinkThatIsAwayDelaysNoTask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(t)
+		h.options.Sinks = []sink.Sink{&lazy{host: h, until: time.Now().Add(10 * time.Minute)}}
+		h.options.Handlers.Tasks[store.Advance] = func(ctx context.Context, c store.Claim) error {
+			h.note("task")
+			return h.finish(ctx, c)
+		}
+		h.start(time.Second)
+		b := store.Batch{ID: "alert"}
+		b.Emit(event.New(event.JobFailed, event.About{Pipeline: "orders", Schedule: pipeline.ByCron, Attempt: 1, At: time.Now()}, "alert", event.Finished{}))
+		if err := h.store.Commit(t.Context(), b, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		h.schedule("a", time.Now().Add(time.Second))
+		h.pass(30 * time.Minute)
+		h.end()
+		if diff := cmp.Diff([]string{"task", "alert"}, h.noted()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}

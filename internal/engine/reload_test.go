@@ -1,0 +1,165 @@
+package engine_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/engine"
+)
+
+// folder is a directory of pipelines and what was made of it.
+type folder struct {
+	*testing.T
+	dir     string
+	applied [][]string // names and texts, one list per call
+	errs    []error
+	cancel  context.CancelFunc
+}
+
+func newFolder(t *testing.T) *folder {
+	return &folder{T: t, dir: filepath.Join(t.TempDir(), "pipelines")}
+}
+
+func (f *folder) write(name, text string) {
+	f.Helper()
+	if err := os.MkdirAll(f.dir, 0o755); err != nil {
+		f.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(f.dir, name), []byte(text), 0o600); err != nil {
+		f.Fatal(err)
+	}
+}
+
+func (f *folder) remove(name string) {
+	f.Helper()
+	if err := os.RemoveAll(filepath.Join(f.dir, name)); err != nil {
+		f.Fatal(err)
+	}
+}
+
+func (f *folder) reloader() *engine.Reloader {
+	return engine.NewReloader(engine.Folders{Pipelines: []string{f.dir}}, func(_ context.Context, files catalog.Files, _ time.Time) error {
+		var names []string
+		for _, src := range files.Pipelines {
+			names = append(names, filepath.Base(src.File)+"="+string(src.Data))
+		}
+		f.applied = append(f.applied, names)
+		return nil
+	}, func(err error) { f.errs = append(f.errs, err) })
+}
+
+// watch loads and watches the folder in a bubble whose clock the test moves.
+func (f *folder) watch() {
+	f.Helper()
+	r := f.reloader()
+	if err := r.Load(f.Context(), time.Now()); err != nil {
+		f.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(f.Context())
+	f.cancel = cancel
+	go r.Watch(ctx)
+}
+
+// pass lets so much time go by.
+func (f *folder) pass(d time.Duration) {
+	time.Sleep(d) // the bubble's clock
+	synctest.Wait()
+}
+
+func TestChangedFileTakesEffectWithinTwoSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFolder(t)
+		f.write("a.yaml", "1")
+		f.watch()
+		f.pass(10 * time.Second)
+		f.write("a.yaml", "22")
+		f.write("b.yaml", "3")
+		f.pass(2 * time.Second)
+		f.cancel()
+		if diff := cmp.Diff([][]string{{"a.yaml=1"}, {"a.yaml=22", "b.yaml=3"}}, f.applied); diff != "" {
+			t.Errorf("applied (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestFileIsRemovedOnlyAfterItHasBeenGoneForAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFolder(t)
+		f.write("a.yaml", "1")
+		f.write("b.yaml", "2")
+		f.watch()
+		f.remove("b.yaml")
+		f.pass(4 * time.Second)
+		for _, names := range f.applied {
+			if !slices.Contains(names, "b.yaml=2") {
+				t.Errorf("removed early: %v", names)
+			}
+		}
+		f.pass(4 * time.Second)
+		f.cancel()
+		if last := f.applied[len(f.applied)-1]; !slices.Equal(last, []string{"a.yaml=1"}) {
+			t.Errorf("still there: %v", last)
+		}
+	})
+}
+
+func TestFileThatIsReplacedByDeletingItFirstIsNeverRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFolder(t)
+		f.write("a.yaml", "1")
+		f.watch()
+		f.remove("a.yaml")
+		f.pass(3 * time.Second)
+		f.write("a.yaml", "22")
+		f.pass(10 * time.Second)
+		f.cancel()
+		for _, names := range f.applied {
+			if len(names) != 1 {
+				t.Errorf("applied %v", names)
+			}
+		}
+		if last := f.applied[len(f.applied)-1]; !slices.Equal(last, []string{"a.yaml=22"}) {
+			t.Errorf("applied %v", last)
+		}
+	})
+}
+
+func TestDirectoryThatVanishesRemovesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFolder(t)
+		f.write("a.yaml", "1")
+		f.watch()
+		f.remove(".")
+		if err := os.RemoveAll(f.dir); err != nil {
+			t.Fatal(err)
+		}
+		f.pass(time.Minute)
+		if len(f.applied) != 1 {
+			t.Errorf("applied %v", f.applied)
+		}
+		if len(f.errs) == 0 || f.errs[len(f.errs)-1] == nil {
+			t.Error("nobody was told")
+		}
+		f.write("a.yaml", "1")
+		f.pass(2 * time.Second)
+		f.cancel()
+		if f.errs[len(f.errs)-1] != nil {
+			t.Errorf("still told after it was back: %v", f.errs[len(f.errs)-1])
+		}
+	})
+}
+
+func TestMissingDirectoryIsRefusedAtStart(t *testing.T) {
+	f := newFolder(t)
+	if err := f.reloader().Load(t.Context(), time.Now()); err == nil {
+		t.Error("started without its directory")
+	}
+}

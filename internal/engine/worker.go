@@ -1,0 +1,197 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// longestNap bounds how long the workers rely on being woken: a clock that was set, or a task of another replica, is
+// noticed after that at the latest.
+const longestNap = time.Second
+
+// workOff claims due tasks and has each carried out by its handler, as many at once as there are workers.
+func (e *Engine) workOff(ctx, work context.Context) {
+	w := &workers{engine: e, free: make(chan struct{}, e.Workers), held: map[store.Lease]context.CancelFunc{}}
+	renewed := make(chan struct{})
+	renewing, stopRenewing := context.WithCancel(work)
+	go func() {
+		defer close(renewed)
+		w.renew(renewing)
+	}()
+	for failures := 0; ctx.Err() == nil; {
+		woken := e.Store.TasksChanged()
+		claimed, err := w.claim(ctx, work)
+		if err != nil {
+			if ctx.Err() != nil {
+				break
+			}
+			failures++
+			e.health.failed("tasks", err)
+			e.Logger.Error("cannot claim tasks", "error", err)
+			pause(ctx, backoff(failures))
+			continue
+		}
+		failures = 0
+		if claimed == 0 {
+			w.nap(ctx, woken)
+		}
+	}
+	w.running.Wait()
+	stopRenewing()
+	<-renewed
+}
+
+// workers are the tasks that are being carried out.
+type workers struct {
+	engine  *Engine
+	free    chan struct{} // one element per busy worker
+	running sync.WaitGroup
+
+	mu   sync.Mutex
+	held map[store.Lease]context.CancelFunc
+}
+
+// claim takes as many due tasks as there are free workers, and waits for one to be free.
+func (w *workers) claim(ctx, work context.Context) (int, error) {
+	e := w.engine
+	n := w.reserve(ctx)
+	if n == 0 {
+		return 0, ctx.Err()
+	}
+	claims, err := e.Store.Claim(ctx, store.ClaimQuery{Replica: e.Replica, Limit: n, Lease: e.Lease, LostAfter: e.LostAfter}, time.Now())
+	for range n - len(claims) {
+		<-w.free
+	}
+	if err != nil {
+		return 0, err
+	}
+	for _, c := range claims {
+		w.running.Go(func() { w.perform(work, c) })
+	}
+	return len(claims), nil
+}
+
+// reserve takes every free worker, at least one.
+func (w *workers) reserve(ctx context.Context) int {
+	select {
+	case <-ctx.Done():
+		return 0
+	case w.free <- struct{}{}:
+	}
+	n := 1
+	for {
+		select {
+		case w.free <- struct{}{}:
+			n++
+		default:
+			return n
+		}
+	}
+}
+
+// nap waits until a task may be due.
+func (w *workers) nap(ctx context.Context, woken <-chan struct{}) {
+	wait := longestNap
+	if due, err := w.engine.Store.NextDue(ctx); err == nil && !due.IsZero() {
+		wait = min(max(time.Until(due), time.Millisecond), longestNap)
+	}
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-woken:
+	case <-t.C:
+	}
+}
+
+// perform carries out one task. Its context ends when its lease is lost.
+func (w *workers) perform(work context.Context, c store.Claim) {
+	defer func() { <-w.free }()
+	ctx, cancel := context.WithCancel(work)
+	defer cancel()
+	w.hold(c.Lease, cancel)
+	defer w.drop(c.Lease)
+	e := w.engine
+	began := time.Now()
+	err := e.dispatch(ctx, c)
+	e.Observer.TaskDone(c.Task.Kind, began.Sub(c.Task.Due), time.Since(began), err)
+	if err == nil {
+		return
+	}
+	if !stopped(work, err) {
+		e.health.failed("tasks", err)
+		e.Logger.Error("cannot carry out a task; it will be tried again", slog.String("task", c.Task.ID), slog.Any("error", err))
+		pause(work, minBackoff)
+	}
+	// Handing it back early only saves time: the lease lapses by itself.
+	_ = e.Store.Release(context.WithoutCancel(work), []store.Lease{c.Lease}, time.Now())
+}
+
+// dispatch calls the handler of a task.
+func (e *Engine) dispatch(ctx context.Context, c store.Claim) error {
+	handler, ok := e.Handlers.Tasks[c.Task.Kind]
+	if !ok {
+		return fmt.Errorf("task %s: there is no handler for kind %q", c.Task.ID, c.Task.Kind)
+	}
+	return handler(ctx, c)
+}
+
+func (w *workers) hold(l store.Lease, cancel context.CancelFunc) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.held[l] = cancel
+}
+
+func (w *workers) drop(l store.Lease) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.held, l)
+}
+
+// renew keeps the leases of running tasks alive, and ends the work on those that were lost.
+func (w *workers) renew(ctx context.Context) {
+	for pause(ctx, w.engine.Lease/3) {
+		leases := w.leases()
+		if len(leases) == 0 {
+			continue
+		}
+		kept, err := w.engine.Store.Renew(ctx, leases, w.engine.Lease, time.Now())
+		if err != nil {
+			if ctx.Err() == nil {
+				w.engine.Logger.Error("cannot renew leases", "error", err)
+			}
+			continue
+		}
+		w.cancelLost(leases, kept)
+	}
+}
+
+func (w *workers) leases() []store.Lease {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	leases := make([]store.Lease, 0, len(w.held))
+	for l := range w.held {
+		leases = append(leases, l)
+	}
+	return leases
+}
+
+// cancelLost ends the work on leases that are gone. One whose task was finished meanwhile is gone, too, and no loss.
+func (w *workers) cancelLost(asked, kept []store.Lease) {
+	still := map[store.Lease]bool{}
+	for _, l := range kept {
+		still[l] = true
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, l := range asked {
+		if cancel, running := w.held[l]; running && !still[l] {
+			cancel()
+		}
+	}
+}
