@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,10 +19,31 @@ import (
 // folder is a directory of pipelines and what was made of it.
 type folder struct {
 	*testing.T
-	dir     string
-	applied [][]string // names and texts, one list per call
-	errs    []error
-	cancel  context.CancelFunc
+	dir    string
+	cancel context.CancelFunc
+
+	mu    sync.Mutex
+	lists [][]string // names and texts, one list per call
+	told  []error
+}
+
+// applied is what was handed over so far, and last the latest of it.
+func (f *folder) applied() [][]string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.lists)
+}
+
+func (f *folder) last() []string {
+	all := f.applied()
+	return all[len(all)-1]
+}
+
+// trouble is what was last told to keep files from being read.
+func (f *folder) trouble() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.told[len(f.told)-1]
 }
 
 func newFolder(t *testing.T) *folder {
@@ -51,9 +73,15 @@ func (f *folder) reloader() *engine.Reloader {
 		for _, src := range files.Pipelines {
 			names = append(names, filepath.Base(src.File)+"="+string(src.Data))
 		}
-		f.applied = append(f.applied, names)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.lists = append(f.lists, names)
 		return nil
-	}, func(err error) { f.errs = append(f.errs, err) })
+	}, func(err error) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.told = append(f.told, err)
+	})
 }
 
 // watch loads and watches the folder in a bubble whose clock the test moves.
@@ -84,7 +112,7 @@ func TestChangedFileTakesEffectWithinTwoSeconds(t *testing.T) {
 		f.write("b.yaml", "3")
 		f.pass(2 * time.Second)
 		f.cancel()
-		if diff := cmp.Diff([][]string{{"a.yaml=1"}, {"a.yaml=22", "b.yaml=3"}}, f.applied); diff != "" {
+		if diff := cmp.Diff([][]string{{"a.yaml=1"}, {"a.yaml=22", "b.yaml=3"}}, f.applied()); diff != "" {
 			t.Errorf("applied (-want +got):\n%s", diff)
 		}
 	})
@@ -98,14 +126,14 @@ func TestFileIsRemovedOnlyAfterItHasBeenGoneForAWhile(t *testing.T) {
 		f.watch()
 		f.remove("b.yaml")
 		f.pass(4 * time.Second)
-		for _, names := range f.applied {
+		for _, names := range f.applied() {
 			if !slices.Contains(names, "b.yaml=2") {
 				t.Errorf("removed early: %v", names)
 			}
 		}
 		f.pass(4 * time.Second)
 		f.cancel()
-		if last := f.applied[len(f.applied)-1]; !slices.Equal(last, []string{"a.yaml=1"}) {
+		if last := f.last(); !slices.Equal(last, []string{"a.yaml=1"}) {
 			t.Errorf("still there: %v", last)
 		}
 	})
@@ -121,12 +149,12 @@ func TestFileThatIsReplacedByDeletingItFirstIsNeverRemoved(t *testing.T) {
 		f.write("a.yaml", "22")
 		f.pass(10 * time.Second)
 		f.cancel()
-		for _, names := range f.applied {
+		for _, names := range f.applied() {
 			if len(names) != 1 {
 				t.Errorf("applied %v", names)
 			}
 		}
-		if last := f.applied[len(f.applied)-1]; !slices.Equal(last, []string{"a.yaml=22"}) {
+		if last := f.last(); !slices.Equal(last, []string{"a.yaml=22"}) {
 			t.Errorf("applied %v", last)
 		}
 	})
@@ -142,17 +170,17 @@ func TestDirectoryThatVanishesRemovesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.pass(time.Minute)
-		if len(f.applied) != 1 {
-			t.Errorf("applied %v", f.applied)
+		if all := f.applied(); len(all) != 1 {
+			t.Errorf("applied %v", all)
 		}
-		if len(f.errs) == 0 || f.errs[len(f.errs)-1] == nil {
+		if f.trouble() == nil {
 			t.Error("nobody was told")
 		}
 		f.write("a.yaml", "1")
 		f.pass(2 * time.Second)
 		f.cancel()
-		if f.errs[len(f.errs)-1] != nil {
-			t.Errorf("still told after it was back: %v", f.errs[len(f.errs)-1])
+		if err := f.trouble(); err != nil {
+			t.Errorf("still told after it was back: %v", err)
 		}
 	})
 }
