@@ -39,6 +39,7 @@ func TestDecodeRefusesWhatIsNoObject(t *testing.T) {
 		"a number":         {"1", "data is a number"},
 		"null":             {"null", "data is null"},
 		"a bool":           {"true", "data is true or false"},
+		"garbage":          {"nope", "not JSON"},
 		"cut":              {`{"a":`, "ends in the middle"},
 		"cut in a text":    {`{"a":"b`, "ends in the middle"},
 		"cut in a list":    {`{"a":[1,`, "ends in the middle"},
@@ -73,9 +74,17 @@ func TestDecodeTakesTheLargestAllowed(t *testing.T) {
 	if _, err := sensor.Decode([]byte(data)); err != nil {
 		t.Errorf("%d bytes: %v", len(data), err)
 	}
-	nested := strings.Repeat(`{"a":`, 31) + "{}" + strings.Repeat("}", 31)
-	if _, err := sensor.Decode([]byte(nested)); err != nil {
-		t.Errorf("32 levels: %v", err)
+	for _, nested := range []string{
+		strings.Repeat(`{"a":`, 31) + "{}" + strings.Repeat("}", 31),
+		`{"a":` + strings.Repeat("[", 31) + strings.Repeat("]", 31) + `}`,
+	} {
+		fields, err := sensor.Decode([]byte(nested))
+		if err != nil {
+			t.Errorf("32 levels: %v", err)
+		}
+		if _, err := sensor.Normalize(fields); err != nil {
+			t.Errorf("32 levels: %v", err)
+		}
 	}
 }
 
@@ -102,20 +111,23 @@ func TestNormalizeBringsForeignTypesHome(t *testing.T) {
 }
 
 func TestNormalizeRefusesWhatNoReadingHolds(t *testing.T) {
-	loop := []any{nil}
-	loop[0] = loop
+	loop, object, named := []any{nil}, map[string]any{}, map[any]any{}
+	loop[0], object["o"], named["n"] = loop, object, named
 	for name, tc := range map[string]struct {
 		value any
 		says  string
 	}{
-		"a struct":     {struct{}{}, "cannot hold a struct"},
-		"a channel":    {map[string]any{"c": make(chan int)}, `field "c": a reading cannot hold`},
-		"NaN":          {math.NaN(), "not a finite number"},
-		"infinity":     {[]any{math.Inf(-1)}, "not a finite number"},
-		"overflow":     {json.Number("1e999"), "fits into 64 bits"},
-		"no UTF-8":     {"\xff", "not valid UTF-8"},
-		"a number key": {map[any]any{1: 2}, "names must be text"},
-		"a loop":       {loop, "deeper than 32"},
+		"a struct":                 {struct{}{}, "cannot hold a struct"},
+		"a channel":                {map[string]any{"c": make(chan int)}, `field "c": a reading cannot hold`},
+		"NaN":                      {math.NaN(), "not a finite number"},
+		"infinity":                 {[]any{math.Inf(-1)}, "not a finite number"},
+		"overflow":                 {json.Number("1e999"), "fits into 64 bits"},
+		"no UTF-8":                 {"\xff", "not valid UTF-8"},
+		"a number key":             {map[any]any{1: 2}, "names must be text"},
+		"a loop":                   {loop, "deeper than 32"},
+		"an object in itself":      {object, "deeper than 32"},
+		"another kind in itself":   {named, "deeper than 32"},
+		"no UTF-8 in another kind": {map[any]any{"x": "\xff"}, `field "x": text`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := sensor.Normalize(tc.value)

@@ -52,7 +52,7 @@ func ParseKey(s string) (Key, period.Period, error) {
 		return key, period.Period{}, nil
 	}
 	p, err := period.Parse(suffix)
-	if err != nil || p.IsZero() {
+	if err != nil {
 		return "", period.Period{}, fmt.Errorf("sensor key %s: %s after # is not a period; write it like #2026-03-03, #2026-03-03T07 or #2026-03-03T07:15", shown(s), shown(suffix))
 	}
 	return key, p, nil

@@ -10,7 +10,7 @@ import (
 func TestParseKeySplitsThePeriodOff(t *testing.T) {
 	for text, want := range map[string]struct{ key, period string }{
 		"orders":                                    {"orders", ""},
-		"A/b.c_d-9":                                 {"A/b.c_d-9", ""},
+		"aA/zZ.0_9-":                                {"aA/zZ.0_9-", ""},
 		"hourly-status#2026-03-03T07":               {"hourly-status", "2026-03-03T07"},
 		"hourly-status#20260303T07":                 {"hourly-status", "2026-03-03T07"},
 		"hourly-status#2026-03-03T07:15":            {"hourly-status", "2026-03-03T07:15"},
@@ -42,6 +42,7 @@ func TestParseKeyRefusesOtherNames(t *testing.T) {
 		"run/" + strings.Repeat("k", 129): "has 133 characters",
 		"a#":                              `"" after # is not a period`,
 		"a#b":                             `"b" after # is not a period`,
+		"a#" + strings.Repeat("x", 99):    `"` + strings.Repeat("x", 64) + `"… after # is not a period`,
 		"a#2026-02-30":                    `"2026-02-30" after # is not a period`,
 		"a#2026-03-03#x":                  `"2026-03-03#x" after # is not a period`,
 	} {
