@@ -47,16 +47,27 @@ func (g *graph) refuseRepeatedIDs() {
 			continue
 		}
 		for _, e := range same {
-			var others []string
-			for _, other := range same {
-				if other != e {
-					others = append(others, other.source.File)
-				}
-			}
 			e.report(document.Finding{Path: "pipeline.id", Message: fmt.Sprintf(
-				"%q is also the id in %s; give each pipeline its own", id, strings.Join(others, ", "))})
+				"%q is also the id in %s; give each pipeline its own", id, otherFiles(e, same))})
 		}
 	}
+}
+
+// maxNamed is how many names a message lists; what is wrong with many files is told in each of them.
+const maxNamed = 6
+
+// otherFiles lists the files of the entries that are not e.
+func otherFiles(e *entry, all []*entry) string {
+	var others []string
+	for _, other := range all {
+		if other != e {
+			others = append(others, other.source.File)
+		}
+		if len(others) == maxNamed && len(all) > maxNamed+1 {
+			return fmt.Sprintf("%s and %d more files", strings.Join(others, ", "), len(all)-1-maxNamed)
+		}
+	}
+	return strings.Join(others, ", ")
 }
 
 // checkNames reports the pipelines that e names and that are not there.
@@ -138,13 +149,23 @@ func (g *graph) walk(id ID, trail []ID, done map[ID]bool) {
 
 func (g *graph) reportCycle(cycle []ID) {
 	for i, id := range cycle {
-		names := make([]string, 0, len(cycle)+1)
-		for j := range len(cycle) + 1 {
-			names = append(names, string(cycle[(i+j)%len(cycle)]))
-		}
 		e := g.byID[id][0]
 		at := slices.Index(e.after(), cycle[(i+1)%len(cycle)])
 		e.report(document.Finding{Path: fmt.Sprintf("schedule.after[%d]", at), Message: fmt.Sprintf(
-			"upstreams form a cycle: %s; none of them could ever start", strings.Join(names, " → "))})
+			"upstreams form a cycle: %s; none of them could ever start", around(cycle, i))})
 	}
+}
+
+// around writes the way around a cycle from the i-th pipeline back to it.
+func around(cycle []ID, i int) string {
+	var names []string
+	for j := range len(cycle) + 1 {
+		switch {
+		case len(cycle) <= maxNamed || j < maxNamed/2 || j > len(cycle)-maxNamed/2:
+			names = append(names, string(cycle[(i+j)%len(cycle)]))
+		case j == maxNamed/2:
+			names = append(names, fmt.Sprintf("… (%d pipelines)", len(cycle)))
+		}
+	}
+	return strings.Join(names, " → ")
 }

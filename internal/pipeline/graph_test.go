@@ -41,6 +41,28 @@ func TestCycleIsReportedInEachOfItsFiles(t *testing.T) {
 	}
 }
 
+func TestReportsOnManyFilesStayShort(t *testing.T) {
+	const many = 300
+	var copies, ring []string
+	for i := range many {
+		copies = append(copies, minimal)
+		ring = append(ring, following(fmt.Sprintf("p%d", i), fmt.Sprintf("p%d", (i+1)%many)))
+	}
+	for _, set := range []*pipeline.Set{load(copies...), load(ring...)} {
+		if len(set.Problems) != many {
+			t.Errorf("%d problems, want one in each file", len(set.Problems))
+		}
+		for _, p := range set.Problems {
+			if len(p.Message) > 300 {
+				t.Fatalf("a message of %d bytes", len(p.Message))
+			}
+		}
+	}
+	if got := report(load(ring...))[0]; !strings.Contains(got, " → … (300 pipelines) → ") {
+		t.Errorf("got %s", got)
+	}
+}
+
 func TestPipelineAfterItselfIsACycle(t *testing.T) {
 	set := load(following("one", "one"))
 	if got := strings.Join(report(set), "\n"); !strings.Contains(got, "one → one") || !set.Failed() {
