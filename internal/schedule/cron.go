@@ -86,7 +86,7 @@ func parseCron(expr string) (*Cron, error) {
 		texts = strings.Fields(full)
 	}
 	if len(texts) != len(fields) {
-		return nil, fmt.Errorf("it has %d fields: use five fields (minute, hour, day of month, month, day of week; no seconds)", len(texts))
+		return nil, fmt.Errorf("it must have five fields, not %d: minute, hour, day of month, month, day of week (no seconds)", len(texts))
 	}
 	return compile(texts)
 }

@@ -90,8 +90,8 @@ func TestWrongExpressionsAreRefusedWithWhatWouldBeRight(t *testing.T) {
 	for expr, want := range map[string]string{
 		"":                                      "five fields",
 		"   ":                                   "five fields",
-		"0 5 * *":                               "it has 4 fields: use five fields",
-		"0 0 5 * * *":                           "it has 6 fields: use five fields",
+		"0 5 * *":                               "it must have five fields, not 4: minute, hour",
+		"0 0 5 * * *":                           "it must have five fields, not 6: minute, hour",
 		"@every 1h":                             "*/15 * * * *",
 		"@every":                                "*/15 * * * *",
 		"@reboot":                               "@daily",
