@@ -82,6 +82,29 @@ func TestRefsListEachSensorOnce(t *testing.T) {
 	}
 }
 
+func TestEachRuleSeesItsOwnSensor(t *testing.T) {
+	ready := func(key, from string) rule.Rule {
+		return rule.Rule{Key: key, From: from, Check: rule.Equals, Field: "status", Value: "ready"}
+	}
+	g := compile(t,
+		rule.Part{Start: true, Rules: []rule.Rule{ready("a", "")}},
+		rule.Part{Rules: []rule.Rule{ready("a", ""), ready("a", "other"), {All: []rule.Rule{ready("b", "")}}}},
+	)
+	for odd := range g.Refs() {
+		s := shows(g, reading(sensor.Fields{"status": "ready"}))
+		s[odd].Reading = reading(sensor.Fields{"status": "late"})
+		v := g.Explain(s, noon)
+		for i, leaf := range v.Leaves {
+			if (leaf.Outcome == fail) != (i == odd) {
+				t.Errorf("with sensor %d late, rule %d is %s: %s", odd, i, leaf.Outcome, leaf.Reason)
+			}
+		}
+		if got := g.Decide(s, noon); got != fail || v.Outcome != fail {
+			t.Errorf("with sensor %d late: Decide %s, Explain %s", odd, got, v.Outcome)
+		}
+	}
+}
+
 func TestSnapshotTooShortShowsNothing(t *testing.T) {
 	g := all(t, rule.Rule{Key: "a", Check: rule.Equals, Field: "f", Value: "x"})
 	if got := g.Decide(nil, noon); got != rule.Unknown {
