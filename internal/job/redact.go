@@ -70,31 +70,28 @@ func formsOf(secret string) []string {
 }
 
 // Text is text with every secret hidden.
-func (r Redactor) Text(text string) string { return r.TextFrom(text, 0) }
+func (r Redactor) Text(text string) string { return r.Part(text, 0, len(text)) }
 
-// TextFrom is what Text shows of text from its byte start on. A secret that begins before and ends after it is hidden.
-func (r Redactor) TextFrom(text string, start int) string {
-	spans := r.find(text)
-	if len(spans) == 0 {
-		return text[start:]
-	}
+// Part is what Text shows of the bytes of text from begin to end. A secret that lies in it only partly is hidden as well.
+func (r Redactor) Part(text string, begin, end int) string {
 	var shown strings.Builder
-	at := start
-	for _, s := range spans {
-		if s.end <= start {
+	at := begin
+	for _, s := range r.find(text) {
+		if s.end <= begin || s.begin >= end {
 			continue
 		}
 		if s.begin > at {
 			shown.WriteString(text[at:s.begin])
 		}
 		shown.WriteString(hiddenAs)
-		at = s.end
+		at = min(s.end, end)
 	}
-	shown.WriteString(text[at:])
+	shown.WriteString(text[at:end])
 	return shown.String()
 }
 
-// Overlap is how much of a text's beginning may belong to a secret that began before it.
+// Overlap is how much of a text's beginning may belong to a secret that began before it, and of its end to one that goes
+// on after it. Whoever keeps only a part of a text shows that much less of it: see Part.
 func (r Redactor) Overlap() int {
 	if len(r.forms) == 0 {
 		return 0

@@ -77,8 +77,9 @@ func TestNoSecretSurvives(t *testing.T) {
 		secrets := rapid.SliceOfN(letters, 0, 4).Draw(t, "secrets")
 		text := strings.Join(rapid.SliceOf(rapid.OneOf(letters, rapid.SampledFrom(append(secrets, "-")))).Draw(t, "parts"), "")
 		r := job.NewRedactor(secrets...)
-		start := rapid.IntRange(0, len(text)).Draw(t, "start")
-		whole, part := r.Text(text), r.TextFrom(text, start)
+		begin := rapid.IntRange(0, len(text)).Draw(t, "begin")
+		end := rapid.IntRange(begin, len(text)).Draw(t, "end")
+		whole, part := r.Text(text), r.Part(text, begin, end)
 		for _, secret := range secrets {
 			if len(strings.TrimSpace(secret)) < 4 {
 				continue
@@ -87,8 +88,21 @@ func TestNoSecretSurvives(t *testing.T) {
 				t.Fatalf("%q shows in %q or %q", secret, whole, part)
 			}
 		}
-		if r.TextFrom(text, 0) != whole || len(part) > len(text)-start+3 {
-			t.Fatalf("%q from %d: %q of %q", text, start, part, whole)
+		if r.Part(text, 0, len(text)) != whole || len(part) > end-begin+6 {
+			t.Fatalf("%q from %d to %d: %q of %q", text, begin, end, part, whole)
 		}
 	})
+}
+
+func TestAPartOfATextShowsNoPartOfASecret(t *testing.T) {
+	const text = "one s3cret-value two s3cret-value three"
+	r := job.NewRedactor("s3cret-value")
+	for begin := range text {
+		for end := begin; end <= len(text); end++ {
+			part := r.Part(text, begin, end)
+			if rest := strings.NewReplacer("***", "").Replace(part); strings.ContainsAny(rest, "3c-v") {
+				t.Fatalf("from %d to %d: %q", begin, end, part)
+			}
+		}
+	}
 }
