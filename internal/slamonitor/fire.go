@@ -14,11 +14,15 @@ import (
 // Fire does what the instants of a run's deadlines ask for: it is the handler of FireDeadline tasks. Called too early, or
 // twice, it only moves the task.
 func (m *Monitor) Fire(ctx context.Context, claim store.Claim, now time.Time) error {
-	return again(func() error { return m.fire(ctx, claim, now) })
+	return again(func() error { return m.fire(ctx, claim.Task.Key, &claim.Lease, now) })
 }
 
-func (m *Monitor) fire(ctx context.Context, claim store.Claim, now time.Time) error {
-	key := claim.Task.Key
+// Look is Fire for somebody who found an instant that has passed with nobody there.
+func (m *Monitor) Look(ctx context.Context, key run.Key, now time.Time) error {
+	return again(func() error { return m.fire(ctx, key, nil, now) })
+}
+
+func (m *Monitor) fire(ctx context.Context, key run.Key, lease *store.Lease, now time.Time) error {
 	rows, err := m.rows(ctx, key)
 	if err != nil {
 		return err
@@ -27,7 +31,7 @@ func (m *Monitor) fire(ctx context.Context, claim store.Claim, now time.Time) er
 	if err != nil {
 		return err
 	}
-	b := store.Batch{ID: fmt.Sprintf("deadline/%s/%d", key, claim.Lease.Token), Lease: &claim.Lease}
+	b := store.Batch{ID: fmt.Sprintf("deadline/%s/v%d/v%d/%d", key, rows[store.Absolute].Version, rows[store.Relative].Version, now.UnixNano()), Lease: lease}
 	for _, kind := range bothKinds {
 		read := rows[kind]
 		if d, events := look(read, r, now); len(events) > 0 {

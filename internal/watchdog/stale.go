@@ -1,0 +1,57 @@
+package watchdog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// staleRuns finds open runs that nothing will move any more: their task is gone, or was due so long ago that whoever
+// should have carried it out must be lost. The task is stored again; the step it leads to ends a run that is past its
+// time limit (SFN_TIMEOUT).
+func (w *Watchdog) staleRuns(ctx context.Context, p pass) (int, error) {
+	open, err := w.Store.OpenRuns(ctx, "")
+	if err != nil {
+		return 0, fmt.Errorf("list open runs: %w", err)
+	}
+	found := 0
+	for _, r := range open {
+		stale, err := w.stale(ctx, r, p)
+		if err != nil {
+			return found, err
+		}
+		if !stale {
+			continue
+		}
+		if err := w.carryOut(ctx, r, p.now); err != nil {
+			return found, err
+		}
+		found++
+	}
+	return found, nil
+}
+
+// stale says that an open run has no task that will move it. A failed run is moved by its change, not by a task.
+func (w *Watchdog) stale(ctx context.Context, r run.Run, p pass) (bool, error) {
+	if r.UpdatedAt.After(p.settled) || r.Status == run.Failed && p.now.Before(r.Progress.LimitAt) {
+		return false, nil
+	}
+	_, err := w.Store.Task(ctx, advanceTask(r.Key))
+	if errors.Is(err, store.ErrNotFound) {
+		return true, nil
+	}
+	return false, err
+}
+
+func advanceTask(key run.Key) string { return "advance/" + key.String() }
+
+// carryOut stores the task of a run again, due at once.
+func (w *Watchdog) carryOut(ctx context.Context, r run.Run, now time.Time) error {
+	b := store.Batch{ID: fmt.Sprintf("watchdog/%s/v%d", advanceTask(r.Key), r.Version)}
+	b.Schedule(store.Task{ID: advanceTask(r.Key), Kind: store.Advance, Pipeline: r.Pipeline, Key: r.Key, Due: now, Replica: r.Progress.Replica})
+	return w.Store.Commit(ctx, b, now)
+}

@@ -1,0 +1,72 @@
+package watchdog
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sla"
+)
+
+// startLookBack is how far back periods are looked at whose start condition has a deadline: longer than a week-end.
+const startLookBack = 7 * 24 * time.Hour
+
+// startDeadlines finds periods whose start condition was not met before its deadline, and closes them
+// (SENSOR_DEADLINE_EXPIRED).
+func (w *Watchdog) startDeadlines(ctx context.Context, p pass) (int, error) {
+	found := 0
+	for _, e := range p.entries {
+		if e.Start == nil || e.Start.Deadline == nil || e.Opens != pipeline.ByStream || e.DryRun || p.paused(e.ID) {
+			continue
+		}
+		n, err := w.closeStarts(ctx, e, p)
+		found += n
+		if err != nil {
+			return found, err
+		}
+	}
+	return found, nil
+}
+
+func (w *Watchdog) closeStarts(ctx context.Context, e *catalog.Entry, p pass) (int, error) {
+	var keys []run.Key
+	for slot := range e.Schedule.Slots(w.startFrom(e, p)) {
+		if slot.Period.Start(e.Schedule.Zone()).After(p.settled) {
+			break
+		}
+		at := sla.Close(*e.Start.Deadline, slot.Period, e.Schedule)
+		if slot.Excluded == "" && !at.After(p.settled) && at.After(e.Horizon) {
+			keys = append(keys, run.Key{Pipeline: e.ID, Schedule: e.Opens, Period: slot.Period})
+		}
+	}
+	there, err := w.Store.RunsAt(ctx, keys)
+	if err != nil {
+		return 0, fmt.Errorf("read runs of %s: %w", e.ID, err)
+	}
+	found := 0
+	for _, key := range keys {
+		if _, opened := there[key]; opened {
+			continue
+		}
+		closed, err := w.Router.CloseStart(ctx, key, p.now)
+		if err != nil {
+			return found, err
+		}
+		if closed {
+			found++
+		}
+	}
+	return found, nil
+}
+
+// startFrom is where to begin looking: the period that holds the pipeline's horizon, or some days ago.
+func (w *Watchdog) startFrom(e *catalog.Entry, p pass) time.Time {
+	from := e.Schedule.PeriodAt(e.Horizon).Start(e.Schedule.Zone())
+	if back := p.now.Add(-startLookBack); back.After(from) {
+		return back
+	}
+	return from
+}

@@ -1,0 +1,62 @@
+package watchdog
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// unarmedDeadlines finds pipelines with an SLA and nothing armed for their next period. The task that arms is stored
+// again.
+func (w *Watchdog) unarmedDeadlines(ctx context.Context, p pass) (int, error) {
+	found := 0
+	for _, e := range p.entries {
+		if e.SLA.Deadline == nil || e.DryRun || e.Opens == pipeline.ByHand || p.rows[e.ID].Pause.HoldSLA || p.rows[e.ID].AcceptedAt.After(p.settled) {
+			continue
+		}
+		missing, err := w.unarmed(ctx, e, p)
+		if err != nil {
+			return found, err
+		}
+		if !missing {
+			continue
+		}
+		b := store.Batch{ID: fmt.Sprintf("watchdog/arm/%s/%d", e.ID, p.now.UnixNano())}
+		b.Schedule(store.Task{ID: "arm/" + string(e.ID), Kind: store.Arm, Pipeline: e.ID, Due: p.now})
+		if err := w.Store.Commit(ctx, b, p.now); err != nil {
+			return found, err
+		}
+		found++
+	}
+	return found, nil
+}
+
+// unarmed says whether the next expected period, which has not begun, has no deadline.
+func (w *Watchdog) unarmed(ctx context.Context, e *catalog.Entry, p pass) (bool, error) {
+	next, ok := nextSlot(e, p.now)
+	if !ok {
+		return false, nil
+	}
+	page, err := w.Store.Deadlines(ctx, store.DeadlineQuery{Key: next, Limit: 1})
+	if err != nil {
+		return false, fmt.Errorf("read the deadlines of %s: %w", next, err)
+	}
+	return len(page.Items) == 0, nil
+}
+
+// nextSlot is the first expected period after an instant whose deadline lies after it.
+func nextSlot(e *catalog.Entry, after time.Time) (run.Key, bool) {
+	for slot := range e.Schedule.Slots(after.Add(time.Nanosecond)) {
+		if slot.Excluded != "" {
+			continue
+		}
+		breach := e.SLA.For(slot.Period, slot.FireAt, e.Schedule).Breach
+		return run.Key{Pipeline: e.ID, Schedule: e.Opens, Period: slot.Period}, breach.After(after)
+	}
+	return run.Key{}, false
+}

@@ -1,0 +1,41 @@
+package watchdog
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sla"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// unfiredDeadlines finds deadlines, relative ones above all, whose instant has passed although they are still armed. It is
+// the net beneath the tasks that fire them.
+func (w *Watchdog) unfiredDeadlines(ctx context.Context, p pass) (int, error) {
+	found := 0
+	q := store.DeadlineQuery{State: string(sla.Armed), Limit: store.MaxPage}
+	for {
+		page, err := w.Store.Deadlines(ctx, q)
+		if err != nil {
+			return found, fmt.Errorf("list armed deadlines: %w", err)
+		}
+		seen := map[run.Key]bool{}
+		for _, d := range page.Items {
+			if d.BreachAt.After(p.settled) {
+				return found, nil // they come soonest first
+			}
+			if seen[d.Key] {
+				continue
+			}
+			seen[d.Key] = true
+			if err := w.Deadlines.Look(ctx, d.Key, p.now); err != nil {
+				return found, err
+			}
+			found++
+		}
+		if page.Next == "" {
+			return found, nil
+		}
+		q.Cursor = page.Next
+	}
+}
