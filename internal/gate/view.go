@@ -70,3 +70,12 @@ func owner(own pipeline.ID, ref rule.Ref) pipeline.ID {
 	}
 	return own
 }
+
+// RuleKey names a sensor as the rules of pipeline own do: baselines are kept by it. A sensor of another pipeline
+// (from) carries that one's id.
+func RuleKey(own, pipeline pipeline.ID, key sensor.Key) string {
+	if pipeline == own {
+		return string(key)
+	}
+	return string(pipeline) + "/" + string(key)
+}

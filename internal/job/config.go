@@ -12,3 +12,6 @@ type AWS struct {
 type Unanswered struct {
 	OnUnknown string `yaml:"onUnknown" enum:"hold,retry" default:"hold" doc:"When a start got no answer and its job cannot be found: hold the run for an operator, or retry and risk a second start."`
 }
+
+// RetriesUnanswered says that the file takes the risk of a second start.
+func (u Unanswered) RetriesUnanswered() bool { return u.OnUnknown == "retry" }

@@ -1,0 +1,64 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/lifecycle"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// Await waits for the job of a running attempt where its type sees jobs end by itself, and completes the attempt as soon as
+// it has. For any other job it returns at once. The polls go on beside it: whichever sees the result first stores it.
+func (o *Orchestrator) Await(ctx context.Context, key run.Key, attempt int, clock func() time.Time) error {
+	w := &work{o: o, clock: clock, now: clock()}
+	if running, err := w.read(ctx, key, attempt); err != nil || !running {
+		return err
+	}
+	kind, a, err := w.job()
+	if err != nil {
+		return nil // the next poll finds the same, and records it
+	}
+	waiter, ok := kind.(job.Waiter)
+	if !ok || w.elsewhere() {
+		return nil
+	}
+	if err := waiter.Wait(ctx, a, w.run.Progress.Handle); err != nil {
+		return fmt.Errorf("wait for the job of %s: %w", w.run.ID(), err)
+	}
+	for range maxTries {
+		running, err := w.read(ctx, key, attempt)
+		if err != nil || !running {
+			return err
+		}
+		if _, err = w.checkEnded(ctx); !isConflict(err) {
+			return err
+		}
+	}
+	return nil // others keep changing the run: the next poll sees the result
+}
+
+// read brings the work up to date and says whether that attempt's job still runs.
+func (w *work) read(ctx context.Context, key run.Key, attempt int) (bool, error) {
+	var err error
+	if w.run, err = w.o.Store.Run(ctx, key); err != nil {
+		return false, fmt.Errorf("read run %s: %w", key, err)
+	}
+	if w.run.Status != run.Running || w.run.Attempt != attempt {
+		return false, nil
+	}
+	w.def, err = w.o.definition(ctx, w.run)
+	return err == nil && w.def.Job != nil, err
+}
+
+// checkEnded stores the result of a job that is said to have ended.
+func (w *work) checkEnded(ctx context.Context) (lifecycle.Step, error) {
+	status, trouble := w.status(ctx)
+	w.now = w.clock()
+	if trouble != "" || !status.Done {
+		return lifecycle.Step{}, nil // the next poll looks again
+	}
+	return w.ended(ctx, w.run.Progress.Handle, status)
+}

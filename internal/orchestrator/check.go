@@ -1,0 +1,90 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/lifecycle"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// check looks at the attempt's job: for one whose start had no answer, or at one that runs.
+func (w *work) check(ctx context.Context) (lifecycle.Step, error) {
+	if w.elsewhere() {
+		return w.checkElsewhere(ctx)
+	}
+	if w.run.Status == run.Triggering {
+		return w.unanswered(ctx, "the start call had no known answer")
+	}
+	status, trouble := w.status(ctx)
+	w.now = w.clock()
+	switch {
+	case trouble != "":
+		return w.polled(ctx, "nobody could look at the job: "+trouble)
+	case !status.Done:
+		return w.polled(ctx, "the job runs")
+	default:
+		return w.ended(ctx, w.run.Progress.Handle, status)
+	}
+}
+
+// status is what the job shows, or why nobody can tell. A job that its target does not know (any more) has failed: silence
+// is never success.
+func (w *work) status(ctx context.Context) (job.Status, string) {
+	kind, attempt, err := w.job()
+	if err != nil {
+		return job.Status{}, brief(err.Error())
+	}
+	call, cancel := w.o.ask(ctx)
+	defer cancel()
+	s, err := kind.Status(call, attempt, w.run.Progress.Handle)
+	if errors.Is(err, job.ErrUnknownHandle) {
+		return job.Status{Done: true, Result: run.ResultFail, Message: "lost: " + err.Error()}, ""
+	}
+	if err != nil {
+		return job.Status{}, brief(err.Error())
+	}
+	return s, ""
+}
+
+// polled records a look that found no result.
+func (w *work) polled(ctx context.Context, reason string) (lifecycle.Step, error) {
+	next, err := w.run.Polled(w.now)
+	if err != nil {
+		return lifecycle.Step{}, err
+	}
+	next.Reason = reason
+	return w.commit(ctx, w.batch("polled"), next)
+}
+
+// elsewhere says that only another controller can see the job.
+func (w *work) elsewhere() bool {
+	owner := w.run.Progress.Replica
+	return owner != "" && owner != w.o.Replica
+}
+
+// checkElsewhere gives the task to the controller that the job belongs to. Where that has not come for it, the attempt is
+// held, or watched until its poll window ends, and that is told.
+func (w *work) checkElsewhere(ctx context.Context) (lifecycle.Step, error) {
+	owner := w.run.Progress.Replica
+	if w.claim.Task.Replica != owner {
+		return w.wait(ctx, lifecycle.Step{Kind: lifecycle.Wait, Due: w.now, Reason: "its job belongs to controller " + owner})
+	}
+	reason := fmt.Sprintf("its job belongs to controller %s, which has not been heard of since %s", owner, w.claim.Task.Due.UTC().Format("2006-01-02T15:04:05Z07:00"))
+	if w.run.Status == run.Triggering {
+		return w.hold(ctx, reason)
+	}
+	next, err := w.run.Polled(w.now)
+	if err != nil {
+		return lifecycle.Step{}, err
+	}
+	next.Reason = reason
+	b := w.batch("polled")
+	about := w.about()
+	about.Which = "lost controller"
+	b.Emit(event.New(event.InfraFailure, about, reason, event.Infra{Error: reason}))
+	return w.commit(ctx, b, next)
+}

@@ -1,0 +1,149 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/lifecycle"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/slamonitor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// ended stores a result that the controller sees itself: by a look at the job, or because the start call was the job.
+func (w *work) ended(ctx context.Context, h run.Handle, s job.Status) (lifecycle.Step, error) {
+	b := w.batch("ended")
+	r := w.run
+	if r.Status == run.Triggering {
+		w.tellStarted(&b, h, "")
+		var err error
+		if r, err = r.Started(h, r.Progress.AskedAt); err != nil { // it ran from the moment it was asked for
+			return lifecycle.Step{}, err
+		}
+	}
+	r, err := r.Reported(run.Outcome{Key: r.Key, Attempt: r.Attempt, Report: w.report(s)}, w.now)
+	if err != nil {
+		return lifecycle.Step{}, err
+	}
+	return w.complete(ctx, b, r, s.Output)
+}
+
+// settleResult ends an attempt whose result is stored already, or whose poll window is over.
+func (w *work) settleResult(ctx context.Context, step lifecycle.Step) (lifecycle.Step, error) {
+	if w.run.Status != run.JobPollExhausted {
+		b := w.batch("complete")
+		if w.run.Status == run.Triggering && !w.run.Progress.AskedAt.IsZero() && w.def.Job != nil {
+			w.tellStarted(&b, "", "told by its own result")
+		}
+		return w.complete(ctx, b, w.run, "")
+	}
+	next, err := w.run.GiveUp(step.Reason, w.now)
+	if err != nil {
+		return lifecycle.Step{}, err
+	}
+	return w.commit(ctx, w.batch("given-up"), next)
+}
+
+// complete brings a run with a result to COMPLETED or FAILED: state, job log, slot, deadlines, baseline and events in one
+// commit.
+func (w *work) complete(ctx context.Context, b store.Batch, reported run.Run, output string) (lifecycle.Step, error) {
+	next, err := reported.Complete(w.now)
+	if err != nil {
+		return lifecycle.Step{}, err
+	}
+	w.logResult(&b, next, output)
+	if err := w.vacate(ctx, &b); err != nil {
+		return lifecycle.Step{}, err
+	}
+	w.tellResult(&b, next)
+	if next.Status == run.Completed {
+		if err := w.closeDeadlines(ctx, &b, next); err != nil {
+			return lifecycle.Step{}, err
+		}
+		if err := w.capture(ctx, &b, next); err != nil {
+			return lifecycle.Step{}, err
+		}
+	}
+	return w.commit(ctx, b, next)
+}
+
+func (w *work) logResult(b *store.Batch, next run.Run, output string) {
+	rep := next.Progress.Report
+	e := w.entry(jobEvent(rep.Result), next.Progress.Handle, rep.Message)
+	e.Category, e.Output, e.By = rep.Category, output, rep.By
+	b.Append(e)
+}
+
+func jobEvent(r run.Result) store.JobEvent {
+	switch r {
+	case run.ResultSuccess:
+		return store.JobSuccess
+	case run.ResultTimeout:
+		return store.JobTimeout
+	case run.ResultFail:
+		return store.JobFail
+	default:
+		return store.JobFail
+	}
+}
+
+func (w *work) tellResult(b *store.Batch, next run.Run) {
+	rep := next.Progress.Report
+	extra := event.Finished{Category: rep.Category, DurationSeconds: int64(took(next).Seconds())}
+	if rep.Exited {
+		extra.ExitCode = &rep.ExitCode
+	}
+	t, message := event.JobCompleted, "the job succeeded"
+	switch {
+	case rep.Result == run.ResultSuccess:
+	case rep.Result == run.ResultTimeout || rep.Category == run.Timeout:
+		t, message = event.JobTimeout, "the job took too long"
+	default:
+		t, message = event.JobFailed, "the job failed"
+	}
+	if rep.Message != "" {
+		message += ": " + rep.Message
+	}
+	b.Emit(event.New(t, w.about(), message, extra))
+}
+
+// took is how long the job ran, as far as anybody can tell.
+func took(r run.Run) time.Duration {
+	if r.Progress.StartedAt.IsZero() {
+		return 0
+	}
+	return max(0, r.UpdatedAt.Sub(r.Progress.StartedAt))
+}
+
+// closeDeadlines closes what is armed for the run, and notes the lateness of what was breached before.
+func (w *work) closeDeadlines(ctx context.Context, b *store.Batch, next run.Run) error {
+	page, err := w.o.Store.Deadlines(ctx, store.DeadlineQuery{Key: next.Key})
+	if err != nil {
+		return fmt.Errorf("read its deadlines: %w", err)
+	}
+	for _, d := range page.Items {
+		closed, events := slamonitor.Completed(d, next.EndedAt, next.UpdatedAt)
+		late := false
+		if len(events) == 0 {
+			closed, late = slamonitor.Late(d, next.EndedAt)
+		}
+		if len(events) > 0 || late {
+			b.SwapDeadline(d, closed)
+			b.Emit(events...)
+		}
+	}
+	return nil
+}
+
+// postRun is what is remembered after the run so far; an empty row if nothing is.
+func (w *work) postRun(ctx context.Context) (store.PostRun, error) {
+	p, err := w.o.Store.PostRun(ctx, w.run.Key)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return p, fmt.Errorf("read what is remembered after it: %w", err)
+	}
+	return p, nil
+}

@@ -1,0 +1,116 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/gate"
+	"github.com/interlock-go/interlock/internal/lifecycle"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// evaluate looks at the gate. Closed, it waits for the next look, or ends with its window. Open, it goes on to the start in
+// the same commit, so that no start rests on an older look than the one it is stored with.
+func (w *work) evaluate(ctx context.Context) (lifecycle.Step, error) {
+	row, err := w.row(ctx)
+	if err != nil {
+		return lifecycle.Step{}, err
+	}
+	if paused(row, w.now) {
+		return w.paused(ctx, row)
+	}
+	view, err := w.look(ctx)
+	if err != nil {
+		return lifecycle.Step{}, err
+	}
+	evaluated, err := w.run.Evaluated(view.Open(), w.now)
+	if err != nil {
+		return lifecycle.Step{}, err
+	}
+	if !evaluated.Progress.GateOpen {
+		return w.closed(ctx, evaluated, view, row)
+	}
+	return w.trigger(ctx, evaluated, view, row)
+}
+
+// look is what the gate shows now.
+func (w *work) look(ctx context.Context) (gate.View, error) {
+	return gate.Look(ctx, w.o.Store, gate.Question{
+		Definition: w.def, Upstream: w.o.Catalog.Current().Definition, Period: w.run.Period,
+	}, w.now)
+}
+
+// row is the pipeline's own row; an empty one if it has none.
+func (w *work) row(ctx context.Context) (store.Pipeline, error) {
+	row, err := w.o.Store.Pipeline(ctx, w.run.Pipeline)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return row, fmt.Errorf("read pipeline %s: %w", w.run.Pipeline, err)
+	}
+	return row, nil
+}
+
+// closed records a closed gate. A start that was to be repeated gives its slot back and waits for the gate again.
+func (w *work) closed(ctx context.Context, evaluated run.Run, view gate.View, row store.Pipeline) (lifecycle.Step, error) {
+	b := w.batch("closed")
+	if w.run.Status == run.Triggering {
+		giveBack(&b, row, w.run.ID())
+	}
+	step := lifecycle.Next(evaluated, w.now)
+	if step.Kind != lifecycle.ValidationExhausted {
+		return w.commit(ctx, b, evaluated)
+	}
+	next, err := evaluated.Exhausted(step.Reason, w.now)
+	if err != nil {
+		return lifecycle.Step{}, err
+	}
+	w.tellExhausted(&b, view, step.Reason)
+	return w.commit(ctx, b, next)
+}
+
+// exhaust ends a run whose last look found its gate closed. It looks again only to say which rule that was.
+func (w *work) exhaust(ctx context.Context, step lifecycle.Step) (lifecycle.Step, error) {
+	view, err := w.look(ctx)
+	if err != nil {
+		return lifecycle.Step{}, err
+	}
+	next, err := w.run.Exhausted(step.Reason, w.now)
+	if err != nil {
+		return lifecycle.Step{}, err
+	}
+	b := w.batch("exhausted")
+	w.tellExhausted(&b, view, step.Reason)
+	return w.commit(ctx, b, next)
+}
+
+func (w *work) tellExhausted(b *store.Batch, view gate.View, reason string) {
+	b.Emit(event.New(event.ValidationExhausted, w.about(), reason, event.Gate{Rules: view.Rules()}))
+}
+
+func paused(row store.Pipeline, now time.Time) bool {
+	p := row.Pause
+	return !p.Since.IsZero() && (p.Until.IsZero() || now.Before(p.Until))
+}
+
+// paused starts nothing. The attempt looks again each interval and when the pause ends; one whose window is over by then
+// ends with it, since nothing would be left of the window when the pause does.
+func (w *work) paused(ctx context.Context, row store.Pipeline) (lifecycle.Step, error) {
+	p := w.run.Progress
+	reason := fmt.Sprintf("paused by %s since %s: %s", row.Pause.By, row.Pause.Since.UTC().Format(time.RFC3339), row.Pause.Why)
+	over := w.run.Status == run.Pending && p.WaitingSince.IsZero() && !w.now.Before(p.WindowEnd)
+	if over {
+		return w.exhaust(ctx, lifecycle.Step{Reason: "its window is over while the pipeline is " + reason})
+	}
+	due := w.now.Add(w.interval())
+	for _, at := range []time.Time{p.WindowEnd, row.Pause.Until, p.LimitAt} {
+		if at.After(w.now) && at.Before(due) {
+			due = at
+		}
+	}
+	return w.wait(ctx, lifecycle.Step{Kind: lifecycle.Wait, Due: due, Reason: reason})
+}
+
+func isConflict(err error) bool { return errors.Is(err, store.ErrConflict) }

@@ -1,0 +1,96 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/rerun"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+const (
+	// maxWish bounds how long a target may ask to be left alone.
+	maxWish = 15 * time.Minute
+	// grace lets a job type tell of its own time limit before the call is cut off.
+	grace = 5 * time.Second
+)
+
+// job is the type and the attempt that its calls are about. An error is a *job.Refusal.
+func (w *work) job() (job.Type, job.Attempt, error) {
+	kind := w.o.Jobs[w.def.Job.Type]
+	if kind == nil {
+		return nil, job.Attempt{}, job.Refuse(run.Permanent, "this controller cannot run jobs of type %q", w.def.Job.Type)
+	}
+	r := w.run
+	a := job.Attempt{
+		ID: r.ID(), Pipeline: r.Pipeline, Schedule: r.Schedule, Period: r.Period, Number: r.Attempt, Config: w.def.Job.Config,
+	}
+	if w.o.Expand == nil {
+		return kind, a, nil
+	}
+	expanded, err := w.o.Expand(a, w.def.Job)
+	if err != nil && refusalIn(err) == nil {
+		err = job.Refuse(run.Transient, "prepare the job: %v", err)
+	}
+	return kind, expanded, err
+}
+
+// refusalIn is the refusal that err is, or nil.
+func refusalIn(err error) *job.Refusal {
+	var refusal *job.Refusal
+	if errors.As(err, &refusal) {
+		return refusal
+	}
+	return nil
+}
+
+// startLimit is how long a start call may take: half the lease, or as long as the job where the call is the job.
+func (o *Orchestrator) startLimit(kind job.Type, a job.Attempt) time.Duration {
+	if blocking, ok := kind.(job.Blocking); ok {
+		if limit, is := blocking.Limit(a.Config); is && limit > 0 {
+			return limit + grace
+		}
+	}
+	return o.Lease / 2
+}
+
+// ask bounds any other call to a target.
+func (o *Orchestrator) ask(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, o.Lease/2)
+}
+
+// classify is the category of a failure: the user's own classes come first. They are matched with the end of the job's
+// output as well as with its message.
+func (w *work) classify(failure run.Report, output string) run.Category {
+	if w.def.Job == nil {
+		return failure.Category
+	}
+	if output != "" {
+		failure.Message += "\n" + output
+	}
+	return rerun.Classify(w.def.Job.Classes, failure)
+}
+
+// report is what a job type says of a job's end, made sound: whatever it says, an end that is no clear success is a failure.
+func (w *work) report(s job.Status) run.Report {
+	rep := run.Report{
+		Result: s.Result, Category: s.Category, Message: brief(s.Message), Exited: s.Exited, ExitCode: s.ExitCode,
+	}
+	switch rep.Result {
+	case run.ResultSuccess:
+		rep.Category = run.Unknown
+		return rep
+	case run.ResultFail, run.ResultTimeout:
+	default:
+		rep.Result = run.ResultFail
+		rep.Message = brief(fmt.Sprintf("the job ended with result %q, which is none: %s", s.Result, s.Message))
+	}
+	if !rep.Category.Valid() {
+		rep.Category = run.Unknown
+	}
+	rep.Category = w.classify(rep, s.Output)
+	return rep
+}

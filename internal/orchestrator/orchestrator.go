@@ -1,0 +1,146 @@
+// Package orchestrator performs the steps of an attempt: it evaluates the gate, starts the job, looks at it, and brings the
+// attempt to its end. Which step is due is decided by package lifecycle; what a run looks like after it, by package run.
+//
+// A start is two commits with a call between them. The first stores TRIGGERING with the snapshot the gate is open on, under
+// the lease of the task: whoever lost the lease, or read an older version, starts nothing. The second stores what became of
+// the call. A crash in between leaves a run of which everybody can see that its start has no known answer; then the job is
+// looked for before anything is repeated. All other steps are one commit. None of them retries a failed attempt or opens
+// one: that is package router's reaction to FAILED.
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/lifecycle"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// keeper is what the steps need of a store.
+type keeper interface {
+	store.Committer
+	Run(ctx context.Context, key run.Key) (run.Run, error)
+	RunsAt(ctx context.Context, keys []run.Key) (map[run.Key]run.Run, error)
+	OpenRuns(ctx context.Context, id pipeline.ID) ([]run.Run, error)
+	Pipeline(ctx context.Context, id pipeline.ID) (store.Pipeline, error)
+	Readings(ctx context.Context, queries []store.ReadingQuery) ([][]*sensor.Reading, error)
+	Deadlines(ctx context.Context, q store.DeadlineQuery) (store.Page[store.Deadline], error)
+	PostRun(ctx context.Context, key run.Key) (store.PostRun, error)
+}
+
+// Deps is what an Orchestrator works with.
+type Deps struct {
+	Store   keeper
+	Catalog *catalog.Catalog
+	Jobs    map[string]job.Type // by the names that pipeline files use
+	// Expand gives an attempt what its job type needs: the config with variables and secrets put in, and a callback. An
+	// error is a *job.Refusal. Nil leaves the config as the file has it.
+	Expand  func(a job.Attempt, j *pipeline.Job) (job.Attempt, error)
+	Replica string // who this controller is, for jobs that only one can follow
+	Lease   time.Duration
+}
+
+// Orchestrator performs steps. It is safe for concurrent use.
+type Orchestrator struct {
+	Deps
+	starts atomic.Int64
+}
+
+const usualLease = 30 * time.Second
+
+// New makes an Orchestrator.
+func New(d Deps) *Orchestrator {
+	if d.Lease <= 0 {
+		d.Lease = usualLease
+	}
+	return &Orchestrator{Deps: d}
+}
+
+// TaskID names the task that advances a run, whichever attempt is open.
+func TaskID(key run.Key) string { return "advance/" + key.String() }
+
+// maxTries is how often a step is decided anew because something changed meanwhile.
+const maxTries = 5
+
+// Step performs the step that the claimed run is due for, and moves or finishes its task in the commit that ends it. It gives
+// the step that comes next: one that is due may be claimed at once. An error leaves the task claimed and what was stored
+// until then as it is; taking the step again is safe. store.ErrConflict says that others kept changing the run, or have
+// taken the claim over.
+//
+// A start call takes up to half a lease, or as long as the job itself where the call is the job: the caller renews the
+// lease meanwhile.
+func (o *Orchestrator) Step(ctx context.Context, claim store.Claim, clock func() time.Time) (lifecycle.Step, error) {
+	var next lifecycle.Step
+	var err error
+	for range maxTries {
+		next, err = o.step(ctx, claim, clock)
+		if !errors.Is(err, store.ErrConflict) {
+			break
+		}
+	}
+	if err != nil {
+		return lifecycle.Step{}, fmt.Errorf("advance run %s: %w", claim.Task.Key, err)
+	}
+	return next, nil
+}
+
+func (o *Orchestrator) step(ctx context.Context, claim store.Claim, clock func() time.Time) (lifecycle.Step, error) {
+	w := &work{o: o, claim: &claim, clock: clock, now: clock()}
+	var err error
+	w.run, err = o.Store.Run(ctx, claim.Task.Key)
+	if errors.Is(err, store.ErrNotFound) {
+		return w.drop(ctx, "there is no such run")
+	}
+	if err != nil {
+		return lifecycle.Step{}, fmt.Errorf("read it: %w", err)
+	}
+	step := lifecycle.Next(w.run, w.now)
+	switch step.Kind {
+	case lifecycle.None:
+		return w.drop(ctx, step.Reason)
+	case lifecycle.Wait:
+		return w.wait(ctx, step)
+	}
+	if w.def, err = o.definition(ctx, w.run); err != nil {
+		return w.withoutDefinition(ctx, step, err)
+	}
+	return w.perform(ctx, step)
+}
+
+// definition is the version of the pipeline that an attempt opened with.
+func (o *Orchestrator) definition(ctx context.Context, r run.Run) (*pipeline.Definition, error) {
+	version := r.Progress.Opening.ConfigVersion
+	if e := o.Catalog.Current().Get(r.Pipeline); version == "" && e != nil {
+		return e.Definition, nil
+	}
+	return o.Catalog.Definition(ctx, r.Pipeline, version)
+}
+
+// perform takes one step.
+func (w *work) perform(ctx context.Context, step lifecycle.Step) (lifecycle.Step, error) {
+	switch step.Kind {
+	case lifecycle.Evaluate, lifecycle.Trigger:
+		// A start rests on a look of its own, also where an earlier one found the gate open.
+		return w.evaluate(ctx)
+	case lifecycle.ValidationExhausted:
+		return w.exhaust(ctx, step)
+	case lifecycle.CheckJob:
+		return w.check(ctx)
+	case lifecycle.JobPollExhausted:
+		return w.pollExhausted(ctx, step)
+	case lifecycle.CompleteTrigger:
+		return w.settleResult(ctx, step)
+	case lifecycle.InfraFailure:
+		return w.timeOut(ctx, step)
+	default:
+		return lifecycle.Step{}, fmt.Errorf("there is no step %q", step.Kind)
+	}
+}

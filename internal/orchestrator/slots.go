@@ -1,0 +1,101 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// giveBack gives back the slot of an attempt in the commit that ends its job. An attempt without one is fine.
+func giveBack(b *store.Batch, row store.Pipeline, id run.AttemptID) {
+	at := slices.Index(row.Slots, id)
+	if at < 0 {
+		return
+	}
+	next := row
+	next.Slots = slices.Delete(slices.Clone(row.Slots), at, at+1)
+	b.SwapPipeline(row, next)
+}
+
+// vacate is giveBack for the attempt at hand.
+func (w *work) vacate(ctx context.Context, b *store.Batch) error {
+	if w.def == nil || w.def.MaxActive == 0 {
+		return nil
+	}
+	row, err := w.row(ctx)
+	if err != nil {
+		return err
+	}
+	giveBack(b, row, w.run.ID())
+	return nil
+}
+
+// takeSlot takes one of the pipeline's slots in the commit that is about to start the job, and says whether one was free.
+// Runs of older periods that wait go first.
+func (w *work) takeSlot(ctx context.Context, b *store.Batch, row store.Pipeline) (bool, error) {
+	if w.def.MaxActive == 0 || slices.Contains(row.Slots, w.run.ID()) {
+		return true, nil
+	}
+	next := row
+	if len(row.Slots) >= w.def.MaxActive {
+		var err error
+		if next.Slots, err = w.inUse(ctx, row.Slots); err != nil {
+			return false, err
+		}
+	}
+	if w.run.Status == run.Pending {
+		if len(next.Slots) >= w.def.MaxActive {
+			return false, nil
+		}
+		if first, err := w.first(ctx, w.def.MaxActive-len(next.Slots)); err != nil || !first {
+			return false, err
+		}
+	}
+	next.Slots = append(slices.Clone(next.Slots), w.run.ID())
+	b.SwapPipeline(row, next)
+	return true, nil
+}
+
+// inUse leaves out slots of attempts that have no job any more, should one have ended without giving its slot back.
+func (w *work) inUse(ctx context.Context, slots []run.AttemptID) ([]run.AttemptID, error) {
+	keys := make([]run.Key, 0, len(slots))
+	attempts := make(map[run.AttemptID]run.Key, len(slots))
+	for _, id := range slots {
+		key, _, err := run.ParseAttemptID(string(id))
+		if err != nil {
+			continue
+		}
+		attempts[id] = key
+		keys = append(keys, key)
+	}
+	runs, err := w.o.Store.RunsAt(ctx, keys)
+	if err != nil {
+		return nil, fmt.Errorf("read the runs that hold slots of %s: %w", w.run.Pipeline, err)
+	}
+	var used []run.AttemptID
+	for _, id := range slots {
+		r, there := runs[attempts[id]]
+		if there && r.ID() == id && (r.Status == run.Triggering || r.Status == run.Running) {
+			used = append(used, id)
+		}
+	}
+	return used, nil
+}
+
+// first says that fewer older runs wait than slots are free.
+func (w *work) first(ctx context.Context, free int) (bool, error) {
+	open, err := w.o.Store.OpenRuns(ctx, w.run.Pipeline)
+	if err != nil {
+		return false, fmt.Errorf("read the open runs of %s: %w", w.run.Pipeline, err)
+	}
+	before := 0
+	for _, r := range open {
+		if r.Status == run.Pending && !r.Progress.WaitingSince.IsZero() && r.Period.Compare(w.run.Period) < 0 {
+			before++
+		}
+	}
+	return before < free, nil
+}

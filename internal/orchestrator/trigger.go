@@ -1,0 +1,219 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/gate"
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/lifecycle"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// trigger makes the start that an open gate allows: it stores TRIGGERING with the snapshot, makes the call, and stores what
+// became of it.
+func (w *work) trigger(ctx context.Context, evaluated run.Run, view gate.View, row store.Pipeline) (lifecycle.Step, error) {
+	b := w.batch("trigger")
+	w.tellPassed(&b, view)
+	free, err := w.takeSlot(ctx, &b, row)
+	if err != nil {
+		return lifecycle.Step{}, err
+	}
+	if !free {
+		next, err := evaluated.WaitForSlot(w.now)
+		if err != nil {
+			return lifecycle.Step{}, err
+		}
+		return w.commit(ctx, b, next)
+	}
+	snapshot := w.snapshot(evaluated, view)
+	next, err := evaluated.Trigger(run.Start{Snapshot: snapshot.ID, Replica: w.replica()}, w.now)
+	if err != nil {
+		return lifecycle.Step{}, err
+	}
+	b.Snapshots = append(b.Snapshots, snapshot)
+	if w.def.Job == nil {
+		return w.gateOnly(ctx, b, next)
+	}
+	// Two workers may hold one claim and decide alike. The number makes their commits different ones, so that only the one
+	// whose commit happened goes on to the call. The task stays as it is until the answer is known.
+	b.ID += fmt.Sprintf("/%s#%d", w.o.Replica, w.o.starts.Add(1))
+	b.Swap(w.run, next)
+	if err := w.send(ctx, b); err != nil {
+		return lifecycle.Step{}, err
+	}
+	w.run = next
+	return w.start(ctx)
+}
+
+// gateOnly is a pipeline without a job: whoever asked runs it, and reports its result.
+func (w *work) gateOnly(ctx context.Context, b store.Batch, triggered run.Run) (lifecycle.Step, error) {
+	next, err := triggered.Started("", w.now)
+	if err != nil {
+		return lifecycle.Step{}, err
+	}
+	next.Reason = "gate open; its result is reported from outside"
+	return w.commit(ctx, b, next)
+}
+
+// replica is who the job belongs to, where it belongs to one controller.
+func (w *work) replica() string {
+	if w.def.Job == nil {
+		return ""
+	}
+	if local, ok := w.o.Jobs[w.def.Job.Type].(job.Local); ok && local.OnThisReplica() {
+		return w.o.Replica
+	}
+	return ""
+}
+
+// snapshot is what this start is decided on.
+func (w *work) snapshot(r run.Run, view gate.View) store.Snapshot {
+	return store.Snapshot{
+		ID:  run.SnapshotID(fmt.Sprintf("%s/%d", r.ID(), r.Progress.StartTries+1)),
+		Key: r.Key, Attempt: r.Attempt, At: r.UpdatedAt, Config: r.Progress.Opening.ConfigVersion,
+		Outcome: view.Verdict.Outcome, Bypassed: r.Progress.Opening.GateBypassed,
+		Leaves: view.Leaves(), Sensors: view.Sensors,
+	}
+}
+
+// tellPassed announces the open gate, once per attempt: the event's id sees to that.
+func (w *work) tellPassed(b *store.Batch, view gate.View) {
+	message := "the gate is open"
+	if o := w.run.Progress.Opening; o.GateBypassed && !view.Open() {
+		message = fmt.Sprintf("the gate is %s and was bypassed by %s: %s", view.Verdict.Outcome, o.By, o.Reason)
+	}
+	b.Emit(event.New(event.ValidationPassed, w.about(), message, event.Gate{Rules: view.Rules()}))
+}
+
+// answer is what came of a start call.
+type answer struct {
+	started job.Started
+	err     error
+}
+
+// start makes the call for a run whose TRIGGERING is stored, and stores the answer.
+func (w *work) start(ctx context.Context) (lifecycle.Step, error) {
+	var a answer
+	kind, attempt, err := w.job()
+	if stalled := w.clock().Sub(w.now); err == nil && stalled > w.o.Lease/2 {
+		err = job.Refuse(run.Transient, "not started: this controller stood still for %s, and another may have taken over", stalled)
+	}
+	if err != nil {
+		a.err = err
+	} else {
+		call, cancel := context.WithTimeout(ctx, w.o.startLimit(kind, attempt))
+		a.started, a.err = kind.Start(call, attempt)
+		cancel()
+	}
+	return w.settle(ctx, a)
+}
+
+// settle stores an answer. The start has happened whoever holds the lease by now, and also where the caller has been told to
+// stop, so the answer is put to what the run has become.
+func (w *work) settle(ctx context.Context, a answer) (lifecycle.Step, error) {
+	if a.err != nil && refusalIn(a.err) == nil && ctx.Err() != nil {
+		return lifecycle.Step{}, fmt.Errorf("start its job: %w", a.err) // whoever comes next looks for it
+	}
+	ctx = context.WithoutCancel(ctx)
+	var err error
+	for range maxTries {
+		w.now = w.clock()
+		var step lifecycle.Step
+		if step, err = w.answered(ctx, a); !isConflict(err) {
+			return step, err
+		}
+		var current run.Run
+		if current, err = w.o.Store.Run(ctx, w.run.Key); err != nil {
+			return lifecycle.Step{}, fmt.Errorf("read it after its start: %w", err)
+		}
+		if !sameStart(w.run, current) {
+			return w.overtaken(ctx, current, a)
+		}
+		if current.Version == w.run.Version {
+			w.claim = nil // not the run has changed, so the lease is gone
+		}
+		w.run = current
+	}
+	return lifecycle.Step{}, err
+}
+
+// sameStart says that a run still waits for the answer to this call.
+func sameStart(asked, current run.Run) bool {
+	return current.Attempt == asked.Attempt && current.Status == run.Triggering && !current.Progress.AskedAt.IsZero() &&
+		current.Progress.StartTries == asked.Progress.StartTries && current.Progress.Report.Result == ""
+}
+
+// answered stores what a start call came to.
+func (w *work) answered(ctx context.Context, a answer) (lifecycle.Step, error) {
+	refusal := refusalIn(a.err)
+	switch {
+	case a.err == nil && a.started.Result == nil:
+		return w.started(ctx, a.started.Handle, "")
+	case a.err == nil:
+		return w.ended(ctx, a.started.Handle, *a.started.Result)
+	case refusal != nil:
+		return w.refused(ctx, *refusal)
+	default:
+		return w.unanswered(ctx, fmt.Sprintf("the start call had no answer: %s", brief(a.err.Error())))
+	}
+}
+
+// started stores a job that runs: by its answer, or found again.
+func (w *work) started(ctx context.Context, h run.Handle, found string) (lifecycle.Step, error) {
+	next, err := w.run.Started(h, w.now)
+	if err != nil {
+		return lifecycle.Step{}, err
+	}
+	if found != "" { // it has run for a while: look at it at once
+		next.Progress.NextPoll = next.UpdatedAt
+	}
+	b := w.batch("started")
+	w.tellStarted(&b, h, found)
+	return w.commit(ctx, b, next)
+}
+
+func (w *work) tellStarted(b *store.Batch, h run.Handle, found string) {
+	p := w.run.Progress
+	b.Append(w.entry(store.JobStarted, h, found))
+	message := fmt.Sprintf("%s job %s started", w.def.Job.Type, h)
+	if found != "" {
+		message = fmt.Sprintf("%s job %s: %s", w.def.Job.Type, h, found)
+	}
+	b.Emit(event.New(event.JobTriggered, w.about(), message, event.Started{JobType: w.def.Job.Type, Handle: h, Snapshot: p.Snapshot}))
+}
+
+// entry is a line of the job log about the latest start.
+func (w *work) entry(e store.JobEvent, h run.Handle, message string) store.JobEntry {
+	return store.JobEntry{
+		Key: w.run.Key, Attempt: w.run.Attempt, At: w.now.Round(0).UTC(), Event: e,
+		Try: w.run.Progress.StartTries, Handle: h, Message: message,
+	}
+}
+
+// refused stores a start that certainly did not happen. It is repeated after a while, or the attempt has failed.
+func (w *work) refused(ctx context.Context, why job.Refusal) (lifecycle.Step, error) {
+	report := run.Report{Result: run.ResultFail, Category: why.Category, Message: brief(why.Reason)}
+	report.Category = w.classify(report, "")
+	next, err := w.run.Refused(report, w.now)
+	if err != nil {
+		return lifecycle.Step{}, err
+	}
+	b := w.batch("refused")
+	e := w.entry(store.JobRefused, "", report.Message)
+	e.Category = report.Category
+	b.Append(e)
+	if next.Status != run.Failed {
+		if wish := next.UpdatedAt.Add(min(why.After, maxWish)); wish.After(next.Progress.NextTry) {
+			next.Progress.NextTry = wish
+		}
+		return w.commit(ctx, b, next)
+	}
+	if err := w.vacate(ctx, &b); err != nil {
+		return lifecycle.Step{}, err
+	}
+	b.Emit(event.New(event.JobFailed, w.about(), "the start was refused: "+report.Message, event.Finished{Category: report.Category}))
+	return w.commit(ctx, b, next)
+}

@@ -1,0 +1,174 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/lifecycle"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// sight is what a look for a job whose start had no answer found.
+type sight int
+
+const (
+	cannotLook sight = iota // the target cannot be searched
+	lookFailed              // it can, but not now
+	notThere
+	there
+)
+
+// unanswered decides on a start whose answer nobody has. The job is looked for at once and adopted. If it is not there, the
+// start is repeated where that cannot start a second job, or where the file takes that risk; otherwise an operator decides.
+func (w *work) unanswered(ctx context.Context, cause string) (lifecycle.Step, error) {
+	kind, attempt, err := w.job()
+	if err != nil {
+		return w.hold(ctx, fmt.Sprintf("%s; and it cannot be looked for: %s", cause, brief(err.Error())))
+	}
+	h, saw, trouble := w.find(ctx, kind, attempt)
+	w.now = w.clock()
+	if trouble != "" {
+		cause += "; " + trouble
+	}
+	switch {
+	case saw == there:
+		return w.started(ctx, h, "found again after a start without an answer")
+	case w.mayRepeat(kind, saw):
+		return w.refused(ctx, job.Refusal{Category: run.Transient, Reason: cause})
+	case saw == lookFailed && w.now.Before(w.patientUntil()):
+		return w.waitFor(ctx, w.limits().StartBackoff, cause)
+	default:
+		return w.hold(ctx, cause)
+	}
+}
+
+// find looks for the attempt's job.
+func (w *work) find(ctx context.Context, kind job.Type, a job.Attempt) (run.Handle, sight, string) {
+	finder, ok := kind.(job.Finder)
+	if !ok {
+		return "", cannotLook, ""
+	}
+	call, cancel := w.o.ask(ctx)
+	defer cancel()
+	h, found, err := finder.Find(call, a)
+	switch {
+	case err != nil:
+		return "", lookFailed, "looking for its job failed: " + brief(err.Error())
+	case !found:
+		return "", notThere, "the target knows no such job"
+	default:
+		return h, there, ""
+	}
+}
+
+// mayRepeat says that making the call again starts no second job, or that the file takes the risk. A target that refuses
+// repeated ids may be asked without being searched; but once the tries are spent nobody may call the attempt failed, and so
+// let another one start, before the target has said that there is no job.
+func (w *work) mayRepeat(kind job.Type, saw sight) bool {
+	triesLeft := w.run.Progress.StartTries < w.limits().StartTries
+	if refusesRepeats(kind) {
+		return saw == notThere || triesLeft
+	}
+	if saw == lookFailed && w.now.Before(w.patientUntil()) {
+		return false
+	}
+	risk, ok := w.def.Job.Config.(interface{ RetriesUnanswered() bool })
+	return ok && risk.RetriesUnanswered()
+}
+
+// patientUntil is how long a target that cannot be searched just now is given.
+func (w *work) patientUntil() time.Time {
+	const patience = 5 * time.Minute
+	return w.run.Progress.AskedAt.Add(patience)
+}
+
+// hold leaves the run to an operator, and says so.
+func (w *work) hold(ctx context.Context, reason string) (lifecycle.Step, error) {
+	next, err := w.run.Hold(reason, w.now)
+	if err != nil {
+		return lifecycle.Step{}, err
+	}
+	b := w.batch("hold")
+	b.Append(w.entry(store.JobHeld, "", reason))
+	about := w.about()
+	about.Which = fmt.Sprintf("held at try %d", w.run.Progress.StartTries)
+	b.Emit(event.New(event.InfraFailure, about, "the start is held until somebody decides: "+reason, event.Infra{Held: true, Error: reason}))
+	return w.commit(ctx, b, next)
+}
+
+// overtaken is an answer to a start that the run no longer waits for. Whoever ended the attempt could not stop a job of
+// which only the answer tells.
+func (w *work) overtaken(ctx context.Context, current run.Run, a answer) (lifecycle.Step, error) {
+	w.now = w.clock()
+	step := lifecycle.Next(current, w.now)
+	b := w.batch("overtaken")
+	if a.err == nil && a.started.Result == nil && !w.follows(current, a.started.Handle) {
+		w.abandon(ctx, &b, current.Status, a.started.Handle)
+	}
+	if w.claim != nil {
+		w.schedule(&b, current, step)
+	}
+	if b.Empty() {
+		return step, nil
+	}
+	err := w.send(ctx, b)
+	if isConflict(err) && w.claim != nil {
+		b.Lease, b.Tasks, b.Finished, err = nil, nil, nil, nil // the task is somebody else's by now
+		if !b.Empty() {
+			err = w.send(ctx, b)
+		}
+	}
+	return step, err
+}
+
+// abandon stops a job that nobody follows, and notes it.
+func (w *work) abandon(ctx context.Context, b *store.Batch, became run.Status, h run.Handle) {
+	left, trouble := w.stop(ctx, h)
+	e := w.entry(store.JobLate, h, fmt.Sprintf("started while the run became %s; %s", became, leftText(left)))
+	if left == run.JobStopped {
+		e.Event = store.JobStopped
+	}
+	b.Append(e)
+	if left == run.JobStopped {
+		return
+	}
+	about := w.about()
+	about.Which = fmt.Sprintf("overtaken at try %d", w.run.Progress.StartTries)
+	b.Emit(event.New(event.InfraFailure, about, e.Message, event.Infra{Error: brief(trouble.Error())}))
+}
+
+// follows says that the run, as it is now, follows that very job, has its result, or will find it again when it repeats the
+// start under the attempt's id.
+func (w *work) follows(current run.Run, h run.Handle) bool {
+	if current.Attempt != w.run.Attempt {
+		return false
+	}
+	switch current.Status {
+	case run.Running:
+		return current.Progress.Handle == h
+	case run.Pending, run.Triggering:
+		return refusesRepeats(w.o.Jobs[w.def.Job.Type]) || current.Progress.Report.Result != ""
+	default:
+		return current.Progress.Report.Result != "" && current.Progress.Left == run.NothingLeft
+	}
+}
+
+func refusesRepeats(kind job.Type) bool {
+	d, ok := kind.(job.Deduplicator)
+	return ok && d.RefusesRepeats()
+}
+
+func leftText(left run.Leftover) string {
+	switch left {
+	case run.JobStopped:
+		return "the job was stopped"
+	case run.JobMayRun:
+		return "the job may still run"
+	default:
+		return "no job is left"
+	}
+}

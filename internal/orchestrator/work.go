@@ -1,0 +1,144 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/lifecycle"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// work is one step on its way.
+type work struct {
+	o     *Orchestrator
+	claim *store.Claim // nil where no task is held: a reported result, an answer that outlived its lease
+	clock func() time.Time
+	now   time.Time // when it was decided; later again after a slow call
+	run   run.Run   // as it was read
+	def   *pipeline.Definition
+}
+
+// name is the decision that is made on what was read.
+func (w *work) name(what string) string {
+	return fmt.Sprintf("%s/%s/v%d", what, w.run.Key, w.run.Version)
+}
+
+// batch begins the commit of a decision, under the lease if there is one.
+func (w *work) batch(what string) store.Batch {
+	b := store.Batch{ID: w.name(what)}
+	if w.claim != nil {
+		b.Lease = &w.claim.Lease
+	}
+	return b
+}
+
+// about is the subject of an event about the attempt.
+func (w *work) about() event.About {
+	a := event.Of(w.run, w.now)
+	a.CausedBy = w.name("advance")
+	return a
+}
+
+// commit ends a step: it stores next in place of the run that was read, and the task for when the step after it is due.
+func (w *work) commit(ctx context.Context, b store.Batch, next run.Run) (lifecycle.Step, error) {
+	b.Swap(w.run, next)
+	step := lifecycle.Next(next, w.now)
+	w.schedule(&b, next, step)
+	if err := w.send(ctx, b); err != nil {
+		return lifecycle.Step{}, err
+	}
+	return step, nil
+}
+
+// send commits. Where the answer is lost it asks again: the store knows the batch by its id.
+func (w *work) send(ctx context.Context, b store.Batch) error {
+	err := w.o.Store.Commit(ctx, b, w.now)
+	if err == nil || isConflict(err) || ctx.Err() != nil {
+		return err
+	}
+	return w.o.Store.Commit(ctx, b, w.now)
+}
+
+// schedule moves the run's task to the step, or finishes it.
+func (w *work) schedule(b *store.Batch, r run.Run, step lifecycle.Step) {
+	if step.Kind == lifecycle.None {
+		b.Finish(TaskID(r.Key))
+		return
+	}
+	due := w.now
+	if step.Kind == lifecycle.Wait {
+		due = step.Due
+	}
+	b.Schedule(task(r, due))
+}
+
+// task advances r. While its job belongs to one replica, so does the task.
+func task(r run.Run, due time.Time) store.Task {
+	t := store.Task{ID: TaskID(r.Key), Kind: store.Advance, Pipeline: r.Pipeline, Key: r.Key, Due: due}
+	if r.Status == run.Triggering || r.Status == run.Running {
+		t.Replica = r.Progress.Replica
+	}
+	return t
+}
+
+// wait moves the task to a later instant and changes nothing else.
+func (w *work) wait(ctx context.Context, step lifecycle.Step) (lifecycle.Step, error) {
+	b := w.batch("wait until " + step.Due.UTC().Format(time.RFC3339Nano))
+	w.schedule(&b, w.run, step)
+	return step, w.send(ctx, b)
+}
+
+// waitFor comes back after a while.
+func (w *work) waitFor(ctx context.Context, d time.Duration, reason string) (lifecycle.Step, error) {
+	return w.wait(ctx, lifecycle.Step{Kind: lifecycle.Wait, Due: w.now.Add(d), Reason: reason})
+}
+
+// drop finishes the task of a run that has nothing more to do.
+func (w *work) drop(ctx context.Context, reason string) (lifecycle.Step, error) {
+	b := store.Batch{ID: fmt.Sprintf("drop/%s", w.claim.Task.ID), Lease: &w.claim.Lease}
+	b.Finish(w.claim.Task.ID)
+	return lifecycle.Step{Kind: lifecycle.None, Reason: reason}, w.send(ctx, b)
+}
+
+// withoutDefinition is a run whose version of the file cannot be had. Nothing can be decided, but its time limit still
+// ends it; until then that is told, once.
+func (w *work) withoutDefinition(ctx context.Context, step lifecycle.Step, cause error) (lifecycle.Step, error) {
+	if step.Kind == lifecycle.InfraFailure {
+		return w.timeOut(ctx, step)
+	}
+	b := w.batch("without definition")
+	about := w.about()
+	about.Which = "definition"
+	message := fmt.Sprintf("no step can be taken: %v", cause)
+	b.Emit(event.New(event.InfraFailure, about, message, event.Infra{Error: cause.Error()}))
+	next := lifecycle.Step{Kind: lifecycle.Wait, Due: w.now.Add(w.interval()), Reason: message}
+	w.schedule(&b, w.run, next)
+	return next, w.send(ctx, b)
+}
+
+// interval is how often the attempt looks at its gate.
+func (w *work) interval() time.Duration {
+	return max(w.run.Progress.Opening.Limits.Interval, time.Second)
+}
+
+// limits are what the attempt may take.
+func (w *work) limits() run.Limits { return w.run.Progress.Opening.Limits }
+
+// maxMessage bounds what a foreign system says of itself where it is put into rows and events.
+const maxMessage = 2000
+
+// brief keeps a message short, on a whole character.
+func brief(text string) string {
+	if len(text) <= maxMessage {
+		return text
+	}
+	cut := maxMessage
+	for cut > 0 && text[cut]&0xC0 == 0x80 {
+		cut--
+	}
+	return text[:cut] + "…"
+}
