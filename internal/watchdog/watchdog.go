@@ -123,8 +123,8 @@ func (w *Watchdog) prepare(ctx context.Context, now time.Time) (pass, error) {
 	if err != nil {
 		return p, fmt.Errorf("read the feed's backlog: %w", err)
 	}
-	if n > 0 && oldest.Before(p.settled) {
-		p.settled = oldest
+	if n > 0 && !oldest.After(p.settled) {
+		p.settled = oldest.Add(-time.Nanosecond) // the oldest itself is still to come
 	}
 	rows, err := w.Store.Pipelines(ctx)
 	if err != nil {

@@ -1,0 +1,326 @@
+package watchdog_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/job/all"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/router"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/slamonitor"
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/memory"
+	"github.com/interlock-go/interlock/internal/watchdog"
+)
+
+var (
+	ctx   = context.Background()
+	eight = time.Date(2026, 3, 3, 8, 0, 0, 0, time.UTC)
+)
+
+// idle is a job side that never has a job.
+type idle struct{}
+
+func (idle) JobRuns(context.Context, run.Run, time.Time) (bool, error) { return false, nil }
+func (idle) Stop(context.Context, run.Run, time.Time) run.Leftover     { return run.JobStopped }
+
+// world is one pipeline in force at eight, with nobody but the watchdog at work: no feed is followed, no task is claimed.
+type world struct {
+	*testing.T
+	store *memory.Store
+	dog   *watchdog.Watchdog
+	flaky *flaky
+}
+
+// flaky is a store that can be told to fail.
+type flaky struct {
+	*memory.Store
+	failing error
+}
+
+func (f *flaky) OpenRuns(ctx context.Context, id pipeline.ID) ([]run.Run, error) {
+	if f.failing != nil {
+		return nil, f.failing
+	}
+	return f.Store.OpenRuns(ctx, id)
+}
+
+func newWorld(t *testing.T, sections string) *world {
+	t.Helper()
+	s := memory.New()
+	c := catalog.New(s, all.Kinds())
+	files := catalog.Files{Pipelines: []pipeline.Source{{File: "orders.yaml", Data: []byte("pipeline: {id: orders, owner: t}\n" + sections)}}}
+	if _, err := c.Apply(ctx, files, eight); err != nil {
+		t.Fatal(err)
+	}
+	if c.Current().Get("orders") == nil {
+		t.Fatal("the pipeline is not in force")
+	}
+	monitor := slamonitor.New(s, c)
+	r := router.New(router.Deps{
+		Store: s, Catalog: c, Deadlines: monitor, Jobs: idle{},
+		Limits: router.Limits{RunTimeout: 4 * time.Hour, StartTries: 3, StartBackoff: 30 * time.Second},
+	})
+	f := &flaky{Store: s}
+	w := &world{T: t, store: s, flaky: f}
+	w.dog = watchdog.New(watchdog.Deps{Store: f, Catalog: c, Router: r, Deadlines: monitor, Group: "router", Interval: time.Minute})
+	w.drain()
+	return w
+}
+
+// drain lets the feed pass everything, without anybody reacting.
+func (w *world) drain() {
+	w.Helper()
+	for {
+		n, _, err := w.store.Backlog(ctx, "router")
+		if err != nil {
+			w.Fatal(err)
+		}
+		if n == 0 {
+			return
+		}
+		changes, err := w.store.Receive(ctx, "router", "test", 100)
+		if err != nil {
+			w.Fatal(err)
+		}
+		if err := w.store.Done(ctx, "router", changes); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+func (w *world) put(fields sensor.Fields, p string, at time.Time) {
+	w.Helper()
+	r := sensor.Reading{Key: "landed", Fields: fields}
+	if p != "" {
+		r.Period = parse(w.T, p)
+	}
+	if _, err := w.store.PutReadings(ctx, []store.Write{{Pipeline: "orders", Reading: r}}, at); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func parse(t *testing.T, text string) period.Period {
+	t.Helper()
+	p, err := period.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// pass looks once, and gives what is told because of it, as "TYPE date".
+func (w *world) pass(now time.Time) []string {
+	w.Helper()
+	before, err := w.store.EventsAfter(ctx, 0, 500)
+	if err != nil {
+		w.Fatal(err)
+	}
+	if _, err := w.dog.Pass(ctx, now); err != nil {
+		w.Fatal(err)
+	}
+	after, err := w.store.EventsAfter(ctx, 0, 500)
+	if err != nil {
+		w.Fatal(err)
+	}
+	var told []string
+	for _, e := range after[len(before):] {
+		told = append(told, fmt.Sprintf("%s %s", e.Event.Type, e.Event.Detail.Date))
+	}
+	return told
+}
+
+func (w *world) want(what string, want, got []string) {
+	w.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		w.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func TestL2AbsenceIsToldOnceWithinTwoIntervals(t *testing.T) {
+	w := newWorld(t, "schedule: {cron: \"0 9 * * *\", evaluation: {window: 1m, interval: 1m}}\n")
+	nine := eight.Add(time.Hour)
+	w.want("before its fire", nil, w.pass(nine.Add(-time.Minute)))
+	w.want("not yet settled", nil, w.pass(nine.Add(30*time.Second)))
+	w.want("settled", []string{"SCHEDULE_MISSED 2026-03-03"}, w.pass(nine.Add(2*time.Minute)))
+	w.want("again", nil, w.pass(nine.Add(3*time.Minute)))
+}
+
+func TestFireWhoseWindowIsOpenIsOpenedInstead(t *testing.T) {
+	w := newWorld(t, "schedule: {cron: \"0 9 * * *\"}\n")
+	w.want("told", []string{"TRIGGER_STARTED 2026-03-03"}, w.pass(eight.Add(time.Hour+2*time.Minute)))
+}
+
+func TestFiresMissedInADowntimeAreToldTogether(t *testing.T) {
+	w := newWorld(t, "schedule: {cron: \"0 9 * * *\", evaluation: {window: 1m, interval: 1m}}\n")
+	w.want("told", []string{"SCHEDULE_MISSED 2026-03-05"}, w.pass(eight.Add(2*24*time.Hour+2*time.Hour)))
+}
+
+func TestMissedIncludeDateIsIrregular(t *testing.T) {
+	w := newWorld(t, "schedule: {include: {dates: [2026-03-03]}, time: \"09:00\", evaluation: {window: 1m, interval: 1m}}\n")
+	w.want("told", []string{"IRREGULAR_SCHEDULE_MISSED 2026-03-03"}, w.pass(eight.Add(2*time.Hour)))
+	w.want("again", nil, w.pass(eight.Add(3*time.Hour)))
+}
+
+func TestExcludedFireIsNoMiss(t *testing.T) {
+	w := newWorld(t, "schedule: {cron: \"0 9 * * *\", exclude: {dates: [2026-03-03]}, evaluation: {window: 1m, interval: 1m}}\n")
+	w.want("told", []string{"PIPELINE_EXCLUDED 2026-03-03"}, w.pass(eight.Add(2*time.Hour)))
+}
+
+const landed = "schedule: {trigger: {key: landed, check: equals, field: ok, value: true}}\n"
+
+func TestLostChangeIsRecovered(t *testing.T) {
+	w := newWorld(t, landed)
+	w.put(sensor.Fields{"ok": true}, "", eight.Add(time.Minute))
+	w.drain() // as if it had been handled
+	w.want("told", []string{"TRIGGER_STARTED 2026-03-03", "TRIGGER_RECOVERED 2026-03-03"}, w.pass(eight.Add(3*time.Minute)))
+	w.want("again", nil, w.pass(eight.Add(4*time.Minute)))
+}
+
+func TestLaggingFeedRaisesNoFalseAlarm(t *testing.T) {
+	w := newWorld(t, landed)
+	w.put(sensor.Fields{"ok": true}, "", eight.Add(time.Minute)) // still in the feed
+	w.want("told", nil, w.pass(eight.Add(time.Hour)))
+}
+
+func TestConditionThatDoesNotHoldOpensNothing(t *testing.T) {
+	w := newWorld(t, landed)
+	w.put(sensor.Fields{"ok": false}, "", eight.Add(time.Minute))
+	w.drain()
+	w.want("told", nil, w.pass(eight.Add(time.Hour)))
+}
+
+func TestStartDeadlineClosesAPeriodWithoutARun(t *testing.T) {
+	w := newWorld(t, "schedule: {trigger: {key: landed, check: exists, deadline: \"10:00\"}}\n")
+	w.want("before", nil, w.pass(eight.Add(2*time.Hour)))
+	w.want("after", []string{"SENSOR_DEADLINE_EXPIRED 2026-03-03"}, w.pass(eight.Add(2*time.Hour+2*time.Minute)))
+	w.want("again", nil, w.pass(eight.Add(3*time.Hour)))
+	r, err := w.store.Run(ctx, run.Key{Pipeline: "orders", Schedule: pipeline.ByStream, Period: parse(t, "2026-03-03")})
+	if err != nil || r.Status != run.ValidationExhausted {
+		t.Errorf("the run is %s, %v", r.Status, err)
+	}
+}
+
+func TestUnarmedDeadlineIsArmedAgain(t *testing.T) {
+	w := newWorld(t, landed+"sla: {deadline: \"10:00\"}\n")
+	b := store.Batch{ID: "lose it", Finished: []string{"arm/orders"}}
+	if err := w.store.Commit(ctx, b, eight); err != nil {
+		t.Fatal(err)
+	}
+	w.pass(eight.Add(2 * time.Minute))
+	if task, err := w.store.Task(ctx, "arm/orders"); err != nil || !task.Due.Equal(eight.Add(2*time.Minute)) {
+		t.Errorf("task %+v, %v", task, err)
+	}
+}
+
+func TestUnfiredDeadlineIsFired(t *testing.T) {
+	w := newWorld(t, landed+"sla: {deadline: \"10:00\"}\n")
+	claims, err := w.store.Claim(ctx, store.ClaimQuery{Replica: "r", Limit: 10, Lease: time.Minute}, eight)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := catalog.New(w.store, all.Kinds())
+	if err := c.Load(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for _, claim := range claims {
+		if claim.Task.Kind == store.Arm {
+			if err := slamonitor.New(w.store, c).Arm(ctx, claim, eight); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	w.want("told", []string{"SLA_BREACH 2026-03-03"}, w.pass(eight.Add(2*time.Hour+2*time.Minute)))
+	w.want("again", nil, w.pass(eight.Add(3*time.Hour)))
+}
+
+func TestOpenRunWithoutATaskIsCarriedOn(t *testing.T) {
+	w := newWorld(t, landed)
+	w.put(sensor.Fields{"ok": true}, "", eight)
+	w.drain()
+	w.pass(eight.Add(2 * time.Minute)) // opens it
+	task := "advance/orders/stream/2026-03-03"
+	b := store.Batch{ID: "lose it", Finished: []string{task}}
+	if err := w.store.Commit(ctx, b, eight); err != nil {
+		t.Fatal(err)
+	}
+	w.drain()
+	w.pass(eight.Add(10 * time.Minute))
+	if found, err := w.store.Task(ctx, task); err != nil || found.Kind != store.Advance {
+		t.Errorf("task %+v, %v", found, err)
+	}
+}
+
+func TestMissingPostRunSensorIsToldOncePerKey(t *testing.T) {
+	w := newWorld(t, landed+"postRun: {rules: [{key: landed, check: exists}, {key: out, check: exists}], sensorTimeout: 1h}\n")
+	w.completeRun(eight.Add(10 * time.Minute))
+	w.drain()
+	w.put(sensor.Fields{"ok": true}, "2026-03-03", eight.Add(30*time.Minute)) // one of the two
+	w.drain()
+	w.want("in time", nil, w.pass(eight.Add(time.Hour)))
+	w.want("late", []string{"POST_RUN_SENSOR_MISSING 2026-03-03"}, w.pass(eight.Add(2*time.Hour)))
+	w.want("again", nil, w.pass(eight.Add(3*time.Hour)))
+}
+
+// completeRun stores a completed run of the day.
+func (w *world) completeRun(at time.Time) {
+	w.Helper()
+	key := run.Key{Pipeline: "orders", Schedule: pipeline.ByStream, Period: parse(w.T, "2026-03-03")}
+	r, err := run.New(key, run.Opening{Cause: run.CauseCondition, At: eight, Limits: run.Limits{Window: time.Hour, Interval: time.Minute}})
+	for _, step := range []func(run.Run) (run.Run, error){
+		func(r run.Run) (run.Run, error) { return r.Evaluated(true, eight) },
+		func(r run.Run) (run.Run, error) { return r.Trigger(run.Start{Snapshot: "s"}, eight) },
+		func(r run.Run) (run.Run, error) { return r.Started("", eight) },
+		func(r run.Run) (run.Run, error) {
+			return r.Reported(run.Outcome{Key: key, Attempt: 1, Report: run.Report{Result: run.ResultSuccess}}, at)
+		},
+		func(r run.Run) (run.Run, error) { return r.Complete(at) },
+	} {
+		if err != nil {
+			w.Fatal(err)
+		}
+		r, err = step(r)
+	}
+	if err != nil {
+		w.Fatal(err)
+	}
+	b := store.Batch{ID: "complete"}
+	b.Create(r)
+	if err := w.store.Commit(ctx, b, at); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func TestCheckThatFailsIsNamedAndStopsNoOther(t *testing.T) {
+	w := newWorld(t, "schedule: {cron: \"0 9 * * *\", evaluation: {window: 1m, interval: 1m}}\n")
+	w.flaky.failing = errors.New("no answer")
+	now := eight.Add(2 * time.Hour)
+	report, err := w.dog.Pass(ctx, now)
+	if err == nil || !cmp.Equal(report.Failed, []string{"stale-runs"}) || report.Findings["missed-fires"] != 1 {
+		t.Errorf("report %+v, %v", report, err)
+	}
+	events, err := w.store.EventsAfter(ctx, 0, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := events[len(events)-1].Event
+	if last.Type != "WATCHDOG_DEGRADED" || !strings.Contains(last.Detail.Message, "stale-runs") {
+		t.Errorf("told %s: %s", last.Type, last.Detail.Message)
+	}
+	if _, err := w.dog.Pass(ctx, now.Add(time.Minute)); err == nil {
+		t.Error("the check succeeded")
+	}
+	if again, err := w.store.EventsAfter(ctx, 0, 100); err != nil || len(again) != len(events) {
+		t.Errorf("told again: %d events, %v", len(again), err)
+	}
+}
