@@ -1,0 +1,147 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// BackfillRequest is a person's wish to run all periods of a stretch of time.
+type BackfillRequest struct {
+	ID          string // tells requests apart; the same request may be sent twice
+	Pipeline    pipeline.ID
+	From, To    period.Period // both included; of any size
+	By, Reason  string
+	OnlyMissing bool // leave runs alone that are there, whatever became of them
+	DryRun      bool // only say what would be done
+}
+
+// Backfilled is what became, or would become, of one period.
+type Backfilled struct {
+	Period period.Period
+	Action BackfillAction
+	Reason string // why it is left alone
+}
+
+// BackfillAction is what is done with a period.
+type BackfillAction string
+
+// A period is opened, run again, or left alone.
+const (
+	BackfillOpen  BackfillAction = "open"
+	BackfillRerun BackfillAction = "rerun"
+	BackfillSkip  BackfillAction = "skip"
+)
+
+// MaxBackfill is how many periods one request may span.
+const MaxBackfill = 10000
+
+// Backfill opens the runs of all expected periods from one to another, oldest first; maxActive bounds how many of their
+// jobs run at once. Runs that are there are run again by the rules of a rerun, unless only missing ones are wanted.
+// Asked again after an error it goes on where it stopped.
+func (r *Router) Backfill(ctx context.Context, q BackfillRequest, now time.Time) ([]Backfilled, error) {
+	if q.From.IsZero() || q.To.IsZero() || q.From.Compare(q.To) > 0 && !q.To.Holds(q.From) {
+		return nil, refuse(Invalid, "a backfill goes from one period to a later one, got %s to %s", q.From, q.To)
+	}
+	if !q.DryRun && (q.ID == "" || q.By == "" || q.Reason == "") {
+		return nil, refuse(Invalid, "a backfill needs an id, who and why")
+	}
+	e, row, err := r.inForce(ctx, q.Pipeline)
+	switch {
+	case err != nil:
+		return nil, err
+	case e == nil:
+		return nil, unknown(q.Pipeline)
+	case paused(row) && !q.DryRun:
+		return nil, refuse(Conflict, "pipeline %s is paused by %s; `interlock resume %s` ends the pause", e.ID, row.Pause.By, e.ID)
+	}
+	periods, err := stretch(e, q)
+	if err != nil {
+		return nil, err
+	}
+	plan := make([]Backfilled, 0, len(periods))
+	for _, p := range periods {
+		item, err := r.backfill(ctx, e, q, p, now)
+		if err != nil {
+			return plan, err
+		}
+		plan = append(plan, item)
+	}
+	return plan, nil
+}
+
+// stretch lists the periods of the pipeline's size from one to another, those that it expects.
+func stretch(e *catalog.Entry, q BackfillRequest) ([]period.Period, error) {
+	on := e.Schedule
+	zone := on.Zone()
+	end := q.To.End(zone)
+	p := period.At(q.From.Start(zone), on.Size(), zone)
+	var all []period.Period
+	for n := 0; !p.IsZero() && p.Start(zone).Before(end); n++ {
+		if n == MaxBackfill {
+			return nil, refuse(Invalid, "from %s to %s are more than %d periods; ask for less at once", q.From, q.To, MaxBackfill)
+		}
+		if e.Opens != pipeline.ByCron || !on.FireFor(p).IsZero() || on.Excluded(p) != "" {
+			all = append(all, p)
+		}
+		p = p.Add(1, zone)
+	}
+	return all, nil
+}
+
+func (r *Router) backfill(ctx context.Context, e *catalog.Entry, q BackfillRequest, p period.Period, now time.Time) (Backfilled, error) {
+	key := keyOf(e, p)
+	old, err := r.row(ctx, e, key)
+	if err != nil {
+		return Backfilled{}, err
+	}
+	barred, err := r.barred(ctx, e, key)
+	switch {
+	case err != nil:
+		return Backfilled{}, err
+	case barred.why != "":
+		return skipped(p, "the calendar excludes it: %s", barred.why), nil
+	case old.Status.Open():
+		return skipped(p, "attempt %d is %s", old.Attempt, old.Status), nil
+	case old.Status != "" && q.OnlyMissing:
+		return skipped(p, "there is a run: %s", old.Status), nil
+	case q.DryRun && old.Status == "":
+		return Backfilled{Period: p, Action: BackfillOpen}, nil
+	case q.DryRun:
+		return Backfilled{Period: p, Action: BackfillRerun, Reason: fmt.Sprintf("if the rules of a rerun allow it; it is %s", old.Status)}, nil
+	case old.Status == "":
+		return r.backfillOpen(ctx, q, p, now)
+	}
+	return r.backfillRerun(ctx, q, key, now)
+}
+
+func skipped(p period.Period, format string, args ...any) Backfilled {
+	return Backfilled{Period: p, Action: BackfillSkip, Reason: fmt.Sprintf(format, args...)}
+}
+
+func (r *Router) backfillOpen(ctx context.Context, q BackfillRequest, p period.Period, now time.Time) (Backfilled, error) {
+	_, err := r.Trigger(ctx, TriggerRequest{ID: q.ID, Pipeline: q.Pipeline, Period: p, By: q.By, Reason: q.Reason}, now)
+	if refusal := (*Refusal)(nil); errors.As(err, &refusal) {
+		return skipped(p, "%s", refusal.Reason), nil
+	}
+	return Backfilled{Period: p, Action: BackfillOpen}, err
+}
+
+func (r *Router) backfillRerun(ctx context.Context, q BackfillRequest, key run.Key, now time.Time) (Backfilled, error) {
+	answer, err := r.Rerun(ctx, RerunRequest{
+		ID: q.ID, Pipeline: key.Pipeline, Schedule: key.Schedule, Period: key.Period, By: q.By, Reason: q.Reason,
+	}, now)
+	if err != nil {
+		return Backfilled{}, err
+	}
+	if !answer.Accepted {
+		return skipped(key.Period, "%s", answer.Why), nil
+	}
+	return Backfilled{Period: key.Period, Action: BackfillRerun}, nil
+}

@@ -1,0 +1,75 @@
+package router
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// Cancel ends an open run for a person. Its job is stopped where that is possible; otherwise the event says that it may
+// still run. Its deadlines are cancelled by the change that follows.
+func (r *Router) Cancel(ctx context.Context, key run.Key, by, why string, now time.Time) (run.Run, error) {
+	if by == "" || why == "" {
+		return run.Run{}, refuse(Invalid, "cancelling a run needs who and why")
+	}
+	var ended run.Run
+	err := again(func() error {
+		old, err := r.found(ctx, key)
+		if err != nil {
+			return err
+		}
+		if !old.Status.Open() {
+			return refuse(Conflict, "run %s has ended: %s", key, old.Status)
+		}
+		left, err := r.jobs.Stop(ctx, old)
+		if ctx.Err() != nil {
+			return fmt.Errorf("stop the job of %s: %w", old.ID(), err)
+		}
+		// A job that could not be stopped is left behind, which the event says: a person's cancel counts anyway.
+		ended, err = r.cancel(ctx, old, by, why, left, now)
+		return err
+	})
+	return ended, err
+}
+
+func (r *Router) cancel(ctx context.Context, old run.Run, by, why string, left run.Leftover, now time.Time) (run.Run, error) {
+	next, err := old.Cancel(by, why, left, now)
+	if err != nil {
+		return run.Run{}, err
+	}
+	b := store.Batch{ID: name("cancel", old) + "/" + by}
+	b.Swap(old, next)
+	b.Finish(advanceID(old.Key))
+	if left == run.JobStopped {
+		b.Append(store.JobEntry{Key: old.Key, Attempt: old.Attempt, At: instant(now), Event: store.JobStopped, Handle: old.Progress.Handle, Message: why, By: by})
+	}
+	if err := r.freeSlot(ctx, &b, old); err != nil {
+		return run.Run{}, err
+	}
+	message := fmt.Sprintf("cancelled by %s: %s", by, why)
+	if left == run.JobMayRun {
+		message += "; its job could not be stopped and may still run"
+	}
+	b.Emit(event.New(event.RunCancelled, event.Of(old, now), message, event.Left{JobMayRun: left == run.JobMayRun, By: by, Reason: why}))
+	return next, r.commit(ctx, b, now)
+}
+
+// freeSlot gives back the slot that an attempt's job held, in the commit that ends it.
+func (r *Router) freeSlot(ctx context.Context, b *store.Batch, old run.Run) error {
+	row, err := r.pipelineRow(ctx, old.Pipeline)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(row.Slots, old.ID()) {
+		return nil
+	}
+	next := row
+	next.Slots = slices.DeleteFunc(slices.Clone(row.Slots), func(id run.AttemptID) bool { return id == old.ID() })
+	b.SwapPipeline(row, next)
+	return nil
+}

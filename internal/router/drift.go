@@ -1,0 +1,102 @@
+package router
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/rerun"
+	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/sensor"
+)
+
+// moved is how one field of a post-run sensor stands to its baseline.
+type moved struct {
+	rerun.Movement
+	sensor, field string
+	was, is       any
+	threshold     float64
+}
+
+// movements compares a reading of a post-run sensor with its baseline, field by field. Values that are the same and no
+// numbers have not moved; those that cannot be compared come out as not Known.
+func movements(e *catalog.Entry, n news, was, is sensor.Fields) []moved {
+	var all []moved
+	for _, field := range driftFields(e, n) {
+		m := moved{sensor: string(n.Sensor), field: field, was: dig(was, field), is: dig(is, field), threshold: e.PostRun.DriftThreshold}
+		m.Movement = rerun.Drift(m.was, m.is, m.threshold)
+		if !m.Known && m.was != nil && sensor.SameData(sensor.Fields{"": m.was}, sensor.Fields{"": m.is}) {
+			continue
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+// driftFields lists the fields of a post-run sensor that are compared: the one that the file names for all, else that of
+// each rule on the sensor, else count.
+func driftFields(e *catalog.Entry, n news) []string {
+	if e.PostRun.DriftField != "" {
+		return []string{e.PostRun.DriftField}
+	}
+	var fields []string
+	for _, leaf := range rule.Leaves(e.PostRun.Rules) {
+		owner := e.ID
+		if leaf.From != "" {
+			owner = pipeline.ID(leaf.From)
+		}
+		if owner != n.Pipeline || leaf.Key != string(n.Sensor) {
+			continue
+		}
+		field := leaf.Field
+		if field == "" {
+			field = "count"
+		}
+		if !slices.Contains(fields, field) {
+			fields = append(fields, field)
+		}
+	}
+	return fields
+}
+
+// dig gives a field, which may be a dotted path; nil if it is not there.
+func dig(f map[string]any, path string) any {
+	if v := f[path]; v != nil {
+		return v
+	}
+	name, rest, dotted := strings.Cut(path, ".")
+	inner, ok := f[name].(map[string]any)
+	if !dotted || !ok {
+		return nil
+	}
+	return dig(inner, rest)
+}
+
+// told is a movement as events show it.
+func (m moved) told() event.Drift {
+	return event.Drift{
+		Sensor: m.sensor, Field: m.field, Baseline: plain(m.was), Current: plain(m.is),
+		Threshold: strconv.FormatFloat(m.threshold, 'f', -1, 64),
+	}
+}
+
+// plain is a value in words; "" where there is none.
+func plain(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}

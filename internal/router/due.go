@@ -1,0 +1,163 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/schedule"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// fate is what becomes of a fire that has come.
+type fate int
+
+const (
+	opens      fate = iota // its run opens
+	missing                // its window is over, or a later fire stands for it
+	suppressed             // the calendar excludes it
+	settled                // there is nothing to do: a run is there, or nobody expected it
+)
+
+// dueFire is a fire that has come.
+type dueFire struct {
+	schedule.Slot
+	key  run.Key
+	fate fate
+}
+
+// maxDue is how many fires are planned at once.
+const maxDue = 2000
+
+// plan lists the due fires that have not been dealt with, oldest first, with what is to become of each.
+func (t *fires) plan(ctx context.Context) error {
+	t.due, t.next, t.more = nil, time.Time{}, false
+	for slot := range t.entry.Schedule.Slots(t.from()) {
+		if slot.FireAt.IsZero() {
+			break // nothing opens by itself
+		}
+		if slot.FireAt.After(t.now) {
+			t.next = slot.FireAt
+			break
+		}
+		if len(t.due) == maxDue {
+			t.more = true
+			break
+		}
+		t.due = append(t.due, dueFire{Slot: slot, key: keyOf(t.entry, slot.Period)})
+	}
+	if len(t.due) == 0 {
+		return nil
+	}
+	if err := t.settleKnown(ctx); err != nil {
+		return err
+	}
+	t.judge()
+	return nil
+}
+
+// from is the instant from which fires are not dealt with yet. What was before the pipeline's horizon never counts.
+func (t *fires) from() time.Time {
+	from := t.row.Horizon
+	if after := t.row.FiredThrough.Add(time.Nanosecond); !t.row.FiredThrough.IsZero() && after.After(from) {
+		from = after
+	}
+	return from
+}
+
+// settleKnown marks the fires that need nothing: those that have a run, that were suppressed before, or that only an
+// edited schedule would have had in the past.
+func (t *fires) settleKnown(ctx context.Context) error {
+	keys, marks := make([]run.Key, len(t.due)), make([]string, len(t.due))
+	for i, d := range t.due {
+		keys[i], marks[i] = d.key, excludedMark(d.key)
+	}
+	there, err := t.router.rows(ctx, t.entry, keys)
+	if err != nil {
+		return err
+	}
+	excluded, err := t.router.store.Marked(ctx, marks)
+	if err != nil {
+		return fmt.Errorf("read the excluded periods of %s: %w", t.entry.ID, err)
+	}
+	before, err := t.before(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range t.due {
+		d := &t.due[i]
+		if there[d.key].Status != "" || excluded[excludedMark(d.key)] || !t.expected(*d, before) {
+			d.fate = settled
+		}
+	}
+	return nil
+}
+
+// expected says whether a fire was one when it came. Those from before the file in force was accepted are fires only if
+// the version before it had them too: an edit opens no past.
+func (t *fires) expected(d dueFire, before *pipeline.Definition) bool {
+	if !d.FireAt.Before(t.row.AcceptedAt) {
+		return true
+	}
+	return before != nil && before.Opens == t.entry.Opens && before.Schedule.FireFor(d.Period).Equal(d.FireAt)
+}
+
+// before is the version that was in force before the one that is; nil if nothing depends on it, or there is none.
+func (t *fires) before(ctx context.Context) (*pipeline.Definition, error) {
+	if !t.due[0].FireAt.Before(t.row.AcceptedAt) {
+		return nil, nil
+	}
+	configs, err := t.router.store.Configs(ctx, t.entry.ID)
+	if err != nil {
+		return nil, fmt.Errorf("list versions of pipeline %s: %w", t.entry.ID, err)
+	}
+	for _, c := range configs {
+		if c.Version == t.row.Config {
+			continue
+		}
+		d, err := t.router.catalog.Definition(ctx, t.entry.ID, c.Version)
+		if errors.Is(err, store.ErrNotFound) {
+			return nil, nil
+		}
+		return d, err
+	}
+	return nil, nil
+}
+
+// judge says of the rest which are suppressed, which open, and which are missed.
+func (t *fires) judge() {
+	latest := -1
+	for i := range t.due {
+		d := &t.due[i]
+		switch {
+		case d.fate == settled:
+		case d.Excluded != "":
+			d.fate = suppressed
+		case t.windowOver(*d):
+			d.fate = missing
+		default:
+			d.fate = opens
+			if latest >= 0 && t.entry.CatchUp == pipeline.CatchUpLatest {
+				t.due[latest].fate = missing
+			}
+			latest = i
+		}
+	}
+	if latest >= 0 && t.more && t.entry.CatchUp == pipeline.CatchUpLatest {
+		t.due[latest].fate = missing // a later one is beyond this plan
+	}
+}
+
+// windowOver says whether the window that a fire would have had is over.
+func (t *fires) windowOver(d dueFire) bool {
+	from := d.FireAt
+	if t.entry.Schedule.HasTime() {
+		if at := t.entry.Schedule.EarliestStart(d.Period); at.After(from) {
+			from = at
+		}
+	}
+	return !t.now.Before(from.Add(t.entry.Window))
+}

@@ -1,0 +1,56 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// bar is what the calendar has against a period. It is empty if there is nothing.
+type bar struct {
+	why  string
+	told bool // it has been recorded before
+}
+
+// excludedMark notes that the calendar suppressed a period. It is never forgotten: a calendar that is edited later
+// brings nothing back.
+func excludedMark(key run.Key) string { return "excluded/" + key.String() }
+
+// barred says whether the calendar suppresses a period now, or did when it was due.
+func (r *Router) barred(ctx context.Context, e *catalog.Entry, key run.Key) (bar, error) {
+	mark := excludedMark(key)
+	set, err := r.store.Marked(ctx, []string{mark})
+	if err != nil {
+		return bar{}, fmt.Errorf("read mark %s: %w", mark, err)
+	}
+	why := e.Schedule.Excluded(key.Period)
+	if why == "" && set[mark] {
+		why = "excluded when it was due"
+	}
+	return bar{why: why, told: set[mark]}, nil
+}
+
+// exclude records that the calendar suppressed a period, once.
+func (r *Router) exclude(ctx context.Context, key run.Key, barred bar, now time.Time) error {
+	if barred.told {
+		return nil
+	}
+	b := store.Batch{ID: "exclude/" + key.String()}
+	suppress(&b, key, barred.why, now)
+	if err := r.commit(ctx, b, now); err != nil && !errors.Is(err, store.ErrConflict) {
+		return err
+	}
+	return nil // a conflict means that it is recorded already
+}
+
+func suppress(b *store.Batch, key run.Key, why string, now time.Time) {
+	b.SetMark(excludedMark(key), time.Time{})
+	about := event.About{Pipeline: key.Pipeline, Schedule: key.Schedule, Date: key.Period, At: now}
+	b.Emit(event.New(event.PipelineExcluded, about, "the calendar suppresses this period: "+why, event.Exclusion{Rule: why}))
+}

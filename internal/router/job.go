@@ -1,0 +1,150 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/rerun"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/slamonitor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// runMoved reacts to a run that was opened, or whose status or attempt changed: it settles a failure, tells those that
+// come after it, hands a freed slot over, and looks at what changed while the job ran.
+func (r *Router) runMoved(ctx context.Context, c store.Change, now time.Time) error {
+	current, err := r.store.Run(ctx, c.Run)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read run %s: %w", c.Run, err)
+	}
+	e := r.catalog.Current().Get(c.Run.Pipeline)
+	errs := []error{
+		r.moveDeadlines(ctx, e, c, now),
+		r.tellDependents(ctx, current, now),
+	}
+	switch current.Status {
+	case run.Failed:
+		errs = append(errs, r.settle(ctx, c.Run, now))
+	case run.Completed:
+		errs = append(errs, r.completed(ctx, e, current, now))
+	default:
+	}
+	if e != nil {
+		errs = append(errs, r.handSlots(ctx, e, now))
+	}
+	return errors.Join(errs...)
+}
+
+// moveDeadlines does for the ledger what follows from a run that a person opened or ended. It goes by the change and not
+// by where the run stands now: a cancelled run's deadline is void, whatever came after.
+func (r *Router) moveDeadlines(ctx context.Context, e *catalog.Entry, c store.Change, now time.Time) error {
+	switch {
+	case c.Status == run.Cancelled:
+		return r.deadlines.CancelFor(ctx, c.Run, slamonitor.Operator, now)
+	case c.Status == run.Pending && c.Attempt == 1 && e != nil && e.Opens == pipeline.ByHand && c.Run.Schedule == e.Opens:
+		return r.deadlines.ArmOpened(ctx, e, c.Run, now)
+	}
+	return nil
+}
+
+// completed looks at what changed while the job ran, and has the post-run rules evaluated from time to time.
+func (r *Router) completed(ctx context.Context, e *catalog.Entry, current run.Run, now time.Time) error {
+	if e == nil || current.Schedule != e.Opens || e.DryRun {
+		return nil
+	}
+	row, err := r.pipelineRow(ctx, e.ID)
+	if err != nil {
+		return err
+	}
+	if !paused(row) && row.Config != "" {
+		if err := r.late(ctx, e, current.Key, "run/"+string(current.ID()), now); err != nil {
+			return err
+		}
+	}
+	return r.planPostRun(ctx, e, current, now)
+}
+
+// settle decides what a failed attempt leads to: another one after a backoff, or the end. A paused pipeline opens
+// nothing: the failure waits for its end.
+func (r *Router) settle(ctx context.Context, key run.Key, now time.Time) error {
+	return again(func() error {
+		old, err := r.store.Run(ctx, key)
+		if err != nil || old.Status != run.Failed {
+			return ignoreMissing(err)
+		}
+		e, row, err := r.inForce(ctx, key.Pipeline)
+		if err != nil || e != nil && paused(row) {
+			return err
+		}
+		if e == nil {
+			return r.giveUp(ctx, old, rerun.Budget{}, "the pipeline is no longer in force", now)
+		}
+		cause := old.Progress.Report.Category.Cause()
+		budget := budgetsOf(e).For(old, cause)
+		v := rerun.Next(old, cause, budget, now)
+		if !v.Open {
+			return r.giveUp(ctx, old, budget, v.Reason, now)
+		}
+		return r.retry(ctx, e, old, v, now)
+	})
+}
+
+// settleAll settles every failure of a pipeline that waits for it.
+func (r *Router) settleAll(ctx context.Context, id pipeline.ID, now time.Time) error {
+	open, err := r.store.OpenRuns(ctx, id)
+	if err != nil {
+		return fmt.Errorf("list open runs of %s: %w", id, err)
+	}
+	var errs []error
+	for _, one := range open {
+		if one.Status == run.Failed {
+			errs = append(errs, r.settle(ctx, one.Key, now))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// retry opens the next attempt, whose window starts after the backoff.
+func (r *Router) retry(ctx context.Context, e *catalog.Entry, old run.Run, v rerun.Verdict, now time.Time) error {
+	cause := old.Progress.Report.Category.Cause()
+	b := store.Batch{ID: name("retry", old)}
+	o := order{cause: cause, from: v.At, causedBy: "run/" + string(old.ID()), message: v.Reason}
+	next, err := r.further(&b, e, old, o, now)
+	if err != nil {
+		return err
+	}
+	budget := budgetsOf(e).For(next, cause)
+	b.Emit(event.New(event.RetryScheduled, event.Of(old, now), v.Reason,
+		event.Budget{Cause: cause, Used: budget.Used, Max: budget.Max, NextAttemptAt: next.Progress.WindowStart}))
+	return r.commit(ctx, b, now)
+}
+
+// giveUp ends a failed run for which nothing opens another attempt.
+func (r *Router) giveUp(ctx context.Context, old run.Run, budget rerun.Budget, why string, now time.Time) error {
+	next, err := old.GiveUp(why, now)
+	if err != nil {
+		return err
+	}
+	b := store.Batch{ID: name("give-up", old)}
+	b.Swap(old, next)
+	b.Finish(advanceID(old.Key))
+	message := fmt.Sprintf("attempt %d failed and no other follows: %s", old.Attempt, why)
+	b.Emit(event.New(event.RetryExhausted, event.Of(old, now), message,
+		event.Budget{Cause: old.Progress.Report.Category.Cause(), Used: budget.Used, Max: budget.Max}))
+	return r.commit(ctx, b, now)
+}

@@ -1,0 +1,148 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/gate"
+	"github.com/interlock-go/interlock/internal/rerun"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// budgetSpent is the reason of data that would have been worth another attempt.
+const budgetSpent = "budget spent"
+
+// afterCompletion reacts to a write for a period whose run has completed: one that meets the start condition, or that
+// announces an upstream, may be late data.
+func (r *Router) afterCompletion(ctx context.Context, n news, key run.Key, now time.Time) error {
+	switch {
+	case paused(n.row):
+		return nil
+	case n.upstream != nil:
+		return r.late(ctx, n.entry, key, n.cause(), now)
+	case n.start && n.slice().Holds(key.Period):
+		met, err := r.startMet(ctx, n.entry, key.Period, now)
+		if err != nil || !met {
+			return err
+		}
+		return r.late(ctx, n.entry, key, n.cause(), now)
+	}
+	return nil
+}
+
+// late compares what a completed run started on with what its inputs show now, and opens another attempt for what is
+// new, as far as the budget allows. It is asked on each write that may be late, and once at completion for what
+// changed while the job ran.
+func (r *Router) late(ctx context.Context, e *catalog.Entry, key run.Key, causedBy string, now time.Time) error {
+	return again(func() error {
+		old, err := r.row(ctx, e, key)
+		if err != nil || old.Status != run.Completed {
+			return err
+		}
+		changed, err := r.changedSince(ctx, e, old, now)
+		if err != nil || len(changed) == 0 {
+			return err
+		}
+		barred, err := r.barred(ctx, e, key)
+		if err != nil || barred.why != "" {
+			return err
+		}
+		if e.DryRun {
+			return r.tellDryLate(ctx, old, changed, causedBy, now)
+		}
+		return r.rerunLate(ctx, e, old, names(changed), causedBy, now)
+	})
+}
+
+// rerunLate opens another attempt for late data, or tells once that the budget for it is spent.
+func (r *Router) rerunLate(ctx context.Context, e *catalog.Entry, old run.Run, changed []string, causedBy string, now time.Time) error {
+	cause := lateCause(changed)
+	v := rerun.Next(old, cause, budgetsOf(e).For(old, cause), now)
+	if !v.Open {
+		return r.tellSpent(ctx, old, changed, causedBy, now)
+	}
+	b := store.Batch{ID: name("late", old)}
+	about := event.Of(old, now)
+	about.CausedBy = causedBy
+	message := fmt.Sprintf("%s changed after the job of attempt %d started; %s", strings.Join(changed, ", "), old.Attempt, v.Reason)
+	b.Emit(event.New(event.LateDataArrival, about, message, event.Late{Sensors: changed, Reason: "rerun"}))
+	o := order{cause: cause, from: v.At, causedBy: causedBy, message: v.Reason}
+	if _, err := r.further(&b, e, old, o, now); err != nil {
+		return err
+	}
+	return r.commit(ctx, b, now)
+}
+
+// tellSpent tells of late data that no attempt follows, once per attempt and not per write.
+func (r *Router) tellSpent(ctx context.Context, old run.Run, changed []string, causedBy string, now time.Time) error {
+	about := event.Of(old, now)
+	about.Which, about.CausedBy = budgetSpent, causedBy
+	message := fmt.Sprintf("%s changed after the job of attempt %d started, but the budget for late data is spent", strings.Join(changed, ", "), old.Attempt)
+	return r.tellOnce(ctx, fmt.Sprintf("late-spent/%s/%d", old.Key, old.Attempt),
+		event.New(event.LateDataArrival, about, message, event.Late{Sensors: changed, Reason: budgetSpent}), now)
+}
+
+// lateCause is upstream where nothing but upstreams changed. Both spend the same budget.
+func lateCause(changed []string) run.Cause {
+	for _, s := range changed {
+		if _, key, _ := strings.Cut(s, "/"); !strings.HasPrefix(key, "run/") {
+			return run.CauseLateData
+		}
+	}
+	return run.CauseUpstream
+}
+
+// changedSince lists the inputs of a completed run that show other data than when its job started. A start whose snapshot
+// is no longer kept cannot be compared, and proves nothing.
+func (r *Router) changedSince(ctx context.Context, e *catalog.Entry, old run.Run, now time.Time) ([]rerun.Seen, error) {
+	if old.Progress.Snapshot == "" {
+		return nil, nil
+	}
+	snapshot, err := r.store.Snapshot(ctx, old.Progress.Snapshot)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read snapshot %s: %w", old.Progress.Snapshot, err)
+	}
+	view, err := r.look(ctx, e, old.Period, now)
+	if err != nil {
+		return nil, err
+	}
+	current := gate.Compared(ofPeriod(view.Sensors))
+	changed := rerun.Changed(gate.Compared(snapshot.Sensors), current)
+	return slices.DeleteFunc(current, func(s rerun.Seen) bool { return !slices.Contains(changed, s.Sensor) }), nil
+}
+
+// names are the sensors of what was seen, each once.
+func names(seen []rerun.Seen) []string {
+	var all []string
+	for _, s := range seen {
+		all = append(all, s.Sensor)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// ofPeriod leaves out what is no data of the run's own period: standing facts, which change all the time and are as true
+// of every other period; and upstreams that are not COMPLETED, whose data is yet to come.
+func ofPeriod(sensors []store.SeenSensor) []store.SeenSensor {
+	var own []store.SeenSensor
+	for _, s := range sensors {
+		if s.Period.IsZero() && !s.Start {
+			continue
+		}
+		if strings.HasPrefix(string(s.Key), "run/") && s.Fields["status"] != string(run.Completed) {
+			continue
+		}
+		own = append(own, s)
+	}
+	return own
+}

@@ -1,0 +1,136 @@
+package router
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/rerun"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// order is why and how an attempt is to be opened.
+type order struct {
+	cause    run.Cause
+	by       string // who asked, where somebody did
+	reason   string // why, in their words
+	forced   bool
+	bypass   bool
+	from     time.Time // when its window starts, if later than now
+	causedBy string    // the change or request that it follows from
+	message  string    // what happened, for people
+
+	recovered bool // it was overlooked, which is told too
+}
+
+// begin puts the first attempt of a run into b: the run, its announcement, and its first step. What speaks against it
+// (pause, calendar, a run that is there) has been asked before.
+func (r *Router) begin(b *store.Batch, e *catalog.Entry, key run.Key, o order, now time.Time) (run.Run, error) {
+	if o.cause != run.CauseManual && e.Schedule.HasTime() {
+		if at := e.Schedule.EarliestStart(key.Period); at.After(o.from) {
+			o.from = at
+		}
+	}
+	next, err := run.New(key, r.opening(e, o, now))
+	if err != nil {
+		return run.Run{}, err
+	}
+	announce(b, e, run.Run{}, next, o, now)
+	return next, nil
+}
+
+// further puts attempt+1 of old into b. Whether its budget allows that has been decided, on the same version, in package
+// rerun.
+func (r *Router) further(b *store.Batch, e *catalog.Entry, old run.Run, o order, now time.Time) (run.Run, error) {
+	next, err := old.NextAttempt(r.opening(e, o, now))
+	if err != nil {
+		return run.Run{}, err
+	}
+	announce(b, e, old, next, o, now)
+	return next, nil
+}
+
+// announce stores an opened attempt, says so, and asks for its first step. A dry run speaks only of what it would do.
+func announce(b *store.Batch, e *catalog.Entry, old, next run.Run, o order, now time.Time) {
+	swap(b, e, old, next)
+	b.Schedule(advance(e.DryRun, next.Key, next.Progress.NextEvaluation))
+	if e.DryRun {
+		return
+	}
+	about := event.Of(next, now)
+	about.CausedBy = o.causedBy
+	b.Emit(event.New(event.TriggerStarted, about, fmt.Sprintf("attempt %d opened: %s", next.Attempt, o.message), o.told()))
+	if o.recovered {
+		b.Emit(event.New(event.TriggerRecovered, about, o.message, o.told()))
+	}
+}
+
+// told is an order as events show it.
+func (o order) told() event.Opening {
+	return event.Opening{Cause: o.cause, RequestedBy: o.by, Reason: o.reason, Forced: o.forced, GateBypassed: o.bypass}
+}
+
+func (r *Router) opening(e *catalog.Entry, o order, now time.Time) run.Opening {
+	return run.Opening{
+		Cause: o.cause, By: o.by, Reason: o.reason, Forced: o.forced, GateBypassed: o.bypass,
+		ConfigVersion: e.Version, Limits: r.limitsOf(e), At: now, From: o.from,
+	}
+}
+
+// limitsOf is what an attempt may take: the file's limits and the server's. Without a job its result is only reported.
+func (r *Router) limitsOf(e *catalog.Entry) run.Limits {
+	l := run.Limits{
+		Window: e.Window, Interval: e.Interval,
+		RunTimeout: r.limits.RunTimeout, StartTries: r.limits.StartTries, StartBackoff: r.limits.StartBackoff,
+	}
+	if e.Job != nil {
+		l.PollInterval, l.PollWindow = e.Job.PollInterval, e.Job.PollWindow
+	}
+	return l
+}
+
+// budgetsOf is how many further attempts a pipeline's file allows. Without a job there is nowhere to say so, and what
+// the file would mean by saying nothing holds.
+func budgetsOf(e *catalog.Entry) rerun.Budgets {
+	if e.Job == nil {
+		return rerun.Budgets{CodeRetries: 1, DriftReruns: 1, ManualReruns: 1, Backoff: 30 * time.Second}
+	}
+	return rerun.Budgets{
+		Retries: e.Job.MaxRetries, CodeRetries: e.Job.MaxCodeRetries,
+		DriftReruns: e.Job.MaxDriftReruns, ManualReruns: e.Job.MaxManualReruns, Backoff: e.Job.RetryBackoff,
+	}
+}
+
+// openRun opens the run of a period by itself, and says whether it did: not if there is one, the pipeline is paused or
+// gone, or the calendar suppresses the period, which is recorded.
+func (r *Router) openRun(ctx context.Context, e *catalog.Entry, key run.Key, o order, now time.Time) (bool, error) {
+	opened := false
+	err := again(func() error {
+		row, err := r.pipelineRow(ctx, e.ID)
+		if err != nil || row.Config == "" || paused(row) {
+			return err
+		}
+		old, err := r.row(ctx, e, key)
+		if err != nil || old.Status != "" {
+			return err
+		}
+		barred, err := r.barred(ctx, e, key)
+		if err != nil {
+			return err
+		}
+		if barred.why != "" {
+			return r.exclude(ctx, key, barred, now)
+		}
+		b := store.Batch{ID: "open/" + key.String()}
+		if _, err := r.begin(&b, e, key, o, now); err != nil {
+			return err
+		}
+		err = r.commit(ctx, b, now)
+		opened = err == nil
+		return err
+	})
+	return opened, err
+}

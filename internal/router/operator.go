@@ -1,0 +1,139 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/rerun"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// What people ask for is answered at once: with what came of it, or with a *Refusal that says why not. Any other error
+// leaves open whether it happened; asking again with the same id is harmless.
+
+// TriggerRequest is a person's wish to open the run of a period.
+type TriggerRequest struct {
+	ID         string // tells requests apart; the same request may be sent twice
+	Pipeline   pipeline.ID
+	Period     period.Period // zero: the one that a fire now would be for
+	By, Reason string
+	Force      bool // also a period that the calendar excludes, and beyond the budget
+	BypassGate bool
+}
+
+// Trigger opens the pipeline's own run of a period. One that is open, or COMPLETED, is refused: that is a rerun.
+func (r *Router) Trigger(ctx context.Context, q TriggerRequest, now time.Time) (run.Run, error) {
+	if err := signed(q.By, q.Reason, q.Force, q.BypassGate); err != nil {
+		return run.Run{}, err
+	}
+	var opened run.Run
+	err := again(func() error {
+		e, row, err := r.inForce(ctx, q.Pipeline)
+		switch {
+		case err != nil:
+			return err
+		case e == nil:
+			return unknown(q.Pipeline)
+		case paused(row):
+			return refuse(Conflict, "pipeline %s is paused by %s; `interlock resume %s` ends the pause", e.ID, row.Pause.By, e.ID)
+		}
+		if q.Period.IsZero() {
+			q.Period = e.Schedule.PeriodAt(now)
+		}
+		opened, err = r.trigger(ctx, e, q, now)
+		return err
+	})
+	return opened, err
+}
+
+// signed refuses a request that skips a safeguard without saying who asks and why.
+func signed(by, reason string, force, bypass bool) error {
+	if (force || bypass) && (by == "" || reason == "") {
+		return refuse(Invalid, "skipping a safeguard needs who and why; give a reason")
+	}
+	return nil
+}
+
+func (r *Router) trigger(ctx context.Context, e *catalog.Entry, q TriggerRequest, now time.Time) (run.Run, error) {
+	key := keyOf(e, q.Period)
+	old, err := r.row(ctx, e, key)
+	if err != nil {
+		return run.Run{}, err
+	}
+	if old.Status.Open() || old.Status == run.Completed {
+		return run.Run{}, refuse(Conflict, "run %s is %s in attempt %d; `interlock rerun` runs it again", key, old.Status, old.Attempt)
+	}
+	o := order{
+		cause: run.CauseManual, by: q.By, reason: q.Reason, forced: q.Force, bypass: q.BypassGate,
+		causedBy: "request/" + q.ID, message: "triggered by " + q.By,
+	}
+	barred, err := r.barred(ctx, e, key)
+	if err != nil {
+		return run.Run{}, err
+	}
+	if barred.why != "" && !q.Force {
+		return run.Run{}, refuse(Conflict, "the calendar excludes %s (%s); --force runs it nevertheless", q.Period, barred.why)
+	}
+	b := store.Batch{ID: name("trigger", run.Run{Key: key, Version: old.Version}) + "/" + q.ID}
+	next, err := r.triggered(&b, e, key, old, o, now)
+	if err != nil {
+		return run.Run{}, err
+	}
+	return next, r.commit(ctx, b, now)
+}
+
+// triggered puts the first attempt into b, or another one of a run that ended without success, within its budget.
+func (r *Router) triggered(b *store.Batch, e *catalog.Entry, key run.Key, old run.Run, o order, now time.Time) (run.Run, error) {
+	if old.Status == "" {
+		return r.begin(b, e, key, o, now)
+	}
+	v := rerun.Decide(rerun.Request{Force: o.forced}, rerun.Facts{Run: old}, budgetsOf(e).For(old, run.CauseManual), now)
+	if !v.Open {
+		return run.Run{}, refuse(Conflict, "%s", v.Reason)
+	}
+	return r.further(b, e, old, o, now)
+}
+
+// Recover opens the run of a period whose start condition is met although nothing opened it, if that is still so. It is
+// for whoever looks after what was overlooked; events tell of it.
+func (r *Router) Recover(ctx context.Context, key run.Key, now time.Time) (bool, error) {
+	e, _, err := r.inForce(ctx, key.Pipeline)
+	if err != nil || e == nil || key.Schedule != e.Opens || e.Opens != pipeline.ByStream {
+		return false, err
+	}
+	met, err := r.opensNow(ctx, e, key, now)
+	if err != nil || !met {
+		return false, err
+	}
+	o := order{cause: run.CauseCondition, causedBy: "watchdog", message: "its start condition is met and nothing had opened it", recovered: true}
+	if e.Start == nil {
+		o.cause = run.CauseUpstream
+	}
+	return r.openRun(ctx, e, key, o, now)
+}
+
+// opensNow says whether what opens a run holds for a period.
+func (r *Router) opensNow(ctx context.Context, e *catalog.Entry, key run.Key, now time.Time) (bool, error) {
+	if e.Start == nil {
+		return r.upstreamsDone(ctx, e, key, now)
+	}
+	return r.startMet(ctx, e, key.Period, now)
+}
+
+// found gives a run that a person names, or refuses.
+func (r *Router) found(ctx context.Context, key run.Key) (run.Run, error) {
+	old, err := r.store.Run(ctx, key)
+	if errors.Is(err, store.ErrNotFound) {
+		return run.Run{}, refuse(NotFound, "there is no run %s", key)
+	}
+	if err != nil {
+		return run.Run{}, fmt.Errorf("read run %s: %w", key, err)
+	}
+	return old, nil
+}

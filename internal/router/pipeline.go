@@ -1,0 +1,32 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/slamonitor"
+)
+
+// pipelineMoved reacts to a pipeline's own row: accepted, removed, paused, resumed, or a slot taken or freed.
+func (r *Router) pipelineMoved(ctx context.Context, id pipeline.ID, now time.Time) error {
+	if err := r.catalog.Refresh(ctx, id); err != nil {
+		return err
+	}
+	row, err := r.pipelineRow(ctx, id)
+	if err != nil {
+		return err
+	}
+	if row.Config == "" {
+		// A failure that waited for the end of a pause waits for nothing any more.
+		return errors.Join(r.deadlines.CancelAll(ctx, id, slamonitor.Removed, now), r.settleAll(ctx, id, now))
+	}
+	if row.Pause.HoldSLA {
+		return r.deadlines.CancelAll(ctx, id, slamonitor.Paused, now)
+	}
+	if e := r.catalog.Current().Get(id); e != nil {
+		return r.handSlots(ctx, e, now)
+	}
+	return nil
+}

@@ -1,0 +1,317 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/gate"
+	"github.com/interlock-go/interlock/internal/rerun"
+	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// postRunWritten reacts to a reading of a post-run sensor, for the runs of the period it names. An undated one is about
+// the newest of the runs of late.
+func (r *Router) postRunWritten(ctx context.Context, n news, runs []run.Run, now time.Time) error {
+	var errs []error
+	for _, old := range runs {
+		if old.Status == "" {
+			continue
+		}
+		errs = append(errs, r.postRun(ctx, n, old.Key, now))
+		if n.Period.IsZero() {
+			break
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// postRun compares what a post-run sensor shows now with its baseline. Which write led to it does not matter.
+func (r *Router) postRun(ctx context.Context, n news, key run.Key, now time.Time) error {
+	return again(func() error {
+		e := n.entry
+		old, err := r.row(ctx, e, key)
+		if err != nil {
+			return err
+		}
+		open := old.Status.Open()
+		if !open && old.Status != run.Completed {
+			return nil
+		}
+		q := r.question(e, key.Period)
+		q.Gate = e.PostRun.Gate
+		view, err := gate.Look(ctx, r.store, q, now)
+		if err != nil {
+			return err
+		}
+		seen, there := shown(view, n)
+		if !there {
+			return nil
+		}
+		post, err := r.postRunRow(ctx, key)
+		if err != nil {
+			return err
+		}
+		if open {
+			return r.inflight(ctx, n, old, post, seen, now)
+		}
+		if !within(e, old, seen.UpdatedAt) {
+			return nil
+		}
+		return r.compare(ctx, n, old, post, seen, view, now)
+	})
+}
+
+// shown is what the written sensor shows for the run's period.
+func shown(view gate.View, n news) (store.SeenSensor, bool) {
+	for _, s := range view.Sensors {
+		if s.Pipeline == n.Pipeline && s.Key == n.Sensor && s.Version != 0 {
+			return s, true
+		}
+	}
+	return store.SeenSensor{}, false
+}
+
+// within says whether a reading came after the run completed and inside its post-run window.
+func within(e *catalog.Entry, old run.Run, written time.Time) bool {
+	return !written.Before(old.EndedAt) && !written.After(old.EndedAt.Add(e.PostRun.Window))
+}
+
+// postRunRow is what is remembered of a completed run; the zero row if that is nothing.
+func (r *Router) postRunRow(ctx context.Context, key run.Key) (store.PostRun, error) {
+	post, err := r.store.PostRun(ctx, key)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return store.PostRun{}, fmt.Errorf("read what followed run %s: %w", key, err)
+	}
+	return post, nil
+}
+
+// compare looks for drift in a reading after completion: another attempt follows, or the rules are evaluated. A sensor that
+// had no reading at completion gets its first one after it as baseline.
+func (r *Router) compare(ctx context.Context, n news, old run.Run, post store.PostRun, seen store.SeenSensor, view gate.View, now time.Time) error {
+	e, key := n.entry, gate.RuleKey(n.entry.ID, n.Pipeline, n.Sensor)
+	next := after(old, post)
+	was, there := next.Baseline[key]
+	if !there {
+		next.Baseline[key] = seen.Fields
+	}
+	var drifts []moved
+	if there {
+		drifts = movements(e, n, was, seen.Fields)
+	}
+	if e.DryRun {
+		return r.tellDryDrift(ctx, old, post, next, drifts, now)
+	}
+	for _, m := range drifts {
+		if m.Drifted && !paused(n.row) {
+			return r.drifted(ctx, e, old, m, n.cause(), now)
+		}
+	}
+	var b store.Batch
+	for _, m := range drifts {
+		if !m.Known {
+			b.Emit(incomparable(old, m, now))
+		}
+	}
+	tellRules(&b, old, &next, view, now)
+	b.ID = fmt.Sprintf("post-run/%s/v%d/%s/%s", old.Key, post.Version, seen.Content, next.Outcome)
+	if !there || next.Outcome != post.Outcome {
+		b.SwapPostRun(post, next)
+	}
+	return r.commit(ctx, b, now)
+}
+
+// after is what is remembered of the completed attempt, to be changed.
+func after(old run.Run, post store.PostRun) store.PostRun {
+	if post.Version == 0 || post.Attempt != old.Attempt {
+		return store.PostRun{Key: old.Key, Version: post.Version, Attempt: old.Attempt, CompletedAt: old.EndedAt, Baseline: map[string]sensor.Fields{}}
+	}
+	post.Baseline = maps.Clone(post.Baseline)
+	if post.Baseline == nil {
+		post.Baseline = map[string]sensor.Fields{}
+	}
+	return post
+}
+
+// drifted opens another attempt for a value that moved, or tells once that the budget for it is spent. What the calendar
+// suppresses stays as it is.
+func (r *Router) drifted(ctx context.Context, e *catalog.Entry, old run.Run, m moved, causedBy string, now time.Time) error {
+	barred, err := r.barred(ctx, e, old.Key)
+	if err != nil || barred.why != "" {
+		return err
+	}
+	v := rerun.Next(old, run.CauseDrift, budgetsOf(e).For(old, run.CauseDrift), now)
+	about := event.Of(old, now)
+	about.Which, about.CausedBy = m.sensor, causedBy
+	message := fmt.Sprintf("%s of sensor %s %s; %s", m.field, m.sensor, m.Reason, v.Reason)
+	if !v.Open {
+		about.Which = budgetSpent
+		return r.tellOnce(ctx, fmt.Sprintf("drift-spent/%s/%d", old.Key, old.Attempt), event.New(event.PostRunDrift, about, message, m.told()), now)
+	}
+	b := store.Batch{ID: name("drift", old)}
+	b.Emit(event.New(event.PostRunDrift, about, message, m.told()))
+	o := order{cause: run.CauseDrift, from: v.At, causedBy: causedBy, message: v.Reason}
+	if _, err := r.further(&b, e, old, o, now); err != nil {
+		return err
+	}
+	return r.commit(ctx, b, now)
+}
+
+// incomparable tells, once per attempt and field, of a value that cannot be compared with its baseline.
+func incomparable(old run.Run, m moved, now time.Time) event.Event {
+	about := event.Of(old, now)
+	about.Which = m.sensor + " " + m.field + " incomparable"
+	message := fmt.Sprintf("%s of sensor %s cannot be compared with its baseline: %s", m.field, m.sensor, m.Reason)
+	return event.New(event.PostRunDrift, about, message, m.told())
+}
+
+// inflight tells of a post-run sensor that moved while the run is open: from the last baseline, or from what the open
+// attempt started on.
+func (r *Router) inflight(ctx context.Context, n news, old run.Run, post store.PostRun, seen store.SeenSensor, now time.Time) error {
+	was, there, err := r.before(ctx, n, old, post)
+	if err != nil || !there || n.entry.DryRun {
+		return err
+	}
+	b := store.Batch{ID: fmt.Sprintf("inflight/%s/%s/%s", old.ID(), n.Sensor, seen.Content)}
+	for _, m := range movements(n.entry, n, was, seen.Fields) {
+		if !m.Drifted {
+			continue
+		}
+		about := event.Of(old, now)
+		about.Which, about.CausedBy = m.sensor+" "+m.field+" "+seen.Content, n.cause()
+		message := fmt.Sprintf("%s of sensor %s %s, while attempt %d is %s", m.field, m.sensor, m.Reason, old.Attempt, old.Status)
+		b.Emit(event.New(event.PostRunDriftInflight, about, message, m.told()))
+	}
+	return r.commit(ctx, b, now)
+}
+
+// before is what a post-run sensor showed before the open attempt changed anything.
+func (r *Router) before(ctx context.Context, n news, old run.Run, post store.PostRun) (sensor.Fields, bool, error) {
+	if was, there := post.Baseline[gate.RuleKey(n.entry.ID, n.Pipeline, n.Sensor)]; there {
+		return was, true, nil
+	}
+	if old.Progress.Snapshot == "" {
+		return nil, false, nil
+	}
+	snapshot, err := r.store.Snapshot(ctx, old.Progress.Snapshot)
+	if err != nil {
+		return nil, false, ignoreMissing(err)
+	}
+	for _, s := range snapshot.Sensors {
+		if s.Pipeline == n.Pipeline && s.Key == n.Sensor && s.Version != 0 {
+			return s.Fields, true, nil
+		}
+	}
+	return nil, false, nil
+}
+
+// tellRules puts the outcome of the post-run rules into b where it is another than was last told. As long as a sensor has
+// not come at all there is none.
+func tellRules(b *store.Batch, old run.Run, next *store.PostRun, view gate.View, now time.Time) {
+	outcome, newest := outcomeOf(view)
+	if outcome == "" || string(outcome) == next.Outcome {
+		return
+	}
+	next.Outcome = string(outcome)
+	message := "the post-run rules hold"
+	if outcome == event.PostRunFailed {
+		message = "the post-run rules do not hold: " + firstReason(view)
+	}
+	about := event.Of(old, now)
+	about.Which = fmt.Sprintf("v%d", newest)
+	b.Emit(event.New(outcome, about, message, event.Gate{Rules: view.Rules()}))
+}
+
+// outcomeOf is what the post-run rules come to, and the newest version among the readings it rests on.
+func outcomeOf(view gate.View) (outcome event.Type, newest int64) {
+	missing := false
+	for _, s := range view.Sensors {
+		newest = max(newest, s.Version)
+		missing = missing || s.Version == 0
+	}
+	switch {
+	case view.Open():
+		return event.PostRunPassed, newest
+	case view.Verdict.Outcome == rule.Fail || !missing:
+		return event.PostRunFailed, newest
+	}
+	return "", newest
+}
+
+// firstReason is why the first rule that does not hold does not.
+func firstReason(view gate.View) string {
+	for _, l := range view.Verdict.Leaves {
+		if l.Outcome != rule.Pass && !l.Advisory {
+			return fmt.Sprintf("%s: %s", l.Rule.Key, l.Reason)
+		}
+	}
+	return "see the rules"
+}
+
+// planPostRun has the post-run rules of a completed run evaluated each interval, where its file asks for that.
+func (r *Router) planPostRun(ctx context.Context, e *catalog.Entry, current run.Run, now time.Time) error {
+	if e.PostRun == nil || e.PostRun.Interval == 0 || now.After(current.EndedAt.Add(e.PostRun.Window)) {
+		return nil
+	}
+	b := store.Batch{ID: fmt.Sprintf("plan-post-run/%s", current.ID())}
+	b.Schedule(store.Task{
+		ID: "post-run/" + current.Key.String(), Kind: store.CheckPostRun, Pipeline: e.ID, Key: current.Key,
+		Due: instant(current.EndedAt.Add(e.PostRun.Interval)),
+	})
+	return r.commit(ctx, b, now)
+}
+
+// CheckPostRun evaluates the post-run rules of a completed run again: it is the handler of CheckPostRun tasks. It comes back
+// each interval until the window is over, or another attempt has begun.
+func (r *Router) CheckPostRun(ctx context.Context, claim store.Claim, now time.Time) error {
+	return again(func() error {
+		key := claim.Task.Key
+		b := store.Batch{ID: fmt.Sprintf("%s/%d", claim.Task.ID, claim.Lease.Token), Lease: &claim.Lease}
+		e, _, err := r.inForce(ctx, key.Pipeline)
+		if err != nil {
+			return err
+		}
+		old, err := r.store.Run(ctx, key)
+		if ignoreMissing(err) != nil {
+			return fmt.Errorf("read run %s: %w", key, err)
+		}
+		if e == nil || e.PostRun == nil || e.PostRun.Interval == 0 || old.Status != run.Completed || now.After(old.EndedAt.Add(e.PostRun.Window)) {
+			b.Finish(claim.Task.ID)
+			return r.commit(ctx, b, now)
+		}
+		if err := r.checkRules(ctx, &b, e, old, now); err != nil {
+			return err
+		}
+		task := claim.Task
+		task.Due = instant(now.Add(e.PostRun.Interval))
+		b.Schedule(task)
+		return r.commit(ctx, b, now)
+	})
+}
+
+// checkRules puts a changed outcome of the post-run rules into b.
+func (r *Router) checkRules(ctx context.Context, b *store.Batch, e *catalog.Entry, old run.Run, now time.Time) error {
+	q := r.question(e, old.Period)
+	q.Gate = e.PostRun.Gate
+	view, err := gate.Look(ctx, r.store, q, now)
+	if err != nil {
+		return err
+	}
+	post, err := r.postRunRow(ctx, old.Key)
+	if err != nil {
+		return err
+	}
+	next := after(old, post)
+	tellRules(b, old, &next, view, now)
+	if next.Outcome != post.Outcome {
+		b.SwapPostRun(post, next)
+	}
+	return nil
+}

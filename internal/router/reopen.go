@@ -1,0 +1,186 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// Reopen looks at what is due after a pause or a change of the file: it is the handler of ReopenPeriods tasks. The fires
+// of the schedule in force are asked for. What was written during a pause is reacted to as if it came now, and the
+// failures that waited are settled.
+func (r *Router) Reopen(ctx context.Context, claim store.Claim, now time.Time) error {
+	return again(func() error {
+		e, row, err := r.inForce(ctx, claim.Task.Pipeline)
+		if err != nil {
+			return err
+		}
+		b := store.Batch{ID: fmt.Sprintf("reopen/%s/%d", claim.Task.Pipeline, claim.Lease.Token), Lease: &claim.Lease}
+		b.Finish(claim.Task.ID)
+		if e == nil || paused(row) {
+			return r.commit(ctx, b, now)
+		}
+		if !row.PausedFrom.IsZero() {
+			if err := r.replay(ctx, e, row.PausedFrom, now); err != nil {
+				return err
+			}
+			next := row
+			next.PausedFrom = time.Time{}
+			b.SwapPipeline(row, next)
+		}
+		if e.Opens == pipeline.ByCron {
+			b.Schedule(pipelineTask(store.Fire, firePrefix, e.ID, now))
+		}
+		return r.commit(ctx, b, now)
+	})
+}
+
+// replay reacts to everything that a pause held back since an instant. All of it may have been reacted to before.
+func (r *Router) replay(ctx context.Context, e *catalog.Entry, since, now time.Time) error {
+	changes, err := r.writtenSince(ctx, e, since)
+	if err != nil {
+		return err
+	}
+	for _, c := range changes {
+		if err := r.readBy(ctx, e, c, now); err != nil {
+			return err
+		}
+	}
+	if err := r.completedSince(ctx, e, since, now); err != nil {
+		return err
+	}
+	if err := r.settleAll(ctx, e.ID, now); err != nil {
+		return err
+	}
+	return r.wakeAll(ctx, e, now)
+}
+
+// writtenSince lists the last writes, for each period, of all sensors that e reads, oldest first, as the changes they were.
+func (r *Router) writtenSince(ctx context.Context, e *catalog.Entry, since time.Time) ([]store.Change, error) {
+	var changes []store.Change
+	for _, ref := range sensorsOf(e) {
+		found, err := r.historySince(ctx, e, ref, since)
+		if err != nil {
+			return nil, err
+		}
+		changes = append(changes, found...)
+	}
+	slices.SortFunc(changes, func(a, b store.Change) int { return int(a.Version - b.Version) })
+	return changes, nil
+}
+
+// sensorsOf lists the sensors that e reads, each once.
+func sensorsOf(e *catalog.Entry) []store.ReadingQuery {
+	gates := []*rule.Gate{e.Gate}
+	if e.Start != nil {
+		gates = append(gates, e.Start.Gate)
+	}
+	if e.PostRun != nil {
+		gates = append(gates, e.PostRun.Gate)
+	}
+	var all []store.ReadingQuery
+	for _, g := range gates {
+		for _, ref := range g.Refs() {
+			at := store.ReadingQuery{Pipeline: e.ID, Key: ref.Key}
+			if ref.From != "" {
+				at.Pipeline = pipeline.ID(ref.From)
+			}
+			if !slices.Contains(all, at) {
+				all = append(all, at)
+			}
+		}
+	}
+	return all
+}
+
+func (r *Router) historySince(ctx context.Context, e *catalog.Entry, of store.ReadingQuery, since time.Time) ([]store.Change, error) {
+	var writes []*sensor.Reading
+	q := store.HistoryQuery{Pipeline: of.Pipeline, Key: of.Key, Limit: store.MaxPage}
+	for more := true; more; {
+		page, err := r.store.History(ctx, q)
+		if err != nil {
+			return nil, fmt.Errorf("read history of sensor %s of %s: %w", of.Key, of.Pipeline, err)
+		}
+		more, q.Cursor = page.Next != "", page.Next
+		for _, w := range page.Items {
+			writes = append(writes, w)
+			more = more && !w.UpdatedAt.Before(since)
+		}
+	}
+	return lastChanges(e, of.Pipeline, writes, since), nil
+}
+
+// lastChanges are the changes that the last write for each period was, of the writes of one key, newest first. It counts
+// as changed data if any of that period's writes since then was.
+func lastChanges(e *catalog.Entry, id pipeline.ID, writes []*sensor.Reading, since time.Time) []store.Change {
+	var changes []store.Change
+	at := map[period.Period]int{}
+	for i, w := range writes {
+		if w.UpdatedAt.Before(since) {
+			break
+		}
+		slice := w.Period
+		if slice.IsZero() {
+			slice = e.Schedule.PeriodAt(w.UpdatedAt)
+		}
+		n, there := at[slice]
+		if !there || changes[n].Period != w.Period {
+			n, at[slice] = len(changes), len(changes)
+			changes = append(changes, store.Change{
+				Kind: store.ReadingWritten, At: w.UpdatedAt, Pipeline: id, Sensor: w.Key, Period: w.Period, Version: w.Version,
+			})
+		}
+		changes[n].Changed = changes[n].Changed || isNew(w, writes[i+1:])
+	}
+	return changes
+}
+
+// isNew says whether a write brought other data than the one before it for the same period, newest first.
+func isNew(w *sensor.Reading, earlier []*sensor.Reading) bool {
+	for _, old := range earlier {
+		if old.Period == w.Period {
+			return !sensor.SameData(old.Fields, w.Fields)
+		}
+	}
+	return true
+}
+
+// completedSince looks, for runs that completed during a pause, at what had changed while their jobs ran.
+func (r *Router) completedSince(ctx context.Context, e *catalog.Entry, since, now time.Time) error {
+	page, err := r.store.Runs(ctx, store.RunQuery{Pipeline: e.ID, Status: run.Completed, Limit: store.MaxPage})
+	if err != nil {
+		return fmt.Errorf("list completed runs of %s: %w", e.ID, err)
+	}
+	var errs []error
+	for _, one := range page.Items {
+		if !one.EndedAt.Before(since) {
+			errs = append(errs, r.completed(ctx, e, one, now))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// wakeAll has every waiting attempt look at its gate again.
+func (r *Router) wakeAll(ctx context.Context, e *catalog.Entry, now time.Time) error {
+	open, err := r.store.OpenRuns(ctx, e.ID)
+	if err != nil {
+		return fmt.Errorf("list open runs of %s: %w", e.ID, err)
+	}
+	var errs []error
+	for _, one := range open {
+		if one.Status == run.Pending {
+			errs = append(errs, r.wake(ctx, e, one.Key, now))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,92 @@
+package router
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/rerun"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// Reported is what became of a result from outside.
+type Reported struct {
+	Run  run.Run
+	Late bool // it came for an attempt that no longer waits for one: it is logged and changes nothing
+}
+
+// Report takes the result of a job from outside: a callback, a person, a row that another process wrote. The first
+// result of an attempt counts and is acted on at once; the same one again is fine. An Attempt of 0 means the latest.
+func (r *Router) Report(ctx context.Context, o run.Outcome, now time.Time) (Reported, error) {
+	var done Reported
+	err := again(func() error {
+		old, err := r.found(ctx, o.Key)
+		if err != nil {
+			return err
+		}
+		if o.Attempt == 0 {
+			o.Attempt = old.Attempt
+		}
+		if o.Attempt > old.Attempt || o.Attempt < 1 {
+			return refuse(NotFound, "run %s has no attempt %d; the latest is %d", o.Key, o.Attempt, old.Attempt)
+		}
+		done, err = r.report(ctx, old, o, now)
+		return err
+	})
+	return done, err
+}
+
+func (r *Router) report(ctx context.Context, old run.Run, o run.Outcome, now time.Time) (Reported, error) {
+	waits := old.Status == run.Triggering || old.Status == run.Running
+	switch before := old.Progress.Report; {
+	case o.Attempt == old.Attempt && before.Result == o.Result && before.Message == o.Message && before.By == o.By:
+		return Reported{Run: old}, nil // said before
+	case o.Attempt == old.Attempt && old.Status == run.Pending:
+		return Reported{}, refuse(Conflict, "attempt %d of run %s has not started, so it has no result yet", o.Attempt, o.Key)
+	case o.Attempt != old.Attempt || !waits || before.Result != "":
+		return Reported{Run: old, Late: true}, r.logLate(ctx, old, o, now)
+	}
+	category, err := r.classified(ctx, old, o)
+	if err != nil {
+		return Reported{}, err
+	}
+	o.Category = category
+	next, err := old.Reported(o, now)
+	if err != nil {
+		return Reported{}, refuse(Invalid, "%s", err)
+	}
+	b := store.Batch{ID: name("report", old) + "/" + string(o.Result) + "/" + o.By}
+	b.Swap(old, next)
+	b.Schedule(reportedTask(old, now))
+	return Reported{Run: next}, r.commit(ctx, b, now)
+}
+
+// reportedTask has the result acted on now. A job that belongs to one replica is still that one's to complete.
+func reportedTask(old run.Run, now time.Time) store.Task {
+	t := advance(false, old.Key, now)
+	t.Replica = old.Progress.Replica
+	return t
+}
+
+// classified is the category of a failure by the classes of the version that the attempt opened with.
+func (r *Router) classified(ctx context.Context, old run.Run, o run.Outcome) (run.Category, error) {
+	if o.Result == run.ResultSuccess {
+		return run.Unknown, nil
+	}
+	d, err := r.catalog.Definition(ctx, old.Pipeline, old.Progress.Opening.ConfigVersion)
+	if err != nil || d.Job == nil {
+		return o.Category, ignoreMissing(err)
+	}
+	return rerun.Classify(d.Job.Classes, o.Report), nil
+}
+
+// logLate notes a result that nobody waits for any more.
+func (r *Router) logLate(ctx context.Context, old run.Run, o run.Outcome, now time.Time) error {
+	b := store.Batch{ID: fmt.Sprintf("late-result/%s/%s/%s", o.Key.Attempt(o.Attempt), o.Result, o.By)}
+	b.Append(store.JobEntry{
+		Key: o.Key, Attempt: o.Attempt, At: instant(now), Event: store.JobLate, Category: o.Category, By: o.By,
+		Message: fmt.Sprintf("%s, while the run is %s in attempt %d: %s", o.Result, old.Status, old.Attempt, o.Message),
+	})
+	return r.commit(ctx, b, now)
+}

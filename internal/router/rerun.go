@@ -1,0 +1,203 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/gate"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/rerun"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// RerunRequest is a person's wish for another attempt.
+type RerunRequest struct {
+	ID         string // each request has its own: asked twice is answered twice, sent twice is answered once
+	Pipeline   pipeline.ID
+	Schedule   pipeline.ScheduleID // empty: the pipeline's own
+	Period     period.Period
+	By, Reason string
+	Force      bool
+	BypassGate bool
+}
+
+// The rejections that package rerun does not know of.
+const (
+	whilePaused rerun.Rejection = "paused"
+	notInForce  rerun.Rejection = "not in force"
+	isDryRun    rerun.Rejection = "dry run"
+)
+
+// Rerun answers a request, by exactly one of RERUN_ACCEPTED and RERUN_REJECTED. A rejection is an answer, not an error;
+// only a request that cannot be understood is refused, and then there is no event.
+func (r *Router) Rerun(ctx context.Context, q RerunRequest, now time.Time) (store.Rerun, error) {
+	if q.ID == "" || q.By == "" || q.Reason == "" || q.Period.IsZero() {
+		return store.Rerun{}, refuse(Invalid, "a rerun needs an id, a period, who and why")
+	}
+	var answer store.Rerun
+	err := again(func() error {
+		e, row, err := r.inForce(ctx, q.Pipeline)
+		if err != nil {
+			return err
+		}
+		if row.Version == 0 {
+			return unknown(q.Pipeline)
+		}
+		answer, err = r.rerun(ctx, e, row, q, now)
+		return err
+	})
+	return answer, err
+}
+
+// key is the run that is asked for.
+func (q RerunRequest) key(e *catalog.Entry) run.Key {
+	key := run.Key{Pipeline: q.Pipeline, Schedule: q.Schedule, Period: q.Period}
+	if key.Schedule == "" && e != nil {
+		key.Schedule = e.Opens
+	}
+	if key.Schedule == "" {
+		key.Schedule = pipeline.ByHand // of a removed pipeline nobody can say
+	}
+	return key
+}
+
+// answered gives the answer that a request has had before.
+func (r *Router) answered(ctx context.Context, key run.Key, id string) (store.Rerun, bool, error) {
+	all, err := r.store.Reruns(ctx, key)
+	if err != nil {
+		return store.Rerun{}, false, fmt.Errorf("read the reruns of %s: %w", key, err)
+	}
+	for _, a := range all {
+		if a.ID == id {
+			return a, true, nil
+		}
+	}
+	return store.Rerun{}, false, nil
+}
+
+func (r *Router) rerun(ctx context.Context, e *catalog.Entry, row store.Pipeline, q RerunRequest, now time.Time) (store.Rerun, error) {
+	key := q.key(e)
+	if answer, there, err := r.answered(ctx, key, q.ID); there || err != nil {
+		return answer, err
+	}
+	old, err := r.store.Run(ctx, key)
+	if ignoreMissing(err) != nil {
+		return store.Rerun{}, fmt.Errorf("read run %s: %w", key, err)
+	}
+	v, err := r.judge(ctx, e, row, old, q, now)
+	if err != nil {
+		return store.Rerun{}, err
+	}
+	answer := store.Rerun{
+		ID: q.ID, Key: key, Reason: q.Reason, By: q.By, Force: q.Force, BypassGate: q.BypassGate,
+		At: instant(now), Accepted: v.Open, Why: v.Reason,
+	}
+	b := store.Batch{ID: fmt.Sprintf("rerun/%s/%s/v%d", q.ID, key, old.Version)}
+	// The mark has the request answered once, also where two answers would not touch the same run.
+	b.SetMark("rerun/"+key.String()+"/"+q.ID, time.Time{})
+	if v.Open {
+		next, err := r.accept(&b, e, key, old, q, v, now)
+		if err != nil {
+			return store.Rerun{}, err
+		}
+		answer.Attempt = next.Attempt
+	} else {
+		reject(&b, key, old, q, v, now)
+	}
+	b.Reruns = append(b.Reruns, answer)
+	return answer, r.commit(ctx, b, now)
+}
+
+// judge decides a request by what is known at this moment.
+func (r *Router) judge(ctx context.Context, e *catalog.Entry, row store.Pipeline, old run.Run, q RerunRequest, now time.Time) (rerun.Verdict, error) {
+	switch {
+	case e == nil:
+		return rerun.Verdict{Rejection: notInForce, Reason: "the pipeline is no longer in force: nothing new opens"}, nil
+	case e.DryRun:
+		return rerun.Verdict{Rejection: isDryRun, Reason: "the pipeline is a dry run: it starts nothing"}, nil
+	case paused(row):
+		return rerun.Verdict{Rejection: whilePaused, Reason: fmt.Sprintf("the pipeline is paused by %s; `interlock resume %s` ends the pause", row.Pause.By, e.ID)}, nil
+	case old.Status == "" && q.key(e).Schedule != e.Opens:
+		return rerun.Verdict{Rejection: rerun.NoSuchRun, Reason: fmt.Sprintf("there is no run of schedule %s; the pipeline's own is %s", q.Schedule, e.Opens)}, nil
+	}
+	facts := rerun.Facts{Run: old}
+	if !q.Force {
+		var err error
+		if facts, err = r.facts(ctx, e, q.key(e), old, now); err != nil {
+			return rerun.Verdict{}, err
+		}
+	}
+	return rerun.Decide(rerun.Request{Force: q.Force}, facts, budgetsOf(e).For(old, run.CauseManual), now), nil
+}
+
+// facts are what speaks for and against another attempt. A job that nobody can ask about counts as running.
+func (r *Router) facts(ctx context.Context, e *catalog.Entry, key run.Key, old run.Run, now time.Time) (rerun.Facts, error) {
+	facts := rerun.Facts{Run: old}
+	barred, err := r.barred(ctx, e, key)
+	if err != nil {
+		return facts, err
+	}
+	facts.Excluded = barred.why
+	if old.Progress.Left == run.JobMayRun && old.Status.Ended() {
+		running, err := r.jobs.StillRuns(ctx, old)
+		facts.JobRunning = running || err != nil
+	}
+	if old.Status != run.Completed {
+		return facts, nil
+	}
+	facts.Then, facts.Now, err = r.compared(ctx, e, old, now)
+	return facts, err
+}
+
+// compared is what gate and start condition showed when the latest attempt started, and what they show now. Without a
+// snapshot there is nothing to compare: the two are the same.
+func (r *Router) compared(ctx context.Context, e *catalog.Entry, old run.Run, now time.Time) (then, current []rerun.Seen, err error) {
+	snapshot, err := r.store.Snapshot(ctx, old.Progress.Snapshot)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("read snapshot %s: %w", old.Progress.Snapshot, err)
+	}
+	view, err := r.look(ctx, e, old.Period, now)
+	if err != nil {
+		return nil, nil, err
+	}
+	return gate.Compared(snapshot.Sensors), view.Seen(), nil
+}
+
+// accept puts the attempt that was asked for, and the answer, into b.
+func (r *Router) accept(b *store.Batch, e *catalog.Entry, key run.Key, old run.Run, q RerunRequest, v rerun.Verdict, now time.Time) (run.Run, error) {
+	o := order{
+		cause: run.CauseManual, by: q.By, reason: q.Reason, forced: q.Force, bypass: q.BypassGate,
+		from: v.At, causedBy: "request/" + q.ID, message: v.Reason,
+	}
+	about := aboutRequest(key, q, now)
+	b.Emit(event.New(event.RerunAccepted, about, fmt.Sprintf("rerun asked for by %s: %s", q.By, v.Reason), o.told()))
+	if old.Status == "" {
+		return r.begin(b, e, key, o, now)
+	}
+	return r.further(b, e, old, o, now)
+}
+
+// reject puts the answer to a request that is turned down into b.
+func reject(b *store.Batch, key run.Key, old run.Run, q RerunRequest, v rerun.Verdict, now time.Time) {
+	about := aboutRequest(key, q, now)
+	about.Attempt = old.Attempt
+	b.Emit(event.New(event.RerunRejected, about, fmt.Sprintf("rerun asked for by %s is refused: %s", q.By, v.Reason),
+		event.Refusal{Why: string(v.Rejection), RequestedBy: q.By, Reason: q.Reason}))
+}
+
+// aboutRequest tells requests for one run apart by their ids.
+func aboutRequest(key run.Key, q RerunRequest, now time.Time) event.About {
+	return event.About{
+		Pipeline: key.Pipeline, Schedule: key.Schedule, Date: key.Period,
+		Which: q.ID, CausedBy: "request/" + q.ID, At: now,
+	}
+}

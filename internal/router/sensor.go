@@ -1,0 +1,278 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// news is a written reading as one of its readers sees it.
+type news struct {
+	store.Change
+	entry *catalog.Entry
+	row   store.Pipeline // the reader's
+
+	start, gate, post bool                 // what the sensor is to the reader
+	upstream          *pipeline.Definition // whose run it announces; nil for any other sensor
+}
+
+// readingWritten lets every pipeline that reads the sensor react. One that fails does not keep the others from it.
+func (r *Router) readingWritten(ctx context.Context, c store.Change, now time.Time) error {
+	var errs []error
+	for _, e := range r.catalog.Current().Readers(c.Pipeline, c.Sensor) {
+		errs = append(errs, r.readBy(ctx, e, c, now))
+	}
+	return errors.Join(errs...)
+}
+
+// readBy lets one pipeline react: open a run, wake one that waits, look again at one that has ended.
+func (r *Router) readBy(ctx context.Context, e *catalog.Entry, c store.Change, now time.Time) error {
+	row, err := r.pipelineRow(ctx, e.ID)
+	if err != nil || row.Config == "" {
+		return err
+	}
+	n := r.newsFor(e, row, c)
+	if err := r.arrived(ctx, n, now); err != nil {
+		return err
+	}
+	runs, err := r.concerned(ctx, n)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, old := range runs {
+		errs = append(errs, r.consider(ctx, n, old, now))
+	}
+	if n.post {
+		errs = append(errs, r.postRunWritten(ctx, n, runs, now))
+	}
+	return errors.Join(errs...)
+}
+
+func (r *Router) newsFor(e *catalog.Entry, row store.Pipeline, c store.Change) news {
+	n := news{Change: c, entry: e, row: row, gate: reads(e, e.Gate, c)}
+	n.start = e.Start != nil && reads(e, e.Start.Gate, c)
+	n.post = e.PostRun != nil && reads(e, e.PostRun.Gate, c)
+	if up, ok := strings.CutPrefix(string(c.Sensor), "run/"); ok && c.Pipeline == e.ID && slices.Contains(e.After, pipeline.ID(up)) {
+		n.upstream = r.catalog.Current().Definition(pipeline.ID(up))
+	}
+	return n
+}
+
+// reads says whether a gate of e reads the sensor that c is about.
+func reads(e *catalog.Entry, g *rule.Gate, c store.Change) bool {
+	if g == nil {
+		return false
+	}
+	return slices.ContainsFunc(g.Refs(), func(ref rule.Ref) bool {
+		owner := e.ID
+		if ref.From != "" {
+			owner = pipeline.ID(ref.From)
+		}
+		return owner == c.Pipeline && ref.Key == c.Sensor
+	})
+}
+
+// slice is the period that the write is for as a start condition: the one it names, else the one that holds the instant
+// at which it was written, never the one in which somebody looks.
+func (n news) slice() period.Period {
+	if !n.Period.IsZero() {
+		return n.Period
+	}
+	return n.entry.Schedule.PeriodAt(n.At)
+}
+
+// cause names the write for what follows from it.
+func (n news) cause() string {
+	return fmt.Sprintf("reading/%s/%s/v%d", n.Pipeline, n.Sensor, n.Version)
+}
+
+// arrived arms the deadline that counts from the first reading of the start condition.
+func (r *Router) arrived(ctx context.Context, n news, now time.Time) error {
+	e := n.entry
+	if !n.start || e.SLA.Max == 0 || e.DryRun || n.row.Pause.HoldSLA || n.At.Before(n.row.Horizon) {
+		return nil
+	}
+	return r.deadlines.ArmRelative(ctx, e, n.slice(), n.At, now)
+}
+
+// concerned lists the runs that the write may matter to, newest period first. One that could be opened is among them
+// with its key alone.
+func (r *Router) concerned(ctx context.Context, n news) ([]run.Run, error) {
+	var keys []run.Key
+	for _, p := range n.periods() {
+		keys = append(keys, keyOf(n.entry, p))
+	}
+	found, err := r.rows(ctx, n.entry, keys)
+	if err != nil {
+		return nil, err
+	}
+	runs := make([]run.Run, 0, len(keys))
+	for _, key := range keys {
+		one, there := found[key]
+		if !there {
+			one = run.Run{Key: key}
+		}
+		runs = append(runs, one)
+	}
+	more, err := r.standing(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range more {
+		if !slices.Contains(keys, one.Key) {
+			runs = append(runs, one)
+		}
+	}
+	return runs, nil
+}
+
+// periods are those that the write is for, as far as its date or its instant tells, newest first. An undated fact may
+// matter to the slice in which it was written, or to the one before if that has ended late.
+func (n news) periods() []period.Period {
+	switch {
+	case n.upstream != nil:
+		return n.dependentPeriods()
+	case !n.Period.IsZero():
+		return []period.Period{n.Period}
+	}
+	own := n.entry.Schedule.PeriodAt(n.At)
+	if n.start && !n.post {
+		return []period.Period{own}
+	}
+	return []period.Period{own, own.Add(-1, n.entry.Schedule.Zone())}
+}
+
+// standing lists further runs to which the write is a fact: an undated one to all that are open, a dated one to all of
+// smaller slices inside its own.
+func (r *Router) standing(ctx context.Context, n news) ([]run.Run, error) {
+	switch {
+	case n.entry.DryRun || n.upstream != nil || n.Period.Size() == period.Minute:
+		return nil, nil
+	case !n.Period.IsZero():
+		return r.runsInside(ctx, n.entry, n.Period)
+	case !n.gate:
+		return nil, nil
+	}
+	open, err := r.store.OpenRuns(ctx, n.entry.ID)
+	if err != nil {
+		return nil, fmt.Errorf("list open runs of %s: %w", n.entry.ID, err)
+	}
+	return open, nil
+}
+
+// runsInside lists the pipeline's own runs, and all that are open, inside a slice.
+func (r *Router) runsInside(ctx context.Context, e *catalog.Entry, outer period.Period) ([]run.Run, error) {
+	zone := e.Schedule.Zone()
+	q := store.RunQuery{
+		Pipeline: e.ID, From: outer, Limit: store.MaxPage,
+		To: period.At(outer.End(zone).Add(-time.Second), period.Minute, zone),
+	}
+	var inside []run.Run
+	for {
+		page, err := r.store.Runs(ctx, q)
+		if err != nil {
+			return nil, fmt.Errorf("list runs of %s in %s: %w", e.ID, outer, err)
+		}
+		for _, one := range page.Items {
+			if outer.Holds(one.Period) && (one.Schedule == e.Opens || one.Status.Open()) {
+				inside = append(inside, one)
+			}
+		}
+		if page.Next == "" {
+			return inside, nil
+		}
+		q.Cursor = page.Next
+	}
+}
+
+// consider reacts for one run, by where it stands.
+func (r *Router) consider(ctx context.Context, n news, old run.Run, now time.Time) error {
+	switch old.Status {
+	case "":
+		return r.openFor(ctx, n, old.Key, now)
+	case run.Pending:
+		if n.gate {
+			return r.wake(ctx, n.entry, old.Key, now)
+		}
+	case run.ValidationExhausted:
+		return r.afterWindow(ctx, n, old.Key, now)
+	case run.Completed:
+		return r.afterCompletion(ctx, n, old.Key, now)
+	default: // a job runs, or nothing but a person brings the run back
+	}
+	return nil
+}
+
+// openFor opens a run that is not there, if this write is what opens it.
+func (r *Router) openFor(ctx context.Context, n news, key run.Key, now time.Time) error {
+	e := n.entry
+	if e.Opens != pipeline.ByStream || paused(n.row) {
+		return nil
+	}
+	if n.upstream != nil && e.Start == nil {
+		return r.openAfter(ctx, n, key, now)
+	}
+	if !n.start || key.Period != n.slice() || n.At.Before(n.row.Horizon) {
+		return nil
+	}
+	w, err := r.written(ctx, n.Change)
+	if err != nil || w == nil || !meets(e, key.Period, w, now) {
+		return err
+	}
+	if over, err := r.startOver(ctx, n, key, now); over || err != nil {
+		return err
+	}
+	_, err = r.openRun(ctx, e, key, order{
+		cause: run.CauseCondition, causedBy: n.cause(), message: fmt.Sprintf("sensor %s meets the start condition", n.Sensor),
+	}, now)
+	return err
+}
+
+// meets says whether one reading meets the start condition for p.
+func meets(e *catalog.Entry, p period.Period, w *sensor.Reading, now time.Time) bool {
+	return e.Start.Gate.Decide(rule.Snapshot{{Reading: w, For: p}}, now) == rule.Pass
+}
+
+// written is the reading that a change is about, also where a later one has taken its place since; nil if it is gone.
+func (r *Router) written(ctx context.Context, c store.Change) (*sensor.Reading, error) {
+	answers, err := r.store.Readings(ctx, []store.ReadingQuery{{Pipeline: c.Pipeline, Key: c.Sensor, Period: c.Period}})
+	if err != nil {
+		return nil, fmt.Errorf("read sensor %s of %s: %w", c.Sensor, c.Pipeline, err)
+	}
+	for _, w := range answers[0] {
+		if w != nil && w.Version == c.Version {
+			return w, nil
+		}
+	}
+	q := store.HistoryQuery{Pipeline: c.Pipeline, Key: c.Sensor, Period: c.Period, Limit: store.MaxPage}
+	for {
+		page, err := r.store.History(ctx, q)
+		if err != nil {
+			return nil, fmt.Errorf("read history of sensor %s of %s: %w", c.Sensor, c.Pipeline, err)
+		}
+		for _, w := range page.Items {
+			switch {
+			case w.Version == c.Version:
+				return w, nil
+			case w.Version < c.Version:
+				return nil, nil
+			}
+		}
+		if page.Next == "" {
+			return nil, nil
+		}
+		q.Cursor = page.Next
+	}
+}

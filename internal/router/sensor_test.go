@@ -1,0 +1,188 @@
+package router_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+)
+
+// orders is opened by a sensor and waits for another.
+const orders = `
+pipeline: {id: orders, owner: data}
+schedule:
+  trigger: {key: arrival, check: equals, field: status, value: ready}
+  evaluation: {window: 1h, interval: 5m}
+validation:
+  rules: [{key: quality, check: equals, field: verdict, value: good}]
+job: {type: command, config: {command: "true"}}
+`
+
+// plain is opened by a sensor and waits for nothing.
+const plain = `
+pipeline: {id: plain, owner: data}
+schedule: {trigger: {key: arrival, check: equals, field: status, value: ready}}
+job: {type: command, config: {command: "true"}, maxDriftReruns: 2, maxManualReruns: 2}
+`
+
+func TestWriteThatMeetsTheStartConditionOpensTheRun(t *testing.T) {
+	w := newWorld(t, plain)
+	w.write("plain", "arrival", "status=pending")
+	w.expect("plain/stream/2026-03-03", "none")
+	w.write("plain", "arrival", "status=ready")
+	w.expect("plain/stream/2026-03-03", "RUNNING 1")
+	same(t, "events", []event.Type{event.TriggerStarted, event.ValidationPassed, event.JobTriggered}, w.types("plain"))
+}
+
+func TestUndatedWriteBelongsToTheSliceInWhichItWasWritten(t *testing.T) {
+	w := newWorld(t, plain)
+	w.now = time.Date(2026, 3, 3, 23, 59, 0, 0, time.UTC)
+	w.put("plain", "arrival", "status=ready")
+	w.sleep(2 * time.Minute) // midnight passes before anybody looks
+	w.settle()
+	w.expect("plain/stream/2026-03-03", "RUNNING 1")
+	w.expect("plain/stream/2026-03-04", "none")
+}
+
+func TestEachOfSeveralWritesOpensItsOwnSliceHoweverLateItIsHandled(t *testing.T) {
+	w := newWorld(t, plain)
+	w.put("plain", "arrival", "status=ready")
+	w.sleep(24 * time.Hour)
+	w.put("plain", "arrival", "status=ready")
+	w.sleep(24 * time.Hour)
+	w.put("plain", "arrival", "status=pending")
+	w.settle()
+	w.expect("plain/stream/2026-03-03", "RUNNING 1")
+	w.expect("plain/stream/2026-03-04", "RUNNING 1")
+	w.expect("plain/stream/2026-03-05", "none")
+}
+
+func TestDatedWriteOpensExactlyThePeriodItNames(t *testing.T) {
+	w := newWorld(t, plain)
+	for _, p := range []string{"2026-02-01", "2026-03-03T07", "2026-03-03T07:15"} {
+		w.write("plain", "arrival#"+p, "status=ready")
+		w.expect("plain/stream/"+p, "RUNNING 1")
+	}
+	w.expect("plain/stream/2026-03-03", "none")
+}
+
+func TestIdenticalRewriteOpensNothingAndIsNoLateData(t *testing.T) {
+	w := newWorld(t, plain)
+	w.write("plain", "arrival", "status=ready")
+	w.succeed("plain/stream/2026-03-03")
+	w.sleep(time.Hour)
+	w.write("plain", "arrival", "status=ready")
+	w.expect("plain/stream/2026-03-03", "COMPLETED 1")
+	same(t, "late data", 0, w.count(event.LateDataArrival))
+}
+
+func TestTheSameWordsOnTheNextDayOpenTheNextDay(t *testing.T) {
+	w := newWorld(t, plain)
+	w.write("plain", "arrival", "status=ready")
+	w.succeed("plain/stream/2026-03-03")
+	w.sleep(24 * time.Hour)
+	w.write("plain", "arrival", "status=ready")
+	w.expect("plain/stream/2026-03-03", "COMPLETED 1")
+	w.expect("plain/stream/2026-03-04", "RUNNING 1")
+}
+
+func TestAnySensorOfTheGateWakesTheRunAtOnce(t *testing.T) {
+	w := newWorld(t, orders)
+	w.write("orders", "arrival", "status=ready")
+	w.expect("orders/stream/2026-03-03", "PENDING 1")
+	w.sleep(time.Second)
+	w.write("orders", "quality", "verdict=good")
+	w.expect("orders/stream/2026-03-03", "RUNNING 1")
+}
+
+func TestIdenticalRewriteWakesTheGate(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: fresh, owner: data}
+schedule:
+  trigger: {key: arrival, check: exists}
+  evaluation: {window: 1h, interval: 30m}
+validation: {rules: [{key: beat, check: age_lt, value: 1m}]}
+job: {type: command, config: {command: "true"}}
+`)
+	w.write("fresh", "beat", "n=1")
+	w.sleep(5 * time.Minute)
+	w.write("fresh", "arrival", "n=1")
+	w.expect("fresh/stream/2026-03-03", "PENDING 1")
+	w.sleep(time.Minute)
+	w.write("fresh", "beat", "n=1")
+	w.expect("fresh/stream/2026-03-03", "RUNNING 1")
+}
+
+func TestFactOfADayWakesItsHours(t *testing.T) {
+	w := newWorld(t, orders)
+	w.write("orders", "arrival#2026-03-03T07", "status=ready")
+	w.write("orders", "arrival#2026-03-02T07", "status=ready")
+	w.write("orders", "quality#2026-03-03", "verdict=good")
+	w.expect("orders/stream/2026-03-03T07", "RUNNING 1")
+	w.expect("orders/stream/2026-03-02T07", "PENDING 1")
+}
+
+func TestSharedSensorOpensAndWakesItsReaders(t *testing.T) {
+	w := newWorld(t, `pipeline: {id: shared, owner: data}`, `
+pipeline: {id: first, owner: data}
+schedule: {trigger: {key: arrival, check: exists, from: shared}}
+job: {type: command, config: {command: "true"}}
+`, `
+pipeline: {id: second, owner: data}
+schedule: {trigger: {key: arrival, check: exists}}
+validation: {rules: [{key: arrival, check: exists, from: shared}]}
+job: {type: command, config: {command: "true"}}
+`)
+	w.write("second", "arrival", "n=1")
+	w.expect("second/stream/2026-03-03", "PENDING 1")
+	w.write("first", "arrival", "n=1")
+	w.expect("first/stream/2026-03-03", "none")
+	w.write("shared", "arrival", "n=1")
+	w.expect("first/stream/2026-03-03", "RUNNING 1")
+	w.expect("second/stream/2026-03-03", "RUNNING 1")
+}
+
+func TestNothingFromBeforeThePipelineWasAcceptedOpensIt(t *testing.T) {
+	w := newWorld(t, `pipeline: {id: shared, owner: data}`)
+	w.put("shared", "arrival", "n=1")
+	w.sleep(time.Minute)
+	w.apply(`
+pipeline: {id: later, owner: data}
+schedule: {trigger: {key: arrival, check: exists, from: shared}}
+job: {type: command, config: {command: "true"}}
+`)
+	w.settle()
+	w.expect("later/stream/2026-03-03", "none")
+	w.write("shared", "arrival", "n=1")
+	w.expect("later/stream/2026-03-03", "RUNNING 1")
+}
+
+func TestFirstReadingOfTheStartConditionArmsTheRelativeDeadline(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: timed, owner: data}
+schedule: {trigger: {key: arrival, check: equals, field: status, value: ready}}
+sla: {maxDuration: 2h}
+job: {type: command, config: {command: "true"}}
+`)
+	arrived := w.now
+	w.put("timed", "arrival", "status=pending")
+	w.sleep(time.Minute)
+	w.write("timed", "arrival", "status=ready")
+	w.pass(3 * time.Hour)
+	breach := w.only(event.RelativeSLABreach).Detail.Extra.(event.Deadline).Deadline
+	same(t, "breach", arrived.Add(2*time.Hour), breach)
+}
+
+func TestEarliestStartHoldsTheRunBack(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: late, owner: data}
+schedule: {trigger: {key: arrival, check: exists}, time: "10:00"}
+job: {type: command, config: {command: "true"}}
+`)
+	w.write("late", "arrival", "n=1")
+	w.expect("late/stream/2026-03-03", "PENDING 1")
+	w.pass(49 * time.Minute)
+	w.expect("late/stream/2026-03-03", "PENDING 1")
+	w.pass(time.Minute)
+	w.expect("late/stream/2026-03-03", "RUNNING 1")
+}

@@ -1,0 +1,105 @@
+package router
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// upstreamKey is the sensor by which a pipeline's dependents hear of its runs.
+func upstreamKey(id string) sensor.Key { return sensor.Key("run/" + id) }
+
+// maxWrites is how many readings every store takes at once.
+const maxWrites = 10
+
+// tellDependents writes where a run stands as a reading of each pipeline that comes after it. The reading wakes them;
+// what their gates rest on is the run itself. One that comes late is passed over, since its version is lower.
+func (r *Router) tellDependents(ctx context.Context, current run.Run, now time.Time) error {
+	e := r.catalog.Current().Get(current.Pipeline)
+	if e == nil || current.Schedule != e.Opens {
+		return nil
+	}
+	var writes []store.Write
+	for _, dependent := range r.catalog.Current().Dependents(current.Pipeline) {
+		writes = append(writes, store.Write{Pipeline: dependent.ID, Reading: runReading(current), Order: current.Version})
+	}
+	for chunk := range slices.Chunk(writes, maxWrites) {
+		if _, err := r.store.PutReadings(ctx, chunk, now); err != nil {
+			return fmt.Errorf("tell dependents of %s: %w", current.Key, err)
+		}
+	}
+	return nil
+}
+
+// runReading is a run as the engine's own sensor shows it.
+func runReading(r run.Run) sensor.Reading {
+	fields := sensor.Fields{"status": string(r.Status), "date": r.Period.String(), "attempt": int64(r.Attempt)}
+	if r.Status == run.Completed {
+		fields["completedAt"] = r.EndedAt.UTC().Format(time.RFC3339Nano)
+	}
+	return sensor.Reading{Key: upstreamKey(string(r.Pipeline)), Period: r.Period, Fields: fields, Source: "interlock"}
+}
+
+// dependentPeriods are the periods of the reader to which a run of the upstream matters: its own, the larger one that
+// holds it, or the smaller ones inside it. A run of another size than the upstream's own speaks for its own period only.
+func (n news) dependentPeriods() []period.Period {
+	on := n.entry.Schedule
+	size := on.Size()
+	switch {
+	case n.Period.IsZero():
+		return nil
+	case n.Period.Size() != n.upstream.Schedule.Size() || n.Period.Size() == size:
+		return []period.Period{n.Period}
+	case n.Period.Size() < size:
+		return []period.Period{n.Period.Outer(size)}
+	}
+	var inside []period.Period
+	for slot := range on.Slots(n.Period.Start(on.Zone())) {
+		if !n.Period.Holds(slot.Period) {
+			break
+		}
+		inside = append(inside, slot.Period)
+	}
+	slices.Reverse(inside)
+	return inside
+}
+
+// upstreamsDone says whether every upstream is COMPLETED for a period.
+func (r *Router) upstreamsDone(ctx context.Context, e *catalog.Entry, key run.Key, now time.Time) (bool, error) {
+	view, err := r.look(ctx, e, key.Period, now)
+	if err != nil {
+		return false, err
+	}
+	done := 0
+	for _, l := range view.Verdict.Leaves {
+		if !strings.HasPrefix(l.Rule.Key, "run/") || l.Rule.From != "" {
+			continue
+		}
+		if l.Outcome != rule.Pass {
+			return false, nil
+		}
+		done++
+	}
+	return done >= len(e.After), nil
+}
+
+// openAfter opens the run of a pipeline that only upstreams open, once all of them are COMPLETED.
+func (r *Router) openAfter(ctx context.Context, n news, key run.Key, now time.Time) error {
+	done, err := r.upstreamsDone(ctx, n.entry, key, now)
+	if err != nil || !done {
+		return err
+	}
+	_, err = r.openRun(ctx, n.entry, key, order{
+		cause: run.CauseUpstream, causedBy: n.cause(), message: fmt.Sprintf("%s was the last upstream to complete", n.upstream.ID),
+	}, now)
+	return err
+}

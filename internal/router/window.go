@@ -1,0 +1,183 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/gate"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/rerun"
+	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sla"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// windowClosed is the reason of data that came after the window.
+const windowClosed = "window closed"
+
+// afterWindow reacts to a write for a run whose window ended with the gate closed. New data that meets the start condition
+// gives it another window; anything else that would open its gate only is told, with the command that starts it.
+func (r *Router) afterWindow(ctx context.Context, n news, key run.Key, now time.Time) error {
+	if paused(n.row) {
+		return nil
+	}
+	e := n.entry
+	barred, err := r.barred(ctx, e, key)
+	if err != nil || barred.why != "" {
+		return err
+	}
+	fresh, err := r.reopens(ctx, n, key, now)
+	if err != nil {
+		return err
+	}
+	return again(func() error {
+		old, err := r.row(ctx, e, key)
+		if err != nil || old.Status != run.ValidationExhausted {
+			return err
+		}
+		// What was written before the window ended has had its look.
+		if fresh && !n.At.Before(old.EndedAt) {
+			if v := rerun.Reopen(old, now); v.Open {
+				return r.reopen(ctx, n, old, v, now)
+			}
+		}
+		return r.tellWindowClosed(ctx, e, old, n.cause(), now)
+	})
+}
+
+// reopens says whether the write is new data that meets what opens the run.
+func (r *Router) reopens(ctx context.Context, n news, key run.Key, now time.Time) (bool, error) {
+	e := n.entry
+	switch {
+	case n.start && key.Period == n.slice():
+		met, err := r.startMet(ctx, e, key.Period, now)
+		if err != nil || !met {
+			return false, err
+		}
+		return r.newHere(ctx, n)
+	case n.upstream != nil && e.Start == nil && e.Opens == pipeline.ByStream:
+		return r.upstreamsDone(ctx, e, key, now)
+	}
+	return false, nil
+}
+
+// newHere says whether the write brought data that its slice did not have. An undated write that repeats what an earlier
+// slice had is new in this one: "ready" is said each day in the same words.
+func (r *Router) newHere(ctx context.Context, n news) (bool, error) {
+	if n.Changed || !n.Period.IsZero() {
+		return n.Changed, nil
+	}
+	page, err := r.store.History(ctx, store.HistoryQuery{Pipeline: n.Pipeline, Key: n.Sensor, Limit: store.MaxPage})
+	if err != nil {
+		return false, fmt.Errorf("read history of sensor %s of %s: %w", n.Sensor, n.Pipeline, err)
+	}
+	for _, w := range page.Items {
+		if w.Period.IsZero() && w.Version < n.Version {
+			return n.entry.Schedule.PeriodAt(w.UpdatedAt) != n.slice(), nil
+		}
+	}
+	return page.Next == "", nil
+}
+
+func (r *Router) reopen(ctx context.Context, n news, old run.Run, v rerun.Verdict, now time.Time) error {
+	b := store.Batch{ID: name("reopen", old)}
+	o := order{cause: run.CauseReopened, from: v.At, causedBy: n.cause(), message: fmt.Sprintf("sensor %s brought new data after the window; %s", n.Sensor, v.Reason)}
+	if _, err := r.further(&b, n.entry, old, o, now); err != nil {
+		return err
+	}
+	return r.commit(ctx, b, now)
+}
+
+// tellWindowClosed tells, once per attempt, of an exhausted run whose gate would be open now.
+func (r *Router) tellWindowClosed(ctx context.Context, e *catalog.Entry, old run.Run, causedBy string, now time.Time) error {
+	if e.DryRun {
+		return nil
+	}
+	view, err := r.look(ctx, e, old.Period, now)
+	if err != nil || !view.Open() {
+		return err
+	}
+	command := fmt.Sprintf("interlock rerun %s --date %s --reason WHY", e.ID, old.Period)
+	if old.Attempt == 0 {
+		command = fmt.Sprintf("interlock trigger %s --date %s", e.ID, old.Period)
+	}
+	about := event.Of(old, now)
+	about.Which, about.CausedBy = windowClosed, causedBy
+	return r.tellOnce(ctx, fmt.Sprintf("window-closed/%s/%d", old.Key, old.Attempt), event.New(event.LateDataArrival, about,
+		fmt.Sprintf("its gate would be open now, but its window is closed; `%s` starts it", command),
+		event.Late{Sensors: passing(view), Reason: windowClosed}), now)
+}
+
+// passing lists the sensors of the rules that hold.
+func passing(view gate.View) []string {
+	sensors := []string{}
+	for _, l := range view.Verdict.Leaves {
+		if l.Outcome == rule.Pass {
+			sensors = append(sensors, l.Rule.Key)
+		}
+	}
+	return sensors
+}
+
+// startOver says whether the deadline of the start condition had passed when the write came. It then closes the run, as
+// the watchdog would, and tells of the data that came too late.
+func (r *Router) startOver(ctx context.Context, n news, key run.Key, now time.Time) (bool, error) {
+	e := n.entry
+	if e.Start.Deadline == nil || n.At.Before(sla.Close(*e.Start.Deadline, key.Period, e.Schedule)) {
+		return false, nil
+	}
+	if _, err := r.CloseStart(ctx, key, now); err != nil {
+		return true, err
+	}
+	old, err := r.row(ctx, e, key)
+	switch {
+	case err != nil:
+		return true, err
+	case old.Status == "":
+		old = run.Run{Key: key} // a period from before the pipeline's horizon: nobody expected it
+	case old.Status != run.ValidationExhausted:
+		return true, nil
+	}
+	return true, r.tellWindowClosed(ctx, e, old, n.cause(), now)
+}
+
+// CloseStart ends the automatic window of a period whose start condition was not met before its deadline: the run is
+// VALIDATION_EXHAUSTED without an attempt, and only a person's trigger or rerun gives it one. It says whether it did;
+// where there is a run, or the period is none of the pipeline's, it does nothing.
+func (r *Router) CloseStart(ctx context.Context, key run.Key, now time.Time) (bool, error) {
+	e := r.catalog.Current().Get(key.Pipeline)
+	if e == nil || e.Start == nil || e.Start.Deadline == nil || e.DryRun || key.Schedule != e.Opens {
+		return false, nil
+	}
+	at := sla.Close(*e.Start.Deadline, key.Period, e.Schedule)
+	if now.Before(at) || at.Before(e.Horizon) {
+		return false, nil
+	}
+	barred, err := r.barred(ctx, e, key)
+	if err != nil {
+		return false, err
+	}
+	if barred.why != "" {
+		return false, r.exclude(ctx, key, barred, now)
+	}
+	closed, err := run.Closed(key, now)
+	if err != nil {
+		return false, err
+	}
+	b := store.Batch{ID: "close-start/" + key.String()}
+	b.Create(closed)
+	message := fmt.Sprintf("the start condition was not met before %s; `interlock trigger %s --date %s` runs it", clock(at), e.ID, key.Period)
+	about := event.Of(closed, now)
+	about.Critical = e.SLA.Critical
+	b.Emit(event.New(event.SensorDeadlineExpired, about, message, event.Deadline{Deadline: at}))
+	err = r.commit(ctx, b, now)
+	if errors.Is(err, store.ErrConflict) {
+		return false, nil // there is a run after all
+	}
+	return err == nil, err
+}
