@@ -221,6 +221,20 @@ func TestAgeOfEachKindOfTimestamp(t *testing.T) {
 	}
 }
 
+// From 10^11 on a number is milliseconds, which is in 1973; as seconds it would be in the year 5138.
+func TestLargeEpochValuesAreMilliseconds(t *testing.T) {
+	r := rule.Rule{Key: "k", Check: rule.AgeGT, Field: "at", Value: "30m"}
+	for at, want := range map[string]rule.Outcome{
+		`99999999999`: unknown, `99999999999.5`: unknown, `"99999999999"`: unknown,
+		`100000000000`: pass, `100000000000.5`: pass, `"100000000000"`: pass,
+		`1772535600000.5`: pass, `1772539199999.5`: fail, `1772535600.5`: pass,
+	} {
+		if got := answer(t, r, reading(decode(t, `{"at":`+at+`}`))); got.Outcome != want {
+			t.Errorf("%s: got %s (%s)", at, got.Outcome, got.Reason)
+		}
+	}
+}
+
 func TestNoTimestampNoAge(t *testing.T) {
 	r := rule.Rule{Key: "k", Check: rule.AgeGT, Field: "at", Value: "1s"}
 	for _, at := range []string{
