@@ -57,12 +57,7 @@ func (g *Gate) Refs() []Ref { return append([]Ref(nil), g.refs...) }
 type Snapshot []sensor.Seen
 
 // Decide is the gate's outcome on s at now. On the passing path it allocates nothing.
-func (g *Gate) Decide(s Snapshot, now time.Time) Outcome {
-	if g.root.absent() {
-		return Pass
-	}
-	return g.root.eval(s, now)
-}
+func (g *Gate) Decide(s Snapshot, now time.Time) Outcome { return g.root.eval(s, now) }
 
 // node is a group: its members that are predicates stand side by side, those that are groups beside them.
 // Since rules have no effects, the order in which members are evaluated does not matter.
