@@ -94,11 +94,10 @@ func (n *node) eval(s Snapshot, now time.Time) Outcome {
 		return n.any(s, now)
 	case atLeastGroup:
 		return n.atLeast(s, now)
+	case notGroup:
+		return Pass - n.all(s, now) // of its only member
 	}
-	if len(n.predicates) == 1 {
-		return Pass - n.predicates[0].eval(s, now)
-	}
-	return Pass - n.groups[0].eval(s, now)
+	return Unknown // a gate that was never compiled
 }
 
 func (n *node) all(s Snapshot, now time.Time) Outcome {

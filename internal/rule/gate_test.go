@@ -145,6 +145,12 @@ func TestAdvisoryRulesTakePartInNothing(t *testing.T) {
 	}
 }
 
+func TestGateThatNobodyCompiledIsNeverOpen(t *testing.T) {
+	if got := new(rule.Gate).Decide(nil, noon); got != unknown {
+		t.Errorf("got %s", got)
+	}
+}
+
 func TestDecidingAllocatesNothingOnThePassingPath(t *testing.T) {
 	fields := decode(t, `{"status":"ready","count":1200,"text":"1200.5","big":9223372036854775807,"rate":0.25,"ok":"true",
 		"at":"2026-03-03T11:30:00+05:30","epoch":"1772535600","deep":{"er":{"n":3}},"file":"orders-7.csv"}`)
