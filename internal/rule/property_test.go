@@ -224,6 +224,34 @@ func TestNumbersCompareExactly(t *testing.T) {
 	})
 }
 
+func TestEveryTimestampHasItsAge(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		younger := all(t, rule.Rule{Key: "k", Check: rule.AgeLT, Field: "at", Value: "1h"})
+		edges := []string{"2024-02-29T23:59:59Z", "2023-12-31T00:00:00Z", "2000-02-29T12:00:00Z", "1900-02-28T00:59:00Z", "2026-04-30T23:00:00Z", "9999-12-30T00:00:00Z"}
+		at, err := time.Parse(time.RFC3339, rapid.SampledFrom(edges).Draw(t, "edge"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		at = at.Add(time.Duration(rapid.Int64Range(0, 60*60*1e9-1).Draw(t, "later")))
+		zone := time.FixedZone("", 60*rapid.IntRange(-23*60-59, 23*60+59).Draw(t, "minutes east"))
+		text := at.In(zone).Format(rapid.SampledFrom([]string{time.RFC3339, time.RFC3339Nano, "2006-01-02T15:04:05.000Z07:00"}).Draw(t, "layout"))
+		if at, err = time.Parse(time.RFC3339, text); err != nil { // the layout may have cut it
+			t.Fatal(err)
+		}
+		age := time.Duration(rapid.SampledFrom([]int64{-121e9, -120e9, 0, 3600e9 - 1, 3600e9, 1e15}).Draw(t, "age"))
+		want := fail
+		switch {
+		case age < -2*time.Minute:
+			want = unknown
+		case age < time.Hour:
+			want = pass
+		}
+		if got := younger.Decide(shows(younger, reading(sensor.Fields{"at": text})), at.Add(age)); got != want {
+			t.Fatalf("%s, %s ago: got %s, want %s", text, age, got, want)
+		}
+	})
+}
+
 var decimalText = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
 
 // FuzzInstant compares the ages of texts with time.Parse, which takes a little more than RFC 3339.
