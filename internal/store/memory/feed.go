@@ -108,7 +108,10 @@ func (s *Store) Backlog(_ context.Context, name string) (n int, oldest time.Time
 		return 0, time.Time{}, err
 	}
 	defer s.mu.Unlock()
-	g := s.group(name)
+	g := s.groups[name]
+	if g == nil {
+		g = &group{} // to ask is not to follow
+	}
 	for _, c := range s.after(g.place) {
 		if g.done[c.Position] {
 			continue

@@ -1,0 +1,251 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/sla"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// noon is the instant from which tests count. Its nanoseconds tell whether a store keeps them.
+var noon = time.Date(2026, 3, 3, 12, 0, 0, 123456789, time.UTC)
+
+// guard ends what would otherwise wait for ever; no test depends on how long it is.
+const guard = 30 * time.Second
+
+// fixture is one store and the shorthand to talk to it. An error that a test does not expect ends it.
+type fixture struct {
+	t   rapid.TB
+	tt  *testing.T // nil inside a property
+	s   store.Store
+	ctx context.Context
+	o   Options
+	ids int
+}
+
+func newFixture(t *testing.T, s store.Store, o Options) *fixture {
+	f := &fixture{t: t, tt: t, s: s, ctx: t.Context(), o: o}
+	t.Cleanup(func() {
+		if err := f.s.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return f
+}
+
+func (f *fixture) reopen() { f.s = f.o.Reopen(f.tt, f.s) }
+
+// check ends the test on an error.
+func (f *fixture) check(err error) {
+	f.t.Helper()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// same compares what came back with what should have.
+func (f *fixture) same(what string, got, want any) {
+	f.t.Helper()
+	if reflect.DeepEqual(got, want) { // almost always, and much faster
+		return
+	}
+	if diff := cmp.Diff(want, got, comparing...); diff != "" {
+		f.t.Errorf("%s: want -, got +\n%s", what, diff)
+	}
+}
+
+var comparing = cmp.Options{
+	cmpopts.EquateEmpty(),
+	cmp.Comparer(func(a, b period.Period) bool { return a == b }),
+	cmp.Comparer(func(a, b sensor.Fields) bool { return sensor.SameData(a, b) }),
+}
+
+// wantErr says which error it should have been.
+func (f *fixture) wantErr(what string, err, want error) {
+	f.t.Helper()
+	if !errors.Is(err, want) {
+		f.t.Errorf("%s: error %v, want %v", what, err, want)
+	}
+}
+
+// batch is one with an id that no other has.
+func (f *fixture) batch() store.Batch {
+	f.ids++
+	return store.Batch{ID: fmt.Sprintf("batch/%d", f.ids)}
+}
+
+// commit hands over what fill puts into a fresh Batch.
+func (f *fixture) commit(fill func(b *store.Batch)) {
+	f.t.Helper()
+	f.commitAt(noon, fill)
+}
+
+func (f *fixture) commitAt(now time.Time, fill func(b *store.Batch)) {
+	f.t.Helper()
+	b := f.batch()
+	fill(&b)
+	f.check(f.s.Commit(f.ctx, b, now))
+}
+
+// conflicts says that such a Batch is refused.
+func (f *fixture) conflicts(what string, now time.Time, fill func(b *store.Batch)) {
+	f.t.Helper()
+	b := f.batch()
+	fill(&b)
+	f.wantErr(what, f.s.Commit(f.ctx, b, now), store.ErrConflict)
+}
+
+func (f *fixture) create(runs ...run.Run) {
+	f.t.Helper()
+	for _, r := range runs {
+		f.commit(func(b *store.Batch) { b.Create(r) })
+	}
+}
+
+func (f *fixture) run(key run.Key) run.Run {
+	f.t.Helper()
+	r, err := f.s.Run(f.ctx, key)
+	f.check(err)
+	return r
+}
+
+// put writes readings of one pipeline.
+func (f *fixture) put(now time.Time, writes ...store.Write) []store.Put {
+	f.t.Helper()
+	puts, err := f.s.PutReadings(f.ctx, writes, now)
+	f.check(err)
+	if len(puts) != len(writes) {
+		f.t.Fatalf("%d writes, %d answers", len(writes), len(puts))
+	}
+	return puts
+}
+
+func (f *fixture) schedule(tasks ...store.Task) {
+	f.t.Helper()
+	for _, t := range tasks {
+		f.commit(func(b *store.Batch) { b.Schedule(t) })
+	}
+}
+
+// claim asks as the replica "here" for all that is due.
+func (f *fixture) claim(now time.Time) []store.Claim {
+	f.t.Helper()
+	return f.claimWith(store.ClaimQuery{Replica: "here", Limit: 100, Lease: time.Minute, LostAfter: time.Hour}, now)
+}
+
+func (f *fixture) claimWith(q store.ClaimQuery, now time.Time) []store.Claim {
+	f.t.Helper()
+	claims, err := f.s.Claim(f.ctx, q, now)
+	f.check(err)
+	return claims
+}
+
+// claimOne expects exactly one task to be due.
+func (f *fixture) claimOne(now time.Time) store.Claim {
+	f.t.Helper()
+	claims := f.claim(now)
+	if len(claims) != 1 {
+		f.t.Fatalf("claimed %v, want one task", claims)
+	}
+	return claims[0]
+}
+
+func (f *fixture) task(id string) store.Task {
+	f.t.Helper()
+	t, err := f.s.Task(f.ctx, id)
+	f.check(err)
+	return t
+}
+
+func (f *fixture) noTask(id string) {
+	f.t.Helper()
+	t, err := f.s.Task(f.ctx, id)
+	f.wantErr(fmt.Sprintf("task %+v", t), err, store.ErrNotFound)
+}
+
+// after is noon and some more.
+func after(d time.Duration) time.Time { return noon.Add(d) }
+
+func on(name string) period.Period {
+	p, err := period.Parse(name)
+	if err != nil {
+		panic(err) // a name in a test
+	}
+	return p
+}
+
+func keyOf(id pipeline.ID, date string) run.Key {
+	return run.Key{Pipeline: id, Schedule: pipeline.ByCron, Period: on(date)}
+}
+
+// orders is the run that most tests are about.
+var orders = keyOf("orders", "2026-03-03")
+
+// opened is a fresh run.
+func opened(key run.Key) run.Run {
+	r, err := run.New(key, run.Opening{
+		Cause: run.CauseCron, ConfigVersion: "v1", At: noon,
+		Limits: run.Limits{Window: time.Hour, Interval: time.Minute, PollInterval: time.Minute, PollWindow: time.Hour, StartTries: 3},
+	})
+	if err != nil {
+		panic(err) // an opening in a test
+	}
+	return r
+}
+
+// turned is r in another status, one version on.
+func turned(r run.Run, s run.Status) run.Run {
+	r.Version++
+	r.Status = s
+	return r
+}
+
+// touched is r one version on, and otherwise as it was.
+func touched(r run.Run) run.Run { return turned(r, r.Status) }
+
+func taskFor(id string, due time.Time) store.Task {
+	return store.Task{ID: id, Kind: store.Advance, Pipeline: "orders", Key: orders, Due: due}
+}
+
+// told is an event about a run, which names it apart from others.
+func told(key run.Key, which string, at time.Time) event.Event {
+	return event.New(event.JobCompleted,
+		event.About{Pipeline: key.Pipeline, Schedule: key.Schedule, Date: key.Period, Attempt: 1, Which: which, At: at},
+		which, event.Finished{DurationSeconds: 1 << 40})
+}
+
+func armed(key run.Key, kind store.DeadlineKind, breach time.Time) store.Deadline {
+	return store.Deadline{
+		Key: key, Kind: kind, Version: 1, Config: "v1", ArmedAt: noon,
+		Deadline: sla.Deadline{State: sla.Armed, WarnAt: breach.Add(-time.Hour), BreachAt: breach},
+	}
+}
+
+// write is one of the sensor "rows" of orders, for a period ("" for none).
+func write(date string, count int64) store.Write {
+	w := store.Write{Pipeline: "orders", Reading: sensor.Reading{Key: "rows", Fields: sensor.Fields{"count": count}}}
+	if date != "" {
+		w.Reading.Period = on(date)
+	}
+	return w
+}
+
+// ordered gives w an order.
+func ordered(w store.Write, order int64) store.Write {
+	w.Order = order
+	return w
+}

@@ -1,0 +1,300 @@
+package storetest
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// model is a store in the fewest words: lists of what was taken, searched anew for each answer.
+type model struct {
+	taken   map[string]bool
+	runs    map[run.Key]run.Run
+	marks   map[string]bool
+	events  []event.Event
+	tasks   map[string]*modelTask
+	writes  []modelWrite // in the order in which they were taken
+	changes []modelChange
+}
+
+type modelTask struct {
+	store.Task
+	token int64
+	until time.Time
+	moved bool
+}
+
+type modelWrite struct {
+	sensor.Reading
+	order int64
+}
+
+type modelChange struct {
+	store.Change
+	state [2]changeState // by group
+}
+
+type changeState int
+
+const (
+	fresh changeState = iota
+	given
+	finished
+)
+
+func (m *model) commit(b store.Batch, now time.Time) error {
+	if m.taken[b.Identity()] {
+		return nil
+	}
+	if b.Lease != nil && !m.holds(*b.Lease, now) {
+		return store.ErrConflict
+	}
+	for _, s := range b.Runs {
+		if m.runs[s.Next.Key].Version != s.Read {
+			return store.ErrConflict
+		}
+	}
+	for _, mark := range b.Marks {
+		if m.marks[mark.ID] {
+			return store.ErrConflict
+		}
+	}
+	m.taken[b.Identity()] = true
+	for _, s := range b.Runs {
+		m.swap(s.Next, now)
+	}
+	for _, mark := range b.Marks {
+		m.marks[mark.ID] = true
+	}
+	for _, e := range b.Events {
+		if !slices.ContainsFunc(m.events, func(o event.Event) bool { return o.ID == e.ID }) {
+			m.events = append(m.events, e)
+		}
+	}
+	m.settle(b)
+	return nil
+}
+
+func (m *model) swap(next run.Run, now time.Time) {
+	before := m.runs[next.Key]
+	m.runs[next.Key] = next
+	if before.Status != next.Status || before.Attempt != next.Attempt {
+		m.changes = append(m.changes, modelChange{Change: store.Change{
+			Kind: store.RunMoved, At: now, Pipeline: next.Pipeline, Version: next.Version,
+			Run: next.Key, Status: next.Status, Attempt: next.Attempt,
+		}})
+	}
+}
+
+func (m *model) settle(b store.Batch) {
+	for _, next := range b.Tasks {
+		old := m.tasks[next.ID]
+		mine := b.Lease != nil && b.Lease.Task == next.ID
+		switch {
+		case old == nil:
+			m.tasks[next.ID] = &modelTask{Task: next}
+		case mine && old.moved && !next.Due.Before(old.Due):
+			m.tasks[next.ID] = &modelTask{Task: old.Task}
+		case mine:
+			m.tasks[next.ID] = &modelTask{Task: next}
+		default:
+			old.Task, old.moved = next, true
+		}
+	}
+	for _, id := range b.Finished {
+		old := m.tasks[id]
+		if old != nil && old.moved && b.Lease != nil && b.Lease.Task == id {
+			m.tasks[id] = &modelTask{Task: old.Task}
+		} else {
+			delete(m.tasks, id)
+		}
+	}
+}
+
+func (m *model) holds(l store.Lease, now time.Time) bool {
+	t := m.tasks[l.Task]
+	return t != nil && t.token == l.Token && now.Before(t.until)
+}
+
+// claim checks what a store gave out, and takes note of it.
+func (m *model) claim(t *rapid.T, q store.ClaimQuery, got []store.Claim, now time.Time) {
+	var want []store.Task
+	for _, task := range m.byDue() {
+		bound := task.Replica != "" && task.Replica != q.Replica && now.Sub(task.Due) < q.LostAfter
+		if len(want) < q.Limit && !task.Due.After(now) && !task.until.After(now) && !bound {
+			want = append(want, task.Task)
+		}
+	}
+	if len(got) != len(want) {
+		t.Fatalf("claimed %+v, want %+v", got, want)
+	}
+	for i, c := range got {
+		if c.Task != want[i] || c.Lease.Task != want[i].ID {
+			t.Fatalf("claimed %+v, want %+v", c, want[i])
+		}
+		task := m.tasks[c.Task.ID]
+		task.token, task.until, task.moved = c.Lease.Token, now.Add(q.Lease), false
+	}
+}
+
+func (m *model) renew(leases []store.Lease, now time.Time) (held []store.Lease) {
+	for _, l := range leases {
+		if m.holds(l, now) {
+			m.tasks[l.Task].until = now.Add(30 * time.Second)
+			held = append(held, l)
+		}
+	}
+	return held
+}
+
+func (m *model) byDue() []*modelTask {
+	var all []*modelTask
+	for _, t := range m.tasks {
+		all = append(all, t)
+	}
+	slices.SortFunc(all, func(a, b *modelTask) int { return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.ID, b.ID)) })
+	return all
+}
+
+func (m *model) nextDue() (next time.Time) {
+	for _, t := range m.tasks {
+		at := t.Due
+		if t.until.After(at) {
+			at = t.until
+		}
+		if next.IsZero() || at.Before(next) {
+			next = at
+		}
+	}
+	return next
+}
+
+func (m *model) overdue(before time.Time) (late []store.Task) {
+	for _, t := range m.byDue() {
+		if t.Due.Before(before) && t.until.Before(before) {
+			late = append(late, t.Task)
+		}
+	}
+	return late
+}
+
+// put checks what a store said of a write, and takes note of it.
+func (m *model) put(t *rapid.T, in store.Write, got store.Put, now time.Time) {
+	var old *modelWrite
+	newest := int64(0)
+	for i := range m.writes {
+		newest = max(newest, m.writes[i].Version)
+		if m.writes[i].Key == in.Reading.Key && m.writes[i].Period == in.Reading.Period {
+			old = &m.writes[i]
+		}
+	}
+	next := modelWrite{Reading: in.Reading, order: in.Order}
+	want := store.Put{Version: got.Version, UpdatedAt: now, Changed: true}
+	if old != nil {
+		if in.Order != 0 && in.Order <= old.order {
+			if got != (store.Put{Version: old.Version, UpdatedAt: old.UpdatedAt, Ignored: true}) {
+				t.Fatalf("write %+v after %+v: %+v, want it ignored", in, *old, got)
+			}
+			return
+		}
+		if in.Order == 0 {
+			next.order = old.order
+		}
+		want.Changed = !sensor.SameData(in.Reading.Fields, old.Fields)
+	}
+	if got != want || got.Version <= newest {
+		t.Fatalf("write %+v: %+v, want %+v and a version above %d", in, got, want, newest)
+	}
+	next.Version, next.UpdatedAt = got.Version, now
+	m.writes = append(m.writes, next)
+	m.changes = append(m.changes, modelChange{Change: store.Change{
+		Kind: store.ReadingWritten, At: now, Pipeline: in.Pipeline, Sensor: in.Reading.Key,
+		Period: in.Reading.Period, Version: got.Version, Changed: got.Changed,
+	}})
+}
+
+func (m *model) history(key sensor.Key) (out []*sensor.Reading) {
+	for _, w := range slices.Backward(m.writes) {
+		if w.Key == key {
+			out = append(out, &w.Reading)
+		}
+	}
+	return out
+}
+
+func (m *model) latest() (out []*sensor.Reading) {
+	for _, key := range modelKeys {
+		if all := m.history(key); len(all) > 0 {
+			out = append(out, all[0])
+		}
+	}
+	return out
+}
+
+// shown are the candidates for p, by period.
+func (m *model) shown(key sensor.Key, p period.Period) (out []*sensor.Reading) {
+	seen := map[period.Period]bool{}
+	var other *sensor.Reading
+	for _, r := range m.history(key) {
+		if seen[r.Period] {
+			continue
+		}
+		seen[r.Period] = true
+		switch {
+		case r.Period.IsZero(), r.Period == p, !p.IsZero() && r.Period.Holds(p):
+			out = append(out, r)
+		case other == nil || r.Period.Compare(other.Period) > 0:
+			other = r
+		}
+	}
+	if other != nil {
+		out = append(out, other)
+	}
+	return byPeriod(out)
+}
+
+func (m *model) allRuns() (out []run.Run) {
+	for _, r := range m.runs {
+		out = append(out, r)
+	}
+	slices.SortFunc(out, func(a, b run.Run) int {
+		return cmp.Or(b.Period.Compare(a.Period), cmp.Compare(a.Pipeline, b.Pipeline))
+	})
+	return out
+}
+
+func (m *model) openRuns() []run.Run {
+	out := slices.DeleteFunc(m.allRuns(), func(r run.Run) bool { return r.Status.Ended() })
+	slices.Reverse(out) // no two of the walk's runs share a period
+	return out
+}
+
+// free are the changes that a group may receive.
+func (m *model) free(group int) (out []int) {
+	for i, c := range m.changes {
+		if c.state[group] == fresh {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+func (m *model) backlog(group int) (n int, oldest time.Time) {
+	for _, c := range m.changes {
+		if c.state[group] == finished {
+			continue
+		}
+		if n++; n == 1 {
+			oldest = c.At
+		}
+	}
+	return n, oldest
+}

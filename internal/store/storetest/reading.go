@@ -1,0 +1,293 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+var readingClaims = []claim{
+	{"AcknowledgedWriteIsShown", writtenIsShown},
+	{"VersionsGrow", versionsGrow},
+	{"ChangedMeansOtherData", changed},
+	{"IdenticalWriteIsAWrite", identicalWrite},
+	{"AllWritesOrNone", allOrNone},
+	{"NoMoreThanFitAtOnce", maxWrites},
+	{"TwoWritesOfOneRowAreTwo", twoOfOneRow},
+	{"LaterOrderWins", orderWins},
+	{"WriteWithoutOrderIsTaken", withoutOrder},
+	{"DataComesBackAsItWas", dataSurvives},
+	{"HistoryIsNewestFirst", history},
+	{"HistoryComesInPages", historyPages},
+	{"NamesAreWhole", namesAreWhole},
+}
+
+func (f *fixture) history(key sensor.Key) []*sensor.Reading {
+	f.t.Helper()
+	page, err := f.s.History(f.ctx, store.HistoryQuery{Pipeline: "orders", Key: key})
+	f.check(err)
+	return page.Items
+}
+
+// shown is what rules would see of orders' rows for a period.
+func (f *fixture) shown(date string) sensor.Seen {
+	f.t.Helper()
+	q := store.ReadingQuery{Pipeline: "orders", Key: "rows"}
+	if date != "" {
+		q.Period = on(date)
+	}
+	answers, err := f.s.Readings(f.ctx, []store.ReadingQuery{q})
+	f.check(err)
+	return sensor.ForPeriod(q.Period, answers[0])
+}
+
+func counts(readings []*sensor.Reading) []int64 {
+	var out []int64
+	for _, r := range readings {
+		n, _ := r.Fields["count"].(int64)
+		out = append(out, n)
+	}
+	return out
+}
+
+func writtenIsShown(f *fixture) {
+	w := write("2026-03-03", 7)
+	w.Reading.Source, w.Reading.ExpiresAt = "etl", after(time.Hour)
+	w.Reading.Version, w.Reading.UpdatedAt = 99, after(time.Hour) // not for the writer to say
+	put := f.put(noon, w)[0]
+	want := w.Reading
+	want.Version, want.UpdatedAt = put.Version, noon
+	f.same("put", put, store.Put{Version: put.Version, UpdatedAt: noon, Changed: true})
+	f.same("shown", f.shown("2026-03-03").Reading, &want)
+	f.same("history", f.history("rows"), []*sensor.Reading{&want})
+	latest, err := f.s.LatestReadings(f.ctx, "orders")
+	f.check(err)
+	f.same("latest", latest, []*sensor.Reading{&want})
+	f.same("no writes", len(f.put(noon)), 0)
+}
+
+func versionsGrow(f *fixture) {
+	last := int64(0)
+	for i := range 3 {
+		other := write("", 1)
+		other.Pipeline = "silver"
+		for _, put := range f.put(after(time.Duration(-i)*time.Hour), write("", 1), other, write("2026-03-03", 1)) {
+			if put.Version <= last {
+				f.t.Errorf("version %d came after %d", put.Version, last)
+			}
+			last = put.Version
+		}
+	}
+}
+
+func changed(f *fixture) {
+	data := func(date string, fields sensor.Fields) store.Write {
+		w := write(date, 0)
+		w.Reading.Fields = fields
+		return w
+	}
+	for _, c := range []struct {
+		name string
+		w    store.Write
+		want bool
+	}{
+		{"first write", data("", sensor.Fields{"n": int64(1)}), true},
+		{"the same", data("", sensor.Fields{"n": int64(1)}), false},
+		{"the same number in another form", data("", sensor.Fields{"n": 1.0}), false},
+		{"another number", data("", sensor.Fields{"n": 1.5}), true},
+		{"another period's first", data("2026-03-03", sensor.Fields{"n": 1.5}), true},
+		{"the same for that period", data("2026-03-03", sensor.Fields{"n": 1.5}), false},
+		{"text instead of a number", data("", sensor.Fields{"n": "1.5"}), true},
+		{"one field more", data("", sensor.Fields{"n": "1.5", "m": nil}), true},
+		{"in another order", data("", sensor.Fields{"m": nil, "n": "1.5"}), false},
+		{"one field less", data("", sensor.Fields{"n": "1.5"}), true},
+		{"no field", data("", sensor.Fields{}), true},
+		{"still none", data("", nil), false},
+		{"what was there before the last", data("", sensor.Fields{"n": "1.5"}), true},
+	} {
+		if put := f.put(noon, c.w)[0]; put.Changed != c.want {
+			f.t.Errorf("%s: changed %v", c.name, put.Changed)
+		}
+	}
+	w := data("", sensor.Fields{"n": "1.5"})
+	w.Reading.Source, w.Reading.ExpiresAt = "another", after(time.Hour)
+	f.same("another source and expiry are no other data", f.put(noon, w)[0].Changed, false)
+}
+
+// Ages matter, so that an identical write counts as one although it is no new data.
+func identicalWrite(f *fixture) {
+	first := f.put(noon, write("", 1))[0]
+	second := f.put(after(time.Hour), write("", 1))[0]
+	got := f.shown("").Reading
+	f.same("updatedAt", got.UpdatedAt, after(time.Hour))
+	f.same("version", got.Version, second.Version)
+	f.same("history", len(f.history("rows")), 2)
+	changes := f.receive("router", 10)
+	f.same("changes", []bool{changes[0].Changed, changes[1].Changed}, []bool{true, false})
+	if second.Version <= first.Version {
+		f.t.Errorf("version %d came after %d", second.Version, first.Version)
+	}
+}
+
+func allOrNone(f *fixture) {
+	f.put(noon, write("", 1))
+	before := f.everything()
+	nameless, nowhere, broken := write("", 3), write("", 3), write("", 3)
+	nameless.Reading.Key, nowhere.Pipeline = "", ""
+	broken.Reading.Fields = sensor.Fields{"n": math.NaN()}
+	for name, bad := range map[string]store.Write{"without a key": nameless, "without a pipeline": nowhere, "with no number": broken} {
+		if _, err := f.s.PutReadings(f.ctx, []store.Write{write("", 2), bad, write("2026-03-03", 4)}, noon); err == nil {
+			f.t.Errorf("a write %s was taken", name)
+		}
+		f.same("after a write "+name, f.everything(), before)
+	}
+}
+
+func maxWrites(f *fixture) {
+	var writes []store.Write
+	for i := range f.o.MaxWrites + 1 {
+		w := write("", int64(i))
+		w.Reading.Key = sensor.Key(fmt.Sprintf("key/%04d", i))
+		writes = append(writes, w)
+	}
+	_, err := f.s.PutReadings(f.ctx, writes, noon)
+	f.wantErr("one too many", err, store.ErrTooLarge)
+	n, _, err := f.s.Backlog(f.ctx, "router")
+	f.check(err)
+	f.same("changes", n, 0)
+	f.put(noon, writes[1:]...)
+	latest, err := f.s.LatestReadings(f.ctx, "orders")
+	f.check(err)
+	f.same("readings", len(latest), f.o.MaxWrites)
+}
+
+func twoOfOneRow(f *fixture) {
+	puts := f.put(noon, write("", 1), write("", 2), write("", 2))
+	f.same("changed", []bool{puts[0].Changed, puts[1].Changed, puts[2].Changed}, []bool{true, true, false})
+	f.same("shown", f.shown("").Reading.Fields, sensor.Fields{"count": int64(2)})
+	f.same("history", counts(f.history("rows")), []int64{2, 2, 1})
+	f.same("changes", len(f.receive("router", 10)), 3)
+}
+
+func orderWins(f *fixture) {
+	first := f.put(noon, ordered(write("2026-03-03", 1), 5))[0]
+	later := after(time.Hour)
+	for _, order := range []int64{4, 5} {
+		put := f.put(later, ordered(write("2026-03-03", 2), order))[0]
+		f.same("ignored", put, store.Put{Version: first.Version, UpdatedAt: noon, Ignored: true})
+	}
+	f.same("another period", f.put(later, ordered(write("2026-03-04", 2), 1))[0].Ignored, false)
+	f.same("history", len(f.history("rows")), 2)
+	f.same("changes", len(f.receive("router", 10)), 2)
+	f.same("shown", f.shown("2026-03-03").Reading.Fields, sensor.Fields{"count": int64(1)})
+	f.same("a later one", f.put(later, ordered(write("2026-03-03", 3), 6))[0].Changed, true)
+	f.same("within one call", f.put(later, ordered(write("2026-03-03", 9), 9), ordered(write("2026-03-03", 8), 8))[1].Ignored, true)
+	f.same("shown", f.shown("2026-03-03").Reading.Fields, sensor.Fields{"count": int64(9)})
+}
+
+func withoutOrder(f *fixture) {
+	f.put(noon, ordered(write("", 1), 5))
+	f.same("without order", f.put(noon, write("", 2))[0].Ignored, false)
+	f.same("the order still counts", f.put(noon, ordered(write("", 3), 5))[0].Ignored, true)
+	f.same("shown", f.shown("").Reading.Fields, sensor.Fields{"count": int64(2)})
+}
+
+func dataSurvives(f *fixture) {
+	data := sensor.Fields{
+		"large": int64(math.MaxInt64), "small": int64(math.MinInt64), "fraction": 0.1, "whole": 1e300,
+		"text": "<ünïcödé> \u2028 \x00 \"", "empty": "", "yes": true, "no": false, "nothing": nil,
+		"list": []any{int64(1), "two", []any{}, map[string]any{}}, "object": map[string]any{"deep": map[string]any{"n": int64(1<<53 + 1)}},
+		"": "a field without a name", "long": strings.Repeat("<", sensor.MaxBytes-1000),
+	}
+	w := write("", 0)
+	w.Reading.Fields = data
+	f.put(noon, w)
+	got := f.shown("").Reading.Fields
+	f.same("data", got, data)
+	for name, want := range map[string]any{"large": int64(math.MaxInt64), "small": int64(math.MinInt64), "fraction": 0.1} {
+		if got[name] != want {
+			f.t.Errorf("%s came back as %T %v", name, got[name], got[name])
+		}
+	}
+}
+
+func history(f *fixture) {
+	f.put(noon, write("", 1))
+	f.put(after(-time.Hour), write("2026-03-03", 2), write("2026-03-04", 3))
+	f.put(after(time.Hour), write("2026-03-03", 4))
+	f.same("all", counts(f.history("rows")), []int64{4, 3, 2, 1})
+	page, err := f.s.History(f.ctx, store.HistoryQuery{Pipeline: "orders", Key: "rows", Period: on("2026-03-03")})
+	f.check(err)
+	f.same("of a period", counts(page.Items), []int64{4, 2})
+	page, err = f.s.History(f.ctx, store.HistoryQuery{Pipeline: "orders", Key: "other"})
+	f.check(err)
+	f.same("of a key without", counts(page.Items), []int64(nil))
+}
+
+func historyPages(f *fixture) {
+	for i := range int64(7) {
+		f.put(noon, write([]string{"", "2026-03-03"}[i%2], i))
+	}
+	extra := int64(100)
+	for _, p := range []struct {
+		date string
+		want []int64
+	}{{"", []int64{6, 5, 4, 3, 2, 1, 0}}, {"2026-03-03", []int64{5, 3, 1}}} {
+		for size := 1; size <= 8; size++ {
+			first := true
+			got := walk(f, size, func(limit int, cursor string) (store.Page[*sensor.Reading], error) {
+				if !first {
+					extra++ // what comes meanwhile is newer than all that is left
+					f.put(noon, write("2026-03-03", extra))
+				}
+				first = false
+				q := store.HistoryQuery{Pipeline: "orders", Key: "rows", Limit: limit, Cursor: cursor}
+				if p.date != "" {
+					q.Period = on(p.date)
+				}
+				return f.s.History(f.ctx, q)
+			})
+			var old []int64
+			for _, n := range counts(got) {
+				if n < 100 {
+					old = append(old, n)
+				}
+			}
+			f.same("pages", old, p.want)
+		}
+	}
+	_, err := f.s.History(f.ctx, store.HistoryQuery{Pipeline: "orders", Key: "rows", Cursor: store.EncodeCursor("x")})
+	if !errors.Is(err, store.ErrCursor) {
+		f.t.Errorf("a cursor of nobody: %v", err)
+	}
+}
+
+// Names that begin alike, or hold what a store may use to join names, are names of their own.
+func namesAreWhole(f *fixture) {
+	keys := []sensor.Key{"a", "a/b", "a.b", "ab", "a_", "A", "a/b/c"}
+	for i, key := range keys {
+		w := write("", int64(i))
+		w.Reading.Key = key
+		w.Pipeline = "a"
+		other := w
+		other.Pipeline, other.Reading.Fields = "a.b", sensor.Fields{"count": int64(100)}
+		f.put(noon, w, other)
+	}
+	for i, key := range keys {
+		page, err := f.s.History(f.ctx, store.HistoryQuery{Pipeline: "a", Key: key})
+		f.check(err)
+		f.same(string(key), counts(page.Items), []int64{int64(i)})
+	}
+	latest, err := f.s.LatestReadings(f.ctx, "a")
+	f.check(err)
+	var got []sensor.Key
+	for _, r := range latest {
+		got = append(got, r.Key)
+	}
+	f.same("by key", got, []sensor.Key{"A", "a", "a.b", "a/b", "a/b/c", "a_", "ab"})
+}

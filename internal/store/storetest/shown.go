@@ -1,0 +1,131 @@
+package storetest
+
+import (
+	"slices"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+var shownClaims = []claim{
+	{"CandidatesAreWhatForPeriodChoosesFrom", candidates},
+	{"RepeatedHoursAreTheirOwn", repeatedHours},
+	{"OtherIsTheLatestPeriodNotTheLatestWrite", latestPeriod},
+	{"ExpiredReadingsAreShown", expiredShown},
+	{"EachQueryIsAnsweredInItsPlace", queriesInPlace},
+	{"LatestIsTheLastWriteOfEachKey", latestOfKeys},
+}
+
+// byPeriod sorts an answer, which may come in any order.
+func byPeriod(readings []*sensor.Reading) []*sensor.Reading {
+	out := slices.Clone(readings)
+	slices.SortFunc(out, func(a, b *sensor.Reading) int { return a.Period.Compare(b.Period) })
+	return out
+}
+
+// periods asks for a period and gives those of the candidates, by Compare.
+func (f *fixture) periods(date string) []string {
+	f.t.Helper()
+	q := store.ReadingQuery{Pipeline: "orders", Key: "rows"}
+	if date != "" {
+		q.Period = on(date)
+	}
+	answers, err := f.s.Readings(f.ctx, []store.ReadingQuery{q})
+	f.check(err)
+	var out []string
+	for _, r := range byPeriod(answers[0]) {
+		out = append(out, r.Period.String())
+	}
+	return out
+}
+
+func candidates(f *fixture) {
+	f.same("of nothing", f.periods("2026-03-03T10"), []string(nil))
+	f.put(noon, write("2026-03-03T10", 1))
+	f.same("its own alone", f.periods("2026-03-03T10"), []string{"2026-03-03T10"})
+	f.same("one that does not hold it", f.periods("2026-03-03"), []string{"2026-03-03T10"})
+	f.put(noon, write("2026-03-03", 2), write("", 3), write("2026-03-02", 4), write("2026-03-03T10:15", 5), write("2026-03-03T11", 6))
+	for _, c := range []struct {
+		date string
+		want []string
+	}{
+		{"2026-03-03T10:15", []string{"", "2026-03-03", "2026-03-03T10", "2026-03-03T10:15", "2026-03-03T11"}},
+		{"2026-03-03T10:16", []string{"", "2026-03-03", "2026-03-03T10", "2026-03-03T11"}},
+		{"2026-03-03T10", []string{"", "2026-03-03", "2026-03-03T10", "2026-03-03T11"}},
+		{"2026-03-03T11", []string{"", "2026-03-03", "2026-03-03T10:15", "2026-03-03T11"}},
+		{"2026-03-03T12", []string{"", "2026-03-03", "2026-03-03T11"}},
+		{"2026-03-03", []string{"", "2026-03-03", "2026-03-03T11"}},
+		{"2026-03-02T05", []string{"", "2026-03-02", "2026-03-03T11"}},
+		{"2026-03-09", []string{"", "2026-03-03T11"}},
+		{"", []string{"", "2026-03-03T11"}},
+	} {
+		f.same("for "+c.date, f.periods(c.date), c.want)
+	}
+	f.put(noon, write("2026-03-03T10", 7))
+	f.same("rewritten", f.shown("2026-03-03T10").Reading.Fields, sensor.Fields{"count": int64(7)})
+}
+
+func repeatedHours(f *fixture) {
+	f.put(noon, write("2026-11-01T01", 1), write("2026-11-01T01-05:00", 2), write("2026-11-01T01:30", 3), write("2026-11-01T01:30-05:00", 4))
+	for _, c := range []struct {
+		date string
+		want []string
+	}{
+		{"2026-11-01T01", []string{"2026-11-01T01", "2026-11-01T01:30-05:00"}},
+		{"2026-11-01T01-05:00", []string{"2026-11-01T01-05:00", "2026-11-01T01:30-05:00"}},
+		{"2026-11-01T01:30", []string{"2026-11-01T01", "2026-11-01T01:30", "2026-11-01T01:30-05:00"}},
+		{"2026-11-01T01:30-05:00", []string{"2026-11-01T01:30", "2026-11-01T01-05:00", "2026-11-01T01:30-05:00"}},
+		{"2026-11-01T01:45-05:00", []string{"2026-11-01T01-05:00", "2026-11-01T01:30-05:00"}},
+		{"2026-11-01", []string{"2026-11-01T01:30-05:00"}},
+	} {
+		f.same("for "+c.date, f.periods(c.date), c.want)
+	}
+}
+
+func latestPeriod(f *fixture) {
+	f.put(noon, write("2026-03-05", 1))
+	f.put(after(time.Hour), write("2026-03-04", 2))
+	f.same("for another", f.periods("2026-03-01"), []string{"2026-03-05"})
+}
+
+func expiredShown(f *fixture) {
+	w := write("2026-03-03", 1)
+	w.Reading.ExpiresAt = after(-time.Hour)
+	f.put(noon, w)
+	f.same("shown", f.shown("2026-03-03").Reading.ExpiresAt, after(-time.Hour))
+}
+
+func queriesInPlace(f *fixture) {
+	other := write("", 2)
+	other.Pipeline = "silver"
+	f.put(noon, write("", 1), other)
+	answers, err := f.s.Readings(f.ctx, []store.ReadingQuery{
+		{Pipeline: "silver", Key: "rows"},
+		{Pipeline: "silver", Key: "status"},
+		{Pipeline: "orders", Key: "rows"},
+		{Pipeline: "silver", Key: "rows"},
+	})
+	f.check(err)
+	var got [][]int64
+	for _, a := range answers {
+		got = append(got, counts(a))
+	}
+	f.same("answers", got, [][]int64{{2}, nil, {1}, {2}})
+	answers, err = f.s.Readings(f.ctx, nil)
+	f.check(err)
+	f.same("no queries", len(answers), 0)
+}
+
+func latestOfKeys(f *fixture) {
+	status := write("", 5)
+	status.Reading.Key = "status"
+	f.put(noon, write("2026-03-09", 1), status)
+	f.put(after(-time.Hour), write("2026-03-02", 2))
+	latest, err := f.s.LatestReadings(f.ctx, "orders")
+	f.check(err)
+	f.same("latest", counts(latest), []int64{2, 5})
+	latest, err = f.s.LatestReadings(f.ctx, "silver")
+	f.check(err)
+	f.same("of nobody", len(latest), 0)
+}

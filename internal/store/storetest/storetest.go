@@ -1,0 +1,80 @@
+// Package storetest is the one conformance suite that every store passes. Each promise that a comment of package store makes
+// is a claim here, by name; the model at the end makes random calls and compares every answer with that of a naive store.
+//
+// An adapter's test is one call:
+//
+//	func TestStore(t *testing.T) {
+//		storetest.Run(t, func(t *testing.T) store.Store { return memory.New() })
+//	}
+package storetest
+
+import (
+	"testing"
+
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// Options say what a store can do beyond, or short of, what all of them can.
+type Options struct {
+	// Reopen closes s and opens the same data again, as a process does that was started anew. With it, everything that a
+	// durable store must not forget is looked at.
+	Reopen func(t *testing.T, s store.Store) store.Store
+	// MaxWrites is how many readings one call takes; 0 means store.MaxWrites.
+	MaxWrites int
+}
+
+// Run makes every claim about stores that open gives: each is empty, belongs to one test and is closed by it.
+func Run(t *testing.T, open func(t *testing.T) store.Store, options ...Options) {
+	o := Options{MaxWrites: store.MaxWrites}
+	for _, given := range options {
+		if given.Reopen != nil {
+			o.Reopen = given.Reopen
+		}
+		if given.MaxWrites != 0 {
+			o.MaxWrites = given.MaxWrites
+		}
+	}
+	for _, g := range groups {
+		t.Run(g.name, func(t *testing.T) {
+			for _, c := range g.claims {
+				t.Run(c.name, func(t *testing.T) {
+					c.check(newFixture(t, open(t), o))
+				})
+			}
+		})
+	}
+	if o.Reopen != nil {
+		t.Run("Reopen", func(t *testing.T) {
+			for _, c := range reopenClaims {
+				t.Run(c.name, func(t *testing.T) {
+					c.check(newFixture(t, open(t), o))
+				})
+			}
+		})
+	}
+	t.Run("Model", func(t *testing.T) { checkModel(t, open) })
+}
+
+// claim is one promise and how it is looked at.
+type claim struct {
+	name  string
+	check func(f *fixture)
+}
+
+var groups = []struct {
+	name   string
+	claims []claim
+}{
+	{"Batch", batchClaims},
+	{"Identity", identityClaims},
+	{"Record", recordClaims},
+	{"Run", runClaims},
+	{"Task", taskClaims},
+	{"Lease", leaseClaims},
+	{"Reading", readingClaims},
+	{"Shown", shownClaims},
+	{"Event", eventClaims},
+	{"Feed", feedClaims},
+	{"Trim", trimClaims},
+	{"Concurrency", concurrencyClaims},
+}

@@ -1,0 +1,175 @@
+package storetest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+var taskClaims = []claim{
+	{"DueTasksAreGivenLongestDueFirst", dueFirst},
+	{"NoMoreThanAskedFor", claimLimit},
+	{"ClaimingDoesNotRemoveATask", claimKeeps},
+	{"StoringMovesIt", storingMoves},
+	{"FinishingTakesItAway", finishing},
+	{"TaskForOneReplicaIsClaimedByIt", replicaBound},
+	{"NextDueIsWhenSomethingCanBeClaimed", nextDue},
+	{"OverdueListsWhatNobodyCarriesOut", overdue},
+	{"StoredTaskWakesThoseWhoWait", taskWakes},
+}
+
+// ids are the tasks of claims.
+func ids(claims []store.Claim) []string {
+	var out []string
+	for _, c := range claims {
+		if c.Lease.Task != c.Task.ID {
+			return []string{"the lease on " + c.Lease.Task + " came with " + c.Task.ID}
+		}
+		out = append(out, c.Task.ID)
+	}
+	return out
+}
+
+func dueFirst(f *fixture) {
+	f.schedule(
+		taskFor("now", noon), taskFor("soon", after(1)), taskFor("b", after(-time.Second)),
+		taskFor("a", after(-time.Second)), taskFor("long ago", after(-time.Hour)),
+	)
+	f.same("claimed", ids(f.claim(noon)), []string{"long ago", "a", "b", "now"})
+	f.same("a nanosecond later", ids(f.claim(after(1))), []string{"soon"})
+}
+
+func claimLimit(f *fixture) {
+	for i := range 5 {
+		f.schedule(taskFor(fmt.Sprint(i), noon))
+	}
+	q := store.ClaimQuery{Replica: "here", Lease: time.Minute}
+	f.same("none asked for", ids(f.claimWith(q, noon)), []string(nil))
+	q.Limit = 2
+	f.same("first two", ids(f.claimWith(q, noon)), []string{"0", "1"})
+	f.same("next two", ids(f.claimWith(q, noon)), []string{"2", "3"})
+	f.same("last", ids(f.claimWith(q, noon)), []string{"4"})
+	f.same("no more", ids(f.claimWith(q, noon)), []string(nil))
+}
+
+func claimKeeps(f *fixture) {
+	f.schedule(taskFor("a", noon))
+	f.same("claimed", f.claimOne(noon).Task, taskFor("a", noon))
+	f.same("task", f.task("a"), taskFor("a", noon))
+}
+
+func storingMoves(f *fixture) {
+	f.schedule(taskFor("a", noon))
+	moved := store.Task{ID: "a", Kind: store.Fire, Pipeline: "silver", Key: keyOf("silver", "2026-03-04"), Due: after(time.Hour), Replica: "here"}
+	f.schedule(moved)
+	f.same("task", f.task("a"), moved)
+	f.same("claimed at its old time", ids(f.claim(noon)), []string(nil))
+	f.same("claimed at its new time", f.claimOne(after(time.Hour)).Task, moved)
+	sooner := store.Task{ID: "b", Kind: store.Arm, Pipeline: "silver", Due: after(time.Hour)}
+	f.schedule(sooner)
+	sooner.Due = noon
+	f.schedule(sooner)
+	f.same("moved to the front", f.claimOne(noon).Task, sooner)
+	f.same("without a run", f.task("b").Key, run.Key{})
+}
+
+func finishing(f *fixture) {
+	f.schedule(taskFor("a", noon), taskFor("b", noon))
+	f.commit(func(b *store.Batch) {
+		b.Finish("a")
+		b.Finish("never there")
+	})
+	f.noTask("a")
+	f.same("claimed", ids(f.claim(noon)), []string{"b"})
+}
+
+func replicaBound(f *fixture) {
+	bound := taskFor("a", noon)
+	bound.Replica = "there"
+	f.schedule(bound, taskFor("b", noon))
+	here := store.ClaimQuery{Replica: "here", Limit: 10, Lease: time.Minute, LostAfter: 10 * time.Minute}
+	there := here
+	there.Replica = "there"
+	f.same("claimed by another", ids(f.claimWith(here, noon)), []string{"b"})
+	f.same("by another, just too early", ids(f.claimWith(here, after(10*time.Minute-1))), []string{"b"})
+	f.same("by its own", ids(f.claimWith(there, after(10*time.Minute-1))), []string{"a"})
+	f.same("by another, held", ids(f.claimWith(here, after(10*time.Minute))), []string(nil))
+	f.same("by another, once it is lost", ids(f.claimWith(here, after(11*time.Minute))), []string{"a", "b"})
+	f.schedule(taskFor("a", noon))
+	f.same("by another, no longer bound", ids(f.claimWith(here, after(12*time.Minute))), []string{"a", "b"})
+}
+
+func nextDue(f *fixture) {
+	next := func(what string, want time.Time) {
+		f.t.Helper()
+		got, err := f.s.NextDue(f.ctx)
+		f.check(err)
+		f.same(what, got, want)
+	}
+	next("without tasks", time.Time{})
+	f.schedule(taskFor("b", after(time.Hour)), taskFor("a", noon))
+	next("the soonest", noon)
+	lease := f.claimOne(noon).Lease
+	next("held: when its lease lapses", after(time.Minute))
+	_, err := f.s.Renew(f.ctx, []store.Lease{lease}, 2*time.Hour, noon)
+	f.check(err)
+	next("held for longer than the next is away", after(time.Hour))
+	f.schedule(taskFor("a", after(3*time.Hour)))
+	f.commit(func(b *store.Batch) { b.Finish("b") })
+	next("held, and moved beyond its lease", after(3*time.Hour))
+	f.check(f.s.Release(f.ctx, []store.Lease{lease}, noon))
+	f.schedule(taskFor("a", after(2*time.Second)))
+	next("given back", after(2*time.Second))
+	f.commit(func(b *store.Batch) { b.Finish("a") })
+	next("all done", time.Time{})
+}
+
+func overdue(f *fixture) {
+	bound := taskFor("bound", after(-time.Minute))
+	bound.Replica = "there"
+	f.schedule(taskFor("b", after(-time.Hour)), taskFor("a", after(-time.Hour)), taskFor("just", noon), taskFor("later", after(1)), bound)
+	late := func(before time.Time, limit int) []string {
+		f.t.Helper()
+		tasks, err := f.s.Overdue(f.ctx, before, limit)
+		f.check(err)
+		var out []string
+		for _, t := range tasks {
+			out = append(out, t.ID)
+		}
+		return out
+	}
+	f.same("due since before noon", late(noon, 10), []string{"a", "b", "bound"})
+	f.same("two of them", late(noon, 2), []string{"a", "b"})
+	f.same("due since before one", late(after(time.Hour), 0), []string{"a", "b", "bound", "just", "later"})
+	f.claimWith(store.ClaimQuery{Replica: "here", Limit: 1, Lease: time.Minute}, noon)
+	f.same("while one is held", late(after(time.Minute), 10), []string{"b", "bound", "just", "later"})
+	f.same("once its lease has lapsed for as long", late(after(time.Minute+1), 10), []string{"a", "b", "bound", "just", "later"})
+}
+
+func taskWakes(f *fixture) {
+	wakes := func(what string, do func()) {
+		f.t.Helper()
+		changed := f.s.TasksChanged()
+		do()
+		f.await(what, changed)
+	}
+	wakes("a stored task", func() { f.schedule(taskFor("a", noon)) })
+	wakes("a moved task", func() { f.schedule(taskFor("a", after(-time.Hour))) })
+	lease := f.claimOne(noon).Lease
+	wakes("a lease given back", func() { f.check(f.s.Release(f.ctx, []store.Lease{lease}, noon)) })
+	f.claimOne(noon)
+	wakes("all leases voided", func() { f.check(f.s.VoidLeases(f.ctx)) })
+	wakes("a finished task", func() { f.commit(func(b *store.Batch) { b.Finish("a") }) })
+}
+
+// await waits for a channel to be closed.
+func (f *fixture) await(what string, closed <-chan struct{}) {
+	f.t.Helper()
+	select {
+	case <-closed:
+	case <-time.After(guard):
+		f.t.Fatalf("%s woke nobody", what)
+	}
+}
