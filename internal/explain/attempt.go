@@ -1,0 +1,110 @@
+package explain
+
+import (
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// Attempt is one try to bring a run to COMPLETED, put together from what is left of it. The latest is known in full;
+// of earlier ones, what events and job log still hold.
+type Attempt struct {
+	Number       int
+	Cause        run.Cause
+	By           string
+	Reason       string
+	Forced       bool
+	GateBypassed bool
+	OpenedAt     time.Time
+	StartedAt    time.Time
+	EndedAt      time.Time
+	Snapshot     run.SnapshotID
+	Handle       run.Handle
+	Result       run.Result // "" while there is none
+	Category     run.Category
+	Message      string
+	ExitCode     *int
+	Output       string
+}
+
+// Attempts lists the attempts of r, oldest first.
+func Attempts(r run.Run, log []store.JobEntry, events []event.Event) []Attempt {
+	attempts := make([]Attempt, r.Attempt)
+	for i := range attempts {
+		attempts[i].Number = i + 1
+	}
+	at := func(n int) *Attempt {
+		if n < 1 || n > len(attempts) {
+			return &Attempt{} // what is said of an attempt that is not there is lost
+		}
+		return &attempts[n-1]
+	}
+	for _, e := range events {
+		at(e.Detail.Attempt).told(e)
+	}
+	for _, entry := range log {
+		at(entry.Attempt).logged(entry)
+	}
+	at(r.Attempt).latest(r)
+	return attempts
+}
+
+// told fills in what an event says.
+func (a *Attempt) told(e event.Event) {
+	switch x := e.Detail.Extra.(type) {
+	case event.Opening:
+		if e.Type == event.TriggerStarted {
+			a.Cause, a.By, a.Reason = x.Cause, x.RequestedBy, x.Reason
+			a.Forced, a.GateBypassed, a.OpenedAt = x.Forced, x.GateBypassed, e.Time
+		}
+	case event.Started:
+		a.Snapshot, a.Handle, a.StartedAt = x.Snapshot, x.Handle, e.Time
+	case event.Finished:
+		a.ExitCode, a.Category = x.ExitCode, x.Category
+	}
+}
+
+// logged fills in what a line of the job log says.
+func (a *Attempt) logged(e store.JobEntry) {
+	switch e.Event {
+	case store.JobStarted:
+		a.StartedAt, a.Handle = e.At, e.Handle
+	case store.JobSuccess, store.JobFail, store.JobTimeout:
+		a.EndedAt, a.Result, a.Category, a.Message = e.At, run.Result(e.Event), e.Category, e.Message
+	case store.JobRefused, store.JobHeld, store.JobStopped, store.JobLate:
+		if a.Result == "" {
+			a.Message = e.Message
+		}
+	}
+	if e.Output != "" {
+		a.Output = e.Output
+	}
+}
+
+// latest fills in what the run itself knows of its last attempt.
+func (a *Attempt) latest(r run.Run) {
+	p := r.Progress
+	o := p.Opening
+	a.Cause, a.By, a.Reason, a.Forced, a.GateBypassed, a.OpenedAt = o.Cause, o.By, o.Reason, o.Forced, o.GateBypassed, o.At
+	if !p.StartedAt.IsZero() {
+		a.StartedAt = p.StartedAt
+	}
+	if p.Snapshot != "" {
+		a.Snapshot = p.Snapshot
+	}
+	if p.Handle != "" {
+		a.Handle = p.Handle
+	}
+	if p.Report.Result != "" {
+		a.Result, a.Category, a.Message, a.EndedAt = p.Report.Result, p.Report.Category, p.Report.Message, p.Report.At
+	}
+	if p.Report.Exited {
+		code := p.Report.ExitCode
+		a.ExitCode = &code
+	}
+	if a.EndedAt.IsZero() {
+		a.EndedAt = r.EndedAt
+	}
+}

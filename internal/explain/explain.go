@@ -1,0 +1,229 @@
+// Package explain says why: why a run waits and what would open its gate, what a past run started on and how it went,
+// and, for a run that never was, what kept it from opening. It reads and evaluates; it changes nothing.
+//
+// Look gathers the facts and judges them; text.go turns the judgement into the words that people read, the same in the
+// command line and in the API. The verdict of a gate is package gate's, reasons of rules are package rule's.
+package explain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// records is what an explanation reads.
+type records interface {
+	Run(ctx context.Context, key run.Key) (run.Run, error)
+	DryRun(ctx context.Context, key run.Key) (run.Run, error)
+	OpenRuns(ctx context.Context, id pipeline.ID) ([]run.Run, error)
+	RunsAt(ctx context.Context, keys []run.Key) (map[run.Key]run.Run, error)
+	Pipeline(ctx context.Context, id pipeline.ID) (store.Pipeline, error)
+	Readings(ctx context.Context, queries []store.ReadingQuery) ([][]*sensor.Reading, error)
+	Deadlines(ctx context.Context, q store.DeadlineQuery) (store.Page[store.Deadline], error)
+	JobLog(ctx context.Context, key run.Key) ([]store.JobEntry, error)
+	Snapshot(ctx context.Context, id run.SnapshotID) (store.Snapshot, error)
+	Reruns(ctx context.Context, key run.Key) ([]store.Rerun, error)
+	Events(ctx context.Context, q store.EventQuery) (store.Page[event.Event], error)
+}
+
+// Sources are where the facts are.
+type Sources struct {
+	Store   records
+	Catalog *catalog.Catalog
+}
+
+// Question is what to explain.
+type Question struct {
+	Pipeline pipeline.ID
+	Schedule pipeline.ScheduleID // the pipeline's own unless said
+	Period   period.Period       // the newest open run's unless said; else that of a fire now
+	Real     bool                // the run itself, also where the pipeline only has dry runs now
+}
+
+// State is how a run stands, in one word.
+type State string
+
+// The states of an explanation. All but NotOpened are those of a run.
+const (
+	NotOpened State = "not opened"
+	Waiting   State = "waiting"
+	Starting  State = "starting"
+	Held      State = "held"
+	Running   State = "running"
+	Settling  State = "settling" // it failed, and whether it is tried again is being decided
+	Completed State = "completed"
+	Failed    State = "failed"
+	Exhausted State = "exhausted" // its gate did not open within the window
+	Cancelled State = "cancelled"
+)
+
+// Explanation is the answer.
+type Explanation struct {
+	Key     run.Key
+	At      time.Time
+	State   State
+	Summary string   // one sentence
+	Reasons []string // why it stands so, most important first
+	Opens   []string // what would open it, most direct first
+
+	DryRun bool
+	Run    *run.Run // nil if there is none
+	Gate   *Gate    // nil where there was nothing to evaluate
+
+	Attempts  []Attempt // oldest first
+	Log       []store.JobEntry
+	Reruns    []store.Rerun
+	Deadlines []store.Deadline
+}
+
+// Gate is what the rules show.
+type Gate struct {
+	Live     bool // as it is at this moment, rather than what the run started on
+	At       time.Time
+	Outcome  rule.Outcome
+	Bypassed bool
+	Leaves   []Leaf
+}
+
+// Leaf is one rule with the reading that it saw.
+type Leaf struct {
+	store.SeenLeaf
+	Holds     bool // it speaks for opening: inside a "not", that is the rule's failing
+	Version   int64
+	UpdatedAt time.Time // zero where there was no reading
+	Source    string    // who wrote it, where that is known
+	Period    period.Period
+}
+
+// ErrUnknownPipeline says that there never was such a pipeline.
+var ErrUnknownPipeline = errors.New("there is no such pipeline")
+
+// Look explains the run that q asks for.
+func Look(ctx context.Context, s Sources, q Question, now time.Time) (Explanation, error) {
+	l := look{Sources: s, now: now}
+	if err := l.find(ctx, q); err != nil {
+		return Explanation{}, err
+	}
+	x := &l.x
+	x.Key, x.At = l.key, now
+	if err := l.history(ctx); err != nil {
+		return Explanation{}, fmt.Errorf("explain %s: %w", l.key, err)
+	}
+	var err error
+	if x.Run == nil {
+		err = l.never(ctx)
+	} else {
+		err = l.standing(ctx)
+	}
+	if err != nil {
+		return Explanation{}, fmt.Errorf("explain %s: %w", l.key, err)
+	}
+	return *x, nil
+}
+
+// look is one explanation in the making.
+type look struct {
+	Sources
+	now    time.Time
+	key    run.Key
+	row    store.Pipeline
+	def    *pipeline.Definition // nil if the pipeline is not in force
+	events []event.Event        // about the run, oldest first
+	x      Explanation
+}
+
+// find settles which run is meant, and reads it.
+func (l *look) find(ctx context.Context, q Question) error {
+	l.def = l.Catalog.Current().Definition(q.Pipeline)
+	row, err := l.Store.Pipeline(ctx, q.Pipeline)
+	switch {
+	case errors.Is(err, store.ErrNotFound) && l.def == nil:
+		return fmt.Errorf("%s: %w", q.Pipeline, ErrUnknownPipeline)
+	case err != nil && !errors.Is(err, store.ErrNotFound):
+		return fmt.Errorf("read pipeline %s: %w", q.Pipeline, err)
+	}
+	l.row = row
+	l.x.DryRun = l.def != nil && l.def.DryRun && !q.Real
+	l.key = run.Key{Pipeline: q.Pipeline, Schedule: q.Schedule, Period: q.Period}
+	if l.key.Schedule == "" && l.def != nil {
+		l.key.Schedule = l.def.Opens
+	}
+	if err := l.choosePeriod(ctx); err != nil {
+		return err
+	}
+	return l.readRun(ctx)
+}
+
+// choosePeriod takes the newest open run where no period was asked for, else the one whose turn it is.
+func (l *look) choosePeriod(ctx context.Context) error {
+	if !l.key.Period.IsZero() {
+		return nil
+	}
+	open, err := l.Store.OpenRuns(ctx, l.key.Pipeline)
+	if err != nil {
+		return fmt.Errorf("read open runs of %s: %w", l.key.Pipeline, err)
+	}
+	for _, r := range open {
+		if l.key.Schedule == "" || r.Schedule == l.key.Schedule {
+			l.key = r.Key
+		}
+	}
+	if l.key.Period.IsZero() && l.def != nil {
+		l.key.Period = l.def.Schedule.PeriodAt(l.now)
+	}
+	return nil
+}
+
+func (l *look) readRun(ctx context.Context) error {
+	read := l.Store.Run
+	if l.x.DryRun {
+		read = l.Store.DryRun
+	}
+	r, err := read(ctx, l.key)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read run %s: %w", l.key, err)
+	}
+	l.x.Run = &r
+	return nil
+}
+
+// maxEvents bounds what is read of a run's events: attempts are few.
+const maxEvents = 500
+
+// history reads what was written about the run.
+func (l *look) history(ctx context.Context) error {
+	page, err := l.Store.Events(ctx, store.EventQuery{Key: l.key, Pipeline: l.key.Pipeline, Ascending: true, Limit: maxEvents})
+	if err != nil {
+		return fmt.Errorf("read events: %w", err)
+	}
+	l.events = page.Items
+	due, err := l.Store.Deadlines(ctx, store.DeadlineQuery{Key: l.key})
+	if err != nil {
+		return fmt.Errorf("read deadlines: %w", err)
+	}
+	l.x.Deadlines = due.Items
+	if l.x.Run == nil {
+		return nil
+	}
+	if l.x.Log, err = l.Store.JobLog(ctx, l.key); err != nil {
+		return fmt.Errorf("read job log: %w", err)
+	}
+	if l.x.Reruns, err = l.Store.Reruns(ctx, l.key); err != nil {
+		return fmt.Errorf("read reruns: %w", err)
+	}
+	l.x.Attempts = Attempts(*l.x.Run, l.x.Log, l.events)
+	return nil
+}

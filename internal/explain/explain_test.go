@@ -1,0 +1,212 @@
+package explain_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/interlock-go/interlock/internal/explain"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+const orders = `
+pipeline: {id: orders, owner: data}
+schedule:
+  cron: "0 8 * * *"
+  evaluation: {window: 3h, interval: 10m}
+sla: {deadline: "12:00", expectedDuration: 30m}
+validation:
+  rules:
+    - {key: source, check: equals, field: status, value: ready}
+    - {key: rows, check: gte, field: count, value: 1000}
+    - {key: note, check: exists, level: advisory}
+job: {type: command, config: {command: [load]}, maxRetries: 1}
+`
+
+const stream = `
+pipeline: {id: stream, owner: data}
+schedule:
+  trigger: {key: landed, check: equals, field: status, value: ready, deadline: "18:00"}
+  evaluation: {window: 1h, interval: 5m}
+validation:
+  rules: [{key: rows, check: gt, field: count, value: 10}]
+job: {type: command, config: {command: [load]}}
+`
+
+const weekdays = `
+pipeline: {id: weekdays, owner: data}
+schedule: {cron: "0 8 * * *", exclude: {weekends: true}}
+job: {type: command, config: {command: [load]}}
+`
+
+const downstream = `
+pipeline: {id: downstream, owner: data}
+schedule: {after: [orders]}
+job: {type: command, config: {command: [load]}}
+`
+
+// opened is the world of orders on Wednesday, when today's run waits since eight.
+func opened(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t, orders)
+	w.pass(23 * time.Hour)
+	return w
+}
+
+func TestWaitingRunSaysWhichRuleIsClosedAndWhatWouldOpenIt(t *testing.T) {
+	w := opened(t)
+	w.write("orders", "source#2026-03-04", "status=pending")
+	w.write("orders", "rows#2026-03-04", "count=5000")
+	w.pass(2 * time.Minute)
+	w.says(w.explain("orders", ""), explain.Waiting,
+		"orders/cron/2026-03-04", "WAITING: the gate is closed: 1 of 2 rules does not hold",
+		`✗ source  status equals "ready": status is "pending", needs "ready"`,
+		"written 2026-03-04T08:10:00Z, 2m before, by etl, for 2026-03-04",
+		"✓ rows", "✗ note", "(advisory: does not count)",
+		"waiting since 2026-03-04T08:00:00Z (12m ago); the window is open until 2026-03-04T11:00:00Z (in 2h48m)",
+		"`interlock sensor set orders source#2026-03-04 status=ready`",
+		"absolute: ARMED, breach 2026-03-04T12:00:00Z (in 3h48m), warning 2026-03-04T11:30:00Z",
+	)
+}
+
+func TestMissingSensorIsUnknownAndHinted(t *testing.T) {
+	w := opened(t)
+	w.write("orders", "source#2026-03-03", "status=ready")
+	w.says(w.explain("orders", "2026-03-04"), explain.Waiting,
+		"2 of 2 rules do not hold", "? source", "2026-03-03",
+		"`interlock sensor set orders source#2026-03-04 status=ready`", "`interlock sensor set orders rows#2026-03-04 count=1000`",
+	)
+}
+
+func TestRunningAndCompletedRunsShowWhatTheyStartedOn(t *testing.T) {
+	w := opened(t)
+	w.write("orders", "source#2026-03-04", "status=ready")
+	w.write("orders", "rows#2026-03-04", "count=5000")
+	w.says(w.explain("orders", ""), explain.Running, "RUNNING: attempt 1 runs since 2026-03-04T08:10:00Z (now)", "Rules, as they stood at the start 2026-03-04T08:10:00Z")
+	w.pass(5 * time.Minute)
+	w.finish("orders/cron/2026-03-04", run.Report{Result: run.ResultSuccess, Message: "5000 rows"})
+	x := w.explain("orders", "2026-03-04")
+	w.says(x, explain.Completed,
+		"COMPLETED in attempt 1, 15m after the run opened", `✓ source  status equals "ready": status is "ready"`,
+		"attempt 1 (cron), opened 2026-03-04T08:00:00Z, started 2026-03-04T08:10:00Z, success 2026-03-04T08:15:00Z: 5000 rows",
+		"absolute: MET, breach 2026-03-04T12:00:00Z",
+	)
+	if len(x.Opens) > 0 {
+		t.Errorf("a completed run needs nothing, got %q", x.Opens)
+	}
+}
+
+func TestFailedRunTellsEachAttempt(t *testing.T) {
+	w := opened(t)
+	w.write("orders", "source#2026-03-04", "status=ready")
+	w.write("orders", "rows#2026-03-04", "count=5000")
+	w.finish("orders/cron/2026-03-04", run.Report{Result: run.ResultFail, Category: run.Transient, Message: "no network"})
+	w.says(w.explain("orders", ""), explain.Waiting, "WAITING: attempt 2 begins", "attempt 1 (cron)", "fail TRANSIENT", "no network")
+	w.pass(time.Hour)
+	w.finish("orders/cron/2026-03-04", run.Report{Result: run.ResultFail, Category: run.Transient, Message: "still none", Exited: true, ExitCode: 75})
+	w.says(w.explain("orders", "2026-03-04"), explain.Failed, "failed for good in attempt 2", "attempt 2 (transient)", "exit 75", "still none", "`interlock rerun orders --date 2026-03-04 --reason TEXT`")
+}
+
+func TestExhaustedRunShowsTheGateAsItIsNow(t *testing.T) {
+	w := opened(t)
+	w.pass(4 * time.Hour)
+	x := w.explain("orders", "2026-03-04")
+	w.says(x, explain.Exhausted, "the gate did not open within the window of attempt 1, which ended 2026-03-04T11:00:00Z", "interlock rerun orders", "Rules, as they stand now")
+}
+
+func TestCancelledRunSaysByWhom(t *testing.T) {
+	w := opened(t)
+	key, _ := run.ParseKey("orders/cron/2026-03-04")
+	_, err := w.router.Cancel(ctx, key, "ann", "wrong day", w.now)
+	w.check(err)
+	w.says(w.explain("orders", "2026-03-04"), explain.Cancelled, "cancelled by ann: wrong day", "interlock rerun orders")
+}
+
+func TestPauseIsTheFirstThingSaid(t *testing.T) {
+	w := opened(t)
+	_, err := w.router.Pause(ctx, "orders", store.Pause{By: "ann", Why: "migration", Until: w.now.Add(2 * time.Hour)}, w.now)
+	w.check(err)
+	w.says(w.explain("orders", ""), explain.Waiting, "WAITING: the pipeline is paused, so attempt 1 does not start",
+		"paused since 2026-03-04T08:10:00Z (now) by ann: migration; it ends by itself 2026-03-04T10:10:00Z (in 2h)", "`interlock resume orders`")
+	w.says(w.explain("orders", "2026-03-05"), explain.NotOpened, "NOT OPENED: the pipeline is paused: nothing opens")
+}
+
+func TestRunThatNeverWasSaysWhyNot(t *testing.T) {
+	w := newWorld(t, orders, stream, weekdays, downstream)
+	for _, c := range []struct {
+		id, date string
+		want     []string
+	}{
+		{"orders", "2026-03-04", []string{"the schedule is not reached: it opens 2026-03-04T08:00:00Z (in 22h50m)"}},
+		{"orders", "2026-03-02", []string{"its fire at 2026-03-02T08:00:00Z was before the pipeline was first accepted, 2026-03-03T09:10:00Z", "`interlock trigger orders --date 2026-03-02`"}},
+		{"orders", "2026-03-03T10", []string{"the schedule has no fire for this period", "its runs are for one day each"}},
+		{"weekdays", "2026-03-07", []string{"the calendar suppresses this period: weekend", "--force"}},
+		{"stream", "2026-03-03", []string{"the start condition was never true", "`interlock sensor set stream landed#2026-03-03 status=ready`"}},
+		{"stream", "2026-03-09", []string{"the start condition was never true; the period begins 2026-03-09T00:00:00Z"}},
+		{"stream", "2026-03-01", []string{"the start condition was never true, and its deadline has passed", "`interlock trigger stream --date 2026-03-01`"}},
+		{"downstream", "2026-03-03", []string{"the upstream runs are not all COMPLETED", "no run of orders for 2026-03-03", "`interlock explain orders --date 2026-03-03`"}},
+	} {
+		w.says(w.explain(c.id, c.date), explain.NotOpened, c.want...)
+	}
+}
+
+func TestMissedFireIsFoundAgain(t *testing.T) {
+	w := newWorld(t, orders)
+	w.now = w.now.Add(72 * time.Hour) // nobody there for three days
+	w.settle()
+	w.says(w.explain("orders", "2026-03-05"), explain.NotOpened, "its fire at 2026-03-05T08:00:00Z was missed")
+}
+
+func TestRemovedPipelineOpensNothing(t *testing.T) {
+	w := newWorld(t, orders, weekdays)
+	w.apply(weekdays)
+	w.says(w.explain("orders", "2026-03-05"), explain.NotOpened, "the pipeline's file was removed 2026-03-03T09:10:00Z (now): nothing opens")
+}
+
+func TestUnknownPipelineIsAnError(t *testing.T) {
+	w := newWorld(t, orders)
+	_, err := explain.Look(ctx, explain.Sources{Store: w.store, Catalog: w.catalog}, explain.Question{Pipeline: "orderz"}, w.now)
+	if !errors.Is(err, explain.ErrUnknownPipeline) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestHeldStartWaitsForAnOperator(t *testing.T) {
+	w := opened(t)
+	key, _ := run.ParseKey("orders/cron/2026-03-04")
+	r, err := w.store.Run(ctx, key)
+	w.check(err)
+	held := r
+	held, err = held.Evaluated(true, w.now)
+	w.check(err)
+	held, err = held.Trigger(run.Start{Snapshot: "s"}, w.now)
+	w.check(err)
+	held, err = held.Hold("the target does not answer", w.now)
+	w.check(err)
+	var b store.Batch
+	b.ID = "hold"
+	b.Swap(r, held)
+	w.check(w.store.Commit(ctx, b, w.now))
+	w.says(w.explain("orders", ""), explain.Held, "held since 2026-03-04T08:10:00Z (now): the target does not answer", "`interlock job complete orders/cron/2026-03-04 success` or `fail`")
+}
+
+func TestWordsOfUsersStayOnTheirLine(t *testing.T) {
+	w := opened(t)
+	w.write("orders", "source#2026-03-04", "status=ready\n\x1b[31mCOMPLETED: all is well")
+	for line := range strings.Lines(w.explain("orders", "").Text()) {
+		if strings.HasPrefix(line, "COMPLETED") || strings.Contains(line, "\x1b") {
+			t.Errorf("a sensor's value broke out: %q", line)
+		}
+	}
+}
+
+func TestAttemptsAreNumberedEvenIfNothingIsLeftOfThem(t *testing.T) {
+	got := explain.Attempts(run.Run{Attempt: 2}, []store.JobEntry{{Attempt: 9, Event: store.JobFail}}, nil)
+	if diff := cmp.Diff([]int{1, 2}, []int{got[0].Number, got[1].Number}); diff != "" || len(got) != 2 {
+		t.Errorf("got %+v", got)
+	}
+}

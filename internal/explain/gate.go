@@ -1,0 +1,130 @@
+package explain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/interlock-go/interlock/internal/gate"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// live evaluates a gate of def on what the store shows now; nil is the pipeline's own.
+func (l *look) live(ctx context.Context, def *pipeline.Definition, g *rule.Gate) (*Gate, error) {
+	q := gate.Question{Definition: def, Upstream: l.Catalog.Current().Definition, Period: l.key.Period, Gate: g}
+	view, err := gate.Look(ctx, l.Store, q, l.now)
+	if err != nil {
+		return nil, err
+	}
+	out := &Gate{Live: true, At: l.now, Outcome: view.Verdict.Outcome}
+	for i, leaf := range view.Leaves() {
+		sensors := view.Sensors
+		if view.Verdict.Leaves[i].Age < 0 {
+			sensors = nil // it saw none, whatever the same sensor showed to another rule
+		}
+		out.Leaves = append(out.Leaves, l.leaf(leaf, view.Verdict.Leaves[i].Version, sensors))
+	}
+	return out, l.name(ctx, out.Leaves)
+}
+
+// stored is the gate that an attempt started on.
+func (l *look) stored(ctx context.Context) (*Gate, error) {
+	id := l.x.Run.Progress.Snapshot
+	if id == "" {
+		return nil, nil
+	}
+	s, err := l.Store.Snapshot(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil // retention took it
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read snapshot %s: %w", id, err)
+	}
+	out := &Gate{At: s.At, Outcome: s.Outcome, Bypassed: s.Bypassed}
+	for _, leaf := range s.Leaves {
+		out.Leaves = append(out.Leaves, l.leaf(leaf, 0, s.Sensors))
+	}
+	return out, l.name(ctx, out.Leaves)
+}
+
+// leaf puts a rule and the reading it saw together. Of several sightings of one sensor the one with that version counts;
+// 0 takes the first.
+func (l *look) leaf(seen store.SeenLeaf, version int64, sensors []store.SeenSensor) Leaf {
+	leaf := Leaf{SeenLeaf: seen, Holds: holds(seen), Version: version}
+	for _, s := range sensors {
+		if s.Pipeline != l.owner(seen) || string(s.Key) != seen.Key || version != 0 && s.Version != version {
+			continue
+		}
+		leaf.Version, leaf.UpdatedAt, leaf.Period = s.Version, s.UpdatedAt, s.Period
+		break
+	}
+	return leaf
+}
+
+func (l *look) owner(leaf store.SeenLeaf) pipeline.ID {
+	if leaf.From != "" {
+		return pipeline.ID(leaf.From)
+	}
+	return l.key.Pipeline
+}
+
+// holds says whether a rule speaks for opening. Each "not" around it turns that round; what is unknown never does.
+func holds(leaf store.SeenLeaf) bool {
+	want := rule.Pass
+	for place := range strings.SplitSeq(leaf.Group, " › ") {
+		if place == "not" {
+			want = rule.Pass - want
+		}
+	}
+	return leaf.Outcome == want
+}
+
+// name fills in who wrote the readings that were seen, as far as they are still the latest of their period.
+func (l *look) name(ctx context.Context, leaves []Leaf) error {
+	var queries []store.ReadingQuery
+	var which []int
+	for i, leaf := range leaves {
+		if leaf.UpdatedAt.IsZero() || strings.HasPrefix(leaf.Key, "run/") {
+			continue
+		}
+		queries = append(queries, store.ReadingQuery{Pipeline: l.owner(leaf.SeenLeaf), Key: sensor.Key(leaf.Key), Period: l.key.Period})
+		which = append(which, i)
+	}
+	if len(queries) == 0 {
+		return nil
+	}
+	answers, err := l.Store.Readings(ctx, queries)
+	if err != nil {
+		return fmt.Errorf("read sensors: %w", err)
+	}
+	for n, readings := range answers {
+		leaf := &leaves[which[n]]
+		for _, r := range readings {
+			if r != nil && r.Version == leaf.Version {
+				leaf.Source = r.Source
+			}
+		}
+	}
+	return nil
+}
+
+// Closed lists the rules that keep the gate from opening.
+func (g *Gate) Closed() []Leaf {
+	var closed []Leaf
+	if g == nil || g.Outcome == rule.Pass {
+		return nil
+	}
+	for _, leaf := range g.Leaves {
+		if !leaf.Holds && !leaf.Advisory {
+			closed = append(closed, leaf)
+		}
+	}
+	return closed
+}
+
+// Open says that the gate lets a start through.
+func (g *Gate) Open() bool { return g != nil && (g.Bypassed || g.Outcome == rule.Pass) }

@@ -1,0 +1,270 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/sla"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// Text is the whole explanation for people, in lines that end with a line break.
+func (x Explanation) Text() string {
+	var w strings.Builder
+	fmt.Fprintf(&w, "%s\n%s: %s\n", x.Key, strings.ToUpper(string(x.State)), x.Summary)
+	if x.DryRun {
+		w.WriteString("dry run: no job is ever started\n")
+	}
+	block(&w, "", x.Reasons)
+	if x.Gate != nil {
+		x.rules(&w)
+	}
+	block(&w, "What would open it:", x.Opens)
+	x.tries(&w)
+	x.output(&w)
+	x.due(&w)
+	return w.String()
+}
+
+// block writes a list under its title; nothing where it is empty.
+func block(w *strings.Builder, title string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	if title != "" {
+		fmt.Fprintf(w, "\n%s\n", title)
+	}
+	for _, line := range lines {
+		fmt.Fprintf(w, "  - %s\n", printable(line))
+	}
+}
+
+// rules writes one line per rule and, below it, the reading that it saw.
+func (x Explanation) rules(w *strings.Builder) {
+	g := x.Gate
+	title := "Rules, as they stand now"
+	if !g.Live {
+		title = "Rules, as they stood at the start " + clock(g.At)
+	}
+	if g.Bypassed {
+		title += ", which an operator bypassed"
+	}
+	fmt.Fprintf(w, "\n%s:\n", title)
+	if len(g.Leaves) == 0 {
+		w.WriteString("  there is no rule to wait for\n")
+	}
+	for _, leaf := range g.Leaves {
+		key := leaf.Key
+		if leaf.From != "" {
+			key = leaf.From + ":" + key
+		}
+		fmt.Fprintf(w, "  %s %s  %s: %s%s\n", mark(leaf), key, printable(condition(leaf)), printable(leaf.Reason), aside(leaf))
+		if !leaf.UpdatedAt.IsZero() {
+			fmt.Fprintf(w, "      %s\n", printable(leaf.written(g.At)))
+		}
+	}
+}
+
+func mark(leaf Leaf) string {
+	switch {
+	case leaf.Holds:
+		return "✓"
+	case leaf.Outcome == rule.Unknown:
+		return "?"
+	}
+	return "✗"
+}
+
+func aside(leaf Leaf) string {
+	text := ""
+	if leaf.Group != "" {
+		text = " [" + leaf.Group + "]"
+	}
+	if leaf.Advisory {
+		text += " (advisory: does not count)"
+	}
+	return text
+}
+
+// written says when, by whom and for which period the reading was written.
+func (leaf Leaf) written(at time.Time) string {
+	text := "written " + clock(leaf.UpdatedAt)
+	if age := at.Sub(leaf.UpdatedAt); age >= 0 {
+		text += ", " + span(age) + " before"
+	}
+	if leaf.Source != "" {
+		text += ", by " + leaf.Source
+	}
+	if leaf.Period.IsZero() {
+		return text + ", undated"
+	}
+	return text + ", for " + leaf.Period.String()
+}
+
+func (x Explanation) tries(w *strings.Builder) {
+	var lines []string
+	for _, a := range x.Attempts {
+		line := fmt.Sprintf("attempt %d (%s)", a.Number, orUnknown(string(a.Cause)))
+		if a.By != "" {
+			line += " by " + a.By
+		}
+		if a.Reason != "" {
+			line += fmt.Sprintf(" %q", a.Reason)
+		}
+		if !a.OpenedAt.IsZero() {
+			line += ", opened " + clock(a.OpenedAt)
+		}
+		if !a.StartedAt.IsZero() {
+			line += ", started " + clock(a.StartedAt)
+		}
+		lines = append(lines, line+a.ended())
+	}
+	block(w, "Attempts:", lines)
+}
+
+func (a Attempt) ended() string {
+	if a.Result == "" {
+		return ""
+	}
+	text := ", " + string(a.Result)
+	if a.Category != "" {
+		text += " " + string(a.Category)
+	}
+	if a.ExitCode != nil {
+		text += fmt.Sprintf(" exit %d", *a.ExitCode)
+	}
+	if !a.EndedAt.IsZero() {
+		text += " " + clock(a.EndedAt)
+	}
+	if a.Message != "" {
+		text += ": " + a.Message
+	}
+	return text
+}
+
+// maxOutput is how many lines of the last job's output are shown; the run itself has all that is kept.
+const maxOutput = 20
+
+func (x Explanation) output(w *strings.Builder) {
+	if len(x.Attempts) == 0 {
+		return
+	}
+	text := strings.TrimRight(x.Attempts[len(x.Attempts)-1].Output, "\n")
+	if text == "" {
+		return
+	}
+	lines := strings.Split(text, "\n")
+	if len(lines) > maxOutput {
+		lines = lines[len(lines)-maxOutput:]
+	}
+	w.WriteString("\nThe end of the job's output:\n")
+	for _, line := range lines {
+		fmt.Fprintf(w, "  | %s\n", printable(line))
+	}
+}
+
+func (x Explanation) due(w *strings.Builder) {
+	var lines []string
+	for _, d := range x.Deadlines {
+		lines = append(lines, deadline(d, x.At))
+	}
+	block(w, "Deadlines:", lines)
+}
+
+func deadline(d store.Deadline, now time.Time) string {
+	text := fmt.Sprintf("%s: %s, breach %s", d.Kind, d.State, instant(d.BreachAt, now))
+	if !d.WarnAt.IsZero() && d.State == sla.Armed {
+		text += ", warning " + instant(d.WarnAt, now)
+	}
+	if d.Warned {
+		text += ", warned"
+	}
+	if !d.DoneAt.IsZero() {
+		text += ", completed " + clock(d.DoneAt)
+		if late := d.DoneAt.Sub(d.BreachAt); late > 0 {
+			text += ", " + span(late) + " late"
+		}
+	}
+	if d.Reason != "" {
+		text += " (" + d.Reason + ")"
+	}
+	return text
+}
+
+// count sums up how many rules keep a gate closed.
+func count(g *Gate) string {
+	closed, total := len(g.Closed()), 0
+	for _, leaf := range g.Leaves {
+		if !leaf.Advisory {
+			total++
+		}
+	}
+	if total == 1 {
+		return "its rule does not hold"
+	}
+	if closed == 1 {
+		return fmt.Sprintf("1 of %d rules does not hold", total)
+	}
+	return fmt.Sprintf("%d of %d rules do not hold", closed, total)
+}
+
+func (l *look) when(t time.Time) string { return instant(t, l.now) }
+
+// instant is a time with how far away it is.
+func instant(t, now time.Time) string {
+	switch d := t.Sub(now); {
+	case t.IsZero():
+		return "at no known time"
+	case d >= time.Second:
+		return clock(t) + " (in " + span(d) + ")"
+	case d > -time.Second:
+		return clock(t) + " (now)"
+	default:
+		return clock(t) + " (" + span(-d) + " ago)"
+	}
+}
+
+func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// span is a duration in its two largest units.
+func span(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch d = d.Round(time.Second); {
+	case d >= day:
+		return trimZero(fmt.Sprintf("%dd%dh", d/day, d%day/time.Hour), "d0h", "d")
+	case d >= time.Hour:
+		return trimZero(fmt.Sprintf("%dh%dm", d/time.Hour, d%time.Hour/time.Minute), "h0m", "h")
+	case d >= time.Minute:
+		return trimZero(fmt.Sprintf("%dm%ds", d/time.Minute, d%time.Minute/time.Second), "m0s", "m")
+	}
+	return fmt.Sprintf("%ds", d/time.Second)
+}
+
+func trimZero(s, tail, instead string) string {
+	if cut, ok := strings.CutSuffix(s, tail); ok {
+		return cut + instead
+	}
+	return s
+}
+
+func orUnknown(s string) string {
+	if s == "" {
+		return "no reason is recorded"
+	}
+	return s
+}
+
+// printable keeps what users wrote from moving the cursor or breaking the line.
+func printable(s string) string {
+	return strings.Map(func(c rune) rune {
+		switch {
+		case c == '\t':
+			return ' '
+		case c < ' ' || c == 0x7f || c >= 0x80 && c < 0xa0:
+			return '�'
+		}
+		return c
+	}, s)
+}
