@@ -64,6 +64,12 @@ func (r *Router) late(ctx context.Context, e *catalog.Entry, key run.Key, caused
 // rerunLate opens another attempt for late data, or tells once that the budget for it is spent.
 func (r *Router) rerunLate(ctx context.Context, e *catalog.Entry, old run.Run, changed []string, causedBy string, now time.Time) error {
 	cause := lateCause(changed)
+	if cause == run.CauseUpstream {
+		// An upstream that is not done yet would only keep the attempt waiting; its completion asks again.
+		if done, err := r.upstreamsDone(ctx, e, old.Key, now); err != nil || !done {
+			return err
+		}
+	}
 	v := rerun.Next(old, cause, budgetsOf(e).For(old, cause), now)
 	if !v.Open {
 		return r.tellSpent(ctx, old, changed, causedBy, now)

@@ -124,7 +124,7 @@ func (r *Router) openRun(ctx context.Context, e *catalog.Entry, key run.Key, o o
 		if barred.why != "" {
 			return r.exclude(ctx, key, barred, now)
 		}
-		b := store.Batch{ID: "open/" + key.String()}
+		b := store.Batch{ID: nameOf("open", e, key, old)}
 		if _, err := r.begin(&b, e, key, o, now); err != nil {
 			return err
 		}

@@ -80,7 +80,7 @@ func (r *Router) trigger(ctx context.Context, e *catalog.Entry, q TriggerRequest
 	if barred.why != "" && !q.Force {
 		return run.Run{}, refuse(Conflict, "the calendar excludes %s (%s); --force runs it nevertheless", q.Period, barred.why)
 	}
-	b := store.Batch{ID: name("trigger", run.Run{Key: key, Version: old.Version}) + "/" + q.ID}
+	b := store.Batch{ID: nameOf("trigger", e, key, old) + "/" + q.ID}
 	next, err := r.triggered(&b, e, key, old, o, now)
 	if err != nil {
 		return run.Run{}, err

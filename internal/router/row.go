@@ -95,7 +95,16 @@ const (
 	reopenPrefix = "reopen/"
 )
 
-// name is how a row is called where a decision about it is named: the version says on what it was decided.
+// name is how a decision about a run is called: the version says on what it was decided.
 func name(what string, r run.Run) string {
 	return fmt.Sprintf("%s/%s/v%d", what, r.Key, r.Version)
+}
+
+// nameOf is name for a run or a dry run, which may have the same key and version.
+func nameOf(what string, e *catalog.Entry, key run.Key, read run.Run) string {
+	read.Key = key
+	if e.DryRun {
+		what += "-dry"
+	}
+	return name(what, read)
 }

@@ -21,7 +21,7 @@ func (r *Router) wake(ctx context.Context, e *catalog.Entry, key run.Key, now ti
 		if err != nil {
 			return err
 		}
-		b := store.Batch{ID: name("wake", old)}
+		b := store.Batch{ID: nameOf("wake", e, key, old)}
 		swap(&b, e, old, next)
 		b.Schedule(advance(e.DryRun, key, next.Progress.NextEvaluation))
 		return r.commit(ctx, b, now)

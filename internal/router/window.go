@@ -85,7 +85,7 @@ func (r *Router) newHere(ctx context.Context, n news) (bool, error) {
 }
 
 func (r *Router) reopen(ctx context.Context, n news, old run.Run, v rerun.Verdict, now time.Time) error {
-	b := store.Batch{ID: name("reopen", old)}
+	b := store.Batch{ID: nameOf("reopen", n.entry, old.Key, old)}
 	o := order{cause: run.CauseReopened, from: v.At, causedBy: n.cause(), message: fmt.Sprintf("sensor %s brought new data after the window; %s", n.Sensor, v.Reason)}
 	if _, err := r.further(&b, n.entry, old, o, now); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
@@ -389,9 +390,40 @@ func (w *world) types(id string) []event.Type {
 
 func same[T any](t tester, what string, want, got T) {
 	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(run.Key{})); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }
 
 var _ tester = (*testing.T)(nil)
+
+// refused fails unless err is a refusal of that kind.
+func refused(t tester, err error, kind router.RefusalKind) {
+	t.Helper()
+	var r *router.Refusal
+	if !errors.As(err, &r) || r.Kind != kind {
+		t.Fatalf("got %v, want a refusal: %s", err, kind)
+	}
+}
+
+// rerun asks for another attempt, with all that follows from it.
+func (w *world) rerun(q router.RerunRequest) store.Rerun {
+	w.Helper()
+	q.By, q.Reason = "ada", "tested"
+	answer, err := w.router.Rerun(ctx, q, w.now)
+	w.check(err)
+	w.settle()
+	return answer
+}
+
+// trigger opens the run of a period, with all that follows from it.
+func (w *world) trigger(id, date string) {
+	w.Helper()
+	q := router.TriggerRequest{ID: "trigger " + date, Pipeline: pipeline.ID(id), By: "ada", Reason: "tested"}
+	if date != "" {
+		q.Period = w.period(date)
+	}
+	_, err := w.router.Trigger(ctx, q, w.now)
+	w.check(err)
+	w.settle()
+}

@@ -1,0 +1,173 @@
+package router_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/router"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+const dry = `
+pipeline: {id: dry, owner: data}
+dryRun: true
+schedule:
+  trigger: {key: arrival, check: equals, field: status, value: ready}
+  evaluation: {window: 1h, interval: 5m}
+  exclude: {weekends: true}
+sla: {deadline: "12:00", expectedDuration: 30m}
+validation: {rules: [{key: quality, check: equals, field: verdict, value: good}]}
+job: {type: command, config: {command: "true"}}
+postRun: {rules: [{key: audit, check: exists}], driftThreshold: 10}
+`
+
+// dryStands says where a dry run stands.
+func (w *world) dryStands(text string) string {
+	w.Helper()
+	r, err := w.store.DryRun(ctx, w.key(text))
+	if errors.Is(err, store.ErrNotFound) {
+		return "none"
+	}
+	w.check(err)
+	return fmt.Sprintf("%s %d", r.Status, r.Attempt)
+}
+
+const dryRun = "dry/stream/2026-03-03"
+
+// dryDone is a world in which the dry run is over.
+func dryDone(t *testing.T) *world {
+	w := newWorld(t, dry)
+	w.write("dry", "audit", "count=100")
+	w.write("dry", "arrival", "status=ready", "n=1")
+	w.sleep(time.Minute)
+	w.write("dry", "quality", "verdict=good")
+	w.sleep(time.Minute)
+	return w
+}
+
+func TestDryRunTellsWhatARunWouldDoAndDoesNothing(t *testing.T) {
+	w := dryDone(t)
+	same(t, "events", []event.Type{event.DryRunWouldTrigger, event.DryRunSLAProjection, event.DryRunCompleted}, w.types("dry"))
+	same(t, "dry run", "COMPLETED 1", w.dryStands(dryRun))
+	w.expect(dryRun, "none")
+	same(t, "jobs", 0, len(w.jobs.started))
+	armed, err := w.store.Deadlines(ctx, store.DeadlineQuery{Pipeline: "dry"})
+	w.check(err)
+	same(t, "deadlines", 0, len(armed.Items))
+	p := w.only(event.DryRunSLAProjection).Detail.Extra.(event.Projection)
+	noon := time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC)
+	want := event.Projection{Status: "met", EstimatedCompletion: tuesday.Add(31 * time.Minute), Deadline: noon, MarginSeconds: 8340}
+	same(t, "projection", want, p)
+}
+
+func TestProjectionOfADryRun(t *testing.T) {
+	for name, c := range map[string]struct {
+		after time.Duration
+		want  string
+	}{
+		"in time":            {time.Hour, "met"},
+		"too late to finish": {2*time.Hour + 30*time.Minute, "breach"},
+		"already late":       {4 * time.Hour, "past"},
+	} {
+		w := newWorld(t, dry)
+		w.sleep(c.after)
+		w.put("dry", "quality", "verdict=good")
+		w.write("dry", "arrival", "status=ready")
+		same(t, name, c.want, w.only(event.DryRunSLAProjection).Detail.Extra.(event.Projection).Status)
+	}
+}
+
+func TestDryRunHasTheSameWindow(t *testing.T) {
+	w := newWorld(t, dry)
+	w.write("dry", "arrival", "status=ready", "n=1")
+	w.pass(59 * time.Minute)
+	same(t, "inside", "PENDING 1", w.dryStands(dryRun))
+	w.pass(time.Minute)
+	same(t, "after", "VALIDATION_EXHAUSTED 1", w.dryStands(dryRun))
+	same(t, "events", []event.Type{event.DryRunCompleted}, w.types("dry"))
+	w.sleep(time.Minute)
+	w.write("dry", "arrival", "status=ready", "n=2")
+	same(t, "new data", "PENDING 2", w.dryStands(dryRun))
+	w.write("dry", "quality", "verdict=good")
+	same(t, "events", []event.Type{
+		event.DryRunCompleted, event.DryRunWouldTrigger, event.DryRunSLAProjection, event.DryRunCompleted,
+	}, w.types("dry"))
+}
+
+func TestDryRunHonoursExclusions(t *testing.T) {
+	w := newWorld(t, dry)
+	w.write("dry", "arrival#2026-03-07", "status=ready")
+	same(t, "dry run", "none", w.dryStands("dry/stream/2026-03-07"))
+	same(t, "events", []event.Type{event.PipelineExcluded}, w.types("dry"))
+}
+
+func TestLateDataOfADryRunIsToldOncePerContent(t *testing.T) {
+	w := dryDone(t)
+	for _, n := range []string{"1", "2", "2", "3"} {
+		w.write("dry", "arrival", "status=ready", "n="+n)
+		w.sleep(time.Minute)
+	}
+	same(t, "late data", 2, w.count(event.DryRunLateData))
+	same(t, "dry run", "COMPLETED 1", w.dryStands(dryRun))
+}
+
+func TestDriftOfADryRunIsTold(t *testing.T) {
+	w := dryDone(t)
+	w.write("dry", "audit", "count=105")
+	same(t, "within", 0, w.count(event.DryRunDrift))
+	w.write("dry", "audit", "count=150")
+	same(t, "beyond", event.Drift{Sensor: "audit", Field: "count", Baseline: "100", Current: "150", Threshold: "10"},
+		w.only(event.DryRunDrift).Detail.Extra.(event.Drift))
+	same(t, "dry run", "COMPLETED 1", w.dryStands(dryRun))
+}
+
+func TestDryRunUnderCron(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: dry, owner: data}
+dryRun: true
+schedule: {cron: "0 10 * * *", trigger: {key: arrival, check: exists}}
+job: {type: command, config: {command: "true"}}
+`)
+	w.pass(time.Hour)
+	same(t, "opened", "PENDING 1", w.dryStands("dry/cron/2026-03-03"))
+	w.write("dry", "arrival", "n=1")
+	same(t, "done", "COMPLETED 1", w.dryStands("dry/cron/2026-03-03"))
+	w.sleep(24 * time.Hour)
+	w.settle()
+	same(t, "next", "PENDING 1", w.dryStands("dry/cron/2026-03-04"))
+	w.sleep(24 * time.Hour) // the feed and the tasks stand still
+	w.settle()
+	same(t, "past its limit", "VALIDATION_EXHAUSTED 1", w.dryStands("dry/cron/2026-03-04"))
+}
+
+func TestDryRunIsTriggeredAndNotRerun(t *testing.T) {
+	w := newWorld(t, dry)
+	w.trigger("dry", "2026-03-02")
+	same(t, "dry run", "PENDING 1", w.dryStands("dry/stream/2026-03-02"))
+	answer := w.rerun(router.RerunRequest{ID: "1", Pipeline: "dry", Period: w.period("2026-03-02")})
+	if answer.Accepted {
+		t.Error("accepted")
+	}
+	same(t, "why", "dry run", w.why())
+}
+
+func TestPipelineInEarnestLeavesItsDryRunsBehind(t *testing.T) {
+	w := newWorld(t, dry)
+	w.write("dry", "arrival", "status=ready", "n=1")
+	w.apply(`
+pipeline: {id: dry, owner: data}
+schedule: {trigger: {key: arrival, check: equals, field: status, value: ready}}
+job: {type: command, config: {command: "true"}}
+`)
+	w.pass(2 * time.Hour)
+	if _, err := w.store.Task(ctx, "dry/"+dryRun); err == nil {
+		t.Error("its dry run goes on")
+	}
+	w.write("dry", "arrival", "status=ready", "n=2")
+	w.expect(dryRun, "RUNNING 1")
+	same(t, "cause", run.CauseCondition, w.run(dryRun).Progress.Opening.Cause)
+}

@@ -1,0 +1,192 @@
+package router_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/router"
+)
+
+// hourly fires each hour at five past, for a gate that is open.
+func hourly(more string) string {
+	return fmt.Sprintf(`
+pipeline: {id: hourly, owner: data}
+schedule: {cron: "5 * * * *"%s}
+job: {type: command, config: {command: "true"}, jobPollWindowSeconds: 86400}
+`, more)
+}
+
+func TestFireOpensTheRunOfItsPeriod(t *testing.T) {
+	w := newWorld(t, hourly(""))
+	w.pass(54 * time.Minute)
+	w.expect("hourly/cron/2026-03-03T10", "none")
+	w.pass(time.Minute)
+	w.expect("hourly/cron/2026-03-03T10", "RUNNING 1")
+	w.pass(2 * time.Hour)
+	w.expect("hourly/cron/2026-03-03T11", "RUNNING 1")
+	w.expect("hourly/cron/2026-03-03T12", "RUNNING 1")
+	w.expect("hourly/cron/2026-03-03T09", "none")
+}
+
+func TestOffsetMovesTheFireToAnEarlierPeriod(t *testing.T) {
+	w := newWorld(t, hourly(", offset: -1"))
+	w.pass(time.Hour)
+	w.expect("hourly/cron/2026-03-03T09", "RUNNING 1")
+	w.expect("hourly/cron/2026-03-03T10", "none")
+}
+
+func TestFireMissedInADowntimeOpensWhileItsWindowIs(t *testing.T) {
+	w := newWorld(t, hourly(", evaluation: {window: 150m, interval: 5m}"))
+	w.sleep(5*time.Hour + 20*time.Minute) // fires at 10:05, 11:05, 12:05, 13:05, 14:05; now 14:30
+	w.settle()
+	same(t, "missed", []string{"2026-03-03T10", "2026-03-03T11"}, w.only(event.ScheduleMissed).Detail.Extra.(event.Missed).Dates)
+	same(t, "date is the newest", "2026-03-03T11", w.only(event.ScheduleMissed).Detail.Date.String())
+	for _, h := range []string{"12", "13", "14"} {
+		w.expect("hourly/cron/2026-03-03T"+h, "RUNNING 1")
+	}
+	w.expect("hourly/cron/2026-03-03T11", "none")
+	w.pass(time.Hour)
+	w.expect("hourly/cron/2026-03-03T15", "RUNNING 1")
+}
+
+func TestCatchUpWithTheLatestOnly(t *testing.T) {
+	w := newWorld(t, hourly(", catchUp: latest, evaluation: {window: 150m, interval: 5m}"))
+	w.sleep(5*time.Hour + 20*time.Minute)
+	w.settle()
+	want := []string{"2026-03-03T10", "2026-03-03T11", "2026-03-03T12", "2026-03-03T13"}
+	same(t, "missed", want, w.only(event.ScheduleMissed).Detail.Extra.(event.Missed).Dates)
+	w.expect("hourly/cron/2026-03-03T13", "none")
+	w.expect("hourly/cron/2026-03-03T14", "RUNNING 1")
+}
+
+func TestMissedFireIsToldOnce(t *testing.T) {
+	w := newWorld(t, hourly(""))
+	w.sleep(3 * time.Hour)
+	w.settle()
+	for range 3 {
+		w.check(w.router.CatchUp(ctx, "hourly", w.now))
+		w.settle()
+	}
+	same(t, "missed", 1, w.count(event.ScheduleMissed))
+}
+
+func TestWindowOfAMissedFireCountsFromTheEarliestStart(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: daily, owner: data}
+schedule: {cron: "0 10 * * *", time: "14:00"}
+job: {type: command, config: {command: "true"}, jobPollWindowSeconds: 86400}
+`)
+	w.sleep(5 * time.Hour) // 14:10
+	w.settle()
+	w.expect("daily/cron/2026-03-03", "RUNNING 1")
+}
+
+func TestExcludedFiresAreRecordedAndTheRestOfADowntimeIsOneEvent(t *testing.T) {
+	w := newWorld(t, hourly(", exclude: {weekends: true}"))
+	w.sleep(7 * 24 * time.Hour)
+	w.settle()
+	same(t, "excluded", 48, w.count(event.PipelineExcluded))
+	missed := w.only(event.ScheduleMissed).Detail.Extra.(event.Missed).Dates
+	same(t, "missed", 5*24-1, len(missed))
+	w.expect("hourly/cron/2026-03-10T09", "RUNNING 1")
+}
+
+func TestLongDowntimeIsToldInPiecesOfAThousand(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: minutely, owner: data}
+schedule: {cron: "* * * * *", evaluation: {window: 2m, interval: 1m}}
+job: {type: command, config: {command: "true"}, jobPollWindowSeconds: 86400}
+`)
+	w.sleep(3000 * time.Minute)
+	w.settle()
+	told := 0
+	for _, e := range w.events() {
+		if e.Type == event.ScheduleMissed {
+			told += len(e.Detail.Extra.(event.Missed).Dates)
+		}
+	}
+	same(t, "missed", 2998, told)
+	same(t, "events", 3, w.count(event.ScheduleMissed))
+	w.expect("minutely/cron/2026-03-05T11:10", "RUNNING 1")
+}
+
+func TestPeriodThatAPersonOpenedIsNotMissed(t *testing.T) {
+	w := newWorld(t, hourly(""))
+	_, err := w.router.Trigger(ctx, router.TriggerRequest{ID: "1", Pipeline: "hourly", Period: w.period("2026-03-03T10"), By: "ada"}, w.now)
+	w.check(err)
+	w.sleep(3 * time.Hour)
+	w.settle()
+	same(t, "missed", []string{"2026-03-03T11"}, w.only(event.ScheduleMissed).Detail.Extra.(event.Missed).Dates)
+	w.expect("hourly/cron/2026-03-03T10", "RUNNING 1")
+	w.expect("hourly/cron/2026-03-03T12", "RUNNING 1")
+}
+
+func TestListedDaysOpenByThemselves(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: quarter, owner: data}
+schedule: {include: {dates: [2026-03-04, 2026-03-31, 2026-06-30]}, time: "06:00"}
+job: {type: command, config: {command: "true"}, jobPollWindowSeconds: 86400}
+`)
+	w.pass(24 * time.Hour)
+	w.expect("quarter/cron/2026-03-04", "RUNNING 1")
+	w.now = time.Date(2026, 4, 2, 0, 0, 0, 0, time.UTC)
+	w.settle()
+	same(t, "missed", []string{"2026-03-31"}, w.only(event.IrregularScheduleMissed).Detail.Extra.(event.Missed).Dates)
+	w.now = time.Date(2026, 6, 30, 6, 0, 0, 0, time.UTC)
+	w.settle()
+	w.expect("quarter/cron/2026-06-30", "RUNNING 1")
+	if _, err := w.store.Task(ctx, "fire/quarter"); err == nil {
+		t.Error("the task is there although no day is left")
+	}
+}
+
+func TestEditOpensNoPast(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: hourly, owner: data}
+schedule: {cron: "30 9 * * *", period: hour}
+job: {type: command, config: {command: "true"}, jobPollWindowSeconds: 86400}
+`)
+	w.pass(3 * time.Hour)
+	w.expect("hourly/cron/2026-03-03T09", "RUNNING 1")
+	w.apply(hourly(", evaluation: {window: 24h, interval: 5m}"))
+	w.settle()
+	w.expect("hourly/cron/2026-03-03T11", "none")
+	w.pass(time.Hour)
+	w.expect("hourly/cron/2026-03-03T13", "RUNNING 1")
+	same(t, "missed", 0, w.count(event.ScheduleMissed))
+}
+
+func TestEditInADowntimeForgetsNoFireAndInventsNone(t *testing.T) {
+	w := newWorld(t, hourly(""))
+	w.sleep(3*time.Hour + 10*time.Minute) // 12:20: fires at 10:05, 11:05, 12:05
+	w.apply(`
+pipeline: {id: hourly, owner: data}
+schedule: {cron: "5,10 * * * *"}
+job: {type: command, config: {command: "true"}, jobPollWindowSeconds: 86400}
+`)
+	w.settle()
+	w.expect("hourly/cron/2026-03-03T12:05", "none") // a minute's period, which the version before did not have
+	same(t, "missed", 0, w.count(event.ScheduleMissed))
+
+	w = newWorld(t, hourly(""))
+	w.sleep(3*time.Hour + 10*time.Minute)
+	w.apply(hourly(", evaluation: {window: 30m, interval: 5m}"))
+	w.settle()
+	same(t, "missed", []string{"2026-03-03T10", "2026-03-03T11"}, w.only(event.ScheduleMissed).Detail.Extra.(event.Missed).Dates)
+	w.expect("hourly/cron/2026-03-03T12", "RUNNING 1")
+}
+
+func TestRemovedPipelineFiresNoMoreAndItsReturnOpensNoPast(t *testing.T) {
+	w := newWorld(t, hourly(", evaluation: {window: 24h, interval: 5m}"))
+	w.remove("hourly")
+	w.pass(3 * time.Hour)
+	w.expect("hourly/cron/2026-03-03T10", "none")
+	w.apply(hourly(", evaluation: {window: 24h, interval: 5m}"))
+	w.settle()
+	w.expect("hourly/cron/2026-03-03T11", "none")
+	w.pass(time.Hour)
+	w.expect("hourly/cron/2026-03-03T13", "RUNNING 1")
+	same(t, "missed", 0, w.count(event.ScheduleMissed))
+}

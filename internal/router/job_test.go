@@ -1,0 +1,128 @@
+package router_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+const retried = `
+pipeline: {id: retried, owner: data}
+schedule: {trigger: {key: arrival, check: exists}}
+job: {type: command, config: {command: "true"}, maxRetries: 2, maxCodeRetries: 1, retryBackoff: 1m}
+`
+
+const retriedRun = "retried/stream/2026-03-03"
+
+func TestFailureIsRetriedAfterABackoffThatDoubles(t *testing.T) {
+	w := newWorld(t, retried)
+	w.write("retried", "arrival", "n=1")
+	for n, longest := range []time.Duration{time.Minute, 2 * time.Minute} {
+		w.finish(retriedRun, run.ResultFail, run.Transient)
+		next := w.run(retriedRun)
+		same(t, "attempt", n+2, next.Attempt)
+		wait := next.Progress.WindowStart.Sub(w.now)
+		if wait > longest || wait < longest*4/5 {
+			t.Errorf("attempt %d waits %s, want at most %s less a fifth", n+2, wait, longest)
+		}
+		w.pass(wait)
+		if got := w.stands(retriedRun); got != "RUNNING "+string(rune('2'+n)) {
+			t.Fatalf("after the backoff it is %s", got)
+		}
+	}
+	w.finish(retriedRun, run.ResultFail, run.Transient)
+	w.expect(retriedRun, "FAILED_FINAL 3")
+	same(t, "scheduled", 2, w.count(event.RetryScheduled))
+	last := w.only(event.RetryExhausted)
+	same(t, "budget", event.Budget{Cause: run.CauseTransient, Used: 2, Max: 2}, last.Detail.Extra.(event.Budget))
+	same(t, "opened", 3, w.count(event.TriggerStarted))
+}
+
+func TestEachCauseHasItsOwnBudget(t *testing.T) {
+	w := newWorld(t, retried)
+	w.write("retried", "arrival", "n=1")
+	for n, category := range []run.Category{run.Transient, run.Permanent, run.Timeout, run.Permanent} {
+		w.finish(retriedRun, run.ResultFail, category)
+		if n < 3 {
+			w.pass(15 * time.Minute)
+		}
+	}
+	w.expect(retriedRun, "FAILED_FINAL 4")
+	same(t, "counters", run.Counters{Retries: 2, CodeRetries: 1}, w.run(retriedRun).Counters)
+	same(t, "the budget that was spent", run.CauseCode, w.only(event.RetryExhausted).Detail.Extra.(event.Budget).Cause)
+}
+
+func TestFailureHandledTwiceIsRetriedOnce(t *testing.T) {
+	w := newWorld(t, retried)
+	w.write("retried", "arrival", "n=1")
+	w.report(retriedRun, run.ResultFail, run.Transient)
+	for w.work() {
+	}
+	changes := w.changes()
+	for range 2 {
+		for _, c := range changes {
+			w.check(w.router.Handle(ctx, c, w.now))
+		}
+	}
+	w.expect(retriedRun, "PENDING 2")
+	same(t, "scheduled", 1, w.count(event.RetryScheduled))
+}
+
+func TestNextAttemptTakesTheNewestFile(t *testing.T) {
+	w := newWorld(t, retried)
+	w.write("retried", "arrival", "n=1")
+	before := w.run(retriedRun).Progress.Opening.ConfigVersion
+	w.apply(`
+pipeline: {id: retried, owner: data}
+schedule: {trigger: {key: arrival, check: exists}}
+job: {type: command, config: {command: "true"}, maxRetries: 1}
+`)
+	w.settle()
+	w.finish(retriedRun, run.ResultFail, run.Transient)
+	if next := w.run(retriedRun); next.Attempt != 2 || next.Progress.Opening.ConfigVersion == before {
+		t.Errorf("attempt %d has version %s", next.Attempt, next.Progress.Opening.ConfigVersion)
+	}
+	w.pass(15 * time.Minute)
+	w.finish(retriedRun, run.ResultFail, run.Transient)
+	w.expect(retriedRun, "FAILED_FINAL 2")
+}
+
+func TestFailureOfARemovedPipelineIsFinal(t *testing.T) {
+	w := newWorld(t, retried)
+	w.write("retried", "arrival", "n=1")
+	w.remove("retried")
+	w.settle()
+	w.finish(retriedRun, run.ResultFail, run.Transient)
+	w.expect(retriedRun, "FAILED_FINAL 1")
+	same(t, "told", 1, w.count(event.RetryExhausted))
+}
+
+func TestDeadlineOfACancelledRunIsCancelled(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: due, owner: data}
+schedule: {trigger: {key: arrival, check: exists}}
+sla: {deadline: "12:00"}
+job: {type: command, config: {command: "true"}}
+`)
+	w.write("due", "arrival", "n=1")
+	_, err := w.router.Cancel(ctx, w.key("due/stream/2026-03-03"), "ada", "not needed", w.now)
+	w.check(err)
+	w.settle()
+	same(t, "reason", "cancelled", w.only(event.SLACancelled).Detail.Extra.(event.Deadline).Reason)
+	w.pass(4 * time.Hour)
+	same(t, "breaches", 0, w.count(event.SLABreach))
+}
+
+func TestDeadlineOfAManualRunIsArmedWhenItOpens(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: byhand, owner: data}
+sla: {deadline: "12:00"}
+job: {type: command, config: {command: "true"}}
+`)
+	w.trigger("byhand", "")
+	w.expect("byhand/manual/2026-03-03", "RUNNING 1")
+	w.pass(4 * time.Hour)
+	same(t, "breaches", 1, w.count(event.SLABreach))
+}

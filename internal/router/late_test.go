@@ -1,0 +1,99 @@
+package router_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/router"
+)
+
+// completed is a world in which plain has completed for the third of March.
+func completed(t *testing.T) *world {
+	w := newWorld(t, plain)
+	w.write("plain", "arrival", "status=ready", "n=1")
+	w.sleep(time.Minute)
+	w.succeed("plain/stream/2026-03-03")
+	w.expect("plain/stream/2026-03-03", "COMPLETED 1")
+	w.sleep(time.Minute)
+	return w
+}
+
+func TestChangedInputOfACompletedRunIsLateDataAndRunsItAgain(t *testing.T) {
+	w := completed(t)
+	w.write("plain", "arrival", "status=ready", "n=2")
+	w.expect("plain/stream/2026-03-03", "RUNNING 2")
+	late := w.only(event.LateDataArrival)
+	same(t, "what follows", event.Late{Sensors: []string{"plain/arrival"}, Reason: "rerun"}, late.Detail.Extra.(event.Late))
+	same(t, "attempt", 1, late.Detail.Attempt)
+	same(t, "counter", 1, w.run("plain/stream/2026-03-03").Counters.DriftReruns)
+}
+
+func TestChangedInputThatDoesNotMeetTheStartConditionIsNoLateData(t *testing.T) {
+	w := completed(t)
+	w.write("plain", "arrival", "status=pending", "n=2")
+	w.expect("plain/stream/2026-03-03", "COMPLETED 1")
+	same(t, "late data", 0, w.count(event.LateDataArrival))
+}
+
+func TestInputThatChangedWhileTheJobRanIsLateDataAtCompletion(t *testing.T) {
+	w := newWorld(t, plain)
+	w.write("plain", "arrival", "status=ready", "n=1")
+	w.sleep(time.Minute)
+	w.write("plain", "arrival", "status=ready", "n=2")
+	w.expect("plain/stream/2026-03-03", "RUNNING 1")
+	w.succeed("plain/stream/2026-03-03")
+	w.expect("plain/stream/2026-03-03", "RUNNING 2")
+	w.succeed("plain/stream/2026-03-03")
+	w.expect("plain/stream/2026-03-03", "COMPLETED 2")
+	same(t, "late data", 1, w.count(event.LateDataArrival))
+}
+
+func TestTomorrowsInputIsNoLateDataOfARunThatEndsAfterMidnight(t *testing.T) {
+	w := newWorld(t, plain)
+	w.now = time.Date(2026, 3, 3, 23, 59, 0, 0, time.UTC)
+	w.write("plain", "arrival", "status=ready", "n=1")
+	w.sleep(5 * time.Minute)
+	w.write("plain", "arrival", "status=ready", "n=2")
+	w.succeed("plain/stream/2026-03-03")
+	w.expect("plain/stream/2026-03-03", "COMPLETED 1")
+	w.expect("plain/stream/2026-03-04", "RUNNING 1")
+}
+
+func TestStandingFactThatMovesIsNoLateData(t *testing.T) {
+	w := newWorld(t, orders)
+	w.write("orders", "quality", "verdict=good", "at=1")
+	w.write("orders", "arrival", "status=ready")
+	w.sleep(time.Minute)
+	w.write("orders", "quality", "verdict=good", "at=2")
+	w.succeed(day3)
+	w.expect(day3, "COMPLETED 1")
+}
+
+func TestSpentBudgetForLateDataIsToldOncePerAttempt(t *testing.T) {
+	w := completed(t)
+	const run = "plain/stream/2026-03-03"
+	for _, n := range []string{"2", "3"} {
+		w.write("plain", "arrival", "status=ready", "n="+n)
+		w.sleep(time.Minute)
+		w.succeed(run)
+		w.sleep(time.Minute)
+	}
+	w.expect(run, "COMPLETED 3")
+	for _, n := range []string{"4", "5", "6"} {
+		w.write("plain", "arrival", "status=ready", "n="+n)
+		w.sleep(time.Minute)
+	}
+	w.expect(run, "COMPLETED 3")
+	same(t, "late data", 3, w.count(event.LateDataArrival))
+	last := w.events()[len(w.events())-1]
+	same(t, "the last", event.Late{Sensors: []string{"plain/arrival"}, Reason: "budget spent"}, last.Detail.Extra.(event.Late))
+
+	w.rerun(router.RerunRequest{ID: "1", Pipeline: "plain", Period: w.period("2026-03-03")})
+	w.sleep(time.Minute)
+	w.succeed(run)
+	w.expect(run, "COMPLETED 4")
+	w.sleep(time.Minute)
+	w.write("plain", "arrival", "status=ready", "n=7")
+	same(t, "late data after another attempt", 4, w.count(event.LateDataArrival))
+}

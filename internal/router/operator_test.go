@@ -1,0 +1,177 @@
+package router_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/router"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+func TestTriggerOpensThePipelinesOwnRun(t *testing.T) {
+	for _, c := range []struct{ file, id, date, want string }{
+		{plain, "plain", "", "plain/stream/2026-03-03"},
+		{hourly(", offset: -1"), "hourly", "", "hourly/cron/2026-03-03T08"},
+		{hourly(""), "hourly", "2026-03-01T07", "hourly/cron/2026-03-01T07"},
+		{`
+pipeline: {id: byhand, owner: data}
+job: {type: command, config: {command: "true"}}
+`, "byhand", "2026-03-01", "byhand/manual/2026-03-01"},
+	} {
+		w := newWorld(t, c.file)
+		w.trigger(c.id, c.date)
+		w.expect(c.want, "RUNNING 1")
+		same(t, "told", "ada", w.only(event.TriggerStarted).Detail.Extra.(event.Opening).RequestedBy)
+	}
+}
+
+func TestTriggerOfAnOpenOrCompletedRunIsARerun(t *testing.T) {
+	w := newWorld(t, plain)
+	w.trigger("plain", "")
+	q := router.TriggerRequest{ID: "2", Pipeline: "plain", By: "ada", Reason: "tested", Force: true}
+	_, err := w.router.Trigger(ctx, q, w.now)
+	refused(t, err, router.Conflict)
+	w.succeed(plainRun)
+	_, err = w.router.Trigger(ctx, q, w.now)
+	refused(t, err, router.Conflict)
+	w.expect(plainRun, "COMPLETED 1")
+}
+
+func TestTriggerGivesAnEndedRunAnotherAttemptWithinItsBudget(t *testing.T) {
+	w := newWorld(t, closing)
+	w.sleep(time.Hour)
+	w.write("closing", "arrival", "n=1")
+	w.expect("closing/stream/2026-03-03", "VALIDATION_EXHAUSTED 0")
+	w.trigger("closing", "2026-03-03")
+	w.expect("closing/stream/2026-03-03", "RUNNING 1")
+	w.finish("closing/stream/2026-03-03", run.ResultFail, run.Transient)
+	w.expect("closing/stream/2026-03-03", "FAILED_FINAL 1")
+	_, err := w.router.Trigger(ctx, router.TriggerRequest{ID: "2", Pipeline: "closing", Period: w.period("2026-03-03"), By: "ada"}, w.now)
+	refused(t, err, router.Conflict) // maxManualReruns is 1
+}
+
+func TestTriggerRefusals(t *testing.T) {
+	w := newWorld(t, plain)
+	_, err := w.router.Trigger(ctx, router.TriggerRequest{ID: "1", Pipeline: "nobody"}, w.now)
+	refused(t, err, router.NotFound)
+	_, err = w.router.Trigger(ctx, router.TriggerRequest{ID: "1", Pipeline: "plain", BypassGate: true, By: "ada"}, w.now)
+	refused(t, err, router.Invalid)
+	_, err = w.router.Pause(ctx, "plain", store.Pause{By: "ada", Why: "tested"}, w.now)
+	w.check(err)
+	_, err = w.router.Trigger(ctx, router.TriggerRequest{ID: "1", Pipeline: "plain", By: "ada", Reason: "tested", Force: true}, w.now)
+	refused(t, err, router.Conflict)
+	w.expect(plainRun, "none")
+}
+
+func TestCancelStopsTheJobAndEndsTheRun(t *testing.T) {
+	w := newWorld(t, plain)
+	w.write("plain", "arrival", "status=ready")
+	_, err := w.router.Cancel(ctx, w.key(plainRun), "ada", "not needed", w.now)
+	w.check(err)
+	w.settle()
+	w.expect(plainRun, "CANCELLED 1")
+	same(t, "stopped", []run.AttemptID{"plain/stream/2026-03-03/1"}, w.jobs.stopped)
+	same(t, "told", event.Left{By: "ada", Reason: "not needed"}, w.only(event.RunCancelled).Detail.Extra.(event.Left))
+	if _, err := w.store.Task(ctx, "advance/"+plainRun); err == nil {
+		t.Error("its task is still there")
+	}
+	_, err = w.router.Cancel(ctx, w.key(plainRun), "ada", "again", w.now)
+	refused(t, err, router.Conflict)
+	_, err = w.router.Cancel(ctx, w.key("plain/stream/2026-01-01"), "ada", "again", w.now)
+	refused(t, err, router.NotFound)
+}
+
+func TestCancelOfAWaitingRunStopsNothing(t *testing.T) {
+	w := newWorld(t, orders)
+	w.write("orders", "arrival", "status=ready")
+	_, err := w.router.Cancel(ctx, w.key(day3), "ada", "not needed", w.now)
+	w.check(err)
+	w.settle()
+	w.expect(day3, "CANCELLED 1")
+	w.sleep(time.Minute)
+	w.write("orders", "quality", "verdict=good")
+	w.expect(day3, "CANCELLED 1")
+}
+
+func TestFirstResultCountsAndTheSameAgainIsFine(t *testing.T) {
+	w := newWorld(t, plain)
+	w.write("plain", "arrival", "status=ready")
+	o := run.Outcome{Key: w.key(plainRun), Attempt: 1, Report: run.Report{Result: run.ResultSuccess, By: "etl"}}
+	for range 2 {
+		done, err := w.router.Report(ctx, o, w.now)
+		w.check(err)
+		if done.Late {
+			t.Error("late")
+		}
+		w.settle()
+	}
+	w.expect(plainRun, "COMPLETED 1")
+	same(t, "completions", 1, w.count(event.JobCompleted))
+}
+
+func TestResultThatNobodyWaitsForIsLoggedAndChangesNothing(t *testing.T) {
+	w := completed(t)
+	w.write("plain", "arrival", "status=ready", "n=2")
+	w.expect(plainRun, "RUNNING 2")
+	done, err := w.router.Report(ctx, run.Outcome{Key: w.key(plainRun), Attempt: 1, Report: run.Report{Result: run.ResultFail, By: "etl"}}, w.now)
+	w.check(err)
+	if !done.Late {
+		t.Error("an old failure judged a new try")
+	}
+	w.settle()
+	w.expect(plainRun, "RUNNING 2")
+	log, err := w.store.JobLog(ctx, w.key(plainRun))
+	w.check(err)
+	same(t, "logged", store.JobLate, log[len(log)-1].Event)
+}
+
+func TestResultsThatMakeNoSenseAreRefused(t *testing.T) {
+	w := newWorld(t, orders)
+	w.write("orders", "arrival", "status=ready")
+	report := func(key string, attempt int, result run.Result) error {
+		_, err := w.router.Report(ctx, run.Outcome{Key: w.key(key), Attempt: attempt, Report: run.Report{Result: result}}, w.now)
+		return err
+	}
+	refused(t, report(day3, 1, run.ResultSuccess), router.Conflict)
+	refused(t, report(day3, 2, run.ResultSuccess), router.NotFound)
+	refused(t, report("orders/stream/2026-01-01", 0, run.ResultSuccess), router.NotFound)
+	w.write("orders", "quality", "verdict=good")
+	refused(t, report(day3, 1, "splendid"), router.Invalid)
+}
+
+func TestReportedFailureIsClassifiedByTheFile(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: plain, owner: data}
+schedule: {trigger: {key: arrival, check: exists}}
+job: {type: command, config: {command: "true"}, classify: [{match: schema, category: PERMANENT}]}
+`)
+	w.write("plain", "arrival", "n=1")
+	_, err := w.router.Report(ctx, run.Outcome{Key: w.key(plainRun), Report: run.Report{Result: run.ResultFail, Message: "schema changed", Category: run.Transient}}, w.now)
+	w.check(err)
+	w.settle()
+	w.expect(plainRun, "PENDING 2")
+	same(t, "cause", run.CauseCode, w.run(plainRun).Progress.Opening.Cause)
+}
+
+func TestRecoverOpensWhatWasOverlooked(t *testing.T) {
+	w := newWorld(t, plain)
+	w.put("plain", "arrival", "status=ready")
+	w.changes() // nobody reacts
+	w.sleep(time.Minute)
+	opened, err := w.router.Recover(ctx, w.key(plainRun), w.now)
+	w.check(err)
+	if !opened {
+		t.Fatal("not opened")
+	}
+	w.settle()
+	w.expect(plainRun, "RUNNING 1")
+	same(t, "told", 1, w.count(event.TriggerRecovered))
+	if opened, err := w.router.Recover(ctx, w.key(plainRun), w.now); opened || err != nil {
+		t.Errorf("opened twice: %v", err)
+	}
+	if opened, err := w.router.Recover(ctx, w.key("plain/stream/2026-03-02"), w.now); opened || err != nil {
+		t.Errorf("opened without its condition: %v", err)
+	}
+}

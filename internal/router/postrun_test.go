@@ -1,0 +1,184 @@
+package router_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// audited has a count to watch after its run.
+func audited(more string) string {
+	return fmt.Sprintf(`
+pipeline: {id: audited, owner: data}
+schedule: {trigger: {key: arrival, check: exists}}
+job: {type: command, config: {command: "true"}, jobPollWindowSeconds: 86400}
+postRun:
+  rules: [{key: audit, check: gte, field: count, value: 100}]
+  driftThreshold: 10
+%s`, more)
+}
+
+const auditedRun = "audited/stream/2026-03-03"
+
+// audit is a world in which audited has completed, with a count of 100 at completion.
+func audit(t *testing.T, more string) *world {
+	w := newWorld(t, audited(more))
+	w.write("audited", "arrival", "n=1")
+	w.write("audited", "audit", "count=100")
+	w.sleep(time.Minute)
+	w.succeed(auditedRun)
+	w.sleep(time.Minute)
+	return w
+}
+
+func TestPostRunValueBeyondTheThresholdIsDriftAndRunsAgain(t *testing.T) {
+	w := audit(t, "")
+	w.write("audited", "audit", "count=111")
+	w.expect(auditedRun, "RUNNING 2")
+	same(t, "told", event.Drift{Sensor: "audit", Field: "count", Baseline: "100", Current: "111", Threshold: "10"},
+		w.only(event.PostRunDrift).Detail.Extra.(event.Drift))
+	same(t, "cause", run.CauseDrift, w.run(auditedRun).Progress.Opening.Cause)
+}
+
+func TestPostRunValueWithinTheThresholdIsJudgedByTheRules(t *testing.T) {
+	w := audit(t, "")
+	w.write("audited", "audit", "count=110")
+	w.write("audited", "audit", "count=109")
+	w.expect(auditedRun, "COMPLETED 1")
+	same(t, "passed", 1, w.count(event.PostRunPassed))
+	w.write("audited", "audit", "count=95")
+	same(t, "failed", 1, w.count(event.PostRunFailed))
+	w.write("audited", "audit", "count=105")
+	same(t, "passed again", 2, w.count(event.PostRunPassed))
+	same(t, "drift", 0, w.count(event.PostRunDrift))
+}
+
+func TestSpentBudgetForDriftIsToldOncePerAttempt(t *testing.T) {
+	w := audit(t, "")
+	w.write("audited", "audit", "count=200")
+	w.sleep(time.Minute)
+	w.succeed(auditedRun)
+	w.expect(auditedRun, "COMPLETED 2")
+	for _, n := range []string{"300", "400", "500"} {
+		w.sleep(time.Minute)
+		w.write("audited", "audit", "count="+n)
+	}
+	w.expect(auditedRun, "COMPLETED 2")
+	same(t, "drift", 2, w.count(event.PostRunDrift))
+}
+
+func TestFirstReadingAfterCompletionIsTheBaselineOfASensorWithoutOne(t *testing.T) {
+	w := newWorld(t, audited(""))
+	w.write("audited", "arrival", "n=1")
+	w.sleep(time.Minute)
+	w.succeed(auditedRun)
+	w.sleep(time.Minute)
+	w.write("audited", "audit", "count=500")
+	w.expect(auditedRun, "COMPLETED 1")
+	same(t, "passed", 1, w.count(event.PostRunPassed))
+	w.write("audited", "audit", "count=511")
+	w.expect(auditedRun, "RUNNING 2")
+}
+
+func TestValueThatCannotBeComparedIsReportedAndRunsNothing(t *testing.T) {
+	for _, pairs := range [][]string{{"total=1"}, {"count=many"}} {
+		w := audit(t, "")
+		for range 2 {
+			w.write("audited", "audit", pairs...)
+			w.sleep(time.Minute)
+		}
+		w.expect(auditedRun, "COMPLETED 1")
+		same(t, "drift", 1, w.count(event.PostRunDrift))
+		same(t, "failed", 1, w.count(event.PostRunFailed))
+	}
+}
+
+func TestReadingOutsideThePostRunWindowSaysNothing(t *testing.T) {
+	w := audit(t, "  evaluation: {window: 1h}\n")
+	w.pass(time.Hour)
+	w.write("audited", "audit", "count=500")
+	w.expect(auditedRun, "COMPLETED 1")
+	same(t, "events", 0, w.count(event.PostRunDrift)+w.count(event.PostRunPassed))
+}
+
+func TestUndatedReadingAfterMidnightIsAboutTheRunOfTheDayBefore(t *testing.T) {
+	w := audit(t, "")
+	w.pass(16 * time.Hour)
+	w.write("audited", "audit", "count=500")
+	w.expect(auditedRun, "RUNNING 2")
+}
+
+func TestDatedReadingIsAboutThePeriodItNames(t *testing.T) {
+	w := audit(t, "")
+	w.write("audited", "arrival#2026-03-01", "n=1")
+	w.succeed("audited/stream/2026-03-01")
+	w.write("audited", "audit#2026-03-01", "count=500")
+	w.expect("audited/stream/2026-03-01", "RUNNING 2")
+	w.expect(auditedRun, "COMPLETED 1")
+}
+
+func TestMoveWhileTheRunIsOpenIsTold(t *testing.T) {
+	w := audit(t, "")
+	w.write("audited", "audit", "count=200")
+	w.expect(auditedRun, "RUNNING 2")
+	w.write("audited", "audit", "count=300")
+	w.write("audited", "audit", "count=300")
+	inflight := w.only(event.PostRunDriftInflight)
+	same(t, "from the last baseline", "100", inflight.Detail.Extra.(event.Drift).Baseline)
+	same(t, "attempt", 2, inflight.Detail.Attempt)
+}
+
+func TestRulesAreEvaluatedEachIntervalAndToldWhenTheOutcomeChanges(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: audited, owner: data}
+schedule: {trigger: {key: arrival, check: exists}}
+job: {type: command, config: {command: "true"}}
+postRun:
+  rules: [{key: audit, check: age_lt, value: 90m}]
+  evaluation: {window: 6h, interval: 30m}
+`)
+	w.write("audited", "arrival", "n=1")
+	w.write("audited", "audit", "n=1")
+	w.succeed(auditedRun)
+	w.pass(time.Hour)
+	same(t, "passed", 1, w.count(event.PostRunPassed))
+	w.pass(10 * time.Hour)
+	same(t, "failed", 1, w.count(event.PostRunFailed))
+	if _, err := w.store.Task(ctx, "post-run/"+auditedRun); err == nil {
+		t.Error("the window is over and the task still there")
+	}
+}
+
+func TestSensorMayBeStartConditionAndPostRun(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: both, owner: data}
+schedule: {trigger: {key: audit, check: exists}}
+job: {type: command, config: {command: "true"}, maxDriftReruns: 3}
+postRun: {rules: [{key: audit, check: gte, field: count, value: 1}], driftThreshold: 10}
+`)
+	w.write("both", "audit", "count=100")
+	w.sleep(time.Minute)
+	w.succeed("both/stream/2026-03-03")
+	w.sleep(time.Minute)
+	w.write("both", "audit", "count=105")
+	w.expect("both/stream/2026-03-03", "RUNNING 2") // within the threshold, but late data all the same
+	same(t, "late data", 1, w.count(event.LateDataArrival))
+}
+
+func TestDottedDriftField(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: audited, owner: data}
+schedule: {trigger: {key: arrival, check: exists}}
+job: {type: command, config: {command: "true"}}
+postRun: {rules: [{key: audit, check: exists}], driftField: total}
+`)
+	w.write("audited", "arrival", "n=1")
+	w.write("audited", "audit", "total=7")
+	w.succeed(auditedRun)
+	w.sleep(time.Minute)
+	w.write("audited", "audit", "total=8")
+	w.expect(auditedRun, "RUNNING 2")
+}

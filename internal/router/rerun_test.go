@@ -1,0 +1,222 @@
+package router_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/router"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+const plainRun = "plain/stream/2026-03-03"
+
+// ask is a request for another attempt of plain's run of the third of March.
+func ask(w *world, id string) router.RerunRequest {
+	return router.RerunRequest{ID: id, Pipeline: "plain", Period: w.period("2026-03-03"), By: "ada", Reason: "tested"}
+}
+
+// why is the rejection in the one RERUN_REJECTED.
+func (w *world) why() string {
+	w.Helper()
+	return w.only(event.RerunRejected).Detail.Extra.(event.Refusal).Why
+}
+
+func TestRerunOfACompletedRunNeedsNewInput(t *testing.T) {
+	w := completed(t)
+	answer := w.rerun(ask(w, "1"))
+	if answer.Accepted {
+		t.Errorf("accepted: %s", answer.Why)
+	}
+	same(t, "why", "nothing new", w.why())
+	w.put("plain", "arrival", "status=stopped", "n=2") // no late data, but new
+	w.settle()
+	if answer := w.rerun(ask(w, "2")); !answer.Accepted || answer.Attempt != 2 {
+		t.Errorf("%+v", answer)
+	}
+	w.expect(plainRun, "RUNNING 2")
+	same(t, "told", 1, w.count(event.RerunAccepted))
+}
+
+func TestRerunRejections(t *testing.T) {
+	for _, c := range []struct {
+		why  string
+		with func(w *world) router.RerunRequest
+	}{
+		{"no such run", func(w *world) router.RerunRequest {
+			q := ask(w, "1")
+			q.Period = w.period("2026-03-01")
+			return q
+		}},
+		{"no such run", func(w *world) router.RerunRequest {
+			q := ask(w, "1")
+			q.Schedule = "cron"
+			return q
+		}},
+		{"already open", func(w *world) router.RerunRequest {
+			w.write("plain", "arrival", "status=ready", "n=2")
+			return ask(w, "1")
+		}},
+		{"excluded period", func(w *world) router.RerunRequest {
+			w.apply(`
+pipeline: {id: plain, owner: data}
+schedule: {trigger: {key: arrival, check: exists}, exclude: {dates: [2026-03-03]}}
+job: {type: command, config: {command: "true"}}
+`)
+			w.settle()
+			return ask(w, "1")
+		}},
+		{"paused", func(w *world) router.RerunRequest {
+			_, err := w.router.Pause(ctx, "plain", store.Pause{By: "ada", Why: "tested"}, w.now)
+			w.check(err)
+			return ask(w, "1")
+		}},
+		{"not in force", func(w *world) router.RerunRequest {
+			w.remove("plain")
+			q := ask(w, "1")
+			q.Schedule = "stream"
+			return q
+		}},
+		{"budget spent", func(w *world) router.RerunRequest {
+			w.apply(`
+pipeline: {id: plain, owner: data}
+schedule: {trigger: {key: arrival, check: exists}}
+job: {type: command, config: {command: "true"}, maxManualReruns: 0, maxDriftReruns: 0}
+`)
+			w.write("plain", "arrival", "status=ready", "n=2")
+			return ask(w, "1")
+		}},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			w := completed(t)
+			before := w.stands(plainRun)
+			q := c.with(w)
+			if c.why == "already open" {
+				before = "RUNNING 2"
+			}
+			if answer := w.rerun(q); answer.Accepted {
+				t.Errorf("accepted: %s", answer.Why)
+			}
+			same(t, "why", c.why, w.why())
+			w.expect(plainRun, before)
+			same(t, "accepted", 0, w.count(event.RerunAccepted))
+		})
+	}
+}
+
+func TestRerunIsRejectedWhileAJobThatWasLeftStillRuns(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: plain, owner: data}
+schedule: {trigger: {key: arrival, check: exists}}
+job: {type: lambda, config: {functionName: f, async: true}}
+`)
+	w.write("plain", "arrival", "n=1")
+	cancelled, err := w.router.Cancel(ctx, w.key(plainRun), "ada", "not needed", w.now)
+	w.check(err)
+	same(t, "left", run.JobMayRun, cancelled.Progress.Left)
+	w.settle()
+	w.rerun(ask(w, "1"))
+	same(t, "why", "job still running", w.why())
+
+	forced := ask(w, "2")
+	forced.Force = true
+	if answer := w.rerun(forced); !answer.Accepted {
+		t.Errorf("forced, and rejected: %s", answer.Why)
+	}
+}
+
+func TestRerunAfterTheLeftJobHasEnded(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: plain, owner: data}
+schedule: {trigger: {key: arrival, check: exists}}
+job: {type: lambda, config: {functionName: f, async: true}}
+`)
+	w.write("plain", "arrival", "n=1")
+	_, err := w.router.Cancel(ctx, w.key(plainRun), "ada", "not needed", w.now)
+	w.check(err)
+	w.jobs.running[w.run(plainRun).ID()] = false
+	w.settle()
+	w.rerun(ask(w, "1"))
+	w.expect(plainRun, "RUNNING 2")
+}
+
+func TestForceSkipsBreakerBudgetAndCalendarAndIsRecorded(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: plain, owner: data}
+schedule: {trigger: {key: arrival, check: exists}, exclude: {weekends: true}}
+job: {type: command, config: {command: "true"}, maxManualReruns: 0}
+`)
+	w.write("plain", "arrival", "n=1")
+	w.succeed(plainRun)
+	q := ask(w, "1")
+	q.Force = true
+	w.rerun(q)
+	w.expect(plainRun, "RUNNING 2")
+	same(t, "counters", run.Counters{Forced: 1}, w.run(plainRun).Counters)
+	same(t, "told", event.Opening{Cause: run.CauseManual, RequestedBy: "ada", Reason: "tested", Forced: true},
+		w.only(event.RerunAccepted).Detail.Extra.(event.Opening))
+
+	q = ask(w, "2")
+	q.Force, q.Period = true, w.period("2026-03-07") // a Saturday without a run
+	w.rerun(q)
+	w.expect("plain/stream/2026-03-07", "RUNNING 1")
+}
+
+func TestForceOpensNoSecondAttemptBesideAnOpenOne(t *testing.T) {
+	w := newWorld(t, plain)
+	w.write("plain", "arrival", "status=ready")
+	q := ask(w, "1")
+	q.Force = true
+	if answer := w.rerun(q); answer.Accepted {
+		t.Errorf("accepted: %s", answer.Why)
+	}
+	same(t, "why", "already open", w.why())
+}
+
+func TestOnlyABypassSkipsTheGate(t *testing.T) {
+	w := exhausted(t)
+	q := router.RerunRequest{ID: "1", Pipeline: "orders", Period: w.period("2026-03-03"), Force: true}
+	w.rerun(q)
+	w.expect(day3, "PENDING 2")
+	w.pass(2 * time.Hour)
+	q.ID, q.BypassGate = "2", true
+	w.rerun(q)
+	w.expect(day3, "RUNNING 3")
+	opening := w.run(day3).Progress.Opening
+	if !opening.GateBypassed || opening.By != "ada" || opening.Reason != "tested" {
+		t.Errorf("recorded: %+v", opening)
+	}
+}
+
+func TestRequestAskedTwiceIsAnsweredTwiceAndSentTwiceOnce(t *testing.T) {
+	w := completed(t)
+	first := w.rerun(ask(w, "1"))
+	w.sleep(time.Minute)
+	same(t, "sent again", first, w.rerun(ask(w, "1")))
+	w.rerun(ask(w, "2"))
+	same(t, "answers", 2, w.count(event.RerunRejected))
+	stored, err := w.store.Reruns(ctx, w.key(plainRun))
+	w.check(err)
+	same(t, "stored", 2, len(stored))
+}
+
+func TestRequestThatCannotBeUnderstoodIsRefusedWithoutAnEvent(t *testing.T) {
+	w := completed(t)
+	for name, q := range map[string]router.RerunRequest{
+		"no reason": {ID: "1", Pipeline: "plain", Period: w.period("2026-03-03"), By: "ada"},
+		"no period": {ID: "1", Pipeline: "plain", By: "ada", Reason: "tested"},
+		"no id":     {Pipeline: "plain", Period: w.period("2026-03-03"), By: "ada", Reason: "tested"},
+	} {
+		_, err := w.router.Rerun(ctx, q, w.now)
+		if r := (*router.Refusal)(nil); !errors.As(err, &r) || r.Kind != router.Invalid {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	q := ask(w, "1")
+	q.Pipeline = "nobody"
+	_, err := w.router.Rerun(ctx, q, w.now)
+	refused(t, err, router.NotFound)
+	same(t, "answers", 0, w.count(event.RerunRejected)+w.count(event.RerunAccepted))
+}

@@ -1,0 +1,136 @@
+package router_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// after is a pipeline that comes after others.
+func after(id, upstreams, more string) string {
+	return fmt.Sprintf(`
+pipeline: {id: %s, owner: data}
+schedule: {after: [%s]%s}
+job: {type: command, config: {command: "true"}}
+`, id, upstreams, more)
+}
+
+// source is a pipeline that a sensor opens.
+func source(id, more string) string {
+	return fmt.Sprintf(`
+pipeline: {id: %s, owner: data}
+schedule: {trigger: {key: arrival, check: exists}%s}
+job: {type: command, config: {command: "true"}}
+`, id, more)
+}
+
+func TestCompletionOfTheLastUpstreamOpensTheRun(t *testing.T) {
+	w := newWorld(t, source("a", ""), source("b", ""), after("c", "a, b", ""))
+	w.write("a", "arrival", "n=1")
+	w.succeed("a/stream/2026-03-03")
+	w.expect("c/stream/2026-03-03", "none")
+	w.write("b", "arrival", "n=1")
+	w.expect("c/stream/2026-03-03", "none")
+	w.succeed("b/stream/2026-03-03")
+	w.expect("c/stream/2026-03-03", "RUNNING 1")
+	same(t, "cause", run.CauseUpstream, w.run("c/stream/2026-03-03").Progress.Opening.Cause)
+}
+
+func TestAllHoursOfADayOpenTheDay(t *testing.T) {
+	w := newWorld(t, source("hours", ", period: hour"), after("day", "hours", ", period: day"))
+	for h := range 24 {
+		w.expect("day/stream/2026-03-02", "none")
+		p := fmt.Sprintf("2026-03-02T%02d", h)
+		w.write("hours", "arrival#"+p, "n=1")
+		w.succeed("hours/stream/" + p)
+	}
+	w.expect("day/stream/2026-03-02", "RUNNING 1")
+}
+
+func TestADayOpensEachOfItsHours(t *testing.T) {
+	w := newWorld(t, source("day", ", period: day"), after("hours", "day", ", period: hour"))
+	w.write("day", "arrival#2026-03-02", "n=1")
+	w.succeed("day/stream/2026-03-02")
+	for h := range 24 {
+		w.expect(fmt.Sprintf("hours/stream/2026-03-02T%02d", h), "RUNNING 1")
+	}
+	w.expect("hours/stream/2026-03-03T00", "none")
+}
+
+func TestUpstreamWakesARunThatCronOpened(t *testing.T) {
+	w := newWorld(t, source("a", ""), after("b", "a", `, cron: "0 10 * * *"`))
+	w.pass(time.Hour)
+	w.expect("b/cron/2026-03-03", "PENDING 1")
+	w.write("a", "arrival", "n=1")
+	w.succeed("a/stream/2026-03-03")
+	w.expect("b/cron/2026-03-03", "RUNNING 1")
+}
+
+func TestRerunOfAnUpstreamIsLateDataForItsDependentsOnceItCompletes(t *testing.T) {
+	w := newWorld(t, source("a", ""), after("b", "a", ""))
+	w.write("a", "arrival", "n=1")
+	w.succeed("a/stream/2026-03-03")
+	w.succeed("b/stream/2026-03-03")
+	w.sleep(time.Minute)
+	w.write("a", "arrival", "n=2")
+	w.expect("a/stream/2026-03-03", "RUNNING 2")
+	w.expect("b/stream/2026-03-03", "COMPLETED 1")
+	w.sleep(time.Minute)
+	w.succeed("a/stream/2026-03-03")
+	w.expect("b/stream/2026-03-03", "RUNNING 2")
+	same(t, "cause", run.CauseUpstream, w.run("b/stream/2026-03-03").Progress.Opening.Cause)
+	same(t, "counter", 1, w.run("b/stream/2026-03-03").Counters.DriftReruns)
+	same(t, "late data", 2, w.count(event.LateDataArrival))
+}
+
+func TestRerunThroughADiamondRunsItsEndOnce(t *testing.T) {
+	w := newWorld(t, source("a", ""), after("left", "a", ""), after("right", "a", ""), after("end", "left, right", ""))
+	all := func() {
+		for _, id := range []string{"a", "left", "right", "end"} {
+			w.sleep(time.Minute)
+			w.succeed(id + "/stream/2026-03-03")
+		}
+	}
+	w.write("a", "arrival", "n=1")
+	all()
+	w.expect("end/stream/2026-03-03", "COMPLETED 1")
+	w.sleep(time.Minute)
+	w.write("a", "arrival", "n=2")
+	w.sleep(time.Minute)
+	w.succeed("a/stream/2026-03-03")
+	w.succeed("left/stream/2026-03-03")
+	w.expect("end/stream/2026-03-03", "COMPLETED 1")
+	w.sleep(time.Minute)
+	w.succeed("right/stream/2026-03-03")
+	w.expect("end/stream/2026-03-03", "RUNNING 2")
+	w.succeed("end/stream/2026-03-03")
+	w.expect("end/stream/2026-03-03", "COMPLETED 2")
+}
+
+func TestDependentsReadTheUpstreamsRunAsASensor(t *testing.T) {
+	w := newWorld(t, source("a", ""), after("b", "a", ""))
+	shows := func() string {
+		found, err := w.store.Readings(ctx, []store.ReadingQuery{{Pipeline: "b", Key: "run/a", Period: w.period("2026-03-03")}})
+		w.check(err)
+		return fmt.Sprint(found[0][0].Fields)
+	}
+	w.write("a", "arrival", "n=1")
+	same(t, "running", "map[attempt:1 date:2026-03-03 status:RUNNING]", shows())
+	w.succeed("a/stream/2026-03-03")
+	same(t, "completed", "map[attempt:1 completedAt:2026-03-03T09:10:00Z date:2026-03-03 status:COMPLETED]", shows())
+	w.sleep(time.Minute)
+	w.write("a", "arrival", "n=2")
+	same(t, "opened again", "map[attempt:2 date:2026-03-03 status:RUNNING]", shows())
+}
+
+func TestExcludedPeriodOfADependentIsRecorded(t *testing.T) {
+	w := newWorld(t, source("a", ""), after("b", "a", ", exclude: {dates: [2026-03-03]}"))
+	w.write("a", "arrival", "n=1")
+	w.succeed("a/stream/2026-03-03")
+	w.expect("b/stream/2026-03-03", "none")
+	same(t, "recorded", []event.Type{event.PipelineExcluded}, w.types("b"))
+}

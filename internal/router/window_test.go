@@ -1,0 +1,134 @@
+package router_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+)
+
+const day3 = "orders/stream/2026-03-03"
+
+// exhausted is a world in which the window of orders has closed at 10:10.
+func exhausted(t *testing.T) *world {
+	w := newWorld(t, orders)
+	w.write("orders", "arrival", "status=ready", "n=1")
+	w.pass(time.Hour)
+	w.expect(day3, "VALIDATION_EXHAUSTED 1")
+	return w
+}
+
+func TestChangedWriteThatMeetsTheStartConditionReopensAnExhaustedRun(t *testing.T) {
+	w := exhausted(t)
+	w.sleep(time.Minute)
+	w.write("orders", "arrival", "status=ready", "n=2")
+	w.expect(day3, "PENDING 2")
+	w.sleep(time.Minute)
+	w.write("orders", "quality", "verdict=good")
+	w.expect(day3, "RUNNING 2")
+	same(t, "counter", 1, w.run(day3).Counters.Reopenings)
+}
+
+func TestIdenticalWriteReopensNothing(t *testing.T) {
+	w := exhausted(t)
+	w.sleep(time.Minute)
+	w.write("orders", "arrival", "status=ready", "n=1")
+	w.expect(day3, "VALIDATION_EXHAUSTED 1")
+}
+
+func TestWriteThatDoesNotMeetTheStartConditionReopensNothing(t *testing.T) {
+	w := exhausted(t)
+	w.sleep(time.Minute)
+	w.write("orders", "arrival", "status=pending", "n=2")
+	w.expect(day3, "VALIDATION_EXHAUSTED 1")
+}
+
+func TestReopeningIsBounded(t *testing.T) {
+	w := exhausted(t)
+	for n := range 10 {
+		w.sleep(time.Minute)
+		w.write("orders", "arrival", "status=ready", "n="+strings.Repeat("x", n+2))
+		w.pass(2 * time.Hour)
+	}
+	w.expect(day3, "VALIDATION_EXHAUSTED 6")
+}
+
+func TestWriteFromBeforeTheWindowEndedReopensNothing(t *testing.T) {
+	w := newWorld(t, orders)
+	w.write("orders", "arrival", "status=ready", "n=1")
+	w.sleep(59 * time.Minute)
+	w.put("orders", "arrival", "status=ready", "n=2")
+	w.sleep(time.Minute)
+	for w.work() { // the feed lags behind the last look
+	}
+	w.expect(day3, "VALIDATION_EXHAUSTED 1")
+	w.settle()
+	w.expect(day3, "VALIDATION_EXHAUSTED 1")
+}
+
+func TestWriteThatWouldOpenTheGateOfAnExhaustedRunIsToldOnceWithTheCommand(t *testing.T) {
+	w := exhausted(t)
+	for _, verdict := range []string{"bad", "good", "bad", "good"} {
+		w.sleep(time.Minute)
+		w.write("orders", "quality", "verdict="+verdict)
+	}
+	w.expect(day3, "VALIDATION_EXHAUSTED 1")
+	late := w.only(event.LateDataArrival)
+	same(t, "what follows", event.Late{Sensors: []string{"quality"}, Reason: "window closed"}, late.Detail.Extra.(event.Late))
+	if want := "interlock rerun orders --date 2026-03-03"; !strings.Contains(late.Detail.Message, want) {
+		t.Errorf("%q does not name %q", late.Detail.Message, want)
+	}
+}
+
+func TestFirstWriteOfADayReopensAlsoInYesterdaysWords(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: nightly, owner: data}
+schedule:
+  cron: "0 5 * * *"
+  trigger: {key: arrival, check: equals, field: status, value: ready}
+  evaluation: {window: 1h, interval: 5m}
+job: {type: command, config: {command: "true"}}
+`)
+	w.write("nightly", "arrival", "status=ready")
+	w.pass(21 * time.Hour) // past the window of the fourth, which yesterday's word did not open
+	w.expect("nightly/cron/2026-03-04", "VALIDATION_EXHAUSTED 1")
+	w.write("nightly", "arrival", "status=ready")
+	w.expect("nightly/cron/2026-03-04", "RUNNING 2")
+}
+
+const closing = `
+pipeline: {id: closing, owner: data}
+schedule: {trigger: {key: arrival, check: exists, deadline: "10:00"}}
+job: {type: command, config: {command: "true"}}
+`
+
+func TestStartConditionAfterItsDeadlineClosesTheRun(t *testing.T) {
+	w := newWorld(t, closing)
+	w.sleep(time.Hour)
+	w.write("closing", "arrival", "n=1")
+	w.expect("closing/stream/2026-03-03", "VALIDATION_EXHAUSTED 0")
+	same(t, "events", []event.Type{event.SensorDeadlineExpired, event.LateDataArrival}, w.types("closing"))
+	w.sleep(time.Minute)
+	w.write("closing", "arrival", "n=2")
+	w.expect("closing/stream/2026-03-03", "VALIDATION_EXHAUSTED 0")
+	same(t, "events", []event.Type{event.SensorDeadlineExpired, event.LateDataArrival}, w.types("closing"))
+}
+
+func TestStartConditionBeforeItsDeadlineCountsHoweverLateItIsHandled(t *testing.T) {
+	w := newWorld(t, closing)
+	w.put("closing", "arrival", "n=1")
+	w.sleep(time.Hour)
+	w.settle()
+	w.expect("closing/stream/2026-03-03", "RUNNING 1")
+}
+
+func TestDeadlineOfAPeriodThatNobodyExpectedPagesNobody(t *testing.T) {
+	w := newWorld(t, closing)
+	w.write("closing", "arrival#2026-02-01", "n=1")
+	w.expect("closing/stream/2026-02-01", "none")
+	same(t, "deadline", 0, w.count(event.SensorDeadlineExpired))
+	if want := "interlock trigger closing --date 2026-02-01"; !strings.Contains(w.only(event.LateDataArrival).Detail.Message, want) {
+		t.Errorf("%q does not name %q", w.only(event.LateDataArrival).Detail.Message, want)
+	}
+}
