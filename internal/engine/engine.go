@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/notify"
+	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sink"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -22,6 +23,9 @@ type Handlers struct {
 	Change func(ctx context.Context, c store.Change, now time.Time) error
 	Tasks  map[store.TaskKind]func(ctx context.Context, c store.Claim) error
 	Ticks  []Tick
+	// Await returns when the job of an attempt has ended, where that can be seen, and has dealt with it; at once where it
+	// cannot. It may be nil.
+	Await func(ctx context.Context, key run.Key, attempt int) error
 }
 
 // Tick is something that is done again and again.
@@ -55,13 +59,14 @@ type Observer interface {
 	SinkFailed(name string, err error)
 }
 
-// group is the engine's place in the feed.
-const group = "router"
+// Group is the engine's place in the feed.
+const Group = "router"
 
 // Engine runs the loops.
 type Engine struct {
 	Options
 	health health
+	awaits *awaits
 }
 
 // New is an engine that has not started yet.
@@ -83,6 +88,9 @@ func (e *Engine) Run(ctx context.Context, grace time.Duration) error {
 	// Work that was begun goes on after ctx has ended, until grace is over.
 	work, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
+	// What is only waited for ends with ctx: whoever starts next waits again.
+	e.awaits = &awaits{engine: e, work: ctx, known: map[run.AttemptID]bool{}}
+	e.awaits.resume(ctx)
 	var loops sync.WaitGroup
 	loops.Go(func() { e.follow(ctx, work) })
 	loops.Go(func() { e.workOff(ctx, work) })
@@ -96,6 +104,7 @@ func (e *Engine) Run(ctx context.Context, grace time.Duration) error {
 	stop := time.AfterFunc(grace, end)
 	defer stop.Stop()
 	loops.Wait()
+	e.awaits.all.Wait()
 	return nil
 }
 

@@ -21,7 +21,7 @@ func (e *Engine) follow(ctx, work context.Context) {
 	l := &lanes{engine: e, work: work, queues: map[pipeline.ID][]store.Change{}, slots: make(chan struct{}, e.Workers)}
 	l.room = sync.NewCond(&l.mu)
 	for failures := 0; ctx.Err() == nil; {
-		changes, err := e.Store.Receive(ctx, group, e.Replica, received)
+		changes, err := e.Store.Receive(ctx, Group, e.Replica, received)
 		if err != nil {
 			if ctx.Err() != nil {
 				break
@@ -119,6 +119,7 @@ func (l *lanes) handle(queue []store.Change) bool {
 
 func (l *lanes) handleOne(c store.Change) bool {
 	e := l.engine
+	e.awaits.saw(c)
 	for failures := 0; l.work.Err() == nil; {
 		l.slots <- struct{}{}
 		began := time.Now()
@@ -148,7 +149,7 @@ func (l *lanes) finish(changes []store.Change) {
 		return
 	}
 	e := l.engine
-	if err := e.Store.Done(l.work, group, changes); err != nil && !stopped(l.work, err) {
+	if err := e.Store.Done(l.work, Group, changes); err != nil && !stopped(l.work, err) {
 		e.Logger.Error("cannot mark changes as handled; they may be handled again", slog.Any("error", err))
 	}
 }

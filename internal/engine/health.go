@@ -57,7 +57,7 @@ func (e *Engine) Health(ctx context.Context, interval time.Duration) Health {
 	e.health.mu.Lock()
 	h := Health{Failures: maps.Clone(e.health.failures), Last: maps.Clone(e.health.last)}
 	e.health.mu.Unlock()
-	n, oldest, err := e.Store.Backlog(ctx, group)
+	n, oldest, err := e.Store.Backlog(ctx, Group)
 	if err != nil {
 		h.Why = append(h.Why, "the store does not answer")
 		return h

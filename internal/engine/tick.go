@@ -31,7 +31,7 @@ func (e *Engine) tickOnce(work context.Context, t Tick) {
 func (e *Engine) caughtUp(ctx context.Context) bool {
 	start := time.Now()
 	for {
-		n, oldest, err := e.Store.Backlog(ctx, group)
+		n, oldest, err := e.Store.Backlog(ctx, Group)
 		if err == nil && (n == 0 || oldest.After(start)) {
 			return true
 		}

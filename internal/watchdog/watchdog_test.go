@@ -31,8 +31,8 @@ var (
 // idle is a job side that never has a job.
 type idle struct{}
 
-func (idle) JobRuns(context.Context, run.Run, time.Time) (bool, error) { return false, nil }
-func (idle) Stop(context.Context, run.Run, time.Time) run.Leftover     { return run.JobStopped }
+func (idle) StillRuns(context.Context, run.Run) (bool, error)    { return false, nil }
+func (idle) Stop(context.Context, run.Run) (run.Leftover, error) { return run.JobStopped, nil }
 
 // world is one pipeline in force at eight, with nobody but the watchdog at work: no feed is followed, no task is claimed.
 type world struct {
