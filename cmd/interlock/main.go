@@ -9,6 +9,8 @@ import (
 	_ "time/tzdata" // schedules must not depend on the zone data of the machine
 
 	"golang.org/x/term"
+
+	"github.com/interlock-go/interlock/internal/job/command"
 )
 
 // version is set when the binary is built: -ldflags "-X main.version=v1.2.3".
@@ -24,7 +26,11 @@ type world struct {
 }
 
 func main() {
-	os.Exit(run(os.Args[1:], world{
+	// A process that keeps a command for the controller must be there fast, and needs nothing of what follows.
+	if len(os.Args) == 2 && os.Args[1] == command.KeeperArg {
+		os.Exit(command.Keep())
+	}
+	os.Exit(execute(os.Args[1:], world{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 		getenv: os.Getenv, now: time.Now, terminal: isTerminal,
 	}))

@@ -1,4 +1,6 @@
-// Package command is the job type that runs a program on the controller's own machine.
+// Package command is the job type that runs a program on the controller's own machine, in a way that survives the
+// controller: see Type and Keep. It starts processes and knows nothing of runs; what a result means for an attempt is
+// decided elsewhere.
 package command
 
 import (
@@ -27,6 +29,29 @@ func (c *Config) Argv() ([]string, error) {
 		return append([]string{"/bin/sh", "-c"}, c.Command.Values...), nil
 	}
 	return c.Command.Words()
+}
+
+// PutWords takes the text apart before its variables are filled, so that each value stays within its word. A shell is
+// given the whole text, and takes it apart itself.
+func (c *Config) PutWords(raw document.Node, put func(text string) (string, error)) error {
+	if c.Shell || !c.Command.IsText {
+		return nil
+	}
+	node, _ := raw.Get("command")
+	var written document.TextOrList
+	written.DecodeNode(node) // it has been decoded before
+	words, err := written.Words()
+	if err != nil {
+		return err
+	}
+	filled := make([]string, len(words))
+	for i, word := range words {
+		if filled[i], err = put(word); err != nil {
+			return err
+		}
+	}
+	c.Command = document.TextOrList{Values: filled}
+	return nil
 }
 
 // Check finds what the tags cannot say.

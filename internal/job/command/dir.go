@@ -1,0 +1,131 @@
+//go:build unix
+
+package command
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/interlock-go/interlock/internal/job"
+)
+
+// jobDir is the directory of one job.
+type jobDir struct{ path string }
+
+func (t *Type) dir(hash string) jobDir { return jobDir{filepath.Join(t.jobs, hash)} }
+
+func (d jobDir) file(name string) string { return filepath.Join(d.path, name) }
+
+// The files of a job.
+const (
+	claimFile  = "claim"
+	aliveFile  = "alive"
+	groupFile  = "group"
+	outputFile = "output"
+	exitFile   = "exit"
+)
+
+func (d jobDir) exists() bool {
+	_, err := os.Stat(d.path)
+	return err == nil
+}
+
+// condition is what can be seen of a job.
+type condition int
+
+const (
+	running condition = iota
+	ended
+	lost
+)
+
+// look says what a job does. It asks for the exit again after the keeper was found gone: it may just have been written.
+func (d jobDir) look() (condition, exit, error) {
+	e, done, err := d.exit()
+	if err != nil || done {
+		return ended, e, err
+	}
+	alive, err := d.keeperLives()
+	if err != nil || alive {
+		return running, exit{}, err
+	}
+	if e, done, err = d.exit(); err != nil || done {
+		return ended, e, err
+	}
+	return lost, exit{}, nil
+}
+
+// exit reads how the job ended, if it has.
+func (d jobDir) exit() (e exit, ended bool, err error) {
+	ended, err = d.read(exitFile, &e)
+	return e, ended, err
+}
+
+// read decodes a file of the directory that may not be there.
+func (d jobDir) read(name string, into any) (there bool, err error) {
+	text, err := os.ReadFile(d.file(name))
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return false, fmt.Errorf("read %s: %w", d.file(name), err)
+	}
+	return true, nil
+}
+
+// maxOutput is how much of a command's output is kept.
+const maxOutput = 64 << 10
+
+// output is the end of what was printed. A job without any is as good as one whose output cannot be read: neither says
+// anything about how it ended.
+func (d jobDir) output(secrets job.Redactor) string {
+	f, err := os.Open(d.file(outputFile))
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxOutput))
+	if err != nil {
+		return ""
+	}
+	shown := strings.ToValidUTF8(secrets.Text(string(text)), "?")
+	return shown[max(0, len(shown)-maxOutput):]
+}
+
+// write puts a file into the directory, as a whole or not at all; durably where asked to.
+func (d jobDir) write(name string, content []byte, durable bool) error {
+	fresh := d.file(name + ".new")
+	f, err := os.OpenFile(fresh, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err == nil && durable {
+		err = f.Sync()
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(fresh, d.file(name))
+	}
+	if err == nil && durable {
+		err = syncDir(d.path)
+	}
+	return err
+}
+
+// syncDir makes the names in a directory durable.
+func syncDir(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}

@@ -1,0 +1,202 @@
+//go:build linux
+
+package command_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/job/command"
+	"github.com/interlock-go/interlock/internal/job/jobtest"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// TestMain lets the test program be the keepers, the commands and the controllers of the tests as well.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case command.KeeperArg:
+			leave(command.Keep())
+		case muteArg:
+			leave(keepMutely())
+		case deadArg:
+			leave(1)
+		case controllerArg:
+			leave(control(os.Args[2:]))
+		case jobArg:
+			leave(work(os.Args[2:]))
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// leave ends the process without the second that the race detector takes for its report.
+func leave(code int) { syscall.Syscall(syscall.SYS_EXIT_GROUP, uintptr(code), 0, 0) }
+
+const (
+	jobArg        = "__job"
+	muteArg       = "__keep-mutely"
+	deadArg       = "__keep-not-at-all"
+	controllerArg = "__control"
+)
+
+// work is a command: it notes that it was started and does as its arguments say.
+func work(args []string) int {
+	note("started")
+	for len(args) > 0 {
+		switch args[0] {
+		case "print":
+			fmt.Println(args[1])
+			args = args[2:]
+		case "complain":
+			fmt.Fprintln(os.Stderr, args[1])
+			args = args[2:]
+		case "env":
+			env := os.Environ()
+			slices.Sort(env)
+			fmt.Println(strings.Join(env, "\n"))
+			args = args[1:]
+		case "flood":
+			line := []byte(strings.Repeat("0123456789abcde\n", 1<<12))
+			for sent := 0; sent < jobtest.Flood; sent += len(line) {
+				os.Stdout.Write(line)
+			}
+			args = args[1:]
+		case "ignore-term":
+			signal.Ignore(syscall.SIGTERM)
+			args = args[1:]
+		case "child": // leaves a child in the group that does the rest
+			child := exec.Command(os.Args[0], append([]string{jobArg}, args[1:]...)...)
+			child.Stdout = os.Stdout
+			if err := child.Start(); err != nil {
+				panic(err)
+			}
+			note("child " + strconv.Itoa(child.Process.Pid))
+			return pauseFor(child)
+		case "child-and-exit":
+			child := exec.Command(os.Args[0], append([]string{jobArg}, args[1:]...)...)
+			if err := child.Start(); err != nil {
+				panic(err)
+			}
+			note("child " + strconv.Itoa(child.Process.Pid))
+			return 0
+		case "await": // until the file is there
+			for {
+				if _, err := os.Stat(args[1]); err == nil {
+					break
+				}
+				syscall.Select(0, nil, nil, nil, &syscall.Timeval{Usec: 2000})
+			}
+			args = args[2:]
+		case "endless":
+			note("pid " + strconv.Itoa(os.Getpid()))
+			for {
+				syscall.Pause()
+			}
+		case "kill-me":
+			syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			args = args[1:]
+		case "exit":
+			code, err := strconv.Atoi(args[1])
+			if err != nil {
+				panic(err)
+			}
+			return code
+		default:
+			panic(args[0])
+		}
+	}
+	return 0
+}
+
+func pauseFor(child *exec.Cmd) int {
+	child.Wait()
+	return 0
+}
+
+// note adds a line to the file of the attempt in $NOTES.
+func note(text string) {
+	f, err := os.OpenFile(notesOf(os.Getenv("NOTES"), os.Getenv("INTERLOCK_RUN_ID")), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Fprintln(f, text)
+	f.Close()
+}
+
+func notesOf(dir, id string) string { return filepath.Join(dir, strings.ReplaceAll(id, "/", "~")) }
+
+// keepMutely is a keeper whose answer gets lost on the way: the real one is another process.
+func keepMutely() int {
+	nowhere, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		panic(err)
+	}
+	order, err := os.CreateTemp("", "order")
+	if err != nil {
+		panic(err)
+	}
+	defer os.Remove(order.Name())
+	if _, err := order.ReadFrom(os.Stdin); err != nil {
+		panic(err)
+	}
+	var told struct {
+		ID   run.AttemptID
+		Jobs string
+	}
+	text, err := os.ReadFile(order.Name())
+	if err == nil {
+		err = json.Unmarshal(text, &told)
+	}
+	if err != nil {
+		panic(err)
+	}
+	order.Seek(0, 0)
+	keeper := &exec.Cmd{Path: "/proc/self/exe", Args: []string{"interlock", command.KeeperArg}, Env: []string{}, Stdin: order, ExtraFiles: []*os.File{nowhere}, SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
+	if err := keeper.Start(); err != nil {
+		panic(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(told.Jobs, command.HashOf(told.ID), "exit")); err == nil {
+			return 0
+		}
+		syscall.Select(0, nil, nil, nil, &syscall.Timeval{Usec: 2000})
+	}
+}
+
+// control is a controller: it starts the job of a config and then does nothing until it is killed.
+func control(args []string) int {
+	jobs, id, config := args[0], args[1], args[2]
+	kind, err := command.New(command.Options{Jobs: jobs, Getenv: os.Getenv})
+	if err != nil {
+		panic(err)
+	}
+	d, problems := document.Parse("config", []byte(config))
+	if d == nil {
+		panic(problems)
+	}
+	a, err := job.Expand(job.Attempt{ID: run.AttemptID(id)}, d.Root(), new(command.Config), nil)
+	if err != nil {
+		panic(err)
+	}
+	started, err := kind.Start(context.Background(), a)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(started.Handle)
+	for {
+		syscall.Pause()
+	}
+}

@@ -1,0 +1,77 @@
+//go:build unix
+
+package command
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// order is what a keeper is told to do. It goes through a pipe, never through a file or an argument, because it holds
+// secrets.
+type order struct {
+	ID      run.AttemptID `json:"id"`
+	Jobs    string        `json:"jobs"`
+	Path    string        `json:"path"` // the program, found
+	Argv    []string      `json:"argv"`
+	Env     []string      `json:"env"`
+	Dir     string        `json:"dir,omitempty"`
+	Timeout time.Duration `json:"timeout,omitempty"` // 0: none
+	Grace   time.Duration `json:"grace"`
+	Secrets []string      `json:"secrets,omitempty"` // not to be shown in the output
+}
+
+// answer is what a keeper tells the controller that started it.
+type answer struct {
+	State    state        `json:"state"`
+	Category run.Category `json:"category,omitempty"`
+	Reason   string       `json:"reason,omitempty"`
+}
+
+type state string
+
+const (
+	stateStarted state = "started"
+	stateTaken   state = "taken"   // somebody has claimed the attempt before
+	stateRefused state = "refused" // nothing was started
+)
+
+// order is what the keeper of an attempt is to do; a *Refusal if that cannot be done at all.
+func (t *Type) order(a job.Attempt) (order, error) {
+	c, ok := a.Config.(*Config)
+	if !ok {
+		return order{}, job.Refuse(run.Permanent, "start command: its config is a %T", a.Config)
+	}
+	argv, err := c.Argv()
+	if err != nil || len(argv) == 0 {
+		return order{}, job.Refuse(run.Permanent, "job.config.command: names no program")
+	}
+	env := environment(a, c, t.getenv)
+	path, err := lookup(argv[0], c.Dir, env)
+	if err != nil {
+		return order{}, err
+	}
+	return order{
+		ID: a.ID, Jobs: t.jobs, Path: path, Argv: argv, Env: env.list(), Dir: c.Dir,
+		Timeout: c.Timeout.D(), Grace: t.grace, Secrets: a.Secrets.With(a.Callback.Token).Secrets(),
+	}, nil
+}
+
+func (o order) hash() string { return hashOf(o.ID) }
+
+const hashLength = 32
+
+// hashOf is the name of an attempt's directory: ids are too long, and hold slashes.
+func hashOf(id run.AttemptID) string {
+	sum := sha256.Sum256([]byte(id))
+	return hex.EncodeToString(sum[:])[:hashLength]
+}
+
+func isHash(text string) bool {
+	_, err := hex.DecodeString(text)
+	return err == nil && len(text) == hashLength
+}

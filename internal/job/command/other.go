@@ -1,0 +1,50 @@
+//go:build !unix
+
+package command
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// KeeperArg is the argument that makes a process of the binary a keeper.
+const KeeperArg = "__keep"
+
+// Keep is not to be had here.
+func Keep() int {
+	fmt.Fprintln(os.Stderr, "commands are not run on this system")
+	return 2
+}
+
+// Options say where and how commands run.
+type Options struct {
+	Jobs   string
+	Getenv func(name string) string
+	Grace  time.Duration
+}
+
+// Type refuses every command: process groups and named pipes are what keeping one takes.
+type Type struct{}
+
+// New makes the type.
+func New(Options) (*Type, error) { return &Type{}, nil }
+
+// Start refuses.
+func (t *Type) Start(context.Context, job.Attempt) (job.Started, error) {
+	return job.Started{}, job.Refuse(run.Permanent, "commands are not run on this system; use another job type, or a controller on Linux")
+}
+
+// Status knows no job.
+func (t *Type) Status(context.Context, job.Attempt, run.Handle) (job.Status, error) {
+	return job.Status{}, job.ErrUnknownHandle
+}
+
+// Sweep has nothing to remove.
+func (t *Type) Sweep(context.Context, time.Time) (int, error) { return 0, nil }
+
+func signalName(int) string { return "" }

@@ -1,0 +1,90 @@
+package command
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// Exit codes with a meaning of their own.
+const (
+	exitPermanent = 2  // wrong use, as shells and most programs have it
+	exitTransient = 75 // EX_TEMPFAIL of sysexits.h
+)
+
+// exit is how a command ended, as its keeper writes it down.
+type exit struct {
+	Code     int           `json:"code"`
+	Signal   int           `json:"signal,omitempty"` // what killed it; 0 if it ended by itself
+	TimedOut time.Duration `json:"timedOut,omitempty"`
+	Stopped  bool          `json:"stopped,omitempty"` // by request
+
+	// Refused says why the command could not be started at all.
+	Refused  string       `json:"refused,omitempty"`
+	Category run.Category `json:"category,omitempty"`
+
+	StartedAt time.Time `json:"startedAt"`
+	EndedAt   time.Time `json:"endedAt"`
+}
+
+// status is the end as the controller sees it.
+func (e exit) status(secrets job.Redactor, output string) job.Status {
+	s := job.Status{Done: true, Result: run.ResultFail, Output: output}
+	switch {
+	case e.Refused != "":
+		s.Category, s.Message = e.Category, secrets.Text(e.Refused)
+	case e.TimedOut != 0:
+		s.Result, s.Category = run.ResultTimeout, run.Timeout
+		s.Message = fmt.Sprintf("did not end within its timeout of %s, and was ended", document.Duration(e.TimedOut))
+	case e.Stopped:
+		s.Category, s.Message = run.Transient, "was stopped"
+	case e.Signal != 0:
+		s.Category, s.Message = run.Transient, fmt.Sprintf("was killed by signal %d (%s)", e.Signal, signalName(e.Signal))
+	case e.Code == 0:
+		s.Result, s.Exited = run.ResultSuccess, true
+		s.Message = "exit code 0"
+	default:
+		s.Exited, s.ExitCode, s.Category = true, e.Code, categoryOf(e.Code)
+		s.Message = withLastLine(fmt.Sprintf("exit code %d", e.Code), output)
+	}
+	return s
+}
+
+func categoryOf(code int) run.Category {
+	switch code {
+	case exitPermanent:
+		return run.Permanent
+	case exitTransient:
+		return run.Transient
+	default:
+		return run.Unknown
+	}
+}
+
+// lostStatus is that of a job whose keeper is gone without having written how it ended.
+func lostStatus(output string) job.Status {
+	return job.Status{
+		Done: true, Result: run.ResultFail, Category: run.Transient, Output: output,
+		Message: "lost: its keeper process ended without recording an exit code, as when it is killed or the machine restarts",
+	}
+}
+
+// maxLine is how much of a line of output goes into a message.
+const maxLine = 300
+
+// withLastLine adds the last thing that was printed, which usually says what went wrong.
+func withLastLine(message, output string) string {
+	output = strings.TrimSpace(output)
+	line := strings.TrimSpace(output[strings.LastIndexAny(output, "\n\r")+1:])
+	if line == "" {
+		return message
+	}
+	if len(line) > maxLine {
+		line = strings.ToValidUTF8(line[:maxLine], "") + "…"
+	}
+	return message + ": " + line
+}

@@ -1,0 +1,92 @@
+//go:build unix
+
+package command
+
+import (
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/job"
+)
+
+const (
+	// flushAfter is how old the output file may be while a command prints. It is what is left if the keeper is killed.
+	flushAfter = time.Second
+	// lastWords is how long output is read on after the whole group has ended: what it printed is in the pipe already, but
+	// a process that left the group may hold the pipe open for ever.
+	lastWords = 100 * time.Millisecond
+)
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	secrets job.Redactor
+	size    int // how much is kept: enough to recognise a secret that the shown part begins within
+
+	mu    sync.Mutex
+	text  []byte // up to twice the size, so that it is moved rarely
+	cut   bool   // something was dropped
+	dirty bool   // something was written since it was last shown
+}
+
+func newTail(secrets job.Redactor) *tail {
+	return &tail{secrets: secrets, size: maxOutput + secrets.Overlap()}
+}
+
+// add appends what was printed, and says whether it is the first since the tail was last shown.
+func (t *tail) add(text []byte) (first bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, text...)
+	if len(t.text) > 2*t.size {
+		t.text = append(t.text[:0], t.text[len(t.text)-t.size:]...)
+		t.cut = true
+	}
+	first, t.dirty = !t.dirty, true
+	return first
+}
+
+// shown is the end, without secrets, at most maxOutput.
+func (t *tail) shown() []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.dirty = false
+	text, cut := t.text, t.cut
+	if len(text) > t.size {
+		text, cut = text[len(text)-t.size:], true
+	}
+	begin := 0
+	if cut {
+		begin = min(t.secrets.Overlap(), len(text))
+	}
+	shown := t.secrets.Part(string(text), begin, len(text))
+	return []byte(shown[max(0, len(shown)-maxOutput):])
+}
+
+// copyOutput reads what the command prints, as fast as it prints, and writes the end of it down now and then.
+func (k *keeper) copyOutput() {
+	defer close(k.copied)
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := k.printed.Read(buffer)
+		if n > 0 && k.tail.add(buffer[:n]) {
+			time.AfterFunc(flushAfter, k.flush)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// flush writes the end of the output down. Without it the job's end is still known, so that an error is no reason to stop.
+func (k *keeper) flush() {
+	k.flushing.Lock()
+	defer k.flushing.Unlock()
+	k.write(outputFile, k.tail.shown(), false)
+}
+
+// finishOutput reads the rest and writes it down.
+func (k *keeper) finishOutput() {
+	k.printed.SetReadDeadline(time.Now().Add(lastWords))
+	<-k.copied
+	k.flush()
+}

@@ -1,0 +1,93 @@
+package command
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// executable is this very program, even if its file was replaced by a newer one meanwhile.
+func executable() (string, error) { return "/proc/self/exe", nil }
+
+// attributes of a command: a group of its own, and death with its keeper, which alone knows its timeout.
+func attributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// adoptOrphans makes this process the parent of its descendants whose own parent ends. In a container there may be nobody
+// else to wait for them. Without it they are merely waited for by others.
+func adoptOrphans() {
+	const setChildSubreaper = 36
+	syscall.RawSyscall(syscall.SYS_PRCTL, setChildSubreaper, 1, 0)
+}
+
+// stat is what /proc tells of a process.
+type stat struct {
+	state string
+	group int
+	start string // in ticks since the machine started
+}
+
+func statOf(pid int) (stat, bool) {
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return stat{}, false
+	}
+	// The second field is the program's name in brackets, and may hold anything.
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	const state, group, start = 0, 2, 19 // counted from the third
+	if len(fields) <= start {
+		return stat{}, false
+	}
+	number, err := strconv.Atoi(fields[group])
+	return stat{fields[state], number, fields[start]}, err == nil
+}
+
+// dead says that a process only waits for its parent to take note.
+func (s stat) dead() bool { return s.state == "Z" || s.state == "X" }
+
+// identify is who the process of that number is; without a start if there is none.
+func identify(pid int) process {
+	s, ok := statOf(pid)
+	if !ok || s.dead() {
+		return process{PID: pid}
+	}
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return process{PID: pid}
+	}
+	return process{PID: pid, Start: s.start, Boot: strings.TrimSpace(string(boot))}
+}
+
+// endRemains kills what is left of a command whose keeper was killed. The command itself died with the keeper; its children
+// are those in its group that bear the attempt's id, so that no stranger is hit who was given the same number.
+func (d jobDir) endRemains(id run.AttemptID) {
+	var group process
+	if there, err := d.read(groupFile, &group); err != nil || !there || group.Boot != identify(os.Getpid()).Boot {
+		return
+	}
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return
+	}
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		if s, ok := statOf(pid); ok && s.group == group.PID && !s.dead() && bears(pid, id) {
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+}
+
+// bears says whether a process was started with the attempt's id.
+func bears(pid int, id run.AttemptID) bool {
+	env, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
+	return err == nil && bytes.Contains(append([]byte{0}, env...), []byte("\x00INTERLOCK_RUN_ID="+string(id)+"\x00"))
+}

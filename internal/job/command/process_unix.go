@@ -1,0 +1,24 @@
+//go:build unix && !linux
+
+package command
+
+import (
+	"os"
+	"syscall"
+
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+func executable() (string, error) { return os.Executable() }
+
+// attributes of a command: a group of its own. Here it outlives a keeper that is killed.
+func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+// adoptOrphans is left to the system's first process here.
+func adoptOrphans() {}
+
+// identify knows no more than the number here; the lock on the claim tells who lives.
+func identify(pid int) process { return process{PID: pid} }
+
+// endRemains can tell no stranger from a command's child here, and ends nobody.
+func (d jobDir) endRemains(run.AttemptID) {}

@@ -1,0 +1,83 @@
+//go:build unix
+
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// spawn starts a keeper with an order and gives its answer. The error is a *Refusal if there is no keeper; any other
+// leaves open whether it has claimed the attempt.
+func (t *Type) spawn(ctx context.Context, o order) (answer, error) {
+	k, err := t.startKeeper()
+	if err != nil {
+		return answer{}, job.Refuse(run.Transient, "start a keeper process: %v", err)
+	}
+	defer k.orders.Close()
+	defer k.answers.Close()
+	stop := context.AfterFunc(ctx, func() {
+		k.orders.SetDeadline(time.Unix(0, 0))
+		k.answers.SetDeadline(time.Unix(0, 0))
+	})
+	defer stop()
+	// One who cannot be told does not answer either.
+	told := errors.Join(json.NewEncoder(k.orders).Encode(o), k.orders.Close())
+	var got answer
+	if err := json.NewDecoder(k.answers).Decode(&got); err != nil {
+		if ctx.Err() != nil {
+			return answer{}, fmt.Errorf("the keeper of %s has not answered: %w", o.ID, ctx.Err())
+		}
+		return answer{}, t.silent(o, errors.Join(told, err))
+	}
+	return got, nil
+}
+
+// silent judges a keeper that ended without an answer: the claim tells whether it got as far as that.
+func (t *Type) silent(o order, err error) error {
+	if t.dir(o.hash()).exists() {
+		return fmt.Errorf("the keeper of %s ended without an answer: %w", o.ID, err)
+	}
+	return job.Refuse(run.Transient, "the keeper process ended before it claimed the attempt: %v", err)
+}
+
+// keeperProcess is a keeper as the controller that started it sees it.
+type keeperProcess struct{ orders, answers *os.File }
+
+// startKeeper starts a process that has nothing from this one but a pipe to and one from it: it lives in a session of its
+// own, so that no signal to the controller's reaches it.
+func (t *Type) startKeeper() (keeperProcess, error) {
+	orderEnd, orders, err := os.Pipe()
+	if err != nil {
+		return keeperProcess{}, err
+	}
+	defer orderEnd.Close()
+	answers, answerEnd, err := os.Pipe()
+	if err != nil {
+		orders.Close()
+		return keeperProcess{}, err
+	}
+	defer answerEnd.Close()
+	cmd := &exec.Cmd{
+		Path: t.keeper[0], Args: append([]string{"interlock"}, t.keeper[1:]...),
+		Env:   []string{},
+		Stdin: orderEnd, ExtraFiles: []*os.File{answerEnd},
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
+	}
+	if err := cmd.Start(); err != nil {
+		orders.Close()
+		answers.Close()
+		return keeperProcess{}, err
+	}
+	go cmd.Wait() // so that no dead process stays behind; what it returns, the job's directory tells better
+	return keeperProcess{orders, answers}, nil
+}

@@ -1,0 +1,79 @@
+//go:build unix
+
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Names of directories that are no jobs: not yet, and no longer.
+const (
+	freshPrefix = ".new-"
+	oldPrefix   = ".old-"
+)
+
+// Sweep removes the directories of jobs that have ended and that nothing was written to since before, and says how many. An
+// attempt's claim is what keeps it from being started a second time: before must be earlier than any attempt that may
+// still be asked for.
+func (t *Type) Sweep(ctx context.Context, before time.Time) (removed int, err error) {
+	entries, err := os.ReadDir(t.jobs)
+	if errors.Is(err, os.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("look for old jobs: %w", err)
+	}
+	for _, entry := range entries {
+		if ctx.Err() != nil {
+			return removed, ctx.Err()
+		}
+		gone, err := t.sweep(entry, before)
+		if err != nil {
+			return removed, fmt.Errorf("remove the old job %s: %w", entry.Name(), err)
+		}
+		if gone {
+			removed++
+		}
+	}
+	return removed, nil
+}
+
+func (t *Type) sweep(entry os.DirEntry, before time.Time) (removed bool, err error) {
+	name := entry.Name()
+	d := t.dir(name)
+	if strings.HasPrefix(name, oldPrefix) {
+		return false, os.RemoveAll(d.path) // begun, and not finished
+	}
+	info, err := entry.Info()
+	if err != nil || !info.ModTime().Before(before) {
+		return false, ignoreGone(err)
+	}
+	if strings.HasPrefix(name, freshPrefix) {
+		return false, os.RemoveAll(d.path) // of a keeper that was killed before it claimed
+	}
+	if !isHash(name) {
+		return false, nil // nothing of ours
+	}
+	if state, _, err := d.look(); err != nil || state == running {
+		return false, err
+	}
+	// Put aside first, so that nobody ever sees a claim with half of its files.
+	old := jobDir{filepath.Join(t.jobs, oldPrefix+name)}
+	if err := os.Rename(d.path, old.path); err != nil {
+		return false, ignoreGone(err)
+	}
+	return true, os.RemoveAll(old.path)
+}
+
+func ignoreGone(err error) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,199 @@
+//go:build unix
+
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// Type runs commands. Between the controller and a command stands a keeper, a process of the same binary: it claims the
+// attempt, starts the command, ends it with its timeout, and records how it ended (see Keep). It needs no controller for
+// that, so one that was killed finds its jobs again, running or ended, in the directory of jobs:
+//
+//	jobs/<hash of the attempt's id>/
+//	    claim    who keeps it; locked as long as the keeper lives
+//	    alive    a named pipe, which closes with the keeper
+//	    group    the command's process group
+//	    output   the end of what it has printed
+//	    exit     how it ended; there once it has
+//
+// The directory appears as a whole or not at all, and only once. A claim without a living keeper and without exit is a
+// job that was lost: it is never started again under the same id.
+type Type struct {
+	jobs   string
+	keeper []string
+	getenv func(name string) string
+	grace  time.Duration
+}
+
+var (
+	_ job.Type         = (*Type)(nil)
+	_ job.Finder       = (*Type)(nil)
+	_ job.Stopper      = (*Type)(nil)
+	_ job.Waiter       = (*Type)(nil)
+	_ job.Deduplicator = (*Type)(nil)
+	_ job.Local        = (*Type)(nil)
+)
+
+// Options say where and how commands run.
+type Options struct {
+	Jobs   string                   // the directory of jobs; made when it is needed
+	Getenv func(name string) string // the server's environment
+	Grace  time.Duration            // how long a command has to end when it is asked to; 10 s unless said
+}
+
+// New makes the type. It touches nothing.
+func New(o Options) (*Type, error) {
+	jobs, err := filepath.Abs(o.Jobs)
+	if err != nil {
+		return nil, fmt.Errorf("find the directory of jobs %s: %w", o.Jobs, err)
+	}
+	if o.Grace == 0 {
+		o.Grace = 10 * time.Second
+	}
+	if o.Getenv == nil {
+		o.Getenv = func(string) string { return "" }
+	}
+	self, err := executable()
+	if err != nil {
+		return nil, fmt.Errorf("find the program that is to keep jobs: %w", err)
+	}
+	return &Type{jobs: jobs, keeper: []string{self, KeeperArg}, getenv: o.Getenv, grace: o.Grace}, nil
+}
+
+// RefusesRepeats is true: an attempt is claimed once.
+func (t *Type) RefusesRepeats() bool { return true }
+
+// OnThisReplica is true: the jobs are processes of this machine.
+func (t *Type) OnThisReplica() bool { return true }
+
+// Start starts a keeper, which claims the attempt and starts its command.
+func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
+	d := t.dir(hashOf(a.ID))
+	if d.exists() {
+		return d.adopted(a.Secrets)
+	}
+	if ctx.Err() != nil {
+		return job.Started{}, job.Refuse(run.Transient, "the start was given up before it began")
+	}
+	o, err := t.order(a)
+	if err != nil {
+		return job.Started{}, hide(a.Secrets, err)
+	}
+	answer, err := t.spawn(ctx, o)
+	switch {
+	case err != nil:
+		return job.Started{}, hide(a.Secrets, err)
+	case answer.State == stateRefused:
+		return job.Started{}, job.Refuse(answer.Category, "%s", a.Secrets.Text(answer.Reason))
+	}
+	return d.adopted(a.Secrets)
+}
+
+// hide keeps secrets out of a refusal; other errors hold nothing of the config.
+func hide(secrets job.Redactor, err error) error {
+	if refusal := (*job.Refusal)(nil); errors.As(err, &refusal) {
+		return job.Refuse(refusal.Category, "%s", secrets.Text(refusal.Reason))
+	}
+	return err
+}
+
+// adopted is the start of a job that was claimed before.
+func (d jobDir) adopted(secrets job.Redactor) (job.Started, error) {
+	e, ended, err := d.exit()
+	if err != nil {
+		return job.Started{}, err
+	}
+	if ended && e.Refused != "" {
+		return job.Started{}, job.Refuse(e.Category, "%s", secrets.Text(e.Refused))
+	}
+	return job.Started{Handle: run.Handle(filepath.Base(d.path))}, nil
+}
+
+// Find looks for the claim.
+func (t *Type) Find(_ context.Context, a job.Attempt) (run.Handle, bool, error) {
+	hash := hashOf(a.ID)
+	_, err := os.Stat(t.dir(hash).path)
+	if errors.Is(err, os.ErrNotExist) {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, fmt.Errorf("look for the job of %s: %w", a.ID, err)
+	}
+	return run.Handle(hash), true, nil
+}
+
+// Status looks at what the keeper has written, and whether it lives.
+func (t *Type) Status(_ context.Context, a job.Attempt, h run.Handle) (job.Status, error) {
+	d, err := t.known(h)
+	if err != nil {
+		return job.Status{}, err
+	}
+	state, e, err := d.look()
+	if err != nil {
+		return job.Status{}, fmt.Errorf("look at the job of %s: %w", a.ID, err)
+	}
+	output := d.output(a.Secrets)
+	switch state {
+	case running:
+		return job.Status{Output: output}, nil
+	case ended:
+		return e.status(a.Secrets, output), nil
+	default:
+		// What is left of its command must not work beside the next attempt.
+		d.endRemains(a.ID)
+		return lostStatus(output), nil
+	}
+}
+
+// Wait follows the pipe that closes with the keeper.
+func (t *Type) Wait(ctx context.Context, _ job.Attempt, h run.Handle) error {
+	d, err := t.known(h)
+	if err != nil {
+		return err
+	}
+	for {
+		state, _, err := d.look()
+		if err != nil || state != running {
+			return err
+		}
+		if err := d.untilClosed(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// Stop asks the keeper to end its command. If there is no keeper any more, what is left of the command is ended.
+func (t *Type) Stop(_ context.Context, a job.Attempt, h run.Handle) error {
+	d, err := t.known(h)
+	if err != nil {
+		return err
+	}
+	state, _, err := d.look()
+	switch {
+	case err != nil:
+		return fmt.Errorf("stop the job of %s: %w", a.ID, err)
+	case state == running:
+		return d.askKeeper()
+	case state == lost:
+		d.endRemains(a.ID)
+	}
+	return nil
+}
+
+// known is the directory of a job that was claimed.
+func (t *Type) known(h run.Handle) (jobDir, error) {
+	d := t.dir(string(h))
+	if !isHash(string(h)) || !d.exists() {
+		return d, job.ErrUnknownHandle
+	}
+	return d, nil
+}
