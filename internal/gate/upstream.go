@@ -19,6 +19,7 @@ type upstream struct {
 	id   pipeline.ID
 	note string // why there is nothing to wait for
 	keys []run.Key
+	own  run.Key // of our very period, where the upstream's slices are larger: a dated reading opens runs of any size
 	runs map[run.Key]run.Run
 }
 
@@ -46,6 +47,9 @@ func (q Question) upstream(id pipeline.ID) *upstream {
 	key := func(p period.Period) run.Key { return run.Key{Pipeline: id, Schedule: def.Opens, Period: p} }
 	if size := def.Schedule.Size(); size >= q.Period.Size() {
 		up.keys = append(up.keys, key(q.Period.Outer(size)))
+		if size > q.Period.Size() {
+			up.own = key(q.Period)
+		}
 		return up
 	}
 	for p := range def.Schedule.Expected(q.Period) {
@@ -62,6 +66,9 @@ func readRuns(ctx context.Context, r reader, upstreams map[int]*upstream) error 
 	var keys []run.Key
 	for _, up := range upstreams {
 		keys = append(keys, up.keys...)
+		if up.own != (run.Key{}) {
+			keys = append(keys, up.own)
+		}
 	}
 	if len(keys) == 0 {
 		return nil
@@ -73,6 +80,9 @@ func readRuns(ctx context.Context, r reader, upstreams map[int]*upstream) error 
 	}
 	for _, up := range upstreams {
 		up.runs = runs
+		if _, there := runs[up.own]; there {
+			up.keys = []run.Key{up.own}
+		}
 	}
 	return nil
 }

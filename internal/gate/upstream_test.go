@@ -122,6 +122,22 @@ func TestLargerUpstreamIsTheSliceThatHoldsThePeriod(t *testing.T) {
 	}
 }
 
+func TestRunOfTheVeryPeriodComesBeforeTheLargerOne(t *testing.T) {
+	h := newHouse(t, "day", "0 6 * * *")
+	h.move(t, "2026-03-03", run.Completed, 1, morning)
+	h.move(t, "2026-03-03T10", run.Running, 1, morning)
+	if v := h.look(t, "2026-03-03T10"); v.Open() || !strings.Contains(v.Verdict.Leaves[0].Reason, "RUNNING") {
+		t.Errorf("while it runs: %s, %q", v.Verdict.Outcome, v.Verdict.Leaves[0].Reason)
+	}
+	h.move(t, "2026-03-03T10", run.Completed, 1, morning)
+	if v := h.look(t, "2026-03-03T10"); !v.Open() || v.Sensors[0].Period != at(t, "2026-03-03T10") {
+		t.Errorf("completed: %q for %s", v.Verdict.Leaves[0].Reason, v.Sensors[0].Period)
+	}
+	if v := h.look(t, "2026-03-03T11"); !v.Open() || v.Sensors[0].Period != at(t, "2026-03-03") {
+		t.Errorf("an hour without a run of its own: %q for %s", v.Verdict.Leaves[0].Reason, v.Sensors[0].Period)
+	}
+}
+
 func TestUpstreamThatIsGoneOrLeavesNothingKeepsTheGateClosed(t *testing.T) {
 	h := newHouse(t, "day", "5 6 * * 1") // Mondays
 	h.defs["silver"] = define(t, `
