@@ -10,6 +10,7 @@ package orchestrator
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -51,7 +52,8 @@ type Deps struct {
 // Orchestrator performs steps. It is safe for concurrent use.
 type Orchestrator struct {
 	Deps
-	starts atomic.Int64
+	mark   string       // tells it from every other, also of the same name
+	starts atomic.Int64 // counts its own
 }
 
 const usualLease = 30 * time.Second
@@ -61,7 +63,7 @@ func New(d Deps) *Orchestrator {
 	if d.Lease <= 0 {
 		d.Lease = usualLease
 	}
-	return &Orchestrator{Deps: d}
+	return &Orchestrator{Deps: d, mark: rand.Text()}
 }
 
 // TaskID names the task that advances a run, whichever attempt is open.

@@ -37,9 +37,9 @@ func (w *work) trigger(ctx context.Context, evaluated run.Run, view gate.View, r
 	if w.def.Job == nil {
 		return w.gateOnly(ctx, b, next)
 	}
-	// Two workers may hold one claim and decide alike. The number makes their commits different ones, so that only the one
+	// Two workers may hold one claim and decide alike. The mark makes their commits different ones, so that only the one
 	// whose commit happened goes on to the call. The task stays as it is until the answer is known.
-	b.ID += fmt.Sprintf("/%s#%d", w.o.Replica, w.o.starts.Add(1))
+	b.ID += fmt.Sprintf("/%s#%d", w.o.mark, w.o.starts.Add(1))
 	b.Swap(w.run, next)
 	if err := w.send(ctx, b); err != nil {
 		return lifecycle.Step{}, err

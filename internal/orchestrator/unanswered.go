@@ -95,7 +95,7 @@ func (w *work) hold(ctx context.Context, reason string) (lifecycle.Step, error) 
 	b := w.batch("hold")
 	b.Append(w.entry(store.JobHeld, "", reason))
 	about := w.about()
-	about.Which = fmt.Sprintf("held at try %d", w.run.Progress.StartTries)
+	about.Which = "held"
 	b.Emit(event.New(event.InfraFailure, about, "the start is held until somebody decides: "+reason, event.Infra{Held: true, Error: reason}))
 	return w.commit(ctx, b, next)
 }

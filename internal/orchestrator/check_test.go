@@ -1,0 +1,329 @@
+package orchestrator_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// running is a bench whose job has just started.
+func running(t *testing.T, file string, kind func(*target) job.Type) *bench {
+	t.Helper()
+	b := newBench(t, file, kind)
+	b.open(b.key, run.Opening{})
+	b.step()
+	b.want(run.Running)
+	return b
+}
+
+func TestJobIsLookedAtEachPollInterval(t *testing.T) {
+	b := running(t, daily+glue, plainType)
+	for n := range 3 {
+		b.wait(time.Minute)
+		b.step()
+		b.want(run.Running)
+		b.wantDue(time.Minute)
+		if b.target.looks != n+1 {
+			t.Errorf("%d looks, want %d", b.target.looks, n+1)
+		}
+	}
+	b.target.end("job-1", job.Status{Result: run.ResultSuccess})
+	b.wait(time.Minute)
+	b.step()
+	r := b.want(run.Completed)
+	if !r.EndedAt.Equal(b.now) || !b.due(b.key).IsZero() {
+		t.Errorf("ended at %s, task due %s", r.EndedAt, b.due(b.key))
+	}
+	b.wantTold(event.ValidationPassed, event.JobTriggered, event.JobCompleted)
+	b.wantLog(store.JobStarted, store.JobSuccess)
+}
+
+func TestFailureCarriesItsCategoryExitCodeAndOutput(t *testing.T) {
+	b := running(t, daily+glue, plainType)
+	b.target.end("job-1", job.Status{
+		Result: run.ResultFail, Category: run.Permanent, Message: "no such table", Exited: true, ExitCode: 2, Output: "Traceback",
+	})
+	b.wait(time.Minute)
+	b.step()
+	b.want(run.Failed)
+	entry := b.log()[1]
+	if entry.Event != store.JobFail || entry.Category != run.Permanent || entry.Message != "no such table" || entry.Output != "Traceback" {
+		t.Errorf("log %+v", entry)
+	}
+	extra := b.last(event.JobFailed).Detail.Extra.(event.Finished)
+	if extra.Category != run.Permanent || extra.ExitCode == nil || *extra.ExitCode != 2 || extra.DurationSeconds != 60 {
+		t.Errorf("told %+v", extra)
+	}
+}
+
+func TestLongMessageIsCutOnAWholeCharacter(t *testing.T) {
+	b := running(t, daily+glue, plainType)
+	b.target.end("job-1", job.Status{Result: run.ResultFail, Message: "x" + strings.Repeat("é", 5000)})
+	b.wait(time.Minute)
+	b.step()
+	if r := b.want(run.Failed); len(r.Reason) > 2010 || !utf8.ValidString(r.Reason) || !strings.HasSuffix(r.Reason, "é…") {
+		t.Errorf("%d bytes, ending in %q", len(r.Reason), r.Reason[len(r.Reason)-8:])
+	}
+}
+
+func TestClassesSeeTheOutputToo(t *testing.T) {
+	b := running(t, daily+strings.ReplaceAll(glue, "pollInterval", "classify: [{match: 'OutOfMemory', category: TRANSIENT}], pollInterval"), plainType)
+	b.target.end("job-1", job.Status{Result: run.ResultFail, Category: run.Permanent, Message: "exit 1", Output: "java.lang.OutOfMemoryError"})
+	b.wait(time.Minute)
+	b.step()
+	if r := b.want(run.Failed); r.Progress.Report.Category != run.Transient || r.Reason != "exit 1" {
+		t.Errorf("failed with %+v", r.Progress.Report)
+	}
+}
+
+func TestTimeoutHasItsOwnEvent(t *testing.T) {
+	b := running(t, daily+glue, plainType)
+	b.target.end("job-1", job.Status{Result: run.ResultTimeout})
+	b.wait(time.Minute)
+	b.step()
+	if r := b.want(run.Failed); r.Progress.Report.Category != run.Timeout {
+		t.Errorf("failed with %+v", r.Progress.Report)
+	}
+	b.wantTold(event.ValidationPassed, event.JobTriggered, event.JobTimeout)
+}
+
+func TestJobThatNobodyCanLookAtHasNotFailed(t *testing.T) {
+	b := running(t, daily+glue, plainType)
+	b.target.statusErr = errors.New("no route to host")
+	b.wait(time.Minute)
+	b.step()
+	if r := b.want(run.Running); !strings.Contains(r.Reason, "no route to host") {
+		t.Errorf("reason %q", r.Reason)
+	}
+	b.target.statusErr = nil
+	b.target.endAll(run.ResultSuccess)
+	b.wait(time.Minute)
+	b.step()
+	b.want(run.Completed)
+}
+
+func TestJobThatItsTargetForgotHasFailed(t *testing.T) {
+	b := running(t, daily+glue, plainType)
+	delete(b.target.jobs, "job-1")
+	b.wait(time.Minute)
+	b.step()
+	if r := b.want(run.Failed); r.Progress.Report.Category != run.Unknown || !strings.Contains(r.Reason, "lost") {
+		t.Errorf("failed with %+v", r.Progress.Report)
+	}
+}
+
+func TestPollWindowEndsWithOneLastLookAndAStop(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind func(*target) job.Type
+		fail error
+		left run.Leftover
+		log  []store.JobEvent
+	}{
+		"stopped":         {searchableType, nil, run.JobStopped, []store.JobEvent{store.JobStarted, store.JobStopped}},
+		"cannot stop":     {plainType, nil, run.JobMayRun, []store.JobEvent{store.JobStarted}},
+		"failed to stop":  {searchableType, errors.New("forbidden"), run.JobMayRun, []store.JobEvent{store.JobStarted}},
+		"stopped, strict": {thoroughType, nil, run.JobStopped, []store.JobEvent{store.JobStarted, store.JobStopped}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := running(t, daily+glue, c.kind)
+			b.target.stopErr = c.fail
+			b.settle()
+			r := b.want(run.FailedFinal)
+			if r.Progress.Left != c.left || b.now.Sub(morning) != 10*time.Minute {
+				t.Errorf("left %q after %s", r.Progress.Left, b.now.Sub(morning))
+			}
+			b.wantTold(event.ValidationPassed, event.JobTriggered, event.JobPollExhausted)
+			if extra := b.last(event.JobPollExhausted).Detail.Extra.(event.Left); extra.JobMayRun != (c.left == run.JobMayRun) {
+				t.Errorf("told %+v", extra)
+			}
+			b.wantLog(c.log...)
+		})
+	}
+}
+
+func TestPollExhaustedIsAStateOfItsOwn(t *testing.T) {
+	b := running(t, daily+glue, searchableType)
+	b.wait(10 * time.Minute)
+	b.step() // the last look
+	b.step()
+	b.want(run.JobPollExhausted)
+	b.step()
+	b.want(run.FailedFinal)
+}
+
+func TestResultInTheLastLookCounts(t *testing.T) {
+	b := running(t, daily+glue, searchableType)
+	b.target.endAll(run.ResultSuccess)
+	b.wait(8 * time.Hour) // nobody looked for long
+	b.step()
+	b.want(run.Completed)
+	if len(b.target.stops) != 0 {
+		t.Error("stopped a job that had ended")
+	}
+}
+
+func TestTimeLimitEndsAnyOpenState(t *testing.T) {
+	for name, c := range map[string]struct {
+		prepare func(b *bench)
+		left    run.Leftover
+	}{
+		"pending": {func(b *bench) {
+			b.open(b.key, run.Opening{})
+			b.pause(store.Pause{By: "ann", Why: "x", Since: b.now})
+		}, run.NothingLeft},
+		"waiting for a repeat": {func(b *bench) {
+			b.target.refuse(run.Transient)
+			b.open(b.key, run.Opening{})
+			b.step()
+			b.pause(store.Pause{By: "ann", Why: "x", Since: b.now})
+		}, run.NothingLeft},
+		"running": {func(b *bench) {
+			b.open(b.key, run.Opening{})
+			b.step()
+			b.target.statusErr = errors.New("gone")
+		}, run.JobStopped},
+		"failed and not settled": {func(b *bench) {
+			b.target.refuse(run.Permanent)
+			b.open(b.key, run.Opening{})
+			b.step()
+		}, run.NothingLeft},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, strings.ReplaceAll(daily+glue, "600", "86400"), searchableType)
+			c.prepare(b)
+			b.now = b.run().Progress.LimitAt
+			for range 3 { // one last look at a job comes first
+				if b.run().Status.Open() {
+					b.step()
+				}
+			}
+			if r := b.want(run.FailedFinal); r.Progress.Left != c.left {
+				t.Errorf("left %q, want %q", r.Progress.Left, c.left)
+			}
+			if !b.due(b.key).IsZero() {
+				t.Error("an ended run has a task")
+			}
+			b.last(event.SFNTimeout)
+		})
+	}
+}
+
+func TestFailureWaitsToBeSettled(t *testing.T) {
+	b := newBench(t, daily+glue, searchableType)
+	b.target.refuse(run.Permanent)
+	b.open(b.key, run.Opening{})
+	b.step()
+	if due := b.due(b.key); !due.Equal(b.run().Progress.LimitAt) {
+		t.Errorf("due at %s, want its time limit", due)
+	}
+	b.again(run.CauseCode)
+	b.step()
+	r := b.want(run.Running)
+	if r.Attempt != 2 || b.target.started(r.ID()) != 1 {
+		t.Errorf("attempt %d, %d jobs", r.Attempt, b.target.started(r.ID()))
+	}
+	b.checkStarts()
+}
+
+func TestTaskOfARunThatHasEndedOrNeverWasIsDropped(t *testing.T) {
+	b := running(t, daily+glue, searchableType)
+	b.target.endAll(run.ResultSuccess)
+	b.wait(time.Minute)
+	b.step()
+	stray := b.key
+	stray.Period = at(t, "2020-01-01")
+	for _, key := range []run.Key{b.key, stray} {
+		b.commit(store.Batch{ID: "stray " + key.String(), Tasks: []store.Task{advance(key, b.now)}})
+		b.step()
+		if !b.due(key).IsZero() {
+			t.Errorf("%s still has a task", key)
+		}
+	}
+}
+
+func TestLocalJobBelongsToTheControllerThatStartedIt(t *testing.T) {
+	b := running(t, daily+command, localType)
+	if r := b.run(); r.Progress.Replica != "a" {
+		t.Errorf("it belongs to %q", r.Progress.Replica)
+	}
+	b.wait(time.Minute)
+	if claims := b.claim("b"); len(claims) != 0 {
+		t.Errorf("another controller may look: %+v", claims)
+	}
+	b.step()
+	b.wait(time.Minute)
+	if claims := b.claim("b"); len(claims) != 0 {
+		t.Errorf("another controller may look at the second poll: %+v", claims)
+	}
+}
+
+func TestLocalStartWithoutAnAnswerIsGivenToItsController(t *testing.T) {
+	b := newBench(t, daily+command, localType)
+	b.open(b.key, run.Opening{})
+	b.crashInStart()
+	b.wait(lease)
+	other := b.controller("b", b.store)
+	claims := b.claim("b")
+	if len(claims) != 1 {
+		t.Fatalf("%d claims", len(claims))
+	}
+	if _, err := other.Step(ctx, claims[0], b.clock); err != nil {
+		t.Fatal(err)
+	}
+	if claims := b.claim("b"); len(claims) != 0 {
+		t.Errorf("the other controller keeps it: %+v", claims)
+	}
+	b.step()
+	b.want(run.Running)
+	if b.target.started(b.run().ID()) != 1 {
+		t.Error("started twice")
+	}
+}
+
+func TestLocalStartOfALostControllerIsHeld(t *testing.T) {
+	b := newBench(t, daily+command, localType)
+	b.open(b.key, run.Opening{})
+	b.crashInStart()
+	other := b.controller("b", b.store)
+	for range 2 {
+		b.wait(10 * time.Minute)
+		for _, c := range b.claim("b") {
+			if _, err := other.Step(ctx, c, b.clock); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if r := b.want(run.Triggering); !strings.Contains(r.Progress.Held.Reason, "controller a") {
+		t.Errorf("held: %q", r.Progress.Held.Reason)
+	}
+	if len(b.target.calls) != 1 {
+		t.Error("started by another controller")
+	}
+}
+
+func TestLocalJobOfALostControllerIsToldAndExhausted(t *testing.T) {
+	b := running(t, daily+command, localType)
+	other := b.controller("b", b.store)
+	for b.run().Status.Open() && b.now.Before(morning.Add(3*time.Hour)) {
+		b.wait(5 * time.Minute)
+		for _, c := range b.claim("b") {
+			if _, err := other.Step(ctx, c, b.clock); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if r := b.want(run.FailedFinal); r.Progress.Left != run.JobMayRun {
+		t.Errorf("left %q", r.Progress.Left)
+	}
+	if b.target.looks != 0 || len(b.target.stops) != 0 {
+		t.Error("another controller looked at the job")
+	}
+	b.wantTold(event.ValidationPassed, event.JobTriggered, event.InfraFailure, event.JobPollExhausted)
+}
