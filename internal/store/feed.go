@@ -56,7 +56,7 @@ type Feed interface {
 	// twice, or of a change that somebody else holds by now, is fine.
 	Done(ctx context.Context, group string, changes []Change) error
 	// Backlog is how many changes a group has not finished, held ones included, and when the oldest of them was written;
-	// zero if there is none.
+	// zero if there is none. To ask is not to follow: only Receive and Done make a group.
 	Backlog(ctx context.Context, group string) (n int, oldest time.Time, err error)
 
 	// Cursor and SetCursor keep the place of those who follow events by position. A cursor that was never set is 0; one may

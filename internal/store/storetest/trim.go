@@ -216,6 +216,7 @@ func changesStay(f *fixture) {
 func changesGo(f *fixture) {
 	f.put(noon, write("", 1), write("", 2), write("", 3))
 	f.done("router", f.receive("router", 2)...)
+	f.same("asked, though nobody follows", f.backlog("archive"), 3)
 	f.trimAll(store.Retention{}, noon)
 	f.same("of a group that comes later", f.backlog("archive"), 1)
 	f.same("of the one that was there", f.backlog("router"), 1)
