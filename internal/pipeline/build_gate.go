@@ -39,10 +39,11 @@ func (b *builder) compileGates(own []rule.Part) {
 		}
 	}
 	b.def.Facts = b.compile("validation", append(parts, own...)...)
+	b.def.Gate = b.def.Facts
 	if len(b.def.After) > 0 {
 		parts = append(parts, upstreamRules(b.def.After))
+		b.def.Gate = b.compile("validation", append(parts, own...)...)
 	}
-	b.def.Gate = b.compile("validation", append(parts, own...)...)
 }
 
 // compile reports at path what only the rules together have wrong (too many of them).
