@@ -1,0 +1,85 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Backup writes a consistent copy of the store to path while it goes on working. The copy is a database of its own: to use it, put
+// it into an empty data directory as interlock.db. A file that is there already is refused, and one that is there afterwards is
+// whole: the copy gets its name last.
+func (s *Store) Backup(ctx context.Context, path string) error {
+	if err := s.open(); err != nil {
+		return err
+	}
+	return copyFile(ctx, s.conn.path, path)
+}
+
+// BackupDir is Backup of a data directory that this process has not opened; another may have.
+func BackupDir(ctx context.Context, dir, path string) error {
+	from, err := filepath.Abs(filepath.Join(dir, fileName))
+	if err != nil {
+		return fmt.Errorf("back up %s: %w", dir, err)
+	}
+	if _, err := os.Stat(from); err != nil {
+		return fmt.Errorf("back up data directory %s: %w", dir, err)
+	}
+	return copyFile(ctx, from, path)
+}
+
+func copyFile(ctx context.Context, from, path string) error {
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		if err == nil {
+			err = fs.ErrExist
+		}
+		return fmt.Errorf("back up to %s: %w", path, err)
+	}
+	partial := path + ".partial"
+	if err := os.Remove(partial); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("back up to %s: %w", path, err)
+	}
+	err := copyTo(ctx, from, partial)
+	if err == nil {
+		err = finishCopy(partial, path)
+	}
+	if err != nil {
+		_ = os.Remove(partial) // the first error says more
+		return fmt.Errorf("back up to %s: %w", path, err)
+	}
+	return nil
+}
+
+func copyTo(ctx context.Context, from, to string) (err error) {
+	c, err := connect(from, "rw")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	scripts, err := migrations()
+	if err != nil {
+		return err
+	}
+	if _, err := versionOf(c, len(scripts)); err != nil {
+		return err
+	}
+	return c.run(ctx, "PRAGMA busy_timeout = 5000; VACUUM INTO ?", to)
+}
+
+// finishCopy brings the copy to the disk before it gets its name.
+func finishCopy(partial, path string) error {
+	f, err := os.OpenFile(partial, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(partial, path); err != nil { // unlike a rename, it does not take the place of a file that came meanwhile
+		return err
+	}
+	return errors.Join(os.Remove(partial), syncDir(filepath.Dir(path)))
+}

@@ -1,0 +1,126 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// Events pages by position.
+func (s *Store) Events(ctx context.Context, q store.EventQuery) (store.Page[event.Event], error) {
+	w, order, err := wanted(q)
+	if err != nil {
+		return store.Page[event.Event]{}, err
+	}
+	found, err := s.events(ctx, "SELECT pos, body FROM events"+w.text+" ORDER BY pos "+order+" LIMIT ?",
+		append(w.args, store.PageSize(q.Limit)+1)...)
+	if err != nil {
+		return store.Page[event.Event]{}, fmt.Errorf("list events: %w", err)
+	}
+	page := paged(found, q.Limit, func(e store.StoredEvent) string {
+		return store.EncodeCursor(strconv.FormatInt(int64(e.Position), 10))
+	})
+	out := store.Page[event.Event]{Next: page.Next}
+	for _, e := range page.Items {
+		out.Items = append(out.Items, e.Event)
+	}
+	return out, nil
+}
+
+func wanted(q store.EventQuery) (w where, order string, err error) {
+	if q.Key != (run.Key{}) {
+		w.and("run = ?", q.Key.String())
+	}
+	if q.Pipeline != "" {
+		w.and("pipeline = ?", string(q.Pipeline))
+	}
+	if q.Type != "" {
+		w.and("type = ?", string(q.Type))
+	}
+	if !q.Since.IsZero() {
+		since := nanos(q.Since)
+		w.and("at >= ? AND pos >= (SELECT pos FROM events WHERE high >= ? ORDER BY high, pos LIMIT 1)", since, since)
+	}
+	order, beyond := "DESC", "pos < ?"
+	if q.Ascending {
+		order, beyond = "ASC", "pos > ?"
+	}
+	if q.Cursor != "" {
+		at, err := numberCursor(q.Cursor)
+		if err != nil {
+			return w, "", err
+		}
+		w.and(beyond, at)
+	}
+	return w, order, nil
+}
+
+// numberCursor reads a cursor of one number.
+func numberCursor(cursor string) (int64, error) {
+	parts, err := store.DecodeCursor(cursor, 1)
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseInt(parts[0], 10, 64)
+	if err != nil {
+		return 0, store.ErrCursor
+	}
+	return n, nil
+}
+
+// EventsAfter cuts a piece out of the list.
+func (s *Store) EventsAfter(ctx context.Context, after store.Position, limit int) ([]store.StoredEvent, error) {
+	return named(s.events(ctx, "SELECT pos, body FROM events WHERE pos > ? ORDER BY pos LIMIT ?",
+		int64(after), store.PageSize(limit)))("events after %d", after)
+}
+
+func (s *Store) events(ctx context.Context, query string, args ...any) ([]store.StoredEvent, error) {
+	var found []store.StoredEvent
+	err := s.read(ctx, func(c *conn) error {
+		return c.query(query, func(r row) error {
+			e, err := decode[event.Event](r.text(1))
+			found = append(found, store.StoredEvent{Position: store.Position(r.int(0)), Event: e})
+			return err
+		}, args...)
+	})
+	return found, err
+}
+
+// EventsChanged is the same channel for all who wait for the next event.
+func (s *Store) EventsChanged() <-chan struct{} { return s.eventsChanged.next() }
+
+// Cursor gives a place.
+func (s *Store) Cursor(ctx context.Context, name string) (at store.Position, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		n, err := c.number("SELECT pos FROM cursors WHERE name = ?", name)
+		at = store.Position(n)
+		return err
+	})
+	return named(at, err)("cursor %s", name)
+}
+
+// cursor is a place on its way to the writer.
+type cursor struct {
+	name string
+	at   store.Position
+}
+
+// SetCursor moves a place.
+func (s *Store) SetCursor(ctx context.Context, name string, at store.Position) error {
+	if name == "" {
+		return errors.New("set a cursor: it has no name")
+	}
+	if err := s.write(ctx, &cursor{name, at}); err != nil {
+		return fmt.Errorf("set cursor %s: %w", name, err)
+	}
+	return nil
+}
+
+func (c *cursor) do(tx *tx) error {
+	return tx.exec("INSERT INTO cursors (name, pos) VALUES (?, ?) ON CONFLICT DO UPDATE SET pos = excluded.pos", c.name, int64(c.at))
+}

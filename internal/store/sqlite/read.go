@@ -1,0 +1,132 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// pool is the connections that read, each for one caller at a time. A commit is visible to whoever begins to read after
+// it, so everybody sees what was acknowledged before.
+type pool struct {
+	path string
+	free chan *conn // nil where one has not been needed yet
+}
+
+func newPool(path string, size int) pool {
+	if size <= 0 {
+		size = 4
+	}
+	p := pool{path: path, free: make(chan *conn, size)}
+	for range size {
+		p.free <- nil
+	}
+	return p
+}
+
+// connect opens a connection that cannot change anything.
+func (p pool) connect() (*conn, error) {
+	c, err := connect(p.path, "rw")
+	if err != nil {
+		return nil, err
+	}
+	if err := c.run(context.Background(), "PRAGMA busy_timeout = 5000; PRAGMA query_only = ON; PRAGMA cache_size = -4000; PRAGMA temp_store = MEMORY"); err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	return c, nil
+}
+
+// close waits for those who still read.
+func (p pool) close() error {
+	var errs []error
+	for range cap(p.free) {
+		if c := <-p.free; c != nil {
+			errs = append(errs, c.close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// read lends a connection to f. It ends with ctx only while it waits for one: what is read is short.
+func (s *Store) read(ctx context.Context, f func(*conn) error) error {
+	if err := s.open(); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	var c *conn
+	select {
+	case c = <-s.readers.free:
+		defer func() { s.readers.free <- c }()
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.quit:
+		return errClosed
+	}
+	if c == nil {
+		var err error
+		if c, err = s.readers.connect(); err != nil {
+			return err
+		}
+	}
+	return f(c)
+}
+
+// find reads one record; ErrNotFound if there is none.
+func find[T any](ctx context.Context, s *Store, query string, args ...any) (record T, err error) {
+	var found bool
+	err = s.read(ctx, func(c *conn) error {
+		found, err = c.one(query, func(r row) (err error) {
+			record, err = decode[T](r.text(0))
+			return err
+		}, args...)
+		return err
+	})
+	if err == nil && !found {
+		err = store.ErrNotFound
+	}
+	return record, err
+}
+
+// list reads all records that a query gives.
+func list[T any](ctx context.Context, s *Store, query string, args ...any) ([]T, error) {
+	var records []T
+	err := s.read(ctx, func(c *conn) error {
+		return c.query(query, func(r row) error {
+			record, err := decode[T](r.text(0))
+			records = append(records, record)
+			return err
+		}, args...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return records, nil
+}
+
+// paged cuts a page off what was read with one more than fits.
+func paged[T any](found []T, limit int, cursor func(last T) string) store.Page[T] {
+	size := store.PageSize(limit)
+	if len(found) <= size {
+		return store.Page[T]{Items: found}
+	}
+	return store.Page[T]{Items: found[:size], Next: cursor(found[size-1])}
+}
+
+// where gathers the conditions of a query.
+type where struct {
+	text string
+	args []any
+}
+
+func (w *where) and(condition string, args ...any) {
+	if w.text == "" {
+		w.text = " WHERE "
+	} else {
+		w.text += " AND "
+	}
+	w.text += condition
+	w.args = append(w.args, args...)
+}

@@ -1,0 +1,126 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// Pipeline gives one pipeline.
+func (s *Store) Pipeline(ctx context.Context, id pipeline.ID) (store.Pipeline, error) {
+	return named(find[store.Pipeline](ctx, s, "SELECT body FROM pipelines WHERE pipeline = ?", string(id)))("pipeline %s", id)
+}
+
+// Pipelines gives all.
+func (s *Store) Pipelines(ctx context.Context) ([]store.Pipeline, error) {
+	return named(list[store.Pipeline](ctx, s, "SELECT body FROM pipelines ORDER BY pipeline"))("pipelines")
+}
+
+// Config gives one version.
+func (s *Store) Config(ctx context.Context, id pipeline.ID, version string) (store.Config, error) {
+	return named(find[store.Config](ctx, s, "SELECT body FROM configs WHERE pipeline = ? AND version = ?", string(id), version))(
+		"version %s of pipeline %s", version, id)
+}
+
+// Configs gives all versions of a pipeline.
+func (s *Store) Configs(ctx context.Context, id pipeline.ID) ([]store.Config, error) {
+	found, err := list[store.Config](ctx, s, "SELECT body FROM configs WHERE pipeline = ? ORDER BY at DESC, version", string(id))
+	for i := range found {
+		found[i] = found[i].WithoutTexts()
+	}
+	return named(found, err)("versions of pipeline %s", id)
+}
+
+// Deadlines pages by instant and key.
+func (s *Store) Deadlines(ctx context.Context, q store.DeadlineQuery) (store.Page[store.Deadline], error) {
+	var w where
+	if q.Pipeline != "" {
+		w.and("pipeline = ?", string(q.Pipeline))
+	}
+	if q.Key != (run.Key{}) {
+		w.and("run = ?", q.Key.String())
+	}
+	if q.State != "" {
+		w.and("state = ?", q.State)
+	}
+	if q.Cursor != "" {
+		if err := afterDeadline(&w, q.Cursor); err != nil {
+			return store.Page[store.Deadline]{}, err
+		}
+	}
+	found, err := list[store.Deadline](ctx, s, "SELECT body FROM deadlines"+w.text+
+		" ORDER BY breach, slot, pipeline, schedule, kind LIMIT ?", append(w.args, store.PageSize(q.Limit)+1)...)
+	if err != nil {
+		return store.Page[store.Deadline]{}, fmt.Errorf("list deadlines: %w", err)
+	}
+	return paged(found, q.Limit, func(d store.Deadline) string {
+		return store.EncodeCursor(strconv.FormatInt(nanos(d.BreachAt), 10), d.Key.String(), string(d.Kind))
+	}), nil
+}
+
+// afterDeadline goes on after the deadline that a page ended with.
+func afterDeadline(w *where, cursor string) error {
+	parts, err := store.DecodeCursor(cursor, 3)
+	if err != nil {
+		return err
+	}
+	breach, err := strconv.ParseInt(parts[0], 10, 64)
+	if err != nil {
+		return store.ErrCursor
+	}
+	key, err := run.ParseKey(parts[1])
+	if err != nil {
+		return store.ErrCursor
+	}
+	w.and("(breach, slot, pipeline, schedule, kind) > (?, ?, ?, ?, ?)",
+		breach, store.PeriodKey(key.Period), string(key.Pipeline), string(key.Schedule), parts[2])
+	return nil
+}
+
+// JobLog gives the log of one run.
+func (s *Store) JobLog(ctx context.Context, key run.Key) ([]store.JobEntry, error) {
+	return named(list[store.JobEntry](ctx, s, "SELECT body FROM job_log WHERE run = ? ORDER BY at, id", key.String()))("job log of %s", key)
+}
+
+// Snapshot gives one snapshot.
+func (s *Store) Snapshot(ctx context.Context, id run.SnapshotID) (store.Snapshot, error) {
+	return named(find[store.Snapshot](ctx, s, "SELECT body FROM snapshots WHERE snapshot = ?", string(id)))("snapshot %s", id)
+}
+
+// PostRun gives what is remembered of one run.
+func (s *Store) PostRun(ctx context.Context, key run.Key) (store.PostRun, error) {
+	return named(find[store.PostRun](ctx, s, "SELECT body FROM post_runs WHERE run = ?", key.String()))("post-run of %s", key)
+}
+
+// Reruns gives the requests for one run.
+func (s *Store) Reruns(ctx context.Context, key run.Key) ([]store.Rerun, error) {
+	return named(list[store.Rerun](ctx, s, "SELECT body FROM reruns WHERE run = ? ORDER BY at, id", key.String()))("reruns of %s", key)
+}
+
+// Marked looks each mark up.
+func (s *Store) Marked(ctx context.Context, ids []string) (map[string]bool, error) {
+	set := map[string]bool{}
+	err := s.read(ctx, func(c *conn) error {
+		for _, id := range ids {
+			there, err := c.number("SELECT 1 FROM marks WHERE mark = ?", id)
+			if err != nil {
+				return err
+			}
+			if there == 1 {
+				set[id] = true
+			}
+		}
+		return nil
+	})
+	return named(set, err)("marks")
+}
+
+// Dead reads the letters of one sink, or of all.
+func (s *Store) Dead(ctx context.Context, sink string) ([]store.DeadLetter, error) {
+	return named(list[store.DeadLetter](ctx, s,
+		"SELECT body FROM dead_letters WHERE sink = ? OR ? = '' ORDER BY at, sink, event", sink, sink))("dead letters")
+}

@@ -1,0 +1,111 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// Run gives one run.
+func (s *Store) Run(ctx context.Context, key run.Key) (run.Run, error) {
+	return named(find[run.Run](ctx, s, "SELECT body FROM runs WHERE run = ?", key.String()))("run %s", key)
+}
+
+// DryRun gives one dry run.
+func (s *Store) DryRun(ctx context.Context, key run.Key) (run.Run, error) {
+	return named(find[run.Run](ctx, s, "SELECT body FROM dry_runs WHERE run = ?", key.String()))("dry run %s", key)
+}
+
+// named says which record an error is about.
+func named[T any](record T, err error) func(format string, args ...any) (T, error) {
+	return func(format string, args ...any) (T, error) {
+		if err != nil {
+			err = fmt.Errorf("read "+format+": %w", append(args, err)...)
+		}
+		return record, err
+	}
+}
+
+// Runs pages by key.
+func (s *Store) Runs(ctx context.Context, q store.RunQuery) (store.Page[run.Run], error) {
+	var w where
+	if q.Pipeline != "" {
+		w.and("pipeline = ?", string(q.Pipeline))
+	}
+	if q.Status != "" {
+		w.and("status = ?", string(q.Status))
+	}
+	if !q.Period.IsZero() {
+		w.and("slot = ?", store.PeriodKey(q.Period))
+	}
+	if !q.From.IsZero() {
+		w.and("slot >= ?", store.PeriodKey(q.From))
+	}
+	if !q.To.IsZero() {
+		w.and("slot <= ?", store.PeriodKey(q.To))
+	}
+	if q.Cursor != "" {
+		after, err := keyCursor(q.Cursor)
+		if err != nil {
+			return store.Page[run.Run]{}, err
+		}
+		slot := store.PeriodKey(after.Period)
+		w.and("slot <= ? AND (slot < ? OR (pipeline, schedule) > (?, ?))", slot, slot, string(after.Pipeline), string(after.Schedule))
+	}
+	found, err := list[run.Run](ctx, s, "SELECT body FROM runs"+w.text+" ORDER BY slot DESC, pipeline, schedule LIMIT ?",
+		append(w.args, store.PageSize(q.Limit)+1)...)
+	if err != nil {
+		return store.Page[run.Run]{}, fmt.Errorf("list runs: %w", err)
+	}
+	return paged(found, q.Limit, func(r run.Run) string { return store.EncodeCursor(r.Key.String()) }), nil
+}
+
+// keyCursor reads a cursor that is a run's key.
+func keyCursor(cursor string) (run.Key, error) {
+	parts, err := store.DecodeCursor(cursor, 1)
+	if err != nil {
+		return run.Key{}, err
+	}
+	key, err := run.ParseKey(parts[0])
+	if err != nil {
+		return run.Key{}, store.ErrCursor
+	}
+	return key, nil
+}
+
+// OpenRuns reads an index that holds the open ones alone.
+func (s *Store) OpenRuns(ctx context.Context, id pipeline.ID) ([]run.Run, error) {
+	var w where
+	w.and("open = 1")
+	if id != "" {
+		w.and("pipeline = ?", string(id))
+	}
+	found, err := list[run.Run](ctx, s, "SELECT body FROM runs"+w.text+" ORDER BY slot, pipeline, schedule", w.args...)
+	if err != nil {
+		return nil, fmt.Errorf("list open runs: %w", err)
+	}
+	return found, nil
+}
+
+// RunsAt looks each key up.
+func (s *Store) RunsAt(ctx context.Context, keys []run.Key) (map[run.Key]run.Run, error) {
+	found := map[run.Key]run.Run{}
+	err := s.read(ctx, func(c *conn) error {
+		for _, key := range keys {
+			if _, err := c.one("SELECT body FROM runs WHERE run = ?", func(r row) (err error) {
+				found[key], err = decode[run.Run](r.text(0))
+				return err
+			}, key.String()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read runs: %w", err)
+	}
+	return found, nil
+}

@@ -1,0 +1,161 @@
+// Package sqlite is the store of the embedded controller: one SQLite file in a data directory that belongs to one process.
+// What was acknowledged has been written through to the disk. It never reads a clock and decides nothing.
+//
+// One goroutine owns the one connection that writes (writer.go) and commits whatever waits in its queue in one transaction;
+// reads have connections of their own (read.go). Readings are appended to a log, which is the change feed and the history
+// too, and are folded into their table behind (overlay.go, fold.go). Leases and what is handed out of the feed live in
+// memory (lease.go, feed.go): they end with the process anyway. Where a batch is looked at and carried out: batch.go,
+// commit.go. The tables are in migrations/.
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+var _ store.Store = (*Store)(nil)
+
+// fileName is the database's name in the data directory.
+const fileName = "interlock.db"
+
+// Options are what may differ between two stores. The zero value is ready to use.
+type Options struct {
+	Readers int // connections that read; 4 if it is 0
+
+	foldAfter int // rows; foldRows if it is 0
+}
+
+// Store is an open data directory.
+type Store struct {
+	*writer
+	lock    *os.File
+	readers pool
+
+	trimming atomic.Bool // the last Trim found something
+
+	quit    chan struct{} // closed when the store is to close
+	stopped chan struct{} // closed when the writer has ended
+	closing sync.Once
+	err     error // of Close
+}
+
+// Open takes the data directory dir for this process, creates it if need be, brings its schema up to date and reads what is
+// not in the tables yet. A directory that another process has, a file that is damaged, of a newer version or not ours is an
+// error, and is left as it was.
+func Open(ctx context.Context, dir string, o Options) (*Store, error) {
+	dir, err := makeDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := lockDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	s, err := open(ctx, filepath.Join(dir, fileName), o)
+	if err != nil {
+		_ = lock.Close() // the first error says more
+		return nil, fmt.Errorf("open data directory %s: %w", dir, err)
+	}
+	s.lock = lock
+	go func() {
+		s.loop(s.quit)
+		close(s.stopped)
+	}()
+	return s, nil
+}
+
+func makeDir(dir string) (string, error) {
+	full, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("find data directory %s: %w", dir, err)
+	}
+	if err := os.MkdirAll(full, 0o700); err != nil {
+		if errors.Is(err, syscall.ENOTDIR) {
+			return "", fmt.Errorf("create data directory %s: there is a file where a directory should be: %w", full, err)
+		}
+		return "", fmt.Errorf("create data directory %s: %w", full, err)
+	}
+	return full, nil
+}
+
+func open(ctx context.Context, path string, o Options) (_ *Store, err error) {
+	c, err := connect(path, "rwc")
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = c.close() // the first error says more
+		}
+	}()
+	if err := setUp(ctx, c); err != nil {
+		return nil, err
+	}
+	if err := syncDir(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
+	w, err := newWriter(c, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Store{
+		writer: w, readers: newPool(path, o.Readers),
+		quit: make(chan struct{}), stopped: make(chan struct{}),
+	}, nil
+}
+
+// setUp prepares the connection that writes. The version is looked at before anything is changed.
+func setUp(ctx context.Context, c *conn) error {
+	scripts, err := migrations()
+	if err != nil {
+		return err
+	}
+	if _, err := versionOf(c, len(scripts)); err != nil {
+		return err
+	}
+	// synchronous=FULL makes every commit wait for the disk. A checkpoint every 4,000 pages instead of 1,000 is rarer and
+	// no dearer, since many pages were changed several times; the log stays within some 16 MB.
+	if err := c.run(ctx, `PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
+		PRAGMA wal_autocheckpoint = 4000; PRAGMA foreign_keys = OFF; PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY`); err != nil {
+		return err
+	}
+	return migrate(ctx, c, scripts)
+}
+
+// syncDir makes sure that files which were created in dir are found there after a power cut.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	return errors.Join(err, d.Close())
+}
+
+// open says whether the store still is.
+func (s *Store) open() error {
+	select {
+	case <-s.quit:
+		return errClosed
+	default:
+		return nil
+	}
+}
+
+// Close finishes what was queued, files what is not in the tables yet, and lets go of the directory.
+func (s *Store) Close() error {
+	s.closing.Do(func() {
+		close(s.quit)
+		<-s.stopped
+		s.err = errors.Join(s.readers.close(), s.finish(), s.conn.close(), s.lock.Close())
+	})
+	return s.err
+}

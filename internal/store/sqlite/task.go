@@ -1,0 +1,137 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+const tasksByDue = "SELECT body FROM tasks WHERE due <= ? ORDER BY due, task"
+
+// eachTask gives the tasks that are due by then, longest first, with their leases, until each has had enough. No lease
+// changes meanwhile.
+func (s *Store) eachTask(ctx context.Context, due int64, each func(store.Task, *lease) error) error {
+	return s.read(ctx, func(c *conn) error {
+		s.leases.mu.Lock()
+		defer s.leases.mu.Unlock()
+		return c.query(tasksByDue, func(r row) error {
+			t, err := decode[store.Task](r.text(0))
+			if err != nil {
+				return err
+			}
+			return each(t, s.leases.held[t.ID])
+		}, due)
+	})
+}
+
+// Claim writes nothing: see leases.
+func (s *Store) Claim(ctx context.Context, q store.ClaimQuery, now time.Time) ([]store.Claim, error) {
+	var claims []store.Claim
+	err := s.eachTask(ctx, nanos(now), func(t store.Task, l *lease) error {
+		if len(claims) >= q.Limit {
+			return errStop
+		}
+		mine := t.Replica == "" || t.Replica == q.Replica || !now.Before(t.Due.Add(q.LostAfter))
+		if l.holds(now) || !mine {
+			return nil
+		}
+		s.leases.token++
+		s.leases.held[t.ID] = &lease{token: s.leases.token, until: now.Add(q.Lease)}
+		claims = append(claims, store.Claim{Task: t, Lease: store.Lease{Task: t.ID, Token: s.leases.token}})
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("claim tasks: %w", err)
+	}
+	return claims, nil
+}
+
+// Task gives one task.
+func (s *Store) Task(ctx context.Context, id string) (store.Task, error) {
+	return find[store.Task](ctx, s, "SELECT body FROM tasks WHERE task = ?", id)
+}
+
+// NextDue looks at tasks by due time until none can be sooner.
+func (s *Store) NextDue(ctx context.Context) (time.Time, error) {
+	var next time.Time
+	err := s.eachTask(ctx, math.MaxInt64, func(t store.Task, l *lease) error {
+		if !next.IsZero() && !t.Due.Before(next) {
+			return errStop
+		}
+		if at := l.claimable(t.Due); next.IsZero() || at.Before(next) {
+			next = at.UTC()
+		}
+		return nil
+	})
+	if err != nil {
+		return time.Time{}, fmt.Errorf("find the next task: %w", err)
+	}
+	return next, nil
+}
+
+// Overdue leaves out what somebody has held since.
+func (s *Store) Overdue(ctx context.Context, before time.Time, limit int) ([]store.Task, error) {
+	var late []store.Task
+	err := s.eachTask(ctx, nanos(before), func(t store.Task, l *lease) error {
+		if len(late) == store.PageSize(limit) {
+			return errStop
+		}
+		if l.claimable(t.Due).Before(before) {
+			late = append(late, t)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list overdue tasks: %w", err)
+	}
+	return late, nil
+}
+
+// TasksChanged is the same channel for all who wait for the next change.
+func (s *Store) TasksChanged() <-chan struct{} { return s.tasksChanged.next() }
+
+// settle stores and finishes the tasks of a batch. Its lease was looked at before: it is held.
+func (b *batch) settle(tx *tx) error {
+	for _, t := range b.tasks {
+		if err := b.store(tx, t); err != nil {
+			return err
+		}
+	}
+	for _, id := range b.finished {
+		if l := tx.lease(id); b.holds(id) && l.moved {
+			tx.leases[id] = nil // somebody asked for it again: it stays as they stored it
+			continue
+		}
+		tx.leases[id] = nil
+		if err := tx.exec("DELETE FROM tasks WHERE task = ?", id); err != nil {
+			return err
+		}
+	}
+	tx.tasks = tx.tasks || len(b.tasks)+len(b.finished) > 0
+	return nil
+}
+
+// holds says whether the batch is made under a lease on that task.
+func (b *batch) holds(task string) bool { return b.lease != nil && b.lease.Task == task }
+
+func (b *batch) store(tx *tx, t taskRow) error {
+	l := tx.lease(t.id)
+	switch {
+	case b.holds(t.id):
+		tx.leases[t.id] = nil
+		if !l.moved {
+			break
+		}
+		due, err := tx.number("SELECT due FROM tasks WHERE task = ?", t.id)
+		if err != nil || t.due >= due {
+			return err // somebody asked for it sooner
+		}
+	case l != nil:
+		tx.leases[t.id] = &lease{token: l.token, until: l.until, moved: true}
+	}
+	return tx.exec("INSERT INTO tasks (task, due, body) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET due = excluded.due, body = excluded.body",
+		t.id, t.due, t.body)
+}
