@@ -96,19 +96,15 @@ func (k *keeper) start() error {
 		return job.Refuse(run.Transient, "make a pipe: %v", err)
 	}
 	defer output.Close()
-	k.began = time.Now()
 	adoptOrphans()
-	command, err := os.StartProcess(k.Path, k.Argv, &os.ProcAttr{
-		Dir: k.Dir, Env: k.Env, Files: []*os.File{nothing, output, output}, Sys: attributes(),
+	k.began = time.Now()
+	// Not os.StartProcess: the command is waited for together with the orphans it may leave.
+	k.group, err = syscall.ForkExec(k.Path, k.Argv, &syscall.ProcAttr{
+		Dir: k.Dir, Env: k.Env, Files: []uintptr{nothing.Fd(), output.Fd(), output.Fd()}, Sys: attributes(),
 	})
 	if err != nil {
 		printed.Close()
 		return notStarted(k.Path, err)
-	}
-	k.group = command.Pid
-	command.Release() // it is waited for together with the orphans it may leave
-	if group, err := json.Marshal(identify(k.group)); err == nil {
-		k.write(groupFile, group, false) // only needed to clean up if this process is killed
 	}
 	k.printed, k.copied = printed, make(chan struct{})
 	go k.copyOutput()
@@ -129,11 +125,14 @@ func notStarted(path string, err error) error {
 	case errors.Is(err, syscall.ENOENT):
 		hint = "; the interpreter in its first line may be missing"
 	}
-	return job.Refuse(run.Permanent, "job.config.command: %v%s", err, hint)
+	return job.Refuse(run.Permanent, "job.config.command: start %s: %v%s", path, err, hint)
 }
 
 // watch waits for the command's end, or brings it about: when its time is up, or when a signal asks for it.
 func (k *keeper) watch() exit {
+	if group, err := json.Marshal(process{PID: k.group, Boot: bootID()}); err == nil {
+		k.write(groupFile, group, false) // only needed to clean up if this process is killed
+	}
 	e := exit{StartedAt: k.began.UTC()}
 	gone := reap(k.group)
 	var status syscall.WaitStatus

@@ -57,18 +57,23 @@ func identify(pid int) process {
 	if !ok || s.dead() {
 		return process{PID: pid}
 	}
-	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return process{PID: pid, Start: s.start, Boot: bootID()}
+}
+
+// bootID is another one after each start of the machine; "" if it does not tell.
+func bootID() string {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
-		return process{PID: pid}
+		return ""
 	}
-	return process{PID: pid, Start: s.start, Boot: strings.TrimSpace(string(boot))}
+	return strings.TrimSpace(string(id))
 }
 
 // endRemains kills what is left of a command whose keeper was killed. The command itself died with the keeper; its children
 // are those in its group that bear the attempt's id, so that no stranger is hit who was given the same number.
 func (d jobDir) endRemains(id run.AttemptID) {
 	var group process
-	if there, err := d.read(groupFile, &group); err != nil || !there || group.Boot != identify(os.Getpid()).Boot {
+	if there, err := d.read(groupFile, &group); err != nil || !there || group.Boot != bootID() {
 		return
 	}
 	entries, err := os.ReadDir("/proc")

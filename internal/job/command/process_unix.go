@@ -20,5 +20,8 @@ func adoptOrphans() {}
 // identify knows no more than the number here; the lock on the claim tells who lives.
 func identify(pid int) process { return process{PID: pid} }
 
+// bootID is not told here.
+func bootID() string { return "" }
+
 // endRemains can tell no stranger from a command's child here, and ends nobody.
 func (d jobDir) endRemains(run.AttemptID) {}

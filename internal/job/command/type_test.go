@@ -555,3 +555,27 @@ func TestAJobIsWaitedForWithoutAPipeToo(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// TestAControllerKilledAtAnyInstantStartsNothingTwice kills controllers sooner and later in their start, keepers of
+// theirs being anywhere on their way, and lets the next controller start the same attempt at once.
+func TestAControllerKilledAtAnyInstantStartsNothingTwice(t *testing.T) {
+	p := newPlace(t)
+	for i := range 25 {
+		config := p.config("", "print", "once", "exit", "3")
+		a := p.attempt(fmt.Sprintf("any-%d", i), config)
+		controller := exec.Command(os.Args[0], controllerArg, p.jobs, string(a.ID), config)
+		if err := controller.Start(); err != nil {
+			t.Fatal(err)
+		}
+		killed := make(chan error)
+		time.AfterFunc(time.Duration(i)*5*time.Millisecond, func() { killed <- controller.Process.Kill() })
+		if err := <-killed; err != nil {
+			t.Fatal(err)
+		}
+		got := p.end(a, p.start(a))
+		controller.Wait()
+		if got.ExitCode != 3 || got.Output != "once\n" || len(p.noted(a)) != 1 {
+			t.Errorf("killed after %d ms: got %+v, %v", i*5, got, p.noted(a))
+		}
+	}
+}
