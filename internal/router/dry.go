@@ -206,8 +206,8 @@ func (r *Router) tellDryLate(ctx context.Context, old run.Run, changed []rerun.S
 }
 
 // tellDryDrift tells of drift for which a run would be run again, and keeps the baseline of a sensor that had none.
-func (r *Router) tellDryDrift(ctx context.Context, old run.Run, post, next store.PostRun, drifts []moved, now time.Time) error {
-	b := store.Batch{ID: fmt.Sprintf("dry-drift/%s/v%d", old.ID(), post.Version)}
+func (r *Router) tellDryDrift(ctx context.Context, n news, old run.Run, post, next store.PostRun, drifts []moved, now time.Time) error {
+	b := store.Batch{ID: fmt.Sprintf("dry-drift/%s/v%d/%s/%s", old.ID(), post.Version, n.Pipeline, n.Sensor)}
 	for _, m := range drifts {
 		if m.Known && !m.Drifted {
 			continue

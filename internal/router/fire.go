@@ -88,7 +88,8 @@ func (t *fires) step(ctx context.Context) error {
 
 // advance moves the place up to which fires are dealt with.
 func (t *fires) advance(b *store.Batch, through time.Time) {
-	b.ID = fmt.Sprintf("fire/%s/v%d", t.row.ID, t.row.Version)
+	// Another pass may have decided on the same row at another instant, and so otherwise.
+	b.ID = fmt.Sprintf("fire/%s/v%d/%d/%d", t.row.ID, t.row.Version, t.now.UnixNano(), through.UnixNano())
 	next := t.row
 	next.FiredThrough = instant(through)
 	b.SwapPipeline(t.row, next)

@@ -65,7 +65,7 @@ func (r *Router) completed(ctx context.Context, e *catalog.Entry, current run.Ru
 		return err
 	}
 	if !paused(row) && row.Config != "" {
-		if err := r.late(ctx, e, current.Key, "run/"+string(current.ID()), now); err != nil {
+		if err := r.late(ctx, e, current.Key, whileRunning(current), now); err != nil {
 			return err
 		}
 	}

@@ -26,27 +26,44 @@ func (r *Router) afterCompletion(ctx context.Context, n news, key run.Key, now t
 	case paused(n.row):
 		return nil
 	case n.upstream != nil:
-		return r.late(ctx, n.entry, key, n.cause(), now)
+		return r.late(ctx, n.entry, key, input{n.cause(), announced}, now)
 	case n.start && n.slice().Holds(key.Period):
 		met, err := r.startMet(ctx, n.entry, key.Period, now)
 		if err != nil || !met {
 			return err
 		}
-		return r.late(ctx, n.entry, key, n.cause(), now)
+		// What came after this write has had, or will have, its own look.
+		return r.late(ctx, n.entry, key, input{n.cause(), func(s store.SeenSensor) bool {
+			return !announced(s) && s.Version <= n.Version
+		}}, now)
 	}
 	return nil
 }
 
+// input is what may have brought late data: what it is called, and which sensors it speaks for.
+type input struct {
+	cause  string
+	counts func(store.SeenSensor) bool
+}
+
+// whileRunning is what came until a run completed.
+func whileRunning(old run.Run) input {
+	return input{"run/" + string(old.ID()), func(s store.SeenSensor) bool { return !s.UpdatedAt.After(old.EndedAt) }}
+}
+
+// announced says that s is a run of an upstream.
+func announced(s store.SeenSensor) bool { return strings.HasPrefix(string(s.Key), "run/") }
+
 // late compares what a completed run started on with what its inputs show now, and opens another attempt for what is
 // new, as far as the budget allows. It is asked on each write that may be late, and once at completion for what
 // changed while the job ran.
-func (r *Router) late(ctx context.Context, e *catalog.Entry, key run.Key, causedBy string, now time.Time) error {
+func (r *Router) late(ctx context.Context, e *catalog.Entry, key run.Key, in input, now time.Time) error {
 	return again(func() error {
 		old, err := r.row(ctx, e, key)
 		if err != nil || old.Status != run.Completed {
 			return err
 		}
-		changed, err := r.changedSince(ctx, e, old, now)
+		changed, err := r.changedSince(ctx, e, old, in, now)
 		if err != nil || len(changed) == 0 {
 			return err
 		}
@@ -55,9 +72,9 @@ func (r *Router) late(ctx context.Context, e *catalog.Entry, key run.Key, caused
 			return err
 		}
 		if e.DryRun {
-			return r.tellDryLate(ctx, old, changed, causedBy, now)
+			return r.tellDryLate(ctx, old, changed, in.cause, now)
 		}
-		return r.rerunLate(ctx, e, old, names(changed), causedBy, now)
+		return r.rerunLate(ctx, e, old, names(changed), in.cause, now)
 	})
 }
 
@@ -107,7 +124,7 @@ func lateCause(changed []string) run.Cause {
 
 // changedSince lists the inputs of a completed run that show other data than when its job started. A start whose snapshot
 // is no longer kept cannot be compared, and proves nothing.
-func (r *Router) changedSince(ctx context.Context, e *catalog.Entry, old run.Run, now time.Time) ([]rerun.Seen, error) {
+func (r *Router) changedSince(ctx context.Context, e *catalog.Entry, old run.Run, in input, now time.Time) ([]rerun.Seen, error) {
 	if old.Progress.Snapshot == "" {
 		return nil, nil
 	}
@@ -122,7 +139,7 @@ func (r *Router) changedSince(ctx context.Context, e *catalog.Entry, old run.Run
 	if err != nil {
 		return nil, err
 	}
-	current := gate.Compared(ofPeriod(view.Sensors))
+	current := gate.Compared(slices.DeleteFunc(ofPeriod(view.Sensors), func(s store.SeenSensor) bool { return !in.counts(s) }))
 	changed := rerun.Changed(gate.Compared(snapshot.Sensors), current)
 	return slices.DeleteFunc(current, func(s rerun.Seen) bool { return !slices.Contains(changed, s.Sensor) }), nil
 }
@@ -145,7 +162,7 @@ func ofPeriod(sensors []store.SeenSensor) []store.SeenSensor {
 		if s.Period.IsZero() && !s.Start {
 			continue
 		}
-		if strings.HasPrefix(string(s.Key), "run/") && s.Fields["status"] != string(run.Completed) {
+		if announced(s) && s.Fields["status"] != string(run.Completed) {
 			continue
 		}
 		own = append(own, s)

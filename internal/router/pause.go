@@ -40,7 +40,7 @@ func (r *Router) Pause(ctx context.Context, id pipeline.ID, p store.Pause, now t
 func (r *Router) pause(ctx context.Context, row store.Pipeline, p store.Pause, now time.Time) error {
 	next := row
 	next.Pause = p
-	b := store.Batch{ID: fmt.Sprintf("pause/%s/v%d/%s", row.ID, row.Version, p.By)}
+	b := store.Batch{ID: fmt.Sprintf("pause/%s/v%d/%s/%s/%t", row.ID, row.Version, p.By, clock(p.Until), p.HoldSLA)}
 	b.SwapPipeline(row, next)
 	message := fmt.Sprintf("paused by %s: %s", p.By, p.Why)
 	if p.Until.IsZero() {

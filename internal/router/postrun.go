@@ -107,7 +107,7 @@ func (r *Router) compare(ctx context.Context, n news, old run.Run, post store.Po
 		drifts = movements(e, n, was, seen.Fields)
 	}
 	if e.DryRun {
-		return r.tellDryDrift(ctx, old, post, next, drifts, now)
+		return r.tellDryDrift(ctx, n, old, post, next, drifts, now)
 	}
 	for _, m := range drifts {
 		if m.Drifted && !paused(n.row) {
@@ -121,7 +121,7 @@ func (r *Router) compare(ctx context.Context, n news, old run.Run, post store.Po
 		}
 	}
 	tellRules(&b, old, &next, view, now)
-	b.ID = fmt.Sprintf("post-run/%s/v%d/%s/%s", old.Key, post.Version, seen.Content, next.Outcome)
+	b.ID = fmt.Sprintf("post-run/%s/v%d/%s/%s/%s", old.Key, post.Version, key, seen.Content, next.Outcome)
 	if !there || next.Outcome != post.Outcome {
 		b.SwapPostRun(post, next)
 	}

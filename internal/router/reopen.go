@@ -8,11 +8,9 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/catalog"
-	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
-	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -69,11 +67,11 @@ func (r *Router) replay(ctx context.Context, e *catalog.Entry, since, now time.T
 func (r *Router) writtenSince(ctx context.Context, e *catalog.Entry, since time.Time) ([]store.Change, error) {
 	var changes []store.Change
 	for _, ref := range sensorsOf(e) {
-		found, err := r.historySince(ctx, e, ref, since)
+		writes, err := r.historySince(ctx, ref, since)
 		if err != nil {
 			return nil, err
 		}
-		changes = append(changes, found...)
+		changes = append(changes, lastChanges(e, ref.Pipeline, writes, since)...)
 	}
 	slices.SortFunc(changes, func(a, b store.Change) int { return int(a.Version - b.Version) })
 	return changes, nil
@@ -101,58 +99,6 @@ func sensorsOf(e *catalog.Entry) []store.ReadingQuery {
 		}
 	}
 	return all
-}
-
-func (r *Router) historySince(ctx context.Context, e *catalog.Entry, of store.ReadingQuery, since time.Time) ([]store.Change, error) {
-	var writes []*sensor.Reading
-	q := store.HistoryQuery{Pipeline: of.Pipeline, Key: of.Key, Limit: store.MaxPage}
-	for more := true; more; {
-		page, err := r.store.History(ctx, q)
-		if err != nil {
-			return nil, fmt.Errorf("read history of sensor %s of %s: %w", of.Key, of.Pipeline, err)
-		}
-		more, q.Cursor = page.Next != "", page.Next
-		for _, w := range page.Items {
-			writes = append(writes, w)
-			more = more && !w.UpdatedAt.Before(since)
-		}
-	}
-	return lastChanges(e, of.Pipeline, writes, since), nil
-}
-
-// lastChanges are the changes that the last write for each period was, of the writes of one key, newest first. It counts
-// as changed data if any of that period's writes since then was.
-func lastChanges(e *catalog.Entry, id pipeline.ID, writes []*sensor.Reading, since time.Time) []store.Change {
-	var changes []store.Change
-	at := map[period.Period]int{}
-	for i, w := range writes {
-		if w.UpdatedAt.Before(since) {
-			break
-		}
-		slice := w.Period
-		if slice.IsZero() {
-			slice = e.Schedule.PeriodAt(w.UpdatedAt)
-		}
-		n, there := at[slice]
-		if !there || changes[n].Period != w.Period {
-			n, at[slice] = len(changes), len(changes)
-			changes = append(changes, store.Change{
-				Kind: store.ReadingWritten, At: w.UpdatedAt, Pipeline: id, Sensor: w.Key, Period: w.Period, Version: w.Version,
-			})
-		}
-		changes[n].Changed = changes[n].Changed || isNew(w, writes[i+1:])
-	}
-	return changes
-}
-
-// isNew says whether a write brought other data than the one before it for the same period, newest first.
-func isNew(w *sensor.Reading, earlier []*sensor.Reading) bool {
-	for _, old := range earlier {
-		if old.Period == w.Period {
-			return !sensor.SameData(old.Fields, w.Fields)
-		}
-	}
-	return true
 }
 
 // completedSince looks, for runs that completed during a pause, at what had changed while their jobs ran.

@@ -98,8 +98,9 @@ func (r *Router) rerun(ctx context.Context, e *catalog.Entry, row store.Pipeline
 		ID: q.ID, Key: key, Reason: q.Reason, By: q.By, Force: q.Force, BypassGate: q.BypassGate,
 		At: instant(now), Accepted: v.Open, Why: v.Reason,
 	}
-	b := store.Batch{ID: fmt.Sprintf("rerun/%s/%s/v%d", q.ID, key, old.Version)}
-	// The mark has the request answered once, also where two answers would not touch the same run.
+	// The answer is part of the name: another answer to the same request is another decision, and meets the mark, which
+	// has the request answered once also where the answers do not touch the same run.
+	b := store.Batch{ID: fmt.Sprintf("rerun/%s/%s/v%d/%t %s", q.ID, key, old.Version, v.Open, v.Rejection)}
 	b.SetMark("rerun/"+key.String()+"/"+q.ID, time.Time{})
 	if v.Open {
 		next, err := r.accept(&b, e, key, old, q, v, now)

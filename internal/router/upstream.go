@@ -103,3 +103,14 @@ func (r *Router) openAfter(ctx context.Context, n news, key run.Key, now time.Ti
 	}, now)
 	return err
 }
+
+// upstreamsNew says whether an upstream completed since the run's window ended.
+func (r *Router) upstreamsNew(ctx context.Context, e *catalog.Entry, old run.Run, now time.Time) (bool, error) {
+	view, err := r.look(ctx, e, old.Period, now)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(view.Sensors, func(s store.SeenSensor) bool {
+		return announced(s) && !s.UpdatedAt.Before(old.EndedAt)
+	}), nil
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/catalog"
@@ -13,6 +14,7 @@ import (
 	"github.com/interlock-go/interlock/internal/rerun"
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/sla"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -21,7 +23,8 @@ import (
 const windowClosed = "window closed"
 
 // afterWindow reacts to a write for a run whose window ended with the gate closed. New data that meets the start condition
-// gives it another window; anything else that would open its gate only is told, with the command that starts it.
+// gives it another window; anything else that would open its gate only is told, with the command that starts it. Which
+// of several writes it is called for does not matter.
 func (r *Router) afterWindow(ctx context.Context, n news, key run.Key, now time.Time) error {
 	if paused(n.row) {
 		return nil
@@ -31,75 +34,76 @@ func (r *Router) afterWindow(ctx context.Context, n news, key run.Key, now time.
 	if err != nil || barred.why != "" {
 		return err
 	}
-	fresh, err := r.reopens(ctx, n, key, now)
-	if err != nil {
-		return err
-	}
 	return again(func() error {
 		old, err := r.row(ctx, e, key)
-		if err != nil || old.Status != run.ValidationExhausted {
-			return err
+		if err != nil || old.Status != run.ValidationExhausted || n.At.Before(old.EndedAt) {
+			return err // what was written before the window ended has had its look
 		}
-		// What was written before the window ended has had its look.
-		if fresh && !n.At.Before(old.EndedAt) {
-			if v := rerun.Reopen(old, now); v.Open {
+		if v := rerun.Reopen(old, now); v.Open {
+			if fresh, err := r.reopens(ctx, e, old, now); err != nil {
+				return err
+			} else if fresh {
 				return r.reopen(ctx, n, old, v, now)
 			}
 		}
-		return r.tellWindowClosed(ctx, e, old, n.cause(), now)
+		return r.tellWindowClosed(ctx, n, old, now)
 	})
 }
 
-// reopens says whether the write is new data that meets what opens the run.
-func (r *Router) reopens(ctx context.Context, n news, key run.Key, now time.Time) (bool, error) {
-	e := n.entry
-	switch {
-	case n.start && key.Period == n.slice():
-		met, err := r.startMet(ctx, e, key.Period, now)
-		if err != nil || !met {
-			return false, err
+// reopens says whether what opens the run holds, on data that is new since its window ended.
+func (r *Router) reopens(ctx context.Context, e *catalog.Entry, old run.Run, now time.Time) (bool, error) {
+	if e.Start == nil && e.Opens != pipeline.ByStream {
+		return false, nil
+	}
+	met, err := r.opensNow(ctx, e, old.Key, now)
+	if err != nil || !met {
+		return false, err
+	}
+	if e.Start == nil {
+		return r.upstreamsNew(ctx, e, old, now)
+	}
+	return r.startNew(ctx, e, old)
+}
+
+// startNew says whether the start condition's sensor has brought other data for the run's period since its window ended.
+func (r *Router) startNew(ctx context.Context, e *catalog.Entry, old run.Run) (bool, error) {
+	at := store.ReadingQuery{Pipeline: e.ID, Key: sensor.Key(e.Start.Rule.Key)}
+	if e.Start.Rule.From != "" {
+		at.Pipeline = pipeline.ID(e.Start.Rule.From)
+	}
+	writes, err := r.historySince(ctx, at, old.EndedAt)
+	if err != nil {
+		return false, err
+	}
+	for i, w := range writes {
+		if w.UpdatedAt.Before(old.EndedAt) {
+			break
 		}
-		return r.newHere(ctx, n)
-	case n.upstream != nil && e.Start == nil && e.Opens == pipeline.ByStream:
-		return r.upstreamsDone(ctx, e, key, now)
+		if sliceOf(e, w).Holds(old.Period) && newInSlice(e, w, writes[i+1:]) {
+			return true, nil
+		}
 	}
 	return false, nil
 }
 
-// newHere says whether the write brought data that its slice did not have. An undated write that repeats what an earlier
-// slice had is new in this one: "ready" is said each day in the same words.
-func (r *Router) newHere(ctx context.Context, n news) (bool, error) {
-	if n.Changed || !n.Period.IsZero() {
-		return n.Changed, nil
-	}
-	page, err := r.store.History(ctx, store.HistoryQuery{Pipeline: n.Pipeline, Key: n.Sensor, Limit: store.MaxPage})
-	if err != nil {
-		return false, fmt.Errorf("read history of sensor %s of %s: %w", n.Sensor, n.Pipeline, err)
-	}
-	for _, w := range page.Items {
-		if w.Period.IsZero() && w.Version < n.Version {
-			return n.entry.Schedule.PeriodAt(w.UpdatedAt) != n.slice(), nil
-		}
-	}
-	return page.Next == "", nil
-}
-
 func (r *Router) reopen(ctx context.Context, n news, old run.Run, v rerun.Verdict, now time.Time) error {
 	b := store.Batch{ID: nameOf("reopen", n.entry, old.Key, old)}
-	o := order{cause: run.CauseReopened, from: v.At, causedBy: n.cause(), message: fmt.Sprintf("sensor %s brought new data after the window; %s", n.Sensor, v.Reason)}
+	o := order{cause: run.CauseReopened, from: v.At, causedBy: n.cause(), message: "new data came after the window; " + v.Reason}
 	if _, err := r.further(&b, n.entry, old, o, now); err != nil {
 		return err
 	}
 	return r.commit(ctx, b, now)
 }
 
-// tellWindowClosed tells, once per attempt, of an exhausted run whose gate would be open now.
-func (r *Router) tellWindowClosed(ctx context.Context, e *catalog.Entry, old run.Run, causedBy string, now time.Time) error {
+// tellWindowClosed tells, once per attempt, of an exhausted run whose gate would be open now. Where something else was
+// written since, that is what opened it, and tells of it if anybody does.
+func (r *Router) tellWindowClosed(ctx context.Context, n news, old run.Run, now time.Time) error {
+	e := n.entry
 	if e.DryRun {
 		return nil
 	}
 	view, err := r.look(ctx, e, old.Period, now)
-	if err != nil || !view.Open() {
+	if err != nil || !view.Open() || slices.ContainsFunc(view.Sensors, func(s store.SeenSensor) bool { return s.UpdatedAt.After(n.At) }) {
 		return err
 	}
 	command := fmt.Sprintf("interlock rerun %s --date %s --reason WHY", e.ID, old.Period)
@@ -107,7 +111,7 @@ func (r *Router) tellWindowClosed(ctx context.Context, e *catalog.Entry, old run
 		command = fmt.Sprintf("interlock trigger %s --date %s", e.ID, old.Period)
 	}
 	about := event.Of(old, now)
-	about.Which, about.CausedBy = windowClosed, causedBy
+	about.Which, about.CausedBy = windowClosed, n.cause()
 	return r.tellOnce(ctx, fmt.Sprintf("window-closed/%s/%d", old.Key, old.Attempt), event.New(event.LateDataArrival, about,
 		fmt.Sprintf("its gate would be open now, but its window is closed; `%s` starts it", command),
 		event.Late{Sensors: passing(view), Reason: windowClosed}), now)
@@ -143,7 +147,7 @@ func (r *Router) startOver(ctx context.Context, n news, key run.Key, now time.Ti
 	case old.Status != run.ValidationExhausted:
 		return true, nil
 	}
-	return true, r.tellWindowClosed(ctx, e, old, n.cause(), now)
+	return true, r.tellWindowClosed(ctx, n, old, now)
 }
 
 // CloseStart ends the automatic window of a period whose start condition was not met before its deadline: the run is

@@ -1,0 +1,76 @@
+package router
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// historySince lists the writes of a key, newest first, back to an instant and one page beyond it, so that the first of
+// them can be compared with what was there before.
+func (r *Router) historySince(ctx context.Context, of store.ReadingQuery, since time.Time) ([]*sensor.Reading, error) {
+	var writes []*sensor.Reading
+	q := store.HistoryQuery{Pipeline: of.Pipeline, Key: of.Key, Limit: historyPage}
+	for {
+		page, err := r.store.History(ctx, q)
+		if err != nil {
+			return nil, fmt.Errorf("read history of sensor %s of %s: %w", of.Key, of.Pipeline, err)
+		}
+		past := len(writes) > 0 && writes[len(writes)-1].UpdatedAt.Before(since)
+		writes = append(writes, page.Items...)
+		if past || page.Next == "" {
+			return writes, nil
+		}
+		q.Cursor = page.Next
+	}
+}
+
+// historyPage is how many writes are read at once.
+const historyPage = 200
+
+// sliceOf is the period that a write is for as a start condition.
+func sliceOf(e *catalog.Entry, w *sensor.Reading) period.Period {
+	if !w.Period.IsZero() {
+		return w.Period
+	}
+	return e.Schedule.PeriodAt(w.UpdatedAt)
+}
+
+// newInSlice says whether a write brought data that its slice did not have before; earlier are the writes before it, newest
+// first. An undated write that repeats what an earlier slice had is new in its own: "ready" is said each day in the same
+// words.
+func newInSlice(e *catalog.Entry, w *sensor.Reading, earlier []*sensor.Reading) bool {
+	for _, old := range earlier {
+		if old.Period == w.Period {
+			return !sensor.SameData(old.Fields, w.Fields) || sliceOf(e, old) != sliceOf(e, w)
+		}
+	}
+	return true
+}
+
+// lastChanges are the changes that the last write for each period was, of the writes of one key, newest first.
+func lastChanges(e *catalog.Entry, id pipeline.ID, writes []*sensor.Reading, since time.Time) []store.Change {
+	type place struct{ slice, written period.Period }
+	var changes []store.Change
+	seen := map[place]bool{}
+	for _, w := range writes {
+		if w.UpdatedAt.Before(since) {
+			break
+		}
+		at := place{sliceOf(e, w), w.Period}
+		if seen[at] {
+			continue
+		}
+		seen[at] = true
+		changes = append(changes, store.Change{
+			Kind: store.ReadingWritten, At: w.UpdatedAt, Pipeline: id, Sensor: w.Key, Period: w.Period, Version: w.Version,
+		})
+	}
+	return changes
+}

@@ -1,0 +1,262 @@
+package router_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// town is a few pipelines that hang together: a source with a gate and retries, two that come after it, one after both,
+// one under cron with a start condition, one that reads another's sensor, one that the calendar knows, and a dry run.
+var town = []string{
+	`
+pipeline: {id: source, owner: data}
+schedule: {trigger: {key: arrival, check: equals, field: status, value: ready}, evaluation: {window: 20m, interval: 5m}}
+validation: {rules: [{key: quality, check: equals, field: verdict, value: good}]}
+job: {type: command, config: {command: "true"}, maxRetries: 1, maxDriftReruns: 2, retryBackoff: 1m}
+`,
+	after("left", "source", ""), after("right", "source", ""), after("end", "left, right", ""),
+	`
+pipeline: {id: clock, owner: data}
+schedule: {cron: "*/30 * * * *", trigger: {key: arrival, check: exists, from: source}, maxActive: 1, evaluation: {window: 20m, interval: 5m}}
+job: {type: command, config: {command: "true"}}
+`, `
+pipeline: {id: listener, owner: data}
+schedule: {trigger: {key: quality, check: exists, from: source}, exclude: {dates: [2026-03-02]}}
+job: {type: command, config: {command: "true"}, maxDriftReruns: 1}
+`, `
+pipeline: {id: shadow, owner: data}
+dryRun: true
+schedule: {trigger: {key: arrival, check: exists, from: source}}
+job: {type: command, config: {command: "true"}}
+`,
+}
+
+// deed is something that happens in the town at one instant.
+type deed struct {
+	wait    time.Duration
+	key     string // of a reading of source, or
+	value   string
+	report  bool // the results of all running jobs come in
+	success bool
+}
+
+func deeds(t *rapid.T) []deed {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) deed {
+		d := deed{wait: time.Duration(rapid.SampledFrom([]int{0, 0, 1, 7, 25}).Draw(t, "wait")) * time.Minute}
+		if d.report = rapid.IntRange(0, 2).Draw(t, "report") == 0; d.report {
+			d.success = rapid.IntRange(0, 3).Draw(t, "success") > 0
+			return d
+		}
+		d.key = rapid.SampledFrom([]string{"arrival", "quality", "arrival#2026-03-02", "quality#2026-03-02", "arrival#2026-03-02T07"}).Draw(t, "key")
+		d.value = rapid.SampledFrom([]string{"status=ready n=1 verdict=good", "status=ready n=2 verdict=good", "status=wait verdict=bad"}).Draw(t, "value")
+		return d
+	}), 1, 12).Draw(t, "deeds")
+}
+
+// do performs a deed. What went before it has been followed up if it waits, or is a report; the others pile up.
+func (w *world) do(d deed, settle func()) {
+	if d.wait > 0 {
+		settle()
+		w.now = w.now.Add(d.wait)
+		settle()
+	}
+	w.now = w.now.Add(time.Second)
+	if !d.report {
+		w.put("source", d.key, strings.Fields(d.value)...)
+		return
+	}
+	settle()
+	open, err := w.store.OpenRuns(ctx, "")
+	w.check(err)
+	for _, r := range open {
+		if r.Status != run.Running {
+			continue
+		}
+		if d.success {
+			w.report(r.Key.String(), run.ResultSuccess, "")
+		} else {
+			w.report(r.Key.String(), run.ResultFail, run.Transient)
+		}
+	}
+}
+
+// outcome is what a user would notice: where every run stands, what it has spent, and which events there are.
+func (w *world) outcome() ([]string, []string) {
+	var runs, ids []string
+	page, err := w.store.Runs(ctx, store.RunQuery{Limit: store.MaxPage})
+	w.check(err)
+	for _, r := range page.Items {
+		runs = append(runs, fmt.Sprintf("%s %s %d %+v", r.Key, r.Status, r.Attempt, r.Counters))
+	}
+	for _, e := range w.events() {
+		ids = append(ids, fmt.Sprintf("%s %s/%s %d %s", e.Type, e.Detail.Pipeline, e.Detail.Date, e.Detail.Attempt, e.ID))
+	}
+	slices.Sort(ids)
+	return runs, ids
+}
+
+// row names the row that a change is about: only changes of one row come in order.
+func rowOf(c store.Change) string {
+	switch c.Kind {
+	case store.ReadingWritten:
+		return fmt.Sprintf("reading %s %s %s", c.Pipeline, c.Sensor, c.Period)
+	case store.RunMoved:
+		return "run " + c.Run.String()
+	default:
+		return "pipeline " + string(c.Pipeline)
+	}
+}
+
+// shuffled is the changes, each twice, in an order that only keeps each row's own.
+func shuffled(t *rapid.T, changes []store.Change) []store.Change {
+	rows := map[string][]store.Change{}
+	var order []string
+	for _, c := range changes {
+		for range 2 {
+			rows[rowOf(c)] = append(rows[rowOf(c)], c)
+			order = append(order, rowOf(c))
+		}
+	}
+	var out []store.Change
+	for _, row := range rapid.Permutation(order).Draw(t, "order") {
+		out = append(out, rows[row][0])
+		rows[row] = rows[row][1:]
+	}
+	return out
+}
+
+func TestChangesMayComeTwiceAndInAnyOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		script := deeds(t)
+		straight, crooked := newWorld(t, town...), newWorld(t, town...)
+		for _, d := range script {
+			straight.do(d, straight.settle)
+			crooked.do(d, func() { crooked.settleCrooked(t) })
+		}
+		straight.settle()
+		crooked.settleCrooked(t)
+		runs, ids := straight.outcome()
+		gotRuns, gotIDs := crooked.outcome()
+		same(t, "runs", runs, gotRuns)
+		same(t, "events", ids, gotIDs)
+	})
+}
+
+// settleCrooked is settle for changes that come twice and in any order between rows.
+func (w *world) settleCrooked(t *rapid.T) {
+	for range 1000 {
+		changes := w.changes()
+		for _, c := range shuffled(t, changes) {
+			w.check(w.router.Handle(ctx, c, w.now))
+		}
+		if len(changes) == 0 && !w.work() {
+			return
+		}
+	}
+	w.Fatal("it never comes to rest")
+}
+
+func TestHistoryDeliveredAgainChangesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t, town...)
+		var history []store.Change
+		settle := func() {
+			for range 1000 {
+				changes := w.changes()
+				history = append(history, changes...)
+				for _, c := range changes {
+					w.check(w.router.Handle(ctx, c, w.now))
+				}
+				if len(changes) == 0 && !w.work() {
+					return
+				}
+			}
+			w.Fatal("it never comes to rest")
+		}
+		for _, d := range deeds(t) {
+			w.do(d, settle)
+		}
+		settle()
+		runs, ids := w.outcome()
+		for _, c := range history {
+			w.check(w.router.Handle(ctx, c, w.now))
+		}
+		settle()
+		gotRuns, gotIDs := w.outcome()
+		same(t, "runs", runs, gotRuns)
+		same(t, "events", ids, gotIDs)
+	})
+}
+
+func TestAttemptsOpenOneByOneAndWithinTheirBudgets(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t, town...)
+		for _, d := range deeds(t) {
+			w.do(d, w.settle)
+		}
+		w.settle()
+		opened := map[string]int{}
+		for _, e := range w.events() {
+			if e.Type == event.TriggerStarted {
+				key := fmt.Sprintf("%s %s", e.Detail.Pipeline, e.Detail.Date)
+				if opened[key]++; e.Detail.Attempt != opened[key] {
+					t.Errorf("%s: attempt %d is the %dth to open", key, e.Detail.Attempt, opened[key])
+				}
+			}
+		}
+		if len(slices.Compact(slices.Sorted(slices.Values(w.jobs.started)))) != len(w.jobs.started) {
+			t.Errorf("an attempt started twice: %v", w.jobs.started)
+		}
+		page, err := w.store.Runs(ctx, store.RunQuery{Pipeline: "source", Limit: store.MaxPage})
+		w.check(err)
+		for _, r := range page.Items {
+			if c := r.Counters; c.Retries > 1 || c.DriftReruns > 2 || c.Reopenings > 5 {
+				t.Errorf("%s spent %+v", r.Key, c)
+			}
+		}
+	})
+}
+
+// watched is a pipeline whose output is watched, and which has drift and late data on one budget.
+const watched = `
+pipeline: {id: watched, owner: data}
+schedule: {trigger: {key: arrival, check: exists}}
+job: {type: command, config: {command: "true"}, maxDriftReruns: 3}
+postRun: {rules: [{key: audit, check: gte, field: count, value: 100}], driftThreshold: 10}
+`
+
+func TestDriftAndLateDataLeadToTheSameRunsInAnyOrder(t *testing.T) {
+	writes := rapid.SliceOfN(rapid.SampledFrom([]string{"", "audit count=100", "audit count=105", "audit count=150", "arrival n=1", "arrival n=2"}), 1, 12)
+	rapid.Check(t, func(t *rapid.T) {
+		straight, crooked := newWorld(t, watched), newWorld(t, watched)
+		script := writes.Draw(t, "writes")
+		for _, write := range script {
+			for w, settle := range map[*world]func(){straight: straight.settle, crooked: func() { crooked.settleCrooked(t) }} {
+				w.sleep(time.Second)
+				if write != "" {
+					pair := strings.Fields(write)
+					w.put("watched", pair[0], pair[1])
+					continue
+				}
+				settle()
+				if w.run("watched/stream/2026-03-03").Status == run.Running {
+					w.report("watched/stream/2026-03-03", run.ResultSuccess, "")
+				}
+			}
+		}
+		straight.settle()
+		crooked.settleCrooked(t)
+		runs, _ := straight.outcome()
+		gotRuns, _ := crooked.outcome()
+		same(t, "runs", runs, gotRuns)
+	})
+}
