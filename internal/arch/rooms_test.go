@@ -67,6 +67,7 @@ var rooms = map[string]layer{
 
 	"internal/catalog":      handle,
 	"internal/gate":         handle,
+	"internal/explain":      handle,
 	"internal/router":       handle,
 	"internal/orchestrator": handle,
 	"internal/slamonitor":   handle,
@@ -85,11 +86,13 @@ var rooms = map[string]layer{
 	"internal/dashboard": face,
 	"internal/arch":      face,
 	"client":             face,
+	"examples":           face,
 
 	"cmd/interlock":           command,
 	"cmd/lambda/*":            command,
 	"bench":                   command,
 	"internal/event/eventdoc": command,
+	"internal/api/openapidoc": command,
 }
 
 // unseen lists what a package may not import although its layer would allow it. The first line is what keeps the process
@@ -104,7 +107,7 @@ var unseen = []struct {
 		why:  "a host only waits; what it would decide belongs in a handler",
 	},
 	{
-		from: []string{"internal/catalog", "internal/gate", "internal/router", "internal/orchestrator", "internal/slamonitor", "internal/watchdog"},
+		from: []string{"internal/catalog", "internal/gate", "internal/explain", "internal/router", "internal/orchestrator", "internal/slamonitor", "internal/watchdog"},
 		to:   []string{"internal/sink"},
 		why:  "only internal/notify brings events to sinks",
 	},
@@ -122,6 +125,7 @@ var forTests = map[string]string{
 	"internal/period/zonetest": "it lists the clock changes that tests look at",
 	"internal/store/storetest": "it is a conformance suite",
 	"internal/store/memory":    "handlers are tested on a real store",
+	"internal/api":             "the client is tested against the real API",
 }
 
 // awsRooms are the only packages that may import the AWS SDK.

@@ -1,0 +1,142 @@
+// Package api is the HTTP face of the controller: readings in, questions answered, operators' wishes passed on. It
+// checks who asks and what they send, and turns records into JSON; what follows from a wish is decided in package
+// router, what a gate shows in package gate, why a run stands as it does in package explain.
+//
+// A sensor write goes straight through the standard mux (sensor.go), because it is the one request that comes by the
+// thousand; everything else is registered with huma, which checks requests against the Go types and writes
+// api/openapi.json from them. Every error, also the standard library's own, is answered as a Problem.
+package api
+
+//go:generate go run ./openapidoc ../../api/openapi.json
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// prefix is where the API lies.
+const prefix = "/api/v1"
+
+// records is what the API needs of a store: it takes readings and reads everything.
+type records interface {
+	store.Sensors
+	store.Reader
+	EventsChanged() <-chan struct{}
+}
+
+// Deps is what an API works with.
+type Deps struct {
+	Store     records
+	Catalog   *catalog.Catalog
+	Operator  Operator
+	Settings  Settings
+	Health    func(context.Context) Health // nil: always ready
+	Metrics   *prometheus.Registry         // nil: one of its own
+	Dashboard http.Handler                 // answers GET / and what lies below it outside the API; nil: nothing there
+	Now       func() time.Time
+	Logger    *slog.Logger
+}
+
+// API answers HTTP requests. It is an http.Handler; Close ends its event streams.
+type API struct {
+	store    records
+	catalog  *catalog.Catalog
+	operator Operator
+	settings Settings
+	health   func(context.Context) Health
+	now      func() time.Time
+	logger   *slog.Logger
+
+	keys    *keys
+	origins *http.CrossOriginProtection
+	ids     *ids
+	metrics *metrics
+	streams *streams
+	mux     *http.ServeMux
+}
+
+// New is an API over d.
+func New(d Deps) *API {
+	a := &API{
+		store: d.Store, catalog: d.Catalog, operator: d.Operator, settings: d.Settings.complete(), health: d.Health,
+		now: d.Now, logger: d.Logger,
+		keys: newKeys(d.Settings.Tokens), origins: http.NewCrossOriginProtection(), ids: newIDs(), mux: http.NewServeMux(),
+	}
+	if a.health == nil {
+		a.health = func(context.Context) Health { return Health{Ready: true} }
+	}
+	registry := d.Metrics
+	if registry == nil {
+		registry = prometheus.NewRegistry()
+	}
+	a.metrics = newMetrics(registry)
+	a.streams = newStreams(a.settings.MaxStreams)
+	a.routes(newHuma(a.mux))
+	a.mux.HandleFunc("PUT "+sensorPath, a.putSensor)
+	a.mux.HandleFunc("GET "+streamPath, a.stream)
+	a.mux.HandleFunc("GET /healthz", a.healthz)
+	a.mux.HandleFunc("GET /readyz", a.readyz)
+	a.mux.HandleFunc("GET /openapi.json", a.describe)
+	a.mux.Handle("GET /metrics", a.guarded(RoleViewer, promhttp.HandlerFor(registry, promhttp.HandlerOpts{})))
+	if d.Dashboard != nil {
+		a.mux.Handle("GET /", d.Dashboard)
+	}
+	return a
+}
+
+// routes registers everything that is described by its types; the rest is described in openapi.go.
+func (a *API) routes(h huma.API) {
+	a.sensorRoutes(h)
+	a.pipelineRoutes(h)
+	a.runRoutes(h)
+	a.operatorRoutes(h)
+	a.eventRoutes(h)
+}
+
+// serve passes a request that was let in on to its handler. Answers to reads carry a tag; streams cannot.
+func (a *API) serve(w http.ResponseWriter, r *http.Request) {
+	read := r.Method == http.MethodGet || r.Method == http.MethodHead
+	if !read || r.URL.Path == streamPath || !underPrefix(r.URL.Path) {
+		a.mux.ServeHTTP(w, r)
+		return
+	}
+	t := &tagged{ResponseWriter: w}
+	a.mux.ServeHTTP(t, r)
+	t.send(r)
+}
+
+// guarded lets only those through who have the role.
+func (a *API) guarded(role Role, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if p := whoOf(r.Context()).may(role, ""); p != nil {
+			p.write(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// entry is the pipeline with that id; a Problem if it is not in force.
+func (a *API) entry(id pipeline.ID) (*catalog.Entry, *Problem) {
+	if e := a.catalog.Current().Get(id); e != nil {
+		return e, nil
+	}
+	return nil, noPipeline(id)
+}
+
+func noPipeline(id pipeline.ID) *Problem {
+	return problem(http.StatusNotFound, unknownPipeline, "there is no pipeline %.140q; GET %s/pipelines lists them", id, prefix)
+}
+
+// Close ends the event streams, which would otherwise keep the server from shutting down.
+func (a *API) Close() { a.streams.close() }

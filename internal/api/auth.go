@@ -1,0 +1,184 @@
+package api
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"fmt"
+	"net/http"
+	"path"
+	"strings"
+
+	"github.com/interlock-go/interlock/internal/pipeline"
+)
+
+// Role is what somebody may do. Each may do all that those before it may.
+type Role uint8
+
+// The roles, least first.
+const (
+	RoleNone     Role = iota
+	RoleViewer        // reads
+	RoleSensor        // writes readings
+	RoleOperator      // opens, repeats and ends runs, pauses pipelines
+	RoleAdmin         // everything
+)
+
+// ParseRole reads a role as the server's file names it.
+func ParseRole(name string) (Role, error) {
+	for r := RoleViewer; r <= RoleAdmin; r++ {
+		if r.String() == name {
+			return r, nil
+		}
+	}
+	return RoleNone, fmt.Errorf("role %.40q is unknown: use viewer, sensor, operator or admin", name)
+}
+
+// String is the role's name in the server's file.
+func (r Role) String() string {
+	switch r {
+	case RoleViewer:
+		return "viewer"
+	case RoleSensor:
+		return "sensor"
+	case RoleOperator:
+		return "operator"
+	case RoleAdmin:
+		return "admin"
+	case RoleNone:
+	}
+	return "none"
+}
+
+// Token is a bearer token and what it may do.
+type Token struct {
+	Name      string // who it is for; recorded as who did something
+	Role      Role
+	Pipelines []string // patterns of the pipelines it is limited to; empty: all
+	Secret    string   // what is sent
+}
+
+// principal is who makes a request.
+type principal struct {
+	name      string
+	role      Role
+	pipelines []string
+	callback  string // the callback token it came with, to be checked against the run it is used for
+}
+
+// sees says whether p may know of a pipeline.
+func (p principal) sees(id pipeline.ID) bool {
+	if len(p.pipelines) == 0 {
+		return true
+	}
+	for _, pattern := range p.pipelines {
+		if ok, err := path.Match(pattern, string(id)); err == nil && ok {
+			return true
+		}
+	}
+	return false
+}
+
+// sees everything: it is not limited to some pipelines.
+func (p principal) unlimited() bool { return len(p.pipelines) == 0 }
+
+// may says why p may not do what needs role, to the pipeline if one is named; nil if it may.
+func (p principal) may(role Role, id pipeline.ID) *Problem {
+	switch {
+	case p.role < role:
+		return problem(http.StatusForbidden, plainKind, "this needs the role %s; the token has the role %s", role, p.role)
+	case id != "" && !p.sees(id):
+		return problem(http.StatusForbidden, plainKind, "the token is limited to other pipelines than %.140q", id)
+	}
+	return nil
+}
+
+// by is who is recorded as having asked: the token's name, with what the request says of the person behind it.
+func (p principal) by(said string) string {
+	switch {
+	case p.name == "":
+		return said
+	case said == "":
+		return p.name
+	}
+	return said + " (" + p.name + ")"
+}
+
+// keys recognises tokens. Only their hashes are kept, and every one of them is compared, so that the time an answer
+// takes says nothing about how near a guess was.
+type keys struct {
+	who    []principal
+	hashes [][sha256.Size]byte
+}
+
+func newKeys(tokens []Token) *keys {
+	k := &keys{}
+	for _, t := range tokens {
+		k.who = append(k.who, principal{name: t.Name, role: t.Role, pipelines: t.Pipelines})
+		k.hashes = append(k.hashes, sha256.Sum256([]byte(t.Secret)))
+	}
+	return k
+}
+
+func (k *keys) find(secret string) (principal, bool) {
+	hash, found := sha256.Sum256([]byte(secret)), -1
+	for i := range k.hashes {
+		if subtle.ConstantTimeCompare(hash[:], k.hashes[i][:]) == 1 {
+			found = i
+		}
+	}
+	if found < 0 {
+		return principal{}, false
+	}
+	return k.who[found], true
+}
+
+// authenticate says who makes a request. Where there are no tokens, whoever reaches a loopback address is trusted with
+// everything, and nobody else with anything.
+func (a *API) authenticate(r *http.Request) (principal, *Problem) {
+	secret, given := bearer(r)
+	if given && isCallback(secret) {
+		return principal{name: "the job itself", callback: secret}, nil
+	}
+	if len(a.keys.who) == 0 {
+		if !a.settings.Loopback {
+			return principal{}, unauthorized("the server has no tokens, so it answers on loopback addresses alone")
+		}
+		return principal{role: RoleAdmin}, nil
+	}
+	if !given {
+		if public(r) {
+			return principal{}, nil
+		}
+		return principal{}, unauthorized("this needs a token: send the header Authorization: Bearer TOKEN")
+	}
+	who, ok := a.keys.find(secret)
+	if !ok {
+		return principal{}, unauthorized("the token is not known").with("WWW-Authenticate", `Bearer realm="interlock", error="invalid_token"`)
+	}
+	return who, nil
+}
+
+func unauthorized(format string, args ...any) *Problem {
+	return problem(http.StatusUnauthorized, plainKind, format, args...).with("WWW-Authenticate", `Bearer realm="interlock"`)
+}
+
+// bearer is the token that a request came with.
+func bearer(r *http.Request) (string, bool) {
+	scheme, secret, ok := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !ok || !strings.EqualFold(scheme, "bearer") {
+		return "", false
+	}
+	return strings.TrimSpace(secret), true
+}
+
+// public says that a request may be answered without a token: what tells nothing of pipelines, and the dashboard's own
+// files, which ask for a token themselves.
+func public(r *http.Request) bool {
+	switch r.URL.Path {
+	case "/healthz", "/readyz", "/openapi.json":
+		return true
+	case "/metrics":
+		return false
+	}
+	return !strings.HasPrefix(r.URL.Path, prefix+"/") && (r.Method == http.MethodGet || r.Method == http.MethodHead)
+}

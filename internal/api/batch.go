@@ -1,0 +1,102 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// maxBatch is how many readings one request may carry.
+const maxBatch = 1000
+
+// BatchItem is one reading of a batch.
+type BatchItem struct {
+	Pipeline  string          `json:"pipeline" doc:"The pipeline's id."`
+	Key       string          `json:"key" doc:"The sensor's key, with #period if need be."`
+	Data      json.RawMessage `json:"data" doc:"The reading's data: an object of at most 64 KiB."`
+	Source    string          `json:"source,omitempty" doc:"Who writes it."`
+	TTL       string          `json:"ttl,omitempty" doc:"How long it counts, such as 2h."`
+	ExpiresAt string          `json:"expiresAt,omitempty" doc:"Until when it counts, RFC 3339."`
+}
+
+// BatchWritten is what became of one reading of a batch.
+type BatchWritten struct {
+	Pipeline string `json:"pipeline"`
+	Key      string `json:"key" doc:"The sensor's key, without its period."`
+	Written
+}
+
+// putSensors takes many readings, all of them or none. The error names the first that is wrong.
+func (a *API) putSensors(ctx context.Context, in *batchInput) (*output[List[BatchWritten]], error) {
+	items, p := in.items()
+	if p != nil {
+		return nil, p
+	}
+	who := whoOf(ctx)
+	writes := make([]store.Write, 0, len(items))
+	for i, item := range items {
+		id := pipeline.ID(item.Pipeline)
+		p := who.may(RoleSensor, id)
+		var write store.Write
+		if p == nil {
+			write, p = a.reading(who, incoming{pipeline: id, key: item.Key, data: item.Data, source: item.Source, ttl: item.TTL, expiresAt: item.ExpiresAt})
+		}
+		if p != nil {
+			a.metrics.refusals.Add(float64(len(items)))
+			what := p.Detail
+			p.Detail = fmt.Sprintf("item %d: %s; nothing of the batch was stored", i, what)
+			return nil, p.at(fmt.Sprintf("body[%d]", i), what)
+		}
+		writes = append(writes, write)
+	}
+	puts, err := a.store.PutReadings(ctx, writes, a.now())
+	if err != nil {
+		return nil, fmt.Errorf("store %d readings: %w", len(writes), err)
+	}
+	a.metrics.writes.Add(float64(len(writes)))
+	out := List[BatchWritten]{Items: make([]BatchWritten, len(puts))}
+	for i, put := range puts {
+		r := writes[i].Reading
+		out.Items[i] = BatchWritten{
+			Pipeline: string(writes[i].Pipeline), Key: string(r.Key),
+			Written: Written{Version: put.Version, UpdatedAt: put.UpdatedAt.UTC(), Date: date(r.Period)},
+		}
+	}
+	return answer(out), nil
+}
+
+// batchInput is a batch as it is sent: a list, or an object with the list as its items.
+type batchInput struct {
+	Body json.RawMessage
+}
+
+func (in *batchInput) items() ([]BatchItem, *Problem) {
+	var items []BatchItem
+	strict := json.NewDecoder(bytes.NewReader(in.Body))
+	strict.DisallowUnknownFields()
+	var err error
+	if strings.HasPrefix(strings.TrimSpace(string(in.Body)), "{") {
+		var object struct {
+			Items []BatchItem `json:"items"`
+		}
+		err = strict.Decode(&object)
+		items = object.Items
+	} else {
+		err = strict.Decode(&items)
+	}
+	switch {
+	case err != nil:
+		return nil, badRequest("the body is not a list of readings: %s", err)
+	case len(items) == 0:
+		return nil, badRequest("the batch is empty; send [{pipeline, key, data}, …]")
+	case len(items) > maxBatch:
+		return nil, problem(http.StatusRequestEntityTooLarge, plainKind, "the batch has %d readings; at most %d are allowed", len(items), maxBatch)
+	}
+	return items, nil
+}

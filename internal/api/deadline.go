@@ -1,0 +1,72 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/sla"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// Deadline is one row of the ledger.
+type Deadline struct {
+	Pipeline string     `json:"pipeline"`
+	Schedule string     `json:"schedule"`
+	Date     string     `json:"date"`
+	Kind     string     `json:"kind" enum:"absolute,relative" doc:"relative: it counts from the first reading of the start condition."`
+	State    string     `json:"state" enum:"ARMED,MET,BREACHED,CANCELLED"`
+	WarnAt   *time.Time `json:"warnAt"`
+	BreachAt time.Time  `json:"breachAt"`
+	Warned   bool       `json:"warned"`
+	Critical bool       `json:"critical"`
+	ArmedAt  time.Time  `json:"armedAt"`
+	ClosedAt *time.Time `json:"closedAt"`
+	DoneAt   *time.Time `json:"doneAt" doc:"When the run completed, also where that was after the breach."`
+	Reason   *string    `json:"reason" doc:"Why it was cancelled."`
+}
+
+func deadlineView(d store.Deadline) Deadline {
+	return Deadline{
+		Pipeline: string(d.Key.Pipeline), Schedule: string(d.Key.Schedule), Date: d.Key.Period.String(), Kind: string(d.Kind), State: string(d.State),
+		WarnAt: instant(d.WarnAt), BreachAt: d.BreachAt.UTC(), Warned: d.Warned, Critical: d.Critical, ArmedAt: d.ArmedAt.UTC(),
+		ClosedAt: instant(d.ClosedAt), DoneAt: instant(d.DoneAt), Reason: text(d.Reason),
+	}
+}
+
+type deadlinesInput struct {
+	Paging
+	Pipeline string `query:"pipeline" doc:"Only this pipeline's."`
+	State    string `query:"state" default:"ARMED" doc:"ARMED, MET, BREACHED, CANCELLED, or all."`
+}
+
+func (a *API) listDeadlines(ctx context.Context, in *deadlinesInput) (*output[List[Deadline]], error) {
+	who := whoOf(ctx)
+	id, p := parseID(who, in.Pipeline)
+	if p != nil {
+		return nil, p
+	}
+	state, p := parseState(in.State)
+	if p != nil {
+		return nil, p
+	}
+	page, err := a.store.Deadlines(ctx, store.DeadlineQuery{Pipeline: id, State: state, Limit: in.Limit, Cursor: in.Cursor})
+	if err != nil {
+		return nil, fmt.Errorf("read deadlines: %w", err)
+	}
+	return answer(list(page, func(d store.Deadline) bool { return who.sees(d.Key.Pipeline) }, deadlineView)), nil
+}
+
+// parseState reads the state of a deadline; "all" is any.
+func parseState(sent string) (string, *Problem) {
+	state := strings.ToUpper(sent)
+	switch sla.State(state) {
+	case sla.Armed, sla.Met, sla.Breached, sla.Cancelled:
+		return state, nil
+	}
+	if state == "ALL" {
+		return "", nil
+	}
+	return "", badRequest("state %.40q is unknown; use ARMED, MET, BREACHED, CANCELLED or all", sent).at("query.state", "unknown")
+}

@@ -1,0 +1,271 @@
+package api_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/interlock-go/interlock/internal/api"
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// tell announces n events of a pipeline, numbered on from the last.
+func (w *world) tell(id pipeline.ID, n int) {
+	w.Helper()
+	for range n {
+		w.told++
+		which := fmt.Sprintf("told %d", w.told)
+		b := store.Batch{ID: which}
+		b.Emit(event.New(event.PipelinePaused, event.About{Pipeline: id, Which: which, At: w.clock()}, which, event.Pause{}))
+		w.check(w.store.Commit(ctx, b, w.clock()))
+	}
+}
+
+func TestEventsAreListedNewestFirst(t *testing.T) {
+	w := newWorld(t)
+	w.pass(time.Hour)
+	w.tell("orders", 3)
+	w.tell("silver-orders", 1)
+	messages := func(query string) []string {
+		t.Helper()
+		var got []string
+		for _, item := range w.get("/api/v1/events" + query).items() {
+			got = append(got, item["detail"].(map[string]any)["message"].(string))
+		}
+		return got
+	}
+	for query, want := range map[string][]string{
+		"?type=PIPELINE_PAUSED":                       {"told 4", "told 3", "told 2", "told 1"},
+		"?type=PIPELINE_PAUSED&pipeline=orders":       {"told 3", "told 2", "told 1"},
+		"?type=PIPELINE_PAUSED&limit=2":               {"told 4", "told 3"},
+		"?type=PIPELINE_PAUSED&since=30m":             {"told 4", "told 3", "told 2", "told 1"},
+		"?since=2026-03-03T10:10:00Z&pipeline=orders": {"told 3", "told 2", "told 1"},
+		"?type=PIPELINE_PAUSED&since=2026-03-04":      nil,
+		"?type=JOB_COMPLETED":                         nil,
+	} {
+		if diff := cmp.Diff(want, messages(query)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", query, diff)
+		}
+	}
+	page := w.get("/api/v1/events?type=PIPELINE_PAUSED&limit=3").object(200)
+	if diff := cmp.Diff([]string{"told 1"}, messages("?type=PIPELINE_PAUSED&limit=3&cursor="+page["nextCursor"].(string))); diff != "" {
+		t.Errorf("second page (-want +got):\n%s", diff)
+	}
+	for _, query := range []string{"?type=NONSENSE", "?since=soon", "?limit=501", "?limit=-1", "?pipeline=NO", "?cursor=x"} {
+		w.get("/api/v1/events" + query).problem(400)
+	}
+}
+
+func TestDeadLettersAreListed(t *testing.T) {
+	w := newWorld(t)
+	e := event.New(event.PipelinePaused, event.About{Pipeline: "orders", At: w.now}, "paused", event.Pause{})
+	w.check(w.store.Commit(ctx, store.Batch{ID: "dead", Dead: []store.DeadLetter{{Sink: "hook", Event: e, Reason: "410", Tries: 3, At: w.now}}}, w.now))
+	items := w.get("/api/v1/dead-letters?sink=hook").items()
+	if len(items) != 1 || items[0]["reason"] != "410" || items[0]["event"].(map[string]any)["detail-type"] != "PIPELINE_PAUSED" {
+		t.Errorf("got %v", items)
+	}
+	w.get("/api/v1/dead-letters").problem(400, "sink")
+}
+
+// stream is an open event stream.
+type stream struct {
+	*world
+	cancel context.CancelFunc
+	lines  *bufio.Reader
+	last   string // the id that was sent last
+}
+
+func (w *world) follow(query string, headers ...string) *stream {
+	w.Helper()
+	c, cancel := context.WithCancel(ctx)
+	w.Cleanup(cancel)
+	r, err := http.NewRequestWithContext(c, "GET", w.server.URL+"/api/v1/events/stream"+query, nil)
+	w.check(err)
+	if w.token != "" {
+		r.Header.Set("Authorization", "Bearer "+w.token)
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		r.Header.Set(name, value)
+	}
+	answer, err := w.server.Client().Do(r)
+	w.check(err)
+	w.Cleanup(func() { answer.Body.Close() })
+	if answer.StatusCode != 200 || answer.Header.Get("Content-Type") != "text/event-stream" {
+		w.Fatalf("got %d %v", answer.StatusCode, answer.Header)
+	}
+	s := &stream{world: w, cancel: cancel, lines: bufio.NewReader(answer.Body)}
+	s.line("retry: 2000\n")
+	s.block() // the rest of the greeting
+	return s
+}
+
+func (s *stream) line(want string) {
+	s.Helper()
+	if got, err := s.lines.ReadString('\n'); err != nil || got != want {
+		s.Fatalf("got %q, %v, want %q", got, err, want)
+	}
+}
+
+// block reads up to the next empty line and gives its data, and its comments.
+func (s *stream) block() (data, comment string) {
+	s.Helper()
+	for {
+		line, err := s.lines.ReadString('\n')
+		if err != nil {
+			s.Fatalf("the stream ended: %v", err)
+		}
+		switch name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": "); name {
+		case "":
+			if line == "\n" {
+				return data, comment
+			}
+			comment = value
+		case "id":
+			s.last = value
+		case "data":
+			data = value
+		}
+	}
+}
+
+// next is the message of the next event.
+func (s *stream) next() string {
+	s.Helper()
+	for {
+		data, _ := s.block()
+		if data == "" {
+			continue
+		}
+		var e event.Event
+		s.check(json.Unmarshal([]byte(data), &e))
+		return e.Detail.Message
+	}
+}
+
+func (s *stream) expect(want ...string) {
+	s.Helper()
+	for _, w := range want {
+		if got := s.next(); got != w {
+			s.Fatalf("got %q, want %q", got, w)
+		}
+	}
+}
+
+func TestStreamTellsWhatHappensFromNowOn(t *testing.T) {
+	w := newWorld(t)
+	w.tell("orders", 3)
+	s := w.follow("")
+	w.tell("orders", 2)
+	s.expect("told 4", "told 5")
+	w.tell("silver-orders", 1)
+	s.expect("told 6")
+}
+
+func TestStreamGoesOnAfterTheLastEventSeen(t *testing.T) {
+	w := newWorld(t)
+	s := w.follow("")
+	w.tell("orders", 2)
+	s.expect("told 1")
+	last := s.last
+	s.cancel()
+	w.tell("orders", 500) // more than are read at once
+	s = w.follow("", "Last-Event-ID: "+last)
+	for n := 2; n <= 502; n++ {
+		s.expect(fmt.Sprintf("told %d", n))
+	}
+	w.follow("?lastEventId=" + last).expect("told 2")
+	w.get("/api/v1/events/stream", "Last-Event-ID: x").problem(400, "Last-Event-ID")
+}
+
+func TestStreamCanBeginInThePast(t *testing.T) {
+	w := newWorld(t)
+	w.tell("orders", 3)
+	w.pass(time.Hour)
+	w.tell("orders", 3)
+	w.follow("?type=PIPELINE_PAUSED&since=2026-03-03T10:00:00Z").expect("told 4", "told 5", "told 6")
+	w.follow("?type=PIPELINE_PAUSED&since=2020-01-01").expect("told 1")
+}
+
+func TestPlaceBeyondTheEndMeansFromNowOn(t *testing.T) {
+	w := newWorld(t)
+	s := w.follow("", "Last-Event-ID: 999999999")
+	w.tell("orders", 1)
+	s.expect("told 1")
+}
+
+func TestStreamIsFiltered(t *testing.T) {
+	w := newWorld(t, withTokens, func(d *api.Deps) { d.Settings.Heartbeat = 20 * time.Millisecond })
+	w.token = viewerToken
+	s := w.follow("?pipeline=silver-orders&type=PIPELINE_PAUSED")
+	w.token = limitedToken
+	limited := w.follow("")
+	w.tell("orders", 5)
+	w.tell("silver-orders", 1)
+	s.expect("told 6")
+	limited.expect("told 6")
+	before := s.last
+	w.tell("orders", 1)
+	for s.last == before {
+		if data, _ := s.block(); data != "" {
+			t.Fatalf("got %s", data)
+		}
+	} // a sign of life also says how far was looked
+	for _, query := range []string{"?type=NONSENSE", "?pipeline=NO", "?since=soon", "?colour=red"} {
+		w.get("/api/v1/events/stream" + query).problem(400)
+	}
+	w.get("/api/v1/events/stream?pipeline=orders").problem(403)
+}
+
+func TestIdleStreamShowsThatItIsAlive(t *testing.T) {
+	w := newWorld(t, func(d *api.Deps) { d.Settings.Heartbeat = 5 * time.Millisecond })
+	s := w.follow("")
+	for range 3 {
+		if data, comment := s.block(); data != "" || comment != "alive" {
+			t.Errorf("got %q, %q", data, comment)
+		}
+	}
+}
+
+func TestStreamsAreBoundedAndEndWithTheServer(t *testing.T) {
+	w := newWorld(t, func(d *api.Deps) { d.Settings.MaxStreams = 1 })
+	s := w.follow("")
+	if got := w.get("/api/v1/events/stream"); got.problem(503) == nil || got.header.Get("Retry-After") == "" {
+		t.Errorf("got %v", got.header)
+	}
+	stop, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	w.check(w.server.Config.Shutdown(stop))
+	if _, err := io.ReadAll(s.lines); err != nil && stop.Err() != nil {
+		t.Errorf("the stream went on: %v", err)
+	}
+}
+
+func TestSlowClientHoldsUpNobody(t *testing.T) {
+	w := newWorld(t)
+	slow, err := net.Dial("tcp", strings.TrimPrefix(w.server.URL, "http://"))
+	w.check(err)
+	defer slow.Close()
+	fmt.Fprintf(slow, "GET /api/v1/events/stream HTTP/1.1\r\nHost: localhost\r\n\r\n") // and never reads
+	s := w.follow("")
+	for n := 1; n <= 1000; n++ {
+		w.tell("orders", 1)
+		if n%100 == 0 {
+			w.put(ordersSensors+"x", "{}").object(200)
+		}
+	}
+	for n := 1; n <= 1000; n++ {
+		s.expect(fmt.Sprintf("told %d", n))
+	}
+}

@@ -1,0 +1,230 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/explain"
+	"github.com/interlock-go/interlock/internal/gate"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// Gate is the answer to "may I run?".
+type Gate struct {
+	Pipeline          string    `json:"pipeline"`
+	Date              string    `json:"date" doc:"The period that was looked at."`
+	At                time.Time `json:"at"`
+	Open              bool      `json:"open" doc:"The rules hold, and nothing else stands against a start."`
+	Outcome           string    `json:"outcome" enum:"pass,fail,unknown" doc:"What the rules alone say."`
+	BlockedBy         *string   `json:"blockedBy" doc:"What stands against a start beside the rules: an excluded period, a pause, schedule.time."`
+	Rules             []Rule    `json:"rules"`
+	RetryAfterSeconds *int64    `json:"retryAfterSeconds" doc:"When to ask again; null while the gate is open, or where asking again is of no use."`
+}
+
+// Rule is the report on one rule.
+type Rule struct {
+	Key       string     `json:"key"`
+	Check     string     `json:"check"`
+	Field     *string    `json:"field"`
+	Needs     any        `json:"needs" doc:"What the field is compared with."`
+	From      *string    `json:"from" doc:"The other pipeline whose sensor is read."`
+	Level     string     `json:"level" enum:"required,advisory"`
+	Group     *string    `json:"group" doc:"Where it stands in a group, for people."`
+	Outcome   string     `json:"outcome" enum:"pass,fail,unknown"`
+	Value     any        `json:"value" doc:"The value seen; null if there was none."`
+	Reason    string     `json:"reason"`
+	Version   *int64     `json:"version" doc:"Of the reading that was seen."`
+	UpdatedAt *time.Time `json:"updatedAt" doc:"When the reading was written."`
+	Source    *string    `json:"source" doc:"Who wrote it, where that is known."`
+}
+
+// OfPeriod is a pipeline and one of its periods.
+type OfPeriod struct {
+	ID   string `path:"id" doc:"The pipeline's id."`
+	Date string `query:"date" doc:"The period; that of a fire now unless said."`
+}
+
+func (a *API) getGate(ctx context.Context, in *OfPeriod) (*output[Gate], error) {
+	e, p := a.entry(pipeline.ID(in.ID))
+	if p != nil {
+		return nil, p
+	}
+	now := a.now()
+	date, p := parsePeriod("query.date", in.Date)
+	if p != nil {
+		return nil, p
+	}
+	if date.IsZero() {
+		date = e.Schedule.PeriodAt(now)
+	}
+	row, err := a.row(ctx, e.ID)
+	if err != nil {
+		return nil, err
+	}
+	view, err := gate.Look(ctx, a.store, gate.Question{Definition: e.Definition, Upstream: a.catalog.Current().Definition, Period: date}, now)
+	if err != nil {
+		return nil, err
+	}
+	b := blocked(e, row, date, now)
+	out := Gate{
+		Pipeline: string(e.ID), Date: date.String(), At: now.UTC(), Open: view.Open() && b.why == "",
+		Outcome: view.Verdict.Outcome.String(), BlockedBy: text(b.why), Rules: []Rule{},
+	}
+	for i, leaf := range view.Leaves() {
+		out.Rules = append(out.Rules, liveRule(leaf, view.Verdict.Leaves[i], now))
+	}
+	if !out.Open {
+		out.RetryAfterSeconds = b.retry(e, now)
+	}
+	return answer(out), nil
+}
+
+// block is what stands against a start beside the rules.
+type block struct {
+	why     string
+	until   time.Time // when it ends by itself, if it does
+	forever bool
+}
+
+// blocked says what, if anything, stands against a start of that period.
+func blocked(e *catalog.Entry, row store.Pipeline, p period.Period, now time.Time) block {
+	if why := e.Schedule.Excluded(p); why != "" {
+		return block{why: "excluded: " + why, forever: true}
+	}
+	if !row.Pause.Since.IsZero() {
+		return block{why: "paused by " + row.Pause.By, until: row.Pause.Until}
+	}
+	if at := e.Schedule.EarliestStart(p); e.Schedule.HasTime() && at.After(now) {
+		return block{why: "not before " + at.UTC().Format(time.RFC3339), until: at}
+	}
+	return block{}
+}
+
+// retry is in how many seconds to ask again: the pipeline's own interval, or when what blocks it ends.
+func (b block) retry(e *catalog.Entry, now time.Time) *int64 {
+	if b.forever {
+		return nil
+	}
+	wait := e.Interval
+	if until := b.until.Sub(now); !b.until.IsZero() && until > 0 {
+		wait = until
+	}
+	seconds := int64(math.Ceil(wait.Seconds()))
+	return &seconds
+}
+
+// liveRule is the report on a rule at this moment.
+func liveRule(leaf store.SeenLeaf, seen rule.Leaf, now time.Time) Rule {
+	r := ruleView(leaf)
+	if seen.Age >= 0 {
+		r.Version, r.UpdatedAt = number(seen.Version), instant(now.Add(-seen.Age))
+	}
+	return r
+}
+
+func number(n int64) *int64 {
+	if n == 0 {
+		return nil
+	}
+	return &n
+}
+
+func ruleView(leaf store.SeenLeaf) Rule {
+	level := rule.Required
+	if leaf.Advisory {
+		level = rule.Advisory
+	}
+	return Rule{
+		Key: leaf.Key, Check: string(leaf.Check), Field: text(leaf.Field), Needs: leaf.Needs, From: text(leaf.From), Level: string(level),
+		Group: text(leaf.Group), Outcome: leaf.Outcome.String(), Value: leaf.Value, Reason: leaf.Reason,
+	}
+}
+
+// Explanation is why a run stands as it does.
+type Explanation struct {
+	Pipeline  string       `json:"pipeline"`
+	Schedule  *string      `json:"schedule"`
+	Date      *string      `json:"date"`
+	At        time.Time    `json:"at"`
+	State     string       `json:"state" enum:"not opened,waiting,starting,held,running,settling,completed,failed,exhausted,cancelled"`
+	Summary   string       `json:"summary" doc:"One sentence."`
+	Reasons   []string     `json:"reasons" doc:"Why it stands so, most important first."`
+	Opens     []string     `json:"opens" doc:"What would open it, most direct first."`
+	DryRun    bool         `json:"dryRun"`
+	Run       Maybe[Run]   `json:"run" doc:"null if there is none."`
+	Gate      Maybe[Shown] `json:"gate" doc:"What the rules show; null where there was nothing to evaluate."`
+	Attempts  []Attempt    `json:"attempts"`
+	JobLog    []JobEntry   `json:"jobLog"`
+	Reruns    []Rerun      `json:"reruns"`
+	Deadlines []Deadline   `json:"deadlines"`
+	Text      string       `json:"text" doc:"All of it, for people."`
+}
+
+// Shown is what the rules of a gate showed at some moment.
+type Shown struct {
+	Live     bool      `json:"live" doc:"As they stand now, rather than what the run started on."`
+	At       time.Time `json:"at"`
+	Open     bool      `json:"open"`
+	Outcome  string    `json:"outcome" enum:"pass,fail,unknown"`
+	Bypassed bool      `json:"bypassed" doc:"An operator had the gate skipped."`
+	Rules    []Rule    `json:"rules"`
+}
+
+func (a *API) explain(ctx context.Context, in *struct {
+	OfPeriod
+	Schedule string `query:"schedule" enum:"cron,stream,manual" doc:"The pipeline's own unless said."`
+},
+) (*output[Explanation], error) {
+	date, p := parsePeriod("query.date", in.Date)
+	if p != nil {
+		return nil, p
+	}
+	q := explain.Question{Pipeline: pipeline.ID(in.ID), Schedule: pipeline.ScheduleID(in.Schedule), Period: date}
+	x, err := explain.Look(ctx, explain.Sources{Store: a.store, Catalog: a.catalog}, q, a.now())
+	if err != nil {
+		return nil, fmt.Errorf("explain %.140s: %w", in.ID, err)
+	}
+	return answer(explanationView(x)), nil
+}
+
+func explanationView(x explain.Explanation) Explanation {
+	v := Explanation{
+		Pipeline: string(x.Key.Pipeline), Schedule: text(x.Key.Schedule), Date: date(x.Key.Period), At: x.At.UTC(),
+		State: string(x.State), Summary: x.Summary, Reasons: append([]string{}, x.Reasons...), Opens: append([]string{}, x.Opens...),
+		DryRun: x.DryRun, Attempts: views(x.Attempts, attemptView), JobLog: views(x.Log, jobEntryView),
+		Reruns: views(x.Reruns, rerunView), Deadlines: views(x.Deadlines, deadlineView), Text: x.Text(),
+	}
+	if x.Run != nil {
+		v.Run = some(runView(*x.Run))
+	}
+	if x.Gate != nil {
+		v.Gate = some(shownView(*x.Gate))
+	}
+	return v
+}
+
+func shownView(g explain.Gate) Shown {
+	return Shown{
+		Live: g.Live, At: g.At.UTC(), Open: g.Open(), Outcome: g.Outcome.String(), Bypassed: g.Bypassed,
+		Rules: views(g.Leaves, func(l explain.Leaf) Rule {
+			r := ruleView(l.SeenLeaf)
+			r.Version, r.UpdatedAt, r.Source = number(l.Version), instant(l.UpdatedAt), text(l.Source)
+			return r
+		}),
+	}
+}
+
+// views is a list of views; [] where there is nothing.
+func views[T, V any](items []T, view func(T) V) []V {
+	out := make([]V, len(items))
+	for i, item := range items {
+		out[i] = view(item)
+	}
+	return out
+}

@@ -1,0 +1,113 @@
+package api
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// maxBody is how large any request's body may be.
+const maxBody = 1 << 20
+
+// ServeHTTP answers one request: it is given an id, checked, answered, counted and logged.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c := &call{id: a.ids.of(r.Header.Get("X-Request-Id")), path: r.URL.Path, since: a.now()}
+	r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
+	answer := &response{ResponseWriter: w, request: r}
+	defer a.finish(answer, c)
+	header := w.Header()
+	header.Set("X-Request-Id", c.id)
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
+	if p := a.check(r, c); p != nil {
+		p.write(answer, r)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	a.serve(answer, r)
+}
+
+// check says why a request is turned away before anybody looks at what it asks for.
+func (a *API) check(r *http.Request, c *call) *Problem {
+	if p := a.checkHost(r); p != nil {
+		return p
+	}
+	if err := a.origins.Check(r); err != nil {
+		return problem(http.StatusForbidden, crossOrigin, "a page of another origin may not write here: %s", err)
+	}
+	who, p := a.authenticate(r)
+	c.who = who
+	return p
+}
+
+// checkHost refuses names that a stranger's DNS may have pointed at this machine: on a loopback address only names of
+// the machine itself are expected. A request without a name comes from no browser.
+func (a *API) checkHost(r *http.Request) *Problem {
+	if !a.settings.Loopback || r.Host == "" {
+		return nil
+	}
+	host := hostOf(r.Host)
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return nil
+	}
+	if addr, err := netip.ParseAddr(host); err == nil && addr.IsLoopback() {
+		return nil
+	}
+	return problem(http.StatusForbidden, wrongHost, "this server answers to localhost and loopback addresses, not to %.100q", r.Host)
+}
+
+// hostOf is the name in a Host header, without port and brackets.
+func hostOf(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"), "."))
+}
+
+// finish counts and logs a request, also one whose handler panicked.
+func (a *API) finish(w *response, c *call) {
+	if cause := recover(); cause != nil {
+		if cause == http.ErrAbortHandler {
+			panic(cause) // the one panic that is meant for the server
+		}
+		a.logger.Error("request panicked", "request", c.id, "method", w.request.Method, "path", w.request.URL.Path, "panic", cause)
+		if w.status == 0 {
+			problem(http.StatusInternalServerError, plainKind, "something went wrong inside the server; its log has the cause under this request's id").write(w, w.request)
+		}
+	}
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	took := a.now().Sub(c.since)
+	a.metrics.answered(w.request, w.status, took)
+	level := levelOf(w)
+	if !a.logger.Enabled(w.request.Context(), level) {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("request", c.id), slog.String("method", w.request.Method), slog.String("path", w.request.URL.Path),
+		slog.Int("status", w.status), slog.Int64("bytes", w.bytes), slog.Duration("took", took),
+		slog.String("by", c.who.name), slog.String("remote", w.request.RemoteAddr),
+	}
+	if c.err != nil {
+		attrs = append(attrs, slog.Any("error", c.err))
+	}
+	a.logger.LogAttrs(w.request.Context(), level, "request", attrs...)
+}
+
+// levelOf keeps the log readable: what failed inside is an error, who was turned away a warning, what an operator did is
+// told, and the stream of readings and reads only to those who look closely.
+func levelOf(w *response) slog.Level {
+	switch {
+	case w.status >= http.StatusInternalServerError:
+		return slog.LevelError
+	case w.status == http.StatusUnauthorized || w.status == http.StatusForbidden:
+		return slog.LevelWarn
+	case w.status >= http.StatusBadRequest || w.request.Method == http.MethodPost:
+		return slog.LevelInfo
+	}
+	return slog.LevelDebug
+}

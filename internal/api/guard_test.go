@@ -1,0 +1,404 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/internal/api"
+)
+
+// The tokens of the tests.
+const (
+	viewerToken   = "viewer-0123456789"
+	sensorToken   = "sensor-0123456789"
+	limitedToken  = "limited-0123456789"
+	operatorToken = "operator-0123456789"
+	adminToken    = "admin-0123456789"
+)
+
+func withTokens(d *api.Deps) {
+	d.Settings.Tokens = []api.Token{
+		{Name: "wall", Role: api.RoleViewer, Secret: viewerToken},
+		{Name: "etl", Role: api.RoleSensor, Secret: sensorToken},
+		{Name: "silver", Role: api.RoleSensor, Secret: limitedToken, Pipelines: []string{"silver-*"}},
+		{Name: "ann", Role: api.RoleOperator, Secret: operatorToken},
+		{Name: "root", Role: api.RoleAdmin, Secret: adminToken},
+	}
+}
+
+func TestEachRoleMayDoItsOwnAndNoMore(t *testing.T) {
+	w := newWorld(t, withTokens)
+	type try struct{ method, path, body string }
+	read := try{"GET", "/api/v1/runs", ""}
+	write := try{"PUT", ordersSensors + "x", "{}"}
+	batch := try{"POST", "/api/v1/sensors", `[{"pipeline":"orders","key":"x","data":{}}]`}
+	pause := try{"POST", "/api/v1/pipelines/orders/pause", "{}"}
+	text := try{"GET", "/api/v1/pipelines/orders/versions/none", ""}
+	metrics := try{"GET", "/metrics", ""}
+	for _, c := range []struct {
+		token string
+		try   try
+		want  int
+	}{
+		{"", read, 401},
+		{"", write, 401},
+		{"", pause, 401},
+		{"", metrics, 401},
+		{"wrong", read, 401},
+		{"wrong", write, 401},
+		{viewerToken, read, 200},
+		{viewerToken, metrics, 200},
+		{viewerToken, write, 403},
+		{viewerToken, batch, 403},
+		{viewerToken, pause, 403},
+		{viewerToken, text, 403},
+		{sensorToken, read, 200},
+		{sensorToken, write, 200},
+		{sensorToken, batch, 200},
+		{sensorToken, pause, 403},
+		{limitedToken, read, 200},
+		{limitedToken, write, 403},
+		{limitedToken, batch, 403},
+		{limitedToken, try{"PUT", "/api/v1/pipelines/silver-orders/sensors/x", "{}"}, 200},
+		{limitedToken, try{"GET", "/api/v1/pipelines/silver-orders", ""}, 200},
+		{limitedToken, try{"GET", "/api/v1/pipelines/orders", ""}, 403},
+		{limitedToken, try{"GET", "/api/v1/runs?pipeline=orders", ""}, 403},
+		{operatorToken, read, 200},
+		{operatorToken, write, 200},
+		{operatorToken, pause, 200},
+		{operatorToken, text, 404},
+		{adminToken, write, 200},
+		{adminToken, pause, 200},
+	} {
+		w.token = c.token
+		got := w.request(c.try.method, c.try.path, c.try.body)
+		if got.status != c.want {
+			t.Errorf("%q %s %s: got %d, want %d: %s", c.token, c.try.method, c.try.path, got.status, c.want, got.body)
+		}
+		if got.status == 401 || got.status == 403 {
+			got.problem(c.want)
+		}
+		if got.status == 401 && !strings.HasPrefix(got.header.Get("WWW-Authenticate"), "Bearer") {
+			t.Errorf("401 says how to do better: %v", got.header)
+		}
+	}
+}
+
+func TestLimitedTokenSeesOnlyItsPipelines(t *testing.T) {
+	w := opened(t, withTokens)
+	w.token = limitedToken
+	if items := w.get("/api/v1/pipelines").items(); len(items) != 1 || items[0]["id"] != "silver-orders" {
+		t.Errorf("got %v", items)
+	}
+	for _, list := range []string{"/api/v1/runs", "/api/v1/deadlines"} {
+		if items := w.get(list).items(); len(items) != 0 {
+			t.Errorf("%s: got %v", list, items)
+		}
+	}
+	for _, item := range w.get("/api/v1/events").items() {
+		if got := item["detail"].(map[string]any)["pipelineId"]; got != "silver-orders" {
+			t.Errorf("sees an event of %v", got)
+		}
+	}
+	if items := w.get("/api/v1/timeline").object(200)["items"].([]any); len(items) != 1 {
+		t.Errorf("got %v", items)
+	}
+}
+
+func TestTokensNameIsRecorded(t *testing.T) {
+	w := newWorld(t, withTokens)
+	w.token = operatorToken
+	if got := w.post("/api/v1/runs", `{"pipeline":"orders"}`).object(201)["requestedBy"]; got != "ann" {
+		t.Errorf("recorded is %v", got)
+	}
+	if got := w.post("/api/v1/runs", `{"pipeline":"silver-orders","requestedBy":"bob"}`).object(201)["requestedBy"]; got != "bob (ann)" {
+		t.Errorf("recorded is %v", got)
+	}
+	w.put(ordersSensors+"x", "{}").object(200)
+	if got := w.get(ordersSensors + "x").object(200)["source"]; got != "ann" {
+		t.Errorf("recorded is %v", got)
+	}
+}
+
+func TestSecretsAreInNoLogLine(t *testing.T) {
+	w := newWorld(t, withTokens)
+	w.token = operatorToken
+	w.post("/api/v1/runs", `{"pipeline":"orders"}`).object(201)
+	w.token = "wrong-0123456789"
+	w.get("/api/v1/runs").problem(401)
+	log := w.log.String()
+	if strings.Contains(log, operatorToken) || strings.Contains(log, "wrong-0123456789") {
+		t.Errorf("a token is in the log:\n%s", log)
+	}
+	if !strings.Contains(log, `"by":"ann"`) || !strings.Contains(log, `"level":"WARN"`) {
+		t.Errorf("who did it, and who was turned away, is in the log:\n%s", log)
+	}
+}
+
+func TestForeignHostNamesAreRefusedOnLoopback(t *testing.T) {
+	w := newWorld(t)
+	for host, want := range map[string]int{
+		"localhost": 200, "localhost:8740": 200, "LOCALHOST.": 200, "127.0.0.1:1": 200, "127.9.9.9": 200, "[::1]:8740": 200, "app.localhost": 200,
+		"evil.example": 403, "evil.example:8740": 403, "localhost.evil.example": 403, "192.168.1.1": 403, "127.0.0.1.evil.example": 403, "[::2]:80": 403,
+	} {
+		for _, path := range []string{"/api/v1/runs", "/healthz"} {
+			got := w.get(path, "Host: "+host)
+			if got.status != want {
+				t.Errorf("%s at %s: got %d, want %d", path, host, got.status, want)
+			}
+		}
+	}
+	w.put(ordersSensors+"x", "{}", "Host: evil.example").problem(403, "wrong-host")
+	open := newWorld(t, withTokens, func(d *api.Deps) { d.Settings.Loopback = false })
+	open.token = viewerToken
+	open.get("/api/v1/runs", "Host: interlock.example").object(200)
+}
+
+func TestWithoutTokensOnlyLoopbackIsServed(t *testing.T) {
+	w := newWorld(t, func(d *api.Deps) { d.Settings.Loopback = false })
+	w.get("/api/v1/runs").problem(401, "no tokens")
+	w.put(ordersSensors+"x", "{}").problem(401)
+}
+
+func TestCrossOriginWritesAreRefused(t *testing.T) {
+	w := newWorld(t)
+	own := w.server.URL
+	for _, c := range []struct {
+		headers []string
+		want    int
+	}{
+		{nil, 200},
+		{[]string{"Origin: " + own}, 200},
+		{[]string{"Sec-Fetch-Site: same-origin", "Origin: " + own}, 200},
+		{[]string{"Sec-Fetch-Site: none"}, 200},
+		{[]string{"Origin: https://evil.example"}, 403},
+		{[]string{"Origin: null"}, 403},
+		{[]string{"Sec-Fetch-Site: cross-site"}, 403},
+		{[]string{"Sec-Fetch-Site: same-site", "Origin: http://127.0.0.1:1"}, 403},
+	} {
+		for _, try := range []struct{ method, path, body string }{
+			{"PUT", ordersSensors + "x", "{}"},
+			{"POST", "/api/v1/sensors", `[{"pipeline":"orders","key":"x","data":{}}]`},
+		} {
+			got := w.request(try.method, try.path, try.body, c.headers...)
+			if got.status != c.want {
+				t.Errorf("%s with %v: got %d, want %d", try.method, c.headers, got.status, c.want)
+			}
+			if c.want == 403 {
+				got.problem(403, "cross-origin")
+			}
+		}
+		if got := w.get("/api/v1/runs", c.headers...); got.status != 200 || got.header.Get("Access-Control-Allow-Origin") != "" {
+			t.Errorf("a read with %v: got %d %v", c.headers, got.status, got.header)
+		}
+	}
+}
+
+func TestUnknownPathsAndMethodsAreProblems(t *testing.T) {
+	w := newWorld(t)
+	w.get("/api/v1/nothing").problem(404, "/openapi.json")
+	w.get("/nothing").problem(404)
+	w.request("DELETE", "/api/v1/runs", "").problem(405, "DELETE is not allowed", "GET")
+	if got := w.request("DELETE", "/api/v1/runs", "").header.Get("Allow"); !strings.Contains(got, "POST") {
+		t.Errorf("allowed is %q", got)
+	}
+	w.post("/api/v1/events/stream", "").problem(405)
+	w.request("POST", ordersSensors+"x", "{}").problem(405, "PUT")
+}
+
+func TestBodiesAreBounded(t *testing.T) {
+	w := newWorld(t)
+	w.post("/api/v1/runs", `{"pipeline":"orders","reason":"`+strings.Repeat("x", 1<<20)+`"}`).problem(413, "1048576 bytes")
+	w.post("/api/v1/sensors", `[`+strings.Repeat(" ", 1<<20)+`]`).problem(413)
+}
+
+func TestRequestIDsComeBack(t *testing.T) {
+	w := newWorld(t)
+	if got := w.get("/healthz", "X-Request-Id: trace-7.a").header.Get("X-Request-Id"); got != "trace-7.a" {
+		t.Errorf("got %q", got)
+	}
+	for _, bad := range []string{"", "a b", strings.Repeat("x", 65), "a\"b"} {
+		first, second := w.get("/healthz", "X-Request-Id: "+bad).header.Get("X-Request-Id"), w.get("/healthz").header.Get("X-Request-Id")
+		if first == bad || first == second || first == "" {
+			t.Errorf("%q: got %q, then %q", bad, first, second)
+		}
+	}
+}
+
+func TestAnswerThatTheClientHasIsNotSentAgain(t *testing.T) {
+	w := opened(t)
+	first := w.get("/api/v1/runs")
+	tag := first.header.Get("ETag")
+	if tag == "" {
+		t.Fatalf("no tag: %v", first.header)
+	}
+	again := w.get("/api/v1/runs", "If-None-Match: "+tag)
+	if again.status != http.StatusNotModified || len(again.body) != 0 {
+		t.Errorf("got %d %s", again.status, again.body)
+	}
+	w.post(wednesday+"/cancel", "").object(200)
+	if changed := w.get("/api/v1/runs", "If-None-Match: "+tag); changed.status != 200 || changed.header.Get("ETag") == tag {
+		t.Errorf("got %d %v", changed.status, changed.header)
+	}
+}
+
+func TestHealthAndReadiness(t *testing.T) {
+	ready := true
+	w := newWorld(t, withTokens, func(d *api.Deps) {
+		d.Health = func(context.Context) api.Health {
+			return api.Health{Ready: ready, Checks: []api.HealthCheck{{Name: "store", OK: true}, {Name: "feed", OK: ready, Detail: "3m behind"}}}
+		}
+	})
+	if got := w.get("/healthz").object(200); got["status"] != "ok" {
+		t.Errorf("got %v", got)
+	}
+	if got := w.get("/readyz").object(200); got["status"] != "ready" || len(got["checks"].([]any)) != 0 {
+		t.Errorf("without a token no more than that: %v", got)
+	}
+	w.token = viewerToken
+	if got := w.get("/readyz").object(200); len(got["checks"].([]any)) != 2 {
+		t.Errorf("got %v", got)
+	}
+	ready = false
+	got := w.get("/readyz").problem(503, "feed 3m behind", "not-ready")
+	if len(got["checks"].([]any)) != 2 {
+		t.Errorf("got %v", got)
+	}
+	w.get("/healthz").object(200)
+}
+
+func TestFiguresAreCounted(t *testing.T) {
+	w := newWorld(t)
+	w.put(ordersSensors+"x", "{}").object(200)
+	w.put(ordersSensors+"x", "[]").problem(400)
+	w.request("BREW", "/api/v1/runs", "").problem(405)
+	figures := string(w.get("/metrics").body)
+	for _, line := range []string{
+		`interlock_sensor_writes_total{result="accepted"} 1`, `interlock_sensor_writes_total{result="refused"} 1`,
+		`interlock_http_requests_total{method="PUT",route="/api/v1/pipelines/{id}/sensors/{key}",status="200"} 1`,
+		`interlock_http_requests_total{method="other",route="none",status="405"} 1`,
+	} {
+		if !strings.Contains(figures, line) {
+			t.Errorf("no line %s in\n%s", line, figures)
+		}
+	}
+}
+
+func TestPanicIsAnsweredAndLogged(t *testing.T) {
+	w := newWorld(t, func(d *api.Deps) {
+		d.Health = func(context.Context) api.Health { panic("a bug") }
+	})
+	w.get("/readyz").problem(500, "log")
+	if !strings.Contains(w.log.String(), "a bug") {
+		t.Errorf("the log says nothing of it: %s", w.log)
+	}
+}
+
+func TestInnerErrorsStayInside(t *testing.T) {
+	w := newWorld(t)
+	w.check(w.store.Close())
+	for _, got := range []reply{w.put(ordersSensors+"x", "{}"), w.get("/api/v1/runs"), w.get("/api/v1/pipelines"), w.get("/api/v1/events/stream")} {
+		p := got.problem(500)
+		if strings.Contains(fmt.Sprint(p), "closed") {
+			t.Errorf("tells what is inside: %v", p)
+		}
+		if !strings.Contains(w.log.String(), p["requestId"].(string)) {
+			t.Errorf("the log has no %v: %s", p["requestId"], w.log)
+		}
+	}
+	if !strings.Contains(w.log.String(), "store is closed") {
+		t.Errorf("the log has no cause: %s", w.log)
+	}
+}
+
+func TestSettingsThatEndangerAreRefused(t *testing.T) {
+	long := strings.Repeat("x", 16)
+	for name, c := range map[string]struct {
+		settings api.Settings
+		want     string
+	}{
+		"open":      {api.Settings{}, "needs tokens"},
+		"loopback":  {api.Settings{Loopback: true}, ""},
+		"token":     {api.Settings{Tokens: []api.Token{{Name: "a", Role: api.RoleAdmin, Secret: long}}}, ""},
+		"short":     {api.Settings{Tokens: []api.Token{{Name: "a", Role: api.RoleAdmin, Secret: "short"}}}, "at least 16"},
+		"roleless":  {api.Settings{Tokens: []api.Token{{Name: "a", Secret: long}}}, "no role"},
+		"repeated":  {api.Settings{Tokens: []api.Token{{Name: "a", Role: api.RoleAdmin, Secret: long}, {Name: "b", Role: api.RoleViewer, Secret: long}}}, "the same"},
+		"callbacks": {api.Settings{Tokens: []api.Token{{Name: "a", Role: api.RoleAdmin, Secret: "ilcb_" + long}}}, "ilcb_"},
+	} {
+		err := c.settings.Check()
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+		if err != nil && (strings.Contains(err.Error(), long) || strings.Contains(err.Error(), "short")) {
+			t.Errorf("a token is in the error: %v", err)
+		}
+	}
+	for _, name := range []string{"viewer", "sensor", "operator", "admin"} {
+		if role, err := api.ParseRole(name); err != nil || role.String() != name {
+			t.Errorf("%s: got %s, %v", name, role, err)
+		}
+	}
+	if _, err := api.ParseRole("boss"); err == nil {
+		t.Error("boss is no role")
+	}
+}
+
+func TestDashboardIsServedBesideTheAPI(t *testing.T) {
+	w := newWorld(t, withTokens, func(d *api.Deps) {
+		d.Dashboard = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") })
+	})
+	for _, path := range []string{"/", "/assets/app.js"} {
+		if got := w.get(path); got.status != 200 || string(got.body) != "hello" {
+			t.Errorf("%s: got %d %s", path, got.status, got.body)
+		}
+	}
+	w.get("/api/v1/runs").problem(401)
+	w.request("POST", "/", "").problem(401)
+}
+
+// FuzzSensorWrite puts anything under any key: every answer is a stored reading that reads back, or a problem.
+func FuzzSensorWrite(f *testing.F) {
+	f.Add("ready", `{"status":"ok"}`)
+	f.Add("ready#2026-03-03T07", `{"date":"2026-03-03","hour":7,"minute":"05"}`)
+	f.Add("run/orders", `{}`)
+	f.Add("../..", `{"a":[{"b":1e999}]}`)
+	f.Add("a%2Fb", "\xff\x00")
+	w := newWorld(f)
+	f.Fuzz(func(t *testing.T, key, body string) {
+		path := url.PathEscape(key)
+		answer := httptest.NewRecorder()
+		w.api.ServeHTTP(answer, httptest.NewRequest("PUT", "http://localhost"+ordersSensors+path, strings.NewReader(body)))
+		var got map[string]any
+		if answer.Code >= 300 && answer.Code < 400 {
+			return // a path that is written otherwise
+		}
+		if err := json.Unmarshal(answer.Body.Bytes(), &got); err != nil {
+			t.Fatalf("%q: answered %d %q", key, answer.Code, answer.Body)
+		}
+		switch answer.Code {
+		case 200:
+			name, _, _ := strings.Cut(key, "#")
+			path := ordersSensors + url.PathEscape(name)
+			if date, dated := got["date"].(string); dated {
+				path += "?date=" + url.QueryEscape(date)
+			}
+			read := httptest.NewRecorder()
+			w.api.ServeHTTP(read, httptest.NewRequest("GET", "http://localhost"+path, nil))
+			if read.Code != 200 {
+				t.Errorf("%q: stored as %v, read back %d %s", key, got, read.Code, read.Body)
+			}
+		case 400, 404, 413:
+			if got["detail"] == "" {
+				t.Errorf("%q: no reason: %v", key, got)
+			}
+		default:
+			t.Errorf("%q: answered %d %v", key, answer.Code, got)
+		}
+	})
+}

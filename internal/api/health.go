@@ -1,0 +1,70 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+)
+
+// Health is how the controller is.
+type Health struct {
+	Ready  bool
+	Checks []HealthCheck
+}
+
+// HealthCheck is one thing that the controller needs in order to do its work.
+type HealthCheck struct {
+	Name   string `json:"name" doc:"What was looked at: store, feed, timers, watchdog, files."`
+	OK     bool   `json:"ok" doc:"Whether it is as it should be."`
+	Detail string `json:"detail" doc:"How it is, for people."`
+}
+
+// Readiness is the answer of /readyz while the controller is ready.
+type Readiness struct {
+	Status string        `json:"status" doc:"ready"`
+	Checks []HealthCheck `json:"checks" doc:"What was looked at; empty without a token where there are tokens."`
+}
+
+// Unreadiness is the answer of /readyz while it is not: a Problem with the checks beside it.
+type Unreadiness struct {
+	Problem
+	Checks []HealthCheck `json:"checks" doc:"What was looked at; empty without a token where there are tokens."`
+}
+
+// healthz says that the process answers.
+func (a *API) healthz(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, "application/json", map[string]string{"status": "ok"})
+}
+
+// readyz says whether the controller keeps up. Who has no token, where tokens are needed, learns no more than that.
+func (a *API) readyz(w http.ResponseWriter, r *http.Request) {
+	h := a.health(r.Context())
+	checks := h.Checks
+	if checks == nil || whoOf(r.Context()).role < RoleViewer {
+		checks = []HealthCheck{}
+	}
+	if h.Ready {
+		writeJSON(w, http.StatusOK, "application/json", Readiness{Status: "ready", Checks: checks})
+		return
+	}
+	p := problem(http.StatusServiceUnavailable, notReady, "the controller is not ready")
+	for _, c := range checks {
+		if !c.OK {
+			p.at(c.Name, c.Detail)
+		}
+	}
+	p.Detail = p.summed(p.Detail)
+	p.place(r.Context())
+	w.Header().Set("Retry-After", "5")
+	writeJSON(w, p.Status, problemType, Unreadiness{Problem: *p, Checks: checks})
+}
+
+// writeJSON answers with v.
+func writeJSON(w http.ResponseWriter, status int, contentType string, v any) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // a type of this package without a JSON form
+	}
+	w.Header().Set("Content-Type", contentType)
+	w.WriteHeader(status)
+	_, _ = w.Write(append(body, '\n')) // a client that is gone has no use for it
+}

@@ -1,0 +1,106 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/interlock-go/interlock/internal/pipeline"
+)
+
+// newHuma is a huma API on mux. It serves no pages of its own: the description is ours to serve, and there is nothing
+// to load from elsewhere.
+func newHuma(mux *http.ServeMux) huma.API {
+	return humago.New(mux, huma.Config{
+		OpenAPI: &huma.OpenAPI{
+			OpenAPI: "3.1.0",
+			Info: &huma.Info{
+				Title: "Interlock", Version: "1",
+				Description: "Sensors in, questions answered, runs opened, repeated and ended. Errors are RFC 9457 problems. " +
+					"Lists answer {items, nextCursor}, newest first. Every documented key is present, null and false included.",
+			},
+			Components: &huma.Components{
+				Schemas: huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer),
+				SecuritySchemes: map[string]*huma.SecurityScheme{
+					"bearer": {Type: "http", Scheme: "bearer", Description: "A token of the server's file. A server on a loopback address without tokens needs none."},
+				},
+			},
+		},
+		Formats:                      map[string]huma.Format{"application/json": huma.DefaultJSONFormat, "json": huma.DefaultJSONFormat},
+		DefaultFormat:                "application/json",
+		RejectUnknownQueryParameters: true,
+	})
+}
+
+// route is one operation of the API.
+type route struct {
+	method  string
+	path    string // below the prefix
+	name    string // of the operation
+	summary string
+	tag     string
+	role    Role // the least that may use it
+	status  int  // of success; 200 unless said
+}
+
+// operation is the route in huma's words.
+func (rt route) operation() huma.Operation {
+	return huma.Operation{
+		Method: rt.method, Path: prefix + rt.path, OperationID: rt.name, Summary: rt.summary, Tags: []string{rt.tag},
+		Description: "Needs the role " + rt.role.String() + ".", DefaultStatus: rt.status, MaxBodyBytes: maxBody + 1,
+		Security:    []map[string][]string{{"bearer": {}}},
+		Middlewares: huma.Middlewares{rt.let},
+	}
+}
+
+// let lets those through who may use the route, for the pipeline that its path names.
+func (rt route) let(ctx huma.Context, next func(huma.Context)) {
+	id := ctx.Param("id")
+	if id == "" {
+		id = ctx.Param("pipeline")
+	}
+	r, w := humago.Unwrap(ctx)
+	if p := whoOf(r.Context()).may(rt.role, pipeline.ID(id)); p != nil {
+		p.write(w, r)
+		return
+	}
+	// What curl says unless told otherwise; huma would believe it.
+	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	next(ctx)
+}
+
+// output is an answer with nothing but a body.
+type output[T any] struct{ Body T }
+
+func answer[T any](body T) *output[T] { return &output[T]{Body: body} }
+
+// register adds a route. Whatever error its handler returns is answered as a Problem.
+func register[I, O any](h huma.API, rt route, handle func(context.Context, *I) (*O, error)) {
+	registerAs(h, rt.operation(), handle)
+}
+
+func registerAs[I, O any](h huma.API, op huma.Operation, handle func(context.Context, *I) (*O, error)) {
+	huma.Register(h, op, func(ctx context.Context, in *I) (*O, error) {
+		out, err := handle(ctx, in)
+		if err != nil {
+			p := problemOf(err)
+			p.place(ctx)
+			return nil, p
+		}
+		return out, nil
+	})
+}
+
+// get, post are routes of these methods.
+func get(path, name, tag, summary string) route {
+	return route{method: http.MethodGet, path: path, name: name, tag: tag, summary: summary, role: RoleViewer}
+}
+
+func post(path, name, tag, summary string) route {
+	return route{method: http.MethodPost, path: path, name: name, tag: tag, summary: summary, role: RoleOperator}
+}

@@ -1,0 +1,65 @@
+package api
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// JobReport is the result of a run's job.
+type JobReport struct {
+	Result      string `json:"result" enum:"success,fail,timeout" doc:"How it ended."`
+	Attempt     int    `json:"attempt,omitempty" minimum:"0" doc:"Of which attempt; that of the callback token, else the latest, unless said."`
+	Message     string `json:"message,omitempty" maxLength:"4000" doc:"What happened."`
+	Category    string `json:"category,omitempty" enum:"PERMANENT,TRANSIENT,TIMEOUT" doc:"Whose fault a failure is."`
+	ExitCode    *int   `json:"exitCode,omitempty"`
+	RequestedBy string `json:"requestedBy,omitempty" maxLength:"200" doc:"Who reports it."`
+}
+
+// JobReported is what became of a result.
+type JobReported struct {
+	Run  Run  `json:"run"`
+	Late bool `json:"late" doc:"It came for an attempt that no longer waits for one: it is logged and changes nothing."`
+}
+
+func (a *API) report(ctx context.Context, in *struct {
+	OfRun
+	Body JobReport
+},
+) (*output[JobReported], error) {
+	key, p := in.key()
+	if p != nil {
+		return nil, p
+	}
+	attempt, p := a.reports(whoOf(ctx), key, in.Body.Attempt)
+	if p != nil {
+		return nil, p
+	}
+	q := in.Body
+	o := run.Outcome{Key: key, Attempt: attempt, Report: run.Report{
+		Result: run.Result(q.Result), Category: run.Category(q.Category), Message: q.Message,
+		By: (&Asked{RequestedBy: q.RequestedBy}).by(ctx), At: a.now().UTC(),
+	}}
+	if q.ExitCode != nil {
+		o.Exited, o.ExitCode = true, *q.ExitCode
+	}
+	done, err := a.operator.Report(ctx, o, a.now())
+	if err != nil {
+		return nil, fmt.Errorf("report the job of %s: %w", key, err)
+	}
+	return answer(JobReported{Run: runView(done.Run), Late: done.Late}), nil
+}
+
+// reports is the attempt of key that who may report on, given which one was asked for: an operator on any, the job
+// itself on its own.
+func (a *API) reports(who principal, key run.Key, asked int) (int, *Problem) {
+	if who.callback == "" {
+		return asked, who.may(RoleOperator, key.Pipeline)
+	}
+	own, p := a.settings.Callbacks.attempt(who.callback, key)
+	if p == nil && asked != 0 && asked != own {
+		return 0, badRequest("the callback token is that of attempt %d, the body speaks of attempt %d", own, asked)
+	}
+	return own, p
+}

@@ -1,0 +1,60 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics counts what the API does.
+type metrics struct {
+	requests *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+	writes   prometheus.Counter
+	refusals prometheus.Counter
+	streams  prometheus.Gauge
+}
+
+func newMetrics(r *prometheus.Registry) *metrics {
+	m := &metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "interlock_http_requests_total", Help: "Requests answered, by method, route and status.",
+		}, []string{"method", "route", "status"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "interlock_http_request_duration_seconds", Help: "Time to answer a request, by route.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
+		}, []string{"route"}),
+		streams: prometheus.NewGauge(prometheus.GaugeOpts{Name: "interlock_http_event_streams", Help: "Event streams that are open."}),
+	}
+	written := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "interlock_sensor_writes_total", Help: "Readings that came over HTTP, by what became of them.",
+	}, []string{"result"})
+	m.writes, m.refusals = written.WithLabelValues("accepted"), written.WithLabelValues("refused")
+	r.MustRegister(m.requests, m.duration, m.streams, written)
+	return m
+}
+
+// answered counts a request.
+func (m *metrics) answered(r *http.Request, status int, took time.Duration) {
+	route := r.Pattern
+	if _, path, ok := strings.Cut(route, " "); ok {
+		route = path
+	}
+	if route == "" {
+		route = "none"
+	}
+	m.requests.WithLabelValues(methodLabel(r.Method), route, strconv.Itoa(status)).Inc()
+	m.duration.WithLabelValues(route).Observe(took.Seconds())
+}
+
+// methodLabel keeps what strangers send out of the labels.
+func methodLabel(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPut, http.MethodPost, http.MethodDelete, http.MethodOptions, http.MethodPatch:
+		return method
+	}
+	return "other"
+}

@@ -1,0 +1,139 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"sync"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// OpenAPI is the description of the API, the same that /openapi.json serves. It must not be changed.
+func OpenAPI() []byte { return description() }
+
+func (a *API) describe(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(description()) // a client that is gone has no use for it
+}
+
+// description is made of routes that answer nobody, when it is first asked for: what is added to it must not meet
+// requests that are being checked against it.
+var description = sync.OnceValue(func() []byte {
+	h := newHuma(http.NewServeMux())
+	new(API).routes(h)
+	return describe(h)
+})
+
+// describe writes the description, with what does not pass through huma added.
+func describe(h huma.API) []byte {
+	doc := h.OpenAPI()
+	doc.AddOperation(putOperation(h))
+	doc.AddOperation(streamOperation(h))
+	for _, op := range plainOperations(h) {
+		doc.AddOperation(op)
+	}
+	for _, s := range doc.Components.Schemas.Map() {
+		nullableEnums(s)
+	}
+	raw, err := json.Marshal(doc)
+	if err != nil {
+		panic(err) // a type of this package that cannot be described
+	}
+	var out bytes.Buffer
+	if err := json.Indent(&out, raw, "", "  "); err != nil {
+		panic(err)
+	}
+	out.WriteByte('\n')
+	return out.Bytes()
+}
+
+// nullableEnums lets what may be null be null although its words are listed.
+func nullableEnums(s *huma.Schema) {
+	for _, property := range s.Properties {
+		if property.Nullable && len(property.Enum) > 0 {
+			property.Enum = append(property.Enum, nil)
+		}
+	}
+}
+
+// schemaOf is the schema of a type.
+func schemaOf[T any](h huma.API, hint string) *huma.Schema {
+	return h.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[T](), true, hint)
+}
+
+func jsonBody[T any](h huma.API, hint string) *huma.RequestBody {
+	return &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: schemaOf[T](h, hint)}}}
+}
+
+func jsonAnswer[T any](h huma.API, what string) *huma.Response {
+	return &huma.Response{Description: what, Content: map[string]*huma.MediaType{"application/json": {Schema: schemaOf[T](h, "")}}}
+}
+
+func problems(h huma.API) *huma.Response {
+	return &huma.Response{Description: "Error", Content: map[string]*huma.MediaType{problemType: {Schema: schemaOf[Problem](h, "")}}}
+}
+
+func putOperation(h huma.API) *huma.Operation {
+	put := route{
+		method: http.MethodPut, path: sensorPath[len(prefix):], name: "put-sensor", tag: "Sensors", role: RoleSensor,
+		summary: "Write a reading: the body is its data",
+	}.operation()
+	put.Middlewares = nil
+	word := func(in, name, doc string) *huma.Param {
+		return &huma.Param{In: in, Name: name, Required: in == "path", Description: doc, Schema: &huma.Schema{Type: "string"}}
+	}
+	put.Parameters = []*huma.Param{
+		word("path", "id", "The pipeline's id."),
+		word("path", "key", "The sensor's key, percent-encoded (/ is %2F, # is %23), with #period if need be."),
+		word("query", "source", "Who writes it."),
+		word("query", "ttl", "How long it counts, such as 2h."),
+		word("query", "expiresAt", "Until when it counts, RFC 3339."),
+	}
+	put.RequestBody = &huma.RequestBody{
+		Required:    true,
+		Description: "An object of at most 64 KiB. date (with hour and minute) in it, else the key's suffix, says which period it is for.",
+		Content:     map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Type: "object", AdditionalProperties: true}}},
+	}
+	put.Responses = map[string]*huma.Response{"200": jsonAnswer[Written](h, "Stored durably."), "default": problems(h)}
+	return &put
+}
+
+func streamOperation(h huma.API) *huma.Operation {
+	op := get("/events/stream", "follow-events", "Events", "Events as they happen, as server-sent events").operation()
+	op.Middlewares = nil
+	word := func(in, name, doc string) *huma.Param {
+		return &huma.Param{In: in, Name: name, Description: doc, Schema: &huma.Schema{Type: "string"}}
+	}
+	op.Parameters = []*huma.Param{
+		word("query", "pipeline", "Only this pipeline's."), word("query", "type", "Only of this type."),
+		word("query", "since", "Begin in the past: RFC 3339, a period, or how long ago."),
+		word("query", "lastEventId", "As the header, for clients that cannot set it."),
+		word("header", "Last-Event-ID", "Go on after this event."),
+	}
+	op.Responses = map[string]*huma.Response{
+		"200":     {Description: "data is an event, id its place. Comments show that the stream is alive.", Content: map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: "string"}}}},
+		"default": problems(h),
+	}
+	return &op
+}
+
+// plainOperations are those outside of the API's own path.
+func plainOperations(h huma.API) []*huma.Operation {
+	plain := func(path, name, summary string, ok *huma.Response) *huma.Operation {
+		return &huma.Operation{
+			Method: http.MethodGet, Path: path, OperationID: name, Summary: summary, Tags: []string{"Server"},
+			Responses: map[string]*huma.Response{"200": ok, "default": problems(h)},
+		}
+	}
+	ready := plain("/readyz", "readyz", "Whether the controller keeps up", jsonAnswer[Readiness](h, "It does."))
+	ready.Responses["503"] = &huma.Response{Description: "It does not.", Content: map[string]*huma.MediaType{problemType: {Schema: schemaOf[Unreadiness](h, "")}}}
+	anything := &huma.Response{Description: "OK", Content: map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Type: "object", AdditionalProperties: true}}}}
+	metrics := &huma.Response{Description: "OK", Content: map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: "string"}}}}
+	return []*huma.Operation{
+		plain("/healthz", "healthz", "Whether the process answers", anything), ready,
+		plain("/metrics", "metrics", "Figures for Prometheus", metrics),
+		plain("/openapi.json", "openapi", "This description", anything),
+	}
+}

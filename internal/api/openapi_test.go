@@ -1,0 +1,158 @@
+package api_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/interlock-go/interlock/internal/api"
+)
+
+// description is api/openapi.json as an independent judge of every answer that a test gets.
+var description = sync.OnceValues(func() (*judge, error) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(api.OpenAPI()))
+	if err != nil {
+		return nil, err
+	}
+	j := &judge{compiler: jsonschema.NewCompiler(), schemas: map[string]*jsonschema.Schema{}}
+	j.paths = doc.(map[string]any)["paths"].(map[string]any)
+	return j, j.compiler.AddResource("openapi.json", doc)
+})
+
+type judge struct {
+	mu       sync.Mutex
+	compiler *jsonschema.Compiler
+	paths    map[string]any
+	schemas  map[string]*jsonschema.Schema
+}
+
+// template is the described path that a request's path fits: the one with the most fixed parts.
+func (j *judge) template(path string) string {
+	parts := strings.Split(path, "/")
+	best, fixed := "", -1
+	for _, t := range slices.Sorted(maps.Keys(j.paths)) {
+		names := strings.Split(t, "/")
+		if len(names) != len(parts) {
+			continue
+		}
+		n := 0
+		for i, name := range names {
+			if name == parts[i] {
+				n++
+			} else if !strings.HasPrefix(name, "{") {
+				n = -1 << 10
+			}
+		}
+		if n > fixed {
+			best, fixed = t, n
+		}
+	}
+	return best
+}
+
+// check says how an answer departs from the description.
+func (j *judge) check(method, path string, status int, contentType string, body []byte) error {
+	template := j.template(path)
+	described, _ := j.paths[template].(map[string]any)
+	operation, _ := described[strings.ToLower(method)].(map[string]any)
+	if operation == nil {
+		return nil // nothing is there
+	}
+	responses := operation["responses"].(map[string]any)
+	which := fmt.Sprint(status)
+	if responses[which] == nil {
+		which = "default"
+	}
+	media, _, _ := strings.Cut(contentType, ";")
+	escape := strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace
+	at := fmt.Sprintf("openapi.json#/paths/%s/%s/responses/%s/content/%s/schema", escape(template), strings.ToLower(method), which, escape(media))
+	schema, err := j.schema(at)
+	if err != nil {
+		return err
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	return schema.Validate(value)
+}
+
+func (j *judge) schema(at string) (*jsonschema.Schema, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if s := j.schemas[at]; s != nil {
+		return s, nil
+	}
+	s, err := j.compiler.Compile(at)
+	j.schemas[at] = s
+	return s, err
+}
+
+// judged fails unless an answer is as described.
+func (r reply) judged(method, path string) reply {
+	r.Helper()
+	path, _, _ = strings.Cut(path, "?")
+	kind := r.header.Get("Content-Type")
+	if !strings.Contains(kind, "json") || len(r.body) == 0 {
+		return r
+	}
+	j, err := description()
+	r.check(err)
+	if err := j.check(method, path, r.status, kind, r.body); err != nil {
+		r.Errorf("%s %s answered otherwise than described: %v\n%s", method, path, err, r.body)
+	}
+	return r
+}
+
+func TestCheckedInDescriptionIsFresh(t *testing.T) {
+	file, err := os.ReadFile("../../api/openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(file, api.OpenAPI()) {
+		t.Error("api/openapi.json is not what the Go types say; run make generate")
+	}
+}
+
+func TestDescriptionIsServed(t *testing.T) {
+	w := newWorld(t)
+	got := w.get("/openapi.json")
+	if got.status != 200 || !bytes.Equal(got.body, api.OpenAPI()) {
+		t.Errorf("got %d %.200s", got.status, got.body)
+	}
+}
+
+func TestEveryPathOfTheContractIsDescribed(t *testing.T) {
+	var doc struct {
+		OpenAPI string                    `json:"openapi"`
+		Paths   map[string]map[string]any `json:"paths"`
+	}
+	if err := json.Unmarshal(api.OpenAPI(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(doc.OpenAPI, "3.1") {
+		t.Errorf("openapi is %q", doc.OpenAPI)
+	}
+	const run = "/api/v1/runs/{pipeline}/{schedule}/{date}"
+	for path, methods := range map[string]string{
+		"/api/v1/pipelines/{id}/sensors/{key}": "put get", "/api/v1/sensors": "post", "/api/v1/pipelines": "get", "/api/v1/pipelines/{id}": "get",
+		"/api/v1/pipelines/{id}/gate": "get", "/api/v1/pipelines/{id}/explain": "get", "/api/v1/pipelines/{id}/pause": "post",
+		"/api/v1/pipelines/{id}/resume": "post", "/api/v1/runs": "get post", run: "get", run + "/reruns": "post", run + "/cancel": "post",
+		run + "/job": "post", "/api/v1/deadlines": "get", "/api/v1/events": "get", "/api/v1/events/stream": "get", "/api/v1/timeline": "get",
+		"/healthz": "get", "/readyz": "get", "/metrics": "get", "/openapi.json": "get",
+	} {
+		for _, method := range strings.Fields(methods) {
+			if doc.Paths[path][method] == nil {
+				t.Errorf("%s %s is not described", method, path)
+			}
+		}
+	}
+}

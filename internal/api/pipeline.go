@@ -1,0 +1,279 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// Pipeline is a pipeline and how it stands.
+type Pipeline struct {
+	ID          string            `json:"id"`
+	State       string            `json:"state" enum:"ok,paused,degraded,rejected,removed" doc:"degraded: its newest file has problems and an older version is in force; rejected: no version ever was."`
+	Owner       string            `json:"owner"`
+	Description string            `json:"description"`
+	Tags        map[string]string `json:"tags"`
+	File        *string           `json:"file" doc:"Where its version in force was read."`
+	Version     *string           `json:"version" doc:"The version in force."`
+	Problem     *string           `json:"problem" doc:"Why its newest file is not in force."`
+	Schedule    *string           `json:"schedule" enum:"cron,stream,manual" doc:"What opens its runs."`
+	Period      *string           `json:"period" enum:"day,hour,minute" doc:"The slice of data that a run is for."`
+	Timezone    *string           `json:"timezone"`
+	After       []string          `json:"after" doc:"Its upstream pipelines."`
+	JobType     *string           `json:"jobType" doc:"null where Interlock gates and watches only."`
+	DryRun      bool              `json:"dryRun"`
+	MaxActive   int               `json:"maxActive" doc:"Open jobs at once; 0 is no limit."`
+	Pause       Pause             `json:"pause"`
+	Horizon     *time.Time        `json:"horizon" doc:"Its first acceptance: nothing before it is opened or missed."`
+	AcceptedAt  *time.Time        `json:"acceptedAt" doc:"Of the version in force."`
+	RemovedAt   *time.Time        `json:"removedAt"`
+	OpenRuns    int               `json:"openRuns" doc:"How many of its runs have not ended."`
+	LastRun     Maybe[Run]        `json:"lastRun" doc:"The run of its latest period; null if there is none."`
+	Next        NextFire          `json:"next" doc:"What opens next by itself."`
+}
+
+// Pause is an operator's stop of a pipeline.
+type Pause struct {
+	Paused  bool       `json:"paused"`
+	By      *string    `json:"by"`
+	Why     *string    `json:"why"`
+	Since   *time.Time `json:"since"`
+	Until   *time.Time `json:"until" doc:"When it ends by itself; null if never."`
+	HoldSLA bool       `json:"holdSla" doc:"Deadlines are cancelled meanwhile."`
+}
+
+// NextFire is the next period that a schedule opens by itself. All is null where a sensor, an upstream or an operator
+// opens them.
+type NextFire struct {
+	Date     *string    `json:"date"`
+	FireAt   *time.Time `json:"fireAt"`
+	WarnAt   *time.Time `json:"warnAt" doc:"When its deadline warns."`
+	BreachAt *time.Time `json:"breachAt" doc:"Its deadline."`
+}
+
+// Version is one accepted version of a pipeline's file.
+type Version struct {
+	Version string    `json:"version"`
+	At      time.Time `json:"at" doc:"When it was accepted."`
+	File    string    `json:"file" doc:"Where it was read."`
+	InForce bool      `json:"inForce"`
+}
+
+// VersionText is a version with its text.
+type VersionText struct {
+	Version
+	Text       string       `json:"text" doc:"The file as it was read."`
+	Calendars  []SourceText `json:"calendars" doc:"The calendars it was read with."`
+	Archetypes []SourceText `json:"archetypes" doc:"The archetypes it was read with."`
+}
+
+// SourceText is a file that belongs to a version.
+type SourceText struct {
+	File string `json:"file"`
+	Text string `json:"text"`
+}
+
+// OfPipeline is the path of a pipeline.
+type OfPipeline struct {
+	ID string `path:"id" doc:"The pipeline's id."`
+}
+
+func (a *API) pipelineRoutes(h huma.API) {
+	register(h, get("/pipelines", "list-pipelines", "Pipelines", "All pipelines, by id, and how each stands"), a.listPipelines)
+	register(h, get("/pipelines/{id}", "get-pipeline", "Pipelines", "A pipeline and how it stands"), a.getPipeline)
+	register(h, get("/pipelines/{id}/versions", "list-versions", "Pipelines", "The accepted versions of a pipeline's file, newest first"), a.listVersions)
+	text := get("/pipelines/{id}/versions/{version}", "get-version", "Pipelines", "One version of a pipeline's file, with its text")
+	text.role = RoleOperator // a file may hold what not every viewer should read
+	register(h, text, a.getVersion)
+	register(h, get("/pipelines/{id}/gate", "get-gate", "Pipelines", "Whether a run may start: the gate's verdict, rule by rule"), a.getGate)
+	register(h, get("/pipelines/{id}/explain", "explain", "Pipelines", "Why a run waits, how it went, or why there is none"), a.explain)
+}
+
+func (a *API) listPipelines(ctx context.Context, in *struct {
+	Paging
+	Removed bool `query:"removed" doc:"Removed pipelines too."`
+},
+) (*output[List[Pipeline]], error) {
+	rows, err := a.store.Pipelines(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read pipelines: %w", err)
+	}
+	who, after := whoOf(ctx), pipeline.ID("")
+	if in.Cursor != "" {
+		parts, err := store.DecodeCursor(in.Cursor, 1)
+		if err != nil {
+			return nil, err
+		}
+		after = pipeline.ID(parts[0])
+	}
+	out := List[Pipeline]{Items: []Pipeline{}}
+	for _, row := range rows {
+		if row.ID <= after || !who.sees(row.ID) || !row.RemovedAt.IsZero() && row.Config == "" && !in.Removed {
+			continue
+		}
+		if len(out.Items) == in.Limit {
+			out.NextCursor = text(store.EncodeCursor(out.Items[in.Limit-1].ID))
+			break
+		}
+		view, err := a.pipelineView(ctx, row)
+		if err != nil {
+			return nil, err
+		}
+		out.Items = append(out.Items, view)
+	}
+	return answer(out), nil
+}
+
+func (a *API) getPipeline(ctx context.Context, in *OfPipeline) (*output[Pipeline], error) {
+	row, err := a.row(ctx, pipeline.ID(in.ID))
+	if err != nil {
+		return nil, err
+	}
+	view, err := a.pipelineView(ctx, row)
+	if err != nil {
+		return nil, err
+	}
+	return answer(view), nil
+}
+
+// row is a pipeline's own row; a Problem if there never was such a pipeline.
+func (a *API) row(ctx context.Context, id pipeline.ID) (store.Pipeline, error) {
+	row, err := a.store.Pipeline(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return row, noPipeline(id)
+	}
+	if err != nil {
+		return row, fmt.Errorf("read pipeline %s: %w", id, err)
+	}
+	return row, nil
+}
+
+func (a *API) pipelineView(ctx context.Context, row store.Pipeline) (Pipeline, error) {
+	e := a.catalog.Current().Get(row.ID)
+	v := Pipeline{
+		ID: string(row.ID), State: stateOf(row), Version: text(row.Config), Problem: text(row.Problem), Pause: pauseView(row.Pause),
+		Horizon: instant(row.Horizon), AcceptedAt: instant(row.AcceptedAt), RemovedAt: instant(row.RemovedAt),
+		Tags: map[string]string{}, After: []string{},
+	}
+	if e != nil {
+		a.describePipeline(&v, e)
+	}
+	open, err := a.store.OpenRuns(ctx, row.ID)
+	if err != nil {
+		return v, fmt.Errorf("read open runs of %s: %w", row.ID, err)
+	}
+	v.OpenRuns = len(open)
+	last, err := a.store.Runs(ctx, store.RunQuery{Pipeline: row.ID, Limit: 1})
+	if err != nil {
+		return v, fmt.Errorf("read runs of %s: %w", row.ID, err)
+	}
+	if len(last.Items) > 0 {
+		v.LastRun = some(runView(last.Items[0]))
+	}
+	return v, nil
+}
+
+// maxLook is how many excluded periods in a row are passed over before a schedule counts as never opening again.
+const maxLook = 1000
+
+// describePipeline fills in what the definition in force says.
+func (a *API) describePipeline(v *Pipeline, e *catalog.Entry) {
+	v.Owner, v.Description, v.File = e.Owner, e.Description, text(e.File)
+	v.Schedule, v.Period, v.Timezone = text(e.Opens), text(e.Schedule.Size().String()), text(e.Schedule.Zone().String())
+	v.DryRun, v.MaxActive = e.DryRun, e.MaxActive
+	if e.Tags != nil {
+		v.Tags = e.Tags
+	}
+	for _, id := range e.After {
+		v.After = append(v.After, string(id))
+	}
+	if e.Job != nil {
+		v.JobType = text(e.Job.Type)
+	}
+	if e.Opens != pipeline.ByCron {
+		return
+	}
+	tries := 0
+	for slot := range e.Schedule.Slots(a.now().Add(time.Nanosecond)) {
+		if tries++; tries > maxLook {
+			return
+		}
+		if slot.Excluded != "" {
+			continue
+		}
+		due := e.SLA.For(slot.Period, slot.FireAt, e.Schedule)
+		v.Next = NextFire{Date: date(slot.Period), FireAt: instant(slot.FireAt), WarnAt: instant(due.Warn), BreachAt: instant(due.Breach)}
+		return
+	}
+}
+
+func stateOf(row store.Pipeline) string {
+	switch {
+	case row.Config == "" && !row.RemovedAt.IsZero():
+		return "removed"
+	case row.Config == "":
+		return "rejected"
+	case !row.Pause.Since.IsZero():
+		return "paused"
+	case row.Problem != "":
+		return "degraded"
+	}
+	return "ok"
+}
+
+func pauseView(p store.Pause) Pause {
+	return Pause{
+		Paused: !p.Since.IsZero(), By: text(p.By), Why: text(p.Why), Since: instant(p.Since), Until: instant(p.Until), HoldSLA: p.HoldSLA,
+	}
+}
+
+func (a *API) listVersions(ctx context.Context, in *OfPipeline) (*output[List[Version]], error) {
+	row, err := a.row(ctx, pipeline.ID(in.ID))
+	if err != nil {
+		return nil, err
+	}
+	configs, err := a.store.Configs(ctx, row.ID)
+	if err != nil {
+		return nil, fmt.Errorf("read versions of %s: %w", row.ID, err)
+	}
+	return answer(list(store.Page[store.Config]{Items: configs}, everything, versionView(row))), nil
+}
+
+func versionView(row store.Pipeline) func(store.Config) Version {
+	return func(c store.Config) Version {
+		return Version{Version: c.Version, At: c.At.UTC(), File: c.File.File, InForce: c.Version == row.Config}
+	}
+}
+
+func (a *API) getVersion(ctx context.Context, in *struct {
+	OfPipeline
+	Version string `path:"version"`
+},
+) (*output[VersionText], error) {
+	row, err := a.row(ctx, pipeline.ID(in.ID))
+	if err != nil {
+		return nil, err
+	}
+	c, err := a.store.Config(ctx, row.ID, in.Version)
+	if err != nil {
+		return nil, fmt.Errorf("read version %.80q of %s: %w", in.Version, row.ID, err)
+	}
+	return answer(VersionText{
+		Version: versionView(row)(c), Text: string(c.File.Data), Calendars: texts(c.Calendars), Archetypes: texts(c.Archetypes),
+	}), nil
+}
+
+func texts(sources []pipeline.Source) []SourceText {
+	out := make([]SourceText, len(sources))
+	for i, s := range sources {
+		out[i] = SourceText{File: s.File, Text: string(s.Data)}
+	}
+	return out
+}

@@ -1,0 +1,204 @@
+package api_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestPipelinesAreListedWithHowTheyStand(t *testing.T) {
+	w := opened(t)
+	items := w.get("/api/v1/pipelines").items()
+	if len(items) != 2 || items[0]["id"] != "orders" || items[1]["id"] != "silver-orders" {
+		t.Fatalf("got %v", items)
+	}
+	got := items[0]
+	for key, want := range map[string]any{
+		"state": "ok", "owner": "data", "description": "All orders", "schedule": "cron", "period": "day", "timezone": "UTC", "jobType": "command",
+		"problem": nil, "removedAt": nil, "openRuns": 1.0, "dryRun": false, "file": "0.yaml",
+		"next":  map[string]any{"date": "2026-03-05", "fireAt": "2026-03-05T08:00:00Z", "warnAt": "2026-03-05T11:30:00Z", "breachAt": "2026-03-05T12:00:00Z"},
+		"pause": map[string]any{"paused": false, "by": nil, "why": nil, "since": nil, "until": nil, "holdSla": false},
+		"tags":  map[string]any{"layer": "bronze"}, "after": []any{},
+	} {
+		if diff := cmp.Diff(want, got[key]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", key, diff)
+		}
+	}
+	if last := got["lastRun"].(map[string]any); last["status"] != "PENDING" || last["date"] != "2026-03-04" {
+		t.Errorf("last run is %v", last)
+	}
+	if items[1]["lastRun"] != nil {
+		t.Errorf("there is no run yet: %v", items[1]["lastRun"])
+	}
+	if diff := cmp.Diff(got, w.get("/api/v1/pipelines/orders").object(200)); diff != "" {
+		t.Errorf("alone it is the same (-list +alone):\n%s", diff)
+	}
+}
+
+func TestPipelinesArePaged(t *testing.T) {
+	w := newWorld(t)
+	first := w.get("/api/v1/pipelines?limit=1")
+	if items := first.items(); len(items) != 1 || items[0]["id"] != "orders" {
+		t.Fatalf("got %v", items)
+	}
+	second := w.get("/api/v1/pipelines?limit=1&cursor=" + first.object(200)["nextCursor"].(string))
+	if items := second.items(); len(items) != 1 || items[0]["id"] != "silver-orders" || second.object(200)["nextCursor"] != nil {
+		t.Errorf("got %v", items)
+	}
+	w.get("/api/v1/pipelines?cursor=nonsense").problem(400, "cursor")
+}
+
+func TestDegradedRejectedAndRemovedPipelinesSaySo(t *testing.T) {
+	w := newWorld(t)
+	w.apply(strings.Replace(orders, "equals", "equalz", 1), "pipeline: {id: fresh}\n")
+	w.settle()
+	states := map[string]any{}
+	for _, item := range w.get("/api/v1/pipelines?removed=true").items() {
+		states[item["id"].(string)] = item["state"]
+	}
+	want := map[string]any{"orders": "degraded", "fresh": "rejected", "silver-orders": "removed"}
+	if diff := cmp.Diff(want, states); diff != "" {
+		t.Errorf("states (-want +got):\n%s", diff)
+	}
+	if got := w.get("/api/v1/pipelines/orders").object(200)["problem"].(string); !strings.Contains(got, "equalz") {
+		t.Errorf("the problem is %q", got)
+	}
+	if items := w.get("/api/v1/pipelines").items(); len(items) != 2 {
+		t.Errorf("removed ones are left out: %v", items)
+	}
+	w.get("/api/v1/pipelines/silver-orders").object(200)
+	w.get("/api/v1/pipelines/none").problem(404, "unknown-pipeline")
+}
+
+func TestVersionsAreKeptWithTheirText(t *testing.T) {
+	w := newWorld(t)
+	w.pass(time.Hour)
+	w.apply(strings.Replace(orders, "1000", "2000", 1), silver)
+	items := w.get("/api/v1/pipelines/orders/versions").items()
+	if len(items) != 2 || items[0]["inForce"] != true || items[1]["inForce"] != false {
+		t.Fatalf("got %v", items)
+	}
+	old := w.get("/api/v1/pipelines/orders/versions/" + items[1]["version"].(string)).object(200)
+	if old["text"] != orders {
+		t.Errorf("the old text is %q", old["text"])
+	}
+	w.get("/api/v1/pipelines/orders/versions/none").problem(404)
+	w.get("/api/v1/pipelines/none/versions").problem(404)
+}
+
+func TestGateAnswersMayIRun(t *testing.T) {
+	w := opened(t)
+	closed := w.get("/api/v1/pipelines/orders/gate").object(200)
+	if closed["open"] != false || closed["outcome"] != "unknown" || closed["date"] != "2026-03-04" || closed["retryAfterSeconds"] != 600.0 || closed["blockedBy"] != nil {
+		t.Errorf("got %v", closed)
+	}
+	w.put(ordersSensors+"source", `{"status":"ready"}`).object(200)
+	w.put(ordersSensors+"rows", `{"count":1000}`).object(200)
+	open := w.get("/api/v1/pipelines/orders/gate?date=2026-03-04").object(200)
+	if open["open"] != true || open["outcome"] != "pass" || open["retryAfterSeconds"] != nil {
+		t.Errorf("got %v", open)
+	}
+	rule := open["rules"].([]any)[0].(map[string]any)
+	want := map[string]any{
+		"key": "source", "check": "equals", "field": "status", "needs": "ready", "from": nil, "level": "required", "group": nil,
+		"outcome": "pass", "value": "ready", "reason": `status is "ready"`, "version": rule["version"], "updatedAt": "2026-03-04T08:10:00Z", "source": nil,
+	}
+	if diff := cmp.Diff(want, rule); diff != "" {
+		t.Errorf("rule (-want +got):\n%s", diff)
+	}
+	w.get("/api/v1/pipelines/orders/gate?date=soon").problem(400, "query.date")
+	w.get("/api/v1/pipelines/none/gate").problem(404)
+}
+
+func TestWhatBlocksAStartIsPartOfTheGatesAnswer(t *testing.T) {
+	w := newWorld(t)
+	weekend := w.get("/api/v1/pipelines/silver-orders/gate?date=2026-03-07").object(200)
+	if weekend["open"] != false || weekend["blockedBy"] != "excluded: weekend" || weekend["retryAfterSeconds"] != nil || weekend["outcome"] != "pass" {
+		t.Errorf("got %v", weekend)
+	}
+	w.post("/api/v1/pipelines/silver-orders/pause", `{"until":"90m","requestedBy":"ann"}`).object(200)
+	paused := w.get("/api/v1/pipelines/silver-orders/gate?date=2026-03-03").object(200)
+	if paused["open"] != false || paused["blockedBy"] != "paused by ann" || paused["retryAfterSeconds"] != 5400.0 {
+		t.Errorf("got %v", paused)
+	}
+}
+
+func TestExplainSaysWhatWouldOpenTheGate(t *testing.T) {
+	w := opened(t)
+	w.put(ordersSensors+"source?source=etl", `{"status":"pending"}`).object(200)
+	x := w.get("/api/v1/pipelines/orders/explain").object(200)
+	if x["state"] != "waiting" || x["run"].(map[string]any)["status"] != "PENDING" || x["gate"].(map[string]any)["live"] != true {
+		t.Errorf("got %v", x)
+	}
+	for _, part := range []string{`status is "pending"`, "by etl", "interlock sensor set orders source status=ready", "2026-03-04T11:00:00Z"} {
+		if !strings.Contains(x["text"].(string), part) {
+			t.Errorf("nothing is said of %q:\n%s", part, x["text"])
+		}
+	}
+	never := w.get("/api/v1/pipelines/silver-orders/explain?date=2026-03-07").object(200)
+	if never["state"] != "not opened" || never["run"] != nil || !strings.Contains(never["summary"].(string), "weekend") {
+		t.Errorf("got %v", never)
+	}
+	w.get("/api/v1/pipelines/none/explain").problem(404, "unknown-pipeline")
+	w.get("/api/v1/pipelines/orders/explain?date=soon").problem(400)
+	w.get("/api/v1/pipelines/orders/explain?schedule=weekly").problem(400, "query.schedule")
+}
+
+func TestPauseAndResume(t *testing.T) {
+	w := newWorld(t)
+	got := w.post("/api/v1/pipelines/orders/pause", `{"reason":"migration","requestedBy":"ann","until":"2026-03-03T12:00:00Z","holdSla":true}`).object(200)
+	want := map[string]any{"paused": true, "by": "ann", "why": "migration", "since": "2026-03-03T09:10:00Z", "until": "2026-03-03T12:00:00Z", "holdSla": true}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("pause (-want +got):\n%s", diff)
+	}
+	if got := w.get("/api/v1/pipelines/orders").object(200)["state"]; got != "paused" {
+		t.Errorf("state is %v", got)
+	}
+	if got := w.post("/api/v1/pipelines/orders/resume", "").object(200); got["paused"] != false {
+		t.Errorf("got %v", got)
+	}
+	w.post("/api/v1/pipelines/orders/resume", "{}").problem(409, "is not paused", "refused")
+	w.post("/api/v1/pipelines/orders/pause", `{"until":"2020-01-01T00:00:00Z"}`).problem(400, "past")
+	w.post("/api/v1/pipelines/orders/pause", `{"until":"soon"}`).problem(400, "body.until")
+	w.post("/api/v1/pipelines/orders/pause", `{"untill":"2h"}`).problem(400, "untill")
+	w.post("/api/v1/pipelines/none/pause", `{}`).problem(404)
+	w.post("/api/v1/pipelines/none/resume", `{}`).problem(404)
+}
+
+func TestEverythingPausesAtOnce(t *testing.T) {
+	w := newWorld(t)
+	if got := w.post("/api/v1/pause", "").object(200); cmp.Diff([]any{"orders", "silver-orders"}, got["items"]) != "" {
+		t.Errorf("got %v", got)
+	}
+	if got := w.get("/api/v1/pipelines/orders").object(200)["pause"].(map[string]any); got["by"] != "local" || got["why"] != "no reason given" {
+		t.Errorf("somebody is recorded: %v", got)
+	}
+	if got := w.post("/api/v1/resume", "").object(200); len(got["items"].([]any)) != 2 {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestBackfillSaysWhatBecomesOfEachPeriod(t *testing.T) {
+	w := newWorld(t)
+	plan := w.post("/api/v1/pipelines/silver-orders/backfill", `{"from":"2026-02-26","to":"2026-03-02","dryRun":true}`).items()
+	var got []string
+	for _, item := range plan {
+		got = append(got, item["date"].(string)+" "+item["action"].(string))
+	}
+	want := []string{"2026-02-26 open", "2026-02-27 open", "2026-02-28 skip", "2026-03-01 skip", "2026-03-02 open"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("plan (-want +got):\n%s", diff)
+	}
+	if runs := w.get("/api/v1/runs").items(); len(runs) != 0 {
+		t.Errorf("a plan opens nothing: %v", runs)
+	}
+	w.post("/api/v1/pipelines/silver-orders/backfill", `{"from":"2026-02-26","to":"2026-02-27","reason":"lost"}`).items()
+	if runs := w.get("/api/v1/runs?pipeline=silver-orders").items(); len(runs) != 2 || runs[0]["date"] != "2026-02-27" {
+		t.Errorf("newest first: %v", runs)
+	}
+	w.post("/api/v1/pipelines/silver-orders/backfill", `{"from":"2026-03-02","to":"2026-02-26"}`).problem(400)
+	w.post("/api/v1/pipelines/silver-orders/backfill", `{"to":"2026-02-26"}`).problem(400, "from")
+	w.post("/api/v1/pipelines/none/backfill", `{"from":"2026-02-26","to":"2026-02-26"}`).problem(404)
+}

@@ -1,0 +1,226 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/interlock-go/interlock/internal/explain"
+	"github.com/interlock-go/interlock/internal/router"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// Problem is every error that the API answers with: RFC 9457 problem details. All keys are always there.
+type Problem struct {
+	Type      string          `json:"type" doc:"What kind of problem it is; about:blank where the status says it all." example:"urn:interlock:problem:unknown-pipeline"`
+	Title     string          `json:"title" doc:"The status in words."`
+	Status    int             `json:"status" doc:"The HTTP status."`
+	Detail    string          `json:"detail" doc:"What is wrong this time, and what would be right."`
+	Instance  string          `json:"instance" doc:"The path that was asked for."`
+	RequestID string          `json:"requestId" doc:"The id of this request, as it stands in the server's log."`
+	Errors    []ProblemDetail `json:"errors" doc:"Each single thing that is wrong, where there are several or they have a place."`
+
+	header http.Header // sent along
+	cause  error       // for the log alone
+}
+
+// ProblemDetail is one thing that is wrong with a request.
+type ProblemDetail struct {
+	Message  string `json:"message" doc:"What is wrong."`
+	Location string `json:"location" doc:"Where: query.limit, body.items[3]; empty where it has no place."`
+}
+
+// kind is what a Problem's type ends with.
+type kind string
+
+// The kinds of problems that a client may want to tell apart.
+const (
+	plainKind       kind = ""
+	unknownPipeline kind = "unknown-pipeline"
+	unknownRun      kind = "unknown-run"
+	unknownSensor   kind = "unknown-sensor"
+	malformed       kind = "malformed"
+	refused         kind = "refused"
+	crossOrigin     kind = "cross-origin"
+	wrongHost       kind = "wrong-host"
+	notReady        kind = "not-ready"
+)
+
+const typePrefix = "urn:interlock:problem:"
+
+func (k kind) uri() string {
+	if k == plainKind {
+		return "about:blank"
+	}
+	return typePrefix + string(k)
+}
+
+func problem(status int, k kind, format string, args ...any) *Problem {
+	return &Problem{
+		Type: k.uri(), Title: http.StatusText(status), Status: status, Detail: fmt.Sprintf(format, args...), Errors: []ProblemDetail{},
+	}
+}
+
+func badRequest(format string, args ...any) *Problem {
+	return problem(http.StatusBadRequest, malformed, format, args...)
+}
+
+// at adds one thing that is wrong, with its place.
+func (p *Problem) at(location, message string) *Problem {
+	p.Errors = append(p.Errors, ProblemDetail{Message: message, Location: location})
+	return p
+}
+
+// with adds a header.
+func (p *Problem) with(name, value string) *Problem {
+	if p.header == nil {
+		p.header = http.Header{}
+	}
+	p.header.Set(name, value)
+	return p
+}
+
+// Error is the detail: a Problem is an error of this package's handlers.
+func (p *Problem) Error() string { return p.Detail }
+
+// Unwrap gives what lies beneath, which clients never see.
+func (p *Problem) Unwrap() error { return p.cause }
+
+// GetStatus makes a Problem an error that huma answers with.
+func (p *Problem) GetStatus() int { return p.Status }
+
+// GetHeaders lets huma send the headers along.
+func (p *Problem) GetHeaders() http.Header { return p.header }
+
+// ContentType is that of RFC 9457.
+func (p *Problem) ContentType(string) string { return problemType }
+
+const problemType = "application/problem+json"
+
+// write answers with p.
+func (p *Problem) write(w http.ResponseWriter, r *http.Request) {
+	p.place(r.Context())
+	for name, values := range p.header {
+		w.Header()[name] = values
+	}
+	w.Header().Set("Content-Type", problemType)
+	body, err := json.Marshal(p)
+	if err != nil {
+		body = []byte("{}") // texts and numbers always have a JSON form
+	}
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)+1))
+	w.WriteHeader(p.Status)
+	_, _ = w.Write(append(body, '\n')) // a client that is gone has no use for it
+}
+
+// place says which request p answers.
+func (p *Problem) place(ctx context.Context) {
+	if c := callOf(ctx); c != nil {
+		p.Instance, p.RequestID = c.path, c.id
+		c.err = p.cause
+	}
+}
+
+// problemOf is the answer to an error that a handler returned.
+func problemOf(err error) *Problem {
+	var p *Problem
+	var r *router.Refusal
+	switch {
+	case errors.As(err, &p):
+		return p
+	case errors.As(err, &r):
+		return refusal(r)
+	case errors.Is(err, explain.ErrUnknownPipeline):
+		return problem(http.StatusNotFound, unknownPipeline, "%s", err)
+	case errors.Is(err, store.ErrNotFound):
+		return problem(http.StatusNotFound, plainKind, "there is no such record")
+	case errors.Is(err, store.ErrCursor):
+		return badRequest("%s", err).at("query.cursor", "not understood")
+	case errors.Is(err, store.ErrTooLarge):
+		return problem(http.StatusRequestEntityTooLarge, plainKind, "%s", err)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		p = problem(http.StatusServiceUnavailable, plainKind, "the request ended before its answer was there")
+	default:
+		p = problem(http.StatusInternalServerError, plainKind, "something went wrong inside the server; its log has the cause under this request's id")
+	}
+	p.cause = err
+	return p
+}
+
+// refusal is a wish that was not granted.
+func refusal(r *router.Refusal) *Problem {
+	switch r.Kind {
+	case router.NotFound:
+		return problem(http.StatusNotFound, plainKind, "%s", r.Reason)
+	case router.Invalid:
+		return badRequest("%s", r.Reason)
+	case router.Conflict:
+	}
+	return problem(http.StatusConflict, refused, "%s", r.Reason)
+}
+
+// humaProblem is what huma itself finds wrong with a request. What it calls unprocessable is malformed here. The values
+// that were sent are not repeated: they may be long, or secret.
+func humaProblem(status int, message string, errs ...error) *Problem {
+	var limit *http.MaxBytesError
+	switch {
+	case status == http.StatusUnprocessableEntity:
+		status = http.StatusBadRequest
+	case errors.As(errors.Join(errs...), &limit):
+		return problem(http.StatusRequestEntityTooLarge, plainKind, "a request's body has at most %d bytes", limit.Limit)
+	}
+	k := plainKind
+	if status == http.StatusBadRequest {
+		k = malformed
+	}
+	p := problem(status, k, "%s", message)
+	for _, err := range errs {
+		if err == nil {
+			continue
+		}
+		var d *huma.ErrorDetail
+		if errors.As(err, &d) {
+			p.at(d.Location, d.Message)
+			continue
+		}
+		if status >= http.StatusInternalServerError {
+			p.cause = err
+			continue
+		}
+		p.at("", err.Error())
+	}
+	p.Detail = p.summed(message)
+	return p
+}
+
+// summed puts the first thing that is wrong where a person looks first.
+func (p *Problem) summed(message string) string {
+	if len(p.Errors) == 0 {
+		return message
+	}
+	first := p.Errors[0]
+	text := strings.TrimSpace(first.Location + " " + first.Message)
+	if more := len(p.Errors) - 1; more > 0 {
+		text += fmt.Sprintf(" (and %d more)", more)
+	}
+	return message + ": " + text
+}
+
+func init() {
+	huma.NewError = func(status int, message string, errs ...error) huma.StatusError {
+		return humaProblem(status, message, errs...)
+	}
+	huma.NewErrorWithContext = func(ctx huma.Context, status int, message string, errs ...error) huma.StatusError {
+		p := humaProblem(status, message, errs...)
+		p.place(ctx.Context())
+		return p
+	}
+	// A list is [] and never null.
+	huma.DefaultArrayNullable = false
+}

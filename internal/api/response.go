@@ -1,0 +1,112 @@
+package api
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"strings"
+)
+
+// response remembers what was answered, and turns the plain-text errors of the standard library into problems.
+type response struct {
+	http.ResponseWriter
+	request  *http.Request
+	status   int
+	bytes    int64
+	replaced bool // the body that the handler writes was replaced
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *response) WriteHeader(status int) {
+	if w.status != 0 {
+		return
+	}
+	if status >= http.StatusBadRequest && strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
+		standardProblem(w.request, status, w.Header().Get("Allow")).write(w, w.request)
+		w.replaced = true
+		return
+	}
+	if status >= http.StatusOK {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *response) Write(b []byte) (int, error) {
+	if w.replaced {
+		return len(b), nil
+	}
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	n, err := w.ResponseWriter.Write(b)
+	w.bytes += int64(n)
+	return n, err
+}
+
+// standardProblem says in our words what the standard library found wrong.
+func standardProblem(r *http.Request, status int, allow string) *Problem {
+	switch status {
+	case http.StatusNotFound:
+		if rest, ok := strings.CutPrefix(r.URL.Path, prefix+"/pipelines/"); ok && strings.Contains(rest, "/sensors/") {
+			return problem(status, plainKind, "there is nothing at this path; in a sensor's key write / as %%2F and # as %%23")
+		}
+		return problem(status, plainKind, "there is nothing at this path; /openapi.json lists what there is")
+	case http.StatusMethodNotAllowed:
+		return problem(status, plainKind, "%s is not allowed here; use %s", r.Method, allow)
+	}
+	return problem(status, plainKind, "%s", http.StatusText(status))
+}
+
+// tagged holds back an answer until its tag is known, so that a client which has it already is told so and no more.
+type tagged struct {
+	http.ResponseWriter
+	status int
+	body   []byte
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *tagged) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *tagged) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+}
+
+func (w *tagged) Write(b []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	w.body = append(w.body, b...)
+	return len(b), nil
+}
+
+// send lets the answer go.
+func (w *tagged) send(r *http.Request) {
+	w.WriteHeader(http.StatusOK)
+	if w.status == http.StatusOK {
+		sum := sha256.Sum256(w.body)
+		tag := `"` + hex.EncodeToString(sum[:12]) + `"`
+		w.Header().Set("ETag", tag)
+		w.Header().Set("Cache-Control", "no-cache")
+		if matches(r.Header.Get("If-None-Match"), tag) {
+			w.Header().Del("Content-Type")
+			w.ResponseWriter.WriteHeader(http.StatusNotModified)
+			return
+		}
+	}
+	w.ResponseWriter.WriteHeader(w.status)
+	_, _ = w.ResponseWriter.Write(w.body) // a client that is gone has no use for it
+}
+
+// matches says whether a list of tags, or *, has tag in it.
+func matches(list, tag string) bool {
+	for one := range strings.SplitSeq(list, ",") {
+		one = strings.TrimSpace(one)
+		if one == "*" || strings.TrimPrefix(one, "W/") == tag {
+			return true
+		}
+	}
+	return false
+}

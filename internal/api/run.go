@@ -1,0 +1,244 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/interlock-go/interlock/internal/explain"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// Run is one pipeline, one schedule, one period of data, and how it stands.
+type Run struct {
+	Pipeline       string     `json:"pipeline"`
+	Schedule       string     `json:"schedule" enum:"cron,stream,manual"`
+	Date           string     `json:"date" doc:"The period it is for."`
+	Status         string     `json:"status" enum:"PENDING,TRIGGERING,RUNNING,COMPLETED,FAILED,FAILED_FINAL,JOB_POLL_EXHAUSTED,VALIDATION_EXHAUSTED,CANCELLED"`
+	Attempt        int        `json:"attempt" doc:"The latest; 0 for a run that was closed before any was opened."`
+	Reason         *string    `json:"reason" doc:"Why it has that status."`
+	Cause          *string    `json:"cause" doc:"Why the latest attempt was opened."`
+	RequestedBy    *string    `json:"requestedBy"`
+	RequestReason  *string    `json:"requestReason"`
+	Forced         bool       `json:"forced"`
+	GateBypassed   bool       `json:"gateBypassed"`
+	OpenedAt       *time.Time `json:"openedAt"`
+	UpdatedAt      *time.Time `json:"updatedAt"`
+	StartedAt      *time.Time `json:"startedAt" doc:"When the latest attempt's job was started."`
+	EndedAt        *time.Time `json:"endedAt"`
+	WindowStart    *time.Time `json:"windowStart" doc:"When the gate is first evaluated."`
+	WindowEnd      *time.Time `json:"windowEnd" doc:"Until when it is."`
+	LastEvaluation *time.Time `json:"lastEvaluation"`
+	NextEvaluation *time.Time `json:"nextEvaluation"`
+	WaitingForSlot bool       `json:"waitingForSlot" doc:"The gate is open and all jobs the pipeline may have at once are running."`
+	Held           *string    `json:"held" doc:"Why a start whose fate nobody can tell is held."`
+	Handle         *string    `json:"handle" doc:"The job's own name at its target."`
+	Result         *string    `json:"result" enum:"success,fail,timeout" doc:"Of the latest attempt's job."`
+	Category       *string    `json:"category" enum:"PERMANENT,TRANSIENT,TIMEOUT" doc:"Of a failure; null where nobody can say."`
+	Message        *string    `json:"message" doc:"What the job's result says."`
+	ExitCode       *int       `json:"exitCode"`
+	JobMayRun      bool       `json:"jobMayRun" doc:"Its job could not be stopped and may still run."`
+	ConfigVersion  *string    `json:"configVersion" doc:"The version of the file that the latest attempt works on."`
+	Counters       Counters   `json:"counters"`
+	Version        int64      `json:"version" doc:"Grows with every change."`
+}
+
+// Counters are the attempts that each cause has opened.
+type Counters struct {
+	Retries      int `json:"retries"`
+	CodeRetries  int `json:"codeRetries"`
+	DriftReruns  int `json:"driftReruns"`
+	ManualReruns int `json:"manualReruns"`
+	Reopenings   int `json:"reopenings"`
+	Forced       int `json:"forced"`
+}
+
+func runView(r run.Run) Run {
+	p, o := r.Progress, r.Progress.Opening
+	v := Run{
+		Pipeline: string(r.Pipeline), Schedule: string(r.Schedule), Date: r.Period.String(), Status: string(r.Status), Attempt: r.Attempt,
+		Reason: text(r.Reason), Cause: text(o.Cause), RequestedBy: text(o.By), RequestReason: text(o.Reason),
+		Forced: o.Forced, GateBypassed: o.GateBypassed,
+		OpenedAt: instant(r.OpenedAt), UpdatedAt: instant(r.UpdatedAt), StartedAt: instant(p.StartedAt), EndedAt: instant(r.EndedAt),
+		WindowStart: instant(p.WindowStart), WindowEnd: instant(p.WindowEnd), LastEvaluation: instant(p.LastEvaluation),
+		WaitingForSlot: !p.WaitingSince.IsZero(), Held: text(p.Held.Reason), Handle: text(p.Handle),
+		Result: text(p.Report.Result), Category: text(p.Report.Category), Message: text(p.Report.Message),
+		JobMayRun: p.Left == run.JobMayRun, ConfigVersion: text(o.ConfigVersion), Version: r.Version,
+		Counters: Counters{
+			Retries: r.Counters.Retries, CodeRetries: r.Counters.CodeRetries, DriftReruns: r.Counters.DriftReruns,
+			ManualReruns: r.Counters.ManualReruns, Reopenings: r.Counters.Reopenings, Forced: r.Counters.Forced,
+		},
+	}
+	if r.Status == run.Pending {
+		v.NextEvaluation = instant(p.NextEvaluation)
+	}
+	if p.Report.Exited {
+		v.ExitCode = &p.Report.ExitCode
+	}
+	return v
+}
+
+// RunDetail is a run with everything that is kept of it.
+type RunDetail struct {
+	Run
+	Attempts  []Attempt    `json:"attempts" doc:"Oldest first."`
+	JobLog    []JobEntry   `json:"jobLog" doc:"What happened to its jobs, oldest first."`
+	Gate      Maybe[Shown] `json:"gate" doc:"What the latest attempt started on, or what its gate shows while it waits."`
+	Deadlines []Deadline   `json:"deadlines"`
+	Reruns    []Rerun      `json:"reruns" doc:"Requests for further attempts and their answers, oldest first."`
+}
+
+// Attempt is one try to bring a run to COMPLETED.
+type Attempt struct {
+	Attempt      int        `json:"attempt"`
+	Cause        *string    `json:"cause"`
+	RequestedBy  *string    `json:"requestedBy"`
+	Reason       *string    `json:"reason"`
+	Forced       bool       `json:"forced"`
+	GateBypassed bool       `json:"gateBypassed"`
+	OpenedAt     *time.Time `json:"openedAt"`
+	StartedAt    *time.Time `json:"startedAt"`
+	EndedAt      *time.Time `json:"endedAt"`
+	Snapshot     *string    `json:"snapshot" doc:"The stored facts it started on."`
+	Handle       *string    `json:"handle"`
+	Result       *string    `json:"result" enum:"success,fail,timeout"`
+	Category     *string    `json:"category"`
+	Message      *string    `json:"message"`
+	ExitCode     *int       `json:"exitCode"`
+	Output       *string    `json:"output" doc:"The end of what its job printed."`
+}
+
+func attemptView(a explain.Attempt) Attempt {
+	return Attempt{
+		Attempt: a.Number, Cause: text(a.Cause), RequestedBy: text(a.By), Reason: text(a.Reason), Forced: a.Forced, GateBypassed: a.GateBypassed,
+		OpenedAt: instant(a.OpenedAt), StartedAt: instant(a.StartedAt), EndedAt: instant(a.EndedAt), Snapshot: text(a.Snapshot),
+		Handle: text(a.Handle), Result: text(a.Result), Category: text(a.Category), Message: text(a.Message), ExitCode: a.ExitCode, Output: text(a.Output),
+	}
+}
+
+// JobEntry is one thing that happened to a run's job.
+type JobEntry struct {
+	Attempt  int       `json:"attempt"`
+	At       time.Time `json:"at"`
+	Event    string    `json:"event" enum:"started,refused,held,success,fail,timeout,stopped,late"`
+	Try      int       `json:"try" doc:"Of a start; 0 for the rest."`
+	Handle   *string   `json:"handle"`
+	Category *string   `json:"category"`
+	Message  *string   `json:"message"`
+	Output   *string   `json:"output"`
+	By       *string   `json:"by" doc:"Who reported it, where that was not the controller."`
+}
+
+func jobEntryView(e store.JobEntry) JobEntry {
+	return JobEntry{
+		Attempt: e.Attempt, At: e.At.UTC(), Event: string(e.Event), Try: e.Try, Handle: text(e.Handle), Category: text(e.Category),
+		Message: text(e.Message), Output: text(e.Output), By: text(e.By),
+	}
+}
+
+// Rerun is a request for another attempt and its answer.
+type Rerun struct {
+	ID          string    `json:"id"`
+	Pipeline    string    `json:"pipeline"`
+	Schedule    string    `json:"schedule"`
+	Date        string    `json:"date"`
+	Reason      string    `json:"reason"`
+	RequestedBy string    `json:"requestedBy"`
+	Force       bool      `json:"force"`
+	BypassGate  bool      `json:"bypassGate"`
+	At          time.Time `json:"at"`
+	Accepted    bool      `json:"accepted"`
+	Why         string    `json:"why"`
+	Attempt     *int      `json:"attempt" doc:"The attempt that was opened."`
+}
+
+func rerunView(r store.Rerun) Rerun {
+	v := Rerun{
+		ID: r.ID, Pipeline: string(r.Key.Pipeline), Schedule: string(r.Key.Schedule), Date: r.Key.Period.String(), Reason: r.Reason,
+		RequestedBy: r.By, Force: r.Force, BypassGate: r.BypassGate, At: r.At.UTC(), Accepted: r.Accepted, Why: r.Why,
+	}
+	if r.Attempt > 0 {
+		v.Attempt = &r.Attempt
+	}
+	return v
+}
+
+type runsInput struct {
+	Paging
+	Pipeline string `query:"pipeline" doc:"Only this pipeline's."`
+	Date     string `query:"date" doc:"Only this period's."`
+	From     string `query:"from" doc:"This period and later ones."`
+	To       string `query:"to" doc:"This period and earlier ones."`
+	Status   string `query:"status" doc:"Only those with this status."`
+}
+
+// OfRun is the path of a run.
+type OfRun struct {
+	Pipeline string `path:"pipeline" doc:"The pipeline's id."`
+	Schedule string `path:"schedule" doc:"cron, stream or manual."`
+	Date     string `path:"date" doc:"The period, such as 2026-03-03 or 2026-03-03T07."`
+}
+
+func (in OfRun) key() (run.Key, *Problem) { return parseKey(in.Pipeline, in.Schedule, in.Date) }
+
+func (a *API) runRoutes(h huma.API) {
+	register(h, get("/runs", "list-runs", "Runs", "Runs, latest period first"), a.listRuns)
+	register(h, get("/runs/{pipeline}/{schedule}/{date}", "get-run", "Runs", "A run with its attempts, job log, gate snapshot and deadlines"), a.getRun)
+	register(h, get("/deadlines", "list-deadlines", "Deadlines", "Deadlines, soonest first; the armed ones unless said otherwise"), a.listDeadlines)
+	register(h, get("/timeline", "timeline", "Runs", "What is and was expected of each pipeline between two instants, and what became of it"), a.timeline)
+}
+
+func (a *API) listRuns(ctx context.Context, in *runsInput) (*output[List[Run]], error) {
+	who := whoOf(ctx)
+	q := store.RunQuery{Limit: in.Limit, Cursor: in.Cursor}
+	var problems [5]*Problem
+	q.Pipeline, problems[0] = parseID(who, in.Pipeline)
+	q.Period, problems[1] = parsePeriod("query.date", in.Date)
+	q.From, problems[2] = parsePeriod("query.from", in.From)
+	q.To, problems[3] = parsePeriod("query.to", in.To)
+	q.Status, problems[4] = parseStatus(in.Status)
+	if p := first(problems[:]); p != nil {
+		return nil, p
+	}
+	page, err := a.store.Runs(ctx, q)
+	if err != nil {
+		return nil, fmt.Errorf("read runs: %w", err)
+	}
+	return answer(list(page, func(r run.Run) bool { return who.sees(r.Pipeline) }, runView)), nil
+}
+
+// first is the first problem there is.
+func first(problems []*Problem) *Problem {
+	for _, p := range problems {
+		if p != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+func (a *API) getRun(ctx context.Context, in *OfRun) (*output[RunDetail], error) {
+	key, p := in.key()
+	if p != nil {
+		return nil, p
+	}
+	r, err := a.store.Run(ctx, key)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, problem(http.StatusNotFound, unknownRun, "there is no run %s; GET %s/pipelines/%s/explain?date=%s says why", key, prefix, key.Pipeline, key.Period)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read run %s: %w", key, err)
+	}
+	x, err := explain.Look(ctx, explain.Sources{Store: a.store, Catalog: a.catalog},
+		explain.Question{Pipeline: key.Pipeline, Schedule: key.Schedule, Period: key.Period, Real: true}, a.now())
+	if err != nil {
+		return nil, err
+	}
+	v := explanationView(x)
+	return answer(RunDetail{Run: runView(r), Attempts: v.Attempts, JobLog: v.JobLog, Gate: v.Gate, Deadlines: v.Deadlines, Reruns: v.Reruns}), nil
+}

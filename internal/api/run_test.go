@@ -1,0 +1,248 @@
+package api_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+const wednesday = "/api/v1/runs/orders/cron/2026-03-04"
+
+func TestRunIsShownWithAllThatIsKeptOfIt(t *testing.T) {
+	w := running(t)
+	w.pass(5 * time.Minute)
+	w.post(wednesday+"/job", `{"result":"success","message":"5000 rows","requestedBy":"ann"}`).object(200)
+	w.settle()
+	got := w.get(wednesday).object(200)
+	for key, want := range map[string]any{
+		"pipeline": "orders", "schedule": "cron", "date": "2026-03-04", "status": "COMPLETED", "attempt": 1.0, "result": "success", "message": "5000 rows",
+		"openedAt": "2026-03-04T08:00:00Z", "startedAt": "2026-03-04T08:10:00Z", "endedAt": "2026-03-04T08:15:00Z", "held": nil, "forced": false, "reruns": []any{},
+	} {
+		if diff := cmp.Diff(want, got[key]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", key, diff)
+		}
+	}
+	if gate := got["gate"].(map[string]any); gate["live"] != false || gate["open"] != true || len(gate["rules"].([]any)) != 2 {
+		t.Errorf("gate is %v", gate)
+	}
+	if deadline := got["deadlines"].([]any)[0].(map[string]any); deadline["state"] != "MET" || deadline["breachAt"] != "2026-03-04T12:00:00Z" {
+		t.Errorf("deadline is %v", deadline)
+	}
+	if log := got["jobLog"].([]any); len(log) != 2 || log[0].(map[string]any)["event"] != "started" || log[1].(map[string]any)["event"] != "success" {
+		t.Errorf("job log is %v", log)
+	}
+	if attempt := got["attempts"].([]any)[0].(map[string]any); attempt["cause"] != "cron" || attempt["snapshot"] == nil || attempt["result"] != "success" {
+		t.Errorf("attempt is %v", attempt)
+	}
+	w.get("/api/v1/runs/orders/cron/2026-03-09").problem(404, "unknown-run", "explain")
+	w.get("/api/v1/runs/orders/weekly/2026-03-04").problem(400, "schedule")
+	w.get("/api/v1/runs/orders/cron/soon").problem(400, "period")
+}
+
+func TestRunsAreFilteredAndPaged(t *testing.T) {
+	w := opened(t)
+	for day := 10; day < 15; day++ {
+		w.post("/api/v1/runs", fmt.Sprintf(`{"pipeline":"orders","date":"2026-02-%d"}`, day)).object(201)
+	}
+	dates := func(query string) []string {
+		t.Helper()
+		var dates []string
+		for _, item := range w.get("/api/v1/runs" + query).items() {
+			dates = append(dates, item["date"].(string))
+		}
+		return dates
+	}
+	for query, want := range map[string][]string{
+		"":                                {"2026-03-04", "2026-02-14", "2026-02-13", "2026-02-12", "2026-02-11", "2026-02-10"},
+		"?limit=2":                        {"2026-03-04", "2026-02-14"},
+		"?date=2026-02-12":                {"2026-02-12"},
+		"?from=2026-02-11&to=2026-02-12":  {"2026-02-12", "2026-02-11"},
+		"?pipeline=silver-orders":         nil,
+		"?pipeline=gone":                  nil,
+		"?status=COMPLETED":               nil,
+		"?status=pending&date=2026-02-10": {"2026-02-10"},
+		"?pipeline=orders&status=PENDING&limit=1": {"2026-03-04"},
+	} {
+		if diff := cmp.Diff(want, dates(query)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", query, diff)
+		}
+	}
+	next := w.get("/api/v1/runs?limit=5").object(200)["nextCursor"].(string)
+	if diff := cmp.Diff([]string{"2026-02-10"}, dates("?limit=5&cursor="+next)); diff != "" {
+		t.Errorf("second page (-want +got):\n%s", diff)
+	}
+	for _, query := range []string{"?status=DONE", "?date=soon", "?limit=0", "?limit=501", "?limit=x", "?cursor=x", "?pipeline=NO", "?colour=red"} {
+		w.get("/api/v1/runs" + query).problem(400)
+	}
+}
+
+func TestTriggerOpensTheRunOfAPeriod(t *testing.T) {
+	w := newWorld(t)
+	got := w.post("/api/v1/runs", `{"pipeline":"silver-orders","reason":"test","requestedBy":"ann"}`)
+	o := got.object(201)
+	if o["date"] != "2026-03-03" || o["schedule"] != "stream" || o["status"] != "PENDING" || o["attempt"] != 1.0 || o["requestedBy"] != "ann" || o["cause"] != "manual" {
+		t.Errorf("got %v", o)
+	}
+	if at := got.header.Get("Location"); at != "/api/v1/runs/silver-orders/stream/2026-03-03" {
+		t.Errorf("location is %q", at)
+	}
+	w.get(got.header.Get("Location")).object(200)
+	w.post("/api/v1/runs", `{"pipeline":"silver-orders"}`).problem(409, "rerun")
+	w.post("/api/v1/runs", `{"pipeline":"silver-orders","date":"2026-03-07"}`).problem(409, "weekend")
+	w.post("/api/v1/runs", `{"pipeline":"silver-orders","date":"2026-03-07","force":true}`).problem(400, "why")
+	forced := w.post("/api/v1/runs", `{"pipeline":"silver-orders","date":"2026-03-07","force":true,"bypassGate":true,"reason":"audit"}`).object(201)
+	if forced["forced"] != true || forced["gateBypassed"] != true || forced["requestReason"] != "audit" {
+		t.Errorf("got %v", forced)
+	}
+	w.post("/api/v1/runs", `{"pipeline":"none"}`).problem(404, "unknown-pipeline")
+	w.post("/api/v1/runs", `{"pipeline":"orders","date":"soon"}`).problem(400, "body.date")
+	w.post("/api/v1/runs", `{}`).problem(400, "pipeline")
+	w.post("/api/v1/runs", `{"pipeline":"orders","forse":true}`).problem(400, "forse")
+	w.post("/api/v1/runs", `nonsense`).problem(400)
+	w.post("/api/v1/runs", ``).problem(400)
+	w.post("/api/v1/runs", `<run/>`, "Content-Type: text/xml").problem(415)
+	w.request("POST", "/api/v1/runs", `{"pipeline":"silver-orders","date":"2026-02-02"}`, "Content-Type: application/x-www-form-urlencoded").object(201)
+}
+
+func TestRerunIsAcceptedOrRefused(t *testing.T) {
+	w := running(t)
+	const reruns = wednesday + "/reruns"
+	w.post(reruns, `{"reason":"again"}`).problem(409, "RUNNING", "refused")
+	w.post(wednesday+"/job", `{"result":"success"}`).object(200)
+	w.settle()
+	w.post(reruns, `{"reason":"again"}`).problem(409, "has changed since")
+	w.post(reruns, `{}`).problem(400, "body.reason")
+	w.post(reruns, `{"reason":"again","pipeline":"silver-orders"}`).problem(400, "the path of orders")
+	got := w.post(reruns, `{"reason":"again","requestedBy":"ann","force":true,"pipeline":"orders","schedule":"cron","date":"2026-03-04"}`, "Idempotency-Key: one").object(201)
+	if got["accepted"] != true || got["attempt"] != 2.0 || got["requestedBy"] != "ann" || got["id"] != "one" || got["force"] != true {
+		t.Errorf("got %v", got)
+	}
+	again := w.post(reruns, `{"reason":"again","requestedBy":"ann","force":true}`, "Idempotency-Key: one").object(201)
+	if diff := cmp.Diff(got, again); diff != "" {
+		t.Errorf("sent twice is answered once (-first +second):\n%s", diff)
+	}
+	if kept := w.get(wednesday).object(200)["reruns"].([]any); len(kept) != 3 {
+		t.Errorf("three requests were answered: %v", kept)
+	}
+	w.post("/api/v1/runs/none/cron/2026-03-04/reruns", `{"reason":"x"}`).problem(404)
+}
+
+func TestCancelEndsAnOpenRun(t *testing.T) {
+	w := opened(t)
+	got := w.post(wednesday+"/cancel", `{"reason":"wrong day","requestedBy":"ann"}`).object(200)
+	if got["status"] != "CANCELLED" || got["reason"] != "cancelled by ann: wrong day" {
+		t.Errorf("got %v", got)
+	}
+	w.post(wednesday+"/cancel", "").problem(409, "has ended")
+	w.post("/api/v1/runs/orders/cron/2026-03-09/cancel", "").problem(404, "no run")
+}
+
+func TestResultFromOutsideEndsTheJob(t *testing.T) {
+	w := running(t)
+	w.post(wednesday+"/job", `{"result":"maybe"}`).problem(400, "body.result")
+	w.post(wednesday+"/job", `{"result":"fail","category":"BAD"}`).problem(400, "body.category")
+	w.post(wednesday+"/job", `{"result":"success","attempt":7}`).problem(404, "attempt 7")
+	got := w.post(wednesday+"/job", `{"result":"fail","category":"PERMANENT","message":"bad code","exitCode":2}`).object(200)
+	if r := got["run"].(map[string]any); got["late"] != false || r["result"] != "fail" || r["exitCode"] != 2.0 || r["category"] != "PERMANENT" {
+		t.Errorf("got %v", got)
+	}
+	if late := w.post(wednesday+"/job", `{"result":"success"}`).object(200); late["late"] != true {
+		t.Errorf("the first result counts: %v", late)
+	}
+}
+
+func TestJobReportsItsOwnAttemptAndNothingElse(t *testing.T) {
+	w := running(t, withTokens)
+	key, err := run.ParseKey("orders/cron/2026-03-04")
+	w.check(err)
+	own := callbacks.For(key, 1)
+	if own.URL != "http://127.0.0.1:8740"+wednesday+"/job" {
+		t.Errorf("the callback's address is %q", own.URL)
+	}
+	w.token = own.Token
+	other, err := run.ParseKey("orders/cron/2026-03-03")
+	w.check(err)
+	w.post("/api/v1/runs/orders/cron/2026-03-03/job", `{"result":"success"}`).problem(403, "not made for run")
+	w.post(wednesday+"/cancel", `{}`).problem(403)
+	w.get(wednesday).problem(403)
+	w.put(ordersSensors+"rows", `{}`).problem(403)
+	w.get("/api/v1/events/stream").problem(403)
+	w.post(wednesday+"/job", `{"result":"success","attempt":2}`).problem(400, "attempt 1")
+	w.token = callbacks.For(other, 1).Token
+	w.post(wednesday+"/job", `{"result":"success"}`).problem(403)
+	w.token = own.Token + "x"
+	w.post(wednesday+"/job", `{"result":"success"}`).problem(403)
+	w.token = own.Token
+	got := w.post(wednesday+"/job", `{"result":"success"}`).object(200)
+	if got["late"] != false || got["run"].(map[string]any)["result"] != "success" {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestWithoutASecretThereAreNoCallbacks(t *testing.T) {
+	key, _ := run.ParseKey("orders/cron/2026-03-04")
+	none := callbacks
+	none.Secret = nil
+	if got := none.For(key, 1); got.Token != "" || got.URL != "" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestDeadlinesAreListedSoonestFirst(t *testing.T) {
+	w := opened(t)
+	items := w.get("/api/v1/deadlines").items()
+	if len(items) < 2 || items[0]["date"] != "2026-03-04" || items[0]["state"] != "ARMED" || items[0]["warnAt"] != "2026-03-04T11:30:00Z" {
+		t.Errorf("got %v", items)
+	}
+	if got := w.get("/api/v1/deadlines?pipeline=silver-orders").items(); len(got) != 0 {
+		t.Errorf("got %v", got)
+	}
+	if got := w.get("/api/v1/deadlines?state=breached").items(); len(got) != 0 {
+		t.Errorf("got %v", got)
+	}
+	if got := w.get("/api/v1/deadlines?state=all&limit=1").items(); len(got) != 1 {
+		t.Errorf("got %v", got)
+	}
+	w.get("/api/v1/deadlines?state=soon").problem(400, "query.state")
+}
+
+func TestTimelineShowsWhatWasAndWhatIsToCome(t *testing.T) {
+	w := opened(t)
+	got := w.get("/api/v1/timeline?from=2026-03-01&to=2026-03-08").object(200)
+	var shown []string
+	for _, item := range got["items"].([]any) {
+		for _, slot := range item.(map[string]any)["slots"].([]any) {
+			s := slot.(map[string]any)
+			shown = append(shown, fmt.Sprint(item.(map[string]any)["pipeline"], " ", s["date"], " ", s["state"], " ", s["status"], " ", s["breachAt"]))
+		}
+	}
+	want := []string{
+		"orders 2026-03-04 run PENDING 2026-03-04T12:00:00Z",
+		"orders 2026-03-05 upcoming <nil> 2026-03-05T12:00:00Z",
+		"orders 2026-03-06 upcoming <nil> 2026-03-06T12:00:00Z",
+		"orders 2026-03-07 upcoming <nil> 2026-03-07T12:00:00Z",
+		"silver-orders 2026-03-04 upcoming <nil> <nil>",
+		"silver-orders 2026-03-05 upcoming <nil> <nil>",
+		"silver-orders 2026-03-06 upcoming <nil> <nil>",
+		"silver-orders 2026-03-07 excluded <nil> <nil>",
+	}
+	if diff := cmp.Diff(want, shown); diff != "" {
+		t.Errorf("timeline (-want +got):\n%s", diff)
+	}
+	one := w.get("/api/v1/timeline?pipeline=orders").object(200)
+	if one["from"] != "2026-03-03T08:10:00Z" || one["to"] != "2026-03-05T08:10:00Z" || len(one["items"].([]any)) != 1 {
+		t.Errorf("got %v", one)
+	}
+	first := w.get("/api/v1/timeline?limit=1").object(200)
+	second := w.get("/api/v1/timeline?limit=1&cursor=" + first["nextCursor"].(string)).object(200)
+	if second["nextCursor"] != nil || second["items"].([]any)[0].(map[string]any)["pipeline"] != "silver-orders" {
+		t.Errorf("got %v", second)
+	}
+	for _, query := range []string{"?from=soon", "?to=soon", "?from=2026-03-02&to=2026-03-01", "?from=2026-01-01&to=2026-03-01", "?cursor=x"} {
+		w.get("/api/v1/timeline" + query).problem(400)
+	}
+}

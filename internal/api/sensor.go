@@ -1,0 +1,178 @@
+package api
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// sensorPath is where one sensor lies. A key's / is sent as %2F, its # as %23.
+const sensorPath = prefix + "/pipelines/{id}/sensors/{key}"
+
+// Written is the answer to a sensor write.
+type Written struct {
+	Version   int64     `json:"version" doc:"The reading's version: larger than that of every write before it."`
+	UpdatedAt time.Time `json:"updatedAt" doc:"When it was written, by the store."`
+	Date      *string   `json:"date" doc:"The period it is for; null if it is undated."`
+}
+
+// buffers hold the bodies of sensor writes while they are read.
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// putSensor takes one reading. It is the busiest path there is and does without everything that it can do without: the
+// body is the reading's data and nothing else, whatever its content type says.
+func (a *API) putSensor(w http.ResponseWriter, r *http.Request) {
+	put, write, p := a.takeSensor(r)
+	if p != nil {
+		a.metrics.refusals.Inc()
+		p.write(w, r)
+		return
+	}
+	a.metrics.writes.Inc()
+	body := make([]byte, 0, 128)
+	body = append(body, `{"version":`...)
+	body = strconv.AppendInt(body, put.Version, 10)
+	body = append(body, `,"updatedAt":"`...)
+	body = put.UpdatedAt.UTC().AppendFormat(body, time.RFC3339Nano)
+	body = append(body, `","date":`...)
+	if date := write.Reading.Period; date.IsZero() {
+		body = append(body, "null}\n"...)
+	} else {
+		body = append(body, `"`+date.String()+"\"}\n"...)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	_, _ = w.Write(body) // it is stored, whether or not the client still wants to know
+}
+
+// takeSensor checks and stores the reading that a request carries.
+func (a *API) takeSensor(r *http.Request) (store.Put, store.Write, *Problem) {
+	write, p := a.readWrite(r)
+	if p != nil {
+		return store.Put{}, write, p
+	}
+	puts, err := a.store.PutReadings(r.Context(), []store.Write{write}, a.now())
+	if err != nil {
+		return store.Put{}, write, problemOf(fmt.Errorf("store reading %s of %s: %w", write.Reading.Key, write.Pipeline, err))
+	}
+	return puts[0], write, nil
+}
+
+// readWrite is the write that a request asks for.
+func (a *API) readWrite(r *http.Request) (store.Write, *Problem) {
+	who, id := whoOf(r.Context()), pipeline.ID(r.PathValue("id"))
+	if p := who.may(RoleSensor, id); p != nil {
+		return store.Write{}, p
+	}
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
+		return store.Write{}, problem(http.StatusUnsupportedMediaType, plainKind, "content encoding %.40q is not understood; send plain JSON", encoding)
+	}
+	buf, _ := buffers.Get().(*bytes.Buffer)
+	defer buffers.Put(buf)
+	buf.Reset()
+	if p := readBody(buf, r); p != nil {
+		return store.Write{}, p
+	}
+	in := incoming{pipeline: id, key: r.PathValue("key"), data: buf.Bytes()}
+	if query := r.URL.RawQuery; query != "" {
+		q := r.URL.Query()
+		in.source, in.ttl, in.expiresAt = q.Get("source"), q.Get("ttl"), q.Get("expiresAt")
+	}
+	return a.reading(who, in)
+}
+
+// readBody reads the data of one reading.
+func readBody(buf *bytes.Buffer, r *http.Request) *Problem {
+	if r.ContentLength > sensor.MaxBytes {
+		return tooLarge()
+	}
+	_, err := io.Copy(buf, io.LimitReader(r.Body, sensor.MaxBytes+1))
+	var limit *http.MaxBytesError
+	switch {
+	case errors.As(err, &limit) || buf.Len() > sensor.MaxBytes:
+		return tooLarge()
+	case err != nil:
+		return badRequest("the body could not be read to its end: %s", err)
+	}
+	return nil
+}
+
+func tooLarge() *Problem {
+	return problem(http.StatusRequestEntityTooLarge, plainKind, "a reading's data has at most %d bytes", sensor.MaxBytes)
+}
+
+// incoming is a reading as it was sent.
+type incoming struct {
+	pipeline  pipeline.ID
+	key       string
+	data      []byte
+	source    string
+	ttl       string
+	expiresAt string
+}
+
+// maxSource is how long the name of a reading's source may be.
+const maxSource = 200
+
+// reading checks what was sent. It keeps nothing of in.data.
+func (a *API) reading(who principal, in incoming) (store.Write, *Problem) {
+	if _, p := a.entry(in.pipeline); p != nil {
+		return store.Write{}, p
+	}
+	key, suffix, err := sensor.ExternalKey(in.key)
+	if err != nil {
+		return store.Write{}, badRequest("%s", err)
+	}
+	if len(in.data) > sensor.MaxBytes {
+		return store.Write{}, tooLarge()
+	}
+	fields, err := sensor.Decode(in.data)
+	if err != nil {
+		return store.Write{}, badRequest("%s", err)
+	}
+	date, err := sensor.PeriodOf(fields, suffix)
+	if err != nil {
+		return store.Write{}, badRequest("%s", err)
+	}
+	if len(in.source) > maxSource {
+		return store.Write{}, badRequest("source has %d characters; at most %d are allowed", len(in.source), maxSource)
+	}
+	expires, p := a.expiry(in)
+	if p != nil {
+		return store.Write{}, p
+	}
+	return store.Write{Pipeline: in.pipeline, Reading: sensor.Reading{
+		Key: key, Period: date, Fields: fields, Source: who.by(in.source), ExpiresAt: expires,
+	}}, nil
+}
+
+// expiry is when a reading ceases to count.
+func (a *API) expiry(in incoming) (time.Time, *Problem) {
+	switch {
+	case in.ttl != "" && in.expiresAt != "":
+		return time.Time{}, badRequest("give ttl or expiresAt, not both")
+	case in.ttl != "":
+		ttl, err := document.ParseDuration(in.ttl)
+		if err != nil || ttl <= 0 {
+			return time.Time{}, badRequest("ttl %.60q is not a duration above 0; write it like 2h", in.ttl)
+		}
+		return a.now().Add(ttl).UTC(), nil
+	case in.expiresAt != "":
+		at, err := time.Parse(time.RFC3339, in.expiresAt)
+		if err != nil {
+			return time.Time{}, badRequest("expiresAt %.60q is not an instant; write it like 2026-03-03T10:00:00Z", in.expiresAt)
+		}
+		return at.UTC(), nil
+	}
+	return time.Time{}, nil
+}

@@ -1,0 +1,200 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const ordersSensors = "/api/v1/pipelines/orders/sensors/"
+
+func TestSensorWriteAnswersVersionInstantAndDate(t *testing.T) {
+	w := newWorld(t)
+	for _, c := range []struct{ key, body, date, stored string }{
+		{"ready", `{"status":"ok"}`, "<nil>", "ready"},
+		{"ready%232026-03-03T07", `{"status":"ok"}`, "2026-03-03T07", "ready"},
+		{"ready%2320260303T0715", `{"status":"ok"}`, "2026-03-03T07:15", "ready"},
+		{"ready", `{"status":"ok","date":"20260303","hour":"07"}`, "2026-03-03T07", "ready"},
+		{"silver%2Forders%2Fready%232026-03-03", `{}`, "2026-03-03", "silver/orders/ready"},
+		{"%2E%2E", `{"a":1}`, "<nil>", ".."},
+		{"a%2F%2Fb", `{"a":1}`, "<nil>", "a//b"},
+	} {
+		got := w.put(ordersSensors+c.key, c.body).object(http.StatusOK)
+		if keys := len(got); keys != 3 || fmt.Sprint(got["date"]) != c.date || got["updatedAt"] != "2026-03-03T09:10:00Z" || got["version"].(float64) < 1 {
+			t.Errorf("%s %s: got %v", c.key, c.body, got)
+		}
+		read := w.get(ordersSensors + c.key).object(http.StatusOK)
+		if read["key"] != c.stored || fmt.Sprint(read["date"]) != c.date {
+			t.Errorf("%s: read back %v", c.key, read)
+		}
+	}
+}
+
+func TestEachWriteHasAHigherVersion(t *testing.T) {
+	w := newWorld(t)
+	first := w.put(ordersSensors+"ready", `{"a":1}`).object(200)["version"].(float64)
+	second := w.put(ordersSensors+"ready", `{"a":1}`).object(200)["version"].(float64)
+	if second <= first {
+		t.Errorf("got %v after %v", second, first)
+	}
+}
+
+func TestContentTypeOfAWriteDoesNotMatter(t *testing.T) {
+	w := newWorld(t)
+	for _, kind := range []string{"", "application/json; charset=utf-8", "text/plain", "application/x-www-form-urlencoded", "nonsense"} {
+		w.put(ordersSensors+"ready", `{"a":1}`, "Content-Type: "+kind).object(http.StatusOK)
+	}
+	w.put(ordersSensors+"ready", `{"a":1}`, "Content-Encoding: gzip").problem(http.StatusUnsupportedMediaType, "gzip")
+}
+
+func TestWrongWritesAreRefusedInWords(t *testing.T) {
+	w := newWorld(t)
+	for _, c := range []struct {
+		path, body string
+		status     int
+		want       string
+	}{
+		{"/api/v1/pipelines/unknown/sensors/ready", `{}`, 404, `there is no pipeline "unknown"`},
+		{ordersSensors + "ready", `[1]`, 400, "a list"},
+		{ordersSensors + "ready", ``, 400, "data is empty"},
+		{ordersSensors + "ready", `{"a":`, 400, "it ends in the middle"},
+		{ordersSensors + "ready", `{"a":1,"a":2}`, 400, "twice"},
+		{ordersSensors + "ready", `{"date":"2026-02-30"}`, 400, "not a calendar date"},
+		{ordersSensors + "ready", `{"date":"2026-03-03","hour":24}`, 400, "it must be 0 to 23"},
+		{ordersSensors + "ready%23yesterday", `{}`, 400, "not a period"},
+		{ordersSensors + "run%2Forders", `{}`, 400, "written by the engine alone"},
+		{ordersSensors + "a%20b", `{}`, 400, "letters, digits"},
+		{ordersSensors + strings.Repeat("k", 129), `{}`, 400, "at most 128"},
+		{ordersSensors + "ready?ttl=soon", `{}`, 400, "ttl"},
+		{ordersSensors + "ready?expiresAt=soon", `{}`, 400, "expiresAt"},
+		{ordersSensors + "ready?ttl=1h&expiresAt=2026-03-03T10:00:00Z", `{}`, 400, "not both"},
+		{ordersSensors + "ready?source=" + strings.Repeat("s", 201), `{}`, 400, "source"},
+		{ordersSensors + "ready", `{"a":"` + strings.Repeat("x", 64<<10) + `"}`, 413, "65536 bytes"},
+		{ordersSensors + "a/b", `{}`, 404, "%2F"},
+	} {
+		w.put(c.path, c.body).problem(c.status, c.want)
+	}
+	if items := w.get("/api/v1/pipelines/orders/sensors").items(); len(items) != 0 {
+		t.Errorf("something was stored: %v", items)
+	}
+}
+
+func TestSourceAndExpiryAreKept(t *testing.T) {
+	w := newWorld(t)
+	w.put(ordersSensors+"ready?source=airflow&ttl=2h", `{"a":1}`).object(200)
+	got := w.get(ordersSensors + "ready").object(200)
+	if got["source"] != "airflow" || got["expiresAt"] != "2026-03-03T11:10:00Z" {
+		t.Errorf("got %v", got)
+	}
+	w.put(ordersSensors+"plain", `{"a":1}`).object(200)
+	got = w.get(ordersSensors + "plain").object(200)
+	want := map[string]any{
+		"pipeline": "orders", "key": "plain", "date": nil, "data": map[string]any{"a": 1.0}, "version": got["version"],
+		"updatedAt": "2026-03-03T09:10:00Z", "source": nil, "expiresAt": nil,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("every key is there (-want +got):\n%s", diff)
+	}
+}
+
+func TestReadingOfAPeriodIsWhatARuleSees(t *testing.T) {
+	w := newWorld(t)
+	w.put(ordersSensors+"ready%232026-03-03", `{"n":1}`).object(200)
+	w.put(ordersSensors+"ready%232026-03-02", `{"n":2}`).object(200)
+	if got := w.get(ordersSensors + "ready").object(200); got["data"].(map[string]any)["n"] != 1.0 && got["date"] == nil {
+		t.Errorf("got %v", got)
+	}
+	if got := w.get(ordersSensors + "ready?date=2026-03-03T07").object(200); got["date"] != "2026-03-03" {
+		t.Errorf("a day's fact holds for its hours, got %v", got)
+	}
+	w.get(ordersSensors+"ready%232026-03-01").problem(404, "there is one for")
+	w.get(ordersSensors+"absent").problem(404, "no reading of absent")
+	w.get(ordersSensors+"ready?date=yesterday").problem(400, "query.date")
+	w.get("/api/v1/pipelines/unknown/sensors/ready").problem(404, "unknown-pipeline")
+}
+
+func TestHistoryIsNewestFirstAndPaged(t *testing.T) {
+	w := newWorld(t)
+	for i := range 5 {
+		w.put(ordersSensors+"ready", fmt.Sprintf(`{"n":%d}`, i)).object(200)
+	}
+	var seen []float64
+	path := ordersSensors + "ready/history?limit=2"
+	for cursor := ""; ; {
+		page := w.get(path + cursor)
+		for _, item := range page.items() {
+			seen = append(seen, item["data"].(map[string]any)["n"].(float64))
+		}
+		next, more := page.object(200)["nextCursor"].(string)
+		if !more {
+			break
+		}
+		cursor = "&cursor=" + next
+	}
+	if diff := cmp.Diff([]float64{4, 3, 2, 1, 0}, seen); diff != "" {
+		t.Errorf("history (-want +got):\n%s", diff)
+	}
+	w.get(ordersSensors+"ready/history?cursor=%21").problem(400, "cursor")
+	w.get(ordersSensors+"ready/history?limit=501").problem(400, "query.limit")
+}
+
+func TestBatchIsAllOrNothing(t *testing.T) {
+	w := newWorld(t)
+	items := w.post("/api/v1/sensors", `[{"pipeline":"orders","key":"a#2026-03-03","data":{"n":1}},{"pipeline":"silver-orders","key":"b","data":{}}]`).items()
+	if len(items) != 2 || items[0]["key"] != "a" || items[0]["date"] != "2026-03-03" || items[1]["date"] != nil {
+		t.Errorf("got %v", items)
+	}
+	w.post("/api/v1/sensors", `{"items":[{"pipeline":"orders","key":"c","data":{}}]}`).items()
+	for body, want := range map[string]string{
+		`[{"pipeline":"orders","key":"d","data":{}},{"pipeline":"orders","key":"run/x","data":{}}]`:          "item 1:",
+		`[{"pipeline":"orders","key":"d","data":{}},{"pipeline":"orders","key":"e"}]`:                        "item 1: data is empty",
+		`[{"pipeline":"orders","key":"d","data":{}},{"pipeline":"orders","key":"e","data":{"date":"soon"}}]`: "body[1]",
+		`[]`:                        "the batch is empty",
+		`[{"pipeline":"orders"},7]`: "not a list of readings",
+		`[{"pipelin":"orders"}]`:    "pipelin",
+		`{"items":`:                 "",
+		`[{"pipeline":"orders","key":"d","data":{}}] x`: "",
+	} {
+		w.post("/api/v1/sensors", body).problem(400, want)
+	}
+	w.post("/api/v1/sensors", `[{"pipeline":"orders","key":"d","data":{}},{"pipeline":"none","key":"e","data":{}}]`).problem(404, "item 1")
+	w.get(ordersSensors + "d").problem(404)
+	many := strings.Repeat(`{"pipeline":"orders","key":"x","data":{}},`, 1001)
+	w.post("/api/v1/sensors", "["+strings.TrimSuffix(many, ",")+"]").problem(413, "at most 1000")
+	w.post("/api/v1/sensors", `[{"pipeline":"orders","key":"x","data":{"a":"`+strings.Repeat("x", 65<<10)+`"}}]`).problem(413, "item 0")
+}
+
+func TestSixtyFourWritersAreAllAnswered(t *testing.T) {
+	w := newWorld(t)
+	const writers, each = 64, 8
+	versions := make(chan float64, writers*each)
+	var wg sync.WaitGroup
+	for i := range writers {
+		wg.Go(func() {
+			for n := range each {
+				got := w.put(fmt.Sprintf("%sk%d", ordersSensors, i), fmt.Sprintf(`{"n":%d}`, n))
+				if got.status == http.StatusOK {
+					versions <- got.object(200)["version"].(float64)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	close(versions)
+	seen := map[float64]bool{}
+	for v := range versions {
+		seen[v] = true
+	}
+	if len(seen) != writers*each {
+		t.Errorf("%d writes have %d versions", writers*each, len(seen))
+	}
+	for i := range writers {
+		if got := w.get(fmt.Sprintf("%sk%d", ordersSensors, i)).object(200)["data"].(map[string]any)["n"]; got != each-1.0 {
+			t.Errorf("k%d holds %v", i, got)
+		}
+	}
+}

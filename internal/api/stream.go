@@ -1,0 +1,304 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// streamPath is where events are followed as they happen.
+const streamPath = prefix + "/events/stream"
+
+// The pace of a stream.
+const (
+	streamBatch  = 200                     // events read at once
+	streamPause  = 50 * time.Millisecond   // the least between two looks, so that a busy store is not asked for each event
+	writeTimeout = 10 * time.Second        // how long a client may take to accept what is sent
+	retryAfter   = 2 * 1000                // milliseconds until a client that lost its stream comes back
+	maxPosition  = store.Position(1) << 62 // beyond the end of every feed
+)
+
+// streams are those that are open. Each reads the store at its own pace, so that a slow client holds up nobody else.
+type streams struct {
+	mu     sync.Mutex
+	open   int
+	most   int
+	done   chan struct{}
+	closed bool
+	end    store.Position // events up to here were there once: where the search for the end begins
+}
+
+func newStreams(most int) *streams { return &streams{most: most, done: make(chan struct{})} }
+
+func (s *streams) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open >= s.most || s.closed {
+		return false
+	}
+	s.open++
+	return true
+}
+
+func (s *streams) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open--
+}
+
+func (s *streams) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.closed = true
+		close(s.done)
+	}
+}
+
+// stream sends events as they happen, as server-sent events whose ids are their positions. Last-Event-ID goes on after
+// that event, since begins in the past, and without either the first event is the next that happens.
+func (a *API) stream(w http.ResponseWriter, r *http.Request) {
+	f, p := a.follow(r)
+	if p != nil {
+		p.write(w, r)
+		return
+	}
+	if !a.streams.enter() {
+		problem(http.StatusServiceUnavailable, plainKind, "there are as many event streams as the server allows").with("Retry-After", "10").write(w, r)
+		return
+	}
+	defer a.streams.leave()
+	a.metrics.streams.Inc()
+	defer a.metrics.streams.Dec()
+	if err := f.find(r.Context()); err != nil {
+		problemOf(err).write(w, r)
+		return
+	}
+	f.out, f.control = w, http.NewResponseController(w)
+	// The server's own limits are for requests that end. Where they cannot be lifted the stream ends with them.
+	_ = f.control.SetReadDeadline(time.Time{})
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Accel-Buffering", "no")
+	if err := f.run(r.Context()); err != nil && r.Context().Err() == nil {
+		callOf(r.Context()).err = err
+	}
+}
+
+// follower is one stream.
+type follower struct {
+	api     *API
+	who     principal
+	query   store.EventQuery
+	resumes bool           // it goes on where an earlier one stopped
+	at      store.Position // everything up to here has been looked at
+	told    store.Position // the client knows that
+	out     http.ResponseWriter
+	control *http.ResponseController
+}
+
+// follow reads what a client wants to follow, and from where.
+func (a *API) follow(r *http.Request) (*follower, *Problem) {
+	f := &follower{api: a, who: whoOf(r.Context())}
+	if p := f.who.may(RoleViewer, ""); p != nil {
+		return nil, p
+	}
+	in := r.URL.Query()
+	for name := range in {
+		switch name {
+		case "pipeline", "type", "since", "lastEventId":
+		default:
+			return nil, badRequest("query parameter %.60q is unknown; use pipeline, type, since or lastEventId", name)
+		}
+	}
+	var p *Problem
+	if f.query, p = a.eventQuery(f.who, in.Get("pipeline"), in.Get("type"), in.Get("since")); p != nil {
+		return nil, p
+	}
+	last := r.Header.Get("Last-Event-ID")
+	if last == "" {
+		last = in.Get("lastEventId")
+	}
+	if last == "" {
+		return f, nil
+	}
+	n, err := strconv.ParseInt(last, 10, 64)
+	if err != nil || n < 0 {
+		return nil, badRequest("Last-Event-ID %.60q is not an id of this stream", last)
+	}
+	f.at, f.resumes = store.Position(n), true
+	return f, nil
+}
+
+// find settles the place to start from. A place beyond the end is none of this store's: what happens next counts.
+func (f *follower) find(ctx context.Context) error {
+	since := f.query.Since
+	if f.resumes {
+		since = time.Time{}
+	}
+	start, err := f.api.start(ctx, since)
+	if err != nil {
+		return err
+	}
+	if !f.resumes || f.at > start {
+		f.at = start
+	}
+	f.told = f.at
+	return nil
+}
+
+// run sends what happens until the client, or the server, ends it. The first line lets the client know that the stream is
+// open, and where it stands.
+func (f *follower) run(ctx context.Context) error {
+	if err := f.send(fmt.Appendf(nil, "retry: %d\nid: %d\n\n", retryAfter, f.at)); err != nil {
+		return err
+	}
+	beat := time.NewTicker(f.api.settings.Heartbeat)
+	defer beat.Stop()
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	for {
+		changed := f.api.store.EventsChanged()
+		more, err := f.catchUp(ctx)
+		if err != nil {
+			return err
+		}
+		if more {
+			continue
+		}
+		pause.Reset(streamPause)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-f.api.streams.done:
+			return nil
+		case <-beat.C:
+			if err := f.alive(); err != nil {
+				return err
+			}
+		case <-changed:
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-pause.C:
+			}
+		}
+	}
+}
+
+// catchUp sends what there is after the last place, and says whether there may be more at once.
+func (f *follower) catchUp(ctx context.Context) (bool, error) {
+	events, err := f.api.store.EventsAfter(ctx, f.at, streamBatch)
+	if err != nil {
+		return false, fmt.Errorf("read events after %d: %w", f.at, err)
+	}
+	var out []byte
+	for _, e := range events {
+		f.at = e.Position
+		if !f.wants(e.Event) {
+			continue
+		}
+		data, err := json.Marshal(e.Event)
+		if err != nil {
+			return false, fmt.Errorf("write event %s: %w", e.Event.ID, err)
+		}
+		out = fmt.Appendf(out, "id: %d\ndata: %s\n\n", e.Position, data)
+		f.told = e.Position
+	}
+	if len(out) > 0 {
+		err = f.send(out)
+	}
+	return len(events) == streamBatch, err
+}
+
+func (f *follower) wants(e event.Event) bool {
+	q := f.query
+	return f.who.hears(e) && (q.Pipeline == "" || e.Detail.Pipeline == q.Pipeline) && (q.Type == "" || e.Type == q.Type) && !e.Time.Before(q.Since)
+}
+
+// alive shows that the stream still is, and up to where it has looked, so that a client that wants few events need not
+// have all the others looked at again.
+func (f *follower) alive() error {
+	out := []byte(": alive\n")
+	if f.at != f.told {
+		out = fmt.Appendf(out, "id: %d\n", f.at)
+		f.told = f.at
+	}
+	return f.send(append(out, '\n'))
+}
+
+// send gives a client its time to accept what is sent. One that does not is let go: it comes back and goes on.
+func (f *follower) send(out []byte) error {
+	// Where there is no connection beneath, as in a test's recorder, there is no limit either.
+	_ = f.control.SetWriteDeadline(time.Now().Add(writeTimeout))
+	if _, err := f.out.Write(out); err != nil {
+		return fmt.Errorf("send events: %w", err)
+	}
+	if err := f.control.Flush(); err != nil {
+		return fmt.Errorf("send events: %w", err)
+	}
+	return nil
+}
+
+// start is the place after which a stream begins: the last event there is or, with since, the last before it. The store
+// gives events after a place and not the last of them, so it is searched for, by doubling steps and then halving them.
+func (a *API) start(ctx context.Context, since time.Time) (store.Position, error) {
+	past := func(at store.Position) (bool, error) {
+		events, err := a.store.EventsAfter(ctx, at, 1)
+		if err != nil {
+			return false, fmt.Errorf("read events after %d: %w", at, err)
+		}
+		return len(events) == 0 || !since.IsZero() && !events[0].Event.Time.Before(since), nil
+	}
+	low := store.Position(0)
+	if since.IsZero() {
+		a.streams.mu.Lock()
+		low = a.streams.end
+		a.streams.mu.Unlock()
+	}
+	at, err := search(low, past)
+	if err == nil && since.IsZero() {
+		a.streams.mu.Lock()
+		a.streams.end = max(a.streams.end, at)
+		a.streams.mu.Unlock()
+	}
+	return at, err
+}
+
+// search is the first place from low on that is past, of places that stay so once they are.
+func search(low store.Position, past func(store.Position) (bool, error)) (store.Position, error) {
+	if done, err := past(low); done || err != nil {
+		return low, err
+	}
+	high := low + 1
+	for step := store.Position(1); high < maxPosition; step *= 2 {
+		done, err := past(high)
+		if err != nil {
+			return 0, err
+		}
+		if done {
+			break
+		}
+		low, high = high, min(high+step, maxPosition)
+	}
+	for high-low > 1 {
+		mid := low + (high-low)/2
+		done, err := past(mid)
+		if err != nil {
+			return 0, err
+		}
+		if done {
+			high = mid
+		} else {
+			low = mid
+		}
+	}
+	return high, nil
+}

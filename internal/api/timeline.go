@@ -1,0 +1,206 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// Timeline is what was expected of the pipelines between two instants, and what became of it.
+type Timeline struct {
+	From       time.Time  `json:"from"`
+	To         time.Time  `json:"to"`
+	Items      []Schedule `json:"items" doc:"One per pipeline, by id."`
+	NextCursor *string    `json:"nextCursor" doc:"Leads to the next page; null on the last."`
+}
+
+// Schedule is one pipeline's part of a timeline.
+type Schedule struct {
+	Pipeline  string `json:"pipeline"`
+	Slots     []Slot `json:"slots" doc:"Oldest first."`
+	Truncated bool   `json:"truncated" doc:"There are more than fit; ask for less at once."`
+}
+
+// Slot is one period of a timeline.
+type Slot struct {
+	Date      string     `json:"date"`
+	Schedule  string     `json:"schedule"`
+	State     string     `json:"state" enum:"upcoming,missing,excluded,run" doc:"missing: its time is over and there is no run."`
+	StartsAt  time.Time  `json:"startsAt" doc:"The period's first instant."`
+	FireAt    *time.Time `json:"fireAt" doc:"When it opens by itself."`
+	Excluded  *string    `json:"excluded" doc:"Why the calendar suppresses it."`
+	Status    *string    `json:"status" doc:"The run's."`
+	Attempt   *int       `json:"attempt"`
+	OpenedAt  *time.Time `json:"openedAt"`
+	StartedAt *time.Time `json:"startedAt"`
+	EndedAt   *time.Time `json:"endedAt"`
+	WarnAt    *time.Time `json:"warnAt" doc:"When its deadline warns."`
+	BreachAt  *time.Time `json:"breachAt" doc:"Its deadline."`
+}
+
+// The limits of a timeline.
+const (
+	maxSpan  = 31 * 24 * time.Hour
+	maxSlots = 500 // of one pipeline
+)
+
+type timelineInput struct {
+	From     string `query:"from" doc:"RFC 3339, a period, or how long ago; 24h ago unless said."`
+	To       string `query:"to" doc:"Likewise; 24h from now unless said."`
+	Pipeline string `query:"pipeline" doc:"Only this pipeline."`
+	Limit    int    `query:"limit" minimum:"1" maximum:"500" default:"100" doc:"How many pipelines at most."`
+	Cursor   string `query:"cursor" doc:"The nextCursor of the page before."`
+}
+
+func (a *API) timeline(ctx context.Context, in *timelineInput) (*output[Timeline], error) {
+	s, p := a.span(in)
+	if p != nil {
+		return nil, p
+	}
+	who := whoOf(ctx)
+	only, p := parseID(who, in.Pipeline)
+	if p != nil {
+		return nil, p
+	}
+	after := pipeline.ID("")
+	if in.Cursor != "" {
+		parts, err := store.DecodeCursor(in.Cursor, 1)
+		if err != nil {
+			return nil, err
+		}
+		after = pipeline.ID(parts[0])
+	}
+	out := Timeline{From: s.from, To: s.to, Items: []Schedule{}}
+	for _, e := range a.catalog.Current().All() {
+		if e.ID <= after || only != "" && e.ID != only || !who.sees(e.ID) {
+			continue
+		}
+		if len(out.Items) == in.Limit {
+			out.NextCursor = text(store.EncodeCursor(out.Items[in.Limit-1].Pipeline))
+			break
+		}
+		item, err := a.slots(ctx, e, s)
+		if err != nil {
+			return nil, err
+		}
+		out.Items = append(out.Items, item)
+	}
+	return answer(out), nil
+}
+
+// stretch is the time that a timeline shows.
+type stretch struct{ from, to, now time.Time }
+
+func (a *API) span(in *timelineInput) (stretch, *Problem) {
+	now := a.now().UTC()
+	s := stretch{from: now.Add(-24 * time.Hour), to: now.Add(24 * time.Hour), now: now}
+	if in.From != "" {
+		from, p := parseInstant("query.from", in.From, now)
+		if p != nil {
+			return s, p
+		}
+		s.from, s.to = from, from.Add(48*time.Hour)
+	}
+	if in.To != "" {
+		to, p := parseInstant("query.to", in.To, now)
+		if p != nil {
+			return s, p
+		}
+		s.to = to
+	}
+	if !s.to.After(s.from) || s.to.Sub(s.from) > maxSpan {
+		return s, badRequest("a timeline goes from one instant to a later one, at most 31 days; got %s to %s", s.from.Format(time.RFC3339), s.to.Format(time.RFC3339))
+	}
+	return s, nil
+}
+
+// slots is one pipeline's part: what its schedule expects, and the runs there are.
+func (a *API) slots(ctx context.Context, e *catalog.Entry, s stretch) (Schedule, error) {
+	zone := e.Schedule.Zone()
+	page, err := a.store.Runs(ctx, store.RunQuery{
+		Pipeline: e.ID, From: period.At(s.from, period.Day, zone), To: period.At(s.to, period.Minute, zone), Limit: maxSlots,
+	})
+	if err != nil {
+		return Schedule{}, fmt.Errorf("read runs of %s: %w", e.ID, err)
+	}
+	out := Schedule{Pipeline: string(e.ID), Slots: []Slot{}, Truncated: page.Next != ""}
+	seen := map[run.Key]bool{}
+	for _, r := range page.Items {
+		start := r.Period.Start(zone)
+		if fire := e.Schedule.FireFor(r.Period); !fire.IsZero() && r.Schedule == e.Opens {
+			start = fire
+		}
+		if !start.Before(s.to) || start.Before(s.from) && !r.Period.End(zone).After(s.from) {
+			continue
+		}
+		seen[r.Key] = true
+		out.Slots = append(out.Slots, slotOfRun(e, r))
+	}
+	out.expect(e, s, seen)
+	slices.SortStableFunc(out.Slots, func(a, b Slot) int { return a.StartsAt.Compare(b.StartsAt) })
+	return out, nil
+}
+
+// expect adds the periods that are expected and have no run.
+func (out *Schedule) expect(e *catalog.Entry, s stretch, seen map[run.Key]bool) {
+	if e.Opens == pipeline.ByHand || e.DryRun {
+		return
+	}
+	from := s.from
+	if e.Horizon.After(from) {
+		from = e.Horizon
+	}
+	for slot := range e.Schedule.Slots(from) {
+		at := slot.FireAt
+		if at.IsZero() {
+			at = slot.Period.Start(e.Schedule.Zone())
+		}
+		if !at.Before(s.to) {
+			return
+		}
+		if seen[run.Key{Pipeline: e.ID, Schedule: e.Opens, Period: slot.Period}] {
+			continue
+		}
+		if len(out.Slots) >= maxSlots {
+			out.Truncated = true
+			return
+		}
+		v := bareSlot(e, slot.Period)
+		v.Excluded, v.State = text(slot.Excluded), "upcoming"
+		over := slot.FireAt
+		if over.IsZero() {
+			over = slot.Period.End(e.Schedule.Zone())
+		}
+		switch {
+		case slot.Excluded != "":
+			v.State = "excluded"
+		case over.Before(s.now):
+			v.State = "missing"
+		}
+		out.Slots = append(out.Slots, v)
+	}
+}
+
+// bareSlot is what the schedule alone says of a period.
+func bareSlot(e *catalog.Entry, p period.Period) Slot {
+	fire := e.Schedule.FireFor(p)
+	due := e.SLA.For(p, fire, e.Schedule)
+	return Slot{
+		Date: p.String(), Schedule: string(e.Opens), StartsAt: p.Start(e.Schedule.Zone()).UTC(), FireAt: instant(fire),
+		WarnAt: instant(due.Warn), BreachAt: instant(due.Breach),
+	}
+}
+
+func slotOfRun(e *catalog.Entry, r run.Run) Slot {
+	v := bareSlot(e, r.Period)
+	v.Schedule, v.State, v.Status, v.Attempt = string(r.Schedule), "run", text(r.Status), &r.Attempt
+	v.OpenedAt, v.StartedAt, v.EndedAt = instant(r.OpenedAt), instant(r.Progress.StartedAt), instant(r.EndedAt)
+	return v
+}

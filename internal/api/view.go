@@ -1,0 +1,140 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// List is a page of a list.
+type List[T any] struct {
+	Items      []T     `json:"items" doc:"The items of this page."`
+	NextCursor *string `json:"nextCursor" doc:"Leads to the next page; null on the last."`
+}
+
+// list makes a page of views, of what the caller may see.
+func list[T, V any](page store.Page[T], sees func(T) bool, view func(T) V) List[V] {
+	l := List[V]{Items: []V{}, NextCursor: text(page.Next)}
+	for _, item := range page.Items {
+		if sees(item) {
+			l.Items = append(l.Items, view(item))
+		}
+	}
+	return l
+}
+
+// Maybe is an object, or null.
+type Maybe[T any] struct{ value *T }
+
+func some[T any](v T) Maybe[T] { return Maybe[T]{&v} }
+
+// MarshalJSON writes the object, or null.
+func (m Maybe[T]) MarshalJSON() ([]byte, error) { return json.Marshal(m.value) }
+
+// Schema says that it may be null.
+func (m Maybe[T]) Schema(r huma.Registry) *huma.Schema {
+	return &huma.Schema{AnyOf: []*huma.Schema{r.Schema(reflect.TypeFor[T](), true, ""), {Type: "null"}}}
+}
+
+// text is s, or null where there is none.
+func text[S ~string](s S) *string {
+	if s == "" {
+		return nil
+	}
+	t := string(s)
+	return &t
+}
+
+// instant is t, or null where there is none.
+func instant(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+// date is p's name, or null where there is none.
+func date(p period.Period) *string { return text(p.String()) }
+
+// parsePeriod reads a period that is sent under that name; the zero Period where there is none.
+func parsePeriod(name, sent string) (period.Period, *Problem) {
+	if sent == "" {
+		return period.Period{}, nil
+	}
+	p, err := period.Parse(sent)
+	if err != nil {
+		return period.Period{}, badRequest("%s", err).at(name, "not a period")
+	}
+	return p, nil
+}
+
+// parseInstant reads an instant that is sent under that name: RFC 3339, a period, whose first instant in UTC is meant, or
+// how long ago; the zero time where there is none.
+func parseInstant(name, sent string, now time.Time) (time.Time, *Problem) {
+	if sent == "" {
+		return time.Time{}, nil
+	}
+	if t, err := time.Parse(time.RFC3339, sent); err == nil {
+		return t.UTC(), nil
+	}
+	if p, err := period.Parse(sent); err == nil {
+		return p.Start(time.UTC), nil
+	}
+	if d, err := document.ParseDuration(sent); err == nil && d >= 0 {
+		return now.Add(-d).UTC(), nil
+	}
+	return time.Time{}, badRequest("%s %.60q is not an instant; write 2026-03-03T10:00:00Z, 2026-03-03, or how long ago, such as 2h", name, sent).
+		at(name, "not an instant")
+}
+
+// parseKey reads the three parts of a run's path.
+func parseKey(id, schedule, date string) (run.Key, *Problem) {
+	key, err := run.ParseKey(strings.Join([]string{id, schedule, date}, "/"))
+	if err != nil {
+		return run.Key{}, badRequest("%s", err)
+	}
+	return key, nil
+}
+
+// parseStatus reads a run's status; none where it is empty.
+func parseStatus(sent string) (run.Status, *Problem) {
+	if sent == "" {
+		return "", nil
+	}
+	var known []string
+	for _, s := range run.Statuses() {
+		if strings.EqualFold(string(s), sent) {
+			return s, nil
+		}
+		known = append(known, string(s))
+	}
+	return "", badRequest("status %.60q is unknown; use one of %s", sent, strings.Join(known, ", ")).at("query.status", "unknown")
+}
+
+// parseID reads a pipeline's id from a query; none where it is empty. It need not be in force: its history stays.
+func parseID(who principal, sent string) (pipeline.ID, *Problem) {
+	id := pipeline.ID(sent)
+	switch {
+	case sent == "":
+		return "", nil
+	case !id.Valid():
+		return "", badRequest("%.140q is not a pipeline id", sent).at("query.pipeline", "not a pipeline id")
+	case !who.sees(id):
+		return "", problem(http.StatusForbidden, plainKind, "the token is limited to other pipelines than %q", id)
+	}
+	return id, nil
+}
+
+// underPrefix says that a path is one of the API's own.
+func underPrefix(path string) bool { return strings.HasPrefix(path, prefix+"/") }
