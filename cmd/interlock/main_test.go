@@ -34,7 +34,7 @@ type result struct {
 
 func (c call) run() result {
 	var stdout, stderr bytes.Buffer
-	code := run(c.args, world{
+	code := execute(c.args, world{
 		stdin: strings.NewReader(c.stdin), stdout: &stdout, stderr: &stderr,
 		getenv:   func(name string) string { return c.env[name] },
 		now:      func() time.Time { return noon },
@@ -194,7 +194,7 @@ func TestHelpIsThereForEveryCommand(t *testing.T) {
 
 func TestAnAnswerThatCannotBeWrittenIsAnError(t *testing.T) {
 	var stderr bytes.Buffer
-	code := run([]string{"version"}, world{
+	code := execute([]string{"version"}, world{
 		stdin: strings.NewReader(""), stdout: fullDisk{}, stderr: &stderr,
 		getenv: func(string) string { return "" }, now: func() time.Time { return noon },
 		terminal: func(io.Writer) bool { return false },

@@ -34,15 +34,18 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	now            func() time.Time
+	getenv         func(string) string
+	flush          func() error // sends what was printed so far
 	outStyle       style
 	errStyle       style
+	remote         *remoteFlags
 }
 
-// run executes one command line and gives its exit code.
-func run(args []string, w world) int {
+// execute runs one command line and gives its exit code.
+func execute(args []string, w world) int {
 	out := bufio.NewWriter(w.stdout)
 	a := &app{
-		stdin: w.stdin, stdout: out, stderr: w.stderr, now: w.now,
+		stdin: w.stdin, stdout: out, stderr: w.stderr, now: w.now, getenv: w.getenv, flush: out.Flush,
 		outStyle: styleFor(w, w.stdout), errStyle: styleFor(w, w.stderr),
 	}
 	root := newRoot(a)
@@ -67,6 +70,9 @@ func (a *app) exitCode(cmd *cobra.Command, err error) int {
 		return exitNo
 	}
 	fmt.Fprintf(a.stderr, "%s %s\n", a.errStyle.red("interlock:"), printable(err.Error()))
+	if code, ok := remoteCode(err); ok {
+		return code
+	}
 	if errors.As(err, &usageError{}) {
 		fmt.Fprintf(a.stderr, "Run '%s --help' for help.\n", cmd.CommandPath())
 	}
@@ -90,7 +96,11 @@ func newRoot(a *app) *cobra.Command {
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp(root))
+	addRemoteFlags(root, a)
 	root.AddCommand(
+		newInit(a), newServe(a),
+		newSensor(a), newStatus(a), newRuns(a), newRun(a), newExplain(a), newDeadlines(a), newEvents(a),
+		newTrigger(a), newRerun(a), newBackfill(a), newCancel(a), newPause(a), newResume(a), newJob(a), newBackup(a),
 		newValidate(a), newEvaluate(a), newNext(a),
 		newSchema(a), newVersion(a), newCompletion(a),
 	)

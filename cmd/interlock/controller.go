@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/interlock-go/interlock/internal/api"
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/engine"
+	"github.com/interlock-go/interlock/internal/job/all"
+	"github.com/interlock-go/interlock/internal/notify"
+	"github.com/interlock-go/interlock/internal/orchestrator"
+	"github.com/interlock-go/interlock/internal/router"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/settings"
+	"github.com/interlock-go/interlock/internal/slamonitor"
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/sqlite"
+	"github.com/interlock-go/interlock/internal/watchdog"
+)
+
+// grace is how long a controller that is asked to stop lets what is under way finish.
+const grace = 10 * time.Second
+
+// controller is the parts of a running server, put together.
+type controller struct {
+	file    settings.File
+	store   *sqlite.Store
+	catalog *catalog.Catalog
+	reload  *engine.Reloader
+	engine  *engine.Engine
+	server  *http.Server
+	listen  net.Listener
+	logger  *slog.Logger
+}
+
+// surroundings is what a controller takes from outside.
+type surroundings struct {
+	getenv func(string) string
+	logger *slog.Logger
+}
+
+// newController opens the store, reads the files and listens; nothing works yet. What was opened is closed again if the
+// rest fails.
+func newController(ctx context.Context, f settings.File, folders engine.Folders, s surroundings) (_ *controller, err error) {
+	if f.Store != "sqlite" {
+		return nil, fmt.Errorf("store %q is not available in this build; use sqlite", f.Store)
+	}
+	db, err := sqlite.Open(ctx, f.Data, sqlite.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, db.Close())
+		}
+	}()
+	c := &controller{file: f, store: db, logger: s.logger, catalog: catalog.New(db, all.Kinds())}
+	if err := c.catalog.Load(ctx); err != nil {
+		return nil, err
+	}
+	if err := c.readFiles(ctx, folders); err != nil {
+		return nil, err
+	}
+	return c, c.assemble(s)
+}
+
+// readFiles brings the catalog in step with the files for the first time.
+func (c *controller) readFiles(ctx context.Context, folders engine.Folders) error {
+	c.reload = engine.NewReloader(folders, func(ctx context.Context, f catalog.Files, now time.Time) error {
+		report, err := c.catalog.Apply(ctx, f, now)
+		logReport(c.logger, report)
+		return err
+	}, unreadable(c.logger))
+	return c.reload.Load(ctx, time.Now())
+}
+
+// assemble puts handlers, host and face together.
+func (c *controller) assemble(s surroundings) error {
+	who, err := loadIdentity(c.file.Data)
+	if err != nil {
+		return err
+	}
+	if c.listen, err = net.Listen("tcp", c.file.Listen); err != nil {
+		return fmt.Errorf("listen on %s: %w", c.file.Listen, err)
+	}
+	callbacks := api.Callbacks{Base: c.address(), Secret: who.callback}
+	jobs, err := newJobs(c.file, s.getenv, callbacks)
+	if err != nil {
+		return err
+	}
+	monitor := slamonitor.New(c.store, c.catalog)
+	steps := orchestrator.New(orchestrator.Deps{
+		Store: c.store, Catalog: c.catalog, Jobs: jobs.types, Expand: jobs.expand, Replica: who.replica, Lease: c.file.Engine.Lease.D(),
+	})
+	routes := router.New(router.Deps{
+		Store: c.store, Catalog: c.catalog, Deadlines: monitor, Jobs: steps,
+		Limits: router.Limits{
+			RunTimeout: c.file.Engine.RunTimeout.D(), StartTries: c.file.Engine.TriggerMaxAttempts, StartBackoff: c.file.Engine.TriggerBackoff.D(),
+		},
+	})
+	registry := prometheus.NewRegistry()
+	observer := newObserver(registry)
+	dog := watchdog.New(watchdog.Deps{
+		Store: c.store, Catalog: c.catalog, Router: routes, Deadlines: monitor, Group: engine.Group, Interval: c.file.Watchdog.Interval.D(),
+	})
+	sinks, err := newSinks(c.file.Alerts, jobs.guard, s.getenv, c.logger)
+	if err != nil {
+		return err
+	}
+	c.engine = engine.New(engine.Options{
+		Store: c.store, Logger: c.logger, Observer: observer, Replica: who.replica, Alone: true,
+		Workers: c.file.Engine.Workers, Lease: c.file.Engine.Lease.D(), LostAfter: c.file.Engine.LostAfter.D(),
+		Notifier: notify.New(c.store, c.routes()), Sinks: sinks,
+		Handlers: engine.Handlers{
+			Change: routes.Handle,
+			Tasks:  taskHandlers(steps, routes, monitor),
+			Await:  func(ctx context.Context, key run.Key, n int) error { return steps.Await(ctx, key, n, time.Now) },
+			Ticks:  c.ticks(dog, jobs, observer),
+		},
+	})
+	return c.assembleServer(routes, callbacks, registry, s)
+}
+
+// assembleServer makes the HTTP face.
+func (c *controller) assembleServer(operator api.Operator, callbacks api.Callbacks, registry *prometheus.Registry, s surroundings) error {
+	tokens, err := readTokens(c.file.Auth.Tokens, s.getenv)
+	if err != nil {
+		return err
+	}
+	who := api.Settings{Loopback: c.file.Loopback(), Tokens: tokens, Callbacks: callbacks}
+	if err := who.Check(); err != nil {
+		return err
+	}
+	if !c.file.Loopback() && c.file.TLS.Cert == "" {
+		c.logger.Warn("tokens travel unencrypted: give tls.cert and tls.key, or put a proxy with TLS in front")
+	}
+	handler := api.New(api.Deps{
+		Store: c.store, Catalog: c.catalog, Operator: operator, Settings: who, Metrics: registry,
+		Health: c.health, Now: time.Now, Logger: c.logger,
+	})
+	c.server = api.Server(handler, c.file.Listen, c.logger)
+	return nil
+}
+
+// taskHandlers says who carries out which kind of task.
+func taskHandlers(steps *orchestrator.Orchestrator, routes *router.Router, monitor *slamonitor.Monitor) map[store.TaskKind]func(context.Context, store.Claim) error {
+	at := func(f func(context.Context, store.Claim, time.Time) error) func(context.Context, store.Claim) error {
+		return func(ctx context.Context, c store.Claim) error { return f(ctx, c, time.Now()) }
+	}
+	return map[store.TaskKind]func(context.Context, store.Claim) error{
+		store.Advance: func(ctx context.Context, c store.Claim) error {
+			_, err := steps.Step(ctx, c, time.Now)
+			return err
+		},
+		store.AdvanceDry:    at(routes.AdvanceDry),
+		store.Fire:          at(routes.Fire),
+		store.ReopenPeriods: at(routes.Reopen),
+		store.ResumePaused:  at(routes.ResumeDue),
+		store.CheckPostRun:  at(routes.CheckPostRun),
+		store.Arm:           at(monitor.Arm),
+		store.FireDeadline:  at(monitor.Fire),
+	}
+}
+
+// address is where the server can be reached from its own machine.
+func (c *controller) address() string {
+	scheme := "http"
+	if c.file.TLS.Cert != "" {
+		scheme = "https"
+	}
+	return scheme + "://" + c.listen.Addr().String()
+}
+
+// run works until ctx ends.
+func (c *controller) run(ctx context.Context) error {
+	served := make(chan error, 1)
+	go func() { served <- c.serve() }()
+	watching, stopWatching := context.WithCancel(ctx)
+	defer stopWatching()
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		c.reload.Watch(watching)
+	}()
+	worked := make(chan error, 1)
+	working, stopWorking := context.WithCancel(ctx)
+	defer stopWorking()
+	go func() { worked <- c.engine.Run(working, grace) }()
+
+	var failure error
+	select {
+	case <-ctx.Done():
+	case failure = <-served:
+	}
+	stopWatching()
+	stopWorking()
+	return errors.Join(failure, c.stop(worked, watched))
+}
+
+// stop ends everything: requests first, so that nothing new comes in, the store last.
+func (c *controller) stop(worked <-chan error, watched <-chan struct{}) error {
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	err := c.server.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = c.server.Close()
+	}
+	<-watched
+	return errors.Join(err, <-worked, c.store.Close())
+}
+
+func (c *controller) serve() error {
+	var err error
+	if c.file.TLS.Cert != "" {
+		err = c.server.ServeTLS(c.listen, c.file.TLS.Cert, c.file.TLS.Key)
+	} else {
+		err = c.server.Serve(c.listen)
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// jobsDir is where running commands are kept.
+func jobsDir(data string) string { return filepath.Join(data, "jobs") }

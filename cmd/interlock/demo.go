@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-go/interlock/client"
+	"github.com/interlock-go/interlock/internal/demo"
+	"github.com/interlock-go/interlock/internal/engine"
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/job/command"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/settings"
+)
+
+// demoFlags are the flags of demo.
+type demoFlags struct {
+	speed        float64
+	data, listen string
+}
+
+func newDemo(a *app) *cobra.Command {
+	f := &demoFlags{}
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "See Interlock at work",
+		Long: "See Interlock at work: a real controller, real jobs and files, two simulated sources, and a\n" +
+			"story of eight things that happen within two minutes. Nothing needs to be there for it, and\n" +
+			"nothing stays: Ctrl-C ends it at any point. On a terminal the sources go on after the story;\n" +
+			"anywhere else the demo ends with it.",
+		Example: "  interlock demo\n" +
+			"  interlock demo --speed 3 --data ./interlock-demo",
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !(f.speed >= 0.1 && f.speed <= 100) {
+				return usagef("--speed is %g; use 0.1 to 100", f.speed)
+			}
+			return a.demo(cmd.Context(), f)
+		},
+	}
+	cmd.Flags().Float64Var(&f.speed, "speed", 1, "how fast the sources and the telling are; the controller's clock stays as it is")
+	cmd.Flags().StringVar(&f.data, "data", "", "`DIR` to keep the project in, new or empty (a temporary one unless said)")
+	cmd.Flags().StringVar(&f.listen, "listen", "", "`ADDR` of the HTTP API (default 127.0.0.1:8740, or a free port if that is taken)")
+	return cmd
+}
+
+// newDemoJob is what the jobs of the demo's pipelines run.
+func newDemoJob(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: demo.JobCommand, Hidden: true, DisableFlagParsing: true,
+		RunE: func(_ *cobra.Command, args []string) error { return demo.Work(".", args, a.stdout) },
+	}
+}
+
+func (a *app) demo(ctx context.Context, f *demoFlags) error {
+	dir, err := demoDir(f.data)
+	if err != nil {
+		return err
+	}
+	failed := a.playDemo(ctx, f, dir)
+	jobs := endJobs(jobsDir(demoState(dir)))
+	kept := f.data != "" || failed != nil
+	if !kept {
+		err = os.RemoveAll(dir)
+	}
+	if failed == nil && jobs == nil && err == nil {
+		fmt.Fprintln(a.stdout, farewell(dir, kept))
+	} else if kept {
+		failed = errors.Join(failed, fmt.Errorf("what there is was left in %s; interlock.log tells more", dir))
+	}
+	return errors.Join(failed, jobs, err)
+}
+
+// farewell says what is left.
+func farewell(dir string, kept bool) string {
+	if kept {
+		return fmt.Sprintf("Nothing is left running. The project is in %s; to go on with it: cd %s && interlock serve", dir, dir)
+	}
+	return "Nothing is left running, and no files either."
+}
+
+// demoDir is an empty directory for the project.
+func demoDir(named string) (string, error) {
+	if named == "" {
+		return os.MkdirTemp("", "interlock-demo-")
+	}
+	dir, err := filepath.Abs(named)
+	if err != nil {
+		return "", fmt.Errorf("find %s: %w", named, err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("make the directory of the demo: %w", err)
+	}
+	there, err := os.ReadDir(dir)
+	if err != nil {
+		return "", fmt.Errorf("look into the directory of the demo: %w", err)
+	}
+	if len(there) > 0 {
+		return "", usagef("--data %s is not empty; the demo needs a directory of its own", named)
+	}
+	return dir, nil
+}
+
+// demoState is where the controller of a demo keeps its state.
+func demoState(dir string) string { return filepath.Join(dir, "interlock-data") }
+
+// playDemo runs a controller on the project in dir, and tells the story beside it.
+func (a *app) playDemo(ctx context.Context, f *demoFlags, dir string) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	context.AfterFunc(ctx, stop) // whoever asks twice wants it to end at once
+	log, err := os.Create(filepath.Join(dir, "interlock.log"))
+	if err != nil {
+		return fmt.Errorf("open the demo's log: %w", err)
+	}
+	defer log.Close()
+	c, err := a.demoController(ctx, f, dir, slog.New(slog.NewTextHandler(log, nil)))
+	if err != nil {
+		return err
+	}
+	// The controller outlives the story: it stops when that has been summed up.
+	working, halt := context.WithCancel(context.WithoutCancel(ctx))
+	defer halt()
+	telling, quit := context.WithCancel(ctx)
+	defer quit()
+	worked := make(chan error, 1)
+	go func() {
+		defer quit()
+		worked <- c.run(working)
+	}()
+	told := demo.Run(telling, demo.Options{
+		Project: dir, Address: c.address(), Store: c.store, Out: flushing{a}, Colours: a.outStyle.colours,
+		Speed: f.speed, Stay: isTerminal(os.Stdout), Try: demoCommands(c.address()), Now: time.Now,
+	})
+	halt()
+	return errors.Join(told, <-worked)
+}
+
+// demoController is the controller of a demo's project. Unless an address is given, any will do.
+func (a *app) demoController(ctx context.Context, f *demoFlags, dir string, logger *slog.Logger) (*controller, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find the program that is to run the demo's jobs: %w", err)
+	}
+	if err := demo.Write(dir, self); err != nil {
+		return nil, err
+	}
+	file, err := a.serverFile(filepath.Join(dir, usualServerFile))
+	if err != nil {
+		return nil, err
+	}
+	file.Data = demoState(dir)
+	folders := engine.Folders{Pipelines: []string{filepath.Join(dir, "pipelines")}, Calendars: []string{filepath.Join(dir, "calendars")}}
+	around := surroundings{getenv: a.getenv, logger: logger}
+	if f.listen != "" {
+		file.Listen = f.listen
+		return newController(ctx, file, folders, around)
+	}
+	c, err := newController(ctx, file, folders, around)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		file.Listen = "127.0.0.1:0"
+		c, err = newController(ctx, file, folders, around)
+	}
+	return c, err
+}
+
+// demoCommands are three to try, as they are to be typed.
+func demoCommands(address string) []string {
+	self := os.Args[0]
+	if address != client.DefaultServer {
+		self += " --server " + address
+	}
+	return []string{self + " status", self + " explain earthquake-silver", self + " events --follow"}
+}
+
+// flushing sends each piece of text at once: a story is no answer that comes when everything is over.
+type flushing struct{ *app }
+
+func (w flushing) Write(text []byte) (int, error) {
+	n, err := io.WriteString(w.stdout, string(text))
+	if err != nil {
+		return n, err
+	}
+	return n, w.flush()
+}
+
+// endJobs ends the commands that a stopped controller has left running, which it does on purpose, and waits until they are
+// gone.
+func endJobs(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look for jobs: %w", err)
+	}
+	commands, err := command.New(command.Options{Jobs: dir})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*grace)
+	defer cancel()
+	var errs []error
+	for _, entry := range entries {
+		errs = append(errs, endJob(ctx, commands, run.Handle(entry.Name())))
+	}
+	return errors.Join(errs...)
+}
+
+func endJob(ctx context.Context, commands job.Type, h run.Handle) error {
+	status, err := commands.Status(ctx, job.Attempt{}, h)
+	if errors.Is(err, job.ErrUnknownHandle) || err == nil && status.State != job.Running {
+		return nil
+	}
+	if stopper, ok := commands.(job.Stopper); ok {
+		err = errors.Join(err, stopper.Stop(ctx, job.Attempt{}, h))
+	}
+	if waiter, ok := commands.(job.Waiter); ok {
+		err = errors.Join(err, waiter.Wait(ctx, job.Attempt{}, h))
+	}
+	if err != nil {
+		return fmt.Errorf("end the job %s: %w", h, err)
+	}
+	return nil
+}
+
+var _ = settings.File{}

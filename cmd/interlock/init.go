@@ -1,0 +1,85 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-go/interlock/examples"
+)
+
+func newInit(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "init [DIR]",
+		Short: "Write a starter project",
+		Long: "Write a small project into DIR (the current directory unless said): three pipelines, a\n" +
+			"calendar and the server's file. It runs as it is: `interlock serve` in DIR. Files that are\n" +
+			"already there are never changed.",
+		Example: "  interlock init my-pipelines",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usagef("init takes one DIR, not %d", len(args))
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			dir := "."
+			if len(args) == 1 {
+				dir = args[0]
+			}
+			return a.init(dir)
+		},
+	}
+}
+
+func (a *app) init(dir string) error {
+	names, err := projectFiles()
+	if err != nil {
+		return err
+	}
+	for _, name := range names { // before anything is written
+		if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s is already there; init changes no files, so choose another directory", filepath.Join(dir, name))
+		}
+	}
+	for _, name := range names {
+		if err := writeProjectFile(dir, name); err != nil {
+			return err
+		}
+		fmt.Fprintln(a.stdout, filepath.Join(dir, name))
+	}
+	fmt.Fprintf(a.stdout, "\nNow: cd %s && interlock serve\n", dir)
+	return nil
+}
+
+func projectFiles() ([]string, error) {
+	var names []string
+	err := fs.WalkDir(examples.Starter(), ".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			names = append(names, path)
+		}
+		return err
+	})
+	return names, err
+}
+
+func writeProjectFile(dir, name string) error {
+	data, err := fs.ReadFile(examples.Starter(), name)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("make the directory of %s: %w", path, err)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/engine"
+	"github.com/interlock-go/interlock/internal/settings"
+)
+
+// serveFlags are the flags of serve; each wins over the server's file.
+type serveFlags struct {
+	pipelines, calendars, archetypes []string
+	data, store, listen, config      string
+	logFormat                        *choice
+}
+
+func newServe(a *app) *cobra.Command {
+	f := &serveFlags{}
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the controller",
+		Long: "Run the controller: take sensors over HTTP, start jobs when their gates are open, keep\n" +
+			"deadlines, and notice what did not happen. Its state is in the data directory.\n" +
+			"Without --config, ./interlock.yaml is read if it is there; flags win over the file.",
+		Example: "  interlock serve --pipelines ./pipelines --data ./interlock-data",
+		Args:    noArguments,
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.pipelines, "pipelines", nil, "`DIR` of pipeline files; may be given several times (default ./pipelines)")
+	flags.StringArrayVar(&f.calendars, "calendars", nil, "`DIR` of calendar files (default ./calendars, if it is there)")
+	flags.StringArrayVar(&f.archetypes, "archetypes", nil, "`DIR` of archetype files (default ./archetypes, if it is there)")
+	flags.StringVar(&f.data, "data", "", "`DIR` of the embedded store (default ./interlock-data)")
+	flags.StringVar(&f.store, "store", "", "`URL` of the store (default sqlite)")
+	flags.StringVar(&f.listen, "listen", "", "`ADDR` of the HTTP API (default 127.0.0.1:8740)")
+	flags.StringVar(&f.config, "config", "", "`FILE` of the server (default ./interlock.yaml, if it is there)")
+	f.logFormat = &choice{value: textFormat, options: []string{textFormat, jsonFormat}}
+	addChoice(cmd, f.logFormat, "log-format", "how to write the log")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), f) }
+	return cmd
+}
+
+func (a *app) serve(ctx context.Context, f *serveFlags) error {
+	file, err := a.serverFile(f.config)
+	if err != nil {
+		return err
+	}
+	folders := f.override(&file)
+	logger := slog.New(slog.NewTextHandler(a.stderr, nil))
+	if f.logFormat.value == jsonFormat {
+		logger = slog.New(slog.NewJSONHandler(a.stderr, nil))
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	c, err := newController(ctx, file, folders, surroundings{getenv: a.getenv, logger: logger})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stderr, "interlock listens on %s with %s; stop it with Ctrl-C\n", c.address(), plural(len(c.catalog.Current().All()), "pipeline"))
+	return c.run(ctx)
+}
+
+// usualServerFile is read if it is there.
+const usualServerFile = "interlock.yaml"
+
+// serverFile reads the server's file, or gives the defaults where there is none.
+func (a *app) serverFile(name string) (settings.File, error) {
+	path := name
+	if path == "" {
+		path = usualServerFile
+	}
+	data, err := os.ReadFile(path)
+	if os.IsNotExist(err) && name == "" {
+		return settings.Default(), nil
+	}
+	if err != nil {
+		return settings.File{}, fmt.Errorf("read the server's file: %w", err)
+	}
+	f, problems := settings.Parse(path, data)
+	for _, p := range problems {
+		fmt.Fprintln(a.stderr, problemLine(p, a.errStyle))
+		fmt.Fprint(a.stderr, snippet(document.SourceLine(string(data), p.Line), p.Line, p.Column, a.errStyle.dim, a.errStyle.red))
+	}
+	if n := errorCount(problems); n > 0 {
+		return f, fmt.Errorf("%s is not a valid server file: %s", path, plural(n, "error"))
+	}
+	return f, nil
+}
+
+// override lets flags win over the file, and says which folders may be missing: calendars and archetypes that nobody named.
+func (f *serveFlags) override(file *settings.File) engine.Folders {
+	usual := settings.Default()
+	optional := map[string]bool{}
+	for _, list := range [][2][]string{{file.Calendars.Values, usual.Calendars.Values}, {file.Archetypes.Values, usual.Archetypes.Values}} {
+		if fmt.Sprint(list[0]) == fmt.Sprint(list[1]) {
+			for _, dir := range list[0] {
+				optional[dir] = true
+			}
+		}
+	}
+	text := func(to *string, flag string) {
+		if flag != "" {
+			*to = flag
+		}
+	}
+	text(&file.Data, f.data)
+	text(&file.Store, f.store)
+	text(&file.Listen, f.listen)
+	folders := engine.Folders{Pipelines: file.Pipelines.Values, Calendars: file.Calendars.Values, Archetypes: file.Archetypes.Values, Optional: optional}
+	for _, o := range []struct {
+		to   *[]string
+		flag []string
+	}{{&folders.Pipelines, f.pipelines}, {&folders.Calendars, f.calendars}, {&folders.Archetypes, f.archetypes}} {
+		if len(o.flag) > 0 {
+			*o.to = o.flag
+		}
+	}
+	return folders
+}

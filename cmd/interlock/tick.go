@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/api"
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/engine"
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/watchdog"
+)
+
+// ticks is what is done again and again.
+func (c *controller) ticks(dog *watchdog.Watchdog, j *jobs, o *observer) []engine.Tick {
+	retention := store.Retention{Events: c.file.Retention.Events.D(), History: c.file.Retention.History.D(), JobLog: c.file.Retention.JobLog.D()}
+	beat := heartbeat{url: c.file.Watchdog.HeartbeatURL, client: &http.Client{Transport: j.guard.Transport(), Timeout: 10 * time.Second}}
+	return []engine.Tick{
+		{Name: "watchdog", Every: c.file.Watchdog.Interval.D(), First: true, Do: func(ctx context.Context, now time.Time) error {
+			report, err := dog.Pass(ctx, now)
+			o.watched(report)
+			if err != nil {
+				return err
+			}
+			return beat.send(ctx)
+		}},
+		{Name: "retention", Every: time.Minute, Do: func(ctx context.Context, now time.Time) error {
+			for range 100 { // small steps, and not for ever
+				if n, err := c.store.Trim(ctx, retention, now); n == 0 || err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
+		{Name: "sweep", Every: time.Hour, Do: func(ctx context.Context, now time.Time) error {
+			return j.sweep(ctx, now, retention.JobLog)
+		}},
+	}
+}
+
+// heartbeat tells somebody else that the watchdog has looked: the watcher is watched.
+type heartbeat struct {
+	url    string
+	client *http.Client
+}
+
+func (h heartbeat) send(ctx context.Context) error {
+	if h.url == "" {
+		return nil
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.url, nil)
+	if err != nil {
+		return fmt.Errorf("watchdog.heartbeatURL cannot be used")
+	}
+	resp, err := h.client.Do(req)
+	if err != nil {
+		return fmt.Errorf("send the heartbeat: no answer")
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode >= http.StatusBadRequest {
+		return fmt.Errorf("send the heartbeat: answered %s", resp.Status)
+	}
+	return nil
+}
+
+// health is what /readyz tells.
+func (c *controller) health(ctx context.Context) api.Health {
+	h := c.engine.Health(ctx, c.file.Watchdog.Interval.D())
+	checks := []api.HealthCheck{
+		{Name: "engine", OK: h.Ready, Detail: "feed and timers keep up"},
+		{Name: "feed", OK: true, Detail: fmt.Sprintf("%d changes to handle, the oldest from %s ago", h.FeedBacklog, h.FeedLag.Round(time.Millisecond))},
+	}
+	for _, why := range h.Why {
+		checks[0].Detail = why
+	}
+	for part, f := range h.Failures {
+		checks = append(checks, api.HealthCheck{Name: part, OK: true, Detail: fmt.Sprintf("last failed at %s: %s", f.At.UTC().Format(time.RFC3339), f.Error)})
+	}
+	for _, b := range c.catalog.Current().Broken() {
+		checks = append(checks, api.HealthCheck{Name: "pipeline " + string(b.ID), OK: true, Detail: "degraded: " + b.Problem})
+	}
+	return api.Health{Ready: h.Ready, Checks: checks}
+}
+
+// logReport logs what became of changed files.
+func logReport(logger *slog.Logger, r catalog.Report) {
+	for _, id := range r.Accepted {
+		logger.Info("pipeline accepted", slog.String("pipeline", string(id)))
+	}
+	for _, id := range r.Removed {
+		logger.Info("pipeline removed", slog.String("pipeline", string(id)))
+	}
+	for _, p := range r.Problems {
+		level := slog.LevelWarn
+		if p.Severity == document.Error {
+			level = slog.LevelError
+		}
+		logger.Log(context.Background(), level, "problem in a file", slog.String("problem", p.String()))
+	}
+}
+
+// unreadable logs when files cannot be read, and when they can again.
+func unreadable(logger *slog.Logger) func(error) {
+	var last string
+	return func(err error) {
+		now := ""
+		if err != nil {
+			now = err.Error()
+		}
+		if now == last {
+			return
+		}
+		last = now
+		if err != nil {
+			logger.Error("cannot read the files; what is in force stays so", "error", err)
+		} else {
+			logger.Info("the files can be read again")
+		}
+	}
+}
