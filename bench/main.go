@@ -24,7 +24,11 @@ func measure() ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(ruleRows(), loading), nil
+	writing, err := putRow()
+	if err != nil {
+		return nil, err
+	}
+	return append(ruleRows(), loading, writing), nil
 }
 
 // print writes the table and says whether every ratio is within its limit.
@@ -37,7 +41,11 @@ func print(rows []row) bool {
 		if r.failed {
 			mark, fine = "TOO SLOW", false
 		}
-		fmt.Fprintf(out, "%s\t%.2f\t≤ %.1f\t%s\t%s\n", r.name, r.ratio, r.limit, mark, r.detail)
+		bound := "≤"
+		if r.atLeast {
+			bound = "≥"
+		}
+		fmt.Fprintf(out, "%s\t%.2f\t%s %.1f\t%s\t%s\n", r.name, r.ratio, bound, r.limit, mark, r.detail)
 	}
 	out.Flush()
 	return fine

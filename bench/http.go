@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// serveOn serves h on a free port of the loopback interface with the settings of s, and gives its address and an end.
+func serveOn(s *http.Server) (address string, end func(), err error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = s.Serve(l) // it ends with an error by design
+	}()
+	return l.Addr().String(), func() {
+		_ = s.Close()
+		<-done
+	}, nil
+}
+
+// rate sends requests over so many connections at once for a while, and gives the answers per second. Any answer but 200
+// is an error. It writes and reads bytes rather than use an HTTP client, so that the side that asks costs little.
+func rate(address string, connections int, d time.Duration, request func(connection, n int) []byte) (float64, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	var answers atomic.Int64
+	errs := make(chan error, connections)
+	var wg sync.WaitGroup
+	began := time.Now()
+	for c := range connections {
+		wg.Go(func() {
+			errs <- converse(ctx, address, func(n int) []byte { return request(c, n) }, &answers)
+		})
+	}
+	wg.Wait()
+	took := time.Since(began)
+	for range connections {
+		if err := <-errs; err != nil {
+			return 0, err
+		}
+	}
+	return float64(answers.Load()) / took.Seconds(), nil
+}
+
+// converse sends one request after the other over one connection.
+func converse(ctx context.Context, address string, request func(n int) []byte, answers *atomic.Int64) error {
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	in := bufio.NewReader(conn)
+	for n := 0; ctx.Err() == nil; n++ {
+		if _, err := conn.Write(request(n)); err != nil {
+			return err
+		}
+		if err := readAnswer(in); err != nil {
+			return err
+		}
+		answers.Add(1)
+	}
+	return nil
+}
+
+// readAnswer reads one answer with a Content-Length.
+func readAnswer(in *bufio.Reader) error {
+	status, err := in.ReadSlice('\n')
+	if err != nil {
+		return err
+	}
+	if !bytes.Contains(status, []byte(" 200 ")) {
+		rest, _ := in.Peek(min(in.Buffered(), 500))
+		return fmt.Errorf("answered %s%s", status, rest)
+	}
+	length := 0
+	for {
+		line, err := in.ReadSlice('\n')
+		if err != nil {
+			return err
+		}
+		line = bytes.TrimSpace(line)
+		if len(line) == 0 {
+			break
+		}
+		if name, value, ok := bytes.Cut(line, []byte(":")); ok && bytes.EqualFold(name, []byte("Content-Length")) {
+			if length, err = strconv.Atoi(string(bytes.TrimSpace(value))); err != nil {
+				return err
+			}
+		}
+	}
+	_, err = io.CopyN(io.Discard, in, int64(length))
+	return err
+}

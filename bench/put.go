@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/api"
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/job/all"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/store/sqlite"
+)
+
+const (
+	putConnections = 64
+	putKeys        = 10_000
+	putTime        = 2 * time.Second
+	putLimit       = 0.5 // at least
+)
+
+// putRow compares durable sensor writes over HTTP with a handler that does nothing, on the same server settings.
+func putRow() (_ row, err error) {
+	dir, err := os.MkdirTemp("", "interlock-bench-")
+	if err != nil {
+		return row{}, err
+	}
+	defer os.RemoveAll(dir)
+	db, err := sqlite.Open(context.Background(), dir, sqlite.Options{})
+	if err != nil {
+		return row{}, err
+	}
+	defer db.Close()
+	logger := slog.New(slog.DiscardHandler)
+	c := catalog.New(db, all.Kinds())
+	files := catalog.Files{Pipelines: []pipeline.Source{{File: "bench.yaml", Data: []byte("pipeline: {id: bench, owner: bench}\n")}}}
+	if _, err := c.Apply(context.Background(), files, time.Now()); err != nil {
+		return row{}, err
+	}
+	a := api.New(api.Deps{Store: db, Catalog: c, Settings: api.Settings{Loopback: true}, Now: time.Now, Logger: logger})
+	real := api.Server(a, "", logger)
+	idle := api.Server(a, "", logger)
+	idle.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, "{\"version\":1}\n")
+	})
+	writes, ceiling, err := compareRates(real, idle)
+	if err != nil {
+		return row{}, err
+	}
+	ratio := writes / ceiling
+	return row{
+		name: "durable sensor PUT / handler that does nothing", ratio: ratio, limit: putLimit, atLeast: true,
+		detail: fmt.Sprintf("%.0f and %.0f a second, %d connections, %d keys", writes, ceiling, putConnections, putKeys),
+		failed: ratio < putLimit,
+	}, nil
+}
+
+// compareRates measures both servers in turns and gives the best of each.
+func compareRates(real, idle *http.Server) (writes, ceiling float64, err error) {
+	realAddress, endReal, err := serveOn(real)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer endReal()
+	idleAddress, endIdle, err := serveOn(idle)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer endIdle()
+	for range 3 {
+		for _, m := range []struct {
+			address string
+			best    *float64
+		}{{idleAddress, &ceiling}, {realAddress, &writes}} {
+			r, err := rate(m.address, putConnections, putTime, putRequest(m.address))
+			if err != nil {
+				return 0, 0, err
+			}
+			*m.best = max(*m.best, r)
+		}
+	}
+	return writes, ceiling, nil
+}
+
+// putRequest writes reading n of a connection, spread over all keys.
+func putRequest(address string) func(connection, n int) []byte {
+	return func(connection, n int) []byte {
+		body := fmt.Sprintf(`{"complete":true,"count":%d}`, n)
+		return fmt.Appendf(nil, "PUT /api/v1/pipelines/bench/sensors/key-%d HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+			(connection*7919+n*104729)%putKeys, address, len(body), body)
+	}
+}
