@@ -181,13 +181,18 @@ func stopsOf(signals <-chan os.Signal) <-chan struct{} {
 }
 
 // record writes down how the command ended. If that cannot be done, on a full disk say, it is tried until it can, or
-// until somebody stops the keeper: an end that nobody can read would count as a lost job.
+// until somebody stops the keeper: an end that nobody can read would count as a lost job. Once the directory is gone,
+// nobody will ever ask.
 func (k *keeper) record(e exit) {
 	content, err := json.Marshal(e)
 	if err != nil {
 		return // a struct of plain values cannot fail
 	}
-	for k.write(exitFile, content, true) != nil {
+	for {
+		err := k.write(exitFile, content, true)
+		if err == nil || errors.Is(err, os.ErrNotExist) {
+			return
+		}
 		select {
 		case <-k.stops:
 			return

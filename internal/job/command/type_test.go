@@ -579,3 +579,21 @@ func TestAControllerKilledAtAnyInstantStartsNothingTwice(t *testing.T) {
 		}
 	}
 }
+
+func TestAKeeperWhoseDirectoryIsGoneGivesUp(t *testing.T) {
+	p := newPlace(t)
+	flag := filepath.Join(p.notes, "go-on")
+	a := p.attempt("removed", p.config("", "await", flag))
+	h := p.start(a)
+	keeper := p.keeperOf(h)
+	if err := os.RemoveAll(p.jobs); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(flag, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.eventually("the keeper to end", func() bool { return !alive(keeper) })
+	if _, err := p.kind.Status(t.Context(), a, h); !errors.Is(err, job.ErrUnknownHandle) {
+		t.Errorf("got %v", err)
+	}
+}
