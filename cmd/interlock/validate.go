@@ -11,6 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/files"
 	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/settings"
 )
 
 type validateFlags struct {
@@ -22,7 +23,7 @@ func newValidate(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate PATH...",
 		Short: "Point out every mistake in pipeline files",
-		Long: "Check pipeline, calendar and archetype files, and say of every mistake where it is and\n" +
+		Long: "Check pipeline, calendar, archetype and server files, and say of every mistake where it is and\n" +
 			"what would be right. A directory is read recursively (*.yaml, *.yml) and checked as a\n" +
 			"whole: a name that none of its files defines is a mistake then.\n" +
 			"Exit code 1 if there are errors, 0 if there are none or only warnings.",
@@ -48,6 +49,10 @@ func (a *app) validate(paths []string, f validateFlags) error {
 	}
 	p.opts.Platform = pipeline.Platform(f.platform.value)
 	set := pipeline.Load(p.pipelines, p.opts)
+	for _, src := range p.servers {
+		_, problems := settings.Parse(src.File, src.Data)
+		set.Include(src, problems)
+	}
 	if err := a.writeReport(set, p.checked(set), f.format.value); err != nil {
 		return err
 	}
@@ -81,12 +86,13 @@ func (a *app) writeReport(set *pipeline.Set, files int, format string) error {
 // project is the files of some paths by kind.
 type project struct {
 	pipelines []pipeline.Source
+	servers   []pipeline.Source // server files
 	opts      pipeline.Options
 	borrowed  []pipeline.Source // calendars and archetypes that nobody named: there for the pipelines that refer to them
 }
 
 func (p *project) files() int {
-	return len(p.pipelines) + len(p.opts.Calendars) + len(p.opts.Archetypes)
+	return len(p.pipelines) + len(p.servers) + len(p.opts.Calendars) + len(p.opts.Archetypes)
 }
 
 // checked is how many files the report is about: what was asked for, and of the borrowed ones those with problems.
@@ -118,7 +124,7 @@ func readProject(paths []string, flags shelfFlags) (*project, error) {
 	if len(flags.archetypes) == 0 {
 		shelf.archetypes = usualFolders("archetypes", paths, found.opts.Archetypes)
 	}
-	p := &project{}
+	p := &project{servers: found.servers}
 	if p.opts, err = shelf.options(); err != nil {
 		return nil, err
 	}
@@ -154,7 +160,8 @@ func sortSources(sources []pipeline.Source) project {
 			p.opts.Calendars = append(p.opts.Calendars, src)
 		case pipeline.ArchetypeFile:
 			p.opts.Archetypes = append(p.opts.Archetypes, src)
-		case pipeline.ServerFile: // read by the server, which has its own way to refuse it
+		case pipeline.ServerFile:
+			p.servers = append(p.servers, src)
 		}
 	}
 	return p

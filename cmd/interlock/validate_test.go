@@ -128,12 +128,16 @@ func TestBorrowedCalendarsAreCountedOnlyWhenTheyAreWrong(t *testing.T) {
 	}
 }
 
-func TestTheServersFileIsPassedOver(t *testing.T) {
-	server := "listen: 127.0.0.1:8740\n"
-	if got := must(t, 0, "validate", folder(t, "interlock.yaml", server, "a.yaml", good)); !strings.HasPrefix(got.stdout, "1 file,") {
+func TestTheServersFileIsCheckedToo(t *testing.T) {
+	if got := must(t, 0, "validate", folder(t, "interlock.yaml", "listen: 127.0.0.1:8740\n", "a.yaml", good)); !strings.HasPrefix(got.stdout, "2 files,") {
 		t.Errorf("got %s", got.stdout)
 	}
-	must(t, 2, "validate", folder(t, "interlock.yaml", server))
+	got := must(t, 1, "validate", folder(t, "interlock.yaml", "listn: 127.0.0.1:8740\n", "a.yaml", good))
+	for _, want := range []string{`interlock.yaml:1:1: listn: unknown key "listn"; did you mean "listen"?`, "listn: 127.0.0.1:8740\n"} {
+		if !strings.Contains(got.stdout, want) {
+			t.Errorf("%q is not in %s", want, got.stdout)
+		}
+	}
 }
 
 func TestAnEmptyFolderAmongOthersIsNoSuccess(t *testing.T) {

@@ -68,6 +68,16 @@ func (s *Set) Line(file string, n int) string {
 	return document.SourceLine(string(s.texts[file]), n)
 }
 
+// Include adds the problems of a file of another kind to the report.
+func (s *Set) Include(src Source, problems []document.Problem) {
+	if len(problems) == 0 {
+		return
+	}
+	s.texts[src.File] = src.Data
+	s.Problems = append(s.Problems, problems...)
+	document.SortProblems(s.Problems)
+}
+
 // Load reads pipeline files into definitions. A file with an error yields problems and no definition; it never
 // affects the others, save that two files with one id are both refused.
 func Load(sources []Source, opts Options) *Set {
