@@ -97,20 +97,22 @@ func (c *controller) assemble(s surroundings) error {
 	if err != nil {
 		return err
 	}
-	monitor := slamonitor.New(c.store, c.catalog)
+	registry := prometheus.NewRegistry()
+	observer := newObserver(registry)
+	registry.MustRegister(newOpenRuns(c.store))
+	counted := observedStore{c.store, observer}
+	monitor := slamonitor.New(counted, c.catalog)
 	steps := orchestrator.New(orchestrator.Deps{
-		Store: c.store, Catalog: c.catalog, Jobs: jobs.types, Expand: jobs.expand, Replica: who.replica, Lease: c.file.Engine.Lease.D(),
+		Store: counted, Catalog: c.catalog, Jobs: jobs.types, Expand: jobs.expand, Replica: who.replica, Lease: c.file.Engine.Lease.D(),
 	})
 	routes := router.New(router.Deps{
-		Store: c.store, Catalog: c.catalog, Deadlines: monitor, Jobs: steps,
+		Store: counted, Catalog: c.catalog, Deadlines: monitor, Jobs: steps,
 		Limits: router.Limits{
 			RunTimeout: c.file.Engine.RunTimeout.D(), StartTries: c.file.Engine.TriggerMaxAttempts, StartBackoff: c.file.Engine.TriggerBackoff.D(),
 		},
 	})
-	registry := prometheus.NewRegistry()
-	observer := newObserver(registry)
 	dog := watchdog.New(watchdog.Deps{
-		Store: c.store, Catalog: c.catalog, Router: routes, Deadlines: monitor, Group: engine.Group, Interval: c.file.Watchdog.Interval.D(),
+		Store: counted, Catalog: c.catalog, Router: routes, Deadlines: monitor, Group: engine.Group, Interval: c.file.Watchdog.Interval.D(),
 	})
 	sinks, err := newSinks(c.file.Alerts, jobs.guard, s.getenv, c.logger)
 	if err != nil {

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"context"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/interlock-go/interlock/internal/engine"
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/sqlite"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
@@ -19,6 +23,12 @@ type observer struct {
 	ticks    *prometheus.HistogramVec
 	sinks    *prometheus.CounterVec
 	findings *prometheus.CounterVec
+
+	evaluations *prometheus.CounterVec
+	starts      prometheus.Counter
+	outcomes    *prometheus.CounterVec
+	events      *prometheus.CounterVec
+	jitter      prometheus.Histogram
 }
 
 var _ engine.Observer = (*observer)(nil)
@@ -29,20 +39,25 @@ func newObserver(r *prometheus.Registry) *observer {
 	histogram := func(name, help string, labels ...string) *prometheus.HistogramVec {
 		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: seconds}, labels)
 	}
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	}
 	o := &observer{
 		tasks:   histogram("interlock_task_duration_seconds", "Time to carry out a task, by kind and result.", "kind", "result"),
 		taskLag: histogram("interlock_task_lag_seconds", "How late a task was begun, by kind.", "kind"),
 		changes: histogram("interlock_change_duration_seconds", "Time to handle a change, by result.", "result"),
 		feedLag: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "interlock_feed_lag_seconds", Help: "How old a change was when it was handled.", Buckets: seconds}),
 		ticks:   histogram("interlock_tick_duration_seconds", "Time of a periodic task, by name and result.", "name", "result"),
-		sinks: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "interlock_sink_failures_total", Help: "Times that a sink did not take an alert, by sink.",
-		}, []string{"sink"}),
-		findings: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "interlock_watchdog_findings_total", Help: "What the watchdog found, by check.",
-		}, []string{"check"}),
+		jitter:  prometheus.NewHistogram(prometheus.HistogramOpts{Name: "interlock_deadline_jitter_seconds", Help: "How late a deadline's instant was acted on.", Buckets: seconds}),
+
+		sinks:       counter("interlock_sink_failures_total", "Times that a sink did not take an alert, by sink.", "sink"),
+		findings:    counter("interlock_watchdog_findings_total", "What the watchdog found, by check.", "check"),
+		evaluations: counter("interlock_gate_evaluations_total", "Looks at a gate, by what they found.", "gate"),
+		starts:      prometheus.NewCounter(prometheus.CounterOpts{Name: "interlock_job_starts_total", Help: "Jobs started."}),
+		outcomes:    counter("interlock_job_outcomes_total", "Jobs ended, by result and failure category.", "result", "category"),
+		events:      counter("interlock_events_total", "Events announced, by type and severity.", "type", "severity"),
 	}
-	r.MustRegister(o.tasks, o.taskLag, o.changes, o.feedLag, o.ticks, o.sinks, o.findings)
+	r.MustRegister(o.tasks, o.taskLag, o.changes, o.feedLag, o.ticks, o.sinks, o.findings, o.jitter, o.evaluations, o.starts, o.outcomes, o.events)
 	return o
 }
 
@@ -57,6 +72,76 @@ func resultLabel(err error) string {
 func (o *observer) TaskDone(kind store.TaskKind, late, took time.Duration, err error) {
 	o.tasks.WithLabelValues(string(kind), resultLabel(err)).Observe(took.Seconds())
 	o.taskLag.WithLabelValues(string(kind)).Observe(max(late, 0).Seconds())
+	if kind == store.FireDeadline {
+		o.jitter.Observe(max(late, 0).Seconds())
+	}
+}
+
+// committed counts what a Batch that was stored says.
+func (o *observer) committed(b store.Batch) {
+	for _, s := range b.Runs {
+		if p := s.Next.Progress; !p.LastEvaluation.IsZero() && p.LastEvaluation.Equal(s.Next.UpdatedAt) {
+			gate := "closed"
+			if p.GateOpen || s.Next.Status == run.Triggering {
+				gate = "open"
+			}
+			o.evaluations.WithLabelValues(gate).Inc()
+		}
+	}
+	for _, e := range b.Events {
+		o.events.WithLabelValues(string(e.Type), string(e.Detail.Severity)).Inc()
+		switch extra := e.Detail.Extra.(type) {
+		case event.Started:
+			o.starts.Inc()
+		case event.Finished:
+			o.outcomes.WithLabelValues(string(e.Type), string(extra.Category)).Inc()
+		}
+	}
+}
+
+// observedStore is the store with every commit counted.
+type observedStore struct {
+	*sqlite.Store
+	observer *observer
+}
+
+// Commit commits, and counts what was committed.
+func (s observedStore) Commit(ctx context.Context, b store.Batch, now time.Time) error {
+	err := s.Store.Commit(ctx, b, now)
+	if err == nil {
+		s.observer.committed(b)
+	}
+	return err
+}
+
+// openRuns shows, whenever it is asked, how many runs have not ended.
+type openRuns struct {
+	store *sqlite.Store
+	desc  *prometheus.Desc
+}
+
+func newOpenRuns(s *sqlite.Store) *openRuns {
+	return &openRuns{store: s, desc: prometheus.NewDesc("interlock_open_runs", "Runs that have not ended, by status.", []string{"status"}, nil)}
+}
+
+// Describe names the metric.
+func (o *openRuns) Describe(to chan<- *prometheus.Desc) { to <- o.desc }
+
+// Collect counts the runs. A store that does not answer in time shows nothing.
+func (o *openRuns) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	open, err := o.store.OpenRuns(ctx, "")
+	if err != nil {
+		return
+	}
+	count := map[run.Status]int{}
+	for _, r := range open {
+		count[r.Status]++
+	}
+	for status, n := range count {
+		to <- prometheus.MustNewConstMetric(o.desc, prometheus.GaugeValue, float64(n), string(status))
+	}
 }
 
 // ChangeDone counts a change.
