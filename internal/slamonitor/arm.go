@@ -19,6 +19,10 @@ import (
 // and to the next one, cancels or moves what an edit of the file replaced, and comes back when the next one begins.
 func (m *Monitor) Arm(ctx context.Context, claim store.Claim, now time.Time) error {
 	id := claim.Task.Pipeline
+	// The version that asks for this may have been accepted so lately, or elsewhere, that it is not known here yet.
+	if err := m.catalog.Refresh(ctx, id); err != nil {
+		return err
+	}
 	entry := m.catalog.Current().Get(id)
 	if entry == nil {
 		if err := m.CancelAll(ctx, id, Removed, now); err != nil {

@@ -196,6 +196,21 @@ func TestEditMovesWhatIsToCome(t *testing.T) {
 	}, w.told())
 }
 
+// The task may be carried out before this controller has heard of the version that asks for it: another one accepted it, or
+// this one is just about to put it in force.
+func TestVersionThatIsNotHeardOfYetIsArmed(t *testing.T) {
+	w := newWorld(t, "07:00", daily)
+	w.advance("07:00")
+	w.catalog = catalog.New(w.store, all.Kinds()) // of another controller; the monitor keeps its own
+	w.edit("07:30", strings.Replace(daily, "10:00", "11:00", 1))
+	w.advance("07:30")
+	w.want("ledger", []string{"2026-03-03 absolute ARMED 03T11:00"}, w.ledger())
+	w.monitor = slamonitor.New(w.store, catalog.New(w.store, all.Kinds())) // it has heard of nothing
+	w.edit("07:40", daily)
+	w.advance("07:40")
+	w.want("ledger", []string{"2026-03-03 absolute ARMED 03T10:00"}, w.ledger())
+}
+
 func TestEditThatChangesNothingOfTheDeadlineLeavesItAlone(t *testing.T) {
 	w := newWorld(t, "07:00", daily)
 	w.advance("08:15")
