@@ -3,13 +3,39 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"os"
+	"runtime/pprof"
+	"slices"
+	"strings"
 	"text/tabwriter"
 )
 
+// benchmark is something that is measured by itself.
+type benchmark struct {
+	name string
+	rows func() ([]row, error)
+}
+
+var benchmarks = []benchmark{
+	{"rules", func() ([]row, error) { return ruleRows(), nil }},
+	{"load", one(loadRow)},
+	{"put", one(putRow)},
+}
+
+func one(measure func() (row, error)) func() ([]row, error) {
+	return func() ([]row, error) {
+		r, err := measure()
+		return []row{r}, err
+	}
+}
+
 func main() {
-	rows, err := measure()
+	only := flag.String("only", "", "measure only these, separated by commas: "+strings.Join(names(), ", "))
+	profile := flag.String("cpuprofile", "", "write a CPU profile to this file")
+	flag.Parse()
+	rows, err := profiled(*profile, func() ([]row, error) { return measure(*only) })
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(2)
@@ -19,16 +45,48 @@ func main() {
 	}
 }
 
-func measure() ([]row, error) {
-	loading, err := loadRow()
+func names() []string {
+	var names []string
+	for _, b := range benchmarks {
+		names = append(names, b.name)
+	}
+	return names
+}
+
+func measure(only string) ([]row, error) {
+	wanted := strings.Split(only, ",")
+	var rows []row
+	for _, b := range benchmarks {
+		if only != "" && !slices.Contains(wanted, b.name) {
+			continue
+		}
+		more, err := b.rows()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", b.name, err)
+		}
+		rows = append(rows, more...)
+	}
+	return rows, nil
+}
+
+func profiled(path string, measure func() ([]row, error)) (_ []row, err error) {
+	if path == "" {
+		return measure()
+	}
+	f, err := os.Create(path)
 	if err != nil {
 		return nil, err
 	}
-	writing, err := putRow()
-	if err != nil {
+	if err := pprof.StartCPUProfile(f); err != nil {
 		return nil, err
 	}
-	return append(ruleRows(), loading, writing), nil
+	defer func() {
+		pprof.StopCPUProfile()
+		if closed := f.Close(); err == nil {
+			err = closed
+		}
+	}()
+	return measure()
 }
 
 // print writes the table and says whether every ratio is within its limit.
