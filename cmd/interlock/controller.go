@@ -39,6 +39,7 @@ type controller struct {
 	engine  *engine.Engine
 	server  *http.Server
 	listen  net.Listener
+	tracing *tracing
 	logger  *slog.Logger
 }
 
@@ -64,6 +65,9 @@ func newController(ctx context.Context, f settings.File, folders engine.Folders,
 		}
 	}()
 	c := &controller{file: f, store: db, logger: s.logger, catalog: catalog.New(db, all.Kinds())}
+	if c.tracing, err = newTracing(ctx, s.getenv); err != nil {
+		return nil, err
+	}
 	if err := c.catalog.Load(ctx); err != nil {
 		return nil, err
 	}
@@ -123,8 +127,8 @@ func (c *controller) assemble(s surroundings) error {
 		Workers: c.file.Engine.Workers, Lease: c.file.Engine.Lease.D(), LostAfter: c.file.Engine.LostAfter.D(),
 		Notifier: notify.New(c.store, c.routes()), Sinks: sinks,
 		Handlers: engine.Handlers{
-			Change: routes.Handle,
-			Tasks:  taskHandlers(steps, routes, monitor),
+			Change: c.tracing.change(routes.Handle),
+			Tasks:  c.taskHandlers(steps, routes, monitor),
 			Await:  func(ctx context.Context, key run.Key, n int) error { return steps.Await(ctx, key, n, time.Now) },
 			Ticks:  c.ticks(dog, jobs, observer),
 		},
@@ -150,15 +154,16 @@ func (c *controller) assembleServer(operator api.Operator, callbacks api.Callbac
 		Health: c.health, Now: time.Now, Logger: c.logger,
 	})
 	c.server = api.Server(handler, c.file.Listen, c.logger)
+	c.server.Handler = c.tracing.requests(handler)
 	return nil
 }
 
 // taskHandlers says who carries out which kind of task.
-func taskHandlers(steps *orchestrator.Orchestrator, routes *router.Router, monitor *slamonitor.Monitor) map[store.TaskKind]func(context.Context, store.Claim) error {
+func (c *controller) taskHandlers(steps *orchestrator.Orchestrator, routes *router.Router, monitor *slamonitor.Monitor) map[store.TaskKind]func(context.Context, store.Claim) error {
 	at := func(f func(context.Context, store.Claim, time.Time) error) func(context.Context, store.Claim) error {
 		return func(ctx context.Context, c store.Claim) error { return f(ctx, c, time.Now()) }
 	}
-	return map[store.TaskKind]func(context.Context, store.Claim) error{
+	handlers := map[store.TaskKind]func(context.Context, store.Claim) error{
 		store.Advance: func(ctx context.Context, c store.Claim) error {
 			_, err := steps.Step(ctx, c, time.Now)
 			return err
@@ -171,6 +176,10 @@ func taskHandlers(steps *orchestrator.Orchestrator, routes *router.Router, monit
 		store.Arm:           at(monitor.Arm),
 		store.FireDeadline:  at(monitor.Fire),
 	}
+	for kind, handle := range handlers {
+		handlers[kind] = c.tracing.task(kind, handle)
+	}
+	return handlers
 }
 
 // address is where the server can be reached from its own machine.
@@ -217,7 +226,7 @@ func (c *controller) stop(worked <-chan error, watched <-chan struct{}) error {
 		err = c.server.Close()
 	}
 	<-watched
-	return errors.Join(err, <-worked, c.store.Close())
+	return errors.Join(err, <-worked, c.tracing.stop(ctx), c.store.Close())
 }
 
 func (c *controller) serve() error {

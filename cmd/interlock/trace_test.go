@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"sync/atomic"
+	"testing"
+
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+func TestSpansAreSentWhereAnEndpointIsSet(t *testing.T) {
+	var sent atomic.Int64
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost && r.URL.Path == "/v1/traces" {
+			sent.Add(1)
+		}
+	}))
+	defer collector.Close()
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
+	tr, err := newTracing(t.Context(), os.Getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	failing := errors.New("no")
+	handle := tr.task(store.Advance, func(context.Context, store.Claim) error { return failing })
+	if err := handle(t.Context(), store.Claim{}); !errors.Is(err, failing) {
+		t.Errorf("the handler's error became %v", err)
+	}
+	if err := tr.stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if sent.Load() == 0 {
+		t.Error("nothing was sent")
+	}
+}
+
+func TestWithoutAnEndpointNothingIsTraced(t *testing.T) {
+	tr, err := newTracing(t.Context(), func(string) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, span := tr.tracer.Start(t.Context(), "x")
+	if span.IsRecording() {
+		t.Error("a span is recorded for nobody")
+	}
+}
