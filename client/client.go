@@ -8,6 +8,7 @@ package client
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,12 +47,15 @@ func New(server string, options ...Option) (*Client, error) {
 	if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
 		return nil, fmt.Errorf("%q is not the address of a server; write one like %s", server, DefaultServer)
 	}
-	c := &Client{base: base, http: &http.Client{Timeout: time.Minute}}
+	c := &Client{base: base, http: &http.Client{Timeout: time.Minute, CheckRedirect: stay}}
 	for _, o := range options {
 		o(c)
 	}
 	return c, nil
 }
+
+// stay follows no redirect: the server makes none, and a token is not for others.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // Problem is the server's refusal (RFC 9457).
 type Problem struct {
@@ -59,6 +63,7 @@ type Problem struct {
 	Title     string          `json:"title"`
 	Status    int             `json:"status"`
 	Detail    string          `json:"detail"`
+	Instance  string          `json:"instance"`
 	RequestID string          `json:"requestId"`
 	Errors    []ProblemDetail `json:"errors"`
 }
@@ -95,17 +100,36 @@ type Page[T any] struct {
 	NextCursor string `json:"nextCursor"`
 }
 
-// path joins parts to a path of the API, each escaped.
+// path joins parts to a path of the API, each escaped. Dots alone would be taken for a step up.
 func path(parts ...string) string {
-	for i, part := range parts {
-		parts[i] = url.PathEscape(part)
+	escaped := "/api/v1"
+	for _, part := range parts {
+		if part == "." || part == ".." {
+			escaped += "/" + strings.ReplaceAll(part, ".", "%2E")
+			continue
+		}
+		escaped += "/" + url.PathEscape(part)
 	}
-	return "/api/v1/" + strings.Join(parts, "/")
+	return escaped
 }
 
 // Get asks for a path of the API, such as /api/v1/pipelines, and decodes the answer. It is for what has no method.
 func (c *Client) Get(ctx context.Context, path string, query url.Values, into any) error {
 	return c.do(ctx, http.MethodGet, path, query, nil, into)
+}
+
+// get asks for a path of the API.
+func get[T any](ctx context.Context, c *Client, path string, query url.Values) (T, error) {
+	var answer T
+	err := c.do(ctx, http.MethodGet, path, query, nil, &answer)
+	return answer, err
+}
+
+// post asks for something to be done.
+func post[T any](ctx context.Context, c *Client, path string, body any) (T, error) {
+	var answer T
+	err := c.do(ctx, http.MethodPost, path, nil, body, &answer)
+	return answer, err
 }
 
 func (c *Client) do(ctx context.Context, method, path string, query url.Values, body, into any) error {
@@ -121,14 +145,30 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values, 
 	if into == nil {
 		return nil
 	}
-	if err := json.Unmarshal(data, into); err != nil {
-		return c.unreachable(fmt.Errorf("its answer is not JSON"))
+	if err := decode(data, into); err != nil {
+		return c.unreachable(fmt.Errorf("its answer is not understood: %w", err))
 	}
 	return nil
 }
 
-// send makes a request and gives its answer, if that is a success.
+// decode reads an answer. Keys that a newer server adds are passed over.
+var decode = json.Unmarshal
+
+// send makes a request and gives its answer, if that is a success. A wish is given a key of its own, so that the transport,
+// or a proxy, may send it twice.
 func (c *Client) send(ctx context.Context, method, path string, query url.Values, body any) (*http.Response, error) {
+	req, err := c.request(ctx, method, path, query, body)
+	if err != nil {
+		return nil, err
+	}
+	if method == http.MethodPost {
+		req.Header.Set("Idempotency-Key", rand.Text())
+	}
+	return c.answer(req)
+}
+
+// request is a request that has not been sent.
+func (c *Client) request(ctx context.Context, method, path string, query url.Values, body any) (*http.Request, error) {
 	var content io.Reader
 	if body != nil {
 		data, err := json.Marshal(body)
@@ -143,7 +183,7 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 	}
 	req, err := http.NewRequestWithContext(ctx, method, target, content)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("make the request: %w", err)
 	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
@@ -151,6 +191,11 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
+	return req, nil
+}
+
+// answer sends a request and gives its answer, if that is a success.
+func (c *Client) answer(req *http.Request) (*http.Response, error) {
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return nil, c.unreachable(cause(err))

@@ -2,46 +2,108 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
 	"time"
 )
 
-// Pipeline is a pipeline as the server shows it.
-type Pipeline struct {
-	ID       string  `json:"id"`
-	State    string  `json:"state"`
-	Owner    string  `json:"owner"`
-	Problem  *string `json:"problem"`
-	Schedule *string `json:"schedule"`
-	Period   *string `json:"period"`
-	OpenRuns int     `json:"openRuns"`
-	LastRun  *Run    `json:"lastRun"`
-	Next     struct {
-		Date     *string    `json:"date"`
-		FireAt   *time.Time `json:"fireAt"`
-		BreachAt *time.Time `json:"breachAt"`
-	} `json:"next"`
-}
-
 // Run is one run.
 type Run struct {
-	Pipeline string     `json:"pipeline"`
-	Schedule string     `json:"schedule"`
-	Date     string     `json:"date"`
-	Status   string     `json:"status"`
-	Attempt  int        `json:"attempt"`
-	Reason   *string    `json:"reason"`
-	Message  *string    `json:"message"`
-	Held     *string    `json:"held"`
-	OpenedAt *time.Time `json:"openedAt"`
-	EndedAt  *time.Time `json:"endedAt"`
+	Pipeline       string     `json:"pipeline"`
+	Schedule       string     `json:"schedule"`
+	Date           string     `json:"date"`
+	Status         string     `json:"status"`
+	Attempt        int        `json:"attempt"`
+	Reason         *string    `json:"reason"`
+	Cause          *string    `json:"cause"`
+	RequestedBy    *string    `json:"requestedBy"`
+	RequestReason  *string    `json:"requestReason"`
+	Forced         bool       `json:"forced"`
+	GateBypassed   bool       `json:"gateBypassed"`
+	OpenedAt       *time.Time `json:"openedAt"`
+	UpdatedAt      *time.Time `json:"updatedAt"`
+	StartedAt      *time.Time `json:"startedAt"`
+	EndedAt        *time.Time `json:"endedAt"`
+	WindowStart    *time.Time `json:"windowStart"`
+	WindowEnd      *time.Time `json:"windowEnd"`
+	LastEvaluation *time.Time `json:"lastEvaluation"`
+	NextEvaluation *time.Time `json:"nextEvaluation"`
+	WaitingForSlot bool       `json:"waitingForSlot"`
+	Held           *string    `json:"held"`
+	Handle         *string    `json:"handle"`
+	Result         *string    `json:"result"`
+	Category       *string    `json:"category"`
+	Message        *string    `json:"message"`
+	ExitCode       *int       `json:"exitCode"`
+	JobMayRun      bool       `json:"jobMayRun"`
+	ConfigVersion  *string    `json:"configVersion"`
+	Counters       Counters   `json:"counters"`
+	Version        int64      `json:"version"`
+}
+
+// Key names the run.
+func (r Run) Key() RunKey { return RunKey{r.Pipeline, r.Schedule, r.Date} }
+
+// Counters are the attempts that each cause has opened.
+type Counters struct {
+	Retries      int `json:"retries"`
+	CodeRetries  int `json:"codeRetries"`
+	DriftReruns  int `json:"driftReruns"`
+	ManualReruns int `json:"manualReruns"`
+	Reopenings   int `json:"reopenings"`
+	Forced       int `json:"forced"`
+}
+
+// RunDetail is a run with everything that is kept of it.
+type RunDetail struct {
+	Run
+	Attempts  []Attempt  `json:"attempts"`
+	JobLog    []JobEntry `json:"jobLog"`
+	Gate      *Shown     `json:"gate"`
+	Deadlines []Deadline `json:"deadlines"`
+	Reruns    []Rerun    `json:"reruns"`
+}
+
+// Attempt is one try to bring a run to COMPLETED.
+type Attempt struct {
+	Attempt      int        `json:"attempt"`
+	Cause        *string    `json:"cause"`
+	RequestedBy  *string    `json:"requestedBy"`
+	Reason       *string    `json:"reason"`
+	Forced       bool       `json:"forced"`
+	GateBypassed bool       `json:"gateBypassed"`
+	OpenedAt     *time.Time `json:"openedAt"`
+	StartedAt    *time.Time `json:"startedAt"`
+	EndedAt      *time.Time `json:"endedAt"`
+	Snapshot     *string    `json:"snapshot"`
+	Handle       *string    `json:"handle"`
+	Result       *string    `json:"result"`
+	Category     *string    `json:"category"`
+	Message      *string    `json:"message"`
+	ExitCode     *int       `json:"exitCode"`
+	Output       *string    `json:"output"`
+}
+
+// JobEntry is one thing that happened to a run's job.
+type JobEntry struct {
+	Attempt  int       `json:"attempt"`
+	At       time.Time `json:"at"`
+	Event    string    `json:"event"`
+	Try      int       `json:"try"`
+	Handle   *string   `json:"handle"`
+	Category *string   `json:"category"`
+	Message  *string   `json:"message"`
+	Output   *string   `json:"output"`
+	By       *string   `json:"by"`
 }
 
 // RunKey names a run: pipeline, schedule and date.
 type RunKey struct{ Pipeline, Schedule, Date string }
+
+// String is "pipeline/schedule/date".
+func (k RunKey) String() string { return k.Pipeline + "/" + k.Schedule + "/" + k.Date }
 
 // ParseRunKey reads "pipeline/schedule/date", or an attempt's id, which has a number behind.
 func ParseRunKey(text string) (RunKey, error) {
@@ -56,70 +118,14 @@ func (k RunKey) path(more ...string) string {
 	return path(append([]string{"runs", k.Pipeline, k.Schedule, k.Date}, more...)...)
 }
 
-// Pipelines lists the pipelines.
-func (c *Client) Pipelines(ctx context.Context, query url.Values) (Page[Pipeline], error) {
-	var p Page[Pipeline]
-	return p, c.Get(ctx, path("pipelines"), query, &p)
-}
-
-// Pipeline gives one pipeline.
-func (c *Client) Pipeline(ctx context.Context, id string) (Pipeline, error) {
-	var p Pipeline
-	return p, c.Get(ctx, path("pipelines", id), nil, &p)
-}
-
-// Gate is a verdict on a pipeline's gate.
-type Gate struct {
-	Open              bool   `json:"open"`
-	Outcome           string `json:"outcome"`
-	RetryAfterSeconds *int64 `json:"retryAfterSeconds"`
-	Rules             []Rule `json:"rules"`
-}
-
-// Rule is the report on one rule.
-type Rule struct {
-	Key     string `json:"key"`
-	Check   string `json:"check"`
-	Outcome string `json:"outcome"`
-	Value   any    `json:"value"`
-	Reason  string `json:"reason"`
-}
-
-// Gate asks whether a pipeline's gate is open for a period; an empty date means that of a fire now.
-func (c *Client) Gate(ctx context.Context, id, date string) (Gate, error) {
-	var g Gate
-	return g, c.Get(ctx, path("pipelines", id, "gate"), ofDate(date), &g)
-}
-
-func ofDate(date string) url.Values {
-	if date == "" {
-		return nil
-	}
-	return url.Values{"date": {date}}
-}
-
-// Explain says in words why a run stands as it does, or why there is none.
-func (c *Client) Explain(ctx context.Context, id, date string) (string, error) {
-	var e struct {
-		Text string `json:"text"`
-	}
-	return e.Text, c.getExplain(ctx, id, date, &e)
-}
-
-func (c *Client) getExplain(ctx context.Context, id, date string, into any) error {
-	return c.Get(ctx, path("pipelines", id, "explain"), ofDate(date), into)
-}
-
-// Runs lists runs; the query may hold pipeline, date, status, limit and cursor.
+// Runs lists runs, latest period first; the query may hold pipeline, date, from, to, status, limit and cursor.
 func (c *Client) Runs(ctx context.Context, query url.Values) (Page[Run], error) {
-	var p Page[Run]
-	return p, c.Get(ctx, path("runs"), query, &p)
+	return get[Page[Run]](ctx, c, path("runs"), query)
 }
 
-// Run gives one run.
-func (c *Client) Run(ctx context.Context, key RunKey) (Run, error) {
-	var r Run
-	return r, c.Get(ctx, key.path(), nil, &r)
+// Run gives one run with everything that is kept of it.
+func (c *Client) Run(ctx context.Context, key RunKey) (RunDetail, error) {
+	return get[RunDetail](ctx, c, key.path(), nil)
 }
 
 // Wish is what an operator asks for, and why.
@@ -132,93 +138,102 @@ type Wish struct {
 	RequestedBy string `json:"requestedBy,omitempty"`
 }
 
+// asked is the part of a wish that says who and why.
+type asked struct {
+	Reason      string `json:"reason,omitempty"`
+	RequestedBy string `json:"requestedBy,omitempty"`
+}
+
 // Trigger opens the run of a period.
 func (c *Client) Trigger(ctx context.Context, w Wish) (Run, error) {
-	var r Run
-	return r, c.do(ctx, http.MethodPost, path("runs"), nil, w, &r)
+	return post[Run](ctx, c, path("runs"), w)
 }
 
-// Rerun is the answer to a request for another attempt.
+// Rerun is a request for another attempt and its answer.
 type Rerun struct {
-	ID       string `json:"id"`
-	Accepted bool   `json:"accepted"`
-	Why      string `json:"why"`
-	Attempt  *int   `json:"attempt"`
+	ID          string    `json:"id"`
+	Pipeline    string    `json:"pipeline"`
+	Schedule    string    `json:"schedule"`
+	Date        string    `json:"date"`
+	Reason      string    `json:"reason"`
+	RequestedBy string    `json:"requestedBy"`
+	Force       bool      `json:"force"`
+	BypassGate  bool      `json:"bypassGate"`
+	At          time.Time `json:"at"`
+	Accepted    bool      `json:"accepted"`
+	Why         string    `json:"why"`
+	Attempt     *int      `json:"attempt"`
 }
 
-// Rerun asks for another attempt of a run.
+// Rerun asks for another attempt of a run. One that is not granted is a *Problem with status 409.
 func (c *Client) Rerun(ctx context.Context, key RunKey, w Wish) (Rerun, error) {
-	var r Rerun
 	w.Pipeline, w.Date = "", "" // the path says so
-	return r, c.do(ctx, http.MethodPost, key.path("reruns"), nil, w, &r)
+	return post[Rerun](ctx, c, key.path("reruns"), w)
 }
 
 // Cancel ends an open run.
 func (c *Client) Cancel(ctx context.Context, key RunKey, w Wish) (Run, error) {
-	var r Run
-	return r, c.do(ctx, http.MethodPost, key.path("cancel"), nil, asked(w), &r)
+	return post[Run](ctx, c, key.path("cancel"), asked{w.Reason, w.RequestedBy})
 }
 
 // JobResult is the result of a run's job, reported from outside.
 type JobResult struct {
-	Result   string `json:"result"` // success, fail or timeout
-	Message  string `json:"message,omitempty"`
-	Category string `json:"category,omitempty"`
-	Attempt  int    `json:"attempt,omitempty"`
+	Result      string `json:"result"` // success, fail or timeout
+	Message     string `json:"message,omitempty"`
+	Category    string `json:"category,omitempty"` // of a failure: PERMANENT, TRANSIENT or TIMEOUT
+	ExitCode    *int   `json:"exitCode,omitempty"`
+	Attempt     int    `json:"attempt,omitempty"` // that of the callback token, else the latest, unless said
+	RequestedBy string `json:"requestedBy,omitempty"`
 }
 
-// Report tells the result of a run's job.
+// ErrLate says that a result came for an attempt that no longer waits for one: it was logged and changes nothing.
+var ErrLate = errors.New("the attempt no longer waits for a result; this one is logged and changes nothing")
+
+// Report tells the result of a run's job. One that came too late is ErrLate.
 func (c *Client) Report(ctx context.Context, key RunKey, r JobResult) error {
-	return c.do(ctx, http.MethodPost, key.path("job"), nil, r, nil)
-}
-
-// asked is the part of a wish that says who and why.
-func asked(w Wish) map[string]string {
-	return map[string]string{"reason": w.Reason, "requestedBy": w.RequestedBy}
-}
-
-// Pausing is a stop of a pipeline.
-type Pausing struct {
-	Reason  string     `json:"reason,omitempty"`
-	Until   *time.Time `json:"until,omitempty"`
-	HoldSLA bool       `json:"holdSla,omitempty"`
-}
-
-// Pause stops a pipeline, or all of them for "".
-func (c *Client) Pause(ctx context.Context, id string, p Pausing) error {
-	return c.do(ctx, http.MethodPost, pausePath(id, "pause"), nil, p, nil)
-}
-
-// Resume ends a pause, or all of them for "".
-func (c *Client) Resume(ctx context.Context, id, reason string) error {
-	return c.do(ctx, http.MethodPost, pausePath(id, "resume"), nil, map[string]string{"reason": reason}, nil)
-}
-
-func pausePath(id, what string) string {
-	if id == "" {
-		return path(what)
+	done, err := post[struct {
+		Run  Run  `json:"run"`
+		Late bool `json:"late"`
+	}](ctx, c, key.path("job"), r)
+	if err == nil && done.Late {
+		return fmt.Errorf("report %s of %s: %w", r.Result, key, ErrLate)
 	}
-	return path("pipelines", id, what)
+	return err
 }
 
-// Backfilling asks for the runs of a stretch of time.
-type Backfilling struct {
-	From        string `json:"from"`
-	To          string `json:"to"`
-	OnlyMissing bool   `json:"onlyMissing,omitempty"`
-	DryRun      bool   `json:"dryRun,omitempty"`
-	Reason      string `json:"reason,omitempty"`
+// Timeline is what was expected of the pipelines between two instants, and what became of it.
+type Timeline struct {
+	From       time.Time  `json:"from"`
+	To         time.Time  `json:"to"`
+	Items      []Schedule `json:"items"`
+	NextCursor string     `json:"nextCursor"`
 }
 
-// Backfilled is what became of one period.
-type Backfilled struct {
-	Date   string `json:"date"`
-	Action string `json:"action"`
-	Reason string `json:"reason"`
+// Schedule is one pipeline's part of a timeline.
+type Schedule struct {
+	Pipeline  string `json:"pipeline"`
+	Slots     []Slot `json:"slots"`
+	Truncated bool   `json:"truncated"`
 }
 
-// Backfill opens the runs of all expected periods of a stretch of time.
-func (c *Client) Backfill(ctx context.Context, id string, b Backfilling) (Page[Backfilled], error) {
-	var p Page[Backfilled]
-	return p, c.do(ctx, http.MethodPost, path("pipelines", id, "backfill"), nil, b, &p)
+// Slot is one period of a timeline: upcoming, missing, excluded, or with a run.
+type Slot struct {
+	Date      string     `json:"date"`
+	Schedule  string     `json:"schedule"`
+	State     string     `json:"state"`
+	StartsAt  time.Time  `json:"startsAt"`
+	FireAt    *time.Time `json:"fireAt"`
+	Excluded  *string    `json:"excluded"`
+	Status    *string    `json:"status"`
+	Attempt   *int       `json:"attempt"`
+	OpenedAt  *time.Time `json:"openedAt"`
+	StartedAt *time.Time `json:"startedAt"`
+	EndedAt   *time.Time `json:"endedAt"`
+	WarnAt    *time.Time `json:"warnAt"`
+	BreachAt  *time.Time `json:"breachAt"`
+}
+
+// Timeline shows what is and was expected; the query may hold from, to, pipeline, limit and cursor.
+func (c *Client) Timeline(ctx context.Context, query url.Values) (Timeline, error) {
+	return get[Timeline](ctx, c, path("timeline"), query)
 }
