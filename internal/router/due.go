@@ -69,7 +69,7 @@ func (t *fires) from() time.Time {
 }
 
 // settleKnown marks the fires that need nothing: those that have a run, that were suppressed before, or that only an
-// edited schedule would have had in the past.
+// edited schedule would have had in the past. Of the rest it notes what the calendar had against them then.
 func (t *fires) settleKnown(ctx context.Context) error {
 	keys, marks := make([]run.Key, len(t.due)), make([]string, len(t.due))
 	for i, d := range t.due {
@@ -91,6 +91,9 @@ func (t *fires) settleKnown(ctx context.Context) error {
 		d := &t.due[i]
 		if there[d.key].Status != "" || excluded[excludedMark(d.key)] || !t.expected(*d, before) {
 			d.fate = settled
+		}
+		if before != nil && d.Excluded == "" && d.FireAt.Before(t.row.AcceptedAt) {
+			d.Excluded = before.Schedule.Excluded(d.Period) // it was when it came: an edited calendar brings nothing back
 		}
 	}
 	return nil

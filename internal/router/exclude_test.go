@@ -40,6 +40,26 @@ job: {type: command, config: {command: "true"}}
 	w.expect("weekdays/stream/2026-03-08", "RUNNING 1")
 }
 
+func TestCalendarEditedInADowntimeRevivesNoFire(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: weekdays, owner: data}
+schedule: {cron: "0 10 * * *", exclude: {dates: ["2026-03-03"]}}
+job: {type: command, config: {command: "true"}}
+`)
+	w.sleep(time.Hour) // ten past ten, and nobody was there at ten to suppress the fire
+	w.apply(`
+pipeline: {id: weekdays, owner: data}
+schedule: {cron: "0 10 * * *"}
+job: {type: command, config: {command: "true"}}
+`)
+	w.settle()
+	w.expect("weekdays/cron/2026-03-03", "none")
+	same(t, "rule", event.Exclusion{Rule: "listed date"}, w.only(event.PipelineExcluded).Detail.Extra.(event.Exclusion))
+	w.pass(24 * time.Hour)
+	w.expect("weekdays/cron/2026-03-03", "none")
+	w.expect("weekdays/cron/2026-03-04", "RUNNING 1")
+}
+
 func TestForcedTriggerRunsAnExcludedPeriodAndNothingElseDoes(t *testing.T) {
 	w := newWorld(t, weekdays)
 	ask := router.TriggerRequest{ID: "1", Pipeline: "weekdays", Period: w.period("2026-03-07"), By: "ada", Reason: "stocktaking"}
