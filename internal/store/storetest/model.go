@@ -1,8 +1,10 @@
 package storetest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -56,23 +58,26 @@ type walker struct {
 var (
 	modelRuns  = []run.Key{keyOf("orders", "2026-11-01T01"), keyOf("orders", "2026-11-01T01-05:00"), keyOf("silver", "2026-11-01")}
 	modelTasks = []string{"a", "b", "c"}
-	modelMarks = []string{"m", "n", "o", "p"}
+	modelMarks = []string{"m", "n", "o", "p", "q", "r", "s", "t"}
 	modelDates = []string{"", "2026-11-01", "2026-11-01T01", "2026-11-01T01-05:00", "2026-11-01T01:30-05:00", "2026-11-02"}
 	modelKeys  = []sensor.Key{"rows", "status"}
 	replicas   = []string{"", "here", "there"}
 	followers  = []string{"router", "archive"}
 )
 
-// pass lets some time go by, often none.
+// pass lets some time go by, mostly none, so that leases live for some calls.
 func (w *walker) pass(t *rapid.T) {
-	w.now = w.now.Add(time.Duration(rapid.IntRange(0, 2).Draw(t, "steps")) * 20 * time.Second)
+	w.now = w.now.Add(rapid.SampledFrom([]time.Duration{0, 0, 0, 10 * time.Second, 30 * time.Second}).Draw(t, "pass"))
 }
+
+// lately are the last few of a list, which are most likely to matter still.
+func lately[T any](list []T) []T { return list[max(0, len(list)-3):] }
 
 func (w *walker) commit(t *rapid.T) {
 	w.pass(t)
 	b := w.f.batch()
 	if len(w.leases) > 0 && rapid.Bool().Draw(t, "leased") {
-		l := rapid.SampledFrom(w.leases).Draw(t, "lease")
+		l := rapid.SampledFrom(lately(w.leases)).Draw(t, "lease")
 		b.Lease = &l
 	}
 	for _, key := range modelRuns {
@@ -81,10 +86,11 @@ func (w *walker) commit(t *rapid.T) {
 		}
 	}
 	for _, id := range modelTasks {
-		switch rapid.IntRange(0, 5).Draw(t, "task") {
-		case 0:
+		own := b.Lease != nil && b.Lease.Task == id
+		switch n := rapid.IntRange(0, 7).Draw(t, "task"); {
+		case n == 0, own && n < 3:
 			b.Finish(id)
-		case 1, 2:
+		case n < 5:
 			b.Schedule(w.drawTask(t, id))
 		}
 	}
@@ -113,7 +119,7 @@ func (w *walker) drawSwap(t *rapid.T, b *store.Batch, key run.Key) {
 }
 
 func (w *walker) drawTask(t *rapid.T, id string) store.Task {
-	task := taskFor(id, w.now.Add(time.Duration(rapid.IntRange(-3, 3).Draw(t, "due"))*20*time.Second))
+	task := taskFor(id, w.now.Add(time.Duration(rapid.IntRange(-6, 2).Draw(t, "due"))*10*time.Second))
 	task.Replica = rapid.SampledFrom(replicas).Draw(t, "replica")
 	return task
 }
@@ -132,7 +138,7 @@ func (w *walker) again(t *rapid.T) {
 		t.Skip("nothing was sent yet")
 	}
 	w.pass(t)
-	w.send(t, rapid.SampledFrom(w.sent).Draw(t, "batch"))
+	w.send(t, rapid.SampledFrom(lately(w.sent)).Draw(t, "batch"))
 }
 
 func (w *walker) put(t *rapid.T) {
@@ -168,7 +174,9 @@ func (w *walker) someLeases(t *rapid.T) []store.Lease {
 		t.Skip("nothing was claimed yet")
 	}
 	w.pass(t)
-	return rapid.SliceOfNDistinct(rapid.SampledFrom(w.leases), 1, 3, func(l store.Lease) int64 { return l.Token }).Draw(t, "leases")
+	some := rapid.SliceOfN(rapid.SampledFrom(lately(w.leases)), 1, 2).Draw(t, "leases")
+	slices.SortFunc(some, func(a, b store.Lease) int { return cmp.Compare(b.Token, a.Token) })
+	return slices.Compact(some)
 }
 
 func (w *walker) renew(t *rapid.T) {

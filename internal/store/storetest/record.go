@@ -220,10 +220,11 @@ func jobLog(f *fixture) {
 		})
 	}
 	entry(orders, 1, 1, store.JobRefused, noon, "one")
-	entry(orders, 1, 2, store.JobStarted, after(time.Second), "two")
+	entry(orders, 1, 2, store.JobRefused, noon, "one again")
+	entry(orders, 1, 3, store.JobStarted, after(time.Second), "two")
 	entry(orders, 1, 0, store.JobFail, after(time.Second), "three")
-	entry(orders, 1, 2, store.JobStarted, after(time.Minute), "a repeat")
-	entry(orders, 2, 2, store.JobStarted, after(time.Hour), "five")
+	entry(orders, 1, 3, store.JobStarted, after(time.Minute), "a repeat")
+	entry(orders, 2, 3, store.JobStarted, after(time.Hour), "five")
 	entry(orders, 2, 0, store.JobLate, after(time.Minute), "four")
 	entry(keyOf("orders", "2026-03-04"), 1, 1, store.JobStarted, noon, "another run")
 	log, err := f.s.JobLog(f.ctx, orders)
@@ -232,7 +233,7 @@ func jobLog(f *fixture) {
 	for _, e := range log {
 		got = append(got, e.Message)
 	}
-	f.same("log", got, []string{"one", "two", "three", "four", "five"})
+	f.same("log", got, []string{"one", "one again", "two", "three", "four", "five"})
 }
 
 func reruns(f *fixture) {

@@ -86,19 +86,19 @@ func finishing(f *fixture) {
 }
 
 func replicaBound(f *fixture) {
-	bound := taskFor("a", noon)
-	bound.Replica = "there"
-	f.schedule(bound, taskFor("b", noon))
+	bound, lost := taskFor("a", noon), taskFor("lost", noon)
+	bound.Replica, lost.Replica = "there", "there"
+	f.schedule(bound, taskFor("b", noon), lost)
 	here := store.ClaimQuery{Replica: "here", Limit: 10, Lease: time.Minute, LostAfter: 10 * time.Minute}
-	there := here
-	there.Replica = "there"
+	there := store.ClaimQuery{Replica: "there", Limit: 1, Lease: time.Minute, LostAfter: 10 * time.Minute}
 	f.same("claimed by another", ids(f.claimWith(here, noon)), []string{"b"})
 	f.same("by another, just too early", ids(f.claimWith(here, after(10*time.Minute-1))), []string{"b"})
 	f.same("by its own", ids(f.claimWith(there, after(10*time.Minute-1))), []string{"a"})
-	f.same("by another, held", ids(f.claimWith(here, after(10*time.Minute))), []string(nil))
-	f.same("by another, once it is lost", ids(f.claimWith(here, after(11*time.Minute))), []string{"a", "b"})
-	f.schedule(taskFor("a", noon))
-	f.same("by another, no longer bound", ids(f.claimWith(here, after(12*time.Minute))), []string{"a", "b"})
+	f.same("by another, the one that is lost", ids(f.claimWith(here, after(10*time.Minute))), []string{"lost"})
+	f.same("by another, once all are", ids(f.claimWith(here, after(11*time.Minute))), []string{"a", "b", "lost"})
+	f.schedule(taskFor("a", after(5*time.Minute)))
+	here.LostAfter = time.Hour
+	f.same("by another, no longer bound", ids(f.claimWith(here, after(12*time.Minute))), []string{"b", "a"})
 }
 
 func nextDue(f *fixture) {

@@ -163,16 +163,20 @@ func jobLogsOfOpenRuns(f *fixture) {
 func snapshotsStay(f *fixture) {
 	r := turned(opened(orders), run.Completed)
 	r.Progress.Snapshot = "s2"
-	f.create(r)
+	open := keyOf("silver", "2026-03-03")
+	f.create(r, opened(open))
 	f.commit(func(b *store.Batch) {
 		for _, id := range knownSnapshots {
 			b.Snapshots = append(b.Snapshots, store.Snapshot{ID: id, Key: orders, At: noon})
 		}
+		b.Snapshots = append(b.Snapshots, store.Snapshot{ID: "s3", Key: open, At: noon})
 	})
 	f.trimAll(keepADay, after(2*keepDay))
 	got := f.everything().Snapshots
 	f.same("snapshots", len(got), 1)
 	f.same("the one it started on", got[0].ID, run.SnapshotID("s2"))
+	_, err := f.s.Snapshot(f.ctx, "s3")
+	f.check(err)
 }
 
 func dryRunsGo(f *fixture) {
