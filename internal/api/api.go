@@ -82,7 +82,7 @@ func New(d Deps) *API {
 	a.metrics = newMetrics(registry)
 	a.streams = newStreams(a.settings.MaxStreams)
 	a.routes(newHuma(a.mux))
-	a.mux.HandleFunc("PUT "+sensorPath, a.putSensor)
+	a.mux.HandleFunc(putPattern, a.putSensor)
 	a.mux.HandleFunc("GET "+streamPath, a.stream)
 	a.mux.HandleFunc("GET /healthz", a.healthz)
 	a.mux.HandleFunc("GET /readyz", a.readyz)

@@ -78,7 +78,7 @@ func (p principal) sees(id pipeline.ID) bool {
 	return false
 }
 
-// sees everything: it is not limited to some pipelines.
+// unlimited says that p is not limited to some pipelines.
 func (p principal) unlimited() bool { return len(p.pipelines) == 0 }
 
 // may says why p may not do what needs role, to the pipeline if one is named; nil if it may.

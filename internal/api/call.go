@@ -9,8 +9,12 @@ import (
 	"time"
 )
 
-// call is what is known of one request while it is answered.
+// call is what is known of one request while it is answered. It is the context that its handlers are given and holds the
+// answer as well: sensor writes come by the thousand, and this is one allocation instead of five.
 type call struct {
+	context.Context // the request's own
+	response
+
 	id    string
 	path  string
 	who   principal
@@ -19,6 +23,14 @@ type call struct {
 }
 
 type callKey struct{}
+
+// Value gives the call itself, and what the request's own context holds.
+func (c *call) Value(key any) any {
+	if key == (callKey{}) {
+		return c
+	}
+	return c.Context.Value(key)
+}
 
 // callOf is the call that ctx belongs to; nil outside of one.
 func callOf(ctx context.Context) *call {

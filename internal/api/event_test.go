@@ -187,6 +187,9 @@ func TestStreamGoesOnAfterTheLastEventSeen(t *testing.T) {
 	}
 	w.follow("?lastEventId=" + last).expect("told 2")
 	w.get("/api/v1/events/stream", "Last-Event-ID: x").problem(400, "Last-Event-ID")
+	if got := w.request("HEAD", "/api/v1/events/stream", ""); got.status != 200 || got.header.Get("Content-Type") != "text/event-stream" {
+		t.Errorf("got %d %v", got.status, got.header)
+	}
 }
 
 func TestStreamCanBeginInThePast(t *testing.T) {

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"log/slog"
 	"net"
 	"net/http"
@@ -12,16 +11,24 @@ import (
 // maxBody is how large any request's body may be.
 const maxBody = 1 << 20
 
+// Headers that every answer has; they are shared and must not be changed.
+var (
+	nosniff    = []string{"nosniff"}
+	sameOrigin = []string{"same-origin"}
+	plainJSON  = []string{"application/json"}
+)
+
 // ServeHTTP answers one request: it is given an id, checked, answered, counted and logged.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := &call{id: a.ids.of(r.Header.Get("X-Request-Id")), path: r.URL.Path, since: a.now()}
-	r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
-	answer := &response{ResponseWriter: w, request: r}
+	c := &call{Context: r.Context(), id: a.ids.of(r.Header.Get("X-Request-Id")), path: r.URL.Path, since: a.now()}
+	r = r.WithContext(c)
+	c.response = response{ResponseWriter: w, request: r}
+	answer := &c.response
 	defer a.finish(answer, c)
 	header := w.Header()
-	header.Set("X-Request-Id", c.id)
-	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("Cross-Origin-Resource-Policy", "same-origin")
+	header["X-Request-Id"] = []string{c.id}
+	header["X-Content-Type-Options"] = nosniff
+	header["Cross-Origin-Resource-Policy"] = sameOrigin
 	if p := a.check(r, c); p != nil {
 		p.write(answer, r)
 		return

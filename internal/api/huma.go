@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -44,7 +45,11 @@ type route struct {
 	tag     string
 	role    Role // the least that may use it
 	status  int  // of success; 200 unless said
+	patient bool // it may take longer than other requests
 }
+
+// patience is how long a patient route may take to answer.
+const patience = 10 * time.Minute
 
 // operation is the route in huma's words.
 func (rt route) operation() huma.Operation {
@@ -70,6 +75,10 @@ func (rt route) let(ctx huma.Context, next func(huma.Context)) {
 	// What curl says unless told otherwise; huma would believe it.
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
 		r.Header.Set("Content-Type", "application/json")
+	}
+	if rt.patient {
+		// Where there is no connection beneath, as in a test's recorder, there is no limit either.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience))
 	}
 	next(ctx)
 }

@@ -16,6 +16,10 @@ type metrics struct {
 	writes   prometheus.Counter
 	refusals prometheus.Counter
 	streams  prometheus.Gauge
+
+	// Of sensor writes that were taken, found beforehand: there are many of them.
+	taken     prometheus.Counter
+	takenTime prometheus.Observer
 }
 
 func newMetrics(r *prometheus.Registry) *metrics {
@@ -33,12 +37,18 @@ func newMetrics(r *prometheus.Registry) *metrics {
 		Name: "interlock_sensor_writes_total", Help: "Readings that came over HTTP, by what became of them.",
 	}, []string{"result"})
 	m.writes, m.refusals = written.WithLabelValues("accepted"), written.WithLabelValues("refused")
+	m.taken, m.takenTime = m.requests.WithLabelValues(http.MethodPut, sensorPath, "200"), m.duration.WithLabelValues(sensorPath)
 	r.MustRegister(m.requests, m.duration, m.streams, written)
 	return m
 }
 
 // answered counts a request.
 func (m *metrics) answered(r *http.Request, status int, took time.Duration) {
+	if r.Pattern == putPattern && status == http.StatusOK {
+		m.taken.Inc()
+		m.takenTime.Observe(took.Seconds())
+		return
+	}
 	route := r.Pattern
 	if _, path, ok := strings.Cut(route, " "); ok {
 		route = path

@@ -17,7 +17,10 @@ import (
 )
 
 // sensorPath is where one sensor lies. A key's / is sent as %2F, its # as %23.
-const sensorPath = prefix + "/pipelines/{id}/sensors/{key}"
+const (
+	sensorPath = prefix + "/pipelines/{id}/sensors/{key}"
+	putPattern = http.MethodPut + " " + sensorPath
+)
 
 // Written is the answer to a sensor write.
 type Written struct {
@@ -50,7 +53,7 @@ func (a *API) putSensor(w http.ResponseWriter, r *http.Request) {
 	} else {
 		body = append(body, `"`+date.String()+"\"}\n"...)
 	}
-	w.Header().Set("Content-Type", "application/json")
+	w.Header()["Content-Type"] = plainJSON
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	_, _ = w.Write(body) // it is stored, whether or not the client still wants to know
 }

@@ -1,0 +1,53 @@
+package api
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/router"
+)
+
+// BackfillRequest runs all periods of a stretch of time.
+type BackfillRequest struct {
+	From        string `json:"from" doc:"The first period."`
+	To          string `json:"to" doc:"The last period, included."`
+	OnlyMissing bool   `json:"onlyMissing,omitempty" doc:"Leave runs alone that are there, whatever became of them."`
+	DryRun      bool   `json:"dryRun,omitempty" doc:"Only say what would be done."`
+	Asked
+}
+
+// Backfilled is what became, or would become, of one period.
+type Backfilled struct {
+	Date   string  `json:"date"`
+	Action string  `json:"action" enum:"open,rerun,skip"`
+	Reason *string `json:"reason" doc:"Why it is left alone."`
+}
+
+func (a *API) backfill(ctx context.Context, in *struct {
+	Once
+	OfPipeline
+	Body BackfillRequest
+},
+) (*output[List[Backfilled]], error) {
+	e, p := a.entry(pipeline.ID(in.ID))
+	if p != nil {
+		return nil, p
+	}
+	q := router.BackfillRequest{
+		ID: in.id(), Pipeline: e.ID, By: in.Body.by(ctx), Reason: in.Body.why(), OnlyMissing: in.Body.OnlyMissing, DryRun: in.Body.DryRun,
+	}
+	if q.From, p = parsePeriod("body.from", in.Body.From); p != nil {
+		return nil, p
+	}
+	if q.To, p = parsePeriod("body.to", in.Body.To); p != nil {
+		return nil, p
+	}
+	done, err := a.operator.Backfill(ctx, q, a.now())
+	if err != nil {
+		return nil, fmt.Errorf("backfill %s: %w", e.ID, err)
+	}
+	return answer(List[Backfilled]{Items: views(done, func(b router.Backfilled) Backfilled {
+		return Backfilled{Date: b.Period.String(), Action: string(b.Action), Reason: text(b.Reason)}
+	})}), nil
+}

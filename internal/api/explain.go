@@ -1,0 +1,93 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/explain"
+	"github.com/interlock-go/interlock/internal/pipeline"
+)
+
+// Explanation is why a run stands as it does.
+type Explanation struct {
+	Pipeline  string       `json:"pipeline"`
+	Schedule  *string      `json:"schedule"`
+	Date      *string      `json:"date"`
+	At        time.Time    `json:"at"`
+	State     string       `json:"state" enum:"not opened,waiting,starting,held,running,settling,completed,failed,exhausted,cancelled"`
+	Summary   string       `json:"summary" doc:"One sentence."`
+	Reasons   []string     `json:"reasons" doc:"Why it stands so, most important first."`
+	Opens     []string     `json:"opens" doc:"What would open it, most direct first."`
+	DryRun    bool         `json:"dryRun"`
+	Run       Maybe[Run]   `json:"run" doc:"null if there is none."`
+	Gate      Maybe[Shown] `json:"gate" doc:"What the rules show; null where there was nothing to evaluate."`
+	Attempts  []Attempt    `json:"attempts"`
+	JobLog    []JobEntry   `json:"jobLog"`
+	Reruns    []Rerun      `json:"reruns"`
+	Deadlines []Deadline   `json:"deadlines"`
+	Text      string       `json:"text" doc:"All of it, for people."`
+}
+
+// Shown is what the rules of a gate showed at some moment.
+type Shown struct {
+	Live     bool      `json:"live" doc:"As they stand now, rather than what the run started on."`
+	At       time.Time `json:"at"`
+	Open     bool      `json:"open"`
+	Outcome  string    `json:"outcome" enum:"pass,fail,unknown"`
+	Bypassed bool      `json:"bypassed" doc:"An operator had the gate skipped."`
+	Rules    []Rule    `json:"rules"`
+}
+
+func (a *API) explain(ctx context.Context, in *struct {
+	OfPeriod
+	Schedule string `query:"schedule" enum:"cron,stream,manual" doc:"The pipeline's own unless said."`
+},
+) (*output[Explanation], error) {
+	date, p := parsePeriod("query.date", in.Date)
+	if p != nil {
+		return nil, p
+	}
+	q := explain.Question{Pipeline: pipeline.ID(in.ID), Schedule: pipeline.ScheduleID(in.Schedule), Period: date}
+	x, err := explain.Look(ctx, explain.Sources{Store: a.store, Catalog: a.catalog}, q, a.now())
+	if err != nil {
+		return nil, fmt.Errorf("explain %.140s: %w", in.ID, err)
+	}
+	return answer(explanationView(x)), nil
+}
+
+func explanationView(x explain.Explanation) Explanation {
+	v := Explanation{
+		Pipeline: string(x.Key.Pipeline), Schedule: text(x.Key.Schedule), Date: date(x.Key.Period), At: x.At.UTC(),
+		State: string(x.State), Summary: x.Summary, Reasons: append([]string{}, x.Reasons...), Opens: append([]string{}, x.Opens...),
+		DryRun: x.DryRun, Attempts: views(x.Attempts, attemptView), JobLog: views(x.Log, jobEntryView),
+		Reruns: views(x.Reruns, rerunView), Deadlines: views(x.Deadlines, deadlineView), Text: x.Text(),
+	}
+	if x.Run != nil {
+		v.Run = some(runView(*x.Run))
+	}
+	if x.Gate != nil {
+		v.Gate = some(shownView(*x.Gate))
+	}
+	return v
+}
+
+func shownView(g explain.Gate) Shown {
+	return Shown{
+		Live: g.Live, At: g.At.UTC(), Open: g.Open(), Outcome: g.Outcome.String(), Bypassed: g.Bypassed,
+		Rules: views(g.Leaves, func(l explain.Leaf) Rule {
+			r := ruleView(l.SeenLeaf)
+			r.Version, r.UpdatedAt, r.Source = number(l.Version), instant(l.UpdatedAt), text(l.Source)
+			return r
+		}),
+	}
+}
+
+// views is a list of views; [] where there is nothing.
+func views[T, V any](items []T, view func(T) V) []V {
+	out := make([]V, len(items))
+	for i, item := range items {
+		out[i] = view(item)
+	}
+	return out
+}

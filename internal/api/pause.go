@@ -1,0 +1,113 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// PauseRequest stops a pipeline.
+type PauseRequest struct {
+	Until   string `json:"until,omitempty" doc:"When it ends by itself: RFC 3339, or for how long, such as 2h."`
+	HoldSLA bool   `json:"holdSla,omitempty" doc:"Cancel its deadlines meanwhile."`
+	Asked
+}
+
+// pauseOf is the pause that is asked for.
+func (a *API) pauseOf(ctx context.Context, q *PauseRequest) (store.Pause, *Problem) {
+	if q == nil {
+		q = &PauseRequest{}
+	}
+	p := store.Pause{By: q.by(ctx), Why: q.why(), HoldSLA: q.HoldSLA}
+	if q.Until == "" {
+		return p, nil
+	}
+	if at, err := time.Parse(time.RFC3339, q.Until); err == nil {
+		p.Until = at.UTC()
+		return p, nil
+	}
+	d, err := document.ParseDuration(q.Until)
+	if err != nil || d <= 0 {
+		return p, badRequest("until %.60q is neither an instant nor a duration; write 2026-03-03T10:00:00Z or 2h", q.Until).at("body.until", "not understood")
+	}
+	p.Until = a.now().Add(d).UTC()
+	return p, nil
+}
+
+func (a *API) pause(ctx context.Context, in *struct {
+	OfPipeline
+	Body *PauseRequest
+},
+) (*output[Pause], error) {
+	e, p := a.entry(pipeline.ID(in.ID))
+	if p != nil {
+		return nil, p
+	}
+	q, p := a.pauseOf(ctx, in.Body)
+	if p != nil {
+		return nil, p
+	}
+	done, err := a.operator.Pause(ctx, e.ID, q, a.now())
+	if err != nil {
+		return nil, fmt.Errorf("pause %s: %w", e.ID, err)
+	}
+	return answer(pauseView(done)), nil
+}
+
+func (a *API) resume(ctx context.Context, in *struct {
+	OfPipeline
+	Body *Asked
+},
+) (*output[Pause], error) {
+	e, p := a.entry(pipeline.ID(in.ID))
+	if p != nil {
+		return nil, p
+	}
+	if err := a.operator.Resume(ctx, e.ID, in.Body.by(ctx), in.Body.why(), a.now()); err != nil {
+		return nil, fmt.Errorf("resume %s: %w", e.ID, err)
+	}
+	return answer(pauseView(store.Pause{})), nil
+}
+
+func (a *API) pauseAll(ctx context.Context, in *struct{ Body *PauseRequest }) (*output[List[string]], error) {
+	q, p := a.pauseOf(ctx, in.Body)
+	if p != nil {
+		return nil, p
+	}
+	if p := forAll(ctx); p != nil {
+		return nil, p
+	}
+	ids, err := a.operator.PauseAll(ctx, q, a.now())
+	if err != nil {
+		return nil, fmt.Errorf("pause all pipelines: %w", err)
+	}
+	return answer(names(ids)), nil
+}
+
+func (a *API) resumeAll(ctx context.Context, in *struct{ Body *Asked }) (*output[List[string]], error) {
+	if p := forAll(ctx); p != nil {
+		return nil, p
+	}
+	ids, err := a.operator.ResumeAll(ctx, in.Body.by(ctx), in.Body.why(), a.now())
+	if err != nil {
+		return nil, fmt.Errorf("resume all pipelines: %w", err)
+	}
+	return answer(names(ids)), nil
+}
+
+// forAll refuses those who are limited to some pipelines.
+func forAll(ctx context.Context) *Problem {
+	if whoOf(ctx).unlimited() {
+		return nil
+	}
+	return problem(http.StatusForbidden, plainKind, "the token is limited to some pipelines")
+}
+
+func names(ids []pipeline.ID) List[string] {
+	return List[string]{Items: views(ids, func(id pipeline.ID) string { return string(id) })}
+}

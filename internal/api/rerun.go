@@ -1,0 +1,61 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/interlock-go/interlock/internal/router"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// RerunRequest asks for another attempt. What the path says need not be said again.
+type RerunRequest struct {
+	Pipeline   string `json:"pipeline,omitempty" doc:"As in the path."`
+	Schedule   string `json:"schedule,omitempty" doc:"As in the path."`
+	Date       string `json:"date,omitempty" doc:"As in the path."`
+	Force      bool   `json:"force,omitempty" doc:"Skip circuit breaker, budget, calendar and a job that still runs; open a run that is not there."`
+	BypassGate bool   `json:"bypassGate,omitempty" doc:"Start whatever the gate says."`
+	Asked
+}
+
+func (a *API) rerun(ctx context.Context, in *struct {
+	Once
+	OfRun
+	Body RerunRequest
+},
+) (*created[Rerun], error) {
+	key, p := in.key()
+	if p != nil {
+		return nil, p
+	}
+	q := in.Body
+	if said, p := q.key(key); p != nil || said != key {
+		return nil, badRequest("the body speaks of run %s, the path of %s", said, key)
+	}
+	if q.Reason == "" {
+		return nil, badRequest("a rerun needs a reason").at("body.reason", "missing")
+	}
+	answer, err := a.operator.Rerun(ctx, router.RerunRequest{
+		ID: in.id(), Pipeline: key.Pipeline, Schedule: key.Schedule, Period: key.Period,
+		By: q.by(ctx), Reason: q.Reason, Force: q.Force, BypassGate: q.BypassGate,
+	}, a.now())
+	if err != nil {
+		return nil, fmt.Errorf("rerun %s: %w", key, err)
+	}
+	if !answer.Accepted {
+		return nil, problem(http.StatusConflict, refused, "%s", answer.Why)
+	}
+	return &created[Rerun]{Location: runPath(key), Body: rerunView(answer)}, nil
+}
+
+// key is the run that the body speaks of, which is the path's where it does not say.
+func (q RerunRequest) key(path run.Key) (run.Key, *Problem) {
+	or := func(said, unsaid string) string {
+		if said != "" {
+			return said
+		}
+		return unsaid
+	}
+	return parseKey(or(q.Pipeline, string(path.Pipeline)), or(q.Schedule, string(path.Schedule)), or(q.Date, path.Period.String()))
+}

@@ -1,0 +1,50 @@
+package api
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/router"
+)
+
+// TriggerRequest opens a run.
+type TriggerRequest struct {
+	Pipeline   string `json:"pipeline" doc:"The pipeline's id."`
+	Date       string `json:"date,omitempty" doc:"The period; that of a fire now unless said."`
+	Force      bool   `json:"force,omitempty" doc:"Also a period that the calendar excludes, and beyond the budget."`
+	BypassGate bool   `json:"bypassGate,omitempty" doc:"Start whatever the gate says. Needs a reason."`
+	Asked
+}
+
+// created is an answer that says where what was made lies.
+type created[T any] struct {
+	Location string `header:"Location" doc:"Where the run lies."`
+	Body     T
+}
+
+func (a *API) trigger(ctx context.Context, in *struct {
+	Once
+	Body TriggerRequest
+},
+) (*created[Run], error) {
+	q := in.Body
+	id := pipeline.ID(q.Pipeline)
+	if p := whoOf(ctx).may(RoleOperator, id); p != nil {
+		return nil, p
+	}
+	if _, p := a.entry(id); p != nil {
+		return nil, p
+	}
+	date, p := parsePeriod("body.date", q.Date)
+	if p != nil {
+		return nil, p
+	}
+	r, err := a.operator.Trigger(ctx, router.TriggerRequest{
+		ID: in.id(), Pipeline: id, Period: date, By: q.by(ctx), Reason: q.Reason, Force: q.Force, BypassGate: q.BypassGate,
+	}, a.now())
+	if err != nil {
+		return nil, fmt.Errorf("trigger %s: %w", id, err)
+	}
+	return &created[Run]{Location: runPath(r.Key), Body: runView(r)}, nil
+}
