@@ -91,7 +91,7 @@ func TestRunningAndCompletedRunsShowWhatTheyStartedOn(t *testing.T) {
 	w.finish("orders/cron/2026-03-04", run.Report{Result: run.ResultSuccess, Message: "5000 rows"})
 	x := w.explain("orders", "2026-03-04")
 	w.says(x, explain.Completed,
-		"COMPLETED in attempt 1, 15m after the run opened", `✓ source  status equals "ready": status is "ready"`,
+		"COMPLETED: attempt 1 succeeded, 15m after the run opened", `✓ source  status equals "ready": status is "ready"`,
 		"attempt 1 (cron), opened 2026-03-04T08:00:00Z, started 2026-03-04T08:10:00Z, success 2026-03-04T08:15:00Z: 5000 rows",
 		"absolute: MET, breach 2026-03-04T12:00:00Z",
 	)

@@ -27,7 +27,7 @@ func (l *look) standing(ctx context.Context) error {
 		l.x.Summary = fmt.Sprintf("attempt %d failed (%s); whether it is tried again is being settled", r.Attempt, r.Reason)
 	case run.Completed:
 		l.x.State = Completed
-		l.x.Summary = fmt.Sprintf("COMPLETED in attempt %d, %s after the run opened", r.Attempt, span(r.EndedAt.Sub(r.OpenedAt)))
+		l.x.Summary = fmt.Sprintf("attempt %d succeeded, %s after the run opened", r.Attempt, span(r.EndedAt.Sub(r.OpenedAt)))
 	case run.FailedFinal:
 		l.x.State = Failed
 		l.x.Summary = fmt.Sprintf("failed for good in attempt %d: %s", r.Attempt, orUnknown(r.Reason))

@@ -91,7 +91,7 @@ func aside(leaf Leaf) string {
 // written says when, by whom and for which period the reading was written.
 func (leaf Leaf) written(at time.Time) string {
 	text := "written " + clock(leaf.UpdatedAt)
-	if age := at.Sub(leaf.UpdatedAt); age >= 0 {
+	if age := at.Sub(leaf.UpdatedAt); age >= time.Second {
 		text += ", " + span(age) + " before"
 	}
 	if leaf.Source != "" {
