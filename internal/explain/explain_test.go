@@ -161,6 +161,13 @@ func TestMissedFireIsFoundAgain(t *testing.T) {
 	w.says(w.explain("orders", "2026-03-05"), explain.NotOpened, "its fire at 2026-03-05T08:00:00Z was missed")
 }
 
+func TestStartConditionThatCameTooLateOpensNothing(t *testing.T) {
+	w := newWorld(t, stream)
+	w.write("stream", "landed#2026-03-02", "status=ready")
+	w.says(w.explain("stream", "2026-03-02"), explain.NotOpened,
+		"the start condition became true only after its deadline", "`interlock trigger stream --date 2026-03-02`")
+}
+
 func TestRemovedPipelineOpensNothing(t *testing.T) {
 	w := newWorld(t, orders, weekdays)
 	w.apply(weekdays)
@@ -209,4 +216,42 @@ func TestAttemptsAreNumberedEvenIfNothingIsLeftOfThem(t *testing.T) {
 	if diff := cmp.Diff([]int{1, 2}, []int{got[0].Number, got[1].Number}); diff != "" || len(got) != 2 {
 		t.Errorf("got %+v", got)
 	}
+}
+
+func TestDryRunSaysThatItStartsNothing(t *testing.T) {
+	w := newWorld(t, strings.Replace(stream, "job:", "dryRun: true\njob:", 1))
+	w.write("stream", "landed#2026-03-03", "status=ready")
+	w.says(w.explain("stream", "2026-03-03"), explain.Waiting, "dry run: no job is ever started", "its rule does not hold")
+	w.write("stream", "rows#2026-03-03", "count=11")
+	x := w.explain("stream", "2026-03-03")
+	if !x.DryRun || x.State == explain.NotOpened || x.State == explain.Running {
+		t.Errorf("got %s\n%s", x.State, x.Text())
+	}
+}
+
+func TestRunThatWaitsForASlotSaysSo(t *testing.T) {
+	w := newWorld(t, strings.Replace(stream, "trigger:", "maxActive: 1\n  trigger:", 1))
+	for _, date := range []string{"2026-03-03", "2026-03-04"} {
+		w.write("stream", "rows#"+date, "count=11")
+		w.write("stream", "landed#"+date, "status=ready")
+	}
+	w.says(w.explain("stream", "2026-03-03"), explain.Running)
+	w.says(w.explain("stream", "2026-03-04"), explain.Waiting, "the gate is open, but all jobs the pipeline may have at once are running", "schedule.maxActive")
+}
+
+func TestRefusedStartSaysWhenItIsTriedAgain(t *testing.T) {
+	w := opened(t)
+	key, _ := run.ParseKey("orders/cron/2026-03-04")
+	r, err := w.store.Run(ctx, key)
+	w.check(err)
+	next, err := r.Evaluated(true, w.now)
+	w.check(err)
+	next, err = next.Trigger(run.Start{Snapshot: "s"}, w.now)
+	w.check(err)
+	next, err = next.Refused(run.Report{Category: run.Transient, Message: "503"}, w.now)
+	w.check(err)
+	b := store.Batch{ID: "refuse"}
+	b.Swap(r, next)
+	w.check(w.store.Commit(ctx, b, w.now))
+	w.says(w.explain("orders", ""), explain.Starting, "was refused; it is tried again 2026-03-04T08:10:30Z (in 30s)")
 }

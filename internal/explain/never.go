@@ -146,11 +146,13 @@ func (l *look) noStart(ctx context.Context) error {
 	x.Gate = view
 	opens := l.def.Schedule.OpensFrom(l.key.Period)
 	switch {
+	case l.def.Start != nil && l.closedFor():
+		if x.Summary = what + ", and its deadline has passed"; view.Open() {
+			x.Summary = "the start condition became true only after its deadline"
+		}
+		l.opens("`interlock trigger %s --date %s`", l.key.Pipeline, l.key.Period)
 	case view.Open():
 		x.Summary = "what opens it holds now: it opens within a watchdog interval at the latest"
-	case l.def.Start != nil && l.closedFor():
-		x.Summary = what + ", and its deadline has passed"
-		l.opens("`interlock trigger %s --date %s`", l.key.Pipeline, l.key.Period)
 	case opens.After(l.now):
 		x.Summary = fmt.Sprintf("%s; the period begins %s", what, l.when(opens))
 	default:
