@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -20,7 +19,6 @@ import (
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/job/command"
 	"github.com/interlock-go/interlock/internal/run"
-	"github.com/interlock-go/interlock/internal/settings"
 )
 
 // demoFlags are the flags of demo.
@@ -54,39 +52,37 @@ func newDemo(a *app) *cobra.Command {
 	return cmd
 }
 
-// newDemoJob is what the jobs of the demo's pipelines run.
-func newDemoJob(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use: demo.JobCommand, Hidden: true, DisableFlagParsing: true,
-		RunE: func(_ *cobra.Command, args []string) error { return demo.Work(".", args, a.stdout) },
-	}
-}
-
 func (a *app) demo(ctx context.Context, f *demoFlags) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	context.AfterFunc(ctx, stop)   // whoever asks twice wants it to end at once
+	signal.Ignore(syscall.SIGPIPE) // a reader who leaves ends the story in good order
 	dir, err := demoDir(f.data)
 	if err != nil {
 		return err
 	}
-	failed := a.playDemo(ctx, f, dir)
-	jobs := endJobs(jobsDir(demoState(dir)))
-	kept := f.data != "" || failed != nil
-	if !kept {
-		err = os.RemoveAll(dir)
+	remove := func() error {
+		if f.data != "" {
+			return nil
+		}
+		return os.RemoveAll(dir)
 	}
-	if failed == nil && jobs == nil && err == nil {
-		fmt.Fprintln(a.stdout, farewell(dir, kept))
-	} else if kept {
-		failed = errors.Join(failed, fmt.Errorf("what there is was left in %s; interlock.log tells more", dir))
+	c, err := a.demoController(ctx, f, dir)
+	if err != nil {
+		return errors.Join(err, remove())
 	}
-	return errors.Join(failed, jobs, err)
-}
-
-// farewell says what is left.
-func farewell(dir string, kept bool) string {
-	if kept {
-		return fmt.Sprintf("Nothing is left running. The project is in %s; to go on with it: cd %s && interlock serve", dir, dir)
+	if err := errors.Join(a.playDemo(ctx, f, dir, c), endJobs(jobsDir(demoState(dir)))); err != nil {
+		return fmt.Errorf("%w; everything was left as it is in %s, where interlock.log tells more", err, dir)
 	}
-	return "Nothing is left running, and no files either."
+	if err := remove(); err != nil {
+		return err
+	}
+	farewell := "Nothing is left running, and no files either."
+	if f.data != "" {
+		farewell = fmt.Sprintf("Nothing is left running. To go on with the project: cd %s && interlock serve", dir)
+	}
+	_, err = fmt.Fprintln(a.stdout, farewell)
+	return err
 }
 
 // demoDir is an empty directory for the project.
@@ -114,20 +110,8 @@ func demoDir(named string) (string, error) {
 // demoState is where the controller of a demo keeps its state.
 func demoState(dir string) string { return filepath.Join(dir, "interlock-data") }
 
-// playDemo runs a controller on the project in dir, and tells the story beside it.
-func (a *app) playDemo(ctx context.Context, f *demoFlags, dir string) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
-	context.AfterFunc(ctx, stop) // whoever asks twice wants it to end at once
-	log, err := os.Create(filepath.Join(dir, "interlock.log"))
-	if err != nil {
-		return fmt.Errorf("open the demo's log: %w", err)
-	}
-	defer log.Close()
-	c, err := a.demoController(ctx, f, dir, slog.New(slog.NewTextHandler(log, nil)))
-	if err != nil {
-		return err
-	}
+// playDemo has the controller work on the project in dir, and tells the story beside it.
+func (a *app) playDemo(ctx context.Context, f *demoFlags, dir string, c *controller) error {
 	// The controller outlives the story: it stops when that has been summed up.
 	working, halt := context.WithCancel(context.WithoutCancel(ctx))
 	defer halt()
@@ -139,15 +123,15 @@ func (a *app) playDemo(ctx context.Context, f *demoFlags, dir string) error {
 		worked <- c.run(working)
 	}()
 	told := demo.Run(telling, demo.Options{
-		Project: dir, Address: c.address(), Store: c.store, Out: flushing{a}, Colours: a.outStyle.colours,
-		Speed: f.speed, Stay: isTerminal(os.Stdout), Try: demoCommands(c.address()), Now: time.Now,
+		Project: dir, Address: c.address(), Store: c.store, Out: flushing{a, quit}, Colours: a.outStyle.colours,
+		Speed: f.speed, Stay: isTerminal(os.Stdout), Command: commandFor(c.address()), Now: time.Now,
 	})
 	halt()
 	return errors.Join(told, <-worked)
 }
 
 // demoController is the controller of a demo's project. Unless an address is given, any will do.
-func (a *app) demoController(ctx context.Context, f *demoFlags, dir string, logger *slog.Logger) (*controller, error) {
+func (a *app) demoController(ctx context.Context, f *demoFlags, dir string) (*controller, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find the program that is to run the demo's jobs: %w", err)
@@ -161,7 +145,11 @@ func (a *app) demoController(ctx context.Context, f *demoFlags, dir string, logg
 	}
 	file.Data = demoState(dir)
 	folders := engine.Folders{Pipelines: []string{filepath.Join(dir, "pipelines")}, Calendars: []string{filepath.Join(dir, "calendars")}}
-	around := surroundings{getenv: a.getenv, logger: logger}
+	log, err := os.Create(filepath.Join(dir, "interlock.log")) // open until the process ends
+	if err != nil {
+		return nil, fmt.Errorf("open the demo's log: %w", err)
+	}
+	around := surroundings{getenv: a.getenv, logger: slog.New(slog.NewTextHandler(log, nil))}
 	if f.listen != "" {
 		file.Listen = f.listen
 		return newController(ctx, file, folders, around)
@@ -174,24 +162,30 @@ func (a *app) demoController(ctx context.Context, f *demoFlags, dir string, logg
 	return c, err
 }
 
-// demoCommands are three to try, as they are to be typed.
-func demoCommands(address string) []string {
-	self := os.Args[0]
-	if address != client.DefaultServer {
-		self += " --server " + address
+// commandFor is with what commands for a server at that address begin, as they are to be typed.
+func commandFor(address string) string {
+	if address == client.DefaultServer {
+		return os.Args[0]
 	}
-	return []string{self + " status", self + " explain earthquake-silver", self + " events --follow"}
+	return os.Args[0] + " --server " + address
 }
 
-// flushing sends each piece of text at once: a story is no answer that comes when everything is over.
-type flushing struct{ *app }
+// flushing sends each piece of text at once: a story is no answer that comes when everything is over. Where it can no
+// longer be sent, there is nobody left to tell it to.
+type flushing struct {
+	*app
+	quit func()
+}
 
 func (w flushing) Write(text []byte) (int, error) {
-	n, err := io.WriteString(w.stdout, string(text))
-	if err != nil {
-		return n, err
+	n, err := w.stdout.Write(text)
+	if err == nil {
+		err = w.flush()
 	}
-	return n, w.flush()
+	if err != nil {
+		w.quit()
+	}
+	return n, err
 }
 
 // endJobs ends the commands that a stopped controller has left running, which it does on purpose, and waits until they are
@@ -219,7 +213,7 @@ func endJobs(dir string) error {
 
 func endJob(ctx context.Context, commands job.Type, h run.Handle) error {
 	status, err := commands.Status(ctx, job.Attempt{}, h)
-	if errors.Is(err, job.ErrUnknownHandle) || err == nil && status.State != job.Running {
+	if errors.Is(err, job.ErrUnknownHandle) || err == nil && status.Done {
 		return nil
 	}
 	if stopper, ok := commands.(job.Stopper); ok {
@@ -233,5 +227,3 @@ func endJob(ctx context.Context, commands job.Type, h run.Handle) error {
 	}
 	return nil
 }
-
-var _ = settings.File{}

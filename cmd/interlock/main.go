@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/interlock-go/interlock/internal/demo"
 	"github.com/interlock-go/interlock/internal/job/command"
 )
 
@@ -29,6 +30,9 @@ func main() {
 	// A process that keeps a command for the controller must be there fast, and needs nothing of what follows.
 	if len(os.Args) == 2 && os.Args[1] == command.KeeperArg {
 		os.Exit(command.Keep())
+	}
+	if len(os.Args) > 1 && os.Args[1] == demo.JobCommand {
+		os.Exit(demo.Job(os.Args[2:], os.Stdout, os.Stderr))
 	}
 	os.Exit(execute(os.Args[1:], world{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,

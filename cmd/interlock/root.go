@@ -98,7 +98,7 @@ func newRoot(a *app) *cobra.Command {
 	root.SetHelpCommand(newHelp(root))
 	addRemoteFlags(root, a)
 	root.AddCommand(
-		newInit(a), newServe(a),
+		newDemo(a), newInit(a), newServe(a),
 		newSensor(a), newStatus(a), newRuns(a), newRun(a), newExplain(a), newDeadlines(a), newEvents(a),
 		newTrigger(a), newRerun(a), newBackfill(a), newCancel(a), newPause(a), newResume(a), newJob(a), newBackup(a),
 		newValidate(a), newEvaluate(a), newNext(a),

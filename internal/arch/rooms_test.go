@@ -86,6 +86,7 @@ var rooms = map[string]layer{
 	"internal/dashboard": face,
 	"internal/arch":      face,
 	"client":             face,
+	"internal/demo":      face,
 	"examples":           face,
 
 	"cmd/interlock":           command,

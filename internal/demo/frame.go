@@ -1,0 +1,78 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/period"
+)
+
+// begin introduces what is there, and sets up what the last chapter is about.
+func (s *story) begin(ctx context.Context) error {
+	s.say.heading("Interlock at work")
+	s.say.prose(`
+		Two simulated sources, earthquakes and crypto, write bronze files and push sensors over HTTP.
+		Silver cleans a minute of them, gold sums it up. Everything else is real: the controller that
+		decides when a job may start, the jobs, the files they write. Eight things happen, in little
+		more than a minute. Times are UTC; Ctrl-C ends it at any point.`)
+	s.say.line("  API       %s, described at /openapi.json", s.say.paint(bold, s.Address))
+	s.say.line("  project   %s", s.say.paint(bold, s.Project))
+	s.tryThese("\n  In another terminal, at any time:")
+	s.say.line("")
+	s.say.deed(s.Now(), operator, "pauses exchange-rates (more of that in chapter 8)")
+	if err := s.api.pause(ctx, rates, operator, "maintenance"); err != nil {
+		return err
+	}
+	s.pausedAt = s.Now()
+	return s.await(ctx, want{event.PipelinePaused, rates, period.Period{}, 0})
+}
+
+func (s *story) tryThese(title string) {
+	s.say.line("%s", title)
+	for _, args := range []string{"status", "explain " + string(quakeSilver) + " --date " + s.first.String(), "events --follow"} {
+		s.say.line("    %s", s.say.paint(cyan, s.Command+" "+args))
+	}
+}
+
+// epilogue says what goes on after the story.
+func (s *story) epilogue() {
+	s.say.heading("That was the story. The sources go on, a minute of data each minute.")
+	s.say.line("")
+	s.tryThese("  Have a look around, at " + s.Address + ":")
+	s.say.line("\n  The project's files are watched: change one in %s/pipelines\n  and it takes effect within two seconds. Ctrl-C ends it.\n", s.Project)
+}
+
+// short is a minute's name as the story says it.
+func (s *story) short(p period.Period) string { return short(p, s.Now()) }
+
+// summary says what has been seen.
+func (s *story) summary() {
+	title := "What you have seen"
+	if s.seen < len(chapters) {
+		title = "What you have seen so far"
+	}
+	s.say.heading(title)
+	s.say.line("")
+	for i, c := range chapters {
+		if i < s.seen {
+			s.say.line("  %s %s", s.say.mark("pass"), c.title)
+		} else {
+			s.say.line("  %s %s", s.say.paint(dim, "–"), s.say.paint(dim, c.title+" (not reached)"))
+		}
+	}
+	all := 0
+	for _, n := range s.counts {
+		all += n
+	}
+	s.say.line("\n  %s, among them %s, %s and %s.\n", count(all, "event"), count(s.counts[event.JobTriggered], "started job"),
+		count(s.counts[event.JobCompleted], "completion"), count(s.counts[event.JobFailed], "failure"))
+}
+
+// count is a number of things, in words.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

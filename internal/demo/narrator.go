@@ -1,0 +1,119 @@
+package demo
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/period"
+)
+
+// narrator writes to the terminal.
+type narrator struct {
+	out     io.Writer
+	colours bool
+}
+
+// The colours, as terminals number them.
+const (
+	bold   = "1"
+	dim    = "2"
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+	cyan   = "36"
+)
+
+func (n *narrator) paint(colour, text string) string {
+	if !n.colours {
+		return text
+	}
+	return "\x1b[" + colour + "m" + text + "\x1b[0m"
+}
+
+// line writes one line. What cannot be written is nobody's loss: the reader has gone.
+func (n *narrator) line(format string, args ...any) {
+	_, _ = fmt.Fprintf(n.out, format+"\n", args...)
+}
+
+// heading begins a chapter.
+func (n *narrator) heading(text string) { n.line("\n%s", n.paint(bold, text)) }
+
+// prose is what the narrator says himself. Where its lines end in the source says nothing.
+func (n *narrator) prose(text string) {
+	n.line("")
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && utf8.RuneCountInString(line+" "+word) > measure {
+			n.line("%s", line)
+			line = ""
+		}
+		line = strings.TrimSpace(line + " " + word)
+	}
+	n.line("%s\n", line)
+}
+
+// measure is how many characters a line of prose has at most: no terminal has fewer columns.
+const measure = 80
+
+// deed is what somebody outside does.
+func (n *narrator) deed(now time.Time, who, what string) {
+	n.line("  %s  %s %s", n.paint(dim, at(now)), n.paint(cyan, who), what)
+}
+
+// event tells an event in a sentence, and what its job printed, if that is known.
+func (n *narrator) event(e event.Event, printed string) {
+	subject := strings.TrimSpace(string(e.Detail.Pipeline) + " " + short(e.Detail.Date, e.Time))
+	text := sentence(e)
+	if printed != "" {
+		text += ": " + printed
+	}
+	n.line("  %s  %s %s %s", n.paint(dim, at(e.Time)), n.paint(mood(e), subject), harmless(text), n.paint(dim, "("+string(e.Type)+")"))
+}
+
+// mood is the colour of an event.
+func mood(e event.Event) string {
+	switch {
+	case e.Detail.Severity == event.Critical:
+		return red
+	case e.Detail.Severity == event.Warning:
+		return yellow
+	default:
+		return green
+	}
+}
+
+// short is a period's name, without the day where that is today.
+func short(p period.Period, today time.Time) string {
+	if p.Size() != period.Minute || p.Outer(period.Day) != period.At(today, period.Day, time.UTC) {
+		return p.String()
+	}
+	hour, minute := p.Clock()
+	return fmt.Sprintf("%02d:%02d", hour, minute)
+}
+
+// harmless replaces what could move the cursor or change colours: jobs may print anything.
+func harmless(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return '?'
+		}
+		return r
+	}, text)
+}
+
+// mark says of a rule, or of a thing to be seen, whether it is there.
+func (n *narrator) mark(outcome string) string {
+	switch outcome {
+	case "pass":
+		return n.paint(green, "✓")
+	case "unknown":
+		return n.paint(yellow, "?")
+	default:
+		return n.paint(red, "✗")
+	}
+}

@@ -1,0 +1,226 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
+)
+
+// The project's pipelines.
+const (
+	quakeSilver pipeline.ID = "earthquake-silver"
+	quakeGold   pipeline.ID = "earthquake-gold"
+	quakeAlerts pipeline.ID = "earthquake-alerts"
+	coinSilver  pipeline.ID = "crypto-silver"
+	coinGold    pipeline.ID = "crypto-gold"
+	rates       pipeline.ID = "exchange-rates"
+)
+
+// Who acts in the story.
+const (
+	quakeSource = "earthquake source"
+	coinSource  = "crypto source"
+	checker     = "quality check"
+	operator    = "operator"
+)
+
+// The sensors that the sources write.
+const (
+	minuteStatus sensor.Key = "minute-status"
+	quality      sensor.Key = "quality"
+	strongest    sensor.Key = "strongest"
+)
+
+// story is one telling.
+type story struct {
+	Options
+	say *narrator
+	api *outside
+	log follower
+
+	quakes, coins *source
+	first         period.Period // the first minute that there is data for
+	pausedAt      time.Time     // when exchange-rates was
+
+	seen   int // chapters
+	counts map[event.Type]int
+	over   bool // the story is
+}
+
+// history is how many minutes before the present the data begins, so that no minute of the story lies ahead.
+const history = 5
+
+func newStory(o Options) *story {
+	first := period.At(o.Now(), period.Minute, time.UTC).Add(-history, time.UTC)
+	return &story{
+		Options: o, first: first, counts: map[event.Type]int{},
+		say: &narrator{out: o.Out, colours: o.Colours}, api: newOutside(o.Address), log: follower{store: o.Store},
+		quakes: earthquakes(lake(o.Project), first), coins: crypto(lake(o.Project), first),
+	}
+}
+
+// tell tells all chapters in order.
+func (s *story) tell(ctx context.Context) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	for i, c := range chapters {
+		s.say.heading(fmt.Sprintf("%d. %s", i+1, c.title))
+		if err := s.chapter(ctx, c); err != nil {
+			return fmt.Errorf("chapter %d, %q: %w", i+1, c.title, err)
+		}
+		s.seen++
+		if err := s.wait(ctx, breath); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *story) chapter(ctx context.Context, c chapter) error {
+	p := s.minute(c.about)
+	if err := s.prose(ctx, strings.ReplaceAll(c.prose, "%s", s.short(p))); err != nil {
+		return err
+	}
+	return c.tell(s, ctx, p)
+}
+
+// breath is the time to read what was told before something else happens.
+const breath = 3 * time.Second
+
+// prose is what the narrator says himself, and the time to read it.
+func (s *story) prose(ctx context.Context, text string) error {
+	s.say.prose(text)
+	return s.wait(ctx, breath)
+}
+
+// minute is the n-th minute that there is data for.
+func (s *story) minute(n int) period.Period { return s.first.Add(n, time.UTC) }
+
+// wait is the sources' waiting, and the reader's. Speed makes it shorter; the controller's clock goes on as it does.
+func (s *story) wait(ctx context.Context, d time.Duration) error {
+	return s.until(ctx, s.Now().Add(time.Duration(float64(d)/s.Speed)))
+}
+
+// until waits for an instant.
+func (s *story) until(ctx context.Context, at time.Time) error {
+	timer := time.NewTimer(at.Sub(s.Now()))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// event notes an event, and tells it unless the reader can do without.
+func (s *story) event(ctx context.Context, e event.Event) {
+	s.counts[e.Type]++
+	if !s.skip(e) {
+		s.say.event(e, s.printed(ctx, e))
+	}
+}
+
+// skip says which events the reader can do without: files at the beginning, open gates once he has seen one, and, when
+// the story is over, all that goes as it should until it is done.
+func (s *story) skip(e event.Event) bool {
+	switch {
+	case e.Type == event.ConfigAccepted:
+		return !s.over
+	case e.Type == event.ValidationPassed && s.counts[e.Type] > 1:
+		return true
+	}
+	return s.over && e.Detail.Severity == event.Info && e.Type != event.JobCompleted
+}
+
+// printed is the last line that the job of an ended attempt printed. It is only for show, so one that cannot be read is
+// left out.
+func (s *story) printed(ctx context.Context, e event.Event) string {
+	if e.Type != event.JobCompleted && e.Type != event.JobFailed {
+		return ""
+	}
+	d := e.Detail
+	entries, err := s.Store.JobLog(ctx, run.Key{Pipeline: d.Pipeline, Schedule: d.Schedule, Period: d.Date})
+	if err != nil {
+		return ""
+	}
+	for _, entry := range slices.Backward(entries) {
+		if entry.Attempt == d.Attempt && entry.Output != "" {
+			lines := strings.Split(strings.TrimSpace(entry.Output), "\n")
+			return lines[len(lines)-1]
+		}
+	}
+	return ""
+}
+
+// push has somebody write a sensor, and tells it.
+func (s *story) push(ctx context.Context, who string, r reading) error {
+	s.say.deed(s.Now(), who, "pushes "+r.words(s.Now()))
+	return s.api.push(ctx, who, r)
+}
+
+// status is a source's word about a minute.
+func status(id pipeline.ID, p period.Period, count int, complete bool) reading {
+	return reading{id, minuteStatus, p, sensor.Fields{"count": count, "complete": complete}}
+}
+
+// deliver lands a whole minute of both sources, checked and complete.
+func (s *story) deliver(ctx context.Context, p period.Period) error {
+	if err := errors.Join(s.quakes.land(p, s.quakes.records(p)...), s.coins.land(p, s.coins.records(p)...)); err != nil {
+		return err
+	}
+	for _, r := range []reading{
+		{quakeSilver, quality, p, sensor.Fields{"rejected": 2}},
+		status(quakeSilver, p, perMinute, true),
+		status(coinSilver, p, perMinute, true),
+	} {
+		if err := s.api.push(ctx, "sources", r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// live lets the sources go on, a minute of data each minute, and tells what becomes of it.
+func (s *story) live(ctx context.Context) error {
+	s.epilogue()
+	s.over = true
+	for n := played; ; n++ {
+		at := s.Now().Add(time.Duration(float64(time.Minute) / s.Speed))
+		if end := s.minute(n).End(time.UTC); end.After(at) {
+			at = end
+		}
+		if err := s.tellUntil(ctx, at); err != nil {
+			return err
+		}
+		if err := s.deliver(ctx, s.minute(n)); err != nil {
+			return err
+		}
+	}
+}
+
+// tellUntil tells what happens until an instant.
+func (s *story) tellUntil(ctx context.Context, at time.Time) error {
+	within, cancel := context.WithDeadline(ctx, at)
+	defer cancel()
+	for {
+		e, err := s.log.next(within)
+		switch {
+		case err != nil && ctx.Err() == nil && within.Err() != nil:
+			return nil
+		case err != nil:
+			return err
+		}
+		s.event(ctx, e)
+	}
+}
