@@ -2,9 +2,11 @@ package pipeline
 
 import (
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/schedule"
 	"github.com/interlock-go/interlock/internal/sla"
@@ -39,6 +41,30 @@ type Definition struct {
 	PostRun *PostRun   // nil without
 	DryRun  bool
 	Probes  []Probe
+}
+
+// Following are the periods of d to which a run of its upstream up for p matters, newest first: p itself, the larger one
+// that holds it, or the smaller ones inside it. A run of another size than the upstream's own speaks for its own period
+// only.
+func (d *Definition) Following(up *Definition, p period.Period) []period.Period {
+	size := d.Schedule.Size()
+	switch {
+	case p.IsZero():
+		return nil
+	case p.Size() != up.Schedule.Size() || p.Size() == size:
+		return []period.Period{p}
+	case p.Size() < size:
+		return []period.Period{p.Outer(size)}
+	}
+	var inside []period.Period
+	for slot := range d.Schedule.Slots(p.Start(d.Schedule.Zone())) {
+		if !p.Holds(slot.Period) {
+			break
+		}
+		inside = append(inside, slot.Period)
+	}
+	slices.Reverse(inside)
+	return inside
 }
 
 // CatchUp says which fires missed in a downtime are still opened.

@@ -100,24 +100,6 @@ func (r *Router) triggered(b *store.Batch, e *catalog.Entry, key run.Key, old ru
 	return r.further(b, e, old, o, now)
 }
 
-// Recover opens the run of a period whose start condition is met although nothing opened it, if that is still so. It is
-// for whoever looks after what was overlooked; events tell of it.
-func (r *Router) Recover(ctx context.Context, key run.Key, now time.Time) (bool, error) {
-	e, _, err := r.inForce(ctx, key.Pipeline)
-	if err != nil || e == nil || key.Schedule != e.Opens || e.Opens != pipeline.ByStream {
-		return false, err
-	}
-	met, err := r.opensNow(ctx, e, key, now)
-	if err != nil || !met {
-		return false, err
-	}
-	o := order{cause: run.CauseCondition, causedBy: "watchdog", message: "its start condition is met and nothing had opened it", recovered: true}
-	if e.Start == nil {
-		o.cause = run.CauseUpstream
-	}
-	return r.openRun(ctx, e, key, o, now)
-}
-
 // opensNow says whether what opens a run holds for a period.
 func (r *Router) opensNow(ctx context.Context, e *catalog.Entry, key run.Key, now time.Time) (bool, error) {
 	if e.Start == nil {

@@ -158,20 +158,14 @@ job: {type: command, config: {command: "true"}, classify: [{match: schema, categ
 func TestRecoverOpensWhatWasOverlooked(t *testing.T) {
 	w := newWorld(t, plain)
 	w.put("plain", "arrival", "status=ready")
-	w.changes() // nobody reacts
+	overlooked := w.changes()[0]
 	w.sleep(time.Minute)
-	opened, err := w.router.Recover(ctx, w.key(plainRun), w.now)
-	w.check(err)
-	if !opened {
-		t.Fatal("not opened")
-	}
+	w.check(w.router.Recover(ctx, "plain", overlooked, w.now))
 	w.settle()
 	w.expect(plainRun, "RUNNING 1")
 	same(t, "told", 1, w.count(event.TriggerRecovered))
-	if opened, err := w.router.Recover(ctx, w.key(plainRun), w.now); opened || err != nil {
-		t.Errorf("opened twice: %v", err)
-	}
-	if opened, err := w.router.Recover(ctx, w.key("plain/stream/2026-03-02"), w.now); opened || err != nil {
-		t.Errorf("opened without its condition: %v", err)
-	}
+	w.check(w.router.Recover(ctx, "plain", overlooked, w.now))
+	w.check(w.router.Recover(ctx, "gone", overlooked, w.now))
+	w.settle()
+	same(t, "told again", 1, w.count(event.TriggerRecovered))
 }

@@ -25,6 +25,7 @@ type news struct {
 
 	start, gate, post bool                 // what the sensor is to the reader
 	upstream          *pipeline.Definition // whose run it announces; nil for any other sensor
+	overlooked        bool                 // nobody reacted when it was written
 }
 
 // readingWritten lets every pipeline that reads the sensor react. One that fails does not keep the others from it.
@@ -36,13 +37,28 @@ func (r *Router) readingWritten(ctx context.Context, c store.Change, now time.Ti
 	return errors.Join(errs...)
 }
 
+// Recover has the pipeline id react to a write, or to an upstream's announcement, that nobody reacted to when it came. It is
+// for whoever looks after what was overlooked: a run that it opens is told as recovered, in the commit that opens it.
+func (r *Router) Recover(ctx context.Context, id pipeline.ID, c store.Change, now time.Time) error {
+	e, row, err := r.inForce(ctx, id)
+	if err != nil || e == nil {
+		return err
+	}
+	n := r.newsFor(e, row, c)
+	n.overlooked = true
+	return r.react(ctx, n, now)
+}
+
 // readBy lets one pipeline react: open a run, wake one that waits, look again at one that has ended.
 func (r *Router) readBy(ctx context.Context, e *catalog.Entry, c store.Change, now time.Time) error {
 	row, err := r.pipelineRow(ctx, e.ID)
 	if err != nil || row.Config == "" {
 		return err
 	}
-	n := r.newsFor(e, row, c)
+	return r.react(ctx, r.newsFor(e, row, c), now)
+}
+
+func (r *Router) react(ctx context.Context, n news, now time.Time) error {
 	if err := r.arrived(ctx, n, now); err != nil {
 		return err
 	}
@@ -143,7 +159,7 @@ func (r *Router) concerned(ctx context.Context, n news) ([]run.Run, error) {
 func (n news) periods() []period.Period {
 	switch {
 	case n.upstream != nil:
-		return n.dependentPeriods()
+		return n.entry.Following(n.upstream, n.Period)
 	case !n.Period.IsZero():
 		return []period.Period{n.Period}
 	}
@@ -235,7 +251,7 @@ func (r *Router) openFor(ctx context.Context, n news, key run.Key, now time.Time
 		return err
 	}
 	_, err = r.openRun(ctx, e, key, order{
-		cause: run.CauseCondition, causedBy: n.cause(), message: fmt.Sprintf("sensor %s meets the start condition", n.Sensor),
+		cause: run.CauseCondition, causedBy: n.cause(), message: fmt.Sprintf("sensor %s meets the start condition", n.Sensor), recovered: n.overlooked,
 	}, now)
 	return err
 }

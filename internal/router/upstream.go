@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/catalog"
-	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
@@ -49,30 +48,6 @@ func runReading(r run.Run) sensor.Reading {
 	return sensor.Reading{Key: upstreamKey(string(r.Pipeline)), Period: r.Period, Fields: fields, Source: "interlock"}
 }
 
-// dependentPeriods are the periods of the reader to which a run of the upstream matters: its own, the larger one that
-// holds it, or the smaller ones inside it. A run of another size than the upstream's own speaks for its own period only.
-func (n news) dependentPeriods() []period.Period {
-	on := n.entry.Schedule
-	size := on.Size()
-	switch {
-	case n.Period.IsZero():
-		return nil
-	case n.Period.Size() != n.upstream.Schedule.Size() || n.Period.Size() == size:
-		return []period.Period{n.Period}
-	case n.Period.Size() < size:
-		return []period.Period{n.Period.Outer(size)}
-	}
-	var inside []period.Period
-	for slot := range on.Slots(n.Period.Start(on.Zone())) {
-		if !n.Period.Holds(slot.Period) {
-			break
-		}
-		inside = append(inside, slot.Period)
-	}
-	slices.Reverse(inside)
-	return inside
-}
-
 // upstreamsDone says whether every upstream is COMPLETED for a period.
 func (r *Router) upstreamsDone(ctx context.Context, e *catalog.Entry, key run.Key, now time.Time) (bool, error) {
 	view, err := r.look(ctx, e, key.Period, now)
@@ -99,7 +74,7 @@ func (r *Router) openAfter(ctx context.Context, n news, key run.Key, now time.Ti
 		return err
 	}
 	_, err = r.openRun(ctx, n.entry, key, order{
-		cause: run.CauseUpstream, causedBy: n.cause(), message: fmt.Sprintf("%s was the last upstream to complete", n.upstream.ID),
+		cause: run.CauseUpstream, causedBy: n.cause(), message: fmt.Sprintf("%s was the last upstream to complete", n.upstream.ID), recovered: n.overlooked,
 	}, now)
 	return err
 }

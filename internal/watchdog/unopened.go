@@ -2,27 +2,31 @@ package watchdog
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/catalog"
-	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// lookBackReadings is how many of the latest writes of a start condition are looked at.
-const lookBackReadings = 50
+const (
+	// lookBackOpenings is how many of the latest writes of a start condition, or runs of an upstream, are looked at.
+	lookBackOpenings = 50
+	// lookBackTime is how old they may be.
+	lookBackTime = 24 * time.Hour
+)
 
-// unopenedRuns finds writes that met a start condition and have no run: the change was lost. The write is reacted to as
-// if it came now; a run that opens is told as TRIGGER_RECOVERED.
+// unopenedRuns finds writes that met a start condition, and upstreams that completed, and that have no run: the change
+// was lost. It is reacted to as if it came now; a run that opens is told as TRIGGER_RECOVERED.
 func (w *Watchdog) unopenedRuns(ctx context.Context, p pass) (int, error) {
 	found := 0
 	for _, e := range p.entries {
-		if e.Start == nil || e.Opens != pipeline.ByStream || e.DryRun || p.paused(e.ID) {
+		if e.Opens != pipeline.ByStream || e.DryRun || p.paused(e.ID) {
 			continue
 		}
 		n, err := w.recover(ctx, e, p)
@@ -34,66 +38,140 @@ func (w *Watchdog) unopenedRuns(ctx context.Context, p pass) (int, error) {
 	return found, nil
 }
 
+// opening is something that should have opened runs.
+type opening struct {
+	change  store.Change
+	periods []period.Period
+}
+
 func (w *Watchdog) recover(ctx context.Context, e *catalog.Entry, p pass) (int, error) {
+	openings, err := w.openings(ctx, e, p)
+	if err != nil || len(openings) == 0 {
+		return 0, err
+	}
+	before, err := w.opened(ctx, e, openings)
+	if err != nil {
+		return 0, err
+	}
+	acted := false
+	for _, o := range openings {
+		if missing(e, o, before) {
+			acted = true
+			if err := w.Router.Recover(ctx, e.ID, o.change, p.now); err != nil {
+				return 0, err
+			}
+		}
+	}
+	if !acted {
+		return 0, nil
+	}
+	after, err := w.opened(ctx, e, openings) // the condition may not hold, or the calendar be against it
+	return len(after) - len(before), err
+}
+
+// missing says whether an opening has not led to all of its runs. The calendar may be why.
+func missing(e *catalog.Entry, o opening, there map[run.Key]run.Run) bool {
+	for _, p := range o.periods {
+		if _, opened := there[keyOf(e, p)]; !opened && e.Schedule.Excluded(p) == "" {
+			return true
+		}
+	}
+	return false
+}
+
+func keyOf(e *catalog.Entry, p period.Period) run.Key {
+	return run.Key{Pipeline: e.ID, Schedule: e.Opens, Period: p}
+}
+
+// opened gives the runs that the openings have led to.
+func (w *Watchdog) opened(ctx context.Context, e *catalog.Entry, openings []opening) (map[run.Key]run.Run, error) {
+	var keys []run.Key
+	seen := map[run.Key]bool{}
+	for _, o := range openings {
+		for _, p := range o.periods {
+			if key := keyOf(e, p); !seen[key] {
+				seen[key] = true
+				keys = append(keys, key)
+			}
+		}
+	}
+	there, err := w.Store.RunsAt(ctx, keys)
+	if err != nil {
+		return nil, fmt.Errorf("read runs of %s: %w", e.ID, err)
+	}
+	return there, nil
+}
+
+// openings lists what should have opened runs of e.
+func (w *Watchdog) openings(ctx context.Context, e *catalog.Entry, p pass) ([]opening, error) {
+	if e.Start != nil {
+		return w.writes(ctx, e, p)
+	}
+	return w.completions(ctx, e, p)
+}
+
+// lately says that something happened neither too lately nor too long ago to be called overlooked. What was before the file
+// in force was accepted does not count: an edit opens no past.
+func (p pass) lately(id pipeline.ID, at time.Time) bool {
+	return !at.After(p.settled) && !at.Before(p.now.Add(-lookBackTime)) && !at.Before(p.rows[id].AcceptedAt)
+}
+
+// writes lists the writes of the start condition's sensor.
+func (w *Watchdog) writes(ctx context.Context, e *catalog.Entry, p pass) ([]opening, error) {
 	owner, key := e.ID, sensor.Key(e.Start.Rule.Key)
 	if e.Start.Rule.From != "" {
 		owner = pipeline.ID(e.Start.Rule.From)
 	}
-	page, err := w.Store.History(ctx, store.HistoryQuery{Pipeline: owner, Key: key, Limit: lookBackReadings})
+	page, err := w.Store.History(ctx, store.HistoryQuery{Pipeline: owner, Key: key, Limit: lookBackOpenings})
 	if err != nil {
-		return 0, fmt.Errorf("read history of sensor %s of %s: %w", key, owner, err)
+		return nil, fmt.Errorf("read history of sensor %s of %s: %w", key, owner, err)
 	}
-	found := 0
-	for _, reading := range page.Items {
-		if reading.UpdatedAt.After(p.settled) || reading.UpdatedAt.Before(p.now.Add(-lookBackTime)) {
+	var all []opening
+	for _, r := range page.Items {
+		if !p.lately(e.ID, r.UpdatedAt) {
 			continue
 		}
-		recovered, err := w.recoverOne(ctx, e, owner, reading, p.now)
+		slice := r.Period
+		if slice.IsZero() {
+			slice = e.Schedule.PeriodAt(r.UpdatedAt)
+		}
+		all = append(all, opening{periods: []period.Period{slice}, change: store.Change{
+			Kind: store.ReadingWritten, At: r.UpdatedAt, Pipeline: owner, Sensor: r.Key, Period: r.Period, Version: r.Version, Changed: true,
+		}})
+	}
+	return all, nil
+}
+
+// completions lists the runs of upstreams that completed. A period for which one has only just completed is left out:
+// nobody has overlooked it yet.
+func (w *Watchdog) completions(ctx context.Context, e *catalog.Entry, p pass) ([]opening, error) {
+	var all []opening
+	fresh := map[period.Period]bool{}
+	for _, id := range e.After {
+		up := w.Catalog.Current().Get(id)
+		if up == nil {
+			continue
+		}
+		page, err := w.Store.Runs(ctx, store.RunQuery{Pipeline: id, Status: run.Completed, Limit: lookBackOpenings})
 		if err != nil {
-			return found, err
+			return nil, fmt.Errorf("list completed runs of %s: %w", id, err)
 		}
-		if recovered {
-			found++
+		for _, r := range page.Items {
+			o := opening{periods: e.Following(up.Definition, r.Period), change: store.Change{
+				Kind: store.ReadingWritten, At: r.EndedAt, Pipeline: e.ID, Sensor: sensor.Key("run/" + string(id)), Period: r.Period, Version: r.Version, Changed: true,
+			}}
+			switch {
+			case r.Schedule != up.Opens:
+			case r.EndedAt.After(p.settled):
+				for _, slice := range o.periods {
+					fresh[slice] = true
+				}
+			case p.lately(e.ID, r.EndedAt):
+				all = append(all, o)
+			}
 		}
 	}
-	return found, nil
-}
-
-// lookBackTime is how old a write may be that is still reacted to.
-const lookBackTime = 24 * time.Hour
-
-// recoverOne reacts to a write whose run is not there.
-func (w *Watchdog) recoverOne(ctx context.Context, e *catalog.Entry, owner pipeline.ID, reading *sensor.Reading, now time.Time) (bool, error) {
-	slice := reading.Period
-	if slice.IsZero() {
-		slice = e.Schedule.PeriodAt(reading.UpdatedAt)
-	}
-	key := run.Key{Pipeline: e.ID, Schedule: e.Opens, Period: slice}
-	if there, err := w.exists(ctx, key); there || err != nil {
-		return false, err
-	}
-	change := store.Change{
-		Kind: store.ReadingWritten, At: reading.UpdatedAt, Pipeline: owner,
-		Sensor: reading.Key, Period: reading.Period, Version: reading.Version, Changed: true,
-	}
-	if err := w.Router.Handle(ctx, change, now); err != nil {
-		return false, err
-	}
-	if there, err := w.exists(ctx, key); !there || err != nil {
-		return false, err // the condition does not hold, or the calendar is against it
-	}
-	mark := "recovered/" + key.String()
-	return w.once(ctx, mark, now.Add(lookBackTime*2), now, func(b *store.Batch) {
-		about := event.About{Pipeline: e.ID, Schedule: e.Opens, Date: slice, Attempt: 1, At: now, Critical: e.SLA.Critical}
-		b.Emit(event.New(event.TriggerRecovered, about,
-			fmt.Sprintf("sensor %s met the start condition at %s and no run was opened; it is open now", reading.Key, reading.UpdatedAt.UTC().Format(time.RFC3339)), nil))
-	})
-}
-
-func (w *Watchdog) exists(ctx context.Context, key run.Key) (bool, error) {
-	_, err := w.Store.Run(ctx, key)
-	if errors.Is(err, store.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
+	return slices.DeleteFunc(all, func(o opening) bool {
+		return slices.ContainsFunc(o.periods, func(slice period.Period) bool { return fresh[slice] })
+	}), nil
 }

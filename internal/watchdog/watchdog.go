@@ -30,7 +30,7 @@ type records interface {
 
 // mender is what the watchdog asks of package router.
 type mender interface {
-	Handle(ctx context.Context, c store.Change, now time.Time) error
+	Recover(ctx context.Context, id pipeline.ID, c store.Change, now time.Time) error
 	CatchUp(ctx context.Context, id pipeline.ID, now time.Time) error
 	CloseStart(ctx context.Context, key run.Key, now time.Time) (bool, error)
 }

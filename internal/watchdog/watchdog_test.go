@@ -37,9 +37,11 @@ func (idle) Stop(context.Context, run.Run) (run.Leftover, error) { return run.Jo
 // world is one pipeline in force at eight, with nobody but the watchdog at work: no feed is followed, no task is claimed.
 type world struct {
 	*testing.T
-	store *memory.Store
-	dog   *watchdog.Watchdog
-	flaky *flaky
+	store     *memory.Store
+	catalog   *catalog.Catalog
+	upstreams []string // further pipelines, which a sensor of theirs opens
+	dog       *watchdog.Watchdog
+	flaky     *flaky
 }
 
 // flaky is a store that can be told to fail.
@@ -55,27 +57,38 @@ func (f *flaky) OpenRuns(ctx context.Context, id pipeline.ID) ([]run.Run, error)
 	return f.Store.OpenRuns(ctx, id)
 }
 
-func newWorld(t *testing.T, sections string) *world {
+func newWorld(t *testing.T, sections string, upstreams ...string) *world {
 	t.Helper()
 	s := memory.New()
 	c := catalog.New(s, all.Kinds())
-	files := catalog.Files{Pipelines: []pipeline.Source{{File: "orders.yaml", Data: []byte("pipeline: {id: orders, owner: t}\n" + sections)}}}
-	if _, err := c.Apply(ctx, files, eight); err != nil {
-		t.Fatal(err)
-	}
-	if c.Current().Get("orders") == nil {
-		t.Fatal("the pipeline is not in force")
-	}
+	w := &world{T: t, store: s, catalog: c, upstreams: upstreams}
+	w.edit(sections, eight)
 	monitor := slamonitor.New(s, c)
 	r := router.New(router.Deps{
 		Store: s, Catalog: c, Deadlines: monitor, Jobs: idle{},
 		Limits: router.Limits{RunTimeout: 4 * time.Hour, StartTries: 3, StartBackoff: 30 * time.Second},
 	})
 	f := &flaky{Store: s}
-	w := &world{T: t, store: s, flaky: f}
+	w.flaky = f
 	w.dog = watchdog.New(watchdog.Deps{Store: f, Catalog: c, Router: r, Deadlines: monitor, Group: "router", Interval: time.Minute})
 	w.drain()
 	return w
+}
+
+// edit puts a version of the pipeline's file in force.
+func (w *world) edit(sections string, at time.Time) {
+	w.Helper()
+	files := catalog.Files{Pipelines: []pipeline.Source{{File: "orders.yaml", Data: []byte("pipeline: {id: orders, owner: t}\n" + sections)}}}
+	for _, id := range w.upstreams {
+		text := fmt.Sprintf("pipeline: {id: %s, owner: t}\nschedule: {trigger: {key: landed, check: exists}}\n", id)
+		files.Pipelines = append(files.Pipelines, pipeline.Source{File: id + ".yaml", Data: []byte(text)})
+	}
+	if _, err := w.catalog.Apply(ctx, files, at); err != nil {
+		w.Fatal(err)
+	}
+	if w.catalog.Current().Get("orders") == nil {
+		w.Fatal("the pipeline is not in force")
+	}
 }
 
 // drain lets the feed pass everything, without anybody reacting.
@@ -135,6 +148,9 @@ func (w *world) pass(now time.Time) []string {
 	}
 	var told []string
 	for _, e := range after[len(before):] {
+		if err := e.Event.Validate(); err != nil {
+			w.Error(err)
+		}
 		told = append(told, fmt.Sprintf("%s %s", e.Event.Type, e.Event.Detail.Date))
 	}
 	return told
@@ -185,6 +201,63 @@ func TestLostChangeIsRecovered(t *testing.T) {
 	w.drain() // as if it had been handled
 	w.want("told", []string{"TRIGGER_STARTED 2026-03-03", "TRIGGER_RECOVERED 2026-03-03"}, w.pass(eight.Add(3*time.Minute)))
 	w.want("again", nil, w.pass(eight.Add(4*time.Minute)))
+}
+
+func TestEditMakesNoLostChangeOfThePast(t *testing.T) {
+	w := newWorld(t, landed)
+	w.put(sensor.Fields{"ok": false}, "", eight.Add(time.Minute))
+	w.drain()
+	w.edit(strings.Replace(landed, "value: true", "value: false", 1), eight.Add(2*time.Minute))
+	w.drain()
+	w.want("told", nil, w.pass(eight.Add(10*time.Minute)))
+}
+
+func TestLostUpstreamIsRecovered(t *testing.T) {
+	w := newWorld(t, "schedule: {after: [bronze, copper]}\n", "bronze", "copper")
+	w.complete("bronze", "2026-03-02", eight.Add(time.Minute))
+	w.want("one of two", nil, w.pass(eight.Add(3*time.Minute)))
+	w.complete("copper", "2026-03-02", eight.Add(3*time.Minute))
+	w.want("not settled", nil, w.pass(eight.Add(3*time.Minute+30*time.Second)))
+	w.want("told", []string{"TRIGGER_STARTED 2026-03-02", "TRIGGER_RECOVERED 2026-03-02"}, w.pass(eight.Add(5*time.Minute)))
+	w.want("again", nil, w.pass(eight.Add(6*time.Minute)))
+}
+
+func TestUpstreamThatWasDoneBeforeTheFileIsNotLost(t *testing.T) {
+	w := newWorld(t, landed, "bronze")
+	w.complete("bronze", "2026-03-02", eight.Add(time.Minute))
+	w.edit("schedule: {after: [bronze]}\n", eight.Add(2*time.Minute))
+	w.drain()
+	w.want("told", nil, w.pass(eight.Add(10*time.Minute)))
+}
+
+// complete brings a run of an upstream to its end, and nobody hears of it.
+func (w *world) complete(id pipeline.ID, date string, at time.Time) {
+	w.Helper()
+	key := run.Key{Pipeline: id, Schedule: pipeline.ByStream, Period: parse(w.T, date)}
+	limits := run.Limits{Window: time.Hour, Interval: time.Minute, RunTimeout: time.Hour, StartTries: 1}
+	r, err := run.New(key, run.Opening{Cause: run.CauseCondition, At: at, Limits: limits})
+	steps := []func() (run.Run, error){
+		func() (run.Run, error) { return r.Evaluated(true, at) },
+		func() (run.Run, error) { return r.Trigger(run.Start{Snapshot: "s"}, at) },
+		func() (run.Run, error) {
+			return r.Reported(run.Outcome{Key: key, Attempt: 1, Report: run.Report{Result: run.ResultSuccess}}, at)
+		},
+		func() (run.Run, error) { return r.Complete(at) },
+	}
+	for _, step := range steps {
+		if err == nil {
+			r, err = step()
+		}
+	}
+	if err != nil {
+		w.Fatal(err)
+	}
+	b := store.Batch{ID: "complete/" + key.String()}
+	b.Create(r)
+	if err := w.store.Commit(ctx, b, at); err != nil {
+		w.Fatal(err)
+	}
+	w.drain()
 }
 
 func TestLaggingFeedRaisesNoFalseAlarm(t *testing.T) {
