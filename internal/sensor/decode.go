@@ -21,8 +21,8 @@ var errTooDeep = fmt.Errorf("data nests deeper than %d levels", maxDepth)
 
 // Decode reads a JSON object of at most MaxBytes into Fields. It refuses anything else with an error that says what was found.
 //
-// It walks tokens rather than using json.Unmarshal, which would keep the last of two equal keys in silence:
-// a producer that sends a field twice has a bug, and a gate must not guess which value was meant.
+// It does not use json.Unmarshal, which would keep the last of two equal keys in silence: a producer that sends a field
+// twice has a bug, and a gate must not guess which value was meant.
 func Decode(data []byte) (Fields, error) {
 	if len(data) > MaxBytes {
 		return nil, fmt.Errorf("data has %d bytes; at most %d are allowed", len(data), MaxBytes)
@@ -30,6 +30,14 @@ func Decode(data []byte) (Fields, error) {
 	if !utf8.Valid(data) {
 		return nil, errors.New("data is not valid UTF-8; send JSON in UTF-8")
 	}
+	if fields, ok := decodePlain(data); ok {
+		return fields, nil
+	}
+	return decodeTokens(data)
+}
+
+// decodeTokens is Decode of any JSON text, and knows what is wrong with one.
+func decodeTokens(data []byte) (Fields, error) {
 	d := decoder{json.NewDecoder(bytes.NewReader(data))}
 	d.UseNumber()
 	first, err := d.next()

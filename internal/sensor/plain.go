@@ -1,0 +1,200 @@
+package sensor
+
+import (
+	"encoding/json"
+)
+
+// plain reads JSON as producers usually write it: without escapes in its texts. It gives up on everything else, also on
+// what is wrong, and leaves it to decoder, which says what is wrong in words. It is there because every sensor write is
+// read, and the tokens of encoding/json cost several times as much.
+type plain struct {
+	text []byte // valid UTF-8
+	at   int
+}
+
+// decodePlain reads data that is one object and nothing else.
+func decodePlain(data []byte) (Fields, bool) {
+	p := plain{text: data}
+	if p.next() != '{' {
+		return nil, false
+	}
+	fields, ok := p.object(1)
+	p.blanks()
+	return fields, ok && p.at == len(data)
+}
+
+func (p *plain) blanks() {
+	for ; p.at < len(p.text); p.at++ {
+		switch p.text[p.at] {
+		case ' ', '\n', '\r', '\t':
+		default:
+			return
+		}
+	}
+}
+
+// peek is the byte that comes next; 0, which stands nowhere in JSON, at the end.
+func (p *plain) peek() byte {
+	if p.at < len(p.text) {
+		return p.text[p.at]
+	}
+	return 0
+}
+
+// next steps over blanks and the byte after them, and gives that.
+func (p *plain) next() byte {
+	p.blanks()
+	c := p.peek()
+	p.at++
+	return c
+}
+
+// object reads the rest of an object whose { was read.
+func (p *plain) object(depth int) (map[string]any, bool) {
+	object := map[string]any{}
+	c := p.next()
+	if c == '}' {
+		return object, true
+	}
+	for ; c == '"'; c = p.next() {
+		name, ok := p.string()
+		if !ok || p.next() != ':' {
+			return nil, false
+		}
+		if _, repeated := object[name]; repeated {
+			return nil, false
+		}
+		if object[name], ok = p.value(depth); !ok {
+			return nil, false
+		}
+		if c = p.next(); c != ',' {
+			return object, c == '}'
+		}
+	}
+	return nil, false
+}
+
+// list reads the rest of a list whose [ was read.
+func (p *plain) list(depth int) ([]any, bool) {
+	list := []any{}
+	if p.blanks(); p.peek() == ']' {
+		p.at++
+		return list, true
+	}
+	for {
+		item, ok := p.value(depth)
+		if !ok {
+			return nil, false
+		}
+		list = append(list, item)
+		if c := p.next(); c != ',' {
+			return list, c == ']'
+		}
+	}
+}
+
+func (p *plain) value(depth int) (any, bool) {
+	switch p.blanks(); p.peek() {
+	case '"':
+		p.at++
+		return p.string()
+	case '{':
+		p.at++
+		if depth == maxDepth {
+			return nil, false
+		}
+		return p.object(depth + 1)
+	case '[':
+		p.at++
+		if depth == maxDepth {
+			return nil, false
+		}
+		return p.list(depth + 1)
+	case 't':
+		return true, p.word("true")
+	case 'f':
+		return false, p.word("false")
+	case 'n':
+		return nil, p.word("null")
+	}
+	return p.number()
+}
+
+func (p *plain) word(word string) bool {
+	end := p.at + len(word)
+	if end > len(p.text) || string(p.text[p.at:end]) != word {
+		return false
+	}
+	p.at = end
+	return true
+}
+
+// string reads the rest of a text whose first quote was read.
+func (p *plain) string() (string, bool) {
+	for from := p.at; p.at < len(p.text); p.at++ {
+		switch c := p.text[p.at]; {
+		case c == '"':
+			p.at++
+			return string(p.text[from : p.at-1]), true
+		case c == '\\' || c < ' ':
+			return "", false
+		}
+	}
+	return "", false
+}
+
+// number reads an integer of up to 18 digits, which fits into 64 bits, by itself.
+func (p *plain) number() (any, bool) {
+	from, negative := p.at, false
+	if p.peek() == '-' {
+		negative = true
+		p.at++
+	}
+	first := p.at
+	var n int64
+	for ; isDigit(p.peek()); p.at++ {
+		if p.at-first < 18 {
+			n = n*10 + int64(p.text[p.at]-'0')
+		}
+	}
+	digits := p.at - first
+	if digits == 0 || digits > 1 && p.text[first] == '0' {
+		return nil, false
+	}
+	if c := p.peek(); digits > 18 || c == '.' || c == 'e' || c == 'E' {
+		return p.long(from)
+	}
+	if negative {
+		n = -n
+	}
+	return n, true
+}
+
+// long reads the rest of a number that is more than a few digits, and began at from.
+func (p *plain) long(from int) (any, bool) {
+	if p.peek() == '.' {
+		p.at++
+		if !p.digits() {
+			return nil, false
+		}
+	}
+	if c := p.peek(); c == 'e' || c == 'E' {
+		p.at++
+		if c := p.peek(); c == '+' || c == '-' {
+			p.at++
+		}
+		if !p.digits() {
+			return nil, false
+		}
+	}
+	n, err := number(json.Number(p.text[from:p.at]))
+	return n, err == nil
+}
+
+func (p *plain) digits() bool {
+	from := p.at
+	for isDigit(p.peek()) {
+		p.at++
+	}
+	return p.at > from
+}
