@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -31,28 +32,38 @@ func serveOn(s *http.Server) (address string, end func(), err error) {
 	}, nil
 }
 
-// rate sends requests over so many connections at once for a while, and gives the answers per second. Any answer but 200
+// rate sends requests over so many connections at once for a while, and gives the pace of the answers. Any answer but 200
 // is an error. It writes and reads bytes rather than use an HTTP client, so that the side that asks costs little.
-func rate(address string, connections int, d time.Duration, request func(connection, n int) []byte) (float64, error) {
+func rate(address string, connections int, d time.Duration, request func(connection, n int) []byte) (pace, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
 	var answers atomic.Int64
 	errs := make(chan error, connections)
 	var wg sync.WaitGroup
-	began := time.Now()
+	began, used := time.Now(), processorTime()
 	for c := range connections {
 		wg.Go(func() {
 			errs <- converse(ctx, address, func(n int) []byte { return request(c, n) }, &answers)
 		})
 	}
 	wg.Wait()
-	took := time.Since(began)
+	took, used := time.Since(began), processorTime()-used
 	for range connections {
 		if err := <-errs; err != nil {
-			return 0, err
+			return pace{}, err
 		}
 	}
-	return float64(answers.Load()) / took.Seconds(), nil
+	n := float64(answers.Load())
+	return pace{rate: n / took.Seconds(), cpu: float64(used.Microseconds()) / n}, nil
+}
+
+// processorTime is what this process has used so far.
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // converse sends one request after the other over one connection.
