@@ -38,16 +38,18 @@ func copyFile(ctx context.Context, from, path string) error {
 		}
 		return fmt.Errorf("back up to %s: %w", path, err)
 	}
-	partial := path + ".partial"
-	if err := os.Remove(partial); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.partial") // for this user's eyes only
+	if err != nil {
 		return fmt.Errorf("back up to %s: %w", path, err)
 	}
-	err := copyTo(ctx, from, partial)
+	defer func() { _ = os.Remove(f.Name()) }() // a second name by then, or half a copy
+	if err = f.Close(); err == nil {
+		err = copyTo(ctx, from, f.Name())
+	}
 	if err == nil {
-		err = finishCopy(partial, path)
+		err = finishCopy(f.Name(), path)
 	}
 	if err != nil {
-		_ = os.Remove(partial) // the first error says more
 		return fmt.Errorf("back up to %s: %w", path, err)
 	}
 	return nil
@@ -81,5 +83,5 @@ func finishCopy(partial, path string) error {
 	if err := os.Link(partial, path); err != nil { // unlike a rename, it does not take the place of a file that came meanwhile
 		return err
 	}
-	return errors.Join(os.Remove(partial), syncDir(filepath.Dir(path)))
+	return syncDir(filepath.Dir(path))
 }

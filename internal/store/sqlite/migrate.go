@@ -39,7 +39,7 @@ func migrate(ctx context.Context, c *conn, scripts []string) error {
 		return err
 	}
 	for ; version < len(scripts); version++ {
-		script := fmt.Sprintf("BEGIN IMMEDIATE;\n%s\nPRAGMA application_id = %d;\nPRAGMA user_version = %d;\nCOMMIT;",
+		script := fmt.Sprintf("BEGIN IMMEDIATE;\n%s\n;PRAGMA application_id = %d;\nPRAGMA user_version = %d;\nCOMMIT;",
 			scripts[version], applicationID, version+1)
 		if err := c.run(ctx, script); err != nil {
 			_ = c.run(context.Background(), "ROLLBACK") // most errors have ended the transaction already

@@ -3,30 +3,41 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// pool is the connections that read, each for one caller at a time. A commit is visible to whoever begins to read after
-// it, so everybody sees what was acknowledged before.
+// pool is the connections that read, each for one caller at a time. The one that was used last is used first: it has
+// its statements ready and its pages at hand. A commit is visible to whoever begins to read after it.
 type pool struct {
 	path string
-	free chan *conn // nil where one has not been needed yet
+	free chan struct{} // one for each caller that may begin
+
+	mu   sync.Mutex
+	idle []*conn
 }
 
-func newPool(path string, size int) pool {
+func newPool(path string, size int) *pool {
 	if size <= 0 {
 		size = 4
 	}
-	p := pool{path: path, free: make(chan *conn, size)}
+	p := &pool{path: path, free: make(chan struct{}, size)}
 	for range size {
-		p.free <- nil
+		p.free <- struct{}{}
 	}
 	return p
 }
 
-// connect opens a connection that cannot change anything.
-func (p pool) connect() (*conn, error) {
+// take gives a connection, a new one if none is idle.
+func (p *pool) take() (*conn, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if last := len(p.idle) - 1; last >= 0 {
+		c := p.idle[last]
+		p.idle = p.idle[:last]
+		return c, nil
+	}
 	c, err := connect(p.path, "rw")
 	if err != nil {
 		return nil, err
@@ -37,13 +48,20 @@ func (p pool) connect() (*conn, error) {
 	return c, nil
 }
 
+func (p *pool) giveBack(c *conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.idle = append(p.idle, c)
+}
+
 // close waits for those who still read.
-func (p pool) close() error {
-	var errs []error
+func (p *pool) close() error {
 	for range cap(p.free) {
-		if c := <-p.free; c != nil {
-			errs = append(errs, c.close())
-		}
+		<-p.free
+	}
+	var errs []error
+	for _, c := range p.idle {
+		errs = append(errs, c.close())
 	}
 	return errors.Join(errs...)
 }
@@ -56,21 +74,19 @@ func (s *Store) read(ctx context.Context, f func(*conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	var c *conn
 	select {
-	case c = <-s.readers.free:
-		defer func() { s.readers.free <- c }()
+	case <-s.readers.free:
+		defer func() { s.readers.free <- struct{}{} }()
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-s.quit:
 		return errClosed
 	}
-	if c == nil {
-		var err error
-		if c, err = s.readers.connect(); err != nil {
-			return err
-		}
+	c, err := s.readers.take()
+	if err != nil {
+		return err
 	}
+	defer s.readers.giveBack(c)
 	return f(c)
 }
 

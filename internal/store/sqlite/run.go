@@ -76,18 +76,13 @@ func keyCursor(cursor string) (run.Key, error) {
 	return key, nil
 }
 
-// OpenRuns reads an index that holds the open ones alone.
+// OpenRuns reads indexes that hold the open ones alone, which SQLite would not choose by itself.
 func (s *Store) OpenRuns(ctx context.Context, id pipeline.ID) ([]run.Run, error) {
-	var w where
-	w.and("open = 1")
-	if id != "" {
-		w.and("pipeline = ?", string(id))
+	if id == "" {
+		return named(list[run.Run](ctx, s, "SELECT body FROM runs INDEXED BY runs_open WHERE open = 1 ORDER BY slot, pipeline, schedule"))("open runs")
 	}
-	found, err := list[run.Run](ctx, s, "SELECT body FROM runs"+w.text+" ORDER BY slot, pipeline, schedule", w.args...)
-	if err != nil {
-		return nil, fmt.Errorf("list open runs: %w", err)
-	}
-	return found, nil
+	return named(list[run.Run](ctx, s, "SELECT body FROM runs INDEXED BY runs_open_by_pipeline WHERE open = 1 AND pipeline = ? ORDER BY slot, schedule",
+		string(id)))("open runs of %s", id)
 }
 
 // RunsAt looks each key up.

@@ -37,7 +37,7 @@ type Options struct {
 type Store struct {
 	*writer
 	lock    *os.File
-	readers pool
+	readers *pool
 
 	trimming atomic.Bool // the last Trim found something
 

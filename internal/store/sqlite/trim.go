@@ -180,7 +180,8 @@ type periods struct{ is, holds map[period.Period]bool }
 // openPeriods are the periods of all open runs, of whatever pipeline: a gate may read another pipeline's sensors.
 func openPeriods(c *conn) (periods, error) {
 	open := periods{is: map[period.Period]bool{}, holds: map[period.Period]bool{}}
-	err := c.query("SELECT run FROM runs WHERE open = 1 UNION SELECT run FROM dry_runs WHERE open = 1", func(r row) error {
+	err := c.query(`SELECT run FROM runs INDEXED BY runs_open WHERE open = 1
+		UNION ALL SELECT run FROM dry_runs INDEXED BY dry_runs_open WHERE open = 1`, func(r row) error {
 		name := r.text(0)
 		p, err := period.Parse(name[strings.LastIndexByte(name, '/')+1:])
 		if err != nil {
@@ -214,8 +215,8 @@ func (t *trim) events(tx *tx) error {
 	}
 	if err := t.delete(tx, `DELETE FROM events WHERE pos IN (
 		SELECT pos FROM events
-		WHERE at < ? AND pos <= coalesce((SELECT min(pos) FROM cursors), pos)
-			AND pos < coalesce((SELECT pos FROM events WHERE high >= ? ORDER BY high, pos LIMIT 1), pos) + 500
+		WHERE at < ? AND pos <= coalesce((SELECT min(pos) FROM cursors), 1 << 62)
+			AND pos < coalesce((SELECT pos FROM events WHERE high >= ? ORDER BY high, pos LIMIT 1) + 500, 1 << 62)
 		ORDER BY pos LIMIT ?)`, cutoff, cutoff); err != nil || t.forgot == 0 {
 		return err
 	}

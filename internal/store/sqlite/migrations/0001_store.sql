@@ -64,7 +64,8 @@ CREATE UNIQUE INDEX runs_by_name ON runs (run);
 CREATE INDEX runs_by_slot ON runs (slot DESC, pipeline, schedule);
 CREATE INDEX runs_by_pipeline ON runs (pipeline, slot DESC, schedule);
 CREATE INDEX runs_by_status ON runs (status, slot DESC, pipeline, schedule);
-CREATE INDEX runs_open ON runs (pipeline, slot, schedule) WHERE open = 1;
+CREATE INDEX runs_open ON runs (slot, pipeline, schedule, run) WHERE open = 1;
+CREATE INDEX runs_open_by_pipeline ON runs (pipeline, slot, schedule) WHERE open = 1;
 
 CREATE TABLE dry_runs (
 	run     TEXT PRIMARY KEY,
