@@ -1,17 +1,12 @@
 package client_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
-	"os"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,155 +14,129 @@ import (
 
 	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/api"
-	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
-	"github.com/interlock-go/interlock/internal/job/all"
-	"github.com/interlock-go/interlock/internal/pipeline"
-	"github.com/interlock-go/interlock/internal/router"
-	"github.com/interlock-go/interlock/internal/run"
-	"github.com/interlock-go/interlock/internal/slamonitor"
 	"github.com/interlock-go/interlock/internal/store"
-	"github.com/interlock-go/interlock/internal/store/memory"
 )
-
-var ctx = context.Background()
-
-func TestMain(m *testing.M) {
-	restore := client.Strict() // what the API sends and what is read here must not drift
-	code := m.Run()
-	restore()
-	os.Exit(code)
-}
-
-const orders = `
-pipeline: {id: orders, owner: data}
-schedule: {cron: "0 8 * * *", exclude: {weekends: true}}
-sla: {deadline: "12:00"}
-validation:
-  rules: [{key: source, check: equals, field: status, value: ready}]
-job: {type: command, config: {command: [load]}}
-`
-
-// tuesday is when it always is here.
-var tuesday = time.Date(2026, 3, 3, 9, 10, 0, 0, time.UTC)
-
-// idle has no jobs.
-type idle struct{}
-
-func (idle) StillRuns(context.Context, run.Run) (bool, error) { return false, nil }
-
-func (idle) Stop(context.Context, run.Run) (run.Leftover, error) { return run.NothingLeft, nil }
-
-// serve starts the real API over a store in memory, with one pipeline.
-func serve(t testing.TB, tokens ...api.Token) (*memory.Store, *httptest.Server) {
-	t.Helper()
-	s, a, err := assemble(tokens)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(a)
-	t.Cleanup(func() {
-		a.Close()
-		server.Close()
-	})
-	return s, server
-}
-
-func assemble(tokens []api.Token) (*memory.Store, *api.API, error) {
-	s := memory.New()
-	c := catalog.New(s, all.Kinds())
-	_, err := c.Apply(ctx, catalog.Files{Pipelines: []pipeline.Source{{File: "orders.yaml", Data: []byte(orders)}}}, tuesday)
-	a := api.New(api.Deps{
-		Store: s, Catalog: c, Now: func() time.Time { return tuesday }, Logger: slog.New(slog.DiscardHandler),
-		Operator: router.New(router.Deps{Store: s, Catalog: c, Deadlines: slamonitor.New(s, c), Jobs: idle{}, Limits: router.Limits{StartTries: 1}}),
-		Settings: api.Settings{Loopback: true, Tokens: tokens},
-	})
-	return s, a, err
-}
-
-func connect(t testing.TB, server *httptest.Server, options ...client.Option) *client.Client {
-	t.Helper()
-	c, err := client.New(server.URL, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
-// must fails on an error.
-func must[T any](v T, err error) func(testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}
 
 func TestSensorsGoInAndComeBack(t *testing.T) {
 	_, server := serve(t)
 	c := connect(t, server)
-	w := must(c.PutSensor(ctx, "orders", "silver/source#2026-03-03", map[string]any{"status": "ready"}, client.WithSource("etl"), client.WithTTL(time.Hour)))(t)
+	w := whole(t, func(o client.CallOption) (client.Written, error) {
+		return c.PutSensor(ctx, "orders", "silver/source#2026-03-03", map[string]any{"status": "ready"}, client.WithSource("etl"), client.WithTTL(time.Hour), o)
+	})
 	if w.Version < 1 || w.Date == nil || *w.Date != "2026-03-03" || !w.UpdatedAt.Equal(tuesday) {
 		t.Errorf("got %+v", w)
 	}
-	r := must(c.Sensor(ctx, "orders", "silver/source"))(t)
+	r := whole(t, func(o client.CallOption) (client.Reading, error) {
+		return c.Sensor(ctx, "orders", "silver/source", "", o)
+	})
 	if r.Key != "silver/source" || r.Data["status"] != "ready" || r.Source == nil || *r.Source != "etl" || !r.ExpiresAt.Equal(tuesday.Add(time.Hour)) {
 		t.Errorf("got %+v", r)
 	}
-	many := must(c.PutSensors(ctx, []client.SensorWrite{{Pipeline: "orders", Key: "a", Data: map[string]any{}}, {Pipeline: "orders", Key: "..", Data: map[string]any{"n": 1}, Source: "me"}}))(t)
+	if _, err := c.Sensor(ctx, "orders", "silver/source", "2026-03-04"); problemOf(t, err).Status != http.StatusNotFound {
+		t.Errorf("a reading of another day: %v", err)
+	}
+	many := whole(t, func(o client.CallOption) ([]client.SensorWritten, error) {
+		return c.PutSensors(ctx, []client.SensorWrite{
+			{Pipeline: "orders", Key: "a", Data: map[string]any{}},
+			{Pipeline: "orders", Key: "..", Data: map[string]any{"n": 1}, Source: "me"},
+		}, o)
+	})
 	if len(many) != 2 || many[1].Key != ".." || many[1].Version <= many[0].Version {
 		t.Errorf("got %+v", many)
 	}
-	if got := must(c.Sensor(ctx, "orders", ".."))(t); got.Data["n"] != 1.0 {
-		t.Errorf("got %+v", got)
-	}
-	if got := must(c.Sensors(ctx, "orders"))(t); len(got) != 3 {
+	if got := whole(t, func(o client.CallOption) ([]client.Reading, error) { return c.Sensors(ctx, "orders", o) }); len(got) != 3 {
 		t.Errorf("got %+v", got)
 	}
 	must(c.PutSensor(ctx, "orders", "a", nil))(t)
-	if got := must(c.SensorHistory(ctx, "orders", "a", url.Values{"limit": {"1"}}))(t); len(got.Items) != 1 || got.NextCursor == "" {
+	q := client.SensorQuery{Paging: client.Paging{Limit: 1}}
+	newest := whole(t, func(o client.CallOption) (client.Page[client.Reading], error) {
+		return c.SensorHistory(ctx, "orders", "a", q, o)
+	})
+	if len(newest.Items) != 1 || newest.NextCursor == "" {
+		t.Fatalf("got %+v", newest)
+	}
+	q.Cursor = newest.NextCursor
+	if got := must(c.SensorHistory(ctx, "orders", "a", q))(t); len(got.Items) != 1 || got.Items[0].Version >= newest.Items[0].Version || got.NextCursor != "" {
 		t.Errorf("got %+v", got)
+	}
+}
+
+func TestKeysOfDotsAndSlashesReachTheirSensor(t *testing.T) {
+	_, server := serve(t)
+	c := connect(t, server)
+	for _, key := range []string{".", "..", "../..", "a/../b", "a//b", "a.b-c/d"} {
+		must(c.PutSensor(ctx, "orders", key, map[string]any{"n": key}))(t)
+		if got := must(c.Sensor(ctx, "orders", key, ""))(t); got.Key != key || got.Data["n"] != key {
+			t.Errorf("%s: got %+v", key, got)
+		}
+	}
+}
+
+func TestNumbersStayAsTheyWereWritten(t *testing.T) {
+	_, server := serve(t)
+	c := connect(t, server)
+	must(c.PutSensor(ctx, "orders", "source", map[string]any{"rows": json.Number("9007199254740993"), "status": "ready"}))(t)
+	if got := must(c.Sensor(ctx, "orders", "source", ""))(t).Data["rows"]; got != json.Number("9007199254740993") {
+		t.Errorf("got %v", got)
 	}
 }
 
 func TestEveryAnswerIsUnderstood(t *testing.T) {
 	s, server := serve(t)
 	c := connect(t, server)
-	opened := must(c.Trigger(ctx, client.Wish{Pipeline: "orders", Reason: "test", RequestedBy: "ann"}))(t)
-	if opened.Status != "PENDING" || opened.Key().String() != "orders/cron/2026-03-03" {
+	opened := whole(t, func(o client.CallOption) (client.Run, error) {
+		return c.Trigger(ctx, client.TriggerRequest{Pipeline: "orders", Asked: client.Asked{Reason: "test", RequestedBy: "ann"}}, o)
+	})
+	if opened.Status != client.Pending || opened.Key().String() != "orders/cron/2026-03-03" {
 		t.Errorf("got %+v", opened)
 	}
-	if got := must(c.Pipelines(ctx, nil))(t); len(got.Items) != 1 || got.Items[0].LastRun == nil {
+	if got := whole(t, func(o client.CallOption) (client.Page[client.Pipeline], error) {
+		return c.Pipelines(ctx, client.Paging{}, o)
+	}); len(got.Items) != 1 || got.Items[0].LastRun == nil {
 		t.Errorf("got %+v", got)
 	}
-	p := must(c.Pipeline(ctx, "orders"))(t)
-	if p.State != "ok" || p.Next.FireAt == nil {
+	p := whole(t, func(o client.CallOption) (client.Pipeline, error) { return c.Pipeline(ctx, "orders", o) })
+	if p.State != client.StateOK || p.Next.FireAt == nil {
 		t.Errorf("got %+v", p)
 	}
-	versions := must(c.Versions(ctx, "orders"))(t)
-	if got := must(c.Version(ctx, "orders", versions[0].Version))(t); got.Text != orders {
-		t.Errorf("got %+v", got)
+	versions := whole(t, func(o client.CallOption) ([]client.Version, error) { return c.Versions(ctx, "orders", o) })
+	text := whole(t, func(o client.CallOption) (client.VersionText, error) {
+		return c.Version(ctx, "orders", versions[0].Version, o)
+	})
+	if text.Text != orders {
+		t.Errorf("got %+v", text)
 	}
-	if got := must(c.Gate(ctx, "orders", ""))(t); got.Open || len(got.Rules) != 1 || got.Date != "2026-03-03" {
-		t.Errorf("got %+v", got)
+	gate := whole(t, func(o client.CallOption) (client.Gate, error) { return c.Gate(ctx, "orders", "", o) })
+	if gate.Open || len(gate.Rules) != 1 || gate.Date != "2026-03-03" {
+		t.Errorf("got %+v", gate)
 	}
-	if got := must(c.Explain(ctx, "orders", "2026-03-03"))(t); got.State != "waiting" || !strings.Contains(got.Text, "source") || got.Run == nil || got.Gate == nil {
-		t.Errorf("got %+v", got)
+	why := whole(t, func(o client.CallOption) (client.Explanation, error) {
+		return c.Explain(ctx, "orders", "2026-03-03", o)
+	})
+	if why.State != "waiting" || !strings.Contains(why.Text, "source") || why.Run == nil || why.Gate == nil {
+		t.Errorf("got %+v", why)
 	}
-	if got := must(c.Runs(ctx, url.Values{"pipeline": {"orders"}}))(t); len(got.Items) != 1 {
-		t.Errorf("got %+v", got)
+	runs := whole(t, func(o client.CallOption) (client.Page[client.Run], error) {
+		return c.Runs(ctx, client.RunQuery{Pipeline: "orders", Status: client.Pending}, o)
+	})
+	if len(runs.Items) != 1 {
+		t.Errorf("got %+v", runs)
 	}
-	if got := must(c.Run(ctx, opened.Key()))(t); got.Status != "PENDING" || len(got.Attempts) != 1 || got.Gate == nil {
-		t.Errorf("got %+v", got)
+	detail := whole(t, func(o client.CallOption) (client.RunDetail, error) { return c.Run(ctx, opened.Key(), o) })
+	if detail.Status != client.Pending || len(detail.Attempts) != 1 || detail.Gate == nil {
+		t.Errorf("got %+v", detail)
 	}
-	if got := must(c.Timeline(ctx, nil))(t); len(got.Items) != 1 || len(got.Items[0].Slots) == 0 {
-		t.Errorf("got %+v", got)
+	timeline := whole(t, func(o client.CallOption) (client.Timeline, error) { return c.Timeline(ctx, client.TimelineQuery{}, o) })
+	if len(timeline.Items) != 1 || len(timeline.Items[0].Slots) == 0 {
+		t.Errorf("got %+v", timeline)
 	}
-	must(c.Deadlines(ctx, nil))(t)
-	if got := must(c.Events(ctx, url.Values{"type": {"TRIGGER_STARTED"}}))(t); len(got.Items) != 1 || got.Items[0].Detail.Pipeline != "orders" || !strings.Contains(string(got.Items[0].Detail.Extra), `"requestedBy":"ann"`) {
-		t.Errorf("got %+v", got)
+	whole(t, func(o client.CallOption) (client.Page[client.Deadline], error) {
+		return c.Deadlines(ctx, client.DeadlineQuery{State: "all"}, o)
+	})
+	events := must(c.Events(ctx, client.EventQuery{Type: "TRIGGER_STARTED"}))(t)
+	if len(events.Items) != 1 || events.Items[0].Detail.Pipeline != "orders" || !strings.Contains(string(events.Items[0].Raw), `"requestedBy":"ann"`) {
+		t.Errorf("got %+v", events)
 	}
 	e := event.New(event.PipelinePaused, event.About{Pipeline: "orders", At: tuesday}, "paused", event.Pause{})
 	if err := s.Commit(ctx, store.Batch{ID: "dead", Dead: []store.DeadLetter{{Sink: "hook", Event: e, Reason: "410", At: tuesday}}}, tuesday); err != nil {
@@ -176,7 +145,7 @@ func TestEveryAnswerIsUnderstood(t *testing.T) {
 	if got := must(c.DeadLetters(ctx, "hook"))(t); len(got) != 1 || got[0].Event.Type != "PIPELINE_PAUSED" {
 		t.Errorf("got %+v", got)
 	}
-	if got := must(c.Ready(ctx))(t); got.Status != "ready" {
+	if got := whole(t, func(o client.CallOption) (client.Readiness, error) { return c.Ready(ctx, o) }); got.Status != "ready" {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -184,49 +153,72 @@ func TestEveryAnswerIsUnderstood(t *testing.T) {
 func TestOperatorsWishesAreCarriedOut(t *testing.T) {
 	_, server := serve(t)
 	c := connect(t, server)
-	key := must(c.Trigger(ctx, client.Wish{Pipeline: "orders"}))(t).Key()
-	if err := c.Report(ctx, key, client.JobResult{Result: "success"}); problemOf(t, err).Status != http.StatusConflict {
+	key := must(c.Trigger(ctx, client.TriggerRequest{Pipeline: "orders"}))(t).Key()
+	if _, err := c.Report(ctx, key, client.JobReport{Result: "success"}); problemOf(t, err).Status != http.StatusConflict {
 		t.Errorf("it has not started: %v", err)
 	}
-	if got := must(c.Cancel(ctx, key, client.Wish{Reason: "wrong"}))(t); got.Status != "CANCELLED" {
-		t.Errorf("got %+v", got)
+	ended := whole(t, func(o client.CallOption) (client.Run, error) {
+		return c.Cancel(ctx, key, client.Asked{Reason: "wrong"}, o)
+	})
+	if ended.Status != client.Cancelled {
+		t.Errorf("got %+v", ended)
 	}
-	if err := c.Report(ctx, key, client.JobResult{Result: "success"}); !errors.Is(err, client.ErrLate) {
-		t.Errorf("got %v", err)
+	late := whole(t, func(o client.CallOption) (client.JobReported, error) {
+		return c.Report(ctx, key, client.JobReport{Result: "success"}, o)
+	})
+	if !late.Late {
+		t.Errorf("got %+v", late)
 	}
-	if got := must(c.Rerun(ctx, key, client.Wish{Reason: "again"}))(t); !got.Accepted || *got.Attempt != 2 {
-		t.Errorf("got %+v", got)
+	again := client.RerunRequest{Asked: client.Asked{Reason: "again"}}
+	rerun := whole(t, func(o client.CallOption) (client.Rerun, error) { return c.Rerun(ctx, key, again, o) })
+	if !rerun.Accepted || *rerun.Attempt != 2 {
+		t.Errorf("got %+v", rerun)
 	}
-	_, err := c.Rerun(ctx, key, client.Wish{Reason: "again"})
+	_, err := c.Rerun(ctx, key, again)
 	if p := problemOf(t, err); p.Status != http.StatusConflict || p.Type != "urn:interlock:problem:refused" {
 		t.Errorf("got %+v", p)
 	}
-	until := tuesday.Add(time.Hour)
-	for _, id := range []string{"orders", ""} {
-		if err := c.Pause(ctx, id, client.Pausing{Reason: "test", RequestedBy: "ann", Until: &until, HoldSLA: true}); err != nil {
-			t.Fatal(err)
-		}
-		if got := must(c.Pipeline(ctx, "orders"))(t).Pause; !got.Paused || *got.By != "ann" || !got.Until.Equal(until) {
-			t.Errorf("got %+v", got)
-		}
-		if err := c.Resume(ctx, id, "done"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	plan := must(c.Backfill(ctx, "orders", client.Backfilling{From: "2026-02-27", To: "2026-02-28", DryRun: true}))(t)
-	want := []client.Backfilled{{Date: "2026-02-27", Action: "open"}, {Date: "2026-02-28", Action: "skip", Reason: "the calendar excludes it: weekend"}}
-	if diff := cmp.Diff(want, plan.Items); diff != "" {
+	plan := whole(t, func(o client.CallOption) ([]client.Backfilled, error) {
+		return c.Backfill(ctx, "orders", client.BackfillRequest{From: "2026-02-27", To: "2026-02-28", DryRun: true}, o)
+	})
+	weekend := "the calendar excludes it: weekend"
+	want := []client.Backfilled{{Date: "2026-02-27", Action: "open"}, {Date: "2026-02-28", Action: "skip", Reason: &weekend}}
+	if diff := cmp.Diff(want, plan); diff != "" {
 		t.Errorf("plan (-want +got):\n%s", diff)
 	}
 }
 
-func problemOf(t testing.TB, err error) *client.Problem {
-	t.Helper()
-	var p *client.Problem
-	if !errors.As(err, &p) {
-		t.Fatalf("got %v, want a problem", err)
+func TestAPauseSaysWhoWhyAndUntilWhen(t *testing.T) {
+	_, server := serve(t)
+	c := connect(t, server)
+	q := client.PauseRequest{Reason: "test", RequestedBy: "ann", Until: "1h", HoldSLA: true}
+	p := whole(t, func(o client.CallOption) (client.Pause, error) { return c.Pause(ctx, "orders", q, o) })
+	if !p.Paused || *p.By != "ann" || *p.Why != "test" || !p.Until.Equal(tuesday.Add(time.Hour)) || !p.HoldSLA {
+		t.Errorf("got %+v", p)
 	}
-	return p
+	if got := whole(t, func(o client.CallOption) (client.Pause, error) {
+		return c.Resume(ctx, "orders", client.Asked{Reason: "done"}, o)
+	}); got.Paused {
+		t.Errorf("got %+v", got)
+	}
+	paused := whole(t, func(o client.CallOption) ([]string, error) { return c.PauseAll(ctx, q, o) })
+	resumed := whole(t, func(o client.CallOption) ([]string, error) { return c.ResumeAll(ctx, client.Asked{}, o) })
+	if want := []string{"orders"}; cmp.Diff(want, paused) != "" || cmp.Diff(want, resumed) != "" {
+		t.Errorf("paused %v, resumed %v", paused, resumed)
+	}
+}
+
+func TestAKeyMakesTwoRequestsOne(t *testing.T) {
+	_, server := serve(t)
+	c := connect(t, server)
+	key := must(c.Trigger(ctx, client.TriggerRequest{Pipeline: "orders"}))(t).Key()
+	must(c.Cancel(ctx, key, client.Asked{}))(t)
+	again := client.RerunRequest{Asked: client.Asked{Reason: "again"}}
+	first := must(c.Rerun(ctx, key, again, client.IdempotencyKey("mine")))(t)
+	second, err := c.Rerun(ctx, key, again, client.IdempotencyKey("mine"))
+	if err != nil || second.ID != first.ID || *second.Attempt != *first.Attempt {
+		t.Errorf("got %+v and %+v, %v", first, second, err)
+	}
 }
 
 func TestRefusalIsAProblemInTheServersWords(t *testing.T) {
@@ -240,114 +232,76 @@ func TestRefusalIsAProblemInTheServersWords(t *testing.T) {
 
 func TestTokenIsSentAlong(t *testing.T) {
 	_, server := serve(t, api.Token{Name: "wall", Role: api.RoleViewer, Secret: "0123456789abcdef"})
-	if _, err := connect(t, server).Runs(ctx, nil); problemOf(t, err).Status != http.StatusUnauthorized {
+	if _, err := connect(t, server).Runs(ctx, client.RunQuery{}); problemOf(t, err).Status != http.StatusUnauthorized {
 		t.Errorf("got %v", err)
 	}
-	must(connect(t, server, client.WithToken("0123456789abcdef")).Runs(ctx, nil))(t)
+	must(connect(t, server, client.WithToken("0123456789abcdef")).Runs(ctx, client.RunQuery{}))(t)
 }
 
-func TestServerThatIsNotThereIsUnreachable(t *testing.T) {
-	gone := httptest.NewServer(http.NotFoundHandler())
+// answers is a server that answers everything alike.
+func answers(t *testing.T, status int, kind, body string) *httptest.Server {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", kind)
+		w.WriteHeader(status)
+		fmt.Fprint(w, body)
+	}))
+	t.Cleanup(server.Close)
+	return server
+}
+
+func TestWhatIsNoServerIsUnreachable(t *testing.T) {
+	gone := answers(t, 200, "", "")
 	gone.Close()
-	stranger := httptest.NewServer(http.RedirectHandler("https://elsewhere.example", http.StatusFound))
-	defer stranger.Close()
-	garbage := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }))
-	defer garbage.Close()
-	for _, server := range []*httptest.Server{gone, stranger, garbage} {
-		c := connect(t, server, client.WithHTTPClient(server.Client()), client.WithToken("secret"))
-		_, err := c.Runs(ctx, nil)
-		var u *client.UnreachableError
-		if !errors.As(err, &u) || !strings.Contains(err.Error(), server.URL) || strings.Contains(err.Error(), "secret") {
-			t.Errorf("got %v", err)
-		}
+	elsewhere := httptest.NewServer(http.RedirectHandler("https://elsewhere.example/?q", http.StatusMovedPermanently))
+	t.Cleanup(elsewhere.Close)
+	tests := []struct {
+		name   string
+		server *httptest.Server
+		want   string
+	}{
+		{"nothing listens", gone, "refused"},
+		{"points elsewhere", elsewhere, "https://elsewhere.example"},
+		{"page", answers(t, 200, "text/html", "<html>"), "not understood"},
+		{"two answers", answers(t, 200, "application/json", "{} {}"), "not understood"},
+		{"page of an error", answers(t, 404, "text/html", "<html>"), "404"},
+		{"another's error", answers(t, 502, "application/json", `{"message": "no backend"}`), "502"},
+		{"empty", answers(t, 200, "application/json", ""), "not understood"},
 	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			// With a client of one's own, too, a PUT that is redirected must not end as a GET that looks like success.
+			c := connect(t, tt.server, client.WithHTTPClient(&http.Client{}), client.WithToken("secret"))
+			_, err := c.PutSensor(ctx, "orders", "x", nil)
+			var u *client.UnreachableError
+			if !errors.As(err, &u) || !strings.Contains(err.Error(), tt.server.URL) || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "secret") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestAnAddressIsHTTP(t *testing.T) {
 	for _, address := range []string{"", "localhost:8740", "ftp://x", "http://", "://"} {
 		if _, err := client.New(address); err == nil {
 			t.Errorf("%q is no address", address)
 		}
 	}
+	_, server := serve(t)
+	c := must(client.New(server.URL + "/"))(t)
+	must(c.Runs(ctx, client.RunQuery{}))(t)
 }
 
 func TestRunKeysAreReadAndWritten(t *testing.T) {
-	for text, want := range map[string]client.RunKey{
-		"orders/cron/2026-03-03": {Pipeline: "orders", Schedule: "cron", Date: "2026-03-03"}, "orders/cron/2026-03-03/2": {Pipeline: "orders", Schedule: "cron", Date: "2026-03-03"},
-	} {
-		if got, err := client.ParseRunKey(text); err != nil || got != want {
+	key := client.RunKey{Pipeline: "orders", Schedule: "cron", Date: "2026-11-01T01-05:00"}
+	for _, text := range []string{key.String(), key.String() + "/2"} {
+		if got, err := client.ParseRunKey(text); err != nil || got != key {
 			t.Errorf("%s: got %v, %v", text, got, err)
 		}
 	}
-	if _, err := client.ParseRunKey("orders"); err == nil {
-		t.Error("orders is no run")
-	}
-}
-
-var errEnough = errors.New("enough")
-
-func TestFollowTellsEventsAsTheyHappen(t *testing.T) {
-	s, server := serve(t)
-	c := connect(t, server)
-	tell := func(n int) {
-		b := store.Batch{ID: fmt.Sprint(n)}
-		b.Emit(event.New(event.PipelinePaused, event.About{Pipeline: "orders", Which: fmt.Sprint(n), At: tuesday}, fmt.Sprint(n), event.Pause{}))
-		if err := s.Commit(ctx, b, tuesday); err != nil {
-			t.Error(err)
+	for _, text := range []string{"", "orders", "orders/cron", "orders//2026-03-03", "orders/cron/2026-03-03/", "orders/cron/2026-03-03/x", "a/b/c/1/2"} {
+		if got, err := client.ParseRunKey(text); err == nil {
+			t.Errorf("%q is no run, got %v", text, got)
 		}
-	}
-	tell(1)
-	var got []string
-	err := c.Follow(ctx, url.Values{"since": {"2026-03-03"}, "type": {"PIPELINE_PAUSED"}}, func(e client.Event, raw json.RawMessage) error {
-		got = append(got, e.Detail.Message)
-		if len(got) == 3 {
-			return errEnough
-		}
-		tell(len(got) + 1)
-		return nil
-	})
-	if !errors.Is(err, errEnough) || cmp.Diff([]string{"1", "2", "3"}, got) != "" {
-		t.Errorf("got %v, %v", got, err)
-	}
-	if err := c.Follow(ctx, url.Values{"type": {"NONSENSE"}}, nil); problemOf(t, err).Status != 400 {
-		t.Errorf("got %v", err)
-	}
-	stopped, cancel := context.WithCancel(ctx)
-	cancel()
-	if err := c.Follow(stopped, nil, nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
-}
-
-func TestFollowGoesOnWhereAConnectionBroke(t *testing.T) {
-	var calls atomic.Int32
-	var resumed []string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		resumed = append(resumed, r.Header.Get("Last-Event-ID"))
-		switch calls.Add(1) {
-		case 1: // breaks in the middle of the second event
-			fmt.Fprint(w, "retry: 1\nid: 4\n\n: alive\n\nid: 5\ndata: {\"id\":\"a\"}\n\nid: 6\nda")
-		case 2: // is not there for a moment
-			http.Error(w, "starting", http.StatusBadGateway)
-		default:
-			fmt.Fprint(w, "id: 6\ndata: {\"id\":\"b\"}\n\n")
-		}
-	}))
-	defer server.Close()
-	var got []string
-	err := connect(t, server).Follow(ctx, nil, func(e client.Event, _ json.RawMessage) error {
-		if got = append(got, e.ID); len(got) == 2 {
-			return errEnough
-		}
-		return nil
-	})
-	if !errors.Is(err, errEnough) || cmp.Diff([]string{"a", "b"}, got) != "" || cmp.Diff([]string{"", "5", "5"}, resumed) != "" {
-		t.Errorf("got %v, %v, resumed after %q", got, err, resumed)
-	}
-}
-
-func TestFollowGivesUpOnWhatWasNeverThere(t *testing.T) {
-	server := httptest.NewServer(http.NotFoundHandler())
-	server.Close()
-	var u *client.UnreachableError
-	if err := connect(t, server).Follow(ctx, nil, nil); !errors.As(err, &u) {
-		t.Errorf("got %v", err)
 	}
 }

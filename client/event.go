@@ -3,48 +3,55 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"net/http"
-	"net/url"
+	"slices"
 	"time"
 )
 
-// Event is one announcement. What its detail holds beyond the common fields depends on its type.
+// Event is an announcement of something that happened.
 type Event struct {
 	ID     string      `json:"id"`
 	Source string      `json:"source"`
 	Type   string      `json:"detail-type"`
 	Time   time.Time   `json:"time"`
 	Detail EventDetail `json:"detail"`
+
+	Raw      json.RawMessage `json:"-"` // as the server sent it, with what only its type has
+	Position string          `json:"-"` // where it stands in a stream that is followed, to go on after it later
 }
 
-// EventDetail is what an event says.
+// EventDetail is what the details of all events have in common. What more there is depends on the type.
 type EventDetail struct {
-	Pipeline  string    `json:"pipelineId"`
+	Pipeline  string    `json:"pipelineId"` // empty for events about the platform
 	Schedule  string    `json:"scheduleId"`
 	Date      string    `json:"date"`
 	Message   string    `json:"message"`
 	Timestamp time.Time `json:"timestamp"`
-	Severity  string    `json:"severity"`
+	Severity  string    `json:"severity"` // info, warning or critical
 	Attempt   int       `json:"attempt"`
 	CausedBy  string    `json:"causedBy"`
-	// Extra is the whole detail as it was sent.
-	Extra json.RawMessage `json:"-"`
 }
 
-// UnmarshalJSON reads the common fields and keeps the whole.
-func (d *EventDetail) UnmarshalJSON(text []byte) error {
-	type plain EventDetail
-	if err := json.Unmarshal(text, (*plain)(d)); err != nil {
+// UnmarshalJSON keeps the event as it was sent, too.
+func (e *Event) UnmarshalJSON(data []byte) error {
+	type plain Event
+	if err := json.Unmarshal(data, (*plain)(e)); err != nil {
 		return err
 	}
-	d.Extra = append(json.RawMessage(nil), text...)
+	e.Raw = slices.Clone(data)
 	return nil
 }
 
-// Events lists events, newest first; the query may hold pipeline, type, since, limit and cursor.
-func (c *Client) Events(ctx context.Context, query url.Values) (Page[Event], error) {
-	return get[Page[Event]](ctx, c, path("events"), query)
+// EventQuery is which events are asked for; what is empty may be anything.
+type EventQuery struct {
+	Pipeline string
+	Type     string
+	Since    string // RFC 3339, a period, or how long ago, such as 2h
+	Paging
+}
+
+// Events lists events, newest first.
+func (c *Client) Events(ctx context.Context, q EventQuery, options ...CallOption) (Page[Event], error) {
+	return ask[Page[Event]](ctx, c, get(path("events"), query(q.with("pipeline", q.Pipeline, "type", q.Type, "since", q.Since)...)), options)
 }
 
 // DeadLetter is an event that a sink would not take.
@@ -57,53 +64,7 @@ type DeadLetter struct {
 }
 
 // DeadLetters lists the events that a sink would not take, oldest first.
-func (c *Client) DeadLetters(ctx context.Context, sink string) ([]DeadLetter, error) {
-	p, err := get[Page[DeadLetter]](ctx, c, path("dead-letters"), url.Values{"sink": {sink}})
-	return p.Items, err
-}
-
-// Deadline is an armed or closed deadline.
-type Deadline struct {
-	Pipeline string     `json:"pipeline"`
-	Schedule string     `json:"schedule"`
-	Date     string     `json:"date"`
-	Kind     string     `json:"kind"`
-	State    string     `json:"state"`
-	WarnAt   *time.Time `json:"warnAt"`
-	BreachAt time.Time  `json:"breachAt"`
-	Warned   bool       `json:"warned"`
-	Critical bool       `json:"critical"`
-	ArmedAt  time.Time  `json:"armedAt"`
-	ClosedAt *time.Time `json:"closedAt"`
-	DoneAt   *time.Time `json:"doneAt"`
-	Reason   *string    `json:"reason"`
-}
-
-// Deadlines lists what is armed, soonest first; the query may hold pipeline, state, limit and cursor.
-func (c *Client) Deadlines(ctx context.Context, query url.Values) (Page[Deadline], error) {
-	return get[Page[Deadline]](ctx, c, path("deadlines"), query)
-}
-
-// Readiness is whether the controller keeps up.
-type Readiness struct {
-	Status string        `json:"status"`
-	Checks []HealthCheck `json:"checks"`
-}
-
-// HealthCheck is one thing that the controller needs in order to do its work.
-type HealthCheck struct {
-	Name   string `json:"name"`
-	OK     bool   `json:"ok"`
-	Detail string `json:"detail"`
-}
-
-// Ready asks whether the controller keeps up. A *Problem with status 503 says what does not.
-func (c *Client) Ready(ctx context.Context) (Readiness, error) {
-	return get[Readiness](ctx, c, "/readyz", nil)
-}
-
-// unavailable says that a server answered, but is not there at the moment.
-func unavailable(err error) bool {
-	var p *Problem
-	return errors.As(err, &p) && (p.Status >= http.StatusInternalServerError || p.Status == http.StatusTooManyRequests)
+func (c *Client) DeadLetters(ctx context.Context, sink string, options ...CallOption) ([]DeadLetter, error) {
+	page, err := ask[Page[DeadLetter]](ctx, c, get(path("dead-letters"), query("sink", sink)), options)
+	return page.Items, err
 }

@@ -1,16 +1,6 @@
 package client
 
-import (
-	"bytes"
-	"encoding/json"
-)
+import "time"
 
-// Strict has every answer refused that holds a key which the types here do not have.
-func Strict() (restore func()) {
-	decode = func(data []byte, into any) error {
-		d := json.NewDecoder(bytes.NewReader(data))
-		d.DisallowUnknownFields()
-		return d.Decode(into)
-	}
-	return func() { decode = json.Unmarshal }
-}
+// WithPatience sets how long an event stream may be silent.
+func WithPatience(d time.Duration) Option { return func(c *Client) { c.idle = d } }

@@ -5,109 +5,181 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// maxAbsences is how often in a row a server that was there before may be unreachable before a stream is given up.
-const maxAbsences = 30
+// Following is which events are followed.
+type Following struct {
+	Pipeline string
+	Type     string
+	Since    string      // begin in the past: RFC 3339, a period, or how long ago; else with what happens next
+	After    string      // begin after the event of this Position
+	Lost     func(error) // told of each lost connection, if it is not nil
+}
 
-// Follow calls f with each event as it is announced, until ctx ends or f returns an error, which it then returns. raw is
-// the event as the server sent it. The query may hold pipeline, type and since; without since the first event is the
-// next that happens. A connection that breaks is made again and goes on after the last event, so that none is lost; a
-// server that stays away for some thirty tries, or was never there, is an *UnreachableError.
-func (c *Client) Follow(ctx context.Context, query url.Values, f func(e Event, raw json.RawMessage) error) error {
-	s := &stream{client: *c, query: query, wait: 2 * time.Second, f: f}
-	s.client.http = &http.Client{Transport: c.http.Transport, CheckRedirect: stay} // a stream has no time limit
-	for absences := 0; ; {
-		began, err := s.follow(ctx)
-		var gone *UnreachableError
+// The pace of coming back to a stream that was lost.
+const (
+	firstRetry = 2 * time.Second // unless the server says otherwise
+	lastRetry  = 30 * time.Second
+	maxLine    = 4 << 20
+)
+
+// Follow calls each with every event as it is announced, until ctx ends or each returns an error, which Follow returns. A
+// connection that is lost, or silent for too long, is made again and goes on after the last event: none is left out, and
+// none comes twice. Only the first connection must succeed at once.
+func (c *Client) Follow(ctx context.Context, q Following, each func(Event) error) error {
+	s := &stream{client: c, query: q, each: each, last: q.After, retry: firstRetry}
+	for failures := 0; ; failures++ {
+		if s.read(ctx); s.opened {
+			failures = 0
+		}
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case began:
-			absences = 0
-		case s.last == "" || absences == maxAbsences:
-			return err
+		case s.refused != nil:
+			return s.refused
+		case !s.ever || !passing(s.lost):
+			return s.lost
 		}
-		if err != nil && !errors.As(err, &gone) && !unavailable(err) {
-			return err
+		if q.Lost != nil {
+			q.Lost(s.lost)
 		}
-		absences++
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(s.wait):
+		case <-time.After(min(s.retry<<min(failures, 10), lastRetry)):
 		}
 	}
 }
 
-// stream is one stream of events over all its connections.
-type stream struct {
-	client Client
-	query  url.Values
-	last   string        // the id of the last event that came as a whole
-	coming string        // the id that was sent last
-	wait   time.Duration // before a connection is made again
-	f      func(Event, json.RawMessage) error
+// passing says that a failure may be over soon: a server that restarts, or has too many streams.
+func passing(err error) bool {
+	var p *Problem
+	if errors.As(err, &p) {
+		return p.Status >= http.StatusInternalServerError || p.Status == http.StatusTooManyRequests
+	}
+	return !errors.Is(err, bufio.ErrTooLong)
 }
 
-// follow makes one connection and reads it to its end, and says whether it was made.
-func (s *stream) follow(ctx context.Context) (bool, error) {
-	req, err := s.client.request(ctx, http.MethodGet, path("events", "stream"), s.query, nil)
-	if err != nil {
-		return false, err
-	}
-	if s.last != "" {
-		req.Header.Set("Last-Event-ID", s.last)
-	}
-	resp, err := s.client.answer(req)
-	if err != nil {
-		return false, err
+// stream is a stream of events over one connection after the other.
+type stream struct {
+	client *Client
+	query  Following
+	each   func(Event) error
+	last   string        // the position of the last event
+	retry  time.Duration // what the server wants a client to wait
+	ever   bool          // there was a connection once
+	opened bool          // the latest connection was made
+
+	refused error // what each returned
+	lost    error // why the latest connection ended
+}
+
+// read follows events over one connection until it ends, and notes why it did.
+func (s *stream) read(ctx context.Context) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	silence := time.AfterFunc(s.client.idle, func() { cancel(errSilent) })
+	defer silence.Stop()
+	resp, err := s.connect(ctx)
+	if s.opened = err == nil; !s.opened {
+		s.lost = err
+		return
 	}
 	defer resp.Body.Close()
-	lines := bufio.NewReader(resp.Body)
-	for {
-		line, err := lines.ReadString('\n')
-		if err != nil {
-			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
-			}
-			return true, s.client.unreachable(err)
+	s.ever = true
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, maxLine)
+	var m message
+	for lines.Scan() {
+		silence.Reset(s.client.idle)
+		if !m.add(lines.Text()) {
+			continue
 		}
-		if err := s.take(strings.TrimRight(line, "\r\n")); err != nil {
-			return true, err
+		if s.refused = s.take(m); s.refused != nil {
+			return
 		}
+		m = message{}
 	}
+	s.lost = s.client.unreachable(s.ended(ctx, lines.Err()))
 }
 
-// take reads one line of a stream. The server sends each event's data in one.
-func (s *stream) take(line string) error {
+var errSilent = errors.New("the event stream fell silent")
+
+func (s *stream) ended(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(context.Cause(ctx), errSilent):
+		return errSilent
+	case err == nil:
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+func (s *stream) connect(ctx context.Context) (*http.Response, error) {
+	endless := *s.client.http
+	endless.Timeout = 0
+	r := get(path("events", "stream"), query("pipeline", s.query.Pipeline, "type", s.query.Type, "since", s.query.Since))
+	r.header = http.Header{"Accept": {"text/event-stream"}}
+	if s.last != "" {
+		r.header.Set("Last-Event-ID", s.last)
+	}
+	resp, err := s.client.send(ctx, &endless, r)
+	if err != nil {
+		return nil, err
+	}
+	if kind := resp.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/event-stream") {
+		resp.Body.Close()
+		return nil, s.client.unreachable(errors.New("its answer is not an event stream"))
+	}
+	return resp, nil
+}
+
+// message is one message of a stream of server-sent events.
+type message struct{ id, data, retry string }
+
+// add takes a line and says whether the message is complete.
+func (m *message) add(line string) bool {
+	if line == "" {
+		return true
+	}
 	name, value, _ := strings.Cut(line, ":")
 	value = strings.TrimPrefix(value, " ")
 	switch name {
-	case "":
-		if line == "" {
-			s.last = s.coming
-		}
 	case "id":
-		s.coming = value
+		m.id = value
 	case "retry":
-		if ms, err := strconv.Atoi(value); err == nil && ms >= 0 {
-			s.wait = time.Duration(ms) * time.Millisecond
-		}
+		m.retry = value
 	case "data":
-		raw := json.RawMessage(value)
-		var e Event
-		if err := json.Unmarshal(raw, &e); err != nil {
-			return fmt.Errorf("read an event of the stream: %w", err)
+		if m.data != "" {
+			m.data += "\n"
 		}
-		return s.f(e, raw)
+		m.data += value
+	}
+	return false // also for a comment, which is a sign of life
+}
+
+// take notes where the stream stands and passes its event on, if the message has one.
+func (s *stream) take(m message) error {
+	if ms, err := strconv.ParseInt(m.retry, 10, 32); err == nil && ms > 0 {
+		s.retry = time.Duration(ms) * time.Millisecond
+	}
+	if m.data != "" {
+		e := Event{}
+		if err := json.Unmarshal([]byte(m.data), &e); err != nil {
+			return s.client.unreachable(errors.New("an event of the stream is not JSON"))
+		}
+		e.Position = m.id
+		if err := s.each(e); err != nil {
+			return err
+		}
+	}
+	if m.id != "" {
+		s.last = m.id
 	}
 	return nil
 }

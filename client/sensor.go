@@ -3,18 +3,17 @@ package client
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"time"
 )
 
-// Written is what became of a sensor write.
+// Written is what became of a write.
 type Written struct {
 	Version   int64     `json:"version"`
 	UpdatedAt time.Time `json:"updatedAt"`
 	Date      *string   `json:"date"` // the period it counts for; nil if it is undated
 }
 
-// Reading is one write of a sensor.
+// Reading is one write of a sensor. Numbers in Data are json.Number.
 type Reading struct {
 	Pipeline  string         `json:"pipeline"`
 	Key       string         `json:"key"`
@@ -26,28 +25,20 @@ type Reading struct {
 	ExpiresAt *time.Time     `json:"expiresAt"`
 }
 
-// PutOption says more about a sensor write.
-type PutOption func(url.Values)
+// WithSource names who writes the reading of PutSensor.
+func WithSource(name string) CallOption { return func(r *call) { r.query.Set("source", name) } }
 
-// WithSource says who writes the reading.
-func WithSource(name string) PutOption { return func(q url.Values) { q.Set("source", name) } }
-
-// WithTTL has the reading count for that long only.
-func WithTTL(d time.Duration) PutOption { return func(q url.Values) { q.Set("ttl", d.String()) } }
+// WithTTL has the reading of PutSensor count for that long only.
+func WithTTL(d time.Duration) CallOption { return func(r *call) { r.query.Set("ttl", d.String()) } }
 
 // PutSensor writes a sensor of a pipeline. The key may carry a period ("hourly-status#2026-03-03T07"); fields named date,
 // hour and minute say the same. When it returns without an error the reading is stored for good.
-func (c *Client) PutSensor(ctx context.Context, pipeline, key string, fields map[string]any, options ...PutOption) (Written, error) {
-	query := url.Values{}
-	for _, o := range options {
-		o(query)
-	}
+func (c *Client) PutSensor(ctx context.Context, pipeline, key string, fields map[string]any, options ...CallOption) (Written, error) {
 	if fields == nil {
 		fields = map[string]any{}
 	}
-	var w Written
-	err := c.do(ctx, http.MethodPut, path("pipelines", pipeline, "sensors", key), query, fields, &w)
-	return w, err
+	r := call{method: http.MethodPut, path: path("pipelines", pipeline, "sensors", key), body: fields}
+	return ask[Written](ctx, c, r, options)
 }
 
 // SensorWrite is one reading of a batch.
@@ -66,24 +57,31 @@ type SensorWritten struct {
 	Written
 }
 
-// PutSensors writes up to 1000 readings, all of them or none. The Problem names the one that is wrong.
-func (c *Client) PutSensors(ctx context.Context, writes []SensorWrite) ([]SensorWritten, error) {
-	p, err := post[Page[SensorWritten]](ctx, c, path("sensors"), writes)
-	return p.Items, err
+// PutSensors writes up to 1000 readings of any pipelines, all of them or none; the *Problem names the one that is wrong.
+// The answers are in the order of the writes.
+func (c *Client) PutSensors(ctx context.Context, writes []SensorWrite, options ...CallOption) ([]SensorWritten, error) {
+	page, err := ask[Page[SensorWritten]](ctx, c, post(path("sensors"), writes), options)
+	return page.Items, err
 }
 
-// Sensor gives the latest reading of a key or, where the key carries a period, what a rule sees for it.
-func (c *Client) Sensor(ctx context.Context, pipeline, key string) (Reading, error) {
-	return get[Reading](ctx, c, path("pipelines", pipeline, "sensors", key), nil)
+// Sensors gives the latest reading of every key of a pipeline, by key.
+func (c *Client) Sensors(ctx context.Context, pipeline string, options ...CallOption) ([]Reading, error) {
+	page, err := ask[Page[Reading]](ctx, c, get(path("pipelines", pipeline, "sensors"), nil), options)
+	return page.Items, err
 }
 
-// Sensors gives the latest reading of every key of a pipeline.
-func (c *Client) Sensors(ctx context.Context, pipeline string) ([]Reading, error) {
-	p, err := get[Page[Reading]](ctx, c, path("pipelines", pipeline, "sensors"), nil)
-	return p.Items, err
+// Sensor gives a reading of a key: what a rule sees for that period or, for "", the latest, whatever its period.
+func (c *Client) Sensor(ctx context.Context, pipeline, key, date string, options ...CallOption) (Reading, error) {
+	return ask[Reading](ctx, c, get(path("pipelines", pipeline, "sensors", key), query("date", date)), options)
 }
 
-// SensorHistory gives the writes of a key, newest first; the query may hold date, limit and cursor.
-func (c *Client) SensorHistory(ctx context.Context, pipeline, key string, query url.Values) (Page[Reading], error) {
-	return get[Page[Reading]](ctx, c, path("pipelines", pipeline, "sensors", key, "history"), query)
+// SensorQuery is which writes of a sensor are asked for.
+type SensorQuery struct {
+	Date string // of this period alone
+	Paging
+}
+
+// SensorHistory gives the writes of a key, newest first.
+func (c *Client) SensorHistory(ctx context.Context, pipeline, key string, q SensorQuery, options ...CallOption) (Page[Reading], error) {
+	return ask[Page[Reading]](ctx, c, get(path("pipelines", pipeline, "sensors", key, "history"), query(q.with("date", q.Date)...)), options)
 }

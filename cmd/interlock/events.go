@@ -2,64 +2,83 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
+	"os/signal"
 	"slices"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/interlock-go/interlock/client"
 )
 
+// eventFlags say which events.
+type eventFlags struct {
+	follow                bool
+	kind, pipeline, since string
+	limit                 *count
+	format                *choice
+}
+
 func newEvents(a *app) *cobra.Command {
-	var follow bool
-	var kind, pipeline, since string
-	limit := count{value: 50, most: 500}
+	f := &eventFlags{}
 	cmd := &cobra.Command{
 		Use: "events", Short: "List what happened, or follow it as it happens",
-		Example: "  interlock events --follow --pipeline orders", Args: noArguments,
+		Long: "List what happened, the newest last, or follow it as it happens. A connection that is lost is made again, and no\n" +
+			"event is left out. As JSON a list is {items, nextCursor} with the newest first; followed events are one a line.",
+		Example: "  interlock events --type SLA_BREACH --since 24h\n" +
+			"  interlock events --follow --pipeline orders",
+		Args: noArguments,
 	}
-	cmd.Flags().BoolVar(&follow, "follow", false, "go on with what happens next, until Ctrl-C")
-	cmd.Flags().StringVar(&kind, "type", "", "only of this `TYPE`, such as SLA_BREACH")
-	cmd.Flags().StringVar(&pipeline, "pipeline", "", "only of this `PIPELINE`")
-	cmd.Flags().StringVar(&since, "since", "", "only at or after this `TIME`, RFC 3339")
-	cmd.Flags().Var(&limit, "limit", "how many to list")
-	format := addFormat(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if follow {
-			return a.follow(cmd.Context(), format, query("pipeline", pipeline, "type", kind, "since", since))
+	cmd.Flags().BoolVar(&f.follow, "follow", false, "go on with what happens next, until Ctrl-C")
+	cmd.Flags().StringVar(&f.kind, "type", "", "only of this `TYPE`, such as SLA_BREACH")
+	cmd.Flags().StringVar(&f.pipeline, "pipeline", "", "only of this `PIPELINE`")
+	cmd.Flags().StringVar(&f.since, "since", "", "only at or after this `TIME`: RFC 3339, a period, or how long ago, such as 2h")
+	f.limit, f.format = addLimit(cmd, 50), addFormat(cmd)
+	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
+		if !f.follow {
+			return a.listEvents(ctx, c, f)
 		}
-		q := query("pipeline", pipeline, "type", kind, "since", since, "limit", limit.String())
-		return a.remoteRead(cmd, format, apiPath("events"), q, func(raw json.RawMessage) error {
-			var page client.Page[client.Event]
-			if err := json.Unmarshal(raw, &page); err != nil {
-				return err
-			}
-			slices.Reverse(page.Items) // the newest at the prompt
-			for _, e := range page.Items {
-				a.writeEvent(e)
-			}
-			return nil
-		})
-	}
+		if cmd.Flags().Changed("limit") {
+			return usagef("--follow goes on until Ctrl-C; leave out --limit")
+		}
+		return a.followEvents(ctx, c, f)
+	})
 	return cmd
 }
 
-// follow prints events as they come; JSON is one event a line.
-func (a *app) follow(ctx context.Context, format *choice, q url.Values) error {
-	c, err := a.ask()
+func (a *app) listEvents(ctx context.Context, c *client.Client, f *eventFlags) error {
+	l, err := read(f.limit, func(p client.Paging, raw client.CallOption) (client.Page[client.Event], error) {
+		return c.Events(ctx, client.EventQuery{Pipeline: f.pipeline, Type: f.kind, Since: f.since, Paging: p}, raw)
+	})
 	if err != nil {
 		return err
 	}
-	ctx, stop := untilInterrupted(ctx)
+	return showList(a, f.format, l, func(events []client.Event) {
+		if len(events) == 0 {
+			fmt.Fprintln(a.stdout, "There are no such events. `interlock events --follow` waits for the next.")
+			return
+		}
+		a.more(l.next, "events before these")
+		var rows [][]cell
+		for _, e := range slices.Backward(events) { // the newest at the prompt
+			rows = append(rows, a.eventRow(e))
+		}
+		fmt.Fprint(a.stdout, table("", rows))
+	})
+}
+
+// followEvents prints events as they come, until Ctrl-C.
+func (a *app) followEvents(ctx context.Context, c *client.Client, f *eventFlags) error {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	err = c.Follow(ctx, q, func(e client.Event, raw json.RawMessage) error {
-		if format.value == jsonFormat {
-			fmt.Fprintf(a.stdout, "%s\n", raw)
+	q := client.Following{Pipeline: f.pipeline, Type: f.kind, Since: f.since, Lost: a.lost}
+	err := c.Follow(ctx, q, func(e client.Event) error {
+		if f.format.value == jsonFormat {
+			fmt.Fprintf(a.stdout, "%s\n", e.Raw)
 		} else {
-			a.writeEvent(e)
+			fmt.Fprint(a.stdout, table("", [][]cell{padded(a.eventRow(e))}))
 		}
 		return a.flush()
 	})
@@ -69,15 +88,36 @@ func (a *app) follow(ctx context.Context, format *choice, q url.Values) error {
 	return err
 }
 
-func (a *app) writeEvent(e client.Event) {
+// lost tells that a stream has to be made again; what happens meanwhile is not lost.
+func (a *app) lost(err error) {
+	fmt.Fprintln(a.stderr, a.errStyle.dim(printable("interlock: "+err.Error()+"; trying again")))
+}
+
+func (a *app) eventRow(e client.Event) []cell {
 	s := a.outStyle
-	paint := map[string]func(string) string{"warning": s.yellow, "critical": s.red}[e.Detail.Severity]
-	if paint == nil {
-		paint = s.dim
+	paint := s.dim
+	switch e.Detail.Severity {
+	case "warning":
+		paint = s.yellow
+	case "critical":
+		paint = s.red
 	}
 	about := e.Detail.Pipeline
 	if e.Detail.Date != "" {
 		about += " " + e.Detail.Date
 	}
-	fmt.Fprintf(a.stdout, "%s  %s  %s  %s\n", e.Time.UTC().Format("2006-01-02 15:04:05Z"), paint(fmt.Sprintf("%-24s", e.Type)), s.bold(about), printable(e.Detail.Message))
+	return []cell{plain(e.Time.UTC().Format(timeShape)), {e.Type, paint}, {printable(about), s.bold}, plain(printable(e.Detail.Message))}
+}
+
+// The widths of a column whose other rows are not known yet.
+const (
+	typeCells  = 24
+	aboutCells = 32
+)
+
+// padded widens an event's row so that those below it will mostly stand in line.
+func padded(row []cell) []cell {
+	row[1].text = fmt.Sprintf("%-*s", typeCells, row[1].text)
+	row[2].text = fmt.Sprintf("%-*s", aboutCells, row[2].text)
+	return row
 }

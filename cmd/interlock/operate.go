@@ -2,273 +2,232 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/interlock-go/interlock/client"
-	"github.com/interlock-go/interlock/internal/document"
 )
 
-// wishFlags are what an operator may say with a wish.
-func wishFlags(cmd *cobra.Command, w *client.Wish, safeguards bool) {
-	cmd.Flags().StringVar(&w.Reason, "reason", "", "`WHY`, for the record")
-	if safeguards {
-		cmd.Flags().BoolVar(&w.Force, "force", false, "skip calendar, circuit breaker and budget; needs a reason")
-		cmd.Flags().BoolVar(&w.BypassGate, "bypass-gate", false, "start whatever the gate says; needs a reason")
-	}
+// safeguards are what an operator may skip, and must then say why.
+type safeguards struct {
+	force, bypassGate bool
+	reason            string
 }
 
-func newTrigger(a *app) *cobra.Command {
-	var w client.Wish
-	cmd := &cobra.Command{
-		Use: "trigger PIPELINE", Short: "Open the run of a period",
-		Example: "  interlock trigger orders --date 2026-03-03 --reason 'late file'", Args: arguments("PIPELINE"),
-	}
-	cmd.Flags().StringVar(&w.Date, "date", "", "the `PERIOD` (default that of a fire now)")
-	wishFlags(cmd, &w, true)
-	format := addFormat(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		w.Pipeline = args[0]
-		c, err := a.ask()
-		if err != nil {
-			return err
-		}
-		r, err := c.Trigger(cmd.Context(), w)
-		if err != nil {
-			return err
-		}
-		return a.answer(format, r, "%s/%s/%s is %s, attempt %d", r.Pipeline, r.Schedule, r.Date, r.Status, r.Attempt)
-	}
-	return cmd
+func addSafeguards(cmd *cobra.Command, force string) *safeguards {
+	s := &safeguards{}
+	addReason(cmd, &s.reason)
+	cmd.Flags().BoolVar(&s.force, "force", false, force+"; needs a reason")
+	cmd.Flags().BoolVar(&s.bypassGate, "bypass-gate", false, "start whatever the gate says; needs a reason")
+	return s
 }
 
-// answer prints what came of a wish.
-func (a *app) answer(format *choice, value any, text string, args ...any) error {
-	if format.value == jsonFormat {
-		return writeJSON(a.stdout, value)
+func addReason(cmd *cobra.Command, reason *string) {
+	cmd.Flags().StringVar(reason, "reason", "", "`WHY`, for the record")
+}
+
+func (s *safeguards) check() error {
+	if (s.force || s.bypassGate) && s.reason == "" {
+		return usagef("--force and --bypass-gate skip a safeguard; say why with --reason")
 	}
-	fmt.Fprintf(a.stdout, text+"\n", args...)
 	return nil
 }
 
-func newRerun(a *app) *cobra.Command {
-	var w client.Wish
-	var schedule string
+// asked is who asks, and why.
+func (a *app) asked(reason string) client.Asked {
+	return client.Asked{Reason: reason, RequestedBy: a.person()}
+}
+
+func newTrigger(a *app) *cobra.Command {
+	var date string
 	cmd := &cobra.Command{
-		Use: "rerun PIPELINE", Short: "Ask for another attempt of a run",
-		Example: "  interlock rerun orders --date 2026-03-03 --reason 'source was corrected'", Args: arguments("PIPELINE"),
+		Use: "trigger PIPELINE", Short: "Open the run of a period",
+		Long: "Open the pipeline's own run of a period; its job starts once the gate is open. A run that is open or\n" +
+			"COMPLETED is not opened again: that is a rerun.",
+		Example: "  interlock trigger orders --date 2026-03-03 --reason 'late file'", Args: arguments("PIPELINE"),
 	}
-	cmd.Flags().StringVar(&w.Date, "date", "", "the `PERIOD`")
-	cmd.Flags().StringVar(&schedule, "schedule", "", "the `SCHEDULE` (default the pipeline's own)")
-	wishFlags(cmd, &w, true)
-	format := addFormat(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if w.Date == "" || w.Reason == "" {
-			return usagef("rerun needs --date PERIOD and --reason WHY")
+	cmd.Flags().StringVar(&date, "date", "", "the `PERIOD` (default that of a fire now)")
+	s, format := addSafeguards(cmd, "also a period that the calendar excludes, and beyond the budget"), addFormat(cmd)
+	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
+		if err := s.check(); err != nil {
+			return err
 		}
-		c, err := a.ask()
+		q := client.TriggerRequest{Pipeline: args[0], Date: date, Force: s.force, BypassGate: s.bypassGate, Asked: a.asked(s.reason)}
+		var raw json.RawMessage
+		r, err := c.Trigger(ctx, q, client.Raw(&raw))
 		if err != nil {
 			return err
 		}
-		key, err := runKey(cmd.Context(), c, args[0], schedule, w.Date)
-		if err != nil {
-			return err
-		}
-		r, err := c.Rerun(cmd.Context(), key, w)
-		if err != nil {
-			return err
-		}
-		return a.answer(format, r, "accepted: %s", r.Why)
-	}
+		return a.show(format, raw, func() {
+			fmt.Fprintf(a.stdout, "%s is %s, attempt %d\n", r.Key(), r.Status, r.Attempt)
+		})
+	})
 	return cmd
 }
 
-// runKey completes a key with the pipeline's own schedule.
-func runKey(ctx context.Context, c *client.Client, pipeline, schedule, date string) (client.RunKey, error) {
-	if schedule == "" {
-		p, err := c.Pipeline(ctx, pipeline)
-		if err != nil {
-			return client.RunKey{}, err
-		}
-		if p.Schedule != nil {
-			schedule = *p.Schedule
-		}
+func newRerun(a *app) *cobra.Command {
+	var date, schedule string
+	cmd := &cobra.Command{
+		Use: "rerun PIPELINE --date PERIOD --reason WHY", Short: "Ask for another attempt of a run",
+		Example: "  interlock rerun orders --date 2026-03-03 --reason 'source was corrected'", Args: arguments("PIPELINE"),
 	}
-	return client.RunKey{Pipeline: pipeline, Schedule: schedule, Date: date}, nil
+	cmd.Flags().StringVar(&date, "date", "", "the `PERIOD`")
+	cmd.Flags().StringVar(&schedule, "schedule", "", "the `SCHEDULE` (default the pipeline's own)")
+	s, format := addSafeguards(cmd, "skip circuit breaker, budget and calendar, open a run that is not there"), addFormat(cmd)
+	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
+		if date == "" || s.reason == "" {
+			return usagef("rerun needs --date PERIOD and --reason WHY")
+		}
+		key, err := ownRun(ctx, c, client.RunKey{Pipeline: args[0], Schedule: schedule, Date: date})
+		if err != nil {
+			return err
+		}
+		var raw json.RawMessage
+		r, err := c.Rerun(ctx, key, client.RerunRequest{Force: s.force, BypassGate: s.bypassGate, Asked: a.asked(s.reason)}, client.Raw(&raw))
+		if err != nil {
+			return err
+		}
+		return a.show(format, raw, func() { fmt.Fprintf(a.stdout, "%s: accepted%s\n", key, attemptText(r)) })
+	})
+	return cmd
+}
+
+func attemptText(r client.Rerun) string {
+	if r.Attempt == nil {
+		return ""
+	}
+	return fmt.Sprintf(" as attempt %d", *r.Attempt)
 }
 
 func newCancel(a *app) *cobra.Command {
-	var w client.Wish
+	var reason string
 	cmd := &cobra.Command{
 		Use: "cancel RUN", Short: "End an open run",
-		Example: "  interlock cancel orders/stream/2026-03-03 --reason 'wrong input'", Args: arguments("RUN"),
+		Example: "  interlock cancel orders/stream/2026-03-03 --reason 'wrong input'\n" +
+			"  interlock cancel orders --date 2026-03-03",
+		Args: arguments("RUN"),
 	}
-	wishFlags(cmd, &w, false)
-	format := addFormat(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		key, err := client.ParseRunKey(args[0])
-		if err != nil {
-			return usageError{err}
-		}
-		c, err := a.ask()
+	addReason(cmd, &reason)
+	flags, format := addRunFlags(cmd), addFormat(cmd)
+	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
+		key, err := flags.key(ctx, c, args[0])
 		if err != nil {
 			return err
 		}
-		r, err := c.Cancel(cmd.Context(), key, w)
+		var raw json.RawMessage
+		r, err := c.Cancel(ctx, key, a.asked(reason), client.Raw(&raw))
 		if err != nil {
 			return err
 		}
-		return a.answer(format, r, "%s is %s", args[0], r.Status)
-	}
+		return a.show(format, raw, func() {
+			fmt.Fprintf(a.stdout, "%s is %s\n", r.Key(), r.Status)
+			if r.JobMayRun {
+				fmt.Fprintln(a.stdout, "Its job could not be stopped and may still run.")
+			}
+		})
+	})
 	return cmd
 }
 
 func newBackfill(a *app) *cobra.Command {
-	var from, to, reason string
-	var onlyMissing, dryRun bool
-	cmd := &cobra.Command{
-		Use: "backfill PIPELINE", Short: "Open the runs of a stretch of time",
-		Long:    "Open the runs of all expected periods from --from to --to. maxActive is respected.",
-		Example: "  interlock backfill orders --from 2026-03-01 --to 2026-03-07 --only-missing --dry-run", Args: arguments("PIPELINE"),
-	}
-	cmd.Flags().StringVar(&from, "from", "", "the first `PERIOD`")
-	cmd.Flags().StringVar(&to, "to", "", "the last `PERIOD`")
-	cmd.Flags().BoolVar(&onlyMissing, "only-missing", false, "leave out periods that have a run")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only list what would be opened")
-	cmd.Flags().StringVar(&reason, "reason", "", "`WHY`, for the record")
-	format := addFormat(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if from == "" || to == "" {
-			return usagef("backfill needs --from PERIOD and --to PERIOD")
-		}
-		c, err := a.ask()
-		if err != nil {
-			return err
-		}
-		list, err := c.Backfill(cmd.Context(), args[0], client.Backfilling{From: from, To: to, OnlyMissing: onlyMissing, DryRun: dryRun, Reason: reason})
-		if err != nil {
-			return err
-		}
-		if format.value == jsonFormat {
-			return writeJSON(a.stdout, list)
-		}
-		rows := [][]cell{heads(a.outStyle, "PERIOD", "WHAT", "WHY")}
-		for _, b := range list.Items {
-			rows = append(rows, []cell{plain(b.Date), plain(b.Action), plain(printable(b.Reason))})
-		}
-		fmt.Fprint(a.stdout, table("", rows))
-		return nil
-	}
-	return cmd
-}
-
-func newPause(a *app) *cobra.Command {
-	var all, hold bool
-	var reason, length string
-	cmd := &cobra.Command{
-		Use: "pause PIPELINE | --all", Short: "Stop a pipeline: readings are kept, nothing opens or starts",
-		Example: "  interlock pause orders --for 2h --reason 'source is down'", Args: pipelineOrAll(&all),
-	}
-	cmd.Flags().BoolVar(&all, "all", false, "every pipeline")
-	cmd.Flags().BoolVar(&hold, "hold-sla", false, "cancel deadlines meanwhile")
-	cmd.Flags().StringVar(&length, "for", "", "end the pause by itself after this `DURATION`")
-	cmd.Flags().StringVar(&reason, "reason", "", "`WHY`, for the record")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		p := client.Pausing{Reason: reason, HoldSLA: hold}
-		if length != "" {
-			d, err := document.ParseDuration(length)
-			if err != nil {
-				return usagef("--for: %w", err)
-			}
-			until := a.now().Add(d).UTC().Round(time.Second)
-			p.Until = &until
-		}
-		c, err := a.ask()
-		if err != nil {
-			return err
-		}
-		if err := c.Pause(cmd.Context(), one(args), p); err != nil {
-			return err
-		}
-		fmt.Fprintf(a.stdout, "%s paused\n", nameOrAll(args))
-		return nil
-	}
-	return cmd
-}
-
-func newResume(a *app) *cobra.Command {
-	var all bool
+	var q client.BackfillRequest
 	var reason string
 	cmd := &cobra.Command{
-		Use: "resume PIPELINE | --all", Short: "End a pause",
-		Example: "  interlock resume orders", Args: pipelineOrAll(&all),
+		Use: "backfill PIPELINE --from PERIOD --to PERIOD", Short: "Open the runs of a stretch of time",
+		Long: "Open the runs of all expected periods from --from to --to, oldest first; maxActive bounds how many of their\n" +
+			"jobs run at once. Runs that are there are run again by the rules of a rerun, unless --only-missing.",
+		Example: "  interlock backfill orders --from 2026-03-01 --to 2026-03-07 --only-missing --dry-run", Args: arguments("PIPELINE"),
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "every pipeline")
-	cmd.Flags().StringVar(&reason, "reason", "", "`WHY`, for the record")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c, err := a.ask()
+	cmd.Flags().StringVar(&q.From, "from", "", "the first `PERIOD`")
+	cmd.Flags().StringVar(&q.To, "to", "", "the last `PERIOD`, included")
+	cmd.Flags().BoolVar(&q.OnlyMissing, "only-missing", false, "leave runs alone that are there")
+	cmd.Flags().BoolVar(&q.DryRun, "dry-run", false, "only list what would be done")
+	addReason(cmd, &reason)
+	format := addFormat(cmd)
+	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
+		if q.From == "" || q.To == "" {
+			return usagef("backfill needs --from PERIOD and --to PERIOD")
+		}
+		q.Asked = a.asked(reason)
+		var raw json.RawMessage
+		periods, err := c.Backfill(ctx, args[0], q, client.Raw(&raw))
 		if err != nil {
 			return err
 		}
-		if err := c.Resume(cmd.Context(), one(args), reason); err != nil {
-			return err
-		}
-		fmt.Fprintf(a.stdout, "%s resumed\n", nameOrAll(args))
-		return nil
-	}
+		return a.show(format, raw, func() { a.writeBackfill(periods, q.DryRun) })
+	})
 	return cmd
 }
 
-func pipelineOrAll(all *bool) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) > 1 || (len(args) == 1) == *all {
-			return usagef("%s needs one PIPELINE, or --all", cmd.Name())
+func (a *app) writeBackfill(periods []client.Backfilled, dryRun bool) {
+	if len(periods) == 0 {
+		fmt.Fprintln(a.stdout, "No period is expected in that stretch of time.")
+		return
+	}
+	rows := [][]cell{heads(a.outStyle, "PERIOD", "ACTION", "WHY")}
+	done := 0
+	for _, p := range periods {
+		paint := a.outStyle.dim
+		if p.Action != "skip" {
+			paint = a.outStyle.green
+			done++
 		}
-		return nil
+		rows = append(rows, []cell{plain(p.Date), {p.Action, paint}, plain(orDash(p.Reason))})
 	}
-}
-
-func one(args []string) string {
-	if len(args) == 0 {
-		return ""
+	verb := "will run"
+	if dryRun {
+		verb = "would run"
 	}
-	return args[0]
-}
-
-func nameOrAll(args []string) string {
-	if len(args) == 0 {
-		return "every pipeline is"
-	}
-	return args[0] + " is"
+	fmt.Fprintf(a.stdout, "%s\n%d of %s %s\n", table("", rows), done, plural(len(periods), "period"), verb)
 }
 
 func newJob(a *app) *cobra.Command {
-	var r client.JobResult
+	var r client.JobReport
 	complete := &cobra.Command{
 		Use: "complete RUN success|fail", Short: "Report the result of a run's job",
-		Example: "  interlock job complete orders/manual/2026-03-03 success", Args: arguments("RUN", "success or fail"),
+		Long: "Report the result of a run's job from outside. A result that nobody waits for any more is logged and changes\n" +
+			"nothing; the exit code is then 1.",
+		Example: "  interlock job complete orders/manual/2026-03-03 success\n" +
+			"  interlock job complete orders --date 2026-03-03 fail --message 'disk full' --category TRANSIENT",
+		Args: arguments("RUN", "success or fail"),
 	}
-	complete.Flags().StringVar(&r.Message, "message", "", "what happened")
-	complete.Flags().StringVar(&r.Category, "category", "", "PERMANENT, TRANSIENT or TIMEOUT, for a failure")
-	complete.RunE = func(cmd *cobra.Command, args []string) error {
-		key, err := client.ParseRunKey(args[0])
-		if err != nil {
-			return usageError{err}
-		}
+	complete.Flags().StringVar(&r.Message, "message", "", "`WHAT` happened")
+	complete.Flags().StringVar(&r.Category, "category", "", "whose fault a failure is: PERMANENT, TRANSIENT or TIMEOUT")
+	flags, format := addRunFlags(complete), addFormat(complete)
+	complete.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
 		if r.Result = args[1]; r.Result != "success" && r.Result != "fail" && r.Result != "timeout" {
 			return usagef("%q is not a result; write success or fail", args[1])
 		}
-		c, err := a.ask()
+		if r.Category != "" && r.Result == "success" {
+			return usagef("--category is for a failure")
+		}
+		key, err := flags.key(ctx, c, args[0])
 		if err != nil {
 			return err
 		}
-		if err := c.Report(cmd.Context(), key, r); err != nil {
-			return err
-		}
-		fmt.Fprintf(a.stdout, "%s: %s is recorded\n", args[0], r.Result)
-		return nil
-	}
+		r.RequestedBy = a.person()
+		return a.report(ctx, c, format, key, r)
+	})
 	return group("job", "Report on jobs", complete)
+}
+
+func (a *app) report(ctx context.Context, c *client.Client, format *choice, key client.RunKey, r client.JobReport) error {
+	var raw json.RawMessage
+	done, err := c.Report(ctx, key, r, client.Raw(&raw))
+	if err != nil {
+		return err
+	}
+	err = a.show(format, raw, func() {
+		if done.Late {
+			fmt.Fprintf(a.stdout, "%s is %s and waits for no result: %s is logged and changes nothing\n", key, done.Run.Status, r.Result)
+			return
+		}
+		fmt.Fprintf(a.stdout, "%s: %s is recorded for attempt %d\n", key, r.Result, done.Run.Attempt)
+	})
+	if err == nil && done.Late {
+		return errNo
+	}
+	return err
 }

@@ -2,13 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
-	"net/url"
-	"os/signal"
-	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -28,23 +24,47 @@ func addRemoteFlags(root *cobra.Command, a *app) {
 	root.PersistentFlags().StringVar(&a.remote.token, "token", "", "bearer `TOKEN` for the server (INTERLOCK_TOKEN)")
 }
 
-// ask makes a client of the server that flags or environment name.
-func (a *app) ask() (*client.Client, error) {
-	server, token := a.remote.server, a.remote.token
-	if server == "" {
-		server = a.getenv("INTERLOCK_SERVER")
+// asking makes a command of what asks a server.
+func (a *app) asking(ask func(ctx context.Context, c *client.Client, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		c, err := a.server()
+		if err != nil {
+			return err
+		}
+		return hinted(ask(cmd.Context(), c, args))
 	}
-	if server == "" {
-		server = client.DefaultServer
+}
+
+// server is the one that flags or environment name.
+func (a *app) server() (*client.Client, error) {
+	address, token := a.remote.server, a.remote.token
+	if address == "" {
+		address = a.getenv("INTERLOCK_SERVER")
+	}
+	if address == "" {
+		address = client.DefaultServer
 	}
 	if token == "" {
 		token = a.getenv("INTERLOCK_TOKEN")
 	}
-	c, err := client.New(server, client.WithToken(token))
+	c, err := client.New(address, client.WithToken(token))
 	if err != nil {
 		return nil, usageError{err}
 	}
 	return c, nil
+}
+
+// hinted adds what a person at a command line can do about an error.
+func hinted(err error) error {
+	var problem *client.Problem
+	var unreachable *client.UnreachableError
+	switch {
+	case errors.As(err, &unreachable):
+		return fmt.Errorf("%w (--server or INTERLOCK_SERVER names another, `interlock serve` starts one)", err)
+	case errors.As(err, &problem) && problem.Status == http.StatusUnauthorized:
+		return fmt.Errorf("%w (--token or INTERLOCK_TOKEN gives it)", err)
+	}
+	return err
 }
 
 // remoteCode is the exit code for what a server answered; ok is false where the error is not the server's.
@@ -58,97 +78,65 @@ func remoteCode(err error) (code int, ok bool) {
 		return 0, false
 	case problem.Status >= http.StatusInternalServerError:
 		return exitUnreachable, true
-	case problem.Status == http.StatusBadRequest || problem.Status == http.StatusUnprocessableEntity:
+	case problem.Status == http.StatusBadRequest || problem.Status == http.StatusRequestEntityTooLarge:
 		return exitUsage, true
 	default:
 		return exitNo, true
 	}
 }
 
-// remoteRead is a command that shows something of the server: raw as it came, or for people.
-func (a *app) remoteRead(cmd *cobra.Command, format *choice, path string, query url.Values, text func(raw json.RawMessage) error) error {
-	c, err := a.ask()
-	if err != nil {
-		return err
-	}
-	var raw json.RawMessage
-	if err := c.Get(cmd.Context(), path, query, &raw); err != nil {
-		return err
-	}
-	if format.value == jsonFormat {
-		return a.writeRaw(raw)
-	}
-	return text(raw)
-}
+// maxName is how long the server lets the name of a person be.
+const maxName = 200
 
-// writeRaw prints an answer of the server, indented.
-func (a *app) writeRaw(raw json.RawMessage) error {
-	var value any
-	if err := json.Unmarshal(raw, &value); err != nil {
-		return err
-	}
-	return writeJSON(a.stdout, value)
-}
-
-// apiPath joins escaped parts to a path of the API.
-func apiPath(parts ...string) string {
-	path := "/api/v1"
-	for _, part := range parts {
-		path += "/" + url.PathEscape(part)
-	}
-	return path
-}
-
-// query collects the parameters that were given.
-func query(pairs ...string) url.Values {
-	values := url.Values{}
-	for i := 0; i+1 < len(pairs); i += 2 {
-		if pairs[i+1] != "" {
-			values.Set(pairs[i], pairs[i+1])
+// person is who sits at the command line, for the record.
+func (a *app) person() string {
+	for _, name := range []string{"USER", "LOGNAME", "USERNAME"} {
+		if who := a.getenv(name); who != "" && len(who) <= maxName {
+			return who
 		}
 	}
-	return values
-}
-
-// untilInterrupted is a context that ends with Ctrl-C.
-func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
-	return signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
-}
-
-// orDash shows what may be absent.
-func orDash(s *string) string {
-	if s == nil || *s == "" {
-		return "–"
-	}
-	return *s
-}
-
-// shortTime is an instant in UTC for a table.
-func shortTime(t *time.Time) string {
-	if t == nil || t.IsZero() {
-		return "–"
-	}
-	return t.UTC().Format("2006-01-02 15:04:05Z")
+	return ""
 }
 
 // arguments accepts exactly the named ones.
 func arguments(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < len(names) {
-			return usagef("%s needs %s", cmd.CommandPath(), names[len(args)])
+			return usagef("%s needs %s", below(cmd), names[len(args)])
 		}
 		if len(args) > len(names) {
-			return usagef("%s takes %d arguments, but got %q too", cmd.CommandPath(), len(names), args[len(names)])
+			return usagef("%s takes no more than %s, but got %q", below(cmd), list(names), args[len(names)])
 		}
 		return nil
 	}
+}
+
+// below is the name of a command without the program's: "sensor get".
+func below(cmd *cobra.Command) string {
+	if cmd.Parent() == nil || cmd.Parent() == cmd.Root() {
+		return cmd.Name()
+	}
+	return below(cmd.Parent()) + " " + cmd.Name()
+}
+
+// list joins names as one says them.
+func list(names []string) string {
+	text := names[0]
+	for i, name := range names[1:] {
+		if i == len(names)-2 {
+			text += " and " + name
+		} else {
+			text += ", " + name
+		}
+	}
+	return text
 }
 
 // group is a command that only holds others.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return usagef("%s has no command %q", cmd.CommandPath(), args[0])
+			return usagef("%s has no command %q", below(cmd), args[0])
 		}
 		return nil
 	}, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}

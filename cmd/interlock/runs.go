@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -10,122 +12,115 @@ import (
 )
 
 func newRuns(a *app) *cobra.Command {
-	var pipeline, date, status string
-	limit := count{value: 20, most: 500}
+	var q client.RunQuery
 	cmd := &cobra.Command{
-		Use: "runs", Short: "List runs, newest first",
+		Use: "runs", Short: "List runs, latest period first",
 		Example: "  interlock runs --pipeline orders --status FAILED_FINAL", Args: noArguments,
 	}
-	cmd.Flags().StringVar(&pipeline, "pipeline", "", "only of this `PIPELINE`")
-	cmd.Flags().StringVar(&date, "date", "", "only of this `PERIOD`")
-	cmd.Flags().StringVar(&status, "status", "", "only with this `STATUS`")
-	cmd.Flags().Var(&limit, "limit", "how many to list")
-	format := addFormat(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		q := query("pipeline", pipeline, "date", date, "status", status, "limit", limit.String())
-		return a.remoteRead(cmd, format, apiPath("runs"), q, func(raw json.RawMessage) error {
-			var page client.Page[client.Run]
-			if err := json.Unmarshal(raw, &page); err != nil {
-				return err
-			}
-			a.writeRuns(page.Items)
-			return nil
+	cmd.Flags().StringVar(&q.Pipeline, "pipeline", "", "only of this `PIPELINE`")
+	cmd.Flags().StringVar(&q.Date, "date", "", "only of this `PERIOD`")
+	cmd.Flags().StringVar(&q.From, "from", "", "of this `PERIOD` and later ones")
+	cmd.Flags().StringVar(&q.To, "to", "", "of this `PERIOD` and earlier ones")
+	cmd.Flags().StringVar((*string)(&q.Status), "status", "", "only with this `STATUS`")
+	limit, format := addLimit(cmd, 20), addFormat(cmd)
+	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
+		l, err := read(limit, func(p client.Paging, raw client.CallOption) (client.Page[client.Run], error) {
+			q.Paging = p
+			return c.Runs(ctx, q, raw)
 		})
-	}
+		if err != nil {
+			return err
+		}
+		return showList(a, format, l, func(runs []client.Run) {
+			a.writeRuns(runs)
+			a.more(l.next, "runs")
+		})
+	})
 	return cmd
 }
 
+// reasonCells is the widest that a reason is shown in a table.
+const reasonCells = 60
+
 func (a *app) writeRuns(runs []client.Run) {
 	if len(runs) == 0 {
-		fmt.Fprintln(a.stdout, "There are no such runs.")
+		fmt.Fprintln(a.stdout, "There are no such runs. `interlock explain PIPELINE` says why there is none, `interlock trigger PIPELINE` opens one.")
 		return
 	}
 	rows := [][]cell{heads(a.outStyle, "RUN", "STATUS", "ATTEMPT", "OPENED", "ENDED", "REASON")}
 	for _, r := range runs {
 		rows = append(rows, []cell{
-			{r.Pipeline + "/" + r.Schedule + "/" + r.Date, a.outStyle.bold},
+			{r.Key().String(), a.outStyle.bold},
 			a.statusCell(r.Status), plain(fmt.Sprint(r.Attempt)),
-			plain(shortTime(r.OpenedAt)), plain(shortTime(r.EndedAt)), plain(printable(shorten(orDash(r.Reason), 60))),
+			plain(shortTime(r.OpenedAt)), plain(shortTime(r.EndedAt)), plain(shorten(orDash(r.Reason), reasonCells)),
 		})
 	}
 	fmt.Fprint(a.stdout, table("", rows))
+}
+
+// runFlags let a run be named by its pipeline and period, too.
+type runFlags struct{ date, schedule string }
+
+func addRunFlags(cmd *cobra.Command) *runFlags {
+	f := &runFlags{}
+	cmd.Flags().StringVar(&f.date, "date", "", "the `PERIOD`, where only the PIPELINE is given")
+	cmd.Flags().StringVar(&f.schedule, "schedule", "", "the `SCHEDULE`, where only the PIPELINE is given (default its own)")
+	return f
+}
+
+// key is the run that the argument and the flags name.
+func (f *runFlags) key(ctx context.Context, c *client.Client, arg string) (client.RunKey, error) {
+	if !strings.Contains(arg, "/") {
+		if f.date == "" {
+			return client.RunKey{}, usagef("%q is not a run; write PIPELINE/SCHEDULE/DATE, such as orders/cron/2026-03-03, or PIPELINE and --date PERIOD", arg)
+		}
+		return ownRun(ctx, c, client.RunKey{Pipeline: arg, Schedule: f.schedule, Date: f.date})
+	}
+	if f.date != "" || f.schedule != "" {
+		return client.RunKey{}, usagef("%s says its schedule and date; leave out --date and --schedule", arg)
+	}
+	key, err := client.ParseRunKey(arg)
+	if err != nil {
+		return key, usageError{err}
+	}
+	return key, nil
+}
+
+// ownRun completes a key with the pipeline's own schedule.
+func ownRun(ctx context.Context, c *client.Client, key client.RunKey) (client.RunKey, error) {
+	if key.Schedule != "" {
+		return key, nil
+	}
+	p, err := c.Pipeline(ctx, key.Pipeline)
+	if err != nil {
+		return key, err
+	}
+	if p.Schedule == nil {
+		return key, usagef("pipeline %s is not in force, so its schedule is not known; give --schedule", key.Pipeline)
+	}
+	key.Schedule = *p.Schedule
+	return key, nil
 }
 
 func newRun(a *app) *cobra.Command {
 	show := &cobra.Command{
 		Use: "show RUN", Short: "Show one run with its attempts, job log, gate and deadlines",
-		Example: "  interlock run show orders/stream/2026-03-03", Args: arguments("RUN"),
+		Example: "  interlock run show orders/stream/2026-03-03\n" +
+			"  interlock run show orders --date 2026-03-03",
+		Args: arguments("RUN"),
 	}
-	format := addFormat(show)
-	show.RunE = func(cmd *cobra.Command, args []string) error {
-		key, err := client.ParseRunKey(args[0])
+	flags, format := addRunFlags(show), addFormat(show)
+	show.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
+		key, err := flags.key(ctx, c, args[0])
 		if err != nil {
-			return usageError{err}
-		}
-		if format.value == jsonFormat {
-			return a.remoteRead(cmd, format, apiPath("runs", key.Pipeline, key.Schedule, key.Date), nil, nil)
-		}
-		return a.explain(cmd, format, key.Pipeline, key.Date)
-	}
-	return group("run", "Look at a run", show)
-}
-
-func newExplain(a *app) *cobra.Command {
-	var date string
-	cmd := &cobra.Command{
-		Use: "explain PIPELINE", Short: "Say why a run waits, how it went, or why there is none",
-		Example: "  interlock explain orders --date 2026-03-03", Args: arguments("PIPELINE"),
-	}
-	cmd.Flags().StringVar(&date, "date", "", "the `PERIOD` (default that of a fire now)")
-	format := addFormat(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return a.explain(cmd, format, args[0], date) }
-	return cmd
-}
-
-func (a *app) explain(cmd *cobra.Command, format *choice, pipeline, date string) error {
-	return a.remoteRead(cmd, format, apiPath("pipelines", pipeline, "explain"), query("date", date), func(raw json.RawMessage) error {
-		var e struct {
-			Text string `json:"text"`
-		}
-		if err := json.Unmarshal(raw, &e); err != nil {
 			return err
 		}
-		fmt.Fprintln(a.stdout, printableLines(e.Text))
-		return nil
+		var raw json.RawMessage
+		r, err := c.Run(ctx, key, client.Raw(&raw))
+		if err != nil {
+			return err
+		}
+		return a.show(format, raw, func() { a.writeRun(r) })
 	})
-}
-
-func newDeadlines(a *app) *cobra.Command {
-	var pipeline string
-	cmd := &cobra.Command{
-		Use: "deadlines", Short: "List the deadlines that are armed, soonest first",
-		Example: "  interlock deadlines --pipeline orders", Args: noArguments,
-	}
-	cmd.Flags().StringVar(&pipeline, "pipeline", "", "only of this `PIPELINE`")
-	format := addFormat(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return a.remoteRead(cmd, format, apiPath("deadlines"), query("pipeline", pipeline, "limit", "500"), func(raw json.RawMessage) error {
-			var page client.Page[client.Deadline]
-			if err := json.Unmarshal(raw, &page); err != nil {
-				return err
-			}
-			a.writeDeadlines(page.Items)
-			return nil
-		})
-	}
-	return cmd
-}
-
-func (a *app) writeDeadlines(deadlines []client.Deadline) {
-	if len(deadlines) == 0 {
-		fmt.Fprintln(a.stdout, "Nothing is armed.")
-		return
-	}
-	rows := [][]cell{heads(a.outStyle, "PIPELINE", "PERIOD", "KIND", "STATE", "WARNS", "BREACHES")}
-	for _, d := range deadlines {
-		rows = append(rows, []cell{
-			{d.Pipeline, a.outStyle.bold}, plain(d.Date), plain(d.Kind), plain(d.State), plain(shortTime(d.WarnAt)), plain(shortTime(&d.BreachAt)),
-		})
-	}
-	fmt.Fprint(a.stdout, table("", rows))
+	return group("run", "Look at a run", show)
 }

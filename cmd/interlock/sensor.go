@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/interlock-go/interlock/client"
+	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
@@ -18,14 +20,15 @@ func newSensor(a *app) *cobra.Command {
 }
 
 func newSensorSet(a *app) *cobra.Command {
-	var file string
+	var file, source, ttl string
 	cmd := &cobra.Command{
-		Use:   "set PIPELINE KEY [FIELD=VALUE...]",
+		Use:   "set PIPELINE KEY FIELD=VALUE... | --json FILE",
 		Short: "Write a sensor",
 		Long: "Write a sensor of a pipeline. A value that is a JSON number, true, false or null is taken as such,\n" +
 			"anything else as text (quote it in JSON to make a number text: count='\"7\"').\n" +
 			"The key may carry the period the reading is for (KEY#2026-03-03T07); so may fields date, hour, minute.",
-		Example: "  interlock sensor set orders landed complete=true count=1200",
+		Example: "  interlock sensor set orders landed complete=true count=1200\n" +
+			"  interlock sensor set orders landed#2026-03-03 --json landed.json",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 2 {
 				return usagef("sensor set needs PIPELINE and KEY")
@@ -34,34 +37,64 @@ func newSensorSet(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&file, "json", "", "`FILE` with the fields as a JSON object; - reads stdin")
+	cmd.Flags().StringVar(&source, "source", "", "`NAME` of who writes it (default the user's)")
+	cmd.Flags().StringVar(&ttl, "ttl", "", "how long it counts, a `DURATION` such as 2h (default for ever)")
 	format := addFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		fields, err := a.sensorFields(args[2:], file)
 		if err != nil {
 			return err
 		}
-		c, err := a.ask()
+		options, err := a.sensorOptions(source, ttl)
 		if err != nil {
 			return err
 		}
-		w, err := c.PutSensor(cmd.Context(), args[0], args[1], fields)
-		if err != nil {
-			return err
-		}
-		if format.value == jsonFormat {
-			return writeJSON(a.stdout, w)
-		}
-		fmt.Fprintf(a.stdout, "%s %s: version %d for %s\n", args[0], args[1], w.Version, periodText(w.Date))
-		return nil
+		return a.asking(func(ctx context.Context, c *client.Client, args []string) error {
+			return a.setSensor(ctx, c, format, sensorWrite{args[0], args[1], fields, options})
+		})(cmd, args)
 	}
 	return cmd
 }
 
-func periodText(date *string) string {
-	if date == nil {
-		return "no period (undated)"
+// sensorWrite is one write of a sensor.
+type sensorWrite struct {
+	pipeline, key string
+	fields        map[string]any
+	options       []client.CallOption
+}
+
+func (a *app) setSensor(ctx context.Context, c *client.Client, format *choice, w sensorWrite) error {
+	var raw json.RawMessage
+	written, err := c.PutSensor(ctx, w.pipeline, w.key, w.fields, append(w.options, client.Raw(&raw))...)
+	if err != nil {
+		return err
 	}
-	return *date
+	return a.show(format, raw, func() {
+		about := "undated"
+		if written.Date != nil {
+			about = "for " + *written.Date
+		}
+		key, _, _ := strings.Cut(w.key, "#")
+		fmt.Fprintf(a.stdout, "%s %s is written %s, version %d\n", w.pipeline, key, about, written.Version)
+	})
+}
+
+func (a *app) sensorOptions(source, ttl string) ([]client.CallOption, error) {
+	var options []client.CallOption
+	if source == "" {
+		source = a.person()
+	}
+	if source != "" {
+		options = append(options, client.WithSource(source))
+	}
+	if ttl != "" {
+		d, err := document.ParseDuration(ttl)
+		if err != nil || d <= 0 {
+			return nil, usagef("--ttl %q is not a duration above 0; write it like 2h", ttl)
+		}
+		options = append(options, client.WithTTL(d))
+	}
+	return options, nil
 }
 
 // sensorFields reads the fields of a write from arguments or a file.
@@ -93,7 +126,7 @@ func fieldValue(text string) any {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
 	var value any
-	if err := d.Decode(&value); err != nil || d.More() {
+	if err := d.Decode(&value); err != nil {
 		return text
 	}
 	if _, err := d.Token(); err != io.EOF {
@@ -108,82 +141,106 @@ func fieldValue(text string) any {
 }
 
 func (a *app) fieldsFile(file string) (map[string]any, error) {
-	in := a.stdin
+	in, name := a.stdin, "stdin"
 	if file != "-" {
 		f, err := os.Open(file)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("read the fields: %w", err)
 		}
 		defer f.Close()
-		in = f
+		in, name = f, file
 	}
 	data, err := io.ReadAll(io.LimitReader(in, sensor.MaxBytes+1))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the fields: %w", err)
 	}
 	fields, err := sensor.Decode(data)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return fields, nil
 }
 
 func newSensorGet(a *app) *cobra.Command {
+	var date string
 	cmd := &cobra.Command{
-		Use: "get PIPELINE KEY", Short: "Show the latest reading of a sensor",
-		Example: "  interlock sensor get orders landed", Args: arguments("PIPELINE", "KEY"),
+		Use: "get PIPELINE [KEY]", Short: "Show the latest reading of a sensor, or of each one",
+		Long: "Show the latest reading of a sensor or, with --date or a KEY#PERIOD, what a rule sees for that period.\n" +
+			"Without KEY: the latest reading of each sensor of the pipeline.",
+		Example: "  interlock sensor get orders landed", Args: func(_ *cobra.Command, args []string) error {
+			switch {
+			case len(args) == 0:
+				return usagef("sensor get needs PIPELINE")
+			case len(args) > 2:
+				return usagef("sensor get takes no more than PIPELINE and KEY, but got %q", args[2])
+			case len(args) == 1 && date != "":
+				return usagef("--date needs a KEY")
+			}
+			return nil
+		},
 	}
+	cmd.Flags().StringVar(&date, "date", "", "what a rule sees for this `PERIOD`")
 	format := addFormat(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return a.remoteRead(cmd, format, apiPath("pipelines", args[0], "sensors", args[1]), nil, func(raw json.RawMessage) error {
-			var r client.Reading
-			if err := json.Unmarshal(raw, &r); err != nil {
+	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
+		var raw json.RawMessage
+		if len(args) == 1 {
+			readings, err := c.Sensors(ctx, args[0], client.Raw(&raw))
+			if err != nil {
 				return err
 			}
-			a.writeReadings([]client.Reading{r})
-			return nil
-		})
-	}
+			return a.show(format, raw, func() { a.writeReadings(args[0], readings) })
+		}
+		r, err := c.Sensor(ctx, args[0], args[1], date, client.Raw(&raw))
+		if err != nil {
+			return err
+		}
+		return a.show(format, raw, func() { a.writeReadings(args[0], []client.Reading{r}) })
+	})
 	return cmd
 }
 
 func newSensorHistory(a *app) *cobra.Command {
-	limit := count{value: 20, most: 500}
+	var date string
 	cmd := &cobra.Command{
 		Use: "history PIPELINE KEY", Short: "List the writes of a sensor, newest first",
 		Example: "  interlock sensor history orders landed --limit 5", Args: arguments("PIPELINE", "KEY"),
 	}
-	cmd.Flags().Var(&limit, "limit", "how many to list")
-	format := addFormat(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return a.remoteRead(cmd, format, apiPath("pipelines", args[0], "sensors", args[1], "history"), query("limit", limit.String()), func(raw json.RawMessage) error {
-			var page client.Page[client.Reading]
-			if err := json.Unmarshal(raw, &page); err != nil {
-				return err
-			}
-			a.writeReadings(page.Items)
-			return nil
+	cmd.Flags().StringVar(&date, "date", "", "only those for this `PERIOD`")
+	limit, format := addLimit(cmd, 20), addFormat(cmd)
+	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
+		l, err := read(limit, func(p client.Paging, raw client.CallOption) (client.Page[client.Reading], error) {
+			return c.SensorHistory(ctx, args[0], args[1], client.SensorQuery{Date: date, Paging: p}, raw)
 		})
-	}
+		if err != nil {
+			return err
+		}
+		return showList(a, format, l, func(readings []client.Reading) {
+			a.writeReadings(args[0], readings)
+			a.more(l.next, "writes")
+		})
+	})
 	return cmd
 }
 
-func (a *app) writeReadings(readings []client.Reading) {
-	s := a.outStyle
-	rows := [][]cell{heads(s, "WRITTEN", "PERIOD", "VERSION", "BY", "DATA")}
+// dataCells is the widest that the fields of a reading are shown; the whole is in the JSON.
+const dataCells = 120
+
+func (a *app) writeReadings(pipeline string, readings []client.Reading) {
+	if len(readings) == 0 {
+		fmt.Fprintf(a.stdout, "Nothing was written. `interlock sensor set %s KEY FIELD=VALUE` writes a sensor.\n", pipeline)
+		return
+	}
+	rows := [][]cell{heads(a.outStyle, "KEY", "PERIOD", "WRITTEN", "VERSION", "BY", "EXPIRES", "DATA")}
 	for _, r := range readings {
 		rows = append(rows, []cell{
-			plain(shortTime(&r.UpdatedAt)), plain(orDash(r.Date)), plain(fmt.Sprint(r.Version)), plain(printable(orDash(r.Source))), plain(printable(literal(r.Data))),
+			{r.Key, a.outStyle.bold},
+			plain(orDash(r.Date)),
+			plain(shortTime(&r.UpdatedAt)),
+			plain(fmt.Sprint(r.Version)),
+			plain(orDash(r.Source)),
+			plain(shortTime(r.ExpiresAt)),
+			plain(printable(shorten(literal(r.Data), dataCells))),
 		})
 	}
 	fmt.Fprint(a.stdout, table("", rows))
-}
-
-// heads is the first row of a table.
-func heads(s style, titles ...string) []cell {
-	row := make([]cell, len(titles))
-	for i, title := range titles {
-		row[i] = cell{title, s.dim}
-	}
-	return row
 }

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -22,28 +25,32 @@ func newStatus(a *app) *cobra.Command {
 			return nil
 		},
 	}
-	format := addFormat(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	limit, format := addLimit(cmd, 0), addFormat(cmd)
+	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
 		if len(args) == 1 {
-			return a.remoteRead(cmd, format, apiPath("pipelines", args[0]), nil, func(raw json.RawMessage) error {
-				var p client.Pipeline
-				if err := json.Unmarshal(raw, &p); err != nil {
-					return err
-				}
-				a.writePipelines([]client.Pipeline{p})
-				return nil
-			})
+			return a.showPipeline(ctx, c, format, args[0])
 		}
-		return a.remoteRead(cmd, format, apiPath("pipelines"), query("limit", "500"), func(raw json.RawMessage) error {
-			var page client.Page[client.Pipeline]
-			if err := json.Unmarshal(raw, &page); err != nil {
-				return err
-			}
-			a.writePipelines(page.Items)
-			return nil
+		l, err := read(limit, func(p client.Paging, raw client.CallOption) (client.Page[client.Pipeline], error) {
+			return c.Pipelines(ctx, p, raw)
 		})
-	}
+		if err != nil {
+			return err
+		}
+		return showList(a, format, l, func(pipelines []client.Pipeline) {
+			a.writePipelines(pipelines)
+			a.more(l.next, "pipelines")
+		})
+	})
 	return cmd
+}
+
+func (a *app) showPipeline(ctx context.Context, c *client.Client, format *choice, id string) error {
+	var raw json.RawMessage
+	p, err := c.Pipeline(ctx, id, client.Raw(&raw))
+	if err != nil {
+		return err
+	}
+	return a.show(format, raw, func() { a.writePipeline(p) })
 }
 
 func (a *app) writePipelines(pipelines []client.Pipeline) {
@@ -52,7 +59,7 @@ func (a *app) writePipelines(pipelines []client.Pipeline) {
 		return
 	}
 	s := a.outStyle
-	rows := [][]cell{heads(s, "PIPELINE", "STATE", "LAST PERIOD", "STATUS", "ATTEMPT", "OPEN", "NEXT FIRE", "DEADLINE")}
+	rows := [][]cell{heads(s, "PIPELINE", "STATE", "LAST PERIOD", "STATUS", "ATTEMPT", "OPEN RUNS", "NEXT FIRE", "DUE BY")}
 	for _, p := range pipelines {
 		period, status, attempt := "–", plain("–"), "–"
 		if r := p.LastRun; r != nil {
@@ -64,29 +71,171 @@ func (a *app) writePipelines(pipelines []client.Pipeline) {
 			plain(shortTime(p.Next.FireAt)), plain(shortTime(p.Next.BreachAt)),
 		})
 	}
-	fmt.Fprint(a.stdout, table("", rows))
+	fmt.Fprintf(a.stdout, "%s\n%s\n", table("", rows), stateCounts(pipelines))
 	for _, p := range pipelines {
-		if p.Problem != nil {
-			fmt.Fprintf(a.stdout, "\n%s: %s\n", p.ID, printable(*p.Problem))
+		a.writeTrouble(p)
+	}
+}
+
+// stateCounts counts pipelines by their state.
+func stateCounts(pipelines []client.Pipeline) string {
+	counts := map[client.State]int{}
+	for _, p := range pipelines {
+		counts[p.State]++
+	}
+	var parts []string
+	for _, state := range []client.State{client.StateOK, client.StatePaused, client.StateDegraded, client.StateRejected} {
+		if n := counts[state]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, state))
 		}
 	}
+	return plural(len(pipelines), "pipeline") + ": " + strings.Join(parts, ", ")
 }
 
-func (a *app) stateCell(state string) cell {
-	if state == "ok" {
-		return cell{state, a.outStyle.green}
+// writeTrouble says why a pipeline does not stand as its owner may think.
+func (a *app) writeTrouble(p client.Pipeline) {
+	if p.Problem != nil {
+		fmt.Fprintf(a.stdout, "%s is %s: %s\n", p.ID, p.State, printable(*p.Problem))
 	}
-	return cell{state, a.outStyle.yellow}
+	if p.Pause.Paused {
+		fmt.Fprintf(a.stdout, "%s is %s\n", p.ID, pausedText(p.Pause))
+	}
 }
 
-func (a *app) statusCell(status string) cell {
+// pausedText says who paused a pipeline, when, why and until when.
+func pausedText(p client.Pause) string {
+	text := "paused"
+	if p.By != nil {
+		text += " by " + *p.By
+	}
+	if p.Since != nil {
+		text += " since " + shortTime(p.Since)
+	}
+	if p.Until != nil {
+		text += " until " + shortTime(p.Until)
+	}
+	if p.HoldSLA {
+		text += ", deadlines cancelled"
+	}
+	if p.Why != nil {
+		text += ": " + *p.Why
+	}
+	return printable(text)
+}
+
+func (a *app) writePipeline(p client.Pipeline) {
 	s := a.outStyle
-	switch status {
-	case "COMPLETED":
-		return cell{status, s.green}
-	case "FAILED", "FAILED_FINAL", "VALIDATION_EXHAUSTED", "JOB_POLL_EXHAUSTED":
-		return cell{status, s.red}
-	default:
-		return cell{status, s.yellow}
+	state := a.stateCell(p.State)
+	fmt.Fprintf(a.stdout, "%s  %s\n", s.bold(p.ID), state.paint(state.text))
+	if p.Description != "" {
+		fmt.Fprintln(a.stdout, printable(p.Description))
 	}
+	fmt.Fprintln(a.stdout)
+	a.facts(
+		fact("owner", p.Owner),
+		fact("tags", tagsText(p.Tags)),
+		fact("opens by", opensText(p)),
+		fact("job", jobText(p)),
+		fact("file", fileText(p)),
+		fact("next fire", fireText(p.Next)),
+		fact("last run", lastRunText(p.LastRun)),
+		fact("open runs", fmt.Sprint(p.OpenRuns)),
+	)
+	if p.Problem != nil || p.Pause.Paused {
+		fmt.Fprintln(a.stdout)
+		a.writeTrouble(p)
+	}
+}
+
+func tagsText(tags map[string]string) string {
+	var parts []string
+	for name, value := range tags {
+		parts = append(parts, name+"="+value)
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, " ")
+}
+
+func opensText(p client.Pipeline) string {
+	if p.Schedule == nil {
+		return ""
+	}
+	text := *p.Schedule
+	if len(p.After) > 0 {
+		text += ", after " + strings.Join(p.After, ", ")
+	}
+	if p.Period != nil && p.Timezone != nil {
+		text += fmt.Sprintf("; one run per %s, %s", *p.Period, *p.Timezone)
+	}
+	return text
+}
+
+func jobText(p client.Pipeline) string {
+	text := "none: its result is reported from outside"
+	switch {
+	case p.State == client.StateRejected || p.State == client.StateRemoved:
+		return ""
+	case p.JobType != nil:
+		text = *p.JobType
+	}
+	if p.MaxActive > 0 {
+		text += fmt.Sprintf(", at most %d at once", p.MaxActive)
+	}
+	if p.DryRun {
+		text += ", never started: a dry run"
+	}
+	return text
+}
+
+func fileText(p client.Pipeline) string {
+	if p.File == nil || p.Version == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s, version %s since %s", *p.File, *p.Version, shortTime(p.AcceptedAt))
+}
+
+func fireText(n client.NextFire) string {
+	if n.FireAt == nil {
+		return ""
+	}
+	text := fmt.Sprintf("%s for %s", shortTime(n.FireAt), orDash(n.Date))
+	if n.BreachAt != nil {
+		text += ", due by " + shortTime(n.BreachAt)
+	}
+	return text
+}
+
+func lastRunText(r *client.Run) string {
+	if r == nil {
+		return "none yet"
+	}
+	text := fmt.Sprintf("%s is %s in attempt %d", r.Key(), r.Status, r.Attempt)
+	if r.Reason != nil {
+		text += ": " + *r.Reason
+	}
+	return text
+}
+
+func (a *app) stateCell(state client.State) cell {
+	paint := a.outStyle.yellow
+	switch state {
+	case client.StateOK:
+		paint = a.outStyle.green
+	case client.StateRejected:
+		paint = a.outStyle.red
+	case client.StatePaused, client.StateDegraded, client.StateRemoved:
+	}
+	return cell{string(state), paint}
+}
+
+func (a *app) statusCell(status client.Status) cell {
+	paint := a.outStyle.yellow
+	switch status {
+	case client.Completed:
+		paint = a.outStyle.green
+	case client.Failed, client.FailedFinal, client.ValidationExhausted, client.JobPollExhausted:
+		paint = a.outStyle.red
+	case client.Pending, client.Triggering, client.Running, client.Cancelled:
+	}
+	return cell{string(status), paint}
 }

@@ -1,0 +1,167 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// maxAnswer bounds what is read of one answer.
+const maxAnswer = 64 << 20
+
+// CallOption changes one call.
+type CallOption func(*call)
+
+// Raw copies the answer as the server sent it, with all that a newer server may say and this package does not know.
+func Raw(to *json.RawMessage) CallOption { return func(r *call) { r.raw = to } }
+
+// IdempotencyKey makes a repeated call the same call: a run that was triggered, asked to run again or backfilled under that
+// key is not so a second time. It is for callers that ask again when an answer was lost; without it each call has a key of
+// its own.
+func IdempotencyKey(key string) CallOption {
+	return func(r *call) { r.header.Set("Idempotency-Key", key) }
+}
+
+// call is one request.
+type call struct {
+	method string
+	path   string
+	query  url.Values
+	body   any // sent as JSON, unless nil
+	header http.Header
+	raw    *json.RawMessage
+}
+
+func get(path string, query url.Values) call {
+	return call{method: http.MethodGet, path: path, query: query}
+}
+
+// post is a wish. It has a key of its own, so that a proxy which sends it twice does not ask twice.
+func post(path string, body any) call {
+	return call{method: http.MethodPost, path: path, body: body, header: http.Header{"Idempotency-Key": {rand.Text()}}}
+}
+
+// path joins parts to a path of the API, each escaped. Dots alone would be taken for a step up.
+func path(parts ...string) string {
+	var b strings.Builder
+	b.WriteString("/api/v1")
+	for _, part := range parts {
+		part = url.PathEscape(part)
+		if part == "." || part == ".." {
+			part = strings.ReplaceAll(part, ".", "%2E")
+		}
+		b.WriteString("/" + part)
+	}
+	return b.String()
+}
+
+// query collects the parameters that were given.
+func query(pairs ...string) url.Values {
+	values := url.Values{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			values.Set(pairs[i], pairs[i+1])
+		}
+	}
+	return values
+}
+
+func (r *call) apply(options []CallOption) {
+	if r.query == nil {
+		r.query = url.Values{}
+	}
+	if r.header == nil {
+		r.header = http.Header{}
+	}
+	for _, o := range options {
+		o(r)
+	}
+}
+
+// ask makes a call and decodes its answer.
+func ask[T any](ctx context.Context, c *Client, r call, options []CallOption) (T, error) {
+	var answer T
+	r.apply(options)
+	resp, err := c.send(ctx, c.http, r)
+	if err != nil {
+		return answer, err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return answer, c.unreachable(err)
+	}
+	if err := decode(data, &answer); err != nil {
+		return answer, c.unreachable(fmt.Errorf("its answer is not understood: %w", err))
+	}
+	if r.raw != nil {
+		*r.raw = data
+	}
+	return answer, nil
+}
+
+// decode keeps numbers as they were written: fields of a sensor may not fit a float64.
+func decode(data []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("there is something after the answer")
+	}
+	return nil
+}
+
+// send makes a request and gives its answer, if that is a success. Its body must be closed.
+func (c *Client) send(ctx context.Context, h *http.Client, r call) (*http.Response, error) {
+	req, err := c.request(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := h.Do(req)
+	if err != nil {
+		return nil, c.unreachable(err)
+	}
+	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	return nil, c.refusal(resp)
+}
+
+func (c *Client) request(ctx context.Context, r call) (*http.Request, error) {
+	var content io.Reader
+	if r.body != nil {
+		data, err := json.Marshal(r.body)
+		if err != nil {
+			return nil, fmt.Errorf("encode the request: %w", err)
+		}
+		content = bytes.NewReader(data)
+	}
+	target := strings.TrimSuffix(c.base.String(), "/") + r.path
+	if len(r.query) > 0 {
+		target += "?" + r.query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, target, content)
+	if err != nil {
+		return nil, fmt.Errorf("make the request: %w", err)
+	}
+	for name, values := range r.header {
+		req.Header[name] = values
+	}
+	if content != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	return req, nil
+}

@@ -1,0 +1,76 @@
+package client
+
+import (
+	"context"
+	"time"
+)
+
+// Gate is the answer to "may I run?".
+type Gate struct {
+	Pipeline          string    `json:"pipeline"`
+	Date              string    `json:"date"`
+	At                time.Time `json:"at"`
+	Open              bool      `json:"open"`
+	Outcome           string    `json:"outcome"`   // what the rules alone say: pass, fail or unknown
+	BlockedBy         *string   `json:"blockedBy"` // what else stands against a start
+	Rules             []Rule    `json:"rules"`
+	RetryAfterSeconds *int64    `json:"retryAfterSeconds"` // nil where asking again is of no use
+}
+
+// Rule is the report on one rule. Numbers in Needs and Value are json.Number.
+type Rule struct {
+	Key       string     `json:"key"`
+	Check     string     `json:"check"`
+	Field     *string    `json:"field"`
+	Needs     any        `json:"needs"`
+	From      *string    `json:"from"`
+	Level     string     `json:"level"` // required or advisory
+	Group     *string    `json:"group"`
+	Outcome   string     `json:"outcome"`
+	Value     any        `json:"value"`
+	Reason    string     `json:"reason"`
+	Version   *int64     `json:"version"`
+	UpdatedAt *time.Time `json:"updatedAt"`
+	Source    *string    `json:"source"`
+}
+
+// Gate asks whether a pipeline's gate is open for a period; an empty date means that of a fire now.
+func (c *Client) Gate(ctx context.Context, id, date string, options ...CallOption) (Gate, error) {
+	return ask[Gate](ctx, c, get(path("pipelines", id, "gate"), query("date", date)), options)
+}
+
+// Explanation is why a run stands as it does.
+type Explanation struct {
+	Pipeline  string     `json:"pipeline"`
+	Schedule  *string    `json:"schedule"`
+	Date      *string    `json:"date"`
+	At        time.Time  `json:"at"`
+	State     string     `json:"state"`
+	Summary   string     `json:"summary"`
+	Reasons   []string   `json:"reasons"` // why it stands so, most important first
+	Opens     []string   `json:"opens"`   // what would open it, most direct first
+	DryRun    bool       `json:"dryRun"`
+	Run       *Run       `json:"run"`
+	Gate      *Shown     `json:"gate"`
+	Attempts  []Attempt  `json:"attempts"`
+	JobLog    []JobEntry `json:"jobLog"`
+	Reruns    []Rerun    `json:"reruns"`
+	Deadlines []Deadline `json:"deadlines"`
+	Text      string     `json:"text"` // all of it, for people
+}
+
+// Shown is what the rules of a gate showed at some moment.
+type Shown struct {
+	Live     bool      `json:"live"` // as they stand now, rather than what the run started on
+	At       time.Time `json:"at"`
+	Open     bool      `json:"open"`
+	Outcome  string    `json:"outcome"`
+	Bypassed bool      `json:"bypassed"`
+	Rules    []Rule    `json:"rules"`
+}
+
+// Explain says why the run of a period waits, how it went, or why there is none. An empty date means the newest open run
+// or, without one, the period of a fire now.
+func (c *Client) Explain(ctx context.Context, id, date string, options ...CallOption) (Explanation, error) {
+	return ask[Explanation](ctx, c, get(path("pipelines", id, "explain"), query("date", date)), options)
+}

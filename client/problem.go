@@ -1,0 +1,72 @@
+package client
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+)
+
+// Problem is the server's refusal (RFC 9457).
+type Problem struct {
+	Type      string          `json:"type"` // tells kinds of problems apart: urn:interlock:problem:unknown-pipeline
+	Title     string          `json:"title"`
+	Status    int             `json:"status"`
+	Detail    string          `json:"detail"` // what is wrong, and what would be right
+	Instance  string          `json:"instance"`
+	RequestID string          `json:"requestId"` // as it stands in the server's log
+	Errors    []ProblemDetail `json:"errors"`
+}
+
+// ProblemDetail is one thing that is wrong with a request.
+type ProblemDetail struct {
+	Message  string `json:"message"`
+	Location string `json:"location"`
+}
+
+func (p *Problem) Error() string {
+	if p.Detail != "" {
+		return p.Detail
+	}
+	return fmt.Sprintf("the server answered %d %s", p.Status, p.Title)
+}
+
+// UnreachableError says that the server could not be asked, or did not answer as one.
+type UnreachableError struct {
+	Server string
+	Err    error
+}
+
+func (e *UnreachableError) Error() string {
+	return fmt.Sprintf("cannot reach the server at %s: %v", e.Server, e.Err)
+}
+
+// Unwrap gives what kept the server from being reached.
+func (e *UnreachableError) Unwrap() error { return e.Err }
+
+// maxProblem bounds what is read of a refusal.
+const maxProblem = 1 << 20
+
+// refusal reads the server's refusal. An answer that is none comes from something else.
+func (c *Client) refusal(resp *http.Response) error {
+	if to, err := resp.Location(); err == nil {
+		return c.unreachable(fmt.Errorf("it answered %s and points to %s", resp.Status, to.Redacted()))
+	}
+	p := &Problem{}
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem))
+	if err != nil || json.Unmarshal(data, p) != nil || p.Status != resp.StatusCode {
+		return c.unreachable(fmt.Errorf("it answered %s, and not as an Interlock server does", resp.Status))
+	}
+	return p
+}
+
+func (c *Client) unreachable(err error) error {
+	// The address, which the message names already, is left out.
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err
+	}
+	return &UnreachableError{Server: c.base.Redacted(), Err: err}
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-go/interlock/client"
+)
+
+func newDeadlines(a *app) *cobra.Command {
+	var q client.DeadlineQuery
+	cmd := &cobra.Command{
+		Use: "deadlines", Short: "List the deadlines that are armed, soonest first",
+		Example: "  interlock deadlines --pipeline orders\n" +
+			"  interlock deadlines --state BREACHED",
+		Args: noArguments,
+	}
+	cmd.Flags().StringVar(&q.Pipeline, "pipeline", "", "only of this `PIPELINE`")
+	cmd.Flags().StringVar(&q.State, "state", "", "those in this `STATE`: ARMED, MET, BREACHED, CANCELLED or all (default ARMED)")
+	limit, format := addLimit(cmd, 100), addFormat(cmd)
+	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
+		l, err := read(limit, func(p client.Paging, raw client.CallOption) (client.Page[client.Deadline], error) {
+			q.Paging = p
+			return c.Deadlines(ctx, q, raw)
+		})
+		if err != nil {
+			return err
+		}
+		return showList(a, format, l, func(deadlines []client.Deadline) {
+			if len(deadlines) == 0 {
+				fmt.Fprintln(a.stdout, noDeadlines(q.State))
+				return
+			}
+			a.writeDeadlines(deadlines)
+			a.more(l.next, "deadlines")
+		})
+	})
+	return cmd
+}
+
+func noDeadlines(state string) string {
+	if state == "" {
+		return "No deadline is armed. `sla` in a pipeline's file sets one; `--state all` lists those that were."
+	}
+	return "There are no such deadlines."
+}
+
+func (a *app) writeDeadlines(deadlines []client.Deadline) {
+	rows := [][]cell{heads(a.outStyle, "RUN", "KIND", "STATE", "WARNS", "BREACHES", "COMPLETED", "NOTE")}
+	for _, d := range deadlines {
+		rows = append(rows, []cell{
+			{d.Pipeline + "/" + d.Schedule + "/" + d.Date, a.outStyle.bold},
+			plain(d.Kind), a.deadlineCell(d), plain(shortTime(d.WarnAt)), plain(shortTime(&d.BreachAt)), plain(shortTime(d.DoneAt)), plain(deadlineNote(d)),
+		})
+	}
+	fmt.Fprint(a.stdout, table("", rows))
+}
+
+func (a *app) deadlineCell(d client.Deadline) cell {
+	switch {
+	case d.State == "MET":
+		return cell{d.State, a.outStyle.green}
+	case d.State == "BREACHED":
+		return cell{d.State, a.outStyle.red}
+	case d.Warned:
+		return cell{d.State, a.outStyle.yellow}
+	}
+	return plain(d.State)
+}
+
+func deadlineNote(d client.Deadline) string {
+	switch {
+	case d.Reason != nil:
+		return printable(*d.Reason)
+	case d.Warned:
+		return "warned"
+	}
+	return ""
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-go/interlock/client"
+)
+
+func newExplain(a *app) *cobra.Command {
+	var date string
+	cmd := &cobra.Command{
+		Use: "explain PIPELINE", Short: "Say why a run waits, how it went, or why there is none",
+		Long: "Say why a run waits: which rule is closed, the value seen, who wrote it when, since when it waits, until when\n" +
+			"the window is open, and what would open it. Of a run that started: what it started on and how it went. Of one\n" +
+			"that never was: why not.",
+		Example: "  interlock explain orders --date 2026-03-03", Args: arguments("PIPELINE"),
+	}
+	cmd.Flags().StringVar(&date, "date", "", "the `PERIOD` (default that of the newest open run, else of a fire now)")
+	format := addFormat(cmd)
+	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
+		var raw json.RawMessage
+		x, err := c.Explain(ctx, args[0], date, client.Raw(&raw))
+		if err != nil {
+			return err
+		}
+		return a.show(format, raw, func() { a.writeExplanation(x.Text) })
+	})
+	return cmd
+}
+
+// writeExplanation prints the server's words, with colours where there are some.
+func (a *app) writeExplanation(text string) {
+	s := a.outStyle
+	for i, line := range strings.Split(strings.TrimRight(printableLines(text), "\n"), "\n") {
+		switch {
+		case i == 0 || strings.HasSuffix(line, ":") && !strings.HasPrefix(line, " "):
+			line = s.bold(line)
+		case strings.HasPrefix(line, "  ✓"):
+			line = "  " + s.green("✓") + line[len("  ✓"):]
+		case strings.HasPrefix(line, "  ✗"):
+			line = "  " + s.red("✗") + line[len("  ✗"):]
+		case strings.HasPrefix(line, "  ?"):
+			line = "  " + s.yellow("?") + line[len("  ?"):]
+		}
+		fmt.Fprintln(a.stdout, line)
+	}
+}

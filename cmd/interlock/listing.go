@@ -1,0 +1,164 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-go/interlock/client"
+)
+
+// show prints an answer of the server: as it was sent, or for people.
+func (a *app) show(format *choice, raw json.RawMessage, text func()) error {
+	if format.value != jsonFormat {
+		text()
+		return nil
+	}
+	// It is not decoded in between: a number may not fit into what Go would make of it.
+	var out bytes.Buffer
+	if err := json.Indent(&out, bytes.TrimSpace(raw), "", "  "); err != nil {
+		return fmt.Errorf("print the answer: %w", err)
+	}
+	fmt.Fprintln(a.stdout, out.String())
+	return nil
+}
+
+// maxListed is how many items a list may be asked for.
+const maxListed = 100_000
+
+// addLimit gives cmd a --limit flag; 0 is everything.
+func addLimit(cmd *cobra.Command, usual int) *count {
+	limit := &count{value: usual, most: maxListed}
+	usage := "how many to list at most"
+	if usual == 0 {
+		usage += " (default all)"
+	}
+	cmd.Flags().Var(limit, "limit", usage)
+	return limit
+}
+
+// listing is the part of a list that was asked for.
+type listing[T any] struct {
+	items []T
+	raw   []json.RawMessage // the same as they were sent
+	next  string            // leads to what was left out
+}
+
+// read asks for one page after the other until there are as many items as wanted.
+func read[T any](limit *count, ask func(client.Paging, client.CallOption) (client.Page[T], error)) (listing[T], error) {
+	var l listing[T]
+	for {
+		var raw json.RawMessage
+		page, err := ask(l.page(limit.value), client.Raw(&raw))
+		if err != nil {
+			return l, err
+		}
+		var sent client.Page[json.RawMessage]
+		if err := json.Unmarshal(raw, &sent); err != nil {
+			return l, fmt.Errorf("read a page of the list: %w", err)
+		}
+		l.items, l.raw, l.next = append(l.items, page.Items...), append(l.raw, sent.Items...), page.NextCursor
+		if l.next == "" || limit.value > 0 && len(l.items) >= limit.value {
+			return l, nil
+		}
+	}
+}
+
+// page is the next one to ask for.
+func (l *listing[T]) page(limit int) client.Paging {
+	size := client.MaxPage
+	if limit > 0 {
+		size = min(size, limit-len(l.items))
+	}
+	return client.Paging{Limit: size, Cursor: l.next}
+}
+
+// showList prints a list: as JSON in the server's form, {items, nextCursor}, or for people.
+func showList[T any](a *app, format *choice, l listing[T], text func(items []T)) error {
+	if format.value != jsonFormat {
+		text(l.items)
+		return nil
+	}
+	page := struct {
+		Items      []json.RawMessage `json:"items"`
+		NextCursor *string           `json:"nextCursor"`
+	}{Items: l.raw}
+	if l.raw == nil {
+		page.Items = []json.RawMessage{}
+	}
+	if l.next != "" {
+		page.NextCursor = &l.next
+	}
+	raw, err := json.Marshal(page)
+	if err != nil {
+		return fmt.Errorf("print the list: %w", err)
+	}
+	return a.show(format, raw, nil)
+}
+
+// more says that a list goes on.
+func (a *app) more(next, what string) {
+	if next != "" {
+		fmt.Fprintln(a.stdout, a.outStyle.dim("There are more "+what+": --limit says how many to list."))
+	}
+}
+
+// heads is the first row of a table.
+func heads(s style, titles ...string) []cell {
+	row := make([]cell, len(titles))
+	for i, title := range titles {
+		row[i] = cell{title, s.dim}
+	}
+	return row
+}
+
+// facts is a table of names and values; what has no value is left out.
+func (a *app) facts(rows ...[]cell) {
+	var kept [][]cell
+	for _, row := range rows {
+		if len(row) == 2 && row[1].text != "" {
+			row[0].paint = a.outStyle.dim
+			kept = append(kept, row)
+		}
+	}
+	fmt.Fprint(a.stdout, table("", kept))
+}
+
+func fact(name, value string) []cell { return []cell{plain(name), plain(printable(value))} }
+
+// orNone is the text, if there is one.
+func orNone(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// orDash shows in a table what may be absent.
+func orDash(s *string) string {
+	if s == nil || *s == "" {
+		return "–"
+	}
+	return printable(*s)
+}
+
+const timeShape = "2006-01-02 15:04:05Z"
+
+// shortTime is an instant in UTC for a table.
+func shortTime(t *time.Time) string {
+	if t == nil || t.IsZero() {
+		return "–"
+	}
+	return t.UTC().Format(timeShape)
+}
+
+// someTime is an instant in UTC, if there is one.
+func someTime(t *time.Time) string {
+	if t == nil || t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(timeShape)
+}

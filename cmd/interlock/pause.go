@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-go/interlock/client"
+	"github.com/interlock-go/interlock/internal/document"
+)
+
+func newPause(a *app) *cobra.Command {
+	var all, hold bool
+	var reason, length string
+	var until instant
+	cmd := &cobra.Command{
+		Use: "pause PIPELINE | --all", Short: "Stop a pipeline: readings are kept, nothing opens or starts",
+		Example: "  interlock pause orders --for 2h --reason 'source is down'", Args: pipelineOrAll(&all),
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "every pipeline")
+	cmd.Flags().BoolVar(&hold, "hold-sla", false, "cancel deadlines meanwhile")
+	cmd.Flags().StringVar(&length, "for", "", "end the pause by itself after this `DURATION`")
+	cmd.Flags().Var(&until, "until", "end the pause by itself at this time")
+	addReason(cmd, &reason)
+	format := addFormat(cmd)
+	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
+		end, err := endOf(length, until)
+		if err != nil {
+			return err
+		}
+		q := client.PauseRequest{Until: end, HoldSLA: hold, Reason: reason, RequestedBy: a.person()}
+		var raw json.RawMessage
+		if all {
+			ids, err := c.PauseAll(ctx, q, client.Raw(&raw))
+			if err != nil {
+				return err
+			}
+			return a.show(format, raw, func() { a.writeIDs("paused", ids) })
+		}
+		p, err := c.Pause(ctx, args[0], q, client.Raw(&raw))
+		if err != nil {
+			return err
+		}
+		return a.show(format, raw, func() { fmt.Fprintf(a.stdout, "%s is %s\n", args[0], pausedText(p)) })
+	})
+	return cmd
+}
+
+// endOf is when a pause ends, in the server's words: how long is counted by its clock, not by ours.
+func endOf(length string, until instant) (string, error) {
+	switch {
+	case length == "":
+		return until.String(), nil
+	case !until.value.IsZero():
+		return "", usagef("give --for or --until, not both")
+	}
+	if d, err := document.ParseDuration(length); err != nil || d <= 0 {
+		return "", usagef("--for %q is not a duration above 0; write it like 2h", length)
+	}
+	return length, nil
+}
+
+func newResume(a *app) *cobra.Command {
+	var all bool
+	var reason string
+	cmd := &cobra.Command{
+		Use: "resume PIPELINE | --all", Short: "End a pause",
+		Long: "End a pause. Fires whose window is still open and start conditions that hold are opened; the rest is told\n" +
+			"as SCHEDULE_MISSED.",
+		Example: "  interlock resume orders", Args: pipelineOrAll(&all),
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "every pipeline")
+	addReason(cmd, &reason)
+	format := addFormat(cmd)
+	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
+		var raw json.RawMessage
+		if all {
+			ids, err := c.ResumeAll(ctx, a.asked(reason), client.Raw(&raw))
+			if err != nil {
+				return err
+			}
+			return a.show(format, raw, func() { a.writeIDs("resumed", ids) })
+		}
+		if _, err := c.Resume(ctx, args[0], a.asked(reason), client.Raw(&raw)); err != nil {
+			return err
+		}
+		return a.show(format, raw, func() { fmt.Fprintf(a.stdout, "%s is resumed\n", args[0]) })
+	})
+	return cmd
+}
+
+func (a *app) writeIDs(what string, ids []string) {
+	if len(ids) == 0 {
+		fmt.Fprintf(a.stdout, "There was no pipeline to be %s.\n", what)
+		return
+	}
+	fmt.Fprintf(a.stdout, "%s %s: %s\n", plural(len(ids), "pipeline"), what, strings.Join(ids, ", "))
+}
+
+func pipelineOrAll(all *bool) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 1 || (len(args) == 1) == *all {
+			return usagef("%s needs one PIPELINE, or --all", cmd.Name())
+		}
+		return nil
+	}
+}

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/interlock-go/interlock/client"
+)
+
+// writeRun shows all that is kept of a run.
+func (a *app) writeRun(r client.RunDetail) {
+	status := a.statusCell(r.Status)
+	fmt.Fprintf(a.stdout, "%s  %s\n\n", a.outStyle.bold(r.Key().String()), status.paint(status.text))
+	a.facts(
+		fact("attempt", fmt.Sprint(r.Attempt)),
+		fact("reason", orNone(r.Reason)),
+		fact("held", orNone(r.Held)),
+		fact("asked for by", askedText(r.Run)),
+		fact("opened", someTime(r.OpenedAt)),
+		fact("started", someTime(r.StartedAt)),
+		fact("ended", someTime(r.EndedAt)),
+		fact("window", windowText(r.Run)),
+		fact("job", orNone(r.Handle)),
+		fact("file version", orNone(r.ConfigVersion)),
+	)
+	if r.JobMayRun {
+		fmt.Fprintln(a.stdout, "Its job could not be stopped and may still run.")
+	}
+	a.writeAttempts(r.Attempts)
+	a.writeGate(r.Gate)
+	a.writeJobLog(r.JobLog)
+	if len(r.Deadlines) > 0 {
+		a.section("Deadlines")
+		a.writeDeadlines(r.Deadlines)
+	}
+	a.writeReruns(r.Reruns)
+	a.writeOutput(r.Attempts)
+}
+
+func (a *app) section(title string) { fmt.Fprintf(a.stdout, "\n%s\n", a.outStyle.bold(title)) }
+
+func askedText(r client.Run) string {
+	if r.RequestedBy == nil {
+		return ""
+	}
+	text := *r.RequestedBy
+	if r.RequestReason != nil {
+		text += ": " + *r.RequestReason
+	}
+	if r.Forced {
+		text += " (forced)"
+	}
+	if r.GateBypassed {
+		text += " (gate bypassed)"
+	}
+	return text
+}
+
+// windowText says until when a waiting run's gate is looked at.
+func windowText(r client.Run) string {
+	if r.Status != client.Pending || r.WindowEnd == nil {
+		return ""
+	}
+	text := "until " + someTime(r.WindowEnd)
+	if r.NextEvaluation != nil {
+		text += ", next look at " + someTime(r.NextEvaluation)
+	}
+	if r.WaitingForSlot {
+		text += ", waiting for a slot"
+	}
+	return text
+}
+
+func (a *app) writeAttempts(attempts []client.Attempt) {
+	if len(attempts) == 0 {
+		return
+	}
+	a.section("Attempts")
+	rows := [][]cell{heads(a.outStyle, "ATTEMPT", "CAUSE", "BY", "OPENED", "STARTED", "ENDED", "RESULT", "MESSAGE")}
+	for _, t := range attempts {
+		result := orDash(t.Result)
+		if t.Category != nil {
+			result += " " + *t.Category
+		}
+		rows = append(rows, []cell{
+			plain(fmt.Sprint(t.Attempt)), plain(orDash(t.Cause)), plain(orDash(t.RequestedBy)), plain(shortTime(t.OpenedAt)),
+			plain(shortTime(t.StartedAt)), plain(shortTime(t.EndedAt)), plain(printable(result)), plain(orDash(t.Message)),
+		})
+	}
+	fmt.Fprint(a.stdout, table("", rows))
+}
+
+func (a *app) writeGate(g *client.Shown) {
+	if g == nil {
+		return
+	}
+	title := "Gate, as it stood at the start, " + someTime(&g.At)
+	if g.Live {
+		title = "Gate, as it stands now"
+	}
+	if g.Bypassed {
+		title += ", which was bypassed"
+	}
+	a.section(title)
+	if len(g.Rules) == 0 {
+		fmt.Fprintln(a.stdout, "There is no rule to wait for.")
+		return
+	}
+	var rows [][]cell
+	for _, r := range g.Rules {
+		rows = append(rows, a.ruleRow(r))
+	}
+	fmt.Fprint(a.stdout, table("", rows))
+}
+
+func (a *app) ruleRow(r client.Rule) []cell {
+	key, value, reason := r.Key, "–", r.Reason
+	if r.From != nil {
+		key = *r.From + ":" + key
+	}
+	if r.Value != nil {
+		value = literal(r.Value)
+	}
+	if r.Group != nil {
+		reason += " [" + *r.Group + "]"
+	}
+	if r.Level == "advisory" {
+		reason += " (advisory: does not count)"
+	}
+	if r.UpdatedAt != nil {
+		reason += ", written " + someTime(r.UpdatedAt)
+	}
+	if r.Source != nil {
+		reason += " by " + *r.Source
+	}
+	return []cell{
+		a.outcomeMark(r),
+		{printable(key), a.outStyle.bold},
+		plain(printable(shorten(ruleText(r), conditionCells))),
+		plain(printable(shorten(value, valueCells))),
+		plain(printable(reason)),
+	}
+}
+
+func (a *app) outcomeMark(r client.Rule) cell {
+	c := cell{"?", a.outStyle.yellow}
+	switch r.Outcome {
+	case "pass":
+		c = cell{"✓", a.outStyle.green}
+	case "fail":
+		c = cell{"✗", a.outStyle.red}
+	}
+	if r.Level == "advisory" {
+		c.paint = a.outStyle.dim
+	}
+	return c
+}
+
+// ruleText is what a rule asks: `status equals "ready"`.
+func ruleText(r client.Rule) string {
+	text := r.Check
+	if r.Field != nil {
+		text = *r.Field + " " + text
+	}
+	if r.Needs != nil {
+		text += " " + literal(r.Needs)
+	}
+	return text
+}
+
+func (a *app) writeJobLog(entries []client.JobEntry) {
+	if len(entries) == 0 {
+		return
+	}
+	a.section("Job log")
+	rows := [][]cell{heads(a.outStyle, "AT", "ATTEMPT", "EVENT", "BY", "MESSAGE")}
+	for _, e := range entries {
+		what := e.Event
+		if e.Category != nil {
+			what += " " + *e.Category
+		}
+		rows = append(rows, []cell{
+			plain(shortTime(&e.At)), plain(fmt.Sprint(e.Attempt)), plain(printable(what)), plain(orDash(e.By)), plain(orDash(e.Message)),
+		})
+	}
+	fmt.Fprint(a.stdout, table("", rows))
+}
+
+func (a *app) writeReruns(reruns []client.Rerun) {
+	if len(reruns) == 0 {
+		return
+	}
+	a.section("Requests for further attempts")
+	rows := [][]cell{heads(a.outStyle, "AT", "BY", "REASON", "ANSWER", "WHY")}
+	for _, r := range reruns {
+		answer := cell{"rejected", a.outStyle.red}
+		if r.Accepted {
+			answer = cell{"accepted", a.outStyle.green}
+		}
+		rows = append(rows, []cell{
+			plain(shortTime(&r.At)), plain(printable(r.RequestedBy)), plain(printable(shorten(r.Reason, reasonCells))), answer, plain(printable(r.Why)),
+		})
+	}
+	fmt.Fprint(a.stdout, table("", rows))
+}
+
+// writeOutput shows the end of what the last job printed.
+func (a *app) writeOutput(attempts []client.Attempt) {
+	if len(attempts) == 0 {
+		return
+	}
+	text := strings.TrimRight(orNone(attempts[len(attempts)-1].Output), "\n")
+	if text == "" {
+		return
+	}
+	a.section("The end of the job's output")
+	for line := range strings.SplitSeq(text, "\n") {
+		fmt.Fprintln(a.stdout, "| "+printable(line))
+	}
+}
