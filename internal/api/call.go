@@ -58,7 +58,10 @@ func newIDs() *ids {
 	return &ids{prefix: hex.EncodeToString(b[:]) + "-"}
 }
 
-func (i *ids) next() string { return i.prefix + strconv.FormatUint(i.last.Add(1), 36) }
+func (i *ids) next() string {
+	var id [32]byte
+	return string(strconv.AppendUint(append(id[:0], i.prefix...), i.last.Add(1), 36))
+}
 
 // maxID is how long a request id from outside may be.
 const maxID = 64

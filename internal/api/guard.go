@@ -33,7 +33,9 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.write(answer, r)
 		return
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	if r.ContentLength < 0 || r.ContentLength > maxBody { // otherwise no more than that is read anyway
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	}
 	a.serve(answer, r)
 }
 

@@ -29,20 +29,24 @@ type Written struct {
 	Date      *string   `json:"date" doc:"The period it is for; null if it is undated."`
 }
 
-// buffers hold the bodies of sensor writes while they are read.
+// buffers hold the bodies of sensor writes, and the answers to them.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // putSensor takes one reading. It is the busiest path there is and does without everything that it can do without: the
 // body is the reading's data and nothing else, whatever its content type says.
 func (a *API) putSensor(w http.ResponseWriter, r *http.Request) {
-	put, write, p := a.takeSensor(r)
+	buf, _ := buffers.Get().(*bytes.Buffer)
+	defer buffers.Put(buf)
+	buf.Reset()
+	put, write, p := a.takeSensor(r, buf)
 	if p != nil {
 		a.metrics.refusals.Inc()
 		p.write(w, r)
 		return
 	}
 	a.metrics.writes.Inc()
-	body := make([]byte, 0, 128)
+	buf.Reset()
+	body := buf.AvailableBuffer()
 	body = append(body, `{"version":`...)
 	body = strconv.AppendInt(body, put.Version, 10)
 	body = append(body, `,"updatedAt":"`...)
@@ -53,14 +57,13 @@ func (a *API) putSensor(w http.ResponseWriter, r *http.Request) {
 	} else {
 		body = append(body, `"`+date.String()+"\"}\n"...)
 	}
-	w.Header()["Content-Type"] = plainJSON
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	_, _ = w.Write(body) // it is stored, whether or not the client still wants to know
+	w.Header()["Content-Type"] = plainJSON // the length of so short an answer is added by the server
+	_, _ = w.Write(body)                   // it is stored, whether or not the client still wants to know
 }
 
-// takeSensor checks and stores the reading that a request carries.
-func (a *API) takeSensor(r *http.Request) (store.Put, store.Write, *Problem) {
-	write, p := a.readWrite(r)
+// takeSensor checks and stores the reading that a request carries; its body goes through buf.
+func (a *API) takeSensor(r *http.Request, buf *bytes.Buffer) (store.Put, store.Write, *Problem) {
+	write, p := a.readWrite(r, buf)
 	if p != nil {
 		return store.Put{}, write, p
 	}
@@ -72,7 +75,7 @@ func (a *API) takeSensor(r *http.Request) (store.Put, store.Write, *Problem) {
 }
 
 // readWrite is the write that a request asks for.
-func (a *API) readWrite(r *http.Request) (store.Write, *Problem) {
+func (a *API) readWrite(r *http.Request, buf *bytes.Buffer) (store.Write, *Problem) {
 	who, id := whoOf(r.Context()), pipeline.ID(r.PathValue("id"))
 	if p := who.may(RoleSensor, id); p != nil {
 		return store.Write{}, p
@@ -80,9 +83,6 @@ func (a *API) readWrite(r *http.Request) (store.Write, *Problem) {
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
 		return store.Write{}, problem(http.StatusUnsupportedMediaType, plainKind, "content encoding %.40q is not understood; send plain JSON", encoding)
 	}
-	buf, _ := buffers.Get().(*bytes.Buffer)
-	defer buffers.Put(buf)
-	buf.Reset()
 	if p := readBody(buf, r); p != nil {
 		return store.Write{}, p
 	}
@@ -99,15 +99,27 @@ func readBody(buf *bytes.Buffer, r *http.Request) *Problem {
 	if r.ContentLength > sensor.MaxBytes {
 		return tooLarge()
 	}
-	_, err := io.Copy(buf, io.LimitReader(r.Body, sensor.MaxBytes+1))
-	var limit *http.MaxBytesError
-	switch {
-	case errors.As(err, &limit) || buf.Len() > sensor.MaxBytes:
-		return tooLarge()
-	case err != nil:
-		return badRequest("the body could not be read to its end: %s", err)
+	err := readAll(buf, r)
+	if err == nil && buf.Len() <= sensor.MaxBytes {
+		return nil
 	}
-	return nil
+	if limit := new(http.MaxBytesError); err == nil || errors.As(err, &limit) {
+		return tooLarge()
+	}
+	return badRequest("the body could not be read to its end: %s", err)
+}
+
+// readAll reads the body: as much as it says it has or, where it does not say, as may be and a little more.
+func readAll(buf *bytes.Buffer, r *http.Request) error {
+	if r.ContentLength < 0 {
+		_, err := io.Copy(buf, io.LimitReader(r.Body, sensor.MaxBytes+1))
+		return err
+	}
+	buf.Grow(int(r.ContentLength))
+	body := buf.AvailableBuffer()[:r.ContentLength]
+	_, err := io.ReadFull(r.Body, body)
+	_, _ = buf.Write(body) // never fails, and stays where it is
+	return err
 }
 
 func tooLarge() *Problem {
