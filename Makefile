@@ -33,13 +33,16 @@ DEADCODE_PENDING = \
 # How long each fuzz target runs.
 FUZZTIME = 5s
 
-.PHONY: help demo test quick build fmt lint fuzz bench generate
+.PHONY: help demo tour test quick build fmt lint fuzz bench generate
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-demo: build ## see Interlock at work on the medallion example
-	@sh scripts/demo.sh
+demo: build ## see Interlock at work: a controller, two simulated sources, and what can happen to them
+	@bin/interlock demo
+
+tour: build ## walk through the offline commands on the medallion example
+	@sh scripts/tour.sh
 
 test: ## all checks, all tests with the race detector, each fuzz target for a few seconds
 	@DEADCODE_PENDING='$(DEADCODE_PENDING)' FUZZTIME='$(FUZZTIME)' sh scripts/check.sh all

@@ -37,7 +37,7 @@ func TestTheReadmeShowsWhatTheCommandsPrint(t *testing.T) {
 	}
 }
 
-// breakSilver makes the file with mistakes that the README and the demo show.
+// breakSilver makes the file with mistakes that the README and the tour show.
 func breakSilver(t *testing.T) {
 	t.Helper()
 	text, err := os.ReadFile("pipelines/earthquake-silver.yaml")

@@ -92,7 +92,7 @@ func list(wanted []want) string {
 	return strings.Join(words, " and ")
 }
 
-// completed wants an attempt to complete, and started its job to start.
+// completed wants an attempt to complete.
 func completed(id pipeline.ID, p period.Period, attempt int) want {
 	return want{event.JobCompleted, id, p, attempt}
 }

@@ -99,8 +99,14 @@ func TestWhatNoTryCanMendIsSaidSo(t *testing.T) {
 	inProject(t)
 	at := someMinute.String()
 	for _, args := range [][]string{
-		{}, {"silver"}, {"silver", "earthquakes", "noon"}, {"silver", at}, {"copper", "earthquakes", at},
-		{"silver", "floods", at}, {"gold", "earthquakes", at}, {"rates", "usd", at},
+		{},
+		{"silver"},
+		{"silver", "earthquakes", "noon"},
+		{"silver", at},
+		{"copper", "earthquakes", at},
+		{"silver", "floods", at},
+		{"gold", "earthquakes", at},
+		{"rates", "usd", at},
 	} {
 		if code, said := work(t, args...); code != 2 || said == "" {
 			t.Errorf("%q: exit code %d: %s", args, code, said)

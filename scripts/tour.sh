@@ -1,6 +1,6 @@
 #!/bin/sh
 # Shows the offline commands on the medallion example: bronze data arrives from outside, silver and gold are built from it.
-# Every command's exit code is checked, so the demo is also a test of what it tells.
+# Every command's exit code is checked, so the tour is also a test of what it tells.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 PATH=$PWD/bin:$PATH
@@ -76,5 +76,6 @@ interlock schema >"$work/schema.json" || exit 1
 head -n 12 "$work/schema.json"
 
 tell 'That was all offline.' <<'TEXT'
-The files used are in examples/medallion: change one and run `make demo` again.
+The files used are in examples/medallion: change one and run `make tour` again.
+`make demo` shows the controller at work.
 TEXT

@@ -1,0 +1,195 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// demoProgram builds the binary, which tells of itself where it lies.
+func demoProgram(t *testing.T) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds the binary and runs it for a minute")
+	}
+	binary := filepath.Join(t.TempDir(), "interlock")
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return binary
+}
+
+// demoProcess is a demo on a free port, with a temporary directory of its own; it ends by itself, since it has no terminal.
+func demoProcess(ctx context.Context, binary, temp string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, binary, append([]string{"demo", "--listen", "127.0.0.1:0", "--speed", "20"}, args...)...)
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 30 * time.Second
+	return cmd
+}
+
+func TestTheDemoTellsItsWholeStory(t *testing.T) {
+	t.Parallel()
+	binary, temp := demoProgram(t), t.TempDir()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	out, err := demoProcess(ctx, binary, temp).CombinedOutput()
+	text := string(out)
+	if err != nil || strings.Count(text, "\n  ✓ ") != 8 || strings.Contains(text, "\x1b") {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	for _, want := range []string{
+		"http://127.0.0.1:", " status\n", " events --follow\n", "? quality        no reading", "(VALIDATION_PASSED)",
+		"earthquake-gold", "(RETRY_SCHEDULED)", "so it runs again (LATE_DATA_ARRIVAL)", "but the budget is spent (LATE_DATA_ARRIVAL)",
+		"(RELATIVE_SLA_WARNING)", "(RELATIVE_SLA_BREACH)", "(PIPELINE_EXCLUDED)", "(DRY_RUN_WOULD_TRIGGER)", "(SCHEDULE_MISSED)",
+		"Nothing is left running, and no files either.",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the story lacks %q:\n%s", want, text)
+		}
+	}
+	nothingLeft(t, binary, temp)
+}
+
+func TestAnInterruptedDemoLeavesNothingRunning(t *testing.T) {
+	t.Parallel()
+	binary, temp, project := demoProgram(t), t.TempDir(), filepath.Join(t.TempDir(), "project")
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	cmd := demoProcess(ctx, binary, temp, "--data", project)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	text := bufio.NewScanner(stdout)
+	startSleeper(ctx, t, addressIn(t, text), project)
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	for text.Scan() {
+		said.WriteString(text.Text() + "\n")
+	}
+	if err := cmd.Wait(); err != nil || !strings.Contains(said.String(), "Nothing is left running.") {
+		t.Errorf("%v\n%s%s", err, said.String(), stderr.String())
+	}
+	nothingLeft(t, binary, temp)
+	pid, err := os.ReadFile(filepath.Join(project, "pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := strconv.Atoi(strings.TrimSpace(string(pid))); err != nil || syscall.Kill(n, 0) != syscall.ESRCH {
+		t.Errorf("the job %s still runs (%v)", pid, err)
+	}
+}
+
+// addressIn finds the API's address in what a demo says.
+func addressIn(t *testing.T, text *bufio.Scanner) string {
+	t.Helper()
+	for text.Scan() {
+		if _, rest, found := strings.Cut(text.Text(), "API "); found {
+			address, _, _ := strings.Cut(strings.TrimSpace(rest), ",")
+			return address
+		}
+	}
+	t.Fatal("the demo ended without saying where its API is")
+	return ""
+}
+
+// startSleeper adds a pipeline to a running demo whose job would take long, and returns when that runs.
+func startSleeper(ctx context.Context, t *testing.T, address, project string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/api/v1/events/stream?pipeline=sleeper", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Body.Close()
+	events := bufio.NewScanner(stream.Body)
+	file := `{pipeline: {id: sleeper, owner: test}, schedule: {trigger: {key: go, check: exists}},
+		job: {type: command, config: {command: [sh, -c, "echo $$ > pid.new && mv pid.new pid && exec sleep 300"], dir: "` + project + `"}}}`
+	if err := os.WriteFile(filepath.Join(project, "pipelines", "sleeper.yaml"), []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	untilEvent(t, events, "CONFIG_ACCEPTED")
+	put, err := http.NewRequestWithContext(ctx, http.MethodPut, address+"/api/v1/pipelines/sleeper/sensors/go", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(put)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	untilEvent(t, events, "JOB_TRIGGERED")
+	untilThere(ctx, t, filepath.Join(project, "pid"))
+}
+
+// untilEvent reads a stream of events until one of that type.
+func untilEvent(t *testing.T, stream *bufio.Scanner, kind string) {
+	t.Helper()
+	for stream.Scan() {
+		data, found := strings.CutPrefix(stream.Text(), "data:")
+		var e struct {
+			Type string `json:"detail-type"`
+		}
+		if found && json.Unmarshal([]byte(data), &e) == nil && e.Type == kind {
+			return
+		}
+	}
+	t.Fatalf("the stream ended without %s: %v", kind, stream.Err())
+}
+
+// untilThere waits for a file that a job is about to write.
+func untilThere(ctx context.Context, t *testing.T, path string) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("%s never came", path)
+		}
+	}
+}
+
+// nothingLeft looks for processes of the binary, where /proc shows them, and for files in its temporary directory.
+func nothingLeft(t *testing.T, binary, temp string) {
+	t.Helper()
+	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+		t.Errorf("left in the temporary directory: %v (%v)", left, err)
+	}
+	links, err := filepath.Glob("/proc/[0-9]*/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, link := range links {
+		if to, err := os.Readlink(link); err == nil && to == binary {
+			t.Errorf("a process is left: %s", link)
+		}
+	}
+}
