@@ -10,17 +10,14 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// OpenAPI is the description of the API, the same that /openapi.json serves. It must not be changed.
-func OpenAPI() []byte { return description() }
-
 func (a *API) describe(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(description()) // a client that is gone has no use for it
+	_, _ = w.Write(OpenAPI()) // a client that is gone has no use for it
 }
 
-// description is made of routes that answer nobody, when it is first asked for: what is added to it must not meet
-// requests that are being checked against it.
-var description = sync.OnceValue(func() []byte {
+// OpenAPI is the description of the API, which must not be changed. It is made of routes that answer nobody, when it is
+// first asked for: what is added to it must not meet requests that are being checked against it.
+var OpenAPI = sync.OnceValue(func() []byte {
 	h := newHuma(http.NewServeMux())
 	new(API).routes(h)
 	return describe(h)

@@ -93,6 +93,7 @@ var rooms = map[string]layer{
 	"cmd/lambda/*":            command,
 	"bench":                   command,
 	"internal/event/eventdoc": command,
+	"internal/promise":        command, // tests only, which put everything together as a command does
 	"internal/api/openapidoc": command,
 }
 

@@ -1,6 +1,6 @@
 package run
 
-// Status is where a run stands. Every arrow below is a row of Transitions and nothing else is possible:
+// Status is where a run stands. Every arrow below is a row of transitions and nothing else is possible:
 //
 //	(no run) ──opened──> PENDING ──gate open──> TRIGGERING ──started──> RUNNING ──succeeded──> COMPLETED
 //	(no run) ──start deadline──> VALIDATION_EXHAUSTED
@@ -97,11 +97,7 @@ type Transition struct {
 	On       On
 }
 
-// Transitions lists the whole state machine.
-func Transitions() []Transition {
-	return append([]Transition(nil), transitions...)
-}
-
+// transitions is the whole state machine.
 var transitions = []Transition{
 	{noRun, Pending, OnOpened},
 	{noRun, ValidationExhausted, OnStartDeadline},

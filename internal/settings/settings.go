@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"github.com/interlock-go/interlock/internal/document"
 )
 
@@ -32,11 +30,6 @@ func Parse(name string, src []byte) (File, []document.Problem) {
 	}
 	f.complete()
 	return f, problems
-}
-
-// Schema is the JSON Schema of the server's file.
-func Schema() *jsonschema.Schema {
-	return document.Schema(File{}, document.SchemaOptions{Title: "Interlock server", Description: "The server's file, interlock.yaml."})
 }
 
 // complete fills in what depends on nothing else in the file but has no scalar default.

@@ -38,9 +38,6 @@ func New(s ledger, c *catalog.Catalog) *Monitor { return &Monitor{store: s, cata
 // TaskID names the task that fires the deadlines of a run.
 func TaskID(key run.Key) string { return "deadline/" + key.String() }
 
-// ArmTaskID names the task that arms the coming periods of a pipeline.
-func ArmTaskID(id pipeline.ID) string { return "arm/" + string(id) }
-
 // tries is how often a decision is made anew because something changed meanwhile.
 const tries = 10
 
