@@ -1,0 +1,259 @@
+package promise_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// L1: gate open inside the window means a start, or an alert that says why not.
+func TestL1ReadyIsNotForgotten(t *testing.T) {
+	t.Run("KilledBeforeItReacted", func(t *testing.T) { onStores(t, killedBeforeItReacted) })
+	t.Run("ChangeLost", func(t *testing.T) { onStores(t, changeLost) })
+	t.Run("TaskLost", func(t *testing.T) { onStores(t, taskLost) })
+	t.Run("OpenedByTimeAlone", func(t *testing.T) { onStores(t, openedByTimeAlone) })
+	t.Run("OpenedAtTheLastMoment", func(t *testing.T) { onStores(t, openedAtTheLastMoment) })
+	t.Run("WaitingForASlot", func(t *testing.T) { onStores(t, waitingForASlot) })
+	t.Run("Paused", func(t *testing.T) { onStores(t, readyWhilePaused) })
+	t.Run("RefusedByTheTarget", func(t *testing.T) { onStores(t, refusedByTheTarget) })
+	t.Run("UnderFaults", func(t *testing.T) { storms(t, []uint64{41}, usual, (*world).checkNothingForgotten) })
+}
+
+const stream = "schedule: {trigger: {key: landed, check: exists}, period: hour}\n"
+
+// killedBeforeItReacted kills the controller as soon as a write is acknowledged.
+func killedBeforeItReacted(w *world) {
+	w.file("orders", stream+machine) // which can be asked again: see settledAfterLoss for those that cannot
+	w.until("01 09:00")
+	for hour := range 5 {
+		p := w.start("a")
+		w.put("orders", fmt.Sprintf("landed#2000-01-01T%02d", hour), "n=1")
+		p.kill()
+	}
+	w.start("a")
+	w.pass(5 * time.Minute)
+	for hour := range 5 {
+		w.expect(fmt.Sprintf("orders/stream/2000-01-01T%02d", hour), "COMPLETED 1")
+	}
+	w.checkStarts()
+}
+
+// changeLost keeps changes from the controller: the watchdog finds what they would have led to.
+func changeLost(w *world) {
+	var losing atomic.Bool
+	w.faults.drops = func(store.Change) bool { return losing.Load() }
+	w.target.set(func(job.Attempt, int) play { return play{runs: 90 * time.Second} })
+	w.file("orders", stream+glue)
+	w.file("after", "schedule: {after: [orders], period: hour}\n"+glue)
+	w.until("01 09:00")
+	w.start("a")
+	losing.Store(true)
+	w.write("orders", "landed#2000-01-01T08", "n=1")
+	w.expect("orders/stream/2000-01-01T08", "none")
+	losing.Store(false)
+	w.pass(2 * interval)
+	w.expect("orders/stream/2000-01-01T08", "RUNNING 1")
+	if told := w.told("orders", event.TriggerRecovered); len(told) != 1 {
+		w.Errorf("told: %v", told)
+	}
+	losing.Store(true) // and with it the news that the upstream is done
+	w.pass(2 * time.Minute)
+	w.expect("orders/stream/2000-01-01T08", "COMPLETED 1")
+	losing.Store(false)
+	w.pass(2 * interval)
+	if w.stands("after/stream/2000-01-01T08") == "none" {
+		w.Errorf("the upstream is COMPLETED and nothing follows\n%s", w.story())
+	}
+}
+
+// taskLost takes the task of a waiting attempt away.
+func taskLost(w *world) {
+	w.file("orders", "schedule: {cron: '0 9 * * *', evaluation: {window: 1h, interval: 1m}}\nvalidation: {rules: [{key: rows, check: exists}]}\n"+glue)
+	w.until("01 08:59:30")
+	w.start("a")
+	w.until("01 09:00:30")
+	w.expect("orders/cron/2000-01-01", "PENDING 1")
+	w.loseTask("advance/orders/cron/2000-01-01")
+	w.write("orders", "rows", "n=1")
+	w.loseTask("advance/orders/cron/2000-01-01")
+	w.pass(2*interval + 2*time.Minute)
+	w.expect("orders/cron/2000-01-01", "COMPLETED 1")
+}
+
+// loseTask lets a stored intent disappear, as no crash can.
+func (w *world) loseTask(id string) {
+	w.Helper()
+	b := store.Batch{ID: "lose/" + id + time.Now().String(), Finished: []string{id}}
+	w.check(w.data().Commit(w.Context(), b, time.Now()))
+}
+
+// openedByTimeAlone has a gate that nobody's write opens.
+func openedByTimeAlone(w *world) {
+	w.file("orders", "schedule: {cron: '0 9 * * *', evaluation: {window: 1h, interval: 5m}}\n"+
+		"validation: {rules: [{key: rows, check: age_gt, field: updatedAt, value: 17m}]}\n"+glue)
+	w.until("01 08:58")
+	w.start("a")
+	w.write("orders", "rows", "n=1")
+	w.until("01 09:15")
+	w.expect("orders/cron/2000-01-01", "PENDING 1")
+	w.until("01 09:20:30")
+	w.expect("orders/cron/2000-01-01", "RUNNING 1")
+}
+
+// openedAtTheLastMoment opens the gate in the last second of the window.
+func openedAtTheLastMoment(w *world) {
+	w.file("orders", "schedule: {cron: '0 9 * * *', evaluation: {window: 10m, interval: 7m}}\n"+
+		"validation: {rules: [{key: rows, check: age_gt, field: updatedAt, value: 9m}]}\n"+glue)
+	w.until("01 08:59")
+	w.start("a")
+	w.until("01 09:00:59")
+	w.write("orders", "rows", "n=1") // nine minutes old from 09:09:59 on
+	w.until("01 09:10:30")
+	w.expect("orders/cron/2000-01-01", "RUNNING 1")
+}
+
+// waitingForASlot has more ready runs than may run at once, for longer than their windows.
+func waitingForASlot(w *world) {
+	w.file("orders", "schedule: {trigger: {key: landed, check: exists}, period: hour, maxActive: 1, evaluation: {window: 2m, interval: 1m}}\n"+glue)
+	w.target.set(func(job.Attempt, int) play { return play{runs: 5 * time.Minute} })
+	w.until("01 09:00")
+	w.start("a")
+	for hour := range 5 {
+		w.put("orders", fmt.Sprintf("landed#2000-01-01T%02d", hour), "n=1")
+	}
+	synctest.Wait()
+	w.pass(12 * time.Minute)
+	w.processes()[0].kill()
+	w.start("a")
+	w.pass(20 * time.Minute)
+	for hour := range 5 {
+		w.expect(fmt.Sprintf("orders/stream/2000-01-01T%02d", hour), "COMPLETED 1")
+	}
+}
+
+// readyWhilePaused writes and fires during a pause. When it ends, what still has a window starts; the rest is told.
+func readyWhilePaused(w *world) {
+	w.file("waits", stream+glue)
+	w.file("fires", "schedule: {cron: '0 * * * *', evaluation: {window: 90m, interval: 5m}}\n"+glue)
+	w.file("brief", "schedule: {cron: '0 * * * *', evaluation: {window: 10m, interval: 5m}}\n"+glue)
+	w.until("01 08:50")
+	p := w.start("a")
+	for _, id := range []string{"waits", "fires", "brief"} {
+		_, err := p.router.Pause(w.Context(), w.key(id+"/cron/2000-01-01").Pipeline, store.Pause{By: "ada", Why: "tested"}, time.Now())
+		w.check(err)
+	}
+	w.write("waits", "landed#2000-01-01T08", "n=1")
+	w.until("01 09:30")
+	p.kill()
+	p = w.start("a")
+	for _, id := range []string{"waits", "fires", "brief"} {
+		w.check(p.router.Resume(w.Context(), w.key(id+"/cron/2000-01-01").Pipeline, "ada", "tested", time.Now()))
+	}
+	w.pass(5 * time.Minute)
+	w.expect("waits/stream/2000-01-01T08", "COMPLETED 1")
+	w.expect("fires/cron/2000-01-01T09", "COMPLETED 1")
+	if diff := cmp.Diff([]string{"SCHEDULE_MISSED 2000-01-01T09"}, w.told("brief", event.ScheduleMissed, event.TriggerStarted)); diff != "" {
+		w.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// refusedByTheTarget has a target that takes nothing.
+func refusedByTheTarget(w *world) {
+	w.target.set(func(job.Attempt, int) play { return play{refused: job.Refuse(run.Transient, "busy")} })
+	w.file("orders", stream+"job: {type: glue, config: {jobName: x}}\n")
+	w.until("01 09:00")
+	w.start("a")
+	w.write("orders", "landed#2000-01-01T08", "n=1")
+	w.pass(10 * time.Minute)
+	w.expect("orders/stream/2000-01-01T08", "FAILED_FINAL 1")
+	alerts := w.events(event.JobFailed, event.RetryExhausted)
+	if len(alerts) != 2 || !strings.Contains(alerts[0].Detail.Message, "busy") || alerts[1].Detail.Severity == event.Info {
+		w.Errorf("alerts: %v", alerts)
+	}
+}
+
+// why are the events that say why a run ended without being COMPLETED.
+var why = []event.Type{
+	event.ValidationExhausted, event.RetryExhausted, event.JobPollExhausted, event.SFNTimeout, event.RunCancelled, event.SensorDeadlineExpired,
+}
+
+// checkNothingForgotten says of a storm that has passed: every fire has a run or was told as missed, every write that met a
+// start condition and every completed upstream led to a run, and every run came to an end that was told.
+func (w *world) checkNothingForgotten() {
+	w.Helper()
+	for _, key := range slices.Concat(w.firesExpected(), w.writesExpected(), w.completionsExpected()) {
+		if w.stands(key) == "none" && !w.missed(key) {
+			w.Errorf("%s was due, and there is neither a run nor an event\n%s", key, w.story())
+		}
+	}
+	told := map[string]bool{}
+	for _, e := range w.events(why...) {
+		told[run.Key{Pipeline: e.Detail.Pipeline, Schedule: e.Detail.Schedule, Period: e.Detail.Date}.String()] = true
+	}
+	for _, r := range w.runs() {
+		switch {
+		case r.Status.Open() && time.Since(r.UpdatedAt) > 15*time.Minute:
+			w.Errorf("%s has been %s since %s\n%s", r.Key, r.Status, r.UpdatedAt, w.story())
+		case r.Status.Ended() && r.Status != run.Completed && !told[r.Key.String()]:
+			w.Errorf("%s ended %s and nothing says why\n%s", r.Key, r.Status, w.story())
+		}
+	}
+}
+
+// firesExpected are the runs that cron was to open in a storm.
+func (w *world) firesExpected() []string {
+	var keys []string
+	for at := time.Date(2000, 1, 1, 0, 5, 0, 0, time.UTC); at.Before(time.Now()); at = at.Add(5 * time.Minute) {
+		keys = append(keys, "strict/cron/"+at.Format("2006-01-02T15:04"))
+	}
+	return keys
+}
+
+// writesExpected are the runs that writes were to open in a storm.
+func (w *world) writesExpected() []string {
+	w.Helper()
+	page, err := w.data().History(w.Context(), store.HistoryQuery{Pipeline: "glue", Key: "landed", Limit: store.MaxPage})
+	w.check(err)
+	var keys []string
+	for _, written := range page.Items {
+		if n, ok := written.Fields["count"].(string); ok && n >= "3" && n <= "9" {
+			keys = append(keys, "glue/stream/"+written.Period.String(), "plain/stream/"+written.Period.String())
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// completionsExpected are the runs that upstreams were to open in a storm.
+func (w *world) completionsExpected() []string {
+	w.Helper()
+	var keys []string
+	for _, r := range w.runs() {
+		if r.Pipeline == "glue" && r.Status == run.Completed {
+			keys = append(keys, "local/stream/"+r.Period.String())
+		}
+	}
+	return keys
+}
+
+// missed says whether a fire was told as missed.
+func (w *world) missed(key string) bool {
+	w.Helper()
+	for _, e := range w.events(event.ScheduleMissed) {
+		if slices.Contains(e.Detail.Extra.(event.Missed).Dates, w.key(key).Period.String()) {
+			return true
+		}
+	}
+	return false
+}

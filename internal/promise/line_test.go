@@ -1,0 +1,197 @@
+package promise_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// faults are what may go wrong between a controller and its store, beside its own death. The numbers are probabilities.
+type faults struct {
+	seed    uint64
+	repeats float64 // an old change is given out again
+	loses   float64 // a commit happens and its answer is lost
+	stalls  float64 // the controller sleeps, for up to twice its lease, wherever it has just talked to the store
+	refuses float64 // a commit does not happen
+
+	drops func(store.Change) bool // changes that never reach the controller
+	skew  *atomic.Int64           // by how much its clock is wrong
+	nods  *atomic.Bool            // whoever is about to make a start call next sleeps first, for two leases
+}
+
+func (f faults) skewed() time.Duration {
+	if f.skew == nil {
+		return 0
+	}
+	return time.Duration(f.skew.Load())
+}
+
+// errFault is what a controller sees of a fault.
+var errFault = errors.New("the store does not answer")
+
+// line is what one controller sees of the store.
+type line struct {
+	store.Store
+	faults faults
+	idle   idle
+
+	mu    sync.Mutex
+	rand  *rand.Rand
+	seen  []store.Change
+	wakes time.Time // until then the controller sleeps
+}
+
+func newLine(s store.Store, f faults) *line {
+	return &line{Store: s, faults: f, rand: rand.New(rand.NewPCG(f.seed, 1))}
+}
+
+func (l *line) happens(probability float64) bool {
+	if probability == 0 {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.rand.Float64() < probability
+}
+
+// stall lets the whole controller sleep now and then, perhaps longer than it may.
+func (l *line) stall() {
+	if l.happens(l.faults.stalls) {
+		l.mu.Lock()
+		l.wakes = time.Now().Add(time.Duration(l.rand.Int64N(int64(2 * lease))))
+		l.mu.Unlock()
+	}
+	l.rest()
+}
+
+// rest waits while the controller sleeps.
+func (l *line) rest() {
+	l.mu.Lock()
+	d := time.Until(l.wakes)
+	l.mu.Unlock()
+	time.Sleep(d) // the bubble's clock
+}
+
+func (l *line) Commit(ctx context.Context, b store.Batch, now time.Time) error {
+	l.rest()
+	if l.happens(l.faults.refuses) {
+		return errFault
+	}
+	err := l.Store.Commit(ctx, b, now)
+	if err == nil && l.happens(l.faults.loses) {
+		err = errFault
+	}
+	if err == nil && len(b.Snapshots) > 0 && l.faults.nods != nil && l.faults.nods.CompareAndSwap(true, false) {
+		l.mu.Lock()
+		l.wakes = time.Now().Add(2 * lease)
+		l.mu.Unlock()
+	}
+	l.stall()
+	return err
+}
+
+// Receive gives old changes again among the new ones, and leaves some out.
+func (l *line) Receive(ctx context.Context, group, consumer string, limit int) ([]store.Change, error) {
+	changes, err := l.Store.Receive(ctx, group, consumer, limit)
+	if err != nil {
+		return nil, err
+	}
+	var given []store.Change
+	for _, c := range changes {
+		if l.faults.drops != nil && l.faults.drops(c) {
+			if err := l.Store.Done(ctx, group, []store.Change{c}); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		given = append(given, c)
+		l.mu.Lock()
+		l.seen = append(l.seen, c)
+		l.mu.Unlock()
+		if l.happens(l.faults.repeats) {
+			l.mu.Lock()
+			given = append(given, l.seen[l.rand.IntN(len(l.seen))])
+			l.mu.Unlock()
+		}
+	}
+	if len(given) == 0 {
+		return l.Receive(ctx, group, consumer, limit)
+	}
+	return given, nil
+}
+
+// The clock of the controller may be wrong wherever it tells the store what time it is.
+
+func (l *line) Claim(ctx context.Context, q store.ClaimQuery, now time.Time) ([]store.Claim, error) {
+	l.rest()
+	now = now.Add(l.faults.skewed())
+	if l.idle.until(now) {
+		return nil, nil
+	}
+	claims, err := l.Store.Claim(ctx, q, now)
+	if len(claims) > 0 {
+		l.stall()
+	}
+	return claims, err
+}
+
+func (l *line) Renew(ctx context.Context, leases []store.Lease, d time.Duration, now time.Time) ([]store.Lease, error) {
+	l.stall()
+	return l.Store.Renew(ctx, leases, d, now.Add(l.faults.skewed()))
+}
+
+func (l *line) Release(ctx context.Context, leases []store.Lease, now time.Time) error {
+	return l.Store.Release(ctx, leases, now.Add(l.faults.skewed()))
+}
+
+func (l *line) NextDue(ctx context.Context) (time.Time, error) {
+	due, err := l.idle.ask(ctx, l.Store)
+	if !due.IsZero() {
+		due = due.Add(-l.faults.skewed())
+	}
+	return due, err
+}
+
+// idle remembers when the next task is due, as long as none is stored or finished. The engine asks every second, for hours
+// of a bubble's time in which nothing is due.
+type idle struct {
+	mu      sync.Mutex
+	due     time.Time
+	changed <-chan struct{}
+}
+
+// until says that nothing is due yet.
+func (i *idle) until(now time.Time) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.known() && now.Before(i.due)
+}
+
+func (i *idle) known() bool {
+	if i.changed == nil || i.due.IsZero() {
+		return false
+	}
+	select {
+	case <-i.changed:
+		return false
+	default:
+		return true
+	}
+}
+
+func (i *idle) ask(ctx context.Context, s store.Store) (time.Time, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.known() {
+		return i.due, nil
+	}
+	i.changed = s.TasksChanged()
+	var err error
+	i.due, err = s.NextDue(ctx)
+	return i.due, err
+}
