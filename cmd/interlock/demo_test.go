@@ -79,7 +79,13 @@ func TestAnInterruptedDemoLeavesNothingRunning(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := bufio.NewScanner(stdout)
-	startSleeper(ctx, t, addressIn(t, text), project)
+	pid := startSleeper(ctx, t, strings.TrimSpace(after(t, text, "API ")), project)
+	for _, command := range []string{"status", "explain"} { // as the reader is told to type them
+		words := strings.Fields(binary + after(t, text, binary))
+		if out, err := exec.CommandContext(ctx, words[0], words[1:]...).CombinedOutput(); err != nil || words[3] != command {
+			t.Errorf("%q: %v: %s", words, err, out)
+		}
+	}
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
@@ -91,58 +97,75 @@ func TestAnInterruptedDemoLeavesNothingRunning(t *testing.T) {
 		t.Errorf("%v\n%s%s", err, said.String(), stderr.String())
 	}
 	nothingLeft(t, binary, temp)
-	pid, err := os.ReadFile(filepath.Join(project, "pid"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n, err := strconv.Atoi(strings.TrimSpace(string(pid))); err != nil || syscall.Kill(n, 0) != syscall.ESRCH {
-		t.Errorf("the job %s still runs (%v)", pid, err)
+	if syscall.Kill(pid, 0) != syscall.ESRCH {
+		t.Errorf("the job still runs, as process %d", pid)
 	}
 }
 
-// addressIn finds the API's address in what a demo says.
-func addressIn(t *testing.T, text *bufio.Scanner) string {
+// after finds what a demo says after some words, up to the end of the line or a comma.
+func after(t *testing.T, text *bufio.Scanner, words string) string {
 	t.Helper()
 	for text.Scan() {
-		if _, rest, found := strings.Cut(text.Text(), "API "); found {
-			address, _, _ := strings.Cut(strings.TrimSpace(rest), ",")
-			return address
+		if _, rest, found := strings.Cut(text.Text(), words); found {
+			said, _, _ := strings.Cut(strings.TrimRight(rest, " "), ",")
+			return said
 		}
 	}
-	t.Fatal("the demo ended without saying where its API is")
+	t.Fatalf("the demo ended without saying %q", words)
 	return ""
 }
 
-// startSleeper adds a pipeline to a running demo whose job would take long, and returns when that runs.
-func startSleeper(ctx context.Context, t *testing.T, address, project string) {
+// startSleeper adds a pipeline to a running demo whose job would take long, and gives the job's process.
+func startSleeper(ctx context.Context, t *testing.T, address, project string) int {
 	t.Helper()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/api/v1/events/stream?pipeline=sleeper", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stream := request(ctx, t, http.MethodGet, address+"/api/v1/events/stream?pipeline=sleeper")
 	defer stream.Body.Close()
-	events := bufio.NewScanner(stream.Body)
+	pipe := filepath.Join(project, "pid")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	file := `{pipeline: {id: sleeper, owner: test}, schedule: {trigger: {key: go, check: exists}},
-		job: {type: command, config: {command: [sh, -c, "echo $$ > pid.new && mv pid.new pid && exec sleep 300"], dir: "` + project + `"}}}`
+		job: {type: command, config: {command: [sh, -c, "echo $$ > pid && exec sleep 300"], dir: "` + project + `"}}}`
 	if err := os.WriteFile(filepath.Join(project, "pipelines", "sleeper.yaml"), []byte(file), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	untilEvent(t, events, "CONFIG_ACCEPTED")
-	put, err := http.NewRequestWithContext(ctx, http.MethodPut, address+"/api/v1/pipelines/sleeper/sensors/go", strings.NewReader("{}"))
+	untilEvent(t, bufio.NewScanner(stream.Body), "CONFIG_ACCEPTED")
+	request(ctx, t, http.MethodPut, address+"/api/v1/pipelines/sleeper/sensors/go").Body.Close()
+	return readNumber(ctx, t, pipe)
+}
+
+// request sends one to the demo's API.
+func request(ctx context.Context, t *testing.T, method, url string) *http.Response {
+	t.Helper()
+	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader("{}"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := http.DefaultClient.Do(put)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s %s: %v, %v", method, url, resp, err)
+	}
+	return resp
+}
+
+// readNumber reads a line with a number from a pipe, when it comes.
+func readNumber(ctx context.Context, t *testing.T, pipe string) int {
+	t.Helper()
+	f, err := os.OpenFile(pipe, os.O_RDWR, 0) // as a writer, too, so that it does not end before it begins
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer.Body.Close()
-	untilEvent(t, events, "JOB_TRIGGERED")
-	untilThere(ctx, t, filepath.Join(project, "pid"))
+	defer f.Close()
+	defer context.AfterFunc(ctx, func() { f.SetReadDeadline(time.Unix(0, 0)) })()
+	line, err := bufio.NewReader(f).ReadString('\n')
+	if err != nil {
+		t.Fatalf("the job has not said which process it is: %v", err)
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // untilEvent reads a stream of events until one of that type.
@@ -158,23 +181,6 @@ func untilEvent(t *testing.T, stream *bufio.Scanner, kind string) {
 		}
 	}
 	t.Fatalf("the stream ended without %s: %v", kind, stream.Err())
-}
-
-// untilThere waits for a file that a job is about to write.
-func untilThere(ctx context.Context, t *testing.T, path string) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		if _, err := os.Stat(path); err == nil {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("%s never came", path)
-		}
-	}
 }
 
 // nothingLeft looks for processes of the binary, where /proc shows them, and for files in its temporary directory.
