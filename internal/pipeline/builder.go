@@ -18,8 +18,8 @@ type builder struct {
 	findings []document.Finding
 }
 
-func newBuilder(e *entry, shelf *shelf) *builder {
-	b := &builder{file: &e.file, doc: e.doc, shelf: shelf, def: &Definition{File: e.source.File}}
+func newBuilder(e *entry, file *File, doc *document.Document, shelf *shelf) *builder {
+	b := &builder{file: file, doc: doc, shelf: shelf, def: &Definition{File: e.source.File}}
 	for _, p := range e.problems {
 		b.broken = append(b.broken, p.Path)
 	}

@@ -11,11 +11,11 @@ import (
 )
 
 // checkTogether reports what only several files together have wrong: one id twice, unknown upstreams, cycles.
-func checkTogether(entries []*entry, whole bool) {
-	g := graph{byID: map[ID][]*entry{}, unknown: map[string]string{}}
+func checkTogether(entries []*entry, shelf *shelf, whole bool) {
+	g := graph{shelf: shelf, byID: make(map[ID][]*entry, len(entries)), unknown: map[ID]string{}}
 	for _, e := range entries {
-		if id := e.file.Pipeline.ID; e.doc != nil && id != "" {
-			g.byID[id] = append(g.byID[id], e)
+		if e.id != "" {
+			g.byID[e.id] = append(g.byID[e.id], e)
 		}
 	}
 	g.severity = document.Warning
@@ -25,19 +25,18 @@ func checkTogether(entries []*entry, whole bool) {
 	g.names = slices.Sorted(maps.Keys(g.byID))
 	g.refuseRepeatedIDs()
 	for _, e := range entries {
-		if e.doc != nil {
-			g.checkNames(e)
-		}
+		g.checkNames(e)
 	}
 	g.findCycles()
 }
 
 // graph is the pipelines by id and what they follow.
 type graph struct {
+	shelf    *shelf
 	byID     map[ID][]*entry
 	names    []ID
 	severity document.Severity // of a name that is not among the files
-	unknown  map[string]string // what is said of such a name; many files may use one
+	unknown  map[ID]string     // what is said of such a name; many files may use one
 }
 
 func (g *graph) refuseRepeatedIDs() {
@@ -72,53 +71,65 @@ func otherFiles(e *entry, all []*entry) string {
 
 // checkNames reports the pipelines that e names and that are not there.
 func (g *graph) checkNames(e *entry) {
-	for i, id := range e.after() {
-		g.checkName(e, fmt.Sprintf("schedule.after[%d]", i), string(id))
+	if e.def != nil && slices.ContainsFunc(e.names, func(n name) bool { return n.path == "" && g.missing(n.id) }) {
+		again := readEntry(e.source, g.shelf) // to say where
+		e.names, e.problems, e.def = again.names, append(again.problems, e.problems...), again.def
 	}
-	if s := e.file.Schedule; s != nil && s.Trigger != nil {
-		g.checkName(e, "schedule.trigger.from", s.Trigger.From)
-	}
-	if v := e.file.Validation; v != nil {
-		g.checkFrom(e, "validation.rules", v.Rules)
-	}
-	if p := e.file.PostRun; p != nil {
-		g.checkFrom(e, "postRun.rules", p.Rules)
+	for _, n := range e.names {
+		if g.missing(n.id) {
+			e.report(document.Finding{Path: n.path, Severity: g.severity, Message: g.unknownMessage(n.id)})
+		}
 	}
 }
 
-func (g *graph) checkFrom(e *entry, path string, rules []rule.Rule) {
-	for at, leaf := range rule.Leaves(rules) {
-		g.checkName(e, path+at+".from", leaf.From)
+func (g *graph) missing(id ID) bool { return len(g.byID[id]) == 0 }
+
+// names lists the pipelines that a file names: its upstreams, and whose sensors it reads.
+func (f *File) names() []name {
+	var names []name
+	add := func(path string, id ID) {
+		if id != "" {
+			names = append(names, name{path, id})
+		}
 	}
+	for i, id := range f.after() {
+		add(fmt.Sprintf("schedule.after[%d]", i), id)
+	}
+	if s := f.Schedule; s != nil && s.Trigger != nil {
+		add("schedule.trigger.from", ID(s.Trigger.From))
+	}
+	if v := f.Validation; v != nil {
+		for at, leaf := range rule.Leaves(v.Rules) {
+			add("validation.rules"+at+".from", ID(leaf.From))
+		}
+	}
+	if p := f.PostRun; p != nil {
+		for at, leaf := range rule.Leaves(p.Rules) {
+			add("postRun.rules"+at+".from", ID(leaf.From))
+		}
+	}
+	return names
 }
 
-func (g *graph) checkName(e *entry, path, name string) {
-	if name == "" || len(g.byID[ID(name)]) > 0 {
-		return
+func (g *graph) unknownMessage(id ID) string {
+	if message, told := g.unknown[id]; told {
+		return message
 	}
-	message, told := g.unknown[name]
-	if !told {
-		message = g.unknownMessage(name)
-		g.unknown[name] = message
-	}
-	e.report(document.Finding{Path: path, Severity: g.severity, Message: message})
-}
-
-func (g *graph) unknownMessage(name string) string {
 	known := make([]string, len(g.names))
-	for i, id := range g.names {
-		known[i] = string(id)
+	for i, name := range g.names {
+		known[i] = string(name)
 	}
-	message := fmt.Sprintf("there is no pipeline %q among the files given", name)
-	if near, ok := document.Suggest(name, known); ok {
+	message := fmt.Sprintf("there is no pipeline %q among the files given", id)
+	if near, ok := document.Suggest(string(id), known); ok {
 		message += fmt.Sprintf("; did you mean %q?", near)
 	}
+	g.unknown[id] = message
 	return message
 }
 
-// after lists e's upstreams.
-func (e *entry) after() []ID {
-	if s := e.file.Schedule; s != nil && s.After != nil {
+// after lists the upstreams.
+func (f *File) after() []ID {
+	if s := f.Schedule; s != nil && s.After != nil {
 		return s.After.ids
 	}
 	return nil
@@ -141,7 +152,7 @@ func (g *graph) walk(id ID, trail []ID, done map[ID]bool) {
 	if done[id] || len(g.byID[id]) == 0 {
 		return
 	}
-	for _, upstream := range g.byID[id][0].after() {
+	for _, upstream := range g.byID[id][0].after {
 		g.walk(upstream, append(trail, id), done)
 	}
 	done[id] = true
@@ -150,7 +161,7 @@ func (g *graph) walk(id ID, trail []ID, done map[ID]bool) {
 func (g *graph) reportCycle(cycle []ID) {
 	for i, id := range cycle {
 		e := g.byID[id][0]
-		at := slices.Index(e.after(), cycle[(i+1)%len(cycle)])
+		at := slices.Index(e.after, cycle[(i+1)%len(cycle)])
 		e.report(document.Finding{Path: fmt.Sprintf("schedule.after[%d]", at), Message: fmt.Sprintf(
 			"upstreams form a cycle: %s; none of them could ever start", around(cycle, i))})
 	}

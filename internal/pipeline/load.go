@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/rule"
 )
 
 // Source is one file's name and contents.
@@ -34,6 +35,9 @@ type Options struct {
 	// Whole says that every pipeline, calendar and archetype there is has been given, so that an unknown name is an
 	// error; otherwise it is a warning.
 	Whole bool
+	// Known, where it is set, gives what a file was read into before, so that it need not be read again; nil for a file
+	// that must be. A definition that it gives must be what reading the file would give, with nothing to say about it.
+	Known func(Source) *Definition
 }
 
 // Set is what Load made of the files.
@@ -83,8 +87,16 @@ func (s *Set) Include(src Source, problems []document.Problem) {
 func Load(sources []Source, opts Options) *Set {
 	shelf := newShelf(opts)
 	entries := make([]*entry, len(sources))
-	inParallel(len(sources), func(i int) { entries[i] = readEntry(sources[i], shelf) })
-	checkTogether(entries, opts.Whole)
+	inParallel(len(sources), func(i int) {
+		if opts.Known != nil {
+			if d := opts.Known(sources[i]); d != nil {
+				entries[i] = knownEntry(sources[i], d)
+				return
+			}
+		}
+		entries[i] = readEntry(sources[i], shelf)
+	})
+	checkTogether(entries, shelf, opts.Whole)
 	return collect(entries, shelf)
 }
 
@@ -102,43 +114,84 @@ func inParallel(n int, f func(i int)) {
 	wg.Wait()
 }
 
-// entry is one pipeline file on its way to a definition.
+// entry is one pipeline file on its way to a definition. There may be very many, so it keeps of the file only what is
+// needed for the look at all of them together.
 type entry struct {
 	source   Source
-	doc      *document.Document // nil if it is no YAML
-	file     File
+	id       ID // as the file has it, valid or not
+	after    []ID
+	names    []name
 	problems []document.Problem
 	def      *Definition // nil after an error
 }
 
+// name is another pipeline that a file names, and where it does; "" where it was read before.
+type name struct {
+	path string
+	id   ID
+}
+
 func readEntry(src Source, shelf *shelf) *entry {
 	e := &entry{source: src}
-	e.doc, e.problems = document.Parse(src.File, src.Data)
-	if e.doc == nil {
+	doc, problems := document.Parse(src.File, src.Data)
+	e.problems = problems
+	if doc == nil {
 		return e
 	}
-	e.problems = append(e.problems, e.doc.Decode(&e.file)...)
-	b := newBuilder(e, shelf)
+	file := &File{}
+	e.problems = append(e.problems, doc.Decode(file)...)
+	e.id, e.after, e.names = file.Pipeline.ID, file.after(), file.names()
+	b := newBuilder(e, file, doc, shelf)
 	b.build()
-	e.report(b.findings...)
+	e.add(doc, b.findings...)
 	if !failed(e.problems) {
 		e.def = b.def
 	}
 	return e
 }
 
+// knownEntry is the entry of a file that was read before.
+func knownEntry(src Source, d *Definition) *entry {
+	e := &entry{source: src, id: d.ID, after: d.After, def: d}
+	for _, id := range d.After {
+		e.names = append(e.names, name{id: id})
+	}
+	gates := []*rule.Gate{d.Facts}
+	if d.Start != nil {
+		gates = append(gates, d.Start.Gate)
+	}
+	if d.PostRun != nil {
+		gates = append(gates, d.PostRun.Gate)
+	}
+	for _, g := range gates {
+		for _, ref := range g.Refs() {
+			if ref.From != "" {
+				e.names = append(e.names, name{id: ID(ref.From)})
+			}
+		}
+	}
+	return e
+}
+
 func (e *entry) refused() Refused {
 	r := Refused{File: e.source.File}
-	if id := e.file.Pipeline.ID; id.Valid() {
-		r.ID = id
+	if e.id.Valid() {
+		r.ID = e.id
 	}
 	return r
 }
 
-// report adds findings at their positions.
-func (e *entry) report(findings ...document.Finding) {
+// add adds findings at their positions in the file.
+func (e *entry) add(doc *document.Document, findings ...document.Finding) {
 	if len(findings) > 0 {
-		e.problems = append(e.problems, e.doc.Resolve(findings...)...)
+		e.problems = append(e.problems, doc.Resolve(findings...)...)
+	}
+}
+
+// report is add for what is found later. The file is read again, since so few have such findings.
+func (e *entry) report(f document.Finding) {
+	if doc, _ := document.Parse(e.source.File, e.source.Data); doc != nil {
+		e.add(doc, f)
 	}
 }
 
