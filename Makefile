@@ -3,8 +3,9 @@
 
 TOOL = go tool -modfile=tools.mod
 
-# Packages that others use beside our binary: the dead-code check passes over them.
-PUBLIC = client
+# Packages that our binary need not reach, because others use them: the public client, and the store that tests run on.
+# The dead-code check passes over them.
+UNREACHED = client internal/store/memory
 
 # How long each fuzz target runs.
 FUZZTIME = 5s
@@ -21,7 +22,7 @@ tour: build ## walk through the offline commands on the medallion example
 	@sh scripts/tour.sh
 
 test: ## all checks, all tests with the race detector, each fuzz target for a few seconds
-	@PUBLIC='$(PUBLIC)' FUZZTIME='$(FUZZTIME)' sh scripts/check.sh all
+	@UNREACHED='$(UNREACHED)' FUZZTIME='$(FUZZTIME)' sh scripts/check.sh all
 
 quick: ## the inner loop: vet and the short tests, without the race detector
 	@go vet ./...
@@ -35,7 +36,7 @@ fmt: ## format all Go files
 	@$(TOOL) gofumpt -w .
 
 lint: ## only the static checks of `make test`
-	@PUBLIC='$(PUBLIC)' sh scripts/check.sh static
+	@UNREACHED='$(UNREACHED)' sh scripts/check.sh static
 
 fuzz: ## each fuzz target for FUZZTIME (make fuzz FUZZTIME=1m)
 	@FUZZTIME='$(FUZZTIME)' sh scripts/fuzz.sh

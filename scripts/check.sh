@@ -58,9 +58,9 @@ vet() { go vet ./...; }
 
 staticcheck() { $tool staticcheck ./...; }
 
-# private leaves out what belongs to the packages of PUBLIC.
-private() {
-	awk -v list="${PUBLIC:-}" '
+# wanted leaves out what belongs to the packages of UNREACHED.
+wanted() {
+	awk -v list="${UNREACHED:-}" '
 		BEGIN { n = split(list, prefix) }
 		{ for (i = 1; i <= n; i++) if (index($1 "/", prefix[i] "/") == 1) next; print }'
 }
@@ -72,7 +72,7 @@ dead_code() {
 	go list -deps ./cmd/... >"$work/reached" || return 1
 	go list -f '{{if and .GoFiles (ne .Name "main")}}{{.ImportPath}}{{end}}' ./... >"$work/packages" || return 1
 	grep -vxF -f "$work/reached" "$work/packages" | grep -v 'test$' | sed "s|^$module/||; s|\$| is imported by no program|" >>"$work/dead"
-	private <"$work/dead" >"$work/found"
+	wanted <"$work/dead" >"$work/found"
 	cat "$work/found"
 	[ ! -s "$work/found" ]
 }
