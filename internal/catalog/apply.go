@@ -22,7 +22,7 @@ func (c *Catalog) Apply(ctx context.Context, files Files, now time.Time) (Report
 	c.change.Lock()
 	defer c.change.Unlock()
 	set := pipeline.Load(files.Pipelines, pipeline.Options{
-		Jobs: c.kinds, Calendars: files.Calendars, Archetypes: files.Archetypes, Whole: true,
+		Jobs: c.kinds, Calendars: files.Calendars, Archetypes: files.Archetypes, Whole: true, Known: c.unchanged(files),
 	})
 	rows, err := c.store.Pipelines(ctx)
 	if err != nil {
@@ -31,6 +31,7 @@ func (c *Catalog) Apply(ctx context.Context, files Files, now time.Time) (Report
 	verdicts := c.judge(files.Pipelines, set, rows)
 	report, err := c.settleAll(ctx, verdicts, rows, now)
 	report.Problems = set.Problems
+	c.beside = beside(files)
 	return report, errors.Join(err, c.load(ctx, fresh(verdicts)))
 }
 
@@ -45,20 +46,36 @@ func fresh(verdicts []verdict) map[shelved]*pipeline.Definition {
 	return known
 }
 
+// settleAll stores what follows from the verdicts, in their order; where very many change something, several at once.
 func (c *Catalog) settleAll(ctx context.Context, verdicts []verdict, rows []store.Pipeline, now time.Time) (Report, error) {
 	byID := make(map[pipeline.ID]store.Pipeline, len(rows))
 	for _, row := range rows {
 		byID[row.ID] = row
 	}
-	var report Report
-	for _, v := range verdicts {
-		did, err := c.settle(ctx, v, byID[v.id], now)
-		if err != nil {
-			return report, err
+	var todo []int
+	for i, v := range verdicts {
+		if b, _ := c.against(v, byID[v.id], now); !b.Empty() {
+			todo = append(todo, i)
 		}
-		report.note(v, did)
 	}
-	return report, nil
+	workers := 1
+	if len(todo) > many {
+		workers = atOnce
+	}
+	done, did := make([]bool, len(verdicts)), make([]bool, len(verdicts))
+	err := together(workers, len(todo), func(n int) (err error) {
+		i := todo[n]
+		did[i], err = c.settle(ctx, verdicts[i], byID[verdicts[i].id], now)
+		done[i] = err == nil
+		return err
+	})
+	var report Report
+	for i, v := range verdicts {
+		if done[i] || v.problems != nil {
+			report.note(v, did[i])
+		}
+	}
+	return report, err
 }
 
 func (r *Report) note(v verdict, did bool) {
@@ -78,7 +95,7 @@ func (r *Report) note(v verdict, did bool) {
 func (c *Catalog) settle(ctx context.Context, v verdict, row store.Pipeline, now time.Time) (bool, error) {
 	var err error
 	for range maxTries {
-		b, did := v.against(row, c.pendingFire(row, now), now)
+		b, did := c.against(v, row, now)
 		if b.Empty() {
 			return false, nil
 		}
@@ -93,6 +110,10 @@ func (c *Catalog) settle(ctx context.Context, v verdict, row store.Pipeline, now
 		}
 	}
 	return false, fmt.Errorf("store what became of pipeline %q: %w", v.id, err)
+}
+
+func (c *Catalog) against(v verdict, row store.Pipeline, now time.Time) (store.Batch, bool) {
+	return v.against(row, func() bool { return c.pendingFire(row, now) }, now)
 }
 
 // pendingFire says that the version in force has a fire that nobody has dealt with yet.

@@ -31,6 +31,7 @@ type Catalog struct {
 	kinds   []pipeline.JobKind
 	current atomic.Pointer[Snapshot]
 	change  sync.Mutex // held by whoever makes a new Snapshot
+	beside  string     // the calendars and archetypes that files were last read with, as a hash
 	older   *shelf
 }
 

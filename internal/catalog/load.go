@@ -63,33 +63,44 @@ func (c *Catalog) load(ctx context.Context, fresh map[shelved]*pipeline.Definiti
 		return fmt.Errorf("list pipelines: %w", err)
 	}
 	var entries []*Entry
-	var configs []store.Config
-	missing := map[pipeline.ID]store.Pipeline{}
+	var missing []store.Pipeline
 	for _, row := range rows {
 		if row.Config == "" {
 			continue
 		}
 		if d := c.known(row, fresh); d != nil {
 			entries = append(entries, &Entry{Definition: d, Version: row.Config, Horizon: row.Horizon})
-			continue
+		} else {
+			missing = append(missing, row)
 		}
-		config, err := c.store.Config(ctx, row.ID, row.Config)
-		if err != nil {
-			return fmt.Errorf("read version %s of pipeline %s: %w", row.Config, row.ID, err)
-		}
-		configs, missing[row.ID] = append(configs, config), row
+	}
+	configs, err := c.configs(ctx, missing)
+	if err != nil {
+		return err
 	}
 	var broken []Broken
-	for id, found := range c.compileAll(configs) {
-		row := missing[id]
-		if found.definition == nil {
-			broken = append(broken, Broken{ID: id, Version: row.Config, Problem: found.problem})
-			continue
+	all := c.compileAll(configs)
+	for _, row := range missing {
+		if found := all[row.ID]; found.definition != nil {
+			entries = append(entries, &Entry{Definition: found.definition, Version: row.Config, Horizon: row.Horizon})
+		} else {
+			broken = append(broken, Broken{ID: row.ID, Version: row.Config, Problem: found.problem})
 		}
-		entries = append(entries, &Entry{Definition: found.definition, Version: row.Config, Horizon: row.Horizon})
 	}
 	c.current.Store(newSnapshot(entries, broken))
 	return nil
+}
+
+// configs reads the versions that rows have in force, in their order.
+func (c *Catalog) configs(ctx context.Context, rows []store.Pipeline) ([]store.Config, error) {
+	configs := make([]store.Config, len(rows))
+	err := together(atOnce, len(rows), func(i int) (err error) {
+		if configs[i], err = c.store.Config(ctx, rows[i].ID, rows[i].Config); err != nil {
+			return fmt.Errorf("read version %s of pipeline %s: %w", rows[i].Config, rows[i].ID, err)
+		}
+		return nil
+	})
+	return configs, err
 }
 
 // known is the definition that row has in force, if it is compiled already.

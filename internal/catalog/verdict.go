@@ -23,9 +23,14 @@ type verdict struct {
 }
 
 func accepted(d *pipeline.Definition, file pipeline.Source) *verdict {
-	config := store.Config{Pipeline: d.ID, File: file, Calendars: d.Calendars, Archetypes: d.Archetypes}
+	config := configOf(d, file)
 	config.Version = version(config)
 	return &verdict{id: d.ID, definition: d, config: config}
+}
+
+// configOf is what is stored of a definition that was read from file; its version is yet to be named.
+func configOf(d *pipeline.Definition, file pipeline.Source) store.Config {
+	return store.Config{Pipeline: d.ID, File: file, Calendars: d.Calendars, Archetypes: d.Archetypes}
 }
 
 // maxProblems bounds what is told of one file; `interlock validate` shows the rest.
@@ -60,7 +65,7 @@ func digest(sources ...pipeline.Source) string {
 }
 
 // against is what v changes of a stored pipeline, and whether that is a new version or a removal.
-func (v verdict) against(row store.Pipeline, pendingFire bool, now time.Time) (store.Batch, bool) {
+func (v verdict) against(row store.Pipeline, pendingFire func() bool, now time.Time) (store.Batch, bool) {
 	switch {
 	case v.id == "":
 		return v.orphan(now), false
@@ -74,21 +79,22 @@ func (v verdict) against(row store.Pipeline, pendingFire bool, now time.Time) (s
 }
 
 // acceptance puts a new version in force. One that is in force already only ends an earlier rejection.
-func (v verdict) acceptance(row store.Pipeline, pendingFire bool, now time.Time) (store.Batch, bool) {
+func (v verdict) acceptance(row store.Pipeline, pendingFire func() bool, now time.Time) (store.Batch, bool) {
+	if row.Config == v.config.Version && row.Problem == "" {
+		return store.Batch{}, false
+	}
 	b := v.batch("accept", row)
 	next := row
 	next.ID, next.Problem = v.id, ""
 	if row.Config == v.config.Version {
-		if row.Problem != "" {
-			b.SwapPipeline(row, next)
-		}
+		b.SwapPipeline(row, next)
 		return b, false
 	}
 	if row.Config == "" {
 		// Pipelines that were not in force expected nothing: neither their first acceptance nor a return opens the past.
 		next.Horizon = instant(now)
 	}
-	if !pendingFire {
+	if !pendingFire() {
 		// An edited schedule counts from now: its own past fires were never expected.
 		next.FiredThrough = instant(now)
 	}

@@ -18,7 +18,8 @@ type Definition struct {
 	Owner       string
 	Description string
 	Tags        map[string]string
-	File        string // where it was read from
+	File        string             // where it was read from
+	Warnings    []document.Problem // what there is to say about the file by itself
 
 	// Calendars and Archetypes are the files that it names: with its own, all it takes to read it again.
 	Calendars  []Source

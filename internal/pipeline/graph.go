@@ -72,8 +72,7 @@ func otherFiles(e *entry, all []*entry) string {
 // checkNames reports the pipelines that e names and that are not there.
 func (g *graph) checkNames(e *entry) {
 	if e.def != nil && slices.ContainsFunc(e.names, func(n name) bool { return n.path == "" && g.missing(n.id) }) {
-		again := readEntry(e.source, g.shelf) // to say where
-		e.names, e.problems, e.def = again.names, append(again.problems, e.problems...), again.def
+		e.names = readEntry(e.source, g.shelf).names // to say where
 	}
 	for _, n := range e.names {
 		if g.missing(n.id) {

@@ -36,7 +36,7 @@ type Options struct {
 	// error; otherwise it is a warning.
 	Whole bool
 	// Known, where it is set, gives what a file was read into before, so that it need not be read again; nil for a file
-	// that must be. A definition that it gives must be what reading the file would give, with nothing to say about it.
+	// that must be. A definition that it gives must be what reading the file would give.
 	Known func(Source) *Definition
 }
 
@@ -146,13 +146,14 @@ func readEntry(src Source, shelf *shelf) *entry {
 	e.add(doc, b.findings...)
 	if !failed(e.problems) {
 		e.def = b.def
+		e.def.Warnings = slices.Clip(e.problems)
 	}
 	return e
 }
 
 // knownEntry is the entry of a file that was read before.
 func knownEntry(src Source, d *Definition) *entry {
-	e := &entry{source: src, id: d.ID, after: d.After, def: d}
+	e := &entry{source: src, id: d.ID, after: d.After, problems: slices.Clip(d.Warnings), def: d}
 	for _, id := range d.After {
 		e.names = append(e.names, name{id: id})
 	}
