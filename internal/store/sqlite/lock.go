@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // lockName is the file in the data directory whose lock says that a process owns the directory. It holds that process's id
@@ -19,7 +20,7 @@ func lockDir(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock data directory %s: %w", dir, err)
 	}
-	if err := tryLock(f); err != nil {
+	if err := takeLock(f, pause); err != nil {
 		defer func() { _ = f.Close() }() // it was only read
 		if !isHeld(err) {
 			return nil, fmt.Errorf("lock data directory %s: %w", dir, err)
@@ -33,6 +34,24 @@ func lockDir(dir string) (*os.File, error) {
 	return f, nil
 }
 
+const (
+	lockPause = 10 * time.Millisecond
+	lockTries = 500
+)
+
+func pause() { time.Sleep(lockPause) }
+
+// takeLock takes the lock, and waits for a moment where the process that took it is dead: one that it was just starting
+// when it was killed has the lock, too, until it has become another program.
+func takeLock(f *os.File, wait func()) error {
+	err := tryLock(f)
+	for n := 0; err != nil && isHeld(err) && n < lockTries && !alive(holderPid(f)); n++ {
+		wait()
+		err = tryLock(f)
+	}
+	return err
+}
+
 func writePid(f *os.File) error {
 	if err := f.Truncate(0); err != nil {
 		return err
@@ -42,9 +61,21 @@ func writePid(f *os.File) error {
 }
 
 func holder(f *os.File) string {
-	text, err := io.ReadAll(io.LimitReader(f, 32))
-	if pid := strings.TrimSpace(string(text)); err == nil && pid != "" {
-		return "process " + pid
+	if pid := holderPid(f); pid > 0 {
+		return fmt.Sprintf("process %d", pid)
 	}
 	return "another process"
+}
+
+// holderPid is the process that the lock file names; 0 if it names none.
+func holderPid(f *os.File) int {
+	text, err := io.ReadAll(io.NewSectionReader(f, 0, 32))
+	if err != nil {
+		return 0
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return 0
+	}
+	return pid
 }

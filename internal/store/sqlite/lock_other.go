@@ -13,3 +13,5 @@ func tryLock(*os.File) error {
 }
 
 func isHeld(error) bool { return false }
+
+func alive(int) bool { return true }

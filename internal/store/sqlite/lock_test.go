@@ -1,0 +1,79 @@
+//go:build unix
+
+package sqlite
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+)
+
+// locked is a lock file that names pid, and is held until it is closed.
+func locked(t *testing.T, pid int) (name string, held *os.File) {
+	t.Helper()
+	name = filepath.Join(t.TempDir(), lockName)
+	if err := os.WriteFile(name, []byte(strconv.Itoa(pid)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	held = lockFile(t, name)
+	if err := tryLock(held); err != nil {
+		t.Fatal(err)
+	}
+	return name, held
+}
+
+func lockFile(t *testing.T, name string) *os.File {
+	t.Helper()
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() }) // some are closed already
+	return f
+}
+
+// deadPid is the number of a process that is no more.
+func deadPid(t *testing.T) int {
+	t.Helper()
+	cmd := exec.Command("true")
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd.Process.Pid
+}
+
+// A process that is killed while it starts another leaves its lock to that one for a moment.
+func TestLockThatOutlivesItsProcessIsWaitedFor(t *testing.T) {
+	name, held := locked(t, deadPid(t))
+	waits := 0
+	err := takeLock(lockFile(t, name), func() {
+		if waits++; waits == 3 {
+			if err := held.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	if err != nil || waits != 3 {
+		t.Errorf("after %d waits: %v", waits, err)
+	}
+}
+
+func TestLockThatNobodyLetsGoIsNotWaitedForForEver(t *testing.T) {
+	name, _ := locked(t, deadPid(t))
+	waits := 0
+	if err := takeLock(lockFile(t, name), func() { waits++ }); !isHeld(err) || waits != lockTries {
+		t.Errorf("after %d waits: %v", waits, err)
+	}
+}
+
+func TestLockOfALivingProcessIsNotWaitedFor(t *testing.T) {
+	for _, pid := range []int{os.Getpid(), 1, 0} {
+		name, _ := locked(t, pid)
+		err := takeLock(lockFile(t, name), func() { t.Errorf("waits for process %d", pid) })
+		if !isHeld(err) {
+			t.Errorf("process %d: %v", pid, err)
+		}
+	}
+}
