@@ -43,12 +43,9 @@ func TestMain(m *testing.M) {
 // it is about to have done, before it does. It returns only if something fails.
 func workUntilKilled(dir string) error {
 	ctx := context.Background()
-	s, err := Open(ctx, dir, Options{foldAfter: 20})
+	// Folding and checkpoints are to come often, so that many a kill falls into one.
+	s, err := Open(ctx, dir, Options{foldAfter: 20, checkpointAfter: 30})
 	if err != nil {
-		return err
-	}
-	// Checkpoints are rare; here they are to come often, so that many a kill falls into one.
-	if err := s.write(ctx, opFunc(func(tx *tx) error { return tx.exec("PRAGMA wal_autocheckpoint = 30") })); err != nil {
 		return err
 	}
 	failed := make(chan error)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sort"
 	"strconv"
 
 	"github.com/interlock-go/interlock/internal/event"
@@ -17,8 +18,19 @@ func (s *Store) Events(ctx context.Context, q store.EventQuery) (store.Page[even
 	if err != nil {
 		return store.Page[event.Event]{}, err
 	}
-	found, err := s.events(ctx, "SELECT pos, body FROM events"+w.text+" ORDER BY pos "+order+" LIMIT ?",
-		append(w.args, store.PageSize(q.Limit)+1)...)
+	var found []store.StoredEvent
+	err = s.read(ctx, func(c *conn) error {
+		if !q.Since.IsZero() {
+			first, err := firstSince(c, nanos(q.Since))
+			if err != nil {
+				return err
+			}
+			w.and("at >= ? AND pos >= ?", nanos(q.Since), first)
+		}
+		found, err = readEvents(c, "SELECT pos, body FROM events"+w.text+" ORDER BY pos "+order+" LIMIT ?",
+			append(w.args, store.PageSize(q.Limit)+1)...)
+		return err
+	})
 	if err != nil {
 		return store.Page[event.Event]{}, fmt.Errorf("list events: %w", err)
 	}
@@ -42,10 +54,6 @@ func wanted(q store.EventQuery) (w where, order string, err error) {
 	if q.Type != "" {
 		w.and("type = ?", string(q.Type))
 	}
-	if !q.Since.IsZero() {
-		since := nanos(q.Since)
-		w.and("at >= ? AND pos >= (SELECT pos FROM events WHERE high >= ? ORDER BY high, pos LIMIT 1)", since, since)
-	}
 	order, beyond := "DESC", "pos < ?"
 	if q.Ascending {
 		order, beyond = "ASC", "pos > ?"
@@ -58,6 +66,27 @@ func wanted(q store.EventQuery) (w where, order string, err error) {
 		w.and(beyond, at)
 	}
 	return w, order, nil
+}
+
+// firstSince is the first position before which nothing is as late as an instant. The column "high" never falls from one
+// position to the next, so it is found in the manner of a dictionary, without an index to keep.
+func firstSince(c *conn, since int64) (int64, error) {
+	first, err := c.number("SELECT min(pos) FROM events")
+	if err != nil {
+		return 0, err
+	}
+	last, err := c.number("SELECT max(pos) FROM events")
+	if err != nil {
+		return 0, err
+	}
+	n := sort.Search(int(last-first)+1, func(i int) bool {
+		var high int64
+		if err == nil {
+			high, err = c.number("SELECT high FROM events WHERE pos >= ? ORDER BY pos LIMIT 1", first+int64(i))
+		}
+		return high >= since
+	})
+	return first + int64(n), err
 }
 
 // numberCursor reads a cursor of one number.
@@ -75,19 +104,21 @@ func numberCursor(cursor string) (int64, error) {
 
 // EventsAfter cuts a piece out of the list.
 func (s *Store) EventsAfter(ctx context.Context, after store.Position, limit int) ([]store.StoredEvent, error) {
-	return named(s.events(ctx, "SELECT pos, body FROM events WHERE pos > ? ORDER BY pos LIMIT ?",
-		int64(after), store.PageSize(limit)))("events after %d", after)
+	var found []store.StoredEvent
+	err := s.read(ctx, func(c *conn) (err error) {
+		found, err = readEvents(c, "SELECT pos, body FROM events WHERE pos > ? ORDER BY pos LIMIT ?", int64(after), store.PageSize(limit))
+		return err
+	})
+	return named(found, err)("events after %d", after)
 }
 
-func (s *Store) events(ctx context.Context, query string, args ...any) ([]store.StoredEvent, error) {
-	var found []store.StoredEvent
-	err := s.read(ctx, func(c *conn) error {
-		return c.query(query, func(r row) error {
-			e, err := decode[event.Event](r.text(1))
-			found = append(found, store.StoredEvent{Position: store.Position(r.int(0)), Event: e})
-			return err
-		}, args...)
-	})
+// readEvents reads rows of pos and body.
+func readEvents(c *conn, query string, args ...any) (found []store.StoredEvent, err error) {
+	err = c.query(query, func(r row) error {
+		e, err := decode[event.Event](r.text(1))
+		found = append(found, store.StoredEvent{Position: store.Position(r.int(0)), Event: e})
+		return err
+	}, args...)
 	return found, err
 }
 

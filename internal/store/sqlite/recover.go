@@ -49,7 +49,7 @@ func (w *writer) readPositions() (err error) {
 	read(&last, "SELECT value FROM meta WHERE name = 'last_event'")
 	read(&w.event, "SELECT max(pos) FROM events")
 	w.event = max(w.event, last)
-	read(&w.high, "SELECT max(high) FROM events")
+	read(&w.high, "SELECT high FROM events ORDER BY pos DESC LIMIT 1")
 	return err
 }
 

@@ -35,8 +35,17 @@ func (s *Store) Runs(ctx context.Context, q store.RunQuery) (store.Page[run.Run]
 	if q.Pipeline != "" {
 		w.and("pipeline = ?", string(q.Pipeline))
 	}
-	if q.Status != "" {
-		w.and("status = ?", string(q.Status))
+	from := "runs"
+	switch {
+	case q.Status == "":
+	case q.Status.Open():
+		from = "runs INDEXED BY runs_open"
+		w.and("open = 1 AND status = ?", string(q.Status))
+	case q.Status == run.Completed:
+		w.and("status = ?", string(q.Status)) // most are: wherever one looks, there is one near
+	default:
+		from = "runs INDEXED BY runs_ended_badly"
+		w.and("open = 0 AND status <> 'COMPLETED' AND status = ?", string(q.Status))
 	}
 	if !q.Period.IsZero() {
 		w.and("slot = ?", store.PeriodKey(q.Period))
@@ -55,7 +64,7 @@ func (s *Store) Runs(ctx context.Context, q store.RunQuery) (store.Page[run.Run]
 		slot := store.PeriodKey(after.Period)
 		w.and("slot <= ? AND (slot < ? OR (pipeline, schedule) > (?, ?))", slot, slot, string(after.Pipeline), string(after.Schedule))
 	}
-	found, err := list[run.Run](ctx, s, "SELECT body FROM runs"+w.text+" ORDER BY slot DESC, pipeline, schedule LIMIT ?",
+	found, err := list[run.Run](ctx, s, "SELECT body FROM "+from+w.text+" ORDER BY slot DESC, pipeline, schedule LIMIT ?",
 		append(w.args, store.PageSize(q.Limit)+1)...)
 	if err != nil {
 		return store.Page[run.Run]{}, fmt.Errorf("list runs: %w", err)
@@ -76,12 +85,12 @@ func keyCursor(cursor string) (run.Key, error) {
 	return key, nil
 }
 
-// OpenRuns reads indexes that hold the open ones alone, which SQLite would not choose by itself.
+// OpenRuns reads an index that holds the open ones alone, which SQLite would not choose by itself.
 func (s *Store) OpenRuns(ctx context.Context, id pipeline.ID) ([]run.Run, error) {
 	if id == "" {
 		return named(list[run.Run](ctx, s, "SELECT body FROM runs INDEXED BY runs_open WHERE open = 1 ORDER BY slot, pipeline, schedule"))("open runs")
 	}
-	return named(list[run.Run](ctx, s, "SELECT body FROM runs INDEXED BY runs_open_by_pipeline WHERE open = 1 AND pipeline = ? ORDER BY slot, schedule",
+	return named(list[run.Run](ctx, s, "SELECT body FROM runs INDEXED BY runs_open WHERE open = 1 AND pipeline = ? ORDER BY slot, schedule",
 		string(id)))("open runs of %s", id)
 }
 

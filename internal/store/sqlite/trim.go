@@ -206,18 +206,22 @@ func (o periods) touch(p period.Period) bool {
 	return o.holds[p]
 }
 
-// events forgets those that every cursor has passed. Up to where "high" is old, all are; what was told while the clock was
-// behind comes after that, and is looked for a little way.
+// aside is how far beyond what is old as a whole Trim looks for events that were told while the clock was behind.
+const aside = 500
+
+// events forgets those that every cursor has passed.
 func (t *trim) events(tx *tx) error {
 	cutoff, any := t.before(t.keep.Events)
 	if !any {
 		return nil
 	}
+	first, err := firstSince(tx.conn, cutoff)
+	if err != nil {
+		return err
+	}
 	if err := t.delete(tx, `DELETE FROM events WHERE pos IN (
-		SELECT pos FROM events
-		WHERE at < ? AND pos <= coalesce((SELECT min(pos) FROM cursors), 1 << 62)
-			AND pos < coalesce((SELECT pos FROM events WHERE high >= ? ORDER BY high, pos LIMIT 1) + 500, 1 << 62)
-		ORDER BY pos LIMIT ?)`, cutoff, cutoff); err != nil || t.forgot == 0 {
+		SELECT pos FROM events WHERE at < ? AND pos < ? AND pos <= coalesce((SELECT min(pos) FROM cursors), 1 << 62)
+		ORDER BY pos LIMIT ?)`, cutoff, first+aside); err != nil || t.forgot == 0 {
 		return err
 	}
 	return tx.exec("UPDATE meta SET value = ? WHERE name = 'last_event'", tx.event)

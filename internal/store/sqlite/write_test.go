@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -236,3 +238,18 @@ func TestFullDiskStopsFoldingOnly(t *testing.T) {
 }
 
 func sensorKey(n int64) sensor.Key { return sensor.Key(fmt.Sprintf("sensor-%d", n)) }
+
+func TestWriteAheadLogDoesNotGrow(t *testing.T) {
+	dir := empty(t)
+	s := opened(t, dir, Options{checkpointAfter: 50})
+	large := write("large", 0)
+	for n := range int64(400) {
+		large.Reading.Fields = sensor.Fields{"text": strings.Repeat("x", 40_000), "n": n}
+		note(t, s, large)
+	}
+	info, err := os.Stat(filepath.Join(dir, fileName+"-wal"))
+	check(t, err)
+	if most := int64(8 << 20); info.Size() > most {
+		t.Errorf("it has %d bytes after 16 MB of writes, want at most %d", info.Size(), most)
+	}
+}

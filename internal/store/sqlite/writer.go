@@ -32,6 +32,8 @@ type writer struct {
 	leases  *leases
 	feed    *feed
 
+	checkpointer *checkpointer
+
 	pos   int64 // the last position of the log
 	event int64 // the last position of an event
 	high  int64 // the latest instant of any event
@@ -122,6 +124,7 @@ func (w *writer) loop(quit <-chan struct{}) {
 			before := w.pos
 			w.commit(w.gather(r))
 			w.tend(w.pos - before)
+			w.checkpointer.tend(w.conn)
 		case <-quit:
 			for len(w.queue) > 0 {
 				w.commit(w.gather(<-w.queue))
