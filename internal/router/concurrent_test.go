@@ -67,11 +67,17 @@ func acts(t *rapid.T, w *world, asked *int) []func(*router.Router) {
 		}
 	}
 	kinds := map[string]func() func(*router.Router){
-		"ask":         func() func(*router.Router) { return request(false) },
-		"force":       func() func(*router.Router) { return request(true) },
-		"same":        func() func(*router.Router) { return request(false) },
-		"new input":   func() func(*router.Router) { w.put("crowd", "arrival", fmt.Sprintf("n=%d", w.now.UnixNano())); return deliver },
-		"new output":  func() func(*router.Router) { w.put("crowd", "audit", fmt.Sprintf("count=%d", w.now.Unix())); return deliver },
+		"ask":   func() func(*router.Router) { return request(false) },
+		"force": func() func(*router.Router) { return request(true) },
+		"same":  func() func(*router.Router) { return request(false) },
+		"new input": func() func(*router.Router) {
+			w.put("crowd", "arrival", fmt.Sprintf("n=%d", w.now.UnixNano()))
+			return deliver
+		},
+		"new output": func() func(*router.Router) {
+			w.put("crowd", "audit", fmt.Sprintf("count=%d", w.now.Unix()))
+			return deliver
+		},
 		"changes":     func() func(*router.Router) { return deliver },
 		"cancel":      func() func(*router.Router) { return cancelIt(w) },
 		"trigger":     func() func(*router.Router) { return triggerIt(w) },
