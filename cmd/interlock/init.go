@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -52,9 +53,23 @@ func (a *app) init(dir string) error {
 		}
 		fmt.Fprintln(a.stdout, filepath.Join(dir, name))
 	}
-	fmt.Fprintf(a.stdout, "\nNow: cd %s && interlock serve\n", dir)
+	fmt.Fprintf(a.stdout, "\nNow: %sinterlock serve\n", goTo(dir))
 	return nil
 }
+
+// goTo is how a shell gets to a directory.
+func goTo(dir string) string {
+	if filepath.Clean(dir) == "." {
+		return ""
+	}
+	if strings.ContainsFunc(dir, func(r rune) bool { return !strings.ContainsRune(plainRunes, r) }) {
+		dir = "'" + strings.ReplaceAll(dir, "'", `'\''`) + "'"
+	}
+	return "cd " + dir + " && "
+}
+
+// plainRunes mean nothing to a shell.
+const plainRunes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-"
 
 func projectFiles() ([]string, error) {
 	var names []string

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/interlock-go/interlock/client"
+)
+
+// orders waits for its data, and needs enough of it.
+const orders = `
+pipeline: {id: orders, owner: data, description: The day's orders, tags: {team: sales}}
+schedule:
+  trigger: {key: landed, check: equals, field: complete, value: true}
+  evaluation: {window: 1h, interval: 1m}
+  exclude: {dates: [2026-03-07]}
+sla: {maxDuration: 2h}
+validation:
+  rules: [{key: landed, check: gte, field: count, value: 1000}]
+job:
+  type: command
+  config: {command: [sh, -c, 'echo "working on $INTERLOCK_DATE"'], timeout: 1m}
+  pollInterval: 1s
+`
+
+// watched has no job: its result is told from outside.
+const watched = "pipeline: {id: watched, owner: data}\n"
+
+// slow has a job that ends only when it is stopped.
+const slow = `
+pipeline: {id: slow, owner: data}
+job: {type: command, config: {command: [sleep, "600"], timeout: 15m}}
+`
+
+func TestTriggerOpensTheRunOfAPeriod(t *testing.T) {
+	s := serve(t, site{pipelines: map[string]string{"orders.yaml": orders}})
+	if got := s.must(0, "trigger", "orders", "--date", "2026-03-03", "--reason", "late file"); got.stdout != "orders/stream/2026-03-03 is PENDING, attempt 1\n" {
+		t.Errorf("got %+v", got)
+	}
+	if got := s.must(1, "trigger", "orders", "--date", "2026-03-03"); got.stdout != "" || !in(got.stderr, "PENDING", "rerun") {
+		t.Errorf("it is open: %+v", got)
+	}
+	if got := s.must(1, "trigger", "orders", "--date", "2026-03-07"); !in(got.stderr, "excludes", "--force") {
+		t.Errorf("it is excluded: %+v", got)
+	}
+	forced := parsed(t, s.must(0, "trigger", "orders", "--date", "2026-03-07", "--force", "--bypass-gate", "--reason", "audit", "--format", "json").stdout).(map[string]any)
+	if forced["forced"] != true || forced["gateBypassed"] != true || forced["requestedBy"] != "ann" || forced["requestReason"] != "audit" {
+		t.Errorf("got %v", forced)
+	}
+	s.reaches("orders/stream/2026-03-07", client.Completed)
+	if got := s.must(0, "run", "show", "orders", "--date", "2026-03-07").stdout; !in(got, "COMPLETED", "asked for by", "ann: audit (forced) (gate bypassed)", "which was bypassed", "| working on 2026-03-07") {
+		t.Errorf("got\n%s", got)
+	}
+	if got := s.must(1, "trigger", "gone"); !strings.Contains(got.stderr, "gone") {
+		t.Errorf("got %+v", got)
+	}
+	if got := s.must(2, "trigger", "orders", "--date", "someday"); !strings.Contains(got.stderr, "someday") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestRerunAsksForAnotherAttempt(t *testing.T) {
+	s := serve(t, site{pipelines: map[string]string{"orders.yaml": orders}})
+	rerun := []string{"rerun", "orders", "--date", "2026-03-03", "--reason", "source was corrected"}
+	if got := s.must(1, rerun...); got.stdout != "" || !strings.Contains(got.stderr, "no such run") && !strings.Contains(got.stderr, "no run") {
+		t.Errorf("there is none: %+v", got)
+	}
+	s.must(0, "sensor", "set", "orders", "landed#2026-03-03", "complete=true", "count=1000")
+	s.reaches("orders/stream/2026-03-03", client.Completed)
+	if got := s.must(1, rerun...); !strings.Contains(got.stderr, "changed") {
+		t.Errorf("nothing has changed: %+v", got)
+	}
+	if got := s.must(0, append(rerun, "--force")...); got.stdout != "orders/stream/2026-03-03: accepted as attempt 2\n" {
+		t.Errorf("got %+v", got)
+	}
+	s.until("attempt 2 completes", func() bool {
+		r := s.reaches("orders/stream/2026-03-03", client.Completed)
+		return r.Attempt == 2
+	})
+	answer := parsed(t, s.must(0, append(rerun, "--schedule", "stream", "--force", "--bypass-gate", "--format", "json")...).stdout).(map[string]any)
+	if answer["accepted"] != true || answer["force"] != true || answer["bypassGate"] != true || answer["requestedBy"] != "ann" {
+		t.Errorf("got %v", answer)
+	}
+	s.settled()
+	if got := s.must(0, "run", "show", "orders/stream/2026-03-03").stdout; !in(got, "Requests for further attempts", "rejected", "accepted", "source was corrected") {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+func TestCancelEndsAnOpenRunAndItsJob(t *testing.T) {
+	s := serve(t, site{pipelines: map[string]string{"slow.yaml": slow, "orders.yaml": orders}})
+	s.must(0, "trigger", "slow", "--date", "2026-03-03")
+	s.reaches("slow/manual/2026-03-03", client.Running)
+	if got := s.must(0, "cancel", "slow/manual/2026-03-03", "--reason", "wrong input"); got.stdout != "slow/manual/2026-03-03 is CANCELLED\n" {
+		t.Errorf("got %+v", got)
+	}
+	if got := s.must(1, "cancel", "slow", "--date", "2026-03-03"); !strings.Contains(got.stderr, "has ended") {
+		t.Errorf("got %+v", got)
+	}
+	if got := s.must(1, "cancel", "slow/cron/2026-03-03"); !strings.Contains(got.stderr, "no run") {
+		t.Errorf("got %+v", got)
+	}
+	s.must(0, "trigger", "orders", "--date", "2026-03-04")
+	ended := parsed(t, s.must(0, "cancel", "orders", "--date", "2026-03-04", "--schedule", "stream", "--format", "json").stdout).(map[string]any)
+	if ended["status"] != "CANCELLED" || ended["jobMayRun"] != false {
+		t.Errorf("got %v", ended)
+	}
+	if got := s.must(0, "run", "show", "slow/manual/2026-03-03").stdout; !in(got, "stopped", "wrong input", "ann") {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+func TestJobCompleteReportsAResult(t *testing.T) {
+	s := serve(t, site{pipelines: map[string]string{"watched.yaml": watched}})
+	s.must(0, "trigger", "watched", "--date", "2026-03-03")
+	s.reaches("watched/manual/2026-03-03", client.Running)
+	if got := s.must(0, "job", "complete", "watched/manual/2026-03-03", "success", "--message", "120 rows"); got.stdout != "watched/manual/2026-03-03: success is recorded for attempt 1\n" {
+		t.Errorf("got %+v", got)
+	}
+	s.reaches("watched/manual/2026-03-03", client.Completed)
+	late := s.must(1, "job", "complete", "watched", "--date", "2026-03-03", "fail")
+	if late.stderr != "" || !in(late.stdout, "COMPLETED", "changes nothing") {
+		t.Errorf("got %+v", late)
+	}
+	answer := parsed(t, s.must(1, "job", "complete", "watched", "--date", "2026-03-03", "fail", "--format", "json").stdout).(map[string]any)
+	if answer["late"] != true {
+		t.Errorf("got %v", answer)
+	}
+	s.must(0, "trigger", "watched", "--date", "2026-03-04")
+	s.reaches("watched/manual/2026-03-04", client.Running)
+	s.must(0, "job", "complete", "watched/manual/2026-03-04/1", "fail", "--message", "no such table", "--category", "TRANSIENT")
+	r := s.reaches("watched/manual/2026-03-04", client.FailedFinal)
+	if *r.Attempts[0].Category != "TRANSIENT" || *r.Attempts[0].Message != "no such table" {
+		t.Errorf("got %+v", r.Attempts[0])
+	}
+	if got := s.must(2, "job", "complete", "watched/manual/2026-03-04", "fail", "--category", "WEATHER"); !strings.Contains(got.stderr, "category") {
+		t.Errorf("got %+v", got)
+	}
+	if got := s.must(1, "job", "complete", "watched/manual/2026-03-09", "success"); !strings.Contains(got.stderr, "no run") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestBackfillOpensAStretchOfTime(t *testing.T) {
+	s := serve(t, site{pipelines: map[string]string{"orders.yaml": orders}})
+	s.must(0, "trigger", "orders", "--date", "2026-03-06")
+	s.settled()
+	args := []string{"backfill", "orders", "--from", "2026-03-05", "--to", "2026-03-08", "--only-missing", "--reason", "new source"}
+	const plan = `PERIOD      ACTION  WHY
+2026-03-05  open    –
+2026-03-06  skip    attempt 1 is PENDING
+2026-03-07  skip    the calendar excludes it: listed date
+2026-03-08  open    –
+
+`
+	if diff := cmp.Diff(plan+"2 of 4 periods would run\n", s.must(0, append(args, "--dry-run")...).stdout); diff != "" {
+		t.Errorf("plan (-want +got):\n%s", diff)
+	}
+	if got, _ := items(t, s.must(0, "runs", "--format", "json").stdout); len(got) != 1 {
+		t.Errorf("a dry run opened something: %v", got)
+	}
+	if diff := cmp.Diff(plan+"2 of 4 periods will run\n", s.must(0, args...).stdout); diff != "" {
+		t.Errorf("done (-want +got):\n%s", diff)
+	}
+	if got := s.must(0, "runs", "--from", "2026-03-05", "--to", "2026-03-08").stdout; !in(got, "orders/stream/2026-03-05", "orders/stream/2026-03-06", "orders/stream/2026-03-08") || strings.Contains(got, "2026-03-07") {
+		t.Errorf("got\n%s", got)
+	}
+	s.settled()
+	again, _ := items(t, s.must(0, append(args, "--format", "json")...).stdout)
+	for _, item := range again {
+		if item.(map[string]any)["action"] != "skip" {
+			t.Errorf("opened twice: %v", item)
+		}
+	}
+	if got := s.must(2, "backfill", "orders", "--from", "2026-03-08", "--to", "2026-03-05"); !strings.Contains(got.stderr, "later") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestPauseAndResume(t *testing.T) {
+	s := serve(t, site{pipelines: map[string]string{"orders.yaml": orders, "shelf.yaml": shelf}})
+	if got := s.must(0, "pause", "orders", "--for", "2h", "--hold-sla", "--reason", "source is down").stdout; !in(got, "orders is paused by ann since", "until", "deadlines cancelled", "source is down") {
+		t.Errorf("got %s", got)
+	}
+	if got := s.must(1, "trigger", "orders").stderr; !in(got, "paused by ann", "interlock resume orders") {
+		t.Errorf("got %s", got)
+	}
+	if got := s.must(0, "status", "orders").stdout; !in(got, "orders  paused\nThe day's orders\n", "team=sales", "paused by ann", "source is down") {
+		t.Errorf("got\n%s", got)
+	}
+	paused := parsed(t, s.must(0, "pause", "orders", "--until", "2126-03-03T10:00:00+01:00", "--format", "json").stdout).(map[string]any)
+	if paused["paused"] != true || paused["until"] != "2126-03-03T09:00:00Z" || paused["by"] != "ann" {
+		t.Errorf("got %v", paused)
+	}
+	if got := s.must(0, "resume", "orders").stdout; got != "orders is resumed\n" {
+		t.Errorf("got %s", got)
+	}
+	if got := s.must(1, "resume", "orders").stderr; !strings.Contains(got, "not paused") {
+		t.Errorf("got %s", got)
+	}
+	if got := s.must(0, "pause", "--all").stdout; got != "2 pipelines paused: orders, shelf\n" {
+		t.Errorf("got %s", got)
+	}
+	resumed, _ := items(t, s.must(0, "resume", "--all", "--reason", "over", "--format", "json").stdout)
+	if diff := cmp.Diff([]any{"orders", "shelf"}, resumed); diff != "" {
+		t.Errorf("resumed (-want +got):\n%s", diff)
+	}
+	if got := s.must(0, "resume", "--all").stdout; got != "There was no pipeline to be resumed.\n" {
+		t.Errorf("got %s", got)
+	}
+	if got := s.must(2, "pause", "orders", "--until", "2020-03-03T10:00:00Z").stderr; !strings.Contains(got, "past") {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestStatusTellsWhyAFileIsNotInForce(t *testing.T) {
+	s := serve(t, site{pipelines: map[string]string{"orders.yaml": orders}})
+	s.write("orders.yaml", strings.Replace(orders, "check: gte", "check: gtee", 1))
+	s.until("the bad file is noticed", func() bool { return strings.Contains(s.must(0, "status").stdout, "degraded") })
+	for _, args := range [][]string{{"status"}, {"status", "orders"}} {
+		if got := s.must(0, args...).stdout; !in(got, "degraded", "gtee") {
+			t.Errorf("got\n%s", got)
+		}
+	}
+}

@@ -1,0 +1,248 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/client"
+	"github.com/interlock-go/interlock/internal/engine"
+	"github.com/interlock-go/interlock/internal/job/command"
+	"github.com/interlock-go/interlock/internal/settings"
+)
+
+// TestMain lets this program keep the commands of the controllers that run in it, as the real one does.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == command.KeeperArg {
+		os.Exit(command.Keep())
+	}
+	os.Exit(m.Run())
+}
+
+// site is what a controller is started on.
+type site struct {
+	pipelines map[string]string // text by file name
+	config    string            // the server's file, beyond what a test needs
+	env       map[string]string // the server's environment
+	data      string            // the data directory; a new one unless said
+}
+
+// service is a controller that works in this process.
+type service struct {
+	t         *testing.T
+	c         *controller
+	address   string
+	data      string
+	pipelines string            // the directory of their files
+	env       map[string]string // of the commands that ask it
+	stop      func()
+}
+
+// serve starts a controller, which ends with the test.
+func serve(t *testing.T, p site) *service {
+	t.Helper()
+	dir := t.TempDir()
+	s := &service{t: t, data: p.data, pipelines: filepath.Join(dir, "pipelines")}
+	if s.data == "" {
+		s.data = filepath.Join(dir, "data")
+	}
+	if err := os.Mkdir(s.pipelines, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range p.pipelines {
+		s.write(name, text)
+	}
+	file, problems := settings.Parse("interlock.yaml", []byte("listen: 127.0.0.1:0\n"+p.config))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	file.Data = s.data
+	s.start(file, engine.Folders{Pipelines: []string{s.pipelines}}, p.env)
+	return s
+}
+
+// serveStarter starts what init wrote into the current directory as `interlock serve` does there, on any address.
+func serveStarter(t *testing.T) *service {
+	t.Helper()
+	a := &app{stderr: io.Discard}
+	file, err := a.serverFile("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := serveFlags{listen: "127.0.0.1:0"}
+	folders := flags.override(&file)
+	s := &service{t: t, data: file.Data, pipelines: folders.Pipelines[0]}
+	s.start(file, folders, nil)
+	return s
+}
+
+func (s *service) start(file settings.File, folders engine.Folders, env map[string]string) {
+	s.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	getenv := func(name string) string {
+		if value, ok := env[name]; ok {
+			return value
+		}
+		return os.Getenv(name)
+	}
+	c, err := newController(ctx, file, folders, surroundings{getenv: getenv, logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		cancel()
+		s.t.Fatal(err)
+	}
+	s.c, s.address = c, c.address()
+	s.env = map[string]string{"INTERLOCK_SERVER": s.address, "USER": "ann"}
+	done := make(chan error, 1)
+	go func() { done <- c.run(ctx) }()
+	s.stop = func() {
+		cancel()
+		if err := <-done; err != nil {
+			s.t.Errorf("stop the controller: %v", err)
+		}
+		s.stop = func() {}
+	}
+	s.t.Cleanup(func() { s.stop() })
+}
+
+// write makes or changes a pipeline's file.
+func (s *service) write(name, text string) {
+	s.t.Helper()
+	if err := os.WriteFile(filepath.Join(s.pipelines, name), []byte(text), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// run is one command that asks the service.
+func (s *service) run(args ...string) result { return call{args: args, env: s.env}.run() }
+
+// must is run that fails the test unless the command ends with that code.
+func (s *service) must(code int, args ...string) result {
+	s.t.Helper()
+	got := s.run(args...)
+	if got.code != code {
+		s.t.Fatalf("interlock %s: exit code %d, want %d\nstdout: %s\nstderr: %s", strings.Join(args, " "), got.code, code, got.stdout, got.stderr)
+	}
+	return got
+}
+
+// patience is how long a controller has for what it should do at once.
+const patience = 30 * time.Second
+
+// until waits for what will be true soon.
+func (s *service) until(what string, true func() bool) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !true() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			s.t.Fatalf("never came: %s\n%s", what, s.run("events", "--limit", "100").stdout)
+		}
+	}
+}
+
+// settled waits until the controller has done all that follows from what it was told: no change is unread, and each open
+// run waits for something else than the controller.
+func (s *service) settled() {
+	s.t.Helper()
+	s.until("a moment in which nothing is to be done", func() bool {
+		runs, err := s.client().Runs(context.Background(), client.RunQuery{Paging: client.Paging{Limit: client.MaxPage}})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for _, r := range runs.Items {
+			if !quiet(r) {
+				return false
+			}
+		}
+		return s.c.engine.Health(context.Background(), time.Minute).FeedBacklog == 0
+	})
+}
+
+func quiet(r client.Run) bool {
+	switch r.Status {
+	case client.Completed, client.FailedFinal, client.ValidationExhausted, client.Cancelled:
+		return true
+	case client.Pending:
+		return r.LastEvaluation != nil && r.NextEvaluation != nil && r.NextEvaluation.After(*r.LastEvaluation) && r.NextEvaluation.After(time.Now())
+	case client.Running:
+		return r.Handle == nil || *r.Handle == ""
+	case client.Triggering, client.Failed, client.JobPollExhausted:
+	}
+	return false
+}
+
+func (s *service) client(options ...client.Option) *client.Client {
+	s.t.Helper()
+	c, err := client.New(s.address, options...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return c
+}
+
+// reaches waits until a run has a status.
+func (s *service) reaches(run string, want client.Status) client.RunDetail {
+	s.t.Helper()
+	key, err := client.ParseRunKey(run)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var got client.RunDetail
+	s.until(fmt.Sprintf("%s is %s", run, want), func() bool {
+		got, err = s.client().Run(context.Background(), key)
+		return err == nil && got.Status == want
+	})
+	return got
+}
+
+// fetch reads a path of the API as anybody would.
+func (s *service) fetch(path string) any {
+	s.t.Helper()
+	resp, err := http.Get(s.address + path)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		s.t.Fatalf("%s: %s %s %v", path, resp.Status, data, err)
+	}
+	return parsed(s.t, string(data))
+}
+
+// parsed is a JSON text as a value.
+func parsed(t *testing.T, text string) any {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		t.Fatalf("not one JSON value: %s", text)
+	}
+	return v
+}
+
+// in says whether text holds all the parts.
+func in(text string, parts ...string) bool {
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			return false
+		}
+	}
+	return true
+}
