@@ -330,8 +330,8 @@ func TestOlderVersionsStayUsable(t *testing.T) {
 
 func TestReadersAndDependentsFollowWhatIsInForce(t *testing.T) {
 	d := newDesk(t)
-	d.files["orders.yaml"] = orders + "schedule: {trigger: {key: ready, check: exists}}\nvalidation: {rules: [{key: ready, check: exists}, {key: rates, check: exists, from: common}]}\npostRun: {rules: [{key: out, check: exists}]}\n"
-	d.files["common.yaml"] = "pipeline: {id: common, owner: tests}\n"
+	d.files["orders.yaml"] = orders + "schedule: {trigger: {key: ready, check: exists}}\nvalidation: {rules: [{key: ready, check: exists}, {key: rates, check: exists, from: common}, {key: own, check: exists, from: common}]}\npostRun: {rules: [{key: out, check: exists}]}\n"
+	d.files["common.yaml"] = "pipeline: {id: common, owner: tests}\nvalidation: {rules: [{key: own, check: exists}, {key: own, check: exists, field: at}]}\n"
 	d.files["gold.yaml"] = "pipeline: {id: gold, owner: tests}\nschedule: {after: [orders]}\n"
 	d.apply()
 	ids := func(entries []*catalog.Entry) (ids []pipeline.ID) {
@@ -349,6 +349,9 @@ func TestReadersAndDependentsFollowWhatIsInForce(t *testing.T) {
 		{ids(s.Readers("orders", "out")), []pipeline.ID{"orders"}},
 		{ids(s.Readers("common", "rates")), []pipeline.ID{"orders"}},
 		{ids(s.Readers("orders", "rates")), nil},
+		{ids(s.Readers("common", "own")), []pipeline.ID{"common", "orders"}},
+		{ids(s.Readers("common", "unread")), nil},
+		{ids(s.Readers("nobody", "own")), nil},
 		{ids(s.Readers("gold", "run/orders")), []pipeline.ID{"gold"}},
 		{ids(s.Dependents("orders")), []pipeline.ID{"gold"}},
 		{ids(s.Dependents("gold")), nil},

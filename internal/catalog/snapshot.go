@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"time"
 
@@ -15,13 +16,15 @@ type Entry struct {
 	*pipeline.Definition
 	Version string    // of its file
 	Horizon time.Time // its first acceptance: nothing before it is opened or missed
+
+	self [1]*Entry // the list of those who read its sensors, for most of them
 }
 
 // Snapshot is everything that was in force at one moment. It is immutable; its lists must not be changed.
 type Snapshot struct {
 	byID       map[pipeline.ID]*Entry
 	all        []*Entry
-	readers    map[address][]*Entry
+	shared     map[address][]*Entry // who reads the sensors that others read, too
 	dependents map[pipeline.ID][]*Entry
 	broken     []Broken
 }
@@ -55,7 +58,18 @@ func (s *Snapshot) All() []*Entry { return s.all }
 
 // Readers lists, by id, the pipelines whose gate, start condition or post-run rules read that sensor.
 func (s *Snapshot) Readers(id pipeline.ID, key sensor.Key) []*Entry {
-	return s.readers[address{id, key}]
+	at := address{id, key}
+	if all, ok := s.shared[at]; ok {
+		return all
+	}
+	if e := s.byID[id]; e != nil {
+		for own := range reads(e.Definition) {
+			if own == at {
+				return e.self[:]
+			}
+		}
+	}
+	return nil
 }
 
 // Dependents lists, by id, the pipelines that come after id (schedule.after).
@@ -69,43 +83,52 @@ func newSnapshot(entries []*Entry, broken []Broken) *Snapshot {
 	slices.SortFunc(broken, func(a, b Broken) int { return cmp.Compare(a.ID, b.ID) })
 	s := &Snapshot{
 		byID: make(map[pipeline.ID]*Entry, len(entries)), all: entries, broken: broken,
-		readers: make(map[address][]*Entry, len(entries)), dependents: map[pipeline.ID][]*Entry{},
+		shared: map[address][]*Entry{}, dependents: map[pipeline.ID][]*Entry{},
 	}
 	for _, e := range entries {
-		s.byID[e.ID] = e
-		for _, at := range reads(e.Definition) {
-			s.readers[at] = append(s.readers[at], e)
+		s.byID[e.ID], e.self = e, [1]*Entry{e}
+		for at := range reads(e.Definition) {
+			if at.pipeline != e.ID {
+				s.shared[at] = nil
+			}
 		}
 		for _, up := range e.After {
 			s.dependents[up] = append(s.dependents[up], e)
 		}
 	}
+	for _, e := range entries {
+		for at := range reads(e.Definition) {
+			if all, ok := s.shared[at]; ok && !slices.Contains(all[max(0, len(all)-1):], e) {
+				s.shared[at] = append(all, e)
+			}
+		}
+	}
 	return s
 }
 
-// reads lists the sensors that d looks at, each once.
-func reads(d *pipeline.Definition) []address {
-	gates := []*rule.Gate{d.Gate}
+// reads goes through the sensors that d looks at; one may come several times.
+func reads(d *pipeline.Definition) iter.Seq[address] {
+	gates := [3]*rule.Gate{d.Gate}
 	if d.Start != nil {
-		gates = append(gates, d.Start.Gate)
+		gates[1] = d.Start.Gate
 	}
 	if d.PostRun != nil {
-		gates = append(gates, d.PostRun.Gate)
+		gates[2] = d.PostRun.Gate
 	}
-	var all []address
-	for _, g := range gates {
-		if g == nil {
-			continue
-		}
-		for _, ref := range g.Refs() {
-			at := address{d.ID, ref.Key}
-			if ref.From != "" {
-				at.pipeline = pipeline.ID(ref.From)
+	return func(yield func(address) bool) {
+		for _, g := range gates {
+			if g == nil {
+				continue
 			}
-			if !slices.Contains(all, at) {
-				all = append(all, at)
+			for _, ref := range g.Refs() {
+				at := address{d.ID, ref.Key}
+				if ref.From != "" {
+					at.pipeline = pipeline.ID(ref.From)
+				}
+				if !yield(at) {
+					return
+				}
 			}
 		}
 	}
-	return all
 }

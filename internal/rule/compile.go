@@ -32,7 +32,28 @@ func Compile(parts ...Part) (*Gate, error) {
 		}
 		c.gate.root.add(c.list(list, "", list.kind == anyGroup, false))
 	}
+	c.gate.trim()
 	return &c.gate, nil
+}
+
+// trim gives back the room that lists were made with to grow: there is a gate for every pipeline.
+func (g *Gate) trim() {
+	g.refs, g.reports = exact(g.refs), exact(g.reports)
+	g.root.trim()
+}
+
+func (n *node) trim() {
+	n.predicates, n.groups = exact(n.predicates), exact(n.groups)
+	for i := range n.groups {
+		n.groups[i].trim()
+	}
+}
+
+func exact[T any](list []T) []T {
+	if len(list) == cap(list) {
+		return list
+	}
+	return append(make([]T, 0, len(list)), list...)
 }
 
 func check(parts []Part) error {
