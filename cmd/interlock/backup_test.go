@@ -10,7 +10,7 @@ import (
 )
 
 func TestABackupOfALiveStoreIsAStore(t *testing.T) {
-	s := serve(t, site{pipelines: map[string]string{"orders.yaml": orders}})
+	s := serve(t, site{pipelines: map[string]string{"orders.yaml": ordersFile}})
 	s.must(0, "sensor", "set", "orders", "landed#2026-03-03", "complete=true", "count=1000")
 	s.reaches("orders/stream/2026-03-03", client.Completed)
 	copied := filepath.Join(t.TempDir(), "copy", "interlock.db")
@@ -23,7 +23,7 @@ func TestABackupOfALiveStoreIsAStore(t *testing.T) {
 	s.must(0, "sensor", "set", "orders", "landed#2026-03-04", "complete=true", "count=1000")
 	s.reaches("orders/stream/2026-03-04", client.Completed)
 
-	restored := serve(t, site{pipelines: map[string]string{"orders.yaml": orders}, data: filepath.Dir(copied)})
+	restored := serve(t, site{pipelines: map[string]string{"orders.yaml": ordersFile}, data: filepath.Dir(copied)})
 	if got := restored.must(0, "runs").stdout; !in(got, "orders/stream/2026-03-03  COMPLETED") || strings.Contains(got, "2026-03-04") {
 		t.Errorf("got\n%s", got)
 	}
@@ -33,7 +33,7 @@ func TestABackupOfALiveStoreIsAStore(t *testing.T) {
 }
 
 func TestABackupHarmsNothing(t *testing.T) {
-	s := serve(t, site{pipelines: map[string]string{"shelf.yaml": shelf}})
+	s := serve(t, site{pipelines: map[string]string{"shelf.yaml": shelfFile}})
 	there := write(t, "precious.db", "mine")
 	if got := must(t, 2, "backup", there, "--data", s.data); !in(got.stderr, there, "exist") {
 		t.Errorf("got %+v", got)
@@ -52,7 +52,7 @@ func TestABackupHarmsNothing(t *testing.T) {
 }
 
 func TestABackupLooksWhereTheServersFileSays(t *testing.T) {
-	s := serve(t, site{pipelines: map[string]string{"shelf.yaml": shelf}})
+	s := serve(t, site{pipelines: map[string]string{"shelf.yaml": shelfFile}})
 	dir := t.TempDir()
 	t.Chdir(dir)
 	if got := must(t, 2, "backup", "b.db"); !strings.Contains(got.stderr, "interlock-data") {

@@ -19,7 +19,7 @@ import (
 )
 
 func TestEventsAreListedWithTheNewestLast(t *testing.T) {
-	s := serve(t, site{pipelines: map[string]string{"orders.yaml": orders, "shelf.yaml": shelf}})
+	s := serve(t, site{pipelines: map[string]string{"orders.yaml": ordersFile, "shelf.yaml": shelfFile}})
 	s.must(0, "pause", "orders", "--reason", "first")
 	s.must(0, "resume", "orders", "--reason", "second")
 	text := s.must(0, "events", "--pipeline", "orders").stdout
@@ -117,7 +117,7 @@ func (f *following) interrupted(t *testing.T) int {
 }
 
 func TestFollowShowsEventsAsTheyHappenAndEndsQuietly(t *testing.T) {
-	s := serve(t, site{pipelines: map[string]string{"orders.yaml": orders, "shelf.yaml": shelf}})
+	s := serve(t, site{pipelines: map[string]string{"orders.yaml": ordersFile, "shelf.yaml": shelfFile}})
 	f := follow(s.address, "--since", "1h", "--pipeline", "orders")
 	f.until(t, "CONFIG_ACCEPTED")
 	s.must(0, "pause", "--all", "--reason", "while it is followed")
@@ -128,7 +128,7 @@ func TestFollowShowsEventsAsTheyHappenAndEndsQuietly(t *testing.T) {
 }
 
 func TestFollowedJSONIsOneEventALine(t *testing.T) {
-	s := serve(t, site{pipelines: map[string]string{"orders.yaml": orders}})
+	s := serve(t, site{pipelines: map[string]string{"orders.yaml": ordersFile}})
 	s.must(0, "pause", "orders", "--reason", "x")
 	f := follow(s.address, "--since", "1h", "--format", "json")
 	f.until(t, "PIPELINE_PAUSED")

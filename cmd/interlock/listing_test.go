@@ -27,7 +27,7 @@ func items(t *testing.T, text string) ([]any, any) {
 }
 
 func TestListsFollowTheirPagesUpToTheLimit(t *testing.T) {
-	s := serve(t, site{pipelines: map[string]string{"shelf.yaml": shelf}})
+	s := serve(t, site{pipelines: map[string]string{"shelf.yaml": shelfFile}})
 	var writes []client.SensorWrite
 	for i := range 1000 {
 		writes = append(writes, client.SensorWrite{Pipeline: "shelf", Key: "x", Data: map[string]any{"n": i}})
@@ -99,7 +99,7 @@ func TestStatusShowsEveryPipelineHoweverMany(t *testing.T) {
 // TestJSONIsWhatTheServerSends compares what is printed with what the API answers anybody: every key, null and false
 // included. Only what depends on the moment differs.
 func TestJSONIsWhatTheServerSends(t *testing.T) {
-	s := serve(t, site{pipelines: map[string]string{"orders.yaml": orders, "shelf.yaml": shelf}})
+	s := serve(t, site{pipelines: map[string]string{"orders.yaml": ordersFile, "shelf.yaml": shelfFile}})
 	s.must(0, "sensor", "set", "orders", "landed#2026-03-03", "complete=true", "count=9007199254740993")
 	s.reaches("orders/stream/2026-03-03", client.Completed)
 	s.settled()
@@ -162,7 +162,7 @@ func TestEmptyListsSayWhatToDo(t *testing.T) {
 }
 
 func TestColoursAreForTerminals(t *testing.T) {
-	s := serve(t, site{pipelines: map[string]string{"orders.yaml": orders}})
+	s := serve(t, site{pipelines: map[string]string{"orders.yaml": ordersFile}})
 	s.must(0, "sensor", "set", "orders", "landed#2026-03-03", "complete=true", "count=1")
 	s.settled()
 	for _, args := range [][]string{

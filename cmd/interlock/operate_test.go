@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-go/interlock/client"
 )
 
-// orders waits for its data, and needs enough of it.
-const orders = `
+// ordersFile waits for its data, and needs enough of it.
+const ordersFile = `
 pipeline: {id: orders, owner: data, description: The day's orders, tags: {team: sales}}
 schedule:
   trigger: {key: landed, check: equals, field: complete, value: true}
@@ -25,17 +25,17 @@ job:
   pollInterval: 1s
 `
 
-// watched has no job: its result is told from outside.
-const watched = "pipeline: {id: watched, owner: data}\n"
+// watchedFile has no job: its result is told from outside.
+const watchedFile = "pipeline: {id: watched, owner: data}\n"
 
-// slow has a job that ends only when it is stopped.
-const slow = `
+// slowFile has a job that ends only when it is stopped.
+const slowFile = `
 pipeline: {id: slow, owner: data}
 job: {type: command, config: {command: [sleep, "600"], timeout: 15m}}
 `
 
 func TestTriggerOpensTheRunOfAPeriod(t *testing.T) {
-	s := serve(t, site{pipelines: map[string]string{"orders.yaml": orders}})
+	s := serve(t, site{pipelines: map[string]string{"orders.yaml": ordersFile}})
 	if got := s.must(0, "trigger", "orders", "--date", "2026-03-03", "--reason", "late file"); got.stdout != "orders/stream/2026-03-03 is PENDING, attempt 1\n" {
 		t.Errorf("got %+v", got)
 	}
@@ -62,7 +62,7 @@ func TestTriggerOpensTheRunOfAPeriod(t *testing.T) {
 }
 
 func TestRerunAsksForAnotherAttempt(t *testing.T) {
-	s := serve(t, site{pipelines: map[string]string{"orders.yaml": orders}})
+	s := serve(t, site{pipelines: map[string]string{"orders.yaml": ordersFile}})
 	rerun := []string{"rerun", "orders", "--date", "2026-03-03", "--reason", "source was corrected"}
 	if got := s.must(1, rerun...); got.stdout != "" || !strings.Contains(got.stderr, "no such run") && !strings.Contains(got.stderr, "no run") {
 		t.Errorf("there is none: %+v", got)
@@ -90,7 +90,7 @@ func TestRerunAsksForAnotherAttempt(t *testing.T) {
 }
 
 func TestCancelEndsAnOpenRunAndItsJob(t *testing.T) {
-	s := serve(t, site{pipelines: map[string]string{"slow.yaml": slow, "orders.yaml": orders}})
+	s := serve(t, site{pipelines: map[string]string{"slow.yaml": slowFile, "orders.yaml": ordersFile}})
 	s.must(0, "trigger", "slow", "--date", "2026-03-03")
 	s.reaches("slow/manual/2026-03-03", client.Running)
 	if got := s.must(0, "cancel", "slow/manual/2026-03-03", "--reason", "wrong input"); got.stdout != "slow/manual/2026-03-03 is CANCELLED\n" {
@@ -113,7 +113,7 @@ func TestCancelEndsAnOpenRunAndItsJob(t *testing.T) {
 }
 
 func TestJobCompleteReportsAResult(t *testing.T) {
-	s := serve(t, site{pipelines: map[string]string{"watched.yaml": watched}})
+	s := serve(t, site{pipelines: map[string]string{"watched.yaml": watchedFile}})
 	s.must(0, "trigger", "watched", "--date", "2026-03-03")
 	s.reaches("watched/manual/2026-03-03", client.Running)
 	if got := s.must(0, "job", "complete", "watched/manual/2026-03-03", "success", "--message", "120 rows"); got.stdout != "watched/manual/2026-03-03: success is recorded for attempt 1\n" {
@@ -144,7 +144,7 @@ func TestJobCompleteReportsAResult(t *testing.T) {
 }
 
 func TestBackfillOpensAStretchOfTime(t *testing.T) {
-	s := serve(t, site{pipelines: map[string]string{"orders.yaml": orders}})
+	s := serve(t, site{pipelines: map[string]string{"orders.yaml": ordersFile}})
 	s.must(0, "trigger", "orders", "--date", "2026-03-06")
 	s.settled()
 	args := []string{"backfill", "orders", "--from", "2026-03-05", "--to", "2026-03-08", "--only-missing", "--reason", "new source"}
@@ -180,7 +180,7 @@ func TestBackfillOpensAStretchOfTime(t *testing.T) {
 }
 
 func TestPauseAndResume(t *testing.T) {
-	s := serve(t, site{pipelines: map[string]string{"orders.yaml": orders, "shelf.yaml": shelf}})
+	s := serve(t, site{pipelines: map[string]string{"orders.yaml": ordersFile, "shelf.yaml": shelfFile}})
 	if got := s.must(0, "pause", "orders", "--for", "2h", "--hold-sla", "--reason", "source is down").stdout; !in(got, "orders is paused by ann since", "until", "deadlines cancelled", "source is down") {
 		t.Errorf("got %s", got)
 	}
@@ -216,8 +216,8 @@ func TestPauseAndResume(t *testing.T) {
 }
 
 func TestStatusTellsWhyAFileIsNotInForce(t *testing.T) {
-	s := serve(t, site{pipelines: map[string]string{"orders.yaml": orders}})
-	s.write("orders.yaml", strings.Replace(orders, "check: gte", "check: gtee", 1))
+	s := serve(t, site{pipelines: map[string]string{"orders.yaml": ordersFile}})
+	s.write("orders.yaml", strings.Replace(ordersFile, "check: gte", "check: gtee", 1))
 	s.until("the bad file is noticed", func() bool { return strings.Contains(s.must(0, "status").stdout, "degraded") })
 	for _, args := range [][]string{{"status"}, {"status", "orders"}} {
 		if got := s.must(0, args...).stdout; !in(got, "degraded", "gtee") {

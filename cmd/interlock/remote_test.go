@@ -84,7 +84,7 @@ func TestWhatTheServerAnswersSetsTheExitCode(t *testing.T) {
 }
 
 func TestTheFlagWinsOverTheEnvironment(t *testing.T) {
-	s := serve(t, site{pipelines: map[string]string{"shelf.yaml": shelf}})
+	s := serve(t, site{pipelines: map[string]string{"shelf.yaml": shelfFile}})
 	env := map[string]string{"INTERLOCK_SERVER": "http://127.0.0.1:1"}
 	if got := (call{args: []string{"status"}, env: env}).run(); got.code != 3 {
 		t.Errorf("the environment names no server: %+v", got)
@@ -109,7 +109,7 @@ const tokens = `auth:
 func TestATokenLetsItsRoleDoWhatItMay(t *testing.T) {
 	env := map[string]string{"WALL": "wall-0123456789abcdef", "ETL": "etl-0123456789abcdef", "OPS": "ops-0123456789abcdef"}
 	s := serve(t, site{
-		pipelines: map[string]string{"orders.yaml": "pipeline: {id: orders, owner: data}\n", "shelf.yaml": shelf}, config: tokens, env: env,
+		pipelines: map[string]string{"orders.yaml": "pipeline: {id: orders, owner: data}\n", "shelf.yaml": shelfFile}, config: tokens, env: env,
 	})
 	tests := []struct {
 		name string

@@ -10,11 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// shelf is a place for sensors: nothing follows from them.
-const shelf = "pipeline: {id: shelf, owner: data}\n"
+// shelfFile is a place for sensors: nothing follows from them.
+const shelfFile = "pipeline: {id: shelf, owner: data}\n"
 
 func TestSensorSetTakesValuesAsTheyAreWritten(t *testing.T) {
-	s := serve(t, site{pipelines: map[string]string{"shelf.yaml": shelf}})
+	s := serve(t, site{pipelines: map[string]string{"shelf.yaml": shelfFile}})
 	s.must(0, "sensor", "set", "shelf", "facts", "n=1200", "big=9007199254740993", "part=1.5", "yes=true", "no=false", "none=null",
 		"text=ready", "empty=", "quoted=\"7\"", "zero=07", "sum=a=b", "list=[1]", "two=1 2", "nan=NaN")
 	got := s.must(0, "sensor", "get", "shelf", "facts", "--format", "json").stdout
@@ -31,7 +31,7 @@ func TestSensorSetTakesValuesAsTheyAreWritten(t *testing.T) {
 }
 
 func TestSensorSetReadsAFileOrStdin(t *testing.T) {
-	s := serve(t, site{pipelines: map[string]string{"shelf.yaml": shelf}})
+	s := serve(t, site{pipelines: map[string]string{"shelf.yaml": shelfFile}})
 	s.must(0, "sensor", "set", "shelf", "file#2026-03-03", "--json", write(t, "facts.json", `{"rows": {"new": 3}}`))
 	piped := call{args: []string{"sensor", "set", "shelf", "piped", "--json", "-", "--source", "etl", "--ttl", "2h"}, stdin: `{"date": "20260303", "hour": 7}`, env: s.env}.run()
 	if piped.code != 0 || piped.stdout != "shelf piped is written for 2026-03-03T07, version 3\n" {
@@ -46,7 +46,7 @@ func TestSensorSetReadsAFileOrStdin(t *testing.T) {
 }
 
 func TestSensorsAreReadByKeyAndPeriod(t *testing.T) {
-	s := serve(t, site{pipelines: map[string]string{"shelf.yaml": shelf}})
+	s := serve(t, site{pipelines: map[string]string{"shelf.yaml": shelfFile}})
 	if got := s.must(0, "sensor", "get", "shelf").stdout; !strings.Contains(got, "interlock sensor set shelf KEY FIELD=VALUE") {
 		t.Errorf("nothing is written: %s", got)
 	}
@@ -80,7 +80,7 @@ func TestSensorsAreReadByKeyAndPeriod(t *testing.T) {
 }
 
 func TestSensorSetRefusesWhatIsNoReading(t *testing.T) {
-	s := serve(t, site{pipelines: map[string]string{"shelf.yaml": shelf}})
+	s := serve(t, site{pipelines: map[string]string{"shelf.yaml": shelfFile}})
 	large := write(t, "large.json", `{"x": "`+strings.Repeat("x", 70_000)+`"}`)
 	tests := []struct {
 		name string
@@ -119,7 +119,7 @@ func TestSensorSetRefusesWhatIsNoReading(t *testing.T) {
 }
 
 func TestReadingsFromAnywhereCannotMoveTheCursor(t *testing.T) {
-	s := serve(t, site{pipelines: map[string]string{"shelf.yaml": shelf}})
+	s := serve(t, site{pipelines: map[string]string{"shelf.yaml": shelfFile}})
 	file := filepath.Join(t.TempDir(), "facts.json")
 	if err := os.WriteFile(file, []byte(`{"x": "\u001b[2J\u202eevil"}`), 0o600); err != nil {
 		t.Fatal(err)
