@@ -30,8 +30,11 @@ type claim struct {
 	At     time.Time     `json:"at"`
 }
 
-// errTaken says that an attempt was claimed before.
-var errTaken = errors.New("the attempt is already claimed")
+// errTaken says that an attempt was claimed before, errAbandoned that nobody waits for the claim any more.
+var (
+	errTaken     = errors.New("the attempt is already claimed")
+	errAbandoned = errors.New("the controller that ordered it is gone, or has given it up")
+)
 
 // held is a claim and what a keeper holds as long as it lives.
 type held struct {
@@ -41,8 +44,9 @@ type held struct {
 
 // claimJob claims the attempt. The directory is made and its claim locked under another name, then put in its place, which
 // only one process can do: so nobody ever sees a claim that is not locked yet. Nothing is durable before it returns
-// without error, and nothing may be started before that.
-func claimJob(o order) (held, error) {
+// without error, and nothing may be started before that. The last thing before the claim is to ask whether it is still
+// awaited: a controller that has given up, or the next one, may already have called the attempt failed.
+func claimJob(o order, awaited func() bool) (held, error) {
 	if err := os.MkdirAll(o.Jobs, 0o700); err != nil {
 		return held{}, err
 	}
@@ -53,6 +57,9 @@ func claimJob(o order) (held, error) {
 	h := held{jobDir: jobDir{fresh}}
 	if err := h.fill(o); err != nil {
 		return held{}, errors.Join(err, h.discard())
+	}
+	if !awaited() {
+		return held{}, errors.Join(errAbandoned, h.discard())
 	}
 	place := filepath.Join(o.Jobs, o.hash())
 	if err := os.Rename(fresh, place); err != nil {

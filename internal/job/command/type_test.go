@@ -304,6 +304,29 @@ func TestAKeeperThatDiesBeforeItClaimsHasStartedNothing(t *testing.T) {
 	}
 }
 
+// A keeper that took long to begin finds nobody who waits for it: whoever ordered it was killed, or has given it up and may be
+// about to call the attempt failed. The next start of the attempt has a keeper of its own.
+func TestAKeeperThatNobodyWaitsForClaimsNothing(t *testing.T) {
+	jobs := t.TempDir()
+	order := fmt.Sprintf(`{"id": "orders/cron/2026-03-03/1", "jobs": %q, "path": "/bin/true", "argv": ["true"], "grace": 1}`, jobs)
+	answers, answerEnd, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers.Close()
+	defer answerEnd.Close()
+	keeper := &exec.Cmd{
+		Path: "/proc/self/exe", Args: []string{"interlock", command.KeeperArg}, Env: []string{},
+		Stdin: strings.NewReader(order), ExtraFiles: []*os.File{answerEnd},
+	}
+	if err := keeper.Run(); err == nil {
+		t.Error("the keeper is content")
+	}
+	if left, err := os.ReadDir(jobs); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
 func TestATimeoutEndsTheWholeGroup(t *testing.T) {
 	p := newPlace(t)
 	a := p.attempt("group", p.config("timeout: 500ms\n", "child", "ignore-term", "child", "ignore-term", "endless"))
