@@ -8,6 +8,7 @@ import (
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/router"
+	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -108,4 +109,23 @@ func TestBackfillRefusals(t *testing.T) {
 	_, err := w.router.Pause(ctx, pipeline.ID("plain"), store.Pause{By: "ada", Why: "tested"}, w.now)
 	w.check(err)
 	try(router.Conflict, func(*router.BackfillRequest) {})
+}
+
+func TestBackfillOfWhatIsMissingLeavesFailedRunsAloneToo(t *testing.T) {
+	w := newWorld(t, plain)
+	w.write("plain", "arrival#2026-03-01", "status=ready")
+	w.finish("plain/stream/2026-03-01", run.ResultFail, run.Transient)
+	w.expect("plain/stream/2026-03-01", "FAILED_FINAL 1")
+	missing := router.BackfillRequest{Pipeline: "plain", OnlyMissing: true}
+	same(t, "only missing", []string{"2026-03-01 skip"}, w.backfill(missing, "2026-03-01", "2026-03-01"))
+	w.expect("plain/stream/2026-03-01", "FAILED_FINAL 1")
+	same(t, "listed", []string{"2026-03-01 rerun"}, w.backfill(router.BackfillRequest{Pipeline: "plain", DryRun: true}, "2026-03-01", "2026-03-01"))
+	same(t, "all", []string{"2026-03-01 rerun"}, w.backfill(router.BackfillRequest{Pipeline: "plain"}, "2026-03-01", "2026-03-01"))
+	w.expect("plain/stream/2026-03-01", "RUNNING 2")
+}
+
+func TestBackfillListsExcludedPeriodsAsLeftAlone(t *testing.T) {
+	w := newWorld(t, weekdays)
+	want := []string{"2026-02-27 open", "2026-02-28 skip", "2026-03-01 skip", "2026-03-02 open"}
+	same(t, "listed", want, w.backfill(router.BackfillRequest{Pipeline: "weekdays", DryRun: true}, "2026-02-27", "2026-03-02"))
 }

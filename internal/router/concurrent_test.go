@@ -18,16 +18,25 @@ import (
 // meddled is a store in which somebody else acts between what a handler reads and what it commits.
 type meddled struct {
 	*memory.Store
-	others []func() // what they do, one before each commit
+	others []func() // what they do, one before each commit or announcement
 }
 
 func (m *meddled) Commit(ctx context.Context, b store.Batch, now time.Time) error {
+	m.meddle()
+	return m.Store.Commit(ctx, b, now)
+}
+
+func (m *meddled) PutReadings(ctx context.Context, writes []store.Write, now time.Time) ([]store.Put, error) {
+	m.meddle()
+	return m.Store.PutReadings(ctx, writes, now)
+}
+
+func (m *meddled) meddle() {
 	if len(m.others) > 0 {
 		act := m.others[0]
 		m.others = m.others[1:]
 		act()
 	}
-	return m.Store.Commit(ctx, b, now)
 }
 
 // twins are two routers over one store; the first is interrupted by the second before each of its commits.
@@ -235,4 +244,36 @@ func TestPauseBetweenReadingAndCommittingIsSeen(t *testing.T) {
 	}}
 	w.check(first.CatchUp(ctx, "hourly", w.now))
 	w.expect("hourly/cron/2026-03-03T10", "none")
+}
+
+func TestRunThatStartsWhileItIsWokenIsLeftAlone(t *testing.T) {
+	w := newWorld(t, orders)
+	w.write("orders", "arrival", "status=ready")
+	w.sleep(time.Second)
+	w.put("orders", "quality", "verdict=good")
+	changes := w.changes()
+	first, m := twins(w)
+	m.others = []func(){func() { w.sleep(5 * time.Minute); w.settle() }}
+	for _, c := range changes {
+		w.check(first.Handle(ctx, c, w.now))
+	}
+	w.expect(day3, "RUNNING 1")
+}
+
+func TestDependentsKeepTheNewerOfTwoAnnouncements(t *testing.T) {
+	w := newWorld(t, source("a", ""), after("b", "a", ""))
+	w.put("a", "arrival", "n=1")
+	for w.handle() {
+	}
+	for w.work() {
+	}
+	changes := w.changes()
+	first, m := twins(w)
+	m.others = []func(){func() { w.succeed("a/stream/2026-03-03") }}
+	for _, c := range changes {
+		w.check(first.Handle(ctx, c, w.now))
+	}
+	found, err := w.store.Readings(ctx, []store.ReadingQuery{{Pipeline: "b", Key: "run/a", Period: w.period("2026-03-03")}})
+	w.check(err)
+	same(t, "shows", any("COMPLETED"), found[0][0].Fields["status"])
 }

@@ -171,3 +171,20 @@ job: {type: command, config: {command: "true"}}
 	w.expect(dryRun, "RUNNING 1")
 	same(t, "cause", run.CauseCondition, w.run(dryRun).Progress.Opening.Cause)
 }
+
+func TestProjectionCountsFromTheFirstReading(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: dry, owner: data}
+dryRun: true
+schedule: {trigger: {key: arrival, check: exists}}
+sla: {maxDuration: 2h}
+validation: {rules: [{key: quality, check: exists}]}
+job: {type: command, config: {command: "true"}}
+`)
+	first := w.now
+	w.write("dry", "arrival", "n=1")
+	w.sleep(10 * time.Minute)
+	w.write("dry", "arrival", "n=2")
+	w.write("dry", "quality", "n=1")
+	same(t, "deadline", first.Add(2*time.Hour), w.only(event.DryRunSLAProjection).Detail.Extra.(event.Projection).Deadline)
+}

@@ -49,7 +49,7 @@ func (r *Router) moveDeadlines(ctx context.Context, e *catalog.Entry, c store.Ch
 	switch {
 	case c.Status == run.Cancelled:
 		return r.deadlines.CancelFor(ctx, c.Run, slamonitor.Operator, now)
-	case c.Status == run.Pending && c.Attempt == 1 && e != nil && e.Opens == pipeline.ByHand && c.Run.Schedule == e.Opens:
+	case c.Status == run.Pending && e != nil && e.Opens == pipeline.ByHand && c.Run.Schedule == e.Opens:
 		return r.deadlines.ArmOpened(ctx, e, c.Run, now)
 	}
 	return nil

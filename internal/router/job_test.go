@@ -6,6 +6,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
 )
 
 const retried = `
@@ -125,4 +126,39 @@ job: {type: command, config: {command: "true"}}
 	w.expect("byhand/manual/2026-03-03", "RUNNING 1")
 	w.pass(4 * time.Hour)
 	same(t, "breaches", 1, w.count(event.SLABreach))
+}
+
+func TestEndedRunHasNoTask(t *testing.T) {
+	w := newWorld(t, source("a", ""))
+	w.write("a", "arrival", "n=1")
+	w.finish("a/stream/2026-03-03", run.ResultFail, run.Transient)
+	w.expect("a/stream/2026-03-03", "FAILED_FINAL 1")
+	if _, err := w.store.Task(ctx, "advance/a/stream/2026-03-03"); err == nil {
+		t.Error("its task is still there")
+	}
+}
+
+func TestFailureThatWaitedForTheEndOfAPauseIsFinalWhenThePipelineIsRemoved(t *testing.T) {
+	w := newWorld(t, retried)
+	w.write("retried", "arrival", "n=1")
+	w.pause("retried", store.Pause{})
+	w.finish(retriedRun, run.ResultFail, run.Transient)
+	w.expect(retriedRun, "FAILED 1")
+	w.remove("retried")
+	w.settle()
+	w.expect(retriedRun, "FAILED_FINAL 1")
+}
+
+func TestPipelineWithoutAJobHasTheUsualBudgets(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: gated, owner: data}
+schedule: {trigger: {key: arrival, check: exists}}
+`)
+	w.write("gated", "arrival", "n=1")
+	w.expect("gated/stream/2026-03-03", "RUNNING 1")
+	w.finish("gated/stream/2026-03-03", run.ResultFail, run.Permanent)
+	w.expect("gated/stream/2026-03-03", "PENDING 2")
+	w.pass(time.Minute)
+	w.finish("gated/stream/2026-03-03", run.ResultFail, run.Transient)
+	w.expect("gated/stream/2026-03-03", "FAILED_FINAL 2")
 }

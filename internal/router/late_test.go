@@ -6,6 +6,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/router"
+	"github.com/interlock-go/interlock/internal/store"
 )
 
 // completed is a world in which plain has completed for the third of March.
@@ -96,4 +97,49 @@ func TestSpentBudgetForLateDataIsToldOncePerAttempt(t *testing.T) {
 	w.sleep(time.Minute)
 	w.write("plain", "arrival", "status=ready", "n=7")
 	same(t, "late data after another attempt", 4, w.count(event.LateDataArrival))
+}
+
+func TestOldWriteDeliveredAgainIsNoLateDataForWhatCameLater(t *testing.T) {
+	w := newWorld(t, orders)
+	w.put("orders", "quality#2026-03-02", "verdict=good", "n=1")
+	w.put("orders", "arrival#2026-03-02", "status=ready")
+	first := w.changes()
+	for _, c := range first {
+		w.check(w.router.Handle(ctx, c, w.now))
+	}
+	w.settle()
+	w.sleep(time.Minute)
+	w.succeed("orders/stream/2026-03-02")
+	w.sleep(time.Minute)
+	w.write("orders", "quality#2026-03-02", "verdict=good", "n=2") // no write of the start condition
+	for _, c := range first {
+		w.check(w.router.Handle(ctx, c, w.now))
+	}
+	w.expect("orders/stream/2026-03-02", "COMPLETED 1")
+	w.sleep(time.Minute)
+	w.write("orders", "arrival#2026-03-02", "status=ready")
+	w.expect("orders/stream/2026-03-02", "RUNNING 2")
+	same(t, "late", []string{"orders/quality"}, w.only(event.LateDataArrival).Detail.Extra.(event.Late).Sensors)
+}
+
+func TestLateDataOfAPausedPipelineWaitsForTheEndOfThePause(t *testing.T) {
+	w := completed(t)
+	w.pause("plain", store.Pause{})
+	w.write("plain", "arrival", "status=ready", "n=2")
+	w.expect(plainRun, "COMPLETED 1")
+	w.resume("plain")
+	w.expect(plainRun, "RUNNING 2")
+}
+
+func TestLateDataOfAnExcludedPeriodRunsNothing(t *testing.T) {
+	w := completed(t)
+	w.apply(`
+pipeline: {id: plain, owner: data}
+schedule: {trigger: {key: arrival, check: exists}, exclude: {dates: [2026-03-03]}}
+job: {type: command, config: {command: "true"}}
+`)
+	w.settle()
+	w.write("plain", "arrival", "status=ready", "n=2")
+	w.expect(plainRun, "COMPLETED 1")
+	same(t, "late data", 0, w.count(event.LateDataArrival))
 }

@@ -104,11 +104,10 @@ func budgetsOf(e *catalog.Entry) rerun.Budgets {
 	}
 }
 
-// openRun opens the run of a period by itself, and says whether it did: not if there is one, the pipeline is paused or
-// gone, or the calendar suppresses the period, which is recorded.
-func (r *Router) openRun(ctx context.Context, e *catalog.Entry, key run.Key, o order, now time.Time) (bool, error) {
-	opened := false
-	err := again(func() error {
+// openRun opens the run of a period by itself, unless there is one, the pipeline is paused or gone, or the calendar
+// suppresses the period, which is recorded.
+func (r *Router) openRun(ctx context.Context, e *catalog.Entry, key run.Key, o order, now time.Time) error {
+	return again(func() error {
 		row, err := r.pipelineRow(ctx, e.ID)
 		if err != nil || row.Config == "" || paused(row) {
 			return err
@@ -128,9 +127,6 @@ func (r *Router) openRun(ctx context.Context, e *catalog.Entry, key run.Key, o o
 		if _, err := r.begin(&b, e, key, o, now); err != nil {
 			return err
 		}
-		err = r.commit(ctx, b, now)
-		opened = err == nil
-		return err
+		return r.commit(ctx, b, now)
 	})
-	return opened, err
 }

@@ -169,3 +169,22 @@ func TestRecoverOpensWhatWasOverlooked(t *testing.T) {
 	w.settle()
 	same(t, "told again", 1, w.count(event.TriggerRecovered))
 }
+
+func TestTriggerDoesNotWaitForTheEarliestStart(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: late, owner: data}
+schedule: {cron: "0 12 * * *", time: "14:00"}
+job: {type: command, config: {command: "true"}}
+`)
+	w.trigger("late", "")
+	w.expect("late/cron/2026-03-03", "RUNNING 1")
+}
+
+func TestRecoverOpensNothingWhilePaused(t *testing.T) {
+	w := newWorld(t, plain)
+	w.put("plain", "arrival", "status=ready")
+	overlooked := w.changes()[0]
+	w.pause("plain", store.Pause{})
+	w.check(w.router.Recover(ctx, "plain", overlooked, w.now))
+	w.expect(plainRun, "none")
+}

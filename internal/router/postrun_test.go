@@ -2,11 +2,13 @@ package router_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
 )
 
 // audited has a count to watch after its run.
@@ -180,5 +182,78 @@ postRun: {rules: [{key: audit, check: exists}], driftField: total}
 	w.succeed(auditedRun)
 	w.sleep(time.Minute)
 	w.write("audited", "audit", "total=8")
+	w.expect(auditedRun, "RUNNING 2")
+}
+
+func TestDriftOfAPausedPipelineWaitsForTheEndOfThePause(t *testing.T) {
+	w := audit(t, "")
+	w.pause("audited", store.Pause{})
+	w.write("audited", "audit", "count=500")
+	w.expect(auditedRun, "COMPLETED 1")
+	w.resume("audited")
+	w.expect(auditedRun, "RUNNING 2")
+}
+
+func TestDriftOfAnExcludedPeriodRunsNothing(t *testing.T) {
+	w := audit(t, "")
+	w.apply(strings.Replace(audited(""), "exists}}", "exists}, exclude: {dates: [2026-03-03]}}", 1))
+	w.settle()
+	w.write("audited", "audit", "count=500")
+	w.expect(auditedRun, "COMPLETED 1")
+}
+
+func TestReadingFromBeforeCompletionIsNoDriftOfItsOwnBaseline(t *testing.T) {
+	w := newWorld(t, audited(""))
+	w.write("audited", "arrival", "n=1")
+	w.put("audited", "audit", "count=500")
+	pending := w.changes()
+	w.sleep(time.Minute)
+	w.succeed(auditedRun)
+	for _, c := range pending { // the feed lags behind the job
+		w.check(w.router.Handle(ctx, c, w.now))
+	}
+	w.settle()
+	w.expect(auditedRun, "COMPLETED 1")
+	same(t, "events", 0, w.count(event.PostRunDrift)+w.count(event.PostRunPassed))
+}
+
+func TestUndatedReadingIsAboutTheNewestRunOnly(t *testing.T) {
+	w := audit(t, "")
+	w.pass(16 * time.Hour)
+	w.write("audited", "arrival", "n=1")
+	w.expect("audited/stream/2026-03-04", "RUNNING 1")
+	w.write("audited", "audit", "count=500")
+	w.expect(auditedRun, "COMPLETED 1")
+}
+
+func TestTextThatStaysTheSameHasNotMoved(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: audited, owner: data}
+schedule: {trigger: {key: arrival, check: exists}}
+job: {type: command, config: {command: "true"}}
+postRun: {rules: [{key: audit, check: equals, field: verdict, value: good}]}
+`)
+	w.write("audited", "arrival", "n=1")
+	w.write("audited", "audit", "verdict=good")
+	w.succeed(auditedRun)
+	w.sleep(time.Minute)
+	w.write("audited", "audit", "verdict=good", "n=2")
+	same(t, "events", 0, w.count(event.PostRunDrift))
+	same(t, "passed", 1, w.count(event.PostRunPassed))
+	w.write("audited", "audit", "verdict=bad")
+	same(t, "drift that cannot be measured", 1, w.count(event.PostRunDrift))
+	same(t, "failed", 1, w.count(event.PostRunFailed))
+}
+
+func TestPostRunAddedLaterBeginsWithTheNextReading(t *testing.T) {
+	w := newWorld(t, source("audited", ""))
+	w.write("audited", "arrival", "n=1")
+	w.succeed(auditedRun)
+	w.apply(audited(""))
+	w.settle()
+	w.sleep(time.Minute)
+	w.write("audited", "audit", "count=500")
+	same(t, "passed", 1, w.count(event.PostRunPassed))
+	w.write("audited", "audit", "count=600")
 	w.expect(auditedRun, "RUNNING 2")
 }

@@ -250,10 +250,9 @@ func (r *Router) openFor(ctx context.Context, n news, key run.Key, now time.Time
 	if over, err := r.startOver(ctx, n, key, now); over || err != nil {
 		return err
 	}
-	_, err = r.openRun(ctx, e, key, order{
+	return r.openRun(ctx, e, key, order{
 		cause: run.CauseCondition, causedBy: n.cause(), message: fmt.Sprintf("sensor %s meets the start condition", n.Sensor), recovered: n.overlooked,
 	}, now)
-	return err
 }
 
 // meets says whether one reading meets the start condition for p.

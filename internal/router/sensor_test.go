@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/store"
 )
 
 // orders is opened by a sensor and waits for another.
@@ -185,4 +186,71 @@ job: {type: command, config: {command: "true"}}
 	w.expect("late/stream/2026-03-03", "PENDING 1")
 	w.pass(time.Minute)
 	w.expect("late/stream/2026-03-03", "RUNNING 1")
+}
+
+func TestUnderCronTheStartConditionOpensNothing(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: nightly, owner: data}
+schedule: {cron: "0 22 * * *", trigger: {key: arrival, check: exists}}
+job: {type: command, config: {command: "true"}}
+`)
+	w.write("nightly", "arrival", "n=1")
+	w.write("nightly", "arrival#2026-03-02", "n=1")
+	w.expect("nightly/cron/2026-03-03", "none")
+	w.expect("nightly/cron/2026-03-02", "none")
+	w.pass(13 * time.Hour)
+	w.expect("nightly/cron/2026-03-03", "RUNNING 1")
+}
+
+func TestUndatedWriteOfAWatchedSensorOpensItsOwnSliceOnly(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: both, owner: data}
+schedule: {trigger: {key: audit, check: exists}}
+job: {type: command, config: {command: "true"}}
+postRun: {rules: [{key: audit, check: exists}]}
+`)
+	w.write("both", "audit", "count=1")
+	w.expect("both/stream/2026-03-03", "RUNNING 1")
+	w.expect("both/stream/2026-03-02", "none")
+}
+
+func TestRelativeDeadlineCountsFromNothingThatAPauseOrTheHorizonHides(t *testing.T) {
+	const timed = `
+pipeline: {id: timed, owner: data}
+schedule: {trigger: {key: arrival, check: exists, from: shared}}
+sla: {maxDuration: 2h}
+job: {type: command, config: {command: "true"}, jobPollWindowSeconds: 86400}
+`
+	armed := func(w *world) int {
+		page, err := w.store.Deadlines(ctx, store.DeadlineQuery{Pipeline: "timed"})
+		w.check(err)
+		return len(page.Items)
+	}
+	w := newWorld(t, `pipeline: {id: shared, owner: data}`)
+	w.put("shared", "arrival", "n=1")
+	w.sleep(time.Minute)
+	w.apply(timed)
+	w.settle()
+	same(t, "before the horizon", 0, armed(w))
+	w.pause("timed", store.Pause{HoldSLA: true})
+	w.write("shared", "arrival", "n=2")
+	same(t, "held", 0, armed(w))
+	w.resume("timed")
+	same(t, "afterwards", 1, armed(w))
+}
+
+func TestRunOfAnEarlierScheduleIsLeftAlone(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: plain, owner: data}
+schedule: {cron: "0 10 * * *", trigger: {key: arrival, check: exists}}
+job: {type: command, config: {command: "true"}}
+`)
+	w.write("plain", "arrival#2026-03-03", "n=1")
+	w.pass(time.Hour)
+	w.succeed("plain/cron/2026-03-03")
+	w.apply(source("plain", ""))
+	w.settle()
+	w.write("plain", "arrival#2026-03-03", "n=2")
+	w.expect("plain/cron/2026-03-03", "COMPLETED 1")
+	w.expect("plain/stream/2026-03-03", "RUNNING 1")
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
 )
 
 const narrow = `
@@ -58,4 +59,31 @@ job: {type: command, config: {command: "true"}}
 	w.sleep(time.Minute)
 	w.succeed("narrow/stream/2026-03-04")
 	w.expect("narrow/stream/2026-03-01", "RUNNING 1")
+}
+
+func TestOnlyAsManyAreWokenAsSlotsAreFree(t *testing.T) {
+	w := crowded(t)
+	w.sleep(time.Minute)
+	changes, woken := w.changes(), func() int {
+		n := 0
+		for _, day := range []string{"01", "02", "03"} {
+			if !w.run("narrow/stream/2026-03-" + day).Progress.NextEvaluation.After(w.now) {
+				n++
+			}
+		}
+		return n
+	}
+	w.check(w.router.Handle(ctx, store.Change{Kind: store.PipelineMoved, Pipeline: "narrow"}, w.now))
+	same(t, "with none free", 0, woken())
+	w.report("narrow/stream/2026-03-04", run.ResultSuccess, "")
+	w.work()
+	changes = append(changes, w.changes()...)
+	for _, c := range changes {
+		w.check(w.router.Handle(ctx, c, w.now))
+	}
+	same(t, "with one free", 1, woken())
+	w.expect("narrow/stream/2026-03-01", "PENDING 1")
+	if w.run("narrow/stream/2026-03-01").Progress.NextEvaluation.After(w.now) {
+		t.Error("it is not the oldest that was woken")
+	}
 }

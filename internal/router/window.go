@@ -162,6 +162,9 @@ func (r *Router) CloseStart(ctx context.Context, key run.Key, now time.Time) (bo
 	if now.Before(at) || at.Before(e.Horizon) {
 		return false, nil
 	}
+	if old, err := r.row(ctx, e, key); err != nil || old.Status != "" {
+		return false, err
+	}
 	barred, err := r.barred(ctx, e, key)
 	if err != nil {
 		return false, err
@@ -169,6 +172,10 @@ func (r *Router) CloseStart(ctx context.Context, key run.Key, now time.Time) (bo
 	if barred.why != "" {
 		return false, r.exclude(ctx, key, barred, now)
 	}
+	return r.closeStart(ctx, e, key, at, now)
+}
+
+func (r *Router) closeStart(ctx context.Context, e *catalog.Entry, key run.Key, at, now time.Time) (bool, error) {
 	closed, err := run.Closed(key, now)
 	if err != nil {
 		return false, err

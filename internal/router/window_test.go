@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/store"
 )
 
 const day3 = "orders/stream/2026-03-03"
@@ -131,4 +132,88 @@ func TestDeadlineOfAPeriodThatNobodyExpectedPagesNobody(t *testing.T) {
 	if want := "interlock trigger closing --date 2026-02-01"; !strings.Contains(w.only(event.LateDataArrival).Detail.Message, want) {
 		t.Errorf("%q does not name %q", w.only(event.LateDataArrival).Detail.Message, want)
 	}
+}
+
+func TestExhaustedRunOfAPausedPipelineReopensAfterThePause(t *testing.T) {
+	w := exhausted(t)
+	w.pause("orders", store.Pause{})
+	w.sleep(time.Minute)
+	w.write("orders", "arrival", "status=ready", "n=2")
+	w.expect(day3, "VALIDATION_EXHAUSTED 1")
+	w.resume("orders")
+	w.expect(day3, "PENDING 2")
+}
+
+func TestNewCompletionOfAnUpstreamReopensAnExhaustedRun(t *testing.T) {
+	w := newWorld(t, source("a", ""), `
+pipeline: {id: b, owner: data}
+schedule: {after: [a]}
+validation: {rules: [{key: quality, check: exists}]}
+job: {type: command, config: {command: "true"}}
+`)
+	w.write("a", "arrival", "n=1")
+	w.succeed("a/stream/2026-03-03")
+	w.pass(time.Hour)
+	w.expect("b/stream/2026-03-03", "VALIDATION_EXHAUSTED 1")
+	w.write("a", "arrival", "n=2")
+	w.expect("b/stream/2026-03-03", "VALIDATION_EXHAUSTED 1")
+	w.sleep(time.Minute)
+	w.succeed("a/stream/2026-03-03")
+	w.expect("b/stream/2026-03-03", "PENDING 2")
+}
+
+func TestFactThatOpensTheGateOfAnExhaustedDependentReopensNothing(t *testing.T) {
+	w := newWorld(t, source("a", ""), `
+pipeline: {id: b, owner: data}
+schedule: {after: [a]}
+validation: {rules: [{key: quality, check: exists}]}
+job: {type: command, config: {command: "true"}}
+`)
+	w.write("a", "arrival", "n=1")
+	w.succeed("a/stream/2026-03-03")
+	w.pass(time.Hour)
+	w.sleep(time.Minute)
+	w.write("b", "quality", "n=1")
+	w.expect("b/stream/2026-03-03", "VALIDATION_EXHAUSTED 1")
+	same(t, "told", "window closed", w.only(event.LateDataArrival).Detail.Extra.(event.Late).Reason)
+}
+
+func TestOldWriteDeliveredAgainTellsNothingOfWhatCameLater(t *testing.T) {
+	w := newWorld(t, orders)
+	w.put("orders", "arrival#2026-02-01", "status=ready", "n=1")
+	before := w.changes()
+	for _, c := range before {
+		w.check(w.router.Handle(ctx, c, w.now))
+	}
+	w.pass(time.Hour)
+	w.expect("orders/stream/2026-02-01", "VALIDATION_EXHAUSTED 1")
+	w.sleep(time.Minute)
+	w.put("orders", "quality#2026-02-01", "verdict=bad")
+	after := w.changes()
+	for _, c := range after {
+		w.check(w.router.Handle(ctx, c, w.now))
+	}
+	w.sleep(time.Minute)
+	w.write("orders", "quality#2026-02-01T07", "verdict=good")
+	w.write("orders", "quality", "verdict=good") // a standing fact, and the dated one goes before it
+	same(t, "told", 0, w.count(event.LateDataArrival))
+	for _, c := range append(before, after...) {
+		w.check(w.router.Handle(ctx, c, w.now))
+	}
+	same(t, "told", 0, w.count(event.LateDataArrival))
+}
+
+func TestStartIsNotClosedBeforeItsDeadlineNorWhereARunIs(t *testing.T) {
+	w := newWorld(t, closing)
+	closeIt := func() bool {
+		closed, err := w.router.CloseStart(ctx, w.key("closing/stream/2026-03-03"), w.now)
+		w.check(err)
+		return closed
+	}
+	same(t, "before", false, closeIt())
+	w.sleep(time.Hour)
+	same(t, "after", true, closeIt())
+	same(t, "again", false, closeIt())
+	w.write("closing", "arrival#2026-03-02", "n=1")
+	same(t, "told once", 1, w.count(event.SensorDeadlineExpired))
 }
