@@ -120,6 +120,11 @@ func (r *Router) arrived(ctx context.Context, n news, now time.Time) error {
 	if !n.start || e.SLA.Max == 0 || e.DryRun || n.row.Pause.HoldSLA || n.At.Before(n.row.Horizon) {
 		return nil
 	}
+	// Of what came during a pause only that is armed which has time left: the pause may have held the rest.
+	inPause := !n.row.PausedFrom.IsZero() && !n.At.Before(n.row.PausedFrom)
+	if inPause && !e.SLA.Relative(n.At).Breach.After(now) {
+		return nil
+	}
 	return r.deadlines.ArmRelative(ctx, e, n.slice(), n.At, now)
 }
 

@@ -254,3 +254,34 @@ job: {type: command, config: {command: "true"}}
 	w.expect("plain/cron/2026-03-03", "COMPLETED 1")
 	w.expect("plain/stream/2026-03-03", "RUNNING 1")
 }
+
+const bounded = `
+pipeline: {id: bounded, owner: data}
+schedule: {trigger: {key: arrival, check: exists}}
+validation: {rules: [{key: rows, check: exists}]}
+sla: {maxDuration: 1h}
+`
+
+func TestDeadlineOfAReadingThatWasSeenTooLateIsBreached(t *testing.T) {
+	w := newWorld(t, bounded)
+	w.put("bounded", "arrival#2026-03-03", "n=1")
+	w.sleep(2 * time.Hour) // nobody is there
+	w.settle()
+	w.only(event.RelativeSLABreach)
+}
+
+func TestDeadlineOfAReadingDuringAHeldPauseIsNotMadeUpFor(t *testing.T) {
+	w := newWorld(t, bounded)
+	_, err := w.router.Pause(ctx, "bounded", store.Pause{By: "ada", Why: "tested", HoldSLA: true}, w.now)
+	w.check(err)
+	w.settle()
+	w.write("bounded", "arrival#2026-03-02", "n=1")
+	w.pass(time.Hour + 30*time.Minute)
+	w.write("bounded", "arrival#2026-03-03", "n=1")
+	w.pass(30 * time.Minute)
+	w.check(w.router.Resume(ctx, "bounded", "ada", "tested", w.now))
+	w.settle()
+	same(t, "told at once", []string{}, w.told(event.RelativeSLABreach))
+	w.pass(time.Hour)
+	same(t, "told of what had time left", "2026-03-03", w.only(event.RelativeSLABreach).Detail.Date.String())
+}

@@ -165,10 +165,10 @@ func (m *Monitor) ArmOpened(ctx context.Context, e *catalog.Entry, key run.Key, 
 }
 
 // ArmRelative arms the deadline that the first reading of the start condition sets, written at arrived. Later readings
-// and reruns do not move it.
+// and reruns do not move it. One whose instant has passed while nobody was there is armed, too, and breached at once.
 func (m *Monitor) ArmRelative(ctx context.Context, e *catalog.Entry, p period.Period, arrived, now time.Time) error {
 	want := e.SLA.Relative(arrived)
-	if e.DryRun || want.Breach.IsZero() || !want.Breach.After(now) || e.Schedule.Excluded(p) != "" {
+	if e.DryRun || want.Breach.IsZero() || e.Schedule.Excluded(p) != "" {
 		return nil
 	}
 	key := run.Key{Pipeline: e.ID, Schedule: e.Opens, Period: p}

@@ -325,6 +325,27 @@ func TestRelativeDeadlineCountsFromTheFirstReading(t *testing.T) {
 	w.want("events", []string{"03T10:30 RELATIVE_SLA_WARNING 2026-03-03", "03T11:00 RELATIVE_SLA_BREACH 2026-03-03"}, w.told())
 }
 
+// Nobody was there between the reading and the end of its deadline. That is no backfill: the reading came in time.
+func TestRelativeDeadlineThatPassedUnseenIsBreached(t *testing.T) {
+	w := newWorld(t, "07:00", "schedule: {trigger: {key: a, check: exists}}\nsla: {maxDuration: 2h}\n")
+	w.advance("07:00")
+	day, err := period.Parse("2026-03-03")
+	if err != nil {
+		t.Fatal(err)
+	}
+	noon := at(t, "12:00")
+	if err := w.monitor.ArmRelative(ctx, w.catalog.Current().Get("orders"), day, at(t, "08:00"), noon); err != nil {
+		t.Fatal(err)
+	}
+	claims, err := w.store.Claim(ctx, store.ClaimQuery{Replica: "r", Limit: 1, Lease: time.Minute}, noon)
+	if err != nil || len(claims) != 1 {
+		t.Fatalf("claim: %v, %v", claims, err)
+	}
+	w.perform(claims[0], noon)
+	w.want("ledger", []string{"2026-03-03 relative BREACHED 03T10:00"}, w.ledger())
+	w.want("events", []string{"03T12:00 RELATIVE_SLA_BREACH 2026-03-03"}, w.told())
+}
+
 func TestRestartDuringTheInstantFiresOnce(t *testing.T) {
 	w := newWorld(t, "07:00", daily)
 	w.advance("09:00")
