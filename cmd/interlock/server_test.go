@@ -9,9 +9,12 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/engine"
@@ -152,22 +155,26 @@ func (s *service) until(what string, true func() bool) {
 	}
 }
 
-// settled waits until the controller has done all that follows from what it was told: no change is unread, and each open
-// run waits for something else than the controller.
+// settled waits until the controller has done all that follows from what it was told: no change is unread, each open run
+// waits for something else than the controller, and that was so before and after the changes were looked at.
 func (s *service) settled() {
 	s.t.Helper()
 	s.until("a moment in which nothing is to be done", func() bool {
-		runs, err := s.client().Runs(context.Background(), client.RunQuery{Paging: client.Paging{Limit: client.MaxPage}})
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		for _, r := range runs.Items {
-			if !quiet(r) {
-				return false
-			}
-		}
-		return s.c.engine.Health(context.Background(), time.Minute).FeedBacklog == 0
+		before := s.runs()
+		idle := s.c.engine.Health(context.Background(), time.Minute).FeedBacklog == 0
+		after := s.runs()
+		return idle && cmp.Equal(before, after) && !slices.ContainsFunc(after, func(r client.Run) bool { return !quiet(r) })
 	})
+}
+
+// runs is all runs there are.
+func (s *service) runs() []client.Run {
+	s.t.Helper()
+	page, err := s.client().Runs(context.Background(), client.RunQuery{Paging: client.Paging{Limit: client.MaxPage}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return page.Items
 }
 
 func quiet(r client.Run) bool {
