@@ -69,7 +69,9 @@ func askEverything(t *testing.T, s *Store) {
 	var errs []error
 	keep := func(_ any, err error) { errs = append(errs, err) }
 	for _, q := range []store.RunQuery{
-		{Status: run.Completed}, {Status: run.FailedFinal}, {Status: run.FailedFinal, Cursor: store.EncodeCursor(orders.String())},
+		{Status: run.Completed},
+		{Status: run.FailedFinal},
+		{Status: run.FailedFinal, Cursor: store.EncodeCursor(orders.String())},
 		{},
 		{Pipeline: "orders"},
 		{Status: run.Pending},
