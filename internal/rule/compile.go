@@ -32,8 +32,9 @@ func Compile(parts ...Part) (*Gate, error) {
 		}
 		c.gate.root.add(c.list(list, "", list.kind == anyGroup, false))
 	}
-	c.gate.trim()
-	return &c.gate, nil
+	gate := c.gate // by itself: what it took to compile it goes
+	gate.trim()
+	return &gate, nil
 }
 
 // trim gives back the room that lists were made with to grow: there is a gate for every pipeline.
