@@ -167,6 +167,7 @@ job: {type: command, config: {command: "true"}}
 	if _, err := w.store.Task(ctx, "dry/"+dryRun); err == nil {
 		t.Error("its dry run goes on")
 	}
+	same(t, "told of the dry run", 0, w.count(event.DryRunCompleted))
 	w.write("dry", "arrival", "status=ready", "n=2")
 	w.expect(dryRun, "RUNNING 1")
 	same(t, "cause", run.CauseCondition, w.run(dryRun).Progress.Opening.Cause)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/router"
+	"github.com/interlock-go/interlock/internal/store"
 )
 
 // hourly fires each hour at five past, for a gate that is open.
@@ -189,4 +190,16 @@ func TestRemovedPipelineFiresNoMoreAndItsReturnOpensNoPast(t *testing.T) {
 	w.pass(time.Hour)
 	w.expect("hourly/cron/2026-03-03T13", "RUNNING 1")
 	same(t, "missed", 0, w.count(event.ScheduleMissed))
+}
+
+func TestFireThatIsRecordedAsExcludedAlreadyIsPassedOver(t *testing.T) {
+	w := newWorld(t, hourly(", exclude: {dates: [2026-03-03]}, evaluation: {window: 30m, interval: 5m}"))
+	b := store.Batch{ID: "half of a pass"}
+	b.SetMark("excluded/hourly/cron/2026-03-03T10", time.Time{})
+	w.check(w.store.Commit(ctx, b, w.now))
+	w.pass(2 * time.Hour)
+	same(t, "told", 1, w.count(event.PipelineExcluded)) // of the next, at 11:05
+	row, err := w.store.Pipeline(ctx, "hourly")
+	w.check(err)
+	same(t, "dealt with", time.Date(2026, 3, 3, 11, 5, 0, 0, time.UTC), row.FiredThrough)
 }

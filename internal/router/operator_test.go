@@ -188,3 +188,16 @@ func TestRecoverOpensNothingWhilePaused(t *testing.T) {
 	w.check(w.router.Recover(ctx, "plain", overlooked, w.now))
 	w.expect(plainRun, "none")
 }
+
+func TestResultOfAJobThatBelongsToAReplicaIsCompletedThere(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: plain, owner: data}
+schedule: {trigger: {key: arrival, check: exists}}
+job: {type: http, config: {url: "https://example.com/run"}}
+`)
+	w.write("plain", "arrival", "n=1")
+	w.report(plainRun, run.ResultSuccess, "")
+	task, err := w.store.Task(ctx, "advance/"+plainRun)
+	w.check(err)
+	same(t, "replica", "one", task.Replica)
+}

@@ -21,7 +21,7 @@ func (r *Router) handSlots(ctx context.Context, e *catalog.Entry, now time.Time)
 		return err
 	}
 	free := e.MaxActive - len(row.Slots)
-	if free <= 0 || paused(row) {
+	if free <= 0 {
 		return nil
 	}
 	return r.wakeWaiting(ctx, e, free, now)

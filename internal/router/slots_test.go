@@ -87,3 +87,22 @@ func TestOnlyAsManyAreWokenAsSlotsAreFree(t *testing.T) {
 		t.Error("it is not the oldest that was woken")
 	}
 }
+
+func TestRunWhoseGateIsClosedTakesNobodysTurn(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: narrow, owner: data}
+schedule: {trigger: {key: arrival, check: exists}, maxActive: 1, evaluation: {window: 1h, interval: 30m}}
+validation: {rules: [{key: quality, check: exists}]}
+job: {type: command, config: {command: "true"}}
+`)
+	w.write("narrow", "quality#2026-03-04", "n=1")
+	w.write("narrow", "quality#2026-03-02", "n=1")
+	for _, day := range []string{"04", "02", "01"} {
+		w.write("narrow", "arrival#2026-03-"+day, "n=1")
+	}
+	w.expect("narrow/stream/2026-03-04", "RUNNING 1")
+	w.sleep(time.Minute)
+	w.succeed("narrow/stream/2026-03-04")
+	w.expect("narrow/stream/2026-03-01", "PENDING 1")
+	w.expect("narrow/stream/2026-03-02", "RUNNING 1")
+}

@@ -78,6 +78,11 @@ func (t stoppable) Stop(_ context.Context, a job.Attempt, _ run.Handle) error {
 	return nil
 }
 
+// local is a target on the machine of one replica.
+type local struct{ *targets }
+
+func (local) OnThisReplica() bool { return true }
+
 // tuesday is when tests begin: the third of March 2026, ten past nine in the morning, UTC.
 var tuesday = time.Date(2026, 3, 3, 9, 10, 0, 0, time.UTC)
 
@@ -95,7 +100,7 @@ func newWorldOn(t tester, s *memory.Store, files ...string) *world {
 	w.monitor = slamonitor.New(s, w.catalog)
 	w.steps = orchestrator.New(orchestrator.Deps{
 		Store: s, Catalog: w.catalog, Replica: "one",
-		Jobs: map[string]job.Type{"command": stoppable{w.jobs}, "lambda": w.jobs},
+		Jobs: map[string]job.Type{"command": stoppable{w.jobs}, "lambda": w.jobs, "http": local{w.jobs}},
 	})
 	w.router = router.New(router.Deps{
 		Store: s, Catalog: w.catalog, Deadlines: w.monitor, Jobs: w.steps,
