@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -33,10 +34,7 @@ func newCheckpointer(ctx context.Context, path string, after int) (*checkpointer
 	if err := c.run(ctx, "PRAGMA synchronous = FULL"); err != nil {
 		return nil, errors.Join(err, c.close())
 	}
-	if after == 0 {
-		after = checkpointPages
-	}
-	return &checkpointer{conn: c, after: after, wake: make(chan struct{}, 1), done: make(chan struct{}, 1), ended: make(chan struct{})}, nil
+	return &checkpointer{conn: c, after: cmp.Or(after, checkpointPages), wake: make(chan struct{}, 1), done: make(chan struct{}, 1), ended: make(chan struct{})}, nil
 }
 
 // loop works until wake is closed.

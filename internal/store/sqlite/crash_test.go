@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	// A transaction of this store costs a thousand times what one in memory does.
-	if err := flag.Set("rapid.checks", "25"); err != nil {
+	if err := flag.Set("rapid.checks", "15"); err != nil {
 		panic(err)
 	}
 	os.Exit(m.Run())
@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 func workUntilKilled(dir string) error {
 	ctx := context.Background()
 	// Folding and checkpoints are to come often, so that many a kill falls into one.
-	s, err := Open(ctx, dir, Options{foldAfter: 20, checkpointAfter: 30})
+	s, err := Open(ctx, dir, Options{foldAfter: 20, foldStep: 3, checkpointAfter: 30})
 	if err != nil {
 		return err
 	}
@@ -157,9 +157,9 @@ type witness struct {
 }
 
 func TestKilledAtAnyPointNothingAcknowledgedIsLost(t *testing.T) {
-	rounds := 12
+	rounds := 8
 	if testing.Short() {
-		rounds = 4
+		rounds = 3
 	}
 	dir := empty(t)
 	random := rand.New(rand.NewPCG(1, 2))

@@ -37,7 +37,7 @@ func (w *writer) tend(brought int64) {
 		w.overlay.freeze()
 	}
 	for w.overlay.folding != nil {
-		if w.foldErr = w.fold(max(foldStep, 2*int(brought))); w.foldErr != nil || len(w.queue) > 0 {
+		if w.foldErr = w.fold(max(w.foldStep, 2*int(brought))); w.foldErr != nil || len(w.queue) > 0 {
 			return // what failed is tried again after the next group
 		}
 	}
@@ -145,7 +145,7 @@ func (f *foldUpTo) do(tx *tx) error {
 	if w.overlay.folding == nil {
 		w.overlay.freeze()
 	}
-	done, err := w.foldKeys(foldStep)
+	done, err := w.foldKeys(w.foldStep)
 	tx.after = append(tx.after, func() { w.letGo(done) })
 	return err
 }

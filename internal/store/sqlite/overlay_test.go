@@ -29,7 +29,7 @@ func TestMemoryIsBounded(t *testing.T) {
 			t.Fatalf("%d readings are in memory", held)
 		}
 	}
-	for n := range int64(2000) {
+	for n := int64(0); n < 2000; n += 37 {
 		if got := count(t, s, sensorKey(n)); got != n {
 			t.Fatalf("sensor %d shows %d", n, got)
 		}

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/interlock-go/interlock/internal/period"
@@ -21,10 +22,8 @@ func newWriter(c *conn, o Options) (*writer, error) {
 		feed:      &feed{groups: map[string]*group{}},
 		tips:      map[sensorID]tip{},
 		rows:      map[rowID]*reading{},
-		foldAfter: o.foldAfter,
-	}
-	if w.foldAfter == 0 {
-		w.foldAfter = foldRows
+		foldAfter: cmp.Or(o.foldAfter, foldRows),
+		foldStep:  cmp.Or(o.foldStep, foldStep),
 	}
 	for _, step := range []func() error{w.readPositions, w.readGroups, w.readLog, w.readLeases, w.newEpoch} {
 		if err := step(); err != nil {

@@ -23,6 +23,7 @@ func TestReadingsAreThoseOfTheReference(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := &pair{t: t, want: memory.New(), now: noon}
 		w.options.foldAfter = rapid.SampledFrom([]int{1, 2, 5, 1000}).Draw(rt, "fold after")
+		w.options.foldStep = rapid.SampledFrom([]int{1, 64}).Draw(rt, "fold step")
 		w.open(empty(t))
 		rt.Repeat(map[string]func(*rapid.T){
 			"put":      w.put,

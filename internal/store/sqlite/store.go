@@ -31,6 +31,7 @@ type Options struct {
 	Readers int // connections that read; 4 if it is 0
 
 	foldAfter       int // rows; foldRows if it is 0
+	foldStep        int // rows; foldStep if it is 0
 	checkpointAfter int // pages; checkpointPages if it is 0
 }
 

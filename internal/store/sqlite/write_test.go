@@ -253,3 +253,29 @@ func TestWriteAheadLogDoesNotGrow(t *testing.T) {
 		t.Errorf("it has %d bytes after 16 MB of writes, want at most %d", info.Size(), most)
 	}
 }
+
+// However long folding fails, memory stays bounded: writes are refused once there is no more room to remember them.
+func TestFoldingThatFailsStopsWritesInTime(t *testing.T) {
+	s := opened(t, empty(t), Options{foldAfter: 10})
+	change := func(sql string) {
+		t.Helper()
+		check(t, s.write(t.Context(), opFunc(func(tx *tx) error { return tx.exec(sql) })))
+	}
+	change("CREATE TRIGGER stuck BEFORE INSERT ON readings BEGIN SELECT RAISE(ABORT, 'the shelf is broken'); END")
+	var taken int64
+	var err error
+	for ; err == nil && taken < 1000; taken++ {
+		_, err = s.PutReadings(t.Context(), []store.Write{write(sensorKey(taken), taken)}, noon)
+	}
+	if taken--; taken < 10 || taken > 30 || !strings.Contains(err.Error(), "the shelf is broken") {
+		t.Fatalf("after %d writes: %v", taken, err)
+	}
+	check(t, s.Commit(t.Context(), opening(orders), noon)) // what takes no memory goes on
+	change("DROP TRIGGER stuck")
+	note(t, s, write(sensorKey(taken), taken))
+	for n := range taken + 1 {
+		if got := count(t, s, sensorKey(n)); got != n {
+			t.Errorf("write %d shows %d", n, got)
+		}
+	}
+}

@@ -41,8 +41,8 @@ type writer struct {
 	tips map[sensorID]tip
 	rows map[rowID]*reading
 
-	foldAfter int   // rows
-	foldErr   error // why folding got stuck, if it is
+	foldAfter, foldStep int   // rows
+	foldErr             error // why folding got stuck, if it is
 
 	committed     atomic.Int64 // the last position that readers of the feed may see
 	tasksChanged  signal
