@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -54,18 +54,39 @@ func (a *app) server() (*client.Client, error) {
 	return c, nil
 }
 
-// hinted adds what a person at a command line can do about an error.
+// The server's words for programs end where what to do begins: "; GET /api/v1/pipelines lists them".
+const forPrograms = "; GET "
+
+// hinted says what a person at a command line can do about an error.
 func hinted(err error) error {
 	var problem *client.Problem
 	var unreachable *client.UnreachableError
 	switch {
 	case errors.As(err, &unreachable):
-		return fmt.Errorf("%w (--server or INTERLOCK_SERVER names another, `interlock serve` starts one)", err)
-	case errors.As(err, &problem) && problem.Status == http.StatusUnauthorized:
-		return fmt.Errorf("%w (--token or INTERLOCK_TOKEN gives it)", err)
+		return hint{err, err.Error() + " (--server or INTERLOCK_SERVER names another, `interlock serve` starts one)"}
+	case !errors.As(err, &problem):
+		return err
+	case problem.Status == http.StatusUnauthorized:
+		return hint{err, err.Error() + " (--token or INTERLOCK_TOKEN gives it)"}
+	}
+	what, _, _ := strings.Cut(err.Error(), forPrograms)
+	switch problem.Type {
+	case "urn:interlock:problem:unknown-pipeline":
+		return hint{err, what + "; `interlock status` lists them"}
+	case "urn:interlock:problem:unknown-run":
+		return hint{err, what + "; `interlock explain PIPELINE --date PERIOD` says why"}
 	}
 	return err
 }
+
+// hint is an error in other words.
+type hint struct {
+	error
+	text string
+}
+
+func (h hint) Error() string { return h.text }
+func (h hint) Unwrap() error { return h.error }
 
 // remoteCode is the exit code for what a server answered; ok is false where the error is not the server's.
 func remoteCode(err error) (code int, ok bool) {

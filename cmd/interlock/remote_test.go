@@ -153,6 +153,39 @@ func TestATokenLetsItsRoleDoWhatItMay(t *testing.T) {
 	}
 }
 
+func TestWhatIsNotThereIsNamedWithAWayToFindIt(t *testing.T) {
+	s := serve(t, site{pipelines: map[string]string{"shelf.yaml": shelfFile}})
+	pipeline := "interlock: there is no pipeline \"gone\"; `interlock status` lists them\n"
+	for _, args := range [][]string{
+		{"sensor", "set", "gone", "x", "n=1"},
+		{"sensor", "get", "gone"},
+		{"sensor", "get", "gone", "x"},
+		{"sensor", "history", "gone", "x"},
+		{"status", "gone"},
+		{"explain", "gone"},
+		{"trigger", "gone"},
+		{"rerun", "gone", "--date", "2026-03-03", "--reason", "x"},
+		{"backfill", "gone", "--from", "2026-03-03", "--to", "2026-03-03"},
+		{"run", "show", "gone", "--date", "2026-03-03"},
+		{"cancel", "gone", "--date", "2026-03-03"},
+		{"pause", "gone"},
+		{"resume", "gone"},
+	} {
+		if got := s.must(1, args...); got.stdout != "" || got.stderr != pipeline {
+			t.Errorf("%s: %s%s", args, got.stdout, got.stderr)
+		}
+	}
+	run := "interlock: there is no run shelf/manual/2026-03-03; `interlock explain PIPELINE --date PERIOD` says why\n"
+	for _, args := range [][]string{
+		{"run", "show", "shelf/manual/2026-03-03"},
+		{"run", "show", "shelf", "--date", "2026-03-03"},
+	} {
+		if got := s.must(1, args...); got.stdout != "" || got.stderr != run {
+			t.Errorf("%s: %s%s", args, got.stdout, got.stderr)
+		}
+	}
+}
+
 func TestWrongUseOfAServerCommandIsExplained(t *testing.T) {
 	tests := []struct {
 		args []string

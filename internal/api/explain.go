@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -50,6 +51,9 @@ func (a *API) explain(ctx context.Context, in *struct {
 	}
 	q := explain.Question{Pipeline: pipeline.ID(in.ID), Schedule: pipeline.ScheduleID(in.Schedule), Period: date}
 	x, err := explain.Look(ctx, explain.Sources{Store: a.store, Catalog: a.catalog}, q, a.now())
+	if errors.Is(err, explain.ErrUnknownPipeline) {
+		return nil, noPipeline(q.Pipeline)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("explain %.140s: %w", in.ID, err)
 	}
