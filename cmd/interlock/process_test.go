@@ -1,0 +1,323 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/client"
+)
+
+// built is the binary that the tests of one process share. Tests that run side by side ask for it before they step aside
+// (t.Parallel), so that it is built once.
+var built struct {
+	sync.Mutex
+	users int
+	dir   string
+}
+
+// builtBinary gives what users run.
+func builtBinary(t *testing.T) string {
+	t.Helper()
+	built.Lock()
+	defer built.Unlock()
+	if built.users == 0 {
+		build(t)
+	}
+	built.users++
+	t.Cleanup(func() {
+		built.Lock()
+		defer built.Unlock()
+		if built.users--; built.users == 0 {
+			if err := os.RemoveAll(built.dir); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return filepath.Join(built.dir, "interlock")
+}
+
+func build(t *testing.T) {
+	t.Helper()
+	var err error
+	if built.dir, err = os.MkdirTemp("", "interlock-binary-"); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", filepath.Join(built.dir, "interlock"), ".")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		_ = os.RemoveAll(built.dir) // the build's error says more
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// ground is where controllers of the built binary run, one after the other: a server file, a folder of pipelines, a data
+// directory.
+type ground struct {
+	*testing.T
+	binary, dir string
+	as          *syscall.Credential // who runs them; nil for whoever runs the test
+}
+
+// newGround begins with a server file that holds config beside what every test needs.
+func newGround(t *testing.T, binary, config string) *ground {
+	t.Helper()
+	g := &ground{T: t, binary: binary, dir: t.TempDir()}
+	if err := os.Mkdir(g.path("pipelines"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	g.write("interlock.yaml", "listen: 127.0.0.1:0\ndata: ./data\npipelines: [./pipelines]\n"+config)
+	t.Cleanup(g.endKeepers)
+	return g
+}
+
+func (g *ground) path(name string) string { return filepath.Join(g.dir, name) }
+
+// write makes a file below the ground.
+func (g *ground) write(name, text string) {
+	g.Helper()
+	if err := os.WriteFile(g.path(name), []byte(text), 0o600); err != nil {
+		g.Fatal(err)
+	}
+}
+
+// pipeline writes a pipeline's file.
+func (g *ground) pipeline(id, sections string) {
+	g.Helper()
+	g.write("pipelines/"+id+".yaml", fmt.Sprintf("pipeline: {id: %s, owner: tests}\n%s", id, sections))
+}
+
+// keepers gives the processes that keep the ground's commands, as their claims name them.
+func (g *ground) keepers() map[string]int {
+	found := map[string]int{}
+	claims, _ := filepath.Glob(g.path("data/jobs/*/claim")) // the pattern is right
+	for _, name := range claims {
+		var claim struct {
+			ID     string
+			Keeper struct{ PID int }
+		}
+		text, err := os.ReadFile(name)
+		if err == nil && json.Unmarshal(text, &claim) == nil && claim.Keeper.PID > 1 {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(name), "exit")); err != nil {
+				found[claim.ID] = claim.Keeper.PID
+			}
+		}
+	}
+	return found
+}
+
+// endKeepers ends the commands that a test has left: they outlive their controllers.
+func (g *ground) endKeepers() {
+	for _, pid := range g.keepers() {
+		_ = syscall.Kill(pid, syscall.SIGTERM) // it may have just ended
+	}
+	until(g.T, "the end of all commands", func() bool { return len(living(g.keepers())) == 0 })
+}
+
+func living(pids map[string]int) []int {
+	var alive []int
+	for _, pid := range pids {
+		if syscall.Kill(pid, 0) == nil {
+			alive = append(alive, pid)
+		}
+	}
+	return alive
+}
+
+// daemon is one `interlock serve`.
+type daemon struct {
+	*ground
+	cmd     *exec.Cmd
+	address chan string // where it listens, once it does
+	ended   chan struct{}
+	url     string // that address, once it is ready
+	api     *client.Client
+
+	mu  sync.Mutex
+	log strings.Builder
+}
+
+var listens = regexp.MustCompile(`^interlock listens on (\S+) `)
+
+// launch starts a controller and does not wait for it.
+func (g *ground) launch(args ...string) *daemon {
+	g.Helper()
+	d := &daemon{ground: g, address: make(chan string, 1), ended: make(chan struct{})}
+	d.cmd = exec.Command(g.binary, append([]string{"serve"}, args...)...)
+	d.cmd.Dir = g.dir
+	d.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: g.as}
+	stderr, err := d.cmd.StderrPipe()
+	if err == nil {
+		err = d.cmd.Start()
+	}
+	if err != nil {
+		g.Fatal(err)
+	}
+	go func() {
+		defer close(d.ended)
+		for lines := bufio.NewScanner(stderr); lines.Scan(); {
+			d.mu.Lock()
+			fmt.Fprintln(&d.log, lines.Text())
+			d.mu.Unlock()
+			if found := listens.FindStringSubmatch(lines.Text()); found != nil {
+				d.address <- found[1]
+			}
+		}
+		_ = d.cmd.Wait() // how it ended is in its ProcessState
+	}()
+	g.Cleanup(d.kill)
+	return d
+}
+
+// start starts a controller and waits until it answers.
+func (g *ground) start() *daemon {
+	g.Helper()
+	d := g.launch()
+	if !d.ready() {
+		g.Fatalf("the controller ended:\n%s", d.said())
+	}
+	return d
+}
+
+// ready waits until the controller listens, and says whether it does; not if it has ended.
+func (d *daemon) ready() bool {
+	d.Helper()
+	select {
+	case address := <-d.address:
+		api, err := client.New(address)
+		if err != nil {
+			d.Fatal(err)
+		}
+		d.url, d.api = address, api
+		return true
+	case <-d.ended:
+		return false
+	case <-time.After(patience):
+		d.Fatalf("the controller neither listens nor ends:\n%s", d.said())
+		return false
+	}
+}
+
+// kill ends the controller from one moment to the next.
+func (d *daemon) kill() {
+	_ = d.cmd.Process.Kill() // it may have ended
+	<-d.ended
+}
+
+// exit waits for the end of a controller, and gives its exit code.
+func (d *daemon) exit() int {
+	d.Helper()
+	select {
+	case <-d.ended:
+		return d.cmd.ProcessState.ExitCode()
+	case <-time.After(patience):
+		d.Fatalf("the controller does not end:\n%s", d.said())
+		return 0
+	}
+}
+
+// said is what the controller has logged.
+func (d *daemon) said() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.log.String()
+}
+
+// put writes a reading.
+func (d *daemon) put(pipeline, key string, fields map[string]any) {
+	d.Helper()
+	if _, err := d.api.PutSensor(d.Context(), pipeline, key, fields); err != nil {
+		d.Fatal(err)
+	}
+}
+
+// until waits for something that will be true soon.
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.After(patience); !holds(); {
+		select {
+		case <-tick.C:
+		case <-end:
+			t.Fatalf("never came: %s", what)
+		}
+	}
+}
+
+// reaches waits until a run has that status, and gives it.
+func (d *daemon) reaches(run string, want client.Status) client.RunDetail {
+	d.Helper()
+	key, err := client.ParseRunKey(run)
+	if err != nil {
+		d.Fatal(err)
+	}
+	var got client.RunDetail
+	until(d.T, fmt.Sprintf("%s is %s", run, want), func() bool {
+		got, err = d.api.Run(d.Context(), key)
+		return err == nil && got.Status == want
+	})
+	return got
+}
+
+// events lists all events, newest first.
+func (d *daemon) events() []client.Event {
+	d.Helper()
+	var all []client.Event
+	q := client.EventQuery{Paging: client.Paging{Limit: client.MaxPage}}
+	for {
+		page, err := d.api.Events(d.Context(), q)
+		if err != nil {
+			d.Fatal(err)
+		}
+		all = append(all, page.Items...)
+		if page.NextCursor == "" {
+			return all
+		}
+		q.Cursor = page.NextCursor
+	}
+}
+
+// told counts the events of a type about a pipeline, or about any.
+func (d *daemon) told(kind, pipeline string) int {
+	d.Helper()
+	n := 0
+	for _, e := range d.events() {
+		if e.Type == kind && (pipeline == "" || e.Detail.Pipeline == pipeline) {
+			n++
+		}
+	}
+	return n
+}
+
+// runs lists all runs.
+func (d *daemon) runs() map[string]client.Run {
+	d.Helper()
+	all := map[string]client.Run{}
+	q := client.RunQuery{Paging: client.Paging{Limit: client.MaxPage}}
+	for {
+		page, err := d.api.Runs(context.WithoutCancel(d.Context()), q)
+		if err != nil {
+			d.Fatal(err)
+		}
+		for _, r := range page.Items {
+			all[r.Key().String()] = r
+		}
+		if page.NextCursor == "" {
+			return all
+		}
+		q.Cursor = page.NextCursor
+	}
+}

@@ -1,0 +1,59 @@
+package promise_test
+
+import (
+	"io/fs"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// page is docs/GUARANTEES.md.
+func page(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/GUARANTEES.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestEveryTestThatThePageNamesExists(t *testing.T) {
+	tests := map[string]bool{}
+	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
+	tree := os.DirFS("../..")
+	err := fs.WalkDir(tree, ".", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := fs.ReadFile(tree, path)
+		for _, found := range declared.FindAllStringSubmatch(string(text), -1) {
+			tests[found[1]] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(page(t), -1)
+	if len(named) < 30 {
+		t.Errorf("the page names only %d tests", len(named))
+	}
+	for _, found := range named {
+		if !tests[found[1]] {
+			t.Errorf("docs/GUARANTEES.md names %s, which does not exist", found[1])
+		}
+	}
+}
+
+func TestThePageNamesEveryPromise(t *testing.T) {
+	text := page(t)
+	for _, name := range []string{
+		"TestS1NoUnsafeStart", "TestS2AtMostOneStart", "TestS3BudgetsHold", "TestS4SilenceIsNeverSuccess", "TestS5ExcludedMeansDormant",
+		"TestL1ReadyIsNotForgotten", "TestL2AbsenceIsBounded",
+	} {
+		if heading := "\n### " + name[4:6] + ": "; !strings.Contains(text, heading) || !strings.Contains(text, "`"+name+"`") {
+			t.Errorf("docs/GUARANTEES.md does not say what %s shows", name)
+		}
+	}
+}
