@@ -268,7 +268,8 @@ type lazy struct {
 
 func (*lazy) Name() string { return "lazy" }
 
-func (l *lazy) Send(_ context.Context, e event.Event) error {
+func (l *lazy) Send(_ context.Context, a sink.Alert) error {
+	e := a.Event
 	if time.Now().Before(l.until) {
 		return errors.New("away")
 	}

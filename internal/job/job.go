@@ -44,6 +44,13 @@ type Waiter interface {
 	Wait(ctx context.Context, a Attempt, h run.Handle) error
 }
 
+// Checker is a type that can say whether a job could be started, without starting it.
+type Checker interface {
+	// Check asks the target whether it is there, takes the credentials and has what the config names. A *Refusal says what
+	// is wrong and what to do; any other error that nobody could look.
+	Check(ctx context.Context, a Attempt) error
+}
+
 // Local is a type whose jobs live on the machine of one replica, which alone can follow them.
 type Local interface{ OnThisReplica() bool }
 

@@ -83,7 +83,7 @@ func (n *Notifier) advance(ctx context.Context, s sink.Sink, at store.Position) 
 
 // send delivers one event; one that will never be taken, or not in time, is buried and counts as dealt with.
 func (n *Notifier) send(ctx context.Context, s sink.Sink, e event.Event, tries int, now time.Time) error {
-	err := s.Send(ctx, e)
+	err := s.Send(ctx, sink.Alert{Event: e, Count: 1, Since: e.Time})
 	var refused *sink.Refused
 	if err == nil || (!errors.As(err, &refused) && now.Sub(e.Time) < patience) {
 		return err
@@ -103,7 +103,7 @@ func (n *Notifier) Retry(ctx context.Context, s sink.Sink, now time.Time) (sent 
 		return 0, fmt.Errorf("list the dead letters of sink %s: %w", s.Name(), err)
 	}
 	for _, letter := range letters {
-		if err := s.Send(ctx, letter.Event); err != nil {
+		if err := s.Send(ctx, sink.Alert{Event: letter.Event, Count: 1, Since: letter.Event.Time}); err != nil {
 			return sent, fmt.Errorf("send event %s again: %w", letter.Event.ID, err)
 		}
 		b := store.Batch{ID: fmt.Sprintf("unbury/%s/%s/%d", s.Name(), letter.Event.ID, letter.At.UnixNano()), Buried: []store.DeadLetter{letter}}

@@ -27,7 +27,8 @@ type box struct {
 
 func (*box) Name() string { return "box" }
 
-func (b *box) Send(_ context.Context, e event.Event) error {
+func (b *box) Send(_ context.Context, a sink.Alert) error {
+	e := a.Event
 	if b.answer != nil {
 		if err := b.answer(e); err != nil {
 			return err

@@ -4,23 +4,55 @@ package sink
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
 )
 
-// Sink sends events to one place. It keeps no state: what was sent is remembered by the cursor of its Name.
+// Sink sends alerts to one place. What it must remember between two of them it keeps in Threads.
 type Sink interface {
 	// Name tells sinks apart in routes, cursors and dead letters.
 	Name() string
-	// Send delivers one event, possibly again after an answer was lost. A *Refused error means that this event will
-	// never be taken; any other that the sink could not be reached, so that it is worth trying again.
-	// No error holds a secret.
-	Send(ctx context.Context, e event.Event) error
+	// Send delivers one alert, possibly again after an answer was lost. A *Refused error means that this one will
+	// never be taken, a *Busy one for how long to leave the sink alone; any other that the sink could not be reached, so
+	// that it is worth trying again. No error holds a secret.
+	Send(ctx context.Context, a Alert) error
 }
 
-// Refused is an event that the sink will never take.
+// Alert is one event, or a burst of events of one group as one message.
+type Alert struct {
+	Event event.Event // the last one of a burst
+	Count int         // how many events it stands for: 1 without a burst
+	Since time.Time   // of the first one
+	Owner string      // of the pipeline, if its file names one
+	Links Links
+}
+
+// Links lead to pages about an alert; they are empty where nobody said under which address people reach the server.
+type Links struct{ Run, Pipeline string }
+
+// Threads keeps what a sink remembers about a conversation, so that several dispatchers hold one.
+type Threads interface {
+	// Thread is what was saved last under key, or the zero value with that key.
+	Thread(ctx context.Context, key string) (Thread, error)
+	// SaveThread stores t in the place of the version it was read as, and returns it as it is now. It answers ErrTaken
+	// where somebody else was faster.
+	SaveThread(ctx context.Context, t Thread, now time.Time) (Thread, error)
+}
+
+// Thread is what a sink remembers under one key; Data is its own.
+type Thread struct {
+	Key     string
+	Version int64 // 0: nothing is stored
+	Data    []byte
+}
+
+// ErrTaken says that a thread was changed by somebody else meanwhile: read it again.
+var ErrTaken = errors.New("somebody else has changed this thread")
+
+// Refused is an alert that the sink will never take.
 type Refused struct{ Reason string }
 
 func (r *Refused) Error() string { return r.Reason }

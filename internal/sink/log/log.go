@@ -22,7 +22,8 @@ func New(logger *slog.Logger) *Sink { return &Sink{logger: logger} }
 func (*Sink) Name() string { return "log" }
 
 // Send writes one line. It never fails.
-func (s *Sink) Send(ctx context.Context, e event.Event) error {
+func (s *Sink) Send(ctx context.Context, a sink.Alert) error {
+	e := a.Event
 	d := e.Detail
 	s.logger.LogAttrs(ctx, level(d.Severity), "alert",
 		slog.String("type", string(e.Type)),

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/sink"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/sink/log"
 )
@@ -18,7 +19,7 @@ func TestAlertIsOneLineAtItsLevel(t *testing.T) {
 	s := log.New(slog.New(slog.NewJSONHandler(&out, nil)))
 	at := time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC)
 	e := event.New(event.RetryExhausted, event.About{Pipeline: "orders", Schedule: pipeline.ByCron, Attempt: 2, At: at}, "spent", event.Budget{})
-	if err := s.Send(context.Background(), e); err != nil {
+	if err := s.Send(context.Background(), sink.Alert{Event: e, Count: 1}); err != nil {
 		t.Fatal(err)
 	}
 	var line map[string]any

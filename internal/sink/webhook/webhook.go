@@ -87,7 +87,8 @@ func Sign(secret string, at time.Time, body []byte) string {
 
 // Send posts one event. 2xx is taken, 429 and 503 may ask for a pause, 408, 425 and 5xx are tried again, anything else is
 // refused for good.
-func (s *Sink) Send(ctx context.Context, e event.Event) error {
+func (s *Sink) Send(ctx context.Context, a sink.Alert) error {
+	e := a.Event
 	body, err := Body(e)
 	if err != nil {
 		return &sink.Refused{Reason: err.Error()}

@@ -41,7 +41,7 @@ func TestEventIsPostedAsASignedCloudEvent(t *testing.T) {
 	}))
 	defer server.Close()
 	e := alert()
-	if err := hook(server.URL, "s3cret").Send(context.Background(), e); err != nil {
+	if err := hook(server.URL, "s3cret").Send(context.Background(), sink.Alert{Event: e, Count: 1}); err != nil {
 		t.Fatal(err)
 	}
 	var got map[string]any
@@ -73,7 +73,7 @@ func TestAnswersAreJudged(t *testing.T) {
 			w.Header().Set("Retry-After", "7")
 			w.WriteHeader(code)
 		}))
-		err := hook(server.URL, "").Send(context.Background(), alert())
+		err := hook(server.URL, "").Send(context.Background(), sink.Alert{Event: alert(), Count: 1})
 		server.Close()
 		got := "again"
 		var refused *sink.Refused
@@ -95,7 +95,7 @@ func TestAnswersAreJudged(t *testing.T) {
 func TestErrorsDoNotTellTheAddress(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
-	err := hook(server.URL+"/services/T0/s3cret", "").Send(context.Background(), alert())
+	err := hook(server.URL+"/services/T0/s3cret", "").Send(context.Background(), sink.Alert{Event: alert(), Count: 1})
 	if err == nil || strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("got %v", err)
 	}
