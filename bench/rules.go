@@ -13,12 +13,13 @@ import (
 
 // row is one line of the table that make bench prints.
 type row struct {
-	name    string
-	ratio   float64 // measured against its ceiling in the same run
-	limit   float64
-	atLeast bool // the limit is a lower one
-	detail  string
-	failed  bool
+	name     string
+	ratio    float64 // measured against its ceiling in the same run
+	limit    float64
+	atLeast  bool // the limit is a lower one
+	reported bool // there is no limit
+	detail   string
+	failed   bool
 }
 
 const (

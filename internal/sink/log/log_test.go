@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
-	"github.com/interlock-go/interlock/internal/sink"
 	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/sink"
 	"github.com/interlock-go/interlock/internal/sink/log"
 )
 

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/sqlite"
+)
+
+// commits measures durable commits, one after the other, on a store of its own in dir: a run is opened, with its event
+// and its task.
+func commits(dir string, n int) ([]time.Duration, error) {
+	db, err := sqlite.Open(context.Background(), dir, sqlite.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	var took []time.Duration
+	for i := range n {
+		b := opening(fmt.Sprintf("pipeline-%d", i))
+		began := time.Now()
+		if err := db.Commit(context.Background(), b, began); err != nil {
+			return nil, err
+		}
+		took = append(took, time.Since(began))
+	}
+	return took, nil
+}
+
+func opening(id string) store.Batch {
+	now := time.Now().UTC()
+	key := run.Key{Pipeline: pipeline.ID(id), Schedule: pipeline.ByCron, Period: period.At(now, period.Day, time.UTC)}
+	b := store.Batch{ID: "open/" + key.String()}
+	b.Create(run.Run{Key: key, Version: 1, Status: run.Pending, Attempt: 1, OpenedAt: now, UpdatedAt: now})
+	about := event.About{Pipeline: key.Pipeline, Schedule: key.Schedule, Date: key.Period, Attempt: 1, At: now}
+	b.Emit(event.New(event.TriggerStarted, about, "opened", nil))
+	b.Schedule(store.Task{ID: "advance/" + key.String(), Kind: store.Advance, Pipeline: key.Pipeline, Key: key, Due: now})
+	return b
+}
+
+// quantile is the value that so much of all lies below.
+func quantile(all []time.Duration, q float64) time.Duration {
+	sorted := slices.Sorted(slices.Values(all))
+	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
+}

@@ -1,0 +1,230 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/engine"
+	"github.com/interlock-go/interlock/internal/job/all"
+	"github.com/interlock-go/interlock/internal/orchestrator"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/router"
+	"github.com/interlock-go/interlock/internal/slamonitor"
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/sqlite"
+	"github.com/interlock-go/interlock/internal/watchdog"
+)
+
+const (
+	scaleFew, scaleMany = 10_000, 100_000
+	scaleGrowth         = 11.0
+	scaleMemory         = 8.0 // KB a pipeline
+	scalePasses         = 3
+)
+
+// scaled is what one process with many pipelines measured.
+type scaled struct {
+	Start    time.Duration // from the stored versions and the files to a catalog that is ready
+	Pass     time.Duration // of the watchdog
+	Resident int64         // bytes, after it
+}
+
+// scaleRows compares start-up, a watchdog pass and resident memory with many and with ten times as many pipelines. Each is
+// a process of its own, so that neither has the other's memory.
+func scaleRows() ([]row, error) {
+	few, err := scaleOf(scaleFew)
+	if err != nil {
+		return nil, err
+	}
+	many, err := scaleOf(scaleMany)
+	if err != nil {
+		return nil, err
+	}
+	growth := func(name string, many, few time.Duration) row {
+		ratio := float64(many) / float64(few)
+		return row{
+			name: fmt.Sprintf("%s, %d pipelines / %d", name, scaleMany, scaleFew), ratio: ratio, limit: scaleGrowth,
+			detail: fmt.Sprintf("%s and %s", many.Round(time.Millisecond), few.Round(time.Millisecond)), failed: ratio > scaleGrowth,
+		}
+	}
+	each := float64(many.Resident-few.Resident) / (scaleMany - scaleFew) / 1024
+	return []row{
+		growth("start-up", many.Start, few.Start),
+		growth("watchdog pass", many.Pass, few.Pass),
+		{
+			name: "resident memory, KB a pipeline", ratio: each, limit: scaleMemory, failed: each > scaleMemory,
+			detail: fmt.Sprintf("%d MB with %d pipelines, %d MB with %d", many.Resident>>20, scaleMany, few.Resident>>20, scaleFew),
+		},
+	}, nil
+}
+
+// scaleOf accepts the pipelines in one process, and measures the next one, which starts on what is stored.
+func scaleOf(pipelines int) (found scaled, err error) {
+	dir, err := os.MkdirTemp("", "interlock-bench-")
+	if err != nil {
+		return scaled{}, err
+	}
+	defer os.RemoveAll(dir)
+	self, err := os.Executable()
+	if err != nil {
+		return scaled{}, err
+	}
+	for range 2 {
+		cmd := exec.Command(self, "-scale", strconv.Itoa(pipelines), "-data", dir)
+		cmd.Stderr = os.Stderr
+		out, err := cmd.Output()
+		if err != nil {
+			return scaled{}, fmt.Errorf("%d pipelines: %w", pipelines, err)
+		}
+		if err := json.Unmarshal(out, &found); err != nil {
+			return scaled{}, err
+		}
+	}
+	return found, nil
+}
+
+// scaleStart is when the pipelines are accepted; their fires are far from it, so that there is nothing to open.
+var scaleStart = time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC)
+
+// scaleFile is one of the pipelines: cron or a start condition, some with a deadline, some with rules after the run.
+func scaleFile(i int) pipeline.Source {
+	opens, more := `cron: "15 6 * * *"`, ""
+	if i%2 == 1 {
+		opens = "trigger: {key: ready, check: equals, field: status, value: done}"
+	}
+	if i%10 == 0 {
+		more += "sla: {deadline: '08:00', expectedDuration: 20m}\n"
+	}
+	if i%5 == 0 {
+		more += "postRun: {rules: [{key: audit, check: gte, field: count, value: 1}]}\n"
+	}
+	text := fmt.Sprintf(`pipeline: {id: pipeline-%d, owner: team-%d, description: Loads table %d}
+schedule: {%s, timezone: Europe/Berlin}
+validation:
+  rules:
+    - {key: upstream, check: equals, field: status, value: complete}
+    - {key: upstream, check: age_lt, field: updatedAt, value: 24h}
+    - {key: rows, check: gte, field: count, value: 1000}
+job: {type: http, maxRetries: 2, config: {url: "http://localhost:8080/load/%d"}}
+%s`, i, i%40, i, opens, i, more)
+	return pipeline.Source{File: fmt.Sprintf("pipelines/%d.yaml", i), Data: []byte(text)}
+}
+
+// scaleProcess is the process with many pipelines: it tells on standard output what it measured.
+func scaleProcess(pipelines int, dir string) (err error) {
+	ctx := context.Background()
+	started := engine.SpareMemory()
+	var files catalog.Files
+	for i := range pipelines {
+		files.Pipelines = append(files.Pipelines, scaleFile(i))
+	}
+	db, err := sqlite.Open(ctx, dir, sqlite.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	var found scaled
+	began := time.Now()
+	c := catalog.New(db, all.Kinds())
+	if err := c.Load(ctx); err != nil {
+		return err
+	}
+	report, err := c.Apply(ctx, files, scaleStart)
+	if err != nil {
+		return err
+	}
+	found.Start = time.Since(began)
+	started(pipelines)
+	monitor := slamonitor.New(db, c)
+	if len(report.Accepted) > 0 { // it is the first process
+		if err := settleIn(ctx, db, c, monitor); err != nil {
+			return err
+		}
+	}
+	if found.Pass, err = passes(ctx, db, c, monitor); err != nil {
+		return err
+	}
+	if found.Resident, err = resident(); err != nil {
+		return err
+	}
+	runtime.KeepAlive(c)
+	runtime.KeepAlive(files) // as the server does, to know what changed
+	return json.NewEncoder(os.Stdout).Encode(found)
+}
+
+// settleIn does what the engine would do after the first start: it arms deadlines and passes over the changes.
+func settleIn(ctx context.Context, db *sqlite.Store, c *catalog.Catalog, monitor *slamonitor.Monitor) error {
+	claims, err := db.Claim(ctx, store.ClaimQuery{Limit: math.MaxInt, Lease: time.Hour}, scaleStart)
+	if err != nil {
+		return err
+	}
+	for _, claim := range claims {
+		if e := c.Current().Get(claim.Task.Pipeline); claim.Task.Kind != store.Arm || e.SLA.Deadline == nil {
+			continue
+		}
+		if err := monitor.Arm(ctx, claim, scaleStart); err != nil {
+			return err
+		}
+	}
+	if err := db.VoidLeases(ctx); err != nil {
+		return err
+	}
+	for {
+		n, _, err := db.Backlog(ctx, engine.Group)
+		if n == 0 || err != nil {
+			return err
+		}
+		changes, err := db.Receive(ctx, engine.Group, "bench", store.MaxPage)
+		if err != nil {
+			return err
+		}
+		if err := db.Done(ctx, engine.Group, changes); err != nil {
+			return err
+		}
+	}
+}
+
+// passes gives the best time of some watchdog passes, a few minutes after the start. None of them may find anything.
+func passes(ctx context.Context, db *sqlite.Store, c *catalog.Catalog, monitor *slamonitor.Monitor) (time.Duration, error) {
+	routes := router.New(router.Deps{Store: db, Catalog: c, Deadlines: monitor, Jobs: orchestrator.New(orchestrator.Deps{Store: db, Catalog: c})})
+	dog := watchdog.New(watchdog.Deps{Store: db, Catalog: c, Router: routes, Deadlines: monitor, Group: engine.Group, Interval: time.Minute})
+	best := time.Duration(1 << 62)
+	for range scalePasses {
+		began := time.Now()
+		report, err := dog.Pass(ctx, scaleStart.Add(5*time.Minute))
+		if err != nil {
+			return 0, err
+		}
+		best = min(best, time.Since(began))
+		for check, n := range report.Findings {
+			if n > 0 {
+				return 0, fmt.Errorf("the watchdog found %d %s where there is nothing to find", n, check)
+			}
+		}
+	}
+	return best, nil
+}
+
+// resident is how much memory this process occupies.
+func resident() (int64, error) {
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0, err
+	}
+	fields := strings.Fields(string(text))
+	if len(fields) < 2 {
+		return 0, fmt.Errorf("/proc/self/statm says %q", text)
+	}
+	pages, err := strconv.ParseInt(fields[1], 10, 64)
+	return pages * int64(os.Getpagesize()), err
+}

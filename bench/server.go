@@ -1,0 +1,73 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"syscall"
+)
+
+// build makes the program as it is shipped, and gives its path.
+func build(dir string) (string, error) {
+	path := filepath.Join(dir, "interlock")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", path, "./cmd/interlock")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the program: %w: %s", err, out)
+	}
+	return path, nil
+}
+
+// server is a controller that runs as a process of its own.
+type server struct {
+	cmd     *exec.Cmd
+	address string
+	ended   chan error
+}
+
+var listening = regexp.MustCompile(`^interlock listens on http://(\S+) `)
+
+// start runs the program in dir, whose pipelines it serves, and waits until it listens.
+func start(binary, dir string) (*server, error) {
+	cmd := exec.Command(binary, "serve", "--listen", "127.0.0.1:0")
+	cmd.Dir = dir
+	log, err := cmd.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	s := &server{cmd: cmd, ended: make(chan error, 1)}
+	lines := bufio.NewReader(log)
+	var said []byte
+	for s.address == "" {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			_ = cmd.Process.Kill()
+			return nil, fmt.Errorf("the server did not start: %w: %s", errors.Join(err, cmd.Wait()), said)
+		}
+		said = append(said, line...)
+		if found := listening.FindSubmatch(line); found != nil {
+			s.address = string(found[1])
+		}
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, lines) // so that it can go on logging
+		s.ended <- cmd.Wait()
+	}()
+	return s, nil
+}
+
+// stop asks the server to end and waits for it.
+func (s *server) stop() error {
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	return <-s.ended
+}

@@ -1,0 +1,286 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/job/command"
+)
+
+const (
+	startPipelines   = 100
+	startConnections = 16
+	startEvery       = 5 * time.Millisecond // 200 a second
+	startWarmUp      = 200
+	startRuns        = 1000
+	startCommits     = 200 // before, and as many after
+	startPatience    = time.Minute
+
+	startMedianLimit = 6.0
+	startTailLimit   = 25.0
+)
+
+// startRows measures how long it takes from a sensor write to the start of the job that it opens the way for: on the
+// program itself, over HTTP, at 200 runs a second. The ceiling is a durable commit, of which the way takes three.
+func startRows() ([]row, error) {
+	dir, err := os.MkdirTemp("", "interlock-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	binary, err := build(dir)
+	if err != nil {
+		return nil, err
+	}
+	before, err := commits(filepath.Join(dir, "before"), startCommits)
+	if err != nil {
+		return nil, err
+	}
+	overHTTP, err := startsOverHTTP(binary, filepath.Join(dir, "http"))
+	if err != nil {
+		return nil, fmt.Errorf("http jobs: %w", err)
+	}
+	after, err := commits(filepath.Join(dir, "after"), startCommits)
+	if err != nil {
+		return nil, err
+	}
+	rows := httpStartRows(overHTTP, quantile(append(before, after...), 0.5))
+	commands, err := commandRow(binary, filepath.Join(dir, "command"))
+	return append(rows, commands), err
+}
+
+func httpStartRows(took []time.Duration, commit time.Duration) []row {
+	var rows []row
+	for _, of := range []struct {
+		name     string
+		quantile float64
+		limit    float64
+	}{{"half", 0.5, startMedianLimit}, {"99 in 100", 0.99, startTailLimit}} {
+		at := quantile(took, of.quantile)
+		ratio := float64(at) / float64(commit)
+		rows = append(rows, row{
+			name: fmt.Sprintf("sensor write → http job start, %s / median durable commit", of.name), ratio: ratio, limit: of.limit,
+			detail: fmt.Sprintf("%s and %s, %d runs, 200 a second", round(at), round(commit), len(took)),
+			failed: ratio > of.limit,
+		})
+	}
+	return rows
+}
+
+func round(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond) }
+
+// startsOverHTTP gives how long each start took whose job is a request to a server of our own.
+func startsOverHTTP(binary, dir string) ([]time.Duration, error) {
+	seen := &arrivals{at: map[string]time.Time{}, more: make(chan struct{}, 1)}
+	target := &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		seen.note(r.Header.Get("Idempotency-Key"), time.Now())
+	})}
+	address, end, err := serveOn(target)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	job := fmt.Sprintf("{type: http, config: {url: 'http://%s/'}}", address)
+	return starts(binary, dir, job, seen, load{runs: startRuns, warmUp: startWarmUp, every: startEvery})
+}
+
+// arrivals is when which job was seen to start.
+type arrivals struct {
+	mu   sync.Mutex
+	at   map[string]time.Time
+	more chan struct{}
+}
+
+func (a *arrivals) note(attempt string, at time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if _, again := a.at[attempt]; !again {
+		a.at[attempt] = at
+	}
+	select {
+	case a.more <- struct{}{}:
+	default:
+	}
+}
+
+// wait waits until so many have been seen.
+func (a *arrivals) wait(n int) error {
+	patience := time.After(startPatience)
+	for {
+		a.mu.Lock()
+		there := len(a.at)
+		a.mu.Unlock()
+		if there >= n {
+			return nil
+		}
+		select {
+		case <-a.more:
+		case <-patience:
+			return fmt.Errorf("%d of %d jobs were started within %s", there, n, startPatience)
+		}
+	}
+}
+
+// load is how many runs are opened, how fast.
+type load struct {
+	runs, warmUp int // the first are not counted
+	every        time.Duration
+}
+
+// starts serves pipelines with that job, writes a sensor for each run, and gives how long each took from the write to
+// the start.
+func starts(binary, dir, job string, seen *arrivals, l load) ([]time.Duration, error) {
+	if err := startProject(dir, job); err != nil {
+		return nil, err
+	}
+	s, err := start(binary, dir)
+	if err != nil {
+		return nil, err
+	}
+	sent, err := writeAll(s.address, l)
+	if err == nil {
+		err = seen.wait(l.runs + l.warmUp)
+	}
+	if stopped := s.stop(); err == nil {
+		err = stopped
+	}
+	if err != nil {
+		return nil, err
+	}
+	took := make([]time.Duration, 0, l.runs)
+	for i := l.warmUp; i < len(sent); i++ {
+		took = append(took, seen.at[attempt(i)].Sub(sent[i]))
+	}
+	return took, nil
+}
+
+func startProject(dir, job string) error {
+	if err := os.MkdirAll(filepath.Join(dir, "pipelines"), 0o700); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "interlock.yaml"), []byte("egress: {allow: [127.0.0.0/8]}\n"), 0o600); err != nil {
+		return err
+	}
+	for i := range startPipelines {
+		text := fmt.Sprintf("pipeline: {id: p%d, owner: bench}\nschedule: {trigger: {key: ready, check: equals, field: status, value: done}, period: minute}\njob: %s\n", i, job)
+		if err := os.WriteFile(filepath.Join(dir, "pipelines", fmt.Sprintf("p%d.yaml", i)), []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// attempt is the id of run i's only attempt: each pipeline has one run for each minute of a long day.
+func attempt(i int) string {
+	minute := i / startPipelines
+	return fmt.Sprintf("p%d/stream/2026-03-03T%02d:%02d/1", i%startPipelines, minute/60, minute%60)
+}
+
+// writeAll writes the sensor of each run at its time, whether or not earlier writes were answered, and gives when.
+func writeAll(address string, l load) ([]time.Time, error) {
+	sent := make([]time.Time, l.runs+l.warmUp)
+	due := make(chan int, len(sent))
+	errs := make(chan error, startConnections)
+	for range startConnections {
+		go func() { errs <- writeSome(address, due, sent) }()
+	}
+	beat := time.NewTicker(l.every)
+	defer beat.Stop()
+	for i := range sent {
+		<-beat.C
+		due <- i
+	}
+	close(due)
+	for range startConnections {
+		if err := <-errs; err != nil {
+			return nil, err
+		}
+	}
+	return sent, nil
+}
+
+func writeSome(address string, due <-chan int, sent []time.Time) error {
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	in := bufio.NewReader(conn)
+	for i := range due {
+		minute := i / startPipelines
+		body := fmt.Sprintf(`{"status":"done","date":"2026-03-03","hour":%d,"minute":%d}`, minute/60, minute%60)
+		request := fmt.Appendf(nil, "PUT /api/v1/pipelines/p%d/sensors/ready HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n\r\n%s", i%startPipelines, address, len(body), body)
+		sent[i] = time.Now()
+		if _, err := conn.Write(request); err != nil {
+			return err
+		}
+		if err := readAnswer(in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// commandRow is the same for commands, against bare starts of the program: it is reported, not limited.
+func commandRow(binary, dir string) (row, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return row{}, err
+	}
+	took, err := startsOfCommands(binary, dir)
+	if err != nil {
+		return row{}, fmt.Errorf("command jobs: %w", err)
+	}
+	var bare []time.Duration
+	for range 50 {
+		began := time.Now()
+		if err := bareStart(binary); err != nil {
+			return row{}, err
+		}
+		bare = append(bare, time.Since(began))
+	}
+	half, alone := quantile(took, 0.5), quantile(bare, 0.5)
+	return row{
+		name: "sensor write → command start, half / bare start of the program", ratio: float64(half) / float64(alone), reported: true,
+		detail: fmt.Sprintf("%s and %s, 99 in 100 within %s, %d runs, 20 a second", round(half), round(alone), round(quantile(took, 0.99)), len(took)),
+	}, nil
+}
+
+// startsOfCommands has each command say through a pipe that it runs.
+func startsOfCommands(binary, dir string) ([]time.Duration, error) {
+	pipe := filepath.Join(dir, "started")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		return nil, err
+	}
+	in, err := os.OpenFile(pipe, os.O_RDWR, 0) // for writing too, so that it never ends
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	seen := &arrivals{at: map[string]time.Time{}, more: make(chan struct{}, 1)}
+	go func() {
+		for lines := bufio.NewScanner(in); lines.Scan(); {
+			seen.note(strings.TrimSpace(lines.Text()), time.Now())
+		}
+	}()
+	job := fmt.Sprintf("{type: command, config: {command: 'echo $INTERLOCK_RUN_ID > %s', shell: true}}", pipe)
+	return starts(binary, dir, job, seen, load{runs: 100, warmUp: 20, every: 50 * time.Millisecond})
+}
+
+// bareStart runs the program as the keeper of a command. It is given nothing to keep, says so, and ends.
+func bareStart(binary string) error {
+	err := exec.Command(binary, command.KeeperArg).Run()
+	if exit := new(exec.ExitError); errors.As(err, &exit) && exit.ExitCode() == 2 {
+		return nil
+	}
+	return fmt.Errorf("start the program as a keeper: %w", err)
+}
