@@ -25,6 +25,7 @@ import (
 type demoFlags struct {
 	speed        float64
 	data, listen string
+	once         bool
 }
 
 func newDemo(a *app) *cobra.Command {
@@ -34,8 +35,7 @@ func newDemo(a *app) *cobra.Command {
 		Short: "See Interlock at work",
 		Long: "See Interlock at work: a real controller, real jobs and files, two simulated sources, and a\n" +
 			"story of eight things that happen within two minutes. Nothing needs to be there for it, and\n" +
-			"nothing stays: Ctrl-C ends it at any point. On a terminal the sources go on after the story;\n" +
-			"anywhere else the demo ends with it.",
+			"nothing stays. The sources go on after the story, until Ctrl-C; with --once it ends by itself.",
 		Example: "  interlock demo\n" +
 			"  interlock demo --speed 3 --data ./interlock-demo",
 		Args: noArguments,
@@ -48,6 +48,7 @@ func newDemo(a *app) *cobra.Command {
 	}
 	cmd.Flags().Float64Var(&f.speed, "speed", 1, "how fast the sources and the telling are; the controller's clock stays as it is")
 	cmd.Flags().StringVar(&f.data, "data", "", "`DIR` to keep the project in, new or empty (a temporary one unless said)")
+	cmd.Flags().BoolVar(&f.once, "once", false, "end after the story, instead of going on until Ctrl-C")
 	cmd.Flags().StringVar(&f.listen, "listen", "", "`ADDR` of the HTTP API (default 127.0.0.1:8740, or a free port if that is taken)")
 	return cmd
 }
@@ -124,7 +125,7 @@ func (a *app) playDemo(ctx context.Context, f *demoFlags, dir string, c *control
 	}()
 	told := demo.Run(telling, demo.Options{
 		Project: dir, Address: c.address(), Store: c.store, Out: flushing{a, quit}, Colours: a.outStyle.colours,
-		Speed: f.speed, Stay: isTerminal(os.Stdout), Command: commandFor(c.address()), Now: time.Now,
+		Speed: f.speed, Stay: !f.once, Command: commandFor(c.address()), Now: time.Now,
 	})
 	halt()
 	return errors.Join(told, <-worked)

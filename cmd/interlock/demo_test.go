@@ -31,7 +31,7 @@ func demoProgram(t *testing.T) string {
 	return binary
 }
 
-// demoProcess is a demo on a free port, with a temporary directory of its own; it ends by itself, since it has no terminal.
+// demoProcess is a demo on a free port, with a temporary directory of its own.
 func demoProcess(ctx context.Context, binary, temp string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, binary, append([]string{"demo", "--listen", "127.0.0.1:0", "--speed", "20"}, args...)...)
 	cmd.Env = append(os.Environ(), "TMPDIR="+temp)
@@ -45,7 +45,7 @@ func TestTheDemoTellsItsWholeStory(t *testing.T) {
 	binary, temp := demoProgram(t), t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	out, err := demoProcess(ctx, binary, temp).CombinedOutput()
+	out, err := demoProcess(ctx, binary, temp, "--once").CombinedOutput()
 	text := string(out)
 	if err != nil || strings.Count(text, "\n  ✓ ") != 8 || strings.Contains(text, "\x1b") {
 		t.Fatalf("%v\n%s", err, text)

@@ -36,14 +36,14 @@ type Options struct {
 	Now     func() time.Time
 }
 
-// Run tells the story, and then what has been seen. The end of ctx ends it at any point, which is no error.
+// Run tells the story and what has been seen, and goes on if it is to stay. The end of ctx ends it at any point, which is no error.
 func Run(ctx context.Context, o Options) error {
 	s := newStory(o)
 	err := s.tell(ctx)
+	s.summary()
 	if err == nil && o.Stay {
 		err = s.live(ctx)
 	}
-	s.summary()
 	if ctx.Err() != nil {
 		return nil
 	}
