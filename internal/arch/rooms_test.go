@@ -13,6 +13,7 @@ const (
 	contract layer = "contract" // what several adapters implement
 	suite    layer = "suite"    // what tests share: the conformance tests of a contract, or their data
 	handle   layer = "handle"   // one change, task or tick in; one atomic batch out
+	kit      layer = "kit"      // what the adapters of one contract share, such as how they speak HTTP
 	adapter  layer = "adapter"  // does one thing with one technology
 	assembly layer = "assembly" // lists the adapters of a contract
 	host     layer = "host"     // owns goroutines, timers and loops
@@ -27,11 +28,12 @@ var mayImport = map[layer][]layer{
 	contract: {decide},
 	suite:    {decide, contract},
 	handle:   {decide, contract, handle},
-	adapter:  {decide, contract},
-	assembly: {decide, contract, adapter},
-	host:     {decide, contract, handle, adapter, assembly},
+	kit:      {decide, contract},
+	adapter:  {decide, contract, kit},
+	assembly: {decide, contract, kit, adapter},
+	host:     {decide, contract, handle, kit, adapter, assembly},
 	face:     {decide, contract, handle, host},
-	command:  {decide, contract, handle, adapter, assembly, host, face},
+	command:  {decide, contract, handle, kit, adapter, assembly, host, face},
 }
 
 // decideOrder lists the deciding packages, lowest first: each may import only those before it.
@@ -60,6 +62,7 @@ var rooms = map[string]layer{
 	"internal/job/jobtest":     suite,
 	"internal/period/zonetest": suite,
 	"internal/job/all":         assembly,
+	"internal/job/rest":        kit,
 	"internal/job/*":           adapter,
 	"internal/sink":            contract,
 	"internal/sink/*":          adapter,

@@ -46,6 +46,8 @@ func TestEachRuleCanBeBroken(t *testing.T) {
 		"handler imports the sinks":        {"internal/router/a.go", imports("internal/sink"), "only internal/notify"},
 		"adapters of one contract":         {"internal/store/redis/a.go", imports("internal/store/memory"), "never import each other"},
 		"adapters of two contracts":        {"internal/job/command/a.go", imports("internal/store/sqlite"), "never import each other"},
+		"kit imports an adapter":           {"internal/job/rest/a.go", imports("internal/job/http"), "of layer adapter"},
+		"handler imports a kit":            {"internal/router/a.go", imports("internal/job/rest"), "of layer kit"},
 		"adapter imports a handler":        {"internal/probe/a.go", imports("internal/router"), "of layer handle"},
 		"adapter imports a suite":          {"internal/store/redis/a.go", imports("internal/store/storetest"), "of layer suite"},
 		"engine decides on rules":          {"internal/engine/a.go", imports("internal/rule"), "only waits"},

@@ -47,7 +47,7 @@ type Waiter interface {
 // Checker is a type that can say whether a job could be started, without starting it.
 type Checker interface {
 	// Check asks the target whether it is there, takes the credentials and has what the config names. A *Refusal says what
-	// is wrong and what to do; any other error that nobody could look.
+	// is wrong and what to do, an *Unsure that nothing is wrong as far as one can see; any other error that nobody could look.
 	Check(ctx context.Context, a Attempt) error
 }
 
@@ -110,6 +110,11 @@ func (r *Refusal) Error() string { return r.Reason }
 func Refuse(c run.Category, format string, args ...any) error {
 	return &Refusal{Category: c, Reason: fmt.Sprintf(format, args...)}
 }
+
+// Unsure is a check that found nothing wrong, and says what only a start would show.
+type Unsure struct{ Reason string }
+
+func (u *Unsure) Error() string { return u.Reason }
 
 // ErrUnknownHandle says that the target has no job with that handle (any more).
 var ErrUnknownHandle = errors.New("the target does not know this job")

@@ -2,13 +2,12 @@ package http
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	nethttp "net/http"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/egress"
 	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/job/rest"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 )
@@ -18,18 +17,16 @@ import (
 //
 // The target cannot be asked what became of a request, nor be trusted to recognise a repeated key. So a request that
 // certainly was not sent is refused and may be repeated, and one that was sent and not answered is unknown.
-type Type struct {
-	transport nethttp.RoundTripper
-	now       func() time.Time
-}
+type Type struct{ client *rest.Client }
 
 var (
 	_ job.Type     = (*Type)(nil)
 	_ job.Blocking = (*Type)(nil)
+	_ job.Checker  = (*Type)(nil)
 )
 
 // New sends through the guard.
-func New(g *egress.Guard) *Type { return &Type{transport: g.Transport(), now: time.Now} }
+func New(g *egress.Guard) *Type { return &Type{rest.New(g)} }
 
 // Limit is how long a request may take that is the job itself.
 func (t *Type) Limit(config pipeline.JobConfig) (time.Duration, bool) {
@@ -42,37 +39,47 @@ func (t *Type) Limit(config pipeline.JobConfig) (time.Duration, bool) {
 
 // Start sends the request.
 func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
-	c, ok := a.Config.(*Config)
-	if !ok {
-		return job.Started{}, job.Refuse(run.Permanent, "start http job: its config is a %T", a.Config)
+	c, err := configOf(a)
+	if err != nil {
+		return job.Started{}, err
 	}
 	m, err := compose(a, c)
 	if err != nil {
 		return job.Started{}, job.Refuse(run.Permanent, "compose the request: %s", a.Secrets.Text(err.Error()))
 	}
-	limited, cancel := context.WithTimeout(ctx, c.Timeout.D())
-	defer cancel()
-	got, err := t.send(limited, m)
-	if err != nil && limited.Err() != nil {
-		err = late(ctx, c, err)
+	got, err := t.client.Send(ctx, m, c.Timeout.D())
+	switch {
+	case err != nil:
+		return job.Started{}, rest.Hide(a.Secrets, err)
+	case !c.Callback:
+		result := got.Result(a.Secrets)
+		return job.Started{Handle: run.Handle(a.ID), Result: &result}, nil
+	case !got.Success():
+		return job.Started{}, t.client.Refusal(got, a.Secrets)
 	}
-	if err != nil {
-		return job.Started{}, hide(a.Secrets, err)
-	}
-	if c.Callback {
-		return t.acknowledged(a, got)
-	}
-	result := got.result(a.Secrets)
-	return job.Started{Handle: run.Handle(a.ID), Result: &result}, nil
+	return job.Started{Handle: run.Handle(a.ID)}, nil
 }
 
-// acknowledged is the start of a job whose result comes later.
-func (t *Type) acknowledged(a job.Attempt, got answer) (job.Started, error) {
-	if got.success() {
-		return job.Started{Handle: run.Handle(a.ID)}, nil
+func configOf(a job.Attempt) (*Config, error) {
+	c, ok := a.Config.(*Config)
+	if !ok {
+		return nil, job.Refuse(run.Permanent, "start http job: its config is a %T", a.Config)
 	}
-	status := got.result(a.Secrets)
-	return job.Started{}, &job.Refusal{Category: status.Category, Reason: status.Message, After: got.retryAfter(t.now())}
+	return c, nil
+}
+
+// compose makes the request of an attempt.
+func compose(a job.Attempt, c *Config) (rest.Message, error) {
+	m, err := rest.NewMessage(c.Method, c.URL, c.Headers)
+	if err != nil {
+		return m, err
+	}
+	m.Key = string(a.ID)
+	if c.Callback && a.Callback.URL != "" {
+		m.Header.Set("Interlock-Callback-URL", a.Callback.URL)
+		m.Header.Set("Interlock-Callback-Token", a.Callback.Token)
+	}
+	return m, m.SetBody(c.Body)
 }
 
 // Status has nothing to look at: a job with a callback reports its own result, and any other has ended with its start.
@@ -83,28 +90,18 @@ func (t *Type) Status(_ context.Context, a job.Attempt, _ run.Handle) (job.Statu
 	return job.Status{}, job.ErrUnknownHandle
 }
 
-// late says whether it was the time limit of the file or the caller that ended the wait. Only the reason of a refusal
-// changes: it stays one.
-func late(caller context.Context, c *Config, err error) error {
-	ended, why := error(context.DeadlineExceeded), fmt.Sprintf("no answer within the timeout of %s", c.Timeout)
-	if caller.Err() != nil {
-		ended, why = caller.Err(), "the wait for an answer was ended"
+// Check connects. Any request may be one that starts something, so none is sent.
+func (t *Type) Check(ctx context.Context, a job.Attempt) error {
+	c, err := configOf(a)
+	if err != nil {
+		return err
 	}
-	if refusal := (*job.Refusal)(nil); errors.As(err, &refusal) {
-		return &job.Refusal{Category: refusal.Category, Reason: why + ", before a connection was there"}
+	m, err := compose(a, c)
+	if err == nil {
+		err = t.client.Reach(ctx, c.URL, c.Timeout.D())
 	}
-	return fmt.Errorf("%s: %w", why, ended)
-}
-
-// hide is err without secrets.
-func hide(secrets job.Redactor, err error) error {
-	if refusal := (*job.Refusal)(nil); errors.As(err, &refusal) {
-		hidden := *refusal
-		hidden.Reason = secrets.Text(refusal.Reason)
-		return &hidden
+	if err != nil {
+		return rest.Hide(a.Secrets, rest.Checked(err))
 	}
-	if text := secrets.Text(err.Error()); text != err.Error() {
-		return errors.New(text)
-	}
-	return err
+	return &job.Unsure{Reason: fmt.Sprintf("%s takes connections; whether it takes this request shows only when it is sent, which may do what the job does", m.Host())}
 }

@@ -1,8 +1,8 @@
-package http
+package rest
 
 import (
 	"fmt"
-	nethttp "net/http"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -17,50 +17,51 @@ const (
 	maxRetryAfter = 24 * time.Hour // no target may delay a start for longer
 )
 
-// answer is what came back: a response, or the reason why a redirect could not be followed to one.
-type answer struct {
-	code    int
-	header  nethttp.Header
-	body    string // at most maxBody of it
+// Answer is what came back: a response, or the reason why a redirect could not be followed to one.
+type Answer struct {
+	Code    int
+	header  http.Header
+	Body    string // at most maxBody of it
 	partial bool   // there is more
 
 	failure  string
 	category run.Category
 }
 
-func (a answer) success() bool { return a.code >= 200 && a.code < 300 }
+// Success says that the target did as it was asked.
+func (a Answer) Success() bool { return a.Code >= 200 && a.Code < 300 }
 
-// result is the answer as a job's end.
-func (a answer) result(secrets job.Redactor) job.Status {
+// Result is the answer as a job's end.
+func (a Answer) Result(secrets job.Redactor) job.Status {
 	shown := a.shown(secrets)
 	status := job.Status{
 		Done: true, Result: run.ResultSuccess,
 		Message: a.message(secrets, shown),
 		Output:  strings.ToValidUTF8(shown[max(0, len(shown)-maxOutput):], ""),
 	}
-	if !a.success() {
+	if !a.Success() {
 		status.Result, status.Category = run.ResultFail, a.blame()
 	}
 	return status
 }
 
 // shown is the body without secrets, nor the beginning of one at its end.
-func (a answer) shown(secrets job.Redactor) string {
-	end := len(a.body)
+func (a Answer) shown(secrets job.Redactor) string {
+	end := len(a.Body)
 	if a.partial {
 		end = max(0, end-secrets.Overlap())
 	}
-	return secrets.Part(a.body, 0, end)
+	return secrets.Part(a.Body, 0, end)
 }
 
 // blame is whose fault a failure is.
-func (a answer) blame() run.Category {
+func (a Answer) blame() run.Category {
 	switch {
 	case a.failure != "":
 		return a.category
-	case a.code == nethttp.StatusRequestTimeout, a.code == nethttp.StatusTooEarly, a.code == nethttp.StatusTooManyRequests:
+	case a.Code == http.StatusRequestTimeout, a.Code == http.StatusTooEarly, a.Code == http.StatusTooManyRequests:
 		return run.Transient
-	case a.code >= 400 && a.code < 500:
+	case a.Code >= 400 && a.Code < 500:
 		return run.Permanent
 	default:
 		return run.Transient
@@ -68,31 +69,31 @@ func (a answer) blame() run.Category {
 }
 
 // message is one line: the status and, of a failure, how its body begins.
-func (a answer) message(secrets job.Redactor, body string) string {
+func (a Answer) message(secrets job.Redactor, body string) string {
 	if a.failure != "" {
 		return secrets.Text(a.failure)
 	}
-	text := strings.TrimSpace(fmt.Sprintf("answered %d %s", a.code, nethttp.StatusText(a.code)))
+	text := strings.TrimSpace(fmt.Sprintf("answered %d %s", a.Code, http.StatusText(a.Code)))
 	line, _, _ := strings.Cut(strings.TrimSpace(body), "\n")
 	line = strings.ToValidUTF8(line[:min(len(line), maxMessage)], "")
-	if line = strings.TrimSpace(line); a.success() || line == "" || a.isHTML() {
+	if line = strings.TrimSpace(line); a.Success() || line == "" || a.isHTML() {
 		return text
 	}
 	return text + ": " + line
 }
 
 // isHTML says whether the body is a page, whose first line tells nothing.
-func (a answer) isHTML() bool {
-	return strings.Contains(a.header.Get("Content-Type"), "html") || strings.HasPrefix(strings.TrimSpace(a.body), "<")
+func (a Answer) isHTML() bool {
+	return strings.Contains(a.header.Get("Content-Type"), "html") || strings.HasPrefix(strings.TrimSpace(a.Body), "<")
 }
 
 // retryAfter is how long the target asks to be left alone, in seconds or until an instant; 0 if it does not say.
-func (a answer) retryAfter(now time.Time) time.Duration {
+func (a Answer) retryAfter(now time.Time) time.Duration {
 	wish := a.header.Get("Retry-After")
 	if seconds, err := strconv.ParseInt(wish, 10, 64); err == nil {
 		return time.Duration(max(0, min(seconds, int64(maxRetryAfter/time.Second)))) * time.Second
 	}
-	until, err := nethttp.ParseTime(wish)
+	until, err := http.ParseTime(wish)
 	if err != nil {
 		return 0
 	}

@@ -1,0 +1,168 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// API is a target that is spoken to in JSON, as one job's config describes it.
+type API struct {
+	Client  *Client
+	Base    string // its URL, to which paths are added
+	Headers job.Headers
+	Limit   time.Duration // of one request
+	Secrets job.Redactor
+}
+
+// Call is one request to an API.
+type Call struct {
+	Method string
+	Path   []string // each is one segment, whatever is in it
+	Query  url.Values
+	Body   any
+}
+
+// Answered is an answer that is no success. Its message holds no secret.
+type Answered struct {
+	Answer
+	Text  string
+	After time.Duration // how long the target asks to be left alone
+}
+
+func (a *Answered) Error() string { return a.Text }
+
+// Do makes the call and reads the answer into a value. The error is an *Answered for any code but 2xx, and a *job.Refusal if
+// the request certainly did not reach the target; any other leaves open what became of it.
+func (a API) Do(ctx context.Context, c Call, into any) error {
+	m, err := a.message(c)
+	if err != nil {
+		return job.Refuse(run.Permanent, "compose the request: %s", a.Secrets.Text(err.Error()))
+	}
+	got, err := a.Client.Send(ctx, m, a.Limit)
+	switch {
+	case err != nil:
+		return Hide(a.Secrets, err)
+	case !got.Success():
+		return a.answered(got)
+	}
+	return a.read(got, into)
+}
+
+func (a API) message(c Call) (Message, error) {
+	m, err := NewMessage(c.Method, a.Base, a.Headers)
+	if err != nil {
+		return m, err
+	}
+	m.AsIs = true
+	m.url = m.url.JoinPath(escaped(c.Path)...)
+	m.url.RawQuery = c.Query.Encode()
+	if m.Header.Get("Accept") == "" {
+		m.Header.Set("Accept", jsonKind)
+	}
+	if c.Body == nil {
+		return m, nil
+	}
+	return m, m.SetBody(c.Body)
+}
+
+// escaped are segments that stay single ones: neither a slash nor two dots lead elsewhere.
+func escaped(segments []string) []string {
+	safe := make([]string, len(segments))
+	for i, s := range segments {
+		safe[i] = url.PathEscape(s)
+		if strings.Trim(s, ".") == "" {
+			safe[i] = strings.ReplaceAll(s, ".", "%2E")
+		}
+	}
+	return safe
+}
+
+// read decodes a success.
+func (a API) read(got Answer, into any) error {
+	what := fmt.Sprintf("answered %d", got.Code)
+	switch {
+	case got.partial:
+		return fmt.Errorf("%s with more than %d KiB, which is not read", what, maxBody>>10)
+	case got.isHTML():
+		return fmt.Errorf("%s with a page instead of JSON; check that the URL is that of the API, and that no login stands in front of it", what)
+	}
+	if err := json.Unmarshal([]byte(got.Body), into); err != nil {
+		return fmt.Errorf("%s with something else than the JSON that was asked for: %s", what, a.Secrets.Text(err.Error()))
+	}
+	return nil
+}
+
+// answered is the error for an answer that is no success, with what to do about it.
+func (a API) answered(got Answer) error {
+	text := got.message(a.Secrets, explanation(got.shown(a.Secrets)))
+	switch {
+	case got.Code == http.StatusUnauthorized:
+		text += "; the credentials in job.config.headers are missing, wrong or expired"
+	case got.Code == http.StatusForbidden:
+		text += "; the credentials in job.config.headers do not allow this"
+	case got.Code >= 300 && got.Code < 400:
+		text += "; an API does not send elsewhere: check the URL, and that no login stands in front of it"
+	}
+	return &Answered{Answer: got, Text: text, After: got.retryAfter(a.Client.now())}
+}
+
+// explanation is what the JSON of a failure says in words, as APIs have it in one of these fields; else all of it.
+func explanation(body string) string {
+	var fields struct {
+		Detail, Title, Message any
+		Code                   any `json:"error_code"`
+	}
+	if json.Unmarshal([]byte(body), &fields) != nil {
+		return body
+	}
+	var parts []string
+	for _, part := range []any{fields.Code, fields.Title, fields.Message, fields.Detail} {
+		if text, ok := part.(string); ok && text != "" {
+			parts = append(parts, strings.ReplaceAll(text, "\n", " "))
+		}
+	}
+	if len(parts) == 0 {
+		return body
+	}
+	return strings.Join(parts, ": ")
+}
+
+// Refusal is an answer that turned a start down.
+func (c *Client) Refusal(got Answer, secrets job.Redactor) error {
+	return &job.Refusal{Category: got.blame(), Reason: got.message(secrets, got.shown(secrets)), After: got.retryAfter(c.now())}
+}
+
+// Started is err as Start returns it: an answer that says that nothing was started is a refusal. A 5xx answer is none,
+// since a server that broke may have done so after it took the job.
+func Started(err error) error {
+	answered := (*Answered)(nil)
+	if !errors.As(err, &answered) || answered.Code >= 500 {
+		return err
+	}
+	category := answered.blame()
+	if answered.Code < 400 {
+		category = run.Permanent // a wrong address, or a login in front of it
+	}
+	return &job.Refusal{Category: category, Reason: answered.Text, After: answered.After}
+}
+
+// Checked is err as Check returns it: a refusal only where the same would happen again.
+func Checked(err error) error {
+	refusal := (*job.Refusal)(nil)
+	if errors.As(Started(err), &refusal) {
+		if refusal.Category == run.Permanent {
+			return refusal
+		}
+		return errors.New(refusal.Reason)
+	}
+	return err
+}

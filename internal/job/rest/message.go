@@ -1,0 +1,108 @@
+package rest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/interlock-go/interlock/internal/job"
+)
+
+// Message is a request that can be made anew for another URL.
+type Message struct {
+	Method string
+	Header http.Header // for the target that the file names, and no other
+	Key    string      // the idempotency key, for every target; "" for a request without
+	Body   []byte
+	Kind   string // the body's content type
+	AsIs   bool   // follow only redirects that want the very same request, as fits an API
+
+	url   *url.URL
+	host  string // the Host header, where the file gives one
+	taken bool   // a target has taken the request, and this only reads its answer
+}
+
+// NewMessage is a request to an address with the headers of a file.
+func NewMessage(method, address string, headers job.Headers) (Message, error) {
+	target, err := url.Parse(address)
+	if err != nil {
+		return Message{}, errors.New("the URL is not one, once its variables are put in") // the error would quote it
+	}
+	m := Message{Method: method, url: target, Header: http.Header{}}
+	for name, value := range headers {
+		if strings.EqualFold(name, "Host") {
+			m.host = string(value)
+			continue
+		}
+		m.Header.Set(name, string(value))
+	}
+	return m, nil
+}
+
+// Host is where the message goes.
+func (m Message) Host() string { return m.url.Host }
+
+// SetBody gives the message a body: a text as it is, anything else as JSON. A text that holds a JSON object or list is
+// taken for what it is. A content type among the headers wins.
+func (m *Message) SetBody(body any) (err error) {
+	m.Body, m.Kind, err = encode(body)
+	if kind := m.Header.Get("Content-Type"); kind != "" {
+		m.Kind = kind
+	}
+	return err
+}
+
+func encode(body any) (content []byte, kind string, err error) {
+	switch b := body.(type) {
+	case nil:
+		return nil, "", nil
+	case string:
+		if trimmed := strings.TrimSpace(b); json.Valid([]byte(b)) && (trimmed[0] == '{' || trimmed[0] == '[') {
+			return []byte(b), jsonKind, nil
+		}
+		return []byte(b), "text/plain; charset=utf-8", nil
+	default:
+		var buffer bytes.Buffer
+		e := json.NewEncoder(&buffer)
+		e.SetEscapeHTML(false)
+		err := e.Encode(b)
+		return bytes.TrimSuffix(buffer.Bytes(), []byte("\n")), jsonKind, err
+	}
+}
+
+const jsonKind = "application/json"
+
+// request is the message as the transport takes it: with a body that it cannot ask for a second time, so that nothing
+// is ever sent twice.
+func (m Message) request(ctx context.Context) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, m.Method, m.url.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header = m.Header.Clone()
+	if m.Body != nil {
+		req.Body = readOnce(m.Body)
+		req.ContentLength = int64(len(m.Body))
+		req.Header.Set("Content-Type", m.Kind)
+	}
+	if req.Header.Get("User-Agent") == "" {
+		req.Header.Set("User-Agent", "interlock")
+	}
+	if m.Key != "" {
+		req.Header.Set("Idempotency-Key", m.Key)
+	}
+	if m.host != "" {
+		req.Host = m.host
+	}
+	return req, nil
+}
+
+// readOnce is a body of a type that the standard library does not know how to repeat.
+func readOnce(body []byte) io.ReadCloser {
+	return io.NopCloser(struct{ io.Reader }{bytes.NewReader(body)})
+}

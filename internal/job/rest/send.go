@@ -1,0 +1,147 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/egress"
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+const (
+	maxBody      = 1 << 20 // how much of an answer is read
+	maxRedirects = 10
+)
+
+// Send sends the message, follows redirects, and waits no longer than limit. The error is a *job.Refusal if the request
+// certainly did not reach its target; any other leaves that open. It may hold a secret: see Hide.
+func (c *Client) Send(ctx context.Context, m Message, limit time.Duration) (Answer, error) {
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	got, err := c.send(limited, m)
+	if err != nil && limited.Err() != nil {
+		err = late(ctx, limit, err)
+	}
+	return got, err
+}
+
+func (c *Client) send(ctx context.Context, m Message) (Answer, error) {
+	for hops := 0; ; hops++ {
+		got, sent, err := c.once(ctx, m)
+		switch {
+		case err != nil && m.taken && refusedAs(err) == run.Permanent:
+			return Answer{failure: fmt.Sprintf("follow the answer's redirect: %v", err), category: run.Permanent}, nil
+		case err != nil && (sent || m.taken):
+			return Answer{}, fmt.Errorf("no complete answer from %s: %w", m.url.Host, err)
+		case err != nil:
+			return Answer{}, notSent(m.url.Host, err)
+		}
+		next, ok := m.follow(got)
+		if !ok || hops == maxRedirects {
+			return got, nil
+		}
+		m = next
+	}
+}
+
+// notSent is the refusal of a request for which there was no connection.
+func notSent(host string, err error) error {
+	return job.Refuse(refusedAs(err), "connect to %s: %v", host, err)
+}
+
+// refusedAs is the category of a connection that was not made.
+func refusedAs(err error) run.Category {
+	if errors.As(err, new(*egress.Refused)) {
+		return run.Permanent
+	}
+	return run.Transient
+}
+
+// once sends the message to one target. Before a connection is there, nothing can have been sent.
+func (c *Client) once(ctx context.Context, m Message) (got Answer, sent bool, err error) {
+	// A request that is given up ends all work on it, so that the trace is not called once this returns.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	connected := make(chan struct{}, 1)
+	req, err := m.request(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) {
+			select {
+			case connected <- struct{}{}:
+			default:
+			}
+		},
+	}))
+	if err != nil {
+		return Answer{}, false, err
+	}
+	resp, err := c.transport.RoundTrip(req)
+	if err != nil {
+		return Answer{}, len(connected) > 0, err
+	}
+	defer resp.Body.Close()
+	got = Answer{Code: resp.StatusCode, header: resp.Header}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
+	got.Body, got.partial = string(body[:min(len(body), maxBody)]), len(body) > maxBody || err != nil
+	if err != nil && got.Success() {
+		return Answer{}, true, fmt.Errorf("the answer %d broke off: %w", got.Code, err)
+	}
+	return got, true, nil // what was read of a failure is enough
+}
+
+// follow is the message that a redirect asks for. 302 and 303 mean that the request was taken, and where to read on; the
+// others that it belongs elsewhere, so it is sent there as it is.
+func (m Message) follow(got Answer) (Message, bool) {
+	location := got.header.Get("Location")
+	target, err := m.url.Parse(location)
+	if location == "" || err != nil || target.Scheme != "http" && target.Scheme != "https" || target.Hostname() == "" {
+		return m, false
+	}
+	switch got.Code {
+	case http.StatusFound, http.StatusSeeOther:
+		if m.AsIs {
+			return m, false
+		}
+		m.Method, m.Body, m.taken = http.MethodGet, nil, true
+	case http.StatusMovedPermanently, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	default:
+		return m, false
+	}
+	if !sameTarget(m.url, target) {
+		m.Header = http.Header{} // they may hold credentials, which are for the first target alone
+		m.host = ""
+	}
+	target.User, target.Fragment = nil, ""
+	m.url = target
+	return m, true
+}
+
+// sameTarget says whether what is meant for one URL may be sent to the other: the same host, on the same port or from
+// http to https.
+func sameTarget(from, to *url.URL) bool {
+	if !strings.EqualFold(from.Hostname(), to.Hostname()) {
+		return false
+	}
+	return from.Scheme == to.Scheme && from.Port() == to.Port() || from.Scheme == "http" && to.Scheme == "https"
+}
+
+// late says whether it was the file's time limit or the caller that ended the wait. Only the reason of a refusal
+// changes: it stays one.
+func late(caller context.Context, limit time.Duration, err error) error {
+	ended, why := error(context.DeadlineExceeded), fmt.Sprintf("no answer within the timeout of %s", document.Duration(limit))
+	if caller.Err() != nil {
+		ended, why = caller.Err(), "the wait for an answer was ended"
+	}
+	if refusal := (*job.Refusal)(nil); errors.As(err, &refusal) {
+		return &job.Refusal{Category: refusal.Category, Reason: why + ", before a connection was there"}
+	}
+	return fmt.Errorf("%s: %w", why, ended)
+}
