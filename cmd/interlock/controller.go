@@ -65,6 +65,11 @@ func newController(ctx context.Context, f settings.File, folders engine.Folders,
 		}
 	}()
 	c := &controller{file: f, store: db, logger: s.logger, catalog: catalog.New(db, all.Kinds())}
+	defer func() {
+		if err != nil && c.listen != nil {
+			err = errors.Join(err, c.listen.Close())
+		}
+	}()
 	if c.tracing, err = newTracing(ctx, s.getenv); err != nil {
 		return nil, err
 	}

@@ -69,7 +69,7 @@ func (a *app) exitCode(cmd *cobra.Command, err error) int {
 	case errors.Is(err, errNo):
 		return exitNo
 	}
-	fmt.Fprintf(a.stderr, "%s %s\n", a.errStyle.red("interlock:"), printable(err.Error()))
+	fmt.Fprintf(a.stderr, "%s %s\n", a.errStyle.red("interlock:"), printableLines(err.Error()))
 	if code, ok := remoteCode(err); ok {
 		return code
 	}
