@@ -16,9 +16,19 @@ type Sink interface {
 	// Name tells sinks apart in routes, cursors and dead letters.
 	Name() string
 	// Send delivers one alert, possibly again after an answer was lost. A *Refused error means that this one will
-	// never be taken, a *Busy one for how long to leave the sink alone; any other that the sink could not be reached, so
-	// that it is worth trying again. No error holds a secret.
+	// never be taken, a *Busy one for how long to leave the sink alone, a *Misconfigured one that nothing will be taken
+	// until somebody mends the settings; any other that the sink could not be reached, so that it is worth trying again.
+	// No error holds a secret. Several may be under way at once.
 	Send(ctx context.Context, a Alert) error
+}
+
+// Follower is a sink whose messages show how a matter stands. Beside what routes send it, it is given every event after
+// which a matter may stand otherwise (Settles), so that it can bring what it said up to date. About a matter that it never
+// spoke of it says nothing.
+type Follower interface {
+	Sink
+	// Follow fails as Send does.
+	Follow(ctx context.Context, a Alert) error
 }
 
 // Alert is one event, or a burst of events of one group as one message.
@@ -64,3 +74,9 @@ type Busy struct {
 }
 
 func (b *Busy) Error() string { return fmt.Sprintf("%s; try again in %s", b.Reason, b.After) }
+
+// Misconfigured is a sink that takes nothing until somebody mends its settings: a token that is not valid, a channel that
+// is not there. It is told once; what waits is delivered afterwards.
+type Misconfigured struct{ Reason string }
+
+func (m *Misconfigured) Error() string { return m.Reason }
