@@ -2,10 +2,12 @@ package http_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	nethttp "net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -27,11 +29,14 @@ func newType(t *testing.T, allow ...string) job.Type {
 	return http.New(g)
 }
 
+func newTypeAt(t *testing.T, _ string, allow ...string) job.Type { return newType(t, allow...) }
+
 func newConfig() pipeline.JobConfig { return new(http.Config) }
 
 // target is a server that does as the path of a request says, and remembers what it was asked to start.
 type target struct {
 	*httptest.Server
+	wire   jobtest.Wire
 	mu     sync.Mutex
 	starts map[run.AttemptID]int
 	lossy  bool
@@ -39,7 +44,7 @@ type target struct {
 
 func newTarget(t *testing.T) *target {
 	s := &target{starts: map[run.AttemptID]int{}}
-	s.Server = httptest.NewServer(s)
+	s.Server = httptest.NewServer(s.wire.Record(s))
 	t.Cleanup(s.Close)
 	return s
 }
@@ -88,6 +93,8 @@ func (s *target) bench(extra string) jobtest.Bench {
 			{Name: "turned down", Config: config("/missing"), Want: job.Status{Result: run.ResultFail, Category: run.Permanent, Message: "answered 404 Not Found: 404 page not found"}},
 			{Name: "failed", Config: config("/broken"), Want: job.Status{Result: run.ResultFail, Category: run.Transient, Message: "answered 500 Internal Server Error: disk full", Output: "disk full"}},
 		},
+		Wire:       &s.wire,
+		Authorised: func(c jobtest.Call) bool { return c.Header.Get("Authorization") == "Bearer "+jobtest.Secret },
 		Starts: func(_ *testing.T, id run.AttemptID) int {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -115,7 +122,8 @@ func verdicts() map[string]jobtest.Verdict {
 	return map[string]jobtest.Verdict{
 		"200": jobtest.Succeeded, "202": jobtest.Succeeded, "204": jobtest.Succeeded, "200 with a page": jobtest.Succeeded, "200 without end": jobtest.Succeeded,
 		"200 cut off": jobtest.Open, "304": jobtest.FailedTransient,
-		"400": jobtest.FailedPermanent, "401": jobtest.FailedPermanent, "404": jobtest.FailedPermanent, "409": jobtest.FailedPermanent,
+		"200 with {}": jobtest.Succeeded, "200 with []": jobtest.Succeeded, "200 with null": jobtest.Succeeded, "200 with broken JSON": jobtest.Succeeded,
+		"400": jobtest.FailedPermanent, "401": jobtest.FailedPermanent, "403": jobtest.FailedPermanent, "404": jobtest.FailedPermanent, "409": jobtest.FailedPermanent,
 		"408": jobtest.FailedTransient, "425": jobtest.FailedTransient, "429": jobtest.FailedTransient,
 		"500": jobtest.FailedTransient, "503": jobtest.FailedTransient, "504 with a page": jobtest.FailedTransient, "500 cut off": jobtest.FailedTransient,
 		"no HTTP": jobtest.Open, "nothing": jobtest.Open, "no answer in time": jobtest.Open,
@@ -127,7 +135,7 @@ func verdicts() map[string]jobtest.Verdict {
 
 func TestWhateverIsAnsweredIsTheResult(t *testing.T) {
 	jobtest.RunHTTP(t, jobtest.HTTPBench{
-		New: newType, NewConfig: newConfig, Want: verdicts(),
+		New: newTypeAt, NewConfig: newConfig, Want: verdicts(),
 		Config: func(url string) string {
 			return "url: '" + url + "/?k=${env:JOBTEST_TOKEN}'\ntimeout: 1s\nbody: {key: '${env:JOBTEST_TOKEN}'}\n"
 		},
@@ -147,7 +155,7 @@ func TestWithACallbackWhateverIsNoSuccessRefusesTheStart(t *testing.T) {
 		}
 	}
 	jobtest.RunHTTP(t, jobtest.HTTPBench{
-		New: newType, NewConfig: newConfig, Want: want,
+		New: newTypeAt, NewConfig: newConfig, Want: want,
 		Config: func(url string) string {
 			return "url: '" + url + "/?k=${env:JOBTEST_TOKEN}'\ntimeout: 1s\ncallback: true\nheaders: {X-Key: '${env:JOBTEST_TOKEN}'}\n"
 		},
@@ -245,6 +253,37 @@ func TestCredentialsStayWithTheirHost(t *testing.T) {
 		if got.Method != tt.method || string(body) != tt.body || sent != tt.credentials || none == tt.credentials || got.Header.Get("Idempotency-Key") == "" {
 			t.Errorf("%d to %s: got %s %q %v", tt.code, tt.to, got.Method, body, got.Header)
 		}
+	}
+}
+
+func TestACheckConnectsAndSendsNothing(t *testing.T) {
+	s := newTarget(t)
+	secure := httptest.NewTLSServer(s)
+	defer secure.Close()
+	gone := httptest.NewServer(s)
+	gone.Close()
+	tests := map[string]struct {
+		url  string
+		want any // the kind of the error
+		text string
+	}{
+		"there":           {s.URL, new(*job.Unsure), "takes connections"},
+		"not there":       {gone.URL, nil, "connection refused"},
+		"not trusted":     {secure.URL, nil, "certificate"},
+		"not to be asked": {"http://10.255.255.1/", new(*job.Refusal), "egress.allow"},
+	}
+	for name, tt := range tests {
+		a := jobtest.Expand(t, job.Attempt{}, "url: "+tt.url+"\n", new(http.Config))
+		err := newType(t, "127.0.0.1").(job.Checker).Check(t.Context(), a)
+		if err == nil || !strings.Contains(err.Error(), tt.text) {
+			t.Errorf("%s: got %v, want %q in it", name, err, tt.text)
+		}
+		if tt.want != nil && !errors.As(err, tt.want) || tt.want == nil && (errors.As(err, new(*job.Refusal)) || errors.As(err, new(*job.Unsure))) {
+			t.Errorf("%s: got a %T", name, err)
+		}
+	}
+	if calls := s.wire.Calls(); len(calls) != 0 {
+		t.Errorf("got %v", calls)
 	}
 }
 

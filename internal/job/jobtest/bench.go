@@ -1,5 +1,5 @@
-// Package jobtest is the suite that every job type passes: what Start, Find, Status, Stop and Wait promise, whatever the
-// target does. A job type's tests describe a target that can be looked into and made to misbehave (Bench); Run then
+// Package jobtest is the suite that every job type passes: what Start, Find, Status, Stop, Wait and Check promise, whatever
+// the target does. A job type's tests describe a target that can be looked into and made to misbehave (Bench); Run then
 // checks the promises one by one. Types that speak HTTP also pass RunHTTP, against a server that answers with whatever
 // servers answer with.
 //
@@ -51,10 +51,19 @@ type Bench struct {
 	// about such a job out.
 	Good, Endless, Flooding, Leaking string
 
-	// Ends are jobs and how they end.
+	// Ends are jobs and how they end: one for each state that the target documents as final.
 	Ends []End
+	// Busy are the configs of jobs that have not ended, by what their target says of them.
+	Busy map[string]string
 	// Refused are starts that certainly do not happen.
 	Refused []Refusal
+	// Unfit are jobs that could not be started, as Check says.
+	Unfit []Refusal
+
+	// Wire is what reaches a target that is spoken to over HTTP, and Authorised says whether a call carries the credentials
+	// that it should. Both are nil for other targets.
+	Wire       *Wire
+	Authorised func(Call) bool
 
 	// Starts is how often the target really started a job of this attempt.
 	Starts func(t *testing.T, id run.AttemptID) int
@@ -69,7 +78,7 @@ type End struct {
 	Want   job.Status // Message and Output are only parts of what is shown
 }
 
-// Refusal is a start that the type or its target turns down.
+// Refusal is a job that the type or its target turns down.
 type Refusal struct {
 	Name   string
 	Config string

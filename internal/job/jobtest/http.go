@@ -1,11 +1,14 @@
 package jobtest
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,13 +21,18 @@ import (
 
 // HTTPBench is a job type that starts its jobs over HTTP.
 type HTTPBench struct {
-	// New makes the type, with these hosts allowed.
-	New       func(t *testing.T, allow ...string) job.Type
+	// New makes the type for a target at that URL, with these hosts allowed.
+	New       func(t *testing.T, url string, allow ...string) job.Type
 	NewConfig func() pipeline.JobConfig
-	// Config is the YAML of a job at that URL, with the secret in it and a timeout of a second.
+	// Config is the YAML of a job at that URL, with the secret in it and, where there is one, a timeout of a second.
 	Config func(url string) string
-	// Want is what a start comes to, for each of the Answers by name.
+	// Want is what a start comes to, for each of the answers by name.
 	Want map[string]Verdict
+
+	// Handle is that of an attempt's job; nil for a type whose target cannot be asked about one. Any other call than Start
+	// has to fail on each of the answers, but for those in Fine, such as "Stop: 200 with {}".
+	Handle func(id run.AttemptID) run.Handle
+	Fine   []string
 }
 
 // Verdict is what a start call comes to.
@@ -56,6 +64,15 @@ func status(code int) http.HandlerFunc {
 		w.Header().Set("Retry-After", fmt.Sprint(int(patienceAsked.Seconds())))
 		w.WriteHeader(code)
 		echo(w, r)
+	}
+}
+
+// text answers with JSON, or nearly.
+func text(code int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(code)
+		io.WriteString(w, body)
 	}
 }
 
@@ -91,6 +108,12 @@ func page(w http.ResponseWriter, r *http.Request) {
 	echo(w, r)
 }
 
+// never answers.
+func never(_ http.ResponseWriter, r *http.Request) {
+	io.Copy(io.Discard, r.Body) // only then does the server notice that the client has gone
+	<-r.Context().Done()
+}
+
 func flooding(w http.ResponseWriter, _ *http.Request) {
 	chunk := []byte(strings.Repeat(Secret+" ", 1<<12))
 	for sent := 0; sent < Flood; sent += len(chunk) {
@@ -107,10 +130,15 @@ var answers = []answer{
 	{"204", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }},
 	{"200 with a page", page},
 	{"200 without end", flooding},
+	{"200 with {}", text(200, "{}")},
+	{"200 with []", text(200, "[]")},
+	{"200 with null", text(200, "null")},
+	{"200 with broken JSON", text(200, `{"state": "success", "run_id": 1, `)},
 	{"200 cut off", raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"a\":")},
 	{"304", status(304)},
 	{"400", status(400)},
 	{"401", status(401)},
+	{"403", status(403)},
 	{"404", status(404)},
 	{"408", status(408)},
 	{"409", status(409)},
@@ -125,10 +153,7 @@ var answers = []answer{
 	{"500 cut off", raw("HTTP/1.1 500 Oops\r\nContent-Length: 100\r\n\r\n" + Secret[:10])},
 	{"no HTTP", raw("SSH-2.0-OpenSSH_9.2 " + Secret + "\r\n")},
 	{"nothing", raw("")},
-	{"no answer in time", func(_ http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body) // only then does the server notice that the client has gone
-		<-r.Context().Done()
-	}},
+	{"no answer in time", never},
 	{"302 to a private address", redirect(302, "http://10.255.255.1/")},
 	{"307 to a private address", redirect(307, "http://169.254.169.254/latest/meta-data/")},
 	{"302 to nowhere", redirect(302, "")},
@@ -136,7 +161,7 @@ var answers = []answer{
 	{"307 to another scheme", redirect(307, "file:///etc/passwd")},
 }
 
-// RunHTTP checks what a start comes to for each way in which a server may answer, and that it is sent only once.
+// RunHTTP checks what a call comes to for each way in which a server may answer, and that a start is sent only once.
 func RunHTTP(t *testing.T, b HTTPBench) {
 	if len(b.Want) != len(answers)+2 {
 		t.Errorf("%d verdicts for %d answers", len(b.Want), len(answers)+2)
@@ -153,20 +178,40 @@ func RunHTTP(t *testing.T, b HTTPBench) {
 			if r := refusal(err); r != nil && a.name == "429" && r.After != patienceAsked {
 				t.Errorf("asks to wait %s, want %s as the server said", r.After, patienceAsked)
 			}
-			if got := requests.Load(); got != 1 && a.name != "307 to itself for ever" || got > 20 {
+			if got := requests.Load(); got > b.maySend(t, s.URL, a.name) {
 				t.Errorf("sent %d times", got)
 			}
+			b.checkRoles(t, s.URL, a.name, "127.0.0.1")
 		})
 	}
 	t.Run("nobody listens", func(t *testing.T) {
-		b.check(t, closedURL(t), b.Want["nobody listens"], "127.0.0.1")
+		url := closedURL(t)
+		b.check(t, url, b.Want["nobody listens"], "127.0.0.1")
+		b.checkRoles(t, url, "nobody listens", "127.0.0.1")
 	})
 	t.Run("a private address", func(t *testing.T) {
-		err := b.check(t, closedURL(t), b.Want["a private address"])
+		url := closedURL(t)
+		err := b.check(t, url, b.Want["a private address"])
 		if err == nil || !strings.Contains(err.Error(), "egress.allow") {
 			t.Errorf("got %v, want the remedy named", err)
 		}
+		b.checkRoles(t, url, "a private address")
 	})
+	t.Run("given up under way", b.cancelledUnderWay)
+}
+
+// maySend is how many requests a start may make. A target that refuses a repeated key may be asked again.
+func (b HTTPBench) maySend(t *testing.T, url, answer string) int64 {
+	t.Helper()
+	dedup, ok := b.New(t, url).(job.Deduplicator)
+	switch {
+	case answer == "307 to itself for ever":
+		return 20
+	case ok && dedup.RefusesRepeats():
+		return 4
+	default:
+		return 1
+	}
 }
 
 // closedURL is an address where nobody listens any more.
@@ -180,19 +225,88 @@ func closedURL(t *testing.T) string {
 	return "http://" + l.Addr().String()
 }
 
+// in is the bench in one test, with a target at that URL.
+func (b HTTPBench) in(t *testing.T, url string, allow ...string) bed {
+	return Bench{New: func(t *testing.T) job.Type { return b.New(t, url, allow...) }, NewConfig: b.NewConfig}.in(t)
+}
+
+// call is a context in which a target that does not answer is given up for.
+func (b bed) call() context.Context {
+	ctx, cancel := context.WithTimeout(b.ctx(), 2*time.Second)
+	b.Cleanup(cancel)
+	return ctx
+}
+
 // check starts a job at the URL and compares what it comes to.
 func (b HTTPBench) check(t *testing.T, url string, want Verdict, allow ...string) error {
 	t.Helper()
-	bench := Bench{New: func(t *testing.T) job.Type { return b.New(t, allow...) }, NewConfig: b.NewConfig}.in(t)
-	started, err := bench.Start(bench.ctx(), bench.attempt(b.Config(url)))
-	bench.clean(err)
+	bed := b.in(t, url, allow...)
+	started, err := bed.Start(bed.call(), bed.attempt(b.Config(url)))
+	bed.clean(err)
 	if started.Result != nil {
-		bench.cleanStatus(*started.Result)
+		bed.cleanStatus(*started.Result)
 	}
 	if got := verdict(started, err); got != want {
 		t.Errorf("got %s, want %s (%+v, %v)", got, want, started.Result, err)
 	}
 	return err
+}
+
+// checkRoles makes every other call to the URL. None may take what it is told there for an answer.
+func (b HTTPBench) checkRoles(t *testing.T, url, answer string, allow ...string) {
+	t.Helper()
+	if b.Handle == nil {
+		return
+	}
+	bed := b.in(t, url, allow...)
+	a := bed.attempt(b.Config(url))
+	for _, r := range bed.roles() {
+		name := r.name + ": " + answer
+		err := r.call(bed.call(), a, b.Handle(a.ID))
+		bed.clean(err)
+		switch fine := slices.Contains(b.Fine, name); {
+		case fine && err != nil:
+			t.Errorf("%s: got %v, want none", name, err)
+		case !fine && (err == nil || errors.Is(err, errNothing) || errors.Is(err, job.ErrUnknownHandle)):
+			t.Errorf("%s: got %v, want an error that says that nobody could look", name, err)
+		}
+	}
+}
+
+// cancelledUnderWay ends each call while the target has it.
+func (b HTTPBench) cancelledUnderWay(t *testing.T) {
+	arrived := make(chan struct{}, 1)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		arrived <- struct{}{}
+		never(w, r)
+	}))
+	defer s.Close()
+	bed := b.in(t, s.URL, "127.0.0.1")
+	a := bed.attempt(b.Config(s.URL))
+	calls := []role{{"Start", func(ctx context.Context, a job.Attempt, _ run.Handle) error {
+		_, err := bed.Start(ctx, a)
+		return err
+	}}}
+	handle := run.Handle("")
+	if b.Handle != nil {
+		handle = b.Handle(a.ID)
+		calls = append(calls, bed.roles()...)
+	}
+	for _, c := range calls {
+		ctx, cancel := context.WithCancel(bed.ctx())
+		done := make(chan error, 1)
+		go func() { done <- c.call(ctx, a, handle) }()
+		select {
+		case <-arrived:
+		case err := <-done:
+			t.Fatalf("%s ended without having asked: %v", c.name, err)
+		}
+		cancel()
+		err := <-done
+		if bed.clean(err); !errors.Is(err, context.Canceled) || refusal(err) != nil {
+			t.Errorf("%s: got %v, want that it was cancelled, with nothing said about the job", c.name, err)
+		}
+	}
 }
 
 func verdict(s job.Started, err error) Verdict {

@@ -18,6 +18,7 @@ func Run(t *testing.T, b Bench) {
 	_, finds := kind.(job.Finder)
 	_, stops := kind.(job.Stopper)
 	_, waits := kind.(job.Waiter)
+	_, checks := kind.(job.Checker)
 	_, blocks := limit(kind, b)
 	dedup, ok := kind.(job.Deduplicator)
 	refuses := ok && dedup.RefusesRepeats()
@@ -33,11 +34,16 @@ func Run(t *testing.T, b Bench) {
 		{"WhatNeverStartedIsNotFound", b.Good != "" && finds, notFound},
 		{"ALostAnswerLosesNoJob", b.Good != "" && b.Lose != nil, lostAnswer},
 		{"EveryEndHasItsOutcome", len(b.Ends) > 0, ends},
+		{"WhatHasNotEndedRuns", len(b.Busy) > 0, busy},
 		{"ARefusalStartsNothing", len(b.Refused) > 0, refused},
+		{"ACheckStartsNothing", b.Good != "" && checks, checked},
+		{"ACheckSaysWhatIsWrong", len(b.Unfit) > 0, unfit},
+		{"EveryCallCarriesItsCredentials", b.Good != "" && b.Wire != nil, authorised},
 		{"NoSecretShows", b.Leaking != "", leaks},
 		{"AFloodIsBounded", b.Flooding != "", flood},
 		{"ACancelledStartReturns", b.Endless != "" && blocks, cancelledStart},
 		{"ACancelledStartSaysSo", b.Good != "", cancelledBefore},
+		{"ACancelledCallSaysSo", b.Good != "" && b.Wire != nil, cancelledCalls},
 		{"ACancelledWaitReturns", b.Endless != "" && waits, cancelledWait},
 		{"StopEndsTheJob", b.Endless != "" && stops, stop},
 		{"ANonsenseHandleHasNoResult", b.Good != "", nonsense},
@@ -164,17 +170,23 @@ func refused(b bed) {
 		b.Run(r.Name, func(t *testing.T) {
 			b := b.in(t)
 			a := b.attempt(r.Config)
-			started, err := b.Start(b.ctx(), a)
-			b.clean(err)
-			got := refusal(err)
-			if got == nil {
-				t.Fatalf("got %+v, %v; want a refusal", started, err)
-			}
-			if got.Category != r.Want.Category || got.After != r.Want.After || !strings.Contains(got.Reason, r.Want.Reason) {
-				t.Errorf("got %s after %s: %s; want %s after %s: %s", got.Category, got.After, got.Reason, r.Want.Category, r.Want.After, r.Want.Reason)
-			}
+			_, err := b.Start(b.ctx(), a)
+			b.refusedAs(err, r.Want)
 			b.starts(a, 0)
 		})
+	}
+}
+
+// refusedAs checks that err is that refusal.
+func (b bed) refusedAs(err error, want job.Refusal) {
+	b.Helper()
+	b.clean(err)
+	got := refusal(err)
+	if got == nil {
+		b.Fatalf("got %v; want a refusal", err)
+	}
+	if got.Category != want.Category || got.After != want.After || !strings.Contains(got.Reason, want.Reason) {
+		b.Errorf("got %s after %s: %s; want %s after %s: %s", got.Category, got.After, got.Reason, want.Category, want.After, want.Reason)
 	}
 }
 
