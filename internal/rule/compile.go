@@ -3,6 +3,7 @@ package rule
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/sensor"
@@ -22,7 +23,7 @@ func Compile(parts ...Part) (*Gate, error) {
 	if err := check(parts); err != nil {
 		return nil, err
 	}
-	c := compiler{slots: map[Ref]int32{}}
+	var c compiler
 	c.gate.root.kind = allGroup
 	for _, part := range parts {
 		c.start = part.Start
@@ -33,20 +34,29 @@ func Compile(parts ...Part) (*Gate, error) {
 		c.gate.root.add(c.list(list, "", list.kind == anyGroup, false))
 	}
 	gate := c.gate // by itself: what it took to compile it goes
-	gate.trim()
+	gate.settle(c.advisory)
 	return &gate, nil
 }
 
-// trim gives back the room that lists were made with to grow: there is a gate for every pipeline.
-func (g *Gate) trim() {
+// settle puts everything into lists of its own that have no room left to grow.
+func (g *Gate) settle(advisory []predicate) {
 	g.refs, g.reports = exact(g.refs), exact(g.reports)
-	g.root.trim()
+	g.predicates = make([]predicate, 0, len(g.reports))
+	g.place(&g.root)
+	g.predicates = append(g.predicates, advisory...)
+	for i, p := range g.predicates {
+		g.reports[p.report].predicate = int32(i)
+	}
 }
 
-func (n *node) trim() {
-	n.predicates, n.groups = exact(n.predicates), exact(n.groups)
+// place puts the predicates of n and of the groups in it among those of the gate.
+func (g *Gate) place(n *node) {
+	from := len(g.predicates)
+	g.predicates = append(g.predicates, n.predicates...)
+	n.predicates = g.predicates[from:len(g.predicates):len(g.predicates)]
+	n.groups = exact(n.groups)
 	for i := range n.groups {
-		n.groups[i].trim()
+		g.place(&n.groups[i])
 	}
 }
 
@@ -75,14 +85,14 @@ func check(parts []Part) error {
 
 // compiler builds a gate out of rules that were found to be right.
 type compiler struct {
-	gate  Gate
-	slots map[Ref]int32
-	start bool // the part at hand is the start condition
+	gate     Gate
+	advisory []predicate // which take part in no group
+	start    bool        // the part at hand is the start condition
 }
 
 // list compiles the members of a group. The path of each member says which one of the group it is if numbered.
 func (c *compiler) list(g group, path string, numbered, advisory bool) node {
-	n := node{kind: g.kind, n: g.n}
+	n := node{kind: g.kind, n: int32(g.n)}
 	for i, member := range g.members {
 		at := path
 		if numbered {
@@ -114,29 +124,35 @@ func join(path, place string) string {
 // rule compiles a predicate or a group; what is advisory is reported but gives no node.
 func (c *compiler) rule(r Rule, path string, advisory bool) node {
 	advisory = advisory || r.Level == Advisory
-	n := node{kind: allGroup}
 	if groups := r.groups(); len(groups) > 0 {
-		n = c.list(groups[0], path, true, advisory)
-	} else {
-		p := c.predicate(r)
-		c.report(r, p, path, advisory)
-		n.predicates = []predicate{p}
+		n := c.list(groups[0], path, true, advisory)
+		if advisory {
+			return node{}
+		}
+		return n
 	}
+	p := c.predicate(r)
+	c.report(r, path, advisory)
 	if advisory {
+		c.advisory = append(c.advisory, p)
 		return node{}
 	}
-	return n
+	return node{kind: allGroup, predicates: []predicate{p}}
 }
 
 func (c *compiler) predicate(r Rule) predicate {
 	p, _ := parse(r)
-	ref := Ref{From: r.From, Key: sensor.Key(r.Key), Start: c.start}
-	slot, seen := c.slots[ref]
-	if !seen {
-		slot = int32(len(c.gate.refs))
-		c.slots[ref] = slot
+	p.slot = c.slot(Ref{From: r.From, Key: sensor.Key(r.Key), Start: c.start})
+	p.report = int32(len(c.gate.reports))
+	return p
+}
+
+// slot is where a Snapshot holds what ref shows.
+func (c *compiler) slot(ref Ref) int32 {
+	slot := slices.Index(c.gate.refs, ref)
+	if slot < 0 {
+		slot = len(c.gate.refs)
 		c.gate.refs = append(c.gate.refs, ref)
 	}
-	p.slot = slot
-	return p
+	return int32(slot)
 }

@@ -1,7 +1,7 @@
 package rule
 
 import (
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/sensor"
@@ -25,44 +25,62 @@ type Verdict struct {
 	Leaves  []Leaf // in the order they are written, advisory ones included
 }
 
+// usualReason is about how many bytes a reason takes.
+const usualReason = 48
+
 // Explain is Decide with one report per leaf; every leaf is evaluated.
 func (g *Gate) Explain(s Snapshot, now time.Time) Verdict {
 	v := Verdict{Outcome: g.Decide(s, now), Leaves: make([]Leaf, len(g.reports))}
+	rules := make([]Rule, len(g.reports))
 	var w writer
-	w.Grow(g.room)
+	w.Grow(usualReason * len(g.reports))
 	for i := range g.reports {
-		g.reports[i].fill(&v.Leaves[i], &w, s, now)
+		r := &g.reports[i]
+		rules[i] = g.rule(r)
+		v.Leaves[i] = Leaf{Path: r.path, Rule: &rules[i], Advisory: r.advisory, Age: -1}
+		g.predicates[r.predicate].fill(&v.Leaves[i], &w, s, now)
 	}
 	return v
 }
 
-// report is what the report on a predicate needs beside the predicate itself; its texts are made when the file loads.
+// report is what the report on a predicate needs beside the predicate itself.
 type report struct {
-	predicate predicate
-	rule      *Rule
 	path      string
+	value     any   // as the rule has it
+	predicate int32 // in the gate
+	check     uint8 // in checks
+	level     uint8 // in levels
 	advisory  bool
-	subject   string           // in front of the value seen: "count is "
-	ends      [Pass + 1]string // behind it, by outcome: ", needs ≥ 1000"
+	unnamed   bool // the rule leaves its field to the check
 }
 
-func (c *compiler) report(r Rule, p predicate, path string, advisory bool) {
-	rep := report{predicate: p, rule: &r, path: path, advisory: advisory, subject: p.field + " is "}
-	rep.ends = endings(r, p.op)
-	c.gate.reports = append(c.gate.reports, rep)
-	c.gate.room += len(rep.subject) + len(rep.ends[Fail]) + 24
+func (c *compiler) report(r Rule, path string, advisory bool) {
+	c.gate.reports = append(c.gate.reports, report{
+		path: path, value: r.Value, advisory: advisory, unnamed: r.Field == "",
+		check: uint8(slices.Index(checks, string(r.Check))), level: uint8(slices.Index(levels, r.Level)),
+	})
+}
+
+// rule is the rule that was compiled, as it is written.
+func (g *Gate) rule(r *report) Rule {
+	p := &g.predicates[r.predicate]
+	ref := &g.refs[p.slot]
+	made := Rule{Key: string(ref.Key), From: ref.From, Check: Check(checks[r.check]), Value: r.value, Level: levels[r.level]}
+	if !r.unnamed {
+		made.Field = p.field
+	}
+	return made
 }
 
 // nothing is what a sensor shows that a snapshot does not have.
 var nothing sensor.Seen
 
 // fill writes the report on what s shows into l. Reasons share the writer's memory.
-func (r *report) fill(l *Leaf, w *writer, s Snapshot, now time.Time) {
-	l.Path, l.Rule, l.Advisory, l.Age = r.path, r.rule, r.advisory, -1
-	l.Outcome = r.predicate.absent
+func (p *predicate) fill(l *Leaf, w *writer, s Snapshot, now time.Time) {
+	l.Outcome = p.absent
 	seen := &nothing
-	if int(r.predicate.slot) < len(s) {
-		seen = &s[r.predicate.slot]
+	if int(p.slot) < len(s) {
+		seen = &s[p.slot]
 	}
 	w.begin()
 	switch reading := seen.Reading; {
@@ -73,14 +91,13 @@ func (r *report) fill(l *Leaf, w *writer, s Snapshot, now time.Time) {
 		w.expired(now.Sub(reading.ExpiresAt))
 	default:
 		l.Version, l.Age = reading.Version, max(0, now.Sub(reading.UpdatedAt))
-		r.found(l, w, reading, now)
+		p.found(l, w, reading, now)
 	}
 	l.Reason = w.taken()
 }
 
 // found reports on a reading that counts.
-func (r *report) found(l *Leaf, w *writer, reading *sensor.Reading, now time.Time) {
-	p := &r.predicate
+func (p *predicate) found(l *Leaf, w *writer, reading *sensor.Reading, now time.Time) {
 	if p.op == opExists {
 		l.Outcome = Pass
 		w.WriteString("a reading is there")
@@ -89,7 +106,7 @@ func (r *report) found(l *Leaf, w *writer, reading *sensor.Reading, now time.Tim
 	v := p.value(reading)
 	l.Value = v
 	if p.op == opYounger || p.op == opOlder {
-		r.aged(l, w, reading, now)
+		p.aged(l, w, reading, now)
 		return
 	}
 	l.Outcome = p.test(v, reading, now)
@@ -97,14 +114,13 @@ func (r *report) found(l *Leaf, w *writer, reading *sensor.Reading, now time.Tim
 		w.missingField(p.field)
 		return
 	}
-	w.WriteString(r.subject)
+	w.subject(p.field)
 	w.value(v)
-	w.WriteString(r.ends[l.Outcome])
+	p.ending(l, w)
 }
 
 // aged reports on an age check; l holds the value seen.
-func (r *report) aged(l *Leaf, w *writer, reading *sensor.Reading, now time.Time) {
-	p := &r.predicate
+func (p *predicate) aged(l *Leaf, w *writer, reading *sensor.Reading, now time.Time) {
 	if l.Value == nil && (!p.own || reading.UpdatedAt.IsZero()) {
 		w.missingField(p.field)
 		return
@@ -114,7 +130,7 @@ func (r *report) aged(l *Leaf, w *writer, reading *sensor.Reading, now time.Time
 	if l.Value == nil {
 		l.Value = w.instant(reading.UpdatedAt)
 	}
-	w.WriteString(r.subject)
+	w.subject(p.field)
 	switch {
 	case !ok:
 		w.value(l.Value)
@@ -125,76 +141,95 @@ func (r *report) aged(l *Leaf, w *writer, reading *sensor.Reading, now time.Time
 	default:
 		w.age(age)
 	}
-	w.WriteString(r.ends[l.Outcome])
+	p.ending(l, w)
 }
 
-// endings says what a predicate needs, behind the value that was seen.
-func endings(r Rule, op op) (ends [Pass + 1]string) {
-	needs := needs(r)
-	switch op {
-	case opSame, opIn:
-		ends[Fail] = ", needs " + needs
-	case opOrder, opYounger, opOlder, opMatches, opDiffers:
-		ends[Fail] = ", needs " + needs
-		ends[Pass] = " (needs " + needs + ")"
+// ending says what a predicate needs, behind the value that was seen.
+func (p *predicate) ending(l *Leaf, w *writer) {
+	if p.op == opExistsField {
+		return
 	}
+	switch l.Outcome {
+	case Fail:
+		w.WriteString(", needs ")
+		w.needs(l.Rule)
+	case Unknown:
+		w.WriteString(unfit(p.op))
+	case Pass:
+		if p.op != opSame && p.op != opIn { // what was seen is what is needed
+			w.WriteString(" (needs ")
+			w.needs(l.Rule)
+			w.WriteByte(')')
+		}
+	}
+}
+
+// unfit says what the value is not on which a check is unknown.
+func unfit(op op) string {
 	switch op {
 	case opOrder:
-		ends[Unknown] = ", not a number"
+		return ", not a number"
 	case opYounger, opOlder:
-		ends[Unknown] = ", not a time (RFC 3339, or epoch seconds or milliseconds)"
+		return ", not a time (RFC 3339, or epoch seconds or milliseconds)"
 	case opMatches:
-		ends[Unknown] = ", not text"
-	}
-	return ends
-}
-
-// needs is what r asks of its field's value: "≥ 1000", "one of \"a\", \"b\"".
-func needs(r Rule) string {
-	value, _ := sensor.Normalize(r.Value)
-	switch r.Check {
-	case Equals:
-		return literal(value)
-	case NotEquals:
-		return "anything but " + literal(value)
-	case In:
-		return "one of " + listed(value)
-	case GT:
-		return "> " + plain(value)
-	case GTE:
-		return "≥ " + plain(value)
-	case LT:
-		return "< " + plain(value)
-	case LTE:
-		return "≤ " + plain(value)
-	case AgeLT:
-		return "< " + plain(value)
-	case AgeGT:
-		return "> " + plain(value)
-	case Matches:
-		return "a match of " + literal(value)
+		return ", not text"
 	}
 	return ""
 }
 
-// plain shows a value without the quotes of a text.
-func plain(v any) string {
-	if text, ok := v.(string); ok {
-		return text
+// needs writes what r asks of its field's value: "≥ 1000", "one of \"a\", \"b\"".
+func (w *writer) needs(r *Rule) {
+	value := normal(r.Value)
+	switch r.Check {
+	case NotEquals:
+		w.WriteString("anything but ")
+	case In:
+		w.WriteString("one of ")
+		w.listed(value)
+		return
+	case GT, AgeGT:
+		w.WriteString("> ")
+	case GTE:
+		w.WriteString("≥ ")
+	case LT, AgeLT:
+		w.WriteString("< ")
+	case LTE:
+		w.WriteString("≤ ")
+	case Matches:
+		w.WriteString("a match of ")
 	}
-	return literal(v)
+	text, quoted := value.(string)
+	switch r.Check {
+	case GT, GTE, LT, LTE, AgeLT, AgeGT:
+		if quoted { // a number or a duration, written as text
+			w.WriteString(text)
+			return
+		}
+	}
+	w.value(value)
 }
 
-// listed shows the first few values of a list.
-func listed(v any) string {
+// normal is a rule's value in the types that a writer knows. Most are of these already.
+func normal(v any) any {
+	switch v.(type) {
+	case string, int, int64, float64, bool:
+		return v
+	}
+	value, _ := sensor.Normalize(v)
+	return value
+}
+
+// listed writes the first few values of a list.
+func (w *writer) listed(v any) {
 	const most = 8
 	items, _ := v.([]any)
-	var texts []string
-	for _, item := range items[:min(len(items), most)] {
-		texts = append(texts, literal(item))
+	for i, item := range items[:min(len(items), most)] {
+		if i > 0 {
+			w.WriteString(", ")
+		}
+		w.value(item)
 	}
 	if len(items) > most {
-		texts = append(texts, "…")
+		w.WriteString(", …")
 	}
-	return strings.Join(texts, ", ")
 }

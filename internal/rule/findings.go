@@ -109,20 +109,20 @@ func (c *checker) group(r Rule, groups []group, path string, depth int) (decides
 	first := groups[0]
 	for _, other := range groups[1:] {
 		c.found = append(c.found, document.Finding{
-			Path:    at(path, string(other.kind)),
+			Path:    at(path, other.kind.String()),
 			Message: fmt.Sprintf("stands beside %s, but a rule is one group; put one inside the other", first.kind),
-			Also:    []string{at(path, string(first.kind))},
+			Also:    []string{at(path, first.kind.String())},
 		})
 	}
 	for _, key := range r.ownKeys() {
 		c.found = append(c.found, document.Finding{
 			Path:    at(path, key),
 			Message: fmt.Sprintf("stands beside %s, but a group has no %s of its own; move it into a rule of the group", first.kind, key),
-			Also:    []string{at(path, string(first.kind))},
+			Also:    []string{at(path, first.kind.String())},
 		})
 	}
 	if depth >= maxDepth {
-		c.errorf(at(path, string(first.kind)), "is nested too deep: at most %d groups may stand inside each other", maxDepth)
+		c.errorf(at(path, first.kind.String()), "is nested too deep: at most %d groups may stand inside each other", maxDepth)
 		return true
 	}
 	for _, g := range groups {

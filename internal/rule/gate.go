@@ -42,12 +42,13 @@ func (o *Outcome) UnmarshalText(text []byte) error {
 	return fmt.Errorf("outcome %.60q is not fail, unknown or pass", text)
 }
 
-// Gate is a compiled tree of rules. It is immutable and safe for concurrent use.
+// Gate is a compiled tree of rules. It is immutable and safe for concurrent use. There is one for every pipeline, so it
+// holds each predicate once, and of the rules only what cannot be told from their predicates.
 type Gate struct {
-	refs    []Ref
-	root    node
-	reports []report // one per predicate, as written, advisory ones included
-	room    int      // about how many bytes all reasons take
+	refs       []Ref
+	root       node
+	predicates []predicate // those of each node side by side, advisory ones last
+	reports    []report    // one per predicate, as written
 }
 
 // Refs lists the sensors that g reads, each once; a Snapshot holds what was seen in this order.
@@ -63,7 +64,7 @@ func (g *Gate) Decide(s Snapshot, now time.Time) Outcome { return g.root.eval(s,
 // Since rules have no effects, the order in which members are evaluated does not matter.
 type node struct {
 	kind       groupKind
-	n          int // of atLeast
+	n          int32 // of atLeast
 	predicates []predicate
 	groups     []node
 }
@@ -137,7 +138,8 @@ func (n *node) any(s Snapshot, now time.Time) Outcome {
 // atLeast stops as soon as n have passed, or so many have failed that n can no longer.
 func (n *node) atLeast(s Snapshot, now time.Time) Outcome {
 	var count [Pass + 1]int
-	mayFail := len(n.predicates) + len(n.groups) - n.n
+	need := int(n.n)
+	mayFail := len(n.predicates) + len(n.groups) - need
 	for i := range len(n.predicates) + len(n.groups) {
 		var out Outcome
 		if i < len(n.predicates) {
@@ -146,7 +148,7 @@ func (n *node) atLeast(s Snapshot, now time.Time) Outcome {
 			out = n.groups[i-len(n.predicates)].eval(s, now)
 		}
 		count[out]++
-		if count[Pass] >= n.n {
+		if count[Pass] >= need {
 			return Pass
 		}
 		if count[Fail] > mayFail {

@@ -28,7 +28,7 @@ func instantOf(v any) (time.Time, bool) {
 	if n.integer {
 		return epochInteger(n.i)
 	}
-	return epochFloat(n.f)
+	return epochFloat(n.float())
 }
 
 func epochInteger(i int64) (time.Time, bool) {

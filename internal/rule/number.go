@@ -10,10 +10,11 @@ import (
 
 // number is a finite value kept exactly: an integer where it is one that fits into 64 bits, else a float.
 type number struct {
-	i       int64
-	f       float64
-	integer bool // the value is i, not f
+	i       int64 // the bits of the float, where it is one
+	integer bool
 }
+
+func (n number) float() float64 { return math.Float64frombits(uint64(n.i)) }
 
 // numberOf takes v as a number: an integer, a finite float, or decimal text.
 func numberOf(v any) (number, bool) {
@@ -35,7 +36,7 @@ func floatNumber(f float64) (number, bool) {
 	if f == math.Trunc(f) && f >= -1<<63 && f < 1<<63 {
 		return number{i: int64(f), integer: true}, true
 	}
-	return number{f: f}, true
+	return number{i: int64(math.Float64bits(f))}, true
 }
 
 // compare is -1, 0 or 1 as a is less than, equal to or greater than b, without rounding.
@@ -44,11 +45,11 @@ func (a number) compare(b number) int {
 	case a.integer && b.integer:
 		return cmp.Compare(a.i, b.i)
 	case a.integer:
-		return sensor.CompareIntFloat(a.i, b.f)
+		return sensor.CompareIntFloat(a.i, b.float())
 	case b.integer:
-		return -sensor.CompareIntFloat(b.i, a.f)
+		return -sensor.CompareIntFloat(b.i, a.float())
 	}
-	return cmp.Compare(a.f, b.f)
+	return cmp.Compare(a.float(), b.float())
 }
 
 // parseDecimal reads a sign, digits, a fraction and an exponent, and nothing else that strconv would take

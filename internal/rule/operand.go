@@ -3,24 +3,30 @@ package rule
 // operand is a scalar that a rule compares with, with everything worked out beforehand that a comparison needs.
 type operand struct {
 	text    string // what a text must be, exactly; only if isText
-	num     number // what a number must be; only if isNum
+	i       int64  // of the number, only if isNum; its parts stand here by themselves because that takes less room
+	integer bool
 	isText  bool
 	isNum   bool // also for text that is a decimal number
 	isBool  bool // also for the texts "true" and "false"
 	boolean bool
 }
 
+// num is what a number must be.
+func (o *operand) num() number { return number{o.i, o.integer} }
+
+func (o *operand) setNum(n number, ok bool) { o.i, o.integer, o.isNum = n.i, n.integer, ok }
+
 // operandOf prepares a scalar; ok is false for anything else.
 func operandOf(v any) (o operand, ok bool) {
 	switch v := v.(type) {
 	case string:
 		o = operand{text: v, isText: true, isBool: v == "true" || v == "false", boolean: v == "true"}
-		o.num, o.isNum = parseDecimal(v)
+		o.setNum(parseDecimal(v))
 		return o, true
 	case bool:
 		return operand{isBool: true, boolean: v}, true
 	case int64, float64:
-		o.num, o.isNum = numberOf(v)
+		o.setNum(numberOf(v))
 		return o, o.isNum
 	}
 	return operand{}, false
@@ -38,12 +44,12 @@ func (o *operand) same(v any) bool {
 			return o.boolean && v == "true" || !o.boolean && v == "false"
 		}
 		n, ok := parseDecimal(v)
-		return ok && n.compare(o.num) == 0
+		return ok && n.compare(o.num()) == 0
 	case int64:
-		return o.isNum && o.num.compare(number{i: v, integer: true}) == 0
+		return o.isNum && o.num().compare(number{i: v, integer: true}) == 0
 	case float64:
 		n, ok := floatNumber(v)
-		return ok && o.isNum && n.compare(o.num) == 0
+		return ok && o.isNum && n.compare(o.num()) == 0
 	case bool:
 		return o.isBool && v == o.boolean
 	}

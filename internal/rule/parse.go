@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/sensor"
@@ -18,6 +17,9 @@ var checks = []string{
 	string(Exists), string(Equals), string(NotEquals), string(In), string(GT), string(GTE),
 	string(LT), string(LTE), string(AgeLT), string(AgeGT), string(Matches),
 }
+
+// levels are what a rule may say of itself; nothing is the same as required.
+var levels = []Level{"", Required, Advisory}
 
 var ordersOf = map[Check]orders{GT: greater, GTE: greater | equal, LT: less, LTE: less | equal}
 
@@ -71,7 +73,7 @@ func (p *parser) from() {
 func (p *parser) level() { p.found = append(p.found, levelFindings(p.rule.Level)...) }
 
 func levelFindings(l Level) []document.Finding {
-	if l == "" || l == Required || l == Advisory {
+	if slices.Contains(levels, l) {
 		return nil
 	}
 	return []document.Finding{{Path: "level", Message: fmt.Sprintf("unknown level %q%s", l, choice(string(l), []string{string(Required), string(Advisory)}))}}
@@ -213,8 +215,8 @@ func (p *parser) list() {
 func (p *parser) number() {
 	p.out.op = opOrder
 	p.out.holds = ordersOf[p.rule.Check]
-	var ok bool
-	if p.out.with.num, ok = numberOf(p.value); !ok {
+	n, ok := numberOf(p.value)
+	if p.out.with.setNum(n, ok); !ok {
 		p.errorf("value", "%s is not a number; %s needs one, like 1000", literal(p.value), p.rule.Check)
 	}
 }
@@ -234,8 +236,8 @@ func (p *parser) duration() {
 		p.errorf("value", "%v", err)
 		return
 	}
-	p.out.age = time.Duration(age)
-	if p.out.op == opYounger && p.out.age <= 0 {
+	p.out.with.i = int64(age)
+	if p.out.op == opYounger && p.out.age() <= 0 {
 		p.errorf("value", "%q can never hold; age_lt needs a duration above 0, like 2h", text)
 	}
 }

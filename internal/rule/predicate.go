@@ -50,11 +50,14 @@ type predicate struct {
 	own    bool    // the field is ownTimestamp of an age check
 	dotted bool    // the field is a path
 	slot   int32   // of the sensor in a Snapshot
+	report int32   // of its rule
 	field  string
-	with   operand       // of opSame, opDiffers and opOrder
-	age    time.Duration // of opYounger and opOlder
+	with   operand // of opSame, opDiffers and opOrder; of opYounger and opOlder, its i is the age
 	more   *rare
 }
+
+// age is what opYounger and opOlder compare with.
+func (p *predicate) age() time.Duration { return time.Duration(p.with.i) }
 
 // rare is what few predicates need.
 type rare struct {
@@ -82,8 +85,8 @@ func (p *predicate) eval(s Snapshot, now time.Time) Outcome {
 			return outcome(text == p.with.text)
 		}
 	case opOrder:
-		if i, ok := v.(int64); ok && p.with.num.integer {
-			return p.holds.outcome(cmp.Compare(i, p.with.num.i))
+		if i, ok := v.(int64); ok && p.with.integer {
+			return p.holds.outcome(cmp.Compare(i, p.with.i))
 		}
 	}
 	return p.test(v, r, now)
@@ -153,7 +156,7 @@ func (p *predicate) order(v any) Outcome {
 	if !ok {
 		return Unknown
 	}
-	return p.holds.outcome(n.compare(p.with.num))
+	return p.holds.outcome(n.compare(p.with.num()))
 }
 
 func (p *predicate) oneOf(v any) bool {
@@ -171,9 +174,9 @@ func (p *predicate) compareAge(age time.Duration, ok bool) Outcome {
 	case !ok || age < -maxSkew:
 		return Unknown
 	case p.op == opYounger:
-		return outcome(age < p.age)
+		return outcome(age < p.age())
 	}
-	return outcome(age > p.age)
+	return outcome(age > p.age())
 }
 
 // ageOf is how long ago the instant in v was; negative in the future. Without a value it is the reading's own.

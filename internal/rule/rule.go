@@ -110,15 +110,21 @@ func walk(r Rule, path string, depth int, yield func(string, Rule) bool) bool {
 	return true
 }
 
-// groupKind is one of the four ways to combine rules, by its name in a file.
-type groupKind string
+// groupKind is one of the four ways to combine rules.
+type groupKind uint8
 
 const (
-	allGroup     groupKind = "all"
-	anyGroup     groupKind = "any"
-	atLeastGroup groupKind = "atLeast"
-	notGroup     groupKind = "not"
+	noGroup groupKind = iota
+	allGroup
+	anyGroup
+	atLeastGroup
+	notGroup
 )
+
+// String is the group's name in a file.
+func (k groupKind) String() string {
+	return [...]string{noGroup: "", allGroup: "all", anyGroup: "any", atLeastGroup: "atLeast", notGroup: "not"}[k]
+}
 
 // group is the common shape of the four groups.
 type group struct {
@@ -132,7 +138,7 @@ func (g group) path() string {
 	if g.kind == atLeastGroup {
 		return "atLeast.of"
 	}
-	return string(g.kind)
+	return g.kind.String()
 }
 
 // groups lists the groups written in r. A correct rule has at most one.

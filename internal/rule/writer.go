@@ -32,6 +32,12 @@ func (w *writer) instant(t time.Time) string {
 	return text
 }
 
+// subject begins with the field whose value follows.
+func (w *writer) subject(field string) {
+	w.WriteString(field)
+	w.WriteString(" is ")
+}
+
 // missing says why there is no reading.
 func (w *writer) missing(seen *sensor.Seen) {
 	switch {
@@ -115,6 +121,8 @@ func (w *writer) value(v any) {
 		w.text(v)
 	case int64:
 		w.Write(strconv.AppendInt(scratch[:0], v, 10))
+	case int: // of a rule that was written in Go
+		w.Write(strconv.AppendInt(scratch[:0], int64(v), 10))
 	case float64:
 		w.Write(appendFloat(scratch[:0], v))
 	case bool:
