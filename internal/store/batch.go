@@ -25,6 +25,7 @@ type Batch struct {
 	Pipelines []Swap[Pipeline]
 	Deadlines []Swap[Deadline] // by key and kind
 	PostRuns  []Swap[PostRun]
+	Notes     []Swap[Note] // by kind and key
 
 	Configs   []Config   // stored if the version is new; the first stays as it was
 	Log       []JobEntry // appended; one with the same run, attempt, event and try is the same one, and the first stays
@@ -91,6 +92,12 @@ func (b *Batch) SwapDeadline(read, next Deadline) {
 func (b *Batch) SwapPostRun(read, next PostRun) {
 	next.Version = read.Version + 1
 	b.PostRuns = append(b.PostRuns, Swap[PostRun]{Read: read.Version, Next: next})
+}
+
+// SwapNote replaces a note, or creates it if read is the zero Note; its version is counted up here.
+func (b *Batch) SwapNote(read, next Note) {
+	next.Version = read.Version + 1
+	b.Notes = append(b.Notes, Swap[Note]{Read: read.Version, Next: next})
 }
 
 // Append adds a line to a run's job log.

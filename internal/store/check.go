@@ -21,7 +21,7 @@ func (b *Batch) Empty() bool { return b.changed() == 0 && len(b.Events) == 0 }
 
 // changed counts the records that b changes, events apart.
 func (b *Batch) changed() int {
-	return len(b.Runs) + len(b.DryRuns) + len(b.Pipelines) + len(b.Deadlines) + len(b.PostRuns) +
+	return len(b.Runs) + len(b.DryRuns) + len(b.Pipelines) + len(b.Deadlines) + len(b.PostRuns) + len(b.Notes) +
 		len(b.Configs) + len(b.Log) + len(b.Snapshots) + len(b.Reruns) + len(b.Marks) +
 		len(b.Tasks) + len(b.Finished) + len(b.Dead) + len(b.Buried)
 }
@@ -90,6 +90,11 @@ func (c *checker) swaps(b *Batch) {
 	}
 	for _, s := range b.PostRuns {
 		c.swap("post-run", s.Next.Key.String(), s.Read, s.Next.Version)
+	}
+	for _, s := range b.Notes {
+		c.named("note", string(s.Next.Kind))
+		c.named("note", s.Next.Key)
+		c.swap("note", string(s.Next.Kind)+" "+s.Next.Key, s.Read, s.Next.Version)
 	}
 }
 

@@ -63,6 +63,8 @@ type Feed interface {
 	// be moved back. Events that a cursor which was ever set has not passed are kept: see Trim.
 	Cursor(ctx context.Context, name string) (Position, error)
 	SetCursor(ctx context.Context, name string, at Position) error
+	// DropCursor forgets a cursor, as if it had never been set. One that is not there is fine.
+	DropCursor(ctx context.Context, name string) error
 	// EventsChanged is closed when an event was committed after the call, and may be closed for less.
 	EventsChanged() <-chan struct{}
 }

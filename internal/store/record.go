@@ -191,7 +191,31 @@ type DeadLetter struct {
 	Reason string      `json:"reason"`
 	Tries  int         `json:"tries"`
 	At     time.Time   `json:"at"`
+	Count  int         `json:"count,omitempty"` // how many events the alert stood for, where that was more than one
+	Since  time.Time   `json:"since,omitzero"`  // the instant of the first of them
 }
+
+// Note is what one part of the controller keeps for itself under a name, in a form of its own. It is swapped by version,
+// so that of several who change it at once one is the first.
+type Note struct {
+	Kind    NoteKind `json:"kind"`
+	Key     string   `json:"key"`
+	Version int64    `json:"version"`
+	Data    []byte   `json:"data"`
+	// Until is when it may be forgotten, by Trim or by the store itself; whether it is still there then is open. Without
+	// it the note stays for ever.
+	Until time.Time `json:"until,omitzero"`
+}
+
+// NoteKind says whose note it is.
+type NoteKind string
+
+// The kinds of notes.
+const (
+	SilenceNote NoteKind = "silence" // an operator's wish to hear nothing of some events for a while
+	ThreadNote  NoteKind = "thread"  // what a sink remembers of a conversation
+	BurstNote   NoteKind = "burst"   // events that wait to be told together
+)
 
 // StoredEvent is an event at its place in the order in which events were committed.
 type StoredEvent struct {

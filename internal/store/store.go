@@ -141,6 +141,9 @@ type Reader interface {
 	EventsAfter(ctx context.Context, after Position, limit int) ([]StoredEvent, error)
 	// Marked says which of the marks are set; those that are not are left out.
 	Marked(ctx context.Context, ids []string) (map[string]bool, error)
+	// Note gives one note; ErrNotFound if there is none. Notes lists those of a kind, by key.
+	Note(ctx context.Context, kind NoteKind, key string) (Note, error)
+	Notes(ctx context.Context, kind NoteKind) ([]Note, error)
 	// Dead lists events that a sink (any, if it is "") would not take, oldest first by At, then by sink and event id.
 	Dead(ctx context.Context, sink string) ([]DeadLetter, error)
 }
@@ -156,7 +159,7 @@ type Keeper interface {
 	//   - job log entries and rerun requests, by At, of runs that are not open; and of those the snapshots that the run
 	//     does not refer to.
 	//   - changes that every group has passed, as long as there is a group.
-	//   - dry runs that ended and were not touched for DryRunLife, marks whose Until has passed, batches older than CommitLife.
+	//   - dry runs that ended and were not touched for DryRunLife, marks and notes whose Until has passed, batches older than CommitLife.
 	//
 	// Everything else stays: runs with their counters, deadlines, what is remembered after a run, pipelines, config versions,
 	// tasks, cursors, dead letters.

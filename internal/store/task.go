@@ -37,6 +37,7 @@ const (
 	ResumePaused  TaskKind = "resume"         // the end of a pause
 	RunProbe      TaskKind = "probe"          // run an evaluator
 	ReopenPeriods TaskKind = "reopen-periods" // after a pause or a change of the file: open what is due
+	Deliver       TaskKind = "deliver"        // bring events to a sink; it is due once nobody has done so for long
 )
 
 // Lease is the right to work on a task. Token is larger than every token given out before, on whatever task, so that a
@@ -55,6 +56,7 @@ type Claim struct {
 // ClaimQuery says who claims what.
 type ClaimQuery struct {
 	Replica   string        // who asks
+	Task      string        // if it is set, only the task of that id, due or not and whoever it is for
 	Limit     int           // how many at most; none for 0
 	Lease     time.Duration // how long they are held unless renewed
 	LostAfter time.Duration // how long a task for another replica must have been due before anybody may have it
@@ -63,7 +65,7 @@ type ClaimQuery struct {
 // Tasks hands out what is due. A lease is held until the instant it was claimed or renewed for: at that instant it has
 // lapsed, and a lease that has lapsed is nobody's, even if nobody has taken it over.
 type Tasks interface {
-	// Claim gives due tasks (also those due just now) that nobody holds, longest due first, then by id. Claiming never
+	// Claim gives due tasks (also those due just now) that nobody holds, longest due first, then by id; or the one that q names. Claiming never
 	// removes a task: only a Batch does.
 	Claim(ctx context.Context, q ClaimQuery, now time.Time) ([]Claim, error)
 	// Renew extends leases to now + lease. It gives back those that are still held, in the same order; the others have lapsed,

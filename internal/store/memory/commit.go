@@ -66,6 +66,11 @@ func (s *Store) conflict(b store.Batch, now time.Time) string {
 			return stale("post-run", w.Next.Key, got, w.Read)
 		}
 	}
+	for _, w := range b.Notes {
+		if got := s.notes[noteKey{w.Next.Kind, w.Next.Key}].version; got != w.Read {
+			return stale("note", w.Next.Key, got, w.Read)
+		}
+	}
 	for _, m := range b.Marks {
 		if _, set := s.marks[m.ID]; set {
 			return fmt.Sprintf("mark %s is set", m.ID)
@@ -102,6 +107,9 @@ func (s *Store) swap(b store.Batch, kept ice, now time.Time) {
 	}
 	for i, w := range b.PostRuns {
 		s.postRuns[w.Next.Key] = kept.postRuns[i]
+	}
+	for i, w := range b.Notes {
+		s.notes[noteKey{w.Next.Kind, w.Next.Key}] = kept.notes[i]
 	}
 }
 

@@ -89,3 +89,13 @@ func (s *Store) SetCursor(_ context.Context, name string, at store.Position) err
 	s.cursors[name] = at
 	return nil
 }
+
+// DropCursor forgets a place.
+func (s *Store) DropCursor(_ context.Context, name string) error {
+	if err := s.open(); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	delete(s.cursors, name)
+	return nil
+}

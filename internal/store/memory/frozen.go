@@ -56,6 +56,7 @@ func freezeAll[S, T any](items []S, record func(S) (T, int64)) ([]frozen[T], err
 type ice struct {
 	pipelines []frozen[store.Pipeline]
 	postRuns  []frozen[store.PostRun]
+	notes     []frozen[store.Note]
 	configs   []frozen[store.Config]
 	snapshots []frozen[store.Snapshot]
 }
@@ -67,6 +68,11 @@ func newIce(b store.Batch) (i ice, err error) {
 		return i, err
 	}
 	if i.postRuns, err = freezeAll(b.PostRuns, func(s store.Swap[store.PostRun]) (store.PostRun, int64) {
+		return s.Next, s.Next.Version
+	}); err != nil {
+		return i, err
+	}
+	if i.notes, err = freezeAll(b.Notes, func(s store.Swap[store.Note]) (store.Note, int64) {
 		return s.Next, s.Next.Version
 	}); err != nil {
 		return i, err

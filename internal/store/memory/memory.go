@@ -45,6 +45,7 @@ type data struct {
 	reruns    map[run.Key][]store.Rerun // in the order of appending
 	marks     map[string]time.Time
 	dead      map[deadKey]store.DeadLetter
+	notes     map[noteKey]frozen[store.Note]
 
 	events    []store.StoredEvent // by position
 	announced map[string]bool     // the ids in events
@@ -76,6 +77,11 @@ type configKey struct {
 
 type deadKey struct{ sink, event string }
 
+type noteKey struct {
+	kind store.NoteKind
+	key  string
+}
+
 // New gives an empty store.
 func New() *Store {
 	return &Store{closed: make(chan struct{}), data: &data{
@@ -91,6 +97,7 @@ func New() *Store {
 		reruns:    map[run.Key][]store.Rerun{},
 		marks:     map[string]time.Time{},
 		dead:      map[deadKey]store.DeadLetter{},
+		notes:     map[noteKey]frozen[store.Note]{},
 		announced: map[string]bool{},
 		tasks:     map[string]*task{},
 		sensors:   map[sensorKey]*rows{},

@@ -268,6 +268,36 @@ func (s *Store) Marked(_ context.Context, ids []string) (map[string]bool, error)
 	return set, nil
 }
 
+// Note gives one note.
+func (s *Store) Note(_ context.Context, kind store.NoteKind, key string) (store.Note, error) {
+	if err := s.open(); err != nil {
+		return store.Note{}, err
+	}
+	defer s.mu.Unlock()
+	return find(s.notes, noteKey{kind, key})
+}
+
+// Notes looks at all notes.
+func (s *Store) Notes(_ context.Context, kind store.NoteKind) ([]store.Note, error) {
+	if err := s.open(); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	var found []store.Note
+	for key, kept := range s.notes {
+		if key.kind != kind {
+			continue
+		}
+		n, err := kept.thaw()
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, n)
+	}
+	slices.SortFunc(found, func(a, b store.Note) int { return cmp.Compare(a.Key, b.Key) })
+	return found, nil
+}
+
 // Dead looks at all letters.
 func (s *Store) Dead(_ context.Context, sink string) ([]store.DeadLetter, error) {
 	if err := s.open(); err != nil {

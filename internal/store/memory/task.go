@@ -78,7 +78,11 @@ func (s *Store) Claim(_ context.Context, q store.ClaimQuery, now time.Time) ([]s
 	var due []*task
 	for _, t := range s.tasks {
 		mine := t.Replica == "" || t.Replica == q.Replica || !now.Before(t.Due.Add(q.LostAfter))
-		if !now.Before(t.Due) && t.free(now) && mine {
+		wanted := !now.Before(t.Due) && mine
+		if q.Task != "" {
+			wanted = t.ID == q.Task
+		}
+		if wanted && t.free(now) {
 			due = append(due, t)
 		}
 	}

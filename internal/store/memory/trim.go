@@ -158,11 +158,20 @@ func (t *trimmer) dryRuns() {
 	}
 }
 
-// expired drops marks that may be forgotten, and the ids of batches that nobody sends again.
+// expired drops marks and notes that may be forgotten, and the ids of batches that nobody sends again.
 func (t *trimmer) expired() {
 	for _, id := range slices.Sorted(maps.Keys(t.marks)) {
 		if until := t.marks[id]; !until.IsZero() && t.now.After(until) && t.take() {
 			delete(t.marks, id)
+		}
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(t.notes), compareNotes) {
+		note, err := t.notes[key].thaw()
+		if err != nil {
+			continue // it cannot be told whether it may go, so it stays
+		}
+		if !note.Until.IsZero() && t.now.After(note.Until) && t.take() {
+			delete(t.notes, key)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(t.commits)) {
@@ -171,6 +180,8 @@ func (t *trimmer) expired() {
 		}
 	}
 }
+
+func compareNotes(a, b noteKey) int { return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.key, b.key)) }
 
 func sortedKeys[V any](m map[run.Key]V) []run.Key {
 	return slices.SortedFunc(maps.Keys(m), compareKeys)

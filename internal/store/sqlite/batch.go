@@ -22,6 +22,7 @@ type batch struct {
 	pipelines []swapRow
 	postRuns  []swapRow
 	deadlines []deadlineRow
+	notes     []noteRow
 	marks     []store.Mark
 
 	statements []statement // for records that are stored as they are
@@ -48,6 +49,12 @@ type deadlineRow struct {
 	swapRow
 	slot     string
 	deadline store.Deadline
+}
+
+type noteRow struct {
+	swapRow
+	kind    string
+	expires any
 }
 
 type snapshotRow struct {
@@ -132,7 +139,23 @@ func (p *batch) swaps(b store.Batch) (err error) {
 		row := swapRow{w.Next.Key.String(), w.Read, w.Next.Version, body}
 		p.deadlines = append(p.deadlines, deadlineRow{row, store.PeriodKey(w.Next.Key.Period), w.Next})
 	}
+	for _, w := range b.Notes {
+		body, err := encode(w.Next)
+		if err != nil {
+			return err
+		}
+		row := swapRow{w.Next.Key, w.Read, w.Next.Version, body}
+		p.notes = append(p.notes, noteRow{row, string(w.Next.Kind), expiry(w.Next.Until)})
+	}
 	return nil
+}
+
+// expiry is when a row may be forgotten; NULL if never.
+func expiry(until time.Time) any {
+	if until.IsZero() {
+		return nil
+	}
+	return nanos(until)
 }
 
 func runRows(swaps []store.Swap[run.Run]) ([]runRow, error) {

@@ -68,6 +68,15 @@ func (b *batch) check(tx *tx) (runs []stored, err error) {
 			return nil, stale("deadline", d.swapRow, version)
 		}
 	}
+	for _, n := range b.notes {
+		version, err := tx.number("SELECT version FROM notes WHERE kind = ? AND key = ?", n.kind, n.name)
+		if err != nil {
+			return nil, err
+		}
+		if version != n.read {
+			return nil, stale("note", n.swapRow, version)
+		}
+	}
 	for _, m := range b.marks {
 		set, err := tx.number("SELECT 1 FROM marks WHERE mark = ?", m.ID)
 		if err != nil {
@@ -159,6 +168,9 @@ const upsertDeadline = `INSERT INTO deadlines (run, kind, pipeline, schedule, sl
 	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 	ON CONFLICT (run, kind) DO UPDATE SET version = excluded.version, state = excluded.state, breach = excluded.breach, body = excluded.body`
 
+const upsertNote = `INSERT INTO notes (kind, key, version, expires, body) VALUES (?, ?, ?, ?, ?)
+	ON CONFLICT DO UPDATE SET version = excluded.version, expires = excluded.expires, body = excluded.body`
+
 // swapOthers replaces the other versioned records; of these the feed hears of pipelines.
 func (b *batch) swapOthers(tx *tx) error {
 	for _, r := range b.dryRuns {
@@ -181,6 +193,11 @@ func (b *batch) swapOthers(tx *tx) error {
 		d := r.deadline
 		if err := tx.exec(upsertDeadline, r.name, string(d.Kind), string(d.Key.Pipeline), string(d.Key.Schedule), r.slot,
 			d.Version, string(d.State), nanos(d.BreachAt), r.body); err != nil {
+			return err
+		}
+	}
+	for _, r := range b.notes {
+		if err := tx.exec(upsertNote, r.kind, r.name, r.next, r.expires, r.body); err != nil {
 			return err
 		}
 	}
@@ -213,11 +230,7 @@ func (b *batch) append(tx *tx) error {
 		}
 	}
 	for _, m := range b.marks {
-		var expires any
-		if !m.Until.IsZero() {
-			expires = nanos(m.Until)
-		}
-		if err := tx.exec("INSERT INTO marks (mark, expires) VALUES (?, ?)", m.ID, expires); err != nil {
+		if err := tx.exec("INSERT INTO marks (mark, expires) VALUES (?, ?)", m.ID, expiry(m.Until)); err != nil {
 			return err
 		}
 	}

@@ -155,3 +155,16 @@ func (s *Store) SetCursor(ctx context.Context, name string, at store.Position) e
 func (c *cursor) do(tx *tx) error {
 	return tx.exec("INSERT INTO cursors (name, pos) VALUES (?, ?) ON CONFLICT DO UPDATE SET pos = excluded.pos", c.name, int64(c.at))
 }
+
+// dropCursor is a place that is to be forgotten.
+type dropCursor struct{ name string }
+
+// DropCursor forgets a place.
+func (s *Store) DropCursor(ctx context.Context, name string) error {
+	if err := s.write(ctx, &dropCursor{name}); err != nil {
+		return fmt.Errorf("drop cursor %s: %w", name, err)
+	}
+	return nil
+}
+
+func (c *dropCursor) do(tx *tx) error { return tx.exec("DELETE FROM cursors WHERE name = ?", c.name) }

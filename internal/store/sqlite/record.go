@@ -119,6 +119,16 @@ func (s *Store) Marked(ctx context.Context, ids []string) (map[string]bool, erro
 	return named(set, err)("marks")
 }
 
+// Note gives one note.
+func (s *Store) Note(ctx context.Context, kind store.NoteKind, key string) (store.Note, error) {
+	return named(find[store.Note](ctx, s, "SELECT body FROM notes WHERE kind = ? AND key = ?", string(kind), key))("note %s %s", kind, key)
+}
+
+// Notes gives all of a kind.
+func (s *Store) Notes(ctx context.Context, kind store.NoteKind) ([]store.Note, error) {
+	return named(list[store.Note](ctx, s, "SELECT body FROM notes WHERE kind = ? ORDER BY key", string(kind)))("notes of kind %s", kind)
+}
+
 // Dead reads the letters of one sink, or of all.
 func (s *Store) Dead(ctx context.Context, sink string) ([]store.DeadLetter, error) {
 	return named(list[store.DeadLetter](ctx, s,

@@ -9,32 +9,43 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-const tasksByDue = "SELECT body FROM tasks WHERE due <= ? ORDER BY due, task"
+const (
+	tasksByDue = "SELECT body FROM tasks WHERE due <= ? ORDER BY due, task"
+	taskByID   = "SELECT body FROM tasks WHERE task = ?"
+)
 
-// eachTask gives the tasks that are due by then, longest first, with their leases, until each has had enough. No lease
-// changes meanwhile.
-func (s *Store) eachTask(ctx context.Context, due int64, each func(store.Task, *lease) error) error {
+// eachDue gives the tasks that are due by then, longest first, with their leases, until each has had enough.
+func (s *Store) eachDue(ctx context.Context, due int64, each func(store.Task, *lease) error) error {
+	return s.eachTask(ctx, tasksByDue, due, each)
+}
+
+// eachTask gives the tasks that a query finds. No lease changes meanwhile.
+func (s *Store) eachTask(ctx context.Context, query string, arg any, each func(store.Task, *lease) error) error {
 	return s.read(ctx, func(c *conn) error {
 		s.leases.mu.Lock()
 		defer s.leases.mu.Unlock()
-		return c.query(tasksByDue, func(r row) error {
+		return c.query(query, func(r row) error {
 			t, err := decode[store.Task](r.text(0))
 			if err != nil {
 				return err
 			}
 			return each(t, s.leases.held[t.ID])
-		}, due)
+		}, arg)
 	})
 }
 
 // Claim writes nothing: see leases.
 func (s *Store) Claim(ctx context.Context, q store.ClaimQuery, now time.Time) ([]store.Claim, error) {
 	var claims []store.Claim
-	err := s.eachTask(ctx, nanos(now), func(t store.Task, l *lease) error {
+	query, arg := tasksByDue, any(nanos(now))
+	if q.Task != "" {
+		query, arg = taskByID, q.Task
+	}
+	err := s.eachTask(ctx, query, arg, func(t store.Task, l *lease) error {
 		if len(claims) >= q.Limit {
 			return errStop
 		}
-		mine := t.Replica == "" || t.Replica == q.Replica || !now.Before(t.Due.Add(q.LostAfter))
+		mine := t.Replica == "" || t.Replica == q.Replica || !now.Before(t.Due.Add(q.LostAfter)) || q.Task != ""
 		if l.holds(now) || !mine {
 			return nil
 		}
@@ -51,13 +62,13 @@ func (s *Store) Claim(ctx context.Context, q store.ClaimQuery, now time.Time) ([
 
 // Task gives one task.
 func (s *Store) Task(ctx context.Context, id string) (store.Task, error) {
-	return find[store.Task](ctx, s, "SELECT body FROM tasks WHERE task = ?", id)
+	return find[store.Task](ctx, s, taskByID, id)
 }
 
 // NextDue looks at tasks by due time until none can be sooner.
 func (s *Store) NextDue(ctx context.Context) (time.Time, error) {
 	var next time.Time
-	err := s.eachTask(ctx, math.MaxInt64, func(t store.Task, l *lease) error {
+	err := s.eachDue(ctx, math.MaxInt64, func(t store.Task, l *lease) error {
 		if !next.IsZero() && !t.Due.Before(next) {
 			return errStop
 		}
@@ -75,7 +86,7 @@ func (s *Store) NextDue(ctx context.Context) (time.Time, error) {
 // Overdue leaves out what somebody has held since.
 func (s *Store) Overdue(ctx context.Context, before time.Time, limit int) ([]store.Task, error) {
 	var late []store.Task
-	err := s.eachTask(ctx, nanos(before), func(t store.Task, l *lease) error {
+	err := s.eachDue(ctx, nanos(before), func(t store.Task, l *lease) error {
 		if len(late) == store.PageSize(limit) {
 			return errStop
 		}

@@ -32,7 +32,7 @@ func (t *trim) do(tx *tx) error {
 // trims is what is forgotten, one kind after the other.
 var trims = []func(*trim, *tx) error{
 	(*trim).changes, (*trim).writes, (*trim).readings, (*trim).events,
-	(*trim).jobLog, (*trim).reruns, (*trim).snapshots, (*trim).dryRuns, (*trim).marks, (*trim).commits,
+	(*trim).jobLog, (*trim).reruns, (*trim).snapshots, (*trim).dryRuns, (*trim).marks, (*trim).notes, (*trim).commits,
 }
 
 // Trim begins each round, which ends with a call that finds nothing, with all readings in their table: only there is it
@@ -264,6 +264,10 @@ func (t *trim) dryRuns(tx *tx) error {
 
 func (t *trim) marks(tx *tx) error {
 	return t.delete(tx, "DELETE FROM marks WHERE mark IN (SELECT mark FROM marks WHERE expires < ? LIMIT ?)", nanos(t.now))
+}
+
+func (t *trim) notes(tx *tx) error {
+	return t.delete(tx, "DELETE FROM notes WHERE (kind, key) IN (SELECT kind, key FROM notes WHERE expires < ? LIMIT ?)", nanos(t.now))
 }
 
 // commits looks at the oldest only: they were taken in order, but for a clock that was set.

@@ -176,5 +176,8 @@ func cursors(f *fixture) {
 	f.same("hook", at("hook"), store.Position(1<<40))
 	f.check(f.s.SetCursor(f.ctx, "hook", 2))
 	f.same("moved back", at("hook"), store.Position(2))
+	f.check(f.s.DropCursor(f.ctx, "hook"))
+	f.check(f.s.DropCursor(f.ctx, "never set"))
+	f.same("dropped", at("hook"), store.Position(0))
 	f.same("log", at("log"), store.Position(3))
 }

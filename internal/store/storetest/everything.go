@@ -25,6 +25,7 @@ type everything struct {
 	Events    []store.StoredEvent
 	Marked    map[string]bool
 	Dead      []store.DeadLetter
+	Notes     []store.Note
 	Tasks     []store.Task
 	NextDue   time.Time
 	History   []*sensor.Reading
@@ -61,6 +62,10 @@ func (f *fixture) everything() everything {
 	f.check(err)
 	e.Dead, err = f.s.Dead(f.ctx, "")
 	f.check(err)
+	for _, kind := range []store.NoteKind{store.SilenceNote, store.ThreadNote, store.BurstNote} {
+		notes, err := f.s.Notes(f.ctx, kind)
+		addAll(f, &e.Notes, notes, err)
+	}
 	e.Backlog, e.Oldest, err = f.s.Backlog(f.ctx, "everything")
 	f.check(err)
 	e.Cursor, err = f.s.Cursor(f.ctx, "everything")

@@ -162,6 +162,9 @@ func (w *walker) claim(t *rapid.T) {
 		Replica: rapid.SampledFrom(replicas[1:]).Draw(t, "who"), Limit: rapid.IntRange(0, 3).Draw(t, "limit"),
 		Lease: 30 * time.Second, LostAfter: 50 * time.Second,
 	}
+	if rapid.IntRange(0, 3).Draw(t, "by name") == 0 {
+		q.Task = rapid.SampledFrom(modelTasks).Draw(t, "which task")
+	}
 	claims := w.f.claimWith(q, w.now)
 	w.m.claim(t, q, claims, w.now)
 	for _, c := range claims {

@@ -129,7 +129,11 @@ func (m *model) claim(t *rapid.T, q store.ClaimQuery, got []store.Claim, now tim
 	var want []store.Task
 	for _, task := range m.byDue() {
 		bound := task.Replica != "" && task.Replica != q.Replica && now.Sub(task.Due) < q.LostAfter
-		if len(want) < q.Limit && !task.Due.After(now) && !task.until.After(now) && !bound {
+		wanted := !task.Due.After(now) && !bound
+		if q.Task != "" {
+			wanted = task.ID == q.Task
+		}
+		if len(want) < q.Limit && wanted && !task.until.After(now) {
 			want = append(want, task.Task)
 		}
 	}

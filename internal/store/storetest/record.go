@@ -59,7 +59,12 @@ func everyFieldSurvives(f *fixture) {
 	var task store.Task
 	fill(&task)
 	task.ID, task.Key = "a", orders
-	dead := store.DeadLetter{Sink: "hook", Event: told(orders, "dead", noon), Reason: "gone", Tries: 7, At: after(time.Hour)}
+	var note store.Note
+	fill(&note)
+	note.Kind, note.Version = store.ThreadNote, 1
+	dead := store.DeadLetter{
+		Sink: "hook", Event: told(orders, "dead", noon), Reason: "gone", Tries: 7, At: after(time.Hour), Count: 3, Since: after(time.Minute),
+	}
 
 	f.commit(func(b *store.Batch) {
 		b.Create(r)
@@ -75,13 +80,14 @@ func everyFieldSurvives(f *fixture) {
 		b.Reruns = append(b.Reruns, again)
 		b.Schedule(task)
 		b.Dead = append(b.Dead, dead)
+		b.SwapNote(store.Note{}, note)
 		b.Emit(told(orders, "one", noon))
 	})
 
 	in.Runs, in.DryRuns, in.Pipelines = []run.Run{r}, []run.Run{dry}, []store.Pipeline{p}
 	in.Configs, in.Deadlines, in.Log = []store.Config{c}, []store.Deadline{d}, []store.JobEntry{entry}
 	in.Snapshots, in.PostRuns, in.Reruns = []store.Snapshot{s}, []store.PostRun{post}, []store.Rerun{again}
-	in.Tasks, in.Dead = []store.Task{task}, []store.DeadLetter{dead}
+	in.Tasks, in.Dead, in.Notes = []store.Task{task}, []store.DeadLetter{dead}, []store.Note{note}
 	got := f.everything()
 	f.same("event", got.Events[0].Event, told(orders, "one", noon))
 	got.Events, got.NextDue, got.Current, got.Backlog, got.Oldest = nil, in.NextDue, nil, 0, in.Oldest
@@ -144,6 +150,8 @@ func notFound(f *fixture) {
 	f.wantErr("snapshot", err, store.ErrNotFound)
 	_, err = f.s.PostRun(f.ctx, orders)
 	f.wantErr("post-run", err, store.ErrNotFound)
+	_, err = f.s.Note(f.ctx, store.ThreadNote, "a")
+	f.wantErr("note", err, store.ErrNotFound)
 	f.noTask("a")
 	got := f.everything()
 	got.Current = nil

@@ -24,6 +24,7 @@ func everythingSurvives(f *fixture) {
 		b.SwapDeadline(store.Deadline{}, armed(orders, store.Absolute, after(time.Hour)))
 		b.SwapPostRun(store.PostRun{}, store.PostRun{Key: orders})
 		b.Dead = append(b.Dead, store.DeadLetter{Sink: "hook", Event: told(orders, "dead", noon), At: noon})
+		b.SwapNote(store.Note{}, note(store.SilenceNote, "a", "quiet"))
 	})
 	f.put(noon, write("", 1), write("2026-03-03", 2), write("2026-03-03", 3))
 	f.check(f.s.SetCursor(f.ctx, "everything", 7))

@@ -68,6 +68,7 @@ var groups = []struct {
 	{"Batch", batchClaims},
 	{"Identity", identityClaims},
 	{"Record", recordClaims},
+	{"Note", noteClaims},
 	{"Run", runClaims},
 	{"Task", taskClaims},
 	{"Lease", leaseClaims},

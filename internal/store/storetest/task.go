@@ -15,6 +15,7 @@ var taskClaims = []claim{
 	{"StoringMovesIt", storingMoves},
 	{"FinishingTakesItAway", finishing},
 	{"TaskForOneReplicaIsClaimedByIt", replicaBound},
+	{"NamedTaskIsClaimedDueOrNotByWhoeverAsks", claimByName},
 	{"NextDueIsWhenSomethingCanBeClaimed", nextDue},
 	{"OverdueListsWhatNobodyCarriesOut", overdue},
 	{"StoredTaskWakesThoseWhoWait", taskWakes},
@@ -52,6 +53,21 @@ func claimLimit(f *fixture) {
 	f.same("next two", ids(f.claimWith(q, noon)), []string{"2", "3"})
 	f.same("last", ids(f.claimWith(q, noon)), []string{"4"})
 	f.same("no more", ids(f.claimWith(q, noon)), []string(nil))
+}
+
+func claimByName(f *fixture) {
+	later := taskFor("later", after(time.Hour))
+	later.Replica = "there"
+	f.schedule(taskFor("now", noon), later)
+	q := store.ClaimQuery{Replica: "here", Task: "later", Limit: 5, Lease: time.Minute, LostAfter: time.Hour}
+	claims := f.claimWith(q, noon)
+	f.same("claimed", ids(claims), []string{"later"})
+	f.same("held", ids(f.claimWith(q, after(time.Second))), []string(nil))
+	f.commit(under(claims[0].Lease))
+	f.same("lapsed", ids(f.claimWith(q, after(time.Minute))), []string{"later"})
+	f.same("the others", ids(f.claim(noon)), []string{"now"})
+	q.Task = "nobody's"
+	f.same("one that is not there", ids(f.claimWith(q, noon)), []string(nil))
 }
 
 func claimKeeps(f *fixture) {

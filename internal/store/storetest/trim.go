@@ -109,6 +109,9 @@ func cursorKeeps(f *fixture) {
 	f.check(f.s.SetCursor(f.ctx, "log", 0))
 	f.trimAll(keepADay, after(2*keepDay))
 	f.same("with a cursor at the start", len(f.everything().Events), 2)
+	f.check(f.s.DropCursor(f.ctx, "log"))
+	f.trimAll(keepADay, after(2*keepDay))
+	f.same("with that cursor dropped", f.events(store.EventQuery{Ascending: true}), []string{"3"})
 }
 
 func oldWritesGo(f *fixture) {
