@@ -181,7 +181,9 @@ func (t *trimmer) expired() {
 	}
 }
 
-func compareNotes(a, b noteKey) int { return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.key, b.key)) }
+func compareNotes(a, b noteKey) int {
+	return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.key, b.key))
+}
 
 func sortedKeys[V any](m map[run.Key]V) []run.Key {
 	return slices.SortedFunc(maps.Keys(m), compareKeys)
