@@ -59,14 +59,21 @@ func (w *work) complete(ctx context.Context, b store.Batch, reported run.Run, ou
 	if err := w.vacate(ctx, &b); err != nil {
 		return lifecycle.Step{}, err
 	}
-	w.tellResult(&b, next)
-	if next.Status == run.Completed {
-		if err := w.closeDeadlines(ctx, &b, next); err != nil {
-			return lifecycle.Step{}, err
-		}
-		if err := w.capture(ctx, &b, next); err != nil {
-			return lifecycle.Step{}, err
-		}
+	if next.Status != run.Completed {
+		w.tellResult(&b, next, "")
+		return w.commit(ctx, b, next)
+	}
+	closings, err := w.closings(ctx, next)
+	if err != nil {
+		return lifecycle.Step{}, err
+	}
+	w.tellResult(&b, next, lateness(closings))
+	for _, c := range closings {
+		b.SwapDeadline(c.read, c.closed)
+		b.Emit(c.events...)
+	}
+	if err := w.capture(ctx, &b, next); err != nil {
+		return lifecycle.Step{}, err
 	}
 	return w.commit(ctx, b, next)
 }
@@ -91,7 +98,8 @@ func jobEvent(r run.Result) store.JobEvent {
 	}
 }
 
-func (w *work) tellResult(b *store.Batch, next run.Run) {
+// tellResult announces the job's end, with a note on it where there is one.
+func (w *work) tellResult(b *store.Batch, next run.Run, note string) {
 	rep := next.Progress.Report
 	extra := event.Finished{Category: rep.Category, DurationSeconds: int64(took(next).Seconds())}
 	if rep.Exited {
@@ -108,6 +116,7 @@ func (w *work) tellResult(b *store.Batch, next run.Run) {
 	if rep.Message != "" {
 		message += ": " + rep.Message
 	}
+	message += note
 	b.Emit(event.New(t, w.about(), message, extra))
 }
 
@@ -119,12 +128,19 @@ func took(r run.Run) time.Duration {
 	return max(0, r.UpdatedAt.Sub(r.Progress.StartedAt))
 }
 
-// closeDeadlines closes what is armed for the run, and notes the lateness of what was breached before.
-func (w *work) closeDeadlines(ctx context.Context, b *store.Batch, next run.Run) error {
+// closing is what a completion does to one deadline.
+type closing struct {
+	read, closed store.Deadline
+	events       []event.Event
+}
+
+// closings close what is armed for the run, and note the lateness of what was breached before.
+func (w *work) closings(ctx context.Context, next run.Run) ([]closing, error) {
 	page, err := w.o.Store.Deadlines(ctx, store.DeadlineQuery{Key: next.Key})
 	if err != nil {
-		return fmt.Errorf("read its deadlines: %w", err)
+		return nil, fmt.Errorf("read its deadlines: %w", err)
 	}
+	var all []closing
 	for _, d := range page.Items {
 		closed, events := slamonitor.Completed(d, next.EndedAt, next.UpdatedAt)
 		late := false
@@ -132,11 +148,20 @@ func (w *work) closeDeadlines(ctx context.Context, b *store.Batch, next run.Run)
 			closed, late = slamonitor.Late(d, next.EndedAt)
 		}
 		if len(events) > 0 || late {
-			b.SwapDeadline(d, closed)
-			b.Emit(events...)
+			all = append(all, closing{d, closed, events})
 		}
 	}
-	return nil
+	return all, nil
+}
+
+// lateness says by how much a run missed a deadline whose breach was told before; of two, the one that came first.
+func lateness(closings []closing) string {
+	for _, c := range closings {
+		if len(c.events) == 0 {
+			return fmt.Sprintf("; %s after its deadline", c.closed.DoneAt.Sub(c.closed.BreachAt).Round(time.Second))
+		}
+	}
+	return ""
 }
 
 // postRun is what is remembered after the run so far; an empty row if nothing is.

@@ -131,6 +131,10 @@ func TestBreachedDeadlineNotesTheLateness(t *testing.T) {
 		t.Errorf("deadline %+v", d)
 	}
 	b.wantTold(event.ValidationPassed, event.JobTriggered, event.JobCompleted)
+	late := b.now.Sub(morning).Round(time.Second).String() + " after its deadline"
+	if message := b.last(event.JobCompleted).Detail.Message; !strings.HasSuffix(message, late) {
+		t.Errorf("told %q, want it to say %q", message, late)
+	}
 }
 
 func TestFailureLeavesTheDeadlineArmed(t *testing.T) {

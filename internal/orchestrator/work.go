@@ -36,10 +36,11 @@ func (w *work) batch(what string) store.Batch {
 	return b
 }
 
-// about is the subject of an event about the attempt.
+// about is the subject of an event about the attempt. It is caused by the task of its run, whichever version that had
+// come to: how often a run was woken meanwhile depends on who looks when, and what is told does not.
 func (w *work) about() event.About {
 	a := event.Of(w.run, w.now)
-	a.CausedBy = w.name("advance")
+	a.CausedBy = TaskID(w.run.Key)
 	return a
 }
 
