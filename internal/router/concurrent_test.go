@@ -275,3 +275,19 @@ func TestDependentsKeepTheNewerOfTwoAnnouncements(t *testing.T) {
 	w.check(err)
 	same(t, "shows", any("COMPLETED"), found[0][0].Fields["status"])
 }
+
+func TestOfTwoResultsAtOnceOneCountsAndTheOtherIsLate(t *testing.T) {
+	w := newWorld(t, crowd)
+	w.write("crowd", "arrival", "n=1")
+	say := func(r *router.Router, message string) router.Reported {
+		done, err := r.Report(ctx, run.Outcome{Key: w.key(crowdRun), Report: run.Report{Result: run.ResultFail, By: "etl", Message: message}}, w.now)
+		w.check(err)
+		return done
+	}
+	first, m := twins(w)
+	var inside router.Reported
+	m.others = append(m.others, func() { inside = say(w.router, "disk full") })
+	outside := say(first, "out of memory")
+	same(t, "late", []bool{false, true}, []bool{inside.Late, outside.Late})
+	same(t, "what counts", "disk full", w.run(crowdRun).Progress.Report.Message)
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/catalog"
@@ -28,7 +29,7 @@ func (r *Router) runMoved(ctx context.Context, c store.Change, now time.Time) er
 	e := r.catalog.Current().Get(c.Run.Pipeline)
 	errs := []error{
 		r.moveDeadlines(ctx, e, c, now),
-		r.tellDependents(ctx, current, now),
+		r.tellDependents(ctx, c, now),
 	}
 	switch current.Status {
 	case run.Failed:
@@ -129,7 +130,8 @@ func (r *Router) retry(ctx context.Context, e *catalog.Entry, old run.Run, v rer
 		return err
 	}
 	budget := budgetsOf(e).For(next, cause)
-	b.Emit(event.New(event.RetryScheduled, event.Of(old, now), v.Reason,
+	// That it is tried again comes before the attempt that does so.
+	b.Events = slices.Insert(b.Events, 0, event.New(event.RetryScheduled, event.Of(old, now), v.Reason,
 		event.Budget{Cause: cause, Used: budget.Used, Max: budget.Max, NextAttemptAt: next.Progress.WindowStart}))
 	return r.commit(ctx, b, now)
 }

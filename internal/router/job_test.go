@@ -39,6 +39,8 @@ func TestFailureIsRetriedAfterABackoffThatDoubles(t *testing.T) {
 	last := w.only(event.RetryExhausted)
 	same(t, "budget", event.Budget{Cause: run.CauseTransient, Used: 2, Max: 2}, last.Detail.Extra.(event.Budget))
 	same(t, "opened", 3, w.count(event.TriggerStarted))
+	first := []event.Type{event.TriggerStarted, event.ValidationPassed, event.JobTriggered, event.JobFailed, event.RetryScheduled, event.TriggerStarted}
+	same(t, "told in the order in which it happens", first, w.types("retried")[:len(first)])
 }
 
 func TestEachCauseHasItsOwnBudget(t *testing.T) {

@@ -3,6 +3,7 @@ package router
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/rerun"
@@ -56,10 +57,20 @@ func (r *Router) report(ctx context.Context, old run.Run, o run.Outcome, now tim
 	if err != nil {
 		return Reported{}, refuse(Invalid, "%s", err)
 	}
-	b := store.Batch{ID: name("report", old) + "/" + string(o.Result) + "/" + o.By}
+	b := store.Batch{ID: name("report", old) + "/" + told(o)}
 	b.Swap(old, next)
 	b.Schedule(reportedTask(old, now))
 	return Reported{Run: next}, r.commit(ctx, b, now)
+}
+
+// told names a result by all that was said, so that two that differ in anything are two decisions: of those that come at
+// once, one counts and the other is late.
+func told(o run.Outcome) string {
+	code := "none"
+	if o.Exited {
+		code = strconv.Itoa(o.ExitCode)
+	}
+	return fmt.Sprintf("%s/%q/%q/%s/%q", o.Result, o.By, o.Category, code, o.Message)
 }
 
 // reportedTask has the result acted on now. A job that belongs to one replica is still that one's to complete.
@@ -83,7 +94,7 @@ func (r *Router) classified(ctx context.Context, old run.Run, o run.Outcome) (ru
 
 // logLate notes a result that nobody waits for any more.
 func (r *Router) logLate(ctx context.Context, old run.Run, o run.Outcome, now time.Time) error {
-	b := store.Batch{ID: fmt.Sprintf("late-result/%s/%s/%s", o.Key.Attempt(o.Attempt), o.Result, o.By)}
+	b := store.Batch{ID: fmt.Sprintf("late-result/%s/%s", o.Key.Attempt(o.Attempt), told(o))}
 	b.Append(store.JobEntry{
 		Key: o.Key, Attempt: o.Attempt, At: instant(now), Event: store.JobLate, Category: o.Category, By: o.By,
 		Message: fmt.Sprintf("%s, while the run is %s in attempt %d: %s", o.Result, old.Status, old.Attempt, o.Message),

@@ -109,8 +109,11 @@ func (n news) slice() period.Period {
 	return n.entry.Schedule.PeriodAt(n.At)
 }
 
-// cause names the write for what follows from it.
+// cause names the write for what follows from it; where that only announces an upstream's run, it is the run.
 func (n news) cause() string {
+	if n.upstream != nil {
+		return "run/" + run.Key{Pipeline: n.upstream.ID, Schedule: n.upstream.Opens, Period: n.Period}.String()
+	}
 	return fmt.Sprintf("reading/%s/%s/v%d", n.Pipeline, n.Sensor, n.Version)
 }
 

@@ -20,32 +20,33 @@ func upstreamKey(id string) sensor.Key { return sensor.Key("run/" + id) }
 // maxWrites is how many readings every store takes at once.
 const maxWrites = 10
 
-// tellDependents writes where a run stands as a reading of each pipeline that comes after it. The reading wakes them;
-// what their gates rest on is the run itself. One that comes late is passed over, since its version is lower.
-func (r *Router) tellDependents(ctx context.Context, current run.Run, now time.Time) error {
-	e := r.catalog.Current().Get(current.Pipeline)
-	if e == nil || current.Schedule != e.Opens {
+// tellDependents writes where a run came to stand as a reading of each pipeline that comes after it. The reading wakes them;
+// what their gates rest on is the run itself. One that comes late is passed over, since its version is lower. Every change
+// is one reading, also where the run has moved on since: how many there are does not depend on who looks when.
+func (r *Router) tellDependents(ctx context.Context, c store.Change, now time.Time) error {
+	e := r.catalog.Current().Get(c.Run.Pipeline)
+	if e == nil || c.Run.Schedule != e.Opens {
 		return nil
 	}
 	var writes []store.Write
-	for _, dependent := range r.catalog.Current().Dependents(current.Pipeline) {
-		writes = append(writes, store.Write{Pipeline: dependent.ID, Reading: runReading(current), Order: current.Version})
+	for _, dependent := range r.catalog.Current().Dependents(c.Run.Pipeline) {
+		writes = append(writes, store.Write{Pipeline: dependent.ID, Reading: runReading(c), Order: c.Version})
 	}
 	for chunk := range slices.Chunk(writes, maxWrites) {
 		if _, err := r.store.PutReadings(ctx, chunk, now); err != nil {
-			return fmt.Errorf("tell dependents of %s: %w", current.Key, err)
+			return fmt.Errorf("tell dependents of %s: %w", c.Run, err)
 		}
 	}
 	return nil
 }
 
 // runReading is a run as the engine's own sensor shows it.
-func runReading(r run.Run) sensor.Reading {
-	fields := sensor.Fields{"status": string(r.Status), "date": r.Period.String(), "attempt": int64(r.Attempt)}
-	if r.Status == run.Completed {
-		fields["completedAt"] = r.EndedAt.UTC().Format(time.RFC3339Nano)
+func runReading(c store.Change) sensor.Reading {
+	fields := sensor.Fields{"status": string(c.Status), "date": c.Run.Period.String(), "attempt": int64(c.Attempt)}
+	if c.Status == run.Completed {
+		fields["completedAt"] = c.At.UTC().Format(time.RFC3339Nano)
 	}
-	return sensor.Reading{Key: upstreamKey(string(r.Pipeline)), Period: r.Period, Fields: fields, Source: "interlock"}
+	return sensor.Reading{Key: upstreamKey(string(c.Run.Pipeline)), Period: c.Run.Period, Fields: fields, Source: "interlock"}
 }
 
 // upstreamsDone says whether every upstream is COMPLETED for a period.

@@ -127,6 +127,35 @@ func TestDependentsReadTheUpstreamsRunAsASensor(t *testing.T) {
 	same(t, "opened again", "map[attempt:2 date:2026-03-03 status:RUNNING]", shows())
 }
 
+func TestDependentsHearOfEveryStepOfTheUpstreamHoweverLateItIsHandled(t *testing.T) {
+	heard := func(w *world) []string {
+		page, err := w.store.History(ctx, store.HistoryQuery{Pipeline: "b", Key: "run/a"})
+		w.check(err)
+		var all []string
+		for _, r := range page.Items {
+			all = append([]string{fmt.Sprint(r.Fields["status"])}, all...)
+		}
+		return all
+	}
+	prompt := newWorld(t, source("a", ""), after("b", "a", ""))
+	prompt.write("a", "arrival", "n=1")
+	late := newWorld(t, source("a", ""), after("b", "a", ""))
+	late.put("a", "arrival", "n=1")
+	late.handle() // opens the run
+	for late.work() {
+	}
+	late.settle() // only now it is heard that it did
+	same(t, "heard", []string{"PENDING", "TRIGGERING", "RUNNING"}, heard(prompt))
+	same(t, "heard late", heard(prompt), heard(late))
+	prompt.succeed("a/stream/2026-03-03")
+	late.succeed("a/stream/2026-03-03")
+	for _, w := range []*world{prompt, late} {
+		opened := w.events()[len(w.events())-3]
+		same(t, "what opened the run", []string{"b", string(event.TriggerStarted), "run/a/stream/2026-03-03"},
+			[]string{string(opened.Detail.Pipeline), string(opened.Type), opened.Detail.CausedBy})
+	}
+}
+
 func TestExcludedPeriodOfADependentIsRecorded(t *testing.T) {
 	w := newWorld(t, source("a", ""), after("b", "a", ", exclude: {dates: [2026-03-03]}"))
 	w.write("a", "arrival", "n=1")
