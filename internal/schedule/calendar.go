@@ -15,11 +15,25 @@ type Calendar struct {
 	Dates []period.Period // of size Day
 }
 
-// exclude adds the days of c with their reasons; where calendars overlap, the first gives the reason.
-func (s *Schedule) exclude(c Calendar) {
+// exclusions is the union of calendars.
+type exclusions struct {
+	weekdays [7]string                // why a weekday is excluded; "" when it is not
+	dates    map[period.Period]string // why a day is excluded
+}
+
+func newExclusions(calendars []Calendar) *exclusions {
+	e := &exclusions{dates: map[period.Period]string{}}
+	for _, c := range calendars {
+		e.add(c)
+	}
+	return e
+}
+
+// add adds the days of c with their reasons; where calendars overlap, the first gives the reason.
+func (e *exclusions) add(c Calendar) {
 	for _, d := range c.Days {
-		if d >= time.Sunday && d <= time.Saturday && s.weekdays[d] == "" {
-			s.weekdays[d] = c.weekdayReason(d)
+		if d >= time.Sunday && d <= time.Saturday && e.weekdays[d] == "" {
+			e.weekdays[d] = c.weekdayReason(d)
 		}
 	}
 	reason := "listed date"
@@ -27,8 +41,8 @@ func (s *Schedule) exclude(c Calendar) {
 		reason = fmt.Sprintf("calendar %q", c.Name)
 	}
 	for _, p := range c.Dates {
-		if day := p.Outer(period.Day); s.dates[day] == "" {
-			s.dates[day] = reason
+		if day := p.Outer(period.Day); e.dates[day] == "" {
+			e.dates[day] = reason
 		}
 	}
 }
@@ -51,13 +65,13 @@ func (s *Schedule) Excluded(p period.Period) string {
 	if len(s.include) > 0 && !s.includes(p) {
 		return "not an include date"
 	}
-	if reason := s.weekdays[p.Weekday()]; reason != "" {
-		return reason
-	}
-	if len(s.dates) == 0 {
+	if s.exclude == nil {
 		return ""
 	}
-	return s.dates[p.Outer(period.Day)]
+	if reason := s.exclude.weekdays[p.Weekday()]; reason != "" {
+		return reason
+	}
+	return s.exclude.dates[p.Outer(period.Day)]
 }
 
 // includes says whether p lies on a listed include date.

@@ -4,4 +4,4 @@ package schedule
 func (s *Schedule) Listed() bool { return s.opensDays() }
 
 // HasTime says that schedule.time sets an earliest start; without it EarliestStart is no more than the beginning of a period.
-func (s *Schedule) HasTime() bool { return s.spec.Time != nil }
+func (s *Schedule) HasTime() bool { return s.time != nil }

@@ -23,19 +23,23 @@ type Spec struct {
 	Exclude []Calendar      // the union is excluded; inline exclusions are calendars without a name
 }
 
-// Schedule is an immutable Spec with its answers.
+// Schedule is an immutable Spec with its answers. There is one for every pipeline: what few of them have stands apart.
 type Schedule struct {
-	spec     Spec
-	include  []period.Period          // sorted days; empty: every day
-	weekdays [7]string                // why a weekday is excluded; "" when it is not
-	dates    map[period.Period]string // why a day is excluded
+	cron    *Cron
+	zone    *time.Location
+	time    *Clock
+	include []period.Period // sorted days; empty: every day
+	exclude *exclusions     // nil: no day is excluded
+	offset  int
+	size    period.Size
+	opens   bool
 }
 
 // New compiles spec.
 func New(spec Spec) *Schedule {
-	s := &Schedule{spec: spec, dates: map[period.Period]string{}}
-	if s.spec.Zone == nil {
-		s.spec.Zone = time.UTC
+	s := &Schedule{cron: spec.Cron, zone: spec.Zone, size: spec.Size, offset: spec.Offset, time: spec.Time, opens: spec.Opens}
+	if s.zone == nil {
+		s.zone = time.UTC
 	}
 	for _, p := range spec.Include {
 		if day := p.Outer(period.Day); !day.IsZero() {
@@ -44,42 +48,42 @@ func New(spec Spec) *Schedule {
 	}
 	slices.SortFunc(s.include, period.Period.Compare)
 	s.include = slices.Compact(s.include)
-	for _, c := range spec.Exclude {
-		s.exclude(c)
+	if len(spec.Exclude) > 0 {
+		s.exclude = newExclusions(spec.Exclude)
 	}
 	return s
 }
 
 // Cron is the schedule's expression; nil without one.
-func (s *Schedule) Cron() *Cron { return s.spec.Cron }
+func (s *Schedule) Cron() *Cron { return s.cron }
 
 // Zone is the schedule's zone.
-func (s *Schedule) Zone() *time.Location { return s.spec.Zone }
+func (s *Schedule) Zone() *time.Location { return s.zone }
 
 // Size is the schedule's period size.
-func (s *Schedule) Size() period.Size { return s.spec.Size }
+func (s *Schedule) Size() period.Size { return s.size }
 
 // PeriodAt is the period of the pipeline's size that a fire, or an undated reading, at t is for (offset applied).
 func (s *Schedule) PeriodAt(t time.Time) period.Period {
-	return s.sliceAt(t).Add(s.spec.Offset, s.spec.Zone)
+	return s.sliceAt(t).Add(s.offset, s.zone)
 }
 
 // SliceStart is the first instant of the slice that holds a fire at t (offset not applied): what an undated start
 // condition must not be older than.
-func (s *Schedule) SliceStart(t time.Time) time.Time { return s.sliceAt(t).Start(s.spec.Zone) }
+func (s *Schedule) SliceStart(t time.Time) time.Time { return s.sliceAt(t).Start(s.zone) }
 
-func (s *Schedule) sliceAt(t time.Time) period.Period { return period.At(t, s.spec.Size, s.spec.Zone) }
+func (s *Schedule) sliceAt(t time.Time) period.Period { return period.At(t, s.size, s.zone) }
 
 // FireFor is when period p opens by itself: the fire whose PeriodAt is p; zero if there is none. Of two fires
 // that a clock change drives into one period it is the first.
 func (s *Schedule) FireFor(p period.Period) time.Time {
-	if p.IsZero() || p.Size() != s.spec.Size {
+	if p.IsZero() || p.Size() != s.size {
 		return time.Time{}
 	}
-	if s.spec.Cron == nil {
+	if s.cron == nil {
 		return s.openingOf(p)
 	}
-	fire := s.spec.Cron.from(s.handled(p).Start(s.spec.Zone).Unix(), s.spec.Zone)
+	fire := s.cron.from(s.handled(p).Start(s.zone).Unix(), s.zone)
 	if fire.IsZero() || s.PeriodAt(fire) != p {
 		return time.Time{}
 	}
@@ -89,8 +93,8 @@ func (s *Schedule) FireFor(p period.Period) time.Time {
 // EarliestStart is schedule.time on the day that p is handled, which is p's own day unless an offset moves it;
 // without schedule.time it is the first instant of p.
 func (s *Schedule) EarliestStart(p period.Period) time.Time {
-	if s.spec.Time == nil || p.IsZero() {
-		return p.Start(s.spec.Zone)
+	if s.time == nil || p.IsZero() {
+		return p.Start(s.zone)
 	}
 	return s.timeOn(s.handled(p).Outer(period.Day))
 }
@@ -100,7 +104,7 @@ func (s *Schedule) EarliestStart(p period.Period) time.Time {
 func (s *Schedule) OpensFrom(p period.Period) time.Time {
 	opens := s.FireFor(p)
 	if opens.IsZero() {
-		opens = s.handled(p).Start(s.spec.Zone)
+		opens = s.handled(p).Start(s.zone)
 	}
 	if earliest := s.EarliestStart(p); earliest.After(opens) {
 		return earliest
@@ -111,17 +115,17 @@ func (s *Schedule) OpensFrom(p period.Period) time.Time {
 // handled is the slice in which p's turn comes, which is p itself unless an offset moves it; periods of another size than
 // the schedule's know no offset.
 func (s *Schedule) handled(p period.Period) period.Period {
-	if p.Size() != s.spec.Size {
+	if p.Size() != s.size {
 		return p
 	}
-	return p.Add(-s.spec.Offset, s.spec.Zone)
+	return p.Add(-s.offset, s.zone)
 }
 
 // timeOn is schedule.time on that day; its first instant without.
 func (s *Schedule) timeOn(day period.Period) time.Time {
-	if s.spec.Time == nil || s.spec.Time.Hourly() {
-		return day.Start(s.spec.Zone)
+	if s.time == nil || s.time.Hourly() {
+		return day.Start(s.zone)
 	}
 	year, month, date := day.Date()
-	return period.Wall(year, month, date, s.spec.Time.Hour, s.spec.Time.Minute, s.spec.Zone)
+	return period.Wall(year, month, date, s.time.Hour, s.time.Minute, s.zone)
 }

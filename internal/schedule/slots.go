@@ -18,7 +18,7 @@ type Slot struct {
 // starts) at or after from. It ends when there are no more (include dates run out) or the caller stops.
 func (s *Schedule) Slots(from time.Time) iter.Seq[Slot] {
 	switch {
-	case s.spec.Cron != nil:
+	case s.cron != nil:
 		return s.fires(from)
 	case s.opensDays():
 		return s.openings(from)
@@ -29,7 +29,7 @@ func (s *Schedule) Slots(from time.Time) iter.Seq[Slot] {
 }
 
 // opensDays says that listed days open by themselves.
-func (s *Schedule) opensDays() bool { return s.spec.Cron == nil && s.spec.Opens && len(s.include) > 0 }
+func (s *Schedule) opensDays() bool { return s.cron == nil && s.opens && len(s.include) > 0 }
 
 func (s *Schedule) slot(p period.Period, fire time.Time) Slot {
 	return Slot{Period: p, FireAt: fire, Excluded: s.Excluded(p)}
@@ -39,11 +39,11 @@ func (s *Schedule) slot(p period.Period, fire time.Time) Slot {
 func (s *Schedule) fires(from time.Time) iter.Seq[Slot] {
 	return func(yield func(Slot) bool) {
 		var last period.Period
-		fire := s.spec.Cron.Next(from.Add(-time.Nanosecond), s.spec.Zone)
-		if before := s.spec.Cron.Prev(fire, s.spec.Zone); !fire.IsZero() && !before.IsZero() {
+		fire := s.cron.Next(from.Add(-time.Nanosecond), s.zone)
+		if before := s.cron.Prev(fire, s.zone); !fire.IsZero() && !before.IsZero() {
 			last = s.PeriodAt(before)
 		}
-		for ; !fire.IsZero(); fire = s.spec.Cron.Next(fire, s.spec.Zone) {
+		for ; !fire.IsZero(); fire = s.cron.Next(fire, s.zone) {
 			p := s.PeriodAt(fire)
 			if p != last && !p.IsZero() && !yield(s.slot(p, fire)) {
 				return
@@ -67,7 +67,7 @@ func (s *Schedule) openings(from time.Time) iter.Seq[Slot] {
 // opening is the slot of a listed day: at schedule.time, else as the day begins.
 func (s *Schedule) opening(day period.Period) Slot {
 	fire := s.timeOn(day)
-	if s.spec.Size == period.Day {
+	if s.size == period.Day {
 		return s.slot(day, fire)
 	}
 	return s.slot(s.sliceAt(fire), fire)
@@ -88,11 +88,11 @@ func (s *Schedule) openingOf(p period.Period) time.Time {
 func (s *Schedule) slicesOfListedDays(from time.Time) iter.Seq[Slot] {
 	return func(yield func(Slot) bool) {
 		for _, day := range s.include {
-			if day.End(s.spec.Zone).Before(from) {
+			if day.End(s.zone).Before(from) {
 				continue
 			}
 			for p := range s.slicesIn(day) {
-				if !p.Start(s.spec.Zone).Before(from) && !yield(s.slot(p, time.Time{})) {
+				if !p.Start(s.zone).Before(from) && !yield(s.slot(p, time.Time{})) {
 					return
 				}
 			}
@@ -104,10 +104,10 @@ func (s *Schedule) slicesOfListedDays(from time.Time) iter.Seq[Slot] {
 func (s *Schedule) slices(from time.Time) iter.Seq[Slot] {
 	return func(yield func(Slot) bool) {
 		p := s.sliceAt(from)
-		if p.Start(s.spec.Zone).Before(from) {
-			p = p.Add(1, s.spec.Zone)
+		if p.Start(s.zone).Before(from) {
+			p = p.Add(1, s.zone)
 		}
-		for ; !p.IsZero() && yield(s.slot(p, time.Time{})); p = p.Add(1, s.spec.Zone) {
+		for ; !p.IsZero() && yield(s.slot(p, time.Time{})); p = p.Add(1, s.zone) {
 		}
 	}
 }
@@ -115,9 +115,9 @@ func (s *Schedule) slices(from time.Time) iter.Seq[Slot] {
 // slicesIn walks the slices of the schedule's size that begin inside p.
 func (s *Schedule) slicesIn(p period.Period) iter.Seq[period.Period] {
 	return func(yield func(period.Period) bool) {
-		end := p.End(s.spec.Zone)
-		q := s.sliceAt(p.Start(s.spec.Zone))
-		for ; !q.IsZero() && q.Start(s.spec.Zone).Before(end) && yield(q); q = q.Add(1, s.spec.Zone) {
+		end := p.End(s.zone)
+		q := s.sliceAt(p.Start(s.zone))
+		for ; !q.IsZero() && q.Start(s.zone).Before(end) && yield(q); q = q.Add(1, s.zone) {
 		}
 	}
 }
@@ -126,7 +126,7 @@ func (s *Schedule) slicesIn(p period.Period) iter.Seq[period.Period] {
 // dependent of another size waits for.
 func (s *Schedule) Expected(p period.Period) iter.Seq[period.Period] {
 	return func(yield func(period.Period) bool) {
-		if p.Size() > s.spec.Size {
+		if p.Size() > s.size {
 			for q := range s.expectedIn(p) {
 				if s.Excluded(q) == "" && !yield(q) {
 					return
@@ -134,7 +134,7 @@ func (s *Schedule) Expected(p period.Period) iter.Seq[period.Period] {
 			}
 			return
 		}
-		if q := p.Outer(s.spec.Size); s.expects(q) && s.Excluded(q) == "" {
+		if q := p.Outer(s.size); s.expects(q) && s.Excluded(q) == "" {
 			yield(q)
 		}
 	}
@@ -142,7 +142,7 @@ func (s *Schedule) Expected(p period.Period) iter.Seq[period.Period] {
 
 // expectedIn walks the expected periods inside the larger p.
 func (s *Schedule) expectedIn(p period.Period) iter.Seq[period.Period] {
-	if s.spec.Cron == nil {
+	if s.cron == nil {
 		return func(yield func(period.Period) bool) {
 			for q := range s.slicesIn(p) {
 				if s.expects(q) && !yield(q) {
@@ -152,7 +152,7 @@ func (s *Schedule) expectedIn(p period.Period) iter.Seq[period.Period] {
 		}
 	}
 	return func(yield func(period.Period) bool) {
-		zone, back := s.spec.Zone, -s.spec.Offset
+		zone, back := s.zone, -s.offset
 		start, end := p.Start(zone), p.End(zone)
 		if !start.Before(end) {
 			return
@@ -171,8 +171,8 @@ func (s *Schedule) expects(q period.Period) bool {
 	if q.IsZero() {
 		return false
 	}
-	if s.spec.Cron != nil || s.opensDays() {
+	if s.cron != nil || s.opensDays() {
 		return !s.FireFor(q).IsZero()
 	}
-	return s.sliceAt(q.Start(s.spec.Zone)) == q
+	return s.sliceAt(q.Start(s.zone)) == q
 }
