@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -80,7 +79,7 @@ func newSinks(a settings.Alerts, guard *egress.Guard, getenv func(string) string
 	if a.Slack != nil {
 		return nil, fmt.Errorf("alerts.slack is not available in this build; use alerts.webhooks")
 	}
-	client := &http.Client{Transport: guard.Transport(), Timeout: 30 * time.Second}
+	client := guard.Client(30 * time.Second)
 	for i, w := range a.Webhooks {
 		name := w.Name
 		if name == "" {

@@ -18,7 +18,7 @@ import (
 // ticks is what is done again and again.
 func (c *controller) ticks(dog *watchdog.Watchdog, j *jobs, o *observer) []engine.Tick {
 	retention := store.Retention{Events: c.file.Retention.Events.D(), History: c.file.Retention.History.D(), JobLog: c.file.Retention.JobLog.D()}
-	beat := heartbeat{url: c.file.Watchdog.HeartbeatURL, client: &http.Client{Transport: j.guard.Transport(), Timeout: 10 * time.Second}}
+	beat := heartbeat{url: c.file.Watchdog.HeartbeatURL, client: j.guard.Client(10 * time.Second)}
 	return []engine.Tick{
 		{Name: "watchdog", Every: c.file.Watchdog.Interval.D(), First: true, Do: func(ctx context.Context, now time.Time) error {
 			report, err := dog.Pass(ctx, now)
@@ -61,7 +61,7 @@ func (h heartbeat) send(ctx context.Context) error {
 		return fmt.Errorf("send the heartbeat: no answer")
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode >= http.StatusBadRequest {
+	if resp.StatusCode >= http.StatusMultipleChoices { // redirects are not followed: nobody would have noticed the beat
 		return fmt.Errorf("send the heartbeat: answered %s", resp.Status)
 	}
 	return nil

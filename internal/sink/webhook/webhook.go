@@ -9,9 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"time"
@@ -22,9 +20,6 @@ import (
 
 // SignatureHeader is "t=<unix seconds>,v1=<hex of the HMAC-SHA256 of "t.body">".
 const SignatureHeader = "Interlock-Signature"
-
-// maxWait bounds what a receiver may ask for with Retry-After.
-const maxWait = time.Hour
 
 // Config is one webhook.
 type Config struct {
@@ -46,7 +41,7 @@ func New(c Config) *Sink { return &Sink{config: c} }
 // Name is the webhook's own.
 func (s *Sink) Name() string { return s.config.Name }
 
-// cloudEvent is the structured form of CloudEvents 1.0.
+// cloudEvent is the structured form of CloudEvents 1.0. Names of extensions are in lower case, as it asks for.
 type cloudEvent struct {
 	SpecVersion string          `json:"specversion"`
 	ID          string          `json:"id"`
@@ -56,10 +51,14 @@ type cloudEvent struct {
 	Time        time.Time       `json:"time"`
 	ContentType string          `json:"datacontenttype"`
 	Data        json.RawMessage `json:"data"`
+
+	Count int       `json:"count,omitempty"` // of a burst
+	Since time.Time `json:"since,omitzero"`  // the first of a burst
 }
 
-// Body is the event as it is posted.
-func Body(e event.Event) ([]byte, error) {
+// Body is the alert as it is posted.
+func Body(a sink.Alert) ([]byte, error) {
+	e := a.Event
 	whole, err := json.Marshal(e)
 	if err != nil {
 		return nil, fmt.Errorf("encode event %s: %w", e.ID, err)
@@ -70,10 +69,14 @@ func Body(e event.Event) ([]byte, error) {
 	if err := json.Unmarshal(whole, &part); err != nil {
 		return nil, fmt.Errorf("encode event %s: %w", e.ID, err)
 	}
-	return json.Marshal(cloudEvent{
+	c := cloudEvent{
 		SpecVersion: "1.0", ID: e.ID, Source: event.Source, Type: string(e.Type), Subject: string(e.Detail.Pipeline),
 		Time: e.Time, ContentType: "application/json", Data: part.Detail,
-	})
+	}
+	if a.Count > 1 {
+		c.Count, c.Since = a.Count, a.Since.UTC()
+	}
+	return json.Marshal(c)
 }
 
 // Sign is the value of the signature header for a body sent at that time.
@@ -85,56 +88,22 @@ func Sign(secret string, at time.Time, body []byte) string {
 	return "t=" + t + ",v1=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// Send posts one event. 2xx is taken, 429 and 503 may ask for a pause, 408, 425 and 5xx are tried again, anything else is
-// refused for good.
+// Send posts one alert; sink.Do says how the answer is judged.
 func (s *Sink) Send(ctx context.Context, a sink.Alert) error {
-	e := a.Event
-	body, err := Body(e)
+	body, err := Body(a)
 	if err != nil {
 		return &sink.Refused{Reason: err.Error()}
 	}
+	who := "webhook " + s.config.Name
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.config.URL, bytes.NewReader(body))
 	if err != nil {
-		return &sink.Refused{Reason: fmt.Sprintf("post to webhook %s: the address cannot be used", s.config.Name)}
+		return &sink.Misconfigured{Reason: who + ": its address cannot be used"}
 	}
+	now := s.config.Now()
 	req.Header.Set("Content-Type", "application/cloudevents+json")
 	if s.config.Secret != "" {
-		req.Header.Set(SignatureHeader, Sign(s.config.Secret, s.config.Now(), body))
+		req.Header.Set(SignatureHeader, Sign(s.config.Secret, now, body))
 	}
-	resp, err := s.config.Client.Do(req)
-	if err != nil {
-		return fmt.Errorf("post to webhook %s: %w", s.config.Name, cause(err))
-	}
-	defer resp.Body.Close()
-	// The answer is not used; reading a little of it lets the connection be used again.
-	_, _ = io.CopyN(io.Discard, resp.Body, 4096)
-	return s.judge(resp)
-}
-
-// cause leaves the address out of an error: it may hold a secret.
-func cause(err error) error {
-	var wrapped interface{ Unwrap() error }
-	if errors.As(err, &wrapped) {
-		if inner := wrapped.Unwrap(); inner != nil {
-			return inner
-		}
-	}
+	_, err = sink.Do(s.config.Client, req, who, now)
 	return err
-}
-
-func (s *Sink) judge(resp *http.Response) error {
-	reason := fmt.Sprintf("webhook %s answered %s", s.config.Name, resp.Status)
-	switch code := resp.StatusCode; {
-	case code >= 200 && code < 300:
-		return nil
-	case code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable:
-		if after, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && after > 0 {
-			return &sink.Busy{After: min(time.Duration(after)*time.Second, maxWait), Reason: reason}
-		}
-		return errors.New(reason)
-	case code == http.StatusRequestTimeout || code == http.StatusTooEarly || code >= 500:
-		return errors.New(reason)
-	default:
-		return &sink.Refused{Reason: reason}
-	}
 }

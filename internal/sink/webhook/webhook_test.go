@@ -56,6 +56,12 @@ func TestEventIsPostedAsASignedCloudEvent(t *testing.T) {
 			t.Errorf("%s is %v, want %v", key, got[key], want)
 		}
 	}
+	if got := header.Get("Content-Type"); got != "application/cloudevents+json" {
+		t.Errorf("content type %q", got)
+	}
+	if _, burst := got["count"]; burst {
+		t.Error("a single event has a count")
+	}
 	if data, _ := got["data"].(map[string]any); data["pipelineId"] != "orders" || data["message"] != "late" {
 		t.Errorf("data is %v", got["data"])
 	}
@@ -67,28 +73,23 @@ func TestEventIsPostedAsASignedCloudEvent(t *testing.T) {
 	}
 }
 
-func TestAnswersAreJudged(t *testing.T) {
-	for code, want := range map[int]string{204: "taken", 400: "refused", 401: "refused", 404: "refused", 408: "again", 429: "busy", 500: "again", 503: "busy"} {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Retry-After", "7")
-			w.WriteHeader(code)
-		}))
-		err := hook(server.URL, "").Send(context.Background(), sink.Alert{Event: alert(), Count: 1})
-		server.Close()
-		got := "again"
-		var refused *sink.Refused
-		var busy *sink.Busy
-		switch {
-		case err == nil:
-			got = "taken"
-		case errors.As(err, &refused):
-			got = "refused"
-		case errors.As(err, &busy) && busy.After == 7*time.Second:
-			got = "busy"
-		}
-		if got != want {
-			t.Errorf("%d: %s (%v), want %s", code, got, err, want)
-		}
+func TestBurstSaysHowManyEventsItStandsFor(t *testing.T) {
+	body, err := webhook.Body(sink.Alert{Event: alert(), Count: 12, Since: noon.Add(-time.Hour)})
+	var got struct {
+		Count int       `json:"count"`
+		Since time.Time `json:"since"`
+	}
+	if err != nil || json.Unmarshal(body, &got) != nil || got.Count != 12 || !got.Since.Equal(noon.Add(-time.Hour)) {
+		t.Errorf("got %s, %v", body, err)
+	}
+}
+
+func TestAddressThatIsGoneWaitsForSomebodyToMendIt(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	err := hook(server.URL, "").Send(context.Background(), sink.Alert{Event: alert(), Count: 1})
+	if !errors.As(err, new(*sink.Misconfigured)) || !strings.Contains(err.Error(), "webhook ops answered 404") {
+		t.Errorf("got %v", err)
 	}
 }
 

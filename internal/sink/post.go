@@ -1,0 +1,86 @@
+package sink
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/egress"
+)
+
+// maxWait bounds what a receiver may ask for with Retry-After.
+const maxWait = time.Hour
+
+// maxTold is how much of an answer is kept.
+const maxTold = 4096
+
+// Answer is what came back for a request.
+type Answer struct {
+	Status int
+	Body   []byte // its beginning
+}
+
+// Do sends a request of the sink who, and gives the answer. The error is that of an answer which the sink cannot have
+// taken as sent, in the words of Sink.Send: 2xx is taken, 429 and 503 may ask for a pause, 408, 425 and 5xx are tried
+// again, what says that the address or the credentials are wrong waits for somebody to mend them, and anything else is
+// refused for good. No error tells the address: it may hold a secret.
+func Do(client *http.Client, req *http.Request, who string, now time.Time) (Answer, error) {
+	resp, err := client.Do(req)
+	if err != nil {
+		return Answer{}, Unreachable(who, err)
+	}
+	defer resp.Body.Close()
+	// What was read before an answer broke off is enough: its status came first.
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxTold))
+	return Answer{Status: resp.StatusCode, Body: body}, judge(resp, who, now)
+}
+
+// Unreachable is the error of a sink that could not be connected to. Where the guard or the sink's certificate is in the
+// way, somebody has to mend the settings.
+func Unreachable(who string, err error) error {
+	var outer *url.Error
+	if errors.As(err, &outer) {
+		err = outer.Err
+	}
+	if errors.As(err, new(*egress.Refused)) || errors.As(err, new(*tls.CertificateVerificationError)) {
+		return &Misconfigured{Reason: fmt.Sprintf("%s: %v", who, err)}
+	}
+	return fmt.Errorf("%s: %w", who, err)
+}
+
+func judge(resp *http.Response, who string, now time.Time) error {
+	reason := fmt.Sprintf("%s answered %s", who, resp.Status)
+	switch code := resp.StatusCode; {
+	case code >= 200 && code < 300:
+		return nil
+	case code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable:
+		if after := retryAfter(resp.Header.Get("Retry-After"), now); after > 0 {
+			return &Busy{After: min(after, maxWait), Reason: reason}
+		}
+		return errors.New(reason)
+	case code == http.StatusRequestTimeout || code == http.StatusTooEarly || code >= 500:
+		return errors.New(reason)
+	case code >= 300 && code < 400:
+		return &Misconfigured{Reason: reason + "; redirects are not followed: put the address that it means into the settings"}
+	case code == http.StatusUnauthorized || code == http.StatusForbidden || code == http.StatusNotFound || code == http.StatusMethodNotAllowed || code == http.StatusGone:
+		return &Misconfigured{Reason: reason + "; see whether its address and secret in the settings are right"}
+	default:
+		return &Refused{Reason: reason}
+	}
+}
+
+// retryAfter reads both forms of the header: seconds, and a date.
+func retryAfter(header string, now time.Time) time.Duration {
+	if seconds, err := strconv.Atoi(header); err == nil {
+		return time.Duration(min(seconds, int(maxWait/time.Second))) * time.Second
+	}
+	if at, err := http.ParseTime(header); err == nil {
+		return at.Sub(now)
+	}
+	return 0
+}
