@@ -171,15 +171,15 @@ func (d *Document) Position(path string) (line, column int) { return d.place(pat
 func (d *Document) place(path string, key bool) (line, column int) {
 	at, found := d.root.lookup(path)
 	if at.index {
-		return at.value.line, at.value.column
+		return at.value.place()
 	}
 	if at.key.line == 0 {
 		return 1, 1
 	}
 	if key || !found || at.value.block || at.value.implicit {
-		return at.key.line, at.key.column
+		return at.key.place()
 	}
-	return at.value.line, at.value.column
+	return at.value.place()
 }
 
 // SourceLine is line n of a file's text, counted from 1, without its newline (and byte order mark); "" when there is

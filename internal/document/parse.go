@@ -28,11 +28,11 @@ func Parse(file string, src []byte) (*Document, []Problem) {
 		return nil, t.problems
 	}
 	if root.kind != Map {
-		return nil, []Problem{*problemAt(file, root.line, root.column, "expected a mapping of keys, found "+root.describe())}
+		return nil, []Problem{*problemAt(file, int(root.line), int(root.column), "expected a mapping of keys, found "+root.describe())}
 	}
 	d := &Document{file: file, root: root}
-	if t.repeats > 0 {
-		d.repeated = root.repeatedKeys(nil, map[field]bool{})
+	if len(t.repeats) > 0 {
+		d.repeated = t.repeatedKeys(root, nil, map[field]bool{})
 	}
 	return d, nil
 }

@@ -8,24 +8,24 @@ type repeat struct {
 }
 
 // repeatedKeys are the problems of keys written twice, wherever they are; one that an alias brings to several places is
-// told once.
-func (n *node) repeatedKeys(at *frame, told map[field]bool) []Problem {
+// told once, where it is written.
+func (t *tree) repeatedKeys(n *node, at *frame, told map[field]bool) []Problem {
 	var problems []Problem
-	for _, r := range n.repeats {
+	for _, r := range t.repeats[n] {
 		if told[r.again] {
 			continue
 		}
 		told[r.again] = true
 		problems = append(problems, Problem{
-			Line: r.again.line, Column: r.again.column, Path: at.child(r.again.name).String(), Severity: Error,
+			Line: int(r.again.line), Column: int(r.again.column), Path: at.child(r.again.name).String(), Severity: Error,
 			Message: fmt.Sprintf("repeated key %s; first at %d:%d", quote(r.again.name), r.first.line, r.first.column),
 		})
 	}
 	for i, item := range n.items {
-		problems = append(problems, item.repeatedKeys(at.item(i), told)...)
+		problems = append(problems, t.repeatedKeys(item, at.item(i), told)...)
 	}
 	for _, f := range n.fields {
-		problems = append(problems, f.value.repeatedKeys(at.child(f.name), told)...)
+		problems = append(problems, t.repeatedKeys(f.value, at.child(f.name), told)...)
 	}
 	return problems
 }

@@ -12,25 +12,28 @@ import (
 // node is a value of the file. Aliases share their target's children, so the tree is a graph without cycles, and
 // size is what it would be as a tree.
 type node struct {
+	text   string // of a scalar
+	items  []*node
+	fields []field
+	mark
+	size     int32
 	kind     Kind
-	text     string // of a scalar
-	line     int
-	column   int
 	block    bool // a mapping or list written over several lines, without brackets
 	implicit bool // null because nothing is written
 	broken   bool // could not be read, which is told already
-	size     int
-	items    []*node
-	fields   []field
-	repeats  []repeat
 }
+
+// mark is where something stands in its file, both from 1; zero where it stands in none.
+type mark struct{ line, column int32 }
+
+func (s mark) place() (line, column int) { return int(s.line), int(s.column) }
 
 // field is a key of a mapping, where it stands, and its value.
 type field struct {
-	name         string
-	line, column int
-	merged       bool // it came by a merge, so a key of the mapping's own wins over it
-	value        *node
+	name string
+	mark
+	merged bool // it came by a merge, so a key of the mapping's own wins over it
+	value  *node
 }
 
 func (n *node) get(name string) (field, bool) {
@@ -75,21 +78,27 @@ type tree struct {
 	where    *locator
 	anchors  map[string]*node // nil while the anchor's own value is being read
 	problems []Problem
-	expanded int
-	repeats  int
+	expanded int32
+	repeats  map[*node][]repeat // the keys of mappings that they already had
+}
+
+// mark is where a token really stands.
+func (t *tree) mark(at *token.Token) mark {
+	line, column := t.where.place(at)
+	return mark{int32(line), int32(column)}
 }
 
 // fail notes a problem and gives a node to go on with.
 func (t *tree) fail(at *token.Token, format string, args ...any) *node {
 	n := &node{size: 1, broken: true}
-	n.line, n.column = t.where.place(at)
+	n.mark = t.mark(at)
 	t.problem(n, fmt.Sprintf(format, args...))
 	return n
 }
 
 func (t *tree) problem(at *node, message string) {
 	if len(t.problems) < maxProblems {
-		t.problems = append(t.problems, *problemAt(t.file, at.line, at.column, message))
+		t.problems = append(t.problems, *problemAt(t.file, int(at.line), int(at.column), message))
 	}
 }
 
@@ -109,19 +118,19 @@ func (t *tree) node(from ast.Node) *node {
 		return t.tagged(v)
 	case *ast.LiteralNode:
 		n := &node{kind: String, text: v.Value.Value, size: 1}
-		n.line, n.column = t.where.place(v.Start)
+		n.mark = t.mark(v.Start)
 		return n
 	case ast.ScalarNode:
 		return t.scalar(v.GetToken())
 	case nil:
-		return &node{line: 1, column: 1, size: 1, implicit: true}
+		return &node{mark: mark{1, 1}, size: 1, implicit: true}
 	}
 	return t.fail(from.GetToken(), "is not a value that can be read here")
 }
 
 func (t *tree) scalar(from *token.Token) *node {
 	n := &node{kind: String, text: from.Value, size: 1}
-	n.line, n.column = t.where.place(from)
+	n.mark = t.mark(from)
 	switch from.Type {
 	case token.SingleQuoteType, token.DoubleQuoteType:
 	case token.ImplicitNullType:
@@ -134,11 +143,11 @@ func (t *tree) scalar(from *token.Token) *node {
 
 func (t *tree) list(from *ast.SequenceNode) *node {
 	n := &node{kind: List, block: !from.IsFlowStyle, size: 1, items: make([]*node, 0, len(from.Values))}
-	n.line, n.column = t.where.place(from.Start)
+	n.mark = t.mark(from.Start)
 	for i, item := range from.Values {
 		child := t.node(item)
 		if child.implicit && i < len(from.Entries) { // nothing is written after the dash, so it stands at the dash
-			child.line, child.column = t.where.place(from.Entries[i].Start)
+			child.mark = t.mark(from.Entries[i].Start)
 		}
 		n.items = append(n.items, child)
 		n.size += child.size
@@ -148,7 +157,7 @@ func (t *tree) list(from *ast.SequenceNode) *node {
 
 func (t *tree) mapping(start *token.Token, flow bool, values []*ast.MappingValueNode) *node {
 	n := &node{kind: Map, block: !flow, size: 1, fields: make([]field, 0, len(values))}
-	n.line, n.column = t.where.place(start)
+	n.mark = t.mark(start)
 	var seen index
 	var merge field
 	for i, entry := range values {
@@ -157,7 +166,7 @@ func (t *tree) mapping(start *token.Token, flow bool, values []*ast.MappingValue
 			continue
 		}
 		if i == 0 && n.block {
-			n.line, n.column = key.line, key.column
+			n.mark = key.mark
 		}
 		key.value = t.node(entry.Value)
 		n.size += key.value.size
@@ -181,8 +190,10 @@ func (t *tree) mapping(start *token.Token, flow bool, values []*ast.MappingValue
 }
 
 func (t *tree) repeat(n *node, again, first field) {
-	n.repeats = append(n.repeats, repeat{again: again, first: first})
-	t.repeats++
+	if t.repeats == nil {
+		t.repeats = map[*node][]repeat{}
+	}
+	t.repeats[n] = append(t.repeats[n], repeat{again: again, first: first})
 }
 
 // merge adds the keys of a mapping, or of several where the first has precedence, that n has not itself.
@@ -226,7 +237,7 @@ func (t *tree) key(from ast.MapKeyNode) (field, bool) {
 		t.fail(from.GetToken(), "a key must be a text, found %s", n.describe())
 		return field{}, false
 	}
-	return field{name: n.text, line: n.line, column: n.column}, true
+	return field{name: n.text, mark: n.mark}, true
 }
 
 func (t *tree) anchor(from *ast.AnchorNode) *node {
@@ -254,9 +265,8 @@ func (t *tree) alias(from *ast.AliasNode) *node {
 		return t.fail(from.Start, "alias *%s makes the file too large: more than %d values with all aliases expanded", name, maxNodes)
 	}
 	n := *target
-	n.line, n.column = t.where.place(from.Start)
+	n.mark = t.mark(from.Start)
 	n.block = false
-	n.repeats = nil // told once, where they are written
 	return &n
 }
 
@@ -278,7 +288,7 @@ func (t *tree) tagged(from *ast.TagNode) *node {
 	if n.broken {
 		return n
 	}
-	n.line, n.column = t.where.place(from.Start)
+	n.mark = t.mark(from.Start)
 	tag := strings.TrimSpace(from.Start.Value)
 	if tag == "!!str" && n.kind < String {
 		n.kind, n.implicit = String, false
