@@ -65,6 +65,7 @@ var rooms = map[string]layer{
 	"internal/job/rest":        kit,
 	"internal/job/*":           adapter,
 	"internal/sink":            contract,
+	"internal/sink/post":       kit,
 	"internal/sink/*":          adapter,
 	"internal/egress":          contract, // what adapters send HTTP through
 

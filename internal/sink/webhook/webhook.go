@@ -16,6 +16,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/sink"
+	"github.com/interlock-go/interlock/internal/sink/post"
 )
 
 // SignatureHeader is "t=<unix seconds>,v1=<hex of the HMAC-SHA256 of "t.body">".
@@ -88,7 +89,7 @@ func Sign(secret string, at time.Time, body []byte) string {
 	return "t=" + t + ",v1=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// Send posts one alert; sink.Do says how the answer is judged.
+// Send posts one alert; post.Do says how the answer is judged.
 func (s *Sink) Send(ctx context.Context, a sink.Alert) error {
 	body, err := Body(a)
 	if err != nil {
@@ -104,6 +105,6 @@ func (s *Sink) Send(ctx context.Context, a sink.Alert) error {
 	if s.config.Secret != "" {
 		req.Header.Set(SignatureHeader, Sign(s.config.Secret, now, body))
 	}
-	_, err = sink.Do(s.config.Client, req, who, now)
+	_, err = post.Do(s.config.Client, req, who, now)
 	return err
 }

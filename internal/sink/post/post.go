@@ -1,4 +1,5 @@
-package sink
+// Package post is what sinks over HTTP share: a request is sent once, and its answer judged in the words of the contract.
+package post
 
 import (
 	"crypto/tls"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/egress"
+	"github.com/interlock-go/interlock/internal/sink"
 )
 
 // maxWait bounds what a receiver may ask for with Retry-After.
@@ -26,7 +28,7 @@ type Answer struct {
 }
 
 // Do sends a request of the sink who, and gives the answer. The error is that of an answer which the sink cannot have
-// taken as sent, in the words of Sink.Send: 2xx is taken, 429 and 503 may ask for a pause, 408, 425 and 5xx are tried
+// taken as sent, in the words of sink.Sink: 2xx is taken, 429 and 503 may ask for a pause, 408, 425 and 5xx are tried
 // again, what says that the address or the credentials are wrong waits for somebody to mend them, and anything else is
 // refused for good. No error tells the address: it may hold a secret.
 func Do(client *http.Client, req *http.Request, who string, now time.Time) (Answer, error) {
@@ -48,7 +50,7 @@ func Unreachable(who string, err error) error {
 		err = outer.Err
 	}
 	if errors.As(err, new(*egress.Refused)) || errors.As(err, new(*tls.CertificateVerificationError)) {
-		return &Misconfigured{Reason: fmt.Sprintf("%s: %v", who, err)}
+		return &sink.Misconfigured{Reason: fmt.Sprintf("%s: %v", who, err)}
 	}
 	return fmt.Errorf("%s: %w", who, err)
 }
@@ -60,17 +62,17 @@ func judge(resp *http.Response, who string, now time.Time) error {
 		return nil
 	case code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable:
 		if after := retryAfter(resp.Header.Get("Retry-After"), now); after > 0 {
-			return &Busy{After: min(after, maxWait), Reason: reason}
+			return &sink.Busy{After: min(after, maxWait), Reason: reason}
 		}
 		return errors.New(reason)
 	case code == http.StatusRequestTimeout || code == http.StatusTooEarly || code >= 500:
 		return errors.New(reason)
 	case code >= 300 && code < 400:
-		return &Misconfigured{Reason: reason + "; redirects are not followed: put the address that it means into the settings"}
+		return &sink.Misconfigured{Reason: reason + "; redirects are not followed: put the address that it means into the settings"}
 	case code == http.StatusUnauthorized || code == http.StatusForbidden || code == http.StatusNotFound || code == http.StatusMethodNotAllowed || code == http.StatusGone:
-		return &Misconfigured{Reason: reason + "; see whether its address and secret in the settings are right"}
+		return &sink.Misconfigured{Reason: reason + "; see whether its address and secret in the settings are right"}
 	default:
-		return &Refused{Reason: reason}
+		return &sink.Refused{Reason: reason}
 	}
 }
 

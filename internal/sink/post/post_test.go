@@ -1,4 +1,4 @@
-package sink_test
+package post_test
 
 import (
 	"context"
@@ -11,7 +11,10 @@ import (
 
 	"github.com/interlock-go/interlock/internal/egress"
 	"github.com/interlock-go/interlock/internal/sink"
+	"github.com/interlock-go/interlock/internal/sink/post"
 )
+
+var noon = time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC)
 
 // client is one that may reach what is allowed beside public addresses.
 func client(t *testing.T, allow ...string) *http.Client {
@@ -23,13 +26,13 @@ func client(t *testing.T, allow ...string) *http.Client {
 	return g.Client(time.Minute)
 }
 
-func post(t *testing.T, c *http.Client, url string) (sink.Answer, error) {
+func send(t *testing.T, c *http.Client, url string) (post.Answer, error) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, url, strings.NewReader("{}"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return sink.Do(c, req, "hook", noon)
+	return post.Do(c, req, "hook", noon)
 }
 
 // verdict is what an error means to whoever delivers.
@@ -58,7 +61,7 @@ func TestAnswersAreJudged(t *testing.T) {
 			w.Header().Set("Location", "/elsewhere")
 			w.WriteHeader(code)
 		}))
-		_, err := post(t, client(t, "127.0.0.1"), server.URL)
+		_, err := send(t, client(t, "127.0.0.1"), server.URL)
 		server.Close()
 		if got := verdict(err); got != want {
 			t.Errorf("%d: %s (%v), want %s", code, got, err, want)
@@ -75,7 +78,7 @@ func TestRetryAfterIsObeyedInBothFormsAndBounded(t *testing.T) {
 			w.Header().Set("Retry-After", header)
 			w.WriteHeader(http.StatusTooManyRequests)
 		}))
-		_, err := post(t, client(t, "127.0.0.1"), server.URL)
+		_, err := send(t, client(t, "127.0.0.1"), server.URL)
 		server.Close()
 		var busy *sink.Busy
 		switch asked := errors.As(err, &busy); {
@@ -90,7 +93,7 @@ func TestRetryAfterIsObeyedInBothFormsAndBounded(t *testing.T) {
 func TestGuardInTheWayIsAMatterOfSettings(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
-	_, err := post(t, client(t), server.URL+"/s3cret")
+	_, err := send(t, client(t), server.URL+"/s3cret")
 	if verdict(err) != "mend" || !strings.Contains(err.Error(), "egress.allow") || strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("got %v", err)
 	}
@@ -99,8 +102,7 @@ func TestGuardInTheWayIsAMatterOfSettings(t *testing.T) {
 func TestCertificateThatNobodyKnowsIsAMatterOfSettings(t *testing.T) {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()
-	server.Config.ErrorLog = nil
-	if _, err := post(t, client(t, "127.0.0.1"), server.URL); verdict(err) != "mend" {
+	if _, err := send(t, client(t, "127.0.0.1"), server.URL); verdict(err) != "mend" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -108,7 +110,7 @@ func TestCertificateThatNobodyKnowsIsAMatterOfSettings(t *testing.T) {
 func TestSinkThatIsAwayIsTriedAgain(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
-	_, err := post(t, client(t, "127.0.0.1"), server.URL+"/s3cret")
+	_, err := send(t, client(t, "127.0.0.1"), server.URL+"/s3cret")
 	if verdict(err) != "again" || strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("got %v", err)
 	}
@@ -120,7 +122,7 @@ func TestBeginningOfAnAnswerIsKept(t *testing.T) {
 		w.Write([]byte(strings.Repeat("x", 10_000)))
 	}))
 	defer server.Close()
-	if got, err := post(t, client(t, "127.0.0.1"), server.URL); got.Status != 400 || len(got.Body) != 4096 || verdict(err) != "refused" {
+	if got, err := send(t, client(t, "127.0.0.1"), server.URL); got.Status != 400 || len(got.Body) != 4096 || verdict(err) != "refused" {
 		t.Errorf("got %d, %d bytes, %v", got.Status, len(got.Body), err)
 	}
 }
