@@ -2,6 +2,8 @@
 package airflow
 
 import (
+	"strings"
+
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/job"
 )
@@ -20,6 +22,9 @@ type Config struct {
 // Check finds what the tags cannot say.
 func (c *Config) Check() []document.Finding {
 	findings := append(job.CheckURL("url", c.URL), c.Headers.Check("headers")...)
+	if name := job.Mask(c.DagID); strings.ContainsAny(name, "/?#% \t\n") {
+		findings = append(findings, document.Finding{Path: "dagID", Message: "is not a DAG's id, which has letters, digits and the characters . _ -"})
+	}
 	if c.Conf != nil && c.Body != nil {
 		findings = append(findings, document.Finding{Path: "body", Key: true, Message: "not together with conf; put conf into body, or leave body out", Also: []string{"conf"}})
 	}

@@ -157,6 +157,7 @@ func TestEachMistakeInAConfigIsPointedOut(t *testing.T) {
 		{"http", "url: https://h\ntimeout: 0s\n", "2:10: timeout: is 0s; must be above 0s"},
 
 		{"airflow", "url: https://h\n", "1:1: dagID: is required: The DAG to run"},
+		{"airflow", "url: https://h\ndagID: a/../b\n", "2:8: dagID: is not a DAG's id, which has letters, digits and the characters . _ -"},
 		{"airflow", "url: h\ndagID: d\n", "1:6: url: " + url},
 		{"airflow", hill + "conf: {}\nbody: {}\n", "4:1: body: not together with conf; put conf into body, or leave body out (see conf at 3:7)"},
 		{"airflow", hill + "body: {dag_run_id: x}\n", "3:8: body.dag_run_id: Interlock sets dag_run_id itself, so that a run starts once; remove it"},

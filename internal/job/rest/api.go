@@ -25,6 +25,7 @@ type API struct {
 
 // Call is one request to an API.
 type Call struct {
+	What   string // what it is for, as errors begin: "look at DAG run 5"
 	Method string
 	Path   []string // each is one segment, whatever is in it
 	Query  url.Values
@@ -43,18 +44,29 @@ func (a *Answered) Error() string { return a.Text }
 // Do makes the call and reads the answer into a value. The error is an *Answered for any code but 2xx, and a *job.Refusal if
 // the request certainly did not reach the target; any other leaves open what became of it.
 func (a API) Do(ctx context.Context, c Call, into any) error {
+	c.What = a.Secrets.Text(c.What)
 	m, err := a.message(c)
 	if err != nil {
-		return job.Refuse(run.Permanent, "compose the request: %s", a.Secrets.Text(err.Error()))
+		return job.Refuse(run.Permanent, "%s: %s", c.What, a.Secrets.Text(err.Error()))
 	}
 	got, err := a.Client.Send(ctx, m, a.Limit)
 	switch {
 	case err != nil:
-		return Hide(a.Secrets, err)
+		return about(c.What, Hide(a.Secrets, err))
 	case !got.Success():
-		return a.answered(got)
+		return a.answered(c.What, got)
 	}
-	return a.read(got, into)
+	return a.read(c.What, got, into)
+}
+
+// about says what an error hit.
+func about(what string, err error) error {
+	if refusal := (*job.Refusal)(nil); errors.As(err, &refusal) {
+		told := *refusal
+		told.Reason = what + ": " + told.Reason
+		return &told
+	}
+	return fmt.Errorf("%s: %w", what, err)
 }
 
 func (a API) message(c Call) (Message, error) {
@@ -87,8 +99,8 @@ func escaped(segments []string) []string {
 }
 
 // read decodes a success.
-func (a API) read(got Answer, into any) error {
-	what := fmt.Sprintf("answered %d", got.Code)
+func (a API) read(what string, got Answer, into any) error {
+	what = fmt.Sprintf("%s: answered %d", what, got.Code)
 	switch {
 	case got.partial:
 		return fmt.Errorf("%s with more than %d KiB, which is not read", what, maxBody>>10)
@@ -102,8 +114,8 @@ func (a API) read(got Answer, into any) error {
 }
 
 // answered is the error for an answer that is no success, with what to do about it.
-func (a API) answered(got Answer) error {
-	text := got.message(a.Secrets, explanation(got.shown(a.Secrets)))
+func (a API) answered(what string, got Answer) error {
+	text := what + ": " + got.message(a.Secrets, explanation(got.shown(a.Secrets)))
 	switch {
 	case got.Code == http.StatusUnauthorized:
 		text += "; the credentials in job.config.headers are missing, wrong or expired"
@@ -155,6 +167,14 @@ func Started(err error) error {
 	return &job.Refusal{Category: category, Reason: answered.Text, After: answered.After}
 }
 
+// Open is err as something that leaves open what became of a start, whatever it says about the call that it comes from.
+func Open(err error) error {
+	if errors.As(err, new(*job.Refusal)) || errors.As(err, new(*Answered)) {
+		return errors.New(err.Error())
+	}
+	return err
+}
+
 // Checked is err as Check returns it: a refusal only where the same would happen again.
 func Checked(err error) error {
 	refusal := (*job.Refusal)(nil)
@@ -162,7 +182,7 @@ func Checked(err error) error {
 		if refusal.Category == run.Permanent {
 			return refusal
 		}
-		return errors.New(refusal.Reason)
+		return Open(err)
 	}
 	return err
 }

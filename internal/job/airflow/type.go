@@ -1,0 +1,152 @@
+package airflow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/interlock-go/interlock/internal/egress"
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/job/rest"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// Type creates DAG runs and follows them. The attempt's id is the DAG run's id, so Airflow itself refuses a second one, and
+// the handle of a job can be told from its attempt.
+type Type struct{ client *rest.Client }
+
+var (
+	_ job.Type         = (*Type)(nil)
+	_ job.Finder       = (*Type)(nil)
+	_ job.Stopper      = (*Type)(nil)
+	_ job.Deduplicator = (*Type)(nil)
+	_ job.Checker      = (*Type)(nil)
+)
+
+// New sends through the guard.
+func New(g *egress.Guard) *Type { return &Type{rest.New(g)} }
+
+// RefusesRepeats is true: a DAG has one run of an id.
+func (t *Type) RefusesRepeats() bool { return true }
+
+// runID is the id of an attempt's DAG run. Airflow allows no slash in one, and Interlock no tilde in an attempt's id.
+func runID(id run.AttemptID) string { return strings.ReplaceAll(string(id), "/", "~") }
+
+// target is the DAG of one attempt.
+type target struct {
+	rest.API
+	*Config
+	run string
+}
+
+func (t *Type) target(a job.Attempt) (target, error) {
+	c, ok := a.Config.(*Config)
+	if !ok {
+		return target{}, job.Refuse(run.Permanent, "start airflow job: its config is a %T", a.Config)
+	}
+	api := rest.API{Client: t.client, Base: c.URL, Headers: c.Headers, Limit: c.Timeout.D(), Secrets: a.Secrets}
+	return target{api, c, runID(a.ID)}, nil
+}
+
+// Start creates the DAG run. One that is there already is adopted.
+func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
+	d, err := t.target(a)
+	if err != nil {
+		return job.Started{}, err
+	}
+	err = d.create(ctx)
+	if answered := (*rest.Answered)(nil); errors.As(err, &answered) && answered.Code == http.StatusConflict {
+		err = d.adopt(ctx, answered)
+	}
+	if err != nil {
+		return job.Started{}, rest.Started(err)
+	}
+	return job.Started{Handle: run.Handle(d.run)}, nil
+}
+
+// adopt makes sure that it was the run's id that Airflow has already, not its logical date.
+func (d target) adopt(ctx context.Context, conflict *rest.Answered) error {
+	_, err := d.look(ctx)
+	if errors.Is(err, job.ErrUnknownHandle) {
+		return job.Refuse(run.Permanent, "%s; and it has no run %s, so another run has the same logical date: leave logical_date out of job.config.body, or make it unique", conflict.Text, d.run)
+	}
+	if err != nil {
+		return fmt.Errorf("adopt the run that is there: %w", rest.Open(err)) // it may be ours, so nothing is refused
+	}
+	return nil
+}
+
+// Find looks for the DAG run.
+func (t *Type) Find(ctx context.Context, a job.Attempt) (run.Handle, bool, error) {
+	d, err := t.target(a)
+	if err != nil {
+		return "", false, err
+	}
+	_, err = d.look(ctx)
+	switch {
+	case errors.Is(err, job.ErrUnknownHandle):
+		return "", false, nil
+	case err != nil:
+		return "", false, err
+	}
+	return run.Handle(d.run), true, nil
+}
+
+// Status looks at the DAG run.
+func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Status, error) {
+	d, err := t.known(a, h)
+	if err != nil {
+		return job.Status{}, err
+	}
+	seen, err := d.look(ctx)
+	if err != nil {
+		return job.Status{}, err
+	}
+	return d.outcome(ctx, seen)
+}
+
+// Stop marks a DAG run as failed, which ends its tasks. One that has ended is left as it is.
+func (t *Type) Stop(ctx context.Context, a job.Attempt, h run.Handle) error {
+	d, err := t.known(a, h)
+	if err != nil {
+		return err
+	}
+	seen, err := d.look(ctx)
+	if err != nil || seen.State == stateSuccess || seen.State == stateFailed {
+		return err
+	}
+	return d.fail(ctx)
+}
+
+// known is the target of a handle that can be one of this attempt.
+func (t *Type) known(a job.Attempt, h run.Handle) (target, error) {
+	d, err := t.target(a)
+	if err == nil && string(h) != d.run {
+		err = job.ErrUnknownHandle
+	}
+	return d, err
+}
+
+// Check looks at the DAG.
+func (t *Type) Check(ctx context.Context, a job.Attempt) error {
+	d, err := t.target(a)
+	if err != nil {
+		return err
+	}
+	found, err := d.dag(ctx)
+	switch {
+	case err != nil:
+		return rest.Checked(err)
+	case found.Paused:
+		return d.unfit("DAG %q is paused: its runs would wait until it is unpaused", d.DagID)
+	case found.Broken:
+		return d.unfit("DAG %q has import errors; Airflow's list of DAGs shows them", d.DagID)
+	}
+	return &job.Unsure{Reason: d.Secrets.Text(fmt.Sprintf("DAG %q is there, and neither paused nor broken; whether the credentials may start it shows only when it is started", d.DagID))}
+}
+
+func (d target) unfit(format string, args ...any) error {
+	return job.Refuse(run.Permanent, "%s", d.Secrets.Text(fmt.Sprintf(format, args...)))
+}
