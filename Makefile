@@ -3,9 +3,10 @@
 
 TOOL = go tool -modfile=tools.mod
 
-# Packages that our binary need not reach, because others use them: the public client, and the store that tests run on.
+# Packages that our binary need not reach, because others use them: the public client, the store that tests run on, and the
+# simulator.
 # The dead-code check passes over them.
-UNREACHED = client internal/store/memory
+UNREACHED = client internal/store/memory internal/sim
 
 # How long each fuzz target runs.
 FUZZTIME = 5s

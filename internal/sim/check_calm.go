@@ -1,0 +1,88 @@
+package sim
+
+import (
+	"context"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// What is looked at once nothing goes wrong any more.
+
+// settled checks a world in which nothing went wrong for long enough. Facts from before that instant can be judged.
+func (w *watch) settled(at time.Time) {
+	w.rowsAreAsSeen()
+	w.runsHaveEnded(at)
+	w.deadlinesAreClosed(at)
+	w.feedIsHandled()
+	w.nothingIsForgotten(at)
+	w.absenceIsTold(at)
+}
+
+// rowsAreAsSeen compares the store's own rows with what was seen to be stored.
+func (w *watch) rowsAreAsSeen() {
+	ctx := context.Background()
+	for key, seen := range w.runs {
+		stored, err := w.rows.Run(ctx, key)
+		switch {
+		case err != nil || stored.Version < seen.Version:
+			w.fail(VersionsGrow, "%s was stored in version %d and is in version %d: %v", key, seen.Version, stored.Version, err)
+		case stored != seen:
+			w.fail(EndedStaysEnded, "%s was stored as %s and is %s", key, seen.Status, stored.Status)
+		}
+	}
+	q := store.DeadlineQuery{Limit: store.MaxPage}
+	page, err := w.rows.Deadlines(ctx, q)
+	if err != nil {
+		w.fail(SilenceIsNeverSuccess, "the ledger cannot be read: %v", err)
+		return
+	}
+	for _, d := range page.Items {
+		if seen := w.deadlines[ledgerKey{d.Key, d.Kind}]; seen.State != d.State {
+			w.fail(SilenceIsNeverSuccess, "the %s deadline of %s was stored as %s and is %s", d.Kind, d.Key, seen.State, d.State)
+		}
+	}
+}
+
+// runsHaveEnded wants no run open that was opened before an instant.
+func (w *watch) runsHaveEnded(at time.Time) {
+	for _, r := range w.runs {
+		if r.Status.Open() && r.Progress.Opening.At.Before(at) {
+			w.fail(Liveness, "%s has been %s since %s: %s", r.ID(), r.Status, r.UpdatedAt, r.Reason)
+		}
+	}
+}
+
+// feedIsHandled wants nothing left in the feed.
+func (w *watch) feedIsHandled() {
+	n, oldest, err := w.rows.Backlog(context.Background(), group)
+	if err != nil || n > 0 {
+		w.fail(Liveness, "%d changes are not handled, the oldest from %s: %v", n, oldest, err)
+	}
+}
+
+// L2: what is missing is told, once, within two looks of the watchdog.
+
+// absenceIsTold wants every post-run sensor that stayed away to be told of.
+func (w *watch) absenceIsTold(at time.Time) {
+	for _, r := range w.runs {
+		row := w.current(r.Pipeline)
+		if r.Status != run.Completed || row.Config == "" {
+			continue
+		}
+		def := w.definition(r.Pipeline, row.Config)
+		if def == nil || def.PostRun == nil || def.DryRun || r.EndedAt.Add(def.PostRun.SensorTimeout).After(at) || row.AcceptedAt.After(r.EndedAt) {
+			continue
+		}
+		for _, ref := range def.PostRun.Gate.Refs() {
+			best, there := w.best(sensorID{r.Pipeline, ref.Key}, r.Period, w.lastVersion)
+			if there && best.UpdatedAt.After(r.EndedAt) {
+				continue
+			}
+			if !w.notes.missing[missingName(r.ID(), string(ref.Key))] {
+				w.fail(AbsenceIsBounded, "%s completed at %s, %s was not written since, and nothing was told", r.ID(), r.EndedAt, ref.Key)
+			}
+		}
+	}
+}

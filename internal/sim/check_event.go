@@ -1,0 +1,107 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// oncePerAttempt are events of which an attempt has one, whatever their ids.
+var oncePerAttempt = map[event.Type]bool{
+	event.TriggerStarted: true, event.ValidationPassed: true, event.ValidationExhausted: true, event.JobTriggered: true,
+	event.JobCompleted: true, event.JobFailed: true, event.JobTimeout: true, event.JobPollExhausted: true,
+	event.RetryScheduled: true, event.RetryExhausted: true, event.RunCancelled: true, event.SFNTimeout: true,
+}
+
+// oncePerRun are events of which a run has one.
+var oncePerRun = map[event.Type]bool{event.PipelineExcluded: true, event.SensorDeadlineExpired: true, event.TriggerRecovered: true}
+
+// whyItEnded are the events that say why a run ended without being COMPLETED.
+var whyItEnded = map[event.Type]bool{
+	event.ValidationExhausted: true, event.RetryExhausted: true, event.JobPollExhausted: true, event.SFNTimeout: true,
+	event.RunCancelled: true, event.SensorDeadlineExpired: true,
+}
+
+// told checks an event, and remembers what others ask of it.
+func (w *watch) told(e event.Event) {
+	n := &w.notes
+	d := e.Detail
+	key := run.Key{Pipeline: d.Pipeline, Schedule: d.Schedule, Period: d.Date}
+	if err := e.Validate(); err != nil {
+		w.fail(EventOnce, "%s of %s is no sound event: %v", e.Type, key, err)
+	}
+	w.once(EventOnce, n.ids, e.ID, "event "+e.ID)
+	if oncePerAttempt[e.Type] {
+		w.once(EventOnce, n.once, fmt.Sprintf("%s %s", e.Type, key.Attempt(d.Attempt)), "")
+	}
+	if oncePerRun[e.Type] {
+		w.once(EventOnce, n.once, fmt.Sprintf("%s %s", e.Type, key), "")
+	}
+	if whyItEnded[e.Type] {
+		n.why[key.Attempt(d.Attempt)] = true
+	}
+	switch extra := d.Extra.(type) {
+	case event.Missed:
+		for _, date := range extra.Dates {
+			w.once(AbsenceIsBounded, n.missed, string(d.Pipeline)+" "+date, "")
+		}
+	case event.Sensors:
+		if e.Type == event.PostRunSensorMissing {
+			for _, s := range extra.Sensors {
+				w.once(AbsenceIsBounded, n.missing, missingName(key.Attempt(d.Attempt), s), "")
+			}
+		}
+	case event.Exclusion:
+		n.excluded[key] = true
+	case event.Late:
+		n.late[key] = true
+	}
+	if e.Type == event.RerunAccepted || e.Type == event.RerunRejected {
+		n.answers[d.CausedBy]++
+		if n.answers[d.CausedBy] > 1 {
+			w.fail(RerunAnsweredOnce, "%s was answered %d times, last with %s", d.CausedBy, n.answers[d.CausedBy], e.Type)
+		}
+	}
+}
+
+func missingName(id run.AttemptID, sensor string) string { return string(id) + " " + sensor }
+
+// once wants something told only once.
+func (w *watch) once(invariant string, seen map[string]bool, what, as string) {
+	if seen[what] {
+		if as == "" {
+			as = what
+		}
+		w.fail(invariant, "%s was told twice", as)
+	}
+	seen[what] = true
+}
+
+// answered takes note of a request that has had an answer: there is exactly one, in rows and events.
+func (w *watch) answered(a store.Rerun) {
+	w.notes.asked[a.ID] = true
+	if n := w.notes.answers["request/"+a.ID]; n != 1 {
+		w.fail(RerunAnsweredOnce, "request %s for %s was answered, and that was told %d times", a.ID, a.Key, n)
+	}
+}
+
+// handled takes note of a change that the router has dealt with.
+func (w *watch) handled(c store.Change) { w.notes.handled[c.Position] = true }
+
+// done checks that what is said to be handled is.
+func (w *watch) done(changes []store.Change) {
+	for _, c := range changes {
+		if !w.notes.handled[c.Position] {
+			w.fail(CursorNeverPasses, "change %d (%s of %s) is passed, and nobody has handled it", c.Position, c.Kind, c.Pipeline)
+		}
+	}
+}
+
+// endIsTold wants a run that ended without success to be told of, and why.
+func (w *watch) endIsTold(r run.Run) {
+	if r.Status != run.Completed && !w.notes.why[r.ID()] {
+		w.fail(ReadyIsNotForgotten, "%s ended %s and nothing says why", r.ID(), r.Status)
+	}
+}

@@ -1,0 +1,174 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// L1: gate open inside the window means a start, or an alert that says why not.
+
+// readyIsNotExhausted: a run whose gate is open on what was there when the last look began does not end with its window.
+func (w *watch) readyIsNotExhausted(before, after run.Run, now time.Time) {
+	def := w.definition(after.Pipeline, after.Progress.Opening.ConfigVersion)
+	if def == nil || len(def.After) > 0 || !w.current(after.Pipeline).Pause.Since.IsZero() {
+		return
+	}
+	refs := def.Gate.Refs()
+	facts := make(rule.Snapshot, len(refs))
+	for i, ref := range refs {
+		if ref.Start {
+			return // which of its readings counts is another matter
+		}
+		owner := after.Pipeline
+		if ref.From != "" {
+			owner = pipeline.ID(ref.From)
+		}
+		r, there := w.best(sensorID{owner, ref.Key}, after.Period, w.began())
+		if !there || !r.UpdatedAt.Before(before.Progress.WindowEnd) {
+			continue
+		}
+		reading := r.Reading
+		facts[i] = sensor.Seen{Reading: &reading, For: after.Period}
+	}
+	if def.Gate.Decide(facts, now) == rule.Pass {
+		w.fail(ReadyIsNotForgotten, "%s ended with its window although its gate is open", after.ID())
+	}
+}
+
+// nothingIsForgotten looks, once nothing goes wrong any more, whether everything that was to open a run has led to one, or
+// to an event.
+func (w *watch) nothingIsForgotten(settled time.Time) {
+	for id := range w.pipelines {
+		for _, f := range w.force(id) {
+			if f.def.DryRun {
+				continue
+			}
+			w.firesAreDealtWith(f, settled)
+			w.writesAreDealtWith(f, settled)
+		}
+	}
+}
+
+// force is a version of a pipeline and when it was in force.
+type force struct {
+	def      *pipeline.Definition
+	row      store.Pipeline // as it was accepted
+	from, to time.Time      // to is zero if it still is
+	removed  bool           // it ended by a removal
+	pauses   []span
+}
+
+type span struct{ from, to time.Time }
+
+// force lists the versions of a pipeline that were in force.
+func (w *watch) force(id pipeline.ID) []force {
+	var all []force
+	for _, row := range w.pipelines[id] {
+		last := len(all) - 1
+		open := last >= 0 && all[last].to.IsZero()
+		if open && row.Config != all[last].row.Config {
+			all[last].to, all[last].removed = row.AcceptedAt, row.Config == ""
+			if row.Config == "" {
+				all[last].to = row.RemovedAt
+			}
+			open = false
+		}
+		if !open && row.Config != "" {
+			if def := w.definition(id, row.Config); def != nil {
+				all = append(all, force{def: def, row: row, from: row.AcceptedAt})
+				last = len(all) - 1
+			}
+		}
+		if last >= 0 {
+			all[last].notePause(row, w.world.Now())
+		}
+	}
+	return all
+}
+
+// notePause takes note of a pause from a row as it was stored.
+func (f *force) notePause(row store.Pipeline, now time.Time) {
+	n := len(f.pauses)
+	switch {
+	case !row.Pause.Since.IsZero() && (n == 0 || !f.pauses[n-1].from.Equal(row.Pause.Since)):
+		f.pauses = append(f.pauses, span{row.Pause.Since, now})
+	}
+}
+
+// disturbed says that an edit, a removal or a pause came so soon after an instant that it is another matter what became of it.
+func (f force) disturbed(at time.Time, within time.Duration) bool {
+	if !f.to.IsZero() && f.to.Before(at.Add(within)) {
+		return true
+	}
+	for _, p := range f.pauses {
+		if p.from.Before(at.Add(within)) && p.to.After(at.Add(-within)) {
+			return true
+		}
+	}
+	return false
+}
+
+// firesAreDealtWith wants a run, or an event, for each fire.
+func (w *watch) firesAreDealtWith(f force, settled time.Time) {
+	if f.def.Opens != pipeline.ByCron {
+		return
+	}
+	from := later(f.from, f.row.Horizon)
+	for slot := range f.def.Schedule.Slots(from) {
+		if slot.FireAt.IsZero() || slot.FireAt.After(settled) || !f.to.IsZero() && !slot.FireAt.Before(f.to) {
+			return
+		}
+		key := run.Key{Pipeline: f.def.ID, Schedule: f.def.Opens, Period: slot.Period}
+		if slot.Excluded != "" || f.removed && f.disturbed(slot.FireAt, absence) {
+			continue
+		}
+		if !w.dealtWith(key) {
+			w.fail(ReadyIsNotForgotten, "%s was to open at %s, and there is neither a run nor an event", key, slot.FireAt)
+		}
+	}
+}
+
+// absence is how long controllers are away at most, all of them, and how long what they find then may take.
+const absence = 3 * time.Hour
+
+// dealtWith says that a period has a run, or was told of as suppressed, missed or late.
+func (w *watch) dealtWith(key run.Key) bool {
+	_, opened := w.runs[key]
+	return opened || w.notes.excluded[key] || w.notes.late[key] || w.notes.missed[string(key.Pipeline)+" "+key.Period.String()]
+}
+
+// writesAreDealtWith wants a run, or an event, for each write that meets a start condition.
+func (w *watch) writesAreDealtWith(f force, settled time.Time) {
+	if f.def.Opens != pipeline.ByStream || f.def.Start == nil {
+		return
+	}
+	at := sensorID{f.def.ID, sensor.Key(f.def.Start.Rule.Key)}
+	if from := f.def.Start.Rule.From; from != "" {
+		at.pipeline = pipeline.ID(from)
+	}
+	for _, v := range w.bySensor[at] {
+		r := w.written[v].Reading
+		if r.UpdatedAt.Before(f.from) || r.UpdatedAt.After(settled) || !f.to.IsZero() && !r.UpdatedAt.Before(f.to) || f.disturbed(r.UpdatedAt, absence) {
+			continue
+		}
+		p := r.Period
+		if p.IsZero() {
+			p = f.def.Schedule.PeriodAt(r.UpdatedAt)
+		}
+		w.writeIsDealtWith(f, r, p)
+	}
+}
+
+func (w *watch) writeIsDealtWith(f force, r sensor.Reading, p period.Period) {
+	key := run.Key{Pipeline: f.def.ID, Schedule: f.def.Opens, Period: p}
+	met := f.def.Start.Gate.Decide(rule.Snapshot{{Reading: &r, For: p}}, r.UpdatedAt) == rule.Pass
+	if met && f.def.Schedule.Excluded(p) == "" && !w.dealtWith(key) {
+		w.fail(ReadyIsNotForgotten, "%s was met by version %d of %s, written at %s, and there is neither a run nor an event", key, r.Version, r.Key, r.UpdatedAt)
+	}
+}

@@ -1,0 +1,147 @@
+package sim
+
+import (
+	"context"
+	"strings"
+
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// S1: every start has a stored snapshot on which the gate is open, or a bypass with who and why.
+
+// startIsAnnounced is asked at the target's door: what a start rests on must be in the store before the call.
+func (w *watch) startIsAnnounced(a job.Attempt) {
+	key := run.Key{Pipeline: a.Pipeline, Schedule: a.Schedule, Period: a.Period}
+	r, err := w.rows.Run(context.Background(), key)
+	switch {
+	case err != nil:
+		w.fail(NoUnsafeStart, "start of %s, of which the store knows no run: %v", a.ID, err)
+	case r.ID() != a.ID:
+		// A start that outlived its attempt was judged when it was announced.
+	case r.Progress.Snapshot == "" || r.Status == run.Pending:
+		w.fail(NoUnsafeStart, "start of %s while the run is %s with snapshot %q", a.ID, r.Status, r.Progress.Snapshot)
+	default:
+		if _, err := w.rows.Snapshot(context.Background(), r.Progress.Snapshot); err != nil {
+			w.fail(NoUnsafeStart, "start of %s has no stored snapshot: %v", a.ID, err)
+		}
+	}
+}
+
+// startIsSafe judges the snapshot that a start is announced with.
+func (w *watch) startIsSafe(r run.Run, b store.Batch) {
+	s, err := w.rows.Snapshot(context.Background(), r.Progress.Snapshot)
+	if err != nil {
+		w.fail(NoUnsafeStart, "%s is to start on snapshot %s: %v", r.ID(), r.Progress.Snapshot, err)
+		return
+	}
+	o := r.Progress.Opening
+	if s.Config != o.ConfigVersion || s.Attempt != r.Attempt || s.Key != r.Key || s.At.IsZero() {
+		w.fail(NoUnsafeStart, "snapshot %s of %s is of attempt %d, config %s, instant %s", s.ID, r.ID(), s.Attempt, s.Config, s.At)
+	}
+	if s.Bypassed && o.GateBypassed && o.By != "" && o.Reason != "" {
+		return
+	}
+	def := w.definition(r.Pipeline, s.Config)
+	if def == nil {
+		w.fail(NoUnsafeStart, "snapshot %s rests on config %s, which nobody stored", s.ID, s.Config)
+		return
+	}
+	if got := verdict(def, s); got != rule.Pass {
+		w.fail(NoUnsafeStart, "start of %s rests on a gate that is %s", r.ID(), got)
+	}
+	w.factsAreRight(def, s)
+}
+
+// verdict is the gate's, on nothing but the facts of a snapshot.
+func verdict(def *pipeline.Definition, s store.Snapshot) rule.Outcome {
+	facts := make(rule.Snapshot, len(def.Gate.Refs()))
+	for i := range facts {
+		if seen := s.Sensors[i]; seen.Fields != nil {
+			facts[i].Reading = &sensor.Reading{
+				Key: seen.Key, Period: seen.Period, Fields: seen.Fields, UpdatedAt: seen.UpdatedAt, ExpiresAt: seen.ExpiresAt, Version: seen.Version,
+			}
+		}
+	}
+	return def.Gate.Decide(facts, s.At)
+}
+
+// factsAreRight compares what a snapshot says it saw with what was written: the fact is true, it belongs to the period, and
+// no better one was there when the look began.
+func (w *watch) factsAreRight(def *pipeline.Definition, s store.Snapshot) {
+	for i, ref := range def.Gate.Refs() {
+		seen := s.Sensors[i]
+		if strings.HasPrefix(string(seen.Key), "run/") {
+			continue // answered from runs
+		}
+		if seen.Version != 0 {
+			w.factIsTrue(s, seen)
+		}
+		if ref.Start && def.Opens == pipeline.ByCron {
+			w.startFactIsOfThePeriod(def, s, seen)
+			continue
+		}
+		w.factIsTheBest(s, seen)
+	}
+}
+
+func (w *watch) factIsTrue(s store.Snapshot, seen store.SeenSensor) {
+	written, there := w.written[seen.Version]
+	if !there || written.pipeline != seen.Pipeline || written.Key != seen.Key || written.Period != seen.Period || !sensor.SameData(written.Fields, seen.Fields) {
+		w.fail(NoUnsafeStart, "snapshot %s saw %s in version %d, which nobody wrote: %v", s.ID, seen.Key, seen.Version, seen.Fields)
+	}
+	if p := s.Key.Period; !seen.Period.IsZero() && seen.Period != p && !seen.Period.Holds(p) {
+		w.fail(NoUnsafeStart, "snapshot %s of %s rests on a reading of %s for %s", s.ID, p, seen.Key, seen.Period)
+	}
+}
+
+// startFactIsOfThePeriod refuses yesterday's "ready": an undated start condition counts from the first instant of the slice
+// that holds the fire.
+func (w *watch) startFactIsOfThePeriod(def *pipeline.Definition, s store.Snapshot, seen store.SeenSensor) {
+	if seen.Version == 0 || !seen.Period.IsZero() {
+		return
+	}
+	fire := def.Schedule.FireFor(s.Key.Period)
+	if fire.IsZero() {
+		return
+	}
+	zone := def.Schedule.Zone()
+	since := period.At(fire, def.Schedule.Size(), zone).Start(zone)
+	if written := w.written[seen.Version]; written.UpdatedAt.Before(since) {
+		w.fail(NoUnsafeStart, "snapshot %s takes %s of %s as a start condition, which counts from %s on", s.ID, seen.Key, written.UpdatedAt, since)
+	}
+}
+
+// factIsTheBest refuses a look that overlooked a reading which was there when it began.
+func (w *watch) factIsTheBest(s store.Snapshot, seen store.SeenSensor) {
+	began := w.began()
+	best, there := w.best(sensorID{seen.Pipeline, seen.Key}, s.Key.Period, began)
+	switch {
+	case !there || seen.Version > began:
+	case seen.Version != best.Version:
+		w.fail(NoUnsafeStart, "snapshot %s saw version %d of %s although version %d was there", s.ID, seen.Version, seen.Key, best.Version)
+	}
+}
+
+// began is the version of the last reading that was there when the act under way began.
+func (w *watch) began() int64 {
+	if a := w.world.current; a != nil {
+		return a.seen
+	}
+	return w.lastVersion
+}
+
+// S2: at most one start per attempt. A file that says onUnknown: retry takes the risk of a second one.
+
+func (w *watch) startsOnce(a job.Attempt, n int) {
+	w.notes.jobs[a.ID] = n
+	risk, ok := a.Config.(interface{ RetriesUnanswered() bool })
+	if n > 1 && (!ok || !risk.RetriesUnanswered()) {
+		w.fail(AtMostOneStart, "attempt %s has %d jobs", a.ID, n)
+	}
+}

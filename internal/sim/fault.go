@@ -1,0 +1,257 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Kind is a way in which something goes wrong.
+type Kind string
+
+// What goes wrong between a controller and its store, with the feed, with jobs, and around them.
+const (
+	ErrorBefore    Kind = "store call failed"
+	ErrorAfter     Kind = "store call succeeded and reported failure"
+	CrashBefore    Kind = "crash before a store call"
+	CrashAfter     Kind = "crash after a store call"
+	Asleep         Kind = "controller asleep within its lease"
+	Overslept      Kind = "controller asleep beyond its lease"
+	Slow           Kind = "one step held up"
+	Killed         Kind = "controller killed between steps"
+	Repeated       Kind = "change given out again"
+	Delayed        Kind = "change delayed, and overtaken by others"
+	StartTimedOut  Kind = "start timed out after it had its effect"
+	StartLost      Kind = "start timed out before it had one"
+	StartRefused   Kind = "start refused (5xx)"
+	StartForbidden Kind = "start refused for good (4xx)"
+	StartSlow      Kind = "start took nearly as long as it may"
+	StatusFailed   Kind = "status call failed (5xx)"
+	StatusLied     Kind = "status told of a failure that was none"
+	JobLost        Kind = "target lost the run"
+	SearchFailed   Kind = "search for a job failed"
+	SearchMissed   Kind = "search missed a job that is there"
+	JobFailed      Kind = "job failed"
+	JobHung        Kind = "job never ended"
+	ClockAhead     Kind = "clocks jumped ahead by an hour"
+	ClockBack      Kind = "clocks jumped back by an hour"
+)
+
+// Fault is one thing that went wrong. Its ID is the same in every replay.
+type Fault struct {
+	ID   string
+	Kind Kind
+	At   time.Time
+}
+
+// chaos decides what goes wrong. Each decision has a name, the place and how often it was come by, and may be switched off
+// by it.
+type chaos struct {
+	seed  uint64
+	only  map[string]bool // if it is not nil, nothing else goes wrong
+	calm  bool            // nothing goes wrong any more
+	rates map[Kind]float64
+	turns float64 // how often others are let in at a store call
+
+	passed map[string]int // by place
+	fired  []Fault
+	agenda []*errand // by time
+}
+
+// errand is something that happens from outside at an instant.
+type errand struct {
+	id   string
+	kind Kind // if it is a fault
+	at   time.Time
+	what string
+	do   func(w *World)
+}
+
+// odds is a fault that may happen in some place, and how much more often than usual.
+type odds struct {
+	kind   Kind
+	weight float64
+}
+
+// throw gives the dice of a place.
+func (c *chaos) throw(place string) (dice, string) {
+	n := c.passed[place]
+	c.passed[place] = n + 1
+	return throw(c.seed, place, n), place
+}
+
+// decide says what goes wrong in a place this time: nothing, mostly.
+func (c *chaos) decide(now time.Time, place string, menu []odds) (Kind, dice) {
+	n := c.passed[place]
+	c.passed[place] = n + 1
+	d := throw(c.seed, place, n)
+	if c.calm {
+		return "", d
+	}
+	u := d.share()
+	for _, o := range menu {
+		p := c.rates[o.kind] * o.weight
+		if u >= p {
+			u -= p
+			continue
+		}
+		id := fmt.Sprintf("%s#%d", place, n)
+		if !c.allows(id) {
+			return "", d
+		}
+		c.note(id, o.kind, now)
+		return o.kind, d
+	}
+	return "", d
+}
+
+func (c *chaos) allows(id string) bool { return c.only == nil || c.only[id] }
+
+func (c *chaos) note(id string, kind Kind, now time.Time) {
+	c.fired = append(c.fired, Fault{ID: id, Kind: kind, At: now})
+}
+
+// among chooses one of n things that can happen now.
+func (c *chaos) among(n int) int {
+	if n == 1 {
+		return 0
+	}
+	d, _ := c.throw("turn")
+	return d.under(n)
+}
+
+// What may go wrong on either side of a store call.
+var (
+	beforeWrite = []odds{{ErrorBefore, 1}, {CrashBefore, 1}, {Asleep, 1}, {Overslept, 1}, {Slow, 1}}
+	afterWrite  = []odds{{ErrorAfter, 1}, {CrashAfter, 1}, {Asleep, 1}, {Overslept, 1}, {Slow, 1}}
+	beforeRead  = []odds{{ErrorBefore, 0.1}, {CrashBefore, 0.1}, {Overslept, 0.05}, {Slow, 0.2}}
+	afterRead   = []odds{{CrashAfter, 0.05}, {Asleep, 0.1}, {Overslept, 0.1}, {Slow, 0.2}}
+	whole       = []odds{{ErrorBefore, 1}, {CrashBefore, 0.3}}
+	afterWhole  = []odds{{ErrorAfter, 1}, {CrashAfter, 0.3}}
+)
+
+// writing are the calls that have an effect. A lost answer of Receive is none: what was received is held until the
+// controller is gone, which is what a crash after it shows.
+var writing = map[string]bool{"Commit": true, "PutReadings": true, "Claim": true, "Done": true, "Renew": true, "Release": true}
+
+func menu(l *line, name string, after bool) []odds {
+	switch {
+	case l.whole && after && !writing[name]:
+		return nil
+	case l.whole && after:
+		return afterWhole
+	case l.whole:
+		return whole
+	case writing[name] && after:
+		return afterWrite
+	case writing[name]:
+		return beforeWrite
+	case after:
+		return afterRead
+	default:
+		return beforeRead
+	}
+}
+
+// strike lets something go wrong at a store call.
+func (c *chaos) strike(l *line, name string, after bool) error {
+	w, h := l.host.world, l.host
+	place := h.name + "." + name
+	if after {
+		place += "+"
+	}
+	kind, d := c.decide(w.now, place, menu(l, name, after))
+	switch kind {
+	case ErrorBefore, ErrorAfter:
+		w.tell("%s: %s %s", h.name, name, kind)
+		return errFault
+	case CrashBefore, CrashAfter:
+		w.tell("%s: %s of %s", kind, name, w.current.name)
+		w.crash(h, c.away(&d))
+		panic(crashed{})
+	case Asleep:
+		c.sleep(h, d.span(w.Lease))
+	case Overslept:
+		c.sleep(h, w.Lease+d.span(2*w.Lease))
+	case Slow:
+		w.tell("%s: %s of %s is held up", h.name, name, w.current.name)
+		w.wait(w.now.Add(d.span(w.Lease * 3 / 2)))
+	default:
+		if !l.whole && d.chance(c.turns) {
+			w.wait(w.now)
+		}
+	}
+	return nil
+}
+
+// sleep lets a whole controller stand still.
+func (c *chaos) sleep(h *host, d time.Duration) {
+	w := h.world
+	w.tell("%s stands still for %s", h.name, d.Round(time.Millisecond))
+	h.asleep = later(h.asleep, w.now.Add(d))
+	w.wait(w.now)
+}
+
+// away is how long a controller that died is away: mostly for moments, at times for long.
+func (c *chaos) away(d *dice) time.Duration {
+	switch d.under(8) {
+	case 0:
+		return d.span(45 * time.Minute)
+	case 1, 2:
+		return d.span(3 * time.Minute)
+	default:
+		return d.span(5 * time.Second)
+	}
+}
+
+// deliver lets a change come late, or again.
+func (c *chaos) deliver(h *host, d *delivery) {
+	w := h.world
+	kind, dice := c.decide(w.now, h.name+".feed", []odds{{Repeated, 1}, {Delayed, 1}})
+	switch kind {
+	case Delayed:
+		d.at = w.now.Add(dice.span(4 * time.Minute))
+	case Repeated:
+		again := *d
+		again.again, again.at = true, w.now.Add(dice.span(2*time.Hour))
+		h.lanes.add(fmt.Sprintf("again/%d", d.Position), again)
+	}
+}
+
+// offer adds what can happen from outside now to the moves.
+func (c *chaos) offer(w *World) {
+	if len(c.agenda) == 0 || c.agenda[0].at.After(w.now) {
+		return
+	}
+	e := c.agenda[0]
+	w.moves = append(w.moves, func() {
+		c.agenda = slices.DeleteFunc(c.agenda, func(o *errand) bool { return o == e })
+		if !c.allows(e.id) {
+			return
+		}
+		if e.kind != "" {
+			c.note(e.id, e.kind, w.now)
+		}
+		w.tell("%s", e.what)
+		e.do(w)
+	})
+}
+
+// next is when the next thing happens from outside.
+func (c *chaos) next() time.Time {
+	if len(c.agenda) == 0 {
+		return time.Time{}
+	}
+	return c.agenda[0].at
+}
+
+// plan puts something on the agenda.
+func (c *chaos) plan(e *errand) {
+	at, _ := slices.BinarySearchFunc(c.agenda, e, func(a, b *errand) int {
+		if a.at.After(b.at) {
+			return 1
+		}
+		return -1
+	})
+	c.agenda = slices.Insert(c.agenda, at, e)
+}

@@ -1,0 +1,380 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/orchestrator"
+	"github.com/interlock-go/interlock/internal/router"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/slamonitor"
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/memory"
+	"github.com/interlock-go/interlock/internal/watchdog"
+)
+
+const (
+	group    = "router" // the controllers' place in the feed
+	workers  = 4
+	received = 64               // changes taken at once
+	nap      = 10 * time.Second // before a task that is for somebody else is asked for again
+	backoff  = 250 * time.Millisecond
+	trimming = 30 * time.Minute
+)
+
+// host is one controller: its process, which dies and is started again, and what it is doing.
+type host struct {
+	world *World
+	name  string
+
+	alive  bool      // its process is there
+	begun  bool      // and has read its files
+	starts time.Time // when it is started again, if it is not there
+	asleep time.Time // it stands still until then
+
+	hold    *memory.Store
+	line    *line
+	catalog *catalog.Catalog
+	router  *router.Router
+	steps   *orchestrator.Orchestrator
+	monitor *slamonitor.Monitor
+	dog     *watchdog.Watchdog
+
+	fed      bool // there may be changes that it has not received
+	lanes    lanes
+	busy     map[string]bool // what it does one at a time
+	held     map[store.Lease]*act
+	claims   time.Time // it asks for tasks from then on
+	renews   time.Time
+	looks    time.Time // the next pass of its watchdog; zero before the first
+	trims    time.Time
+	reads    time.Time // it looks at the files from then on
+	edits    int       // the files that it has read
+	awaiting map[run.AttemptID]bool
+}
+
+func newHost(w *World, name string) *host {
+	return &host{world: w, name: name, starts: w.now}
+}
+
+// works says that the controller is there and has begun to work.
+func (h *host) works() bool { return h.alive && h.begun }
+
+// start brings the process up: it opens the store, reads what is in force and its files.
+func (h *host) start() {
+	w := h.world
+	*h = host{
+		world: w, name: h.name, alive: true, hold: w.data.Open(), fed: true,
+		busy: map[string]bool{}, held: map[store.Lease]*act{}, awaiting: map[run.AttemptID]bool{},
+		claims: w.now, renews: w.now.Add(w.Lease / 3), trims: w.now.Add(trimming), reads: w.now,
+	}
+	h.assemble()
+	w.tell("%s starts", h.name)
+	h.do("start", h.load)
+}
+
+// assemble puts the controller together as cmd/interlock does.
+func (h *host) assemble() {
+	w := h.world
+	below := w.watch.heldBy(h.hold)
+	if w.bugs.store != nil {
+		below = w.bugs.store(w, h.name, below)
+	}
+	h.line = &line{Store: below, host: h}
+	h.catalog = catalog.New(&line{Store: below, host: h, whole: true}, kinds)
+	h.monitor = slamonitor.New(h.line, h.catalog)
+	h.steps = orchestrator.New(orchestrator.Deps{Store: h.line, Catalog: h.catalog, Jobs: w.Jobs, Replica: h.name, Lease: w.Lease})
+	h.router = router.New(router.Deps{Store: h.line, Catalog: h.catalog, Deadlines: h.monitor, Jobs: h.steps, Limits: w.Limits})
+	h.dog = watchdog.New(watchdog.Deps{
+		Store: h.line, Catalog: h.catalog, Router: h.router, Deadlines: h.monitor, Group: group, Interval: w.Watchdog,
+	})
+}
+
+// load is what a process does before it works. One that cannot ends, and is started again.
+func (h *host) load(ctx context.Context) {
+	w := h.world
+	err := h.catalog.Load(ctx)
+	if err == nil {
+		err = h.apply(ctx)
+	}
+	if err == nil && w.Hosts == 1 {
+		err = h.line.VoidLeases(ctx)
+	}
+	if err != nil {
+		w.tell("%s cannot start: %v", h.name, err)
+		w.crash(h, time.Second)
+		panic(crashed{})
+	}
+	h.begun = true
+	h.resumeAwaits(ctx)
+}
+
+// apply puts the files in force.
+func (h *host) apply(ctx context.Context) error {
+	edits := h.world.edits
+	if _, err := h.catalog.Apply(ctx, h.world.Files, h.clock()); err != nil {
+		return err
+	}
+	h.edits = edits
+	return nil
+}
+
+// clock is the time that the controller reads.
+func (h *host) clock() time.Time { return h.world.Now() }
+
+// do begins an act of the controller.
+func (h *host) do(name string, f func(ctx context.Context)) *act { return h.world.begin(h, name, f) }
+
+// once begins an act, of which there is one at a time.
+func (h *host) once(name string, f func(ctx context.Context)) {
+	h.busy[name] = true
+	h.do(name, func(ctx context.Context) {
+		defer delete(h.busy, name)
+		f(ctx)
+	})
+}
+
+// offer adds what the controller can do now to the moves.
+func (h *host) offer() {
+	w := h.world
+	add := func(m move) { w.moves = append(w.moves, m) }
+	switch {
+	case !h.alive:
+		if !h.starts.After(w.now) && !w.closed {
+			add(h.start)
+		}
+		return
+	case !h.begun || h.asleep.After(w.now):
+		return
+	}
+	if h.fed && !h.busy["receive"] {
+		add(func() { h.once("receive", h.receive) })
+	}
+	h.lanes.offer(h)
+	if due := w.nextDue(); !due.IsZero() && !due.After(w.now) && !h.claims.After(w.now) && !h.busy["claim"] && len(h.held) < workers {
+		add(func() { h.once("claim", h.claim) })
+	}
+	if len(h.held) > 0 && !h.renews.After(w.now) && !h.busy["renew"] {
+		add(func() { h.once("renew", h.renew) })
+	}
+	if h.edits != w.edits && !h.reads.After(w.now) && !h.busy["files"] {
+		add(func() { h.once("files", h.read) })
+	}
+	if !h.looks.After(w.now) && !h.busy["watchdog"] && (!h.looks.IsZero() || h.caughtUp()) {
+		add(func() { h.once("watchdog", h.look) })
+	}
+	if !h.trims.After(w.now) && !h.busy["trim"] {
+		add(func() { h.once("trim", h.trim) })
+	}
+}
+
+// next is when the controller can do something, as far as it depends on time alone.
+func (h *host) next() time.Time {
+	w := h.world
+	if !h.alive {
+		return h.starts
+	}
+	if !h.begun {
+		return time.Time{}
+	}
+	var next time.Time
+	if due := w.nextDue(); !due.IsZero() && len(h.held) < workers {
+		next = sooner(next, later(due, h.claims))
+	}
+	if len(h.held) > 0 {
+		next = sooner(next, h.renews)
+	}
+	if h.edits != w.edits {
+		next = sooner(next, h.reads)
+	}
+	if !h.looks.IsZero() {
+		next = sooner(next, h.looks)
+	}
+	next = sooner(next, h.trims)
+	next = sooner(next, h.lanes.next())
+	if next.IsZero() {
+		return next
+	}
+	return later(next, h.asleep)
+}
+
+// claim takes due tasks, and carries each out.
+func (h *host) claim(ctx context.Context) {
+	w := h.world
+	q := store.ClaimQuery{Replica: h.name, Limit: workers - len(h.held), Lease: w.Lease, LostAfter: w.LostAfter}
+	claims, err := h.line.Claim(ctx, q, h.clock())
+	switch {
+	case err != nil:
+		h.claims = w.now.Add(backoff)
+	case len(claims) == 0:
+		h.claims = w.now.Add(nap)
+	}
+	for _, c := range claims {
+		h.perform(c)
+	}
+}
+
+// woken says that a task was stored or given back: it is asked for at once.
+func (h *host) woken() {
+	if h.alive && h.claims.After(h.world.now) {
+		h.claims = h.world.now
+	}
+}
+
+// perform carries out one task.
+func (h *host) perform(c store.Claim) {
+	w := h.world
+	if len(h.held) == 0 {
+		h.renews = w.now.Add(w.Lease / 3)
+	}
+	a := h.do(c.Task.ID, func(ctx context.Context) {
+		defer delete(h.held, c.Lease)
+		err := h.carryOut(ctx, c)
+		if err == nil {
+			return
+		}
+		w.tell("%s cannot carry out %s: %v", h.name, c.Task.ID, err)
+		w.wait(w.now.Add(backoff))
+		_ = h.line.Release(ctx, []store.Lease{c.Lease}, h.clock()) // it lapses by itself
+	})
+	h.held[c.Lease] = a
+}
+
+// carryOut calls the handler of a task.
+func (h *host) carryOut(ctx context.Context, c store.Claim) error {
+	now := h.clock()
+	switch c.Task.Kind {
+	case store.Advance:
+		_, err := h.steps.Step(ctx, c, h.clock)
+		return err
+	case store.AdvanceDry:
+		return h.router.AdvanceDry(ctx, c, now)
+	case store.Fire:
+		return h.router.Fire(ctx, c, now)
+	case store.ReopenPeriods:
+		return h.router.Reopen(ctx, c, now)
+	case store.ResumePaused:
+		return h.router.ResumeDue(ctx, c, now)
+	case store.CheckPostRun:
+		return h.router.CheckPostRun(ctx, c, now)
+	case store.Arm:
+		return h.monitor.Arm(ctx, c, now)
+	case store.FireDeadline:
+		return h.monitor.Fire(ctx, c, now)
+	default:
+		return fmt.Errorf("task %s: there is no handler for kind %q", c.Task.ID, c.Task.Kind)
+	}
+}
+
+// renew keeps leases alive, and ends the work on those that were lost.
+func (h *host) renew(ctx context.Context) {
+	w := h.world
+	h.renews = w.now.Add(w.Lease / 3)
+	var leases []store.Lease
+	for l := range h.held {
+		leases = append(leases, l)
+	}
+	slices.SortFunc(leases, func(a, b store.Lease) int { return int(a.Token - b.Token) })
+	kept, err := h.line.Renew(ctx, leases, w.Lease, h.clock())
+	if err != nil {
+		return
+	}
+	for _, l := range leases {
+		if a := h.held[l]; a != nil && !slices.Contains(kept, l) {
+			a.cancel()
+		}
+	}
+}
+
+// read brings the controller in step with the files.
+func (h *host) read(ctx context.Context) {
+	if err := h.apply(ctx); err != nil {
+		h.reads = h.world.now.Add(time.Second)
+	}
+}
+
+// look lets the watchdog look.
+func (h *host) look(ctx context.Context) {
+	h.looks = h.world.now.Add(h.world.Watchdog)
+	if _, err := h.dog.Pass(ctx, h.clock()); err != nil {
+		h.world.tell("%s: the watchdog could not look: %v", h.name, err)
+	}
+}
+
+// caughtUp says that the feed has nothing left for the controller.
+func (h *host) caughtUp() bool {
+	n, _, err := h.world.data.Backlog(context.Background(), group)
+	return err == nil && n == 0
+}
+
+// trim forgets what may be forgotten.
+func (h *host) trim(ctx context.Context) {
+	w := h.world
+	h.trims = w.now.Add(trimming)
+	const day = 24 * time.Hour
+	keep := store.Retention{Events: 90 * day, History: 30 * day, JobLog: 30 * day}
+	for range 100 {
+		if n, err := h.line.Trim(ctx, keep, h.clock()); n == 0 || err != nil {
+			return
+		}
+	}
+}
+
+// await completes an attempt as soon as its job ends, where that can be seen.
+func (h *host) await(key run.Key, attempt int) {
+	id := key.Attempt(attempt)
+	if h.awaiting[id] {
+		return
+	}
+	h.awaiting[id] = true
+	h.do("await "+string(id), func(ctx context.Context) {
+		defer delete(h.awaiting, id)
+		if err := h.steps.Await(ctx, key, attempt, h.clock); err != nil {
+			h.world.tell("%s cannot wait for %s: %v", h.name, id, err)
+		}
+	})
+}
+
+// resumeAwaits waits for the jobs that were running when the process started.
+func (h *host) resumeAwaits(ctx context.Context) {
+	open, err := h.line.OpenRuns(ctx, "")
+	if err != nil {
+		return // they are polled
+	}
+	for _, r := range open {
+		if r.Status == run.Running {
+			h.await(r.Key, r.Attempt)
+		}
+	}
+}
+
+// die ends the process: from one moment to the next nothing that it does has an effect any more.
+func (h *host) die() {
+	if !h.alive {
+		return
+	}
+	w := h.world
+	h.alive, h.begun = false, false
+	for _, a := range slices.Clone(w.acts) {
+		if a.host == h && a != w.current {
+			w.abort(a)
+		}
+	}
+	if err := h.hold.Close(); err != nil {
+		panic(errors.Join(errors.New("close the store"), err))
+	}
+	for _, other := range w.hosts {
+		other.fed = true // what it held is free
+	}
+}
+
+// crash kills a controller, which is started again after a while. Whoever calls it from within one of its acts panics.
+func (w *World) crash(h *host, away time.Duration) {
+	w.tell("%s dies, and is away for %s", h.name, away)
+	h.die()
+	h.starts = w.now.Add(away)
+}

@@ -1,0 +1,49 @@
+package sim
+
+import (
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// The invariants, by name.
+const (
+	NoUnsafeStart         = "S1 NoUnsafeStart"
+	AtMostOneStart        = "S2 AtMostOneStart"
+	BudgetsHold           = "S3 BudgetsHold"
+	SilenceIsNeverSuccess = "S4 SilenceIsNeverSuccess"
+	ExcludedMeansDormant  = "S5 ExcludedMeansDormant"
+	ReadyIsNotForgotten   = "L1 ReadyIsNotForgotten"
+	AbsenceIsBounded      = "L2 AbsenceIsBounded"
+	VersionsGrow          = "VersionsGrow"
+	EndedStaysEnded       = "EndedStaysEnded"
+	EventOnce             = "EventOnce"
+	RerunAnsweredOnce     = "RerunAnsweredOnce"
+	CursorNeverPasses     = "CursorNeverPasses"
+	Liveness              = "Liveness"
+)
+
+// notes are what the invariants remember.
+type notes struct {
+	jobs     map[run.AttemptID]int                 // started on targets
+	said     map[run.AttemptID]map[run.Result]bool // by targets and people
+	spent    map[run.Key]map[run.Counter]int       // further attempts by what they spend
+	excluded map[run.Key]bool                      // told as suppressed
+	why      map[run.AttemptID]bool                // it was told why it ended
+	ids      map[string]bool                       // of events
+	once     map[string]bool                       // what is told once, beside its id
+	missed   map[string]bool                       // pipeline and date of fires that were told as missed
+	missing  map[string]bool                       // run, attempt and key of post-run sensors that were told as missing
+	late     map[run.Key]bool                      // told as late data
+	answers  map[string]int                        // to requests
+	asked    map[string]bool                       // requests that had an answer
+	handled  map[store.Position]bool
+}
+
+func newNotes() notes {
+	return notes{
+		jobs: map[run.AttemptID]int{}, said: map[run.AttemptID]map[run.Result]bool{}, spent: map[run.Key]map[run.Counter]int{},
+		excluded: map[run.Key]bool{}, why: map[run.AttemptID]bool{}, ids: map[string]bool{}, once: map[string]bool{},
+		missed: map[string]bool{}, missing: map[string]bool{}, late: map[run.Key]bool{},
+		answers: map[string]int{}, asked: map[string]bool{}, handled: map[store.Position]bool{},
+	}
+}
