@@ -75,7 +75,11 @@ func (s *server) bench() jobtest.Bench {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.lossy = true
-			t.Cleanup(func() { s.lossy = false })
+			t.Cleanup(func() {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				s.lossy = false
+			})
 		},
 	}
 }

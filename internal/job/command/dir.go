@@ -82,7 +82,7 @@ func (d jobDir) read(name string, into any) (there bool, err error) {
 }
 
 // maxOutput is how much of a command's output is kept.
-const maxOutput = 64 << 10
+const maxOutput = job.MaxOutput
 
 // output is the end of what was printed. A job without any is as good as one whose output cannot be read: neither says
 // anything about how it ended.

@@ -17,6 +17,8 @@ type Config struct {
 	Params       map[string]any `yaml:"params" doc:"The job's parameters, with jobID."`
 	Body         map[string]any `yaml:"body" doc:"A whole request instead of jobID: with tasks it is submitted as a one-time run, otherwise it is a run-now with job_id."`
 	Headers      job.Headers    `yaml:"headers" doc:"Headers of every request, such as Authorization. Take secrets from ${env:NAME} or ${file:PATH}."`
+
+	Timeout document.Duration `yaml:"timeout" default:"30s" above:"0s" doc:"How long one request may take."`
 }
 
 // JobID is a job's number, written as a number or as text.

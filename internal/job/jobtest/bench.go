@@ -33,8 +33,6 @@ const (
 
 	// patience is how long anything may take that has to happen. It is never waited for if things work.
 	patience = 30 * time.Second
-	// maxOutput is what a status may show of a job's output.
-	maxOutput = 64 << 10
 	// Flood is how much a job prints, or a server answers, that says too much.
 	Flood = 100 << 20
 )
@@ -207,8 +205,8 @@ func (b bed) cleanStatus(s job.Status) {
 	if shows(s.Message) || shows(s.Output) {
 		b.Errorf("a status shows a secret: %.200q %.200q", s.Message, s.Output)
 	}
-	if len(s.Output) > maxOutput || !utf8.ValidString(s.Output) || !utf8.ValidString(s.Message) || strings.Contains(s.Message, "\n") {
-		b.Errorf("output of %d bytes, message %.200q: want at most %d, valid text and one line", len(s.Output), s.Message, maxOutput)
+	if len(s.Output) > job.MaxOutput || !utf8.ValidString(s.Output) || !utf8.ValidString(s.Message) || strings.Contains(s.Message, "\n") {
+		b.Errorf("output of %d bytes, message %.200q: want at most %d, valid text and one line", len(s.Output), s.Message, job.MaxOutput)
 	}
 	valid := s.Result == run.ResultSuccess || s.Result == run.ResultFail || s.Result == run.ResultTimeout
 	if s.Done != valid || !s.Category.Valid() || s.Result == run.ResultSuccess && s.Category != run.Unknown {

@@ -11,11 +11,8 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-const (
-	maxOutput     = 64 << 10
-	maxMessage    = 300            // how much of a body's first line goes into a message
-	maxRetryAfter = 24 * time.Hour // no target may delay a start for longer
-)
+// maxRetryAfter is how long a target may delay a start.
+const maxRetryAfter = 24 * time.Hour
 
 // Answer is what came back: a response, or the reason why a redirect could not be followed to one.
 type Answer struct {
@@ -37,7 +34,7 @@ func (a Answer) Result(secrets job.Redactor) job.Status {
 	status := job.Status{
 		Done: true, Result: run.ResultSuccess,
 		Message: a.message(secrets, shown),
-		Output:  strings.ToValidUTF8(shown[max(0, len(shown)-maxOutput):], ""),
+		Output:  job.Tail(shown),
 	}
 	if !a.Success() {
 		status.Result, status.Category = run.ResultFail, a.blame()
@@ -74,9 +71,8 @@ func (a Answer) message(secrets job.Redactor, body string) string {
 		return secrets.Text(a.failure)
 	}
 	text := strings.TrimSpace(fmt.Sprintf("answered %d %s", a.Code, http.StatusText(a.Code)))
-	line, _, _ := strings.Cut(strings.TrimSpace(body), "\n")
-	line = strings.ToValidUTF8(line[:min(len(line), maxMessage)], "")
-	if line = strings.TrimSpace(line); a.Success() || line == "" || a.isHTML() {
+	line := job.Line(body)
+	if a.Success() || line == "" || a.isHTML() {
 		return text
 	}
 	return text + ": " + line
