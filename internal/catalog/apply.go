@@ -21,6 +21,11 @@ const maxTries = 5
 func (c *Catalog) Apply(ctx context.Context, files Files, now time.Time) (Report, error) {
 	c.change.Lock()
 	defer c.change.Unlock()
+	gone, err := c.remembered(ctx, files)
+	if err != nil {
+		return Report{}, err
+	}
+	files.Pipelines = append(slices.Clip(files.Pipelines), gone...)
 	set := pipeline.Load(files.Pipelines, pipeline.Options{
 		Jobs: c.kinds, Calendars: files.Calendars, Archetypes: files.Archetypes, Whole: true, Known: c.unchanged(files),
 	})
@@ -29,25 +34,38 @@ func (c *Catalog) Apply(ctx context.Context, files Files, now time.Time) (Report
 		return Report{Problems: set.Problems}, fmt.Errorf("list pipelines: %w", err)
 	}
 	verdicts := c.judge(files.Pipelines, set, rows)
-	report, err := c.settleAll(ctx, verdicts, rows, now)
+	report, changed, err := c.settleAll(ctx, verdicts, rows, now)
 	report.Problems = set.Problems
-	c.beside = beside(files)
-	return report, errors.Join(err, c.load(ctx, fresh(verdicts)))
+	c.beside, c.refused = beside(files), refusedTexts(files.Pipelines, set)
+	if changed {
+		rows, err = c.again(ctx, rows, err)
+	}
+	return report, errors.Join(err, c.load(ctx, rows, c.fresh(verdicts)))
+}
+
+// again lists the pipelines after a change; those from before, where that fails.
+func (c *Catalog) again(ctx context.Context, before []store.Pipeline, err error) ([]store.Pipeline, error) {
+	rows, failed := c.store.Pipelines(ctx)
+	if failed != nil {
+		return before, errors.Join(err, fmt.Errorf("list pipelines: %w", failed))
+	}
+	return rows, err
 }
 
 // fresh is what the files just gave, so that it need not be compiled again.
-func fresh(verdicts []verdict) map[shelved]*pipeline.Definition {
-	known := make(map[shelved]*pipeline.Definition, len(verdicts))
+func (c *Catalog) fresh(verdicts []verdict) map[shelved]*pipeline.Definition {
+	known := map[shelved]*pipeline.Definition{}
 	for _, v := range verdicts {
-		if v.definition != nil {
+		if v.definition != nil && v.definition != c.Current().Definition(v.id) {
 			known[shelved{v.id, v.config.Version}] = v.definition
 		}
 	}
 	return known
 }
 
-// settleAll stores what follows from the verdicts, in their order; where very many change something, several at once.
-func (c *Catalog) settleAll(ctx context.Context, verdicts []verdict, rows []store.Pipeline, now time.Time) (Report, error) {
+// settleAll stores what follows from the verdicts, in their order; where very many change something, several at once. It
+// says whether there was anything to store.
+func (c *Catalog) settleAll(ctx context.Context, verdicts []verdict, rows []store.Pipeline, now time.Time) (Report, bool, error) {
 	byID := make(map[pipeline.ID]store.Pipeline, len(rows))
 	for _, row := range rows {
 		byID[row.ID] = row
@@ -75,7 +93,7 @@ func (c *Catalog) settleAll(ctx context.Context, verdicts []verdict, rows []stor
 			report.note(v, did[i])
 		}
 	}
-	return report, err
+	return report, len(todo) > 0, err
 }
 
 func (r *Report) note(v verdict, did bool) {

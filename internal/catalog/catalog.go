@@ -30,8 +30,9 @@ type Catalog struct {
 	store   keeper
 	kinds   []pipeline.JobKind
 	current atomic.Pointer[Snapshot]
-	change  sync.Mutex // held by whoever makes a new Snapshot
-	beside  string     // the calendars and archetypes that files were last read with, as a hash
+	change  sync.Mutex        // held by whoever makes a new Snapshot
+	beside  string            // the calendars and archetypes that files were last read with, as a hash
+	refused map[string][]byte // the texts of the files that were last refused
 	older   *shelf
 }
 
@@ -45,11 +46,13 @@ func New(s keeper, kinds []pipeline.JobKind) *Catalog {
 // Current is what is in force now. It never changes; ask again for what came later.
 func (c *Catalog) Current() *Snapshot { return c.current.Load() }
 
-// Files are all pipeline, calendar and archetype files that there are.
+// Files are all pipeline, calendar and archetype files that there are. Gone are pipeline files that were there until just
+// now and may come back: they count as if they were as they were last.
 type Files struct {
 	Pipelines  []pipeline.Source
 	Calendars  []pipeline.Source
 	Archetypes []pipeline.Source
+	Gone       []string
 }
 
 // Report says what Apply did, each list sorted.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/interlock-go/interlock/internal/document"
@@ -16,7 +17,7 @@ import (
 func (c *Catalog) Load(ctx context.Context) error {
 	c.change.Lock()
 	defer c.change.Unlock()
-	return c.load(ctx, nil)
+	return c.reload(ctx)
 }
 
 // Refresh brings the catalog up to what the store has in force, if it has another version of this pipeline: another
@@ -35,7 +36,15 @@ func (c *Catalog) Refresh(ctx context.Context, id pipeline.ID) error {
 	if c.Current().has(row) {
 		return nil
 	}
-	return c.load(ctx, nil)
+	return c.reload(ctx)
+}
+
+func (c *Catalog) reload(ctx context.Context) error {
+	rows, err := c.store.Pipelines(ctx)
+	if err != nil {
+		return fmt.Errorf("list pipelines: %w", err)
+	}
+	return c.load(ctx, rows, nil)
 }
 
 // has says that what row says is in force is so here, as far as it can be.
@@ -56,35 +65,32 @@ func (s *Snapshot) isBroken(row store.Pipeline) bool {
 	return false
 }
 
-// load makes the Snapshot anew. What is compiled already, here or in fresh, is kept.
-func (c *Catalog) load(ctx context.Context, fresh map[shelved]*pipeline.Definition) error {
-	rows, err := c.store.Pipelines(ctx)
-	if err != nil {
-		return fmt.Errorf("list pipelines: %w", err)
-	}
-	var entries []*Entry
+// load makes the Snapshot anew, of what rows have in force. What is compiled already, here or in fresh, is kept.
+func (c *Catalog) load(ctx context.Context, rows []store.Pipeline, fresh map[shelved]*pipeline.Definition) error {
+	entries := make([]*Entry, 0, len(rows))
 	var missing []store.Pipeline
 	for _, row := range rows {
 		if row.Config == "" {
 			continue
 		}
-		if d := c.known(row, fresh); d != nil {
-			entries = append(entries, &Entry{Definition: d, Version: row.Config, Horizon: row.Horizon})
+		if e := c.known(row, fresh); e != nil {
+			entries = append(entries, e)
 		} else {
 			missing = append(missing, row)
 		}
 	}
-	configs, err := c.configs(ctx, missing)
-	if err != nil {
-		return err
-	}
 	var broken []Broken
-	all := c.compileAll(configs)
-	for _, row := range missing {
-		if found := all[row.ID]; found.definition != nil {
-			entries = append(entries, &Entry{Definition: found.definition, Version: row.Config, Horizon: row.Horizon})
-		} else {
-			broken = append(broken, Broken{ID: row.ID, Version: row.Config, Problem: found.problem})
+	for some := range slices.Chunk(missing, atATime) {
+		all, err := c.compileAll(ctx, some)
+		if err != nil {
+			return err
+		}
+		for i, row := range some {
+			if found := all[i]; found.definition != nil {
+				entries = append(entries, newEntry(found.definition, row))
+			} else {
+				broken = append(broken, Broken{ID: row.ID, Version: row.Config, Problem: found.problem})
+			}
 		}
 	}
 	c.current.Store(newSnapshot(entries, broken))
@@ -103,15 +109,19 @@ func (c *Catalog) configs(ctx context.Context, rows []store.Pipeline) ([]store.C
 	return configs, err
 }
 
-// known is the definition that row has in force, if it is compiled already.
-func (c *Catalog) known(row store.Pipeline, fresh map[shelved]*pipeline.Definition) *pipeline.Definition {
+// known is what row has in force, if it is compiled already.
+func (c *Catalog) known(row store.Pipeline, fresh map[shelved]*pipeline.Definition) *Entry {
 	if d := fresh[shelved{row.ID, row.Config}]; d != nil {
-		return d
+		return newEntry(d, row)
 	}
-	if old := c.Current().Get(row.ID); old != nil && old.Version == row.Config {
-		return old.Definition
+	old := c.Current().Get(row.ID)
+	switch {
+	case old == nil || old.Version != row.Config:
+		return nil
+	case old.Horizon.Equal(row.Horizon):
+		return old
 	}
-	return nil
+	return newEntry(old.Definition, row)
 }
 
 // compiled is what became of a stored version.
@@ -120,45 +130,48 @@ type compiled struct {
 	problem    string
 }
 
-// compileAll compiles versions together where they were read with the same calendars and archetypes, which spares
-// reading those again for each. Versions of different times may contradict each other (a cycle, of which the half that
-// is in force is old): those are compiled one by one, since each was found good when it was accepted.
-func (c *Catalog) compileAll(configs []store.Config) map[pipeline.ID]compiled {
-	groups := map[string][]store.Config{}
-	for _, config := range configs {
-		with := digest(append(config.Calendars[:len(config.Calendars):len(config.Calendars)], config.Archetypes...)...)
-		groups[with] = append(groups[with], config)
+// atATime is how many stored versions are read and compiled together. There may be very many: what it takes to read them
+// is to be gone before it lies between all that stays.
+const atATime = 256
+
+// compileAll compiles the versions that rows have in force, in their order; together where they were read with the same
+// calendars and archetypes, which spares reading those again for each. They are of different times and may contradict each
+// other (a cycle, of which the half that is in force is old), so each stands by itself: it was found good when it was
+// accepted.
+func (c *Catalog) compileAll(ctx context.Context, rows []store.Pipeline) ([]compiled, error) {
+	configs, err := c.configs(ctx, rows)
+	if err != nil {
+		return nil, err
 	}
-	all := make(map[pipeline.ID]compiled, len(configs))
+	groups := map[string][]int{}
+	for i, config := range configs {
+		with := digest(append(config.Calendars[:len(config.Calendars):len(config.Calendars)], config.Archetypes...)...)
+		groups[with] = append(groups[with], i)
+	}
+	all := make([]compiled, len(configs))
 	for _, group := range groups {
 		files := make([]pipeline.Source, len(group))
-		for i, config := range group {
-			files[i] = config.File
+		for n, i := range group {
+			files[n] = configs[i].File
 		}
-		set := pipeline.Load(files, c.options(group[0]))
-		for _, config := range group {
-			if d := set.Find(config.Pipeline); d != nil {
-				all[config.Pipeline] = compiled{definition: d}
-				continue
-			}
-			d, problem := c.compile(config)
-			all[config.Pipeline] = compiled{d, problem}
+		set := pipeline.Load(files, c.options(configs[group[0]]))
+		for _, i := range group {
+			all[i] = found(set, configs[i])
 		}
 	}
-	return all
+	return all, nil
+}
+
+// found is what a stored version came to among others.
+func found(set *pipeline.Set, config store.Config) compiled {
+	if d := set.Find(config.Pipeline); d != nil {
+		return compiled{definition: d}
+	}
+	return compiled{problem: strings.Join(errorTexts(set.Problems, map[string]bool{config.File.File: true}), "\n")}
 }
 
 func (c *Catalog) options(config store.Config) pipeline.Options {
-	return pipeline.Options{Jobs: c.kinds, Calendars: config.Calendars, Archetypes: config.Archetypes}
-}
-
-// compile makes a definition of a stored version, or says what is wrong with it.
-func (c *Catalog) compile(config store.Config) (*pipeline.Definition, string) {
-	set := pipeline.Load([]pipeline.Source{config.File}, c.options(config))
-	if d := set.Find(config.Pipeline); d != nil {
-		return d, ""
-	}
-	return nil, strings.Join(errorTexts(set.Problems, nil), "\n")
+	return pipeline.Options{Jobs: c.kinds, Calendars: config.Calendars, Archetypes: config.Archetypes, Apart: true}
 }
 
 // errorTexts lists the errors in those files (in all, if files is nil), each at its place.

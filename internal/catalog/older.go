@@ -25,12 +25,12 @@ func (c *Catalog) Definition(ctx context.Context, id pipeline.ID, version string
 	if err != nil {
 		return nil, fmt.Errorf("read version %s of pipeline %s: %w", version, id, err)
 	}
-	d, problem := c.compile(config)
-	if d == nil {
-		return nil, fmt.Errorf("compile version %s of pipeline %s: %s", version, id, problem)
+	got := found(pipeline.Load([]pipeline.Source{config.File}, c.options(config)), config)
+	if got.definition == nil {
+		return nil, fmt.Errorf("compile version %s of pipeline %s: %s", version, id, got.problem)
 	}
-	c.older.put(id, version, d)
-	return d, nil
+	c.older.put(id, version, got.definition)
+	return got.definition, nil
 }
 
 // shelf keeps a bounded number of compiled versions; what was put there first goes first.

@@ -9,6 +9,7 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
 )
 
 // Entry is one pipeline in force. It is shared and must not be changed.
@@ -18,6 +19,12 @@ type Entry struct {
 	Horizon time.Time // its first acceptance: nothing before it is opened or missed
 
 	self [1]*Entry // the list of those who read its sensors, for most of them
+}
+
+func newEntry(d *pipeline.Definition, row store.Pipeline) *Entry {
+	e := &Entry{Definition: d, Version: row.Config, Horizon: row.Horizon}
+	e.self[0] = e
+	return e
 }
 
 // Snapshot is everything that was in force at one moment. It is immutable; its lists must not be changed.
@@ -86,7 +93,7 @@ func newSnapshot(entries []*Entry, broken []Broken) *Snapshot {
 		shared: map[address][]*Entry{}, dependents: map[pipeline.ID][]*Entry{},
 	}
 	for _, e := range entries {
-		s.byID[e.ID], e.self = e, [1]*Entry{e}
+		s.byID[e.ID] = e
 		for at := range reads(e.Definition) {
 			if at.pipeline != e.ID {
 				s.shared[at] = nil

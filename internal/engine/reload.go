@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/catalog"
@@ -36,9 +37,9 @@ type Reloader struct {
 	apply   func(ctx context.Context, f catalog.Files, now time.Time) error
 	tell    func(err error) // what keeps files from being read; nil once they can be read again
 
-	stamps  map[string]files.Stamp
-	applied catalog.Files
-	gone    map[string]time.Time // since when a file has been missing
+	stamps []files.Stamp        // by file, as they were applied last
+	beside catalog.Files        // the calendars and archetypes that were applied last
+	gone   map[string]time.Time // since when a file has been missing
 }
 
 // NewReloader reads folders and hands what changed to apply.
@@ -76,43 +77,58 @@ func (r *Reloader) once(ctx context.Context, now time.Time) error {
 		return err
 	}
 	settled := r.settle(stamps, now)
-	if maps.Equal(stamps, r.stamps) && !settled {
+	if slices.Equal(stamps, r.stamps) && !settled {
 		return nil
 	}
 	return r.take(ctx, stamps, now)
 }
 
 // settle notes which files are missing since when, and says whether one has been missing for long enough.
-func (r *Reloader) settle(stamps map[string]files.Stamp, now time.Time) bool {
+func (r *Reloader) settle(stamps []files.Stamp, now time.Time) bool {
 	for path := range r.gone {
-		if _, back := stamps[path]; back {
+		if has(stamps, path) {
 			delete(r.gone, path)
 		}
 	}
-	settled := false
-	for _, src := range slices.Concat(r.applied.Pipelines, r.applied.Calendars, r.applied.Archetypes) {
-		if _, there := stamps[src.File]; there {
-			continue
+	for _, old := range r.stamps {
+		if !has(stamps, old.File) {
+			r.miss(old.File, now)
 		}
-		since, noted := r.gone[src.File]
-		if !noted {
-			r.gone[src.File], since = now, now
-		}
-		settled = settled || now.Sub(since) >= goneAfter
 	}
-	return settled
+	for _, since := range r.gone {
+		if now.Sub(since) >= goneAfter {
+			return true
+		}
+	}
+	return false
 }
 
-func (r *Reloader) scan() (map[string]files.Stamp, error) {
-	all := map[string]files.Stamp{}
+// miss notes that a file is missing, unless that is known.
+func (r *Reloader) miss(file string, now time.Time) {
+	if _, noted := r.gone[file]; !noted {
+		r.gone[file] = now
+	}
+}
+
+func byFile(s files.Stamp, file string) int { return strings.Compare(s.File, file) }
+
+func has(stamps []files.Stamp, file string) bool {
+	_, found := slices.BinarySearchFunc(stamps, file, byFile)
+	return found
+}
+
+// scan looks at all files, by name.
+func (r *Reloader) scan() ([]files.Stamp, error) {
+	var all []files.Stamp
 	for _, list := range [][]string{r.folders.Pipelines, r.folders.Calendars, r.folders.Archetypes} {
 		stamps, err := files.Stamps(r.present(list)...)
 		if err != nil {
 			return nil, err
 		}
-		maps.Copy(all, stamps)
+		all = append(all, stamps...)
 	}
-	return all, nil
+	slices.SortFunc(all, func(a, b files.Stamp) int { return byFile(a, b.File) })
+	return slices.Clip(slices.Compact(all)), nil
 }
 
 // present leaves out what is optional and not there.
@@ -124,37 +140,64 @@ func (r *Reloader) present(list []string) []string {
 }
 
 // take reads the files and applies them, together with those that have only just gone missing.
-func (r *Reloader) take(ctx context.Context, stamps map[string]files.Stamp, now time.Time) error {
-	var read catalog.Files
-	for _, part := range []struct {
-		from []string
-		old  []pipeline.Source
-		to   *[]pipeline.Source
-	}{
-		{r.folders.Pipelines, r.applied.Pipelines, &read.Pipelines},
-		{r.folders.Calendars, r.applied.Calendars, &read.Calendars},
-		{r.folders.Archetypes, r.applied.Archetypes, &read.Archetypes},
-	} {
-		sources, err := files.Read(r.present(part.from)...)
-		if err != nil {
-			return err
-		}
-		*part.to = append(sources, r.missed(part.old, now)...)
+func (r *Reloader) take(ctx context.Context, stamps []files.Stamp, now time.Time) error {
+	read, err := r.read(stamps, now)
+	if err != nil {
+		return err
 	}
 	if err := r.apply(ctx, read, now); err != nil {
 		return fmt.Errorf("apply the files: %w", err)
 	}
-	r.stamps, r.applied = stamps, read
+	r.stamps, r.beside = stamps, catalog.Files{Calendars: read.Calendars, Archetypes: read.Archetypes}
+	maps.DeleteFunc(r.gone, func(_ string, since time.Time) bool { return now.Sub(since) >= goneAfter })
 	return nil
 }
 
-// missed gives the files that are missing, but not for long enough.
-func (r *Reloader) missed(old []pipeline.Source, now time.Time) []pipeline.Source {
-	var kept []pipeline.Source
-	for _, src := range old {
-		if since, missing := r.gone[src.File]; missing && now.Sub(since) < goneAfter {
-			kept = append(kept, src)
+// read reads the files that were seen. The texts of pipelines are not kept: there may be very many, and the catalog has
+// those that are in force.
+func (r *Reloader) read(stamps []files.Stamp, now time.Time) (catalog.Files, error) {
+	var all catalog.Files
+	there := map[string]bool{}
+	for _, part := range []struct {
+		from []string
+		to   *[]pipeline.Source
+	}{{r.folders.Pipelines, &all.Pipelines}, {r.folders.Calendars, &all.Calendars}, {r.folders.Archetypes, &all.Archetypes}} {
+		sources, err := files.Read(r.present(part.from)...)
+		if err != nil {
+			return catalog.Files{}, err
+		}
+		for _, src := range sources {
+			there[src.File] = true
+		}
+		*part.to = sources
+	}
+	for _, s := range stamps {
+		if !there[s.File] { // it went between the two looks
+			r.miss(s.File, now)
 		}
 	}
-	return kept
+	r.addMissed(&all, there, now)
+	return all, nil
+}
+
+// addMissed adds the files that are missing, but not for long enough.
+func (r *Reloader) addMissed(to *catalog.Files, there map[string]bool, now time.Time) {
+	missed := map[string]bool{}
+	for file, since := range r.gone {
+		if !there[file] && now.Sub(since) < goneAfter {
+			missed[file] = true
+		}
+	}
+	for _, part := range []struct {
+		old []pipeline.Source
+		to  *[]pipeline.Source
+	}{{r.beside.Calendars, &to.Calendars}, {r.beside.Archetypes, &to.Archetypes}} {
+		for _, src := range part.old {
+			if missed[src.File] {
+				*part.to = append(*part.to, src)
+				delete(missed, src.File)
+			}
+		}
+	}
+	to.Gone = slices.Sorted(maps.Keys(missed))
 }

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -22,8 +21,8 @@ import (
 // that names it; nothing is returned then, so that nobody takes half of the files for all of them.
 func Read(paths ...string) ([]pipeline.Source, error) {
 	var sources []pipeline.Source
-	err := walk(paths, func(path string) error {
-		src, err := readFile(path)
+	err := walk(paths, func(path string, info fs.FileInfo) error {
+		src, err := readFile(path, info.Size())
 		sources = append(sources, src)
 		return err
 	})
@@ -33,21 +32,18 @@ func Read(paths ...string) ([]pipeline.Source, error) {
 	return sources, nil
 }
 
-// Stamp is what changes when a file does.
+// Stamp is a file and what changes when it does.
 type Stamp struct {
+	File     string
 	Size     int64
-	Modified time.Time
+	Modified int64 // in nanoseconds; a number, because there may be very many
 }
 
-// Stamps gives the files that Read would read, without reading them: what a watcher compares.
-func Stamps(paths ...string) (map[string]Stamp, error) {
-	stamps := map[string]Stamp{}
-	err := walk(paths, func(path string) error {
-		info, err := os.Stat(path)
-		if err != nil {
-			return named(path, err)
-		}
-		stamps[path] = Stamp{Size: info.Size(), Modified: info.ModTime()}
+// Stamps gives the files that Read would read, in the same order, without reading them: what a watcher compares.
+func Stamps(paths ...string) ([]Stamp, error) {
+	var stamps []Stamp
+	err := walk(paths, func(path string, info fs.FileInfo) error {
+		stamps = append(stamps, Stamp{File: path, Size: info.Size(), Modified: info.ModTime().UnixNano()})
 		return nil
 	})
 	if err != nil {
@@ -66,10 +62,18 @@ func IsDir(path string) (bool, error) {
 }
 
 // walk visits each file behind paths once.
-func walk(paths []string, visit func(path string) error) error {
+func walk(paths []string, visit func(path string, info fs.FileInfo) error) error {
 	w := walker{visit: visit, seen: map[string]bool{}}
 	for _, path := range paths {
-		if err := w.walk(path); err != nil {
+		info, err := os.Stat(path)
+		if err != nil {
+			return named(path, err)
+		}
+		origin, err := realPath(path)
+		if err != nil {
+			return err
+		}
+		if err := w.walk(path, origin, info); err != nil {
 			return err
 		}
 	}
@@ -79,26 +83,23 @@ func walk(paths []string, visit func(path string) error) error {
 // walker visits files. seen holds the real paths of files and directories that were visited, which keeps a file from
 // counting twice and a directory that links to its own parent from being walked without end.
 type walker struct {
-	visit func(path string) error
+	visit func(path string, info fs.FileInfo) error
 	seen  map[string]bool
 }
 
-func (w *walker) walk(path string) error {
-	dir, err := IsDir(path)
-	switch {
-	case err != nil:
-		return err
-	case dir:
-		return w.walkDir(path)
-	default:
-		return w.file(path)
+// walk visits what is behind path, which is really at origin.
+func (w *walker) walk(path, origin string, info fs.FileInfo) error {
+	if w.seen[origin] {
+		return nil
 	}
+	w.seen[origin] = true
+	if info.IsDir() {
+		return w.walkDir(path, origin)
+	}
+	return w.visit(path, info)
 }
 
-func (w *walker) walkDir(dir string) error {
-	if again, err := w.again(dir); again || err != nil {
-		return err
-	}
+func (w *walker) walkDir(dir, origin string) error {
 	entries, err := os.ReadDir(dir) // sorted by name
 	if err != nil {
 		return named(dir, err)
@@ -107,7 +108,7 @@ func (w *walker) walkDir(dir string) error {
 		if strings.HasPrefix(entry.Name(), ".") {
 			continue
 		}
-		if err := w.walkEntry(filepath.Join(dir, entry.Name()), entry); err != nil {
+		if err := w.walkEntry(filepath.Join(dir, entry.Name()), filepath.Join(origin, entry.Name()), entry); err != nil {
 			return err
 		}
 	}
@@ -116,7 +117,7 @@ func (w *walker) walkDir(dir string) error {
 
 // walkEntry visits what was found in a directory, links followed. A pipe or a device that happens to be called *.yaml
 // is passed over: reading it might never end.
-func (w *walker) walkEntry(path string, entry fs.DirEntry) error {
+func (w *walker) walkEntry(path, origin string, entry fs.DirEntry) error {
 	wanted := isYAML(path)
 	link := entry.Type()&fs.ModeSymlink != 0
 	if !wanted && !link && !entry.IsDir() {
@@ -128,13 +129,15 @@ func (w *walker) walkEntry(path string, entry fs.DirEntry) error {
 		return nil // a dangling link to who knows what
 	case err != nil:
 		return named(path, err)
-	case info.IsDir():
-		return w.walkDir(path)
-	case wanted && info.Mode().IsRegular():
-		return w.file(path)
-	default:
+	case !info.IsDir() && !(wanted && info.Mode().IsRegular()):
 		return nil
 	}
+	if link {
+		if origin, err = realPath(path); err != nil {
+			return err
+		}
+	}
+	return w.walk(path, origin, info)
 }
 
 func isYAML(path string) bool {
@@ -142,40 +145,40 @@ func isYAML(path string) bool {
 	return ext == ".yaml" || ext == ".yml"
 }
 
-func (w *walker) file(path string) error {
-	if again, err := w.again(path); again || err != nil {
-		return err
-	}
-	return w.visit(path)
-}
-
-func readFile(path string) (pipeline.Source, error) {
+// readFile reads a file that is probably of that size.
+func readFile(path string, size int64) (pipeline.Source, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return pipeline.Source{}, named(path, err)
 	}
 	defer f.Close()
 	// One byte more than allowed is enough for the parser to see that the file is too large.
-	data, err := io.ReadAll(io.LimitReader(f, document.MaxBytes+1))
-	if err != nil {
+	rest := io.LimitReader(f, document.MaxBytes+1)
+	data := make([]byte, min(max(size, 0), document.MaxBytes)+1) // and one to see that it ends
+	n, err := io.ReadFull(rest, data)
+	data = data[:n]
+	if err == nil { // it does not end there: it is of no size that can be known, or grows
+		var more []byte
+		more, err = io.ReadAll(rest)
+		data = append(data, more...)
+	}
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return pipeline.Source{}, named(path, err)
 	}
 	return pipeline.Source{File: path, Data: data}, nil
 }
 
-// again says whether the file or directory behind path was read before, and remembers it. What is there but has no
-// path of its own, such as a shell's <(…), goes by the name it was given.
-func (w *walker) again(path string) (bool, error) {
-	resolved, err := filepath.EvalSymlinks(path)
+// realPath is where path leads when all links are followed. What is there but has no path of its own, such as a shell's
+// <(…), goes by the name it was given.
+func realPath(path string) (string, error) {
+	origin, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		resolved = path
+		origin = path
 	}
-	if resolved, err = filepath.Abs(resolved); err != nil {
-		return false, named(path, err)
+	if origin, err = filepath.Abs(origin); err != nil {
+		return "", named(path, err)
 	}
-	again := w.seen[resolved]
-	w.seen[resolved] = true
-	return again, nil
+	return origin, nil
 }
 
 // named says which path could not be read, and why, without the name of the system call.

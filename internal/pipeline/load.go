@@ -35,6 +35,9 @@ type Options struct {
 	// Whole says that every pipeline, calendar and archetype there is has been given, so that an unknown name is an
 	// error; otherwise it is a warning.
 	Whole bool
+	// Apart says that the files have nothing to do with each other: each is read as if it were alone, and nothing is said
+	// of the pipelines that it names.
+	Apart bool
 	// Known, where it is set, gives what a file was read into before, so that it need not be read again; nil for a file
 	// that must be. A definition that it gives must be what reading the file would give.
 	Known func(Source) *Definition
@@ -96,7 +99,9 @@ func Load(sources []Source, opts Options) *Set {
 		}
 		entries[i] = readEntry(sources[i], shelf)
 	})
-	checkTogether(entries, shelf, opts.Whole)
+	if !opts.Apart {
+		checkTogether(entries, shelf, opts.Whole)
+	}
 	return collect(entries, shelf)
 }
 
