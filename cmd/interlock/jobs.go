@@ -13,8 +13,10 @@ import (
 	"github.com/interlock-go/interlock/internal/egress"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/job/airflow"
 	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/job/command"
+	"github.com/interlock-go/interlock/internal/job/databricks"
 	httpjob "github.com/interlock-go/interlock/internal/job/http"
 	"github.com/interlock-go/interlock/internal/notify"
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -52,8 +54,13 @@ func newJobs(f settings.File, getenv func(string) string, callbacks api.Callback
 		return nil, err
 	}
 	return &jobs{
-		types: map[string]job.Type{"command": commands, "http": httpjob.New(guard)}, commands: commands,
-		guard: guard, secrets: secrets, kinds: all.Kinds(), callback: callbacks.For,
+		types: map[string]job.Type{
+			"command":    commands,
+			"http":       httpjob.New(guard),
+			"airflow":    airflow.New(guard),
+			"databricks": databricks.New(guard),
+		},
+		commands: commands, guard: guard, secrets: secrets, kinds: all.Kinds(), callback: callbacks.For,
 	}, nil
 }
 
