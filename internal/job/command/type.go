@@ -41,6 +41,7 @@ var (
 	_ job.Waiter       = (*Type)(nil)
 	_ job.Deduplicator = (*Type)(nil)
 	_ job.Local        = (*Type)(nil)
+	_ job.Checker      = (*Type)(nil)
 )
 
 // Options say where and how commands run.
@@ -96,6 +97,18 @@ func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 		return job.Started{}, job.Refuse(answer.Category, "%s", a.Secrets.Text(answer.Reason))
 	}
 	return d.adopted(a.Secrets)
+}
+
+// Check looks for the program and its directory. What a shell makes of its text only the shell knows.
+func (t *Type) Check(_ context.Context, a job.Attempt) error {
+	o, err := t.order(a)
+	if err != nil {
+		return hide(a.Secrets, err)
+	}
+	if c, ok := a.Config.(*Config); ok && c.Shell {
+		return &job.Unsure{Reason: fmt.Sprintf("the shell %s is there; what it makes of the command shows only when it runs", o.Path)}
+	}
+	return nil
 }
 
 // hide keeps secrets out of a refusal; other errors hold nothing of the config.

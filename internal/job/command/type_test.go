@@ -182,6 +182,14 @@ func TestCommandsKeepThePromisesOfAJobType(t *testing.T) {
 		return job.Status{Result: run.ResultFail, Category: category, Exited: true, ExitCode: code, Message: message}
 	}
 	refusal := func(reason string) job.Refusal { return job.Refusal{Category: run.Permanent, Reason: reason} }
+	unfit := []jobtest.Refusal{
+		{Name: "no such program", Config: "command: no-such-program\nenv: {PATH: '/bin:/${env:JOBTEST_TOKEN}'}\n", Want: refusal(`no program "no-such-program" in PATH (/bin:/***)`)},
+		{Name: "no such path", Config: "command: /no/such/program\n", Want: refusal("/no/such/program cannot be executed: no such file")},
+		{Name: "not executable", Config: "command: " + dull + "\n", Want: refusal("not executable; chmod +x")},
+		{Name: "a directory", Config: "command: /tmp\n", Want: refusal("is a directory")},
+		{Name: "no directory", Config: "command: pwd\ndir: /no/such/dir\n", Want: refusal("job.config.dir: /no/such/dir")},
+		{Name: "not in this path", Config: "command: sh\nenv: {PATH: /proc}\n", Want: refusal("in PATH (/proc)")},
+	}
 	var newest *command.Type
 	jobtest.Run(t, jobtest.Bench{
 		New: func(*testing.T) job.Type {
@@ -208,16 +216,11 @@ func TestCommandsKeepThePromisesOfAJobType(t *testing.T) {
 			{Name: "dir", Config: "command: pwd\ndir: /\n", Want: job.Status{Result: run.ResultSuccess, Exited: true, Output: "/\n"}},
 			{Name: "own path", Config: "command: ./sh -c 'echo here'\ndir: /bin\n", Want: job.Status{Result: run.ResultSuccess, Exited: true, Output: "here\n"}},
 		},
-		Refused: []jobtest.Refusal{
-			{Name: "no such program", Config: "command: no-such-program\nenv: {PATH: '/bin:/${env:JOBTEST_TOKEN}'}\n", Want: refusal(`no program "no-such-program" in PATH (/bin:/***)`)},
-			{Name: "no such path", Config: "command: /no/such/program\n", Want: refusal("/no/such/program cannot be executed: no such file")},
-			{Name: "not executable", Config: "command: " + dull + "\n", Want: refusal("not executable; chmod +x")},
-			{Name: "a directory", Config: "command: /tmp\n", Want: refusal("is a directory")},
+		Unfit: unfit,
+		Refused: append([]jobtest.Refusal{
 			{Name: "no interpreter", Config: "command: " + odd + "\n", Want: refusal("interpreter in its first line")},
 			{Name: "no format", Config: "command: " + blank + "\n", Want: refusal("begins with #!")},
-			{Name: "no directory", Config: "command: pwd\ndir: /no/such/dir\n", Want: refusal("job.config.dir: /no/such/dir")},
-			{Name: "not in this path", Config: "command: sh\nenv: {PATH: /proc}\n", Want: refusal("in PATH (/proc)")},
-		},
+		}, unfit...),
 		Starts: func(_ *testing.T, id run.AttemptID) int {
 			return len(p.noted(job.Attempt{ID: id}))
 		},
