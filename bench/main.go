@@ -37,22 +37,19 @@ func one(measure func() (row, error)) func() ([]row, error) {
 func main() {
 	only := flag.String("only", "", "measure only these, separated by commas: "+strings.Join(names(), ", "))
 	profile := flag.String("cpuprofile", "", "write a CPU profile to this file")
-	pipelines := flag.Int("scale", 0, "be the process that is measured with so many pipelines")
-	data := flag.String("data", "", "its data directory")
+	scale := flag.String("scale", "", "be the process that starts on the pipelines in this directory")
 	flag.Parse()
-	if *pipelines > 0 {
-		if err := scaleProcess(*pipelines, *data); err != nil {
-			fmt.Fprintln(os.Stderr, "bench:", err)
-			os.Exit(2)
+	rows, err := profiled(*profile, func() ([]row, error) {
+		if *scale != "" {
+			return nil, scaleProcess(*scale)
 		}
-		return
-	}
-	rows, err := profiled(*profile, func() ([]row, error) { return measure(*only) })
+		return measure(*only)
+	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(2)
 	}
-	if !print(rows) {
+	if *scale == "" && !print(rows) {
 		os.Exit(1)
 	}
 }

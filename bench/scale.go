@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -17,7 +18,6 @@ import (
 	"github.com/interlock-go/interlock/internal/engine"
 	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/orchestrator"
-	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/slamonitor"
 	"github.com/interlock-go/interlock/internal/store"
@@ -75,12 +75,15 @@ func scaleOf(pipelines int) (found scaled, err error) {
 		return scaled{}, err
 	}
 	defer os.RemoveAll(dir)
+	if err := writeFiles(filepath.Join(dir, "pipelines"), pipelines); err != nil {
+		return scaled{}, err
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return scaled{}, err
 	}
 	for range 2 {
-		cmd := exec.Command(self, "-scale", strconv.Itoa(pipelines), "-data", dir)
+		cmd := exec.Command(self, "-scale", dir)
 		cmd.Stderr = os.Stderr
 		out, err := cmd.Output()
 		if err != nil {
@@ -96,8 +99,24 @@ func scaleOf(pipelines int) (found scaled, err error) {
 // scaleStart is when the pipelines are accepted; their fires are far from it, so that there is nothing to open.
 var scaleStart = time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC)
 
+// writeFiles writes so many pipelines, a thousand to a directory.
+func writeFiles(dir string, pipelines int) error {
+	for i := range pipelines {
+		path := filepath.Join(dir, strconv.Itoa(i/1000), fmt.Sprintf("%d.yaml", i))
+		if i%1000 == 0 {
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				return err
+			}
+		}
+		if err := os.WriteFile(path, []byte(scaleFile(i)), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // scaleFile is one of the pipelines: cron or a start condition, some with a deadline, some with rules after the run.
-func scaleFile(i int) pipeline.Source {
+func scaleFile(i int) string {
 	opens, more := `cron: "15 6 * * *"`, ""
 	if i%2 == 1 {
 		opens = "trigger: {key: ready, check: equals, field: status, value: done}"
@@ -108,7 +127,7 @@ func scaleFile(i int) pipeline.Source {
 	if i%5 == 0 {
 		more += "postRun: {rules: [{key: audit, check: gte, field: count, value: 1}]}\n"
 	}
-	text := fmt.Sprintf(`pipeline: {id: pipeline-%d, owner: team-%d, description: Loads table %d}
+	return fmt.Sprintf(`pipeline: {id: pipeline-%d, owner: team-%d, description: Loads table %d}
 schedule: {%s, timezone: Europe/Berlin}
 validation:
   rules:
@@ -117,34 +136,34 @@ validation:
     - {key: rows, check: gte, field: count, value: 1000}
 job: {type: http, maxRetries: 2, config: {url: "http://localhost:8080/load/%d"}}
 %s`, i, i%40, i, opens, i, more)
-	return pipeline.Source{File: fmt.Sprintf("pipelines/%d.yaml", i), Data: []byte(text)}
 }
 
-// scaleProcess is the process with many pipelines: it tells on standard output what it measured.
-func scaleProcess(pipelines int, dir string) (err error) {
+// scaleProcess is the process with many pipelines, which starts as the server does. It tells on standard output what it
+// measured.
+func scaleProcess(dir string) (err error) {
 	ctx := context.Background()
-	started := engine.SpareMemory()
-	var files catalog.Files
-	for i := range pipelines {
-		files.Pipelines = append(files.Pipelines, scaleFile(i))
-	}
-	db, err := sqlite.Open(ctx, dir, sqlite.Options{})
+	var found scaled
+	began := time.Now()
+	db, err := sqlite.Open(ctx, filepath.Join(dir, "data"), sqlite.Options{})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	var found scaled
-	began := time.Now()
 	c := catalog.New(db, all.Kinds())
 	if err := c.Load(ctx); err != nil {
 		return err
 	}
-	report, err := c.Apply(ctx, files, scaleStart)
-	if err != nil {
+	var report catalog.Report
+	reload := engine.NewReloader(engine.Folders{Pipelines: []string{filepath.Join(dir, "pipelines")}},
+		func(ctx context.Context, f catalog.Files, now time.Time) (err error) {
+			report, err = c.Apply(ctx, f, now)
+			return err
+		}, func(error) {})
+	if err := reload.Load(ctx, scaleStart); err != nil {
 		return err
 	}
+	engine.SpareMemory(len(c.Current().All()))
 	found.Start = time.Since(began)
-	started(pipelines)
 	monitor := slamonitor.New(db, c)
 	if len(report.Accepted) > 0 { // it is the first process
 		if err := settleIn(ctx, db, c, monitor); err != nil {
@@ -158,7 +177,7 @@ func scaleProcess(pipelines int, dir string) (err error) {
 		return err
 	}
 	runtime.KeepAlive(c)
-	runtime.KeepAlive(files) // as the server does, to know what changed
+	runtime.KeepAlive(reload) // as in the server, which goes on to watch the files
 	return json.NewEncoder(os.Stdout).Encode(found)
 }
 

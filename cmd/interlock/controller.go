@@ -73,23 +73,27 @@ func newController(ctx context.Context, f settings.File, folders engine.Folders,
 	if c.tracing, err = newTracing(ctx, s.getenv); err != nil {
 		return nil, err
 	}
-	if err := c.catalog.Load(ctx); err != nil {
-		return nil, err
-	}
-	if err := c.readFiles(ctx, folders); err != nil {
+	if err := c.load(ctx, folders); err != nil {
 		return nil, err
 	}
 	return c, c.assemble(s)
 }
 
-// readFiles brings the catalog in step with the files for the first time.
-func (c *controller) readFiles(ctx context.Context, folders engine.Folders) error {
+// load puts in force what is stored, and brings it in step with the files for the first time.
+func (c *controller) load(ctx context.Context, folders engine.Folders) error {
+	if err := c.catalog.Load(ctx); err != nil {
+		return err
+	}
 	c.reload = engine.NewReloader(folders, func(ctx context.Context, f catalog.Files, now time.Time) error {
 		report, err := c.catalog.Apply(ctx, f, now)
 		logReport(c.logger, report)
 		return err
 	}, unreadable(c.logger))
-	return c.reload.Load(ctx, time.Now())
+	if err := c.reload.Load(ctx, time.Now()); err != nil {
+		return err
+	}
+	engine.SpareMemory(len(c.catalog.Current().All()))
+	return nil
 }
 
 // assemble puts handlers, host and face together.

@@ -12,18 +12,13 @@ const (
 	manyPipelines = 5000
 )
 
-// SpareMemory keeps garbage down while a process starts: reading files makes much of it, which would lie between all that
-// stays. To be called once it has started is what it returns: with few pipelines that lets garbage pile up as usual, and
-// in any case it hands back what only the start needed. Where the limit was chosen by somebody (GOGC), it is left alone.
-func SpareMemory() (started func(pipelines int)) {
-	if chosen := debug.SetGCPercent(littleGarbage); chosen != usualGarbage {
-		debug.SetGCPercent(chosen)
-		return func(int) {}
-	}
-	return func(pipelines int) {
-		if pipelines < manyPipelines {
-			debug.SetGCPercent(usualGarbage)
+// SpareMemory is to be called once a process holds that many pipelines: it hands back what only reading them took and, if
+// they are many, keeps garbage down from then on. Where the limit was chosen by somebody (GOGC), it is left alone.
+func SpareMemory(pipelines int) {
+	if pipelines >= manyPipelines {
+		if chosen := debug.SetGCPercent(littleGarbage); chosen != usualGarbage {
+			debug.SetGCPercent(chosen)
 		}
-		debug.FreeOSMemory()
 	}
+	debug.FreeOSMemory()
 }
