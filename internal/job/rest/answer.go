@@ -3,10 +3,10 @@ package rest
 import (
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/egress"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/run"
 )
@@ -83,15 +83,7 @@ func (a Answer) isHTML() bool {
 	return strings.Contains(a.header.Get("Content-Type"), "html") || strings.HasPrefix(strings.TrimSpace(a.Body), "<")
 }
 
-// retryAfter is how long the target asks to be left alone, in seconds or until an instant; 0 if it does not say.
+// retryAfter is how long the target asks to be left alone; 0 if it does not say.
 func (a Answer) retryAfter(now time.Time) time.Duration {
-	wish := a.header.Get("Retry-After")
-	if seconds, err := strconv.ParseInt(wish, 10, 64); err == nil {
-		return time.Duration(max(0, min(seconds, int64(maxRetryAfter/time.Second)))) * time.Second
-	}
-	until, err := http.ParseTime(wish)
-	if err != nil {
-		return 0
-	}
-	return max(0, min(until.Sub(now), maxRetryAfter))
+	return egress.RetryAfter(a.header, now, maxRetryAfter)
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/egress"
@@ -61,8 +60,8 @@ func judge(resp *http.Response, who string, now time.Time) error {
 	case code >= 200 && code < 300:
 		return nil
 	case code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable:
-		if after := retryAfter(resp.Header.Get("Retry-After"), now); after > 0 {
-			return &sink.Busy{After: min(after, maxWait), Reason: reason}
+		if after := egress.RetryAfter(resp.Header, now, maxWait); after > 0 {
+			return &sink.Busy{After: after, Reason: reason}
 		}
 		return errors.New(reason)
 	case code == http.StatusRequestTimeout || code == http.StatusTooEarly || code >= 500:
@@ -74,15 +73,4 @@ func judge(resp *http.Response, who string, now time.Time) error {
 	default:
 		return &sink.Refused{Reason: reason}
 	}
-}
-
-// retryAfter reads both forms of the header: seconds, and a date.
-func retryAfter(header string, now time.Time) time.Duration {
-	if seconds, err := strconv.Atoi(header); err == nil {
-		return time.Duration(min(seconds, int(maxWait/time.Second))) * time.Second
-	}
-	if at, err := http.ParseTime(header); err == nil {
-		return at.Sub(now)
-	}
-	return 0
 }
