@@ -21,8 +21,12 @@ const (
 	exitUsage = 2 // wrong use: a flag, an argument or a file that cannot be taken
 )
 
-// errNo is returned by a command that has printed its answer, and the answer is no.
-var errNo = errors.New("the answer is no")
+// errNo is returned by a command that has printed its answer, and the answer is no; errUnreachable by one that has printed
+// why there is none.
+var (
+	errNo          = errors.New("the answer is no")
+	errUnreachable = errors.New("nobody could be asked")
+)
 
 // usageError is a command line that cannot be understood; it is told together with the way to the help text.
 type usageError struct{ error }
@@ -68,6 +72,8 @@ func (a *app) exitCode(cmd *cobra.Command, err error) int {
 		return exitFine
 	case errors.Is(err, errNo):
 		return exitNo
+	case errors.Is(err, errUnreachable):
+		return exitUnreachable
 	}
 	fmt.Fprintf(a.stderr, "%s %s\n", a.errStyle.red("interlock:"), printableLines(err.Error()))
 	if code, ok := remoteCode(err); ok {
@@ -99,7 +105,7 @@ func newRoot(a *app) *cobra.Command {
 	addRemoteFlags(root, a)
 	root.AddCommand(
 		newDemo(a), newInit(a), newServe(a),
-		newSensor(a), newStatus(a), newRuns(a), newRun(a), newExplain(a), newDeadlines(a), newEvents(a),
+		newSensor(a), newStatus(a), newRuns(a), newRun(a), newExplain(a), newDeadlines(a), newEvents(a), newHealth(a),
 		newTrigger(a), newRerun(a), newBackfill(a), newCancel(a), newPause(a), newResume(a), newJob(a), newBackup(a),
 		newValidate(a), newEvaluate(a), newNext(a),
 		newSchema(a), newVersion(a), newCompletion(a),
