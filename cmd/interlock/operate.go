@@ -210,7 +210,7 @@ func newJob(a *app) *cobra.Command {
 		r.RequestedBy = a.person()
 		return a.report(ctx, c, format, key, r)
 	})
-	return group("job", "Report on jobs", complete)
+	return group("job", "Try jobs, and report on them", newJobTest(a), complete)
 }
 
 func (a *app) report(ctx context.Context, c *client.Client, format *choice, key client.RunKey, r client.JobReport) error {

@@ -209,8 +209,11 @@ func (a *app) writeOutput(attempts []client.Attempt) {
 	if len(attempts) == 0 {
 		return
 	}
-	text := strings.TrimRight(orNone(attempts[len(attempts)-1].Output), "\n")
-	if text == "" {
+	a.writeJobOutput(orNone(attempts[len(attempts)-1].Output))
+}
+
+func (a *app) writeJobOutput(text string) {
+	if text = strings.TrimRight(text, "\n"); text == "" {
 		return
 	}
 	a.section("The end of the job's output")

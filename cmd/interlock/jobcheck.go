@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-go/interlock/internal/api"
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+type jobTestFlags struct {
+	config string
+	date   slice
+	start  bool
+	shelf  *shelfFlags
+	format *choice
+}
+
+func newJobTest(a *app) *cobra.Command {
+	f := &jobTestFlags{}
+	cmd := &cobra.Command{
+		Use: "test FILE", Short: "Try a pipeline's job on its real target",
+		Long: "Put variables and secrets into a pipeline's job.config as a server would, and ask its target whether the job\n" +
+			"could be started: is it there, does it take the credentials, does it have what the file names.\n" +
+			"With --start the job is then run once, outside any schedule and under a key of its own, and followed to\n" +
+			"its end; Ctrl-C stops it, where its type can. No server is asked, and nothing is stored.\n" +
+			"Egress and secrets are those of the server's file.\n" +
+			"Exit code 0 if nothing is wrong, 1 if something is or the job failed, 3 if the target could not be asked.",
+		Example: "  interlock job test pipelines/orders.yaml\n" +
+			"  interlock job test pipelines/orders.yaml --start --date 2026-03-03",
+		Args: oneFile,
+	}
+	cmd.Flags().StringVar(&f.config, "config", "", "`FILE` of the server (default ./"+usualServerFile+", if it is there)")
+	cmd.Flags().Var(&f.date, "date", "the period that the job's variables are of (default that of now)")
+	cmd.Flags().BoolVar(&f.start, "start", false, "also run the job, for real")
+	f.shelf, f.format = addShelfFlags(cmd), addFormat(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return a.jobTest(cmd.Context(), args[0], f) }
+	return cmd
+}
+
+func (a *app) jobTest(ctx context.Context, file string, f *jobTestFlags) error {
+	def, err := a.loadOne(file, *f.shelf)
+	if err != nil {
+		return err
+	}
+	if def.Job == nil {
+		return usagef("%s has no job: the result of its runs is reported from outside", file)
+	}
+	t := &jobTest{def: def, now: a.now, report: jobTestReport{Pipeline: def.ID, Type: def.Job.Type, Findings: []jobFinding{}}}
+	cleanUp, err := t.prepare(a, f)
+	if err != nil {
+		return err
+	}
+	defer cleanUp()
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	verdict := t.check(ctx)
+	if verdict == nil && f.start {
+		verdict = t.run(ctx)
+	}
+	if f.format.value == jsonFormat {
+		err = writeJSON(a.stdout, t.report)
+	} else {
+		a.writeJobTest(t.report)
+	}
+	if err != nil {
+		return err
+	}
+	return verdict
+}
+
+// jobTest tries one job.
+type jobTest struct {
+	def     *pipeline.Definition
+	jobs    *jobs
+	limit   time.Duration // of one call
+	attempt job.Attempt
+	now     func() time.Time
+	report  jobTestReport
+}
+
+// prepare makes the types of a server with that file. Commands run in a directory of their own, which is removed in the end.
+func (t *jobTest) prepare(a *app, f *jobTestFlags) (cleanUp func(), err error) {
+	file, err := a.serverFile(f.config)
+	if err != nil {
+		return nil, err
+	}
+	if file.Data, err = os.MkdirTemp("", "interlock-job-test-"); err != nil {
+		return nil, fmt.Errorf("make a directory for the job: %w", err)
+	}
+	cleanUp = func() { os.RemoveAll(file.Data) }
+	if t.jobs, err = newJobs(file, a.getenv, api.Callbacks{}); err != nil {
+		cleanUp()
+		return nil, err
+	}
+	t.jobs.callback = func(run.Key, int) job.Callback { return job.Callback{} } // there is no server to call back
+	t.limit = file.Engine.Lease.D() / 2
+	t.attempt = trialAttempt(t.def, f.date, t.now())
+	t.report.Date = t.attempt.Period.String()
+	return cleanUp, nil
+}
+
+// check asks whether the job could be started. The error is errNo or errUnreachable, once told.
+func (t *jobTest) check(ctx context.Context) error {
+	kind := t.jobs.types[t.def.Job.Type]
+	if kind == nil {
+		return t.tell("config", job.Refuse(run.Permanent, "this build cannot run jobs of type %q", t.def.Job.Type))
+	}
+	expanded, err := t.jobs.expand(t.attempt, t.def.Job)
+	if err != nil {
+		return t.tell("config", asRefusal(err))
+	}
+	t.attempt = expanded
+	t.found("config", foundOK, "job.config fits, with its variables and secrets put in")
+	checker, ok := kind.(job.Checker)
+	if !ok {
+		return t.tell("target", &job.Unsure{Reason: "jobs of this type show only when they are started whether they can be"})
+	}
+	limited, cancel := context.WithTimeout(ctx, t.limit)
+	defer cancel()
+	return t.tell("target", checker.Check(limited, expanded))
+}
+
+// asRefusal makes a refusal of any reason why a job's config cannot be had: trying it again here would show the same.
+func asRefusal(err error) error {
+	if refusal := (*job.Refusal)(nil); errors.As(err, &refusal) {
+		return refusal
+	}
+	return job.Refuse(run.Transient, "%v", err)
+}
+
+// tell notes what a question came to, and gives the command's end for it.
+func (t *jobTest) tell(what string, err error) error {
+	unsure, refusal := (*job.Unsure)(nil), (*job.Refusal)(nil)
+	switch {
+	case err == nil:
+		t.found(what, foundOK, "has what the job needs")
+		return nil
+	case errors.As(err, &unsure):
+		t.found(what, foundUnsure, unsure.Reason)
+		return nil
+	case errors.As(err, &refusal):
+		t.found(what, foundNo, refusal.Reason)
+		return errNo
+	default:
+		t.found(what, foundUnreachable, err.Error())
+		return errUnreachable
+	}
+}
+
+func (t *jobTest) found(what string, result foundResult, message string) {
+	t.report.Findings = append(t.report.Findings, jobFinding{Check: what, Result: result, Message: message})
+}

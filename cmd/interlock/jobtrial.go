@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/job"
+	httpjob "github.com/interlock-go/interlock/internal/job/http"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/rerun"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// trialAttempt is an attempt that no schedule makes: its id is new each time, so that no target takes the job for one that
+// ran before, or for one that is still to run.
+func trialAttempt(def *pipeline.Definition, date slice, now time.Time) job.Attempt {
+	var random [4]byte
+	rand.Read(random[:]) // it never fails
+	p := date.Period
+	if p.IsZero() {
+		p = def.Schedule.PeriodAt(now)
+	}
+	key := run.Key{Pipeline: def.ID, Schedule: pipeline.ScheduleID("test-" + hex.EncodeToString(random[:])), Period: p}
+	return job.Attempt{ID: key.Attempt(1), Pipeline: def.ID, Schedule: def.Opens, Period: p, Number: 1}
+}
+
+// run starts the job and follows it to its end.
+func (t *jobTest) run(ctx context.Context) error {
+	began := t.now()
+	trial := &jobTrial{ID: string(t.attempt.ID)}
+	t.report.Run = trial
+	kind := t.jobs.types[t.def.Job.Type]
+	started, err := t.start(ctx, kind)
+	refusal := (*job.Refusal)(nil)
+	switch {
+	case errors.As(err, &refusal):
+		trial.end("refused", refusal.Category, refusal.Reason)
+		return errNo
+	case err != nil:
+		trial.end("unanswered", run.Unknown, err.Error()+"; the job may have started all the same")
+		return errUnreachable
+	}
+	trial.Handle = string(started.Handle)
+	status := started.Result
+	if status == nil {
+		if reportsItself(t.attempt) {
+			trial.end("started", run.Unknown, "its target took it, and would report its result to a server")
+			return nil
+		}
+		if status, err = t.follow(ctx, kind, started.Handle); err != nil {
+			trial.end("unknown", run.Unknown, err.Error())
+			return errUnreachable
+		}
+	}
+	trial.Seconds = t.now().Sub(began).Seconds()
+	return trial.ended(t.def.Job, *status)
+}
+
+// start makes the start call, with the time that a server gives it. A call that is the job limits itself.
+func (t *jobTest) start(ctx context.Context, kind job.Type) (job.Started, error) {
+	if blocking, ok := kind.(job.Blocking); ok {
+		if _, is := blocking.Limit(t.attempt.Config); is {
+			return kind.Start(ctx, t.attempt)
+		}
+	}
+	limited, cancel := context.WithTimeout(ctx, t.limit)
+	defer cancel()
+	return kind.Start(limited, t.attempt)
+}
+
+// reportsItself says that nobody can look at the job: it calls back.
+func reportsItself(a job.Attempt) bool {
+	c, ok := a.Config.(*httpjob.Config)
+	return ok && c.Callback
+}
+
+// trialPoll is how often a job is looked at while somebody waits for it.
+const trialPoll = 2 * time.Second
+
+// follow looks at the job until it has ended. One that takes longer than its poll window, or is given up, is stopped.
+func (t *jobTest) follow(ctx context.Context, kind job.Type, h run.Handle) (*job.Status, error) {
+	watching, cancel := context.WithTimeout(ctx, t.def.Job.PollWindow)
+	defer cancel()
+	var last error
+	for {
+		if waiter, ok := kind.(job.Waiter); ok {
+			last = waiter.Wait(watching, t.attempt, h)
+		}
+		status, err := kind.Status(watching, t.attempt, h)
+		switch {
+		case err == nil && status.Done:
+			return &status, nil
+		case errors.Is(err, job.ErrUnknownHandle):
+			return nil, fmt.Errorf("lost: %w", err)
+		case err != nil:
+			last = err
+		}
+		select {
+		case <-time.After(min(t.def.Job.PollInterval, trialPoll)):
+		case <-watching.Done():
+			return nil, t.leave(ctx, kind, h, last)
+		}
+	}
+}
+
+// leave stops a job that is no longer followed, and says why it is not.
+func (t *jobTest) leave(ctx context.Context, kind job.Type, h run.Handle, last error) error {
+	why := fmt.Sprintf("it did not end within its poll window of %s", t.def.Job.PollWindow)
+	if ctx.Err() != nil {
+		why = "it was given up"
+	} else if last != nil {
+		why += fmt.Sprintf(" (%v)", last)
+	}
+	stopper, ok := kind.(job.Stopper)
+	if !ok {
+		return fmt.Errorf("%s; jobs of this type cannot be stopped, so it may still run", why)
+	}
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.limit)
+	defer cancel()
+	if err := stopper.Stop(stopping, t.attempt, h); err != nil {
+		return fmt.Errorf("%s; it may still run, since it could not be stopped: %w", why, err)
+	}
+	return fmt.Errorf("%s, and was stopped", why)
+}
+
+// ended notes how the job ended, with the category that the pipeline's own classes give it.
+func (r *jobTrial) ended(of *pipeline.Job, s job.Status) error {
+	category := s.Category
+	if s.Result != run.ResultSuccess {
+		category = rerun.Classify(of.Classes, run.Report{Result: s.Result, Category: s.Category, Message: s.Message + "\n" + s.Output, Exited: s.Exited, ExitCode: s.ExitCode})
+	}
+	r.end(string(s.Result), category, s.Message)
+	r.Output = s.Output
+	if s.Exited {
+		r.ExitCode = &s.ExitCode
+	}
+	if s.Result != run.ResultSuccess {
+		return errNo
+	}
+	return nil
+}
