@@ -16,7 +16,6 @@ import (
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/engine"
 	"github.com/interlock-go/interlock/internal/job/all"
-	"github.com/interlock-go/interlock/internal/notify"
 	"github.com/interlock-go/interlock/internal/orchestrator"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
@@ -41,6 +40,7 @@ type controller struct {
 	listen  net.Listener
 	tracing *tracing
 	logger  *slog.Logger
+	began   time.Time
 }
 
 // surroundings is what a controller takes from outside.
@@ -64,7 +64,7 @@ func newController(ctx context.Context, f settings.File, folders engine.Folders,
 			err = errors.Join(err, db.Close())
 		}
 	}()
-	c := &controller{file: f, store: db, logger: s.logger, catalog: catalog.New(db, all.Kinds())}
+	c := &controller{file: f, store: db, logger: s.logger, began: time.Now(), catalog: catalog.New(db, all.Kinds())}
 	defer func() {
 		if err != nil && c.listen != nil {
 			err = errors.Join(err, c.listen.Close())
@@ -134,7 +134,7 @@ func (c *controller) assemble(s surroundings) error {
 	c.engine = engine.New(engine.Options{
 		Store: c.store, Logger: c.logger, Observer: observer, Replica: who.replica, Alone: true,
 		Workers: c.file.Engine.Workers, Lease: c.file.Engine.Lease.D(), LostAfter: c.file.Engine.LostAfter.D(),
-		Notifier: notify.New(c.store, c.routes()), Sinks: sinks,
+		Notifier: c.notifier(sinks),
 		Handlers: engine.Handlers{
 			Change: c.tracing.change(routes.Handle),
 			Tasks:  c.taskHandlers(steps, routes, monitor),

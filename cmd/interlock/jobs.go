@@ -11,14 +11,12 @@ import (
 
 	"github.com/interlock-go/interlock/internal/api"
 	"github.com/interlock-go/interlock/internal/egress"
-	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/job/airflow"
 	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/job/command"
 	"github.com/interlock-go/interlock/internal/job/databricks"
 	httpjob "github.com/interlock-go/interlock/internal/job/http"
-	"github.com/interlock-go/interlock/internal/notify"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/settings"
@@ -88,37 +86,15 @@ func newSinks(a settings.Alerts, guard *egress.Guard, getenv func(string) string
 	}
 	client := guard.Client(30 * time.Second)
 	for i, w := range a.Webhooks {
-		name := w.Name
-		if name == "" {
-			name = fmt.Sprintf("webhook-%d", i+1)
-		}
 		secret := ""
 		if w.SecretEnv != "" {
 			if secret = getenv(w.SecretEnv); secret == "" {
 				return nil, fmt.Errorf("alerts.webhooks[%d]: the environment variable %s, which should hold the signing secret, is empty", i, w.SecretEnv)
 			}
 		}
-		sinks = append(sinks, webhook.New(webhook.Config{Name: name, URL: w.URL, Secret: secret, Client: client, Now: time.Now}))
+		sinks = append(sinks, webhook.New(webhook.Config{Name: a.WebhookName(i), URL: w.URL, Secret: secret, Client: client, Now: time.Now}))
 	}
 	return sinks, nil
-}
-
-// routes are the server's alert routes.
-func (c *controller) routes() notify.Routes {
-	routes := notify.Routes{Tags: func(id pipeline.ID) map[string]string {
-		if e := c.catalog.Current().Get(id); e != nil {
-			return e.Tags
-		}
-		return nil
-	}}
-	for _, r := range c.file.Alerts.Routes {
-		route := notify.Route{Severity: event.Severity(r.Severity), Pipelines: r.Pipelines, Tags: r.Tags, Sinks: r.Sinks}
-		for _, t := range r.Types {
-			route.Types = append(route.Types, event.Type(t))
-		}
-		routes.List = append(routes.List, route)
-	}
-	return routes
 }
 
 // readTokens reads the tokens that the server's file names.

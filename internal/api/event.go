@@ -94,24 +94,12 @@ func (a *API) eventQuery(who principal, id, kind, since string) (store.EventQuer
 	}
 	if kind != "" {
 		q.Type = event.Type(kind)
-		if !known(q.Type) {
+		if !q.Type.Known() {
 			return q, badRequest("event type %.60q is unknown; docs/EVENTS.md lists them", kind).at("query.type", "unknown")
 		}
 	}
 	q.Since, p = parseInstant("query.since", since, a.now())
 	return q, p
-}
-
-// known says whether t is in the catalogue.
-func known(t event.Type) bool {
-	for _, g := range event.Catalogue() {
-		for _, entry := range g.Entries {
-			if entry.Type == t {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 func (a *API) listDead(ctx context.Context, in *struct {

@@ -18,11 +18,10 @@ const streamPath = prefix + "/events/stream"
 
 // The pace of a stream.
 const (
-	streamBatch  = 200                     // events read at once
-	streamPause  = 50 * time.Millisecond   // the least between two looks, so that a busy store is not asked for each event
-	writeTimeout = 10 * time.Second        // how long a client may take to accept what is sent
-	retryAfter   = 2 * 1000                // milliseconds until a client that lost its stream comes back
-	maxPosition  = store.Position(1) << 62 // beyond the end of every feed
+	streamBatch  = 200                   // events read at once
+	streamPause  = 50 * time.Millisecond // the least between two looks, so that a busy store is not asked for each event
+	writeTimeout = 10 * time.Second      // how long a client may take to accept what is sent
+	retryAfter   = 2 * 1000              // milliseconds until a client that lost its stream comes back
 )
 
 // streams are those that are open. Each reads the store at its own pace, so that a slow client holds up nobody else.

@@ -2,7 +2,7 @@
 // changes to the router, due tasks to their handlers, events to the sinks, and files to the catalog, and it stops
 // gracefully. What any of that means is decided elsewhere: the engine knows kinds of tasks, not what they do.
 //
-// Each loop has a file: feed.go, worker.go, sink.go, tick.go, reload.go.
+// Each loop has a file: feed.go, worker.go, sink.go, lease.go, tick.go, reload.go.
 package engine
 
 import (
@@ -14,7 +14,6 @@ import (
 
 	"github.com/interlock-go/interlock/internal/notify"
 	"github.com/interlock-go/interlock/internal/run"
-	"github.com/interlock-go/interlock/internal/sink"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -40,8 +39,7 @@ type Tick struct {
 type Options struct {
 	Store     store.Store
 	Handlers  Handlers
-	Notifier  *notify.Notifier
-	Sinks     []sink.Sink
+	Notifier  *notify.Notifier // nil: nobody is told of events
 	Logger    *slog.Logger
 	Observer  Observer // may be nil
 	Replica   string
@@ -67,6 +65,7 @@ type Engine struct {
 	Options
 	health health
 	awaits *awaits
+	leases *leases
 }
 
 // New is an engine that has not started yet.
@@ -74,7 +73,9 @@ func New(o Options) *Engine {
 	if o.Observer == nil {
 		o.Observer = unobserved{}
 	}
-	return &Engine{Options: o}
+	e := &Engine{Options: o}
+	e.leases = newLeases(e)
+	return e
 }
 
 // Run works until ctx ends, then stops taking work, lets what is under way finish for as long as grace, hands back the
@@ -91,11 +92,15 @@ func (e *Engine) Run(ctx context.Context, grace time.Duration) error {
 	// What is only waited for ends with ctx: whoever starts next waits again.
 	e.awaits = &awaits{engine: e, work: ctx, known: map[run.AttemptID]bool{}}
 	e.awaits.resume(ctx)
-	var loops sync.WaitGroup
+	renewing, stopRenewing := context.WithCancel(work)
+	var loops, renewed sync.WaitGroup
+	renewed.Go(func() { e.leases.renew(renewing) })
 	loops.Go(func() { e.follow(ctx, work) })
 	loops.Go(func() { e.workOff(ctx, work) })
-	for _, s := range e.Sinks {
-		loops.Go(func() { e.deliver(ctx, work, s) })
+	if e.Notifier != nil {
+		for _, s := range e.Notifier.Sinks() {
+			loops.Go(func() { e.deliver(ctx, work, s) })
+		}
 	}
 	for _, t := range e.Handlers.Ticks {
 		loops.Go(func() { e.tick(ctx, work, t) })
@@ -104,6 +109,8 @@ func (e *Engine) Run(ctx context.Context, grace time.Duration) error {
 	stop := time.AfterFunc(grace, end)
 	defer stop.Stop()
 	loops.Wait()
+	stopRenewing()
+	renewed.Wait()
 	e.awaits.all.Wait()
 	return nil
 }

@@ -14,11 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/interlock-go/interlock/internal/engine"
-	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/notify"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/sensor"
-	"github.com/interlock-go/interlock/internal/sink"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/memory"
 )
@@ -39,7 +37,7 @@ func newHost(t *testing.T) *host {
 	s := memory.New()
 	h := &host{T: t, store: s, stopped: make(chan struct{})}
 	h.options = engine.Options{
-		Store: s, Logger: slog.New(slog.DiscardHandler), Notifier: notify.New(s, notify.Routes{}),
+		Store: s, Logger: slog.New(slog.DiscardHandler), Notifier: notify.New(notify.Options{Store: s}),
 		Replica: "here", Workers: 2, Lease: 30 * time.Second, LostAfter: 10 * time.Minute, Alone: true,
 		Handlers: engine.Handlers{
 			Change: func(context.Context, store.Change, time.Time) error { return nil },
@@ -255,46 +253,6 @@ func TestTickComesAtItsInterval(t *testing.T) {
 		h.pass(2*time.Minute + time.Second)
 		h.end()
 		if diff := cmp.Diff([]string{"0s", "1m0s", "2m0s"}, h.noted()); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-	})
-}
-
-// lazy is a sink that is away until a time.
-type lazy struct {
-	host  *host
-	until time.Time
-}
-
-func (*lazy) Name() string { return "lazy" }
-
-func (l *lazy) Send(_ context.Context, a sink.Alert) error {
-	e := a.Event
-	if time.Now().Before(l.until) {
-		return errors.New("away")
-	}
-	l.host.note("%s", e.Detail.Message)
-	return nil
-}
-
-func TestSinkThatIsAwayDelaysNoTask(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHost(t)
-		h.options.Sinks = []sink.Sink{&lazy{host: h, until: time.Now().Add(10 * time.Minute)}}
-		h.options.Handlers.Tasks[store.Advance] = func(ctx context.Context, c store.Claim) error {
-			h.note("task")
-			return h.finish(ctx, c)
-		}
-		h.start(time.Second)
-		b := store.Batch{ID: "alert"}
-		b.Emit(event.New(event.JobFailed, event.About{Pipeline: "orders", Schedule: pipeline.ByCron, Attempt: 1, At: time.Now()}, "alert", event.Finished{}))
-		if err := h.store.Commit(t.Context(), b, time.Now()); err != nil {
-			t.Fatal(err)
-		}
-		h.schedule("a", time.Now().Add(time.Second))
-		h.pass(30 * time.Minute)
-		h.end()
-		if diff := cmp.Diff([]string{"task", "alert"}, h.noted()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})

@@ -30,6 +30,13 @@ func (h *health) failed(part string, err error) {
 	h.failures[part] = Failure{At: time.Now(), Error: err.Error()}
 }
 
+// mended forgets what went wrong.
+func (h *health) mended(part string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.failures, part)
+}
+
 func (h *health) done(part string, at time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -6,35 +6,156 @@ import (
 
 	"github.com/interlock-go/interlock/internal/notify"
 	"github.com/interlock-go/interlock/internal/sink"
+	"github.com/interlock-go/interlock/internal/store"
 )
 
-// deliver brings events to one sink, at that sink's own pace.
+// sendLimit is how long one call of a sink may take.
+const sendLimit = time.Minute
+
+// deliver brings events to one sink, at that sink's own pace, whenever this process is the one of several that does.
 func (e *Engine) deliver(ctx, work context.Context, s sink.Sink) {
-	var progress notify.Progress
-	for ctx.Err() == nil {
-		more := e.Store.EventsChanged()
-		next, err := e.Notifier.Deliver(work, s, progress, time.Now())
-		progress = next
-		switch {
-		case err != nil && stopped(work, err):
-			return
-		case err != nil:
-			e.tellSink(s, progress.Tries, err)
-			pause(ctx, max(progress.Wait, minBackoff))
-		case progress.Idle:
-			select {
-			case <-ctx.Done():
-			case <-more:
-			}
+	for failures := 0; ctx.Err() == nil; {
+		outbox, lease, err := e.Notifier.Claim(ctx, s, notify.Holder{Replica: e.Replica, Lease: e.Lease}, time.Now())
+		if err == nil && outbox == nil { // somebody else does: stand by
+			pause(ctx, e.Lease/3)
+			continue
 		}
+		if err == nil {
+			err = e.deliverUnder(ctx, work, &dispatcher{engine: e, sink: s.Name(), outbox: outbox}, lease)
+		}
+		if err == nil {
+			failures = 0
+			continue
+		}
+		if stopped(ctx, err) || stopped(work, err) {
+			return
+		}
+		failures++
+		e.health.failed("sink "+s.Name(), err)
+		e.Logger.Error("cannot keep track of what a sink was sent; it will be tried again", "sink", s.Name(), "error", err)
+		pause(ctx, backoff(failures))
 	}
 }
 
-// tellSink logs that a sink does not answer: when it begins, not at every try.
-func (e *Engine) tellSink(s sink.Sink, tries int, err error) {
-	e.Observer.SinkFailed(s.Name(), err)
-	e.health.failed("sink "+s.Name(), err)
-	if tries <= 1 {
-		e.Logger.Warn("a sink does not take alerts; they wait until it does", "sink", s.Name(), "error", err)
+// deliverUnder delivers for as long as the lease is held.
+func (e *Engine) deliverUnder(ctx, work context.Context, d *dispatcher, lease store.Lease) error {
+	held, lost := context.WithCancel(work)
+	defer lost()
+	e.leases.hold(lease, lost)
+	defer e.leases.drop(lease)
+	err := d.run(ctx, held)
+	if held.Err() != nil && work.Err() == nil {
+		err = nil // another process has taken over: it goes on where this one was
 	}
+	// Handing it back early only saves time: the lease lapses by itself.
+	_ = e.Store.Release(context.WithoutCancel(work), []store.Lease{lease}, time.Now())
+	return err
+}
+
+// abandon forgets a sink that nobody has delivered to for long, so that no events are kept for it.
+func (e *Engine) abandon(ctx context.Context, c store.Claim) error {
+	gone, err := e.Notifier.Abandon(ctx, c, time.Now())
+	if gone != "" {
+		e.Logger.Warn("events are no longer kept for a sink that is not in the server's file", "sink", gone)
+	}
+	return err
+}
+
+// dispatcher sends letters and gathers what became of them. It alone touches the outbox.
+type dispatcher struct {
+	engine   *Engine
+	sink     string
+	outbox   *notify.Outbox
+	answers  chan answer
+	underWay int
+}
+
+// answer is what a sink said to a letter.
+type answer struct {
+	letter *notify.Letter
+	err    error
+}
+
+// run sends what there is until ctx ends or the lease is lost, waits for what is under way, and stores how far it came.
+func (d *dispatcher) run(ctx, held context.Context) error {
+	d.answers = make(chan answer, d.engine.Notifier.Concurrency())
+	err := d.work(ctx, held)
+	for d.underWay > 0 {
+		if settled := d.settle(context.WithoutCancel(held), <-d.answers); err == nil {
+			err = settled
+		}
+	}
+	if err != nil || held.Err() != nil {
+		return err
+	}
+	return d.outbox.Save(context.WithoutCancel(held), true, time.Now())
+}
+
+func (d *dispatcher) work(ctx, held context.Context) error {
+	for ctx.Err() == nil && held.Err() == nil {
+		more := d.engine.Store.EventsChanged()
+		if err := d.outbox.Fill(held, time.Now()); err != nil {
+			return err
+		}
+		for l := d.outbox.Next(time.Now()); l != nil; l = d.outbox.Next(time.Now()) {
+			d.send(held, l)
+		}
+		if err := d.outbox.Save(held, false, time.Now()); err != nil {
+			return err
+		}
+		if err := d.await(ctx, held, more); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *dispatcher) send(held context.Context, l *notify.Letter) {
+	d.underWay++
+	go func() {
+		call, cancel := context.WithTimeout(held, sendLimit)
+		defer cancel()
+		d.answers <- answer{l, d.outbox.Send(call, l)}
+	}()
+}
+
+// await waits until there may be something to do, and settles what was answered.
+func (d *dispatcher) await(ctx, held context.Context, more <-chan struct{}) error {
+	now := time.Now()
+	wake := time.NewTimer(d.outbox.Wake(now).Sub(now))
+	defer wake.Stop()
+	select {
+	case <-ctx.Done():
+	case <-held.Done():
+	case <-more:
+	case <-wake.C:
+	case a := <-d.answers:
+		return d.settle(held, a)
+	}
+	return nil
+}
+
+// settle takes note of an answer, and tells of it where it is news: when a sink begins to fail, not at every try.
+func (d *dispatcher) settle(ctx context.Context, a answer) error {
+	d.underWay--
+	s, err := d.outbox.Settle(ctx, a.letter, a.err, time.Now())
+	e, part := d.engine, "sink "+d.sink
+	if s.Sent {
+		e.health.mended(part)
+	}
+	if s.Back {
+		e.Logger.Info("a sink takes alerts again", "sink", d.sink)
+	}
+	if s.Err == nil || ctx.Err() != nil {
+		return err
+	}
+	e.Observer.SinkFailed(d.sink, s.Err)
+	e.health.failed(part, s.Err)
+	switch {
+	case s.Tell && s.Buried > 0:
+		e.Logger.Warn("a sink refused an alert for good; `interlock alerts dead` lists what was refused", "sink", d.sink, "error", s.Err)
+	case s.Tell:
+		e.Logger.Warn("a sink does not take alerts; they wait until it does", "sink", d.sink, "error", s.Err)
+	}
+	return err
 }

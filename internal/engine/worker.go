@@ -16,13 +16,7 @@ const longestNap = time.Second
 
 // workOff claims due tasks and has each carried out by its handler, as many at once as there are workers.
 func (e *Engine) workOff(ctx, work context.Context) {
-	w := &workers{engine: e, free: make(chan struct{}, e.Workers), held: map[store.Lease]context.CancelFunc{}}
-	renewed := make(chan struct{})
-	renewing, stopRenewing := context.WithCancel(work)
-	go func() {
-		defer close(renewed)
-		w.renew(renewing)
-	}()
+	w := &workers{engine: e, free: make(chan struct{}, e.Workers)}
 	for failures := 0; ctx.Err() == nil; {
 		woken := e.Store.TasksChanged()
 		claimed, err := w.claim(ctx, work)
@@ -42,8 +36,6 @@ func (e *Engine) workOff(ctx, work context.Context) {
 		}
 	}
 	w.running.Wait()
-	stopRenewing()
-	<-renewed
 }
 
 // workers are the tasks that are being carried out.
@@ -51,9 +43,6 @@ type workers struct {
 	engine  *Engine
 	free    chan struct{} // one element per busy worker
 	running sync.WaitGroup
-
-	mu   sync.Mutex
-	held map[store.Lease]context.CancelFunc
 }
 
 // claim takes as many due tasks as there are free workers, and waits for one to be free.
@@ -114,9 +103,9 @@ func (w *workers) perform(work context.Context, c store.Claim) {
 	defer func() { <-w.free }()
 	ctx, cancel := context.WithCancel(work)
 	defer cancel()
-	w.hold(c.Lease, cancel)
-	defer w.drop(c.Lease)
 	e := w.engine
+	e.leases.hold(c.Lease, cancel)
+	defer e.leases.drop(c.Lease)
 	began := time.Now()
 	err := e.dispatch(ctx, c)
 	e.Observer.TaskDone(c.Task.Kind, began.Sub(c.Task.Due), time.Since(began), err)
@@ -134,64 +123,12 @@ func (w *workers) perform(work context.Context, c store.Claim) {
 
 // dispatch calls the handler of a task.
 func (e *Engine) dispatch(ctx context.Context, c store.Claim) error {
+	if c.Task.Kind == store.Deliver && e.Notifier != nil {
+		return e.abandon(ctx, c)
+	}
 	handler, ok := e.Handlers.Tasks[c.Task.Kind]
 	if !ok {
 		return fmt.Errorf("task %s: there is no handler for kind %q", c.Task.ID, c.Task.Kind)
 	}
 	return handler(ctx, c)
-}
-
-func (w *workers) hold(l store.Lease, cancel context.CancelFunc) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.held[l] = cancel
-}
-
-func (w *workers) drop(l store.Lease) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.held, l)
-}
-
-// renew keeps the leases of running tasks alive, and ends the work on those that were lost.
-func (w *workers) renew(ctx context.Context) {
-	for pause(ctx, w.engine.Lease/3) {
-		leases := w.leases()
-		if len(leases) == 0 {
-			continue
-		}
-		kept, err := w.engine.Store.Renew(ctx, leases, w.engine.Lease, time.Now())
-		if err != nil {
-			if ctx.Err() == nil {
-				w.engine.Logger.Error("cannot renew leases", "error", err)
-			}
-			continue
-		}
-		w.cancelLost(leases, kept)
-	}
-}
-
-func (w *workers) leases() []store.Lease {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	leases := make([]store.Lease, 0, len(w.held))
-	for l := range w.held {
-		leases = append(leases, l)
-	}
-	return leases
-}
-
-// cancelLost ends the work on leases that are gone. One whose task was finished meanwhile is gone, too, and no loss.
-func (w *workers) cancelLost(asked, kept []store.Lease) {
-	still := map[store.Lease]bool{}
-	for _, l := range kept {
-		still[l] = true
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, l := range asked {
-		if cancel, running := w.held[l]; running && !still[l] {
-			cancel()
-		}
-	}
 }

@@ -130,6 +130,23 @@ func (t Type) Entry() Entry {
 	return Entry{Type: t, Severity: Warning, Scope: PerAttempt, When: "unknown event type"}
 }
 
+// Known says whether t is in the catalogue.
+func (t Type) Known() bool {
+	_, known := catalogue[t]
+	return known
+}
+
+// Types lists the names of all types, in the order of the catalogue.
+func Types() []string {
+	var names []string
+	for _, g := range groups {
+		for _, entry := range g.Entries {
+			names = append(names, string(entry.Type))
+		}
+	}
+	return names
+}
+
 // Group is a part of the catalogue with its title.
 type Group struct {
 	Title   string

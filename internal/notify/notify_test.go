@@ -11,6 +11,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/notify"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/sink"
 	"github.com/interlock-go/interlock/internal/store"
@@ -21,163 +22,374 @@ var noon = time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC)
 
 // box is a sink that keeps what it is sent, and answers as it is told.
 type box struct {
+	name   string
 	got    []string
+	alerts []sink.Alert
 	answer func(e event.Event) error
 }
 
-func (*box) Name() string { return "box" }
+func (b *box) Name() string {
+	if b.name == "" {
+		return "box"
+	}
+	return b.name
+}
 
 func (b *box) Send(_ context.Context, a sink.Alert) error {
-	e := a.Event
 	if b.answer != nil {
-		if err := b.answer(e); err != nil {
+		if err := b.answer(a.Event); err != nil {
 			return err
 		}
 	}
-	b.got = append(b.got, e.Detail.Message)
+	b.got, b.alerts = append(b.got, a.Event.Detail.Message), append(b.alerts, a)
 	return nil
 }
 
-// alerts stores n warnings, "0" to "n-1".
-func alerts(t *testing.T, s store.Store, n int) {
-	t.Helper()
-	for i := range n {
-		b := store.Batch{ID: fmt.Sprintf("alert %d", i)}
-		b.Emit(event.New(event.JobFailed, event.About{Pipeline: "orders", Schedule: pipeline.ByCron, Attempt: i + 1, At: noon}, fmt.Sprint(i), event.Finished{}))
-		if err := s.Commit(context.Background(), b, noon); err != nil {
-			t.Fatal(err)
-		}
+// world is a notifier with one sink, and a clock.
+type world struct {
+	*testing.T
+	store   *memory.Store
+	box     *box
+	options notify.Options
+	n       *notify.Notifier
+	o       *notify.Outbox
+	now     time.Time
+	told    int // times
+	alerts  int // that were stored
+}
+
+func newWorld(t *testing.T, routes ...notify.Route) *world {
+	w := &world{T: t, store: memory.New(), box: &box{}, now: noon}
+	w.options = notify.Options{Store: w.store, Sinks: []sink.Sink{w.box}, Routes: routes}
+	w.begin()
+	return w
+}
+
+// begin is the start of a process that delivers, after another that was killed if there was one.
+func (w *world) begin() {
+	w.Helper()
+	w.check(w.store.VoidLeases(w.Context()))
+	w.n = notify.New(w.options)
+	o, _, err := w.n.Claim(w.Context(), w.box, notify.Holder{Replica: "here", Lease: time.Minute}, w.now)
+	w.check(err)
+	if o == nil {
+		w.Fatal("somebody else delivers")
+	}
+	w.o = o
+}
+
+func (w *world) check(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
 	}
 }
 
-func TestEverythingArrivesInOrderAndOnce(t *testing.T) {
-	s := memory.New()
-	alerts(t, s, 250)
-	n, to := notify.New(s, notify.Routes{}), &box{}
-	var p notify.Progress
-	for calls := 0; !p.Idle; calls++ {
-		var err error
-		if p, err = n.Deliver(context.Background(), to, p, noon); err != nil || calls > 10 {
-			t.Fatalf("call %d: %v", calls, err)
+func (w *world) emit(events ...event.Event) {
+	w.Helper()
+	for _, e := range events {
+		w.alerts++
+		b := store.Batch{ID: fmt.Sprintf("emit %d", w.alerts)}
+		b.Emit(e)
+		w.check(w.store.Commit(w.Context(), b, w.now))
+	}
+}
+
+// failure is a warning, told apart from others by its message.
+func (w *world) failure(id pipeline.ID, message string) event.Event {
+	return event.New(event.JobFailed, event.About{Pipeline: id, Schedule: pipeline.ByCron, Which: message, At: w.now}, message, event.Finished{})
+}
+
+// failures stores n warnings about a pipeline, "0" to "n-1".
+func (w *world) failures(id pipeline.ID, n int) {
+	w.Helper()
+	for i := range n {
+		w.emit(w.failure(id, fmt.Sprint(i)))
+	}
+}
+
+// turn does what can be done at this moment.
+func (w *world) turn() {
+	w.Helper()
+	for range 10_000 {
+		w.check(w.o.Fill(w.Context(), w.now))
+		l := w.o.Next(w.now)
+		if l == nil {
+			w.check(w.o.Save(w.Context(), true, w.now))
+			return
+		}
+		settled, err := w.o.Settle(w.Context(), l, w.o.Send(w.Context(), l), w.now)
+		w.check(err)
+		if settled.Tell {
+			w.told++
 		}
 	}
-	if len(to.got) != 250 || to.got[0] != "0" || to.got[249] != "249" {
-		t.Errorf("got %d events: %v", len(to.got), to.got)
+	w.Fatal("there is always more to send")
+}
+
+// pass lets time go by, and does what is to be done meanwhile.
+func (w *world) pass(d time.Duration) {
+	w.Helper()
+	end := w.now.Add(d)
+	for {
+		w.turn()
+		wake := w.o.Wake(w.now)
+		if !wake.After(w.now) {
+			w.Fatalf("at %s there is something to do, and nothing is done", w.now)
+		}
+		if wake.After(end) {
+			w.now = end
+			w.turn()
+			return
+		}
+		w.now = wake
+	}
+}
+
+func (w *world) want(what string, want ...string) {
+	w.Helper()
+	if diff := cmp.Diff(want, w.box.got); diff != "" {
+		w.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func (w *world) dead() []store.DeadLetter {
+	w.Helper()
+	dead, err := w.store.Dead(w.Context(), "")
+	w.check(err)
+	return dead
+}
+
+func TestEverythingArrivesInOrderAndOnce(t *testing.T) {
+	w := newWorld(t)
+	w.failures("orders", 1200)
+	w.pass(time.Second)
+	if len(w.box.got) != 1200 || w.box.got[0] != "0" || w.box.got[1199] != "1199" {
+		t.Errorf("got %d alerts: %v", len(w.box.got), w.box.got)
+	}
+	w.begin()
+	w.pass(time.Second)
+	if len(w.box.got) != 1200 {
+		t.Errorf("%d alerts after a restart", len(w.box.got))
 	}
 }
 
 func TestSinkThatIsAwayFindsEverythingWhenItIsBack(t *testing.T) {
-	s := memory.New()
-	alerts(t, s, 3)
-	n := notify.New(s, notify.Routes{})
+	w := newWorld(t)
+	w.failures("orders", 3)
 	away := true
-	to := &box{answer: func(e event.Event) error {
+	var asked []time.Time
+	w.box.answer = func(e event.Event) error {
 		if away && e.Detail.Message == "1" {
+			asked = append(asked, w.now)
 			return errors.New("no answer")
 		}
 		return nil
-	}}
-	var waits []time.Duration
-	var p notify.Progress
-	for range 4 {
-		var err error
-		if p, err = n.Deliver(context.Background(), to, p, noon); err == nil {
-			t.Fatal("delivered to a sink that is away")
-		}
-		waits = append(waits, p.Wait)
 	}
-	if diff := cmp.Diff([]time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}, waits); diff != "" {
-		t.Errorf("waits (-want +got):\n%s", diff)
+	w.pass(20 * time.Second)
+	if w.want("before", "0"); len(asked) != 5 || w.told != 1 {
+		t.Fatalf("asked at %v, told %d times", asked, w.told)
+	}
+	wait := time.Second
+	for i := 1; i < len(asked); i++ { // each wait is twice as long, less up to a fifth
+		if got := asked[i].Sub(asked[i-1]); got > wait || got < wait*4/5 {
+			t.Errorf("wait %d is %s, want about %s", i, got, wait)
+		}
+		wait *= 2
 	}
 	away = false
-	if _, err := n.Deliver(context.Background(), to, p, noon); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"0", "1", "2"}, to.got); diff != "" {
-		t.Errorf("delivered (-want +got):\n%s", diff)
-	}
+	w.pass(time.Minute)
+	w.want("after", "0", "1", "2")
+}
+
+func TestSinkThatWasAwayWhenItsProcessDiedFindsEverything(t *testing.T) {
+	w := newWorld(t)
+	w.box.answer = func(event.Event) error { return errors.New("no answer") }
+	w.failures("orders", 3)
+	w.pass(time.Minute)
+	w.begin()
+	w.box.answer = nil
+	w.pass(time.Minute)
+	w.want("after", "0", "1", "2")
 }
 
 func TestBusySinkIsLeftAloneAsLongAsItAsks(t *testing.T) {
-	s := memory.New()
-	alerts(t, s, 1)
-	to := &box{answer: func(event.Event) error { return &sink.Busy{After: 42 * time.Second, Reason: "slow down"} }}
-	if p, err := notify.New(s, notify.Routes{}).Deliver(context.Background(), to, notify.Progress{}, noon); err == nil || p.Wait != 42*time.Second {
-		t.Errorf("waits %s, %v", p.Wait, err)
+	w := newWorld(t)
+	w.failures("orders", 1)
+	w.failures("silver", 1)
+	asked := 0
+	w.box.answer = func(event.Event) error {
+		if asked++; asked == 1 {
+			return &sink.Busy{After: 42 * time.Second, Reason: "slow down"}
+		}
+		return nil
+	}
+	w.pass(42*time.Second - 1)
+	if asked != 1 || w.told != 0 {
+		t.Errorf("asked %d times, told %d times", asked, w.told)
+	}
+	w.pass(1)
+	w.want("after", "0", "0")
+}
+
+func TestOneAlertThatFailsDelaysItsOwnPipelineAlone(t *testing.T) {
+	w := newWorld(t)
+	w.emit(w.failure("orders", "poison"), w.failure("orders", "behind it"), w.failure("silver", "free"))
+	w.box.answer = func(e event.Event) error {
+		if e.Detail.Message == "poison" {
+			return errors.New("it makes me fall over")
+		}
+		return nil
+	}
+	w.pass(10 * time.Second)
+	w.want("after a while", "free")
+	for i := range 100 { // the sink takes others all the time
+		w.emit(w.failure("silver", fmt.Sprint(i)))
+		w.pass(time.Minute)
+	}
+	if dead := w.dead(); len(dead) != 1 || dead[0].Event.Detail.Message != "poison" || dead[0].Tries != 20 {
+		t.Errorf("dead letters: %+v", dead)
+	}
+	if len(w.box.got) != 102 {
+		t.Errorf("%d alerts arrived", len(w.box.got))
 	}
 }
 
-func TestRefusedEventIsKeptAndCanBeSentAgain(t *testing.T) {
-	ctx, s := context.Background(), memory.New()
-	alerts(t, s, 3)
+func TestRefusedAlertIsKeptAndCanBeSentAgain(t *testing.T) {
+	w := newWorld(t)
+	w.failures("orders", 3)
 	refuse := true
-	to := &box{answer: func(e event.Event) error {
+	w.box.answer = func(e event.Event) error {
 		if refuse && e.Detail.Message == "1" {
 			return &sink.Refused{Reason: "not this one"}
 		}
 		return nil
-	}}
-	n := notify.New(s, notify.Routes{})
-	if _, err := n.Deliver(ctx, to, notify.Progress{}, noon); err != nil {
-		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"0", "2"}, to.got); diff != "" {
-		t.Errorf("delivered (-want +got):\n%s", diff)
+	w.turn()
+	w.want("taken", "0", "2")
+	dead := w.dead()
+	if len(dead) != 1 || dead[0].Reason != "not this one" || dead[0].Event.Detail.Message != "1" || dead[0].Tries != 1 {
+		t.Fatalf("dead letters: %+v", dead)
 	}
-	dead, err := s.Dead(ctx, "box")
-	if err != nil || len(dead) != 1 || dead[0].Reason != "not this one" || dead[0].Event.Detail.Message != "1" {
-		t.Fatalf("dead letters: %+v, %v", dead, err)
+	clock := func() time.Time { return w.now }
+	for _, q := range []notify.RetryQuery{{Sink: "other"}, {Events: []string{"other"}}} {
+		if done, err := w.n.Retry(t.Context(), q, clock); err != nil || len(done) != 0 {
+			t.Errorf("retry %+v did %+v, %v", q, done, err)
+		}
+	}
+	done, err := w.n.Retry(t.Context(), notify.RetryQuery{Sink: "box"}, clock)
+	if err != nil || len(done) != 1 || done[0].Error != "not this one" || w.dead()[0].Tries != 2 {
+		t.Errorf("refused again: %+v, %v", done, err)
 	}
 	refuse = false
-	if sent, err := n.Retry(ctx, to, noon); err != nil || sent != 1 {
-		t.Errorf("sent %d again, %v", sent, err)
+	done, err = w.n.Retry(t.Context(), notify.RetryQuery{Events: []string{dead[0].Event.ID}}, clock)
+	if err != nil || len(done) != 1 || done[0].Error != "" || len(w.dead()) != 0 {
+		t.Errorf("sent again: %+v, %v, %d still dead", done, err, len(w.dead()))
 	}
-	if dead, err = s.Dead(ctx, "box"); err != nil || len(dead) != 0 {
-		t.Errorf("still dead: %+v, %v", dead, err)
+	w.want("in the end", "0", "2", "1")
+}
+
+func TestSinkThatIsAwayIsAskedOnceForAllItsDeadLetters(t *testing.T) {
+	w := newWorld(t)
+	w.box.answer = func(event.Event) error { return &sink.Refused{Reason: "no"} }
+	w.failures("orders", 3)
+	w.turn()
+	asked := 0
+	w.box.answer = func(event.Event) error { asked++; return errors.New("away") }
+	done, err := w.n.Retry(t.Context(), notify.RetryQuery{}, func() time.Time { return w.now })
+	if err != nil || len(done) != 3 || asked != 1 || done[0].Error != "away" || done[2].Error == "" {
+		t.Errorf("asked %d times: %+v, %v", asked, done, err)
+	}
+	if len(w.dead()) != 3 {
+		t.Errorf("%d are left", len(w.dead()))
 	}
 }
 
-func TestEventThatNobodyTakesForADayIsKeptAsDead(t *testing.T) {
-	ctx, s := context.Background(), memory.New()
-	alerts(t, s, 2)
-	to := &box{answer: func(e event.Event) error {
-		if e.Detail.Message == "0" {
-			return errors.New("no answer")
-		}
-		return nil
-	}}
-	if _, err := notify.New(s, notify.Routes{}).Deliver(ctx, to, notify.Progress{Tries: 9}, noon.Add(25*time.Hour)); err != nil {
-		t.Fatal(err)
+func TestAlertThatNobodyTakesForADayIsKeptAsDead(t *testing.T) {
+	w := newWorld(t)
+	w.failures("orders", 20)
+	w.failures("silver", 1)
+	w.box.answer = func(event.Event) error { return errors.New("no answer") }
+	w.pass(24*time.Hour - time.Minute)
+	if n := len(w.dead()); n != 0 {
+		t.Errorf("%d are dead before a day is over", n)
 	}
-	if dead, err := s.Dead(ctx, "box"); err != nil || len(dead) != 1 || len(to.got) != 1 {
-		t.Errorf("dead %v, delivered %v, %v", dead, to.got, err)
+	w.emit(w.failure("gold", "young"))
+	w.pass(time.Hour)
+	if n := len(w.dead()); n != 21 || w.told != 1 {
+		t.Errorf("%d are dead, told %d times", n, w.told)
+	}
+	w.box.answer = nil
+	w.pass(time.Hour)
+	w.want("what is younger", "young")
+}
+
+func TestNewSinkIsToldWhatHappensFromTheStartOfTheServerOn(t *testing.T) {
+	w := newWorld(t)
+	w.failures("orders", 3)
+	w.now = w.now.Add(time.Hour)
+	w.options.Since = w.now
+	w.emit(w.failure("orders", "at the start"))
+	w.box = &box{name: "new"}
+	w.options.Sinks = []sink.Sink{w.box}
+	w.begin()
+	w.turn()
+	w.want("told", "at the start")
+	w.box.answer = func(event.Event) error { return errors.New("away") }
+	w.emit(w.failure("orders", "missed"))
+	w.pass(time.Minute)
+	w.box.answer = nil
+	w.options.Since = w.now
+	w.begin()
+	w.turn()
+	w.want("after a restart", "at the start", "missed")
+}
+
+func TestAlertsCarryOwnerAndLinks(t *testing.T) {
+	w := newWorld(t)
+	w.options.Subject = func(id pipeline.ID) notify.Subject { return notify.Subject{Owner: "team of " + string(id)} }
+	w.options.BaseURL = "https://interlock.example.com/"
+	w.begin()
+	day, err := period.Parse("2026-03-03T10:15")
+	w.check(err)
+	w.emit(event.New(event.SLABreach, event.About{Pipeline: "orders", Schedule: pipeline.ByCron, Date: day, At: noon}, "late", event.Deadline{}),
+		event.New(event.WatchdogDegraded, event.About{At: noon}, "blind", event.Degraded{}))
+	w.turn()
+	if len(w.box.alerts) != 2 {
+		t.Fatalf("got %+v", w.box.alerts)
+	}
+	want := sink.Links{Run: "https://interlock.example.com/runs/orders/cron/2026-03-03T10:15", Pipeline: "https://interlock.example.com/pipelines/orders"}
+	if a := w.box.alerts[0]; a.Owner != "team of orders" || a.Links != want || a.Count != 1 || !a.Since.Equal(noon) {
+		t.Errorf("got %+v", a)
+	}
+	if a := w.box.alerts[1]; a.Links != (sink.Links{}) {
+		t.Errorf("the platform has no page, got %+v", a.Links)
 	}
 }
 
-func TestRoutes(t *testing.T) {
-	e := event.New(event.SLABreach, event.About{Pipeline: "gold-orders", Schedule: pipeline.ByCron, At: noon}, "", event.Deadline{})
-	info := event.New(event.JobCompleted, event.About{Pipeline: "gold-orders", Schedule: pipeline.ByCron, Attempt: 1, At: noon}, "", event.Finished{})
-	tags := func(pipeline.ID) map[string]string { return map[string]string{"layer": "gold"} }
-	for name, c := range map[string]struct {
-		routes []notify.Route
-		event  event.Event
-		want   bool
-	}{
-		"without routes a warning goes everywhere": {nil, e, true},
-		"without routes information goes nowhere":  {nil, info, false},
-		"type":                           {[]notify.Route{{Types: []event.Type{event.SLABreach}, Sinks: []string{"box"}}}, e, true},
-		"another type":                   {[]notify.Route{{Types: []event.Type{event.SLAMet}, Sinks: []string{"box"}}}, e, false},
-		"severity and above":             {[]notify.Route{{Severity: event.Info, Sinks: []string{"box"}}}, e, true},
-		"below the severity":             {[]notify.Route{{Severity: event.Critical, Sinks: []string{"box"}}}, e, false},
-		"pattern":                        {[]notify.Route{{Pipelines: []string{"silver-*", "gold-*"}, Sinks: []string{"box"}}}, e, true},
-		"another pattern":                {[]notify.Route{{Pipelines: []string{"silver-*"}, Sinks: []string{"box"}}}, e, false},
-		"tag":                            {[]notify.Route{{Tags: map[string]string{"layer": "gold"}, Sinks: []string{"box"}}}, e, true},
-		"another tag":                    {[]notify.Route{{Tags: map[string]string{"layer": "silver"}, Sinks: []string{"box"}}}, e, false},
-		"the first that fits decides":    {[]notify.Route{{Severity: event.Warning}, {Sinks: []string{"box"}}}, e, false},
-		"information where a route says": {[]notify.Route{{Sinks: []string{"box"}}}, info, true},
-	} {
-		if got := (notify.Routes{List: c.routes, Tags: tags}).Wants("box", c.event); got != c.want {
-			t.Errorf("%s: %t", name, got)
-		}
+// screen is a sink that shows how things stand.
+type screen struct {
+	box
+	followed []string
+}
+
+func (s *screen) Follow(_ context.Context, a sink.Alert) error {
+	s.followed = append(s.followed, a.Event.Detail.Message)
+	return nil
+}
+
+func TestSinkThatShowsHowThingsStandIsToldOfWhatSettlesThem(t *testing.T) {
+	w := newWorld(t)
+	s := &screen{}
+	w.options.Sinks = []sink.Sink{s}
+	w.check(w.store.VoidLeases(t.Context()))
+	var err error
+	w.o, _, err = notify.New(w.options).Claim(t.Context(), s, there, w.now)
+	w.check(err)
+	about := event.About{Pipeline: "orders", Schedule: pipeline.ByCron, At: w.now}
+	w.emit(w.failure("orders", "failed"), event.New(event.TriggerStarted, about, "opened", event.Opening{}), event.New(event.JobCompleted, about, "fine", event.Finished{}))
+	w.turn()
+	if diff := cmp.Diff([][]string{{"failed"}, {"fine"}}, [][]string{s.got, s.followed}); diff != "" {
+		t.Errorf("sent, followed (-want +got):\n%s", diff)
 	}
 }

@@ -3,73 +3,132 @@ package notify
 import (
 	"path"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// Routes decide which events a sink gets. The first route that fits an event decides; an event that none fits goes
-// nowhere. Without any routes, warning and above go to every sink.
-type Routes struct {
-	List []Route
-	Tags func(pipeline.ID) map[string]string // of a pipeline; may be nil
-}
+// UsualRoute is the name of the route that there is without any: warning and above go to every sink.
+const UsualRoute = "default"
 
-// Route fits an event that is all it says; empty fields fit any.
+// Route fits an event that is all it says; empty fields fit any. The first route that fits an event decides; an event that
+// none fits goes nowhere.
 type Route struct {
+	Name      string
 	Types     []event.Type
 	Severity  event.Severity // this one and above
 	Pipelines []string       // patterns with *
+	Owners    []string       // patterns with *
 	Tags      map[string]string
-	Sinks     []string
+	Sinks     []string // none: nowhere
+
+	// Interval, where it is above 0, is the least time between two alerts of one group to one sink: what happens meanwhile
+	// is told as one alert when it is over. GroupBy says what makes a group.
+	Interval time.Duration
+	GroupBy  []Field
 }
 
-// Wants says whether the sink of that name gets e.
-func (r Routes) Wants(sink string, e event.Event) bool {
-	if len(r.List) == 0 {
-		return atLeast(e.Detail.Severity, event.Warning)
-	}
-	for _, route := range r.List {
-		if r.fits(route, e) {
-			return slices.Contains(route.Sinks, sink)
+// Field is a part of an event by which alerts are grouped.
+type Field string
+
+// The fields.
+const (
+	ByPipeline Field = "pipeline"
+	BySchedule Field = "schedule"
+	ByDate     Field = "date"
+	ByType     Field = "type"
+	BySeverity Field = "severity"
+	ByOwner    Field = "owner"
+)
+
+// UsualGroup is how alerts are grouped where a route only gives an interval.
+var UsualGroup = []Field{ByPipeline, ByType}
+
+// Routes are the routes in force, in order.
+func (n *Notifier) Routes() []Route { return slices.Clone(n.routes) }
+
+// route is the one that decides on e; nil if none fits.
+func (n *Notifier) route(e event.Event) *Route {
+	of := n.subject(e.Detail.Pipeline)
+	for i := range n.routes {
+		if n.routes[i].fits(e, of) {
+			return &n.routes[i]
 		}
 	}
-	return false
+	return nil
 }
 
-func (r Routes) fits(route Route, e event.Event) bool {
+// Wants says whether the sink of that name gets e, as far as routes are asked.
+func (n *Notifier) Wants(sink string, e event.Event) bool {
+	r := n.route(e)
+	return r != nil && slices.Contains(r.Sinks, sink)
+}
+
+// alerts says whether e goes anywhere at all, as far as routes are asked.
+func (n *Notifier) alerts(e event.Event) bool {
+	r := n.route(e)
+	return r != nil && len(r.Sinks) > 0
+}
+
+func (r *Route) fits(e event.Event, of Subject) bool {
 	d := e.Detail
 	switch {
-	case len(route.Types) > 0 && !slices.Contains(route.Types, e.Type):
+	case len(r.Types) > 0 && !slices.Contains(r.Types, e.Type):
 		return false
-	case route.Severity != "" && !atLeast(d.Severity, route.Severity):
+	case r.Severity != "" && !atLeast(d.Severity, r.Severity):
 		return false
-	case len(route.Pipelines) > 0 && !slices.ContainsFunc(route.Pipelines, func(p string) bool { return matches(p, d.Pipeline) }):
+	case len(r.Pipelines) > 0 && !matchesAny(r.Pipelines, string(d.Pipeline)):
 		return false
-	}
-	return r.tagged(d.Pipeline, route.Tags)
-}
-
-// matches says whether a pattern fits an id. A malformed pattern, which no checked file holds, fits nothing.
-func matches(pattern string, id pipeline.ID) bool {
-	fits, err := path.Match(pattern, string(id))
-	return err == nil && fits
-}
-
-func (r Routes) tagged(id pipeline.ID, want map[string]string) bool {
-	if len(want) == 0 {
-		return true
-	}
-	if r.Tags == nil {
+	case len(r.Owners) > 0 && !matchesAny(r.Owners, of.Owner):
 		return false
 	}
-	have := r.Tags(id)
-	for name, value := range want {
-		if have[name] != value {
+	for name, value := range r.Tags {
+		if have, tagged := of.Tags[name]; !tagged || have != value {
 			return false
 		}
 	}
 	return true
+}
+
+func matchesAny(patterns []string, text string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return matches(p, text) })
+}
+
+// matches says whether a pattern fits. A malformed pattern, which no checked file holds, fits nothing.
+func matches(pattern, text string) bool {
+	fits, err := path.Match(pattern, text)
+	return err == nil && fits
+}
+
+// group names the group that e belongs to.
+func (r *Route) group(e event.Event, of Subject) string {
+	parts := []string{r.Name}
+	for _, f := range r.GroupBy {
+		parts = append(parts, string(f)+"="+f.of(e, of.Owner))
+	}
+	return strings.Join(parts, "|")
+}
+
+func (f Field) of(e event.Event, owner string) string {
+	d := e.Detail
+	switch f {
+	case ByPipeline:
+		return string(d.Pipeline)
+	case BySchedule:
+		return string(d.Schedule)
+	case ByDate:
+		return d.Date.String()
+	case ByType:
+		return string(e.Type)
+	case BySeverity:
+		return string(d.Severity)
+	case ByOwner:
+		return owner
+	default:
+		return ""
+	}
 }
 
 func atLeast(s, least event.Severity) bool { return rank(s) >= rank(least) }
@@ -77,3 +136,16 @@ func atLeast(s, least event.Severity) bool { return rank(s) >= rank(least) }
 func rank(s event.Severity) int {
 	return slices.Index([]event.Severity{event.Info, event.Warning, event.Critical}, s)
 }
+
+// Sample is what a test of a route sends: an event of a type that the route is about.
+func (r *Route) sample(by string, at time.Time) event.Event {
+	t := event.JobFailed
+	if len(r.Types) > 0 {
+		t = r.Types[0]
+	}
+	about := event.About{Pipeline: samplePipeline, Schedule: pipeline.ByHand, Which: at.Format(time.RFC3339Nano), At: at}
+	return event.New(t, about, "this is a test of the alert route "+r.Name+", asked for by "+by+": nothing has happened", t.Entry().Extra)
+}
+
+// samplePipeline stands in alerts that are only a test.
+const samplePipeline pipeline.ID = "interlock-test"

@@ -12,13 +12,18 @@ const (
 	jitterPart = 5 // up to a fifth of the wait is taken off
 )
 
-// backoff is the wait before a retry: the first wait doubled per retry already made, capped, then shortened
-// by up to a fifth so that many runs that failed together do not return together. The share is drawn from
-// the attempt's id: whoever decides, and however often, finds the same instant.
+// backoff is the wait before a retry of an attempt.
 func backoff(first time.Duration, used int, id run.AttemptID) time.Duration {
-	wait := min(max(first, 0), maxBackoff)
-	for n := 0; n < used && wait > 0 && wait < maxBackoff; n++ {
-		wait = min(wait*2, maxBackoff)
+	return Backoff(first, maxBackoff, used, string(id))
+}
+
+// Backoff is the wait before something is tried again: the first wait doubled per retry already made, capped at most, then
+// shortened by up to a fifth so that many that failed together do not return together. The share is drawn from
+// the id of what is tried: whoever decides, and however often, finds the same instant.
+func Backoff(first, most time.Duration, used int, id string) time.Duration {
+	wait := min(max(first, 0), most)
+	for n := 0; n < used && wait > 0 && wait < most; n++ {
+		wait = min(wait*2, most)
 	}
 	h := fnv.New64a()
 	h.Write([]byte(id)) // never fails

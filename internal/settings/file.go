@@ -79,7 +79,11 @@ type Watchdog struct {
 type Alerts struct {
 	Slack    *Slack    `yaml:"slack" doc:"A Slack channel."`
 	Webhooks []Webhook `yaml:"webhooks" doc:"Signed webhooks, CloudEvents JSON."`
-	Routes   []Route   `yaml:"routes" doc:"Which events go where; without routes, warning and above go everywhere."`
+
+	Routes      []Route       `yaml:"routes" doc:"Which events go where, by the first that fits; without routes, warning and above go everywhere."`
+	Default     *DefaultRoute `yaml:"default" doc:"Where events go that no route fits; nowhere unless said."`
+	BaseURL     string        `yaml:"baseURL" doc:"Address under which people reach the server, for links in alerts."`
+	Concurrency int           `yaml:"concurrency" default:"4" min:"1" max:"256" doc:"Alerts on their way to one sink at once; those of one pipeline go one after the other."`
 }
 
 // Slack is a channel and the bot that writes to it.
@@ -91,19 +95,9 @@ type Slack struct {
 
 // Webhook is an address that events are posted to.
 type Webhook struct {
-	Name      string `yaml:"name" doc:"What routes call it; its host unless said."`
+	Name      string `yaml:"name" doc:"What routes call it; webhook-1, webhook-2 and so on unless said."`
 	URL       string `yaml:"url" required:"true" doc:"Where to post."`
 	SecretEnv string `yaml:"secretEnv" doc:"Environment variable that holds the signing secret."`
-}
-
-// Route sends the events that fit all it says to its sinks; the first that fits wins.
-type Route struct {
-	Name      string            `yaml:"name" doc:"For people."`
-	Types     []string          `yaml:"types" doc:"Event types."`
-	Severity  string            `yaml:"severity" enum:"info,warning,critical" doc:"This severity and above."`
-	Pipelines []string          `yaml:"pipelines" doc:"Patterns of pipeline ids, such as gold-*."`
-	Tags      map[string]string `yaml:"tags" doc:"Tags that the pipeline must have."`
-	Sinks     []string          `yaml:"sinks" doc:"Names of sinks; an empty list sends nowhere."`
 }
 
 // Archive is long-term storage in Postgres.

@@ -143,12 +143,10 @@ func (a Alerts) check() []document.Finding {
 	if a.Slack != nil && !isHTTP(a.Slack.APIURL) {
 		findings = append(findings, document.Finding{Path: "alerts.slack.apiURL", Message: "is not an http or https address"})
 	}
-	for i, r := range a.Routes {
-		for j, pattern := range r.Pipelines {
-			findings = append(findings, checkPattern(fmt.Sprintf("alerts.routes[%d].pipelines[%d]", i, j), pattern)...)
-		}
+	if a.BaseURL != "" && !isHTTP(a.BaseURL) {
+		findings = append(findings, document.Finding{Path: "alerts.baseURL", Message: "is not an http or https address; write the one that people type, such as https://interlock.example.com"})
 	}
-	return findings
+	return append(findings, a.checkRoutes()...)
 }
 
 func isHTTP(text string) bool {

@@ -69,7 +69,19 @@ func TestMistakesSayWhatWouldBeRight(t *testing.T) {
 		{"egress: {allow: [10.0.0.0/99]}\n", `egress.allow[0]: "10.0.0.0/99" is not a CIDR block`},
 		{"redis: {password: hunter2}\n", `redis.password: a password does not belong into the file`},
 		{"alerts: {webhooks: [{url: ftp://x}]}\n", `alerts.webhooks[0].url: is not an http or https address`},
-		{"alerts: {routes: [{pipelines: ['[']}]}\n", `alerts.routes[0].pipelines[0]: "[" is not a pattern`},
+		{"alerts: {routes: [{pipelines: ['['], sinks: []}]}\n", `alerts.routes[0].pipelines[0]: "[" is not a pattern`},
+		{"alerts: {routes: [{owners: [''], sinks: []}]}\n", `alerts.routes[0].owners[0]: "" is not a pattern`},
+		{"alerts: {routes: [{severity: critical}]}\n", `alerts.routes[0].sinks: is required`},
+		{"alerts: {routes: [{sinks: [log, slak]}], slack: {channel: '#a', tokenEnv: T}}\n", `interlock.yaml:1:33: alerts.routes[0].sinks[1]: there is no sink "slak"; did you mean "slack"?`},
+		{"alerts: {routes: [{sinks: [pager]}]}\n", `alerts.routes[0].sinks[0]: there is no sink "pager"; there are log`},
+		{"alerts: {routes: [{sinks: [log], types: [SLA_BREACHED]}]}\n", `alerts.routes[0].types[0]: there is no event type "SLA_BREACHED"; did you mean "SLA_BREACH"?`},
+		{"alerts: {routes: [{sinks: [log], groupBy: [team], interval: 5m}]}\n", `alerts.routes[0].groupBy[0]: there is no field "team"; there are pipeline, schedule, date, type, severity, owner`},
+		{"alerts: {routes: [{sinks: [log], groupBy: [pipeline]}]}\n", `alerts.routes[0].groupBy: needs an interval`},
+		{"alerts: {routes: [{name: a, sinks: [log]}, {name: a, sinks: [log]}]}\n", `alerts.routes[1].name: there is another route "a"`},
+		{"alerts: {webhooks: [{name: log, url: 'https://x.example'}]}\n", `alerts.webhooks[0].name: there is another sink "log"`},
+		{"alerts: {routes: [{sinks: [log], severity: critical}]}\n", `alerts.routes: a warning that no route fits goes nowhere`},
+		{"alerts: {default: {sinks: [nobody]}}\n", `alerts.default.sinks[0]: there is no sink "nobody"`},
+		{"alerts: {baseURL: interlock}\n", `alerts.baseURL: is not an http or https address`},
 		{"engine: {workers: 0}\n", `engine.workers: `},
 		{"watchdog: {heartbeatURL: nowhere}\n", `watchdog.heartbeatURL: is not an http or https address`},
 	} {
@@ -94,5 +106,25 @@ func TestOnlyLoopbackNeedsNoTokens(t *testing.T) {
 		if got := f.Loopback(); got != want {
 			t.Errorf("%s: loopback is %t, want %t", address, got, want)
 		}
+	}
+}
+
+func TestRoutesMayBeWrittenInFull(t *testing.T) {
+	f := parse(t, `
+alerts:
+  baseURL: https://interlock.example.com
+  concurrency: 8
+  webhooks: [{url: "https://a.example"}, {name: ops, url: "https://b.example"}]
+  routes:
+    - {name: quiet, pipelines: ["sandbox-*"], sinks: []}
+    - {types: [SLA_BREACH], severity: info, owners: [finance], tags: {layer: gold}, sinks: [ops, webhook-1], groupBy: [pipeline], interval: 5m}
+  default: {sinks: [log], interval: 1m}
+`)
+	a := f.Alerts
+	if diff := cmp.Diff([]string{"log", "webhook-1", "ops"}, a.SinkNames()); diff != "" {
+		t.Errorf("sinks (-want +got):\n%s", diff)
+	}
+	if a.RouteName(0) != "quiet" || a.RouteName(1) != "route-2" || a.Routes[1].Interval.D() != 5*time.Minute || a.Default.Severity != "warning" || a.Concurrency != 8 {
+		t.Errorf("got %+v", a)
 	}
 }

@@ -1,0 +1,160 @@
+package notify_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/notify"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/sink"
+)
+
+// counts are what the box was sent: the last message of each alert, and how many it stands for.
+func (w *world) counts() []string {
+	var out []string
+	for _, a := range w.box.alerts {
+		out = append(out, fmt.Sprintf("%s×%d", a.Event.Detail.Message, a.Count))
+	}
+	return out
+}
+
+func (w *world) wantCounts(what string, want ...string) {
+	w.Helper()
+	if diff := cmp.Diff(want, w.counts()); diff != "" {
+		w.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func grouped(fields ...notify.Field) notify.Route {
+	return notify.Route{Name: "all", Severity: event.Warning, Sinks: []string{"box"}, Interval: 5 * time.Minute, GroupBy: fields}
+}
+
+func TestBurstIsTheFirstAlertAtOnceAndOneForTheRest(t *testing.T) {
+	w := newWorld(t, grouped(notify.ByPipeline, notify.ByType))
+	w.emit(w.failure("orders", "first"))
+	w.pass(time.Second)
+	for i := range 30 {
+		w.emit(w.failure("orders", fmt.Sprint(i)))
+		w.pass(time.Second)
+	}
+	w.emit(w.failure("silver", "another group"))
+	w.pass(time.Second)
+	w.wantCounts("at once", "first×1", "another group×1")
+	w.pass(5 * time.Minute)
+	w.wantCounts("after the interval", "first×1", "another group×1", "29×30")
+	if since := w.box.alerts[2].Since; !since.Equal(noon.Add(time.Second)) {
+		t.Errorf("the burst began at %s", since)
+	}
+	w.emit(w.failure("orders", "too soon"))
+	w.pass(4 * time.Minute)
+	w.wantCounts("an interval has to pass after it, too", "first×1", "another group×1", "29×30")
+	w.pass(2 * time.Minute)
+	w.wantCounts("and then it is told", "first×1", "another group×1", "29×30", "too soon×1")
+}
+
+func TestBurstSurvivesAKilledProcess(t *testing.T) {
+	w := newWorld(t, grouped(notify.ByPipeline))
+	w.emit(w.failure("orders", "first"))
+	w.pass(time.Second)
+	w.emit(w.failure("orders", "1"), w.failure("orders", "2"), w.failure("orders", "3"))
+	w.pass(time.Minute)
+	w.begin()
+	w.pass(time.Second)
+	w.emit(w.failure("orders", "4"))
+	w.pass(time.Second)
+	w.begin()
+	w.wantCounts("before the interval is over", "first×1")
+	w.pass(10 * time.Minute)
+	w.wantCounts("after it", "first×1", "4×4")
+	w.begin()
+	w.pass(10 * time.Minute)
+	w.wantCounts("once", "first×1", "4×4")
+}
+
+func TestWhatHappensWhileASinkIsAwayIsOneBurst(t *testing.T) {
+	w := newWorld(t, grouped(notify.ByType))
+	w.box.answer = func(event.Event) error { return errors.New("away") }
+	for i := range 50 {
+		w.emit(w.failure("orders", fmt.Sprint(i)))
+		w.pass(time.Minute)
+	}
+	w.box.answer = nil
+	w.pass(10 * time.Minute)
+	w.wantCounts("when it is back", "49×50")
+}
+
+func TestBurstThatIsRefusedIsOneDeadLetterWithItsCount(t *testing.T) {
+	w := newWorld(t, grouped(notify.ByPipeline))
+	w.emit(w.failure("orders", "first"))
+	w.pass(time.Second)
+	w.emit(w.failure("orders", "1"), w.failure("orders", "2"))
+	refuse := true
+	w.box.answer = func(event.Event) error {
+		if refuse {
+			return &sink.Refused{Reason: "no"}
+		}
+		return nil
+	}
+	w.pass(10 * time.Minute)
+	dead := w.dead()
+	if len(dead) != 1 || dead[0].Count != 2 || !dead[0].Since.Equal(noon.Add(time.Second)) {
+		t.Fatalf("dead letters: %+v", dead)
+	}
+	refuse = false
+	if _, err := w.n.Retry(t.Context(), notify.RetryQuery{}, func() time.Time { return w.now }); err != nil {
+		t.Fatal(err)
+	}
+	w.wantCounts("sent again", "first×1", "2×2")
+}
+
+// Whatever happens in between, every event is told exactly once, those of a pipeline in order, as long as no process is
+// killed between telling and storing that.
+func TestEveryEventIsToldOnceThroughOutagesRestartsAndBursts(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		routes := []notify.Route{
+			{Name: "grouped", Pipelines: []string{"orders"}, Sinks: []string{"box"}, Interval: time.Minute, GroupBy: []notify.Field{notify.ByType}},
+			{Name: "each", Sinks: []string{"box"}},
+		}
+		w := newWorld(t, routes...)
+		away, emitted := false, map[string]int{}
+		w.box.answer = func(event.Event) error {
+			if away {
+				return errAway
+			}
+			return nil
+		}
+		for range rapid.IntRange(1, 40).Draw(rt, "steps") {
+			switch rapid.SampledFrom([]string{"emit", "emit", "emit", "pass", "pass", "outage", "restart"}).Draw(rt, "step") {
+			case "emit":
+				id := rapid.SampledFrom([]string{"orders", "silver", "gold"}).Draw(rt, "pipeline")
+				w.emit(w.failure(pipeline.ID(id), fmt.Sprint(emitted[id])))
+				emitted[id]++
+			case "pass":
+				w.pass(time.Duration(rapid.IntRange(0, 90).Draw(rt, "seconds")) * time.Second)
+			case "outage":
+				away = !away
+			case "restart":
+				w.begin()
+			}
+		}
+		away = false
+		w.pass(time.Hour)
+		told := map[string]int{}
+		for _, a := range w.box.alerts {
+			id := string(a.Event.Detail.Pipeline)
+			told[id] += a.Count
+			if got, want := a.Event.Detail.Message, fmt.Sprint(told[id]-1); got != want {
+				rt.Fatalf("%s: told %q after %d events, want %q", id, got, told[id], want)
+			}
+		}
+		if diff := cmp.Diff(emitted, told); diff != "" {
+			rt.Fatalf("told (-emitted +told):\n%s", diff)
+		}
+	})
+}

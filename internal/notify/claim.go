@@ -1,0 +1,111 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/sink"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// abandoned is how long nobody has delivered to a sink before nothing is kept for it any more.
+const abandoned = 24 * time.Hour
+
+// Holder is who wants to deliver, and for how long without a sign of life.
+type Holder struct {
+	Replica string
+	Lease   time.Duration
+}
+
+const taskPrefix = "deliver/"
+
+func cursorName(name string) string { return "sink/" + name }
+
+// Claim makes this process the one that delivers to a sink, for as long as it keeps the lease; the Outbox is nil where
+// another one does. A sink's task is due only once nobody has wanted it for long: see Abandon.
+func (n *Notifier) Claim(ctx context.Context, s sink.Sink, h Holder, now time.Time) (*Outbox, store.Lease, error) {
+	id := taskPrefix + s.Name()
+	task, err := n.store.Task(ctx, id)
+	fresh := errors.Is(err, store.ErrNotFound)
+	if err != nil && !fresh {
+		return nil, store.Lease{}, fmt.Errorf("read the task of sink %s: %w", s.Name(), err)
+	}
+	if fresh {
+		if err := n.begin(ctx, s.Name()); err != nil {
+			return nil, store.Lease{}, err
+		}
+	}
+	if fresh || stale(task.Due, now) {
+		if err := n.want(ctx, s.Name(), now); err != nil {
+			return nil, store.Lease{}, err
+		}
+	}
+	claims, err := n.store.Claim(ctx, store.ClaimQuery{Replica: h.Replica, Task: id, Limit: 1, Lease: h.Lease}, now)
+	if err != nil {
+		return nil, store.Lease{}, fmt.Errorf("claim sink %s: %w", s.Name(), err)
+	}
+	if len(claims) == 0 {
+		return nil, store.Lease{}, nil
+	}
+	o, err := n.open(ctx, s, claims[0].Task.Due)
+	return o, claims[0].Lease, err
+}
+
+// stale says that a sink's task will be due before long although somebody wants it.
+func stale(due, now time.Time) bool { return !now.Before(due.Add(-abandoned / 2)) }
+
+// want notes that somebody delivers to a sink, or stands by to.
+func (n *Notifier) want(ctx context.Context, name string, now time.Time) error {
+	b := store.Batch{ID: fmt.Sprintf("want/%s/%d", name, now.UnixNano())}
+	b.Schedule(store.Task{ID: taskPrefix + name, Kind: store.Deliver, Due: now.Add(abandoned)})
+	if err := n.store.Commit(ctx, b, now); err != nil {
+		return fmt.Errorf("want sink %s: %w", name, err)
+	}
+	return nil
+}
+
+// begin puts the cursor of a sink that was not there before to what has happened since the server began: nobody wants to
+// be told of three months on the day a channel is set up.
+func (n *Notifier) begin(ctx context.Context, name string) error {
+	at, err := n.store.Cursor(ctx, cursorName(name))
+	if err != nil {
+		return fmt.Errorf("read the cursor of sink %s: %w", name, err)
+	}
+	if at > 0 {
+		return nil
+	}
+	at, err = store.Seek(0, func(at store.Position) (bool, error) {
+		events, err := n.store.EventsAfter(ctx, at, 1)
+		return len(events) == 0 || !events[0].Event.Time.Before(n.since), err
+	})
+	if err != nil {
+		return fmt.Errorf("find where sink %s begins: %w", name, err)
+	}
+	return n.advance(ctx, name, at)
+}
+
+// advance remembers how far a sink has come. A crash before it means that some events are sent again.
+func (n *Notifier) advance(ctx context.Context, name string, at store.Position) error {
+	if err := n.store.SetCursor(ctx, cursorName(name), at); err != nil {
+		return fmt.Errorf("move the cursor of sink %s: %w", name, err)
+	}
+	return nil
+}
+
+// Abandon carries out the task of a sink that nobody has delivered to for long. If it is none of ours, its cursor is
+// dropped, so that it holds no events back; it gives the sink's name then, and "" otherwise.
+func (n *Notifier) Abandon(ctx context.Context, c store.Claim, now time.Time) (string, error) {
+	name := c.Task.ID[len(taskPrefix):]
+	b := store.Batch{ID: fmt.Sprintf("abandon/%s/%d", name, c.Lease.Token), Lease: &c.Lease}
+	if n.find(name) != nil { // nobody got round to it
+		b.Schedule(store.Task{ID: c.Task.ID, Kind: store.Deliver, Due: now.Add(abandoned)})
+		return "", n.store.Commit(ctx, b, now)
+	}
+	if err := n.store.DropCursor(ctx, cursorName(name)); err != nil {
+		return "", err
+	}
+	b.Finish(c.Task.ID)
+	return name, n.store.Commit(ctx, b, now)
+}

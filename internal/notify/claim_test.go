@@ -1,0 +1,76 @@
+package notify_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/notify"
+	"github.com/interlock-go/interlock/internal/sink"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+var there = notify.Holder{Replica: "there", Lease: time.Minute}
+
+func TestOfTwoReplicasOneDeliversToASink(t *testing.T) {
+	w := newWorld(t)
+	second := notify.New(w.options)
+	if o, _, err := second.Claim(t.Context(), w.box, there, w.now.Add(time.Minute-1)); o != nil || err != nil {
+		t.Fatalf("the second may deliver too, %v", err)
+	}
+	o, _, err := second.Claim(t.Context(), w.box, there, w.now.Add(time.Minute))
+	if o == nil || err != nil {
+		t.Fatalf("the second may not take over from one that is gone, %v", err)
+	}
+	// The first was only asleep: what it has not told yet is not its business any more.
+	w.failures("orders", 1)
+	w.o, w.now = o, w.now.Add(time.Minute)
+	w.turn()
+	w.want("told", "0")
+}
+
+func TestRemovedSinkHoldsEventsBackForADayAtMost(t *testing.T) {
+	w := newWorld(t)
+	w.box.answer = func(event.Event) error { return errAway }
+	w.failures("orders", 1)
+	w.pass(13 * time.Hour) // what it is kept for is renewed before it is over
+	w.options.Sinks = []sink.Sink{&box{name: "other"}}
+	n := notify.New(w.options)
+	w.check(w.store.VoidLeases(t.Context()))
+	claim := func() []store.Claim {
+		claims, err := w.store.Claim(t.Context(), store.ClaimQuery{Replica: "here", Limit: 10, Lease: time.Minute}, w.now)
+		w.check(err)
+		return claims
+	}
+	w.now = w.now.Add(22 * time.Hour)
+	if got := claim(); len(got) != 0 {
+		t.Fatalf("its task is due after less than a day: %+v", got)
+	}
+	w.now = w.now.Add(3 * time.Hour)
+	claims := claim()
+	if len(claims) != 1 || claims[0].Task.Kind != store.Deliver {
+		t.Fatalf("due: %+v", claims)
+	}
+	if gone, err := n.Abandon(t.Context(), claims[0], w.now); gone != "box" || err != nil {
+		t.Errorf("abandoned %q, %v", gone, err)
+	}
+	if trimmed, err := w.store.Trim(t.Context(), store.Retention{Events: time.Hour}, w.now); err != nil || trimmed == 0 {
+		t.Errorf("events are still held back: %d, %v", trimmed, err)
+	}
+}
+
+func TestSinkThatIsOnlyLateIsNotAbandoned(t *testing.T) {
+	w := newWorld(t)
+	w.now = w.now.Add(25 * time.Hour)
+	claims, err := w.store.Claim(t.Context(), store.ClaimQuery{Replica: "here", Limit: 10, Lease: time.Minute}, w.now)
+	if err != nil || len(claims) != 1 {
+		t.Fatalf("due: %+v, %v", claims, err)
+	}
+	if gone, err := w.n.Abandon(t.Context(), claims[0], w.now); gone != "" || err != nil {
+		t.Errorf("abandoned %q, %v", gone, err)
+	}
+	w.begin()
+	w.failures("orders", 1)
+	w.turn()
+	w.want("told", "0")
+}

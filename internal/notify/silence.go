@@ -1,0 +1,194 @@
+package notify
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// silenceLife is how long a silence is remembered after its end, so that it can be told which alerts it kept back: as long
+// as events are.
+const silenceLife = 90 * 24 * time.Hour
+
+// Silence keeps back alerts about some pipelines for a while. The events are recorded all the same. Whether it covers an
+// event follows from the two alone, so every sink, and every replica, finds the same.
+type Silence struct {
+	ID       string     `json:"id"`
+	Pipeline string     `json:"pipeline"`       // a pattern with *
+	Type     event.Type `json:"type,omitempty"` // empty: every type
+	By       string     `json:"by"`
+	Why      string     `json:"why"`
+	Since    time.Time  `json:"since"`
+	Until    time.Time  `json:"until"`
+	EndedAt  time.Time  `json:"endedAt,omitzero"` // before its time, by somebody
+	EndedBy  string     `json:"endedBy,omitempty"`
+	EndedWhy string     `json:"endedWhy,omitempty"`
+}
+
+// Standing is a silence and what it has kept back.
+type Standing struct {
+	Silence
+	Active     bool
+	Suppressed int // alerts
+}
+
+// ErrNoSilence says that there is no such silence.
+var ErrNoSilence = errors.New("there is no such silence")
+
+// End is when it was or will be over.
+func (s Silence) End() time.Time {
+	if !s.EndedAt.IsZero() {
+		return s.EndedAt
+	}
+	return s.Until
+}
+
+// Covers says whether it keeps back an alert about e. What is about no pipeline is kept back only by its type: nobody
+// who silences "*" means the watchdog itself.
+func (s Silence) Covers(e event.Event) bool {
+	d := e.Detail
+	switch {
+	case s.Type != "" && s.Type != e.Type, s.Type == "" && d.Pipeline == "":
+		return false
+	case e.Time.Before(s.Since) || !e.Time.Before(s.End()):
+		return false
+	}
+	return matches(s.Pipeline, string(d.Pipeline))
+}
+
+// silences are those that are remembered, the newest last.
+func (n *Notifier) silences(ctx context.Context) ([]Silence, error) {
+	notes, err := n.store.Notes(ctx, store.SilenceNote)
+	if err != nil {
+		return nil, fmt.Errorf("read silences: %w", err)
+	}
+	all := make([]Silence, len(notes))
+	for i, note := range notes {
+		if all[i], err = readSilence(note); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func readSilence(n store.Note) (Silence, error) {
+	var s Silence
+	if err := json.Unmarshal(n.Data, &s); err != nil {
+		return s, fmt.Errorf("read silence %s: %w", n.Key, err)
+	}
+	return s, nil
+}
+
+// covering is the id of the first silence that covers e; "" if none does.
+func covering(all []Silence, e event.Event) string {
+	for _, s := range all {
+		if s.Covers(e) {
+			return s.ID
+		}
+	}
+	return ""
+}
+
+// Silenced tells which silence kept back the alert about an event; "" if none did, or there would be no alert anyway.
+func (n *Notifier) Silenced(ctx context.Context) (func(event.Event) string, error) {
+	all, err := n.silences(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return func(e event.Event) string {
+		if len(all) == 0 || !n.alerts(e) {
+			return ""
+		}
+		return covering(all, e)
+	}, nil
+}
+
+// Silence begins s now, until s.Until, and gives it as it is stored.
+func (n *Notifier) Silence(ctx context.Context, s Silence, now time.Time) (Silence, error) {
+	s.ID, s.Since, s.Until = strings.ToLower(rand.Text()[:8]), now.Round(0).UTC(), s.Until.Round(0).UTC()
+	return s, n.keep(ctx, store.Note{}, s, now)
+}
+
+func (n *Notifier) keep(ctx context.Context, read store.Note, s Silence, now time.Time) error {
+	data, err := json.Marshal(s)
+	if err != nil {
+		return fmt.Errorf("write silence %s: %w", s.ID, err)
+	}
+	b := store.Batch{ID: fmt.Sprintf("silence/%s/%d/%s", s.ID, read.Version, rand.Text())}
+	b.SwapNote(read, store.Note{Kind: store.SilenceNote, Key: s.ID, Data: data, Until: s.End().Add(silenceLife)})
+	if err := n.store.Commit(ctx, b, now); err != nil {
+		return fmt.Errorf("store silence %s: %w", s.ID, err)
+	}
+	return nil
+}
+
+// EndSilence ends a silence before its time; one that is over stays as it was. It is ErrNoSilence where there is none.
+func (n *Notifier) EndSilence(ctx context.Context, id, by, why string, now time.Time) (Silence, error) {
+	for {
+		note, err := n.store.Note(ctx, store.SilenceNote, id)
+		if errors.Is(err, store.ErrNotFound) {
+			return Silence{}, fmt.Errorf("%.40s: %w", id, ErrNoSilence)
+		}
+		if err != nil {
+			return Silence{}, fmt.Errorf("read silence %.40s: %w", id, err)
+		}
+		s, err := readSilence(note)
+		if err != nil || !now.Before(s.End()) {
+			return s, err
+		}
+		s.EndedAt, s.EndedBy, s.EndedWhy = now.Round(0).UTC(), by, why
+		if err := n.keep(ctx, note, s, now); !errors.Is(err, store.ErrConflict) {
+			return s, err
+		}
+	}
+}
+
+// Silences lists those that are active, or all that are remembered, each with how many alerts it has kept back.
+func (n *Notifier) Silences(ctx context.Context, all bool, now time.Time) ([]Standing, error) {
+	remembered, err := n.silences(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var list []Standing
+	for _, s := range remembered {
+		active := now.Before(s.End())
+		if !active && !all {
+			continue
+		}
+		count, err := n.suppressed(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, Standing{Silence: s, Active: active, Suppressed: count})
+	}
+	return list, nil
+}
+
+// suppressed counts the alerts that a silence has kept back.
+func (n *Notifier) suppressed(ctx context.Context, s Silence) (count int, err error) {
+	q := store.EventQuery{Since: s.Since, Type: s.Type, Ascending: true, Limit: store.MaxPage}
+	for {
+		page, err := n.store.Events(ctx, q)
+		if err != nil {
+			return 0, fmt.Errorf("count what silence %s kept back: %w", s.ID, err)
+		}
+		for _, e := range page.Items {
+			if s.Covers(e) && n.alerts(e) {
+				count++
+			}
+		}
+		last := len(page.Items) - 1
+		// Events stand in the order in which they were committed, which is that of time but for clocks that differ.
+		if page.Next == "" || page.Items[last].Time.After(s.End().Add(time.Hour)) {
+			return count, nil
+		}
+		q.Cursor = page.Next
+	}
+}

@@ -1,0 +1,112 @@
+package notify_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/notify"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+func (w *world) silence(pattern string, t event.Type, length time.Duration) notify.Silence {
+	w.Helper()
+	s, err := w.n.Silence(w.Context(), notify.Silence{Pipeline: pattern, Type: t, By: "ann", Why: "maintenance", Until: w.now.Add(length)}, w.now)
+	w.check(err)
+	return s
+}
+
+// by says which silence kept back the alert about e.
+func (w *world) by(e event.Event) string {
+	w.Helper()
+	silenced, err := w.n.Silenced(w.Context())
+	w.check(err)
+	return silenced(e)
+}
+
+func TestSilenceKeepsBackAlertsAndNothingElse(t *testing.T) {
+	w := newWorld(t)
+	w.emit(w.failure("silver-a", "before"))
+	w.now = w.now.Add(time.Second)
+	s := w.silence("silver-*", "", time.Hour)
+	during := w.failure("silver-a", "during")
+	w.emit(during, w.failure("gold-a", "of another"))
+	w.now = w.now.Add(time.Hour)
+	after := w.failure("silver-a", "after")
+	w.emit(after)
+	w.turn()
+	w.want("told", "before", "of another", "after")
+	page, err := w.store.Events(t.Context(), store.EventQuery{})
+	w.check(err)
+	if len(page.Items) != 4 {
+		t.Errorf("%d events are recorded", len(page.Items))
+	}
+	if got := w.by(during); got != s.ID {
+		t.Errorf("silenced by %q, want %q", got, s.ID)
+	}
+	if got := w.by(after); got != "" {
+		t.Errorf("what came after it is silenced by %q", got)
+	}
+	info := event.New(event.JobCompleted, event.About{Pipeline: "silver-a", Schedule: pipeline.ByCron, At: during.Time}, "fine", event.Finished{})
+	if got := w.by(info); got != "" {
+		t.Errorf("what nobody would be told is silenced by %q", got)
+	}
+}
+
+func TestSilenceOfATypeKeepsBackThatTypeAlone(t *testing.T) {
+	w := newWorld(t)
+	w.silence("*", event.SLABreach, time.Hour)
+	about := event.About{Pipeline: "orders", Schedule: pipeline.ByCron, At: w.now}
+	w.emit(event.New(event.SLABreach, about, "late", event.Deadline{}), w.failure("orders", "failed"))
+	w.turn()
+	w.want("told", "failed")
+}
+
+func TestNobodySilencesTheWatchdogByThePipeline(t *testing.T) {
+	w := newWorld(t)
+	w.silence("*", "", time.Hour)
+	w.emit(event.New(event.WatchdogDegraded, event.About{At: w.now}, "blind", event.Degraded{}), w.failure("orders", "failed"))
+	w.turn()
+	w.want("told", "blind")
+}
+
+func TestSilencesAreListedWithWhatTheyKeptBackAndEnd(t *testing.T) {
+	w := newWorld(t)
+	first := w.silence("silver-*", "", time.Hour)
+	w.emit(w.failure("silver-a", "1"), w.failure("silver-b", "2"), w.failure("gold", "3"))
+	w.now = w.now.Add(time.Minute)
+	ended, err := w.n.EndSilence(t.Context(), first.ID, "bob", "done early", w.now)
+	w.check(err)
+	if ended.EndedBy != "bob" || ended.EndedWhy != "done early" || !ended.End().Equal(w.now) {
+		t.Errorf("ended as %+v", ended)
+	}
+	again, err := w.n.EndSilence(t.Context(), first.ID, "eve", "once more", w.now.Add(time.Second))
+	if diff := cmp.Diff(ended, again); diff != "" || err != nil {
+		t.Errorf("ended twice (-first +second):\n%s%v", diff, err)
+	}
+	w.emit(w.failure("silver-a", "4"))
+	w.turn()
+	w.want("told", "3", "4")
+	if _, err := w.n.EndSilence(t.Context(), "nobody's", "bob", "", w.now); !errors.Is(err, notify.ErrNoSilence) {
+		t.Errorf("got %v", err)
+	}
+	second := w.silence("gold", "", time.Hour)
+	active, err := w.n.Silences(t.Context(), false, w.now)
+	w.check(err)
+	if diff := cmp.Diff([]notify.Standing{{Silence: second, Active: true}}, active); diff != "" {
+		t.Errorf("active (-want +got):\n%s", diff)
+	}
+	all, err := w.n.Silences(t.Context(), true, w.now)
+	w.check(err)
+	counts := map[string]int{}
+	for _, s := range all {
+		counts[s.ID] = s.Suppressed
+	}
+	if diff := cmp.Diff(map[string]int{first.ID: 2, second.ID: 0}, counts); diff != "" {
+		t.Errorf("kept back (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,160 @@
+package settings
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/event"
+)
+
+// Route sends the events that fit all it says to its sinks; the first that fits wins.
+type Route struct {
+	Name      string            `yaml:"name" doc:"What commands call it; route-1, route-2 and so on unless said."`
+	Types     []string          `yaml:"types" doc:"Event types."`
+	Severity  string            `yaml:"severity" enum:"info,warning,critical" doc:"This severity and above."`
+	Pipelines []string          `yaml:"pipelines" doc:"Patterns of pipeline ids, such as gold-*."`
+	Owners    []string          `yaml:"owners" doc:"Patterns of the pipelines' owners."`
+	Tags      map[string]string `yaml:"tags" doc:"Tags that the pipeline must have."`
+	Sinks     []string          `yaml:"sinks" required:"true" doc:"Names of sinks; an empty list sends nowhere."`
+	Grouping
+}
+
+// DefaultRoute is for the events that no route fits.
+type DefaultRoute struct {
+	Severity string   `yaml:"severity" default:"warning" enum:"info,warning,critical" doc:"This severity and above."`
+	Sinks    []string `yaml:"sinks" required:"true" doc:"Names of sinks; an empty list sends nowhere."`
+	Grouping
+}
+
+// Grouping makes one alert of a burst.
+type Grouping struct {
+	GroupBy  []string          `yaml:"groupBy" doc:"What makes a group: pipeline, schedule, date, type, severity, owner; pipeline and type unless said."`
+	Interval document.Duration `yaml:"interval" default:"0s" min:"0s" max:"24h" doc:"Least time between two alerts of one group; what happens meanwhile is told as one."`
+}
+
+// groupFields are what alerts can be grouped by.
+var groupFields = []string{"pipeline", "schedule", "date", "type", "severity", "owner"}
+
+// DefaultName is the name of the route for events that no other fits.
+const DefaultName = "default"
+
+// RouteName is the name of the route at that place.
+func (a *Alerts) RouteName(i int) string { return named(a.Routes[i].Name, "route", i) }
+
+// WebhookName is the name of the webhook at that place.
+func (a *Alerts) WebhookName(i int) string { return named(a.Webhooks[i].Name, "webhook", i) }
+
+func named(name, kind string, i int) string {
+	if name != "" {
+		return name
+	}
+	return fmt.Sprintf("%s-%d", kind, i+1)
+}
+
+// SinkNames are the names that routes may use.
+func (a *Alerts) SinkNames() []string {
+	names := []string{"log"}
+	if a.Slack != nil {
+		names = append(names, "slack")
+	}
+	for i := range a.Webhooks {
+		names = append(names, a.WebhookName(i))
+	}
+	return names
+}
+
+func (a *Alerts) checkRoutes() []document.Finding {
+	findings := a.checkNames()
+	for i, r := range a.Routes {
+		findings = append(findings, document.Under(fmt.Sprintf("alerts.routes[%d]", i), append(r.check(), a.checkSinks(r.Sinks)...))...)
+		findings = append(findings, document.Under(fmt.Sprintf("alerts.routes[%d]", i), r.Grouping.check())...)
+	}
+	switch {
+	case a.Default != nil:
+		findings = append(findings, document.Under("alerts.default", append(a.checkSinks(a.Default.Sinks), a.Default.Grouping.check()...))...)
+	case len(findings) == 0 && len(a.Routes) > 0 && !slices.ContainsFunc(a.Routes, Route.fitsAllWarnings):
+		findings = append(findings, document.Finding{
+			Path: "alerts.routes", Severity: document.Warning,
+			Message: "a warning that no route fits goes nowhere; add alerts.default, or a last route without conditions",
+		})
+	}
+	return findings
+}
+
+// checkNames refuses two sinks, or two routes, of one name.
+func (a *Alerts) checkNames() []document.Finding {
+	var findings []document.Finding
+	known := a.SinkNames()
+	for i := range a.Webhooks {
+		if name := a.WebhookName(i); slices.Index(known, name) != len(known)-len(a.Webhooks)+i {
+			findings = append(findings, document.Finding{Path: fmt.Sprintf("alerts.webhooks[%d].name", i), Message: fmt.Sprintf("there is another sink %q; give it a name of its own", name)})
+		}
+	}
+	seen := map[string]bool{DefaultName: true}
+	for i := range a.Routes {
+		if name := a.RouteName(i); seen[name] {
+			findings = append(findings, document.Finding{Path: fmt.Sprintf("alerts.routes[%d].name", i), Message: fmt.Sprintf("there is another route %q; give it a name of its own", name)})
+		}
+		seen[a.RouteName(i)] = true
+	}
+	return findings
+}
+
+// fitsAllWarnings says that no warning passes the route by.
+func (r Route) fitsAllWarnings() bool {
+	return len(r.Types) == 0 && len(r.Pipelines) == 0 && len(r.Owners) == 0 && len(r.Tags) == 0 && r.Severity != "critical"
+}
+
+func (r Route) check() []document.Finding {
+	var findings []document.Finding
+	for i, name := range r.Types {
+		if !event.Type(name).Known() {
+			findings = append(findings, unknown(fmt.Sprintf("types[%d]", i), "event type", name, event.Types()))
+		}
+	}
+	for i, pattern := range r.Pipelines {
+		findings = append(findings, checkPattern(fmt.Sprintf("pipelines[%d]", i), pattern)...)
+	}
+	for i, pattern := range r.Owners {
+		findings = append(findings, checkPattern(fmt.Sprintf("owners[%d]", i), pattern)...)
+	}
+	return findings
+}
+
+// checkSinks refuses names that no sink has.
+func (a *Alerts) checkSinks(names []string) []document.Finding {
+	var findings []document.Finding
+	known := a.SinkNames()
+	for i, name := range names {
+		if !slices.Contains(known, name) {
+			findings = append(findings, unknown(fmt.Sprintf("sinks[%d]", i), "sink", name, known))
+		}
+	}
+	return findings
+}
+
+func (g Grouping) check() []document.Finding {
+	var findings []document.Finding
+	for i, field := range g.GroupBy {
+		if !slices.Contains(groupFields, field) {
+			findings = append(findings, unknown(fmt.Sprintf("groupBy[%d]", i), "field", field, groupFields))
+		}
+	}
+	if len(g.GroupBy) > 0 && g.Interval.D() == 0 {
+		findings = append(findings, document.Finding{Path: "groupBy", Message: "needs an interval, such as 5m: the least time between two alerts of one group"})
+	}
+	return findings
+}
+
+// unknown is a name that is not among those there are.
+func unknown(at, kind, name string, known []string) document.Finding {
+	message := fmt.Sprintf("there is no %s %q", kind, name)
+	if near, ok := document.Suggest(name, known); ok {
+		message += fmt.Sprintf("; did you mean %q?", near)
+	} else if len(known) <= 10 {
+		message += "; there are " + strings.Join(known, ", ")
+	}
+	return document.Finding{Path: at, Message: message}
+}
