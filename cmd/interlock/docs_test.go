@@ -7,33 +7,60 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/job/all"
 )
 
-// manual is the page about pipeline files.
-func manual(t *testing.T) string {
+// manual is a page for users.
+func manual(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/PIPELINES.md")
+	text, err := os.ReadFile(filepath.Join("../../docs", name))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return string(text)
 }
 
-func TestTheExamplesOfTheManualAreRight(t *testing.T) {
-	project := t.TempDir()
-	blocks := strings.Split(manual(t), "```yaml\n")[1:]
-	for i, block := range blocks {
-		text, _, _ := strings.Cut(block, "```")
-		name := fmt.Sprintf("example-%d", i)
-		if !strings.HasPrefix(text, "pipeline:") && !strings.HasPrefix(text, "name:") {
-			text = fmt.Sprintf("pipeline: {id: %s, owner: docs}\n%s", name, text)
+func TestTheExamplesOfTheManualsAreRight(t *testing.T) {
+	for page, least := range map[string]int{"PIPELINES.md": 5, "JOBS.md": len(all.Kinds()) + 1} {
+		project := t.TempDir()
+		blocks := strings.Split(manual(t, page), "```yaml\n")[1:]
+		for i, block := range blocks {
+			text, _, _ := strings.Cut(block, "```")
+			name := fmt.Sprintf("example-%d", i)
+			if !strings.HasPrefix(text, "pipeline:") && !strings.HasPrefix(text, "name:") {
+				text = fmt.Sprintf("pipeline: {id: %s, owner: docs}\n%s", name, text)
+			}
+			if err := os.WriteFile(filepath.Join(project, name+".yaml"), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if err := os.WriteFile(filepath.Join(project, name+".yaml"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
+		if got := interlock("validate", project); got.code != 0 || len(blocks) < least || strings.Contains(got.stdout, "warning") {
+			t.Errorf("%s: %d examples, exit code %d\n%s%s", page, len(blocks), got.code, got.stdout, got.stderr)
 		}
 	}
-	if got := interlock("validate", project); got.code != 0 || len(blocks) < 5 {
-		t.Errorf("%d examples, exit code %d\n%s%s", len(blocks), got.code, got.stdout, got.stderr)
+}
+
+// TestTheManualOfJobsTellsAllOfEachType looks for what a reader needs to know of a type.
+func TestTheManualOfJobsTellsAllOfEachType(t *testing.T) {
+	text := manual(t, "JOBS.md")
+	for _, kind := range all.Kinds() {
+		_, section, found := strings.Cut(text, "\n## "+kind.Name+"\n")
+		section, _, _ = strings.Cut(section, "\n## ")
+		if !found || !strings.Contains(section, "\n  type: "+kind.Name+"\n") {
+			t.Errorf("%s has no section with an example", kind.Name)
+		}
+		for _, part := range []string{"**Its key.**", "**How it ends.**", "**PERMANENT", "**Permissions.**"} {
+			if !strings.Contains(section, part) {
+				t.Errorf("the section of %s has no %s", kind.Name, part)
+			}
+		}
+		for key := range document.Fragment(kind.NewConfig()).Properties {
+			if !strings.Contains(section, "`"+key) && !strings.Contains(section, key+":") {
+				t.Errorf("the section of %s does not name %s", kind.Name, key)
+			}
+		}
 	}
 }
 
@@ -78,7 +105,7 @@ func TestTheManualNamesEveryKey(t *testing.T) {
 	if len(known) < 80 {
 		t.Errorf("found only %d keys", len(known))
 	}
-	text := manual(t)
+	text := manual(t, "PIPELINES.md")
 	for name := range known {
 		if !strings.Contains(text, name) {
 			t.Errorf("docs/PIPELINES.md does not name the key %s", name)

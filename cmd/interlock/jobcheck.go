@@ -98,11 +98,10 @@ func (t *jobTest) prepare(a *app, f *jobTestFlags) (cleanUp func(), err error) {
 		return nil, fmt.Errorf("make a directory for the job: %w", err)
 	}
 	cleanUp = func() { os.RemoveAll(file.Data) }
-	if t.jobs, err = newJobs(file, a.getenv, api.Callbacks{}); err != nil {
+	if t.jobs, err = newJobs(file, a.getenv, api.Callbacks{}); err != nil { // there is no server to call back
 		cleanUp()
 		return nil, err
 	}
-	t.jobs.callback = func(run.Key, int) job.Callback { return job.Callback{} } // there is no server to call back
 	t.limit = file.Engine.Lease.D() / 2
 	t.attempt = trialAttempt(t.def, f.date, t.now())
 	t.report.Date = t.attempt.Period.String()

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/job"
-	httpjob "github.com/interlock-go/interlock/internal/job/http"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/rerun"
 	"github.com/interlock-go/interlock/internal/run"
@@ -47,7 +46,7 @@ func (t *jobTest) run(ctx context.Context) error {
 	trial.Handle = string(started.Handle)
 	status := started.Result
 	if status == nil {
-		if reportsItself(t.attempt) {
+		if c, ok := t.attempt.Config.(job.SelfReporting); ok && c.ReportsItself() {
 			trial.end("started", run.Unknown, "its target took it, and would report its result to a server")
 			return nil
 		}
@@ -70,12 +69,6 @@ func (t *jobTest) start(ctx context.Context, kind job.Type) (job.Started, error)
 	limited, cancel := context.WithTimeout(ctx, t.limit)
 	defer cancel()
 	return kind.Start(limited, t.attempt)
-}
-
-// reportsItself says that nobody can look at the job: it calls back.
-func reportsItself(a job.Attempt) bool {
-	c, ok := a.Config.(*httpjob.Config)
-	return ok && c.Callback
 }
 
 // trialPoll is how often a job is looked at while somebody waits for it.

@@ -51,6 +51,9 @@ type Checker interface {
 	Check(ctx context.Context, a Attempt) error
 }
 
+// SelfReporting is a config whose job may report its own result, so that its target cannot be asked for it.
+type SelfReporting interface{ ReportsItself() bool }
+
 // Local is a type whose jobs live on the machine of one replica, which alone can follow them.
 type Local interface{ OnThisReplica() bool }
 

@@ -17,6 +17,9 @@ type Config struct {
 	job.Unanswered
 }
 
+// ReportsItself is true with a callback.
+func (c *Config) ReportsItself() bool { return c.Callback }
+
 // Check finds what the tags cannot say.
 func (c *Config) Check() []document.Finding {
 	findings := append(job.CheckURL("url", c.URL), c.Headers.Check("headers")...)

@@ -84,7 +84,7 @@ func compose(a job.Attempt, c *Config) (rest.Message, error) {
 
 // Status has nothing to look at: a job with a callback reports its own result, and any other has ended with its start.
 func (t *Type) Status(_ context.Context, a job.Attempt, _ run.Handle) (job.Status, error) {
-	if c, ok := a.Config.(*Config); ok && c.Callback {
+	if c, ok := a.Config.(*Config); ok && c.ReportsItself() {
 		return job.Status{}, nil
 	}
 	return job.Status{}, job.ErrUnknownHandle
