@@ -3,6 +3,7 @@ package sqlite
 import (
 	"fmt"
 
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -146,6 +147,7 @@ func (b *batch) swapRuns(tx *tx, before []stored) error {
 		if err != nil {
 			return err
 		}
+		tx.after = append(tx.after, func() { tx.w.runs.wrote(r.run.Key, r.body) })
 		if snapshot != was.snapshot {
 			if err := tx.exec("UPDATE snapshots SET loose = (snapshot <> ?) WHERE run = ? AND snapshot IN (?, ?)",
 				snapshot, r.name, snapshot, was.snapshot); err != nil {
@@ -185,6 +187,7 @@ func (b *batch) swapOthers(tx *tx) error {
 			r.name, r.next, r.body); err != nil {
 			return err
 		}
+		tx.after = append(tx.after, func() { tx.w.pipelines.wrote(pipeline.ID(r.name), r.body) })
 		if err := tx.tell(b, kindPipeline, r.name, move{Kind: store.PipelineMoved, Version: r.next}); err != nil {
 			return err
 		}
@@ -211,13 +214,14 @@ func (b *batch) swapOthers(tx *tx) error {
 }
 
 // tell appends a change to the feed.
-func (tx *tx) tell(b *batch, kind int64, pipeline string, m move) error {
+func (tx *tx) tell(b *batch, kind int64, of string, m move) error {
 	body, err := encode(m)
 	if err != nil {
 		return err
 	}
 	tx.pos++
-	return tx.exec("INSERT INTO log (pos, kind, at, pipeline, body) VALUES (?, ?, ?, ?, ?)", tx.pos, kind, nanos(b.now), pipeline, body)
+	tx.told = append(tx.told, m.change(tx.pos, nanos(b.now), pipeline.ID(of)))
+	return tx.exec("INSERT INTO log (pos, kind, at, pipeline, body) VALUES (?, ?, ?, ?, ?)", tx.pos, kind, nanos(b.now), of, body)
 }
 
 // append stores the records that never change once they are there.

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sort"
 	"strconv"
@@ -27,7 +26,7 @@ func (s *Store) Events(ctx context.Context, q store.EventQuery) (store.Page[even
 			}
 			w.and("at >= ? AND pos >= ?", nanos(q.Since), first)
 		}
-		found, err = readEvents(c, "SELECT pos, body FROM events"+w.text+" ORDER BY pos "+order+" LIMIT ?",
+		found, err = readEvents(c, "SELECT pos, body FROM events"+w.text+" ORDER BY pos "+order+upTo,
 			append(w.args, store.PageSize(q.Limit)+1)...)
 		return err
 	})
@@ -106,7 +105,7 @@ func numberCursor(cursor string) (int64, error) {
 func (s *Store) EventsAfter(ctx context.Context, after store.Position, limit int) ([]store.StoredEvent, error) {
 	var found []store.StoredEvent
 	err := s.read(ctx, func(c *conn) (err error) {
-		found, err = readEvents(c, "SELECT pos, body FROM events WHERE pos > ? ORDER BY pos LIMIT ?", int64(after), store.PageSize(limit))
+		found, err = readEvents(c, "SELECT pos, body FROM events WHERE pos > ? ORDER BY pos"+upTo, int64(after), store.PageSize(limit))
 		return err
 	})
 	return named(found, err)("events after %d", after)
@@ -124,47 +123,3 @@ func readEvents(c *conn, query string, args ...any) (found []store.StoredEvent, 
 
 // EventsChanged is the same channel for all who wait for the next event.
 func (s *Store) EventsChanged() <-chan struct{} { return s.eventsChanged.next() }
-
-// Cursor gives a place.
-func (s *Store) Cursor(ctx context.Context, name string) (at store.Position, err error) {
-	err = s.read(ctx, func(c *conn) error {
-		n, err := c.number("SELECT pos FROM cursors WHERE name = ?", name)
-		at = store.Position(n)
-		return err
-	})
-	return named(at, err)("cursor %s", name)
-}
-
-// cursor is a place on its way to the writer.
-type cursor struct {
-	name string
-	at   store.Position
-}
-
-// SetCursor moves a place.
-func (s *Store) SetCursor(ctx context.Context, name string, at store.Position) error {
-	if name == "" {
-		return errors.New("set a cursor: it has no name")
-	}
-	if err := s.write(ctx, &cursor{name, at}); err != nil {
-		return fmt.Errorf("set cursor %s: %w", name, err)
-	}
-	return nil
-}
-
-func (c *cursor) do(tx *tx) error {
-	return tx.exec("INSERT INTO cursors (name, pos) VALUES (?, ?) ON CONFLICT DO UPDATE SET pos = excluded.pos", c.name, int64(c.at))
-}
-
-// dropCursor is a place that is to be forgotten.
-type dropCursor struct{ name string }
-
-// DropCursor forgets a place.
-func (s *Store) DropCursor(ctx context.Context, name string) error {
-	if err := s.write(ctx, &dropCursor{name}); err != nil {
-		return fmt.Errorf("drop cursor %s: %w", name, err)
-	}
-	return nil
-}
-
-func (c *dropCursor) do(tx *tx) error { return tx.exec("DELETE FROM cursors WHERE name = ?", c.name) }

@@ -20,8 +20,33 @@ import (
 type feed struct {
 	mu     sync.Mutex
 	groups map[string]*group
-	start  int64 // changes up to here were forgotten: a new group begins after them
+	start  int64          // changes up to here were forgotten: a new group begins after them
+	tail   []store.Change // the last that were committed, without a gap: who keeps up is not answered from the file
 	fed    signal
+}
+
+// tailLength is how many changes the tail has at least, once there were so many; it has less than twice as many.
+const tailLength = 1024
+
+// append is called by the writer, between the commit and its announcement.
+func (f *feed) append(changes []store.Change) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.tail)+len(changes) > 2*tailLength {
+		f.tail = append(f.tail[:0], f.tail[max(0, len(f.tail)-tailLength):]...)
+	}
+	f.tail = append(f.tail, changes...)
+}
+
+// after gives up to limit changes after a position; false if the tail does not reach back that far.
+func (f *feed) after(pos int64, limit int) ([]store.Change, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.tail) == 0 || int64(f.tail[0].Position) > pos+1 {
+		return nil, false
+	}
+	rest := f.tail[pos+1-int64(f.tail[0].Position):]
+	return slices.Clone(rest[:min(limit, len(rest))]), true
 }
 
 // group is how far those who share one group have come. Positions have no gaps, so counting needs no look at the log.
@@ -48,19 +73,35 @@ func (f *feed) group(name string) *group {
 func (f *feed) unsaved() map[string]int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	places := map[string]int64{}
+	var places map[string]int64
 	for name, g := range f.groups {
 		if g.unsaved {
+			if places == nil {
+				places = map[string]int64{}
+			}
 			places[name] = g.place
 		}
 	}
 	return places
 }
 
-func (f *feed) saved(places map[string]int64) {
-	if len(places) == 0 {
-		return
+const upsertPlace = "INSERT INTO feed_groups (name, place) VALUES (?, ?) ON CONFLICT DO UPDATE SET place = excluded.place"
+
+// savePlaces stores the places that moved. That they were is remembered once it is durable.
+func (tx *tx) savePlaces() error {
+	places := tx.w.feed.unsaved()
+	for name, place := range places {
+		if err := tx.exec(upsertPlace, name, place); err != nil {
+			return err
+		}
 	}
+	if len(places) > 0 {
+		tx.after = append(tx.after, func() { tx.w.feed.saved(places) })
+	}
+	return nil
+}
+
+func (f *feed) saved(places map[string]int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for name, place := range places {
@@ -128,10 +169,13 @@ func (s *Store) take(ctx context.Context, name string, limit int) ([]store.Chang
 	if from >= to {
 		return nil, nil
 	}
+	if changes, there := s.feed.after(from, store.PageSize(limit)); there {
+		return s.feed.hold(g, changes), ctx.Err()
+	}
 	var changes []store.Change
 	err := s.read(ctx, func(c *conn) error {
 		return c.query(`SELECT pos, kind, at, pipeline, sensor, period, body FROM log
-			WHERE pos > ? AND pos <= ? ORDER BY pos LIMIT ?`, func(r row) error {
+			WHERE pos > ? AND pos <= ? ORDER BY pos`+upTo, func(r row) error {
 			change, err := changeOf(r)
 			changes = append(changes, change)
 			return err
@@ -226,8 +270,7 @@ func changeOf(r row) (store.Change, error) {
 		if err != nil {
 			return c, err
 		}
-		c.Kind, c.Version, c.Run, c.Status, c.Attempt = m.Kind, m.Version, m.Run, m.Status, m.Attempt
-		return c, nil
+		return m.change(r.int(0), r.int(2), c.Pipeline), nil
 	}
 	c.Kind, c.Version, c.Changed, c.Sensor = store.ReadingWritten, r.int(0), r.int(1) == kindChanged, sensor.Key(r.text(4))
 	return c, c.Period.UnmarshalText([]byte(r.text(5)))
@@ -240,6 +283,13 @@ type move struct {
 	Run     run.Key          `json:"run,omitzero"`
 	Status  run.Status       `json:"status,omitempty"`
 	Attempt int              `json:"attempt,omitempty"`
+}
+
+func (m move) change(pos, at int64, of pipeline.ID) store.Change {
+	return store.Change{
+		Position: store.Position(pos), Kind: m.Kind, At: fromNanos(at), Pipeline: of, Version: m.Version,
+		Run: m.Run, Status: m.Status, Attempt: m.Attempt,
+	}
 }
 
 // span is a stretch of positions, both ends included.

@@ -117,7 +117,7 @@ func (h *history) rest(before int64) error {
 	if !h.q.Period.IsZero() {
 		w.and("slot = ?", store.PeriodKey(h.q.Period))
 	}
-	return h.c.query(readingColumns+w.text+" ORDER BY version DESC LIMIT ?", func(row row) error {
+	return h.c.query(readingColumns+w.text+" ORDER BY version DESC"+upTo, func(row row) error {
 		r, err := readingOf(row)
 		h.found = append(h.found, r)
 		return err

@@ -83,6 +83,10 @@ func (tx *tx) put(r *reading) (store.Put, error) {
 	}
 	tx.pos++
 	r.version = tx.pos
+	tx.told = append(tx.told, store.Change{
+		Position: store.Position(r.version), Kind: store.ReadingWritten, At: fromNanos(r.at), Pipeline: r.pipeline, Version: r.version,
+		Sensor: r.sensor, Period: r.period, Changed: r.changed,
+	})
 	tx.puts, tx.tips[r.sensorID], tx.rows[rowID{r.sensorID, r.period}] = append(tx.puts, r), r.tip(), r
 	err = tx.exec(insertReading, r.version, r.kind(), r.at, string(r.pipeline), string(r.sensor), r.period.String(),
 		r.prev.version, r.prevSame, r.order, nullable(r.extra), r.body)

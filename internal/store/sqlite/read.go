@@ -68,10 +68,7 @@ func (p *pool) close() error {
 
 // read lends a connection to f. It ends with ctx only while it waits for one: what is read is short.
 func (s *Store) read(ctx context.Context, f func(*conn) error) error {
-	if err := s.open(); err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil {
+	if err := s.ready(ctx); err != nil {
 		return err
 	}
 	select {
@@ -88,6 +85,14 @@ func (s *Store) read(ctx context.Context, f func(*conn) error) error {
 	}
 	defer s.readers.giveBack(c)
 	return f(c)
+}
+
+// ready says whether a read may begin.
+func (s *Store) ready(ctx context.Context) error {
+	if err := s.open(); err != nil {
+		return err
+	}
+	return ctx.Err()
 }
 
 // find reads one record; ErrNotFound if there is none.

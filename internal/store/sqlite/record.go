@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -12,7 +13,9 @@ import (
 
 // Pipeline gives one pipeline.
 func (s *Store) Pipeline(ctx context.Context, id pipeline.ID) (store.Pipeline, error) {
-	return named(find[store.Pipeline](ctx, s, "SELECT body FROM pipelines WHERE pipeline = ?", string(id)))("pipeline %s", id)
+	p, err := look(ctx, s, s.pipelines, id, "SELECT body FROM pipelines WHERE pipeline = ?", string(id))
+	p.Slots = slices.Clone(p.Slots) // the caller's own
+	return named(p, err)("pipeline %s", id)
 }
 
 // Pipelines gives all.
@@ -53,7 +56,7 @@ func (s *Store) Deadlines(ctx context.Context, q store.DeadlineQuery) (store.Pag
 		}
 	}
 	found, err := list[store.Deadline](ctx, s, "SELECT body FROM deadlines"+w.text+
-		" ORDER BY breach, slot, pipeline, schedule, kind LIMIT ?", append(w.args, store.PageSize(q.Limit)+1)...)
+		" ORDER BY breach, slot, pipeline, schedule, kind"+upTo, append(w.args, store.PageSize(q.Limit)+1)...)
 	if err != nil {
 		return store.Page[store.Deadline]{}, fmt.Errorf("list deadlines: %w", err)
 	}

@@ -6,7 +6,9 @@ import (
 
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
 )
 
 // queueLength is how many calls may wait. More wait as well, but at the channel's door.
@@ -20,12 +22,15 @@ func newWriter(c *conn, o Options) (*writer, error) {
 		overlay:   &overlay{fresh: newGeneration()},
 		leases:    &leases{held: map[string]*lease{}},
 		feed:      &feed{groups: map[string]*group{}},
+		cursors:   newCursors(),
 		tips:      map[sensorID]tip{},
 		rows:      map[rowID]*reading{},
+		runs:      newRecent[run.Key, run.Run](),
+		pipelines: newRecent[pipeline.ID, store.Pipeline](),
 		foldAfter: cmp.Or(o.foldAfter, foldRows),
 		foldStep:  cmp.Or(o.foldStep, foldStep),
 	}
-	for _, step := range []func() error{w.readPositions, w.readGroups, w.readLog, w.readLeases, w.newEpoch} {
+	for _, step := range []func() error{w.readPositions, w.readGroups, w.readCursors, w.readLog, w.readLeases, w.newEpoch} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -55,6 +60,13 @@ func (w *writer) readPositions() (err error) {
 func (w *writer) readGroups() error {
 	return w.conn.query("SELECT name, place FROM feed_groups", func(r row) error {
 		w.feed.groups[r.text(0)] = &group{place: r.int(1), given: r.int(1)}
+		return nil
+	})
+}
+
+func (w *writer) readCursors() error {
+	return w.conn.query("SELECT name, pos FROM cursors", func(r row) error {
+		w.cursors.at[r.text(0)] = r.int(1)
 		return nil
 	})
 }
@@ -114,6 +126,11 @@ func (w *writer) finish() error {
 	}
 	for name, place := range w.feed.unsaved() {
 		if err := w.conn.exec(upsertPlace, name, place); err != nil {
+			return err
+		}
+	}
+	for name, at := range w.cursors.moved() {
+		if err := w.conn.exec(upsertCursor, name, at); err != nil {
 			return err
 		}
 	}

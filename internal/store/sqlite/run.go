@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -9,9 +10,11 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
+const runByName = "SELECT body FROM runs WHERE run = ?"
+
 // Run gives one run.
 func (s *Store) Run(ctx context.Context, key run.Key) (run.Run, error) {
-	return named(find[run.Run](ctx, s, "SELECT body FROM runs WHERE run = ?", key.String()))("run %s", key)
+	return named(look(ctx, s, s.runs, key, runByName, key.String()))("run %s", key)
 }
 
 // DryRun gives one dry run.
@@ -64,7 +67,7 @@ func (s *Store) Runs(ctx context.Context, q store.RunQuery) (store.Page[run.Run]
 		slot := store.PeriodKey(after.Period)
 		w.and("slot <= ? AND (slot < ? OR (pipeline, schedule) > (?, ?))", slot, slot, string(after.Pipeline), string(after.Schedule))
 	}
-	found, err := list[run.Run](ctx, s, "SELECT body FROM "+from+w.text+" ORDER BY slot DESC, pipeline, schedule LIMIT ?",
+	found, err := list[run.Run](ctx, s, "SELECT body FROM "+from+w.text+" ORDER BY slot DESC, pipeline, schedule"+upTo,
 		append(w.args, store.PageSize(q.Limit)+1)...)
 	if err != nil {
 		return store.Page[run.Run]{}, fmt.Errorf("list runs: %w", err)
@@ -96,20 +99,15 @@ func (s *Store) OpenRuns(ctx context.Context, id pipeline.ID) ([]run.Run, error)
 
 // RunsAt looks each key up.
 func (s *Store) RunsAt(ctx context.Context, keys []run.Key) (map[run.Key]run.Run, error) {
-	found := map[run.Key]run.Run{}
-	err := s.read(ctx, func(c *conn) error {
-		for _, key := range keys {
-			if _, err := c.one("SELECT body FROM runs WHERE run = ?", func(r row) (err error) {
-				found[key], err = decode[run.Run](r.text(0))
-				return err
-			}, key.String()); err != nil {
-				return err
-			}
+	found := make(map[run.Key]run.Run, len(keys))
+	for _, key := range keys {
+		one, err := look(ctx, s, s.runs, key, runByName, key.String())
+		switch {
+		case err == nil:
+			found[key] = one
+		case !errors.Is(err, store.ErrNotFound):
+			return nil, fmt.Errorf("read runs: %w", err)
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read runs: %w", err)
 	}
-	return found, nil
+	return found, s.ready(ctx)
 }

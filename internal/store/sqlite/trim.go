@@ -219,9 +219,12 @@ func (t *trim) events(tx *tx) error {
 	if err != nil {
 		return err
 	}
+	if err := tx.saveCursors(); err != nil {
+		return err
+	}
 	if err := t.delete(tx, `DELETE FROM events WHERE pos IN (
 		SELECT pos FROM events WHERE at < ? AND pos < ? AND pos <= coalesce((SELECT min(pos) FROM cursors), 1 << 62)
-		ORDER BY pos LIMIT ?)`, cutoff, first+aside); err != nil || t.forgot == 0 {
+		ORDER BY pos`+upTo+`)`, cutoff, first+aside); err != nil || t.forgot == 0 {
 		return err
 	}
 	return tx.exec("UPDATE meta SET value = ? WHERE name = 'last_event'", tx.event)
@@ -234,7 +237,7 @@ func (t *trim) jobLog(tx *tx) error {
 	}
 	return t.delete(tx, `DELETE FROM job_log WHERE id IN (
 		SELECT l.id FROM job_log l LEFT JOIN runs r ON r.run = l.run
-		WHERE l.at < ? AND r.open IS NOT 1 ORDER BY l.at LIMIT ?)`, cutoff)
+		WHERE l.at < ? AND r.open IS NOT 1 ORDER BY l.at`+upTo+`)`, cutoff)
 }
 
 func (t *trim) reruns(tx *tx) error {
@@ -244,7 +247,7 @@ func (t *trim) reruns(tx *tx) error {
 	}
 	return t.delete(tx, `DELETE FROM reruns WHERE id IN (
 		SELECT l.id FROM reruns l LEFT JOIN runs r ON r.run = l.run
-		WHERE l.at < ? AND r.open IS NOT 1 ORDER BY l.at LIMIT ?)`, cutoff)
+		WHERE l.at < ? AND r.open IS NOT 1 ORDER BY l.at`+upTo+`)`, cutoff)
 }
 
 func (t *trim) snapshots(tx *tx) error {
@@ -254,25 +257,25 @@ func (t *trim) snapshots(tx *tx) error {
 	}
 	return t.delete(tx, `DELETE FROM snapshots WHERE snapshot IN (
 		SELECT l.snapshot FROM snapshots l LEFT JOIN runs r ON r.run = l.run
-		WHERE l.loose = 1 AND l.at < ? AND r.open IS NOT 1 ORDER BY l.at LIMIT ?)`, cutoff)
+		WHERE l.loose = 1 AND l.at < ? AND r.open IS NOT 1 ORDER BY l.at`+upTo+`)`, cutoff)
 }
 
 func (t *trim) dryRuns(tx *tx) error {
 	cutoff, _ := t.before(store.DryRunLife)
-	return t.delete(tx, "DELETE FROM dry_runs WHERE run IN (SELECT run FROM dry_runs WHERE open = 0 AND updated < ? LIMIT ?)", cutoff)
+	return t.delete(tx, "DELETE FROM dry_runs WHERE run IN (SELECT run FROM dry_runs WHERE open = 0 AND updated < ?"+upTo+")", cutoff)
 }
 
 func (t *trim) marks(tx *tx) error {
-	return t.delete(tx, "DELETE FROM marks WHERE mark IN (SELECT mark FROM marks WHERE expires < ? LIMIT ?)", nanos(t.now))
+	return t.delete(tx, "DELETE FROM marks WHERE mark IN (SELECT mark FROM marks WHERE expires < ?"+upTo+")", nanos(t.now))
 }
 
 func (t *trim) notes(tx *tx) error {
-	return t.delete(tx, "DELETE FROM notes WHERE (kind, key) IN (SELECT kind, key FROM notes WHERE expires < ? LIMIT ?)", nanos(t.now))
+	return t.delete(tx, "DELETE FROM notes WHERE (kind, key) IN (SELECT kind, key FROM notes WHERE expires < ?"+upTo+")", nanos(t.now))
 }
 
 // commits looks at the oldest only: they were taken in order, but for a clock that was set.
 func (t *trim) commits(tx *tx) error {
 	cutoff, _ := t.before(store.CommitLife)
 	return t.delete(tx, `DELETE FROM commits WHERE id IN (
-		SELECT id FROM (SELECT id, at FROM commits ORDER BY id LIMIT 500) WHERE at < ? LIMIT ?)`, cutoff)
+		SELECT id FROM (SELECT id, at FROM commits ORDER BY id LIMIT 500) WHERE at < ?`+upTo+`)`, cutoff)
 }

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 
 	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -31,6 +33,7 @@ type writer struct {
 	overlay *overlay
 	leases  *leases
 	feed    *feed
+	cursors *cursors
 
 	checkpointer *checkpointer
 
@@ -40,6 +43,9 @@ type writer struct {
 
 	tips map[sensorID]tip
 	rows map[rowID]*reading
+
+	runs      *recent[run.Key, run.Run]
+	pipelines *recent[pipeline.ID, store.Pipeline]
 
 	foldAfter, foldStep int   // rows
 	foldErr             error // why folding got stuck, if it is
@@ -74,7 +80,8 @@ type tx struct {
 
 	pos, event, high int64
 
-	puts   []*reading // in order, with the last of each key and row beside it
+	told   []store.Change // to the feed
+	puts   []*reading     // in order, with the last of each key and row beside it
 	tips   map[sensorID]tip
 	rows   map[rowID]*reading
 	leases map[string]*lease // what becomes of leases; nil for one that ends
@@ -202,15 +209,13 @@ func (w *writer) begin() (*tx, error) {
 	return tx, tx.exec("BEGIN IMMEDIATE")
 }
 
-const upsertPlace = "INSERT INTO feed_groups (name, place) VALUES (?, ?) ON CONFLICT DO UPDATE SET place = excluded.place"
-
 // commit makes the transaction durable, then visible, in this order.
 func (tx *tx) commit() error {
-	places := tx.w.feed.unsaved()
-	for name, place := range places {
-		if err := tx.exec(upsertPlace, name, place); err != nil {
-			return tx.rollback(err)
-		}
+	if err := tx.savePlaces(); err != nil {
+		return tx.rollback(err)
+	}
+	if err := tx.saveCursors(); err != nil {
+		return tx.rollback(err)
 	}
 	if err := tx.exec("COMMIT"); err != nil {
 		return tx.rollback(err)
@@ -219,9 +224,9 @@ func (tx *tx) commit() error {
 	for _, f := range tx.after {
 		f()
 	}
-	w.feed.saved(places)
 	w.overlay.publish(tx.puts)
 	w.leases.apply(tx.leases)
+	w.feed.append(tx.told)
 	fed := tx.pos > w.pos
 	w.pos, w.event, w.high = tx.pos, tx.event, tx.high
 	w.committed.Store(w.pos)
