@@ -4,21 +4,20 @@ import (
 	"context"
 	"time"
 
-	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
 // missedFires finds cron fires that nobody dealt with. Those whose window is open are opened, the rest are told as
 // SCHEDULE_MISSED, together.
 func (w *Watchdog) missedFires(ctx context.Context, p pass) (int, error) {
-	return w.catchUp(ctx, p, func(e *catalog.Entry) bool { return !e.Schedule.Listed() })
+	return w.catchUp(ctx, p, func(e watched) bool { return !e.Schedule.Listed() })
 }
 
 // catchUp deals with the fires of the pipelines that are meant.
-func (w *Watchdog) catchUp(ctx context.Context, p pass, meant func(*catalog.Entry) bool) (int, error) {
+func (w *Watchdog) catchUp(ctx context.Context, p pass, meant func(watched) bool) (int, error) {
 	found := 0
 	for _, e := range p.entries {
-		if e.Opens != pipeline.ByCron || !meant(e) || p.paused(e.ID) || !overdue(e, p) {
+		if e.Opens != pipeline.ByCron || !meant(e) || e.paused() || !overdue(e, p) {
 			continue
 		}
 		if err := w.Router.CatchUp(ctx, e.ID, p.now); err != nil {
@@ -30,9 +29,9 @@ func (w *Watchdog) catchUp(ctx context.Context, p pass, meant func(*catalog.Entr
 }
 
 // overdue says whether a fire came before what has settled, and nobody has dealt with it.
-func overdue(e *catalog.Entry, p pass) bool {
+func overdue(e watched, p pass) bool {
 	from := e.Horizon
-	if fired := p.rows[e.ID].FiredThrough; fired.After(from) {
+	if fired := e.row.FiredThrough; fired.After(from) {
 		from = fired.Add(time.Nanosecond)
 	}
 	for slot := range e.Schedule.Slots(from) {

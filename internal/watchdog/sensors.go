@@ -34,7 +34,7 @@ func (w *Watchdog) missingSensors(ctx context.Context, p pass) (int, error) {
 			if due.After(p.settled) || due.Before(p.now.Add(-missingLookBack)) {
 				continue
 			}
-			n, err := w.missingAfter(ctx, e, r, p.now)
+			n, err := w.missingAfter(ctx, e.Entry, r, p.now)
 			found += n
 			if err != nil {
 				return found, err

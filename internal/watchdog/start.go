@@ -19,10 +19,10 @@ const startLookBack = 7 * 24 * time.Hour
 func (w *Watchdog) startDeadlines(ctx context.Context, p pass) (int, error) {
 	found := 0
 	for _, e := range p.entries {
-		if e.Start == nil || e.Start.Deadline == nil || e.Opens != pipeline.ByStream || e.DryRun || p.paused(e.ID) {
+		if e.Start == nil || e.Start.Deadline == nil || e.Opens != pipeline.ByStream || e.DryRun || e.paused() {
 			continue
 		}
-		n, err := w.closeStarts(ctx, e, p)
+		n, err := w.closeStarts(ctx, e.Entry, p)
 		found += n
 		if err != nil {
 			return found, err

@@ -16,10 +16,10 @@ import (
 func (w *Watchdog) unarmedDeadlines(ctx context.Context, p pass) (int, error) {
 	found := 0
 	for _, e := range p.entries {
-		if e.SLA.Deadline == nil || e.DryRun || e.Opens == pipeline.ByHand || p.rows[e.ID].Pause.HoldSLA || p.rows[e.ID].AcceptedAt.After(p.settled) {
+		if e.SLA.Deadline == nil || e.DryRun || e.Opens == pipeline.ByHand || e.row.Pause.HoldSLA || e.row.AcceptedAt.After(p.settled) {
 			continue
 		}
-		missing, err := w.unarmed(ctx, e, p)
+		missing, err := w.unarmed(ctx, e.Entry, p)
 		if err != nil {
 			return found, err
 		}

@@ -26,7 +26,7 @@ const (
 func (w *Watchdog) unopenedRuns(ctx context.Context, p pass) (int, error) {
 	found := 0
 	for _, e := range p.entries {
-		if e.Opens != pipeline.ByStream || e.DryRun || p.paused(e.ID) {
+		if e.Opens != pipeline.ByStream || e.DryRun || e.paused() {
 			continue
 		}
 		n, err := w.recover(ctx, e, p)
@@ -44,18 +44,18 @@ type opening struct {
 	periods []period.Period
 }
 
-func (w *Watchdog) recover(ctx context.Context, e *catalog.Entry, p pass) (int, error) {
+func (w *Watchdog) recover(ctx context.Context, e watched, p pass) (int, error) {
 	openings, err := w.openings(ctx, e, p)
 	if err != nil || len(openings) == 0 {
 		return 0, err
 	}
-	before, err := w.opened(ctx, e, openings)
+	before, err := w.opened(ctx, e.Entry, openings)
 	if err != nil {
 		return 0, err
 	}
 	acted := false
 	for _, o := range openings {
-		if missing(e, o, before) {
+		if missing(e.Entry, o, before) {
 			acted = true
 			if err := w.Router.Recover(ctx, e.ID, o.change, p.now); err != nil {
 				return 0, err
@@ -65,7 +65,7 @@ func (w *Watchdog) recover(ctx context.Context, e *catalog.Entry, p pass) (int, 
 	if !acted {
 		return 0, nil
 	}
-	after, err := w.opened(ctx, e, openings) // the condition may not hold, or the calendar be against it
+	after, err := w.opened(ctx, e.Entry, openings) // the condition may not hold, or the calendar be against it
 	return len(after) - len(before), err
 }
 
@@ -103,7 +103,7 @@ func (w *Watchdog) opened(ctx context.Context, e *catalog.Entry, openings []open
 }
 
 // openings lists what should have opened runs of e.
-func (w *Watchdog) openings(ctx context.Context, e *catalog.Entry, p pass) ([]opening, error) {
+func (w *Watchdog) openings(ctx context.Context, e watched, p pass) ([]opening, error) {
 	if e.Start != nil {
 		return w.writes(ctx, e, p)
 	}
@@ -112,12 +112,12 @@ func (w *Watchdog) openings(ctx context.Context, e *catalog.Entry, p pass) ([]op
 
 // lately says that something happened neither too lately nor too long ago to be called overlooked. What was before the file
 // in force was accepted does not count: an edit opens no past.
-func (p pass) lately(id pipeline.ID, at time.Time) bool {
-	return !at.After(p.settled) && !at.Before(p.now.Add(-lookBackTime)) && !at.Before(p.rows[id].AcceptedAt)
+func (p pass) lately(e watched, at time.Time) bool {
+	return !at.After(p.settled) && !at.Before(p.now.Add(-lookBackTime)) && !at.Before(e.row.AcceptedAt)
 }
 
 // writes lists the writes of the start condition's sensor.
-func (w *Watchdog) writes(ctx context.Context, e *catalog.Entry, p pass) ([]opening, error) {
+func (w *Watchdog) writes(ctx context.Context, e watched, p pass) ([]opening, error) {
 	owner, key := e.ID, sensor.Key(e.Start.Rule.Key)
 	if e.Start.Rule.From != "" {
 		owner = pipeline.ID(e.Start.Rule.From)
@@ -128,7 +128,7 @@ func (w *Watchdog) writes(ctx context.Context, e *catalog.Entry, p pass) ([]open
 	}
 	var all []opening
 	for _, r := range page.Items {
-		if !p.lately(e.ID, r.UpdatedAt) {
+		if !p.lately(e, r.UpdatedAt) {
 			continue
 		}
 		slice := r.Period
@@ -144,7 +144,7 @@ func (w *Watchdog) writes(ctx context.Context, e *catalog.Entry, p pass) ([]open
 
 // completions lists the runs of upstreams that completed. A period for which one has only just completed is left out:
 // nobody has overlooked it yet.
-func (w *Watchdog) completions(ctx context.Context, e *catalog.Entry, p pass) ([]opening, error) {
+func (w *Watchdog) completions(ctx context.Context, e watched, p pass) ([]opening, error) {
 	var all []opening
 	fresh := map[period.Period]bool{}
 	for _, id := range e.After {
@@ -166,7 +166,7 @@ func (w *Watchdog) completions(ctx context.Context, e *catalog.Entry, p pass) ([
 				for _, slice := range o.periods {
 					fresh[slice] = true
 				}
-			case p.lately(e.ID, r.EndedAt):
+			case p.lately(e, r.EndedAt):
 				all = append(all, o)
 			}
 		}

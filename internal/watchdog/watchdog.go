@@ -83,12 +83,17 @@ func (w *Watchdog) checks() []check {
 type pass struct {
 	now     time.Time
 	settled time.Time // facts up to this instant can be judged
-	entries []*catalog.Entry
-	rows    map[pipeline.ID]store.Pipeline
+	entries []watched
 }
 
-// paused says that nothing is expected of a pipeline now.
-func (p pass) paused(id pipeline.ID) bool { return !p.rows[id].Pause.Since.IsZero() }
+// watched is a pipeline in force and its row.
+type watched struct {
+	*catalog.Entry
+	row *store.Pipeline
+}
+
+// paused says that nothing is expected of the pipeline now.
+func (e watched) paused() bool { return !e.row.Pause.Since.IsZero() }
 
 // Report is what one pass found, by check, and which checks could not look.
 type Report struct {
@@ -118,7 +123,8 @@ func (w *Watchdog) Pass(ctx context.Context, now time.Time) (Report, error) {
 
 // prepare reads what every check needs, once.
 func (w *Watchdog) prepare(ctx context.Context, now time.Time) (pass, error) {
-	p := pass{now: now, settled: now.Add(-w.Interval), entries: w.Catalog.Current().All(), rows: map[pipeline.ID]store.Pipeline{}}
+	p := pass{now: now, settled: now.Add(-w.Interval)}
+	entries := w.Catalog.Current().All()
 	n, oldest, err := w.Store.Backlog(ctx, w.Group)
 	if err != nil {
 		return p, fmt.Errorf("read the feed's backlog: %w", err)
@@ -130,10 +136,24 @@ func (w *Watchdog) prepare(ctx context.Context, now time.Time) (pass, error) {
 	if err != nil {
 		return p, fmt.Errorf("list pipelines: %w", err)
 	}
-	for _, row := range rows {
-		p.rows[row.ID] = row
-	}
+	p.entries = together(entries, rows)
 	return p, nil
+}
+
+// together puts entries and rows together; both come by id.
+func together(entries []*catalog.Entry, rows []store.Pipeline) []watched {
+	all := make([]watched, len(entries))
+	var none store.Pipeline
+	for i, e := range entries {
+		for len(rows) > 0 && rows[0].ID < e.ID {
+			rows = rows[1:]
+		}
+		all[i] = watched{e, &none}
+		if len(rows) > 0 && rows[0].ID == e.ID {
+			all[i].row = &rows[0]
+		}
+	}
+	return all
 }
 
 // tellDegraded tells when the set of checks that cannot look changes for the worse or the other.
