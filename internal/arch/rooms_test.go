@@ -26,7 +26,7 @@ const (
 var mayImport = map[layer][]layer{
 	decide:   {decide},
 	contract: {decide},
-	suite:    {decide, contract},
+	suite:    {decide, contract, kit, suite},
 	handle:   {decide, contract, handle},
 	kit:      {decide, contract},
 	adapter:  {decide, contract, kit},
@@ -63,6 +63,8 @@ var rooms = map[string]layer{
 	"internal/period/zonetest": suite,
 	"internal/job/all":         assembly,
 	"internal/job/rest":        kit,
+	"internal/job/awsapi":      kit,
+	"internal/job/awstest":     suite,
 	"internal/job/*":           adapter,
 	"internal/sink":            contract,
 	"internal/sink/post":       kit,
@@ -128,6 +130,7 @@ var unseen = []struct {
 var forTests = map[string]string{
 	"internal/job/all":         "examples are checked with the real job types",
 	"internal/job/jobtest":     "it is a conformance suite",
+	"internal/job/awstest":     "it stands for AWS",
 	"internal/period/zonetest": "it lists the clock changes that tests look at",
 	"internal/store/storetest": "it is a conformance suite",
 	"internal/store/memory":    "handlers are tested on a real store",

@@ -10,10 +10,13 @@ package egress
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -40,6 +43,18 @@ func New(allow []string) (*Guard, error) {
 		}
 	}
 	return g, nil
+}
+
+// With is a guard with further exceptions, as New takes them.
+func (g *Guard) With(allow ...string) (*Guard, error) {
+	more := *g
+	more.hosts, more.networks = maps.Clone(g.hosts), slices.Clone(g.networks)
+	for _, entry := range allow {
+		if err := more.allow(entry); err != nil {
+			return nil, err
+		}
+	}
+	return &more, nil
 }
 
 func (g *Guard) allow(entry string) error {
@@ -111,6 +126,31 @@ func (g *Guard) DialContext(ctx context.Context, network, address string) (net.C
 		}
 	}
 	return nil, err
+}
+
+// Control is for dialers that resolve names themselves and know only addresses: it refuses what DialContext would, except
+// that an allowed host stands for whatever addresses it has now.
+func (g *Guard) Control(ctx context.Context, _, address string, _ syscall.RawConn) error {
+	dialled, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	why := g.refuses("", dialled.Addr())
+	if why == "" || g.hasHostAt(ctx, dialled.Addr()) {
+		return nil
+	}
+	return &Refused{Host: dialled.Addr().String(), Addr: dialled.Addr(), Why: why}
+}
+
+// hasHostAt says whether one of the allowed hosts has that address.
+func (g *Guard) hasHostAt(ctx context.Context, addr netip.Addr) bool {
+	for host := range g.hosts {
+		addrs, err := g.lookup(ctx, host)
+		if err == nil && slices.ContainsFunc(addrs, func(a netip.Addr) bool { return a.Unmap() == addr.Unmap() }) {
+			return true
+		}
+	}
+	return false
 }
 
 // lookup gives the addresses of a host, at least one.

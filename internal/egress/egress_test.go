@@ -232,3 +232,40 @@ func TestARequestIsSentOnceEvenIfItsConnectionBreaks(t *testing.T) {
 		}
 	}
 }
+
+func TestFurtherExceptionsAreForThatGuardAlone(t *testing.T) {
+	port, requests := served(t, hello)
+	g := guard(t, "10.0.0.0/8")
+	more, err := g.With("127.0.0.1", "else.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := get(more, "http://127.0.0.1:"+port+"/"); err != nil || requests.Load() != 1 {
+		t.Errorf("%d requests, %v", requests.Load(), err)
+	}
+	if err := get(g, "http://127.0.0.1:"+port+"/"); !errors.As(err, new(*Refused)) || g.hosts["else.example"] {
+		t.Errorf("the guard itself has changed: %v", err)
+	}
+	if why := more.refuses("h", netip.MustParseAddr("10.1.2.3")); why != "" {
+		t.Errorf("refuses what it allowed before: %s", why)
+	}
+	if _, err := g.With("http://host"); err == nil || !strings.Contains(err.Error(), "http://host") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestADialerThatResolvesItselfIsGuardedByAddress(t *testing.T) {
+	g := guard(t, "169.254.169.254", "good.example").names(map[string][]string{"good.example": {"10.0.0.7 10.0.0.8"}})
+	for address, allowed := range map[string]bool{
+		"8.8.8.8:443": true, "169.254.169.254:80": true, "10.0.0.8:80": true, "[::ffff:10.0.0.7]:80": true,
+		"10.0.0.9:80": false, "127.0.0.1:80": false, "169.254.170.2:80": false, "[::1]:80": false,
+	} {
+		err := g.Control(t.Context(), "tcp", address, nil)
+		if refused := errors.As(err, new(*Refused)); refused == allowed || err != nil && !refused {
+			t.Errorf("%s: got %v", address, err)
+		}
+	}
+	if err := g.Control(t.Context(), "unix", "/run/socket", nil); err == nil {
+		t.Error("what is no address got through")
+	}
+}

@@ -110,6 +110,16 @@ func (b bed) attempt(config string) job.Attempt {
 	return Expand(b.T, a, config, b.NewConfig())
 }
 
+// AttemptOf is the attempt with that id.
+func AttemptOf(t *testing.T, id run.AttemptID) job.Attempt {
+	t.Helper()
+	key, number, err := run.ParseAttemptID(string(id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return job.Attempt{ID: id, Pipeline: key.Pipeline, Schedule: key.Schedule, Period: key.Period, Number: number}
+}
+
 // Expand gives the attempt its config, with Secret allowed.
 func Expand(t *testing.T, a job.Attempt, config string, into pipeline.JobConfig) job.Attempt {
 	t.Helper()

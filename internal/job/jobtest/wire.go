@@ -11,6 +11,7 @@ import (
 // Call is a request that reached a target.
 type Call struct {
 	Method string
+	Host   string
 	URI    string // path and query, as they were sent
 	Header http.Header
 	Body   []byte
@@ -28,7 +29,7 @@ func (w *Wire) Record(target http.Handler) http.Handler {
 		body, _ := io.ReadAll(r.Body)
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		w.mu.Lock()
-		w.calls = append(w.calls, Call{Method: r.Method, URI: r.RequestURI, Header: r.Header.Clone(), Body: body})
+		w.calls = append(w.calls, Call{Method: r.Method, Host: r.Host, URI: r.RequestURI, Header: r.Header.Clone(), Body: body})
 		w.mu.Unlock()
 		target.ServeHTTP(rw, r)
 	})

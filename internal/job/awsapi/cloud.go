@@ -1,0 +1,145 @@
+// Package awsapi is how job types speak to AWS. The clients are the SDK's own, set up as AWS users know it: profiles, roles,
+// AWS_REGION, AWS_ENDPOINT_URL and AWS_ENDPOINT_URL_<SERVICE> from the controller's environment. They are made when they
+// are first needed, so that a controller without such pipelines reads no AWS configuration.
+//
+// What is its own is what starts need. Requests pass the egress guard, one at a time over a connection of their own; one
+// that starts something is never sent again by the SDK; answers are read to a bound; and a failure (Failure) says
+// whether anything can have been started and whose fault it is, without secrets.
+//
+// It knows no service. What a call means for a job is in the types: glue, emr, emrserverless, stepfunction, lambda.
+package awsapi
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials/endpointcreds"
+	"github.com/aws/smithy-go/logging"
+
+	"github.com/interlock-go/interlock/internal/egress"
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// Cloud is AWS as the controller's environment describes it.
+type Cloud struct {
+	guard *egress.Guard
+
+	mu     sync.Mutex
+	loaded *setup
+}
+
+// setup is what was read from the environment.
+type setup struct {
+	aws.Config
+	trust *http.Transport // whose TLS settings hold for every connection
+}
+
+// New sends through the guard. It reads nothing yet.
+func New(g *egress.Guard) *Cloud { return &Cloud{guard: g} }
+
+// metadata are the addresses at which machines and containers on AWS find their own credentials. Only what fetches
+// credentials may go there.
+var metadata = []string{"169.254.169.254", "fd00:ec2::254", "169.254.170.2", "169.254.170.23", "fd00:ec2::23"}
+
+// setup reads the configuration once. One that cannot be read may have been mended by the next try.
+func (c *Cloud) setup(ctx context.Context) (setup, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.loaded == nil {
+		loaded, err := c.load(ctx)
+		if err != nil {
+			return setup{}, job.Refuse(run.Permanent, "read the controller's AWS configuration: %s; check its AWS_ variables and its profile", Line(job.Redactor{}, err.Error()))
+		}
+		c.loaded = &loaded
+	}
+	return *c.loaded, nil
+}
+
+func (c *Cloud) load(ctx context.Context) (setup, error) {
+	guard, err := c.guard.With(metadata...)
+	if err != nil {
+		return setup{}, err
+	}
+	// The SDK replaces a dialer's function by one of its own, but keeps its hook.
+	client := awshttp.NewBuildableClient().
+		WithTransportOptions(func(t *http.Transport) { t.Proxy = nil }).
+		WithDialerOptions(func(d *net.Dialer) {
+			d.ControlContext = func(ctx context.Context, network, address string, conn syscall.RawConn) error {
+				return guard.Control(ctx, network, address, conn)
+			}
+		})
+	loaded, err := config.LoadDefaultConfig(ctx,
+		config.WithHTTPClient(client),
+		config.WithEndpointCredentialOptions(func(o *endpointcreds.Options) { o.HTTPClient = client }),
+		config.WithLogger(logging.Nop{}), // what matters is in the errors
+	)
+	if err != nil {
+		return setup{}, err
+	}
+	// Nothing has been dialled yet: the SDK fetches credentials with the first call.
+	if guard, err = guard.With(hosts(credentialEndpoints(ctx, loaded)...)...); err != nil {
+		return setup{}, err
+	}
+	loaded.RetryMode, loaded.RetryMaxAttempts = "", 0 // a start must not be repeated, whatever AWS_MAX_ATTEMPTS says
+	loaded.Retryer = twice
+	trust := client.GetTransport()
+	if bundled, ok := loaded.HTTPClient.(*awshttp.BuildableClient); ok { // with the certificates of AWS_CA_BUNDLE
+		trust = bundled.GetTransport()
+	}
+	return setup{Config: loaded, trust: trust}, nil
+}
+
+// credentialEndpoints are the addresses that the operator has set for what hands out credentials.
+func credentialEndpoints(ctx context.Context, loaded aws.Config) []string {
+	endpoints := []string{aws.ToString(loaded.BaseEndpoint)}
+	for _, source := range loaded.ConfigSources {
+		if s, ok := source.(config.EnvConfig); ok {
+			endpoints = append(endpoints, s.ContainerCredentialsEndpoint)
+		}
+		if s, ok := source.(interface{ GetEC2IMDSEndpoint() (string, bool, error) }); ok {
+			endpoint, _, _ := s.GetEC2IMDSEndpoint()
+			endpoints = append(endpoints, endpoint)
+		}
+		if s, ok := source.(interface {
+			GetServiceBaseEndpoint(ctx context.Context, service string) (string, bool, error)
+		}); ok {
+			for _, service := range []string{"STS", "SSO", "SSO OIDC", "Signin"} {
+				endpoint, _, _ := s.GetServiceBaseEndpoint(ctx, service)
+				endpoints = append(endpoints, endpoint)
+			}
+		}
+	}
+	return endpoints
+}
+
+// hosts are those of the URLs among the texts.
+func hosts(texts ...string) []string {
+	var hosts []string
+	for _, text := range texts {
+		if u, err := url.Parse(text); err == nil && u.Hostname() != "" {
+			hosts = append(hosts, u.Hostname())
+		}
+	}
+	return hosts
+}
+
+// twice is for calls that may be repeated: once more after a moment. The controller asks again later anyway.
+func twice() aws.Retryer {
+	return retry.NewStandard(func(o *retry.StandardOptions) {
+		o.MaxAttempts = 2
+		o.MaxBackoff = 100 * time.Millisecond
+	})
+}
+
+// Once is for calls that must not be repeated.
+var Once aws.Retryer = aws.NopRetryer{}

@@ -1,0 +1,18 @@
+package awsapi
+
+import (
+	"net"
+	"testing"
+
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+)
+
+// CredentialDialer connects for what fetches credentials.
+func CredentialDialer(t *testing.T, c *Cloud) *net.Dialer {
+	t.Helper()
+	s, err := c.setup(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.HTTPClient.(*awshttp.BuildableClient).GetDialer()
+}

@@ -1,0 +1,23 @@
+package awsapi
+
+import (
+	"strings"
+
+	"github.com/interlock-go/interlock/internal/job"
+)
+
+const (
+	maxLine   = 500      // how much of a message is shown
+	maxOutput = 64 << 10 // and of what a job printed
+)
+
+// Line is a text in one line, up to a length and without secrets.
+func Line(secrets job.Redactor, text string) string {
+	text = strings.Join(strings.Fields(secrets.Text(text)), " ")
+	return strings.ToValidUTF8(text[:min(len(text), maxLine)], "")
+}
+
+// Tail is the end of what a job printed, without secrets.
+func Tail(secrets job.Redactor, text string) string {
+	return strings.ToValidUTF8(secrets.Part(text, max(0, len(text)-maxOutput), len(text)), "")
+}

@@ -1,0 +1,145 @@
+package glue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
+	"github.com/aws/aws-sdk-go-v2/service/glue/types"
+
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/job/awsapi"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+const (
+	defaultGroup   = "/aws-glue/jobs/logs-v2"
+	defaultPrefix  = "/aws-glue/jobs" // what a run names where nobody has chosen a group
+	defaultPattern = "GlueExceptionAnalysisJobFailed"
+
+	maxLogPages = 50
+	maxLogTime  = 10 * time.Second // after which a search is given up, so that the controller goes on
+)
+
+// crossCheck looks into the logs of a run that says it succeeded: a driver that catches its own exception and exits cleanly
+// leaves Glue's analysis of the failure there. Logs that cannot be read are no reason to doubt the run, but it is told.
+func (t *Type) crossCheck(ctx context.Context, g api, r types.JobRun, succeeded job.Status) (job.Status, error) {
+	if !g.LogCheck.Enabled {
+		return succeeded, nil
+	}
+	event, found, err := t.search(ctx, g, r)
+	switch {
+	case ctx.Err() != nil:
+		return job.Status{}, fmt.Errorf("%s: the search of its logs was ended: %w", g.what("look at"), ctx.Err())
+	case err != nil:
+		succeeded.Message = "succeeded, as Glue says; its logs were not checked: " + reason(err)
+		return succeeded, nil
+	case !found:
+		return succeeded, nil
+	}
+	return job.Status{
+		Done: true, Result: run.ResultFail, Category: run.Permanent,
+		Message: awsapi.Line(g.attempt.Secrets, "Glue says SUCCEEDED, its logs say failed: "+failureReason(event)),
+		Output:  awsapi.Tail(g.attempt.Secrets, event),
+	}, nil
+}
+
+// reason is why the logs were not checked.
+func reason(err error) string {
+	if refusal := (*job.Refusal)(nil); errors.As(err, &refusal) {
+		return refusal.Reason
+	}
+	return err.Error()
+}
+
+// search looks for an event that means failure.
+func (t *Type) search(ctx context.Context, g api, r types.JobRun) (event string, found bool, err error) {
+	logs, err := t.logs.In(ctx, g.Region)
+	if err != nil {
+		return "", false, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit(ctx))
+	defer cancel()
+	in := &cloudwatchlogs.FilterLogEventsInput{
+		LogGroupName: aws.String(g.group(r)), LogStreamNamePrefix: r.Id, FilterPattern: aws.String(filter(g.patterns())),
+	}
+	if r.StartedOn != nil {
+		in.StartTime = aws.Int64(r.StartedOn.UnixMilli())
+	}
+	for range maxLogPages {
+		out, err := awsapi.Call(ctx, g.attempt, fmt.Sprintf("search log group %q", *in.LogGroupName), func(ctx context.Context) (*cloudwatchlogs.FilterLogEventsOutput, error) {
+			return logs.FilterLogEvents(ctx, in)
+		})
+		if err != nil {
+			return "", false, err
+		}
+		for _, e := range out.Events {
+			if text := aws.ToString(e.Message); slices.ContainsFunc(g.patterns(), func(p string) bool { return strings.Contains(text, p) }) {
+				return text, true, nil
+			}
+		}
+		if in.NextToken = out.NextToken; aws.ToString(in.NextToken) == "" {
+			return "", false, nil
+		}
+	}
+	return "", false, fmt.Errorf("log group %q: there is more than could be searched", *in.LogGroupName)
+}
+
+// limit is how long a search may take, so that there is time left to say that it took too long.
+func limit(ctx context.Context) time.Duration {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return maxLogTime
+	}
+	return min(maxLogTime, time.Until(deadline)/2)
+}
+
+// group is where the run's logs are.
+func (g api) group(r types.JobRun) string {
+	named := strings.TrimSuffix(aws.ToString(r.LogGroupName), "/")
+	switch {
+	case g.LogCheck.Group != "":
+		return g.LogCheck.Group
+	case named != "" && named != defaultPrefix:
+		return named
+	}
+	return defaultGroup
+}
+
+func (g api) patterns() []string {
+	if len(g.LogCheck.Patterns) > 0 {
+		return g.LogCheck.Patterns
+	}
+	return []string{defaultPattern}
+}
+
+// filter is a pattern of CloudWatch for events that hold one of the texts.
+func filter(texts []string) string {
+	quoted := make([]string, len(texts))
+	for i, text := range texts {
+		quoted[i] = `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
+		if len(texts) > 1 {
+			quoted[i] = "?" + quoted[i]
+		}
+	}
+	return strings.Join(quoted, " ")
+}
+
+// failureReason is what Glue's analysis gives as such; of any other event the whole text. Log lines may have a prefix.
+func failureReason(event string) string {
+	var analysis struct {
+		Reason string `json:"Failure Reason"`
+	}
+	if begin := strings.IndexByte(event, '{'); begin >= 0 {
+		if err := json.NewDecoder(strings.NewReader(event[begin:])).Decode(&analysis); err == nil && analysis.Reason != "" {
+			return analysis.Reason
+		}
+	}
+	return event
+}

@@ -1,0 +1,64 @@
+package glue
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	service "github.com/aws/aws-sdk-go-v2/service/glue"
+	"github.com/aws/aws-sdk-go-v2/service/glue/types"
+
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/job/awsapi"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// outcomes are the states in which a run has ended. In any other it runs.
+var outcomes = map[types.JobRunState]job.Status{
+	types.JobRunStateSucceeded: {Done: true, Result: run.ResultSuccess},
+	types.JobRunStateFailed:    {Done: true, Result: run.ResultFail},
+	types.JobRunStateError:     {Done: true, Result: run.ResultFail, Category: run.Transient},
+	types.JobRunStateStopped:   {Done: true, Result: run.ResultFail, Category: run.Transient},
+	types.JobRunStateTimeout:   {Done: true, Result: run.ResultTimeout, Category: run.Timeout},
+	types.JobRunStateExpired:   {Done: true, Result: run.ResultTimeout, Category: run.Timeout},
+}
+
+// Status looks at a run, and at the logs of one that says it succeeded.
+func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Status, error) {
+	g, err := t.api(ctx, a)
+	if err != nil {
+		return job.Status{}, err
+	}
+	r, err := g.look(ctx, h)
+	if err != nil {
+		return job.Status{}, err
+	}
+	status, ended := outcomes[r.JobRunState]
+	if !ended {
+		return job.Status{}, nil
+	}
+	if status.Result == run.ResultSuccess {
+		return t.crossCheck(ctx, g, r, status)
+	}
+	text := aws.ToString(r.ErrorMessage)
+	status.Message = strings.TrimSuffix(awsapi.Line(a.Secrets, fmt.Sprintf("%s: %s", r.JobRunState, text)), ":")
+	status.Output = awsapi.Tail(a.Secrets, text)
+	return status, nil
+}
+
+// look is a run as Glue has it.
+func (g api) look(ctx context.Context, h run.Handle) (types.JobRun, error) {
+	out, err := awsapi.Call(ctx, g.attempt, g.what("look at"), func(ctx context.Context) (*service.GetJobRunOutput, error) {
+		return g.GetJobRun(ctx, &service.GetJobRunInput{JobName: &g.JobName, RunId: aws.String(string(h))})
+	})
+	switch {
+	case awsapi.HasCode(err, "EntityNotFoundException"):
+		return types.JobRun{}, fmt.Errorf("%w: %w", err, job.ErrUnknownHandle)
+	case err != nil:
+		return types.JobRun{}, err
+	case out.JobRun == nil || out.JobRun.JobRunState == "":
+		return types.JobRun{}, fmt.Errorf("%s: answered without a state", g.what("look at"))
+	}
+	return *out.JobRun, nil
+}

@@ -1,0 +1,179 @@
+package glue
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
+	service "github.com/aws/aws-sdk-go-v2/service/glue"
+	"github.com/aws/aws-sdk-go-v2/service/glue/types"
+
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/job/awsapi"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// Type starts runs of Glue jobs and follows them. Glue does not recognise a repeated start, but shows the arguments of its
+// runs: a lost one is found again by its --interlock_run_id.
+type Type struct {
+	glue *awsapi.Clients[*service.Client]
+	logs *awsapi.Clients[*cloudwatchlogs.Client]
+}
+
+var (
+	_ job.Type    = (*Type)(nil)
+	_ job.Finder  = (*Type)(nil)
+	_ job.Stopper = (*Type)(nil)
+	_ job.Checker = (*Type)(nil)
+)
+
+// New speaks to the cloud.
+func New(c *awsapi.Cloud) *Type {
+	return &Type{
+		glue: awsapi.NewClients(c, func(cfg aws.Config, via awsapi.Via) *service.Client {
+			return service.NewFromConfig(cfg, func(o *service.Options) { o.HTTPClient = via(o.BaseEndpoint) })
+		}),
+		logs: awsapi.NewClients(c, func(cfg aws.Config, via awsapi.Via) *cloudwatchlogs.Client {
+			return cloudwatchlogs.NewFromConfig(cfg, func(o *cloudwatchlogs.Options) {
+				o.HTTPClient = via(o.BaseEndpoint)
+				o.Retryer = retry.NewStandard() // there is one chance only to see a failure there
+			})
+		}),
+	}
+}
+
+// api is Glue as one attempt's config has it.
+type api struct {
+	*Config
+	*service.Client
+	attempt job.Attempt
+}
+
+func (t *Type) api(ctx context.Context, a job.Attempt) (api, error) {
+	c, ok := a.Config.(*Config)
+	if !ok {
+		return api{}, job.Refuse(run.Permanent, "start glue job: its config is a %T", a.Config)
+	}
+	client, err := t.glue.In(ctx, c.Region)
+	return api{c, client, a}, err
+}
+
+// what names a call in errors.
+func (g api) what(verb string) string { return fmt.Sprintf("%s glue job %q", verb, g.JobName) }
+
+// Start starts a run, unless there is one of this attempt already.
+func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
+	g, err := t.api(ctx, a)
+	if err != nil {
+		return job.Started{}, err
+	}
+	if id, found, err := g.find(ctx, 1); found || err != nil {
+		return job.Started{Handle: run.Handle(id)}, awsapi.Before(err)
+	}
+	out, err := awsapi.Call(ctx, a, g.what("start"), func(ctx context.Context) (*service.StartJobRunOutput, error) {
+		return g.StartJobRun(ctx, &service.StartJobRunInput{JobName: &g.JobName, Arguments: g.arguments()},
+			func(o *service.Options) { o.Retryer = awsapi.Once })
+	})
+	if err != nil {
+		return job.Started{}, awsapi.Started(err)
+	}
+	if aws.ToString(out.JobRunId) == "" {
+		return job.Started{}, fmt.Errorf("%s: answered without the run's id", g.what("start"))
+	}
+	return job.Started{Handle: run.Handle(*out.JobRunId)}, nil
+}
+
+const (
+	perPage = 100 // runs that are asked for at once
+	pages   = 10  // that a search goes back
+)
+
+// Find searches the latest runs for the attempt's argument.
+func (t *Type) Find(ctx context.Context, a job.Attempt) (run.Handle, bool, error) {
+	g, err := t.api(ctx, a)
+	if err != nil {
+		return "", false, err
+	}
+	id, found, err := g.find(ctx, pages)
+	return run.Handle(id), found, err
+}
+
+// find looks through that many pages of runs, the latest first.
+func (g api) find(ctx context.Context, pages int) (id string, found bool, err error) {
+	if !g.searchable() {
+		return "", false, nil
+	}
+	var next *string
+	for range pages {
+		out, err := g.runs(ctx, perPage, next)
+		if err != nil {
+			return "", false, err
+		}
+		for _, r := range out.JobRuns {
+			if r.Arguments[runIDArgument] == string(g.attempt.ID) {
+				return aws.ToString(r.Id), true, nil
+			}
+		}
+		if next = out.NextToken; aws.ToString(next) == "" {
+			break
+		}
+	}
+	return "", false, nil
+}
+
+// runs is a page of the job's runs.
+func (g api) runs(ctx context.Context, most int32, next *string) (*service.GetJobRunsOutput, error) {
+	out, err := awsapi.Call(ctx, g.attempt, g.what("list the runs of"), func(ctx context.Context) (*service.GetJobRunsOutput, error) {
+		return g.GetJobRuns(ctx, &service.GetJobRunsInput{JobName: &g.JobName, MaxResults: &most, NextToken: next})
+	})
+	if err == nil && out.JobRuns == nil {
+		err = fmt.Errorf("%s: answered without a list", g.what("list the runs of"))
+	}
+	return out, err
+}
+
+// Check lists the latest run, which needs the job to be there and no permission that a start does not.
+func (t *Type) Check(ctx context.Context, a job.Attempt) error {
+	g, err := t.api(ctx, a)
+	if err != nil {
+		return err
+	}
+	_, err = g.runs(ctx, 1, nil)
+	return awsapi.Checked(err)
+}
+
+// Stop asks Glue to stop the run.
+func (t *Type) Stop(ctx context.Context, a job.Attempt, h run.Handle) error {
+	g, err := t.api(ctx, a)
+	if err != nil {
+		return err
+	}
+	out, err := awsapi.Call(ctx, a, g.what("stop"), func(ctx context.Context) (*service.BatchStopJobRunOutput, error) {
+		return g.BatchStopJobRun(ctx, &service.BatchStopJobRunInput{JobName: &g.JobName, JobRunIds: []string{string(h)}})
+	})
+	if err != nil {
+		return err
+	}
+	if len(out.SuccessfulSubmissions) > 0 {
+		return nil
+	}
+	r, err := g.look(ctx, h)
+	if err != nil {
+		return err
+	}
+	if _, ended := outcomes[r.JobRunState]; ended || r.JobRunState == types.JobRunStateStopping {
+		return nil
+	}
+	return fmt.Errorf("%s: %s", g.what("stop"), a.Secrets.Text(whyNotStopped(out.Errors)))
+}
+
+func whyNotStopped(errors []types.BatchStopJobRunError) string {
+	for _, e := range errors {
+		if e.ErrorDetail != nil {
+			return aws.ToString(e.ErrorDetail.ErrorCode) + ": " + aws.ToString(e.ErrorDetail.ErrorMessage)
+		}
+	}
+	return "answered without saying whether it will end"
+}
