@@ -132,10 +132,24 @@ job: {type: command, config: {command: "true"}}
 		}
 	}
 	w.resume("due")
-	w.pass(48 * time.Hour)
-	if w.count(event.SLABreach) == 0 {
-		t.Error("no deadline was armed after the pause")
-	}
+	w.pass(24 * time.Hour)
+	same(t, "breached on the first day after the pause", []string{"SLA_BREACH 2026-03-04 0: not completed by 2026-03-04T12:00:00Z: there is no run yet"}, w.told(event.SLABreach))
+}
+
+func TestDeadlinesOfAFileThatReturnsCountAgain(t *testing.T) {
+	const due = `
+pipeline: {id: due, owner: data}
+schedule: {trigger: {key: arrival, check: exists}}
+sla: {deadline: "12:00"}
+job: {type: command, config: {command: "true"}}
+`
+	w := newWorld(t, due)
+	w.remove("due")
+	w.pass(time.Hour)
+	w.apply(due)
+	w.pass(4 * time.Hour)
+	same(t, "cancelled", 2, w.count(event.SLACancelled))
+	same(t, "breached", []string{"SLA_BREACH 2026-03-03 0: not completed by 2026-03-03T12:00:00Z: there is no run yet"}, w.told(event.SLABreach))
 }
 
 func TestDeadlinesOfARemovedPipelineAreCancelled(t *testing.T) {

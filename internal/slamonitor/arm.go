@@ -184,14 +184,14 @@ func (m *Monitor) ArmRelative(ctx context.Context, e *catalog.Entry, p period.Pe
 	})
 }
 
-// arm stores one deadline as armed, unless it stands so already or was closed before.
+// arm stores one deadline as armed, unless it stands so already or was closed for good.
 func (m *Monitor) arm(ctx context.Context, e *catalog.Entry, key run.Key, kind store.DeadlineKind, want sla.Instants, now time.Time) error {
 	rows, err := m.rows(ctx, key)
 	if err != nil {
 		return err
 	}
 	read, there := rows[kind]
-	if there && (read.State != sla.Armed && read.Reason != Replaced || same(read, want) && read.State == sla.Armed) {
+	if there && (read.State != sla.Armed && !mayReturn(read.Reason) || same(read, want) && read.State == sla.Armed) {
 		return nil
 	}
 	b := store.Batch{ID: fmt.Sprintf("arm/%s/%s/v%d", key, kind, read.Version)}
@@ -223,6 +223,12 @@ func (m *Monitor) arm(ctx context.Context, e *catalog.Entry, key run.Key, kind s
 		return fmt.Errorf("arm the deadline of %s: %w", key, err)
 	}
 	return nil
+}
+
+// mayReturn says whether a deadline cancelled for that reason counts again once the reason is gone: the file is back, the
+// pause is over. What a person or the calendar ended stays so.
+func mayReturn(reason string) bool {
+	return reason == Replaced || reason == Paused || reason == Removed
 }
 
 // same says whether an armed deadline has those instants already.
