@@ -178,9 +178,14 @@ func (w *work) started(ctx context.Context, h run.Handle, found string) (lifecyc
 func (w *work) tellStarted(b *store.Batch, h run.Handle, found string) {
 	p := w.run.Progress
 	b.Append(w.entry(store.JobStarted, h, found))
-	message := fmt.Sprintf("%s job %s started", w.def.Job.Type, h)
+	message := fmt.Sprintf("%s job", w.def.Job.Type)
+	if h != "" {
+		message += " " + string(h)
+	}
 	if found != "" {
-		message = fmt.Sprintf("%s job %s: %s", w.def.Job.Type, h, found)
+		message += ": " + found
+	} else {
+		message += " started"
 	}
 	b.Emit(event.New(event.JobTriggered, w.about(), message, event.Started{JobType: w.def.Job.Type, Handle: h, Snapshot: p.Snapshot}))
 }

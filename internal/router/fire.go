@@ -204,9 +204,14 @@ func (t *fires) tellMissed(b *store.Batch, missed []dueFire) {
 	about := event.About{
 		Pipeline: t.entry.ID, Schedule: t.entry.Opens, Date: last.Period, At: t.now, Which: dates[0] + ".." + last.Period.String(),
 	}
-	message := fmt.Sprintf("%d %s passed with no run and their window is over, from %s to %s", len(missed), what, dates[0], last.Period)
+	message := fmt.Sprintf("%d %s passed with no run, from %s to %s; ", len(missed), what, dates[0], last.Period)
 	if len(missed) == 1 {
-		message = fmt.Sprintf("%s passed with no run and its window is over", last.Period)
+		message = fmt.Sprintf("%s passed with no run; ", last.Period)
+	}
+	if t.windowOver(last) {
+		message += "the window is over"
+	} else {
+		message += "only the latest is caught up with"
 	}
 	b.Emit(event.New(kind, about, message, event.Missed{Dates: dates}))
 }

@@ -124,14 +124,14 @@ func ignoreMissing(err error) error {
 func (r *Router) retry(ctx context.Context, e *catalog.Entry, old run.Run, v rerun.Verdict, now time.Time) error {
 	cause := old.Progress.Report.Category.Cause()
 	b := store.Batch{ID: name("retry", old)}
-	o := order{cause: cause, from: v.At, causedBy: "run/" + string(old.ID()), message: v.Reason}
+	o := order{cause: cause, from: v.At, causedBy: aboutFailed(old, now).CausedBy, message: v.Reason}
 	next, err := r.further(&b, e, old, o, now)
 	if err != nil {
 		return err
 	}
 	budget := budgetsOf(e).For(next, cause)
 	// That it is tried again comes before the attempt that does so.
-	b.Events = slices.Insert(b.Events, 0, event.New(event.RetryScheduled, event.Of(old, now), v.Reason,
+	b.Events = slices.Insert(b.Events, 0, event.New(event.RetryScheduled, aboutFailed(old, now), v.Reason,
 		event.Budget{Cause: cause, Used: budget.Used, Max: budget.Max, NextAttemptAt: next.Progress.WindowStart}))
 	return r.commit(ctx, b, now)
 }
@@ -146,7 +146,14 @@ func (r *Router) giveUp(ctx context.Context, old run.Run, budget rerun.Budget, w
 	b.Swap(old, next)
 	b.Finish(advanceID(old.Key))
 	message := fmt.Sprintf("attempt %d failed and no other follows: %s", old.Attempt, why)
-	b.Emit(event.New(event.RetryExhausted, event.Of(old, now), message,
+	b.Emit(event.New(event.RetryExhausted, aboutFailed(old, now), message,
 		event.Budget{Cause: old.Progress.Report.Category.Cause(), Used: budget.Used, Max: budget.Max}))
 	return r.commit(ctx, b, now)
+}
+
+// aboutFailed is about a failed attempt, which causes what is told of it.
+func aboutFailed(old run.Run, now time.Time) event.About {
+	about := event.Of(old, now)
+	about.CausedBy = "run/" + string(old.ID())
+	return about
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/catalog"
@@ -117,10 +118,10 @@ func (r *Router) compare(ctx context.Context, n news, old run.Run, post store.Po
 	var b store.Batch
 	for _, m := range drifts {
 		if !m.Known {
-			b.Emit(incomparable(old, m, now))
+			b.Emit(incomparable(old, m, n.cause(), now))
 		}
 	}
-	tellRules(&b, old, &next, view, now)
+	tellRules(&b, old, &next, view, n.cause(), now)
 	b.ID = fmt.Sprintf("post-run/%s/v%d/%s/%s/%s", old.Key, post.Version, key, seen.Content, next.Outcome)
 	if !there || next.Outcome != post.Outcome {
 		b.SwapPostRun(post, next)
@@ -165,9 +166,9 @@ func (r *Router) drifted(ctx context.Context, e *catalog.Entry, old run.Run, m m
 }
 
 // incomparable tells, once per attempt and field, of a value that cannot be compared with its baseline.
-func incomparable(old run.Run, m moved, now time.Time) event.Event {
+func incomparable(old run.Run, m moved, causedBy string, now time.Time) event.Event {
 	about := event.Of(old, now)
-	about.Which = m.sensor + " " + m.field + " incomparable"
+	about.Which, about.CausedBy = m.sensor+" "+m.field+" incomparable", causedBy
 	message := fmt.Sprintf("%s of sensor %s cannot be compared with its baseline: %s", m.field, m.sensor, m.Reason)
 	return event.New(event.PostRunDrift, about, message, m.told())
 }
@@ -214,8 +215,8 @@ func (r *Router) before(ctx context.Context, n news, old run.Run, post store.Pos
 
 // tellRules puts the outcome of the post-run rules into b where it is another than was last told. As long as a sensor has
 // not come at all there is none.
-func tellRules(b *store.Batch, old run.Run, next *store.PostRun, view gate.View, now time.Time) {
-	outcome, newest := outcomeOf(view)
+func tellRules(b *store.Batch, old run.Run, next *store.PostRun, view gate.View, causedBy string, now time.Time) {
+	outcome := outcomeOf(view)
 	if outcome == "" || string(outcome) == next.Outcome {
 		return
 	}
@@ -225,24 +226,20 @@ func tellRules(b *store.Batch, old run.Run, next *store.PostRun, view gate.View,
 		message = "the post-run rules do not hold: " + firstReason(view)
 	}
 	about := event.Of(old, now)
-	about.Which = fmt.Sprintf("v%d", newest)
+	about.Which, about.CausedBy = fmt.Sprintf("v%d", next.Version), causedBy // each telling swaps the row
 	b.Emit(event.New(outcome, about, message, event.Gate{Rules: view.Rules()}))
 }
 
-// outcomeOf is what the post-run rules come to, and the newest version among the readings it rests on.
-func outcomeOf(view gate.View) (outcome event.Type, newest int64) {
-	missing := false
-	for _, s := range view.Sensors {
-		newest = max(newest, s.Version)
-		missing = missing || s.Version == 0
-	}
+// outcomeOf is what the post-run rules come to.
+func outcomeOf(view gate.View) event.Type {
+	missing := slices.ContainsFunc(view.Sensors, func(s store.SeenSensor) bool { return s.Version == 0 })
 	switch {
 	case view.Open():
-		return event.PostRunPassed, newest
+		return event.PostRunPassed
 	case view.Verdict.Outcome == rule.Fail || !missing:
-		return event.PostRunFailed, newest
+		return event.PostRunFailed
 	}
-	return "", newest
+	return ""
 }
 
 // firstReason is why the first rule that does not hold does not.
@@ -262,11 +259,14 @@ func (r *Router) planPostRun(ctx context.Context, e *catalog.Entry, current run.
 	}
 	b := store.Batch{ID: fmt.Sprintf("plan-post-run/%s", current.ID())}
 	b.Schedule(store.Task{
-		ID: "post-run/" + current.Key.String(), Kind: store.CheckPostRun, Pipeline: e.ID, Key: current.Key,
+		ID: postRunTask(current.Key), Kind: store.CheckPostRun, Pipeline: e.ID, Key: current.Key,
 		Due: instant(current.EndedAt.Add(e.PostRun.Interval)),
 	})
 	return r.commit(ctx, b, now)
 }
+
+// postRunTask names the task that evaluates the post-run rules of a run again.
+func postRunTask(key run.Key) string { return "post-run/" + key.String() }
 
 // CheckPostRun evaluates the post-run rules of a completed run again: it is the handler of CheckPostRun tasks. It comes back
 // each interval until the window is over, or another attempt has begun.
@@ -309,7 +309,7 @@ func (r *Router) checkRules(ctx context.Context, b *store.Batch, e *catalog.Entr
 		return err
 	}
 	next := after(old, post)
-	tellRules(b, old, &next, view, now)
+	tellRules(b, old, &next, view, postRunTask(old.Key), now)
 	if next.Outcome != post.Outcome {
 		b.SwapPostRun(post, next)
 	}

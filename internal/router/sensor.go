@@ -109,12 +109,17 @@ func (n news) slice() period.Period {
 	return n.entry.Schedule.PeriodAt(n.At)
 }
 
-// cause names the write for what follows from it; where that only announces an upstream's run, it is the run.
+// cause names the write for what follows from it, by its instant: versions are each store's own. Where the write only
+// announces an upstream's run, that is the cause.
 func (n news) cause() string {
 	if n.upstream != nil {
 		return "run/" + run.Key{Pipeline: n.upstream.ID, Schedule: n.upstream.Opens, Period: n.Period}.String()
 	}
-	return fmt.Sprintf("reading/%s/%s/v%d", n.Pipeline, n.Sensor, n.Version)
+	name := string(n.Sensor)
+	if !n.Period.IsZero() {
+		name += "#" + n.Period.String()
+	}
+	return fmt.Sprintf("reading/%s/%s@%s", n.Pipeline, name, n.At.UTC().Format(time.RFC3339Nano))
 }
 
 // arrived arms the deadline that counts from the first reading of the start condition.

@@ -114,16 +114,19 @@ func (r *Router) tellWindowClosed(ctx context.Context, n news, old run.Run, now 
 	about.Which, about.CausedBy = windowClosed, n.cause()
 	return r.tellOnce(ctx, fmt.Sprintf("window-closed/%s/%d", old.Key, old.Attempt), event.New(event.LateDataArrival, about,
 		fmt.Sprintf("its gate would be open now, but its window is closed; `%s` starts it", command),
-		event.Late{Sensors: passing(view), Reason: windowClosed}), now)
+		event.Late{Sensors: holding(view, n), Reason: windowClosed}), now)
 }
 
-// passing lists the sensors of the rules that hold.
-func passing(view gate.View) []string {
-	sensors := []string{}
+// holding lists the sensors of the rules that hold, and where there are none the one that was written.
+func holding(view gate.View, n news) []string {
+	var sensors []string
 	for _, l := range view.Verdict.Leaves {
 		if l.Outcome == rule.Pass {
 			sensors = append(sensors, l.Rule.Key)
 		}
+	}
+	if sensors == nil {
+		sensors = []string{string(n.Sensor)}
 	}
 	return sensors
 }
