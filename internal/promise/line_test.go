@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/storetest"
 )
 
 // faults are what may go wrong between a controller and its store, beside its own death. The numbers are probabilities.
@@ -38,7 +39,7 @@ var errFault = errors.New("the store does not answer")
 type line struct {
 	store.Store
 	faults faults
-	idle   idle
+	idle   storetest.Idle
 
 	mu    sync.Mutex
 	rand  *rand.Rand
@@ -130,7 +131,7 @@ func (l *line) Receive(ctx context.Context, group, consumer string, limit int) (
 func (l *line) Claim(ctx context.Context, q store.ClaimQuery, now time.Time) ([]store.Claim, error) {
 	l.rest()
 	now = now.Add(l.faults.skewed())
-	if l.idle.until(now) {
+	if l.idle.Until(now) {
 		return nil, nil
 	}
 	claims, err := l.Store.Claim(ctx, q, now)
@@ -150,48 +151,9 @@ func (l *line) Release(ctx context.Context, leases []store.Lease, now time.Time)
 }
 
 func (l *line) NextDue(ctx context.Context) (time.Time, error) {
-	due, err := l.idle.ask(ctx, l.Store)
+	due, err := l.idle.NextDue(ctx, l.Store)
 	if !due.IsZero() {
 		due = due.Add(-l.faults.skewed())
 	}
 	return due, err
-}
-
-// idle remembers when the next task is due, as long as none is stored or finished. The engine asks every second, for hours
-// of a bubble's time in which nothing is due.
-type idle struct {
-	mu      sync.Mutex
-	due     time.Time
-	changed <-chan struct{}
-}
-
-// until says that nothing is due yet.
-func (i *idle) until(now time.Time) bool {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.known() && now.Before(i.due)
-}
-
-func (i *idle) known() bool {
-	if i.changed == nil || i.due.IsZero() {
-		return false
-	}
-	select {
-	case <-i.changed:
-		return false
-	default:
-		return true
-	}
-}
-
-func (i *idle) ask(ctx context.Context, s store.Store) (time.Time, error) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.known() {
-		return i.due, nil
-	}
-	i.changed = s.TasksChanged()
-	var err error
-	i.due, err = s.NextDue(ctx)
-	return i.due, err
 }

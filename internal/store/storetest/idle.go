@@ -1,0 +1,50 @@
+package storetest
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// Idle remembers when the next task is due, as long as none is stored or finished. A process looks every second, for hours
+// of a bubble's time in which nothing is due: a store that a test wraps can answer most of it from here. Its zero value
+// is ready to use.
+type Idle struct {
+	mu      sync.Mutex
+	due     time.Time
+	changed <-chan struct{}
+}
+
+// Until says that nothing is due yet, so that there is nothing to claim.
+func (i *Idle) Until(now time.Time) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.known() && now.Before(i.due)
+}
+
+func (i *Idle) known() bool {
+	if i.changed == nil || i.due.IsZero() {
+		return false
+	}
+	select {
+	case <-i.changed:
+		return false
+	default:
+		return true
+	}
+}
+
+// NextDue is what s.NextDue says, or said.
+func (i *Idle) NextDue(ctx context.Context, s store.Tasks) (time.Time, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.known() {
+		return i.due, nil
+	}
+	i.changed = s.TasksChanged()
+	var err error
+	i.due, err = s.NextDue(ctx)
+	return i.due, err
+}
