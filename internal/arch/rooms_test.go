@@ -100,6 +100,7 @@ var rooms = map[string]layer{
 	"bench":                   command,
 	"internal/event/eventdoc": command,
 	"internal/promise":        command, // tests only, which put everything together as a command does
+	"internal/scenario":       command, // the same
 	"internal/api/openapidoc": command,
 }
 

@@ -50,7 +50,7 @@ func TestThePageNamesEveryPromise(t *testing.T) {
 	text := page(t)
 	for _, name := range []string{
 		"TestS1NoUnsafeStart", "TestS2AtMostOneStart", "TestS3BudgetsHold", "TestS4SilenceIsNeverSuccess", "TestS5ExcludedMeansDormant",
-		"TestL1ReadyIsNotForgotten", "TestL2AbsenceIsBounded",
+		"TestL1ReadyIsNotForgotten", "TestL2AbsenceIsBounded", "TestE1SameHistorySameDecisions",
 	} {
 		if heading := "\n### " + name[4:6] + ": "; !strings.Contains(text, heading) || !strings.Contains(text, "`"+name+"`") {
 			t.Errorf("docs/GUARANTEES.md does not say what %s shows", name)

@@ -1,0 +1,108 @@
+package scenario_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// loop is the plainest host there can be: it does one thing after the other, changes first, then tasks in the order in which
+// they are due.
+type loop struct {
+	*testing.T
+	keeper
+	jobs    *target
+	parts   *controller
+	watched time.Time // when the watchdog looks next
+}
+
+func (l *loop) start() {
+	l.Helper()
+	parts, err := newController(l.Context(), l.open(), l.jobs)
+	l.check(err)
+	l.check(l.store().VoidLeases(l.Context()))
+	l.parts = parts
+	l.settle()
+	l.watch()
+}
+
+func (l *loop) stop() { l.close() }
+
+func (l *loop) controller() *controller { return l.parts }
+
+func (*loop) now() time.Time { return time.Now() }
+
+func (l *loop) check(err error) {
+	l.Helper()
+	if err != nil {
+		l.Fatal(err)
+	}
+}
+
+func (l *loop) watch() {
+	l.Helper()
+	l.check(l.parts.watch(l.Context(), time.Now()))
+	l.watched = time.Now().Add(interval)
+	l.settle()
+}
+
+// until goes from one instant at which something is due to the next.
+func (l *loop) until(at time.Time) {
+	l.Helper()
+	for l.running() {
+		l.settle()
+		next := at
+		due, err := l.store().NextDue(l.Context())
+		l.check(err)
+		for _, other := range []time.Time{due, l.watched} {
+			if !other.IsZero() && other.Before(next) {
+				next = other
+			}
+		}
+		time.Sleep(time.Until(next)) // the bubble's clock
+		l.settle()
+		if !time.Now().Before(l.watched) {
+			l.watch()
+		}
+		if !time.Now().Before(at) {
+			return
+		}
+	}
+	time.Sleep(time.Until(at))
+}
+
+// settle does what is due.
+func (l *loop) settle() {
+	l.Helper()
+	for l.running() && (l.followed() || l.worked()) {
+	}
+}
+
+// followed handles a change, if there is one.
+func (l *loop) followed() bool {
+	l.Helper()
+	n, _, err := l.store().Backlog(l.Context(), group)
+	l.check(err)
+	if n == 0 {
+		return false
+	}
+	changes, err := l.store().Receive(l.Context(), group, replica, 1)
+	l.check(err)
+	for _, c := range changes {
+		l.check(l.parts.router.Handle(l.Context(), c, time.Now()))
+	}
+	l.check(l.store().Done(l.Context(), group, changes))
+	return true
+}
+
+// worked carries out a task, if one is due.
+func (l *loop) worked() bool {
+	l.Helper()
+	claims, err := l.store().Claim(l.Context(), store.ClaimQuery{Replica: replica, Limit: 1, Lease: lease}, time.Now())
+	l.check(err)
+	for _, c := range claims {
+		l.check(l.parts.perform(l.Context(), c))
+	}
+	return len(claims) > 0
+}

@@ -1,0 +1,98 @@
+package scenario_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/engine"
+	"github.com/interlock-go/interlock/internal/job/all"
+	"github.com/interlock-go/interlock/internal/orchestrator"
+	"github.com/interlock-go/interlock/internal/router"
+	"github.com/interlock-go/interlock/internal/slamonitor"
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/watchdog"
+)
+
+// platform is somewhere the product runs: a host and a store. Its time is the bubble's, except where it has one of its own.
+type platform interface {
+	// start starts the controller on what is stored, and stop ends it; what is stored stays.
+	start()
+	stop()
+	// until lets time pass up to an instant, with all that follows from it. An instant that has come already only lets
+	// everything follow that is due.
+	until(at time.Time)
+	now() time.Time
+	// controller is what people, producers and files talk to while it runs, and store what is stored, also while it does not.
+	controller() *controller
+	store() store.Store
+	// unseen has the next change never reach the controller.
+	unseen()
+}
+
+// How controllers work.
+const (
+	group    = engine.Group
+	replica  = "here"
+	lease    = 30 * time.Second
+	interval = time.Minute // of the watchdog
+)
+
+var limits = router.Limits{RunTimeout: 4 * time.Hour, StartTries: 3, StartBackoff: 30 * time.Second}
+
+// controller is the handlers, put together as in the binary.
+type controller struct {
+	store   store.Store
+	catalog *catalog.Catalog
+	router  *router.Router
+	steps   *orchestrator.Orchestrator
+	monitor *slamonitor.Monitor
+	dog     *watchdog.Watchdog
+}
+
+func newController(ctx context.Context, s store.Store, jobs *target) (*controller, error) {
+	c := &controller{store: s, catalog: catalog.New(s, all.Kinds())}
+	if err := c.catalog.Load(ctx); err != nil {
+		return nil, err
+	}
+	c.monitor = slamonitor.New(s, c.catalog)
+	c.steps = orchestrator.New(orchestrator.Deps{Store: s, Catalog: c.catalog, Jobs: jobs.types(), Replica: replica, Lease: lease})
+	c.router = router.New(router.Deps{Store: s, Catalog: c.catalog, Deadlines: c.monitor, Jobs: c.steps, Limits: limits})
+	c.dog = watchdog.New(watchdog.Deps{Store: s, Catalog: c.catalog, Router: c.router, Deadlines: c.monitor, Group: group, Interval: interval})
+	return c, nil
+}
+
+// tasks gives each kind of task its handler.
+func (c *controller) tasks() map[store.TaskKind]func(context.Context, store.Claim) error {
+	now := func(f func(context.Context, store.Claim, time.Time) error) func(context.Context, store.Claim) error {
+		return func(ctx context.Context, claim store.Claim) error { return f(ctx, claim, time.Now()) }
+	}
+	return map[store.TaskKind]func(context.Context, store.Claim) error{
+		store.Advance: func(ctx context.Context, claim store.Claim) error {
+			_, err := c.steps.Step(ctx, claim, time.Now)
+			return err
+		},
+		store.AdvanceDry:    now(c.router.AdvanceDry),
+		store.Fire:          now(c.router.Fire),
+		store.ReopenPeriods: now(c.router.Reopen),
+		store.ResumePaused:  now(c.router.ResumeDue),
+		store.CheckPostRun:  now(c.router.CheckPostRun),
+		store.Arm:           now(c.monitor.Arm),
+		store.FireDeadline:  now(c.monitor.Fire),
+	}
+}
+
+// perform carries out one task.
+func (c *controller) perform(ctx context.Context, claim store.Claim) error {
+	handler, ok := c.tasks()[claim.Task.Kind]
+	if !ok {
+		return fmt.Errorf("there is no handler for tasks of kind %q", claim.Task.Kind)
+	}
+	return handler(ctx, claim)
+}
+
+func (c *controller) watch(ctx context.Context, now time.Time) error {
+	_, err := c.dog.Pass(ctx, now)
+	return err
+}

@@ -1,0 +1,277 @@
+package scenario_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/router"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// player lets a story happen on a platform.
+type player struct {
+	*testing.T
+	platform
+	story story
+	files map[string]string
+	asked int // names the requests of people
+}
+
+// tell plays a story to its end and gives the log of it.
+func tell(t *testing.T, s story, p platform) string {
+	t.Helper()
+	pl := &player{T: t, platform: p, story: s, files: maps.Clone(s.Files)}
+	pl.start()
+	defer pl.stop()
+	pl.apply()
+	pl.settle()
+	for i, one := range s.Steps {
+		at, err := instant(one.At, pl.now())
+		pl.check(err)
+		if at.Before(pl.now()) {
+			t.Fatalf("step %d is at %s, and it is %s", i+1, one.At, pl.now().UTC().Format(time.DateTime))
+		}
+		pl.until(at) // a step comes after all that was due at its instant
+		pl.take(i+1, one)
+		pl.settle()
+	}
+	return pl.log()
+}
+
+func (p *player) check(err error) {
+	p.Helper()
+	if err != nil {
+		p.Fatal(err)
+	}
+}
+
+// settle lets everything happen that follows at once.
+func (p *player) settle() { p.until(p.now()) }
+
+// take takes one step. What people ask for is refused where the story says so, and only there.
+func (p *player) take(n int, s step) {
+	p.Helper()
+	err := p.act(s)
+	refusal := (*router.Refusal)(nil)
+	switch {
+	case s.Refused == "" && err != nil:
+		p.Fatalf("step %d: %v", n, err)
+	case s.Refused != "" && (!errors.As(err, &refusal) || !strings.Contains(err.Error(), s.Refused)):
+		p.Errorf("step %d was answered with %v, want a refusal that says %q", n, err, s.Refused)
+	}
+}
+
+func (p *player) act(s step) error {
+	p.Helper()
+	if s.Unseen {
+		p.unseen()
+	}
+	switch {
+	case s.Write != "":
+		return p.write(s)
+	case s.File != "":
+		p.files[s.File] = s.Text
+		p.apply()
+	case s.Remove != "":
+		delete(p.files, s.Remove)
+		p.apply()
+	case s.Lose != "":
+		return p.lose(s.Lose)
+	case s.Stop:
+		p.stop()
+	case s.Start:
+		p.start()
+	case s.Expect != nil:
+		p.expect(s.Expect)
+	case s.Pass:
+	default:
+		return p.ask(s)
+	}
+	return nil
+}
+
+// apply puts the story's files in force. One that is refused is told of by the controller itself.
+func (p *player) apply() {
+	p.Helper()
+	sources := func(texts map[string]string) []pipeline.Source {
+		var all []pipeline.Source
+		for _, name := range slices.Sorted(maps.Keys(texts)) {
+			all = append(all, pipeline.Source{File: name + ".yaml", Data: []byte(texts[name])})
+		}
+		return all
+	}
+	_, err := p.controller().catalog.Apply(p.Context(), catalog.Files{Pipelines: sources(p.files), Calendars: sources(p.story.Days)}, p.now())
+	p.check(err)
+}
+
+// write stores a reading, as the API does.
+func (p *player) write(s step) error {
+	id, name, _ := strings.Cut(s.Write, "/")
+	key, suffix, err := sensor.ExternalKey(name)
+	if err != nil {
+		return err
+	}
+	fields, ok := s.Data.Value().(map[string]any)
+	if !ok {
+		return fmt.Errorf("a write has fields: %s has none", s.Write)
+	}
+	date, err := sensor.PeriodOf(fields, suffix)
+	if err != nil {
+		return err
+	}
+	w := store.Write{Pipeline: pipeline.ID(id), Reading: sensor.Reading{Key: key, Period: date, Fields: fields}}
+	_, err = p.store().PutReadings(p.Context(), []store.Write{w}, p.now())
+	return err
+}
+
+// lose takes a task out of the store that must be there.
+func (p *player) lose(id string) error {
+	if _, err := p.store().Task(p.Context(), id); err != nil {
+		return fmt.Errorf("lose task %s: %w", id, err)
+	}
+	b := store.Batch{ID: fmt.Sprintf("lose/%s/%d", id, p.now().UnixNano())}
+	b.Finish(id)
+	return p.store().Commit(p.Context(), b, p.now())
+}
+
+// ask does what a person asks for.
+func (p *player) ask(s step) error {
+	p.Helper()
+	p.asked++
+	id, r, ctx, now := fmt.Sprintf("request-%d", p.asked), p.controller().router, p.Context(), p.now()
+	var err error
+	switch {
+	case s.Trigger != "":
+		_, err = r.Trigger(ctx, router.TriggerRequest{
+			ID: id, Pipeline: pipeline.ID(s.Trigger), Period: p.period(s.Date), By: s.By, Reason: s.Reason, Force: s.Force, BypassGate: s.BypassGate,
+		}, now)
+	case s.Rerun != "":
+		_, err = r.Rerun(ctx, router.RerunRequest{
+			ID: id, Pipeline: pipeline.ID(s.Rerun), Schedule: pipeline.ScheduleID(s.Schedule), Period: p.period(s.Date),
+			By: s.By, Reason: s.Reason, Force: s.Force, BypassGate: s.BypassGate,
+		}, now)
+	case s.Backfill != "":
+		_, err = r.Backfill(ctx, router.BackfillRequest{
+			ID: id, Pipeline: pipeline.ID(s.Backfill), From: p.period(s.From), To: p.period(s.To), By: s.By, Reason: s.Reason, OnlyMissing: s.OnlyMissing,
+		}, now)
+	case s.Pause != "":
+		var until time.Time
+		if s.Until != "" {
+			until, err = instant(s.Until, now)
+			p.check(err)
+		}
+		_, err = r.Pause(ctx, pipeline.ID(s.Pause), store.Pause{By: s.By, Why: s.Reason, Until: until, HoldSLA: s.HoldSLA}, now)
+	case s.Resume != "":
+		err = r.Resume(ctx, pipeline.ID(s.Resume), s.By, s.Reason, now)
+	case s.Cancel != "":
+		_, err = r.Cancel(ctx, p.key(s.Cancel), s.By, s.Reason, now)
+	case s.Report != "":
+		_, err = r.Report(ctx, run.Outcome{Key: p.key(s.Report), Attempt: s.Attempt, Report: run.Report{
+			Result: run.Result(s.Result), Category: run.Category(s.Category), Message: s.Message, By: s.By,
+		}}, now)
+	}
+	return err
+}
+
+func (p *player) period(name string) period.Period {
+	p.Helper()
+	if name == "" {
+		return period.Period{}
+	}
+	date, err := period.Parse(name)
+	p.check(err)
+	return date
+}
+
+func (p *player) key(name string) run.Key {
+	p.Helper()
+	key, err := run.ParseKey(name)
+	p.check(err)
+	return key
+}
+
+// expect compares where runs stand with what the story says.
+func (p *player) expect(want map[string]string) {
+	p.Helper()
+	for name, stands := range want {
+		got := "none"
+		r, err := p.store().Run(p.Context(), p.key(name))
+		if err == nil {
+			got = fmt.Sprintf("%s %d", r.Status, r.Attempt)
+		} else if !errors.Is(err, store.ErrNotFound) {
+			p.Fatal(err)
+		}
+		if got != stands {
+			p.Errorf("at %s run %s is %s, want %s", p.now().UTC().Format(time.DateTime), name, got, stands)
+		}
+	}
+}
+
+// events are all that were announced, in the order in which they were committed.
+func (p *player) events() []event.Event {
+	p.Helper()
+	var all []event.Event
+	for last := store.Position(0); ; {
+		stored, err := p.store().EventsAfter(p.Context(), last, store.MaxPage)
+		p.check(err)
+		if len(stored) == 0 {
+			return all
+		}
+		for _, s := range stored {
+			last = s.Position
+			p.check(s.Event.Validate())
+			all = append(all, s.Event)
+		}
+	}
+}
+
+// log is what was announced, one event a line. Events of one run come in the order in which they happened. Between runs
+// there is none at one instant, wherever more than one thing is done at once; there the log has an order of its own:
+// upstreams first, then by name and period.
+func (p *player) log() string {
+	p.Helper()
+	events := p.events()
+	depths := map[pipeline.ID]int{}
+	for _, e := range p.controller().catalog.Current().All() {
+		p.depth(e.ID, depths)
+	}
+	slices.SortStableFunc(events, func(a, b event.Event) int {
+		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(depths[a.Detail.Pipeline], depths[b.Detail.Pipeline]),
+			cmp.Compare(a.Detail.Pipeline, b.Detail.Pipeline), cmp.Compare(a.Detail.Schedule, b.Detail.Schedule), a.Detail.Date.Compare(b.Detail.Date))
+	})
+	var log strings.Builder
+	encode := json.NewEncoder(&log)
+	encode.SetEscapeHTML(false)
+	for _, e := range events {
+		p.check(encode.Encode(e))
+	}
+	return log.String()
+}
+
+// depth is how many pipelines stand one after the other before id.
+func (p *player) depth(id pipeline.ID, known map[pipeline.ID]int) int {
+	if d, done := known[id]; done {
+		return d
+	}
+	d := 0
+	if e := p.controller().catalog.Current().Get(id); e != nil {
+		for _, up := range e.After {
+			d = max(d, p.depth(up, known)+1)
+		}
+	}
+	known[id] = d
+	return d
+}

@@ -1,0 +1,65 @@
+package scenario_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/engine"
+)
+
+// process is the host of the binary: the engine, with all its goroutines, in a bubble.
+type process struct {
+	*testing.T
+	keeper
+	jobs   *target
+	parts  *controller
+	cancel context.CancelFunc
+	ended  chan struct{}
+}
+
+func (p *process) start() {
+	p.Helper()
+	parts, err := newController(p.Context(), p.open(), p.jobs)
+	if err != nil {
+		p.Fatal(err)
+	}
+	p.parts = parts
+	host := engine.New(engine.Options{
+		Store: p.store(), Logger: slog.New(slog.DiscardHandler), Replica: replica, Workers: 4, Lease: lease, LostAfter: 10 * time.Minute, Alone: true,
+		Handlers: engine.Handlers{
+			Change: parts.router.Handle, Tasks: parts.tasks(),
+			Ticks: []engine.Tick{{Name: "watchdog", Every: interval, First: true, Do: parts.watch}},
+		},
+	})
+	ctx, cancel := context.WithCancel(p.Context())
+	ended := make(chan struct{})
+	p.cancel, p.ended = cancel, ended
+	go func() {
+		defer close(ended)
+		if err := host.Run(ctx, 0); err != nil {
+			p.Error(err)
+		}
+	}()
+	synctest.Wait()
+}
+
+func (p *process) stop() {
+	if !p.running() {
+		return
+	}
+	p.cancel()
+	<-p.ended
+	p.close()
+}
+
+func (p *process) controller() *controller { return p.parts }
+
+func (*process) now() time.Time { return time.Now() }
+
+func (*process) until(at time.Time) {
+	time.Sleep(time.Until(at)) // the bubble's clock
+	synctest.Wait()
+}

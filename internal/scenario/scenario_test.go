@@ -1,0 +1,78 @@
+package scenario_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/interlock-go/interlock/internal/document"
+)
+
+var update = flag.Bool("update", false, "write the logs of the stories anew; read what changed before you commit it")
+
+// usualTime is how long a job takes of which the story says nothing.
+const usualTime = document.Duration(time.Minute)
+
+// platforms are all that tell the stories. The first one writes the logs anew.
+var platforms = []struct {
+	name  string
+	build func(t *testing.T, dir string, jobs *target) platform
+}{
+	{"memory", func(t *testing.T, dir string, jobs *target) platform {
+		return &loop{T: t, keeper: onMemory(t, dir), jobs: jobs}
+	}},
+	{"sqlite", func(t *testing.T, dir string, jobs *target) platform {
+		return &loop{T: t, keeper: onSQLite(t, dir), jobs: jobs}
+	}},
+	{"engine-memory", func(t *testing.T, dir string, jobs *target) platform {
+		return &process{T: t, keeper: onMemory(t, dir), jobs: jobs}
+	}},
+	{"engine-sqlite", func(t *testing.T, dir string, jobs *target) platform {
+		return &process{T: t, keeper: onSQLite(t, dir), jobs: jobs}
+	}},
+}
+
+func TestE1SameHistorySameDecisions(t *testing.T) {
+	for _, s := range stories(t) {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			for i, p := range platforms {
+				t.Run(p.name, func(t *testing.T) {
+					dir := t.TempDir()
+					synctest.Test(t, func(t *testing.T) {
+						time.Sleep(time.Until(s.begins)) // bubbles begin with the year 2000
+						jobs := newTarget(s.Jobs, time.Now)
+						compare(t, s, tell(t, s, p.build(t, dir, jobs)), *update && i == 0)
+					})
+				})
+			}
+		})
+	}
+}
+
+// compare holds a log against the one beside the story.
+func compare(t *testing.T, s story, log string, write bool) {
+	t.Helper()
+	path := filepath.Join(folder, s.name+".events.jsonl")
+	if write {
+		if err := os.WriteFile(path, []byte(log), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v; `go test ./internal/scenario -update` writes it", err)
+	}
+	if log != string(want) {
+		t.Errorf("the log differs (-want +got):\n%s", cmp.Diff(string(want), log, cmpopts.AcyclicTransformer("lines", lines)))
+	}
+}
+
+func lines(log string) []string { return strings.Split(log, "\n") }
