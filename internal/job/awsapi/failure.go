@@ -53,7 +53,7 @@ func Call[Out any](ctx context.Context, a job.Attempt, what string, call func(co
 func failure(err error, t *trace) (f *Failure, fix string) {
 	f = new(Failure)
 	status := 0
-	if answered := (*smithyhttp.ResponseError)(nil); errors.As(err, &answered) && answered.Response != nil {
+	if answered := (*smithyhttp.ResponseError)(nil); errors.As(err, &answered) && answered.HTTPStatusCode() != 0 {
 		status = answered.HTTPStatusCode()
 		f.After = egress.RetryAfter(answered.Response.Header, time.Now(), maxRetryAfter)
 	}
@@ -112,7 +112,7 @@ func shown(err error) string {
 	if refused := (*egress.Refused)(nil); errors.As(err, &refused) {
 		return refused.Error()
 	}
-	if answered := (*smithyhttp.ResponseError)(nil); errors.As(err, &answered) {
+	if answered := (*smithyhttp.ResponseError)(nil); errors.As(err, &answered) && answered.HTTPStatusCode() != 0 {
 		status := answered.HTTPStatusCode()
 		switch named := smithy.APIError(nil); {
 		case !errors.As(err, &named):
@@ -122,6 +122,9 @@ func shown(err error) string {
 		default:
 			return named.ErrorCode() + ": " + named.ErrorMessage()
 		}
+	}
+	if lost := (*smithyhttp.RequestSendError)(nil); errors.As(err, &lost) {
+		return "no answer: " + lost.Err.Error()
 	}
 	if operation := (*smithy.OperationError)(nil); errors.As(err, &operation) {
 		err = operation.Err
@@ -151,7 +154,7 @@ func Started(err error) error {
 // Before is the error of a look that Start takes before it starts anything: whatever went wrong, nothing was started. Who
 // gave up is not told that it was refused.
 func Before(err error) error {
-	if err == nil || errors.Is(err, context.Canceled) {
+	if err == nil || errors.Is(err, context.Canceled) || errors.As(err, new(*job.Refusal)) {
 		return err
 	}
 	if f := (*Failure)(nil); errors.As(err, &f) {

@@ -1,7 +1,11 @@
 package awsapi
 
 import (
+	"bytes"
+	"encoding/json"
 	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws/arn"
 
 	"github.com/interlock-go/interlock/internal/job"
 )
@@ -20,4 +24,22 @@ func Line(secrets job.Redactor, text string) string {
 // Tail is the end of what a job printed, without secrets.
 func Tail(secrets job.Redactor, text string) string {
 	return strings.ToValidUTF8(secrets.Part(text, max(0, len(text)-maxOutput), len(text)), "")
+}
+
+// JSON is a value of a config as services take it.
+func JSON(value any) (string, error) {
+	var buffer bytes.Buffer
+	e := json.NewEncoder(&buffer)
+	e.SetEscapeHTML(false)
+	err := e.Encode(value)
+	return strings.TrimSuffix(buffer.String(), "\n"), err
+}
+
+// RegionOf is the region that an ARN names, if the text is one.
+func RegionOf(text string) string {
+	parsed, err := arn.Parse(text)
+	if err != nil {
+		return ""
+	}
+	return parsed.Region
 }

@@ -1,0 +1,22 @@
+package awstest
+
+import "github.com/interlock-go/interlock/internal/job/jobtest"
+
+// RefusedBefore is what a start comes to for each of jobtest's answers, if it takes a look before it starts: whatever goes
+// wrong then has started nothing.
+func RefusedBefore() map[string]jobtest.Verdict {
+	want := map[string]jobtest.Verdict{}
+	for _, name := range []string{
+		"200", "202", "204", "200 with a page", "200 without end", "200 with {}", "200 with []", "200 with null", "200 with broken JSON", "200 cut off",
+		"408", "425", "429", "500", "503", "504 with a page", "500 cut off", "no HTTP", "nothing", "no answer in time", "nobody listens",
+	} {
+		want[name] = jobtest.RefusedTransient
+	}
+	for _, name := range []string{
+		"304", "400", "401", "403", "404", "409",
+		"302 to a private address", "307 to a private address", "302 to nowhere", "307 to itself for ever", "307 to another scheme",
+	} {
+		want[name] = jobtest.RefusedPermanent
+	}
+	return want
+}

@@ -1,0 +1,63 @@
+package stepfunction
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
+
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/job/awsapi"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+const doesNotExist = "ExecutionDoesNotExist"
+
+// outcomes are the states in which an execution has ended. In any other it runs.
+var outcomes = map[types.ExecutionStatus]job.Status{
+	types.ExecutionStatusSucceeded: {Done: true, Result: run.ResultSuccess},
+	types.ExecutionStatusFailed:    {Done: true, Result: run.ResultFail},
+	types.ExecutionStatusAborted:   {Done: true, Result: run.ResultFail, Category: run.Transient},
+	types.ExecutionStatusTimedOut:  {Done: true, Result: run.ResultTimeout, Category: run.Timeout},
+}
+
+// Status looks at an execution.
+func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Status, error) {
+	m, err := t.machine(ctx, a)
+	if err != nil {
+		return job.Status{}, err
+	}
+	out, err := m.look(ctx, string(h))
+	if awsapi.HasCode(err, doesNotExist) {
+		return job.Status{}, fmt.Errorf("%w: %w", err, job.ErrUnknownHandle)
+	}
+	if err != nil {
+		return job.Status{}, err
+	}
+	status, ended := outcomes[out.Status]
+	switch {
+	case !ended:
+		return job.Status{}, nil
+	case status.Result == run.ResultSuccess:
+		status.Output = awsapi.Tail(a.Secrets, aws.ToString(out.Output))
+	default:
+		text := strings.TrimSpace(aws.ToString(out.Error) + " " + aws.ToString(out.Cause))
+		status.Message = strings.TrimSuffix(awsapi.Line(a.Secrets, fmt.Sprintf("%s: %s", out.Status, text)), ":")
+		status.Output = awsapi.Tail(a.Secrets, text)
+	}
+	return status, nil
+}
+
+// look is an execution as Step Functions has it.
+func (m machine) look(ctx context.Context, arn string) (*sfn.DescribeExecutionOutput, error) {
+	out, err := awsapi.Call(ctx, m.attempt, m.what("look at an execution of"), func(ctx context.Context) (*sfn.DescribeExecutionOutput, error) {
+		return m.DescribeExecution(ctx, &sfn.DescribeExecutionInput{ExecutionArn: &arn})
+	})
+	if err == nil && out.Status == "" {
+		err = fmt.Errorf("%s: answered without a state", m.what("look at an execution of"))
+	}
+	return out, err
+}

@@ -1,0 +1,180 @@
+package stepfunction
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
+
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/job/awsapi"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+const (
+	maxName  = 80        // characters of an execution's name
+	maxInput = 256 << 10 // bytes of its input
+)
+
+// Type starts executions and follows them. An execution is named after its attempt, and a state machine has no second one
+// of a name for 90 days.
+type Type struct{ clients *awsapi.Clients[*sfn.Client] }
+
+var (
+	_ job.Type         = (*Type)(nil)
+	_ job.Finder       = (*Type)(nil)
+	_ job.Stopper      = (*Type)(nil)
+	_ job.Deduplicator = (*Type)(nil)
+	_ job.Checker      = (*Type)(nil)
+)
+
+// New speaks to the cloud.
+func New(c *awsapi.Cloud) *Type {
+	return &Type{awsapi.NewClients(c, func(cfg aws.Config, via awsapi.Via) *sfn.Client {
+		return sfn.NewFromConfig(cfg, func(o *sfn.Options) { o.HTTPClient = via(o.BaseEndpoint) })
+	})}
+}
+
+// RefusesRepeats is true: a name is taken once.
+func (t *Type) RefusesRepeats() bool { return true }
+
+// machine is the state machine of one attempt.
+type machine struct {
+	*Config
+	*sfn.Client
+	attempt job.Attempt
+}
+
+func (t *Type) machine(ctx context.Context, a job.Attempt) (machine, error) {
+	c, ok := a.Config.(*Config)
+	if !ok {
+		return machine{}, job.Refuse(run.Permanent, "start step-function job: its config is a %T", a.Config)
+	}
+	client, err := t.clients.In(ctx, cmp.Or(c.Region, awsapi.RegionOf(c.StateMachineARN)))
+	return machine{c, client, a}, err
+}
+
+// what names a call in errors.
+func (m machine) what(verb string) string { return fmt.Sprintf("%s %s", verb, m.StateMachineARN) }
+
+// plain is the machine's ARN without a version or alias.
+func (m machine) plain() string {
+	parts := strings.Split(m.StateMachineARN, ":")
+	return strings.Join(parts[:min(len(parts), 7)], ":")
+}
+
+// execution is the ARN that the attempt's execution has.
+func (m machine) execution() string {
+	return strings.Replace(m.plain(), ":stateMachine:", ":execution:", 1) + ":" + job.Name(m.attempt.ID, maxName)
+}
+
+// Start starts the execution. One of that name, running or ended, is adopted.
+func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
+	m, err := t.machine(ctx, a)
+	if err != nil {
+		return job.Started{}, err
+	}
+	input, err := m.input()
+	if err != nil {
+		return job.Started{}, err
+	}
+	if err := m.check(ctx); err != nil {
+		return job.Started{}, awsapi.Before(err)
+	}
+	out, err := awsapi.Call(ctx, a, m.what("start"), func(ctx context.Context) (*sfn.StartExecutionOutput, error) {
+		return m.StartExecution(ctx, &sfn.StartExecutionInput{StateMachineArn: &m.StateMachineARN, Name: aws.String(job.Name(a.ID, maxName)), Input: &input})
+	})
+	switch {
+	case awsapi.HasCode(err, "ExecutionAlreadyExists"):
+		return job.Started{Handle: run.Handle(m.execution())}, nil
+	case err != nil:
+		return job.Started{}, awsapi.Started(err)
+	case aws.ToString(out.ExecutionArn) == "":
+		return job.Started{}, fmt.Errorf("%s: answered without the execution's ARN", m.what("start"))
+	}
+	return job.Started{Handle: run.Handle(*out.ExecutionArn)}, nil
+}
+
+// input is the execution's, as JSON.
+func (m machine) input() (string, error) {
+	text, isText := m.Input.(string)
+	switch {
+	case m.Input == nil:
+		text = "{}"
+	case !isText:
+		var err error
+		if text, err = awsapi.JSON(m.Input); err != nil {
+			return "", job.Refuse(run.Permanent, "write job.config.input as JSON: %s", m.attempt.Secrets.Text(err.Error()))
+		}
+	}
+	if len(text) > maxInput {
+		return "", job.Refuse(run.Permanent, "job.config.input has %d bytes; Step Functions takes at most %d: pass large data by reference, such as an S3 key", len(text), maxInput)
+	}
+	return text, nil
+}
+
+// check looks at the state machine. An express one neither refuses a repeated name nor shows what became of an execution.
+func (m machine) check(ctx context.Context) error {
+	out, err := awsapi.Call(ctx, m.attempt, m.what("look at"), func(ctx context.Context) (*sfn.DescribeStateMachineOutput, error) {
+		return m.DescribeStateMachine(ctx, &sfn.DescribeStateMachineInput{StateMachineArn: aws.String(m.plain()), IncludedData: types.IncludedDataMetadataOnly})
+	})
+	switch {
+	case err != nil:
+		return err
+	case out.Type == "":
+		return fmt.Errorf("%s: answered without its type", m.what("look at"))
+	case out.Type != types.StateMachineTypeStandard:
+		return job.Refuse(run.Permanent, "%s is of type %s, whose executions cannot be told apart; use a state machine of type STANDARD", m.StateMachineARN, out.Type)
+	case out.Status == types.StateMachineStatusDeleting:
+		return job.Refuse(run.Permanent, "%s is being deleted", m.StateMachineARN)
+	}
+	return nil
+}
+
+// Check looks at the state machine.
+func (t *Type) Check(ctx context.Context, a job.Attempt) error {
+	m, err := t.machine(ctx, a)
+	if err != nil {
+		return err
+	}
+	return awsapi.Checked(m.check(ctx))
+}
+
+// Find looks at the execution that has the attempt's name.
+func (t *Type) Find(ctx context.Context, a job.Attempt) (run.Handle, bool, error) {
+	m, err := t.machine(ctx, a)
+	if err != nil {
+		return "", false, err
+	}
+	_, err = m.look(ctx, m.execution())
+	if awsapi.HasCode(err, doesNotExist) {
+		return "", false, nil
+	}
+	return run.Handle(m.execution()), err == nil, err
+}
+
+// Stop aborts the execution.
+func (t *Type) Stop(ctx context.Context, a job.Attempt, h run.Handle) error {
+	m, err := t.machine(ctx, a)
+	if err != nil {
+		return err
+	}
+	out, err := awsapi.Call(ctx, a, m.what("stop an execution of"), func(ctx context.Context) (*sfn.StopExecutionOutput, error) {
+		return m.StopExecution(ctx, &sfn.StopExecutionInput{ExecutionArn: aws.String(string(h)), Cause: aws.String("stopped by Interlock")})
+	})
+	if err == nil && out.StopDate != nil {
+		return nil
+	}
+	seen, looked := m.look(ctx, string(h))
+	if looked != nil {
+		return cmp.Or(err, looked)
+	}
+	if _, ended := outcomes[seen.Status]; ended {
+		return nil
+	}
+	return cmp.Or(err, fmt.Errorf("%s: answered without saying whether it will end", m.what("stop an execution of")))
+}
