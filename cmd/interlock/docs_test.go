@@ -51,6 +51,9 @@ func TestTheManualOfJobsTellsAllOfEachType(t *testing.T) {
 		if !found || !strings.Contains(section, "\n  type: "+kind.Name+"\n") {
 			t.Errorf("%s has no section with an example", kind.Name)
 		}
+		if !strings.Contains(text, "| [`"+kind.Name+"`](#"+kind.Name+") |") {
+			t.Errorf("%s has no line in the table of keys", kind.Name)
+		}
 		for _, part := range []string{"**Its key.**", "**How it ends.**", "**PERMANENT", "**Permissions.**"} {
 			if !strings.Contains(section, part) {
 				t.Errorf("the section of %s has no %s", kind.Name, part)

@@ -121,6 +121,8 @@ func TestAJobIsRunOnce(t *testing.T) {
 		Category                            *string
 		ExitCode                            *int
 	}
+	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) }))
+	defer busy.Close()
 	tests := map[string]struct {
 		job      string
 		code     int
@@ -134,6 +136,7 @@ func TestAJobIsRunOnce(t *testing.T) {
 		"a DAG":            {airflowJob(aDAG(t, "success").URL, "${env:TOKEN}"), exitFine, "success", "", "the DAG run succeeded"},
 		"one that failed":  {airflowJob(aDAG(t, "failed").URL, "${env:TOKEN}"), exitNo, "fail", "", "the DAG run failed"},
 		"a callback":       {"job: {type: http, config: {url: '" + aDAG(t, "").URL + "/dags/load', callback: true, method: GET, headers: {Authorization: 'Bearer ${env:TOKEN}'}}}\n", exitFine, "started", "", "would report its result to a server"},
+		"a busy one":       {"job: {type: http, config: {url: '" + busy.URL + "', callback: true}}\n", exitUnreachable, "refused", "TRANSIENT", "answered 429"},
 		"a refused one":    {"job: {type: http, config: {url: '" + aDAG(t, "").URL + "', callback: true, method: GET}}\n", exitNo, "refused", "PERMANENT", "answered 401"},
 	}
 	for name, tt := range tests {

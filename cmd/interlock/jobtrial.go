@@ -38,7 +38,10 @@ func (t *jobTest) run(ctx context.Context) error {
 	switch {
 	case errors.As(err, &refusal):
 		trial.end("refused", refusal.Category, refusal.Reason)
-		return errNo
+		if refusal.Category == run.Permanent {
+			return errNo
+		}
+		return errUnreachable // another time it may start
 	case err != nil:
 		trial.end("unanswered", run.Unknown, err.Error()+"; the job may have started all the same")
 		return errUnreachable

@@ -58,6 +58,22 @@ func TestTheNineTypesAreListed(t *testing.T) {
 	}
 }
 
+// TestAFileMayNameEachType keeps the names that package pipeline knows, which may not import the types, in step with them.
+func TestAFileMayNameEachType(t *testing.T) {
+	for _, k := range all.Kinds() {
+		if len(good[k.Name]) == 0 {
+			t.Errorf("%s has no config without problems", k.Name)
+			continue
+		}
+		config := strings.ReplaceAll(good[k.Name][0], "\n", "\n    ")
+		file := "pipeline: {id: a, owner: me}\nschedule: {cron: 0 6 * * *}\njob:\n  type: " + k.Name + "\n  config:\n    " + strings.TrimSpace(config) + "\n"
+		set := pipeline.Load([]pipeline.Source{{File: "f", Data: []byte(file)}}, pipeline.Options{Jobs: all.Kinds()})
+		if len(set.Problems) > 0 {
+			t.Errorf("%s: %v\n%s", k.Name, set.Problems, file)
+		}
+	}
+}
+
 // good holds, for each type, configs without a problem.
 var good = map[string][]string{
 	"command": {
