@@ -49,7 +49,7 @@ func (h *held) running() bool      { return h.line != nil }
 func (h *held) unseen()            { h.line.lose() }
 
 // onMemory keeps everything in memory, also while the controller is stopped.
-func onMemory(t *testing.T, _ string) *held {
+func onMemory(t *testing.T) *held {
 	data := memory.New()
 	return &held{T: t, opens: func() store.Store { return data.Open() }}
 }

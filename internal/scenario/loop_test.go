@@ -1,9 +1,14 @@
 package scenario_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/router"
+	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -29,7 +34,15 @@ func (l *loop) start() {
 
 func (l *loop) stop() { l.close() }
 
-func (l *loop) controller() *controller { return l.parts }
+func (l *loop) apply(files catalog.Files) error { return l.parts.apply(l.Context(), files) }
+
+func (l *loop) put(id pipeline.ID, key string, fields sensor.Fields) error {
+	return l.parts.put(l.Context(), id, key, fields)
+}
+
+func (l *loop) operate(ask func(ctx context.Context, r *router.Router, now time.Time) error) error {
+	return ask(l.Context(), l.parts.router, time.Now())
+}
 
 func (*loop) now() time.Time { return time.Now() }
 

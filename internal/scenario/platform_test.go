@@ -9,26 +9,31 @@ import (
 	"github.com/interlock-go/interlock/internal/engine"
 	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/orchestrator"
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/router"
+	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/slamonitor"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
-// platform is somewhere the product runs: a host and a store. Its time is the bubble's, except where it has one of its own.
+// platform is somewhere the product runs: a host and a store.
 type platform interface {
 	// start starts the controller on what is stored, and stop ends it; what is stored stays.
 	start()
 	stop()
+	now() time.Time
 	// until lets time pass up to an instant, with all that follows from it. An instant that has come already only lets
 	// everything follow that is due.
 	until(at time.Time)
-	now() time.Time
-	// controller is what people, producers and files talk to while it runs, and store what is stored, also while it does not.
-	controller() *controller
-	store() store.Store
+	// apply is what the controller does with files that changed, operate what it does for people, put for producers.
+	apply(files catalog.Files) error
+	operate(ask func(ctx context.Context, r *router.Router, now time.Time) error) error
+	put(id pipeline.ID, key string, fields sensor.Fields) error
 	// unseen has the next change never reach the controller.
 	unseen()
+	// store is what is stored.
+	store() store.Store
 }
 
 // How controllers work.
@@ -94,5 +99,25 @@ func (c *controller) perform(ctx context.Context, claim store.Claim) error {
 
 func (c *controller) watch(ctx context.Context, now time.Time) error {
 	_, err := c.dog.Pass(ctx, now)
+	return err
+}
+
+func (c *controller) apply(ctx context.Context, files catalog.Files) error {
+	_, err := c.catalog.Apply(ctx, files, time.Now())
+	return err
+}
+
+// put stores a reading as the API does.
+func (c *controller) put(ctx context.Context, id pipeline.ID, key string, fields sensor.Fields) error {
+	name, suffix, err := sensor.ExternalKey(key)
+	if err != nil {
+		return err
+	}
+	date, err := sensor.PeriodOf(fields, suffix)
+	if err != nil {
+		return err
+	}
+	w := store.Write{Pipeline: id, Reading: sensor.Reading{Key: name, Period: date, Fields: fields}}
+	_, err = c.store.PutReadings(ctx, []store.Write{w}, time.Now())
 	return err
 }

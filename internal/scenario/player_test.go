@@ -2,6 +2,7 @@ package scenario_test
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,11 +14,11 @@ import (
 
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
-	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -106,35 +107,25 @@ func (p *player) act(s step) error {
 // apply puts the story's files in force. One that is refused is told of by the controller itself.
 func (p *player) apply() {
 	p.Helper()
-	sources := func(texts map[string]string) []pipeline.Source {
-		var all []pipeline.Source
-		for _, name := range slices.Sorted(maps.Keys(texts)) {
-			all = append(all, pipeline.Source{File: name + ".yaml", Data: []byte(texts[name])})
-		}
-		return all
-	}
-	_, err := p.controller().catalog.Apply(p.Context(), catalog.Files{Pipelines: sources(p.files), Calendars: sources(p.story.Days)}, p.now())
-	p.check(err)
+	p.check(p.platform.apply(catalog.Files{Pipelines: p.sources(p.files), Calendars: p.sources(p.story.Days)}))
 }
 
-// write stores a reading, as the API does.
-func (p *player) write(s step) error {
-	id, name, _ := strings.Cut(s.Write, "/")
-	key, suffix, err := sensor.ExternalKey(name)
-	if err != nil {
-		return err
+// sources are texts as files.
+func (*player) sources(texts map[string]string) []pipeline.Source {
+	var files []pipeline.Source
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		files = append(files, pipeline.Source{File: name + ".yaml", Data: []byte(texts[name])})
 	}
+	return files
+}
+
+func (p *player) write(s step) error {
+	id, key, _ := strings.Cut(s.Write, "/")
 	fields, ok := s.Data.Value().(map[string]any)
 	if !ok {
 		return fmt.Errorf("a write has fields: %s has none", s.Write)
 	}
-	date, err := sensor.PeriodOf(fields, suffix)
-	if err != nil {
-		return err
-	}
-	w := store.Write{Pipeline: pipeline.ID(id), Reading: sensor.Reading{Key: key, Period: date, Fields: fields}}
-	_, err = p.store().PutReadings(p.Context(), []store.Write{w}, p.now())
-	return err
+	return p.put(pipeline.ID(id), key, fields)
 }
 
 // lose takes a task out of the store that must be there.
@@ -151,8 +142,13 @@ func (p *player) lose(id string) error {
 func (p *player) ask(s step) error {
 	p.Helper()
 	p.asked++
-	id, r, ctx, now := fmt.Sprintf("request-%d", p.asked), p.controller().router, p.Context(), p.now()
-	var err error
+	id := fmt.Sprintf("request-%d", p.asked)
+	return p.operate(func(ctx context.Context, r *router.Router, now time.Time) error { return p.request(ctx, r, id, s, now) })
+}
+
+// request is what a step asks of the router.
+func (p *player) request(ctx context.Context, r *router.Router, id string, s step, now time.Time) (err error) {
+	p.Helper()
 	switch {
 	case s.Trigger != "":
 		_, err = r.Trigger(ctx, router.TriggerRequest{
@@ -168,12 +164,7 @@ func (p *player) ask(s step) error {
 			ID: id, Pipeline: pipeline.ID(s.Backfill), From: p.period(s.From), To: p.period(s.To), By: s.By, Reason: s.Reason, OnlyMissing: s.OnlyMissing,
 		}, now)
 	case s.Pause != "":
-		var until time.Time
-		if s.Until != "" {
-			until, err = instant(s.Until, now)
-			p.check(err)
-		}
-		_, err = r.Pause(ctx, pipeline.ID(s.Pause), store.Pause{By: s.By, Why: s.Reason, Until: until, HoldSLA: s.HoldSLA}, now)
+		_, err = r.Pause(ctx, pipeline.ID(s.Pause), store.Pause{By: s.By, Why: s.Reason, Until: p.end(s.Until, now), HoldSLA: s.HoldSLA}, now)
 	case s.Resume != "":
 		err = r.Resume(ctx, pipeline.ID(s.Resume), s.By, s.Reason, now)
 	case s.Cancel != "":
@@ -184,6 +175,17 @@ func (p *player) ask(s step) error {
 		}}, now)
 	}
 	return err
+}
+
+// end is when a pause ends; zero for one that does not by itself.
+func (p *player) end(until string, now time.Time) time.Time {
+	p.Helper()
+	if until == "" {
+		return time.Time{}
+	}
+	at, err := instant(until, now)
+	p.check(err)
+	return at
 }
 
 func (p *player) period(name string) period.Period {
@@ -244,10 +246,7 @@ func (p *player) events() []event.Event {
 func (p *player) log() string {
 	p.Helper()
 	events := p.events()
-	depths := map[pipeline.ID]int{}
-	for _, e := range p.controller().catalog.Current().All() {
-		p.depth(e.ID, depths)
-	}
+	depths := p.depths()
 	slices.SortStableFunc(events, func(a, b event.Event) int {
 		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(depths[a.Detail.Pipeline], depths[b.Detail.Pipeline]),
 			cmp.Compare(a.Detail.Pipeline, b.Detail.Pipeline), cmp.Compare(a.Detail.Schedule, b.Detail.Schedule), a.Detail.Date.Compare(b.Detail.Date))
@@ -261,17 +260,16 @@ func (p *player) log() string {
 	return log.String()
 }
 
-// depth is how many pipelines stand one after the other before id.
-func (p *player) depth(id pipeline.ID, known map[pipeline.ID]int) int {
-	if d, done := known[id]; done {
-		return d
-	}
-	d := 0
-	if e := p.controller().catalog.Current().Get(id); e != nil {
-		for _, up := range e.After {
-			d = max(d, p.depth(up, known)+1)
+// depths says of each pipeline how many stand one after the other before it, by the story's last files.
+func (p *player) depths() map[pipeline.ID]int {
+	set := pipeline.Load(p.sources(p.files), pipeline.Options{Jobs: all.Kinds(), Calendars: p.sources(p.story.Days), Whole: true})
+	depths := map[pipeline.ID]int{}
+	for range set.Definitions { // the longest way there can be
+		for _, d := range set.Definitions {
+			for _, up := range d.After {
+				depths[d.ID] = max(depths[d.ID], depths[up]+1)
+			}
 		}
 	}
-	known[id] = d
-	return d
+	return depths
 }

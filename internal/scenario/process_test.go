@@ -7,7 +7,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/engine"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/router"
+	"github.com/interlock-go/interlock/internal/sensor"
 )
 
 // process is the host of the binary: the engine, with all its goroutines, in a bubble.
@@ -55,7 +59,15 @@ func (p *process) stop() {
 	p.close()
 }
 
-func (p *process) controller() *controller { return p.parts }
+func (p *process) apply(files catalog.Files) error { return p.parts.apply(p.Context(), files) }
+
+func (p *process) put(id pipeline.ID, key string, fields sensor.Fields) error {
+	return p.parts.put(p.Context(), id, key, fields)
+}
+
+func (p *process) operate(ask func(ctx context.Context, r *router.Router, now time.Time) error) error {
+	return ask(p.Context(), p.parts.router, time.Now())
+}
 
 func (*process) now() time.Time { return time.Now() }
 

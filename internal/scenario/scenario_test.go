@@ -23,19 +23,22 @@ const usualTime = document.Duration(time.Minute)
 // platforms are all that tell the stories. The first one writes the logs anew.
 var platforms = []struct {
 	name  string
-	build func(t *testing.T, dir string, jobs *target) platform
+	build func(t *testing.T, s story, dir string) platform
 }{
-	{"memory", func(t *testing.T, dir string, jobs *target) platform {
-		return &loop{T: t, keeper: onMemory(t, dir), jobs: jobs}
+	{"memory", func(t *testing.T, s story, _ string) platform {
+		return &loop{T: t, keeper: onMemory(t), jobs: newTarget(s.Jobs, time.Now)}
 	}},
-	{"sqlite", func(t *testing.T, dir string, jobs *target) platform {
-		return &loop{T: t, keeper: onSQLite(t, dir), jobs: jobs}
+	{"sqlite", func(t *testing.T, s story, dir string) platform {
+		return &loop{T: t, keeper: onSQLite(t, dir), jobs: newTarget(s.Jobs, time.Now)}
 	}},
-	{"engine-memory", func(t *testing.T, dir string, jobs *target) platform {
-		return &process{T: t, keeper: onMemory(t, dir), jobs: jobs}
+	{"engine-memory", func(t *testing.T, s story, _ string) platform {
+		return &process{T: t, keeper: onMemory(t), jobs: newTarget(s.Jobs, time.Now)}
 	}},
-	{"engine-sqlite", func(t *testing.T, dir string, jobs *target) platform {
-		return &process{T: t, keeper: onSQLite(t, dir), jobs: jobs}
+	{"engine-sqlite", func(t *testing.T, s story, dir string) platform {
+		return &process{T: t, keeper: onSQLite(t, dir), jobs: newTarget(s.Jobs, time.Now)}
+	}},
+	{"sim", func(_ *testing.T, s story, _ string) platform {
+		return &world{begins: s.begins, plays: s.Jobs}
 	}},
 }
 
@@ -48,8 +51,7 @@ func TestE1SameHistorySameDecisions(t *testing.T) {
 					dir := t.TempDir()
 					synctest.Test(t, func(t *testing.T) {
 						time.Sleep(time.Until(s.begins)) // bubbles begin with the year 2000
-						jobs := newTarget(s.Jobs, time.Now)
-						compare(t, s, tell(t, s, p.build(t, dir, jobs)), *update && i == 0)
+						compare(t, s, tell(t, s, p.build(t, s, dir)), *update && i == 0)
 					})
 				})
 			}
