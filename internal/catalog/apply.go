@@ -152,7 +152,7 @@ func (c *Catalog) judge(files []pipeline.Source, set *pipeline.Set, rows []store
 	for _, f := range files {
 		texts[f.File] = f
 	}
-	byID := map[pipeline.ID]*verdict{}
+	byID := make(map[pipeline.ID]*verdict, len(set.Definitions))
 	for _, d := range set.Definitions {
 		byID[d.ID] = accepted(d, texts[d.File])
 	}
@@ -186,6 +186,7 @@ func sorted(first []verdict, byID map[pipeline.ID]*verdict) []verdict {
 		ids = append(ids, id)
 	}
 	slices.Sort(ids)
+	first = slices.Grow(first, len(ids))
 	for _, id := range ids {
 		first = append(first, *byID[id])
 	}

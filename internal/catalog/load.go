@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/interlock-go/interlock/internal/document"
@@ -68,30 +67,36 @@ func (s *Snapshot) isBroken(row store.Pipeline) bool {
 // load makes the Snapshot anew, of what rows have in force. What is compiled already, here or in fresh, is kept.
 func (c *Catalog) load(ctx context.Context, rows []store.Pipeline, fresh map[shelved]*pipeline.Definition) error {
 	entries := make([]*Entry, 0, len(rows))
-	var missing []store.Pipeline
+	var broken []Broken
+	missing := make([]store.Pipeline, 0, atATime)
+	compile := func() error {
+		all, err := c.compileAll(ctx, missing)
+		for i, found := range all {
+			if found.definition != nil {
+				entries = append(entries, newEntry(found.definition, missing[i]))
+			} else {
+				broken = append(broken, Broken{ID: missing[i].ID, Version: missing[i].Config, Problem: found.problem})
+			}
+		}
+		missing = missing[:0]
+		return err
+	}
 	for _, row := range rows {
 		if row.Config == "" {
 			continue
 		}
 		if e := c.known(row, fresh); e != nil {
 			entries = append(entries, e)
-		} else {
-			missing = append(missing, row)
+			continue
 		}
-	}
-	var broken []Broken
-	for some := range slices.Chunk(missing, atATime) {
-		all, err := c.compileAll(ctx, some)
-		if err != nil {
-			return err
-		}
-		for i, row := range some {
-			if found := all[i]; found.definition != nil {
-				entries = append(entries, newEntry(found.definition, row))
-			} else {
-				broken = append(broken, Broken{ID: row.ID, Version: row.Config, Problem: found.problem})
+		if missing = append(missing, row); len(missing) == atATime {
+			if err := compile(); err != nil {
+				return err
 			}
 		}
+	}
+	if err := compile(); err != nil {
+		return err
 	}
 	c.current.Store(newSnapshot(entries, broken))
 	return nil
