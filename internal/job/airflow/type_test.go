@@ -2,6 +2,9 @@ package airflow_test
 
 import (
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -159,9 +162,23 @@ func TestADAGRunThatIsGoneIsToldFromAPathThatIsWrong(t *testing.T) {
 	if _, err := kind.Status(t.Context(), a, handle(a.ID)); !errors.Is(err, job.ErrUnknownHandle) {
 		t.Errorf("gone: got %v", err)
 	}
+	if _, err := kind.Status(t.Context(), a, "another"); !errors.Is(err, job.ErrUnknownHandle) || len(s.wire.Calls()) != 1 {
+		t.Errorf("of another attempt: got %v after %d calls", err, len(s.wire.Calls()))
+	}
 	wrong := attempt(t, strings.Replace(s.config("load", ""), "/team/", "/", 1))
 	if _, err := kind.Status(t.Context(), wrong, handle(a.ID)); err == nil || errors.Is(err, job.ErrUnknownHandle) {
 		t.Errorf("wrong path: got %v", err)
+	}
+	for _, body := range []string{`{"detail": "Not Found"}`, `{"message": "no route for ` + string(handle(a.ID)) + `"}`, `{}`} {
+		front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusNotFound)
+			io.WriteString(w, body)
+		}))
+		a := attempt(t, "url: "+front.URL+"\ndagID: load\n")
+		if _, err := kind.Status(t.Context(), a, handle(a.ID)); err == nil || errors.Is(err, job.ErrUnknownHandle) {
+			t.Errorf("%s: got %v", body, err)
+		}
+		front.Close()
 	}
 }
 

@@ -4,6 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -194,7 +197,27 @@ func TestARunThatIsGoneIsUnknown(t *testing.T) {
 	s := newServer(t)
 	kind := newType(t, s.URL, "127.0.0.1")
 	a := attempt(t, s.config("jobID: 1\n"))
-	if _, err := kind.Status(t.Context(), a, "77"); !errors.Is(err, job.ErrUnknownHandle) {
+	for _, handle := range []run.Handle{"77", "0", "-1", "77x"} {
+		if _, err := kind.Status(t.Context(), a, handle); !errors.Is(err, job.ErrUnknownHandle) {
+			t.Errorf("%s: got %v", handle, err)
+		}
+	}
+	if calls := s.wire.Calls(); len(calls) != 1 {
+		t.Errorf("asked for what cannot be a run: %v", calls)
+	}
+}
+
+func TestAnAnswerAboutSomethingElseIsNone(t *testing.T) {
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, `{"run_id": 5, "state": {"life_cycle_state": "TERMINATED", "result_state": "SUCCESS"}}`)
+	}))
+	defer front.Close()
+	kind := newType(t, front.URL, "127.0.0.1")
+	a := attempt(t, "workspaceURL: "+front.URL+"\nbody: {tasks: [{task_key: a}]}\n")
+	if status, err := kind.Status(t.Context(), a, "77"); status.Done || err == nil || !strings.Contains(err.Error(), "about something else") {
+		t.Errorf("got %+v, %v", status, err)
+	}
+	if err := kind.(job.Checker).Check(t.Context(), a); err == nil || errors.As(err, new(*job.Unsure)) {
 		t.Errorf("got %v", err)
 	}
 }
