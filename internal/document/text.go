@@ -9,6 +9,15 @@ import (
 // Text is a string that may be written as a number or true or false as well; it keeps the text of the file.
 type Text string
 
+// Strings are the texts as what they are.
+func Strings(texts []Text) []string {
+	list := make([]string, len(texts))
+	for i, t := range texts {
+		list[i] = string(t)
+	}
+	return list
+}
+
 // DecodeNode reads any scalar but null.
 func (t *Text) DecodeNode(n Node) []Finding {
 	if n.Kind() == Null || n.Kind() > String {

@@ -111,7 +111,7 @@ var good = map[string][]string{
 	},
 	"emr-serverless": {
 		"applicationID: 00f1\nexecutionRoleArn: arn:aws:iam::123456789012:role/path/x\njobDriver: {sparkSubmit: {entryPoint: s3://b/j.py, entryPointArguments: [1, '${DATE}']}}\n",
-		"applicationID: 00f1\nexecutionRoleArn: ${env:ROLE}\njobDriver: {hive: {query: s3://b/q.sql}}\nconfigurationOverrides: {a: {b: 1}}\nregion: eu-west-1\n",
+		"applicationID: 00f1\nexecutionRoleArn: ${env:ROLE}\njobDriver: {hive: {query: s3://b/q.sql}}\nconfigurationOverrides: {applicationConfiguration: [{classification: spark-defaults, properties: {spark.executor.cores: 4}}]}\nregion: eu-west-1\n",
 	},
 	"step-function": {
 		"stateMachineARN: arn:aws:states:eu-west-1:123456789012:stateMachine:load\ninput: {day: '${DATE}'}\n",
@@ -217,6 +217,8 @@ func TestEachMistakeInAConfigIsPointedOut(t *testing.T) {
 		{"emr-serverless", spark + "jobDriver: {}\n", "3:12: jobDriver: needs one of sparkSubmit and hive"},
 		{"emr-serverless", spark + "jobDriver: {sparkSubmit: {entryPoint: a}, hive: {query: q}}\n", "3:43: jobDriver.hive: not together with sparkSubmit; use one of them (see jobDriver.sparkSubmit at 3:26)"},
 		{"emr-serverless", spark + "jobDriver: {sparkSubmit: {}}\n", "3:13: jobDriver.sparkSubmit.entryPoint: is required: The script or JAR"},
+		{"emr-serverless", spark + "jobDriver: {hive: {query: q}}\nconfigurationOverrides: {monitoring: {}}\n", `4:25: configurationOverrides: unknown field "monitoring"; write it as StartJobRun of the API takes it`},
+		{"emr-serverless", spark + "jobDriver: {hive: {query: q}}\nconfigurationOverrides: {applicationConfiguration: 5}\n", "4:25: configurationOverrides: applicationConfiguration cannot be a number; write it as StartJobRun of the API takes it"},
 		{"emr-serverless", spark + "jobDriver: {hive: {}}\n", "3:13: jobDriver.hive.query: is required: The query, or the file that holds it"},
 
 		{"step-function", "input: {}\n", "1:1: stateMachineARN: is required: write its ARN such as arn:aws:states:eu-west-1:123456789012:stateMachine:name"},

@@ -5,11 +5,26 @@ import "github.com/interlock-go/interlock/internal/job/jobtest"
 // RefusedBefore is what a start comes to for each of jobtest's answers, if it takes a look before it starts: whatever goes
 // wrong then has started nothing.
 func RefusedBefore() map[string]jobtest.Verdict {
+	want := Verdicts()
+	for name, verdict := range want {
+		if verdict == jobtest.Open {
+			want[name] = jobtest.RefusedTransient
+		}
+	}
+	return want
+}
+
+// Verdicts is what a start comes to for each of jobtest's answers: where the answer is not one, or the service broke, it is
+// open whether anything was started.
+func Verdicts() map[string]jobtest.Verdict {
 	want := map[string]jobtest.Verdict{}
 	for _, name := range []string{
 		"200", "202", "204", "200 with a page", "200 without end", "200 with {}", "200 with []", "200 with null", "200 with broken JSON", "200 cut off",
-		"408", "425", "429", "500", "503", "504 with a page", "500 cut off", "no HTTP", "nothing", "no answer in time", "nobody listens",
+		"500", "503", "504 with a page", "500 cut off", "no HTTP", "nothing", "no answer in time",
 	} {
+		want[name] = jobtest.Open
+	}
+	for _, name := range []string{"408", "425", "429", "nobody listens"} {
 		want[name] = jobtest.RefusedTransient
 	}
 	for _, name := range []string{

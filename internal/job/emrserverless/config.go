@@ -44,5 +44,8 @@ func (c *Config) Check() []document.Finding {
 	case driver.SparkSubmit != nil && driver.Hive != nil:
 		return []document.Finding{{Path: "jobDriver.hive", Key: true, Message: "not together with sparkSubmit; use one of them", Also: []string{"jobDriver.sparkSubmit"}}}
 	}
+	if _, err := c.overrides(); err != nil {
+		return []document.Finding{{Path: "configurationOverrides", Message: err.Error() + "; write it as StartJobRun of the API takes it"}}
+	}
 	return nil
 }

@@ -1,0 +1,98 @@
+package emrserverless
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/emrserverless/types"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/job/awsapi"
+)
+
+// asAPI is the driver as the API takes it.
+func (d JobDriver) asAPI() types.JobDriver {
+	if hive := d.Hive; hive != nil {
+		return &types.JobDriverMemberHive{Value: types.Hive{
+			Query: &hive.Query, InitQueryFile: optional(hive.InitQueryFile), Parameters: optional(hive.Parameters),
+		}}
+	}
+	spark := d.SparkSubmit
+	return &types.JobDriverMemberSparkSubmit{Value: types.SparkSubmit{
+		EntryPoint: &spark.EntryPoint, EntryPointArguments: document.Strings(spark.EntryPointArguments), SparkSubmitParameters: optional(spark.SparkSubmitParameters),
+	}}
+}
+
+func optional(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// overrides are the configuration as the API takes it; nil without. What the API does not know is an error.
+func (c *Config) overrides() (*types.ConfigurationOverrides, error) {
+	if c.ConfigurationOverrides == nil {
+		return nil, nil
+	}
+	text, err := json.Marshal(withTexts(c.ConfigurationOverrides))
+	if err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(strings.NewReader(string(text)))
+	d.DisallowUnknownFields()
+	into := new(types.ConfigurationOverrides)
+	if err := d.Decode(into); err != nil {
+		return nil, inWords(err)
+	}
+	return into, nil
+}
+
+// inWords is what the decoder found, without what it says of Go's types.
+func inWords(err error) error {
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+		names := strings.Split(wrong.Field, ".")
+		for i, name := range names {
+			names[i] = strings.ToLower(name[:min(len(name), 1)]) + name[min(len(name), 1):]
+		}
+		return fmt.Errorf("%s cannot be a %s", strings.Join(names, "."), wrong.Value)
+	}
+	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+}
+
+// withTexts is a value in which all properties are texts. The API takes nothing else, and files write numbers.
+func withTexts(value any) any {
+	switch v := value.(type) {
+	case []any:
+		list := make([]any, len(v))
+		for i, item := range v {
+			list[i] = withTexts(item)
+		}
+		return list
+	case map[string]any:
+		fields := maps.Clone(v)
+		for name, item := range fields {
+			fields[name] = withTexts(item)
+			if properties, ok := item.(map[string]any); ok && name == "properties" {
+				fields[name] = texts(properties)
+			}
+		}
+		return fields
+	}
+	return value
+}
+
+func texts(properties map[string]any) map[string]any {
+	all := map[string]any{}
+	for name, value := range properties {
+		all[name] = value
+		switch value.(type) {
+		case int64, float64, bool:
+			all[name], _ = awsapi.JSON(value) // which a number or bool always has
+		}
+	}
+	return all
+}

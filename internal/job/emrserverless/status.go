@@ -1,0 +1,58 @@
+package emrserverless
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	service "github.com/aws/aws-sdk-go-v2/service/emrserverless"
+	"github.com/aws/aws-sdk-go-v2/service/emrserverless/types"
+
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/job/awsapi"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// outcomes are the states in which a run has ended. In any other it runs.
+var outcomes = map[types.JobRunState]job.Status{
+	types.JobRunStateSuccess:   {Done: true, Result: run.ResultSuccess},
+	types.JobRunStateFailed:    {Done: true, Result: run.ResultFail},
+	types.JobRunStateCancelled: {Done: true, Result: run.ResultFail, Category: run.Transient},
+}
+
+// Status looks at a run.
+func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Status, error) {
+	p, err := t.application(ctx, a)
+	if err != nil {
+		return job.Status{}, err
+	}
+	seen, err := p.look(ctx, h)
+	if awsapi.HasCode(err, "ResourceNotFoundException") {
+		return job.Status{}, fmt.Errorf("%w: %w", err, job.ErrUnknownHandle)
+	}
+	if err != nil {
+		return job.Status{}, err
+	}
+	status, ended := outcomes[seen.State]
+	if ended && status.Result != run.ResultSuccess {
+		details := aws.ToString(seen.StateDetails)
+		status.Message = strings.TrimSuffix(awsapi.Line(a.Secrets, fmt.Sprintf("%s: %s", seen.State, details)), ":")
+		status.Output = awsapi.Tail(a.Secrets, details)
+	}
+	return status, nil
+}
+
+// look is a run as EMR Serverless has it.
+func (p application) look(ctx context.Context, h run.Handle) (types.JobRun, error) {
+	out, err := awsapi.Call(ctx, p.attempt, p.what("look at a job of"), func(ctx context.Context) (*service.GetJobRunOutput, error) {
+		return p.GetJobRun(ctx, &service.GetJobRunInput{ApplicationId: &p.ApplicationID, JobRunId: aws.String(string(h))})
+	})
+	switch {
+	case err != nil:
+		return types.JobRun{}, err
+	case out.JobRun == nil || out.JobRun.State == "":
+		return types.JobRun{}, fmt.Errorf("%s: answered without a state", p.what("look at a job of"))
+	}
+	return *out.JobRun, nil
+}

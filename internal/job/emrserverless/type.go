@@ -1,0 +1,184 @@
+package emrserverless
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	service "github.com/aws/aws-sdk-go-v2/service/emrserverless"
+	"github.com/aws/aws-sdk-go-v2/service/emrserverless/types"
+
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/job/awsapi"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// maxToken is how long a client token may be.
+const maxToken = 64
+
+// Type starts job runs and follows them. A run's client token and its name are made of its attempt's id: EMR Serverless
+// answers a repeated token with the run that there is, and the name shows whose it is.
+type Type struct {
+	clients *awsapi.Clients[*service.Client]
+}
+
+var (
+	_ job.Type         = (*Type)(nil)
+	_ job.Finder       = (*Type)(nil)
+	_ job.Stopper      = (*Type)(nil)
+	_ job.Deduplicator = (*Type)(nil)
+	_ job.Checker      = (*Type)(nil)
+)
+
+// New speaks to the cloud.
+func New(c *awsapi.Cloud) *Type {
+	return &Type{awsapi.NewClients(c, func(cfg aws.Config, via awsapi.Via) *service.Client {
+		return service.NewFromConfig(cfg, func(o *service.Options) { o.HTTPClient = via(o.BaseEndpoint) })
+	})}
+}
+
+// RefusesRepeats is true: a token is taken once.
+func (t *Type) RefusesRepeats() bool { return true }
+
+// application is where one attempt's run lives.
+type application struct {
+	*Config
+	*service.Client
+	attempt job.Attempt
+	token   string
+}
+
+func (t *Type) application(ctx context.Context, a job.Attempt) (application, error) {
+	c, ok := a.Config.(*Config)
+	if !ok {
+		return application{}, job.Refuse(run.Permanent, "start emr-serverless job: its config is a %T", a.Config)
+	}
+	client, err := t.clients.In(ctx, c.Region)
+	return application{c, client, a, job.Name(a.ID, maxToken)}, err
+}
+
+// what names a call in errors.
+func (p application) what(verb string) string {
+	return fmt.Sprintf("%s EMR Serverless application %q", verb, p.ApplicationID)
+}
+
+// Start starts the run, or is given the one that an earlier call with the same token started.
+func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
+	p, err := t.application(ctx, a)
+	if err != nil {
+		return job.Started{}, err
+	}
+	overrides, err := p.overrides()
+	if err != nil {
+		return job.Started{}, job.Refuse(run.Permanent, "job.config.configurationOverrides: %s", a.Secrets.Text(err.Error()))
+	}
+	out, err := awsapi.Call(ctx, a, p.what("start a job of"), func(ctx context.Context) (*service.StartJobRunOutput, error) {
+		return p.StartJobRun(ctx, &service.StartJobRunInput{
+			ApplicationId: &p.ApplicationID, ClientToken: &p.token, Name: &p.token, ExecutionRoleArn: &p.ExecutionRoleArn,
+			JobDriver: p.JobDriver.asAPI(), ConfigurationOverrides: overrides,
+		})
+	})
+	switch {
+	case awsapi.HasCode(err, "ConflictException"):
+		return p.adopt(ctx, err)
+	case err != nil:
+		return job.Started{}, awsapi.Started(err)
+	case aws.ToString(out.JobRunId) == "":
+		return job.Started{}, fmt.Errorf("%s: answered without the run's id", p.what("start a job of"))
+	}
+	return job.Started{Handle: run.Handle(*out.JobRunId)}, nil
+}
+
+// adopt is for a token that was taken by a request with other contents, such as a secret that was changed since.
+func (p application) adopt(ctx context.Context, conflict error) (job.Started, error) {
+	id, found, err := p.find(ctx)
+	switch {
+	case err != nil:
+		return job.Started{}, err // there may be one, so nothing is refused
+	case !found:
+		return job.Started{}, awsapi.Started(conflict)
+	}
+	return job.Started{Handle: run.Handle(id)}, nil
+}
+
+const (
+	perPage = 50 // runs that are asked for at once
+	pages   = 20 // that a search goes through
+)
+
+// Find searches the application's runs for the attempt's name.
+func (t *Type) Find(ctx context.Context, a job.Attempt) (run.Handle, bool, error) {
+	p, err := t.application(ctx, a)
+	if err != nil {
+		return "", false, err
+	}
+	id, found, err := p.find(ctx)
+	return run.Handle(id), found, err
+}
+
+func (p application) find(ctx context.Context) (id string, found bool, err error) {
+	in := &service.ListJobRunsInput{ApplicationId: &p.ApplicationID, MaxResults: aws.Int32(perPage)}
+	for range pages {
+		out, err := awsapi.Call(ctx, p.attempt, p.what("list the jobs of"), func(ctx context.Context) (*service.ListJobRunsOutput, error) {
+			return p.ListJobRuns(ctx, in)
+		})
+		if err != nil {
+			return "", false, err
+		}
+		if out.JobRuns == nil {
+			return "", false, fmt.Errorf("%s: answered without a list", p.what("list the jobs of"))
+		}
+		for _, r := range out.JobRuns {
+			if aws.ToString(r.Name) == p.token {
+				return aws.ToString(r.Id), true, nil
+			}
+		}
+		if in.NextToken = out.NextToken; aws.ToString(in.NextToken) == "" {
+			break
+		}
+	}
+	return "", false, nil
+}
+
+// Check looks at the application. One that is stopped starts by itself.
+func (t *Type) Check(ctx context.Context, a job.Attempt) error {
+	p, err := t.application(ctx, a)
+	if err != nil {
+		return err
+	}
+	out, err := awsapi.Call(ctx, a, p.what("look at"), func(ctx context.Context) (*service.GetApplicationOutput, error) {
+		return p.GetApplication(ctx, &service.GetApplicationInput{ApplicationId: &p.ApplicationID})
+	})
+	switch {
+	case err != nil:
+		return awsapi.Checked(err)
+	case out.Application == nil || out.Application.State == "":
+		return fmt.Errorf("%s: answered without a state", p.what("look at"))
+	case out.Application.State == types.ApplicationStateTerminated:
+		return job.Refuse(run.Permanent, "%s: it is TERMINATED; name another in job.config.applicationID", p.what("look at"))
+	}
+	return nil
+}
+
+// Stop cancels the run.
+func (t *Type) Stop(ctx context.Context, a job.Attempt, h run.Handle) error {
+	p, err := t.application(ctx, a)
+	if err != nil {
+		return err
+	}
+	out, err := awsapi.Call(ctx, a, p.what("stop a job of"), func(ctx context.Context) (*service.CancelJobRunOutput, error) {
+		return p.CancelJobRun(ctx, &service.CancelJobRunInput{ApplicationId: &p.ApplicationID, JobRunId: aws.String(string(h))})
+	})
+	if err == nil && aws.ToString(out.JobRunId) != "" {
+		return nil
+	}
+	seen, looked := p.look(ctx, h)
+	if looked != nil {
+		return cmp.Or(err, looked)
+	}
+	if _, ended := outcomes[seen.State]; ended || seen.State == types.JobRunStateCancelling {
+		return nil
+	}
+	return cmp.Or(err, fmt.Errorf("%s: answered without saying whether it will end", p.what("stop a job of")))
+}
