@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -17,9 +18,9 @@ type fate int
 
 const (
 	opens      fate = iota // its run opens
-	missing                // its window is over, or a later fire stands for it
+	missing                // its window is over, a later fire stands for it, or an edit took it away
 	suppressed             // the calendar excludes it
-	settled                // there is nothing to do: a run is there, or nobody expected it
+	settled                // there is nothing to do: a run is there, or it was suppressed before
 )
 
 // dueFire is a fire that has come.
@@ -35,7 +36,11 @@ const maxDue = 2000
 // plan lists the due fires that have not been dealt with, oldest first, with what is to become of each.
 func (t *fires) plan(ctx context.Context) error {
 	t.due, t.next, t.more = nil, time.Time{}, false
-	for slot := range t.entry.Schedule.Slots(t.from()) {
+	before, err := t.before(ctx)
+	if err != nil {
+		return err
+	}
+	for slot := range t.slots(before) {
 		if slot.FireAt.IsZero() {
 			break // nothing opens by itself
 		}
@@ -59,6 +64,31 @@ func (t *fires) plan(ctx context.Context) error {
 	return nil
 }
 
+// slots are the fires since those that were dealt with: up to the acceptance of the file in force those of the version
+// before it, which were expected when they came, and only then its own. An edit opens no past, and forgets none.
+func (t *fires) slots(before *pipeline.Definition) iter.Seq[schedule.Slot] {
+	return func(yield func(schedule.Slot) bool) {
+		from := t.from()
+		if before != nil && before.Opens == t.entry.Opens {
+			for slot := range before.Schedule.Slots(from) {
+				if slot.FireAt.IsZero() || !slot.FireAt.Before(t.row.AcceptedAt) {
+					break
+				}
+				if slot.Excluded == "" {
+					slot.Excluded = t.entry.Schedule.Excluded(slot.Period)
+				}
+				if !yield(slot) {
+					return
+				}
+			}
+		}
+		if t.row.AcceptedAt.After(from) {
+			from = t.row.AcceptedAt
+		}
+		t.entry.Schedule.Slots(from)(yield)
+	}
+}
+
 // from is the instant from which fires are not dealt with yet. What was before the pipeline's horizon never counts.
 func (t *fires) from() time.Time {
 	from := t.row.Horizon
@@ -68,8 +98,7 @@ func (t *fires) from() time.Time {
 	return from
 }
 
-// settleKnown marks the fires that need nothing: those that have a run, that were suppressed before, or that only an
-// edited schedule would have had in the past. Of the rest it notes what the calendar had against them then.
+// settleKnown marks the fires that need nothing: those that have a run, or were suppressed before.
 func (t *fires) settleKnown(ctx context.Context) error {
 	keys, marks := make([]run.Key, len(t.due)), make([]string, len(t.due))
 	for i, d := range t.due {
@@ -83,34 +112,23 @@ func (t *fires) settleKnown(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the excluded periods of %s: %w", t.entry.ID, err)
 	}
-	before, err := t.before(ctx)
-	if err != nil {
-		return err
-	}
 	for i := range t.due {
 		d := &t.due[i]
-		if there[d.key].Status != "" || excluded[excludedMark(d.key)] || !t.expected(*d, before) {
+		if there[d.key].Status != "" || excluded[excludedMark(d.key)] {
 			d.fate = settled
-		}
-		if before != nil && d.Excluded == "" && d.FireAt.Before(t.row.AcceptedAt) {
-			d.Excluded = before.Schedule.Excluded(d.Period) // it was when it came: an edited calendar brings nothing back
 		}
 	}
 	return nil
 }
 
-// expected says whether a fire was one when it came. Those from before the file in force was accepted are fires only if
-// the version before it had them too: an edit opens no past.
-func (t *fires) expected(d dueFire, before *pipeline.Definition) bool {
-	if !d.FireAt.Before(t.row.AcceptedAt) {
-		return true
-	}
-	return before != nil && before.Opens == t.entry.Opens && before.Schedule.FireFor(d.Period).Equal(d.FireAt)
+// dropped says that the file in force has no such fire: an edit took it away after it had come.
+func (t *fires) dropped(d dueFire) bool {
+	return d.FireAt.Before(t.row.AcceptedAt) && !t.entry.Schedule.FireFor(d.Period).Equal(d.FireAt)
 }
 
 // before is the version that was in force before the one that is; nil if nothing depends on it, or there is none.
 func (t *fires) before(ctx context.Context) (*pipeline.Definition, error) {
-	if !t.due[0].FireAt.Before(t.row.AcceptedAt) {
+	if !t.from().Before(t.row.AcceptedAt) {
 		return nil, nil
 	}
 	configs, err := t.router.store.Configs(ctx, t.entry.ID)
@@ -139,7 +157,7 @@ func (t *fires) judge() {
 		case d.fate == settled:
 		case d.Excluded != "":
 			d.fate = suppressed
-		case t.windowOver(*d):
+		case t.windowOver(*d) || t.dropped(*d):
 			d.fate = missing
 		default:
 			d.fate = opens

@@ -169,7 +169,9 @@ job: {type: command, config: {command: "true"}, jobPollWindowSeconds: 86400}
 `)
 	w.settle()
 	w.expect("hourly/cron/2026-03-03T12:05", "none") // a minute's period, which the version before did not have
-	same(t, "missed", 0, w.count(event.ScheduleMissed))
+	w.expect("hourly/cron/2026-03-03T12", "none")    // an hour, which the version in force does not have
+	want := []string{"2026-03-03T10", "2026-03-03T11", "2026-03-03T12"}
+	same(t, "missed", want, w.only(event.ScheduleMissed).Detail.Extra.(event.Missed).Dates)
 
 	w = newWorld(t, hourly(""))
 	w.sleep(3*time.Hour + 10*time.Minute)
