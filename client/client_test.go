@@ -142,11 +142,46 @@ func TestEveryAnswerIsUnderstood(t *testing.T) {
 	if err := s.Commit(ctx, store.Batch{ID: "dead", Dead: []store.DeadLetter{{Sink: "hook", Event: e, Reason: "410", At: tuesday}}}, tuesday); err != nil {
 		t.Fatal(err)
 	}
-	if got := must(c.DeadLetters(ctx, "hook"))(t); len(got) != 1 || got[0].Event.Type != "PIPELINE_PAUSED" {
+	dead := must(c.DeadLetters(ctx, "hook"))(t)
+	if len(dead) != 1 || dead[0].Event.Type != "PIPELINE_PAUSED" || dead[0].Count != 1 {
+		t.Fatalf("got %+v", dead)
+	}
+	if got := must(c.RetryDeadLetters(ctx, client.RetryRequest{IDs: []string{dead[0].Event.ID}}))(t); len(got) != 1 || got[0].Sent || *got[0].Error != "410" {
+		t.Errorf("got %+v", got)
+	}
+	if got := must(c.AlertRoutes(ctx))(t); len(got) != 1 || got[0].Name != "default" || got[0].Sinks[0] != "hook" {
+		t.Errorf("got %+v", got)
+	}
+	if got := must(c.TestAlertRoute(ctx, "default", "ann"))(t); len(got) != 1 || got[0].Sent || *got[0].Error != "410" {
 		t.Errorf("got %+v", got)
 	}
 	if got := whole(t, func(o client.CallOption) (client.Readiness, error) { return c.Ready(ctx, o) }); got.Status != "ready" {
 		t.Errorf("got %+v", got)
+	}
+}
+
+func TestSilencesBeginAndEnd(t *testing.T) {
+	_, server := serve(t)
+	c := connect(t, server)
+	q := client.SilenceRequest{Pipeline: "orders", Until: "2h", Asked: client.Asked{Reason: "maintenance", RequestedBy: "ann"}}
+	s := whole(t, func(o client.CallOption) (client.Silence, error) { return c.Silence(ctx, q, o) })
+	if !s.Active || s.RequestedBy != "ann" || !s.Until.Equal(tuesday.Add(2*time.Hour)) {
+		t.Errorf("got %+v", s)
+	}
+	if got := must(c.Silences(ctx, false))(t); len(got) != 1 || got[0].ID != s.ID {
+		t.Errorf("got %+v", got)
+	}
+	ended := whole(t, func(o client.CallOption) (client.Silence, error) {
+		return c.EndSilence(ctx, s.ID, client.Asked{Reason: "done", RequestedBy: "bob"}, o)
+	})
+	if ended.Active || *ended.EndedBy != "bob" || *ended.EndedReason != "done" {
+		t.Errorf("got %+v", ended)
+	}
+	if active, all := must(c.Silences(ctx, false))(t), must(c.Silences(ctx, true))(t); len(active) != 0 || len(all) != 1 {
+		t.Errorf("active %+v, all %+v", active, all)
+	}
+	if _, err := c.EndSilence(ctx, "nobody", client.Asked{}); problemOf(t, err).Status != http.StatusNotFound {
+		t.Errorf("got %v", err)
 	}
 }
 

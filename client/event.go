@@ -15,6 +15,8 @@ type Event struct {
 	Time   time.Time   `json:"time"`
 	Detail EventDetail `json:"detail"`
 
+	SilencedBy *string `json:"silencedBy"` // the silence that kept the alert about it back
+
 	Raw      json.RawMessage `json:"-"` // as the server sent it, with what only its type has
 	Position string          `json:"-"` // where it stands in a stream that is followed, to go on after it later
 }
@@ -52,19 +54,4 @@ type EventQuery struct {
 // Events lists events, newest first.
 func (c *Client) Events(ctx context.Context, q EventQuery, options ...CallOption) (Page[Event], error) {
 	return ask[Page[Event]](ctx, c, get(path("events"), query(q.with("pipeline", q.Pipeline, "type", q.Type, "since", q.Since)...)), options)
-}
-
-// DeadLetter is an event that a sink would not take.
-type DeadLetter struct {
-	Sink   string    `json:"sink"`
-	Event  Event     `json:"event"`
-	Reason string    `json:"reason"`
-	Tries  int       `json:"tries"`
-	At     time.Time `json:"at"`
-}
-
-// DeadLetters lists the events that a sink would not take, oldest first.
-func (c *Client) DeadLetters(ctx context.Context, sink string, options ...CallOption) ([]DeadLetter, error) {
-	page, err := ask[Page[DeadLetter]](ctx, c, get(path("dead-letters"), query("sink", sink)), options)
-	return page.Items, err
 }

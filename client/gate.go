@@ -56,7 +56,14 @@ type Explanation struct {
 	JobLog    []JobEntry `json:"jobLog"`
 	Reruns    []Rerun    `json:"reruns"`
 	Deadlines []Deadline `json:"deadlines"`
+	Silenced  []Silenced `json:"silenced"`
 	Text      string     `json:"text"` // all of it, for people
+}
+
+// Silenced is a silence that kept back alerts about a run.
+type Silenced struct {
+	By     string `json:"by"` // its id
+	Alerts int    `json:"alerts"`
 }
 
 // Shown is what the rules of a gate showed at some moment.

@@ -16,9 +16,11 @@ import (
 	"github.com/interlock-go/interlock/internal/api"
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/job/all"
+	"github.com/interlock-go/interlock/internal/notify"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sink"
 	"github.com/interlock-go/interlock/internal/slamonitor"
 	"github.com/interlock-go/interlock/internal/store/memory"
 )
@@ -44,6 +46,12 @@ func (idle) StillRuns(context.Context, run.Run) (bool, error) { return false, ni
 
 func (idle) Stop(context.Context, run.Run) (run.Leftover, error) { return run.NothingLeft, nil }
 
+// deaf is a sink that takes nothing.
+type deaf struct{}
+
+func (deaf) Name() string                           { return "hook" }
+func (deaf) Send(context.Context, sink.Alert) error { return &sink.Refused{Reason: "410"} }
+
 // serve starts the real API over a store in memory, with one pipeline.
 func serve(t testing.TB, tokens ...api.Token) (*memory.Store, *httptest.Server) {
 	t.Helper()
@@ -66,7 +74,7 @@ func assemble(tokens []api.Token) (*memory.Store, *api.API, error) {
 	a := api.New(api.Deps{
 		Store: s, Catalog: c, Now: func() time.Time { return tuesday }, Logger: slog.New(slog.DiscardHandler),
 		Operator: router.New(router.Deps{Store: s, Catalog: c, Deadlines: slamonitor.New(s, c), Jobs: idle{}, Limits: router.Limits{StartTries: 1}}),
-		Settings: api.Settings{Loopback: true, Tokens: tokens},
+		Settings: api.Settings{Loopback: true, Tokens: tokens}, Alerts: notify.New(notify.Options{Store: s, Sinks: []sink.Sink{deaf{}}}),
 	})
 	return s, a, err
 }

@@ -159,7 +159,7 @@ func (c *controller) assembleServer(operator api.Operator, callbacks api.Callbac
 		c.logger.Warn("tokens travel unencrypted: give tls.cert and tls.key, or put a proxy with TLS in front")
 	}
 	handler := api.New(api.Deps{
-		Store: c.store, Catalog: c.catalog, Operator: operator, Settings: who, Metrics: registry,
+		Store: c.store, Catalog: c.catalog, Operator: operator, Alerts: c.engine.Notifier, Settings: who, Metrics: registry,
 		Health: c.health, Now: time.Now, Logger: c.logger,
 	})
 	c.server = api.Server(handler, c.file.Listen, c.logger)

@@ -106,7 +106,11 @@ func (a *app) eventRow(e client.Event) []cell {
 	if e.Detail.Date != "" {
 		about += " " + e.Detail.Date
 	}
-	return []cell{plain(e.Time.UTC().Format(timeShape)), {e.Type, paint}, {printable(about), s.bold}, plain(printable(e.Detail.Message))}
+	row := []cell{plain(e.Time.UTC().Format(timeShape)), {e.Type, paint}, {printable(about), s.bold}, plain(printable(e.Detail.Message))}
+	if e.SilencedBy != nil {
+		row = append(row, cell{printable("silenced by " + *e.SilencedBy), s.dim})
+	}
+	return row
 }
 
 // The widths of a column whose other rows are not known yet.

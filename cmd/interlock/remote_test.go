@@ -38,6 +38,13 @@ var remoteCommands = [][]string{
 	{"resume", "orders"},
 	{"resume", "--all"},
 	{"job", "complete", "orders/stream/2026-03-03", "success"},
+	{"alerts", "routes"},
+	{"alerts", "test", "default"},
+	{"alerts", "dead"},
+	{"alerts", "retry", "--all"},
+	{"silence", "add", "--pipeline", "orders", "--for", "2h", "--reason", "test"},
+	{"silence", "list"},
+	{"silence", "end", "s-1f2e3d4c"},
 }
 
 // everyCommand runs each against an address and wants that exit code.

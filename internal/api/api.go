@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/notify"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -39,6 +40,7 @@ type Deps struct {
 	Store     records
 	Catalog   *catalog.Catalog
 	Operator  Operator
+	Alerts    *notify.Notifier // nil: there are none
 	Settings  Settings
 	Health    func(context.Context) Health // nil: always ready
 	Metrics   *prometheus.Registry         // nil: one of its own
@@ -52,6 +54,7 @@ type API struct {
 	store    records
 	catalog  *catalog.Catalog
 	operator Operator
+	alerts   *notify.Notifier
 	settings Settings
 	health   func(context.Context) Health
 	now      func() time.Time
@@ -68,7 +71,7 @@ type API struct {
 // New is an API over d.
 func New(d Deps) *API {
 	a := &API{
-		store: d.Store, catalog: d.Catalog, operator: d.Operator, settings: d.Settings.complete(), health: d.Health,
+		store: d.Store, catalog: d.Catalog, operator: d.Operator, alerts: d.Alerts, settings: d.Settings.complete(), health: d.Health,
 		now: d.Now, logger: d.Logger,
 		keys: newKeys(d.Settings.Tokens), origins: http.NewCrossOriginProtection(), ids: newIDs(), mux: http.NewServeMux(),
 	}
@@ -101,6 +104,8 @@ func (a *API) routes(h huma.API) {
 	a.runRoutes(h)
 	a.operatorRoutes(h)
 	a.eventRoutes(h)
+	a.alertRoutes(h)
+	a.silenceRoutes(h)
 }
 
 // serve passes a request that was let in on to its handler. Answers to reads carry a tag; streams cannot.

@@ -11,11 +11,24 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Event is an announcement, in the envelope that all of them share.
-type Event struct{ event event.Event }
+// Event is an announcement, in the envelope that all of them share, with what became of the alert about it.
+type Event struct {
+	event      event.Event
+	silencedBy string // the silence that kept its alert back
+}
 
-// MarshalJSON writes the envelope: {id, source, detail-type, time, detail}.
-func (e Event) MarshalJSON() ([]byte, error) { return json.Marshal(e.event) }
+// MarshalJSON writes the envelope {id, source, detail-type, time, detail}, and silencedBy beside it.
+func (e Event) MarshalJSON() ([]byte, error) {
+	whole, err := json.Marshal(e.event)
+	if err != nil {
+		return nil, err
+	}
+	by, err := json.Marshal(text(e.silencedBy))
+	if err != nil {
+		return nil, err
+	}
+	return append(append(append(whole[:len(whole)-1], `,"silencedBy":`...), by...), '}'), nil
+}
 
 // Schema describes the envelope. What stands in a detail beside the common fields depends on the type: docs/EVENTS.md.
 func (Event) Schema(huma.Registry) *huma.Schema {
@@ -23,9 +36,10 @@ func (Event) Schema(huma.Registry) *huma.Schema {
 	at := &huma.Schema{Type: "string", Format: "date-time"}
 	return &huma.Schema{
 		Type:     "object",
-		Required: []string{"id", "source", "detail-type", "time", "detail"},
+		Required: []string{"id", "source", "detail-type", "time", "detail", "silencedBy"},
 		Properties: map[string]*huma.Schema{
 			"id": word("The same for every repeat of the same event."), "source": word("interlock"), "detail-type": word("The event's type."), "time": at,
+			"silencedBy": {Type: "string", Nullable: true, Description: "The silence that kept the alert about it back; null if none did."},
 			"detail": {
 				Type:     "object",
 				Required: []string{"pipelineId", "scheduleId", "date", "message", "timestamp", "severity"},
@@ -42,15 +56,6 @@ func (Event) Schema(huma.Registry) *huma.Schema {
 	}
 }
 
-// DeadLetter is an event that a sink would not take.
-type DeadLetter struct {
-	Sink   string `json:"sink"`
-	Event  Event  `json:"event"`
-	Reason string `json:"reason"`
-	Tries  int    `json:"tries"`
-	At     string `json:"at" format:"date-time"`
-}
-
 type eventsInput struct {
 	Paging
 	Pipeline string `query:"pipeline" doc:"Only this pipeline's."`
@@ -60,7 +65,6 @@ type eventsInput struct {
 
 func (a *API) eventRoutes(h huma.API) {
 	register(h, get("/events", "list-events", "Events", "Events, newest first"), a.listEvents)
-	register(h, get("/dead-letters", "list-dead-letters", "Events", "Events that a sink would not take, oldest first"), a.listDead)
 }
 
 func (a *API) listEvents(ctx context.Context, in *eventsInput) (*output[List[Event]], error) {
@@ -73,8 +77,16 @@ func (a *API) listEvents(ctx context.Context, in *eventsInput) (*output[List[Eve
 	if err != nil {
 		return nil, fmt.Errorf("read events: %w", err)
 	}
+	silenced, err := a.silenced(ctx)
+	if err != nil {
+		return nil, err
+	}
 	who := whoOf(ctx)
-	return answer(list(page, func(e event.Event) bool { return who.hears(e) }, func(e event.Event) Event { return Event{e} })), nil
+	return answer(list(page, func(e event.Event) bool { return who.hears(e) }, func(e event.Event) Event { return Event{e, silenced(e)} })), nil
+}
+
+func unknownType(at, name string) *Problem {
+	return badRequest("event type %.60q is unknown; docs/EVENTS.md lists them", name).at(at, "unknown")
 }
 
 // hears says whether p may know of an event. What is about no pipeline is for those who may see all of them.
@@ -95,24 +107,9 @@ func (a *API) eventQuery(who principal, id, kind, since string) (store.EventQuer
 	if kind != "" {
 		q.Type = event.Type(kind)
 		if !q.Type.Known() {
-			return q, badRequest("event type %.60q is unknown; docs/EVENTS.md lists them", kind).at("query.type", "unknown")
+			return q, unknownType("query.type", kind)
 		}
 	}
 	q.Since, p = parseInstant("query.since", since, a.now())
 	return q, p
-}
-
-func (a *API) listDead(ctx context.Context, in *struct {
-	Sink string `query:"sink" required:"true" doc:"The sink's name."`
-},
-) (*output[List[DeadLetter]], error) {
-	letters, err := a.store.Dead(ctx, in.Sink)
-	if err != nil {
-		return nil, fmt.Errorf("read dead letters of %.100q: %w", in.Sink, err)
-	}
-	who := whoOf(ctx)
-	return answer(list(store.Page[store.DeadLetter]{Items: letters}, func(d store.DeadLetter) bool { return who.hears(d.Event) },
-		func(d store.DeadLetter) DeadLetter {
-			return DeadLetter{Sink: d.Sink, Event: Event{d.Event}, Reason: d.Reason, Tries: d.Tries, At: d.At.UTC().Format("2006-01-02T15:04:05.999999999Z07:00")}
-		})), nil
 }

@@ -67,17 +67,6 @@ func TestEventsAreListedNewestFirst(t *testing.T) {
 	}
 }
 
-func TestDeadLettersAreListed(t *testing.T) {
-	w := newWorld(t)
-	e := event.New(event.PipelinePaused, event.About{Pipeline: "orders", At: w.now}, "paused", event.Pause{})
-	w.check(w.store.Commit(ctx, store.Batch{ID: "dead", Dead: []store.DeadLetter{{Sink: "hook", Event: e, Reason: "410", Tries: 3, At: w.now}}}, w.now))
-	items := w.get("/api/v1/dead-letters?sink=hook").items()
-	if len(items) != 1 || items[0]["reason"] != "410" || items[0]["event"].(map[string]any)["detail-type"] != "PIPELINE_PAUSED" {
-		t.Errorf("got %v", items)
-	}
-	w.get("/api/v1/dead-letters").problem(400, "sink")
-}
-
 // stream is an open event stream.
 type stream struct {
 	*world

@@ -27,7 +27,14 @@ type Explanation struct {
 	JobLog    []JobEntry   `json:"jobLog"`
 	Reruns    []Rerun      `json:"reruns"`
 	Deadlines []Deadline   `json:"deadlines"`
+	Silenced  []Silenced   `json:"silenced" doc:"Silences that kept back alerts about it."`
 	Text      string       `json:"text" doc:"All of it, for people."`
+}
+
+// Silenced is a silence that kept back alerts about a run.
+type Silenced struct {
+	By     string `json:"by" doc:"The silence's id."`
+	Alerts int    `json:"alerts" doc:"How many."`
 }
 
 // Shown is what the rules of a gate showed at some moment.
@@ -50,7 +57,11 @@ func (a *API) explain(ctx context.Context, in *struct {
 		return nil, p
 	}
 	q := explain.Question{Pipeline: pipeline.ID(in.ID), Schedule: pipeline.ScheduleID(in.Schedule), Period: date}
-	x, err := explain.Look(ctx, explain.Sources{Store: a.store, Catalog: a.catalog}, q, a.now())
+	silenced, err := a.silenced(ctx)
+	if err != nil {
+		return nil, err
+	}
+	x, err := explain.Look(ctx, explain.Sources{Store: a.store, Catalog: a.catalog, Silenced: silenced}, q, a.now())
 	if errors.Is(err, explain.ErrUnknownPipeline) {
 		return nil, noPipeline(q.Pipeline)
 	}
@@ -66,6 +77,7 @@ func explanationView(x explain.Explanation) Explanation {
 		State: string(x.State), Summary: x.Summary, Reasons: append([]string{}, x.Reasons...), Opens: append([]string{}, x.Opens...),
 		DryRun: x.DryRun, Attempts: views(x.Attempts, attemptView), JobLog: views(x.Log, jobEntryView),
 		Reruns: views(x.Reruns, rerunView), Deadlines: views(x.Deadlines, deadlineView), Text: x.Text(),
+		Silenced: views(x.Silenced, func(s explain.Silenced) Silenced { return Silenced{By: s.By, Alerts: s.Alerts} }),
 	}
 	if x.Run != nil {
 		v.Run = some(runView(*x.Run))

@@ -147,6 +147,8 @@ func TestEveryPathOfTheContractIsDescribed(t *testing.T) {
 		"/api/v1/pipelines/{id}/gate": "get", "/api/v1/pipelines/{id}/explain": "get", "/api/v1/pipelines/{id}/pause": "post",
 		"/api/v1/pipelines/{id}/resume": "post", "/api/v1/runs": "get post", run: "get", run + "/reruns": "post", run + "/cancel": "post",
 		run + "/job": "post", "/api/v1/deadlines": "get", "/api/v1/events": "get", "/api/v1/events/stream": "get", "/api/v1/timeline": "get",
+		"/api/v1/silences": "get post", "/api/v1/silences/{silence}": "delete", "/api/v1/alerts/routes": "get", "/api/v1/alerts/dead": "get",
+		"/api/v1/alerts/dead/retry": "post", "/api/v1/alerts/test": "post",
 		"/healthz": "get", "/readyz": "get", "/metrics": "get", "/openapi.json": "get",
 	} {
 		for _, method := range strings.Fields(methods) {

@@ -27,16 +27,21 @@ func (a *API) pauseOf(ctx context.Context, q *PauseRequest) (store.Pause, *Probl
 	if q.Until == "" {
 		return p, nil
 	}
-	if at, err := time.Parse(time.RFC3339, q.Until); err == nil {
-		p.Until = at.UTC()
-		return p, nil
+	var problem *Problem
+	p.Until, problem = a.parseEnd(q.Until)
+	return p, problem
+}
+
+// parseEnd reads when something is to end: an instant, or after how long.
+func (a *API) parseEnd(sent string) (time.Time, *Problem) {
+	if at, err := time.Parse(time.RFC3339, sent); err == nil {
+		return at.UTC(), nil
 	}
-	d, err := document.ParseDuration(q.Until)
+	d, err := document.ParseDuration(sent)
 	if err != nil || d <= 0 {
-		return p, badRequest("until %.60q is neither an instant nor a duration; write 2026-03-03T10:00:00Z or 2h", q.Until).at("body.until", "not understood")
+		return time.Time{}, badRequest("until %.60q is neither an instant nor a duration; write 2026-03-03T10:00:00Z or 2h", sent).at("body.until", "not understood")
 	}
-	p.Until = a.now().Add(d).UTC()
-	return p, nil
+	return a.now().Add(d).UTC(), nil
 }
 
 func (a *API) pause(ctx context.Context, in *struct {

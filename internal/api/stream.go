@@ -202,13 +202,20 @@ func (f *follower) catchUp(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("read events after %d: %w", f.at, err)
 	}
+	if len(events) == 0 {
+		return false, nil
+	}
+	silenced, err := f.api.silenced(ctx)
+	if err != nil {
+		return false, err
+	}
 	var out []byte
 	for _, e := range events {
 		f.at = e.Position
 		if !f.wants(e.Event) {
 			continue
 		}
-		data, err := json.Marshal(e.Event)
+		data, err := json.Marshal(Event{e.Event, silenced(e.Event)})
 		if err != nil {
 			return false, fmt.Errorf("write event %s: %w", e.Event.ID, err)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/job/all"
+	"github.com/interlock-go/interlock/internal/notify"
 	"github.com/interlock-go/interlock/internal/orchestrator"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -106,7 +107,7 @@ func newWorld(t testing.TB, change ...func(*api.Deps)) *world {
 	w.apply(orders, silver)
 	w.settle()
 	d := api.Deps{
-		Store: s, Catalog: w.catalog, Operator: w.router, Now: w.clock,
+		Store: s, Catalog: w.catalog, Operator: w.router, Now: w.clock, Alerts: notify.New(notify.Options{Store: s}),
 		Settings: api.Settings{Loopback: true, Callbacks: callbacks},
 		Logger:   slog.New(slog.NewJSONHandler(&locked{w: w.log}, nil)),
 	}

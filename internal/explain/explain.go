@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/catalog"
@@ -40,6 +41,8 @@ type records interface {
 type Sources struct {
 	Store   records
 	Catalog *catalog.Catalog
+	// Silenced tells which silence kept back the alert about an event; "" if none did. It may be nil.
+	Silenced func(event.Event) string
 }
 
 // Question is what to explain.
@@ -84,6 +87,13 @@ type Explanation struct {
 	Log       []store.JobEntry
 	Reruns    []store.Rerun
 	Deadlines []store.Deadline
+	Silenced  []Silenced // in the order of their first alert
+}
+
+// Silenced is a silence that kept back alerts about the run.
+type Silenced struct {
+	By     string // its id
+	Alerts int
 }
 
 // Gate is what the rules show.
@@ -210,6 +220,7 @@ func (l *look) history(ctx context.Context) error {
 		return fmt.Errorf("read events: %w", err)
 	}
 	l.events = page.Items
+	l.silenced()
 	due, err := l.Store.Deadlines(ctx, store.DeadlineQuery{Key: l.key})
 	if err != nil {
 		return fmt.Errorf("read deadlines: %w", err)
@@ -226,4 +237,23 @@ func (l *look) history(ctx context.Context) error {
 	}
 	l.x.Attempts = Attempts(*l.x.Run, l.x.Log, l.events)
 	return nil
+}
+
+// silenced counts the alerts that were kept back.
+func (l *look) silenced() {
+	if l.Silenced == nil {
+		return
+	}
+	for _, e := range l.events {
+		by := l.Silenced(e)
+		if by == "" {
+			continue
+		}
+		i := slices.IndexFunc(l.x.Silenced, func(s Silenced) bool { return s.By == by })
+		if i < 0 {
+			i = len(l.x.Silenced)
+			l.x.Silenced = append(l.x.Silenced, Silenced{By: by})
+		}
+		l.x.Silenced[i].Alerts++
+	}
 }

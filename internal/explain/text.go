@@ -25,6 +25,7 @@ func (x Explanation) Text() string {
 	x.tries(&w)
 	x.output(&w)
 	x.due(&w)
+	x.quiet(&w)
 	return w.String()
 }
 
@@ -267,4 +268,17 @@ func printable(s string) string {
 		}
 		return c
 	}, s)
+}
+
+// quiet tells of alerts that nobody was sent.
+func (x Explanation) quiet(w *strings.Builder) {
+	var lines []string
+	for _, s := range x.Silenced {
+		noun := "alert was"
+		if s.Alerts > 1 {
+			noun = "alerts were"
+		}
+		lines = append(lines, fmt.Sprintf("%d %s silenced by %s: `interlock silence list --all` says by whom and why", s.Alerts, noun, s.By))
+	}
+	block(w, "Alerts:", lines)
 }

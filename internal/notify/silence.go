@@ -3,10 +3,10 @@ package notify
 import (
 	"context"
 	"crypto/rand"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
@@ -112,8 +112,15 @@ func (n *Notifier) Silenced(ctx context.Context) (func(event.Event) string, erro
 
 // Silence begins s now, until s.Until, and gives it as it is stored.
 func (n *Notifier) Silence(ctx context.Context, s Silence, now time.Time) (Silence, error) {
-	s.ID, s.Since, s.Until = strings.ToLower(rand.Text()[:8]), now.Round(0).UTC(), s.Until.Round(0).UTC()
+	s.ID, s.Since, s.Until = newSilenceID(), now.Round(0).UTC(), s.Until.Round(0).UTC()
 	return s, n.keep(ctx, store.Note{}, s, now)
+}
+
+// newSilenceID is short, since people type it.
+func newSilenceID() string {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return "s-" + hex.EncodeToString(b[:])
 }
 
 func (n *Notifier) keep(ctx context.Context, read store.Note, s Silence, now time.Time) error {

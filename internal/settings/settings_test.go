@@ -128,3 +128,18 @@ alerts:
 		t.Errorf("got %+v", a)
 	}
 }
+
+func TestExamplesOfTheManualsAreRight(t *testing.T) {
+	for _, page := range []string{"SERVER.md", "ALERTS.md"} {
+		blocks := strings.Split(read(t, "../../docs/"+page), "```yaml\n")[1:]
+		if len(blocks) == 0 {
+			t.Errorf("%s has no example", page)
+		}
+		for _, block := range blocks {
+			text, _, _ := strings.Cut(block, "```")
+			if _, problems := settings.Parse(page, []byte(text)); len(problems) > 0 {
+				t.Errorf("%v in\n%s", problems, text)
+			}
+		}
+	}
+}

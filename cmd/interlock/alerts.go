@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-go/interlock/client"
+)
+
+func newAlerts(a *app) *cobra.Command {
+	return group("alerts", "See where alerts go, try it, and send again what was refused",
+		newAlertsRoutes(a), newAlertsTest(a), newAlertsDead(a), newAlertsRetry(a))
+}
+
+func newAlertsRoutes(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "routes", Short: "List which events go where; the first that fits decides",
+		Example: "  interlock alerts routes", Args: noArguments,
+	}
+	format := addFormat(cmd)
+	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
+		var raw json.RawMessage
+		routes, err := c.AlertRoutes(ctx, client.Raw(&raw))
+		if err != nil {
+			return err
+		}
+		return a.show(format, raw, func() {
+			rows := [][]cell{heads(a.outStyle, "ROUTE", "EVENTS", "SINKS", "GROUPED")}
+			for _, r := range routes {
+				rows = append(rows, []cell{{printable(r.Name), a.outStyle.bold}, plain(printable(routed(r))), plain(printable(sinksOf(r))), plain(printable(groupedBy(r)))})
+			}
+			fmt.Fprint(a.stdout, table("", rows))
+		})
+	})
+	return cmd
+}
+
+// routed is which events a route fits, in words.
+func routed(r client.AlertRoute) string {
+	var parts []string
+	add := func(name string, values []string) {
+		if len(values) > 0 {
+			parts = append(parts, name+" "+strings.Join(values, ", "))
+		}
+	}
+	add("type", r.Types)
+	if r.Severity != nil {
+		parts = append(parts, "severity "+*r.Severity+" and above")
+	}
+	add("pipeline", r.Pipelines)
+	add("owner", r.Owners)
+	for _, name := range slices.Sorted(maps.Keys(r.Tags)) {
+		parts = append(parts, "tag "+name+"="+r.Tags[name])
+	}
+	if len(parts) == 0 {
+		return "all"
+	}
+	return strings.Join(parts, "; ")
+}
+
+func sinksOf(r client.AlertRoute) string {
+	if len(r.Sinks) == 0 {
+		return "nowhere"
+	}
+	return strings.Join(r.Sinks, ", ")
+}
+
+func groupedBy(r client.AlertRoute) string {
+	if r.Interval == nil {
+		return "–"
+	}
+	return fmt.Sprintf("by %s, every %s at most", strings.Join(r.GroupBy, ", "), *r.Interval)
+}
+
+func newAlertsTest(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "test ROUTE", Short: "Have the server send a sample through the sinks of a route",
+		Long: "Have the server send a sample through the sinks of a route. It says that it is a test, and is not recorded. Exit code\n" +
+			"1 if a sink did not take it.",
+		Example: "  interlock alerts test default", Args: arguments("a ROUTE"),
+	}
+	format := addFormat(cmd)
+	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
+		var raw json.RawMessage
+		said, err := c.TestAlertRoute(ctx, args[0], a.person(), client.Raw(&raw))
+		if err != nil {
+			return err
+		}
+		all := true
+		for _, t := range said {
+			all = all && t.Sent
+		}
+		err = a.show(format, raw, func() {
+			if len(said) == 0 {
+				fmt.Fprintf(a.stdout, "The route %s sends nowhere.\n", printable(args[0]))
+			}
+			for _, t := range said {
+				a.writeSent(t.Sink, "the sample", t.Sent, t.Error)
+			}
+		})
+		if err == nil && !all {
+			return errNo
+		}
+		return err
+	})
+	return cmd
+}
+
+// writeSent tells whether a sink took something.
+func (a *app) writeSent(sink, what string, sent bool, why *string) {
+	if sent {
+		fmt.Fprintf(a.stdout, "%s %s took %s\n", a.outStyle.green("✓"), printable(sink), what)
+		return
+	}
+	fmt.Fprintf(a.stdout, "%s %s did not take %s: %s\n", a.outStyle.red("✗"), printable(sink), what, orDash(why))
+}
+
+func newAlertsDead(a *app) *cobra.Command {
+	var sink string
+	cmd := &cobra.Command{
+		Use: "dead", Short: "List the alerts that a sink would not take, oldest first",
+		Example: "  interlock alerts dead --sink ops", Args: noArguments,
+	}
+	cmd.Flags().StringVar(&sink, "sink", "", "only of this `SINK`")
+	format := addFormat(cmd)
+	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
+		var raw json.RawMessage
+		dead, err := c.DeadLetters(ctx, sink, client.Raw(&raw))
+		if err != nil {
+			return err
+		}
+		return a.show(format, raw, func() { a.writeDead(dead) })
+	})
+	return cmd
+}
+
+func (a *app) writeDead(dead []client.DeadLetter) {
+	if len(dead) == 0 {
+		fmt.Fprintln(a.stdout, "There are no dead letters: every alert was taken, or is on its way.")
+		return
+	}
+	rows := [][]cell{heads(a.outStyle, "ID", "SINK", "GIVEN UP", "TRIES", "EVENT", "ABOUT", "WHAT THE SINK SAID")}
+	for _, d := range dead {
+		about := d.Event.Detail.Pipeline
+		if d.Event.Detail.Date != "" {
+			about += " " + d.Event.Detail.Date
+		}
+		kind := d.Event.Type
+		if d.Count > 1 {
+			kind = fmt.Sprintf("%s (%d events)", kind, d.Count)
+		}
+		rows = append(rows, []cell{
+			{d.Event.ID, a.outStyle.bold},
+			plain(printable(d.Sink)), plain(shortTime(&d.At)), plain(fmt.Sprint(d.Tries)),
+			plain(kind), plain(printable(about)), plain(printable(d.Reason)),
+		})
+	}
+	fmt.Fprint(a.stdout, table("", rows))
+	fmt.Fprintln(a.stdout, a.outStyle.dim("\n`interlock alerts retry ID…` or `--all` sends them again."))
+}
+
+func newAlertsRetry(a *app) *cobra.Command {
+	var q client.RetryRequest
+	cmd := &cobra.Command{
+		Use: "retry ID… | --all", Short: "Send dead letters again",
+		Long:    "Send dead letters again, oldest first. What is taken now is no dead letter any more. Exit code 1 if something was not.",
+		Example: "  interlock alerts retry --all --sink ops",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if (len(args) > 0) == q.All {
+				return usagef("%s needs the IDs that `interlock alerts dead` lists, or --all", below(cmd))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&q.All, "all", false, "all there are")
+	cmd.Flags().StringVar(&q.Sink, "sink", "", "only those of this `SINK`")
+	format := addFormat(cmd)
+	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
+		q.IDs = args
+		var raw json.RawMessage
+		done, err := c.RetryDeadLetters(ctx, q, client.Raw(&raw))
+		if err != nil {
+			return err
+		}
+		if err := a.show(format, raw, func() { a.writeRetried(done) }); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(done, func(r client.Retried) bool { return !r.Sent }) || len(done) == 0 && len(args) > 0 {
+			return errNo
+		}
+		return nil
+	})
+	return cmd
+}
+
+func (a *app) writeRetried(done []client.Retried) {
+	if len(done) == 0 {
+		fmt.Fprintln(a.stdout, "There are no such dead letters.")
+	}
+	for _, r := range done {
+		a.writeSent(r.Sink, r.ID, r.Sent, r.Error)
+	}
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-go/interlock/client"
+)
+
+func newSilence(a *app) *cobra.Command {
+	return group("silence", "Keep alerts back for a while; the events are recorded all the same",
+		newSilenceAdd(a), newSilenceList(a), newSilenceEnd(a))
+}
+
+func newSilenceAdd(a *app) *cobra.Command {
+	var q client.SilenceRequest
+	var length string
+	var until instant
+	cmd := &cobra.Command{
+		Use: "add --pipeline PATTERN --for DURATION --reason WHY", Short: "Keep alerts about some pipelines back for a while",
+		Long: "Keep alerts about some pipelines back for a while, such as during maintenance. Nothing is hidden: the events are\n" +
+			"recorded, and `interlock events` says which silence kept the alert back.",
+		Example: "  interlock silence add --pipeline 'silver-*' --for 2h --reason 'source is moved'\n" +
+			"  interlock silence add --pipeline orders --type SLA_WARNING --for 1d --reason 'known to be late'",
+		Args: noArguments,
+	}
+	cmd.Flags().StringVar(&q.Pipeline, "pipeline", "", "`PATTERN` of pipeline ids, with * for any characters")
+	cmd.Flags().StringVar(&q.Type, "type", "", "only events of this `TYPE`, such as SLA_WARNING")
+	cmd.Flags().StringVar(&length, "for", "", "end by itself after this `DURATION`, at most 30d")
+	cmd.Flags().Var(&until, "until", "end by itself at this time")
+	addReason(cmd, &q.Reason)
+	format := addFormat(cmd)
+	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
+		var err error
+		if q.Until, err = endOf(length, until); err != nil {
+			return err
+		}
+		switch {
+		case q.Pipeline == "":
+			return usagef("silence add needs --pipeline, such as --pipeline 'silver-*'")
+		case q.Until == "":
+			return usagef("silence add needs --for or --until: no silence lasts for ever")
+		case q.Reason == "":
+			return usagef("silence add needs --reason: whoever wonders why it is quiet will ask")
+		}
+		q.RequestedBy = a.person()
+		var raw json.RawMessage
+		s, err := c.Silence(ctx, q, client.Raw(&raw))
+		if err != nil {
+			return err
+		}
+		return a.show(format, raw, func() {
+			fmt.Fprintf(a.stdout, "silence %s keeps back alerts about %s until %s\n", s.ID, silenced(s), shortTime(&s.Until))
+		})
+	})
+	return cmd
+}
+
+// silenced is what a silence is about.
+func silenced(s client.Silence) string {
+	if s.Type != nil {
+		return printable(s.Pipeline + " of type " + *s.Type)
+	}
+	return printable(s.Pipeline)
+}
+
+func newSilenceList(a *app) *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the silences that are active, and what they kept back",
+		Example: "  interlock silence list --all", Args: noArguments,
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "also those that are over")
+	format := addFormat(cmd)
+	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
+		var raw json.RawMessage
+		silences, err := c.Silences(ctx, all, client.Raw(&raw))
+		if err != nil {
+			return err
+		}
+		return a.show(format, raw, func() { a.writeSilences(silences, all) })
+	})
+	return cmd
+}
+
+func (a *app) writeSilences(silences []client.Silence, all bool) {
+	if len(silences) == 0 {
+		if all {
+			fmt.Fprintln(a.stdout, "There was no silence.")
+		} else {
+			fmt.Fprintln(a.stdout, "No silence is active. `--all` lists those that are over.")
+		}
+		return
+	}
+	rows := [][]cell{heads(a.outStyle, "SILENCE", "ABOUT", "SINCE", "UNTIL", "KEPT BACK", "BY", "REASON", "STATE")}
+	for _, s := range silences {
+		rows = append(rows, []cell{
+			{s.ID, a.outStyle.bold},
+			plain(silenced(s)), plain(shortTime(&s.Since)), plain(shortTime(&s.Until)), plain(fmt.Sprint(s.Suppressed)),
+			plain(printable(s.RequestedBy)), plain(printable(s.Reason)), a.silenceState(s),
+		})
+	}
+	fmt.Fprint(a.stdout, table("", rows))
+}
+
+func (a *app) silenceState(s client.Silence) cell {
+	switch {
+	case s.Active:
+		return cell{"active", a.outStyle.yellow}
+	case s.EndedAt != nil:
+		return plain(fmt.Sprintf("ended %s by %s: %s", shortTime(s.EndedAt), orDash(s.EndedBy), orDash(s.EndedReason)))
+	}
+	return plain("over")
+}
+
+func newSilenceEnd(a *app) *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use: "end SILENCE", Short: "End a silence before its time",
+		Example: "  interlock silence end s-1f2e3d4c --reason 'done early'", Args: arguments("a SILENCE"),
+	}
+	addReason(cmd, &reason)
+	format := addFormat(cmd)
+	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
+		var raw json.RawMessage
+		s, err := c.EndSilence(ctx, args[0], a.asked(reason), client.Raw(&raw))
+		if err != nil {
+			return err
+		}
+		return a.show(format, raw, func() {
+			if s.EndedAt == nil {
+				fmt.Fprintf(a.stdout, "silence %s was over at %s\n", s.ID, shortTime(&s.Until))
+				return
+			}
+			fmt.Fprintf(a.stdout, "silence %s is ended\n", s.ID)
+		})
+	})
+	return cmd
+}

@@ -1,0 +1,174 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/notify"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// AlertRoute says which events go where. The first that fits an event decides.
+type AlertRoute struct {
+	Name      string            `json:"name"`
+	Types     []string          `json:"types" doc:"Event types; empty: all."`
+	Severity  *string           `json:"severity" enum:"info,warning,critical" doc:"This one and above; null: any."`
+	Pipelines []string          `json:"pipelines" doc:"Patterns of ids; empty: all."`
+	Owners    []string          `json:"owners" doc:"Patterns of owners; empty: all."`
+	Tags      map[string]string `json:"tags" doc:"Tags that the pipeline must have."`
+	Sinks     []string          `json:"sinks" doc:"Where they go; empty: nowhere."`
+	GroupBy   []string          `json:"groupBy" doc:"What makes a group, where bursts are told as one."`
+	Interval  *string           `json:"interval" doc:"The least time between two alerts of one group; null where each event is told by itself."`
+}
+
+// DeadLetter is an alert that a sink would not take.
+type DeadLetter struct {
+	Sink   string     `json:"sink"`
+	Event  Event      `json:"event" doc:"The last one, where it was a burst."`
+	Count  int        `json:"count" doc:"How many events it stood for."`
+	Since  *time.Time `json:"since" doc:"When the first of them was, where there were several."`
+	Reason string     `json:"reason" doc:"What the sink said last."`
+	Tries  int        `json:"tries"`
+	At     time.Time  `json:"at" doc:"When it was given up."`
+}
+
+// RetryRequest says which dead letters are to be sent again.
+type RetryRequest struct {
+	Sink string   `json:"sink,omitempty" doc:"Only those of this sink."`
+	IDs  []string `json:"ids,omitempty" maxItems:"1000" doc:"The ids of their events."`
+	All  bool     `json:"all,omitempty" doc:"All there are; needed where ids is empty."`
+}
+
+// Retried is what became of a dead letter that was sent again.
+type Retried struct {
+	Sink  string  `json:"sink"`
+	ID    string  `json:"id" doc:"The event's."`
+	Sent  bool    `json:"sent" doc:"The sink took it; it is no dead letter any more."`
+	Error *string `json:"error" doc:"Why not."`
+}
+
+// TestRequest asks for a sample.
+type TestRequest struct {
+	Route       string `json:"route" minLength:"1" doc:"The route's name."`
+	RequestedBy string `json:"requestedBy,omitempty" maxLength:"200" doc:"Who asks, named in the sample."`
+}
+
+// Tested is what a sink said to a sample.
+type Tested struct {
+	Sink  string  `json:"sink"`
+	Sent  bool    `json:"sent" doc:"The sink took it."`
+	Error *string `json:"error" doc:"Why not."`
+}
+
+func (a *API) alertRoutes(h huma.API) {
+	const tag = "Alerts"
+	register(h, get("/alerts/routes", "list-alert-routes", tag, "Which events go where, in the order in which they are asked"), a.listRoutes)
+	register(h, get("/alerts/dead", "list-dead-letters", tag, "Alerts that a sink would not take, oldest first"), a.listDead)
+	retry := post("/alerts/dead/retry", "retry-dead-letters", tag, "Send alerts again that a sink would not take")
+	retry.patient = true
+	register(h, retry, a.retryDead)
+	test := post("/alerts/test", "test-alert-route", tag, "Send a sample through the sinks of a route")
+	test.patient = true
+	register(h, test, a.testRoute)
+}
+
+// notifier is what knows of alerts, for those who may see all pipelines.
+func (a *API) notifier(ctx context.Context) (*notify.Notifier, error) {
+	if p := forAll(ctx); p != nil {
+		return nil, p
+	}
+	if a.alerts == nil {
+		return nil, problem(http.StatusNotFound, plainKind, "this server sends no alerts")
+	}
+	return a.alerts, nil
+}
+
+// silenced tells which silence kept back the alert about an event.
+func (a *API) silenced(ctx context.Context) (func(event.Event) string, error) {
+	if a.alerts == nil {
+		return func(event.Event) string { return "" }, nil
+	}
+	return a.alerts.Silenced(ctx)
+}
+
+func (a *API) listRoutes(ctx context.Context, _ *struct{}) (*output[List[AlertRoute]], error) {
+	n, err := a.notifier(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return answer(List[AlertRoute]{Items: views(n.Routes(), routeView)}), nil
+}
+
+func routeView(r notify.Route) AlertRoute {
+	v := AlertRoute{
+		Name: r.Name, Types: views(r.Types, func(t event.Type) string { return string(t) }), Severity: text(r.Severity),
+		Pipelines: append([]string{}, r.Pipelines...), Owners: append([]string{}, r.Owners...), Tags: map[string]string{},
+		Sinks: append([]string{}, r.Sinks...), GroupBy: views(r.GroupBy, func(f notify.Field) string { return string(f) }),
+	}
+	for name, value := range r.Tags {
+		v.Tags[name] = value
+	}
+	if r.Interval > 0 {
+		v.Interval = text(r.Interval.String())
+	}
+	return v
+}
+
+func (a *API) listDead(ctx context.Context, in *struct {
+	Sink string `query:"sink" doc:"Only those of this sink."`
+},
+) (*output[List[DeadLetter]], error) {
+	letters, err := a.store.Dead(ctx, in.Sink)
+	if err != nil {
+		return nil, fmt.Errorf("read dead letters: %w", err)
+	}
+	who := whoOf(ctx)
+	return answer(list(store.Page[store.DeadLetter]{Items: letters}, func(d store.DeadLetter) bool { return who.hears(d.Event) }, deadView)), nil
+}
+
+func deadView(d store.DeadLetter) DeadLetter {
+	return DeadLetter{Sink: d.Sink, Event: Event{event: d.Event}, Count: max(d.Count, 1), Since: instant(d.Since), Reason: d.Reason, Tries: d.Tries, At: d.At.UTC()}
+}
+
+func (a *API) retryDead(ctx context.Context, in *struct{ Body RetryRequest }) (*output[List[Retried]], error) {
+	n, err := a.notifier(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if q := in.Body; (len(q.IDs) > 0) == q.All {
+		return nil, badRequest("say which dead letters: give ids, or all: true").at("body.ids", "either ids or all")
+	}
+	done, err := n.Retry(ctx, notify.RetryQuery{Sink: in.Body.Sink, Events: in.Body.IDs}, a.now)
+	if err != nil {
+		return nil, err
+	}
+	return answer(List[Retried]{Items: views(done, func(r notify.Retried) Retried {
+		return Retried{Sink: r.Letter.Sink, ID: r.Letter.Event.ID, Sent: r.Error == "", Error: text(r.Error)}
+	})}), nil
+}
+
+func (a *API) testRoute(ctx context.Context, in *struct{ Body TestRequest }) (*output[List[Tested]], error) {
+	n, err := a.notifier(ctx)
+	if err != nil {
+		return nil, err
+	}
+	asked := Asked{RequestedBy: in.Body.RequestedBy}
+	said, err := n.Test(ctx, in.Body.Route, asked.by(ctx), a.now())
+	if errors.Is(err, notify.ErrNoRoute) {
+		names := views(n.Routes(), func(r notify.Route) string { return r.Name })
+		return nil, problem(http.StatusNotFound, plainKind, "there is no alert route %.60q; there are %s", in.Body.Route, strings.Join(names, ", "))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return answer(List[Tested]{Items: views(said, func(t notify.Tested) Tested {
+		return Tested{Sink: t.Sink, Sent: t.Error == "", Error: text(t.Error)}
+	})}), nil
+}

@@ -1,0 +1,126 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"path"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/notify"
+)
+
+// maxSilence is how long a silence may last: what is to be quiet for good is a matter for routes.
+const maxSilence = 30 * 24 * time.Hour
+
+// SilenceRequest asks to hear nothing of some pipelines for a while.
+type SilenceRequest struct {
+	Pipeline    string `json:"pipeline" minLength:"1" maxLength:"200" doc:"A pattern of ids, such as silver-*."`
+	Type        string `json:"type,omitempty" doc:"Only events of this type."`
+	Until       string `json:"until" minLength:"1" doc:"When it ends by itself: RFC 3339, or for how long, such as 2h; at most 30 days."`
+	Reason      string `json:"reason" minLength:"1" maxLength:"1000" doc:"Why."`
+	RequestedBy string `json:"requestedBy,omitempty" maxLength:"200" doc:"Who asks, recorded beside the name of the token."`
+}
+
+// Silence keeps back alerts. The events are recorded all the same.
+type Silence struct {
+	ID          string     `json:"id"`
+	Pipeline    string     `json:"pipeline" doc:"A pattern of ids."`
+	Type        *string    `json:"type" doc:"Only events of this type; null: any."`
+	Reason      string     `json:"reason"`
+	RequestedBy string     `json:"requestedBy"`
+	Since       time.Time  `json:"since"`
+	Until       time.Time  `json:"until" doc:"When it ends by itself."`
+	Active      bool       `json:"active"`
+	EndedAt     *time.Time `json:"endedAt" doc:"When somebody ended it before its time."`
+	EndedBy     *string    `json:"endedBy"`
+	EndedReason *string    `json:"endedReason"`
+	Suppressed  int        `json:"suppressed" doc:"How many alerts it has kept back."`
+}
+
+func (a *API) silenceRoutes(h huma.API) {
+	const tag = "Alerts"
+	register(h, get("/silences", "list-silences", tag, "Silences that are active, or all that are remembered"), a.listSilences)
+	add := post("/silences", "add-silence", tag, "Keep alerts back for a while; the events are recorded all the same")
+	add.status = http.StatusCreated
+	register(h, add, a.addSilence)
+	end := post("/silences/{silence}", "end-silence", tag, "End a silence before its time")
+	end.method = http.MethodDelete
+	register(h, end, a.endSilence)
+}
+
+func (a *API) listSilences(ctx context.Context, in *struct {
+	All bool `query:"all" doc:"Also those that are over."`
+},
+) (*output[List[Silence]], error) {
+	n, err := a.notifier(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := n.Silences(ctx, in.All, a.now())
+	if err != nil {
+		return nil, err
+	}
+	return answer(List[Silence]{Items: views(all, silenceView)}), nil
+}
+
+func (a *API) addSilence(ctx context.Context, in *struct{ Body SilenceRequest }) (*output[Silence], error) {
+	n, err := a.notifier(ctx)
+	if err != nil {
+		return nil, err
+	}
+	q := in.Body
+	asked := Asked{RequestedBy: q.RequestedBy}
+	s := notify.Silence{Pipeline: q.Pipeline, Type: event.Type(q.Type), By: asked.by(ctx), Why: q.Reason}
+	if _, err := path.Match(q.Pipeline, ""); err != nil {
+		return nil, badRequest("pipeline %.60q is not a pattern; write an id, with * for any characters", q.Pipeline).at("body.pipeline", "not a pattern")
+	}
+	if q.Type != "" && !s.Type.Known() {
+		return nil, unknownType("body.type", q.Type)
+	}
+	var p *Problem
+	if s.Until, p = a.parseEnd(q.Until); p != nil {
+		return nil, p
+	}
+	now := a.now()
+	if !s.Until.After(now) || s.Until.After(now.Add(maxSilence)) {
+		return nil, badRequest("a silence ends after now and within 30 days, not at %s", s.Until.Format(time.RFC3339)).at("body.until", "out of bounds")
+	}
+	done, err := n.Silence(ctx, s, now)
+	if err != nil {
+		return nil, err
+	}
+	return answer(silenceView(notify.Standing{Silence: done, Active: true})), nil
+}
+
+func (a *API) endSilence(ctx context.Context, in *struct {
+	ID          string `path:"silence" doc:"The silence's id."`
+	Reason      string `query:"reason" maxLength:"1000" doc:"Why."`
+	RequestedBy string `query:"requestedBy" maxLength:"200" doc:"Who asks, recorded beside the name of the token."`
+},
+) (*output[Silence], error) {
+	n, err := a.notifier(ctx)
+	if err != nil {
+		return nil, err
+	}
+	asked := Asked{Reason: in.Reason, RequestedBy: in.RequestedBy}
+	s, err := n.EndSilence(ctx, in.ID, asked.by(ctx), asked.why(), a.now())
+	if errors.Is(err, notify.ErrNoSilence) {
+		return nil, problem(http.StatusNotFound, plainKind, "there is no silence %.40q; GET %s/silences lists those that are active", in.ID, prefix)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("end silence %.40s: %w", in.ID, err)
+	}
+	return answer(silenceView(notify.Standing{Silence: s})), nil
+}
+
+func silenceView(s notify.Standing) Silence {
+	return Silence{
+		ID: s.ID, Pipeline: s.Pipeline, Type: text(s.Type), Reason: s.Why, RequestedBy: s.By, Since: s.Since.UTC(), Until: s.Until.UTC(),
+		Active: s.Active, EndedAt: instant(s.EndedAt), EndedBy: text(s.EndedBy), EndedReason: text(s.EndedWhy), Suppressed: s.Suppressed,
+	}
+}
