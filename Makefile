@@ -11,7 +11,11 @@ UNREACHED = client internal/store/memory internal/sim
 # How long each fuzz target runs.
 FUZZTIME = 5s
 
-.PHONY: help demo tour test quick build fmt lint fuzz bench generate
+# Which worlds the simulator plays.
+SEEDS = 1000
+FROM = 1000
+
+.PHONY: help demo tour test quick build fmt lint fuzz sim nightly bench generate
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -41,6 +45,13 @@ lint: ## only the static checks of `make test`
 
 fuzz: ## each fuzz target for FUZZTIME (make fuzz FUZZTIME=1m)
 	@FUZZTIME='$(FUZZTIME)' sh scripts/fuzz.sh
+
+sim: ## play SEEDS simulated worlds from FROM on, with everything that may go wrong (make sim SEEDS=5000 FROM=20000)
+	@go run ./internal/sim/simulate -from $(FROM) -seeds $(SEEDS)
+
+nightly: ## what takes long: 10,000 simulated worlds, and each fuzz target for a minute
+	@go run ./internal/sim/simulate -from 0 -seeds 10000
+	@FUZZTIME=1m sh scripts/fuzz.sh
 
 bench: ## speed, as ratios measured in one run
 	@go run ./bench

@@ -102,6 +102,7 @@ var rooms = map[string]layer{
 	"internal/promise":        command, // tests only, which put everything together as a command does
 	"internal/scenario":       command, // the same
 	"internal/api/openapidoc": command,
+	"internal/sim/simulate":   command,
 }
 
 // unseen lists what a package may not import although its layer would allow it. The first line is what keeps the process

@@ -15,46 +15,85 @@ type act struct {
 	wakes  time.Time // it waits until then
 	ctx    context.Context
 	cancel context.CancelFunc
+	do     func(ctx context.Context)
+	fibre  *fibre // nil before it has begun
+	dead   bool   // its controller is no longer there
+	seen   int64  // the version of the last reading that was there when it began
+}
+
+// fibre is what acts run on, one after the other.
+type fibre struct {
+	act    *act
 	yield  func(struct{}) bool
 	resume func() (struct{}, bool)
 	end    func()
-	seen   int64 // the version of the last reading that was there when it began
 }
 
 // crashed is what unwinds an act whose controller has died.
 type crashed struct{}
 
+func newFibre() *fibre {
+	f := &fibre{}
+	f.resume, f.end = iter.Pull(func(yield func(struct{}) bool) {
+		f.yield = yield
+		for f.perform(); yield(struct{}{}); f.perform() {
+		}
+	})
+	return f
+}
+
+// perform runs an act to its end, or to that of its controller.
+func (f *fibre) perform() {
+	defer func() {
+		f.act = nil
+		if what := recover(); what != nil {
+			if _, is := what.(crashed); !is {
+				panic(what)
+			}
+		}
+	}()
+	f.act.do(f.act.ctx)
+}
+
 // begin starts an act of a controller. It runs when the world takes it up.
 func (w *World) begin(h *host, name string, do func(ctx context.Context)) *act {
-	a := &act{host: h, name: name, wakes: w.now, seen: w.watch.lastVersion}
+	a := &act{host: h, name: name, wakes: w.now, seen: w.watch.lastVersion, do: do}
 	a.ctx, a.cancel = context.WithCancel(context.Background())
-	a.resume, a.end = iter.Pull(func(yield func(struct{}) bool) {
-		a.yield = yield
-		defer a.unwind()
-		do(a.ctx)
-	})
 	w.acts = append(w.acts, a)
 	return a
 }
 
-// unwind ends an act whose controller has died, and lets any other panic go on.
-func (a *act) unwind() {
-	if what := recover(); what != nil {
-		if _, is := what.(crashed); !is {
-			panic(what)
-		}
+// takeUp runs an act until it waits or ends.
+func (w *World) takeUp(a *act) {
+	w.run(a)
+	if h := a.host; h.doomed && h.alive {
+		w.crash(h, h.away)
 	}
 }
 
-// takeUp runs an act until it waits or ends.
-func (w *World) takeUp(a *act) {
+func (w *World) run(a *act) {
+	if a.fibre == nil {
+		a.fibre = w.idleFibre()
+		a.fibre.act = a
+	}
 	before := w.current
 	w.current = a
-	_, more := a.resume()
+	a.fibre.resume()
 	w.current = before
-	if !more {
+	if a.fibre.act == nil {
+		w.idle = append(w.idle, a.fibre)
 		w.forget(a)
 	}
+}
+
+func (w *World) idleFibre() *fibre {
+	last := len(w.idle) - 1
+	if last < 0 {
+		return newFibre()
+	}
+	f := w.idle[last]
+	w.idle = w.idle[:last]
+	return f
 }
 
 func (w *World) forget(a *act) {
@@ -69,18 +108,19 @@ func (w *World) forget(a *act) {
 func (w *World) wait(until time.Time) {
 	a := w.current
 	a.wakes = until
-	if !a.yield(struct{}{}) || !a.host.alive {
+	if !a.fibre.yield(struct{}{}) || a.dead {
 		panic(crashed{})
 	}
 }
 
 // abort ends an act where it waits.
 func (w *World) abort(a *act) {
-	before := w.current
-	w.current = a
-	a.end()
-	w.current = before
-	w.forget(a)
+	a.dead = true
+	if a.fibre == nil {
+		w.forget(a)
+		return
+	}
+	w.run(a)
 }
 
 // ready says that an act can go on.
@@ -89,9 +129,4 @@ func (a *act) ready(now time.Time) bool {
 }
 
 // resumes is when it can.
-func (a *act) resumes() time.Time {
-	if a.host.asleep.After(a.wakes) {
-		return a.host.asleep
-	}
-	return a.wakes
-}
+func (a *act) resumes() time.Time { return later(a.wakes, a.host.asleep) }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/run"
@@ -10,20 +11,22 @@ import (
 
 // What is looked at once nothing goes wrong any more.
 
-// settled checks a world in which nothing went wrong for long enough. Facts from before that instant can be judged.
-func (w *watch) settled(at time.Time) {
+// settled checks a world in which nothing has gone wrong since the calm began, and all had time to come to its end.
+func (w *watch) settled(calm, end time.Time) {
 	w.rowsAreAsSeen()
-	w.runsHaveEnded(at)
-	w.deadlinesAreClosed(at)
 	w.feedIsHandled()
-	w.nothingIsForgotten(at)
-	w.absenceIsTold(at)
+	w.nothingIsForgotten(calm)
+	lately := end.Add(-2 * w.world.Watchdog)
+	w.runsHaveEnded(calm, lately)
+	w.deadlinesAreClosed(lately)
+	w.absenceIsTold(lately)
 }
 
 // rowsAreAsSeen compares the store's own rows with what was seen to be stored.
 func (w *watch) rowsAreAsSeen() {
 	ctx := context.Background()
-	for key, seen := range w.runs {
+	for _, key := range w.order {
+		seen := w.runs[key]
 		stored, err := w.rows.Run(ctx, key)
 		switch {
 		case err != nil || stored.Version < seen.Version:
@@ -45,13 +48,24 @@ func (w *watch) rowsAreAsSeen() {
 	}
 }
 
-// runsHaveEnded wants no run open that was opened before an instant.
-func (w *watch) runsHaveEnded(at time.Time) {
-	for _, r := range w.runs {
-		if r.Status.Open() && r.Progress.Opening.At.Before(at) {
-			w.fail(Liveness, "%s has been %s since %s: %s", r.ID(), r.Status, r.UpdatedAt, r.Reason)
+// runsHaveEnded wants no run open that was opened before the calm and whose time limit is over. One that waits for a slot
+// stands still as long as others have them all.
+func (w *watch) runsHaveEnded(calm, end time.Time) {
+	for _, key := range w.order {
+		r := w.runs[key]
+		if !r.Status.Open() || !r.Progress.Opening.At.Before(calm) || !r.Progress.LimitAt.Before(end) {
+			continue
 		}
+		if !r.Progress.WaitingSince.IsZero() && slices.ContainsFunc(w.current(key.Pipeline).Slots, w.isOpen) {
+			continue
+		}
+		w.fail(Liveness, "%s has been %s since %s: %s", r.ID(), r.Status, r.UpdatedAt, r.Reason)
 	}
+}
+
+func (w *watch) isOpen(id run.AttemptID) bool {
+	key, _, err := run.ParseAttemptID(string(id))
+	return err == nil && w.runs[key].Status.Open()
 }
 
 // feedIsHandled wants nothing left in the feed.
@@ -66,7 +80,8 @@ func (w *watch) feedIsHandled() {
 
 // absenceIsTold wants every post-run sensor that stayed away to be told of.
 func (w *watch) absenceIsTold(at time.Time) {
-	for _, r := range w.runs {
+	for _, key := range w.order {
+		r := w.runs[key]
 		row := w.current(r.Pipeline)
 		if r.Status != run.Completed || row.Config == "" {
 			continue

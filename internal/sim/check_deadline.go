@@ -22,7 +22,7 @@ func (w *watch) deadlineMoved(before, after store.Deadline, told []event.Event) 
 	case before.State == "" && after.State == "":
 	case !moved:
 		return // a warning, or a note of when it was done after all
-	case before.State == sla.Breached || before.State == sla.Met || before.State == sla.Cancelled && before.Reason != slamonitor.Replaced:
+	case before.State == sla.Breached || before.State == sla.Met || before.State == sla.Cancelled && !mayReturn[before.Reason]:
 		w.fail(SilenceIsNeverSuccess, "the %s was %s and is %s", name, before.State, after.State)
 	case before.State == sla.Armed && !before.BreachAt.Equal(after.BreachAt):
 		w.endIsToldOnce(before, sla.Cancelled, name, told) // it was replaced by another instant
@@ -35,6 +35,9 @@ func (w *watch) deadlineMoved(before, after store.Deadline, told []event.Event) 
 		w.endIsTrue(after, name)
 	}
 }
+
+// mayReturn are the reasons after which a deadline may count again: the file, or the pipeline, came back.
+var mayReturn = map[string]bool{slamonitor.Replaced: true, slamonitor.Removed: true, slamonitor.Paused: true}
 
 // instantIsRight compares an armed instant with what file and period say.
 func (w *watch) instantIsRight(d store.Deadline, name string) {
@@ -63,9 +66,15 @@ var ending = map[event.Type]sla.State{
 	event.SLAMet: sla.Met, event.SLABreach: sla.Breached, event.RelativeSLABreach: sla.Breached, event.SLACancelled: sla.Cancelled,
 }
 
-// endIsToldOnce wants the end of a deadline told in the commit that ends it.
+// endIsToldOnce wants the end of a deadline told in the commit that ends it. One that came back and ends the same way again
+// was told of before.
 func (w *watch) endIsToldOnce(d store.Deadline, as sla.State, name string, told []event.Event) {
+	again := fmt.Sprintf("%s %s %s", name, as, d.BreachAt)
 	n := 0
+	if w.notes.ends[again] {
+		n++
+	}
+	w.notes.ends[again] = true
 	for _, e := range told {
 		extra, is := e.Detail.Extra.(event.Deadline)
 		about := run.Key{Pipeline: e.Detail.Pipeline, Schedule: e.Detail.Schedule, Period: e.Detail.Date}

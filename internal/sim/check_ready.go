@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/period"
@@ -8,6 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/sla"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -44,11 +47,13 @@ func (w *watch) readyIsNotExhausted(before, after run.Run, now time.Time) {
 // nothingIsForgotten looks, once nothing goes wrong any more, whether everything that was to open a run has led to one, or
 // to an event.
 func (w *watch) nothingIsForgotten(settled time.Time) {
-	for id := range w.pipelines {
-		for _, f := range w.force(id) {
+	for _, id := range slices.Sorted(maps.Keys(w.pipelines)) {
+		all := w.force(id)
+		for i, f := range all {
 			if f.def.DryRun {
 				continue
 			}
+			f.hasty = i+2 < len(all)
 			w.firesAreDealtWith(f, settled)
 			w.writesAreDealtWith(f, settled)
 		}
@@ -61,6 +66,7 @@ type force struct {
 	row      store.Pipeline // as it was accepted
 	from, to time.Time      // to is zero if it still is
 	removed  bool           // it ended by a removal
+	hasty    bool           // more than one came after it: nobody looks further back than the last
 	pauses   []span
 }
 
@@ -125,7 +131,7 @@ func (w *watch) firesAreDealtWith(f force, settled time.Time) {
 			return
 		}
 		key := run.Key{Pipeline: f.def.ID, Schedule: f.def.Opens, Period: slot.Period}
-		if slot.Excluded != "" || f.removed && f.disturbed(slot.FireAt, absence) {
+		if slot.Excluded != "" || (f.removed || f.hasty) && f.disturbed(slot.FireAt, absence) {
 			continue
 		}
 		if !w.dealtWith(key) {
@@ -167,6 +173,9 @@ func (w *watch) writesAreDealtWith(f force, settled time.Time) {
 
 func (w *watch) writeIsDealtWith(f force, r sensor.Reading, p period.Period) {
 	key := run.Key{Pipeline: f.def.ID, Schedule: f.def.Opens, Period: p}
+	if end := f.def.Start.Deadline; end != nil && sla.Close(*end, p, f.def.Schedule).Before(f.row.Horizon) {
+		return // its window was closed before there was a pipeline
+	}
 	met := f.def.Start.Gate.Decide(rule.Snapshot{{Reading: &r, For: p}}, r.UpdatedAt) == rule.Pass
 	if met && f.def.Schedule.Excluded(p) == "" && !w.dealtWith(key) {
 		w.fail(ReadyIsNotForgotten, "%s was met by version %d of %s, written at %s, and there is neither a run nor an event", key, r.Version, r.Key, r.UpdatedAt)

@@ -119,15 +119,15 @@ func (w *watch) budget(r run.Run, c run.Counter) int {
 
 func (w *watch) excludedStaysDormant(after run.Run) {
 	o := after.Progress.Opening
-	if o.Forced {
-		return
+	if o.Forced || after.Attempt > 1 && retried(o.Cause) {
+		return // a retry belongs to a run that the calendar had nothing against, or that was forced
 	}
 	if w.notes.excluded[after.Key] {
 		w.fail(ExcludedMeansDormant, "%s was suppressed, and opens for %q", after.ID(), o.Cause)
 	}
 	def := w.definition(after.Pipeline, o.ConfigVersion)
-	if def == nil || after.Attempt > 1 && retried(o.Cause) {
-		return // a retry belongs to a run that the calendar had nothing against
+	if def == nil {
+		return
 	}
 	if why := def.Schedule.Excluded(after.Period); why != "" {
 		w.fail(ExcludedMeansDormant, "%s opens for %q, and the calendar excludes it: %s", after.ID(), o.Cause, why)

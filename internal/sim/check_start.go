@@ -62,7 +62,7 @@ func (w *watch) startIsSafe(r run.Run, b store.Batch) {
 func verdict(def *pipeline.Definition, s store.Snapshot) rule.Outcome {
 	facts := make(rule.Snapshot, len(def.Gate.Refs()))
 	for i := range facts {
-		if seen := s.Sensors[i]; seen.Fields != nil {
+		if seen := s.Sensors[i]; seen.Version != 0 || seen.Fields != nil {
 			facts[i].Reading = &sensor.Reading{
 				Key: seen.Key, Period: seen.Period, Fields: seen.Fields, UpdatedAt: seen.UpdatedAt, ExpiresAt: seen.ExpiresAt, Version: seen.Version,
 			}

@@ -53,9 +53,10 @@ type chaos struct {
 	rates map[Kind]float64
 	turns float64 // how often others are let in at a store call
 
-	passed map[string]int // by place
-	fired  []Fault
-	agenda []*errand // by time
+	passed   map[string]int // by place
+	fired    []Fault
+	happened []string  // faults and errands, by id
+	agenda   []*errand // by time
 }
 
 // errand is something that happens from outside at an instant.
@@ -65,6 +66,8 @@ type errand struct {
 	at   time.Time
 	what string
 	do   func(w *World)
+
+	again bool // it follows from another, and happens if that did
 }
 
 // odds is a fault that may happen in some place, and how much more often than usual.
@@ -100,6 +103,7 @@ func (c *chaos) decide(now time.Time, place string, menu []odds) (Kind, dice) {
 			return "", d
 		}
 		c.note(id, o.kind, now)
+		c.happened = append(c.happened, id)
 		return o.kind, d
 	}
 	return "", d
@@ -156,6 +160,9 @@ func menu(l *line, name string, after bool) []odds {
 // strike lets something go wrong at a store call.
 func (c *chaos) strike(l *line, name string, after bool) error {
 	w, h := l.host.world, l.host
+	if h.doomed {
+		return h.gone(l)
+	}
 	place := h.name + "." + name
 	if after {
 		place += "+"
@@ -166,9 +173,9 @@ func (c *chaos) strike(l *line, name string, after bool) error {
 		w.tell("%s: %s %s", h.name, name, kind)
 		return errFault
 	case CrashBefore, CrashAfter:
-		w.tell("%s: %s of %s", kind, name, w.current.name)
-		w.crash(h, c.away(&d))
-		panic(crashed{})
+		w.tell("%s: %s: %s of %s", h.name, kind, name, w.current.name)
+		h.doomed, h.away = true, c.away(&d)
+		return h.gone(l)
 	case Asleep:
 		c.sleep(h, d.span(w.Lease))
 	case Overslept:
@@ -226,8 +233,11 @@ func (c *chaos) offer(w *World) {
 	e := c.agenda[0]
 	w.moves = append(w.moves, func() {
 		c.agenda = slices.DeleteFunc(c.agenda, func(o *errand) bool { return o == e })
-		if !c.allows(e.id) {
-			return
+		if !e.again {
+			if !c.allows(e.id) {
+				return
+			}
+			c.happened = append(c.happened, e.id)
 		}
 		if e.kind != "" {
 			c.note(e.id, e.kind, w.now)

@@ -61,10 +61,12 @@ func (l *lanes) offer(h *host) {
 }
 
 // next is when the next change arrives.
-func (l *lanes) next() time.Time {
+func (l *lanes) next(h *host) time.Time {
 	var next time.Time
 	for _, lane := range l.rows {
-		next = sooner(next, l.queue[lane][0].at)
+		if !h.busy[lane] {
+			next = sooner(next, l.queue[lane][0].at)
+		}
 	}
 	return next
 }

@@ -23,7 +23,7 @@ const (
 	received = 64               // changes taken at once
 	nap      = 10 * time.Second // before a task that is for somebody else is asked for again
 	backoff  = 250 * time.Millisecond
-	trimming = 30 * time.Minute
+	trimming = 2 * time.Hour
 )
 
 // host is one controller: its process, which dies and is started again, and what it is doing.
@@ -35,6 +35,8 @@ type host struct {
 	begun  bool      // and has read its files
 	starts time.Time // when it is started again, if it is not there
 	asleep time.Time // it stands still until then
+	doomed bool      // it dies at this moment: nothing that it tries has an effect any more
+	away   time.Duration
 
 	hold    *memory.Store
 	line    *line
@@ -106,7 +108,9 @@ func (h *host) load(ctx context.Context) {
 	}
 	if err != nil {
 		w.tell("%s cannot start: %v", h.name, err)
-		w.crash(h, time.Second)
+		if !h.doomed {
+			h.doomed, h.away = true, time.Second
+		}
 		panic(crashed{})
 	}
 	h.begun = true
@@ -138,64 +142,72 @@ func (h *host) once(name string, f func(ctx context.Context)) {
 	})
 }
 
+// chore is something that a controller does again and again, one at a time.
+type chore struct {
+	name string
+	due  time.Time // zero: not now
+	do   func(ctx context.Context)
+}
+
+// chores lists what the controller has to do, and when. What it is doing is left out.
+func (h *host) chores() [6]chore {
+	w := h.world
+	all := [6]chore{{name: "receive", do: h.receive}, {name: "claim", do: h.claim}, {name: "renew", do: h.renew}, {name: "files", do: h.read}, {name: "watchdog", due: h.looks, do: h.look}, {name: "trim", due: h.trims, do: h.trim}}
+	if h.fed {
+		all[0].due = w.now
+	}
+	if due := w.nextDue(); !due.IsZero() && len(h.held) < workers {
+		all[1].due = later(due, h.claims)
+	}
+	if len(h.held) > 0 {
+		all[2].due = h.renews
+	}
+	if h.edits != w.edits {
+		all[3].due = h.reads
+	}
+	if h.looks.IsZero() && h.caughtUp() {
+		all[4].due = w.now // the first look is as soon as the feed has caught up
+	}
+	for i, c := range all {
+		if h.busy[c.name] {
+			all[i].due = time.Time{}
+		}
+	}
+	return all
+}
+
 // offer adds what the controller can do now to the moves.
 func (h *host) offer() {
 	w := h.world
-	add := func(m move) { w.moves = append(w.moves, m) }
-	switch {
-	case !h.alive:
+	if !h.alive {
 		if !h.starts.After(w.now) && !w.closed {
-			add(h.start)
+			w.moves = append(w.moves, h.start)
 		}
 		return
-	case !h.begun || h.asleep.After(w.now):
+	}
+	if !h.begun || h.asleep.After(w.now) {
 		return
 	}
-	if h.fed && !h.busy["receive"] {
-		add(func() { h.once("receive", h.receive) })
+	for _, c := range h.chores() {
+		if !c.due.IsZero() && !c.due.After(w.now) {
+			w.moves = append(w.moves, func() { h.once(c.name, c.do) })
+		}
 	}
 	h.lanes.offer(h)
-	if due := w.nextDue(); !due.IsZero() && !due.After(w.now) && !h.claims.After(w.now) && !h.busy["claim"] && len(h.held) < workers {
-		add(func() { h.once("claim", h.claim) })
-	}
-	if len(h.held) > 0 && !h.renews.After(w.now) && !h.busy["renew"] {
-		add(func() { h.once("renew", h.renew) })
-	}
-	if h.edits != w.edits && !h.reads.After(w.now) && !h.busy["files"] {
-		add(func() { h.once("files", h.read) })
-	}
-	if !h.looks.After(w.now) && !h.busy["watchdog"] && (!h.looks.IsZero() || h.caughtUp()) {
-		add(func() { h.once("watchdog", h.look) })
-	}
-	if !h.trims.After(w.now) && !h.busy["trim"] {
-		add(func() { h.once("trim", h.trim) })
-	}
 }
 
 // next is when the controller can do something, as far as it depends on time alone.
 func (h *host) next() time.Time {
-	w := h.world
 	if !h.alive {
 		return h.starts
 	}
 	if !h.begun {
 		return time.Time{}
 	}
-	var next time.Time
-	if due := w.nextDue(); !due.IsZero() && len(h.held) < workers {
-		next = sooner(next, later(due, h.claims))
+	next := h.lanes.next(h)
+	for _, c := range h.chores() {
+		next = sooner(next, c.due)
 	}
-	if len(h.held) > 0 {
-		next = sooner(next, h.renews)
-	}
-	if h.edits != w.edits {
-		next = sooner(next, h.reads)
-	}
-	if !h.looks.IsZero() {
-		next = sooner(next, h.looks)
-	}
-	next = sooner(next, h.trims)
-	next = sooner(next, h.lanes.next())
 	if next.IsZero() {
 		return next
 	}
@@ -372,7 +384,15 @@ func (h *host) die() {
 	}
 }
 
-// crash kills a controller, which is started again after a while. Whoever calls it from within one of its acts panics.
+// gone ends an act of a controller that is doomed. The catalog may ask from another goroutine, and is answered by an error.
+func (h *host) gone(l *line) error {
+	if l.whole {
+		return errFault
+	}
+	panic(crashed{})
+}
+
+// crash kills a controller, which is started again after a while.
 func (w *World) crash(h *host, away time.Duration) {
 	w.tell("%s dies, and is away for %s", h.name, away)
 	h.die()

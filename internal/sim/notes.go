@@ -34,6 +34,7 @@ type notes struct {
 	missed   map[string]bool                       // pipeline and date of fires that were told as missed
 	missing  map[string]bool                       // run, attempt and key of post-run sensors that were told as missing
 	late     map[run.Key]bool                      // told as late data
+	ends     map[string]bool                       // of deadlines, with their instants
 	answers  map[string]int                        // to requests
 	asked    map[string]bool                       // requests that had an answer
 	handled  map[store.Position]bool
@@ -44,6 +45,6 @@ func newNotes() notes {
 		jobs: map[run.AttemptID]int{}, said: map[run.AttemptID]map[run.Result]bool{}, spent: map[run.Key]map[run.Counter]int{},
 		excluded: map[run.Key]bool{}, why: map[run.AttemptID]bool{}, ids: map[string]bool{}, once: map[string]bool{},
 		missed: map[string]bool{}, missing: map[string]bool{}, late: map[run.Key]bool{},
-		answers: map[string]int{}, asked: map[string]bool{}, handled: map[store.Position]bool{},
+		answers: map[string]int{}, ends: map[string]bool{}, asked: map[string]bool{}, handled: map[store.Position]bool{},
 	}
 }

@@ -61,6 +61,7 @@ type World struct {
 	edits  int // how often the files were changed
 
 	acts    []*act
+	idle    []*fibre
 	current *act
 	due     dueCache
 	moves   []move
@@ -190,5 +191,8 @@ func (w *World) Close() {
 	w.closed = true
 	for _, h := range w.hosts {
 		h.die()
+	}
+	for _, f := range w.idle {
+		f.end()
 	}
 }

@@ -23,6 +23,7 @@ type watch struct {
 
 	taken     map[string]bool // batches by identity
 	runs      map[run.Key]run.Run
+	order     []run.Key                        // as they were created
 	pipelines map[pipeline.ID][]store.Pipeline // every version of each row
 	deadlines map[ledgerKey]store.Deadline
 	events    []event.Event
@@ -164,6 +165,9 @@ func (w *watch) put(writes []store.Write, puts []store.Put) {
 			continue
 		}
 		r := writes[i].Reading
+		if data, err := sensor.Normalize(r.Fields); err == nil {
+			r.Fields = data.(map[string]any)
+		}
 		r.Version, r.UpdatedAt = p.Version, p.UpdatedAt
 		at := sensorID{writes[i].Pipeline, r.Key}
 		w.written[p.Version] = write{writes[i].Pipeline, r}
@@ -197,6 +201,9 @@ func (w *watch) committed(s store.Store, b store.Batch, now time.Time) {
 	}
 	for _, swap := range b.Runs {
 		before, after := w.runs[swap.Next.Key], swap.Next
+		if before.Status == "" {
+			w.order = append(w.order, after.Key)
+		}
 		w.runs[after.Key] = after
 		w.runMoved(before, after, b, now)
 	}

@@ -1,0 +1,135 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/pipeline"
+)
+
+// place is where and when a world is: days on which clocks change, months and years end, weekends begin.
+type place struct {
+	start time.Time
+	zone  string
+}
+
+func utc(year int, month time.Month, day, hour int) time.Time {
+	return time.Date(year, month, day, hour, 0, 0, 0, time.UTC)
+}
+
+var places = []place{
+	{utc(2026, 3, 28, 18), "Europe/Berlin"},       // spring forward
+	{utc(2026, 10, 24, 18), "Europe/Berlin"},      // fall back
+	{utc(2026, 3, 8, 0), "America/New_York"},      // spring forward
+	{utc(2026, 11, 1, 0), "America/New_York"},     // fall back
+	{utc(2026, 4, 4, 10), "Australia/Lord_Howe"},  // by half an hour
+	{utc(2024, 2, 28, 20), "UTC"},                 // a leap day
+	{utc(2026, 12, 31, 12), "Asia/Kolkata"},       // the year's end
+	{utc(2026, 1, 30, 21), "Pacific/Auckland"},    // a month's end on a weekend
+	{utc(2026, 6, 30, 18), "America/Los_Angeles"}, // a month's end
+	{utc(2026, 2, 26, 20), "UTC"},                 // into a weekend
+}
+
+// The parts of files.
+const (
+	budgets = "maxRetries: 2, maxCodeRetries: 1, maxDriftReruns: 1, maxManualReruns: 2, retryBackoff: 30s, pollInterval: 1m, jobPollWindowSeconds: 900"
+	machine = "job: {type: step-function, config: {stateMachineARN: 'arn:aws:states:eu-west-1:123456789012:stateMachine:x'}, " + budgets + "}\n"
+	glue    = "job: {type: glue, config: {jobName: x}, " + budgets + "}\n"
+	lambda  = "job: {type: lambda, config: {functionName: x, async: true}, " + budgets + "}\n"
+	risky   = "job: {type: lambda, config: {functionName: x, async: true, onUnknown: retry}, " + budgets + "}\n"
+	local   = "job: {type: command, config: {command: [x]}, " + budgets + "}\n"
+	web     = "job: {type: http, config: {url: 'https://example.com/run', timeout: 5m}, " + budgets + "}\n"
+)
+
+// template is a pipeline of a world. Its variants are what an edit makes of it; %[1]s is the zone, %[2]s and %[3]s are days.
+type template struct {
+	id       string
+	needs    string // another that must be there
+	variants []string
+}
+
+var templates = []template{
+	{id: "lands", variants: []string{
+		"schedule: {trigger: {key: landed, check: gte, field: count, value: 3, deadline: ':50'}, timezone: %[1]s, period: hour, evaluation: {window: 20m, interval: 2m}}\n" +
+			"sla: {maxDuration: 40m, expectedDuration: 10m}\n" +
+			"postRun: {rules: [{key: loaded, check: gte, field: count, value: 1}], driftThreshold: 5, sensorTimeout: 40m, evaluation: {window: 2h, interval: 20m}}\n" + glue,
+		"schedule: {trigger: {key: landed, check: gte, field: count, value: 3}, timezone: %[1]s, period: hour, evaluation: {window: 40m, interval: 5m}}\n" +
+			"sla: {maxDuration: 30m, deadline: ':45'}\npostRun: {rules: [{key: loaded, check: exists}], sensorTimeout: 40m}\n" + glue,
+	}},
+	{id: "fires", variants: []string{
+		"schedule: {cron: '*/20 * * * *', timezone: %[1]s, evaluation: {window: 45m, interval: 5m}}\nvalidation: {rules: [{key: rows, check: gte, field: count, value: 5}]}\n" + machine,
+		"schedule: {cron: '*/30 * * * *', timezone: %[1]s, evaluation: {window: 30m, interval: 5m}, catchUp: latest}\nvalidation: {rules: [{key: rows, check: gte, field: count, value: 5}, {key: rows, check: age_lt, field: updatedAt, value: 3h}]}\n" + machine,
+	}},
+	{id: "nightly", variants: []string{
+		"schedule: {cron: '30 1 * * *', timezone: %[1]s, offset: -1, exclude: {weekends: true}, trigger: {key: ready, check: equals, field: status, value: done}, evaluation: {window: 90m, interval: 10m}}\n" +
+			"sla: {deadline: '03:30', expectedDuration: 30m}\n" + glue,
+		"schedule: {cron: '30 1 * * *', timezone: %[1]s, offset: -1, exclude: {dates: ['%[2]s']}, trigger: {key: ready, check: equals, field: status, value: done}, evaluation: {window: 90m, interval: 10m}}\n" +
+			"sla: {deadline: '04:00', critical: true}\n" + glue,
+	}},
+	{id: "hourly", variants: []string{
+		"schedule: {cron: '5 * * * *', timezone: %[1]s, offset: -1, exclude: {dates: ['%[3]s']}, trigger: {key: ready, check: equals, field: status, value: done}, evaluation: {window: 50m, interval: 5m}}\n" +
+			"sla: {deadline: ':40', expectedDuration: 15m}\n" + lambda,
+		"schedule: {cron: '5 * * * *', timezone: %[1]s, offset: -1, trigger: {key: ready, check: equals, field: status, value: done}, evaluation: {window: 30m, interval: 5m}}\n" +
+			"sla: {deadline: ':50'}\n" + lambda,
+	}},
+	{id: "plain", needs: "lands", variants: []string{
+		"schedule: {trigger: {key: landed, check: gte, field: count, value: 3, from: lands}, timezone: %[1]s, period: hour, maxActive: 1, evaluation: {window: 30m, interval: 5m}}\n" + lambda,
+		"schedule: {trigger: {key: landed, check: gte, field: count, value: 3, from: lands}, timezone: %[1]s, period: hour, maxActive: 2, exclude: {weekends: true}, evaluation: {window: 30m, interval: 5m}}\n" + lambda,
+	}},
+	{id: "local", needs: "lands", variants: []string{
+		"schedule: {after: [lands], timezone: %[1]s, period: hour, evaluation: {window: 30m, interval: 5m}}\nsla: {deadline: ':30'}\n" + local,
+		"schedule: {after: [lands], timezone: %[1]s, period: hour, exclude: {dates: ['%[3]s']}, evaluation: {window: 30m, interval: 5m}}\nsla: {deadline: ':40'}\n" + local,
+	}},
+	{id: "noted", variants: []string{
+		"schedule: {trigger: {key: asked, check: exists}, timezone: %[1]s, period: hour, evaluation: {window: 20m, interval: 5m}}\nsla: {deadline: ':20'}\n",
+		"schedule: {trigger: {key: asked, check: exists}, timezone: %[1]s, period: hour, evaluation: {window: 30m, interval: 5m}}\nsla: {deadline: ':10', expectedDuration: 5m}\n",
+	}},
+	{id: "listed", variants: []string{
+		"schedule: {include: {dates: ['%[2]s', '%[3]s']}, timezone: %[1]s, time: '02:30', evaluation: {window: 90m, interval: 10m}}\nvalidation: {rules: [{key: rows, check: exists}]}\nsla: {deadline: '05:00'}\n" + glue,
+		"schedule: {include: {dates: ['%[3]s']}, timezone: %[1]s, time: '02:30', evaluation: {window: 90m, interval: 10m}}\nvalidation: {rules: [{key: rows, check: exists}]}\n" + glue,
+	}},
+	{id: "dry", needs: "lands", variants: []string{
+		"schedule: {trigger: {key: landed, check: gte, field: count, value: 3, from: lands}, timezone: %[1]s, period: hour, evaluation: {window: 30m, interval: 5m}}\ndryRun: true\n" + glue,
+		"schedule: {trigger: {key: landed, check: gte, field: count, value: 5, from: lands}, timezone: %[1]s, period: hour, evaluation: {window: 30m, interval: 5m}}\ndryRun: true\nsla: {deadline: ':30', expectedDuration: 10m}\n" + glue,
+	}},
+	{id: "web", variants: []string{
+		"schedule: {cron: '*/30 * * * *', timezone: %[1]s, maxActive: 1, evaluation: {window: 40m, interval: 5m}}\nvalidation: {rules: [{key: rows, check: gte, field: count, value: 3}]}\n" + web,
+		"schedule: {cron: '15 * * * *', timezone: %[1]s, evaluation: {window: 40m, interval: 5m}}\nvalidation: {rules: [{key: rows, check: gte, field: count, value: 3}]}\nsla: {deadline: ':30'}\n" + web,
+	}},
+	{id: "risky", variants: []string{
+		"schedule: {cron: '10 * * * *', timezone: %[1]s, evaluation: {window: 40m, interval: 5m}}\n" + risky,
+		"schedule: {cron: '10,40 * * * *', timezone: %[1]s, evaluation: {window: 20m, interval: 5m}}\n" + risky,
+	}},
+}
+
+// folder is the files of a world as its people keep them.
+type folder struct {
+	place place
+	texts map[string]string
+}
+
+// set writes the file of a template.
+func (f *folder) set(t template, variant int) {
+	zone, err := time.LoadLocation(f.place.zone)
+	if err != nil {
+		panic(err) // the zones are embedded
+	}
+	day := func(n int) string { return f.place.start.In(zone).AddDate(0, 0, n).Format(time.DateOnly) }
+	// An argument that a text does not use is spoken of at its end.
+	text := fmt.Sprintf(t.variants[variant]+"%[4]s", f.place.zone, day(0), day(1), "")
+	text, _, _ = strings.Cut(text, "%!")
+	f.texts[t.id] = fmt.Sprintf("pipeline: {id: %s, owner: tests}\n%s", t.id, text)
+}
+
+// files are the folder as controllers read it.
+func (f *folder) files() catalog.Files {
+	var all catalog.Files
+	for id, text := range f.texts {
+		all.Pipelines = append(all.Pipelines, pipeline.Source{File: id + ".yaml", Data: []byte(text)})
+	}
+	slices.SortFunc(all.Pipelines, func(a, b pipeline.Source) int { return strings.Compare(a.File, b.File) })
+	return all
+}

@@ -1,0 +1,257 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/router"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// What people and producers do. They ask a controller that is there, and ask again, in the same words, where they had no
+// answer.
+
+// patience is how long somebody waits for an answer.
+const patience = 90 * time.Second
+
+// ask has a controller do something for somebody from outside until there was an answer. A refusal is one.
+func (w *World) ask(what string, try int, do func(ctx context.Context, h *host) error) {
+	answered := false
+	if h := w.reachable(what, try); h != nil {
+		h.do(what, func(ctx context.Context) {
+			err := do(ctx, h)
+			var refusal *router.Refusal
+			if err != nil && !errors.As(err, &refusal) {
+				w.tell("%s had no answer: %v", what, err)
+				return
+			}
+			if err != nil {
+				w.tell("%s is refused: %v", what, err)
+			}
+			answered = true
+		})
+	}
+	w.chaos.plan(&errand{at: w.now.Add(patience), what: "did " + what + " have an answer?", again: true, do: func(w *World) {
+		if !answered {
+			w.ask(what, try+1, do)
+		}
+	}})
+}
+
+// reachable is a controller that works; nil if none does.
+func (w *World) reachable(what string, try int) *host {
+	var there []*host
+	for _, h := range w.hosts {
+		if h.works() {
+			there = append(there, h)
+		}
+	}
+	if len(there) == 0 {
+		return nil
+	}
+	d := throw(w.chaos.seed, what, try)
+	return there[d.under(len(there))]
+}
+
+// sensor is a write: in time, late, early, the same again, flapping, malformed, or for another period.
+func (p *plan) sensor(at time.Time) *errand {
+	d := p.own()
+	return &errand{at: at, what: "a producer writes", do: func(w *World) {
+		owner, key, fields := p.produce(w, &d)
+		what := fmt.Sprintf("the write of %s to %s (%v) of %s", key, owner, fields, w.now.Format(time.TimeOnly))
+		write, err := reading(owner, key, fields)
+		if err != nil {
+			w.tell("%s is refused: %v", what, err)
+			return
+		}
+		w.ask(what, 0, func(ctx context.Context, h *host) error {
+			_, err := h.line.PutReadings(ctx, []store.Write{write}, h.clock())
+			return err
+		})
+	}}
+}
+
+// produce is what a producer writes.
+func (p *plan) produce(w *World, d *dice) (pipeline.ID, string, sensor.Fields) {
+	t := p.templates[d.under(len(p.templates))]
+	counted := sensor.Fields{"count": d.under(9)}
+	switch d.under(24) {
+	case 0:
+		return pipeline.ID(t.id), "rows", sensor.Fields{"count": 7, "date": "2026-13-45"} // malformed
+	case 1:
+		counted = sensor.Fields{"count": one[any](d, "many", nil, []any{1}, "7")} // of another type
+	case 2:
+		counted = sensor.Fields{} // without its field
+	}
+	switch t.id {
+	case "nightly", "hourly":
+		return pipeline.ID(t.id), "ready" + p.suffix(w, d, t.id == "nightly"), sensor.Fields{"status": one(d, "done", "done", "done", "pending")}
+	case "noted":
+		return "noted", "asked" + p.suffix(w, d, false), counted
+	case "fires", "web", "listed":
+		suffix := one(d, "", "", p.suffix(w, d, true))
+		return pipeline.ID(t.id), "rows" + suffix, counted
+	case "lands":
+		if d.chance(0.3) {
+			return "lands", "loaded" + p.suffix(w, d, false), counted
+		}
+	}
+	return "lands", "landed" + p.suffix(w, d, false), counted
+}
+
+// suffix dates a key, for now, a slice before or after, or not at all.
+func (p *plan) suffix(w *World, d *dice, day bool) string {
+	zone, err := time.LoadLocation(p.folder.place.zone)
+	if err != nil {
+		panic(err) // the zones are embedded
+	}
+	size := period.Hour
+	if day {
+		size = period.Day
+	}
+	if d.chance(0.3) {
+		return ""
+	}
+	slice := period.At(w.Now(), size, zone).Add(one(d, 0, 0, 0, -1, -1, -2, 1, -7), zone)
+	return "#" + slice.String()
+}
+
+// wish is what a person asks for.
+func (p *plan) wish(at time.Time) *errand {
+	d := p.own()
+	id := fmt.Sprintf("wish %d", p.errands)
+	return &errand{at: at, what: "somebody has a wish", do: func(w *World) {
+		t := p.templates[d.under(len(p.templates))]
+		switch d.under(12) {
+		case 0, 1:
+			w.pause(t.id, store.Pause{By: "ada", Why: "tested", HoldSLA: d.chance(0.3)}, &d)
+		case 2, 3:
+			w.resume(t.id)
+		case 4:
+			p.trigger(w, t.id, id, &d)
+		case 5:
+			w.cancel(&d)
+		case 6, 7, 8:
+			w.report(&d)
+		default:
+			w.rerun(id, &d)
+		}
+	}}
+}
+
+func (w *World) pause(id string, p store.Pause, d *dice) {
+	if d.chance(0.6) {
+		p.Until = w.Now().Add(time.Minute + d.span(2*time.Hour))
+	}
+	w.ask(fmt.Sprintf("the pause of %s", id), 0, func(ctx context.Context, h *host) error {
+		_, err := h.router.Pause(ctx, pipeline.ID(id), p, h.clock())
+		return err
+	})
+}
+
+func (w *World) resume(id string) {
+	w.ask(fmt.Sprintf("the end of the pause of %s", id), 0, func(ctx context.Context, h *host) error {
+		return h.router.Resume(ctx, pipeline.ID(id), "ada", "tested", h.clock())
+	})
+}
+
+func (p *plan) trigger(w *World, pipelineID, id string, d *dice) {
+	q := router.TriggerRequest{ID: id, Pipeline: pipeline.ID(pipelineID), By: "ada", Reason: "tested", Force: d.chance(0.3), BypassGate: d.chance(0.3)}
+	w.ask("the trigger of "+pipelineID, 0, func(ctx context.Context, h *host) error {
+		_, err := h.router.Trigger(ctx, q, h.clock())
+		return err
+	})
+}
+
+// some is one of the latest runs.
+func (w *World) some(d *dice) (run.Run, bool) {
+	keys := w.watch.order
+	if len(keys) == 0 {
+		return run.Run{}, false
+	}
+	last := min(len(keys), 20)
+	return w.watch.runs[keys[len(keys)-1-d.under(last)]], true
+}
+
+func (w *World) cancel(d *dice) {
+	if r, there := w.some(d); there {
+		w.ask("the cancel of "+r.Key.String(), 0, func(ctx context.Context, h *host) error {
+			_, err := h.router.Cancel(ctx, r.Key, "ada", "tested", h.clock())
+			return err
+		})
+	}
+}
+
+// report tells the result of some attempt, which may be an old one.
+func (w *World) report(d *dice) {
+	r, there := w.some(d)
+	if !there || r.Attempt == 0 {
+		return
+	}
+	o := run.Outcome{Key: r.Key, Attempt: 1 + d.under(r.Attempt), Report: run.Report{Result: one(d, run.ResultSuccess, run.ResultFail), By: "ada"}}
+	if o.Result == run.ResultFail {
+		o.Category = one(d, run.Transient, run.Permanent, run.Unknown)
+	}
+	w.watch.said(r.Key.Attempt(o.Attempt), o.Result)
+	if w.bugs.report != nil {
+		o = w.bugs.report(o)
+	}
+	w.ask(fmt.Sprintf("the report of %s for attempt %d of %s", o.Result, o.Attempt, o.Key), 0, func(ctx context.Context, h *host) error {
+		_, err := h.router.Report(ctx, o, h.clock())
+		return err
+	})
+}
+
+func (w *World) rerun(id string, d *dice) {
+	r, there := w.some(d)
+	if !there {
+		return
+	}
+	q := router.RerunRequest{
+		ID: id, Pipeline: r.Pipeline, Schedule: r.Schedule, Period: r.Period, By: "ada", Reason: "tested",
+		Force: d.chance(0.15), BypassGate: d.chance(0.1),
+	}
+	w.ask("the rerun "+id+" of "+r.Key.String(), 0, func(ctx context.Context, h *host) error {
+		answer, err := h.router.Rerun(ctx, q, h.clock())
+		if err == nil {
+			w.watch.answered(answer)
+		}
+		return err
+	})
+}
+
+// edit changes a file: another variant, a bad one, or none for a while.
+func (p *plan) edit(at time.Time) *errand {
+	d := p.own()
+	return &errand{at: at, what: "somebody edits a file", do: func(w *World) {
+		t := p.templates[d.under(len(p.templates))]
+		back := func() {
+			variant := d.under(len(t.variants))
+			w.chaos.plan(&errand{at: w.now.Add(time.Minute + d.span(time.Hour)), what: "the file of " + t.id + " is written", again: true, do: func(w *World) {
+				p.folder.set(t, variant)
+				w.SetFiles(p.folder.files())
+			}})
+		}
+		switch d.under(6) {
+		case 0:
+			w.tell("the file of %s is gone", t.id)
+			delete(p.folder.texts, t.id)
+			if d.chance(0.7) {
+				back()
+			}
+		case 1:
+			w.tell("the file of %s is bad", t.id)
+			p.folder.texts[t.id] = "pipeline: {id: " + t.id + "}\nschedule: {cron: 'never'}\n"
+			back()
+		default:
+			p.folder.set(t, d.under(len(t.variants)))
+		}
+		w.SetFiles(p.folder.files())
+	}}
+}

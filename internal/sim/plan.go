@@ -1,0 +1,184 @@
+package sim
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/router"
+)
+
+// Replay says how a seed is played.
+type Replay struct {
+	Only  []string  // if it is not nil, only these faults and errands happen
+	Trace io.Writer // where the history is written; nowhere unless said
+
+	bugs bugs
+}
+
+// Outcome is what became of a seed.
+type Outcome struct {
+	Seed     uint64
+	Broken   []Violation
+	Faults   []Fault
+	Happened []string // the faults and errands that happened, by id
+	Virtual  time.Duration
+	Steps    int
+}
+
+// Fails says whether an invariant was broken; any, if it is "".
+func (o Outcome) Fails(invariant string) bool {
+	return slices.ContainsFunc(o.Broken, func(v Violation) bool { return invariant == "" || v.Invariant == invariant })
+}
+
+// Play plays a seed: a storm of some hours in which everything goes wrong, and then a calm in which nothing does, long
+// enough for all to come to its end.
+func Play(seed uint64, r Replay) Outcome {
+	p := newPlan(seed, r)
+	w := New(p.options)
+	defer w.Close()
+	w.AdvanceTo(p.calm)
+	p.becalm(w)
+	w.AdvanceTo(p.end)
+	w.watch.settled(p.calm.Add(w.skew), p.end.Add(w.skew))
+	return Outcome{
+		Seed: seed, Broken: w.watch.broken, Faults: w.chaos.fired, Happened: w.chaos.happened,
+		Virtual: w.now.Sub(p.options.Start), Steps: w.steps,
+	}
+}
+
+// calmness is how long the calm after a storm is: longer than any attempt may take.
+const calmness = 3*time.Hour + 30*time.Minute
+
+// plan is what a seed means.
+type plan struct {
+	seed      uint64
+	dice      dice
+	options   Options
+	folder    folder
+	templates []template
+	calm, end time.Time
+	errands   int
+}
+
+func newPlan(seed uint64, r Replay) *plan {
+	p := &plan{seed: seed, dice: throw(seed, "plan", 0)}
+	d := &p.dice
+	where := places[d.under(len(places))]
+	where.start = where.start.Add(d.span(6 * time.Hour).Truncate(time.Second))
+	p.folder = folder{place: where, texts: map[string]string{}}
+	p.choose()
+	p.calm = where.start.Add(time.Hour + d.span(4*time.Hour))
+	p.end = p.calm.Add(calmness)
+	p.options = Options{
+		Start: where.start, Hosts: one(d, 1, 1, 1, 2, 2, 3), Files: p.folder.files(), Watchdog: one(d, 5*time.Minute, 10*time.Minute, 10*time.Minute),
+		Lease: 30 * time.Second, LostAfter: 10 * time.Minute, bugs: r.bugs, trace: r.Trace,
+		Limits: router.Limits{RunTimeout: time.Hour, StartTries: 3, StartBackoff: 30 * time.Second},
+		chaos:  &chaos{seed: seed, passed: map[string]int{}, rates: p.rates(), turns: one(d, 0.02, 0.1, 0.3)},
+	}
+	if r.Only != nil {
+		p.options.chaos.only = map[string]bool{}
+		for _, id := range r.Only {
+			p.options.chaos.only[id] = true
+		}
+	}
+	p.fill(p.options.chaos)
+	return p
+}
+
+// choose takes some of the pipelines.
+func (p *plan) choose() {
+	d := &p.dice
+	for _, t := range templates {
+		needed := t.id == "lands"
+		if needed || d.chance(0.3) {
+			p.templates = append(p.templates, t)
+			p.folder.set(t, d.under(len(t.variants)))
+		}
+	}
+}
+
+// usual is how often each kind of fault happens where it may.
+var usual = map[Kind]float64{
+	ErrorBefore: 0.02, ErrorAfter: 0.02, CrashBefore: 0.003, CrashAfter: 0.003, Asleep: 0.004, Overslept: 0.003, Slow: 0.01,
+	Repeated: 0.15, Delayed: 0.1,
+	StartTimedOut: 0.06, StartLost: 0.05, StartRefused: 0.08, StartForbidden: 0.02, StartSlow: 0.1,
+	StatusFailed: 0.05, StatusLied: 0.01, JobLost: 0.005, SearchFailed: 0.1, SearchMissed: 0.1, JobFailed: 0.15, JobHung: 0.03,
+}
+
+// rates are the usual ones, some kinds more often and some less, so that seeds differ in what they are about.
+func (p *plan) rates() map[Kind]float64 {
+	rates := map[Kind]float64{}
+	for _, kind := range kindsInOrder() {
+		rates[kind] = usual[kind] * one(&p.dice, 0.2, 1, 1, 2)
+	}
+	return rates
+}
+
+func kindsInOrder() []Kind {
+	var all []Kind
+	for kind := range usual {
+		all = append(all, kind)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// fill puts what happens from outside on the agenda.
+func (p *plan) fill(c *chaos) {
+	every := func(mean time.Duration, do func(at time.Time)) {
+		for at := p.options.Start.Add(p.dice.span(2 * mean)); at.Before(p.calm); at = at.Add(time.Second + p.dice.span(2*mean)) {
+			do(at)
+		}
+	}
+	d := &p.dice
+	every(one(d, 3*time.Minute, 8*time.Minute, 20*time.Minute), func(at time.Time) { p.add(c, p.sensor(at)) })
+	every(one(d, 20*time.Minute, time.Hour), func(at time.Time) { p.add(c, p.wish(at)) })
+	every(one(d, time.Hour, 3*time.Hour), func(at time.Time) { p.add(c, p.edit(at)) })
+	every(one(d, 45*time.Minute, 4*time.Hour), func(at time.Time) { p.add(c, p.kill(at)) })
+	every(one(d, 6*time.Hour, 24*time.Hour), func(at time.Time) { p.add(c, p.jump(at)) })
+}
+
+// own gives the next errand dice of its own.
+func (p *plan) own() dice { return throw(p.seed, "errand", p.errands+1) }
+
+// add puts an errand on the agenda, under a number.
+func (p *plan) add(c *chaos, e *errand) {
+	p.errands++
+	e.id = fmt.Sprintf("errand#%d", p.errands)
+	c.plan(e)
+}
+
+// kill lets a controller die between two steps.
+func (p *plan) kill(at time.Time) *errand {
+	away := p.own()
+	n := away.under(p.options.Hosts)
+	return &errand{at: at, kind: Killed, what: "somebody kills a controller", do: func(w *World) {
+		if h := w.hosts[n]; h.alive {
+			w.crash(h, w.chaos.away(&away))
+		}
+	}}
+}
+
+// jump sets all clocks.
+func (p *plan) jump(at time.Time) *errand {
+	e := &errand{at: at, kind: ClockAhead, what: "all clocks jump ahead by an hour", do: func(w *World) { w.skew += time.Hour }}
+	if p.dice.chance(0.5) {
+		e.kind, e.what, e.do = ClockBack, "all clocks jump back by an hour", func(w *World) { w.skew -= time.Hour }
+	}
+	return e
+}
+
+// becalm ends the storm: nothing goes wrong any more, and nobody keeps a pipeline from running.
+func (p *plan) becalm(w *World) {
+	w.tell("the calm begins")
+	w.chaos.calm = true
+	for _, wait := range []time.Duration{0, 75 * time.Minute} { // files that were gone are back after an hour
+		w.chaos.plan(&errand{at: w.now.Add(wait), what: "all pauses end", again: true, do: func(w *World) {
+			for _, t := range p.templates {
+				w.resume(t.id)
+			}
+		}})
+	}
+}

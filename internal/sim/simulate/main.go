@@ -1,0 +1,103 @@
+// Command simulate plays seeds of package sim, on all cores, and says what became of them. A seed that breaks a promise is
+// shrunk to the fewest faults that still do, and printed as the one command that plays it again with its history.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/sim"
+)
+
+func main() {
+	debug.SetGCPercent(400) // worlds are small and short: time matters more than memory
+	os.Exit(run(os.Args[1:], os.Stdout))
+}
+
+type settings struct {
+	from, seeds uint64
+	replay      bool
+	only        string
+	shrinks     int
+}
+
+func run(args []string, out io.Writer) int {
+	var s settings
+	flags := flag.NewFlagSet("simulate", flag.ContinueOnError)
+	flags.SetOutput(out)
+	flags.Uint64Var(&s.from, "from", 0, "the first seed")
+	flags.Uint64Var(&s.seeds, "seeds", 1000, "how many seeds")
+	flags.BoolVar(&s.replay, "replay", false, "play only the first seed, and print its history")
+	flags.StringVar(&s.only, "only", "", "with -replay: the faults and errands that happen, by id, separated by commas; all unless given")
+	flags.IntVar(&s.shrinks, "shrink", 400, "how often a seed that fails is played to find the fewest faults; 0 for not at all")
+	if err := flags.Parse(args); err != nil {
+		return 2
+	}
+	if s.replay {
+		return replay(s, out)
+	}
+	return s.sweep(out)
+}
+
+// replay plays one seed and prints its history.
+func replay(s settings, out io.Writer) int {
+	r := sim.Replay{Trace: out}
+	if s.only != "" {
+		r.Only = strings.Split(s.only, ",")
+	}
+	o := sim.Play(s.from, r)
+	for _, v := range o.Broken {
+		fmt.Fprintln(out, v)
+	}
+	fmt.Fprintf(out, "seed %d: %d invariants broken, %d faults, %s of virtual time\n", o.Seed, len(o.Broken), len(o.Faults), o.Virtual.Round(time.Second))
+	return min(len(o.Broken), 1)
+}
+
+// sweep plays many seeds.
+func (s settings) sweep(out io.Writer) int {
+	t := newTally(s.seeds)
+	next := make(chan uint64)
+	var workers sync.WaitGroup
+	for range runtime.NumCPU() {
+		workers.Go(func() {
+			for seed := range next {
+				t.add(sim.Play(seed, sim.Replay{}), out)
+			}
+		})
+	}
+	for seed := s.from; seed < s.from+s.seeds; seed++ {
+		next <- seed
+	}
+	close(next)
+	workers.Wait()
+	t.print(out)
+	for _, o := range t.failed {
+		s.explain(o, out)
+	}
+	return min(len(t.failed), 1)
+}
+
+// explain shrinks a seed that failed, and prints how to see it.
+func (s settings) explain(o sim.Outcome, out io.Writer) {
+	fmt.Fprintf(out, "\nseed %d\n", o.Seed)
+	for _, v := range o.Broken {
+		fmt.Fprintf(out, "  %s\n", v)
+	}
+	command := fmt.Sprintf("go run ./internal/sim/simulate -replay -from %d", o.Seed)
+	if s.shrinks > 0 {
+		shrunk, keep := sim.Shrink(o.Seed, o.Broken[0].Invariant, sim.Replay{}, s.shrinks)
+		fmt.Fprintf(out, "  with %d of %d faults and errands:\n", len(keep), len(o.Happened))
+		for _, f := range shrunk.Faults {
+			fmt.Fprintf(out, "    %s: %s\n", f.ID, f.Kind)
+		}
+		command += fmt.Sprintf(" -only '%s'", strings.Join(keep, ","))
+	}
+	fmt.Fprintf(out, "  %s\n", command)
+}
