@@ -1,0 +1,50 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/client"
+)
+
+// TestAServerRunsJobsElsewhere also looks for the secret in everything that the server tells.
+func TestAServerRunsJobsElsewhere(t *testing.T) {
+	file := func(id, url string) string {
+		job := strings.Replace(airflowJob(url, "${env:TOKEN}"), "job: {", "job: {pollInterval: 1s, maxCodeRetries: 0, ", 1)
+		return "pipeline: {id: " + id + ", owner: me}\n" + job
+	}
+	s := serve(t, site{
+		pipelines: map[string]string{
+			"good.yaml":   file("good", aDAG(t, "success").URL),
+			"failed.yaml": file("failed", aDAG(t, "failed").URL),
+			"denied.yaml": strings.Replace(file("denied", aDAG(t, "success").URL), "Bearer ", "Bearer x", 1),
+		},
+		config: "egress: {allow: [127.0.0.1]}\nsecrets: {env: [TOKEN]}\n",
+		env:    map[string]string{"TOKEN": "Zq9Xv8Jw7Kp6"},
+	})
+	wants := map[string]struct {
+		status  client.Status
+		message string
+	}{
+		"good":   {client.Completed, "the DAG run succeeded"},
+		"failed": {client.FailedFinal, "the DAG run failed"},
+		"denied": {client.FailedFinal, "answered 401 Unauthorized: Unauthorized: not with Bearer x***"},
+	}
+	for id := range wants {
+		s.must(exitFine, "trigger", id, "--date", "2026-03-03")
+	}
+	for id, want := range wants {
+		s.reaches(id+"/manual/2026-03-03", want.status)
+		shown := s.must(exitFine, "run", "show", id, "--date", "2026-03-03").stdout
+		if !strings.Contains(shown, want.message) {
+			t.Errorf("%s: no %q in\n%s", id, want.message, shown)
+		}
+		if id != "denied" && !strings.Contains(shown, id+"~manual~2026-03-03~1") {
+			t.Errorf("%s does not show its DAG run:\n%s", id, shown)
+		}
+	}
+	all := s.must(exitFine, "events", "--format", "json").stdout + s.must(exitFine, "runs", "--format", "json").stdout
+	if strings.Contains(all, "Zq9X") || !strings.Contains(all, "***") {
+		t.Errorf("a secret shows:\n%s", all)
+	}
+}
