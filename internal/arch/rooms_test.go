@@ -68,6 +68,7 @@ var rooms = map[string]layer{
 	"internal/job/*":           adapter,
 	"internal/sink":            contract,
 	"internal/sink/post":       kit,
+	"internal/sink/sinktest":   suite,
 	"internal/sink/*":          adapter,
 	"internal/egress":          contract, // what adapters send HTTP through
 
@@ -134,6 +135,7 @@ var forTests = map[string]string{
 	"internal/job/jobtest":     "it is a conformance suite",
 	"internal/job/awstest":     "it stands for AWS",
 	"internal/period/zonetest": "it lists the clock changes that tests look at",
+	"internal/sink/sinktest":   "it is a conformance suite",
 	"internal/store/storetest": "it is a conformance suite",
 	"internal/store/memory":    "handlers are tested on a real store",
 	"internal/api":             "the client is tested against the real API",

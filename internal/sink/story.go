@@ -48,6 +48,14 @@ func Title(e event.Event) string {
 	return string(e.Type) + ": " + strings.Join(about, ", ")
 }
 
+// Cut is text of at most so many characters; what is missing is shown by an ellipsis.
+func Cut(text string, limit int) string {
+	if runes := []rune(text); len(runes) > limit {
+		return string(runes[:limit-1]) + "…"
+	}
+	return text
+}
+
 // instant is a point in time as messages have it.
 func instant(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 

@@ -12,9 +12,10 @@ import (
 	"github.com/interlock-go/interlock/internal/egress"
 	"github.com/interlock-go/interlock/internal/sink"
 	"github.com/interlock-go/interlock/internal/sink/post"
+	"github.com/interlock-go/interlock/internal/sink/sinktest"
 )
 
-var noon = time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC)
+var noon = sinktest.Noon
 
 // client is one that may reach what is allowed beside public addresses.
 func client(t *testing.T, allow ...string) *http.Client {
@@ -35,22 +36,6 @@ func send(t *testing.T, c *http.Client, url string) (post.Answer, error) {
 	return post.Do(c, req, "hook", noon)
 }
 
-// verdict is what an error means to whoever delivers.
-func verdict(err error) string {
-	switch {
-	case err == nil:
-		return "taken"
-	case errors.As(err, new(*sink.Refused)):
-		return "refused"
-	case errors.As(err, new(*sink.Misconfigured)):
-		return "mend"
-	case errors.As(err, new(*sink.Busy)):
-		return "busy"
-	default:
-		return "again"
-	}
-}
-
 func TestAnswersAreJudged(t *testing.T) {
 	for code, want := range map[int]string{
 		200: "taken", 204: "taken", 301: "mend", 307: "mend", 400: "refused", 401: "mend", 403: "mend", 404: "mend", 405: "mend", 408: "again", 410: "mend",
@@ -63,7 +48,7 @@ func TestAnswersAreJudged(t *testing.T) {
 		}))
 		_, err := send(t, client(t, "127.0.0.1"), server.URL)
 		server.Close()
-		if got := verdict(err); got != want {
+		if got := sinktest.Verdict(err); got != want {
 			t.Errorf("%d: %s (%v), want %s", code, got, err, want)
 		}
 	}
@@ -94,7 +79,7 @@ func TestGuardInTheWayIsAMatterOfSettings(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 	_, err := send(t, client(t), server.URL+"/s3cret")
-	if verdict(err) != "mend" || !strings.Contains(err.Error(), "egress.allow") || strings.Contains(err.Error(), "s3cret") {
+	if sinktest.Verdict(err) != "mend" || !strings.Contains(err.Error(), "egress.allow") || strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -102,7 +87,7 @@ func TestGuardInTheWayIsAMatterOfSettings(t *testing.T) {
 func TestCertificateThatNobodyKnowsIsAMatterOfSettings(t *testing.T) {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()
-	if _, err := send(t, client(t, "127.0.0.1"), server.URL); verdict(err) != "mend" {
+	if _, err := send(t, client(t, "127.0.0.1"), server.URL); sinktest.Verdict(err) != "mend" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -111,7 +96,7 @@ func TestSinkThatIsAwayIsTriedAgain(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
 	_, err := send(t, client(t, "127.0.0.1"), server.URL+"/s3cret")
-	if verdict(err) != "again" || strings.Contains(err.Error(), "s3cret") {
+	if sinktest.Verdict(err) != "again" || strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -122,7 +107,7 @@ func TestBeginningOfAnAnswerIsKept(t *testing.T) {
 		w.Write([]byte(strings.Repeat("x", 10_000)))
 	}))
 	defer server.Close()
-	if got, err := send(t, client(t, "127.0.0.1"), server.URL); got.Status != 400 || len(got.Body) != 4096 || verdict(err) != "refused" {
+	if got, err := send(t, client(t, "127.0.0.1"), server.URL); got.Status != 400 || len(got.Body) != 4096 || sinktest.Verdict(err) != "refused" {
 		t.Errorf("got %d, %d bytes, %v", got.Status, len(got.Body), err)
 	}
 }

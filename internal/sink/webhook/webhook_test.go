@@ -17,6 +17,7 @@ import (
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/sink"
+	"github.com/interlock-go/interlock/internal/sink/sinktest"
 	"github.com/interlock-go/interlock/internal/sink/webhook"
 )
 
@@ -29,6 +30,12 @@ func alert() event.Event {
 func hook(url, secret string) *webhook.Sink {
 	return webhook.New(webhook.Config{
 		Name: "ops", URL: url, Secret: secret, Client: http.DefaultClient, Now: func() time.Time { return noon },
+	})
+}
+
+func TestWebhookKeepsTheContract(t *testing.T) {
+	sinktest.RunHTTP(t, func(url string, client *http.Client) sink.Sink {
+		return webhook.New(webhook.Config{Name: "ops", URL: url + "/" + sinktest.Secret, Secret: sinktest.Secret, Client: client, Now: sinktest.Clock})
 	})
 }
 

@@ -1,0 +1,117 @@
+package sinktest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/egress"
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/sink"
+)
+
+// Secret is what a sink under test is given as its token, key or signing secret, and as part of its address where that
+// is one.
+const Secret = "s3cret-0123456789abcdef01234567"
+
+// Make makes the sink under test: it sends to url with client.
+type Make func(url string, client *http.Client) sink.Sink
+
+// Client is one that may reach this machine.
+func Client(t *testing.T) *http.Client {
+	t.Helper()
+	guard, err := egress.New([]string{"127.0.0.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return guard.Client(time.Minute)
+}
+
+// RunHTTP checks what every sink over HTTP owes to whoever delivers, whatever it speaks.
+func RunHTTP(t *testing.T, sinkAt Make) {
+	failure := Alert(event.JobFailed, "exit code 3", event.Finished{})
+	send := func(t *testing.T, ctx context.Context, h http.HandlerFunc) (string, error) {
+		server := httptest.NewServer(h)
+		defer server.Close()
+		err := sinkAt(server.URL, Client(t)).Send(ctx, failure)
+		if err != nil && strings.Contains(err.Error(), Secret) {
+			t.Errorf("the error tells a secret: %v", err)
+		}
+		return Verdict(err), err
+	}
+	for name, c := range map[string]struct {
+		answer http.HandlerFunc
+		want   string
+	}{
+		"an error of the server is tried again":   {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<html>oops", 500) }, "again"},
+		"a gateway that is down is tried again":   {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", 502) }, "again"},
+		"a broken connection is tried again":      {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "again"},
+		"an endless answer is not read to an end": {endless, "again"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, err := send(t, t.Context(), c.answer); got != c.want {
+				t.Errorf("%s (%v), want %s", got, err, c.want)
+			}
+		})
+	}
+	t.Run("a sink that asks for time gets it", func(t *testing.T) {
+		_, err := send(t, t.Context(), func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "7")
+			w.WriteHeader(http.StatusTooManyRequests)
+		})
+		var busy *sink.Busy
+		if !errors.As(err, &busy) || busy.After != 7*time.Second {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("a caller that gives up is answered at once", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		if got, err := send(t, ctx, func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body) // a server notices that its caller is gone only once it has read what it was sent
+			cancel()
+			<-r.Context().Done()
+		}); got != "again" {
+			t.Errorf("got %s, %v", got, err)
+		}
+	})
+	t.Run("what is meant for one address is sent to no other", func(t *testing.T) {
+		var elsewhere atomic.Int64
+		other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+		defer other.Close()
+		got, err := send(t, t.Context(), func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
+		})
+		if got == "taken" || elsewhere.Load() != 0 {
+			t.Errorf("%s, %v, %d requests elsewhere", got, err, elsewhere.Load())
+		}
+	})
+	t.Run("a private address is refused by the guard", func(t *testing.T) {
+		var reached atomic.Int64
+		server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
+		defer server.Close()
+		guard, err := egress.New(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = sinkAt(server.URL, guard.Client(time.Minute)).Send(t.Context(), failure)
+		if Verdict(err) != "mend" || !strings.Contains(err.Error(), "egress.allow") || strings.Contains(err.Error(), Secret) || reached.Load() != 0 {
+			t.Errorf("%v, %d requests", err, reached.Load())
+		}
+	})
+}
+
+// endless answers with an error whose body does not end.
+func endless(w http.ResponseWriter, _ *http.Request) {
+	w.WriteHeader(http.StatusInternalServerError)
+	for block := make([]byte, 1<<16); ; {
+		if _, err := w.Write(block); err != nil {
+			return
+		}
+	}
+}
