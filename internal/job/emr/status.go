@@ -1,0 +1,97 @@
+package emr
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	service "github.com/aws/aws-sdk-go-v2/service/emr"
+	"github.com/aws/aws-sdk-go-v2/service/emr/types"
+
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/job/awsapi"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// outcomes are the states in which a step has ended. In any other it runs.
+var outcomes = map[types.StepState]job.Status{
+	types.StepStateCompleted:   {Done: true, Result: run.ResultSuccess},
+	types.StepStateFailed:      {Done: true, Result: run.ResultFail},
+	types.StepStateCancelled:   {Done: true, Result: run.ResultFail, Category: run.Transient},
+	types.StepStateInterrupted: {Done: true, Result: run.ResultFail, Category: run.Transient},
+}
+
+// Status looks at the steps. The job runs as long as one of them does, and then ends as the first did that did not
+// complete.
+func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Status, error) {
+	c, err := t.cluster(ctx, a)
+	if err != nil {
+		return job.Status{}, err
+	}
+	steps, err := c.look(ctx, h)
+	if err != nil {
+		return job.Status{}, err
+	}
+	status := outcomes[types.StepStateCompleted]
+	for _, s := range steps {
+		step, ended := outcomes[stateOf(s)]
+		if !ended {
+			return job.Status{}, nil
+		}
+		if status.Result == run.ResultSuccess && step.Result != run.ResultSuccess {
+			status = step
+			status.Message, status.Output = told(a.Secrets, s)
+		}
+	}
+	return status, nil
+}
+
+// told is what there is to say about a step that did not complete.
+func told(secrets job.Redactor, s types.StepSummary) (message, output string) {
+	parts := []string{fmt.Sprintf("step %s %s %s:", aws.ToString(s.Id), aws.ToString(s.Name), stateOf(s))}
+	if d := s.Status.FailureDetails; d != nil {
+		parts = append(parts, aws.ToString(d.Reason), aws.ToString(d.Message), aws.ToString(d.LogFile))
+	}
+	if r := s.Status.StateChangeReason; r != nil {
+		parts = append(parts, aws.ToString(r.Message))
+	}
+	text := strings.Join(parts, " ")
+	return strings.TrimSuffix(awsapi.Line(secrets, text), ":"), awsapi.Tail(secrets, text)
+}
+
+func stateOf(s types.StepSummary) types.StepState {
+	if s.Status == nil {
+		return ""
+	}
+	return s.Status.State
+}
+
+// atOnce is how many steps may be asked for by their ids.
+const atOnce = 10
+
+// look are the job's steps as EMR has them, in their order.
+func (c cluster) look(ctx context.Context, h run.Handle) ([]types.StepSummary, error) {
+	var steps []types.StepSummary
+	for ids := range slices.Chunk(stepsOf(h), atOnce) {
+		out, err := c.list(ctx, &service.ListStepsInput{ClusterId: &c.ClusterID, StepIds: ids})
+		switch {
+		case awsapi.HasCode(err, "InvalidRequestException") && strings.Contains(err.Error(), "is not valid"): // it names an id
+			return nil, fmt.Errorf("%w: %w", err, job.ErrUnknownHandle)
+		case err != nil:
+			return nil, err
+		}
+		for _, id := range ids {
+			i := slices.IndexFunc(out.Steps, func(s types.StepSummary) bool { return aws.ToString(s.Id) == id })
+			if i < 0 {
+				return nil, fmt.Errorf("%s: it has no step %q: %w", c.what("look at the steps of"), id, job.ErrUnknownHandle)
+			}
+			if stateOf(out.Steps[i]) == "" {
+				return nil, fmt.Errorf("%s: answered without a state", c.what("look at the steps of"))
+			}
+			steps = append(steps, out.Steps[i])
+		}
+	}
+	return steps, nil
+}
