@@ -43,9 +43,17 @@ func (d target) path(more ...string) []string {
 
 // create asks for the DAG run.
 func (d target) create(ctx context.Context) error {
-	return d.ask(ctx, rest.Call{
+	return hinted(d.ask(ctx, rest.Call{
 		What: fmt.Sprintf("create a run of DAG %q", d.DagID), Method: http.MethodPost, Path: d.path("dagRuns"), Body: d.request(),
-	})
+	}))
+}
+
+// hinted says what to look at if there is no such DAG, which is also what the wrong version of the API answers.
+func hinted(err error) error {
+	if answered := (*rest.Answered)(nil); errors.As(err, &answered) && answered.Code == http.StatusNotFound {
+		answered.Text += "; check dagID, and apiVersion: v1 is that of Airflow 2, v2 that of Airflow 3"
+	}
+	return err
 }
 
 // request is the body that creates the DAG run. Version 2 wants a logical date, and takes null for none; version 1 makes
@@ -123,7 +131,7 @@ func (d target) dag(ctx context.Context) (dag, error) {
 	if err == nil && found.ID != d.DagID {
 		err = d.unfit("the answer is about something else than DAG %q; check job.config.url", d.DagID)
 	}
-	return found, err
+	return found, hinted(err)
 }
 
 // outcome is what a DAG run's state means for the job.

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/interlock-go/interlock/internal/egress"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/job/http"
 	"github.com/interlock-go/interlock/internal/job/jobtest"
@@ -20,14 +19,7 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-func newType(t *testing.T, allow ...string) job.Type {
-	t.Helper()
-	g, err := egress.New(allow)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return http.New(g)
-}
+func newType(t *testing.T, allow ...string) job.Type { return http.New(jobtest.Guard(t, allow...)) }
 
 func newTypeAt(t *testing.T, _ string, allow ...string) job.Type { return newType(t, allow...) }
 

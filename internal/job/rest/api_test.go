@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/interlock-go/interlock/internal/egress"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/job/jobtest"
 	"github.com/interlock-go/interlock/internal/job/rest"
@@ -22,11 +21,7 @@ func api(t *testing.T, base string, answer http.HandlerFunc) (rest.API, *jobtest
 	wire := new(jobtest.Wire)
 	s := httptest.NewServer(wire.Record(answer))
 	t.Cleanup(s.Close)
-	g, err := egress.New([]string{"127.0.0.1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rest.API{Client: rest.New(g), Base: s.URL + base, Limit: 10 * time.Second, Secrets: job.NewRedactor(jobtest.Secret)}, wire
+	return rest.API{Client: rest.New(jobtest.Guard(t, "127.0.0.1")), Base: s.URL + base, Limit: 10 * time.Second, Secrets: job.NewRedactor(jobtest.Secret)}, wire
 }
 
 func answering(code int, header, body string) http.HandlerFunc {
