@@ -26,6 +26,11 @@ func Tail(secrets job.Redactor, text string) string {
 	return strings.ToValidUTF8(secrets.Part(text, max(0, len(text)-maxOutput), len(text)), "")
 }
 
+// Head is how a text begins, without secrets, where so much is shown before it.
+func Head(secrets job.Redactor, text string, before int) string {
+	return strings.ToValidUTF8(secrets.Part(text, 0, min(len(text), max(0, maxOutput-before))), "")
+}
+
 // JSON is a value of a config as services take it.
 func JSON(value any) (string, error) {
 	var buffer bytes.Buffer

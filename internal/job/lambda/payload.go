@@ -1,0 +1,55 @@
+package lambda
+
+import (
+	"encoding/json"
+	"maps"
+
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/job/awsapi"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// Lambda's own limits on a payload.
+const (
+	maxPayload      = 6 << 20
+	maxAsyncPayload = 1 << 20
+)
+
+// payload is what the function is given: a mapping with the run's id in it, or the file's text or list.
+func (f function) payload() (string, error) {
+	var text string
+	var err error
+	switch payload := f.Payload.(type) {
+	case nil:
+		text, err = awsapi.JSON(f.withKey(nil))
+	case map[string]any:
+		text, err = awsapi.JSON(f.withKey(payload))
+	case string:
+		if text = payload; !json.Valid([]byte(text)) {
+			text, err = awsapi.JSON(payload)
+		}
+	default:
+		text, err = awsapi.JSON(payload)
+	}
+	if err != nil {
+		return "", job.Refuse(run.Permanent, "write job.config.payload as JSON: %s", f.attempt.Secrets.Text(err.Error()))
+	}
+	most := maxPayload
+	if f.Async {
+		most = maxAsyncPayload
+	}
+	if len(text) > most {
+		return "", job.Refuse(run.Permanent, "job.config.payload has %d bytes; Lambda takes at most %d: pass large data by reference, such as an S3 key", len(text), most)
+	}
+	return text, nil
+}
+
+// withKey is the payload with what a function needs to recognise a repeated event and, where it is to report its result, how.
+func (f function) withKey(payload map[string]any) map[string]any {
+	all := map[string]any{"interlock_run_id": string(f.attempt.ID)}
+	if f.Async && f.attempt.Callback.URL != "" {
+		all["interlock_callback_url"], all["interlock_callback_token"] = f.attempt.Callback.URL, f.attempt.Callback.Token
+	}
+	maps.Copy(all, payload)
+	return all
+}

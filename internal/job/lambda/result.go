@@ -1,0 +1,48 @@
+package lambda
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	service "github.com/aws/aws-sdk-go-v2/service/lambda"
+
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/job/awsapi"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// result is an answer as the job's end.
+func (f function) result(out *service.InvokeOutput) job.Status {
+	logs, err := base64.StdEncoding.DecodeString(aws.ToString(out.LogResult))
+	if err != nil {
+		logs = nil // they are only there to be read
+	}
+	status := job.Status{Done: true, Result: run.ResultSuccess, Output: f.output(string(logs), string(out.Payload))}
+	if kind := aws.ToString(out.FunctionError); kind != "" {
+		status.Result, status.Category = run.ResultFail, run.Permanent
+		status.Message = awsapi.Line(f.attempt.Secrets, "the function failed: "+failure(kind, out.Payload))
+	}
+	return status
+}
+
+// output is the end of the function's logs and what it returned.
+func (f function) output(logs, returned string) string {
+	shown := awsapi.Tail(f.attempt.Secrets, strings.TrimSuffix(logs, "\n"))
+	if shown != "" {
+		shown += "\n"
+	}
+	return shown + awsapi.Head(f.attempt.Secrets, returned, len(shown))
+}
+
+// failure is what a function's error says, as the runtimes write it.
+func failure(kind string, payload []byte) string {
+	var told struct{ ErrorType, ErrorMessage string }
+	if json.Unmarshal(payload, &told) != nil || told.ErrorType+told.ErrorMessage == "" {
+		return strings.TrimSuffix(kind+": "+string(payload), ": ")
+	}
+	parts := slices.DeleteFunc([]string{told.ErrorType, told.ErrorMessage}, func(part string) bool { return part == "" })
+	return strings.Join(parts, ": ")
+}

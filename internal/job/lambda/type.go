@@ -1,0 +1,180 @@
+package lambda
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/middleware"
+	service "github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/job/awsapi"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// Type invokes functions. Without async the call is the job: what the function returns is its result. With async Lambda
+// takes the event and invokes the function later, and its result is reported.
+//
+// Lambda cannot be asked what became of an invocation, and invokes a function again for a repeated request. So one that
+// was sent and not answered is unknown.
+type Type struct {
+	clients *awsapi.Clients[*service.Client]
+}
+
+var (
+	_ job.Type     = (*Type)(nil)
+	_ job.Blocking = (*Type)(nil)
+	_ job.Checker  = (*Type)(nil)
+)
+
+// New speaks to the cloud.
+func New(c *awsapi.Cloud) *Type {
+	return &Type{awsapi.NewClients(c, func(cfg aws.Config, via awsapi.Via) *service.Client {
+		return service.NewFromConfig(cfg, func(o *service.Options) {
+			o.HTTPClient = via(o.BaseEndpoint)
+			o.Retryer = awsapi.Once
+		})
+	})}
+}
+
+// Limit is how long an invocation may take that is the job itself.
+func (t *Type) Limit(config pipeline.JobConfig) (time.Duration, bool) {
+	c, ok := config.(*Config)
+	if !ok || c.Async {
+		return 0, false
+	}
+	return c.Timeout.D(), true
+}
+
+// function is that of one attempt.
+type function struct {
+	*Config
+	*service.Client
+	attempt job.Attempt
+}
+
+func (t *Type) function(ctx context.Context, a job.Attempt) (function, error) {
+	c, ok := a.Config.(*Config)
+	if !ok {
+		return function{}, job.Refuse(run.Permanent, "start lambda job: its config is a %T", a.Config)
+	}
+	client, err := t.clients.In(ctx, cmp.Or(c.Region, awsapi.RegionOf(c.FunctionName)))
+	return function{c, client, a}, err
+}
+
+// what names a call in errors.
+func (f function) what(verb string) string {
+	return fmt.Sprintf("%s lambda function %q", verb, f.FunctionName)
+}
+
+// Start invokes the function.
+func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
+	f, err := t.function(ctx, a)
+	if err != nil {
+		return job.Started{}, err
+	}
+	payload, err := f.payload()
+	if err != nil {
+		return job.Started{}, err
+	}
+	out, err := f.invoke(ctx, payload)
+	if err != nil {
+		return job.Started{}, err
+	}
+	started := job.Started{Handle: run.Handle(a.ID)}
+	if !f.Async {
+		result := f.result(out)
+		started.Result = &result
+	}
+	return started, nil
+}
+
+// invoke makes the call, within the file's time limit.
+func (f function) invoke(ctx context.Context, payload string) (*service.InvokeOutput, error) {
+	kind, want := types.InvocationTypeRequestResponse, http.StatusOK
+	if f.Async {
+		kind, want = types.InvocationTypeEvent, http.StatusAccepted
+	}
+	limited, cancel := context.WithTimeout(ctx, f.Timeout.D())
+	defer cancel()
+	out, err := awsapi.Call(limited, f.attempt, f.what("invoke"), func(ctx context.Context) (*service.InvokeOutput, error) {
+		return f.Invoke(ctx, &service.InvokeInput{FunctionName: &f.FunctionName, InvocationType: kind, LogType: f.logs(), Payload: []byte(payload)})
+	})
+	switch {
+	case err != nil && limited.Err() != nil && ctx.Err() == nil && !errors.As(err, new(*awsapi.Failure)):
+		return nil, fmt.Errorf("%s: no answer within the timeout of %s: %w", f.what("invoke"), f.Timeout, context.DeadlineExceeded)
+	case awsapi.HasCode(err, notBegun...):
+		return nil, &job.Refusal{Category: run.Transient, Reason: err.Error()}
+	case awsapi.HasCode(err, broken...):
+		return nil, &job.Refusal{Category: run.Permanent, Reason: err.Error()}
+	case err != nil:
+		return nil, awsapi.Started(err)
+	}
+	return out, f.isLambdas(out, want, f.what("invoke"))
+}
+
+// isLambdas says what is wrong with an answer that something else than Lambda gave.
+func (f function) isLambdas(out *service.InvokeOutput, want int, what string) error {
+	raw, ok := middleware.GetRawResponse(out.ResultMetadata).(*smithyhttp.Response)
+	switch {
+	case out.StatusCode != int32(want):
+		return fmt.Errorf("%s: answered %d, where Lambda answers %d", what, out.StatusCode, want)
+	case ok && strings.Contains(raw.Header.Get("Content-Type"), "html"):
+		return fmt.Errorf("%s: answered with a page, which Lambda does not", what)
+	}
+	return nil
+}
+
+// logs asks for the end of the function's logs, which only an answer can bring.
+func (f function) logs() types.LogType {
+	if f.Async {
+		return types.LogTypeNone
+	}
+	return types.LogTypeTail
+}
+
+// Answers of 5xx that Lambda gives before a function has begun: because of what is short just now, and because of how the
+// function is set up.
+var (
+	notBegun = []string{
+		"EC2ThrottledException", "EC2UnexpectedException", "EFSIOException", "EFSMountConnectivityException", "EFSMountTimeoutException",
+		"ENILimitReachedException", "KMSInvalidStateException", "ResourceConflictException", "ResourceNotReadyException",
+		"SnapStartNotReadyException", "SnapStartTimeoutException", "SubnetIPAddressLimitReachedException",
+	}
+	broken = []string{
+		"EC2AccessDeniedException", "EFSMountFailureException", "InvalidRuntimeException", "InvalidSecurityGroupIDException", "InvalidSubnetIDException",
+		"InvalidZipFileException", "KMSAccessDeniedException", "KMSDisabledException", "KMSNotFoundException", "SnapStartException",
+	}
+)
+
+// Status has nothing to look at: an async job reports its own result, and any other has ended with its start.
+func (t *Type) Status(_ context.Context, a job.Attempt, _ run.Handle) (job.Status, error) {
+	if c, ok := a.Config.(*Config); ok && c.Async {
+		return job.Status{}, nil
+	}
+	return job.Status{}, job.ErrUnknownHandle
+}
+
+// Check makes a dry run, in which Lambda looks whether the function is there and may be invoked.
+func (t *Type) Check(ctx context.Context, a job.Attempt) error {
+	f, err := t.function(ctx, a)
+	if err != nil {
+		return err
+	}
+	out, err := awsapi.Call(ctx, a, f.what("make a dry run of"), func(ctx context.Context) (*service.InvokeOutput, error) {
+		return f.Invoke(ctx, &service.InvokeInput{FunctionName: &f.FunctionName, InvocationType: types.InvocationTypeDryRun})
+	})
+	if err != nil {
+		return awsapi.Checked(err)
+	}
+	return f.isLambdas(out, http.StatusNoContent, f.what("make a dry run of"))
+}

@@ -1,0 +1,286 @@
+package lambda_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/job/awstest"
+	"github.com/interlock-go/interlock/internal/job/jobtest"
+	"github.com/interlock-go/interlock/internal/job/lambda"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+func newType(t *testing.T, url string, allow ...string) job.Type {
+	return lambda.New(awstest.Cloud(t, url, allow...))
+}
+
+func newConfig() pipeline.JobConfig { return new(lambda.Config) }
+
+// target is a Lambda whose functions do as their names say.
+type target struct {
+	*awstest.Server
+	mu      sync.Mutex
+	invoked []invocation
+	lossy   bool
+}
+
+// invocation is what a function was given.
+type invocation struct {
+	function, kind, logs string
+	payload              map[string]any
+	text                 string
+}
+
+func newTarget(t *testing.T) *target {
+	s := new(target)
+	s.Server = awstest.NewServer(t, awstest.Operations{"POST /2015-03-31/functions/{name}/invocations": s.invoke})
+	return s
+}
+
+func (s *target) invoke(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	i := invocation{function: r.PathValue("name"), kind: r.Header.Get("X-Amz-Invocation-Type"), logs: r.Header.Get("X-Amz-Log-Type"), text: string(body)}
+	json.Unmarshal(body, &i.payload)
+	switch i.function {
+	case "missing":
+		awstest.Fail(w, 404, "ResourceNotFoundException", "Function not found: arn:aws:lambda:eu-west-1:123456789012:function:missing")
+		return
+	case "forbidden":
+		awstest.Fail(w, 403, "AccessDeniedException", "not authorized to perform: lambda:InvokeFunction")
+		return
+	case "throttled":
+		w.Header().Set("Retry-After", "3")
+		awstest.Fail(w, 429, "TooManyRequestsException", "Rate Exceeded.")
+		return
+	case "crowded":
+		awstest.Fail(w, 502, "ENILimitReachedException", "network interface limit")
+		return
+	case "unzipped":
+		awstest.Fail(w, 502, "InvalidZipFileException", "could not unzip")
+		return
+	}
+	if i.kind == "DryRun" {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	s.mu.Lock()
+	s.invoked = append(s.invoked, i)
+	lossy := s.lossy
+	s.mu.Unlock()
+	if lossy {
+		panic(http.ErrAbortHandler)
+	}
+	if i.kind == "Event" {
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	s.run(w, r, i)
+}
+
+// run is what a function does that is waited for.
+func (s *target) run(w http.ResponseWriter, r *http.Request, i invocation) {
+	w.Header().Set("X-Amzn-Requestid", "6f1c0a39-7b4e-4f0a-9b8e-0d6f2a1c5e77")
+	w.Header().Set("X-Amz-Executed-Version", "$LATEST")
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Amz-Log-Result", base64.StdEncoding.EncodeToString([]byte("START\ngot "+i.text+" "+jobtest.CallbackToken+"\nEND\n")))
+	switch i.function {
+	case "endless":
+		<-r.Context().Done()
+	case "flood":
+		io.WriteString(w, `"`+strings.Repeat(jobtest.Secret[:3]+" ", 6<<18)+`"`)
+	case "fails":
+		w.Header().Set("X-Amz-Function-Error", "Unhandled")
+		json.NewEncoder(w).Encode(map[string]any{"errorType": "ValueError", "errorMessage": "no rows in\n" + i.text, "stackTrace": []string{"a", "b"}})
+	case "exits":
+		w.Header().Set("X-Amz-Function-Error", "Unhandled")
+		io.WriteString(w, "Process exited before completing request")
+	default:
+		io.WriteString(w, `{"rows": 3}`)
+	}
+}
+
+func config(function string) string {
+	return "functionName: " + function + "\ntimeout: 20s\npayload: {token: '${env:JOBTEST_TOKEN}'}\n"
+}
+
+func (s *target) bench() jobtest.Bench {
+	return jobtest.Bench{
+		New: func(t *testing.T) job.Type { return newType(t, s.URL) }, NewConfig: newConfig,
+		Good: config("good"), Endless: config("endless"), Flooding: config("flood"), Leaking: config("fails"),
+		Ends: []jobtest.End{
+			{Name: "returned", Config: config("good"), Want: job.Status{Result: run.ResultSuccess, Output: "\nEND\n{\"rows\": 3}"}},
+			{Name: "raised an error", Config: config("fails"), Want: job.Status{Result: run.ResultFail, Category: run.Permanent, Message: "the function failed: ValueError: no rows in {"}},
+			{Name: "ended", Config: config("exits"), Want: job.Status{Result: run.ResultFail, Category: run.Permanent, Message: "the function failed: Unhandled: Process exited before completing request"}},
+		},
+		Refused: []jobtest.Refusal{
+			{Name: "no such function", Config: config("missing"), Want: job.Refusal{Category: run.Permanent, Reason: `invoke lambda function "missing": ResourceNotFoundException: Function not found`}},
+			{Name: "not allowed", Config: config("forbidden"), Want: job.Refusal{Category: run.Permanent, Reason: "lambda:InvokeFunction; the controller's AWS role lacks a permission"}},
+			{Name: "throttled", Config: config("throttled"), Want: job.Refusal{Category: run.Transient, Reason: "TooManyRequestsException", After: 3 * time.Second}},
+			{Name: "no room", Config: config("crowded"), Want: job.Refusal{Category: run.Transient, Reason: "ENILimitReachedException"}},
+			{Name: "broken", Config: config("unzipped"), Want: job.Refusal{Category: run.Permanent, Reason: "InvalidZipFileException"}},
+		},
+		Unfit: []jobtest.Refusal{
+			{Name: "no such function", Config: config("missing"), Want: job.Refusal{Category: run.Permanent, Reason: "ResourceNotFoundException"}},
+			{Name: "not allowed", Config: config("forbidden"), Want: job.Refusal{Category: run.Permanent, Reason: "lambda:InvokeFunction"}},
+		},
+		Wire: &s.Wire, Authorised: func(c jobtest.Call) bool { return awstest.Signed(c, "lambda") },
+		Starts: func(_ *testing.T, id run.AttemptID) int {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			n := 0
+			for _, i := range s.invoked {
+				if i.payload["interlock_run_id"] == string(id) {
+					n++
+				}
+			}
+			return n
+		},
+		Lose: func(t *testing.T) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.lossy = true
+			t.Cleanup(func() { s.lossy = false })
+		},
+	}
+}
+
+func TestLambda(t *testing.T) { jobtest.Run(t, newTarget(t).bench()) }
+
+func TestAnAsyncInvocationIsTheStart(t *testing.T) {
+	b := newTarget(t).bench()
+	b.Good, b.Endless, b.Flooding, b.Leaking, b.Ends = "", "", "", "", nil // these functions report their end themselves
+	b.Busy = map[string]string{"taken": config("good") + "async: true\n"}
+	for i := range b.Refused {
+		b.Refused[i].Config += "async: true\n"
+	}
+	jobtest.Run(t, b)
+}
+
+func TestWhateverLambdaAnswers(t *testing.T) {
+	want := awstest.Verdicts()
+	for _, name := range []string{"200", "200 with {}", "200 with []", "200 with null", "200 with broken JSON"} {
+		want[name] = jobtest.Succeeded // a function may return anything
+	}
+	jobtest.RunHTTP(t, jobtest.HTTPBench{
+		New: newType, NewConfig: newConfig, Want: want, Trusted: true,
+		Config: func(string) string {
+			return "functionName: any\ntimeout: 1s\npayload: {token: '${env:JOBTEST_TOKEN}'}\n"
+		},
+	})
+}
+
+func TestWhateverLambdaAnswersToAnEvent(t *testing.T) {
+	want := awstest.Verdicts()
+	want["202"] = jobtest.Runs
+	jobtest.RunHTTP(t, jobtest.HTTPBench{
+		New: newType, NewConfig: newConfig, Want: want, Trusted: true,
+		Config: func(string) string {
+			return "functionName: any\nasync: true\ntimeout: 1s\npayload: {token: '${env:JOBTEST_TOKEN}'}\n"
+		},
+	})
+}
+
+// begin invokes a function on the target.
+func (s *target) begin(t *testing.T, config string) invocation {
+	t.Helper()
+	a := jobtest.AttemptOf(t, "orders/cron/2026-03-03/1")
+	a.Callback = job.Callback{URL: "https://me.example/cb", Token: jobtest.CallbackToken}
+	if _, err := newType(t, s.URL).Start(t.Context(), jobtest.Expand(t, a, config, newConfig())); err != nil {
+		t.Fatal(err)
+	}
+	return s.invoked[len(s.invoked)-1]
+}
+
+func TestAFunctionIsGivenItsPayloadAndTheRunsID(t *testing.T) {
+	s := newTarget(t)
+	const id = `"interlock_run_id":"orders/cron/2026-03-03/1"`
+	for config, want := range map[string]string{
+		"":                                              "{" + id + "}",
+		"payload: {a: '<&', b: [1]}\n":                  `{"a":"<&","b":[1],` + id + "}",
+		"payload: {interlock_run_id: mine}\n":           `{"interlock_run_id":"mine"}`,
+		"payload: [1, true]\n":                          `[1,true]`,
+		"payload: 'run ${RUN_ID}'\n":                    `"run orders/cron/2026-03-03/1"`,
+		"payload: '{\"run\": \"${RUN_ID}\"}'\n":         `{"run": "orders/cron/2026-03-03/1"}`,
+		"async: true\n":                                 `{"interlock_callback_token":"` + jobtest.CallbackToken + `","interlock_callback_url":"https://me.example/cb",` + id + "}",
+		"async: true\npayload: {interlock_run_id: x}\n": `{"interlock_callback_token":"` + jobtest.CallbackToken + `","interlock_callback_url":"https://me.example/cb","interlock_run_id":"x"}`,
+	} {
+		got := s.begin(t, "functionName: good\n"+config)
+		if got.text != want {
+			t.Errorf("%s: got %s, want %s", config, got.text, want)
+		}
+		kind, logs := "RequestResponse", "Tail"
+		if strings.Contains(config, "async") {
+			kind, logs = "Event", "None"
+		}
+		if got.kind != kind || got.logs != logs {
+			t.Errorf("%s: got %s, %s", config, got.kind, got.logs)
+		}
+	}
+}
+
+func TestAFunctionIsNamedByNameOrARN(t *testing.T) {
+	s := newTarget(t)
+	for name, region := range map[string]string{
+		"load": "eu-west-1", "load:prod": "eu-west-1", "arn:aws:lambda:us-east-2:123456789012:function:load:7": "us-east-2", "123456789012:function:load": "eu-west-1",
+	} {
+		if got := s.begin(t, "functionName: '"+name+"'\n"); got.function != name {
+			t.Errorf("%s: got %s", name, got.function)
+		}
+		calls := s.Wire.Calls()
+		if got := calls[len(calls)-1].Header.Get("Authorization"); !strings.Contains(got, "/"+region+"/lambda/") {
+			t.Errorf("%s: signed as %s", name, got)
+		}
+	}
+}
+
+func TestTheTimeoutIsHowLongAStartMayTake(t *testing.T) {
+	kind := newType(t, "http://127.0.0.1:1").(job.Blocking)
+	for config, want := range map[string]time.Duration{"": 15 * time.Minute, "timeout: 5m\n": 5 * time.Minute, "async: true\n": 0} {
+		a := jobtest.Expand(t, job.Attempt{}, "functionName: f\n"+config, newConfig())
+		if got, is := kind.Limit(a.Config); got != want || is != (want > 0) {
+			t.Errorf("%s: got %v, %v", config, got, is)
+		}
+	}
+}
+
+func TestAnAnswerThatIsLateIsUnknown(t *testing.T) {
+	a := jobtest.Expand(t, jobtest.AttemptOf(t, "orders/cron/2026-03-03/1"), "functionName: endless\ntimeout: 50ms\n", newConfig())
+	_, err := newType(t, newTarget(t).URL).Start(t.Context(), a)
+	if want := `invoke lambda function "endless": no answer within the timeout of 50ms: context deadline exceeded`; err == nil || cmp.Diff(want, err.Error()) != "" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAPayloadThatLambdaWouldNotTakeIsNotSent(t *testing.T) {
+	s := newTarget(t)
+	for _, tt := range []struct {
+		async bool
+		size  int
+		want  string
+	}{{false, 6 << 20, "6291456"}, {true, 1 << 20, "1048576"}, {false, 5 << 20, ""}} {
+		a := jobtest.AttemptOf(t, "orders/cron/2026-03-03/1")
+		a.Config = &lambda.Config{FunctionName: "good", Async: tt.async, Timeout: document.Duration(time.Minute), Payload: map[string]any{"a": strings.Repeat("x", tt.size)}}
+		_, err := newType(t, s.URL).Start(t.Context(), a)
+		if tt.want == "" && err != nil {
+			t.Errorf("%d bytes: %v", tt.size, err)
+		}
+		refusal, refused := err.(*job.Refusal)
+		if tt.want != "" && (!refused || refusal.Category != run.Permanent || !strings.Contains(refusal.Reason, "Lambda takes at most "+tt.want)) {
+			t.Errorf("%d bytes: got %v", tt.size, err)
+		}
+	}
+	if len(s.invoked) != 1 {
+		t.Errorf("%d invocations", len(s.invoked))
+	}
+}
