@@ -26,7 +26,7 @@ func checkModel(t *testing.T, open func(t *testing.T) store.Store) {
 		}()
 		w := &walker{
 			T: rt, f: &fixture{t: rt, s: s, ctx: t.Context()}, now: noon,
-			m: model{taken: map[string]bool{}, runs: map[run.Key]run.Run{}, marks: map[string]bool{}, tasks: map[string]*modelTask{}},
+			m: newModel(),
 		}
 		rt.Repeat(map[string]func(*rapid.T){
 			"commit":  w.commit,
@@ -152,7 +152,7 @@ func (w *walker) put(t *rapid.T) {
 	}
 	puts := w.f.put(w.now, writes...)
 	for i, in := range writes {
-		w.m.put(t, in, puts[i], w.now)
+		w.f.check(w.m.put(in, puts[i], w.now))
 	}
 }
 
@@ -166,7 +166,7 @@ func (w *walker) claim(t *rapid.T) {
 		q.Task = rapid.SampledFrom(modelTasks).Draw(t, "which task")
 	}
 	claims := w.f.claimWith(q, w.now)
-	w.m.claim(t, q, claims, w.now)
+	w.f.check(w.m.claim(q, claims, w.now))
 	for _, c := range claims {
 		w.leases = append(w.leases, c.Lease)
 	}
@@ -192,11 +192,7 @@ func (w *walker) renew(t *rapid.T) {
 func (w *walker) release(t *rapid.T) {
 	leases := w.someLeases(t)
 	w.f.check(w.f.s.Release(w.f.ctx, leases, w.now))
-	for _, l := range leases {
-		if w.m.holds(l, w.now) {
-			w.m.tasks[l.Task].until = time.Time{}
-		}
-	}
+	w.m.release(leases, w.now)
 }
 
 func (w *walker) void(t *rapid.T) {

@@ -2,10 +2,11 @@ package storetest
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
-
-	"pgregory.net/rapid"
 
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/period"
@@ -21,8 +22,40 @@ type model struct {
 	marks   map[string]bool
 	events  []event.Event
 	tasks   map[string]*modelTask
+	token   int64        // the last that was given out
 	writes  []modelWrite // in the order in which they were taken
 	changes []modelChange
+}
+
+// newModel is an empty one.
+func newModel() model {
+	return model{taken: map[string]bool{}, runs: map[run.Key]run.Run{}, marks: map[string]bool{}, tasks: map[string]*modelTask{}}
+}
+
+// clone is a copy that may be changed.
+func (m model) clone() model {
+	m.taken, m.runs, m.marks = maps.Clone(m.taken), maps.Clone(m.runs), maps.Clone(m.marks)
+	m.events, m.writes, m.changes = slices.Clip(m.events), slices.Clip(m.writes), slices.Clip(m.changes)
+	tasks := make(map[string]*modelTask, len(m.tasks))
+	for id, task := range m.tasks {
+		one := *task
+		tasks[id] = &one
+	}
+	m.tasks = tasks
+	return m
+}
+
+// print is all that later answers can depend on.
+func (m model) print() string {
+	var text strings.Builder
+	fmt.Fprintln(&text, m.taken, m.marks, m.token, m.writes) // maps are printed in order
+	for _, r := range m.allRuns() {
+		fmt.Fprintln(&text, r.Key, r.Version, r.Status, r.Attempt, r.Reason)
+	}
+	for _, t := range m.byDue() {
+		fmt.Fprintln(&text, t.ID, t.Due, t.Replica, t.token, t.until, t.moved)
+	}
+	return text.String()
 }
 
 type modelTask struct {
@@ -125,7 +158,7 @@ func (m *model) holds(l store.Lease, now time.Time) bool {
 }
 
 // claim checks what a store gave out, and takes note of it.
-func (m *model) claim(t *rapid.T, q store.ClaimQuery, got []store.Claim, now time.Time) {
+func (m *model) claim(q store.ClaimQuery, got []store.Claim, now time.Time) error {
 	var want []store.Task
 	for _, task := range m.byDue() {
 		bound := task.Replica != "" && task.Replica != q.Replica && now.Sub(task.Due) < q.LostAfter
@@ -138,14 +171,24 @@ func (m *model) claim(t *rapid.T, q store.ClaimQuery, got []store.Claim, now tim
 		}
 	}
 	if len(got) != len(want) {
-		t.Fatalf("claimed %+v, want %+v", got, want)
+		return fmt.Errorf("claimed %+v, want %+v", got, want)
 	}
 	for i, c := range got {
-		if c.Task != want[i] || c.Lease.Task != want[i].ID {
-			t.Fatalf("claimed %+v, want %+v", c, want[i])
+		if c.Task != want[i] || c.Lease.Task != want[i].ID || c.Lease.Token <= m.token {
+			return fmt.Errorf("claimed %+v, want %+v and a token above %d", c, want[i], m.token)
 		}
 		task := m.tasks[c.Task.ID]
 		task.token, task.until, task.moved = c.Lease.Token, now.Add(q.Lease), false
+		m.token = c.Lease.Token
+	}
+	return nil
+}
+
+func (m *model) release(leases []store.Lease, now time.Time) {
+	for _, l := range leases {
+		if m.holds(l, now) {
+			m.tasks[l.Task].until = time.Time{}
+		}
 	}
 }
 
@@ -191,7 +234,7 @@ func (m *model) overdue(before time.Time) (late []store.Task) {
 }
 
 // put checks what a store said of a write, and takes note of it.
-func (m *model) put(t *rapid.T, in store.Write, got store.Put, now time.Time) {
+func (m *model) put(in store.Write, got store.Put, now time.Time) error {
 	var old *modelWrite
 	newest := int64(0)
 	for i := range m.writes {
@@ -205,9 +248,9 @@ func (m *model) put(t *rapid.T, in store.Write, got store.Put, now time.Time) {
 	if old != nil {
 		if in.Order != 0 && in.Order <= old.order {
 			if got != (store.Put{Version: old.Version, UpdatedAt: old.UpdatedAt, Ignored: true}) {
-				t.Fatalf("write %+v after %+v: %+v, want it ignored", in, *old, got)
+				return fmt.Errorf("write %+v after %+v: %+v, want it ignored", in, *old, got)
 			}
-			return
+			return nil
 		}
 		if in.Order == 0 {
 			next.order = old.order
@@ -215,7 +258,7 @@ func (m *model) put(t *rapid.T, in store.Write, got store.Put, now time.Time) {
 		want.Changed = !sensor.SameData(in.Reading.Fields, old.Fields)
 	}
 	if got != want || got.Version <= newest {
-		t.Fatalf("write %+v: %+v, want %+v and a version above %d", in, got, want, newest)
+		return fmt.Errorf("write %+v: %+v, want %+v and a version above %d", in, got, want, newest)
 	}
 	next.Version, next.UpdatedAt = got.Version, now
 	m.writes = append(m.writes, next)
@@ -223,6 +266,7 @@ func (m *model) put(t *rapid.T, in store.Write, got store.Put, now time.Time) {
 		Kind: store.ReadingWritten, At: now, Pipeline: in.Pipeline, Sensor: in.Reading.Key,
 		Period: in.Reading.Period, Version: got.Version, Changed: got.Changed,
 	}})
+	return nil
 }
 
 func (m *model) history(key sensor.Key) (out []*sensor.Reading) {

@@ -53,6 +53,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, options ...Options) 
 		})
 	}
 	t.Run("Model", func(t *testing.T) { checkModel(t, open) })
+	t.Run("Linearizable", func(t *testing.T) { checkLinear(t, open) })
 }
 
 // claim is one promise and how it is looked at.

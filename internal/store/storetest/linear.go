@@ -1,0 +1,202 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+const (
+	histories = 25 // how many are recorded
+	clients   = 5
+	calls     = 14 // of each client
+)
+
+// checkLinear lets clients work on one store at once, and looks whether what they were answered fits some order of their calls,
+// one after the other, in which none comes before one that had returned before it was made: swaps by version, batches sent
+// twice, claims, renewals, fenced commits, readings. The model is the one of the random walk.
+func checkLinear(t *testing.T, open func(t *testing.T) store.Store) {
+	for seed := range uint64(histories) {
+		s := open(t)
+		history, err := record(t.Context(), s, seed)
+		if err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+		if !linear(history) {
+			t.Errorf("seed %d: no order explains these answers:\n%s", seed, historyText(history))
+		}
+	}
+}
+
+// call is what a client asks of a store.
+type call struct {
+	kind   callKind
+	now    time.Time
+	batch  store.Batch
+	query  store.ClaimQuery
+	leases []store.Lease
+	write  store.Write
+	run    run.Key
+	task   string
+}
+
+type callKind string
+
+const (
+	commits  callKind = "commit"
+	claims   callKind = "claim"
+	renews   callKind = "renew"
+	releases callKind = "release"
+	puts     callKind = "put"
+	asksRun  callKind = "run"
+	asksTask callKind = "task"
+	asksRead callKind = "reading"
+)
+
+// reply is what it was answered; what is not there is zero.
+type reply struct {
+	conflict bool
+	claims   []store.Claim
+	kept     []store.Lease
+	put      store.Put
+	run      run.Run
+	task     store.Task
+	readings []*sensor.Reading
+}
+
+// lease is how long claims are held: a few calls, so that some lapse under those who work.
+const lease = 30 * time.Second
+
+// make makes the call.
+func (c call) make(ctx context.Context, s store.Store) (r reply, err error) {
+	switch c.kind {
+	case commits:
+		err = s.Commit(ctx, c.batch, c.now)
+		if r.conflict = errors.Is(err, store.ErrConflict); r.conflict {
+			err = nil
+		}
+	case claims:
+		r.claims, err = s.Claim(ctx, c.query, c.now)
+	case renews:
+		r.kept, err = s.Renew(ctx, c.leases, lease, c.now)
+	case releases:
+		err = s.Release(ctx, c.leases, c.now)
+	case puts:
+		var all []store.Put
+		if all, err = s.PutReadings(ctx, []store.Write{c.write}, c.now); err == nil {
+			r.put = all[0]
+		}
+	case asksRun:
+		r.run, err = s.Run(ctx, c.run)
+	case asksTask:
+		r.task, err = s.Task(ctx, c.task)
+	case asksRead:
+		var all [][]*sensor.Reading
+		if all, err = s.Readings(ctx, []store.ReadingQuery{{Pipeline: "orders", Key: c.write.Reading.Key}}); err == nil {
+			r.readings = all[0]
+		}
+	}
+	if errors.Is(err, store.ErrNotFound) {
+		err = nil
+	}
+	return r, err
+}
+
+// explains says whether the model would have answered so, and takes note of it.
+func (m *model) explains(c call, r reply) bool {
+	switch c.kind {
+	case commits:
+		return (m.commit(c.batch, c.now) != nil) == r.conflict
+	case claims:
+		return m.claim(c.query, r.claims, c.now) == nil
+	case renews:
+		return slices.Equal(m.renew(c.leases, c.now), r.kept)
+	case releases:
+		m.release(c.leases, c.now)
+		return true
+	case puts:
+		return m.put(c.write, r.put, c.now) == nil
+	case asksRun:
+		was := m.runs[c.run]
+		return was.Version == r.run.Version && was.Status == r.run.Status && was.Reason == r.run.Reason
+	case asksTask:
+		task := m.tasks[c.task]
+		return task == nil && r.task == (store.Task{}) || task != nil && task.Task == r.task
+	case asksRead:
+		return slices.EqualFunc(m.shown(c.write.Reading.Key, c.write.Reading.Period), r.readings, func(a, b *sensor.Reading) bool {
+			return a.Version == b.Version && sensor.SameData(a.Fields, b.Fields)
+		})
+	}
+	return false
+}
+
+// linear says whether some order explains a history.
+func linear(history []porcupine.Operation) bool {
+	return porcupine.CheckOperations(porcupine.Model{
+		Init: func() any { return newModel() },
+		Step: func(before, c, r any) (bool, any) {
+			next := before.(model).clone()
+			ok := next.explains(c.(call), r.(reply))
+			return ok, next
+		},
+		Equal: func(a, b any) bool { return a.(model).print() == b.(model).print() },
+	}, history)
+}
+
+// recorder notes who asked what when, by a counter that all share.
+type recorder struct {
+	clock   atomic.Int64 // counts calls and returns
+	passed  atomic.Int64 // the time that has gone by since noon
+	mu      sync.Mutex
+	history []porcupine.Operation
+	failed  error
+}
+
+// record lets clients loose on an empty store. The seed decides what each of them does with what it is answered; how they meet
+// is up to the machine.
+func record(ctx context.Context, s store.Store, seed uint64) ([]porcupine.Operation, error) {
+	rec := &recorder{}
+	first := rec.client(0, seed)
+	first.do(ctx, s, first.begin())
+	var all sync.WaitGroup
+	for n := range clients {
+		c := rec.client(n, seed)
+		all.Go(func() {
+			for range calls {
+				c.do(ctx, s, c.draw())
+			}
+		})
+	}
+	all.Wait()
+	return rec.history, rec.failed
+}
+
+// historyText is a history for people, in the order of the calls.
+func historyText(history []porcupine.Operation) string {
+	slices.SortFunc(history, func(a, b porcupine.Operation) int { return int(a.Call - b.Call) })
+	var text strings.Builder
+	for _, o := range history {
+		fmt.Fprintf(&text, "%d..%d client %d: %+v => %+v\n", o.Call, o.Return, o.ClientId, o.Input, o.Output)
+	}
+	return text.String()
+}
+
+func (rec *recorder) client(n int, seed uint64) *client {
+	return &client{id: n, rec: rec, rand: rand.New(rand.NewPCG(seed, uint64(n))), seen: map[run.Key]run.Run{}}
+}
