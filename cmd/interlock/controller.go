@@ -127,7 +127,7 @@ func (c *controller) assemble(s surroundings) error {
 	dog := watchdog.New(watchdog.Deps{
 		Store: counted, Catalog: c.catalog, Router: routes, Deadlines: monitor, Group: engine.Group, Interval: c.file.Watchdog.Interval.D(),
 	})
-	sinks, err := newSinks(c.file.Alerts, jobs.guard, s.getenv, c.logger)
+	sinks, err := newSinks(c.file.Alerts, c.sinkParts(jobs.guard, s.getenv))
 	if err != nil {
 		return err
 	}

@@ -3,10 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
-	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/api"
@@ -20,9 +17,6 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/settings"
-	"github.com/interlock-go/interlock/internal/sink"
-	logsink "github.com/interlock-go/interlock/internal/sink/log"
-	"github.com/interlock-go/interlock/internal/sink/webhook"
 )
 
 // jobs is everything that starts jobs.
@@ -78,25 +72,6 @@ func (j *jobs) sweep(ctx context.Context, now time.Time, keep time.Duration) err
 	return err
 }
 
-// newSinks makes the places that alerts go to. The log is always one of them.
-func newSinks(a settings.Alerts, guard *egress.Guard, getenv func(string) string, logger *slog.Logger) ([]sink.Sink, error) {
-	sinks := []sink.Sink{logsink.New(logger)}
-	if a.Slack != nil {
-		return nil, fmt.Errorf("alerts.slack is not available in this build; use alerts.webhooks")
-	}
-	client := guard.Client(30 * time.Second)
-	for i, w := range a.Webhooks {
-		secret := ""
-		if w.SecretEnv != "" {
-			if secret = getenv(w.SecretEnv); secret == "" {
-				return nil, fmt.Errorf("alerts.webhooks[%d]: the environment variable %s, which should hold the signing secret, is empty", i, w.SecretEnv)
-			}
-		}
-		sinks = append(sinks, webhook.New(webhook.Config{Name: a.WebhookName(i), URL: w.URL, Secret: secret, Client: client, Now: time.Now}))
-	}
-	return sinks, nil
-}
-
 // readTokens reads the tokens that the server's file names.
 func readTokens(list []settings.Token, getenv func(string) string) ([]api.Token, error) {
 	var tokens []api.Token
@@ -105,16 +80,9 @@ func readTokens(list []settings.Token, getenv func(string) string) ([]api.Token,
 		if err != nil {
 			return nil, err
 		}
-		secret, from := getenv(t.TokenEnv), "environment variable "+t.TokenEnv
-		if t.TokenFile != "" {
-			data, err := os.ReadFile(t.TokenFile)
-			if err != nil {
-				return nil, fmt.Errorf("read the token of %q: %w", t.Name, err)
-			}
-			secret, from = strings.TrimSpace(string(data)), "file "+t.TokenFile
-		}
-		if secret == "" {
-			return nil, fmt.Errorf("the token of %q is empty: look at %s", t.Name, from)
+		secret, err := readSecret(fmt.Sprintf("the token of %q", t.Name), t.TokenEnv, t.TokenFile, getenv)
+		if err != nil {
+			return nil, err
 		}
 		tokens = append(tokens, api.Token{Name: t.Name, Role: role, Pipelines: t.Pipelines, Secret: secret})
 	}

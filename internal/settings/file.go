@@ -77,27 +77,15 @@ type Watchdog struct {
 
 // Alerts says where alerts go.
 type Alerts struct {
-	Slack    *Slack    `yaml:"slack" doc:"A Slack channel."`
-	Webhooks []Webhook `yaml:"webhooks" doc:"Signed webhooks, CloudEvents JSON."`
+	Slack     *Slack     `yaml:"slack" doc:"A Slack channel."`
+	Webhooks  []Webhook  `yaml:"webhooks" doc:"Signed webhooks, CloudEvents JSON."`
+	PagerDuty *PagerDuty `yaml:"pagerduty" doc:"A PagerDuty service."`
+	Email     *Email     `yaml:"email" doc:"Mail by SMTP."`
 
 	Routes      []Route       `yaml:"routes" doc:"Which events go where, by the first that fits; without routes, warning and above go everywhere."`
 	Default     *DefaultRoute `yaml:"default" doc:"Where events go that no route fits; nowhere unless said."`
 	BaseURL     string        `yaml:"baseURL" doc:"Address under which people reach the server, for links in alerts."`
 	Concurrency int           `yaml:"concurrency" default:"4" min:"1" max:"256" doc:"Alerts on their way to one sink at once; those of one pipeline go one after the other."`
-}
-
-// Slack is a channel and the bot that writes to it.
-type Slack struct {
-	Channel  string `yaml:"channel" required:"true" doc:"The channel's name or id."`
-	TokenEnv string `yaml:"tokenEnv" required:"true" doc:"Environment variable that holds the bot token."`
-	APIURL   string `yaml:"apiURL" default:"https://slack.com/api/" doc:"The API's address."`
-}
-
-// Webhook is an address that events are posted to.
-type Webhook struct {
-	Name      string `yaml:"name" doc:"What routes call it; webhook-1, webhook-2 and so on unless said."`
-	URL       string `yaml:"url" required:"true" doc:"Where to post."`
-	SecretEnv string `yaml:"secretEnv" doc:"Environment variable that holds the signing secret."`
 }
 
 // Archive is long-term storage in Postgres.

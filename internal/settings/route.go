@@ -53,11 +53,25 @@ func named(name, kind string, i int) string {
 	return fmt.Sprintf("%s-%d", kind, i+1)
 }
 
+// Names of the sinks that there is one of.
+const (
+	LogSink       = "log"
+	SlackSink     = "slack"
+	PagerDutySink = "pagerduty"
+	EmailSink     = "email"
+)
+
 // SinkNames are the names that routes may use.
 func (a *Alerts) SinkNames() []string {
-	names := []string{"log"}
+	names := []string{LogSink}
 	if a.Slack != nil {
-		names = append(names, "slack")
+		names = append(names, SlackSink)
+	}
+	if a.PagerDuty != nil {
+		names = append(names, PagerDutySink)
+	}
+	if a.Email != nil {
+		names = append(names, EmailSink)
 	}
 	for i := range a.Webhooks {
 		names = append(names, a.WebhookName(i))

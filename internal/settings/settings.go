@@ -106,17 +106,14 @@ func (f *File) checkAddresses() []document.Finding {
 	if f.Store != "sqlite" && !strings.HasPrefix(f.Store, "redis://") && !strings.HasPrefix(f.Store, "rediss://") {
 		findings = append(findings, document.Finding{Path: "store", Message: fmt.Sprintf("%q is not a store; write sqlite or redis://host:6379/0", f.Store)})
 	}
-	if u := f.Watchdog.HeartbeatURL; u != "" && !isHTTP(u) {
-		findings = append(findings, document.Finding{Path: "watchdog.heartbeatURL", Message: "is not an http or https address"})
+	if u := f.Watchdog.HeartbeatURL; u != "" {
+		findings = append(findings, checkHTTP("watchdog.heartbeatURL", u)...)
 	}
 	return findings
 }
 
 func (t Token) check() []document.Finding {
-	var findings []document.Finding
-	if (t.TokenEnv == "") == (t.TokenFile == "") {
-		findings = append(findings, document.Finding{Message: fmt.Sprintf("the token of %q is in exactly one place; give tokenEnv or tokenFile", t.Name)})
-	}
+	findings := oneOf(fmt.Sprintf("the token of %q", t.Name), "tokenEnv", t.TokenEnv, "tokenFile", t.TokenFile)
 	if len(t.Pipelines) > 0 && t.Role != "sensor" {
 		findings = append(findings, document.Finding{Path: "pipelines", Also: []string{"role"}, Message: "only a sensor token can be limited to pipelines"})
 	}
@@ -134,15 +131,7 @@ func checkPattern(at, pattern string) []document.Finding {
 }
 
 func (a Alerts) check() []document.Finding {
-	var findings []document.Finding
-	for i, w := range a.Webhooks {
-		if !isHTTP(w.URL) {
-			findings = append(findings, document.Finding{Path: fmt.Sprintf("alerts.webhooks[%d].url", i), Message: "is not an http or https address"})
-		}
-	}
-	if a.Slack != nil && !isHTTP(a.Slack.APIURL) {
-		findings = append(findings, document.Finding{Path: "alerts.slack.apiURL", Message: "is not an http or https address"})
-	}
+	findings := document.Under("alerts", a.checkPlaces())
 	if a.BaseURL != "" && !isHTTP(a.BaseURL) {
 		findings = append(findings, document.Finding{Path: "alerts.baseURL", Message: "is not an http or https address; write the one that people type, such as https://interlock.example.com"})
 	}

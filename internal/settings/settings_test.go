@@ -69,6 +69,21 @@ func TestMistakesSayWhatWouldBeRight(t *testing.T) {
 		{"egress: {allow: [10.0.0.0/99]}\n", `egress.allow[0]: "10.0.0.0/99" is not a CIDR block`},
 		{"redis: {password: hunter2}\n", `redis.password: a password does not belong into the file`},
 		{"alerts: {webhooks: [{url: ftp://x}]}\n", `alerts.webhooks[0].url: is not an http or https address`},
+		{"alerts: {webhooks: [{url: 'https://a'}, {name: webhook-1, url: 'https://b'}]}\n", `alerts.webhooks[1].name: there is another sink "webhook-1"`},
+		{"alerts: {webhooks: [{url: 'https://a', secretEnv: A, secretFile: b}]}\n", `alerts.webhooks[0].secretFile: the secret is in one place`},
+		{"alerts: {webhooks: [{url: 'https://a', secret: hunter2}]}\n", `unknown key "secret"; did you mean "secretEnv"?`},
+		{"alerts: {slack: {channel: '#data'}}\n", `alerts.slack: the bot token is in exactly one place; give tokenEnv or tokenFile`},
+		{"alerts: {slack: {channel: '#data', tokenEnv: A, apiURL: slack.com}}\n", `alerts.slack.apiURL: is not an http or https address`},
+		{"alerts: {slack: {channel: '#data', token: hunter2}}\n", `alerts.slack.token: unknown key "token"`},
+		{"alerts: {pagerduty: {routingKeyEnv: A, routingKeyFile: b}}\n", `alerts.pagerduty: the integration key is in exactly one place`},
+		{"alerts: {email: {host: 'smtp://x', from: a@b.c, to: [d@e.f]}}\n", `alerts.email.host: `},
+		{"alerts: {email: {host: x, from: nobody, to: [d@e.f]}}\n", `alerts.email.from: "nobody" is not a mail address`},
+		{"alerts: {email: {host: x, from: a@b.c, to: [d@e.f, '']}}\n", `alerts.email.to[1]: "" is not a mail address`},
+		{"alerts: {email: {host: x, from: a@b.c, to: []}}\n", `alerts.email.to: nobody gets the mail`},
+		{"alerts: {email: {host: x, from: a@b.c, to: [d@e.f], username: u}}\n", `alerts.email: the password is in exactly one place; give passwordEnv or passwordFile`},
+		{"alerts: {email: {host: x, from: a@b.c, to: [d@e.f], passwordEnv: P}}\n", `alerts.email.username: a password goes with a username`},
+		{"alerts: {email: {host: x, from: a@b.c, to: [d@e.f], username: u, passwordEnv: P, tls: none}}\n", `alerts.email.tls: the password would travel unencrypted`},
+		{"alerts: {email: {host: x, from: a@b.c, to: [d@e.f], tls: maybe}}\n", `alerts.email.tls: unknown value "maybe"`},
 		{"alerts: {routes: [{pipelines: ['['], sinks: []}]}\n", `alerts.routes[0].pipelines[0]: "[" is not a pattern`},
 		{"alerts: {routes: [{owners: [''], sinks: []}]}\n", `alerts.routes[0].owners[0]: "" is not a pattern`},
 		{"alerts: {routes: [{severity: critical}]}\n", `alerts.routes[0].sinks: is required`},
@@ -94,6 +109,21 @@ func TestMistakesSayWhatWouldBeRight(t *testing.T) {
 				t.Errorf("a password is in the message: %s", p)
 			}
 		}
+	}
+}
+
+func TestSinksAreNamed(t *testing.T) {
+	f := parse(t, `alerts:
+  slack: {channel: "#data", tokenFile: /run/secrets/slack}
+  pagerduty: {routingKeyEnv: PD}
+  email: {host: smtp.example.com, from: "Interlock <interlock@example.com>", to: [ops@example.com], username: u, passwordEnv: P}
+  webhooks: [{url: "https://a"}, {name: ops, url: "https://b", secretFile: s}]
+`)
+	if diff := cmp.Diff([]string{"log", "slack", "pagerduty", "email", "webhook-1", "ops"}, f.Alerts.SinkNames()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if f.Alerts.Email.TLS != "starttls" || f.Alerts.PagerDuty.APIURL != "https://events.pagerduty.com/" || f.Alerts.Slack.APIURL != "https://slack.com/api/" {
+		t.Errorf("defaults: %+v", f.Alerts)
 	}
 }
 

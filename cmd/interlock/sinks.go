@@ -1,0 +1,113 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/egress"
+	"github.com/interlock-go/interlock/internal/notify"
+	"github.com/interlock-go/interlock/internal/settings"
+	"github.com/interlock-go/interlock/internal/sink"
+	"github.com/interlock-go/interlock/internal/sink/email"
+	logsink "github.com/interlock-go/interlock/internal/sink/log"
+	"github.com/interlock-go/interlock/internal/sink/pagerduty"
+	"github.com/interlock-go/interlock/internal/sink/slack"
+	"github.com/interlock-go/interlock/internal/sink/webhook"
+)
+
+// answerWithin is how long a sink may take to answer.
+const answerWithin = 30 * time.Second
+
+// sinkParts is what sinks are made of.
+type sinkParts struct {
+	guard   *egress.Guard
+	getenv  func(string) string
+	threads sink.Threads
+	logger  *slog.Logger
+}
+
+func (c *controller) sinkParts(guard *egress.Guard, getenv func(string) string) sinkParts {
+	return sinkParts{guard: guard, getenv: getenv, threads: notify.NewThreads(c.store), logger: c.logger}
+}
+
+// newSinks makes the places that alerts go to. The log is always one of them.
+func newSinks(a settings.Alerts, p sinkParts) ([]sink.Sink, error) {
+	makers := []func() (sink.Sink, error){func() (sink.Sink, error) { return logsink.New(p.logger), nil }}
+	if a.Slack != nil {
+		makers = append(makers, func() (sink.Sink, error) { return p.slack(*a.Slack) })
+	}
+	if a.PagerDuty != nil {
+		makers = append(makers, func() (sink.Sink, error) { return p.pagerDuty(*a.PagerDuty) })
+	}
+	if a.Email != nil {
+		makers = append(makers, func() (sink.Sink, error) { return p.email(*a.Email) })
+	}
+	for i := range a.Webhooks {
+		makers = append(makers, func() (sink.Sink, error) { return p.webhook(a, i) })
+	}
+	var sinks []sink.Sink
+	for _, one := range makers {
+		s, err := one()
+		if err != nil {
+			return nil, err
+		}
+		sinks = append(sinks, s)
+	}
+	return sinks, nil
+}
+
+func (p sinkParts) slack(f settings.Slack) (sink.Sink, error) {
+	token, err := readSecret("the bot token of alerts.slack", f.TokenEnv, f.TokenFile, p.getenv)
+	return slack.New(slack.Config{
+		Name: settings.SlackSink, Channel: f.Channel, Token: token, APIURL: strings.TrimSuffix(f.APIURL, "/") + "/",
+		Client: p.guard.Client(answerWithin), Threads: p.threads, Logger: p.logger, Now: time.Now,
+	}), err
+}
+
+func (p sinkParts) pagerDuty(f settings.PagerDuty) (sink.Sink, error) {
+	key, err := readSecret("the integration key of alerts.pagerduty", f.RoutingKeyEnv, f.RoutingKeyFile, p.getenv)
+	return pagerduty.New(pagerduty.Config{
+		Name: settings.PagerDutySink, RoutingKey: key, APIURL: f.APIURL, Client: p.guard.Client(answerWithin), Threads: p.threads, Now: time.Now,
+	}), err
+}
+
+func (p sinkParts) email(f settings.Email) (sink.Sink, error) {
+	password, err := readOptionalSecret("the password of alerts.email", f.PasswordEnv, f.PasswordFile, p.getenv)
+	return email.New(email.Config{
+		Name: settings.EmailSink, Host: f.Host, Port: f.Port, Security: email.Security(f.TLS), Username: f.Username, Password: password,
+		From: f.From, To: f.To, Timeout: answerWithin, Dial: p.guard.DialContext,
+	}), err
+}
+
+func (p sinkParts) webhook(a settings.Alerts, i int) (sink.Sink, error) {
+	w := a.Webhooks[i]
+	secret, err := readOptionalSecret(fmt.Sprintf("the signing secret of alerts.webhooks[%d]", i), w.SecretEnv, w.SecretFile, p.getenv)
+	return webhook.New(webhook.Config{Name: a.WebhookName(i), URL: w.URL, Secret: secret, Client: p.guard.Client(answerWithin), Now: time.Now}), err
+}
+
+// readSecret reads what the server's file only names: an environment variable or a file.
+func readSecret(what, env, file string, getenv func(string) string) (string, error) {
+	secret, from := getenv(env), "environment variable "+env
+	if file != "" {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return "", fmt.Errorf("read %s: %w", what, err)
+		}
+		secret, from = strings.TrimSpace(string(data)), "file "+file
+	}
+	if secret == "" {
+		return "", fmt.Errorf("%s is empty: look at %s", what, from)
+	}
+	return secret, nil
+}
+
+// readOptionalSecret is readSecret where the file may name nothing, which is no secret.
+func readOptionalSecret(what, env, file string, getenv func(string) string) (string, error) {
+	if env == "" && file == "" {
+		return "", nil
+	}
+	return readSecret(what, env, file, getenv)
+}

@@ -1,0 +1,121 @@
+package settings
+
+import (
+	"fmt"
+	"net/mail"
+	"strings"
+
+	"github.com/interlock-go/interlock/internal/document"
+)
+
+// Slack is a channel and the bot that writes to it.
+type Slack struct {
+	Channel   string `yaml:"channel" required:"true" doc:"The channel's id, or its name with #."`
+	TokenEnv  string `yaml:"tokenEnv" doc:"Environment variable that holds the bot token."`
+	TokenFile string `yaml:"tokenFile" doc:"File that holds the bot token."`
+	APIURL    string `yaml:"apiURL" default:"https://slack.com/api/" doc:"The API's address."`
+}
+
+// Webhook is an address that events are posted to.
+type Webhook struct {
+	Name       string `yaml:"name" doc:"What routes call it; webhook-1, webhook-2 and so on unless said."`
+	URL        string `yaml:"url" required:"true" doc:"Where to post."`
+	SecretEnv  string `yaml:"secretEnv" doc:"Environment variable that holds the signing secret."`
+	SecretFile string `yaml:"secretFile" doc:"File that holds the signing secret."`
+}
+
+// PagerDuty is a service with an integration of the kind Events API v2.
+type PagerDuty struct {
+	RoutingKeyEnv  string `yaml:"routingKeyEnv" doc:"Environment variable that holds the integration key."`
+	RoutingKeyFile string `yaml:"routingKeyFile" doc:"File that holds the integration key."`
+	APIURL         string `yaml:"apiURL" default:"https://events.pagerduty.com/" doc:"The API's address; https://events.eu.pagerduty.com/ for accounts in the EU."`
+}
+
+// Email is a mail server, and who gets mail.
+type Email struct {
+	Host         string   `yaml:"host" required:"true" pattern:"^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$" hint:"write the mail server's name alone, such as smtp.example.com" doc:"The mail server."`
+	Port         int      `yaml:"port" min:"0" max:"65535" default:"0" doc:"Its port; 587, or 465 for implicit TLS and 25 for none, unless said."`
+	TLS          string   `yaml:"tls" enum:"starttls,implicit,none" default:"starttls" doc:"starttls: required on the way, implicit: from the first byte, none: unencrypted."`
+	Username     string   `yaml:"username" doc:"For servers that ask who sends."`
+	PasswordEnv  string   `yaml:"passwordEnv" doc:"Environment variable that holds the password."`
+	PasswordFile string   `yaml:"passwordFile" doc:"File that holds the password."`
+	From         string   `yaml:"from" required:"true" doc:"The sender's address."`
+	To           []string `yaml:"to" required:"true" doc:"The recipients' addresses."`
+}
+
+// checkPlaces reports what is wrong with the places that alerts go to.
+func (a *Alerts) checkPlaces() []document.Finding {
+	var findings []document.Finding
+	for i, w := range a.Webhooks {
+		findings = append(findings, document.Under(fmt.Sprintf("webhooks[%d]", i), w.check())...)
+	}
+	if a.Slack != nil {
+		findings = append(findings, document.Under("slack", a.Slack.check())...)
+	}
+	if a.PagerDuty != nil {
+		findings = append(findings, document.Under("pagerduty", a.PagerDuty.check())...)
+	}
+	if a.Email != nil {
+		findings = append(findings, document.Under("email", a.Email.check())...)
+	}
+	return findings
+}
+
+func (w Webhook) check() []document.Finding {
+	findings := checkHTTP("url", w.URL)
+	if w.SecretEnv != "" && w.SecretFile != "" {
+		findings = append(findings, document.Finding{Path: "secretFile", Also: []string{"secretEnv"}, Message: "the secret is in one place; give secretEnv or secretFile, not both"})
+	}
+	return findings
+}
+
+func (s *Slack) check() []document.Finding {
+	return append(checkHTTP("apiURL", s.APIURL), oneOf("the bot token", "tokenEnv", s.TokenEnv, "tokenFile", s.TokenFile)...)
+}
+
+func (p *PagerDuty) check() []document.Finding {
+	return append(checkHTTP("apiURL", p.APIURL), oneOf("the integration key", "routingKeyEnv", p.RoutingKeyEnv, "routingKeyFile", p.RoutingKeyFile)...)
+}
+
+func (e *Email) check() []document.Finding {
+	findings := checkAddress("from", e.From)
+	for i, to := range e.To {
+		findings = append(findings, checkAddress(fmt.Sprintf("to[%d]", i), to)...)
+	}
+	if len(e.To) == 0 {
+		findings = append(findings, document.Finding{Path: "to", Message: "nobody gets the mail; give at least one address"})
+	}
+	secret := e.PasswordEnv != "" || e.PasswordFile != ""
+	switch {
+	case secret && e.TLS == "none":
+		findings = append(findings, document.Finding{Path: "tls", Message: "the password would travel unencrypted; write starttls or implicit, or leave the password out"})
+	case secret && e.Username == "":
+		findings = append(findings, document.Finding{Path: "username", Message: "a password goes with a username; give both or none"})
+	case e.Username != "":
+		findings = append(findings, oneOf("the password", "passwordEnv", e.PasswordEnv, "passwordFile", e.PasswordFile)...)
+	}
+	return findings
+}
+
+// oneOf reports a secret that is in no place or in two.
+func oneOf(what, env, envValue, file, fileValue string) []document.Finding {
+	if (envValue == "") != (fileValue == "") {
+		return nil
+	}
+	return []document.Finding{{Message: fmt.Sprintf("%s is in exactly one place; give %s or %s", what, env, file)}}
+}
+
+func checkHTTP(path, text string) []document.Finding {
+	if isHTTP(text) {
+		return nil
+	}
+	return []document.Finding{{Path: path, Message: "is not an http or https address"}}
+}
+
+// checkAddress wants one mail address, with or without a name before it.
+func checkAddress(path, text string) []document.Finding {
+	if _, err := mail.ParseAddress(text); err == nil && !strings.ContainsAny(text, "\r\n") {
+		return nil
+	}
+	return []document.Finding{{Path: path, Message: fmt.Sprintf("%q is not a mail address; write one such as data-team@example.com", text)}}
+}

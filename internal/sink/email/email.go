@@ -1,0 +1,137 @@
+// Package email is the sink that sends mail by SMTP, encrypted unless the settings say otherwise. Mails about one run
+// refer to the same message, so that mail programs show them as one conversation; a mail that is sent again has the same
+// Message-ID, so that servers recognise it.
+package email
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/wneessen/go-mail"
+
+	"github.com/interlock-go/interlock/internal/sink"
+)
+
+// Security is how the connection is encrypted.
+type Security string
+
+// The ways to encrypt a connection.
+const (
+	StartTLS Security = "starttls" // asked for on the way; a server that cannot is refused
+	Implicit Security = "implicit" // from the first byte
+	None     Security = "none"
+)
+
+// usualPorts are the ports of mail servers.
+var usualPorts = map[Security]int{StartTLS: 587, Implicit: 465, None: 25}
+
+// Config is a mail server, and who gets mail.
+type Config struct {
+	Name               string
+	Host               string
+	Port               int // 0: the usual one
+	Security           Security
+	Username, Password string // empty: nobody is asked who sends
+	From               string
+	To                 []string
+	Timeout            time.Duration
+	Dial               func(ctx context.Context, network, address string) (net.Conn, error) // guarded against private addresses
+	TLS                *tls.Config                                                          // nil: the system's authorities
+}
+
+// Sink sends mail through one server.
+type Sink struct {
+	config Config
+	tls    *tls.Config
+}
+
+var _ sink.Sink = (*Sink)(nil)
+
+// New is a sink that sends mail through c.Host.
+func New(c Config) *Sink {
+	if c.Port == 0 {
+		c.Port = usualPorts[c.Security]
+	}
+	trust := c.TLS.Clone()
+	if trust == nil {
+		trust = &tls.Config{}
+	}
+	trust.ServerName, trust.MinVersion = c.Host, tls.VersionTLS12
+	return &Sink{config: c, tls: trust}
+}
+
+// Name is the sink's own.
+func (s *Sink) Name() string { return s.config.Name }
+
+// Send sends one mail to everybody.
+func (s *Sink) Send(ctx context.Context, a sink.Alert) error {
+	m, err := s.message(a)
+	if err != nil {
+		return &sink.Misconfigured{Reason: fmt.Sprintf("email: %v", err)}
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
+	defer cancel() // which also ends the connection, if it is left
+	c, err := s.client(ctx)
+	if err != nil {
+		return &sink.Misconfigured{Reason: fmt.Sprintf("email: %v", err)}
+	}
+	server, err := c.DialToSMTPClientWithContext(ctx)
+	if err != nil {
+		return judgeConnection(err)
+	}
+	if err := c.SendWithSMTPClient(server, m); err != nil && !m.IsDelivered() {
+		return judgeMail(err)
+	}
+	// The mail is taken; whether the server also says goodbye does not matter.
+	_ = c.CloseWithSMTPClient(server)
+	return nil
+}
+
+// client is one connection's worth: it holds no state that two mails could share. Its connection ends with ctx, of which
+// the protocol above knows nothing.
+func (s *Sink) client(ctx context.Context) (*mail.Client, error) {
+	dial := func(dialling context.Context, network, address string) (net.Conn, error) {
+		conn, err := s.dial(dialling, network, address)
+		if err == nil {
+			context.AfterFunc(ctx, func() { conn.Close() })
+		}
+		return conn, err
+	}
+	options := []mail.Option{
+		mail.WithPort(s.config.Port), mail.WithTimeout(s.config.Timeout), mail.WithDialContextFunc(dial), mail.WithTLSConfig(s.tls), mail.WithHELO("interlock"),
+		mail.WithoutNoop(),
+	}
+	switch s.config.Security {
+	case Implicit:
+		options = append(options, mail.WithSSL())
+	case None:
+		options = append(options, mail.WithTLSPolicy(mail.NoTLS))
+	case StartTLS:
+		options = append(options, mail.WithTLSPolicy(mail.TLSMandatory))
+	}
+	if s.config.Username != "" {
+		options = append(options, mail.WithUsername(s.config.Username), mail.WithPassword(s.config.Password),
+			mail.WithOpportunisticSMTPAuth(mail.SMTPAuthSCRAMSHA256, mail.SMTPAuthSCRAMSHA1, mail.SMTPAuthPlain, mail.SMTPAuthLogin))
+	}
+	return mail.NewClient(s.config.Host, options...)
+}
+
+// dial connects through the guard.
+func (s *Sink) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := s.config.Dial(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	if s.config.Security == Implicit {
+		secure := tls.Client(conn, s.tls)
+		if err := secure.HandshakeContext(ctx); err != nil {
+			conn.Close()
+			return nil, err
+		}
+		conn = secure
+	}
+	return conn, nil
+}

@@ -1,0 +1,138 @@
+package email
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"html/template"
+	netmail "net/mail"
+	"strings"
+	"unicode"
+
+	"github.com/wneessen/go-mail"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/sink"
+)
+
+// What a mail shows at most, in characters: more than that nobody reads, and servers refuse.
+const (
+	maxSubject = 200
+	maxPart    = 10_000
+	maxLines   = 50
+)
+
+// page is the mail as a mail program shows it.
+var page = template.Must(template.New("mail").Parse(`<!DOCTYPE html>
+<html><body style="font-family: sans-serif; max-width: 42em">
+<p style="border-left: 4px solid {{.Colour}}; padding-left: 8px"><b>{{.Story.Title}}</b><br>{{.Story.What}}</p>
+{{with .Story.Why}}<p><b>Why</b></p><ul>{{range .}}<li>{{.}}</li>{{end}}</ul>{{end}}
+{{with .Story.Heals}}<p><b>By itself</b><br>{{.}}</p>{{end}}
+{{with .Story.Todo}}<p><b>What to do</b><br>{{.}}</p>{{end}}
+{{with .Story.Burst}}<p>{{.}}</p>{{end}}
+{{with .Owner}}<p>Owner: {{.}}</p>{{end}}
+<p>{{with .Links.Run}}<a href="{{.}}">Run</a> {{end}}{{with .Links.Pipeline}}<a href="{{.}}">Pipeline</a>{{end}}</p>
+</body></html>
+`))
+
+// view is what a mail is made of.
+type view struct {
+	Story  sink.Story
+	Owner  string
+	Links  sink.Links
+	Colour string
+}
+
+func newView(a sink.Alert) view {
+	s := a.Story()
+	s.What, s.Todo = sink.Cut(s.What, maxPart), sink.Cut(s.Todo, maxPart)
+	if len(s.Why) > maxLines {
+		s.Why = append(s.Why[:maxLines:maxLines], "…")
+	}
+	for i := range s.Why {
+		s.Why[i] = sink.Cut(s.Why[i], maxPart/10)
+	}
+	colours := map[event.Severity]string{event.Critical: "#d32f2f", event.Warning: "#f2a600", event.Info: "#2d7dd2"}
+	return view{Story: s, Owner: a.Owner, Links: a.Links, Colour: colours[a.Event.Detail.Severity]}
+}
+
+// message is the mail about an alert.
+func (s *Sink) message(a sink.Alert) (*mail.Msg, error) {
+	m := mail.NewMsg()
+	if err := m.From(s.config.From); err != nil {
+		return nil, fmt.Errorf("alerts.email.from: %w", err)
+	}
+	if err := m.To(s.config.To...); err != nil {
+		return nil, fmt.Errorf("alerts.email.to: %w", err)
+	}
+	s.head(m, a.Event)
+	v := newView(a)
+	m.SetBodyString(mail.TypeTextPlain, v.text())
+	if err := m.AddAlternativeHTMLTemplate(page, v); err != nil {
+		return nil, fmt.Errorf("write the mail: %w", err)
+	}
+	return m, nil
+}
+
+// head sets the headers. Whatever is in the event, a header is one line.
+func (s *Sink) head(m *mail.Msg, e event.Event) {
+	d := e.Detail
+	m.Subject(sink.Cut(oneLine(fmt.Sprintf("[%s] %s: %s", d.Severity, sink.Title(e), d.Message)), maxSubject))
+	m.SetMessageIDWithValue(s.messageID("event", e.ID))
+	m.SetUserAgent("interlock")
+	m.SetGenHeader("Auto-Submitted", "auto-generated")
+	m.SetGenHeader("X-Interlock-Event", oneLine(string(e.Type)))
+	if d.Severity == event.Critical {
+		m.SetImportance(mail.ImportanceHigh)
+	}
+	if sink.AboutRun(e) {
+		root := "<" + s.messageID("run", sink.Matter(e)) + ">"
+		m.SetGenHeader(mail.HeaderInReplyTo, root)
+		m.SetGenHeader(mail.HeaderReferences, root)
+	}
+}
+
+// messageID is an id that follows from what the mail is about, below the sender's domain.
+func (s *Sink) messageID(kind, of string) string {
+	sum := sha256.Sum256([]byte(kind + "/" + of))
+	domain := "interlock.invalid"
+	if from, err := netmail.ParseAddress(s.config.From); err == nil {
+		domain = from.Address[strings.LastIndexByte(from.Address, '@')+1:]
+	}
+	return hex.EncodeToString(sum[:16]) + "@" + domain
+}
+
+// text is the mail for those who read it as text.
+func (v view) text() string {
+	var b strings.Builder
+	part := func(label string, lines ...string) {
+		if len(lines) == 0 || lines[0] == "" {
+			return
+		}
+		if label != "" {
+			b.WriteString("\n" + label + "\n")
+		}
+		for _, line := range lines {
+			b.WriteString(line + "\n")
+		}
+	}
+	part("", v.Story.Title, v.Story.What)
+	part("Why:", v.Story.Why...)
+	part("By itself:", v.Story.Heals)
+	part("What to do:", v.Story.Todo)
+	part("", v.Story.Burst)
+	part("Owner:", v.Owner)
+	part("Run:", v.Links.Run)
+	part("Pipeline:", v.Links.Pipeline)
+	return b.String()
+}
+
+// oneLine is text without line breaks and other control characters.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, text)
+}

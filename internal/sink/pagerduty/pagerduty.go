@@ -1,0 +1,132 @@
+// Package pagerduty is the sink that opens and resolves incidents with PagerDuty's Events API v2. All alerts of one run
+// are one incident: the first one triggers it, further ones add to it, and what settles the matter resolves it. What is no
+// trouble at all, but is routed here, becomes a change event, which wakes nobody.
+package pagerduty
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/sink"
+	"github.com/interlock-go/interlock/internal/sink/post"
+)
+
+// Config is a service's integration.
+type Config struct {
+	Name       string
+	RoutingKey string // of the integration
+	APIURL     string
+	Client     *http.Client // guarded against private addresses
+	Threads    sink.Threads
+	Now        func() time.Time
+}
+
+// Sink opens incidents in one service.
+type Sink struct{ config Config }
+
+var _ sink.Follower = (*Sink)(nil)
+
+// New is a sink that opens incidents through c's integration.
+func New(c Config) *Sink { return &Sink{config: c} }
+
+// Name is the sink's own.
+func (s *Sink) Name() string { return s.config.Name }
+
+// incident is what is remembered of a matter.
+type incident struct {
+	State sink.State `json:"state"`
+	Told  sink.Told  `json:"told"`
+}
+
+// Send tells of an alert.
+func (s *Sink) Send(ctx context.Context, a sink.Alert) error {
+	known, thread, err := s.load(ctx, a)
+	if err != nil || known.Told.Has(a.Event.ID) {
+		return err
+	}
+	switch next := known.State.After(a.Event); {
+	case next == sink.Opened && changes(a.Event):
+		if err := s.enqueue(ctx, trigger(s.config.RoutingKey, a)); err != nil {
+			return err
+		}
+		return s.save(ctx, thread, incident{sink.Opened, known.Told.With(a.Event.ID)})
+	case known.State == sink.Opened && next != sink.Opened:
+		return s.settle(ctx, thread, a, incident{next, known.Told.With(a.Event.ID)})
+	default:
+		return s.post(ctx, "v2/change/enqueue", change(s.config.RoutingKey, a))
+	}
+}
+
+// changes says whether e is trouble by itself, and not merely told while there is some.
+func changes(e event.Event) bool { return sink.State("").After(e) == sink.Opened }
+
+// Follow resolves the incident of a matter that is settled, if there is one.
+func (s *Sink) Follow(ctx context.Context, a sink.Alert) error {
+	known, thread, err := s.load(ctx, a)
+	next := known.State.After(a.Event)
+	if err != nil || known.State != sink.Opened || next == sink.Opened {
+		return err
+	}
+	return s.settle(ctx, thread, a, incident{next, known.Told.With(a.Event.ID)})
+}
+
+func (s *Sink) settle(ctx context.Context, t sink.Thread, a sink.Alert, next incident) error {
+	if err := s.enqueue(ctx, request{RoutingKey: s.config.RoutingKey, Action: "resolve", DedupKey: key(a.Event)}); err != nil {
+		return err
+	}
+	return s.save(ctx, t, next)
+}
+
+func (s *Sink) load(ctx context.Context, a sink.Alert) (incident, sink.Thread, error) {
+	t, err := s.config.Threads.Thread(ctx, s.config.Name+"/"+sink.Matter(a.Event))
+	if err != nil {
+		return incident{}, t, fmt.Errorf("pagerduty: %w", err)
+	}
+	var known incident
+	if len(t.Data) > 0 {
+		if err := json.Unmarshal(t.Data, &known); err != nil {
+			return incident{}, t, fmt.Errorf("pagerduty: read thread %s: %w", t.Key, err)
+		}
+	}
+	return known, t, nil
+}
+
+// save remembers how the incident stands. Losing a race does no harm: whoever won has told the same incident.
+func (s *Sink) save(ctx context.Context, t sink.Thread, next incident) error {
+	data, err := json.Marshal(next)
+	if err != nil {
+		return fmt.Errorf("pagerduty: %w", err)
+	}
+	t.Data = data
+	if _, err := s.config.Threads.SaveThread(ctx, t, s.config.Now()); err != nil && !errors.Is(err, sink.ErrTaken) {
+		return fmt.Errorf("pagerduty: %w", err)
+	}
+	return nil
+}
+
+func (s *Sink) enqueue(ctx context.Context, r request) error { return s.post(ctx, "v2/enqueue", r) }
+
+func (s *Sink) post(ctx context.Context, path string, r request) error {
+	body, err := json.Marshal(r)
+	if err != nil {
+		return &sink.Refused{Reason: fmt.Sprintf("pagerduty: %v", err)}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(s.config.APIURL, "/")+"/"+path, bytes.NewReader(body))
+	if err != nil {
+		return &sink.Misconfigured{Reason: "pagerduty: alerts.pagerduty.apiURL cannot be used"}
+	}
+	req.Header.Set("Content-Type", "application/json")
+	answer, err := post.Do(s.config.Client, req, "pagerduty", s.config.Now())
+	// An integration key that is not one is answered like any other malformed event.
+	if answer.Status == http.StatusBadRequest && bytes.Contains(bytes.ToLower(answer.Body), []byte("routing")) {
+		return &sink.Misconfigured{Reason: "pagerduty does not know the integration key; see whether the one that alerts.pagerduty names is right"}
+	}
+	return err
+}

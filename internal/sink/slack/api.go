@@ -1,0 +1,171 @@
+package slack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	api "github.com/slack-go/slack"
+
+	"github.com/interlock-go/interlock/internal/sink"
+	"github.com/interlock-go/interlock/internal/sink/post"
+)
+
+const (
+	maxPause     = time.Hour // bounds what Slack may ask for
+	defaultPause = 30 * time.Second
+)
+
+// What Slack answers, by what follows from it. What is in none of these lists is worth another try.
+var (
+	// Nothing will be taken until somebody mends token, scopes or channel.
+	wrongSettings = map[string]string{
+		"invalid_auth": token, "not_authed": token, "token_expired": token, "token_revoked": token, "account_inactive": token,
+		"not_allowed_token_type": "use a bot token, which begins with xoxb-", "no_permission": scope, "missing_scope": scope, "access_denied": scope,
+		"team_access_not_granted": scope, "org_login_required": scope, "ekm_access_denied": scope, "two_factor_setup_required": token,
+		"channel_not_found": "see whether alerts.slack.channel is right, and invite the bot to it if it is private", "not_in_channel": invite,
+		"is_archived":       "the channel is archived; name another one in alerts.slack.channel",
+		"restricted_action": allowed, "restricted_action_read_only_channel": allowed, "restricted_action_non_threadable_channel": allowed, "restricted_action_thread_only_channel": allowed,
+	}
+	// This message will not be taken in this form.
+	wrongForm = []string{
+		"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "invalid_attachments", "too_many_attachments", "attachment_payload_limit_exceeded",
+		"msg_too_long", "invalid_metadata_format", "invalid_metadata_schema", "metadata_too_large", "no_text", "invalid_arguments", "invalid_arg_name", "invalid_array_arg",
+	}
+	slowDown = []string{"ratelimited", "rate_limited", "message_limit_exceeded"}
+	// The message that a reply or an update is for is not there any more.
+	gone = []string{"message_not_found", "thread_not_found", "cannot_reply_to_message", "invalid_thread_ts"}
+	// A message stays as it is: the workspace does not let anybody change it, or not any more.
+	fixed = []string{"edit_window_closed", "cant_update_message", "update_failed"}
+)
+
+const (
+	token   = "see whether the bot token is right and the app still installed"
+	scope   = "give the app the scope chat:write and install it again"
+	invite  = "invite the bot to the channel, or give it the scope chat:write.public"
+	allowed = "let the bot write to the channel, or name another one in alerts.slack.channel"
+)
+
+// errorCode is the form of Slack's own error codes; anything else is not repeated.
+var errorCode = regexp.MustCompile(`^[a-z0-9_]{1,64}$`)
+
+// said is the error code of an answer; "" if there was none.
+func said(err error) string {
+	var answer api.SlackErrorResponse
+	if !errors.As(err, &answer) {
+		return ""
+	}
+	if !errorCode.MatchString(answer.Err) {
+		return "unknown_error"
+	}
+	return answer.Err
+}
+
+// judge says what follows from an error, in the words of the contract.
+func judge(doing string, err error) error {
+	code := said(err)
+	reason := fmt.Sprintf("slack: %s: %s", doing, code)
+	var limited *api.RateLimitedError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &limited):
+		return &sink.Busy{After: min(max(limited.RetryAfter, time.Second), maxPause), Reason: fmt.Sprintf("slack: %s: too many requests", doing)}
+	case slices.Contains(slowDown, code):
+		return &sink.Busy{After: defaultPause, Reason: reason}
+	case wrongSettings[code] != "":
+		return &sink.Misconfigured{Reason: reason + "; " + wrongSettings[code]}
+	case slices.Contains(wrongForm, code):
+		return &sink.Refused{Reason: reason}
+	case code != "":
+		return errors.New(reason)
+	default:
+		return post.Unreachable("slack: "+doing, err)
+	}
+}
+
+// place is where a message stands.
+type place struct{ channel, ts string }
+
+// send posts a message, below another one where thread is given. What Slack will not show as blocks is sent as text.
+func (s *Sink) send(ctx context.Context, to place, m message, more ...api.MsgOption) (place, error) {
+	post := func(form api.MsgOption) (place, error) {
+		options := append([]api.MsgOption{form, api.MsgOptionDisableLinkUnfurl(), api.MsgOptionDisableMediaUnfurl()}, more...)
+		if to.ts != "" {
+			options = append(options, api.MsgOptionTS(to.ts))
+		}
+		if to.ts != "" && m.broadcast {
+			options = append(options, api.MsgOptionBroadcast())
+		}
+		channel, ts, err := s.client.PostMessageContext(ctx, to.channel, options...)
+		return place{channel, ts}, err
+	}
+	at, err := post(m.form())
+	if slices.Contains(wrongForm, said(err)) {
+		at, err = post(m.bare())
+	}
+	return at, err
+}
+
+// form is the message with its blocks.
+func (m message) form() api.MsgOption {
+	return api.MsgOptionCompose(api.MsgOptionText(m.text, false), api.MsgOptionAttachments(m.attachment))
+}
+
+// bare is the message without blocks.
+func (m message) bare() api.MsgOption {
+	return api.MsgOptionCompose(api.MsgOptionText(m.attachment.Fallback, false), api.MsgOptionAttachments([]api.Attachment{}...))
+}
+
+// rewrite puts m in the place of a message of ours. A message that may not be changed any more stays as it is.
+func (s *Sink) rewrite(ctx context.Context, at place, m message, more ...api.MsgOption) error {
+	update := func(form api.MsgOption) error {
+		_, _, _, err := s.client.UpdateMessageContext(ctx, at.channel, at.ts, append([]api.MsgOption{form}, more...)...)
+		return err
+	}
+	err := update(m.form())
+	if slices.Contains(wrongForm, said(err)) {
+		err = update(m.bare())
+	}
+	if slices.Contains(fixed, said(err)) {
+		return nil
+	}
+	return err
+}
+
+// metadataType marks root messages, for whoever looks for one whose place was not remembered.
+const metadataType = "interlock_thread"
+
+func metadata(key, event string) api.MsgOption {
+	return api.MsgOptionMetadata(api.SlackMetadata{EventType: metadataType, EventPayload: map[string]any{"key": key, "event": event}})
+}
+
+// skew is how far the clocks of Slack and ours may be apart.
+const skew = 5 * time.Minute
+
+// search looks for the root message of key among those posted around a claim: its timestamp, and the event it tells of.
+func (s *Sink) search(ctx context.Context, channel, key string, c claim) (ts, event string, err error) {
+	query := &api.GetConversationHistoryParameters{
+		ChannelID: channel, Oldest: stamp(c.From.Add(-skew)), Latest: stamp(c.Until.Add(skew)), Inclusive: true, Limit: 200, IncludeAllMetadata: true,
+	}
+	for {
+		page, err := s.client.GetConversationHistoryContext(ctx, query)
+		if err != nil {
+			return "", "", err
+		}
+		for _, m := range page.Messages {
+			if m.Metadata.EventType == metadataType && m.Metadata.EventPayload["key"] == key {
+				event, _ := m.Metadata.EventPayload["event"].(string)
+				return m.Timestamp, event, nil
+			}
+		}
+		if query.Cursor = page.ResponseMetaData.NextCursor; !page.HasMore || query.Cursor == "" {
+			return "", "", nil
+		}
+	}
+}
+
+func stamp(t time.Time) string { return fmt.Sprintf("%d.%06d", t.Unix(), t.Nanosecond()/1000) }

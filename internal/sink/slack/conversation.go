@@ -1,0 +1,122 @@
+package slack
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/sink"
+)
+
+// conversation is what is remembered of the thread of one run.
+//
+//	nothing ──claim──> claimed ──root posted──> open thread: replies, root rewritten when the matter stands otherwise
+//	                     │  ^
+//	                     v  │ the claim ran out: look for the root, then post
+//	                 (crash, no answer)
+type conversation struct {
+	Channel string `json:"channel,omitempty"` // its id
+	Root    string `json:"root,omitempty"`    // the root message's timestamp, which is its name
+	Claim   *claim `json:"claim,omitempty"`   // somebody is about to post the root
+
+	First    card           `json:"first"` // what the root says
+	State    sink.State     `json:"state,omitempty"`
+	Worst    event.Severity `json:"worst,omitempty"` // while it is open
+	Turned   event.Type     `json:"turned,omitempty"`
+	TurnedAt time.Time      `json:"turnedAt,omitzero"`
+	Told     sink.Told      `json:"told,omitempty"`
+
+	thread sink.Thread
+}
+
+// claim keeps others from posting the root as well, until it runs out. From is when the first one began that nobody
+// knows the end of.
+type claim struct {
+	From  time.Time `json:"from"`
+	Until time.Time `json:"until"`
+}
+
+// with is the conversation after an alert.
+func (c conversation) with(a sink.Alert) conversation {
+	e := a.Event
+	next, worst := c.State.After(e), c.Worst
+	if next != sink.Opened || c.State != sink.Opened || worse(e.Detail.Severity, worst) {
+		worst = e.Detail.Severity
+	}
+	if next != c.State || next == sink.Opened && worst != c.Worst {
+		c.State, c.Worst, c.Turned, c.TurnedAt = next, worst, e.Type, e.Time
+	}
+	c.Told = c.Told.With(e.ID)
+	return c
+}
+
+func worse(a, b event.Severity) bool {
+	return a != b && (a == event.Critical || b == event.Info || b == "")
+}
+
+// root is the message at the thread's head.
+func (c conversation) root() message {
+	worst := c.Worst
+	if worst == "" {
+		worst = c.First.Severity
+	}
+	return c.First.message(standing(c.State, c.Turned, c.TurnedAt), colour(c.State, worst))
+}
+
+// at is where the root stands.
+func (c conversation) at() place { return place{c.Channel, c.Root} }
+
+// load reads what is remembered under key.
+func (s *Sink) load(ctx context.Context, key string) (conversation, error) {
+	t, err := s.threads.Thread(ctx, key)
+	if err != nil {
+		return conversation{}, fmt.Errorf("slack: %w", err)
+	}
+	c := conversation{}
+	if len(t.Data) > 0 {
+		if err := json.Unmarshal(t.Data, &c); err != nil {
+			return conversation{}, fmt.Errorf("slack: read thread %s: %w", key, err)
+		}
+	}
+	c.thread = t
+	return c, nil
+}
+
+// save stores c in the place of what it was read as. The error is sink.ErrTaken if that is not there any more.
+func (s *Sink) save(ctx context.Context, c conversation) (conversation, error) {
+	data, err := json.Marshal(c)
+	if err != nil {
+		return c, fmt.Errorf("slack: write thread %s: %w", c.thread.Key, err)
+	}
+	next := c.thread
+	next.Data = data
+	saved, err := s.threads.SaveThread(ctx, next, s.now())
+	if err != nil {
+		return c, fmt.Errorf("slack: %w", err)
+	}
+	c.thread = saved
+	return c, nil
+}
+
+// maxRaces is how often a conversation that others change meanwhile is read again.
+const maxRaces = 5
+
+// amend saves a change of c; where somebody else was faster, the change is made to what they left.
+func (s *Sink) amend(ctx context.Context, c conversation, change func(conversation) (conversation, error)) error {
+	for range maxRaces {
+		next, err := change(c)
+		if err != nil {
+			return err
+		}
+		if _, err = s.save(ctx, next); !errors.Is(err, sink.ErrTaken) {
+			return err
+		}
+		if c, err = s.load(ctx, c.thread.Key); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("slack: thread %s is changed by others again and again", c.thread.Key)
+}

@@ -1,0 +1,143 @@
+package slack
+
+import (
+	"strings"
+	"time"
+
+	api "github.com/slack-go/slack"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/sink"
+)
+
+// card is what a message says. A conversation keeps that of its first one, to be able to write it again.
+type card struct {
+	Story    sink.Story     `json:"story"`
+	Severity event.Severity `json:"severity"`
+	Owner    string         `json:"owner,omitempty"`
+	Links    sink.Links     `json:"links"`
+}
+
+func newCard(a sink.Alert) card {
+	return card{Story: bounded(a.Story()), Severity: a.Event.Detail.Severity, Owner: sink.Cut(a.Owner, maxSummary), Links: a.Links}
+}
+
+// bounded keeps no more of a story than a message can show, since conversations are stored.
+func bounded(s sink.Story) sink.Story {
+	s.Title, s.What, s.Todo = sink.Cut(s.Title, maxText), sink.Cut(s.What, maxText), sink.Cut(s.Todo, maxText)
+	if len(s.Why) > maxLines {
+		s.Why = append(s.Why[:maxLines:maxLines], "…")
+	}
+	for i, line := range s.Why {
+		s.Why[i] = sink.Cut(line, maxText/len(s.Why))
+	}
+	return s
+}
+
+// message is a card as it is sent. Text is what notifications show and what is read where blocks are not; the attachment
+// gives the blocks their colour.
+type message struct {
+	text       string
+	attachment api.Attachment
+	broadcast  bool
+}
+
+// message shows a card, with a line above it that says how the matter stands.
+func (c card) message(standing, colour string) message {
+	s := c.Story
+	why := ""
+	if len(s.Why) > 0 {
+		why = "*Why*" + bullets(s.Why)
+	}
+	var blocks []api.Block
+	for _, text := range []string{
+		standing, plain(s.What, maxText), why, labelled("By itself", plain(s.Heals, maxSummary)), labelled("What to do", escape(s.Todo, maxText-20)),
+	} {
+		if text != "" {
+			blocks = append(blocks, api.NewSectionBlock(mrkdwn(text), nil, nil))
+		}
+	}
+	if foot := c.foot(); foot != "" {
+		blocks = append(blocks, api.NewContextBlock("", mrkdwn(foot)))
+	}
+	return message{
+		text:       c.summary(standing),
+		attachment: api.Attachment{Color: colour, Fallback: c.text(), Blocks: api.Blocks{BlockSet: blocks}},
+	}
+}
+
+// summary is the line that notifications show.
+func (c card) summary(standing string) string {
+	line := plain(c.Story.Title+": "+c.Story.What, maxSummary)
+	if standing != "" {
+		return standing + "\n" + line
+	}
+	return line
+}
+
+// text is the whole card without blocks.
+func (c card) text() string {
+	s := c.Story
+	lines := append([]string{s.Title, s.What}, s.Why...)
+	for _, line := range []string{s.Heals, s.Todo, s.Burst} {
+		if line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return plain(strings.Join(lines, "\n"), maxText)
+}
+
+// foot is the small print: how many, whose, and where to look.
+func (c card) foot() string {
+	var parts []string
+	if c.Story.Burst != "" {
+		parts = append(parts, plain(c.Story.Burst, maxSummary))
+	}
+	if c.Owner != "" {
+		parts = append(parts, "Owner: "+plain(c.Owner, maxSummary))
+	}
+	if c.Links.Run != "" {
+		parts = append(parts, link(c.Links.Run, "Run"))
+	}
+	if c.Links.Pipeline != "" {
+		parts = append(parts, link(c.Links.Pipeline, "Pipeline"))
+	}
+	return strings.Join(parts, " · ")
+}
+
+// mrkdwn is text that Slack looks at for markup of ours alone: it makes no links of its own.
+func mrkdwn(text string) *api.TextBlockObject {
+	return api.NewTextBlockObject(api.MarkdownType, text, false, true)
+}
+
+func labelled(label, text string) string {
+	if text == "" {
+		return ""
+	}
+	return "*" + label + "*\n" + text
+}
+
+// standing says how a matter stands, and since which event.
+func standing(state sink.State, since event.Type, at time.Time) string {
+	word := map[sink.State]string{sink.Opened: "Open", sink.Recovered: "Recovered", sink.Closed: "Closed"}[state]
+	if word == "" {
+		return ""
+	}
+	return "*" + word + "*: " + string(since) + " at " + at.UTC().Format("2006-01-02 15:04:05 UTC")
+}
+
+// colour is that of the worst that is still true.
+func colour(state sink.State, worst event.Severity) string {
+	switch {
+	case state == sink.Recovered:
+		return "#2e9e5b"
+	case state == sink.Closed:
+		return "#8a8a8a"
+	case worst == event.Critical:
+		return "#d32f2f"
+	case worst == event.Warning:
+		return "#f2a600"
+	default:
+		return "#2d7dd2"
+	}
+}

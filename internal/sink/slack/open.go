@@ -1,0 +1,186 @@
+package slack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/sink"
+)
+
+const (
+	claimFor = 45 * time.Second // longer than a call may take
+	callFor  = 20 * time.Second // a call that takes longer is given up
+	settle   = 10 * time.Second // in which a request that was given up may still arrive
+)
+
+// wait is the error while somebody else is posting the root; nil where nobody is.
+func (s *Sink) wait(c conversation) error {
+	if c.Claim == nil || !s.now().Before(c.Claim.Until) {
+		return nil
+	}
+	return &sink.Busy{After: c.Claim.Until.Sub(s.now()), Reason: fmt.Sprintf("slack: somebody else is opening the thread %s", c.thread.Key)}
+}
+
+// open posts the root of a new thread, after making sure that nobody else does or has done.
+func (s *Sink) open(ctx context.Context, c conversation, a sink.Alert) error {
+	if err := s.wait(c); err != nil {
+		return err
+	}
+	left := c.Claim // by somebody of whom nobody knows how far he came
+	c, err := s.claim(ctx, c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, callFor)
+	defer cancel()
+	if left != nil {
+		found, event, err := s.find(ctx, c, *left)
+		switch {
+		case err != nil:
+			return s.release(ctx, c, err)
+		case found != (place{}):
+			return s.adopt(ctx, c, a, found, event)
+		}
+	}
+	c.First = newCard(a)
+	next := c.with(a)
+	at, err := s.send(ctx, place{channel: s.channel}, next.root(), metadata(c.thread.Key, a.Event.ID))
+	if err != nil {
+		return s.release(ctx, c, err)
+	}
+	return s.keep(ctx, c, a, at)
+}
+
+// claim takes the right to post the root. Of several, one gets it.
+func (s *Sink) claim(ctx context.Context, c conversation) (conversation, error) {
+	now := s.now()
+	next := &claim{From: now, Until: now.Add(claimFor)}
+	if c.Claim != nil {
+		next.From = c.Claim.From
+	}
+	c.Claim = next
+	c, err := s.save(ctx, c)
+	if errors.Is(err, sink.ErrTaken) {
+		return c, &sink.Busy{After: time.Second, Reason: fmt.Sprintf("slack: somebody else is opening the thread %s", c.thread.Key)}
+	}
+	return c, err
+}
+
+// release ends a claim after an error. An answer means that nothing was posted; without one the message may still
+// arrive, so that the next one looks for it first, a little later.
+func (s *Sink) release(ctx context.Context, c conversation, cause error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callFor) // also where the caller gave up
+	defer cancel()
+	if verdict := judge("open a thread", cause); said(cause) != "" || !unknown(verdict) {
+		c.Claim = nil
+	} else {
+		c.Claim = &claim{From: c.Claim.From, Until: s.now().Add(settle)}
+	}
+	_, err := s.save(ctx, c) // if that fails, the claim runs out by itself
+	return errors.Join(judge("open a thread", cause), err)
+}
+
+// unknown says whether a call may have done something although it failed.
+func unknown(verdict error) bool {
+	return !errors.As(verdict, new(*sink.Misconfigured)) && !errors.As(verdict, new(*sink.Busy)) && !errors.As(verdict, new(*sink.Refused))
+}
+
+// keep remembers the root that was posted. If somebody has taken over meanwhile and posted another, ours goes.
+func (s *Sink) keep(ctx context.Context, c conversation, a sink.Alert, at place) error {
+	s.remember(ctx, at.channel)
+	lost := false
+	err := s.amend(ctx, c, func(read conversation) (conversation, error) {
+		if lost = read.Root != "" && read.Root != at.ts; lost {
+			return read, nil
+		}
+		read.Root, read.Channel, read.Claim, read.First = at.ts, at.channel, nil, c.First
+		return read.with(a), nil
+	})
+	if err != nil || !lost {
+		return err
+	}
+	if _, _, err := s.client.DeleteMessageContext(ctx, at.channel, at.ts); err != nil && !slices.Contains(gone, said(err)) {
+		return judge("take back a second thread", err)
+	}
+	return s.Send(ctx, a)
+}
+
+// find looks for a root that somebody posted and could not remember. Where the bot may not read the channel, nobody
+// knows, and a thread may begin twice: that is told.
+func (s *Sink) find(ctx context.Context, c conversation, left claim) (place, string, error) {
+	channel := s.knownChannel(ctx)
+	if channel == "" {
+		s.warn(c, "the channel's id is not known yet; name the channel by its id")
+		return place{}, "", nil
+	}
+	ts, event, err := s.search(ctx, channel, c.thread.Key, left)
+	switch {
+	case err == nil && ts == "":
+		return place{}, "", nil
+	case err == nil:
+		return place{channel, ts}, event, nil
+	case said(err) != "" && !slices.Contains(slowDown, said(err)):
+		s.warn(c, "the bot may not read the channel ("+said(err)+"); give it the scope channels:history, or groups:history for a private channel")
+		return place{}, "", nil
+	default:
+		return place{}, "", err
+	}
+}
+
+func (s *Sink) warn(c conversation, why string) {
+	s.logger.Warn("a slack thread may begin twice: an earlier try to open it left no trace", "sink", s.name, "thread", c.thread.Key, "why", why)
+}
+
+// adopt goes on with a root that was found.
+func (s *Sink) adopt(ctx context.Context, c conversation, a sink.Alert, at place, event string) error {
+	c.Root, c.Channel, c.Claim, c.First = at.ts, at.channel, nil, newCard(a)
+	if event == a.Event.ID {
+		c = c.with(a)
+	}
+	c, err := s.save(ctx, c)
+	if err != nil || event == a.Event.ID {
+		return err
+	}
+	return s.reply(ctx, c, a)
+}
+
+// reopenIfGone begins another thread where somebody has deleted the root.
+func (s *Sink) reopenIfGone(ctx context.Context, c conversation, a sink.Alert, err error) error {
+	if !slices.Contains(gone, said(err)) {
+		return judge("write into a thread", err)
+	}
+	c.Root, c.Claim, c.State, c.Worst = "", nil, "", ""
+	return s.open(ctx, c, a)
+}
+
+// channelID is the form of a channel's id, as opposed to its name.
+var channelID = regexp.MustCompile(`^[CDG][A-Z0-9]{7,}$`)
+
+// knownChannel is the channel's id, which reading it needs; "" if it was never seen.
+func (s *Sink) knownChannel(ctx context.Context) string {
+	if channelID.MatchString(s.channel) {
+		return s.channel
+	}
+	t, err := s.threads.Thread(ctx, s.channelKey())
+	if err != nil {
+		return "" // then the search is left out, which is told
+	}
+	return string(t.Data)
+}
+
+// remember keeps the id of a channel that is configured by name. Losing it costs a search at worst.
+func (s *Sink) remember(ctx context.Context, id string) {
+	if channelID.MatchString(s.channel) {
+		return
+	}
+	if t, err := s.threads.Thread(ctx, s.channelKey()); err == nil && string(t.Data) != id {
+		t.Data = []byte(id)
+		_, _ = s.threads.SaveThread(ctx, t, s.now())
+	}
+}
+
+func (s *Sink) channelKey() string { return s.name + "/channel/" + s.channel }

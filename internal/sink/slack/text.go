@@ -1,0 +1,101 @@
+package slack
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+)
+
+// Slack's limits on what a message may hold, in its own characters.
+const (
+	maxText    = 3000 // of a text object, and of what we send as a message's text
+	maxSummary = 300
+	maxLines   = 20
+)
+
+// Characters that make text bold, italic, struck or code, and what stands for them where they would: the text is data, and
+// must look like what it is.
+var marks = map[rune]rune{'*': '∗', '_': 'ˍ', '~': '∼', '`': 'ˋ'}
+
+// emoji is what Slack would turn into a picture.
+var emoji = regexp.MustCompile(`:([a-z][a-z0-9_+'-]*:)`)
+
+// plain is data as mrkdwn that shows it as it is: no markup, no mention, no link, no picture; cut at a limit.
+func plain(text string, limit int) string {
+	text = emoji.ReplaceAllString(text, "∶$1")
+	runes := []rune(text)
+	pairs := map[rune]int{}
+	for i, r := range runes {
+		if marks[r] != 0 && atBoundary(runes, i) {
+			pairs[r]++
+		}
+	}
+	for i, r := range runes {
+		if pairs[r] > 1 && atBoundary(runes, i) { // one alone formats nothing
+			runes[i] = marks[r]
+		}
+	}
+	return escape(string(runes), limit)
+}
+
+// atBoundary says whether a mark at i could begin or end a format: inside a word it does neither.
+func atBoundary(runes []rune, i int) bool {
+	return i == 0 || i == len(runes)-1 || !isWord(runes[i-1]) || !isWord(runes[i+1])
+}
+
+func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// escape makes sure that text holds no control sequence of Slack's, such as a mention of everybody, and is no longer than
+// the limit; no entity is cut in two.
+func escape(text string, limit int) string {
+	var b strings.Builder
+	length := 0
+	for _, r := range text {
+		piece := entity(r)
+		if length += size(piece); length > limit-1 {
+			return strings.TrimRight(b.String(), " \n") + "…"
+		}
+		b.WriteString(piece)
+	}
+	return b.String()
+}
+
+func entity(r rune) string {
+	switch {
+	case r == '&':
+		return "&amp;"
+	case r == '<':
+		return "&lt;"
+	case r == '>':
+		return "&gt;"
+	case r != '\n' && unicode.IsControl(r):
+		return " "
+	}
+	return string(r)
+}
+
+// size is a text's length as Slack may count it: in UTF-16, which is never less than in characters.
+func size(text string) int {
+	n := 0
+	for _, r := range text {
+		n += utf16.RuneLen(r)
+	}
+	return n
+}
+
+// bullets are facts as a list.
+func bullets(facts []string) string {
+	each := maxText/max(len(facts), 1) - 10
+	var b strings.Builder
+	for _, fact := range facts {
+		b.WriteString("\n• " + plain(fact, each))
+	}
+	return b.String()
+}
+
+// link is a link with a label of ours. The address is part of a control sequence, which it must not end.
+func link(address, label string) string {
+	safe := strings.NewReplacer("|", "%7C", "<", "%3C", ">", "%3E", " ", "%20", "\n", "", "&", "&amp;").Replace(address)
+	return "<" + safe + "|" + label + ">"
+}
