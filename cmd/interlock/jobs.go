@@ -11,9 +11,15 @@ import (
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/job/airflow"
 	"github.com/interlock-go/interlock/internal/job/all"
+	"github.com/interlock-go/interlock/internal/job/awsapi"
 	"github.com/interlock-go/interlock/internal/job/command"
 	"github.com/interlock-go/interlock/internal/job/databricks"
+	"github.com/interlock-go/interlock/internal/job/emr"
+	"github.com/interlock-go/interlock/internal/job/emrserverless"
+	"github.com/interlock-go/interlock/internal/job/glue"
 	httpjob "github.com/interlock-go/interlock/internal/job/http"
+	"github.com/interlock-go/interlock/internal/job/lambda"
+	"github.com/interlock-go/interlock/internal/job/stepfunction"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/settings"
@@ -45,12 +51,18 @@ func newJobs(f settings.File, getenv func(string) string, callbacks api.Callback
 	if err != nil {
 		return nil, err
 	}
+	cloud := awsapi.New(guard)
 	return &jobs{
 		types: map[string]job.Type{
-			"command":    commands,
-			"http":       httpjob.New(guard),
-			"airflow":    airflow.New(guard),
-			"databricks": databricks.New(guard),
+			"command":        commands,
+			"http":           httpjob.New(guard),
+			"airflow":        airflow.New(guard),
+			"databricks":     databricks.New(guard),
+			"glue":           glue.New(cloud),
+			"emr":            emr.New(cloud),
+			"emr-serverless": emrserverless.New(cloud),
+			"step-function":  stepfunction.New(cloud),
+			"lambda":         lambda.New(cloud),
 		},
 		commands: commands, guard: guard, secrets: secrets, kinds: all.Kinds(), callback: callbacks.For,
 	}, nil
