@@ -63,11 +63,7 @@ func (p *put) do(tx *tx) error {
 }
 
 func (tx *tx) put(r *reading) (store.Put, error) {
-	prev, err := tx.tip(r.sensorID)
-	if err != nil {
-		return store.Put{}, err
-	}
-	old, err := tx.current(r.sensorID, r.period, prev)
+	prev, old, err := tx.before(r.sensorID, r.period)
 	if err != nil {
 		return store.Put{}, err
 	}
@@ -100,39 +96,34 @@ func (r *reading) kind() int64 {
 	return kindSame
 }
 
-// tip is the most recent write of a key, this transaction's included.
-func (tx *tx) tip(id sensorID) (tip, error) {
-	if at, here := tx.tips[id]; here {
-		return at, nil
-	}
-	for _, g := range tx.w.overlay.generations() {
-		if g != nil && g.keys[id] != nil {
-			return g.keys[id].tip, nil
+// before is what a write to that period comes after: the most recent write of the key, and the reading that it replaces, nil if
+// there is none. This transaction's writes are included.
+func (tx *tx) before(id sensorID, p period.Period) (last tip, old *reading, err error) {
+	last, known := tx.tips[id]
+	if known {
+		if r := tx.rows[rowID{id, p}]; r != nil {
+			return last, r, nil
 		}
-	}
-	return storedTip(tx.conn, id)
-}
-
-// current is the reading that a write to that period would replace; nil if there is none. The key's last write was at.
-func (tx *tx) current(id sensorID, p period.Period, at tip) (*reading, error) {
-	if at.version == 0 {
-		return nil, nil
-	}
-	if r := tx.rows[rowID{id, p}]; r != nil {
-		return r, nil
 	}
 	for _, g := range tx.w.overlay.generations() {
 		if g == nil || g.keys[id] == nil {
 			continue
 		}
-		if r := g.keys[id].rows[p]; r != nil {
-			return r, nil
+		k := g.keys[id]
+		if !known {
+			last, known = k.tip, true
 		}
-		if g.keys[id].base.version == 0 {
-			return nil, nil // everything that was ever written under the key is here
+		if r := k.rows[p]; r != nil || k.base.version == 0 { // or everything that was ever written under the key is here
+			return last, r, nil
 		}
 	}
-	return storedReading(tx.conn, id, p)
+	if !known {
+		if last, err = storedTip(tx.conn, id); err != nil || last.version == 0 {
+			return last, nil, err
+		}
+	}
+	old, err = storedReading(tx.conn, id, p)
+	return last, old, err
 }
 
 func nullable(s string) any {

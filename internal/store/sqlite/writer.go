@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/interlock-go/interlock/internal/period"
@@ -62,6 +63,9 @@ type request struct {
 	done chan error
 }
 
+// requests that were answered are used again.
+var requests = sync.Pool{New: func() any { return &request{done: make(chan error, 1)} }}
+
 func (r *request) weight() int {
 	if p, ok := r.op.(*put); ok {
 		return len(p.writes)
@@ -100,7 +104,8 @@ func (s *Store) write(ctx context.Context, o op) error {
 	if err := s.open(); err != nil {
 		return err
 	}
-	r := &request{ctx: ctx, op: o, done: make(chan error, 1)}
+	r, _ := requests.Get().(*request)
+	r.ctx, r.op = ctx, o
 	select {
 	case s.queue <- r:
 	case <-ctx.Done():
@@ -110,6 +115,8 @@ func (s *Store) write(ctx context.Context, o op) error {
 	}
 	select {
 	case err := <-r.done:
+		r.ctx, r.op = nil, nil
+		requests.Put(r)
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
