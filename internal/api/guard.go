@@ -21,7 +21,6 @@ var (
 // ServeHTTP answers one request: it is given an id, checked, answered, counted and logged.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{Context: r.Context(), id: a.ids.of(r.Header.Get("X-Request-Id")), path: r.URL.Path, since: a.now()}
-	r = r.WithContext(c)
 	c.response = response{ResponseWriter: w, request: r}
 	answer := &c.response
 	defer a.finish(answer, c)
@@ -30,9 +29,16 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header["X-Content-Type-Options"] = nosniff
 	header["Cross-Origin-Resource-Policy"] = sameOrigin
 	if p := a.check(r, c); p != nil {
-		p.write(answer, r)
+		p.write(answer, r.WithContext(c))
 		return
 	}
+	if id, key, ok := sensorWrite(r); ok {
+		r.Pattern = putPattern
+		a.takeWrite(c, r, id, key)
+		return
+	}
+	r = r.WithContext(c)
+	c.request = r
 	if r.ContentLength < 0 || r.ContentLength > maxBody { // otherwise no more than that is read anyway
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	}
@@ -84,7 +90,7 @@ func (a *API) finish(w *response, c *call) {
 		}
 		a.logger.Error("request panicked", "request", c.id, "method", w.request.Method, "path", w.request.URL.Path, "panic", cause)
 		if w.status == 0 {
-			problem(http.StatusInternalServerError, plainKind, "something went wrong inside the server; its log has the cause under this request's id").write(w, w.request)
+			problem(http.StatusInternalServerError, plainKind, "something went wrong inside the server; its log has the cause under this request's id").write(w, w.request.WithContext(c))
 		}
 	}
 	if w.status == 0 {

@@ -198,3 +198,27 @@ func TestSixtyFourWritersAreAllAnswered(t *testing.T) {
 		}
 	}
 }
+
+// The mux decides what a path means; the short way for plain ones must agree with it.
+func TestShortWayToASensorIsTheUsualOne(t *testing.T) {
+	w := newWorld(t)
+	for path, want := range map[string]string{
+		"/api/v1/pipelines/orders/sensors/ready":              "200",
+		"/api/v1/pipelines/orders/sensors/ready%232026-03-03": "200",
+		"/api/v1/pipelines/orders/sensors/a%2Fb":              "200",
+		"/api/v1/pipelines/orders/sensors/..":                 "307 /api/v1/pipelines/orders",
+		"/api/v1/pipelines/orders/sensors/.":                  "307 /api/v1/pipelines/orders/sensors",
+		"/api/v1/pipelines/../sensors/ready":                  "307 /api/v1/sensors/ready",
+		"/api/v1/pipelines/orders/sensors/":                   "404",
+		"/api/v1/pipelines//sensors/ready":                    "307 /api/v1/pipelines/sensors/ready",
+		"/api/v1/pipelines/orders/sensors/a/b":                "404",
+		"/api/v1/pipelines/orders/sensor/ready":               "404",
+		"/api/v1/pipelines/orders/sensors/re%20ady":           "400",
+		"/api/v1/pipelines/nobody/sensors/ready":              "404",
+	} {
+		got := w.put(path, `{"a":1}`)
+		if told := strings.TrimSpace(fmt.Sprint(got.status, " ", got.header.Get("Location"))); told != want {
+			t.Errorf("%s: got %s, want %s", path, told, want)
+		}
+	}
+}
