@@ -11,6 +11,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/api"
 	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/engine"
 	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/store/sqlite"
@@ -42,6 +43,7 @@ func putRow() (_ row, err error) {
 	if _, err := c.Apply(context.Background(), files, time.Now()); err != nil {
 		return row{}, err
 	}
+	engine.SpareMemory(1) // as the server does; the ceiling is measured in the same process
 	a := api.New(api.Deps{Store: db, Catalog: c, Settings: api.Settings{Loopback: true}, Now: time.Now, Logger: logger})
 	real := api.Server(a, "", logger)
 	idle := api.Server(a, "", logger)

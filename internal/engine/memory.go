@@ -7,18 +7,30 @@ const (
 	// has chosen otherwise.
 	usualGarbage  = 100
 	littleGarbage = 40
+	// muchGarbage is for those who hold so little that several times as much is little, too: a collection for each few
+	// megabytes would take a tenth of the processor when much is written.
+	muchGarbage  = 400
+	fewPipelines = 1000
 	// manyPipelines is from how many pipelines on memory matters more than the little time it takes to save it: what they
 	// take is never garbage, and as much again would lie about for nothing.
 	manyPipelines = 5000
 )
 
 // SpareMemory is to be called once a process holds that many pipelines: it hands back what only reading them took and, if
-// they are many, keeps garbage down from then on. Where the limit was chosen by somebody (GOGC), it is left alone.
+// they are many, keeps garbage down from then on; if they are few, time. Where the limit was chosen by somebody (GOGC), it
+// is left alone.
 func SpareMemory(pipelines int) {
-	if pipelines >= manyPipelines {
-		if chosen := debug.SetGCPercent(littleGarbage); chosen != usualGarbage {
-			debug.SetGCPercent(chosen)
-		}
+	switch {
+	case pipelines >= manyPipelines:
+		allow(littleGarbage)
+	case pipelines < fewPipelines:
+		allow(muchGarbage)
 	}
 	debug.FreeOSMemory()
+}
+
+func allow(garbage int) {
+	if chosen := debug.SetGCPercent(garbage); chosen != usualGarbage {
+		debug.SetGCPercent(chosen)
+	}
 }
