@@ -53,6 +53,7 @@ type Finished struct {
 	Category        run.Category `json:"category" doc:"PERMANENT, TRANSIENT, TIMEOUT or empty for unknown"`
 	ExitCode        *int         `json:"exitCode" doc:"its exit code, null where it has none"`
 	DurationSeconds int64        `json:"durationSeconds" doc:"from start to result"`
+	NextAttemptAt   time.Time    `json:"nextAttemptAt,omitzero" doc:"about when it is tried again by itself; absent when it is not"`
 }
 
 // Left is an attempt that ended without its job's result.

@@ -60,14 +60,18 @@ func (w *work) complete(ctx context.Context, b store.Batch, reported run.Run, ou
 		return lifecycle.Step{}, err
 	}
 	if next.Status != run.Completed {
-		w.tellResult(&b, next, "")
+		again, err := w.nextAttempt(ctx, next)
+		if err != nil {
+			return lifecycle.Step{}, err
+		}
+		w.tellResult(&b, next, again, "")
 		return w.commit(ctx, b, next)
 	}
 	closings, err := w.closings(ctx, next)
 	if err != nil {
 		return lifecycle.Step{}, err
 	}
-	w.tellResult(&b, next, lateness(closings))
+	w.tellResult(&b, next, time.Time{}, lateness(closings))
 	for _, c := range closings {
 		b.SwapDeadline(c.read, c.closed)
 		b.Emit(c.events...)
@@ -98,10 +102,10 @@ func jobEvent(r run.Result) store.JobEvent {
 	}
 }
 
-// tellResult announces the job's end, with a note on it where there is one.
-func (w *work) tellResult(b *store.Batch, next run.Run, note string) {
+// tellResult announces the job's end, when it is tried again if it is, and a note on it where there is one.
+func (w *work) tellResult(b *store.Batch, next run.Run, again time.Time, note string) {
 	rep := next.Progress.Report
-	extra := event.Finished{Category: rep.Category, DurationSeconds: int64(took(next).Seconds())}
+	extra := event.Finished{Category: rep.Category, DurationSeconds: int64(took(next).Seconds()), NextAttemptAt: again}
 	if rep.Exited {
 		extra.ExitCode = &rep.ExitCode
 	}

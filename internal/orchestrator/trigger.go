@@ -219,6 +219,10 @@ func (w *work) refused(ctx context.Context, why job.Refusal) (lifecycle.Step, er
 	if err := w.vacate(ctx, &b); err != nil {
 		return lifecycle.Step{}, err
 	}
-	b.Emit(event.New(event.JobFailed, w.about(), "the start was refused: "+report.Message, event.Finished{Category: report.Category}))
+	again, err := w.nextAttempt(ctx, next)
+	if err != nil {
+		return lifecycle.Step{}, err
+	}
+	b.Emit(event.New(event.JobFailed, w.about(), "the start was refused: "+report.Message, event.Finished{Category: report.Category, NextAttemptAt: again}))
 	return w.commit(ctx, b, next)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 )
 
@@ -50,6 +51,18 @@ type Budgets struct {
 	DriftReruns  int           // drift, late data and upstream reruns together
 	ManualReruns int           // requests of operators
 	Backoff      time.Duration // the wait before the first retry, doubled per retry
+}
+
+// BudgetsOf is how many further attempts a pipeline's file allows. Without a job there is nowhere to say so, and what
+// the file would mean by saying nothing holds.
+func BudgetsOf(j *pipeline.Job) Budgets {
+	if j == nil {
+		return Budgets{CodeRetries: 1, DriftReruns: 1, ManualReruns: 1, Backoff: 30 * time.Second}
+	}
+	return Budgets{
+		Retries: j.MaxRetries, CodeRetries: j.MaxCodeRetries,
+		DriftReruns: j.MaxDriftReruns, ManualReruns: j.MaxManualReruns, Backoff: j.RetryBackoff,
+	}
 }
 
 // Budget is how many more attempts a cause may open.

@@ -89,7 +89,7 @@ func (r *Router) settle(ctx context.Context, key run.Key, now time.Time) error {
 			return r.giveUp(ctx, old, rerun.Budget{}, "the pipeline is no longer in force", now)
 		}
 		cause := old.Progress.Report.Category.Cause()
-		budget := budgetsOf(e).For(old, cause)
+		budget := rerun.BudgetsOf(e.Job).For(old, cause)
 		v := rerun.Next(old, cause, budget, now)
 		if !v.Open {
 			return r.giveUp(ctx, old, budget, v.Reason, now)
@@ -129,7 +129,7 @@ func (r *Router) retry(ctx context.Context, e *catalog.Entry, old run.Run, v rer
 	if err != nil {
 		return err
 	}
-	budget := budgetsOf(e).For(next, cause)
+	budget := rerun.BudgetsOf(e.Job).For(next, cause)
 	// That it is tried again comes before the attempt that does so.
 	b.Events = slices.Insert(b.Events, 0, event.New(event.RetryScheduled, aboutFailed(old, now), v.Reason,
 		event.Budget{Cause: cause, Used: budget.Used, Max: budget.Max, NextAttemptAt: next.Progress.WindowStart}))

@@ -43,6 +43,39 @@ func TestFailureIsRetriedAfterABackoffThatDoubles(t *testing.T) {
 	same(t, "told in the order in which it happens", first, w.types("retried")[:len(first)])
 }
 
+func TestFailureSaysWhenItIsTriedAgain(t *testing.T) {
+	w := newWorld(t, retried)
+	w.write("retried", "arrival", "n=1")
+	said := func() (at []time.Time) {
+		for _, e := range w.events() {
+			if e.Type == event.JobFailed {
+				at = append(at, e.Detail.Extra.(event.Finished).NextAttemptAt)
+			}
+		}
+		return at
+	}
+	var want []time.Time
+	for range 2 {
+		w.finish(retriedRun, run.ResultFail, run.Transient)
+		want = append(want, w.run(retriedRun).Progress.WindowStart)
+		same(t, "said", want, said())
+		w.pass(2 * time.Minute)
+	}
+	w.finish(retriedRun, run.ResultFail, run.Transient)
+	same(t, "said once the budget is spent", append(want, time.Time{}), said())
+	same(t, "each failure is told once", 3, w.count(event.JobFailed))
+}
+
+func TestFailureInAPausePromisesNothing(t *testing.T) {
+	w := newWorld(t, retried)
+	w.write("retried", "arrival", "n=1")
+	w.pause("retried", store.Pause{By: "ann", Why: "maintenance"})
+	w.finish(retriedRun, run.ResultFail, run.Transient)
+	if at := w.only(event.JobFailed).Detail.Extra.(event.Finished).NextAttemptAt; !at.IsZero() {
+		t.Errorf("it promises an attempt at %s", at)
+	}
+}
+
 func TestEachCauseHasItsOwnBudget(t *testing.T) {
 	w := newWorld(t, retried)
 	w.write("retried", "arrival", "n=1")

@@ -87,7 +87,7 @@ func (r *Router) rerunLate(ctx context.Context, e *catalog.Entry, old run.Run, c
 			return err
 		}
 	}
-	v := rerun.Next(old, cause, budgetsOf(e).For(old, cause), now)
+	v := rerun.Next(old, cause, rerun.BudgetsOf(e.Job).For(old, cause), now)
 	if !v.Open {
 		return r.tellSpent(ctx, old, changed, causedBy, now)
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
-	"github.com/interlock-go/interlock/internal/rerun"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -90,18 +89,6 @@ func (r *Router) limitsOf(e *catalog.Entry) run.Limits {
 		l.PollInterval, l.PollWindow = e.Job.PollInterval, e.Job.PollWindow
 	}
 	return l
-}
-
-// budgetsOf is how many further attempts a pipeline's file allows. Without a job there is nowhere to say so, and what
-// the file would mean by saying nothing holds.
-func budgetsOf(e *catalog.Entry) rerun.Budgets {
-	if e.Job == nil {
-		return rerun.Budgets{CodeRetries: 1, DriftReruns: 1, ManualReruns: 1, Backoff: 30 * time.Second}
-	}
-	return rerun.Budgets{
-		Retries: e.Job.MaxRetries, CodeRetries: e.Job.MaxCodeRetries,
-		DriftReruns: e.Job.MaxDriftReruns, ManualReruns: e.Job.MaxManualReruns, Backoff: e.Job.RetryBackoff,
-	}
 }
 
 // openRun opens the run of a period by itself, unless there is one, the pipeline is paused or gone, or the calendar

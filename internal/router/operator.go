@@ -93,7 +93,7 @@ func (r *Router) triggered(b *store.Batch, e *catalog.Entry, key run.Key, old ru
 	if old.Status == "" {
 		return r.begin(b, e, key, o, now)
 	}
-	v := rerun.Decide(rerun.Request{Force: o.forced}, rerun.Facts{Run: old}, budgetsOf(e).For(old, run.CauseManual), now)
+	v := rerun.Decide(rerun.Request{Force: o.forced}, rerun.Facts{Run: old}, rerun.BudgetsOf(e.Job).For(old, run.CauseManual), now)
 	if !v.Open {
 		return run.Run{}, refuse(Conflict, "%s", v.Reason)
 	}

@@ -148,7 +148,7 @@ func (r *Router) drifted(ctx context.Context, e *catalog.Entry, old run.Run, m m
 	if err != nil || barred.why != "" {
 		return err
 	}
-	v := rerun.Next(old, run.CauseDrift, budgetsOf(e).For(old, run.CauseDrift), now)
+	v := rerun.Next(old, run.CauseDrift, rerun.BudgetsOf(e.Job).For(old, run.CauseDrift), now)
 	about := event.Of(old, now)
 	about.Which, about.CausedBy = m.sensor, causedBy
 	message := fmt.Sprintf("%s of sensor %s %s; %s", m.field, m.sensor, m.Reason, v.Reason)

@@ -134,7 +134,7 @@ func (r *Router) judge(ctx context.Context, e *catalog.Entry, row store.Pipeline
 			return rerun.Verdict{}, err
 		}
 	}
-	return rerun.Decide(rerun.Request{Force: q.Force}, facts, budgetsOf(e).For(old, run.CauseManual), now), nil
+	return rerun.Decide(rerun.Request{Force: q.Force}, facts, rerun.BudgetsOf(e.Job).For(old, run.CauseManual), now), nil
 }
 
 // facts are what speaks for and against another attempt. A job that nobody can ask about counts as running.

@@ -65,7 +65,10 @@ func why(extra event.Extra) (facts []string, heals string) {
 	case event.Gate:
 		return closedRules(x), ""
 	case event.Finished:
-		return finished(x), ""
+		if !x.NextAttemptAt.IsZero() {
+			heals = "next attempt at about " + instant(x.NextAttemptAt)
+		}
+		return finished(x), heals
 	case event.Budget:
 		facts = lines(fact("retries on this budget", fmt.Sprintf("%d of %d used (%s)", x.Used, x.Max, x.Cause)))
 		if !x.NextAttemptAt.IsZero() {

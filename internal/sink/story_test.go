@@ -36,6 +36,12 @@ func TestStorySaysWhenItGoesOnByItself(t *testing.T) {
 	if got.Heals != "next attempt at 2026-03-03 12:00:00 UTC" || len(got.Why) != 1 || !strings.Contains(got.Why[0], "1 of 3") {
 		t.Errorf("got %+v", got)
 	}
+	if got := (sink.Alert{Event: tell(event.JobFailed, event.Finished{NextAttemptAt: noon})}).Story(); got.Heals != "next attempt at about 2026-03-03 12:00:00 UTC" {
+		t.Errorf("a failure that is tried again says %q", got.Heals)
+	}
+	if got := (sink.Alert{Event: tell(event.JobFailed, event.Finished{})}).Story(); got.Heals != "" {
+		t.Errorf("a failure that is not tried again says %q", got.Heals)
+	}
 	if got := (sink.Alert{Event: tell(event.RetryExhausted, event.Budget{Used: 3, Max: 3})}).Story(); got.Heals != "" {
 		t.Errorf("a spent budget goes on: %q", got.Heals)
 	}
