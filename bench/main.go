@@ -25,6 +25,7 @@ var benchmarks = []benchmark{
 	{"start", startRows},
 	{"idle", one(idleRow)},
 	{"scale", scaleRows},
+	{"alerts", alertRows},
 }
 
 func one(measure func() (row, error)) func() ([]row, error) {
