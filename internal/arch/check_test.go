@@ -44,6 +44,9 @@ func check(files map[string][]byte) []string {
 			continue
 		}
 		s.checkImports()
+		if !s.test {
+			s.checkConnections()
+		}
 		if s.layer == decide {
 			s.checkPurity()
 		}

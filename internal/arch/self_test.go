@@ -80,6 +80,21 @@ func TestEachRuleCanBeBroken(t *testing.T) {
 		"test of a decider reads the time": {"internal/sla/a_test.go", body(`"time"`, "time.Now()"), "time.Now"},
 		"test of a decider looks up":       {"internal/rule/a_test.go", imports("internal/pipeline"), "before them"},
 		"test of a handler on SQLite":      {"internal/router/a_test.go", imports("internal/store/sqlite"), "of layer adapter"},
+		"dials past the guard":             {"internal/sink/slack/a.go", body(`"net"`, `net.Dial("tcp", x)`), "may not use net.Dial"},
+		"makes a dialer":                   {"internal/job/glue/a.go", body(`"net"`, "_ = net.Dialer{}"), "may not use net.Dialer"},
+		"looks up by itself":               {"internal/probe/a.go", body(`"net"`, "net.LookupHost(x)"), "may not use net.LookupHost"},
+		"uses everybody's client":          {"internal/probe/a.go", body(`"net/http"`, "http.DefaultClient.Do(r)"), "may not use net/http.DefaultClient"},
+		"gets with everybody's client":     {"cmd/interlock/a.go", body(`web "net/http"`, "web.Get(x)"), "may not use net/http.Get"},
+		"makes a client":                   {"internal/sink/webhook/a.go", body(`"net/http"`, "_ = &http.Client{}"), "may not use net/http.Client"},
+		"makes a client by new":            {"internal/sink/webhook/a.go", body(`"net/http"`, "_ = new(http.Client)"), "may not use net/http.Client"},
+		"declares a client":                {"internal/sink/webhook/a.go", body(`"net/http"`, "var c http.Client\n_ = c"), "may not use net/http.Client"},
+		"makes a transport":                {"internal/api/a.go", body(`"net/http"`, "_ = &http.Transport{}"), "may not use net/http.Transport"},
+		"dials with TLS":                   {"internal/sink/email/a.go", body(`"crypto/tls"`, "tls.Dial(a, b, c)"), "may not use crypto/tls.Dial"},
+		"sends mail past the guard":        {"internal/sink/email/a.go", body(`"net/smtp"`, "smtp.SendMail(a)"), "may not use net/smtp.SendMail"},
+		"hides a dialer":                   {"internal/probe/a.go", body(`. "net"`, "Dial(a, b)"), "with a dot"},
+		"library nobody has looked at":     {"internal/archive/a.go", imports("example.com/new/driver"), "whether it connects"},
+		"library in the wrong place":       {"internal/sink/webhook/a.go", imports("github.com/slack-go/slack"), "only internal/sink/slack may"},
+		"AWS set up by a job type":         {"internal/job/glue/a.go", imports("github.com/aws/aws-sdk-go-v2/config"), "only internal/job/awsapi"},
 		"file that is not Go":              {"internal/rule/a.go", []byte("pakcage rule"), "parse internal/rule/a.go"},
 	}
 	for name, c := range broken {
@@ -108,6 +123,11 @@ func TestWhatTheDesignAllowsPasses(t *testing.T) {
 		"internal/job/glue/a.go":             imports("internal/job", "internal/document", "github.com/aws/aws-sdk-go-v2/aws"),
 		"internal/job/all/a.go":              imports("internal/job", "internal/job/glue", "internal/job/http"),
 		"internal/files/a.go":                imports("internal/pipeline", "os"),
+		"internal/sink/webhook/a.go":         body(`"net/http"`, "var c *http.Client\nvar t *http.Transport\nc.Do(http.NewRequest(a, b, nil))"),
+		"internal/sink/webhook/a_test.go":    body(`"net/http"`, "http.Get(x)"),
+		"internal/sink/email/a.go":           body(`"crypto/tls"`, "tls.Client(conn, &tls.Config{})"),
+		"internal/egress/a.go":               body(`"net"`, "_ = net.Dialer{}"),
+		"client/a.go":                        body(`"net/http"`, "_ = &http.Client{}"),
 		"internal/orchestrator/a.go":         imports("internal/lifecycle", "internal/rule", "internal/store", "internal/job"),
 		"internal/orchestrator/a_test.go":    imports("internal/store/memory"),
 		"internal/engine/a.go":               imports("internal/lifecycle", "internal/router", "internal/store/sqlite", "time"),
@@ -150,6 +170,18 @@ func TestEveryListedRoomHasKnownNeighbours(t *testing.T) {
 		for _, dir := range append(append([]string(nil), u.from...), u.to...) {
 			if layerOf(dir) == "" {
 				t.Errorf("a rule names %s, which has no room", dir)
+			}
+		}
+	}
+	for dir := range mayConnect {
+		if layerOf(dir) == "" {
+			t.Errorf("mayConnect names %s, which has no room", dir)
+		}
+	}
+	for library, l := range foreign {
+		for _, dir := range l.rooms {
+			if layerOf(dir) == "" {
+				t.Errorf("%s names %s, which has no room", library, dir)
 			}
 		}
 	}
