@@ -330,16 +330,21 @@ func TestAKeeperThatNobodyWaitsForClaimsNothing(t *testing.T) {
 	}
 }
 
+// TestATimeoutEndsTheWholeGroup gives a slow machine more time, until the grandchild is there before the timeout is over.
 func TestATimeoutEndsTheWholeGroup(t *testing.T) {
 	p := newPlace(t)
-	a := p.attempt("group", p.config("timeout: 500ms\n", "child", "ignore-term", "child", "ignore-term", "endless"))
-	h := p.start(a)
-	grandchild := p.notedPID(a, "pid")
-	if got := p.end(a, h); got.Result != run.ResultTimeout {
-		t.Errorf("got %+v", got)
-	}
-	if alive(grandchild) {
-		t.Errorf("process %d still runs", grandchild)
+	for timeout := 500 * time.Millisecond; ; timeout *= 4 {
+		a := p.attempt("group-"+timeout.String(), p.config(fmt.Sprintf("timeout: %dms\n", timeout.Milliseconds()), "child", "ignore-term", "child", "ignore-term", "endless"))
+		if got := p.end(a, p.start(a)); got.Result != run.ResultTimeout {
+			t.Errorf("got %+v", got)
+		}
+		if !strings.Contains(strings.Join(p.noted(a), "\n"), "pid ") && timeout < 30*time.Second {
+			continue
+		}
+		if grandchild := p.notedPID(a, "pid"); alive(grandchild) {
+			t.Errorf("process %d still runs", grandchild)
+		}
+		return
 	}
 }
 
