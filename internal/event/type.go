@@ -139,7 +139,7 @@ func (t Type) Known() bool {
 // Types lists the names of all types, in the order of the catalogue.
 func Types() []string {
 	var names []string
-	for _, g := range groups {
+	for _, g := range Catalogue() {
 		for _, entry := range g.Entries {
 			names = append(names, string(entry.Type))
 		}
