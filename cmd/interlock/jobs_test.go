@@ -1,11 +1,30 @@
 package main
 
 import (
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/interlock-go/interlock/client"
+	"github.com/interlock-go/interlock/internal/api"
+	"github.com/interlock-go/interlock/internal/job/all"
+	"github.com/interlock-go/interlock/internal/settings"
 )
+
+func TestEveryTypeThatAFileMayNameIsRun(t *testing.T) {
+	j, err := newJobs(settings.Default(), os.Getenv, api.Callbacks{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range all.Kinds() {
+		if j.types[kind.Name] == nil {
+			t.Errorf("no server runs jobs of type %s", kind.Name)
+		}
+	}
+	if len(j.types) != len(all.Kinds()) {
+		t.Errorf("%d types for %d names", len(j.types), len(all.Kinds()))
+	}
+}
 
 // TestAServerRunsJobsElsewhere also looks for the secret in everything that the server tells.
 func TestAServerRunsJobsElsewhere(t *testing.T) {
@@ -43,8 +62,8 @@ func TestAServerRunsJobsElsewhere(t *testing.T) {
 			t.Errorf("%s does not show its DAG run:\n%s", id, shown)
 		}
 	}
-	all := s.must(exitFine, "events", "--format", "json").stdout + s.must(exitFine, "runs", "--format", "json").stdout
-	if strings.Contains(all, "Zq9X") || !strings.Contains(all, "***") {
-		t.Errorf("a secret shows:\n%s", all)
+	told := s.must(exitFine, "events", "--format", "json").stdout + s.must(exitFine, "runs", "--format", "json").stdout
+	if strings.Contains(told, "Zq9X") || !strings.Contains(told, "***") {
+		t.Errorf("a secret shows:\n%s", told)
 	}
 }

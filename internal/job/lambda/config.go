@@ -16,6 +16,9 @@ type Config struct {
 	job.Unanswered
 }
 
+// ReportsItself is true of a function that is only started.
+func (c *Config) ReportsItself() bool { return c.Async }
+
 // Check finds what the tags cannot say.
 func (c *Config) Check() []document.Finding {
 	switch payload := c.Payload.(type) {
