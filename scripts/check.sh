@@ -115,6 +115,12 @@ go_test() {
 	return 0
 }
 
+# simulation plays a thousand worlds, without the race detector: each has one thread.
+simulation() {
+	go run ./internal/sim/simulate -from 0 -seeds 1000 || return 1
+	grep 'faults,' "$work/log" | sed 's/^ *//; s/^/1000 seeds, /' >"$work/note"
+}
+
 fuzzing() {
 	sh scripts/fuzz.sh || return 1
 	cp "$work/log" "$work/note"
@@ -130,6 +136,7 @@ step 'module files' module_files
 if [ "${1:-all}" = all ]; then
 	step tests tests
 	[ ! -f "$work/norace" ] || skip 'race detector' 'no C compiler, the tests ran without it' 'gcc libc6-dev'
+	step simulation simulation
 	step fuzzing fuzzing
 fi
 

@@ -1,9 +1,12 @@
 package sim
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/interlock-go/interlock/internal/store"
 )
 
 // Kind is a way in which something goes wrong.
@@ -18,6 +21,7 @@ const (
 	Asleep         Kind = "controller asleep within its lease"
 	Overslept      Kind = "controller asleep beyond its lease"
 	Slow           Kind = "one step held up"
+	LeaseLost      Kind = "lease lost while its task is being carried out"
 	Killed         Kind = "controller killed between steps"
 	Repeated       Kind = "change given out again"
 	Delayed        Kind = "change delayed, and overtaken by others"
@@ -209,6 +213,21 @@ func (c *chaos) away(d *dice) time.Duration {
 	default:
 		return d.span(5 * time.Second)
 	}
+}
+
+// lease lets a lease be lost behind the back of who holds it.
+func (c *chaos) lease(h *host, l store.Lease) {
+	kind, d := c.decide(h.world.now, h.name+".lease", []odds{{LeaseLost, 1}})
+	if kind == "" {
+		return
+	}
+	at := h.world.now
+	if d.chance(0.7) {
+		at = at.Add(d.span(10 * time.Second))
+	}
+	c.plan(&errand{at: at, what: h.name + " loses its lease on " + l.Task, again: true, do: func(w *World) {
+		_ = w.watch.heldBy(w.data).Release(context.Background(), []store.Lease{l}, w.Now()) // it may be done by now
+	}})
 }
 
 // deliver lets a change come late, or again.

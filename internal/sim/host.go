@@ -243,6 +243,9 @@ func (h *host) perform(c store.Claim) {
 	if len(h.held) == 0 {
 		h.renews = w.now.Add(w.Lease / 3)
 	}
+	if w.chaos != nil {
+		w.chaos.lease(h, c.Lease)
+	}
 	a := h.do(c.Task.ID, func(ctx context.Context) {
 		defer delete(h.held, c.Lease)
 		err := h.carryOut(ctx, c)

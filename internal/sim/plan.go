@@ -15,6 +15,7 @@ type Replay struct {
 	Trace io.Writer // where the history is written; nowhere unless said
 
 	bugs bugs
+	tune func(p *plan) // makes something happen more often than it would
 }
 
 // Outcome is what became of a seed.
@@ -59,6 +60,7 @@ type plan struct {
 	folder    folder
 	templates []template
 	calm, end time.Time
+	wishes    time.Duration // how often people ask for something
 	errands   int
 }
 
@@ -76,6 +78,11 @@ func newPlan(seed uint64, r Replay) *plan {
 		Lease: 30 * time.Second, LostAfter: 10 * time.Minute, bugs: r.bugs, trace: r.Trace,
 		Limits: router.Limits{RunTimeout: time.Hour, StartTries: 3, StartBackoff: 30 * time.Second},
 		chaos:  &chaos{seed: seed, passed: map[string]int{}, rates: p.rates(), turns: one(d, 0.02, 0.1, 0.3)},
+	}
+	p.wishes = one(d, 20*time.Minute, time.Hour)
+	if r.tune != nil {
+		r.tune(p)
+		p.options.Files = p.folder.files()
 	}
 	if r.Only != nil {
 		p.options.chaos.only = map[string]bool{}
@@ -102,7 +109,7 @@ func (p *plan) choose() {
 // usual is how often each kind of fault happens where it may.
 var usual = map[Kind]float64{
 	ErrorBefore: 0.02, ErrorAfter: 0.02, CrashBefore: 0.003, CrashAfter: 0.003, Asleep: 0.004, Overslept: 0.003, Slow: 0.01,
-	Repeated: 0.15, Delayed: 0.1,
+	Repeated: 0.15, Delayed: 0.1, LeaseLost: 0.02,
 	StartTimedOut: 0.06, StartLost: 0.05, StartRefused: 0.08, StartForbidden: 0.02, StartSlow: 0.1,
 	StatusFailed: 0.05, StatusLied: 0.01, JobLost: 0.005, SearchFailed: 0.1, SearchMissed: 0.1, JobFailed: 0.15, JobHung: 0.03,
 }
@@ -134,7 +141,7 @@ func (p *plan) fill(c *chaos) {
 	}
 	d := &p.dice
 	every(one(d, 3*time.Minute, 8*time.Minute, 20*time.Minute), func(at time.Time) { p.add(c, p.sensor(at)) })
-	every(one(d, 20*time.Minute, time.Hour), func(at time.Time) { p.add(c, p.wish(at)) })
+	every(p.wishes, func(at time.Time) { p.add(c, p.wish(at)) })
 	every(one(d, time.Hour, 3*time.Hour), func(at time.Time) { p.add(c, p.edit(at)) })
 	every(one(d, 45*time.Minute, 4*time.Hour), func(at time.Time) { p.add(c, p.kill(at)) })
 	every(one(d, 6*time.Hour, 24*time.Hour), func(at time.Time) { p.add(c, p.jump(at)) })

@@ -9,14 +9,15 @@ import (
 	"testing"
 )
 
-// seeds is how many are played by every test run. More are in `make sim`, and in `make nightly`.
+// seeds is how many are played by every test run. With the race detector they are fewer, since a world has one thread:
+// `make test` plays all of them without it, `make sim` and `make nightly` more.
 const seeds = 1000
 
 // Under everything that may go wrong, no promise is broken. `make sim` plays other seeds, and prints how to see one that fails.
 func TestSeedsKeepEveryPromise(t *testing.T) {
 	played := uint64(seeds)
-	if testing.Short() {
-		played /= 10
+	if testing.Short() || raced {
+		played /= 20
 	}
 	// Worlds are small and short: time matters more than memory.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))

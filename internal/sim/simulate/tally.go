@@ -42,6 +42,7 @@ func (t *tally) add(o sim.Outcome, out io.Writer) {
 	}
 	if len(o.Broken) > 0 {
 		t.failed = append(t.failed, o)
+		fmt.Fprintf(out, "seed %d: %s\n", o.Seed, o.Broken[0])
 	}
 	if time.Since(t.told) > 2*time.Second {
 		t.told = time.Now()

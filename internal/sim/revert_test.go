@@ -1,0 +1,404 @@
+package sim
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// An invariant that nothing can break is none. Each of these tests puts a known bug back, by a wrapper that lets one part
+// misbehave in one way, and wants the invariant that it breaks by its name.
+
+// breaks plays seeds with a bug until the invariant is broken.
+func breaks(t *testing.T, invariant string, b bugs, tune ...func(p *plan)) {
+	t.Helper()
+	const most = 100
+	r := Replay{bugs: b, tune: func(p *plan) {
+		for _, f := range tune {
+			f(p)
+		}
+	}}
+	for seed := range uint64(most) {
+		if Play(seed, r).Fails(invariant) {
+			return
+		}
+	}
+	t.Errorf("%s holds in %d seeds although the bug is back", invariant, most)
+}
+
+// only lets a world have these pipelines, each as its file is after so many edits.
+func only(variant int, ids ...string) func(p *plan) {
+	return func(p *plan) {
+		p.templates, p.folder.texts = nil, map[string]string{}
+		for _, t := range templates {
+			if slices.Contains(ids, t.id) {
+				p.templates = append(p.templates, t)
+				p.folder.set(t, variant)
+			}
+		}
+	}
+}
+
+// often lets faults of some kinds happen with that probability, wherever they may.
+func often(rate float64, kinds ...Kind) func(p *plan) {
+	return func(p *plan) {
+		for _, kind := range kinds {
+			p.options.chaos.rates[kind] = rate
+		}
+	}
+}
+
+// onStore is a bug in what a controller sees of its store.
+func onStore(wrap func(w *World, host string, below store.Store) store.Store) bugs {
+	return bugs{store: wrap}
+}
+
+// commits is a store whose Commit misbehaves.
+type commits struct {
+	store.Store
+	commit func(ctx context.Context, below store.Store, b store.Batch, now time.Time) error
+}
+
+func (c commits) Commit(ctx context.Context, b store.Batch, now time.Time) error {
+	return c.commit(ctx, c.Store, b, now)
+}
+
+func onCommit(commit func(ctx context.Context, below store.Store, b store.Batch, now time.Time) error) bugs {
+	return onStore(func(_ *World, _ string, below store.Store) store.Store { return commits{below, commit} })
+}
+
+// The start is made before it is announced: the commit that says TRIGGERING is put off until the one after it.
+func TestRevertStartBeforeTheStateIsWritten(t *testing.T) {
+	breaks(t, NoUnsafeStart, onStore(func(_ *World, _ string, below store.Store) store.Store {
+		return &hasty{Store: below, put: map[run.Key]store.Batch{}}
+	}))
+}
+
+// hasty says that a start is announced, and announces it only with what comes after it.
+type hasty struct {
+	store.Store
+	put map[run.Key]store.Batch
+}
+
+func (h *hasty) Commit(ctx context.Context, b store.Batch, now time.Time) error {
+	for _, s := range b.Runs {
+		if first, there := h.put[s.Next.Key]; there {
+			delete(h.put, s.Next.Key)
+			if err := h.Store.Commit(ctx, first, now); err != nil {
+				return err
+			}
+		} else if s.Next.Status == run.Triggering && len(b.Snapshots) > 0 {
+			h.put[s.Next.Key] = b
+			return nil
+		}
+	}
+	return h.Store.Commit(ctx, b, now)
+}
+
+// Yesterday's undated "ready" starts today: the store gives every undated reading as if it had just been written.
+func TestRevertUndatedFactOfYesterdayIsAStartCondition(t *testing.T) {
+	breaks(t, NoUnsafeStart, onStore(func(w *World, _ string, below store.Store) store.Store { return evergreen{below, w} }))
+}
+
+type evergreen struct {
+	store.Store
+	world *World
+}
+
+func (e evergreen) Readings(ctx context.Context, queries []store.ReadingQuery) ([][]*sensor.Reading, error) {
+	answers, err := e.Store.Readings(ctx, queries)
+	for _, all := range answers {
+		for _, r := range all {
+			if r.Period.IsZero() {
+				r.UpdatedAt = e.world.Now()
+			}
+		}
+	}
+	return answers, err
+}
+
+// The lease is not fenced: whoever has once had one writes without comparing.
+func TestRevertLeaseIsNotFenced(t *testing.T) {
+	breaks(t, AtMostOneStart, onCommit(func(ctx context.Context, below store.Store, b store.Batch, now time.Time) error {
+		if b.Lease == nil {
+			return below.Commit(ctx, b, now)
+		}
+		b.Lease = nil
+		for i := range b.Runs {
+			current, err := below.Run(ctx, b.Runs[i].Next.Key)
+			if err == nil && current.Version >= b.Runs[i].Next.Version {
+				b.Runs[i].Read, b.Runs[i].Next.Version = current.Version, current.Version+1
+			}
+		}
+		return below.Commit(ctx, b, now)
+	}), only(0, "lands", "hourly", "plain"), often(0.3, LeaseLost), often(0.1, Slow), func(p *plan) { p.options.Hosts = 3 })
+}
+
+// The budget is counted outside the commit: in the memory of a controller, which dies and is not the only one.
+func TestRevertBudgetIsCountedOutsideTheCommit(t *testing.T) {
+	breaks(t, BudgetsHold, onStore(func(_ *World, _ string, below store.Store) store.Store {
+		return &counting{Store: below, counters: map[run.Key]run.Counters{}}
+	}))
+}
+
+type counting struct {
+	store.Store
+	counters map[run.Key]run.Counters
+}
+
+func (c *counting) Run(ctx context.Context, key run.Key) (run.Run, error) {
+	r, err := c.Store.Run(ctx, key)
+	r.Counters = c.counters[key]
+	return r, err
+}
+
+func (c *counting) Commit(ctx context.Context, b store.Batch, now time.Time) error {
+	for i := range b.Runs {
+		next := &b.Runs[i].Next
+		c.counters[next.Key] = next.Counters
+		next.Counters = run.Counters{}
+	}
+	return c.Store.Commit(ctx, b, now)
+}
+
+// The deadline is computed from now, not from file and period.
+func TestRevertDeadlineIsRecomputedFromNow(t *testing.T) {
+	breaks(t, SilenceIsNeverSuccess, onCommit(func(ctx context.Context, below store.Store, b store.Batch, now time.Time) error {
+		for i := range b.Deadlines {
+			if d := &b.Deadlines[i].Next; d.Version == 1 && d.ClosedAt.IsZero() {
+				d.BreachAt = now.Add(time.Hour)
+			}
+		}
+		return below.Commit(ctx, b, now)
+	}))
+}
+
+// A result of an old attempt is taken for one of the latest.
+func TestRevertResultOfAnOldAttemptIsAccepted(t *testing.T) {
+	breaks(t, SilenceIsNeverSuccess, bugs{report: func(o run.Outcome) run.Outcome {
+		o.Attempt = 0
+		return o
+	}}, only(0, "lands", "fires"), often(0.5, JobFailed), func(p *plan) { p.wishes = 2 * time.Minute })
+}
+
+// A deadline is closed in one commit, and told of in another.
+func TestRevertDeadlineIsClosedBeforeItIsTold(t *testing.T) {
+	breaks(t, SilenceIsNeverSuccess, onCommit(func(ctx context.Context, below store.Store, b store.Batch, now time.Time) error {
+		if len(b.Deadlines) == 0 || len(b.Events) == 0 {
+			return below.Commit(ctx, b, now)
+		}
+		told := store.Batch{ID: b.ID + "/told", Events: b.Events}
+		b.Events = nil
+		if err := below.Commit(ctx, b, now); err != nil {
+			return err
+		}
+		return below.Commit(ctx, told, now)
+	}))
+}
+
+// The calendar is asked about the day on which somebody looks, not about the period.
+func TestRevertExclusionIsTestedOnTheWallClock(t *testing.T) {
+	breaks(t, ExcludedMeansDormant, onStore(func(w *World, host string, below store.Store) store.Store {
+		return commits{below, func(ctx context.Context, below store.Store, b store.Batch, now time.Time) error {
+			if b = awakened(w, host, b, now); b.Empty() {
+				return nil
+			}
+			return below.Commit(ctx, b, now)
+		}}
+	}), only(1, "nightly"), func(p *plan) { // the night after an excluded day
+		zone, err := time.LoadLocation(p.folder.place.zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		year, month, day := p.options.Start.In(zone).Date()
+		p.calm = time.Date(year, month, day+1, 3, 0, 0, 0, zone)
+		p.end = p.calm.Add(time.Minute)
+	})
+}
+
+// awakened opens what a batch suppresses, where the calendar has nothing against today.
+func awakened(w *World, name string, b store.Batch, now time.Time) store.Batch {
+	at := slices.IndexFunc(b.Marks, func(m store.Mark) bool { return strings.HasPrefix(m.ID, "excluded/") })
+	if at < 0 {
+		return b
+	}
+	key, err := run.ParseKey(strings.TrimPrefix(b.Marks[at].ID, "excluded/"))
+	h := w.hosts[slices.IndexFunc(w.hosts, func(h *host) bool { return h.name == name })]
+	e := h.catalog.Current().Get(key.Pipeline)
+	if err != nil || e == nil || e.Schedule.Excluded(period.At(now, period.Day, e.Schedule.Zone())) != "" {
+		return b
+	}
+	opened, err := run.New(key, run.Opening{
+		Cause: run.CauseCron, ConfigVersion: e.Version, At: now,
+		Limits: run.Limits{Window: e.Window, Interval: e.Interval, StartTries: 1, PollWindow: time.Hour, PollInterval: time.Minute},
+	})
+	if err != nil {
+		return b
+	}
+	b.Marks = slices.Delete(b.Marks, at, at+1)
+	b.Events = slices.DeleteFunc(b.Events, func(e event.Event) bool { return e.Type == event.PipelineExcluded })
+	b.Create(opened)
+	return b
+}
+
+// A change that could not be handled is passed all the same, and with it what was ready.
+func TestRevertFailedChangeIsForgotten(t *testing.T) {
+	forget := bugs{change: func(handle changeHandler) changeHandler {
+		return func(ctx context.Context, c store.Change, now time.Time) error {
+			_ = handle(ctx, c, now)
+			return nil
+		}
+	}}
+	t.Run("CursorNeverPasses", func(t *testing.T) { breaks(t, CursorNeverPasses, forget) })
+}
+
+// A run ends without a word.
+func TestRevertEndOfARunIsNotTold(t *testing.T) {
+	breaks(t, ReadyIsNotForgotten, onCommit(func(ctx context.Context, below store.Store, b store.Batch, now time.Time) error {
+		b.Events = slices.DeleteFunc(slices.Clone(b.Events), func(e event.Event) bool { return e.Type == event.ValidationExhausted })
+		return below.Commit(ctx, b, now)
+	}))
+}
+
+// Fires that come in a downtime are dealt with as if they had never been.
+func TestRevertMissedFireIsNotTold(t *testing.T) {
+	breaks(t, ReadyIsNotForgotten, onCommit(func(ctx context.Context, below store.Store, b store.Batch, now time.Time) error {
+		b.Events = slices.DeleteFunc(slices.Clone(b.Events), func(e event.Event) bool { return e.Type == event.ScheduleMissed })
+		return below.Commit(ctx, b, now)
+	}))
+}
+
+// The marker that something was told is stored before it is told: a crash in between, and nobody ever hears of it.
+func TestRevertMarkerIsWrittenBeforeTheAlert(t *testing.T) {
+	breaks(t, AbsenceIsBounded, onStore(func(w *World, host string, below store.Store) store.Store {
+		return commits{below, func(ctx context.Context, below store.Store, b store.Batch, now time.Time) error {
+			if len(b.Marks) == 0 || len(b.Events) == 0 {
+				return below.Commit(ctx, b, now)
+			}
+			told := store.Batch{ID: b.ID + "/told", Events: b.Events}
+			b.Events = nil
+			if err := below.Commit(ctx, b, now); err != nil {
+				return err
+			}
+			d := throw(uint64(len(w.watch.taken)), host, w.steps)
+			if d.chance(0.3) {
+				return errFault // it dies here, or the store does not answer
+			}
+			return below.Commit(ctx, told, now)
+		}}
+	}))
+}
+
+// The same absence is told again by everybody who notices it, under another id each time.
+func TestRevertAbsenceIsToldByEverybody(t *testing.T) {
+	breaks(t, AbsenceIsBounded, onStore(func(w *World, host string, below store.Store) store.Store {
+		return &forgetful{Store: below, host: host, world: w}
+	}))
+}
+
+// forgetful knows of no mark, and gives events ids of its own.
+type forgetful struct {
+	store.Store
+	host  string
+	world *World
+}
+
+func (f *forgetful) Marked(context.Context, []string) (map[string]bool, error) { return nil, nil }
+
+func (f *forgetful) Commit(ctx context.Context, b store.Batch, now time.Time) error {
+	b.Marks = slices.DeleteFunc(slices.Clone(b.Marks), func(m store.Mark) bool { return strings.HasPrefix(m.ID, "post-run-missing/") })
+	b.Events = slices.Clone(b.Events)
+	for i := range b.Events {
+		if b.Events[i].Type == event.PostRunSensorMissing {
+			b.Events[i].ID += f.host + now.String()
+			b.ID += now.String()
+		}
+	}
+	return f.Store.Commit(ctx, b, now)
+}
+
+// A store that acknowledges the end of a run and then shows an older version.
+func TestRevertAcknowledgedRunIsLost(t *testing.T) {
+	breaks(t, VersionsGrow, bugs{below: func(s store.Store) store.Store { return lossy{s} }})
+}
+
+type lossy struct{ store.Store }
+
+func (l lossy) Run(ctx context.Context, key run.Key) (run.Run, error) {
+	r, err := l.Store.Run(ctx, key)
+	if r.Status.Ended() {
+		r.Version--
+	}
+	return r, err
+}
+
+// Identical data that is written again is taken for late data.
+func TestRevertIdenticalRewriteIsLateData(t *testing.T) {
+	breaks(t, EndedStaysEnded, onStore(func(_ *World, _ string, below store.Store) store.Store { return suspicious{below} }))
+}
+
+// suspicious shows what a start rested on as if it had been something else.
+type suspicious struct{ store.Store }
+
+func (s suspicious) Snapshot(ctx context.Context, id run.SnapshotID) (store.Snapshot, error) {
+	found, err := s.Store.Snapshot(ctx, id)
+	for i := range found.Sensors {
+		found.Sensors[i].Content += "?"
+	}
+	return found, err
+}
+
+// Ids of events are drawn anew each time, so that a repeat is not recognised.
+func TestRevertEventIDsAreRandom(t *testing.T) {
+	breaks(t, EventOnce, onStore(func(w *World, host string, below store.Store) store.Store {
+		return commits{below, func(ctx context.Context, below store.Store, b store.Batch, now time.Time) error {
+			b.Events = slices.Clone(b.Events)
+			for i := range b.Events {
+				b.Events[i].ID += host + now.String()
+			}
+			return below.Commit(ctx, b, now)
+		}}
+	}))
+}
+
+// A request that is sent twice is answered twice: the answer is neither marked nor looked for.
+func TestRevertRerunIsAnsweredTwice(t *testing.T) {
+	breaks(t, RerunAnsweredOnce, onStore(func(_ *World, _ string, below store.Store) store.Store { return absentMinded{below} }),
+		often(0.2, ErrorAfter), func(p *plan) { p.wishes = 2 * time.Minute })
+}
+
+type absentMinded struct{ store.Store }
+
+func (absentMinded) Reruns(context.Context, run.Key) ([]store.Rerun, error) { return nil, nil }
+
+func (a absentMinded) Commit(ctx context.Context, b store.Batch, now time.Time) error {
+	b.Marks = slices.DeleteFunc(slices.Clone(b.Marks), func(m store.Mark) bool { return strings.HasPrefix(m.ID, "rerun/") })
+	return a.Store.Commit(ctx, b, now)
+}
+
+// A task that could not be carried out is never given back, and nobody looks for runs without one.
+func TestRevertLostTaskIsNeverFound(t *testing.T) {
+	breaks(t, Liveness, onStore(func(_ *World, _ string, below store.Store) store.Store { return careless{below} }))
+}
+
+// careless loses the task of an attempt with the first step that waits, and hides open runs from who would look for them.
+type careless struct{ store.Store }
+
+func (careless) OpenRuns(context.Context, pipeline.ID) ([]run.Run, error) { return nil, nil }
+
+func (c careless) Commit(ctx context.Context, b store.Batch, now time.Time) error {
+	if b.Lease != nil && len(b.Runs) > 0 && b.Runs[0].Next.Status == run.Running {
+		b.Tasks = nil
+		b.Finished = []string{b.Lease.Task}
+	}
+	return c.Store.Commit(ctx, b, now)
+}
