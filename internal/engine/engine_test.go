@@ -257,3 +257,39 @@ func TestTickComesAtItsInterval(t *testing.T) {
 		}
 	})
 }
+
+// deafOnce is a store that does not take the first word that changes were handled.
+type deafOnce struct {
+	store.Store
+	asked int
+}
+
+func (d *deafOnce) Done(ctx context.Context, group string, changes []store.Change) error {
+	if d.asked++; d.asked == 1 {
+		return errors.New("the store does not answer")
+	}
+	return d.Store.Done(ctx, group, changes)
+}
+
+// A change that was handled does not stand in the way of those who wait for the feed to have passed it, as the watchdog
+// does, until the controller is started again.
+func TestHandledChangeIsSaidToBeUntilItIsHeard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(t)
+		h.options.Store = &deafOnce{Store: h.store}
+		h.options.Handlers.Change = func(_ context.Context, c store.Change, _ time.Time) error {
+			h.note("change %d", c.Position)
+			return nil
+		}
+		h.start(0)
+		defer h.end()
+		h.put("orders", 1)
+		h.pass(time.Minute)
+		if n, _, err := h.store.Backlog(h.Context(), engine.Group); n != 0 || err != nil {
+			t.Errorf("%d changes are not passed although they are handled: %v", n, err)
+		}
+		if diff := cmp.Diff([]string{"change 1"}, h.noted()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}

@@ -143,13 +143,23 @@ func (l *lanes) handleOne(c store.Change) bool {
 	return false
 }
 
-// finish says that changes were handled. If that fails they come again, which is harmless, so it is only told.
+// finish says that changes were handled, until it is heard: as long as it is not, the feed seems to lag behind them, and who
+// waits for it to have passed something waits for ever.
 func (l *lanes) finish(changes []store.Change) {
 	if len(changes) == 0 {
 		return
 	}
 	e := l.engine
-	if err := e.Store.Done(l.work, Group, changes); err != nil && !stopped(l.work, err) {
-		e.Logger.Error("cannot mark changes as handled; they may be handled again", slog.Any("error", err))
+	for failures := 0; ; {
+		err := e.Store.Done(l.work, Group, changes)
+		if err == nil || stopped(l.work, err) {
+			return // those that were not heard of come again at the next start, which is harmless
+		}
+		failures++
+		e.health.failed("feed", err)
+		e.Logger.Error("cannot mark changes as handled; it will be tried again", slog.Any("error", err))
+		if !pause(l.work, backoff(failures)) {
+			return
+		}
 	}
 }
