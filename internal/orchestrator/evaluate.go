@@ -58,6 +58,8 @@ func (w *work) closed(ctx context.Context, evaluated run.Run, view gate.View, ro
 	b := w.batch("closed")
 	if w.run.Status == run.Triggering {
 		giveBack(&b, row, w.run.ID())
+	} else {
+		w.passOn(&b, row)
 	}
 	step := lifecycle.Next(evaluated, w.now)
 	if step.Kind != lifecycle.ValidationExhausted {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
@@ -85,7 +86,11 @@ func (w *work) inUse(ctx context.Context, slots []run.AttemptID) ([]run.AttemptI
 	return used, nil
 }
 
-// first says that fewer older runs wait than slots are free.
+// firstLook is how long an older run that is due for its first look is let go first.
+const firstLook = time.Minute
+
+// first says that fewer older runs wait, or are about to look for the first time, than slots are free: of runs that open
+// together, the oldest goes first whoever is quickest.
 func (w *work) first(ctx context.Context, free int) (bool, error) {
 	open, err := w.o.Store.OpenRuns(ctx, w.run.Pipeline)
 	if err != nil {
@@ -93,9 +98,22 @@ func (w *work) first(ctx context.Context, free int) (bool, error) {
 	}
 	before := 0
 	for _, r := range open {
-		if r.Status == run.Pending && !r.Progress.WaitingSince.IsZero() && r.Period.Compare(w.run.Period) < 0 {
+		if r.Status == run.Pending && r.Period.Compare(w.run.Period) < 0 && (!r.Progress.WaitingSince.IsZero() || w.aboutToLook(r)) {
 			before++
 		}
 	}
 	return before < free, nil
+}
+
+// aboutToLook says that a run is due for its first look.
+func (w *work) aboutToLook(r run.Run) bool {
+	due := r.Progress.NextEvaluation
+	return r.Progress.LastEvaluation.IsZero() && !due.After(w.now) && w.now.Sub(due) < firstLook
+}
+
+// passOn has those hear that let this attempt go first, when its first look finds its gate closed: the pipeline's row moves.
+func (w *work) passOn(b *store.Batch, row store.Pipeline) {
+	if w.def.MaxActive > 0 && w.run.Progress.LastEvaluation.IsZero() && row.Version > 0 {
+		b.SwapPipeline(row, row)
+	}
 }

@@ -107,6 +107,19 @@ func TestOldestPeriodTakesTheSlotFirst(t *testing.T) {
 	b.wantSlots(4)
 }
 
+func TestOlderPeriodThatIsAboutToLookTakesTheSlotFirst(t *testing.T) {
+	b := newBench(t, limited+glue, plainType)
+	b.open(b.day(3), run.Opening{})
+	b.open(b.day(4), run.Opening{})
+	claims := b.claim("a")
+	for _, n := range []int{1, 0} { // of two workers the younger one's is quicker
+		if _, err := b.steps.Step(ctx, claims[n], b.clock); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.wantSlots(3)
+}
+
 func TestSlotIsGivenBackHoweverTheJobEnds(t *testing.T) {
 	for name, end := range map[string]func(b *bench){
 		"failed": func(b *bench) {

@@ -106,3 +106,24 @@ job: {type: command, config: {command: "true"}}
 	w.expect("narrow/stream/2026-03-01", "PENDING 1")
 	w.expect("narrow/stream/2026-03-02", "RUNNING 1")
 }
+
+func TestSlotGoesToTheNextWhereTheOldestOneCannotUseIt(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: gated, owner: data}
+schedule: {trigger: {key: arrival, check: exists}, maxActive: 1, evaluation: {window: 1h, interval: 30m}}
+validation: {rules: [{key: rows, check: exists}]}
+job: {type: command, config: {command: "true"}}
+`)
+	w.put("gated", "rows#2026-03-02", "n=1")
+	w.put("gated", "arrival#2026-03-01", "n=1")
+	w.put("gated", "arrival#2026-03-02", "n=1")
+	w.handle()
+	claims, err := w.store.Claim(ctx, store.ClaimQuery{Replica: "one", Limit: 2, Lease: time.Minute}, w.now)
+	w.check(err)
+	for _, n := range []int{1, 0} { // of two workers the younger one's is quicker, and lets the other go first
+		w.check(w.perform(claims[n]))
+	}
+	w.settle()
+	w.expect("gated/stream/2026-03-01", "PENDING 1")
+	w.expect("gated/stream/2026-03-02", "RUNNING 1")
+}
