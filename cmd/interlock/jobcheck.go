@@ -116,7 +116,7 @@ func (t *jobTest) check(ctx context.Context) error {
 	}
 	expanded, err := t.jobs.expand(t.attempt, t.def.Job)
 	if err != nil {
-		return t.tell("config", asRefusal(err))
+		return t.tell("config", err)
 	}
 	t.attempt = expanded
 	t.found("config", foundOK, "job.config fits, with its variables and secrets put in")
@@ -127,14 +127,6 @@ func (t *jobTest) check(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, t.limit)
 	defer cancel()
 	return t.tell("target", checker.Check(limited, expanded))
-}
-
-// asRefusal makes a refusal of any reason why a job's config cannot be had: trying it again here would show the same.
-func asRefusal(err error) error {
-	if refusal := (*job.Refusal)(nil); errors.As(err, &refusal) {
-		return refusal
-	}
-	return job.Refuse(run.Transient, "%v", err)
 }
 
 // tell notes what a question came to, and gives the command's end for it.
