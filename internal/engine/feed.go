@@ -18,7 +18,7 @@ const (
 // follow hands every change to the router: those of one pipeline in order, those of different ones side by side. A change
 // whose handling fails is tried again until it succeeds; meanwhile only its own pipeline waits.
 func (e *Engine) follow(ctx, work context.Context) {
-	l := &lanes{engine: e, work: work, queues: map[pipeline.ID][]store.Change{}, slots: make(chan struct{}, e.Workers)}
+	l := &lanes{engine: e, work: work, queues: map[pipeline.ID][]store.Change{}, slots: make(chan struct{}, e.Workers), crew: newCrew()}
 	l.room = sync.NewCond(&l.mu)
 	for failures := 0; ctx.Err() == nil; {
 		changes, err := e.Store.Receive(ctx, Group, e.Replica, received)
@@ -47,7 +47,7 @@ type lanes struct {
 	room   *sync.Cond // signalled when changes were handled
 	queues map[pipeline.ID][]store.Change
 	count  int
-	done   sync.WaitGroup
+	crew   *crew
 }
 
 // add queues changes, and waits while there are too many.
@@ -59,7 +59,7 @@ func (l *lanes) add(changes []store.Change) {
 		l.queues[c.Pipeline] = append(queue, c)
 		l.count++
 		if !running {
-			l.done.Go(func() { l.drain(c.Pipeline) })
+			l.crew.begin(func() { l.drain(c.Pipeline) })
 		}
 	}
 	for l.count > inFlight && l.work.Err() == nil {
@@ -75,7 +75,7 @@ func (l *lanes) wait() {
 		l.room.Broadcast()
 	})
 	defer unblock()
-	l.done.Wait()
+	l.crew.end()
 }
 
 // drain handles the changes of one pipeline until there are none.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/store"
@@ -16,7 +15,7 @@ const longestNap = time.Second
 
 // workOff claims due tasks and has each carried out by its handler, as many at once as there are workers.
 func (e *Engine) workOff(ctx, work context.Context) {
-	w := &workers{engine: e, free: make(chan struct{}, e.Workers)}
+	w := &workers{engine: e, free: make(chan struct{}, e.Workers), crew: newCrew()}
 	for failures := 0; ctx.Err() == nil; {
 		woken := e.Store.TasksChanged()
 		claimed, err := w.claim(ctx, work)
@@ -35,14 +34,14 @@ func (e *Engine) workOff(ctx, work context.Context) {
 			w.nap(ctx, woken)
 		}
 	}
-	w.running.Wait()
+	w.crew.end()
 }
 
 // workers are the tasks that are being carried out.
 type workers struct {
-	engine  *Engine
-	free    chan struct{} // one element per busy worker
-	running sync.WaitGroup
+	engine *Engine
+	free   chan struct{} // one element per busy worker
+	crew   *crew
 }
 
 // claim takes as many due tasks as there are free workers, and waits for one to be free.
@@ -60,7 +59,7 @@ func (w *workers) claim(ctx, work context.Context) (int, error) {
 		return 0, err
 	}
 	for _, c := range claims {
-		w.running.Go(func() { w.perform(work, c) })
+		w.crew.begin(func() { w.perform(work, c) })
 	}
 	return len(claims), nil
 }

@@ -10,26 +10,32 @@ import (
 )
 
 const (
-	tasksByDue = "SELECT body FROM tasks WHERE due <= ? ORDER BY due, task"
-	taskByID   = "SELECT body FROM tasks WHERE task = ?"
+	tasksByDue = "SELECT task, due, body FROM tasks WHERE due <= ? ORDER BY due, task"
+	taskByID   = "SELECT task, due, body FROM tasks WHERE task = ?"
 )
 
-// eachDue gives the tasks that are due by then, longest first, with their leases, until each has had enough.
-func (s *Store) eachDue(ctx context.Context, due int64, each func(store.Task, *lease) error) error {
+// storedTask is a task with its lease. Its body is read only where it is wanted: of those that are due, most are held.
+type storedTask struct {
+	id    string
+	due   time.Time
+	body  string
+	lease *lease
+}
+
+func (t storedTask) task() (store.Task, error) { return decode[store.Task](t.body) }
+
+// eachDue gives the tasks that are due by then, longest first, until each has had enough.
+func (s *Store) eachDue(ctx context.Context, due int64, each func(storedTask) error) error {
 	return s.eachTask(ctx, tasksByDue, due, each)
 }
 
 // eachTask gives the tasks that a query finds. No lease changes meanwhile.
-func (s *Store) eachTask(ctx context.Context, query string, arg any, each func(store.Task, *lease) error) error {
+func (s *Store) eachTask(ctx context.Context, query string, arg any, each func(storedTask) error) error {
 	return s.read(ctx, func(c *conn) error {
 		s.leases.mu.Lock()
 		defer s.leases.mu.Unlock()
 		return c.query(query, func(r row) error {
-			t, err := decode[store.Task](r.text(0))
-			if err != nil {
-				return err
-			}
-			return each(t, s.leases.held[t.ID])
+			return each(storedTask{id: r.text(0), due: fromNanos(r.int(1)), body: r.text(2), lease: s.leases.held[r.text(0)]})
 		}, arg)
 	})
 }
@@ -41,13 +47,17 @@ func (s *Store) Claim(ctx context.Context, q store.ClaimQuery, now time.Time) ([
 	if q.Task != "" {
 		query, arg = taskByID, q.Task
 	}
-	err := s.eachTask(ctx, query, arg, func(t store.Task, l *lease) error {
+	err := s.eachTask(ctx, query, arg, func(stored storedTask) error {
 		if len(claims) >= q.Limit {
 			return errStop
 		}
-		mine := t.Replica == "" || t.Replica == q.Replica || !now.Before(t.Due.Add(q.LostAfter)) || q.Task != ""
-		if l.holds(now) || !mine {
+		if stored.lease.holds(now) {
 			return nil
+		}
+		t, err := stored.task()
+		mine := t.Replica == "" || t.Replica == q.Replica || !now.Before(t.Due.Add(q.LostAfter)) || q.Task != ""
+		if err != nil || !mine {
+			return err
 		}
 		s.leases.token++
 		s.leases.held[t.ID] = &lease{token: s.leases.token, until: now.Add(q.Lease)}
@@ -62,17 +72,17 @@ func (s *Store) Claim(ctx context.Context, q store.ClaimQuery, now time.Time) ([
 
 // Task gives one task.
 func (s *Store) Task(ctx context.Context, id string) (store.Task, error) {
-	return find[store.Task](ctx, s, taskByID, id)
+	return find[store.Task](ctx, s, "SELECT body FROM tasks WHERE task = ?", id)
 }
 
 // NextDue looks at tasks by due time until none can be sooner.
 func (s *Store) NextDue(ctx context.Context) (time.Time, error) {
 	var next time.Time
-	err := s.eachDue(ctx, math.MaxInt64, func(t store.Task, l *lease) error {
-		if !next.IsZero() && !t.Due.Before(next) {
+	err := s.eachDue(ctx, math.MaxInt64, func(t storedTask) error {
+		if !next.IsZero() && !t.due.Before(next) {
 			return errStop
 		}
-		if at := l.claimable(t.Due); next.IsZero() || at.Before(next) {
+		if at := t.lease.claimable(t.due); next.IsZero() || at.Before(next) {
 			next = at.UTC()
 		}
 		return nil
@@ -86,14 +96,16 @@ func (s *Store) NextDue(ctx context.Context) (time.Time, error) {
 // Overdue leaves out what somebody has held since.
 func (s *Store) Overdue(ctx context.Context, before time.Time, limit int) ([]store.Task, error) {
 	var late []store.Task
-	err := s.eachDue(ctx, nanos(before), func(t store.Task, l *lease) error {
+	err := s.eachDue(ctx, nanos(before), func(stored storedTask) error {
 		if len(late) == store.PageSize(limit) {
 			return errStop
 		}
-		if l.claimable(t.Due).Before(before) {
-			late = append(late, t)
+		if !stored.lease.claimable(stored.due).Before(before) {
+			return nil
 		}
-		return nil
+		t, err := stored.task()
+		late = append(late, t)
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list overdue tasks: %w", err)

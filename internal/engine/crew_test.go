@@ -1,0 +1,55 @@
+package engine
+
+import (
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+)
+
+// goroutine names the one that calls.
+func goroutine() string {
+	var text [64]byte
+	return strings.Fields(string(text[:runtime.Stack(text[:], false)]))[1]
+}
+
+func TestCrewRunsSideBySideAndUsesItsGoroutinesAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew()
+		var mu sync.Mutex
+		ran, on := 0, map[string]bool{}
+		note := func() {
+			mu.Lock()
+			defer mu.Unlock()
+			ran++
+			on[goroutine()] = true
+		}
+		for range 3 {
+			meeting := make(chan struct{}) // neither ends without the other
+			c.begin(func() { meeting <- struct{}{}; note() })
+			c.begin(func() { <-meeting; note() })
+			synctest.Wait()
+		}
+		c.end()
+		if ran != 6 || len(on) != 2 {
+			t.Errorf("%d of 6 functions ran, on %d goroutines, want 2", ran, len(on))
+		}
+	})
+}
+
+func TestCrewEndsWithWhatItHasBegun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew()
+		leave, ended := make(chan struct{}), false
+		c.begin(func() { <-leave; ended = true })
+		go func() {
+			synctest.Wait() // until end waits
+			close(leave)
+		}()
+		c.end()
+		if !ended {
+			t.Error("it ended before what it had begun")
+		}
+	})
+}
