@@ -98,11 +98,13 @@ func paused(row store.Pipeline, now time.Time) bool {
 }
 
 // paused starts nothing. The attempt looks again each interval and when the pause ends; one whose window is over by then
-// ends with it, since nothing would be left of the window when the pause does.
+// ends with it, since nothing would be left of the window when the pause does. While it waits for a slot the window stands
+// still, but not where the pipeline is removed: nobody can end the pause of that.
 func (w *work) paused(ctx context.Context, row store.Pipeline) (lifecycle.Step, error) {
 	p := w.run.Progress
 	reason := fmt.Sprintf("paused by %s since %s: %s", row.Pause.By, row.Pause.Since.UTC().Format(time.RFC3339), row.Pause.Why)
-	over := w.run.Status == run.Pending && p.WaitingSince.IsZero() && !w.now.Before(p.WindowEnd)
+	waits := !p.WaitingSince.IsZero() && row.Config != ""
+	over := w.run.Status == run.Pending && !waits && !w.now.Before(p.WindowEnd)
 	if over {
 		return w.exhaust(ctx, lifecycle.Step{Reason: "its window is over while the pipeline is " + reason})
 	}

@@ -120,6 +120,34 @@ func TestOlderPeriodThatIsAboutToLookTakesTheSlotFirst(t *testing.T) {
 	b.wantSlots(3)
 }
 
+func TestRunThatWaitsForASlotOfARemovedAndPausedPipelineEndsWithItsWindow(t *testing.T) {
+	b := newBench(t, limited+glue, plainType)
+	b.open(b.day(3), run.Opening{})
+	b.step()
+	b.open(b.day(4), run.Opening{})
+	b.step()
+	b.pause(store.Pause{By: "ann", Why: "migration", Since: b.now})
+	row, err := b.store.Pipeline(ctx, "orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	removed := row
+	removed.Config = ""
+	batch := store.Batch{ID: "remove"}
+	batch.SwapPipeline(row, removed)
+	b.commit(batch)
+	b.target.endAll(run.ResultSuccess)
+	b.key = b.day(4)
+	for range 100 {
+		if b.run().Status.Ended() {
+			break
+		}
+		b.claimAndStep()
+		b.wait(time.Minute)
+	}
+	b.want(run.ValidationExhausted)
+}
+
 func TestSlotIsGivenBackHoweverTheJobEnds(t *testing.T) {
 	for name, end := range map[string]func(b *bench){
 		"failed": func(b *bench) {
