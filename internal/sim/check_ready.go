@@ -53,7 +53,7 @@ func (w *watch) nothingIsForgotten(settled time.Time) {
 			if f.def.DryRun {
 				continue
 			}
-			f.hasty = i+2 < len(all)
+			f.hasty = i+2 < len(all) || i+1 < len(all) && all[i+1].removed
 			w.firesAreDealtWith(f, settled)
 			w.writesAreDealtWith(f, settled)
 		}
@@ -66,7 +66,7 @@ type force struct {
 	row      store.Pipeline // as it was accepted
 	from, to time.Time      // to is zero if it still is
 	removed  bool           // it ended by a removal
-	hasty    bool           // more than one came after it: nobody looks further back than the last
+	hasty    bool           // more than one came after it, or none stayed: nobody looks further back than the last
 	pauses   []span
 }
 
@@ -160,7 +160,7 @@ func (w *watch) writesAreDealtWith(f force, settled time.Time) {
 	}
 	for _, v := range w.bySensor[at] {
 		r := w.written[v].Reading
-		if r.UpdatedAt.Before(f.from) || r.UpdatedAt.After(settled) || !f.to.IsZero() && !r.UpdatedAt.Before(f.to) || f.disturbed(r.UpdatedAt, absence) {
+		if r.UpdatedAt.Before(later(f.from, f.row.Horizon)) || r.UpdatedAt.After(settled) || !f.to.IsZero() && !r.UpdatedAt.Before(f.to) || f.disturbed(r.UpdatedAt, absence) {
 			continue
 		}
 		p := r.Period
