@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// Clients are those of one service: one per region, made when it is first needed.
+// Clients are what C needs of a service's clients (see Operation): one per region, made when it is first needed.
 type Clients[C any] struct {
 	cloud *Cloud
 	make  func(aws.Config, Via) C

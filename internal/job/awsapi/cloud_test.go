@@ -1,7 +1,6 @@
 package awsapi_test
 
 import (
-	"context"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -46,6 +45,8 @@ func cloud(t *testing.T, env map[string]string) *awsapi.Cloud {
 	return awsapi.New(g)
 }
 
+var anExecution = &sfn.DescribeExecutionInput{ExecutionArn: aws.String("arn")}
+
 // ask makes a call, with one try.
 func ask(t *testing.T, c *awsapi.Cloud, region string) error {
 	t.Helper()
@@ -53,9 +54,7 @@ func ask(t *testing.T, c *awsapi.Cloud, region string) error {
 	if err != nil {
 		return err
 	}
-	_, err = awsapi.Call(t.Context(), job.Attempt{}, "describe it", func(ctx context.Context) (*sfn.DescribeExecutionOutput, error) {
-		return client.DescribeExecution(ctx, &sfn.DescribeExecutionInput{ExecutionArn: aws.String("arn")}, func(o *sfn.Options) { o.Retryer = awsapi.Once })
-	})
+	_, err = awsapi.Call(t.Context(), job.Attempt{}, "describe it", client.DescribeExecution, anExecution, func(o *sfn.Options) { o.Retryer = awsapi.Once })
 	return err
 }
 
@@ -251,9 +250,7 @@ func TestOnlyEndpointsThatTheOperatorSetMayBeAnywhere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = awsapi.Call(t.Context(), job.Attempt{}, "describe it", func(ctx context.Context) (*sfn.DescribeExecutionOutput, error) {
-			return client.DescribeExecution(ctx, &sfn.DescribeExecutionInput{ExecutionArn: aws.String("arn")}, elsewhere)
-		})
+		_, err = awsapi.Call(t.Context(), job.Attempt{}, "describe it", client.DescribeExecution, anExecution, elsewhere)
 		f := (*awsapi.Failure)(nil)
 		switch refused := errors.As(err, &f); {
 		case want && err != nil:

@@ -32,11 +32,15 @@ type Failure struct {
 
 func (f *Failure) Error() string { return f.Text }
 
-// Call makes one call of the SDK: what names it, such as "start glue job orders". The error is a *Failure, or that of a
-// context which ended while the call was under way.
-func Call[Out any](ctx context.Context, a job.Attempt, what string, call func(context.Context) (*Out, error)) (*Out, error) {
+// Operation is a method of one of the SDK's clients. Types keep those that they need instead of the client: a value that
+// reflection could reach would take all methods of its type into the binary, and there are hundreds.
+type Operation[In, Out, Options any] = func(context.Context, *In, ...func(*Options)) (*Out, error)
+
+// Call calls an operation for an attempt: what names it, such as "start glue job orders". The error is a *Failure, or that
+// of a context which ended while the call was under way.
+func Call[In, Out, Options any](ctx context.Context, a job.Attempt, what string, call Operation[In, Out, Options], in *In, options ...func(*Options)) (*Out, error) {
 	within, t := traced(ctx)
-	out, err := call(within)
+	out, err := call(within, in, options...)
 	if err == nil {
 		return out, nil
 	}

@@ -9,9 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/sfn"
-
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/job/awsapi"
 	"github.com/interlock-go/interlock/internal/job/awstest"
@@ -113,9 +110,7 @@ func TestNoFailureShowsASecret(t *testing.T) {
 	}
 	for length := 400; length < 520; length++ {
 		text = strings.Repeat("x", length)
-		_, err := awsapi.Call(t.Context(), job.Attempt{Secrets: job.NewRedactor(secret)}, "describe "+secret, func(ctx context.Context) (*sfn.DescribeExecutionOutput, error) {
-			return client.DescribeExecution(ctx, &sfn.DescribeExecutionInput{ExecutionArn: aws.String("arn")})
-		})
+		_, err := awsapi.Call(t.Context(), job.Attempt{Secrets: job.NewRedactor(secret)}, "describe "+secret, client.DescribeExecution, anExecution)
 		for _, hidden := range []string{awstest.SessionToken, secret} {
 			for i := 0; i+5 <= len(hidden); i++ {
 				if strings.Contains(err.Error(), hidden[i:i+5]) || strings.Contains(err.Error(), "\n") {
@@ -136,14 +131,11 @@ func TestACallThatIsGivenUpUnderWaySaysNothingAboutIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	call := func(ctx context.Context) (*sfn.DescribeExecutionOutput, error) {
-		return client.DescribeExecution(ctx, &sfn.DescribeExecutionInput{ExecutionArn: aws.String("arn")})
-	}
-	if _, err := awsapi.Call(ctx, job.Attempt{}, "describe it", call); !errors.Is(err, context.Canceled) || errors.As(err, new(*awsapi.Failure)) {
+	if _, err := awsapi.Call(ctx, job.Attempt{}, "describe it", client.DescribeExecution, anExecution); !errors.Is(err, context.Canceled) || errors.As(err, new(*awsapi.Failure)) {
 		t.Errorf("under way: got %v", err)
 	}
 	f := (*awsapi.Failure)(nil)
-	if _, err := awsapi.Call(ctx, job.Attempt{}, "describe it", call); !errors.As(err, &f) || !f.Certain {
+	if _, err := awsapi.Call(ctx, job.Attempt{}, "describe it", client.DescribeExecution, anExecution); !errors.As(err, &f) || !f.Certain {
 		t.Errorf("before it began: got %v", err)
 	}
 }

@@ -22,9 +22,17 @@ const maxName = 256
 
 // Type adds steps to clusters and follows them. EMR does not recognise a repeated request, but shows the names of its
 // steps: those of an attempt end in its id. A job's handle is the ids of its steps.
-type Type struct {
-	clients *awsapi.Clients[*service.Client]
+type Type struct{ clients *awsapi.Clients[calls] }
+
+// calls are what is used of EMR.
+type calls struct {
+	add             call[service.AddJobFlowStepsInput, service.AddJobFlowStepsOutput]
+	listSteps       call[service.ListStepsInput, service.ListStepsOutput]
+	cancel          call[service.CancelStepsInput, service.CancelStepsOutput]
+	describeCluster call[service.DescribeClusterInput, service.DescribeClusterOutput]
 }
+
+type call[In, Out any] = awsapi.Operation[In, Out, service.Options]
 
 var (
 	_ job.Type    = (*Type)(nil)
@@ -35,15 +43,16 @@ var (
 
 // New speaks to the cloud.
 func New(c *awsapi.Cloud) *Type {
-	return &Type{awsapi.NewClients(c, func(cfg aws.Config, via awsapi.Via) *service.Client {
-		return service.NewFromConfig(cfg, func(o *service.Options) { o.HTTPClient = via(o.BaseEndpoint) })
+	return &Type{awsapi.NewClients(c, func(cfg aws.Config, via awsapi.Via) calls {
+		client := service.NewFromConfig(cfg, func(o *service.Options) { o.HTTPClient = via(o.BaseEndpoint) })
+		return calls{client.AddJobFlowSteps, client.ListSteps, client.CancelSteps, client.DescribeCluster}
 	})}
 }
 
 // cluster is that of one attempt.
 type cluster struct {
 	*Config
-	*service.Client
+	calls
 	attempt job.Attempt
 }
 
@@ -52,8 +61,8 @@ func (t *Type) cluster(ctx context.Context, a job.Attempt) (cluster, error) {
 	if !ok {
 		return cluster{}, job.Refuse(run.Permanent, "start emr job: its config is a %T", a.Config)
 	}
-	client, err := t.clients.In(ctx, c.Region)
-	return cluster{c, client, a}, err
+	made, err := t.clients.In(ctx, c.Region)
+	return cluster{c, made, a}, err
 }
 
 // what names a call in errors.
@@ -68,10 +77,8 @@ func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 	if ids, err := c.find(ctx, 1); len(ids) > 0 || err != nil {
 		return job.Started{Handle: handleOf(ids)}, awsapi.Before(err)
 	}
-	out, err := awsapi.Call(ctx, a, c.what("add steps to"), func(ctx context.Context) (*service.AddJobFlowStepsOutput, error) {
-		return c.AddJobFlowSteps(ctx, &service.AddJobFlowStepsInput{JobFlowId: &c.ClusterID, Steps: c.steps()},
-			func(o *service.Options) { o.Retryer = awsapi.Once })
-	})
+	out, err := awsapi.Call(ctx, a, c.what("add steps to"), c.add, &service.AddJobFlowStepsInput{JobFlowId: &c.ClusterID, Steps: c.steps()},
+		func(o *service.Options) { o.Retryer = awsapi.Once })
 	if err != nil {
 		return job.Started{}, awsapi.Started(err)
 	}
@@ -156,9 +163,7 @@ func (c cluster) find(ctx context.Context, pages int) ([]string, error) {
 }
 
 func (c cluster) list(ctx context.Context, in *service.ListStepsInput) (*service.ListStepsOutput, error) {
-	out, err := awsapi.Call(ctx, c.attempt, c.what("list the steps of"), func(ctx context.Context) (*service.ListStepsOutput, error) {
-		return c.ListSteps(ctx, in)
-	})
+	out, err := awsapi.Call(ctx, c.attempt, c.what("list the steps of"), c.listSteps, in)
 	if err == nil && out.Steps == nil {
 		err = fmt.Errorf("%s: answered without a list", c.what("list the steps of"))
 	}
@@ -171,9 +176,7 @@ func (t *Type) Check(ctx context.Context, a job.Attempt) error {
 	if err != nil {
 		return err
 	}
-	out, err := awsapi.Call(ctx, a, c.what("look at"), func(ctx context.Context) (*service.DescribeClusterOutput, error) {
-		return c.DescribeCluster(ctx, &service.DescribeClusterInput{ClusterId: &c.ClusterID})
-	})
+	out, err := awsapi.Call(ctx, a, c.what("look at"), c.describeCluster, &service.DescribeClusterInput{ClusterId: &c.ClusterID})
 	if err != nil {
 		return awsapi.Checked(err)
 	}
@@ -193,10 +196,8 @@ func (t *Type) Stop(ctx context.Context, a job.Attempt, h run.Handle) error {
 	if err != nil {
 		return err
 	}
-	out, err := awsapi.Call(ctx, a, c.what("cancel steps of"), func(ctx context.Context) (*service.CancelStepsOutput, error) {
-		return c.CancelSteps(ctx, &service.CancelStepsInput{
-			ClusterId: &c.ClusterID, StepIds: stepsOf(h), StepCancellationOption: types.StepCancellationOptionTerminateProcess,
-		})
+	out, err := awsapi.Call(ctx, a, c.what("cancel steps of"), c.cancel, &service.CancelStepsInput{
+		ClusterId: &c.ClusterID, StepIds: stepsOf(h), StepCancellationOption: types.StepCancellationOptionTerminateProcess,
 	})
 	if err != nil {
 		return err

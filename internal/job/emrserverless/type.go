@@ -19,9 +19,18 @@ const maxToken = 64
 
 // Type starts job runs and follows them. A run's client token and its name are made of its attempt's id: EMR Serverless
 // answers a repeated token with the run that there is, and the name shows whose it is.
-type Type struct {
-	clients *awsapi.Clients[*service.Client]
+type Type struct{ clients *awsapi.Clients[calls] }
+
+// calls are what is used of EMR Serverless.
+type calls struct {
+	start          call[service.StartJobRunInput, service.StartJobRunOutput]
+	list           call[service.ListJobRunsInput, service.ListJobRunsOutput]
+	get            call[service.GetJobRunInput, service.GetJobRunOutput]
+	cancel         call[service.CancelJobRunInput, service.CancelJobRunOutput]
+	getApplication call[service.GetApplicationInput, service.GetApplicationOutput]
 }
+
+type call[In, Out any] = awsapi.Operation[In, Out, service.Options]
 
 var (
 	_ job.Type         = (*Type)(nil)
@@ -33,8 +42,9 @@ var (
 
 // New speaks to the cloud.
 func New(c *awsapi.Cloud) *Type {
-	return &Type{awsapi.NewClients(c, func(cfg aws.Config, via awsapi.Via) *service.Client {
-		return service.NewFromConfig(cfg, func(o *service.Options) { o.HTTPClient = via(o.BaseEndpoint) })
+	return &Type{awsapi.NewClients(c, func(cfg aws.Config, via awsapi.Via) calls {
+		client := service.NewFromConfig(cfg, func(o *service.Options) { o.HTTPClient = via(o.BaseEndpoint) })
+		return calls{client.StartJobRun, client.ListJobRuns, client.GetJobRun, client.CancelJobRun, client.GetApplication}
 	})}
 }
 
@@ -44,7 +54,7 @@ func (t *Type) RefusesRepeats() bool { return true }
 // application is where one attempt's run lives.
 type application struct {
 	*Config
-	*service.Client
+	calls
 	attempt job.Attempt
 	token   string
 }
@@ -54,8 +64,8 @@ func (t *Type) application(ctx context.Context, a job.Attempt) (application, err
 	if !ok {
 		return application{}, job.Refuse(run.Permanent, "start emr-serverless job: its config is a %T", a.Config)
 	}
-	client, err := t.clients.In(ctx, c.Region)
-	return application{c, client, a, job.Name(a.ID, maxToken)}, err
+	made, err := t.clients.In(ctx, c.Region)
+	return application{c, made, a, job.Name(a.ID, maxToken)}, err
 }
 
 // what names a call in errors.
@@ -73,11 +83,9 @@ func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 	if err != nil {
 		return job.Started{}, job.Refuse(run.Permanent, "job.config.configurationOverrides: %s", a.Secrets.Text(err.Error()))
 	}
-	out, err := awsapi.Call(ctx, a, p.what("start a job of"), func(ctx context.Context) (*service.StartJobRunOutput, error) {
-		return p.StartJobRun(ctx, &service.StartJobRunInput{
-			ApplicationId: &p.ApplicationID, ClientToken: &p.token, Name: &p.token, ExecutionRoleArn: &p.ExecutionRoleArn,
-			JobDriver: p.JobDriver.asAPI(), ConfigurationOverrides: overrides,
-		})
+	out, err := awsapi.Call(ctx, a, p.what("start a job of"), p.start, &service.StartJobRunInput{
+		ApplicationId: &p.ApplicationID, ClientToken: &p.token, Name: &p.token, ExecutionRoleArn: &p.ExecutionRoleArn,
+		JobDriver: p.JobDriver.asAPI(), ConfigurationOverrides: overrides,
 	})
 	switch {
 	case awsapi.HasCode(err, "ConflictException"):
@@ -120,9 +128,7 @@ func (t *Type) Find(ctx context.Context, a job.Attempt) (run.Handle, bool, error
 func (p application) find(ctx context.Context) (id string, found bool, err error) {
 	in := &service.ListJobRunsInput{ApplicationId: &p.ApplicationID, MaxResults: aws.Int32(perPage)}
 	for range pages {
-		out, err := awsapi.Call(ctx, p.attempt, p.what("list the jobs of"), func(ctx context.Context) (*service.ListJobRunsOutput, error) {
-			return p.ListJobRuns(ctx, in)
-		})
+		out, err := awsapi.Call(ctx, p.attempt, p.what("list the jobs of"), p.list, in)
 		if err != nil {
 			return "", false, err
 		}
@@ -147,9 +153,7 @@ func (t *Type) Check(ctx context.Context, a job.Attempt) error {
 	if err != nil {
 		return err
 	}
-	out, err := awsapi.Call(ctx, a, p.what("look at"), func(ctx context.Context) (*service.GetApplicationOutput, error) {
-		return p.GetApplication(ctx, &service.GetApplicationInput{ApplicationId: &p.ApplicationID})
-	})
+	out, err := awsapi.Call(ctx, a, p.what("look at"), p.getApplication, &service.GetApplicationInput{ApplicationId: &p.ApplicationID})
 	switch {
 	case err != nil:
 		return awsapi.Checked(err)
@@ -167,9 +171,7 @@ func (t *Type) Stop(ctx context.Context, a job.Attempt, h run.Handle) error {
 	if err != nil {
 		return err
 	}
-	out, err := awsapi.Call(ctx, a, p.what("stop a job of"), func(ctx context.Context) (*service.CancelJobRunOutput, error) {
-		return p.CancelJobRun(ctx, &service.CancelJobRunInput{ApplicationId: &p.ApplicationID, JobRunId: aws.String(string(h))})
-	})
+	out, err := awsapi.Call(ctx, a, p.what("stop a job of"), p.cancel, &service.CancelJobRunInput{ApplicationId: &p.ApplicationID, JobRunId: aws.String(string(h))})
 	if err == nil && aws.ToString(out.JobRunId) != "" {
 		return nil
 	}

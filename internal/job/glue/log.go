@@ -60,22 +60,20 @@ func reason(err error) string {
 
 // search looks for an event that means failure.
 func (t *Type) search(ctx context.Context, g api, r types.JobRun) (event string, found bool, err error) {
-	logs, err := t.logs.In(ctx, g.Region)
+	filter, err := t.logs.In(ctx, g.Region)
 	if err != nil {
 		return "", false, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit(ctx))
 	defer cancel()
 	in := &cloudwatchlogs.FilterLogEventsInput{
-		LogGroupName: aws.String(g.group(r)), LogStreamNamePrefix: r.Id, FilterPattern: aws.String(filter(g.patterns())),
+		LogGroupName: aws.String(g.group(r)), LogStreamNamePrefix: r.Id, FilterPattern: aws.String(anyOf(g.patterns())),
 	}
 	if r.StartedOn != nil {
 		in.StartTime = aws.Int64(r.StartedOn.UnixMilli())
 	}
 	for range maxLogPages {
-		out, err := awsapi.Call(ctx, g.attempt, fmt.Sprintf("search log group %q", *in.LogGroupName), func(ctx context.Context) (*cloudwatchlogs.FilterLogEventsOutput, error) {
-			return logs.FilterLogEvents(ctx, in)
-		})
+		out, err := awsapi.Call(ctx, g.attempt, fmt.Sprintf("search log group %q", *in.LogGroupName), filter, in)
 		if err != nil {
 			return "", false, err
 		}
@@ -119,8 +117,8 @@ func (g api) patterns() []string {
 	return []string{defaultPattern}
 }
 
-// filter is a pattern of CloudWatch for events that hold one of the texts.
-func filter(texts []string) string {
+// anyOf is a pattern of CloudWatch for events that hold one of the texts.
+func anyOf(texts []string) string {
 	quoted := make([]string, len(texts))
 	for i, text := range texts {
 		quoted[i] = `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`

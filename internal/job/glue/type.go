@@ -18,9 +18,22 @@ import (
 // Type starts runs of Glue jobs and follows them. Glue does not recognise a repeated start, but shows the arguments of its
 // runs: a lost one is found again by its --interlock_run_id.
 type Type struct {
-	glue *awsapi.Clients[*service.Client]
-	logs *awsapi.Clients[*cloudwatchlogs.Client]
+	glue *awsapi.Clients[calls]
+	logs *awsapi.Clients[filterLogs]
 }
+
+// calls are what is used of Glue.
+type calls struct {
+	start     call[service.StartJobRunInput, service.StartJobRunOutput]
+	list      call[service.GetJobRunsInput, service.GetJobRunsOutput]
+	get       call[service.GetJobRunInput, service.GetJobRunOutput]
+	batchStop call[service.BatchStopJobRunInput, service.BatchStopJobRunOutput]
+}
+
+type (
+	call[In, Out any] = awsapi.Operation[In, Out, service.Options]
+	filterLogs        = awsapi.Operation[cloudwatchlogs.FilterLogEventsInput, cloudwatchlogs.FilterLogEventsOutput, cloudwatchlogs.Options]
+)
 
 var (
 	_ job.Type    = (*Type)(nil)
@@ -32,14 +45,15 @@ var (
 // New speaks to the cloud.
 func New(c *awsapi.Cloud) *Type {
 	return &Type{
-		glue: awsapi.NewClients(c, func(cfg aws.Config, via awsapi.Via) *service.Client {
-			return service.NewFromConfig(cfg, func(o *service.Options) { o.HTTPClient = via(o.BaseEndpoint) })
+		glue: awsapi.NewClients(c, func(cfg aws.Config, via awsapi.Via) calls {
+			client := service.NewFromConfig(cfg, func(o *service.Options) { o.HTTPClient = via(o.BaseEndpoint) })
+			return calls{client.StartJobRun, client.GetJobRuns, client.GetJobRun, client.BatchStopJobRun}
 		}),
-		logs: awsapi.NewClients(c, func(cfg aws.Config, via awsapi.Via) *cloudwatchlogs.Client {
+		logs: awsapi.NewClients(c, func(cfg aws.Config, via awsapi.Via) filterLogs {
 			return cloudwatchlogs.NewFromConfig(cfg, func(o *cloudwatchlogs.Options) {
 				o.HTTPClient = via(o.BaseEndpoint)
 				o.Retryer = retry.NewStandard() // there is one chance only to see a failure there
-			})
+			}).FilterLogEvents
 		}),
 	}
 }
@@ -47,7 +61,7 @@ func New(c *awsapi.Cloud) *Type {
 // api is Glue as one attempt's config has it.
 type api struct {
 	*Config
-	*service.Client
+	calls
 	attempt job.Attempt
 }
 
@@ -56,8 +70,8 @@ func (t *Type) api(ctx context.Context, a job.Attempt) (api, error) {
 	if !ok {
 		return api{}, job.Refuse(run.Permanent, "start glue job: its config is a %T", a.Config)
 	}
-	client, err := t.glue.In(ctx, c.Region)
-	return api{c, client, a}, err
+	made, err := t.glue.In(ctx, c.Region)
+	return api{c, made, a}, err
 }
 
 // what names a call in errors.
@@ -72,10 +86,8 @@ func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 	if id, found, err := g.find(ctx, 1); found || err != nil {
 		return job.Started{Handle: run.Handle(id)}, awsapi.Before(err)
 	}
-	out, err := awsapi.Call(ctx, a, g.what("start"), func(ctx context.Context) (*service.StartJobRunOutput, error) {
-		return g.StartJobRun(ctx, &service.StartJobRunInput{JobName: &g.JobName, Arguments: g.arguments()},
-			func(o *service.Options) { o.Retryer = awsapi.Once })
-	})
+	out, err := awsapi.Call(ctx, a, g.what("start"), g.start, &service.StartJobRunInput{JobName: &g.JobName, Arguments: g.arguments()},
+		func(o *service.Options) { o.Retryer = awsapi.Once })
 	if err != nil {
 		return job.Started{}, awsapi.Started(err)
 	}
@@ -125,9 +137,7 @@ func (g api) find(ctx context.Context, pages int) (id string, found bool, err er
 
 // runs is a page of the job's runs.
 func (g api) runs(ctx context.Context, most int32, next *string) (*service.GetJobRunsOutput, error) {
-	out, err := awsapi.Call(ctx, g.attempt, g.what("list the runs of"), func(ctx context.Context) (*service.GetJobRunsOutput, error) {
-		return g.GetJobRuns(ctx, &service.GetJobRunsInput{JobName: &g.JobName, MaxResults: &most, NextToken: next})
-	})
+	out, err := awsapi.Call(ctx, g.attempt, g.what("list the runs of"), g.list, &service.GetJobRunsInput{JobName: &g.JobName, MaxResults: &most, NextToken: next})
 	if err == nil && out.JobRuns == nil {
 		err = fmt.Errorf("%s: answered without a list", g.what("list the runs of"))
 	}
@@ -150,9 +160,7 @@ func (t *Type) Stop(ctx context.Context, a job.Attempt, h run.Handle) error {
 	if err != nil {
 		return err
 	}
-	out, err := awsapi.Call(ctx, a, g.what("stop"), func(ctx context.Context) (*service.BatchStopJobRunOutput, error) {
-		return g.BatchStopJobRun(ctx, &service.BatchStopJobRunInput{JobName: &g.JobName, JobRunIds: []string{string(h)}})
-	})
+	out, err := awsapi.Call(ctx, a, g.what("stop"), g.batchStop, &service.BatchStopJobRunInput{JobName: &g.JobName, JobRunIds: []string{string(h)}})
 	if err != nil {
 		return err
 	}

@@ -26,9 +26,10 @@ import (
 //
 // Lambda cannot be asked what became of an invocation, and invokes a function again for a repeated request. So one that
 // was sent and not answered is unknown.
-type Type struct {
-	clients *awsapi.Clients[*service.Client]
-}
+type Type struct{ clients *awsapi.Clients[invoke] }
+
+// invoke is what is used of Lambda.
+type invoke = awsapi.Operation[service.InvokeInput, service.InvokeOutput, service.Options]
 
 var (
 	_ job.Type     = (*Type)(nil)
@@ -38,11 +39,11 @@ var (
 
 // New speaks to the cloud.
 func New(c *awsapi.Cloud) *Type {
-	return &Type{awsapi.NewClients(c, func(cfg aws.Config, via awsapi.Via) *service.Client {
+	return &Type{awsapi.NewClients(c, func(cfg aws.Config, via awsapi.Via) invoke {
 		return service.NewFromConfig(cfg, func(o *service.Options) {
 			o.HTTPClient = via(o.BaseEndpoint)
 			o.Retryer = awsapi.Once
-		})
+		}).Invoke
 	})}
 }
 
@@ -58,7 +59,7 @@ func (t *Type) Limit(config pipeline.JobConfig) (time.Duration, bool) {
 // function is that of one attempt.
 type function struct {
 	*Config
-	*service.Client
+	call    invoke
 	attempt job.Attempt
 }
 
@@ -67,8 +68,8 @@ func (t *Type) function(ctx context.Context, a job.Attempt) (function, error) {
 	if !ok {
 		return function{}, job.Refuse(run.Permanent, "start lambda job: its config is a %T", a.Config)
 	}
-	client, err := t.clients.In(ctx, cmp.Or(c.Region, awsapi.RegionOf(c.FunctionName)))
-	return function{c, client, a}, err
+	call, err := t.clients.In(ctx, cmp.Or(c.Region, awsapi.RegionOf(c.FunctionName)))
+	return function{c, call, a}, err
 }
 
 // what names a call in errors.
@@ -106,8 +107,8 @@ func (f function) invoke(ctx context.Context, payload string) (*service.InvokeOu
 	}
 	limited, cancel := context.WithTimeout(ctx, f.Timeout.D())
 	defer cancel()
-	out, err := awsapi.Call(limited, f.attempt, f.what("invoke"), func(ctx context.Context) (*service.InvokeOutput, error) {
-		return f.Invoke(ctx, &service.InvokeInput{FunctionName: &f.FunctionName, InvocationType: kind, LogType: f.logs(), Payload: []byte(payload)})
+	out, err := awsapi.Call(limited, f.attempt, f.what("invoke"), f.call, &service.InvokeInput{
+		FunctionName: &f.FunctionName, InvocationType: kind, LogType: f.logs(), Payload: []byte(payload),
 	})
 	switch {
 	case err != nil && limited.Err() != nil && ctx.Err() == nil && !errors.As(err, new(*awsapi.Failure)):
@@ -170,9 +171,7 @@ func (t *Type) Check(ctx context.Context, a job.Attempt) error {
 	if err != nil {
 		return err
 	}
-	out, err := awsapi.Call(ctx, a, f.what("make a dry run of"), func(ctx context.Context) (*service.InvokeOutput, error) {
-		return f.Invoke(ctx, &service.InvokeInput{FunctionName: &f.FunctionName, InvocationType: types.InvocationTypeDryRun})
-	})
+	out, err := awsapi.Call(ctx, a, f.what("make a dry run of"), f.call, &service.InvokeInput{FunctionName: &f.FunctionName, InvocationType: types.InvocationTypeDryRun})
 	if err != nil {
 		return awsapi.Checked(err)
 	}

@@ -53,9 +53,7 @@ func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Sta
 
 // look is an execution as Step Functions has it.
 func (m machine) look(ctx context.Context, arn string) (*sfn.DescribeExecutionOutput, error) {
-	out, err := awsapi.Call(ctx, m.attempt, m.what("look at an execution of"), func(ctx context.Context) (*sfn.DescribeExecutionOutput, error) {
-		return m.DescribeExecution(ctx, &sfn.DescribeExecutionInput{ExecutionArn: &arn})
-	})
+	out, err := awsapi.Call(ctx, m.attempt, m.what("look at an execution of"), m.describe, &sfn.DescribeExecutionInput{ExecutionArn: &arn})
 	if err == nil && out.Status == "" {
 		err = fmt.Errorf("%s: answered without a state", m.what("look at an execution of"))
 	}

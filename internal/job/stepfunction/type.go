@@ -22,7 +22,17 @@ const (
 
 // Type starts executions and follows them. An execution is named after its attempt, and a state machine has no second one
 // of a name for 90 days.
-type Type struct{ clients *awsapi.Clients[*sfn.Client] }
+type Type struct{ clients *awsapi.Clients[calls] }
+
+// calls are what is used of Step Functions.
+type calls struct {
+	start           call[sfn.StartExecutionInput, sfn.StartExecutionOutput]
+	describe        call[sfn.DescribeExecutionInput, sfn.DescribeExecutionOutput]
+	describeMachine call[sfn.DescribeStateMachineInput, sfn.DescribeStateMachineOutput]
+	stop            call[sfn.StopExecutionInput, sfn.StopExecutionOutput]
+}
+
+type call[In, Out any] = awsapi.Operation[In, Out, sfn.Options]
 
 var (
 	_ job.Type         = (*Type)(nil)
@@ -34,8 +44,9 @@ var (
 
 // New speaks to the cloud.
 func New(c *awsapi.Cloud) *Type {
-	return &Type{awsapi.NewClients(c, func(cfg aws.Config, via awsapi.Via) *sfn.Client {
-		return sfn.NewFromConfig(cfg, func(o *sfn.Options) { o.HTTPClient = via(o.BaseEndpoint) })
+	return &Type{awsapi.NewClients(c, func(cfg aws.Config, via awsapi.Via) calls {
+		client := sfn.NewFromConfig(cfg, func(o *sfn.Options) { o.HTTPClient = via(o.BaseEndpoint) })
+		return calls{client.StartExecution, client.DescribeExecution, client.DescribeStateMachine, client.StopExecution}
 	})}
 }
 
@@ -45,7 +56,7 @@ func (t *Type) RefusesRepeats() bool { return true }
 // machine is the state machine of one attempt.
 type machine struct {
 	*Config
-	*sfn.Client
+	calls
 	attempt job.Attempt
 }
 
@@ -54,8 +65,8 @@ func (t *Type) machine(ctx context.Context, a job.Attempt) (machine, error) {
 	if !ok {
 		return machine{}, job.Refuse(run.Permanent, "start step-function job: its config is a %T", a.Config)
 	}
-	client, err := t.clients.In(ctx, cmp.Or(c.Region, awsapi.RegionOf(c.StateMachineARN)))
-	return machine{c, client, a}, err
+	made, err := t.clients.In(ctx, cmp.Or(c.Region, awsapi.RegionOf(c.StateMachineARN)))
+	return machine{c, made, a}, err
 }
 
 // what names a call in errors.
@@ -85,8 +96,8 @@ func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 	if err := m.check(ctx); err != nil {
 		return job.Started{}, awsapi.Before(err)
 	}
-	out, err := awsapi.Call(ctx, a, m.what("start"), func(ctx context.Context) (*sfn.StartExecutionOutput, error) {
-		return m.StartExecution(ctx, &sfn.StartExecutionInput{StateMachineArn: &m.StateMachineARN, Name: aws.String(job.Name(a.ID, maxName)), Input: &input})
+	out, err := awsapi.Call(ctx, a, m.what("start"), m.start, &sfn.StartExecutionInput{
+		StateMachineArn: &m.StateMachineARN, Name: aws.String(job.Name(a.ID, maxName)), Input: &input,
 	})
 	switch {
 	case awsapi.HasCode(err, "ExecutionAlreadyExists"):
@@ -119,8 +130,8 @@ func (m machine) input() (string, error) {
 
 // check looks at the state machine. An express one neither refuses a repeated name nor shows what became of an execution.
 func (m machine) check(ctx context.Context) error {
-	out, err := awsapi.Call(ctx, m.attempt, m.what("look at"), func(ctx context.Context) (*sfn.DescribeStateMachineOutput, error) {
-		return m.DescribeStateMachine(ctx, &sfn.DescribeStateMachineInput{StateMachineArn: aws.String(m.plain()), IncludedData: types.IncludedDataMetadataOnly})
+	out, err := awsapi.Call(ctx, m.attempt, m.what("look at"), m.describeMachine, &sfn.DescribeStateMachineInput{
+		StateMachineArn: aws.String(m.plain()), IncludedData: types.IncludedDataMetadataOnly,
 	})
 	switch {
 	case err != nil:
@@ -163,8 +174,8 @@ func (t *Type) Stop(ctx context.Context, a job.Attempt, h run.Handle) error {
 	if err != nil {
 		return err
 	}
-	out, err := awsapi.Call(ctx, a, m.what("stop an execution of"), func(ctx context.Context) (*sfn.StopExecutionOutput, error) {
-		return m.StopExecution(ctx, &sfn.StopExecutionInput{ExecutionArn: aws.String(string(h)), Cause: aws.String("stopped by Interlock")})
+	out, err := awsapi.Call(ctx, a, m.what("stop an execution of"), m.stop, &sfn.StopExecutionInput{
+		ExecutionArn: aws.String(string(h)), Cause: aws.String("stopped by Interlock"),
 	})
 	if err == nil && out.StopDate != nil {
 		return nil
