@@ -32,6 +32,7 @@ func (t *jobTest) run(ctx context.Context) error {
 	began := t.now()
 	trial := &jobTrial{ID: string(t.attempt.ID)}
 	t.report.Run = trial
+	defer func() { trial.Seconds = t.now().Sub(began).Seconds() }()
 	kind := t.jobs.types[t.def.Job.Type]
 	started, err := t.start(ctx, kind)
 	refusal := (*job.Refusal)(nil)
@@ -58,7 +59,6 @@ func (t *jobTest) run(ctx context.Context) error {
 			return errUnreachable
 		}
 	}
-	trial.Seconds = t.now().Sub(began).Seconds()
 	return trial.ended(t.def.Job, *status)
 }
 
