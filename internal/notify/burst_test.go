@@ -158,3 +158,25 @@ func TestEveryEventIsToldOnceThroughOutagesRestartsAndBursts(t *testing.T) {
 		}
 	})
 }
+
+func TestEventThatJoinsABurstOnItsWayIsNotLostWithTheProcess(t *testing.T) {
+	for name, killed := range map[string]bool{"killed before the answer": true, "answered": false} {
+		w := newWorld(t, grouped(notify.ByType))
+		w.emit(w.failure("orders", "first"))
+		w.check(w.o.Fill(t.Context(), w.now))
+		l := w.o.Next(w.now)
+		w.emit(w.failure("orders", "second"))
+		w.check(w.o.Fill(t.Context(), w.now))
+		w.check(w.o.Save(t.Context(), true, w.now))
+		if killed {
+			w.begin()
+			w.pass(10 * time.Minute)
+			w.wantCounts(name, "second×2")
+			continue
+		}
+		_, err := w.o.Settle(t.Context(), l, w.o.Send(t.Context(), l), w.now)
+		w.check(err)
+		w.pass(10 * time.Minute)
+		w.wantCounts(name, "first×1", "second×1")
+	}
+}

@@ -393,3 +393,65 @@ func TestSinkThatShowsHowThingsStandIsToldOfWhatSettlesThem(t *testing.T) {
 		t.Errorf("sent, followed (-want +got):\n%s", diff)
 	}
 }
+
+func TestCursorWaitsForTheFirstAlertThatIsNotTaken(t *testing.T) {
+	w := newWorld(t)
+	w.emit(w.failure("orders", "slow"), w.failure("silver", "quick"), w.failure("orders", "behind"))
+	w.check(w.o.Fill(t.Context(), w.now))
+	slow, quick := w.o.Next(w.now), w.o.Next(w.now)
+	if slow == nil || quick == nil || w.o.Next(w.now) != nil {
+		t.Fatal("want one letter of each pipeline on its way")
+	}
+	_, err := w.o.Settle(t.Context(), quick, w.o.Send(t.Context(), quick), w.now)
+	w.check(err)
+	w.check(w.o.Save(t.Context(), true, w.now))
+	w.begin() // the process died before the slow one was answered
+	w.pass(time.Second)
+	w.want("what a killed process had not noted comes again", "quick", "slow", "quick", "behind")
+}
+
+func TestNoMoreAreOnTheirWayThanAllowed(t *testing.T) {
+	w := newWorld(t)
+	w.options.Concurrency = 3
+	w.begin()
+	for i := range 10 {
+		w.emit(w.failure(pipeline.ID(fmt.Sprintf("p%d", i)), "x"))
+	}
+	w.check(w.o.Fill(t.Context(), w.now))
+	for n := range 4 {
+		if l := w.o.Next(w.now); (l != nil) != (n < 3) {
+			t.Errorf("letter %d: %v", n+1, l)
+		}
+	}
+}
+
+func TestOutboxHoldsABoundedPartOfWhatIsQueued(t *testing.T) {
+	w := newWorld(t)
+	w.box.answer = func(event.Event) error { return errors.New("away") }
+	for i := range 30 {
+		w.failures(pipeline.ID(fmt.Sprintf("p%d", i)), 100)
+	}
+	w.pass(time.Minute)
+	taken := 0
+	for l := w.o.Next(w.now.Add(time.Hour)); l != nil && taken < 3000; l = w.o.Next(w.now.Add(time.Hour)) {
+		_, err := w.o.Settle(t.Context(), l, nil, w.now)
+		w.check(err)
+		taken++
+	}
+	if taken < 512 || taken > 700 {
+		t.Errorf("%d letters were held in memory", taken)
+	}
+}
+
+func TestOneLetterAtATimeTriesASinkThatIsAway(t *testing.T) {
+	w := newWorld(t)
+	for i := range 5 {
+		w.emit(w.failure(pipeline.ID(fmt.Sprintf("p%d", i)), "x"))
+	}
+	w.box.answer = func(event.Event) error { return errAway }
+	w.turn()
+	w.now = w.now.Add(time.Second)
+	if w.o.Next(w.now) == nil || w.o.Next(w.now) != nil {
+		t.Error("want one letter that tries, and no second")
+	}
+}
