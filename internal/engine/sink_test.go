@@ -240,7 +240,7 @@ func TestSinkThatIsGoneIsForgottenAfterADay(t *testing.T) {
 		h.sinks()
 		h.stopped = make(chan struct{})
 		h.start(time.Second)
-		h.pass(48 * time.Hour)
+		h.pass(25 * time.Hour)
 		h.end()
 		if n, err := h.store.Trim(t.Context(), store.Retention{Events: time.Hour}, time.Now()); n == 0 || err != nil {
 			t.Errorf("events are held back for a sink that is gone: %d, %v", n, err)
