@@ -49,7 +49,9 @@ func RunHTTP(t *testing.T, sinkAt Make) {
 		answer http.HandlerFunc
 		want   string
 	}{
-		"an error of the server is tried again":   {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<html>oops", http.StatusInternalServerError) }, "again"},
+		"an error of the server is tried again": {func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "<html>oops", http.StatusInternalServerError)
+		}, "again"},
 		"a gateway that is down is tried again":   {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", http.StatusBadGateway) }, "again"},
 		"a broken connection is tried again":      {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "again"},
 		"an endless answer is not read to an end": {endless, "again"},

@@ -41,7 +41,7 @@ func (s *Sink) open(ctx context.Context, c conversation, a sink.Alert) error {
 		found, event, err := s.find(ctx, c, *left)
 		switch {
 		case err != nil:
-			return s.release(ctx, c, err)
+			return s.leave(ctx, c, 0, err) // the next one has to look as well
 		case found != (place{}):
 			return s.adopt(ctx, c, a, found, event)
 		}
@@ -73,14 +73,25 @@ func (s *Sink) claim(ctx context.Context, c conversation) (conversation, error) 
 // release ends a claim after an error. An answer means that nothing was posted; without one the message may still
 // arrive, so that the next one looks for it first, a little later.
 func (s *Sink) release(ctx context.Context, c conversation, cause error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callFor) // also where the caller gave up
-	defer cancel()
-	if verdict := judge("open a thread", cause); said(cause) != "" || !unknown(verdict) {
-		c.Claim = nil
-	} else {
-		c.Claim = &claim{From: c.Claim.From, Until: s.now().Add(settle)}
+	if said(cause) == "" && unknown(judge("open a thread", cause)) {
+		return s.leave(ctx, c, settle, cause)
 	}
-	_, err := s.save(ctx, c) // if that fails, the claim runs out by itself
+	c.Claim = nil
+	return s.settled(ctx, c, cause)
+}
+
+// leave ends a claim, after a while, of which nobody knows what came of it.
+func (s *Sink) leave(ctx context.Context, c conversation, after time.Duration, cause error) error {
+	c.Claim = &claim{From: c.Claim.From, Until: s.now().Add(after)}
+	return s.settled(ctx, c, cause)
+}
+
+// settled saves how a failed try to open a thread ended, also where the caller gave up. If that fails, the claim runs out
+// by itself.
+func (s *Sink) settled(ctx context.Context, c conversation, cause error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callFor)
+	defer cancel()
+	_, err := s.save(ctx, c)
 	return errors.Join(judge("open a thread", cause), err)
 }
 

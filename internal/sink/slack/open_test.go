@@ -107,6 +107,35 @@ func TestCrashBetweenPostingAndRememberingOpensNoSecondThread(t *testing.T) {
 	}
 }
 
+func TestSearchThatFailsIsMadeAgain(t *testing.T) {
+	for name, search := range map[string]func() string{
+		"too many requests": func() string { return "ratelimited" },
+		"no answer":         func() string { panic(http.ErrAbortHandler) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.threads.Broken = rootSaved
+			if err := w.dispatcher("C0DATA0000").Send(ctx, failed("a")); err == nil {
+				t.Fatal("the store is away, and nobody noticed")
+			}
+			w.threads.Broken = nil
+			w.now = w.now.Add(time.Hour)
+			failing := true
+			w.fail = func(method string, _ url.Values) string {
+				if method == "conversations.history" && failing {
+					failing = false
+					return search()
+				}
+				return ""
+			}
+			w.untilTaken(w.dispatcher("C0DATA0000"), failed("a"))
+			if len(w.roots()) != 1 || failing {
+				t.Errorf("%d roots", len(w.roots()))
+			}
+		})
+	}
+}
+
 func TestWithoutTheScopeToReadAThreadMayBeginTwiceAndThatIsTold(t *testing.T) {
 	w := newWorld(t)
 	w.fail = func(method string, _ url.Values) string {
