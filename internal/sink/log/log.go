@@ -25,7 +25,7 @@ func (*Sink) Name() string { return "log" }
 func (s *Sink) Send(ctx context.Context, a sink.Alert) error {
 	e := a.Event
 	d := e.Detail
-	s.logger.LogAttrs(ctx, level(d.Severity), "alert",
+	attributes := []slog.Attr{
 		slog.String("type", string(e.Type)),
 		slog.String("pipeline", string(d.Pipeline)),
 		slog.String("schedule", string(d.Schedule)),
@@ -34,7 +34,11 @@ func (s *Sink) Send(ctx context.Context, a sink.Alert) error {
 		slog.String("message", d.Message),
 		slog.String("remedy", e.Remedy()),
 		slog.String("event", e.ID),
-	)
+	}
+	if a.Count > 1 {
+		attributes = append(attributes, slog.Int("count", a.Count), slog.Time("since", a.Since))
+	}
+	s.logger.LogAttrs(ctx, level(d.Severity), "alert", attributes...)
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/sink"
 	"github.com/interlock-go/interlock/internal/sink/log"
+	"github.com/interlock-go/interlock/internal/sink/sinktest"
 )
 
 func TestAlertIsOneLineAtItsLevel(t *testing.T) {
@@ -30,5 +31,14 @@ func TestAlertIsOneLineAtItsLevel(t *testing.T) {
 		if line[key] != want {
 			t.Errorf("%s is %v, want %v", key, line[key], want)
 		}
+	}
+}
+
+func TestBurstSaysHowManyEventsItStandsFor(t *testing.T) {
+	var out bytes.Buffer
+	a := sinktest.Alert(event.JobFailed, "failed", event.Finished{})
+	a.Count = 7
+	if err := log.New(slog.New(slog.NewTextHandler(&out, nil))).Send(context.Background(), a); err != nil || !bytes.Contains(out.Bytes(), []byte("count=7 since=2026-03-03T12:00:00")) {
+		t.Errorf("%s%v", &out, err)
 	}
 }
