@@ -4,8 +4,7 @@
 //
 // A file goes through four steps, each in its own file: guard.go refuses what would be costly to read,
 // tree.go turns the library's syntax tree into nodes (aliases and merges resolved), decode.go fills Go values
-// by the plan that plan.go made of their type, schema.go describes that plan as JSON Schema. What is written as
-// nearly all files are, usual.go turns into the same nodes without the library.
+// by the plan that plan.go made of their type, schema.go describes that plan as JSON Schema.
 package document
 
 import (

@@ -17,14 +17,6 @@ func Parse(file string, src []byte) (*Document, []Problem) {
 	if problem != nil {
 		return nil, []Problem{*problem}
 	}
-	if root := readUsual(text); root != nil {
-		return &Document{file: file, root: root}, nil
-	}
-	return parseAny(file, text)
-}
-
-// parseAny reads a text with the library, whatever is in it.
-func parseAny(file, text string) (*Document, []Problem) {
 	body, problem := parseBody(file, text)
 	if problem != nil {
 		return nil, []Problem{*problem}

@@ -129,7 +129,7 @@ func (t *tree) node(from ast.Node) *node {
 }
 
 func (t *tree) scalar(from *token.Token) *node {
-	n := &node{kind: String, text: from.Value, size: 1}
+	n := &node{kind: String, text: kept(from.Value), size: 1}
 	n.mark = t.mark(from)
 	switch from.Type {
 	case token.SingleQuoteType, token.DoubleQuoteType:
