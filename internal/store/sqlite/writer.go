@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/interlock-go/interlock/internal/period"
@@ -63,9 +62,6 @@ type request struct {
 	done chan error
 }
 
-// requests that were answered are used again.
-var requests = sync.Pool{New: func() any { return &request{done: make(chan error, 1)} }}
-
 func (r *request) weight() int {
 	if p, ok := r.op.(*put); ok {
 		return len(p.writes)
@@ -104,8 +100,7 @@ func (s *Store) write(ctx context.Context, o op) error {
 	if err := s.open(); err != nil {
 		return err
 	}
-	r, _ := requests.Get().(*request)
-	r.ctx, r.op = ctx, o
+	r := &request{ctx: ctx, op: o, done: make(chan error, 1)}
 	select {
 	case s.queue <- r:
 	case <-ctx.Done():
@@ -115,8 +110,6 @@ func (s *Store) write(ctx context.Context, o op) error {
 	}
 	select {
 	case err := <-r.done:
-		r.ctx, r.op = nil, nil
-		requests.Put(r)
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
