@@ -41,6 +41,7 @@ type Store struct {
 	lock    *os.File
 	readers *pool
 
+	requests sync.Pool   // that were answered, to be used again by this store alone: a channel may belong to a bubble
 	trimming atomic.Bool // the last Trim found something
 
 	quit    chan struct{} // closed when the store is to close
@@ -115,6 +116,7 @@ func open(ctx context.Context, path string, o Options) (_ *Store, err error) {
 	return &Store{
 		writer: w, readers: newPool(path, o.Readers),
 		quit: make(chan struct{}), stopped: make(chan struct{}),
+		requests: sync.Pool{New: func() any { return &request{done: make(chan error, 1)} }},
 	}, nil
 }
 

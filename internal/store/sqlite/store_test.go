@@ -44,3 +44,14 @@ func TestWorksInABubble(t *testing.T) {
 		check(t, s.Close())
 	})
 }
+
+func TestStoresOfDifferentBubblesShareNothing(t *testing.T) {
+	for range 20 { // a channel of one bubble that is used in another ends the process
+		synctest.Test(t, func(t *testing.T) {
+			s, err := Open(t.Context(), empty(t), Options{})
+			check(t, err)
+			note(t, s, write("rows", 1))
+			check(t, s.Close())
+		})
+	}
+}

@@ -100,7 +100,8 @@ func (s *Store) write(ctx context.Context, o op) error {
 	if err := s.open(); err != nil {
 		return err
 	}
-	r := &request{ctx: ctx, op: o, done: make(chan error, 1)}
+	r, _ := s.requests.Get().(*request)
+	r.ctx, r.op = ctx, o
 	select {
 	case s.queue <- r:
 	case <-ctx.Done():
@@ -110,6 +111,8 @@ func (s *Store) write(ctx context.Context, o op) error {
 	}
 	select {
 	case err := <-r.done:
+		r.ctx, r.op = nil, nil
+		s.requests.Put(r)
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
