@@ -26,6 +26,13 @@ func Tail(secrets job.Redactor, text string) string {
 	return strings.ToValidUTF8(secrets.Part(text, max(0, len(text)-maxOutput), len(text)), "")
 }
 
+// Told is the status of a job that did not succeed, with its state and what the service says about it.
+func Told(secrets job.Redactor, status job.Status, state, text string) job.Status {
+	status.Message = strings.TrimSuffix(Line(secrets, state+": "+text), ":")
+	status.Output = Tail(secrets, text)
+	return status
+}
+
 // Head is how a text begins, without secrets, where so much is shown before it.
 func Head(secrets job.Redactor, text string, before int) string {
 	return strings.ToValidUTF8(secrets.Part(text, 0, min(len(text), max(0, maxOutput-before))), "")

@@ -41,24 +41,22 @@ func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Sta
 			return job.Status{}, nil
 		}
 		if status.Result == run.ResultSuccess && step.Result != run.ResultSuccess {
-			status = step
-			status.Message, status.Output = told(a.Secrets, s)
+			status = awsapi.Told(a.Secrets, step, fmt.Sprintf("step %s %s %s", aws.ToString(s.Id), aws.ToString(s.Name), stateOf(s)), reason(s))
 		}
 	}
 	return status, nil
 }
 
-// told is what there is to say about a step that did not complete.
-func told(secrets job.Redactor, s types.StepSummary) (message, output string) {
-	parts := []string{fmt.Sprintf("step %s %s %s:", aws.ToString(s.Id), aws.ToString(s.Name), stateOf(s))}
+// reason is why a step did not complete.
+func reason(s types.StepSummary) string {
+	var parts []string
 	if d := s.Status.FailureDetails; d != nil {
 		parts = append(parts, aws.ToString(d.Reason), aws.ToString(d.Message), aws.ToString(d.LogFile))
 	}
 	if r := s.Status.StateChangeReason; r != nil {
 		parts = append(parts, aws.ToString(r.Message))
 	}
-	text := strings.Join(parts, " ")
-	return strings.TrimSuffix(awsapi.Line(secrets, text), ":"), awsapi.Tail(secrets, text)
+	return strings.TrimSpace(strings.Join(parts, " "))
 }
 
 func stateOf(s types.StepSummary) types.StepState {

@@ -3,7 +3,6 @@ package emrserverless
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	service "github.com/aws/aws-sdk-go-v2/service/emrserverless"
@@ -36,9 +35,7 @@ func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Sta
 	}
 	status, ended := outcomes[seen.State]
 	if ended && status.Result != run.ResultSuccess {
-		details := aws.ToString(seen.StateDetails)
-		status.Message = strings.TrimSuffix(awsapi.Line(a.Secrets, fmt.Sprintf("%s: %s", seen.State, details)), ":")
-		status.Output = awsapi.Tail(a.Secrets, details)
+		status = awsapi.Told(a.Secrets, status, string(seen.State), aws.ToString(seen.StateDetails))
 	}
 	return status, nil
 }

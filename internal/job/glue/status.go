@@ -3,7 +3,6 @@ package glue
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	service "github.com/aws/aws-sdk-go-v2/service/glue"
@@ -41,10 +40,7 @@ func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Sta
 	if status.Result == run.ResultSuccess {
 		return t.crossCheck(ctx, g, r, status)
 	}
-	text := aws.ToString(r.ErrorMessage)
-	status.Message = strings.TrimSuffix(awsapi.Line(a.Secrets, fmt.Sprintf("%s: %s", r.JobRunState, text)), ":")
-	status.Output = awsapi.Tail(a.Secrets, text)
-	return status, nil
+	return awsapi.Told(a.Secrets, status, string(r.JobRunState), aws.ToString(r.ErrorMessage)), nil
 }
 
 // look is a run as Glue has it.

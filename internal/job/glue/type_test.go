@@ -259,13 +259,7 @@ func TestWhateverGlueAnswers(t *testing.T) {
 // begin starts a job on the target.
 func (s *target) begin(t *testing.T, id run.AttemptID, config string) (job.Type, job.Attempt, job.Started) {
 	t.Helper()
-	kind := newType(t, s.URL)
-	a := jobtest.Expand(t, jobtest.AttemptOf(t, id), config, newConfig())
-	started, err := kind.Start(t.Context(), a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return kind, a, started
+	return jobtest.Begin(t, newType(t, s.URL), id, config, newConfig())
 }
 
 func TestArgumentsAreTheFilesAndBesideThemTheRuns(t *testing.T) {

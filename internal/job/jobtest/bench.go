@@ -138,6 +138,17 @@ func Expand(t *testing.T, a job.Attempt, config string, into pipeline.JobConfig)
 	return expanded
 }
 
+// Begin starts a job of the attempt with that id and config.
+func Begin(t *testing.T, kind job.Type, id run.AttemptID, config string, into pipeline.JobConfig) (job.Type, job.Attempt, job.Started) {
+	t.Helper()
+	a := Expand(t, AttemptOf(t, id), config, into)
+	started, err := kind.Start(t.Context(), a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kind, a, started
+}
+
 // ctx ends when the test's patience does.
 func (b bed) ctx() context.Context {
 	ctx, cancel := context.WithTimeout(b.Context(), patience)

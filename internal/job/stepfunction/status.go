@@ -44,9 +44,7 @@ func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Sta
 	case status.Result == run.ResultSuccess:
 		status.Output = awsapi.Tail(a.Secrets, aws.ToString(out.Output))
 	default:
-		text := strings.TrimSpace(aws.ToString(out.Error) + " " + aws.ToString(out.Cause))
-		status.Message = strings.TrimSuffix(awsapi.Line(a.Secrets, fmt.Sprintf("%s: %s", out.Status, text)), ":")
-		status.Output = awsapi.Tail(a.Secrets, text)
+		status = awsapi.Told(a.Secrets, status, string(out.Status), strings.TrimSpace(aws.ToString(out.Error)+" "+aws.ToString(out.Cause)))
 	}
 	return status, nil
 }
