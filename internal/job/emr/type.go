@@ -66,7 +66,9 @@ func (t *Type) cluster(ctx context.Context, a job.Attempt) (cluster, error) {
 }
 
 // what names a call in errors.
-func (c cluster) what(verb string) string { return fmt.Sprintf("%s EMR cluster %s", verb, c.ClusterID) }
+func (c cluster) what(verb string) string {
+	return c.attempt.Secrets.Text(fmt.Sprintf("%s EMR cluster %s", verb, c.ClusterID))
+}
 
 // Start adds the steps, unless the cluster has them already.
 func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {

@@ -70,7 +70,7 @@ func (t *Type) application(ctx context.Context, a job.Attempt) (application, err
 
 // what names a call in errors.
 func (p application) what(verb string) string {
-	return fmt.Sprintf("%s EMR Serverless application %q", verb, p.ApplicationID)
+	return p.attempt.Secrets.Text(fmt.Sprintf("%s EMR Serverless application %q", verb, p.ApplicationID))
 }
 
 // Start starts the run, or is given the one that an earlier call with the same token started.

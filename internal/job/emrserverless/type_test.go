@@ -231,7 +231,7 @@ func TestWhateverEMRServerlessAnswers(t *testing.T) {
 	want := awstest.Verdicts()
 	want["409"] = jobtest.RefusedPermanent // a conflict that AWS has not named
 	jobtest.RunHTTP(t, jobtest.HTTPBench{
-		New: newType, NewConfig: newConfig, Want: want, Trusted: true, Config: func(string) string { return config("any") },
+		New: newType, NewConfig: newConfig, Want: want, Trusted: true, Config: func(string) string { return config("any-${env:JOBTEST_TOKEN}") },
 		Handle: func(run.AttemptID) run.Handle { return "00f1" },
 	})
 }

@@ -86,7 +86,7 @@ func (t *Type) search(ctx context.Context, g api, r types.JobRun) (event string,
 			return "", false, nil
 		}
 	}
-	return "", false, fmt.Errorf("log group %q: there is more than could be searched", *in.LogGroupName)
+	return "", false, fmt.Errorf("there is more in them than could be searched")
 }
 
 // limit is how long a search may take, so that there is time left to say that it took too long.

@@ -135,7 +135,7 @@ func TestARunWhoseLogsCannotBeReadIsTrustedAndThatIsTold(t *testing.T) {
 			func(w http.ResponseWriter, _ search) {
 				awstest.Reply(w, map[string]any{"events": []any{}, "nextToken": "more"})
 			},
-			"there is more than could be searched",
+			"there is more in them than could be searched",
 		},
 	}
 	for name, tt := range tests {

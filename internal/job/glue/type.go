@@ -75,7 +75,9 @@ func (t *Type) api(ctx context.Context, a job.Attempt) (api, error) {
 }
 
 // what names a call in errors.
-func (g api) what(verb string) string { return fmt.Sprintf("%s glue job %q", verb, g.JobName) }
+func (g api) what(verb string) string {
+	return g.attempt.Secrets.Text(fmt.Sprintf("%s glue job %q", verb, g.JobName))
+}
 
 // Start starts a run, unless there is one of this attempt already.
 func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {

@@ -250,7 +250,7 @@ func TestGlue(t *testing.T) { jobtest.Run(t, newTarget(t).bench()) }
 // TestWhateverGlueAnswers has what a start comes to: it looks first, so that most answers refuse it before it has begun.
 func TestWhateverGlueAnswers(t *testing.T) {
 	jobtest.RunHTTP(t, jobtest.HTTPBench{
-		New: newType, NewConfig: newConfig, Want: awstest.RefusedBefore(), Trusted: true, Config: func(string) string { return config("any") },
+		New: newType, NewConfig: newConfig, Want: awstest.RefusedBefore(), Trusted: true, Config: func(string) string { return config("any-${env:JOBTEST_TOKEN}") },
 		Begins: func(r *http.Request) bool { return r.Header.Get("X-Amz-Target") == "AWSGlue.StartJobRun" },
 		Handle: func(run.AttemptID) run.Handle { return "jr_1" },
 	})

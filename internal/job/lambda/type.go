@@ -74,7 +74,7 @@ func (t *Type) function(ctx context.Context, a job.Attempt) (function, error) {
 
 // what names a call in errors.
 func (f function) what(verb string) string {
-	return fmt.Sprintf("%s lambda function %q", verb, f.FunctionName)
+	return f.attempt.Secrets.Text(fmt.Sprintf("%s lambda function %q", verb, f.FunctionName))
 }
 
 // Start invokes the function.

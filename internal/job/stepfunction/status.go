@@ -30,7 +30,7 @@ func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Sta
 	if err != nil {
 		return job.Status{}, err
 	}
-	out, err := m.look(ctx, string(h))
+	out, err := m.look(ctx, h)
 	if awsapi.HasCode(err, doesNotExist) {
 		return job.Status{}, fmt.Errorf("%w: %w", err, job.ErrUnknownHandle)
 	}
@@ -50,8 +50,8 @@ func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Sta
 }
 
 // look is an execution as Step Functions has it.
-func (m machine) look(ctx context.Context, arn string) (*sfn.DescribeExecutionOutput, error) {
-	out, err := awsapi.Call(ctx, m.attempt, m.what("look at an execution of"), m.describe, &sfn.DescribeExecutionInput{ExecutionArn: &arn})
+func (m machine) look(ctx context.Context, h run.Handle) (*sfn.DescribeExecutionOutput, error) {
+	out, err := awsapi.Call(ctx, m.attempt, m.what("look at an execution of"), m.describe, &sfn.DescribeExecutionInput{ExecutionArn: m.execution(h)})
 	if err == nil && out.Status == "" {
 		err = fmt.Errorf("%s: answered without a state", m.what("look at an execution of"))
 	}

@@ -70,7 +70,9 @@ func (t *Type) machine(ctx context.Context, a job.Attempt) (machine, error) {
 }
 
 // what names a call in errors.
-func (m machine) what(verb string) string { return fmt.Sprintf("%s %s", verb, m.StateMachineARN) }
+func (m machine) what(verb string) string {
+	return m.attempt.Secrets.Text(verb + " " + m.StateMachineARN)
+}
 
 // plain is the machine's ARN without a version or alias.
 func (m machine) plain() string {
@@ -78,9 +80,12 @@ func (m machine) plain() string {
 	return strings.Join(parts[:min(len(parts), 7)], ":")
 }
 
-// execution is the ARN that the attempt's execution has.
-func (m machine) execution() string {
-	return strings.Replace(m.plain(), ":stateMachine:", ":execution:", 1) + ":" + job.Name(m.attempt.ID, maxName)
+// handle is that of the attempt's execution: its name. An ARN holds more, some of which may be secret.
+func (m machine) handle() run.Handle { return run.Handle(job.Name(m.attempt.ID, maxName)) }
+
+// execution is the ARN of an execution.
+func (m machine) execution(h run.Handle) *string {
+	return aws.String(strings.Replace(m.plain(), ":stateMachine:", ":execution:", 1) + ":" + string(h))
 }
 
 // Start starts the execution. One of that name, running or ended, is adopted.
@@ -97,17 +102,16 @@ func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 		return job.Started{}, awsapi.Before(err)
 	}
 	out, err := awsapi.Call(ctx, a, m.what("start"), m.start, &sfn.StartExecutionInput{
-		StateMachineArn: &m.StateMachineARN, Name: aws.String(job.Name(a.ID, maxName)), Input: &input,
+		StateMachineArn: &m.StateMachineARN, Name: aws.String(string(m.handle())), Input: &input,
 	})
 	switch {
 	case awsapi.HasCode(err, "ExecutionAlreadyExists"):
-		return job.Started{Handle: run.Handle(m.execution())}, nil
 	case err != nil:
 		return job.Started{}, awsapi.Started(err)
 	case aws.ToString(out.ExecutionArn) == "":
 		return job.Started{}, fmt.Errorf("%s: answered without the execution's ARN", m.what("start"))
 	}
-	return job.Started{Handle: run.Handle(*out.ExecutionArn)}, nil
+	return job.Started{Handle: m.handle()}, nil
 }
 
 // input is the execution's, as JSON.
@@ -139,9 +143,9 @@ func (m machine) check(ctx context.Context) error {
 	case out.Type == "":
 		return fmt.Errorf("%s: answered without its type", m.what("look at"))
 	case out.Type != types.StateMachineTypeStandard:
-		return job.Refuse(run.Permanent, "%s is of type %s, whose executions cannot be told apart; use a state machine of type STANDARD", m.StateMachineARN, out.Type)
+		return job.Refuse(run.Permanent, "%s: it is of type %s, whose executions cannot be told apart; use one of type STANDARD", m.what("look at"), out.Type)
 	case out.Status == types.StateMachineStatusDeleting:
-		return job.Refuse(run.Permanent, "%s is being deleted", m.StateMachineARN)
+		return job.Refuse(run.Permanent, "%s: it is being deleted", m.what("look at"))
 	}
 	return nil
 }
@@ -161,11 +165,11 @@ func (t *Type) Find(ctx context.Context, a job.Attempt) (run.Handle, bool, error
 	if err != nil {
 		return "", false, err
 	}
-	_, err = m.look(ctx, m.execution())
+	_, err = m.look(ctx, m.handle())
 	if awsapi.HasCode(err, doesNotExist) {
 		return "", false, nil
 	}
-	return run.Handle(m.execution()), err == nil, err
+	return m.handle(), err == nil, err
 }
 
 // Stop aborts the execution.
@@ -175,12 +179,12 @@ func (t *Type) Stop(ctx context.Context, a job.Attempt, h run.Handle) error {
 		return err
 	}
 	out, err := awsapi.Call(ctx, a, m.what("stop an execution of"), m.stop, &sfn.StopExecutionInput{
-		ExecutionArn: aws.String(string(h)), Cause: aws.String("stopped by Interlock"),
+		ExecutionArn: m.execution(h), Cause: aws.String("stopped by Interlock"),
 	})
 	if err == nil && out.StopDate != nil {
 		return nil
 	}
-	seen, looked := m.look(ctx, string(h))
+	seen, looked := m.look(ctx, h)
 	if looked != nil {
 		return cmp.Or(err, looked)
 	}

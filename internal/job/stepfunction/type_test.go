@@ -183,8 +183,8 @@ func (s *target) bench() jobtest.Bench {
 		Busy: map[string]string{"RUNNING": config("endless"), "PENDING_REDRIVE": ended("PENDING_REDRIVE")},
 		Refused: []jobtest.Refusal{
 			{Name: "no such machine", Config: config("missing"), Want: job.Refusal{Category: run.Permanent, Reason: "StateMachineDoesNotExist"}},
-			{Name: "deleted", Config: config("deleted"), Want: job.Refusal{Category: run.Permanent, Reason: "is being deleted"}},
-			{Name: "express", Config: config("express"), Want: job.Refusal{Category: run.Permanent, Reason: "use a state machine of type STANDARD"}},
+			{Name: "deleted", Config: config("deleted"), Want: job.Refusal{Category: run.Permanent, Reason: "it is being deleted"}},
+			{Name: "express", Config: config("express"), Want: job.Refusal{Category: run.Permanent, Reason: "use one of type STANDARD"}},
 			{Name: "not allowed", Config: config("forbidden"), Want: job.Refusal{Category: run.Permanent, Reason: "states:StartExecution; the controller's AWS role lacks a permission"}},
 			{Name: "throttled", Config: config("throttled"), Want: job.Refusal{Category: run.Transient, Reason: "ThrottlingException"}},
 			{Name: "too many", Config: config("crowded"), Want: job.Refusal{Category: run.Transient, Reason: "ExecutionLimitExceeded"}},
@@ -192,7 +192,7 @@ func (s *target) bench() jobtest.Bench {
 		},
 		Unfit: []jobtest.Refusal{
 			{Name: "no such machine", Config: config("missing"), Want: job.Refusal{Category: run.Permanent, Reason: "look at " + machine + "missing: StateMachineDoesNotExist"}},
-			{Name: "express", Config: config("express"), Want: job.Refusal{Category: run.Permanent, Reason: "use a state machine of type STANDARD"}},
+			{Name: "express", Config: config("express"), Want: job.Refusal{Category: run.Permanent, Reason: "use one of type STANDARD"}},
 		},
 		Wire: &s.Wire, Authorised: func(c jobtest.Call) bool { return awstest.Signed(c, "states") },
 		Starts: s.ofAttempt,
@@ -209,9 +209,9 @@ func TestStepFunction(t *testing.T) { jobtest.Run(t, newTarget(t).bench()) }
 // TestWhateverStepFunctionsAnswers has what a start comes to: it looks at the state machine first.
 func TestWhateverStepFunctionsAnswers(t *testing.T) {
 	jobtest.RunHTTP(t, jobtest.HTTPBench{
-		New: newType, NewConfig: newConfig, Want: awstest.RefusedBefore(), Trusted: true, Config: func(string) string { return config("any") },
+		New: newType, NewConfig: newConfig, Want: awstest.RefusedBefore(), Trusted: true, Config: func(string) string { return config("any-${env:JOBTEST_TOKEN}") },
 		Begins: func(r *http.Request) bool { return r.Header.Get("X-Amz-Target") == "AWSStepFunctions.StartExecution" },
-		Handle: func(run.AttemptID) run.Handle { return "arn:aws:states:eu-west-1:123456789012:execution:any:x" },
+		Handle: func(run.AttemptID) run.Handle { return "x" },
 	})
 }
 
@@ -227,7 +227,7 @@ func TestTheInputIsJSON(t *testing.T) {
 	} {
 		s := newTarget(t)
 		_, _, started := s.begin(t, "orders/cron/2026-03-03/1", "stateMachineARN: "+machine+"endless\n"+input)
-		if got := s.executions[string(started.Handle)].Input; got != want {
+		if got := s.executions["arn:aws:states:eu-west-1:123456789012:execution:endless:"+string(started.Handle)].Input; got != want {
 			t.Errorf("%s: got %s, want %s", input, got, want)
 		}
 	}
@@ -238,7 +238,7 @@ func TestAVersionOrAliasIsStartedAsItIs(t *testing.T) {
 	for _, qualifier := range []string{":7", ":prod"} {
 		s := newTarget(t)
 		kind, a, started := s.begin(t, "orders/cron/2026-03-03/1", "stateMachineARN: "+machine+"endless"+qualifier+"\n")
-		if got := s.executions[string(started.Handle)].StateMachineArn; got != machine+"endless"+qualifier {
+		if got := s.executions["arn:aws:states:eu-west-1:123456789012:execution:endless:"+string(started.Handle)].StateMachineArn; got != machine+"endless"+qualifier {
 			t.Errorf("started %s", got)
 		}
 		if h, found, err := kind.(job.Finder).Find(t.Context(), a); err != nil || !found || h != started.Handle {
