@@ -249,7 +249,8 @@ func TestWrongUseOfAServerCommandIsExplained(t *testing.T) {
 func TestServerCommandsHaveHelp(t *testing.T) {
 	for _, args := range remoteCommands {
 		name := args[:1]
-		if args[0] == "sensor" || args[0] == "run" || args[0] == "job" {
+		switch args[0] {
+		case "sensor", "run", "job", "alerts", "silence":
 			name = args[:2]
 		}
 		asked, flagged := must(t, 0, append([]string{"help"}, name...)...), must(t, 0, append(append([]string{}, name...), "--help")...)
