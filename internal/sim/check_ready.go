@@ -125,7 +125,7 @@ func (w *watch) firesAreDealtWith(f force, settled time.Time) {
 	if f.def.Opens != pipeline.ByCron {
 		return
 	}
-	from := later(f.from, f.row.Horizon)
+	from := later(f.from, f.row.Horizon).Add(time.Nanosecond) // what came at that very instant is past
 	for slot := range f.def.Schedule.Slots(from) {
 		if slot.FireAt.IsZero() || slot.FireAt.After(settled) || !f.to.IsZero() && !slot.FireAt.Before(f.to) {
 			return
