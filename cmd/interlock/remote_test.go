@@ -235,6 +235,13 @@ func TestWrongUseOfAServerCommandIsExplained(t *testing.T) {
 		{[]string{"job", "complete", "a/b/c", "perhaps"}, `"perhaps"`},
 		{[]string{"job", "complete", "a", "success"}, "--date"},
 		{[]string{"job", "complete", "a/b/c", "success", "--category", "TRANSIENT"}, "failure"},
+		{[]string{"alerts", "test"}, "a ROUTE"},
+		{[]string{"alerts", "retry"}, "--all"},
+		{[]string{"alerts", "nonsense"}, `"nonsense"`},
+		{[]string{"silence", "add", "--for", "2h", "--reason", "x"}, "--pipeline"},
+		{[]string{"silence", "add", "--pipeline", "a", "--reason", "x"}, "--for"},
+		{[]string{"silence", "add", "--pipeline", "a", "--for", "2h"}, "--reason"},
+		{[]string{"silence", "end"}, "a SILENCE"},
 		{[]string{"backup"}, "FILE"},
 		{[]string{"init", "a", "b"}, "one DIR"},
 	}
