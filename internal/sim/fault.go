@@ -80,18 +80,16 @@ type odds struct {
 	weight float64
 }
 
-// throw gives the dice of a place.
-func (c *chaos) throw(place string) (dice, string) {
+// throw gives the dice of a place, and how often it was come by before.
+func (c *chaos) throw(place string) (dice, int) {
 	n := c.passed[place]
 	c.passed[place] = n + 1
-	return throw(c.seed, place, n), place
+	return throw(c.seed, place, n), n
 }
 
 // decide says what goes wrong in a place this time: nothing, mostly.
 func (c *chaos) decide(now time.Time, place string, menu []odds) (Kind, dice) {
-	n := c.passed[place]
-	c.passed[place] = n + 1
-	d := throw(c.seed, place, n)
+	d, n := c.throw(place)
 	if c.calm {
 		return "", d
 	}

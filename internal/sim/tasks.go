@@ -1,0 +1,129 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// claim takes due tasks, and carries each out.
+func (h *host) claim(ctx context.Context) {
+	w := h.world
+	q := store.ClaimQuery{Replica: h.name, Limit: workers - len(h.held), Lease: w.Lease, LostAfter: w.LostAfter}
+	claims, err := h.line.Claim(ctx, q, h.clock())
+	switch {
+	case err != nil:
+		h.claims = w.now.Add(backoff)
+	case len(claims) == 0:
+		h.claims = w.now.Add(nap)
+	}
+	for _, c := range claims {
+		h.perform(c)
+	}
+}
+
+// woken says that a task was stored or given back: it is asked for at once.
+func (h *host) woken() {
+	if h.alive && h.claims.After(h.world.now) {
+		h.claims = h.world.now
+	}
+}
+
+// perform carries out one task.
+func (h *host) perform(c store.Claim) {
+	w := h.world
+	if len(h.held) == 0 {
+		h.renews = w.now.Add(w.Lease / 3)
+	}
+	if w.chaos != nil {
+		w.chaos.lease(h, c.Lease)
+	}
+	a := h.do(c.Task.ID, func(ctx context.Context) {
+		defer delete(h.held, c.Lease)
+		err := h.carryOut(ctx, c)
+		if err == nil {
+			return
+		}
+		w.tell("%s cannot carry out %s: %v", h.name, c.Task.ID, err)
+		w.wait(w.now.Add(backoff))
+		_ = h.line.Release(ctx, []store.Lease{c.Lease}, h.clock()) // it lapses by itself
+	})
+	h.held[c.Lease] = a
+}
+
+// carryOut calls the handler of a task.
+func (h *host) carryOut(ctx context.Context, c store.Claim) error {
+	now := h.clock()
+	switch c.Task.Kind {
+	case store.Advance:
+		_, err := h.steps.Step(ctx, c, h.clock)
+		return err
+	case store.AdvanceDry:
+		return h.router.AdvanceDry(ctx, c, now)
+	case store.Fire:
+		return h.router.Fire(ctx, c, now)
+	case store.ReopenPeriods:
+		return h.router.Reopen(ctx, c, now)
+	case store.ResumePaused:
+		return h.router.ResumeDue(ctx, c, now)
+	case store.CheckPostRun:
+		return h.router.CheckPostRun(ctx, c, now)
+	case store.Arm:
+		return h.monitor.Arm(ctx, c, now)
+	case store.FireDeadline:
+		return h.monitor.Fire(ctx, c, now)
+	default:
+		return fmt.Errorf("task %s: there is no handler for kind %q", c.Task.ID, c.Task.Kind)
+	}
+}
+
+// renew keeps leases alive, and ends the work on those that were lost.
+func (h *host) renew(ctx context.Context) {
+	w := h.world
+	h.renews = w.now.Add(w.Lease / 3)
+	var leases []store.Lease
+	for l := range h.held {
+		leases = append(leases, l)
+	}
+	slices.SortFunc(leases, func(a, b store.Lease) int { return int(a.Token - b.Token) })
+	kept, err := h.line.Renew(ctx, leases, w.Lease, h.clock())
+	if err != nil {
+		return
+	}
+	for _, l := range leases {
+		if a := h.held[l]; a != nil && !slices.Contains(kept, l) {
+			a.cancel()
+		}
+	}
+}
+
+// await completes an attempt as soon as its job ends, where that can be seen.
+func (h *host) await(key run.Key, attempt int) {
+	id := key.Attempt(attempt)
+	if h.awaiting[id] {
+		return
+	}
+	h.awaiting[id] = true
+	h.do("await "+string(id), func(ctx context.Context) {
+		defer delete(h.awaiting, id)
+		if err := h.steps.Await(ctx, key, attempt, h.clock); err != nil {
+			h.world.tell("%s cannot wait for %s: %v", h.name, id, err)
+		}
+	})
+}
+
+// resumeAwaits waits for the jobs that were running when the process started.
+func (h *host) resumeAwaits(ctx context.Context) {
+	open, err := h.line.OpenRuns(ctx, "")
+	if err != nil {
+		return // they are polled
+	}
+	for _, r := range open {
+		if r.Status == run.Running {
+			h.await(r.Key, r.Attempt)
+		}
+	}
+}
