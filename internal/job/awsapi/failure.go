@@ -50,6 +50,9 @@ func Call[In, Out, Options any](ctx context.Context, a job.Attempt, what string,
 	f, fix := failure(err, t)
 	secrets := a.Secrets.With(t.secret())
 	f.Text = secrets.Text(what) + ": " + Line(secrets, shown(err)) + fix
+	if ctx.Err() != nil {
+		f.Text = secrets.Text(what) + ": given up before there was a connection: " + ctx.Err().Error()
+	}
 	return nil, f
 }
 

@@ -135,7 +135,7 @@ func TestACallThatIsGivenUpUnderWaySaysNothingAboutIt(t *testing.T) {
 		t.Errorf("under way: got %v", err)
 	}
 	f := (*awsapi.Failure)(nil)
-	if _, err := awsapi.Call(ctx, job.Attempt{}, "describe it", client.DescribeExecution, anExecution); !errors.As(err, &f) || !f.Certain {
+	if _, err := awsapi.Call(ctx, job.Attempt{}, "describe it", client.DescribeExecution, anExecution); !errors.As(err, &f) || !f.Certain || f.Text != "describe it: given up before there was a connection: context canceled" {
 		t.Errorf("before it began: got %v", err)
 	}
 }
