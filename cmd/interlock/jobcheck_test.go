@@ -43,7 +43,7 @@ func jobTestOf(t *testing.T, job string, flags ...string) result {
 	return got
 }
 
-// aDAG is an Airflow with one DAG, whose runs end in that state.
+// aDAG is an Airflow with one DAG, whose runs end in that state. Below /lossy the answers to starts get lost.
 func aDAG(t *testing.T, state string) *httptest.Server {
 	t.Helper()
 	made := ""
@@ -60,6 +60,9 @@ func aDAG(t *testing.T, state string) *httptest.Server {
 				t.Error(err)
 			}
 			made = request.ID
+			if strings.HasPrefix(r.URL.Path, "/lossy") {
+				panic(http.ErrAbortHandler)
+			}
 			fmt.Fprintf(w, `{"dag_run_id": %q, "state": "queued"}`, made)
 		case made != "" && strings.HasSuffix(r.URL.Path, made):
 			fmt.Fprintf(w, `{"dag_run_id": %q, "state": %q}`, made, state)
@@ -134,6 +137,7 @@ func TestAJobIsRunOnce(t *testing.T) {
 		"one that fails":   {"job: {type: command, config: {command: [sh, -c, 'echo no disk; exit 2']}}\n", exitNo, "fail", "PERMANENT", "exit code 2: no disk"},
 		"by its own class": {"job: {type: command, config: {command: [sh, -c, 'echo no disk; exit 2']}, classify: [{match: disk, category: TRANSIENT}]}\n", exitNo, "fail", "TRANSIENT", "exit code 2: no disk"},
 		"a DAG":            {airflowJob(aDAG(t, "success").URL, "${env:TOKEN}"), exitFine, "success", "", "the DAG run succeeded"},
+		"a lost answer":    {airflowJob(aDAG(t, "success").URL+"/lossy", "${env:TOKEN}"), exitFine, "success", "", "the DAG run succeeded"},
 		"one that failed":  {airflowJob(aDAG(t, "failed").URL, "${env:TOKEN}"), exitNo, "fail", "", "the DAG run failed"},
 		"a callback":       {"job: {type: http, config: {url: '" + aDAG(t, "").URL + "/dags/load', callback: true, method: GET, headers: {Authorization: 'Bearer ${env:TOKEN}'}}}\n", exitFine, "started", "", "would report its result to a server"},
 		"a busy one":       {"job: {type: http, config: {url: '" + busy.URL + "', callback: true}}\n", exitUnreachable, "refused", "TRANSIENT", "answered 429"},

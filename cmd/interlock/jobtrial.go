@@ -44,8 +44,11 @@ func (t *jobTest) run(ctx context.Context) error {
 		}
 		return errUnreachable // another time it may start
 	case err != nil:
-		trial.end("unanswered", run.Unknown, err.Error()+"; the job may have started all the same")
-		return errUnreachable
+		var found bool
+		if started.Handle, found = t.find(ctx, kind); !found {
+			trial.end("unanswered", run.Unknown, err.Error()+"; the job may have started all the same")
+			return errUnreachable
+		}
 	}
 	trial.Handle = string(started.Handle)
 	status := started.Result
@@ -72,6 +75,18 @@ func (t *jobTest) start(ctx context.Context, kind job.Type) (job.Started, error)
 	limited, cancel := context.WithTimeout(ctx, t.limit)
 	defer cancel()
 	return kind.Start(limited, t.attempt)
+}
+
+// find looks for a job whose start had no answer, also for one that was given up.
+func (t *jobTest) find(ctx context.Context, kind job.Type) (run.Handle, bool) {
+	finder, ok := kind.(job.Finder)
+	if !ok {
+		return "", false
+	}
+	looking, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.limit)
+	defer cancel()
+	h, found, err := finder.Find(looking, t.attempt)
+	return h, found && err == nil
 }
 
 // trialPoll is how often a job is looked at while somebody waits for it.
