@@ -127,7 +127,8 @@ func (r *Router) forAll(f func(pipeline.ID) error) ([]pipeline.ID, error) {
 	return done, nil
 }
 
-// ResumeDue ends a pause at the instant it was given: it is the handler of ResumePaused tasks.
+// ResumeDue ends a pause at the instant it was given: it is the handler of ResumePaused tasks. It does so also where the file
+// is gone, for it may come back when nobody asks any more.
 func (r *Router) ResumeDue(ctx context.Context, claim store.Claim, now time.Time) error {
 	return again(func() error {
 		row, err := r.pipelineRow(ctx, claim.Task.Pipeline)
@@ -137,7 +138,7 @@ func (r *Router) ResumeDue(ctx context.Context, claim store.Claim, now time.Time
 		until := row.Pause.Until
 		b := store.Batch{ID: fmt.Sprintf("resume/%s/%d", claim.Task.Pipeline, claim.Lease.Token)}
 		switch {
-		case row.Config == "" || until.IsZero():
+		case until.IsZero():
 			b.Finish(claim.Task.ID)
 		case until.After(now):
 			b.Schedule(pipelineTask(store.ResumePaused, resumePrefix, row.ID, until))

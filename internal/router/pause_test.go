@@ -98,6 +98,17 @@ func TestPauseEndsByItself(t *testing.T) {
 	same(t, "told", "interlock", w.only(event.PipelineResumed).Detail.Extra.(event.Pause).By)
 }
 
+func TestPauseEndsByItselfAlsoWhileItsFileIsGone(t *testing.T) {
+	w := newWorld(t, hourly(""))
+	w.pause("hourly", store.Pause{Until: w.now.Add(30 * time.Minute)})
+	w.remove("hourly")
+	w.pass(time.Hour)
+	w.apply(hourly(""))
+	w.pass(time.Hour)
+	w.expect("hourly/cron/2026-03-03T11", "RUNNING 1")
+	w.only(event.PipelineResumed)
+}
+
 func TestPausingAgainMovesTheEndAndNotTheBeginning(t *testing.T) {
 	w := newWorld(t, plain)
 	began := w.now
