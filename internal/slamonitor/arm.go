@@ -50,10 +50,14 @@ func (m *Monitor) armComing(ctx context.Context, e *catalog.Entry, now time.Time
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read pipeline %s: %w", e.ID, err)
 	}
-	if row.Pause.HoldSLA {
-		return row.Pause.Until, nil
+	switch p := row.Pause; {
+	case !p.HoldSLA:
+		return m.armAhead(ctx, e, now)
+	case p.Until.After(now):
+		return p.Until, nil
+	default: // to come back at an instant that has passed would be to come back at once, again and again
+		return time.Time{}, nil
 	}
-	return m.armAhead(ctx, e, now)
 }
 
 // keeps says whether deadlines of a pipeline are armed ahead at all: a manual one's is armed when its run opens.

@@ -252,6 +252,37 @@ func TestPauseThatHoldsDeadlinesArmsNothing(t *testing.T) {
 	w.want("ledger", nil, w.ledger())
 }
 
+func TestPauseThatShouldHaveEndedIsNotAskedAboutAgainAndAgain(t *testing.T) {
+	w := newWorld(t, "07:00", daily)
+	row, err := w.store.Pipeline(ctx, "orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	paused := row
+	paused.Pause = store.Pause{By: "ada", Why: "maintenance", Since: at(t, "05:00"), Until: at(t, "06:00"), HoldSLA: true}
+	b := store.Batch{ID: "pause"}
+	b.SwapPipeline(row, paused)
+	if err := w.store.Commit(ctx, b, at(t, "07:00")); err != nil {
+		t.Fatal(err)
+	}
+	claims, err := w.store.Claim(ctx, store.ClaimQuery{Replica: "here", Limit: 10, Lease: time.Minute}, at(t, "07:00"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	armed := 0
+	for _, c := range claims {
+		if c.Task.Kind == store.Arm {
+			armed++
+			if err := w.monitor.Arm(ctx, c, at(t, "07:00")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if task, err := w.store.Task(ctx, "arm/orders"); armed != 1 || err == nil && !task.Due.After(at(t, "07:00")) {
+		t.Errorf("%d tasks to arm; then it is due again at %s", armed, task.Due)
+	}
+}
+
 // complete stores a run of the day that completed at that time.
 func (w *world) complete(when string) run.Run {
 	w.Helper()
