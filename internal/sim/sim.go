@@ -107,10 +107,17 @@ func setUnlessSaid(d *time.Duration, usual time.Duration) {
 // Now is the time by the clocks of this world.
 func (w *World) Now() time.Time { return w.now.Add(w.skew) }
 
+// endless is how many steps at one instant are too many: somebody does the same again and again.
+const endless = 20_000
+
 // AdvanceTo lets time pass up to an instant, with all that follows from it, also at that instant.
 func (w *World) AdvanceTo(t time.Time) {
 	for {
-		for w.step() {
+		for began := w.steps; w.step(); {
+			if w.steps-began > endless {
+				w.watch.fail(Liveness, "%d steps were taken at one instant", endless)
+				return
+			}
 		}
 		next := w.next()
 		if next.IsZero() || next.After(t) {
