@@ -21,6 +21,9 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdout))
 }
 
+// everything stands for all faults and errands of a seed.
+const everything = "all"
+
 type settings struct {
 	from, seeds uint64
 	replay      bool
@@ -35,7 +38,7 @@ func run(args []string, out io.Writer) int {
 	flags.Uint64Var(&s.from, "from", 0, "the first seed")
 	flags.Uint64Var(&s.seeds, "seeds", 1000, "how many seeds")
 	flags.BoolVar(&s.replay, "replay", false, "play only the first seed, and print its history")
-	flags.StringVar(&s.only, "only", "", "with -replay: the faults and errands that happen, by id, separated by commas; all unless given")
+	flags.StringVar(&s.only, "only", everything, "with -replay: the faults and errands that happen, by id, separated by commas")
 	flags.IntVar(&s.shrinks, "shrink", 400, "how often a seed that fails is played to find the fewest faults; 0 for not at all")
 	if err := flags.Parse(args); err != nil {
 		return 2
@@ -49,7 +52,7 @@ func run(args []string, out io.Writer) int {
 // replay plays one seed and prints its history.
 func replay(s settings, out io.Writer) int {
 	r := sim.Replay{Trace: out}
-	if s.only != "" {
+	if s.only != everything {
 		r.Only = strings.Split(s.only, ",")
 	}
 	o := sim.Play(s.from, r)
