@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// page is docs/GUARANTEES.md.
-func page(t *testing.T) string {
+// page is one of docs.
+func page(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/GUARANTEES.md")
+	text, err := os.ReadFile("../../docs/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,19 +35,21 @@ func TestEveryTestThatThePageNamesExists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(page(t), -1)
-	if len(named) < 30 {
-		t.Errorf("the page names only %d tests", len(named))
-	}
-	for _, found := range named {
-		if !tests[found[1]] {
-			t.Errorf("docs/GUARANTEES.md names %s, which does not exist", found[1])
+	for name, least := range map[string]int{"GUARANTEES.md": 30, "RELIABILITY.md": 5} {
+		named := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(page(t, name), -1)
+		if len(named) < least {
+			t.Errorf("docs/%s names only %d tests", name, len(named))
+		}
+		for _, found := range named {
+			if !tests[found[1]] {
+				t.Errorf("docs/%s names %s, which does not exist", name, found[1])
+			}
 		}
 	}
 }
 
 func TestThePageNamesEveryPromise(t *testing.T) {
-	text := page(t)
+	text := page(t, "GUARANTEES.md")
 	for _, name := range []string{
 		"TestS1NoUnsafeStart", "TestS2AtMostOneStart", "TestS3BudgetsHold", "TestS4SilenceIsNeverSuccess", "TestS5ExcludedMeansDormant",
 		"TestL1ReadyIsNotForgotten", "TestL2AbsenceIsBounded", "TestE1SameHistorySameDecisions",
