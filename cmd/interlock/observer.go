@@ -139,8 +139,10 @@ func (o *openRuns) Collect(to chan<- prometheus.Metric) {
 	for _, r := range open {
 		count[r.Status]++
 	}
-	for status, n := range count {
-		to <- prometheus.MustNewConstMetric(o.desc, prometheus.GaugeValue, float64(n), string(status))
+	for _, status := range run.Statuses() {
+		if status.Open() { // none is a number, too
+			to <- prometheus.MustNewConstMetric(o.desc, prometheus.GaugeValue, float64(count[status]), string(status))
+		}
 	}
 }
 
