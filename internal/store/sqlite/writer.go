@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"sync/atomic"
 
@@ -132,6 +133,7 @@ func (w *writer) loop(quit <-chan struct{}) {
 		select {
 		case r := <-w.queue:
 			before := w.pos
+			runtime.Gosched() // whoever is about to bring something comes along: fewer commits, and for a single one no wait
 			w.commit(w.gather(r))
 			w.tend(w.pos - before)
 			w.checkpointer.tend(w.conn)
