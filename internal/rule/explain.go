@@ -1,7 +1,6 @@
 package rule
 
 import (
-	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/sensor"
@@ -31,13 +30,12 @@ const usualReason = 48
 // Explain is Decide with one report per leaf; every leaf is evaluated.
 func (g *Gate) Explain(s Snapshot, now time.Time) Verdict {
 	v := Verdict{Outcome: g.Decide(s, now), Leaves: make([]Leaf, len(g.reports))}
-	rules := make([]Rule, len(g.reports))
 	var w writer
 	w.Grow(usualReason * len(g.reports))
 	for i := range g.reports {
 		r := &g.reports[i]
-		rules[i] = g.rule(r)
-		v.Leaves[i] = Leaf{Path: r.path, Rule: &rules[i], Advisory: r.advisory, Age: -1}
+		v.Leaves[i] = Leaf{Path: r.path, Rule: &r.rule, Advisory: r.advisory, Age: -1}
+		w.needs = r.needs
 		g.predicates[r.predicate].fill(&v.Leaves[i], &w, s, now)
 	}
 	return v
@@ -46,30 +44,14 @@ func (g *Gate) Explain(s Snapshot, now time.Time) Verdict {
 // report is what the report on a predicate needs beside the predicate itself.
 type report struct {
 	path      string
-	value     any   // as the rule has it
+	needs     string // what the rule asks of its field's value
+	rule      Rule
 	predicate int32 // in the gate
-	check     uint8 // in checks
-	level     uint8 // in levels
 	advisory  bool
-	unnamed   bool // the rule leaves its field to the check
 }
 
 func (c *compiler) report(r Rule, path string, advisory bool) {
-	c.gate.reports = append(c.gate.reports, report{
-		path: path, value: r.Value, advisory: advisory, unnamed: r.Field == "",
-		check: uint8(slices.Index(checks, string(r.Check))), level: uint8(slices.Index(levels, r.Level)),
-	})
-}
-
-// rule is the rule that was compiled, as it is written.
-func (g *Gate) rule(r *report) Rule {
-	p := &g.predicates[r.predicate]
-	ref := &g.refs[p.slot]
-	made := Rule{Key: string(ref.Key), From: ref.From, Check: Check(checks[r.check]), Value: r.value, Level: levels[r.level]}
-	if !r.unnamed {
-		made.Field = p.field
-	}
-	return made
+	c.gate.reports = append(c.gate.reports, report{path: path, needs: needs(r), rule: r, advisory: advisory})
 }
 
 // nothing is what a sensor shows that a snapshot does not have.
@@ -152,13 +134,13 @@ func (p *predicate) ending(l *Leaf, w *writer) {
 	switch l.Outcome {
 	case Fail:
 		w.WriteString(", needs ")
-		w.needs(l.Rule)
+		w.WriteString(w.needs)
 	case Unknown:
 		w.WriteString(unfit(p.op))
 	case Pass:
 		if p.op != opSame && p.op != opIn { // what was seen is what is needed
 			w.WriteString(" (needs ")
-			w.needs(l.Rule)
+			w.WriteString(w.needs)
 			w.WriteByte(')')
 		}
 	}
@@ -177,8 +159,9 @@ func unfit(op op) string {
 	return ""
 }
 
-// needs writes what r asks of its field's value: "≥ 1000", "one of \"a\", \"b\"".
-func (w *writer) needs(r *Rule) {
+// needs is what r asks of its field's value: "≥ 1000", "one of \"a\", \"b\"".
+func needs(r Rule) string {
+	var w writer
 	value := normal(r.Value)
 	switch r.Check {
 	case NotEquals:
@@ -186,7 +169,7 @@ func (w *writer) needs(r *Rule) {
 	case In:
 		w.WriteString("one of ")
 		w.listed(value)
-		return
+		return w.String()
 	case GT, AgeGT:
 		w.WriteString("> ")
 	case GTE:
@@ -203,10 +186,11 @@ func (w *writer) needs(r *Rule) {
 	case GT, GTE, LT, LTE, AgeLT, AgeGT:
 		if quoted { // a number or a duration, written as text
 			w.WriteString(text)
-			return
+			return w.String()
 		}
 	}
 	w.value(value)
+	return w.String()
 }
 
 // normal is a rule's value in the types that a writer knows. Most are of these already.

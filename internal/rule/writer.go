@@ -14,7 +14,8 @@ import (
 // stays as it is when more is written.
 type writer struct {
 	strings.Builder
-	start int // of the text at hand
+	start int    // of the text at hand
+	needs string // what the rule asks that it is about
 }
 
 // begin starts a text.
