@@ -107,7 +107,12 @@ func Next(r run.Run, cause run.Cause, b Budget, now time.Time) Verdict {
 	if r.Status != want {
 		return refuseState(r, cause, want)
 	}
-	if b.Used >= b.Max {
+	switch {
+	case b.Max == 0 && retry: // to a person, a budget of none is none
+		return reject(BudgetSpent, "the file allows no retry (cause: %s)", cause)
+	case b.Max == 0:
+		return reject(BudgetSpent, "the file allows no rerun (cause: %s)", cause)
+	case b.Used >= b.Max:
 		return reject(BudgetSpent, "%s budget of %d is spent", cause, b.Max)
 	}
 	if !retry {

@@ -188,11 +188,13 @@ func TestReasonCountsTheAttempts(t *testing.T) {
 	once := exhausted
 	once.Counters.Reopenings = 1
 	for want, got := range map[string]rerun.Verdict{
-		"code budget of 1 is spent":  rerun.Next(failed, run.CauseCode, rerun.Budget{Used: 1, Max: 1}, noon),
-		"timeout retry 2 of 3 in 0s": rerun.Next(failed, run.CauseTimeout, rerun.Budget{Used: 1, Max: 3}, noon),
-		"late data rerun 1 of 2":     rerun.Next(completed, run.CauseLateData, rerun.Budget{Max: 2}, noon),
-		"manual rerun 3 of 5":        rerun.Decide(rerun.Request{}, rerun.Facts{Run: exhausted}, rerun.Budget{Used: 2, Max: 5}, noon),
-		"reopening 2 of 5":           rerun.Reopen(once, noon),
+		"code budget of 1 is spent":                   rerun.Next(failed, run.CauseCode, rerun.Budget{Used: 1, Max: 1}, noon),
+		"the file allows no retry (cause: unknown)":   rerun.Next(failed, run.CauseUnknown, rerun.Budget{}, noon),
+		"the file allows no rerun (cause: late data)": rerun.Next(completed, run.CauseLateData, rerun.Budget{}, noon),
+		"timeout retry 2 of 3 in 0s":                  rerun.Next(failed, run.CauseTimeout, rerun.Budget{Used: 1, Max: 3}, noon),
+		"late data rerun 1 of 2":                      rerun.Next(completed, run.CauseLateData, rerun.Budget{Max: 2}, noon),
+		"manual rerun 3 of 5":                         rerun.Decide(rerun.Request{}, rerun.Facts{Run: exhausted}, rerun.Budget{Used: 2, Max: 5}, noon),
+		"reopening 2 of 5":                            rerun.Reopen(once, noon),
 	} {
 		if got.Reason != want {
 			t.Errorf("got %q, want %q", got.Reason, want)
