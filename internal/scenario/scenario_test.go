@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/store/redistest"
 )
 
 var update = flag.Bool("update", false, "write the logs of the stories anew; read what changed before you commit it")
@@ -23,22 +24,26 @@ const usualTime = document.Duration(time.Minute)
 // platforms are all that tell the stories. The first one writes the logs anew.
 var platforms = []struct {
 	name  string
-	clock bool // it has a clock of its own; the others live by that of a bubble
-	build func(t *testing.T, s story, dir string) platform
+	clock bool                      // it has a clock of its own; the others live by that of a bubble
+	where func(t testing.TB) string // where its data is; nil means a folder
+	build func(t *testing.T, s story, where string) platform
 }{
-	{"memory", false, func(t *testing.T, s story, _ string) platform {
+	{"memory", false, nil, func(t *testing.T, s story, _ string) platform {
 		return &loop{T: t, keeper: onMemory(t), jobs: newTarget(s.Jobs, time.Now)}
 	}},
-	{"sqlite", false, func(t *testing.T, s story, dir string) platform {
+	{"sqlite", false, nil, func(t *testing.T, s story, dir string) platform {
 		return &loop{T: t, keeper: onSQLite(t, dir), jobs: newTarget(s.Jobs, time.Now)}
 	}},
-	{"engine-memory", false, func(t *testing.T, s story, _ string) platform {
+	{"engine-memory", false, nil, func(t *testing.T, s story, _ string) platform {
 		return &process{T: t, keeper: onMemory(t), jobs: newTarget(s.Jobs, time.Now)}
 	}},
-	{"engine-sqlite", false, func(t *testing.T, s story, dir string) platform {
+	{"engine-sqlite", false, nil, func(t *testing.T, s story, dir string) platform {
 		return &process{T: t, keeper: onSQLite(t, dir), jobs: newTarget(s.Jobs, time.Now)}
 	}},
-	{"sim", true, func(_ *testing.T, s story, _ string) platform {
+	{"redis", false, redistest.Shared, func(t *testing.T, s story, url string) platform {
+		return &loop{T: t, keeper: onRedis(t, url), jobs: newTarget(s.Jobs, time.Now)}
+	}},
+	{"sim", true, nil, func(_ *testing.T, s story, _ string) platform {
 		return &world{begins: s.begins, plays: s.Jobs}
 	}},
 }
@@ -49,8 +54,11 @@ func TestE1SameHistorySameDecisions(t *testing.T) {
 			t.Parallel()
 			for i, p := range platforms {
 				t.Run(p.name, func(t *testing.T) {
-					dir := t.TempDir()
-					play := func(t *testing.T) { compare(t, s, tell(t, s, p.build(t, s, dir)), *update && i == 0) }
+					where := t.TempDir()
+					if p.where != nil {
+						where = p.where(t)
+					}
+					play := func(t *testing.T) { compare(t, s, tell(t, s, p.build(t, s, where)), *update && i == 0) }
 					if p.clock {
 						play(t)
 						return

@@ -1,0 +1,109 @@
+package redis
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/redistest"
+)
+
+// works makes a few calls of every role.
+func works(t *testing.T, s *Store) {
+	t.Helper()
+	check(t, s.Commit(t.Context(), marking("works"), noon))
+	put(t, s, 1)
+	check(t, s.Done(t.Context(), "router", receive(t, s, 10)))
+	_, err := s.Trim(t.Context(), store.Retention{Events: 1, History: 1, JobLog: 1}, noon)
+	check(t, err)
+	if !marked(t, s, "works") {
+		t.Error("the mark is not there")
+	}
+}
+
+// The user may do everything, but only to keys and channels of the prefix: so nothing is ever kept elsewhere.
+func TestUserOfThePrefixAlone(t *testing.T) {
+	server := redistest.Start(t, "--user", "default", "off", "--user", "ann", "on", ">s3cret", "~blue:*", "&blue:*", "+@all")
+	at := func(login, prefix string) string {
+		return "redis://" + login + "@" + server.Address() + "?prefix=" + prefix
+	}
+	works(t, opened(t, at("ann:s3cret", "blue"), Options{}))
+	for login, want := range map[string]string{"ann:wr0ng": "does not know this user", "ben:s3cret": "does not know this user"} {
+		_, err := Open(t.Context(), at(login, "blue"), Options{})
+		refused(t, err, want)
+		for _, secret := range []string{"s3cret", "wr0ng"} {
+			if strings.Contains(err.Error(), secret) {
+				t.Errorf("the error shows the password: %v", err)
+			}
+		}
+	}
+	_, err := Open(t.Context(), at("ann:s3cret", "green"), Options{})
+	refused(t, err, "does not let this user")
+}
+
+func TestTLS(t *testing.T) {
+	dir := t.TempDir()
+	cert, key := certificate(t, dir)
+	plain := redistest.Start(t) // whose port tells that nobody needs it any more
+	check(t, plain.Stop())
+	_, port, err := net.SplitHostPort(plain.Address())
+	check(t, err)
+	redistest.Start(t, "--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert)
+	url := "rediss://" + plain.Address()
+	works(t, opened(t, url+"?ca="+cert+"&cert="+cert+"&key="+key, Options{}))
+	_, err = Open(t.Context(), url+"?ca="+cert, Options{})
+	refused(t, err, "no connection") // the server wants a certificate
+	_, err = Open(t.Context(), url+"?cert="+cert+"&key="+key, Options{})
+	refused(t, err, "certificate") // nobody vouches for the server's
+}
+
+// certificate writes one for the loopback address that vouches for itself.
+func certificate(t *testing.T, dir string) (cert, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	check(t, err)
+	now := time.Now()
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "redis"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	public, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
+	check(t, err)
+	secret, err := x509.MarshalECPrivateKey(private)
+	check(t, err)
+	save := func(name, kind string, bytes []byte) string {
+		file := filepath.Join(dir, name)
+		check(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: bytes}), 0o600))
+		return file
+	}
+	return save("cert.pem", "CERTIFICATE", public), save("key.pem", "EC PRIVATE KEY", secret)
+}
+
+func TestSentinelNamesThePrimary(t *testing.T) {
+	primary := redistest.Start(t)
+	sentinel := redistest.Watch(t, primary)
+	works(t, opened(t, sentinel.URL()+"?sentinel="+redistest.Watched, Options{}))
+	direct := opened(t, primary.URL(), Options{})
+	if !marked(t, direct, "works") {
+		t.Error("what was written is not on the primary")
+	}
+	_, err := Open(t.Context(), sentinel.URL()+"?sentinel=other", Options{})
+	refused(t, err, "other", sentinel.Address())
+	_, err = Open(t.Context(), sentinel.URL(), Options{})
+	if err == nil {
+		t.Error("a Sentinel was taken for a Redis")
+	}
+}

@@ -1,0 +1,84 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// oldest is the first version of Redis that has all that the scripts use.
+const oldest = 7
+
+// schema is the form of the data that this program reads and writes.
+const schema = "1"
+
+// check refuses a server that cannot keep what the store promises, and data of another form. It asks INFO alone, which
+// servers answer that let nobody see their configuration.
+func (s *Store) check(ctx context.Context) error {
+	text, err := s.client.Info(ctx, "server", "persistence", "memory", "replication", "cluster").Result()
+	if err != nil {
+		return s.fault(err)
+	}
+	if err := serverFits(parseInfo(text), s.o.Unsafe); err != nil {
+		return err
+	}
+	return s.checkSchema(ctx)
+}
+
+// parseInfo reads what INFO says.
+func parseInfo(text string) map[string]string {
+	info := map[string]string{}
+	for line := range strings.Lines(text) {
+		if name, value, said := strings.Cut(strings.TrimSpace(line), ":"); said {
+			info[name] = value
+		}
+	}
+	return info
+}
+
+// serverFits says all that is wrong at once.
+func serverFits(info map[string]string, unsafe bool) error {
+	var wrong []error
+	version := info["redis_version"]
+	if major, _, _ := strings.Cut(version, "."); number(major) < oldest {
+		wrong = append(wrong, fmt.Errorf("redis is version %q: version %d or later is needed", version, oldest))
+	}
+	if info["cluster_enabled"] == "1" {
+		wrong = append(wrong, errors.New("redis is a Cluster, where one change cannot reach all keys at once: use one primary, with Sentinel if it must not be missed"))
+	}
+	if role := info["role"]; role != "master" {
+		wrong = append(wrong, fmt.Errorf("redis is not the primary but %q: give the address of the primary, or those of the Sentinels with sentinel=NAME", role))
+	}
+	if info["aof_enabled"] != "1" && !unsafe {
+		wrong = append(wrong, errors.New("redis would lose what it acknowledged when it stops: set appendonly yes, or pass --unsafe-redis to take that risk"))
+	}
+	if policy := info["maxmemory_policy"]; policy != "noeviction" && !unsafe {
+		wrong = append(wrong, fmt.Errorf("redis would forget records when its memory is full: set maxmemory-policy noeviction (it is %q), or pass --unsafe-redis to take that risk", policy))
+	}
+	return errors.Join(wrong...)
+}
+
+func number(text string) int {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// checkSchema marks an empty database with the form of the data, and refuses one of another form.
+func (s *Store) checkSchema(ctx context.Context) error {
+	if err := s.client.SetNX(ctx, s.key("schema"), schema, 0).Err(); err != nil {
+		return s.fault(err)
+	}
+	got, err := s.client.Get(ctx, s.key("schema")).Result()
+	if err != nil {
+		return s.fault(err)
+	}
+	if got != schema {
+		return fmt.Errorf("the data under prefix %q is of form %q, and this program knows %q: use a newer one, or another prefix", s.prefix, got, schema)
+	}
+	return nil
+}

@@ -1,0 +1,49 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// refusals are what Redis says when it cannot do anything for anybody, and what helps.
+var refusals = []struct{ begins, means string }{
+	{"OOM", "redis is out of memory and took nothing: raise maxmemory, or keep less (retention)"},
+	{"READONLY", "redis is a read-only replica by now: it waits for the primary to be back, or for the Sentinels to name the new one"},
+	{"LOADING", "redis is reading its data after a start: it waits until that is done"},
+	{"MISCONF", "redis cannot write its data to disk and takes no changes: look at its disk and its log"},
+	{"NOREPLICAS", "redis has too few replicas to take changes (min-replicas-to-write)"},
+	{"MASTERDOWN", "redis is a replica that has lost its primary"},
+	{"NOAUTH", "redis wants a user and a password: give them in the URL"},
+	{"WRONGPASS", "redis does not know this user and password: look at the URL"},
+	{"NOPERM", "redis does not let this user do that: it needs all commands on keys and channels of the prefix, see docs/REDIS.md"},
+	{"BUSY", "redis is busy with a script that does not end"},
+}
+
+// fault says in words what a refusal of Redis or a lost connection means. What errors.Is finds stays.
+func (s *Store) fault(err error) error {
+	if err == nil || errors.Is(err, redis.Nil) {
+		return err
+	}
+	if said, refused := errors.AsType[redis.Error](err); refused {
+		for _, r := range refusals {
+			if strings.HasPrefix(said.Error(), r.begins) {
+				return fmt.Errorf("%s: %w", r.means, err)
+			}
+		}
+		return err
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	_, lost := errors.AsType[net.Error](err)
+	if lost || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) {
+		return fmt.Errorf("no connection to redis at %s, it is tried again: %w", s.name, err)
+	}
+	return err
+}

@@ -1,0 +1,38 @@
+-- What every script begins with. ARGV[1] is the prefix of all keys; the other arguments are taken one after the other.
+-- Instants are texts of 19 digits, nanoseconds since 1970, and are compared as texts: a number of Lua holds 53 bits.
+local taken = 1
+local function take()
+  taken = taken + 1
+  return ARGV[taken]
+end
+local function count() return tonumber(take()) end
+local function k(name) return ARGV[1] .. ':' .. name end
+
+local NEVER = '0000000000000000000'
+
+-- counted is the next number of a counter, as text.
+local function counted(name) return string.format('%.0f', redis.call('INCR', k('counter:' .. name))) end
+
+-- clock is the instant that leases are compared with: the caller's if he gave one, Redis' own otherwise.
+local function clock(given)
+  if given ~= '' then return given end
+  local t = redis.call('TIME')
+  return string.format('%010d%06d000', t[1], t[2])
+end
+
+-- later is an instant of Redis' clock and some microseconds.
+local function later(at, micros)
+  local sum = tonumber(string.sub(at, 11, 16)) + micros
+  local carry = math.floor(sum / 1000000)
+  return string.format('%010d%06d', tonumber(string.sub(at, 1, 10)) + carry, sum - carry * 1000000) .. string.sub(at, 17)
+end
+
+-- wake tells those who wait what has changed: c for changes, e for events, t for tasks.
+local function wake(what)
+  if what ~= '' then redis.call('PUBLISH', k('wake'), what) end
+end
+
+-- feed appends a change. Positions have no gaps: the backlog is counted by them.
+local function feed(...)
+  redis.call('XADD', k('changes'), counted('position') .. '-0', ...)
+end

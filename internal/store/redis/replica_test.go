@@ -1,0 +1,187 @@
+package redis
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/redistest"
+)
+
+// pair is two replicas on one Redis, which tells the time.
+func pair(t *testing.T) (a, b *Store) {
+	t.Helper()
+	url := redistest.Shared(t)
+	return opened(t, url, Options{}), opened(t, url, Options{})
+}
+
+// dies ends what a replica does in the background, and lets the time pass for which it counts as alive. It says nothing to
+// anybody, as a process that was killed.
+func (s *Store) dies(t *testing.T) {
+	t.Helper()
+	close(s.closed)
+	s.ended.Wait()
+	check(t, s.client.Del(t.Context(), s.key("alive", s.instance)).Err())
+	s.once.Do(func() { s.err = s.client.Close() })
+}
+
+func receive(t *testing.T, s *Store, limit int) []store.Change {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	changes, err := s.Receive(ctx, "router", "one", limit)
+	check(t, err)
+	return changes
+}
+
+func TestChangesOfADeadReplicaAreGivenToAnother(t *testing.T) {
+	a, b := pair(t)
+	for n := range int64(3) {
+		put(t, a, n)
+	}
+	held := receive(t, a, 2)
+	if got := receive(t, b, 10); len(got) != 1 || got[0].Position <= held[1].Position {
+		t.Fatalf("the other replica received %+v while the first held %+v", got, held)
+	}
+	a.dies(t)
+	if got := receive(t, b, 10); !slices.Equal(got, held) {
+		t.Errorf("received %+v, want what the dead replica held: %+v", got, held)
+	}
+}
+
+func TestAReplicaThatLivesKeepsItsChanges(t *testing.T) {
+	a, b := pair(t)
+	put(t, a, 1)
+	receive(t, a, 1)
+	if got, err := b.receive(t.Context(), "router", "one", 10); len(got) != 0 || err != nil {
+		t.Errorf("received %+v, which a living replica holds; error %v", got, err)
+	}
+	check(t, a.Done(t.Context(), "router", []store.Change{{Position: 1}}))
+	if n, _, err := b.Backlog(t.Context(), "router"); n != 0 || err != nil {
+		t.Errorf("backlog %d, error %v", n, err)
+	}
+}
+
+func TestAliveIsSaidForLongerThanItTakesToSayItAgain(t *testing.T) {
+	s := opened(t, redistest.Shared(t), Options{})
+	left, err := s.client.PTTL(t.Context(), s.key("alive", s.instance)).Result()
+	check(t, err)
+	if left <= 2*aliveBeat || left > aliveFor {
+		t.Errorf("counts as alive for %s more, and says so every %s", left, aliveBeat)
+	}
+}
+
+func TestLeasesGoByTheClockOfRedis(t *testing.T) {
+	a, b := pair(t)
+	check(t, a.Commit(t.Context(), marking("task"), noon))
+	claim := func(s *Store, lease time.Duration, now time.Time) []store.Claim {
+		t.Helper()
+		claims, err := s.Claim(t.Context(), store.ClaimQuery{Limit: 1, Lease: lease}, now)
+		check(t, err)
+		return claims
+	}
+	held := claim(a, time.Hour, noon)
+	if len(held) != 1 {
+		t.Fatalf("claimed %v, want the task", held)
+	}
+	if got := claim(b, time.Hour, noon.AddDate(10, 0, 0)); len(got) != 0 {
+		t.Errorf("a replica whose clock is ahead was given %v", got)
+	}
+	under := store.Batch{ID: "late", Lease: &held[0].Lease}
+	check(t, a.Commit(t.Context(), under, noon.AddDate(10, 0, 0)))
+
+	kept, err := a.Renew(t.Context(), []store.Lease{held[0].Lease}, time.Microsecond, noon)
+	check(t, err)
+	if len(kept) != 1 {
+		t.Fatal("the lease was lost")
+	}
+	var taken []store.Claim
+	for len(taken) == 0 && t.Context().Err() == nil {
+		taken = claim(b, time.Hour, noon) // its clock stands still
+	}
+	fenced := store.Batch{ID: "fenced", Lease: &held[0].Lease}
+	refused(t, a.Commit(t.Context(), fenced, noon), store.ErrConflict.Error(), "lease on task task is lost")
+	check(t, b.Commit(t.Context(), store.Batch{ID: "new", Lease: &taken[0].Lease}, noon))
+}
+
+func TestOneReplicaWakesTheOther(t *testing.T) {
+	a, b := pair(t)
+	tasks, events := b.TasksChanged(), b.EventsChanged()
+	check(t, a.Commit(t.Context(), marking("task"), noon))
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	select {
+	case <-tasks:
+	case <-ctx.Done():
+		t.Fatal("the other replica was not told of the task")
+	}
+	select {
+	case <-events:
+		t.Error("it was told of an event that nobody announced")
+	default:
+	}
+}
+
+func TestOwnChangesAreKnownAtOnce(t *testing.T) {
+	s := opened(t, redistest.Shared(t), Options{})
+	tasks := s.TasksChanged()
+	check(t, s.Commit(t.Context(), marking("task"), noon))
+	select {
+	case <-tasks:
+	default:
+		t.Error("the task was stored, and nobody here knows")
+	}
+}
+
+// What is old is found, and then a run is opened whose period it is of.
+func TestReadingsOfARunThatIsOpenedMeanwhileStay(t *testing.T) {
+	s := opened(t, redistest.Shared(t), Options{})
+	day, err := period.Parse("2026-03-01")
+	check(t, err)
+	old := write(1)
+	old[0].Reading.Period = day
+	_, err = s.PutReadings(t.Context(), append(old, write(2)...), noon)
+	check(t, err)
+	late := &trim{Store: s, now: noon.AddDate(1, 0, 0)}
+	open, err := late.openPeriods(t.Context())
+	check(t, err)
+	found, _, _, err := late.find(t.Context(), nanos(late.now), "", "")
+	check(t, err)
+	if len(found) != 1 || found[0].period != day {
+		t.Fatalf("found %+v, want the reading of that day", found)
+	}
+	b := store.Batch{ID: "open"}
+	b.Create(run.Run{Key: run.Key{Pipeline: "silver", Schedule: pipeline.ByCron, Period: day}, Version: 1, Status: run.Pending})
+	check(t, s.Commit(t.Context(), b, noon))
+	if n, err := late.forget(t.Context(), found, open); n != -1 || err != nil {
+		t.Errorf("forgot %d by what was open before, error %v", n, err)
+	}
+	_, err = s.Trim(t.Context(), store.Retention{History: time.Hour}, late.now)
+	check(t, err)
+	answers, err := s.Readings(t.Context(), []store.ReadingQuery{{Pipeline: "orders", Key: "rows", Period: day}})
+	check(t, err)
+	if len(answers[0]) != 2 {
+		t.Errorf("%d readings are left, want that of the day and the undated one", len(answers[0]))
+	}
+}
+
+func TestClocksCarryMicrosecondsOver(t *testing.T) {
+	s := opened(t, redistest.Shared(t), Options{})
+	got, err := s.client.Eval(t.Context(), commonLua(t)+"return later('1700000000999999000', 2000001)", nil, "p").Text()
+	check(t, err)
+	if want := "1700000003000000000"; got != want {
+		t.Errorf("2.000001 s after 0.999999 s it is %s, want %s", got, want)
+	}
+}
+
+func commonLua(t *testing.T) string {
+	t.Helper()
+	text, err := lua.ReadFile("lua/common.lua")
+	check(t, err)
+	return string(text)
+}

@@ -1,0 +1,130 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// Run gives one run.
+func (s *Store) Run(ctx context.Context, key run.Key) (run.Run, error) {
+	return named(find[run.Run](ctx, s, "run", key.String()))("run %s", key)
+}
+
+// DryRun gives one dry run.
+func (s *Store) DryRun(ctx context.Context, key run.Key) (run.Run, error) {
+	return named(find[run.Run](ctx, s, "dry", key.String()))("dry run %s", key)
+}
+
+// Runs pages by key. The list begins at the latest period that is wanted and ends after the earliest.
+func (s *Store) Runs(ctx context.Context, q store.RunQuery) (store.Page[run.Run], error) {
+	after, err := runCursor(q.Cursor)
+	if err != nil {
+		return store.Page[run.Run]{}, err
+	}
+	if latest := earlier(q.To, q.Period); after == "" && !latest.IsZero() {
+		after = latestFirst(latest) // no member is as short, so all of that period come after it
+	}
+	set := "runs"
+	if q.Pipeline != "" {
+		set += ":" + string(q.Pipeline)
+	}
+	read := listPiece[run.Run](ctx, s, set, width, "run:")
+	page, err := pageOf(q.Limit, after, func(after string, limit int) ([]run.Run, string, error) {
+		items, last, err := read(after, limit)
+		if n := len(items); n > 0 && passed(items[n-1].Period, q) {
+			items = items[:firstPassed(items, q)] // fewer than asked for: that was the end
+		}
+		return items, last, err
+	}, func(r run.Run) bool { return fits(r, q) }, func(r run.Run) string { return store.EncodeCursor(r.Key.String()) })
+	return named(page, err)("runs")
+}
+
+// earlier is the earlier of two periods, of those that are set.
+func earlier(a, b period.Period) period.Period {
+	if a.IsZero() || !b.IsZero() && b.Compare(a) < 0 {
+		return b
+	}
+	return a
+}
+
+// passed says that every period from p on is too early to be wanted.
+func passed(p period.Period, q store.RunQuery) bool {
+	return !q.From.IsZero() && p.Compare(q.From) < 0 || !q.Period.IsZero() && p.Compare(q.Period) < 0
+}
+
+func firstPassed(runs []run.Run, q store.RunQuery) int {
+	for i, r := range runs {
+		if passed(r.Period, q) {
+			return i
+		}
+	}
+	return len(runs)
+}
+
+func fits(r run.Run, q store.RunQuery) bool {
+	return (q.Period.IsZero() || r.Period == q.Period) &&
+		(q.To.IsZero() || r.Period.Compare(q.To) <= 0) &&
+		(q.Status == "" || r.Status == q.Status)
+}
+
+func runCursor(cursor string) (string, error) {
+	if cursor == "" {
+		return "", nil
+	}
+	parts, err := store.DecodeCursor(cursor, 1)
+	if err != nil {
+		return "", err
+	}
+	key, err := run.ParseKey(parts[0])
+	if err != nil {
+		return "", store.ErrCursor
+	}
+	return listedRun(key), nil
+}
+
+// OpenRuns reads the list of the open ones.
+func (s *Store) OpenRuns(ctx context.Context, id pipeline.ID) ([]run.Run, error) {
+	set := "open"
+	if id != "" {
+		set += ":" + string(id)
+	}
+	read := listPiece[run.Run](ctx, s, set, width, "run:")
+	var all []run.Run
+	for after := ""; ; {
+		items, last, err := read(after, store.MaxPage)
+		if err != nil {
+			return nil, fmt.Errorf("list open runs: %w", err)
+		}
+		for _, r := range items {
+			if r.Status.Open() {
+				all = append(all, r)
+			}
+		}
+		if len(items) < store.MaxPage {
+			return all, nil
+		}
+		after = last
+	}
+}
+
+// RunsAt looks each key up.
+func (s *Store) RunsAt(ctx context.Context, keys []run.Key) (map[run.Key]run.Run, error) {
+	names := make([]string, len(keys))
+	for i, key := range keys {
+		names[i] = "run:" + key.String()
+	}
+	all, err := records[run.Run](ctx, s, names)
+	if err != nil {
+		return nil, fmt.Errorf("read runs: %w", err)
+	}
+	found := map[run.Key]run.Run{}
+	for _, r := range all {
+		found[r.Key] = r
+	}
+	return found, nil
+}
