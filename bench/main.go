@@ -26,6 +26,7 @@ var benchmarks = []benchmark{
 	{"idle", one(idleRow)},
 	{"scale", scaleRows},
 	{"alerts", alertRows},
+	{"archive", one(archiveRow)},
 }
 
 func one(measure func() (row, error)) func() ([]row, error) {

@@ -19,7 +19,7 @@ import (
 func (c *controller) ticks(dog *watchdog.Watchdog, j *jobs, o *observer) []engine.Tick {
 	retention := store.Retention{Events: c.file.Retention.Events.D(), History: c.file.Retention.History.D(), JobLog: c.file.Retention.JobLog.D()}
 	beat := heartbeat{url: c.file.Watchdog.HeartbeatURL, client: j.guard.Client(10 * time.Second)}
-	return []engine.Tick{
+	return append(c.archive.ticks(), []engine.Tick{
 		{Name: "watchdog", Every: c.file.Watchdog.Interval.D(), First: true, Do: func(ctx context.Context, now time.Time) error {
 			report, err := dog.Pass(ctx, now)
 			o.watched(report)
@@ -29,8 +29,12 @@ func (c *controller) ticks(dog *watchdog.Watchdog, j *jobs, o *observer) []engin
 			return beat.send(ctx)
 		}},
 		{Name: "retention", Every: time.Minute, Do: func(ctx context.Context, now time.Time) error {
+			keep, err := c.archive.retain(ctx, retention, now)
+			if err != nil {
+				return err
+			}
 			for range 100 { // small steps, and not for ever
-				if n, err := c.store.Trim(ctx, retention, now); n == 0 || err != nil {
+				if n, err := c.store.Trim(ctx, keep, now); n == 0 || err != nil {
 					return err
 				}
 			}
@@ -39,7 +43,7 @@ func (c *controller) ticks(dog *watchdog.Watchdog, j *jobs, o *observer) []engin
 		{Name: "sweep", Every: time.Hour, Do: func(ctx context.Context, now time.Time) error {
 			return j.sweep(ctx, now, retention.JobLog)
 		}},
-	}
+	}...)
 }
 
 // heartbeat tells somebody else that the watchdog has looked: the watcher is watched.
@@ -80,6 +84,7 @@ func (c *controller) health(ctx context.Context) api.Health {
 	for part, f := range h.Failures {
 		checks = append(checks, api.HealthCheck{Name: part, OK: true, Detail: fmt.Sprintf("last failed at %s: %s", f.At.UTC().Format(time.RFC3339), f.Error)})
 	}
+	checks = append(checks, c.archive.check(ctx)...)
 	for _, b := range c.catalog.Current().Broken() {
 		checks = append(checks, api.HealthCheck{Name: "pipeline " + string(b.ID), OK: true, Detail: "degraded: " + b.Problem})
 	}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/interlock-go/interlock/internal/archive"
+	"github.com/interlock-go/interlock/internal/archive/pgtest"
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/sqlite"
+)
+
+const (
+	archivedPipelines = 100
+	archivedDays      = 30
+	archiveLimit      = 0.5
+)
+
+// archiveRow measures how fast a backlog is archived, from the embedded store into PostgreSQL with its usual settings,
+// against a plain COPY of the same rows into the same tables: no batches, nothing to read, nothing to compare.
+func archiveRow() (_ row, err error) {
+	server, err := pgtest.Start("")
+	if err != nil {
+		return row{}, err
+	}
+	defer func() { err = errors.Join(err, server.Close()) }()
+	var rows int
+	var archived, copied time.Duration
+	for i := range 3 { // the best of each, in turn
+		dsn, err := newDatabase(server, fmt.Sprintf("archive%d", i))
+		if err != nil {
+			return row{}, err
+		}
+		took, err := archiveBacklog(dsn)
+		if err != nil {
+			return row{}, err
+		}
+		n, plain, err := copyRows(dsn)
+		if err != nil {
+			return row{}, err
+		}
+		if i == 0 {
+			rows, archived, copied = n, took, plain
+		}
+		archived, copied = min(archived, took), min(copied, plain)
+	}
+	ratio := copied.Seconds() / archived.Seconds()
+	return row{
+		name: "archive a backlog / plain COPY of the same rows", ratio: ratio, limit: archiveLimit, atLeast: true, failed: ratio < archiveLimit,
+		detail: fmt.Sprintf("%d rows: archived at %.0f/s, copied at %.0f/s", rows, float64(rows)/archived.Seconds(), float64(rows)/copied.Seconds()),
+	}, nil
+}
+
+func newDatabase(s *pgtest.Server, name string) (dsn string, err error) {
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, s.DSN("postgres"))
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
+	_, err = conn.Exec(ctx, "CREATE DATABASE "+name)
+	return s.DSN(name), err
+}
+
+// archiveBacklog lets an archive begin, pipelines live while it is away, and measures the pass that catches up.
+func archiveBacklog(dsn string) (_ time.Duration, err error) {
+	dir, err := os.MkdirTemp("", "interlock-bench-")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	ctx := context.Background()
+	db, err := sqlite.Open(ctx, dir, sqlite.Options{})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	a, err := archive.New(db, dsn, "bench")
+	if err != nil {
+		return 0, err
+	}
+	start := time.Now().UTC().Truncate(time.Hour)
+	if err := liveThrough(db, start, -1); err != nil {
+		return 0, err
+	}
+	if _, err := a.Pass(ctx, start); err != nil {
+		return 0, err
+	}
+	for day := range archivedDays {
+		if err := liveThrough(db, start, day); err != nil {
+			return 0, err
+		}
+	}
+	began := time.Now()
+	_, err = a.Pass(ctx, start)
+	return time.Since(began), err
+}
+
+// liveThrough is one day of all pipelines: sensors, a run, its job and its events.
+func liveThrough(db *sqlite.Store, start time.Time, day int) error {
+	now := start.AddDate(0, 0, day)
+	date := period.At(now, period.Day, time.UTC)
+	var writes []store.Write
+	for i := range archivedPipelines {
+		id := pipeline.ID(fmt.Sprintf("pipeline-%d", i))
+		for _, key := range []sensor.Key{"landed", "audited"} {
+			r := sensor.Reading{Key: key, Period: date, Fields: sensor.Fields{"complete": true, "count": int64(day), "file": "part-0001.parquet"}}
+			writes = append(writes, store.Write{Pipeline: id, Reading: r})
+		}
+		key := run.Key{Pipeline: id, Schedule: pipeline.ByCron, Period: date}
+		b := store.Batch{ID: "day/" + key.String()}
+		end := now.Add(time.Minute)
+		b.Create(run.Run{Key: key, Version: 3, Status: run.Completed, Attempt: 1, OpenedAt: now, UpdatedAt: end, EndedAt: end})
+		b.Append(store.JobEntry{Key: key, Attempt: 1, At: now, Event: store.JobStarted, Try: 1, Handle: "job"})
+		b.Append(store.JobEntry{Key: key, Attempt: 1, At: end, Event: store.JobSuccess, Message: "done", Output: "1000 rows written\n"})
+		about := event.About{Pipeline: id, Schedule: key.Schedule, Date: date, Attempt: 1, At: now}
+		b.Emit(event.New(event.JobTriggered, about, "the job was started", event.Started{JobType: "command", Handle: "job"}),
+			event.New(event.JobCompleted, about, "the job succeeded", event.Finished{DurationSeconds: 60}),
+			event.New(event.SLAMet, about, "completed in time", event.Deadline{Deadline: end}))
+		if err := db.Commit(context.Background(), b, now); err != nil {
+			return err
+		}
+	}
+	_, err := db.PutReadings(context.Background(), writes, now)
+	return err
+}
+
+var archiveTables = []string{"runs", "run_logs", "events", "sensor_history"}
+
+// copyRows copies what was archived into tables that are made as those are.
+func copyRows(dsn string) (rows int, took time.Duration, err error) {
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
+	for _, name := range archiveTables {
+		n, once, err := copyTable(ctx, conn, name)
+		if err != nil {
+			return 0, 0, err
+		}
+		rows, took = rows+n, took+once
+	}
+	return rows, took, nil
+}
+
+func copyTable(ctx context.Context, conn *pgx.Conn, name string) (int, time.Duration, error) {
+	if _, err := conn.Exec(ctx, fmt.Sprintf("DROP TABLE IF EXISTS copied; CREATE TABLE copied (LIKE %s INCLUDING ALL)", name)); err != nil {
+		return 0, 0, err
+	}
+	found, err := conn.Query(ctx, "SELECT * FROM "+name)
+	if err != nil {
+		return 0, 0, err
+	}
+	var columns []string
+	for _, f := range found.FieldDescriptions() {
+		columns = append(columns, f.Name)
+	}
+	all, err := pgx.CollectRows(found, func(r pgx.CollectableRow) ([]any, error) { return r.Values() })
+	if err != nil {
+		return 0, 0, err
+	}
+	began := time.Now()
+	n, err := conn.CopyFrom(ctx, pgx.Identifier{"copied"}, columns, pgx.CopyFromRows(all))
+	return int(n), time.Since(began), err
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/client"
+	"github.com/interlock-go/interlock/internal/archive/pgtest"
+	"github.com/interlock-go/interlock/internal/engine"
+	"github.com/interlock-go/interlock/internal/settings"
+)
+
+const archiveConfig = "archive: {dsnEnv: TEST_ARCHIVE, interval: 1s}\n"
+
+// metrics is what Prometheus would fetch.
+func (s *service) metrics() string {
+	s.t.Helper()
+	resp, err := http.Get(s.address + "/metrics")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestServerArchives(t *testing.T) {
+	dsn := pgtest.Database(t)
+	env := map[string]string{"TEST_ARCHIVE": dsn}
+	config := write(t, "interlock.yaml", archiveConfig)
+	status := func(code int, args ...string) result {
+		t.Helper()
+		got := call{args: append(append([]string{"archive"}, args...), "--config", config), env: env}.run()
+		if got.code != code {
+			t.Fatalf("archive %v: %+v", args, got)
+		}
+		return got
+	}
+	if got := status(0, "status"); got.stdout != "nothing was archived yet\n" {
+		t.Errorf("got %+v", got)
+	}
+	s := serve(t, site{pipelines: map[string]string{"orders.yaml": ordersFile}, config: archiveConfig, env: env})
+	s.must(0, "sensor", "set", "orders", "landed#2026-03-03", "complete=true", "count=1000")
+	s.reaches("orders/stream/2026-03-03", client.Completed)
+	s.settled()
+	s.until("everything is archived", func() bool {
+		return in(s.must(0, "health").stdout, "everything is archived") && in(s.metrics(), "interlock_archive_backlog_changes 0\n", "interlock_archive_backlog_seconds 0\n")
+	})
+	if got := status(0, "status").stdout; !in(got, "runs            1 row\n", "run_logs        2 rows\n", "sweep") {
+		t.Errorf("got\n%s", got)
+	}
+	status(0, "backfill")
+	s.until("it was copied again", func() bool { return in(status(0, "status").stdout, "backfill", "1 row\n") })
+	if got := parsed(t, status(0, "status", "--format", "json").stdout); got == nil {
+		t.Error("no JSON")
+	}
+}
+
+func TestServerWorksWhilePostgresIsAway(t *testing.T) {
+	const secret = "host=/nowhere-at-all user=ham password=sesame"
+	s := serve(t, site{
+		pipelines: map[string]string{"orders.yaml": ordersFile}, config: archiveConfig, env: map[string]string{"TEST_ARCHIVE": secret},
+	})
+	s.must(0, "sensor", "set", "orders", "landed#2026-03-03", "complete=true", "count=1000")
+	s.reaches("orders/stream/2026-03-03", client.Completed)
+	var health string
+	s.until("the failure is told", func() bool {
+		health = s.must(0, "health").stdout
+		return in(health, "events to archive, the oldest from", "Postgres cannot be reached")
+	})
+	for _, part := range []string{"nowhere-at-all", "ham ", "sesame"} {
+		if strings.Contains(health, part) {
+			t.Errorf("health tells %q:\n%s", part, health)
+		}
+	}
+	if text := s.metrics(); strings.Contains(text, "interlock_archive_backlog_changes 0\n") || !in(text, "interlock_archive_backlog_changes ") {
+		t.Error("the metrics show no backlog")
+	}
+}
+
+func TestArchiveWithoutConnectionStringIsRefused(t *testing.T) {
+	for config, want := range map[string]string{
+		"archive: {dsnEnv: TEST_ARCHIVE_UNSET}": "TEST_ARCHIVE_UNSET is not set",
+		"archiver: {interval: 1m}":              "archive.dsnEnv",
+		"{}":                                    "there is no archive",
+		"archiver: {enabled: false}":            "there is no archive",
+	} {
+		got := must(t, 2, "archive", "status", "--config", write(t, "interlock.yaml", config))
+		if !strings.Contains(got.stderr, want) {
+			t.Errorf("%s: got %+v", config, got)
+		}
+	}
+	file, _ := settings.Parse("interlock.yaml", []byte("listen: 127.0.0.1:0\n"+archiveConfig))
+	file.Data = t.TempDir()
+	_, err := newController(t.Context(), file, engine.Folders{}, surroundings{getenv: func(string) string { return "" }})
+	if err == nil || !strings.Contains(err.Error(), "TEST_ARCHIVE is not set") {
+		t.Errorf("got %v", err)
+	}
+}

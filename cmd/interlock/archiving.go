@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/interlock-go/interlock/internal/api"
+	"github.com/interlock-go/interlock/internal/archive"
+	"github.com/interlock-go/interlock/internal/engine"
+	"github.com/interlock-go/interlock/internal/settings"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// archiveDSN is the connection string of the archive; "" if there is none.
+func archiveDSN(f settings.File, getenv func(string) string) (string, error) {
+	if name := f.Archive.DSNEnv; name != "" {
+		dsn := getenv(name)
+		if dsn == "" {
+			return "", fmt.Errorf("archive.dsnEnv: the environment variable %s is not set; put the connection string into it, or take archive out of the server's file", name)
+		}
+		return dsn, nil
+	}
+	if a := f.Archiver; a != nil && a.Enabled {
+		if a.DSN == "" {
+			return "", fmt.Errorf("archiver: there is no connection string; name an environment variable that holds it with archive.dsnEnv")
+		}
+		return a.DSN, nil
+	}
+	return "", nil
+}
+
+// archiving is how a controller keeps its archive. Without one the archiver is nil.
+type archiving struct {
+	store    store.Store
+	archiver *archive.Archiver
+	consumer string
+	every    time.Duration
+}
+
+func newArchiving(f settings.File, s store.Store, consumer string, getenv func(string) string) (*archiving, error) {
+	dsn, err := archiveDSN(f, getenv)
+	if err != nil {
+		return nil, err
+	}
+	a := &archiving{store: s, consumer: consumer, every: f.Archive.Interval.D()}
+	if dsn == "" {
+		return a, nil
+	}
+	if a.archiver, err = archive.New(s, dsn, consumer); err != nil {
+		return nil, err
+	}
+	return a, a.archiver.Begin(context.Background(), time.Now())
+}
+
+// ticks is the copying, where there is an archive.
+func (a *archiving) ticks() []engine.Tick {
+	if a.archiver == nil {
+		return nil
+	}
+	return []engine.Tick{{Name: "archive", Every: a.every, First: true, Do: func(ctx context.Context, now time.Time) error {
+		_, err := a.archiver.Pass(ctx, now)
+		return err
+	}}}
+}
+
+// retain is how long history is kept now: no less than until it is archived. A store whose archive was taken out of the
+// server's file keeps nothing for it any more.
+func (a *archiving) retain(ctx context.Context, keep store.Retention, now time.Time) (store.Retention, error) {
+	if a.archiver == nil {
+		return keep, archive.Leave(ctx, a.store, a.consumer)
+	}
+	return a.archiver.Retain(ctx, keep, now)
+}
+
+// check is what /readyz tells of it. A backlog is no reason to send nobody here: nothing waits for the archive.
+func (a *archiving) check(ctx context.Context) []api.HealthCheck {
+	if a.archiver == nil {
+		return nil
+	}
+	b, err := a.archiver.Backlog(ctx)
+	if err != nil {
+		return []api.HealthCheck{{Name: "archive backlog", OK: true, Detail: "the store does not answer"}}
+	}
+	detail := "everything is archived"
+	if !b.Oldest.IsZero() {
+		events := fmt.Sprint(b.Events)
+		if b.Events == store.MaxPage {
+			events += " or more"
+		}
+		detail = fmt.Sprintf("%d changes and %s events to archive, the oldest from %s ago", b.Changes, events, time.Since(b.Oldest).Round(time.Second))
+	}
+	return []api.HealthCheck{{Name: "archive backlog", OK: true, Detail: detail}}
+}
+
+// The figures of the backlog.
+var (
+	backlogChanges = prometheus.NewDesc("interlock_archive_backlog_changes", "Changes in the feed that are not archived yet.", nil, nil)
+	backlogSeconds = prometheus.NewDesc("interlock_archive_backlog_seconds", "Age of the oldest change or event that is not archived yet; 0 if all are.", nil, nil)
+)
+
+// Describe names the metrics.
+func (a *archiving) Describe(to chan<- *prometheus.Desc) { to <- backlogChanges; to <- backlogSeconds }
+
+// Collect shows the backlog. Without an archive, or if the store does not answer in time, it shows nothing.
+func (a *archiving) Collect(to chan<- prometheus.Metric) {
+	if a.archiver == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	b, err := a.archiver.Backlog(ctx)
+	if err != nil {
+		return
+	}
+	var age time.Duration
+	if !b.Oldest.IsZero() {
+		age = max(0, time.Since(b.Oldest))
+	}
+	to <- prometheus.MustNewConstMetric(backlogChanges, prometheus.GaugeValue, float64(b.Changes))
+	to <- prometheus.MustNewConstMetric(backlogSeconds, prometheus.GaugeValue, age.Seconds())
+}

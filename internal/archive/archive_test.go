@@ -1,0 +1,288 @@
+package archive_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/interlock-go/interlock/internal/archive"
+	"github.com/interlock-go/interlock/internal/archive/pgtest"
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+func sorted(all []string) []string { return slices.Sorted(slices.Values(all)) }
+
+func TestEverythingIsArchivedOnce(t *testing.T) {
+	dsn, w := pgtest.Database(t), newWorld(t)
+	w.days(0, 3)
+	a := w.archiver(dsn)
+	pass(t, a, noon.AddDate(0, 0, 3))
+	w.archived(dsn)
+	w.days(3, 2)
+	pass(t, a, noon.AddDate(0, 0, 5))
+	w.archived(dsn)
+	if r := pass(t, a, noon.AddDate(0, 0, 5)); r.Rows != 0 {
+		t.Errorf("a pass with nothing to do wrote %d rows", r.Rows)
+	}
+}
+
+func TestMoreThanABatchIsArchived(t *testing.T) {
+	dsn, w := pgtest.Database(t), newWorld(t)
+	w.accept("orders", noon)
+	pass(t, w.archiver(dsn), noon)
+	for i := range 2*archive.MaxRows + 1 {
+		w.put("orders", "landing", noon.Add(time.Duration(i)*time.Second), int64(i))
+	}
+	pass(t, w.archiver(dsn), noon.Add(time.Hour))
+	same(t, "readings", lines(t, dsn, "SELECT count(*), max((fields->>'count')::int) FROM sensor_history"),
+		[]string{fmt.Sprint(2*archive.MaxRows+1, " ", 2*archive.MaxRows)})
+}
+
+// faulty is a store whose nth call fails, as if the process had died there.
+type faulty struct {
+	store.Store
+	left int
+}
+
+var errDied = errors.New("died")
+
+func (f *faulty) step() error {
+	if f.left--; f.left == 0 {
+		return errDied
+	}
+	return nil
+}
+
+func (f *faulty) SetCursor(ctx context.Context, name string, at store.Position) error {
+	return errors.Join(f.step(), f.Store.SetCursor(ctx, name, at))
+}
+
+func (f *faulty) Done(ctx context.Context, group string, changes []store.Change) error {
+	if err := f.step(); err != nil {
+		return err
+	}
+	return f.Store.Done(ctx, group, changes)
+}
+
+func (f *faulty) JobLog(ctx context.Context, key run.Key) ([]store.JobEntry, error) {
+	if err := f.step(); err != nil {
+		return nil, err
+	}
+	return f.Store.JobLog(ctx, key)
+}
+
+func (f *faulty) History(ctx context.Context, q store.HistoryQuery) (store.Page[*sensor.Reading], error) {
+	if err := f.step(); err != nil {
+		return store.Page[*sensor.Reading]{}, err
+	}
+	return f.Store.History(ctx, q)
+}
+
+func (f *faulty) EventsAfter(ctx context.Context, after store.Position, limit int) ([]store.StoredEvent, error) {
+	if err := f.step(); err != nil {
+		return nil, err
+	}
+	return f.Store.EventsAfter(ctx, after, min(limit, 2))
+}
+
+func (f *faulty) Receive(ctx context.Context, group, consumer string, limit int) ([]store.Change, error) {
+	return f.Store.Receive(ctx, group, consumer, min(limit, 3))
+}
+
+func TestStoppedAnywhereItGoesOn(t *testing.T) {
+	for name, fill := range map[string]bool{"while it follows": false, "while it fills": true} {
+		t.Run(name, func(t *testing.T) {
+			dsn, w := pgtest.Database(t), newWorld(t)
+			w.days(0, 1)
+			pass(t, w.archiver(dsn), noon)
+			n := 1
+			for ; w.stopped(dsn, n, fill); n++ {
+			}
+			w.archived(dsn)
+			if n < 10 {
+				t.Errorf("a pass had %d steps only", n)
+			}
+		})
+	}
+}
+
+// stopped gives a pass something to do, one more day or everything again, and lets it fail at its nth step; the next one
+// has to make up for that. It is false once a pass has no nth step.
+func (w *world) stopped(dsn string, n int, fill bool) bool {
+	w.t.Helper()
+	if fill {
+		check(w.t, archive.RequestBackfill(context.Background(), dsn))
+	} else {
+		w.days(n, 1)
+	}
+	f := &faulty{Store: w.store, left: n}
+	a, err := archive.New(f, dsn, "one")
+	check(w.t, err)
+	report, err := a.Pass(context.Background(), noon)
+	if report.Busy {
+		w.t.Fatalf("at step %d the lock was still held", n)
+	}
+	if err == nil {
+		return false
+	}
+	if !errors.Is(err, errDied) {
+		w.t.Fatalf("stopped at step %d: %v", n, err)
+	}
+	pass(w.t, a, noon)
+	return true
+}
+
+func TestLostCursorMakesNoDuplicates(t *testing.T) {
+	dsn, w := pgtest.Database(t), newWorld(t)
+	w.days(0, 2)
+	pass(t, w.archiver(dsn), noon)
+	exec(t, dsn, "DELETE FROM cursors")
+	w.days(2, 1)
+	pass(t, w.archiver(dsn), noon)
+	w.archived(dsn)
+	check(t, w.store.DropCursor(context.Background(), archive.Name))
+	pass(t, w.archiver(dsn), noon)
+	w.archived(dsn)
+}
+
+func TestArchiveThatWasRestoredFromABackupIsFilledUp(t *testing.T) {
+	dsn, w := pgtest.Database(t), newWorld(t)
+	w.days(0, 1)
+	a := w.archiver(dsn)
+	pass(t, a, noon)
+	backup := lines(t, dsn, "SELECT position FROM cursors WHERE name = 'events'")[0]
+	w.days(1, 2)
+	pass(t, a, noon.AddDate(0, 0, 2))
+	since := "> '" + noon.Add(12*time.Hour).Format(time.RFC3339) + "'"
+	exec(t, dsn, "DELETE FROM events WHERE at "+since+"; DELETE FROM runs WHERE updated_at "+since+"; DELETE FROM run_logs WHERE at "+since+
+		"; DELETE FROM sensor_history WHERE at "+since+"; UPDATE cursors SET position = "+backup+" WHERE name = 'events'")
+	pass(t, a, noon.AddDate(0, 0, 2))
+	w.archived(dsn)
+}
+
+func TestLostRowsComeBackOnRequest(t *testing.T) {
+	dsn, w := pgtest.Database(t), newWorld(t)
+	w.days(0, 2)
+	a := w.archiver(dsn)
+	pass(t, a, noon)
+	exec(t, dsn, "DELETE FROM events; DELETE FROM runs; DELETE FROM run_logs; DELETE FROM reruns; DELETE FROM sensor_history")
+	check(t, archive.RequestBackfill(context.Background(), dsn))
+	pass(t, a, noon)
+	w.archived(dsn)
+}
+
+func TestStoreThatWasSetUpAnewAddsToTheArchive(t *testing.T) {
+	dsn, before, after := pgtest.Database(t), newWorld(t), newWorld(t)
+	before.days(0, 2)
+	pass(t, before.archiver(dsn), noon)
+	after.accept("orders", noon)
+	later := noon.AddDate(1, 0, 0)
+	after.put("orders", "landing", later, 1)
+	after.live(keyOf("orders", "2026-03-03"), later, time.Hour)
+	pass(t, after.archiver(dsn), later)
+	same(t, "the run is the newer one", lines(t, dsn, "SELECT extract(year FROM ended_at)::int FROM runs WHERE pipeline = 'orders' AND period = '2026-03-03'"), []string{"2027"})
+	same(t, "job logs of both", lines(t, dsn, "SELECT count(*) FROM run_logs WHERE pipeline = 'orders' AND period = '2026-03-03'"), []string{"4"})
+	same(t, "events of both", lines(t, dsn, "SELECT count(*) FROM events WHERE pipeline = 'orders' AND period = '2026-03-03'"), []string{"5"})
+	same(t, "writes of both", lines(t, dsn, "SELECT count(*) FROM sensor_history WHERE pipeline = 'orders' AND sensor = 'landing'"), []string{"5"})
+}
+
+func TestLineThatNothingAnnouncesIsFoundTheNextDay(t *testing.T) {
+	dsn, w := pgtest.Database(t), newWorld(t)
+	w.days(0, 1)
+	a := w.archiver(dsn)
+	pass(t, a, noon)
+	w.commit(noon, func(b *store.Batch) {
+		b.Append(store.JobEntry{Key: keyOf("orders", "2026-03-03"), Attempt: 1, At: noon.Add(time.Hour), Event: store.JobLate, Message: "too late"})
+	})
+	pass(t, a, noon.Add(23*time.Hour))
+	late := "SELECT count(*) FROM run_logs WHERE event = 'late'"
+	same(t, "before", lines(t, dsn, late), []string{"0"})
+	keep := retain(t, a, noon.Add(23*time.Hour))
+	if keep.JobLog < 23*time.Hour {
+		t.Errorf("job logs are kept for %s, though the last look was 23 h ago", keep.JobLog)
+	}
+	pass(t, a, noon.Add(24*time.Hour))
+	same(t, "after", lines(t, dsn, late), []string{"1"})
+}
+
+func TestRejectedRequestForNoRunIsArchived(t *testing.T) {
+	dsn, w := pgtest.Database(t), newWorld(t)
+	key := keyOf("orders", "2026-03-09")
+	w.commit(noon, func(b *store.Batch) {
+		b.Reruns = append(b.Reruns, store.Rerun{ID: "r1", Key: key, By: "ann", At: noon, Why: "no such run"})
+		b.Emit(told(event.RerunRejected, key, noon))
+	})
+	pass(t, w.archiver(dsn), noon)
+	same(t, "reruns", lines(t, dsn, "SELECT why FROM reruns"), []string{"no such run"})
+}
+
+func TestWhatPostgresCannotHoldIsReplaced(t *testing.T) {
+	dsn, w := pgtest.Database(t), newWorld(t)
+	w.live(keyOf("orders", "2026-03-03"), noon, time.Minute)
+	w.commit(noon, func(b *store.Batch) {
+		b.Append(store.JobEntry{Key: keyOf("orders", "2026-03-03"), Attempt: 2, At: noon, Event: store.JobFail, Output: "a\x00b\xffc"})
+	})
+	_, err := w.store.PutReadings(context.Background(), []store.Write{{Pipeline: "orders", Reading: sensor.Reading{
+		Key: "landing", Fields: sensor.Fields{"name": "x\x00y", "path": `c:\u0000`, "big": int64(1<<62 + 1)},
+	}}}, noon)
+	check(t, err)
+	pass(t, w.archiver(dsn), noon)
+	same(t, "output", lines(t, dsn, "SELECT output FROM run_logs WHERE event = 'fail'"), []string{"a\uFFFDb\uFFFDc"})
+	same(t, "fields", lines(t, dsn, "SELECT fields->>'name' || ' ' || (fields->>'path') || ' ' || (fields->>'big') FROM sensor_history"),
+		[]string{`x` + "\uFFFD" + `y c:\u0000 4611686018427387905`})
+}
+
+func TestOneCopiesAtATime(t *testing.T) {
+	dsn, w := pgtest.Database(t), newWorld(t)
+	w.days(0, 1)
+	ctx := context.Background()
+	other, err := pgx.Connect(ctx, dsn)
+	check(t, err)
+	_, err = other.Exec(ctx, "SELECT pg_advisory_lock(x'696c636b'::bigint)")
+	check(t, err)
+	if r := pass(t, w.archiver(dsn), noon); !r.Busy || r.Rows != 0 {
+		t.Errorf("copied beside another: %+v", r)
+	}
+	check(t, other.Close(ctx))
+	if r := pass(t, w.archiver(dsn), noon); r.Busy || r.Rows == 0 {
+		t.Errorf("the other one is gone, and nothing was copied: %+v", r)
+	}
+}
+
+func TestNewerArchiveIsRefused(t *testing.T) {
+	dsn, w := pgtest.Database(t), newWorld(t)
+	pass(t, w.archiver(dsn), noon)
+	exec(t, dsn, "INSERT INTO archive_version VALUES (99)")
+	_, err := w.archiver(dsn).Pass(context.Background(), noon)
+	if err == nil || !strings.Contains(err.Error(), "newer Interlock") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestStatusSaysWhatThereIs(t *testing.T) {
+	dsn, w := pgtest.Database(t), newWorld(t)
+	ctx := context.Background()
+	empty, err := archive.Read(ctx, dsn)
+	check(t, err)
+	same(t, "before the first pass", empty, archive.Status{})
+	check(t, archive.RequestBackfill(ctx, dsn))
+	w.days(0, 1)
+	a := w.archiver(dsn)
+	pass(t, a, noon)
+	got, err := archive.Read(ctx, dsn)
+	check(t, err)
+	same(t, "rows", got.Rows, []archive.Count{{"runs", 2}, {"run_logs", 4}, {"events", 6}, {"reruns", 2}, {"sensor_history", 6}})
+	same(t, "last look", got.Cursors[len(got.Cursors)-1], archive.Place{Name: "sweep", At: noon})
+	b, err := a.Backlog(ctx)
+	check(t, err)
+	same(t, "backlog", b, archive.Backlog{})
+}

@@ -1,0 +1,33 @@
+package archive
+
+import (
+	"context"
+	"time"
+)
+
+// fill copies everything that the store has, but for the events, which have a place of their own.
+func (p *pass) fill(ctx context.Context) error {
+	if err := p.sweep(ctx); err != nil {
+		return err
+	}
+	if err := p.allReadings(ctx); err != nil {
+		return err
+	}
+	if err := p.ledger.write(ctx, done(filledCursor, p.now)); err != nil {
+		return err
+	}
+	p.archiver.cover(covered{filled: true, swept: p.now})
+	return nil
+}
+
+// sweepIfDue looks through all runs where that was not done for long.
+func (p *pass) sweepIfDue(ctx context.Context, justDone bool, last time.Time) error {
+	if justDone || p.now.Sub(last) < sweepEvery && !last.After(p.now) {
+		return nil
+	}
+	if err := p.sweep(ctx); err != nil {
+		return err
+	}
+	p.archiver.cover(covered{filled: true, swept: p.now})
+	return nil
+}

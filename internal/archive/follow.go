@@ -1,0 +1,190 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// news is what was announced since: events, and changes in the feed. They are taken together, since most of them tell of
+// the same runs.
+type news struct {
+	events  []store.StoredEvent
+	changes []store.Change
+}
+
+// follow copies what was announced after a place, until there is nothing left. While something is written, the next is
+// read.
+func (p *pass) follow(ctx context.Context, after store.Position) error {
+	n, err := p.archiver.first(ctx, after)
+	for err == nil && len(n.events)+len(n.changes) > 0 {
+		if err := p.take(ctx, n); err != nil {
+			return err
+		}
+		if last := len(n.events) - 1; last >= 0 {
+			after = n.events[last].Position
+		}
+		then, reading := p.archiver.next(ctx, after)
+		if err := p.ledger.settle(); err != nil {
+			return err
+		}
+		if err := p.archiver.taken(ctx, n); err != nil {
+			return err
+		}
+		n, err = then, reading
+	}
+	return err
+}
+
+// taken tells the store what is safe; until then it keeps everything.
+func (a *Archiver) taken(ctx context.Context, n news) error {
+	if last := len(n.events) - 1; last >= 0 {
+		if err := a.store.SetCursor(ctx, Name, n.events[last].Position); err != nil {
+			return err
+		}
+	}
+	if err := a.store.Done(ctx, Name, n.changes); err != nil {
+		return err
+	}
+	a.held = a.held[len(n.changes):]
+	return nil
+}
+
+// first reads what a pass begins with: the changes that the one before received and could not archive, which the store
+// does not give again.
+func (a *Archiver) first(ctx context.Context, after store.Position) (n news, err error) {
+	if len(a.held) == 0 {
+		return a.next(ctx, after)
+	}
+	n.changes = a.held
+	n.events, err = a.store.EventsAfter(ctx, after, MaxRows)
+	return n, err
+}
+
+// next reads what comes next.
+func (a *Archiver) next(ctx context.Context, after store.Position) (n news, err error) {
+	if n.events, err = a.store.EventsAfter(ctx, after, MaxRows); err != nil {
+		return n, err
+	}
+	n.changes, err = receive(ctx, a.store, a.consumer, len(a.held))
+	a.held = append(a.held, n.changes...)
+	return n, err
+}
+
+// patience is how long a pass waits for changes that the store says there are and another process may hold.
+const patience = time.Second
+
+// receive gives the next changes; none if there are none, or if others hold them. So many are held here.
+func receive(ctx context.Context, s source, consumer string, held int) ([]store.Change, error) {
+	n, _, err := s.Backlog(ctx, Name)
+	if err != nil || n <= held {
+		return nil, err
+	}
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	changes, err := s.Receive(waiting, Name, consumer, MaxRows)
+	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		return nil, nil
+	}
+	return changes, err
+}
+
+// take copies news, and what it is about, as that is now. How far all of it is comes with the last rows, which are not
+// written yet when it returns.
+func (p *pass) take(ctx context.Context, n news) error {
+	if err := p.runs(ctx, n.runs()); err != nil {
+		return err
+	}
+	for _, key := range n.requested() {
+		if err := p.requests(ctx, key); err != nil {
+			return err
+		}
+	}
+	for id, versions := range n.written() {
+		if versions.last <= p.seen[id] {
+			continue
+		}
+		if err := p.readings(ctx, id, versions.first); err != nil {
+			return err
+		}
+	}
+	for _, e := range n.events {
+		r, err := eventRow(e)
+		if err != nil {
+			return err
+		}
+		if err := p.ledger.add(ctx, events, r); err != nil {
+			return err
+		}
+	}
+	return p.ledger.begin(ctx, n.places(p.now))
+}
+
+// runs are those that it tells of. Some are named by an event alone: what is new about them is in their job logs.
+func (n news) runs() []run.Key {
+	var keys []run.Key
+	for _, e := range n.events {
+		if key, about := subject(e.Event); about {
+			keys = append(keys, key)
+		}
+	}
+	for _, c := range n.changes {
+		if c.Kind == store.RunMoved {
+			keys = append(keys, c.Run)
+		}
+	}
+	return distinct(keys)
+}
+
+// requested are the runs that somebody asked another attempt of, whether there is such a run or not.
+func (n news) requested() []run.Key {
+	var keys []run.Key
+	for _, e := range n.events {
+		if key, about := subject(e.Event); about && (e.Event.Type == event.RerunAccepted || e.Event.Type == event.RerunRejected) {
+			keys = append(keys, key)
+		}
+	}
+	return distinct(keys)
+}
+
+// subject is the run that an event is about.
+func subject(e event.Event) (run.Key, bool) {
+	key := run.Key{Pipeline: e.Detail.Pipeline, Schedule: e.Detail.Schedule, Period: e.Detail.Date}
+	return key, key.Schedule != "" && !key.Period.IsZero()
+}
+
+// versions are the first and the last of some writes.
+type versions struct{ first, last int64 }
+
+// written gives the versions of each key that was written.
+func (n news) written() map[sensorID]versions {
+	found := map[sensorID]versions{}
+	for _, c := range n.changes {
+		if c.Kind != store.ReadingWritten {
+			continue
+		}
+		id := sensorID{c.Pipeline, c.Sensor}
+		v, there := found[id]
+		if !there {
+			v.first = c.Version
+		}
+		found[id] = versions{min(v.first, c.Version), max(v.last, c.Version)}
+	}
+	return found
+}
+
+// places says how far all of it is.
+func (n news) places(at time.Time) rows {
+	all := rows{table: cursors}
+	if last := len(n.events) - 1; last >= 0 {
+		all.rows = append(all.rows, cursorRow(eventsCursor, int64(n.events[last].Position), at))
+	}
+	if last := len(n.changes) - 1; last >= 0 {
+		all.rows = append(all.rows, cursorRow(changesCursor, int64(n.changes[last].Position), at))
+	}
+	return all
+}

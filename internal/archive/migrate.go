@@ -1,0 +1,63 @@
+package archive
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+
+	"github.com/jackc/pgx/v5"
+)
+
+//go:embed migrations/*.sql
+var migrationFiles embed.FS
+
+// migrations gives the scripts in the order of their names: the nth leads from version n-1 to n. A script that was
+// released is never changed; what is to be different goes into the next.
+func migrations() ([]string, error) {
+	names, err := fs.Glob(migrationFiles, "migrations/*.sql")
+	if err != nil {
+		return nil, err
+	}
+	var scripts []string
+	for _, name := range names {
+		text, err := fs.ReadFile(migrationFiles, name)
+		if err != nil {
+			return nil, err
+		}
+		scripts = append(scripts, string(text))
+	}
+	return scripts, nil
+}
+
+// versionError says that a newer program was here.
+type versionError struct{ found, known int }
+
+func (e *versionError) Error() string {
+	return fmt.Sprintf("the archive has version %d, and this program knows versions up to %d: it was written by a newer Interlock; use that one", e.found, e.known)
+}
+
+// migrate brings the archive to the newest version, all steps or none. The caller holds the lock.
+func (s *session) migrate(ctx context.Context, scripts []string) error {
+	return s.within(ctx, "bring the tables up to date", func(ctx context.Context, tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "CREATE TABLE IF NOT EXISTS archive_version (version integer NOT NULL)"); err != nil {
+			return err
+		}
+		var version int
+		if err := tx.QueryRow(ctx, "SELECT coalesce(max(version), 0) FROM archive_version").Scan(&version); err != nil {
+			return err
+		}
+		if version > len(scripts) {
+			return &versionError{version, len(scripts)}
+		}
+		for ; version < len(scripts); version++ {
+			if _, err := tx.Exec(ctx, scripts[version]); err != nil {
+				return err
+			}
+			if _, err := tx.Exec(ctx, "INSERT INTO archive_version (version) VALUES ($1)", version+1); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

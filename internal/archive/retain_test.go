@@ -1,0 +1,146 @@
+package archive_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/archive"
+	"github.com/interlock-go/interlock/internal/archive/pgtest"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// short is a retention that everything in these tests is older than.
+var short = store.Retention{Events: time.Hour, History: time.Hour, JobLog: time.Hour}
+
+func retain(t testing.TB, a *archive.Archiver, now time.Time) store.Retention {
+	t.Helper()
+	keep, err := a.Retain(context.Background(), short, now)
+	check(t, err)
+	return keep
+}
+
+// forget trims as the controller does.
+func (w *world) forget(a *archive.Archiver, now time.Time) (n int) {
+	w.t.Helper()
+	for {
+		forgot, err := w.store.Trim(context.Background(), retain(w.t, a, now), now)
+		check(w.t, err)
+		if forgot == 0 {
+			return n
+		}
+		n += forgot
+	}
+}
+
+func TestNothingIsForgottenBeforeItIsArchived(t *testing.T) {
+	pgtest.Need(t)
+	server, err := pgtest.Start("-c fsync=off")
+	check(t, err)
+	t.Cleanup(func() { check(t, server.Close()) })
+	dsn, w := server.DSN("postgres"), newWorld(t)
+	w.days(0, 2)
+	a := w.archiver(dsn)
+	check(t, a.Begin(context.Background(), noon))
+	check(t, server.Pause("immediate"))
+
+	long := noon.AddDate(1, 0, 0)
+	if _, err := a.Pass(context.Background(), long); err == nil {
+		t.Error("copied though Postgres is away")
+	}
+	before := w.count()
+	w.forget(a, long)
+	same(t, "while Postgres was never there", w.count(), before)
+	if b, err := a.Backlog(context.Background()); err != nil || b.Changes == 0 || b.Events == 0 || !b.Oldest.Equal(noon) {
+		t.Errorf("backlog %+v, %v", b, err)
+	}
+
+	check(t, server.Resume("-c fsync=off"))
+	pass(t, a, noon.AddDate(0, 0, 2))
+	w.archived(dsn)
+
+	check(t, server.Pause("immediate"))
+	w.days(2, 1)
+	day3 := noon.AddDate(0, 0, 2)
+	w.forget(a, long)
+	left := w.count()
+	if left.Events != 6 || left.Log < 4 || left.Readings < 6 {
+		t.Errorf("of the day that is not archived %+v are left", left)
+	}
+	if left.Events >= before.Events+6 {
+		t.Error("what was archived is not forgotten")
+	}
+	check(t, server.Resume("-c fsync=off"))
+	pass(t, a, long)
+	same(t, "events of all days", lines(t, dsn, "SELECT count(*) FROM events"), []string{"18"})
+	same(t, "readings of the last day", lines(t, dsn, "SELECT count(*) FROM sensor_history WHERE at >= '"+day3.Format(time.RFC3339)+"'"), []string{"6"})
+	same(t, "log", lines(t, dsn, "SELECT count(*) FROM run_logs"), []string{"12"})
+}
+
+// counted is how much the store holds.
+type counted struct{ Events, Log, Readings int }
+
+func (w *world) count() (c counted) {
+	w.t.Helper()
+	ctx := context.Background()
+	all, err := w.store.EventsAfter(ctx, 0, store.MaxPage)
+	check(w.t, err)
+	c.Events = len(all)
+	page, err := w.store.Runs(ctx, store.RunQuery{Limit: store.MaxPage})
+	check(w.t, err)
+	for _, r := range page.Items {
+		log, err := w.store.JobLog(ctx, r.Key)
+		check(w.t, err)
+		c.Log += len(log)
+	}
+	for _, id := range []pipeline.ID{"orders", "users"} {
+		for _, key := range []sensor.Key{"landing", "upstream"} {
+			written, err := w.store.History(ctx, store.HistoryQuery{Pipeline: id, Key: key, Limit: store.MaxPage})
+			check(w.t, err)
+			c.Readings += len(written.Items)
+		}
+	}
+	return c
+}
+
+func TestStoreWithoutItsArchiveForgetsAgain(t *testing.T) {
+	dsn, w := pgtest.Database(t), newWorld(t)
+	ctx, long := context.Background(), noon.AddDate(1, 0, 0)
+	trim := func() {
+		for n := 1; n > 0; {
+			var err error
+			n, err = w.store.Trim(ctx, short, long)
+			check(t, err)
+		}
+	}
+	w.days(0, 1)
+	check(t, w.archiver(dsn).Begin(ctx, noon))
+	trim()
+	if got := w.count().Events; got != 6 {
+		t.Fatalf("%d of 6 events are left, though none is archived", got)
+	}
+	check(t, archive.Leave(ctx, w.store, "one"))
+	trim()
+	same(t, "events that are left", w.count().Events, 0)
+	n, _, err := w.store.Backlog(ctx, archive.Name)
+	check(t, err)
+	same(t, "changes that are kept", n, 0)
+
+	w.days(1, 1)
+	check(t, archive.Leave(ctx, w.store, "one"))
+	pass(t, w.archiver(dsn), noon.AddDate(0, 0, 1))
+	w.archived(dsn)
+}
+
+func TestStoreThatNeverHadAnArchiveIsLeftAlone(t *testing.T) {
+	w := newWorld(t)
+	w.days(0, 1)
+	before, _, err := w.store.Backlog(context.Background(), archive.Name)
+	check(t, err)
+	check(t, archive.Leave(context.Background(), w.store, "one"))
+	after, _, err := w.store.Backlog(context.Background(), archive.Name)
+	check(t, err)
+	same(t, "nobody follows", after, before)
+}

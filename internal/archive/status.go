@@ -1,0 +1,106 @@
+package archive
+
+import (
+	"context"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// Backlog is what is not archived yet.
+type Backlog struct {
+	Changes int       `json:"changes"`
+	Events  int       `json:"events"`          // up to store.MaxPage of them are counted
+	Oldest  time.Time `json:"oldest,omitzero"` // when the oldest of all was written
+}
+
+// Backlog asks the store alone, so it answers while Postgres is away.
+func (a *Archiver) Backlog(ctx context.Context) (Backlog, error) {
+	var b Backlog
+	var err error
+	if b.Changes, b.Oldest, err = a.store.Backlog(ctx, Name); err != nil {
+		return b, err
+	}
+	at, err := a.store.Cursor(ctx, Name)
+	if err != nil {
+		return b, err
+	}
+	waiting, err := a.store.EventsAfter(ctx, at, store.MaxPage)
+	if err != nil || len(waiting) == 0 {
+		return b, err
+	}
+	b.Events = len(waiting)
+	if first := waiting[0].Event.Time; b.Oldest.IsZero() || first.Before(b.Oldest) {
+		b.Oldest = first
+	}
+	return b, nil
+}
+
+// Status is what the archive holds.
+type Status struct {
+	Rows    []Count `json:"rows"`
+	Cursors []Place `json:"cursors"`
+}
+
+// Count is the number of rows of a table.
+type Count struct {
+	Table string `json:"table"`
+	Rows  int64  `json:"rows"`
+}
+
+// Place is how far something has come, and when it did.
+type Place struct {
+	Name     string    `json:"name"`
+	Position int64     `json:"position"`
+	At       time.Time `json:"at"`
+}
+
+// Read asks the archive of dsn what it holds. One that was never written to holds nothing.
+func Read(ctx context.Context, dsn string) (Status, error) {
+	s, err := connect(ctx, dsn)
+	if err != nil {
+		return Status{}, err
+	}
+	defer s.close()
+	there, err := s.begun(ctx)
+	if err != nil || !there {
+		return Status{}, err
+	}
+	var status Status
+	for _, t := range tables {
+		c := Count{Table: t.name}
+		if err := s.conn.QueryRow(ctx, "SELECT count(*) FROM "+t.name).Scan(&c.Rows); err != nil {
+			return status, fault(ctx, "count the rows of "+t.name, err)
+		}
+		status.Rows = append(status.Rows, c)
+	}
+	places, err := s.places(ctx)
+	for _, name := range []string{eventsCursor, changesCursor, filledCursor, sweptCursor} {
+		if p, there := places[name]; there {
+			status.Cursors = append(status.Cursors, Place{Name: name, Position: p.position, At: p.at})
+		}
+	}
+	return status, err
+}
+
+// begun says whether the archive was ever written to.
+func (s *session) begun(ctx context.Context) (there bool, err error) {
+	err = s.conn.QueryRow(ctx, "SELECT to_regclass('archive_version') IS NOT NULL").Scan(&there)
+	return there, fault(ctx, "look for the tables", err)
+}
+
+// RequestBackfill makes the next pass, whichever process it is in, copy everything that the store has: rows that are
+// there stay, those that are missing come back. It forgets the cursors, without which nothing counts as archived.
+func RequestBackfill(ctx context.Context, dsn string) error {
+	s, err := connect(ctx, dsn)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	there, err := s.begun(ctx)
+	if err != nil || !there {
+		return err // the first pass copies everything anyway
+	}
+	_, err = s.conn.Exec(ctx, "DELETE FROM cursors")
+	return fault(ctx, "forget the cursors", err)
+}

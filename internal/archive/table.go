@@ -1,0 +1,107 @@
+package archive
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// MaxRows is how many rows are written at once.
+const MaxRows = 500
+
+// table is where rows of one kind go. One statement takes any number of them, as one array for each column, so that a
+// batch is written in one exchange; rows that are there already are passed over by their natural key.
+type table struct {
+	name   string
+	insert string
+	width  int
+}
+
+// newTable takes the columns as "name type", and what happens to a row that is there already.
+func newTable(name, columns, conflict string) table {
+	var names, arrays []string
+	for i, c := range strings.Split(columns, ", ") {
+		column, kind, _ := strings.Cut(c, " ")
+		names, arrays = append(names, column), append(arrays, fmt.Sprintf("$%d::%s[]", i+1, kind))
+	}
+	list := strings.Join(names, ", ")
+	return table{
+		name: name, width: len(names),
+		insert: fmt.Sprintf("INSERT INTO %s (%s) SELECT * FROM unnest(%s) ON CONFLICT %s", name, list, strings.Join(arrays, ", "), conflict),
+	}
+}
+
+const runKey = "pipeline text, schedule text, period text, "
+
+var (
+	runs = newTable("runs", runKey+"version bigint, status text, reason text, attempt integer, cause text, config_version text, "+
+		"opened_at timestamptz, updated_at timestamptz, ended_at timestamptz, body jsonb", newest)
+	runLogs = newTable("run_logs", runKey+"attempt integer, event text, try integer, at timestamptz, handle text, category text, "+
+		"message text, output text, reported_by text", "DO NOTHING")
+	events = newTable("events", "id text, at timestamptz, position bigint, type text, severity text, "+runKey+
+		"attempt integer, message text, detail jsonb", "DO NOTHING")
+	reruns = newTable("reruns", runKey+"id text, at timestamptz, requested_by text, reason text, force boolean, bypass_gate boolean, "+
+		"accepted boolean, why text, attempt integer", "DO NOTHING")
+	history = newTable("sensor_history", "pipeline text, sensor text, version bigint, at timestamptz, period text, source text, "+
+		"expires_at timestamptz, fields jsonb", "DO NOTHING")
+	cursors = newTable("cursors", "name text, position bigint, at timestamptz",
+		"(name) DO UPDATE SET position = excluded.position, at = excluded.at")
+)
+
+// tables are those that hold what was copied.
+var tables = []table{runs, runLogs, events, reruns, history}
+
+// newest keeps the later state of a run, by its instant first: a store that was set up anew counts versions from 1 again.
+const newest = `(pipeline, schedule, period) DO UPDATE SET version = excluded.version, status = excluded.status,
+	reason = excluded.reason, attempt = excluded.attempt, cause = excluded.cause, config_version = excluded.config_version,
+	opened_at = excluded.opened_at, updated_at = excluded.updated_at, ended_at = excluded.ended_at, body = excluded.body
+	WHERE (excluded.updated_at, excluded.version) > (runs.updated_at, runs.version)`
+
+// row is one row, in the order of its table's columns.
+type row []any
+
+// rows are rows of one table.
+type rows struct {
+	table table
+	rows  []row
+}
+
+// columns turns rows into one array for each column.
+func (r rows) columns() []any {
+	arrays := make([]any, r.table.width)
+	for i := range arrays {
+		column := make([]any, len(r.rows))
+		for n, values := range r.rows {
+			column[n] = values[i]
+		}
+		arrays[i] = column
+	}
+	return arrays
+}
+
+// write stores rows, and how far that is, in one exchange: without a transaction of its own a batch is one.
+func (s *session) write(ctx context.Context, all ...rows) error {
+	var b pgx.Batch
+	for _, r := range all {
+		if len(r.rows) > 0 {
+			b.Queue(r.table.insert, r.columns()...)
+		}
+	}
+	if b.Len() == 0 {
+		return nil
+	}
+	limited, cancel := context.WithTimeout(ctx, writeLimit)
+	defer cancel()
+	return fault(ctx, "write rows", s.conn.SendBatch(limited, &b).Close())
+}
+
+// cursorRow says how far something has come.
+func cursorRow(name string, position int64, at time.Time) row {
+	return row{name, position, instant(at)}
+}
+
+// done is the row that says when something was done.
+func done(name string, at time.Time) rows { return rows{cursors, []row{cursorRow(name, 0, at)}} }
