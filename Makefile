@@ -3,10 +3,10 @@
 
 TOOL = go tool -modfile=tools.mod
 
-# Packages that our binary need not reach, because others use them: the public client, the store that tests run on, and the
-# simulator.
+# Packages that our binary need not reach, because others use them: the public client, the store that tests run on, the
+# simulator; and the Redis store, which no command opens yet.
 # The dead-code check passes over them.
-UNREACHED = client internal/store/memory internal/sim
+UNREACHED = client internal/store/memory internal/store/redis internal/sim
 
 # How long each fuzz target runs.
 FUZZTIME = 5s
@@ -15,7 +15,7 @@ FUZZTIME = 5s
 SEEDS = 1000
 FROM = 1000
 
-.PHONY: help demo tour test quick build fmt lint fuzz sim nightly bench generate
+.PHONY: help demo tour test quick build fmt lint fuzz sim nightly bench generate web browser
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -58,3 +58,9 @@ bench: ## speed, as ratios measured in one run
 
 generate: ## write generated files anew
 	@go generate ./...
+
+web: ## build the dashboard from web/ (needs Node 20.19 or later; `go build` does not)
+	@cd web && npm install --no-save --no-audit --no-fund && npm run -s types && npm run -s check && npm run -s test && npm run -s build
+
+browser: build ## try the dashboard of bin/interlock in a real browser (needs Node and chromium)
+	@cd web && npm install --no-save --no-audit --no-fund && npm run -s browser

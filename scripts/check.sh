@@ -94,12 +94,40 @@ generated() {
 	return 1
 }
 
+# dashboard checks and tests the page in a copy of its folder, builds it there and compares: the tree itself is not touched.
+# Not npm ci: it refuses a lock file that lists the bundler's binary for one platform alone.
+dashboard() {
+	mkdir "$work/page" || return 1
+	sources | sed 's|^\./||' | grep -e '^web/' -e '^api/' | while read -r f; do [ ! -f "$f" ] || echo "$f"; done | tar -cf - -T - | tar -xf - -C "$work/page" || return 1
+	(cd "$work/page/web" && npm install --no-save --no-audit --no-fund && npm run -s types && npm run -s check && npm run -s test && npm run -s build) || return 1
+	diff -r web/dist "$work/page/web/dist" && diff -r web/src "$work/page/web/src" && return 0
+	echo "run: make web"
+	return 1
+}
+
+# node_there says whether there is a Node that can build the dashboard.
+node_there() {
+	need npm nodejs npm && node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)'
+}
+
 import_direction() { go test ./internal/arch; }
 
 module_files() { go mod tidy -diff; }
 
+# servers makes sure that the servers are there which tests start for themselves; without one, its tests are skipped.
+servers() {
+	need redis-server redis-server || touch "$work/noredis"
+	need_postgres || touch "$work/nopostgres"
+}
+
+# need_postgres looks where Debian keeps the server's programs: out of PATH.
+need_postgres() {
+	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || need initdb postgresql || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1
+}
+
 # tests runs them all, with the race detector if there is the C compiler that it needs.
 tests() {
+	servers
 	cc=$(go env CC)
 	if need "${cc%% *}" gcc libc6-dev; then
 		(export CGO_ENABLED=1 && go_test -race)
@@ -131,10 +159,17 @@ step vet vet
 step staticcheck staticcheck
 step 'dead code' dead_code
 step 'generated files' generated
+if node_there >/dev/null 2>&1; then
+	step dashboard dashboard
+else
+	skip dashboard 'no Node 20.19 or later, so whether web/dist is fresh was not checked' 'nodejs npm'
+fi
 step 'import direction' import_direction
 step 'module files' module_files
 if [ "${1:-all}" = all ]; then
 	step tests tests
+	[ ! -f "$work/noredis" ] || skip 'tests on Redis' 'no redis-server' 'redis-server'
+	[ ! -f "$work/nopostgres" ] || skip 'tests on PostgreSQL' 'no PostgreSQL server' 'postgresql'
 	[ ! -f "$work/norace" ] || skip 'race detector' 'no C compiler, the tests ran without it' 'gcc libc6-dev'
 	step simulation simulation
 	step fuzzing fuzzing

@@ -14,6 +14,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/api"
 	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/dashboard"
 	"github.com/interlock-go/interlock/internal/engine"
 	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/orchestrator"
@@ -24,6 +25,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/sqlite"
 	"github.com/interlock-go/interlock/internal/watchdog"
+	"github.com/interlock-go/interlock/web"
 )
 
 // grace is how long a controller that is asked to stop lets what is under way finish.
@@ -37,6 +39,7 @@ type controller struct {
 	reload  *engine.Reloader
 	engine  *engine.Engine
 	server  *http.Server
+	archive *archiving
 	listen  net.Listener
 	tracing *tracing
 	logger  *slog.Logger
@@ -112,7 +115,10 @@ func (c *controller) assemble(s surroundings) error {
 	}
 	registry := prometheus.NewRegistry()
 	observer := newObserver(registry)
-	registry.MustRegister(newOpenRuns(c.store))
+	if c.archive, err = newArchiving(c.file, c.store, who.replica, s.getenv); err != nil {
+		return err
+	}
+	registry.MustRegister(newOpenRuns(c.store), c.archive)
 	counted := observedStore{c.store, observer}
 	monitor := slamonitor.New(counted, c.catalog)
 	steps := orchestrator.New(orchestrator.Deps{
@@ -158,9 +164,13 @@ func (c *controller) assembleServer(operator api.Operator, callbacks api.Callbac
 	if !c.file.Loopback() && c.file.TLS.Cert == "" {
 		c.logger.Warn("tokens travel unencrypted: give tls.cert and tls.key, or put a proxy with TLS in front")
 	}
+	page, err := dashboard.New(web.Files())
+	if err != nil {
+		return err
+	}
 	handler := api.New(api.Deps{
 		Store: c.store, Catalog: c.catalog, Operator: operator, Alerts: c.engine.Notifier, Settings: who, Metrics: registry,
-		Health: c.health, Now: time.Now, Logger: c.logger,
+		Health: c.health, Dashboard: page, Now: time.Now, Logger: c.logger,
 	})
 	c.server = api.Server(handler, c.file.Listen, c.logger)
 	c.server.Handler = c.tracing.requests(handler)

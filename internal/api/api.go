@@ -106,6 +106,7 @@ func (a *API) routes(h huma.API) {
 	a.eventRoutes(h)
 	a.alertRoutes(h)
 	a.silenceRoutes(h)
+	a.sessionRoutes(h)
 }
 
 // serve passes a request that was let in on to its handler. Answers to reads carry a tag; streams cannot.

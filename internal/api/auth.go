@@ -146,6 +146,12 @@ func (a *API) authenticate(r *http.Request) (principal, *Problem) {
 		return principal{role: RoleAdmin}, nil
 	}
 	if !given {
+		// A cookie that is no longer good is none: whoever has it may still log in.
+		if secret, given = cookieToken(r); given {
+			if who, ok := a.keys.find(secret); ok {
+				return who, nil
+			}
+		}
 		if public(r) {
 			return principal{}, nil
 		}
@@ -179,6 +185,8 @@ func public(r *http.Request) bool {
 		return true
 	case "/metrics":
 		return false
+	case sessionPath:
+		return r.Method == http.MethodPost || r.Method == http.MethodDelete
 	}
 	return !strings.HasPrefix(r.URL.Path, prefix+"/") && (r.Method == http.MethodGet || r.Method == http.MethodHead)
 }

@@ -42,10 +42,12 @@ var foreign = map[string]struct {
 	"github.com/aws/aws-sdk-go-v2/credentials":        {awsSetUp, "awsapi gives it a client that is guarded"},
 	"github.com/aws/aws-sdk-go-v2/feature":            {awsSetUp, "awsapi gives it a client that is guarded"},
 	"github.com/aws/smithy-go":                        {},
+	"github.com/jackc/pgx/v5":                         {[]string{"internal/archive", "internal/archive/pgtest", "bench"}, "not at all: which Postgres the archive is in is said by the operator and by nobody else"},
 	"github.com/slack-go/slack":                       {[]string{"internal/sink/slack"}, "the sink gives it the guard's client"},
 	"github.com/wneessen/go-mail":                     {[]string{"internal/sink/email"}, "the sink gives it the guard's way of dialling"},
 	"go.opentelemetry.io/otel/exporters":              {[]string{"cmd/interlock"}, "not at all: where traces go is said by the operator's environment and by nobody else, and is this machine as a rule"},
 	"go.opentelemetry.io/otel":                        {},
+	"github.com/redis/go-redis/v9":                    {[]string{"internal/store/redis"}, "not at all: which Redis keeps the data is said by the operator and by nobody else"},
 
 	"github.com/anishathalye/porcupine":                       {},
 	"github.com/danielgtaylor/huma/v2":                        {},

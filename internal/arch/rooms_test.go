@@ -57,6 +57,7 @@ var decideOrder = []string{
 var rooms = map[string]layer{
 	"internal/store":           contract,
 	"internal/store/storetest": suite,
+	"internal/store/redistest": suite,
 	"internal/store/*":         adapter,
 	"internal/job":             contract,
 	"internal/job/jobtest":     suite,
@@ -81,9 +82,10 @@ var rooms = map[string]layer{
 	"internal/watchdog":     handle,
 	"internal/notify":       handle,
 
-	"internal/files":   adapter,
-	"internal/probe":   adapter,
-	"internal/archive": adapter,
+	"internal/files":          adapter,
+	"internal/probe":          adapter,
+	"internal/archive":        adapter,
+	"internal/archive/pgtest": kit, // starts a real PostgreSQL, for tests and for bench
 
 	"internal/engine":    host,
 	"internal/awslambda": host,
@@ -91,6 +93,7 @@ var rooms = map[string]layer{
 
 	"internal/api":       face,
 	"internal/dashboard": face,
+	"web":                face,
 	"internal/arch":      face,
 	"client":             face,
 	"internal/demo":      face,
@@ -137,6 +140,7 @@ var forTests = map[string]string{
 	"internal/period/zonetest": "it lists the clock changes that tests look at",
 	"internal/sink/sinktest":   "it is a conformance suite",
 	"internal/store/storetest": "it is a conformance suite",
+	"internal/store/redistest": "it starts the servers that tests speak to",
 	"internal/store/memory":    "handlers are tested on a real store",
 	"internal/api":             "the client is tested against the real API",
 }

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/internal/dashboard"
+	"github.com/interlock-go/interlock/web"
+)
+
+// TestBuiltPageKeepsToThePolicy looks at the files that are shipped: the browser would refuse to run anything else.
+func TestBuiltPageKeepsToThePolicy(t *testing.T) {
+	h, err := dashboard.New(web.Files())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+	page := w.Body.String()
+	if found := regexp.MustCompile(`(?s)<style|style=|<script[^>]*>[^<]|\bon[a-z]+="|https?://`).FindString(page); found != "" {
+		t.Errorf("the page has %q in it", found)
+	}
+	for _, src := range regexp.MustCompile(`(?:src|href)="(/[^"]+)"`).FindAllStringSubmatch(page, -1) {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", src[1], nil))
+		if w.Code != 200 || strings.HasPrefix(w.Header().Get("Content-Type"), "text/html") {
+			t.Errorf("%s: answered %d %s", src[1], w.Code, w.Header().Get("Content-Type"))
+		}
+	}
+}

@@ -1,0 +1,103 @@
+// Package dashboard serves the files of the dashboard. It knows nothing of pipelines: the page reads everything from the
+// HTTP API (package api), which also decides who may see it. The page's sources are in web/.
+package dashboard
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+)
+
+// policy allows the page its own files and its own server, and nothing else: no inline script, no other host, no frame.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+
+// index is the page; it answers for every address that is a view of it.
+const index = "index.html"
+
+// file is one file, ready to be sent.
+type file struct {
+	plain, packed []byte
+	kind, tag     string
+	forever       bool // its name changes with its content
+}
+
+// Handler serves a built dashboard.
+type Handler struct{ files map[string]*file }
+
+// New reads all files, so that nothing can fail later.
+func New(files fs.FS) (*Handler, error) {
+	h := &Handler{files: map[string]*file{}}
+	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(files, name)
+		if err != nil {
+			return err
+		}
+		h.files[name] = newFile(name, content)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the dashboard: %w", err)
+	}
+	if h.files[index] == nil {
+		return nil, fmt.Errorf("read the dashboard: it has no %s; build it in web/ with npm run build", index)
+	}
+	return h, nil
+}
+
+func newFile(name string, content []byte) *file {
+	sum := sha256.Sum256(content)
+	f := &file{plain: content, kind: mime.TypeByExtension(path.Ext(name)), tag: hex.EncodeToString(sum[:12]), forever: strings.HasPrefix(name, "assets/")}
+	var packed bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // fails for an unknown level only
+	_, _ = w.Write(content)                                    // to memory, which takes it
+	_ = w.Close()
+	if packed.Len() < len(content) {
+		f.packed = packed.Bytes()
+	}
+	return f
+}
+
+// ServeHTTP sends a file, or the page for whatever is no file: its views have addresses of their own.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name := strings.TrimPrefix(path.Clean(r.URL.Path), "/")
+	f := h.files[name]
+	if f == nil {
+		if name == "api" || strings.HasPrefix(name, "api/") || strings.HasPrefix(name, "assets/") {
+			http.NotFound(w, r)
+			return
+		}
+		f = h.files[index]
+	}
+	f.send(w, r)
+}
+
+func (f *file) send(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("Content-Security-Policy", policy)
+	header.Set("Referrer-Policy", "same-origin")
+	header.Set("Content-Type", f.kind)
+	header.Set("Vary", "Accept-Encoding")
+	header.Set("Cache-Control", "no-cache")
+	if f.forever {
+		header.Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
+	content, tag := f.plain, f.tag
+	if f.packed != nil && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		header.Set("Content-Encoding", "gzip")
+		content, tag = f.packed, f.tag+"-gzip"
+	}
+	header.Set("ETag", `"`+tag+`"`)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+}

@@ -1,0 +1,105 @@
+package dashboard_test
+
+import (
+	"compress/gzip"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/interlock-go/interlock/internal/dashboard"
+)
+
+var script = strings.Repeat("let a = 1;\n", 100)
+
+func serve(t *testing.T, path string, headers ...string) *http.Response {
+	t.Helper()
+	h, err := dashboard.New(fstest.MapFS{
+		"index.html":    {Data: []byte("<title>page</title>")},
+		"assets/app.js": {Data: []byte(script)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := httptest.NewRequest("GET", path, nil)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Result()
+}
+
+func body(t *testing.T, r io.Reader) string {
+	t.Helper()
+	b, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestEveryViewIsThePage(t *testing.T) {
+	for _, path := range []string{"/", "/events", "/pipelines/a.b", "/runs/orders/cron/2026-03-03T10:15"} {
+		got := serve(t, path)
+		if text := body(t, got.Body); got.StatusCode != 200 || text != "<title>page</title>" {
+			t.Errorf("%s: answered %d %q", path, got.StatusCode, text)
+		}
+		if kind := got.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/html") {
+			t.Errorf("%s: is %s", path, kind)
+		}
+	}
+}
+
+func TestWhatIsNoFileAndNoViewIsNotFound(t *testing.T) {
+	for _, path := range []string{"/assets/gone.js", "/api", "/api/v1/nothing"} {
+		if got := serve(t, path); got.StatusCode != 404 {
+			t.Errorf("%s: answered %d", path, got.StatusCode)
+		}
+	}
+}
+
+func TestPageIsAskedForAnewAndItsPartsAreNot(t *testing.T) {
+	if got := serve(t, "/").Header.Get("Cache-Control"); got != "no-cache" {
+		t.Errorf("the page: %s", got)
+	}
+	if got := serve(t, "/assets/app.js").Header.Get("Cache-Control"); !strings.Contains(got, "immutable") {
+		t.Errorf("its script: %s", got)
+	}
+}
+
+func TestWhoHasAFileIsTold(t *testing.T) {
+	tag := serve(t, "/assets/app.js").Header.Get("ETag")
+	if got := serve(t, "/assets/app.js", "If-None-Match", tag); got.StatusCode != http.StatusNotModified {
+		t.Errorf("answered %d to %s", got.StatusCode, tag)
+	}
+}
+
+func TestFilesArePackedForThoseWhoUnpack(t *testing.T) {
+	got := serve(t, "/assets/app.js", "Accept-Encoding", "gzip, br")
+	if got.Header.Get("Content-Encoding") != "gzip" || got.Header.Get("ETag") == serve(t, "/assets/app.js").Header.Get("ETag") {
+		t.Fatalf("headers are %v", got.Header)
+	}
+	plain, err := gzip.NewReader(got.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body(t, plain) != script {
+		t.Error("it unpacks to something else")
+	}
+}
+
+func TestPolicyForbidsWhatIsInline(t *testing.T) {
+	got := serve(t, "/").Header.Get("Content-Security-Policy")
+	if !strings.Contains(got, "default-src 'none'") || strings.Contains(got, "unsafe") {
+		t.Errorf("policy is %s", got)
+	}
+}
+
+func TestWithoutAPageThereIsNoDashboard(t *testing.T) {
+	if _, err := dashboard.New(fstest.MapFS{}); err == nil || !strings.Contains(err.Error(), "index.html") {
+		t.Errorf("got %v", err)
+	}
+}

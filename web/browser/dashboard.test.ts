@@ -1,0 +1,154 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { openBrowser, Server, watch } from "./server";
+
+const orders = `
+pipeline: {id: orders, owner: sales, description: All orders of an hour, tags: {layer: bronze}}
+schedule:
+  trigger: {key: landed, check: equals, field: complete, value: true}
+  evaluation: {window: 1h, interval: 1m}
+sla: {deadline: "23:59", expectedDuration: 10m}
+validation:
+  rules:
+    - {key: rows, check: gte, field: count, value: 1000}
+job: {type: command, config: {command: [echo, worked on it], timeout: 1m}, pollInterval: 1s}
+`;
+const report = `
+pipeline: {id: report, owner: finance}
+schedule: {after: [orders]}
+job: {type: command, config: {command: [sh, -c, "echo no such table; exit 3"], timeout: 1m}, pollInterval: 1s, maxRetries: 0}
+`;
+
+let browser: Browser;
+let server: Server;
+let page: Page;
+let complaints: string[];
+
+beforeAll(async () => {
+  browser = await openBrowser();
+  server = new Server({ "orders.yaml": orders, "report.yaml": report });
+  await server.start();
+});
+afterAll(async () => {
+  await browser?.close();
+  await server?.remove();
+});
+beforeEach(async () => {
+  page = await browser.newPage({ viewport: { width: 1280, height: 720 }, timezoneId: "UTC" });
+  complaints = watch(page, server);
+});
+afterEach(async () => {
+  await page.close();
+});
+
+const today = () => new Date().toISOString().slice(0, 10);
+const day = today(); // the period that all tests are about, also past midnight
+
+test("a reading is seen on the gate within a second, and the run it opens on the timeline", async () => {
+  await page.goto(`${server.url}/pipelines/orders?date=${day}`);
+  await page.getByRole("img", { name: "unknown" }).waitFor();
+  await server.send("PUT", `/pipelines/orders/sensors/${encodeURIComponent(`rows#${day}`)}`, { count: 1200 });
+  await page.getByRole("img", { name: "holds", exact: true }).waitFor({ timeout: 2000 });
+  await page.goto(`${server.url}/?span=2d`);
+  await page.getByRole("link", { name: "orders", exact: true }).waitFor();
+  await server.send("PUT", `/pipelines/orders/sensors/${encodeURIComponent(`landed#${day}`)}`, { complete: true });
+  await page.getByRole("link", { name: new RegExp(`orders ${day}: completed`) }).waitFor();
+  await page.getByRole("link", { name: new RegExp(`report ${day}: failed`) }).waitFor();
+  expect(complaints).toEqual([]);
+});
+
+test("one click leads from a cell to the reason", async () => {
+  await page.goto(`${server.url}/?span=2d`);
+  await page.getByRole("link", { name: new RegExp(`report ${day}: failed`) }).click();
+  await page.getByText("no such table").first().waitFor();
+  expect(new URL(page.url()).pathname).toBe(`/runs/report/stream/${day}`);
+  expect(await page.locator(".lifecycle [aria-current=step]").innerText()).toContain("Failed for good");
+  await page.goBack();
+  expect(new URL(page.url()).search).toBe("?span=2d");
+  expect(complaints).toEqual([]);
+});
+
+test("an address leads to the same view again", async () => {
+  await page.goto(`${server.url}/?group=owner&q=fin&zone=Asia%2FTokyo`);
+  await page.locator(".head", { hasText: "finance" }).waitFor();
+  expect(await page.getByRole("link", { name: "orders", exact: true }).count()).toBe(0);
+  expect(await page.getByLabel("Time zone").inputValue()).toBe("Asia/Tokyo");
+});
+
+test("the keyboard is enough to find a pipeline and its last period", async () => {
+  await page.goto(server.url);
+  await page.getByRole("link", { name: "orders", exact: true }).waitFor();
+  await page.keyboard.press("?");
+  await page.getByRole("dialog", { name: "Keys and marks" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("/");
+  await page.getByRole("combobox", { name: "Find" }).fill("report");
+  await page.getByRole("option", { name: "report" }).waitFor();
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "report" }).waitFor();
+  await page.keyboard.press("g");
+  await page.keyboard.press("e");
+  await page.getByRole("heading", { name: "Events" }).waitFor();
+  expect(complaints).toEqual([]);
+});
+
+test("the next deadline leads to the period it is for", async () => {
+  await page.goto(`${server.url}/deadlines`);
+  const period = page.getByRole("row").nth(1).getByRole("link").nth(1);
+  const date = await period.innerText();
+  await period.click();
+  await page.getByRole("heading", { name: date }).waitFor();
+  expect(complaints).toEqual([]);
+});
+
+test("events can be narrowed down, and say so in the address", async () => {
+  await page.goto(`${server.url}/events?pipeline=report`);
+  await page.getByText("JOB_FAILED").waitFor();
+  await page.getByLabel("At least this severe").selectOption("critical");
+  await page.getByText("RETRY_EXHAUSTED").waitFor();
+  expect(await page.getByText("JOB_FAILED").count()).toBe(0);
+  expect(new URL(page.url()).searchParams.get("severity")).toBe("critical");
+});
+
+test("what is shown is called stale while the server is gone, and fresh when it is back", async () => {
+  await page.goto(server.url);
+  await page.getByText("Live", { exact: true }).waitFor();
+  await page.getByRole("link", { name: "orders", exact: true }).waitFor();
+  await server.stop();
+  await page.getByText(/Connection lost at/).waitFor();
+  await page.getByRole("link", { name: "orders", exact: true }).waitFor();
+  await server.start();
+  await page.getByText("Live", { exact: true }).waitFor();
+  await page.getByText(/Connection lost at/).waitFor({ state: "detached" });
+});
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+for (const scheme of ["light", "dark"] as const) {
+  for (const path of ["/?span=2d", "/pipelines/orders", `/runs/report/stream/${day}`, "/deadlines", "/events", "/nowhere"]) {
+    test(`nothing keeps people from using ${path} in the ${scheme}`, async () => {
+      await page.emulateMedia({ colorScheme: scheme });
+      await page.goto(server.url + path);
+      await page.getByText("Live", { exact: true }).waitFor();
+      await page.getByText("Reading").first().waitFor({ state: "detached" });
+      await page.evaluate(axe);
+      const found = await page.evaluate(async () => {
+        const { violations } = await (window as unknown as { axe: { run: () => Promise<{ violations: { id: string; impact: string; nodes: { html: string }[] }[] }> } }).axe.run();
+        return violations.filter((v) => v.impact === "serious" || v.impact === "critical").map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 160)).join(" | ")}`);
+      });
+      expect(found).toEqual([]);
+    });
+  }
+}
+
+test("a telephone shows every view without scrolling sideways", async () => {
+  await page.setViewportSize({ width: 360, height: 700 });
+  for (const path of ["/", "/pipelines/orders", `/runs/report/stream/${day}`, "/deadlines", "/events"]) {
+    await page.goto(server.url + path);
+    await page.getByRole("link", { name: "Timeline", exact: true }).first().waitFor();
+    await page.getByText("Reading").first().waitFor({ state: "detached" });
+    expect(await page.evaluate(() => document.documentElement.scrollWidth), path).toBeLessThanOrEqual(360);
+  }
+});

@@ -1,0 +1,11 @@
+/** The items by what they have in common, in the order in which they come. */
+export function groupBy<T, K>(items: readonly T[], by: (item: T) => K): Map<K, T[]> {
+  const out = new Map<K, T[]>();
+  for (const item of items) {
+    const key = by(item);
+    const group = out.get(key);
+    if (group) group.push(item);
+    else out.set(key, [item]);
+  }
+  return out;
+}

@@ -1,0 +1,118 @@
+import type { components } from "../api/schema";
+import { groupBy } from "./group";
+import { natural } from "./natural";
+import { type Kind, kindOf, kinds, promiseOf, type Slot } from "./slot";
+
+export type Pipeline = components["schemas"]["Pipeline"];
+export type Schedule = components["schemas"]["Schedule"];
+
+/** Lane is one pipeline of a timeline. */
+export interface Lane {
+  pipeline: Pipeline;
+  slots: Slot[];
+  truncated: boolean;
+}
+
+/** What can be asked of the lanes beside their kinds. */
+export type Filter = Kind | "late";
+
+export interface Choice {
+  search: string;
+  filters: ReadonlySet<Filter>;
+  group: string; // "", "owner", or a tag's name
+  sort: "name" | "trouble";
+}
+
+/** Row is what is drawn below the axis: the head of a group, or a lane. */
+export type Row = { head: string; count: number } | { lane: Lane };
+
+const none: Slot[] = [];
+
+/** By what an overdue period is known. */
+export const overdueKey = (pipeline: string, date: string) => `${pipeline} ${date}`;
+
+/** Joins what is known of the pipelines with what became of their periods, and with those that were announced as overdue. */
+export function lanesOf(pipelines: readonly Pipeline[], schedules: readonly Schedule[], overdue: ReadonlySet<string>): Lane[] {
+  const by = new Map(schedules.map((s) => [s.pipeline, s]));
+  return pipelines.map((pipeline) => {
+    const s = by.get(pipeline.id);
+    const slots = s?.slots.map((slot) => promised(slot, pipeline, overdue)) ?? none;
+    return { pipeline, slots, truncated: s?.truncated ?? false };
+  });
+}
+
+/** A deadline from before the pipeline was first accepted never counted: nobody was there to keep it. */
+function promised(slot: Slot, p: Pipeline, overdue: ReadonlySet<string>): Slot {
+  if (overdue.has(overdueKey(p.id, slot.date))) return { ...slot, overdue: true };
+  if (slot.breachAt && p.horizon && Date.parse(slot.breachAt) <= Date.parse(p.horizon)) return { ...slot, warnAt: null, breachAt: null };
+  return slot;
+}
+
+export function late(slot: Slot, now: number): boolean {
+  return promiseOf(slot, now) === "breached";
+}
+
+/** How many periods of each kind the lanes have. */
+export function count(lanes: readonly Lane[], now: number): Map<Filter, number> {
+  const out = new Map<Filter, number>();
+  const add = (f: Filter) => out.set(f, (out.get(f) ?? 0) + 1);
+  for (const lane of lanes) {
+    for (const slot of lane.slots) {
+      add(kindOf(slot));
+      if (late(slot, now)) add("late");
+    }
+  }
+  return out;
+}
+
+/** Whether every word of a search is in the pipeline's id, owner, description or tags. */
+export function found(p: Pipeline, search: string): boolean {
+  const tags = Object.entries(p.tags).map(([k, v]) => `${k}=${v}`);
+  const all = [p.id, p.owner, p.description, ...tags].join("\n").toLowerCase();
+  return search.toLowerCase().split(/\s+/).every((word) => all.includes(word));
+}
+
+function wanted(lane: Lane, c: Choice, now: number): boolean {
+  if (!found(lane.pipeline, c.search)) return false;
+  if (c.filters.size === 0) return true;
+  return lane.slots.some((s) => c.filters.has(kindOf(s)) || (c.filters.has("late") && late(s, now)));
+}
+
+const troubles = new Set<Kind>(["final", "exhausted", "missing", "failed"]);
+
+/** How much a lane needs to be looked at. */
+function trouble(lane: Lane, now: number): number {
+  let n = 0;
+  for (const s of lane.slots) n += (troubles.has(kindOf(s)) ? 2 : 0) + (late(s, now) ? 1 : 0);
+  return n;
+}
+
+/** The names by which lanes can be grouped. */
+export function groups(pipelines: readonly Pipeline[]): string[] {
+  const tags = new Set(pipelines.flatMap((p) => Object.keys(p.tags)));
+  return ["owner", ...[...tags].sort(natural)];
+}
+
+function groupOf(p: Pipeline, by: string): string {
+  const name = by === "owner" ? p.owner : p.tags[by];
+  return name || `no ${by}`;
+}
+
+/** The rows to draw: the lanes that are wanted, by name as people count unless sorted or grouped otherwise. */
+export function rows(lanes: readonly Lane[], c: Choice, now: number): Row[] {
+  const shown = lanes.filter((l) => wanted(l, c, now));
+  const order = (a: Lane, b: Lane) =>
+    (c.sort === "trouble" ? trouble(b, now) - trouble(a, now) : 0) || natural(a.pipeline.id, b.pipeline.id);
+  shown.sort(order);
+  if (!c.group) return shown.map((lane) => ({ lane }));
+  const grouped = groupBy(shown, (l) => groupOf(l.pipeline, c.group));
+  return [...grouped.keys()].sort(natural).flatMap((head): Row[] => {
+    const members = grouped.get(head)!;
+    return [{ head, count: members.length }, ...members.map((lane) => ({ lane }))];
+  });
+}
+
+/** Whether a name from outside is one of the filters. */
+export function isFilter(name: string): name is Filter {
+  return name === "late" || (kinds as readonly string[]).includes(name);
+}

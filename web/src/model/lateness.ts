@@ -1,0 +1,21 @@
+import type { components } from "../api/schema";
+
+export type Deadline = components["schemas"]["Deadline"];
+
+export interface Lateness {
+  word: string;
+  by: number | undefined;
+  late: boolean;
+}
+
+/** How a run stands to its deadline: early or late, and by how much. */
+export function lateness(d: Pick<Deadline, "state" | "breachAt" | "doneAt" | "warned">, now: number): Lateness {
+  const breach = Date.parse(d.breachAt);
+  switch (d.state) {
+    case "CANCELLED": return { word: "no longer counts", by: undefined, late: false };
+    case "MET": return { word: "early by", by: d.doneAt ? breach - Date.parse(d.doneAt) : undefined, late: false };
+    case "BREACHED": return { word: d.doneAt ? "late by" : "overdue by", by: (d.doneAt ? Date.parse(d.doneAt) : now) - breach, late: true };
+    case "ARMED": break;
+  }
+  return { word: d.warned ? "near, in" : "in", by: breach - now, late: false };
+}

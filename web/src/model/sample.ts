@@ -1,0 +1,21 @@
+import type { Pipeline } from "./lane";
+import type { Slot } from "./slot";
+
+// Values for tests, of which a test says what it is about.
+
+export function slot(date: string, over: Partial<Slot> = {}): Slot {
+  const whole = date.length === 10 ? `${date}T00:00:00Z` : date.length === 13 ? `${date}:00:00Z` : `${date}:00Z`;
+  return {
+    date, schedule: "cron", state: over.status ? "run" : "upcoming", startsAt: whole, fireAt: null, excluded: null, status: null, attempt: null,
+    openedAt: null, startedAt: null, endedAt: null, warnAt: null, breachAt: null, ...over,
+  };
+}
+
+export function pipeline(id: string, over: Partial<Pipeline> = {}): Pipeline {
+  return {
+    id, state: "ok", owner: "data", description: "", tags: {}, file: null, version: null, problem: null, schedule: "cron", period: "hour",
+    timezone: "UTC", after: [], jobType: "command", dryRun: false, maxActive: 0, horizon: null, acceptedAt: null, removedAt: null, openRuns: 0,
+    lastRun: null, next: { date: null, fireAt: null, warnAt: null, breachAt: null },
+    pause: { paused: false, by: null, why: null, since: null, until: null, holdSla: false }, ...over,
+  };
+}

@@ -1,0 +1,82 @@
+import type { components } from "../api/schema";
+import { day, hour, minute } from "./time";
+
+/** Slot is one period of a timeline. */
+export type Slot = components["schemas"]["Slot"] & {
+  overdue?: boolean; // a deadline that counts from the first reading was breached
+};
+export type Status = components["schemas"]["Run"]["status"];
+
+/** How a period looks: each kind has its own colour and its own shape. */
+export type Kind =
+  | "completed" | "running" | "starting" | "waiting" | "failed" | "final" | "exhausted" | "cancelled" | "excluded" | "missing" | "upcoming";
+
+/** The kinds, the one that most needs to be seen first. */
+export const kinds: readonly Kind[] = [
+  "final", "exhausted", "missing", "failed", "running", "starting", "waiting", "cancelled", "completed", "excluded", "upcoming",
+];
+
+export const kindName: Record<Kind, string> = {
+  completed: "completed", running: "running", starting: "starting", waiting: "waiting", failed: "failed, retrying", final: "failed",
+  exhausted: "gave up waiting", cancelled: "cancelled", excluded: "excluded", missing: "missing", upcoming: "upcoming",
+};
+
+export function kindOfStatus(status: string): Kind {
+  switch (status as Status) {
+    case "COMPLETED": return "completed";
+    case "RUNNING": return "running";
+    case "TRIGGERING": return "starting";
+    case "FAILED": return "failed";
+    case "FAILED_FINAL": return "final";
+    case "JOB_POLL_EXHAUSTED":
+    case "VALIDATION_EXHAUSTED": return "exhausted";
+    case "CANCELLED": return "cancelled";
+    case "PENDING": break;
+  }
+  return "waiting";
+}
+
+export function kindOf(slot: Slot): Kind {
+  return slot.state === "run" ? kindOfStatus(slot.status ?? "") : slot.state;
+}
+
+export type Size = "day" | "hour" | "minute";
+
+/** How much data a period holds, by the form of its name. */
+export function sizeOf(period: string): Size {
+  const rest = period.slice(10);
+  if (rest === "") return "day";
+  return /^T\d\d:\d\d/.test(rest) ? "minute" : "hour";
+}
+
+const lengths: Record<Size, number> = { day, hour, minute };
+
+export function startOf(slot: Slot): number {
+  return Date.parse(slot.startsAt);
+}
+
+/** Where a period ends, as far as its name tells; a day with a clock change ends where the next begins. */
+export function endOf(slot: Slot, next?: Slot): number {
+  const end = startOf(slot) + lengths[sizeOf(slot.date)];
+  if (!next) return end;
+  const following = startOf(next);
+  return following > startOf(slot) && following < end ? following : end;
+}
+
+export type Promise = "armed" | "warned" | "met" | "breached";
+
+export const promiseName: Record<Promise, string> = {
+  armed: "deadline armed", warned: "deadline near", met: "deadline met", breached: "deadline breached",
+};
+
+/** How a period stands to its deadline; undefined where it has none, or none that counts. */
+export function promiseOf(slot: Slot, now: number): Promise | undefined {
+  const kind = kindOf(slot);
+  if (slot.overdue) return "breached";
+  if (!slot.breachAt || kind === "excluded" || kind === "cancelled") return undefined;
+  const breach = Date.parse(slot.breachAt);
+  if (kind === "completed" && slot.endedAt) return Date.parse(slot.endedAt) <= breach ? "met" : "breached";
+  if (now >= breach) return "breached";
+  if (slot.warnAt && now >= Date.parse(slot.warnAt)) return "warned";
+  return "armed";
+}

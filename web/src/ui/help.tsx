@@ -1,0 +1,31 @@
+import { kindName, type Kind, promiseName, type Promise } from "../model/slot";
+import { Dialog } from "./dialog";
+import { Glyph, PromiseMark } from "./mark";
+
+const keys: [string, string][] = [
+  ["/ or Ctrl K", "find a pipeline or a command"],
+  ["?", "this help"],
+  ["g t, g d, g e", "go to timeline, deadlines, events"],
+  ["← → ↑ ↓", "from cell to cell, from lane to lane"],
+  ["Enter", "why the period stands as it does"],
+  ["+ −", "zoom in and out"],
+  ["[ ]", "earlier, later"],
+  ["n", "back to now"],
+];
+
+/** The keys, and what the marks mean. */
+export function Help({ close }: { close: () => void }) {
+  return (
+    <Dialog label="Keys and marks" className="help" close={close}>
+      <h2>Keys</h2>
+      <dl className="keys">{keys.map(([k, what]) => <div key={k}><dt><kbd>{k}</kbd></dt><dd>{what}</dd></div>)}</dl>
+      <h2>Marks</h2>
+      <ul className="legend">
+        {(Object.keys(kindName) as Kind[]).map((k) => <li key={k}><span className={`swatch cell k-${k}`}><Glyph kind={k} /></span>{kindName[k]}</li>)}
+        <li><span className="swatch cell again k-completed"><Glyph kind="completed" /></span>several attempts</li>
+        {(Object.keys(promiseName) as Promise[]).map((p) => <li key={p}><span className="swatch"><PromiseMark promise={p} /></span>{promiseName[p]}</li>)}
+      </ul>
+      <button type="button" onClick={close}>Close</button>
+    </Dialog>
+  );
+}

@@ -1,0 +1,133 @@
+import { type ReactNode, useEffect, useState } from "react";
+import { useConnection } from "../api/live";
+import type { Session } from "../api/session";
+import { clock, duration, zoneName } from "../model/time";
+import { go, type Place, useQuery } from "../route/route";
+import { useNow, useZone } from "./clock";
+import { Help } from "./help";
+import { Link } from "./link";
+import { Palette } from "./palette";
+import { applyTheme, nextTheme, storedTheme } from "./theme";
+
+/** What surrounds every view: where one is, whether what one sees is fresh, and the keys that work everywhere. */
+export function Shell({ place, session, logout, children }: { place: Place; session: Session; logout: () => Promise<void>; children: ReactNode }) {
+  const [open, setOpen] = useState<"palette" | "help" | null>(null);
+  useKeys(setOpen, open !== null);
+  return (
+    <div className="shell">
+      <a className="skip" href="#main">Skip to content</a>
+      <header className="top">
+        <Link href="/" className="brand"><img src="/icon.svg" alt="" width="22" height="22" />Interlock</Link>
+        <nav aria-label="Views">
+          <Tab href="/" on={place.view === "timeline"}>Timeline</Tab>
+          <Tab href="/deadlines" on={place.view === "deadlines"}>Deadlines</Tab>
+          <Tab href="/events" on={place.view === "events"}>Events</Tab>
+        </nav>
+        <button type="button" className="find" onClick={() => setOpen("palette")}>
+          <span>Find a pipeline or command</span><kbd>/</kbd>
+        </button>
+        <div className="tools">
+          <Freshness />
+          <ZoneChoice />
+          <ThemeButton />
+          <button type="button" className="icon" aria-label="Keyboard help" title="Keyboard help (?)" onClick={() => setOpen("help")}>?</button>
+          {session.tokens && <button type="button" className="quiet" onClick={() => void logout()} title={`${session.name ?? "somebody"}, ${session.role}`}>Log out</button>}
+        </div>
+      </header>
+      <Stale />
+      <main id="main" tabIndex={-1}>{children}</main>
+      {open === "palette" && <Palette close={() => setOpen(null)} help={() => setOpen("help")} />}
+      {open === "help" && <Help close={() => setOpen(null)} />}
+    </div>
+  );
+}
+
+function Tab({ href, on, children }: { href: string; on: boolean; children: string }) {
+  return <Link href={href} className="tab" aria-current={on ? "page" : undefined}>{children}</Link>;
+}
+
+/** Keys that work in every view, unless somebody is typing. */
+function useKeys(open: (what: "palette" | "help") => void, busy: boolean) {
+  useEffect(() => {
+    let prefix = 0;
+    const pressed = (e: KeyboardEvent) => {
+      const t = e.target as HTMLElement;
+      const typing = t.closest("input, textarea, select, [contenteditable]");
+      if (busy || (e.key === "k" && (e.metaKey || e.ctrlKey))) {
+        if (!busy) {
+          e.preventDefault();
+          open("palette");
+        }
+        return;
+      }
+      if (typing || e.metaKey || e.ctrlKey || e.altKey) return;
+      const second = e.timeStamp - prefix < 1000;
+      prefix = e.key === "g" ? e.timeStamp : 0;
+      if (second && e.key === "t") go("/");
+      else if (second && e.key === "d") go("/deadlines");
+      else if (second && e.key === "e") go("/events");
+      else if (e.key === "/") open("palette");
+      else if (e.key === "?") open("help");
+      else return;
+      e.preventDefault();
+    };
+    addEventListener("keydown", pressed);
+    return () => removeEventListener("keydown", pressed);
+  }, [open, busy]);
+}
+
+function Freshness() {
+  const c = useConnection();
+  const word = c.state === "live" ? "Live" : c.state === "lost" ? "Stale" : "Connecting";
+  return <span className={`fresh f-${c.state}`} role="status" title={c.state === "live" ? "Changes are shown as they happen" : "Nothing is heard from the server"}><i aria-hidden="true" />{word}</span>;
+}
+
+function Stale() {
+  const c = useConnection();
+  const now = useNow(1000);
+  const zone = useZone();
+  if (c.state !== "lost" || now - c.since < 1500) return null;
+  return (
+    <p className="stale" role="alert">
+      <strong>Connection lost at {clock(c.since, zone)}</strong>, {duration(now - c.since)} ago. What you see is how things stood then; trying again.
+    </p>
+  );
+}
+
+function ZoneChoice() {
+  const zone = useZone();
+  const [, change] = useQuery();
+  const all = Intl.supportedValuesOf("timeZone");
+  const value = zone === "local" || zone === "UTC" || all.includes(zone) ? zone : "UTC";
+  return (
+    <label className="zone">
+      <span className="sr">Time zone</span>
+      <select value={value} title={`Times are shown in ${zoneName(zone)}`} onChange={(e) => change({ zone: e.target.value === "local" ? undefined : e.target.value })}>
+        <option value="local">{zoneName("local") === "UTC" ? "Local (UTC)" : zoneName("local")}</option>
+        <option value="UTC">UTC</option>
+        <optgroup label="Others">{all.filter((z) => z !== "UTC").map((z) => <option key={z}>{z}</option>)}</optgroup>
+      </select>
+    </label>
+  );
+}
+
+const faces = { auto: "◐", light: "☀", dark: "☾" } as const;
+
+function ThemeButton() {
+  const [theme, setTheme] = useState(storedTheme);
+  const next = nextTheme(theme);
+  return (
+    <button
+      type="button"
+      className="icon"
+      aria-label={`Theme: ${theme}; change to ${next}`}
+      title={`Theme: ${theme}`}
+      onClick={() => {
+        applyTheme(next);
+        setTheme(next);
+      }}
+    >
+      {faces[theme]}
+    </button>
+  );
+}

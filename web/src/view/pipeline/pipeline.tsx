@@ -1,0 +1,119 @@
+import { useResource } from "../../api/resource";
+import type { components } from "../../api/schema";
+import { kindName, kindOfStatus } from "../../model/slot";
+import { runPath, useQuery } from "../../route/route";
+import { Age, Time, useNow } from "../../ui/clock";
+import { Link } from "../../ui/link";
+import { Badge } from "../../ui/mark";
+import { Rules } from "../../ui/rules";
+import { Empty, Show } from "../../ui/state";
+import { Graph } from "./graph";
+import { Periods } from "./periods";
+import { Versions } from "./versions";
+
+type Pipeline = components["schemas"]["Pipeline"];
+type Gate = components["schemas"]["Gate"];
+
+/** The gate of one pipeline as it stands, and what became of its last periods. */
+export function PipelineView({ id }: { id: string }) {
+  const mine = (e: { detail: { pipelineId: string } }) => e.detail.pipelineId === id;
+  const pipeline = useResource<Pipeline>(`/pipelines/${encodeURIComponent(id)}`, { on: mine, every: 5000 });
+  if (pipeline.failure?.status === 404 && !pipeline.data) {
+    return <Empty><h1>No pipeline is called {id}</h1><p>It may have been renamed. <Link href="/">The timeline</Link> has all there are.</p></Empty>;
+  }
+  return (
+    <div className="detail">
+      <Show resource={pipeline} what="pipeline">
+        {(p) => (
+          <>
+            <Heading p={p} />
+            <div className="columns">
+              <div>
+                <GateCard id={id} />
+                <Periods id={id} />
+              </div>
+              <div>
+                <Next p={p} />
+                <Graph id={id} />
+                <Facts p={p} />
+                <Versions id={id} />
+              </div>
+            </div>
+          </>
+        )}
+      </Show>
+    </div>
+  );
+}
+
+function Heading({ p }: { p: Pipeline }) {
+  return (
+    <header className="heading">
+      <p className="crumbs"><Link href="/">Timeline</Link></p>
+      <h1>{p.id}{p.state !== "ok" && <span className={`flag s-${p.state}`}>{p.state}</span>}{p.dryRun && <span className="flag">dry run</span>}</h1>
+      {p.description && <p>{p.description}</p>}
+      {p.pause.paused && <p className="notice">Paused{p.pause.by && <> by {p.pause.by}</>} since <Time at={p.pause.since} />{p.pause.why && <>: {p.pause.why}</>}{p.pause.until && <>, until <Time at={p.pause.until} /></>}.</p>}
+      {p.problem && <p className="notice bad">Its newest file is not in force: {p.problem}</p>}
+    </header>
+  );
+}
+
+function GateCard({ id }: { id: string }) {
+  const [query, change] = useQuery();
+  const date = query.get("date");
+  const gate = useResource<Gate>(`/pipelines/${encodeURIComponent(id)}/gate${date ? `?date=${encodeURIComponent(date)}` : ""}`, { every: 1000 });
+  const now = useNow(1000);
+  return (
+    <section className="card" aria-label="Gate">
+      <Show resource={gate} what="gate">
+        {(g) => (
+          <>
+            <header>
+              <h2>Gate</h2>
+              <span className={`verdict ${g.open ? "open" : "closed"}`}>{g.open ? "open" : "closed"}</span>
+              <span className="gap" />
+              <label className="period">for <input key={g.date} defaultValue={g.date} aria-label="Period" size={16} onKeyDown={(e) => e.key === "Enter" && change({ date: e.currentTarget.value })} onBlur={(e) => e.target.value !== g.date && change({ date: e.target.value })} /></label>
+              {date && <button type="button" className="quiet" onClick={() => change({ date: undefined })}>current</button>}
+            </header>
+            {g.blockedBy && <p className="notice">{g.blockedBy}</p>}
+            {g.rules.length === 0 ? <p className="none">This gate has no rules.</p> : <Rules rules={g.rules} now={now} pipeline={id} when="live" />}
+          </>
+        )}
+      </Show>
+    </section>
+  );
+}
+
+function Next({ p }: { p: Pipeline }) {
+  const now = useNow(1000);
+  const last = p.lastRun;
+  return (
+    <section className="card" aria-label="Next">
+      <h2>Now and next</h2>
+      <dl className="facts">
+        <dt>last run</dt>
+        <dd>{last ? <Link href={runPath(p.id, last.schedule, last.date)}><Badge kind={kindOfStatus(last.status)}>{kindName[kindOfStatus(last.status)]}</Badge> {last.date}</Link> : "none yet"}</dd>
+        <dt>open runs</dt><dd className="num">{p.openRuns}{p.maxActive > 0 && ` of at most ${p.maxActive}`}</dd>
+        <dt>opens next</dt><dd>{p.next.fireAt ? <><Time at={p.next.fireAt} /> (<Age at={p.next.fireAt} now={now} />)</> : p.schedule === "stream" ? "when its start condition or upstream is met" : "by hand"}</dd>
+        {p.next.date && <><dt>for</dt><dd>{p.next.date}</dd></>}
+        {p.next.breachAt && <><dt>deadline</dt><dd><Time at={p.next.breachAt} /></dd></>}
+      </dl>
+    </section>
+  );
+}
+
+function Facts({ p }: { p: Pipeline }) {
+  return (
+    <section className="card" aria-label="Facts">
+      <h2>About</h2>
+      <dl className="facts">
+        <dt>owner</dt><dd><Link href={`/?q=${encodeURIComponent(p.owner)}`}>{p.owner}</Link></dd>
+        {Object.entries(p.tags).map(([k, v]) => [<dt key={k}>{k}</dt>, <dd key={`${k}=`}><Link href={`/?q=${encodeURIComponent(`${k}=${v}`)}`}>{v}</Link></dd>])}
+        <dt>opened by</dt><dd>{p.schedule}, per {p.period}, {p.timezone}</dd>
+        <dt>job</dt><dd>{p.jobType ?? "none: it gates and watches only"}</dd>
+        <dt>file</dt><dd className="mono">{p.file ?? "–"}</dd>
+        <dt>watched since</dt><dd><Time at={p.horizon} /></dd>
+      </dl>
+    </section>
+  );
+}

@@ -1,0 +1,51 @@
+import { useState } from "react";
+import { useResource } from "../../api/resource";
+import type { components } from "../../api/schema";
+import { diff } from "../../model/diff";
+import { Time } from "../../ui/clock";
+import { Show } from "../../ui/state";
+
+type Versions = components["schemas"]["ListVersion"];
+type Text = components["schemas"]["VersionText"];
+
+/** The accepted versions of the pipeline's file, and what each changed. */
+export function Versions({ id }: { id: string }) {
+  const [open, setOpen] = useState<string | null>(null);
+  const path = `/pipelines/${encodeURIComponent(id)}/versions`;
+  const versions = useResource<Versions>(path, { on: (e) => e["detail-type"].startsWith("CONFIG_") });
+  return (
+    <section className="card" aria-label="Versions">
+      <h2>File</h2>
+      <Show resource={versions} what="versions">
+        {({ items }) => (
+          <ol className="versions">
+            {items.map((v, i) => (
+              <li key={v.version + v.at}>
+                <button type="button" className="plain" aria-expanded={open === v.version} onClick={() => setOpen(open === v.version ? null : v.version)}>{v.version.slice(0, 8)}</button>
+                {" "}<Time at={v.at} /> {v.inForce && <span className="flag good">in force</span>}
+                {open === v.version && <Difference path={path} version={v.version} before={items[i + 1]?.version} />}
+              </li>
+            ))}
+          </ol>
+        )}
+      </Show>
+    </section>
+  );
+}
+
+function Difference({ path, version, before }: { path: string; version: string; before: string | undefined }) {
+  const now = useResource<Text>(`${path}/${version}`, { on: () => false });
+  const then = useResource<Text>(before ? `${path}/${before}` : null, { on: () => false });
+  return (
+    <Show resource={now} what="version">
+      {({ text }) => {
+        if (!before) return <pre className="file">{text}</pre>;
+        return (
+          <Show resource={then} what="version before">
+            {(old) => <pre className="file">{diff(old.text, text).map((l, i) => <span key={i} className={l.mark === "+" ? "added" : l.mark === "-" ? "removed" : undefined}>{l.mark} {l.text}{"\n"}</span>)}</pre>}
+          </Show>
+        );
+      }}
+    </Show>
+  );
+}

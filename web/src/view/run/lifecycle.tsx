@@ -1,0 +1,58 @@
+import type { components } from "../../api/schema";
+import { Time } from "../../ui/clock";
+import { type Kind, kindOfStatus } from "../../model/slot";
+import { Glyph } from "../../ui/mark";
+
+type Explanation = components["schemas"]["Explanation"];
+type Status = NonNullable<Explanation["run"]>["status"];
+
+const path: { status: Status; name: string }[] = [
+  { status: "PENDING", name: "Waiting for its gate" },
+  { status: "TRIGGERING", name: "Starting its job" },
+  { status: "RUNNING", name: "Running" },
+  { status: "COMPLETED", name: "Completed" },
+];
+
+const ends: Partial<Record<Status, { name: string; after: Status }>> = {
+  FAILED: { name: "Failed; another attempt follows", after: "RUNNING" },
+  FAILED_FINAL: { name: "Failed for good", after: "RUNNING" },
+  JOB_POLL_EXHAUSTED: { name: "No result in time", after: "RUNNING" },
+  VALIDATION_EXHAUSTED: { name: "Its window ended with the gate closed", after: "PENDING" },
+  CANCELLED: { name: "Cancelled", after: "PENDING" },
+};
+
+/** The way of a run from opened to completed, with the place where it stands lit. */
+export function Lifecycle({ x }: { x: Explanation }) {
+  const run = x.run;
+  const status = run?.status;
+  const end = status && ends[status];
+  const reached = path.findIndex((s) => s.status === (end ? end.after : status));
+  const at = run && { PENDING: run.openedAt, TRIGGERING: run.lastEvaluation, RUNNING: run.startedAt, COMPLETED: run.endedAt };
+  return (
+    <section className="card" aria-label="Lifecycle">
+      <h2>Lifecycle</h2>
+      <ol className="lifecycle">
+        {path.map((s, i) => {
+          const lit = s.status === status;
+          const been = run && i <= reached;
+          return [
+            <Step key={s.status} kind={kindOfStatus(s.status)} lit={lit} been={Boolean(been)} name={s.name} at={been ? at?.[s.status as keyof typeof at] ?? null : null} />,
+            end && end.after === s.status && <Step key={status} kind={kindOfStatus(status)} lit been name={end.name} at={run!.endedAt} branch />,
+          ];
+        })}
+      </ol>
+      {run?.reason && <p className="hint">{run.reason}</p>}
+      {run?.held && <p className="notice bad">Held: {run.held}</p>}
+      {run?.nextEvaluation && <p className="hint">Looks at its gate again at <Time at={run.nextEvaluation} />, until <Time at={run.windowEnd} />.</p>}
+    </section>
+  );
+}
+
+function Step({ kind, lit, been, name, at, branch }: { kind: Kind; lit: boolean; been: boolean; name: string; at: string | null; branch?: boolean }) {
+  const state = lit ? "lit" : been ? "been" : "ahead";
+  return (
+    <li className={`${state} k-${kind}${branch ? " branch" : ""}`} aria-current={lit ? "step" : undefined}>
+      <span className="dot"><Glyph kind={kind} /></span><span>{name}</span>{at && <Time at={at} />}
+    </li>
+  );
+}

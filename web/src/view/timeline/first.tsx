@@ -1,0 +1,18 @@
+import { Copy } from "../../ui/state";
+
+/** What a server without pipelines shows: what to do next. */
+export function FirstVisit() {
+  const address = location.origin;
+  return (
+    <section className="first">
+      <h1>Nothing to watch yet</h1>
+      <p>This server has no pipelines. A pipeline is one file that says what has to be true before a job may run.</p>
+      <ol>
+        <li><strong>Make a starter project</strong>, with a pipeline that runs as it is:<Copy>interlock init my-pipelines</Copy></li>
+        <li><strong>Serve it.</strong> Files are watched: a change takes effect within two seconds, with no restart.<Copy>interlock serve --pipelines my-pipelines/pipelines</Copy></li>
+        <li><strong>Send a reading</strong>, from wherever your data lands:<Copy>{`interlock --server ${address} sensor set PIPELINE KEY complete=true`}</Copy></li>
+      </ol>
+      <p>To look around first, with sources that misbehave on purpose:<Copy>interlock demo</Copy></p>
+    </section>
+  );
+}

@@ -1,0 +1,50 @@
+import { useMemo } from "react";
+import { groupBy } from "../../model/group";
+import { parseSpan, spanName, windowOf, zoom } from "../../model/axis";
+import { type Choice, type Filter, isFilter, type Pipeline } from "../../model/lane";
+import { day, hour } from "../../model/time";
+import { useQuery } from "../../route/route";
+
+/** How much to show unless said: some dozens of the most common periods. */
+export function usualSpan(pipelines: readonly Pipeline[]): number {
+  const sizes = groupBy(pipelines, (p) => p.period);
+  const of = (size: Pipeline["period"]) => sizes.get(size)?.length ?? 0;
+  const [minutes, hours, days] = [of("minute"), of("hour"), of("day")];
+  if (minutes > hours && minutes > days) return hour;
+  return days > hours ? 14 * day : day;
+}
+
+/** What a timeline shows, read from the address; every change is written back to it. */
+export function useView(pipelines: readonly Pipeline[]) {
+  const [query, change] = useQuery();
+  const text = query.toString();
+  return useMemo(() => {
+    const q = new URLSearchParams(text);
+    const span = parseSpan(q.get("span")) ?? usualSpan(pipelines);
+    const asked = Date.parse(q.get("at") ?? "");
+    const at = Number.isNaN(asked) ? undefined : asked;
+    const filters = new Set<Filter>((q.get("show") ?? "").split(",").filter(isFilter));
+    const choice: Choice = {
+      search: q.get("q") ?? "", filters, group: q.get("group") ?? "", sort: q.get("sort") === "trouble" ? "trouble" : "name",
+    };
+    const place = (t: number) => change({ at: new Date(Math.round(t)).toISOString().replace(".000Z", "Z") });
+    return {
+      span, at, choice, change,
+      live: () => change({ at: undefined }),
+      jump: (t: number) => place(t),
+      move: (by: 1 | -1) => place(windowOf(span, at, Date.now()).from + (by * span) / 2),
+      zoomBy: (by: 1 | -1) => {
+        const next = zoom(span, by);
+        change({ span: spanName(next), at: at === undefined ? undefined : new Date(at + (span - next) / 2).toISOString() });
+      },
+      toggle: (f: Filter) => {
+        const next = new Set(filters);
+        if (!next.delete(f)) next.add(f);
+        change({ show: [...next].join() });
+      },
+      clear: () => change({ q: undefined, show: undefined }),
+    };
+  }, [text, pipelines, change]);
+}
+
+export type View = ReturnType<typeof useView>;
