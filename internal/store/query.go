@@ -41,7 +41,8 @@ type HistoryQuery struct {
 type DeadlineQuery struct {
 	Pipeline pipeline.ID
 	Key      run.Key
-	State    string // an sla.State
+	State    string    // an sla.State
+	From, To time.Time // by BreachAt: From is included, To is not
 	Limit    int
 	Cursor   string
 }

@@ -180,6 +180,8 @@ func (s *Store) Deadlines(_ context.Context, q store.DeadlineQuery) (store.Page[
 		if (q.Pipeline == "" || d.Key.Pipeline == q.Pipeline) &&
 			(q.Key == run.Key{} || d.Key == q.Key) &&
 			(q.State == "" || string(d.State) == q.State) &&
+			(q.From.IsZero() || !d.BreachAt.Before(q.From)) &&
+			(q.To.IsZero() || d.BreachAt.Before(q.To)) &&
 			(q.Cursor == "" || soonestFirst(d, after) > 0) {
 			found = append(found, d)
 		}

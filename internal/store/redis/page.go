@@ -37,17 +37,28 @@ func pageOf[T any](limit int, after string, read piece[T], wanted func(T) bool, 
 	}
 }
 
-// listPiece is a piece of a list that a sorted set of texts keeps.
-func listPiece[T any](ctx context.Context, s *Store, set string, wide int, records string) piece[T] {
+// sorted is a list that a sorted set of texts keeps.
+type sorted struct {
+	set     string
+	wide    int    // how many bytes of a text are its place
+	records string // what the names of its records begin with
+	before  string // only what comes before this place, unless it is empty
+}
+
+// listPiece is a piece of such a list.
+func listPiece[T any](ctx context.Context, s *Store, l sorted) piece[T] {
 	return func(after string, limit int) (items []T, last string, err error) {
-		from := "-"
+		from, to := "-", "+"
 		if after != "" {
 			from = "(" + after
 		}
+		if l.before != "" {
+			to = "(" + l.before
+		}
 		var a arguments
-		a.add(set)
-		a.number(wide)
-		a.add(records, from)
+		a.add(l.set)
+		a.number(l.wide)
+		a.add(l.records, from, to)
 		a.number(limit)
 		said, err := s.texts(ctx, listScript, a)
 		if err != nil {

@@ -138,11 +138,19 @@ func (s *Store) Deadlines(ctx context.Context, q store.DeadlineQuery) (store.Pag
 	if err != nil {
 		return store.Page[store.Deadline]{}, err
 	}
+	before := ""
+	if !q.From.IsZero() {
+		after = max(after, nanos(q.From))
+	}
+	if !q.To.IsZero() {
+		before = nanos(q.To)
+	}
 	set := "deadlines"
 	if id := cmp.Or(q.Pipeline, q.Key.Pipeline); id != "" {
 		set += ":" + string(id)
 	}
-	page, err := pageOf(q.Limit, after, listPiece[store.Deadline](ctx, s, set, 2*width, "deadline:"), func(d store.Deadline) bool {
+	read := listPiece[store.Deadline](ctx, s, sorted{set: set, wide: 2 * width, records: "deadline:", before: before})
+	page, err := pageOf(q.Limit, after, read, func(d store.Deadline) bool {
 		return (q.Key == run.Key{} || d.Key == q.Key) && (q.State == "" || string(d.State) == q.State)
 	}, func(d store.Deadline) string {
 		return store.EncodeCursor(nanos(d.BreachAt), d.Key.String(), string(d.Kind))

@@ -33,7 +33,7 @@ func (s *Store) Runs(ctx context.Context, q store.RunQuery) (store.Page[run.Run]
 	if q.Pipeline != "" {
 		set += ":" + string(q.Pipeline)
 	}
-	read := listPiece[run.Run](ctx, s, set, width, "run:")
+	read := listPiece[run.Run](ctx, s, sorted{set: set, wide: width, records: "run:"})
 	page, err := pageOf(q.Limit, after, func(after string, limit int) ([]run.Run, string, error) {
 		items, last, err := read(after, limit)
 		if n := len(items); n > 0 && passed(items[n-1].Period, q) {
@@ -93,7 +93,7 @@ func (s *Store) OpenRuns(ctx context.Context, id pipeline.ID) ([]run.Run, error)
 	if id != "" {
 		set += ":" + string(id)
 	}
-	read := listPiece[run.Run](ctx, s, set, width, "run:")
+	read := listPiece[run.Run](ctx, s, sorted{set: set, wide: width, records: "run:"})
 	var all []run.Run
 	for after := ""; ; {
 		items, last, err := read(after, store.MaxPage)

@@ -96,6 +96,9 @@ func askEverything(t *testing.T, s *Store) {
 		{Pipeline: "orders", State: "ARMED"},
 		{Cursor: store.EncodeCursor("1", orders.String(), "absolute")},
 		{State: "ARMED", Cursor: store.EncodeCursor("1", orders.String(), "absolute")},
+		{From: noon, To: noon},
+		{Pipeline: "orders", From: noon, To: noon},
+		{From: noon, To: noon, Cursor: store.EncodeCursor("1", orders.String(), "absolute")},
 	} {
 		keep(s.Deadlines(ctx, q))
 	}

@@ -50,6 +50,12 @@ func (s *Store) Deadlines(ctx context.Context, q store.DeadlineQuery) (store.Pag
 	if q.State != "" {
 		w.and("state = ?", q.State)
 	}
+	if !q.From.IsZero() {
+		w.and("breach >= ?", nanos(q.From))
+	}
+	if !q.To.IsZero() {
+		w.and("breach < ?", nanos(q.To))
+	}
 	if q.Cursor != "" {
 		if err := afterDeadline(&w, q.Cursor); err != nil {
 			return store.Page[store.Deadline]{}, err

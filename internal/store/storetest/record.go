@@ -290,13 +290,19 @@ func deadlinesListed(f *fixture) {
 		q    store.DeadlineQuery
 		want []store.Deadline
 	}{
-		"all":             {store.DeadlineQuery{}, all},
-		"of a pipeline":   {store.DeadlineQuery{Pipeline: "orders"}, []store.Deadline{all[0], all[2], all[5]}},
-		"of a run":        {store.DeadlineQuery{Key: orders}, []store.Deadline{all[0], all[2]}},
-		"armed":           {store.DeadlineQuery{State: string(sla.Armed)}, all[:5]},
-		"breached":        {store.DeadlineQuery{State: string(sla.Breached)}, all[5:]},
-		"several at once": {store.DeadlineQuery{Pipeline: "orders", State: string(sla.Armed)}, []store.Deadline{all[0], all[2]}},
-		"of nobody":       {store.DeadlineQuery{Pipeline: "gold"}, nil},
+		"all":              {store.DeadlineQuery{}, all},
+		"of a pipeline":    {store.DeadlineQuery{Pipeline: "orders"}, []store.Deadline{all[0], all[2], all[5]}},
+		"of a run":         {store.DeadlineQuery{Key: orders}, []store.Deadline{all[0], all[2]}},
+		"armed":            {store.DeadlineQuery{State: string(sla.Armed)}, all[:5]},
+		"breached":         {store.DeadlineQuery{State: string(sla.Breached)}, all[5:]},
+		"several at once":  {store.DeadlineQuery{Pipeline: "orders", State: string(sla.Armed)}, []store.Deadline{all[0], all[2]}},
+		"of nobody":        {store.DeadlineQuery{Pipeline: "gold"}, nil},
+		"from an instant":  {store.DeadlineQuery{From: after(time.Hour)}, all[1:]},
+		"up to an instant": {store.DeadlineQuery{To: after(time.Hour)}, all[:1]},
+		"in between":       {store.DeadlineQuery{From: after(time.Hour), To: after(2 * time.Hour)}, all[1:5]},
+		"of a pipeline in between": {store.DeadlineQuery{
+			Pipeline: "orders", State: string(sla.Armed), From: after(time.Hour), To: after(2 * time.Hour),
+		}, []store.Deadline{all[2]}},
 	} {
 		got, err := f.s.Deadlines(f.ctx, c.q)
 		f.check(err)
@@ -311,6 +317,10 @@ func deadlinePages(f *fixture) {
 			return f.s.Deadlines(f.ctx, store.DeadlineQuery{Limit: limit, Cursor: cursor})
 		})
 		f.same("pages", got, all)
+		some := walk(f, size, func(limit int, cursor string) (store.Page[store.Deadline], error) {
+			return f.s.Deadlines(f.ctx, store.DeadlineQuery{From: after(time.Hour), To: after(2 * time.Hour), Limit: limit, Cursor: cursor})
+		})
+		f.same("pages of a stretch", some, all[1:5])
 	}
 	_, err := f.s.Deadlines(f.ctx, store.DeadlineQuery{Cursor: "nonsense"})
 	f.wantErr("a cursor of nobody", err, store.ErrCursor)
