@@ -105,6 +105,7 @@ var rooms = map[string]layer{
 	"internal/event/eventdoc": command,
 	"internal/promise":        command, // tests only, which put everything together as a command does
 	"internal/scenario":       command, // the same
+	"internal/deploy":         command, // the same, of the files in deploy
 	"internal/api/openapidoc": command,
 	"internal/sim/simulate":   command,
 }

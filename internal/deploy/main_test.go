@@ -1,0 +1,23 @@
+package deploy
+
+import (
+	"fmt"
+	"os"
+	"testing"
+)
+
+// scratch is a folder of this run, for what several tests use and one of them makes.
+var scratch string
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "interlock-deploy-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	scratch = dir
+	return m.Run()
+}

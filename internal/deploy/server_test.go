@@ -1,0 +1,56 @@
+package deploy
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/interlock-go/interlock/internal/settings"
+)
+
+// named are the environment variables that a server's file speaks of.
+func named(f settings.File) []string {
+	var names []string
+	for _, token := range f.Auth.Tokens {
+		names = append(names, token.TokenEnv)
+	}
+	if f.Redis != nil {
+		names = append(names, f.Redis.PasswordEnv)
+	}
+	names = append(names, f.Archive.DSNEnv)
+	return slices.DeleteFunc(append(names, f.Secrets.Env...), func(name string) bool { return name == "" })
+}
+
+// checkServer says what is wrong with a server's file for a container with these variables.
+func checkServer(t *testing.T, where, text string, given []string) {
+	t.Helper()
+	f, problems := settings.Parse(where, []byte(text))
+	for _, p := range problems {
+		t.Errorf("%v", p)
+	}
+	if f.Loopback() {
+		t.Errorf("%s: nobody outside the container can reach %s", where, f.Listen)
+	}
+	if f.Data != dataDir {
+		t.Errorf("%s: its data is in %s, which is no volume", where, f.Data)
+	}
+	if want := slices.Sorted(slices.Values(named(f))); !slices.Equal(want, slices.Sorted(slices.Values(given))) {
+		t.Errorf("%s names the variables %v, and the container has %v", where, want, given)
+	}
+}
+
+// dataDir is where the image keeps what must not be lost.
+const dataDir = "/var/lib/interlock"
+
+func TestServerFilesSuitTheirContainers(t *testing.T) {
+	for _, s := range compose(t).controllers() {
+		checkServer(t, "compose/interlock.yaml", read(t, "deploy/compose/interlock.yaml"), slices.Collect(maps.Keys(s.Environment)))
+	}
+	for _, c := range pods(t) {
+		var given []string
+		for _, e := range c.Env {
+			given = append(given, e.Name)
+		}
+		checkServer(t, "kubernetes/interlock.yaml", settingsOfPods(t), given)
+	}
+}

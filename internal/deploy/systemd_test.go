@@ -1,0 +1,48 @@
+package deploy
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const unitFile = "deploy/systemd/interlock.service"
+
+// unit gives the settings of the unit file, the last of each name.
+func unit(t testing.TB) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for line := range strings.Lines(read(t, unitFile)) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(line, "#") {
+			found[name] = value
+		}
+	}
+	return found
+}
+
+func TestSystemdTakesTheUnit(t *testing.T) {
+	if _, err := exec.LookPath("systemd-analyze"); err != nil {
+		t.Skip("there is no systemd-analyze: install systemd")
+	}
+	name := filepath.Join(t.TempDir(), "interlock.service")
+	text := strings.ReplaceAll(read(t, unitFile), "/usr/local/bin/interlock", binary(t)) // it wants to see the program
+	check(t, os.WriteFile(name, []byte(text), 0o600))
+	if out, err := exec.Command("systemd-analyze", "verify", "--man=no", name).CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+func TestUnitLeavesRunningJobsAlone(t *testing.T) {
+	u := unit(t)
+	if u["KillMode"] != "process" || u["PrivateTmp"] == "yes" {
+		t.Errorf("jobs that outlive the controller lose their processes (KillMode=%s) or their files (PrivateTmp=%s)", u["KillMode"], u["PrivateTmp"])
+	}
+	if u["User"] == "" || u["User"] == "root" {
+		t.Errorf("it runs as %q", u["User"])
+	}
+	if u["StateDirectory"] != filepath.Base(dataDir) || !strings.Contains(u["ExecStart"], "--data "+dataDir+" ") {
+		t.Errorf("its data is not in the state directory: %s", u["ExecStart"])
+	}
+}
