@@ -94,9 +94,8 @@ func TestRestartLosesNothingThatWasAcknowledged(t *testing.T) {
 					t.Errorf("mark %q is lost", name)
 				}
 			}
-			changes, err := s.Receive(t.Context(), "router", "one", 10)
-			if err != nil || len(changes) != 1 {
-				t.Errorf("received %d changes, error %v; want the one from before", len(changes), err)
+			if changes := receive(t, s, 10); len(changes) != 1 {
+				t.Errorf("received %d changes, want the one from before", len(changes))
 			}
 		})
 	}

@@ -83,11 +83,13 @@ func prefix(t testing.TB) string {
 	return fmt.Sprintf("%s-%d", name, prefixes.n)
 }
 
-// Start gives a server of the test's own, with further arguments of redis-server.
+// Start gives a server of the test's own, with further arguments of redis-server. It writes everything through to the disk before
+// it answers, so that a test may kill it: with everysec, a slow disk makes Redis keep what it acknowledged in its own memory for
+// seconds.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
 	need(t)
-	return start(t, storing(args))
+	return start(t, storing(append([]string{"--appendfsync", "always"}, args...)))
 }
 
 func start(t testing.TB, how func(*Server) error) *Server {
