@@ -1,0 +1,133 @@
+package awslambda
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Settings are what the functions take from their environment. A function reads only what it needs of them.
+type Settings struct {
+	Control, JobLog, Rerun, Events string // tables
+
+	Bus            string // where events go
+	StateMachine   string // that carries attempts on
+	Orchestrator   string // the function
+	StreamRouter   string // the function
+	SLAMonitor     string // the function
+	SchedulerGroup string
+	SchedulerRole  string // with which Scheduler calls the functions
+
+	TimeLimit    time.Duration // of an execution
+	StartTries   int
+	Watch        time.Duration // between two passes of the watchdog
+	EventsKept   time.Duration
+	SlackToken   string
+	SlackSecret  string // where the token is kept, instead
+	SlackChannel string
+	SlackAPI     string
+}
+
+// The variables, by what they set.
+const (
+	envControl        = "CONTROL_TABLE"
+	envJobLog         = "JOBLOG_TABLE"
+	envRerun          = "RERUN_TABLE"
+	envEvents         = "EVENTS_TABLE"
+	envBus            = "EVENT_BUS_NAME"
+	envStateMachine   = "STATE_MACHINE_ARN"
+	envOrchestrator   = "ORCHESTRATOR_ARN"
+	envStreamRouter   = "STREAM_ROUTER_ARN"
+	envSLAMonitor     = "SLA_MONITOR_ARN"
+	envSchedulerGroup = "SCHEDULER_GROUP_NAME"
+	envSchedulerRole  = "SCHEDULER_ROLE_ARN"
+	envTimeLimit      = "SFN_TIMEOUT_SECONDS"
+	envStartTries     = "TRIGGER_MAX_ATTEMPTS"
+	envWatch          = "WATCHDOG_INTERVAL_SECONDS"
+	envEventsKept     = "EVENTS_TTL_DAYS"
+	envSlackToken     = "SLACK_BOT_TOKEN"
+	envSlackSecret    = "SLACK_SECRET_ARN"
+	envSlackChannel   = "SLACK_CHANNEL_ID"
+	envSlackAPI       = "SLACK_API_URL"
+)
+
+// Function is one of the six.
+type Function string
+
+// The functions.
+const (
+	StreamRouter    Function = "stream-router"
+	Orchestrator    Function = "orchestrator"
+	SLAMonitor      Function = "sla-monitor"
+	Watchdog        Function = "watchdog"
+	EventSink       Function = "event-sink"
+	AlertDispatcher Function = "alert-dispatcher"
+)
+
+// tables and relays are the variables of functions that have much in common.
+var (
+	tables = []string{envControl, envJobLog, envRerun, envEvents}
+	relays = []string{envBus, envStateMachine, envOrchestrator, envStreamRouter, envSLAMonitor, envSchedulerGroup, envSchedulerRole}
+)
+
+// required lists the variables without which a function cannot work. Every other has a default.
+var required = map[Function][]string{
+	StreamRouter:    append(tables[:4:4], relays...),
+	Orchestrator:    tables,
+	SLAMonitor:      append(tables[:4:4], relays...),
+	Watchdog:        append(tables[:4:4], relays...),
+	EventSink:       tables,
+	AlertDispatcher: tables,
+}
+
+// Read reads the settings of a function. The error names every variable that is missing or makes no sense.
+func Read(f Function, getenv func(string) string) (Settings, error) {
+	r := reader{getenv: getenv}
+	for _, name := range required[f] {
+		if getenv(name) == "" {
+			r.errs = append(r.errs, fmt.Errorf("%s is not set", name))
+		}
+	}
+	s := Settings{
+		Control: getenv(envControl), JobLog: getenv(envJobLog), Rerun: getenv(envRerun), Events: getenv(envEvents),
+		Bus: getenv(envBus), StateMachine: getenv(envStateMachine), Orchestrator: getenv(envOrchestrator),
+		StreamRouter: getenv(envStreamRouter), SLAMonitor: getenv(envSLAMonitor),
+		SchedulerGroup: getenv(envSchedulerGroup), SchedulerRole: getenv(envSchedulerRole),
+		TimeLimit:  time.Duration(r.number(envTimeLimit, 14400)) * time.Second,
+		StartTries: r.number(envStartTries, 3),
+		Watch:      time.Duration(r.number(envWatch, 300)) * time.Second,
+		EventsKept: time.Duration(r.number(envEventsKept, 90)) * 24 * time.Hour,
+		SlackToken: getenv(envSlackToken), SlackSecret: getenv(envSlackSecret), SlackChannel: getenv(envSlackChannel),
+		SlackAPI: r.text(envSlackAPI, "https://slack.com/api/"),
+	}
+	if len(r.errs) > 0 {
+		return s, fmt.Errorf("the environment of function %s: %w", f, errors.Join(r.errs...))
+	}
+	return s, nil
+}
+
+// reader collects what is wrong.
+type reader struct {
+	getenv func(string) string
+	errs   []error
+}
+
+func (r *reader) text(name, usual string) string {
+	if v := r.getenv(name); v != "" {
+		return v
+	}
+	return usual
+}
+
+func (r *reader) number(name string, usual int) int {
+	text := r.getenv(name)
+	if text == "" {
+		return usual
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		r.errs = append(r.errs, fmt.Errorf("%s is %q; write a whole number from 1 on", name, text))
+	}
+	return n
+}
