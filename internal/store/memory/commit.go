@@ -159,6 +159,6 @@ func (s *Store) announce(b store.Batch) {
 		s.lastEvent++
 		s.announced[e.ID] = true
 		s.events = append(s.events, store.StoredEvent{Position: s.lastEvent, Event: e})
-		s.eventsChanged.raise()
+		s.eventsChanged.Raise()
 	}
 }

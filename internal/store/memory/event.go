@@ -68,7 +68,7 @@ func (s *Store) EventsAfter(_ context.Context, after store.Position, limit int) 
 func (s *Store) EventsChanged() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.eventsChanged.next()
+	return s.eventsChanged.Next()
 }
 
 // Cursor gives a place.

@@ -35,7 +35,7 @@ func (d *data) feed(c store.Change) {
 	d.lastChange++
 	c.Position, c.At = d.lastChange, instant(c.At)
 	d.changes = append(d.changes, c)
-	d.fed.raise()
+	d.fed.Raise()
 }
 
 // after gives the changes beyond a place.
@@ -76,7 +76,7 @@ func (s *Store) take(name string, limit int) ([]store.Change, <-chan struct{}, e
 			free = append(free, c)
 		}
 	}
-	return free, s.fed.next(), nil
+	return free, s.fed.Next(), nil
 }
 
 // Done moves the place on as far as everything before it is done.

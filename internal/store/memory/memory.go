@@ -62,7 +62,7 @@ type data struct {
 	groups     map[string]*group
 	cursors    map[string]store.Position
 
-	tasksChanged, eventsChanged, fed signal
+	tasksChanged, eventsChanged, fed store.Signal
 }
 
 type deadlineKey struct {
@@ -121,7 +121,7 @@ func (s *Store) Close() error {
 	for _, g := range s.groups {
 		g.letGo(s)
 	}
-	s.fed.raise()
+	s.fed.Raise()
 	return nil
 }
 
@@ -142,24 +142,6 @@ func (s *Store) open() error {
 		return errClosed
 	}
 	return nil
-}
-
-// signal wakes everybody who waits for something.
-type signal struct{ waiting chan struct{} }
-
-// next is closed when the signal is raised after this call.
-func (s *signal) next() <-chan struct{} {
-	if s.waiting == nil {
-		s.waiting = make(chan struct{})
-	}
-	return s.waiting
-}
-
-func (s *signal) raise() {
-	if s.waiting != nil {
-		close(s.waiting)
-		s.waiting = nil
-	}
 }
 
 // instant brings a time into the form in which every store gives it back.

@@ -64,7 +64,7 @@ func (s *Store) settle(b store.Batch) {
 		}
 	}
 	if len(b.Tasks)+len(b.Finished) > 0 {
-		s.tasksChanged.raise()
+		s.tasksChanged.Raise()
 	}
 }
 
@@ -122,7 +122,7 @@ func (s *Store) Release(_ context.Context, leases []store.Lease, now time.Time) 
 	for _, l := range leases {
 		if s.holds(l, now) {
 			s.tasks[l.Task].end()
-			s.tasksChanged.raise()
+			s.tasksChanged.Raise()
 		}
 	}
 	return nil
@@ -137,7 +137,7 @@ func (s *Store) VoidLeases(context.Context) error {
 	for _, t := range s.tasks {
 		t.end()
 	}
-	s.tasksChanged.raise()
+	s.tasksChanged.Raise()
 	return nil
 }
 
@@ -189,5 +189,5 @@ func (s *Store) Overdue(_ context.Context, before time.Time, limit int) ([]store
 func (s *Store) TasksChanged() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.tasksChanged.next()
+	return s.tasksChanged.Next()
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -85,7 +84,7 @@ func (t *trimmer) history(keep time.Duration) {
 		last := of.last()
 		of.history = slices.DeleteFunc(of.history, func(r *reading) bool {
 			current := of.current[r.Period] == r
-			needed := r == last || current && (r.Period.IsZero() || touches(open, r.Period))
+			needed := r == last || current && (r.Period.IsZero() || open.Touch(r.Period))
 			if needed || !t.old(r.UpdatedAt, keep) || !t.take() {
 				return false
 			}
@@ -102,26 +101,15 @@ func compareSensors(a, b sensorKey) int {
 }
 
 // openPeriods are the periods of all open runs, of whatever pipeline: a gate may read another pipeline's sensors.
-func (t *trimmer) openPeriods() map[period.Period]bool {
-	open := map[period.Period]bool{}
+func (t *trimmer) openPeriods() (open store.Periods) {
 	for _, runs := range []map[run.Key]run.Run{t.runs, t.Store.dryRuns} {
 		for _, r := range runs {
 			if r.Status.Open() {
-				open[r.Period] = true
+				open.Add(r.Period)
 			}
 		}
 	}
 	return open
-}
-
-// touches says whether p is, holds or lies in an open period.
-func touches(open map[period.Period]bool, p period.Period) bool {
-	for o := range open {
-		if p.Holds(o) || o.Holds(p) {
-			return true
-		}
-	}
-	return false
 }
 
 // jobLog drops what is told of old attempts: log, rerun requests, and the snapshots that no run refers to.

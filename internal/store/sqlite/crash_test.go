@@ -143,7 +143,7 @@ func crashTrimmer(ctx context.Context, s *Store) error {
 			return err
 		}
 		select {
-		case <-s.feed.fed.next():
+		case <-s.feed.fed.Next():
 		case <-ctx.Done():
 			return ctx.Err()
 		}

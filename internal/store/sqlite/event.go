@@ -122,4 +122,4 @@ func readEvents(c *conn, query string, args ...any) (found []store.StoredEvent, 
 }
 
 // EventsChanged is the same channel for all who wait for the next event.
-func (s *Store) EventsChanged() <-chan struct{} { return s.eventsChanged.next() }
+func (s *Store) EventsChanged() <-chan struct{} { return s.eventsChanged.Next() }

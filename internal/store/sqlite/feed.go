@@ -22,7 +22,7 @@ type feed struct {
 	groups map[string]*group
 	start  int64          // changes up to here were forgotten: a new group begins after them
 	tail   []store.Change // the last that were committed, without a gap: who keeps up is not answered from the file
-	fed    signal
+	fed    store.Signal
 }
 
 // tailLength is how many changes the tail has at least, once there were so many; it has less than twice as many.
@@ -138,7 +138,7 @@ func (f *feed) begin(at int64) {
 // Receive waits on a channel, never on a clock.
 func (s *Store) Receive(ctx context.Context, name, _ string, limit int) ([]store.Change, error) {
 	for {
-		more := s.feed.fed.next()
+		more := s.feed.fed.Next()
 		changes, err := s.take(ctx, name, limit)
 		if err != nil {
 			return nil, fmt.Errorf("receive changes: %w", err)

@@ -87,7 +87,7 @@ func (s *Store) Release(_ context.Context, leases []store.Lease, now time.Time) 
 	for _, of := range leases {
 		if s.leases.mine(of, now) != nil {
 			delete(s.leases.held, of.Task)
-			s.tasksChanged.raise()
+			s.tasksChanged.Raise()
 		}
 	}
 	return nil
@@ -101,6 +101,6 @@ func (s *Store) VoidLeases(context.Context) error {
 	s.leases.mu.Lock()
 	defer s.leases.mu.Unlock()
 	clear(s.leases.held)
-	s.tasksChanged.raise()
+	s.tasksChanged.Raise()
 	return nil
 }

@@ -84,7 +84,7 @@ func (s *Store) candidates(c *conn, q store.ReadingQuery) ([]*reading, error) {
 	rows, whole := s.overlay.rowsOf(sensorID{q.Pipeline, q.Key})
 	if !whole {
 		var slots [3]string
-		for i, size := range sizes {
+		for i, size := range store.Sizes {
 			slots[i] = store.PeriodKey(q.Period.Outer(size))
 		}
 		for _, query := range []string{candidateReadings, otherReading} {

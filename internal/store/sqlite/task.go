@@ -114,7 +114,7 @@ func (s *Store) Overdue(ctx context.Context, before time.Time, limit int) ([]sto
 }
 
 // TasksChanged is the same channel for all who wait for the next change.
-func (s *Store) TasksChanged() <-chan struct{} { return s.tasksChanged.next() }
+func (s *Store) TasksChanged() <-chan struct{} { return s.tasksChanged.Next() }
 
 // settle stores and finishes the tasks of a batch. Its lease was looked at before: it is held.
 func (b *batch) settle(tx *tx) error {

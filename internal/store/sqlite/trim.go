@@ -153,7 +153,7 @@ func (t *trim) readings(tx *tx) error {
 		if err != nil || len(ids) == t.limit {
 			return cmp.Or(err, errStop)
 		}
-		if !open.touch(p) {
+		if !open.Touch(p) {
 			ids = append(ids, r.int(0))
 		}
 		return nil
@@ -172,38 +172,19 @@ func (t *trim) readings(tx *tx) error {
 	return nil
 }
 
-var sizes = []period.Size{period.Minute, period.Hour, period.Day}
-
-// periods is a set of periods and of the slices that hold them.
-type periods struct{ is, holds map[period.Period]bool }
-
 // openPeriods are the periods of all open runs, of whatever pipeline: a gate may read another pipeline's sensors.
-func openPeriods(c *conn) (periods, error) {
-	open := periods{is: map[period.Period]bool{}, holds: map[period.Period]bool{}}
-	err := c.query(`SELECT run FROM runs INDEXED BY runs_open WHERE open = 1
+func openPeriods(c *conn) (open store.Periods, err error) {
+	err = c.query(`SELECT run FROM runs INDEXED BY runs_open WHERE open = 1
 		UNION ALL SELECT run FROM dry_runs INDEXED BY dry_runs_open WHERE open = 1`, func(r row) error {
 		name := r.text(0)
 		p, err := period.Parse(name[strings.LastIndexByte(name, '/')+1:])
 		if err != nil {
 			return err
 		}
-		open.is[p] = true
-		for _, size := range sizes {
-			open.holds[p.Outer(size)] = true
-		}
+		open.Add(p)
 		return nil
 	})
 	return open, err
-}
-
-// touch says whether p is, holds or lies in one of them.
-func (o periods) touch(p period.Period) bool {
-	for _, size := range sizes {
-		if outer := p.Outer(size); !outer.IsZero() && o.is[outer] {
-			return true
-		}
-	}
-	return o.holds[p]
 }
 
 // aside is how far beyond what is old as a whole Trim looks for events that were told while the clock was behind.

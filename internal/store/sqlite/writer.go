@@ -52,8 +52,8 @@ type writer struct {
 	foldErr             error // why folding got stuck, if it is
 
 	committed     atomic.Int64 // the last position that readers of the feed may see
-	tasksChanged  signal
-	eventsChanged signal
+	tasksChanged  store.Signal
+	eventsChanged store.Signal
 }
 
 // request is a call that waits for its answer.
@@ -236,13 +236,13 @@ func (tx *tx) commit() error {
 	w.pos, w.event, w.high = tx.pos, tx.event, tx.high
 	w.committed.Store(w.pos)
 	if fed {
-		w.feed.fed.raise()
+		w.feed.fed.Raise()
 	}
 	if tx.tasks {
-		w.tasksChanged.raise()
+		w.tasksChanged.Raise()
 	}
 	if tx.events {
-		w.eventsChanged.raise()
+		w.eventsChanged.Raise()
 	}
 	return nil
 }
