@@ -66,6 +66,7 @@ var rooms = map[string]layer{
 	"internal/job/rest":        kit,
 	"internal/job/awsapi":      kit,
 	"internal/job/awstest":     suite,
+	"internal/program":         kit, // how programs are started on this machine
 	"internal/job/*":           adapter,
 	"internal/sink":            contract,
 	"internal/sink/post":       kit,
@@ -81,6 +82,7 @@ var rooms = map[string]layer{
 	"internal/slamonitor":   handle,
 	"internal/watchdog":     handle,
 	"internal/notify":       handle,
+	"internal/trend":        handle,
 
 	"internal/files":          adapter,
 	"internal/probe":          adapter,

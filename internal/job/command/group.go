@@ -5,15 +5,6 @@ package command
 import (
 	"errors"
 	"syscall"
-	"time"
-)
-
-const (
-	// groupTick is how often a group is looked at that was asked to end. It is short, so that its number cannot have been
-	// given to another group between a look and a signal.
-	groupTick = 10 * time.Millisecond
-	// killTime is how long a killed group has to disappear. One that hangs in the kernel does not.
-	killTime = 5 * time.Second
 )
 
 // reap waits for the command and for the orphans it leaves, which would otherwise count as living members of its group
@@ -35,37 +26,5 @@ func reap(command int) <-chan syscall.WaitStatus {
 	}()
 	return gone
 }
-
-// endGroup ends whatever is left of a process group: it asks, and after the grace it kills. A command's children end with
-// it, because another attempt, or a pipeline that waits for this one, may follow at once.
-func endGroup(group int, grace time.Duration) {
-	if signalGroup(group, syscall.SIGTERM) != nil {
-		return
-	}
-	signalGroup(group, syscall.SIGCONT) // one that is suspended cannot hear
-	if !groupGone(group, grace) {
-		signalGroup(group, syscall.SIGKILL)
-		groupGone(group, killTime)
-	}
-}
-
-// groupGone waits until nobody is left in the group, but not longer than limit.
-func groupGone(group int, limit time.Duration) bool {
-	tick := time.NewTicker(groupTick)
-	defer tick.Stop()
-	for end := time.After(limit); ; {
-		if signalGroup(group, 0) != nil {
-			return true
-		}
-		select {
-		case <-tick.C:
-		case <-end:
-			return false
-		}
-	}
-}
-
-// signalGroup fails if nobody is left in the group.
-func signalGroup(group int, s syscall.Signal) error { return syscall.Kill(-group, s) }
 
 func signalName(number int) string { return syscall.Signal(number).String() }

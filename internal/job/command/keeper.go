@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/program"
 	"github.com/interlock-go/interlock/internal/run"
 )
 
@@ -103,7 +104,7 @@ func (k *keeper) start() error {
 	k.began = time.Now()
 	// Not os.StartProcess: the command is waited for together with the orphans it may leave.
 	k.group, err = syscall.ForkExec(k.Path, k.Argv, &syscall.ProcAttr{
-		Dir: k.Dir, Env: k.Env, Files: []uintptr{nothing.Fd(), output.Fd(), output.Fd()}, Sys: attributes(),
+		Dir: k.Dir, Env: k.Env, Files: []uintptr{nothing.Fd(), output.Fd(), output.Fd()}, Sys: program.Attributes(),
 	})
 	if err != nil {
 		printed.Close()
@@ -148,7 +149,7 @@ func (k *keeper) watch() exit {
 	case <-k.stops:
 		e.Stopped = true
 	}
-	endGroup(k.group, k.Grace)
+	program.EndGroup(k.group, k.Grace)
 	if running {
 		status = <-gone
 	}

@@ -56,7 +56,7 @@ func (t *Type) order(a job.Attempt) (order, error) {
 		return order{}, err
 	}
 	return order{
-		ID: a.ID, Jobs: t.jobs, Path: path, Argv: argv, Env: env.list(), Dir: c.Dir,
+		ID: a.ID, Jobs: t.jobs, Path: path, Argv: argv, Env: env.List(), Dir: c.Dir,
 		Timeout: c.Timeout.D(), Grace: t.grace, Secrets: a.Secrets.With(a.Callback.Token).Secrets(),
 	}, nil
 }

@@ -14,11 +14,6 @@ import (
 // executable is this very program, even if its file was replaced by a newer one meanwhile.
 func executable() (string, error) { return "/proc/self/exe", nil }
 
-// attributes of a command: a group of its own, and death with its keeper, which alone knows its timeout.
-func attributes() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-}
-
 // adoptOrphans makes this process the parent of its descendants whose own parent ends. In a container there may be nobody
 // else to wait for them. Without it they are merely waited for by others.
 func adoptOrphans() {

@@ -4,15 +4,11 @@ package command
 
 import (
 	"os"
-	"syscall"
 
 	"github.com/interlock-go/interlock/internal/run"
 )
 
 func executable() (string, error) { return os.Executable() }
-
-// attributes of a command: a group of its own. Here it outlives a keeper that is killed.
-func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // adoptOrphans is left to the system's first process here.
 func adoptOrphans() {}

@@ -1,0 +1,64 @@
+//go:build unix
+
+package program
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// Find finds the program that name stands for: a path, from dir unless it is absolute, or a name to be found in PATH. An
+// error says that it is not there or may not be executed: no try will find it.
+func Find(name, dir string, env Vars) (string, error) {
+	if strings.Contains(name, "/") {
+		path := name
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+		}
+		if err := executes(path); err != nil {
+			return "", fmt.Errorf("%s cannot be executed: %w", path, err)
+		}
+		return name, nil
+	}
+	var found error
+	for _, place := range filepath.SplitList(env["PATH"]) {
+		if !filepath.IsAbs(place) {
+			continue // what such a place holds depends on where the program happens to run
+		}
+		path := filepath.Join(place, name)
+		err := executes(path)
+		if err == nil {
+			return path, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) && found == nil {
+			found = fmt.Errorf("%s cannot be executed: %w", path, err)
+		}
+	}
+	if found == nil {
+		found = fmt.Errorf("no program %q in PATH (%s)", name, env["PATH"])
+	}
+	return "", found
+}
+
+// executes says why path is not a program that may be executed.
+func executes(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		if pathError := (*fs.PathError)(nil); errors.As(err, &pathError) {
+			return pathError.Err
+		}
+		return err
+	case info.IsDir():
+		return syscall.EISDIR
+	case info.Mode().Perm()&0o111 == 0:
+		return errors.New("it is not executable; chmod +x it, or name its interpreter first")
+	}
+	const mayExecute = 1
+	return syscall.Access(path, mayExecute)
+}
