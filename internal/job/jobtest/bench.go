@@ -32,7 +32,7 @@ const (
 	CallbackToken = "Tb4-Mn2-Rk5-Wd3"
 
 	// patience is how long anything may take that has to happen. It is never waited for if things work.
-	patience = 30 * time.Second
+	patience = 2 * time.Minute
 	// Flood is how much a job prints, or a server answers, that says too much.
 	Flood = 100 << 20
 )
