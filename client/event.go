@@ -46,6 +46,8 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 // EventQuery is which events are asked for; what is empty may be anything.
 type EventQuery struct {
 	Pipeline string
+	Schedule string // with Pipeline and Date: the events of one run
+	Date     string
 	Type     string
 	Since    string // RFC 3339, a period, or how long ago, such as 2h
 	Paging
@@ -53,5 +55,5 @@ type EventQuery struct {
 
 // Events lists events, newest first.
 func (c *Client) Events(ctx context.Context, q EventQuery, options ...CallOption) (Page[Event], error) {
-	return ask[Page[Event]](ctx, c, get(path("events"), query(q.with("pipeline", q.Pipeline, "type", q.Type, "since", q.Since)...)), options)
+	return ask[Page[Event]](ctx, c, get(path("events"), query(q.with("pipeline", q.Pipeline, "schedule", q.Schedule, "date", q.Date, "type", q.Type, "since", q.Since)...)), options)
 }

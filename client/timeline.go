@@ -35,6 +35,7 @@ type Slot struct {
 	EndedAt   *time.Time `json:"endedAt"`
 	WarnAt    *time.Time `json:"warnAt"`
 	BreachAt  *time.Time `json:"breachAt"`
+	Deadline  *string    `json:"deadline"` // ARMED, WARNED, MET, BREACHED or CANCELLED; nil where none was ever armed
 }
 
 // TimelineQuery is which stretch of time is asked for: a day back and a day ahead unless said.

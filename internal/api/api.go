@@ -23,6 +23,7 @@ import (
 	"github.com/interlock-go/interlock/internal/notify"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/trend"
 )
 
 // prefix is where the API lies.
@@ -64,6 +65,7 @@ type API struct {
 	origins *http.CrossOriginProtection
 	ids     *ids
 	metrics *metrics
+	ledger  *trend.Ledger
 	streams *streams
 	mux     *http.ServeMux
 }
@@ -73,7 +75,7 @@ func New(d Deps) *API {
 	a := &API{
 		store: d.Store, catalog: d.Catalog, operator: d.Operator, alerts: d.Alerts, settings: d.Settings.complete(), health: d.Health,
 		now: d.Now, logger: d.Logger,
-		keys: newKeys(d.Settings.Tokens), origins: http.NewCrossOriginProtection(), ids: newIDs(), mux: http.NewServeMux(),
+		keys: newKeys(d.Settings.Tokens), origins: http.NewCrossOriginProtection(), ids: newIDs(), ledger: trend.NewLedger(d.Store), mux: http.NewServeMux(),
 	}
 	if a.health == nil {
 		a.health = func(context.Context) Health { return Health{Ready: true} }
@@ -106,6 +108,7 @@ func (a *API) routes(h huma.API) {
 	a.eventRoutes(h)
 	a.alertRoutes(h)
 	a.silenceRoutes(h)
+	a.trendRoutes(h)
 	a.sessionRoutes(h)
 }
 

@@ -59,6 +59,8 @@ func (Event) Schema(huma.Registry) *huma.Schema {
 type eventsInput struct {
 	Paging
 	Pipeline string `query:"pipeline" doc:"Only this pipeline's."`
+	Schedule string `query:"schedule" enum:"cron,stream,manual" doc:"With pipeline and date: only this run's."`
+	Date     string `query:"date" doc:"With pipeline and schedule: only this run's."`
 	Type     string `query:"type" doc:"Only of this type."`
 	Since    string `query:"since" doc:"RFC 3339, a period, or how long ago."`
 }
@@ -71,6 +73,11 @@ func (a *API) listEvents(ctx context.Context, in *eventsInput) (*output[List[Eve
 	q, p := a.eventQuery(whoOf(ctx), in.Pipeline, in.Type, in.Since)
 	if p != nil {
 		return nil, p
+	}
+	if in.Schedule != "" || in.Date != "" {
+		if q.Key, p = parseKey(in.Pipeline, in.Schedule, in.Date); p != nil {
+			return nil, p
+		}
 	}
 	q.Limit, q.Cursor = in.Limit, in.Cursor
 	page, err := a.store.Events(ctx, q)

@@ -92,6 +92,8 @@ func (a *API) pipelineRoutes(h huma.API) {
 	text := get("/pipelines/{id}/versions/{version}", "get-version", "Pipelines", "One version of a pipeline's file, with its text")
 	text.role = RoleOperator // a file may hold what not every viewer should read
 	register(h, text, a.getVersion)
+	register(h, get("/pipelines/{id}/graph", "get-graph", "Pipelines", "What a pipeline waits for, what waits for it, and what blocks whom"), a.getGraph)
+	register(h, get("/files", "list-files", "Files", "The files that the server reads, by name, with their problems"), a.listFiles)
 	register(h, get("/pipelines/{id}/gate", "get-gate", "Pipelines", "Whether a run may start: the gate's verdict, rule by rule"), a.getGate)
 	register(h, get("/pipelines/{id}/explain", "explain", "Pipelines", "Why a run waits, how it went, or why there is none"), a.explain)
 }
@@ -105,13 +107,10 @@ func (a *API) listPipelines(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, fmt.Errorf("read pipelines: %w", err)
 	}
-	who, after := whoOf(ctx), pipeline.ID("")
-	if in.Cursor != "" {
-		parts, err := store.DecodeCursor(in.Cursor, 1)
-		if err != nil {
-			return nil, err
-		}
-		after = pipeline.ID(parts[0])
+	who := whoOf(ctx)
+	after, err := afterID(in.Cursor)
+	if err != nil {
+		return nil, err
 	}
 	out := List[Pipeline]{Items: []Pipeline{}}
 	for _, row := range rows {

@@ -43,6 +43,7 @@ type Slot struct {
 	EndedAt   *time.Time `json:"endedAt"`
 	WarnAt    *time.Time `json:"warnAt" doc:"When its deadline warns."`
 	BreachAt  *time.Time `json:"breachAt" doc:"Its deadline."`
+	Deadline  *string    `json:"deadline" enum:"ARMED,WARNED,MET,BREACHED,CANCELLED" doc:"How that stands in the ledger, the relative one included; null where none was ever armed."`
 }
 
 // The limits of a timeline.
@@ -69,13 +70,9 @@ func (a *API) timeline(ctx context.Context, in *timelineInput) (*output[Timeline
 	if p != nil {
 		return nil, p
 	}
-	after := pipeline.ID("")
-	if in.Cursor != "" {
-		parts, err := store.DecodeCursor(in.Cursor, 1)
-		if err != nil {
-			return nil, err
-		}
-		after = pipeline.ID(parts[0])
+	after, err := afterID(in.Cursor)
+	if err != nil {
+		return nil, err
 	}
 	out := Timeline{From: s.from, To: s.to, Items: []Schedule{}}
 	for _, e := range a.catalog.Current().All() {
@@ -130,6 +127,10 @@ func (a *API) slots(ctx context.Context, e *catalog.Entry, s stretch) (Schedule,
 	if err != nil {
 		return Schedule{}, fmt.Errorf("read runs of %s: %w", e.ID, err)
 	}
+	due, err := a.promises(ctx, e, s)
+	if err != nil {
+		return Schedule{}, err
+	}
 	out := Schedule{Pipeline: string(e.ID), Slots: []Slot{}, Truncated: page.Next != ""}
 	seen := map[run.Key]bool{}
 	for _, r := range page.Items {
@@ -141,15 +142,15 @@ func (a *API) slots(ctx context.Context, e *catalog.Entry, s stretch) (Schedule,
 			continue
 		}
 		seen[r.Key] = true
-		out.Slots = append(out.Slots, slotOfRun(e, r))
+		out.Slots = append(out.Slots, slotOfRun(e, r, due))
 	}
-	out.expect(e, s, seen)
+	out.expect(e, s, seen, due)
 	slices.SortStableFunc(out.Slots, func(a, b Slot) int { return a.StartsAt.Compare(b.StartsAt) })
 	return out, nil
 }
 
 // expect adds the periods that are expected and have no run.
-func (out *Schedule) expect(e *catalog.Entry, s stretch, seen map[run.Key]bool) {
+func (out *Schedule) expect(e *catalog.Entry, s stretch, seen map[run.Key]bool, due promises) {
 	if e.Opens == pipeline.ByHand || e.DryRun {
 		return
 	}
@@ -165,7 +166,8 @@ func (out *Schedule) expect(e *catalog.Entry, s stretch, seen map[run.Key]bool) 
 		if !at.Before(s.to) {
 			return
 		}
-		if seen[run.Key{Pipeline: e.ID, Schedule: e.Opens, Period: slot.Period}] {
+		key := run.Key{Pipeline: e.ID, Schedule: e.Opens, Period: slot.Period}
+		if seen[key] {
 			continue
 		}
 		if len(out.Slots) >= maxSlots {
@@ -173,7 +175,7 @@ func (out *Schedule) expect(e *catalog.Entry, s stretch, seen map[run.Key]bool) 
 			return
 		}
 		v := bareSlot(e, slot.Period)
-		v.Excluded, v.State = text(slot.Excluded), "upcoming"
+		v.Excluded, v.State, v.Deadline = text(slot.Excluded), "upcoming", text(due[key])
 		over := slot.FireAt
 		if over.IsZero() {
 			over = slot.Period.End(e.Schedule.Zone())
@@ -198,9 +200,10 @@ func bareSlot(e *catalog.Entry, p period.Period) Slot {
 	}
 }
 
-func slotOfRun(e *catalog.Entry, r run.Run) Slot {
+func slotOfRun(e *catalog.Entry, r run.Run, due promises) Slot {
 	v := bareSlot(e, r.Period)
 	v.Schedule, v.State, v.Status, v.Attempt = string(r.Schedule), "run", text(r.Status), &r.Attempt
 	v.OpenedAt, v.StartedAt, v.EndedAt = instant(r.OpenedAt), instant(r.Progress.StartedAt), instant(r.EndedAt)
+	v.Deadline = text(due[r.Key])
 	return v
 }

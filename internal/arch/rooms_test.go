@@ -46,6 +46,7 @@ var decideOrder = []string{
 	"internal/sla",
 	"internal/pipeline",
 	"internal/run",
+	"internal/probe",
 	"internal/rerun",
 	"internal/event",
 	"internal/lifecycle",
@@ -82,10 +83,11 @@ var rooms = map[string]layer{
 	"internal/slamonitor":   handle,
 	"internal/watchdog":     handle,
 	"internal/notify":       handle,
+	"internal/prober":       handle,
 	"internal/trend":        handle,
 
 	"internal/files":          adapter,
-	"internal/probe":          adapter,
+	"internal/evaluator":      adapter,
 	"internal/archive":        adapter,
 	"internal/archive/pgtest": kit, // starts a real PostgreSQL, for tests and for bench
 

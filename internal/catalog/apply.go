@@ -37,6 +37,7 @@ func (c *Catalog) Apply(ctx context.Context, files Files, now time.Time) (Report
 	report, changed, err := c.settleAll(ctx, verdicts, rows, now)
 	report.Problems = set.Problems
 	c.beside, c.refused = beside(files), refusedTexts(files.Pipelines, set)
+	c.note(files, set)
 	if changed {
 		rows, err = c.again(ctx, rows, err)
 	}

@@ -34,6 +34,7 @@ type Catalog struct {
 	beside  string            // the calendars and archetypes that files were last read with, as a hash
 	refused map[string][]byte // the texts of the files that were last refused
 	older   *shelf
+	read    atomic.Pointer[[]File] // the files as they were last judged
 }
 
 // New makes an empty catalog; Load fills it.

@@ -17,6 +17,9 @@ const maxKeyLength = 128
 // engineKeys is the prefix of the keys that only the engine writes, in front of a pipeline's id.
 const engineKeys = "run/"
 
+// Engine says that only the engine writes it: it tells of another pipeline's run.
+func (k Key) Engine() bool { return strings.HasPrefix(string(k), engineKeys) }
+
 // Check says what is wrong with k as the name of a sensor, or nil.
 func (k Key) Check() error {
 	if k == "" {
@@ -64,7 +67,7 @@ func ExternalKey(s string) (Key, period.Period, error) {
 	if err != nil {
 		return "", period.Period{}, err
 	}
-	if strings.HasPrefix(string(key), engineKeys) {
+	if key.Engine() {
 		return "", period.Period{}, fmt.Errorf("sensor key %s: keys that start with %q are written by the engine alone; choose another name", shown(s), engineKeys)
 	}
 	return key, p, nil

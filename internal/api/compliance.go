@@ -1,0 +1,191 @@
+package api
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/trend"
+)
+
+// Compliance is how the deadlines of pipelines were kept.
+type Compliance struct {
+	At         time.Time     `json:"at"`
+	Items      []Kept        `json:"items" doc:"One per pipeline that had a deadline, by id."`
+	Owners     []OwnerKept   `json:"owners" doc:"The same by owner, of all pages."`
+	Total      []KeptWindow  `json:"total" doc:"The same of all pipelines together."`
+	Lateness   []LatenessBin `json:"lateness" doc:"How long before or after their deadline runs completed, of all pages; earliest first, what never completed last."`
+	NextCursor *string       `json:"nextCursor" doc:"Leads to the next page; null on the last."`
+}
+
+// Kept is how a pipeline kept its deadlines.
+type Kept struct {
+	Pipeline string       `json:"pipeline"`
+	Owner    string       `json:"owner"`
+	Windows  []KeptWindow `json:"windows" doc:"Over 7, 30 and 90 days."`
+}
+
+// OwnerKept is how the pipelines of an owner kept theirs.
+type OwnerKept struct {
+	Owner     string       `json:"owner"`
+	Pipelines int          `json:"pipelines" doc:"How many of them had a deadline."`
+	Windows   []KeptWindow `json:"windows" doc:"Over 7, 30 and 90 days."`
+}
+
+// KeptWindow counts the deadlines of some days that have ended, by the UTC day of their instant, today included.
+type KeptWindow struct {
+	Days               int      `json:"days"`
+	Met                int      `json:"met" doc:"Completed in time."`
+	Warned             int      `json:"warned" doc:"Of those, after the warning."`
+	Breached           int      `json:"breached"`
+	Cancelled          int      `json:"cancelled" doc:"These count neither way."`
+	MetPercent         *float64 `json:"metPercent" doc:"Of met and breached; null where there were none."`
+	LongestLateSeconds int64    `json:"longestLateSeconds" doc:"Of those that completed after all."`
+}
+
+// LatenessBin counts completions between two distances from their deadline.
+type LatenessBin struct {
+	FromSeconds *int64 `json:"fromSeconds" doc:"Later than this; negative is before the deadline, null is no limit."`
+	ToSeconds   *int64 `json:"toSeconds" doc:"Up to this; null is no limit."`
+	Never       bool   `json:"never" doc:"These have not completed to this day."`
+	Counts      []int  `json:"counts" doc:"Over 7, 30 and 90 days."`
+}
+
+type complianceInput struct {
+	Paging
+	Pipeline string `query:"pipeline" doc:"Only this pipeline."`
+	Owner    string `query:"owner" doc:"Only pipelines of this owner."`
+}
+
+func (a *API) trendRoutes(h huma.API) {
+	register(h, get("/compliance", "compliance", "Trends", "How deadlines were kept over 7, 30 and 90 days, by pipeline and by owner"), a.compliance)
+	register(h, get("/trends", "list-trends", "Trends", "How long the jobs of each pipeline took and how many attempts they needed, beside the days before"), a.listTrends)
+	register(h, get("/pipelines/{id}/trends", "get-trends", "Trends", "A pipeline's durations, arrivals of sensors, attempts and drift, day by day"), a.getTrends)
+}
+
+func (a *API) compliance(ctx context.Context, in *complianceInput) (*output[Compliance], error) {
+	who := whoOf(ctx)
+	only, p := parseID(who, in.Pipeline)
+	if p != nil {
+		return nil, p
+	}
+	after, err := afterID(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	now := a.now()
+	kept, err := a.ledger.Compliance(ctx, now)
+	if err != nil {
+		return nil, err
+	}
+	out := Compliance{At: now.UTC(), Items: []Kept{}, Owners: []OwnerKept{}}
+	var total trend.Kept
+	owners := map[string]*ownerTally{}
+	for _, id := range sortedIDs(kept) {
+		owner := a.ownerOf(id)
+		if only != "" && id != only || in.Owner != "" && owner != in.Owner || !who.sees(id) {
+			continue
+		}
+		total.Add(kept[id])
+		o := owners[owner]
+		if o == nil {
+			o = &ownerTally{}
+			owners[owner] = o
+		}
+		o.pipelines++
+		o.kept.Add(kept[id])
+		if id <= after {
+			continue
+		}
+		if len(out.Items) == in.Limit {
+			out.NextCursor = text(store.EncodeCursor(out.Items[in.Limit-1].Pipeline))
+			continue
+		}
+		out.Items = append(out.Items, Kept{Pipeline: string(id), Owner: owner, Windows: keptWindows(kept[id])})
+	}
+	for name, o := range owners {
+		out.Owners = append(out.Owners, OwnerKept{Owner: name, Pipelines: o.pipelines, Windows: keptWindows(o.kept)})
+	}
+	slices.SortFunc(out.Owners, func(a, b OwnerKept) int { return strings.Compare(a.Owner, b.Owner) })
+	out.Total, out.Lateness = keptWindows(total), latenessBins(total)
+	return answer(out), nil
+}
+
+type ownerTally struct {
+	pipelines int
+	kept      trend.Kept
+}
+
+// ownerOf is a pipeline's owner; none where it is no longer in force.
+func (a *API) ownerOf(id pipeline.ID) string {
+	if e := a.catalog.Current().Get(id); e != nil {
+		return e.Owner
+	}
+	return ""
+}
+
+func sortedIDs[V any](m map[pipeline.ID]V) []pipeline.ID {
+	ids := make([]pipeline.ID, 0, len(m))
+	for id := range m {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// afterID reads the cursor of a list by id.
+func afterID(cursor string) (pipeline.ID, error) {
+	if cursor == "" {
+		return "", nil
+	}
+	parts, err := store.DecodeCursor(cursor, 1)
+	if err != nil {
+		return "", err
+	}
+	return pipeline.ID(parts[0]), nil
+}
+
+func keptWindows(k trend.Kept) []KeptWindow {
+	out := make([]KeptWindow, len(k))
+	for i, t := range k {
+		w := KeptWindow{
+			Days: trend.Windows[i], Met: t.Met, Warned: t.Warned, Breached: t.Breached, Cancelled: t.Cancelled,
+			LongestLateSeconds: int64(t.Longest / time.Second),
+		}
+		if n := t.Met + t.Breached; n > 0 {
+			percent := math.Floor(10000*float64(t.Met)/float64(n)) / 100 // 100 only if all were
+			w.MetPercent = &percent
+		}
+		out[i] = w
+	}
+	return out
+}
+
+func latenessBins(k trend.Kept) []LatenessBin {
+	bins := make([]LatenessBin, len(trend.Bins)+2)
+	for i := range bins {
+		b := &bins[i]
+		b.Never = i == len(bins)-1
+		if i > 0 && !b.Never {
+			b.FromSeconds = seconds(trend.Bins[i-1])
+		}
+		if i < len(trend.Bins) {
+			b.ToSeconds = seconds(trend.Bins[i])
+		}
+		for _, t := range k {
+			b.Counts = append(b.Counts, t.Late[i])
+		}
+	}
+	return bins
+}
+
+func seconds(d time.Duration) *int64 {
+	s := int64(d / time.Second)
+	return &s
+}

@@ -1,0 +1,79 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// ConfigFile is one file that the server reads, and what there is to say about it.
+type ConfigFile struct {
+	File       string        `json:"file"`
+	Kind       string        `json:"kind" enum:"pipeline,calendar,archetype"`
+	State      string        `json:"state" enum:"in force,refused,read" doc:"in force: what it says counts; refused: it has errors, and the last good version, if there is one, counts; read: a calendar or archetype, which counts where pipelines name it."`
+	Pipeline   *string       `json:"pipeline" doc:"That it describes; null where nobody can say which."`
+	Version    *string       `json:"version" doc:"The pipeline's version in force: its last good one."`
+	AcceptedAt *time.Time    `json:"acceptedAt" doc:"When that was accepted."`
+	Problems   []FileProblem `json:"problems" doc:"In the order of the file, warnings included."`
+}
+
+// FileProblem is something wrong at a place in a file.
+type FileProblem struct {
+	Line     int    `json:"line"`
+	Column   int    `json:"column"`
+	Path     string `json:"path" doc:"The key it is about."`
+	Message  string `json:"message" doc:"What is wrong, and what would be right."`
+	Severity string `json:"severity" enum:"error,warning"`
+}
+
+func (a *API) listFiles(ctx context.Context, in *Paging) (*output[List[ConfigFile]], error) {
+	after := ""
+	if in.Cursor != "" {
+		parts, err := store.DecodeCursor(in.Cursor, 1)
+		if err != nil {
+			return nil, err
+		}
+		after = parts[0]
+	}
+	rows, err := a.store.Pipelines(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read pipelines: %w", err)
+	}
+	byID := make(map[pipeline.ID]store.Pipeline, len(rows))
+	for _, row := range rows {
+		byID[row.ID] = row
+	}
+	who, out := whoOf(ctx), List[ConfigFile]{Items: []ConfigFile{}}
+	for _, f := range a.catalog.Files() {
+		if f.Name <= after || f.Pipeline == "" && !who.unlimited() || f.Pipeline != "" && !who.sees(f.Pipeline) {
+			continue
+		}
+		if len(out.Items) == in.Limit {
+			out.NextCursor = text(store.EncodeCursor(out.Items[in.Limit-1].File))
+			break
+		}
+		out.Items = append(out.Items, fileView(f, byID[f.Pipeline]))
+	}
+	return answer(out), nil
+}
+
+func fileView(f catalog.File, row store.Pipeline) ConfigFile {
+	v := ConfigFile{
+		File: f.Name, Kind: string(f.Kind), State: "in force", Pipeline: text(f.Pipeline), Version: text(row.Config), AcceptedAt: instant(row.AcceptedAt),
+		Problems: views(f.Problems, func(p document.Problem) FileProblem {
+			return FileProblem{Line: p.Line, Column: p.Column, Path: p.Path, Message: p.Message, Severity: string(p.Severity)}
+		}),
+	}
+	switch {
+	case f.Refused:
+		v.State = "refused"
+	case f.Kind != catalog.PipelineFile:
+		v.State = "read"
+	}
+	return v
+}

@@ -1,0 +1,261 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/gate"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// Graph is what a pipeline waits for and what waits for it, however far away.
+type Graph struct {
+	Pipeline  string  `json:"pipeline"`
+	Nodes     []Node  `json:"nodes" doc:"By how far away they are, upstream first."`
+	Edges     []Edge  `json:"edges"`
+	Blocks    []Block `json:"blocks" doc:"Open runs among them that wait for another pipeline, oldest period first."`
+	Truncated bool    `json:"truncated" doc:"There is more than fits."`
+}
+
+// Node is a pipeline of a graph.
+type Node struct {
+	Pipeline string  `json:"pipeline"`
+	Distance int     `json:"distance" doc:"Steps downstream; negative is upstream, 0 the pipeline itself."`
+	State    string  `json:"state" enum:"ok,paused,degraded,rejected,removed,unknown" doc:"unknown: a file names it and there is no such pipeline."`
+	Date     *string `json:"date" doc:"Its latest period with a run."`
+	Schedule *string `json:"schedule"`
+	Status   *string `json:"status" doc:"Of that run."`
+}
+
+// Edge is a pipeline that waits for another.
+type Edge struct {
+	From string `json:"from"`
+	To   string `json:"to" doc:"The one that waits."`
+	Kind string `json:"kind" enum:"after,sensor" doc:"after: for its run; sensor: it reads its sensors."`
+}
+
+// Block is an open run whose gate is closed by another pipeline.
+type Block struct {
+	Pipeline string     `json:"pipeline"`
+	Schedule string     `json:"schedule"`
+	Date     string     `json:"date"`
+	By       string     `json:"by" doc:"The pipeline it waits for."`
+	Reason   string     `json:"reason"`
+	Since    *time.Time `json:"since" doc:"When the run was opened."`
+}
+
+// The limits of a graph.
+const (
+	maxNodes   = 200
+	maxWaiting = 100 // open runs whose gates are looked at
+)
+
+func (a *API) getGraph(ctx context.Context, in *OfPipeline) (*output[Graph], error) {
+	e, p := a.entry(pipeline.ID(in.ID))
+	if p != nil {
+		return nil, p
+	}
+	current, who := a.catalog.Current(), whoOf(ctx)
+	w := &walk{current: current, sees: who.sees, at: map[pipeline.ID]int{e.ID: 0}}
+	w.up(e.ID)
+	w.down(e.ID)
+	out := Graph{Pipeline: in.ID, Nodes: []Node{}, Edges: w.edges(), Blocks: []Block{}, Truncated: w.full}
+	for _, id := range w.sorted() {
+		n, err := a.node(ctx, id, w.at[id])
+		if err != nil {
+			return nil, err
+		}
+		out.Nodes = append(out.Nodes, n)
+	}
+	var err error
+	if out.Blocks, err = a.blocks(ctx, w, &out.Truncated); err != nil {
+		return nil, err
+	}
+	return answer(out), nil
+}
+
+// walk finds the neighbourhood of a pipeline.
+type walk struct {
+	current *catalog.Snapshot
+	sees    func(pipeline.ID) bool
+	at      map[pipeline.ID]int // how far away each is
+	full    bool
+}
+
+// waitsFor lists, by id, what a pipeline waits for, and how.
+func waitsFor(e *catalog.Entry) map[pipeline.ID]string {
+	found := map[pipeline.ID]string{}
+	gates := []*rule.Gate{e.Gate}
+	if e.Start != nil {
+		gates = append(gates, e.Start.Gate)
+	}
+	for _, g := range gates {
+		if g == nil {
+			continue
+		}
+		for _, ref := range g.Refs() {
+			if ref.From != "" && ref.From != string(e.ID) {
+				found[pipeline.ID(ref.From)] = "sensor"
+			}
+		}
+	}
+	for _, id := range e.After {
+		found[id] = "after"
+	}
+	return found
+}
+
+func (w *walk) add(id pipeline.ID, distance int) bool {
+	if _, known := w.at[id]; known || !w.sees(id) {
+		return false
+	}
+	if len(w.at) >= maxNodes {
+		w.full = true
+		return false
+	}
+	w.at[id] = distance
+	return true
+}
+
+func (w *walk) up(from pipeline.ID) {
+	for next, far := []pipeline.ID{from}, -1; len(next) > 0; far-- {
+		var further []pipeline.ID
+		for _, id := range next {
+			e := w.current.Get(id)
+			if e == nil {
+				continue
+			}
+			for _, up := range sortedIDs(waitsFor(e)) {
+				if w.add(up, far) {
+					further = append(further, up)
+				}
+			}
+		}
+		next = further
+	}
+}
+
+func (w *walk) down(from pipeline.ID) {
+	waiting := map[pipeline.ID][]pipeline.ID{}
+	for _, e := range w.current.All() {
+		for up := range waitsFor(e) {
+			waiting[up] = append(waiting[up], e.ID)
+		}
+	}
+	for next, far := []pipeline.ID{from}, 1; len(next) > 0; far++ {
+		var further []pipeline.ID
+		for _, id := range next {
+			for _, down := range waiting[id] {
+				if w.add(down, far) {
+					further = append(further, down)
+				}
+			}
+		}
+		next = further
+	}
+}
+
+func (w *walk) sorted() []pipeline.ID {
+	ids := sortedIDs(w.at)
+	slices.SortStableFunc(ids, func(a, b pipeline.ID) int { return w.at[a] - w.at[b] })
+	return ids
+}
+
+func (w *walk) edges() []Edge {
+	out := []Edge{}
+	for _, id := range w.sorted() {
+		e := w.current.Get(id)
+		if e == nil {
+			continue
+		}
+		for up, kind := range waitsFor(e) {
+			if _, there := w.at[up]; there {
+				out = append(out, Edge{From: string(up), To: string(id), Kind: kind})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b Edge) int { return strings.Compare(a.From+" "+a.To, b.From+" "+b.To) })
+	return out
+}
+
+func (a *API) node(ctx context.Context, id pipeline.ID, distance int) (Node, error) {
+	n := Node{Pipeline: string(id), Distance: distance, State: "unknown"}
+	row, err := a.store.Pipeline(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return n, nil
+	}
+	if err != nil {
+		return n, fmt.Errorf("read pipeline %s: %w", id, err)
+	}
+	n.State = stateOf(row)
+	last, err := a.store.Runs(ctx, store.RunQuery{Pipeline: id, Limit: 1})
+	if err != nil {
+		return n, fmt.Errorf("read runs of %s: %w", id, err)
+	}
+	for _, r := range last.Items {
+		n.Date, n.Schedule, n.Status = date(r.Period), text(r.Schedule), text(r.Status)
+	}
+	return n, nil
+}
+
+// blocks looks at the gates of the runs that wait, and says which of them another pipeline keeps closed.
+func (a *API) blocks(ctx context.Context, w *walk, truncated *bool) ([]Block, error) {
+	out, looked := []Block{}, 0
+	for _, id := range w.sorted() {
+		e := w.current.Get(id)
+		if e == nil || len(waitsFor(e)) == 0 {
+			continue
+		}
+		open, err := a.store.OpenRuns(ctx, id)
+		if err != nil {
+			return nil, fmt.Errorf("read open runs of %s: %w", id, err)
+		}
+		for _, r := range open {
+			if r.Status != run.Pending {
+				continue
+			}
+			if looked++; looked > maxWaiting {
+				*truncated = true
+				return out, nil
+			}
+			view, err := gate.Look(ctx, a.store, gate.Question{Definition: e.Definition, Upstream: w.current.Definition, Period: r.Period}, a.now())
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, blockedBy(e, r, view)...)
+		}
+	}
+	return out, nil
+}
+
+// blockedBy lists the other pipelines whose runs or sensors keep r from starting.
+func blockedBy(e *catalog.Entry, r run.Run, view gate.View) []Block {
+	var out []Block
+	if view.Open() {
+		return nil
+	}
+	for _, leaf := range view.Verdict.Leaves {
+		if leaf.Outcome == rule.Pass || leaf.Advisory {
+			continue
+		}
+		by := leaf.Rule.From
+		if name, upstream := strings.CutPrefix(leaf.Rule.Key, "run/"); by == "" && upstream {
+			by = name
+		}
+		if by == "" || by == string(e.ID) {
+			continue
+		}
+		out = append(out, Block{
+			Pipeline: string(e.ID), Schedule: string(r.Schedule), Date: r.Period.String(), By: by, Reason: leaf.Reason, Since: instant(r.OpenedAt),
+		})
+	}
+	return out
+}

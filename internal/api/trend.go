@@ -1,0 +1,179 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/trend"
+)
+
+// Durations are percentiles of how long jobs took, of runs that completed.
+type Durations struct {
+	Count          int     `json:"count"`
+	P50Seconds     float64 `json:"p50Seconds"`
+	P90Seconds     float64 `json:"p90Seconds"`
+	P99Seconds     float64 `json:"p99Seconds"`
+	LongestSeconds float64 `json:"longestSeconds"`
+}
+
+// TrendSummary is how the runs of a pipeline went over some days.
+type TrendSummary struct {
+	Pipeline  string    `json:"pipeline"`
+	Owner     string    `json:"owner"`
+	Runs      int       `json:"runs"`
+	Completed int       `json:"completed"`
+	Attempts  int       `json:"attempts" doc:"Of all runs together."`
+	Durations Durations `json:"durations"`
+	Before    Durations `json:"before" doc:"The same over as many days before."`
+	Truncated bool      `json:"truncated" doc:"There were more runs than are looked at; those of the latest periods count."`
+}
+
+// Trends is how the periods of one pipeline went.
+type Trends struct {
+	Pipeline  string       `json:"pipeline"`
+	From      time.Time    `json:"from"`
+	To        time.Time    `json:"to"`
+	Durations Durations    `json:"durations"`
+	Days      []TrendDay   `json:"days" doc:"Oldest first; days without a run are left out."`
+	Periods   []TrendRun   `json:"periods" doc:"Oldest first."`
+	Sensors   []Arrivals   `json:"sensors" doc:"When the sensors of its start condition and gate arrived."`
+	Drift     []DriftPoint `json:"drift" doc:"Values that moved after a run had completed, newest first."`
+	Truncated bool         `json:"truncated" doc:"There were more runs than are looked at; those of the latest periods count."`
+}
+
+// TrendDay is the runs of one day.
+type TrendDay struct {
+	Date      string    `json:"date"`
+	Runs      int       `json:"runs"`
+	Attempts  int       `json:"attempts" doc:"Of all runs together."`
+	Durations Durations `json:"durations"`
+}
+
+// TrendRun is one run of a trend.
+type TrendRun struct {
+	Date      string     `json:"date"`
+	Schedule  string     `json:"schedule"`
+	Status    string     `json:"status"`
+	Attempt   int        `json:"attempt"`
+	StartedAt *time.Time `json:"startedAt"`
+	EndedAt   *time.Time `json:"endedAt"`
+}
+
+// Arrivals are when a sensor was first written for each period.
+type Arrivals struct {
+	Pipeline  string    `json:"pipeline" doc:"Whose sensor it is."`
+	Key       string    `json:"key"`
+	Items     []Arrival `json:"items" doc:"Oldest period first."`
+	Truncated bool      `json:"truncated" doc:"It was written more often than is looked at."`
+}
+
+// Arrival is the first write of a sensor for a period.
+type Arrival struct {
+	Date         string    `json:"date"`
+	At           time.Time `json:"at"`
+	AfterSeconds float64   `json:"afterSeconds" doc:"Since the first instant of the period."`
+}
+
+// DriftPoint is a value that moved after its run had completed.
+type DriftPoint struct {
+	Date      string    `json:"date"`
+	Schedule  string    `json:"schedule"`
+	At        time.Time `json:"at"`
+	Sensor    string    `json:"sensor"`
+	Field     string    `json:"field"`
+	Baseline  *string   `json:"baseline" doc:"Its value at completion, in decimal text."`
+	Current   *string   `json:"current"`
+	Threshold string    `json:"threshold"`
+}
+
+// Span is how many days are looked at.
+type Span struct {
+	Days int `query:"days" minimum:"1" maximum:"90" default:"30" doc:"How many days, by UTC, today included."`
+}
+
+func (a *API) listTrends(ctx context.Context, in *struct {
+	Paging
+	Span
+},
+) (*output[List[TrendSummary]], error) {
+	after, err := afterID(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	who, now, out := whoOf(ctx), a.now(), List[TrendSummary]{Items: []TrendSummary{}}
+	for _, e := range a.catalog.Current().All() {
+		if e.ID <= after || !who.sees(e.ID) {
+			continue
+		}
+		if len(out.Items) == in.Limit {
+			out.NextCursor = text(store.EncodeCursor(out.Items[in.Limit-1].Pipeline))
+			break
+		}
+		s, err := trend.Of(ctx, a.store, e, in.Days, now)
+		if err != nil {
+			return nil, err
+		}
+		out.Items = append(out.Items, TrendSummary{
+			Pipeline: string(e.ID), Owner: e.Owner, Runs: s.Runs, Completed: s.Completed, Attempts: s.Attempts,
+			Durations: durationsView(s.Took), Before: durationsView(s.Before), Truncated: s.Truncated,
+		})
+	}
+	return answer(out), nil
+}
+
+func (a *API) getTrends(ctx context.Context, in *struct {
+	OfPipeline
+	Span
+},
+) (*output[Trends], error) {
+	e, p := a.entry(pipeline.ID(in.ID))
+	if p != nil {
+		return nil, p
+	}
+	now := a.now()
+	t, err := trend.Look(ctx, a.store, e, in.Days, now)
+	if err != nil {
+		return nil, err
+	}
+	who := whoOf(ctx)
+	return answer(Trends{
+		Pipeline: in.ID, From: trend.Since(now, in.Days), To: now.UTC(), Durations: durationsView(t.Took), Truncated: t.Truncated,
+		Days: views(t.Days, trendDayView), Periods: views(t.Runs, trendRunView), Drift: views(t.Drift, driftView),
+		Sensors: list(store.Page[trend.Arrivals]{Items: t.Sensors}, func(s trend.Arrivals) bool { return who.sees(s.Pipeline) }, arrivalsView).Items,
+	}), nil
+}
+
+func durationsView(d trend.Durations) Durations {
+	return Durations{
+		Count: d.Count, P50Seconds: d.P50.Seconds(), P90Seconds: d.P90.Seconds(), P99Seconds: d.P99.Seconds(), LongestSeconds: d.Longest.Seconds(),
+	}
+}
+
+func trendDayView(d trend.Day) TrendDay {
+	return TrendDay{Date: d.Date.String(), Runs: d.Runs, Attempts: d.Attempts, Durations: durationsView(d.Took)}
+}
+
+func trendRunView(r run.Run) TrendRun {
+	return TrendRun{
+		Date: r.Period.String(), Schedule: string(r.Schedule), Status: string(r.Status), Attempt: r.Attempt,
+		StartedAt: instant(r.Progress.StartedAt), EndedAt: instant(r.EndedAt),
+	}
+}
+
+func arrivalsView(s trend.Arrivals) Arrivals {
+	return Arrivals{Pipeline: string(s.Pipeline), Key: string(s.Key), Truncated: s.Truncated, Items: views(s.Arrived, func(a trend.Arrival) Arrival {
+		return Arrival{Date: a.Period.String(), At: a.At.UTC(), AfterSeconds: a.After.Seconds()}
+	})}
+}
+
+func driftView(e event.Event) DriftPoint {
+	v := DriftPoint{Date: e.Detail.Date.String(), Schedule: string(e.Detail.Schedule), At: e.Time.UTC()}
+	if d, ok := e.Detail.Extra.(event.Drift); ok {
+		v.Sensor, v.Field, v.Baseline, v.Current, v.Threshold = d.Sensor, d.Field, text(d.Baseline), text(d.Current), d.Threshold
+	}
+	return v
+}

@@ -1,0 +1,203 @@
+package api_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/interlock-go/interlock/internal/api"
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// completed is a world in which the run of Wednesday completed in time, and nobody came for that of Thursday.
+func completed(t *testing.T) *world {
+	w := running(t)
+	w.pass(5 * time.Minute)
+	w.post(wednesday+"/job", `{"result":"success"}`).object(200)
+	w.settle()
+	w.pass(30 * time.Hour)
+	return w
+}
+
+// at finds a value in an answer by its path.
+func at(v any, path ...any) any {
+	for _, p := range path {
+		switch p := p.(type) {
+		case string:
+			v = v.(map[string]any)[p]
+		case int:
+			v = v.([]any)[p]
+		}
+	}
+	return v
+}
+
+func TestTimelineShowsHowDeadlinesStandInTheLedger(t *testing.T) {
+	w := completed(t)
+	states := map[string]any{}
+	for _, slot := range at(w.get("/api/v1/timeline?from=2026-03-03&to=2026-03-09&pipeline=orders").object(200), "items", 0, "slots").([]any) {
+		states[at(slot, "date").(string)] = at(slot, "deadline")
+	}
+	want := map[string]any{"2026-03-04": "MET", "2026-03-05": "BREACHED", "2026-03-06": "ARMED", "2026-03-07": nil, "2026-03-08": nil}
+	if diff := cmp.Diff(want, states); diff != "" {
+		t.Errorf("deadlines (-want +got):\n%s", diff)
+	}
+}
+
+func TestComplianceCountsWhatWasKept(t *testing.T) {
+	w := completed(t)
+	got := w.get("/api/v1/compliance").object(200)
+	window := map[string]any{"days": 7.0, "met": 1.0, "warned": 0.0, "breached": 1.0, "cancelled": 0.0, "metPercent": 50.0, "longestLateSeconds": 0.0}
+	for what, v := range map[string]any{
+		"pipeline": at(got, "items", 0, "windows", 0), "owner": at(got, "owners", 0, "windows", 0), "total": at(got, "total", 0),
+	} {
+		if diff := cmp.Diff(window, v); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
+	}
+	if at(got, "items", 0, "pipeline") != "orders" || at(got, "owners", 0, "owner") != "data" || at(got, "owners", 0, "pipelines") != 1.0 {
+		t.Errorf("got %v", got)
+	}
+	bins := at(got, "lateness").([]any)
+	early, never := bins[1].(map[string]any), bins[len(bins)-1].(map[string]any)
+	if early["fromSeconds"] != -14400.0 || early["toSeconds"] != -3600.0 || fmt.Sprint(early["counts"]) != "[1 1 1]" {
+		t.Errorf("early is %v", early)
+	}
+	if never["never"] != true || fmt.Sprint(never["counts"]) != "[1 1 1]" {
+		t.Errorf("never is %v", never)
+	}
+	if none := w.get("/api/v1/compliance?owner=nobody").object(200); len(none["items"].([]any)) != 0 || at(none, "total", 0, "metPercent") != nil {
+		t.Errorf("got %v", none)
+	}
+	w.get("/api/v1/compliance?cursor=nonsense").problem(400, "cursor")
+	w.get("/api/v1/compliance?pipeline=No%20id").problem(400)
+}
+
+func TestLimitedTokenSeesTheComplianceOfItsPipelinesAlone(t *testing.T) {
+	const secret = "0123456789abcdef-silver"
+	w := newWorld(t, func(d *api.Deps) {
+		d.Settings.Tokens = []api.Token{{Name: "etl", Role: api.RoleViewer, Pipelines: []string{"silver-*"}, Secret: secret}}
+	})
+	w.pass(40 * time.Hour)
+	w.token = secret
+	got := w.get("/api/v1/compliance").object(200)
+	if len(got["items"].([]any)) != 0 || len(got["owners"].([]any)) != 0 || at(got, "total", 0, "breached") != 0.0 {
+		t.Errorf("it sees %v", got)
+	}
+	if files := w.get("/api/v1/files").items(); len(files) != 1 || files[0]["pipeline"] != "silver-orders" {
+		t.Errorf("it sees %v", files)
+	}
+}
+
+func TestTrendsTellDurationsAttemptsArrivalsAndDrift(t *testing.T) {
+	w := completed(t)
+	wednesday, err := period.Parse("2026-03-04")
+	w.check(err)
+	drift := event.New(event.PostRunDrift, event.About{Pipeline: "orders", Schedule: "cron", Date: wednesday, Attempt: 1, Which: "rows", At: w.now},
+		"rows moved", event.Drift{Sensor: "rows", Field: "count", Baseline: "5000", Current: "4000", Threshold: "0"})
+	w.check(w.store.Commit(ctx, store.Batch{ID: "drift", Events: []event.Event{drift}}, w.now))
+	got := w.get("/api/v1/pipelines/orders/trends?days=7").object(200)
+	took := map[string]any{"count": 1.0, "p50Seconds": 300.0, "p90Seconds": 300.0, "p99Seconds": 300.0, "longestSeconds": 300.0}
+	if diff := cmp.Diff(took, at(got, "days", 0, "durations")); diff != "" {
+		t.Errorf("durations (-want +got):\n%s", diff)
+	}
+	if at(got, "periods", 0, "date") != "2026-03-04" || at(got, "periods", 0, "attempt") != 1.0 || at(got, "days", 0, "runs") != 1.0 {
+		t.Errorf("got %v", got)
+	}
+	arrived := map[string]any{}
+	for _, s := range at(got, "sensors").([]any) {
+		arrived[at(s, "key").(string)] = at(s, "items", 0, "afterSeconds")
+	}
+	if diff := cmp.Diff(map[string]any{"source": 29400.0, "rows": 29400.0}, arrived); diff != "" {
+		t.Errorf("arrivals (-want +got):\n%s", diff)
+	}
+	if at(got, "drift", 0, "baseline") != "5000" || at(got, "drift", 0, "current") != "4000" || at(got, "drift", 0, "date") != "2026-03-04" {
+		t.Errorf("drift is %v", at(got, "drift"))
+	}
+	all := w.get("/api/v1/trends?days=7&limit=1")
+	if items := all.items(); len(items) != 1 || items[0]["pipeline"] != "orders" || items[0]["completed"] != 1.0 {
+		t.Errorf("got %v", items)
+	}
+	rest := w.get("/api/v1/trends?days=7&limit=1&cursor=" + all.object(200)["nextCursor"].(string)).items()
+	if len(rest) != 1 || rest[0]["pipeline"] != "silver-orders" {
+		t.Errorf("got %v", rest)
+	}
+	w.get("/api/v1/pipelines/none/trends").problem(404, "unknown-pipeline")
+	w.get("/api/v1/trends?days=91").problem(400, "days")
+}
+
+func TestGraphSaysWhatBlocksWhom(t *testing.T) {
+	w := newWorld(t)
+	w.apply(orders, `
+pipeline: {id: report, owner: finance}
+schedule: {cron: "0 9 * * *", after: [orders], evaluation: {window: 3h, interval: 10m}}
+`, `
+pipeline: {id: mail, owner: finance}
+schedule: {after: [report]}
+`, `
+pipeline: {id: check, owner: finance}
+schedule: {cron: "0 9 * * *"}
+validation: {rules: [{key: rows, from: orders, check: exists}]}
+`)
+	w.settle()
+	w.pass(24 * time.Hour)
+	got := w.get("/api/v1/pipelines/report/graph").object(200)
+	far := map[string]any{}
+	for _, n := range at(got, "nodes").([]any) {
+		far[at(n, "pipeline").(string)] = at(n, "distance")
+	}
+	if diff := cmp.Diff(map[string]any{"orders": -1.0, "report": 0.0, "mail": 1.0}, far); diff != "" {
+		t.Errorf("nodes (-want +got):\n%s", diff)
+	}
+	if fmt.Sprint(at(got, "edges")) != "[map[from:orders kind:after to:report] map[from:report kind:after to:mail]]" {
+		t.Errorf("edges are %v", at(got, "edges"))
+	}
+	block := at(got, "blocks", 0).(map[string]any)
+	if block["pipeline"] != "report" || block["by"] != "orders" || block["date"] != "2026-03-04" || !strings.Contains(block["reason"].(string), "PENDING") {
+		t.Errorf("block is %v", block)
+	}
+	check := w.get("/api/v1/pipelines/check/graph").object(200)
+	if at(check, "edges", 0, "kind") != "sensor" || at(check, "blocks", 0, "by") != "orders" {
+		t.Errorf("got %v", check)
+	}
+	w.get("/api/v1/pipelines/none/graph").problem(404, "unknown-pipeline")
+}
+
+func TestFilesAreListedWithTheirProblemsAndLastGoodVersion(t *testing.T) {
+	w := newWorld(t)
+	w.apply(strings.Replace(orders, "equals", "equalz", 1), silver)
+	first := w.get("/api/v1/files?limit=1")
+	file := first.items()[0]
+	if file["file"] != "0.yaml" || file["state"] != "refused" || file["pipeline"] != "orders" || file["version"] == nil || file["kind"] != "pipeline" {
+		t.Errorf("got %v", file)
+	}
+	problem := at(file, "problems", 0).(map[string]any)
+	if problem["line"] != 9.0 || !strings.Contains(problem["message"].(string), "equalz") || problem["severity"] != "error" {
+		t.Errorf("problem is %v", problem)
+	}
+	second := w.get("/api/v1/files?cursor=" + first.object(200)["nextCursor"].(string)).items()
+	if len(second) != 1 || second[0]["state"] != "in force" || second[0]["pipeline"] != "silver-orders" {
+		t.Errorf("got %v", second)
+	}
+	w.get("/api/v1/files?cursor=nonsense").problem(400, "cursor")
+}
+
+func TestEventsOfOneRunAreGivenAlone(t *testing.T) {
+	w := completed(t)
+	items := w.get("/api/v1/events?pipeline=orders&schedule=cron&date=2026-03-04").items()
+	if len(items) == 0 {
+		t.Fatal("there are none")
+	}
+	for _, e := range items {
+		if at(e, "detail", "date") != "2026-03-04" {
+			t.Errorf("got %v", e)
+		}
+	}
+	w.get("/api/v1/events?pipeline=orders&schedule=cron").problem(400)
+	w.get("/api/v1/events?schedule=cron&date=2026-03-04").problem(400)
+}

@@ -1,0 +1,64 @@
+package catalog
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/pipeline"
+)
+
+// File is one file as this process last read it.
+type File struct {
+	Name     string
+	Kind     FileKind
+	Pipeline pipeline.ID // that it describes; "" where it is none, or nobody can say which
+	Refused  bool
+	Problems []document.Problem // warnings included, in the order of the file
+}
+
+// FileKind is what a file holds.
+type FileKind string
+
+// The kinds of files.
+const (
+	PipelineFile  FileKind = "pipeline"
+	CalendarFile  FileKind = "calendar"
+	ArchetypeFile FileKind = "archetype"
+)
+
+// Files lists, by name, the files that were last judged, with everything there is to say about them. It is empty until
+// then; the list is shared and must not be changed.
+func (c *Catalog) Files() []File {
+	if all := c.read.Load(); all != nil {
+		return *all
+	}
+	return nil
+}
+
+// note remembers what was found in the files.
+func (c *Catalog) note(files Files, set *pipeline.Set) {
+	problems := map[string][]document.Problem{}
+	for _, p := range set.Problems {
+		problems[p.File] = append(problems[p.File], p)
+	}
+	ids, refused := map[string]pipeline.ID{}, map[string]bool{}
+	for _, d := range set.Definitions {
+		ids[d.File] = d.ID
+	}
+	for _, r := range set.Refused {
+		ids[r.File], refused[r.File] = c.ownerOf(r), true
+	}
+	var all []File
+	add := func(kind FileKind, sources []pipeline.Source) {
+		for _, s := range sources {
+			all = append(all, File{Name: s.File, Kind: kind, Pipeline: ids[s.File], Refused: refused[s.File], Problems: problems[s.File]})
+			delete(problems, s.File)
+		}
+	}
+	add(PipelineFile, files.Pipelines)
+	add(CalendarFile, files.Calendars)
+	add(ArchetypeFile, files.Archetypes)
+	slices.SortFunc(all, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
+	c.read.Store(&all)
+}

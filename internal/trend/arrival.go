@@ -1,0 +1,112 @@
+package trend
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// Arrivals are when a sensor was first written for each period, oldest period first.
+type Arrivals struct {
+	Pipeline  pipeline.ID
+	Key       sensor.Key
+	Arrived   []Arrival
+	Truncated bool // it was written more often than is looked at
+}
+
+// Arrival is the first write for a period.
+type Arrival struct {
+	Period period.Period
+	At     time.Time
+	After  time.Duration // since the period's first instant
+}
+
+// The limits of what is read for one answer.
+const (
+	maxSensors = 12
+	maxWrites  = 5 * store.MaxPage // of one sensor
+)
+
+// arrivals are those of the sensors that the start condition and the gate read, in the order of the file.
+func arrivals(ctx context.Context, s reader, e *catalog.Entry, since time.Time) ([]Arrivals, error) {
+	var all []Arrivals
+	for _, a := range watched(e) {
+		if err := a.read(ctx, s, e, since); err != nil {
+			return nil, err
+		}
+		all = append(all, a)
+	}
+	return all, nil
+}
+
+// watched lists the sensors that somebody outside writes.
+func watched(e *catalog.Entry) []Arrivals {
+	var all []Arrivals
+	gates := []*rule.Gate{e.Gate}
+	if e.Start != nil {
+		gates = []*rule.Gate{e.Start.Gate, e.Gate}
+	}
+	for _, g := range gates {
+		if g == nil {
+			continue
+		}
+		for _, ref := range g.Refs() {
+			a := Arrivals{Pipeline: e.ID, Key: ref.Key}
+			if ref.From != "" {
+				a.Pipeline = pipeline.ID(ref.From)
+			}
+			known := slices.ContainsFunc(all, func(o Arrivals) bool { return o.Pipeline == a.Pipeline && o.Key == a.Key })
+			if !known && !ref.Key.Engine() && len(all) < maxSensors {
+				all = append(all, a)
+			}
+		}
+	}
+	return all
+}
+
+// read fills in the first writes.
+func (a *Arrivals) read(ctx context.Context, s reader, e *catalog.Entry, since time.Time) error {
+	first := map[period.Period]time.Time{}
+	q := store.HistoryQuery{Pipeline: a.Pipeline, Key: a.Key, Limit: store.MaxPage}
+	for seen := 0; ; {
+		page, err := s.History(ctx, q)
+		if err != nil {
+			return fmt.Errorf("read history of %s of %s: %w", a.Key, a.Pipeline, err)
+		}
+		for _, r := range page.Items {
+			first[periodOf(e, r)] = r.UpdatedAt // newest first: the last one that is put there is the first that was written
+		}
+		seen += len(page.Items)
+		last := len(page.Items) - 1
+		if page.Next == "" || page.Items[last].UpdatedAt.Before(since) {
+			break
+		}
+		if a.Truncated = seen >= maxWrites; a.Truncated {
+			break
+		}
+		q.Cursor = page.Next
+	}
+	for p, at := range first {
+		if start := p.Start(e.Schedule.Zone()); !start.Before(since) {
+			a.Arrived = append(a.Arrived, Arrival{Period: p, At: at, After: at.Sub(start)})
+		}
+	}
+	slices.SortFunc(a.Arrived, func(x, y Arrival) int { return x.Period.Compare(y.Period) })
+	return nil
+}
+
+// periodOf is the period a reading speaks of: its own, or the slice in which it was written.
+func periodOf(e *catalog.Entry, r *sensor.Reading) period.Period {
+	if !r.Period.IsZero() {
+		return r.Period
+	}
+	return e.Schedule.PeriodAt(r.UpdatedAt)
+}

@@ -1,0 +1,126 @@
+package trend
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// MaxRuns is how many runs of a pipeline are looked at; those of the latest periods count.
+const MaxRuns = 1000
+
+// Summary is how the runs of a pipeline went over some days, and over as many before.
+type Summary struct {
+	Runs, Completed, Attempts int
+	Took, Before              Durations
+	Truncated                 bool // there were more runs than are looked at
+}
+
+// Of summarises the last so many days of a pipeline.
+func Of(ctx context.Context, s reader, e *catalog.Entry, days int, now time.Time) (Summary, error) {
+	since := Since(now, days)
+	runs, more, err := runsSince(ctx, s, e, Since(now, 2*days))
+	if err != nil {
+		return Summary{}, err
+	}
+	sum := Summary{Truncated: more}
+	var lately, before []time.Duration
+	for _, r := range runs {
+		d, done := took(r)
+		if r.Period.Start(e.Schedule.Zone()).Before(since) {
+			if done {
+				before = append(before, d)
+			}
+			continue
+		}
+		sum.Runs, sum.Attempts = sum.Runs+1, sum.Attempts+r.Attempt
+		if r.Status == run.Completed {
+			sum.Completed++
+		}
+		if done {
+			lately = append(lately, d)
+		}
+	}
+	sum.Took, sum.Before = durations(lately), durations(before)
+	return sum, nil
+}
+
+// runsSince gives the runs of the latest periods that do not start before an instant, newest first.
+func runsSince(ctx context.Context, s reader, e *catalog.Entry, since time.Time) (runs []run.Run, more bool, err error) {
+	page, err := s.Runs(ctx, store.RunQuery{Pipeline: e.ID, From: period.At(since, period.Day, e.Schedule.Zone()), Limit: MaxRuns})
+	if err != nil {
+		return nil, false, fmt.Errorf("read runs of %s: %w", e.ID, err)
+	}
+	return page.Items, page.Next != "", nil
+}
+
+// Trend is how the periods of one pipeline went, day by day.
+type Trend struct {
+	Took      Durations
+	Days      []Day // oldest first; days without a run are left out
+	Runs      []run.Run
+	Sensors   []Arrivals
+	Drift     []event.Event
+	Truncated bool
+}
+
+// Day is the runs of which the period starts on one day of the pipeline's zone.
+type Day struct {
+	Date           period.Period
+	Runs, Attempts int
+	Took           Durations
+}
+
+// Look reads the trend of a pipeline's last so many days.
+func Look(ctx context.Context, s reader, e *catalog.Entry, days int, now time.Time) (Trend, error) {
+	since := Since(now, days)
+	runs, more, err := runsSince(ctx, s, e, since)
+	if err != nil {
+		return Trend{}, err
+	}
+	slices.Reverse(runs)
+	t := Trend{Runs: runs, Truncated: more}
+	t.Days, t.Took = daily(runs)
+	if t.Sensors, err = arrivals(ctx, s, e, since); err != nil {
+		return Trend{}, err
+	}
+	t.Drift, err = drift(ctx, s, e, since)
+	return t, err
+}
+
+// daily puts runs, oldest first, together by day.
+func daily(runs []run.Run) ([]Day, Durations) {
+	var days []Day
+	var all, today []time.Duration
+	for i, r := range runs {
+		date := r.Period.Outer(period.Day)
+		if len(days) == 0 || days[len(days)-1].Date != date {
+			days, today = append(days, Day{Date: date}), nil
+		}
+		d := &days[len(days)-1]
+		d.Runs, d.Attempts = d.Runs+1, d.Attempts+r.Attempt
+		if took, done := took(r); done {
+			all, today = append(all, took), append(today, took)
+		}
+		if i == len(runs)-1 || runs[i+1].Period.Outer(period.Day) != date {
+			d.Took = durations(today)
+		}
+	}
+	return days, durations(all)
+}
+
+// drift is what was told of values that moved after a run had completed, newest first.
+func drift(ctx context.Context, s reader, e *catalog.Entry, since time.Time) ([]event.Event, error) {
+	page, err := s.Events(ctx, store.EventQuery{Pipeline: e.ID, Type: event.PostRunDrift, Since: since, Limit: store.MaxPage})
+	if err != nil {
+		return nil, fmt.Errorf("read drift of %s: %w", e.ID, err)
+	}
+	return page.Items, nil
+}
