@@ -137,10 +137,16 @@ tests() {
 	fi
 }
 
+# go_test says on failure first which tests failed and in which line, because some who run it keep the beginning alone.
 go_test() {
-	$tool gotestsum --format pkgname-and-test-fails --hide-summary=skipped -- -shuffle=on "$@" ./... || return 1
-	grep '^DONE' "$work/log" >"$work/note"
-	return 0
+	if $tool gotestsum --format standard-quiet --hide-summary=skipped -- -shuffle=on "$@" ./... >"$work/tests" 2>&1; then
+		grep '^DONE' "$work/tests" >"$work/note"
+		return 0
+	fi
+	grep -E '^(=== FAIL|--- FAIL|panic:|WARNING: DATA RACE|FAIL.*(build|setup) failed)|^ +[a-z_0-9]+_test\.go:[0-9]+: ' "$work/tests" | awk '!seen[$0]++' | cut -c 1-200 | head -n 40
+	echo
+	sed -n '/^=== \(Failed\|Errors\)/,$p' "$work/tests"
+	return 1
 }
 
 # simulation plays a thousand worlds, without the race detector: each has one thread.
