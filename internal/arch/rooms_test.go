@@ -68,6 +68,7 @@ var rooms = map[string]layer{
 	"internal/job/awsapi":      kit,
 	"internal/job/awstest":     suite,
 	"internal/program":         kit, // how programs are started on this machine
+	"internal/datadir":         kit, // takes a data directory for one process
 	"internal/job/*":           adapter,
 	"internal/sink":            contract,
 	"internal/sink/post":       kit,
