@@ -93,6 +93,7 @@ func (a *API) pipelineRoutes(h huma.API) {
 	text.role = RoleOperator // a file may hold what not every viewer should read
 	register(h, text, a.getVersion)
 	register(h, get("/pipelines/{id}/graph", "get-graph", "Pipelines", "What a pipeline waits for, what waits for it, and what blocks whom"), a.getGraph)
+	register(h, get("/pipelines/{id}/gate/history", "gate-history", "Pipelines", "The last writes of the sensors that a gate reads, rule by rule"), a.ruleHistory)
 	register(h, get("/files", "list-files", "Files", "The files that the server reads, by name, with their problems"), a.listFiles)
 	register(h, get("/pipelines/{id}/gate", "get-gate", "Pipelines", "Whether a run may start: the gate's verdict, rule by rule"), a.getGate)
 	register(h, get("/pipelines/{id}/explain", "explain", "Pipelines", "Why a run waits, how it went, or why there is none"), a.explain)

@@ -187,6 +187,18 @@ func TestFilesAreListedWithTheirProblemsAndLastGoodVersion(t *testing.T) {
 	w.get("/api/v1/files?cursor=nonsense").problem(400, "cursor")
 }
 
+func TestRulesHaveTheirHistoryInOneAnswer(t *testing.T) {
+	w := running(t)
+	items := w.get("/api/v1/pipelines/orders/gate/history?limit=1").items()
+	if len(items) != 2 || items[0]["key"] != "source" || items[1]["key"] != "rows" {
+		t.Fatalf("got %v", items)
+	}
+	if points := at(items[1], "points").([]any); len(points) != 1 || at(points, 0, "value") != 5000.0 || at(points, 0, "date") != "2026-03-04" {
+		t.Errorf("got %v", items[1])
+	}
+	w.get("/api/v1/pipelines/none/gate/history").problem(404, "unknown-pipeline")
+}
+
 func TestEventsOfOneRunAreGivenAlone(t *testing.T) {
 	w := completed(t)
 	items := w.get("/api/v1/events?pipeline=orders&schedule=cron&date=2026-03-04").items()

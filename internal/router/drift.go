@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
@@ -27,7 +26,7 @@ type moved struct {
 func movements(e *catalog.Entry, n news, was, is sensor.Fields) []moved {
 	var all []moved
 	for _, field := range driftFields(e, n) {
-		m := moved{sensor: string(n.Sensor), field: field, was: dig(was, field), is: dig(is, field), threshold: e.PostRun.DriftThreshold}
+		m := moved{sensor: string(n.Sensor), field: field, was: was.At(field), is: is.At(field), threshold: e.PostRun.DriftThreshold}
 		m.Movement = rerun.Drift(m.was, m.is, m.threshold)
 		if !m.Known && m.was != nil && sensor.SameData(sensor.Fields{"": m.was}, sensor.Fields{"": m.is}) {
 			continue
@@ -61,19 +60,6 @@ func driftFields(e *catalog.Entry, n news) []string {
 		}
 	}
 	return fields
-}
-
-// dig gives a field, which may be a dotted path; nil if it is not there.
-func dig(f map[string]any, path string) any {
-	if v := f[path]; v != nil {
-		return v
-	}
-	name, rest, dotted := strings.Cut(path, ".")
-	inner, ok := f[name].(map[string]any)
-	if !dotted || !ok {
-		return nil
-	}
-	return dig(inner, rest)
 }
 
 // told is a movement as events show it.

@@ -4,6 +4,7 @@
 package sensor
 
 import (
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/period"
@@ -12,6 +13,19 @@ import (
 // Fields are the user's data: the values are nil, bool, int64, float64, string, []any, map[string]any and
 // nothing else (Decode and Normalize see to that). A JSON integer that fits is int64.
 type Fields map[string]any
+
+// At gives a field, which may be a dotted path; nil if it is not there.
+func (f Fields) At(path string) any {
+	if v := f[path]; v != nil {
+		return v
+	}
+	name, rest, dotted := strings.Cut(path, ".")
+	inner, ok := f[name].(map[string]any)
+	if !dotted || !ok {
+		return nil
+	}
+	return Fields(inner).At(rest)
+}
 
 // Reading is one write of a sensor.
 type Reading struct {

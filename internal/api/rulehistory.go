@@ -1,0 +1,73 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// RuleHistory is the last writes of the sensor that a rule reads, as far as the rule looks at them.
+type RuleHistory struct {
+	Pipeline string         `json:"pipeline" doc:"Whose sensor it is."`
+	Key      string         `json:"key"`
+	Field    *string        `json:"field"`
+	Points   []HistoryPoint `json:"points" doc:"Newest first."`
+}
+
+// HistoryPoint is one write.
+type HistoryPoint struct {
+	At      time.Time `json:"at"`
+	Date    *string   `json:"date" doc:"The period it is for; null if it is undated."`
+	Version int64     `json:"version"`
+	Source  *string   `json:"source" doc:"Who wrote it, where that is known."`
+	Value   any       `json:"value" doc:"Of the field; null where it has none."`
+}
+
+// ruleHistory gives the history of all rules of a gate in one answer.
+func (a *API) ruleHistory(ctx context.Context, in *struct {
+	OfPipeline
+	Limit int `query:"limit" minimum:"1" maximum:"200" default:"40" doc:"How many writes of each sensor at most."`
+},
+) (*output[List[RuleHistory]], error) {
+	e, p := a.entry(pipeline.ID(in.ID))
+	if p != nil {
+		return nil, p
+	}
+	out, read, who := List[RuleHistory]{Items: []RuleHistory{}}, map[rule.Ref][]*sensor.Reading{}, whoOf(ctx)
+	for _, r := range rulesOf(e.Gate) {
+		ref := rule.Ref{From: r.From, Key: sensor.Key(r.Key)}
+		owner := e.ID
+		if ref.From != "" {
+			owner = pipeline.ID(ref.From)
+		}
+		if ref.Key.Engine() || !who.sees(owner) {
+			continue
+		}
+		if _, known := read[ref]; !known {
+			page, err := a.store.History(ctx, store.HistoryQuery{Pipeline: owner, Key: ref.Key, Limit: in.Limit})
+			if err != nil {
+				return nil, fmt.Errorf("read history of %s of %s: %w", ref.Key, owner, err)
+			}
+			read[ref] = page.Items
+		}
+		out.Items = append(out.Items, RuleHistory{Pipeline: string(owner), Key: r.Key, Field: text(r.Field), Points: views(read[ref], pointOf(r.Field))})
+	}
+	return answer(out), nil
+}
+
+// rulesOf lists the rules of a gate. They are what it reports on, also where it has seen nothing at all.
+func rulesOf(g *rule.Gate) []rule.Rule {
+	verdict := g.Explain(make(rule.Snapshot, len(g.Refs())), time.Time{})
+	return views(verdict.Leaves, func(l rule.Leaf) rule.Rule { return *l.Rule })
+}
+
+func pointOf(field string) func(*sensor.Reading) HistoryPoint {
+	return func(r *sensor.Reading) HistoryPoint {
+		return HistoryPoint{At: r.UpdatedAt.UTC(), Date: date(r.Period), Version: r.Version, Source: text(r.Source), Value: r.Fields.At(field)}
+	}
+}
