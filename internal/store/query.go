@@ -21,6 +21,36 @@ type RunQuery struct {
 	Cursor   string
 }
 
+// Latest is the latest period that is wanted; zero if any is.
+func (q RunQuery) Latest() period.Period {
+	if q.To.IsZero() || !q.Period.IsZero() && q.Period.Compare(q.To) < 0 {
+		return q.Period
+	}
+	return q.To
+}
+
+// Passed says that p and every period before it is too early to be wanted.
+func (q RunQuery) Passed(p period.Period) bool {
+	return !q.From.IsZero() && p.Compare(q.From) < 0 || !q.Period.IsZero() && p.Compare(q.Period) < 0
+}
+
+// Until cuts a list off, latest first, where its periods are too early to be wanted.
+func (q RunQuery) Until(runs []run.Run) []run.Run {
+	for i, r := range runs {
+		if q.Passed(r.Period) {
+			return runs[:i]
+		}
+	}
+	return runs
+}
+
+// Wants says whether a run is one of those, whatever its pipeline.
+func (q RunQuery) Wants(r run.Run) bool {
+	return !q.Passed(r.Period) && (q.Period.IsZero() || r.Period == q.Period) &&
+		(q.To.IsZero() || r.Period.Compare(q.To) <= 0) &&
+		(q.Status == "" || r.Status == q.Status)
+}
+
 // ReadingQuery asks for what a key shows for a period.
 type ReadingQuery struct {
 	Pipeline pipeline.ID
@@ -56,4 +86,14 @@ type EventQuery struct {
 	Ascending bool
 	Limit     int
 	Cursor    string
+}
+
+// Wants says whether an event is one of those.
+func (q EventQuery) Wants(e event.Event) bool {
+	d := e.Detail
+	about := run.Key{Pipeline: d.Pipeline, Schedule: d.Schedule, Period: d.Date}
+	return (q.Pipeline == "" || d.Pipeline == q.Pipeline) &&
+		(q.Key == run.Key{} || about == q.Key) &&
+		(q.Type == "" || e.Type == q.Type) &&
+		(q.Since.IsZero() || !e.Time.Before(q.Since))
 }

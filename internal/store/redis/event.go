@@ -9,7 +9,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/internal/event"
-	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -23,13 +22,13 @@ func (s *Store) Events(ctx context.Context, q store.EventQuery) (store.Page[even
 	if about == "" {
 		about = q.Key.Pipeline
 	}
-	page, err := pageOf(q.Limit, after, func(after string, limit int) ([]store.StoredEvent, string, error) {
+	page, err := store.PageOf(q.Limit, after, func(after string, limit int) ([]store.StoredEvent, string, error) {
 		items, err := s.eventPiece(ctx, string(about), after, q.Ascending, limit)
 		if n := len(items); n > 0 {
 			after = positionID(items[n-1].Position)
 		}
 		return items, after, err
-	}, func(e store.StoredEvent) bool { return wanted(e.Event, q) }, func(e store.StoredEvent) string {
+	}, func(e store.StoredEvent) bool { return q.Wants(e.Event) }, func(e store.StoredEvent) string {
 		return store.EncodeCursor(strconv.FormatInt(int64(e.Position), 10))
 	})
 	if err != nil {
@@ -40,15 +39,6 @@ func (s *Store) Events(ctx context.Context, q store.EventQuery) (store.Page[even
 		out.Items = append(out.Items, e.Event)
 	}
 	return out, nil
-}
-
-func wanted(e event.Event, q store.EventQuery) bool {
-	d := e.Detail
-	about := run.Key{Pipeline: d.Pipeline, Schedule: d.Schedule, Period: d.Date}
-	return (q.Pipeline == "" || d.Pipeline == q.Pipeline) &&
-		(q.Key == run.Key{} || about == q.Key) &&
-		(q.Type == "" || e.Type == q.Type) &&
-		(q.Since.IsZero() || !e.Time.Before(q.Since))
 }
 
 func positionID(p store.Position) string { return strconv.FormatInt(int64(p), 10) + "-0" }

@@ -98,7 +98,7 @@ func changeOf(id string, fields map[string]string) (store.Change, error) {
 		return c, err
 	}
 	c.Position = store.Position(at)
-	if c.At, err = fromNanos(fields["at"]); err != nil {
+	if c.At, err = store.FromNanos(fields["at"]); err != nil {
 		return c, err
 	}
 	if c.Version, err = strconv.ParseInt(fields["version"], 10, 64); err != nil {
@@ -142,7 +142,7 @@ func (s *Store) Backlog(ctx context.Context, group string) (n int, oldest time.T
 	}
 	count, _ := parts[0].(int64)
 	if at, _ := parts[1].(string); at != "" {
-		oldest, err = fromNanos(at)
+		oldest, err = store.FromNanos(at)
 	}
 	return int(count), oldest, err
 }

@@ -10,33 +10,6 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// piece gives so many items after a place, and the place of the last of them.
-type piece[T any] func(after string, limit int) (items []T, last string, err error)
-
-// pageOf reads pieces until a page is full and one more is known, or nothing is left.
-func pageOf[T any](limit int, after string, read piece[T], wanted func(T) bool, cursor func(T) string) (store.Page[T], error) {
-	size := store.PageSize(limit)
-	var found []T
-	for {
-		items, last, err := read(after, size+1)
-		if err != nil {
-			return store.Page[T]{}, err
-		}
-		for _, item := range items {
-			if wanted(item) {
-				found = append(found, item)
-			}
-		}
-		if len(found) > size {
-			return store.Page[T]{Items: found[:size], Next: cursor(found[size-1])}, nil
-		}
-		if len(items) <= size {
-			return store.Page[T]{Items: found}, nil
-		}
-		after = last
-	}
-}
-
 // sorted is a list that a sorted set of texts keeps.
 type sorted struct {
 	set     string
@@ -46,7 +19,7 @@ type sorted struct {
 }
 
 // listPiece is a piece of such a list.
-func listPiece[T any](ctx context.Context, s *Store, l sorted) piece[T] {
+func listPiece[T any](ctx context.Context, s *Store, l sorted) store.Piece[T] {
 	return func(after string, limit int) (items []T, last string, err error) {
 		from, to := "-", "+"
 		if after != "" {

@@ -15,11 +15,11 @@ func (s *Store) PutReadings(ctx context.Context, writes []store.Write, now time.
 		return nil, err
 	}
 	var a arguments
-	a.add(nanos(now), orderText(0))
+	a.add(store.Nanos(now), orderText(0))
 	a.number(len(writes))
 	for _, w := range writes {
 		r := w.Reading
-		data, err := encodeFields(r.Fields)
+		data, err := store.EncodeFields(r.Fields)
 		if err != nil {
 			return nil, fmt.Errorf("put reading %s of %s: %w", r.Key, w.Pipeline, err)
 		}
@@ -27,7 +27,7 @@ func (s *Store) PutReadings(ctx context.Context, writes []store.Write, now time.
 		if err != nil {
 			return nil, fmt.Errorf("put reading %s of %s: %w", r.Key, w.Pipeline, err)
 		}
-		a.add(string(w.Pipeline), sensorName(w.Pipeline, r.Key), string(r.Key), r.Period.String(), place(r.Period), orderText(w.Order), more, data)
+		a.add(string(w.Pipeline), sensorName(w.Pipeline, r.Key), string(r.Key), r.Period.String(), store.Place(r.Period), orderText(w.Order), more, data)
 	}
 	answer, err := s.run(ctx, putScript, a)
 	if err != nil {
@@ -55,7 +55,7 @@ func asPuts(answer any) ([]store.Put, error) {
 		if puts[i].Version, err = strconv.ParseInt(said[0], 10, 64); err != nil {
 			return nil, err
 		}
-		if puts[i].UpdatedAt, err = fromNanos(said[1]); err != nil {
+		if puts[i].UpdatedAt, err = store.FromNanos(said[1]); err != nil {
 			return nil, err
 		}
 		puts[i].Changed, puts[i].Ignored = said[2] == "1", said[3] == "1"

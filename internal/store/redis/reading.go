@@ -77,7 +77,7 @@ func reading(key sensor.Key, of, version, at, more, data string) (*sensor.Readin
 	var wrong [5]error
 	wrong[0] = r.Period.UnmarshalText([]byte(of))
 	r.Version, wrong[1] = strconv.ParseInt(version, 10, 64)
-	r.UpdatedAt, wrong[2] = fromNanos(at)
+	r.UpdatedAt, wrong[2] = store.FromNanos(at)
 	r.Fields, wrong[3] = store.DecodeFields([]byte(data))
 	var e extra
 	e, wrong[4] = decode[extra](more)
@@ -114,7 +114,7 @@ func (s *Store) History(ctx context.Context, q store.HistoryQuery) (store.Page[*
 	if err != nil {
 		return store.Page[*sensor.Reading]{}, err
 	}
-	page, err := pageOf(q.Limit, before, func(from string, limit int) ([]*sensor.Reading, string, error) {
+	page, err := store.PageOf(q.Limit, before, func(from string, limit int) ([]*sensor.Reading, string, error) {
 		return s.historyPiece(ctx, q, from, limit)
 	}, func(r *sensor.Reading) bool { return q.Period.IsZero() || r.Period == q.Period }, func(r *sensor.Reading) string {
 		return store.EncodeCursor(strconv.FormatInt(r.Version, 10))

@@ -140,20 +140,20 @@ func (s *Store) Deadlines(ctx context.Context, q store.DeadlineQuery) (store.Pag
 	}
 	before := ""
 	if !q.From.IsZero() {
-		after = max(after, nanos(q.From))
+		after = max(after, store.Nanos(q.From))
 	}
 	if !q.To.IsZero() {
-		before = nanos(q.To)
+		before = store.Nanos(q.To)
 	}
 	set := "deadlines"
 	if id := cmp.Or(q.Pipeline, q.Key.Pipeline); id != "" {
 		set += ":" + string(id)
 	}
-	read := listPiece[store.Deadline](ctx, s, sorted{set: set, wide: 2 * width, records: "deadline:", before: before})
-	page, err := pageOf(q.Limit, after, read, func(d store.Deadline) bool {
+	read := listPiece[store.Deadline](ctx, s, sorted{set: set, wide: 2 * store.Width, records: "deadline:", before: before})
+	page, err := store.PageOf(q.Limit, after, read, func(d store.Deadline) bool {
 		return (q.Key == run.Key{} || d.Key == q.Key) && (q.State == "" || string(d.State) == q.State)
 	}, func(d store.Deadline) string {
-		return store.EncodeCursor(nanos(d.BreachAt), d.Key.String(), string(d.Kind))
+		return store.EncodeCursor(store.Nanos(d.BreachAt), d.Key.String(), string(d.Kind))
 	})
 	return named(page, err)("deadlines")
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
@@ -26,50 +25,19 @@ func (s *Store) Runs(ctx context.Context, q store.RunQuery) (store.Page[run.Run]
 	if err != nil {
 		return store.Page[run.Run]{}, err
 	}
-	if latest := earlier(q.To, q.Period); after == "" && !latest.IsZero() {
-		after = latestFirst(latest) // no member is as short, so all of that period come after it
+	if latest := q.Latest(); after == "" && !latest.IsZero() {
+		after = store.LatestFirst(latest) // no member is as short, so all of that period come after it
 	}
 	set := "runs"
 	if q.Pipeline != "" {
 		set += ":" + string(q.Pipeline)
 	}
-	read := listPiece[run.Run](ctx, s, sorted{set: set, wide: width, records: "run:"})
-	page, err := pageOf(q.Limit, after, func(after string, limit int) ([]run.Run, string, error) {
+	read := listPiece[run.Run](ctx, s, sorted{set: set, wide: store.Width, records: "run:"})
+	page, err := store.PageOf(q.Limit, after, func(after string, limit int) ([]run.Run, string, error) {
 		items, last, err := read(after, limit)
-		if n := len(items); n > 0 && passed(items[n-1].Period, q) {
-			items = items[:firstPassed(items, q)] // fewer than asked for: that was the end
-		}
-		return items, last, err
-	}, func(r run.Run) bool { return fits(r, q) }, func(r run.Run) string { return store.EncodeCursor(r.Key.String()) })
+		return q.Until(items), last, err // fewer than asked for: that was the end
+	}, q.Wants, func(r run.Run) string { return store.EncodeCursor(r.Key.String()) })
 	return named(page, err)("runs")
-}
-
-// earlier is the earlier of two periods, of those that are set.
-func earlier(a, b period.Period) period.Period {
-	if a.IsZero() || !b.IsZero() && b.Compare(a) < 0 {
-		return b
-	}
-	return a
-}
-
-// passed says that every period from p on is too early to be wanted.
-func passed(p period.Period, q store.RunQuery) bool {
-	return !q.From.IsZero() && p.Compare(q.From) < 0 || !q.Period.IsZero() && p.Compare(q.Period) < 0
-}
-
-func firstPassed(runs []run.Run, q store.RunQuery) int {
-	for i, r := range runs {
-		if passed(r.Period, q) {
-			return i
-		}
-	}
-	return len(runs)
-}
-
-func fits(r run.Run, q store.RunQuery) bool {
-	return (q.Period.IsZero() || r.Period == q.Period) &&
-		(q.To.IsZero() || r.Period.Compare(q.To) <= 0) &&
-		(q.Status == "" || r.Status == q.Status)
 }
 
 func runCursor(cursor string) (string, error) {
@@ -93,7 +61,7 @@ func (s *Store) OpenRuns(ctx context.Context, id pipeline.ID) ([]run.Run, error)
 	if id != "" {
 		set += ":" + string(id)
 	}
-	read := listPiece[run.Run](ctx, s, sorted{set: set, wide: width, records: "run:"})
+	read := listPiece[run.Run](ctx, s, sorted{set: set, wide: store.Width, records: "run:"})
 	var all []run.Run
 	for after := ""; ; {
 		items, last, err := read(after, store.MaxPage)

@@ -39,7 +39,9 @@ func (s *Store) Trim(ctx context.Context, keep store.Retention, now time.Time) (
 }
 
 // before is the instant before which something is old; false if it is kept for ever.
-func (t *trim) before(keep time.Duration) (string, bool) { return nanos(t.now.Add(-keep)), keep > 0 }
+func (t *trim) before(keep time.Duration) (string, bool) {
+	return store.Nanos(t.now.Add(-keep)), keep > 0
+}
 
 // step is how many rows the next script may forget.
 func (t *trim) step() int { return min(trimStep, store.MaxTrim-t.forgot) }
@@ -94,7 +96,7 @@ func (t *trim) told(ctx context.Context) error {
 // ended forgets dry runs, marks and notes.
 func (t *trim) ended(ctx context.Context) error {
 	cutoff, _ := t.before(store.DryRunLife)
-	return t.repeat(ctx, trimEndedScript, []string{cutoff, nanos(t.now)})
+	return t.repeat(ctx, trimEndedScript, []string{cutoff, store.Nanos(t.now)})
 }
 
 // writes finds old writes and forgets those that no open period needs. Which periods are open is only known here: if a run was
@@ -181,7 +183,7 @@ func (t *trim) forget(ctx context.Context, found []oldWrite, open openPeriods) (
 		if w.current && open.Touch(w.period) {
 			continue
 		}
-		list.add(w.name, w.id, w.period.String(), place(w.period))
+		list.add(w.name, w.id, w.period.String(), store.Place(w.period))
 		n++
 	}
 	if n == 0 {
