@@ -16,8 +16,8 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
-	"syscall"
 
+	"github.com/interlock-go/interlock/internal/datadir"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -38,7 +38,7 @@ type Options struct {
 // Store is an open data directory.
 type Store struct {
 	*writer
-	lock    *os.File
+	dir     *datadir.Dir
 	readers *pool
 
 	requests sync.Pool   // that were answered, to be used again by this store alone: a channel may belong to a bubble
@@ -54,40 +54,22 @@ type Store struct {
 // not in the tables yet. A directory that another process has, a file that is damaged, of a newer version or not ours is an
 // error, and is left as it was.
 func Open(ctx context.Context, dir string, o Options) (*Store, error) {
-	dir, err := makeDir(dir)
+	taken, err := datadir.Take(dir)
 	if err != nil {
 		return nil, err
 	}
-	lock, err := lockDir(dir)
+	s, err := open(ctx, filepath.Join(taken.Path, fileName), o)
 	if err != nil {
-		return nil, err
+		_ = taken.Close() // the first error says more
+		return nil, fmt.Errorf("open data directory %s: %w", taken.Path, err)
 	}
-	s, err := open(ctx, filepath.Join(dir, fileName), o)
-	if err != nil {
-		_ = lock.Close() // the first error says more
-		return nil, fmt.Errorf("open data directory %s: %w", dir, err)
-	}
-	s.lock = lock
+	s.dir = taken
 	go s.checkpointer.loop()
 	go func() {
 		s.loop(s.quit)
 		close(s.stopped)
 	}()
 	return s, nil
-}
-
-func makeDir(dir string) (string, error) {
-	full, err := filepath.Abs(dir)
-	if err != nil {
-		return "", fmt.Errorf("find data directory %s: %w", dir, err)
-	}
-	if err := os.MkdirAll(full, 0o700); err != nil {
-		if errors.Is(err, syscall.ENOTDIR) {
-			return "", fmt.Errorf("create data directory %s: there is a file where a directory should be: %w", full, err)
-		}
-		return "", fmt.Errorf("create data directory %s: %w", full, err)
-	}
-	return full, nil
 }
 
 func open(ctx context.Context, path string, o Options) (_ *Store, err error) {
@@ -162,7 +144,7 @@ func (s *Store) Close() error {
 	s.closing.Do(func() {
 		close(s.quit)
 		<-s.stopped
-		s.err = errors.Join(s.readers.close(), s.checkpointer.close(), s.finish(), s.conn.close(), s.lock.Close())
+		s.err = errors.Join(s.readers.close(), s.checkpointer.close(), s.finish(), s.conn.close(), s.dir.Close())
 	})
 	return s.err
 }

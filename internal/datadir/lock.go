@@ -1,4 +1,4 @@
-package sqlite
+package datadir
 
 import (
 	"fmt"
@@ -14,8 +14,8 @@ import (
 // and stays when the process is gone; only the lock counts.
 const lockName = "lock"
 
-// lockDir takes the data directory for this process. The lock ends with the file's Close, or with the process.
-func lockDir(dir string) (*os.File, error) {
+// lock takes a directory for this process. It ends with the file's Close, or with the process.
+func lock(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock data directory %s: %w", dir, err)
