@@ -2,18 +2,20 @@ package redis
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
 const (
-	aliveFor  = 8 * time.Second // how long an instance counts as alive after its last sign
-	aliveBeat = 2 * time.Second // how often it gives one
-	patience  = time.Second     // for one sign, and for a subscription that is silent
+	aliveFor  = 7 * time.Second         // how long an instance counts as alive after its last sign
+	aliveBeat = 1500 * time.Millisecond // how often it gives one
+	patience  = time.Second             // for one sign, and for a subscription that is silent
 )
 
-// beat says that this instance is alive. What it was given of the feed is its own as long as it is.
+// beat says that this instance is alive. The tasks it holds, and what it was given of the feed, are its own as long as it is.
 func (s *Store) beat(ctx context.Context) error {
 	return s.fault(s.client.Set(ctx, s.key("alive", s.instance), "1", aliveFor).Err())
 }
@@ -23,7 +25,6 @@ func (s *Store) beat(ctx context.Context) error {
 func (s *Store) keepAlive() {
 	tick := time.NewTicker(aliveBeat)
 	defer tick.Stop()
-	failing := false
 	for {
 		select {
 		case <-s.closed:
@@ -31,15 +32,31 @@ func (s *Store) keepAlive() {
 		case <-tick.C:
 		}
 		err := s.within(patience, s.beat)
-		if failed := err != nil; failed != failing {
-			failing = failed
-			if failed {
-				s.o.Log.Warn("redis does not answer", "redis", s.name, "error", err)
-			} else {
-				s.o.Log.Info("redis answers again", "redis", s.name)
-			}
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = fmt.Errorf("redis at %s has not answered for %s: %w", s.name, patience, err)
 		}
+		s.note(err)
 	}
+}
+
+// note remembers whether Redis took the last sign, and tells when that changes.
+func (s *Store) note(err error) {
+	was := s.Trouble()
+	s.trouble.Store(&err)
+	switch {
+	case err != nil && was == nil:
+		s.o.Log.Warn("redis takes no changes", "redis", s.name, "error", err)
+	case err == nil && was != nil:
+		s.o.Log.Info("redis takes changes again", "redis", s.name)
+	}
+}
+
+// Trouble is what kept Redis from taking the last sign, which is a change like any other; nil if nothing did.
+func (s *Store) Trouble() error {
+	if err := s.trouble.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // leave says that this instance is gone, so that others need not wait until it no longer counts as alive. If nobody can be told,

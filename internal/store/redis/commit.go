@@ -50,7 +50,8 @@ func wakes(b store.Batch) (what string) {
 // batch writes a Batch in the order in which the script reads it.
 func (s *Store) batch(b store.Batch, now time.Time) (arguments, error) {
 	w := writer{}
-	w.add(s.leaseClock(now), nanos(now), b.Identity(), strconv.FormatInt(commitLife.Milliseconds(), 10))
+	s.leaseholder(&w.arguments, now)
+	w.add(store.Nanos(now), b.Identity(), strconv.FormatInt(commitLife.Milliseconds(), 10))
 	if b.Lease != nil {
 		w.add(b.Lease.Task, strconv.FormatInt(b.Lease.Token, 10))
 	} else {
@@ -60,12 +61,12 @@ func (s *Store) batch(b store.Batch, now time.Time) (arguments, error) {
 	w.records(b)
 	w.number(len(b.Events))
 	for _, e := range b.Events {
-		w.add(e.ID, string(e.Detail.Pipeline), nanos(e.Time), w.json(e))
+		w.add(e.ID, string(e.Detail.Pipeline), store.Nanos(e.Time), w.json(e))
 	}
 	w.number(len(b.Tasks))
 	for _, t := range b.Tasks {
 		t.Due = t.Due.Round(0).UTC()
-		w.add(t.ID, w.json(t), nanos(t.Due), t.Replica, lockName(t))
+		w.add(t.ID, w.json(t), store.Nanos(t.Due), t.Replica, lockName(t))
 	}
 	w.number(len(b.Finished))
 	w.add(b.Finished...)
@@ -101,7 +102,7 @@ func (w *writer) swaps(b store.Batch) {
 	}
 	for _, v := range b.DryRuns {
 		r := v.Next
-		w.swap("dry", "dry:"+r.Key.String(), v.Read, r.Version, r, r.Key.String(), flag(r.Status.Open()), nanos(r.UpdatedAt))
+		w.swap("dry", "dry:"+r.Key.String(), v.Read, r.Version, r, r.Key.String(), flag(r.Status.Open()), store.Nanos(r.UpdatedAt))
 	}
 	for _, v := range b.Pipelines {
 		w.swap("pipeline", "pipeline:"+string(v.Next.ID), v.Read, v.Next.Version, v.Next, string(v.Next.ID))
@@ -124,7 +125,7 @@ func until(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return nanos(t)
+	return store.Nanos(t)
 }
 
 // records writes what is not swapped.
@@ -162,17 +163,17 @@ func (w *writer) told(key run.Key, kind string, at time.Time, hash, field, json 
 // The members of sorted sets, which are sorted as texts.
 
 // listedRun is the place of a run among all: latest period first, then by pipeline and schedule.
-func listedRun(key run.Key) string { return latestFirst(key.Period) + names(key) }
+func listedRun(key run.Key) string { return store.LatestFirst(key.Period) + names(key) }
 
 // openedRun is its place among the open ones: oldest period first.
-func openedRun(key run.Key) string { return place(key.Period) + names(key) }
+func openedRun(key run.Key) string { return store.Place(key.Period) + names(key) }
 
 // listedDeadline is soonest first, then by period, pipeline, schedule and kind.
 func listedDeadline(d store.Deadline) string {
-	return nanos(d.BreachAt) + place(d.Key.Period) + names(d.Key, string(d.Kind))
+	return store.Nanos(d.BreachAt) + store.Place(d.Key.Period) + names(d.Key, string(d.Kind))
 }
 
 // listedTold is by age: what Trim goes by.
 func listedTold(key run.Key, kind string, at time.Time, hash, field string) string {
-	return nanos(at) + kind + key.String() + "\x00" + hash + "\x00" + field
+	return store.Nanos(at) + kind + key.String() + "\x00" + hash + "\x00" + field
 }

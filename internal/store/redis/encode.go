@@ -3,12 +3,9 @@ package redis
 import (
 	"encoding/json"
 	"fmt"
-	"math"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
@@ -47,50 +44,9 @@ func lockName(t store.Task) string {
 	return escape(string(t.Kind)) + ":" + string(t.Pipeline)
 }
 
-// place is a period in the order of Period.Compare, in 19 digits.
-func place(p period.Period) string {
-	if p.IsZero() {
-		return strings.Repeat("0", width)
-	}
-	return store.PeriodKey(p)
-}
-
-// latestFirst is place the other way round.
-func latestFirst(p period.Period) string {
-	digits := []byte(place(p))
-	for i, c := range digits {
-		digits[i] = '0' + '9' - c
-	}
-	return string(digits)
-}
-
 // names are what a member of a list goes on with after its place. The separator sorts before everything.
 func names(key run.Key, more ...string) string {
 	return strings.Join(append([]string{string(key.Pipeline), string(key.Schedule), key.Period.String()}, more...), "\x00")
-}
-
-// width is how many digits an instant or the place of a period has.
-const width = 19
-
-// nanos is an instant as it is compared: nanoseconds since 1970 in 19 digits, at the nearest end of what fits (1970 to 2262)
-// beyond it. Where the value itself matters that far out, it is in a record's JSON too.
-func nanos(t time.Time) string {
-	n := t.UnixNano()
-	switch sec := t.Unix(); {
-	case sec < 0:
-		n = 0
-	case sec >= math.MaxInt64/int64(time.Second):
-		n = math.MaxInt64
-	}
-	return fmt.Sprintf("%019d", n)
-}
-
-func fromNanos(text string) (time.Time, error) {
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("read stored instant: %w", err)
-	}
-	return time.Unix(0, n).UTC(), nil
 }
 
 // orderText sorts as the number does.
@@ -117,35 +73,6 @@ func decode[T any](text string) (T, error) {
 		return v, fmt.Errorf("read stored %T: %w", v, err)
 	}
 	return v, nil
-}
-
-// encodeFields writes the data of a reading as JSON such that two texts are equal exactly if sensor.SameData says so of the
-// data: names sorted, a whole number without a point whatever its type.
-func encodeFields(f sensor.Fields) (string, error) {
-	normal, err := sensor.Normalize(f)
-	if err != nil {
-		return "", err
-	}
-	return encode(whole(normal))
-}
-
-// whole makes whole numbers integers.
-func whole(v any) any {
-	switch v := v.(type) {
-	case float64:
-		if v == math.Trunc(v) && v >= -1<<63 && v < 1<<63 {
-			return int64(v)
-		}
-	case []any:
-		for i := range v {
-			v[i] = whole(v[i])
-		}
-	case map[string]any:
-		for name := range v {
-			v[name] = whole(v[name])
-		}
-	}
-	return v
 }
 
 // extra is what few readings have.

@@ -65,6 +65,31 @@ func TestFullMemoryTakesNothingAndIsTakenUpAgain(t *testing.T) {
 	}
 }
 
+func TestTroubleIsKnownWhileItLasts(t *testing.T) {
+	server := redistest.Start(t)
+	s := opened(t, server.URL(), Options{})
+	knows := func(want string) {
+		t.Helper()
+		deadline := time.Now().Add(time.Minute)
+		for time.Now().Before(deadline) {
+			if err := s.Trouble(); want == "" && err == nil || want != "" && err != nil && strings.Contains(err.Error(), want) {
+				return
+			}
+			<-time.After(10 * time.Millisecond)
+		}
+		t.Errorf("trouble is %v, want %q", s.Trouble(), want)
+	}
+	knows("")
+	check(t, s.client.ConfigSet(t.Context(), "maxmemory", "1").Err())
+	knows("out of memory")
+	check(t, s.client.ConfigSet(t.Context(), "maxmemory", "0").Err())
+	knows("")
+	check(t, server.Kill())
+	knows("no connection to redis at redis://" + server.Address())
+	check(t, server.Again())
+	knows("")
+}
+
 func TestReadOnlyReplicaSaysSo(t *testing.T) {
 	server := redistest.Start(t)
 	s := opened(t, server.URL(), Options{})

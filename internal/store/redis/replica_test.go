@@ -109,6 +109,58 @@ func TestLeasesGoByTheClockOfRedis(t *testing.T) {
 	check(t, b.Commit(t.Context(), store.Batch{ID: "new", Lease: &taken[0].Lease}, noon))
 }
 
+func claimed(t *testing.T, s *Store) []store.Claim {
+	t.Helper()
+	claims, err := s.Claim(t.Context(), store.ClaimQuery{Limit: 1, Lease: time.Hour}, noon)
+	check(t, err)
+	return claims
+}
+
+func TestLeasesOfADeadReplicaAreFree(t *testing.T) {
+	a, b := pair(t)
+	check(t, a.Commit(t.Context(), marking("task"), noon))
+	held := claimed(t, a)
+	if got := claimed(t, b); len(held) != 1 || len(got) != 0 {
+		t.Fatalf("one replica was given %v and the other %v of one task", held, got)
+	}
+	a.dies(t)
+	if got := claimed(t, b); len(got) != 1 || got[0].Lease.Token <= held[0].Lease.Token {
+		t.Errorf("claimed %v, want what the dead replica held", got)
+	}
+}
+
+// It was only asleep, or could not reach Redis for a while.
+func TestReplicaThatWasTakenForDeadChangesNothingMore(t *testing.T) {
+	a, b := pair(t)
+	check(t, a.Commit(t.Context(), marking("task"), noon))
+	held := claimed(t, a)[0].Lease
+	silent := func() { check(t, a.client.Del(t.Context(), a.key("alive", a.instance)).Err()) }
+	silent()
+	check(t, a.Commit(t.Context(), store.Batch{ID: "nobody else wanted it", Lease: &held}, noon))
+	var taken []store.Claim
+	for len(taken) == 0 { // it may just have given a sign
+		silent()
+		taken = claimed(t, b)
+	}
+	check(t, a.beat(t.Context()))
+	refused(t, a.Commit(t.Context(), store.Batch{ID: "late", Lease: &held}, noon), store.ErrConflict.Error(), "is lost")
+	kept, err := a.Renew(t.Context(), []store.Lease{held}, time.Hour, noon)
+	check(t, err)
+	check(t, a.Release(t.Context(), []store.Lease{held}, noon))
+	if len(kept) != 0 || len(claimed(t, a)) != 0 {
+		t.Error("a lease that was taken over could be renewed or given back")
+	}
+	check(t, b.Commit(t.Context(), store.Batch{ID: "its own", Lease: &taken[0].Lease}, noon))
+}
+
+// A failover may lose the last tokens that were given out, and give them out again.
+func TestLeaseOfTheSameTokenIsStillSomebodyElses(t *testing.T) {
+	a, b := pair(t)
+	check(t, a.Commit(t.Context(), marking("task"), noon))
+	held := claimed(t, a)[0].Lease
+	refused(t, b.Commit(t.Context(), store.Batch{ID: "theirs", Lease: &held}, noon), store.ErrConflict.Error(), "is lost")
+}
+
 func TestOneReplicaWakesTheOther(t *testing.T) {
 	a, b := pair(t)
 	tasks, events := b.TasksChanged(), b.EventsChanged()
@@ -150,7 +202,7 @@ func TestReadingsOfARunThatIsOpenedMeanwhileStay(t *testing.T) {
 	late := &trim{Store: s, now: noon.AddDate(1, 0, 0)}
 	open, err := late.openPeriods(t.Context())
 	check(t, err)
-	found, _, _, err := late.find(t.Context(), nanos(late.now), "", "")
+	found, _, _, err := late.find(t.Context(), store.Nanos(late.now), "", "")
 	check(t, err)
 	if len(found) != 1 || found[0].period != day {
 		t.Fatalf("found %+v, want the reading of that day", found)

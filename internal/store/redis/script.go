@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/internal/store"
 )
 
 //go:embed lua/*.lua
@@ -129,18 +131,20 @@ func asTexts(v any) ([]string, error) {
 
 func unexpected(v any) error { return fmt.Errorf("redis answered with an unexpected %T", v) }
 
-// leaseClock is what scripts compare leases with: nothing stands for Redis' own clock.
-func (s *Store) leaseClock(now time.Time) string {
+// leaseholder writes what scripts compare leases with: the instant, for which nothing stands for Redis' own clock, and who asks.
+// By a caller's clock nobody dies.
+func (s *Store) leaseholder(a *arguments, now time.Time) {
 	if s.o.CallersClock {
-		return nanos(now)
+		a.add(store.Nanos(now), "")
+	} else {
+		a.add("", s.instance)
 	}
-	return ""
 }
 
 // leaseEnd is when a lease ends, as an instant or as microseconds from now, whichever the clock wants.
 func (s *Store) leaseEnd(now time.Time, lease time.Duration) (at, micros string) {
 	if s.o.CallersClock {
-		at = nanos(now.Add(lease))
+		at = store.Nanos(now.Add(lease))
 	}
 	return at, strconv.FormatInt(lease.Microseconds(), 10)
 }

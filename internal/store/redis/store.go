@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
@@ -49,6 +50,7 @@ type Store struct {
 
 	instance string // tells this Store's consumers from those of others
 	signals  map[byte]*store.Signal
+	trouble  atomic.Pointer[error] // of the last sign of life
 
 	closed chan struct{}
 	once   sync.Once

@@ -13,7 +13,8 @@ import (
 func (s *Store) Claim(ctx context.Context, q store.ClaimQuery, now time.Time) ([]store.Claim, error) {
 	at, micros := s.leaseEnd(now, q.Lease)
 	var a arguments
-	a.add(s.leaseClock(now), nanos(now), at, micros, q.Replica, nanos(now.Add(-q.LostAfter)), q.Task)
+	s.leaseholder(&a, now)
+	a.add(store.Nanos(now), at, micros, q.Replica, store.Nanos(now.Add(-q.LostAfter)), q.Task)
 	a.number(max(q.Limit, 0))
 	said, err := s.texts(ctx, claimScript, a)
 	if err != nil {
@@ -45,7 +46,8 @@ func (a *arguments) leases(leases []store.Lease) {
 func (s *Store) Renew(ctx context.Context, leases []store.Lease, lease time.Duration, now time.Time) ([]store.Lease, error) {
 	at, micros := s.leaseEnd(now, lease)
 	var a arguments
-	a.add(s.leaseClock(now), at, micros)
+	s.leaseholder(&a, now)
+	a.add(at, micros)
 	a.leases(leases)
 	answer, err := s.run(ctx, renewScript, a)
 	if err != nil {
@@ -69,7 +71,7 @@ func (s *Store) Renew(ctx context.Context, leases []store.Lease, lease time.Dura
 // Release ends leases.
 func (s *Store) Release(ctx context.Context, leases []store.Lease, now time.Time) error {
 	var a arguments
-	a.add(s.leaseClock(now))
+	s.leaseholder(&a, now)
 	a.leases(leases)
 	if _, err := s.run(ctx, releaseScript, a); err != nil {
 		return fmt.Errorf("release leases: %w", err)
@@ -104,13 +106,13 @@ func (s *Store) NextDue(ctx context.Context) (time.Time, error) {
 	if len(first) == 0 {
 		return time.Time{}, nil
 	}
-	return fromNanos(first[0][:width])
+	return store.FromNanos(first[0][:store.Width])
 }
 
 // Overdue leaves out what somebody has held since.
 func (s *Store) Overdue(ctx context.Context, before time.Time, limit int) ([]store.Task, error) {
 	var a arguments
-	a.add(nanos(before))
+	a.add(store.Nanos(before))
 	a.number(store.PageSize(limit))
 	said, err := s.texts(ctx, overdueScript, a)
 	if err != nil {

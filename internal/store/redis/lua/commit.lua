@@ -1,5 +1,5 @@
 -- A Batch: all of it is read and looked at before anything is written.
-local leases_at, now, commit, life = take(), take(), k('commit:' .. take()), take()
+local leases_at, instance, now, commit, life = take(), take(), take(), k('commit:' .. take()), take()
 if redis.call('EXISTS', commit) == 1 then return { 'taken' } end
 
 local lease_task, lease_token = take(), take()
@@ -34,7 +34,7 @@ for i = 1, count() do stored[i] = { id = take(), json = take(), due = take(), re
 local finished = {}
 for i = 1, count() do finished[i] = take() end
 
-if lease_task ~= '' and not holds(lease_task, lease_token, clock(leases_at)) then
+if lease_task ~= '' and not holds(lease_task, lease_token, instance, clock(leases_at)) then
   return { 'conflict', 'the lease on task ' .. lease_task .. ' is lost' }
 end
 for _, s in ipairs(swaps) do

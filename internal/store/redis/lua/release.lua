@@ -1,7 +1,7 @@
 -- Gives tasks back whose leases are still held.
-local at, some = clock(take()), false
+local at, instance, some = clock(take()), take(), false
 for _ = 1, count() do
-  local t = holds(take(), take(), at)
+  local t = holds(take(), take(), instance, at)
   if t then
     lapse(t)
     some = true

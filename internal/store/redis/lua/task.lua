@@ -1,11 +1,11 @@
--- Tasks and the leases on them. A task is a hash; its lease is a field of the hash of its lock, "{until} {token}". It has a
--- place in two sorted sets: due, by when it is due, and tasks, by when it can be claimed.
+-- Tasks and the leases on them. A task is a hash; its lease is a field of the hash of its lock, "{until} {token} {instance}". It
+-- has a place in two sorted sets: due, by when it is due, and tasks, by when it can be claimed.
 local function load(id)
   local v = redis.call('HMGET', k('task:' .. id), 'due', 'lock', 'moved', 'replica')
   if not v[1] then return nil end
-  local t = { id = id, due = v[1], lock = v[2], moved = v[3] == '1', replica = v[4], expires = NEVER, token = '' }
+  local t = { id = id, due = v[1], lock = v[2], moved = v[3] == '1', replica = v[4], expires = NEVER, token = '', holder = '' }
   local lease = redis.call('HGET', k('lock:' .. t.lock), id)
-  if lease then t.expires, t.token = string.match(lease, '^(%d+) (%d+)$') end
+  if lease then t.expires, t.token, t.holder = string.match(lease, '^(%d+) (%d+) (.*)$') end
   return t
 end
 
@@ -24,18 +24,26 @@ local function unindex(t)
   redis.call('ZREM', k('due'), t.due .. t.id)
 end
 
--- holds gives the task if the lease on it is still held.
-local function holds(id, token, at)
+-- holds gives the task if the lease on it is still held by that instance. Tokens alone would not tell two of them apart after a
+-- failover that lost the last ones given out.
+local function holds(id, token, instance, at)
   local t = load(id)
-  if t and t.token == token and at < t.expires then return t end
+  if t and t.token == token and t.holder == instance and at < t.expires then return t end
   return nil
 end
 
--- lease gives the task to somebody, or lets him have it for longer.
-local function lease(t, token, expires)
+-- free says that nobody holds the task: its lease has ended, or is that of an instance that no longer says that it is alive.
+local function free(t, at)
+  return at >= t.expires or t.holder ~= '' and redis.call('EXISTS', k('alive:' .. t.holder)) == 0
+end
+
+local function leased(t) return t.expires .. ' ' .. t.token .. ' ' .. t.holder end
+
+-- lease gives the task to an instance, or lets it have it for longer.
+local function lease(t, token, instance, expires)
   redis.call('ZREM', k('tasks'), claimable(t) .. t.id)
-  t.token, t.expires = token, expires
-  redis.call('HSET', k('lock:' .. t.lock), t.id, expires .. ' ' .. token)
+  t.token, t.holder, t.expires = token, instance, expires
+  redis.call('HSET', k('lock:' .. t.lock), t.id, leased(t))
   redis.call('ZADD', k('tasks'), 0, claimable(t) .. t.id)
 end
 
@@ -44,7 +52,7 @@ local function lapse(t)
   redis.call('ZREM', k('tasks'), claimable(t) .. t.id)
   redis.call('HDEL', k('lock:' .. t.lock), t.id)
   redis.call('HSET', k('task:' .. t.id), 'moved', '0')
-  t.token, t.expires, t.moved = '', NEVER, false
+  t.token, t.holder, t.expires, t.moved = '', '', NEVER, false
   redis.call('ZADD', k('tasks'), 0, claimable(t) .. t.id)
 end
 
@@ -53,7 +61,7 @@ local function replace(old, new, moved)
   unindex(old)
   if new.lock ~= old.lock and old.token ~= '' then
     redis.call('HDEL', k('lock:' .. old.lock), old.id)
-    redis.call('HSET', k('lock:' .. new.lock), old.id, old.expires .. ' ' .. old.token)
+    redis.call('HSET', k('lock:' .. new.lock), old.id, leased(old))
   end
   old.due, old.lock, old.moved = new.due, new.lock, moved
   redis.call('HSET', k('task:' .. new.id), 'json', new.json, 'due', new.due, 'replica', new.replica, 'lock', new.lock,
