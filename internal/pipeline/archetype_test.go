@@ -94,7 +94,7 @@ func TestAnArchetypeIsCheckedWhereNobodyUsesIt(t *testing.T) {
 		{"what a rule lacks", ", field: count", "", `arch.yaml:12:5: rules[1].field: is required: the field of the reading that gte looks at`},
 		{"a default that does not fit", "default: 10", "default: many", `arch.yaml:5:35: parameters.least.default: many does not fit; it must be an integer`},
 		{"unknown parameter", "with.least", "with.last", `arch.yaml:12:53: rules[1].value: ${with.last} names no parameter; known are least, maxAge, path`},
-		{"a probe with two ways", "    interval: 1m", "    url: https://a.example.com", `arch.yaml:7:5: probes[0]: needs either a command or a url`},
+		{"a probe with two ways", "    interval: 1m", "    url: https://a.example.com", `arch.yaml:7:5: probes[0]: needs one of command, url and builtin`},
 		{"a probe without a key", "- key: landing", "- config: {}", `arch.yaml:7:5: probes[0].key: is required: The sensor key its answers are written to`},
 		{"rules that are no list", freshSource[strings.Index(freshSource, "rules:"):], "rules: {}\n", `arch.yaml:10:8: rules: expected a list, found a mapping`},
 		{"a value that only the pipeline knows", "value: \"${with.least}\"", "value: \"${with.path}\"", ""},

@@ -23,12 +23,25 @@ func (b *builder) checkAWS() {
 			b.addUnder("job.config", limited.AWSFindings())
 		}
 	}
+	if len(b.def.Probes) > 0 {
+		b.warnf(b.probesPath(), "probes are run by `interlock serve` alone; on AWS let a scheduled function write their sensors")
+	}
 	b.warnTurns("schedule.evaluation.interval", b.def.Interval, b.def.Window)
 	if need := b.def.Window + pollWindow; need > awsTimeLimit {
 		b.clashf("schedule.evaluation.window", "job.jobPollWindowSeconds",
 			"window and poll window together take %s, longer than an execution's time limit of %s (sfn_timeout_seconds); shorten one of them",
 			document.Duration(need), document.Duration(awsTimeLimit))
 	}
+}
+
+// probesPath is where the file's first probe comes from.
+func (b *builder) probesPath() string {
+	for _, path := range []string{"probes", "traits"} {
+		if b.doc.Has(path) {
+			return path
+		}
+	}
+	return "archetype"
 }
 
 // warnTurns says that an interval will be raised so that its loop turns at most awsMaxTurns times.

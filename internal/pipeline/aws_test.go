@@ -18,6 +18,10 @@ func TestAWSAddsItsLimits(t *testing.T) {
 			"window and poll window together take 5h, longer than an execution's time limit of 4h (sfn_timeout_seconds); shorten one of them", true,
 		},
 		{
+			"probes", "probes: [{key: a, command: x}]\n",
+			"probes: probes are run by `interlock serve` alone; on AWS let a scheduled function write their sensors", false,
+		},
+		{
 			"a command without a timeout", "job: {type: command, config: {command: x}}\n",
 			"job.config.timeout: is required on AWS: at most 100s", true,
 		},

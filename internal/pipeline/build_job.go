@@ -49,7 +49,7 @@ func (b *builder) jobConfig(s *JobSection) JobConfig {
 	if !hasError(findings) {
 		b.addUnder("job.config", config.Check())
 	}
-	b.addUnder("job.config", variableFindings(s.Config.Value()))
+	b.addUnder("job.config", variableFindings(s.Config.Value(), variables))
 	return config
 }
 

@@ -37,6 +37,7 @@ func (b *builder) build() {
 	b.buildPostRun()
 	b.buildDryRun()
 	b.warnAboutStatuses()
+	b.warnAboutUnasked()
 	if b.shelf.platform == AWS {
 		b.checkAWS()
 	}

@@ -121,7 +121,8 @@ type PostRun struct {
 type Probe struct {
 	Key      string
 	Command  []string // a subprocess …
-	URL      string   // … or an HTTP call
+	URL      string   // … or an HTTP call …
+	Builtin  Builtin  // … or one that Interlock brings along
 	Headers  map[string]string
 	Env      map[string]string
 	Config   map[string]any

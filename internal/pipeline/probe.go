@@ -2,7 +2,10 @@ package pipeline
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/document"
@@ -50,7 +53,7 @@ func (b *builder) keepProbe(path string, probe Probe) {
 // resolveProbe gives a probe its defaults and says what is wrong with it.
 func resolveProbe(s ProbeSection) (Probe, []document.Finding) {
 	p := Probe{
-		Key: s.Key, URL: s.URL, Headers: s.Headers, Env: s.Env, Config: s.Config,
+		Key: s.Key, URL: s.URL, Builtin: s.Builtin, Headers: s.Headers, Env: s.Env, Config: s.Config,
 		TTL: defaultProbeTTL, Timeout: defaultProbeTimeout,
 	}
 	var findings []document.Finding
@@ -63,8 +66,8 @@ func resolveProbe(s ProbeSection) (Probe, []document.Finding) {
 		refuse("key", "%q names a period; a probe's key has none", s.Key)
 	}
 	switch {
-	case (s.Command == nil) == (s.URL == ""):
-		refuse("", "needs either a command or a url")
+	case s.kinds() != 1:
+		refuse("", "needs one of command, url and builtin")
 	case s.Command != nil:
 		words, err := s.Command.Words()
 		if err != nil {
@@ -73,11 +76,15 @@ func resolveProbe(s ProbeSection) (Probe, []document.Finding) {
 			refuse("command", "is empty; name a program")
 		}
 		p.Command = words
+	case s.Builtin != "":
+		findings = append(findings, s.Builtin.findings(s.Config)...)
 	default:
 		if u, err := url.Parse(s.URL); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 			refuse("url", "%q is not an absolute http or https address", s.URL)
 		}
 	}
+	findings = append(findings, s.meaningless()...)
+	findings = append(findings, p.variableFindings()...)
 	override(&p.Interval, s.Interval)
 	override(&p.Timeout, s.Timeout)
 	if p.Interval > 0 {
@@ -85,6 +92,54 @@ func resolveProbe(s ProbeSection) (Probe, []document.Finding) {
 	}
 	override(&p.TTL, s.TTL)
 	return p, findings
+}
+
+// kinds counts the ways in which the probe says what is run.
+func (s ProbeSection) kinds() int {
+	n := 0
+	for _, said := range []bool{s.Command != nil, s.URL != "", s.Builtin != ""} {
+		if said {
+			n++
+		}
+	}
+	return n
+}
+
+// meaningless finds what says nothing for this kind of probe, and what may not be said.
+func (s ProbeSection) meaningless() []document.Finding {
+	var findings []document.Finding
+	if len(s.Headers) > 0 && s.URL == "" {
+		findings = append(findings, document.Finding{Path: "headers", Message: "only a url is sent headers; leave them out"})
+	}
+	if len(s.Env) > 0 && s.Command == nil {
+		findings = append(findings, document.Finding{Path: "env", Message: "only a command has an environment; leave it out"})
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		if strings.HasPrefix(name, "INTERLOCK_") || strings.ContainsAny(name, "=\x00") || name == "" {
+			findings = append(findings, document.Finding{Path: document.KeyPath("env", name), Key: true, Message: fmt.Sprintf("%q cannot be set: use letters, digits and _, and not INTERLOCK_, which Interlock sets itself", name)})
+		}
+	}
+	return findings
+}
+
+// variableFindings checks every ${…} in the texts that are filled in when the probe is asked.
+func (p Probe) variableFindings() []document.Finding {
+	var findings []document.Finding
+	check := func(path string, value any) {
+		findings = append(findings, document.Under(path, variableFindings(value, probeVariables))...)
+	}
+	for _, word := range p.Command {
+		check("command", word)
+	}
+	check("url", p.URL)
+	for _, name := range slices.Sorted(maps.Keys(p.Headers)) {
+		check(document.KeyPath("headers", name), p.Headers[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Env)) {
+		check(document.KeyPath("env", name), p.Env[name])
+	}
+	check("config", p.Config)
+	return findings
 }
 
 func override(d *time.Duration, given *seconds) {

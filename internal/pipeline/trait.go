@@ -18,7 +18,7 @@ import (
 
 // traitSection is one trait of a pipeline.
 type traitSection struct {
-	Evaluator *document.TextOrList `yaml:"evaluator" doc:"A program and its arguments, or an http(s) address."`
+	Evaluator *document.TextOrList `yaml:"evaluator" doc:"A program and its arguments, an http(s) address, or builtin:NAME."`
 	Config    map[string]any       `yaml:"config" doc:"Handed to the evaluator, over the archetype's defaults."`
 	Interval  *seconds             `yaml:"interval" doc:"How often it is evaluated."`
 	TTL       *seconds             `yaml:"ttl" doc:"How long its answer holds."`
@@ -122,9 +122,14 @@ func (b *builder) addTrait(t traitDefault, required bool) {
 	if section.Timeout == nil {
 		section.Timeout = t.DefaultTimeout
 	}
-	if address, ok := asAddress(own.Evaluator); ok {
+	address, isAddress := asAddress(own.Evaluator)
+	name, isBuiltin := asBuiltin(own.Evaluator)
+	switch {
+	case isAddress:
 		section.URL = address
-	} else {
+	case isBuiltin:
+		section.Builtin = name
+	default:
 		section.Command = own.Evaluator
 	}
 	b.addProbe(path, section)
@@ -137,6 +142,15 @@ func asAddress(evaluator *document.TextOrList) (string, bool) {
 	}
 	text := evaluator.Values[0]
 	return text, strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://")
+}
+
+// asBuiltin says whether an evaluator is one that Interlock brings along, written as builtin:NAME.
+func asBuiltin(evaluator *document.TextOrList) (Builtin, bool) {
+	if !evaluator.IsText {
+		return "", false
+	}
+	name, ok := strings.CutPrefix(evaluator.Values[0], "builtin:")
+	return Builtin(name), ok
 }
 
 // traitRules says what must pass: all required traits, or enough of them; optional ones are only shown.

@@ -12,21 +12,25 @@ import (
 // variables are the names that ${…} may hold in the strings of job.config.
 var variables = []string{"DATE", "HOUR", "PERIOD", "PIPELINE", "SCHEDULE", "ATTEMPT", "RUN_ID"}
 
-// variableFindings checks every ${…} in the strings of value, a decoded job.config.
-func variableFindings(value any) []document.Finding {
+// probeVariables are those of a probe: it is asked about a period, and belongs to no run.
+var probeVariables = []string{"DATE", "HOUR", "PERIOD", "PIPELINE", "ATTEMPT"}
+
+// variableFindings checks every ${…} in the strings of value, a decoded job.config or a part of a probe, against the names
+// that are known there.
+func variableFindings(value any, known []string) []document.Finding {
 	switch v := value.(type) {
 	case string:
-		return textFindings(v)
+		return textFindings(v, known)
 	case []any:
 		var findings []document.Finding
 		for i, item := range v {
-			findings = append(findings, document.Under(fmt.Sprintf("[%d]", i), variableFindings(item))...)
+			findings = append(findings, document.Under(fmt.Sprintf("[%d]", i), variableFindings(item, known))...)
 		}
 		return findings
 	case map[string]any:
 		var findings []document.Finding
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			findings = append(findings, document.Under(document.KeyPath("", key), variableFindings(v[key]))...)
+			findings = append(findings, document.Under(document.KeyPath("", key), variableFindings(v[key], known))...)
 		}
 		return findings
 	default:
@@ -35,7 +39,7 @@ func variableFindings(value any) []document.Finding {
 }
 
 // textFindings checks the variables of one text. `\${` is a literal.
-func textFindings(text string) []document.Finding {
+func textFindings(text string, known []string) []document.Finding {
 	var findings []document.Finding
 	for rest := text; ; {
 		before, after, ok := strings.Cut(rest, "${")
@@ -51,13 +55,13 @@ func textFindings(text string) []document.Finding {
 			return append(findings, document.Finding{Message: `"${" is not closed by "}"; write \${ for a literal one`})
 		}
 		rest = tail
-		if message := variableProblem(name); message != "" {
+		if message := variableProblem(name, known); message != "" {
 			findings = append(findings, document.Finding{Message: message})
 		}
 	}
 }
 
-func variableProblem(name string) string {
+func variableProblem(name string, known []string) string {
 	for _, prefix := range []string{"env:", "file:"} {
 		if secret, ok := strings.CutPrefix(name, prefix); ok {
 			if strings.TrimSpace(secret) == "" {
@@ -66,12 +70,12 @@ func variableProblem(name string) string {
 			return ""
 		}
 	}
-	if slices.Contains(variables, name) {
+	if slices.Contains(known, name) {
 		return ""
 	}
-	if near, ok := document.Suggest(name, variables); ok {
+	if near, ok := document.Suggest(name, known); ok {
 		return fmt.Sprintf("unknown variable ${%s}; did you mean ${%s}?", name, near)
 	}
 	return fmt.Sprintf("unknown variable ${%s}; known are %s, env:NAME and file:PATH; write \\${%s} for a literal one",
-		name, strings.Join(variables, ", "), name)
+		name, strings.Join(known, ", "), name)
 }

@@ -22,6 +22,9 @@ func (b *builder) warnAboutStatuses() {
 			aged[sensorName{leaf.From, leaf.Key}] = true
 		}
 	}
+	for _, p := range b.def.Probes {
+		aged[sensorName{"", p.Key}] = true // it dates its readings, and they expire
+	}
 	if s := b.def.Start; s != nil {
 		aged[sensorName{s.Rule.From, s.Rule.Key}] = true
 	}
@@ -33,6 +36,20 @@ func (b *builder) warnAboutStatuses() {
 		aged[name] = true // one warning per sensor
 		b.add(document.Finding{Path: "validation.rules" + path, Severity: document.Warning, Message: fmt.Sprintf(
 			"a reading of %q without a date stays true for ever; date the readings, or add a rule {key: %s, check: age_lt, field: updatedAt, value: …} beside it", leaf.Key, leaf.Key)})
+	}
+}
+
+// warnAboutUnasked warns of a start condition that nothing ever answers: without cron no gate asks for it, and a probe
+// without an interval only answers one that does.
+func (b *builder) warnAboutUnasked() {
+	start := b.def.Start
+	if start == nil || b.def.Opens == ByCron || start.Rule.From != "" {
+		return
+	}
+	for _, p := range b.def.Probes {
+		if p.Key == start.Rule.Key && p.Interval == 0 {
+			b.warnf("schedule.trigger.key", "the probe %q answers only when a gate asks, and no gate does before the run opens; give it an interval", p.Key)
+		}
 	}
 }
 

@@ -1,0 +1,100 @@
+package pipeline
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/interlock-go/interlock/internal/document"
+)
+
+// Builtin names a probe that Interlock brings along: it needs no program and no server of one's own.
+type Builtin string
+
+// The probes that Interlock brings along.
+const (
+	FileFreshness Builtin = "file-freshness"
+	HTTPStatus    Builtin = "http-status"
+)
+
+var builtins = []string{string(FileFreshness), string(HTTPStatus)}
+
+// FileFreshnessConfig is what file-freshness looks at.
+type FileFreshnessConfig struct {
+	Path     string             `yaml:"path" required:"true" doc:"A file or a directory."`
+	Pattern  string             `yaml:"pattern" default:"*" doc:"Which files of a directory count, such as *.parquet."`
+	MaxAge   *document.Duration `yaml:"maxAge" above:"0s" doc:"How old the newest may be; any age unless said."`
+	MinFiles int                `yaml:"minFiles" default:"1" min:"1" doc:"How many files there must be at least."`
+	MinBytes int                `yaml:"minBytes" default:"0" min:"0" doc:"How large they must be together."`
+}
+
+// HTTPStatusConfig is what http-status looks at.
+type HTTPStatusConfig struct {
+	URL     string            `yaml:"url" required:"true" doc:"The address that is asked."`
+	Method  string            `yaml:"method" enum:"GET,HEAD" default:"GET" doc:"How it is asked."`
+	Headers map[string]string `yaml:"headers" doc:"Headers of the request."`
+	Expect  []int             `yaml:"expect" doc:"The answers that pass; any 2xx unless said."`
+}
+
+// Config is config as the builtin reads it: a *FileFreshnessConfig or an *HTTPStatusConfig. The findings say what does not fit.
+func (b Builtin) Config(config map[string]any) (any, []document.Finding) {
+	var into any
+	switch b {
+	case FileFreshness:
+		into = new(FileFreshnessConfig)
+	case HTTPStatus:
+		into = new(HTTPStatusConfig)
+	default:
+		return nil, []document.Finding{{Message: fmt.Sprintf("there is no builtin probe %q; there are %s", string(b), strings.Join(builtins, " and "))}}
+	}
+	if config == nil {
+		config = map[string]any{}
+	}
+	text, err := json.Marshal(config)
+	if err != nil {
+		return nil, []document.Finding{{Message: err.Error()}}
+	}
+	doc, problems := document.Parse("config", text)
+	if doc == nil {
+		return nil, []document.Finding{{Message: problems[0].Message}}
+	}
+	findings := doc.Root().Decode(into)
+	return into, findings
+}
+
+// findings says what is wrong with a config before its variables are put in.
+func (b Builtin) findings(config map[string]any) []document.Finding {
+	if !slices.Contains(builtins, string(b)) {
+		_, findings := b.Config(nil)
+		return document.Under("builtin", findings)
+	}
+	read, findings := b.Config(config)
+	if hasError(findings) {
+		return document.Under("config", findings)
+	}
+	switch c := read.(type) {
+	case *FileFreshnessConfig:
+		if _, err := path.Match(c.Pattern, ""); err != nil {
+			findings = append(findings, document.Finding{Path: "pattern", Message: fmt.Sprintf("%q is not a pattern; write one such as *.parquet", c.Pattern)})
+		}
+	case *HTTPStatusConfig:
+		findings = append(findings, c.findings()...)
+	}
+	return document.Under("config", findings)
+}
+
+func (c *HTTPStatusConfig) findings() []document.Finding {
+	var findings []document.Finding
+	if u, err := url.Parse(c.URL); !strings.Contains(c.URL, "${") && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		findings = append(findings, document.Finding{Path: "url", Message: fmt.Sprintf("%q is not an absolute http or https address", c.URL)})
+	}
+	for i, code := range c.Expect {
+		if code < 100 || code > 599 {
+			findings = append(findings, document.Finding{Path: fmt.Sprintf("expect[%d]", i), Message: fmt.Sprintf("%d is not an HTTP status", code)})
+		}
+	}
+	return findings
+}
