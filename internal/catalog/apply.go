@@ -16,8 +16,9 @@ const maxTries = 5
 
 // Apply judges all files that there are, and stores what follows, one commit per pipeline: a version that differs from
 // the stored one is accepted, a file with problems rejected (the last good version stays in force, and each distinct
-// problem is told once), a pipeline without a file removed. Applying the same files again changes nothing. An error
-// leaves the rest of the files for the next call; what was stored until then is in force.
+// problem is told once), a pipeline without a file removed. Applying the same files again changes nothing. Of several
+// replicas, each stores only what it saw change: see Share. An error leaves the rest of the files for the next call; what was
+// stored until then is in force.
 func (c *Catalog) Apply(ctx context.Context, files Files, now time.Time) (Report, error) {
 	c.change.Lock()
 	defer c.change.Unlock()
@@ -33,9 +34,12 @@ func (c *Catalog) Apply(ctx context.Context, files Files, now time.Time) (Report
 	if err != nil {
 		return Report{Problems: set.Problems}, fmt.Errorf("list pipelines: %w", err)
 	}
-	verdicts := c.judge(files.Pipelines, set, rows)
+	verdicts, seen := c.ours(c.judge(files.Pipelines, set, rows), rows, files)
 	report, changed, err := c.settleAll(ctx, verdicts, rows, now)
 	report.Problems = set.Problems
+	if err == nil && c.shared {
+		c.seen.Store(&seen)
+	}
 	c.beside, c.refused = beside(files), refusedTexts(files.Pipelines, set)
 	c.note(files, set)
 	if changed {
@@ -67,10 +71,7 @@ func (c *Catalog) fresh(verdicts []verdict) map[shelved]*pipeline.Definition {
 // settleAll stores what follows from the verdicts, in their order; where very many change something, several at once. It
 // says whether there was anything to store.
 func (c *Catalog) settleAll(ctx context.Context, verdicts []verdict, rows []store.Pipeline, now time.Time) (Report, bool, error) {
-	byID := make(map[pipeline.ID]store.Pipeline, len(rows))
-	for _, row := range rows {
-		byID[row.ID] = row
-	}
+	byID := rowsByID(rows)
 	var todo []int
 	for i, v := range verdicts {
 		if b, _ := c.against(v, byID[v.id], now); !b.Empty() {
@@ -95,6 +96,14 @@ func (c *Catalog) settleAll(ctx context.Context, verdicts []verdict, rows []stor
 		}
 	}
 	return report, len(todo) > 0, err
+}
+
+func rowsByID(rows []store.Pipeline) map[pipeline.ID]store.Pipeline {
+	byID := make(map[pipeline.ID]store.Pipeline, len(rows))
+	for _, row := range rows {
+		byID[row.ID] = row
+	}
+	return byID
 }
 
 func (r *Report) note(v verdict, did bool) {

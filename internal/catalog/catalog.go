@@ -35,12 +35,15 @@ type Catalog struct {
 	refused map[string][]byte // the texts of the files that were last refused
 	older   *shelf
 	read    atomic.Pointer[[]File] // the files as they were last judged
+	shared  bool                   // others may store files, too: see Share
+	seen    atomic.Pointer[Seen]   // never changed in place
 }
 
 // New makes an empty catalog; Load fills it.
 func New(s keeper, kinds []pipeline.JobKind) *Catalog {
 	c := &Catalog{store: s, kinds: kinds, older: newShelf(maxOlder)}
 	c.current.Store(newSnapshot(nil, nil))
+	c.seen.Store(&Seen{})
 	return c
 }
 
@@ -48,12 +51,14 @@ func New(s keeper, kinds []pipeline.JobKind) *Catalog {
 func (c *Catalog) Current() *Snapshot { return c.current.Load() }
 
 // Files are all pipeline, calendar and archetype files that there are. Gone are pipeline files that were there until just
-// now and may come back: they count as if they were as they were last.
+// now and may come back: they count as if they were as they were last. Modified is when each file was, by its name; only
+// replicas need it.
 type Files struct {
 	Pipelines  []pipeline.Source
 	Calendars  []pipeline.Source
 	Archetypes []pipeline.Source
 	Gone       []string
+	Modified   map[string]time.Time
 }
 
 // Report says what Apply did, each list sorted.

@@ -1,0 +1,152 @@
+package catalog
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// Seen is what the files of each pipeline came to when this replica last looked: the version that was read, or that it was
+// refused.
+type Seen map[pipeline.ID]string
+
+// Share makes c one of several catalogs on one store, whose files may differ. What is in force is then what a replica stored
+// that saw a file change, or go; the newest such change wins. A replica whose files merely differ stores nothing: one that
+// was away, or was started with old files, would take everybody back. seen is what it saw before it was started; a file that
+// it has never seen has changed if it is newer than what is in force.
+func (c *Catalog) Share(seen Seen) {
+	c.shared = true
+	known := maps.Clone(seen)
+	if known == nil {
+		known = Seen{}
+	}
+	c.seen.Store(&known)
+}
+
+// Seen is what the files came to at the last Apply. It must not be changed.
+func (c *Catalog) Seen() Seen { return *c.seen.Load() }
+
+const refusedFile = "refused "
+
+// state is what is remembered of a verdict; "" where there is no file.
+func (v verdict) state() string {
+	switch {
+	case v.problems != nil:
+		return refusedFile + hash(strings.Join(v.problems, "\n"))
+	case v.definition != nil:
+		return v.config.Version
+	default:
+		return ""
+	}
+}
+
+// ours leaves out what is not for this replica to store, and gives what it has seen once the rest is stored.
+func (c *Catalog) ours(verdicts []verdict, rows []store.Pipeline, files Files) ([]verdict, Seen) {
+	if !c.shared {
+		return verdicts, nil
+	}
+	before, seen := c.Seen(), Seen{}
+	var mine []verdict
+	byID := rowsByID(rows)
+	for _, v := range verdicts {
+		state := v.state()
+		switch {
+		case v.id == "":
+			mine = append(mine, v)
+			continue
+		case v.among(files.Gone):
+			state = before[v.id] // it may come back as it was
+		case v.changed(before, byID[v.id], files.Modified):
+			mine = append(mine, v)
+		}
+		if state != "" {
+			seen[v.id] = state
+		}
+	}
+	return mine, seen
+}
+
+// changed says that a pipeline's files are not what this replica saw last; or, if it has seen none, that they are newer than
+// what is in force.
+func (v verdict) changed(before Seen, row store.Pipeline, modified map[string]time.Time) bool {
+	state := v.state()
+	if last, known := before[v.id]; known || state == "" {
+		return known && last != state
+	}
+	since := row.AcceptedAt
+	if row.RemovedAt.After(since) {
+		since = row.RemovedAt
+	}
+	return state != row.Config && slices.ContainsFunc(v.sources(), func(file string) bool {
+		at, known := modified[file]
+		return !known || at.After(since) // one that nobody has the time of has just come
+	})
+}
+
+// sources are the files that a verdict rests on.
+func (v verdict) sources() []string {
+	names := slices.Clone(v.files)
+	if v.definition == nil {
+		return names
+	}
+	names = append(names, v.config.File.File)
+	for _, list := range [][]pipeline.Source{v.config.Calendars, v.config.Archetypes} {
+		for _, src := range list {
+			names = append(names, src.File)
+		}
+	}
+	return names
+}
+
+// among says that a verdict rests on one of these files.
+func (v verdict) among(files []string) bool {
+	return len(files) > 0 && slices.ContainsFunc(v.sources(), func(file string) bool { return slices.Contains(files, file) })
+}
+
+// Difference is a pipeline whose file here is not what is in force.
+type Difference struct {
+	ID  pipeline.ID
+	Why string
+}
+
+// Differences lists, by id, where a replica's files are not what is in force. There are none where nobody else stores files.
+func (c *Catalog) Differences() []Difference {
+	if !c.shared {
+		return nil
+	}
+	var all []Difference
+	seen, current := c.Seen(), c.Current()
+	for id, here := range seen {
+		if why := differs(here, current, id); why != "" {
+			all = append(all, Difference{id, why})
+		}
+	}
+	for _, e := range current.All() {
+		if _, here := seen[e.ID]; !here {
+			all = append(all, Difference{e.ID, fmt.Sprintf("version %s is in force, and there is no file of it here", e.Version)})
+		}
+	}
+	slices.SortFunc(all, func(a, b Difference) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	return all
+}
+
+func differs(here string, current *Snapshot, id pipeline.ID) string {
+	e := current.Get(id)
+	switch refused := strings.HasPrefix(here, refusedFile); {
+	case e == nil && (refused || slices.ContainsFunc(current.Broken(), func(b Broken) bool { return b.ID == id })):
+		return "" // its problem is told elsewhere
+	case e == nil:
+		return fmt.Sprintf("its file here is version %s, and none is in force: another replica saw its file go", here)
+	case refused:
+		return fmt.Sprintf("its file here is refused, and version %s is in force", e.Version)
+	case e.Version != here:
+		return fmt.Sprintf("its file here is version %s, and version %s is in force, which another replica has stored", here, e.Version)
+	default:
+		return ""
+	}
+}

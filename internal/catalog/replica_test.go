@@ -1,0 +1,196 @@
+package catalog_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/job/all"
+	"github.com/interlock-go/interlock/internal/pipeline"
+)
+
+// replicas gives two desks on one store, each with files of its own.
+func replicas(t *testing.T) (a, b *desk) {
+	a, b = newDesk(t), newDesk(t)
+	b.store = a.store
+	b.Catalog = catalog.New(b.store, all.Kinds())
+	a.Share(nil)
+	b.Share(nil)
+	return a, b
+}
+
+// comesBack is a replica that is started again.
+func (d *desk) comesBack() {
+	d.t.Helper()
+	seen := d.Seen()
+	d.Catalog = d.restarted()
+	d.Share(seen)
+}
+
+// modified says when the files of a replica were made.
+func (d *desk) modified(at time.Time) {
+	d.more.Modified = map[string]time.Time{}
+	for name := range d.files {
+		d.more.Modified[name] = at
+	}
+}
+
+func (d *desk) inForce(id pipeline.ID) string {
+	d.t.Helper()
+	if err := d.Load(ctx); err != nil {
+		d.t.Fatal(err)
+	}
+	if e := d.Current().Get(id); e != nil {
+		return e.Version
+	}
+	return ""
+}
+
+func (d *desk) differs(ids ...pipeline.ID) {
+	d.t.Helper()
+	var got []pipeline.ID
+	for _, x := range d.Differences() {
+		got = append(got, x.ID)
+	}
+	if diff := cmp.Diff(ids, got); diff != "" {
+		d.t.Errorf("files that differ (-want +got):\n%s", diff)
+	}
+}
+
+func TestReplicaStoresTheFileThatItSawChange(t *testing.T) {
+	a, b := replicas(t)
+	a.files["orders.yaml"], b.files["orders.yaml"] = orders, orders
+	a.apply()
+	b.apply()
+	b.differs()
+	a.files["orders.yaml"] = orders + "# two\n"
+	a.apply()
+	second := a.inForce("orders")
+	for range 2 { // whatever else makes it look at its files
+		b.apply()
+	}
+	if got := b.inForce("orders"); got != second {
+		t.Errorf("version %s is in force, want %s: the other replica's file has not changed", got, second)
+	}
+	b.differs("orders")
+	b.files["orders.yaml"] = orders + "# three\n"
+	b.apply()
+	if got := a.inForce("orders"); got == second {
+		t.Error("the newest change did not win")
+	}
+	a.differs("orders")
+	b.differs()
+	a.wantTold("CONFIG_ACCEPTED orders", "CONFIG_ACCEPTED orders", "CONFIG_ACCEPTED orders")
+}
+
+func TestReplicaThatWasAwayTakesNobodyBack(t *testing.T) {
+	a, b := replicas(t)
+	a.files["orders.yaml"], b.files["orders.yaml"] = orders, orders
+	a.apply()
+	b.apply()
+	a.files["orders.yaml"] = orders + "# two\n"
+	a.apply()
+	b.comesBack()
+	b.apply()
+	b.differs("orders")
+	b.files["orders.yaml"] = orders + "# edited while it was away\n"
+	b.comesBack()
+	b.apply()
+	b.differs()
+	a.apply()
+	a.differs("orders")
+}
+
+func TestNewReplicaStoresOnlyWhatIsNewerThanWhatIsInForce(t *testing.T) {
+	a, b := replicas(t)
+	a.files["orders.yaml"] = orders
+	a.apply()
+	first := a.inForce("orders")
+	b.files["orders.yaml"] = orders + "# old\n"
+	b.modified(morning)
+	b.apply()
+	if got := a.inForce("orders"); got != first {
+		t.Errorf("a new replica with an older file put version %s in force", got)
+	}
+	b.differs("orders")
+	c := newDesk(t)
+	c.store, c.Catalog = a.store, a.restarted()
+	c.Share(nil)
+	c.files["orders.yaml"] = orders + "# new\n"
+	c.files["rows.yaml"] = "pipeline: {id: rows, owner: tests}\n"
+	c.modified(a.now.Add(time.Second))
+	c.apply()
+	c.differs()
+	if got := a.inForce("orders"); got == first {
+		t.Error("a newer file is not in force")
+	}
+}
+
+func TestOnlyTheReplicaThatSawTheFileGoRemovesIt(t *testing.T) {
+	a, b := replicas(t)
+	a.files["orders.yaml"] = orders
+	a.apply()
+	b.apply() // it never had the file
+	b.differs("orders")
+	if a.inForce("orders") == "" {
+		t.Fatal("a replica without the file removed the pipeline")
+	}
+	delete(a.files, "orders.yaml")
+	a.comesBack() // it went while the replica was away
+	a.apply()
+	b.apply()
+	a.differs()
+	b.differs()
+	b.wantTold("CONFIG_ACCEPTED orders", "CONFIG_REMOVED orders")
+}
+
+func TestFileThatOnlyOneReplicaLostIsSaidToDiffer(t *testing.T) {
+	a, b := replicas(t)
+	a.files["orders.yaml"], b.files["orders.yaml"] = orders, orders
+	a.apply()
+	b.apply()
+	delete(a.files, "orders.yaml")
+	a.apply()
+	b.apply()
+	if got := b.inForce("orders"); got != "" {
+		t.Errorf("version %s is in force, although its file went", got)
+	}
+	b.differs("orders")
+}
+
+func TestRefusedFileOfOneReplicaIsNotMendedByTheFileOfAnother(t *testing.T) {
+	a, b := replicas(t)
+	a.files["orders.yaml"], b.files["orders.yaml"] = orders, orders
+	a.apply()
+	b.apply()
+	a.files["orders.yaml"] = "pipeline: {id: orders}\n"
+	a.apply()
+	b.apply()
+	if a.row("orders").Problem == "" {
+		t.Error("the problem is gone, and the file still has it")
+	}
+	a.differs("orders")
+	a.wantTold("CONFIG_ACCEPTED orders", "CONFIG_REJECTED orders")
+}
+
+// An editor replaces a file by removing it first.
+func TestFileThatComesBackHasNotChanged(t *testing.T) {
+	a, b := replicas(t)
+	a.files["orders.yaml"], b.files["orders.yaml"] = orders, orders
+	a.apply()
+	b.apply()
+	a.files["orders.yaml"] = orders + "# two\n"
+	a.apply()
+	second := a.inForce("orders")
+	delete(b.files, "orders.yaml")
+	b.more.Gone = []string{"orders.yaml"}
+	b.apply()
+	b.files["orders.yaml"], b.more.Gone = orders, nil
+	b.apply()
+	if got := a.inForce("orders"); got != second {
+		t.Errorf("version %s is in force, want %s", got, second)
+	}
+	b.differs("orders")
+}
