@@ -11,7 +11,7 @@ import (
 // Request is an operator's wish for another attempt. Who asked and why go into the attempt's Opening;
 // they do not change the answer.
 type Request struct {
-	Force bool // skips everything but a run that is already open
+	Force bool // skips breaker, budget and a job that still runs, and opens a run that was never there
 }
 
 // Facts are what a request is judged by.
@@ -31,13 +31,18 @@ type Seen struct {
 }
 
 // Decide answers a request of an operator. The circuit breaker guards completed runs: without new input,
-// running again only produces the same output. Force skips breaker, budget, calendar and a job that still
-// runs, and opens a run that does not exist; nothing opens a second attempt beside an open one.
+// running again only produces the same output. Force skips breaker, budget and a job that still runs, and
+// opens a run that does not exist. It repeats a run of an excluded period, which somebody has wanted before,
+// but what the calendar suppressed is revived by a forced trigger alone; and nothing opens a second attempt
+// beside an open one.
 func Decide(q Request, f Facts, b Budget, now time.Time) Verdict {
 	r := f.Run
 	exists := r.Status != ""
 	if r.Status.Open() {
 		return reject(AlreadyOpen, "attempt %d is %s; wait for it or cancel it", r.Attempt, r.Status)
+	}
+	if f.Excluded != "" && !exists {
+		return reject(Excluded, "the calendar excludes this period (%s), and it never ran; `interlock trigger --force` runs it nevertheless", f.Excluded)
 	}
 	if q.Force {
 		return accept(now, "forced")

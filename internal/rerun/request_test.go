@@ -29,7 +29,7 @@ func TestRequestIsAnsweredByItsFirstObstacle(t *testing.T) {
 		"failure being settled":     {rerun.Facts{Run: failed}, left, rerun.AlreadyOpen, rerun.AlreadyOpen},
 		"job still running":         {rerun.Facts{Run: state(run.Cancelled, 1), JobRunning: true}, left, rerun.JobRunning, ""},
 		"excluded":                  {rerun.Facts{Run: completed, Then: input, Now: changed, Excluded: "weekend"}, left, rerun.Excluded, ""},
-		"excluded and never opened": {rerun.Facts{Excluded: "weekend"}, left, rerun.Excluded, ""},
+		"excluded and never opened": {rerun.Facts{Excluded: "weekend"}, left, rerun.Excluded, rerun.Excluded},
 		"completed on the same":     {rerun.Facts{Run: completed, Then: input, Now: input}, left, rerun.NothingNew, ""},
 		"budget spent":              {rerun.Facts{Run: completed, Then: input, Now: changed}, spent, rerun.BudgetSpent, ""},
 		"budget spent, failed":      {rerun.Facts{Run: state(run.FailedFinal, 2)}, spent, rerun.BudgetSpent, ""},

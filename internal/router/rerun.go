@@ -127,24 +127,25 @@ func (r *Router) judge(ctx context.Context, e *catalog.Entry, row store.Pipeline
 	case old.Status == "" && q.key(e).Schedule != e.Opens:
 		return rerun.Verdict{Rejection: rerun.NoSuchRun, Reason: fmt.Sprintf("there is no run of schedule %s; the pipeline's own is %s", q.Schedule, e.Opens)}, nil
 	}
-	facts := rerun.Facts{Run: old}
-	if !q.Force {
-		var err error
-		if facts, err = r.facts(ctx, e, q.key(e), old, now); err != nil {
-			return rerun.Verdict{}, err
-		}
+	facts, err := r.facts(ctx, e, q, old, now)
+	if err != nil {
+		return rerun.Verdict{}, err
 	}
 	return rerun.Decide(rerun.Request{Force: q.Force}, facts, rerun.BudgetsOf(e.Job).For(old, run.CauseManual), now), nil
 }
 
-// facts are what speaks for and against another attempt. A job that nobody can ask about counts as running.
-func (r *Router) facts(ctx context.Context, e *catalog.Entry, key run.Key, old run.Run, now time.Time) (rerun.Facts, error) {
+// facts are what speaks for and against another attempt; of a forced one, what force does not skip. A job that nobody can ask
+// about counts as running.
+func (r *Router) facts(ctx context.Context, e *catalog.Entry, q RerunRequest, old run.Run, now time.Time) (rerun.Facts, error) {
 	facts := rerun.Facts{Run: old}
-	barred, err := r.barred(ctx, e, key)
+	barred, err := r.barred(ctx, e, q.key(e))
 	if err != nil {
 		return facts, err
 	}
 	facts.Excluded = barred.why
+	if q.Force {
+		return facts, nil
+	}
 	if old.Progress.Left == run.JobMayRun && old.Status.Ended() {
 		running, err := r.jobs.StillRuns(ctx, old)
 		facts.JobRunning = running || err != nil

@@ -142,7 +142,7 @@ job: {type: lambda, config: {functionName: f, async: true}}
 	w.expect(plainRun, "RUNNING 2")
 }
 
-func TestForceSkipsBreakerBudgetAndCalendarAndIsRecorded(t *testing.T) {
+func TestForceSkipsBreakerAndBudgetAndIsRecorded(t *testing.T) {
 	w := newWorld(t, `
 pipeline: {id: plain, owner: data}
 schedule: {trigger: {key: arrival, check: exists}, exclude: {weekends: true}}
@@ -159,9 +159,34 @@ job: {type: command, config: {command: "true"}, maxManualReruns: 0}
 		w.only(event.RerunAccepted).Detail.Extra.(event.Opening))
 
 	q = ask(w, "2")
-	q.Force, q.Period = true, w.period("2026-03-07") // a Saturday without a run
+	q.Force, q.Period = true, w.period("2026-03-02") // a Monday without a run
 	w.rerun(q)
-	w.expect("plain/stream/2026-03-07", "RUNNING 1")
+	w.expect("plain/stream/2026-03-02", "RUNNING 1")
+}
+
+func TestForcedRerunRepeatsWhatWasForcedButRevivesNothingSuppressed(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: plain, owner: data}
+schedule: {trigger: {key: arrival, check: exists}, exclude: {weekends: true}}
+job: {type: command, config: {command: "true"}}
+`)
+	w.write("plain", "arrival", "n=1")
+	w.write("plain", "arrival#2026-03-07", "n=1") // a Saturday
+	const saturday = "plain/stream/2026-03-07"
+	q := ask(w, "1")
+	q.Force, q.Period = true, w.period("2026-03-07")
+	if answer := w.rerun(q); answer.Accepted {
+		t.Errorf("accepted: %s", answer.Why)
+	}
+	same(t, "why", "excluded period", w.why())
+
+	_, err := w.router.Trigger(t.Context(), router.TriggerRequest{ID: "2", Pipeline: "plain", Period: q.Period, By: "ada", Reason: "tested", Force: true}, w.now)
+	w.check(err)
+	w.settle()
+	w.succeed(saturday)
+	q.ID = "3"
+	w.rerun(q)
+	w.expect(saturday, "RUNNING 2")
 }
 
 func TestForceOpensNoSecondAttemptBesideAnOpenOne(t *testing.T) {
