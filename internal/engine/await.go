@@ -13,14 +13,20 @@ import (
 // is missed costs time and nothing else.
 type awaits struct {
 	engine *Engine
-	work   context.Context
 	mu     sync.Mutex
+	work   context.Context // nil before the engine runs
 	known  map[run.AttemptID]bool
 	all    sync.WaitGroup
 }
 
-// resume waits for the jobs that were running when the process started.
+// Began says that this process has stored that a job runs. Where there are several, another one may be given the change.
+func (e *Engine) Began(key run.Key, attempt int) { e.awaits.begin(key, attempt) }
+
+// resume waits for the jobs that were running when the process started, and from then on for others.
 func (a *awaits) resume(ctx context.Context) {
+	a.mu.Lock()
+	a.work = ctx
+	a.mu.Unlock()
 	open, err := a.engine.Store.OpenRuns(ctx, "")
 	if err != nil {
 		a.engine.Logger.Error("cannot list the open runs; their jobs are polled", "error", err)
@@ -47,13 +53,14 @@ func (a *awaits) begin(key run.Key, attempt int) {
 	id := key.Attempt(attempt)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.known[id] || a.work.Err() != nil {
+	if a.known[id] || a.work == nil || a.work.Err() != nil {
 		return
 	}
 	a.known[id] = true
+	work := a.work
 	a.all.Go(func() {
 		defer a.forget(id)
-		if err := a.engine.Handlers.Await(a.work, key, attempt); err != nil && !stopped(a.work, err) {
+		if err := a.engine.Handlers.Await(work, key, attempt); err != nil && !stopped(work, err) {
 			a.engine.Logger.Warn("cannot wait for a job; it is polled", slog.String("attempt", string(id)), slog.Any("error", err))
 		}
 	})

@@ -2,7 +2,7 @@
 // changes to the router, due tasks to their handlers, events to the sinks, and files to the catalog, and it stops
 // gracefully. What any of that means is decided elsewhere: the engine knows kinds of tasks, not what they do.
 //
-// Each loop has a file: feed.go, worker.go, sink.go, lease.go, tick.go, reload.go.
+// Each loop has a file: feed.go, worker.go, sink.go, lease.go, tick.go, reload.go, replica.go.
 package engine
 
 import (
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/notify"
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -25,6 +26,9 @@ type Handlers struct {
 	// Await returns when the job of an attempt has ended, where that can be seen, and has dealt with it; at once where it
 	// cannot. It may be nil.
 	Await func(ctx context.Context, key run.Key, attempt int) error
+	// Config brings a pipeline's definition up to what is stored, or those of all if id is "", where other processes may have
+	// stored another. It may be nil.
+	Config func(ctx context.Context, id pipeline.ID) error
 }
 
 // Tick is something that is done again and again.
@@ -33,6 +37,7 @@ type Tick struct {
 	Every time.Duration
 	Do    func(ctx context.Context, now time.Time) error
 	First bool // also once at start, as soon as the feed has caught up
+	One   bool // of several processes, one does it
 }
 
 // Options are how the engine works.
@@ -75,6 +80,7 @@ func New(o Options) *Engine {
 	}
 	e := &Engine{Options: o}
 	e.leases = newLeases(e)
+	e.awaits = &awaits{engine: e, known: map[run.AttemptID]bool{}}
 	return e
 }
 
@@ -90,13 +96,15 @@ func (e *Engine) Run(ctx context.Context, grace time.Duration) error {
 	work, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	// What is only waited for ends with ctx: whoever starts next waits again.
-	e.awaits = &awaits{engine: e, work: ctx, known: map[run.AttemptID]bool{}}
 	e.awaits.resume(ctx)
 	renewing, stopRenewing := context.WithCancel(work)
 	var loops, renewed sync.WaitGroup
 	renewed.Go(func() { e.leases.renew(renewing) })
 	loops.Go(func() { e.follow(ctx, work) })
 	loops.Go(func() { e.workOff(ctx, work) })
+	if !e.Alone && e.Handlers.Config != nil {
+		loops.Go(func() { e.keepUp(ctx) })
+	}
 	if e.Notifier != nil {
 		for _, s := range e.Notifier.Sinks() {
 			loops.Go(func() { e.deliver(ctx, work, s) })
@@ -129,7 +137,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 
 const (
 	minBackoff = 250 * time.Millisecond
-	maxBackoff = 30 * time.Second
+	maxBackoff = 10 * time.Second // also how late work goes on after the store was away
 )
 
 // backoff is the wait after that many failures in a row.

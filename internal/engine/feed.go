@@ -27,6 +27,7 @@ func (e *Engine) follow(ctx, work context.Context) {
 				break
 			}
 			failures++
+			e.health.failed("feed", err)
 			e.Logger.Error("cannot read the feed", "error", err)
 			pause(ctx, backoff(failures))
 			continue

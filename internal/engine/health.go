@@ -6,6 +6,8 @@ import (
 	"maps"
 	"sync"
 	"time"
+
+	"github.com/interlock-go/interlock/internal/store"
 )
 
 // health remembers what went wrong last, and which periodic work was done when.
@@ -54,8 +56,24 @@ type Health struct {
 	FeedBacklog int                  `json:"feedBacklog"`
 	FeedLag     time.Duration        `json:"feedLag"`
 	TaskLag     time.Duration        `json:"taskLag"`
+	Elsewhere   map[string]int       `json:"elsewhere,omitempty"` // overdue tasks that only another replica may do, by replica
 	Failures    map[string]Failure   `json:"failures,omitempty"`
 	Last        map[string]time.Time `json:"last,omitempty"`
+}
+
+// lag is how late the first task is that this process may do, and how many of the others wait for whom.
+func (e *Engine) lag(overdue []store.Task, now time.Time) (late time.Duration, elsewhere map[string]int) {
+	for _, t := range overdue {
+		if t.Replica != "" && t.Replica != e.Replica && now.Sub(t.Due) < e.LostAfter {
+			if elsewhere == nil {
+				elsewhere = map[string]int{}
+			}
+			elsewhere[t.Replica]++
+		} else if late == 0 {
+			late = now.Sub(t.Due)
+		}
+	}
+	return late, elsewhere
 }
 
 // Health says whether feed and timers are within an interval of where they should be.
@@ -66,21 +84,19 @@ func (e *Engine) Health(ctx context.Context, interval time.Duration) Health {
 	e.health.mu.Unlock()
 	n, oldest, err := e.Store.Backlog(ctx, Group)
 	if err != nil {
-		h.Why = append(h.Why, "the store does not answer")
+		h.Why = append(h.Why, fmt.Sprintf("the store does not answer: %v", err))
 		return h
 	}
 	h.FeedBacklog = n
 	if n > 0 {
 		h.FeedLag = now.Sub(oldest)
 	}
-	overdue, err := e.Store.Overdue(ctx, now.Add(-interval), 1)
+	overdue, err := e.Store.Overdue(ctx, now.Add(-interval), store.MaxPage)
 	if err != nil {
-		h.Why = append(h.Why, "the store does not answer")
+		h.Why = append(h.Why, fmt.Sprintf("the store does not answer: %v", err))
 		return h
 	}
-	if len(overdue) > 0 {
-		h.TaskLag = now.Sub(overdue[0].Due)
-	}
+	h.TaskLag, h.Elsewhere = e.lag(overdue, now)
 	if h.FeedLag > interval {
 		h.Why = append(h.Why, fmt.Sprintf("the feed is %s behind", h.FeedLag.Round(time.Second)))
 	}

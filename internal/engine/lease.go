@@ -32,6 +32,24 @@ func (ls *leases) drop(l store.Lease) {
 	delete(ls.held, l)
 }
 
+// standBy is how often a process asks whether another has let go of what only one of them does.
+const standBy = time.Second
+
+// under does something for as long as a lease is held, and gives it back. That another process has taken over is no error.
+func (e *Engine) under(work context.Context, l store.Lease, do func(held context.Context) error) error {
+	held, lost := context.WithCancel(work)
+	defer lost()
+	e.leases.hold(l, lost)
+	defer e.leases.drop(l)
+	err := do(held)
+	if held.Err() != nil && work.Err() == nil {
+		err = nil // it goes on where this one was
+	}
+	// Handing it back early only saves time: the lease lapses by itself.
+	_ = e.Store.Release(context.WithoutCancel(work), []store.Lease{l}, time.Now())
+	return err
+}
+
 // renew keeps the leases alive, and ends the work on those that were lost.
 func (ls *leases) renew(ctx context.Context) {
 	for pause(ctx, ls.engine.Lease/3) {

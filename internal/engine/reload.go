@@ -177,6 +177,10 @@ func (r *Reloader) read(stamps []files.Stamp, now time.Time) (catalog.Files, err
 		}
 	}
 	r.addMissed(&all, there, now)
+	all.Modified = make(map[string]time.Time, len(stamps))
+	for _, s := range stamps {
+		all.Modified[s.File] = time.Unix(0, s.Modified)
+	}
 	return all, nil
 }
 

@@ -17,11 +17,12 @@ func (e *Engine) deliver(ctx, work context.Context, s sink.Sink) {
 	for failures := 0; ctx.Err() == nil; {
 		outbox, lease, err := e.Notifier.Claim(ctx, s, notify.Holder{Replica: e.Replica, Lease: e.Lease}, time.Now())
 		if err == nil && outbox == nil { // somebody else does: stand by
-			pause(ctx, e.Lease/3)
+			pause(ctx, standBy)
 			continue
 		}
 		if err == nil {
-			err = e.deliverUnder(ctx, work, &dispatcher{engine: e, sink: s.Name(), outbox: outbox}, lease)
+			d := &dispatcher{engine: e, sink: s.Name(), outbox: outbox}
+			err = e.under(work, lease, func(held context.Context) error { return d.run(ctx, held) })
 		}
 		if err == nil {
 			failures = 0
@@ -35,21 +36,6 @@ func (e *Engine) deliver(ctx, work context.Context, s sink.Sink) {
 		e.Logger.Error("cannot keep track of what a sink was sent; it will be tried again", "sink", s.Name(), "error", err)
 		pause(ctx, backoff(failures))
 	}
-}
-
-// deliverUnder delivers for as long as the lease is held.
-func (e *Engine) deliverUnder(ctx, work context.Context, d *dispatcher, lease store.Lease) error {
-	held, lost := context.WithCancel(work)
-	defer lost()
-	e.leases.hold(lease, lost)
-	defer e.leases.drop(lease)
-	err := d.run(ctx, held)
-	if held.Err() != nil && work.Err() == nil {
-		err = nil // another process has taken over: it goes on where this one was
-	}
-	// Handing it back early only saves time: the lease lapses by itself.
-	_ = e.Store.Release(context.WithoutCancel(work), []store.Lease{lease}, time.Now())
-	return err
 }
 
 // abandon forgets a sink that nobody has delivered to for long, so that no events are kept for it.

@@ -2,17 +2,77 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
+
+	"github.com/interlock-go/interlock/internal/store"
 )
 
 // tick does something again and again, at its interval. One that fails is told of and goes on.
 func (e *Engine) tick(ctx, work context.Context, t Tick) {
+	if t.One && !e.Alone {
+		e.tickInTurn(ctx, work, t)
+		return
+	}
+	e.tickOn(ctx, work, t)
+}
+
+func (e *Engine) tickOn(ctx, work context.Context, t Tick) {
 	if t.First && e.caughtUp(ctx) {
 		e.tickOnce(work, t)
 	}
 	for pause(ctx, t.Every) {
 		e.tickOnce(work, t)
 	}
+}
+
+// tickInTurn does it for as long as this process is the one that does, and stands by otherwise.
+func (e *Engine) tickInTurn(ctx, work context.Context, t Tick) {
+	for failures := 0; ctx.Err() == nil; {
+		lease, turn, err := e.turn(ctx, t.Name, time.Now())
+		if err != nil && !stopped(ctx, err) {
+			failures++
+			e.health.failed(t.Name, err)
+			e.Logger.Error("cannot tell whether another process does a periodic task; it will be tried again", "name", t.Name, "error", err)
+			pause(ctx, backoff(failures))
+			continue
+		}
+		failures = 0
+		if !turn {
+			pause(ctx, standBy)
+			continue
+		}
+		_ = e.under(work, lease, func(held context.Context) error {
+			waiting, stop := context.WithCancel(ctx)
+			defer stop()
+			defer context.AfterFunc(held, stop)()
+			e.tickOn(waiting, held, t)
+			return nil
+		}) // it tells its own failures
+	}
+}
+
+// never is when the task of a turn is due: it is only ever claimed by its name.
+var never = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// turn asks to be the one process that does a periodic task.
+func (e *Engine) turn(ctx context.Context, name string, now time.Time) (store.Lease, bool, error) {
+	id := "turn/" + name
+	if _, err := e.Store.Task(ctx, id); errors.Is(err, store.ErrNotFound) {
+		b := store.Batch{ID: fmt.Sprintf("%s/%s/%d", id, e.Replica, now.UnixNano())}
+		b.Schedule(store.Task{ID: id, Kind: store.Turn, Due: never})
+		if err := e.Store.Commit(ctx, b, now); err != nil {
+			return store.Lease{}, false, err
+		}
+	} else if err != nil {
+		return store.Lease{}, false, err
+	}
+	claims, err := e.Store.Claim(ctx, store.ClaimQuery{Replica: e.Replica, Task: id, Limit: 1, Lease: e.Lease}, now)
+	if err != nil || len(claims) == 0 {
+		return store.Lease{}, false, err
+	}
+	return claims[0].Lease, true, nil
 }
 
 func (e *Engine) tickOnce(work context.Context, t Tick) {

@@ -116,8 +116,19 @@ func (w *workers) perform(work context.Context, c store.Claim) {
 		e.Logger.Error("cannot carry out a task; it will be tried again", slog.String("task", c.Task.ID), slog.Any("error", err))
 		pause(work, minBackoff)
 	}
-	// Handing it back early only saves time: the lease lapses by itself.
-	_ = e.Store.Release(context.WithoutCancel(work), []store.Lease{c.Lease}, time.Now())
+	e.giveBack(work, c.Lease)
+}
+
+// giveBack hands a task back early, so that nobody has to wait until its lease lapses by itself. A store that is away may be
+// back before that.
+func (e *Engine) giveBack(work context.Context, l store.Lease) {
+	lapsed := time.Now().Add(e.Lease)
+	for failures := 1; ; failures++ {
+		err := e.Store.Release(context.WithoutCancel(work), []store.Lease{l}, time.Now())
+		if err == nil || time.Now().After(lapsed) || !pause(work, backoff(failures)) {
+			return
+		}
+	}
 }
 
 // dispatch calls the handler of a task.

@@ -38,6 +38,7 @@ const (
 	RunProbe      TaskKind = "probe"          // run an evaluator
 	ReopenPeriods TaskKind = "reopen-periods" // after a pause or a change of the file: open what is due
 	Deliver       TaskKind = "deliver"        // bring events to a sink; it is due once nobody has done so for long
+	Turn          TaskKind = "turn"           // be the one process of several that does something; it is never due
 )
 
 // Lease is the right to work on a task. Token is larger than every token given out before, on whatever task, so that a
@@ -63,7 +64,8 @@ type ClaimQuery struct {
 }
 
 // Tasks hands out what is due. A lease is held until the instant it was claimed or renewed for: at that instant it has
-// lapsed, and a lease that has lapsed is nobody's, even if nobody has taken it over.
+// lapsed, and a lease that has lapsed is nobody's, even if nobody has taken it over. A store that can tell that a process is
+// gone may let others have its leases sooner; whoever was taken for gone has lost what others have claimed since.
 type Tasks interface {
 	// Claim gives due tasks (also those due just now) that nobody holds, longest due first, then by id; or the one that q names. Claiming never
 	// removes a task: only a Batch does.

@@ -1,0 +1,80 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// configEvents is how many events are read at once.
+const configEvents = 500
+
+// keepUp brings definitions up to date that other processes have stored: it follows the events that tell of them. Changes would
+// not do: each is given to one process alone.
+func (e *Engine) keepUp(ctx context.Context) {
+	var at store.Position
+	begun := false
+	for failures := 0; ctx.Err() == nil; {
+		more := e.Store.EventsChanged()
+		var err error
+		if !begun {
+			if at, err = e.configsFromNow(ctx); err == nil {
+				begun = true
+			}
+		} else {
+			at, err = e.configsAfter(ctx, at)
+		}
+		if err != nil {
+			if stopped(ctx, err) {
+				return
+			}
+			failures++
+			e.health.failed("definitions", err)
+			e.Logger.Error("cannot keep up with the definitions that others store; it will be tried again", "error", err)
+			pause(ctx, backoff(failures))
+			continue
+		}
+		if failures > 0 {
+			e.health.mended("definitions")
+		}
+		failures = 0
+		select {
+		case <-more:
+		case <-time.After(maxBackoff): // whoever was to tell may have been cut off
+		case <-ctx.Done():
+		}
+	}
+}
+
+// configsFromNow finds the end of the events, and then reads everything: what was stored before is not told any more.
+func (e *Engine) configsFromNow(ctx context.Context) (store.Position, error) {
+	at, err := store.Seek(0, func(at store.Position) (bool, error) {
+		events, err := e.Store.EventsAfter(ctx, at, 1)
+		return len(events) == 0, err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return at, e.Handlers.Config(ctx, "")
+}
+
+// configsAfter looks at the events after a place, and gives the last that was looked at.
+func (e *Engine) configsAfter(ctx context.Context, at store.Position) (store.Position, error) {
+	for {
+		events, err := e.Store.EventsAfter(ctx, at, configEvents)
+		if err != nil || len(events) == 0 {
+			return at, err
+		}
+		for _, told := range events {
+			switch told.Event.Type {
+			case event.ConfigAccepted, event.ConfigRemoved:
+				if err := e.Handlers.Config(ctx, told.Event.Detail.Pipeline); err != nil {
+					return at, err
+				}
+			}
+			at = told.Position
+		}
+	}
+}

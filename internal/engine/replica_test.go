@@ -1,0 +1,170 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/interlock-go/interlock/internal/engine"
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// replica gives a host on the store of another one.
+func (h *host) replica(name string) *host {
+	other := newHost(h.T)
+	other.store = h.store.Open()
+	h.options.Alone, other.options.Alone = false, false
+	h.options.Notifier, other.options.Notifier = nil, nil
+	other.options.Store, other.options.Replica = other.store, name
+	return other
+}
+
+func TestOneOfSeveralProcessesDoesWhatOnlyOneDoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newHost(t)
+		b := a.replica("there")
+		for _, h := range []*host{a, b} {
+			h.options.Handlers.Ticks = []engine.Tick{{Name: "look", Every: time.Minute, First: true, One: true, Do: func(context.Context, time.Time) error {
+				h.note("looks")
+				return nil
+			}}}
+		}
+		a.start(time.Second)
+		b.start(time.Second)
+		a.pass(10*time.Minute + time.Second)
+		if first, second := len(a.noted()), len(b.noted()); first != 11 || second != 0 {
+			t.Errorf("the one looked %d times and the other %d, want 11 and none", first, second)
+		}
+		a.end()
+		b.pass(2 * time.Second)
+		if n := len(b.noted()); n != 1 {
+			t.Errorf("the other looked %d times after the first had stopped, want once at once", n)
+		}
+		b.end()
+	})
+}
+
+// A process that stands still loses its turn, and notices.
+func TestTurnThatWasLostIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newHost(t)
+		a.replica("there")
+		looked := make(chan error, 1)
+		a.options.Handlers.Ticks = []engine.Tick{{Name: "look", Every: time.Minute, First: true, One: true, Do: func(ctx context.Context, _ time.Time) error {
+			<-ctx.Done()
+			looked <- ctx.Err()
+			return ctx.Err()
+		}}}
+		a.start(time.Second)
+		a.pass(time.Second)
+		if err := a.store.VoidLeases(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if claims, err := a.store.Claim(t.Context(), store.ClaimQuery{Task: "turn/look", Limit: 1, Lease: time.Hour}, time.Now()); len(claims) != 1 || err != nil {
+			t.Fatalf("claimed %v, %v", claims, err)
+		}
+		a.pass(11 * time.Second)
+		select {
+		case <-looked:
+		default:
+			t.Error("it goes on, although another process has the turn")
+		}
+		a.end()
+	})
+}
+
+func TestDefinitionsThatOthersStoreAreTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newHost(t)
+		a.replica("there")
+		tell := func(kind event.Type, id pipeline.ID) {
+			t.Helper()
+			b := store.Batch{ID: fmt.Sprintf("%s %s", kind, id)}
+			b.Emit(event.New(kind, event.About{Pipeline: id, At: time.Now()}, "told", event.Config{Problems: []string{}}))
+			if err := a.store.Commit(t.Context(), b, time.Now()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tell(event.ConfigAccepted, "before")
+		failures := 1
+		a.options.Handlers.Config = func(_ context.Context, id pipeline.ID) error {
+			if failures--; failures >= 0 {
+				return fmt.Errorf("not now")
+			}
+			a.note("%s", id)
+			return nil
+		}
+		a.start(time.Second)
+		a.pass(time.Second)
+		tell(event.ConfigAccepted, "orders")
+		tell(event.ConfigRejected, "bad")
+		tell(event.ConfigRemoved, "gone")
+		synctest.Wait()
+		a.end()
+		if diff := cmp.Diff([]string{"", "orders", "gone"}, a.noted()); diff != "" {
+			t.Errorf("taken (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestTasksThatOnlyAnotherMayDoMakeNobodyLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newHost(t)
+		a.replica("there")
+		b := store.Batch{ID: "tasks"}
+		b.Schedule(store.Task{ID: "theirs", Kind: store.Advance, Pipeline: "orders", Due: time.Now(), Replica: "there"})
+		if err := a.store.Commit(t.Context(), b, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		e := engine.New(a.options)
+		a.pass(5 * time.Minute)
+		if h := e.Health(t.Context(), time.Minute); !h.Ready || h.Elsewhere["there"] != 1 {
+			t.Errorf("health is %+v, want ready, with one task that waits for the other", h)
+		}
+		a.pass(6 * time.Minute) // by now it may be taken
+		if h := e.Health(t.Context(), time.Minute); h.Ready || !strings.Contains(strings.Join(h.Why, " "), "timers are 11m0s behind") {
+			t.Errorf("health is %+v, want that timers are late", h)
+		}
+	})
+}
+
+// The change that tells of it may be given to another process.
+func TestJobThatThisProcessBeganIsAwaited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newHost(t)
+		key, err := run.ParseKey("orders/cron/2026-03-03")
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.options.Handlers.Await = func(ctx context.Context, key run.Key, attempt int) error {
+			a.note("%s", key.Attempt(attempt))
+			<-ctx.Done()
+			return nil
+		}
+		e := engine.New(a.options)
+		e.Began(key, 1) // before it runs: what was begun is found at the start
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- e.Run(ctx, time.Second) }()
+		synctest.Wait()
+		e.Began(key, 2)
+		e.Began(key, 2)
+		synctest.Wait()
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if got := a.noted(); !slices.Equal(got, []string{"orders/cron/2026-03-03/2"}) {
+			t.Errorf("awaited %q", got)
+		}
+	})
+}
