@@ -55,6 +55,7 @@ type bench struct {
 	key     run.Key
 	def     *pipeline.Definition
 	claimed store.Lease // of the last step
+	early   bool        // leases may be lost before they end
 }
 
 // newBench accepts the file and makes every job of it one of kind.
@@ -99,7 +100,7 @@ func (b *bench) controller(replica string, s keeper) *orchestrator.Orchestrator 
 	for _, k := range all.Kinds() {
 		jobs[k.Name] = b.kind
 	}
-	return orchestrator.New(orchestrator.Deps{Store: s, Catalog: b.catalog, Jobs: jobs, Replica: replica, Lease: lease})
+	return orchestrator.New(orchestrator.Deps{Store: s, Catalog: b.catalog, Jobs: jobs, Replica: replica, Lease: lease, Early: b.early})
 }
 
 func at(t *testing.T, name string) period.Period {

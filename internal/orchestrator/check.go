@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/job"
@@ -17,6 +18,9 @@ func (w *work) check(ctx context.Context) (lifecycle.Step, error) {
 		return w.checkElsewhere(ctx)
 	}
 	if w.run.Status == run.Triggering {
+		if until := w.callEnds(); w.now.Before(until) {
+			return w.wait(ctx, lifecycle.Step{Kind: lifecycle.Wait, Due: until, Reason: "the start call may still be under way"})
+		}
 		return w.unanswered(ctx, "the start call had no known answer")
 	}
 	status, trouble := w.status(ctx)
@@ -29,6 +33,16 @@ func (w *work) check(ctx context.Context) (lifecycle.Step, error) {
 	default:
 		return w.ended(ctx, w.run.Progress.Handle, status)
 	}
+}
+
+// callEnds is when a start call of another controller is over that was taken for gone too soon: it is begun within half a
+// lease, and has its time limit. Zero where that need not be waited for.
+func (w *work) callEnds() time.Time {
+	kind, attempt, err := w.job()
+	if err != nil || !w.o.Early || refusesRepeats(kind) {
+		return time.Time{}
+	}
+	return w.run.Progress.AskedAt.Add(w.o.Lease/2 + w.o.startLimit(kind, attempt))
 }
 
 // status is what the job shows, or why nobody can tell. A job that its target does not know (any more) has failed: silence

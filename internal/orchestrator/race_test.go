@@ -108,6 +108,64 @@ func TestS2LeaseLostDuringTheStartIsFoundAgain(t *testing.T) {
 	b.wantTold(event.ValidationPassed, event.JobTriggered)
 }
 
+// A controller that cannot reach the store for a while is taken for gone, and is in the middle of a start call.
+func TestS2StartOfAControllerThatWasTakenForGoneIsWaitedFor(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind  func(*target) job.Type
+		limit time.Duration
+	}{"call": {plainType, lease}, "call that is the job": {blockingType, time.Hour + lease/2}} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, daily+glueRetry, c.kind)
+			b.early = true
+			b.open(b.key, run.Opening{})
+			b.target.duringStart = func(job.Attempt) {
+				b.target.duringStart = nil
+				b.wait(7 * time.Second)
+				if err := b.store.VoidLeases(ctx); err != nil {
+					t.Fatal(err)
+				}
+				other := b.controller("b", b.store)
+				if _, err := other.Step(ctx, b.claim("b")[0], b.clock); err != nil {
+					t.Error(err)
+				}
+				if due := b.due(b.key).Sub(morning); due < c.limit {
+					t.Errorf("the other controller looks again after %s, while the call may take %s", due, c.limit)
+				}
+			}
+			b.step()
+			if len(b.target.calls) != 1 {
+				t.Errorf("%d start calls", len(b.target.calls))
+			}
+		})
+	}
+}
+
+func TestStartOfAControllerThatIsGoneIsDecidedOnOnceItsCallIsOver(t *testing.T) {
+	b := newBench(t, daily+glue, plainType)
+	b.early = true
+	b.steps = b.controller("a", b.store)
+	b.open(b.key, run.Opening{})
+	gone, cancel := context.WithCancel(ctx)
+	b.target.duringStart = func(job.Attempt) { cancel() }
+	b.target.loseAfter()
+	if _, err := b.steps.Step(gone, b.claim("a")[0], b.clock); err == nil {
+		t.Fatal("it has an answer")
+	}
+	if err := b.store.VoidLeases(ctx); err != nil {
+		t.Fatal(err)
+	}
+	b.step()
+	if r := b.want(run.Triggering); r.Progress.Held.Reason != "" {
+		t.Errorf("held at once: %s", r.Progress.Held.Reason)
+	}
+	b.idle()
+	b.wait(lease)
+	b.step()
+	if r := b.want(run.Triggering); r.Progress.Held.Reason == "" {
+		t.Error("nobody decides on it")
+	}
+}
+
 func TestAnswerThatOutlivesItsLeaseIsStored(t *testing.T) {
 	b := newBench(t, daily+glue, plainType)
 	b.open(b.key, run.Opening{})
