@@ -40,7 +40,7 @@ func (f *File) complete() {
 		}
 	}
 	if f.Redis != nil && f.Redis.Addr != "" && f.Store == "sqlite" {
-		f.Store = fmt.Sprintf("redis://%s/%d", f.Redis.Addr, f.Redis.DB)
+		f.Store = f.Redis.url()
 	}
 	if a := f.Archiver; a != nil && a.Enabled {
 		f.Archive.Interval = a.Interval
@@ -86,8 +86,8 @@ func (f *File) check() []document.Finding {
 			}
 		}
 	}
-	if f.Redis != nil && f.Redis.Password != "" {
-		findings = append(findings, document.Finding{Path: "redis.password", Message: "a password does not belong into the file; name an environment variable with passwordEnv"})
+	if f.Redis != nil {
+		findings = append(findings, document.Under("redis", f.Redis.check(f.Store))...)
 	}
 	if f.Archiver != nil && f.Archiver.DSN != "" {
 		findings = append(findings, document.Finding{Path: "archiver.dsn", Severity: document.Warning, Message: "holds a password in the file; archive.dsnEnv names an environment variable instead"})
@@ -103,9 +103,7 @@ func (f *File) checkAddresses() []document.Finding {
 	if (f.TLS.Cert == "") != (f.TLS.Key == "") {
 		findings = append(findings, document.Finding{Path: "tls.cert", Also: []string{"tls.key"}, Message: "certificate and key go together; give both or none"})
 	}
-	if f.Store != "sqlite" && !strings.HasPrefix(f.Store, "redis://") && !strings.HasPrefix(f.Store, "rediss://") {
-		findings = append(findings, document.Finding{Path: "store", Message: fmt.Sprintf("%q is not a store; write sqlite or redis://host:6379/0", f.Store)})
-	}
+	findings = append(findings, checkStore(f.Store)...)
 	if u := f.Watchdog.HeartbeatURL; u != "" {
 		findings = append(findings, checkHTTP("watchdog.heartbeatURL", u)...)
 	}

@@ -56,12 +56,41 @@ func TestOlderRedisAndArchiverBlocksLoad(t *testing.T) {
 	}
 }
 
+func TestRedisBlockIsTheSameAsAStore(t *testing.T) {
+	for src, want := range map[string]string{
+		"redis: {addr: 'cache:6379'}\n":                                "redis://cache:6379/0",
+		"redis: {addr: 'cache:6379', db: 2, keyPrefix: team-a}\n":      "redis://cache:6379/2?prefix=team-a",
+		"redis: {passwordEnv: PASSWORD}\nstore: rediss://cache:6380\n": "rediss://cache:6380",
+		"redis: {passwordEnv: PASSWORD}\n":                             "sqlite",
+	} {
+		if f := parse(t, src); f.Store != want {
+			t.Errorf("%s: store %q, want %q", src, f.Store, want)
+		}
+	}
+}
+
+func TestWhatHasNoEffectIsSaidSo(t *testing.T) {
+	const src = "store: redis://ann:hunter2@cache:6379/0\nredis: {runIndexLimit: 7, retentionTTL: 168h, eventStreamMax: 500}\n"
+	_, problems := settings.Parse("interlock.yaml", []byte(src))
+	var got []string
+	for _, p := range problems {
+		if p.Severity != document.Warning || strings.Contains(p.Message, "hunter2") {
+			t.Errorf("want a warning without the password: %s", p)
+		}
+		got = append(got, p.Path)
+	}
+	if diff := cmp.Diff([]string{"store", "redis.runIndexLimit", "redis.eventStreamMax"}, got); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
+
 func TestMistakesSayWhatWouldBeRight(t *testing.T) {
 	for _, c := range []struct{ src, want string }{
 		{"listen: 8740\n", `interlock.yaml:1:9: listen: expected text, found the number 8740`},
 		{"listen: localhost\n", `interlock.yaml:1:9: listen: "localhost" is not an address; write host:port, such as 127.0.0.1:8740`},
 		{"tls: {cert: a.pem}\n", `interlock.yaml:1:13: tls.cert: certificate and key go together; give both or none (see tls.key at `},
-		{"store: mysql://x\n", `store: "mysql://x" is not a store`},
+		{"store: mysql://x\n", `store: "mysql://…" is not a store`},
+		{"store: rediss://x:6379/0\nredis: {addr: 'y:6379'}\n", `redis.addr: store names a store already`},
 		{"listn: x\n", `unknown key "listn"; did you mean "listen"?`},
 		{"auth: {tokens: [{name: a, role: boss, tokenEnv: X}]}\n", `auth.tokens[0].role: unknown value "boss"`},
 		{"auth: {tokens: [{name: a, role: admin}]}\n", `auth.tokens[0]: the token of "a" is in exactly one place; give tokenEnv or tokenFile`},
