@@ -42,6 +42,7 @@ var foreign = map[string]struct {
 	"github.com/aws/aws-sdk-go-v2/credentials":        {awsSetUp, "awsapi gives it a client that is guarded"},
 	"github.com/aws/aws-sdk-go-v2/feature":            {awsSetUp, "awsapi gives it a client that is guarded"},
 	"github.com/aws/smithy-go":                        {},
+	"github.com/aws/aws-lambda-go":                    {}, // its runtime is asked for calls by the functions alone
 	"github.com/jackc/pgx/v5":                         {[]string{"internal/archive", "internal/archive/pgtest", "bench"}, "not at all: which Postgres the archive is in is said by the operator and by nobody else"},
 	"github.com/slack-go/slack":                       {[]string{"internal/sink/slack"}, "the sink gives it the guard's client"},
 	"github.com/wneessen/go-mail":                     {[]string{"internal/sink/email"}, "the sink gives it the guard's way of dialling"},
@@ -67,7 +68,7 @@ var foreign = map[string]struct {
 }
 
 // awsSetUp are the packages that set up the AWS SDK for others.
-var awsSetUp = []string{"internal/job/awsapi", "internal/awslambda", "internal/store/dynamo"}
+var awsSetUp = []string{"internal/job/awsapi", "internal/awslambda/awscall", "internal/store/dynamo"}
 
 // checkConnections reports what connects past the guard. Tests may: they speak to servers of their own.
 func (s source) checkConnections() {

@@ -92,9 +92,12 @@ var rooms = map[string]layer{
 	"internal/archive":        adapter,
 	"internal/archive/pgtest": kit, // starts a real PostgreSQL, for tests and for bench
 
-	"internal/engine":    host,
-	"internal/awslambda": host,
-	"internal/sim":       host,
+	"internal/engine":      host,
+	"internal/awslambda":   host,
+	"internal/awslambda/*": adapter, // how the functions speak to AWS
+
+	"internal/awslambda/awslambdatest": command, // tests only: it puts a whole deployment together
+	"internal/sim":                     host,
 
 	"internal/api":       face,
 	"internal/dashboard": face,
@@ -140,19 +143,20 @@ var unseen = []struct {
 
 // forTests may be imported by any _test.go file, whatever its package's layer.
 var forTests = map[string]string{
-	"internal/job/all":         "examples are checked with the real job types",
-	"internal/job/jobtest":     "it is a conformance suite",
-	"internal/job/awstest":     "it stands for AWS",
-	"internal/period/zonetest": "it lists the clock changes that tests look at",
-	"internal/sink/sinktest":   "it is a conformance suite",
-	"internal/store/storetest": "it is a conformance suite",
-	"internal/store/redistest": "it starts the servers that tests speak to",
-	"internal/store/memory":    "handlers are tested on a real store",
-	"internal/api":             "the client is tested against the real API",
+	"internal/job/all":                 "examples are checked with the real job types",
+	"internal/job/jobtest":             "it is a conformance suite",
+	"internal/job/awstest":             "it stands for AWS",
+	"internal/period/zonetest":         "it lists the clock changes that tests look at",
+	"internal/sink/sinktest":           "it is a conformance suite",
+	"internal/store/storetest":         "it is a conformance suite",
+	"internal/store/redistest":         "it starts the servers that tests speak to",
+	"internal/store/memory":            "handlers are tested on a real store",
+	"internal/awslambda/awslambdatest": "it stands for a deployment on AWS",
+	"internal/api":                     "the client is tested against the real API",
 }
 
 // awsRooms are the only packages that may import the AWS SDK.
-var awsRooms = []string{"internal/awslambda", "internal/store/dynamo", "internal/job/*", "internal/sink/eventbridge"}
+var awsRooms = []string{"internal/awslambda", "internal/awslambda/*", "internal/store/dynamo", "internal/job/*", "internal/sink/eventbridge"}
 
 // mayStartGoroutines lists the deciding packages that may, and why that does not make their answers depend on timing.
 var mayStartGoroutines = map[string]string{

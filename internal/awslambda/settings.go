@@ -9,7 +9,7 @@ import (
 
 // Settings are what the functions take from their environment. A function reads only what it needs of them.
 type Settings struct {
-	Control, JobLog, Rerun, Events string // tables
+	Environment string // whose tables these are
 
 	Bus            string // where events go
 	StateMachine   string // that carries attempts on
@@ -31,10 +31,7 @@ type Settings struct {
 
 // The variables, by what they set.
 const (
-	envControl        = "CONTROL_TABLE"
-	envJobLog         = "JOBLOG_TABLE"
-	envRerun          = "RERUN_TABLE"
-	envEvents         = "EVENTS_TABLE"
+	envEnvironment    = "ENVIRONMENT"
 	envBus            = "EVENT_BUS_NAME"
 	envStateMachine   = "STATE_MACHINE_ARN"
 	envOrchestrator   = "ORCHESTRATOR_ARN"
@@ -65,20 +62,17 @@ const (
 	AlertDispatcher Function = "alert-dispatcher"
 )
 
-// tables and relays are the variables of functions that have much in common.
-var (
-	tables = []string{envControl, envJobLog, envRerun, envEvents}
-	relays = []string{envBus, envStateMachine, envOrchestrator, envStreamRouter, envSLAMonitor, envSchedulerGroup, envSchedulerRole}
-)
+// relays are the variables of functions that bring stored tasks on their way.
+var relays = []string{envEnvironment, envBus, envStateMachine, envOrchestrator, envStreamRouter, envSLAMonitor, envSchedulerGroup, envSchedulerRole}
 
 // required lists the variables without which a function cannot work. Every other has a default.
 var required = map[Function][]string{
-	StreamRouter:    append(tables[:4:4], relays...),
-	Orchestrator:    tables,
-	SLAMonitor:      append(tables[:4:4], relays...),
-	Watchdog:        append(tables[:4:4], relays...),
-	EventSink:       tables,
-	AlertDispatcher: tables,
+	StreamRouter:    relays,
+	Orchestrator:    {envEnvironment},
+	SLAMonitor:      relays,
+	Watchdog:        relays,
+	EventSink:       {envEnvironment},
+	AlertDispatcher: {envEnvironment},
 }
 
 // Read reads the settings of a function. The error names every variable that is missing or makes no sense.
@@ -90,8 +84,7 @@ func Read(f Function, getenv func(string) string) (Settings, error) {
 		}
 	}
 	s := Settings{
-		Control: getenv(envControl), JobLog: getenv(envJobLog), Rerun: getenv(envRerun), Events: getenv(envEvents),
-		Bus: getenv(envBus), StateMachine: getenv(envStateMachine), Orchestrator: getenv(envOrchestrator),
+		Environment: getenv(envEnvironment), Bus: getenv(envBus), StateMachine: getenv(envStateMachine), Orchestrator: getenv(envOrchestrator),
 		StreamRouter: getenv(envStreamRouter), SLAMonitor: getenv(envSLAMonitor),
 		SchedulerGroup: getenv(envSchedulerGroup), SchedulerRole: getenv(envSchedulerRole),
 		TimeLimit:  time.Duration(r.number(envTimeLimit, 14400)) * time.Second,

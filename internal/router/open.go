@@ -88,7 +88,20 @@ func (r *Router) limitsOf(e *catalog.Entry) run.Limits {
 	if e.Job != nil {
 		l.PollInterval, l.PollWindow = e.Job.PollInterval, e.Job.PollWindow
 	}
+	l.Interval = max(l.Interval, r.leastInterval(l.Window))
+	if l.PollInterval > 0 {
+		l.PollInterval = max(l.PollInterval, r.leastInterval(l.PollWindow))
+	}
 	return l
+}
+
+// leastInterval is the shortest interval, in whole seconds, at which a window takes no more than the turns there may be.
+func (r *Router) leastInterval(window time.Duration) time.Duration {
+	if r.limits.MaxTurns == 0 {
+		return 0
+	}
+	least := window / time.Duration(r.limits.MaxTurns)
+	return (least + time.Second - 1).Truncate(time.Second)
 }
 
 // openRun opens the run of a period by itself, unless there is one, the pipeline is paused or gone, or the calendar

@@ -50,6 +50,8 @@ type Limits struct {
 	RunTimeout   time.Duration
 	StartTries   int
 	StartBackoff time.Duration
+	// MaxTurns, where it is not 0, is how often an attempt may look at its gate, or at its job: intervals are raised to that.
+	MaxTurns int
 }
 
 // Deps is what a Router works with.

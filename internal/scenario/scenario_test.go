@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/interlock-go/interlock/internal/awslambda/awslambdatest"
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/store/redistest"
 )
@@ -25,26 +26,30 @@ const usualTime = document.Duration(time.Minute)
 var platforms = []struct {
 	name  string
 	clock bool                      // it has a clock of its own; the others live by that of a bubble
+	looks bool                      // it looks at other moments than the process: what it tells is compared without times
 	where func(t testing.TB) string // where its data is; nil means a folder
 	build func(t *testing.T, s story, where string) platform
 }{
-	{"memory", false, nil, func(t *testing.T, s story, _ string) platform {
+	{"memory", false, false, nil, func(t *testing.T, s story, _ string) platform {
 		return &loop{T: t, keeper: onMemory(t), jobs: newTarget(s.Jobs, time.Now)}
 	}},
-	{"sqlite", false, nil, func(t *testing.T, s story, dir string) platform {
+	{"sqlite", false, false, nil, func(t *testing.T, s story, dir string) platform {
 		return &loop{T: t, keeper: onSQLite(t, dir), jobs: newTarget(s.Jobs, time.Now)}
 	}},
-	{"engine-memory", false, nil, func(t *testing.T, s story, _ string) platform {
+	{"engine-memory", false, false, nil, func(t *testing.T, s story, _ string) platform {
 		return &process{T: t, keeper: onMemory(t), jobs: newTarget(s.Jobs, time.Now)}
 	}},
-	{"engine-sqlite", false, nil, func(t *testing.T, s story, dir string) platform {
+	{"engine-sqlite", false, false, nil, func(t *testing.T, s story, dir string) platform {
 		return &process{T: t, keeper: onSQLite(t, dir), jobs: newTarget(s.Jobs, time.Now)}
 	}},
-	{"redis", false, redistest.Shared, func(t *testing.T, s story, url string) platform {
+	{"redis", false, false, redistest.Shared, func(t *testing.T, s story, url string) platform {
 		return &loop{T: t, keeper: onRedis(t, url), jobs: newTarget(s.Jobs, time.Now)}
 	}},
-	{"sim", true, nil, func(_ *testing.T, s story, _ string) platform {
+	{"sim", true, false, nil, func(_ *testing.T, s story, _ string) platform {
 		return &world{begins: s.begins, plays: s.Jobs}
+	}},
+	{"aws", true, true, nil, func(t *testing.T, s story, _ string) platform {
+		return newDeployment(t, s, func(func() time.Time) awslambdatest.Tables { return awslambdatest.NewMemory() })
 	}},
 }
 
@@ -58,7 +63,14 @@ func TestE1SameHistorySameDecisions(t *testing.T) {
 					if p.where != nil {
 						where = p.where(t)
 					}
-					play := func(t *testing.T) { compare(t, s, tell(t, s, p.build(t, s, where)), *update && i == 0) }
+					play := func(t *testing.T) {
+						log := tell(t, s, p.build(t, s, where))
+						if p.looks {
+							compareRuns(t, s, log)
+							return
+						}
+						compare(t, s, log, *update && i == 0)
+					}
 					if p.clock {
 						play(t)
 						return

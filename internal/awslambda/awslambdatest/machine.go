@@ -1,0 +1,86 @@
+package awslambdatest
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+)
+
+// machine is the state machine of one world.
+type machine struct {
+	player *player
+	world  string
+	next   time.Time // when its next timer is due; zero if none is
+
+	calls []call            // that wait for their functions
+	names map[string]string // of executions that were started: their input while they run, and "" afterwards
+	since map[string]time.Time
+	Ended []ended
+}
+
+// newMachine is one that has no executions yet.
+func newMachine(t testing.TB, definition []byte) *machine {
+	t.Helper()
+	need(t)
+	p, err := shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &machine{player: p, world: fmt.Sprintf("%s-%d", t.Name(), time.Now().UnixNano()), names: map[string]string{}, since: map[string]time.Time{}}
+	if err := m.tell(command{Machine: definition}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.tell(command{Close: true}) })
+	return m
+}
+
+func (m *machine) tell(c command) error {
+	c.World = m.world
+	r, err := m.player.tell(c)
+	if err != nil {
+		return err
+	}
+	m.calls = append(m.calls, r.Calls...)
+	for _, e := range r.Ended {
+		m.names[e.Execution] = ""
+		m.Ended = append(m.Ended, e)
+	}
+	m.next = time.Time{}
+	if r.Next != nil {
+		m.next = time.UnixMilli(*r.Next).UTC()
+	}
+	return nil
+}
+
+// start starts an execution, as Step Functions does: one of that name and input that runs is the same one, any other of that
+// name is refused.
+func (m *machine) start(name, input string, now time.Time) (since time.Time, spent bool, err error) {
+	if known, there := m.names[name]; there {
+		return m.since[name], known != input, nil
+	}
+	m.names[name], m.since[name] = input, now
+	at := now.UnixMilli()
+	return now, false, m.tell(command{Start: name, Input: json.RawMessage(input), At: &at})
+}
+
+// move lets time pass, not beyond the next timer.
+func (m *machine) move(to time.Time) error {
+	at := to.UnixMilli()
+	return m.tell(command{To: &at})
+}
+
+// answer gives a call its result.
+func (m *machine) answer(c call, result []byte, failed *failure) error {
+	return m.tell(command{Call: c.Call, Result: result, Error: failed})
+}
+
+// take gives a call that waits.
+func (m *machine) take() (call, bool) {
+	if len(m.calls) == 0 {
+		return call{}, false
+	}
+	c := m.calls[0]
+	m.calls = m.calls[1:]
+	return c, true
+}

@@ -1,0 +1,175 @@
+package awslambdatest
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/interlock-go/interlock/internal/awslambda"
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/memory"
+)
+
+// group is the router's place in the feed.
+const group = "router"
+
+// Memory is tables that are not there: a store in memory, and a stream of what its commits would have written.
+type Memory struct {
+	data  *memory.Store
+	files catalog.Files
+
+	mu      sync.Mutex
+	records []record // that were not handled yet
+	last    int
+	told    map[string]record // by sequence number
+}
+
+// record is what one record of the stream tells.
+type record struct {
+	sequence string
+	facts    awslambda.Facts
+}
+
+// NewMemory is empty.
+func NewMemory() *Memory { return &Memory{data: memory.New(), told: map[string]record{}} }
+
+// Store is the data.
+func (m *Memory) Store() store.Store { return tapped{m.data, m} }
+
+// Streams reads records.
+func (m *Memory) Streams() awslambda.Streams { return m }
+
+// tapped is a store whose commits are told in the stream.
+type tapped struct {
+	*memory.Store
+	told *Memory
+}
+
+func (s tapped) Commit(ctx context.Context, b store.Batch, now time.Time) error {
+	if err := s.Store.Commit(ctx, b, now); err != nil {
+		return err
+	}
+	for _, t := range b.Tasks {
+		s.told.add(awslambda.Facts{Pipeline: t.Pipeline, Tasks: []string{t.ID}})
+	}
+	if len(b.Events) > 0 {
+		s.told.add(awslambda.Facts{Pipeline: b.Events[0].Detail.Pipeline, Events: b.Events})
+	}
+	return s.told.changes(ctx)
+}
+
+func (s tapped) PutReadings(ctx context.Context, writes []store.Write, now time.Time) ([]store.Put, error) {
+	puts, err := s.Store.PutReadings(ctx, writes, now)
+	if err != nil {
+		return nil, err
+	}
+	return puts, s.told.changes(ctx)
+}
+
+// changes puts the changes that there are into the stream.
+func (m *Memory) changes(ctx context.Context) error {
+	n, _, err := m.data.Backlog(ctx, group)
+	if err != nil || n == 0 {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	m.mu.Lock()
+	held := 0
+	for _, r := range m.records {
+		held += len(r.facts.Changes)
+	}
+	m.mu.Unlock()
+	if held >= n {
+		return nil
+	}
+	changes, err := m.data.Receive(ctx, group, "stream", store.MaxPage)
+	if err != nil {
+		return err
+	}
+	for _, c := range changes {
+		m.add(awslambda.Facts{Pipeline: c.Pipeline, Changes: []store.Change{c}})
+	}
+	return nil
+}
+
+func (m *Memory) add(f awslambda.Facts) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.last++
+	r := record{sequence: strconv.Itoa(m.last), facts: f}
+	m.told[r.sequence] = r
+	m.records = append(m.records, r)
+}
+
+// batchSize is that of the mappings.
+const batchSize = 10
+
+// Batch gives the oldest records.
+func (m *Memory) Batch() []events.DynamoDBEventRecord {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []events.DynamoDBEventRecord
+	for _, r := range m.records[:min(batchSize, len(m.records))] {
+		all = append(all, events.DynamoDBEventRecord{EventName: "INSERT", Change: events.DynamoDBStreamRecord{SequenceNumber: r.sequence}})
+	}
+	return all
+}
+
+// Handled takes the oldest records out.
+func (m *Memory) Handled(n int) {
+	m.mu.Lock()
+	done := m.records[:n]
+	m.records = m.records[n:]
+	m.mu.Unlock()
+	var changes []store.Change
+	for _, r := range done {
+		changes = append(changes, r.facts.Changes...)
+	}
+	_ = m.data.Done(context.Background(), group, changes) // it cannot fail before it is closed
+}
+
+// Facts are what a record tells.
+func (m *Memory) Facts(r events.DynamoDBEventRecord) (awslambda.Facts, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.told[r.Change.SequenceNumber].facts, nil
+}
+
+// Take stores a reading; its change comes with the stream.
+func (m *Memory) Take(ctx context.Context, s awslambda.Sensor) (*store.Change, error) {
+	_, err := m.Store().PutReadings(ctx, []store.Write{s.Write}, s.At)
+	return nil, err
+}
+
+// Files are those that were put last.
+func (m *Memory) Files(context.Context) (catalog.Files, error) { return m.files, nil }
+
+// PutFiles puts files in the place of those that there are.
+func (m *Memory) PutFiles(f catalog.Files) error {
+	m.files = f
+	m.add(awslambda.Facts{Files: true})
+	return nil
+}
+
+// PutSensor writes a sensor's row.
+func (m *Memory) PutSensor(id pipeline.ID, key string, fields sensor.Fields, now time.Time) error {
+	name, suffix, err := sensor.ExternalKey(key)
+	if err != nil {
+		return err
+	}
+	date, err := sensor.PeriodOf(fields, suffix)
+	if err != nil {
+		return err
+	}
+	m.add(awslambda.Facts{Pipeline: id, Sensor: &awslambda.Sensor{
+		Write: store.Write{Pipeline: id, Reading: sensor.Reading{Key: name, Period: date, Fields: fields}}, At: now,
+	}})
+	return nil
+}

@@ -1,0 +1,193 @@
+package awslambdatest
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience ends what would otherwise wait for ever; no test depends on how long it is.
+const patience = 2 * time.Minute
+
+// player is the process that plays executions: deploy/statemachine-test/play.mjs, an independent interpreter of the language
+// of Step Functions. Worlds share it, each with a clock of its own.
+type player struct {
+	mu    sync.Mutex
+	in    io.WriteCloser
+	out   *bufio.Reader
+	fails error
+	seq   int
+}
+
+var shared = sync.OnceValues(launch)
+
+// folder is that of the interpreter.
+func folder() string { return repository("deploy", "statemachine-test") }
+
+// repository is a path in the repository.
+func repository(parts ...string) string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Join(append([]string{filepath.Dir(file), "..", "..", ".."}, parts...)...)
+}
+
+// need passes a test over that cannot be run here; with CI=true it fails.
+func need(t testing.TB) {
+	t.Helper()
+	missing := ""
+	if _, err := exec.LookPath("node"); err != nil {
+		missing = "node is missing: install nodejs npm"
+	} else if _, err := os.Stat(filepath.Join(folder(), "node_modules", "aws-local-stepfunctions")); err != nil {
+		missing = "the interpreter of state machines is missing: run `npm ci --prefix deploy/statemachine-test`"
+	}
+	switch {
+	case missing == "":
+	case os.Getenv("CI") == "true":
+		t.Fatal(missing + "; with CI=true nothing may be passed over")
+	default:
+		t.Skip(missing)
+	}
+}
+
+// launch starts the process. It ends with its input, which ends with this one.
+func launch() (*player, error) {
+	cmd := exec.Command("node", "play.mjs")
+	cmd.Dir = folder()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	started := make(chan error, 1)
+	go func() { // the signal comes when the thread ends that started it
+		runtime.LockOSThread()
+		started <- cmd.Start()
+		_ = cmd.Wait()
+	}()
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("start the interpreter of state machines: %w", err)
+	}
+	return &player{in: in, out: bufio.NewReader(out)}, nil
+}
+
+// command is what the process is told.
+type command struct {
+	Seq     int             `json:"seq"`
+	World   string          `json:"world"`
+	Machine json.RawMessage `json:"machine,omitempty"`
+	Start   string          `json:"start,omitempty"`
+	Input   json.RawMessage `json:"input,omitempty"`
+	At      *int64          `json:"at,omitempty"`
+	Call    int             `json:"call,omitempty"`
+	Result  json.RawMessage `json:"result,omitempty"`
+	Error   *failure        `json:"error,omitempty"`
+	To      *int64          `json:"to,omitempty"`
+	Abort   string          `json:"abort,omitempty"`
+	Close   bool            `json:"close,omitempty"`
+}
+
+// failure is the error of a function, as Lambda tells it.
+type failure struct {
+	Name    string `json:"name"`
+	Message string `json:"message"`
+}
+
+// report is what has happened since.
+type report struct {
+	Seq   int     `json:"seq"`
+	Calls []call  `json:"calls"`
+	Ended []ended `json:"ended"`
+	Next  *int64  `json:"next"` // in milliseconds; nothing is due if there is none
+}
+
+// call is a task that waits for its function.
+type call struct {
+	Call      int             `json:"call"`
+	Execution string          `json:"execution"`
+	State     string          `json:"state"`
+	Resource  string          `json:"resource"`
+	Input     json.RawMessage `json:"input"`
+}
+
+// ended is an execution that is over.
+type ended struct {
+	Execution string          `json:"execution"`
+	Status    string          `json:"status"`
+	Error     string          `json:"error"`
+	Cause     string          `json:"cause"`
+	Output    json.RawMessage `json:"output"`
+}
+
+// tell tells the process something, and waits for what follows.
+func (p *player) tell(c command) (report, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.fails != nil {
+		return report{}, p.fails
+	}
+	p.seq++
+	c.Seq = p.seq
+	r, err := p.exchange(c)
+	p.fails = err
+	return r, err
+}
+
+func (p *player) exchange(c command) (report, error) {
+	line, err := json.Marshal(c)
+	if err != nil {
+		return report{}, err
+	}
+	stuck := time.AfterFunc(patience, func() { _ = p.in.Close() })
+	defer stuck.Stop()
+	if _, err := p.in.Write(append(line, '\n')); err != nil {
+		return report{}, fmt.Errorf("speak to the interpreter of state machines: %w", err)
+	}
+	answer, err := p.out.ReadBytes('\n')
+	if err != nil {
+		return report{}, fmt.Errorf("the interpreter of state machines does not answer: %w", err)
+	}
+	var r report
+	if err := json.Unmarshal(answer, &r); err != nil {
+		return report{}, fmt.Errorf("read what the interpreter says: %w in %s", err, answer)
+	}
+	if r.Seq != c.Seq {
+		return report{}, errors.New("the interpreter answers something else")
+	}
+	return r, nil
+}
+
+// Names by which the state machine calls functions.
+const (
+	orchestratorARN = "arn:aws:lambda:eu-west-1:123456789012:function:test-interlock-orchestrator"
+	slaMonitorARN   = "arn:aws:lambda:eu-west-1:123456789012:function:test-interlock-sla-monitor"
+	streamRouterARN = "arn:aws:lambda:eu-west-1:123456789012:function:test-interlock-stream-router"
+	machineARN      = "arn:aws:states:eu-west-1:123456789012:stateMachine:test-interlock-pipeline"
+)
+
+// Definition is the state machine as Terraform deploys it.
+func Definition(t testing.TB, timeout, tries int) []byte {
+	t.Helper()
+	text, err := os.ReadFile(repository("deploy", "statemachine.asl.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []byte(strings.NewReplacer(
+		"${orchestrator_arn}", orchestratorARN, "${sla_monitor_arn}", slaMonitorARN,
+		"${sfn_timeout_seconds}", fmt.Sprint(timeout), "${trigger_max_attempts}", fmt.Sprint(tries),
+	).Replace(string(text)))
+}

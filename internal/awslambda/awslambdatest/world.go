@@ -1,0 +1,362 @@
+// Package awslambdatest is AWS for tests: the real functions, called with the payloads that AWS calls them with; the real state
+// machine, played by an independent interpreter; and services that speak AWS's own protocols. Time is the test's: nothing
+// waits for it, and nothing happens beside it.
+package awslambdatest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/interlock-go/interlock/internal/awslambda"
+	"github.com/interlock-go/interlock/internal/awslambda/awscall"
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/job/all"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// Tables are where a world keeps its data.
+type Tables interface {
+	// Store is the tables as functions and consoles use them.
+	Store() store.Store
+	Streams() awslambda.Streams
+	// Batch gives records that were not handled yet, as the streams do; none if there are none. Handled is told how many of
+	// them need not come again.
+	Batch() []events.DynamoDBEventRecord
+	Handled(n int)
+	// PutSensor writes a row as a producer does, PutFiles those of a deployment.
+	PutSensor(id pipeline.ID, key string, fields sensor.Fields, now time.Time) error
+	PutFiles(f catalog.Files) error
+}
+
+// Options are how a world is.
+type Options struct {
+	Begins time.Time
+	Tables func(now func() time.Time) Tables
+	Jobs   map[string]job.Type
+	Watch  time.Duration // between two passes of the watchdog
+	Fault  Fault
+	Logger *slog.Logger
+}
+
+// World is a deployment, and the time in it.
+type World struct {
+	testing.TB
+	Tables
+	o     Options
+	now   time.Time
+	cloud *cloud
+
+	running bool
+	watched time.Time // when the watchdog looks next
+	drops   int       // changes that are to be lost
+
+	router *awslambda.Router
+	steps  *awslambda.Host
+	sla    *awslambda.Relay
+	watch  *awslambda.Watch
+
+	// Events are those that the bus has carried, in order. Poison is what was given up.
+	Events []published
+	Poison []events.DynamoDBEventRecord
+	Wrong  func(function string, err error) // told of every function that fails; by default the test fails
+}
+
+// New is a deployment without pipelines.
+func New(t testing.TB, o Options) *World {
+	t.Helper()
+	w := &World{TB: t, o: o, now: o.Begins}
+	w.Wrong = func(function string, err error) { t.Errorf("%s at %s: %v", function, w.now.Format(time.DateTime), err) }
+	w.Tables = o.Tables(w.Now)
+	w.cloud = newCloud(t, w.Now, newMachine(t, Definition(t, int(timeLimit.Seconds()), startTries)))
+	w.cloud.fault = o.Fault
+	w.build()
+	return w
+}
+
+// How the functions are set.
+const (
+	timeLimit  = 4*time.Hour + awslambda.Margin
+	startTries = 3
+)
+
+// Now is the time.
+func (w *World) Now() time.Time { return w.now }
+
+// environment is what the functions are given.
+func (w *World) environment(name string) string {
+	return map[string]string{
+		"ENVIRONMENT": "test", "EVENT_BUS_NAME": "test-interlock-events", "STATE_MACHINE_ARN": machineARN,
+		"ORCHESTRATOR_ARN": orchestratorARN, "STREAM_ROUTER_ARN": streamRouterARN, "SLA_MONITOR_ARN": slaMonitorARN,
+		"SCHEDULER_GROUP_NAME": "test-interlock", "SCHEDULER_ROLE_ARN": "arn:aws:iam::123456789012:role/test-interlock-scheduler",
+		"WATCHDOG_INTERVAL_SECONDS": fmt.Sprint(int(w.o.Watch.Seconds())), "SFN_TIMEOUT_SECONDS": fmt.Sprint(int(timeLimit.Seconds())),
+		"AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_ENDPOINT_URL": w.cloud.URL,
+	}[name]
+}
+
+// build makes every function as if it had just started: each knows nothing but what is stored.
+func (w *World) build() {
+	w.router = &awslambda.Router{Relay: w.relay(awslambda.StreamRouter), Streams: w.Streams(), Bus: awscall.NewBus(awscall.Config(w.environment), w.environment("EVENT_BUS_NAME"))}
+	w.sla = w.relay(awslambda.SLAMonitor)
+	w.watch = awslambda.NewWatch(w.relay(awslambda.Watchdog))
+	w.steps = awslambda.NewHost(w.parts(awslambda.Orchestrator))
+	w.cloud.calls["test-interlock-orchestrator"] = w.orchestrator
+	w.cloud.calls[orchestratorARN] = w.orchestrator
+}
+
+func (w *World) parts(f awslambda.Function) awslambda.Parts {
+	settings, err := awslambda.Read(f, w.environment)
+	if err != nil {
+		w.Fatal(err)
+	}
+	logger := w.o.Logger
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	p := awslambda.Parts{Settings: settings, Store: w.Store(), Catalog: catalog.New(w.Store(), all.Kinds()), Now: w.Now, Logger: logger}
+	if f == awslambda.Orchestrator {
+		p.Jobs = w.o.Jobs
+	} else {
+		p.Remote = awslambda.Jobs{Invoker: awscall.NewInvoker(awscall.Config(w.environment)), Orchestrator: settings.Orchestrator}
+	}
+	return p
+}
+
+func (w *World) relay(f awslambda.Function) *awslambda.Relay {
+	p, c := w.parts(f), awscall.Config(w.environment)
+	return &awslambda.Relay{
+		Host:       awslambda.NewHost(p),
+		Executions: awscall.NewExecutions(c, p.StateMachine, awslambda.ErrSpent),
+		Entries:    awscall.NewEntries(c, p.SchedulerGroup, p.SchedulerRole),
+		Invoker:    awscall.NewInvoker(c),
+	}
+}
+
+// Start has everything work, Stop nothing: streams, entries and executions wait.
+func (w *World) Start() {
+	w.build()
+	w.running = true
+	w.Settle()
+	w.look()
+}
+
+// Stop is the opposite.
+func (w *World) Stop() { w.running = false }
+
+// Lose has the next change that a record tells of never reach the router.
+func (w *World) Lose() { w.drops++ }
+
+// AdvanceTo lets time pass up to an instant, with all that follows from it.
+func (w *World) AdvanceTo(at time.Time) {
+	for w.running {
+		w.Settle()
+		next := at
+		for _, other := range []time.Time{w.cloud.next(), w.watched} {
+			if !other.IsZero() && other.Before(next) {
+				next = other
+			}
+		}
+		if next.After(w.now) {
+			w.now = next
+		}
+		w.tick()
+		w.Settle()
+		if !w.now.Before(w.watched) {
+			w.look()
+		}
+		if !w.now.Before(at) {
+			return
+		}
+	}
+	if at.After(w.now) {
+		w.now = at
+	}
+}
+
+// tick fires what is due: timers of executions, and entries.
+func (w *World) tick() {
+	w.cloud.mu.Lock()
+	err := w.cloud.machine.move(w.now)
+	w.cloud.mu.Unlock()
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, e := range w.cloud.due(w.now) {
+		if _, err := w.invoke(e.target, []byte(e.input)); err != nil && e.tries < 5 {
+			w.cloud.again(e, w.now.Add(time.Minute))
+		}
+	}
+}
+
+// Settle does all that is due at this instant.
+func (w *World) Settle() {
+	for w.running && (w.streamed() || w.sent() || w.called()) {
+	}
+}
+
+func (w *World) look() {
+	w.watched = w.now.Add(w.o.Watch)
+	if _, err := w.watch.Pass(context.Background()); err != nil {
+		w.Wrong("watchdog", err)
+	}
+	w.Settle()
+}
+
+// maxTries is how often a stream brings a record again before it gives up.
+const maxTries = 4
+
+// streamed has a batch of records handled, if there is one.
+func (w *World) streamed() bool {
+	batch := w.Batch()
+	if len(batch) == 0 {
+		return false
+	}
+	if w.drops > 0 {
+		if batch = batch[:1]; w.lost(batch[0]) {
+			w.Handled(1)
+			return true
+		}
+	}
+	for try := 1; ; try++ {
+		n := w.deliver(batch)
+		w.Handled(n)
+		if n == len(batch) {
+			return true
+		}
+		batch = batch[n:]
+		if try == maxTries {
+			w.Poison = append(w.Poison, batch[0])
+			w.Handled(1)
+			return true
+		}
+	}
+}
+
+// lost says whether a record tells of the change that is to be lost.
+func (w *World) lost(r events.DynamoDBEventRecord) bool {
+	f, err := w.Streams().Facts(r)
+	if err != nil || len(f.Changes) == 0 {
+		return false
+	}
+	w.drops--
+	return true
+}
+
+// deliver calls the stream-router with records, and says how many it has handled before the first that it has not.
+func (w *World) deliver(batch []events.DynamoDBEventRecord) int {
+	payload, err := json.Marshal(events.DynamoDBEvent{Records: batch})
+	if err != nil {
+		w.Fatal(err)
+	}
+	out, err := w.invoke(streamRouterARN, payload)
+	if err != nil {
+		return 0
+	}
+	var answer events.DynamoDBEventResponse
+	if err := json.Unmarshal(out, &answer); err != nil {
+		w.Fatal(err)
+	}
+	for _, f := range answer.BatchItemFailures {
+		for i, r := range batch {
+			if r.Change.SequenceNumber == f.ItemIdentifier {
+				w.Wrong("stream-router", fmt.Errorf("record %s failed", f.ItemIdentifier))
+				return i
+			}
+		}
+	}
+	w.Events = append(w.Events, w.cloud.takeBus()...)
+	return len(batch)
+}
+
+// sent has a call carried out that nobody waits for.
+func (w *World) sent() bool {
+	m, there := w.cloud.takeSent()
+	if there {
+		_, _ = w.invoke(m.function, m.payload)
+	}
+	return there
+}
+
+// called has a task of an execution carried out.
+func (w *World) called() bool {
+	w.cloud.mu.Lock()
+	c, there := w.cloud.machine.take()
+	w.cloud.mu.Unlock()
+	if !there {
+		return false
+	}
+	out, err := w.invoke(c.Resource, c.Input)
+	w.cloud.mu.Lock()
+	defer w.cloud.mu.Unlock()
+	if err := w.cloud.machine.answer(c, out, asFailure(err)); err != nil {
+		w.Fatal(err)
+	}
+	return true
+}
+
+// asFailure is an error as Lambda tells it.
+func asFailure(err error) *failure {
+	if err == nil {
+		return nil
+	}
+	kind := reflect.TypeOf(err)
+	if kind.Kind() == reflect.Pointer {
+		kind = kind.Elem()
+	}
+	message, _ := json.Marshal(map[string]string{"errorMessage": err.Error(), "errorType": kind.Name()})
+	return &failure{Name: kind.Name(), Message: string(message)}
+}
+
+// invoke calls a function with a payload.
+func (w *World) invoke(function string, payload []byte) ([]byte, error) {
+	var out []byte
+	var err error
+	switch function {
+	case streamRouterARN:
+		out, err = w.routed(payload)
+	case orchestratorARN:
+		out, err = w.orchestrator(payload)
+	case slaMonitorARN:
+		out, err = handled(payload, w.sla.Deadlines)
+	default:
+		err = fmt.Errorf("there is no function %s", function)
+	}
+	if err != nil {
+		w.Wrong(function, err)
+	}
+	return out, err
+}
+
+func (w *World) orchestrator(payload []byte) ([]byte, error) {
+	return handled(payload, w.steps.Orchestrate)
+}
+
+func (w *World) routed(payload []byte) ([]byte, error) {
+	answer, err := w.router.Route(context.Background(), payload)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(answer)
+}
+
+// handled calls a handler as Lambda does.
+func handled[In, Out any](payload []byte, handle func(context.Context, In) (Out, error)) ([]byte, error) {
+	var in In
+	if err := json.Unmarshal(payload, &in); err != nil {
+		return nil, err
+	}
+	out, err := handle(context.Background(), in)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(out)
+}

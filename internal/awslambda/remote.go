@@ -1,0 +1,54 @@
+package awslambda
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// Jobs asks the orchestrator about jobs.
+type Jobs struct {
+	Invoker      Invoker
+	Orchestrator string
+}
+
+var _ Remote = Jobs{}
+
+// StillRuns says whether a job that was left behind runs.
+func (j Jobs) StillRuns(ctx context.Context, r run.Run) (bool, error) {
+	if r.Progress.Left != run.JobMayRun {
+		return false, nil
+	}
+	out, err := j.ask(ctx, StillRuns, r)
+	return out.Runs, err
+}
+
+// Stop ends the job of an open attempt.
+func (j Jobs) Stop(ctx context.Context, r run.Run) (run.Leftover, error) {
+	out, err := j.ask(ctx, Stop, r)
+	if err != nil {
+		return run.JobMayRun, err
+	}
+	if out.Left == run.JobMayRun {
+		return out.Left, errors.New(out.Reason)
+	}
+	return out.Left, nil
+}
+
+func (j Jobs) ask(ctx context.Context, mode Mode, r run.Run) (OrchestratorReply, error) {
+	var out OrchestratorReply
+	in, err := json.Marshal(OrchestratorRequest{
+		Mode: mode, Pipeline: string(r.Pipeline), Schedule: string(r.Schedule), Date: r.Period.String(), Attempt: r.Attempt,
+	})
+	if err != nil {
+		return out, err
+	}
+	answer, err := j.Invoker.Call(ctx, j.Orchestrator, in)
+	if err != nil {
+		return out, fmt.Errorf("ask the orchestrator about the job of %s: %w", r.ID(), err)
+	}
+	return out, json.Unmarshal(answer, &out)
+}

@@ -1,0 +1,93 @@
+package awslambda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// Busy says that somebody else holds a task: whoever called calls again.
+type Busy struct{ Task string }
+
+func (b *Busy) Error() string {
+	return fmt.Sprintf("task %s is being carried out by somebody else; call again in a moment", b.Task)
+}
+
+// handlers says who carries out which kind of task. The steps of attempts are the orchestrator's, and are not among them.
+func (h *Host) handlers() map[store.TaskKind]func(context.Context, store.Claim, time.Time) error {
+	return map[store.TaskKind]func(context.Context, store.Claim, time.Time) error{
+		store.AdvanceDry:    h.router.AdvanceDry,
+		store.Fire:          h.router.Fire,
+		store.ReopenPeriods: h.router.Reopen,
+		store.ResumePaused:  h.router.ResumeDue,
+		store.CheckPostRun:  h.router.CheckPostRun,
+		store.Arm:           h.monitor.Arm,
+		store.FireDeadline:  h.monitor.Fire,
+	}
+}
+
+// perform carries out a task that is due. One that is done already is fine.
+func (h *Host) perform(ctx context.Context, t store.Task) error {
+	handle, ok := h.handlers()[t.Kind]
+	if !ok {
+		return fmt.Errorf("task %s: there is no handler for kind %q", t.ID, t.Kind)
+	}
+	return h.claimed(ctx, t.ID, func(ctx context.Context, c store.Claim) error { return handle(ctx, c, h.Now()) })
+}
+
+// claimed does something under the lease of a task, which is renewed meanwhile. Without the lease the context ends. A task
+// that is not there leaves nothing to do; one that somebody else holds is *Busy.
+func (h *Host) claimed(ctx context.Context, id string, do func(context.Context, store.Claim) error) error {
+	claims, err := h.Store.Claim(ctx, store.ClaimQuery{Replica: replica, Task: id, Limit: 1, Lease: lease}, h.Now())
+	if err != nil {
+		return fmt.Errorf("claim task %s: %w", id, err)
+	}
+	if len(claims) == 0 {
+		switch _, err := h.Store.Task(ctx, id); {
+		case errors.Is(err, store.ErrNotFound):
+			return nil
+		case err != nil:
+			return fmt.Errorf("read task %s: %w", id, err)
+		default:
+			return &Busy{Task: id}
+		}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := h.renew(ctx, cancel, claims[0].Lease)
+	err = do(ctx, claims[0])
+	stop()
+	if err != nil {
+		// Handing it back early only saves time: the lease lapses by itself.
+		_ = h.Store.Release(context.WithoutCancel(ctx), []store.Lease{claims[0].Lease}, h.Now())
+	}
+	return err
+}
+
+// renew keeps a lease until it is stopped, and ends the work on one that was lost.
+func (h *Host) renew(ctx context.Context, lost context.CancelFunc, held store.Lease) (stop func()) {
+	ctx, end := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ticks := time.NewTicker(lease / 3); ; {
+			select {
+			case <-ctx.Done():
+				ticks.Stop()
+				return
+			case <-ticks.C:
+			}
+			kept, err := h.Store.Renew(ctx, []store.Lease{held}, lease, h.Now())
+			if err == nil && len(kept) == 0 {
+				lost()
+			}
+		}
+	}()
+	return func() {
+		end()
+		<-done
+	}
+}

@@ -1,0 +1,56 @@
+package awslambda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/watchdog"
+)
+
+// Watch is the watchdog of the function: it looks for what did not happen, and relays intents that nobody carried out.
+type Watch struct {
+	*Relay
+	dog *watchdog.Watchdog
+}
+
+// group is the router's place in the feed.
+const group = "router"
+
+// NewWatch makes a watchdog over r.
+func NewWatch(r *Relay) *Watch {
+	return &Watch{Relay: r, dog: watchdog.New(watchdog.Deps{
+		Store: r.Store, Catalog: r.Catalog, Router: r.router, Deadlines: r.monitor, Group: group, Interval: r.Settings.Watch,
+	})}
+}
+
+// WatchReply is what one pass found.
+type WatchReply struct {
+	Findings map[string]int `json:"findings"`
+	Relayed  int            `json:"relayed"`
+}
+
+// Pass looks at everything once. What could not be looked at is an error, after all the rest has been.
+func (w *Watch) Pass(ctx context.Context) (WatchReply, error) {
+	if err := w.Catalog.Load(ctx); err != nil {
+		return WatchReply{}, err
+	}
+	report, err := w.dog.Pass(ctx, w.Now())
+	n, failed := w.relayOverdue(ctx)
+	return WatchReply{Findings: report.Findings, Relayed: n}, errors.Join(err, failed)
+}
+
+// relayOverdue relays the intents that should have been carried out two passes ago: the record that told of them was lost, or
+// whoever took it. One that cannot be relayed keeps nobody else from it.
+func (w *Watch) relayOverdue(ctx context.Context) (int, error) {
+	overdue, err := w.Store.Overdue(ctx, w.Now().Add(-2*w.Settings.Watch), store.MaxPage)
+	if err != nil {
+		return 0, fmt.Errorf("list overdue tasks: %w", err)
+	}
+	var errs []error
+	for _, t := range overdue {
+		errs = append(errs, w.task(ctx, t.ID, true))
+	}
+	return len(overdue), errors.Join(errs...)
+}

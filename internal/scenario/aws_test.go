@@ -1,0 +1,52 @@
+package scenario_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/awslambda/awslambdatest"
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/router"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// deployment is AWS: the functions, the state machine, and what calls them.
+type deployment struct {
+	*testing.T
+	world *awslambdatest.World
+	jobs  *target
+}
+
+func newDeployment(t *testing.T, s story, tables func(now func() time.Time) awslambdatest.Tables) *deployment {
+	d := &deployment{T: t}
+	d.jobs = newTarget(s.Jobs, d.now)
+	d.world = awslambdatest.New(t, awslambdatest.Options{Begins: s.begins, Watch: interval, Tables: tables, Jobs: d.jobs.types()})
+	return d
+}
+
+func (d *deployment) start()             { d.world.Start() }
+func (d *deployment) stop()              { d.world.Stop() }
+func (d *deployment) now() time.Time     { return d.world.Now() }
+func (d *deployment) unseen()            { d.world.Lose() }
+func (d *deployment) store() store.Store { return d.world.Store() }
+
+// until lets time pass. A look that no change asks for comes with the next step of an execution.
+func (d *deployment) until(at time.Time) { d.world.AdvanceTo(at) }
+
+func (d *deployment) apply(files catalog.Files) error { return d.world.PutFiles(files) }
+
+func (d *deployment) put(id pipeline.ID, key string, fields sensor.Fields) error {
+	return d.world.PutSensor(id, key, fields, d.now())
+}
+
+// operate is what a console on the tables does: it knows what is stored, and asks the same router.
+func (d *deployment) operate(ask func(ctx context.Context, r *router.Router, now time.Time) error) error {
+	console, err := newController(d.Context(), d.store(), d.jobs)
+	if err != nil {
+		return err
+	}
+	return ask(d.Context(), console.router, d.now())
+}

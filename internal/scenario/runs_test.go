@@ -1,0 +1,62 @@
+package scenario_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// compareRuns holds a log against the one beside the story, run by run, in order and without times: where looks come at other
+// moments, the same is told of each run, only not at the same instants.
+func compareRuns(t *testing.T, s story, log string) {
+	t.Helper()
+	want, err := os.ReadFile(filepath.Join(folder, s.name+".events.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(byRun(t, string(want)), byRun(t, log)); diff != "" {
+		t.Errorf("what was told of runs differs (-want +got):\n%s", diff)
+	}
+}
+
+// byRun is a log by run, or by pipeline for what is about none.
+func byRun(t *testing.T, log string) map[string][]string {
+	t.Helper()
+	runs := map[string][]string{}
+	for _, line := range strings.Split(strings.TrimSpace(log), "\n") {
+		var e struct {
+			Type   string         `json:"detail-type"`
+			Detail map[string]any `json:"detail"`
+		}
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatal(err)
+		}
+		run := fmt.Sprintf("%v/%v/%v", e.Detail["pipelineId"], e.Detail["scheduleId"], e.Detail["date"])
+		told := e.Type
+		for _, name := range slices.Sorted(maps.Keys(e.Detail)) {
+			if !timed[name] {
+				told += fmt.Sprintf(" %s=%s", name, timeless(fmt.Sprint(e.Detail[name])))
+			}
+		}
+		runs[run] = append(runs[run], told)
+	}
+	return runs
+}
+
+// timed are the fields that are instants or follow from them.
+var timed = map[string]bool{
+	"timestamp": true, "durationSeconds": true, "lateSeconds": true, "nextAttemptAt": true, "estimatedCompletion": true, "marginSeconds": true,
+}
+
+// instants are those that are in texts: points in time, and how long something took.
+var instants = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z|\b(\d+h)?(\d+m)?\d+(\.\d+)?(s|ms|m|h)\b`)
+
+func timeless(text string) string { return instants.ReplaceAllString(text, "…") }
