@@ -110,6 +110,19 @@ node_there() {
 	need npm nodejs npm && node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)'
 }
 
+# terraform_files checks how the modules are written and, where the providers can be had, what they say. Tests read them, too.
+terraform_files() {
+	terraform fmt -check -recursive -diff deploy/terraform examples/aws || return 1
+	cache=${XDG_CACHE_HOME:-${HOME:-$work}/.cache}/interlock/terraform # providers are large
+	mkdir -p "$cache" "$work/modules/deploy" "$work/modules/examples" || return 1
+	cp -R deploy/terraform deploy/statemachine.asl.json "$work/modules/deploy" && cp -R examples/aws "$work/modules/examples" || return 1
+	if TF_PLUGIN_CACHE_DIR=$cache terraform -chdir="$work/modules/examples/aws" init -backend=false -input=false; then
+		terraform -chdir="$work/modules/examples/aws" validate
+	else
+		echo 'terraform fmt only: the providers cannot be had' >"$work/note"
+	fi
+}
+
 import_direction() { go test ./internal/arch; }
 
 module_files() { go mod tidy -diff; }
@@ -169,6 +182,11 @@ if node_there >/dev/null 2>&1; then
 	step dashboard dashboard
 else
 	skip dashboard 'no Node 20.19 or later, so whether web/dist is fresh was not checked' 'nodejs npm'
+fi
+if command -v terraform >/dev/null 2>&1; then
+	step terraform terraform_files
+else
+	skip terraform 'no terraform, so only our own tests have read the modules' terraform
 fi
 step 'import direction' import_direction
 step 'module files' module_files

@@ -111,9 +111,11 @@ var rooms = map[string]layer{
 	"cmd/lambda/*":            command,
 	"bench":                   command,
 	"internal/event/eventdoc": command,
+	"internal/dashboard/seed": command, // a past for the dashboard's tests and pictures
 	"internal/promise":        command, // tests only, which put everything together as a command does
 	"internal/scenario":       command, // the same
 	"internal/deploy":         command, // the same, of the files in deploy
+	"deploy/pack":             command,
 	"internal/api/openapidoc": command,
 	"internal/sim/simulate":   command,
 }

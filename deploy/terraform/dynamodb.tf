@@ -1,0 +1,284 @@
+# The four tables. Keys and indexes are those of internal/store/dynamo, which a test compares; docs/DYNAMODB.md says what each is
+# for. A local index cannot be added to a table that exists.
+
+# Pipelines, sensors, runs, tasks, deadlines.
+resource "aws_dynamodb_table" "control" {
+  name                        = "${local.prefix}-control"
+  billing_mode                = "PAY_PER_REQUEST"
+  hash_key                    = "PK"
+  range_key                   = "SK"
+  deletion_protection_enabled = var.deletion_protection
+  tags                        = local.tags
+  stream_enabled              = true
+  stream_view_type            = "NEW_IMAGE"
+
+  attribute {
+    name = "PK"
+    type = "S"
+  }
+
+  attribute {
+    name = "SK"
+    type = "S"
+  }
+
+  attribute {
+    name = "place"
+    type = "S"
+  }
+
+  attribute {
+    name = "pendingPlace"
+    type = "S"
+  }
+
+  attribute {
+    name = "list"
+    type = "S"
+  }
+
+  attribute {
+    name = "pending"
+    type = "S"
+  }
+
+  attribute {
+    name = "aging"
+    type = "S"
+  }
+
+  attribute {
+    name = "agedAt"
+    type = "S"
+  }
+
+  local_secondary_index {
+    name            = "ordered"
+    range_key       = "place"
+    projection_type = "KEYS_ONLY"
+  }
+
+  local_secondary_index {
+    name            = "unfinished"
+    range_key       = "pendingPlace"
+    projection_type = "KEYS_ONLY"
+  }
+
+  global_secondary_index {
+    name            = "listed"
+    hash_key        = "list"
+    range_key       = "place"
+    projection_type = "KEYS_ONLY"
+  }
+
+  global_secondary_index {
+    name            = "pending"
+    hash_key        = "pending"
+    range_key       = "pendingPlace"
+    projection_type = "KEYS_ONLY"
+  }
+
+  global_secondary_index {
+    name            = "aging"
+    hash_key        = "aging"
+    range_key       = "agedAt"
+    projection_type = "KEYS_ONLY"
+  }
+
+  ttl {
+    attribute_name = "ttl"
+    enabled        = true
+  }
+
+  point_in_time_recovery {
+    enabled = true
+  }
+
+  server_side_encryption {
+    enabled     = true
+    kms_key_arn = local.kms_key_arn
+  }
+}
+
+# What happened to jobs.
+resource "aws_dynamodb_table" "joblog" {
+  name                        = "${local.prefix}-joblog"
+  billing_mode                = "PAY_PER_REQUEST"
+  hash_key                    = "PK"
+  range_key                   = "SK"
+  deletion_protection_enabled = var.deletion_protection
+  tags                        = local.tags
+  stream_enabled              = true
+  stream_view_type            = "NEW_IMAGE"
+
+  attribute {
+    name = "PK"
+    type = "S"
+  }
+
+  attribute {
+    name = "SK"
+    type = "S"
+  }
+
+  attribute {
+    name = "aging"
+    type = "S"
+  }
+
+  attribute {
+    name = "agedAt"
+    type = "S"
+  }
+
+  global_secondary_index {
+    name            = "aging"
+    hash_key        = "aging"
+    range_key       = "agedAt"
+    projection_type = "KEYS_ONLY"
+  }
+
+  ttl {
+    attribute_name = "ttl"
+    enabled        = true
+  }
+
+  point_in_time_recovery {
+    enabled = true
+  }
+
+  server_side_encryption {
+    enabled     = true
+    kms_key_arn = local.kms_key_arn
+  }
+}
+
+# Requests for another attempt, with their answers.
+resource "aws_dynamodb_table" "rerun" {
+  name                        = "${local.prefix}-rerun"
+  billing_mode                = "PAY_PER_REQUEST"
+  hash_key                    = "PK"
+  range_key                   = "SK"
+  deletion_protection_enabled = var.deletion_protection
+  tags                        = local.tags
+
+  attribute {
+    name = "PK"
+    type = "S"
+  }
+
+  attribute {
+    name = "SK"
+    type = "S"
+  }
+
+  attribute {
+    name = "aging"
+    type = "S"
+  }
+
+  attribute {
+    name = "agedAt"
+    type = "S"
+  }
+
+  global_secondary_index {
+    name            = "aging"
+    hash_key        = "aging"
+    range_key       = "agedAt"
+    projection_type = "KEYS_ONLY"
+  }
+
+  ttl {
+    attribute_name = "ttl"
+    enabled        = true
+  }
+
+  point_in_time_recovery {
+    enabled = true
+  }
+
+  server_side_encryption {
+    enabled     = true
+    kms_key_arn = local.kms_key_arn
+  }
+}
+
+# Every event, and what the alerts remember.
+resource "aws_dynamodb_table" "events" {
+  name                        = "${local.prefix}-events"
+  billing_mode                = "PAY_PER_REQUEST"
+  hash_key                    = "PK"
+  range_key                   = "SK"
+  deletion_protection_enabled = var.deletion_protection
+  tags                        = local.tags
+
+  attribute {
+    name = "PK"
+    type = "S"
+  }
+
+  attribute {
+    name = "SK"
+    type = "S"
+  }
+
+  attribute {
+    name = "position"
+    type = "S"
+  }
+
+  attribute {
+    name = "eventType"
+    type = "S"
+  }
+
+  attribute {
+    name = "timestamp"
+    type = "N"
+  }
+
+  attribute {
+    name = "aging"
+    type = "S"
+  }
+
+  attribute {
+    name = "agedAt"
+    type = "S"
+  }
+
+  local_secondary_index {
+    name            = "byPosition"
+    range_key       = "position"
+    projection_type = "KEYS_ONLY"
+  }
+
+  global_secondary_index {
+    name            = "GSI1"
+    hash_key        = "eventType"
+    range_key       = "timestamp"
+    projection_type = "ALL"
+  }
+
+  global_secondary_index {
+    name            = "aging"
+    hash_key        = "aging"
+    range_key       = "agedAt"
+    projection_type = "KEYS_ONLY"
+  }
+
+  ttl {
+    attribute_name = "ttl"
+    enabled        = true
+  }
+
+  point_in_time_recovery {
+    enabled = true
+  }
+
+  server_side_encryption {
+    enabled     = true
+    kms_key_arn = local.kms_key_arn
+  }
+}

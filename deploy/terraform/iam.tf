@@ -1,0 +1,311 @@
+# A role for each function, and for the two services that call them. docs/AWS.md has the table.
+
+data "aws_iam_policy_document" "assume" {
+  for_each = toset(["lambda", "states", "scheduler"])
+
+  statement {
+    actions = ["sts:AssumeRole"]
+    principals {
+      type        = "Service"
+      identifiers = ["${each.key}.amazonaws.com"]
+    }
+    dynamic "condition" {
+      for_each = each.key == "lambda" ? [] : [local.account]
+      content {
+        test     = "StringEquals"
+        variable = "aws:SourceAccount"
+        values   = [condition.value]
+      }
+    }
+  }
+}
+
+resource "aws_iam_role" "function" {
+  for_each = local.functions
+
+  name               = "${local.prefix}-${each.key}"
+  assume_role_policy = data.aws_iam_policy_document.assume["lambda"].json
+  tags               = local.tags
+}
+
+resource "aws_iam_role_policy" "function" {
+  for_each = local.functions
+
+  name   = "function"
+  role   = aws_iam_role.function[each.key].id
+  policy = local.policies[each.key]
+}
+
+locals {
+  policies = {
+    stream-router    = data.aws_iam_policy_document.stream_router.json
+    orchestrator     = data.aws_iam_policy_document.orchestrator.json
+    sla-monitor      = data.aws_iam_policy_document.sla_monitor.json
+    watchdog         = data.aws_iam_policy_document.watchdog.json
+    event-sink       = data.aws_iam_policy_document.event_sink.json
+    alert-dispatcher = data.aws_iam_policy_document.alert_dispatcher.json
+  }
+}
+
+# What every function does: log, and use the key.
+data "aws_iam_policy_document" "common" {
+  for_each = local.functions
+
+  statement {
+    sid       = "Log"
+    actions   = ["logs:CreateLogStream", "logs:PutLogEvents"]
+    resources = ["${local.arn.logs}:log-group:/aws/lambda/${local.prefix}-${each.key}:*"]
+  }
+
+  statement {
+    sid       = "Key"
+    actions   = ["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*"]
+    resources = [local.kms_key_arn]
+  }
+}
+
+# What those do that decide about runs: the events that they announce are rows of the same commit.
+data "aws_iam_policy_document" "tables" {
+  statement {
+    sid = "Tables"
+    actions = [
+      "dynamodb:BatchGetItem", "dynamodb:BatchWriteItem", "dynamodb:ConditionCheckItem", "dynamodb:DeleteItem", "dynamodb:GetItem",
+      "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem",
+    ]
+    resources = [
+      aws_dynamodb_table.control.arn, "${aws_dynamodb_table.control.arn}/index/*",
+      aws_dynamodb_table.joblog.arn, "${aws_dynamodb_table.joblog.arn}/index/*",
+      aws_dynamodb_table.rerun.arn, "${aws_dynamodb_table.rerun.arn}/index/*",
+      aws_dynamodb_table.events.arn, "${aws_dynamodb_table.events.arn}/index/*",
+    ]
+  }
+}
+
+# What those do that bring stored intents to what waits for them.
+data "aws_iam_policy_document" "relay" {
+  statement {
+    sid       = "Execute"
+    actions   = ["states:StartExecution"]
+    resources = [local.state_machine_arn]
+  }
+
+  statement {
+    sid       = "Wake"
+    actions   = ["lambda:InvokeFunction"]
+    resources = [local.function_arns["orchestrator"]]
+  }
+
+  statement {
+    sid       = "Schedule"
+    actions   = ["scheduler:CreateSchedule", "scheduler:DeleteSchedule"]
+    resources = ["${local.arn.scheduler}:schedule/${local.prefix}/*"]
+  }
+
+  statement {
+    sid       = "ScheduleAs"
+    actions   = ["iam:PassRole"]
+    resources = [aws_iam_role.service["scheduler"].arn]
+    condition {
+      test     = "StringEquals"
+      variable = "iam:PassedToService"
+      values   = ["scheduler.amazonaws.com"]
+    }
+  }
+}
+
+data "aws_iam_policy_document" "stream_router" {
+  source_policy_documents = [
+    data.aws_iam_policy_document.common["stream-router"].json,
+    data.aws_iam_policy_document.tables.json,
+    data.aws_iam_policy_document.relay.json,
+  ]
+
+  statement {
+    sid       = "Publish"
+    actions   = ["events:PutEvents"]
+    resources = [aws_cloudwatch_event_bus.this.arn]
+  }
+
+  statement {
+    sid       = "Streams"
+    actions   = ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:ListStreams"]
+    resources = ["${aws_dynamodb_table.control.arn}/stream/*", "${aws_dynamodb_table.joblog.arn}/stream/*"]
+  }
+
+  statement {
+    sid       = "Dead"
+    actions   = ["sqs:SendMessage"]
+    resources = [aws_sqs_queue.dead["control"].arn, aws_sqs_queue.dead["joblog"].arn]
+  }
+}
+
+data "aws_iam_policy_document" "sla_monitor" {
+  source_policy_documents = [
+    data.aws_iam_policy_document.common["sla-monitor"].json,
+    data.aws_iam_policy_document.tables.json,
+    data.aws_iam_policy_document.relay.json,
+  ]
+}
+
+data "aws_iam_policy_document" "watchdog" {
+  source_policy_documents = [
+    data.aws_iam_policy_document.common["watchdog"].json,
+    data.aws_iam_policy_document.tables.json,
+    data.aws_iam_policy_document.relay.json,
+  ]
+}
+
+data "aws_iam_policy_document" "event_sink" {
+  source_policy_documents = [data.aws_iam_policy_document.common["event-sink"].json]
+
+  statement {
+    sid       = "Keep"
+    actions   = ["dynamodb:PutItem"]
+    resources = [aws_dynamodb_table.events.arn]
+  }
+}
+
+# Threads and what was delivered are kept beside the events.
+data "aws_iam_policy_document" "alert_dispatcher" {
+  source_policy_documents = [data.aws_iam_policy_document.common["alert-dispatcher"].json]
+
+  statement {
+    sid       = "Queue"
+    actions   = ["sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"]
+    resources = [aws_sqs_queue.alerts.arn]
+  }
+
+  statement {
+    sid       = "Threads"
+    actions   = ["dynamodb:BatchGetItem", "dynamodb:ConditionCheckItem", "dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
+    resources = [aws_dynamodb_table.events.arn, "${aws_dynamodb_table.events.arn}/index/*"]
+  }
+
+  dynamic "statement" {
+    for_each = var.slack_secret_arn == null ? [] : [var.slack_secret_arn]
+    content {
+      sid       = "Token"
+      actions   = ["secretsmanager:GetSecretValue"]
+      resources = [statement.value]
+    }
+  }
+}
+
+# The orchestrator starts jobs, those kinds alone that the caller has allowed and named.
+data "aws_iam_policy_document" "orchestrator" {
+  source_policy_documents = concat(
+    [data.aws_iam_policy_document.common["orchestrator"].json, data.aws_iam_policy_document.tables.json],
+    var.enable_glue_trigger ? [data.aws_iam_policy_document.glue.json] : [],
+    var.enable_emr_trigger ? [data.aws_iam_policy_document.emr.json] : [],
+    var.enable_emr_serverless_trigger ? [data.aws_iam_policy_document.emr_serverless.json] : [],
+    var.enable_sfn_trigger ? [data.aws_iam_policy_document.step_function.json] : [],
+    var.enable_lambda_trigger ? [data.aws_iam_policy_document.lambda.json] : [],
+  )
+}
+
+data "aws_iam_policy_document" "glue" {
+  statement {
+    sid       = "Glue"
+    actions   = ["glue:BatchStopJobRun", "glue:GetJobRun", "glue:GetJobRuns", "glue:StartJobRun"]
+    resources = var.glue_job_arns
+  }
+
+  statement {
+    sid       = "GlueLogs"
+    actions   = ["logs:FilterLogEvents"]
+    resources = [for name in var.glue_log_group_names : "${local.arn.logs}:log-group:${name}:*"]
+  }
+}
+
+data "aws_iam_policy_document" "emr" {
+  statement {
+    sid = "EMR"
+    actions = [
+      "elasticmapreduce:AddJobFlowSteps", "elasticmapreduce:CancelSteps", "elasticmapreduce:DescribeCluster", "elasticmapreduce:ListSteps",
+    ]
+    resources = var.emr_cluster_arns
+  }
+}
+
+data "aws_iam_policy_document" "emr_serverless" {
+  statement {
+    sid       = "EMRServerless"
+    actions   = ["emr-serverless:GetApplication", "emr-serverless:ListJobRuns", "emr-serverless:StartJobRun"]
+    resources = var.emr_serverless_application_arns
+  }
+
+  statement {
+    sid       = "EMRServerlessRuns"
+    actions   = ["emr-serverless:CancelJobRun", "emr-serverless:GetJobRun"]
+    resources = [for arn in var.emr_serverless_application_arns : "${arn}/jobruns/*"]
+  }
+
+  statement {
+    sid       = "EMRServerlessAs"
+    actions   = ["iam:PassRole"]
+    resources = var.emr_serverless_execution_role_arns
+    condition {
+      test     = "StringEquals"
+      variable = "iam:PassedToService"
+      values   = ["emr-serverless.amazonaws.com"]
+    }
+  }
+}
+
+data "aws_iam_policy_document" "step_function" {
+  statement {
+    sid       = "StateMachines"
+    actions   = ["states:DescribeStateMachine", "states:StartExecution"]
+    resources = var.sfn_trigger_arns
+  }
+
+  statement {
+    sid       = "Executions"
+    actions   = ["states:DescribeExecution", "states:StopExecution"]
+    resources = [for arn in var.sfn_trigger_arns : "${replace(arn, ":stateMachine:", ":execution:")}:*"]
+  }
+}
+
+data "aws_iam_policy_document" "lambda" {
+  statement {
+    sid       = "Functions"
+    actions   = ["lambda:InvokeFunction"]
+    resources = flatten([for arn in var.lambda_trigger_arns : [arn, "${arn}:*"]])
+  }
+}
+
+# The services that call functions.
+resource "aws_iam_role" "service" {
+  for_each = toset(["states", "scheduler"])
+
+  name               = "${local.prefix}-${each.key}"
+  assume_role_policy = data.aws_iam_policy_document.assume[each.key].json
+  tags               = local.tags
+}
+
+resource "aws_iam_role_policy" "service" {
+  for_each = {
+    states    = data.aws_iam_policy_document.states.json
+    scheduler = data.aws_iam_policy_document.scheduler.json
+  }
+
+  name   = "call"
+  role   = aws_iam_role.service[each.key].id
+  policy = each.value
+}
+
+data "aws_iam_policy_document" "states" {
+  statement {
+    sid       = "Steps"
+    actions   = ["lambda:InvokeFunction"]
+    resources = [local.function_arns["orchestrator"], local.function_arns["sla-monitor"]]
+  }
+}
+
+data "aws_iam_policy_document" "scheduler" {
+  statement {
+    sid       = "Instants"
+    actions   = ["lambda:InvokeFunction"]
+    resources = [local.function_arns["stream-router"], local.function_arns["sla-monitor"]]
+  }
+}

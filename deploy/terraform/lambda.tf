@@ -1,0 +1,151 @@
+locals {
+  # The functions, and how long each may take, in seconds.
+  functions = {
+    stream-router    = 60
+    orchestrator     = 120 # a start may take 100
+    sla-monitor      = 60
+    watchdog         = 120
+    event-sink       = 30
+    alert-dispatcher = 60
+  }
+
+  function_arns = { for name in keys(local.functions) : name => "${local.arn.lambda}:${local.prefix}-${name}" }
+
+  # What stands in a function's environment beside what is common to all.
+  environments = {
+    stream-router    = local.relay_environment
+    sla-monitor      = local.relay_environment
+    watchdog         = local.relay_environment
+    alert-dispatcher = local.slack_environment
+  }
+
+  common_environment = {
+    CONTROL_TABLE             = aws_dynamodb_table.control.name
+    JOBLOG_TABLE              = aws_dynamodb_table.joblog.name
+    RERUN_TABLE               = aws_dynamodb_table.rerun.name
+    EVENTS_TABLE              = aws_dynamodb_table.events.name
+    SFN_TIMEOUT_SECONDS       = tostring(var.sfn_timeout_seconds)
+    TRIGGER_MAX_ATTEMPTS      = tostring(var.trigger_max_attempts)
+    WATCHDOG_INTERVAL_SECONDS = tostring(local.watchdog_seconds)
+    EVENTS_TTL_DAYS           = tostring(var.events_ttl_days)
+  }
+
+  # Of those that bring stored intents to what waits for them.
+  relay_environment = {
+    EVENT_BUS_NAME       = aws_cloudwatch_event_bus.this.name
+    STATE_MACHINE_ARN    = local.state_machine_arn
+    ORCHESTRATOR_ARN     = local.function_arns["orchestrator"]
+    STREAM_ROUTER_ARN    = local.function_arns["stream-router"]
+    SLA_MONITOR_ARN      = local.function_arns["sla-monitor"]
+    SCHEDULER_GROUP_NAME = aws_scheduler_schedule_group.this.name
+    SCHEDULER_ROLE_ARN   = aws_iam_role.service["scheduler"].arn
+  }
+
+  slack_environment = { for name, value in {
+    SLACK_CHANNEL_ID = var.slack_channel_id
+    SLACK_SECRET_ARN = var.slack_secret_arn
+    SLACK_BOT_TOKEN  = var.slack_bot_token
+  } : name => value if value != null }
+
+  watchdog_rate    = regex("^rate\\((?P<count>[0-9]+) (?P<unit>minute|hour)s?\\)$", var.watchdog_schedule)
+  watchdog_seconds = tonumber(local.watchdog_rate.count) * (local.watchdog_rate.unit == "hour" ? 3600 : 60)
+}
+
+resource "aws_lambda_function" "this" {
+  for_each = local.functions
+
+  function_name    = "${local.prefix}-${each.key}"
+  role             = aws_iam_role.function[each.key].arn
+  filename         = "${var.dist_path}/${each.key}.zip"
+  source_code_hash = filebase64sha256("${var.dist_path}/${each.key}.zip")
+  handler          = "bootstrap"
+  runtime          = "provided.al2023"
+  architectures    = ["arm64"]
+  memory_size      = var.lambda_memory_size
+  timeout          = each.value
+  kms_key_arn      = local.kms_key_arn
+  tags             = local.tags
+
+  environment {
+    variables = merge(local.common_environment, lookup(local.environments, each.key, {}))
+  }
+
+  # The group is there first, so that the function does not make one that keeps everything for ever.
+  depends_on = [aws_cloudwatch_log_group.function, aws_iam_role_policy.function]
+}
+
+resource "aws_cloudwatch_log_group" "function" {
+  for_each = local.functions
+
+  name              = "/aws/lambda/${local.prefix}-${each.key}"
+  retention_in_days = var.log_retention_days
+  kms_key_id        = local.kms_key_arn
+  tags              = local.tags
+}
+
+locals {
+  streams = {
+    control = aws_dynamodb_table.control.stream_arn
+    joblog  = aws_dynamodb_table.joblog.stream_arn
+  }
+}
+
+# One name for each stream, so that how far each is behind can be told apart.
+resource "aws_lambda_alias" "stream" {
+  for_each = local.streams
+
+  name             = each.key
+  function_name    = aws_lambda_function.this["stream-router"].function_name
+  function_version = "$LATEST"
+}
+
+resource "aws_lambda_event_source_mapping" "stream" {
+  for_each = local.streams
+
+  event_source_arn                   = each.value
+  function_name                      = aws_lambda_alias.stream[each.key].arn
+  starting_position                  = "TRIM_HORIZON"
+  batch_size                         = 10
+  bisect_batch_on_function_error     = true
+  maximum_retry_attempts             = 3
+  maximum_batching_window_in_seconds = 0
+  function_response_types            = ["ReportBatchItemFailures"]
+  tags                               = local.tags
+
+  destination_config {
+    on_failure {
+      destination_arn = aws_sqs_queue.dead[each.key].arn
+    }
+  }
+}
+
+resource "aws_lambda_event_source_mapping" "alerts" {
+  event_source_arn        = aws_sqs_queue.alerts.arn
+  function_name           = aws_lambda_function.this["alert-dispatcher"].arn
+  batch_size              = 10
+  function_response_types = ["ReportBatchItemFailures"]
+  tags                    = local.tags
+}
+
+# What could not be handled: of either stream, and of the alerts and the bus.
+resource "aws_sqs_queue" "dead" {
+  for_each = toset(["control", "joblog", "alert"])
+
+  name                      = "${local.prefix}-${each.key}-dlq"
+  message_retention_seconds = 1209600 # 14 days, the most there is
+  kms_master_key_id         = local.kms_key_arn
+  tags                      = local.tags
+}
+
+resource "aws_sqs_queue" "alerts" {
+  name                       = "${local.prefix}-alerts"
+  visibility_timeout_seconds = 6 * local.functions["alert-dispatcher"]
+  message_retention_seconds  = 345600
+  kms_master_key_id          = local.kms_key_arn
+  tags                       = local.tags
+
+  redrive_policy = jsonencode({
+    deadLetterTargetArn = aws_sqs_queue.dead["alert"].arn
+    maxReceiveCount     = 5
+  })
+}

@@ -1,0 +1,103 @@
+# Interlock on AWS, as a module: docs/AWS.md says how to use it. The caller configures the provider.
+terraform {
+  required_version = ">= 1.9"
+
+  required_providers {
+    aws = {
+      source  = "hashicorp/aws"
+      version = ">= 5.82, < 7.0"
+    }
+    external = {
+      source  = "hashicorp/external"
+      version = "~> 2.3"
+    }
+  }
+}
+
+data "aws_caller_identity" "current" {}
+data "aws_partition" "current" {}
+data "aws_region" "current" {}
+
+locals {
+  prefix    = "${var.environment}-interlock"
+  account   = data.aws_caller_identity.current.account_id
+  partition = data.aws_partition.current.partition
+  region    = data.aws_region.current.id
+  tags      = merge({ Application = "interlock", Environment = var.environment }, var.tags)
+
+  # ARNs that several resources need of each other are put together from names, so that nothing waits in a circle.
+  arn = {
+    lambda    = "arn:${local.partition}:lambda:${local.region}:${local.account}:function"
+    states    = "arn:${local.partition}:states:${local.region}:${local.account}"
+    scheduler = "arn:${local.partition}:scheduler:${local.region}:${local.account}"
+    logs      = "arn:${local.partition}:logs:${local.region}:${local.account}"
+    events    = "arn:${local.partition}:events:${local.region}:${local.account}"
+    alarms    = "arn:${local.partition}:cloudwatch:${local.region}:${local.account}:alarm"
+  }
+}
+
+# One key for tables, queues, the bus, logs and the functions' variables. A key of your own (kms_key_arn) must let the same
+# services use it.
+resource "aws_kms_key" "this" {
+  count = var.kms_key_arn == null ? 1 : 0
+
+  description         = "${local.prefix}: tables, queues, events and logs"
+  enable_key_rotation = true
+  policy              = data.aws_iam_policy_document.key.json
+  tags                = local.tags
+}
+
+resource "aws_kms_alias" "this" {
+  count = var.kms_key_arn == null ? 1 : 0
+
+  name          = "alias/${local.prefix}"
+  target_key_id = aws_kms_key.this[0].key_id
+}
+
+locals {
+  kms_key_arn = var.kms_key_arn == null ? aws_kms_key.this[0].arn : var.kms_key_arn
+}
+
+# In a key's own policy "*" means this key.
+data "aws_iam_policy_document" "key" {
+  statement {
+    sid       = "Account"
+    actions   = ["kms:*"]
+    resources = ["*"]
+    principals {
+      type        = "AWS"
+      identifiers = ["arn:${local.partition}:iam::${local.account}:root"]
+    }
+  }
+
+  # EventBridge encrypts what is on the bus, and what it puts into an encrypted queue.
+  statement {
+    sid       = "EventBridge"
+    actions   = ["kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKey"]
+    resources = ["*"]
+    principals {
+      type        = "Service"
+      identifiers = ["events.amazonaws.com"]
+    }
+    condition {
+      test     = "StringEquals"
+      variable = "aws:SourceAccount"
+      values   = [local.account]
+    }
+  }
+
+  statement {
+    sid       = "Logs"
+    actions   = ["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*"]
+    resources = ["*"]
+    principals {
+      type        = "Service"
+      identifiers = ["logs.${local.region}.amazonaws.com"]
+    }
+    condition {
+      test     = "ArnLike"
+      variable = "kms:EncryptionContext:aws:logs:arn"
+      values   = ["${local.arn.logs}:log-group:/aws/lambda/${local.prefix}-*"]
+    }
+  }
+}

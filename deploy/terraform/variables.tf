@@ -1,0 +1,244 @@
+variable "environment" {
+  description = "What all names begin with, such as prod: prod-interlock-control."
+  type        = string
+
+  validation {
+    condition     = can(regex("^[a-z][a-z0-9-]{0,19}$", var.environment))
+    error_message = "Use 1 to 20 lower case letters, digits and dashes, the first a letter."
+  }
+}
+
+variable "dist_path" {
+  description = "Folder of the six zip files that deploy/build.sh makes."
+  type        = string
+}
+
+variable "pipelines_path" {
+  description = "Folder of pipeline files; null leaves the table's CONFIG rows to others."
+  type        = string
+  default     = null
+}
+
+variable "calendars_path" {
+  description = "Folder of calendar files."
+  type        = string
+  default     = null
+}
+
+variable "archetypes_path" {
+  description = "Folder of archetype files."
+  type        = string
+  default     = null
+}
+
+variable "interlock_path" {
+  description = "The interlock command that checks the files before they are deployed."
+  type        = string
+  default     = "interlock"
+}
+
+variable "lambda_memory_size" {
+  description = "Memory of each function, in MB."
+  type        = number
+  default     = 128
+}
+
+variable "log_retention_days" {
+  description = "How long the functions' logs are kept."
+  type        = number
+  default     = 14
+}
+
+variable "watchdog_schedule" {
+  description = "How often the watchdog looks: a rate, because it has to know how long it was away."
+  type        = string
+  default     = "rate(5 minutes)"
+
+  validation {
+    condition     = can(regex("^rate\\((1 minute|1 hour|[0-9]+ (minutes|hours))\\)$", var.watchdog_schedule))
+    error_message = "Write a rate of minutes or hours, such as rate(5 minutes)."
+  }
+}
+
+variable "sfn_timeout_seconds" {
+  description = "Longest time of an execution. A file whose window and poll window need more is rejected."
+  type        = number
+  default     = 14400
+
+  validation {
+    condition     = var.sfn_timeout_seconds >= 60 && floor(var.sfn_timeout_seconds) == var.sfn_timeout_seconds
+    error_message = "Write a whole number of seconds, at least 60."
+  }
+}
+
+variable "trigger_max_attempts" {
+  description = "How often a refused start is made in all."
+  type        = number
+  default     = 3
+
+  validation {
+    condition     = var.trigger_max_attempts >= 1 && floor(var.trigger_max_attempts) == var.trigger_max_attempts
+    error_message = "Write a whole number from 1 on."
+  }
+}
+
+variable "events_ttl_days" {
+  description = "How long events are kept."
+  type        = number
+  default     = 90
+
+  validation {
+    condition     = var.events_ttl_days >= 1 && floor(var.events_ttl_days) == var.events_ttl_days
+    error_message = "Write a whole number of days from 1 on."
+  }
+}
+
+variable "enable_glue_trigger" {
+  description = "Let jobs of type glue be started."
+  type        = bool
+  default     = false
+}
+
+variable "glue_job_arns" {
+  description = "The Glue jobs that may be."
+  type        = list(string)
+  default     = []
+
+  validation {
+    condition     = !var.enable_glue_trigger || length(var.glue_job_arns) > 0
+    error_message = "enable_glue_trigger needs the ARN of at least one Glue job."
+  }
+}
+
+variable "glue_log_group_names" {
+  description = "Where the Glue jobs log to; a job that says it succeeded is looked up there."
+  type        = list(string)
+  default     = ["/aws-glue/jobs/logs-v2"]
+}
+
+variable "enable_emr_trigger" {
+  description = "Let jobs of type emr be started."
+  type        = bool
+  default     = false
+}
+
+variable "emr_cluster_arns" {
+  description = "The EMR clusters that may get steps."
+  type        = list(string)
+  default     = []
+
+  validation {
+    condition     = !var.enable_emr_trigger || length(var.emr_cluster_arns) > 0
+    error_message = "enable_emr_trigger needs the ARN of at least one cluster."
+  }
+}
+
+variable "enable_emr_serverless_trigger" {
+  description = "Let jobs of type emr-serverless be started."
+  type        = bool
+  default     = false
+}
+
+variable "emr_serverless_application_arns" {
+  description = "The EMR Serverless applications that may be used."
+  type        = list(string)
+  default     = []
+
+  validation {
+    condition     = !var.enable_emr_serverless_trigger || length(var.emr_serverless_application_arns) > 0
+    error_message = "enable_emr_serverless_trigger needs the ARN of at least one application."
+  }
+}
+
+variable "emr_serverless_execution_role_arns" {
+  description = "The roles that its jobs may run as."
+  type        = list(string)
+  default     = []
+
+  validation {
+    condition     = !var.enable_emr_serverless_trigger || length(var.emr_serverless_execution_role_arns) > 0
+    error_message = "enable_emr_serverless_trigger needs the ARN of at least one role that its jobs run as."
+  }
+}
+
+variable "enable_sfn_trigger" {
+  description = "Let jobs of type step-function be started."
+  type        = bool
+  default     = false
+}
+
+variable "sfn_trigger_arns" {
+  description = "The state machines that may be executed."
+  type        = list(string)
+  default     = []
+
+  validation {
+    condition     = !var.enable_sfn_trigger || length(var.sfn_trigger_arns) > 0
+    error_message = "enable_sfn_trigger needs the ARN of at least one state machine."
+  }
+}
+
+variable "enable_lambda_trigger" {
+  description = "Let jobs of type lambda be started."
+  type        = bool
+  default     = false
+}
+
+variable "lambda_trigger_arns" {
+  description = "The functions that may be invoked."
+  type        = list(string)
+  default     = []
+
+  validation {
+    condition     = !var.enable_lambda_trigger || length(var.lambda_trigger_arns) > 0
+    error_message = "enable_lambda_trigger needs the ARN of at least one function."
+  }
+}
+
+variable "slack_channel_id" {
+  description = "Where alerts go. Without it, or without a token, they are logged."
+  type        = string
+  default     = null
+}
+
+variable "slack_secret_arn" {
+  description = "The secret in Secrets Manager that holds Slack's bot token."
+  type        = string
+  default     = null
+}
+
+variable "slack_bot_token" {
+  description = "The bot token itself, which then stands in Terraform's state: better a secret."
+  type        = string
+  default     = null
+  sensitive   = true
+
+  validation {
+    condition     = var.slack_bot_token == null || var.slack_secret_arn == null
+    error_message = "Give slack_secret_arn or slack_bot_token, not both."
+  }
+}
+
+variable "kms_key_arn" {
+  description = "The key for everything that is stored; null makes one. EventBridge and CloudWatch Logs must be able to use it."
+  type        = string
+  default     = null
+}
+
+variable "sns_alarm_topic_arn" {
+  description = "A topic that hears of every alarm, too."
+  type        = string
+  default     = null
+}
+
+variable "deletion_protection" {
+  description = "Whether the tables refuse to be deleted."
+  type        = bool
+  default     = true
+}
+
+variable "tags" {
+  description = "Tags of everything."
+  type        = map(string)
+  default     = {}
+}

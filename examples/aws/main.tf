@@ -1,0 +1,48 @@
+# Interlock in an account of yours, with the pipelines in ./pipelines. From this folder:
+#   ../../deploy/build.sh ../../dist
+#   terraform init && terraform apply -var environment=dev
+terraform {
+  required_version = ">= 1.9"
+
+  required_providers {
+    aws = {
+      source  = "hashicorp/aws"
+      version = ">= 5.82, < 7.0"
+    }
+  }
+}
+
+provider "aws" {
+  region = var.region
+}
+
+variable "region" {
+  description = "Where to deploy."
+  type        = string
+  default     = "eu-central-1"
+}
+
+variable "environment" {
+  description = "What all names begin with."
+  type        = string
+}
+
+module "interlock" {
+  source = "../../deploy/terraform"
+
+  environment    = var.environment
+  dist_path      = "${path.module}/../../dist"
+  pipelines_path = "${path.module}/pipelines"
+  calendars_path = "${path.module}/calendars"
+  tags           = { Team = "data-platform" }
+}
+
+output "store_url" {
+  description = "interlock --store URL status"
+  value       = module.interlock.store_url
+}
+
+output "control_table" {
+  description = "Where sensors are written."
+  value       = module.interlock.table_names.control
+}

@@ -1,0 +1,145 @@
+package deploy
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/interlock-go/interlock/internal/event"
+)
+
+// dimensions are those by which CloudWatch knows the metrics.
+var dimensions = map[string][]string{
+	"AWS/Lambda Errors":                          {"FunctionName"},
+	"AWS/Lambda IteratorAge":                     {"FunctionName", "Resource"},
+	"AWS/States ExecutionsFailed":                {"StateMachineArn"},
+	"AWS/States ExecutionsTimedOut":              {"StateMachineArn"},
+	"AWS/States ExecutionsAborted":               {"StateMachineArn"},
+	"AWS/SQS ApproximateNumberOfMessagesVisible": {"QueueName"},
+}
+
+// alarms are those of the module, by name.
+func alarms(t testing.TB, m *module) map[string]cty.Value {
+	t.Helper()
+	v, err := m.local("alarms")
+	check(t, err)
+	return v.AsValueMap()
+}
+
+// named are the names that the instances of a kind of resource have.
+func (m *module) named(t testing.TB, kind, attribute string) []string {
+	t.Helper()
+	var all []string
+	for _, b := range m.all(kind) {
+		each, err := m.instances(b)
+		check(t, err)
+		for _, extra := range each {
+			all = append(all, m.text(t, b, attribute, extra))
+		}
+	}
+	return all
+}
+
+func TestAlarmsWatchWhatThereIs(t *testing.T) {
+	m := least(t)
+	functions, aliases := m.named(t, "aws_lambda_function", "function_name"), m.named(t, "aws_lambda_alias", "name")
+	var resources []string
+	for _, alias := range aliases {
+		resources = append(resources, "test-interlock-stream-router:"+alias)
+	}
+	machine := "stateMachine:" + m.text(t, m.blocks["aws_sfn_state_machine.pipeline"], "name", nil)
+	there := map[string]func(string) bool{
+		"FunctionName":    func(v string) bool { return slices.Contains(functions, v) },
+		"Resource":        func(v string) bool { return slices.Contains(resources, v) },
+		"StateMachineArn": func(v string) bool { return strings.HasSuffix(v, ":"+machine) },
+		"QueueName":       func(v string) bool { return slices.Contains(m.named(t, "aws_sqs_queue", "name"), v) },
+	}
+	for name, a := range alarms(t, m) {
+		metric := shown(a.GetAttr("namespace")) + " " + shown(a.GetAttr("metric"))
+		var used []string
+		for dimension, value := range a.GetAttr("dimensions").AsValueMap() {
+			used = append(used, dimension)
+			if is := there[dimension]; is == nil || !is(shown(value)) {
+				t.Errorf("%s: there is no %s %s", name, dimension, shown(value))
+			}
+		}
+		if diff := cmp.Diff(dimensions[metric], sorted(used)); diff != "" {
+			t.Errorf("%s: %s is not known by these (-want +got):\n%s", name, metric, diff)
+		}
+	}
+}
+
+func TestAlarmsAreAllThere(t *testing.T) {
+	m := least(t)
+	got := map[string][]string{}
+	for name, a := range alarms(t, m) {
+		key := shown(a.GetAttr("metric")) + " ≥ " + shown(a.GetAttr("threshold")) + " in " + shown(a.GetAttr("period")) + " s"
+		got[key] = sorted(append(got[key], name))
+	}
+	want := map[string][]string{
+		"Errors ≥ 1 in 300 s": {
+			"alert-dispatcher-errors", "event-sink-errors", "orchestrator-errors", "sla-monitor-errors", "stream-router-errors", "watchdog-errors",
+		},
+		"ExecutionsFailed ≥ 1 in 300 s":                   {"executions-failed"},
+		"ExecutionsTimedOut ≥ 1 in 300 s":                 {"executions-timed-out"},
+		"ExecutionsAborted ≥ 1 in 300 s":                  {"executions-aborted"},
+		"ApproximateNumberOfMessagesVisible ≥ 1 in 300 s": {"alert-dlq", "control-dlq", "joblog-dlq"},
+		"IteratorAge ≥ 300000 in 300 s":                   {"control-iterator-age", "joblog-iterator-age"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestStreamsAreReadThroughTheAliasThatIsWatched(t *testing.T) {
+	m := least(t)
+	b := m.blocks["aws_lambda_event_source_mapping.stream"]
+	for _, path := range b.Body.Attributes["function_name"].Expr.Variables() {
+		if path.RootName() != "each" && path.RootName() != "aws_lambda_alias" {
+			t.Errorf("the mapping calls %s", path.RootName())
+		}
+	}
+	for name, want := range map[string]string{"batch_size": "10", "bisect_batch_on_function_error": "true", "maximum_retry_attempts": "3"} {
+		if got := m.text(t, b, name, nil); got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+	for _, name := range []string{"stream", "alerts"} {
+		v, err := m.eval(m.blocks["aws_lambda_event_source_mapping."+name].Body.Attributes["function_response_types"].Expr, nil)
+		check(t, err)
+		if !slices.Equal(texts(v), []string{"ReportBatchItemFailures"}) {
+			t.Errorf("one failure of %s is a failure of all", name)
+		}
+	}
+}
+
+func TestChangedAlarmIsAnEventOfTheCatalogue(t *testing.T) {
+	var paths []string
+	m := least(t)
+	for _, b := range m.blocks["aws_cloudwatch_event_target.alarm"].Body.Blocks {
+		if b.Type == "input_transformer" {
+			v, err := m.eval(b.Body.Attributes["input_paths"].Expr, nil)
+			check(t, err)
+			for name := range v.AsValueMap() {
+				paths = append(paths, name)
+			}
+		}
+	}
+	text := read(t, "deploy/terraform/alarm.json")
+	given := map[string]string{"id": "3f2a", "time": "2026-03-03T10:00:00Z", "alarm": "prod-interlock-control-dlq", "state": "OK"}
+	for _, name := range paths {
+		text = strings.ReplaceAll(text, "<"+name+">", given[name])
+	}
+	var e event.Event
+	check(t, json.Unmarshal([]byte(text), &e))
+	if want := (event.Alarm{Alarm: given["alarm"], State: "OK"}); e.Type != event.InfraAlarm || e.ID != "3f2a" || e.Detail.Extra != want {
+		t.Errorf("got %+v", e)
+	}
+	if e.Detail.Severity != event.Warning || !e.Time.Equal(e.Detail.Timestamp) {
+		t.Errorf("got %+v", e)
+	}
+}

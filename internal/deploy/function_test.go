@@ -1,0 +1,102 @@
+package deploy
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/hashicorp/hcl/v2/ext/tryfunc"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+	"github.com/zclconf/go-cty/cty/function/stdlib"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+)
+
+// functions are those of Terraform that the modules use.
+var functions = map[string]function.Function{
+	"can": tryfunc.CanFunc, "concat": stdlib.ConcatFunc, "flatten": stdlib.FlattenFunc, "floor": stdlib.FloorFunc,
+	"jsonencode": stdlib.JSONEncodeFunc, "keys": stdlib.KeysFunc, "length": counting, "lookup": stdlib.LookupFunc,
+	"merge": stdlib.MergeFunc, "regex": stdlib.RegexFunc, "replace": stdlib.ReplaceFunc, "tonumber": stdlib.MakeToFunc(cty.Number),
+	"toset": stdlib.MakeToFunc(cty.Set(cty.DynamicPseudoType)), "tostring": stdlib.MakeToFunc(cty.String),
+
+	"abspath": ofText(filepath.Abs),
+	"file":    ofText(func(name string) (string, error) { data, err := os.ReadFile(name); return string(data), err }),
+	// What these would say depends on what was built, or is looked at by a test of its own.
+	"filebase64sha256": ofText(func(name string) (string, error) { return "<hash of " + filepath.Base(name) + ">", nil }),
+	"templatefile":     templating, "fileset": finding, "yamldecode": decoding,
+}
+
+// ofText is a function from a text to a text.
+func ofText(do func(string) (string, error)) function.Function {
+	return function.New(&function.Spec{
+		Params: []function.Parameter{{Name: "text", Type: cty.String}},
+		Type:   function.StaticReturnType(cty.String),
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			out, err := do(args[0].AsString())
+			return cty.StringVal(out), err
+		},
+	})
+}
+
+// templating names the file and nothing else.
+var templating = function.New(&function.Spec{
+	Params: []function.Parameter{{Name: "path", Type: cty.String}, {Name: "vars", Type: cty.DynamicPseudoType, AllowUnknown: true}},
+	Type:   function.StaticReturnType(cty.String),
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		_, err := os.Stat(args[0].AsString())
+		return cty.StringVal("<" + filepath.Base(args[0].AsString()) + ">"), err
+	},
+})
+
+// counting counts the elements of a collection; unlike the library's, Terraform's takes objects, too.
+var counting = function.New(&function.Spec{
+	Params: []function.Parameter{{Name: "of", Type: cty.DynamicPseudoType}},
+	Type:   function.StaticReturnType(cty.Number),
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		return cty.NumberIntVal(int64(args[0].LengthInt())), nil
+	},
+})
+
+// finding lists the YAML files below a folder, whatever the pattern.
+var finding = function.New(&function.Spec{
+	Params: []function.Parameter{{Name: "path", Type: cty.String}, {Name: "pattern", Type: cty.String}},
+	Type:   function.StaticReturnType(cty.Set(cty.String)),
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		dir, found := args[0].AsString(), []cty.Value{}
+		err := filepath.WalkDir(dir, func(name string, _ fs.DirEntry, err error) error {
+			if err == nil && (strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")) {
+				rel, _ := filepath.Rel(dir, name) // it is below
+				found = append(found, cty.StringVal(filepath.ToSlash(rel)))
+			}
+			return err
+		})
+		if len(found) == 0 {
+			return cty.SetValEmpty(cty.String), err
+		}
+		return cty.SetVal(found), err
+	},
+})
+
+// decoding reads YAML.
+var decoding = function.New(&function.Spec{
+	Params: []function.Parameter{{Name: "text", Type: cty.String}},
+	Type:   function.StaticReturnType(cty.DynamicPseudoType),
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		var v any
+		if err := yaml.Unmarshal([]byte(args[0].AsString()), &v); err != nil {
+			return cty.NilVal, err
+		}
+		text, err := json.Marshal(v)
+		if err != nil {
+			return cty.NilVal, err
+		}
+		kind, err := ctyjson.ImpliedType(text)
+		if err != nil {
+			return cty.NilVal, err
+		}
+		return ctyjson.Unmarshal(text, kind)
+	},
+})

@@ -1,0 +1,182 @@
+package deploy
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// grant is a statement of a policy.
+type grant struct {
+	document           string
+	actions, resources []string
+}
+
+// keyPolicy is the one policy that is part of what it is about: "*" means that key.
+const keyPolicy = "key"
+
+// grants are all statements of all policy documents.
+func (m *module) grants(t testing.TB) []grant {
+	t.Helper()
+	var all []grant
+	for name, b := range m.all("data.aws_iam_policy_document") {
+		each, err := m.instances(b)
+		check(t, err)
+		for _, extra := range each {
+			all = append(all, m.statements(t, name, b, extra)...)
+		}
+	}
+	return all
+}
+
+func (m *module) statements(t testing.TB, name string, b *hclsyntax.Block, extra map[string]cty.Value) []grant {
+	t.Helper()
+	var all []grant
+	for _, inner := range b.Body.Blocks {
+		bodies := []generated{{inner.Body, extra}}
+		if inner.Type == "dynamic" {
+			bodies = m.dynamic(t, inner, extra)
+		}
+		for _, g := range bodies {
+			all = append(all, m.statement(t, name, g))
+		}
+	}
+	return all
+}
+
+func (m *module) statement(t testing.TB, name string, from generated) grant {
+	t.Helper()
+	list := func(attribute string) []string {
+		a := from.body.Attributes[attribute]
+		if a == nil {
+			return nil // of who may take a role: there is no resource
+		}
+		v, err := m.eval(a.Expr, from.extra)
+		check(t, err)
+		return texts(v)
+	}
+	return grant{document: name, actions: list("actions"), resources: list("resources")}
+}
+
+func TestNoPermissionIsForEverything(t *testing.T) {
+	for _, g := range everything(t).grants(t) {
+		for _, r := range g.resources {
+			if r == "*" && g.document != keyPolicy {
+				t.Errorf("%s: %v on everything", g.document, g.actions)
+			}
+			if strings.HasPrefix(r, "arn:") && strings.Contains(strings.Join(strings.SplitN(r, ":", 6)[:5], ":"), "*") {
+				t.Errorf("%s: %v on %s, whose account, region or service may be any", g.document, g.actions, r)
+			}
+		}
+		for _, a := range g.actions {
+			if strings.HasSuffix(a, ":*") && g.document != keyPolicy {
+				t.Errorf("%s: everything that a service can do: %s", g.document, a)
+			}
+		}
+	}
+}
+
+// documents are the policy documents that a function's own is made of.
+func (m *module) documentsOf(t testing.TB, name string) []string {
+	t.Helper()
+	all := []string{name}
+	a := m.blocks["data.aws_iam_policy_document."+name].Body.Attributes["source_policy_documents"]
+	if a == nil {
+		return all
+	}
+	for _, path := range a.Expr.Variables() {
+		if path.RootName() == "data" {
+			all = append(all, m.documentsOf(t, stepsOf(path)[1])...)
+		}
+	}
+	return all
+}
+
+// granted is what a function may do: action and resource, a line each.
+func (m *module) granted(t testing.TB, of string) []string {
+	t.Helper()
+	documents := m.documentsOf(t, strings.ReplaceAll(of, "-", "_"))
+	var all []string
+	for _, g := range m.grants(t) {
+		if !slices.Contains(documents, g.document) {
+			continue
+		}
+		for _, a := range g.actions {
+			for _, r := range g.resources {
+				all = append(all, a+" "+r)
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// services are the modules of the SDK, by the name that permissions have.
+var services = map[string]string{
+	"dynamodb": "dynamodb", "eventbridge": "events", "scheduler": "scheduler", "sfn": "states", "lambda": "lambda", "secretsmanager": "secretsmanager",
+	"glue": "glue", "emr": "elasticmapreduce", "emrserverless": "emr-serverless", "cloudwatchlogs": "logs",
+}
+
+// permission is what a call of the SDK takes, where that is not of its own name.
+var permission = map[string][]string{
+	"lambda:Invoke": {"lambda:InvokeFunction"},
+	"dynamodb:TransactWriteItems": {
+		"dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:ConditionCheckItem",
+	},
+	"scheduler:CreateSchedule": {"scheduler:CreateSchedule", "iam:PassRole"},
+}
+
+// may says whether one of the permissions is for that action on a resource that contains all of some words.
+func may(granted []string, action string, words ...string) bool {
+	return slices.ContainsFunc(granted, func(line string) bool {
+		what, resource, _ := strings.Cut(line, " ")
+		return what == action && !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(resource, w) })
+	})
+}
+
+func TestFunctionsThatOnlyKeepOrTellTouchNoRuns(t *testing.T) {
+	m := everything(t)
+	for _, name := range []string{"event-sink", "alert-dispatcher"} {
+		for _, line := range m.granted(t, name) {
+			for _, table := range []string{"control", "joblog", "rerun"} {
+				if strings.Contains(line, "aws_dynamodb_table."+table) {
+					t.Errorf("%s: %s", name, line)
+				}
+			}
+		}
+	}
+}
+
+func TestOnlyTheOrchestratorStartsJobs(t *testing.T) {
+	m := everything(t)
+	for _, name := range []string{"stream-router", "sla-monitor", "watchdog", "event-sink", "alert-dispatcher"} {
+		for _, line := range m.granted(t, name) {
+			if strings.Contains(line, " arn:aws:") && !strings.Contains(line, ":secret:") {
+				t.Errorf("%s may: %s", name, line)
+			}
+		}
+	}
+}
+
+func TestJobsNeedToBeAllowed(t *testing.T) {
+	given := map[string]cty.Value{}
+	m := everything(t)
+	for name, v := range m.given {
+		if !strings.HasPrefix(name, "enable_") {
+			given[name] = v
+		}
+	}
+	v, err := parse(t, terraformDir, given).eval(m.blocks["data.aws_iam_policy_document.orchestrator"].Body.Attributes["source_policy_documents"].Expr, nil)
+	check(t, err)
+	if n := v.LengthInt(); n != 2 {
+		t.Errorf("%d documents with no job type allowed: %s", n, texts(v))
+	}
+	v, err = m.eval(m.blocks["data.aws_iam_policy_document.orchestrator"].Body.Attributes["source_policy_documents"].Expr, nil)
+	check(t, err)
+	if n := v.LengthInt(); n != 2+len(triggers) {
+		t.Errorf("%d documents with all job types allowed: %s", n, texts(v))
+	}
+}
