@@ -23,7 +23,7 @@ type Worded interface {
 // Expand gives the attempt its config: what the file has under job.config, decoded into the job type's own struct with
 // variables and secrets put in, and what hides these secrets from now on. An error is a *Refusal, and shows no secret.
 func Expand(a Attempt, raw document.Node, into pipeline.JobConfig, s *Secrets) (Attempt, error) {
-	e := expander{variables: a.variables(), secrets: s}
+	e := expander{variables: a.Variables(), secrets: s}
 	expanded, findings := raw.Expand(func(text string) (any, error) { return e.text(text) })
 	if len(findings) > 0 {
 		return a, e.refuse(findings)
@@ -45,8 +45,8 @@ func Expand(a Attempt, raw document.Node, into pipeline.JobConfig, s *Secrets) (
 	return a, nil
 }
 
-// variables are the names that pipeline files may use, and their values. A day has no hour.
-func (a Attempt) variables() map[string]string {
+// Variables are the names that pipeline files may use, and their values. A day has no hour.
+func (a Attempt) Variables() map[string]string {
 	return map[string]string{
 		"DATE": a.Date(), "HOUR": a.Hour(), "PERIOD": a.Period.String(),
 		"PIPELINE": string(a.Pipeline), "SCHEDULE": string(a.Schedule),

@@ -1,0 +1,166 @@
+// Package evaluator runs one probe, once: a program with the question on its standard input, an HTTP endpoint that is sent
+// it, or one of those that Interlock brings along. It gives back what was found, or why nothing was. When a probe is run,
+// for which period, and what becomes of its answer is decided elsewhere: see packages probe and prober.
+package evaluator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/egress"
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/job/rest"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/probe"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// Options are what evaluators work with.
+type Options struct {
+	Guard   *egress.Guard
+	Secrets *job.Secrets
+	Getenv  func(name string) string
+	Grace   time.Duration // how long a program that is ended has to go by itself; a second unless said
+}
+
+// Evaluator runs probes. It keeps nothing and is safe for concurrent use.
+type Evaluator struct {
+	Options
+	client *rest.Client
+}
+
+const usualGrace = time.Second
+
+// New makes an Evaluator.
+func New(o Options) *Evaluator {
+	if o.Grace <= 0 {
+		o.Grace = usualGrace
+	}
+	return &Evaluator{Options: o, client: rest.New(o.Guard)}
+}
+
+// Request is one question to one probe.
+type Request struct {
+	Pipeline pipeline.ID
+	Probe    pipeline.Probe
+	Period   period.Period
+	Attempt  int
+}
+
+// Evaluate asks the probe and gives its answer. It takes no longer than the probe's timeout, and a moment to end a
+// program. The error is a *probe.Failure that holds no secret; or ctx's own, if that ended first.
+func (e *Evaluator) Evaluate(ctx context.Context, r Request) (probe.Answer, error) {
+	limited, cancel := context.WithTimeout(ctx, r.Probe.Timeout)
+	defer cancel()
+	a, err := e.filled(r)
+	if err != nil {
+		return probe.Answer{}, failure(run.Permanent, "%v", err)
+	}
+	answer, err := a.ask(limited)
+	switch {
+	case err == nil:
+		return answer, nil
+	case ctx.Err() != nil:
+		return probe.Answer{}, ctx.Err()
+	case limited.Err() != nil:
+		return probe.Answer{}, failure(run.Timeout, "gave no answer within its timeout of %s, and was ended", document.Duration(r.Probe.Timeout))
+	}
+	if known := (*probe.Failure)(nil); errors.As(err, &known) {
+		return probe.Answer{}, &probe.Failure{Category: known.Category, Reason: a.secrets.Text(known.Reason)}
+	}
+	return probe.Answer{}, failure(run.Transient, "%s", a.secrets.Text(err.Error()))
+}
+
+func failure(c run.Category, format string, args ...any) *probe.Failure {
+	return &probe.Failure{Category: c, Reason: fmt.Sprintf(format, args...)}
+}
+
+// asking is a probe with its variables and secrets put in.
+type asking struct {
+	*Evaluator
+	probe    pipeline.Probe
+	attempt  job.Attempt
+	question func() probe.Question
+	secrets  job.Redactor
+}
+
+// ask does what the probe's kind says.
+func (a *asking) ask(ctx context.Context) (probe.Answer, error) {
+	switch {
+	case a.probe.Builtin != "":
+		return a.builtin(ctx)
+	case a.probe.URL != "":
+		return a.post(ctx)
+	default:
+		return a.execute(ctx)
+	}
+}
+
+// filled puts variables and secrets into every text of the probe.
+func (e *Evaluator) filled(r Request) (*asking, error) {
+	attempt := job.Attempt{Pipeline: r.Pipeline, Period: r.Period, Number: r.Attempt}
+	fill := job.NewFill(attempt.Variables(), e.Secrets)
+	p := r.Probe
+	var err error
+	if p.Command, err = filledList(fill, p.Command); err != nil {
+		return nil, fmt.Errorf("command: %w", err)
+	}
+	if p.URL, err = fill.Text(p.URL); err != nil {
+		return nil, fmt.Errorf("url: %w", err)
+	}
+	if p.Headers, err = filledMap(fill, p.Headers); err != nil {
+		return nil, fmt.Errorf("headers: %w", err)
+	}
+	if p.Env, err = filledMap(fill, p.Env); err != nil {
+		return nil, fmt.Errorf("env: %w", err)
+	}
+	config, err := fill.Value(p.Config)
+	if err != nil {
+		return nil, fmt.Errorf("config: %w", err)
+	}
+	if p.Config = config.(map[string]any); p.Config == nil {
+		p.Config = map[string]any{}
+	}
+	ends := time.Now().Add(p.Timeout).UTC().Truncate(time.Millisecond)
+	return &asking{Evaluator: e, probe: p, attempt: attempt, secrets: fill.Secrets(), question: func() probe.Question {
+		return probe.Question{
+			Protocol: probe.Protocol, Pipeline: string(r.Pipeline), TraitType: p.Key, Period: r.Period.String(),
+			Config: p.Config, Attempt: r.Attempt, Deadline: ends,
+		}
+	}}, nil
+}
+
+func filledList(fill *job.Fill, texts []string) ([]string, error) {
+	filled := make([]string, len(texts))
+	for i, text := range texts {
+		var err error
+		if filled[i], err = fill.Text(text); err != nil {
+			return nil, err
+		}
+	}
+	return filled, nil
+}
+
+func filledMap(fill *job.Fill, texts map[string]string) (map[string]string, error) {
+	filled := make(map[string]string, len(texts))
+	for name, text := range texts {
+		var err error
+		if filled[name], err = fill.Text(text); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return filled, nil
+}
+
+// answer reads what came back, without secrets.
+func (a *asking) answer(text []byte) (probe.Answer, error) {
+	got, err := probe.ParseAnswer([]byte(a.secrets.Text(string(text))))
+	if err != nil {
+		return probe.Answer{}, failure(run.Permanent, "%v", err)
+	}
+	return got, nil
+}

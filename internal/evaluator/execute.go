@@ -1,0 +1,219 @@
+//go:build unix
+
+package evaluator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/probe"
+	"github.com/interlock-go/interlock/internal/program"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+const (
+	// maxComplaint is how much of what a program writes to stderr is kept: its end.
+	maxComplaint = 4 << 10
+	// lastWords is how long output is read on after the whole group has ended: what it printed is in the pipe already, but
+	// a process that left the group may hold the pipe open for ever.
+	lastWords = 100 * time.Millisecond
+)
+
+// execute runs a program in a process group of its own, with the question on stdin and the answer on stdout. However it
+// ends, by itself, by its timeout or by saying too much, nobody of its group is left afterwards.
+func (a *asking) execute(ctx context.Context) (probe.Answer, error) {
+	question, err := json.Marshal(a.question())
+	if err != nil {
+		return probe.Answer{}, failure(run.Permanent, "its config has no JSON form: %v", err)
+	}
+	env := a.environment()
+	path, err := program.Find(a.probe.Command[0], "", env)
+	if err != nil {
+		return probe.Answer{}, failure(run.Permanent, "command: %v", err)
+	}
+	p := &running{answer: &capture{limit: probe.MaxAnswer, full: make(chan struct{})}, complaint: &tail{}}
+	if err := p.start(path, a.probe.Command, env.List(), question); err != nil {
+		return probe.Answer{}, failure(run.Transient, "start %s: %v", path, err)
+	}
+	code, err := p.wait(ctx, a.Grace)
+	if err != nil {
+		return probe.Answer{}, err
+	}
+	if code != "" {
+		return probe.Answer{}, failure(run.Transient, "%s%s", code, a.complaint(p.complaint))
+	}
+	got, err := a.answer(p.answer.text)
+	if broken := (*probe.Failure)(nil); errors.As(err, &broken) {
+		broken.Reason += a.complaint(p.complaint)
+	}
+	return got, err
+}
+
+// environment is what the program sees: the few variables of the server, over them the file's, and what it is asked about.
+func (a *asking) environment() program.Vars {
+	env := program.Inherit(a.Getenv)
+	for name, value := range a.probe.Env {
+		env[name] = value
+	}
+	env["INTERLOCK_PIPELINE"] = string(a.attempt.Pipeline)
+	env["INTERLOCK_PROBE"] = a.probe.Key
+	env["INTERLOCK_PERIOD"] = a.attempt.Period.String()
+	env["INTERLOCK_DATE"] = a.attempt.Date()
+	env["INTERLOCK_HOUR"] = a.attempt.Hour()
+	return env
+}
+
+// complaint is the last line that the program wrote to stderr, as it is added to a reason.
+func (a *asking) complaint(t *tail) string {
+	lines := strings.Split(strings.TrimSpace(a.secrets.Text(t.String())), "\n")
+	if line := job.Line(lines[len(lines)-1]); line != "" {
+		return ": " + line
+	}
+	return ""
+}
+
+// running is a program and what it says.
+type running struct {
+	cmd       *exec.Cmd
+	answer    *capture
+	complaint *tail
+	ends      []*os.File // ours, of its pipes
+	copied    sync.WaitGroup
+}
+
+func (p *running) start(path string, argv, env []string, question []byte) error {
+	p.cmd = &exec.Cmd{Path: path, Args: argv, Env: env, SysProcAttr: program.Attributes()}
+	stdin, theirs, err := pipes(p.cmd)
+	defer func() {
+		for _, f := range theirs {
+			f.Close()
+		}
+	}()
+	if err == nil {
+		p.ends = stdin
+		err = p.cmd.Start()
+	}
+	if err != nil {
+		for _, f := range stdin {
+			f.Close()
+		}
+		return err
+	}
+	p.copied.Go(func() {
+		// One that does not read its question may still answer.
+		_, _ = p.ends[0].Write(question)
+		p.ends[0].Close()
+	})
+	p.copied.Go(func() { _, _ = io.Copy(p.answer, p.ends[1]) })
+	p.copied.Go(func() { _, _ = io.Copy(p.complaint, p.ends[2]) })
+	return nil
+}
+
+// pipes gives the program its three pipes: ours are the ends that are kept, theirs those that it has.
+func pipes(cmd *exec.Cmd) (ours, theirs []*os.File, err error) {
+	for i := range 3 {
+		read, write, err := os.Pipe()
+		if err != nil {
+			return ours, theirs, err
+		}
+		if i == 0 {
+			read, write = write, read
+		}
+		ours, theirs = append(ours, read), append(theirs, write)
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], theirs[1], theirs[2]
+	return ours, theirs, nil
+}
+
+// wait waits for the program's end, or brings it about. It gives how the program failed; "" if it did not.
+func (p *running) wait(ctx context.Context, grace time.Duration) (string, error) {
+	exited := make(chan error, 1)
+	go func() { exited <- p.cmd.Wait() }()
+	group := p.cmd.Process.Pid
+	var exit, ended error
+	left := false
+	select {
+	case exit = <-exited:
+		left = true
+	case <-ctx.Done():
+		ended = ctx.Err()
+	case <-p.answer.full:
+		ended = failure(run.Permanent, "answered with more than %d KiB, and was ended", probe.MaxAnswer>>10)
+	}
+	if left {
+		program.Reap(group)
+	}
+	program.EndGroup(group, grace)
+	if !left {
+		exit = <-exited
+	}
+	program.Reap(group)
+	for _, f := range p.ends {
+		f.SetDeadline(time.Now().Add(lastWords))
+	}
+	p.copied.Wait()
+	for _, f := range p.ends {
+		f.Close()
+	}
+	select {
+	case <-p.answer.full:
+		if ended == nil {
+			ended = failure(run.Permanent, "answered with more than %d KiB", probe.MaxAnswer>>10)
+		}
+	default:
+	}
+	return howItEnded(exit), ended
+}
+
+// howItEnded says how a program failed; "" if it did not.
+func howItEnded(err error) string {
+	exit := (*exec.ExitError)(nil)
+	if err == nil || !errors.As(err, &exit) {
+		return ""
+	}
+	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return fmt.Sprintf("was killed by signal %d (%s)", status.Signal(), status.Signal())
+	}
+	return fmt.Sprintf("exited with code %d", exit.ExitCode())
+}
+
+// capture keeps what is written to it, up to a limit. Beyond it nothing is kept, and somebody is told.
+type capture struct {
+	limit int
+	text  []byte
+	full  chan struct{} // closed when the limit is passed
+	over  bool
+}
+
+func (c *capture) Write(text []byte) (int, error) {
+	if room := c.limit - len(c.text); len(text) <= room {
+		c.text = append(c.text, text...)
+	} else if !c.over {
+		c.over = true
+		close(c.full)
+	}
+	return len(text), nil
+}
+
+// tail keeps the end of what is written to it.
+type tail struct{ text []byte }
+
+func (t *tail) Write(text []byte) (int, error) {
+	t.text = append(t.text, text...)
+	if len(t.text) > 2*maxComplaint {
+		t.text = append(t.text[:0], t.text[len(t.text)-maxComplaint:]...)
+	}
+	return len(text), nil
+}
+
+func (t *tail) String() string { return string(t.text) }
