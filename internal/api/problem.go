@@ -144,6 +144,8 @@ func problemOf(err error) *Problem {
 		return badRequest("%s", err).at("query.cursor", "not understood")
 	case errors.Is(err, store.ErrTooLarge):
 		return problem(http.StatusRequestEntityTooLarge, plainKind, "%s", err)
+	case errors.Is(err, store.ErrAway):
+		p = problem(http.StatusServiceUnavailable, plainKind, "the store is not available just now, and the request may or may not have been carried out; /readyz says why").with("Retry-After", "5")
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		p = problem(http.StatusServiceUnavailable, plainKind, "the request ended before its answer was there")
 	default:

@@ -31,6 +31,10 @@ var ErrConflict = errors.New("conflict: something changed since it was read")
 // ErrNotFound says that there is no such record.
 var ErrNotFound = errors.New("not found")
 
+// ErrAway says that the store cannot be reached or takes nothing just now, which is nobody's mistake and passes. Whether what was
+// asked for has happened is open, unless the error says more.
+var ErrAway = errors.New("the store is not available")
+
 // ErrTooLarge says that one call carries more than this store takes at once.
 var ErrTooLarge = errors.New("too much for one call")
 

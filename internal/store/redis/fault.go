@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/internal/store"
 )
 
 // refusals are what Redis says when it cannot do anything for anybody, and what helps.
@@ -33,7 +35,7 @@ func (s *Store) fault(err error) error {
 	if said, refused := errors.AsType[redis.Error](err); refused {
 		for _, r := range refusals {
 			if strings.HasPrefix(said.Error(), r.begins) {
-				return fmt.Errorf("%s: %w", r.means, err)
+				return fmt.Errorf("%s: %w", r.means, away{err})
 			}
 		}
 		return err
@@ -43,7 +45,13 @@ func (s *Store) fault(err error) error {
 	}
 	_, lost := errors.AsType[net.Error](err)
 	if lost || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) {
-		return fmt.Errorf("no connection to redis at %s, it is tried again: %w", s.name, err)
+		return fmt.Errorf("no connection to redis at %s, it is tried again: %w", s.name, away{err})
 	}
 	return err
 }
+
+// away is an error that is store.ErrAway, too.
+type away struct{ error }
+
+func (a away) Unwrap() error        { return a.error }
+func (a away) Is(target error) bool { return target == store.ErrAway }

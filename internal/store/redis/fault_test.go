@@ -51,6 +51,11 @@ func TestFullMemoryTakesNothingAndIsTakenUpAgain(t *testing.T) {
 	refused(t, s.Commit(t.Context(), marking("full"), noon), "out of memory", "maxmemory")
 	_, err := s.PutReadings(t.Context(), write(2), noon)
 	refused(t, err, "out of memory")
+	if !errors.Is(err, store.ErrAway) {
+		t.Errorf("error %v, want that the store is not available", err)
+	}
+	_, err = s.Receive(t.Context(), "router", "one", 10)
+	refused(t, err, "out of memory")
 	if marked(t, s, "full") {
 		t.Error("a part of the batch was taken")
 	}
@@ -214,6 +219,9 @@ func TestUnreachableServerSaysSo(t *testing.T) {
 	check(t, l.Close())
 	_, err = Open(t.Context(), "redis://"+l.Addr().String(), Options{})
 	refused(t, err, "no connection to redis", l.Addr().String())
+	if !errors.Is(err, store.ErrAway) {
+		t.Errorf("error %v, want that the store is not available", err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err = Open(ctx, redistest.Shared(t), Options{}); !errors.Is(err, context.Canceled) {

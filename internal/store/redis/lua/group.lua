@@ -1,12 +1,6 @@
 -- Groups of those who follow the feed.
 local stream = k('changes')
 
--- following makes a group that begins at the oldest change, unless it is there.
-local function following(group)
-  local made = redis.pcall('XGROUP', 'CREATE', stream, group, '0', 'MKSTREAM')
-  if type(made) == 'table' and made.err and not string.find(made.err, 'BUSYGROUP') then error(made.err) end
-end
-
 -- info makes a table of what XINFO says of one thing.
 local function info(list)
   local t = {}
@@ -22,6 +16,14 @@ local function groups()
   local all = {}
   for i, g in ipairs(redis.call('XINFO', 'GROUPS', stream)) do all[i] = info(g) end
   return all
+end
+
+-- following makes a group that begins at the oldest change, unless it is there.
+local function following(group)
+  for _, g in ipairs(groups()) do
+    if g.name == group then return end
+  end
+  redis.call('XGROUP', 'CREATE', stream, group, '0', 'MKSTREAM')
 end
 
 -- unfinished is the first change that a group was given and has not finished; nil if there is none.

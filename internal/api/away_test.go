@@ -1,0 +1,32 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/api"
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/memory"
+)
+
+// away is a store that cannot be reached.
+type away struct{ *memory.Store }
+
+func (away) PutReadings(context.Context, []store.Write, time.Time) ([]store.Put, error) {
+	return nil, fmt.Errorf("no connection to cache.internal: %w", store.ErrAway)
+}
+
+func TestStoreThatIsAwayIsNoFaultOfTheRequest(t *testing.T) {
+	w := newWorld(t, func(d *api.Deps) { d.Store = away{d.Store.(*memory.Store)} })
+	got := w.put(ordersSensors+"x", "{}")
+	p := got.problem(503, "not available", "/readyz")
+	if strings.Contains(fmt.Sprint(p), "cache.internal") || !strings.Contains(w.log.String(), "cache.internal") {
+		t.Errorf("the cause belongs into the log alone: %v", p)
+	}
+	if got.header.Get("Retry-After") == "" {
+		t.Error("it does not say when to come back")
+	}
+}
