@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"github.com/interlock-go/interlock/internal/settings"
 	"github.com/interlock-go/interlock/internal/store/sqlite"
 )
 
@@ -22,6 +24,9 @@ func newBackup(a *app) *cobra.Command {
 			file, err := a.serverFile("")
 			if err != nil {
 				return err
+			}
+			if settings.IsRedis(file.Store) {
+				return errors.New("the store is a Redis, which has backups of its own: copy its append-only file, or take BGSAVE's; --data DIR copies an embedded store")
 			}
 			data = file.Data
 		}

@@ -23,7 +23,6 @@ import (
 	"github.com/interlock-go/interlock/internal/settings"
 	"github.com/interlock-go/interlock/internal/slamonitor"
 	"github.com/interlock-go/interlock/internal/store"
-	"github.com/interlock-go/interlock/internal/store/sqlite"
 	"github.com/interlock-go/interlock/internal/watchdog"
 	"github.com/interlock-go/interlock/web"
 )
@@ -34,7 +33,7 @@ const grace = 10 * time.Second
 // controller is the parts of a running server, put together.
 type controller struct {
 	file    settings.File
-	store   *sqlite.Store
+	store   records
 	catalog *catalog.Catalog
 	reload  *engine.Reloader
 	engine  *engine.Engine
@@ -44,21 +43,20 @@ type controller struct {
 	tracing *tracing
 	logger  *slog.Logger
 	began   time.Time
+	seen    catalog.Seen // as it was last written down
 }
 
 // surroundings is what a controller takes from outside.
 type surroundings struct {
-	getenv func(string) string
-	logger *slog.Logger
+	getenv      func(string) string
+	logger      *slog.Logger
+	unsafeRedis bool // a Redis that may lose what it acknowledged is good enough
 }
 
 // newController opens the store, reads the files and listens; nothing works yet. What was opened is closed again if the
 // rest fails.
 func newController(ctx context.Context, f settings.File, folders engine.Folders, s surroundings) (_ *controller, err error) {
-	if f.Store != "sqlite" {
-		return nil, fmt.Errorf("store %q is not available in this build; use sqlite", f.Store)
-	}
-	db, err := sqlite.Open(ctx, f.Data, sqlite.Options{})
+	db, err := openStore(ctx, f, s)
 	if err != nil {
 		return nil, err
 	}
@@ -87,10 +85,13 @@ func (c *controller) load(ctx context.Context, folders engine.Folders) error {
 	if err := c.catalog.Load(ctx); err != nil {
 		return err
 	}
+	if err := c.share(); err != nil {
+		return err
+	}
 	c.reload = engine.NewReloader(folders, func(ctx context.Context, f catalog.Files, now time.Time) error {
 		report, err := c.catalog.Apply(ctx, f, now)
 		logReport(c.logger, report)
-		return err
+		return errors.Join(err, c.keepSeen())
 	}, unreadable(c.logger))
 	if err := c.reload.Load(ctx, time.Now()); err != nil {
 		return err
@@ -119,10 +120,11 @@ func (c *controller) assemble(s surroundings) error {
 		return err
 	}
 	registry.MustRegister(newOpenRuns(c.store), c.archive)
-	counted := observedStore{c.store, observer}
+	counted := observedStore{Store: c.store, observer: observer, began: c.begun(who.replica)}
 	monitor := slamonitor.New(counted, c.catalog)
 	steps := orchestrator.New(orchestrator.Deps{
 		Store: counted, Catalog: c.catalog, Jobs: jobs.types, Expand: jobs.expand, Replica: who.replica, Lease: c.file.Engine.Lease.D(),
+		Early: c.store.shared,
 	})
 	routes := router.New(router.Deps{
 		Store: counted, Catalog: c.catalog, Deadlines: monitor, Jobs: steps,
@@ -138,7 +140,7 @@ func (c *controller) assemble(s surroundings) error {
 		return err
 	}
 	c.engine = engine.New(engine.Options{
-		Store: c.store, Logger: c.logger, Observer: observer, Replica: who.replica, Alone: true,
+		Store: c.store, Logger: c.logger, Observer: observer, Replica: who.replica, Alone: !c.store.shared,
 		Workers: c.file.Engine.Workers, Lease: c.file.Engine.Lease.D(), LostAfter: c.file.Engine.LostAfter.D(),
 		Notifier: c.notifier(sinks),
 		Handlers: engine.Handlers{
@@ -146,9 +148,19 @@ func (c *controller) assemble(s surroundings) error {
 			Tasks:  c.taskHandlers(steps, routes, monitor),
 			Await:  func(ctx context.Context, key run.Key, n int) error { return steps.Await(ctx, key, n, time.Now) },
 			Ticks:  c.ticks(dog, jobs, observer),
+			Config: c.takeConfig,
 		},
 	})
 	return c.assembleServer(routes, callbacks, registry, s)
+}
+
+// begun has a job awaited that this replica keeps, once it is stored that it runs.
+func (c *controller) begun(replica string) func(run.Run) {
+	return func(r run.Run) {
+		if r.Status == run.Running && r.Progress.Replica == replica {
+			c.engine.Began(r.Key, r.Attempt)
+		}
+	}
 }
 
 // assembleServer makes the HTTP face.

@@ -41,15 +41,20 @@ func keptSecret(path string) (string, error) {
 		return "", fmt.Errorf("read %s: %w", path, err)
 	}
 	text = hex.EncodeToString(randomBytes())
-	// Written whole or not at all: a controller that was killed here must not come back as somebody else twice.
+	// A controller that was killed here must not come back as somebody else twice.
+	return text, writeWhole(path, []byte(text+"\n"))
+}
+
+// writeWhole writes a file as a whole or not at all.
+func writeWhole(path string, data []byte) error {
 	half := path + ".new"
-	if err := os.WriteFile(half, []byte(text+"\n"), 0o600); err != nil {
-		return "", fmt.Errorf("write %s: %w", path, err)
+	if err := os.WriteFile(half, data, 0o600); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
 	}
 	if err := os.Rename(half, path); err != nil {
-		return "", fmt.Errorf("write %s: %w", path, err)
+		return fmt.Errorf("write %s: %w", path, err)
 	}
-	return text, nil
+	return nil
 }
 
 func randomBytes() []byte {

@@ -10,7 +10,6 @@ import (
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
-	"github.com/interlock-go/interlock/internal/store/sqlite"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
@@ -101,8 +100,9 @@ func (o *observer) committed(b store.Batch) {
 
 // observedStore is the store with every commit counted.
 type observedStore struct {
-	*sqlite.Store
+	store.Store
 	observer *observer
+	began    func(run.Run) // is told of every run that was stored
 }
 
 // Commit commits, and counts what was committed.
@@ -110,17 +110,20 @@ func (s observedStore) Commit(ctx context.Context, b store.Batch, now time.Time)
 	err := s.Store.Commit(ctx, b, now)
 	if err == nil {
 		s.observer.committed(b)
+		for _, r := range b.Runs {
+			s.began(r.Next)
+		}
 	}
 	return err
 }
 
 // openRuns shows, whenever it is asked, how many runs have not ended.
 type openRuns struct {
-	store *sqlite.Store
+	store store.Store
 	desc  *prometheus.Desc
 }
 
-func newOpenRuns(s *sqlite.Store) *openRuns {
+func newOpenRuns(s store.Store) *openRuns {
 	return &openRuns{store: s, desc: prometheus.NewDesc("interlock_open_runs", "Runs that have not ended, by status.", []string{"status"}, nil)}
 }
 

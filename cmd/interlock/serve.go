@@ -19,6 +19,7 @@ import (
 type serveFlags struct {
 	pipelines, calendars, archetypes []string
 	data, store, listen, config      string
+	unsafeRedis                      bool
 	logFormat                        *choice
 }
 
@@ -28,7 +29,8 @@ func newServe(a *app) *cobra.Command {
 		Use:   "serve",
 		Short: "Run the controller",
 		Long: "Run the controller: take sensors over HTTP, start jobs when their gates are open, keep\n" +
-			"deadlines, and notice what did not happen. Its state is in the data directory.\n" +
+			"deadlines, and notice what did not happen. Its state is in the data directory, or in a\n" +
+			"Redis that several controllers share, each with a data directory of its own.\n" +
 			"Without --config, ./interlock.yaml is read if it is there; flags win over the file.",
 		Example: "  interlock serve --pipelines ./pipelines --data ./interlock-data",
 		Args:    noArguments,
@@ -37,8 +39,9 @@ func newServe(a *app) *cobra.Command {
 	flags.StringArrayVar(&f.pipelines, "pipelines", nil, "`DIR` of pipeline files; may be given several times (default ./pipelines)")
 	flags.StringArrayVar(&f.calendars, "calendars", nil, "`DIR` of calendar files (default ./calendars, if it is there)")
 	flags.StringArrayVar(&f.archetypes, "archetypes", nil, "`DIR` of archetype files (default ./archetypes, if it is there)")
-	flags.StringVar(&f.data, "data", "", "`DIR` of the embedded store (default ./interlock-data)")
-	flags.StringVar(&f.store, "store", "", "`URL` of the store (default sqlite)")
+	flags.StringVar(&f.data, "data", "", "`DIR` of the embedded store and of running commands (default ./interlock-data)")
+	flags.StringVar(&f.store, "store", "", "`URL` of the store: sqlite, redis://HOST:PORT/DB, rediss://… (default sqlite)")
+	flags.BoolVar(&f.unsafeRedis, "unsafe-redis", false, "use a Redis that may lose what it acknowledged: no append-only file, or eviction")
 	flags.StringVar(&f.listen, "listen", "", "`ADDR` of the HTTP API (default 127.0.0.1:8740)")
 	flags.StringVar(&f.config, "config", "", "`FILE` of the server (default ./interlock.yaml, if it is there)")
 	f.logFormat = &choice{value: textFormat, options: []string{textFormat, jsonFormat}}
@@ -59,7 +62,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags) error {
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	c, err := newController(ctx, file, folders, surroundings{getenv: a.getenv, logger: logger})
+	c, err := newController(ctx, file, folders, surroundings{getenv: a.getenv, logger: logger, unsafeRedis: f.unsafeRedis})
 	if err != nil {
 		return err
 	}

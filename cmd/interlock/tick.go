@@ -20,7 +20,7 @@ func (c *controller) ticks(dog *watchdog.Watchdog, j *jobs, o *observer) []engin
 	retention := store.Retention{Events: c.file.Retention.Events.D(), History: c.file.Retention.History.D(), JobLog: c.file.Retention.JobLog.D()}
 	beat := heartbeat{url: c.file.Watchdog.HeartbeatURL, client: j.guard.Client(10 * time.Second)}
 	return append(c.archive.ticks(), []engine.Tick{
-		{Name: "watchdog", Every: c.file.Watchdog.Interval.D(), First: true, Do: func(ctx context.Context, now time.Time) error {
+		{Name: "watchdog", Every: c.file.Watchdog.Interval.D(), First: true, One: true, Do: func(ctx context.Context, now time.Time) error {
 			report, err := dog.Pass(ctx, now)
 			o.watched(report)
 			if err != nil {
@@ -83,6 +83,10 @@ func (c *controller) health(ctx context.Context) api.Health {
 	}
 	for part, f := range h.Failures {
 		checks = append(checks, api.HealthCheck{Name: part, OK: true, Detail: fmt.Sprintf("last failed at %s: %s", f.At.UTC().Format(time.RFC3339), f.Error)})
+	}
+	for _, check := range c.replicaChecks(h) {
+		h.Ready = h.Ready && check.OK
+		checks = append(checks, check)
 	}
 	checks = append(checks, c.archive.check(ctx)...)
 	for _, b := range c.catalog.Current().Broken() {

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+
+	"github.com/interlock-go/interlock/internal/api"
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/engine"
+	"github.com/interlock-go/interlock/internal/pipeline"
+)
+
+// share makes the controller one of several on its store: it stores only what it saw change, also while it was away.
+func (c *controller) share() error {
+	if !c.store.shared {
+		return nil
+	}
+	seen, err := readSeen(seenFile(c.file.Data))
+	if err != nil {
+		return err
+	}
+	c.catalog.Share(seen)
+	c.seen = seen
+	return nil
+}
+
+// seenFile is where a replica keeps what its files came to.
+func seenFile(data string) string { return filepath.Join(data, "files.json") }
+
+func readSeen(path string) (catalog.Seen, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read what the files were: %w", err)
+	}
+	var seen catalog.Seen
+	if err := json.Unmarshal(text, &seen); err != nil {
+		return nil, fmt.Errorf("read what the files were: %s: %w; remove it to begin anew", path, err)
+	}
+	return seen, nil
+}
+
+// keepSeen writes down what the files came to, if that has changed.
+func (c *controller) keepSeen() error {
+	seen := c.catalog.Seen()
+	if !c.store.shared || maps.Equal(seen, c.seen) {
+		return nil
+	}
+	text, err := json.Marshal(seen)
+	if err != nil {
+		return err
+	}
+	if err := writeWhole(seenFile(c.file.Data), text); err != nil {
+		return err
+	}
+	c.seen = seen
+	return nil
+}
+
+// takeConfig brings the catalog up to what another replica has stored.
+func (c *controller) takeConfig(ctx context.Context, id pipeline.ID) error {
+	if id == "" {
+		return c.catalog.Load(ctx)
+	}
+	return c.catalog.Refresh(ctx, id)
+}
+
+// mostDifferences bounds what is told of files that differ.
+const mostDifferences = 20
+
+// replicaChecks is what /readyz tells of a controller that is one of several.
+func (c *controller) replicaChecks(h engine.Health) []api.HealthCheck {
+	var checks []api.HealthCheck
+	if c.store.trouble != nil {
+		check := api.HealthCheck{Name: "store", OK: true, Detail: "takes changes"}
+		if err := c.store.trouble(); err != nil {
+			check.OK, check.Detail = false, err.Error()
+		}
+		checks = append(checks, check)
+	}
+	for replica, n := range h.Elsewhere {
+		checks = append(checks, api.HealthCheck{Name: "replica " + replica, OK: true, Detail: plural(n, "task") + " of jobs that run there wait for it; is it away?"})
+	}
+	differences := c.catalog.Differences()
+	for i, d := range differences {
+		if i == mostDifferences {
+			checks = append(checks, api.HealthCheck{Name: "files", OK: true, Detail: fmt.Sprintf("%d more differ from what is in force", len(differences)-i)})
+			break
+		}
+		checks = append(checks, api.HealthCheck{Name: "file of " + string(d.ID), OK: true, Detail: d.Why})
+	}
+	return checks
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+
+	"github.com/interlock-go/interlock/internal/datadir"
+	"github.com/interlock-go/interlock/internal/settings"
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/redis"
+	"github.com/interlock-go/interlock/internal/store/sqlite"
+)
+
+// records is what a controller remembers, wherever that is.
+type records struct {
+	store.Store
+	shared  bool         // other controllers work on it, too
+	trouble func() error // what keeps it from taking changes; nil if that cannot be told
+	dir     *datadir.Dir // nil where the store itself has taken it
+}
+
+// Close closes the store before it gives the data directory back.
+func (r records) Close() error {
+	err := r.Store.Close()
+	if r.dir != nil {
+		err = errors.Join(err, r.dir.Close())
+	}
+	return err
+}
+
+// openStore takes the data directory and opens the store that the settings name.
+func openStore(ctx context.Context, f settings.File, s surroundings) (records, error) {
+	if !settings.IsRedis(f.Store) {
+		if f.Store != "sqlite" {
+			return records{}, fmt.Errorf("the store is neither sqlite nor a redis:// address; see --store")
+		}
+		db, err := sqlite.Open(ctx, f.Data, sqlite.Options{})
+		return records{Store: db}, err
+	}
+	address, err := redisURL(f, s.getenv)
+	if err != nil {
+		return records{}, err
+	}
+	dir, err := datadir.Take(f.Data)
+	if err != nil {
+		return records{}, err
+	}
+	db, err := redis.Open(ctx, address, redis.Options{Unsafe: s.unsafeRedis, Log: s.logger})
+	if err != nil {
+		return records{}, errors.Join(err, dir.Close())
+	}
+	if s.unsafeRedis {
+		s.logger.Warn("with --unsafe-redis, Redis may lose what it acknowledged, and jobs may start twice")
+	}
+	return records{Store: db, shared: true, trouble: db.Trouble, dir: dir}, nil
+}
+
+// redisURL is the store's address with the password that the environment holds, unless it has one.
+func redisURL(f settings.File, getenv func(string) string) (string, error) {
+	if f.Redis == nil || f.Redis.PasswordEnv == "" {
+		return f.Store, nil
+	}
+	password := getenv(f.Redis.PasswordEnv)
+	if password == "" {
+		return "", fmt.Errorf("redis.passwordEnv: the environment variable %s is not set; put the password into it, or take passwordEnv out of the server's file", f.Redis.PasswordEnv)
+	}
+	u, err := url.Parse(f.Store)
+	if err != nil {
+		return f.Store, nil // the store says what is wrong with it, and shows no password
+	}
+	if _, has := u.User.Password(); !has {
+		u.User = url.UserPassword(u.User.Username(), password)
+	}
+	return u.String(), nil
+}
