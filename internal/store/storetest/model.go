@@ -3,6 +3,7 @@ package storetest
 import (
 	"cmp"
 	"errors"
+	"flag"
 	"fmt"
 	"slices"
 	"testing"
@@ -16,7 +17,11 @@ import (
 )
 
 // checkModel makes random calls to a store and to the model, and compares what they answer and what they then show.
-func checkModel(t *testing.T, open func(t *testing.T) store.Store) {
+func checkModel(t *testing.T, open func(t *testing.T) store.Store, o Options) {
+	if o.Slow {
+		set(t, "rapid.checks", "5")
+		set(t, "rapid.steps", "20")
+	}
 	rapid.Check(t, func(rt *rapid.T) {
 		s := open(t)
 		defer func() {
@@ -41,6 +46,16 @@ func checkModel(t *testing.T, open func(t *testing.T) store.Store) {
 			"":        w.compare,
 		})
 	})
+}
+
+// set gives a flag another value for the rest of the test.
+func set(t *testing.T, name, value string) {
+	f := flag.Lookup(name)
+	before := f.Value.String()
+	t.Cleanup(func() { _ = f.Value.Set(before) }) // it had that value
+	if err := f.Value.Set(value); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // walker makes the calls.

@@ -21,6 +21,8 @@ type Options struct {
 	Reopen func(t *testing.T, s store.Store) store.Store
 	// MaxWrites is how many readings one call takes; 0 means store.MaxWrites.
 	MaxWrites int
+	// Slow says that a call takes milliseconds: the random walks and the recorded histories are fewer, and the walks shorter.
+	Slow bool
 }
 
 // Run makes every claim about stores that open gives: each is empty, belongs to one test and is closed by it.
@@ -33,6 +35,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, options ...Options) 
 		if given.MaxWrites != 0 {
 			o.MaxWrites = given.MaxWrites
 		}
+		o.Slow = o.Slow || given.Slow
 	}
 	for _, g := range groups {
 		t.Run(g.name, func(t *testing.T) {
@@ -52,8 +55,8 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, options ...Options) 
 			}
 		})
 	}
-	t.Run("Model", func(t *testing.T) { checkModel(t, open) })
-	t.Run("Linearizable", func(t *testing.T) { checkLinear(t, open) })
+	t.Run("Model", func(t *testing.T) { checkModel(t, open, o) })
+	t.Run("Linearizable", func(t *testing.T) { checkLinear(t, open, o) })
 }
 
 // claim is one promise and how it is looked at.

@@ -1,0 +1,169 @@
+package dynamo
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// newest is how many readings of a key are read at first. Few keys have more, and of the latest four at most three are of
+// slices that hold the period.
+const newest = 6
+
+// Readings asks for the latest periods of each key, and then for those that matter and are older.
+func (s *Store) Readings(ctx context.Context, queries []store.ReadingQuery) ([][]*sensor.Reading, error) {
+	answers := make([][]*sensor.Reading, len(queries))
+	known := map[store.ReadingQuery][]*sensor.Reading{}
+	for i, q := range queries {
+		of, ok := known[q]
+		if !ok {
+			var err error
+			if of, err = s.readings(ctx, q); err != nil {
+				return nil, fmt.Errorf("read readings %s of %s: %w", q.Key, q.Pipeline, err)
+			}
+			known[q] = of
+		}
+		for _, r := range of {
+			own := *r
+			answers[i] = append(answers[i], &own)
+		}
+	}
+	return answers, s.open()
+}
+
+func (s *Store) readings(ctx context.Context, q store.ReadingQuery) ([]*sensor.Reading, error) {
+	prefix := readingPrefix + string(q.Key) + "#"
+	of := span{table: Control, index: ordered, hash: partition(q.Pipeline), low: prefix, high: prefix + last, backwards: true}
+	rows, more, err := s.query(ctx, of, newest)
+	if err != nil {
+		return nil, err
+	}
+	matter := map[period.Period]*sensor.Reading{}
+	var other *sensor.Reading
+	for _, row := range rows {
+		r, err := readingOf(row)
+		if err != nil {
+			return nil, err
+		}
+		if r.Period.IsZero() || r.Period.Holds(q.Period) {
+			matter[r.Period] = &r.Reading
+		} else if other == nil {
+			other = &r.Reading
+		}
+	}
+	if more {
+		if err := s.older(ctx, q, matter); err != nil {
+			return nil, err
+		}
+	}
+	out := slices.Collect(maps.Values(matter))
+	if other != nil {
+		out = append(out, other)
+	}
+	return out, nil
+}
+
+// older adds those that matter by their name.
+func (s *Store) older(ctx context.Context, q store.ReadingQuery, matter map[period.Period]*sensor.Reading) error {
+	at := []address{readingAt(q.Pipeline, q.Key, period.Period{})}
+	for _, size := range store.Sizes {
+		if outer := q.Period.Outer(size); !outer.IsZero() {
+			at = append(at, readingAt(q.Pipeline, q.Key, outer))
+		}
+	}
+	rows, err := s.rows(ctx, at)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		r, err := readingOf(row)
+		if err != nil {
+			return err
+		}
+		matter[r.Period] = &r.Reading
+	}
+	return nil
+}
+
+// LatestReadings keeps the last write of each key.
+func (s *Store) LatestReadings(ctx context.Context, id pipeline.ID) ([]*sensor.Reading, error) {
+	rows, err := s.all(ctx, under(Control, partition(id), readingPrefix))
+	if err != nil {
+		return nil, fmt.Errorf("read readings of %s: %w", id, err)
+	}
+	latest := map[sensor.Key]*sensor.Reading{}
+	for _, row := range rows {
+		r, err := readingOf(row)
+		if err != nil {
+			return nil, fmt.Errorf("read readings of %s: %w", id, err)
+		}
+		if known := latest[r.Key]; known == nil || known.Version < r.Version {
+			latest[r.Key] = &r.Reading
+		}
+	}
+	return slices.SortedFunc(maps.Values(latest), func(a, b *sensor.Reading) int { return cmp.Compare(a.Key, b.Key) }), nil
+}
+
+// History pages by version.
+func (s *Store) History(ctx context.Context, q store.HistoryQuery) (store.Page[*sensor.Reading], error) {
+	before, err := numberCursor(q.Cursor)
+	if err != nil {
+		return store.Page[*sensor.Reading]{}, err
+	}
+	page, err := store.PageOf(q.Limit, before, func(before string, limit int) ([]*sensor.Reading, string, error) {
+		return s.historyPiece(ctx, q, before, limit)
+	}, func(r *sensor.Reading) bool { return q.Period.IsZero() || r.Period == q.Period }, func(r *sensor.Reading) string {
+		return store.EncodeCursor(strconv.FormatInt(r.Version, 10))
+	})
+	if err != nil {
+		return page, fmt.Errorf("read history of %s of %s: %w", q.Key, q.Pipeline, err)
+	}
+	return page, nil
+}
+
+func (s *Store) historyPiece(ctx context.Context, q store.HistoryQuery, before string, limit int) (found []*sensor.Reading, end string, err error) {
+	of := under(Control, partition(q.Pipeline), historyPrefix+string(q.Key)+"#")
+	of.backwards = true
+	if before != "" {
+		n, err := strconv.ParseInt(before, 10, 64)
+		if err != nil {
+			return nil, "", err
+		}
+		of.high = of.low + digits(n-1)
+	}
+	rows, _, err := s.query(ctx, of, limit)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, row := range rows {
+		r, err := readingOf(row)
+		if err != nil {
+			return nil, "", err
+		}
+		found, end = append(found, &r.Reading), strconv.FormatInt(r.Version, 10)
+	}
+	return found, end, nil
+}
+
+// numberCursor reads a cursor of one number; "" if there is none.
+func numberCursor(cursor string) (string, error) {
+	if cursor == "" {
+		return "", nil
+	}
+	parts, err := store.DecodeCursor(cursor, 1)
+	if err != nil {
+		return "", err
+	}
+	if _, err := strconv.ParseUint(parts[0], 10, 63); err != nil {
+		return "", store.ErrCursor
+	}
+	return parts[0], nil
+}

@@ -1,0 +1,219 @@
+package dynamo
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// Pipeline gives one pipeline.
+func (s *Store) Pipeline(ctx context.Context, id pipeline.ID) (store.Pipeline, error) {
+	return find[store.Pipeline](ctx, s, pipelineAt(id), "pipeline "+string(id))
+}
+
+// Pipelines gives all.
+func (s *Store) Pipelines(ctx context.Context) ([]store.Pipeline, error) {
+	all, err := every[store.Pipeline](ctx, s, list{table: Control, index: listed, hash: "PIPELINE"})
+	if err != nil {
+		return nil, fmt.Errorf("list pipelines: %w", err)
+	}
+	return all, nil
+}
+
+// Config gives one version.
+func (s *Store) Config(ctx context.Context, id pipeline.ID, version string) (store.Config, error) {
+	return find[store.Config](ctx, s, configAt(id, version), fmt.Sprintf("version %s of pipeline %s", version, id))
+}
+
+// Configs gives all versions of a pipeline.
+func (s *Store) Configs(ctx context.Context, id pipeline.ID) ([]store.Config, error) {
+	all, err := recordsUnder[store.Config](ctx, s, under(Control, partition(id), "CONFIG#"))
+	if err != nil {
+		return nil, fmt.Errorf("list versions of pipeline %s: %w", id, err)
+	}
+	for i := range all {
+		all[i] = all[i].WithoutTexts()
+	}
+	slices.SortFunc(all, func(a, b store.Config) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.Version, b.Version)) })
+	return all, nil
+}
+
+func recordsUnder[T any](ctx context.Context, s *Store, of span) ([]T, error) {
+	rows, err := s.all(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	var all []T
+	for _, row := range rows {
+		item, err := decode[T](row)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, item)
+	}
+	return all, nil
+}
+
+// Deadlines pages by instant and key.
+func (s *Store) Deadlines(ctx context.Context, q store.DeadlineQuery) (store.Page[store.Deadline], error) {
+	after, err := deadlineCursor(q.Cursor)
+	if err != nil {
+		return store.Page[store.Deadline]{}, err
+	}
+	l := list{table: Control, index: listed, hash: "DEADLINE"}
+	if id := cmp.Or(q.Pipeline, q.Key.Pipeline); id != "" {
+		l = list{table: Control, index: ordered, hash: partition(id), prefix: "DEADLINE#"}
+	}
+	if !q.From.IsZero() {
+		l.from = join("DEADLINE", store.Nanos(q.From))
+	}
+	if !q.To.IsZero() {
+		l.before = join("DEADLINE", store.Nanos(q.To))
+	}
+	page, err := store.PageOf(q.Limit, after, records[store.Deadline](ctx, s, l), func(d store.Deadline) bool {
+		return (q.Key == run.Key{} || d.Key == q.Key) && (q.State == "" || string(d.State) == q.State)
+	}, func(d store.Deadline) string {
+		return store.EncodeCursor(store.Nanos(d.BreachAt), d.Key.String(), string(d.Kind))
+	})
+	if err != nil {
+		return page, fmt.Errorf("list deadlines: %w", err)
+	}
+	return page, nil
+}
+
+func deadlineCursor(cursor string) (string, error) {
+	if cursor == "" {
+		return "", nil
+	}
+	parts, err := store.DecodeCursor(cursor, 3)
+	if err != nil {
+		return "", err
+	}
+	at, err := strconv.ParseInt(parts[0], 10, 64)
+	if err != nil {
+		return "", store.ErrCursor
+	}
+	key, err := run.ParseKey(parts[1])
+	if err != nil {
+		return "", store.ErrCursor
+	}
+	d := store.Deadline{Key: key, Kind: store.DeadlineKind(parts[2])}
+	d.BreachAt = time.Unix(0, at)
+	return deadlinePlace(d), nil
+}
+
+// JobLog gives the log of one run. What a producer wrote there is not part of it: a controller that hears of it appends its own.
+func (s *Store) JobLog(ctx context.Context, key run.Key) ([]store.JobEntry, error) {
+	all, err := told(ctx, s, ofTable(JobLog, ofRun(jobPrefix, key, "")), func(e store.JobEntry) time.Time { return e.At })
+	if err != nil {
+		return nil, fmt.Errorf("read job log of %s: %w", key, err)
+	}
+	return all, nil
+}
+
+// Reruns gives the requests for one run.
+func (s *Store) Reruns(ctx context.Context, key run.Key) ([]store.Rerun, error) {
+	all, err := told(ctx, s, ofTable(Rerun, ofRun(rerunPrefix, key, "")), func(r store.Rerun) time.Time { return r.At })
+	if err != nil {
+		return nil, fmt.Errorf("read reruns of %s: %w", key, err)
+	}
+	return all, nil
+}
+
+func ofTable(table string, at address) span { return under(table, at.pk, at.sk) }
+
+// told reads entries of a run, those of one instant as they were appended.
+func told[T any](ctx context.Context, s *Store, of span, at func(T) time.Time) ([]T, error) {
+	rows, err := s.all(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	type entry struct {
+		ticket int64
+		item   T
+	}
+	var all []entry
+	for _, row := range rows {
+		if row["json"] == nil {
+			continue
+		}
+		item, err := decode[T](row)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, entry{row.number("ticket"), item})
+	}
+	slices.SortFunc(all, func(a, b entry) int { return cmp.Or(at(a.item).Compare(at(b.item)), cmp.Compare(a.ticket, b.ticket)) })
+	var out []T
+	for _, e := range all {
+		out = append(out, e.item)
+	}
+	return out, nil
+}
+
+// Snapshot gives one snapshot.
+func (s *Store) Snapshot(ctx context.Context, id run.SnapshotID) (store.Snapshot, error) {
+	return find[store.Snapshot](ctx, s, snapshotAt(id), "snapshot "+string(id))
+}
+
+// PostRun gives what is remembered of one run.
+func (s *Store) PostRun(ctx context.Context, key run.Key) (store.PostRun, error) {
+	return find[store.PostRun](ctx, s, baselineAt(key), "post-run of "+key.String())
+}
+
+// Marked looks each mark up.
+func (s *Store) Marked(ctx context.Context, ids []string) (map[string]bool, error) {
+	var at []address
+	for _, id := range ids {
+		at = append(at, markAt(id))
+	}
+	rows, err := s.rows(ctx, at)
+	if err != nil {
+		return nil, fmt.Errorf("read marks: %w", err)
+	}
+	set := map[string]bool{}
+	for _, id := range ids {
+		if rows[markAt(id)] != nil {
+			set[id] = true
+		}
+	}
+	return set, nil
+}
+
+// Note gives one note.
+func (s *Store) Note(ctx context.Context, kind store.NoteKind, key string) (store.Note, error) {
+	return find[store.Note](ctx, s, noteAt(kind, key), fmt.Sprintf("note %s %s", kind, key))
+}
+
+// Notes gives all of a kind.
+func (s *Store) Notes(ctx context.Context, kind store.NoteKind) ([]store.Note, error) {
+	of := span{table: Events, hash: noteAt(kind, "").pk, low: " ", high: last}
+	all, err := recordsUnder[store.Note](ctx, s, of)
+	if err != nil {
+		return nil, fmt.Errorf("list notes of kind %s: %w", kind, err)
+	}
+	return all, nil
+}
+
+// Dead reads the letters of one sink, or of all.
+func (s *Store) Dead(ctx context.Context, sink string) ([]store.DeadLetter, error) {
+	of := span{table: Control, hash: "DEAD", low: " ", high: last}
+	if sink != "" {
+		of.low, of.high = sink+"#", sink+"#"+last
+	}
+	all, err := recordsUnder[store.DeadLetter](ctx, s, of)
+	if err != nil {
+		return nil, fmt.Errorf("list dead letters: %w", err)
+	}
+	slices.SortFunc(all, func(a, b store.DeadLetter) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Sink, b.Sink), cmp.Compare(a.Event.ID, b.Event.ID))
+	})
+	return all, nil
+}

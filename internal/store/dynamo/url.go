@@ -1,0 +1,76 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+)
+
+// parameters are those of a URL.
+var parameters = []string{"region", "endpoint"}
+
+var environmentForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$`)
+
+// target is what a URL names.
+type target struct {
+	environment, region, endpoint string
+}
+
+// parseURL reads dynamodb://ENVIRONMENT[?region=REGION][&endpoint=URL].
+func parseURL(text string) (target, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "dynamodb" {
+		return target{}, fmt.Errorf("store %q is not understood: want dynamodb://ENVIRONMENT?region=REGION", text)
+	}
+	if u.User != nil {
+		return target{}, errors.New("the URL of the tables has a user: credentials come from the environment or a profile, as for every AWS tool")
+	}
+	t := target{environment: u.Host}
+	if !environmentForm.MatchString(t.environment) || strings.Trim(u.Path, "/") != "" {
+		return target{}, fmt.Errorf("store %q names no environment: want dynamodb://ENVIRONMENT?region=REGION, with the environment of the Terraform module", text)
+	}
+	q := u.Query()
+	for name := range q {
+		if !slices.Contains(parameters, name) {
+			return target{}, fmt.Errorf("store %q has a parameter %q: want one of %s", text, name, strings.Join(parameters, ", "))
+		}
+	}
+	t.region, t.endpoint = q.Get("region"), q.Get("endpoint")
+	return t, nil
+}
+
+// Open reads a URL and the AWS configuration of the process, and looks whether the tables are there.
+func Open(ctx context.Context, url string, o Options) (*Store, error) {
+	t, err := parseURL(url)
+	if err != nil {
+		return nil, err
+	}
+	var with []func(*config.LoadOptions) error
+	if t.region != "" {
+		with = append(with, config.WithRegion(t.region))
+	}
+	if t.endpoint != "" {
+		with = append(with, config.WithBaseEndpoint(t.endpoint))
+	}
+	c, err := config.LoadDefaultConfig(ctx, with...)
+	if err != nil {
+		return nil, fmt.Errorf("read the AWS configuration: %w", err)
+	}
+	if c.Region == "" {
+		return nil, fmt.Errorf("store %s has no region: write dynamodb://%s?region=REGION, or set AWS_REGION", url, t.environment)
+	}
+	s := New(c, t.environment, o)
+	for _, at := range []address{counterAt(Control, "TOKENS"), counterAt(Events, "EVENTS")} {
+		if _, err := s.row(ctx, at); err != nil {
+			return nil, fmt.Errorf("open the tables of environment %s in %s: %w", t.environment, aws.ToString(&c.Region), err)
+		}
+	}
+	return s, nil
+}
