@@ -10,10 +10,21 @@ import (
 
 // leases says who holds which task. They are kept in memory: the directory belongs to one process, so a lease whose process
 // has crashed is nobody's, and claiming a task costs no commit. Only closing the store writes them down.
+//
+// A claim does not wait for the disk on account of what others commit: a transaction pins the tasks that it has looked at, and
+// only who would claim one of these waits until it is visible or has come to nothing.
 type leases struct {
-	mu    sync.Mutex
-	held  map[string]*lease
-	token int64 // the last that was given; starts higher each time the file is opened
+	mu     sync.Mutex
+	held   map[string]*lease
+	pinned map[string]bool
+	free   *sync.Cond // nothing is pinned any more
+	token  int64      // the last that was given; starts higher each time the file is opened
+}
+
+func newLeases() *leases {
+	ls := &leases{held: map[string]*lease{}, pinned: map[string]bool{}}
+	ls.free = sync.NewCond(&ls.mu)
+	return ls
 }
 
 // lease is never changed: another takes its place.
@@ -33,14 +44,48 @@ func (l *lease) claimable(due time.Time) time.Time {
 	return due
 }
 
-// apply makes the changes of a transaction; the caller holds the lock.
+// apply makes the changes of a transaction. A lease whose task was stored by somebody else may have been renewed or released
+// meanwhile.
 func (ls *leases) apply(changes map[string]*lease) {
-	for task, l := range changes {
-		if l == nil {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	for task, next := range changes {
+		if l := ls.held[task]; next == nil {
 			delete(ls.held, task)
-		} else {
-			ls.held[task] = l
+		} else if l != nil {
+			ls.held[task] = &lease{token: l.token, until: l.until, moved: next.moved}
 		}
+	}
+	ls.unpin()
+}
+
+// drop leaves everything as it was before a transaction that came to nothing.
+func (ls *leases) drop() {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	ls.unpin()
+}
+
+func (ls *leases) unpin() {
+	clear(ls.pinned)
+	ls.free.Broadcast()
+}
+
+// put gives a task back the lease that it had; the caller holds the lock.
+func (ls *leases) put(task string, l *lease) {
+	if l == nil {
+		delete(ls.held, task)
+	} else {
+		ls.held[task] = l
+	}
+}
+
+// await waits until what is pinned now is not any more.
+func (ls *leases) await() {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if len(ls.pinned) > 0 {
+		ls.free.Wait()
 	}
 }
 
@@ -52,12 +97,16 @@ func (ls *leases) mine(of store.Lease, now time.Time) *lease {
 	return nil
 }
 
-// lease gives the lease on a task as it will be after this transaction.
+// lease gives the lease on a task as it will be after this transaction, and pins the task.
 func (tx *tx) lease(task string) *lease {
 	if l, changed := tx.leases[task]; changed {
 		return l
 	}
-	return tx.w.leases.held[task]
+	ls := tx.w.leases
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	ls.pinned[task] = true
+	return ls.held[task]
 }
 
 // Renew extends what is still held.

@@ -20,7 +20,7 @@ func newWriter(c *conn, o Options) (*writer, error) {
 		conn:      c,
 		queue:     make(chan *request, queueLength),
 		overlay:   &overlay{fresh: newGeneration()},
-		leases:    &leases{held: map[string]*lease{}},
+		leases:    newLeases(),
 		feed:      &feed{groups: map[string]*group{}},
 		cursors:   newCursors(),
 		tips:      map[sensorID]tip{},

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -42,7 +43,21 @@ func (s *Store) eachTask(ctx context.Context, query string, arg any, each func(s
 
 // Claim writes nothing: see leases.
 func (s *Store) Claim(ctx context.Context, q store.ClaimQuery, now time.Time) ([]store.Claim, error) {
+	for {
+		claims, err := s.claim(ctx, q, now)
+		if !errors.Is(err, errPinned) {
+			return claims, err
+		}
+		s.leases.await()
+	}
+}
+
+// errPinned says that a task was met which a transaction has looked at.
+var errPinned = errors.New("pinned")
+
+func (s *Store) claim(ctx context.Context, q store.ClaimQuery, now time.Time) ([]store.Claim, error) {
 	var claims []store.Claim
+	var before []storedTask
 	query, arg := tasksByDue, any(nanos(now))
 	if q.Task != "" {
 		query, arg = taskByID, q.Task
@@ -59,6 +74,13 @@ func (s *Store) Claim(ctx context.Context, q store.ClaimQuery, now time.Time) ([
 		if err != nil || !mine {
 			return err
 		}
+		if s.leases.pinned[t.ID] {
+			for _, b := range before {
+				s.leases.put(b.id, b.lease) // nobody has seen the new one
+			}
+			return errPinned
+		}
+		before = append(before, stored)
 		s.leases.token++
 		s.leases.held[t.ID] = &lease{token: s.leases.token, until: now.Add(q.Lease)}
 		claims = append(claims, store.Claim{Task: t, Lease: store.Lease{Task: t.ID, Token: s.leases.token}})
@@ -124,7 +146,7 @@ func (b *batch) settle(tx *tx) error {
 		}
 	}
 	for _, id := range b.finished {
-		if l := tx.lease(id); b.holds(id) && l.moved {
+		if l := tx.lease(id); b.holds(id) && l != nil && l.moved {
 			tx.leases[id] = nil // somebody asked for it again: it stays as they stored it
 			continue
 		}
@@ -145,7 +167,7 @@ func (b *batch) store(tx *tx, t taskRow) error {
 	switch {
 	case b.holds(t.id):
 		tx.leases[t.id] = nil
-		if !l.moved {
+		if l == nil || !l.moved {
 			break
 		}
 		due, err := tx.number("SELECT due FROM tasks WHERE task = ?", t.id)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"runtime"
-	"slices"
 	"sync/atomic"
 
 	"github.com/interlock-go/interlock/internal/period"
@@ -181,10 +180,7 @@ func (w *writer) commit(group []*request) {
 
 // attempt makes the group's transaction. With an error nothing of it has happened.
 func (w *writer) attempt(group []*request) (answers []error, err error) {
-	if slices.ContainsFunc(group, touchesTasks) {
-		w.leases.mu.Lock() // until all is visible: no claim falls between a look at a lease and the commit
-		defer w.leases.mu.Unlock()
-	}
+	defer w.leases.drop()
 	tx, err := w.begin()
 	if err != nil {
 		return nil, err
@@ -200,11 +196,6 @@ func (w *writer) attempt(group []*request) (answers []error, err error) {
 		}
 	}
 	return answers, tx.commit()
-}
-
-func touchesTasks(r *request) bool {
-	_, batch := r.op.(*batch)
-	return batch
 }
 
 func (w *writer) begin() (*tx, error) {
