@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -50,12 +51,15 @@ func TestMoreThanABatchIsArchived(t *testing.T) {
 // faulty is a store whose nth call fails, as if the process had died there.
 type faulty struct {
 	store.Store
+	mu   sync.Mutex
 	left int
 }
 
 var errDied = errors.New("died")
 
 func (f *faulty) step() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.left--; f.left == 0 {
 		return errDied
 	}

@@ -14,30 +14,52 @@ import (
 // the same runs.
 type news struct {
 	events  []store.StoredEvent
+	rows    []row // the events, as they are archived
 	changes []store.Change
 }
 
-// follow copies what was announced after a place, until there is nothing left. While something is written, the next is
+// follow copies what was announced after a place, until there is nothing left. While something is copied, the next is
 // read.
 func (p *pass) follow(ctx context.Context, after store.Position) error {
 	n, err := p.archiver.first(ctx, after)
 	for err == nil && len(n.events)+len(n.changes) > 0 {
-		if err := p.take(ctx, n); err != nil {
-			return err
-		}
-		if last := len(n.events) - 1; last >= 0 {
-			after = n.events[last].Position
-		}
-		then, reading := p.archiver.next(ctx, after)
-		if err := p.ledger.settle(); err != nil {
+		after = n.end(after)
+		next := p.archiver.ahead(ctx, after)
+		taking := p.take(ctx, n)
+		then := <-next // whatever came of it is held by now
+		if err := errors.Join(taking, p.ledger.settle()); err != nil {
 			return err
 		}
 		if err := p.archiver.taken(ctx, n); err != nil {
 			return err
 		}
-		n, err = then, reading
+		n, err = then.news, then.err
 	}
 	return err
+}
+
+// end is the place of the last event; the one before, if there is none.
+func (n news) end(before store.Position) store.Position {
+	if last := len(n.events) - 1; last >= 0 {
+		return n.events[last].Position
+	}
+	return before
+}
+
+// read is what reading came to.
+type read struct {
+	news news
+	err  error
+}
+
+// ahead reads what comes next while something else goes on.
+func (a *Archiver) ahead(ctx context.Context, after store.Position) <-chan read {
+	done := make(chan read, 1)
+	go func() {
+		n, err := a.next(ctx, after)
+		done <- read{n, err}
+	}()
+	return done
 }
 
 // taken tells the store what is safe; until then it keeps everything.
@@ -61,18 +83,32 @@ func (a *Archiver) first(ctx context.Context, after store.Position) (n news, err
 		return a.next(ctx, after)
 	}
 	n.changes = a.held
-	n.events, err = a.store.EventsAfter(ctx, after, MaxRows)
-	return n, err
+	return n, n.read(ctx, a.store, after)
 }
 
 // next reads what comes next.
 func (a *Archiver) next(ctx context.Context, after store.Position) (n news, err error) {
-	if n.events, err = a.store.EventsAfter(ctx, after, MaxRows); err != nil {
+	if err := n.read(ctx, a.store, after); err != nil {
 		return n, err
 	}
 	n.changes, err = receive(ctx, a.store, a.consumer, len(a.held))
 	a.held = append(a.held, n.changes...)
 	return n, err
+}
+
+// read reads the events after a place.
+func (n *news) read(ctx context.Context, from source, after store.Position) (err error) {
+	if n.events, err = from.EventsAfter(ctx, after, MaxRows); err != nil {
+		return err
+	}
+	for _, e := range n.events {
+		r, err := eventRow(e)
+		if err != nil {
+			return err
+		}
+		n.rows = append(n.rows, r)
+	}
+	return nil
 }
 
 // patience is how long a pass waits for changes that the store says there are and another process may hold.
@@ -112,11 +148,7 @@ func (p *pass) take(ctx context.Context, n news) error {
 			return err
 		}
 	}
-	for _, e := range n.events {
-		r, err := eventRow(e)
-		if err != nil {
-			return err
-		}
+	for _, r := range n.rows {
 		if err := p.ledger.add(ctx, events, r); err != nil {
 			return err
 		}

@@ -1,7 +1,6 @@
 package archive
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -38,20 +37,14 @@ func rerunRow(r store.Rerun) row {
 }
 
 func eventRow(e store.StoredEvent) (row, error) {
-	whole, err := document(e.Event)
+	detail, err := e.Event.DetailJSON()
 	if err != nil {
-		return nil, fmt.Errorf("archive: write event %s: %w", e.Event.ID, err)
-	}
-	var parts struct {
-		Detail json.RawMessage `json:"detail"`
-	}
-	if err := json.Unmarshal([]byte(whole), &parts); err != nil {
 		return nil, fmt.Errorf("archive: write event %s: %w", e.Event.ID, err)
 	}
 	d := e.Event.Detail
 	return row{
 		text(e.Event.ID), instant(e.Event.Time), int64(e.Position), text(e.Event.Type), text(d.Severity),
-		text(d.Pipeline), text(d.Schedule), d.Date.String(), d.Attempt, text(d.Message), string(parts.Detail),
+		text(d.Pipeline), text(d.Schedule), d.Date.String(), d.Attempt, text(d.Message), withoutZero(string(detail)),
 	}, nil
 }
 

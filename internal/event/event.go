@@ -156,21 +156,31 @@ type envelope struct {
 
 // MarshalJSON writes the envelope, with the fields of Extra beside the common ones.
 func (e Event) MarshalJSON() ([]byte, error) {
+	detail, err := e.DetailJSON()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(envelope{ID: e.ID, Source: Source, Type: e.Type, Time: e.Time, Detail: detail})
+}
+
+// DetailJSON is the detail as it stands in the envelope: the common fields and those of its type in one object.
+func (e Event) DetailJSON() ([]byte, error) {
 	detail, err := json.Marshal(e.Detail)
 	if err != nil {
 		return nil, fmt.Errorf("write event %s: %w", e.Type, err)
 	}
-	if e.Detail.Extra != nil {
-		extra, err := json.Marshal(e.Detail.Extra)
-		if err != nil {
-			return nil, fmt.Errorf("write event %s: %w", e.Type, err)
-		}
-		if inner := bytes.TrimSuffix(bytes.TrimPrefix(extra, []byte("{")), []byte("}")); len(inner) > 0 {
-			detail = append(append(detail[:len(detail)-1], ','), inner...)
-			detail = append(detail, '}')
-		}
+	if e.Detail.Extra == nil {
+		return detail, nil
 	}
-	return json.Marshal(envelope{ID: e.ID, Source: Source, Type: e.Type, Time: e.Time, Detail: detail})
+	extra, err := json.Marshal(e.Detail.Extra)
+	if err != nil {
+		return nil, fmt.Errorf("write event %s: %w", e.Type, err)
+	}
+	if inner := bytes.TrimSuffix(bytes.TrimPrefix(extra, []byte("{")), []byte("}")); len(inner) > 0 {
+		detail = append(append(detail[:len(detail)-1], ','), inner...)
+		detail = append(detail, '}')
+	}
+	return detail, nil
 }
 
 // UnmarshalJSON reads an envelope. A type that is not in the catalogue keeps its common fields only.
