@@ -26,12 +26,16 @@ type Server struct {
 	stdin    io.WriteCloser
 }
 
-// keep runs the server for as long as its standard input is open. It says so once it answers.
+// keep makes a server where there is none yet, and runs it for as long as its standard input is open; that closes when the
+// process ends that started it, however it does. It says so once the server answers. Signals are not for it, nor is a
+// reader that is gone: it would leave the server behind.
 const keep = `
-"$0/pg_ctl" -D "$1/data" -l "$1/log" -w -o "-c listen_addresses='' -c unix_socket_directories='$1' $2" start >/dev/null || exit 1
+trap '' HUP INT PIPE TERM
+[ -d "$1/data" ] || "$0/initdb" -D "$1/data" -U postgres -A trust -E UTF8 --no-sync >"$1/log" 2>&1 || exit 1
+"$0/pg_ctl" -D "$1/data" -l "$1/log" -w -t 120 -o "-c listen_addresses='' -c unix_socket_directories='$1' $2" start >/dev/null || exit 1
 echo ready
 read mode
-"$0/pg_ctl" -D "$1/data" -m "${mode:-immediate}" -w stop >/dev/null
+"$0/pg_ctl" -D "$1/data" -m "${mode:-immediate}" -w -t 120 stop >/dev/null
 [ -n "$mode" ] || rm -rf "$1"
 `
 
@@ -49,20 +53,18 @@ func Start(options string) (*Server, error) {
 	if err := give(dir); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	made := exec.Command(filepath.Join(bin, "initdb"), "-D", filepath.Join(dir, "data"), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync")
-	made.Dir = dir
-	unprivileged(made)
-	if out, err := made.CombinedOutput(); err != nil {
-		return nil, errors.Join(fmt.Errorf("initdb: %w: %s", err, out), os.RemoveAll(dir))
+	if err := s.Resume(options); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	return s, s.Resume(options)
+	return s, nil
 }
 
 // Resume starts a server that was stopped.
 func (s *Server) Resume(options string) error {
 	s.keeper = exec.Command("sh", "-c", keep, s.bin, s.dir, options)
 	s.keeper.Dir = s.dir
-	unprivileged(s.keeper)
+	s.keeper.Stderr = os.Stderr
+	apart(s.keeper)
 	out, err := s.keeper.StdoutPipe()
 	if err != nil {
 		return err

@@ -29,9 +29,11 @@ func servant() (uid, gid int, other bool) {
 	return 0, 0, false
 }
 
-func unprivileged(cmd *exec.Cmd) {
+// apart runs cmd as the servant, and in a group of its own: who kills a test with all that it started does not reach it.
+func apart(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if uid, gid, other := servant(); other {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 	}
 }
 
