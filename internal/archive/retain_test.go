@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/interlock-go/interlock/internal/archive"
 	"github.com/interlock-go/interlock/internal/archive/pgtest"
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -143,4 +145,46 @@ func TestStoreThatNeverHadAnArchiveIsLeftAlone(t *testing.T) {
 	after, _, err := w.store.Backlog(context.Background(), archive.Name)
 	check(t, err)
 	same(t, "nobody follows", after, before)
+}
+
+func TestWhatWasOnItsWayWhenPostgresDiedIsNotForgotten(t *testing.T) {
+	pgtest.Need(t)
+	server, err := pgtest.Start("-c fsync=off")
+	check(t, err)
+	t.Cleanup(func() { check(t, server.Close()) })
+	dsn, w := server.DSN("postgres"), newWorld(t)
+	w.days(0, 1)
+	a := w.archiver(dsn)
+	pass(t, a, noon)
+	w.days(1, 1)
+	before := w.count()
+
+	ctx := context.Background()
+	other, err := pgx.Connect(ctx, dsn)
+	check(t, err)
+	defer other.Close(ctx)
+	_, err = other.Exec(ctx, "BEGIN; LOCK TABLE events IN ACCESS EXCLUSIVE MODE")
+	check(t, err)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := a.Pass(ctx, noon.AddDate(0, 0, 1))
+		ended <- err
+	}()
+	for waiting := 0; waiting == 0; { // until the rows are on their way, and can get no further
+		check(t, other.QueryRow(ctx, "SELECT count(*) FROM pg_locks WHERE NOT granted").Scan(&waiting))
+	}
+	check(t, server.Pause("immediate"))
+	if err := <-ended; err == nil {
+		t.Error("copied though Postgres died")
+	}
+
+	w.forget(a, noon.AddDate(1, 0, 0))
+	if left := w.count(); left.Events < before.Events-6 || left.Events == 0 {
+		t.Errorf("%d events are left of %d, and 6 of those were archived", left.Events, before.Events)
+	}
+	check(t, server.Resume("-c fsync=off"))
+	pass(t, a, noon.AddDate(0, 0, 1))
+	same(t, "events of both days", lines(t, dsn, "SELECT count(*) FROM events"), []string{"12"})
+	same(t, "lines of both days", lines(t, dsn, "SELECT count(*) FROM run_logs"), []string{"8"})
+	same(t, "readings of both days", lines(t, dsn, "SELECT count(*) FROM sensor_history"), []string{"12"})
 }
