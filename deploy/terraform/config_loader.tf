@@ -34,7 +34,8 @@ resource "aws_dynamodb_table_item" "pipeline" {
   table_name = aws_dynamodb_table.control.name
   hash_key   = "PK"
   range_key  = "SK"
-  item       = jsonencode({ PK = { S = "PIPELINE#${each.key}" }, SK = { S = "CONFIG" }, config = { S = each.value } })
+  item = jsonencode({ PK = { S = "PIPELINE#${each.key}" }, SK = { S = "CONFIG" }, config = { S = each.value },
+  list = { S = "FILE" }, place = { S = "FILE#PIPELINE#${each.key}" } })
   depends_on = [data.external.check]
 }
 
@@ -44,7 +45,8 @@ resource "aws_dynamodb_table_item" "calendar" {
   table_name = aws_dynamodb_table.control.name
   hash_key   = "PK"
   range_key  = "SK"
-  item       = jsonencode({ PK = { S = "CALENDAR#${each.key}" }, SK = { S = "CONFIG" }, config = { S = each.value } })
+  item = jsonencode({ PK = { S = "CALENDAR#${each.key}" }, SK = { S = "CONFIG" }, config = { S = each.value },
+  list = { S = "FILE" }, place = { S = "FILE#CALENDAR#${each.key}" } })
   depends_on = [data.external.check]
 }
 
@@ -54,6 +56,7 @@ resource "aws_dynamodb_table_item" "archetype" {
   table_name = aws_dynamodb_table.control.name
   hash_key   = "PK"
   range_key  = "SK"
-  item       = jsonencode({ PK = { S = "ARCHETYPE#${each.key}" }, SK = { S = "CONFIG" }, config = { S = each.value } })
+  item = jsonencode({ PK = { S = "ARCHETYPE#${each.key}" }, SK = { S = "CONFIG" }, config = { S = each.value },
+  list = { S = "FILE" }, place = { S = "FILE#ARCHETYPE#${each.key}" } })
   depends_on = [data.external.check]
 }

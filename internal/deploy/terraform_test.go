@@ -251,7 +251,7 @@ func TestConfigRowsBearThePipelinesID(t *testing.T) {
 	}
 	row := m.text(t, b, "item", all[0])
 	text := read(t, "examples/aws/pipelines/orders.yaml")
-	for _, want := range []string{`"PK":{"S":"PIPELINE#orders"}`, `"SK":{"S":"CONFIG"}`, strings.ReplaceAll(text[:60], "\n", `\n`)} {
+	for _, want := range []string{`"PK":{"S":"PIPELINE#orders"}`, `"SK":{"S":"CONFIG"}`, `"list":{"S":"FILE"}`, `"place":{"S":"FILE#PIPELINE#orders"}`, strings.ReplaceAll(text[:60], "\n", `\n`)} {
 		if !strings.Contains(row, want) {
 			t.Errorf("no %s in %s", want, row)
 		}

@@ -24,6 +24,7 @@ type reading struct {
 	data     string // its fields in a normal form
 	content  string // a hash of that
 	changed  bool
+	told     bool   // that is, by any write of the call: the stream has one image for all of them
 	sequence string // of the record of the stream that it was made of, where it was
 	unlisted bool   // it was not written together with its copy in the history
 }
@@ -47,10 +48,10 @@ func (s *Store) PutReadings(ctx context.Context, writes []store.Write, now time.
 	}
 	defer s.serial()()
 	for try := 0; ; try++ {
-		puts, err := s.put(ctx, in, now)
+		k, err := s.put(ctx, in)
 		if err == nil {
 			s.changes.Raise()
-			return puts, nil
+			return k.puts, nil
 		}
 		if !errors.Is(err, errAgain) || try == tries {
 			return nil, fmt.Errorf("put readings: %w", err)
@@ -83,7 +84,7 @@ type intake struct {
 	changes []store.Change
 }
 
-func (s *Store) put(ctx context.Context, in []*reading, now time.Time) ([]store.Put, error) {
+func (s *Store) put(ctx context.Context, in []*reading) (*intake, error) {
 	var at []address
 	for _, r := range in {
 		at = append(at, r.at())
@@ -111,9 +112,9 @@ func (s *Store) put(ctx context.Context, in []*reading, now time.Time) ([]store.
 		}
 	}
 	if err := s.keep(ctx, k); err != nil || !s.o.Alone {
-		return k.puts, err
+		return k, err
 	}
-	return k.puts, s.arrange(ctx, k.changes, nil, nil)
+	return k, s.arrange(ctx, k.changes, nil, nil)
 }
 
 // take decides about one write. It is false if somebody has written that row since the version was drawn.
@@ -121,6 +122,9 @@ func (k *intake) take(next *reading) bool {
 	at := next.at()
 	old := k.now[at]
 	if old != nil {
+		if next.sequence != "" && next.sequence <= old.sequence {
+			return k.repeat(next, old)
+		}
 		if next.order != 0 && next.order <= old.order {
 			k.puts = append(k.puts, store.Put{Version: old.Version, UpdatedAt: old.UpdatedAt, Ignored: true})
 			return true
@@ -133,10 +137,20 @@ func (k *intake) take(next *reading) bool {
 		}
 	}
 	next.changed = old == nil || old.content != next.content
+	next.told = next.changed || old != nil && old != k.was[at] && old.told
 	k.now[at] = next
 	k.taken = append(k.taken, next)
 	k.puts = append(k.puts, store.Put{Version: next.Version, UpdatedAt: next.UpdatedAt, Changed: next.changed})
 	k.changes = append(k.changes, next.change())
+	return true
+}
+
+// repeat answers a row of the stream that was taken before as it was answered then, and passes over one that came too late.
+func (k *intake) repeat(next, old *reading) bool {
+	k.puts = append(k.puts, store.Put{Version: old.Version, UpdatedAt: old.UpdatedAt, Changed: old.changed, Ignored: true})
+	if next.sequence == old.sequence {
+		k.changes = append(k.changes, old.change())
+	}
 	return true
 }
 
@@ -195,6 +209,7 @@ func (k *intake) plan() (p *plan, late []Row, err error) {
 			read = old.Version
 		}
 		row := r.row()
+		row["changed"] = truth(r.told)
 		row["place"] = text(readingPrefix + join(string(r.Key), store.Place(r.Period)))
 		p.put(r.at(), row, at(read), "")
 	}

@@ -117,17 +117,26 @@ func (p *plan) settle() error {
 		if old != nil {
 			next = p.stored(old, t)
 		}
-		row, err := next.row()
-		if err != nil {
+		if err := p.store(old, next); err != nil {
 			return err
 		}
-		p.put(taskAt(t.ID), row, unchanged(old), "")
 	}
 	for _, id := range p.Finished {
 		if err := p.finish(id); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// store writes a task in the place of what was read. Whoever follows the stream tells it from a lease by that.
+func (p *plan) store(old, next *task) error {
+	row, err := next.row()
+	if err != nil {
+		return err
+	}
+	row["stored"] = truth(true)
+	p.put(taskAt(next.ID), row, unchanged(old), "")
 	return nil
 }
 
@@ -155,11 +164,7 @@ func (p *plan) finish(id string) error {
 	case p.own(id) && old.moved:
 		next := *old
 		next.end()
-		row, err := next.row()
-		if err != nil {
-			return err
-		}
-		p.put(taskAt(id), row, unchanged(old), "")
+		return p.store(old, &next)
 	default:
 		p.drop(taskAt(id), unchanged(old), "")
 	}

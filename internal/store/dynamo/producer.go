@@ -1,0 +1,191 @@
+package dynamo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// Produced is a sensor's row as its producer wrote it: SENSOR#{key}, its fields beside the key or in a map named data.
+type Produced struct {
+	Write    store.Write
+	Sequence string    // of its record: the row with the higher one is the later
+	At       time.Time // when it was written, by the stream
+}
+
+// produced reads such a row. An error is what its producer did wrong.
+func (r Record) produced(id pipeline.ID) (*Produced, error) {
+	key, suffix, err := sensor.ExternalKey(strings.TrimPrefix(r.Image.text("SK"), sensorPrefix))
+	if err != nil {
+		return nil, err
+	}
+	fields, err := r.fields()
+	if err != nil {
+		return nil, err
+	}
+	p := &Produced{Sequence: r.Sequence, At: r.At, Write: store.Write{Pipeline: id, Reading: sensor.Reading{Key: key, Fields: fields}}}
+	if p.Write.Reading.Period, err = sensor.PeriodOf(fields, suffix); err != nil {
+		return nil, err
+	}
+	if gone := r.Image.number(TTL); gone > 0 {
+		p.Write.Reading.ExpiresAt = time.Unix(gone, 0).UTC()
+	}
+	return p, nil
+}
+
+// fields are what is under data, or else everything that is not the table's own.
+func (r Record) fields() (sensor.Fields, error) {
+	all := map[string]any{}
+	from := map[string]types.AttributeValue(r.Image)
+	nested, is := r.Image["data"].(*types.AttributeValueMemberM)
+	if is {
+		from = nested.Value
+	}
+	for name, value := range from {
+		if !is && (name == "PK" || name == "SK" || name == TTL) {
+			continue
+		}
+		v, err := plainValue(value)
+		if err != nil {
+			return nil, fmt.Errorf("field %s: %w", name, err)
+		}
+		all[name] = v
+	}
+	normal, err := sensor.Normalize(all)
+	if err != nil {
+		return nil, err
+	}
+	fields := sensor.Fields(normal.(map[string]any))
+	if size, err := json.Marshal(fields); err != nil || len(size) > sensor.MaxBytes {
+		return nil, fmt.Errorf("the data has %d bytes, and may have %d", len(size), sensor.MaxBytes)
+	}
+	return fields, nil
+}
+
+var errBinary = errors.New("is binary, and no rule can look at that; write a text, number, bool, list or map")
+
+// plainValue is an attribute as readings hold it.
+func plainValue(v types.AttributeValue) (any, error) {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberS:
+		return v.Value, nil
+	case *types.AttributeValueMemberN:
+		return plainNumber(v.Value)
+	case *types.AttributeValueMemberBOOL:
+		return v.Value, nil
+	case *types.AttributeValueMemberNULL:
+		return nil, nil
+	case *types.AttributeValueMemberSS:
+		return anyList(v.Value, func(s string) (any, error) { return s, nil })
+	case *types.AttributeValueMemberNS:
+		return anyList(v.Value, plainNumber)
+	case *types.AttributeValueMemberL:
+		return anyList(v.Value, plainValue)
+	case *types.AttributeValueMemberM:
+		inner := map[string]any{}
+		for name, value := range v.Value {
+			plain, err := plainValue(value)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			inner[name] = plain
+		}
+		return inner, nil
+	default:
+		return nil, errBinary
+	}
+}
+
+func anyList[T any](list []T, plain func(T) (any, error)) (any, error) {
+	out := []any{}
+	for _, item := range list {
+		v, err := plain(item)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+// plainNumber keeps whole numbers whole.
+func plainNumber(text string) (any, error) {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return n, nil
+	}
+	return strconv.ParseFloat(text, 64)
+}
+
+// sequenceWidth is how many digits a sequence number has at most.
+const sequenceWidth = 40
+
+// Take makes a reading of a producer's row, written when the stream says it was, and gives the change that tells of it. A row
+// that was taken before gives the same change again; one that a later row has overtaken gives nil.
+func (s *Store) Take(ctx context.Context, p Produced) (*store.Change, error) {
+	r, err := newReading(p.Write, p.At)
+	if err != nil {
+		return nil, fmt.Errorf("take sensor %s of %s: %w", p.Write.Reading.Key, p.Write.Pipeline, err)
+	}
+	r.sequence = fmt.Sprintf("%0*s", sequenceWidth, p.Sequence)
+	defer s.serial()()
+	for try := 0; ; try++ {
+		k, err := s.put(ctx, []*reading{r})
+		if err == nil {
+			s.changes.Raise()
+			if len(k.changes) == 0 {
+				return nil, nil
+			}
+			return &k.changes[0], nil
+		}
+		if !errors.Is(err, errAgain) || try == tries {
+			return nil, fmt.Errorf("take sensor %s of %s: %w", r.Key, r.pipeline, err)
+		}
+		if err := pause(ctx, try); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// Files are the files that were deployed beside the tables.
+type Files struct{ Pipelines, Calendars, Archetypes []pipeline.Source }
+
+// Files reads all of them.
+func (s *Store) Files(ctx context.Context) (Files, error) {
+	var f Files
+	for after := ""; ; {
+		rows, end, err := s.listPiece(ctx, list{table: Control, index: listed, hash: "FILE"}, after, store.MaxPage)
+		if err != nil {
+			return Files{}, fmt.Errorf("list the files: %w", err)
+		}
+		for _, row := range rows {
+			f.add(row)
+		}
+		if end == "" {
+			return f, nil
+		}
+		after = end
+	}
+}
+
+func (f *Files) add(row Row) {
+	kind, name, _ := strings.Cut(row.text("PK"), "#")
+	source := pipeline.Source{File: strings.ToLower(kind) + "/" + name, Data: []byte(row.text("config"))}
+	switch kind {
+	case "PIPELINE":
+		f.Pipelines = append(f.Pipelines, source)
+	case "CALENDAR":
+		f.Calendars = append(f.Calendars, source)
+	case "ARCHETYPE":
+		f.Archetypes = append(f.Archetypes, source)
+	}
+}
