@@ -18,6 +18,7 @@ import (
 	"github.com/interlock-go/interlock/internal/engine"
 	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/orchestrator"
+	"github.com/interlock-go/interlock/internal/prober"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/settings"
@@ -135,17 +136,23 @@ func (c *controller) assemble(s surroundings) error {
 	dog := watchdog.New(watchdog.Deps{
 		Store: counted, Catalog: c.catalog, Router: routes, Deadlines: monitor, Group: engine.Group, Interval: c.file.Watchdog.Interval.D(),
 	})
+	asking, err := newEvaluator(c.file, s.getenv)
+	if err != nil {
+		return err
+	}
+	probes := prober.New(prober.Deps{Store: counted, Catalog: c.catalog, Evaluator: asking})
 	sinks, err := newSinks(c.file.Alerts, c.sinkParts(jobs.guard, s.getenv))
 	if err != nil {
 		return err
 	}
 	c.engine = engine.New(engine.Options{
 		Store: c.store, Logger: c.logger, Observer: observer, Replica: who.replica, Alone: !c.store.shared,
+		Apart:   map[store.TaskKind]int{store.RunProbe: c.file.Engine.ProbeWorkers},
 		Workers: c.file.Engine.Workers, Lease: c.file.Engine.Lease.D(), LostAfter: c.file.Engine.LostAfter.D(),
 		Notifier: c.notifier(sinks),
 		Handlers: engine.Handlers{
 			Change: c.tracing.change(routes.Handle),
-			Tasks:  c.taskHandlers(steps, routes, monitor),
+			Tasks:  c.taskHandlers(steps, routes, monitor, probes),
 			Await:  func(ctx context.Context, key run.Key, n int) error { return steps.Await(ctx, key, n, time.Now) },
 			Ticks:  c.ticks(dog, jobs, observer),
 			Config: c.takeConfig,
@@ -190,7 +197,7 @@ func (c *controller) assembleServer(operator api.Operator, callbacks api.Callbac
 }
 
 // taskHandlers says who carries out which kind of task.
-func (c *controller) taskHandlers(steps *orchestrator.Orchestrator, routes *router.Router, monitor *slamonitor.Monitor) map[store.TaskKind]func(context.Context, store.Claim) error {
+func (c *controller) taskHandlers(steps *orchestrator.Orchestrator, routes *router.Router, monitor *slamonitor.Monitor, probes *prober.Prober) map[store.TaskKind]func(context.Context, store.Claim) error {
 	at := func(f func(context.Context, store.Claim, time.Time) error) func(context.Context, store.Claim) error {
 		return func(ctx context.Context, c store.Claim) error { return f(ctx, c, time.Now()) }
 	}
@@ -206,6 +213,7 @@ func (c *controller) taskHandlers(steps *orchestrator.Orchestrator, routes *rout
 		store.CheckPostRun:  at(routes.CheckPostRun),
 		store.Arm:           at(monitor.Arm),
 		store.FireDeadline:  at(monitor.Fire),
+		store.RunProbe:      func(ctx context.Context, c store.Claim) error { return probes.Run(ctx, c, time.Now) },
 	}
 	for kind, handle := range handlers {
 		handlers[kind] = c.tracing.task(kind, handle)

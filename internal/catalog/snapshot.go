@@ -60,6 +60,14 @@ func (s *Snapshot) Definition(id pipeline.ID) *pipeline.Definition {
 	return nil
 }
 
+// Probe gives the probe that writes a sensor; nil if none in force does.
+func (s *Snapshot) Probe(id pipeline.ID, key sensor.Key) *pipeline.Probe {
+	if e := s.byID[id]; e != nil {
+		return e.Probe(key)
+	}
+	return nil
+}
+
 // All lists the pipelines in force by id.
 func (s *Snapshot) All() []*Entry { return s.all }
 

@@ -108,6 +108,9 @@ func (v verdict) acceptance(row store.Pipeline, pendingFire func() bool, now tim
 		event.Config{File: v.config.File.File, Version: v.config.Version, Problems: []string{}}))
 	b.Schedule(store.Task{ID: "reopen/" + string(v.id), Kind: store.ReopenPeriods, Pipeline: v.id, Due: instant(now)})
 	b.Schedule(store.Task{ID: "arm/" + string(v.id), Kind: store.Arm, Pipeline: v.id, Due: instant(now)})
+	if len(v.definition.Probes) > 0 {
+		b.Schedule(store.Task{ID: "probes/" + string(v.id), Kind: store.RunProbe, Pipeline: v.id, Due: instant(now)})
+	}
 	return b, true
 }
 
@@ -163,7 +166,7 @@ func (v verdict) removal(row store.Pipeline, now time.Time) (store.Batch, bool) 
 	b.SwapPipeline(row, next)
 	b.Emit(event.New(event.ConfigRemoved, v.about(row, row.Config, now), "its file is gone: open attempts finish, nothing new opens",
 		event.Config{Version: "", Problems: []string{}}))
-	for _, task := range []string{"fire/", "arm/", "reopen/"} {
+	for _, task := range []string{"fire/", "arm/", "reopen/", "probes/"} {
 		b.Finish(task + string(v.id))
 	}
 	return b, true

@@ -51,7 +51,10 @@ type Options struct {
 	Workers   int
 	Lease     time.Duration
 	LostAfter time.Duration
-	Alone     bool // no other process works on this store: leases from before are void
+	// Apart are kinds of tasks with workers of their own, so many for each: what they do takes long and must not keep the
+	// others waiting. It can be broken off, and is when the engine stops.
+	Apart map[store.TaskKind]int
+	Alone bool // no other process works on this store: leases from before are void
 }
 
 // Observer is told what the engine does, for metrics. Its methods return at once.

@@ -15,7 +15,10 @@ const longestNap = time.Second
 
 // workOff claims due tasks and has each carried out by its handler, as many at once as there are workers.
 func (e *Engine) workOff(ctx, work context.Context) {
-	w := &workers{engine: e, free: make(chan struct{}, e.Workers), crew: newCrew()}
+	w := &workers{engine: e, free: make(chan struct{}, e.Workers), apart: map[store.TaskKind]chan struct{}{}, crew: newCrew()}
+	for kind, n := range e.Apart {
+		w.apart[kind] = make(chan struct{}, n)
+	}
 	for failures := 0; ctx.Err() == nil; {
 		woken := e.Store.TasksChanged()
 		claimed, err := w.claim(ctx, work)
@@ -41,6 +44,7 @@ func (e *Engine) workOff(ctx, work context.Context) {
 type workers struct {
 	engine *Engine
 	free   chan struct{} // one element per busy worker
+	apart  map[store.TaskKind]chan struct{}
 	crew   *crew
 }
 
@@ -59,9 +63,43 @@ func (w *workers) claim(ctx, work context.Context) (int, error) {
 		return 0, err
 	}
 	for _, c := range claims {
-		w.crew.begin(func() { w.perform(work, c) })
+		w.begin(ctx, work, c)
 	}
 	return len(claims), nil
+}
+
+// begin has a task carried out by the worker that was reserved for it, or by one of those for its kind alone. What waits
+// for one of these is held meanwhile, so that nobody else takes it up.
+func (w *workers) begin(ctx, work context.Context, c store.Claim) {
+	apart, is := w.apart[c.Task.Kind]
+	if !is {
+		w.crew.begin(func() {
+			defer func() { <-w.free }()
+			w.hold(work, c, func(held context.Context) { w.perform(work, held, c) })
+		})
+		return
+	}
+	<-w.free
+	w.crew.begin(func() {
+		w.hold(ctx, c, func(held context.Context) {
+			select {
+			case apart <- struct{}{}:
+				defer func() { <-apart }()
+				w.perform(ctx, held, c)
+			case <-held.Done():
+				w.engine.giveBack(ctx, c.Lease)
+			}
+		})
+	})
+}
+
+// hold does something while the task's lease is renewed. The context ends when it is lost.
+func (w *workers) hold(work context.Context, c store.Claim, do func(held context.Context)) {
+	ctx, cancel := context.WithCancel(work)
+	defer cancel()
+	w.engine.leases.hold(c.Lease, cancel)
+	defer w.engine.leases.drop(c.Lease)
+	do(ctx)
 }
 
 // reserve takes every free worker, at least one.
@@ -97,14 +135,9 @@ func (w *workers) nap(ctx context.Context, woken <-chan struct{}) {
 	}
 }
 
-// perform carries out one task. Its context ends when its lease is lost.
-func (w *workers) perform(work context.Context, c store.Claim) {
-	defer func() { <-w.free }()
-	ctx, cancel := context.WithCancel(work)
-	defer cancel()
+// perform carries out one task, and hands it back if that fails.
+func (w *workers) perform(work, ctx context.Context, c store.Claim) {
 	e := w.engine
-	e.leases.hold(c.Lease, cancel)
-	defer e.leases.drop(c.Lease)
 	began := time.Now()
 	err := e.dispatch(ctx, c)
 	e.Observer.TaskDone(c.Task.Kind, began.Sub(c.Task.Due), time.Since(began), err)

@@ -13,7 +13,6 @@ import (
 	"github.com/interlock-go/interlock/internal/egress"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/job/rest"
-	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/probe"
 	"github.com/interlock-go/interlock/internal/run"
@@ -43,17 +42,9 @@ func New(o Options) *Evaluator {
 	return &Evaluator{Options: o, client: rest.New(o.Guard)}
 }
 
-// Request is one question to one probe.
-type Request struct {
-	Pipeline pipeline.ID
-	Probe    pipeline.Probe
-	Period   period.Period
-	Attempt  int
-}
-
 // Evaluate asks the probe and gives its answer. It takes no longer than the probe's timeout, and a moment to end a
 // program. The error is a *probe.Failure that holds no secret; or ctx's own, if that ended first.
-func (e *Evaluator) Evaluate(ctx context.Context, r Request) (probe.Answer, error) {
+func (e *Evaluator) Evaluate(ctx context.Context, r probe.Request) (probe.Answer, error) {
 	limited, cancel := context.WithTimeout(ctx, r.Probe.Timeout)
 	defer cancel()
 	a, err := e.filled(r)
@@ -101,7 +92,7 @@ func (a *asking) ask(ctx context.Context) (probe.Answer, error) {
 }
 
 // filled puts variables and secrets into every text of the probe.
-func (e *Evaluator) filled(r Request) (*asking, error) {
+func (e *Evaluator) filled(r probe.Request) (*asking, error) {
 	attempt := job.Attempt{Pipeline: r.Pipeline, Period: r.Period, Number: r.Attempt}
 	fill := job.NewFill(attempt.Variables(), e.Secrets)
 	p := r.Probe

@@ -35,7 +35,7 @@ const secret = `Zq9"Xv8&Jw7`
 type bench struct {
 	*testing.T
 	evaluator *evaluator.Evaluator
-	request   evaluator.Request
+	request   probe.Request
 }
 
 func newBench(t *testing.T, allow ...string) *bench {
@@ -52,7 +52,7 @@ func newBench(t *testing.T, allow ...string) *bench {
 	return &bench{
 		T:         t,
 		evaluator: evaluator.New(evaluator.Options{Guard: jobtest.Guard(t, allow...), Secrets: secrets, Getenv: func(name string) string { return env[name] }}),
-		request: evaluator.Request{
+		request: probe.Request{
 			Pipeline: "orders", Period: p, Attempt: 2,
 			Probe: pipeline.Probe{Key: "landing", Config: map[string]any{"depth": int64(3), "day": "${DATE}"}, Timeout: time.Minute},
 		},

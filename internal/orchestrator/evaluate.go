@@ -9,6 +9,7 @@ import (
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/lifecycle"
+	"github.com/interlock-go/interlock/internal/prober"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -63,6 +64,7 @@ func (w *work) closed(ctx context.Context, evaluated run.Run, view gate.View, ro
 	}
 	step := lifecycle.Next(evaluated, w.now)
 	if step.Kind != lifecycle.ValidationExhausted {
+		prober.Need(&b, w.o.Catalog.Current(), w.def, view, w.run.Key, w.now)
 		return w.commit(ctx, b, evaluated)
 	}
 	next, err := evaluated.Exhausted(step.Reason, w.now)

@@ -9,6 +9,7 @@ import (
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/schedule"
+	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/sla"
 )
 
@@ -115,6 +116,16 @@ type PostRun struct {
 	SensorTimeout  time.Duration
 	Window         time.Duration
 	Interval       time.Duration // 0: only when a reading arrives
+}
+
+// Probe gives the probe that writes a sensor of d; nil if none does.
+func (d *Definition) Probe(key sensor.Key) *Probe {
+	for i := range d.Probes {
+		if d.Probes[i].Key == string(key) {
+			return &d.Probes[i]
+		}
+	}
+	return nil
 }
 
 // Probe is an evaluator whose answers become readings of Key.

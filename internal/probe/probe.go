@@ -6,6 +6,8 @@ package probe
 import (
 	"time"
 
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 )
 
@@ -21,6 +23,14 @@ type Question struct {
 	Config    map[string]any `json:"config"`
 	Attempt   int            `json:"attempt"`  // 1, and one more for each time in a row that it broke
 	Deadline  time.Time      `json:"deadline"` // when it is ended
+}
+
+// Request is one question to one probe, before it is put into words.
+type Request struct {
+	Pipeline pipeline.ID
+	Probe    pipeline.Probe
+	Period   period.Period
+	Attempt  int
 }
 
 // Failure is an evaluator that broke: it gave no answer. Its reason holds no secret.

@@ -10,6 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/lifecycle"
+	"github.com/interlock-go/interlock/internal/prober"
 	"github.com/interlock-go/interlock/internal/rerun"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
@@ -71,6 +72,7 @@ func (r *Router) evaluateDry(ctx context.Context, b *store.Batch, e *catalog.Ent
 	}
 	b.SwapDryRun(old, next)
 	b.Schedule(advance(true, old.Key, next.Progress.NextEvaluation))
+	prober.Need(b, r.catalog.Current(), e.Definition, view, old.Key, now)
 	return nil
 }
 

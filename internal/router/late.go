@@ -139,9 +139,14 @@ func (r *Router) changedSince(ctx context.Context, e *catalog.Entry, old run.Run
 	if err != nil {
 		return nil, err
 	}
-	current := gate.Compared(slices.DeleteFunc(ofPeriod(view.Sensors), func(s store.SeenSensor) bool { return !in.counts(s) }))
+	current := gate.Compared(slices.DeleteFunc(ofPeriod(view.Sensors), func(s store.SeenSensor) bool { return !in.counts(s) || r.probed(s) }))
 	changed := rerun.Changed(gate.Compared(snapshot.Sensors), current)
 	return slices.DeleteFunc(current, func(s rerun.Seen) bool { return !slices.Contains(changed, s.Sensor) }), nil
+}
+
+// probed says that a probe writes the sensor. It tells how things stand when somebody asks, and not that data came.
+func (r *Router) probed(s store.SeenSensor) bool {
+	return r.catalog.Current().Probe(s.Pipeline, s.Key) != nil
 }
 
 // names are the sensors of what was seen, each once.

@@ -11,6 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/gate"
+	"github.com/interlock-go/interlock/internal/prober"
 	"github.com/interlock-go/interlock/internal/rerun"
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
@@ -308,6 +309,7 @@ func (r *Router) checkRules(ctx context.Context, b *store.Batch, e *catalog.Entr
 	if err != nil {
 		return err
 	}
+	prober.Need(b, r.catalog.Current(), e.Definition, view, old.Key, now)
 	next := after(old, post)
 	tellRules(b, old, &next, view, postRunTask(old.Key), now)
 	if next.Outcome != post.Outcome {

@@ -215,6 +215,7 @@ const (
 	SilenceNote NoteKind = "silence" // an operator's wish to hear nothing of some events for a while
 	ThreadNote  NoteKind = "thread"  // what a sink remembers of a conversation
 	BurstNote   NoteKind = "burst"   // events that wait to be told together
+	ProbeNote   NoteKind = "probe"   // how an evaluator has done of late
 	CatalogNote NoteKind = "catalog" // that files have changed
 )
 

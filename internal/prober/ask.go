@@ -1,0 +1,221 @@
+package prober
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/probe"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// Source is who wrote the readings of probes.
+const Source = "probe"
+
+// stateLife is how long it is remembered how a probe did that is asked no more.
+const stateLife = 30 * 24 * time.Hour
+
+// maxTries is how often what was found is recorded anew, because an answer about another period was recorded meanwhile.
+const maxTries = 10
+
+// asked is a probe and the period that it is asked about.
+type asked struct {
+	pipeline pipeline.ID
+	version  string
+	probe    *pipeline.Probe
+	period   period.Period
+}
+
+func (a asked) key() sensor.Key { return sensor.Key(a.probe.Key) }
+
+// ask asks a probe about a period, once, unless it rests or has been answered meanwhile.
+func (t *turn) ask(ctx context.Context) error {
+	a, err := t.find(ctx)
+	if err != nil {
+		return err
+	}
+	if a.probe == nil {
+		return t.finish(ctx)
+	}
+	_, state, err := t.state(ctx, a.pipeline, a.probe.Key, a.version)
+	if err != nil {
+		return err
+	}
+	if state.Resting(t.now) {
+		return t.later(ctx, a, state.Rest)
+	}
+	if a.probe.Interval == 0 {
+		if known, err := t.known(ctx, a); err != nil || known {
+			return errors.Join(err, t.finishIf(ctx, err == nil))
+		}
+	}
+	answer, failure := t.Evaluator.Evaluate(ctx, probe.Request{Pipeline: a.pipeline, Probe: *a.probe, Period: a.period, Attempt: state.Failures + 1})
+	if ctx.Err() != nil {
+		return ctx.Err() // it was broken off, which says nothing about the probe
+	}
+	began := t.now
+	t.now = t.clock()
+	if failure == nil {
+		failure = t.write(ctx, a, answer)
+	}
+	broken := (*probe.Failure)(nil)
+	switch {
+	case failure == nil:
+		return t.record(ctx, a, func(s probe.State) probe.State {
+			return s.Answer(answer, a.period.String(), began, t.now, t.now.Add(a.probe.TTL))
+		})
+	case errors.As(failure, &broken):
+		return t.record(ctx, a, func(s probe.State) probe.State { return s.Break(broken, t.now) })
+	default:
+		return failure
+	}
+}
+
+func (t *turn) finishIf(ctx context.Context, so bool) error {
+	if !so {
+		return nil
+	}
+	return t.finish(ctx)
+}
+
+// find is what the task asks: a probe that is in force, or of the version that an open run of the pipeline works on.
+func (t *turn) find(ctx context.Context) (asked, error) {
+	task := t.claim.Task
+	named := func(def *pipeline.Definition) *pipeline.Probe {
+		for i := range def.Probes {
+			if askID(def.ID, def.Probes[i].Key, task.Key.Period) == task.ID {
+				return &def.Probes[i]
+			}
+		}
+		return nil
+	}
+	a := asked{pipeline: task.Pipeline, period: task.Key.Period}
+	if e := t.Catalog.Current().Get(task.Pipeline); e != nil {
+		a.version, a.probe = e.Version, named(e.Definition)
+	}
+	if a.probe != nil {
+		return a, nil
+	}
+	r, def, err := t.run(ctx, task.Key)
+	if err == nil && def != nil && r.Status.Open() {
+		a.version, a.probe = r.Progress.Opening.ConfigVersion, named(def)
+	}
+	return a, err
+}
+
+// known says whether the sensor shows a value for the period that has not expired.
+func (t *turn) known(ctx context.Context, a asked) (bool, error) {
+	answers, err := t.Store.Readings(ctx, []store.ReadingQuery{{Pipeline: a.pipeline, Key: a.key(), Period: a.period}})
+	if err != nil {
+		return false, fmt.Errorf("read sensor %s of %s: %w", a.probe.Key, a.pipeline, err)
+	}
+	r := sensor.ForPeriod(a.period, answers[0]).Reading
+	return r != nil && (r.ExpiresAt.IsZero() || t.now.Before(r.ExpiresAt)), nil
+}
+
+// write makes a reading of an answer, for the period that was asked about unless its value names another. Its order is
+// that of the lease: what somebody found who lost it since is passed over.
+func (t *turn) write(ctx context.Context, a asked, answer probe.Answer) error {
+	fields := answer.Fields()
+	about, err := sensor.PeriodOf(fields, a.period)
+	if err != nil {
+		return &probe.Failure{Category: run.Permanent, Reason: fmt.Sprintf("the value of its answer is for no period: %v", err)}
+	}
+	w := store.Write{Pipeline: a.pipeline, Order: t.claim.Lease.Token, Reading: sensor.Reading{
+		Key: a.key(), Period: about, Fields: fields, Source: Source, ExpiresAt: instant(t.now.Add(a.probe.TTL)),
+	}}
+	if _, err := t.Store.PutReadings(ctx, []store.Write{w}, t.now); err != nil {
+		return fmt.Errorf("write the answer of probe %s of %s: %w", a.probe.Key, a.pipeline, err)
+	}
+	return nil
+}
+
+// record remembers how the probe did, and ends the task or, after a failure, has it come back if somebody waits.
+func (t *turn) record(ctx context.Context, a asked, next func(probe.State) probe.State) error {
+	var err error
+	for range maxTries {
+		var note store.Note
+		var state probe.State
+		if note, state, err = t.state(ctx, a.pipeline, a.probe.Key, a.version); err != nil {
+			return err
+		}
+		state = next(state)
+		data, failed := json.Marshal(state)
+		if failed != nil {
+			return failed
+		}
+		b := t.batch(fmt.Sprintf("v%d", note.Version))
+		b.SwapNote(note, store.Note{Kind: store.ProbeNote, Key: NoteKey(a.pipeline, a.probe.Key), Data: data, Until: instant(t.now.Add(stateLife))})
+		if err = t.settle(ctx, &b, a, state.Rest); err != nil {
+			return err
+		}
+		if err = t.Store.Commit(ctx, b, t.now); !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+	}
+	return err
+}
+
+// later leaves a probe that rests alone, and asks again afterwards if somebody waits for it.
+func (t *turn) later(ctx context.Context, a asked, rest time.Time) error {
+	b := t.batch("rest")
+	if err := t.settle(ctx, &b, a, rest); err != nil {
+		return err
+	}
+	return t.Store.Commit(ctx, b, t.now)
+}
+
+// settle ends the task, or moves it to the end of a rest where a run waits for what it asks.
+func (t *turn) settle(ctx context.Context, b *store.Batch, a asked, rest time.Time) error {
+	if rest.After(t.now) {
+		waited, err := t.waits(ctx, a.pipeline, a.key(), a.period)
+		if err != nil {
+			return err
+		}
+		if waited {
+			b.Schedule(t.again(rest))
+			return nil
+		}
+	}
+	b.Finish(t.claim.Task.ID)
+	return nil
+}
+
+// NoteKey is what the state of a probe is stored under.
+func NoteKey(id pipeline.ID, key string) string { return string(id) + "/" + key }
+
+// notes is where states are kept.
+type notes interface {
+	Note(ctx context.Context, kind store.NoteKind, key string) (store.Note, error)
+}
+
+// StateOf is how a probe has done of late, under that version of its pipeline's file; the zero State if it was never asked.
+func StateOf(ctx context.Context, from notes, id pipeline.ID, key, version string) (probe.State, error) {
+	_, state, err := stateOf(ctx, from, id, key, version)
+	return state, err
+}
+
+func (t *turn) state(ctx context.Context, id pipeline.ID, key, version string) (store.Note, probe.State, error) {
+	return stateOf(ctx, t.Store, id, key, version)
+}
+
+func stateOf(ctx context.Context, from notes, id pipeline.ID, key, version string) (store.Note, probe.State, error) {
+	var state probe.State
+	note, err := from.Note(ctx, store.ProbeNote, NoteKey(id, key))
+	if errors.Is(err, store.ErrNotFound) {
+		return store.Note{}, state.For(version), nil
+	}
+	if err == nil {
+		err = json.Unmarshal(note.Data, &state)
+	}
+	if err != nil {
+		return note, state, fmt.Errorf("read how probe %s of %s has done: %w", key, id, err)
+	}
+	return note, state.For(version), nil
+}

@@ -1,0 +1,358 @@
+package prober_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/probe"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// orders opens by hand and waits for a probe that is asked when its gate needs it.
+const orders = `pipeline: {id: orders, owner: tests}
+schedule: {trigger: {key: ready, check: exists}, evaluation: {window: 4h, interval: 10m}}
+probes: [{key: landing, command: x, ttl: 5m}]
+validation: {rules: [{key: landing, check: equals, field: status, value: PASS}]}
+job: {type: lambda, config: {functionName: f}}
+`
+
+// each asks its probe each minute, and opens runs on what that finds.
+const each = `pipeline: {id: each, owner: tests}
+schedule: {trigger: {key: landing, check: equals, field: status, value: PASS}}
+probes: [{key: landing, command: x, interval: 1m}]
+job: {type: lambda, config: {functionName: f}}
+`
+
+func TestGateThatNeedsAValueHasItAskedFor(t *testing.T) {
+	w := newWorld(t, orders)
+	w.pass(time.Hour)
+	w.wantAsked()
+	w.write("orders", "ready", "2026-03-02", nil)
+	w.wantAsked("orders/landing 2026-03-02 1")
+	w.wantRun("orders/stream/2026-03-02", "RUNNING 1")
+	r := w.reading("orders", "landing", "2026-03-02")
+	if r.Source != "probe" || r.Period != w.period("2026-03-02") || !r.ExpiresAt.Equal(w.now.Add(5*time.Minute)) {
+		t.Errorf("the reading is %+v", r)
+	}
+	if w.reading("orders", "landing", "2026-03-03") != nil {
+		t.Error("an answer about one day is used for another")
+	}
+}
+
+func TestValueIsAskedForAgainOnlyWhenItHasExpired(t *testing.T) {
+	w := newWorld(t, strings.Replace(orders, "ttl: 5m", "ttl: 15m", 1))
+	w.answer = fails
+	w.write("orders", "ready", "2026-03-03", nil)
+	w.wantAsked("orders/landing 2026-03-03 1")
+	w.pass(10 * time.Minute) // the gate looks, and the value counts
+	w.wantAsked()
+	w.wantRun("orders/stream/2026-03-03", "PENDING 1")
+	w.answer = passes
+	w.pass(10 * time.Minute)
+	w.wantAsked("orders/landing 2026-03-03 1")
+	w.wantRun("orders/stream/2026-03-03", "RUNNING 1")
+}
+
+func TestProbeThatBreaksLeavesNoValueAndIsTriedAgainWhileSomebodyWaits(t *testing.T) {
+	w := newWorld(t, orders)
+	w.answer = breaks
+	w.write("orders", "ready", "2026-03-03", nil)
+	w.pass(2 * time.Minute)
+	w.wantAsked("orders/landing 2026-03-03 1", "orders/landing 2026-03-03 2", "orders/landing 2026-03-03 3", "orders/landing 2026-03-03 4")
+	if r := w.reading("orders", "landing", "2026-03-03"); r != nil {
+		t.Errorf("it left %+v", r)
+	}
+	if s := w.state("orders", "landing"); s.Failures != 4 || s.Failure != "exited with code 1: no such table" || s.Open() {
+		t.Errorf("its state is %+v", s)
+	}
+	w.pass(time.Hour)
+	if n := len(w.asked); n < 4 || n > 8 || !w.state("orders", "landing").Open() {
+		t.Errorf("asked %d times in an hour, and its state is %+v", n, w.state("orders", "landing"))
+	}
+	w.answer = passes
+	w.pass(15 * time.Minute)
+	w.wantRun("orders/stream/2026-03-03", "RUNNING 1")
+	if s := w.state("orders", "landing"); s.Failures != 0 || s.Status != probe.Pass {
+		t.Errorf("its state is %+v", s)
+	}
+}
+
+func TestProbeThatBreaksRestsAlsoWhenTheGateLooksMoreOften(t *testing.T) {
+	w := newWorld(t, strings.Replace(orders, "interval: 10m", "interval: 1s", 1))
+	w.answer = breaks
+	w.write("orders", "ready", "2026-03-03", nil)
+	w.pass(30 * time.Minute)
+	if n := len(w.asked); n > 10 {
+		t.Errorf("asked %d times in half an hour", n)
+	}
+}
+
+func TestLastValueOutlivesAFailureUntilItExpires(t *testing.T) {
+	w := newWorld(t, each)
+	w.pass(time.Second)
+	w.wantRun("each/stream/2026-03-03", "RUNNING 1")
+	w = newWorld(t, strings.Replace(each, "key: landing, check", "key: other, check", 1))
+	w.wantAsked("each/landing 2026-03-03 1")
+	w.answer = breaks
+	w.pass(2*time.Minute - time.Second)
+	if r := w.reading("each", "landing", "2026-03-03"); r == nil || !w.now.Before(r.ExpiresAt) {
+		t.Errorf("the reading is %+v", r)
+	}
+	w.pass(time.Second)
+	if r := w.reading("each", "landing", "2026-03-03"); r == nil || w.now.Before(r.ExpiresAt) {
+		t.Errorf("the reading is %+v", r)
+	}
+	if s := w.state("each", "landing"); s.Status != probe.Pass || s.Failures == 0 {
+		t.Errorf("its state is %+v", s)
+	}
+}
+
+func TestIntervalAsksAboutTheCurrentPeriodAndOpensItsRun(t *testing.T) {
+	w := newWorld(t, each)
+	w.wantAsked("each/landing 2026-03-03 1")
+	w.wantRun("each/stream/2026-03-03", "RUNNING 1")
+	w.ended = true
+	w.pass(14 * time.Hour)
+	w.wantAsked() // the day is done
+	w.wantRun("each/stream/2026-03-03", "COMPLETED 1")
+	w.answer = fails
+	w.pass(55 * time.Minute)
+	var want []string
+	for range 6 { // from midnight on
+		want = append(want, "each/landing 2026-03-04 1")
+	}
+	w.wantAsked(want...)
+	w.answer = passes
+	w.pass(time.Minute)
+	w.wantRun("each/stream/2026-03-04", "RUNNING 1")
+}
+
+func TestWhatAProbeFindsLaterIsNoLateData(t *testing.T) {
+	n := 0
+	w := newWorld(t, strings.Replace(orders, "command: x, ttl: 5m", "command: x, interval: 1m", 1))
+	w.answer = func(probe.Request) (probe.Answer, error) {
+		n++
+		return probe.Answer{Status: probe.Pass, Value: sensor.Fields{"count": int64(n)}}, nil
+	}
+	w.write("orders", "ready", "2026-03-03", nil)
+	w.wantRun("orders/stream/2026-03-03", "RUNNING 1")
+	w.write("orders", "landing", "2026-03-03", sensor.Fields{"status": "PASS", "count": int64(99)}) // an answer that was on its way
+	w.ended = true
+	w.pass(3 * time.Hour)
+	w.wantRun("orders/stream/2026-03-03", "COMPLETED 1")
+	page, err := w.store.Events(t.Context(), store.EventQuery{Type: event.LateDataArrival})
+	if err != nil || len(page.Items) > 0 {
+		t.Errorf("told %v, %v", page.Items, err)
+	}
+}
+
+func TestExcludedPeriodIsNotAskedAbout(t *testing.T) {
+	w := newWorld(t, each+"exclusions: {dates: [2026-03-03]}\n")
+	w.pass(time.Hour)
+	w.wantAsked()
+	w.pass(14 * time.Hour)
+	if len(w.asked) == 0 || w.asked[0] != "each/landing 2026-03-04 1" {
+		t.Errorf("asked %v", w.asked)
+	}
+}
+
+func TestProbeOfASharedPipelineIsAskedAboutTheReadersPeriod(t *testing.T) {
+	const common = "pipeline: {id: common, owner: tests}\nprobes: [{key: up, command: x}]\n"
+	reader := strings.NewReplacer("probes: [{key: landing, command: x, ttl: 5m}]\n", "", "{key: landing,", "{key: up, from: common,").Replace(orders)
+	w := newWorld(t, common, reader)
+	w.write("orders", "ready", "2026-03-01", nil)
+	w.wantAsked("common/up 2026-03-01 1")
+	w.wantRun("orders/stream/2026-03-01", "RUNNING 1")
+}
+
+func TestDryRunHasItsProbesAskedToo(t *testing.T) {
+	w := newWorld(t, orders+"dryRun: true\n")
+	w.write("orders", "ready", "2026-03-02", nil)
+	w.wantAsked("orders/landing 2026-03-02 1")
+	page, err := w.store.Events(t.Context(), store.EventQuery{Type: event.DryRunWouldTrigger})
+	if err != nil || len(page.Items) != 1 {
+		t.Errorf("told %v, %v", page.Items, err)
+	}
+}
+
+func TestPostRunRulesHaveTheirProbesAskedToo(t *testing.T) {
+	const after = "pipeline: {id: orders, owner: tests}\nschedule: {trigger: {key: ready, check: exists}}\nprobes: [{key: out, command: x, ttl: 1h}]\n" +
+		"job: {type: lambda, config: {functionName: f}}\npostRun: {rules: [{key: out, check: equals, field: status, value: PASS}], evaluation: {window: 2h, interval: 10m}}\n"
+	w := newWorld(t, after)
+	w.ended = true
+	w.write("orders", "ready", "2026-03-03", nil)
+	w.pass(30 * time.Minute)
+	w.wantRun("orders/stream/2026-03-03", "COMPLETED 1")
+	w.wantAsked("orders/out 2026-03-03 1")
+	page, err := w.store.Events(t.Context(), store.EventQuery{Type: event.PostRunPassed})
+	if err != nil || len(page.Items) != 1 {
+		t.Errorf("told %v, %v", page.Items, err)
+	}
+}
+
+func TestAnswerMayBeAboutAnotherPeriod(t *testing.T) {
+	w := newWorld(t)
+	w.ended = true
+	w.answer = func(probe.Request) (probe.Answer, error) {
+		return probe.Answer{Status: probe.Pass, Value: sensor.Fields{"date": "20260301"}}, nil
+	}
+	w.apply(each)
+	if r := w.reading("each", "landing", "2026-03-01"); r == nil || r.Period != w.period("2026-03-01") {
+		t.Errorf("the reading is %+v", r)
+	}
+	w.answer = func(probe.Request) (probe.Answer, error) {
+		return probe.Answer{Status: probe.Pass, Value: sensor.Fields{"date": "soon"}}, nil
+	}
+	w.pass(15 * time.Hour)
+	if s := w.state("each", "landing"); s.Failures == 0 || !strings.Contains(s.Failure, "is for no period") {
+		t.Errorf("its state is %+v", s)
+	}
+}
+
+func TestProbesEndWithTheirFile(t *testing.T) {
+	w := newWorld(t)
+	w.answer = fails
+	w.apply(each, orders)
+	w.apply(orders)
+	w.asked = nil
+	w.pass(time.Hour)
+	w.wantAsked()
+	for _, id := range []string{"probes/each", "probe/each/landing", "probe/each/landing#2026-03-03"} {
+		if _, err := w.store.Task(t.Context(), id); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("task %s is still there: %v", id, err)
+		}
+	}
+	w.apply(orders, each)
+	w.wantAsked("each/landing 2026-03-03 1")
+}
+
+func TestOpenAttemptOfARemovedPipelineFinishes(t *testing.T) {
+	w := newWorld(t, strings.Replace(orders, "ttl: 5m", "ttl: 15m", 1))
+	w.answer = fails
+	w.write("orders", "ready", "2026-03-03", nil)
+	w.apply()
+	w.answer = passes
+	w.pass(30 * time.Minute)
+	w.wantRun("orders/stream/2026-03-03", "RUNNING 1")
+}
+
+func TestMendedFileEndsTheRest(t *testing.T) {
+	w := newWorld(t, each)
+	w.answer = breaks
+	w.apply(each + "# broken\n")
+	w.pass(2 * time.Hour)
+	w.pass(14 * time.Hour) // a new day, about which somebody asks
+	if !w.state("each", "landing").Open() {
+		t.Fatalf("its state is %+v", w.state("each", "landing"))
+	}
+	w.answer, w.asked = fails, nil
+	w.apply(each + "# mended\n")
+	w.wantAsked("each/landing 2026-03-04 1")
+}
+
+func TestManyProbesOfOneGateAreAllAsked(t *testing.T) {
+	var probes, rules []string
+	for i := range 25 {
+		probes = append(probes, fmt.Sprintf("{key: p%02d, command: x}", i))
+		rules = append(rules, fmt.Sprintf("{key: p%02d, check: equals, field: status, value: PASS}", i))
+	}
+	w := newWorld(t, strings.NewReplacer("{key: landing, command: x, ttl: 5m}", strings.Join(probes, ", "),
+		"{key: landing, check: equals, field: status, value: PASS}", strings.Join(rules, ", ")).Replace(orders))
+	w.write("orders", "ready", "2026-03-03", nil)
+	if len(w.asked) != 25 {
+		t.Errorf("asked %d: %v", len(w.asked), w.asked)
+	}
+	w.wantRun("orders/stream/2026-03-03", "RUNNING 1")
+}
+
+func TestOneQuestionIsAskedByOneReplicaAtATime(t *testing.T) {
+	w := newWorld(t, orders)
+	claim := func(replica string) []store.Claim {
+		claims, err := w.store.Claim(t.Context(), store.ClaimQuery{Replica: replica, Limit: 10, Lease: time.Minute}, w.now)
+		w.check(err)
+		return claims
+	}
+	var others []string
+	w.answer = func(probe.Request) (probe.Answer, error) {
+		// While it is asked somebody else looks for work, and the gate looks once more.
+		for _, c := range claim("two") {
+			others = append(others, c.Task.ID)
+			w.check(w.store.Release(t.Context(), []store.Lease{c.Lease}, w.now))
+		}
+		return probe.Answer{Status: probe.Fail}, nil
+	}
+	w.write("orders", "ready", "2026-03-03", nil)
+	w.wantAsked("orders/landing 2026-03-03 1")
+	for _, id := range others {
+		if strings.HasPrefix(id, "probe") {
+			t.Errorf("another replica was given %s meanwhile", id)
+		}
+	}
+}
+
+func TestAnswerOfALeaseThatWasLostIsPassedOver(t *testing.T) {
+	w := newWorld(t, orders)
+	slow, stalled := probe.Answer{Status: probe.Pass}, store.Claim{}
+	w.answer = func(probe.Request) (probe.Answer, error) {
+		if len(w.asked) > 1 {
+			return probe.Answer{Status: probe.Fail, Reason: "gone again"}, nil
+		}
+		// This replica stands still until its lease is long gone and another has asked.
+		w.now = w.now.Add(2 * time.Minute)
+		claims, err := w.store.Claim(t.Context(), store.ClaimQuery{Replica: "two", Task: "probe/orders/landing#2026-03-03", Limit: 1, Lease: time.Minute}, w.now)
+		w.check(err)
+		stalled = claims[0]
+		w.check(w.prober.Run(t.Context(), stalled, func() time.Time { return w.now }))
+		return slow, nil
+	}
+	w.check(func() error {
+		_, err := w.store.PutReadings(t.Context(), []store.Write{{Pipeline: "orders", Reading: sensor.Reading{Key: "ready", Period: w.period("2026-03-03")}}}, w.now)
+		return err
+	}())
+	for w.followed() {
+	}
+	var lost error
+	for range 10 {
+		claims, err := w.store.Claim(t.Context(), store.ClaimQuery{Replica: "one", Limit: 1, Lease: time.Minute}, w.now)
+		w.check(err)
+		for _, c := range claims {
+			lost = errors.Join(lost, w.perform(c))
+		}
+	}
+	if !errors.Is(lost, store.ErrConflict) {
+		t.Errorf("the one who lost its lease got %v", lost)
+	}
+	w.settle()
+	if r := w.reading("orders", "landing", "2026-03-03"); r == nil || r.Fields["status"] != "FAIL" {
+		t.Errorf("the reading is %+v", r)
+	}
+	w.wantRun("orders/stream/2026-03-03", "PENDING 1")
+}
+
+func TestAskingThatIsBrokenOffSaysNothingAboutTheProbe(t *testing.T) {
+	w := newWorld(t, orders)
+	ctx, cancel := context.WithCancel(t.Context())
+	w.answer = func(probe.Request) (probe.Answer, error) {
+		cancel()
+		return probe.Answer{}, ctx.Err()
+	}
+	b := store.Batch{ID: "x"}
+	b.Schedule(store.Task{ID: "probe/orders/landing#2026-03-03", Kind: store.RunProbe, Pipeline: "orders", Key: w.key("orders/stream/2026-03-03"), Due: w.now})
+	w.check(w.store.Commit(t.Context(), b, w.now))
+	claims, err := w.store.Claim(t.Context(), store.ClaimQuery{Limit: 1, Lease: time.Minute}, w.now)
+	w.check(err)
+	if err := w.prober.Run(ctx, claims[0], func() time.Time { return w.now }); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if diff := cmp.Diff(probe.State{Config: w.catalog.Current().Get("orders").Version}, w.state("orders", "landing")); diff != "" {
+		t.Errorf("its state (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,135 @@
+package prober
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// tick asks a probe, each interval, about the current period and about those that runs wait for.
+func (t *turn) tick(ctx context.Context) error {
+	e, p := t.ticking()
+	if p == nil || p.Interval == 0 {
+		return t.finish(ctx)
+	}
+	_, state, err := t.state(ctx, e.ID, p.Key, e.Version)
+	if err != nil {
+		return err
+	}
+	if state.Resting(t.now) {
+		return t.move(ctx, state.Rest)
+	}
+	periods, err := t.waitedFor(ctx, e, sensor.Key(p.Key))
+	if err != nil {
+		return err
+	}
+	current := e.Schedule.PeriodAt(t.now)
+	matters, err := t.matters(ctx, e, sensor.Key(p.Key), current)
+	if err != nil {
+		return err
+	}
+	if matters && !slices.Contains(periods, current) {
+		periods = append(periods, current)
+	}
+	asks := make([]store.Task, 0, len(periods))
+	for _, about := range periods {
+		asks = append(asks, t.asks(e.Definition, p.Key, about))
+	}
+	return t.spread(ctx, asks, func(b *store.Batch) { b.Schedule(t.again(t.now.Add(p.Interval))) })
+}
+
+// ticking is the probe whose interval is over; nil if there is none any more.
+func (t *turn) ticking() (*catalog.Entry, *pipeline.Probe) {
+	e := t.Catalog.Current().Get(t.claim.Task.Pipeline)
+	if e == nil {
+		return nil, nil
+	}
+	for i := range e.Probes {
+		if tickID(e.ID, e.Probes[i].Key) == t.claim.Task.ID {
+			return e, &e.Probes[i]
+		}
+	}
+	return e, nil
+}
+
+// waitedFor are the periods of all runs that wait for a gate which reads the sensor.
+func (t *turn) waitedFor(ctx context.Context, owner *catalog.Entry, key sensor.Key) ([]period.Period, error) {
+	var periods []period.Period
+	for _, e := range t.Catalog.Current().Readers(owner.ID, key) {
+		open, err := t.Store.OpenRuns(ctx, e.ID)
+		if err != nil {
+			return nil, fmt.Errorf("list open runs of %s: %w", e.ID, err)
+		}
+		for _, r := range open {
+			if r.Status == run.Pending && !slices.Contains(periods, r.Period) {
+				periods = append(periods, r.Period)
+			}
+		}
+	}
+	return periods, nil
+}
+
+// matters says whether what a probe finds about a period can still make a difference to its own pipeline: no run of it has
+// begun, or one waits, or has waited in vain, or is watched after its end. The calendar's exclusions are dormant.
+func (t *turn) matters(ctx context.Context, e *catalog.Entry, key sensor.Key, about period.Period) (bool, error) {
+	r, err := t.own(ctx, e, about)
+	if err != nil {
+		return false, err
+	}
+	switch r.Status {
+	case "":
+		return e.Schedule.Excluded(about) == "", nil
+	case run.Pending, run.ValidationExhausted:
+		return true, nil
+	case run.Completed:
+		return watched(e, r, key, t.now), nil
+	default:
+		return false, nil
+	}
+}
+
+// watched says whether the post-run rules of a completed run still look at the sensor.
+func watched(e *catalog.Entry, r run.Run, key sensor.Key, now time.Time) bool {
+	if e.PostRun == nil || !now.Before(r.EndedAt.Add(e.PostRun.Window)) {
+		return false
+	}
+	for _, ref := range e.PostRun.Gate.Refs() {
+		if ref.Key == key && ref.From == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// own is the pipeline's own run, or dry run, of a period; the zero Run if there is none.
+func (t *turn) own(ctx context.Context, e *catalog.Entry, about period.Period) (run.Run, error) {
+	read := t.Store.Run
+	if e.DryRun {
+		read = t.Store.DryRun
+	}
+	r, err := read(ctx, run.Key{Pipeline: e.ID, Schedule: e.Opens, Period: about})
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return run.Run{}, fmt.Errorf("read run of %s for %s: %w", e.ID, about, err)
+	}
+	return r, nil
+}
+
+// waits says whether a run of that period waits for a gate which reads the sensor.
+func (t *turn) waits(ctx context.Context, owner pipeline.ID, key sensor.Key, about period.Period) (bool, error) {
+	for _, e := range t.Catalog.Current().Readers(owner, key) {
+		r, err := t.own(ctx, e, about)
+		if err != nil || r.Status == run.Pending {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
