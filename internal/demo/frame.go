@@ -16,7 +16,8 @@ func (s *story) begin(ctx context.Context) error {
 		Silver cleans a minute of them, gold sums it up. Everything else is real: the controller that
 		decides when a job may start, the jobs, the files they write. Eight things happen, in little
 		more than a minute. Times are UTC; Ctrl-C ends it at any point.`)
-	s.say.line("  API       %s, described at /openapi.json", s.say.paint(bold, s.Address))
+	s.say.line("  dashboard %s", s.say.paint(bold, s.Address+"/"))
+	s.say.line("  API       %s, described at /openapi.json", s.say.paint(bold, s.Address+"/api/v1"))
 	s.say.line("  project   %s", s.say.paint(bold, s.Project))
 	s.tryThese("\n  In another terminal, at any time:")
 	s.say.line("")
@@ -39,7 +40,7 @@ func (s *story) tryThese(title string) {
 func (s *story) epilogue() {
 	s.say.heading("That was the story. The sources go on, a minute of data each minute.")
 	s.say.line("")
-	s.tryThese("  Have a look around, at " + s.Address + ":")
+	s.tryThese("  Have a look around, at " + s.Address + "/ in a browser, or with:")
 	s.say.line("\n  The project's files are watched: change one in %s/pipelines\n  and it takes effect within two seconds. Ctrl-C ends it.\n", s.Project)
 }
 

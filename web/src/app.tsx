@@ -3,14 +3,18 @@ import { type Session, useSession } from "./api/session";
 import { knownZone } from "./model/time";
 import { type Place, usePlace, useQuery } from "./route/route";
 import { Zone } from "./ui/clock";
+import { Me } from "./ui/me";
 import { Login } from "./ui/login";
 import { Link } from "./ui/link";
 import { Shell } from "./ui/shell";
 import { Empty, Loading } from "./ui/state";
+import { Alerts } from "./view/alerts/alerts";
+import { Config } from "./view/config/config";
 import { Deadlines } from "./view/deadlines/deadlines";
 import { Events } from "./view/events/events";
 import { PipelineView } from "./view/pipeline/pipeline";
 import { RunView } from "./view/run/run";
+import { Trends } from "./view/trends/trends";
 import { Timeline } from "./view/timeline/timeline";
 
 export function App() {
@@ -28,6 +32,9 @@ function titleOf(p: Place): string {
     case "timeline": return "Timeline";
     case "deadlines": return "Deadlines";
     case "events": return "Events";
+    case "trends": return "Trends";
+    case "alerts": return "Alerts";
+    case "config": return "Config";
     case "pipeline": return p.id;
     case "run": return `${p.pipeline} ${p.date}`;
     case "unknown": return "Not found";
@@ -45,9 +52,11 @@ function Page({ session, logout }: { session: Session; logout: () => Promise<voi
   }, [title]);
   return (
     <Zone value={zone}>
-      <Shell place={place} session={session} logout={logout}>
-        <View place={place} />
-      </Shell>
+      <Me value={session}>
+        <Shell place={place} session={session} logout={logout}>
+          <View place={place} />
+        </Shell>
+      </Me>
     </Zone>
   );
 }
@@ -57,6 +66,9 @@ function View({ place }: { place: Place }) {
     case "timeline": return <Timeline />;
     case "deadlines": return <Deadlines />;
     case "events": return <Events />;
+    case "trends": return <Trends />;
+    case "alerts": return <Alerts />;
+    case "config": return <Config />;
     case "pipeline": return <PipelineView key={place.id} id={place.id} />;
     case "run": return <RunView key={`${place.pipeline}/${place.schedule}/${place.date}`} {...place} />;
     case "unknown": return <Empty><h1>There is nothing here</h1><p><code>{place.path}</code> is no view of the dashboard. <Link href="/">Go to the timeline</Link>.</p></Empty>;

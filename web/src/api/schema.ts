@@ -84,6 +84,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/compliance": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * How deadlines were kept over 7, 30 and 90 days, by pipeline and by owner
+         * @description Needs the role viewer.
+         */
+        get: operations["compliance"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/deadlines": {
         parameters: {
             query?: never;
@@ -136,6 +156,26 @@ export interface paths {
          * @description Needs the role viewer.
          */
         get: operations["follow-events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The files that the server reads, by name, with their problems
+         * @description Needs the role viewer.
+         */
+        get: operations["list-files"];
         put?: never;
         post?: never;
         delete?: never;
@@ -264,6 +304,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/pipelines/{id}/gate/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The last writes of the sensors that a gate reads, rule by rule
+         * @description Needs the role viewer.
+         */
+        get: operations["gate-history"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pipelines/{id}/graph": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What a pipeline waits for, what waits for it, and what blocks whom
+         * @description Needs the role viewer.
+         */
+        get: operations["get-graph"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/pipelines/{id}/pause": {
         parameters: {
             query?: never;
@@ -360,6 +440,26 @@ export interface paths {
          * @description Needs the role viewer.
          */
         get: operations["sensor-history"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pipelines/{id}/trends": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * A pipeline's durations, arrivals of sensors, attempts and drift, day by day
+         * @description Needs the role viewer.
+         */
+        get: operations["get-trends"];
         put?: never;
         post?: never;
         delete?: never;
@@ -644,6 +744,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/trends": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * How long the jobs of each pipeline took and how many attempts they needed, beside the days before
+         * @description Needs the role viewer.
+         */
+        get: operations["list-trends"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -740,6 +860,25 @@ export interface components {
             /** @description Event types; empty: all. */
             types: string[];
         };
+        Arrival: {
+            /**
+             * Format: double
+             * @description Since the first instant of the period.
+             */
+            afterSeconds: number;
+            /** Format: date-time */
+            at: string;
+            date: string;
+        };
+        Arrivals: {
+            /** @description Oldest period first. */
+            items: components["schemas"]["Arrival"][];
+            key: string;
+            /** @description Whose sensor it is. */
+            pipeline: string;
+            /** @description It was written more often than is looked at. */
+            truncated: boolean;
+        };
         Asked: {
             /** @description Why. */
             reason?: string;
@@ -823,6 +962,54 @@ export interface components {
              * @description The reading's version: larger than that of every write before it.
              */
             version: number;
+        };
+        Block: {
+            /** @description The pipeline it waits for. */
+            by: string;
+            date: string;
+            pipeline: string;
+            reason: string;
+            schedule: string;
+            /**
+             * Format: date-time
+             * @description When the run was opened.
+             */
+            since: string | null;
+        };
+        Compliance: {
+            /** Format: date-time */
+            at: string;
+            /** @description One per pipeline that had a deadline, by id. */
+            items: components["schemas"]["Kept"][];
+            /** @description How long before or after their deadline runs completed, of all pages; earliest first, what never completed last. */
+            lateness: components["schemas"]["LatenessBin"][];
+            /** @description Leads to the next page; null on the last. */
+            nextCursor: string | null;
+            /** @description The same by owner, of all pages. */
+            owners: components["schemas"]["OwnerKept"][];
+            /** @description The same of all pipelines together. */
+            total: components["schemas"]["KeptWindow"][];
+        };
+        ConfigFile: {
+            /**
+             * Format: date-time
+             * @description When that was accepted.
+             */
+            acceptedAt: string | null;
+            file: string;
+            /** @enum {string} */
+            kind: "pipeline" | "calendar" | "archetype";
+            /** @description That it describes; null where nobody can say which. */
+            pipeline: string | null;
+            /** @description In the order of the file, warnings included. */
+            problems: components["schemas"]["FileProblem"][];
+            /**
+             * @description in force: what it says counts; refused: it has errors, and the last good version, if there is one, counts; read: a calendar or archetype, which counts where pipelines name it.
+             * @enum {string}
+             */
+            state: "in force" | "refused" | "read";
+            /** @description The pipeline's version in force: its last good one. */
+            version: string | null;
         };
         Counters: {
             /** Format: int64 */
@@ -921,6 +1108,40 @@ export interface components {
             warnAt: string | null;
             warned: boolean;
         };
+        DriftPoint: {
+            /** Format: date-time */
+            at: string;
+            /** @description Its value at completion, in decimal text. */
+            baseline: string | null;
+            current: string | null;
+            date: string;
+            field: string;
+            schedule: string;
+            sensor: string;
+            threshold: string;
+        };
+        Durations: {
+            /** Format: int64 */
+            count: number;
+            /** Format: double */
+            longestSeconds: number;
+            /** Format: double */
+            p50Seconds: number;
+            /** Format: double */
+            p90Seconds: number;
+            /** Format: double */
+            p99Seconds: number;
+        };
+        Edge: {
+            from: string;
+            /**
+             * @description after: for its run; sensor: it reads its sensors.
+             * @enum {string}
+             */
+            kind: "after" | "sensor";
+            /** @description The one that waits. */
+            to: string;
+        };
         Explanation: {
             /** Format: date-time */
             at: string;
@@ -949,6 +1170,18 @@ export interface components {
             /** @description All of it, for people. */
             text: string;
         };
+        FileProblem: {
+            /** Format: int64 */
+            column: number;
+            /** Format: int64 */
+            line: number;
+            /** @description What is wrong, and what would be right. */
+            message: string;
+            /** @description The key it is about. */
+            path: string;
+            /** @enum {string} */
+            severity: "error" | "warning";
+        };
         Gate: {
             /** Format: date-time */
             at: string;
@@ -971,6 +1204,16 @@ export interface components {
             retryAfterSeconds: number | null;
             rules: components["schemas"]["Rule"][];
         };
+        Graph: {
+            /** @description Open runs among them that wait for another pipeline, oldest period first. */
+            blocks: components["schemas"]["Block"][];
+            edges: components["schemas"]["Edge"][];
+            /** @description By how far away they are, upstream first. */
+            nodes: components["schemas"]["Node"][];
+            pipeline: string;
+            /** @description There is more than fits. */
+            truncated: boolean;
+        };
         HealthCheck: {
             /** @description How it is, for people. */
             detail: string;
@@ -978,6 +1221,18 @@ export interface components {
             name: string;
             /** @description Whether it is as it should be. */
             ok: boolean;
+        };
+        HistoryPoint: {
+            /** Format: date-time */
+            at: string;
+            /** @description The period it is for; null if it is undated. */
+            date: string | null;
+            /** @description Who wrote it, where that is known. */
+            source: string | null;
+            /** @description Of the field; null where it has none. */
+            value: unknown;
+            /** Format: int64 */
+            version: number;
         };
         JobEntry: {
             /** Format: date-time */
@@ -1026,6 +1281,59 @@ export interface components {
             late: boolean;
             run: components["schemas"]["Run"];
         };
+        Kept: {
+            owner: string;
+            pipeline: string;
+            /** @description Over 7, 30 and 90 days. */
+            windows: components["schemas"]["KeptWindow"][];
+        };
+        KeptWindow: {
+            /** Format: int64 */
+            breached: number;
+            /**
+             * Format: int64
+             * @description These count neither way.
+             */
+            cancelled: number;
+            /** Format: int64 */
+            days: number;
+            /**
+             * Format: int64
+             * @description Of those that completed after all.
+             */
+            longestLateSeconds: number;
+            /**
+             * Format: int64
+             * @description Completed in time.
+             */
+            met: number;
+            /**
+             * Format: double
+             * @description Of met and breached; null where there were none.
+             */
+            metPercent: number | null;
+            /**
+             * Format: int64
+             * @description Of those, after the warning.
+             */
+            warned: number;
+        };
+        LatenessBin: {
+            /** @description Over 7, 30 and 90 days. */
+            counts: number[];
+            /**
+             * Format: int64
+             * @description Later than this; negative is before the deadline, null is no limit.
+             */
+            fromSeconds: number | null;
+            /** @description These have not completed to this day. */
+            never: boolean;
+            /**
+             * Format: int64
+             * @description Up to this; null is no limit.
+             */
+            toSeconds: number | null;
+        };
         ListAlertRoute: {
             /** @description The items of this page. */
             items: components["schemas"]["AlertRoute"][];
@@ -1041,6 +1349,12 @@ export interface components {
         ListBatchWritten: {
             /** @description The items of this page. */
             items: components["schemas"]["BatchWritten"][];
+            /** @description Leads to the next page; null on the last. */
+            nextCursor: string | null;
+        };
+        ListConfigFile: {
+            /** @description The items of this page. */
+            items: components["schemas"]["ConfigFile"][];
             /** @description Leads to the next page; null on the last. */
             nextCursor: string | null;
         };
@@ -1110,6 +1424,12 @@ export interface components {
             /** @description Leads to the next page; null on the last. */
             nextCursor: string | null;
         };
+        ListRuleHistory: {
+            /** @description The items of this page. */
+            items: components["schemas"]["RuleHistory"][];
+            /** @description Leads to the next page; null on the last. */
+            nextCursor: string | null;
+        };
         ListRun: {
             /** @description The items of this page. */
             items: components["schemas"]["Run"][];
@@ -1131,6 +1451,12 @@ export interface components {
         ListTested: {
             /** @description The items of this page. */
             items: components["schemas"]["Tested"][];
+            /** @description Leads to the next page; null on the last. */
+            nextCursor: string | null;
+        };
+        ListTrendSummary: {
+            /** @description The items of this page. */
+            items: components["schemas"]["TrendSummary"][];
             /** @description Leads to the next page; null on the last. */
             nextCursor: string | null;
         };
@@ -1158,6 +1484,34 @@ export interface components {
              * @description When its deadline warns.
              */
             warnAt: string | null;
+        };
+        Node: {
+            /** @description Its latest period with a run. */
+            date: string | null;
+            /**
+             * Format: int64
+             * @description Steps downstream; negative is upstream, 0 the pipeline itself.
+             */
+            distance: number;
+            pipeline: string;
+            schedule: string | null;
+            /**
+             * @description unknown: a file names it and there is no such pipeline.
+             * @enum {string}
+             */
+            state: "ok" | "paused" | "degraded" | "rejected" | "removed" | "unknown";
+            /** @description Of that run. */
+            status: string | null;
+        };
+        OwnerKept: {
+            owner: string;
+            /**
+             * Format: int64
+             * @description How many of them had a deadline.
+             */
+            pipelines: number;
+            /** @description Over 7, 30 and 90 days. */
+            windows: components["schemas"]["KeptWindow"][];
         };
         Pause: {
             by: string | null;
@@ -1382,6 +1736,14 @@ export interface components {
              * @description Of the reading that was seen.
              */
             version: number | null;
+        };
+        RuleHistory: {
+            field: string | null;
+            key: string;
+            /** @description Whose sensor it is. */
+            pipeline: string;
+            /** @description Newest first. */
+            points: components["schemas"]["HistoryPoint"][];
         };
         Run: {
             /**
@@ -1634,6 +1996,11 @@ export interface components {
              */
             breachAt: string | null;
             date: string;
+            /**
+             * @description How that stands in the ledger, the relative one included; null where none was ever armed.
+             * @enum {string|null}
+             */
+            deadline: "ARMED" | "WARNED" | "MET" | "BREACHED" | "CANCELLED" | null;
             /** Format: date-time */
             endedAt: string | null;
             /** @description Why the calendar suppresses it. */
@@ -1692,6 +2059,64 @@ export interface components {
             nextCursor: string | null;
             /** Format: date-time */
             to: string;
+        };
+        TrendDay: {
+            /**
+             * Format: int64
+             * @description Of all runs together.
+             */
+            attempts: number;
+            date: string;
+            durations: components["schemas"]["Durations"];
+            /** Format: int64 */
+            runs: number;
+        };
+        TrendRun: {
+            /** Format: int64 */
+            attempt: number;
+            date: string;
+            /** Format: date-time */
+            endedAt: string | null;
+            schedule: string;
+            /** Format: date-time */
+            startedAt: string | null;
+            status: string;
+        };
+        TrendSummary: {
+            /**
+             * Format: int64
+             * @description Of all runs together.
+             */
+            attempts: number;
+            /** @description The same over as many days before. */
+            before: components["schemas"]["Durations"];
+            /** Format: int64 */
+            completed: number;
+            durations: components["schemas"]["Durations"];
+            owner: string;
+            pipeline: string;
+            /** Format: int64 */
+            runs: number;
+            /** @description There were more runs than are looked at; those of the latest periods count. */
+            truncated: boolean;
+        };
+        Trends: {
+            /** @description Oldest first; days without a run are left out. */
+            days: components["schemas"]["TrendDay"][];
+            /** @description Values that moved after a run had completed, newest first. */
+            drift: components["schemas"]["DriftPoint"][];
+            durations: components["schemas"]["Durations"];
+            /** Format: date-time */
+            from: string;
+            /** @description Oldest first. */
+            periods: components["schemas"]["TrendRun"][];
+            pipeline: string;
+            /** @description When the sensors of its start condition and gate arrived. */
+            sensors: components["schemas"]["Arrivals"][];
+            /** Format: date-time */
+            to: string;
+            /** @description There were more runs than are looked at; those of the latest periods count. */
+            truncated: boolean;
         };
         TriggerRequest: {
             /** @description Start whatever the gate says. Needs a reason. */
@@ -1909,6 +2334,44 @@ export interface operations {
             };
         };
     };
+    compliance: {
+        parameters: {
+            query?: {
+                /** @description How many items at most. */
+                limit?: number;
+                /** @description The nextCursor of the page before. */
+                cursor?: string;
+                /** @description Only this pipeline. */
+                pipeline?: string;
+                /** @description Only pipelines of this owner. */
+                owner?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Compliance"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "list-deadlines": {
         parameters: {
             query?: {
@@ -1956,6 +2419,10 @@ export interface operations {
                 cursor?: string;
                 /** @description Only this pipeline's. */
                 pipeline?: string;
+                /** @description With pipeline and date: only this run's. */
+                schedule?: "cron" | "stream" | "manual";
+                /** @description With pipeline and schedule: only this run's. */
+                date?: string;
                 /** @description Only of this type. */
                 type?: string;
                 /** @description RFC 3339, a period, or how long ago. */
@@ -2015,6 +2482,40 @@ export interface operations {
                 };
                 content: {
                     "text/event-stream": string;
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-files": {
+        parameters: {
+            query?: {
+                /** @description How many items at most. */
+                limit?: number;
+                /** @description The nextCursor of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListConfigFile"];
                 };
             };
             /** @description Error */
@@ -2227,6 +2728,73 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Gate"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "gate-history": {
+        parameters: {
+            query?: {
+                /** @description How many writes of each sensor at most. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The pipeline's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListRuleHistory"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "get-graph": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The pipeline's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Graph"];
                 };
             };
             /** @description Error */
@@ -2457,6 +3025,41 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ListReading"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "get-trends": {
+        parameters: {
+            query?: {
+                /** @description How many days, by UTC, today included. */
+                days?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The pipeline's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Trends"];
                 };
             };
             /** @description Error */
@@ -3062,6 +3665,42 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Timeline"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-trends": {
+        parameters: {
+            query?: {
+                /** @description How many items at most. */
+                limit?: number;
+                /** @description The nextCursor of the page before. */
+                cursor?: string;
+                /** @description How many days, by UTC, today included. */
+                days?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListTrendSummary"];
                 };
             };
             /** @description Error */

@@ -21,7 +21,7 @@ const worsePromise = (a: Promise | undefined, b: Promise | undefined) =>
   promiseRank.indexOf(a) <= promiseRank.indexOf(b) ? a : b;
 
 /** Places the periods of a lane, oldest first, in a window that is so many pixels wide. */
-export function cells(slots: readonly Slot[], w: Window, width: number, now: number): Cell[] {
+export function cells(slots: readonly Slot[], w: Window, width: number): Cell[] {
   const scale = width / (w.to - w.from);
   const out: Cell[] = [];
   slots.forEach((slot, i) => {
@@ -34,11 +34,11 @@ export function cells(slots: readonly Slot[], w: Window, width: number, now: num
     if (last && wide < narrow && last.width < narrow * 2 && left - (last.left + last.width) < 1) {
       last.slots.push(slot);
       last.kind = worse(last.kind, kindOf(slot));
-      last.promise = worsePromise(last.promise, promiseOf(slot, now));
+      last.promise = worsePromise(last.promise, promiseOf(slot));
       last.width = left + wide - last.left;
       return;
     }
-    out.push({ slots: [slot], kind: kindOf(slot), promise: promiseOf(slot, now), left, width: wide });
+    out.push({ slots: [slot], kind: kindOf(slot), promise: promiseOf(slot), left, width: wide });
   });
   return out;
 }

@@ -1,17 +1,56 @@
-import type { Pipeline } from "./lane";
+import type { components } from "../api/schema";
 import { natural } from "./natural";
 
-export interface Neighbours {
-  up: Pipeline[];
-  down: Pipeline[];
+export type Graph = components["schemas"]["Graph"];
+type Node = Graph["nodes"][number];
+
+export const box = { width: 168, height: 30, across: 58, down: 12 };
+
+export interface Placed extends Node {
+  x: number;
+  y: number;
 }
 
-/** The pipelines that one waits for, and those that wait for it. */
-export function neighbours(all: readonly Pipeline[], id: string): Neighbours {
-  const by = new Map(all.map((p) => [p.id, p]));
-  const order = (a: Pipeline, b: Pipeline) => natural(a.id, b.id);
-  return {
-    up: (by.get(id)?.after ?? []).flatMap((a) => by.get(a) ?? []).sort(order),
-    down: all.filter((p) => p.after.includes(id)).sort(order),
-  };
+export interface Drawn {
+  from: string;
+  to: string;
+  kind: "after" | "sensor";
+  path: string;
+  blocks: number; // how many open runs it keeps waiting
+}
+
+export interface Layout {
+  nodes: Placed[];
+  edges: Drawn[];
+  width: number;
+  height: number;
+}
+
+/** Places what a pipeline waits for at its left and what waits for it at its right, by how far away it is. */
+export function layout(g: Pick<Graph, "nodes" | "edges" | "blocks">): Layout {
+  const least = Math.min(...g.nodes.map((n) => n.distance));
+  const columns = new Map<number, Node[]>();
+  for (const n of g.nodes) columns.set(n.distance, [...(columns.get(n.distance) ?? []), n]);
+  const most = Math.max(...[...columns.values()].map((c) => c.length));
+  const step = box.height + box.down;
+  const nodes: Placed[] = [];
+  for (const [distance, column] of columns) {
+    const top = ((most - column.length) * step) / 2;
+    column.toSorted((a, b) => natural(a.pipeline, b.pipeline)).forEach((n, i) => nodes.push({ ...n, x: (distance - least) * (box.width + box.across), y: top + i * step }));
+  }
+  const at = new Map(nodes.map((n) => [n.pipeline, n]));
+  const edges = g.edges.flatMap((e): Drawn[] => {
+    const [a, b] = [at.get(e.from), at.get(e.to)];
+    if (!a || !b) return [];
+    return [{ ...e, path: curve(a, b), blocks: g.blocks.filter((k) => k.pipeline === e.to && k.by === e.from).length }];
+  });
+  const width = Math.max(...nodes.map((n) => n.x)) + box.width;
+  return { nodes, edges, width, height: most * step - box.down };
+}
+
+/** From the right side of one box to the left side of another. */
+function curve(a: Placed, b: Placed): string {
+  const [x1, y1, x2, y2] = [a.x + box.width, a.y + box.height / 2, b.x - 5, b.y + box.height / 2];
+  const bend = Math.max(20, Math.abs(x2 - x1) / 2);
+  return `M${x1} ${y1} C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`;
 }

@@ -28,38 +28,27 @@ export type Row = { head: string; count: number } | { lane: Lane };
 
 const none: Slot[] = [];
 
-/** By what an overdue period is known. */
-export const overdueKey = (pipeline: string, date: string) => `${pipeline} ${date}`;
-
-/** Joins what is known of the pipelines with what became of their periods, and with those that were announced as overdue. */
-export function lanesOf(pipelines: readonly Pipeline[], schedules: readonly Schedule[], overdue: ReadonlySet<string>): Lane[] {
+/** Joins what is known of the pipelines with what became of their periods. */
+export function lanesOf(pipelines: readonly Pipeline[], schedules: readonly Schedule[]): Lane[] {
   const by = new Map(schedules.map((s) => [s.pipeline, s]));
   return pipelines.map((pipeline) => {
     const s = by.get(pipeline.id);
-    const slots = s?.slots.map((slot) => promised(slot, pipeline, overdue)) ?? none;
-    return { pipeline, slots, truncated: s?.truncated ?? false };
+    return { pipeline, slots: s?.slots ?? none, truncated: s?.truncated ?? false };
   });
 }
 
-/** A deadline from before the pipeline was first accepted never counted: nobody was there to keep it. */
-function promised(slot: Slot, p: Pipeline, overdue: ReadonlySet<string>): Slot {
-  if (overdue.has(overdueKey(p.id, slot.date))) return { ...slot, overdue: true };
-  if (slot.breachAt && p.horizon && Date.parse(slot.breachAt) <= Date.parse(p.horizon)) return { ...slot, warnAt: null, breachAt: null };
-  return slot;
-}
-
-export function late(slot: Slot, now: number): boolean {
-  return promiseOf(slot, now) === "breached";
+export function late(slot: Slot): boolean {
+  return promiseOf(slot) === "breached";
 }
 
 /** How many periods of each kind the lanes have. */
-export function count(lanes: readonly Lane[], now: number): Map<Filter, number> {
+export function count(lanes: readonly Lane[]): Map<Filter, number> {
   const out = new Map<Filter, number>();
   const add = (f: Filter) => out.set(f, (out.get(f) ?? 0) + 1);
   for (const lane of lanes) {
     for (const slot of lane.slots) {
       add(kindOf(slot));
-      if (late(slot, now)) add("late");
+      if (late(slot)) add("late");
     }
   }
   return out;
@@ -72,18 +61,18 @@ export function found(p: Pipeline, search: string): boolean {
   return search.toLowerCase().split(/\s+/).every((word) => all.includes(word));
 }
 
-function wanted(lane: Lane, c: Choice, now: number): boolean {
+function wanted(lane: Lane, c: Choice): boolean {
   if (!found(lane.pipeline, c.search)) return false;
   if (c.filters.size === 0) return true;
-  return lane.slots.some((s) => c.filters.has(kindOf(s)) || (c.filters.has("late") && late(s, now)));
+  return lane.slots.some((s) => c.filters.has(kindOf(s)) || (c.filters.has("late") && late(s)));
 }
 
 const troubles = new Set<Kind>(["final", "exhausted", "missing", "failed"]);
 
 /** How much a lane needs to be looked at. */
-function trouble(lane: Lane, now: number): number {
+function trouble(lane: Lane): number {
   let n = 0;
-  for (const s of lane.slots) n += (troubles.has(kindOf(s)) ? 2 : 0) + (late(s, now) ? 1 : 0);
+  for (const s of lane.slots) n += (troubles.has(kindOf(s)) ? 2 : 0) + (late(s) ? 1 : 0);
   return n;
 }
 
@@ -99,10 +88,10 @@ function groupOf(p: Pipeline, by: string): string {
 }
 
 /** The rows to draw: the lanes that are wanted, by name as people count unless sorted or grouped otherwise. */
-export function rows(lanes: readonly Lane[], c: Choice, now: number): Row[] {
-  const shown = lanes.filter((l) => wanted(l, c, now));
+export function rows(lanes: readonly Lane[], c: Choice): Row[] {
+  const shown = lanes.filter((l) => wanted(l, c));
   const order = (a: Lane, b: Lane) =>
-    (c.sort === "trouble" ? trouble(b, now) - trouble(a, now) : 0) || natural(a.pipeline.id, b.pipeline.id);
+    (c.sort === "trouble" ? trouble(b) - trouble(a) : 0) || natural(a.pipeline.id, b.pipeline.id);
   shown.sort(order);
   if (!c.group) return shown.map((lane) => ({ lane }));
   const grouped = groupBy(shown, (l) => groupOf(l.pipeline, c.group));

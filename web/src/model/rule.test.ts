@@ -10,5 +10,11 @@ test("rules are told in a few words", () => {
 test("a small chart goes from its lowest to its highest value", () => {
   expect(spark([{ at: 0, value: 1 }, { at: 10, value: 3 }, { at: 5, value: 2 }], 100, 10)).toBe("0.0,10.0 50.0,5.0 100.0,0.0");
   expect(spark([{ at: 0, value: 1 }], 100, 10)).toBe("");
-  expect([figure({ a: { b: 2 } }, "a.b"), figure({ a: true }, "a"), figure({ a: "x" }, "a")]).toEqual([2, 1, undefined]);
+});
+
+test("what a rule saw is drawn as a figure", () => {
+  const gte = { check: "gte", needs: 3 };
+  expect([figure(2, gte), figure("2.5", gte), figure(true, gte), figure("x", gte), figure(null, gte)]).toEqual([2, 2.5, 1, undefined, undefined]);
+  const ready = { check: "equals", needs: "ready" };
+  expect([figure("ready", ready), figure("loading", ready)]).toEqual([1, 0]);
 });

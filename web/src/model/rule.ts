@@ -28,9 +28,24 @@ export function spark(values: readonly { at: number; value: number }[], width: n
   return [...values].sort((a, b) => a.at - b.at).map((v) => `${x(v.at).toFixed(1)},${y(v.value).toFixed(1)}`).join(" ");
 }
 
-/** A field of a reading as a figure; true and false count as one and nought. */
-export function figure(data: Record<string, unknown>, field: string | null): number | undefined {
-  const v = field ? field.split(".").reduce<unknown>((d, k) => (d as Record<string, unknown> | undefined)?.[k], data) : undefined;
+/** A value that a rule saw as a figure: true and false count as one and nought, and so does whether a text is the one that is needed. */
+export function figure(v: unknown, r: Pick<Rule, "check" | "needs">): number | undefined {
   if (typeof v === "boolean") return v ? 1 : 0;
-  return typeof v === "number" ? v : undefined;
+  if (typeof v === "number") return v;
+  if (typeof v !== "string") return undefined;
+  if (r.check === "equals" || r.check === "not_equals") return String(r.needs) === v ? 1 : 0;
+  const n = v.trim() === "" ? NaN : Number(v);
+  return Number.isNaN(n) ? undefined : n;
+}
+
+export type RuleHistory = components["schemas"]["RuleHistory"];
+
+/** The history of what a rule reads. */
+export function historyOf(all: readonly RuleHistory[] | undefined, pipeline: string, r: Rule): RuleHistory | undefined {
+  return all?.find((h) => h.pipeline === (r.from ?? pipeline) && h.key === r.key && h.field === r.field);
+}
+
+/** Who wrote the reading that a rule saw. */
+export function writer(r: Rule, h: RuleHistory | undefined): string | null {
+  return r.source ?? h?.points.find((p) => p.version === r.version)?.source ?? null;
 }

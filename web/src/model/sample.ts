@@ -7,7 +7,7 @@ export function slot(date: string, over: Partial<Slot> = {}): Slot {
   const whole = date.length === 10 ? `${date}T00:00:00Z` : date.length === 13 ? `${date}:00:00Z` : `${date}:00Z`;
   return {
     date, schedule: "cron", state: over.status ? "run" : "upcoming", startsAt: whole, fireAt: null, excluded: null, status: null, attempt: null,
-    openedAt: null, startedAt: null, endedAt: null, warnAt: null, breachAt: null, ...over,
+    openedAt: null, startedAt: null, endedAt: null, warnAt: null, breachAt: null, deadline: null, ...over,
   };
 }
 

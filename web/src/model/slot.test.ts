@@ -27,20 +27,13 @@ test("a period ends after its length, or where the next begins", () => {
   expect(endOf(short, slot("2026-03-30", { startsAt: "2026-03-29T22:00:00Z" })) - startOf(short)).toBe(23 * hour);
 });
 
-const due = { warnAt: "2026-03-03T11:00:00Z", breachAt: "2026-03-03T12:00:00Z" };
-const at = (h: number) => Date.UTC(2026, 2, 3, h);
+test.each([["ARMED", "armed"], ["WARNED", "warned"], ["MET", "met"], ["BREACHED", "breached"], ["CANCELLED", undefined], [null, undefined]] as const)(
+  "a deadline that the ledger calls %s is %s",
+  (deadline, want) => {
+    expect(promiseOf(slot("2026-03-03", { deadline }))).toBe(want);
+  },
+);
 
-test.each([
-  ["is armed before its warning", { ...due, status: "PENDING" }, 10, "armed"],
-  ["is near after it", { ...due, status: "RUNNING" }, 11, "warned"],
-  ["is breached at its instant", { ...due, status: "RUNNING" }, 12, "breached"],
-  ["is breached where there is no run at all", { ...due, state: "missing" as const }, 13, "breached"],
-  ["is met for good by a run in time", { ...due, status: "COMPLETED", endedAt: "2026-03-03T11:59:00Z" }, 15, "met"],
-  ["stays breached by a run that came late", { ...due, status: "COMPLETED", endedAt: "2026-03-03T12:01:00Z" }, 15, "breached"],
-  ["does not count for an excluded period", { ...due, state: "excluded" as const }, 15, undefined],
-  ["does not count for a cancelled run", { ...due, status: "CANCELLED" }, 15, undefined],
-  ["is breached where that was announced", { status: "COMPLETED", overdue: true }, 15, "breached"],
-  ["is none where there is none", { status: "PENDING" }, 15, undefined],
-])("a deadline %s", (_, over, hour, want) => {
-  expect(promiseOf(slot("2026-03-03", over), at(hour))).toBe(want);
+test("an instant in the file is no promise before the ledger has it", () => {
+  expect(promiseOf(slot("2026-03-03", { breachAt: "2026-03-03T12:00:00Z" }))).toBeUndefined();
 });

@@ -2,9 +2,7 @@ import type { components } from "../api/schema";
 import { day, hour, minute } from "./time";
 
 /** Slot is one period of a timeline. */
-export type Slot = components["schemas"]["Slot"] & {
-  overdue?: boolean; // a deadline that counts from the first reading was breached
-};
+export type Slot = components["schemas"]["Slot"];
 export type Status = components["schemas"]["Run"]["status"];
 
 /** How a period looks: each kind has its own colour and its own shape. */
@@ -69,14 +67,11 @@ export const promiseName: Record<Promise, string> = {
   armed: "deadline armed", warned: "deadline near", met: "deadline met", breached: "deadline breached",
 };
 
-/** How a period stands to its deadline; undefined where it has none, or none that counts. */
-export function promiseOf(slot: Slot, now: number): Promise | undefined {
-  const kind = kindOf(slot);
-  if (slot.overdue) return "breached";
-  if (!slot.breachAt || kind === "excluded" || kind === "cancelled") return undefined;
-  const breach = Date.parse(slot.breachAt);
-  if (kind === "completed" && slot.endedAt) return Date.parse(slot.endedAt) <= breach ? "met" : "breached";
-  if (now >= breach) return "breached";
-  if (slot.warnAt && now >= Date.parse(slot.warnAt)) return "warned";
-  return "armed";
+const promises: Record<NonNullable<Slot["deadline"]>, Promise | undefined> = {
+  ARMED: "armed", WARNED: "warned", MET: "met", BREACHED: "breached", CANCELLED: undefined,
+};
+
+/** How a period stands to its deadline, by the ledger; undefined where it has none, or none that counts any more. */
+export function promiseOf(slot: Slot): Promise | undefined {
+  return slot.deadline ? promises[slot.deadline] : undefined;
 }

@@ -7,8 +7,16 @@ export type Place =
   | { view: "pipeline"; id: string }
   | { view: "run"; pipeline: string; schedule: string; date: string }
   | { view: "deadlines" }
+  | { view: "trends" }
+  | { view: "alerts" }
+  | { view: "config" }
   | { view: "events" }
   | { view: "unknown"; path: string };
+
+/** The views that are addressed by their name alone. */
+const plain = ["deadlines", "trends", "events", "alerts", "config"] as const;
+
+const isPlain = (name: string | undefined): name is (typeof plain)[number] => (plain as readonly (string | undefined)[]).includes(name);
 
 export function parsePlace(path: string): Place {
   let parts: string[];
@@ -19,8 +27,7 @@ export function parsePlace(path: string): Place {
   }
   const [head, a, b, c] = parts;
   if (parts.length === 0) return { view: "timeline" };
-  if (head === "deadlines" && parts.length === 1) return { view: "deadlines" };
-  if (head === "events" && parts.length === 1) return { view: "events" };
+  if (parts.length === 1 && isPlain(head)) return { view: head };
   if (head === "pipelines" && parts.length === 2) return { view: "pipeline", id: a! };
   if (head === "runs" && parts.length === 4) return { view: "run", pipeline: a!, schedule: b!, date: c! };
   return { view: "unknown", path };

@@ -1,11 +1,12 @@
 import { kindName, type Kind, promiseName, type Promise } from "../model/slot";
 import { Dialog } from "./dialog";
+import { views } from "./views";
 import { Glyph, PromiseMark } from "./mark";
 
 const keys: [string, string][] = [
   ["/ or Ctrl K", "find a pipeline or a command"],
   ["?", "this help"],
-  ["g t, g d, g e", "go to timeline, deadlines, events"],
+  ...views.map((v): [string, string] => [`g ${v.key}`, `go to ${v.name.toLowerCase()}`]),
   ["← → ↑ ↓", "from cell to cell, from lane to lane"],
   ["Enter", "why the period stands as it does"],
   ["+ −", "zoom in and out"],

@@ -4,8 +4,10 @@ import { useResource } from "../api/resource";
 import type { components } from "../api/schema";
 import { found } from "../model/lane";
 import { natural } from "../model/natural";
-import { go, pipelinePath } from "../route/route";
+import { go, type Place, pipelinePath } from "../route/route";
+import { usePipelineActions } from "../view/action/pipeline";
 import { Dialog } from "./dialog";
+import { views } from "./views";
 
 type Pipelines = components["schemas"]["ListPipeline"];
 
@@ -18,16 +20,19 @@ interface Entry {
 const most = 50;
 
 /** Finds a pipeline or a command by a few letters. */
-export function Palette({ close, help }: { close: () => void; help: () => void }) {
+export function Palette({ place, close, help }: { place: Place; close: () => void; help: () => void }) {
   const pipelines = useResource<Pipelines>("/pipelines?limit=500", { by: readAll, on: () => false });
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
+  const here = place.view === "pipeline" ? place.id : place.view === "run" ? place.pipeline : undefined;
+  const actions = usePipelineActions(pipelines.data?.items.find((p) => p.id === here));
   const entries = useMemo(() => {
     const commands: Entry[] = [
-      { name: "Timeline", hint: "g t", run: () => go("/") },
+      ...actions.map((a) => ({ name: a.name, hint: here!, run: a.run })),
+      ...views.map((v) => ({ name: v.name, hint: `g ${v.key}`, run: () => go(v.path) })),
       { name: "Trouble only", hint: "timeline", run: () => go("/?show=final,exhausted,missing,failed,late") },
-      { name: "Deadlines", hint: "g d", run: () => go("/deadlines") },
-      { name: "Events", hint: "g e", run: () => go("/events") },
+      { name: "Compliance", hint: "deadlines", run: () => go("/deadlines?view=kept") },
+      { name: "Files with problems", hint: "config", run: () => go("/config?show=problems") },
       { name: "Critical events", hint: "events", run: () => go("/events?severity=critical") },
       { name: "Keys and marks", hint: "?", run: help },
     ];
@@ -35,7 +40,7 @@ export function Palette({ close, help }: { close: () => void; help: () => void }
     const named = commands.filter((c) => c.name.toLowerCase().includes(wanted));
     const items = [...(pipelines.data?.items ?? [])].filter((p) => found(p, wanted)).sort((a, b) => natural(a.id, b.id));
     return [...named, ...items.slice(0, most).map((p) => ({ name: p.id, hint: p.owner, run: () => go(pipelinePath(p.id)) }))];
-  }, [text, pipelines.data, help]);
+  }, [text, pipelines.data, help, actions, here]);
   const chosen = Math.min(at, entries.length - 1);
   const take = (e: Entry | undefined) => {
     if (!e) return;

@@ -1,44 +1,52 @@
-import { type ReactNode, useEffect, useState } from "react";
+import { type ReactNode, useCallback, useEffect, useMemo, useState } from "react";
 import { useConnection } from "../api/live";
 import type { Session } from "../api/session";
 import { clock, duration, zoneName } from "../model/time";
 import { go, type Place, useQuery } from "../route/route";
 import { useNow, useZone } from "./clock";
+import { type Asker, Asking } from "./ask";
 import { Help } from "./help";
 import { Link } from "./link";
 import { Palette } from "./palette";
+import { views } from "./views";
 import { applyTheme, nextTheme, storedTheme } from "./theme";
 
 /** What surrounds every view: where one is, whether what one sees is fresh, and the keys that work everywhere. */
 export function Shell({ place, session, logout, children }: { place: Place; session: Session; logout: () => Promise<void>; children: ReactNode }) {
   const [open, setOpen] = useState<"palette" | "help" | null>(null);
-  useKeys(setOpen, open !== null);
+  const [dialog, setDialog] = useState<ReactNode>(null);
+  const [told, setTold] = useState("");
+  useKeys(setOpen, open !== null || dialog !== null);
+  const quiet = useCallback(() => setTold(""), []);
+  const asker = useMemo<Asker>(() => ({ open: setDialog, close: () => setDialog(null), tell: setTold }), []);
   return (
-    <div className="shell">
-      <a className="skip" href="#main">Skip to content</a>
-      <header className="top">
-        <Link href="/" className="brand"><img src="/icon.svg" alt="" width="22" height="22" />Interlock</Link>
-        <nav aria-label="Views">
-          <Tab href="/" on={place.view === "timeline"}>Timeline</Tab>
-          <Tab href="/deadlines" on={place.view === "deadlines"}>Deadlines</Tab>
-          <Tab href="/events" on={place.view === "events"}>Events</Tab>
-        </nav>
-        <button type="button" className="find" onClick={() => setOpen("palette")}>
-          <span>Find a pipeline or command</span><kbd>/</kbd>
-        </button>
-        <div className="tools">
-          <Freshness />
-          <ZoneChoice />
-          <ThemeButton />
-          <button type="button" className="icon" aria-label="Keyboard help" title="Keyboard help (?)" onClick={() => setOpen("help")}>?</button>
-          {session.tokens && <button type="button" className="quiet" onClick={() => void logout()} title={`${session.name ?? "somebody"}, ${session.role}`}>Log out</button>}
-        </div>
-      </header>
-      <Stale />
-      <main id="main" tabIndex={-1}>{children}</main>
-      {open === "palette" && <Palette close={() => setOpen(null)} help={() => setOpen("help")} />}
-      {open === "help" && <Help close={() => setOpen(null)} />}
-    </div>
+    <Asking value={asker}>
+      <div className="shell">
+        <a className="skip" href="#main">Skip to content</a>
+        <header className="top">
+          <Link href="/" className="brand"><img src="/icon.svg" alt="" width="22" height="22" />Interlock</Link>
+          <nav aria-label="Views">
+            {views.map((v) => <Tab key={v.path} href={v.path} on={v.path === (place.view === "timeline" ? "/" : `/${place.view}`)}>{v.name}</Tab>)}
+          </nav>
+          <button type="button" className="find" onClick={() => setOpen("palette")}>
+            <span>Find a pipeline or command</span><kbd>/</kbd>
+          </button>
+          <div className="tools">
+            <Freshness />
+            <ZoneChoice />
+            <ThemeButton />
+            <button type="button" className="icon" aria-label="Keyboard help" title="Keyboard help (?)" onClick={() => setOpen("help")}>?</button>
+            {session.tokens && <button type="button" className="quiet" onClick={() => void logout()} title={`${session.name ?? "somebody"}, ${session.role}`}>Log out</button>}
+          </div>
+        </header>
+        <Stale />
+        <main id="main" tabIndex={-1}>{children}</main>
+        <Told message={told} clear={quiet} />
+        {dialog}
+        {open === "palette" && <Palette place={place} close={() => setOpen(null)} help={() => setOpen("help")} />}
+        {open === "help" && <Help close={() => setOpen(null)} />}
+      </div>
+    </Asking>
   );
 }
 
@@ -63,9 +71,8 @@ function useKeys(open: (what: "palette" | "help") => void, busy: boolean) {
       if (typing || e.metaKey || e.ctrlKey || e.altKey) return;
       const second = e.timeStamp - prefix < 1000;
       prefix = e.key === "g" ? e.timeStamp : 0;
-      if (second && e.key === "t") go("/");
-      else if (second && e.key === "d") go("/deadlines");
-      else if (second && e.key === "e") go("/events");
+      const to = second && views.find((v) => v.key === e.key);
+      if (to) go(to.path);
       else if (e.key === "/") open("palette");
       else if (e.key === "?") open("help");
       else return;
@@ -130,4 +137,14 @@ function ThemeButton() {
       {faces[theme]}
     </button>
   );
+}
+
+/** Says for a while what became of an action. */
+function Told({ message, clear }: { message: string; clear: () => void }) {
+  useEffect(() => {
+    if (!message) return;
+    const timer = setTimeout(clear, 8000);
+    return () => clearTimeout(timer);
+  }, [message, clear]);
+  return <div className="told" role="status">{message && <p>{message}<button type="button" className="quiet" onClick={clear} aria-label="Dismiss">×</button></p>}</div>;
 }

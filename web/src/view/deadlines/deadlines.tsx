@@ -9,6 +9,7 @@ import { Age, Time, useNow } from "../../ui/clock";
 import { Link } from "../../ui/link";
 import { PromiseMark } from "../../ui/mark";
 import { Empty, Show } from "../../ui/state";
+import { Kept } from "./kept";
 
 type List = components["schemas"]["ListDeadline"];
 type Deadline = List["items"][number];
@@ -17,22 +18,39 @@ const onSLA = (e: Event) => e["detail-type"].includes("SLA") || e["detail-type"]
 
 const sooner = (a: Deadline, b: Deadline) => Date.parse(a.breachAt) - Date.parse(b.breachAt) || natural(a.pipeline, b.pipeline);
 
-/** The deadlines that are armed, soonest first. */
+/** What is armed next, and how what was armed before was kept. */
 export function Deadlines() {
+  const [query, change] = useQuery();
+  const kept = query.get("view") === "kept";
+  return (
+    <section className="detail" aria-label="Deadlines">
+      <header className="heading with-tabs">
+        <h1>Deadlines</h1>
+        <div className="joined" role="group" aria-label="Show">
+          <button type="button" aria-pressed={!kept} onClick={() => change({ view: undefined })}>Armed</button>
+          <button type="button" aria-pressed={kept} onClick={() => change({ view: "kept" })}>Kept and breached</button>
+        </div>
+      </header>
+      {kept ? <Kept /> : <Armed />}
+    </section>
+  );
+}
+
+/** The deadlines that are armed, soonest first. */
+function Armed() {
   const [query, change] = useQuery();
   const pipeline = query.get("pipeline") ?? "";
   const path = `/deadlines?limit=500${pipeline ? `&pipeline=${encodeURIComponent(pipeline)}` : ""}`;
   const armed = useResource<List>(path, { on: onSLA, every: 10_000, keep: true });
   return (
-    <section className="detail" aria-label="Deadlines">
-      <header className="heading"><h1>Deadlines</h1><p>What is armed, soonest first.</p></header>
+    <>
       {pipeline && <div className="controls"><span>Only of {pipeline}</span><button type="button" className="quiet" onClick={() => change({ pipeline: undefined })}>Show all</button></div>}
       <Show resource={armed} what="deadlines">
         {({ items, nextCursor }) => items.length === 0
           ? <Empty><p>No deadline is armed. One is, for each period of a pipeline with <code>sla</code> in its file.</p></Empty>
           : <><Table items={items} />{nextCursor && <p className="hint">These are the next {items.length}; there are more.</p>}</>}
       </Show>
-    </section>
+    </>
   );
 }
 

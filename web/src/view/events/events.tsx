@@ -1,11 +1,11 @@
 import { useCallback, useEffect, useMemo, useState } from "react";
-import { Failure, read } from "../../api/client";
 import { type Event, useEvents } from "../../api/live";
 import { useResource } from "../../api/resource";
 import type { components } from "../../api/schema";
 import { merge, severities, type Severity } from "../../model/events";
 import { useQuery } from "../../route/route";
 import { EventRow } from "../../ui/eventrow";
+import { Older, useOlder } from "../../ui/older";
 import { Empty, Show } from "../../ui/state";
 
 type Page = components["schemas"]["ListEvent"];
@@ -49,39 +49,26 @@ interface FeedProps {
 }
 
 function Feed({ path, page, type, pipeline, severity }: FeedProps) {
-  const [older, setOlder] = useState<Event[]>([]);
   const [news, setNews] = useState<Event[]>([]);
-  const [cursor, setCursor] = useState(page.nextCursor);
-  const [trouble, setTrouble] = useState("");
+  const older = useOlder<Event>(path, page.nextCursor);
   const [paused, setPaused] = useState(false);
   useEvents(useCallback((e: Event) => {
     if ((!type || e["detail-type"] === type) && (!pipeline || e.detail.pipelineId === pipeline)) setNews((old) => [e, ...old].slice(0, 1000));
   }, [type, pipeline]));
-  const fresh = useMemo(() => merge(news, [...page.items, ...older], severity), [news, page.items, older, severity]);
+  const fresh = useMemo(() => merge(news, [...page.items, ...older.items], severity), [news, page.items, older.items, severity]);
   const [held, setHeld] = useState(fresh);
   useEffect(() => {
     if (!paused) setHeld(fresh);
   }, [paused, fresh]);
   const shown = paused ? held : fresh;
-  const more = async () => {
-    try {
-      const next = (await read<Page>(`${path}&cursor=${encodeURIComponent(cursor!)}`)).data;
-      setOlder((old) => [...old, ...next.items]);
-      setCursor(next.nextCursor);
-      setTrouble("");
-    } catch (cause) {
-      setTrouble(cause instanceof Failure ? cause.message : String(cause));
-    }
-  };
   return (
     <>
       <p className="hint">
         {shown.length} shown{paused && fresh.length > shown.length && <>, {fresh.length - shown.length} new since</>} ·{" "}
         <button type="button" className="quiet" aria-pressed={paused} onClick={() => setPaused(!paused)}>{paused ? "Go on" : "Hold still"}</button>
       </p>
-      {shown.length === 0 ? <Empty><p>Nothing like that has happened{cursor ? " lately" : ""}.</p></Empty> : <ol className="events card">{shown.map((e) => <EventRow key={e.id} event={e} />)}</ol>}
-      {trouble && <p className="old" role="alert">Could not read older events: {trouble}.</p>}
-      {cursor && <button type="button" onClick={() => void more()}>Older events</button>}
+      {shown.length === 0 ? <Empty><p>Nothing like that has happened{older.more ? " lately" : ""}.</p></Empty> : <ol className="events card">{shown.map((e) => <EventRow key={e.id} event={e} />)}</ol>}
+      <Older older={older} />
     </>
   );
 }

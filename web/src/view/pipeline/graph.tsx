@@ -1,32 +1,27 @@
-import { readAll } from "../../api/client";
 import { useResource } from "../../api/resource";
-import type { components } from "../../api/schema";
-import { neighbours } from "../../model/graph";
-import type { Pipeline } from "../../model/lane";
+import { box, type Graph as Answer, layout, type Placed } from "../../model/graph";
 import { kindName, kindOfStatus } from "../../model/slot";
-import { pipelinePath } from "../../route/route";
+import { pipelinePath, runPath } from "../../route/route";
+import { Age, useNow } from "../../ui/clock";
 import { Link } from "../../ui/link";
 import { Glyph } from "../../ui/mark";
 import { Show } from "../../ui/state";
 
-type Pipelines = components["schemas"]["ListPipeline"];
-
-/** What this pipeline waits for, and what waits for it. */
+/** What this pipeline waits for, what waits for it, and what blocks whom. */
 export function Graph({ id }: { id: string }) {
-  const all = useResource<Pipelines>("/pipelines?limit=500", { by: readAll, every: 15_000 });
+  const graph = useResource<Answer>(`/pipelines/${encodeURIComponent(id)}/graph`, { every: 10_000 });
   return (
     <section className="card" aria-label="Upstream and downstream">
       <h2>Upstream and downstream</h2>
-      <Show resource={all} what="pipelines">
-        {({ items }) => {
-          const { up, down } = neighbours(items, id);
-          if (up.length + down.length === 0) return <p className="none">It waits for no other pipeline, and none waits for it.</p>;
+      <Show resource={graph} what="graph">
+        {(g) => {
+          if (g.nodes.length === 1) return <p className="none">It waits for no other pipeline, and none waits for it.</p>;
           return (
-            <div className="graph">
-              <Side title="waits for" list={up} />
-              <div className="self">{id}</div>
-              <Side title="waited for by" list={down} />
-            </div>
+            <>
+              <Drawing g={g} />
+              <Blocks g={g} />
+              {g.truncated && <p className="hint">There is more than fits in here.</p>}
+            </>
           );
         }}
       </Show>
@@ -34,14 +29,56 @@ export function Graph({ id }: { id: string }) {
   );
 }
 
-function Side({ title, list }: { title: string; list: Pipeline[] }) {
-  if (list.length === 0) return null;
+const margin = 6;
+
+function Drawing({ g }: { g: Answer }) {
+  const l = layout(g);
   return (
-    <ul aria-label={title}>
-      {list.map((p) => {
-        const kind = p.lastRun ? kindOfStatus(p.lastRun.status) : "upcoming";
-        return <li key={p.id}><Link href={pipelinePath(p.id)} title={`${title}: ${p.lastRun ? `${p.lastRun.date} ${kindName[kind]}` : "no run yet"}`}><span className={`k-${kind} last`}><Glyph kind={kind} /></span>{p.id}</Link></li>;
-      })}
+    <div className="scroll-x" tabIndex={0} role="group" aria-label="Graph">
+      <div className="graph" style={{ width: l.width + 2 * margin, height: l.height + 2 * margin }}>
+        <svg width={l.width + 2 * margin} height={l.height + 2 * margin} aria-hidden="true">
+          <g transform={`translate(${margin} ${margin})`}>
+            {l.edges.map((e) => (
+              <g key={`${e.from} ${e.to}`} className={`edge${e.blocks ? " blocks" : ""}${e.kind === "sensor" ? " reads" : ""}`}>
+                <path d={e.path} />
+                <path className="tip-of" d={arrow(e.path)} />
+              </g>
+            ))}
+          </g>
+        </svg>
+        {l.nodes.map((n) => <Box key={n.pipeline} n={n} self={n.pipeline === g.pipeline} />)}
+      </div>
+    </div>
+  );
+}
+
+/** The head of an arrow at the end of a path. */
+function arrow(path: string): string {
+  const [x, y] = path.split(" ").slice(-2).map(Number);
+  return `M${x! - 6} ${y! - 4} L${x!} ${y!} L${x! - 6} ${y! + 4}`;
+}
+
+function Box({ n, self }: { n: Placed; self: boolean }) {
+  const kind = n.status ? kindOfStatus(n.status) : "upcoming";
+  const word = n.state === "unknown" ? "there is no such pipeline" : n.status ? `${n.date}: ${kindName[kind]}` : "no run yet";
+  const style = { left: n.x + margin, top: n.y + margin, width: box.width, height: box.height };
+  const inner = <><span className={`k-${kind} last`}><Glyph kind={kind} /></span><span className="cut">{n.pipeline}</span>{n.state !== "ok" && <span className={`flag s-${n.state}`}>{n.state}</span>}</>;
+  const label = `${n.pipeline}, ${word}`;
+  if (self || n.state === "unknown") return <span className={`node${self ? " self" : ""}`} style={style} title={label}>{inner}</span>;
+  return <Link href={pipelinePath(n.pipeline)} className="node" style={style} title={label} aria-label={label}>{inner}</Link>;
+}
+
+function Blocks({ g }: { g: Answer }) {
+  const now = useNow(1000);
+  if (g.blocks.length === 0) return <p className="hint">No open run waits for another pipeline.</p>;
+  return (
+    <ul className="reasons blocked">
+      {g.blocks.slice(0, 12).map((b) => (
+        <li key={`${b.pipeline}/${b.date}/${b.by}/${b.reason}`}>
+          <Link href={runPath(b.pipeline, b.schedule, b.date)}>{b.pipeline} {b.date}</Link> waits for <Link href={pipelinePath(b.by)}>{b.by}</Link>: {b.reason} <small>(open <Age at={b.since} now={now} />)</small>
+        </li>
+      ))}
+      {g.blocks.length > 12 && <li>and {g.blocks.length - 12} more</li>}
     </ul>
   );
 }

@@ -2,17 +2,20 @@ import { useResource } from "../../api/resource";
 import type { components } from "../../api/schema";
 import { kindName, kindOfStatus } from "../../model/slot";
 import { runPath, useQuery } from "../../route/route";
+import { Actions } from "../../ui/actions";
 import { Age, Time, useNow } from "../../ui/clock";
 import { Link } from "../../ui/link";
 import { Badge } from "../../ui/mark";
 import { Rules } from "../../ui/rules";
 import { Empty, Show } from "../../ui/state";
+import { usePipelineActions } from "../action/pipeline";
 import { Graph } from "./graph";
 import { Periods } from "./periods";
 import { Versions } from "./versions";
 
 type Pipeline = components["schemas"]["Pipeline"];
 type Gate = components["schemas"]["Gate"];
+type Histories = components["schemas"]["ListRuleHistory"];
 
 /** The gate of one pipeline as it stands, and what became of its last periods. */
 export function PipelineView({ id }: { id: string }) {
@@ -47,13 +50,14 @@ export function PipelineView({ id }: { id: string }) {
 }
 
 function Heading({ p }: { p: Pipeline }) {
+  const actions = usePipelineActions(p);
   return (
     <header className="heading">
-      <p className="crumbs"><Link href="/">Timeline</Link></p>
-      <h1>{p.id}{p.state !== "ok" && <span className={`flag s-${p.state}`}>{p.state}</span>}{p.dryRun && <span className="flag">dry run</span>}</h1>
+      <p className="crumbs"><Link href="/">Timeline</Link> · <Link href={`/trends?pipeline=${encodeURIComponent(p.id)}`}>Trends</Link> · <Link href={`/events?pipeline=${encodeURIComponent(p.id)}`}>Events</Link> · <Link href={`/deadlines?pipeline=${encodeURIComponent(p.id)}`}>Deadlines</Link></p>
+      <h1>{p.id}{p.state !== "ok" && <span className={`flag s-${p.state}`}>{p.state}</span>}{p.dryRun && <span className="flag">dry run</span>}<span className="gap" /><Actions actions={actions} /></h1>
       {p.description && <p>{p.description}</p>}
       {p.pause.paused && <p className="notice">Paused{p.pause.by && <> by {p.pause.by}</>} since <Time at={p.pause.since} />{p.pause.why && <>: {p.pause.why}</>}{p.pause.until && <>, until <Time at={p.pause.until} /></>}.</p>}
-      {p.problem && <p className="notice bad">Its newest file is not in force: {p.problem}</p>}
+      {p.problem && <p className="notice bad">Its newest file is not in force: {p.problem} <Link href="/config?show=problems">All problems</Link></p>}
     </header>
   );
 }
@@ -61,6 +65,7 @@ function Heading({ p }: { p: Pipeline }) {
 function GateCard({ id }: { id: string }) {
   const [query, change] = useQuery();
   const date = query.get("date");
+  const histories = useResource<Histories>(`/pipelines/${encodeURIComponent(id)}/gate/history`, { every: 2000 });
   const gate = useResource<Gate>(`/pipelines/${encodeURIComponent(id)}/gate${date ? `?date=${encodeURIComponent(date)}` : ""}`, { every: 1000 });
   const now = useNow(1000);
   return (
@@ -76,7 +81,7 @@ function GateCard({ id }: { id: string }) {
               {date && <button type="button" className="quiet" onClick={() => change({ date: undefined })}>current</button>}
             </header>
             {g.blockedBy && <p className="notice">{g.blockedBy}</p>}
-            {g.rules.length === 0 ? <p className="none">This gate has no rules.</p> : <Rules rules={g.rules} now={now} pipeline={id} when="live" />}
+            {g.rules.length === 0 ? <p className="none">This gate has no rules.</p> : <Rules rules={g.rules} now={now} when="live" lately={{ pipeline: id, histories: histories.data?.items }} />}
           </>
         )}
       </Show>

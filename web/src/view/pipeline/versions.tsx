@@ -1,8 +1,9 @@
-import { useState } from "react";
 import { useResource } from "../../api/resource";
 import type { components } from "../../api/schema";
 import { diff } from "../../model/diff";
+import { useQuery } from "../../route/route";
 import { Time } from "../../ui/clock";
+import { useMay } from "../../ui/me";
 import { Show } from "../../ui/state";
 
 type Versions = components["schemas"]["ListVersion"];
@@ -10,7 +11,10 @@ type Text = components["schemas"]["VersionText"];
 
 /** The accepted versions of the pipeline's file, and what each changed. */
 export function Versions({ id }: { id: string }) {
-  const [open, setOpen] = useState<string | null>(null);
+  const [query, change] = useQuery();
+  const may = useMay();
+  const readable = may("operator", id);
+  const open = readable ? query.get("version") : null;
   const path = `/pipelines/${encodeURIComponent(id)}/versions`;
   const versions = useResource<Versions>(path, { on: (e) => e["detail-type"].startsWith("CONFIG_") });
   return (
@@ -21,7 +25,9 @@ export function Versions({ id }: { id: string }) {
           <ol className="versions">
             {items.map((v, i) => (
               <li key={v.version + v.at}>
-                <button type="button" className="plain" aria-expanded={open === v.version} onClick={() => setOpen(open === v.version ? null : v.version)}>{v.version.slice(0, 8)}</button>
+                {readable
+                  ? <button type="button" className="plain" aria-expanded={open === v.version} onClick={() => change({ version: open === v.version ? undefined : v.version })}>{v.version.slice(0, 8)}</button>
+                  : <span className="mono" title="Its text is for operators">{v.version.slice(0, 8)}</span>}
                 {" "}<Time at={v.at} /> {v.inForce && <span className="flag good">in force</span>}
                 {open === v.version && <Difference path={path} version={v.version} before={items[i + 1]?.version} />}
               </li>

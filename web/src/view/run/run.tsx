@@ -1,17 +1,21 @@
 import { useResource } from "../../api/resource";
 import type { components } from "../../api/schema";
 import { type Event, useConnection } from "../../api/live";
+import { merge } from "../../model/events";
 import { lateness } from "../../model/lateness";
 import { kindName, kindOfStatus } from "../../model/slot";
 import { duration } from "../../model/time";
 import { pipelinePath } from "../../route/route";
+import { Actions } from "../../ui/actions";
 import { Time, useNow } from "../../ui/clock";
 import { EventRow } from "../../ui/eventrow";
 import { Link } from "../../ui/link";
+import { Older, useOlder } from "../../ui/older";
 import { Badge } from "../../ui/mark";
 import { Prose } from "../../ui/prose";
 import { Rules } from "../../ui/rules";
 import { Copy, Show } from "../../ui/state";
+import { useRunActions } from "../action/run";
 import { Attempts } from "./attempts";
 import { Lifecycle } from "./lifecycle";
 
@@ -58,10 +62,11 @@ export function RunView({ pipeline, schedule, date }: Key) {
 
 function Heading({ x, pipeline, schedule, date }: { x: Explanation } & Key) {
   const kind = x.run ? kindOfStatus(x.run.status) : "upcoming";
+  const actions = useRunActions({ pipeline, schedule, date }, x);
   return (
     <header className="heading">
       <p className="crumbs"><Link href="/">Timeline</Link> / <Link href={pipelinePath(pipeline)}>{pipeline}</Link> / {schedule}</p>
-      <h1>{date} <Badge kind={kind}>{x.run ? kindName[kind] : x.state}</Badge>{x.run && x.run.attempt > 1 && <span className="flag">attempt {x.run.attempt}</span>}</h1>
+      <h1>{date} <Badge kind={kind}>{x.run ? kindName[kind] : x.state}</Badge>{x.run && x.run.attempt > 1 && <span className="flag">attempt {x.run.attempt}</span>}<span className="gap" /><Actions actions={actions} /></h1>
       <p className="summary"><Prose>{x.summary}</Prose></p>
     </header>
   );
@@ -79,7 +84,7 @@ function Why({ x }: { x: Explanation }) {
         {x.gate && !x.gate.live && <small>as it stood at <Time at={x.gate.at} /></small>}
       </header>
       {x.reasons.length > 0 && <ul className="reasons">{x.reasons.map((r) => <li key={r}><Prose>{r}</Prose></li>)}</ul>}
-      {x.gate && x.gate.rules.length > 0 && <Rules rules={x.gate.rules} now={now} when={x.gate.live ? "live" : "then"} {...(x.gate.live ? { pipeline: x.pipeline } : {})} />}
+      {x.gate && x.gate.rules.length > 0 && <Rules rules={x.gate.rules} now={now} when={x.gate.live ? "live" : "then"} />}
       {x.opens.length > 0 && <><h3>What would open it</h3><ul className="reasons">{x.opens.map((o) => <li key={o}><Prose>{o}</Prose></li>)}</ul></>}
     </section>
   );
@@ -128,17 +133,21 @@ function Told({ text, command }: { text: string; command: string }) {
 
 function History({ pipeline, schedule, date }: Key) {
   const on = (e: Event) => e.detail.pipelineId === pipeline;
-  const events = useResource<Events>(`/events?pipeline=${encodeURIComponent(pipeline)}&limit=500`, { on });
+  const q = new URLSearchParams({ pipeline, schedule, date, limit: "100" });
+  const path = `/events?${q}`;
+  const events = useResource<Events>(path, { on });
+  const older = useOlder<Event>(path, events.data?.nextCursor ?? null);
   return (
     <section className="card" aria-label="Events of this run">
       <h2>Events</h2>
       <Show resource={events} what="events">
         {({ items }) => {
-          const mine = items.filter((e) => e.detail.date === date && (!e.detail.scheduleId || e.detail.scheduleId === schedule));
-          if (mine.length === 0) return <p className="none">None about this period lately. <Link href={`/events?pipeline=${encodeURIComponent(pipeline)}`}>All of its events</Link></p>;
-          return <ol className="events">{mine.map((e) => <EventRow key={e.id} event={e} brief />)}</ol>;
+          const all = merge(items, older.items, "info");
+          if (all.length === 0) return <p className="none">None about this period. <Link href={`/events?pipeline=${encodeURIComponent(pipeline)}`}>All of its events</Link></p>;
+          return <ol className="events">{all.map((e) => <EventRow key={e.id} event={e} brief />)}</ol>;
         }}
       </Show>
+      <Older older={older} />
     </section>
   );
 }

@@ -6,13 +6,13 @@ import { clock } from "../../model/time";
 import { useZone } from "../../ui/clock";
 import { LaneRow } from "./lanerow";
 import { Tip, type Pointed } from "./tip";
-import { useSize } from "./size";
+import { useSize } from "../../ui/size";
 
 export const rowHeight = 34;
 const spare = 6; // rows drawn beyond what can be seen
 
 /** The lanes and their axis. Only the rows that can be seen are drawn, whatever their number. */
-export function Board({ rows, window: w, now, coarse }: { rows: Row[]; window: Window; now: number; coarse: number }) {
+export function Board({ rows, window: w, now }: { rows: Row[]; window: Window; now: number }) {
   const zone = useZone();
   const scroller = useRef<HTMLDivElement>(null);
   const track = useRef<HTMLDivElement>(null);
@@ -55,7 +55,7 @@ export function Board({ rows, window: w, now, coarse }: { rows: Row[]; window: W
           {rows.slice(first, last).map((row, i) => {
             const at = first + i;
             if ("head" in row) return <div key={`head ${row.head}`} role="listitem" className="head" style={{ top: at * rowHeight }}>{row.head}<small>{row.count}</small></div>;
-            return <LaneRow key={row.lane.pipeline.id} lane={row.lane} row={at} of={rows.length} window={w} width={width} now={coarse} point={point} />;
+            return <LaneRow key={row.lane.pipeline.id} lane={row.lane} row={at} of={rows.length} window={w} width={width} point={point} />;
           })}
         </div>
       </div>

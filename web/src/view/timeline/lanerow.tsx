@@ -14,7 +14,6 @@ interface Props {
   of: number;
   window: Window;
   width: number;
-  now: number;
   point: (lane: Lane, cell: Cell, at: DOMRect) => void;
 }
 
@@ -22,8 +21,8 @@ interface Props {
 const drawnByStyle: Partial<Record<Kind, true>> = { upcoming: true, excluded: true };
 
 /** One pipeline: its name, how it stands, and its periods. */
-export const LaneRow = memo(function LaneRow({ lane, row, of, window: w, width, now, point }: Props) {
-  const drawn = useMemo(() => (width ? cells(lane.slots, w, width, now) : []), [lane.slots, w, width, now]);
+export const LaneRow = memo(function LaneRow({ lane, row, of, window: w, width, point }: Props) {
+  const drawn = useMemo(() => (width ? cells(lane.slots, w, width) : []), [lane.slots, w, width]);
   const p = lane.pipeline;
   const entry = [...drawn].reverse().find((c) => c.kind !== "upcoming") ?? drawn[0];
   const status = p.lastRun?.status;

@@ -1,11 +1,9 @@
 import { useEffect, useMemo } from "react";
 import { readAll } from "../../api/client";
-import type { Event } from "../../api/live";
 import { type Resource, useResource } from "../../api/resource";
 import type { components } from "../../api/schema";
 import { windowOf } from "../../model/axis";
-import { count, type Lane, lanesOf, overdueKey, rows } from "../../model/lane";
-import { day } from "../../model/time";
+import { count, type Lane, lanesOf, rows } from "../../model/lane";
 import { useNow } from "../../ui/clock";
 import { Empty, Show } from "../../ui/state";
 import { Board } from "./board";
@@ -14,7 +12,6 @@ import { Toolbar } from "./toolbar";
 import { useView } from "./view";
 
 type Pipelines = components["schemas"]["ListPipeline"];
-type Events = components["schemas"]["ListEvent"];
 type Answer = components["schemas"]["Timeline"];
 
 /** What ran, what waits, what is late and what never came: one lane per pipeline, one cell per period. */
@@ -27,8 +24,6 @@ export function Timeline() {
   );
 }
 
-const isBreach = (e: Event) => e["detail-type"] === "RELATIVE_SLA_BREACH";
-
 function Lanes({ pipelines }: { pipelines: Pipelines["items"] }) {
   const view = useView(pipelines);
   const now = useNow(1000);
@@ -36,15 +31,9 @@ function Lanes({ pipelines }: { pipelines: Pipelines["items"] }) {
   const w = useMemo(() => ({ from, to }), [from, to]);
   const iso = (t: number) => new Date(t).toISOString();
   const answer: Resource<Answer> = useResource<Answer>(`/timeline?limit=500&from=${iso(from)}&to=${iso(to)}`, { by: readAll, every: 5000, keep: true });
-  const breaches = useResource<Events>(`/events?type=RELATIVE_SLA_BREACH&limit=500&since=${iso(from - day)}`, { on: isBreach, keep: true });
-  const lanes = useMemo<Lane[]>(() => {
-    const overdue = new Set(breaches.data?.items.map((e) => overdueKey(e.detail.pipelineId, e.detail.date)));
-    return lanesOf(pipelines, answer.data?.items ?? [], overdue);
-  }, [pipelines, answer.data, breaches.data]);
-  // What is late changes with the minute, not with the second: nothing is drawn anew for less.
-  const coarse = Math.floor(now / 5000) * 5000;
-  const counts = useMemo(() => count(lanes, coarse), [lanes, coarse]);
-  const shown = useMemo(() => rows(lanes, view.choice, coarse), [lanes, view.choice, coarse]);
+  const lanes = useMemo<Lane[]>(() => lanesOf(pipelines, answer.data?.items ?? []), [pipelines, answer.data]);
+  const counts = useMemo(() => count(lanes), [lanes]);
+  const shown = useMemo(() => rows(lanes, view.choice), [lanes, view.choice]);
   useTimelineKeys(view);
   return (
     <section className="timeline" aria-label="Timeline">
@@ -52,7 +41,7 @@ function Lanes({ pipelines }: { pipelines: Pipelines["items"] }) {
       <Toolbar view={view} window={w} pipelines={pipelines} counts={counts} />
       <Show resource={answer} what="timeline">
         {() => shown.length > 0
-          ? <Board rows={shown} window={w} now={now} coarse={coarse} />
+          ? <Board rows={shown} window={w} now={now} />
           : <Empty><p>No pipeline is like that in this stretch of time.</p><button type="button" onClick={view.clear}>Show all {pipelines.length}</button></Empty>}
       </Show>
     </section>

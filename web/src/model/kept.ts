@@ -1,0 +1,43 @@
+import type { components } from "../api/schema";
+import { duration } from "./time";
+
+export type Window = components["schemas"]["KeptWindow"];
+type Bin = components["schemas"]["LatenessBin"];
+
+/** What a rate is called for: all well, a few misses, or trouble. */
+export function grade(percent: number | null): "good" | "fair" | "poor" | "none" {
+  if (percent === null) return "none";
+  if (percent >= 99) return "good";
+  return percent >= 95 ? "fair" : "poor";
+}
+
+export function percentText(percent: number | null): string {
+  if (percent === null) return "–";
+  return `${percent === 100 ? "100" : (Math.floor(percent * 10) / 10).toFixed(1)} %`;
+}
+
+/** Where a completion lies to its deadline, in words. */
+export function binName(b: Bin): string {
+  if (b.never) return "never completed";
+  const far = (s: number) => duration(Math.abs(s) * 1000);
+  const { fromSeconds: from, toSeconds: to } = b;
+  if (from === null) return `more than ${far(to!)} early`;
+  if (to === null) return `more than ${far(from)} late`;
+  if (to <= 0) return to === 0 ? `up to ${far(from)} early` : `${far(to)} to ${far(from)} early`;
+  return from === 0 ? `up to ${far(to)} late` : `${far(from)} to ${far(to)} late`;
+}
+
+export const isLate = (b: Bin) => b.never || b.toSeconds === null || b.toSeconds > 0;
+
+interface Kept {
+  windows: Window[];
+}
+
+/** Those with breaches in a window, most of them first, then by the share of what was missed. */
+export function offenders<T extends Kept>(items: readonly T[], window: number, most: number): T[] {
+  const of = (k: T) => k.windows[window]!;
+  return items
+    .filter((k) => of(k).breached > 0)
+    .toSorted((a, b) => of(b).breached - of(a).breached || (of(a).metPercent ?? 0) - (of(b).metPercent ?? 0))
+    .slice(0, most);
+}

@@ -1,0 +1,73 @@
+import { createContext, type FormEvent, type ReactNode, useContext, useState } from "react";
+import { onceKey } from "../api/act";
+import { Failure } from "../api/client";
+import { Dialog } from "./dialog";
+
+/** Opens a dialog above the page, and tells what became of it. */
+export interface Asker {
+  open: (dialog: ReactNode) => void;
+  close: () => void;
+  tell: (message: string) => void;
+}
+
+export const Asking = createContext<Asker>({ open: () => {}, close: () => {}, tell: () => {} });
+
+export const useAsk = () => useContext(Asking);
+
+interface Props {
+  title: string;
+  submit: string;
+  danger?: boolean;
+  /** "required", "wanted", or none at all. */
+  reason?: "required" | "wanted";
+  /** Does it, with what was filled in, and says what became of it. A key makes a repeat the same request. */
+  act: (form: FormData, key: string) => Promise<string>;
+  children?: ReactNode;
+}
+
+/** Asks for what an action needs, and why. What the server answers is shown, and only success closes it. */
+export function Ask({ title, submit, danger, reason, act, children }: Props) {
+  const { close, tell } = useAsk();
+  const [busy, setBusy] = useState(false);
+  const [trouble, setTrouble] = useState("");
+  const [key] = useState(onceKey);
+  const send = async (e: FormEvent<HTMLFormElement>) => {
+    e.preventDefault();
+    const form = new FormData(e.currentTarget);
+    setBusy(true);
+    setTrouble("");
+    try {
+      const done = await act(form, key);
+      close();
+      tell(done);
+    } catch (cause) {
+      setTrouble(cause instanceof Failure ? cause.message : String(cause));
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog label={title} className="ask" close={close}>
+      <form onSubmit={(e) => void send(e)}>
+        <h2>{title}</h2>
+        {children}
+        {reason && (
+          <label>
+            Reason{reason === "wanted" && <small> (kept beside the action)</small>}
+            <textarea name="reason" rows={2} maxLength={1000} required={reason === "required"} autoFocus={!children} />
+          </label>
+        )}
+        {trouble && <p className="notice bad" role="alert">{trouble}</p>}
+        <div className="buttons">
+          <button type="button" onClick={close}>Leave it</button>
+          <button type="submit" className={danger ? "danger" : "primary"} disabled={busy}>{busy ? "One moment…" : submit}</button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+/** A field of a form as text, without what is around it; undefined where it is empty. */
+export function field(form: FormData, name: string): string | undefined {
+  const v = form.get(name);
+  return typeof v === "string" && v.trim() ? v.trim() : undefined;
+}

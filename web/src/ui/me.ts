@@ -1,0 +1,12 @@
+import { createContext, useContext } from "react";
+import type { Session } from "../api/session";
+import { allows, type Role } from "../model/role";
+
+/** Who looks at the page. */
+export const Me = createContext<Session>({ name: null, role: "viewer", pipelines: [], tokens: false });
+
+/** Says what to offer to whoever looks. */
+export function useMay(): (role: Role, pipeline?: string) => boolean {
+  const me = useContext(Me);
+  return (role, pipeline) => allows(me, role, pipeline);
+}

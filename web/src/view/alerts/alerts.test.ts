@@ -1,0 +1,15 @@
+import { expect, test } from "vitest";
+import { said, takes } from "./alerts";
+
+const route = { types: [] as string[], severity: null, pipelines: [] as string[], owners: [] as string[], tags: {} };
+
+test("a route says what it takes", () => {
+  expect(takes(route)).toBe("every event");
+  expect(takes({ ...route, severity: "warning", pipelines: ["silver-*"], tags: { layer: "gold" } })).toBe("warning and above of silver-* tagged layer=gold");
+  expect(takes({ ...route, types: ["SLA_BREACH"], owners: ["data"] })).toBe("SLA_BREACH owned by data");
+});
+
+test("what a sink refuses is an error with its words", () => {
+  expect(said([{ sink: "slack", sent: true, error: null }], "Sent to")).toBe("Sent to slack.");
+  expect(() => said([{ sink: "slack", sent: false, error: "channel_not_found" }], "Sent to")).toThrow("slack: channel_not_found");
+});

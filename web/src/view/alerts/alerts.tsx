@@ -1,0 +1,200 @@
+import { act } from "../../api/act";
+import { Failure } from "../../api/client";
+import { useResource } from "../../api/resource";
+import type { components } from "../../api/schema";
+import { useQuery } from "../../route/route";
+import { Ask, field, useAsk } from "../../ui/ask";
+import { Time } from "../../ui/clock";
+import { EventRow } from "../../ui/eventrow";
+import { useMay } from "../../ui/me";
+import { Empty, Show } from "../../ui/state";
+
+type Routes = components["schemas"]["ListAlertRoute"];
+type Route = Routes["items"][number];
+type Silences = components["schemas"]["ListSilence"];
+type Silence = Silences["items"][number];
+type Dead = components["schemas"]["ListDeadLetter"];
+type Letter = Dead["items"][number];
+type Tested = components["schemas"]["ListTested"];
+type Retried = components["schemas"]["ListRetried"];
+
+/** Who is told of what, what is kept quiet, and what could not be delivered. */
+export function Alerts() {
+  return (
+    <section className="detail" aria-label="Alerts">
+      <header className="heading"><h1>Alerts</h1></header>
+      <SilenceList />
+      <DeadLetters />
+      <RouteList />
+    </section>
+  );
+}
+
+/** Says in words which events a route takes. */
+export function takes(r: Pick<Route, "types" | "severity" | "pipelines" | "owners" | "tags">): string {
+  const parts = [r.types.length ? r.types.join(", ") : r.severity ? `${r.severity} and above` : "every event"];
+  if (r.types.length && r.severity) parts.push(`${r.severity} and above`);
+  if (r.pipelines.length) parts.push(`of ${r.pipelines.join(", ")}`);
+  if (r.owners.length) parts.push(`owned by ${r.owners.join(", ")}`);
+  const tags = Object.entries(r.tags);
+  if (tags.length) parts.push(`tagged ${tags.map(([k, v]) => `${k}=${v}`).join(", ")}`);
+  return parts.join(" ");
+}
+
+function RouteList() {
+  const routes = useResource<Routes>("/alerts/routes", { on: () => false, every: 60_000 });
+  const may = useMay();
+  const ask = useAsk();
+  return (
+    <section className="card" aria-label="Routes">
+      <h2>Routes</h2>
+      <p className="hint">The first that fits an event decides where it goes. They stand in the server's file, under <code>alerts</code>.</p>
+      <Show resource={routes} what="routes">
+        {({ items }) => items.length === 0 ? <p className="none">There are none, and no place to send to: name one in the server's file.</p> : (
+          <div className="scroll-x">
+            <table className="periods">
+              <thead><tr><th>Route</th><th>Takes</th><th>Goes to</th><th>Bursts</th><th><span className="sr">Actions</span></th></tr></thead>
+              <tbody>
+                {items.map((r) => (
+                  <tr key={r.name}>
+                    <td>{r.name}</td><td className="wrap">{takes(r)}</td><td>{r.sinks.length ? r.sinks.join(", ") : "nowhere"}</td>
+                    <td>{r.interval ? `one per ${r.groupBy.join(", ") || "route"} in ${r.interval}` : "each by itself"}</td>
+                    <td className="r">{may("operator") && r.sinks.length > 0 && <button type="button" onClick={() => ask.open(<Try name={r.name} sinks={r.sinks} />)}>Send a sample…</button>}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        )}
+      </Show>
+    </section>
+  );
+}
+
+/** What sinks said, in one sentence; what one of them refused is an error. */
+export function said(items: readonly { sink: string; sent: boolean; error: string | null }[], done: string): string {
+  const failed = items.filter((t) => !t.sent);
+  if (failed.length > 0) throw new Failure(failed.map((t) => `${t.sink}: ${t.error ?? "it did not take it"}`).join("; "), 502);
+  return `${done} ${items.map((t) => t.sink).join(", ")}.`;
+}
+
+function Try({ name, sinks }: { name: string; sinks: readonly string[] }) {
+  return (
+    <Ask title={`Send a sample through ${name}`} submit="Send" act={async () => said((await act<Tested>("POST", "/alerts/test", { route: name })).items, "Sent to")}>
+      <p>A sample alert, marked as such, goes to {sinks.join(", ")}.</p>
+    </Ask>
+  );
+}
+
+function SilenceList() {
+  const [query, change] = useQuery();
+  const all = query.get("silences") === "all";
+  const silences = useResource<Silences>(`/silences${all ? "?all=true" : ""}`, { every: 5000, keep: true });
+  const may = useMay();
+  const ask = useAsk();
+  return (
+    <section className="card" aria-label="Silences">
+      <header>
+        <h2>Silences</h2><span className="gap" />
+        <button type="button" className="quiet" aria-pressed={all} onClick={() => change({ silences: all ? undefined : "all" })}>{all ? "Active only" : "Past ones too"}</button>
+        {may("operator") && <button type="button" onClick={() => ask.open(<AddSilence />)}>Add a silence…</button>}
+      </header>
+      <Show resource={silences} what="silences">
+        {({ items }) => items.length === 0 ? <p className="none">Nothing is kept quiet.</p> : (
+          <div className="scroll-x">
+            <table className="periods">
+              <thead><tr><th>Pipelines</th><th>Events</th><th>Until</th><th>Why</th><th className="r">Kept back</th><th><span className="sr">Actions</span></th></tr></thead>
+              <tbody>{items.map((s) => <SilenceRow key={s.id} s={s} end={may("operator") ? () => ask.open(<EndSilence s={s} />) : undefined} />)}</tbody>
+            </table>
+          </div>
+        )}
+      </Show>
+    </section>
+  );
+}
+
+function SilenceRow({ s, end }: { s: Silence; end: (() => void) | undefined }) {
+  return (
+    <tr className={s.active ? undefined : "past"}>
+      <td className="mono">{s.pipeline}</td><td>{s.type ?? "all"}</td>
+      <td>{s.endedAt ? <>ended <Time at={s.endedAt} /></> : <Time at={s.until} />}</td>
+      <td className="wrap">{s.reason} <small>– {s.requestedBy}{s.endedBy && <>; ended by {s.endedBy}{s.endedReason && <>: {s.endedReason}</>}</>}</small></td>
+      <td className="r num">{s.suppressed}</td>
+      <td className="r">{s.active && end && <button type="button" onClick={end}>End…</button>}</td>
+    </tr>
+  );
+}
+
+function AddSilence() {
+  return (
+    <Ask
+      title="Add a silence" submit="Silence" reason="required"
+      act={async (form) => {
+        const body = { pipeline: field(form, "pipeline"), type: field(form, "type")?.toUpperCase(), until: field(form, "until"), reason: field(form, "reason") };
+        const s = await act<Silence>("POST", "/silences", body);
+        return `Alerts about ${s.pipeline} are kept back.`;
+      }}
+    >
+      <p>Alerts are kept back for a while; the events are recorded all the same.</p>
+      <label>Pipelines<input name="pipeline" required placeholder="orders, or silver-*" autoFocus /></label>
+      <label>Only events of type<input name="type" placeholder="all, unless said: SLA_WARNING" /></label>
+      <label>Until<input name="until" required defaultValue="2h" placeholder="2h, or 2026-03-03T10:00:00Z" /></label>
+    </Ask>
+  );
+}
+
+function EndSilence({ s }: { s: Silence }) {
+  return (
+    <Ask
+      title={`End the silence of ${s.pipeline}`} submit="End it" reason="required"
+      act={async (form) => {
+        await act("DELETE", `/silences/${encodeURIComponent(s.id)}?reason=${encodeURIComponent(field(form, "reason") ?? "")}`);
+        return `Alerts about ${s.pipeline} are sent again.`;
+      }}
+    />
+  );
+}
+
+function DeadLetters() {
+  const dead = useResource<Dead>("/alerts/dead", { every: 10_000 });
+  const may = useMay();
+  const ask = useAsk();
+  return (
+    <Show resource={dead} what="dead letters">
+      {({ items }) => (
+        <section className="card" aria-label="Dead letters">
+          <header>
+            <h2>Not delivered</h2><span className="gap" />
+            {may("operator") && items.length > 1 && <button type="button" onClick={() => ask.open(<Retry letters={items} />)}>Send all {items.length} again…</button>}
+          </header>
+          {items.length === 0 ? <Empty><p>Every alert was taken.</p></Empty> : (
+            <ul className="letters">
+              {items.map((l) => (
+                <li key={`${l.sink}/${l.event.id}`}>
+                  <ol className="events"><EventRow event={l.event} /></ol>
+                  <p className="bad-text">{l.sink} would not take {l.count > 1 ? `${l.count} of these` : "it"}, {l.tries} tries until <Time at={l.at} />: {l.reason}</p>
+                  {may("operator") && <button type="button" onClick={() => ask.open(<Retry letters={[l]} />)}>Send again…</button>}
+                </li>
+              ))}
+            </ul>
+          )}
+        </section>
+      )}
+    </Show>
+  );
+}
+
+function Retry({ letters }: { letters: readonly Letter[] }) {
+  const one = letters.length === 1 ? letters[0]! : undefined;
+  return (
+    <Ask
+      title={one ? `Send it to ${one.sink} again` : `Send ${letters.length} alerts again`} submit="Send"
+      act={async () => {
+        const body = one ? { sink: one.sink, ids: [one.event.id] } : { all: true };
+        return said((await act<Retried>("POST", "/alerts/dead/retry", body)).items, "Taken by");
+      }}
+    >
+      <p>What is taken is no longer listed here.</p>
+    </Ask>
+  );
+}

@@ -1,0 +1,148 @@
+import type { Event } from "../../api/live";
+import { useResource } from "../../api/resource";
+import type { components } from "../../api/schema";
+import { countTicks, durationTicks } from "../../model/plot";
+import { kindName, kindOfStatus } from "../../model/slot";
+import { duration } from "../../model/time";
+import { pipelinePath, runPath } from "../../route/route";
+import { Time } from "../../ui/clock";
+import { Link } from "../../ui/link";
+import { Plot, type Point } from "../../ui/plot";
+import { Show } from "../../ui/state";
+
+type Trends = components["schemas"]["Trends"];
+type Arrivals = components["schemas"]["Arrivals"];
+
+/** The trends of one pipeline, each as a chart over the same days. */
+export function One({ id, days }: { id: string; days: number }) {
+  const on = (e: Event) => e.detail.pipelineId === id;
+  const trends = useResource<Trends>(`/pipelines/${encodeURIComponent(id)}/trends?days=${days}`, { on, every: 60_000, keep: true });
+  return (
+    <Show resource={trends} what="trends">
+      {(t) => (
+        <>
+          <Tiles t={t} id={id} />
+          <div className="columns even">
+            <div><Durations t={t} /><Attempts t={t} /></div>
+            <div>{t.sensors.map((s) => <Arrival key={`${s.pipeline}/${s.key}`} s={s} t={t} />)}<Drift t={t} id={id} /></div>
+          </div>
+          {t.truncated && <p className="hint">These are the latest 1000 runs; there were more.</p>}
+        </>
+      )}
+    </Show>
+  );
+}
+
+function Tiles({ t, id }: { t: Trends; id: string }) {
+  const d = t.durations;
+  const took = (s: number) => (d.count ? duration(s * 1000) : "–");
+  const attempts = t.days.reduce((n, x) => n + x.attempts, 0);
+  const runs = t.days.reduce((n, x) => n + x.runs, 0);
+  return (
+    <dl className="tiles">
+      <div><dt>runs</dt><dd>{runs}</dd></div>
+      <div><dt>median</dt><dd>{took(d.p50Seconds)}</dd></div>
+      <div><dt>9 of 10 within</dt><dd>{took(d.p90Seconds)}</dd></div>
+      <div><dt>99 of 100 within</dt><dd>{took(d.p99Seconds)}</dd></div>
+      <div><dt>attempts per period</dt><dd>{runs ? (attempts / runs).toFixed(2) : "–"}</dd></div>
+      <div className="tile-link"><dt>gate and periods</dt><dd><Link href={pipelinePath(id)}>{id}</Link></dd></div>
+    </dl>
+  );
+}
+
+/** Where a period stands on the axis: its name is a date, and maybe a time of that. */
+const at = (date: string) => Date.parse(date.length === 10 ? `${date}T12:00:00Z` : `${date.slice(0, 13)}:${date.length >= 16 && date[13] === ":" ? date.slice(14, 16) : "00"}:00Z`);
+
+function axis(t: Trends) {
+  const from = Date.parse(t.from);
+  const to = Math.max(Date.parse(t.to), from + 1);
+  const step = 86_400_000;
+  const xs = [];
+  for (let x = Math.ceil(from / step) * step; x <= to; x += step) xs.push({ x: x + step / 2, label: new Date(x).toISOString().slice(5, 10) });
+  return { from, to: Math.max(to, xs.at(-1)?.x ?? to), xs };
+}
+
+function Durations({ t }: { t: Trends }) {
+  const dots: Point[] = t.periods.flatMap((p) => {
+    if (p.status !== "COMPLETED" || !p.startedAt || !p.endedAt) return [];
+    const y = Date.parse(p.endedAt) - Date.parse(p.startedAt);
+    return y < 0 ? [] : [{ x: at(p.date), y, label: `${p.date}: ${duration(y)}${p.attempt > 1 ? `, attempt ${p.attempt}` : ""}` }];
+  });
+  const line = (of: (d: Trends["durations"]) => number) => t.days.filter((d) => d.durations.count > 0).map((d) => ({ x: at(d.date), y: of(d.durations) * 1000, label: d.date }));
+  const ticks = durationTicks(0, Math.max(1000, ...dots.map((d) => d.y)));
+  return (
+    <section className="card" aria-label="Durations">
+      <header><h2>How long jobs took</h2><span className="gap" /><small><i className="key s-p50" /> median of a day <i className="key s-p90" /> 9 of 10 within</small></header>
+      {dots.length === 0 ? <p className="none">No run has completed.</p> : (
+        <Plot
+          label={`Durations of ${dots.length} runs`} ticks={ticks} tick={duration} {...axis(t)} height={190}
+          series={[{ kind: "dots", points: dots, className: "s-dot" }, { kind: "line", points: line((d) => d.p90Seconds), className: "s-p90" }, { kind: "line", points: line((d) => d.p50Seconds), className: "s-p50" }]}
+        />
+      )}
+    </section>
+  );
+}
+
+function Attempts({ t }: { t: Trends }) {
+  const bars: Point[] = t.days.map((d) => ({ x: at(d.date), y: d.attempts / d.runs, label: `${d.date}: ${d.attempts} attempts for ${d.runs} periods`, ...(d.attempts > d.runs ? { className: "s-warn" } : {}) }));
+  const most = Math.max(1, ...bars.map((b) => b.y));
+  return (
+    <section className="card" aria-label="Attempts">
+      <h2>Attempts per period</h2>
+      {bars.length === 0 ? <p className="none">No period had a run.</p> : <Plot label={`Attempts per period, at most ${most.toFixed(1)} a day`} ticks={countTicks(most)} tick={String} {...axis(t)} series={[{ kind: "bars", points: bars, className: "s-bar" }]} />}
+    </section>
+  );
+}
+
+function Arrival({ s, t }: { s: Arrivals; t: Trends }) {
+  const dots = s.items.map((a) => ({ x: at(a.date), y: a.afterSeconds * 1000, label: `${a.date}: ${duration(a.afterSeconds * 1000)} after its begin` }));
+  const ys = dots.map((d) => d.y).toSorted((a, b) => a - b);
+  return (
+    <section className="card" aria-label={`Arrival of ${s.key}`}>
+      <header><h2>Arrival of <span className="mono">{s.key}</span>{s.pipeline !== t.pipeline && <> of {s.pipeline}</>}</h2><span className="gap" />{ys.length > 0 && <small>median {duration(ys[ys.length >> 1]!)} after the period begins</small>}</header>
+      {dots.length === 0 ? <p className="none">Nothing was written in these days.</p> : (
+        <Plot label={`Arrival of ${s.key} for ${dots.length} periods`} ticks={durationTicks(Math.min(0, ys[0]!), Math.max(1000, ys[ys.length - 1]!))} tick={duration} {...axis(t)} series={[{ kind: "dots", points: dots, className: "s-dot" }]} />
+      )}
+      {s.truncated && <p className="hint">It is written very often: these are the latest writes.</p>}
+    </section>
+  );
+}
+
+function Drift({ t, id }: { t: Trends; id: string }) {
+  const bad = t.periods.filter((p) => kindOfStatus(p.status) === "final" || kindOfStatus(p.status) === "exhausted").toReversed();
+  return (
+    <>
+      <section className="card" aria-label="Drift">
+        <h2>Drift after completion</h2>
+        {t.drift.length === 0 ? <p className="none">No value moved after its run had completed.</p> : (
+          <div className="scroll-x">
+            <table className="periods">
+              <thead><tr><th>When</th><th>Period</th><th>Value</th><th className="r">Was</th><th className="r">Is</th><th className="r">Moved</th></tr></thead>
+              <tbody>
+                {t.drift.slice(0, 50).map((d) => (
+                  <tr key={`${d.at}/${d.date}/${d.sensor}`}>
+                    <td><Time at={d.at} /></td><td><Link href={runPath(id, d.schedule, d.date)}>{d.date}</Link></td><td className="mono">{d.sensor}.{d.field}</td>
+                    <td className="r num">{d.baseline ?? "–"}</td><td className="r num">{d.current ?? "–"}</td><td className="r num">{moved(d.baseline, d.current)}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        )}
+      </section>
+      {bad.length > 0 && (
+        <section className="card" aria-label="Not completed">
+          <h2>Not completed</h2>
+          <ul className="chips">{bad.slice(0, 40).map((p) => <li key={p.date}><Link href={runPath(id, p.schedule, p.date)}>{p.date}</Link> <small>{kindName[kindOfStatus(p.status)]}</small></li>)}</ul>
+        </section>
+      )}
+    </>
+  );
+}
+
+function moved(was: string | null, is: string | null): string {
+  const by = Number(is) - Number(was);
+  if (was === null || is === null || Number.isNaN(by)) return "–";
+  const share = Number(was) ? ` (${((100 * by) / Math.abs(Number(was))).toFixed(1)} %)` : "";
+  return `${by > 0 ? "+" : ""}${by}${share}`;
+}
