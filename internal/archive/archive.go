@@ -83,9 +83,17 @@ func (a *Archiver) Pass(ctx context.Context, now time.Time) (Report, error) {
 	if err := s.migrate(ctx, scripts); err != nil {
 		return Report{}, err
 	}
-	p := &pass{archiver: a, session: s, now: now, ledger: newLedger(s), seen: map[sensorID]int64{}}
+	p := &pass{archiver: a, session: s, now: now, ledger: newLedger(ctx, s), seen: map[sensorID]int64{}}
 	err = p.run(ctx)
-	return Report{Rows: p.ledger.written}, errors.Join(err, p.ledger.settle())
+	return Report{Rows: p.ledger.written}, together(err, p.ledger.close())
+}
+
+// together is what went wrong; a batch that could not be written is told once, though it also ended the pass.
+func together(err, writing error) error {
+	if errors.Is(err, writing) {
+		return err
+	}
+	return errors.Join(err, writing)
 }
 
 // sweepEvery is how often all runs are looked through.

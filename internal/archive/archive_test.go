@@ -48,6 +48,26 @@ func TestMoreThanABatchIsArchived(t *testing.T) {
 		[]string{fmt.Sprint(2*archive.MaxRows+1, " ", 2*archive.MaxRows)})
 }
 
+func TestNothingIsWrittenAfterABatchThatFailed(t *testing.T) {
+	dsn, w := pgtest.Database(t), newWorld(t)
+	w.days(0, 1)
+	a := w.archiver(dsn)
+	pass(t, a, noon)
+	for i := range archive.MaxRows / 2 { // with the rest, more than one batch, and one of the feed
+		w.put("orders", "landing", noon.Add(time.Duration(i)*time.Second), int64(i))
+		w.put("orders", "upstream", noon.Add(time.Duration(i)*time.Second), int64(i))
+	}
+	w.days(1, 1)
+	exec(t, dsn, "ALTER TABLE sensor_history ADD CONSTRAINT refused CHECK (sensor <> 'landing') NOT VALID")
+	if _, err := a.Pass(context.Background(), noon.AddDate(0, 0, 1)); err == nil || strings.Count(err.Error(), "refused") != 1 {
+		t.Errorf("got %v", err)
+	}
+	same(t, "events", lines(t, dsn, "SELECT count(*) FROM events"), []string{"6"})
+	exec(t, dsn, "ALTER TABLE sensor_history DROP CONSTRAINT refused")
+	pass(t, a, noon.AddDate(0, 0, 1))
+	w.archived(dsn)
+}
+
 // faulty is a store whose nth call fails, as if the process had died there.
 type faulty struct {
 	store.Store

@@ -13,7 +13,7 @@ func (p *pass) fill(ctx context.Context) error {
 	if err := p.allReadings(ctx); err != nil {
 		return err
 	}
-	if err := p.ledger.write(ctx, done(filledCursor, p.now)); err != nil {
+	if err := p.ledger.write(done(filledCursor, p.now)); err != nil {
 		return err
 	}
 	p.archiver.cover(covered{filled: true, swept: p.now})

@@ -19,23 +19,45 @@ type news struct {
 }
 
 // follow copies what was announced after a place, until there is nothing left. While something is copied, the next is
-// read.
+// read, and what came before is written.
 func (p *pass) follow(ctx context.Context, after store.Position) error {
 	n, err := p.archiver.first(ctx, after)
+	before := taking{}
 	for err == nil && len(n.events)+len(n.changes) > 0 {
 		after = n.end(after)
 		next := p.archiver.ahead(ctx, after)
-		taking := p.take(ctx, n)
+		now := taking{news: n}
+		now.written, err = p.take(ctx, n)
 		then := <-next // whatever came of it is held by now
-		if err := errors.Join(taking, p.ledger.settle()); err != nil {
+		if err != nil {
 			return err
 		}
-		if err := p.archiver.taken(ctx, n); err != nil {
+		if err := before.settle(ctx, p.archiver); err != nil {
 			return err
 		}
-		n, err = then.news, then.err
+		before, n, err = now, then.news, then.err
+	}
+	if settled := before.settle(ctx, p.archiver); settled != nil {
+		return settled
 	}
 	return err
+}
+
+// taking is news that are on their way to the archive.
+type taking struct {
+	news    news
+	written <-chan error // nil if there are none
+}
+
+// settle waits until they are there, and tells the store.
+func (n taking) settle(ctx context.Context, a *Archiver) error {
+	if n.written == nil {
+		return nil
+	}
+	if err := <-n.written; err != nil {
+		return err
+	}
+	return a.taken(ctx, n.news)
 }
 
 // end is the place of the last event; the one before, if there is none.
@@ -131,13 +153,13 @@ func receive(ctx context.Context, s source, consumer string, held int) ([]store.
 
 // take copies news, and what it is about, as that is now. How far all of it is comes with the last rows, which are not
 // written yet when it returns.
-func (p *pass) take(ctx context.Context, n news) error {
+func (p *pass) take(ctx context.Context, n news) (written <-chan error, err error) {
 	if err := p.runs(ctx, n.runs()); err != nil {
-		return err
+		return nil, err
 	}
 	for _, key := range n.requested() {
 		if err := p.requests(ctx, key); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	for id, versions := range n.written() {
@@ -145,15 +167,13 @@ func (p *pass) take(ctx context.Context, n news) error {
 			continue
 		}
 		if err := p.readings(ctx, id, versions.first); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	for _, r := range n.rows {
-		if err := p.ledger.add(ctx, events, r); err != nil {
-			return err
-		}
+		p.ledger.add(events, r)
 	}
-	return p.ledger.begin(ctx, n.places(p.now))
+	return p.ledger.begin(n.places(p.now)), nil
 }
 
 // runs are those that it tells of. Some are named by an event alone: what is new about them is in their job logs.

@@ -1,68 +1,99 @@
 package archive
 
-import "context"
+import (
+	"context"
+	"sync"
+)
 
-// ledger gathers rows until there are enough of them to be written at once. It writes while its user reads on.
+// ahead is how many batches may wait to be written while their user reads on.
+const ahead = 4
+
+// ledger gathers rows until there are enough of them to be written at once. It writes while its user reads on, one batch
+// after the other; once one of them fails, none that follows is written: a place further on would hide what is missing.
 type ledger struct {
-	session *session
 	waiting map[string]*rows
 	count   int
 	written int
-	writing chan error // nil where nothing is under way
+	queue   chan batch
+	ended   chan struct{}
+
+	mu     sync.Mutex
+	failed error // of the first batch that could not be written
 }
 
-func newLedger(s *session) *ledger { return &ledger{session: s, waiting: map[string]*rows{}} }
+// batch is what is written in one transaction.
+type batch struct {
+	rows []rows
+	done chan error
+}
 
-// add puts a row with the others, and begins to write them if they are enough. No run may be added twice between two
+// newLedger is a ledger that writes to s until it is closed.
+func newLedger(ctx context.Context, s *session) *ledger {
+	l := &ledger{waiting: map[string]*rows{}, queue: make(chan batch, ahead), ended: make(chan struct{})}
+	go func() {
+		defer close(l.ended)
+		for b := range l.queue {
+			err := l.err()
+			if err == nil {
+				err = s.write(ctx, b.rows...)
+				l.fail(err)
+			}
+			b.done <- err
+		}
+	}()
+	return l
+}
+
+// err is what could not be written so far: whoever reads much looks at it now and then.
+func (l *ledger) err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failed
+}
+
+func (l *ledger) fail(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.failed = err
+}
+
+// close waits until everything is written, and says what could not be.
+func (l *ledger) close() error {
+	close(l.queue)
+	<-l.ended
+	return l.err()
+}
+
+// add puts a row with the others, and hands them on to be written if they are enough. No run may be added twice between two
 // writes.
-func (l *ledger) add(ctx context.Context, t table, r row) error {
+func (l *ledger) add(t table, r row) {
 	w := l.waiting[t.name]
 	if w == nil {
 		w = &rows{table: t}
 		l.waiting[t.name] = w
 	}
 	w.rows = append(w.rows, r)
-	if l.count++; l.count < MaxRows {
-		return nil
+	if l.count++; l.count >= MaxRows {
+		l.begin(rows{table: cursors})
 	}
-	return l.begin(ctx, rows{table: cursors})
 }
 
-// begin begins to write what there is, together with how far that is, in one transaction; what was begun before is
-// written by then.
-func (l *ledger) begin(ctx context.Context, places rows) error {
-	if err := l.settle(); err != nil {
-		return err
-	}
-	var all []rows
+// begin hands on what there is, together with how far that is, to be written in one transaction. The answer comes when it
+// and all before it are written, or cannot be.
+func (l *ledger) begin(places rows) <-chan error {
+	b := batch{done: make(chan error, 1)}
 	for _, t := range tables {
 		if w := l.waiting[t.name]; w != nil {
-			all = append(all, *w)
+			b.rows = append(b.rows, *w)
 		}
 	}
+	b.rows = append(b.rows, places)
 	l.written += l.count
 	l.count = 0
 	clear(l.waiting)
-	writing := make(chan error, 1)
-	l.writing = writing
-	go func() { writing <- l.session.write(ctx, append(all, places)...) }()
-	return nil
-}
-
-// settle waits until what was begun is written.
-func (l *ledger) settle() error {
-	if l.writing == nil {
-		return nil
-	}
-	err := <-l.writing
-	l.writing = nil
-	return err
+	l.queue <- b
+	return b.done
 }
 
 // write stores what there is, together with how far that is.
-func (l *ledger) write(ctx context.Context, places rows) error {
-	if err := l.begin(ctx, places); err != nil {
-		return err
-	}
-	return l.settle()
-}
+func (l *ledger) write(places rows) error { return <-l.begin(places) }

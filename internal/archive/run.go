@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/interlock-go/interlock/internal/run"
@@ -41,17 +42,13 @@ func (p *pass) copyRun(ctx context.Context, r run.Run) error {
 	if err != nil {
 		return err
 	}
-	if err := p.ledger.add(ctx, runs, made); err != nil {
-		return err
-	}
+	p.ledger.add(runs, made)
 	entries, err := p.archiver.store.JobLog(ctx, r.Key)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		if err := p.ledger.add(ctx, runLogs, logRow(e)); err != nil {
-			return err
-		}
+		p.ledger.add(runLogs, logRow(e))
 	}
 	return nil
 }
@@ -63,9 +60,7 @@ func (p *pass) requests(ctx context.Context, key run.Key) error {
 		return err
 	}
 	for _, r := range all {
-		if err := p.ledger.add(ctx, reruns, rerunRow(r)); err != nil {
-			return err
-		}
+		p.ledger.add(reruns, rerunRow(r))
 	}
 	return nil
 }
@@ -74,7 +69,7 @@ func (p *pass) requests(ctx context.Context, key run.Key) error {
 func (p *pass) sweep(ctx context.Context) error {
 	for q := (store.RunQuery{Limit: MaxRows}); ; {
 		page, err := p.archiver.store.Runs(ctx, q)
-		if err != nil {
+		if err = cmp.Or(err, p.ledger.err()); err != nil {
 			return err
 		}
 		for _, r := range page.Items {
@@ -86,7 +81,7 @@ func (p *pass) sweep(ctx context.Context) error {
 			}
 		}
 		if page.Next == "" {
-			return p.ledger.write(ctx, done(sweptCursor, p.now))
+			return p.ledger.write(done(sweptCursor, p.now))
 		}
 		q.Cursor = page.Next
 	}

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -22,7 +23,7 @@ func (p *pass) readings(ctx context.Context, id sensorID, from int64) error {
 	top := p.seen[id]
 	for q := (store.HistoryQuery{Pipeline: id.pipeline, Key: id.key, Limit: MaxRows}); ; {
 		page, err := p.archiver.store.History(ctx, q)
-		if err != nil {
+		if err = cmp.Or(err, p.ledger.err()); err != nil {
 			return err
 		}
 		for _, r := range page.Items {
@@ -34,9 +35,7 @@ func (p *pass) readings(ctx context.Context, id sensorID, from int64) error {
 			if err != nil {
 				return err
 			}
-			if err := p.ledger.add(ctx, history, made); err != nil {
-				return err
-			}
+			p.ledger.add(history, made)
 			top = max(top, r.Version)
 		}
 		if page.Next == "" {
