@@ -57,7 +57,8 @@ type Explanation struct {
 	Reruns    []Rerun    `json:"reruns"`
 	Deadlines []Deadline `json:"deadlines"`
 	Silenced  []Silenced `json:"silenced"`
-	Text      string     `json:"text"` // all of it, for people
+	Probes    []Probe    `json:"probes"` // whose answers its gate looks at now
+	Text      string     `json:"text"`   // all of it, for people
 }
 
 // Silenced is a silence that kept back alerts about a run.

@@ -29,6 +29,7 @@ type Pipeline struct {
 	OpenRuns    int               `json:"openRuns"`
 	LastRun     *Run              `json:"lastRun"` // of its latest period
 	Next        NextFire          `json:"next"`
+	Probes      []Probe           `json:"probes"` // in the order of its file
 }
 
 // State is how a pipeline stands.

@@ -28,6 +28,7 @@ type Explanation struct {
 	Reruns    []Rerun      `json:"reruns"`
 	Deadlines []Deadline   `json:"deadlines"`
 	Silenced  []Silenced   `json:"silenced" doc:"Silences that kept back alerts about it."`
+	Probes    []Probe      `json:"probes" doc:"Whose answers its gate looks at now."`
 	Text      string       `json:"text" doc:"All of it, for people."`
 }
 
@@ -77,6 +78,7 @@ func explanationView(x explain.Explanation) Explanation {
 		State: string(x.State), Summary: x.Summary, Reasons: append([]string{}, x.Reasons...), Opens: append([]string{}, x.Opens...),
 		DryRun: x.DryRun, Attempts: views(x.Attempts, attemptView), JobLog: views(x.Log, jobEntryView),
 		Reruns: views(x.Reruns, rerunView), Deadlines: views(x.Deadlines, deadlineView), Text: x.Text(),
+		Probes:   views(x.Probes, probeView),
 		Silenced: views(x.Silenced, func(s explain.Silenced) Silenced { return Silenced{By: s.By, Alerts: s.Alerts} }),
 	}
 	if x.Run != nil {

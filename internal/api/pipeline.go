@@ -10,6 +10,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/prober"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -37,6 +38,7 @@ type Pipeline struct {
 	OpenRuns    int               `json:"openRuns" doc:"How many of its runs have not ended."`
 	LastRun     Maybe[Run]        `json:"lastRun" doc:"The run of its latest period; null if there is none."`
 	Next        NextFire          `json:"next" doc:"What opens next by itself."`
+	Probes      []Probe           `json:"probes" doc:"Its probes, in the order of its file."`
 }
 
 // Pause is an operator's stop of a pipeline.
@@ -160,10 +162,15 @@ func (a *API) pipelineView(ctx context.Context, row store.Pipeline) (Pipeline, e
 	v := Pipeline{
 		ID: string(row.ID), State: stateOf(row), Version: text(row.Config), Problem: text(row.Problem), Pause: pauseView(row.Pause),
 		Horizon: instant(row.Horizon), AcceptedAt: instant(row.AcceptedAt), RemovedAt: instant(row.RemovedAt),
-		Tags: map[string]string{}, After: []string{},
+		Tags: map[string]string{}, After: []string{}, Probes: []Probe{},
 	}
 	if e != nil {
 		a.describePipeline(&v, e)
+		probes, err := prober.Standings(ctx, a.store, e)
+		if err != nil {
+			return v, err
+		}
+		v.Probes = views(probes, probeView)
 	}
 	open, err := a.store.OpenRuns(ctx, row.ID)
 	if err != nil {

@@ -23,6 +23,7 @@ import (
 	"github.com/interlock-go/interlock/internal/orchestrator"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/prober"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
@@ -207,6 +208,8 @@ func (w *world) perform(c store.Claim) error {
 		return w.monitor.Fire(ctx, c, w.now)
 	case store.ReopenPeriods:
 		return w.router.Reopen(ctx, c, w.now)
+	case store.RunProbe:
+		return prober.Drop(ctx, w.store, c, w.now)
 	case store.ResumePaused:
 		return w.router.ResumeDue(ctx, c, w.now)
 	default:

@@ -16,6 +16,7 @@ import (
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/prober"
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
@@ -35,6 +36,7 @@ type records interface {
 	Snapshot(ctx context.Context, id run.SnapshotID) (store.Snapshot, error)
 	Reruns(ctx context.Context, key run.Key) ([]store.Rerun, error)
 	Events(ctx context.Context, q store.EventQuery) (store.Page[event.Event], error)
+	Note(ctx context.Context, kind store.NoteKind, key string) (store.Note, error)
 }
 
 // Sources are where the facts are.
@@ -87,7 +89,8 @@ type Explanation struct {
 	Log       []store.JobEntry
 	Reruns    []store.Rerun
 	Deadlines []store.Deadline
-	Silenced  []Silenced // in the order of their first alert
+	Silenced  []Silenced        // in the order of their first alert
+	Probes    []prober.Standing // whose answers its gate looks at now, in the order of its rules
 }
 
 // Silenced is a silence that kept back alerts about the run.
@@ -134,6 +137,9 @@ func Look(ctx context.Context, s Sources, q Question, now time.Time) (Explanatio
 		err = l.never(ctx)
 	} else {
 		err = l.standing(ctx)
+	}
+	if err == nil {
+		err = l.probes(ctx)
 	}
 	if err != nil {
 		return Explanation{}, fmt.Errorf("explain %s: %w", l.key, err)

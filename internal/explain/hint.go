@@ -47,7 +47,9 @@ func (l *look) hint(leaf Leaf) string {
 			text += " that has the field " + leaf.Field
 		}
 	}
-	if command := l.command(leaf); command != "" {
+	if p := l.probed(leaf); p != nil {
+		text += asked(p)
+	} else if command := l.command(leaf); command != "" {
 		text += ": `" + command + "`"
 	}
 	if group, _, grouped := strings.Cut(leaf.Group, " › "); grouped || group != "" {

@@ -21,6 +21,7 @@ func (x Explanation) Text() string {
 	if x.Gate != nil {
 		x.rules(&w)
 	}
+	x.probing(&w)
 	block(&w, "What would open it:", x.Opens)
 	x.tries(&w)
 	x.output(&w)

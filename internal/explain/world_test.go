@@ -15,6 +15,7 @@ import (
 	"github.com/interlock-go/interlock/internal/orchestrator"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/prober"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
@@ -154,6 +155,8 @@ func (w *world) perform(c store.Claim) error {
 		return w.monitor.Arm(ctx, c, w.now)
 	case store.FireDeadline:
 		return w.monitor.Fire(ctx, c, w.now)
+	case store.RunProbe:
+		return prober.Drop(ctx, w.store, c, w.now) // tests say themselves how probes have done
 	case store.ReopenPeriods:
 		return w.router.Reopen(ctx, c, w.now)
 	default:

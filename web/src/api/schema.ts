@@ -1155,6 +1155,8 @@ export interface components {
             /** @description What would open it, most direct first. */
             opens: string[];
             pipeline: string;
+            /** @description Whose answers its gate looks at now. */
+            probes: components["schemas"]["Probe"][];
             /** @description Why it stands so, most important first. */
             reasons: string[];
             reruns: components["schemas"]["Rerun"][];
@@ -1578,6 +1580,8 @@ export interface components {
              * @enum {string|null}
              */
             period: "day" | "hour" | "minute" | null;
+            /** @description Its probes, in the order of its file. */
+            probes: components["schemas"]["Probe"][];
             /** @description Why its newest file is not in force. */
             problem: string | null;
             /** Format: date-time */
@@ -1598,6 +1602,69 @@ export interface components {
             timezone: string | null;
             /** @description The version in force. */
             version: string | null;
+        };
+        Probe: {
+            /** @description Its last answer; all null if there is none. */
+            answer: components["schemas"]["ProbeAnswer"];
+            /** @description Which of those that Interlock brings along; null for the others. */
+            builtin: string | null;
+            /** @description What went wrong since. */
+            failures: components["schemas"]["ProbeFailures"];
+            /** @description How often it is asked; null: when its answer has expired and a gate needs it. */
+            interval: string | null;
+            /** @description The sensor that it writes. */
+            key: string;
+            /** @enum {string} */
+            kind: "command" | "url" | "builtin";
+            /** @description Whose probe it is. */
+            pipeline: string;
+            /**
+             * @description new: it was not asked yet; failing: it broke; open: it broke so often that it is asked rarely.
+             * @enum {string}
+             */
+            state: "new" | "ok" | "failing" | "open";
+            timeout: string;
+            /** @description How long an answer counts. */
+            ttl: string;
+        };
+        ProbeAnswer: {
+            /** Format: date-time */
+            at: string | null;
+            /** @description The period that it was asked about. */
+            date: string | null;
+            /**
+             * Format: date-time
+             * @description From when on it no longer counts.
+             */
+            expiresAt: string | null;
+            /**
+             * Format: int64
+             * @description How long it took.
+             */
+            milliseconds: number | null;
+            reason: string | null;
+            /** @enum {string|null} */
+            status: "PASS" | "FAIL" | null;
+        };
+        ProbeFailures: {
+            /**
+             * Format: date-time
+             * @description The last.
+             */
+            at: string | null;
+            /** @enum {string|null} */
+            category: "PERMANENT" | "TRANSIENT" | "TIMEOUT" | null;
+            /** Format: int64 */
+            count: number;
+            /**
+             * Format: date-time
+             * @description It is not asked before.
+             */
+            nextTry: string | null;
+            /** @description Of the last. */
+            reason: string | null;
+            /** Format: date-time */
+            since: string | null;
         };
         Problem: {
             /** @description What is wrong this time, and what would be right. */

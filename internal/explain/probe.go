@@ -1,0 +1,94 @@
+package explain
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/prober"
+	"github.com/interlock-go/interlock/internal/sensor"
+)
+
+// probes finds how those probes stand whose answers the gate looks at.
+func (l *look) probes(ctx context.Context) error {
+	if l.x.Gate == nil || !l.x.Gate.Live {
+		return nil
+	}
+	known := l.Catalog.Current()
+	seen := map[string]bool{}
+	for _, leaf := range l.x.Gate.Leaves {
+		id := l.owner(leaf.SeenLeaf)
+		name := prober.NoteKey(id, leaf.Key)
+		p := known.Probe(id, sensor.Key(leaf.Key))
+		if p == nil || seen[name] {
+			continue
+		}
+		seen[name] = true
+		s, err := prober.StateOf(ctx, l.Store, id, p.Key, known.Get(id).Version)
+		if err != nil {
+			return err
+		}
+		l.x.Probes = append(l.x.Probes, prober.Standing{Pipeline: id, Probe: *p, State: s})
+	}
+	return nil
+}
+
+// probed is the probe that answers a rule; nil if none does.
+func (l *look) probed(leaf Leaf) *pipeline.Probe {
+	return l.Catalog.Current().Probe(l.owner(leaf.SeenLeaf), sensor.Key(leaf.Key))
+}
+
+// asked says how a rule that a probe answers comes by another answer.
+func asked(p *pipeline.Probe) string {
+	if p.Interval > 0 {
+		return fmt.Sprintf("; its probe is asked each %s", document.Duration(p.Interval))
+	}
+	return fmt.Sprintf("; its probe is asked again once its answer is %s old", document.Duration(p.TTL))
+}
+
+// probing writes how the probes stand.
+func (x Explanation) probing(w *strings.Builder) {
+	var lines []string
+	for _, s := range x.Probes {
+		name := s.Probe.Key
+		if s.Pipeline != x.Key.Pipeline {
+			name = string(s.Pipeline) + ":" + name
+		}
+		lines = append(lines, name+": "+probeLine(s, x.At))
+	}
+	block(w, "Probes:", lines)
+}
+
+// probeLine is how a probe stands, in a sentence.
+func probeLine(s prober.Standing, now time.Time) string {
+	var parts []string
+	switch state := s.State; {
+	case state.Answered.IsZero() && state.Failures == 0:
+		return "was not asked yet"
+	case !state.Answered.IsZero():
+		text := fmt.Sprintf("%s about %s, answered %s", state.Status, state.Period, instant(state.Answered, now))
+		if state.Reason != "" {
+			text += ": " + state.Reason
+		}
+		parts = append(parts, text)
+	}
+	if s.State.Failures > 0 {
+		parts = append(parts, broken(s, now))
+	}
+	return strings.Join(parts, "; ")
+}
+
+func broken(s prober.Standing, now time.Time) string {
+	state := s.State
+	text := fmt.Sprintf("broke %s: %s", instant(state.Failed, now), state.Failure)
+	if state.Failures > 1 {
+		text = fmt.Sprintf("broke %d times in a row since %s, last %s: %s", state.Failures, clock(state.Since), instant(state.Failed, now), state.Failure)
+	}
+	if state.Resting(now) {
+		text += "; it is left alone until " + instant(state.Rest, now)
+	}
+	return text
+}

@@ -1,0 +1,58 @@
+package explain_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/explain"
+	"github.com/interlock-go/interlock/internal/probe"
+	"github.com/interlock-go/interlock/internal/prober"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+const probed = `
+pipeline: {id: probed, owner: data}
+schedule: {cron: "0 8 * * *", evaluation: {window: 3h, interval: 10m}}
+probes: [{key: landing, command: x, interval: 1m}, {key: quality, command: x, ttl: 20m}]
+validation:
+  rules:
+    - {key: landing, check: equals, field: status, value: PASS}
+    - {key: quality, check: equals, field: status, value: PASS}
+job: {type: command, config: {command: [load]}}
+`
+
+// remember stores how a probe has done.
+func (w *world) remember(id, key string, s probe.State) {
+	w.Helper()
+	read, err := w.store.Note(ctx, store.ProbeNote, id+"/"+key)
+	if err != nil {
+		read = store.Note{}
+	}
+	data, err := json.Marshal(s)
+	w.check(err)
+	b := store.Batch{ID: fmt.Sprint("remember ", key, w.now)}
+	b.SwapNote(read, store.Note{Kind: store.ProbeNote, Key: prober.NoteKey(w.catalog.Current().Get("probed").ID, key), Data: data})
+	w.check(w.store.Commit(ctx, b, w.now))
+}
+
+func TestProbesOfAClosedGateSayHowTheyStand(t *testing.T) {
+	w := newWorld(t, probed)
+	w.pass(23 * time.Hour)
+	w.says(w.explain("probed", ""), explain.Waiting,
+		"Probes:", "landing: was not asked yet", `landing with status equals "PASS"; its probe is asked each 1m`,
+		`quality with status equals "PASS"; its probe is asked again once its answer is 20m old`)
+
+	state := probe.State{}.For(w.catalog.Current().Get("probed").Version)
+	state = state.Answer(probe.Answer{Status: probe.Fail, Reason: "12 files are missing"}, "2026-03-04", w.now, w.now, w.now.Add(time.Hour))
+	w.remember("probed", "landing", state)
+	for range 3 {
+		state = state.Break(&probe.Failure{Category: run.Timeout, Reason: "gave no answer"}, w.now)
+	}
+	w.remember("probed", "quality", state)
+	w.says(w.explain("probed", ""), explain.Waiting,
+		"landing: FAIL about 2026-03-04, answered 2026-03-04T08:10:00Z (now): 12 files are missing",
+		"broke 3 times in a row since 2026-03-04T08:10:00Z, last 2026-03-04T08:10:00Z (now): gave no answer; it is left alone until 2026-03-04T08:10:40Z (in 40s)")
+}
