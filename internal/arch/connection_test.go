@@ -10,10 +10,11 @@ import (
 // mayConnect lists the packages that open connections of their own, and why they do not pass the guard of internal/egress.
 // Everybody else is handed a client, a transport or a dialling function of the guard's.
 var mayConnect = map[string]string{
-	"internal/egress": "it is the guard",
-	"client":          "it speaks to the server that its user names, from the user's own machine",
-	"internal/demo":   "its simulated sources write to the server that the demo itself has started",
-	"bench":           "it measures servers that it has started on this machine",
+	"internal/egress":                  "it is the guard",
+	"client":                           "it speaks to the server that its user names, from the user's own machine",
+	"internal/demo":                    "its simulated sources write to the server that the demo itself has started",
+	"internal/awslambda/awslambdatest": "it reads the streams of tables that its tests have made on this machine",
+	"bench":                            "it measures servers that it has started on this machine",
 }
 
 // connecting are the names of the standard library that connect, or hold what connects when nobody says how. A type is
@@ -70,7 +71,7 @@ var foreign = map[string]struct {
 }
 
 // awsSetUp are the packages that set up the AWS SDK for others.
-var awsSetUp = []string{"internal/job/awsapi", "internal/awslambda/awscall", "internal/store/dynamo"}
+var awsSetUp = []string{"internal/job/awsapi", "internal/awslambda/awsconfig", "internal/store/dynamo"}
 
 // checkConnections reports what connects past the guard. Tests may: they speak to servers of their own.
 func (s source) checkConnections() {

@@ -8,9 +8,9 @@ import (
 	"github.com/interlock-go/interlock/internal/event"
 )
 
-// EventLog keeps events for good, or for as long as they are kept. One that is there is the same one.
+// EventLog keeps events, each whole and for as long as they are kept. One whose id is there is passed over.
 type EventLog interface {
-	Keep(ctx context.Context, e event.Event, detail json.RawMessage) error
+	AppendEvents(ctx context.Context, events []event.Event) error
 }
 
 // Sink is the event-sink.
@@ -52,7 +52,7 @@ func (s *Sink) Keep(ctx context.Context, d Delivered) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Log.Keep(ctx, e, d.Detail); err != nil {
+	if err := s.Log.AppendEvents(ctx, []event.Event{e}); err != nil {
 		return fmt.Errorf("keep event %s: %w", e.ID, err)
 	}
 	return nil

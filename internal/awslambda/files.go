@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -48,7 +49,7 @@ func (f *Files) apply(ctx context.Context, r *Router) error {
 	if err != nil {
 		return err
 	}
-	report, err := r.Catalog.Apply(ctx, all, r.Now())
+	report, err := r.Catalog.Apply(ctx, catalog.Files{Pipelines: all.Pipelines, Calendars: all.Calendars, Archetypes: all.Archetypes}, r.Now())
 	if err != nil {
 		return err
 	}

@@ -36,6 +36,7 @@ type Parts struct {
 	Settings
 	Store   store.Store
 	Catalog *catalog.Catalog
+	Narrow  *Narrow // what Catalog reads, where that is not everything
 	// Jobs start jobs; a function without them may not start any, and asks Remote about those that there are.
 	Jobs   map[string]job.Type
 	Expand func(a job.Attempt, j *pipeline.Job) (job.Attempt, error)

@@ -64,7 +64,7 @@ func (h *Host) Orchestrate(ctx context.Context, in OrchestratorRequest) (Orchest
 	if err != nil {
 		return OrchestratorReply{}, err
 	}
-	if err := h.Catalog.Refresh(ctx, key.Pipeline); err != nil {
+	if err := h.know(ctx, key.Pipeline); err != nil {
 		return OrchestratorReply{}, err
 	}
 	switch lifecycle.Kind(in.Mode) {

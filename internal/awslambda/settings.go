@@ -19,10 +19,14 @@ type Settings struct {
 	SchedulerGroup string
 	SchedulerRole  string // with which Scheduler calls the functions
 
-	TimeLimit    time.Duration // of an execution
-	StartTries   int
-	Watch        time.Duration // between two passes of the watchdog
-	EventsKept   time.Duration
+	TimeLimit  time.Duration // of an execution
+	StartTries int
+	Watch      time.Duration // between two passes of the watchdog
+	EventsKept time.Duration
+
+	SecretVariables string // names that ${env:…} may read, separated by commas
+	EgressAllow     string // hosts and networks that jobs may reach beside the public ones
+
 	SlackToken   string
 	SlackSecret  string // where the token is kept, instead
 	SlackChannel string
@@ -43,6 +47,8 @@ const (
 	envStartTries     = "TRIGGER_MAX_ATTEMPTS"
 	envWatch          = "WATCHDOG_INTERVAL_SECONDS"
 	envEventsKept     = "EVENTS_TTL_DAYS"
+	envSecrets        = "SECRET_VARIABLES"
+	envEgress         = "EGRESS_ALLOW"
 	envSlackToken     = "SLACK_BOT_TOKEN"
 	envSlackSecret    = "SLACK_SECRET_ARN"
 	envSlackChannel   = "SLACK_CHANNEL_ID"
@@ -87,10 +93,11 @@ func Read(f Function, getenv func(string) string) (Settings, error) {
 		Environment: getenv(envEnvironment), Bus: getenv(envBus), StateMachine: getenv(envStateMachine), Orchestrator: getenv(envOrchestrator),
 		StreamRouter: getenv(envStreamRouter), SLAMonitor: getenv(envSLAMonitor),
 		SchedulerGroup: getenv(envSchedulerGroup), SchedulerRole: getenv(envSchedulerRole),
-		TimeLimit:  time.Duration(r.number(envTimeLimit, 14400)) * time.Second,
-		StartTries: r.number(envStartTries, 3),
-		Watch:      time.Duration(r.number(envWatch, 300)) * time.Second,
-		EventsKept: time.Duration(r.number(envEventsKept, 90)) * 24 * time.Hour,
+		TimeLimit:       time.Duration(r.number(envTimeLimit, 14400)) * time.Second,
+		StartTries:      r.number(envStartTries, 3),
+		Watch:           time.Duration(r.number(envWatch, 300)) * time.Second,
+		EventsKept:      time.Duration(r.number(envEventsKept, 90)) * 24 * time.Hour,
+		SecretVariables: getenv(envSecrets), EgressAllow: getenv(envEgress),
 		SlackToken: getenv(envSlackToken), SlackSecret: getenv(envSlackSecret), SlackChannel: getenv(envSlackChannel),
 		SlackAPI: r.text(envSlackAPI, "https://slack.com/api/"),
 	}

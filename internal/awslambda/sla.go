@@ -116,7 +116,7 @@ func (r *Relay) takeBack(ctx context.Context, ledger []store.Deadline) error {
 
 // calculated is what the deadline of a period would be that has none yet.
 func (r *Relay) calculated(ctx context.Context, key run.Key) (SLAReply, error) {
-	if err := r.Catalog.Refresh(ctx, key.Pipeline); err != nil {
+	if err := r.know(ctx, key.Pipeline); err != nil {
 		return SLAReply{}, err
 	}
 	e := r.Catalog.Current().Get(key.Pipeline)

@@ -9,23 +9,12 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/dynamo"
 )
-
-// Streams are the tables' own side of the stream-router.
-type Streams interface {
-	// Facts are what a record tells. An error is a record that nobody can ever read.
-	Facts(r events.DynamoDBEventRecord) (Facts, error)
-	// Take makes a reading of a producer's row, unless a later one is there, and gives the change that tells of it; nil where
-	// there is none. To take a row twice is to take it once.
-	Take(ctx context.Context, s Sensor) (*store.Change, error)
-	// Files are all pipeline, calendar and archetype files that there are.
-	Files(ctx context.Context) (catalog.Files, error)
-}
 
 // Bus is where events are published. Some may be there when it fails: whoever listens knows an event again.
 type Bus interface {
@@ -43,8 +32,8 @@ type Router struct {
 // Route answers one call of the stream-router: records of a stream, or a task from Scheduler.
 func (r *Router) Route(ctx context.Context, payload json.RawMessage) (any, error) {
 	var call struct {
-		Task    string                       `json:"task"`
-		Records []events.DynamoDBEventRecord `json:"Records"`
+		Task    string   `json:"task"`
+		Records []Record `json:"Records"`
 	}
 	if err := json.Unmarshal(payload, &call); err != nil {
 		return nil, fmt.Errorf("read the call: %w", err)
@@ -60,7 +49,7 @@ func (r *Router) Route(ctx context.Context, payload json.RawMessage) (any, error
 
 // records handles a batch in order. A record that fails keeps back those of its pipeline that follow, and nobody else's;
 // the stream brings all from the first failure on again, which is harmless.
-func (r *Router) records(ctx context.Context, batch []events.DynamoDBEventRecord) events.DynamoDBEventResponse {
+func (r *Router) records(ctx context.Context, batch []Record) events.DynamoDBEventResponse {
 	answer := events.DynamoDBEventResponse{BatchItemFailures: []events.DynamoDBBatchItemFailure{}}
 	failed := map[pipeline.ID]bool{}
 	for _, rec := range batch {
@@ -70,8 +59,8 @@ func (r *Router) records(ctx context.Context, batch []events.DynamoDBEventRecord
 		}
 		failed[id] = true
 		r.Logger.Error("cannot handle a record; it comes again",
-			slog.String("record", rec.Change.SequenceNumber), slog.String("pipeline", string(id)), slog.Any("error", err))
-		answer.BatchItemFailures = append(answer.BatchItemFailures, events.DynamoDBBatchItemFailure{ItemIdentifier: rec.Change.SequenceNumber})
+			slog.String("record", rec.Change.Sequence), slog.String("pipeline", string(id)), slog.Any("error", err))
+		answer.BatchItemFailures = append(answer.BatchItemFailures, events.DynamoDBBatchItemFailure{ItemIdentifier: rec.Change.Sequence})
 	}
 	return answer
 }
@@ -79,10 +68,12 @@ func (r *Router) records(ctx context.Context, batch []events.DynamoDBEventRecord
 // errAfter says that an earlier record of the pipeline has to come first.
 var errAfter = errors.New("an earlier record of the same pipeline could not be handled")
 
-// record handles one record. Removals tell nothing: what is done is told by what was written, and a row that has outlived
-// its time, or that somebody took away, asks for nothing.
-func (r *Router) record(ctx context.Context, rec events.DynamoDBEventRecord, failed map[pipeline.ID]bool) (pipeline.ID, error) {
-	if rec.EventName == string(events.DynamoDBOperationTypeRemove) {
+// record handles one record. Of removals only that of a file tells something.
+func (r *Router) record(ctx context.Context, rec Record, failed map[pipeline.ID]bool) (pipeline.ID, error) {
+	if rec.took() {
+		return "", r.files.apply(ctx, r)
+	}
+	if rec.Event == removed {
 		return "", nil
 	}
 	f, err := r.Streams.Facts(rec)
@@ -97,22 +88,31 @@ func (r *Router) record(ctx context.Context, rec events.DynamoDBEventRecord, fai
 
 // handle acts on what a record tells.
 func (r *Router) handle(ctx context.Context, f Facts) error {
-	errs := []error{r.written(ctx, f)}
-	for _, c := range f.Changes {
-		errs = append(errs, r.router.Handle(ctx, c, r.Now()))
+	switch {
+	case f.Change != nil:
+		return r.router.Handle(ctx, *f.Change, r.Now())
+	case f.Task != "":
+		return r.task(ctx, f.Task, false)
+	case f.Outbox != nil:
+		return r.publish(ctx, *f.Outbox)
+	default:
+		return r.written(ctx, f)
 	}
-	for _, id := range f.Tasks {
-		errs = append(errs, r.task(ctx, id, false))
+}
+
+// publish puts the events of a commit on the bus, and remembers that.
+func (r *Router) publish(ctx context.Context, o Outbox) error {
+	if err := r.Bus.Publish(ctx, o.Events); err != nil {
+		return err
 	}
-	if len(f.Events) > 0 {
-		errs = append(errs, r.Bus.Publish(ctx, f.Events))
-	}
-	return errors.Join(errs...)
+	return o.Done(ctx, r.Now())
 }
 
 // written acts on rows that others write.
 func (r *Router) written(ctx context.Context, f Facts) error {
 	switch {
+	case f.Refused != nil:
+		return r.tellRefused(ctx, *f.Refused, f.Pipeline)
 	case f.Sensor != nil:
 		return r.sensed(ctx, *f.Sensor)
 	case f.Files:
@@ -123,15 +123,13 @@ func (r *Router) written(ctx context.Context, f Facts) error {
 	case f.Rerun != nil:
 		_, err := r.router.Rerun(ctx, *f.Rerun, r.Now())
 		return r.refused(err)
-	case f.Refused != nil:
-		return r.tellRefused(ctx, *f.Refused, f.Pipeline)
 	}
 	return nil
 }
 
-// sensed makes a reading of a row, and reacts to it at once: the record of the reading itself comes later, and finds it done.
-func (r *Router) sensed(ctx context.Context, s Sensor) error {
-	c, err := r.Streams.Take(ctx, s)
+// sensed makes a reading of a row, and reacts to it at once. If that fails, the row comes again and gives the same change.
+func (r *Router) sensed(ctx context.Context, p dynamo.Produced) error {
+	c, err := r.Streams.Take(ctx, p)
 	if err != nil || c == nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/prober"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -26,6 +27,9 @@ func (h *Host) handlers() map[store.TaskKind]func(context.Context, store.Claim, 
 		store.CheckPostRun:  h.router.CheckPostRun,
 		store.Arm:           h.monitor.Arm,
 		store.FireDeadline:  h.monitor.Fire,
+		store.RunProbe: func(ctx context.Context, c store.Claim, now time.Time) error {
+			return prober.Drop(ctx, h.Store, c, now)
+		},
 	}
 }
 
@@ -34,6 +38,9 @@ func (h *Host) perform(ctx context.Context, t store.Task) error {
 	handle, ok := h.handlers()[t.Kind]
 	if !ok {
 		return fmt.Errorf("task %s: there is no handler for kind %q", t.ID, t.Kind)
+	}
+	if err := h.know(ctx, t.Pipeline); err != nil {
+		return err
 	}
 	return h.claimed(ctx, t.ID, func(ctx context.Context, c store.Claim) error { return handle(ctx, c, h.Now()) })
 }

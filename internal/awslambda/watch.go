@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/watchdog"
@@ -11,7 +12,7 @@ import (
 
 // Watch is the watchdog of the function: it looks for what did not happen, and relays intents that nobody carried out.
 type Watch struct {
-	*Relay
+	*Router
 	dog *watchdog.Watchdog
 }
 
@@ -19,8 +20,8 @@ type Watch struct {
 const group = "router"
 
 // NewWatch makes a watchdog over r.
-func NewWatch(r *Relay) *Watch {
-	return &Watch{Relay: r, dog: watchdog.New(watchdog.Deps{
+func NewWatch(r *Router) *Watch {
+	return &Watch{Router: r, dog: watchdog.New(watchdog.Deps{
 		Store: r.Store, Catalog: r.Catalog, Router: r.router, Deadlines: r.monitor, Group: group, Interval: r.Settings.Watch,
 	})}
 }
@@ -37,14 +38,15 @@ func (w *Watch) Pass(ctx context.Context) (WatchReply, error) {
 		return WatchReply{}, err
 	}
 	report, err := w.dog.Pass(ctx, w.Now())
-	n, failed := w.relayOverdue(ctx)
-	return WatchReply{Findings: report.Findings, Relayed: n}, errors.Join(err, failed)
+	tasks, failed := w.relayOverdue(ctx)
+	outboxes, unpublished := w.publishOverdue(ctx)
+	return WatchReply{Findings: report.Findings, Relayed: tasks + outboxes}, errors.Join(err, failed, unpublished)
 }
 
 // relayOverdue relays the intents that should have been carried out two passes ago: the record that told of them was lost, or
 // whoever took it. One that cannot be relayed keeps nobody else from it.
 func (w *Watch) relayOverdue(ctx context.Context) (int, error) {
-	overdue, err := w.Store.Overdue(ctx, w.Now().Add(-2*w.Settings.Watch), store.MaxPage)
+	overdue, err := w.Store.Overdue(ctx, w.forgotten(), store.MaxPage)
 	if err != nil {
 		return 0, fmt.Errorf("list overdue tasks: %w", err)
 	}
@@ -54,3 +56,19 @@ func (w *Watch) relayOverdue(ctx context.Context) (int, error) {
 	}
 	return len(overdue), errors.Join(errs...)
 }
+
+// publishOverdue does the same for events.
+func (w *Watch) publishOverdue(ctx context.Context) (int, error) {
+	overdue, err := w.Streams.Outboxes(ctx, w.forgotten())
+	if err != nil {
+		return 0, err
+	}
+	var errs []error
+	for _, o := range overdue {
+		errs = append(errs, w.publish(ctx, o))
+	}
+	return len(overdue), errors.Join(errs...)
+}
+
+// forgotten is the instant before which everything should have been passed on.
+func (w *Watch) forgotten() time.Time { return w.Now().Add(-2 * w.Settings.Watch) }

@@ -2,17 +2,18 @@ package awslambdatest
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"strconv"
 	"sync"
 	"time"
-
-	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/interlock-go/interlock/internal/awslambda"
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/dynamo"
 	"github.com/interlock-go/interlock/internal/store/memory"
 )
 
@@ -22,7 +23,7 @@ const group = "router"
 // Memory is tables that are not there: a store in memory, and a stream of what its commits would have written.
 type Memory struct {
 	data  *memory.Store
-	files catalog.Files
+	files dynamo.Files
 
 	mu      sync.Mutex
 	records []record // that were not handled yet
@@ -56,10 +57,11 @@ func (s tapped) Commit(ctx context.Context, b store.Batch, now time.Time) error 
 		return err
 	}
 	for _, t := range b.Tasks {
-		s.told.add(awslambda.Facts{Pipeline: t.Pipeline, Tasks: []string{t.ID}})
+		s.told.add(awslambda.Facts{Pipeline: t.Pipeline, Task: t.ID})
 	}
 	if len(b.Events) > 0 {
-		s.told.add(awslambda.Facts{Pipeline: b.Events[0].Detail.Pipeline, Events: b.Events})
+		done := func(context.Context, time.Time) error { return nil }
+		s.told.add(awslambda.Facts{Pipeline: b.Events[0].Detail.Pipeline, Outbox: &awslambda.Outbox{Events: b.Events, Done: done}})
 	}
 	return s.told.changes(ctx)
 }
@@ -83,7 +85,9 @@ func (m *Memory) changes(ctx context.Context) error {
 	m.mu.Lock()
 	held := 0
 	for _, r := range m.records {
-		held += len(r.facts.Changes)
+		if r.facts.Change != nil {
+			held++
+		}
 	}
 	m.mu.Unlock()
 	if held >= n {
@@ -94,7 +98,7 @@ func (m *Memory) changes(ctx context.Context) error {
 		return err
 	}
 	for _, c := range changes {
-		m.add(awslambda.Facts{Pipeline: c.Pipeline, Changes: []store.Change{c}})
+		m.add(awslambda.Facts{Pipeline: c.Pipeline, Change: &c})
 	}
 	return nil
 }
@@ -112,12 +116,12 @@ func (m *Memory) add(f awslambda.Facts) {
 const batchSize = 10
 
 // Batch gives the oldest records.
-func (m *Memory) Batch() []events.DynamoDBEventRecord {
+func (m *Memory) Batch() []json.RawMessage {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var all []events.DynamoDBEventRecord
+	var all []json.RawMessage
 	for _, r := range m.records[:min(batchSize, len(m.records))] {
-		all = append(all, events.DynamoDBEventRecord{EventName: "INSERT", Change: events.DynamoDBStreamRecord{SequenceNumber: r.sequence}})
+		all = append(all, fmt.Appendf(nil, `{"eventName": "INSERT", "dynamodb": {"SequenceNumber": %q}}`, r.sequence))
 	}
 	return all
 }
@@ -130,30 +134,35 @@ func (m *Memory) Handled(n int) {
 	m.mu.Unlock()
 	var changes []store.Change
 	for _, r := range done {
-		changes = append(changes, r.facts.Changes...)
+		if r.facts.Change != nil {
+			changes = append(changes, *r.facts.Change)
+		}
 	}
 	_ = m.data.Done(context.Background(), group, changes) // it cannot fail before it is closed
 }
 
 // Facts are what a record tells.
-func (m *Memory) Facts(r events.DynamoDBEventRecord) (awslambda.Facts, error) {
+func (m *Memory) Facts(r awslambda.Record) (awslambda.Facts, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.told[r.Change.SequenceNumber].facts, nil
+	return m.told[r.Change.Sequence].facts, nil
 }
 
 // Take stores a reading; its change comes with the stream.
-func (m *Memory) Take(ctx context.Context, s awslambda.Sensor) (*store.Change, error) {
-	_, err := m.Store().PutReadings(ctx, []store.Write{s.Write}, s.At)
+func (m *Memory) Take(ctx context.Context, p dynamo.Produced) (*store.Change, error) {
+	_, err := m.Store().PutReadings(ctx, []store.Write{p.Write}, p.At)
 	return nil, err
 }
 
 // Files are those that were put last.
-func (m *Memory) Files(context.Context) (catalog.Files, error) { return m.files, nil }
+func (m *Memory) Files(context.Context) (dynamo.Files, error) { return m.files, nil }
+
+// Outboxes are none: what a record tells is never lost here.
+func (m *Memory) Outboxes(context.Context, time.Time) ([]awslambda.Outbox, error) { return nil, nil }
 
 // PutFiles puts files in the place of those that there are.
 func (m *Memory) PutFiles(f catalog.Files) error {
-	m.files = f
+	m.files = dynamo.Files{Pipelines: f.Pipelines, Calendars: f.Calendars, Archetypes: f.Archetypes}
 	m.add(awslambda.Facts{Files: true})
 	return nil
 }
@@ -168,7 +177,7 @@ func (m *Memory) PutSensor(id pipeline.ID, key string, fields sensor.Fields, now
 	if err != nil {
 		return err
 	}
-	m.add(awslambda.Facts{Pipeline: id, Sensor: &awslambda.Sensor{
+	m.add(awslambda.Facts{Pipeline: id, Sensor: &dynamo.Produced{
 		Write: store.Write{Pipeline: id, Reading: sensor.Reading{Key: name, Period: date, Fields: fields}}, At: now,
 	}})
 	return nil

@@ -16,6 +16,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/awslambda"
 	"github.com/interlock-go/interlock/internal/awslambda/awscall"
+	"github.com/interlock-go/interlock/internal/awslambda/awsconfig"
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/job/all"
@@ -31,7 +32,7 @@ type Tables interface {
 	Streams() awslambda.Streams
 	// Batch gives records that were not handled yet, as the streams do; none if there are none. Handled is told how many of
 	// them need not come again.
-	Batch() []events.DynamoDBEventRecord
+	Batch() []json.RawMessage
 	Handled(n int)
 	// PutSensor writes a row as a producer does, PutFiles those of a deployment.
 	PutSensor(id pipeline.ID, key string, fields sensor.Fields, now time.Time) error
@@ -64,10 +65,11 @@ type World struct {
 	steps  *awslambda.Host
 	sla    *awslambda.Relay
 	watch  *awslambda.Watch
+	sink   *awslambda.Sink // nil where the tables list events by themselves
 
 	// Events are those that the bus has carried, in order. Poison is what was given up.
 	Events []published
-	Poison []events.DynamoDBEventRecord
+	Poison []json.RawMessage
 	Wrong  func(function string, err error) // told of every function that fails; by default the test fails
 }
 
@@ -105,10 +107,14 @@ func (w *World) environment(name string) string {
 
 // build makes every function as if it had just started: each knows nothing but what is stored.
 func (w *World) build() {
-	w.router = &awslambda.Router{Relay: w.relay(awslambda.StreamRouter), Streams: w.Streams(), Bus: awscall.NewBus(awscall.Config(w.environment), w.environment("EVENT_BUS_NAME"))}
+	bus := awscall.NewBus(awsconfig.New(w.environment), w.environment("EVENT_BUS_NAME"))
+	w.router = &awslambda.Router{Relay: w.relay(awslambda.StreamRouter), Streams: w.Streams(), Bus: bus}
 	w.sla = w.relay(awslambda.SLAMonitor)
-	w.watch = awslambda.NewWatch(w.relay(awslambda.Watchdog))
+	w.watch = awslambda.NewWatch(&awslambda.Router{Relay: w.relay(awslambda.Watchdog), Streams: w.Streams(), Bus: bus})
 	w.steps = awslambda.NewHost(w.parts(awslambda.Orchestrator))
+	if log, is := w.Store().(awslambda.EventLog); is {
+		w.sink = &awslambda.Sink{Log: log}
+	}
 	w.cloud.calls["test-interlock-orchestrator"] = w.orchestrator
 	w.cloud.calls[orchestratorARN] = w.orchestrator
 }
@@ -123,16 +129,20 @@ func (w *World) parts(f awslambda.Function) awslambda.Parts {
 		logger = slog.New(slog.DiscardHandler)
 	}
 	p := awslambda.Parts{Settings: settings, Store: w.Store(), Catalog: catalog.New(w.Store(), all.Kinds()), Now: w.Now, Logger: logger}
+	if f == awslambda.Orchestrator || f == awslambda.SLAMonitor {
+		p.Narrow = awslambda.NewNarrow(w.Store())
+		p.Catalog = catalog.New(p.Narrow, all.Kinds())
+	}
 	if f == awslambda.Orchestrator {
 		p.Jobs = w.o.Jobs
 	} else {
-		p.Remote = awslambda.Jobs{Invoker: awscall.NewInvoker(awscall.Config(w.environment)), Orchestrator: settings.Orchestrator}
+		p.Remote = awslambda.Jobs{Invoker: awscall.NewInvoker(awsconfig.New(w.environment)), Orchestrator: settings.Orchestrator}
 	}
 	return p
 }
 
 func (w *World) relay(f awslambda.Function) *awslambda.Relay {
-	p, c := w.parts(f), awscall.Config(w.environment)
+	p, c := w.parts(f), awsconfig.New(w.environment)
 	return &awslambda.Relay{
 		Host:       awslambda.NewHost(p),
 		Executions: awscall.NewExecutions(c, p.StateMachine, awslambda.ErrSpent),
@@ -197,6 +207,23 @@ func (w *World) tick() {
 	}
 }
 
+// carry brings what was published to the event-sink, as the bus does.
+func (w *World) carry() {
+	for _, e := range w.cloud.takeBus() {
+		w.Events = append(w.Events, e)
+		if w.sink == nil {
+			continue
+		}
+		d := awslambda.Delivered{
+			ID: "7bf73129-1428-4cd3-a780-95db273d1602", Source: e.Source, Type: e.DetailType, Resources: e.Resources, Detail: json.RawMessage(e.Detail),
+			Time: time.Unix(int64(e.Time), 0).UTC().Format(time.RFC3339),
+		}
+		if err := w.sink.Keep(context.Background(), d); err != nil {
+			w.Wrong("event-sink", err)
+		}
+	}
+}
+
 // Settle does all that is due at this instant.
 func (w *World) Settle() {
 	for w.running && (w.streamed() || w.sent() || w.called()) {
@@ -208,6 +235,7 @@ func (w *World) look() {
 	if _, err := w.watch.Pass(context.Background()); err != nil {
 		w.Wrong("watchdog", err)
 	}
+	w.carry()
 	w.Settle()
 }
 
@@ -241,23 +269,42 @@ func (w *World) streamed() bool {
 	}
 }
 
-// lost says whether a record tells of the change that is to be lost.
-func (w *World) lost(r events.DynamoDBEventRecord) bool {
-	f, err := w.Streams().Facts(r)
-	if err != nil || len(f.Changes) == 0 {
+// lost says whether a record tells of the change that is to be lost. Of a producer's row the reading is kept.
+func (w *World) lost(text json.RawMessage) bool {
+	f, err := w.Streams().Facts(read(w, text))
+	if err != nil || f.Change == nil && f.Sensor == nil {
 		return false
+	}
+	if f.Sensor != nil {
+		c, err := w.Streams().Take(context.Background(), *f.Sensor)
+		if err != nil {
+			w.Fatal(err)
+		}
+		if c == nil {
+			return true // its change has a record of its own
+		}
 	}
 	w.drops--
 	return true
 }
 
+func read(t testing.TB, text json.RawMessage) awslambda.Record {
+	t.Helper()
+	var r awslambda.Record
+	if err := json.Unmarshal(text, &r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 // deliver calls the stream-router with records, and says how many it has handled before the first that it has not.
-func (w *World) deliver(batch []events.DynamoDBEventRecord) int {
-	payload, err := json.Marshal(events.DynamoDBEvent{Records: batch})
+func (w *World) deliver(batch []json.RawMessage) int {
+	payload, err := json.Marshal(map[string]any{"Records": batch})
 	if err != nil {
 		w.Fatal(err)
 	}
 	out, err := w.invoke(streamRouterARN, payload)
+	w.carry()
 	if err != nil {
 		return 0
 	}
@@ -266,14 +313,13 @@ func (w *World) deliver(batch []events.DynamoDBEventRecord) int {
 		w.Fatal(err)
 	}
 	for _, f := range answer.BatchItemFailures {
-		for i, r := range batch {
-			if r.Change.SequenceNumber == f.ItemIdentifier {
+		for i, text := range batch {
+			if read(w, text).Change.Sequence == f.ItemIdentifier {
 				w.Wrong("stream-router", fmt.Errorf("record %s failed", f.ItemIdentifier))
 				return i
 			}
 		}
 	}
-	w.Events = append(w.Events, w.cloud.takeBus()...)
 	return len(batch)
 }
 

@@ -1,0 +1,18 @@
+// Command orchestrator is the AWS function that takes the steps of attempts. It alone may start jobs.
+package main
+
+import (
+	"os"
+
+	"github.com/interlock-go/interlock/internal/awslambda"
+	"github.com/interlock-go/interlock/internal/awslambda/wire"
+	"github.com/interlock-go/interlock/internal/awslambda/wirejobs"
+	"github.com/interlock-go/interlock/internal/job/command"
+)
+
+func main() {
+	if len(os.Args) == 2 && os.Args[1] == command.KeeperArg { // a process that keeps a command for the function
+		os.Exit(command.Keep())
+	}
+	wire.Serve(wirejobs.Host(wire.Begin(awslambda.Orchestrator)).Orchestrate)
+}

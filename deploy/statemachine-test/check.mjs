@@ -1,0 +1,9 @@
+// Says what is wrong with the state machine on its input.
+import { readFileSync } from 'node:fs';
+import validate from 'asl-validator';
+
+const { isValid, errorsText } = (validate.default ?? validate)(JSON.parse(readFileSync(0, 'utf8')), { checkArn: true, checkPaths: true });
+if (!isValid) {
+  console.log(errorsText('\n'));
+  process.exit(1);
+}

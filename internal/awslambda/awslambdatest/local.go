@@ -1,0 +1,247 @@
+package awslambdatest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/interlock-go/interlock/internal/awslambda"
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/dynamo"
+)
+
+// Local is the tables of a real DynamoDB on this machine, and their streams.
+type Local struct {
+	testing.TB
+	data        *dynamo.Store
+	client      *dynamodb.Client
+	endpoint    string
+	region      string
+	environment string
+	now         func() time.Time
+
+	streams []*stream
+	records []json.RawMessage
+	files   map[string]bool // that are deployed, by their partition
+}
+
+// stream is a table's, and the place up to which it was read.
+type stream struct{ arn, shard, iterator string }
+
+// NewLocal is the tables of an environment, which are empty.
+func NewLocal(t testing.TB, environment string, c aws.Config, now func() time.Time) *Local {
+	t.Helper()
+	l := &Local{
+		TB: t, data: dynamo.New(c, environment, dynamo.Options{}), client: dynamodb.NewFromConfig(c),
+		endpoint: aws.ToString(c.BaseEndpoint), region: c.Region, environment: environment, now: now, files: map[string]bool{},
+	}
+	for _, table := range dynamo.Tables() {
+		if table.Stream {
+			l.streams = append(l.streams, l.stream(dynamo.TableName(environment, table.Name)))
+		}
+	}
+	return l
+}
+
+// Store is the tables.
+func (l *Local) Store() store.Store { return l.data }
+
+// Streams reads their records.
+func (l *Local) Streams() awslambda.Streams { return awslambda.Tables{Store: l.data} }
+
+// ask speaks to the streams in their own words: what they answer is what Lambda hands to functions, letter by letter.
+func (l *Local) ask(operation string, in map[string]any, out any) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	r, err := http.NewRequest(http.MethodPost, l.endpoint, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Content-Type", "application/x-amz-json-1.0")
+	r.Header.Set("X-Amz-Target", "DynamoDBStreams_20120810."+operation)
+	r.Header.Set("Authorization", fmt.Sprintf(
+		"AWS4-HMAC-SHA256 Credential=interlock/20260303/%s/dynamodb/aws4_request, SignedHeaders=host, Signature=0", l.region))
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return err
+	}
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s: %s", operation, answer.Status, text)
+	}
+	return json.Unmarshal(text, out)
+}
+
+// stream finds the stream of a table, and its beginning.
+func (l *Local) stream(table string) *stream {
+	l.Helper()
+	var found struct{ Streams []struct{ StreamArn string } }
+	if err := l.ask("ListStreams", map[string]any{"TableName": table}, &found); err != nil || len(found.Streams) != 1 {
+		l.Fatalf("table %s has %d streams: %v", table, len(found.Streams), err)
+	}
+	s := &stream{arn: found.Streams[0].StreamArn}
+	var described struct {
+		StreamDescription struct{ Shards []struct{ ShardId string } }
+	}
+	if err := l.ask("DescribeStream", map[string]any{"StreamArn": s.arn}, &described); err != nil || len(described.StreamDescription.Shards) == 0 {
+		l.Fatalf("the stream of %s has no shards: %v", table, err)
+	}
+	s.shard = described.StreamDescription.Shards[0].ShardId
+	var begin struct{ ShardIterator string }
+	if err := l.ask("GetShardIterator", map[string]any{"StreamArn": s.arn, "ShardId": s.shard, "ShardIteratorType": "TRIM_HORIZON"}, &begin); err != nil {
+		l.Fatal(err)
+	}
+	s.iterator = begin.ShardIterator
+	return s
+}
+
+// Batch gives the oldest records, written now as far as the functions can tell.
+func (l *Local) Batch() []json.RawMessage {
+	if len(l.records) == 0 {
+		for _, s := range l.streams {
+			l.read(s)
+		}
+	}
+	return l.records[:min(batchSize, len(l.records))]
+}
+
+func (l *Local) read(s *stream) {
+	var out struct {
+		Records           []map[string]any
+		NextShardIterator string
+	}
+	if err := l.ask("GetRecords", map[string]any{"ShardIterator": s.iterator}, &out); err != nil {
+		l.Fatal(err)
+	}
+	s.iterator = out.NextShardIterator
+	for _, r := range out.Records {
+		change, _ := r["dynamodb"].(map[string]any)
+		change["ApproximateCreationDateTime"] = float64(l.now().UnixMilli()) / 1000
+		text, err := json.Marshal(r)
+		if err != nil {
+			l.Fatal(err)
+		}
+		l.records = append(l.records, text)
+	}
+}
+
+// Handled takes the oldest records out.
+func (l *Local) Handled(n int) { l.records = l.records[n:] }
+
+// put writes a row, in DynamoDB's own JSON.
+func (l *Local) put(table, text string) error {
+	var row dynamo.Row
+	if err := json.Unmarshal([]byte(text), &row); err != nil {
+		return err
+	}
+	_, err := l.client.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: aws.String(dynamo.TableName(l.environment, table)), Item: row})
+	return err
+}
+
+// Put writes a row of somebody else's.
+func (l *Local) Put(table, text string) {
+	l.Helper()
+	if err := l.put(table, text); err != nil {
+		l.Fatal(err)
+	}
+}
+
+// PutSensor writes a sensor's row as a producer does, its fields in a map named data.
+func (l *Local) PutSensor(id pipeline.ID, key string, fields sensor.Fields, _ time.Time) error {
+	data, err := attribute(map[string]any(fields))
+	if err != nil {
+		return err
+	}
+	return l.put(dynamo.Control, fmt.Sprintf(`{"PK": {"S": "PIPELINE#%s"}, "SK": {"S": "SENSOR#%s"}, "data": %s}`, id, key, data))
+}
+
+// attribute is a value in DynamoDB's JSON.
+func attribute(v any) (string, error) {
+	switch v := v.(type) {
+	case map[string]any:
+		var parts []string
+		for name, inner := range v {
+			text, err := attribute(inner)
+			if err != nil {
+				return "", err
+			}
+			parts = append(parts, fmt.Sprintf("%q: %s", name, text))
+		}
+		return `{"M": {` + strings.Join(parts, ", ") + `}}`, nil
+	case []any:
+		var parts []string
+		for _, inner := range v {
+			text, err := attribute(inner)
+			if err != nil {
+				return "", err
+			}
+			parts = append(parts, text)
+		}
+		return `{"L": [` + strings.Join(parts, ", ") + `]}`, nil
+	case string:
+		return fmt.Sprintf(`{"S": %q}`, v), nil
+	case bool:
+		return fmt.Sprintf(`{"BOOL": %t}`, v), nil
+	case nil:
+		return `{"NULL": true}`, nil
+	case int, int64, uint64, float64:
+		text, err := json.Marshal(v)
+		return fmt.Sprintf(`{"N": %q}`, text), err
+	default:
+		return "", fmt.Errorf("%T cannot be written", v)
+	}
+}
+
+// PutFiles deploys files: those that were there and are not any more are taken away.
+func (l *Local) PutFiles(f catalog.Files) error {
+	now := map[string]bool{}
+	for kind, sources := range map[string][]pipeline.Source{"PIPELINE": f.Pipelines, "CALENDAR": f.Calendars, "ARCHETYPE": f.Archetypes} {
+		for _, src := range sources {
+			pk := kind + "#" + strings.TrimSuffix(src.File, ".yaml")
+			now[pk] = true
+			text, err := json.Marshal(string(src.Data))
+			if err != nil {
+				return err
+			}
+			if err := l.put(dynamo.Control, fmt.Sprintf(`{"PK": {"S": %q}, "SK": {"S": "CONFIG"}, "list": {"S": "FILE"}, "place": {"S": %q}, "config": {"S": %s}}`, pk, pk, text)); err != nil {
+				return err
+			}
+		}
+	}
+	var errs []error
+	for pk := range l.files {
+		if !now[pk] {
+			errs = append(errs, l.drop(pk))
+		}
+	}
+	l.files = now
+	return errors.Join(errs...)
+}
+
+func (l *Local) drop(pk string) error {
+	var key dynamo.Row
+	if err := json.Unmarshal(fmt.Appendf(nil, `{"PK": {"S": %q}, "SK": {"S": "CONFIG"}}`, pk), &key); err != nil {
+		return err
+	}
+	_, err := l.client.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: aws.String(dynamo.TableName(l.environment, dynamo.Control)), Key: key})
+	return err
+}

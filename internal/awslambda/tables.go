@@ -1,0 +1,51 @@
+package awslambda
+
+import (
+	"context"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/router"
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/dynamo"
+)
+
+// Tables are the streams of the tables of a deployment.
+type Tables struct{ *dynamo.Store }
+
+var _ Streams = Tables{}
+
+// Facts reads a record.
+func (t Tables) Facts(r Record) (Facts, error) {
+	told, err := dynamo.Record{Image: r.Change.Image, Sequence: r.Change.Sequence, At: r.at()}.Read()
+	f := Facts{Pipeline: told.Pipeline, Change: told.Change, Task: told.Task, Sensor: told.Sensor, Files: told.File, Result: told.Result}
+	if err != nil {
+		return f, err
+	}
+	if told.Refused != "" {
+		f.Refused = &Refused{Row: r.Change.Keys.SK.S, Reason: told.Refused, At: r.at()}
+	}
+	if q := told.Rerun; q != nil {
+		f.Rerun = &router.RerunRequest{
+			ID: q.ID, Pipeline: q.Key.Pipeline, Schedule: q.Key.Schedule, Period: q.Key.Period,
+			By: q.By, Reason: q.Reason, Force: q.Force, BypassGate: q.BypassGate,
+		}
+	}
+	if told.Outbox != nil {
+		f.Outbox = t.outbox(*told.Outbox)
+	}
+	return f, nil
+}
+
+func (t Tables) outbox(o dynamo.Outbox) *Outbox {
+	return &Outbox{Events: o.Events, Done: func(ctx context.Context, now time.Time) error { return t.Relayed(ctx, o, now) }}
+}
+
+// Outboxes lists what nobody has passed on.
+func (t Tables) Outboxes(ctx context.Context, before time.Time) ([]Outbox, error) {
+	found, err := t.Store.Outboxes(ctx, before, store.MaxPage)
+	all := make([]Outbox, len(found))
+	for i, o := range found {
+		all[i] = *t.outbox(o)
+	}
+	return all, err
+}

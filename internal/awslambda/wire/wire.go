@@ -1,0 +1,46 @@
+// Package wire begins a function: its settings, its log, its tables. What only some functions need is in wirerelay and wirejobs,
+// so that the others carry nothing of it.
+package wire
+
+import (
+	"log/slog"
+	"os"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/interlock-go/interlock/internal/awslambda"
+	"github.com/interlock-go/interlock/internal/awslambda/awsconfig"
+	"github.com/interlock-go/interlock/internal/store/dynamo"
+)
+
+// Base is what every function has.
+type Base struct {
+	awslambda.Settings
+	AWS    aws.Config
+	Store  *dynamo.Store
+	Logger *slog.Logger
+}
+
+// Begin reads the environment. A function whose settings make no sense ends at once, and its log says why.
+func Begin(f awslambda.Function) Base {
+	logger := slog.New(slog.NewJSONHandler(os.Stdout, nil)).With("function", string(f))
+	settings, err := awslambda.Read(f, os.Getenv)
+	if err != nil {
+		logger.Error("cannot begin", "error", err)
+		os.Exit(1)
+	}
+	c := awsconfig.New(os.Getenv)
+	return Base{Settings: settings, AWS: c, Logger: logger, Store: dynamo.New(c, settings.Environment, dynamo.Options{KeepEvents: settings.EventsKept})}
+}
+
+// Must ends a function that cannot begin, and says why.
+func (b Base) Must(err error) {
+	if err != nil {
+		b.Logger.Error("cannot begin", "error", err)
+		os.Exit(1)
+	}
+}
+
+// Serve answers calls with a handler until Lambda ends the function.
+func Serve(handler any) { lambda.Start(handler) }

@@ -1,0 +1,53 @@
+// Package wirealerts puts together the function that brings alerts to people: the alert-dispatcher.
+package wirealerts
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/awslambda"
+	"github.com/interlock-go/interlock/internal/awslambda/awssecret"
+	"github.com/interlock-go/interlock/internal/awslambda/wire"
+	"github.com/interlock-go/interlock/internal/egress"
+	"github.com/interlock-go/interlock/internal/notify"
+	"github.com/interlock-go/interlock/internal/sink"
+	"github.com/interlock-go/interlock/internal/sink/log"
+	"github.com/interlock-go/interlock/internal/sink/slack"
+)
+
+// answerWithin is how long Slack may take to answer.
+const answerWithin = 10 * time.Second
+
+// sinkName is what threads are remembered under.
+const sinkName = "slack"
+
+// Dispatcher brings alerts to Slack. Without a token or a channel it writes them to its log, and says so once.
+func Dispatcher(ctx context.Context, b wire.Base) *awslambda.Dispatcher {
+	sinks := []sink.Sink{log.New(b.Logger)}
+	if s := slackSink(ctx, b); s != nil {
+		sinks = append(sinks, s)
+	} else {
+		b.Logger.Warn("alerts go to this log alone: set SLACK_CHANNEL_ID, and SLACK_SECRET_ARN or SLACK_BOT_TOKEN")
+	}
+	return &awslambda.Dispatcher{Notifier: notify.New(notify.Options{Store: b.Store, Sinks: sinks}), Logger: b.Logger}
+}
+
+// slackSink is the channel, if there is one and a token for it.
+func slackSink(ctx context.Context, b wire.Base) sink.Sink {
+	token := b.SlackToken
+	if b.SlackSecret != "" {
+		var err error
+		token, err = awssecret.Token(ctx, b.AWS, b.SlackSecret)
+		b.Must(err)
+	}
+	if token == "" || b.SlackChannel == "" {
+		return nil
+	}
+	guard, err := egress.New(nil)
+	b.Must(err)
+	return slack.New(slack.Config{
+		Name: sinkName, Channel: b.SlackChannel, Token: token, APIURL: strings.TrimSuffix(b.SlackAPI, "/") + "/",
+		Client: guard.Client(answerWithin), Threads: notify.NewThreads(b.Store), Logger: b.Logger, Now: time.Now,
+	})
+}

@@ -1,0 +1,40 @@
+// Package wirejobs puts together the function that starts jobs: the orchestrator.
+package wirejobs
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+	_ "time/tzdata" // schedules must not depend on the zone data of the machine
+
+	"github.com/interlock-go/interlock/internal/awslambda"
+	"github.com/interlock-go/interlock/internal/awslambda/wire"
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/egress"
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/job/all"
+	"github.com/interlock-go/interlock/internal/job/command"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// Host is the orchestrator, with all job types.
+func Host(b wire.Base) *awslambda.Host {
+	guard, err := egress.New(list(b.EgressAllow))
+	b.Must(err)
+	secrets, err := job.NewSecrets(list(b.SecretVariables), nil, os.LookupEnv)
+	b.Must(err)
+	commands, err := command.New(command.Options{Jobs: filepath.Join(os.TempDir(), "jobs"), Getenv: os.Getenv})
+	b.Must(err)
+	some := awslambda.NewNarrow(b.Store)
+	return awslambda.NewHost(awslambda.Parts{
+		Settings: b.Settings, Store: b.Store, Narrow: some, Catalog: catalog.New(some, all.Kinds()), Now: time.Now, Logger: b.Logger,
+		Jobs:   all.Types(guard, inside{commands}),
+		Expand: all.Expander(secrets, func(run.Key, int) job.Callback { return job.Callback{} }), // results are written to the job log
+	})
+}
+
+// list is what a variable lists.
+func list(text string) []string {
+	return strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ' ' })
+}

@@ -1,0 +1,49 @@
+package all
+
+import (
+	"slices"
+
+	"github.com/interlock-go/interlock/internal/egress"
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/job/airflow"
+	"github.com/interlock-go/interlock/internal/job/awsapi"
+	"github.com/interlock-go/interlock/internal/job/databricks"
+	"github.com/interlock-go/interlock/internal/job/emr"
+	"github.com/interlock-go/interlock/internal/job/emrserverless"
+	"github.com/interlock-go/interlock/internal/job/glue"
+	"github.com/interlock-go/interlock/internal/job/http"
+	"github.com/interlock-go/interlock/internal/job/lambda"
+	"github.com/interlock-go/interlock/internal/job/stepfunction"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// Types are the job types, ready to start jobs, by the names that pipeline files use. How commands run is each platform's
+// own; all others connect through the guard.
+func Types(guard *egress.Guard, commands job.Type) map[string]job.Type {
+	cloud := awsapi.New(guard)
+	return map[string]job.Type{
+		"command":        commands,
+		"http":           http.New(guard),
+		"airflow":        airflow.New(guard),
+		"databricks":     databricks.New(guard),
+		"glue":           glue.New(cloud),
+		"emr":            emr.New(cloud),
+		"emr-serverless": emrserverless.New(cloud),
+		"step-function":  stepfunction.New(cloud),
+		"lambda":         lambda.New(cloud),
+	}
+}
+
+// Expander gives attempts their config, with variables and secrets put in, and their callback. An error is a *job.Refusal.
+func Expander(secrets *job.Secrets, callback func(key run.Key, attempt int) job.Callback) func(job.Attempt, *pipeline.Job) (job.Attempt, error) {
+	kinds := Kinds()
+	return func(a job.Attempt, of *pipeline.Job) (job.Attempt, error) {
+		i := slices.IndexFunc(kinds, func(k pipeline.JobKind) bool { return k.Name == of.Type })
+		if i < 0 {
+			return a, job.Refuse(run.Permanent, "there is no job type %q", of.Type)
+		}
+		a.Callback = callback(run.Key{Pipeline: a.Pipeline, Schedule: a.Schedule, Period: a.Period}, a.Number)
+		return job.Expand(a, of.Raw, kinds[i].NewConfig(), secrets)
+	}
+}
