@@ -8,7 +8,7 @@ locals {
   archetype_files = var.archetypes_path == null ? {} : { for f in fileset(var.archetypes_path, local.yaml) : f => file("${var.archetypes_path}/${f}") }
 
   # By the id in the file, not by the file's name. Two files of one id are an error of Terraform's, which names it.
-  pipelines  = { for f, text in local.pipeline_files : yamldecode(text).pipeline.id => text }
+  pipelines  = { for f, text in local.pipeline_files : f => text }
   calendars  = { for f, text in local.calendar_files : yamldecode(text).name => text }
   archetypes = { for f, text in local.archetype_files : yamldecode(text).name => text }
 }
@@ -28,35 +28,27 @@ data "external" "check" {
   }
 }
 
-resource "aws_dynamodb_table_item" "pipeline" {
-  for_each = local.pipelines
-
-  table_name = aws_dynamodb_table.control.name
-  hash_key   = "PK"
-  range_key  = "SK"
-  item = jsonencode({ PK = { S = "PIPELINE#${each.key}" }, SK = { S = "CONFIG" }, config = { S = each.value },
-  list = { S = "FILE" }, place = { S = "FILE#PIPELINE#${each.key}" } })
-  depends_on = [data.external.check]
+locals {
+  rows = merge(
+    { for id, text in local.pipelines : "PIPELINE#${id}" => text },
+    { for name, text in local.calendars : "CALENDAR#${name}" => text },
+    { for name, text in local.archetypes : "ARCHETYPE#${name}" => text },
+  )
 }
 
-resource "aws_dynamodb_table_item" "calendar" {
-  for_each = local.calendars
+resource "aws_dynamodb_table_item" "file" {
+  for_each = local.rows
 
   table_name = aws_dynamodb_table.control.name
   hash_key   = "PK"
   range_key  = "SK"
-  item = jsonencode({ PK = { S = "CALENDAR#${each.key}" }, SK = { S = "CONFIG" }, config = { S = each.value },
-  list = { S = "FILE" }, place = { S = "FILE#CALENDAR#${each.key}" } })
   depends_on = [data.external.check]
-}
 
-resource "aws_dynamodb_table_item" "archetype" {
-  for_each = local.archetypes
-
-  table_name = aws_dynamodb_table.control.name
-  hash_key   = "PK"
-  range_key  = "SK"
-  item = jsonencode({ PK = { S = "ARCHETYPE#${each.key}" }, SK = { S = "CONFIG" }, config = { S = each.value },
-  list = { S = "FILE" }, place = { S = "FILE#ARCHETYPE#${each.key}" } })
-  depends_on = [data.external.check]
+  item = jsonencode({
+    PK     = { S = each.key }
+    SK     = { S = "CONFIG" }
+    list   = { S = "FILE" } # what all of them are found by
+    place  = { S = "FILE#${each.key}" }
+    config = { S = each.value }
+  })
 }
