@@ -23,7 +23,7 @@ func manual(t *testing.T, name string) string {
 }
 
 func TestTheExamplesOfTheManualsAreRight(t *testing.T) {
-	for page, least := range map[string]int{"PIPELINES.md": 5, "JOBS.md": len(all.Kinds()) + 1} {
+	for page, least := range map[string]int{"PIPELINES.md": 5, "PROBES.md": 1, "JOBS.md": len(all.Kinds()) + 1} {
 		project := t.TempDir()
 		blocks := strings.Split(manual(t, page), "```yaml\n")[1:]
 		for i, block := range blocks {

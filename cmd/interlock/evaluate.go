@@ -166,13 +166,17 @@ func (e *evaluation) report() evaluationReport {
 		After: append([]pipeline.ID{}, e.def.After...), Rules: []leafReport{},
 	}
 	for _, leaf := range e.verdict.Leaves {
-		report.Rules = append(report.Rules, leafReport{
-			Key: leaf.Rule.Key, Check: leaf.Rule.Check, Field: textOrNull(leaf.Rule.Field), Needs: leaf.Rule.Value,
-			From: textOrNull(leaf.Rule.From), Level: levelOf(leaf), Group: textOrNull(leaf.Path),
-			Outcome: leaf.Outcome, Value: leaf.Value, Reason: leaf.Reason,
-		})
+		report.Rules = append(report.Rules, reportOn(leaf))
 	}
 	return report
+}
+
+func reportOn(leaf rule.Leaf) leafReport {
+	return leafReport{
+		Key: leaf.Rule.Key, Check: leaf.Rule.Check, Field: textOrNull(leaf.Rule.Field), Needs: leaf.Rule.Value,
+		From: textOrNull(leaf.Rule.From), Level: levelOf(leaf), Group: textOrNull(leaf.Path),
+		Outcome: leaf.Outcome, Value: leaf.Value, Reason: leaf.Reason,
+	}
 }
 
 func levelOf(leaf rule.Leaf) rule.Level {

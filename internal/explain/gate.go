@@ -54,7 +54,7 @@ func (l *look) stored(ctx context.Context) (*Gate, error) {
 // leaf puts a rule and the reading it saw together. Of several sightings of one sensor the one with that version counts;
 // 0 takes the first.
 func (l *look) leaf(seen store.SeenLeaf, version int64, sensors []store.SeenSensor) Leaf {
-	leaf := Leaf{SeenLeaf: seen, Holds: holds(seen), Version: version}
+	leaf := Leaf{SeenLeaf: seen, Holds: rule.SpeaksFor(seen.Group, seen.Outcome), Version: version}
 	for _, s := range sensors {
 		if s.Pipeline != l.owner(seen) || string(s.Key) != seen.Key || version != 0 && s.Version != version {
 			continue
@@ -70,17 +70,6 @@ func (l *look) owner(leaf store.SeenLeaf) pipeline.ID {
 		return pipeline.ID(leaf.From)
 	}
 	return l.key.Pipeline
-}
-
-// holds says whether a rule speaks for opening. Each "not" around it turns that round; what is unknown never does.
-func holds(leaf store.SeenLeaf) bool {
-	want := rule.Pass
-	for place := range strings.SplitSeq(leaf.Group, " › ") {
-		if place == "not" {
-			want = rule.Pass - want
-		}
-	}
-	return leaf.Outcome == want
 }
 
 // name fills in who wrote the readings that were seen, as far as they are still the latest of their period.

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/probe"
+	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/sensor"
+)
+
+type probeFlags struct {
+	config string
+	date   slice
+	shelf  *shelfFlags
+	format *choice
+}
+
+func newProbe(a *app) *cobra.Command { return group("probe", "Try probes", newProbeRun(a)) }
+
+func newProbeRun(a *app) *cobra.Command {
+	f := &probeFlags{}
+	cmd := &cobra.Command{
+		Use: "run FILE NAME", Short: "Ask a pipeline's probe once",
+		Long: "Ask a probe of a pipeline file, or of the archetype that it names, as a server would, and show its answer and\n" +
+			"what the rules that read it make of that. No server is asked, and nothing is stored.\n" +
+			"Egress and secrets are those of the server's file.\n" +
+			"Exit code 0 if these rules hold (without any: if it answers PASS), 1 if not, 3 if the probe broke.",
+		Example: "  interlock probe run pipelines/orders.yaml landing --date 2026-03-03",
+		Args:    arguments("FILE", "NAME"),
+	}
+	cmd.Flags().StringVar(&f.config, "config", "", "`FILE` of the server (default ./"+usualServerFile+", if it is there)")
+	cmd.Flags().Var(&f.date, "date", "the period to ask about (default that of now)")
+	f.shelf, f.format = addShelfFlags(cmd), addFormat(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return a.probeRun(cmd.Context(), args[0], args[1], f) }
+	return cmd
+}
+
+func (a *app) probeRun(ctx context.Context, file, name string, f *probeFlags) error {
+	def, err := a.loadOne(file, *f.shelf)
+	if err != nil {
+		return err
+	}
+	p := def.Probe(sensor.Key(name))
+	if p == nil {
+		return noProbe(file, name, def)
+	}
+	server, err := a.serverFile(f.config)
+	if err != nil {
+		return err
+	}
+	asking, err := newEvaluator(server, a.getenv)
+	if err != nil {
+		return err
+	}
+	t := &probeTrial{def: def, probe: *p, period: f.date.Period, began: a.now()}
+	if t.period.IsZero() {
+		t.period = def.Schedule.PeriodAt(t.began)
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	answer, failed := asking.Evaluate(ctx, probe.Request{Pipeline: def.ID, Probe: *p, Period: t.period, Attempt: 1})
+	verdict := t.take(answer, failed, a.now())
+	if f.format.value == jsonFormat {
+		if err := writeJSON(a.stdout, t.report()); err != nil {
+			return err
+		}
+		return verdict
+	}
+	t.write(a)
+	return verdict
+}
+
+// noProbe names the probes that there are.
+func noProbe(file, name string, def *pipeline.Definition) error {
+	var names []string
+	for _, p := range def.Probes {
+		names = append(names, p.Key)
+	}
+	if near, ok := document.Suggest(name, names); ok {
+		return usagef("%s has no probe %q; did you mean %q?", file, name, near)
+	}
+	if len(names) == 0 {
+		return usagef("%s has no probes", file)
+	}
+	return usagef("%s has no probe %q; it has %s", file, name, strings.Join(names, ", "))
+}
+
+// probeTrial is a probe that is asked by hand.
+type probeTrial struct {
+	def    *pipeline.Definition
+	probe  pipeline.Probe
+	period period.Period
+	began  time.Time
+	took   time.Duration
+
+	answer probe.Answer
+	broken *probe.Failure
+	leaves []rule.Leaf // of the rules that read it
+}
+
+// take notes what became of the question, and gives the command's end for it.
+func (t *probeTrial) take(answer probe.Answer, failed error, now time.Time) error {
+	t.took = now.Sub(t.began)
+	about, err := t.period, error(nil)
+	if failed == nil {
+		t.answer = answer
+		about, err = sensor.PeriodOf(answer.Fields(), t.period)
+	}
+	switch {
+	case errors.As(failed, &t.broken):
+	case failed != nil:
+		t.broken = &probe.Failure{Reason: "it was given up"}
+	case err != nil:
+		t.broken = &probe.Failure{Reason: fmt.Sprintf("the value of its answer is for no period: %v", err)}
+	default:
+		return t.judge(&sensor.Reading{Key: sensor.Key(t.probe.Key), Period: about, Fields: answer.Fields(), UpdatedAt: now, Version: 1}, now)
+	}
+	return errUnreachable
+}
+
+// judge has the rules look at the answer.
+func (t *probeTrial) judge(r *sensor.Reading, now time.Time) error {
+	gates := []*rule.Gate{t.def.Facts}
+	if t.def.Start != nil && t.def.Opens != pipeline.ByCron {
+		gates = append(gates, t.def.Start.Gate)
+	}
+	if t.def.PostRun != nil {
+		gates = append(gates, t.def.PostRun.Gate)
+	}
+	for _, g := range gates {
+		t.look(g, r, now)
+	}
+	if len(t.leaves) == 0 {
+		if t.answer.Status == probe.Pass {
+			return nil
+		}
+		return errNo
+	}
+	if slices.ContainsFunc(t.leaves, func(l rule.Leaf) bool { return !l.Advisory && !rule.SpeaksFor(l.Path, l.Outcome) }) {
+		return errNo
+	}
+	return nil
+}
+
+func (t *probeTrial) look(g *rule.Gate, r *sensor.Reading, now time.Time) {
+	refs := g.Refs()
+	snapshot := make(rule.Snapshot, len(refs))
+	for i, ref := range refs {
+		if ref.Key == r.Key && ref.From == "" {
+			snapshot[i] = sensor.ForPeriod(t.period, []*sensor.Reading{r})
+		}
+	}
+	for _, leaf := range g.Explain(snapshot, now).Leaves {
+		if leaf.Rule.Key == t.probe.Key && leaf.Rule.From == "" {
+			t.leaves = append(t.leaves, leaf)
+		}
+	}
+}
+
+// probeReport is what `probe run --format json` prints; every key is always there.
+type probeReport struct {
+	Pipeline        pipeline.ID   `json:"pipeline"`
+	Probe           string        `json:"probe"`
+	Date            string        `json:"date"`
+	Seconds         float64       `json:"seconds"`
+	Broken          bool          `json:"broken"`
+	Status          *string       `json:"status"`
+	Value           sensor.Fields `json:"value"`
+	Reason          *string       `json:"reason"` // its own, or why it broke
+	FailureCategory *string       `json:"failureCategory"`
+	Rules           []leafReport  `json:"rules"` // that read it
+}
+
+func (t *probeTrial) report() probeReport {
+	r := probeReport{
+		Pipeline: t.def.ID, Probe: t.probe.Key, Date: t.period.String(), Seconds: t.took.Seconds(), Rules: []leafReport{},
+		Status: textOrNull(string(t.answer.Status)), Value: t.answer.Value, Reason: textOrNull(t.answer.Reason), FailureCategory: textOrNull(t.answer.Category),
+	}
+	if t.broken != nil {
+		r.Broken, r.Reason, r.FailureCategory = true, textOrNull(t.broken.Reason), textOrNull(string(t.broken.Category))
+	}
+	for _, leaf := range t.leaves {
+		r.Rules = append(r.Rules, reportOn(leaf))
+	}
+	return r
+}
+
+func (t *probeTrial) write(a *app) {
+	s := a.outStyle
+	fmt.Fprintf(a.stdout, "%s: probe %s, about %s\n\n", t.def.ID, t.probe.Key, t.period)
+	if t.broken != nil {
+		fmt.Fprintf(a.stdout, "%s  %s\n", s.red("broke"), printable(t.broken.Reason))
+		return
+	}
+	paint := s.green
+	if t.answer.Status != probe.Pass {
+		paint = s.red
+	}
+	fmt.Fprintf(a.stdout, "%s  %s\n", paint(string(t.answer.Status)), printable(t.answer.Reason))
+	fmt.Fprintf(a.stdout, "value: %s\n", printable(literal(t.answer.Value)))
+	var rows [][]cell
+	for _, leaf := range t.leaves {
+		rows = append(rows, leafRow(leaf, s))
+	}
+	if len(rows) == 0 {
+		fmt.Fprintln(a.stdout, "note: no rule of this pipeline reads it")
+		return
+	}
+	fmt.Fprintf(a.stdout, "\n%s", table("", rows))
+}
