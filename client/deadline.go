@@ -26,10 +26,11 @@ type Deadline struct {
 type DeadlineQuery struct {
 	Pipeline string
 	State    string // ARMED unless said; all is any
+	From, To string // by their instant, To not included: RFC 3339, a period, or how long ago
 	Paging
 }
 
 // Deadlines lists deadlines, soonest first.
 func (c *Client) Deadlines(ctx context.Context, q DeadlineQuery, options ...CallOption) (Page[Deadline], error) {
-	return ask[Page[Deadline]](ctx, c, get(path("deadlines"), query(q.with("pipeline", q.Pipeline, "state", q.State)...)), options)
+	return ask[Page[Deadline]](ctx, c, get(path("deadlines"), query(q.with("pipeline", q.Pipeline, "state", q.State, "from", q.From, "to", q.To)...)), options)
 }

@@ -51,6 +51,7 @@ type Explanation struct {
 	Opens     []string   `json:"opens"`   // what would open it, most direct first
 	DryRun    bool       `json:"dryRun"`
 	Run       *Run       `json:"run"`
+	Budgets   Budgets    `json:"budgets"`
 	Gate      *Shown     `json:"gate"`
 	Attempts  []Attempt  `json:"attempts"`
 	JobLog    []JobEntry `json:"jobLog"`
@@ -59,6 +60,14 @@ type Explanation struct {
 	Silenced  []Silenced `json:"silenced"`
 	Probes    []Probe    `json:"probes"` // whose answers its gate looks at now
 	Text      string     `json:"text"`   // all of it, for people
+}
+
+// Budgets are how many attempts each cause may open, by the file in force.
+type Budgets struct {
+	Retries      int `json:"retries"`
+	CodeRetries  int `json:"codeRetries"`
+	DriftReruns  int `json:"driftReruns"`
+	ManualReruns int `json:"manualReruns"`
 }
 
 // Silenced is a silence that kept back alerts about a run.

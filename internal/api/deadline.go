@@ -39,6 +39,8 @@ type deadlinesInput struct {
 	Paging
 	Pipeline string `query:"pipeline" doc:"Only this pipeline's."`
 	State    string `query:"state" default:"ARMED" doc:"ARMED, MET, BREACHED, CANCELLED, or all."`
+	From     string `query:"from" doc:"Only those that breach at this instant or later: RFC 3339, a period, or how long ago."`
+	To       string `query:"to" doc:"Only those that breach before this instant; likewise."`
 }
 
 func (a *API) listDeadlines(ctx context.Context, in *deadlinesInput) (*output[List[Deadline]], error) {
@@ -51,7 +53,15 @@ func (a *API) listDeadlines(ctx context.Context, in *deadlinesInput) (*output[Li
 	if p != nil {
 		return nil, p
 	}
-	page, err := a.store.Deadlines(ctx, store.DeadlineQuery{Pipeline: id, State: state, Limit: in.Limit, Cursor: in.Cursor})
+	from, p := parseInstant("query.from", in.From, a.now())
+	if p != nil {
+		return nil, p
+	}
+	to, p := parseInstant("query.to", in.To, a.now())
+	if p != nil {
+		return nil, p
+	}
+	page, err := a.store.Deadlines(ctx, store.DeadlineQuery{Pipeline: id, State: state, From: from, To: to, Limit: in.Limit, Cursor: in.Cursor})
 	if err != nil {
 		return nil, fmt.Errorf("read deadlines: %w", err)
 	}

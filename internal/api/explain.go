@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/explain"
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
@@ -22,6 +23,7 @@ type Explanation struct {
 	Opens     []string     `json:"opens" doc:"What would open it, most direct first."`
 	DryRun    bool         `json:"dryRun"`
 	Run       Maybe[Run]   `json:"run" doc:"null if there is none."`
+	Budgets   Budgets      `json:"budgets" doc:"How many further attempts each cause may open, by the file in force."`
 	Gate      Maybe[Shown] `json:"gate" doc:"What the rules show; null where there was nothing to evaluate."`
 	Attempts  []Attempt    `json:"attempts"`
 	JobLog    []JobEntry   `json:"jobLog"`
@@ -30,6 +32,22 @@ type Explanation struct {
 	Silenced  []Silenced   `json:"silenced" doc:"Silences that kept back alerts about it."`
 	Probes    []Probe      `json:"probes" doc:"Whose answers its gate looks at now."`
 	Text      string       `json:"text" doc:"All of it, for people."`
+}
+
+// Budgets are how many attempts each cause may open. Counters of the run say how many it has.
+type Budgets struct {
+	Retries      int `json:"retries"`
+	CodeRetries  int `json:"codeRetries"`
+	DriftReruns  int `json:"driftReruns"`
+	ManualReruns int `json:"manualReruns"`
+}
+
+func budgetsOf(e *catalog.Entry) Budgets {
+	if e == nil || e.Job == nil {
+		return Budgets{}
+	}
+	j := e.Job
+	return Budgets{Retries: j.MaxRetries, CodeRetries: j.MaxCodeRetries, DriftReruns: j.MaxDriftReruns, ManualReruns: j.MaxManualReruns}
 }
 
 // Silenced is a silence that kept back alerts about a run.
@@ -69,7 +87,9 @@ func (a *API) explain(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, fmt.Errorf("explain %.140s: %w", in.ID, err)
 	}
-	return answer(explanationView(x)), nil
+	v := explanationView(x)
+	v.Budgets = budgetsOf(a.catalog.Current().Get(q.Pipeline))
+	return answer(v), nil
 }
 
 func explanationView(x explain.Explanation) Explanation {

@@ -187,6 +187,24 @@ func TestFilesAreListedWithTheirProblemsAndLastGoodVersion(t *testing.T) {
 	w.get("/api/v1/files?cursor=nonsense").problem(400, "cursor")
 }
 
+func TestDeadlinesOfAStretchOfTimeAreListed(t *testing.T) {
+	w := completed(t)
+	items := w.get("/api/v1/deadlines?state=all&from=2026-03-05&to=2026-03-06").items()
+	if len(items) != 1 || items[0]["date"] != "2026-03-05" || items[0]["state"] != "BREACHED" {
+		t.Errorf("got %v", items)
+	}
+	w.get("/api/v1/deadlines?from=soon").problem(400, "from")
+	w.get("/api/v1/deadlines?to=soon").problem(400, "to")
+}
+
+func TestExplanationNamesTheBudgets(t *testing.T) {
+	w := completed(t)
+	got := w.get("/api/v1/pipelines/orders/explain?date=2026-03-04").object(200)["budgets"]
+	if diff := cmp.Diff(map[string]any{"retries": 0.0, "codeRetries": 1.0, "driftReruns": 1.0, "manualReruns": 1.0}, got); diff != "" {
+		t.Errorf("budgets (-want +got):\n%s", diff)
+	}
+}
+
 func TestRulesHaveTheirHistoryInOneAnswer(t *testing.T) {
 	w := running(t)
 	items := w.get("/api/v1/pipelines/orders/gate/history?limit=1").items()

@@ -132,7 +132,7 @@ for (const scheme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme: scheme });
       await page.goto(server.url + path);
       await page.getByText("Live", { exact: true }).waitFor();
-      await page.getByText("Reading").first().waitFor({ state: "detached" });
+      await page.locator(".spinner").first().waitFor({ state: "detached" });
       await page.evaluate(axe);
       const found = await page.evaluate(async () => {
         const { violations } = await (window as unknown as { axe: { run: () => Promise<{ violations: { id: string; impact: string; nodes: { html: string }[] }[] }> } }).axe.run();
@@ -148,7 +148,7 @@ test("a telephone shows every view without scrolling sideways", async () => {
   for (const path of ["/", "/pipelines/orders", `/runs/report/stream/${day}`, "/deadlines", "/events"]) {
     await page.goto(server.url + path);
     await page.getByRole("link", { name: "Timeline", exact: true }).first().waitFor();
-    await page.getByText("Reading").first().waitFor({ state: "detached" });
+    await page.locator(".spinner").first().waitFor({ state: "detached" });
     expect(await page.evaluate(() => document.documentElement.scrollWidth), path).toBeLessThanOrEqual(360);
   }
 });

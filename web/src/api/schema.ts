@@ -976,6 +976,16 @@ export interface components {
              */
             since: string | null;
         };
+        Budgets: {
+            /** Format: int64 */
+            codeRetries: number;
+            /** Format: int64 */
+            driftReruns: number;
+            /** Format: int64 */
+            manualReruns: number;
+            /** Format: int64 */
+            retries: number;
+        };
         Compliance: {
             /** Format: date-time */
             at: string;
@@ -1146,6 +1156,8 @@ export interface components {
             /** Format: date-time */
             at: string;
             attempts: components["schemas"]["Attempt"][];
+            /** @description How many further attempts each cause may open, by the file in force. */
+            budgets: components["schemas"]["Budgets"];
             date: string | null;
             deadlines: components["schemas"]["Deadline"][];
             dryRun: boolean;
@@ -2450,6 +2462,10 @@ export interface operations {
                 pipeline?: string;
                 /** @description ARMED, MET, BREACHED, CANCELLED, or all. */
                 state?: string;
+                /** @description Only those that breach at this instant or later: RFC 3339, a period, or how long ago. */
+                from?: string;
+                /** @description Only those that breach before this instant; likewise. */
+                to?: string;
             };
             header?: never;
             path?: never;

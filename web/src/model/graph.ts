@@ -4,7 +4,7 @@ import { natural } from "./natural";
 export type Graph = components["schemas"]["Graph"];
 type Node = Graph["nodes"][number];
 
-export const box = { width: 168, height: 30, across: 58, down: 12 };
+export const box = { width: 152, height: 30, across: 46, down: 12 };
 
 export interface Placed extends Node {
   x: number;

@@ -28,7 +28,7 @@ interface Props {
 }
 
 /** A small chart. What a mark stands for is told when it is pointed at. */
-export function Plot({ label, series, ticks, tick, xs, from, to, height = 150, wide = 62 }: Props) {
+export function Plot({ label, series, ticks, tick, xs, from, to, height = 150, wide = 78 }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const width = useSize(box).width;
   const [low, high] = [ticks[0] ?? 0, ticks[ticks.length - 1] ?? 1];

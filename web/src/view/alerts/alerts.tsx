@@ -7,7 +7,7 @@ import { Ask, field, useAsk } from "../../ui/ask";
 import { Time } from "../../ui/clock";
 import { EventRow } from "../../ui/eventrow";
 import { useMay } from "../../ui/me";
-import { Empty, Show } from "../../ui/state";
+import { Show } from "../../ui/state";
 
 type Routes = components["schemas"]["ListAlertRoute"];
 type Route = Routes["items"][number];
@@ -167,7 +167,7 @@ function DeadLetters() {
             <h2>Not delivered</h2><span className="gap" />
             {may("operator") && items.length > 1 && <button type="button" onClick={() => ask.open(<Retry letters={items} />)}>Send all {items.length} again…</button>}
           </header>
-          {items.length === 0 ? <Empty><p>Every alert was taken.</p></Empty> : (
+          {items.length === 0 ? <p className="none">Every alert was taken.</p> : (
             <ul className="letters">
               {items.map((l) => (
                 <li key={`${l.sink}/${l.event.id}`}>

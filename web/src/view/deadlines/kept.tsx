@@ -87,7 +87,7 @@ function Lateness({ bins, at }: { bins: Compliance["lateness"]; at: number }) {
           {bins.map((b) => (
             <tr key={binName(b)} className={isLate(b) ? "late" : undefined}>
               <th scope="row">{binName(b)}</th>
-              <td className="bin"><i style={{ width: `${(b.counts[at]! / most) * 100}%` }} /></td>
+              <td className="bin"><i style={{ width: b.counts[at] ? `max(2px, ${(b.counts[at]! / most) * 100}%)` : 0 }} /></td>
               <td className="r num">{b.counts[at]}</td>
             </tr>
           ))}

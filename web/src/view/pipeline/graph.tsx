@@ -1,3 +1,4 @@
+import { useEffect, useRef } from "react";
 import { useResource } from "../../api/resource";
 import { box, type Graph as Answer, layout, type Placed } from "../../model/graph";
 import { kindName, kindOfStatus } from "../../model/slot";
@@ -33,8 +34,14 @@ const margin = 6;
 
 function Drawing({ g }: { g: Answer }) {
   const l = layout(g);
+  const scroller = useRef<HTMLDivElement>(null);
+  const self = l.nodes.find((n) => n.pipeline === g.pipeline)!.x;
+  useEffect(() => {
+    const s = scroller.current!;
+    s.scrollLeft = self + box.width / 2 - s.clientWidth / 2;
+  }, [self]);
   return (
-    <div className="scroll-x" tabIndex={0} role="group" aria-label="Graph">
+    <div className="scroll-x" ref={scroller} tabIndex={0} role="group" aria-label="Graph">
       <div className="graph" style={{ width: l.width + 2 * margin, height: l.height + 2 * margin }}>
         <svg width={l.width + 2 * margin} height={l.height + 2 * margin} aria-hidden="true">
           <g transform={`translate(${margin} ${margin})`}>

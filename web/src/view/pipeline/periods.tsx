@@ -17,7 +17,8 @@ export function Periods({ id }: { id: string }) {
   const on = (e: { detail: { pipelineId: string } }) => e.detail.pipelineId === id;
   const q = `pipeline=${encodeURIComponent(id)}`;
   const runs = useResource<Runs>(`/runs?${q}&limit=30`, { on, every: 5000 });
-  const deadlines = useResource<Deadlines>(`/deadlines?${q}&state=all&limit=500`, { on });
+  const first = runs.data?.items.at(-1);
+  const deadlines = useResource<Deadlines>(first?.openedAt ? `/deadlines?${q}&state=all&limit=500&from=${first.openedAt}` : null, { on, keep: true });
   const now = useNow(1000);
   const due = new Map(deadlines.data?.items.map((d) => [`${d.schedule}/${d.date}`, d]));
   return (

@@ -33,11 +33,11 @@ export function PipelineView({ id }: { id: string }) {
             <div className="columns">
               <div>
                 <GateCard id={id} />
+                <Graph id={id} />
                 <Periods id={id} />
               </div>
               <div>
                 <Next p={p} />
-                <Graph id={id} />
                 <Facts p={p} />
                 <Versions id={id} />
               </div>

@@ -6,6 +6,7 @@ import type { Kind } from "../../model/slot";
 type Attempt = components["schemas"]["Attempt"];
 type JobEntry = components["schemas"]["JobEntry"];
 type Counters = components["schemas"]["Counters"];
+type Budgets = components["schemas"]["Budgets"];
 
 const counted: [keyof Counters, string][] = [
   ["retries", "retries"], ["codeRetries", "retries of code"], ["driftReruns", "reruns for drift"], ["manualReruns", "asked reruns"],
@@ -13,11 +14,12 @@ const counted: [keyof Counters, string][] = [
 ];
 
 /** The attempts of a run, newest first: why each was opened, its times, its log and what its job printed. */
-export function Attempts({ attempts, log, counters }: { attempts: readonly Attempt[]; log: readonly JobEntry[]; counters: Counters }) {
-  const spent = counted.filter(([k]) => counters[k] > 0);
+export function Attempts({ attempts, log, counters, budgets }: { attempts: readonly Attempt[]; log: readonly JobEntry[]; counters: Counters; budgets: Budgets }) {
+  const most = (k: keyof Counters) => (k in budgets ? budgets[k as keyof Budgets] : undefined);
+  const spent = counted.filter(([k]) => counters[k] > 0 || (most(k) ?? 0) > 0);
   return (
     <section className="card" aria-label="Attempts">
-      <header><h2>Attempts</h2><span className="gap" />{spent.length > 0 && <small>{spent.map(([k, name]) => `${name}: ${counters[k]}`).join(", ")}</small>}</header>
+      <header><h2>Attempts</h2><span className="gap" />{spent.length > 0 && <small>{spent.map(([k, name]) => `${name}: ${counters[k]}${most(k) === undefined ? "" : ` of ${most(k)}`}`).join(" · ")}</small>}</header>
       {attempts.length === 0 && <p className="none">None was opened.</p>}
       {attempts.toReversed().map((a, i) => <One key={a.attempt} a={a} log={log.filter((l) => l.attempt === a.attempt)} open={i === 0} />)}
     </section>

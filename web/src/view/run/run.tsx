@@ -43,7 +43,7 @@ export function RunView({ pipeline, schedule, date }: Key) {
             <div className="columns">
               <div>
                 <Why x={x} />
-                {x.run && <Attempts attempts={x.attempts} log={x.jobLog} counters={x.run.counters} />}
+                {x.run && <Attempts attempts={x.attempts} log={x.jobLog} counters={x.run.counters} budgets={x.budgets} />}
                 <History pipeline={pipeline} schedule={schedule} date={date} />
               </div>
               <div>

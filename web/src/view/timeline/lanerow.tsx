@@ -52,7 +52,7 @@ function CellLink({ cell, lane, entry, point }: { cell: Cell; lane: Lane; entry:
   return (
     <Link
       href={runPath(lane.pipeline.id, slot.schedule, slot.date)}
-      className={`cell k-${cell.kind}${cell.width < 13 ? " thin" : ""}${again ? " again" : ""}`}
+      className={`cell k-${cell.kind}${cell.width < 13 ? " thin" : ""}${again ? " again" : ""}${cell.promise && cell.width < 13 ? ` t-${cell.promise}` : ""}`}
       style={{ left: cell.left, width: Math.max(2, cell.width - (cell.width > 4 ? 2 : 0.5)) }}
       tabIndex={entry ? 0 : -1}
       aria-label={label}

@@ -53,6 +53,8 @@ function Tiles({ t, id }: { t: Trends; id: string }) {
 /** Where a period stands on the axis: its name is a date, and maybe a time of that. */
 const at = (date: string) => Date.parse(date.length === 10 ? `${date}T12:00:00Z` : `${date.slice(0, 13)}:${date.length >= 16 && date[13] === ":" ? date.slice(14, 16) : "00"}:00Z`);
 
+const span = (ms: number) => (ms === 0 ? "0" : duration(ms));
+
 function axis(t: Trends) {
   const from = Date.parse(t.from);
   const to = Math.max(Date.parse(t.to), from + 1);
@@ -75,7 +77,7 @@ function Durations({ t }: { t: Trends }) {
       <header><h2>How long jobs took</h2><span className="gap" /><small><i className="key s-p50" /> median of a day <i className="key s-p90" /> 9 of 10 within</small></header>
       {dots.length === 0 ? <p className="none">No run has completed.</p> : (
         <Plot
-          label={`Durations of ${dots.length} runs`} ticks={ticks} tick={duration} {...axis(t)} height={190}
+          label={`Durations of ${dots.length} runs`} ticks={ticks} tick={span} {...axis(t)} height={190}
           series={[{ kind: "dots", points: dots, className: "s-dot" }, { kind: "line", points: line((d) => d.p90Seconds), className: "s-p90" }, { kind: "line", points: line((d) => d.p50Seconds), className: "s-p50" }]}
         />
       )}
@@ -84,7 +86,7 @@ function Durations({ t }: { t: Trends }) {
 }
 
 function Attempts({ t }: { t: Trends }) {
-  const bars: Point[] = t.days.map((d) => ({ x: at(d.date), y: d.attempts / d.runs, label: `${d.date}: ${d.attempts} attempts for ${d.runs} periods`, ...(d.attempts > d.runs ? { className: "s-warn" } : {}) }));
+  const bars: Point[] = t.days.map((d) => ({ x: at(d.date), y: d.attempts / d.runs, label: `${d.date}: ${d.attempts} attempts for ${d.runs} periods`, ...(d.attempts >= 1.5 * d.runs ? { className: "s-warn" } : {}) }));
   const most = Math.max(1, ...bars.map((b) => b.y));
   return (
     <section className="card" aria-label="Attempts">
@@ -101,11 +103,17 @@ function Arrival({ s, t }: { s: Arrivals; t: Trends }) {
     <section className="card" aria-label={`Arrival of ${s.key}`}>
       <header><h2>Arrival of <span className="mono">{s.key}</span>{s.pipeline !== t.pipeline && <> of {s.pipeline}</>}</h2><span className="gap" />{ys.length > 0 && <small>median {duration(ys[ys.length >> 1]!)} after the period begins</small>}</header>
       {dots.length === 0 ? <p className="none">Nothing was written in these days.</p> : (
-        <Plot label={`Arrival of ${s.key} for ${dots.length} periods`} ticks={durationTicks(Math.min(0, ys[0]!), Math.max(1000, ys[ys.length - 1]!))} tick={duration} {...axis(t)} series={[{ kind: "dots", points: dots, className: "s-dot" }]} />
+        <Plot label={`Arrival of ${s.key} for ${dots.length} periods`} ticks={durationTicks(least(ys), Math.max(1000, ys[ys.length - 1]!))} tick={span} {...axis(t)} series={[{ kind: "dots", points: dots, className: "s-dot" }]} />
       )}
       {s.truncated && <p className="hint">It is written very often: these are the latest writes.</p>}
     </section>
   );
+}
+
+/** Where the axis of sorted values begins: at nought, unless all of them are far from it. */
+function least(ys: readonly number[]): number {
+  const [low, high] = [ys[0]!, ys[ys.length - 1]!];
+  return low > high / 2 ? low : Math.min(0, low);
 }
 
 function Drift({ t, id }: { t: Trends; id: string }) {

@@ -4,6 +4,7 @@ import type { components } from "../../api/schema";
 import { change as changed } from "../../model/plot";
 import { duration } from "../../model/time";
 import { useQuery } from "../../route/route";
+import { Link } from "../../ui/link";
 import { Empty, Show } from "../../ui/state";
 import { type Column, Table } from "../../ui/table";
 import { One } from "./one";
@@ -27,14 +28,14 @@ export function Trends() {
         </div>
         {id && <button type="button" className="quiet" onClick={() => change({ pipeline: undefined })}>All pipelines</button>}
       </header>
-      {id ? <One id={id} days={days} /> : <All days={days} choose={(p) => change({ pipeline: p, q: undefined })} />}
+      {id ? <One id={id} days={days} /> : <All days={days} />}
     </section>
   );
 }
 
 const seconds = (s: number) => duration(s * 1000);
 
-function All({ days, choose }: { days: number; choose: (id: string) => void }) {
+function All({ days }: { days: number }) {
   const [query, change] = useQuery();
   const search = query.get("q") ?? "";
   const list = useResource<List>(`/trends?limit=100&days=${days}`, { by: readAll, on: () => false, every: 60_000, keep: true });
@@ -45,7 +46,7 @@ function All({ days, choose }: { days: number; choose: (id: string) => void }) {
         {({ items }) => {
           const shown = items.filter((s) => `${s.pipeline}\n${s.owner}`.toLowerCase().includes(search.toLowerCase()));
           if (shown.length === 0) return <Empty><p>{items.length ? "No pipeline has that in its name." : "There are no pipelines yet."}</p></Empty>;
-          return <div className="card"><Table label="Pipelines" rows={shown} columns={columns(choose)} usual={{ name: "pipeline", down: false }} id={(s) => s.pipeline} /></div>;
+          return <div className="card"><Table label="Pipelines" rows={shown} columns={columns(days)} usual={{ name: "pipeline", down: false }} id={(s) => s.pipeline} /></div>;
         }}
       </Show>
     </>
@@ -54,12 +55,12 @@ function All({ days, choose }: { days: number; choose: (id: string) => void }) {
 
 const drift = (s: Summary) => changed(s.durations.p50Seconds, s.before.p50Seconds);
 
-function columns(choose: (id: string) => void): Column<Summary>[] {
+function columns(days: number): Column<Summary>[] {
   const took = (name: string, label: string, of: (s: Summary) => number): Column<Summary> => ({
     name, label, right: true, by: of, show: (s) => (s.durations.count ? seconds(of(s)) : <span className="none">–</span>),
   });
   return [
-    { name: "pipeline", label: "Pipeline", by: (s) => s.pipeline, show: (s) => <button type="button" className="quiet" onClick={() => choose(s.pipeline)}>{s.pipeline}</button> },
+    { name: "pipeline", label: "Pipeline", by: (s) => s.pipeline, show: (s) => <Link href={`/trends?pipeline=${encodeURIComponent(s.pipeline)}&days=${days}`}>{s.pipeline}</Link> },
     { name: "owner", label: "Owner", by: (s) => s.owner, show: (s) => s.owner },
     { name: "runs", label: "Runs", right: true, by: (s) => s.runs, show: (s) => <>{s.runs}{s.truncated && "+"}</> },
     { name: "completed", label: "Completed", right: true, by: (s) => (s.runs ? s.completed / s.runs : -1), show: (s) => (s.runs ? `${Math.floor((100 * s.completed) / s.runs)} %` : "–") },
@@ -67,7 +68,7 @@ function columns(choose: (id: string) => void): Column<Summary>[] {
     took("p50", "Median", (s) => s.durations.p50Seconds),
     took("p90", "9 of 10 within", (s) => s.durations.p90Seconds),
     took("p99", "99 of 100", (s) => s.durations.p99Seconds),
-    { name: "change", label: "Median before", hint: "beside as many days before", right: true, by: (s) => drift(s) ?? 0, show: (s) => <Change by={drift(s)} /> },
+    { name: "change", label: "Change of median", hint: "beside as many days before", right: true, by: (s) => drift(s) ?? 0, show: (s) => <Change by={drift(s)} /> },
   ];
 }
 
