@@ -85,8 +85,8 @@ type list struct {
 	before string // places up to here, if it is set
 }
 
-// listPiece gives up to limit rows of a list after a place, and the place of the last of them; "" if nothing follows.
-func (s *Store) listPiece(ctx context.Context, l list, after string, limit int) (rows []Row, end string, err error) {
+// listPiece gives up to limit rows of a list after a place, the place of the last of them, and whether there may be more.
+func (s *Store) listPiece(ctx context.Context, l list, after string, limit int) (rows []Row, end string, more bool, err error) {
 	prefix := l.prefix
 	if prefix == "" {
 		prefix = l.hash + "#"
@@ -95,35 +95,38 @@ func (s *Store) listPiece(ctx context.Context, l list, after string, limit int) 
 	if l.before != "" {
 		of.high = l.before
 	}
-	for len(rows) < limit {
-		keys, more, err := s.query(ctx, of, limit-len(rows)+1)
+	end = after
+	for {
+		keys, further, err := s.query(ctx, of, limit-len(rows)+1) // one more, since the first may be where the last piece ended
 		if err != nil {
-			return nil, "", err
+			return nil, "", false, err
 		}
 		found, err := s.wholeRows(ctx, of, keys)
 		if err != nil {
-			return nil, "", err
+			return nil, "", false, err
 		}
 		for i, key := range keys {
-			end = key.text(l.index.Range)
-			if end != after && found[i] != nil && len(rows) < limit {
-				rows = append(rows, found[i])
-			}
-			if len(rows) == limit && (more || i < len(keys)-1) {
-				return rows, end, nil
+			switch at := key.text(l.index.Range); {
+			case at == end:
+			case len(rows) == limit:
+				return rows, end, true, nil
+			default:
+				end = at
+				if found[i] != nil {
+					rows = append(rows, found[i])
+				}
 			}
 		}
-		if !more {
-			return rows, "", nil
+		if !further || len(rows) == limit {
+			return rows, end, further, nil
 		}
-		of.low, after = end, end
+		of.low = end
 	}
-	return rows, end, nil
 }
 
 // listed is listPiece without the place where it ended.
 func (s *Store) listed(ctx context.Context, l list, after string, limit int) ([]Row, error) {
-	rows, _, err := s.listPiece(ctx, l, after, limit)
+	rows, _, _, err := s.listPiece(ctx, l, after, limit)
 	return rows, err
 }
 
@@ -150,34 +153,49 @@ func (s *Store) wholeRows(ctx context.Context, of span, keys []Row) ([]Row, erro
 // records reads a piece of a list as what its rows hold.
 func records[T any](ctx context.Context, s *Store, l list) store.Piece[T] {
 	return func(after string, limit int) (items []T, end string, err error) {
-		rows, end, err := s.listPiece(ctx, l, after, limit)
+		rows, end, _, err := s.listPiece(ctx, l, after, limit)
 		if err != nil {
 			return nil, "", err
 		}
-		for _, row := range rows {
-			item, err := decode[T](row)
-			if err != nil {
-				return nil, "", err
-			}
-			items = append(items, item)
-		}
-		return items, end, nil
+		items, err = decodeAll[T](rows)
+		return items, end, err
 	}
 }
 
-// every reads a whole list.
-func every[T any](ctx context.Context, s *Store, l list) (all []T, err error) {
-	read := records[T](ctx, s, l)
-	for after := ""; ; {
-		items, end, err := read(after, store.MaxPage)
+func decodeAll[T any](rows []Row) (items []T, err error) {
+	for _, row := range rows {
+		item, err := decode[T](row)
 		if err != nil {
 			return nil, err
 		}
-		if all = append(all, items...); end == "" {
-			return all, nil
-		}
-		after = end
+		items = append(items, item)
 	}
+	return items, nil
+}
+
+// every goes through a whole list.
+func (s *Store) every(ctx context.Context, l list, do func(rows []Row) error) error {
+	for after, more := "", true; more; {
+		rows, end, further, err := s.listPiece(ctx, l, after, store.MaxPage)
+		if err != nil {
+			return err
+		}
+		if err := do(rows); err != nil {
+			return err
+		}
+		after, more = end, further
+	}
+	return nil
+}
+
+// everyRecord reads a whole list.
+func everyRecord[T any](ctx context.Context, s *Store, l list) (all []T, err error) {
+	err = s.every(ctx, l, func(rows []Row) error {
+		items, err := decodeAll[T](rows)
+		all = append(all, items...)
+		return err
+	})
+	return all, err
 }
 
 // find reads one record; ErrNotFound if it is not there.

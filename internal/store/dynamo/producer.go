@@ -162,19 +162,16 @@ type Files struct{ Pipelines, Calendars, Archetypes []pipeline.Source }
 // Files reads all of them.
 func (s *Store) Files(ctx context.Context) (Files, error) {
 	var f Files
-	for after := ""; ; {
-		rows, end, err := s.listPiece(ctx, list{table: Control, index: listed, hash: "FILE"}, after, store.MaxPage)
-		if err != nil {
-			return Files{}, fmt.Errorf("list the files: %w", err)
-		}
+	err := s.every(ctx, list{table: Control, index: listed, hash: "FILE"}, func(rows []Row) error {
 		for _, row := range rows {
 			f.add(row)
 		}
-		if end == "" {
-			return f, nil
-		}
-		after = end
+		return nil
+	})
+	if err != nil {
+		return Files{}, fmt.Errorf("list the files: %w", err)
 	}
+	return f, nil
 }
 
 func (f *Files) add(row Row) {

@@ -20,7 +20,7 @@ func (s *Store) Pipeline(ctx context.Context, id pipeline.ID) (store.Pipeline, e
 
 // Pipelines gives all.
 func (s *Store) Pipelines(ctx context.Context) ([]store.Pipeline, error) {
-	all, err := every[store.Pipeline](ctx, s, list{table: Control, index: listed, hash: "PIPELINE"})
+	all, err := everyRecord[store.Pipeline](ctx, s, list{table: Control, index: listed, hash: "PIPELINE"})
 	if err != nil {
 		return nil, fmt.Errorf("list pipelines: %w", err)
 	}
@@ -50,15 +50,7 @@ func recordsUnder[T any](ctx context.Context, s *Store, of span) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []T
-	for _, row := range rows {
-		item, err := decode[T](row)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, item)
-	}
-	return all, nil
+	return decodeAll[T](rows)
 }
 
 // Deadlines pages by instant and key.

@@ -64,7 +64,7 @@ func (s *Store) OpenRuns(ctx context.Context, id pipeline.ID) ([]run.Run, error)
 	if id != "" {
 		l = list{table: Control, index: unfinished, hash: partition(id), prefix: "RUN#"}
 	}
-	all, err := every[run.Run](ctx, s, l)
+	all, err := everyRecord[run.Run](ctx, s, l)
 	if err != nil {
 		return nil, fmt.Errorf("list open runs: %w", err)
 	}

@@ -225,7 +225,7 @@ func (s *Store) dueTasks(ctx context.Context, before time.Time, limit int, wante
 	due := list{table: Control, index: pending, hash: "TASK", before: taskPrefix + store.Nanos(before)}
 	var all []*task
 	for after := ""; ; {
-		rows, last, err := s.listPiece(ctx, due, after, max(limit, store.DefaultPage))
+		rows, end, more, err := s.listPiece(ctx, due, after, max(limit, store.DefaultPage))
 		if err != nil {
 			return nil, err
 		}
@@ -238,11 +238,11 @@ func (s *Store) dueTasks(ctx context.Context, before time.Time, limit int, wante
 				all = append(all, t)
 			}
 		}
-		if last == "" || len(all) == limit {
+		if !more || len(all) == limit {
 			slices.SortFunc(all, func(a, b *task) int { return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.ID, b.ID)) })
 			return all, nil
 		}
-		after = last
+		after = end
 	}
 }
 
@@ -329,25 +329,24 @@ func (s *Store) Release(ctx context.Context, leases []store.Lease, now time.Time
 // VoidLeases ends all of them, page by page.
 func (s *Store) VoidLeases(ctx context.Context) error {
 	defer s.serial()()
-	for after := ""; ; {
-		rows, last, err := s.listPiece(ctx, list{table: Control, index: pending, hash: "TASK"}, after, store.MaxPage)
-		if err != nil {
-			return fmt.Errorf("void leases: %w", err)
-		}
+	err := s.every(ctx, list{table: Control, index: pending, hash: "TASK"}, func(rows []Row) error {
 		for _, row := range rows {
-			if t, err := taskOf(row); err != nil {
-				return fmt.Errorf("void leases: %w", err)
-			} else if row.text("until") > store.Nanos(time.Time{}) {
-				t.end()
-				if err := s.replace(ctx, t); err != nil && !errors.Is(err, errAgain) {
-					return fmt.Errorf("void leases: %w", err)
-				}
+			t, err := taskOf(row)
+			if err != nil {
+				return err
+			}
+			if t.until.Unix() <= 0 {
+				continue
+			}
+			t.end()
+			if err := s.replace(ctx, t); err != nil && !errors.Is(err, errAgain) {
+				return err
 			}
 		}
-		if last == "" {
-			break
-		}
-		after = last
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("void leases: %w", err)
 	}
 	s.tasks.Raise()
 	return nil
@@ -360,7 +359,7 @@ func (s *Store) Task(ctx context.Context, id string) (store.Task, error) {
 
 // NextDue reads the first of those that are listed by when they can be claimed.
 func (s *Store) NextDue(ctx context.Context) (time.Time, error) {
-	rows, _, err := s.listPiece(ctx, list{table: Control, index: listed, hash: "TASK"}, "", 1)
+	rows, err := s.listed(ctx, list{table: Control, index: listed, hash: "TASK"}, "", 1)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read when the next task is due: %w", err)
 	}

@@ -142,15 +142,15 @@ func (t *trim) old(at time.Time, keep time.Duration) bool {
 // looks at them says which may.
 func (t *trim) aged(ctx context.Context, table, kind string, before time.Time, look func(rows []Row) error) error {
 	l := list{table: table, index: aging, hash: kind, prefix: "0", before: store.Nanos(before)}
-	for after := ""; t.left > 0; {
-		rows, end, err := t.listPiece(ctx, l, after, store.DefaultPage)
-		if err != nil || len(rows) == 0 {
+	for after, more := "", true; more && t.left > 0; {
+		rows, end, further, err := t.listPiece(ctx, l, after, store.DefaultPage)
+		if err != nil {
 			return err
 		}
-		if err := look(rows); err != nil || end == "" {
+		if err := look(rows); err != nil {
 			return err
 		}
-		after = end
+		after, more = end, further
 	}
 	return nil
 }
@@ -333,7 +333,7 @@ func (t *trim) dropReading(ctx context.Context, r *reading) error {
 // openPeriods are those of all open runs, of whatever pipeline: a gate may read another pipeline's sensors.
 func (t *trim) openPeriods(ctx context.Context, open *store.Periods) error {
 	for _, kind := range []string{"RUN", "DRY_RUN"} {
-		all, err := every[run.Run](ctx, t.Store, list{table: Control, index: pending, hash: kind})
+		all, err := everyRecord[run.Run](ctx, t.Store, list{table: Control, index: pending, hash: kind})
 		if err != nil {
 			return err
 		}
