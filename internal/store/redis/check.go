@@ -40,24 +40,27 @@ func parseInfo(text string) map[string]string {
 
 // serverFits says all that is wrong at once.
 func serverFits(info map[string]string, unsafe bool) error {
-	var wrong []error
+	var wrong []string
 	version := info["redis_version"]
 	if major, _, _ := strings.Cut(version, "."); number(major) < oldest {
-		wrong = append(wrong, fmt.Errorf("redis is version %q: version %d or later is needed", version, oldest))
+		wrong = append(wrong, fmt.Sprintf("redis is version %q: version %d or later is needed", version, oldest))
 	}
 	if info["cluster_enabled"] == "1" {
-		wrong = append(wrong, errors.New("redis is a Cluster, where one change cannot reach all keys at once: use one primary, with Sentinel if it must not be missed"))
+		wrong = append(wrong, "redis is a Cluster, where one change cannot reach all keys at once: use one primary, with Sentinel if it must not be missed")
 	}
 	if role := info["role"]; role != "master" {
-		wrong = append(wrong, fmt.Errorf("redis is not the primary but %q: give the address of the primary, or those of the Sentinels with sentinel=NAME", role))
+		wrong = append(wrong, fmt.Sprintf("redis is not the primary but %q: give the address of the primary, or those of the Sentinels with sentinel=NAME", role))
 	}
 	if info["aof_enabled"] != "1" && !unsafe {
-		wrong = append(wrong, errors.New("redis would lose what it acknowledged when it stops: set appendonly yes, or pass --unsafe-redis to take that risk"))
+		wrong = append(wrong, "redis would lose what it acknowledged when it stops: set appendonly yes, or pass --unsafe-redis to take that risk")
 	}
 	if policy := info["maxmemory_policy"]; policy != "noeviction" && !unsafe {
-		wrong = append(wrong, fmt.Errorf("redis would forget records when its memory is full: set maxmemory-policy noeviction (it is %q), or pass --unsafe-redis to take that risk", policy))
+		wrong = append(wrong, fmt.Sprintf("redis would forget records when its memory is full: set maxmemory-policy noeviction (it is %q), or pass --unsafe-redis to take that risk", policy))
 	}
-	return errors.Join(wrong...)
+	if len(wrong) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(wrong, "; "))
 }
 
 func number(text string) int {

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
@@ -44,10 +46,32 @@ func (s *Store) receive(ctx context.Context, group, consumer string, limit int) 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	who := consumerName(group, consumer)
+	if s.held.doubts(who) {
+		changes, err := s.given(ctx, pendingScript, group, consumer, maxPending)
+		if err != nil {
+			return nil, err
+		}
+		s.held.doubt(who, false)
+		if unheard := s.held.take(group, changes); len(unheard) > 0 {
+			return unheard, nil
+		}
+	}
+	s.held.doubt(who, true) // until there is an answer
+	changes, err := s.given(ctx, receiveScript, group, consumer, limit)
+	if err != nil {
+		return nil, err
+	}
+	s.held.doubt(who, false)
+	return s.held.take(group, changes), nil
+}
+
+// given runs a script that answers with changes.
+func (s *Store) given(ctx context.Context, script *redis.Script, group, consumer string, limit int) ([]store.Change, error) {
 	var a arguments
 	a.add(group, s.instance, consumer)
 	a.number(limit)
-	answer, err := s.run(ctx, receiveScript, a)
+	answer, err := s.run(ctx, script, a)
 	if err != nil {
 		return nil, err
 	}
@@ -125,6 +149,7 @@ func (s *Store) Done(ctx context.Context, group string, changes []store.Change) 
 	if _, err := s.run(ctx, doneScript, a); err != nil {
 		return fmt.Errorf("finish changes of %s: %w", group, err)
 	}
+	s.held.drop(group, changes)
 	return nil
 }
 

@@ -54,6 +54,55 @@ func TestChangesOfADeadReplicaAreGivenToAnother(t *testing.T) {
 	}
 }
 
+// Redis was killed, or the connection broke, between what it did and what it said.
+func TestChangesWhoseAnswerWasLostAreGivenAgain(t *testing.T) {
+	a, b := pair(t)
+	for n := range int64(3) {
+		put(t, a, n)
+	}
+	first := receive(t, a, 1)
+	lost, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := a.given(t.Context(), receiveScript, "router", "one", 1) // nobody hears of it
+	check(t, err)
+	if _, err := a.receive(lost, "router", "one", 1); err == nil {
+		t.Fatal("an answer came")
+	}
+	a.held.doubt(consumerName("router", "one"), true)
+	second := receive(t, a, 10)
+	if len(second) != 1 || second[0].Position != first[0].Position+1 {
+		t.Errorf("received %+v after %+v, want the one whose answer was lost", second, first)
+	}
+	if third := receive(t, a, 10); len(third) != 1 || third[0].Position != first[0].Position+2 {
+		t.Errorf("received %+v, want the last one", third)
+	}
+	check(t, a.Done(t.Context(), "router", append(first, second...)))
+	if n, _, err := b.Backlog(t.Context(), "router"); n != 1 || err != nil {
+		t.Errorf("backlog %d, error %v", n, err)
+	}
+}
+
+func TestReceiveThatFailedIsInDoubt(t *testing.T) {
+	server := redistest.Start(t)
+	s := opened(t, server.URL(), Options{})
+	put(t, s, 1)
+	check(t, server.Kill())
+	if _, err := s.Receive(t.Context(), "router", "one", 1); err == nil {
+		t.Fatal("received something of a Redis that is gone")
+	}
+	if !s.held.doubts(consumerName("router", "one")) {
+		t.Error("nobody doubts that nothing was given")
+	}
+	check(t, server.Again())
+	check(t, again(t, func() error {
+		_, err := s.Receive(t.Context(), "router", "one", 1)
+		return err
+	}))
+	if s.held.doubts(consumerName("router", "one")) {
+		t.Error("there is an answer, and it is still in doubt")
+	}
+}
+
 func TestAReplicaThatLivesKeepsItsChanges(t *testing.T) {
 	a, b := pair(t)
 	put(t, a, 1)

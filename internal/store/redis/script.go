@@ -33,6 +33,7 @@ var (
 	eventsScript   = script("events")
 
 	receiveScript = script("group", "receive")
+	pendingScript = script("group", "pending")
 	doneScript    = script("group", "done")
 	backlogScript = script("group", "backlog")
 

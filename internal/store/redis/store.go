@@ -4,7 +4,7 @@
 // holds a task. docs/REDIS.md lists every key and its value.
 //
 // One file per role of the contract: commit.go and task.go change records, put.go takes readings, run.go, record.go,
-// reading.go and event.go list, feed.go hands out changes, trim.go forgets. url.go and check.go say what may be opened, fault.go
+// reading.go and event.go list, feed.go and held.go hand out changes, trim.go forgets. url.go and check.go say what may be opened, fault.go
 // what a refusal means, alive.go tells the other replicas that this one lives.
 package redis
 
@@ -51,6 +51,7 @@ type Store struct {
 	instance string // tells this Store's consumers from those of others
 	signals  map[byte]*store.Signal
 	trouble  atomic.Pointer[error] // of the last sign of life
+	held     held
 
 	closed chan struct{}
 	once   sync.Once

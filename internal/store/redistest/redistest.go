@@ -219,6 +219,27 @@ func (t *transcript) until(out io.Reader, said string) bool {
 	}
 }
 
+// Do sends one command whose parts hold no spaces, and gives the first line of the answer.
+func (s *Server) Do(parts ...string) (string, error) {
+	conn, err := net.DialTimeout("tcp", s.Address(), guard)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = conn.Close() }()
+	if err := conn.SetDeadline(time.Now().Add(guard)); err != nil {
+		return "", err
+	}
+	if _, err := fmt.Fprintf(conn, "%s\r\n", strings.Join(parts, " ")); err != nil {
+		return "", err
+	}
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	line = strings.TrimSpace(line)
+	if err == nil && strings.HasPrefix(line, "-") {
+		err = fmt.Errorf("%s: %s", parts[0], line[1:])
+	}
+	return line, err
+}
+
 // Stop ends the process as an administrator would, and keeps its data.
 func (s *Server) Stop() error { return s.signal(syscall.SIGTERM) }
 
