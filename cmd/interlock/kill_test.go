@@ -32,7 +32,7 @@ func TestKilledAtAnyInstant(t *testing.T) {
 	if testing.Short() {
 		rounds = 3
 	}
-	k := newKilling(t, 7)
+	k := newKilling(t, 7, 1, "")
 	t.Parallel()
 	for round := range rounds {
 		k.round(round)
@@ -43,6 +43,7 @@ func TestKilledAtAnyInstant(t *testing.T) {
 // killing is what is written, and what is seen of it from outside.
 type killing struct {
 	*ground
+	all  []*ground
 	rand *rand.Rand
 
 	mu     sync.Mutex
@@ -52,23 +53,34 @@ type killing struct {
 	called map[string]int      // http jobs, by idempotency key
 }
 
-func newKilling(t *testing.T, seed uint64) *killing {
+// newKilling furnishes as many grounds, all alike.
+func newKilling(t *testing.T, seed uint64, grounds int, config string) *killing {
 	k := &killing{rand: rand.New(rand.NewPCG(seed, seed)), acked: map[string][]string{}, called: map[string]int{}}
 	target := httptest.NewServer(http.HandlerFunc(k.job))
 	t.Cleanup(target.Close)
-	k.ground = newGround(t, builtBinary(t),
-		"egress: {allow: [127.0.0.1]}\nengine: {lease: 4s, triggerBackoff: 1s}\nwatchdog: {interval: 1s}\n")
+	for range grounds {
+		k.all = append(k.all, newGround(t, builtBinary(t),
+			"egress: {allow: [127.0.0.1]}\nengine: {lease: 4s, triggerBackoff: 1s}\nwatchdog: {interval: 1s}\n"+config))
+	}
+	k.ground = k.all[0]
+	for _, g := range k.all {
+		k.furnish(g, target.URL)
+	}
+	return k
+}
+
+func (k *killing) furnish(g *ground, target string) {
+	k.Helper()
 	start := "schedule: {trigger: {key: landed, check: exists}, period: minute}\n"
 	// A period whose name ends in 5 fails at first.
 	script := fmt.Sprintf(`echo "$INTERLOCK_RUN_ID" >> %s; sleep 0.05; case "$INTERLOCK_RUN_ID" in *5/1) exit 75;; esac`, k.path("started"))
-	k.pipeline("commands", start+"sla: {maxDuration: 10m}\n"+
+	g.pipeline("commands", start+"sla: {maxDuration: 10m}\n"+
 		fmt.Sprintf("job: {type: command, config: {command: %q, shell: true}, pollInterval: 1s, maxRetries: 2, retryBackoff: 1s}\n", script))
-	k.pipeline("requests", start+
-		fmt.Sprintf("job: {type: http, config: {url: %q, timeout: 5s}, maxRetries: 2, retryBackoff: 1s}\n", target.URL))
-	k.pipeline("waits", start+"sla: {maxDuration: 2s}\nvalidation: {rules: [{key: never, check: exists}]}\n")
-	k.pipeline("ticks", "schedule: {cron: '* * * * *', period: minute, evaluation: {window: 1s, interval: 1s}}\n")
-	k.pipeline("counts", "")
-	return k
+	g.pipeline("requests", start+
+		fmt.Sprintf("job: {type: http, config: {url: %q, timeout: 5s}, maxRetries: 2, retryBackoff: 1s}\n", target))
+	g.pipeline("waits", start+"sla: {maxDuration: 2s}\nvalidation: {rules: [{key: never, check: exists}]}\n")
+	g.pipeline("ticks", "schedule: {cron: '* * * * *', period: minute, evaluation: {window: 1s, interval: 1s}}\n")
+	g.pipeline("counts", "")
 }
 
 // job is an http job, which takes a while.
@@ -172,6 +184,11 @@ func (k *killing) finish() {
 	k.Helper()
 	d := k.start()
 	k.checkCount(d)
+	k.checkAll(d)
+}
+
+func (k *killing) checkAll(d *daemon) {
+	k.Helper()
 	until(k.T, "the end of all acknowledged periods", func() bool { return k.decide(d) })
 	until(k.T, "the end of all deadlines", func() bool {
 		page, err := d.api.Deadlines(k.Context(), client.DeadlineQuery{Pipeline: "waits"})

@@ -1,0 +1,142 @@
+//go:build unix
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/client"
+	"github.com/interlock-go/interlock/internal/store/redistest"
+)
+
+// isReady waits until a controller is, or says why it is not.
+func (d *daemon) isReady(why string) {
+	d.Helper()
+	until(d.T, "readiness: "+why, func() bool {
+		_, err := d.api.Ready(d.Context())
+		if why == "" {
+			return err == nil
+		}
+		var problem *client.Problem
+		return errors.As(err, &problem) && problem.Status == http.StatusServiceUnavailable && strings.Contains(fmt.Sprint(problem.Errors), why)
+	})
+}
+
+// again writes a reading until it is acknowledged.
+func (d *daemon) again(pipeline, key string) {
+	d.Helper()
+	until(d.T, "an acknowledged write", func() bool {
+		_, err := d.api.PutSensor(d.Context(), pipeline, key, map[string]any{"n": 1})
+		return err == nil
+	})
+}
+
+// TestTroubleWithRedisIsSaidAndPasses lets everything happen to Redis that an administrator knows, under a controller.
+func TestTroubleWithRedisIsSaidAndPasses(t *testing.T) {
+	server, all := replicas(t, 1, "")
+	t.Parallel()
+	g := all[0]
+	g.pipeline("orders", prompt)
+	d := g.start()
+	do := func(parts ...string) func() {
+		return func() {
+			t.Helper()
+			if _, err := server.Do(parts...); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for day, c := range []struct {
+		why        string
+		begin, end func()
+	}{
+		{"out of memory", do("CONFIG", "SET", "maxmemory", "1"), do("CONFIG", "SET", "maxmemory", "0")},
+		{"read-only replica", do("REPLICAOF", "127.0.0.1", "1"), do("REPLICAOF", "NO", "ONE")},
+		{"too few replicas", do("CONFIG", "SET", "min-replicas-to-write", "1"), do("CONFIG", "SET", "min-replicas-to-write", "0")},
+		{"no connection to redis at redis://" + server.Address(), func() { g.check(server.Kill()) }, func() { g.check(server.Again()) }},
+	} {
+		c.begin()
+		d.isReady(c.why)
+		var problem *client.Problem
+		date := fmt.Sprintf("2026-03-%02d", day+1)
+		if _, err := d.api.PutSensor(t.Context(), "orders", "landed#"+date, map[string]any{"n": 1}); !errors.As(err, &problem) || problem.Status != http.StatusServiceUnavailable {
+			t.Errorf("%s: a write was answered with %v", c.why, err)
+		}
+		c.end()
+		d.isReady("")
+		d.again("orders", "landed#"+date)
+		d.reaches("orders/stream/"+date, client.Completed)
+	}
+	for day := range 4 {
+		d.reaches(fmt.Sprintf("orders/stream/2026-03-%02d", day+1), client.Completed)
+	}
+	d.stop()
+}
+
+// TestFailoverIsFollowed kills the primary; its replica takes over, and controllers follow.
+func TestFailoverIsFollowed(t *testing.T) {
+	primary := redistest.Start(t)
+	host, port, _ := strings.Cut(primary.Address(), ":")
+	follower := redistest.Start(t, "--replicaof", host+" "+port)
+	sentinel := redistest.Watch(t, primary)
+	g := newGround(t, builtBinary(t), fmt.Sprintf("store: redis://%s/0?sentinel=%s\n", sentinel.Address(), redistest.Watched))
+	t.Parallel()
+	g.pipeline("orders", prompt)
+	d := g.start()
+	d.put("orders", "landed#2026-03-03", map[string]any{"n": 1})
+	d.reaches("orders/stream/2026-03-03", client.Completed)
+	until(t, "the replica has everything", func() bool {
+		there, err := primary.Do("WAIT", "1", "1000")
+		known, asked := sentinel.Do("SENTINEL", "REPLICAS", redistest.Watched)
+		return err == nil && asked == nil && there == ":1" && known == "*1"
+	})
+	g.check(primary.Kill())
+	d.isReady("redis")
+	d.isReady("")
+	if role, err := follower.Do("ROLE"); err != nil || role == "" {
+		t.Errorf("the replica says %q, %v", role, err)
+	}
+	d.again("orders", "landed#2026-03-04")
+	d.reaches("orders/stream/2026-03-04", client.Completed)
+	d.reaches("orders/stream/2026-03-03", client.Completed)
+	d.stop()
+}
+
+func TestRedisThatMayForgetIsRefusedUnlessItIsWanted(t *testing.T) {
+	server := redistest.Start(t, "--appendonly", "no", "--maxmemory-policy", "allkeys-lru")
+	g := newGround(t, builtBinary(t), "store: "+server.URL()+"\n")
+	t.Parallel()
+	g.pipeline("orders", prompt)
+	g.refuses("appendonly yes", "noeviction", "--unsafe-redis")
+	d := g.launch("--unsafe-redis")
+	if !d.ready() || !strings.Contains(d.said(), "may lose") {
+		t.Fatalf("it says:\n%s", d.said())
+	}
+	d.put("orders", "landed#2026-03-03", map[string]any{"n": 1})
+	d.reaches("orders/stream/2026-03-03", client.Completed)
+	g.refuses("in use by process", g.path("data")) // a replica has a data directory of its own
+}
+
+func TestPasswordOfRedisComesFromTheEnvironment(t *testing.T) {
+	server := redistest.Start(t, "--requirepass", "hunter2")
+	g := newGround(t, builtBinary(t), fmt.Sprintf("redis: {addr: %q, passwordEnv: REDIS_PASSWORD, keyPrefix: team-a}\n", server.Address()))
+	g.pipeline("orders", prompt)
+	g.refuses("redis.passwordEnv", "REDIS_PASSWORD is not set")
+	t.Setenv("REDIS_PASSWORD", "hunter2")
+	d := g.start()
+	d.put("orders", "landed#2026-03-03", map[string]any{"n": 1})
+	d.reaches("orders/stream/2026-03-03", client.Completed)
+	if said := d.said(); strings.Contains(said, "hunter2") {
+		t.Errorf("it shows the password:\n%s", said)
+	}
+	t.Setenv("REDIS_PASSWORD", "wrong-secret")
+	d.stop()
+	last := g.launch()
+	if code := last.exit(); code == 0 || !strings.Contains(last.said(), "user and password") || strings.Contains(last.said(), "wrong-secret") {
+		t.Errorf("exit code %d:\n%s", code, last.said())
+	}
+}

@@ -1,0 +1,259 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/interlock-go/interlock/client"
+	"github.com/interlock-go/interlock/internal/store/redistest"
+)
+
+// TestReplicasKilledAndStoppedAtAnyInstant has three replicas work on one Redis. Again and again one of them is killed and
+// started again, or is stopped and goes on later; in between Redis is killed. Nothing that was acknowledged is lost, no
+// attempt starts twice, every acknowledged period is COMPLETED in the end, and each deadline and each fire ends in exactly
+// one of its ways.
+func TestReplicasKilledAndStoppedAtAnyInstant(t *testing.T) {
+	rounds := 12
+	if testing.Short() {
+		rounds = 3
+	}
+	server := redistest.Start(t)
+	f := &fleet{killing: newKilling(t, 11, 3, "store: "+server.URL()+"\n"), server: server}
+	t.Parallel()
+	for _, g := range f.all {
+		f.daemons = append(f.daemons, g.start())
+	}
+	for round := range rounds {
+		f.round(round, round == rounds/2)
+	}
+	for i, d := range f.daemons {
+		f.wake(d)
+		until(t, fmt.Sprintf("replica %d is ready", i), func() bool {
+			_, err := d.api.Ready(t.Context())
+			return err == nil
+		})
+	}
+	f.checkAll(f.daemons[0])
+}
+
+// fleet is several replicas of which some are in trouble.
+type fleet struct {
+	*killing
+	server  *redistest.Server
+	daemons []*daemon
+	asleep  *daemon // was stopped in the round before
+}
+
+// round lets writers loose on all replicas while something happens to one of them, or to Redis.
+func (f *fleet) round(n int, restart bool) {
+	f.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var writers sync.WaitGroup
+	for _, d := range f.daemons {
+		for id, most := range map[string]int{"commands": 2, "requests": 1, "waits": 1} {
+			writers.Go(func() { f.write(ctx, d, id, most) })
+		}
+	}
+	i := f.random(len(f.daemons))
+	victim := f.daemons[i]
+	f.after(f.random(400), victim.ended)
+	switch {
+	case restart:
+		f.check(f.server.Kill())
+		f.after(f.random(300), victim.ended)
+		f.check(f.server.Again())
+	case n%2 == 0 && f.asleep == nil:
+		f.check(victim.cmd.Process.Signal(syscall.SIGSTOP))
+		f.asleep = victim
+	default:
+		if victim == f.asleep {
+			f.asleep = nil
+		}
+		victim.kill()
+		f.daemons[i] = f.all[i].start()
+		if f.asleep != nil {
+			f.wake(f.asleep)
+		}
+	}
+	f.after(f.random(400), f.daemons[i].ended)
+	cancel()
+	writers.Wait()
+}
+
+// wake lets a replica that was stopped go on.
+func (f *fleet) wake(d *daemon) {
+	f.Helper()
+	f.check(d.cmd.Process.Signal(syscall.SIGCONT))
+	if d == f.asleep {
+		f.asleep = nil
+	}
+}
+
+func (g *ground) check(err error) {
+	g.Helper()
+	if err != nil {
+		g.Fatal(err)
+	}
+}
+
+// replicas gives as many grounds on one Redis.
+func replicas(t *testing.T, n int, config string) (*redistest.Server, []*ground) {
+	t.Helper()
+	server := redistest.Start(t)
+	var all []*ground
+	for range n {
+		all = append(all, newGround(t, builtBinary(t), "store: "+server.URL()+"\n"+config))
+	}
+	return server, all
+}
+
+// TestWorkOfADeadReplicaIsTakenOver kills the replica that delivers alerts and is the watchdog. Its leases would last for an hour.
+func TestWorkOfADeadReplicaIsTakenOver(t *testing.T) {
+	alerts, beats := make(chan string, 1000), make(chan string, 1000)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/beat") {
+			beats <- r.URL.Path
+		} else {
+			alerts <- r.URL.Path
+		}
+	}))
+	defer server.Close()
+	_, all := replicas(t, 2, "egress: {allow: [127.0.0.1]}\nengine: {lease: 1h}\n")
+	t.Parallel()
+	var daemons []*daemon
+	for i, g := range all {
+		g.pipeline("orders", prompt)
+		text, err := os.ReadFile(g.path("interlock.yaml"))
+		g.check(err)
+		g.write("interlock.yaml", fmt.Sprintf("%swatchdog: {interval: 1s, heartbeatURL: %q}\n"+
+			"alerts: {webhooks: [{name: hook, url: %q}], routes: [{severity: info, sinks: [hook]}]}\n", text, fmt.Sprintf("%s/beat/%d", server.URL, i), fmt.Sprintf("%s/alert/%d", server.URL, i)))
+		daemons = append(daemons, g.start())
+		if got := <-beats; got != "/beat/0" {
+			t.Errorf("the first replica is the watchdog, and %s was heard", got)
+		}
+	}
+	daemons[1].put("orders", "landed#2026-03-03", map[string]any{"n": 1})
+	daemons[1].reaches("orders/stream/2026-03-03", client.Completed)
+	if got := <-alerts; got != "/alert/0" {
+		t.Errorf("the first replica delivers, and %s was heard", got)
+	}
+	daemons[0].kill()
+	daemons[1].put("orders", "landed#2026-03-04", map[string]any{"n": 1})
+	until(t, "the watchdog of the other replica", func() bool { return <-beats == "/beat/1" })
+	until(t, "the alerts of the other replica", func() bool { return <-alerts == "/alert/1" })
+	daemons[1].reaches("orders/stream/2026-03-04", client.Completed)
+}
+
+// TestReplicaThatWakesUpChangesNothing stops a replica in the middle of a start call. Another one holds the start, an operator
+// decides, and then the first wakes up with an answer.
+func TestReplicaThatWakesUpChangesNothing(t *testing.T) {
+	asked, answer := make(chan string, 10), make(chan struct{})
+	target := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		asked <- r.Header.Get("Idempotency-Key")
+		<-answer
+	}))
+	defer target.Close()
+	_, all := replicas(t, 2, "egress: {allow: [127.0.0.1]}\nengine: {lease: 1s}\n")
+	t.Parallel()
+	a, b := all[0], all[1]
+	for _, g := range all {
+		g.pipeline("request", "schedule: {trigger: {key: landed, check: exists}}\n"+
+			fmt.Sprintf("job: {type: http, config: {url: %q, timeout: 1s}}\n", target.URL))
+	}
+	sleeper := a.start()
+	sleeper.put("request", "landed#2026-03-03", map[string]any{"n": 1})
+	if got := <-asked; got != "request/stream/2026-03-03/1" {
+		t.Fatalf("asked for %s", got)
+	}
+	a.check(sleeper.cmd.Process.Signal(syscall.SIGSTOP))
+	awake := b.start()
+	key := client.RunKey{Pipeline: "request", Schedule: "stream", Date: "2026-03-03"}
+	until(t, "the start is held by the other replica", func() bool {
+		r, err := awake.api.Run(t.Context(), key)
+		return err == nil && r.Held != nil
+	})
+	if _, err := awake.api.Report(t.Context(), key, client.JobReport{Result: "success", Attempt: 1}); err != nil {
+		t.Fatal(err)
+	}
+	before := awake.reaches("request/stream/2026-03-03", client.Completed)
+	close(answer)
+	a.check(sleeper.cmd.Process.Signal(syscall.SIGCONT))
+	until(t, "the replica works again", func() bool {
+		_, err := sleeper.api.Ready(t.Context())
+		return err == nil
+	})
+	sleeper.put("request", "landed#2026-03-04", map[string]any{"n": 1})
+	sleeper.reaches("request/stream/2026-03-04", client.Completed)
+	after := awake.reaches("request/stream/2026-03-03", client.Completed)
+	if after.Attempt != 1 || !after.UpdatedAt.Equal(*before.UpdatedAt) {
+		t.Errorf("the run changed after it had ended: attempt %d, %s and before %s", after.Attempt, after.UpdatedAt, before.UpdatedAt)
+	}
+	if n := len(asked); n != 1 { // the second period's
+		t.Errorf("the jobs were asked for %d times more, want once", n)
+	}
+}
+
+// TestCommandStaysWithItsReplica has a command that runs while its replica is killed: the other one leaves it alone, and the
+// first finds it again.
+func TestCommandStaysWithItsReplica(t *testing.T) {
+	_, all := replicas(t, 2, "engine: {lease: 1s}\n")
+	t.Parallel()
+	script := fmt.Sprintf("echo started >> %s; until [ -e %s ]; do sleep 0.05; done", all[0].path("started"), all[0].path("go"))
+	for _, g := range all {
+		g.pipeline("command", "schedule: {trigger: {key: landed, check: exists}}\n"+
+			fmt.Sprintf("job: {type: command, config: {command: %q, shell: true}, pollInterval: 1s}\n", script))
+	}
+	first := all[0].start()
+	first.put("command", "landed#2026-03-03", map[string]any{"n": 1})
+	first.reaches("command/stream/2026-03-03", client.Running)
+	other := all[1].start()
+	first.kill()
+	first = all[0].start()
+	all[0].write("go", "")
+	other.reaches("command/stream/2026-03-03", client.Completed)
+	if text, err := os.ReadFile(all[0].path("started")); err != nil || string(text) != "started\n" {
+		t.Errorf("the command was started so often: %q, %v", text, err)
+	}
+	first.stop()
+}
+
+// TestReplicaSaysThatItsFilesDiffer edits the file of one replica alone.
+func TestReplicaSaysThatItsFilesDiffer(t *testing.T) {
+	_, all := replicas(t, 2, "")
+	t.Parallel()
+	for _, g := range all {
+		g.pipeline("orders", prompt)
+	}
+	a, b := all[0].start(), all[1].start()
+	says := func(d *daemon, want string) bool {
+		h, err := d.api.Ready(t.Context())
+		for _, c := range h.Checks {
+			if c.Name == "file of orders" {
+				return strings.Contains(c.Detail, want)
+			}
+		}
+		return err == nil && want == ""
+	}
+	all[0].pipeline("orders", prompt+"sla: {maxDuration: 1h}\n")
+	until(t, "the other replica says that its file differs", func() bool { return says(b, "another replica has stored") })
+	if !says(a, "") || a.told("CONFIG_ACCEPTED", "orders") != 2 {
+		t.Error("the replica that saw its file change differs, or did not store it")
+	}
+	b.stop()
+	b = all[1].start() // it remembers what it saw
+	until(t, "it still says so", func() bool { return says(b, "another replica has stored") })
+	all[1].pipeline("orders", prompt+"sla: {maxDuration: 1h}\n")
+	until(t, "the files are the same again", func() bool { return says(a, "") && says(b, "") })
+	if n := b.told("CONFIG_ACCEPTED", "orders"); n != 2 {
+		t.Errorf("%d versions were accepted, want 2", n)
+	}
+}
