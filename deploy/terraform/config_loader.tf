@@ -8,7 +8,7 @@ locals {
   archetype_files = var.archetypes_path == null ? {} : { for f in fileset(var.archetypes_path, local.yaml) : f => file("${var.archetypes_path}/${f}") }
 
   # By the id in the file, not by the file's name. Two files of one id are an error of Terraform's, which names it.
-  pipelines  = { for f, text in local.pipeline_files : f => text }
+  pipelines  = { for f, text in local.pipeline_files : yamldecode(text).pipeline.id => text }
   calendars  = { for f, text in local.calendar_files : yamldecode(text).name => text }
   archetypes = { for f, text in local.archetype_files : yamldecode(text).name => text }
 }
@@ -48,7 +48,7 @@ resource "aws_dynamodb_table_item" "file" {
     PK     = { S = each.key }
     SK     = { S = "CONFIG" }
     list   = { S = "FILE" } # what all of them are found by
-    place  = { S = "FILE#${each.key}" }
+    place  = { S = each.key }
     config = { S = each.value }
   })
 }

@@ -113,18 +113,22 @@ data "aws_iam_policy_document" "relay" {
   }
 }
 
-data "aws_iam_policy_document" "stream_router" {
-  source_policy_documents = [
-    data.aws_iam_policy_document.common["stream-router"].json,
-    data.aws_iam_policy_document.tables.json,
-    data.aws_iam_policy_document.relay.json,
-  ]
-
+# What those do that pass events on to the bus.
+data "aws_iam_policy_document" "publish" {
   statement {
     sid       = "Publish"
     actions   = ["events:PutEvents"]
     resources = [aws_cloudwatch_event_bus.this.arn]
   }
+}
+
+data "aws_iam_policy_document" "stream_router" {
+  source_policy_documents = [
+    data.aws_iam_policy_document.common["stream-router"].json,
+    data.aws_iam_policy_document.tables.json,
+    data.aws_iam_policy_document.relay.json,
+    data.aws_iam_policy_document.publish.json,
+  ]
 
   statement {
     sid       = "Streams"
@@ -152,6 +156,7 @@ data "aws_iam_policy_document" "watchdog" {
     data.aws_iam_policy_document.common["watchdog"].json,
     data.aws_iam_policy_document.tables.json,
     data.aws_iam_policy_document.relay.json,
+    data.aws_iam_policy_document.publish.json,
   ]
 }
 
@@ -160,8 +165,8 @@ data "aws_iam_policy_document" "event_sink" {
 
   statement {
     sid       = "Keep"
-    actions   = ["dynamodb:PutItem"]
-    resources = [aws_dynamodb_table.events.arn]
+    actions   = ["dynamodb:BatchGetItem", "dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
+    resources = [aws_dynamodb_table.events.arn, "${aws_dynamodb_table.events.arn}/index/*"]
   }
 }
 

@@ -14,16 +14,14 @@ locals {
   # What stands in a function's environment beside what is common to all.
   environments = {
     stream-router    = local.relay_environment
+    orchestrator     = local.job_environment
     sla-monitor      = local.relay_environment
     watchdog         = local.relay_environment
     alert-dispatcher = local.slack_environment
   }
 
   common_environment = {
-    CONTROL_TABLE             = aws_dynamodb_table.control.name
-    JOBLOG_TABLE              = aws_dynamodb_table.joblog.name
-    RERUN_TABLE               = aws_dynamodb_table.rerun.name
-    EVENTS_TABLE              = aws_dynamodb_table.events.name
+    ENVIRONMENT               = var.environment # the tables are named after it
     SFN_TIMEOUT_SECONDS       = tostring(var.sfn_timeout_seconds)
     TRIGGER_MAX_ATTEMPTS      = tostring(var.trigger_max_attempts)
     WATCHDOG_INTERVAL_SECONDS = tostring(local.watchdog_seconds)
@@ -40,6 +38,12 @@ locals {
     SCHEDULER_GROUP_NAME = aws_scheduler_schedule_group.this.name
     SCHEDULER_ROLE_ARN   = aws_iam_role.service["scheduler"].arn
   }
+
+  # Of the one that starts jobs.
+  job_environment = merge(var.job_environment, {
+    SECRET_VARIABLES = join(",", nonsensitive(keys(var.job_environment)))
+    EGRESS_ALLOW     = join(",", var.egress_allow)
+  })
 
   slack_environment = { for name, value in {
     SLACK_CHANNEL_ID = var.slack_channel_id

@@ -93,6 +93,19 @@ variable "events_ttl_days" {
   }
 }
 
+variable "job_environment" {
+  description = "Variables that $${env:NAME} in the configuration of jobs may read."
+  type        = map(string)
+  default     = {}
+  sensitive   = true
+}
+
+variable "egress_allow" {
+  description = "Hosts and networks that jobs may call beside public addresses."
+  type        = list(string)
+  default     = []
+}
+
 variable "enable_glue_trigger" {
   description = "Let jobs of type glue be started."
   type        = bool

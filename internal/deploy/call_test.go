@@ -23,27 +23,42 @@ func calls(t testing.TB, dir string) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(dir), "*.go"))
 	check(t, err)
-	found := map[string]bool{}
+	var all []string
 	for _, name := range names {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
+		if !strings.HasSuffix(name, "_test.go") {
+			all = append(all, callsIn(t, dir+"/"+filepath.Base(name))...)
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-		check(t, err)
-		imported := sdkImports(file)
-		ast.Inspect(file, func(n ast.Node) bool {
-			selected, ok := n.(*ast.SelectorExpr)
-			if !ok {
-				return true
-			}
-			from, ok := selected.X.(*ast.Ident)
-			if is := operation.FindStringSubmatch(selected.Sel.Name); ok && is != nil && imported[from.Name] != "" {
-				found[imported[from.Name]+":"+is[1]] = true
-			}
-			return true
-		})
 	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// callsIn are those of one file.
+func callsIn(t testing.TB, name string) []string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, filepath.FromSlash(name)), nil, parser.SkipObjectResolution)
+	check(t, err)
+	found, imported := map[string]bool{}, sdkImports(file)
+	ast.Inspect(file, func(n ast.Node) bool {
+		selected, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		from, ok := selected.X.(*ast.Ident)
+		if is := operation.FindStringSubmatch(selected.Sel.Name); ok && is != nil && imported[from.Name] != "" {
+			found[imported[from.Name]+":"+is[1]] = true
+		}
+		return true
+	})
 	return slices.Sorted(maps.Keys(found))
+}
+
+// needed are the permissions that a call takes.
+func needed(call string) []string {
+	if other := permission[call]; other != nil {
+		return other
+	}
+	return []string{call}
 }
 
 // sdkImports are the names by which a file knows the services of the SDK.
@@ -72,11 +87,7 @@ func TestJobTypesMayDoWhatTheyCall(t *testing.T) {
 			t.Errorf("no calls of %s were found", kind)
 		}
 		for _, call := range all {
-			needed := permission[call]
-			if needed == nil {
-				needed = []string{call}
-			}
-			for _, action := range needed {
+			for _, action := range needed(call) {
 				if !may(granted, action) {
 					t.Errorf("%s calls %s, and the orchestrator may not", kind, call)
 				}

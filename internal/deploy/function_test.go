@@ -18,7 +18,7 @@ import (
 // functions are those of Terraform that the modules use.
 var functions = map[string]function.Function{
 	"can": tryfunc.CanFunc, "concat": stdlib.ConcatFunc, "flatten": stdlib.FlattenFunc, "floor": stdlib.FloorFunc,
-	"jsonencode": stdlib.JSONEncodeFunc, "keys": stdlib.KeysFunc, "length": counting, "lookup": stdlib.LookupFunc,
+	"join": stdlib.JoinFunc, "jsonencode": stdlib.JSONEncodeFunc, "nonsensitive": same, "keys": stdlib.KeysFunc, "length": counting, "lookup": stdlib.LookupFunc,
 	"merge": stdlib.MergeFunc, "regex": stdlib.RegexFunc, "replace": stdlib.ReplaceFunc, "tonumber": stdlib.MakeToFunc(cty.Number),
 	"toset": stdlib.MakeToFunc(cty.Set(cty.DynamicPseudoType)), "tostring": stdlib.MakeToFunc(cty.String),
 
@@ -40,6 +40,13 @@ func ofText(do func(string) (string, error)) function.Function {
 		},
 	})
 }
+
+// same gives what it is given.
+var same = function.New(&function.Spec{
+	Params: []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType}},
+	Type:   func(args []cty.Value) (cty.Type, error) { return args[0].Type(), nil },
+	Impl:   func(args []cty.Value, _ cty.Type) (cty.Value, error) { return args[0], nil },
+})
 
 // templating names the file and nothing else.
 var templating = function.New(&function.Spec{

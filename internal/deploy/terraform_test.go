@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"encoding/json"
 	"maps"
 	"os"
 	"path/filepath"
@@ -41,6 +42,8 @@ func everything(t testing.TB) *module {
 		"lambda_trigger_arns":                arns("arn:aws:lambda:eu-central-1:1:function:clean"),
 		"slack_secret_arn":                   cty.StringVal("arn:aws:secretsmanager:eu-central-1:1:secret:slack"),
 		"slack_channel_id":                   cty.StringVal("C1"),
+		"job_environment":                    cty.MapVal(map[string]cty.Value{"JOBS_TOKEN": cty.StringVal("sesame")}),
+		"egress_allow":                       arns("10.0.0.0/8"),
 		"sns_alarm_topic_arn":                cty.StringVal("arn:aws:sns:eu-central-1:1:alarms"),
 	}
 	for _, kind := range triggers {
@@ -243,18 +246,24 @@ func TestStateMachineGetsItsVariables(t *testing.T) {
 
 func TestConfigRowsBearThePipelinesID(t *testing.T) {
 	m := everything(t)
-	b := m.blocks["aws_dynamodb_table_item.pipeline"]
+	b := m.blocks["aws_dynamodb_table_item.file"]
 	all, err := m.instances(b)
 	check(t, err)
-	if len(all) != 1 {
-		t.Fatalf("%d rows for 1 file", len(all))
+	got := map[string]map[string]string{}
+	for _, each := range all {
+		var row map[string]map[string]string
+		check(t, json.Unmarshal([]byte(m.text(t, b, "item", each)), &row))
+		got[row["PK"]["S"]] = map[string]string{"SK": row["SK"]["S"], "list": row["list"]["S"], "place": row["place"]["S"], "config": row["config"]["S"]}
 	}
-	row := m.text(t, b, "item", all[0])
-	text := read(t, "examples/aws/pipelines/orders.yaml")
-	for _, want := range []string{`"PK":{"S":"PIPELINE#orders"}`, `"SK":{"S":"CONFIG"}`, `"list":{"S":"FILE"}`, `"place":{"S":"FILE#PIPELINE#orders"}`, strings.ReplaceAll(text[:60], "\n", `\n`)} {
-		if !strings.Contains(row, want) {
-			t.Errorf("no %s in %s", want, row)
-		}
+	row := func(key, file string) map[string]string {
+		return map[string]string{"SK": "CONFIG", "list": "FILE", "place": key, "config": read(t, file)}
+	}
+	want := map[string]map[string]string{
+		"PIPELINE#orders":   row("PIPELINE#orders", "examples/aws/pipelines/orders.yaml"),
+		"CALENDAR#holidays": row("CALENDAR#holidays", "examples/aws/calendars/holidays.yaml"),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -1,0 +1,88 @@
+package deploy
+
+import (
+	"archive/zip"
+	"bytes"
+	"debug/elf"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// zipped builds a function in a copy of the repository, and gives its zip file.
+func zipped(t testing.TB, repository string) []byte {
+	t.Helper()
+	out := t.TempDir()
+	build := exec.Command("sh", filepath.Join(repository, "deploy", "build.sh"), out, "event-sink")
+	build.Dir = repository // and so it is in PWD
+	if said, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	data, err := os.ReadFile(filepath.Join(out, "event-sink.zip"))
+	check(t, err)
+	return data
+}
+
+func TestZipFilesAreTheSameWhereverTheyAreBuilt(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a function twice")
+	}
+	here, err := filepath.Abs(root)
+	check(t, err)
+	there := filepath.Join(t.TempDir(), "elsewhere")
+	check(t, os.Symlink(here, there))
+	first := zipped(t, here)
+	if !bytes.Equal(first, zipped(t, there)) {
+		t.Error("two builds of the same sources differ")
+	}
+
+	z, err := zip.NewReader(bytes.NewReader(first), int64(len(first)))
+	check(t, err)
+	if len(z.File) != 1 || z.File[0].Name != "bootstrap" || z.File[0].Mode() != 0o755 {
+		t.Fatalf("it holds %+v", z.File[0].FileHeader)
+	}
+	file, err := z.File[0].Open()
+	check(t, err)
+	program, err := io.ReadAll(file)
+	check(t, err)
+	f, err := elf.NewFile(bytes.NewReader(program))
+	check(t, err)
+	if f.Machine != elf.EM_AARCH64 {
+		t.Errorf("it is for %s", f.Machine)
+	}
+	if bytes.Contains(program, []byte(here)) {
+		t.Errorf("it tells where it was built")
+	}
+}
+
+func TestFilesAreCheckedBeforeTheyAreDeployed(t *testing.T) {
+	name := binary(t)
+	ask := func(path string) string {
+		t.Helper()
+		out, err := exec.Command("sh", filepath.Join(root, "deploy", "terraform", "check.sh"), name, path).Output()
+		check(t, err)
+		var answer map[string]string // all that Terraform takes
+		check(t, json.Unmarshal(out, &answer))
+		return answer["problems"]
+	}
+	if got := ask(filepath.Join(root, "examples", "aws")); got != "" {
+		t.Errorf("the example has problems: %s", got)
+	}
+	bad := filepath.Join(t.TempDir(), "bad.yaml")
+	check(t, os.WriteFile(bad, []byte("pipeline: {id: \"a\\\\b\\tc\", ownr: me}\n"), 0o600))
+	if got := ask(bad); !strings.Contains(got, `did you mean "owner"?`) || !strings.Contains(got, `a\\b`) {
+		t.Errorf("got %q", got)
+	}
+	long := filepath.Join(t.TempDir(), "long.yaml")
+	check(t, os.WriteFile(long, []byte("pipeline: {id: a, owner: me}\nschedule: {cron: 0 8 * * *, evaluation: {window: 20h}}\n"), 0o600))
+	if got := ask(long); !strings.Contains(got, "sfn_timeout_seconds") {
+		t.Errorf("the limits of the platform were not looked at: %q", got)
+	}
+	if out, err := exec.Command("sh", filepath.Join(root, "deploy", "terraform", "check.sh"), "no-such-interlock", bad).CombinedOutput(); err == nil || !strings.Contains(string(out), "interlock_path") {
+		t.Errorf("%v: %s", err, out)
+	}
+}

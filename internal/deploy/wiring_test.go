@@ -1,0 +1,219 @@
+package deploy
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/interlock-go/interlock/internal/awslambda"
+	"github.com/interlock-go/interlock/internal/store/dynamo"
+)
+
+// lambdas are the six functions.
+var lambdas = []awslambda.Function{
+	awslambda.AlertDispatcher, awslambda.EventSink, awslambda.Orchestrator, awslambda.SLAMonitor, awslambda.StreamRouter, awslambda.Watchdog,
+}
+
+func TestFunctionsAreTheSameEverywhere(t *testing.T) {
+	var want, programs []string
+	for _, f := range lambdas {
+		want = append(want, string(f))
+	}
+	entries, err := os.ReadDir(filepath.Join(root, "cmd", "lambda"))
+	check(t, err)
+	for _, e := range entries {
+		programs = append(programs, e.Name())
+	}
+	if diff := cmp.Diff(want, programs); diff != "" {
+		t.Errorf("cmd/lambda (-want +got):\n%s", diff)
+	}
+	m := least(t)
+	deployed, err := m.local("functions")
+	check(t, err)
+	for name := range deployed.AsValueMap() {
+		if !slices.Contains(want, name) {
+			t.Errorf("Terraform deploys %s", name)
+		}
+	}
+	if n := deployed.LengthInt(); n != len(want) {
+		t.Errorf("Terraform deploys %d functions", n)
+	}
+	_, list, _ := strings.Cut(read(t, "deploy/build.sh"), "|| set -- ")
+	list, _, _ = strings.Cut(list, "\n")
+	if diff := cmp.Diff(want, sorted(strings.Fields(list))); diff != "" {
+		t.Errorf("build.sh (-want +got):\n%s", diff)
+	}
+}
+
+// environment is what a function finds in its environment.
+func (m *module) environment(t testing.TB, of awslambda.Function) map[string]string {
+	t.Helper()
+	b := m.blocks["aws_lambda_function.this"]
+	all, err := m.instances(b)
+	check(t, err)
+	given := map[string]string{}
+	for _, each := range all {
+		if shown(each["each"].GetAttr("key")) != string(of) {
+			continue
+		}
+		inner := b.Body.Blocks[slices.IndexFunc(b.Body.Blocks, func(x *hclsyntax.Block) bool { return x.Type == "environment" })]
+		v, err := m.eval(inner.Body.Attributes["variables"].Expr, each)
+		check(t, err)
+		for name, value := range v.AsValueMap() {
+			given[name] = shown(value)
+		}
+	}
+	return given
+}
+
+func TestFunctionsUnderstandTheirEnvironment(t *testing.T) {
+	known := read(t, "internal/awslambda/settings.go")
+	for _, m := range []*module{everything(t), least(t)} {
+		for _, f := range lambdas {
+			given := m.environment(t, f)
+			s, err := awslambda.Read(f, func(name string) string { return given[name] })
+			if err != nil {
+				t.Error(err)
+			}
+			if s.Environment != "test" {
+				t.Errorf("%s works in the environment %q", f, s.Environment)
+			}
+			for name := range given {
+				if !strings.Contains(known, strconv.Quote(name)) && name != "JOBS_TOKEN" {
+					t.Errorf("%s is given %s, which nobody reads", f, name)
+				}
+			}
+		}
+	}
+}
+
+// reached are the constructors of package awscall or awssecret that a function of ours leads to, as "awscall.NewBus".
+func reached(t testing.TB, dir, name string, seen map[string]bool) {
+	t.Helper()
+	here := dir + "." + name
+	if seen[here] {
+		return
+	}
+	seen[here] = true
+	names, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(dir), "*.go"))
+	check(t, err)
+	for _, file := range names {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		check(t, err)
+		for _, d := range parsed.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Recv != nil || f.Name.Name != name {
+				continue
+			}
+			ast.Inspect(f.Body, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.SelectorExpr:
+					if from, ok := n.X.(*ast.Ident); ok {
+						if target := imported(parsed, from.Name); target != "" {
+							reached(t, target, n.Sel.Name, seen)
+						}
+					}
+				case *ast.CallExpr:
+					if called, ok := n.Fun.(*ast.Ident); ok {
+						reached(t, dir, called.Name, seen)
+					}
+				}
+				return true
+			})
+		}
+	}
+}
+
+const ours = "github.com/interlock-go/interlock/"
+
+// imported is the folder of a package of this host that a file knows by a name.
+func imported(file *ast.File, name string) string {
+	for _, spec := range file.Imports {
+		target, _ := strconv.Unquote(spec.Path.Value) // the parser has read it
+		if dir, ok := strings.CutPrefix(target, ours); ok && path.Base(dir) == name && strings.HasPrefix(dir, "internal/awslambda/") {
+			return dir
+		}
+	}
+	return ""
+}
+
+// clients are the files with the clients of AWS, by their constructors.
+var clients = map[string]string{
+	"internal/awslambda/awscall.NewBus":        "internal/awslambda/awscall/bus.go",
+	"internal/awslambda/awscall.NewEntries":    "internal/awslambda/awscall/entry.go",
+	"internal/awslambda/awscall.NewExecutions": "internal/awslambda/awscall/execution.go",
+	"internal/awslambda/awscall.NewInvoker":    "internal/awslambda/awscall/invoke.go",
+	"internal/awslambda/awssecret.Token":       "internal/awslambda/awssecret/secret.go",
+}
+
+func TestFunctionsMayDoWhatTheyCall(t *testing.T) {
+	m := everything(t)
+	for _, f := range lambdas {
+		granted := m.granted(t, string(f))
+		seen := map[string]bool{}
+		reached(t, "cmd/lambda/"+string(f), "main", seen)
+		called := map[string]bool{}
+		for constructor, file := range clients {
+			for _, call := range callsIn(t, file) {
+				for _, action := range needed(call) {
+					if seen[constructor] && !may(granted, action) {
+						t.Errorf("%s calls %s through %s, and may not", f, call, constructor)
+					}
+					called[action] = called[action] || seen[constructor]
+				}
+			}
+		}
+		for action, does := range called {
+			if !does && may(granted, action, "<") || !does && may(granted, action, ":test-interlock-") {
+				t.Errorf("%s may %s, and does not", f, action)
+			}
+		}
+	}
+}
+
+func TestEveryClientIsLookedAt(t *testing.T) {
+	looked := map[string]bool{}
+	for _, file := range clients {
+		looked[file] = true
+	}
+	names, err := filepath.Glob(filepath.Join(root, "internal", "awslambda", "*", "*.go"))
+	check(t, err)
+	for _, name := range names {
+		rel, err := filepath.Rel(root, name)
+		check(t, err)
+		rel = filepath.ToSlash(rel)
+		if !strings.HasSuffix(rel, "_test.go") && !strings.Contains(rel, "test/") && len(callsIn(t, rel)) > 0 && !looked[rel] {
+			t.Errorf("%s calls %v, and no test asks who may", rel, callsIn(t, rel))
+		}
+	}
+}
+
+func TestDecidersMayDoWhatTheStoreCalls(t *testing.T) {
+	m := everything(t)
+	all := slices.DeleteFunc(calls(t, "internal/store/dynamo"), func(call string) bool { return call == "dynamodb:CreateTable" })
+	if len(all) < 5 {
+		t.Fatalf("the store calls only %v", all)
+	}
+	for _, f := range []awslambda.Function{awslambda.StreamRouter, awslambda.Orchestrator, awslambda.SLAMonitor, awslambda.Watchdog} {
+		granted := m.granted(t, string(f))
+		for _, call := range all {
+			for _, action := range needed(call) {
+				for _, table := range dynamo.Tables() {
+					if !may(granted, action, "aws_dynamodb_table."+table.Name+".") {
+						t.Errorf("%s may not %s on %s", f, action, table.Name)
+					}
+				}
+			}
+		}
+	}
+}
