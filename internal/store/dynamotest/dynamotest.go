@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,20 +39,22 @@ type server struct {
 	cmd   *exec.Cmd
 	input io.Closer
 	url   string
+
+	environments atomic.Int64
 }
 
 var shared struct {
-	mu           sync.Mutex
-	server       *server
-	err          error
-	environments int
+	mu     sync.Mutex
+	server *server
+	err    error
 }
+
+// surroundings are what a process that opens the tables by their URL finds in its environment.
+var surroundings = map[string]string{"AWS_ACCESS_KEY_ID": anybody, "AWS_SECRET_ACCESS_KEY": "none", "AWS_EC2_METADATA_DISABLED": "true"}
 
 // Main runs the tests of a package that share one server, and stops it after them. TestMain calls it.
 func Main(m interface{ Run() int }) int {
-	for name, value := range map[string]string{
-		"AWS_ACCESS_KEY_ID": anybody, "AWS_SECRET_ACCESS_KEY": "none", "AWS_EC2_METADATA_DISABLED": "true",
-	} {
+	for name, value := range surroundings {
 		if err := os.Setenv(name, value); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
@@ -72,16 +75,16 @@ func Main(m interface{ Run() int }) int {
 // Shared gives the URL of four empty tables on the package's server. The package's TestMain must call Main.
 func Shared(t testing.TB) string {
 	t.Helper()
-	environment, endpoint := tables(t, false)
-	return fmt.Sprintf("dynamodb://%s?region=%s&endpoint=%s", environment, Region, endpoint)
+	s := sharedServer(t)
+	return urlOf(s.tables(t, false), s.url)
 }
 
 // Streaming is Shared for tables with their streams, which cost something with every write: the environment and what a client of
 // the server is made of.
 func Streaming(t testing.TB) (environment string, c aws.Config) {
 	t.Helper()
-	environment, endpoint := tables(t, true)
-	return environment, configFor(endpoint)
+	s := sharedServer(t)
+	return s.tables(t, true), configFor(s.url)
 }
 
 func configFor(endpoint string) aws.Config {
@@ -94,8 +97,30 @@ func configFor(endpoint string) aws.Config {
 // anybody is who asks. DynamoDB Local keeps the tables of each apart.
 const anybody = "interlock"
 
-// tables makes those of a new environment.
-func tables(t testing.TB, streams bool) (environment, endpoint string) {
+// Own is Shared on a server of the test's own, for packages without a TestMain that calls Main.
+func Own(t testing.TB) string {
+	t.Helper()
+	s, err := launch(need(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.end(); err != nil {
+			t.Error(err)
+		}
+	})
+	for name, value := range surroundings {
+		t.Setenv(name, value)
+	}
+	return urlOf(s.tables(t, false), s.url)
+}
+
+func urlOf(environment, endpoint string) string {
+	return fmt.Sprintf("dynamodb://%s?region=%s&endpoint=%s", environment, Region, endpoint)
+}
+
+// sharedServer is the package's.
+func sharedServer(t testing.TB) *server {
 	t.Helper()
 	lib := need(t)
 	shared.mu.Lock()
@@ -106,9 +131,14 @@ func tables(t testing.TB, streams bool) (environment, endpoint string) {
 	if shared.err != nil {
 		t.Fatal(shared.err)
 	}
-	shared.environments++
-	environment = fmt.Sprintf("test%d", shared.environments)
-	client := dynamodb.NewFromConfig(configFor(shared.server.url))
+	return shared.server
+}
+
+// tables makes those of a new environment.
+func (s *server) tables(t testing.TB, streams bool) (environment string) {
+	t.Helper()
+	environment = fmt.Sprintf("test%d", s.environments.Add(1))
+	client := dynamodb.NewFromConfig(configFor(s.url))
 	for _, table := range dynamo.Tables() {
 		in := table.Create(environment)
 		if !streams {
@@ -119,7 +149,7 @@ func tables(t testing.TB, streams bool) (environment, endpoint string) {
 		}
 	}
 	t.Cleanup(func() { drop(t, client, environment) })
-	return environment, shared.server.url
+	return environment
 }
 
 func drop(t testing.TB, client *dynamodb.Client, environment string) {
