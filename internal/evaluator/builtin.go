@@ -152,7 +152,7 @@ func (a *asking) status(ctx context.Context, c *pipeline.HTTPStatusConfig) (prob
 		if ctx.Err() != nil {
 			broken = failure(run.Timeout, "no answer within the timeout of %s", document.Duration(a.probe.Timeout))
 		}
-		return probe.Answer{Status: probe.Fail, Reason: a.secrets.Text(broken.Reason), Category: string(broken.Category)}, nil
+		return probe.Answer{Status: probe.Fail, Value: sensor.Fields{}, Reason: a.secrets.Text(broken.Reason), Category: string(broken.Category)}, nil
 	}
 	answer := probe.Answer{
 		Status: probe.Pass, Value: sensor.Fields{"code": int64(got.Code), "milliseconds": time.Since(began).Milliseconds()},

@@ -150,14 +150,19 @@ func (p *running) wait(ctx context.Context, grace time.Duration) (string, error)
 	case <-p.answer.full:
 		ended = failure(run.Permanent, "answered with more than %d KiB, and was ended", probe.MaxAnswer>>10)
 	}
-	if left {
-		program.Reap(group)
-	}
-	program.EndGroup(group, grace)
+	program.EndGroup(group, grace, func() {
+		select {
+		case exit = <-exited:
+			left = true
+		default:
+		}
+		if left {
+			program.Reap(group)
+		}
+	})
 	if !left {
 		exit = <-exited
 	}
-	program.Reap(group)
 	for _, f := range p.ends {
 		f.SetDeadline(time.Now().Add(lastWords))
 	}

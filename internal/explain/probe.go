@@ -46,7 +46,7 @@ func asked(p *pipeline.Probe) string {
 	if p.Interval > 0 {
 		return fmt.Sprintf("; its probe is asked each %s", document.Duration(p.Interval))
 	}
-	return fmt.Sprintf("; its probe is asked again once its answer is %s old", document.Duration(p.TTL))
+	return fmt.Sprintf("; its probe is asked while a run waits, and an answer counts for %s", document.Duration(p.TTL))
 }
 
 // probing writes how the probes stand.

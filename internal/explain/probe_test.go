@@ -43,7 +43,7 @@ func TestProbesOfAClosedGateSayHowTheyStand(t *testing.T) {
 	w.pass(23 * time.Hour)
 	w.says(w.explain("probed", ""), explain.Waiting,
 		"Probes:", "landing: was not asked yet", `landing with status equals "PASS"; its probe is asked each 1m`,
-		`quality with status equals "PASS"; its probe is asked again once its answer is 20m old`)
+		`quality with status equals "PASS"; its probe is asked while a run waits, and an answer counts for 20m`)
 
 	state := probe.State{}.For(w.catalog.Current().Get("probed").Version)
 	state = state.Answer(probe.Answer{Status: probe.Fail, Reason: "12 files are missing"}, "2026-03-04", w.now, w.now, w.now.Add(time.Hour))

@@ -17,23 +17,25 @@ const (
 )
 
 // EndGroup ends whatever is left of a process group: it asks, and after the grace it kills. A program's children end with
-// it, because another try, or somebody who waits for this one, may follow at once.
-func EndGroup(group int, grace time.Duration) {
+// it, because another try, or somebody who waits for this one, may follow at once. Meanwhile it calls look again and again:
+// whoever has ended counts as living until its parent has taken note.
+func EndGroup(group int, grace time.Duration, look func()) {
 	if signalGroup(group, syscall.SIGTERM) != nil {
 		return
 	}
 	signalGroup(group, syscall.SIGCONT) // one that is suspended cannot hear
-	if !groupGone(group, grace) {
+	if !groupGone(group, grace, look) {
 		signalGroup(group, syscall.SIGKILL)
-		groupGone(group, killTime)
+		groupGone(group, killTime, look)
 	}
 }
 
 // groupGone waits until nobody is left in the group, but not longer than limit.
-func groupGone(group int, limit time.Duration) bool {
+func groupGone(group int, limit time.Duration, look func()) bool {
 	tick := time.NewTicker(groupTick)
 	defer tick.Stop()
 	for end := time.After(limit); ; {
+		look()
 		if signalGroup(group, 0) != nil {
 			return true
 		}

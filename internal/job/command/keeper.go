@@ -149,7 +149,7 @@ func (k *keeper) watch() exit {
 	case <-k.stops:
 		e.Stopped = true
 	}
-	program.EndGroup(k.group, k.Grace)
+	program.EndGroup(k.group, k.Grace, func() {}) // reap takes note
 	if running {
 		status = <-gone
 	}
