@@ -1,0 +1,95 @@
+package deploy
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// state is what these tests look at of a state of the machine.
+type state struct {
+	Type    string
+	Next    string
+	Default string
+	Choices []struct{ Next string }
+}
+
+// bare is a variable of the template that stands for a number.
+var bare = regexp.MustCompile(`"\$\{[a-z_]+\}"|\$\{[a-z_]+\}`)
+
+func states(t testing.TB) map[string]state {
+	t.Helper()
+	text := bare.ReplaceAllStringFunc(read(t, "deploy/statemachine.asl.json"), func(found string) string {
+		if strings.HasPrefix(found, `"`) {
+			return found
+		}
+		return "1"
+	})
+	var machine struct{ States map[string]state }
+	check(t, json.Unmarshal([]byte(text), &machine))
+	return machine.States
+}
+
+// The way of a run through the machine, and what comes on top of it for each further look.
+var (
+	shortest = strings.Fields(`InitEvalLoop Evaluate IsReady Trigger HasTriggerResult CheckSLA ScheduleSLAAlerts InitJobPollLoop WaitForJob CheckJob
+		IsJobDone CompleteTrigger CheckCancelSLA CancelSLASchedules Done`)
+	lookAtGate = strings.Fields("IsReady WaitInterval IncrementElapsed CheckWindowExhausted Evaluate IsReady")
+	lookAtJob  = strings.Fields("IsJobDone IncrementJobPollElapsed CheckJobPollExhausted WaitForJob CheckJob IsJobDone")
+)
+
+// walk follows a way through the machine and counts the functions that are called on it.
+func walk(t *testing.T, machine map[string]state, way []string) (calls int) {
+	t.Helper()
+	for i, name := range way {
+		s, there := machine[name]
+		if !there {
+			t.Errorf("there is no state %s", name)
+		}
+		if s.Type == "Task" {
+			calls++
+		}
+		if i+1 == len(way) {
+			continue
+		}
+		next := []string{s.Next, s.Default}
+		for _, c := range s.Choices {
+			next = append(next, c.Next)
+		}
+		if !slices.Contains(next, way[i+1]) {
+			t.Errorf("%s does not lead to %s", name, way[i+1])
+		}
+	}
+	return calls
+}
+
+func TestPriceOfARunIsWhatTheManualSays(t *testing.T) {
+	machine, manual := states(t), read(t, "docs/AWS.md")
+	once := walk(t, machine, shortest)
+	gate, job := walk(t, machine, lookAtGate), walk(t, machine, lookAtJob)
+	for what, n := range map[string][2]int{
+		"gate open at once, job seen done at the first look":               {0, 0},
+		"the same, ten looks at the gate before it opens":                  {10, 0},
+		"the same, job of ten minutes looked at each 30 s (19 looks more)": {0, 19},
+	} {
+		entered := len(shortest) + n[0]*(len(lookAtGate)-1) + n[1]*(len(lookAtJob)-1)
+		line := fmt.Sprintf("| %s | %d,000 | %d,000 |", what, entered, once+n[0]*gate+n[1]*job)
+		if !strings.Contains(manual, line) {
+			t.Errorf("docs/AWS.md does not say: %s", line)
+		}
+	}
+}
+
+func TestManualNamesEveryVariableAndOutput(t *testing.T) {
+	m, manual := least(t), read(t, "docs/AWS.md")
+	for _, kind := range []string{"var", "output"} {
+		for name := range m.all(kind) {
+			if !strings.Contains(manual, "`"+name+"`") {
+				t.Errorf("docs/AWS.md does not tell of %s", name)
+			}
+		}
+	}
+}
