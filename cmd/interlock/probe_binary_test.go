@@ -93,6 +93,7 @@ func TestProbesThatMisbehaveAreEndedAndOneThatGetsWellOpensTheGate(t *testing.T)
 	if err := os.Rename(g.path("mended.new"), g.path("mended")); err != nil {
 		t.Fatal(err)
 	}
+	g.pipeline("wild", wild+"# an edit ends the rest\n")
 	d.reaches("wild/stream/2026-03-03", client.Completed)
 	if p := d.probe("wild", "recovers"); p.State != "ok" || *p.Answer.Status != "PASS" || *p.Answer.Date != "2026-03-03" {
 		t.Errorf("it is %+v", p)
