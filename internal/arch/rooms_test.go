@@ -60,7 +60,7 @@ var decideOrder = []string{
 var rooms = map[string]layer{
 	"internal/store":            contract,
 	"internal/store/storetest":  suite,
-	"internal/store/redistest":  suite,
+	"internal/store/redistest":  kit,     // starts a real Redis, for tests and for bench
 	"internal/store/dynamotest": command, // tests only: it starts a server, and makes the adapter's tables there
 	"internal/store/*":          adapter,
 	"internal/job":              contract,

@@ -1,4 +1,4 @@
-// Package redistest starts real Redis servers for tests, each on a free port of the loopback interface and with a folder of its
+// Package redistest starts real Redis servers for tests and measurements, each on a free port of the loopback interface and with a folder of its
 // own. Where redis-server is not installed the tests that need it are passed over by name; with CI=true they fail.
 package redistest
 
@@ -82,6 +82,12 @@ func prefix(t testing.TB) string {
 	}, t.Name())
 	return fmt.Sprintf("%s-%d", name, prefixes.n)
 }
+
+// Launch gives a server outside a test, with further arguments of redis-server. Whoever asks for it calls Close.
+func Launch(args ...string) (*Server, error) { return launch(storing(args)) }
+
+// Close ends the server and removes its data.
+func (s *Server) Close() error { return s.end() }
 
 // Start gives a server of the test's own, with further arguments of redis-server. It writes everything through to the disk before
 // it answers, so that a test may kill it: with everysec, a slow disk makes Redis keep what it acknowledged in its own memory for
