@@ -2,6 +2,9 @@ package scenario_test
 
 import (
 	"context"
+	"flag"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +14,7 @@ import (
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/dynamotest"
 )
 
 // deployment is AWS: the functions, the state machine, and what calls them.
@@ -20,10 +24,10 @@ type deployment struct {
 	jobs  *target
 }
 
-func newDeployment(t *testing.T, s story, tables func(now func() time.Time) awslambdatest.Tables) *deployment {
+func newDeployment(t *testing.T, s story, watch time.Duration, tables func(now func() time.Time) awslambdatest.Tables) *deployment {
 	d := &deployment{T: t}
 	d.jobs = newTarget(s.Jobs, d.now)
-	d.world = awslambdatest.New(t, awslambdatest.Options{Begins: s.begins, Watch: interval, Tables: tables, Jobs: d.jobs.types()})
+	d.world = awslambdatest.New(t, awslambdatest.Options{Begins: s.begins, Watch: watch, Tables: tables, Jobs: d.jobs.types()})
 	return d
 }
 
@@ -49,4 +53,31 @@ func (d *deployment) operate(ask func(ctx context.Context, r *router.Router, now
 		return err
 	}
 	return ask(d.Context(), console.router, d.now())
+}
+
+// onTables is a deployment on a real DynamoDB. Its watchdog looks as often as on AWS, except where a story is about that.
+func onTables(t *testing.T, s story) *deployment {
+	environment, c := dynamotest.Streaming(t)
+	watch := 5 * time.Minute
+	if strings.HasPrefix(s.name, "watchdog") {
+		watch = interval
+	}
+	return newDeployment(t, s, watch, func(now func() time.Time) awslambdatest.Tables { return awslambdatest.NewLocal(t, environment, c, now) })
+}
+
+var everywhere = flag.Bool("tables", false, "play all stories on a deployment with a real DynamoDB, which takes minutes; a few are always")
+
+// onRealTables are the stories that are always played there: between them they write every kind of row.
+var onRealTables = []string{"cascade", "late-data", "retries", "start-unanswered"}
+
+func TestE1DeployedTablesTellTheSame(t *testing.T) {
+	for _, s := range stories(t) {
+		if !*everywhere && !slices.Contains(onRealTables, s.name) {
+			continue
+		}
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			compareRuns(t, s, tell(t, s, onTables(t, s)))
+		})
+	}
 }

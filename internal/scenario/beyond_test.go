@@ -1,11 +1,20 @@
 package scenario_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
 	"os"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/dynamo"
+	"github.com/interlock-go/interlock/internal/store/dynamotest"
 	"github.com/interlock-go/interlock/internal/store/redis"
 	"github.com/interlock-go/interlock/internal/store/redistest"
 )
@@ -30,12 +39,19 @@ func TestMain(m *testing.M) {
 	}()
 	go func() {
 		for a := range beyond.asks {
-			a.do()
-			close(a.done)
+			go func() {
+				a.do()
+				close(a.done)
+			}()
 		}
 	}()
-	os.Exit(redistest.Main(m))
+	os.Exit(dynamotest.Main(runs(func() int { return redistest.Main(m) })))
 }
+
+// runs is what runs the tests.
+type runs func() int
+
+func (r runs) Run() int { return r() }
 
 // outside does something there and waits for it.
 func outside(do func()) {
@@ -79,4 +95,150 @@ func (a away) EventsChanged() (changed <-chan struct{}) {
 func (a away) Receive(_ context.Context, group, consumer string, limit int) (changes []store.Change, err error) {
 	outside(func() { changes, err = a.Store.Receive(context.Background(), group, consumer, limit) })
 	return changes, err
+}
+
+// onDynamo keeps everything in tables of a real DynamoDB.
+func onDynamo(t *testing.T, url string) *held {
+	return &held{T: t, opens: func() store.Store {
+		s, err := dynamo.Open(t.Context(), url, dynamo.Options{Alone: true, Client: &courier{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}}
+}
+
+// courier brings requests to their server, and the answers back, outside of the bubble. It is alone with its tables, so what was
+// read stays so until something of it is written: most of what a watchdog looks at, pass by pass.
+type courier struct {
+	mu    sync.Mutex
+	known map[string]*answer
+}
+
+type answer struct {
+	http.Response
+	body []byte
+	of   map[string]bool // the rows, partitions and lists that it is made of
+}
+
+func (a *answer) response() *http.Response {
+	out := a.Response
+	out.Body = io.NopCloser(bytes.NewReader(a.body))
+	return &out
+}
+
+func (c *courier) Do(req *http.Request) (*http.Response, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		return nil, err
+	}
+	var asked any
+	if err := json.Unmarshal(body, &asked); err != nil {
+		return nil, err
+	}
+	normal, err := json.Marshal(asked)
+	if err != nil {
+		return nil, err
+	}
+	_, call, _ := strings.Cut(req.Header.Get("X-Amz-Target"), ".")
+	name := call + string(normal)
+	if known := c.known[name]; known != nil {
+		return known.response(), nil
+	}
+	said, err := carry(req, body)
+	if err != nil {
+		return nil, err
+	}
+	if call == "GetItem" || call == "BatchGetItem" || call == "Query" {
+		said.of = map[string]bool{}
+		touched(asked, said.of, false)
+		c.keep(name, said)
+	} else {
+		c.forget(asked)
+	}
+	return said.response(), nil
+}
+
+func (c *courier) keep(name string, said *answer) {
+	if c.known == nil {
+		c.known = map[string]*answer{}
+	}
+	if said.StatusCode == http.StatusOK {
+		c.known[name] = said
+	}
+}
+
+func (c *courier) forget(written any) {
+	of := map[string]bool{}
+	touched(written, of, true)
+	for name, said := range c.known {
+		for what := range of {
+			if said.of[what] {
+				delete(c.known, name)
+				break
+			}
+		}
+	}
+}
+
+// touched collects what a request is about: rows by their keys and, where it writes, the partitions and lists that they are in;
+// of a query, the partition or the list that it reads.
+func touched(v any, of map[string]bool, writes bool) {
+	switch v := v.(type) {
+	case []any:
+		for _, item := range v {
+			touched(item, of, writes)
+		}
+	case map[string]any:
+		pk, sk, hash := textOf(v["PK"]), textOf(v["SK"]), textOf(v[":h"])
+		if hash != "" {
+			of["part "+hash] = true
+		}
+		if pk != "" && sk != "" {
+			of["row "+pk+" "+sk] = true
+			if writes {
+				of["part "+pk], of["part "+listOf(pk, sk)] = true, true
+			}
+		}
+		for _, item := range v {
+			touched(item, of, writes)
+		}
+	}
+}
+
+func textOf(v any) string {
+	attribute, _ := v.(map[string]any)
+	text, _ := attribute["S"].(string)
+	return text
+}
+
+// listOf is the name of the list that a row may be in.
+func listOf(pk, sk string) string {
+	kind, _, _ := strings.Cut(pk, "#")
+	if kind == "PIPELINE" {
+		kind, _, _ = strings.Cut(sk, "#")
+	}
+	if list, other := map[string]string{"TRIGGER": "RUN", "STATE": "PIPELINE", "COMMIT": "OUTBOX", "CONFIG": "FILE", "JOB": "LOG"}[kind]; other {
+		return list
+	}
+	return kind
+}
+
+// carry sends a request and waits for all of the answer.
+func carry(req *http.Request, body []byte) (a *answer, err error) {
+	a = &answer{}
+	sent := req.Clone(context.Background())
+	sent.Body = io.NopCloser(bytes.NewReader(body))
+	outside(func() {
+		resp, failed := http.DefaultClient.Do(sent)
+		if err = failed; err != nil {
+			return
+		}
+		a.Response = *resp
+		a.body, err = io.ReadAll(resp.Body)
+		err = errors.Join(err, resp.Body.Close())
+	})
+	return a, err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/orchestrator"
 	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/prober"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/slamonitor"
@@ -54,6 +55,7 @@ type controller struct {
 	steps   *orchestrator.Orchestrator
 	monitor *slamonitor.Monitor
 	dog     *watchdog.Watchdog
+	probes  *prober.Prober
 }
 
 func newController(ctx context.Context, s store.Store, jobs *target) (*controller, error) {
@@ -64,6 +66,7 @@ func newController(ctx context.Context, s store.Store, jobs *target) (*controlle
 	c.monitor = slamonitor.New(s, c.catalog)
 	c.steps = orchestrator.New(orchestrator.Deps{Store: s, Catalog: c.catalog, Jobs: jobs.types(), Replica: replica, Lease: lease})
 	c.router = router.New(router.Deps{Store: s, Catalog: c.catalog, Deadlines: c.monitor, Jobs: c.steps, Limits: limits})
+	c.probes = prober.New(prober.Deps{Store: s, Catalog: c.catalog, Evaluator: jobs})
 	c.dog = watchdog.New(watchdog.Deps{Store: s, Catalog: c.catalog, Router: c.router, Deadlines: c.monitor, Group: group, Interval: interval})
 	return c, nil
 }
@@ -85,6 +88,7 @@ func (c *controller) tasks() map[store.TaskKind]func(context.Context, store.Clai
 		store.CheckPostRun:  now(c.router.CheckPostRun),
 		store.Arm:           now(c.monitor.Arm),
 		store.FireDeadline:  now(c.monitor.Fire),
+		store.RunProbe:      func(ctx context.Context, claim store.Claim) error { return c.probes.Run(ctx, claim, time.Now) },
 	}
 }
 

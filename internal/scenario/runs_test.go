@@ -59,4 +59,9 @@ var timed = map[string]bool{
 // instants are those that are in texts: points in time, and how long something took.
 var instants = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z|\b(\d+h)?(\d+m)?\d+(\.\d+)?(s|ms|m|h)\b`)
 
-func timeless(text string) string { return instants.ReplaceAllString(text, "…") }
+// deployed is how a file is called that became a row.
+var deployed = regexp.MustCompile(`\bpipeline/([a-z0-9._-]+)`)
+
+func timeless(text string) string {
+	return deployed.ReplaceAllString(instants.ReplaceAllString(text, "…"), "$1.yaml")
+}

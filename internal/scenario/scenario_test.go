@@ -14,6 +14,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/awslambda/awslambdatest"
 	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/store/dynamotest"
 	"github.com/interlock-go/interlock/internal/store/redistest"
 )
 
@@ -45,11 +46,14 @@ var platforms = []struct {
 	{"redis", false, false, redistest.Shared, func(t *testing.T, s story, url string) platform {
 		return &loop{T: t, keeper: onRedis(t, url), jobs: newTarget(s.Jobs, time.Now)}
 	}},
+	{"dynamo", false, false, dynamotest.Shared, func(t *testing.T, s story, url string) platform {
+		return &loop{T: t, keeper: onDynamo(t, url), jobs: newTarget(s.Jobs, time.Now)}
+	}},
 	{"sim", true, false, nil, func(_ *testing.T, s story, _ string) platform {
 		return &world{begins: s.begins, plays: s.Jobs}
 	}},
 	{"aws", true, true, nil, func(t *testing.T, s story, _ string) platform {
-		return newDeployment(t, s, func(func() time.Time) awslambdatest.Tables { return awslambdatest.NewMemory() })
+		return newDeployment(t, s, interval, func(func() time.Time) awslambdatest.Tables { return awslambdatest.NewMemory() })
 	}},
 }
 

@@ -25,6 +25,7 @@ type story struct {
 	Files  map[string]string `yaml:"files" required:"true" doc:"The pipeline files that it starts with, by pipeline."`
 	Days   map[string]string `yaml:"calendars" doc:"Calendar files, by name."`
 	Jobs   map[string]play   `yaml:"jobs" doc:"What jobs do, by attempt or by pipeline; any other succeeds after a minute."`
+	Probes map[string][]said `yaml:"probes" doc:"What probes answer, by pipeline/key, in order of time."`
 	Steps  []step            `yaml:"steps" required:"true" minItems:"1" doc:"What happens, in order."`
 
 	name   string
@@ -106,9 +107,15 @@ const folder = "../../testdata/scenarios"
 // stories reads all of them.
 func stories(t *testing.T) []story {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+	return storiesIn(t, "")
+}
+
+// storiesIn reads those of a folder below.
+func storiesIn(t *testing.T, below string) []story {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(folder, below, "*.yaml"))
 	if err != nil || len(paths) == 0 {
-		t.Fatalf("no stories in %s: %v", folder, err)
+		t.Fatalf("no stories in %s: %v", filepath.Join(folder, below), err)
 	}
 	var all []story
 	for _, path := range paths {
@@ -116,7 +123,7 @@ func stories(t *testing.T) []story {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, problems := parse(filepath.Base(path), text)
+		s, problems := parse(filepath.Join(below, filepath.Base(path)), text)
 		if len(problems) > 0 {
 			t.Fatal(strings.Join(problems, "\n"))
 		}

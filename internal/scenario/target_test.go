@@ -14,6 +14,8 @@ import (
 type target struct {
 	plays map[string]play
 	clock func() time.Time
+	tells map[string][]said // what probes answer
+	begin time.Time         // of the story
 
 	mu    sync.Mutex
 	calls map[run.AttemptID]int

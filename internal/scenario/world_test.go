@@ -16,13 +16,16 @@ import (
 type world struct {
 	begins time.Time
 	plays  map[string]play
+	tells  map[string][]said
 	sim    *sim.World
 }
 
 func (w *world) start() {
 	if w.sim == nil {
 		clock := func() time.Time { return w.sim.Now() }
-		w.sim = sim.New(sim.Options{Start: w.begins, Jobs: newTarget(w.plays, clock).types(), Watchdog: interval, Lease: lease, Limits: limits})
+		jobs := newTarget(w.plays, clock)
+		jobs.tells, jobs.begin = w.tells, w.begins
+		w.sim = sim.New(sim.Options{Start: w.begins, Jobs: jobs.types(), Probes: jobs, Watchdog: interval, Lease: lease, Limits: limits})
 	}
 	w.sim.Start()
 	w.sim.Settle()

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,6 +61,7 @@ type World struct {
 	running bool
 	watched time.Time // when the watchdog looks next
 	drops   int       // changes that are to be lost
+	trace   []string  // of the last calls
 
 	router *awslambda.Router
 	steps  *awslambda.Host
@@ -226,8 +228,24 @@ func (w *World) carry() {
 
 // Settle does all that is due at this instant.
 func (w *World) Settle() {
-	for w.running && (w.streamed() || w.sent() || w.called()) {
+	for n := 0; w.running && (w.streamed() || w.sent() || w.called()); n++ {
+		if n == restless {
+			w.Fatalf("nothing comes to rest at %s; the last calls were:\n%s", w.now.Format(time.DateTime), strings.Join(w.trace, "\n"))
+		}
 	}
+}
+
+// restless is how much may follow from one instant, and traced how many calls are remembered.
+const (
+	restless = 2000
+	traced   = 20
+)
+
+// note remembers a call, and forgets an old one.
+func (w *World) note(function string, payload, answer []byte, err error) {
+	line := fmt.Sprintf("%s %s → %s %v", function[strings.LastIndex(function, ":")+1:], payload, answer, err)
+	w.trace = append(w.trace, line[:min(len(line), 1000)])
+	w.trace = w.trace[max(0, len(w.trace)-traced):]
 }
 
 func (w *World) look() {
@@ -376,6 +394,7 @@ func (w *World) invoke(function string, payload []byte) ([]byte, error) {
 	default:
 		err = fmt.Errorf("there is no function %s", function)
 	}
+	w.note(function, payload, out, err)
 	if err != nil {
 		w.Wrong(function, err)
 	}
