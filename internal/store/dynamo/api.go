@@ -174,9 +174,13 @@ func firstOf(all map[string][]types.WriteRequest) (some, rest map[string][]types
 	return some, rest
 }
 
-// pause waits before something that the service did not get to is asked of it again.
+// pause waits before something that the service did not get to, or that somebody else was quicker with, is asked of it again:
+// not at all the first time, and then ever longer.
 func pause(ctx context.Context, try int) error {
-	t := time.NewTimer(min(time.Second, 20*time.Millisecond<<min(try, 10)))
+	if try == 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(min(time.Second, 10*time.Millisecond<<min(try, 10)))
 	defer t.Stop()
 	select {
 	case <-t.C:

@@ -18,6 +18,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go/logging"
 
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -68,6 +69,7 @@ func New(c aws.Config, environment string, o Options) *Store {
 	if o.Client != nil {
 		c.HTTPClient = o.Client
 	}
+	c.Logger = logging.Nop{} // what matters is in the errors
 	return &Store{
 		do: callsOf(dynamodb.NewFromConfig(c)), environment: environment, region: c.Region, o: o,
 		feed: feed{groups: map[string]*group{}}, closed: make(chan struct{}),
