@@ -132,6 +132,13 @@ servers() {
 	need redis-server redis-server || touch "$work/noredis"
 	{ need javac openjdk-17-jdk-headless && need npm npm && scripts/dynamodb-local.sh; } || touch "$work/nodynamo"
 	need_postgres || touch "$work/nopostgres"
+	need_machine || touch "$work/nomachine"
+}
+
+# need_machine fetches what plays the state machine of AWS, once.
+need_machine() {
+	[ -d deploy/statemachine-test/node_modules/aws-local-stepfunctions ] && command -v node >/dev/null 2>&1 && return 0
+	need npm nodejs npm && npm ci --no-audit --no-fund --prefix deploy/statemachine-test
 }
 
 # need_postgres looks where Debian keeps the server's programs: out of PATH.
@@ -195,6 +202,7 @@ if [ "${1:-all}" = all ]; then
 	step tests tests
 	[ ! -f "$work/noredis" ] || skip 'tests on Redis' 'no redis-server' 'redis-server'
 	[ ! -f "$work/nodynamo" ] || skip 'tests on DynamoDB' 'no DynamoDB Local' 'openjdk-17-jdk-headless npm'
+	[ ! -f "$work/nomachine" ] || skip 'tests of the state machine' 'no interpreter of it' 'nodejs npm'
 	[ ! -f "$work/nopostgres" ] || skip 'tests on PostgreSQL' 'no PostgreSQL server' 'postgresql'
 	[ ! -f "$work/norace" ] || skip 'race detector' 'no C compiler, the tests ran without it' 'gcc libc6-dev'
 	step simulation simulation
