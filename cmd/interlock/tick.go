@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/api"
@@ -82,7 +83,12 @@ func (c *controller) health(ctx context.Context) api.Health {
 		checks[0].Detail = why
 	}
 	for part, f := range h.Failures {
-		checks = append(checks, api.HealthCheck{Name: part, OK: true, Detail: fmt.Sprintf("last failed at %s: %s", f.At.UTC().Format(time.RFC3339), f.Error)})
+		failure := api.HealthCheck{Name: part, OK: true, Detail: fmt.Sprintf("last failed at %s: %s", f.At.UTC().Format(time.RFC3339), f.Error)}
+		if i := slices.IndexFunc(checks, func(c api.HealthCheck) bool { return c.Name == part }); i >= 0 {
+			checks[i] = failure
+		} else {
+			checks = append(checks, failure)
+		}
 	}
 	for _, check := range c.replicaChecks(h) {
 		h.Ready = h.Ready && check.OK
