@@ -27,6 +27,8 @@ var benchmarks = []benchmark{
 	{"scale", scaleRows},
 	{"alerts", alertRows},
 	{"archive", one(archiveRow)},
+	{"redis", redisRows},
+	{"dashboard", dashboardRows},
 }
 
 func one(measure func() (row, error)) func() ([]row, error) {

@@ -1,5 +1,3 @@
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { openBrowser, Server, watch } from "./server";
@@ -122,33 +120,4 @@ test("what is shown is called stale while the server is gone, and fresh when it 
   await server.start();
   await page.getByText("Live", { exact: true }).waitFor();
   await page.getByText(/Connection lost at/).waitFor({ state: "detached" });
-});
-
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-
-for (const scheme of ["light", "dark"] as const) {
-  for (const path of ["/?span=2d", "/pipelines/orders", `/runs/report/stream/${day}`, "/deadlines", "/events", "/nowhere"]) {
-    test(`nothing keeps people from using ${path} in the ${scheme}`, async () => {
-      await page.emulateMedia({ colorScheme: scheme });
-      await page.goto(server.url + path);
-      await page.getByText("Live", { exact: true }).waitFor();
-      await page.locator(".spinner").first().waitFor({ state: "detached" });
-      await page.evaluate(axe);
-      const found = await page.evaluate(async () => {
-        const { violations } = await (window as unknown as { axe: { run: () => Promise<{ violations: { id: string; impact: string; nodes: { html: string }[] }[] }> } }).axe.run();
-        return violations.filter((v) => v.impact === "serious" || v.impact === "critical").map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 160)).join(" | ")}`);
-      });
-      expect(found).toEqual([]);
-    });
-  }
-}
-
-test("a telephone shows every view without scrolling sideways", async () => {
-  await page.setViewportSize({ width: 360, height: 700 });
-  for (const path of ["/", "/pipelines/orders", `/runs/report/stream/${day}`, "/deadlines", "/events"]) {
-    await page.goto(server.url + path);
-    await page.getByRole("link", { name: "Timeline", exact: true }).first().waitFor();
-    await page.locator(".spinner").first().waitFor({ state: "detached" });
-    expect(await page.evaluate(() => document.documentElement.scrollWidth), path).toBeLessThanOrEqual(360);
-  }
 });

@@ -1,11 +1,13 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Browser, chromium, type Page } from "playwright-core";
 
-// The real binary and a real browser. INTERLOCK and CHROMIUM name them where they are elsewhere.
+// The real binary and a real browser. INTERLOCK, SEED and CHROMIUM name them where they are elsewhere.
 const binary = process.env.INTERLOCK ?? join(import.meta.dirname, "../../bin/interlock");
+const seed = process.env.SEED ?? join(import.meta.dirname, "../../bin/seed");
 const browserPath = process.env.CHROMIUM ?? "/usr/bin/chromium";
 
 const flags = [
@@ -26,6 +28,16 @@ export class Server {
   constructor(files: Record<string, string>, private config = "") {
     mkdirSync(join(this.dir, "pipelines"));
     for (const [name, text] of Object.entries(files)) writeFileSync(join(this.dir, "pipelines", name), text);
+  }
+
+  /** Gives it a past, before it is started for the first time. */
+  seed(...args: string[]): void {
+    execFileSync(seed, ["-data", join(this.dir, "interlock-data"), ...args]);
+  }
+
+  /** Writes a pipeline file anew. */
+  edit(name: string, text: string): void {
+    writeFileSync(join(this.dir, "pipelines", name), text);
   }
 
   /** Starts it, on the port it had before if it was started already. */
@@ -62,8 +74,9 @@ export class Server {
     rmSync(this.dir, { recursive: true, force: true });
   }
 
-  async send(method: string, path: string, body: unknown): Promise<unknown> {
-    const answer = await fetch(`${this.url}/api/v1${path}`, { method, headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+  async send(method: string, path: string, body: unknown, token = ""): Promise<unknown> {
+    const headers: Record<string, string> = { "Content-Type": "application/json", ...(token ? { Authorization: `Bearer ${token}` } : {}) };
+    const answer = await fetch(`${this.url}/api/v1${path}`, { method, headers, body: JSON.stringify(body) });
     if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
     return answer.json();
   }
@@ -80,4 +93,28 @@ export function watch(page: Page, server: Server): string[] {
     if (!r.url().startsWith(server.url)) complaints.push(`asked ${r.url()}`);
   });
   return complaints;
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+interface Found {
+  id: string;
+  impact: string;
+  nodes: { html: string }[];
+}
+
+/** What keeps people from using the page as it stands: nothing, if all is well. */
+export async function hindrances(page: Page, ...rules: string[]): Promise<string[]> {
+  await page.evaluate(axe);
+  return page.evaluate(async (only) => {
+    const { violations } = await (window as unknown as { axe: { run: (o: object) => Promise<{ violations: Found[] }> } }).axe.run(only.length ? { runOnly: only } : {});
+    return violations.filter((v) => v.impact === "serious" || v.impact === "critical").map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 160)).join(" | ")}`);
+  }, rules);
+}
+
+/** Goes to a view and waits until it has read what it shows. */
+export async function visit(page: Page, server: Server, path: string): Promise<void> {
+  await page.goto(server.url + path);
+  await page.getByText("Live", { exact: true }).or(page.locator(".fresh.f-live")).first().waitFor();
+  await page.locator(".spinner").first().waitFor({ state: "detached" });
 }

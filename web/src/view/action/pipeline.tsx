@@ -23,7 +23,7 @@ export function Trigger({ id, date }: { id: string; date?: string }) {
       <p>Opens the run of a period. It starts when its gate is open, as any other.</p>
       <label>Period<input name="date" defaultValue={date ?? ""} placeholder="that of a fire now" autoFocus /></label>
       <label className="check"><input type="checkbox" name="force" /> Also where the calendar excludes it, or its budget is spent</label>
-      <label className="check"><input type="checkbox" name="bypass" /> Start whatever the gate says: no rule is asked. This needs a reason</label>
+      <label className="check"><input type="checkbox" name="bypass" /> Start whatever the gate says: no rule is asked</label>
     </Ask>
   );
 }
