@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -9,36 +10,76 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// PutReadings writes the JSON here; the script only compares and appends.
+// PutReadings writes the JSON here; the script only compares and appends. Writes that are made at the same time go to Redis
+// together: see gatherer.
 func (s *Store) PutReadings(ctx context.Context, writes []store.Write, now time.Time) ([]store.Put, error) {
 	if err := store.CheckWrites(writes, store.MaxWrites); err != nil {
 		return nil, err
 	}
-	var a arguments
-	a.add(store.Nanos(now), orderText(0))
-	a.number(len(writes))
+	if err := errors.Join(ctx.Err(), s.open()); err != nil {
+		return nil, err
+	}
+	c := &putCall{count: len(writes), done: make(chan struct{})}
 	for _, w := range writes {
-		r := w.Reading
-		data, err := store.EncodeFields(r.Fields)
-		if err != nil {
-			return nil, fmt.Errorf("put reading %s of %s: %w", r.Key, w.Pipeline, err)
+		if err := c.add(w, now); err != nil {
+			return nil, fmt.Errorf("put reading %s of %s: %w", w.Reading.Key, w.Pipeline, err)
 		}
-		more, err := encode(extra{Source: r.Source, ExpiresAt: r.ExpiresAt.UTC()})
-		if err != nil {
-			return nil, fmt.Errorf("put reading %s of %s: %w", r.Key, w.Pipeline, err)
+	}
+	s.puts.take(c, s.putTogether)
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("put readings: %w", ctx.Err()) // it may happen all the same
+	}
+	if c.err != nil {
+		return nil, fmt.Errorf("put readings: %w", c.err)
+	}
+	return c.puts, nil
+}
+
+// add appends what the script takes for one write.
+func (c *putCall) add(w store.Write, now time.Time) error {
+	r := w.Reading
+	data, err := store.EncodeFields(r.Fields)
+	if err != nil {
+		return err
+	}
+	more, err := encode(extra{Source: r.Source, ExpiresAt: r.ExpiresAt.UTC()})
+	if err != nil {
+		return err
+	}
+	c.args.add(store.Nanos(now), string(w.Pipeline), sensorName(w.Pipeline, r.Key), string(r.Key), r.Period.String(), store.Place(r.Period), orderText(w.Order), more, data)
+	c.size += len(data)
+	return nil
+}
+
+// putTogether runs the script for several calls, which have all or none happened then.
+func (s *Store) putTogether(calls []*putCall) {
+	var a arguments
+	a.add(orderText(0))
+	n := 0
+	for _, c := range calls {
+		n += c.count
+	}
+	a.number(n)
+	for _, c := range calls {
+		a = append(a, c.args...)
+	}
+	var puts []store.Put
+	answer, err := s.run(context.Background(), putScript, a) // the client has limits of its own
+	if err == nil {
+		puts, err = asPuts(answer)
+	}
+	if err == nil && len(puts) != n {
+		err = unexpected(answer)
+	}
+	for _, c := range calls {
+		if c.err = err; err == nil {
+			c.puts, puts = puts[:c.count:c.count], puts[c.count:]
 		}
-		a.add(string(w.Pipeline), sensorName(w.Pipeline, r.Key), string(r.Key), r.Period.String(), store.Place(r.Period), orderText(w.Order), more, data)
-	}
-	answer, err := s.run(ctx, putScript, a)
-	if err != nil {
-		return nil, fmt.Errorf("put readings: %w", err)
-	}
-	puts, err := asPuts(answer)
-	if err != nil {
-		return nil, fmt.Errorf("put readings: %w", err)
+		close(c.done)
 	}
 	s.raise("c")
-	return puts, nil
 }
 
 func asPuts(answer any) ([]store.Put, error) {

@@ -3,7 +3,7 @@
 // everything before they write anything. Leases are compared with Redis' own clock, so that no replica's clock decides who
 // holds a task. docs/REDIS.md lists every key and its value.
 //
-// One file per role of the contract: commit.go and task.go change records, put.go takes readings, run.go, record.go,
+// One file per role of the contract: commit.go and task.go change records, put.go and gather.go take readings, run.go, record.go,
 // reading.go and event.go list, feed.go and held.go hand out changes, trim.go forgets. url.go and check.go say what may be opened, fault.go
 // what a refusal means, alive.go tells the other replicas that this one lives.
 package redis
@@ -52,6 +52,7 @@ type Store struct {
 	signals  map[byte]*store.Signal
 	trouble  atomic.Pointer[error] // of the last sign of life
 	held     held
+	puts     gatherer
 
 	closed chan struct{}
 	once   sync.Once

@@ -1,7 +1,7 @@
 -- Stores readings. The value of one is "{version}\n{order}\n{at}\n{extra}\n{data}"; equal data is equal text.
-local now, unordered, answer, some = take(), take(), {}, ''
+local unordered, answer, some = take(), {}, ''
 for _ = 1, count() do
-  local pipeline, name, key, period, place, order, extra, data = take(), take(), take(), take(), take(), take(), take(), take()
+  local now, pipeline, name, key, period, place, order, extra, data = take(), take(), take(), take(), take(), take(), take(), take(), take()
   local old = redis.call('HGET', k('sensor:' .. name), period)
   local version, old_order, at, old_data
   if old then version, old_order, at, old_data = string.match(old, '^(%d+)\n(%d+)\n(%d+)\n[^\n]*\n(.*)$') end
