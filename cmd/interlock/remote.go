@@ -15,24 +15,37 @@ import (
 const exitUnreachable = 3
 
 // remoteFlags say which server to ask.
-type remoteFlags struct{ server, token string }
+type remoteFlags struct{ server, token, store string }
 
 // addRemoteFlags gives every command the flags that name the server.
 func addRemoteFlags(root *cobra.Command, a *app) {
 	a.remote = &remoteFlags{}
 	root.PersistentFlags().StringVar(&a.remote.server, "server", "", "`URL` of the server (INTERLOCK_SERVER, default "+client.DefaultServer+")")
+	root.PersistentFlags().StringVar(&a.remote.store, "store", "", "`URL` of deployed tables to ask instead of a server: dynamodb://ENVIRONMENT?region=REGION")
 	root.PersistentFlags().StringVar(&a.remote.token, "token", "", "bearer `TOKEN` for the server (INTERLOCK_TOKEN)")
 }
 
 // asking makes a command of what asks a server.
 func (a *app) asking(ask func(ctx context.Context, c *client.Client, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
+		if a.remote.store != "" {
+			return a.askTables(cmd.Context(), ask, args)
+		}
 		c, err := a.server()
 		if err != nil {
 			return err
 		}
 		return hinted(ask(cmd.Context(), c, args))
 	}
+}
+
+// askTables asks deployed tables.
+func (a *app) askTables(ctx context.Context, ask func(ctx context.Context, c *client.Client, args []string) error, args []string) error {
+	c, end, err := a.onTables(ctx, a.remote.store)
+	if err != nil {
+		return err
+	}
+	return errors.Join(hinted(ask(ctx, c, args)), end())
 }
 
 // server is the one that flags or environment name.

@@ -40,7 +40,7 @@ func newServe(a *app) *cobra.Command {
 	flags.StringArrayVar(&f.calendars, "calendars", nil, "`DIR` of calendar files (default ./calendars, if it is there)")
 	flags.StringArrayVar(&f.archetypes, "archetypes", nil, "`DIR` of archetype files (default ./archetypes, if it is there)")
 	flags.StringVar(&f.data, "data", "", "`DIR` of the embedded store and of running commands (default ./interlock-data)")
-	flags.StringVar(&f.store, "store", "", "`URL` of the store: sqlite, redis://HOST:PORT/DB, rediss://… (default sqlite)")
+	flags.StringVar(&f.store, "store", "", "`URL` of the store: sqlite, redis://HOST:PORT/DB, rediss://…; dynamodb://ENVIRONMENT?region=REGION only shows (default sqlite)")
 	flags.BoolVar(&f.unsafeRedis, "unsafe-redis", false, "use a Redis that may lose what it acknowledged: no append-only file, or eviction")
 	flags.StringVar(&f.listen, "listen", "", "`ADDR` of the HTTP API (default 127.0.0.1:8740)")
 	flags.StringVar(&f.config, "config", "", "`FILE` of the server (default ./interlock.yaml, if it is there)")
@@ -59,6 +59,9 @@ func (a *app) serve(ctx context.Context, f *serveFlags) error {
 	logger := slog.New(slog.NewTextHandler(a.stderr, nil))
 	if f.logFormat.value == jsonFormat {
 		logger = slog.New(slog.NewJSONHandler(a.stderr, nil))
+	}
+	if isDeployed(file.Store) {
+		return a.serveTables(ctx, file, logger)
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()

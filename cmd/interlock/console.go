@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/interlock-go/interlock/client"
+	"github.com/interlock-go/interlock/internal/api"
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/dashboard"
+	"github.com/interlock-go/interlock/internal/job/all"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/router"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/settings"
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/dynamo"
+	"github.com/interlock-go/interlock/web"
+)
+
+// isDeployed says whether a store is the tables of a deployment on AWS, where functions do what a controller does elsewhere.
+func isDeployed(store string) bool { return strings.HasPrefix(store, "dynamodb://") }
+
+// filesPace is how often a console that stays looks which files are in force.
+const filesPace = 15 * time.Second
+
+// console answers questions about deployed tables in the place of a server, and passes wishes on to the functions there. It
+// starts nothing and decides nothing itself.
+type console struct {
+	store   *dynamo.Store
+	catalog *catalog.Catalog
+	server  *http.Server
+	listen  net.Listener
+	logger  *slog.Logger
+	ended   sync.WaitGroup
+}
+
+// openConsole opens the tables and listens, and begins to answer.
+func openConsole(ctx context.Context, url, listen string, readOnly bool, logger *slog.Logger) (_ *console, err error) {
+	db, err := dynamo.Open(ctx, url, dynamo.Options{})
+	if err != nil {
+		return nil, err
+	}
+	c := &console{store: db, catalog: catalog.New(db, all.Kinds()), logger: logger}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, db.Close())
+		}
+	}()
+	if err := c.catalog.Load(ctx); err != nil {
+		return nil, err
+	}
+	page, err := dashboard.New(web.Files())
+	if err != nil {
+		return nil, err
+	}
+	if c.listen, err = net.Listen("tcp", listen); err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", listen, err)
+	}
+	handler := api.New(api.Deps{
+		Store: db, Catalog: c.catalog, Operator: wishes{c}, Settings: api.Settings{Loopback: true}, Dashboard: page, Now: time.Now, Logger: logger,
+	})
+	c.server = api.Server(handler, listen, logger)
+	if readOnly {
+		c.server.Handler = readingOnly(handler)
+	}
+	c.ended.Go(func() {
+		if err := c.server.Serve(c.listen); !errors.Is(err, http.ErrServerClosed) {
+			logger.Error("the console ended", "error", err)
+		}
+	})
+	return c, nil
+}
+
+func (c *console) address() string { return "http://" + c.listen.Addr().String() }
+
+func (c *console) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	err := c.server.Shutdown(ctx)
+	c.ended.Wait()
+	return errors.Join(err, c.store.Close())
+}
+
+// readingOnly refuses everything that changes something.
+func readingOnly(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet || r.Method == http.MethodHead {
+			h.ServeHTTP(w, r)
+			return
+		}
+		http.Error(w, "the dashboard of deployed tables only shows them; `interlock --store dynamodb://…` asks for changes", http.StatusForbidden)
+	})
+}
+
+// onTables is a client of a console that lives as long as one command.
+func (a *app) onTables(ctx context.Context, url string) (*client.Client, func() error, error) {
+	if !isDeployed(url) {
+		return nil, nil, usagef("--store %s is not the tables of a deployment: want dynamodb://ENVIRONMENT?region=REGION; a server is named with --server", url)
+	}
+	quiet := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelError}))
+	c, err := openConsole(ctx, url, "127.0.0.1:0", false, quiet)
+	if err != nil {
+		return nil, nil, err
+	}
+	asks, err := client.New(c.address())
+	return asks, c.close, err
+}
+
+// serveTables shows deployed tables until it is stopped.
+func (a *app) serveTables(ctx context.Context, file settings.File, logger *slog.Logger) error {
+	if !file.Loopback() {
+		return usagef("deployed tables are shown on a loopback address only, and %s is none; put a proxy that knows who may look in front", file.Listen)
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	c, err := openConsole(ctx, file.Store, file.Listen, true, logger)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stderr, "interlock shows %s at %s; stop it with Ctrl-C\n", file.Store, c.address())
+	c.follow(ctx)
+	return c.close()
+}
+
+// follow keeps in step with the files that are in force, until ctx ends.
+func (c *console) follow(ctx context.Context) {
+	tick := time.NewTicker(filesPace)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		if err := c.catalog.Load(ctx); err != nil && ctx.Err() == nil {
+			c.logger.Warn("cannot read which files are in force; those of before stay", "error", err)
+		}
+	}
+}
+
+// wishes are an operator's, on their way to the functions. What only a controller can do is refused.
+type wishes struct{ *console }
+
+var _ api.Operator = wishes{}
+
+// routerWithin is how long a request may take to be answered.
+const routerWithin = 20 * time.Second
+
+// Rerun writes the request where the stream-router finds it, and waits for its answer.
+func (w wishes) Rerun(ctx context.Context, q router.RerunRequest, now time.Time) (store.Rerun, error) {
+	asked := dynamo.RerunRequest{
+		ID: q.ID, Key: run.Key{Pipeline: q.Pipeline, Schedule: q.Schedule, Period: q.Period}, Reason: q.Reason, By: q.By, Force: q.Force, BypassGate: q.BypassGate,
+	}
+	if err := w.store.RequestRerun(ctx, asked, now); err != nil {
+		return store.Rerun{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, routerWithin)
+	defer cancel()
+	answer, err := w.store.RerunAnswer(ctx, asked)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return store.Rerun{}, &router.Refusal{Kind: router.Conflict, Reason: fmt.Sprintf(
+			"the request is written, and the stream-router has not answered it within %s; look at its log and its queue", routerWithin)}
+	}
+	return answer, err
+}
+
+func (wishes) refuse(what, instead string) error {
+	return &router.Refusal{Kind: router.Conflict, Reason: what + " is not to be had on deployed tables; " + instead}
+}
+
+const (
+	useRerun = "ask for a rerun, with --force where there is no run yet"
+	useFile  = "deploy a changed pipeline file"
+	useTable = "write a JOB# row to the job log table"
+	useAWS   = "stop its execution in Step Functions"
+)
+
+// Trigger is the functions' own.
+func (w wishes) Trigger(context.Context, router.TriggerRequest, time.Time) (run.Run, error) {
+	return run.Run{}, w.refuse("trigger", useRerun)
+}
+
+// Cancel would have to stop a job.
+func (w wishes) Cancel(context.Context, run.Key, string, string, time.Time) (run.Run, error) {
+	return run.Run{}, w.refuse("cancel", useAWS)
+}
+
+// Report is for the job log table.
+func (w wishes) Report(context.Context, run.Outcome, time.Time) (router.Reported, error) {
+	return router.Reported{}, w.refuse("job complete", useTable)
+}
+
+// Pause is the functions' own.
+func (w wishes) Pause(context.Context, pipeline.ID, store.Pause, time.Time) (store.Pause, error) {
+	return store.Pause{}, w.refuse("pause", useFile)
+}
+
+// PauseAll is the functions' own.
+func (w wishes) PauseAll(context.Context, store.Pause, time.Time) ([]pipeline.ID, error) {
+	return nil, w.refuse("pause", useFile)
+}
+
+// Resume is the functions' own.
+func (w wishes) Resume(context.Context, pipeline.ID, string, string, time.Time) error {
+	return w.refuse("resume", useFile)
+}
+
+// ResumeAll is the functions' own.
+func (w wishes) ResumeAll(context.Context, string, string, time.Time) ([]pipeline.ID, error) {
+	return nil, w.refuse("resume", useFile)
+}
+
+// Backfill is the functions' own.
+func (w wishes) Backfill(context.Context, router.BackfillRequest, time.Time) ([]router.Backfilled, error) {
+	return nil, w.refuse("backfill", useRerun)
+}
