@@ -26,7 +26,7 @@ type cloud struct {
 	entries map[string]entry
 	made    map[string]bool // every entry there ever was
 	sent    []message
-	bus     []published
+	bus     []Published
 	counts  map[string]int
 	calls   map[string]func(payload []byte) ([]byte, error) // functions that others wait for
 }
@@ -60,8 +60,8 @@ type message struct {
 	payload  []byte
 }
 
-// published is an event on the bus.
-type published struct {
+// Published is an event on the bus.
+type Published struct {
 	Source     string
 	DetailType string
 	Detail     string
@@ -180,7 +180,7 @@ func (c *cloud) deleteSchedule(r *http.Request, _ []byte, _ bool) (any, string) 
 }
 
 func (c *cloud) putEvents(_ *http.Request, body []byte, partly bool) (any, string) {
-	var in struct{ Entries []published }
+	var in struct{ Entries []Published }
 	if json.Unmarshal(body, &in) != nil || len(in.Entries) == 0 || len(in.Entries) > 10 {
 		return nil, "ValidationException"
 	}
@@ -278,7 +278,7 @@ func (c *cloud) takeSent() (message, bool) {
 }
 
 // takeBus gives what was published since.
-func (c *cloud) takeBus() []published {
+func (c *cloud) takeBus() []Published {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	all := c.bus

@@ -3,6 +3,7 @@ package awslambdatest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -24,6 +25,10 @@ const group = "router"
 type Memory struct {
 	data  *memory.Store
 	files dynamo.Files
+	// Kill, where it is set, says whether the function that makes the n-th commit dies: before it happens, or after.
+	Kill         func(n int) (before, after bool)
+	made         int
+	life, buried int
 
 	mu      sync.Mutex
 	records []record // that were not handled yet
@@ -41,7 +46,11 @@ type record struct {
 func NewMemory() *Memory { return &Memory{data: memory.New(), told: map[string]record{}} }
 
 // Store is the data.
-func (m *Memory) Store() store.Store { return tapped{m.data, m} }
+func (m *Memory) Store() store.Store {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return tapped{m.data, m, m.life}
+}
 
 // Streams reads records.
 func (m *Memory) Streams() awslambda.Streams { return m }
@@ -50,9 +59,14 @@ func (m *Memory) Streams() awslambda.Streams { return m }
 type tapped struct {
 	*memory.Store
 	told *Memory
+	life int // in which it was opened: whoever died in it can do nothing any more
 }
 
 func (s tapped) Commit(ctx context.Context, b store.Batch, now time.Time) error {
+	before, after := s.told.kills(s.life)
+	if before {
+		return ErrKilled
+	}
 	if err := s.Store.Commit(ctx, b, now); err != nil {
 		return err
 	}
@@ -63,7 +77,61 @@ func (s tapped) Commit(ctx context.Context, b store.Batch, now time.Time) error 
 		done := func(context.Context, time.Time) error { return nil }
 		s.told.add(awslambda.Facts{Pipeline: b.Events[0].Detail.Pipeline, Outbox: &awslambda.Outbox{Events: b.Events, Done: done}})
 	}
-	return s.told.changes(ctx)
+	if err := s.told.changes(ctx); err != nil {
+		return err
+	}
+	if after {
+		return ErrKilled
+	}
+	return nil
+}
+
+// ErrKilled is the end of a function.
+var ErrKilled = errors.New("the function was killed")
+
+func (m *Memory) kills(life int) (before, after bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if life != m.life {
+		return true, true
+	}
+	m.made++
+	if m.Kill != nil {
+		before, after = m.Kill(m.made)
+	}
+	if before || after {
+		m.life++
+	}
+	return before, after
+}
+
+// Died says whether functions were killed since it was last asked: they have to be made anew.
+func (m *Memory) Died() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	died := m.life != m.buried
+	m.buried = m.life
+	return died
+}
+
+func (s tapped) Claim(ctx context.Context, q store.ClaimQuery, now time.Time) ([]store.Claim, error) {
+	s.told.mu.Lock()
+	dead := s.life != s.told.life
+	s.told.mu.Unlock()
+	if dead {
+		return nil, ErrKilled
+	}
+	return s.Store.Claim(ctx, q, now)
+}
+
+func (s tapped) Release(ctx context.Context, leases []store.Lease, now time.Time) error {
+	s.told.mu.Lock()
+	dead := s.life != s.told.life
+	s.told.mu.Unlock()
+	if dead {
+		return ErrKilled
+	}
+	return s.Store.Release(ctx, leases, now)
 }
 
 func (s tapped) PutReadings(ctx context.Context, writes []store.Write, now time.Time) ([]store.Put, error) {

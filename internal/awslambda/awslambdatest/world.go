@@ -8,12 +8,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/interlock-go/interlock/internal/awslambda"
 	"github.com/interlock-go/interlock/internal/awslambda/awscall"
@@ -47,6 +50,10 @@ type Options struct {
 	Jobs   map[string]job.Type
 	Watch  time.Duration // between two passes of the watchdog
 	Fault  Fault
+	// Shuffle changes the order in which records come, and how often; those of one pipeline stay in order.
+	Shuffle func(batch []json.RawMessage) []json.RawMessage
+	// Wrong is told of every function that fails; unless it is given, the test fails.
+	Wrong  func(function string, err error)
 	Logger *slog.Logger
 }
 
@@ -70,16 +77,17 @@ type World struct {
 	sink   *awslambda.Sink // nil where the tables list events by themselves
 
 	// Events are those that the bus has carried, in order. Poison is what was given up.
-	Events []published
+	Events []Published
 	Poison []json.RawMessage
-	Wrong  func(function string, err error) // told of every function that fails; by default the test fails
 }
 
 // New is a deployment without pipelines.
 func New(t testing.TB, o Options) *World {
 	t.Helper()
 	w := &World{TB: t, o: o, now: o.Begins}
-	w.Wrong = func(function string, err error) { t.Errorf("%s at %s: %v", function, w.now.Format(time.DateTime), err) }
+	if w.o.Wrong == nil {
+		w.o.Wrong = func(function string, err error) { t.Errorf("%s at %s: %v", function, w.now.Format(time.DateTime), err) }
+	}
 	w.Tables = o.Tables(w.Now)
 	w.cloud = newCloud(t, w.Now, newMachine(t, Definition(t, int(timeLimit.Seconds()), startTries)))
 	w.cloud.fault = o.Fault
@@ -96,6 +104,13 @@ const (
 // Now is the time.
 func (w *World) Now() time.Time { return w.now }
 
+// config is AWS as the functions find it. A call is made once: what fails is told at once, and not tried again until it works.
+func (w *World) config() aws.Config {
+	c := awsconfig.New(w.environment)
+	c.Retryer = func() aws.Retryer { return aws.NopRetryer{} }
+	return c
+}
+
 // environment is what the functions are given.
 func (w *World) environment(name string) string {
 	return map[string]string{
@@ -109,7 +124,7 @@ func (w *World) environment(name string) string {
 
 // build makes every function as if it had just started: each knows nothing but what is stored.
 func (w *World) build() {
-	bus := awscall.NewBus(awsconfig.New(w.environment), w.environment("EVENT_BUS_NAME"))
+	bus := awscall.NewBus(w.config(), w.environment("EVENT_BUS_NAME"))
 	w.router = &awslambda.Router{Relay: w.relay(awslambda.StreamRouter), Streams: w.Streams(), Bus: bus}
 	w.sla = w.relay(awslambda.SLAMonitor)
 	w.watch = awslambda.NewWatch(&awslambda.Router{Relay: w.relay(awslambda.Watchdog), Streams: w.Streams(), Bus: bus})
@@ -138,13 +153,13 @@ func (w *World) parts(f awslambda.Function) awslambda.Parts {
 	if f == awslambda.Orchestrator {
 		p.Jobs = w.o.Jobs
 	} else {
-		p.Remote = awslambda.Jobs{Invoker: awscall.NewInvoker(awsconfig.New(w.environment)), Orchestrator: settings.Orchestrator}
+		p.Remote = awslambda.Jobs{Invoker: awscall.NewInvoker(w.config()), Orchestrator: settings.Orchestrator}
 	}
 	return p
 }
 
 func (w *World) relay(f awslambda.Function) *awslambda.Relay {
-	p, c := w.parts(f), awsconfig.New(w.environment)
+	p, c := w.parts(f), w.config()
 	return &awslambda.Relay{
 		Host:       awslambda.NewHost(p),
 		Executions: awscall.NewExecutions(c, p.StateMachine, awslambda.ErrSpent),
@@ -163,6 +178,60 @@ func (w *World) Start() {
 
 // Stop is the opposite.
 func (w *World) Stop() { w.running = false }
+
+// Restart makes the functions anew, as Lambda does after one has died: they know nothing but what is stored.
+func (w *World) Restart() { w.build() }
+
+// Abort ends all executions, as a person may.
+func (w *World) Abort() {
+	w.cloud.mu.Lock()
+	defer w.cloud.mu.Unlock()
+	for name, input := range w.cloud.machine.names {
+		if input == "" {
+			continue
+		}
+		if err := w.cloud.machine.tell(command{Abort: name}); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+// Executions are the names of all that were started.
+func (w *World) Executions() []string {
+	w.cloud.mu.Lock()
+	defer w.cloud.mu.Unlock()
+	return slices.Sorted(maps.Keys(w.cloud.machine.names))
+}
+
+// Ended are how executions ended, by name.
+func (w *World) Ended() map[string]string {
+	w.cloud.mu.Lock()
+	defer w.cloud.mu.Unlock()
+	all := map[string]string{}
+	for _, e := range w.cloud.machine.Ended {
+		all[e.Execution] = e.Status
+	}
+	return all
+}
+
+// Entries are the names of the entries of Scheduler that are there.
+func (w *World) Entries() []string {
+	w.cloud.mu.Lock()
+	defer w.cloud.mu.Unlock()
+	return slices.Sorted(maps.Keys(w.cloud.entries))
+}
+
+// Called is how often an operation of AWS was called.
+func (w *World) Called(operation string) int {
+	w.cloud.mu.Lock()
+	defer w.cloud.mu.Unlock()
+	return w.cloud.counts[operation]
+}
+
+// Orchestrate calls the orchestrator as the state machine does.
+func (w *World) Orchestrate(in awslambda.OrchestratorRequest) (awslambda.OrchestratorReply, error) {
+	return w.steps.Orchestrate(context.Background(), in)
+}
 
 // Lose has the next change that a record tells of never reach the router.
 func (w *World) Lose() { w.drops++ }
@@ -221,7 +290,7 @@ func (w *World) carry() {
 			Time: time.Unix(int64(e.Time), 0).UTC().Format(time.RFC3339),
 		}
 		if err := w.sink.Keep(context.Background(), d); err != nil {
-			w.Wrong("event-sink", err)
+			w.o.Wrong("event-sink", err)
 		}
 	}
 }
@@ -251,7 +320,7 @@ func (w *World) note(function string, payload, answer []byte, err error) {
 func (w *World) look() {
 	w.watched = w.now.Add(w.o.Watch)
 	if _, err := w.watch.Pass(context.Background()); err != nil {
-		w.Wrong("watchdog", err)
+		w.o.Wrong("watchdog", err)
 	}
 	w.carry()
 	w.Settle()
@@ -273,7 +342,7 @@ func (w *World) streamed() bool {
 		}
 	}
 	for try := 1; ; try++ {
-		n := w.deliver(batch)
+		n := w.deliver(w.shuffled(batch), batch)
 		w.Handled(n)
 		if n == len(batch) {
 			return true
@@ -315,9 +384,16 @@ func read(t testing.TB, text json.RawMessage) awslambda.Record {
 	return r
 }
 
-// deliver calls the stream-router with records, and says how many it has handled before the first that it has not.
-func (w *World) deliver(batch []json.RawMessage) int {
-	payload, err := json.Marshal(map[string]any{"Records": batch})
+func (w *World) shuffled(batch []json.RawMessage) []json.RawMessage {
+	if w.o.Shuffle == nil {
+		return batch
+	}
+	return w.o.Shuffle(batch)
+}
+
+// deliver calls the stream-router with records, and says how many of a batch it has handled before the first that it has not.
+func (w *World) deliver(records, batch []json.RawMessage) int {
+	payload, err := json.Marshal(map[string]any{"Records": records})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -330,12 +406,14 @@ func (w *World) deliver(batch []json.RawMessage) int {
 	if err := json.Unmarshal(out, &answer); err != nil {
 		w.Fatal(err)
 	}
+	failed := map[string]bool{}
 	for _, f := range answer.BatchItemFailures {
-		for i, text := range batch {
-			if read(w, text).Change.Sequence == f.ItemIdentifier {
-				w.Wrong("stream-router", fmt.Errorf("record %s failed", f.ItemIdentifier))
-				return i
-			}
+		failed[f.ItemIdentifier] = true
+		w.o.Wrong("stream-router", fmt.Errorf("record %s failed", f.ItemIdentifier))
+	}
+	for i, text := range batch {
+		if failed[read(w, text).Change.Sequence] {
+			return i
 		}
 	}
 	return len(batch)
@@ -394,9 +472,13 @@ func (w *World) invoke(function string, payload []byte) ([]byte, error) {
 	default:
 		err = fmt.Errorf("there is no function %s", function)
 	}
+	if mortal, is := w.Tables.(interface{ Died() bool }); is && mortal.Died() {
+		w.Restart()
+		out, err = nil, ErrKilled
+	}
 	w.note(function, payload, out, err)
 	if err != nil {
-		w.Wrong(function, err)
+		w.o.Wrong(function, err)
 	}
 	return out, err
 }

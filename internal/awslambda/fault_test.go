@@ -1,0 +1,181 @@
+package awslambda_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/interlock-go/interlock/internal/awslambda"
+	"github.com/interlock-go/interlock/internal/awslambda/awslambdatest"
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+const report = `pipeline: {id: report, owner: data}
+schedule: {after: [orders]}
+job: {type: step-function, config: {stateMachineARN: "arn:aws:states:eu-west-1:123456789012:stateMachine:report"}}
+`
+
+// history is a morning in which everything happens that AWS is asked for: a fire, a retry, a cascade, a deadline.
+func history(t *testing.T, o awslambdatest.Options) map[string][]event.Type {
+	t.Helper()
+	w := deploy(t, o, daily, report)
+	w.jobs.fails["orders/cron/2026-03-03/1"] = true
+	w.at("08:00")
+	told := map[string][]event.Type{}
+	for _, key := range []string{today, "report/stream/2026-03-03"} {
+		told[key] = w.told(t, key)
+		if r := w.run(t, key); r.Status != run.Completed {
+			t.Errorf("run %s is %s", key, r.Status)
+		}
+	}
+	w.wantStarts(t, "orders/cron/2026-03-03/1", "orders/cron/2026-03-03/2", "report/stream/2026-03-03/1")
+	published := map[string]bool{}
+	for _, e := range w.Events {
+		published[e.Resources[0]] = true
+	}
+	if len(published) < len(told[today])+len(told["report/stream/2026-03-03"]) {
+		t.Errorf("%d events were published of %v", len(published), told)
+	}
+	return told
+}
+
+// calm is what is told without any trouble.
+func calm(t *testing.T) map[string][]event.Type {
+	t.Helper()
+	return history(t, awslambdatest.Options{})
+}
+
+func TestTroubleWithAWSChangesNothingThatIsTold(t *testing.T) {
+	want := calm(t)
+	for operation, kinds := range map[string][]awslambdatest.Trouble{
+		"StartExecution": {awslambdatest.Throttled, awslambdatest.Lost},
+		"CreateSchedule": {awslambdatest.Throttled, awslambdatest.Lost},
+		"DeleteSchedule": {awslambdatest.Throttled, awslambdatest.Lost},
+		"PutEvents":      {awslambdatest.Throttled, awslambdatest.Lost, awslambdatest.Partly},
+		"Invoke":         {awslambdatest.Throttled, awslambdatest.Lost},
+	} {
+		for _, trouble := range kinds {
+			t.Run(operation+" "+string(trouble), func(t *testing.T) {
+				t.Parallel()
+				got := history(t, awslambdatest.Options{Wrong: tolerated, Fault: func(called string, n int) awslambdatest.Trouble {
+					if called == operation && n%3 == 1 { // one in three
+						return trouble
+					}
+					return awslambdatest.NoTrouble
+				}})
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("what is told differs (-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// twice brings each record twice.
+func twice(batch []json.RawMessage) []json.RawMessage { return slices.Concat(batch, batch) }
+
+// mixed brings records of different pipelines in any order. Those of one stay in theirs.
+func mixed(dice *rand.Rand, owner func(json.RawMessage) string) func([]json.RawMessage) []json.RawMessage {
+	return func(batch []json.RawMessage) []json.RawMessage {
+		lanes := map[string][]json.RawMessage{}
+		var owners []string
+		for _, text := range batch {
+			id := owner(text)
+			if lanes[id] == nil {
+				owners = append(owners, id)
+			}
+			lanes[id] = append(lanes[id], text)
+		}
+		var out []json.RawMessage
+		for len(owners) > 0 {
+			i := dice.IntN(len(owners))
+			id := owners[i]
+			out = append(out, lanes[id][0])
+			if lanes[id] = lanes[id][1:]; len(lanes[id]) == 0 {
+				owners = slices.Delete(owners, i, i+1)
+			}
+		}
+		return out
+	}
+}
+
+func TestRecordsThatComeTwiceCountOnce(t *testing.T) {
+	if diff := cmp.Diff(calm(t), history(t, awslambdatest.Options{Shuffle: twice})); diff != "" {
+		t.Errorf("what is told differs (-want +got):\n%s", diff)
+	}
+}
+
+func TestRecordsOfPipelinesMayComeInAnyOrder(t *testing.T) {
+	want := calm(t)
+	for seed := range uint64(3) {
+		tables := awslambdatest.NewMemory()
+		owner := func(text json.RawMessage) string {
+			var r awslambda.Record
+			if err := json.Unmarshal(text, &r); err != nil {
+				t.Fatal(err)
+			}
+			f, err := tables.Facts(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(f.Pipeline)
+		}
+		got := history(t, awslambdatest.Options{
+			Tables:  func(func() time.Time) awslambdatest.Tables { return tables },
+			Shuffle: mixed(rand.New(rand.NewPCG(seed, 1)), owner),
+		})
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("seed %d: what is told differs (-want +got):\n%s", seed, diff)
+		}
+	}
+}
+
+// A function may die before any of its commits, or after it: whoever comes next finds everything that is left to do.
+func TestFunctionMayDieAtAnyCommit(t *testing.T) {
+	want := calm(t)
+	for n := 1; n <= 40; n += 3 {
+		for _, when := range []string{"before", "after"} {
+			t.Run(fmt.Sprintf("%s commit %d", when, n), func(t *testing.T) {
+				t.Parallel()
+				tables := awslambdatest.NewMemory()
+				tables.Kill = func(made int) (before, after bool) { return made == n && when == "before", made == n && when == "after" }
+				got := history(t, awslambdatest.Options{Wrong: tolerated, Tables: func(func() time.Time) awslambdatest.Tables { return tables }})
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("what is told differs (-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+func TestInfraFailureIsTold(t *testing.T) {
+	w := deploy(t, awslambdatest.Options{}, daily)
+	w.at("06:03")
+	in := awslambda.OrchestratorRequest{
+		Mode: "infra-failure", Pipeline: "orders", Schedule: "cron", Date: "2026-03-03", Attempt: 1, Generation: 1,
+		Error: awslambda.Failure{Error: "Sandbox.Timedout", Cause: `{"errorMessage": "timed out after 120 seconds"}`},
+	}
+	for range 2 { // the second time it is the same
+		if got, err := w.Orchestrate(in); err != nil || got.Status != string(run.Running) {
+			t.Fatalf("%+v, %v", got, err)
+		}
+	}
+	told := slices.DeleteFunc(w.told(t, today), func(e event.Type) bool { return e != event.InfraFailure })
+	if len(told) != 1 {
+		t.Errorf("told %d times", len(told))
+	}
+	w.Settle()
+	said := func(e awslambdatest.Published) bool {
+		return e.DetailType == string(event.InfraFailure) && strings.Contains(e.Detail, "Sandbox.Timedout: timed out after 120 seconds")
+	}
+	if !slices.ContainsFunc(w.Events, said) {
+		t.Errorf("published %+v", w.Events)
+	}
+}
