@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -17,7 +18,8 @@ const (
 
 // beat says that this instance is alive. The tasks it holds, and what it was given of the feed, are its own as long as it is.
 func (s *Store) beat(ctx context.Context) error {
-	return s.fault(s.client.Set(ctx, s.key("alive", s.instance), "1", aliveFor).Err())
+	_, err := s.run(ctx, beatScript, arguments{s.instance, strconv.FormatInt(aliveFor.Milliseconds(), 10)})
+	return err
 }
 
 // keepAlive gives a sign every now and then. One that fails is tried again; if too many do, others take over, which costs

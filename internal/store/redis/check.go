@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strconv"
@@ -71,17 +72,19 @@ func number(text string) int {
 	return n
 }
 
-// checkSchema marks an empty database with the form of the data, and refuses one of another form.
+// checkSchema marks an empty database with the form of the data and a name that no other data has, and refuses one of another
+// form. Scripts refuse to work on any other data from then on: see common.lua.
 func (s *Store) checkSchema(ctx context.Context) error {
-	if err := s.client.SetNX(ctx, s.key("schema"), schema, 0).Err(); err != nil {
+	if err := s.client.SetNX(ctx, s.key("schema"), schema+" "+rand.Text(), 0).Err(); err != nil {
 		return s.fault(err)
 	}
 	got, err := s.client.Get(ctx, s.key("schema")).Result()
 	if err != nil {
 		return s.fault(err)
 	}
-	if got != schema {
-		return fmt.Errorf("the data under prefix %q is of form %q, and this program knows %q: use a newer one, or another prefix", s.prefix, got, schema)
+	if form, _, _ := strings.Cut(got, " "); form != schema {
+		return fmt.Errorf("the data under prefix %q is of form %q, and this program knows %q: use a newer one, or another prefix", s.prefix, form, schema)
 	}
+	s.data = got
 	return nil
 }

@@ -24,6 +24,7 @@ var refusals = []struct{ begins, means string }{
 	{"NOAUTH", "redis wants a user and a password: give them in the URL"},
 	{"WRONGPASS", "redis does not know this user and password: look at the URL"},
 	{"NOPERM", "redis does not let this user do that: it needs all commands on keys and channels of the prefix, see docs/REDIS.md"},
+	{"LOST", "redis no longer has the data that this controller was started on, it was emptied or replaced: bring the data back, or start all controllers again to begin anew"},
 	{"BUSY", "redis is busy with a script that does not end"},
 }
 

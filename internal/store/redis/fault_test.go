@@ -95,6 +95,20 @@ func TestTroubleIsKnownWhileItLasts(t *testing.T) {
 	knows("")
 }
 
+// Nobody may take an empty Redis for one in which nothing has happened yet.
+func TestDataThatIsGoneIsNotTakenForABeginning(t *testing.T) {
+	server := redistest.Start(t)
+	s := opened(t, server.URL(), Options{})
+	put(t, s, 1)
+	check(t, s.client.FlushAll(t.Context()).Err())
+	refused(t, s.Commit(t.Context(), marking("a"), noon), "emptied or replaced")
+	other := opened(t, server.URL(), Options{}) // began anew
+	check(t, other.Commit(t.Context(), marking("a"), noon))
+	_, err := s.PutReadings(t.Context(), write(2), noon)
+	refused(t, err, "emptied or replaced")
+	refused(t, s.beat(t.Context()), "emptied or replaced")
+}
+
 func TestReadOnlyReplicaSaysSo(t *testing.T) {
 	server := redistest.Start(t)
 	s := opened(t, server.URL(), Options{})

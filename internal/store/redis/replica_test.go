@@ -273,7 +273,7 @@ func TestReadingsOfARunThatIsOpenedMeanwhileStay(t *testing.T) {
 
 func TestClocksCarryMicrosecondsOver(t *testing.T) {
 	s := opened(t, redistest.Shared(t), Options{})
-	got, err := s.client.Eval(t.Context(), commonLua(t)+"return later('1700000000999999000', 2000001)", nil, "p").Text()
+	got, err := s.client.Eval(t.Context(), commonLua(t)+"return later('1700000000999999000', 2000001)", nil, s.prefix, s.data).Text()
 	check(t, err)
 	if want := "1700000003000000000"; got != want {
 		t.Errorf("2.000001 s after 0.999999 s it is %s, want %s", got, want)

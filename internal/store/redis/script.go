@@ -32,6 +32,7 @@ var (
 	listScript     = script("list")
 	eventsScript   = script("events")
 
+	beatScript    = script("beat")
 	receiveScript = script("group", "receive")
 	pendingScript = script("group", "pending")
 	doneScript    = script("group", "done")
@@ -74,7 +75,7 @@ func (s *Store) run(ctx context.Context, script *redis.Script, a arguments) (any
 	if err := s.open(); err != nil {
 		return nil, err
 	}
-	got, err := script.Run(ctx, s.client, nil, append([]any{s.prefix}, a...)...).Result()
+	got, err := script.Run(ctx, s.client, nil, append([]any{s.prefix, s.data}, a...)...).Result()
 	if errors.Is(err, redis.Nil) {
 		return nil, nil // the script had nothing to say
 	}

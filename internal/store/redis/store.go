@@ -46,6 +46,7 @@ type Store struct {
 	client *redis.Client
 	name   string // of the server, without anything secret
 	prefix string
+	data   string // which data it is, as the schema key names it
 	o      Options
 
 	instance string // tells this Store's consumers from those of others

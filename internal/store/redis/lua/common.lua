@@ -1,12 +1,16 @@
--- What every script begins with. ARGV[1] is the prefix of all keys; the other arguments are taken one after the other.
+-- What every script begins with. ARGV[1] is the prefix of all keys, ARGV[2] says which data the caller was started on; the other
+-- arguments are taken one after the other.
 -- Instants are texts of 19 digits, nanoseconds since 1970, and are compared as texts: a number of Lua holds 53 bits.
-local taken = 1
+local taken = 2
 local function take()
   taken = taken + 1
   return ARGV[taken]
 end
 local function count() return tonumber(take()) end
 local function k(name) return ARGV[1] .. ':' .. name end
+
+-- A Redis that was emptied, or is another, knows nothing of what has happened: everything would happen again.
+if redis.call('GET', k('schema')) ~= ARGV[2] then return redis.error_reply('LOST the data is not what it was') end
 
 local NEVER = '0000000000000000000'
 
