@@ -145,7 +145,9 @@ func TestFunctionMayDieAtAnyCommit(t *testing.T) {
 			t.Run(fmt.Sprintf("%s commit %d", when, n), func(t *testing.T) {
 				t.Parallel()
 				tables := awslambdatest.NewMemory()
-				tables.Kill = func(made int) (before, after bool) { return made == n && when == "before", made == n && when == "after" }
+				tables.Kill = func(made int) (before, after bool) {
+					return made == n && when == "before", made == n && when == "after"
+				}
 				got := history(t, awslambdatest.Options{Wrong: tolerated, Tables: func(func() time.Time) awslambdatest.Tables { return tables }})
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("what is told differs (-want +got):\n%s", diff)

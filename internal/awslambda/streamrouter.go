@@ -57,7 +57,7 @@ func (r *Router) records(ctx context.Context, batch []Record) events.DynamoDBEve
 		if err == nil {
 			continue
 		}
-		failed[id] = true
+		failed[id] = id != ""
 		r.Logger.Error("cannot handle a record; it comes again",
 			slog.String("record", rec.Change.Sequence), slog.String("pipeline", string(id)), slog.Any("error", err))
 		answer.BatchItemFailures = append(answer.BatchItemFailures, events.DynamoDBBatchItemFailure{ItemIdentifier: rec.Change.Sequence})

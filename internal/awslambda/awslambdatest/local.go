@@ -281,10 +281,22 @@ func (l *Local) PutFiles(f catalog.Files) error {
 }
 
 func (l *Local) drop(pk string) error {
+	return l.remove(dynamo.Control, fmt.Sprintf(`{"PK": {"S": %q}, "SK": {"S": "CONFIG"}}`, pk))
+}
+
+func (l *Local) remove(table, text string) error {
 	var key dynamo.Row
-	if err := json.Unmarshal(fmt.Appendf(nil, `{"PK": {"S": %q}, "SK": {"S": "CONFIG"}}`, pk), &key); err != nil {
+	if err := json.Unmarshal([]byte(text), &key); err != nil {
 		return err
 	}
-	_, err := l.client.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: aws.String(dynamo.TableName(l.environment, dynamo.Control)), Key: key})
+	_, err := l.client.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: aws.String(dynamo.TableName(l.environment, table)), Key: key})
 	return err
+}
+
+// Delete takes a row away.
+func (l *Local) Delete(table, key string) {
+	l.Helper()
+	if err := l.remove(table, key); err != nil {
+		l.Fatal(err)
+	}
 }

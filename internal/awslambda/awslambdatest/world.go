@@ -233,6 +233,18 @@ func (w *World) Orchestrate(in awslambda.OrchestratorRequest) (awslambda.Orchest
 	return w.steps.Orchestrate(context.Background(), in)
 }
 
+// Route calls the stream-router with a payload, which is read as the streams of those tables are.
+func (w *World) Route(streams awslambda.Streams, payload string) (string, error) {
+	r := *w.router
+	r.Streams = streams
+	answer, err := r.Route(context.Background(), json.RawMessage(payload))
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(answer)
+	return string(text), err
+}
+
 // Lose has the next change that a record tells of never reach the router.
 func (w *World) Lose() { w.drops++ }
 

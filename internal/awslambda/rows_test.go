@@ -1,0 +1,148 @@
+package awslambda_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/awslambda"
+	"github.com/interlock-go/interlock/internal/awslambda/awslambdatest"
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/dynamo"
+	"github.com/interlock-go/interlock/internal/store/dynamotest"
+)
+
+const onLanding = `pipeline: {id: orders, owner: data}
+schedule: {trigger: {key: landed, check: equals, field: status, value: ready}}
+job: {type: step-function, config: {stateMachineARN: "arn:aws:states:eu-west-1:123456789012:stateMachine:orders"}, maxManualReruns: 2}
+`
+
+// onTables is a deployment on a real DynamoDB.
+func onTables(t *testing.T, files ...string) (*world, *awslambdatest.Local) {
+	t.Helper()
+	var local *awslambdatest.Local
+	environment, c := dynamotest.Streaming(t)
+	w := deploy(t, awslambdatest.Options{Tables: func(now func() time.Time) awslambdatest.Tables {
+		local = awslambdatest.NewLocal(t, environment, c, now)
+		return local
+	}}, files...)
+	return w, local
+}
+
+// all are the types of all events of a pipeline, in order.
+func (w *world) all(t *testing.T, kind event.Type) (found []event.Event) {
+	t.Helper()
+	page, err := w.Store().Events(t.Context(), store.EventQuery{Pipeline: "orders", Type: kind, Ascending: true, Limit: store.MaxPage})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return page.Items
+}
+
+func TestRowsOfProducersBecomeReadings(t *testing.T) {
+	w, tables := onTables(t, onLanding)
+	tables.Put(dynamo.Control, `{"PK": {"S": "PIPELINE#orders"}, "SK": {"S": "SENSOR#landed"}, "status": {"S": "ready"}, "date": {"S": "2026-03-01"}}`)
+	tables.Put(dynamo.Control, `{"PK": {"S": "PIPELINE#orders"}, "SK": {"S": "SENSOR#landed#2026-03-02"}, "data": {"M": {"status": {"S": "ready"}, "rows": {"N": "12"}}}}`)
+	w.Settle()
+	w.wantStarts(t, "orders/stream/2026-03-01/1", "orders/stream/2026-03-02/1")
+
+	tables.Put(dynamo.Control, `{"PK": {"S": "PIPELINE#orders"}, "SK": {"S": "SENSOR#landed"}, "status": {"S": "ready"}, "date": {"S": "the first"}}`)
+	w.Settle()
+	w.wantStarts(t, "orders/stream/2026-03-01/1", "orders/stream/2026-03-02/1")
+	if told := w.all(t, event.SensorRejected); len(told) != 1 {
+		t.Errorf("told of what makes no sense: %+v", told)
+	}
+}
+
+func TestResultInTheJobLogCountsOnce(t *testing.T) {
+	w, tables := onTables(t, onLanding)
+	w.jobs.takes = 30 * time.Minute
+	tables.Put(dynamo.Control, `{"PK": {"S": "PIPELINE#orders"}, "SK": {"S": "SENSOR#landed"}, "status": {"S": "ready"}, "date": {"S": "2026-03-01"}}`)
+	w.Settle()
+	for n := range 2 {
+		tables.Put(dynamo.JobLog, fmt.Sprintf(`{"PK": {"S": "PIPELINE#orders"}, "SK": {"S": "JOB#stream#2026-03-01#2026-03-03T05:31:0%dZ"}, "event": {"S": "success"}}`, n))
+		w.Settle()
+	}
+	if r := w.run(t, "orders/stream/2026-03-01"); r.Status != run.Completed {
+		t.Errorf("the run is %s, want it completed at once", r.Status)
+	}
+	if told := w.all(t, event.JobCompleted); len(told) != 1 {
+		t.Errorf("told: %+v", told)
+	}
+}
+
+func TestDeletingARerunRequestStartsNothing(t *testing.T) {
+	w, tables := onTables(t, onLanding)
+	tables.Put(dynamo.Control, `{"PK": {"S": "PIPELINE#orders"}, "SK": {"S": "SENSOR#landed"}, "status": {"S": "ready"}, "date": {"S": "2026-03-01"}}`)
+	w.AdvanceTo(dawn.Add(10 * time.Minute))
+	request := `{"PK": {"S": "PIPELINE#orders"}, "SK": {"S": "RERUN_REQUEST#stream#2026-03-01"}, "reason": {"S": "the source was wrong"}, "force": {"BOOL": true}}`
+	tables.Put(dynamo.Control, request)
+	w.AdvanceTo(dawn.Add(20 * time.Minute))
+	w.wantStarts(t, "orders/stream/2026-03-01/1", "orders/stream/2026-03-01/2")
+	tables.Delete(dynamo.Control, `{"PK": {"S": "PIPELINE#orders"}, "SK": {"S": "RERUN_REQUEST#stream#2026-03-01"}}`)
+	w.AdvanceTo(dawn.Add(30 * time.Minute))
+	w.wantStarts(t, "orders/stream/2026-03-01/1", "orders/stream/2026-03-01/2")
+	if told := w.all(t, event.RerunAccepted); len(told) != 1 {
+		t.Errorf("answered: %+v", told)
+	}
+}
+
+func TestUnreadableRecordStopsNobodyElse(t *testing.T) {
+	w := deploy(t, awslambdatest.Options{}, daily)
+	record := func(sequence, pk, more string) string {
+		return fmt.Sprintf(`{"eventName": "MODIFY", "dynamodb": {"SequenceNumber": %q, "Keys": {"SK": {"S": "TASK"}}, "NewImage": {"PK": {"S": %q}, "SK": {"S": "TASK"}%s}}}`, sequence, pk, more)
+	}
+	payload := fmt.Sprintf(`{"Records": [%s, %s, %s]}`,
+		record("100", "TASK#fire/orders", `, "stored": {"BOOL": true}, "json": {"S": "not json"}`),
+		record("101", "MARK#of/nobody", ""),
+		`{"eventName": "REMOVE", "userIdentity": {"principalId": "dynamodb.amazonaws.com", "type": "Service"}, "dynamodb": {"SequenceNumber": "102", "Keys": {"PK": {"S": "COMMIT#x"}, "SK": {"S": "COMMIT"}}}}`)
+	got, err := w.Route(awslambda.Tables{}, payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"batchItemFailures":[{"itemIdentifier":"100"}]}`; got != want {
+		t.Errorf("answered %s, want %s", got, want)
+	}
+}
+
+func TestEventOfTheBusIsKeptWholeAndOnce(t *testing.T) {
+	environment, c := dynamotest.Streaming(t)
+	data := dynamo.New(c, environment, dynamo.Options{KeepEvents: 90 * 24 * time.Hour})
+	sink := awslambda.Sink{Log: data}
+	sent := event.New(event.RetryScheduled, event.About{Pipeline: "orders", Schedule: "cron", Attempt: 2, At: dawn.Add(123 * time.Millisecond)}, "again",
+		event.Budget{Used: 1, Max: 3, NextAttemptAt: dawn})
+	text, err := json.Marshal(sent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d awslambda.Delivered
+	if err := json.Unmarshal(text, &d); err != nil {
+		t.Fatal(err)
+	}
+	d.ID, d.Resources, d.Time = "an id of EventBridge's", []string{event.Resource(sent.ID)}, dawn.Format(time.RFC3339)
+	for range 2 {
+		if err := sink.Keep(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page, err := data.Events(t.Context(), store.EventQuery{Pipeline: "orders"})
+	if err != nil || len(page.Items) != 1 || !slices.Equal(page.Items, []event.Event{sent}) {
+		t.Errorf("kept %+v, %v; want %+v", page.Items, err, sent)
+	}
+}
+
+func TestAlarmOfCloudWatchIsAnEventLikeOthers(t *testing.T) {
+	var d awslambda.Delivered
+	if err := json.Unmarshal([]byte(`{"id": "c4c1", "source": "interlock", "detail-type": "INFRA_ALARM", "time": "2026-03-03T06:00:00Z",
+		"detail": {"pipelineId": "", "scheduleId": "", "date": "", "message": "errors", "timestamp": "2026-03-03T06:00:00Z", "severity": "critical", "alarm": "errors", "state": "ALARM"}}`), &d); err != nil {
+		t.Fatal(err)
+	}
+	e, err := d.Event()
+	if err != nil || e.ID != "c4c1" || e.Type != event.InfraAlarm || e.Validate() != nil {
+		t.Errorf("%+v, %v, %v", e, err, e.Validate())
+	}
+}

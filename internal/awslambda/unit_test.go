@@ -1,0 +1,60 @@
+package awslambda_test
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/interlock-go/interlock/internal/awslambda"
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/notify"
+	"github.com/interlock-go/interlock/internal/sink"
+	"github.com/interlock-go/interlock/internal/sink/log"
+	"github.com/interlock-go/interlock/internal/store/memory"
+)
+
+func TestMissingVariablesAreNamedTogether(t *testing.T) {
+	set := map[string]string{"ENVIRONMENT": "prod", "TRIGGER_MAX_ATTEMPTS": "many"}
+	_, err := awslambda.Read(awslambda.StreamRouter, func(name string) string { return set[name] })
+	if err == nil {
+		t.Fatal("nothing is missing")
+	}
+	for _, want := range []string{"stream-router", "STATE_MACHINE_ARN is not set", "EVENT_BUS_NAME is not set", `TRIGGER_MAX_ATTEMPTS is "many"`} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say %q", err, want)
+		}
+	}
+	if s, err := awslambda.Read(awslambda.EventSink, func(name string) string { return map[string]string{"ENVIRONMENT": "prod"}[name] }); err != nil || s.EventsKept.Hours() != 90*24 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// message is an event as the queue delivers it.
+func message(id string, e event.Event) events.SQSMessage {
+	return events.SQSMessage{MessageId: id, Body: fmt.Sprintf(
+		`{"id": "bus", "source": "interlock", "detail-type": %q, "time": "2026-03-03T06:00:00Z", "resources": [%q],
+		"detail": {"pipelineId": "orders", "scheduleId": "cron", "date": "2026-03-03", "message": "it failed", "timestamp": "2026-03-03T06:00:00Z", "severity": %q}}`,
+		e.Type, event.Resource(e.ID), e.Detail.Severity)}
+}
+
+func TestAlertsGoToTheLogWhereThereIsNothingElse(t *testing.T) {
+	var out bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&out, nil))
+	data := memory.New()
+	d := awslambda.Dispatcher{Logger: logger, Notifier: notify.New(notify.Options{Store: data, Sinks: []sink.Sink{log.New(logger)}})}
+	failed := event.New(event.JobFailed, event.About{Pipeline: "orders", At: dawn}, "it failed", event.Finished{})
+	fine := event.New(event.JobCompleted, event.About{Pipeline: "orders", At: dawn}, "done", event.Finished{})
+	got, err := d.Dispatch(t.Context(), events.SQSEvent{Records: []events.SQSMessage{
+		message("1", failed), {MessageId: "2", Body: "no event"}, message("3", fine),
+	}})
+	if err != nil || len(got.BatchItemFailures) != 1 || got.BatchItemFailures[0].ItemIdentifier != "2" {
+		t.Errorf("kept %+v, %v; want the second message alone", got, err)
+	}
+	if n := strings.Count(out.String(), "msg=alert"); n != 1 || !strings.Contains(out.String(), failed.ID) {
+		t.Errorf("%d alerts in\n%s", n, &out)
+	}
+}
