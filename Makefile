@@ -15,7 +15,7 @@ FUZZTIME = 5s
 SEEDS = 1000
 FROM = 1000
 
-.PHONY: help demo tour test quick build lambda fmt lint fuzz sim nightly bench generate web browser
+.PHONY: help demo tour test quick build lambda fmt lint fuzz sim nightly bench generate web browser screenshots
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -67,4 +67,9 @@ web: ## build the dashboard from web/ (needs Node 20.19 or later; `go build` doe
 	@cd web && npm install --no-save --no-audit --no-fund && npm run -s types && npm run -s check && npm run -s test && npm run -s build
 
 browser: build ## try the dashboard of bin/interlock in a real browser (needs Node and chromium)
+	@go build -o bin/seed ./internal/dashboard/seed
 	@cd web && npm install --no-save --no-audit --no-fund && npm run -s browser
+
+screenshots: build ## take the pictures in docs/images (needs Node and chromium)
+	@go build -o bin/seed ./internal/dashboard/seed
+	@cd web && npm install --no-save --no-audit --no-fund && npm run -s screenshots

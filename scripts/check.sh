@@ -105,6 +105,13 @@ dashboard() {
 	return 1
 }
 
+# browser tries the page that the check before has left, in a real browser and with the real binary.
+browser() {
+	go build -o "$work/interlock" ./cmd/interlock && go build -o "$work/seed" ./internal/dashboard/seed || return 1
+	(cd "$work/page/web" && INTERLOCK="$work/interlock" SEED="$work/seed" CHROMIUM="$(command -v chromium)" NO_COLOR=1 npm run -s browser) || return 1
+	grep -E '^ *(Tests|Duration) ' "$work/log" | sed 's/^ *//' >"$work/note"
+}
+
 # node_there says whether there is a Node that can build the dashboard.
 node_there() {
 	need npm nodejs npm && node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)'
@@ -199,6 +206,11 @@ fi
 step 'import direction' import_direction
 step 'module files' module_files
 if [ "${1:-all}" = all ]; then
+	if [ -d "$work/page" ] && need chromium chromium >/dev/null 2>&1; then
+		step browser browser
+	else
+		skip browser 'no chromium, or no Node to drive it, so the dashboard was not tried in a browser' 'nodejs npm chromium'
+	fi
 	step tests tests
 	[ ! -f "$work/noredis" ] || skip 'tests on Redis' 'no redis-server' 'redis-server'
 	[ ! -f "$work/nodynamo" ] || skip 'tests on DynamoDB' 'no DynamoDB Local' 'openjdk-17-jdk-headless npm'

@@ -68,7 +68,7 @@ func openConsole(ctx context.Context, url, listen string, readOnly bool, logger 
 		return nil, fmt.Errorf("listen on %s: %w", listen, err)
 	}
 	handler := api.New(api.Deps{
-		Store: db, Catalog: c.catalog, Operator: wishes{c}, Settings: api.Settings{Loopback: true}, Dashboard: page, Now: time.Now, Logger: logger,
+		Store: db, Catalog: c.catalog, Operator: wishes{c}, Settings: api.Settings{Loopback: true, ReadOnly: readOnly}, Dashboard: page, Now: time.Now, Logger: logger,
 	})
 	c.server = api.Server(handler, listen, logger)
 	if readOnly {

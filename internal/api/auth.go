@@ -143,6 +143,9 @@ func (a *API) authenticate(r *http.Request) (principal, *Problem) {
 		if !a.settings.Loopback {
 			return principal{}, unauthorized("the server has no tokens, so it answers on loopback addresses alone")
 		}
+		if a.settings.ReadOnly {
+			return principal{role: RoleViewer}, nil
+		}
 		return principal{role: RoleAdmin}, nil
 	}
 	if !given {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/interlock-go/interlock/internal/api"
 )
 
 const (
@@ -83,4 +85,13 @@ func TestWhereThereAreNoTokensNobodyLogsIn(t *testing.T) {
 		t.Error(diff)
 	}
 	w.post(sessionPath, `{"token":"`+viewerToken+`"}`).problem(400, "no token")
+}
+
+func TestReadOnlyServerOffersNothingButToLook(t *testing.T) {
+	w := newWorld(t, func(d *api.Deps) { d.Settings.ReadOnly = true })
+	if got := w.get("/api/v1/session").object(200); got["role"] != "viewer" {
+		t.Errorf("got %v", got)
+	}
+	w.get("/api/v1/pipelines").items()
+	w.post("/api/v1/pipelines/orders/pause", `{}`).problem(403, "operator")
 }

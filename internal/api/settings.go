@@ -9,6 +9,7 @@ import (
 // Settings is who may use an API, and its limits.
 type Settings struct {
 	Loopback   bool // it can be reached from its own machine only
+	ReadOnly   bool // whoever comes without a token may only look
 	Tokens     []Token
 	Callbacks  Callbacks
 	Heartbeat  time.Duration // between two signs of life of an event stream; 15s unless said

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { type Browser, chromium, type Page } from "playwright-core";
 
 // The real binary and a real browser. INTERLOCK, SEED and CHROMIUM name them where they are elsewhere.
-const binary = process.env.INTERLOCK ?? join(import.meta.dirname, "../../bin/interlock");
+export const binary = process.env.INTERLOCK ?? join(import.meta.dirname, "../../bin/interlock");
 const seed = process.env.SEED ?? join(import.meta.dirname, "../../bin/seed");
 const browserPath = process.env.CHROMIUM ?? "/usr/bin/chromium";
 
@@ -17,6 +17,22 @@ const flags = [
 
 export function openBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: browserPath, args: flags });
+}
+
+/** Where a process says that it listens. */
+export function address(child: ChildProcess): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let said = "";
+    const hear = (chunk: Buffer) => {
+      said += chunk.toString();
+      const found = /127\.0\.0\.1:(\d+)/.exec(said);
+      if (found) resolve(`http://127.0.0.1:${found[1]}`);
+    };
+    child.stdout!.on("data", hear);
+    child.stderr!.on("data", hear);
+    child.on("error", reject);
+    child.on("exit", () => reject(new Error(`the server ended: ${said}`)));
+  });
 }
 
 /** Server is one controller with a directory of its own. */
@@ -45,20 +61,7 @@ export class Server {
     writeFileSync(join(this.dir, "interlock.yaml"), `listen: ${this.url.replace("http://", "") || "127.0.0.1:0"}\n${this.config}`);
     const child = spawn(binary, ["serve", "--log-format", "json"], { cwd: this.dir, env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
     this.child = child;
-    await new Promise<void>((resolve, reject) => {
-      let said = "";
-      const hear = (chunk: Buffer) => {
-        said += chunk.toString();
-        const found = /127\.0\.0\.1:(\d+)/.exec(said);
-        if (!found) return;
-        this.url = `http://127.0.0.1:${found[1]}`;
-        resolve();
-      };
-      child.stdout.on("data", hear);
-      child.stderr.on("data", hear);
-      child.on("error", reject);
-      child.on("exit", () => reject(new Error(`the server ended: ${said}`)));
-    });
+    this.url = await address(child);
   }
 
   async stop(): Promise<void> {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { change, countTicks, durationTicks } from "./plot";
+import { axisText, change, countTicks, durationTicks } from "./plot";
 import { hour, minute, second } from "./time";
 
 test.each([
@@ -18,4 +18,8 @@ test.each([[0, [0, 1]], [3, [0, 1, 2, 3]], [37, [0, 10, 20, 30, 40]], [1000, [0,
 test("a change is told in per cent", () => {
   expect(change(150, 100)).toBe(50);
   expect(change(5, 0)).toBeUndefined();
+});
+
+test.each([[0, "0"], [30 * second, "30 s"], [24 * hour, "1 d"], [24.5 * hour, "24 h 30 min"], [-90 * minute, "−1 h 30 min"]])("%d is %s on an axis", (ms, want) => {
+  expect(axisText(ms)).toBe(want);
 });

@@ -1,4 +1,4 @@
-import { day, hour, minute, second } from "./time";
+import { day, duration, hour, minute, second } from "./time";
 
 /** Round steps of durations, smallest first. */
 const steps = [
@@ -28,4 +28,13 @@ export function countTicks(high: number): number[] {
 /** How much larger or smaller something is than it was, in per cent; undefined where it was nothing. */
 export function change(now: number, before: number): number | undefined {
   return before > 0 ? ((now - before) / before) * 100 : undefined;
+}
+
+/** A duration on an axis: unlike elsewhere, two that are near each other never look the same. */
+export function axisText(ms: number): string {
+  if (ms === 0) return "0";
+  if (Math.abs(ms) < hour) return duration(ms);
+  if (ms % day === 0) return `${ms / day} d`;
+  const [h, m] = [Math.floor(Math.abs(ms) / hour), Math.floor((Math.abs(ms) % hour) / minute)];
+  return `${ms < 0 ? "−" : ""}${h} h${m ? ` ${m} min` : ""}`;
 }

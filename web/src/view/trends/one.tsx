@@ -1,7 +1,7 @@
 import type { Event } from "../../api/live";
 import { useResource } from "../../api/resource";
 import type { components } from "../../api/schema";
-import { countTicks, durationTicks } from "../../model/plot";
+import { axisText, countTicks, durationTicks } from "../../model/plot";
 import { kindName, kindOfStatus } from "../../model/slot";
 import { duration } from "../../model/time";
 import { pipelinePath, runPath } from "../../route/route";
@@ -53,8 +53,6 @@ function Tiles({ t, id }: { t: Trends; id: string }) {
 /** Where a period stands on the axis: its name is a date, and maybe a time of that. */
 const at = (date: string) => Date.parse(date.length === 10 ? `${date}T12:00:00Z` : `${date.slice(0, 13)}:${date.length >= 16 && date[13] === ":" ? date.slice(14, 16) : "00"}:00Z`);
 
-const span = (ms: number) => (ms === 0 ? "0" : duration(ms));
-
 function axis(t: Trends) {
   const from = Date.parse(t.from);
   const to = Math.max(Date.parse(t.to), from + 1);
@@ -77,7 +75,7 @@ function Durations({ t }: { t: Trends }) {
       <header><h2>How long jobs took</h2><span className="gap" /><small><i className="key s-p50" /> median of a day <i className="key s-p90" /> 9 of 10 within</small></header>
       {dots.length === 0 ? <p className="none">No run has completed.</p> : (
         <Plot
-          label={`Durations of ${dots.length} runs`} ticks={ticks} tick={span} {...axis(t)} height={190}
+          label={`Durations of ${dots.length} runs`} ticks={ticks} tick={axisText} {...axis(t)} height={190}
           series={[{ kind: "dots", points: dots, className: "s-dot" }, { kind: "line", points: line((d) => d.p90Seconds), className: "s-p90" }, { kind: "line", points: line((d) => d.p50Seconds), className: "s-p50" }]}
         />
       )}
@@ -97,13 +95,13 @@ function Attempts({ t }: { t: Trends }) {
 }
 
 function Arrival({ s, t }: { s: Arrivals; t: Trends }) {
-  const dots = s.items.map((a) => ({ x: at(a.date), y: a.afterSeconds * 1000, label: `${a.date}: ${duration(a.afterSeconds * 1000)} after its begin` }));
+  const dots = s.items.map((a) => ({ x: at(a.date), y: a.afterSeconds * 1000, label: `${a.date}: ${axisText(a.afterSeconds * 1000)} after its begin` }));
   const ys = dots.map((d) => d.y).toSorted((a, b) => a - b);
   return (
     <section className="card" aria-label={`Arrival of ${s.key}`}>
-      <header><h2>Arrival of <span className="mono">{s.key}</span>{s.pipeline !== t.pipeline && <> of {s.pipeline}</>}</h2><span className="gap" />{ys.length > 0 && <small>median {duration(ys[ys.length >> 1]!)} after the period begins</small>}</header>
+      <header><h2>Arrival of <span className="mono">{s.key}</span>{s.pipeline !== t.pipeline && <> of {s.pipeline}</>}</h2><span className="gap" />{ys.length > 0 && <small>median {axisText(ys[ys.length >> 1]!)} after the period begins</small>}</header>
       {dots.length === 0 ? <p className="none">Nothing was written in these days.</p> : (
-        <Plot label={`Arrival of ${s.key} for ${dots.length} periods`} ticks={durationTicks(least(ys), Math.max(1000, ys[ys.length - 1]!))} tick={span} {...axis(t)} series={[{ kind: "dots", points: dots, className: "s-dot" }]} />
+        <Plot label={`Arrival of ${s.key} for ${dots.length} periods`} ticks={durationTicks(least(ys), Math.max(1000, ys[ys.length - 1]!))} tick={axisText} {...axis(t)} series={[{ kind: "dots", points: dots, className: "s-dot" }]} />
       )}
       {s.truncated && <p className="hint">It is written very often: these are the latest writes.</p>}
     </section>
