@@ -11,5 +11,5 @@ fi
 problems=$("$command" validate --platform aws "$@" 2>&1) && problems=
 printf '%s' "$problems" | awk '
 	BEGIN { printf "{\"problems\": \"" }
-	{ gsub(/\\/, "\\\\"); gsub(/"/, "\\\""); gsub(/\t/, "\\t"); gsub(/[\001-\037]/, ""); printf "%s%s", (NR > 1 ? "\\n" : ""), $0 }
+	{ gsub(/\\/, "&&"); gsub(/"/, "\\\""); gsub(/\t/, "\\t"); gsub(/[\001-\037]/, ""); printf "%s%s", (NR > 1 ? "\\n" : ""), $0 }
 	END { print "\"}" }'
