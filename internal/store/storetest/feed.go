@@ -219,7 +219,7 @@ func backlog(f *fixture) {
 
 // receiveWaits writes only once the change before was received, so that the consumer is mostly there first.
 func receiveWaits(f *fixture) {
-	const rounds = 100
+	rounds := 100 / f.stride()
 	ctx, cancel := context.WithTimeout(f.ctx, guard)
 	defer cancel()
 	got := make(chan error)

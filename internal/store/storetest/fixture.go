@@ -47,6 +47,14 @@ func newFixture(t *testing.T, s store.Store, o Options) *fixture {
 	return f
 }
 
+// stride is by how much claims go on that look at every size of a page, or do the same many times over.
+func (f *fixture) stride() int {
+	if f.o.Slow {
+		return 3
+	}
+	return 1
+}
+
 func (f *fixture) reopen() { f.s = f.o.Reopen(f.tt, f.s) }
 
 // check ends the test on an error.

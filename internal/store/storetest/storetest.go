@@ -21,7 +21,7 @@ type Options struct {
 	Reopen func(t *testing.T, s store.Store) store.Store
 	// MaxWrites is how many readings one call takes; 0 means store.MaxWrites.
 	MaxWrites int
-	// Slow says that a call takes milliseconds: the random walks and the recorded histories are fewer, and the walks shorter.
+	// Slow says that a call takes milliseconds: the random walks and the recorded histories are fewer, and not every size of a page is tried.
 	Slow bool
 }
 
