@@ -99,6 +99,7 @@ var rooms = map[string]layer{
 	"internal/awslambda":   host,
 	"internal/awslambda/*": adapter, // how the functions speak to AWS
 
+	"internal/awslambda/awsconfig":     kit, // how the functions find AWS
 	"internal/awslambda/wire":          wiring,
 	"internal/awslambda/wirerelay":     wiring,
 	"internal/awslambda/wirejobs":      wiring,

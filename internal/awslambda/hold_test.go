@@ -174,3 +174,11 @@ func TestExecutionThatCannotGoOnIsToldAndReplaced(t *testing.T) {
 		t.Errorf("executions ended as %v", w.Ended())
 	}
 }
+
+func TestFileThatNeedsMoreThanAnExecutionHasIsRefused(t *testing.T) {
+	w := deploy(t, awslambdatest.Options{}, strings.Replace(closed, "window: 30m", "window: 4h", 1))
+	rows, err := w.Store().Pipelines(t.Context())
+	if err != nil || len(rows) != 1 || rows[0].Config != "" || !strings.Contains(rows[0].Problem, "sfn_timeout_seconds") {
+		t.Errorf("pipelines: %+v, %v", rows, err)
+	}
+}

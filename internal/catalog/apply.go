@@ -29,6 +29,7 @@ func (c *Catalog) Apply(ctx context.Context, files Files, now time.Time) (Report
 	files.Pipelines = append(slices.Clip(files.Pipelines), gone...)
 	set := pipeline.Load(files.Pipelines, pipeline.Options{
 		Jobs: c.kinds, Calendars: files.Calendars, Archetypes: files.Archetypes, Whole: true, Known: c.unchanged(files),
+		Platform: c.place.platform, TimeLimit: c.place.timeLimit,
 	})
 	rows, err := c.store.Pipelines(ctx)
 	if err != nil {

@@ -29,6 +29,7 @@ type keeper interface {
 type Catalog struct {
 	store   keeper
 	kinds   []pipeline.JobKind
+	place   place
 	current atomic.Pointer[Snapshot]
 	change  sync.Mutex        // held by whoever makes a new Snapshot
 	beside  string            // the calendars and archetypes that files were last read with, as a hash

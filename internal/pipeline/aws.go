@@ -27,10 +27,10 @@ func (b *builder) checkAWS() {
 		b.warnf(b.probesPath(), "probes are run by `interlock serve` alone; on AWS let a scheduled function write their sensors")
 	}
 	b.warnTurns("schedule.evaluation.interval", b.def.Interval, b.def.Window)
-	if need := b.def.Window + pollWindow; need > awsTimeLimit {
+	if need := b.def.Window + pollWindow; need > b.shelf.timeLimit {
 		b.clashf("schedule.evaluation.window", "job.jobPollWindowSeconds",
 			"window and poll window together take %s, longer than an execution's time limit of %s (sfn_timeout_seconds); shorten one of them",
-			document.Duration(need), document.Duration(awsTimeLimit))
+			document.Duration(need), document.Duration(b.shelf.timeLimit))
 	}
 }
 

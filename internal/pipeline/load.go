@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/rule"
@@ -32,6 +33,8 @@ type Options struct {
 	Calendars  []Source
 	Archetypes []Source
 	Platform   Platform
+	// TimeLimit is how long an attempt may take on the platform; what is usual there unless it is set.
+	TimeLimit time.Duration
 	// Whole says that every pipeline, calendar and archetype there is has been given, so that an unknown name is an
 	// error; otherwise it is a warning.
 	Whole bool

@@ -1,10 +1,12 @@
 package pipeline
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/interlock-go/interlock/internal/document"
 )
@@ -13,6 +15,7 @@ import (
 type shelf struct {
 	jobs       []JobKind
 	platform   Platform
+	timeLimit  time.Duration // of an attempt on the platform
 	calendars  rack[calendar]
 	archetypes rack[*archetype]
 	problems   []document.Problem
@@ -21,7 +24,7 @@ type shelf struct {
 
 func newShelf(opts Options) *shelf {
 	s := &shelf{
-		jobs: opts.Jobs, platform: opts.Platform, texts: map[string][]byte{},
+		jobs: opts.Jobs, platform: opts.Platform, timeLimit: cmp.Or(opts.TimeLimit, awsTimeLimit), texts: map[string][]byte{},
 		calendars:  newRack[calendar]("calendar", "--calendars DIR"),
 		archetypes: newRack[*archetype]("archetype", "--archetypes DIR"),
 	}

@@ -27,7 +27,10 @@ type deployment struct {
 func newDeployment(t *testing.T, s story, watch time.Duration, tables func(now func() time.Time) awslambdatest.Tables) *deployment {
 	d := &deployment{T: t}
 	d.jobs = newTarget(s.Jobs, d.now)
-	d.world = awslambdatest.New(t, awslambdatest.Options{Begins: s.begins, Watch: watch, Tables: tables, Jobs: d.jobs.types()})
+	d.world = awslambdatest.New(t, awslambdatest.Options{
+		Begins: s.begins, Watch: watch, Tables: tables, Jobs: d.jobs.types(),
+		FileLimit: 24 * time.Hour, // stories are written for the process: the watchdog goes on where an execution has to end
+	})
 	return d
 }
 

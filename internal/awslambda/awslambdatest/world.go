@@ -4,6 +4,7 @@
 package awslambdatest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -50,6 +51,8 @@ type Options struct {
 	Jobs   map[string]job.Type
 	Watch  time.Duration // between two passes of the watchdog
 	Fault  Fault
+	// FileLimit is how long window and poll window of a file may take together; as long as an execution unless it is set.
+	FileLimit time.Duration
 	// Shuffle changes the order in which records come, and how often; those of one pipeline stay in order.
 	Shuffle func(batch []json.RawMessage) []json.RawMessage
 	// Wrong is told of every function that fails; unless it is given, the test fails.
@@ -145,7 +148,7 @@ func (w *World) parts(f awslambda.Function) awslambda.Parts {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
-	p := awslambda.Parts{Settings: settings, Store: w.Store(), Catalog: catalog.New(w.Store(), all.Kinds()), Now: w.Now, Logger: logger}
+	p := awslambda.Parts{Settings: settings, Store: w.Store(), Catalog: catalog.New(w.Store(), all.Kinds()).On(pipeline.AWS, cmp.Or(w.o.FileLimit, settings.TimeLimit)), Now: w.Now, Logger: logger}
 	if f == awslambda.Orchestrator || f == awslambda.SLAMonitor {
 		p.Narrow = awslambda.NewNarrow(w.Store())
 		p.Catalog = catalog.New(p.Narrow, all.Kinds())

@@ -10,12 +10,13 @@ import (
 	"github.com/interlock-go/interlock/internal/awslambda/wire"
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/job/all"
+	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
 // Relay is what the three have in common, for those that look at all pipelines. Its clients are built once, when the function
 // begins.
 func Relay(b wire.Base) *awslambda.Relay {
-	return relay(b, nil, catalog.New(b.Store, all.Kinds()))
+	return relay(b, nil, catalog.New(b.Store, all.Kinds()).On(pipeline.AWS, b.TimeLimit))
 }
 
 // Monitor is the sla-monitor, which is asked about one pipeline at a time.
