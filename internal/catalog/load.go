@@ -19,6 +19,29 @@ func (c *Catalog) Load(ctx context.Context) error {
 	return c.reload(ctx)
 }
 
+// InForce gives a pipeline and its row; no pipeline for one that is not in force, and the zero row for one that never was.
+// What has not been heard of yet, because another replica accepted it or because this one is about to, is fetched first.
+func (c *Catalog) InForce(ctx context.Context, id pipeline.ID) (*Entry, store.Pipeline, error) {
+	row, err := c.store.Pipeline(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, store.Pipeline{}, nil
+	}
+	if err != nil {
+		return nil, row, fmt.Errorf("read pipeline %s: %w", id, err)
+	}
+	if row.Config == "" {
+		return nil, row, nil
+	}
+	e := c.Current().Get(id)
+	if e == nil || e.Version != row.Config {
+		if err := c.Refresh(ctx, id); err != nil {
+			return nil, row, err
+		}
+		e = c.Current().Get(id)
+	}
+	return e, row, nil
+}
+
 // Refresh brings the catalog up to what the store has in force, if it has another version of this pipeline: another
 // replica may have accepted or removed it. Whoever reacts to a store.PipelineMoved calls it first. While Apply works it
 // waits.

@@ -96,7 +96,11 @@ func (t *turn) find(ctx context.Context) (asked, error) {
 		return nil
 	}
 	a := asked{pipeline: task.Pipeline, period: task.Key.Period}
-	if e := t.Catalog.Current().Get(task.Pipeline); e != nil {
+	e, _, err := t.Catalog.InForce(ctx, task.Pipeline)
+	if err != nil {
+		return a, err
+	}
+	if e != nil {
 		a.version, a.probe = e.Version, named(e.Definition)
 	}
 	if a.probe != nil {

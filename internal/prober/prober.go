@@ -149,8 +149,12 @@ func (t *turn) asks(owner *pipeline.Definition, key string, about period.Period)
 
 // plan begins the intervals of a pipeline's probes. Those of probes that are gone end by themselves.
 func (t *turn) plan(ctx context.Context) error {
+	e, _, err := t.Catalog.InForce(ctx, t.claim.Task.Pipeline)
+	if err != nil {
+		return err
+	}
 	var ticks []store.Task
-	if e := t.Catalog.Current().Get(t.claim.Task.Pipeline); e != nil {
+	if e != nil {
 		for _, p := range e.Probes {
 			if p.Interval > 0 {
 				ticks = append(ticks, store.Task{ID: tickID(e.ID, p.Key), Kind: store.RunProbe, Pipeline: e.ID, Due: instant(t.now)})

@@ -10,8 +10,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/probe"
+	"github.com/interlock-go/interlock/internal/prober"
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -355,4 +358,14 @@ func TestAskingThatIsBrokenOffSaysNothingAboutTheProbe(t *testing.T) {
 	if diff := cmp.Diff(probe.State{Config: w.catalog.Current().Get("orders").Version}, w.state("orders", "landing")); diff != "" {
 		t.Errorf("its state (-want +got):\n%s", diff)
 	}
+}
+
+func TestReplicaThatHasNotHeardOfAFileFetchesIt(t *testing.T) {
+	w := newWorld(t)
+	other := catalog.New(w.store, all.Kinds())
+	w.prober = prober.New(prober.Deps{Store: w.store, Catalog: other, Evaluator: w})
+	w.answer = fails
+	w.apply(each)
+	w.pass(2 * time.Minute)
+	w.wantAsked("each/landing 2026-03-03 1", "each/landing 2026-03-03 1", "each/landing 2026-03-03 1")
 }

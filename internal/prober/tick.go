@@ -17,7 +17,10 @@ import (
 
 // tick asks a probe, each interval, about the current period and about those that runs wait for.
 func (t *turn) tick(ctx context.Context) error {
-	e, p := t.ticking()
+	e, p, err := t.ticking(ctx)
+	if err != nil {
+		return err
+	}
 	if p == nil || p.Interval == 0 {
 		return t.finish(ctx)
 	}
@@ -48,17 +51,17 @@ func (t *turn) tick(ctx context.Context) error {
 }
 
 // ticking is the probe whose interval is over; nil if there is none any more.
-func (t *turn) ticking() (*catalog.Entry, *pipeline.Probe) {
-	e := t.Catalog.Current().Get(t.claim.Task.Pipeline)
-	if e == nil {
-		return nil, nil
+func (t *turn) ticking(ctx context.Context) (*catalog.Entry, *pipeline.Probe, error) {
+	e, _, err := t.Catalog.InForce(ctx, t.claim.Task.Pipeline)
+	if err != nil || e == nil {
+		return nil, nil, err
 	}
 	for i := range e.Probes {
 		if tickID(e.ID, e.Probes[i].Key) == t.claim.Task.ID {
-			return e, &e.Probes[i]
+			return e, &e.Probes[i], nil
 		}
 	}
-	return e, nil
+	return e, nil, nil
 }
 
 // waitedFor are the periods of all runs that wait for a gate which reads the sensor.

@@ -129,18 +129,7 @@ func (r *Router) pipelineRow(ctx context.Context, id pipeline.ID) (store.Pipelin
 // inForce gives a pipeline and its row, and nil for one that is not in force. A replica that has not heard of the newest
 // version yet fetches it first.
 func (r *Router) inForce(ctx context.Context, id pipeline.ID) (*catalog.Entry, store.Pipeline, error) {
-	row, err := r.pipelineRow(ctx, id)
-	if err != nil || row.Config == "" {
-		return nil, row, err
-	}
-	e := r.catalog.Current().Get(id)
-	if e == nil || e.Version != row.Config {
-		if err := r.catalog.Refresh(ctx, id); err != nil {
-			return nil, row, err
-		}
-		e = r.catalog.Current().Get(id)
-	}
-	return e, row, nil
+	return r.catalog.InForce(ctx, id)
 }
 
 // paused says that an operator has stopped the pipeline: nothing opens.

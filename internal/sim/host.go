@@ -8,6 +8,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/orchestrator"
+	"github.com/interlock-go/interlock/internal/prober"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/slamonitor"
@@ -44,6 +45,7 @@ type host struct {
 	steps   *orchestrator.Orchestrator
 	monitor *slamonitor.Monitor
 	dog     *watchdog.Watchdog
+	prober  *prober.Prober
 
 	fed      bool // there may be changes that it has not received
 	lanes    lanes
@@ -90,6 +92,7 @@ func (h *host) assemble() {
 	h.monitor = slamonitor.New(h.line, h.catalog)
 	h.steps = orchestrator.New(orchestrator.Deps{Store: h.line, Catalog: h.catalog, Jobs: w.Jobs, Replica: h.name, Lease: w.Lease})
 	h.router = router.New(router.Deps{Store: h.line, Catalog: h.catalog, Deadlines: h.monitor, Jobs: h.steps, Limits: w.Limits})
+	h.prober = prober.New(prober.Deps{Store: h.line, Catalog: h.catalog, Evaluator: w.Probes})
 	h.dog = watchdog.New(watchdog.Deps{
 		Store: h.line, Catalog: h.catalog, Router: h.router, Deadlines: h.monitor, Group: group, Interval: w.Watchdog,
 	})

@@ -37,6 +37,7 @@ type Options struct {
 	Hosts    int       // how many controllers there are; one unless said
 	Files    catalog.Files
 	Jobs     map[string]job.Type // by the names that pipeline files use; targets of the world itself unless said
+	Probes   Evaluator           // answers the probes of pipeline files, which all pass unless said
 	Watchdog time.Duration       // how often each controller looks for what did not happen
 	Lease    time.Duration
 	// LostAfter is how long a task for another controller must have been due before anybody may have it.
@@ -90,6 +91,9 @@ func New(o Options) *World {
 	w.target = newTarget(w)
 	if w.Jobs == nil {
 		w.Jobs = w.target.types()
+	}
+	if w.Probes == nil {
+		w.Probes = passing{}
 	}
 	w.watch = newWatch(w)
 	for n := range o.Hosts {

@@ -75,6 +75,8 @@ func (h *host) carryOut(ctx context.Context, c store.Claim) error {
 		return h.monitor.Arm(ctx, c, now)
 	case store.FireDeadline:
 		return h.monitor.Fire(ctx, c, now)
+	case store.RunProbe:
+		return h.prober.Run(ctx, c, h.clock)
 	default:
 		return fmt.Errorf("task %s: there is no handler for kind %q", c.Task.ID, c.Task.Kind)
 	}
