@@ -63,7 +63,7 @@ test("a run is triggered, started by a reading that is pushed, and ended by a re
   await visit(page, server, `/runs/load/manual/${day}`);
   await page.locator(".lifecycle [aria-current=step]", { hasText: "Running" }).waitFor();
   await ask("Report result…", "Report", { Message: "5 rows" });
-  await page.getByText("The run is COMPLETED.").waitFor();
+  await page.getByText("The result is taken.").waitFor();
   await page.locator(".lifecycle [aria-current=step]", { hasText: "Completed" }).waitFor();
 });
 

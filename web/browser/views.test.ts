@@ -43,7 +43,7 @@ test("compliance is told by pipeline and by owner, over 7, 30 and 90 days, and s
   expect(await rates.getByRole("row").last().innerText()).toContain("ledger");
   await page.getByRole("button", { name: "By owner" }).click();
   await rates.getByRole("cell", { name: "finance" }).waitFor();
-  await page.getByRole("button", { name: "7 days", exact: true }).click();
+  await page.getByRole("group", { name: "Over how many days" }).getByRole("button", { name: "7 days" }).click();
   expect(new URL(page.url()).searchParams.get("days")).toBe("7");
   await page.getByText("never completed").waitFor();
 });

@@ -83,7 +83,7 @@ function Report({ k, attempt }: { k: Key; attempt: number }) {
       act={async (form) => {
         const body = { result: field(form, "result"), attempt, message: field(form, "message"), category: field(form, "category") };
         const done = await act<Reported>("POST", `${at(k)}/job`, body);
-        return done.late ? "It came too late: it is in the log, and changes nothing." : `The run is ${done.run.status}.`;
+        return done.late ? "It came too late: it is in the log, and changes nothing." : "The result is taken.";
       }}
     >
       <p>For jobs whose end Interlock cannot see by itself. It counts for attempt {attempt}.</p>
