@@ -14,6 +14,7 @@ import (
 	"github.com/interlock-go/interlock/internal/engine"
 	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/sqlite"
 )
 
@@ -37,16 +38,11 @@ func putRow() (_ row, err error) {
 		return row{}, err
 	}
 	defer db.Close()
-	logger := slog.New(slog.DiscardHandler)
-	c := catalog.New(db, all.Kinds())
-	files := catalog.Files{Pipelines: []pipeline.Source{{File: "bench.yaml", Data: []byte("pipeline: {id: bench, owner: bench}\n")}}}
-	if _, err := c.Apply(context.Background(), files, time.Now()); err != nil {
+	a, err := putAPI(db)
+	if err != nil {
 		return row{}, err
 	}
-	engine.SpareMemory(1) // as the server does; the ceiling is measured in the same process
-	a := api.New(api.Deps{Store: db, Catalog: c, Settings: api.Settings{Loopback: true}, Now: time.Now, Logger: logger})
-	real := api.Server(a, "", logger)
-	idle := api.Server(a, "", logger)
+	real, idle := api.Server(a, "", silent), api.Server(a, "", silent)
 	idle.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", "application/json")
@@ -63,6 +59,19 @@ func putRow() (_ row, err error) {
 			writes.rate, ceiling.rate, writes.cpu, ceiling.cpu, putConnections, putKeys),
 		failed: ratio < putLimit,
 	}, nil
+}
+
+var silent = slog.New(slog.DiscardHandler)
+
+// putAPI is the API over a store, with one pipeline.
+func putAPI(db store.Store) (*api.API, error) {
+	c := catalog.New(db, all.Kinds())
+	files := catalog.Files{Pipelines: []pipeline.Source{{File: "bench.yaml", Data: []byte("pipeline: {id: bench, owner: bench}\n")}}}
+	if _, err := c.Apply(context.Background(), files, time.Now()); err != nil {
+		return nil, err
+	}
+	engine.SpareMemory(1) // as the server does; the ceiling is measured in the same process
+	return api.New(api.Deps{Store: db, Catalog: c, Settings: api.Settings{Loopback: true}, Now: time.Now, Logger: silent}), nil
 }
 
 // pace is how fast answers came, and how many microseconds of processor time each took of both sides together.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"os/exec"
@@ -15,10 +14,6 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/api"
-	"github.com/interlock-go/interlock/internal/catalog"
-	"github.com/interlock-go/interlock/internal/engine"
-	"github.com/interlock-go/interlock/internal/job/all"
-	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/store/redis"
 	"github.com/interlock-go/interlock/internal/store/redistest"
 )
@@ -51,15 +46,11 @@ func redisPutRow() (_ row, err error) {
 		return row{}, err
 	}
 	defer db.Close()
-	logger := slog.New(slog.DiscardHandler)
-	c := catalog.New(db, all.Kinds())
-	files := catalog.Files{Pipelines: []pipeline.Source{{File: "bench.yaml", Data: []byte("pipeline: {id: bench, owner: bench}\n")}}}
-	if _, err := c.Apply(context.Background(), files, time.Now()); err != nil {
+	a, err := putAPI(db)
+	if err != nil {
 		return row{}, err
 	}
-	engine.SpareMemory(1)
-	a := api.New(api.Deps{Store: db, Catalog: c, Settings: api.Settings{Loopback: true}, Now: time.Now, Logger: logger})
-	address, end, err := serveOn(api.Server(a, "", logger))
+	address, end, err := serveOn(api.Server(a, "", silent))
 	if err != nil {
 		return row{}, err
 	}
