@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/store/redistest"
@@ -137,20 +138,32 @@ func TestWorkOfADeadReplicaIsTakenOver(t *testing.T) {
 		g.write("interlock.yaml", fmt.Sprintf("%swatchdog: {interval: 1s, heartbeatURL: %q}\n"+
 			"alerts: {webhooks: [{name: hook, url: %q}], routes: [{severity: info, sinks: [hook]}]}\n", text, fmt.Sprintf("%s/beat/%d", server.URL, i), fmt.Sprintf("%s/alert/%d", server.URL, i)))
 		daemons = append(daemons, g.start())
-		if got := <-beats; got != "/beat/0" {
+		if got := next(t, beats); got != "/beat/0" {
 			t.Errorf("the first replica is the watchdog, and %s was heard", got)
 		}
 	}
 	daemons[1].put("orders", "landed#2026-03-03", map[string]any{"n": 1})
 	daemons[1].reaches("orders/stream/2026-03-03", client.Completed)
-	if got := <-alerts; got != "/alert/0" {
+	if got := next(t, alerts); got != "/alert/0" {
 		t.Errorf("the first replica delivers, and %s was heard", got)
 	}
 	daemons[0].kill()
 	daemons[1].put("orders", "landed#2026-03-04", map[string]any{"n": 1})
-	until(t, "the watchdog of the other replica", func() bool { return <-beats == "/beat/1" })
-	until(t, "the alerts of the other replica", func() bool { return <-alerts == "/alert/1" })
+	until(t, "the watchdog of the other replica", func() bool { return next(t, beats) == "/beat/1" })
+	until(t, "the alerts of the other replica", func() bool { return next(t, alerts) == "/alert/1" })
 	daemons[1].reaches("orders/stream/2026-03-04", client.Completed)
+}
+
+// next gives what is heard next.
+func next(t *testing.T, heard <-chan string) string {
+	t.Helper()
+	select {
+	case what := <-heard:
+		return what
+	case <-time.After(patience):
+		t.Fatal("nothing is heard")
+		return ""
+	}
 }
 
 // TestReplicaThatWakesUpChangesNothing stops a replica in the middle of a start call. Another one holds the start, an operator
@@ -171,7 +184,7 @@ func TestReplicaThatWakesUpChangesNothing(t *testing.T) {
 	}
 	sleeper := a.start()
 	sleeper.put("request", "landed#2026-03-03", map[string]any{"n": 1})
-	if got := <-asked; got != "request/stream/2026-03-03/1" {
+	if got := next(t, asked); got != "request/stream/2026-03-03/1" {
 		t.Fatalf("asked for %s", got)
 	}
 	a.check(sleeper.cmd.Process.Signal(syscall.SIGSTOP))
