@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/interlock-go/interlock/internal/store/dynamo"
+	"github.com/interlock-go/interlock/internal/store/dynamotest"
 )
 
 func TestTablesAreThoseOfTheStore(t *testing.T) {
@@ -71,7 +72,7 @@ func wanted(of dynamo.Table) table {
 	if of.Stream {
 		want.Stream, want.View = "true", "NEW_IMAGE"
 	}
-	in := of.Create("test")
+	in := dynamotest.Creation(of, "test")
 	for _, a := range in.AttributeDefinitions {
 		want.Attributes = append(want.Attributes, *a.AttributeName+" "+string(a.AttributeType))
 	}

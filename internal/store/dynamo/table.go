@@ -1,13 +1,5 @@
 package dynamo
 
-import (
-	"slices"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-)
-
 // The names of the four tables, without the environment that they begin with.
 const (
 	Control = "control"
@@ -59,51 +51,3 @@ func Tables() []Table {
 
 // TableName is the name of a table in an environment.
 func TableName(environment, table string) string { return environment + "-interlock-" + table }
-
-// Create is the request that makes t in an environment. Whoever sends it turns TTL on afterwards.
-func (t Table) Create(environment string) *dynamodb.CreateTableInput {
-	in := &dynamodb.CreateTableInput{
-		TableName: aws.String(TableName(environment, t.Name)), BillingMode: types.BillingModePayPerRequest,
-		KeySchema: keySchema("PK", "SK"),
-	}
-	define(in, "PK", types.ScalarAttributeTypeS)
-	define(in, "SK", types.ScalarAttributeTypeS)
-	for _, x := range t.Indexes {
-		kind, projection := types.ScalarAttributeTypeS, &types.Projection{ProjectionType: types.ProjectionTypeKeysOnly}
-		if x.Number {
-			kind = types.ScalarAttributeTypeN
-		}
-		if x.All {
-			projection.ProjectionType = types.ProjectionTypeAll
-		}
-		define(in, x.Hash, types.ScalarAttributeTypeS)
-		define(in, x.Range, kind)
-		if x.Local {
-			in.LocalSecondaryIndexes = append(in.LocalSecondaryIndexes, types.LocalSecondaryIndex{
-				IndexName: aws.String(x.Name), KeySchema: keySchema(x.Hash, x.Range), Projection: projection,
-			})
-			continue
-		}
-		in.GlobalSecondaryIndexes = append(in.GlobalSecondaryIndexes, types.GlobalSecondaryIndex{
-			IndexName: aws.String(x.Name), KeySchema: keySchema(x.Hash, x.Range), Projection: projection,
-		})
-	}
-	if t.Stream {
-		in.StreamSpecification = &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewImage}
-	}
-	return in
-}
-
-func keySchema(hash, sort string) []types.KeySchemaElement {
-	return []types.KeySchemaElement{
-		{AttributeName: aws.String(hash), KeyType: types.KeyTypeHash}, {AttributeName: aws.String(sort), KeyType: types.KeyTypeRange},
-	}
-}
-
-// define adds an attribute that is a key of something, once.
-func define(in *dynamodb.CreateTableInput, name string, kind types.ScalarAttributeType) {
-	known := slices.ContainsFunc(in.AttributeDefinitions, func(d types.AttributeDefinition) bool { return *d.AttributeName == name })
-	if !known {
-		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: aws.String(name), AttributeType: kind})
-	}
-}

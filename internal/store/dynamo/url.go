@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 )
 
@@ -67,9 +66,9 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		return nil, fmt.Errorf("store %s has no region: write dynamodb://%s?region=REGION, or set AWS_REGION", url, t.environment)
 	}
 	s := New(c, t.environment, o)
-	for _, at := range []address{counterAt(Control, "TOKENS"), counterAt(Events, "EVENTS")} {
-		if _, err := s.row(ctx, at); err != nil {
-			return nil, fmt.Errorf("open the tables of environment %s in %s: %w", t.environment, aws.ToString(&c.Region), err)
+	for _, table := range Tables() {
+		if _, err := s.row(ctx, counterAt(table.Name, "EVENTS")); err != nil { // whether it is there or not
+			return nil, fmt.Errorf("open the tables of environment %s in %s: %w", t.environment, c.Region, err)
 		}
 	}
 	return s, nil

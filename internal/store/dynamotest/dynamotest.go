@@ -140,7 +140,7 @@ func (s *server) tables(t testing.TB, streams bool) (environment string) {
 	environment = fmt.Sprintf("test%d", s.environments.Add(1))
 	client := dynamodb.NewFromConfig(configFor(s.url))
 	for _, table := range dynamo.Tables() {
-		in := table.Create(environment)
+		in := Creation(table, environment)
 		if !streams {
 			in.StreamSpecification = nil
 		}
