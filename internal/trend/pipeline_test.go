@@ -1,0 +1,107 @@
+package trend_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/job/all"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/memory"
+	"github.com/interlock-go/interlock/internal/trend"
+)
+
+const hourly = `
+pipeline: {id: orders, owner: tests}
+schedule: {cron: "5 * * * *"}
+validation: {rules: [{key: landed, check: exists}]}
+`
+
+// known is a store in which orders is in force.
+func known(t *testing.T) (*memory.Store, *catalog.Entry) {
+	t.Helper()
+	s := memory.New()
+	c := catalog.New(s, all.Kinds())
+	_, err := c.Apply(ctx, catalog.Files{Pipelines: []pipeline.Source{{File: "orders.yaml", Data: []byte(hourly)}}}, noon)
+	must(t, err)
+	return s, c.Current().Get("orders")
+}
+
+// ran stores a run of so long before noon that took so long and needed so many attempts.
+func ran(t *testing.T, s *memory.Store, ago, took time.Duration, attempts int, status run.Status) {
+	t.Helper()
+	at := noon.Add(-ago)
+	r := run.Run{
+		Key:     run.Key{Pipeline: "orders", Schedule: pipeline.ByCron, Period: period.At(at, period.Hour, time.UTC)},
+		Version: 1, Status: status, Attempt: attempts, OpenedAt: at, UpdatedAt: at.Add(took), EndedAt: at.Add(took),
+		Progress: run.Progress{StartedAt: at},
+	}
+	b := store.Batch{ID: fmt.Sprint("run/", r.Key)}
+	b.Create(r)
+	must(t, s.Commit(ctx, b, noon))
+}
+
+func TestSummaryComparesTheDaysWithAsManyBefore(t *testing.T) {
+	s, e := known(t)
+	for i := range 11 {
+		ran(t, s, time.Duration(i)*time.Hour, time.Duration(i)*time.Minute, 1+i%2, run.Completed)
+	}
+	ran(t, s, day, time.Minute, 3, run.FailedFinal)
+	ran(t, s, 8*day, time.Hour, 1, run.Completed)
+	ran(t, s, 15*day, time.Second, 1, run.Completed)
+	got, err := trend.Of(ctx, s, e, 7, noon)
+	must(t, err)
+	want := trend.Summary{
+		Runs: 12, Completed: 11, Attempts: 19,
+		Took:   trend.Durations{Count: 11, P50: 5 * time.Minute, P90: 9 * time.Minute, P99: 594 * time.Second, Longest: 10 * time.Minute},
+		Before: trend.Durations{Count: 1, P50: time.Hour, P90: time.Hour, P99: time.Hour, Longest: time.Hour},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("summary (-want +got):\n%s", diff)
+	}
+}
+
+func TestTrendHasItsDaysOldestFirst(t *testing.T) {
+	s, e := known(t)
+	ran(t, s, day, time.Minute, 1, run.Completed)
+	ran(t, s, day+time.Hour, 3*time.Minute, 2, run.Completed)
+	ran(t, s, time.Hour, 5*time.Minute, 1, run.Completed)
+	got, err := trend.Look(ctx, s, e, 7, noon)
+	must(t, err)
+	var days []string
+	for _, d := range got.Days {
+		days = append(days, fmt.Sprint(d.Date, " ", d.Runs, " ", d.Attempts, " ", d.Took.P50))
+	}
+	if diff := cmp.Diff([]string{"2026-03-02 2 3 2m0s", "2026-03-03 1 1 5m0s"}, days); diff != "" {
+		t.Errorf("days (-want +got):\n%s", diff)
+	}
+}
+
+func TestFirstWriteForAPeriodIsItsArrival(t *testing.T) {
+	s, e := known(t)
+	put := func(p period.Period, at time.Time) {
+		t.Helper()
+		_, err := s.PutReadings(ctx, []store.Write{{Pipeline: "orders", Reading: sensor.Reading{Key: "landed", Period: p, Fields: sensor.Fields{"n": int64(1)}}}}, at)
+		must(t, err)
+	}
+	eleven := period.At(noon.Add(-time.Hour), period.Hour, time.UTC)
+	put(eleven, noon.Add(-50*time.Minute))
+	put(eleven, noon.Add(-10*time.Minute))
+	put(period.Period{}, noon.Add(2*time.Minute)) // undated: it speaks of the hour in which it was written
+	got, err := trend.Look(ctx, s, e, 7, noon)
+	must(t, err)
+	var arrived []string
+	for _, a := range got.Sensors[0].Arrived {
+		arrived = append(arrived, fmt.Sprint(a.Period, " ", a.After))
+	}
+	if diff := cmp.Diff([]string{"2026-03-03T11 10m0s", "2026-03-03T12 2m0s"}, arrived); diff != "" {
+		t.Errorf("arrivals (-want +got):\n%s", diff)
+	}
+}
