@@ -65,3 +65,13 @@ func TestABackupLooksWhereTheServersFileSays(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+func TestRedisHasBackupsOfItsOwn(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("interlock.yaml", []byte("store: redis://cache.internal:6379/0\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := must(t, 2, "backup", "copy.db"); !in(got.stderr, "the store is a Redis", "BGSAVE", "--data DIR") {
+		t.Errorf("got %+v", got)
+	}
+}
