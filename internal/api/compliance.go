@@ -84,42 +84,54 @@ func (a *API) compliance(ctx context.Context, in *complianceInput) (*output[Comp
 	if err != nil {
 		return nil, err
 	}
-	out := Compliance{At: now.UTC(), Items: []Kept{}, Owners: []OwnerKept{}}
-	var total trend.Kept
-	owners := map[string]*ownerTally{}
+	out, sum := Compliance{At: now.UTC(), Items: []Kept{}}, sums{owners: map[string]*ownerTally{}}
 	for _, id := range sortedIDs(kept) {
 		owner := a.ownerOf(id)
 		if only != "" && id != only || in.Owner != "" && owner != in.Owner || !who.sees(id) {
 			continue
 		}
-		total.Add(kept[id])
-		o := owners[owner]
-		if o == nil {
-			o = &ownerTally{}
-			owners[owner] = o
-		}
-		o.pipelines++
-		o.kept.Add(kept[id])
-		if id <= after {
-			continue
-		}
-		if len(out.Items) == in.Limit {
+		sum.add(owner, kept[id])
+		switch {
+		case id <= after:
+		case len(out.Items) == in.Limit:
 			out.NextCursor = text(store.EncodeCursor(out.Items[in.Limit-1].Pipeline))
-			continue
+		default:
+			out.Items = append(out.Items, Kept{Pipeline: string(id), Owner: owner, Windows: keptWindows(kept[id])})
 		}
-		out.Items = append(out.Items, Kept{Pipeline: string(id), Owner: owner, Windows: keptWindows(kept[id])})
 	}
-	for name, o := range owners {
-		out.Owners = append(out.Owners, OwnerKept{Owner: name, Pipelines: o.pipelines, Windows: keptWindows(o.kept)})
-	}
-	slices.SortFunc(out.Owners, func(a, b OwnerKept) int { return strings.Compare(a.Owner, b.Owner) })
-	out.Total, out.Lateness = keptWindows(total), latenessBins(total)
+	out.Owners, out.Total, out.Lateness = sum.byOwner(), keptWindows(sum.total), latenessBins(sum.total)
 	return answer(out), nil
+}
+
+// sums are the counts of several pipelines together.
+type sums struct {
+	total  trend.Kept
+	owners map[string]*ownerTally
 }
 
 type ownerTally struct {
 	pipelines int
 	kept      trend.Kept
+}
+
+func (s *sums) add(owner string, k trend.Kept) {
+	s.total.Add(k)
+	o := s.owners[owner]
+	if o == nil {
+		o = &ownerTally{}
+		s.owners[owner] = o
+	}
+	o.pipelines++
+	o.kept.Add(k)
+}
+
+func (s *sums) byOwner() []OwnerKept {
+	out := []OwnerKept{}
+	for name, o := range s.owners {
+		out = append(out, OwnerKept{Owner: name, Pipelines: o.pipelines, Windows: keptWindows(o.kept)})
+	}
+	slices.SortFunc(out, func(a, b OwnerKept) int { return strings.Compare(a.Owner, b.Owner) })
+	return out
 }
 
 // ownerOf is a pipeline's owner; none where it is no longer in force.

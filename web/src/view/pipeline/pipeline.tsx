@@ -15,6 +15,7 @@ import { Versions } from "./versions";
 
 type Pipeline = components["schemas"]["Pipeline"];
 type Gate = components["schemas"]["Gate"];
+type Timeline = components["schemas"]["Timeline"];
 type Histories = components["schemas"]["ListRuleHistory"];
 
 /** The gate of one pipeline as it stands, and what became of its last periods. */
@@ -103,7 +104,25 @@ function Next({ p }: { p: Pipeline }) {
         {p.next.date && <><dt>for</dt><dd>{p.next.date}</dd></>}
         {p.next.breachAt && <><dt>deadline</dt><dd><Time at={p.next.breachAt} /></dd></>}
       </dl>
+      {p.next.fireAt && <Then id={p.id} after={p.next.fireAt} />}
     </section>
+  );
+}
+
+/** What opens after the next one, and the deadline of each. */
+function Then({ id, after }: { id: string; after: string }) {
+  const from = new Date(Date.parse(after) + 1000).toISOString();
+  const to = new Date(Date.parse(after) + 30 * 86_400_000).toISOString();
+  const ahead = useResource<Timeline>(`/timeline?pipeline=${encodeURIComponent(id)}&from=${from}&to=${to}`, { on: (e) => e["detail-type"].startsWith("CONFIG_"), keep: true });
+  const slots = ahead.data?.items[0]?.slots.filter((s) => s.fireAt && s.fireAt > after).slice(0, 5) ?? [];
+  if (slots.length === 0) return null;
+  return (
+    <>
+      <h3>After that</h3>
+      <ol className="then">
+        {slots.map((s) => <li key={s.date} className={s.excluded ? "none" : undefined}><Time at={s.fireAt} /> for {s.date}{s.excluded ? `: excluded, ${s.excluded}` : s.breachAt && <>, until <Time at={s.breachAt} /></>}</li>)}
+      </ol>
+    </>
   );
 }
 
