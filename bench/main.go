@@ -28,6 +28,7 @@ var benchmarks = []benchmark{
 	{"alerts", alertRows},
 	{"archive", one(archiveRow)},
 	{"redis", redisRows},
+	{"aws", awsRows},
 	{"dashboard", dashboardRows},
 }
 

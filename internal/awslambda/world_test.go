@@ -73,7 +73,7 @@ type world struct {
 }
 
 // deploy begins a deployment with pipeline files. What options leave out is usual.
-func deploy(t *testing.T, o awslambdatest.Options, files ...string) *world {
+func deploy(t testing.TB, o awslambdatest.Options, files ...string) *world {
 	t.Helper()
 	w := &world{jobs: &jobs{takes: 5 * time.Minute, ends: map[run.Handle]time.Time{}, fails: map[run.AttemptID]bool{}}}
 	w.jobs.now = func() time.Time { return w.Now() }
@@ -91,7 +91,7 @@ func deploy(t *testing.T, o awslambdatest.Options, files ...string) *world {
 }
 
 // put deploys files in the place of those that there are.
-func (w *world) put(t *testing.T, files ...string) {
+func (w *world) put(t testing.TB, files ...string) {
 	t.Helper()
 	var all catalog.Files
 	for _, text := range files {
