@@ -167,7 +167,7 @@ tests() {
 
 # go_test says on failure first which tests failed and in which line, because some who run it keep the beginning alone.
 go_test() {
-	if $tool gotestsum --format standard-quiet --hide-summary=skipped -- -shuffle=on "$@" ./... >"$work/tests" 2>&1; then
+	if $tool gotestsum --format standard-quiet --hide-summary=skipped -- -timeout=40m -shuffle=on "$@" ./... >"$work/tests" 2>&1; then
 		grep '^DONE' "$work/tests" >"$work/note"
 		return 0
 	fi
