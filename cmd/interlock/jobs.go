@@ -28,10 +28,7 @@ func newJobs(f settings.File, getenv func(string) string, callbacks api.Callback
 	if err != nil {
 		return nil, err
 	}
-	secrets, err := job.NewSecrets(f.Secrets.Env, f.Secrets.Files, func(name string) (string, bool) {
-		value := getenv(name)
-		return value, value != ""
-	})
+	secrets, err := newSecrets(f, getenv)
 	if err != nil {
 		return nil, err
 	}
