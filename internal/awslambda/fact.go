@@ -23,7 +23,7 @@ type Record struct {
 		Sequence string     `json:"SequenceNumber"`
 		Image    dynamo.Row `json:"NewImage"`
 		Keys     struct {
-			SK struct{ S string }
+			PK, SK struct{ S string }
 		}
 	} `json:"dynamodb"`
 }
@@ -54,7 +54,7 @@ type Facts struct {
 	Task    string               // stored, by its id: on its way to what waits for it
 	Outbox  *Outbox              // for the bus
 	Sensor  *dynamo.Produced     // written by a producer
-	Files   bool                 // a pipeline, calendar or archetype file changed
+	File    *pipeline.Source     // a pipeline, calendar or archetype file, which somebody deployed
 	Result  *run.Outcome         // of a job, written by somebody else
 	Rerun   *router.RerunRequest // written by somebody else
 	Refused *Refused             // a row of somebody else's that makes no sense

@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 
 	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -15,8 +18,8 @@ import (
 // note that changes with every look at the files tells, at the price of one read.
 type Files struct {
 	loaded  bool
-	version int64 // of the note
-	applied bool  // in this call: all files were looked at, those of later records among them
+	version int64             // of the note
+	looked  map[string]string // hashes of the files that were looked at last, by name; nil if that is not known
 }
 
 // filesNote is the note's key.
@@ -24,7 +27,6 @@ const filesNote = "files"
 
 // refresh loads what is in force, if that may have changed.
 func (f *Files) refresh(ctx context.Context, h *Host) error {
-	f.applied = false
 	note, err := h.Store.Note(ctx, store.CatalogNote, filesNote)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return fmt.Errorf("read whether files have changed: %w", err)
@@ -39,23 +41,80 @@ func (f *Files) refresh(ctx context.Context, h *Host) error {
 	return nil
 }
 
-// apply looks at all files, and tells the other functions that it has. A file with errors is the catalog's to tell; it keeps no
-// other from being accepted.
-func (f *Files) apply(ctx context.Context, r *Router) error {
-	if f.applied {
+// changed looks at all files because of one, unless that one was looked at as it is: where very many are deployed at once, a
+// look sees far more of them than its record tells of.
+func (f *Files) changed(ctx context.Context, r *Router, one pipeline.Source) error {
+	if f.looked[one.File] == digest(one) {
 		return nil
 	}
-	all, err := r.Streams.Files(ctx)
+	return f.apply(ctx, r, one, "")
+}
+
+// gone looks at all files because one was taken away.
+func (f *Files) gone(ctx context.Context, r *Router, name string) error {
+	if _, there := f.looked[name]; f.looked != nil && !there {
+		return nil
+	}
+	return f.apply(ctx, r, pipeline.Source{}, name)
+}
+
+func digest(s pipeline.Source) string { return hash(32, s.File, string(s.Data)) }
+
+// apply looks at all files, and tells the other functions that it has. A file with errors is the catalog's to tell; it keeps no
+// other from being accepted.
+//
+// The list of files may follow a moment later: the one that was just written counts although it is not listed yet, and a file
+// that is missing is gone only if its removal was told.
+func (f *Files) apply(ctx context.Context, r *Router, written pipeline.Source, removed string) error {
+	f.looked = nil
+	listed, err := r.Streams.Files(ctx)
 	if err != nil {
 		return err
 	}
-	report, err := r.Catalog.Apply(ctx, catalog.Files{Pipelines: all.Pipelines, Calendars: all.Calendars, Archetypes: all.Archetypes}, r.Now())
+	all := catalog.Files{Pipelines: listed.Pipelines, Calendars: listed.Calendars, Archetypes: listed.Archetypes}
+	add(&all, written)
+	all.Gone = unlisted(r.Catalog.Current(), all.Pipelines, removed)
+	report, err := r.Catalog.Apply(ctx, all, r.Now())
 	if err != nil {
 		return err
 	}
 	r.Logger.Info("looked at the files", slog.Int("accepted", len(report.Accepted)), slog.Int("rejected", len(report.Rejected)), slog.Int("removed", len(report.Removed)))
-	f.applied = true
-	return f.tell(ctx, r.Host)
+	if err := f.tell(ctx, r.Host); err != nil {
+		return err
+	}
+	f.looked = map[string]string{}
+	for _, one := range slices.Concat(all.Pipelines, all.Calendars, all.Archetypes) {
+		f.looked[one.File] = digest(one)
+	}
+	return nil
+}
+
+// add adds a file that is not listed yet.
+func add(all *catalog.Files, one pipeline.Source) {
+	kind, _, _ := strings.Cut(one.File, "/")
+	to, known := map[string]*[]pipeline.Source{"pipeline": &all.Pipelines, "calendar": &all.Calendars, "archetype": &all.Archetypes}[kind]
+	if known && !lists(*to, one.File) {
+		*to = append(*to, one)
+	}
+}
+
+func lists(files []pipeline.Source, name string) bool {
+	return slices.ContainsFunc(files, func(s pipeline.Source) bool { return s.File == name })
+}
+
+// unlisted are the files of pipelines in force that are not listed, but for one that was taken away.
+func unlisted(known *catalog.Snapshot, files []pipeline.Source, removed string) []string {
+	there := make(map[string]bool, len(files))
+	for _, s := range files {
+		there[s.File] = true
+	}
+	var names []string
+	for _, e := range known.All() {
+		if !there[e.File] && e.File != removed {
+			names = append(names, e.File)
+		}
+	}
+	return names
 }
 
 // tell moves the note on. If somebody else does so at the same moment, that does.

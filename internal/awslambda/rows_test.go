@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -88,6 +89,28 @@ func TestDeletingARerunRequestStartsNothing(t *testing.T) {
 	w.wantStarts(t, "orders/stream/2026-03-01/1", "orders/stream/2026-03-01/2")
 	if told := w.all(t, event.RerunAccepted); len(told) != 1 {
 		t.Errorf("answered: %+v", told)
+	}
+}
+
+func TestFileThatIsNotListedYetCountsAndRemovesNobody(t *testing.T) {
+	w, tables := onTables(t, daily, report)
+	// A row without its place in the list is what a list that follows later looks like.
+	tables.Put(dynamo.Control, fmt.Sprintf(`{"PK": {"S": "PIPELINE#orders"}, "SK": {"S": "CONFIG"}, "config": {"S": %q}}`, daily))
+	tables.Put(dynamo.Control, fmt.Sprintf(`{"PK": {"S": "PIPELINE#events"}, "SK": {"S": "CONFIG"}, "config": {"S": %q}}`, strings.ReplaceAll(onLanding, "orders", "events")))
+	w.Settle()
+	rows, err := w.Store().Pipelines(t.Context())
+	if err != nil || len(rows) != 3 {
+		t.Fatalf("%+v, %v", rows, err)
+	}
+	for _, row := range rows {
+		if row.Config == "" {
+			t.Errorf("pipeline %s is not in force: %+v", row.ID, row)
+		}
+	}
+	tables.Delete(dynamo.Control, `{"PK": {"S": "PIPELINE#events"}, "SK": {"S": "CONFIG"}}`)
+	w.Settle()
+	if row, err := w.Store().Pipeline(t.Context(), "events"); err != nil || row.Config != "" {
+		t.Errorf("a pipeline whose file was taken away: %+v, %v", row, err)
 	}
 }
 

@@ -71,7 +71,7 @@ var errAfter = errors.New("an earlier record of the same pipeline could not be h
 // record handles one record. Of removals only that of a file tells something.
 func (r *Router) record(ctx context.Context, rec Record, failed map[pipeline.ID]bool) (pipeline.ID, error) {
 	if rec.took() {
-		return "", r.files.apply(ctx, r)
+		return "", r.files.gone(ctx, r, fileName(rec.Change.Keys.PK.S))
 	}
 	if rec.Event == removed {
 		return "", nil
@@ -115,8 +115,8 @@ func (r *Router) written(ctx context.Context, f Facts) error {
 		return r.tellRefused(ctx, *f.Refused, f.Pipeline)
 	case f.Sensor != nil:
 		return r.sensed(ctx, *f.Sensor)
-	case f.Files:
-		return r.files.apply(ctx, r)
+	case f.File != nil:
+		return r.files.changed(ctx, r, *f.File)
 	case f.Result != nil:
 		_, err := r.router.Report(ctx, *f.Result, r.Now())
 		return r.refused(err)

@@ -2,8 +2,12 @@ package awslambda
 
 import (
 	"context"
+	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/dynamo"
@@ -17,9 +21,12 @@ var _ Streams = Tables{}
 // Facts reads a record.
 func (t Tables) Facts(r Record) (Facts, error) {
 	told, err := dynamo.Record{Image: r.Change.Image, Sequence: r.Change.Sequence, At: r.at()}.Read()
-	f := Facts{Pipeline: told.Pipeline, Change: told.Change, Task: told.Task, Sensor: told.Sensor, Files: told.File, Result: told.Result}
+	f := Facts{Pipeline: told.Pipeline, Change: told.Change, Task: told.Task, Sensor: told.Sensor, Result: told.Result}
 	if err != nil {
 		return f, err
+	}
+	if told.File {
+		f.File = &pipeline.Source{File: fileName(r.Change.Keys.PK.S), Data: text(r.Change.Image["config"])}
 	}
 	if told.Refused != "" {
 		f.Refused = &Refused{Row: r.Change.Keys.SK.S, Reason: told.Refused, At: r.at()}
@@ -34,6 +41,20 @@ func (t Tables) Facts(r Record) (Facts, error) {
 		f.Outbox = t.outbox(*told.Outbox)
 	}
 	return f, nil
+}
+
+// fileName is how Files calls the file of a row.
+func fileName(pk string) string {
+	kind, name, _ := strings.Cut(pk, "#")
+	return strings.ToLower(kind) + "/" + name
+}
+
+// text is an attribute that is one.
+func text(v types.AttributeValue) []byte {
+	if s, is := v.(*types.AttributeValueMemberS); is {
+		return []byte(s.Value)
+	}
+	return nil
 }
 
 func (t Tables) outbox(o dynamo.Outbox) *Outbox {

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -39,6 +41,7 @@ type Memory struct {
 // record is what one record of the stream tells.
 type record struct {
 	sequence string
+	removed  string // the partition of a file that is gone
 	facts    awslambda.Facts
 }
 
@@ -189,7 +192,11 @@ func (m *Memory) Batch() []json.RawMessage {
 	defer m.mu.Unlock()
 	var all []json.RawMessage
 	for _, r := range m.records[:min(batchSize, len(m.records))] {
-		all = append(all, fmt.Appendf(nil, `{"eventName": "INSERT", "dynamodb": {"SequenceNumber": %q}}`, r.sequence))
+		kind, keys := "INSERT", "{}"
+		if r.removed != "" {
+			kind, keys = "REMOVE", fmt.Sprintf(`{"PK": {"S": %q}, "SK": {"S": "CONFIG"}}`, r.removed)
+		}
+		all = append(all, fmt.Appendf(nil, `{"eventName": %q, "dynamodb": {"SequenceNumber": %q, "Keys": %s}}`, kind, r.sequence, keys))
 	}
 	return all
 }
@@ -230,9 +237,33 @@ func (m *Memory) Outboxes(context.Context, time.Time) ([]awslambda.Outbox, error
 
 // PutFiles puts files in the place of those that there are.
 func (m *Memory) PutFiles(f catalog.Files) error {
-	m.files = dynamo.Files{Pipelines: f.Pipelines, Calendars: f.Calendars, Archetypes: f.Archetypes}
-	m.add(awslambda.Facts{Files: true})
+	old := m.files
+	m.files = dynamo.Files{Pipelines: named("pipeline", f.Pipelines), Calendars: named("calendar", f.Calendars), Archetypes: named("archetype", f.Archetypes)}
+	for _, src := range slices.Concat(m.files.Calendars, m.files.Archetypes, m.files.Pipelines) {
+		m.add(awslambda.Facts{File: &src})
+	}
+	for _, src := range old.Pipelines {
+		if !slices.ContainsFunc(m.files.Pipelines, func(s pipeline.Source) bool { return s.File == src.File }) {
+			m.remove("PIPELINE#" + strings.TrimPrefix(src.File, "pipeline/"))
+		}
+	}
 	return nil
+}
+
+// named are files as rows call them.
+func named(kind string, files []pipeline.Source) (rows []pipeline.Source) {
+	for _, src := range files {
+		rows = append(rows, pipeline.Source{File: kind + "/" + strings.TrimSuffix(src.File, ".yaml"), Data: src.Data})
+	}
+	return rows
+}
+
+// remove tells that a file's row was taken away.
+func (m *Memory) remove(pk string) {
+	m.add(awslambda.Facts{})
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.records[len(m.records)-1].removed = pk
 }
 
 // PutSensor writes a sensor's row.
