@@ -75,14 +75,14 @@ func TestProbesThatMisbehaveAreEndedAndOneThatGetsWellOpensTheGate(t *testing.T)
 		}
 	}
 	for _, file := range []string{"child", "parent"} {
-		text, err := os.ReadFile(g.path(file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		pid := 0
+		until(t, "the number of the "+file, func() bool {
+			text, err := os.ReadFile(g.path(file))
+			if err == nil {
+				pid, err = strconv.Atoi(strings.TrimSpace(string(text)))
+			}
+			return err == nil
+		})
 		until(t, "the end of the "+file+" of a probe that hung", func() bool { return gone(pid) })
 	}
 	x, err := d.api.Explain(t.Context(), "wild", "2026-03-03")
