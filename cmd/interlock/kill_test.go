@@ -189,7 +189,7 @@ func (k *killing) finish() {
 
 func (k *killing) checkAll(d *daemon) {
 	k.Helper()
-	until(k.T, "the end of all acknowledged periods", func() bool { return k.decide(d) })
+	until(k.T, "the end of all acknowledged periods", func() bool { return k.decide(d, "commands", "requests") })
 	until(k.T, "the end of all deadlines", func() bool {
 		page, err := d.api.Deadlines(k.Context(), client.DeadlineQuery{Pipeline: "waits"})
 		return err == nil && len(page.Items) == 0
@@ -202,12 +202,13 @@ func (k *killing) checkAll(d *daemon) {
 	}
 }
 
-// decide says whether all is done. It is the operator of starts that are held: only the target knows what became of them.
-func (k *killing) decide(d *daemon) bool {
+// decide says whether all periods of these pipelines are done. It is the operator of starts that are held: only the target knows
+// what became of them.
+func (k *killing) decide(d *daemon, ids ...string) bool {
 	k.Helper()
 	done := true
 	runs := d.runs()
-	for _, id := range []string{"commands", "requests"} {
+	for _, id := range ids {
 		for _, date := range k.acked[id] {
 			r, there := runs[id+"/stream/"+date]
 			done = done && there && r.Status == client.Completed

@@ -36,6 +36,7 @@ func TestReplicasKilledAndStoppedAtAnyInstant(t *testing.T) {
 	for round := range rounds {
 		f.round(round, round == rounds/2)
 	}
+	f.goesOnWithout(2)
 	for i, d := range f.daemons {
 		f.wake(d)
 		until(t, fmt.Sprintf("replica %d is ready", i), func() bool {
@@ -88,6 +89,19 @@ func (f *fleet) round(n int, restart bool) {
 	f.after(f.random(400), f.daemons[i].ended)
 	cancel()
 	writers.Wait()
+}
+
+// goesOnWithout stops a replica in full swing, and waits until the others have done all but its commands.
+func (f *fleet) goesOnWithout(i int) {
+	f.Helper()
+	sleeper, awake := f.daemons[i], f.daemons[(i+1)%len(f.daemons)]
+	if f.asleep != nil {
+		f.wake(f.asleep)
+	}
+	f.write(f.Context(), sleeper, "requests", 5)
+	f.check(sleeper.cmd.Process.Signal(syscall.SIGSTOP))
+	f.write(f.Context(), awake, "requests", 2)
+	until(f.T, "the end of all requests", func() bool { return f.decide(awake, "requests") })
 }
 
 // wake lets a replica that was stopped go on.
