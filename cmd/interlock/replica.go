@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/interlock-go/interlock/internal/api"
 	"github.com/interlock-go/interlock/internal/catalog"
@@ -86,8 +87,8 @@ func (c *controller) replicaChecks(h engine.Health) []api.HealthCheck {
 		}
 		checks = append(checks, check)
 	}
-	for replica, n := range h.Elsewhere {
-		checks = append(checks, api.HealthCheck{Name: "replica " + replica, OK: true, Detail: plural(n, "task") + " of jobs that run there wait for it; is it away?"})
+	for _, replica := range slices.Sorted(maps.Keys(h.Elsewhere)) {
+		checks = append(checks, api.HealthCheck{Name: "replica " + replica, OK: true, Detail: plural(h.Elsewhere[replica], "task") + " of jobs that run there wait for it; is it away?"})
 	}
 	differences := c.catalog.Differences()
 	for i, d := range differences {
