@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -24,8 +25,8 @@ type Settings struct {
 	Watch      time.Duration // between two passes of the watchdog
 	EventsKept time.Duration
 
-	SecretVariables string // names that ${env:…} may read, separated by commas
-	EgressAllow     string // hosts and networks that jobs may reach beside the public ones
+	SecretVariables []string // names that ${env:…} may read
+	EgressAllow     []string // hosts and networks that may be reached beside the public ones
 
 	SlackToken   string
 	SlackSecret  string // where the token is kept, instead
@@ -97,7 +98,7 @@ func Read(f Function, getenv func(string) string) (Settings, error) {
 		StartTries:      r.number(envStartTries, 3),
 		Watch:           time.Duration(r.number(envWatch, 300)) * time.Second,
 		EventsKept:      time.Duration(r.number(envEventsKept, 90)) * 24 * time.Hour,
-		SecretVariables: getenv(envSecrets), EgressAllow: getenv(envEgress),
+		SecretVariables: list(getenv(envSecrets)), EgressAllow: list(getenv(envEgress)),
 		SlackToken: getenv(envSlackToken), SlackSecret: getenv(envSlackSecret), SlackChannel: getenv(envSlackChannel),
 		SlackAPI: r.text(envSlackAPI, "https://slack.com/api/"),
 	}
@@ -130,4 +131,9 @@ func (r *reader) number(name string, usual int) int {
 		r.errs = append(r.errs, fmt.Errorf("%s is %q; write a whole number from 1 on", name, text))
 	}
 	return n
+}
+
+// list is what a variable lists, separated by commas.
+func list(text string) []string {
+	return strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ' ' })
 }

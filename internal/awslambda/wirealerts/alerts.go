@@ -44,7 +44,7 @@ func slackSink(ctx context.Context, b wire.Base) sink.Sink {
 	if token == "" || b.SlackChannel == "" {
 		return nil
 	}
-	guard, err := egress.New(nil)
+	guard, err := egress.New(b.EgressAllow)
 	b.Must(err)
 	return slack.New(slack.Config{
 		Name: sinkName, Channel: b.SlackChannel, Token: token, APIURL: strings.TrimSuffix(b.SlackAPI, "/") + "/",

@@ -4,7 +4,6 @@ package wirejobs
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 	_ "time/tzdata" // schedules must not depend on the zone data of the machine
 
@@ -20,9 +19,9 @@ import (
 
 // Host is the orchestrator, with all job types.
 func Host(b wire.Base) *awslambda.Host {
-	guard, err := egress.New(list(b.EgressAllow))
+	guard, err := egress.New(b.EgressAllow)
 	b.Must(err)
-	secrets, err := job.NewSecrets(list(b.SecretVariables), nil, os.LookupEnv)
+	secrets, err := job.NewSecrets(b.SecretVariables, nil, os.LookupEnv)
 	b.Must(err)
 	commands, err := command.New(command.Options{Jobs: filepath.Join(os.TempDir(), "jobs"), Getenv: os.Getenv})
 	b.Must(err)
@@ -32,9 +31,4 @@ func Host(b wire.Base) *awslambda.Host {
 		Jobs:   all.Types(guard, inside{commands}),
 		Expand: all.Expander(secrets, func(run.Key, int) job.Callback { return job.Callback{} }), // results are written to the job log
 	})
-}
-
-// list is what a variable lists.
-func list(text string) []string {
-	return strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ' ' })
 }

@@ -1,0 +1,61 @@
+package wirejobs
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/job/command"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == command.KeeperArg {
+		os.Exit(command.Keep())
+	}
+	os.Exit(m.Run())
+}
+
+func inFunction(t *testing.T) inside {
+	t.Helper()
+	commands, err := command.New(command.Options{Jobs: filepath.Join(t.TempDir(), "jobs"), Getenv: os.Getenv})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return inside{commands}
+}
+
+func TestCommandHasEndedWhenItsStartReturns(t *testing.T) {
+	for text, want := range map[string]run.Result{"true": run.ResultSuccess, "exit 3": run.ResultFail} {
+		config := &command.Config{Command: document.TextOrList{Values: []string{text}, IsText: true}, Shell: true}
+		started, err := inFunction(t).Start(t.Context(), job.Attempt{ID: "orders/cron/2026-03-03/1", Config: config})
+		if err != nil || started.Result == nil || started.Result.Result != want {
+			t.Errorf("%q: %+v, %v", text, started, err)
+		}
+	}
+}
+
+func TestCommandTakesNoLongerThanItsFunction(t *testing.T) {
+	for timeout, want := range map[time.Duration]time.Duration{0: longest, time.Minute: time.Minute, time.Hour: longest} {
+		if got, is := (inside{}).Limit(&command.Config{Timeout: document.Duration(timeout)}); !is || got != want {
+			t.Errorf("timeout %s: %s, %t; want %s", timeout, got, is, want)
+		}
+	}
+}
+
+// What ran in another function cannot be looked for: such a start is held, and never silently repeated.
+func TestCommandCanNeitherBeFoundNorRepeated(t *testing.T) {
+	var kind job.Type = inside{}
+	if _, is := kind.(job.Finder); is {
+		t.Error("it says that it can be searched")
+	}
+	if _, is := kind.(job.Deduplicator); is {
+		t.Error("it says that it refuses repeats")
+	}
+	if _, is := kind.(job.Local); is {
+		t.Error("it says that it belongs to one controller")
+	}
+}
