@@ -42,11 +42,12 @@ func (d *daemon) broken(pipeline, key string) string {
 	return *p.Failures.Reason
 }
 
-// wild has probes of every bad kind, and one that gets well.
+// wild has probes of every bad kind, and one that gets well. The child of the one that hangs also ends with it where a test
+// kills the controller.
 const wild = `
 schedule: {trigger: {key: go, check: exists}, evaluation: {window: 1h, interval: 1s}}
 probes:
-  - {key: hangs, command: [sh, -c, "sleep 3600 & echo $! >child; echo $$ >parent; wait"], timeout: 2s}
+  - {key: hangs, command: [sh, -c, "(while kill -0 $$; do sleep 1; done) & echo $! >child; echo $$ >parent; wait"], timeout: 2s}
   - {key: floods, command: [sh, -c, "while :; do echo 0123456789012345678901234567890123456789; done"]}
   - {key: crashes, command: [sh, -c, "echo no such table >&2; exit 1"]}
   - {key: recovers, command: [sh, -c, "cat mended"]}
