@@ -39,6 +39,10 @@ func awsRows() ([]row, error) {
 			detail: fmt.Sprintf("%.0f pipelines against 1, at %.1f ms a record", record["pipelines"], record["ms-of-one"]),
 		},
 		{
+			name: "watchdog: a pass, as part of its 60 s", ratio: record["s-of-watchdog"] / 60, limit: 1, failed: record["s-of-watchdog"] > 60,
+			detail: fmt.Sprintf("%.1f s for %.0f pipelines, which it reads all", record["s-of-watchdog"], record["pipelines"]),
+		},
+		{
 			name: "DynamoDB calls of a run", ratio: run["calls"], reported: true,
 			detail: fmt.Sprintf("%.0f of them writes; a job of 5m, looked at each 30s, with a deadline", run["writes"]),
 		},

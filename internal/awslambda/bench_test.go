@@ -98,7 +98,24 @@ func BenchmarkSensorRecord(b *testing.B) {
 		b.ReportMetric(float64(among[rounds/2])/float64(alone[rounds/2]), "ratio")
 		b.ReportMetric(float64(alone[rounds/2].Microseconds())/1000, "ms-of-one")
 		b.ReportMetric(float64(many(b)), "pipelines")
+		b.ReportMetric(watchTime(b, lots).Seconds(), "s-of-watchdog")
 	}
+}
+
+// watchTime is how long the watchdog takes for a pass over all pipelines, as a function that has just begun.
+func watchTime(b *testing.B, r *awslambda.Router) time.Duration {
+	b.Helper()
+	parts := r.Parts
+	parts.Settings.Watch = 5 * time.Minute
+	parts.Catalog = catalog.New(parts.Store, all.Kinds())
+	fresh := &awslambda.Router{Streams: r.Streams, Bus: idle{}, Relay: &awslambda.Relay{
+		Host: awslambda.NewHost(parts), Executions: idle{}, Entries: idle{}, Invoker: idle{},
+	}}
+	began := time.Now()
+	if _, err := awslambda.NewWatch(fresh).Pass(context.Background()); err != nil {
+		b.Fatal(err)
+	}
+	return time.Since(began)
 }
 
 // BenchmarkRun counts the calls of DynamoDB that one run takes, from its fire to the end of its execution: a job of five minutes

@@ -16,13 +16,16 @@ type Watch struct {
 	dog *watchdog.Watchdog
 }
 
+// lookers is how many pipelines are looked at at once: each look is a call or two of DynamoDB.
+const lookers = 32
+
 // group is the router's place in the feed.
 const group = "router"
 
 // NewWatch makes a watchdog over r.
 func NewWatch(r *Router) *Watch {
 	return &Watch{Router: r, dog: watchdog.New(watchdog.Deps{
-		Store: r.Store, Catalog: r.Catalog, Router: r.router, Deadlines: r.monitor, Group: group, Interval: r.Settings.Watch,
+		Store: r.Store, Catalog: r.Catalog, Router: r.router, Deadlines: r.monitor, Group: group, Interval: r.Settings.Watch, Workers: lookers,
 	})}
 }
 

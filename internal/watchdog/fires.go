@@ -15,17 +15,15 @@ func (w *Watchdog) missedFires(ctx context.Context, p pass) (int, error) {
 
 // catchUp deals with the fires of the pipelines that are meant.
 func (w *Watchdog) catchUp(ctx context.Context, p pass, meant func(watched) bool) (int, error) {
-	found := 0
-	for _, e := range p.entries {
+	return w.each(p, func(e watched) (int, error) {
 		if e.Opens != pipeline.ByCron || !meant(e) || e.paused() || !overdue(e, p) {
-			continue
+			return 0, nil
 		}
 		if err := w.Router.CatchUp(ctx, e.ID, p.now); err != nil {
-			return found, err
+			return 0, err
 		}
-		found++
-	}
-	return found, nil
+		return 1, nil
+	})
 }
 
 // overdue says whether a fire came before what has settled, and nobody has dealt with it.

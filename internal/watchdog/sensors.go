@@ -20,25 +20,30 @@ const missingLookBack = 7 * 24 * time.Hour
 // missingSensors finds completed runs that a post-run sensor should have followed and did not
 // (POST_RUN_SENSOR_MISSING, once per run, attempt and key).
 func (w *Watchdog) missingSensors(ctx context.Context, p pass) (int, error) {
-	found := 0
-	for _, e := range p.entries {
+	return w.each(p, func(e watched) (int, error) {
 		if e.PostRun == nil || e.DryRun {
+			return 0, nil
+		}
+		return w.missingOf(ctx, e.Entry, p)
+	})
+}
+
+// missingOf looks at the completed runs of one pipeline.
+func (w *Watchdog) missingOf(ctx context.Context, e *catalog.Entry, p pass) (int, error) {
+	page, err := w.Store.Runs(ctx, store.RunQuery{Pipeline: e.ID, Status: run.Completed, Limit: 100})
+	if err != nil {
+		return 0, fmt.Errorf("list completed runs of %s: %w", e.ID, err)
+	}
+	found := 0
+	for _, r := range page.Items {
+		due := r.EndedAt.Add(e.PostRun.SensorTimeout)
+		if due.After(p.settled) || due.Before(p.now.Add(-missingLookBack)) {
 			continue
 		}
-		page, err := w.Store.Runs(ctx, store.RunQuery{Pipeline: e.ID, Status: run.Completed, Limit: 100})
+		n, err := w.missingAfter(ctx, e, r, p.now)
+		found += n
 		if err != nil {
-			return found, fmt.Errorf("list completed runs of %s: %w", e.ID, err)
-		}
-		for _, r := range page.Items {
-			due := r.EndedAt.Add(e.PostRun.SensorTimeout)
-			if due.After(p.settled) || due.Before(p.now.Add(-missingLookBack)) {
-				continue
-			}
-			n, err := w.missingAfter(ctx, e.Entry, r, p.now)
-			found += n
-			if err != nil {
-				return found, err
-			}
+			return found, err
 		}
 	}
 	return found, nil

@@ -17,18 +17,12 @@ const startLookBack = 7 * 24 * time.Hour
 // startDeadlines finds periods whose start condition was not met before its deadline, and closes them
 // (SENSOR_DEADLINE_EXPIRED).
 func (w *Watchdog) startDeadlines(ctx context.Context, p pass) (int, error) {
-	found := 0
-	for _, e := range p.entries {
+	return w.each(p, func(e watched) (int, error) {
 		if e.Start == nil || e.Start.Deadline == nil || e.Opens != pipeline.ByStream || e.DryRun || e.paused() {
-			continue
+			return 0, nil
 		}
-		n, err := w.closeStarts(ctx, e.Entry, p)
-		found += n
-		if err != nil {
-			return found, err
-		}
-	}
-	return found, nil
+		return w.closeStarts(ctx, e.Entry, p)
+	})
 }
 
 func (w *Watchdog) closeStarts(ctx context.Context, e *catalog.Entry, p pass) (int, error) {

@@ -14,26 +14,21 @@ import (
 // unarmedDeadlines finds pipelines with an SLA and nothing armed for their next period. The task that arms is stored
 // again.
 func (w *Watchdog) unarmedDeadlines(ctx context.Context, p pass) (int, error) {
-	found := 0
-	for _, e := range p.entries {
+	return w.each(p, func(e watched) (int, error) {
 		if e.SLA.Deadline == nil || e.DryRun || e.Opens == pipeline.ByHand || e.row.Pause.HoldSLA || e.row.AcceptedAt.After(p.settled) {
-			continue
+			return 0, nil
 		}
 		missing, err := w.unarmed(ctx, e.Entry, p)
-		if err != nil {
-			return found, err
-		}
-		if !missing {
-			continue
+		if err != nil || !missing {
+			return 0, err
 		}
 		b := store.Batch{ID: fmt.Sprintf("watchdog/arm/%s/%d", e.ID, p.now.UnixNano())}
 		b.Schedule(store.Task{ID: "arm/" + string(e.ID), Kind: store.Arm, Pipeline: e.ID, Due: p.now})
 		if err := w.Store.Commit(ctx, b, p.now); err != nil {
-			return found, err
+			return 0, err
 		}
-		found++
-	}
-	return found, nil
+		return 1, nil
+	})
 }
 
 // unarmed says whether the next expected period, which has not begun, has no deadline.

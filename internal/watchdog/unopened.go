@@ -24,18 +24,12 @@ const (
 // unopenedRuns finds writes that met a start condition, and upstreams that completed, and that have no run: the change
 // was lost. It is reacted to as if it came now; a run that opens is told as TRIGGER_RECOVERED.
 func (w *Watchdog) unopenedRuns(ctx context.Context, p pass) (int, error) {
-	found := 0
-	for _, e := range p.entries {
+	return w.each(p, func(e watched) (int, error) {
 		if e.Opens != pipeline.ByStream || e.DryRun || e.paused() {
-			continue
+			return 0, nil
 		}
-		n, err := w.recover(ctx, e, p)
-		found += n
-		if err != nil {
-			return found, err
-		}
-	}
-	return found, nil
+		return w.recover(ctx, e, p)
+	})
 }
 
 // opening is something that should have opened runs.

@@ -48,6 +48,9 @@ type Deps struct {
 	Deadlines ledger
 	Group     string // the router's place in the feed
 	Interval  time.Duration
+	// Workers is how many pipelines are looked at at once, where each look waits for a distant store; one after the other
+	// unless it is more than 1.
+	Workers int
 }
 
 // Watchdog looks for what is missing.
