@@ -10,6 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/schedule"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -32,7 +33,7 @@ type Schedule struct {
 type Slot struct {
 	Date      string     `json:"date"`
 	Schedule  string     `json:"schedule"`
-	State     string     `json:"state" enum:"upcoming,missing,excluded,run" doc:"missing: its time is over and there is no run."`
+	State     string     `json:"state" enum:"upcoming,missing,excluded,run" doc:"missing: its time is over, and its deadline where a sensor or an upstream opens it, and there is no run."`
 	StartsAt  time.Time  `json:"startsAt" doc:"The period's first instant."`
 	FireAt    *time.Time `json:"fireAt" doc:"When it opens by itself."`
 	Excluded  *string    `json:"excluded" doc:"Why the calendar suppresses it."`
@@ -176,18 +177,27 @@ func (out *Schedule) expect(e *catalog.Entry, s stretch, seen map[run.Key]bool, 
 		}
 		v := bareSlot(e, slot.Period)
 		v.Excluded, v.State, v.Deadline = text(slot.Excluded), "upcoming", text(due[key])
-		over := slot.FireAt
-		if over.IsZero() {
-			over = slot.Period.End(e.Schedule.Zone())
-		}
 		switch {
 		case slot.Excluded != "":
 			v.State = "excluded"
-		case over.Before(s.now):
+		case lastCall(e, slot, v).Before(s.now):
 			v.State = "missing"
 		}
 		out.Slots = append(out.Slots, v)
 	}
+}
+
+// lastCall is from when on a period without a run is missing: its fire or, where a sensor or an upstream opens it, its end;
+// not before its deadline, up to which what opens it may still come.
+func lastCall(e *catalog.Entry, slot schedule.Slot, v Slot) time.Time {
+	if !slot.FireAt.IsZero() {
+		return slot.FireAt
+	}
+	end := slot.Period.End(e.Schedule.Zone())
+	if v.BreachAt != nil && v.BreachAt.After(end) {
+		return *v.BreachAt
+	}
+	return end
 }
 
 // bareSlot is what the schedule alone says of a period.

@@ -49,6 +49,27 @@ func TestTimelineShowsHowDeadlinesStandInTheLedger(t *testing.T) {
 	}
 }
 
+func TestPeriodThatMayStillComeInTimeIsNotMissing(t *testing.T) {
+	w := newWorld(t)
+	w.apply("pipeline: {id: late, owner: data}\n"+
+		"schedule: {period: day, trigger: {key: landed, check: exists}}\n"+
+		"sla: {deadline: \"08:00\", dayOffset: 1}\n", "pipeline: {id: bare, owner: data}\n"+
+		"schedule: {period: day, trigger: {key: landed, check: exists}}\n")
+	w.settle()
+	state := func(id string) any {
+		t.Helper()
+		return at(w.get("/api/v1/timeline?from=2026-03-04&to=2026-03-05&pipeline="+id).object(200), "items", 0, "slots", 0, "state")
+	}
+	w.pass(40 * time.Hour) // the fifth, ten past one
+	if state("late") != "upcoming" || state("bare") != "missing" {
+		t.Errorf("before the deadline: %v, %v", state("late"), state("bare"))
+	}
+	w.pass(8 * time.Hour)
+	if state("late") != "missing" {
+		t.Errorf("after the deadline: %v", state("late"))
+	}
+}
+
 func TestComplianceCountsWhatWasKept(t *testing.T) {
 	w := completed(t)
 	got := w.get("/api/v1/compliance").object(200)

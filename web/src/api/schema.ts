@@ -2100,7 +2100,7 @@ export interface components {
              */
             startsAt: string;
             /**
-             * @description missing: its time is over and there is no run.
+             * @description missing: its time is over, and its deadline where a sensor or an upstream opens it, and there is no run.
              * @enum {string}
              */
             state: "upcoming" | "missing" | "excluded" | "run";
