@@ -156,6 +156,7 @@ func (c *controller) assemble(s surroundings) error {
 			Await:  func(ctx context.Context, key run.Key, n int) error { return steps.Await(ctx, key, n, time.Now) },
 			Ticks:  c.ticks(dog, jobs, observer),
 			Config: c.takeConfig,
+			Left:   func(ctx context.Context, key run.Key) error { return steps.StopLeft(ctx, key, time.Now()) },
 		},
 	})
 	return c.assembleServer(routes, callbacks, registry, s)

@@ -250,6 +250,22 @@ func TestCommandStaysWithItsReplica(t *testing.T) {
 	if text, err := os.ReadFile(all[0].path("started")); err != nil || string(text) != "started\n" {
 		t.Errorf("the command was started so often: %q, %v", text, err)
 	}
+	if err := os.Remove(all[0].path("go")); err != nil {
+		t.Fatal(err)
+	}
+	first.put("command", "landed#2026-03-04", map[string]any{"n": 1})
+	until(t, "the other replica knows a command that runs", func() bool {
+		r, err := other.api.Run(t.Context(), client.RunKey{Pipeline: "command", Schedule: "stream", Date: "2026-03-04"})
+		return err == nil && r.Status == client.Running
+	})
+	owner, stranger := first, other
+	if _, there := all[1].keepers()["command/stream/2026-03-04/1"]; there {
+		owner, stranger = other, first
+	}
+	if _, err := stranger.api.Cancel(t.Context(), client.RunKey{Pipeline: "command", Schedule: "stream", Date: "2026-03-04"}, client.Asked{Reason: "wrong day"}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the end of a command that another replica has cancelled", func() bool { return len(owner.keepers()) == 0 })
 	first.stop()
 }
 

@@ -5,14 +5,15 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
 // configEvents is how many events are read at once.
 const configEvents = 500
 
-// keepUp brings definitions up to date that other processes have stored: it follows the events that tell of them. Changes would
-// not do: each is given to one process alone.
+// keepUp brings definitions up to date that other processes have stored, and stops jobs of runs that others have ended: it follows
+// the events that tell of them. Changes would not do: each is given to one process alone.
 func (e *Engine) keepUp(ctx context.Context) {
 	var at store.Position
 	begun := false
@@ -48,6 +49,17 @@ func (e *Engine) keepUp(ctx context.Context) {
 	}
 }
 
+// left is tried once: that the job may still run was told already.
+func (e *Engine) left(ctx context.Context, d event.Detail) {
+	if e.Handlers.Left == nil {
+		return
+	}
+	key := run.Key{Pipeline: d.Pipeline, Schedule: d.Schedule, Period: d.Date}
+	if err := e.Handlers.Left(ctx, key); err != nil && !stopped(ctx, err) {
+		e.Logger.Warn("cannot stop the job of a run that has ended", "run", key.String(), "error", err)
+	}
+}
+
 // configsFromNow finds the end of the events, and then reads everything: what was stored before is not told any more.
 func (e *Engine) configsFromNow(ctx context.Context) (store.Position, error) {
 	at, err := store.Seek(0, func(at store.Position) (bool, error) {
@@ -73,6 +85,8 @@ func (e *Engine) configsAfter(ctx context.Context, at store.Position) (store.Pos
 				if err := e.Handlers.Config(ctx, told.Event.Detail.Pipeline); err != nil {
 					return at, err
 				}
+			case event.RunCancelled, event.SFNTimeout:
+				e.left(ctx, told.Event.Detail)
 			}
 			at = told.Position
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/orchestrator"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -306,6 +307,38 @@ func TestLocalStartOfALostControllerIsHeld(t *testing.T) {
 	if len(b.target.calls) != 1 {
 		t.Error("started by another controller")
 	}
+}
+
+// A person's cancel reaches a controller that cannot stop the job.
+func TestLocalJobThatAnotherControllerEndedIsStoppedByItsOwn(t *testing.T) {
+	b := running(t, daily+command, localType)
+	other := b.controller("b", b.store)
+	old := b.run()
+	left, err := other.Stop(ctx, old)
+	if left != run.JobMayRun || err == nil || len(b.target.stops) != 0 {
+		t.Fatalf("the other controller left %q, %v, and asked for %d stops", left, err, len(b.target.stops))
+	}
+	for _, o := range []*orchestrator.Orchestrator{b.steps, other} {
+		if err := o.StopLeft(ctx, b.key, b.now); err != nil || len(b.target.stops) != 0 {
+			t.Fatalf("the job of an open run was stopped: %v", err)
+		}
+	}
+	next, err := old.Cancel("ada", "wrong day", left, b.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := store.Batch{ID: "cancel"}
+	batch.Swap(old, next)
+	b.commit(batch)
+	for _, o := range []*orchestrator.Orchestrator{other, b.steps, b.steps} {
+		if err := o.StopLeft(ctx, b.key, b.now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r := b.want(run.Cancelled); len(b.target.stops) != 1 || r.Progress.Left != run.JobStopped {
+		t.Errorf("%d stops, left %q", len(b.target.stops), r.Progress.Left)
+	}
+	b.wantLog(store.JobStarted, store.JobStopped)
 }
 
 func TestLocalJobOfALostControllerIsToldAndExhausted(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/job"
@@ -21,6 +22,36 @@ func (o *Orchestrator) Stop(ctx context.Context, r run.Run) (run.Leftover, error
 		return run.JobMayRun, err
 	}
 	return w.leave(ctx)
+}
+
+// StopLeft stops the job that an ended attempt left behind because another controller ended it, where the job belongs to this one.
+// One that cannot be stopped may still run, as was told.
+func (o *Orchestrator) StopLeft(ctx context.Context, key run.Key, now time.Time) error {
+	r, err := o.Store.Run(ctx, key)
+	if err != nil {
+		return fmt.Errorf("read run %s: %w", key, err)
+	}
+	w := &work{o: o, run: r, now: now}
+	if !r.Status.Ended() || r.Progress.Left != run.JobMayRun || r.Progress.Replica == "" || w.elsewhere() {
+		return nil
+	}
+	if w.def, err = o.definition(ctx, r); err != nil {
+		return err
+	}
+	if left, err := w.stop(ctx, r.Progress.Handle); left != run.JobStopped {
+		return err
+	}
+	next, err := r.StopLeft(now)
+	if err != nil {
+		return err
+	}
+	b := w.batch("stop left")
+	b.Swap(r, next)
+	b.Append(w.entry(store.JobStopped, r.Progress.Handle, "stopped by the controller that it belongs to: "+r.Reason))
+	if err := w.send(ctx, b); !isConflict(err) {
+		return err
+	}
+	return nil // another attempt has opened meanwhile
 }
 
 // StillRuns says whether the job that an ended attempt left behind (run.JobMayRun) runs. An error says that nobody can tell.

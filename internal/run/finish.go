@@ -94,6 +94,16 @@ func (r Run) Cancel(by, why string, left Leftover, now time.Time) (Run, error) {
 	return next, nil
 }
 
+// StopLeft notes that the job which an ended attempt left behind was stopped after all.
+func (r Run) StopLeft(now time.Time) (Run, error) {
+	if !r.Status.Ended() || r.Progress.Left != JobMayRun {
+		return r, fmt.Errorf("run %s has left no job that may still run", r.ID())
+	}
+	next := r.touch(now)
+	next.Progress.Left = JobStopped
+	return next, nil
+}
+
 // leave notes what became of a job whose result nobody waits for any more.
 func (p *Progress) leave(from Status, left Leftover) {
 	if from == Running || from == Triggering {
