@@ -14,6 +14,7 @@ var mayConnect = map[string]string{
 	"client":                           "it speaks to the server that its user names, from the user's own machine",
 	"internal/demo":                    "its simulated sources write to the server that the demo itself has started",
 	"internal/awslambda/awslambdatest": "it reads the streams of tables that its tests have made on this machine",
+	"internal/store/redistest":         "it speaks to the servers that it has started on this machine",
 	"bench":                            "it measures servers that it has started on this machine",
 }
 
