@@ -19,7 +19,9 @@ import (
 // scripted are streams whose records tell what a test says, by sequence number. Sensors cannot be taken.
 type scripted map[string]awslambda.Facts
 
-func (s scripted) Facts(r awslambda.Record) (awslambda.Facts, error) { return s[r.Change.Sequence], nil }
+func (s scripted) Facts(r awslambda.Record) (awslambda.Facts, error) {
+	return s[r.Change.Sequence], nil
+}
 
 func (scripted) Take(context.Context, dynamo.Produced) (*store.Change, error) {
 	return nil, errors.New("the table is throttled")
