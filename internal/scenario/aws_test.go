@@ -62,7 +62,7 @@ func (d *deployment) operate(ask func(ctx context.Context, r *router.Router, now
 func onTables(t *testing.T, s story) *deployment {
 	environment, c := dynamotest.Streaming(t)
 	watch := 5 * time.Minute
-	if strings.HasPrefix(s.name, "watchdog") {
+	if strings.HasPrefix(s.name, "watchdog") || s.name == "start-deadline" {
 		watch = interval
 	}
 	return newDeployment(t, s, watch, func(now func() time.Time) awslambdatest.Tables { return awslambdatest.NewLocal(t, environment, c, now) })

@@ -208,13 +208,14 @@ func (l *Local) Put(table, text string) {
 	}
 }
 
-// PutSensor writes a sensor's row as a producer does, its fields in a map named data.
-func (l *Local) PutSensor(id pipeline.ID, key string, fields sensor.Fields, _ time.Time) error {
+// PutSensor writes a sensor's row as a producer does, its fields in a map named data. Beside it stands when that was: of a row that
+// is written again as it is, DynamoDB tells nobody.
+func (l *Local) PutSensor(id pipeline.ID, key string, fields sensor.Fields, now time.Time) error {
 	data, err := attribute(map[string]any(fields))
 	if err != nil {
 		return err
 	}
-	return l.put(dynamo.Control, fmt.Sprintf(`{"PK": {"S": "PIPELINE#%s"}, "SK": {"S": "SENSOR#%s"}, "data": %s}`, id, key, data))
+	return l.put(dynamo.Control, fmt.Sprintf(`{"PK": {"S": "PIPELINE#%s"}, "SK": {"S": "SENSOR#%s"}, "data": %s, "writtenAt": {"S": %q}}`, id, key, data, now.Format(time.RFC3339Nano)))
 }
 
 // attribute is a value in DynamoDB's JSON.
