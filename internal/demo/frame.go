@@ -17,7 +17,7 @@ func (s *story) begin(ctx context.Context) error {
 		decides when a job may start, the jobs, the files they write. Eight things happen, in little
 		more than a minute. Times are UTC; Ctrl-C ends it at any point.`)
 	s.say.line("  dashboard %s", s.say.paint(bold, s.Address+"/"))
-	s.say.line("  API       %s, described at /openapi.json", s.say.paint(bold, s.Address+"/api/v1"))
+	s.say.line("  API       %s, described at /openapi.json", s.say.paint(bold, s.Address))
 	s.say.line("  project   %s", s.say.paint(bold, s.Project))
 	s.tryThese("\n  In another terminal, at any time:")
 	s.say.line("")
