@@ -42,11 +42,12 @@ func (c *Catalog) Apply(ctx context.Context, files Files, now time.Time) (Report
 		c.seen.Store(&seen)
 	}
 	c.beside, c.refused = beside(files), refusedTexts(files.Pipelines, set)
-	c.note(files, set)
 	if changed {
 		rows, err = c.again(ctx, rows, err)
 	}
-	return report, errors.Join(err, c.load(ctx, rows, c.fresh(verdicts)))
+	err = errors.Join(err, c.load(ctx, rows, c.fresh(verdicts)))
+	c.note(files, set)
+	return report, err
 }
 
 // again lists the pipelines after a change; those from before, where that fails.
