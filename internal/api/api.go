@@ -136,11 +136,20 @@ func (a *API) guarded(role Role, next http.Handler) http.Handler {
 }
 
 // entry is the pipeline with that id; a Problem if it is not in force.
-func (a *API) entry(id pipeline.ID) (*catalog.Entry, *Problem) {
+// A pipeline that is not known here may have been stored a moment ago, perhaps by another replica: the store is asked before it
+// is said that there is none.
+func (a *API) entry(ctx context.Context, id pipeline.ID) (*catalog.Entry, *Problem) {
 	if e := a.catalog.Current().Get(id); e != nil {
 		return e, nil
 	}
-	return nil, noPipeline(id)
+	e, _, err := a.catalog.InForce(ctx, id)
+	switch {
+	case err != nil:
+		return nil, problemOf(err)
+	case e == nil:
+		return nil, noPipeline(id)
+	}
+	return e, nil
 }
 
 func noPipeline(id pipeline.ID) *Problem {

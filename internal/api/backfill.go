@@ -30,7 +30,7 @@ func (a *API) backfill(ctx context.Context, in *struct {
 	Body BackfillRequest
 },
 ) (*output[List[Backfilled]], error) {
-	e, p := a.entry(pipeline.ID(in.ID))
+	e, p := a.entry(ctx, pipeline.ID(in.ID))
 	if p != nil {
 		return nil, p
 	}

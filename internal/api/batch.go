@@ -45,7 +45,7 @@ func (a *API) putSensors(ctx context.Context, in *batchInput) (*output[List[Batc
 		p := who.may(RoleSensor, id)
 		var write store.Write
 		if p == nil {
-			write, p = a.reading(who, incoming{pipeline: id, key: item.Key, data: item.Data, source: item.Source, ttl: item.TTL, expiresAt: item.ExpiresAt})
+			write, p = a.reading(ctx, who, incoming{pipeline: id, key: item.Key, data: item.Data, source: item.Source, ttl: item.TTL, expiresAt: item.ExpiresAt})
 		}
 		if p != nil {
 			a.metrics.refusals.Add(float64(len(items)))

@@ -49,7 +49,7 @@ type OfPeriod struct {
 }
 
 func (a *API) getGate(ctx context.Context, in *OfPeriod) (*output[Gate], error) {
-	e, p := a.entry(pipeline.ID(in.ID))
+	e, p := a.entry(ctx, pipeline.ID(in.ID))
 	if p != nil {
 		return nil, p
 	}

@@ -59,7 +59,7 @@ const (
 )
 
 func (a *API) getGraph(ctx context.Context, in *OfPipeline) (*output[Graph], error) {
-	e, p := a.entry(pipeline.ID(in.ID))
+	e, p := a.entry(ctx, pipeline.ID(in.ID))
 	if p != nil {
 		return nil, p
 	}

@@ -49,7 +49,7 @@ func (a *API) pause(ctx context.Context, in *struct {
 	Body *PauseRequest
 },
 ) (*output[Pause], error) {
-	e, p := a.entry(pipeline.ID(in.ID))
+	e, p := a.entry(ctx, pipeline.ID(in.ID))
 	if p != nil {
 		return nil, p
 	}
@@ -69,7 +69,7 @@ func (a *API) resume(ctx context.Context, in *struct {
 	Body *Asked
 },
 ) (*output[Pause], error) {
-	e, p := a.entry(pipeline.ID(in.ID))
+	e, p := a.entry(ctx, pipeline.ID(in.ID))
 	if p != nil {
 		return nil, p
 	}

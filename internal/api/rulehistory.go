@@ -34,7 +34,7 @@ func (a *API) ruleHistory(ctx context.Context, in *struct {
 	Limit int `query:"limit" minimum:"1" maximum:"200" default:"40" doc:"How many writes of each sensor at most."`
 },
 ) (*output[List[RuleHistory]], error) {
-	e, p := a.entry(pipeline.ID(in.ID))
+	e, p := a.entry(ctx, pipeline.ID(in.ID))
 	if p != nil {
 		return nil, p
 	}

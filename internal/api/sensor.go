@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -116,7 +117,7 @@ func (a *API) readWrite(who principal, r *http.Request, in incoming, buf *bytes.
 		q := r.URL.Query()
 		in.source, in.ttl, in.expiresAt = q.Get("source"), q.Get("ttl"), q.Get("expiresAt")
 	}
-	return a.reading(who, in)
+	return a.reading(r.Context(), who, in)
 }
 
 // readBody reads the data of one reading.
@@ -165,8 +166,8 @@ type incoming struct {
 const maxSource = 200
 
 // reading checks what was sent. It keeps nothing of in.data.
-func (a *API) reading(who principal, in incoming) (store.Write, *Problem) {
-	if _, p := a.entry(in.pipeline); p != nil {
+func (a *API) reading(ctx context.Context, who principal, in incoming) (store.Write, *Problem) {
+	if _, p := a.entry(ctx, in.pipeline); p != nil {
 		return store.Write{}, p
 	}
 	key, suffix, err := sensor.ExternalKey(in.key)

@@ -8,6 +8,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/job/all"
+	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
 const ordersSensors = "/api/v1/pipelines/orders/sensors/"
@@ -221,4 +225,12 @@ func TestShortWayToASensorIsTheUsualOne(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", path, told, want)
 		}
 	}
+}
+
+func TestAPipelineThatWasStoredAMomentAgoTakesReadings(t *testing.T) {
+	w := newWorld(t)
+	elsewhere := catalog.New(w.store, all.Kinds())
+	_, err := elsewhere.Apply(ctx, catalog.Files{Pipelines: []pipeline.Source{{File: "young.yaml", Data: []byte("pipeline: {id: young, owner: data}\n")}}}, w.now)
+	w.check(err)
+	w.put("/api/v1/pipelines/young/sensors/landed", `{"n": 1}`).object(http.StatusOK)
 }

@@ -130,7 +130,7 @@ func (a *API) getTrends(ctx context.Context, in *struct {
 	Span
 },
 ) (*output[Trends], error) {
-	e, p := a.entry(pipeline.ID(in.ID))
+	e, p := a.entry(ctx, pipeline.ID(in.ID))
 	if p != nil {
 		return nil, p
 	}

@@ -33,7 +33,7 @@ func (a *API) trigger(ctx context.Context, in *struct {
 	if p := whoOf(ctx).may(RoleOperator, id); p != nil {
 		return nil, p
 	}
-	if _, p := a.entry(id); p != nil {
+	if _, p := a.entry(ctx, id); p != nil {
 		return nil, p
 	}
 	date, p := parsePeriod("body.date", q.Date)
