@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -46,8 +47,11 @@ func jobTestOf(t *testing.T, job string, flags ...string) result {
 // aDAG is an Airflow with one DAG, whose runs end in that state. Below /lossy the answers to starts get lost.
 func aDAG(t *testing.T, state string) *httptest.Server {
 	t.Helper()
+	var mu sync.Mutex
 	made := ""
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
 		switch body, _ := io.ReadAll(r.Body); {
 		case r.Header.Get("Authorization") != "Bearer Zq9Xv8Jw7Kp6":
 			w.WriteHeader(http.StatusUnauthorized)
@@ -77,7 +81,7 @@ func aDAG(t *testing.T, state string) *httptest.Server {
 }
 
 func airflowJob(url, token string) string {
-	return "job: {type: airflow, config: {url: '" + url + "', dagID: load, timeout: 5s, headers: {Authorization: 'Bearer " + token + "'}}}\n"
+	return "job: {type: airflow, config: {url: '" + url + "', dagID: load, timeout: 1m, headers: {Authorization: 'Bearer " + token + "'}}}\n"
 }
 
 func TestAJobIsTriedWithoutBeingStarted(t *testing.T) {
