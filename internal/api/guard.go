@@ -26,15 +26,16 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer a.finish(answer, c)
 	header := w.Header()
 	header["X-Request-Id"] = []string{c.id}
-	header["X-Content-Type-Options"] = nosniff
-	header["Cross-Origin-Resource-Policy"] = sameOrigin
-	if p := a.check(r, c); p != nil {
-		p.write(answer, r.WithContext(c))
+	p := a.check(r, c)
+	if id, key, ok := sensorWrite(r); ok && p == nil {
+		r.Pattern = putPattern
+		a.takeWrite(c, r, id, key) // what it answers is no document: browsers need not be told how to treat it
 		return
 	}
-	if id, key, ok := sensorWrite(r); ok {
-		r.Pattern = putPattern
-		a.takeWrite(c, r, id, key)
+	header["X-Content-Type-Options"] = nosniff
+	header["Cross-Origin-Resource-Policy"] = sameOrigin
+	if p != nil {
+		p.write(answer, r.WithContext(c))
 		return
 	}
 	r = r.WithContext(c)

@@ -94,7 +94,8 @@ func (a *API) takeSensor(c *call, r *http.Request, in incoming, buf *bytes.Buffe
 	if p != nil {
 		return store.Put{}, write, p
 	}
-	puts, err := a.store.PutReadings(c, []store.Write{write}, a.now())
+	// What was taken is stored, also if the client has gone meanwhile: he would not know otherwise whether it was.
+	puts, err := a.store.PutReadings(context.WithoutCancel(c), []store.Write{write}, a.now())
 	if err != nil {
 		return store.Put{}, write, problemOf(fmt.Errorf("store reading %s of %s: %w", write.Reading.Key, write.Pipeline, err))
 	}

@@ -103,11 +103,15 @@ func (s *Store) write(ctx context.Context, o op) error {
 	r, _ := s.requests.Get().(*request)
 	r.ctx, r.op = ctx, o
 	select {
-	case s.queue <- r:
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-s.quit:
-		return errClosed
+	case s.queue <- r: // the usual case, for which one look at one channel is enough
+	default:
+		select {
+		case s.queue <- r:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.quit:
+			return errClosed
+		}
 	}
 	select {
 	case err := <-r.done:
@@ -132,7 +136,7 @@ func (w *writer) loop(quit <-chan struct{}) {
 		select {
 		case r := <-w.queue:
 			before := w.pos
-			runtime.Gosched() // whoever is about to bring something comes along: fewer commits, and for a single one no wait
+			w.letCome()
 			w.commit(w.gather(r))
 			w.tend(w.pos - before)
 			w.checkpointer.tend(w.conn)
@@ -142,6 +146,15 @@ func (w *writer) loop(quit <-chan struct{}) {
 			}
 			return
 		}
+	}
+}
+
+// letCome lets whoever is about to bring something come along, for as long as there are more of them: fewer commits, and for a
+// single one no wait.
+func (w *writer) letCome() {
+	for n := -1; n < len(w.queue); {
+		n = len(w.queue)
+		runtime.Gosched()
 	}
 }
 
@@ -181,7 +194,7 @@ func (w *writer) commit(group []*request) {
 // attempt makes the group's transaction. With an error nothing of it has happened.
 func (w *writer) attempt(group []*request) (answers []error, err error) {
 	defer w.leases.drop()
-	tx, err := w.begin()
+	tx, err := w.begin(len(group))
 	if err != nil {
 		return nil, err
 	}
@@ -198,10 +211,14 @@ func (w *writer) attempt(group []*request) (answers []error, err error) {
 	return answers, tx.commit()
 }
 
-func (w *writer) begin() (*tx, error) {
+// begin begins a transaction of about so many calls.
+func (w *writer) begin(calls int) (*tx, error) {
 	clear(w.tips)
 	clear(w.rows)
-	tx := &tx{conn: w.conn, w: w, pos: w.pos, event: w.event, high: w.high, tips: w.tips, rows: w.rows, leases: map[string]*lease{}}
+	tx := &tx{
+		conn: w.conn, w: w, pos: w.pos, event: w.event, high: w.high, tips: w.tips, rows: w.rows, leases: map[string]*lease{},
+		told: make([]store.Change, 0, calls), puts: make([]*reading, 0, calls),
+	}
 	return tx, tx.exec("BEGIN IMMEDIATE")
 }
 
