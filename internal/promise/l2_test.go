@@ -61,7 +61,7 @@ func fireThatNobodyCarriedOut(w *world) {
 	w.start("a")
 	w.loseTask("fire/orders")
 	w.loseTask("fire/patient")
-	w.until("01 09:02")
+	w.until("01 09:01:50")
 	w.expect("patient/cron/2000-01-01T09", "RUNNING 1")
 	w.wantOnce("orders", []event.Type{event.ScheduleMissed, event.TriggerStarted}, "SCHEDULE_MISSED 2000-01-01T09")
 	w.until("01 10:02")
