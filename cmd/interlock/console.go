@@ -183,7 +183,7 @@ const (
 	useRerun = "ask for a rerun, with --force where there is no run yet"
 	useFile  = "deploy a changed pipeline file"
 	useTable = "write a JOB# row to the job log table"
-	useAWS   = "stop its execution in Step Functions"
+	useJob   = "stop its job and write a JOB# row with event fail to the job log table; another execution takes the place of one that was stopped"
 )
 
 // Trigger is the functions' own.
@@ -193,7 +193,7 @@ func (w wishes) Trigger(context.Context, router.TriggerRequest, time.Time) (run.
 
 // Cancel would have to stop a job.
 func (w wishes) Cancel(context.Context, run.Key, string, string, time.Time) (run.Run, error) {
-	return run.Run{}, w.refuse("cancel", useAWS)
+	return run.Run{}, w.refuse("cancel", useJob)
 }
 
 // Report is for the job log table.

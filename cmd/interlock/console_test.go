@@ -58,7 +58,7 @@ func TestDeployedTables(t *testing.T) {
 
 func missingTables(t *testing.T, url string, _ *dynamo.Store) {
 	elsewhere := strings.Replace(url, "dynamodb://test", "dynamodb://other", 1)
-	if got := interlock("status", "--store", elsewhere); got.code == 0 || !strings.Contains(got.stderr, "-interlock-control") {
+	if got := interlock("status", "--store", elsewhere); got.code != exitUnreachable || !strings.Contains(got.stderr, "-interlock-control") {
 		t.Errorf("exit code %d, %q; want the name of the table", got.code, got.stderr)
 	}
 }
@@ -86,6 +86,7 @@ func refusedOnTables(t *testing.T, url string, _ *dynamo.Store) {
 	for _, c := range []struct{ want, args string }{
 		{"ask for a rerun", "trigger orders --date 2026-03-03"},
 		{"deploy a changed pipeline file", "pause orders --reason storm"},
+		{"write a JOB# row", "cancel orders/stream/2026-03-03 --reason storm"},
 	} {
 		got := interlock(append(strings.Fields(c.args), "--store", url)...)
 		if got.code != exitNo || !strings.Contains(got.stderr, c.want) {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/interlock-go/interlock/client"
+	"github.com/interlock-go/interlock/internal/store/dynamo"
 )
 
 // exitUnreachable says that the server could not be asked.
@@ -105,8 +106,9 @@ func (h hint) Unwrap() error { return h.error }
 func remoteCode(err error) (code int, ok bool) {
 	var problem *client.Problem
 	var unreachable *client.UnreachableError
+	var tables *dynamo.UnreachableError
 	switch {
-	case errors.As(err, &unreachable):
+	case errors.As(err, &unreachable), errors.As(err, &tables):
 		return exitUnreachable, true
 	case !errors.As(err, &problem):
 		return 0, false

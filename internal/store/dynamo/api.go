@@ -35,11 +35,8 @@ func callsOf(c *dynamodb.Client) calls {
 	}
 }
 
-// The most that one call takes.
-const (
-	mostGets   = 100
-	mostWrites = 25
-)
+// mostWrites is the most that one call takes.
+const mostWrites = 25
 
 // address is where a row is.
 type address struct {
@@ -52,81 +49,6 @@ func (a address) key() map[string]types.AttributeValue {
 }
 
 func (s *Store) table(name string) *string { return aws.String(TableName(s.environment, name)) }
-
-// row reads one row, consistently; nil if it is not there.
-func (s *Store) row(ctx context.Context, at address) (Row, error) {
-	if err := s.open(); err != nil {
-		return nil, err
-	}
-	out, err := s.do.get(ctx, &dynamodb.GetItemInput{TableName: s.table(at.table), Key: at.key(), ConsistentRead: aws.Bool(true)})
-	if err != nil {
-		return nil, s.fault(err)
-	}
-	return out.Item, nil
-}
-
-// rows reads many, consistently, each as it is at some moment of the call. Those that are not there are left out.
-func (s *Store) rows(ctx context.Context, at []address) (map[address]Row, error) {
-	if err := s.open(); err != nil {
-		return nil, err
-	}
-	found := map[address]Row{}
-	asked := map[address]bool{}
-	var wanted []address
-	for _, a := range at {
-		if !asked[a] {
-			asked[a] = true
-			wanted = append(wanted, a)
-		}
-	}
-	if len(wanted) == 1 {
-		row, err := s.row(ctx, wanted[0])
-		if err == nil && row != nil {
-			found[wanted[0]] = row
-		}
-		return found, err
-	}
-	for len(wanted) > 0 {
-		n := min(len(wanted), mostGets)
-		if err := s.someRows(ctx, wanted[:n], found); err != nil {
-			return nil, err
-		}
-		wanted = wanted[n:]
-	}
-	return found, nil
-}
-
-// someRows reads as many as one call takes, and asks again for what it left out.
-func (s *Store) someRows(ctx context.Context, at []address, found map[address]Row) error {
-	tables := map[string]string{} // by full name
-	ask := map[string]types.KeysAndAttributes{}
-	for _, a := range at {
-		full := *s.table(a.table)
-		tables[full] = a.table
-		keys := ask[full]
-		keys.ConsistentRead = aws.Bool(true)
-		keys.Keys = append(keys.Keys, a.key())
-		ask[full] = keys
-	}
-	for try := 0; len(ask) > 0; try++ {
-		out, err := s.do.batchGet(ctx, &dynamodb.BatchGetItemInput{RequestItems: ask})
-		if err != nil {
-			return s.fault(err)
-		}
-		for full, items := range out.Responses {
-			for _, item := range items {
-				r := Row(item)
-				found[address{tables[full], r.text("PK"), r.text("SK")}] = r
-			}
-		}
-		if ask = out.UnprocessedKeys; len(ask) > 0 {
-			if err := pause(ctx, try); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
 
 // write puts and drops rows, without conditions and each for itself.
 func (s *Store) write(ctx context.Context, requests map[string][]types.WriteRequest) error {
@@ -212,6 +134,8 @@ func (s *Store) fault(err error) error {
 	switch code := said.ErrorCode(); {
 	case code == "AccessDeniedException":
 		return fmt.Errorf("AWS does not let this identity do that on the tables of environment %s: %w", s.environment, err)
+	case code == "UnrecognizedClientException" || code == "ExpiredTokenException" || code == "InvalidSignatureException":
+		return fmt.Errorf("AWS does not take these credentials; they may have expired, or be another account's: %w", err)
 	case code == "ValidationException" && strings.Contains(said.ErrorMessage(), "size"):
 		return fmt.Errorf("a row is larger than the 400 KB that DynamoDB takes: %w", err)
 	default:

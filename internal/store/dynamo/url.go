@@ -9,7 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
 // parameters are those of a URL.
@@ -42,8 +44,23 @@ func parseURL(text string) (target, error) {
 		}
 	}
 	t.region, t.endpoint = q.Get("region"), q.Get("endpoint")
+	if at, err := url.Parse(t.endpoint); t.endpoint != "" && (err != nil || at.Host == "") {
+		return target{}, fmt.Errorf("store %q has the endpoint %q: want one like http://127.0.0.1:8000", text, t.endpoint)
+	}
 	return t, nil
 }
+
+// UnreachableError says that the tables could not be asked, and why.
+type UnreachableError struct {
+	Environment, Region string
+	Err                 error
+}
+
+func (e *UnreachableError) Error() string {
+	return fmt.Sprintf("open the tables of environment %s in %s: %v", e.Environment, e.Region, e.Err)
+}
+
+func (e *UnreachableError) Unwrap() error { return e.Err }
 
 // Open reads a URL and the AWS configuration of the process, and looks whether the tables are there.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
@@ -66,10 +83,25 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		return nil, fmt.Errorf("store %s has no region: write dynamodb://%s?region=REGION, or set AWS_REGION", url, t.environment)
 	}
 	s := New(c, t.environment, o)
-	for _, table := range Tables() {
-		if _, err := s.row(ctx, counterAt(table.Name, "EVENTS")); err != nil { // whether it is there or not
-			return nil, fmt.Errorf("open the tables of environment %s in %s: %w", t.environment, c.Region, err)
-		}
+	if err := s.reach(ctx, c.Credentials); err != nil {
+		return nil, &UnreachableError{Environment: t.environment, Region: c.Region, Err: err}
 	}
 	return s, nil
+}
+
+// reach looks whether the tables are there for whoever asks.
+func (s *Store) reach(ctx context.Context, who aws.CredentialsProvider) error {
+	if _, err := who.Retrieve(ctx); err != nil {
+		return fmt.Errorf("there are no AWS credentials; set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or use a role: %w", err)
+	}
+	for _, table := range Tables() {
+		_, err := s.row(ctx, counterAt(table.Name, "EVENTS")) // whether that row is there or not
+		if _, unsent := errors.AsType[*smithyhttp.RequestSendError](err); unsent {
+			return fmt.Errorf("DynamoDB does not answer; look at the region and the network: %w", err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

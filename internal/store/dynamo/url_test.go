@@ -1,6 +1,9 @@
 package dynamo_test
 
 import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -22,12 +25,13 @@ func TestURLNamesTheEnvironment(t *testing.T) {
 
 func TestURLThatNamesNoTablesIsRefusedWithWhatWouldBeRight(t *testing.T) {
 	for url, want := range map[string]string{
-		"redis://prod":                 "want dynamodb://ENVIRONMENT",
-		"dynamodb://":                  "names no environment",
-		"dynamodb://prod/table":        "names no environment",
-		"dynamodb://pr%20od":           "want dynamodb://ENVIRONMENT",
-		"dynamodb://key:secret@prod":   "credentials come from the environment",
-		"dynamodb://prod?reigon=there": "want one of region, endpoint",
+		"redis://prod":                  "want dynamodb://ENVIRONMENT",
+		"dynamodb://":                   "names no environment",
+		"dynamodb://prod/table":         "names no environment",
+		"dynamodb://pr%20od":            "want dynamodb://ENVIRONMENT",
+		"dynamodb://key:secret@prod":    "credentials come from the environment",
+		"dynamodb://prod?reigon=there":  "want one of region, endpoint",
+		"dynamodb://prod?endpoint=8000": "want one like http://127.0.0.1:8000",
 	} {
 		_, _, _, err := dynamo.ParseURL(url)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
@@ -42,5 +46,28 @@ func TestTablesWithoutARegionAreNotOpened(t *testing.T) {
 	t.Setenv("AWS_CONFIG_FILE", "none")
 	if _, err := dynamo.Open(t.Context(), "dynamodb://prod", dynamo.Options{}); err == nil || !strings.Contains(err.Error(), "AWS_REGION") {
 		t.Errorf("error %v, want it to name AWS_REGION", err)
+	}
+}
+
+// Whatever keeps a console from its tables, the error says what to look at.
+func TestTablesThatCannotBeAskedAreToldFromWrongUse(t *testing.T) {
+	nowhere := httptest.NewServer(http.NotFoundHandler())
+	nowhere.Close()
+	for name, c := range map[string]struct{ key, want string }{
+		"nobody is asking": {"", "AWS_PROFILE"},
+		"nobody answers":   {"id", "look at the region and the network"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, variable := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
+				t.Setenv(variable, c.key)
+			}
+			for _, variable := range []string{"AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"} {
+				t.Setenv(variable, "none")
+			}
+			_, err := dynamo.Open(t.Context(), "dynamodb://prod?region=eu-west-1&endpoint="+nowhere.URL, dynamo.Options{})
+			if _, is := errors.AsType[*dynamo.UnreachableError](err); !is || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "prod") {
+				t.Errorf("error %v, want %q in it", err, c.want)
+			}
+		})
 	}
 }
