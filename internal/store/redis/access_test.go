@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,7 +35,7 @@ func works(t *testing.T, s *Store) {
 
 // The user may do everything, but only to keys and channels of the prefix: so nothing is ever kept elsewhere.
 func TestUserOfThePrefixAlone(t *testing.T) {
-	server := redistest.Start(t, "--user", "default", "off", "--user", "ann", "on", ">s3cret", "~blue:*", "&blue:*", "+@all")
+	server := redistest.Start(t, append(switchedOff("~*", "&*", "+@all"), ann...)...)
 	at := func(login, prefix string) string {
 		return "redis://" + login + "@" + server.Address() + "?prefix=" + prefix
 	}
@@ -50,6 +51,35 @@ func TestUserOfThePrefixAlone(t *testing.T) {
 	}
 	_, err := Open(t.Context(), at("ann:s3cret", "green"), Options{})
 	refused(t, err, "does not let this user")
+	check(t, server.Kill())
+	check(t, server.Again())
+	if !marked(t, opened(t, at("ann:s3cret", "blue"), Options{}), "works") {
+		t.Error("the mark is gone after a restart")
+	}
+}
+
+var ann = []string{"--user", "ann", "on", ">s3cret", "~blue:*", "&blue:*", "+@all"}
+
+// switchedOff is a user default that nobody can log in as, with rights all the same.
+func switchedOff(rights ...string) []string { return append([]string{"--user", "default", "off"}, rights...) }
+
+// Redis reads its append-only file back as the user default, and passes over every transaction that this user may not carry out.
+func TestServerThatCouldNotReadItsDataBackIsRefused(t *testing.T) {
+	for name, rights := range map[string][]string{"no rights": nil, "no commands": {"~*"}, "other keys": {"~green:*", "+@all"}, "reads": {"~*", "+@read"}} {
+		t.Run(name, func(t *testing.T) {
+			server := redistest.Start(t, append(switchedOff(rights...), ann...)...)
+			url := "redis://ann:s3cret@" + server.Address() + "?prefix=blue"
+			_, err := Open(t.Context(), url, Options{})
+			refused(t, err, "user default", "user default off ~* &* +@all", "--unsafe-redis")
+			opened(t, url, Options{Unsafe: true})
+		})
+	}
+}
+
+// Who may not ask about users is not refused for it.
+func TestUserThatMayNotAskAboutUsers(t *testing.T) {
+	server := redistest.Start(t, append(switchedOff("~*", "&*", "+@all"), append(slices.Clone(ann), "-acl")...)...)
+	works(t, opened(t, "redis://ann:s3cret@"+server.Address()+"?prefix=blue", Options{}))
 }
 
 func TestTLS(t *testing.T) {
@@ -65,7 +95,12 @@ func TestTLS(t *testing.T) {
 	_, err = Open(t.Context(), url+"?ca="+cert, Options{})
 	refused(t, err, "no connection") // the server wants a certificate
 	_, err = Open(t.Context(), url+"?cert="+cert+"&key="+key, Options{})
-	refused(t, err, "certificate") // nobody vouches for the server's
+	refused(t, err, "certificate", "ca=FILE") // nobody vouches for the server's
+	_, err = Open(t.Context(), "redis://"+plain.Address(), Options{})
+	refused(t, err, "no connection", "rediss://")
+	if strings.Contains(err.Error(), "tried again") {
+		t.Errorf("it says that it goes on trying, and does not: %v", err)
+	}
 }
 
 // certificate writes one for the loopback address that vouches for itself.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // oldest is the first version of Redis that has all that the scripts use.
@@ -15,8 +17,8 @@ const oldest = 7
 // schema is the form of the data that this program reads and writes.
 const schema = "1"
 
-// check refuses a server that cannot keep what the store promises, and data of another form. It asks INFO alone, which
-// servers answer that let nobody see their configuration.
+// check refuses a server that cannot keep what the store promises, and data of another form. It asks INFO, which servers
+// answer that let nobody see their configuration.
 func (s *Store) check(ctx context.Context) error {
 	text, err := s.client.Info(ctx, "server", "persistence", "memory", "replication", "cluster").Result()
 	if err != nil {
@@ -25,7 +27,40 @@ func (s *Store) check(ctx context.Context) error {
 	if err := serverFits(parseInfo(text), s.o.Unsafe); err != nil {
 		return err
 	}
+	if err := s.readsBack(ctx); err != nil {
+		return err
+	}
 	return s.checkSchema(ctx)
+}
+
+// changes are some of those that scripts make, one for each type of key.
+var changes = [][]any{
+	{"SET", "", "v"}, {"DEL", ""}, {"HSET", "", "f", "v"}, {"SADD", "", "m"}, {"ZADD", "", "0", "m"}, {"XADD", "", "*", "f", "v"},
+}
+
+// readsBack refuses a server that would lose what scripts have changed when it starts again: it reads its append-only file as the
+// user default, switched off or not, and passes over each transaction that this user may not carry out. Who may not
+// ask about users cannot be told.
+func (s *Store) readsBack(ctx context.Context) error {
+	if s.o.Unsafe {
+		return nil
+	}
+	for _, c := range changes {
+		c = append([]any{"ACL", "DRYRUN", "default"}, c...)
+		c[4] = s.key("schema")
+		said, err := s.client.Do(ctx, c...).Text()
+		if _, refused := errors.AsType[redis.Error](err); refused {
+			return nil
+		}
+		if err != nil {
+			return s.fault(err)
+		}
+		if said != "OK" {
+			return fmt.Errorf("redis would lose what it acknowledged when it starts again: it reads its append-only file as the user default, which may not change keys of the prefix (%s); "+
+				"write `user default off ~* &* +@all`, which leaves it switched off, or pass --unsafe-redis to take that risk", strings.ToLower(said))
+		}
+	}
+	return nil
 }
 
 // parseInfo reads what INFO says.

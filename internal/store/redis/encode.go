@@ -28,9 +28,13 @@ func runLog(key run.Key) string {
 	return "runlog:" + escape(string(key.Pipeline)) + ":" + key.Period.String() + ":" + string(key.Schedule)
 }
 
+// noteName is the key of a note. Conversations, and what evaluators said, have names of their own.
 func noteName(kind store.NoteKind, key string) string {
-	if kind == store.ThreadNote {
+	switch kind {
+	case store.ThreadNote:
 		return "thread:" + key
+	case store.ProbeNote: // its key is {pipeline}/{probe}
+		return "trait:" + strings.Replace(key, "/", ":", 1)
 	}
 	return "note:" + escape(string(kind)) + ":" + key
 }

@@ -2,11 +2,13 @@ package redis
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"strings"
+	"syscall"
 
 	"github.com/redis/go-redis/v9"
 
@@ -46,9 +48,23 @@ func (s *Store) fault(err error) error {
 	}
 	_, lost := errors.AsType[net.Error](err)
 	if lost || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) {
-		return fmt.Errorf("no connection to redis at %s, it is tried again: %w", s.name, away{err})
+		return fmt.Errorf("no connection to redis at %s%s: %w", s.name, s.hint(err), away{err})
+	}
+	if _, unknown := errors.AsType[*tls.CertificateVerificationError](err); unknown {
+		return fmt.Errorf("redis at %s shows a certificate that nobody vouches for: name the authority with ca=FILE in the URL: %w", s.name, away{err})
 	}
 	return err
+}
+
+// hint is what helps where a connection is lost: nothing but time, unless there never was one.
+func (s *Store) hint(err error) string {
+	switch {
+	case s.data != "":
+		return ", it is tried again"
+	case strings.HasPrefix(s.name, "redis://") && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)):
+		return "; if it wants TLS, write rediss://"
+	}
+	return ""
 }
 
 // away is an error that is store.ErrAway, too.

@@ -43,6 +43,7 @@ func everyKind(t *testing.T, s *Store) {
 			},
 			Notes: []store.Swap[store.Note]{
 				{Next: store.Note{Kind: store.ThreadNote, Key: "a", Version: 1}}, {Next: store.Note{Kind: store.SilenceNote, Key: "a", Version: 1, Until: noon}},
+				{Next: store.Note{Kind: store.ProbeNote, Key: "orders/landing/files", Version: 1, Until: noon}},
 			},
 			Dead: []store.DeadLetter{{Sink: "hook", Event: told}},
 		},
@@ -58,8 +59,13 @@ func everyKind(t *testing.T, s *Store) {
 	check(t, err)
 	receive(t, s, 10)
 	check(t, s.SetCursor(t.Context(), "hook", 1))
-	_, err = s.Claim(t.Context(), store.ClaimQuery{Limit: 1, Lease: time.Hour}, noon)
+	probe := store.Batch{ID: "probe", Tasks: []store.Task{{ID: "probe", Kind: store.RunProbe, Pipeline: "orders", Due: noon}}}
+	check(t, s.Commit(t.Context(), probe, noon))
+	claims, err := s.Claim(t.Context(), store.ClaimQuery{Limit: 10, Lease: time.Hour}, noon)
 	check(t, err)
+	if len(claims) != 2 {
+		t.Fatalf("%d tasks were claimed, want 2", len(claims))
+	}
 }
 
 var (
@@ -118,6 +124,7 @@ func TestKeysOfTheLocalArchitecture(t *testing.T) {
 	for _, name := range []string{
 		"pipeline:orders", "run:orders/cron/2026-03-03", "runs:orders", "runlog:orders:2026-03-03:cron", "runlogs:orders", "events:orders",
 		"lock:eval:orders:cron", "sensor:orders:rows", "sensors:orders", "tasks", "deadlines", "changes", "baseline:orders/cron/2026-03-03", "thread:a", "commit:a",
+		"trait:orders:landing/files",
 	} {
 		kind, err := s.client.Type(t.Context(), s.key(name)).Result()
 		check(t, err)
@@ -127,6 +134,7 @@ func TestKeysOfTheLocalArchitecture(t *testing.T) {
 		"pipeline:orders": "hash", "run:orders/cron/2026-03-03": "hash", "runs:orders": "zset", "runlog:orders:2026-03-03:cron": "hash", "runlogs:orders": "zset",
 		"events:orders": "stream", "lock:eval:orders:cron": "hash", "sensor:orders:rows": "hash", "sensors:orders": "hash", "tasks": "zset", "deadlines": "zset",
 		"changes": "stream", "baseline:orders/cron/2026-03-03": "hash", "thread:a": "hash", "commit:a": "string",
+		"trait:orders:landing/files": "hash",
 	}, got); diff != "" {
 		t.Errorf("want -, got +\n%s", diff)
 	}
@@ -134,5 +142,17 @@ func TestKeysOfTheLocalArchitecture(t *testing.T) {
 	check(t, err)
 	if left < store.CommitLife {
 		t.Errorf("a taken batch is remembered for %s, want %s at least", left, store.CommitLife)
+	}
+}
+
+func TestAnswersOfEvaluatorsAreForgottenInTime(t *testing.T) {
+	s := opened(t, redistest.Shared(t), Options{})
+	everyKind(t, s)
+	_, err := s.Trim(t.Context(), store.Retention{}, noon.Add(time.Hour))
+	check(t, err)
+	for _, name := range []string{"trait:orders:landing/files", "note:silence:a"} {
+		if n, err := s.client.Exists(t.Context(), s.key(name)).Result(); err != nil || n != 0 {
+			t.Errorf("%s is still there: %d, %v", name, n, err)
+		}
 	}
 }

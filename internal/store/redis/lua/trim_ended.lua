@@ -12,7 +12,10 @@ for _, member in ipairs(redis.call('ZRANGEBYLEX', k('expiring'), '-', '(' .. now
     redis.call('DEL', k('mark:' .. name))
   else
     local of, key = string.match(name, '^([^:]*):(.*)$')
-    redis.call('DEL', k(of == 'thread' and name or 'note:' .. name))
+    local record = 'note:' .. name
+    if of == 'thread' then record = name end
+    if of == 'probe' then record = 'trait:' .. string.gsub(key, '/', ':', 1) end
+    redis.call('DEL', k(record))
     redis.call('ZREM', k('notes:' .. of), key)
   end
   redis.call('ZREM', k('expiring'), member)
