@@ -61,7 +61,9 @@ func TestUserOfThePrefixAlone(t *testing.T) {
 var ann = []string{"--user", "ann", "on", ">s3cret", "~blue:*", "&blue:*", "+@all"}
 
 // switchedOff is a user default that nobody can log in as, with rights all the same.
-func switchedOff(rights ...string) []string { return append([]string{"--user", "default", "off"}, rights...) }
+func switchedOff(rights ...string) []string {
+	return append([]string{"--user", "default", "off"}, rights...)
+}
 
 // Redis reads its append-only file back as the user default, and passes over every transaction that this user may not carry out.
 func TestServerThatCouldNotReadItsDataBackIsRefused(t *testing.T) {

@@ -42,7 +42,8 @@ func everyKind(t *testing.T, s *Store) {
 				{Next: run.Run{Key: key, Version: 1, Status: run.Pending}}, {Next: run.Run{Key: ended, Version: 1, Status: run.Completed}},
 			},
 			Notes: []store.Swap[store.Note]{
-				{Next: store.Note{Kind: store.ThreadNote, Key: "a", Version: 1}}, {Next: store.Note{Kind: store.SilenceNote, Key: "a", Version: 1, Until: noon}},
+				{Next: store.Note{Kind: store.ThreadNote, Key: "a", Version: 1}},
+				{Next: store.Note{Kind: store.SilenceNote, Key: "a", Version: 1, Until: noon}},
 				{Next: store.Note{Kind: store.ProbeNote, Key: "orders/landing/files", Version: 1, Until: noon}},
 			},
 			Dead: []store.DeadLetter{{Sink: "hook", Event: told}},
