@@ -8,7 +8,7 @@
 //
 // One file per role of the contract: commit.go, swap.go and task.go change records, put.go and producer.go take readings,
 // run.go, record.go, reading.go and event.go list, order.go gives events and changes their places, feed.go hands changes
-// out, trim.go forgets. table.go says what has to be deployed, address.go where each row is, url.go what may be opened.
+// out, trim.go forgets. gather.go reads rows, table.go says what has to be deployed, address.go where each row is, url.go what may be opened.
 package dynamo
 
 import (
@@ -55,6 +55,7 @@ type Store struct {
 	places places
 	feed   feed
 	ticket ticket
+	gets   *store.Gatherer[wanted]
 
 	tasks, events, changes store.Signal
 
@@ -72,7 +73,7 @@ func New(c aws.Config, environment string, o Options) *Store {
 	c.Logger = logging.Nop{} // what matters is in the errors
 	return &Store{
 		do: callsOf(dynamodb.NewFromConfig(c)), environment: environment, region: c.Region, o: o,
-		feed: feed{groups: map[string]*group{}}, closed: make(chan struct{}),
+		feed: feed{groups: map[string]*group{}}, gets: newGets(), closed: make(chan struct{}),
 	}
 }
 

@@ -1,10 +1,6 @@
 package redis
 
-import (
-	"sync"
-
-	"github.com/interlock-go/interlock/internal/store"
-)
+import "github.com/interlock-go/interlock/internal/store"
 
 // putCall is one call of PutReadings on its way.
 type putCall struct {
@@ -23,47 +19,15 @@ const (
 	sizeTogether = 1 << 20 // and how much data
 )
 
-// gatherer gathers calls while others are under way: a script for many readings costs Redis, and the way there, far less than one
-// for each. A call that comes alone waits for nobody.
-type gatherer struct {
-	mu      sync.Mutex
-	waiting []*putCall
-	busy    int
-}
-
-// take has a call carried out by do, together with others.
-func (g *gatherer) take(c *putCall, do func([]*putCall)) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.waiting = append(g.waiting, c)
-	if g.busy == putsUnderWay {
-		return
-	}
-	g.busy++
-	go func() {
-		for calls := g.next(); calls != nil; calls = g.next() {
-			do(calls)
-		}
-	}()
-}
-
-// next gives the calls that go together; nil if nobody waits.
-func (g *gatherer) next() []*putCall {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if len(g.waiting) == 0 {
-		g.busy--
-		return nil
-	}
+// goTogether is how many calls one script is for.
+func goTogether(waiting []*putCall) int {
 	n, count, size := 0, 0, 0
-	for n < len(g.waiting) {
-		c := g.waiting[n]
+	for n < len(waiting) {
+		c := waiting[n]
 		if n > 0 && (count+c.count > putsTogether || size+c.size > sizeTogether) {
 			break
 		}
 		n, count, size = n+1, count+c.count, size+c.size
 	}
-	calls := g.waiting[:n:n]
-	g.waiting = g.waiting[n:]
-	return calls
+	return n
 }

@@ -12,34 +12,17 @@ import (
 	"github.com/interlock-go/interlock/internal/store/redistest"
 )
 
-func TestCallsThatComeTogetherGoTogetherWithinBounds(t *testing.T) {
-	g := &gatherer{}
-	release, groups := make(chan struct{}), make(chan []*putCall, 10)
-	do := func(calls []*putCall) {
-		groups <- calls
-		<-release
-	}
-	for range putsUnderWay { // these wait for nobody
-		g.take(&putCall{count: 1}, do)
-		if got := <-groups; len(got) != 1 {
-			t.Fatalf("%d calls go, want the one that came", len(got))
-		}
-	}
+func TestCallsGoTogetherWithinBounds(t *testing.T) {
 	var all []*putCall
 	for _, c := range []putCall{{count: 100}, {count: 100}, {count: 1}, {count: 1000}, {count: 1, size: sizeTogether}, {count: 1, size: 1}} {
 		all = append(all, &c)
-		g.take(&c, do)
 	}
-	release <- struct{}{}
 	for _, want := range []int{2, 1, 1, 1, 1} {
-		got := <-groups
-		if len(got) != want || got[0] != all[0] {
-			t.Fatalf("%d calls go, want %d, in order", len(got), want)
+		if got := goTogether(all); got != want {
+			t.Fatalf("%d calls go, want %d", got, want)
 		}
 		all = all[want:]
-		release <- struct{}{}
 	}
-	release <- struct{}{}
 }
 
 func TestEachOfManyWritersIsAnsweredForItsOwn(t *testing.T) {

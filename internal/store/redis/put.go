@@ -11,7 +11,7 @@ import (
 )
 
 // PutReadings writes the JSON here; the script only compares and appends. Writes that are made at the same time go to Redis
-// together: see gatherer.
+// together: see store.Gatherer.
 func (s *Store) PutReadings(ctx context.Context, writes []store.Write, now time.Time) ([]store.Put, error) {
 	if err := store.CheckWrites(writes, store.MaxWrites); err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func (s *Store) PutReadings(ctx context.Context, writes []store.Write, now time.
 			return nil, fmt.Errorf("put reading %s of %s: %w", w.Reading.Key, w.Pipeline, err)
 		}
 	}
-	s.puts.take(c, s.putTogether)
+	s.puts.Take(s.putTogether, c)
 	select {
 	case <-c.done:
 	case <-ctx.Done():

@@ -53,7 +53,7 @@ type Store struct {
 	signals  map[byte]*store.Signal
 	trouble  atomic.Pointer[error] // of the last sign of life
 	held     held
-	puts     gatherer
+	puts     *store.Gatherer[*putCall]
 
 	closed chan struct{}
 	once   sync.Once
@@ -73,6 +73,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	s := &Store{
 		client: to.client(), name: to.name, prefix: to.prefix, o: o, instance: rand.Text()[:12],
 		signals: map[byte]*store.Signal{'c': {}, 'e': {}, 't': {}}, closed: make(chan struct{}),
+		puts: store.NewGatherer(putsUnderWay, goTogether),
 	}
 	if err := s.begin(ctx); err != nil {
 		_ = s.client.Close() // what went wrong before says more
