@@ -67,6 +67,13 @@ type HistoryQuery struct {
 	Cursor   string
 }
 
+// WriteID names one write, as the Change does that tells of it.
+type WriteID struct {
+	Pipeline pipeline.ID
+	Key      sensor.Key
+	Version  int64
+}
+
 // DeadlineQuery says which deadlines. Empty fields mean any.
 type DeadlineQuery struct {
 	Pipeline pipeline.ID
@@ -75,6 +82,15 @@ type DeadlineQuery struct {
 	From, To time.Time // by BreachAt: From is included, To is not
 	Limit    int
 	Cursor   string
+}
+
+// Wants says whether a deadline is one of those.
+func (q DeadlineQuery) Wants(d Deadline) bool {
+	return (q.Pipeline == "" || d.Key.Pipeline == q.Pipeline) &&
+		(q.Key == run.Key{} || d.Key == q.Key) &&
+		(q.State == "" || string(d.State) == q.State) &&
+		(q.From.IsZero() || !d.BreachAt.Before(q.From)) &&
+		(q.To.IsZero() || d.BreachAt.Before(q.To))
 }
 
 // EventQuery says which events. Empty fields mean any.

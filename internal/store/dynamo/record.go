@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sla"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -53,15 +55,21 @@ func recordsUnder[T any](ctx context.Context, s *Store, of span) ([]T, error) {
 	return decodeAll[T](rows)
 }
 
-// Deadlines pages by instant and key.
+// Deadlines pages by instant and key. Those that are armed have lists of their own, which closed ones do not make longer.
 func (s *Store) Deadlines(ctx context.Context, q store.DeadlineQuery) (store.Page[store.Deadline], error) {
 	after, err := deadlineCursor(q.Cursor)
 	if err != nil {
 		return store.Page[store.Deadline]{}, err
 	}
 	l := list{table: Control, index: listed, hash: "DEADLINE"}
-	if id := cmp.Or(q.Pipeline, q.Key.Pipeline); id != "" {
-		l = list{table: Control, index: ordered, hash: partition(id), prefix: "DEADLINE#"}
+	armed := q.State == string(sla.Armed)
+	switch {
+	case q.Pipeline != "" && armed:
+		l = list{table: Control, index: unfinished, hash: partition(q.Pipeline), prefix: "DEADLINE#"}
+	case q.Pipeline != "":
+		l = list{table: Control, index: ordered, hash: partition(q.Pipeline), prefix: "DEADLINE#"}
+	case armed:
+		l.index = pending
 	}
 	if !q.From.IsZero() {
 		l.from = join("DEADLINE", store.Nanos(q.From))
@@ -69,15 +77,34 @@ func (s *Store) Deadlines(ctx context.Context, q store.DeadlineQuery) (store.Pag
 	if !q.To.IsZero() {
 		l.before = join("DEADLINE", store.Nanos(q.To))
 	}
-	page, err := store.PageOf(q.Limit, after, records[store.Deadline](ctx, s, l), func(d store.Deadline) bool {
-		return (q.Key == run.Key{} || d.Key == q.Key) && (q.State == "" || string(d.State) == q.State)
-	}, func(d store.Deadline) string {
+	read := records[store.Deadline](ctx, s, l)
+	if q.Key != (run.Key{}) {
+		read = s.deadlinesOf(ctx, q.Key)
+	}
+	page, err := store.PageOf(q.Limit, after, read, q.Wants, func(d store.Deadline) string {
 		return store.EncodeCursor(store.Nanos(d.BreachAt), d.Key.String(), string(d.Kind))
 	})
 	if err != nil {
 		return page, fmt.Errorf("list deadlines: %w", err)
 	}
 	return page, nil
+}
+
+// deadlinesOf reads the deadlines of a run by their names.
+func (s *Store) deadlinesOf(ctx context.Context, key run.Key) store.Piece[store.Deadline] {
+	return func(after string, limit int) ([]store.Deadline, string, error) {
+		rows, err := s.rows(ctx, []address{deadlineAt(key, store.Absolute), deadlineAt(key, store.Relative)})
+		if err != nil {
+			return nil, "", err
+		}
+		all, err := decodeAll[store.Deadline](slices.Collect(maps.Values(rows)))
+		slices.SortFunc(all, func(a, b store.Deadline) int { return cmp.Compare(deadlinePlace(a), deadlinePlace(b)) })
+		all = slices.DeleteFunc(all, func(d store.Deadline) bool { return deadlinePlace(d) <= after })
+		if all = all[:min(limit, len(all))]; len(all) > 0 {
+			after = deadlinePlace(all[len(all)-1])
+		}
+		return all, after, err
+	}
 }
 
 func deadlineCursor(cursor string) (string, error) {
@@ -99,55 +126,6 @@ func deadlineCursor(cursor string) (string, error) {
 	d := store.Deadline{Key: key, Kind: store.DeadlineKind(parts[2])}
 	d.BreachAt = time.Unix(0, at)
 	return deadlinePlace(d), nil
-}
-
-// JobLog gives the log of one run. What a producer wrote there is not part of it: a controller that hears of it appends its own.
-func (s *Store) JobLog(ctx context.Context, key run.Key) ([]store.JobEntry, error) {
-	all, err := told(ctx, s, ofTable(JobLog, ofRun(jobPrefix, key, "")), func(e store.JobEntry) time.Time { return e.At })
-	if err != nil {
-		return nil, fmt.Errorf("read job log of %s: %w", key, err)
-	}
-	return all, nil
-}
-
-// Reruns gives the requests for one run.
-func (s *Store) Reruns(ctx context.Context, key run.Key) ([]store.Rerun, error) {
-	all, err := told(ctx, s, ofTable(Rerun, ofRun(rerunPrefix, key, "")), func(r store.Rerun) time.Time { return r.At })
-	if err != nil {
-		return nil, fmt.Errorf("read reruns of %s: %w", key, err)
-	}
-	return all, nil
-}
-
-func ofTable(table string, at address) span { return under(table, at.pk, at.sk) }
-
-// told reads entries of a run, those of one instant as they were appended.
-func told[T any](ctx context.Context, s *Store, of span, at func(T) time.Time) ([]T, error) {
-	rows, err := s.all(ctx, of)
-	if err != nil {
-		return nil, err
-	}
-	type entry struct {
-		ticket int64
-		item   T
-	}
-	var all []entry
-	for _, row := range rows {
-		if row["json"] == nil {
-			continue
-		}
-		item, err := decode[T](row)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, entry{row.number("ticket"), item})
-	}
-	slices.SortFunc(all, func(a, b entry) int { return cmp.Or(at(a.item).Compare(at(b.item)), cmp.Compare(a.ticket, b.ticket)) })
-	var out []T
-	for _, e := range all {
-		out = append(out, e.item)
-	}
-	return out, nil
 }
 
 // Snapshot gives one snapshot.

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sla"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -44,6 +45,9 @@ func (p *plan) swaps() error {
 		row := Row{"state": text(string(w.Next.State)), "list": text("DEADLINE"), "place": text(deadlinePlace(w.Next))}
 		if w.Next.State == "" {
 			delete(row, "state")
+		}
+		if w.Next.State == sla.Armed {
+			row["pending"], row["pendingPlace"] = text("DEADLINE"), row["place"]
 		}
 		if err := p.swap(deadlineAt(w.Next.Key, w.Next.Kind), "deadline "+w.Next.Key.String(), w.Read, w.Next.Version, w.Next, row); err != nil {
 			return err

@@ -177,12 +177,7 @@ func (s *Store) Deadlines(_ context.Context, q store.DeadlineQuery) (store.Page[
 	defer s.mu.Unlock()
 	var found []store.Deadline
 	for _, d := range s.deadlines {
-		if (q.Pipeline == "" || d.Key.Pipeline == q.Pipeline) &&
-			(q.Key == run.Key{} || d.Key == q.Key) &&
-			(q.State == "" || string(d.State) == q.State) &&
-			(q.From.IsZero() || !d.BreachAt.Before(q.From)) &&
-			(q.To.IsZero() || d.BreachAt.Before(q.To)) &&
-			(q.Cursor == "" || soonestFirst(d, after) > 0) {
+		if q.Wants(d) && (q.Cursor == "" || soonestFirst(d, after) > 0) {
 			found = append(found, d)
 		}
 	}
@@ -215,15 +210,24 @@ func deadlineCursor(cursor string) (d store.Deadline, err error) {
 	return d, nil
 }
 
-// JobLog gives the log of one run.
-func (s *Store) JobLog(_ context.Context, key run.Key) ([]store.JobEntry, error) {
+// JobLogs sorts the log of each run.
+func (s *Store) JobLogs(_ context.Context, keys []run.Key) (map[run.Key][]store.JobEntry, error) {
 	if err := s.open(); err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	log := slices.Clone(s.log[key])
-	slices.SortStableFunc(log, func(a, b store.JobEntry) int { return a.At.Compare(b.At) })
-	return log, nil
+	return told(s.log, keys, func(e store.JobEntry) time.Time { return e.At }), nil
+}
+
+// told gives the entries of runs that have any, oldest first.
+func told[T any](all map[run.Key][]T, keys []run.Key, at func(T) time.Time) map[run.Key][]T {
+	found := map[run.Key][]T{}
+	for _, key := range keys {
+		if entries := all[key]; len(entries) > 0 {
+			found[key] = slices.SortedStableFunc(slices.Values(entries), func(a, b T) int { return at(a).Compare(at(b)) })
+		}
+	}
+	return found
 }
 
 // Snapshot gives one snapshot.
@@ -244,15 +248,13 @@ func (s *Store) PostRun(_ context.Context, key run.Key) (store.PostRun, error) {
 	return find(s.postRuns, key)
 }
 
-// Reruns gives the requests for one run.
-func (s *Store) Reruns(_ context.Context, key run.Key) ([]store.Rerun, error) {
+// Reruns sorts the requests for each run.
+func (s *Store) Reruns(_ context.Context, keys []run.Key) (map[run.Key][]store.Rerun, error) {
 	if err := s.open(); err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	all := slices.Clone(s.reruns[key])
-	slices.SortStableFunc(all, func(a, b store.Rerun) int { return a.At.Compare(b.At) })
-	return all, nil
+	return told(s.reruns, keys, func(r store.Rerun) time.Time { return r.At }), nil
 }
 
 // Marked looks each mark up.
