@@ -97,11 +97,18 @@ func (f *faulty) Done(ctx context.Context, group string, changes []store.Change)
 	return f.Store.Done(ctx, group, changes)
 }
 
-func (f *faulty) JobLog(ctx context.Context, key run.Key) ([]store.JobEntry, error) {
+func (f *faulty) JobLogs(ctx context.Context, keys []run.Key) (map[run.Key][]store.JobEntry, error) {
 	if err := f.step(); err != nil {
 		return nil, err
 	}
-	return f.Store.JobLog(ctx, key)
+	return f.Store.JobLogs(ctx, keys)
+}
+
+func (f *faulty) Writes(ctx context.Context, ids []store.WriteID) (map[store.WriteID]*sensor.Reading, error) {
+	if err := f.step(); err != nil {
+		return nil, err
+	}
+	return f.Store.Writes(ctx, ids)
 }
 
 func (f *faulty) History(ctx context.Context, q store.HistoryQuery) (store.Page[*sensor.Reading], error) {

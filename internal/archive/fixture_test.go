@@ -186,14 +186,14 @@ func (w *world) archived(dsn string) {
 	check(w.t, err)
 	for _, r := range page.Items {
 		add("runs", r.Key.String(), " ", r.Status, " ", r.Version, " ", r.Attempt, " ", stamp(r.EndedAt))
-		log, err := w.store.JobLog(ctx, r.Key)
+		logs, err := w.store.JobLogs(ctx, []run.Key{r.Key})
 		check(w.t, err)
-		for _, e := range log {
+		for _, e := range logs[r.Key] {
 			add("run_logs", r.Key.String(), " ", e.Event, " ", stamp(e.At), " ", e.Output)
 		}
-		requests, err := w.store.Reruns(ctx, r.Key)
+		requests, err := w.store.Reruns(ctx, []run.Key{r.Key})
 		check(w.t, err)
-		for _, q := range requests {
+		for _, q := range requests[r.Key] {
 			add("reruns", r.Key.String(), " ", q.ID, " ", q.By, " ", stamp(q.At))
 		}
 	}

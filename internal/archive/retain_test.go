@@ -10,6 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/archive"
 	"github.com/interlock-go/interlock/internal/archive/pgtest"
 	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -93,9 +94,9 @@ func (w *world) count() (c counted) {
 	page, err := w.store.Runs(ctx, store.RunQuery{Limit: store.MaxPage})
 	check(w.t, err)
 	for _, r := range page.Items {
-		log, err := w.store.JobLog(ctx, r.Key)
+		log, err := w.store.JobLogs(ctx, []run.Key{r.Key})
 		check(w.t, err)
-		c.Log += len(log)
+		c.Log += len(log[r.Key])
 	}
 	for _, id := range []pipeline.ID{"orders", "users"} {
 		for _, key := range []sensor.Key{"landing", "upstream"} {

@@ -43,11 +43,11 @@ func (p *pass) copyRun(ctx context.Context, r run.Run) error {
 		return err
 	}
 	p.ledger.add(runs, made)
-	entries, err := p.archiver.store.JobLog(ctx, r.Key)
+	entries, err := p.archiver.store.JobLogs(ctx, []run.Key{r.Key})
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
+	for _, e := range entries[r.Key] {
 		p.ledger.add(runLogs, logRow(e))
 	}
 	return nil
@@ -55,11 +55,11 @@ func (p *pass) copyRun(ctx context.Context, r run.Run) error {
 
 // requests copies the requests for a run.
 func (p *pass) requests(ctx context.Context, key run.Key) error {
-	all, err := p.archiver.store.Reruns(ctx, key)
+	all, err := p.archiver.store.Reruns(ctx, []run.Key{key})
 	if err != nil {
 		return err
 	}
-	for _, r := range all {
+	for _, r := range all[key] {
 		p.ledger.add(reruns, rerunRow(r))
 	}
 	return nil

@@ -20,7 +20,7 @@ import (
 type events interface {
 	EventsAfter(ctx context.Context, after store.Position, limit int) ([]store.StoredEvent, error)
 	EventsChanged() <-chan struct{}
-	JobLog(ctx context.Context, key run.Key) ([]store.JobEntry, error)
+	JobLogs(ctx context.Context, keys []run.Key) (map[run.Key][]store.JobEntry, error)
 }
 
 // Options say where and how the story is told.

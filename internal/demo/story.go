@@ -150,11 +150,12 @@ func (s *story) printed(ctx context.Context, e event.Event) string {
 		return ""
 	}
 	d := e.Detail
-	entries, err := s.Store.JobLog(ctx, run.Key{Pipeline: d.Pipeline, Schedule: d.Schedule, Period: d.Date})
+	of := run.Key{Pipeline: d.Pipeline, Schedule: d.Schedule, Period: d.Date}
+	logs, err := s.Store.JobLogs(ctx, []run.Key{of})
 	if err != nil {
 		return ""
 	}
-	for _, entry := range slices.Backward(entries) {
+	for _, entry := range slices.Backward(logs[of]) {
 		if entry.Attempt == d.Attempt && entry.Output != "" {
 			lines := strings.Split(strings.TrimSpace(entry.Output), "\n")
 			return lines[len(lines)-1]

@@ -32,9 +32,9 @@ type records interface {
 	Pipeline(ctx context.Context, id pipeline.ID) (store.Pipeline, error)
 	Readings(ctx context.Context, queries []store.ReadingQuery) ([][]*sensor.Reading, error)
 	Deadlines(ctx context.Context, q store.DeadlineQuery) (store.Page[store.Deadline], error)
-	JobLog(ctx context.Context, key run.Key) ([]store.JobEntry, error)
+	JobLogs(ctx context.Context, keys []run.Key) (map[run.Key][]store.JobEntry, error)
 	Snapshot(ctx context.Context, id run.SnapshotID) (store.Snapshot, error)
-	Reruns(ctx context.Context, key run.Key) ([]store.Rerun, error)
+	Reruns(ctx context.Context, keys []run.Key) (map[run.Key][]store.Rerun, error)
 	Events(ctx context.Context, q store.EventQuery) (store.Page[event.Event], error)
 	Note(ctx context.Context, kind store.NoteKind, key string) (store.Note, error)
 }
@@ -235,12 +235,15 @@ func (l *look) history(ctx context.Context) error {
 	if l.x.Run == nil {
 		return nil
 	}
-	if l.x.Log, err = l.Store.JobLog(ctx, l.key); err != nil {
-		return fmt.Errorf("read job log: %w", err)
+	logs, err := l.Store.JobLogs(ctx, []run.Key{l.key})
+	if err != nil {
+		return err
 	}
-	if l.x.Reruns, err = l.Store.Reruns(ctx, l.key); err != nil {
-		return fmt.Errorf("read reruns: %w", err)
+	requests, err := l.Store.Reruns(ctx, []run.Key{l.key})
+	if err != nil {
+		return err
 	}
+	l.x.Log, l.x.Reruns = logs[l.key], requests[l.key]
 	l.x.Attempts = Attempts(*l.x.Run, l.x.Log, l.events)
 	return nil
 }

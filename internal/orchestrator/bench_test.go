@@ -351,11 +351,11 @@ func (b *bench) last(t event.Type) event.Event {
 // log lists what happened to the run's jobs.
 func (b *bench) log() []store.JobEntry {
 	b.t.Helper()
-	entries, err := b.store.JobLog(ctx, b.key)
+	logs, err := b.store.JobLogs(ctx, []run.Key{b.key})
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return entries
+	return logs[b.key]
 }
 
 func (b *bench) wantLog(want ...store.JobEvent) {

@@ -161,8 +161,9 @@ func (w *world) soundCrowd(asked int) {
 	}
 	same(w, "attempts told", r.Attempt, w.count(event.TriggerStarted))
 	same(w, "answers", asked, w.count(event.RerunAccepted)+w.count(event.RerunRejected))
-	stored, err := w.store.Reruns(ctx, w.key(crowdRun))
+	requests, err := w.store.Reruns(ctx, []run.Key{w.key(crowdRun)})
 	w.check(err)
+	stored := requests[w.key(crowdRun)]
 	same(w, "answers stored", asked, len(stored))
 	accepted := 0
 	for _, a := range stored {

@@ -122,8 +122,10 @@ func TestResultThatNobodyWaitsForIsLoggedAndChangesNothing(t *testing.T) {
 	}
 	w.settle()
 	w.expect(plainRun, "RUNNING 2")
-	log, err := w.store.JobLog(ctx, w.key(plainRun))
+	key := w.key(plainRun)
+	logs, err := w.store.JobLogs(ctx, []run.Key{key})
 	w.check(err)
+	log := logs[key]
 	same(t, "logged", store.JobLate, log[len(log)-1].Event)
 }
 

@@ -69,11 +69,11 @@ func (q RerunRequest) key(e *catalog.Entry) run.Key {
 
 // answered gives the answer that a request has had before.
 func (r *Router) answered(ctx context.Context, key run.Key, id string) (store.Rerun, bool, error) {
-	all, err := r.store.Reruns(ctx, key)
+	all, err := r.store.Reruns(ctx, []run.Key{key})
 	if err != nil {
 		return store.Rerun{}, false, fmt.Errorf("read the reruns of %s: %w", key, err)
 	}
-	for _, a := range all {
+	for _, a := range all[key] {
 		if a.ID == id {
 			return a, true, nil
 		}

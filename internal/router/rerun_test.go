@@ -222,9 +222,9 @@ func TestRequestAskedTwiceIsAnsweredTwiceAndSentTwiceOnce(t *testing.T) {
 	same(t, "sent again", first, w.rerun(ask(w, "1")))
 	w.rerun(ask(w, "2"))
 	same(t, "answers", 2, w.count(event.RerunRejected))
-	stored, err := w.store.Reruns(ctx, w.key(plainRun))
+	stored, err := w.store.Reruns(ctx, []run.Key{w.key(plainRun)})
 	w.check(err)
-	same(t, "stored", 2, len(stored))
+	same(t, "stored", 2, len(stored[w.key(plainRun)]))
 }
 
 func TestRequestThatCannotBeUnderstoodIsRefusedWithoutAnEvent(t *testing.T) {

@@ -126,12 +126,16 @@ func (l *line) History(ctx context.Context, q store.HistoryQuery) (store.Page[*s
 	return ask(l, "History", func() (store.Page[*sensor.Reading], error) { return l.Store.History(ctx, q) })
 }
 
+func (l *line) Writes(ctx context.Context, ids []store.WriteID) (map[store.WriteID]*sensor.Reading, error) {
+	return ask(l, "Writes", func() (map[store.WriteID]*sensor.Reading, error) { return l.Store.Writes(ctx, ids) })
+}
+
 func (l *line) Deadlines(ctx context.Context, q store.DeadlineQuery) (store.Page[store.Deadline], error) {
 	return ask(l, "Deadlines", func() (store.Page[store.Deadline], error) { return l.Store.Deadlines(ctx, q) })
 }
 
-func (l *line) JobLog(ctx context.Context, key run.Key) ([]store.JobEntry, error) {
-	return ask(l, "JobLog", func() ([]store.JobEntry, error) { return l.Store.JobLog(ctx, key) })
+func (l *line) JobLogs(ctx context.Context, keys []run.Key) (map[run.Key][]store.JobEntry, error) {
+	return ask(l, "JobLogs", func() (map[run.Key][]store.JobEntry, error) { return l.Store.JobLogs(ctx, keys) })
 }
 
 func (l *line) Snapshot(ctx context.Context, id run.SnapshotID) (store.Snapshot, error) {
@@ -142,8 +146,8 @@ func (l *line) PostRun(ctx context.Context, key run.Key) (store.PostRun, error) 
 	return ask(l, "PostRun", func() (store.PostRun, error) { return l.Store.PostRun(ctx, key) })
 }
 
-func (l *line) Reruns(ctx context.Context, key run.Key) ([]store.Rerun, error) {
-	return ask(l, "Reruns", func() ([]store.Rerun, error) { return l.Store.Reruns(ctx, key) })
+func (l *line) Reruns(ctx context.Context, keys []run.Key) (map[run.Key][]store.Rerun, error) {
+	return ask(l, "Reruns", func() (map[run.Key][]store.Rerun, error) { return l.Store.Reruns(ctx, keys) })
 }
 
 func (l *line) Events(ctx context.Context, q store.EventQuery) (store.Page[event.Event], error) {

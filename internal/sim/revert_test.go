@@ -380,7 +380,9 @@ func TestRevertRerunIsAnsweredTwice(t *testing.T) {
 
 type absentMinded struct{ store.Store }
 
-func (absentMinded) Reruns(context.Context, run.Key) ([]store.Rerun, error) { return nil, nil }
+func (absentMinded) Reruns(context.Context, []run.Key) (map[run.Key][]store.Rerun, error) {
+	return nil, nil
+}
 
 func (a absentMinded) Commit(ctx context.Context, b store.Batch, now time.Time) error {
 	b.Marks = slices.DeleteFunc(slices.Clone(b.Marks), func(m store.Mark) bool { return strings.HasPrefix(m.ID, "rerun/") })

@@ -127,17 +127,20 @@ type Reader interface {
 	LatestReadings(ctx context.Context, id pipeline.ID) ([]*sensor.Reading, error)
 	// History lists the writes of a key, newest first by version. Writes that were ignored are not among them.
 	History(ctx context.Context, q HistoryQuery) (Page[*sensor.Reading], error)
+	// Writes gives the writes with these names, as History has them; those that are not there, or no longer, are left out.
+	Writes(ctx context.Context, ids []WriteID) (map[WriteID]*sensor.Reading, error)
 
 	// Deadlines lists ledger rows by breach instant, soonest first, then by period, pipeline, schedule and kind.
 	Deadlines(ctx context.Context, q DeadlineQuery) (Page[Deadline], error)
-	// JobLog lists what happened to the jobs of a run, oldest first by At, those of one instant as they were appended.
-	JobLog(ctx context.Context, key run.Key) ([]JobEntry, error)
+	// JobLogs gives what happened to the jobs of these runs, as far as something did: oldest first by At, those of one instant
+	// as they were appended.
+	JobLogs(ctx context.Context, keys []run.Key) (map[run.Key][]JobEntry, error)
 	// Snapshot gives the facts a start was decided on, PostRun what is remembered of a completed run; ErrNotFound if there is
 	// none.
 	Snapshot(ctx context.Context, id run.SnapshotID) (Snapshot, error)
 	PostRun(ctx context.Context, key run.Key) (PostRun, error)
-	// Reruns lists the requests for a run with their answers, oldest first by At, those of one instant as they were appended.
-	Reruns(ctx context.Context, key run.Key) ([]Rerun, error)
+	// Reruns gives the requests for these runs with their answers, as far as there are any, in the same order.
+	Reruns(ctx context.Context, keys []run.Key) (map[run.Key][]Rerun, error)
 	// Events lists events in the order in which they were committed, newest first (oldest first with q.Ascending).
 	Events(ctx context.Context, q EventQuery) (Page[event.Event], error)
 	// EventsAfter is how sinks and streams follow: up to PageSize(limit) events after a position, oldest first, each with its

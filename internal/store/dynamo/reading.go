@@ -153,6 +153,31 @@ func (s *Store) historyPiece(ctx context.Context, q store.HistoryQuery, before s
 	return found, end, nil
 }
 
+// Writes looks all of them up.
+func (s *Store) Writes(ctx context.Context, ids []store.WriteID) (map[store.WriteID]*sensor.Reading, error) {
+	var at []address
+	for _, id := range ids {
+		at = append(at, historyAt(id.Pipeline, id.Key, id.Version))
+	}
+	rows, err := s.rows(ctx, at)
+	if err != nil {
+		return nil, fmt.Errorf("read writes: %w", err)
+	}
+	found := map[store.WriteID]*sensor.Reading{}
+	for i, id := range ids {
+		row := rows[at[i]]
+		if row == nil {
+			continue
+		}
+		r, err := readingOf(row)
+		if err != nil {
+			return nil, fmt.Errorf("read writes: %w", err)
+		}
+		found[id] = &r.Reading
+	}
+	return found, nil
+}
+
 // numberCursor reads a cursor of one number; "" if there is none.
 func numberCursor(cursor string) (string, error) {
 	if cursor == "" {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -32,11 +33,11 @@ func (s *Store) RerunAnswer(ctx context.Context, q RerunRequest) (store.Rerun, e
 	tick := time.NewTicker(answerPace)
 	defer tick.Stop()
 	for {
-		all, err := s.Reruns(ctx, q.Key)
+		all, err := s.Reruns(ctx, []run.Key{q.Key})
 		if err != nil {
 			return store.Rerun{}, err
 		}
-		for _, r := range all {
+		for _, r := range all[q.Key] {
 			if r.ID == q.ID {
 				return r, nil
 			}

@@ -191,6 +191,26 @@ func (s *Store) History(_ context.Context, q store.HistoryQuery) (store.Page[*se
 	}), nil
 }
 
+// Writes looks each up in the history of its key.
+func (s *Store) Writes(_ context.Context, ids []store.WriteID) (map[store.WriteID]*sensor.Reading, error) {
+	if err := s.open(); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	found := map[store.WriteID]*sensor.Reading{}
+	for _, id := range ids {
+		of := s.sensors[sensorKey{id.Pipeline, id.Key}]
+		if of == nil {
+			continue
+		}
+		i, there := slices.BinarySearchFunc(of.history, id.Version, func(r *reading, v int64) int { return cmp.Compare(r.Version, v) })
+		if there {
+			found[id] = of.history[i].give()
+		}
+	}
+	return found, nil
+}
+
 // numberCursor reads a cursor of one number; 0 if there is none.
 func numberCursor(cursor string) (int64, error) {
 	if cursor == "" {

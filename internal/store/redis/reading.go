@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
@@ -139,11 +141,43 @@ func (s *Store) historyPiece(ctx context.Context, q store.HistoryQuery, from str
 		return nil, "", s.fault(err)
 	}
 	for _, e := range entries {
-		r, err := reading(q.Key, text(e, "period"), idNumber(e.ID), text(e, "at"), text(e, "extra"), text(e, "data"))
+		r, err := writtenReading(q.Key, e)
 		if err != nil {
 			return nil, "", err
 		}
 		found, last = append(found, r), e.ID
 	}
 	return found, last, nil
+}
+
+// writtenReading reads an entry of a history.
+func writtenReading(key sensor.Key, e redis.XMessage) (*sensor.Reading, error) {
+	return reading(key, text(e, "period"), idNumber(e.ID), text(e, "at"), text(e, "extra"), text(e, "data"))
+}
+
+// Writes looks all of them up in one go.
+func (s *Store) Writes(ctx context.Context, ids []store.WriteID) (map[store.WriteID]*sensor.Reading, error) {
+	if err := s.open(); err != nil {
+		return nil, err
+	}
+	answers := make([]*redis.XMessageSliceCmd, len(ids))
+	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, id := range ids {
+			at := strconv.FormatInt(id.Version, 10)
+			answers[i] = p.XRange(ctx, s.key("history", sensorName(id.Pipeline, id.Key)), at, at)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read writes: %w", s.fault(err))
+	}
+	found := map[store.WriteID]*sensor.Reading{}
+	for i, answer := range answers {
+		for _, e := range answer.Val() {
+			if found[ids[i]], err = writtenReading(ids[i].Key, e); err != nil {
+				return nil, fmt.Errorf("read writes: %w", err)
+			}
+		}
+	}
+	return found, nil
 }

@@ -179,25 +179,47 @@ func deadlineCursor(cursor string) (string, error) {
 	return listedDeadline(d), nil
 }
 
-// JobLog gives the log of one run.
-func (s *Store) JobLog(ctx context.Context, key run.Key) ([]store.JobEntry, error) {
-	return named(told(ctx, s, runLog(key), func(e store.JobEntry) time.Time { return e.At }))("job log of %s", key)
+// JobLogs reads all logs in one go.
+func (s *Store) JobLogs(ctx context.Context, keys []run.Key) (map[run.Key][]store.JobEntry, error) {
+	return named(told(ctx, s, keys, runLog, func(e store.JobEntry) time.Time { return e.At }))("job logs")
 }
 
-// Reruns gives the requests for one run.
-func (s *Store) Reruns(ctx context.Context, key run.Key) ([]store.Rerun, error) {
-	return named(told(ctx, s, "reruns:"+key.String(), func(r store.Rerun) time.Time { return r.At }))("reruns of %s", key)
+// Reruns reads all requests in one go.
+func (s *Store) Reruns(ctx context.Context, keys []run.Key) (map[run.Key][]store.Rerun, error) {
+	hash := func(key run.Key) string { return "reruns:" + key.String() }
+	return named(told(ctx, s, keys, hash, func(r store.Rerun) time.Time { return r.At }))("reruns")
 }
 
-// told reads entries of a run, each of which begins with its number in the order of appending.
-func told[T any](ctx context.Context, s *Store, hash string, at func(T) time.Time) ([]T, error) {
+// told reads the entries of runs, each of which has a hash of them.
+func told[T any](ctx context.Context, s *Store, keys []run.Key, hash func(run.Key) string, at func(T) time.Time) (map[run.Key][]T, error) {
 	if err := s.open(); err != nil {
 		return nil, err
 	}
-	texts, err := s.client.HVals(ctx, s.key(hash)).Result()
+	answers := make([]*redis.StringSliceCmd, len(keys))
+	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, key := range keys {
+			answers[i] = p.HVals(ctx, s.key(hash(key)))
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, s.fault(err)
 	}
+	found := map[run.Key][]T{}
+	for i, answer := range answers {
+		entries, err := oldestFirst(answer.Val(), at)
+		if err != nil {
+			return nil, err
+		}
+		if len(entries) > 0 {
+			found[keys[i]] = entries
+		}
+	}
+	return found, nil
+}
+
+// oldestFirst reads the entries of a run, each of which begins with its number in the order of appending.
+func oldestFirst[T any](texts []string, at func(T) time.Time) ([]T, error) {
 	type entry struct {
 		number int
 		item   T

@@ -258,7 +258,7 @@ func (w *witness) examineBatch(t *testing.T, s *Store, worker int) int64 {
 		return 0
 	}
 	check(t, err)
-	log, err := s.JobLog(t.Context(), key)
+	logs, err := s.JobLogs(t.Context(), []run.Key{key})
 	check(t, err)
 	deadlines, err := s.Deadlines(t.Context(), store.DeadlineQuery{Key: key})
 	check(t, err)
@@ -268,7 +268,7 @@ func (w *witness) examineBatch(t *testing.T, s *Store, worker int) int64 {
 	check(t, err)
 	events, err := s.Events(t.Context(), store.EventQuery{Key: key, Limit: 1})
 	check(t, err)
-	got := []any{len(log), deadlines.Items[0].Version, task.Due.Sub(noon).Nanoseconds(), len(marks), marks[crashMark(key, r.Version)], events.Items[0].Detail.Message}
+	got := []any{len(logs[key]), deadlines.Items[0].Version, task.Due.Sub(noon).Nanoseconds(), len(marks), marks[crashMark(key, r.Version)], events.Items[0].Detail.Message}
 	want := []any{int(r.Version), r.Version, r.Version, 1, true, strconv.FormatInt(r.Version, 10)}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("worker %d: log, deadline, task, marks and event say %v, want %v", worker, got, want)

@@ -150,12 +150,16 @@ func encode(v any) (string, error) {
 	return string(text), nil
 }
 
-func decode[T any](text string) (T, error) {
-	var v T
-	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		return v, fmt.Errorf("read stored %T: %w", v, err)
+func decode[T any](text string) (v T, err error) {
+	err = decodeInto(text, &v)
+	return v, err
+}
+
+func decodeInto[T any](text string, v *T) error {
+	if err := json.Unmarshal([]byte(text), v); err != nil {
+		return fmt.Errorf("read stored %T: %w", *v, err)
 	}
-	return v, nil
+	return nil
 }
 
 // nanos is an instant as it is stored: nanoseconds since 1970, at the nearest end of what fits (1677 to 2262) beyond it.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -81,6 +83,69 @@ func (s *Store) newest(c *conn, q store.HistoryQuery) (int64, error) {
 		return 0, err
 	}
 	return r.version, nil
+}
+
+// Writes reads the log in stretches, since what is asked for together was mostly written together. A write that is no longer in
+// it may be a reading that still counts.
+func (s *Store) Writes(ctx context.Context, ids []store.WriteID) (map[store.WriteID]*sensor.Reading, error) {
+	w := writes{asked: make(map[store.WriteID]bool, len(ids)), found: make(map[store.WriteID]*sensor.Reading, len(ids))}
+	var positions []int64
+	for _, id := range ids {
+		w.asked[id] = true
+		positions = append(positions, id.Version)
+	}
+	err := s.read(ctx, func(c *conn) error {
+		slices.Sort(positions)
+		for len(positions) > 0 {
+			n := stretch(positions)
+			if err := c.query(writesBetween, w.take, positions[0], positions[n-1], kindChanged); err != nil {
+				return err
+			}
+			positions = positions[n:]
+		}
+		for id := range w.asked {
+			if err := c.query(readingColumns+"WHERE pipeline = ? AND sensor = ? AND version = ?", w.take, string(id.Pipeline), string(id.Key), id.Version); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return named(w.found, err)("writes")
+}
+
+const writesBetween = `SELECT pipeline, sensor, period, pos, at, ord, extra, body FROM log
+	WHERE pos BETWEEN ? AND ? AND kind <= ? AND body IS NOT NULL`
+
+// maxGap is how far apart two writes may be and still be read in one go.
+const maxGap = 32
+
+// stretch is how many of these positions are read in one go.
+func stretch(positions []int64) int {
+	n := 1
+	for n < len(positions) && positions[n]-positions[n-1] <= maxGap {
+		n++
+	}
+	return n
+}
+
+// writes are those that were asked for and not found yet, and those that were.
+type writes struct {
+	asked map[store.WriteID]bool
+	found map[store.WriteID]*sensor.Reading
+}
+
+// take takes a row of readingColumns, if it was asked for.
+func (w writes) take(row row) error {
+	id := store.WriteID{Pipeline: pipeline.ID(row.text(0)), Key: sensor.Key(row.text(1)), Version: row.int(3)}
+	if !w.asked[id] {
+		return nil
+	}
+	delete(w.asked, id)
+	r, err := readingOf(row)
+	if err == nil {
+		w.found[id], err = r.give()
+	}
+	return err
 }
 
 // history is a page in the making.

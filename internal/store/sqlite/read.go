@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 
 	"github.com/interlock-go/interlock/internal/store"
@@ -113,31 +112,25 @@ func find[T any](ctx context.Context, s *Store, query string, args ...any) (reco
 }
 
 // list reads all records that a query gives.
-func list[T any](ctx context.Context, s *Store, query string, args ...any) ([]T, error) {
-	var full [][]T
-	var records []T
-	err := s.read(ctx, func(c *conn) error {
-		return c.query(query, func(r row) error {
-			record, err := decode[T](r.text(0))
-			if len(records) == listPiece {
-				full, records = append(full, records), make([]T, 0, listPiece)
-			}
-			records = append(records, record)
-			return err
-		}, args...)
+func list[T any](ctx context.Context, s *Store, query string, args ...any) (records []T, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		records, err = gather(c, records, query, args...)
+		return err
 	})
-	switch {
-	case err != nil:
-		return nil, err
-	case full == nil:
-		return records, nil
-	}
-	return slices.Concat(append(full, records)...), nil
+	return records, err
 }
 
-// listPiece is how many records are gathered at a time: a list of very many, growing as a whole, would take five times its
-// size.
-const listPiece = 1024
+// gather adds the records that a query gives to those that are there.
+func gather[T any](c *conn, records []T, query string, args ...any) ([]T, error) {
+	err := c.query(query, func(r row) error {
+		records = append(records, *new(T))
+		return decodeInto(r.text(0), &records[len(records)-1])
+	}, args...)
+	if err != nil {
+		return nil, err
+	}
+	return records, nil
+}
 
 // paged cuts a page off what was read with one more than fits.
 func paged[T any](found []T, limit int, cursor func(last T) string) store.Page[T] {

@@ -19,8 +19,17 @@ func (s *Store) Pipeline(ctx context.Context, id pipeline.ID) (store.Pipeline, e
 }
 
 // Pipelines gives all.
-func (s *Store) Pipelines(ctx context.Context) ([]store.Pipeline, error) {
-	return named(list[store.Pipeline](ctx, s, "SELECT body FROM pipelines ORDER BY pipeline"))("pipelines")
+func (s *Store) Pipelines(ctx context.Context) (all []store.Pipeline, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		n, err := c.number("SELECT count(*) FROM pipelines")
+		if err != nil {
+			return err
+		}
+		all = make([]store.Pipeline, 0, n) // there may be very many: growing as it is read, the list would take five times its size
+		all, err = gather(c, all, "SELECT body FROM pipelines ORDER BY pipeline")
+		return err
+	})
+	return named(all, err)("pipelines")
 }
 
 // Config gives one version.
@@ -90,9 +99,30 @@ func afterDeadline(w *where, cursor string) error {
 	return nil
 }
 
-// JobLog gives the log of one run.
-func (s *Store) JobLog(ctx context.Context, key run.Key) ([]store.JobEntry, error) {
-	return named(list[store.JobEntry](ctx, s, "SELECT body FROM job_log WHERE run = ? ORDER BY at, id", key.String()))("job log of %s", key)
+// JobLogs reads all entries in one go.
+func (s *Store) JobLogs(ctx context.Context, keys []run.Key) (map[run.Key][]store.JobEntry, error) {
+	found, err := listAt[store.JobEntry](ctx, s, "SELECT body FROM job_log WHERE run"+among+" ORDER BY at, id", keys)
+	logs := map[run.Key][]store.JobEntry{}
+	for _, e := range found {
+		logs[e.Key] = append(logs[e.Key], e)
+	}
+	return named(logs, err)("job logs")
+}
+
+// among is a condition on a column of names: one argument stands for any number of them.
+const among = " IN (SELECT value FROM json_each(?))"
+
+// listAt reads all records of runs that are among these.
+func listAt[T any](ctx context.Context, s *Store, query string, keys []run.Key) ([]T, error) {
+	names := make([]string, len(keys))
+	for i, key := range keys {
+		names[i] = key.String()
+	}
+	all, err := encode(names)
+	if err != nil {
+		return nil, err
+	}
+	return list[T](ctx, s, query, all)
 }
 
 // Snapshot gives one snapshot.
@@ -105,9 +135,14 @@ func (s *Store) PostRun(ctx context.Context, key run.Key) (store.PostRun, error)
 	return named(find[store.PostRun](ctx, s, "SELECT body FROM post_runs WHERE run = ?", key.String()))("post-run of %s", key)
 }
 
-// Reruns gives the requests for one run.
-func (s *Store) Reruns(ctx context.Context, key run.Key) ([]store.Rerun, error) {
-	return named(list[store.Rerun](ctx, s, "SELECT body FROM reruns WHERE run = ? ORDER BY at, id", key.String()))("reruns of %s", key)
+// Reruns reads all requests in one go.
+func (s *Store) Reruns(ctx context.Context, keys []run.Key) (map[run.Key][]store.Rerun, error) {
+	found, err := listAt[store.Rerun](ctx, s, "SELECT body FROM reruns WHERE run"+among+" ORDER BY at, id", keys)
+	requests := map[run.Key][]store.Rerun{}
+	for _, r := range found {
+		requests[r.Key] = append(requests[r.Key], r)
+	}
+	return named(requests, err)("reruns")
 }
 
 // Marked looks each mark up.

@@ -99,10 +99,14 @@ func (f *fixture) readRuns(e *everything) {
 		add(f, &e.DryRuns, r, err)
 		p, err := f.s.PostRun(f.ctx, key)
 		add(f, &e.PostRuns, p, err)
-		log, err := f.s.JobLog(f.ctx, key)
-		addAll(f, &e.Log, log, err)
-		reruns, err := f.s.Reruns(f.ctx, key)
-		addAll(f, &e.Reruns, reruns, err)
+	}
+	logs, err := f.s.JobLogs(f.ctx, knownRuns)
+	f.check(err)
+	requests, err := f.s.Reruns(f.ctx, knownRuns)
+	f.check(err)
+	for _, key := range knownRuns {
+		e.Log = append(e.Log, logs[key]...)
+		e.Reruns = append(e.Reruns, requests[key]...)
 	}
 	for _, id := range knownSnapshots {
 		s, err := f.s.Snapshot(f.ctx, id)

@@ -24,6 +24,8 @@ var readingClaims = []claim{
 	{"DataComesBackAsItWas", dataSurvives},
 	{"HistoryIsNewestFirst", history},
 	{"HistoryComesInPages", historyPages},
+	{"WritesAreFoundByName", writesFound},
+	{"ManyWritesAreFoundAtOnce", manyWrites},
 	{"NamesAreWhole", namesAreWhole},
 }
 
@@ -265,6 +267,61 @@ func historyPages(f *fixture) {
 	if !errors.Is(err, store.ErrCursor) {
 		f.t.Errorf("a cursor of nobody: %v", err)
 	}
+}
+
+// nameOf is the name of a write of the sensor "rows" of orders.
+func nameOf(put store.Put) store.WriteID {
+	return store.WriteID{Pipeline: "orders", Key: "rows", Version: put.Version}
+}
+
+func writesFound(f *fixture) {
+	w := write("2026-03-03", 1)
+	w.Reading.Source, w.Reading.ExpiresAt = "etl", after(time.Hour)
+	first := f.put(noon, w)[0]
+	f.create(opened(orders)) // another change in between
+	again := f.put(after(time.Hour), write("2026-03-03", 2), write("", 3))
+	ignored := f.put(after(time.Hour), ordered(write("2026-03-04", 4), 5), ordered(write("2026-03-04", 5), 4))
+	f.same("ignored", ignored[1].Ignored, true)
+	here := nameOf(first)
+	elsewhere, nowhere, never := here, here, here
+	elsewhere.Key, nowhere.Pipeline, never.Version = "status", "silver", ignored[0].Version+1000
+	got, err := f.s.Writes(f.ctx, []store.WriteID{nameOf(again[1]), elsewhere, here, never, nowhere, here, nameOf(again[0]), nameOf(ignored[1])})
+	f.check(err)
+	want := map[store.WriteID]*sensor.Reading{}
+	for _, r := range f.history("rows") {
+		want[store.WriteID{Pipeline: "orders", Key: "rows", Version: r.Version}] = r
+	}
+	f.same("writes", got, want)
+	f.same("source", got[here].Source, "etl")
+	got[here].Fields["count"] = "the caller's own"
+	got, err = f.s.Writes(f.ctx, []store.WriteID{here})
+	f.check(err)
+	f.same("data", got[here].Fields, sensor.Fields{"count": int64(1)})
+	got, err = f.s.Writes(f.ctx, nil)
+	f.check(err)
+	f.same("none", got, map[store.WriteID]*sensor.Reading{})
+}
+
+func manyWrites(f *fixture) {
+	want := map[store.WriteID]int64{}
+	var ids []store.WriteID
+	for i := int64(0); i < manyRuns; i += 10 {
+		var writes []store.Write
+		for n := range int64(10) {
+			writes = append(writes, write("", i+n))
+		}
+		for n, put := range f.put(noon, writes...) {
+			want[nameOf(put)] = i + int64(n)
+			ids = append(ids, nameOf(put))
+		}
+	}
+	found, err := f.s.Writes(f.ctx, ids)
+	f.check(err)
+	got := map[store.WriteID]int64{}
+	for id, r := range found {
+		got[id] = counts([]*sensor.Reading{r})[0]
+	}
+	f.same("writes", got, want)
 }
 
 // Names that begin alike, or hold what a store may use to join names, are names of their own.

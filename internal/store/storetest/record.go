@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sla"
@@ -21,6 +22,7 @@ var recordClaims = []claim{
 	{"FirstSnapshotOfAnIDStays", firstSnapshotStays},
 	{"JobLogIsInOrderAndWithoutRepeats", jobLog},
 	{"RerunsAreInOrderAndWithoutRepeats", reruns},
+	{"LogsAndRerunsOfManyRuns", logsOfMany},
 	{"DeadlinesAreListedBySoonestBreach", deadlinesListed},
 	{"DeadlinesComeInPages", deadlinePages},
 	{"DeadLettersAreReplacedAndBuried", deadLetters},
@@ -235,13 +237,56 @@ func jobLog(f *fixture) {
 	entry(orders, 2, 3, store.JobStarted, after(time.Hour), "five")
 	entry(orders, 2, 0, store.JobLate, after(time.Minute), "four")
 	entry(keyOf("orders", "2026-03-04"), 1, 1, store.JobStarted, noon, "another run")
-	log, err := f.s.JobLog(f.ctx, orders)
+	logs, err := f.s.JobLogs(f.ctx, []run.Key{keyOf("orders", "2026-03-04"), orders, keyOf("silver", "2026-03-03"), orders})
 	f.check(err)
-	var got []string
-	for _, e := range log {
-		got = append(got, e.Message)
+	got := map[run.Key][]string{}
+	for key, log := range logs {
+		for _, e := range log {
+			got[key] = append(got[key], e.Message)
+		}
 	}
-	f.same("log", got, []string{"one", "one again", "two", "three", "four", "five"})
+	f.same("logs", got, map[run.Key][]string{
+		orders:                        {"one", "one again", "two", "three", "four", "five"},
+		keyOf("orders", "2026-03-04"): {"another run"},
+	})
+	logs, err = f.s.JobLogs(f.ctx, nil)
+	f.check(err)
+	f.same("of no run", logs, map[run.Key][]store.JobEntry{})
+}
+
+// manyRuns are more than one piece of what any store reads at once.
+const manyRuns = 130
+
+// logsOfMany has entries of every run but the odd ones.
+func logsOfMany(f *fixture) {
+	first := on("2026-03-03").Start(time.UTC)
+	var keys []run.Key
+	for i := range manyRuns {
+		key := run.Key{Pipeline: "orders", Schedule: pipeline.ByCron, Period: period.At(first.AddDate(0, 0, i), period.Day, time.UTC)}
+		keys = append(keys, key)
+		if i%2 == 0 {
+			f.commit(func(b *store.Batch) {
+				b.Append(store.JobEntry{Key: key, Attempt: i, At: noon, Event: store.JobStarted, Try: 1})
+				b.Reruns = append(b.Reruns, store.Rerun{ID: "r", Key: key, At: noon, Attempt: i})
+			})
+		}
+	}
+	logs, err := f.s.JobLogs(f.ctx, keys)
+	f.check(err)
+	requests, err := f.s.Reruns(f.ctx, keys)
+	f.check(err)
+	for i, key := range keys {
+		var log []store.JobEntry
+		var asked []store.Rerun
+		if i%2 == 0 {
+			log = []store.JobEntry{{Key: key, Attempt: i, At: noon, Event: store.JobStarted, Try: 1}}
+			asked = []store.Rerun{{ID: "r", Key: key, At: noon, Attempt: i}}
+		}
+		f.same("log of "+key.String(), logs[key], log)
+		f.same("requests for "+key.String(), requests[key], asked)
+	}
+	f.same("runs with a log", len(logs), manyRuns/2)
+	f.same("runs with requests", len(requests), manyRuns/2)
 }
 
 func reruns(f *fixture) {
@@ -256,13 +301,22 @@ func reruns(f *fixture) {
 		r.Attempt = i
 		f.commit(func(b *store.Batch) { b.Reruns = append(b.Reruns, r) })
 	}
-	all, err := f.s.Reruns(f.ctx, orders)
+	other := keyOf("orders", "2026-03-04")
+	f.commit(func(b *store.Batch) {
+		b.Reruns = append(b.Reruns, store.Rerun{ID: "a", Key: other, At: noon, Why: "another run"})
+	})
+	all, err := f.s.Reruns(f.ctx, []run.Key{other, keyOf("silver", "2026-03-03"), orders, orders})
 	f.check(err)
-	var got []string
-	for _, r := range all {
-		got = append(got, r.Why)
+	got := map[run.Key][]string{}
+	for key, requests := range all {
+		for _, r := range requests {
+			got[key] = append(got[key], r.Why)
+		}
 	}
-	f.same("reruns", got, []string{"one", "two", "three", "four"})
+	f.same("reruns", got, map[run.Key][]string{orders: {"one", "two", "three", "four"}, other: {"another run"}})
+	all, err = f.s.Reruns(f.ctx, nil)
+	f.check(err)
+	f.same("of no run", all, map[run.Key][]store.Rerun{})
 }
 
 // ledger stores deadlines and gives them in the order in which they are to be listed.
