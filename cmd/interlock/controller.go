@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -78,7 +79,7 @@ func newController(ctx context.Context, f settings.File, folders engine.Folders,
 	if err := c.load(ctx, folders); err != nil {
 		return nil, err
 	}
-	return c, c.assemble(s)
+	return c, c.assemble(ctx, s)
 }
 
 // load puts in force what is stored, and brings it in step with the files for the first time.
@@ -102,7 +103,7 @@ func (c *controller) load(ctx context.Context, folders engine.Folders) error {
 }
 
 // assemble puts handlers, host and face together.
-func (c *controller) assemble(s surroundings) error {
+func (c *controller) assemble(ctx context.Context, s surroundings) error {
 	who, err := loadIdentity(c.file.Data)
 	if err != nil {
 		return err
@@ -110,7 +111,10 @@ func (c *controller) assemble(s surroundings) error {
 	if c.listen, err = net.Listen("tcp", c.file.Listen); err != nil {
 		return fmt.Errorf("listen on %s: %w", c.file.Listen, err)
 	}
-	callbacks := api.Callbacks{Base: c.address(), Secret: who.callback}
+	callbacks, err := c.callbacks(ctx, who)
+	if err != nil {
+		return err
+	}
 	jobs, err := newJobs(c.file, s.getenv, callbacks)
 	if err != nil {
 		return err
@@ -224,11 +228,14 @@ func (c *controller) taskHandlers(steps *orchestrator.Orchestrator, routes *rout
 
 // address is where the server can be reached from its own machine.
 func (c *controller) address() string {
-	scheme := "http"
+	scheme, host := "http", c.listen.Addr().String()
 	if c.file.TLS.Cert != "" {
 		scheme = "https"
 	}
-	return scheme + "://" + c.listen.Addr().String()
+	if at, ok := c.listen.Addr().(*net.TCPAddr); ok && at.IP.IsUnspecified() {
+		host = net.JoinHostPort("127.0.0.1", strconv.Itoa(at.Port))
+	}
+	return scheme + "://" + host
 }
 
 // run works until ctx ends.

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"context"
+	"crypto/ed25519"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -9,13 +12,17 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/api"
+	"github.com/interlock-go/interlock/internal/store"
 )
 
 // identity is what a controller is known by and signs with. Both are made once and kept in its data directory, so that a
 // restart finds its own jobs and knows the tokens it gave them.
 type identity struct {
 	replica  string
-	callback []byte
+	callback ed25519.PrivateKey
 }
 
 func loadIdentity(dir string) (identity, error) {
@@ -27,7 +34,44 @@ func loadIdentity(dir string) (identity, error) {
 	if err != nil {
 		return identity{}, err
 	}
-	return identity{replica: replica[:16], callback: []byte(callback)}, nil
+	seed := sha256.Sum256([]byte(callback))
+	return identity{replica: replica[:16], callback: ed25519.NewKeyFromSeed(seed[:])}, nil
+}
+
+// callbacks is how this replica's jobs report their results, to it or to any other on the same store: there each finds the public
+// keys of all.
+func (c *controller) callbacks(ctx context.Context, who identity) (api.Callbacks, error) {
+	base := c.file.CallbackURL
+	if base == "" {
+		base = c.address()
+	}
+	signed := api.Callbacks{Base: base, Replica: who.replica, Key: who.callback}
+	if !c.store.shared {
+		return signed, nil
+	}
+	signed.KeyOf = func(ctx context.Context, replica string) (ed25519.PublicKey, error) {
+		note, err := c.store.Note(ctx, store.KeyNote, replica)
+		return note.Data, err
+	}
+	return signed, publishKey(ctx, c.store, who)
+}
+
+// publishKey lets the other replicas know a public key, unless they do.
+func publishKey(ctx context.Context, to store.Store, who identity) error {
+	public := who.callback.Public().(ed25519.PublicKey)
+	before, err := to.Note(ctx, store.KeyNote, who.replica)
+	switch {
+	case err == nil && public.Equal(ed25519.PublicKey(before.Data)):
+		return nil
+	case err != nil && !errors.Is(err, store.ErrNotFound):
+		return fmt.Errorf("read the key of this replica: %w", err)
+	}
+	b := store.Batch{ID: fmt.Sprintf("key/%s/v%d", who.replica, before.Version)}
+	b.SwapNote(before, store.Note{Kind: store.KeyNote, Key: who.replica, Data: public})
+	if err := to.Commit(ctx, b, time.Now()); err != nil {
+		return fmt.Errorf("let the other replicas know the key of this one: %w", err)
+	}
+	return nil
 }
 
 // keptSecret reads a random text from a file, which it makes if it is not there.

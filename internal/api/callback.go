@@ -1,9 +1,11 @@
 package api
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
+	"context"
+	"crypto/ed25519"
 	"encoding/base64"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -11,27 +13,38 @@ import (
 
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
 )
 
 // Callbacks gives each attempt the means to report its own result: the address of its run, and a token that is good
-// for that attempt and nothing else. The token is a keyed hash of the attempt's id, so that none is ever stored.
+// for that attempt and nothing else. The token is the attempt's id as the replica that starts it has signed it, so that none is ever
+// stored, and every replica that knows the others' public keys can tell whether it is genuine.
 type Callbacks struct {
-	Base   string // the server's own address, such as http://127.0.0.1:8740
-	Secret []byte // at least 16 random bytes, the same after a restart
+	Base    string             // the server's address, such as http://127.0.0.1:8740
+	Replica string             // who signs; letters and digits
+	Key     ed25519.PrivateKey // the same after a restart; without it there are no callbacks
+	// KeyOf gives the public key of another replica, ErrNotFound if there is no such replica. It is nil where there is only one.
+	KeyOf func(ctx context.Context, replica string) (ed25519.PublicKey, error)
 }
 
 // callbackPrefix tells callback tokens from those of the server's file.
 const callbackPrefix = "ilcb_"
 
-// For is the callback of an attempt; the zero Callback where there is no secret to make it with.
+// For is the callback of an attempt; the zero Callback where there is no key to make it with.
 func (c Callbacks) For(key run.Key, attempt int) job.Callback {
-	if len(c.Secret) == 0 {
+	if len(c.Key) == 0 {
 		return job.Callback{}
 	}
+	signature := ed25519.Sign(c.Key, callbackOf(key, attempt))
 	return job.Callback{
 		URL:   strings.TrimSuffix(c.Base, "/") + runPath(key) + "/job",
-		Token: callbackPrefix + strconv.Itoa(attempt) + "_" + c.sign(key.Attempt(attempt)),
+		Token: callbackPrefix + strconv.Itoa(attempt) + "_" + c.Replica + "_" + base64.RawURLEncoding.EncodeToString(signature),
 	}
+}
+
+// callbackOf is what is signed.
+func callbackOf(key run.Key, attempt int) []byte {
+	return []byte("callback\x00" + string(key.Attempt(attempt)))
 }
 
 // runPath is where a run is found under the server's address.
@@ -39,20 +52,46 @@ func runPath(key run.Key) string {
 	return prefix + "/runs/" + url.PathEscape(string(key.Pipeline)) + "/" + url.PathEscape(string(key.Schedule)) + "/" + url.PathEscape(key.Period.String())
 }
 
-func (c Callbacks) sign(id run.AttemptID) string {
-	mac := hmac.New(sha256.New, c.Secret)
-	mac.Write([]byte("callback\x00" + string(id)))
-	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
-}
-
 func isCallback(token string) bool { return strings.HasPrefix(token, callbackPrefix) }
 
 // attempt is the attempt of key that token was made for.
-func (c Callbacks) attempt(token string, key run.Key) (int, *Problem) {
-	number, signature, _ := strings.Cut(strings.TrimPrefix(token, callbackPrefix), "_")
-	n, err := strconv.Atoi(number)
-	if err != nil || n < 1 || len(c.Secret) == 0 || !hmac.Equal([]byte(signature), []byte(c.sign(key.Attempt(n)))) {
-		return 0, problem(http.StatusForbidden, plainKind, "the callback token was not made for run %s", key)
+func (c Callbacks) attempt(ctx context.Context, token string, key run.Key) (int, error) {
+	parts := strings.SplitN(strings.TrimPrefix(token, callbackPrefix), "_", 3)
+	foreign := problem(http.StatusForbidden, plainKind, "the callback token was not made for run %s", key)
+	if len(parts) != 3 {
+		return 0, foreign
+	}
+	n, malformed := strconv.Atoi(parts[0])
+	signature, undecoded := base64.RawURLEncoding.DecodeString(parts[2])
+	if malformed != nil || undecoded != nil || n < 1 {
+		return 0, foreign
+	}
+	public, err := c.keyOf(ctx, parts[1])
+	if errors.Is(err, store.ErrNotFound) {
+		return 0, foreign
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read the key of replica %s: %w", parts[1], err)
+	}
+	if !ed25519.Verify(public, callbackOf(key, n), signature) {
+		return 0, foreign
 	}
 	return n, nil
+}
+
+// maxReplica bounds what is looked up for those who only say that they are a job.
+const maxReplica = 64
+
+func (c Callbacks) keyOf(ctx context.Context, replica string) (ed25519.PublicKey, error) {
+	switch {
+	case len(c.Key) > 0 && replica == c.Replica:
+		return c.Key.Public().(ed25519.PublicKey), nil
+	case c.KeyOf == nil || replica == "" || len(replica) > maxReplica:
+		return nil, store.ErrNotFound
+	}
+	public, err := c.KeyOf(ctx, replica)
+	if err == nil && len(public) != ed25519.PublicKeySize {
+		err = store.ErrNotFound
+	}
+	return public, err
 }

@@ -32,9 +32,9 @@ func (a *API) report(ctx context.Context, in *struct {
 	if p != nil {
 		return nil, p
 	}
-	attempt, p := a.reports(whoOf(ctx), key, in.Body.Attempt)
-	if p != nil {
-		return nil, p
+	attempt, err := a.reports(ctx, key, in.Body.Attempt)
+	if err != nil {
+		return nil, err
 	}
 	q := in.Body
 	o := run.Outcome{Key: key, Attempt: attempt, Report: run.Report{
@@ -51,15 +51,19 @@ func (a *API) report(ctx context.Context, in *struct {
 	return answer(JobReported{Run: runView(done.Run), Late: done.Late}), nil
 }
 
-// reports is the attempt of key that who may report on, given which one was asked for: an operator on any, the job
+// reports is the attempt of key that whoever asks may report on, given which one was asked for: an operator on any, the job
 // itself on its own.
-func (a *API) reports(who principal, key run.Key, asked int) (int, *Problem) {
+func (a *API) reports(ctx context.Context, key run.Key, asked int) (int, error) {
+	who := whoOf(ctx)
 	if who.callback == "" {
-		return asked, who.may(RoleOperator, key.Pipeline)
+		if p := who.may(RoleOperator, key.Pipeline); p != nil {
+			return 0, p
+		}
+		return asked, nil
 	}
-	own, p := a.settings.Callbacks.attempt(who.callback, key)
-	if p == nil && asked != 0 && asked != own {
+	own, err := a.settings.Callbacks.attempt(ctx, who.callback, key)
+	if err == nil && asked != 0 && asked != own {
 		return 0, badRequest("the callback token is that of attempt %d, the body speaks of attempt %d", own, asked)
 	}
-	return own, p
+	return own, err
 }

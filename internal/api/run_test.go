@@ -1,13 +1,18 @@
 package api_test
 
 import (
+	"context"
+	"crypto/ed25519"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/interlock-go/interlock/internal/api"
 	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
 )
 
 const wednesday = "/api/v1/runs/orders/cron/2026-03-04"
@@ -183,10 +188,46 @@ func TestJobReportsItsOwnAttemptAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestWithoutASecretThereAreNoCallbacks(t *testing.T) {
+// A job may report to any replica, whichever has started it.
+func TestJobReportsToAnotherReplica(t *testing.T) {
+	two, stranger := signing("two", 2), signing("three", 3)
+	var away atomic.Bool
+	w := running(t, withTokens, func(d *api.Deps) {
+		d.Settings.Callbacks.KeyOf = func(_ context.Context, replica string) (ed25519.PublicKey, error) {
+			switch {
+			case away.Load():
+				return nil, store.ErrAway
+			case replica == "two":
+				return two.Key.Public().(ed25519.PublicKey), nil
+			case replica == "short":
+				return ed25519.PublicKey{1}, nil
+			}
+			return nil, store.ErrNotFound
+		}
+	})
+	key, err := run.ParseKey("orders/cron/2026-03-04")
+	w.check(err)
+	for _, c := range []api.Callbacks{stranger, signing("two", 3), signing("short", 3)} {
+		w.token = c.For(key, 1).Token
+		w.post(wednesday+"/job", `{"result":"success"}`).problem(403, "not made for run")
+	}
+	for _, token := range []string{"ilcb_", "ilcb_1", "ilcb_1_two", "ilcb_1__", "ilcb_0_two_AA", "ilcb_1_two_!", "ilcb_x_two_AA"} {
+		w.token = token
+		w.post(wednesday+"/job", `{"result":"success"}`).problem(403, "not made for run")
+	}
+	w.token = two.For(key, 1).Token
+	away.Store(true)
+	w.post(wednesday+"/job", `{"result":"success"}`).problem(503)
+	away.Store(false)
+	if got := w.post(wednesday+"/job", `{"result":"success"}`).object(200); got["late"] != false {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestWithoutAKeyThereAreNoCallbacks(t *testing.T) {
 	key, _ := run.ParseKey("orders/cron/2026-03-04")
 	none := callbacks
-	none.Secret = nil
+	none.Key = nil
 	if got := none.For(key, 1); got.Token != "" || got.URL != "" {
 		t.Errorf("got %+v", got)
 	}

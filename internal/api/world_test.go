@@ -3,6 +3,7 @@ package api_test
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -91,7 +92,13 @@ func (w *world) clock() time.Time {
 }
 
 // callbacks are the means by which the world's jobs report their results.
-var callbacks = api.Callbacks{Base: "http://127.0.0.1:8740/", Secret: []byte("0123456789abcdef")}
+var callbacks = signing("one", 1)
+
+// signing is how a replica with such a key gives callbacks.
+func signing(replica string, seed byte) api.Callbacks {
+	key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{seed}, ed25519.SeedSize))
+	return api.Callbacks{Base: "http://127.0.0.1:8740/", Replica: replica, Key: key}
+}
 
 // newWorld begins on Tuesday the third of March 2026, ten past nine, with two pipelines. Change alters what the API is
 // made of.

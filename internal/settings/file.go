@@ -9,23 +9,24 @@ import (
 
 // File is the server's file as it is written. Every key is optional.
 type File struct {
-	Listen     string              `yaml:"listen" default:"127.0.0.1:8740" doc:"Address of the HTTP API; any other than loopback needs tokens."`
-	TLS        TLS                 `yaml:"tls" doc:"Serve HTTPS."`
-	Data       string              `yaml:"data" default:"./interlock-data" doc:"Directory of the embedded store and of running commands."`
-	Store      string              `yaml:"store" default:"sqlite" doc:"sqlite, or redis://host:6379/0."`
-	Pipelines  document.TextOrList `yaml:"pipelines" doc:"Files and directories of pipelines; ./pipelines unless said."`
-	Calendars  document.TextOrList `yaml:"calendars" doc:"Files and directories of calendars; ./calendars unless said."`
-	Archetypes document.TextOrList `yaml:"archetypes" doc:"Files and directories of archetypes; ./archetypes unless said."`
-	Auth       Auth                `yaml:"auth" doc:"Who may use the API."`
-	Egress     Egress              `yaml:"egress" doc:"Exceptions to the guard on outgoing HTTP."`
-	Secrets    Secrets             `yaml:"secrets" doc:"What ${env:…} and ${file:…} may read."`
-	Engine     Engine              `yaml:"engine" doc:"How work is done."`
-	Watchdog   Watchdog            `yaml:"watchdog" doc:"How often absences are looked for."`
-	Alerts     Alerts              `yaml:"alerts" doc:"Where alerts go."`
-	Archive    Archive             `yaml:"archive" doc:"Long-term storage in Postgres."`
-	Archiver   *Archiver           `yaml:"archiver" doc:"The older form of archive."`
-	Redis      *Redis              `yaml:"redis" doc:"The Redis store; the same as store: redis://…"`
-	Retention  Retention           `yaml:"retention" doc:"How long history is kept."`
+	Listen      string              `yaml:"listen" default:"127.0.0.1:8740" doc:"Address of the HTTP API; any other than loopback needs tokens."`
+	TLS         TLS                 `yaml:"tls" doc:"Serve HTTPS."`
+	CallbackURL string              `yaml:"callbackURL" doc:"Address under which jobs reach the server, to report their results: that of a load balancer, say. Its own unless said."`
+	Data        string              `yaml:"data" default:"./interlock-data" doc:"Directory of the embedded store and of running commands."`
+	Store       string              `yaml:"store" default:"sqlite" doc:"sqlite, or redis://host:6379/0."`
+	Pipelines   document.TextOrList `yaml:"pipelines" doc:"Files and directories of pipelines; ./pipelines unless said."`
+	Calendars   document.TextOrList `yaml:"calendars" doc:"Files and directories of calendars; ./calendars unless said."`
+	Archetypes  document.TextOrList `yaml:"archetypes" doc:"Files and directories of archetypes; ./archetypes unless said."`
+	Auth        Auth                `yaml:"auth" doc:"Who may use the API."`
+	Egress      Egress              `yaml:"egress" doc:"Exceptions to the guard on outgoing HTTP."`
+	Secrets     Secrets             `yaml:"secrets" doc:"What ${env:…} and ${file:…} may read."`
+	Engine      Engine              `yaml:"engine" doc:"How work is done."`
+	Watchdog    Watchdog            `yaml:"watchdog" doc:"How often absences are looked for."`
+	Alerts      Alerts              `yaml:"alerts" doc:"Where alerts go."`
+	Archive     Archive             `yaml:"archive" doc:"Long-term storage in Postgres."`
+	Archiver    *Archiver           `yaml:"archiver" doc:"The older form of archive."`
+	Redis       *Redis              `yaml:"redis" doc:"The Redis store; the same as store: redis://…"`
+	Retention   Retention           `yaml:"retention" doc:"How long history is kept."`
 }
 
 // TLS names the server's certificate.

@@ -104,6 +104,9 @@ func (f *File) checkAddresses() []document.Finding {
 		findings = append(findings, document.Finding{Path: "tls.cert", Also: []string{"tls.key"}, Message: "certificate and key go together; give both or none"})
 	}
 	findings = append(findings, checkStore(f.Store)...)
+	if u := f.CallbackURL; u != "" {
+		findings = append(findings, checkHTTP("callbackURL", u)...)
+	}
 	if u := f.Watchdog.HeartbeatURL; u != "" {
 		findings = append(findings, checkHTTP("watchdog.heartbeatURL", u)...)
 	}

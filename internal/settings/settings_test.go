@@ -127,6 +127,7 @@ func TestMistakesSayWhatWouldBeRight(t *testing.T) {
 		{"alerts: {default: {sinks: [nobody]}}\n", `alerts.default.sinks[0]: there is no sink "nobody"`},
 		{"alerts: {baseURL: interlock}\n", `alerts.baseURL: is not an http or https address`},
 		{"engine: {workers: 0}\n", `engine.workers: `},
+		{"callbackURL: interlock\n", `callbackURL: is not an http or https address`},
 		{"watchdog: {heartbeatURL: nowhere}\n", `watchdog.heartbeatURL: is not an http or https address`},
 	} {
 		_, problems := settings.Parse("interlock.yaml", []byte(c.src))
