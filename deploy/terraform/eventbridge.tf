@@ -23,13 +23,18 @@ resource "aws_cloudwatch_event_target" "sink" {
   }
 }
 
-# What somebody should hear of, to the alerts.
+# What somebody should hear of, to the alerts. Alarms go there by themselves, whether or not the bus gets them.
 resource "aws_cloudwatch_event_rule" "alerts" {
   name           = "${local.prefix}-alerts"
   description    = "Events of Interlock that somebody should hear of"
   event_bus_name = aws_cloudwatch_event_bus.this.name
-  event_pattern  = jsonencode({ source = ["interlock"], detail = { severity = ["warning", "critical"] } })
   tags           = local.tags
+
+  event_pattern = jsonencode({
+    source        = ["interlock"]
+    "detail-type" = [{ "anything-but" = ["INFRA_ALARM"] }]
+    detail        = { severity = ["warning", "critical"] }
+  })
 }
 
 resource "aws_cloudwatch_event_target" "alerts" {
@@ -61,7 +66,8 @@ resource "aws_cloudwatch_event_target" "watchdog" {
   }
 }
 
-# A changed alarm is told as INFRA_ALARM to both who listen to the bus. CloudWatch tells of it on the default bus.
+# A changed alarm is told as INFRA_ALARM to both who listen to the bus, and by the stream-router to everybody else who does.
+# CloudWatch tells of it on the default bus.
 resource "aws_cloudwatch_event_rule" "alarms" {
   name        = "${local.prefix}-alarms"
   description = "Alarms of Interlock that changed their state"
@@ -78,6 +84,7 @@ resource "aws_cloudwatch_event_target" "alarm" {
   for_each = {
     sink   = aws_lambda_function.this["event-sink"].arn
     alerts = aws_sqs_queue.alerts.arn
+    bus    = aws_lambda_function.this["stream-router"].arn
   }
 
   rule = aws_cloudwatch_event_rule.alarms.name
@@ -102,6 +109,7 @@ resource "aws_lambda_permission" "rule" {
   for_each = {
     all      = { function = "event-sink", rule = aws_cloudwatch_event_rule.all.arn }
     alarms   = { function = "event-sink", rule = aws_cloudwatch_event_rule.alarms.arn }
+    bus      = { function = "stream-router", rule = aws_cloudwatch_event_rule.alarms.arn }
     watchdog = { function = "watchdog", rule = aws_cloudwatch_event_rule.watchdog.arn }
   }
 

@@ -168,6 +168,12 @@ data "aws_iam_policy_document" "event_sink" {
     actions   = ["dynamodb:BatchGetItem", "dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
     resources = [aws_dynamodb_table.events.arn, "${aws_dynamodb_table.events.arn}/index/*"]
   }
+
+  statement {
+    sid       = "Dead"
+    actions   = ["sqs:SendMessage"]
+    resources = [aws_sqs_queue.dead["alert"].arn]
+  }
 }
 
 # Threads and what was delivered are kept beside the events.

@@ -70,6 +70,15 @@ resource "aws_lambda_function" "this" {
   kms_key_arn      = local.kms_key_arn
   tags             = local.tags
 
+  # An event is brought to the sink once; what it cannot keep in three tries would be gone. The other functions have a queue or a
+  # stream in front of them, or find again what is left to do.
+  dynamic "dead_letter_config" {
+    for_each = each.key == "event-sink" ? [aws_sqs_queue.dead["alert"].arn] : []
+    content {
+      target_arn = dead_letter_config.value
+    }
+  }
+
   environment {
     variables = merge(local.common_environment, lookup(local.environments, each.key, {}))
   }

@@ -70,10 +70,21 @@ data "aws_iam_policy_document" "key" {
     }
   }
 
-  # EventBridge encrypts what is on the bus, and what it puts into an encrypted queue.
+  # EventBridge looks at the key when the bus is made, on nobody's behalf, and then encrypts what is on the bus and what it puts into
+  # an encrypted queue.
+  statement {
+    sid       = "EventBridgeLooks"
+    actions   = ["kms:DescribeKey"]
+    resources = ["*"]
+    principals {
+      type        = "Service"
+      identifiers = ["events.amazonaws.com"]
+    }
+  }
+
   statement {
     sid       = "EventBridge"
-    actions   = ["kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKey"]
+    actions   = ["kms:Decrypt", "kms:GenerateDataKey"]
     resources = ["*"]
     principals {
       type        = "Service"

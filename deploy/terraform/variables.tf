@@ -55,7 +55,7 @@ variable "watchdog_schedule" {
   default     = "rate(5 minutes)"
 
   validation {
-    condition     = can(regex("^rate\\((1 minute|1 hour|[0-9]+ (minutes|hours))\\)$", var.watchdog_schedule))
+    condition     = can(regex("^rate\\((1 (minute|hour)|([2-9]|[1-9][0-9]+) (minutes|hours))\\)$", var.watchdog_schedule))
     error_message = "Write a rate of minutes or hours, such as rate(5 minutes)."
   }
 }

@@ -158,14 +158,31 @@ func TestEventOfTheBusIsKeptWholeAndOnce(t *testing.T) {
 	}
 }
 
+// alarm is a changed alarm as the rule of the default bus hands it over.
+const alarm = `{"id": "c4c1", "source": "interlock", "detail-type": "INFRA_ALARM", "time": "2026-03-03T06:00:00Z", "resources": [],
+	"detail": {"pipelineId": "", "scheduleId": "", "date": "", "message": "errors", "timestamp": "2026-03-03T06:00:00Z", "severity": "critical", "alarm": "errors", "state": "ALARM"}}`
+
 func TestAlarmOfCloudWatchIsAnEventLikeOthers(t *testing.T) {
 	var d awslambda.Delivered
-	if err := json.Unmarshal([]byte(`{"id": "c4c1", "source": "interlock", "detail-type": "INFRA_ALARM", "time": "2026-03-03T06:00:00Z",
-		"detail": {"pipelineId": "", "scheduleId": "", "date": "", "message": "errors", "timestamp": "2026-03-03T06:00:00Z", "severity": "critical", "alarm": "errors", "state": "ALARM"}}`), &d); err != nil {
+	if err := json.Unmarshal([]byte(alarm), &d); err != nil {
 		t.Fatal(err)
 	}
 	e, err := d.Event()
 	if err != nil || e.ID != "c4c1" || e.Type != event.InfraAlarm || e.Validate() != nil {
 		t.Errorf("%+v, %v, %v", e, err, e.Validate())
+	}
+}
+
+func TestAlarmOfCloudWatchIsPutOnTheBus(t *testing.T) {
+	w := deploy(t, awslambdatest.Options{}, daily)
+	if _, err := w.Route(scripted{}, alarm); err != nil {
+		t.Fatal(err)
+	}
+	w.at("05:40")
+	is := func(e awslambdatest.Published) bool {
+		return e.DetailType == string(event.InfraAlarm) && slices.Equal(e.Resources, []string{event.Resource("c4c1")})
+	}
+	if !slices.ContainsFunc(w.Events, is) {
+		t.Errorf("published %+v", w.Events)
 	}
 }

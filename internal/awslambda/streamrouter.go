@@ -29,14 +29,19 @@ type Router struct {
 	files   Files
 }
 
-// Route answers one call of the stream-router: records of a stream, or a task from Scheduler.
+// Route answers one call of the stream-router: records of a stream, a task from Scheduler, or an event that is not on the bus yet,
+// such as an alarm of CloudWatch.
 func (r *Router) Route(ctx context.Context, payload json.RawMessage) (any, error) {
 	var call struct {
 		Task    string   `json:"task"`
 		Records []Record `json:"Records"`
+		Delivered
 	}
 	if err := json.Unmarshal(payload, &call); err != nil {
 		return nil, fmt.Errorf("read the call: %w", err)
+	}
+	if call.Type != "" {
+		return nil, r.passOn(ctx, call.Delivered)
 	}
 	if err := r.files.refresh(ctx, r.Host); err != nil {
 		return nil, err
@@ -98,6 +103,15 @@ func (r *Router) handle(ctx context.Context, f Facts) error {
 	default:
 		return r.written(ctx, f)
 	}
+}
+
+// passOn puts an event on the bus.
+func (r *Router) passOn(ctx context.Context, d Delivered) error {
+	e, err := d.Event()
+	if err != nil {
+		return err
+	}
+	return r.Bus.Publish(ctx, []event.Event{e})
 }
 
 // publish puts the events of a commit on the bus, and remembers that.

@@ -143,3 +143,35 @@ func TestChangedAlarmIsAnEventOfTheCatalogue(t *testing.T) {
 		t.Errorf("got %+v", e)
 	}
 }
+
+// An alarm may be that of the function that would bring it to the bus: whoever has to hear of it does not depend on that.
+func TestChangedAlarmGoesToTheBusAndPastIt(t *testing.T) {
+	m := least(t)
+	targets, err := m.instances(m.blocks["aws_cloudwatch_event_target.alarm"])
+	check(t, err)
+	var got []string
+	for _, each := range targets {
+		got = append(got, shown(each["each"].GetAttr("value")))
+	}
+	want := []string{"<aws_lambda_function.this.event-sink.arn>", "<aws_lambda_function.this.stream-router.arn>", "<aws_sqs_queue.alerts.arn>"}
+	if diff := cmp.Diff(want, sorted(got)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if pattern := m.text(t, m.blocks["aws_cloudwatch_event_rule.alerts"], "event_pattern", nil); !strings.Contains(pattern, `"anything-but":["INFRA_ALARM"]`) {
+		t.Errorf("alarms are told twice: %s", pattern)
+	}
+	called, err := m.instances(m.blocks["aws_lambda_permission.rule"])
+	check(t, err)
+	var may []string
+	for _, each := range called {
+		v := each["each"].GetAttr("value")
+		may = append(may, shown(v.GetAttr("function"))+" "+shown(v.GetAttr("rule")))
+	}
+	wantMay := []string{
+		"event-sink <aws_cloudwatch_event_rule.alarms.arn>", "event-sink <aws_cloudwatch_event_rule.all.arn>",
+		"stream-router <aws_cloudwatch_event_rule.alarms.arn>", "watchdog <aws_cloudwatch_event_rule.watchdog.arn>",
+	}
+	if diff := cmp.Diff(wantMay, sorted(may)); diff != "" {
+		t.Errorf("who may be called by which rule (-want +got):\n%s", diff)
+	}
+}

@@ -206,7 +206,7 @@ func TestTriggerNeedsToBeToldWhatItMayStart(t *testing.T) {
 func TestVariablesRefuseWhatMakesNoSense(t *testing.T) {
 	for name, bad := range map[string][]cty.Value{
 		"environment":          {cty.StringVal("Prod"), cty.StringVal(""), cty.StringVal("a-very-long-environment")},
-		"watchdog_schedule":    {cty.StringVal("cron(0 * * * ? *)"), cty.StringVal("rate(5 days)")},
+		"watchdog_schedule":    {cty.StringVal("cron(0 * * * ? *)"), cty.StringVal("rate(5 days)"), cty.StringVal("rate(0 minutes)"), cty.StringVal("rate(1 hours)")},
 		"sfn_timeout_seconds":  {cty.NumberIntVal(10), cty.NumberFloatVal(100.5)},
 		"trigger_max_attempts": {cty.NumberIntVal(0)},
 		"events_ttl_days":      {cty.NumberIntVal(0)},

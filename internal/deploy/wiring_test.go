@@ -217,3 +217,28 @@ func TestDecidersMayDoWhatTheStoreCalls(t *testing.T) {
 		}
 	}
 }
+
+// Nothing stands in front of the event-sink that would keep an event it fails on.
+func TestEventThatCannotBeKeptIsNotLost(t *testing.T) {
+	m := least(t)
+	b := m.blocks["aws_lambda_function.this"]
+	all, err := m.instances(b)
+	check(t, err)
+	for _, each := range all {
+		name, dead := shown(each["each"].GetAttr("key")), []string{}
+		for _, inner := range b.Body.Blocks {
+			if inner.Type != "dynamic" || inner.Labels[0] != "dead_letter_config" {
+				continue
+			}
+			for _, g := range m.dynamic(t, inner, each) {
+				v, err := m.eval(g.body.Attributes["target_arn"].Expr, g.extra)
+				check(t, err)
+				dead = append(dead, shown(v))
+			}
+		}
+		const queue = "<aws_sqs_queue.dead.alert.arn>"
+		if is := slices.Contains(dead, queue); is != (name == "event-sink") || is != may(m.granted(t, name), "sqs:SendMessage", queue) {
+			t.Errorf("what %s fails on goes to %q", name, dead)
+		}
+	}
+}

@@ -266,7 +266,7 @@ func (l *Local) PutFiles(f catalog.Files) error {
 			if err != nil {
 				return err
 			}
-			if err := l.put(dynamo.Control, fmt.Sprintf(`{"PK": {"S": %q}, "SK": {"S": "CONFIG"}, "list": {"S": "FILE"}, "place": {"S": "FILE#%s"}, "config": {"S": %s}}`, pk, pk, text)); err != nil {
+			if err := l.put(dynamo.Control, fmt.Sprintf(`{"PK": {"S": %q}, "SK": {"S": "CONFIG"}, "list": {"S": "FILE"}, "place": {"S": %q}, "config": {"S": %s}}`, pk, pk, text)); err != nil {
 				return err
 			}
 		}

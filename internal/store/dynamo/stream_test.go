@@ -179,7 +179,7 @@ func TestDeployedFilesAreListedByTheirKind(t *testing.T) {
 	s := deployed(t, 1)[0]
 	for _, pk := range []string{"PIPELINE#orders", "CALENDAR#uk", "ARCHETYPE#batch", "PIPELINE#bronze"} {
 		row := dynamo.Row{}
-		check(t, row.UnmarshalJSON([]byte(`{"config":{"S":"text of `+pk+`"},"list":{"S":"FILE"},"place":{"S":"FILE#`+pk+`"}}`)))
+		check(t, row.UnmarshalJSON([]byte(`{"config":{"S":"text of `+pk+`"},"list":{"S":"FILE"},"place":{"S":"`+pk+`"}}`)))
 		check(t, s.PutRowAt(t.Context(), dynamo.Control, pk, "CONFIG", row))
 	}
 	files, err := s.Files(t.Context())

@@ -1,0 +1,73 @@
+package deploy
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// needs are the addresses that an expression speaks of.
+func needs(e hclsyntax.Expression) []string {
+	var all []string
+	for _, path := range e.Variables() {
+		steps := stepsOf(path)
+		whole := 1 // steps that name what is declared
+		if path.RootName() == "data" {
+			whole = 2
+		}
+		if len(steps) >= whole {
+			all = append(all, strings.Join(append([]string{path.RootName()}, steps[:whole]...), "."))
+		}
+	}
+	return all
+}
+
+// needsIn are those of everything in a block.
+func needsIn(body *hclsyntax.Body) []string {
+	var all []string
+	for _, a := range body.Attributes {
+		all = append(all, needs(a.Expr)...)
+	}
+	for _, b := range body.Blocks {
+		all = append(all, needsIn(b.Body)...)
+	}
+	return all
+}
+
+// Terraform makes one thing after the other, whole resources at a time: none may need itself, however far around.
+func TestNothingWaitsInACircle(t *testing.T) {
+	m := least(t)
+	waits := map[string][]string{}
+	for address, b := range m.blocks {
+		if !strings.HasPrefix(address, "var.") { // what is given waits for nothing; a condition speaks of its own variable
+			waits[address] = needsIn(b.Body)
+		}
+	}
+	for name, e := range m.locals {
+		waits["local."+name] = needs(e)
+	}
+	done := map[string]bool{}
+	var walk func(name string, way []string)
+	walk = func(name string, way []string) {
+		if i := slices.Index(way, name); i >= 0 {
+			t.Errorf("%s", strings.Join(append(way[i:], name), " → "))
+			return
+		}
+		if done[name] {
+			return
+		}
+		for _, next := range waits[name] {
+			walk(next, append(slices.Clip(way), name))
+		}
+		done[name] = true
+	}
+	if len(waits) < 50 {
+		t.Errorf("found only %d", len(waits))
+	}
+	for _, name := range slices.Sorted(maps.Keys(waits)) {
+		walk(name, nil)
+	}
+}
