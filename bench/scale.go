@@ -156,6 +156,7 @@ func scaleProcess(dir string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
+	engine.ReadSparingly()
 	c := catalog.New(db, all.Kinds())
 	if err := c.Load(ctx); err != nil {
 		return err

@@ -1,10 +1,12 @@
 package engine
 
-import "runtime/debug"
+import (
+	"os"
+	"runtime/debug"
+)
 
+// How much garbage may pile up before it is collected, in percent of what is held.
 const (
-	// usualGarbage is how much garbage may pile up before it is collected, in percent of what is held, unless somebody
-	// has chosen otherwise.
 	usualGarbage  = 100
 	littleGarbage = 40
 	// muchGarbage is for those who hold so little that several times as much is little, too: a collection for each few
@@ -16,6 +18,10 @@ const (
 	manyPipelines = 5000
 )
 
+// ReadSparingly is to be called before a process reads its pipelines. What lasts of them would otherwise lie scattered among what
+// only reading them took, and the gaps are of little use to anybody afterwards.
+func ReadSparingly() { allow(littleGarbage) }
+
 // SpareMemory is to be called once a process holds that many pipelines: it hands back what only reading them took and, if
 // they are many, keeps garbage down from then on; if they are few, time. Where the limit was chosen by somebody (GOGC), it
 // is left alone.
@@ -25,12 +31,14 @@ func SpareMemory(pipelines int) {
 		allow(littleGarbage)
 	case pipelines < fewPipelines:
 		allow(muchGarbage)
+	default:
+		allow(usualGarbage)
 	}
 	debug.FreeOSMemory()
 }
 
 func allow(garbage int) {
-	if chosen := debug.SetGCPercent(garbage); chosen != usualGarbage {
-		debug.SetGCPercent(chosen)
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(garbage)
 	}
 }

@@ -14,35 +14,39 @@ func garbage() int {
 	return now
 }
 
-func TestTimeIsSparedWithFewPipelines(t *testing.T) {
-	before := debug.SetGCPercent(100)
-	defer debug.SetGCPercent(before)
-	engine.SpareMemory(10)
-	if garbage() <= 100 {
-		t.Errorf("with few pipelines, garbage may be %d%%", garbage())
-	}
-	debug.SetGCPercent(100)
-	engine.SpareMemory(2000)
-	if garbage() != 100 {
-		t.Errorf("with some pipelines, garbage may be %d%%", garbage())
-	}
+// limited begins with a limit of garbage, and with what somebody chose for GOGC.
+func limited(t *testing.T, limit int, chosen string) {
+	before := debug.SetGCPercent(limit)
+	t.Cleanup(func() { debug.SetGCPercent(before) })
+	t.Setenv("GOGC", chosen)
 }
 
-func TestMemoryIsSparedWithManyPipelines(t *testing.T) {
-	before := debug.SetGCPercent(100)
-	defer debug.SetGCPercent(before)
+func TestMemoryIsSparedWithManyPipelinesAndTimeWithFew(t *testing.T) {
+	limited(t, 100, "")
 	for range 2 {
+		engine.ReadSparingly()
+		if garbage() >= 100 {
+			t.Errorf("while pipelines are read, garbage may be %d%%", garbage())
+		}
 		engine.SpareMemory(100_000)
 		if garbage() >= 100 {
 			t.Errorf("with many pipelines, garbage may be %d%%", garbage())
+		}
+		engine.SpareMemory(2000)
+		if garbage() != 100 {
+			t.Errorf("with some pipelines, garbage may be %d%%", garbage())
+		}
+		engine.SpareMemory(10)
+		if garbage() <= 100 {
+			t.Errorf("with few pipelines, garbage may be %d%%", garbage())
 		}
 	}
 }
 
 func TestChosenLimitOfGarbageStays(t *testing.T) {
-	before := debug.SetGCPercent(300)
-	defer debug.SetGCPercent(before)
-	for _, pipelines := range []int{10, 100_000} {
+	limited(t, 300, "300")
+	engine.ReadSparingly()
+	for _, pipelines := range []int{10, 2000, 100_000} {
 		engine.SpareMemory(pipelines)
 		if garbage() != 300 {
 			t.Errorf("somebody chose 300%%, and with %d pipelines it is %d%%", pipelines, garbage())
