@@ -40,6 +40,12 @@ type archetype struct {
 
 func (a *archetype) name() string { return a.file.Name }
 
+// at is its name, and where in its file a path stands.
+func (a *archetype) at(path string) string {
+	line, column := a.doc.Position(path)
+	return fmt.Sprintf("archetype %q, at %s:%d:%d", a.file.Name, a.source.File, line, column)
+}
+
 func readArchetype(src Source) (*archetype, []document.Problem) {
 	doc, problems := document.Parse(src.File, src.Data)
 	a := &archetype{doc: doc, source: src}
@@ -163,16 +169,16 @@ func (b *builder) parameters(arch *archetype) (map[string]any, bool) {
 	fine := true
 	known := slices.Sorted(maps.Keys(arch.file.Parameters))
 	for _, name := range known {
-		p := arch.file.Parameters[name]
+		p, at := arch.file.Parameters[name], arch.at(document.KeyPath("parameters", name))
 		value, given := b.file.With[name]
 		switch {
 		case given:
 			if message := p.refuses(value); message != "" {
-				b.errorf(document.KeyPath("with", name), "%s (parameter of archetype %q)", message, arch.file.Name)
+				b.errorf(document.KeyPath("with", name), "%s (a parameter of %s)", message, at)
 				fine = false
 			}
 		case p.Default == nil:
-			b.errorf(b.withPath(), "archetype %q needs the parameter with.%s: %s", arch.file.Name, name, p.wants())
+			b.errorf(b.withPath(), "%s: needs the parameter with.%s: %s", at, name, p.wants())
 			fine = false
 		default:
 			value = p.Default
@@ -181,7 +187,7 @@ func (b *builder) parameters(arch *archetype) (map[string]any, bool) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.file.With)) {
 		if _, ok := arch.file.Parameters[name]; !ok {
-			b.errorf(document.KeyPath("with", name), "%s", unknownParameter(arch.file.Name, name, known))
+			b.errorf(document.KeyPath("with", name), "%s", unknownParameter(arch, name, known))
 			fine = false
 		}
 	}
@@ -208,14 +214,15 @@ func (p parameter) wants() string {
 	return article + p.Type + ", " + p.Description
 }
 
-func unknownParameter(arch, name string, known []string) string {
+func unknownParameter(arch *archetype, name string, known []string) string {
+	at := arch.at("parameters")
 	if near, ok := document.Suggest(name, known); ok {
-		return fmt.Sprintf("archetype %q has no parameter %q; did you mean %q?", arch, name, near)
+		return fmt.Sprintf("%s: has no parameter %q; did you mean %q?", at, name, near)
 	}
 	if len(known) == 0 {
-		return fmt.Sprintf("archetype %q has no parameters", arch)
+		return fmt.Sprintf("%s: has no parameters", at)
 	}
-	return fmt.Sprintf("archetype %q has no parameter %q; it has %s", arch, name, strings.Join(known, ", "))
+	return fmt.Sprintf("%s: has no parameter %q; it has %s", at, name, strings.Join(known, ", "))
 }
 
 // openParameter begins a parameter in a text of an archetype.

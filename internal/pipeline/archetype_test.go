@@ -61,9 +61,9 @@ func TestArchetypeBringsItsProbesAndRules(t *testing.T) {
 
 func TestProblemsOfAnArchetypeNameBothFiles(t *testing.T) {
 	for _, c := range []struct{ name, archetype, pipeline, want string }{
-		{"missing parameter", freshSource, "archetype: fresh-source\n", `a.yaml:2:12: archetype: archetype "fresh-source" needs the parameter with.path: a string`},
-		{"unknown parameter", freshSource, "archetype: fresh-source\nwith: {path: a, maxage: 1h}\n", `did you mean "maxAge"?`},
-		{"wrong type", freshSource, "archetype: fresh-source\nwith: {path: a, least: many}\n", `a.yaml:3:24: with.least: many does not fit; it must be an integer`},
+		{"missing parameter", freshSource, "archetype: fresh-source\n", `a.yaml:2:12: archetype: archetype "fresh-source", at arch.yaml:3:9: needs the parameter with.path: a string`},
+		{"unknown parameter", freshSource, "archetype: fresh-source\nwith: {path: a, maxage: 1h}\n", `a.yaml:3:25: with.maxage: archetype "fresh-source", at arch.yaml:2:1: has no parameter "maxage"; did you mean "maxAge"?`},
+		{"wrong type", freshSource, "archetype: fresh-source\nwith: {path: a, least: many}\n", `a.yaml:3:24: with.least: many does not fit; it must be an integer (a parameter of archetype "fresh-source", at arch.yaml:5:10)`},
 		{"unknown archetype", freshSource, "archetype: fresh-sauce\n", `a.yaml:2:12: archetype: there is no archetype "fresh-sauce"; did you mean "fresh-source"?`},
 		{
 			"bad rule", strings.Replace(freshSource, "age_lt, field: newest, value: \"${with.maxAge}\"", "gte, field: newest, value: \"${with.path}\"", 1),
