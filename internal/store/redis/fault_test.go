@@ -70,6 +70,20 @@ func TestFullMemoryTakesNothingAndIsTakenUpAgain(t *testing.T) {
 	}
 }
 
+// To keep less is what helps when memory is full.
+func TestFullMemoryIsNoReasonToForgetNothing(t *testing.T) {
+	s := opened(t, redistest.Start(t).URL(), Options{})
+	everyKind(t, s)
+	put(t, s, 2)
+	put(t, s, 3)
+	check(t, s.client.ConfigSet(t.Context(), "maxmemory", "1").Err())
+	old := noon.Add(365 * 24 * time.Hour)
+	n, err := s.Trim(t.Context(), store.Retention{Events: time.Hour, History: time.Hour, JobLog: time.Hour}, old)
+	if err != nil || n == 0 {
+		t.Errorf("%d rows were forgotten, error %v", n, err)
+	}
+}
+
 func TestTroubleIsKnownWhileItLasts(t *testing.T) {
 	server := redistest.Start(t)
 	s := opened(t, server.URL(), Options{})

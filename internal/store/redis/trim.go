@@ -201,10 +201,12 @@ type openPeriods struct {
 	counted string // how many runs were ever opened
 }
 
+// openPeriods counts before it looks: what is opened meanwhile makes the count wrong, and is looked for again. No transaction, which
+// Redis refuses when its memory is full: just then must something be forgotten.
 func (t *trim) openPeriods(ctx context.Context) (open openPeriods, err error) {
 	var opened *redis.StringCmd
 	var runs, dry *redis.StringSliceCmd
-	_, err = t.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
+	_, err = t.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		opened = p.Get(ctx, t.key("counter", "opened"))
 		runs = p.ZRange(ctx, t.key("open"), 0, -1)
 		dry = p.SMembers(ctx, t.key("dryruns:open"))
