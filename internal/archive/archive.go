@@ -113,7 +113,7 @@ type pass struct {
 	session  *session
 	now      time.Time
 	ledger   *ledger
-	seen     map[sensorID]int64 // the writes of a key up to here were copied in this pass
+	seen     map[sensorID]int64 // the writes of a key up to here were copied by a fill
 }
 
 func (p *pass) run(ctx context.Context) error {

@@ -157,18 +157,11 @@ func (p *pass) take(ctx context.Context, n news) (written <-chan error, err erro
 	if err := p.runs(ctx, n.runs()); err != nil {
 		return nil, err
 	}
-	for _, key := range n.requested() {
-		if err := p.requests(ctx, key); err != nil {
-			return nil, err
-		}
+	if err := p.requests(ctx, n.requested()); err != nil {
+		return nil, err
 	}
-	for id, versions := range n.written() {
-		if versions.last <= p.seen[id] {
-			continue
-		}
-		if err := p.readings(ctx, id, versions.first); err != nil {
-			return nil, err
-		}
+	if err := p.writes(ctx, n.written()); err != nil {
+		return nil, err
 	}
 	for _, r := range n.rows {
 		p.ledger.add(events, r)
@@ -209,24 +202,15 @@ func subject(e event.Event) (run.Key, bool) {
 	return key, key.Schedule != "" && !key.Period.IsZero()
 }
 
-// versions are the first and the last of some writes.
-type versions struct{ first, last int64 }
-
-// written gives the versions of each key that was written.
-func (n news) written() map[sensorID]versions {
-	found := map[sensorID]versions{}
+// written names the writes that it tells of.
+func (n news) written() []store.WriteID {
+	var ids []store.WriteID
 	for _, c := range n.changes {
-		if c.Kind != store.ReadingWritten {
-			continue
+		if c.Kind == store.ReadingWritten {
+			ids = append(ids, store.WriteID{Pipeline: c.Pipeline, Key: c.Sensor, Version: c.Version})
 		}
-		id := sensorID{c.Pipeline, c.Sensor}
-		v, there := found[id]
-		if !there {
-			v.first = c.Version
-		}
-		found[id] = versions{min(v.first, c.Version), max(v.last, c.Version)}
 	}
-	return found
+	return ids
 }
 
 // places says how far all of it is.

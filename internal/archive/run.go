@@ -3,22 +3,30 @@ package archive
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// runs copies runs as they are now, with their job logs. Each is named once.
+// maxRuns is how many runs are read at once, with their job logs: these may be long.
+const maxRuns = 100
+
+// runs copies runs as they are now, with their job logs. Each is named once; those that are gone are passed over.
 func (p *pass) runs(ctx context.Context, keys []run.Key) error {
-	found, err := p.archiver.store.RunsAt(ctx, keys)
-	if err != nil {
-		return err
-	}
-	for _, key := range keys {
-		if r, there := found[key]; there {
-			if err := p.copyRun(ctx, r); err != nil {
-				return err
+	for some := range slices.Chunk(keys, maxRuns) {
+		found, err := p.archiver.store.RunsAt(ctx, some)
+		if err = cmp.Or(err, p.ledger.err()); err != nil {
+			return err
+		}
+		var there []run.Run
+		for _, key := range some {
+			if r, ok := found[key]; ok {
+				there = append(there, r)
 			}
+		}
+		if err := p.copyRuns(ctx, there); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -36,49 +44,65 @@ func distinct(keys []run.Key) []run.Key {
 	return out
 }
 
-// copyRun copies a run and its job log.
-func (p *pass) copyRun(ctx context.Context, r run.Run) error {
-	made, err := runRow(r)
+func keysOf(all []run.Run) []run.Key {
+	keys := make([]run.Key, len(all))
+	for i, r := range all {
+		keys[i] = r.Key
+	}
+	return keys
+}
+
+// copyRuns copies runs and their job logs.
+func (p *pass) copyRuns(ctx context.Context, all []run.Run) error {
+	if len(all) == 0 {
+		return nil
+	}
+	logs, err := p.archiver.store.JobLogs(ctx, keysOf(all))
 	if err != nil {
 		return err
 	}
-	p.ledger.add(runs, made)
-	entries, err := p.archiver.store.JobLogs(ctx, []run.Key{r.Key})
-	if err != nil {
-		return err
-	}
-	for _, e := range entries[r.Key] {
-		p.ledger.add(runLogs, logRow(e))
+	for _, r := range all {
+		made, err := runRow(r)
+		if err != nil {
+			return err
+		}
+		p.ledger.add(runs, made)
+		for _, e := range logs[r.Key] {
+			p.ledger.add(runLogs, logRow(e))
+		}
 	}
 	return nil
 }
 
-// requests copies the requests for a run.
-func (p *pass) requests(ctx context.Context, key run.Key) error {
-	all, err := p.archiver.store.Reruns(ctx, []run.Key{key})
+// requests copies the requests for runs.
+func (p *pass) requests(ctx context.Context, keys []run.Key) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	all, err := p.archiver.store.Reruns(ctx, keys)
 	if err != nil {
 		return err
 	}
-	for _, r := range all[key] {
-		p.ledger.add(reruns, rerunRow(r))
+	for _, key := range keys {
+		for _, r := range all[key] {
+			p.ledger.add(reruns, rerunRow(r))
+		}
 	}
 	return nil
 }
 
 // sweep looks through all runs.
 func (p *pass) sweep(ctx context.Context) error {
-	for q := (store.RunQuery{Limit: MaxRows}); ; {
+	for q := (store.RunQuery{Limit: maxRuns}); ; {
 		page, err := p.archiver.store.Runs(ctx, q)
 		if err = cmp.Or(err, p.ledger.err()); err != nil {
 			return err
 		}
-		for _, r := range page.Items {
-			if err := p.copyRun(ctx, r); err != nil {
-				return err
-			}
-			if err := p.requests(ctx, r.Key); err != nil {
-				return err
-			}
+		if err := p.copyRuns(ctx, page.Items); err != nil {
+			return err
+		}
+		if err := p.requests(ctx, keysOf(page.Items)); err != nil {
+			return err
 		}
 		if page.Next == "" {
 			return p.ledger.write(done(sweptCursor, p.now))

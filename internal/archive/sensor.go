@@ -3,6 +3,7 @@ package archive
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/sensor"
@@ -15,31 +16,50 @@ type sensorID struct {
 	key      sensor.Key
 }
 
-// readings copies the writes of a key from a version on, newest first as the store lists them. Those that are newer than
-// what was asked for are copied as well, and not again in this pass: so however long the backlog of a key is, it is
-// read once.
-func (p *pass) readings(ctx context.Context, id sensorID, from int64) error {
-	from = max(from, p.seen[id]+1)
-	top := p.seen[id]
+// writes copies writes by name. Those that a fill has copied in this pass are not read again, and those that are gone are
+// passed over.
+func (p *pass) writes(ctx context.Context, ids []store.WriteID) error {
+	ids = slices.DeleteFunc(ids, func(id store.WriteID) bool { return id.Version <= p.seen[sensorID{id.Pipeline, id.Key}] })
+	if len(ids) == 0 {
+		return nil
+	}
+	found, err := p.archiver.store.Writes(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if r, there := found[id]; there {
+			if err := p.copyReading(id.Pipeline, r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (p *pass) copyReading(id pipeline.ID, r *sensor.Reading) error {
+	made, err := readingRow(id, r)
+	if err != nil {
+		return err
+	}
+	p.ledger.add(history, made)
+	return nil
+}
+
+// history copies all writes of a key, newest first as the store lists them.
+func (p *pass) history(ctx context.Context, id sensorID) error {
 	for q := (store.HistoryQuery{Pipeline: id.pipeline, Key: id.key, Limit: MaxRows}); ; {
 		page, err := p.archiver.store.History(ctx, q)
 		if err = cmp.Or(err, p.ledger.err()); err != nil {
 			return err
 		}
 		for _, r := range page.Items {
-			if r.Version < from {
-				page.Next = ""
-				break
-			}
-			made, err := readingRow(id.pipeline, r)
-			if err != nil {
+			if err := p.copyReading(id.pipeline, r); err != nil {
 				return err
 			}
-			p.ledger.add(history, made)
-			top = max(top, r.Version)
+			p.seen[id] = max(p.seen[id], r.Version)
 		}
 		if page.Next == "" {
-			p.seen[id] = top
 			return nil
 		}
 		q.Cursor = page.Next
@@ -58,7 +78,7 @@ func (p *pass) allReadings(ctx context.Context) error {
 			return err
 		}
 		for _, r := range latest {
-			if err := p.readings(ctx, sensorID{of.ID, r.Key}, 1); err != nil {
+			if err := p.history(ctx, sensorID{of.ID, r.Key}); err != nil {
 				return err
 			}
 		}

@@ -1,0 +1,89 @@
+package archive_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/archive"
+	"github.com/interlock-go/interlock/internal/archive/pgtest"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// forgetful is a store that forgets what it may between the news and the look at what they tell of.
+type forgetful struct {
+	store.Store
+	now time.Time
+}
+
+func (f *forgetful) Receive(ctx context.Context, group, consumer string, limit int) ([]store.Change, error) {
+	changes, err := f.Store.Receive(ctx, group, consumer, limit)
+	for n := 1; err == nil && n > 0; {
+		n, err = f.Trim(ctx, store.Retention{Events: time.Hour, History: time.Hour, JobLog: time.Hour}, f.now)
+	}
+	return changes, err
+}
+
+func TestWhatWasForgottenMeanwhileIsPassedOver(t *testing.T) {
+	dsn, w := pgtest.Database(t), newWorld(t)
+	w.days(0, 1)
+	pass(t, w.archiver(dsn), noon)
+	next := noon.AddDate(0, 0, 1)
+	w.days(1, 1)
+	later := next.AddDate(0, 0, 1)
+	a, err := archive.New(&forgetful{w.store, later}, dsn, "one")
+	check(t, err)
+	pass(t, a, next)
+	since := "at > '" + noon.Add(12*time.Hour).Format(time.RFC3339) + "'"
+	same(t, "of each key the newest write is left", lines(t, dsn, "SELECT pipeline || ' ' || sensor FROM sensor_history WHERE "+since+" ORDER BY pipeline, sensor"),
+		[]string{"orders landing", "orders upstream", "users landing", "users upstream"})
+	same(t, "no log is left", lines(t, dsn, "SELECT count(*) FROM run_logs WHERE "+since), []string{"0"})
+	same(t, "runs stay", lines(t, dsn, "SELECT count(*) FROM runs WHERE period = '2026-03-04'"), []string{"2"})
+	same(t, "events wait for the archive", lines(t, dsn, "SELECT count(*) FROM events WHERE "+since), []string{"6"})
+	b, err := a.Backlog(context.Background())
+	check(t, err)
+	same(t, "backlog", b, archive.Backlog{})
+}
+
+// asked counts what a store is asked for.
+type asked struct {
+	store.Store
+	runs, logs, writes atomic.Int64
+}
+
+func (a *asked) RunsAt(ctx context.Context, keys []run.Key) (map[run.Key]run.Run, error) {
+	a.runs.Add(1)
+	return a.Store.RunsAt(ctx, keys)
+}
+
+func (a *asked) JobLogs(ctx context.Context, keys []run.Key) (map[run.Key][]store.JobEntry, error) {
+	a.logs.Add(1)
+	return a.Store.JobLogs(ctx, keys)
+}
+
+func (a *asked) Writes(ctx context.Context, ids []store.WriteID) (map[store.WriteID]*sensor.Reading, error) {
+	a.writes.Add(1)
+	return a.Store.Writes(ctx, ids)
+}
+
+func TestWhatNewsTellOfIsReadTogether(t *testing.T) {
+	dsn, w := pgtest.Database(t), newWorld(t)
+	w.days(0, 1)
+	pass(t, w.archiver(dsn), noon)
+	for i := range 50 {
+		day := noon.AddDate(0, 0, i+1)
+		w.live(keyOf("orders", day.Format(time.DateOnly)), day, time.Minute)
+		w.put("orders", "landing", day, int64(i))
+		w.put("orders", "upstream", day, int64(i))
+	}
+	s := &asked{Store: w.store}
+	a, err := archive.New(s, dsn, "one")
+	check(t, err)
+	pass(t, a, noon)
+	w.archived(dsn)
+	same(t, "runs, logs, writes", fmt.Sprint(s.runs.Load(), s.logs.Load(), s.writes.Load()), "1 1 1")
+}
