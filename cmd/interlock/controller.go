@@ -150,6 +150,7 @@ func (c *controller) assemble(ctx context.Context, s surroundings) error {
 	if err != nil {
 		return err
 	}
+	observer.expectSinks(sinks)
 	c.engine = engine.New(engine.Options{
 		Store: c.store, Logger: c.logger, Observer: observer, Replica: who.replica, Alone: !c.store.shared,
 		Apart:   map[store.TaskKind]int{store.RunProbe: c.file.Engine.ProbeWorkers},

@@ -9,6 +9,7 @@ import (
 	"github.com/interlock-go/interlock/internal/engine"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sink"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
@@ -57,7 +58,32 @@ func newObserver(r *prometheus.Registry) *observer {
 		events:      counter("interlock_events_total", "Events announced, by type and severity.", "type", "severity"),
 	}
 	r.MustRegister(o.tasks, o.taskLag, o.changes, o.feedLag, o.ticks, o.sinks, o.findings, o.jitter, o.evaluations, o.starts, o.outcomes, o.events)
+	o.expect()
 	return o
+}
+
+// The two ways in which a look at a gate may end.
+const (
+	gateOpen   = "open"
+	gateClosed = "closed"
+)
+
+// expect shows what has not happened yet as none: a count that appears with its first event is no increase to whoever asks for one.
+func (o *observer) expect() {
+	for _, gate := range []string{gateOpen, gateClosed} {
+		o.evaluations.WithLabelValues(gate)
+	}
+	o.outcomes.WithLabelValues(string(event.JobCompleted), "")
+	for _, category := range []run.Category{run.Permanent, run.Transient, run.Timeout, run.Unknown} {
+		o.outcomes.WithLabelValues(string(event.JobFailed), string(category))
+	}
+}
+
+// expectSinks does the same for sinks.
+func (o *observer) expectSinks(sinks []sink.Sink) {
+	for _, s := range sinks {
+		o.sinks.WithLabelValues(s.Name())
+	}
 }
 
 func resultLabel(err error) string {
@@ -80,9 +106,9 @@ func (o *observer) TaskDone(kind store.TaskKind, late, took time.Duration, err e
 func (o *observer) committed(b store.Batch) {
 	for _, s := range b.Runs {
 		if p := s.Next.Progress; !p.LastEvaluation.IsZero() && p.LastEvaluation.Equal(s.Next.UpdatedAt) {
-			gate := "closed"
+			gate := gateClosed
 			if p.GateOpen || s.Next.Status == run.Triggering {
-				gate = "open"
+				gate = gateOpen
 			}
 			o.evaluations.WithLabelValues(gate).Inc()
 		}
