@@ -85,7 +85,7 @@ func (c *controller) health(ctx context.Context) api.Health {
 	for part, f := range h.Failures {
 		failure := api.HealthCheck{Name: part, OK: true, Detail: fmt.Sprintf("last failed at %s: %s", f.At.UTC().Format(time.RFC3339), f.Error)}
 		if i := slices.IndexFunc(checks, func(c api.HealthCheck) bool { return c.Name == part }); i >= 0 {
-			checks[i] = failure
+			checks[i].Detail += "; " + failure.Detail
 		} else {
 			checks = append(checks, failure)
 		}

@@ -32,6 +32,9 @@ func (e *Engine) follow(ctx, work context.Context) {
 			pause(ctx, backoff(failures))
 			continue
 		}
+		if failures > 0 {
+			e.health.mended("feed")
+		}
 		failures = 0
 		l.add(changes)
 	}

@@ -17,6 +17,19 @@ type health struct {
 	last     map[string]time.Time
 }
 
+// over is when a failure of what is tried again and again, and told each time, must have passed: who handles changes hears of
+// none while nothing changes, and a task that failed here may have been done elsewhere.
+const over = 2 * time.Minute
+
+// pass forgets such failures.
+func (h *health) pass(now time.Time) {
+	for _, part := range []string{"feed", "tasks"} {
+		if f, failed := h.failures[part]; failed && now.Sub(f.At) > over {
+			delete(h.failures, part)
+		}
+	}
+}
+
 // Failure is the last thing that went wrong in one part of the engine.
 type Failure struct {
 	At    time.Time `json:"at"`
@@ -80,6 +93,7 @@ func (e *Engine) lag(overdue []store.Task, now time.Time) (late time.Duration, e
 func (e *Engine) Health(ctx context.Context, interval time.Duration) Health {
 	now := time.Now()
 	e.health.mu.Lock()
+	e.health.pass(now)
 	h := Health{Failures: maps.Clone(e.health.failures), Last: maps.Clone(e.health.last)}
 	e.health.mu.Unlock()
 	n, oldest, err := e.Store.Backlog(ctx, Group)

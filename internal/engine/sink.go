@@ -16,12 +16,14 @@ const sendLimit = time.Minute
 func (e *Engine) deliver(ctx, work context.Context, s sink.Sink) {
 	for failures := 0; ctx.Err() == nil; {
 		outbox, lease, err := e.Notifier.Claim(ctx, s, notify.Holder{Replica: e.Replica, Lease: e.Lease}, time.Now())
-		if err == nil && outbox == nil { // somebody else does: stand by
+		if err == nil && outbox == nil { // somebody else does, and tells how it goes: stand by
+			failures = 0
+			e.health.mended("sink " + s.Name())
 			pause(ctx, standBy)
 			continue
 		}
 		if err == nil {
-			d := &dispatcher{engine: e, sink: s.Name(), outbox: outbox}
+			d := &dispatcher{engine: e, sink: s.Name(), outbox: outbox, failed: failures > 0}
 			err = e.under(work, lease, func(held context.Context) error { return d.run(ctx, held) })
 		}
 		if err == nil {
@@ -54,6 +56,7 @@ type dispatcher struct {
 	outbox   *notify.Outbox
 	answers  chan answer
 	underWay int
+	failed   bool // to keep track, when it was last tried
 }
 
 // answer is what a sink said to a letter.
@@ -88,6 +91,10 @@ func (d *dispatcher) work(ctx, held context.Context) error {
 		}
 		if err := d.outbox.Save(held, false, time.Now()); err != nil {
 			return err
+		}
+		if d.failed {
+			d.failed = false
+			d.engine.health.mended("sink " + d.sink)
 		}
 		if err := d.await(ctx, held, more); err != nil {
 			return err

@@ -38,6 +38,9 @@ func (e *Engine) tickInTurn(ctx, work context.Context, t Tick) {
 			pause(ctx, backoff(failures))
 			continue
 		}
+		if failures > 0 || !turn { // whoever has the turn tells how it goes
+			e.health.mended(t.Name)
+		}
 		failures = 0
 		if !turn {
 			pause(ctx, standBy)

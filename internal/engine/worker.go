@@ -32,6 +32,9 @@ func (e *Engine) workOff(ctx, work context.Context) {
 			pause(ctx, backoff(failures))
 			continue
 		}
+		if failures > 0 {
+			e.health.mended("tasks")
+		}
 		failures = 0
 		if claimed == 0 {
 			w.nap(ctx, woken)

@@ -1,0 +1,114 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/engine"
+	"github.com/interlock-go/interlock/internal/notify"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/sink"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// absent is a store that does not answer while it is away.
+type absent struct {
+	store.Store
+	away atomic.Bool
+}
+
+func (a *absent) answer() error {
+	if a.away.Load() {
+		return errors.New("the store does not answer")
+	}
+	return nil
+}
+
+func (a *absent) Receive(ctx context.Context, group, consumer string, limit int) ([]store.Change, error) {
+	if err := a.answer(); err != nil {
+		return nil, err
+	}
+	return a.Store.Receive(ctx, group, consumer, limit)
+}
+
+func (a *absent) Claim(ctx context.Context, q store.ClaimQuery, now time.Time) ([]store.Claim, error) {
+	if err := a.answer(); err != nil {
+		return nil, err
+	}
+	return a.Store.Claim(ctx, q, now)
+}
+
+func (a *absent) Task(ctx context.Context, id string) (store.Task, error) {
+	if err := a.answer(); err != nil {
+		return store.Task{}, err
+	}
+	return a.Store.Task(ctx, id)
+}
+
+// onAbsent gives an engine on a store that is away, with a periodic task that one process does, and a sink.
+func (h *host) onAbsent() (*absent, *engine.Engine) {
+	s := &absent{Store: h.store}
+	s.away.Store(true)
+	h.options.Store, h.options.Alone = s, false
+	h.options.Notifier = notify.New(notify.Options{Store: s, Sinks: []sink.Sink{&place{note: h.note}}})
+	h.options.Handlers.Config = func(context.Context, pipeline.ID) error { return nil }
+	h.options.Handlers.Ticks = []engine.Tick{{Name: "look", Every: time.Hour, One: true, Do: func(context.Context, time.Time) error { return nil }}}
+	return s, engine.New(h.options)
+}
+
+// failing lists the parts of which a failure is told.
+func failing(t *testing.T, e *engine.Engine) []string {
+	return slices.Sorted(maps.Keys(e.Health(t.Context(), time.Minute).Failures))
+}
+
+func TestWhatWorksAgainIsToldOfNoLonger(t *testing.T) {
+	for name, standsBy := range map[string]bool{"the one that works": false, "one that stands by": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHost(t)
+				s, e := h.onAbsent()
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan error)
+				go func() { done <- e.Run(ctx, time.Second) }()
+				h.pass(time.Minute)
+				if got := failing(t, e); !slices.Equal(got, []string{"feed", "look", "sink place", "tasks"}) {
+					t.Errorf("while it is away, %q fail", got)
+				}
+				if standsBy {
+					h.takeTurns()
+				}
+				s.away.Store(false)
+				h.pass(4 * time.Minute)
+				if got := failing(t, e); len(got) > 0 {
+					t.Errorf("when it is back, %q fail", got)
+				}
+				cancel()
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// takeTurns makes another process the one that does the periodic task and delivers.
+func (h *host) takeTurns() {
+	h.Helper()
+	b := store.Batch{ID: "turns"}
+	b.Schedule(store.Task{ID: "turn/look", Kind: store.Turn, Due: time.Now().AddDate(100, 0, 0)})
+	b.Schedule(store.Task{ID: "deliver/place", Kind: store.Deliver, Due: time.Now().AddDate(100, 0, 0)})
+	if err := h.store.Commit(h.Context(), b, time.Now()); err != nil {
+		h.Fatal(err)
+	}
+	for _, id := range []string{"turn/look", "deliver/place"} {
+		if claims, err := h.store.Claim(h.Context(), store.ClaimQuery{Replica: "there", Task: id, Limit: 1, Lease: time.Hour}, time.Now()); len(claims) != 1 || err != nil {
+			h.Fatalf("claimed %v, %v", claims, err)
+		}
+	}
+}
