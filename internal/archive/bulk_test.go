@@ -87,3 +87,22 @@ func TestWhatNewsTellOfIsReadTogether(t *testing.T) {
 	w.archived(dsn)
 	same(t, "runs, logs, writes", fmt.Sprint(s.runs.Load(), s.logs.Load(), s.writes.Load()), "1 1 1")
 }
+
+func TestWhatWasArchivedSurvivesACrashOfPostgres(t *testing.T) {
+	pgtest.Need(t)
+	server, err := pgtest.Start("-c fsync=off -c wal_writer_delay=10s")
+	check(t, err)
+	t.Cleanup(func() { check(t, server.Close()) })
+	dsn, w := server.DSN("postgres"), newWorld(t)
+	w.days(0, 1)
+	a := w.archiver(dsn)
+	pass(t, a, noon)
+	for i := range archive.MaxRows { // with the rest, more than one batch: the first does not wait for the disk
+		w.put("orders", "landing", noon.Add(time.Duration(i)*time.Second), int64(i))
+	}
+	w.days(1, 2)
+	pass(t, a, noon.AddDate(0, 0, 2))
+	check(t, server.Pause("immediate"))
+	check(t, server.Resume("-c fsync=off"))
+	w.archived(dsn)
+}

@@ -23,8 +23,9 @@ type ledger struct {
 
 // batch is what is written in one transaction.
 type batch struct {
-	rows []rows
-	done chan error
+	rows   []rows
+	places rows // how far that is; none if more rows belong to it
+	done   chan error
 }
 
 // newLedger is a ledger that writes to s until it is closed.
@@ -35,7 +36,7 @@ func newLedger(ctx context.Context, s *session) *ledger {
 		for b := range l.queue {
 			err := l.err()
 			if err == nil {
-				err = s.write(ctx, b.rows...)
+				err = s.write(ctx, b)
 				l.fail(err)
 			}
 			b.done <- err
@@ -81,13 +82,12 @@ func (l *ledger) add(t table, r row) {
 // begin hands on what there is, together with how far that is, to be written in one transaction. The answer comes when it
 // and all before it are written, or cannot be.
 func (l *ledger) begin(places rows) <-chan error {
-	b := batch{done: make(chan error, 1)}
+	b := batch{places: places, done: make(chan error, 1)}
 	for _, t := range tables {
 		if w := l.waiting[t.name]; w != nil {
 			b.rows = append(b.rows, *w)
 		}
 	}
-	b.rows = append(b.rows, places)
 	l.written += l.count
 	l.count = 0
 	clear(l.waiting)

@@ -13,7 +13,8 @@ import (
 const MaxRows = 500
 
 // table is where rows of one kind go. One statement takes any number of them, as one array for each column, so that a
-// batch is written in one exchange; rows that are there already are passed over by their natural key.
+// batch is written in one exchange; rows that are there already are passed over by their natural key. The arrays are
+// unfolded in the list of what is selected: there Postgres takes a row at a time, as a FROM it would store each array first.
 type table struct {
 	name   string
 	insert string
@@ -25,12 +26,12 @@ func newTable(name, columns, conflict string) table {
 	var names, arrays []string
 	for i, c := range strings.Split(columns, ", ") {
 		column, kind, _ := strings.Cut(c, " ")
-		names, arrays = append(names, column), append(arrays, fmt.Sprintf("$%d::%s[]", i+1, kind))
+		names, arrays = append(names, column), append(arrays, fmt.Sprintf("unnest($%d::%s[])", i+1, kind))
 	}
 	list := strings.Join(names, ", ")
 	return table{
 		name: name, width: len(names),
-		insert: fmt.Sprintf("INSERT INTO %s (%s) SELECT * FROM unnest(%s) ON CONFLICT %s", name, list, strings.Join(arrays, ", "), conflict),
+		insert: fmt.Sprintf("INSERT INTO %s (%s) SELECT %s ON CONFLICT %s", name, list, strings.Join(arrays, ", "), conflict),
 	}
 }
 
@@ -82,20 +83,24 @@ func (r rows) columns() []any {
 	return arrays
 }
 
-// write stores rows, and how far that is, in one exchange: without a transaction of its own a batch is one.
-func (s *session) write(ctx context.Context, all ...rows) error {
-	var b pgx.Batch
-	for _, r := range all {
-		if len(r.rows) > 0 {
-			b.Queue(r.table.insert, r.columns()...)
-		}
+// noWait lets a transaction be over before it is on the disk.
+const noWait = "SELECT set_config('synchronous_commit', 'off', true)"
+
+// write stores a batch in one exchange: without a transaction of its own it is one. Where it does not say how far that is
+// nobody relies on it yet, and Postgres need not wait for the disk: it will with the next one that does, for all before it.
+func (s *session) write(ctx context.Context, b batch) error {
+	var all pgx.Batch
+	if len(b.places.rows) == 0 {
+		all.Queue(noWait)
 	}
-	if b.Len() == 0 {
-		return nil
+	for _, r := range append(b.rows, b.places) {
+		if len(r.rows) > 0 {
+			all.Queue(r.table.insert, r.columns()...)
+		}
 	}
 	limited, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
-	return fault(ctx, "write rows", s.conn.SendBatch(limited, &b).Close())
+	return fault(ctx, "write rows", s.conn.SendBatch(limited, &all).Close())
 }
 
 // cursorRow says how far something has come.
