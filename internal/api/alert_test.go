@@ -34,9 +34,9 @@ func alerting(s sink.Sink, routes ...notify.Route) func(*api.Deps) {
 func TestDeadLettersAreListedAndSentAgain(t *testing.T) {
 	d := &door{err: errors.New("still away")}
 	w := newWorld(t, alerting(d))
-	e := event.New(event.PipelinePaused, event.About{Pipeline: "orders", At: w.now}, "paused", event.Pause{})
-	letter := store.DeadLetter{Sink: "hook", Event: e, Reason: "410", Tries: 3, At: w.now, Count: 7, Since: w.now}
-	w.check(w.store.Commit(ctx, store.Batch{ID: "dead", Dead: []store.DeadLetter{letter}}, w.now))
+	e := event.New(event.PipelinePaused, event.About{Pipeline: "orders", At: w.Now()}, "paused", event.Pause{})
+	letter := store.DeadLetter{Sink: "hook", Event: e, Reason: "410", Tries: 3, At: w.Now(), Count: 7, Since: w.Now()}
+	w.Check(w.Store.Commit(ctx, store.Batch{ID: "dead", Dead: []store.DeadLetter{letter}}, w.Now()))
 	for query, want := range map[string]int{"": 1, "?sink=hook": 1, "?sink=other": 0} {
 		items := w.get("/api/v1/alerts/dead" + query).items()
 		if len(items) != want {
@@ -122,8 +122,8 @@ func TestSilencesAreExplained(t *testing.T) {
 	w := newWorld(t, alerting(&door{}))
 	id := w.post("/api/v1/silences", `{"pipeline": "*", "until": "12h", "reason": "maintenance"}`).object(201)["id"].(string)
 	w.post("/api/v1/runs", `{"pipeline": "orders"}`).object(201)
-	w.pass(4 * time.Hour)
-	w.settle()
+	w.Pass(4 * time.Hour)
+	w.Settle()
 	x := w.get("/api/v1/pipelines/orders/explain?date=2026-03-03").object(200)
 	silenced := x["silenced"].([]any)
 	if len(silenced) != 1 || silenced[0].(map[string]any)["by"] != id || !strings.Contains(x["text"].(string), "silenced by "+id) {

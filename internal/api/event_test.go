@@ -27,14 +27,14 @@ func (w *world) tell(id pipeline.ID, n int) {
 		w.told++
 		which := fmt.Sprintf("told %d", w.told)
 		b := store.Batch{ID: which}
-		b.Emit(event.New(event.PipelinePaused, event.About{Pipeline: id, Which: which, At: w.clock()}, which, event.Pause{}))
-		w.check(w.store.Commit(ctx, b, w.clock()))
+		b.Emit(event.New(event.PipelinePaused, event.About{Pipeline: id, Which: which, At: w.Now()}, which, event.Pause{}))
+		w.Check(w.Store.Commit(ctx, b, w.Now()))
 	}
 }
 
 func TestEventsAreListedNewestFirst(t *testing.T) {
 	w := newWorld(t)
-	w.pass(time.Hour)
+	w.Pass(time.Hour)
 	w.tell("orders", 3)
 	w.tell("silver-orders", 1)
 	messages := func(query string) []string {
@@ -80,7 +80,7 @@ func (w *world) follow(query string, headers ...string) *stream {
 	c, cancel := context.WithCancel(ctx)
 	w.Cleanup(cancel)
 	r, err := http.NewRequestWithContext(c, "GET", w.server.URL+"/api/v1/events/stream"+query, nil)
-	w.check(err)
+	w.Check(err)
 	if w.token != "" {
 		r.Header.Set("Authorization", "Bearer "+w.token)
 	}
@@ -89,7 +89,7 @@ func (w *world) follow(query string, headers ...string) *stream {
 		r.Header.Set(name, value)
 	}
 	answer, err := w.server.Client().Do(r)
-	w.check(err)
+	w.Check(err)
 	w.Cleanup(func() { answer.Body.Close() })
 	if answer.StatusCode != 200 || answer.Header.Get("Content-Type") != "text/event-stream" {
 		w.Fatalf("got %d %v", answer.StatusCode, answer.Header)
@@ -138,7 +138,7 @@ func (s *stream) next() string {
 			continue
 		}
 		var e event.Event
-		s.check(json.Unmarshal([]byte(data), &e))
+		s.Check(json.Unmarshal([]byte(data), &e))
 		return e.Detail.Message
 	}
 }
@@ -184,7 +184,7 @@ func TestStreamGoesOnAfterTheLastEventSeen(t *testing.T) {
 func TestStreamCanBeginInThePast(t *testing.T) {
 	w := newWorld(t)
 	w.tell("orders", 3)
-	w.pass(time.Hour)
+	w.Pass(time.Hour)
 	w.tell("orders", 3)
 	w.follow("?type=PIPELINE_PAUSED&since=2026-03-03T10:00:00Z").expect("told 4", "told 5", "told 6")
 	w.follow("?type=PIPELINE_PAUSED&since=2020-01-01").expect("told 1")
@@ -238,7 +238,7 @@ func TestStreamsAreBoundedAndEndWithTheServer(t *testing.T) {
 	}
 	stop, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	w.check(w.server.Config.Shutdown(stop))
+	w.Check(w.server.Config.Shutdown(stop))
 	if _, err := io.ReadAll(s.lines); err != nil && stop.Err() != nil {
 		t.Errorf("the stream went on: %v", err)
 	}
@@ -247,7 +247,7 @@ func TestStreamsAreBoundedAndEndWithTheServer(t *testing.T) {
 func TestSlowClientHoldsUpNobody(t *testing.T) {
 	w := newWorld(t)
 	slow, err := net.Dial("tcp", strings.TrimPrefix(w.server.URL, "http://"))
-	w.check(err)
+	w.Check(err)
 	defer slow.Close()
 	fmt.Fprintf(slow, "GET /api/v1/events/stream HTTP/1.1\r\nHost: localhost\r\n\r\n") // and never reads
 	s := w.follow("")

@@ -174,7 +174,7 @@ func TestPanicIsAnsweredAndLogged(t *testing.T) {
 
 func TestInnerErrorsStayInside(t *testing.T) {
 	w := newWorld(t)
-	w.check(w.store.Close())
+	w.Check(w.Store.Close())
 	for _, got := range []reply{w.put(ordersSensors+"x", "{}"), w.get("/api/v1/runs"), w.get("/api/v1/pipelines"), w.get("/api/v1/events/stream")} {
 		p := got.problem(500)
 		if strings.Contains(fmt.Sprint(p), "closed") {

@@ -105,7 +105,7 @@ func (r reply) judged(method, path string) reply {
 		return r
 	}
 	j, err := description()
-	r.check(err)
+	r.Check(err)
 	if err := j.check(method, path, r.status, kind, r.body); err != nil {
 		r.Errorf("%s %s answered otherwise than described: %v\n%s", method, path, err, r.body)
 	}

@@ -52,8 +52,8 @@ func TestPipelinesArePaged(t *testing.T) {
 
 func TestDegradedRejectedAndRemovedPipelinesSaySo(t *testing.T) {
 	w := newWorld(t)
-	w.apply(strings.Replace(orders, "equals", "equalz", 1), "pipeline: {id: fresh}\n")
-	w.settle()
+	w.Offer(strings.Replace(orders, "equals", "equalz", 1), "pipeline: {id: fresh}\n")
+	w.Settle()
 	states := map[string]any{}
 	for _, item := range w.get("/api/v1/pipelines?removed=true").items() {
 		states[item["id"].(string)] = item["state"]
@@ -74,8 +74,8 @@ func TestDegradedRejectedAndRemovedPipelinesSaySo(t *testing.T) {
 
 func TestVersionsAreKeptWithTheirText(t *testing.T) {
 	w := newWorld(t)
-	w.pass(time.Hour)
-	w.apply(strings.Replace(orders, "1000", "2000", 1), silver)
+	w.Pass(time.Hour)
+	w.Apply(strings.Replace(orders, "1000", "2000", 1), silver)
 	items := w.get("/api/v1/pipelines/orders/versions").items()
 	if len(items) != 2 || items[0]["inForce"] != true || items[1]["inForce"] != false {
 		t.Fatalf("got %v", items)

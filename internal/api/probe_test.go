@@ -21,22 +21,22 @@ probes:
 
 func TestPipelineShowsHowItsProbesStand(t *testing.T) {
 	w := newWorld(t)
-	w.apply(probed)
-	w.settle()
-	state := probe.State{}.For(w.catalog.Current().Get("probed").Version)
-	state = state.Answer(probe.Answer{Status: probe.Pass, Reason: "all there"}, "2026-03-03", w.now.Add(-time.Second), w.now, w.now.Add(time.Minute))
-	state = state.Break(&probe.Failure{Category: run.Timeout, Reason: "gave no answer"}, w.now.Add(time.Minute))
+	w.Apply(probed)
+	w.Settle()
+	state := probe.State{}.For(w.Catalog.Current().Get("probed").Version)
+	state = state.Answer(probe.Answer{Status: probe.Pass, Reason: "all there"}, "2026-03-03", w.Now().Add(-time.Second), w.Now(), w.Now().Add(time.Minute))
+	state = state.Break(&probe.Failure{Category: run.Timeout, Reason: "gave no answer"}, w.Now().Add(time.Minute))
 	data, err := json.Marshal(state)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := store.Batch{ID: "x"}
 	b.SwapNote(store.Note{}, store.Note{Kind: store.ProbeNote, Key: "probed/landing", Data: data})
-	if err := w.store.Commit(ctx, b, w.now); err != nil {
+	if err := w.Store.Commit(ctx, b, w.Now()); err != nil {
 		t.Fatal(err)
 	}
 	got := w.get("/api/v1/pipelines/probed").object(200)["probes"]
-	at := func(d time.Duration) string { return w.now.Add(d).Format(time.RFC3339) }
+	at := func(d time.Duration) string { return w.Now().Add(d).Format(time.RFC3339) }
 	want := []any{
 		map[string]any{
 			"pipeline": "probed", "key": "landing", "kind": "builtin", "builtin": "file-freshness", "interval": "1m30s", "ttl": "3m", "timeout": "30s", "state": "failing",

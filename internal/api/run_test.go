@@ -19,9 +19,9 @@ const wednesday = "/api/v1/runs/orders/cron/2026-03-04"
 
 func TestRunIsShownWithAllThatIsKeptOfIt(t *testing.T) {
 	w := running(t)
-	w.pass(5 * time.Minute)
+	w.Pass(5 * time.Minute)
 	w.post(wednesday+"/job", `{"result":"success","message":"5000 rows","requestedBy":"ann"}`).object(200)
-	w.settle()
+	w.Settle()
 	got := w.get(wednesday).object(200)
 	for key, want := range map[string]any{
 		"pipeline": "orders", "schedule": "cron", "date": "2026-03-04", "status": "COMPLETED", "attempt": 1.0, "result": "success", "message": "5000 rows",
@@ -118,7 +118,7 @@ func TestRerunIsAcceptedOrRefused(t *testing.T) {
 	const reruns = wednesday + "/reruns"
 	w.post(reruns, `{"reason":"again"}`).problem(409, "RUNNING", "refused")
 	w.post(wednesday+"/job", `{"result":"success"}`).object(200)
-	w.settle()
+	w.Settle()
 	w.post(reruns, `{"reason":"again"}`).problem(409, "has changed since")
 	w.post(reruns, `{}`).problem(400, "body.reason")
 	w.post(reruns, `{"reason":"again","pipeline":"silver-orders"}`).problem(400, "the path of orders")
@@ -163,14 +163,14 @@ func TestResultFromOutsideEndsTheJob(t *testing.T) {
 func TestJobReportsItsOwnAttemptAndNothingElse(t *testing.T) {
 	w := running(t, withTokens)
 	key, err := run.ParseKey("orders/cron/2026-03-04")
-	w.check(err)
+	w.Check(err)
 	own := callbacks.For(key, 1)
 	if own.URL != "http://127.0.0.1:8740"+wednesday+"/job" {
 		t.Errorf("the callback's address is %q", own.URL)
 	}
 	w.token = own.Token
 	other, err := run.ParseKey("orders/cron/2026-03-03")
-	w.check(err)
+	w.Check(err)
 	w.post("/api/v1/runs/orders/cron/2026-03-03/job", `{"result":"success"}`).problem(403, "not made for run")
 	w.post(wednesday+"/cancel", `{}`).problem(403)
 	w.get(wednesday).problem(403)
@@ -206,7 +206,7 @@ func TestJobReportsToAnotherReplica(t *testing.T) {
 		}
 	})
 	key, err := run.ParseKey("orders/cron/2026-03-04")
-	w.check(err)
+	w.Check(err)
 	for _, c := range []api.Callbacks{stranger, signing("two", 3), signing("short", 3)} {
 		w.token = c.For(key, 1).Token
 		w.post(wednesday+"/job", `{"result":"success"}`).problem(403, "not made for run")

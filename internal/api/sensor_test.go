@@ -229,8 +229,8 @@ func TestShortWayToASensorIsTheUsualOne(t *testing.T) {
 
 func TestAPipelineThatWasStoredAMomentAgoTakesReadings(t *testing.T) {
 	w := newWorld(t)
-	elsewhere := catalog.New(w.store, all.Kinds())
-	_, err := elsewhere.Apply(ctx, catalog.Files{Pipelines: []pipeline.Source{{File: "young.yaml", Data: []byte("pipeline: {id: young, owner: data}\n")}}}, w.now)
-	w.check(err)
+	elsewhere := catalog.New(w.Store, all.Kinds())
+	_, err := elsewhere.Apply(ctx, catalog.Files{Pipelines: []pipeline.Source{{File: "young.yaml", Data: []byte("pipeline: {id: young, owner: data}\n")}}}, w.Now())
+	w.Check(err)
 	w.put("/api/v1/pipelines/young/sensors/landed", `{"n": 1}`).object(http.StatusOK)
 }

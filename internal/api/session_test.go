@@ -22,7 +22,7 @@ func (w *world) login(token string) *http.Cookie {
 	answer := w.post(sessionPath, `{"token":"`+token+`"}`)
 	answer.object(200)
 	cookie, err := http.ParseSetCookie(answer.header.Get("Set-Cookie"))
-	w.check(err)
+	w.Check(err)
 	return cookie
 }
 
@@ -62,7 +62,7 @@ func TestStaleCookieKeepsNobodyFromLoggingInAndOut(t *testing.T) {
 	w.post(sessionPath, `{"token":"`+viewerToken+`"}`, staleCookie).object(200)
 	answer := w.request("DELETE", sessionPath, "", staleCookie)
 	cookie, err := http.ParseSetCookie(answer.header.Get("Set-Cookie"))
-	w.check(err)
+	w.Check(err)
 	if answer.status != http.StatusNoContent || cookie.MaxAge >= 0 || cookie.Value != "" {
 		t.Errorf("answered %d with %v", answer.status, cookie)
 	}

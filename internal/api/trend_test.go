@@ -17,10 +17,10 @@ import (
 // completed is a world in which the run of Wednesday completed in time, and nobody came for that of Thursday.
 func completed(t *testing.T) *world {
 	w := running(t)
-	w.pass(5 * time.Minute)
+	w.Pass(5 * time.Minute)
 	w.post(wednesday+"/job", `{"result":"success"}`).object(200)
-	w.settle()
-	w.pass(30 * time.Hour)
+	w.Settle()
+	w.Pass(30 * time.Hour)
 	return w
 }
 
@@ -51,20 +51,20 @@ func TestTimelineShowsHowDeadlinesStandInTheLedger(t *testing.T) {
 
 func TestPeriodThatMayStillComeInTimeIsNotMissing(t *testing.T) {
 	w := newWorld(t)
-	w.apply("pipeline: {id: late, owner: data}\n"+
+	w.Apply("pipeline: {id: late, owner: data}\n"+
 		"schedule: {period: day, trigger: {key: landed, check: exists}}\n"+
 		"sla: {deadline: \"08:00\", dayOffset: 1}\n", "pipeline: {id: bare, owner: data}\n"+
 		"schedule: {period: day, trigger: {key: landed, check: exists}}\n")
-	w.settle()
+	w.Settle()
 	state := func(id string) any {
 		t.Helper()
 		return at(w.get("/api/v1/timeline?from=2026-03-04&to=2026-03-05&pipeline="+id).object(200), "items", 0, "slots", 0, "state")
 	}
-	w.pass(40 * time.Hour) // the fifth, ten past one
+	w.Pass(40 * time.Hour) // the fifth, ten past one
 	if state("late") != "upcoming" || state("bare") != "missing" {
 		t.Errorf("before the deadline: %v, %v", state("late"), state("bare"))
 	}
-	w.pass(8 * time.Hour)
+	w.Pass(8 * time.Hour)
 	if state("late") != "missing" {
 		t.Errorf("after the deadline: %v", state("late"))
 	}
@@ -104,7 +104,7 @@ func TestLimitedTokenSeesTheComplianceOfItsPipelinesAlone(t *testing.T) {
 	w := newWorld(t, func(d *api.Deps) {
 		d.Settings.Tokens = []api.Token{{Name: "etl", Role: api.RoleViewer, Pipelines: []string{"silver-*"}, Secret: secret}}
 	})
-	w.pass(40 * time.Hour)
+	w.Pass(40 * time.Hour)
 	w.token = secret
 	got := w.get("/api/v1/compliance").object(200)
 	if len(got["items"].([]any)) != 0 || len(got["owners"].([]any)) != 0 || at(got, "total", 0, "breached") != 0.0 {
@@ -118,10 +118,10 @@ func TestLimitedTokenSeesTheComplianceOfItsPipelinesAlone(t *testing.T) {
 func TestTrendsTellDurationsAttemptsArrivalsAndDrift(t *testing.T) {
 	w := completed(t)
 	wednesday, err := period.Parse("2026-03-04")
-	w.check(err)
-	drift := event.New(event.PostRunDrift, event.About{Pipeline: "orders", Schedule: "cron", Date: wednesday, Attempt: 1, Which: "rows", At: w.now},
+	w.Check(err)
+	drift := event.New(event.PostRunDrift, event.About{Pipeline: "orders", Schedule: "cron", Date: wednesday, Attempt: 1, Which: "rows", At: w.Now()},
 		"rows moved", event.Drift{Sensor: "rows", Field: "count", Baseline: "5000", Current: "4000", Threshold: "0"})
-	w.check(w.store.Commit(ctx, store.Batch{ID: "drift", Events: []event.Event{drift}}, w.now))
+	w.Check(w.Store.Commit(ctx, store.Batch{ID: "drift", Events: []event.Event{drift}}, w.Now()))
 	got := w.get("/api/v1/pipelines/orders/trends?days=7").object(200)
 	took := map[string]any{"count": 1.0, "p50Seconds": 300.0, "p90Seconds": 300.0, "p99Seconds": 300.0, "longestSeconds": 300.0}
 	if diff := cmp.Diff(took, at(got, "days", 0, "durations")); diff != "" {
@@ -154,7 +154,7 @@ func TestTrendsTellDurationsAttemptsArrivalsAndDrift(t *testing.T) {
 
 func TestGraphSaysWhatBlocksWhom(t *testing.T) {
 	w := newWorld(t)
-	w.apply(orders, `
+	w.Apply(orders, `
 pipeline: {id: report, owner: finance}
 schedule: {cron: "0 9 * * *", after: [orders], evaluation: {window: 3h, interval: 10m}}
 `, `
@@ -165,8 +165,8 @@ pipeline: {id: check, owner: finance}
 schedule: {cron: "0 9 * * *"}
 validation: {rules: [{key: rows, from: orders, check: exists}]}
 `)
-	w.settle()
-	w.pass(24 * time.Hour)
+	w.Settle()
+	w.Pass(24 * time.Hour)
 	got := w.get("/api/v1/pipelines/report/graph").object(200)
 	far := map[string]any{}
 	for _, n := range at(got, "nodes").([]any) {
@@ -191,7 +191,7 @@ validation: {rules: [{key: rows, from: orders, check: exists}]}
 
 func TestFilesAreListedWithTheirProblemsAndLastGoodVersion(t *testing.T) {
 	w := newWorld(t)
-	w.apply(strings.Replace(orders, "equals", "equalz", 1), silver)
+	w.Offer(strings.Replace(orders, "equals", "equalz", 1), silver)
 	first := w.get("/api/v1/files?limit=1")
 	file := first.items()[0]
 	if file["file"] != "0.yaml" || file["state"] != "refused" || file["pipeline"] != "orders" || file["version"] == nil || file["kind"] != "pipeline" {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -17,18 +16,11 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/api"
-	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/controllertest"
 	"github.com/interlock-go/interlock/internal/job"
-	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/notify"
-	"github.com/interlock-go/interlock/internal/orchestrator"
 	"github.com/interlock-go/interlock/internal/period"
-	"github.com/interlock-go/interlock/internal/pipeline"
-	"github.com/interlock-go/interlock/internal/prober"
-	"github.com/interlock-go/interlock/internal/router"
-	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
-	"github.com/interlock-go/interlock/internal/slamonitor"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/memory"
 )
@@ -56,39 +48,15 @@ schedule:
 job: {type: command, config: {command: [load]}}
 `
 
-// target is where jobs run until a test reports their result.
-type target struct{}
-
-func (target) Start(_ context.Context, a job.Attempt) (job.Started, error) {
-	return job.Started{Handle: run.Handle(a.ID)}, nil
-}
-
-func (target) Status(context.Context, job.Attempt, run.Handle) (job.Status, error) {
-	return job.Status{}, nil
-}
-
-// world is a controller behind its API, on a clock that only tests move.
+// world is a controller behind its API. Jobs run until a test reports their result.
 type world struct {
 	testing.TB
-	store   *memory.Store
-	catalog *catalog.Catalog
-	router  *router.Router
-	steps   *orchestrator.Orchestrator
-	monitor *slamonitor.Monitor
-	api     *api.API
-	server  *httptest.Server
-	log     *bytes.Buffer
-	token   string // sent along unless empty
-	told    int    // how many events tests announced
-
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (w *world) clock() time.Time {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.now
+	*controllertest.Controller
+	api    *api.API
+	server *httptest.Server
+	log    *bytes.Buffer
+	token  string // sent along unless empty
+	told   int    // how many events tests announced
 }
 
 // callbacks are the means by which the world's jobs report their results.
@@ -100,22 +68,15 @@ func signing(replica string, seed byte) api.Callbacks {
 	return api.Callbacks{Base: "http://127.0.0.1:8740/", Replica: replica, Key: key}
 }
 
-// newWorld begins on Tuesday the third of March 2026, ten past nine, with two pipelines. Change alters what the API is
-// made of.
+// newWorld begins with two pipelines. Change alters what the API is made of.
 func newWorld(t testing.TB, change ...func(*api.Deps)) *world {
 	t.Helper()
 	s := memory.New()
-	w := &world{TB: t, store: s, now: time.Date(2026, 3, 3, 9, 10, 0, 0, time.UTC), catalog: catalog.New(s, all.Kinds()), log: &bytes.Buffer{}}
-	w.monitor = slamonitor.New(s, w.catalog)
-	w.steps = orchestrator.New(orchestrator.Deps{Store: s, Catalog: w.catalog, Replica: "one", Jobs: map[string]job.Type{"command": target{}}})
-	w.router = router.New(router.Deps{
-		Store: s, Catalog: w.catalog, Deadlines: w.monitor, Jobs: w.steps,
-		Limits: router.Limits{RunTimeout: 4 * time.Hour, StartTries: 3, StartBackoff: 30 * time.Second},
-	})
-	w.apply(orders, silver)
-	w.settle()
+	w := &world{TB: t, Controller: controllertest.New(t, s, map[string]job.Type{"command": controllertest.Idle{}}), log: &bytes.Buffer{}}
+	w.Apply(orders, silver)
+	w.Settle()
 	d := api.Deps{
-		Store: s, Catalog: w.catalog, Operator: w.router, Now: w.clock, Alerts: notify.New(notify.Options{Store: s}),
+		Store: s, Catalog: w.Catalog, Operator: w.Router, Now: w.Now, Alerts: notify.New(notify.Options{Store: s}),
 		Settings: api.Settings{Loopback: true, Callbacks: callbacks},
 		Logger:   slog.New(slog.NewJSONHandler(&locked{w: w.log}, nil)),
 	}
@@ -145,108 +106,6 @@ func (l *locked) Write(b []byte) (int, error) {
 	return l.w.Write(b)
 }
 
-func (w *world) check(err error) {
-	w.Helper()
-	if err != nil {
-		w.Fatal(err)
-	}
-}
-
-// apply puts exactly these files in force.
-func (w *world) apply(files ...string) {
-	w.Helper()
-	var sources []pipeline.Source
-	for i, text := range files {
-		sources = append(sources, pipeline.Source{File: fmt.Sprintf("%d.yaml", i), Data: []byte(text)})
-	}
-	_, err := w.catalog.Apply(ctx, catalog.Files{Pipelines: sources}, w.now)
-	w.check(err)
-}
-
-// settle lets everything happen that is due at this instant.
-func (w *world) settle() {
-	w.Helper()
-	for range 1000 {
-		if !w.react() && !w.work() {
-			return
-		}
-	}
-	w.Fatal("it never comes to rest")
-}
-
-func (w *world) react() bool {
-	w.Helper()
-	n, _, err := w.store.Backlog(ctx, "router")
-	w.check(err)
-	if n == 0 {
-		return false
-	}
-	changes, err := w.store.Receive(ctx, "router", "one", 100)
-	w.check(err)
-	for _, c := range changes {
-		w.check(w.router.Handle(ctx, c, w.now))
-	}
-	w.check(w.store.Done(ctx, "router", changes))
-	return true
-}
-
-func (w *world) work() bool {
-	w.Helper()
-	claims, err := w.store.Claim(ctx, store.ClaimQuery{Replica: "one", Limit: 1, Lease: time.Minute}, w.now)
-	w.check(err)
-	for _, c := range claims {
-		if err := w.perform(c); err != nil && !errors.Is(err, store.ErrConflict) {
-			w.Fatalf("%s: %v", c.Task.ID, err)
-		}
-	}
-	return len(claims) > 0
-}
-
-func (w *world) perform(c store.Claim) error {
-	switch c.Task.Kind {
-	case store.Advance:
-		_, err := w.steps.Step(ctx, c, w.clock)
-		return err
-	case store.Fire:
-		return w.router.Fire(ctx, c, w.now)
-	case store.Arm:
-		return w.monitor.Arm(ctx, c, w.now)
-	case store.FireDeadline:
-		return w.monitor.Fire(ctx, c, w.now)
-	case store.ReopenPeriods:
-		return w.router.Reopen(ctx, c, w.now)
-	case store.RunProbe:
-		return prober.Drop(ctx, w.store, c, w.now)
-	case store.ResumePaused:
-		return w.router.ResumeDue(ctx, c, w.now)
-	default:
-		return fmt.Errorf("nobody here performs tasks of kind %q", c.Task.Kind)
-	}
-}
-
-// pass lets time go by, task by task.
-func (w *world) pass(d time.Duration) {
-	w.Helper()
-	until := w.now.Add(d)
-	for range 10000 {
-		next, err := w.store.NextDue(ctx)
-		w.check(err)
-		done := next.IsZero() || next.After(until)
-		w.mu.Lock()
-		if done {
-			w.now = until
-		} else if next.After(w.now) {
-			w.now = next
-		}
-		w.mu.Unlock()
-		w.settle()
-		if done {
-			return
-		}
-	}
-	w.Fatal("it never comes to rest")
-}
-
 // reply is what the API answered.
 type reply struct {
 	*world
@@ -262,7 +121,7 @@ var transport = &http.Transport{MaxIdleConnsPerHost: 64}
 func (w *world) request(method, path, body string, headers ...string) reply {
 	w.Helper()
 	r, err := http.NewRequest(method, w.server.URL+path, strings.NewReader(body))
-	w.check(err)
+	w.Check(err)
 	if w.token != "" {
 		r.Header.Set("Authorization", "Bearer "+w.token)
 	}
@@ -275,10 +134,10 @@ func (w *world) request(method, path, body string, headers ...string) reply {
 		r.Header.Set(name, value)
 	}
 	answer, err := transport.RoundTrip(r)
-	w.check(err)
+	w.Check(err)
 	defer answer.Body.Close()
 	got, err := io.ReadAll(answer.Body)
-	w.check(err)
+	w.Check(err)
 	return reply{world: w, status: answer.StatusCode, header: answer.Header, body: got}.judged(method, path)
 }
 
@@ -355,7 +214,7 @@ func (r reply) items() []map[string]any {
 func opened(t testing.TB, change ...func(*api.Deps)) *world {
 	t.Helper()
 	w := newWorld(t, change...)
-	w.pass(23 * time.Hour)
+	w.Pass(23 * time.Hour)
 	return w
 }
 
@@ -364,12 +223,12 @@ func running(t testing.TB, change ...func(*api.Deps)) *world {
 	t.Helper()
 	w := opened(t, change...)
 	day, err := period.Parse("2026-03-04")
-	w.check(err)
-	_, err = w.store.PutReadings(ctx, []store.Write{
+	w.Check(err)
+	_, err = w.Store.PutReadings(ctx, []store.Write{
 		{Pipeline: "orders", Reading: sensor.Reading{Key: "source", Period: day, Fields: sensor.Fields{"status": "ready"}}},
 		{Pipeline: "orders", Reading: sensor.Reading{Key: "rows", Period: day, Fields: sensor.Fields{"count": int64(5000)}}},
-	}, w.now)
-	w.check(err)
-	w.settle()
+	}, w.Now())
+	w.Check(err)
+	w.Settle()
 	return w
 }

@@ -105,6 +105,7 @@ var rooms = map[string]layer{
 	"internal/awslambda/wirejobs":      wiring,
 	"internal/awslambda/wirealerts":    wiring,
 	"internal/awslambda/awslambdatest": command, // tests only: it puts a whole deployment together
+	"internal/controllertest":          command, // tests only: it puts a controller without a clock together
 	"internal/sim":                     host,
 
 	"internal/api":       face,

@@ -53,15 +53,15 @@ job: {type: command, config: {command: [load]}}
 func opened(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t, orders)
-	w.pass(23 * time.Hour)
+	w.Pass(23 * time.Hour)
 	return w
 }
 
 func TestWaitingRunSaysWhichRuleIsClosedAndWhatWouldOpenIt(t *testing.T) {
 	w := opened(t)
-	w.write("orders", "source#2026-03-04", "status=pending")
-	w.write("orders", "rows#2026-03-04", "count=5000")
-	w.pass(2 * time.Minute)
+	w.Write("orders", "source#2026-03-04", "status=pending")
+	w.Write("orders", "rows#2026-03-04", "count=5000")
+	w.Pass(2 * time.Minute)
 	w.says(w.explain("orders", ""), explain.Waiting,
 		"orders/cron/2026-03-04", "WAITING: the gate is closed: 1 of 2 rules does not hold",
 		`✗ source  status equals "ready": status is "pending", needs "ready"`,
@@ -75,7 +75,7 @@ func TestWaitingRunSaysWhichRuleIsClosedAndWhatWouldOpenIt(t *testing.T) {
 
 func TestMissingSensorIsUnknownAndHinted(t *testing.T) {
 	w := opened(t)
-	w.write("orders", "source#2026-03-03", "status=ready")
+	w.Write("orders", "source#2026-03-03", "status=ready")
 	w.says(w.explain("orders", "2026-03-04"), explain.Waiting,
 		"2 of 2 rules do not hold", "? source", "2026-03-03",
 		"`interlock sensor set orders source#2026-03-04 status=ready`", "`interlock sensor set orders rows#2026-03-04 count=1000`",
@@ -84,10 +84,10 @@ func TestMissingSensorIsUnknownAndHinted(t *testing.T) {
 
 func TestRunningAndCompletedRunsShowWhatTheyStartedOn(t *testing.T) {
 	w := opened(t)
-	w.write("orders", "source#2026-03-04", "status=ready")
-	w.write("orders", "rows#2026-03-04", "count=5000")
+	w.Write("orders", "source#2026-03-04", "status=ready")
+	w.Write("orders", "rows#2026-03-04", "count=5000")
 	w.says(w.explain("orders", ""), explain.Running, "RUNNING: attempt 1 runs since 2026-03-04T08:10:00Z (now)", "Rules, as they stood at the start 2026-03-04T08:10:00Z")
-	w.pass(5 * time.Minute)
+	w.Pass(5 * time.Minute)
 	w.finish("orders/cron/2026-03-04", run.Report{Result: run.ResultSuccess, Message: "5000 rows"})
 	x := w.explain("orders", "2026-03-04")
 	w.says(x, explain.Completed,
@@ -102,18 +102,18 @@ func TestRunningAndCompletedRunsShowWhatTheyStartedOn(t *testing.T) {
 
 func TestFailedRunTellsEachAttempt(t *testing.T) {
 	w := opened(t)
-	w.write("orders", "source#2026-03-04", "status=ready")
-	w.write("orders", "rows#2026-03-04", "count=5000")
+	w.Write("orders", "source#2026-03-04", "status=ready")
+	w.Write("orders", "rows#2026-03-04", "count=5000")
 	w.finish("orders/cron/2026-03-04", run.Report{Result: run.ResultFail, Category: run.Transient, Message: "no network"})
 	w.says(w.explain("orders", ""), explain.Waiting, "WAITING: attempt 2 begins", "attempt 1 (cron)", "fail TRANSIENT", "no network")
-	w.pass(time.Hour)
+	w.Pass(time.Hour)
 	w.finish("orders/cron/2026-03-04", run.Report{Result: run.ResultFail, Category: run.Transient, Message: "still none", Exited: true, ExitCode: 75})
 	w.says(w.explain("orders", "2026-03-04"), explain.Failed, "failed for good in attempt 2", "attempt 2 (transient)", "exit 75", "still none", "`interlock rerun orders --date 2026-03-04 --reason TEXT`")
 }
 
 func TestExhaustedRunShowsTheGateAsItIsNow(t *testing.T) {
 	w := opened(t)
-	w.pass(4 * time.Hour)
+	w.Pass(4 * time.Hour)
 	x := w.explain("orders", "2026-03-04")
 	w.says(x, explain.Exhausted, "the gate did not open within the window of attempt 1, which ended 2026-03-04T11:00:00Z", "interlock rerun orders", "Rules, as they stand now")
 }
@@ -121,15 +121,15 @@ func TestExhaustedRunShowsTheGateAsItIsNow(t *testing.T) {
 func TestCancelledRunSaysByWhom(t *testing.T) {
 	w := opened(t)
 	key, _ := run.ParseKey("orders/cron/2026-03-04")
-	_, err := w.router.Cancel(ctx, key, "ann", "wrong day", w.now)
-	w.check(err)
+	_, err := w.Router.Cancel(ctx, key, "ann", "wrong day", w.Now())
+	w.Check(err)
 	w.says(w.explain("orders", "2026-03-04"), explain.Cancelled, "cancelled by ann: wrong day", "interlock rerun orders")
 }
 
 func TestPauseIsTheFirstThingSaid(t *testing.T) {
 	w := opened(t)
-	_, err := w.router.Pause(ctx, "orders", store.Pause{By: "ann", Why: "migration", Until: w.now.Add(2 * time.Hour)}, w.now)
-	w.check(err)
+	_, err := w.Router.Pause(ctx, "orders", store.Pause{By: "ann", Why: "migration", Until: w.Now().Add(2 * time.Hour)}, w.Now())
+	w.Check(err)
 	w.says(w.explain("orders", ""), explain.Waiting, "WAITING: the pipeline is paused, so attempt 1 does not start",
 		"paused since 2026-03-04T08:10:00Z (now) by ann: migration; it ends by itself 2026-03-04T10:10:00Z (in 2h)", "`interlock resume orders`")
 	w.says(w.explain("orders", "2026-03-05"), explain.NotOpened, "NOT OPENED: the pipeline is paused: nothing opens")
@@ -156,27 +156,27 @@ func TestRunThatNeverWasSaysWhyNot(t *testing.T) {
 
 func TestMissedFireIsFoundAgain(t *testing.T) {
 	w := newWorld(t, orders)
-	w.now = w.now.Add(72 * time.Hour) // nobody there for three days
-	w.settle()
+	w.Move(w.Now().Add(72 * time.Hour)) // nobody there for three days
+	w.Settle()
 	w.says(w.explain("orders", "2026-03-05"), explain.NotOpened, "its fire at 2026-03-05T08:00:00Z was missed")
 }
 
 func TestStartConditionThatCameTooLateOpensNothing(t *testing.T) {
 	w := newWorld(t, stream)
-	w.write("stream", "landed#2026-03-02", "status=ready")
+	w.Write("stream", "landed#2026-03-02", "status=ready")
 	w.says(w.explain("stream", "2026-03-02"), explain.NotOpened,
 		"the start condition became true only after its deadline", "`interlock trigger stream --date 2026-03-02`")
 }
 
 func TestRemovedPipelineOpensNothing(t *testing.T) {
 	w := newWorld(t, orders, weekdays)
-	w.apply(weekdays)
+	w.Apply(weekdays)
 	w.says(w.explain("orders", "2026-03-05"), explain.NotOpened, "the pipeline's file was removed 2026-03-03T09:10:00Z (now): nothing opens")
 }
 
 func TestUnknownPipelineIsAnError(t *testing.T) {
 	w := newWorld(t, orders)
-	_, err := explain.Look(ctx, explain.Sources{Store: w.store, Catalog: w.catalog}, explain.Question{Pipeline: "orderz"}, w.now)
+	_, err := explain.Look(ctx, explain.Sources{Store: w.Store, Catalog: w.Catalog}, explain.Question{Pipeline: "orderz"}, w.Now())
 	if !errors.Is(err, explain.ErrUnknownPipeline) {
 		t.Errorf("got %v", err)
 	}
@@ -185,25 +185,25 @@ func TestUnknownPipelineIsAnError(t *testing.T) {
 func TestHeldStartWaitsForAnOperator(t *testing.T) {
 	w := opened(t)
 	key, _ := run.ParseKey("orders/cron/2026-03-04")
-	r, err := w.store.Run(ctx, key)
-	w.check(err)
+	r, err := w.Store.Run(ctx, key)
+	w.Check(err)
 	held := r
-	held, err = held.Evaluated(true, w.now)
-	w.check(err)
-	held, err = held.Trigger(run.Start{Snapshot: "s"}, w.now)
-	w.check(err)
-	held, err = held.Hold("the target does not answer", w.now)
-	w.check(err)
+	held, err = held.Evaluated(true, w.Now())
+	w.Check(err)
+	held, err = held.Trigger(run.Start{Snapshot: "s"}, w.Now())
+	w.Check(err)
+	held, err = held.Hold("the target does not answer", w.Now())
+	w.Check(err)
 	var b store.Batch
 	b.ID = "hold"
 	b.Swap(r, held)
-	w.check(w.store.Commit(ctx, b, w.now))
+	w.Check(w.Store.Commit(ctx, b, w.Now()))
 	w.says(w.explain("orders", ""), explain.Held, "held since 2026-03-04T08:10:00Z (now): the target does not answer", "`interlock job complete orders/cron/2026-03-04 success` or `fail`")
 }
 
 func TestWordsOfUsersStayOnTheirLine(t *testing.T) {
 	w := opened(t)
-	w.write("orders", "source#2026-03-04", "status=ready\n\x1b[31mCOMPLETED: all is well")
+	w.Write("orders", "source#2026-03-04", "status=ready\n\x1b[31mCOMPLETED: all is well")
 	for line := range strings.Lines(w.explain("orders", "").Text()) {
 		if strings.HasPrefix(line, "COMPLETED") || strings.Contains(line, "\x1b") {
 			t.Errorf("a sensor's value broke out: %q", line)
@@ -220,9 +220,9 @@ func TestAttemptsAreNumberedEvenIfNothingIsLeftOfThem(t *testing.T) {
 
 func TestDryRunSaysThatItStartsNothing(t *testing.T) {
 	w := newWorld(t, strings.Replace(stream, "job:", "dryRun: true\njob:", 1))
-	w.write("stream", "landed#2026-03-03", "status=ready")
+	w.Write("stream", "landed#2026-03-03", "status=ready")
 	w.says(w.explain("stream", "2026-03-03"), explain.Waiting, "dry run: no job is ever started", "its rule does not hold")
-	w.write("stream", "rows#2026-03-03", "count=11")
+	w.Write("stream", "rows#2026-03-03", "count=11")
 	x := w.explain("stream", "2026-03-03")
 	if !x.DryRun || x.State == explain.NotOpened || x.State == explain.Running {
 		t.Errorf("got %s\n%s", x.State, x.Text())
@@ -232,8 +232,8 @@ func TestDryRunSaysThatItStartsNothing(t *testing.T) {
 func TestRunThatWaitsForASlotSaysSo(t *testing.T) {
 	w := newWorld(t, strings.Replace(stream, "trigger:", "maxActive: 1\n  trigger:", 1))
 	for _, date := range []string{"2026-03-03", "2026-03-04"} {
-		w.write("stream", "rows#"+date, "count=11")
-		w.write("stream", "landed#"+date, "status=ready")
+		w.Write("stream", "rows#"+date, "count=11")
+		w.Write("stream", "landed#"+date, "status=ready")
 	}
 	w.says(w.explain("stream", "2026-03-03"), explain.Running)
 	w.says(w.explain("stream", "2026-03-04"), explain.Waiting, "the gate is open, but all jobs the pipeline may have at once are running", "schedule.maxActive")
@@ -242,16 +242,16 @@ func TestRunThatWaitsForASlotSaysSo(t *testing.T) {
 func TestRefusedStartSaysWhenItIsTriedAgain(t *testing.T) {
 	w := opened(t)
 	key, _ := run.ParseKey("orders/cron/2026-03-04")
-	r, err := w.store.Run(ctx, key)
-	w.check(err)
-	next, err := r.Evaluated(true, w.now)
-	w.check(err)
-	next, err = next.Trigger(run.Start{Snapshot: "s"}, w.now)
-	w.check(err)
-	next, err = next.Refused(run.Report{Category: run.Transient, Message: "503"}, w.now)
-	w.check(err)
+	r, err := w.Store.Run(ctx, key)
+	w.Check(err)
+	next, err := r.Evaluated(true, w.Now())
+	w.Check(err)
+	next, err = next.Trigger(run.Start{Snapshot: "s"}, w.Now())
+	w.Check(err)
+	next, err = next.Refused(run.Report{Category: run.Transient, Message: "503"}, w.Now())
+	w.Check(err)
 	b := store.Batch{ID: "refuse"}
 	b.Swap(r, next)
-	w.check(w.store.Commit(ctx, b, w.now))
+	w.Check(w.Store.Commit(ctx, b, w.Now()))
 	w.says(w.explain("orders", ""), explain.Starting, "was refused; it is tried again 2026-03-04T08:10:30Z (in 30s)")
 }

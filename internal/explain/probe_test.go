@@ -27,29 +27,29 @@ job: {type: command, config: {command: [load]}}
 // remember stores how a probe has done.
 func (w *world) remember(id, key string, s probe.State) {
 	w.Helper()
-	read, err := w.store.Note(ctx, store.ProbeNote, id+"/"+key)
+	read, err := w.Store.Note(ctx, store.ProbeNote, id+"/"+key)
 	if err != nil {
 		read = store.Note{}
 	}
 	data, err := json.Marshal(s)
-	w.check(err)
-	b := store.Batch{ID: fmt.Sprint("remember ", key, w.now)}
-	b.SwapNote(read, store.Note{Kind: store.ProbeNote, Key: prober.NoteKey(w.catalog.Current().Get("probed").ID, key), Data: data})
-	w.check(w.store.Commit(ctx, b, w.now))
+	w.Check(err)
+	b := store.Batch{ID: fmt.Sprint("remember ", key, w.Now())}
+	b.SwapNote(read, store.Note{Kind: store.ProbeNote, Key: prober.NoteKey(w.Catalog.Current().Get("probed").ID, key), Data: data})
+	w.Check(w.Store.Commit(ctx, b, w.Now()))
 }
 
 func TestProbesOfAClosedGateSayHowTheyStand(t *testing.T) {
 	w := newWorld(t, probed)
-	w.pass(23 * time.Hour)
+	w.Pass(23 * time.Hour)
 	w.says(w.explain("probed", ""), explain.Waiting,
 		"Probes:", "landing: was not asked yet", `landing with status equals "PASS"; its probe is asked each 1m`,
 		`quality with status equals "PASS"; its probe is asked while a run waits, and an answer counts for 20m`)
 
-	state := probe.State{}.For(w.catalog.Current().Get("probed").Version)
-	state = state.Answer(probe.Answer{Status: probe.Fail, Reason: "12 files are missing"}, "2026-03-04", w.now, w.now, w.now.Add(time.Hour))
+	state := probe.State{}.For(w.Catalog.Current().Get("probed").Version)
+	state = state.Answer(probe.Answer{Status: probe.Fail, Reason: "12 files are missing"}, "2026-03-04", w.Now(), w.Now(), w.Now().Add(time.Hour))
 	w.remember("probed", "landing", state)
 	for range 3 {
-		state = state.Break(&probe.Failure{Category: run.Timeout, Reason: "gave no answer"}, w.now)
+		state = state.Break(&probe.Failure{Category: run.Timeout, Reason: "gave no answer"}, w.Now())
 	}
 	w.remember("probed", "quality", state)
 	w.says(w.explain("probed", ""), explain.Waiting,

@@ -36,13 +36,13 @@ job: {type: lambda, config: {functionName: f}}
 
 func TestGateThatNeedsAValueHasItAskedFor(t *testing.T) {
 	w := newWorld(t, orders)
-	w.pass(time.Hour)
+	w.Pass(time.Hour)
 	w.wantAsked()
 	w.write("orders", "ready", "2026-03-02", nil)
 	w.wantAsked("orders/landing 2026-03-02 1")
 	w.wantRun("orders/stream/2026-03-02", "RUNNING 1")
 	r := w.reading("orders", "landing", "2026-03-02")
-	if r.Source != "probe" || r.Period != w.period("2026-03-02") || !r.ExpiresAt.Equal(w.now.Add(5*time.Minute)) {
+	if r.Source != "probe" || r.Period != w.Period("2026-03-02") || !r.ExpiresAt.Equal(w.Now().Add(5*time.Minute)) {
 		t.Errorf("the reading is %+v", r)
 	}
 	if w.reading("orders", "landing", "2026-03-03") != nil {
@@ -55,11 +55,11 @@ func TestValueIsAskedForAgainOnlyWhenItHasExpired(t *testing.T) {
 	w.answer = fails
 	w.write("orders", "ready", "2026-03-03", nil)
 	w.wantAsked("orders/landing 2026-03-03 1")
-	w.pass(10 * time.Minute) // the gate looks, and the value counts
+	w.Pass(10 * time.Minute) // the gate looks, and the value counts
 	w.wantAsked()
 	w.wantRun("orders/stream/2026-03-03", "PENDING 1")
 	w.answer = passes
-	w.pass(10 * time.Minute)
+	w.Pass(10 * time.Minute)
 	w.wantAsked("orders/landing 2026-03-03 1")
 	w.wantRun("orders/stream/2026-03-03", "RUNNING 1")
 }
@@ -68,7 +68,7 @@ func TestProbeThatBreaksLeavesNoValueAndIsTriedAgainWhileSomebodyWaits(t *testin
 	w := newWorld(t, orders)
 	w.answer = breaks
 	w.write("orders", "ready", "2026-03-03", nil)
-	w.pass(2 * time.Minute)
+	w.Pass(2 * time.Minute)
 	w.wantAsked("orders/landing 2026-03-03 1", "orders/landing 2026-03-03 2", "orders/landing 2026-03-03 3", "orders/landing 2026-03-03 4")
 	if r := w.reading("orders", "landing", "2026-03-03"); r != nil {
 		t.Errorf("it left %+v", r)
@@ -76,12 +76,12 @@ func TestProbeThatBreaksLeavesNoValueAndIsTriedAgainWhileSomebodyWaits(t *testin
 	if s := w.state("orders", "landing"); s.Failures != 4 || s.Failure != "exited with code 1: no such table" || s.Open() {
 		t.Errorf("its state is %+v", s)
 	}
-	w.pass(time.Hour)
+	w.Pass(time.Hour)
 	if n := len(w.asked); n < 4 || n > 8 || !w.state("orders", "landing").Open() {
 		t.Errorf("asked %d times in an hour, and its state is %+v", n, w.state("orders", "landing"))
 	}
 	w.answer = passes
-	w.pass(15 * time.Minute)
+	w.Pass(15 * time.Minute)
 	w.wantRun("orders/stream/2026-03-03", "RUNNING 1")
 	if s := w.state("orders", "landing"); s.Failures != 0 || s.Status != probe.Pass {
 		t.Errorf("its state is %+v", s)
@@ -92,7 +92,7 @@ func TestProbeThatBreaksRestsAlsoWhenTheGateLooksMoreOften(t *testing.T) {
 	w := newWorld(t, strings.Replace(orders, "interval: 10m", "interval: 1s", 1))
 	w.answer = breaks
 	w.write("orders", "ready", "2026-03-03", nil)
-	w.pass(30 * time.Minute)
+	w.Pass(30 * time.Minute)
 	if n := len(w.asked); n > 10 {
 		t.Errorf("asked %d times in half an hour", n)
 	}
@@ -100,17 +100,17 @@ func TestProbeThatBreaksRestsAlsoWhenTheGateLooksMoreOften(t *testing.T) {
 
 func TestLastValueOutlivesAFailureUntilItExpires(t *testing.T) {
 	w := newWorld(t, each)
-	w.pass(time.Second)
+	w.Pass(time.Second)
 	w.wantRun("each/stream/2026-03-03", "RUNNING 1")
 	w = newWorld(t, strings.Replace(each, "key: landing, check", "key: other, check", 1))
 	w.wantAsked("each/landing 2026-03-03 1")
 	w.answer = breaks
-	w.pass(2*time.Minute - time.Second)
-	if r := w.reading("each", "landing", "2026-03-03"); r == nil || !w.now.Before(r.ExpiresAt) {
+	w.Pass(2*time.Minute - time.Second)
+	if r := w.reading("each", "landing", "2026-03-03"); r == nil || !w.Now().Before(r.ExpiresAt) {
 		t.Errorf("the reading is %+v", r)
 	}
-	w.pass(time.Second)
-	if r := w.reading("each", "landing", "2026-03-03"); r == nil || w.now.Before(r.ExpiresAt) {
+	w.Pass(time.Second)
+	if r := w.reading("each", "landing", "2026-03-03"); r == nil || w.Now().Before(r.ExpiresAt) {
 		t.Errorf("the reading is %+v", r)
 	}
 	if s := w.state("each", "landing"); s.Status != probe.Pass || s.Failures == 0 {
@@ -123,18 +123,18 @@ func TestIntervalAsksAboutTheCurrentPeriodAndOpensItsRun(t *testing.T) {
 	w.wantAsked("each/landing 2026-03-03 1")
 	w.wantRun("each/stream/2026-03-03", "RUNNING 1")
 	w.ended = true
-	w.pass(14 * time.Hour)
+	w.Pass(14 * time.Hour)
 	w.wantAsked() // the day is done
 	w.wantRun("each/stream/2026-03-03", "COMPLETED 1")
 	w.answer = fails
-	w.pass(55 * time.Minute)
+	w.Pass(55 * time.Minute)
 	var want []string
 	for range 6 { // from midnight on
 		want = append(want, "each/landing 2026-03-04 1")
 	}
 	w.wantAsked(want...)
 	w.answer = passes
-	w.pass(time.Minute)
+	w.Pass(time.Minute)
 	w.wantRun("each/stream/2026-03-04", "RUNNING 1")
 }
 
@@ -149,9 +149,9 @@ func TestWhatAProbeFindsLaterIsNoLateData(t *testing.T) {
 	w.wantRun("orders/stream/2026-03-03", "RUNNING 1")
 	w.write("orders", "landing", "2026-03-03", sensor.Fields{"status": "PASS", "count": int64(99)}) // an answer that was on its way
 	w.ended = true
-	w.pass(3 * time.Hour)
+	w.Pass(3 * time.Hour)
 	w.wantRun("orders/stream/2026-03-03", "COMPLETED 1")
-	page, err := w.store.Events(t.Context(), store.EventQuery{Type: event.LateDataArrival})
+	page, err := w.Store.Events(t.Context(), store.EventQuery{Type: event.LateDataArrival})
 	if err != nil || len(page.Items) > 0 {
 		t.Errorf("told %v, %v", page.Items, err)
 	}
@@ -159,9 +159,9 @@ func TestWhatAProbeFindsLaterIsNoLateData(t *testing.T) {
 
 func TestExcludedPeriodIsNotAskedAbout(t *testing.T) {
 	w := newWorld(t, each+"exclusions: {dates: [2026-03-03]}\n")
-	w.pass(time.Hour)
+	w.Pass(time.Hour)
 	w.wantAsked()
-	w.pass(14 * time.Hour)
+	w.Pass(14 * time.Hour)
 	if len(w.asked) == 0 || w.asked[0] != "each/landing 2026-03-04 1" {
 		t.Errorf("asked %v", w.asked)
 	}
@@ -180,7 +180,7 @@ func TestDryRunHasItsProbesAskedToo(t *testing.T) {
 	w := newWorld(t, orders+"dryRun: true\n")
 	w.write("orders", "ready", "2026-03-02", nil)
 	w.wantAsked("orders/landing 2026-03-02 1")
-	page, err := w.store.Events(t.Context(), store.EventQuery{Type: event.DryRunWouldTrigger})
+	page, err := w.Store.Events(t.Context(), store.EventQuery{Type: event.DryRunWouldTrigger})
 	if err != nil || len(page.Items) != 1 {
 		t.Errorf("told %v, %v", page.Items, err)
 	}
@@ -192,10 +192,10 @@ func TestPostRunRulesHaveTheirProbesAskedToo(t *testing.T) {
 	w := newWorld(t, after)
 	w.ended = true
 	w.write("orders", "ready", "2026-03-03", nil)
-	w.pass(30 * time.Minute)
+	w.Pass(30 * time.Minute)
 	w.wantRun("orders/stream/2026-03-03", "COMPLETED 1")
 	w.wantAsked("orders/out 2026-03-03 1")
-	page, err := w.store.Events(t.Context(), store.EventQuery{Type: event.PostRunPassed})
+	page, err := w.Store.Events(t.Context(), store.EventQuery{Type: event.PostRunPassed})
 	if err != nil || len(page.Items) != 1 {
 		t.Errorf("told %v, %v", page.Items, err)
 	}
@@ -208,13 +208,13 @@ func TestAnswerMayBeAboutAnotherPeriod(t *testing.T) {
 		return probe.Answer{Status: probe.Pass, Value: sensor.Fields{"date": "20260301"}}, nil
 	}
 	w.apply(each)
-	if r := w.reading("each", "landing", "2026-03-01"); r == nil || r.Period != w.period("2026-03-01") {
+	if r := w.reading("each", "landing", "2026-03-01"); r == nil || r.Period != w.Period("2026-03-01") {
 		t.Errorf("the reading is %+v", r)
 	}
 	w.answer = func(probe.Request) (probe.Answer, error) {
 		return probe.Answer{Status: probe.Pass, Value: sensor.Fields{"date": "soon"}}, nil
 	}
-	w.pass(15 * time.Hour)
+	w.Pass(15 * time.Hour)
 	if s := w.state("each", "landing"); s.Failures == 0 || !strings.Contains(s.Failure, "is for no period") {
 		t.Errorf("its state is %+v", s)
 	}
@@ -226,10 +226,10 @@ func TestProbesEndWithTheirFile(t *testing.T) {
 	w.apply(each, orders)
 	w.apply(orders)
 	w.asked = nil
-	w.pass(time.Hour)
+	w.Pass(time.Hour)
 	w.wantAsked()
 	for _, id := range []string{"probes/each", "probe/each/landing", "probe/each/landing#2026-03-03"} {
-		if _, err := w.store.Task(t.Context(), id); !errors.Is(err, store.ErrNotFound) {
+		if _, err := w.Store.Task(t.Context(), id); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("task %s is still there: %v", id, err)
 		}
 	}
@@ -243,7 +243,7 @@ func TestOpenAttemptOfARemovedPipelineFinishes(t *testing.T) {
 	w.write("orders", "ready", "2026-03-03", nil)
 	w.apply()
 	w.answer = passes
-	w.pass(30 * time.Minute)
+	w.Pass(30 * time.Minute)
 	w.wantRun("orders/stream/2026-03-03", "RUNNING 1")
 }
 
@@ -251,8 +251,8 @@ func TestMendedFileEndsTheRest(t *testing.T) {
 	w := newWorld(t, each)
 	w.answer = breaks
 	w.apply(each + "# broken\n")
-	w.pass(2 * time.Hour)
-	w.pass(14 * time.Hour) // a new day, about which somebody asks
+	w.Pass(2 * time.Hour)
+	w.Pass(14 * time.Hour) // a new day, about which somebody asks
 	if !w.state("each", "landing").Open() {
 		t.Fatalf("its state is %+v", w.state("each", "landing"))
 	}
@@ -279,8 +279,8 @@ func TestManyProbesOfOneGateAreAllAsked(t *testing.T) {
 func TestOneQuestionIsAskedByOneReplicaAtATime(t *testing.T) {
 	w := newWorld(t, orders)
 	claim := func(replica string) []store.Claim {
-		claims, err := w.store.Claim(t.Context(), store.ClaimQuery{Replica: replica, Limit: 10, Lease: time.Minute}, w.now)
-		w.check(err)
+		claims, err := w.Store.Claim(t.Context(), store.ClaimQuery{Replica: replica, Limit: 10, Lease: time.Minute}, w.Now())
+		w.Check(err)
 		return claims
 	}
 	var others []string
@@ -288,7 +288,7 @@ func TestOneQuestionIsAskedByOneReplicaAtATime(t *testing.T) {
 		// While it is asked somebody else looks for work, and the gate looks once more.
 		for _, c := range claim("two") {
 			others = append(others, c.Task.ID)
-			w.check(w.store.Release(t.Context(), []store.Lease{c.Lease}, w.now))
+			w.Check(w.Store.Release(t.Context(), []store.Lease{c.Lease}, w.Now()))
 		}
 		return probe.Answer{Status: probe.Fail}, nil
 	}
@@ -309,31 +309,31 @@ func TestAnswerOfALeaseThatWasLostIsPassedOver(t *testing.T) {
 			return probe.Answer{Status: probe.Fail, Reason: "gone again"}, nil
 		}
 		// This replica stands still until its lease is long gone and another has asked.
-		w.now = w.now.Add(2 * time.Minute)
-		claims, err := w.store.Claim(t.Context(), store.ClaimQuery{Replica: "two", Task: "probe/orders/landing#2026-03-03", Limit: 1, Lease: time.Minute}, w.now)
-		w.check(err)
+		w.Move(w.Now().Add(2 * time.Minute))
+		claims, err := w.Store.Claim(t.Context(), store.ClaimQuery{Replica: "two", Task: "probe/orders/landing#2026-03-03", Limit: 1, Lease: time.Minute}, w.Now())
+		w.Check(err)
 		stalled = claims[0]
-		w.check(w.prober.Run(t.Context(), stalled, func() time.Time { return w.now }))
+		w.Check(w.Probe(t.Context(), stalled, w.Now))
 		return slow, nil
 	}
-	w.check(func() error {
-		_, err := w.store.PutReadings(t.Context(), []store.Write{{Pipeline: "orders", Reading: sensor.Reading{Key: "ready", Period: w.period("2026-03-03")}}}, w.now)
+	w.Check(func() error {
+		_, err := w.Store.PutReadings(t.Context(), []store.Write{{Pipeline: "orders", Reading: sensor.Reading{Key: "ready", Period: w.Period("2026-03-03")}}}, w.Now())
 		return err
 	}())
-	for w.followed() {
+	for w.React() {
 	}
 	var lost error
 	for range 10 {
-		claims, err := w.store.Claim(t.Context(), store.ClaimQuery{Replica: "one", Limit: 1, Lease: time.Minute}, w.now)
-		w.check(err)
+		claims, err := w.Store.Claim(t.Context(), store.ClaimQuery{Replica: "one", Limit: 1, Lease: time.Minute}, w.Now())
+		w.Check(err)
 		for _, c := range claims {
-			lost = errors.Join(lost, w.perform(c))
+			lost = errors.Join(lost, w.Perform(c))
 		}
 	}
 	if !errors.Is(lost, store.ErrConflict) {
 		t.Errorf("the one who lost its lease got %v", lost)
 	}
-	w.settle()
+	w.Settle()
 	if r := w.reading("orders", "landing", "2026-03-03"); r == nil || r.Fields["status"] != "FAIL" {
 		t.Errorf("the reading is %+v", r)
 	}
@@ -348,24 +348,24 @@ func TestAskingThatIsBrokenOffSaysNothingAboutTheProbe(t *testing.T) {
 		return probe.Answer{}, ctx.Err()
 	}
 	b := store.Batch{ID: "x"}
-	b.Schedule(store.Task{ID: "probe/orders/landing#2026-03-03", Kind: store.RunProbe, Pipeline: "orders", Key: w.key("orders/stream/2026-03-03"), Due: w.now})
-	w.check(w.store.Commit(t.Context(), b, w.now))
-	claims, err := w.store.Claim(t.Context(), store.ClaimQuery{Limit: 1, Lease: time.Minute}, w.now)
-	w.check(err)
-	if err := w.prober.Run(ctx, claims[0], func() time.Time { return w.now }); !errors.Is(err, context.Canceled) {
+	b.Schedule(store.Task{ID: "probe/orders/landing#2026-03-03", Kind: store.RunProbe, Pipeline: "orders", Key: w.Key("orders/stream/2026-03-03"), Due: w.Now()})
+	w.Check(w.Store.Commit(t.Context(), b, w.Now()))
+	claims, err := w.Store.Claim(t.Context(), store.ClaimQuery{Limit: 1, Lease: time.Minute}, w.Now())
+	w.Check(err)
+	if err := w.Probe(ctx, claims[0], w.Now); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	if diff := cmp.Diff(probe.State{Config: w.catalog.Current().Get("orders").Version}, w.state("orders", "landing")); diff != "" {
+	if diff := cmp.Diff(probe.State{Config: w.Catalog.Current().Get("orders").Version}, w.state("orders", "landing")); diff != "" {
 		t.Errorf("its state (-want +got):\n%s", diff)
 	}
 }
 
 func TestReplicaThatHasNotHeardOfAFileFetchesIt(t *testing.T) {
 	w := newWorld(t)
-	other := catalog.New(w.store, all.Kinds())
-	w.prober = prober.New(prober.Deps{Store: w.store, Catalog: other, Evaluator: w})
+	other := catalog.New(w.Store, all.Kinds())
+	w.Probe = prober.New(prober.Deps{Store: w.Store, Catalog: other, Evaluator: w}).Run
 	w.answer = fails
 	w.apply(each)
-	w.pass(2 * time.Minute)
+	w.Pass(2 * time.Minute)
 	w.wantAsked("each/landing 2026-03-03 1", "each/landing 2026-03-03 1", "each/landing 2026-03-03 1")
 }

@@ -16,10 +16,10 @@ import (
 func (w *world) backfill(q router.BackfillRequest, from, to string) []string {
 	w.Helper()
 	q.ID, q.By, q.Reason = "backfill", "ada", "tested"
-	q.From, q.To = w.period(from), w.period(to)
-	done, err := w.router.Backfill(ctx, q, w.now)
-	w.check(err)
-	w.settle()
+	q.From, q.To = w.Period(from), w.Period(to)
+	done, err := w.Router.Backfill(ctx, q, w.Now())
+	w.Check(err)
+	w.Settle()
 	lines := []string{}
 	for _, d := range done {
 		lines = append(lines, fmt.Sprintf("%s %s", d.Period, d.Action))
@@ -56,7 +56,7 @@ job: {type: command, config: {command: "true"}}
 func TestBackfillOfWhatIsMissingLeavesTheRestAlone(t *testing.T) {
 	w := newWorld(t, plain)
 	for _, day := range []string{"01", "02"} {
-		w.write("plain", "arrival#2026-03-"+day, "status=ready")
+		w.Write("plain", "arrival#2026-03-"+day, "status=ready")
 	}
 	w.succeed("plain/stream/2026-03-01")
 	want := []string{"2026-02-28 open", "2026-03-01 skip", "2026-03-02 skip"}
@@ -67,10 +67,10 @@ func TestBackfillOfWhatIsMissingLeavesTheRestAlone(t *testing.T) {
 func TestBackfillRunsAgainByTheRulesOfARerun(t *testing.T) {
 	w := newWorld(t, plain)
 	for _, day := range []string{"01", "02"} {
-		w.write("plain", "arrival#2026-03-"+day, "status=ready")
+		w.Write("plain", "arrival#2026-03-"+day, "status=ready")
 		w.succeed("plain/stream/2026-03-" + day)
 	}
-	w.write("plain", "arrival#2026-03-02", "status=stopped")
+	w.Write("plain", "arrival#2026-03-02", "status=stopped")
 	want := []string{"2026-03-01 skip", "2026-03-02 rerun"}
 	same(t, "all", want, w.backfill(router.BackfillRequest{Pipeline: "plain"}, "2026-03-01", "2026-03-02"))
 	same(t, "answers", 2, w.count(event.RerunAccepted)+w.count(event.RerunRejected))
@@ -94,26 +94,26 @@ func TestBackfillRespectsMaxActive(t *testing.T) {
 
 func TestBackfillRefusals(t *testing.T) {
 	w := newWorld(t, plain, hourly(""))
-	whole := router.BackfillRequest{ID: "1", By: "ada", Reason: "tested", Pipeline: "plain", From: w.period("2026-03-01"), To: w.period("2026-03-02")}
+	whole := router.BackfillRequest{ID: "1", By: "ada", Reason: "tested", Pipeline: "plain", From: w.Period("2026-03-01"), To: w.Period("2026-03-02")}
 	try := func(kind router.RefusalKind, change func(*router.BackfillRequest)) {
 		t.Helper()
 		q := whole
 		change(&q)
-		_, err := w.router.Backfill(ctx, q, w.now)
+		_, err := w.Router.Backfill(ctx, q, w.Now())
 		refused(t, err, kind)
 	}
 	try(router.Invalid, func(q *router.BackfillRequest) { q.From, q.To = q.To, q.From })
 	try(router.Invalid, func(q *router.BackfillRequest) { q.Reason = "" })
 	try(router.NotFound, func(q *router.BackfillRequest) { q.Pipeline = "nobody" })
-	try(router.Invalid, func(q *router.BackfillRequest) { q.Pipeline, q.From = "hourly", w.period("2020-01-01") })
-	_, err := w.router.Pause(ctx, pipeline.ID("plain"), store.Pause{By: "ada", Why: "tested"}, w.now)
-	w.check(err)
+	try(router.Invalid, func(q *router.BackfillRequest) { q.Pipeline, q.From = "hourly", w.Period("2020-01-01") })
+	_, err := w.Router.Pause(ctx, pipeline.ID("plain"), store.Pause{By: "ada", Why: "tested"}, w.Now())
+	w.Check(err)
 	try(router.Conflict, func(*router.BackfillRequest) {})
 }
 
 func TestBackfillOfWhatIsMissingLeavesFailedRunsAloneToo(t *testing.T) {
 	w := newWorld(t, plain)
-	w.write("plain", "arrival#2026-03-01", "status=ready")
+	w.Write("plain", "arrival#2026-03-01", "status=ready")
 	w.finish("plain/stream/2026-03-01", run.ResultFail, run.Transient)
 	w.expect("plain/stream/2026-03-01", "FAILED_FINAL 1")
 	missing := router.BackfillRequest{Pipeline: "plain", OnlyMissing: true}

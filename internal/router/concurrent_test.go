@@ -41,9 +41,9 @@ func (m *meddled) meddle() {
 
 // twins are two routers over one store; the first is interrupted by the second before each of its commits.
 func twins(w *world) (*router.Router, *meddled) {
-	m := &meddled{Store: w.store}
+	m := &meddled{Store: w.Store}
 	return router.New(router.Deps{
-		Store: m, Catalog: w.catalog, Deadlines: w.monitor, Jobs: w.steps,
+		Store: m, Catalog: w.Catalog, Deadlines: w.Monitor, Jobs: w.Steps,
 		Limits: router.Limits{RunTimeout: 4 * time.Hour, StartTries: 3, StartBackoff: 30 * time.Second},
 	}), m
 }
@@ -62,17 +62,17 @@ const crowdRun = "crowd/stream/2026-03-03"
 func acts(t *rapid.T, w *world, asked *int) []func(*router.Router) {
 	request := func(force bool) func(*router.Router) {
 		*asked++
-		q := router.RerunRequest{ID: fmt.Sprint("r", *asked), Pipeline: "crowd", Period: w.period("2026-03-03"), By: "ada", Reason: "tested", Force: force}
+		q := router.RerunRequest{ID: fmt.Sprint("r", *asked), Pipeline: "crowd", Period: w.Period("2026-03-03"), By: "ada", Reason: "tested", Force: force}
 		return func(r *router.Router) {
-			_, err := r.Rerun(ctx, q, w.now)
-			w.check(err)
+			_, err := r.Rerun(ctx, q, w.Now())
+			w.Check(err)
 		}
 	}
 	var pending []store.Change
 	deliver := func(r *router.Router) {
-		pending = append(pending, w.changes()...)
+		pending = append(pending, w.Changes()...)
 		for _, c := range pending {
-			w.check(r.Handle(ctx, c, w.now))
+			w.Check(r.Handle(ctx, c, w.Now()))
 		}
 	}
 	kinds := map[string]func() func(*router.Router){
@@ -80,11 +80,11 @@ func acts(t *rapid.T, w *world, asked *int) []func(*router.Router) {
 		"force": func() func(*router.Router) { return request(true) },
 		"same":  func() func(*router.Router) { return request(false) },
 		"new input": func() func(*router.Router) {
-			w.put("crowd", "arrival", fmt.Sprintf("n=%d", w.now.UnixNano()))
+			w.Put("crowd", "arrival", fmt.Sprintf("n=%d", w.Now().UnixNano()))
 			return deliver
 		},
 		"new output": func() func(*router.Router) {
-			w.put("crowd", "audit", fmt.Sprintf("count=%d", w.now.Unix()))
+			w.Put("crowd", "audit", fmt.Sprintf("count=%d", w.Now().Unix()))
 			return deliver
 		},
 		"changes":     func() func(*router.Router) { return deliver },
@@ -101,26 +101,26 @@ func acts(t *rapid.T, w *world, asked *int) []func(*router.Router) {
 }
 
 func cancelIt(w *world) func(*router.Router) {
-	return func(r *router.Router) { _, _ = r.Cancel(ctx, w.key(crowdRun), "ada", "tested", w.now) }
+	return func(r *router.Router) { _, _ = r.Cancel(ctx, w.Key(crowdRun), "ada", "tested", w.Now()) }
 }
 
 func triggerIt(w *world) func(*router.Router) {
 	return func(r *router.Router) {
-		_, _ = r.Trigger(ctx, router.TriggerRequest{ID: "t", Pipeline: "crowd", Period: w.period("2026-03-03"), By: "ada"}, w.now)
+		_, _ = r.Trigger(ctx, router.TriggerRequest{ID: "t", Pipeline: "crowd", Period: w.Period("2026-03-03"), By: "ada"}, w.Now())
 	}
 }
 
 func reportIt(w *world) func(*router.Router) {
 	return func(r *router.Router) {
-		_, _ = r.Report(ctx, run.Outcome{Key: w.key(crowdRun), Attempt: 1, Report: run.Report{Result: run.ResultFail, Category: run.Transient}}, w.now)
+		_, _ = r.Report(ctx, run.Outcome{Key: w.Key(crowdRun), Attempt: 1, Report: run.Report{Result: run.ResultFail, Category: run.Transient}}, w.Now())
 	}
 }
 
 func TestBudgetsHoldAndEachRequestHasOneAnswerWhateverHappensAtOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t, crowd)
-		w.write("crowd", "audit", "count=1")
-		w.write("crowd", "arrival", "n=1")
+		w.Write("crowd", "audit", "count=1")
+		w.Write("crowd", "arrival", "n=1")
 		first, m := twins(w)
 		asked := 0
 		for range rapid.IntRange(1, 8).Draw(t, "rounds") {
@@ -128,12 +128,12 @@ func TestBudgetsHoldAndEachRequestHasOneAnswerWhateverHappensAtOnce(t *testing.T
 			if w.run(crowdRun).Status == run.Running {
 				category := rapid.SampledFrom([]run.Category{run.Transient, run.Permanent}).Draw(t, "category")
 				w.report(crowdRun, rapid.SampledFrom([]run.Result{run.ResultSuccess, run.ResultFail}).Draw(t, "result"), category)
-				for w.work() {
+				for w.Work() {
 				}
 			}
 			all := acts(t, w, &asked)
 			for _, act := range all[1:] {
-				m.others = append(m.others, func() { act(w.router) })
+				m.others = append(m.others, func() { act(w.Router) })
 			}
 			all[0](first)
 			for len(m.others) > 0 { // those for whom there was no commit to meddle with
@@ -142,7 +142,7 @@ func TestBudgetsHoldAndEachRequestHasOneAnswerWhateverHappensAtOnce(t *testing.T
 				act()
 			}
 			w.sleep(20 * time.Minute)
-			w.settle()
+			w.Settle()
 			w.soundCrowd(asked)
 		}
 	})
@@ -161,9 +161,9 @@ func (w *world) soundCrowd(asked int) {
 	}
 	same(w, "attempts told", r.Attempt, w.count(event.TriggerStarted))
 	same(w, "answers", asked, w.count(event.RerunAccepted)+w.count(event.RerunRejected))
-	requests, err := w.store.Reruns(ctx, []run.Key{w.key(crowdRun)})
-	w.check(err)
-	stored := requests[w.key(crowdRun)]
+	requests, err := w.Store.Reruns(ctx, []run.Key{w.Key(crowdRun)})
+	w.Check(err)
+	stored := requests[w.Key(crowdRun)]
 	same(w, "answers stored", asked, len(stored))
 	accepted := 0
 	for _, a := range stored {
@@ -183,13 +183,13 @@ func TestOneRequestSentThroughTwoRoutersIsAnsweredOnce(t *testing.T) {
 	q := ask(w, "1")
 	var other store.Rerun
 	m.others = []func(){func() {
-		w.put("plain", "arrival", "status=stopped", "n=9") // what was nothing new is something new by now
+		w.Put("plain", "arrival", "status=stopped", "n=9") // what was nothing new is something new by now
 		var err error
-		other, err = w.router.Rerun(ctx, q, w.now)
-		w.check(err)
+		other, err = w.Router.Rerun(ctx, q, w.Now())
+		w.Check(err)
 	}}
-	answer, err := first.Rerun(ctx, q, w.now)
-	w.check(err)
+	answer, err := first.Rerun(ctx, q, w.Now())
+	w.Check(err)
 	same(t, "answer", other, answer)
 	same(t, "answers", 1, w.count(event.RerunAccepted)+w.count(event.RerunRejected))
 }
@@ -199,10 +199,10 @@ func TestTwoFiresOfOneTaskOpenOneRun(t *testing.T) {
 	w.sleep(3 * time.Hour)
 	first, m := twins(w)
 	m.others = []func(){
-		func() { w.check(w.router.CatchUp(ctx, "hourly", w.now)) },
+		func() { w.Check(w.Router.CatchUp(ctx, "hourly", w.Now())) },
 	}
-	w.check(first.CatchUp(ctx, "hourly", w.now))
-	w.settle()
+	w.Check(first.CatchUp(ctx, "hourly", w.Now()))
+	w.Settle()
 	for _, h := range []string{"10", "11", "12"} {
 		w.expect("hourly/cron/2026-03-03T"+h, "RUNNING 1")
 	}
@@ -214,9 +214,9 @@ func TestEveryFireIsDealtWithOnceByTwoWhoseClocksDiffer(t *testing.T) {
 	w.sleep(5 * time.Hour)
 	first, m := twins(w)
 	for n := range 3 {
-		m.others = append(m.others, func() { w.check(w.router.CatchUp(ctx, "hourly", w.now.Add(time.Duration(n)*time.Hour))) })
+		m.others = append(m.others, func() { w.Check(w.Router.CatchUp(ctx, "hourly", w.Now().Add(time.Duration(n)*time.Hour))) })
 	}
-	w.check(first.CatchUp(ctx, "hourly", w.now))
+	w.Check(first.CatchUp(ctx, "hourly", w.Now()))
 	dealt := map[string]int{}
 	for _, e := range w.events() {
 		switch extra := e.Detail.Extra.(type) {
@@ -240,54 +240,54 @@ func TestPauseBetweenReadingAndCommittingIsSeen(t *testing.T) {
 	w.sleep(time.Hour)
 	first, m := twins(w)
 	m.others = []func(){func() {
-		_, err := w.router.Pause(ctx, "hourly", store.Pause{By: "ada", Why: "tested"}, w.now)
-		w.check(err)
+		_, err := w.Router.Pause(ctx, "hourly", store.Pause{By: "ada", Why: "tested"}, w.Now())
+		w.Check(err)
 	}}
-	w.check(first.CatchUp(ctx, "hourly", w.now))
+	w.Check(first.CatchUp(ctx, "hourly", w.Now()))
 	w.expect("hourly/cron/2026-03-03T10", "none")
 }
 
 func TestRunThatStartsWhileItIsWokenIsLeftAlone(t *testing.T) {
 	w := newWorld(t, orders)
-	w.write("orders", "arrival", "status=ready")
+	w.Write("orders", "arrival", "status=ready")
 	w.sleep(time.Second)
-	w.put("orders", "quality", "verdict=good")
-	changes := w.changes()
+	w.Put("orders", "quality", "verdict=good")
+	changes := w.Changes()
 	first, m := twins(w)
-	m.others = []func(){func() { w.sleep(5 * time.Minute); w.settle() }}
+	m.others = []func(){func() { w.sleep(5 * time.Minute); w.Settle() }}
 	for _, c := range changes {
-		w.check(first.Handle(ctx, c, w.now))
+		w.Check(first.Handle(ctx, c, w.Now()))
 	}
 	w.expect(day3, "RUNNING 1")
 }
 
 func TestDependentsKeepTheNewerOfTwoAnnouncements(t *testing.T) {
 	w := newWorld(t, source("a", ""), after("b", "a", ""))
-	w.put("a", "arrival", "n=1")
-	for w.handle() {
+	w.Put("a", "arrival", "n=1")
+	for w.React() {
 	}
-	for w.work() {
+	for w.Work() {
 	}
-	changes := w.changes()
+	changes := w.Changes()
 	first, m := twins(w)
 	m.others = []func(){func() { w.succeed("a/stream/2026-03-03") }}
-	w.check(first.Handle(ctx, changes[0], w.now)) // it has read the run before that completed
-	found, err := w.store.Readings(ctx, []store.ReadingQuery{{Pipeline: "b", Key: "run/a", Period: w.period("2026-03-03")}})
-	w.check(err)
+	w.Check(first.Handle(ctx, changes[0], w.Now())) // it has read the run before that completed
+	found, err := w.Store.Readings(ctx, []store.ReadingQuery{{Pipeline: "b", Key: "run/a", Period: w.Period("2026-03-03")}})
+	w.Check(err)
 	same(t, "shows", any("COMPLETED"), found[0][0].Fields["status"])
 }
 
 func TestOfTwoResultsAtOnceOneCountsAndTheOtherIsLate(t *testing.T) {
 	w := newWorld(t, crowd)
-	w.write("crowd", "arrival", "n=1")
+	w.Write("crowd", "arrival", "n=1")
 	say := func(r *router.Router, message string) router.Reported {
-		done, err := r.Report(ctx, run.Outcome{Key: w.key(crowdRun), Report: run.Report{Result: run.ResultFail, By: "etl", Message: message}}, w.now)
-		w.check(err)
+		done, err := r.Report(ctx, run.Outcome{Key: w.Key(crowdRun), Report: run.Report{Result: run.ResultFail, By: "etl", Message: message}}, w.Now())
+		w.Check(err)
 		return done
 	}
 	first, m := twins(w)
 	var inside router.Reported
-	m.others = append(m.others, func() { inside = say(w.router, "disk full") })
+	m.others = append(m.others, func() { inside = say(w.Router, "disk full") })
 	outside := say(first, "out of memory")
 	same(t, "late", []bool{false, true}, []bool{inside.Late, outside.Late})
 	same(t, "what counts", "disk full", w.run(crowdRun).Progress.Report.Message)

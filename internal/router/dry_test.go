@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/controllertest"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
@@ -28,11 +29,11 @@ postRun: {rules: [{key: audit, check: exists}], driftThreshold: 10}
 // dryStands says where a dry run stands.
 func (w *world) dryStands(text string) string {
 	w.Helper()
-	r, err := w.store.DryRun(ctx, w.key(text))
+	r, err := w.Store.DryRun(ctx, w.Key(text))
 	if errors.Is(err, store.ErrNotFound) {
 		return "none"
 	}
-	w.check(err)
+	w.Check(err)
 	return fmt.Sprintf("%s %d", r.Status, r.Attempt)
 }
 
@@ -41,10 +42,10 @@ const dryRun = "dry/stream/2026-03-03"
 // dryDone is a world in which the dry run is over.
 func dryDone(t *testing.T) *world {
 	w := newWorld(t, dry)
-	w.write("dry", "audit", "count=100")
-	w.write("dry", "arrival", "status=ready", "n=1")
+	w.Write("dry", "audit", "count=100")
+	w.Write("dry", "arrival", "status=ready", "n=1")
 	w.sleep(time.Minute)
-	w.write("dry", "quality", "verdict=good")
+	w.Write("dry", "quality", "verdict=good")
 	w.sleep(time.Minute)
 	return w
 }
@@ -55,12 +56,12 @@ func TestDryRunTellsWhatARunWouldDoAndDoesNothing(t *testing.T) {
 	same(t, "dry run", "COMPLETED 1", w.dryStands(dryRun))
 	w.expect(dryRun, "none")
 	same(t, "jobs", 0, len(w.jobs.started))
-	armed, err := w.store.Deadlines(ctx, store.DeadlineQuery{Pipeline: "dry"})
-	w.check(err)
+	armed, err := w.Store.Deadlines(ctx, store.DeadlineQuery{Pipeline: "dry"})
+	w.Check(err)
 	same(t, "deadlines", 0, len(armed.Items))
 	p := w.only(event.DryRunSLAProjection).Detail.Extra.(event.Projection)
 	noon := time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC)
-	want := event.Projection{Status: "met", EstimatedCompletion: tuesday.Add(31 * time.Minute), Deadline: noon, MarginSeconds: 8340}
+	want := event.Projection{Status: "met", EstimatedCompletion: controllertest.Tuesday.Add(31 * time.Minute), Deadline: noon, MarginSeconds: 8340}
 	same(t, "projection", want, p)
 }
 
@@ -75,24 +76,24 @@ func TestProjectionOfADryRun(t *testing.T) {
 	} {
 		w := newWorld(t, dry)
 		w.sleep(c.after)
-		w.put("dry", "quality", "verdict=good")
-		w.write("dry", "arrival", "status=ready")
+		w.Put("dry", "quality", "verdict=good")
+		w.Write("dry", "arrival", "status=ready")
 		same(t, name, c.want, w.only(event.DryRunSLAProjection).Detail.Extra.(event.Projection).Status)
 	}
 }
 
 func TestDryRunHasTheSameWindow(t *testing.T) {
 	w := newWorld(t, dry)
-	w.write("dry", "arrival", "status=ready", "n=1")
-	w.pass(59 * time.Minute)
+	w.Write("dry", "arrival", "status=ready", "n=1")
+	w.Pass(59 * time.Minute)
 	same(t, "inside", "PENDING 1", w.dryStands(dryRun))
-	w.pass(time.Minute)
+	w.Pass(time.Minute)
 	same(t, "after", "VALIDATION_EXHAUSTED 1", w.dryStands(dryRun))
 	same(t, "events", []event.Type{event.DryRunCompleted}, w.types("dry"))
 	w.sleep(time.Minute)
-	w.write("dry", "arrival", "status=ready", "n=2")
+	w.Write("dry", "arrival", "status=ready", "n=2")
 	same(t, "new data", "PENDING 2", w.dryStands(dryRun))
-	w.write("dry", "quality", "verdict=good")
+	w.Write("dry", "quality", "verdict=good")
 	same(t, "events", []event.Type{
 		event.DryRunCompleted, event.DryRunWouldTrigger, event.DryRunSLAProjection, event.DryRunCompleted,
 	}, w.types("dry"))
@@ -100,7 +101,7 @@ func TestDryRunHasTheSameWindow(t *testing.T) {
 
 func TestDryRunHonoursExclusions(t *testing.T) {
 	w := newWorld(t, dry)
-	w.write("dry", "arrival#2026-03-07", "status=ready")
+	w.Write("dry", "arrival#2026-03-07", "status=ready")
 	same(t, "dry run", "none", w.dryStands("dry/stream/2026-03-07"))
 	same(t, "events", []event.Type{event.PipelineExcluded}, w.types("dry"))
 }
@@ -108,7 +109,7 @@ func TestDryRunHonoursExclusions(t *testing.T) {
 func TestLateDataOfADryRunIsToldOncePerContent(t *testing.T) {
 	w := dryDone(t)
 	for _, n := range []string{"1", "2", "2", "3"} {
-		w.write("dry", "arrival", "status=ready", "n="+n)
+		w.Write("dry", "arrival", "status=ready", "n="+n)
 		w.sleep(time.Minute)
 	}
 	same(t, "late data", 2, w.count(event.DryRunLateData))
@@ -117,9 +118,9 @@ func TestLateDataOfADryRunIsToldOncePerContent(t *testing.T) {
 
 func TestDriftOfADryRunIsTold(t *testing.T) {
 	w := dryDone(t)
-	w.write("dry", "audit", "count=105")
+	w.Write("dry", "audit", "count=105")
 	same(t, "within", 0, w.count(event.DryRunDrift))
-	w.write("dry", "audit", "count=150")
+	w.Write("dry", "audit", "count=150")
 	same(t, "beyond", event.Drift{Sensor: "audit", Field: "count", Baseline: "100", Current: "150", Threshold: "10"},
 		w.only(event.DryRunDrift).Detail.Extra.(event.Drift))
 	same(t, "dry run", "COMPLETED 1", w.dryStands(dryRun))
@@ -132,15 +133,15 @@ dryRun: true
 schedule: {cron: "0 10 * * *", trigger: {key: arrival, check: exists}}
 job: {type: command, config: {command: "true"}}
 `)
-	w.pass(time.Hour)
+	w.Pass(time.Hour)
 	same(t, "opened", "PENDING 1", w.dryStands("dry/cron/2026-03-03"))
-	w.write("dry", "arrival", "n=1")
+	w.Write("dry", "arrival", "n=1")
 	same(t, "done", "COMPLETED 1", w.dryStands("dry/cron/2026-03-03"))
 	w.sleep(24 * time.Hour)
-	w.settle()
+	w.Settle()
 	same(t, "next", "PENDING 1", w.dryStands("dry/cron/2026-03-04"))
 	w.sleep(24 * time.Hour) // the feed and the tasks stand still
-	w.settle()
+	w.Settle()
 	same(t, "past its limit", "VALIDATION_EXHAUSTED 1", w.dryStands("dry/cron/2026-03-04"))
 }
 
@@ -148,7 +149,7 @@ func TestDryRunIsTriggeredAndNotRerun(t *testing.T) {
 	w := newWorld(t, dry)
 	w.trigger("dry", "2026-03-02")
 	same(t, "dry run", "PENDING 1", w.dryStands("dry/stream/2026-03-02"))
-	answer := w.rerun(router.RerunRequest{ID: "1", Pipeline: "dry", Period: w.period("2026-03-02")})
+	answer := w.rerun(router.RerunRequest{ID: "1", Pipeline: "dry", Period: w.Period("2026-03-02")})
 	if answer.Accepted {
 		t.Error("accepted")
 	}
@@ -157,18 +158,18 @@ func TestDryRunIsTriggeredAndNotRerun(t *testing.T) {
 
 func TestPipelineInEarnestLeavesItsDryRunsBehind(t *testing.T) {
 	w := newWorld(t, dry)
-	w.write("dry", "arrival", "status=ready", "n=1")
+	w.Write("dry", "arrival", "status=ready", "n=1")
 	w.apply(`
 pipeline: {id: dry, owner: data}
 schedule: {trigger: {key: arrival, check: equals, field: status, value: ready}}
 job: {type: command, config: {command: "true"}}
 `)
-	w.pass(2 * time.Hour)
-	if _, err := w.store.Task(ctx, "dry/"+dryRun); err == nil {
+	w.Pass(2 * time.Hour)
+	if _, err := w.Store.Task(ctx, "dry/"+dryRun); err == nil {
 		t.Error("its dry run goes on")
 	}
 	same(t, "told of the dry run", 0, w.count(event.DryRunCompleted))
-	w.write("dry", "arrival", "status=ready", "n=2")
+	w.Write("dry", "arrival", "status=ready", "n=2")
 	w.expect(dryRun, "RUNNING 1")
 	same(t, "cause", run.CauseCondition, w.run(dryRun).Progress.Opening.Cause)
 }
@@ -182,10 +183,10 @@ sla: {maxDuration: 2h}
 validation: {rules: [{key: quality, check: exists}]}
 job: {type: command, config: {command: "true"}}
 `)
-	first := w.now
-	w.write("dry", "arrival", "n=1")
+	first := w.Now()
+	w.Write("dry", "arrival", "n=1")
 	w.sleep(10 * time.Minute)
-	w.write("dry", "arrival", "n=2")
-	w.write("dry", "quality", "n=1")
+	w.Write("dry", "arrival", "n=2")
+	w.Write("dry", "quality", "n=1")
 	same(t, "deadline", first.Add(2*time.Hour), w.only(event.DryRunSLAProjection).Detail.Extra.(event.Projection).Deadline)
 }

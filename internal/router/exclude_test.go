@@ -19,24 +19,24 @@ job: {type: command, config: {command: "true"}}
 
 func TestExcludedPeriodIsRecordedOnceAndNotOpened(t *testing.T) {
 	w := newWorld(t, weekdays)
-	w.write("weekdays", "arrival#2026-03-07", "n=1")
-	w.write("weekdays", "arrival#2026-03-07", "n=2")
+	w.Write("weekdays", "arrival#2026-03-07", "n=1")
+	w.Write("weekdays", "arrival#2026-03-07", "n=2")
 	w.expect("weekdays/stream/2026-03-07", "none")
 	same(t, "rule", event.Exclusion{Rule: "weekend"}, w.only(event.PipelineExcluded).Detail.Extra.(event.Exclusion))
 }
 
 func TestEditedCalendarRevivesNothing(t *testing.T) {
 	w := newWorld(t, weekdays)
-	w.write("weekdays", "arrival#2026-03-07", "n=1")
+	w.Write("weekdays", "arrival#2026-03-07", "n=1")
 	w.apply(`
 pipeline: {id: weekdays, owner: data}
 schedule: {trigger: {key: arrival, check: exists}}
 job: {type: command, config: {command: "true"}}
 `)
-	w.settle()
-	w.write("weekdays", "arrival#2026-03-07", "n=2")
+	w.Settle()
+	w.Write("weekdays", "arrival#2026-03-07", "n=2")
 	w.expect("weekdays/stream/2026-03-07", "none")
-	w.write("weekdays", "arrival#2026-03-08", "n=2") // never suppressed, so nothing revives it either
+	w.Write("weekdays", "arrival#2026-03-08", "n=2") // never suppressed, so nothing revives it either
 	w.expect("weekdays/stream/2026-03-08", "RUNNING 1")
 }
 
@@ -52,27 +52,27 @@ pipeline: {id: weekdays, owner: data}
 schedule: {cron: "0 10 * * *"}
 job: {type: command, config: {command: "true"}}
 `)
-	w.settle()
+	w.Settle()
 	w.expect("weekdays/cron/2026-03-03", "none")
 	same(t, "rule", event.Exclusion{Rule: "listed date"}, w.only(event.PipelineExcluded).Detail.Extra.(event.Exclusion))
-	w.pass(24 * time.Hour)
+	w.Pass(24 * time.Hour)
 	w.expect("weekdays/cron/2026-03-03", "none")
 	w.expect("weekdays/cron/2026-03-04", "RUNNING 1")
 }
 
 func TestForcedTriggerRunsAnExcludedPeriodAndNothingElseDoes(t *testing.T) {
 	w := newWorld(t, weekdays)
-	ask := router.TriggerRequest{ID: "1", Pipeline: "weekdays", Period: w.period("2026-03-07"), By: "ada", Reason: "stocktaking"}
-	_, err := w.router.Trigger(ctx, ask, w.now)
+	ask := router.TriggerRequest{ID: "1", Pipeline: "weekdays", Period: w.Period("2026-03-07"), By: "ada", Reason: "stocktaking"}
+	_, err := w.Router.Trigger(ctx, ask, w.Now())
 	refused(t, err, router.Conflict)
 	ask.Force = true
-	_, err = w.router.Trigger(ctx, ask, w.now)
-	w.check(err)
-	w.settle()
+	_, err = w.Router.Trigger(ctx, ask, w.Now())
+	w.Check(err)
+	w.Settle()
 	w.expect("weekdays/stream/2026-03-07", "RUNNING 1")
 	w.succeed("weekdays/stream/2026-03-07")
 	w.sleep(time.Minute)
-	w.write("weekdays", "arrival#2026-03-07", "n=2")
+	w.Write("weekdays", "arrival#2026-03-07", "n=2")
 	w.expect("weekdays/stream/2026-03-07", "COMPLETED 1")
 	same(t, "late data", 0, w.count(event.LateDataArrival))
 }
@@ -83,9 +83,9 @@ pipeline: {id: weekdays, owner: data}
 schedule: {trigger: {key: arrival, check: exists}, exclude: {weekends: true}}
 job: {type: command, config: {command: "true"}, maxRetries: 1}
 `)
-	_, err := w.router.Trigger(ctx, router.TriggerRequest{ID: "1", Pipeline: "weekdays", Period: w.period("2026-03-07"), By: "ada", Reason: "stocktaking", Force: true}, w.now)
-	w.check(err)
-	w.settle()
+	_, err := w.Router.Trigger(ctx, router.TriggerRequest{ID: "1", Pipeline: "weekdays", Period: w.Period("2026-03-07"), By: "ada", Reason: "stocktaking", Force: true}, w.Now())
+	w.Check(err)
+	w.Settle()
 	w.finish("weekdays/stream/2026-03-07", run.ResultFail, run.Transient)
 	w.expect("weekdays/stream/2026-03-07", "PENDING 2")
 }

@@ -21,11 +21,11 @@ job: {type: command, config: {command: "true"}, jobPollWindowSeconds: 86400}
 
 func TestFireOpensTheRunOfItsPeriod(t *testing.T) {
 	w := newWorld(t, hourly(""))
-	w.pass(54 * time.Minute)
+	w.Pass(54 * time.Minute)
 	w.expect("hourly/cron/2026-03-03T10", "none")
-	w.pass(time.Minute)
+	w.Pass(time.Minute)
 	w.expect("hourly/cron/2026-03-03T10", "RUNNING 1")
-	w.pass(2 * time.Hour)
+	w.Pass(2 * time.Hour)
 	w.expect("hourly/cron/2026-03-03T11", "RUNNING 1")
 	w.expect("hourly/cron/2026-03-03T12", "RUNNING 1")
 	w.expect("hourly/cron/2026-03-03T09", "none")
@@ -33,7 +33,7 @@ func TestFireOpensTheRunOfItsPeriod(t *testing.T) {
 
 func TestOffsetMovesTheFireToAnEarlierPeriod(t *testing.T) {
 	w := newWorld(t, hourly(", offset: -1"))
-	w.pass(time.Hour)
+	w.Pass(time.Hour)
 	w.expect("hourly/cron/2026-03-03T09", "RUNNING 1")
 	w.expect("hourly/cron/2026-03-03T10", "none")
 }
@@ -41,21 +41,21 @@ func TestOffsetMovesTheFireToAnEarlierPeriod(t *testing.T) {
 func TestFireMissedInADowntimeOpensWhileItsWindowIs(t *testing.T) {
 	w := newWorld(t, hourly(", evaluation: {window: 150m, interval: 5m}"))
 	w.sleep(5*time.Hour + 20*time.Minute) // fires at 10:05, 11:05, 12:05, 13:05, 14:05; now 14:30
-	w.settle()
+	w.Settle()
 	same(t, "missed", []string{"2026-03-03T10", "2026-03-03T11"}, w.only(event.ScheduleMissed).Detail.Extra.(event.Missed).Dates)
 	same(t, "date is the newest", "2026-03-03T11", w.only(event.ScheduleMissed).Detail.Date.String())
 	for _, h := range []string{"12", "13", "14"} {
 		w.expect("hourly/cron/2026-03-03T"+h, "RUNNING 1")
 	}
 	w.expect("hourly/cron/2026-03-03T11", "none")
-	w.pass(time.Hour)
+	w.Pass(time.Hour)
 	w.expect("hourly/cron/2026-03-03T15", "RUNNING 1")
 }
 
 func TestCatchUpWithTheLatestOnly(t *testing.T) {
 	w := newWorld(t, hourly(", catchUp: latest, evaluation: {window: 150m, interval: 5m}"))
 	w.sleep(5*time.Hour + 20*time.Minute)
-	w.settle()
+	w.Settle()
 	want := []string{"2026-03-03T10", "2026-03-03T11", "2026-03-03T12", "2026-03-03T13"}
 	same(t, "missed", want, w.only(event.ScheduleMissed).Detail.Extra.(event.Missed).Dates)
 	w.expect("hourly/cron/2026-03-03T13", "none")
@@ -65,10 +65,10 @@ func TestCatchUpWithTheLatestOnly(t *testing.T) {
 func TestMissedFireIsToldOnce(t *testing.T) {
 	w := newWorld(t, hourly(""))
 	w.sleep(3 * time.Hour)
-	w.settle()
+	w.Settle()
 	for range 3 {
-		w.check(w.router.CatchUp(ctx, "hourly", w.now))
-		w.settle()
+		w.Check(w.Router.CatchUp(ctx, "hourly", w.Now()))
+		w.Settle()
 	}
 	same(t, "missed", 1, w.count(event.ScheduleMissed))
 }
@@ -80,14 +80,14 @@ schedule: {cron: "0 10 * * *", time: "14:00"}
 job: {type: command, config: {command: "true"}, jobPollWindowSeconds: 86400}
 `)
 	w.sleep(5 * time.Hour) // 14:10
-	w.settle()
+	w.Settle()
 	w.expect("daily/cron/2026-03-03", "RUNNING 1")
 }
 
 func TestExcludedFiresAreRecordedAndTheRestOfADowntimeIsOneEvent(t *testing.T) {
 	w := newWorld(t, hourly(", exclude: {weekends: true}"))
 	w.sleep(7 * 24 * time.Hour)
-	w.settle()
+	w.Settle()
 	same(t, "excluded", 48, w.count(event.PipelineExcluded))
 	missed := w.only(event.ScheduleMissed).Detail.Extra.(event.Missed).Dates
 	same(t, "missed", 5*24-1, len(missed))
@@ -101,7 +101,7 @@ schedule: {cron: "* * * * *", evaluation: {window: 2m, interval: 1m}}
 job: {type: command, config: {command: "true"}, jobPollWindowSeconds: 86400}
 `)
 	w.sleep(3000 * time.Minute)
-	w.settle()
+	w.Settle()
 	told := 0
 	for _, e := range w.events() {
 		if e.Type == event.ScheduleMissed {
@@ -115,10 +115,10 @@ job: {type: command, config: {command: "true"}, jobPollWindowSeconds: 86400}
 
 func TestPeriodThatAPersonOpenedIsNotMissed(t *testing.T) {
 	w := newWorld(t, hourly(""))
-	_, err := w.router.Trigger(ctx, router.TriggerRequest{ID: "1", Pipeline: "hourly", Period: w.period("2026-03-03T10"), By: "ada"}, w.now)
-	w.check(err)
+	_, err := w.Router.Trigger(ctx, router.TriggerRequest{ID: "1", Pipeline: "hourly", Period: w.Period("2026-03-03T10"), By: "ada"}, w.Now())
+	w.Check(err)
 	w.sleep(3 * time.Hour)
-	w.settle()
+	w.Settle()
 	same(t, "missed", []string{"2026-03-03T11"}, w.only(event.ScheduleMissed).Detail.Extra.(event.Missed).Dates)
 	w.expect("hourly/cron/2026-03-03T10", "RUNNING 1")
 	w.expect("hourly/cron/2026-03-03T12", "RUNNING 1")
@@ -130,15 +130,15 @@ pipeline: {id: quarter, owner: data}
 schedule: {include: {dates: [2026-03-04, 2026-03-31, 2026-06-30]}, time: "06:00"}
 job: {type: command, config: {command: "true"}, jobPollWindowSeconds: 86400}
 `)
-	w.pass(24 * time.Hour)
+	w.Pass(24 * time.Hour)
 	w.expect("quarter/cron/2026-03-04", "RUNNING 1")
-	w.now = time.Date(2026, 4, 2, 0, 0, 0, 0, time.UTC)
-	w.settle()
+	w.Move(time.Date(2026, 4, 2, 0, 0, 0, 0, time.UTC))
+	w.Settle()
 	same(t, "missed", []string{"2026-03-31"}, w.only(event.IrregularScheduleMissed).Detail.Extra.(event.Missed).Dates)
-	w.now = time.Date(2026, 6, 30, 6, 0, 0, 0, time.UTC)
-	w.settle()
+	w.Move(time.Date(2026, 6, 30, 6, 0, 0, 0, time.UTC))
+	w.Settle()
 	w.expect("quarter/cron/2026-06-30", "RUNNING 1")
-	if _, err := w.store.Task(ctx, "fire/quarter"); err == nil {
+	if _, err := w.Store.Task(ctx, "fire/quarter"); err == nil {
 		t.Error("the task is there although no day is left")
 	}
 }
@@ -149,12 +149,12 @@ pipeline: {id: hourly, owner: data}
 schedule: {cron: "30 9 * * *", period: hour}
 job: {type: command, config: {command: "true"}, jobPollWindowSeconds: 86400}
 `)
-	w.pass(3 * time.Hour)
+	w.Pass(3 * time.Hour)
 	w.expect("hourly/cron/2026-03-03T09", "RUNNING 1")
 	w.apply(hourly(", evaluation: {window: 24h, interval: 5m}"))
-	w.settle()
+	w.Settle()
 	w.expect("hourly/cron/2026-03-03T11", "none")
-	w.pass(time.Hour)
+	w.Pass(time.Hour)
 	w.expect("hourly/cron/2026-03-03T13", "RUNNING 1")
 	same(t, "missed", 0, w.count(event.ScheduleMissed))
 }
@@ -167,7 +167,7 @@ pipeline: {id: hourly, owner: data}
 schedule: {cron: "5,10 * * * *"}
 job: {type: command, config: {command: "true"}, jobPollWindowSeconds: 86400}
 `)
-	w.settle()
+	w.Settle()
 	w.expect("hourly/cron/2026-03-03T12:05", "none") // a minute's period, which the version before did not have
 	w.expect("hourly/cron/2026-03-03T12", "none")    // an hour, which the version in force does not have
 	want := []string{"2026-03-03T10", "2026-03-03T11", "2026-03-03T12"}
@@ -176,7 +176,7 @@ job: {type: command, config: {command: "true"}, jobPollWindowSeconds: 86400}
 	w = newWorld(t, hourly(""))
 	w.sleep(3*time.Hour + 10*time.Minute)
 	w.apply(hourly(", evaluation: {window: 30m, interval: 5m}"))
-	w.settle()
+	w.Settle()
 	same(t, "missed", []string{"2026-03-03T10", "2026-03-03T11"}, w.only(event.ScheduleMissed).Detail.Extra.(event.Missed).Dates)
 	w.expect("hourly/cron/2026-03-03T12", "RUNNING 1")
 }
@@ -184,12 +184,12 @@ job: {type: command, config: {command: "true"}, jobPollWindowSeconds: 86400}
 func TestRemovedPipelineFiresNoMoreAndItsReturnOpensNoPast(t *testing.T) {
 	w := newWorld(t, hourly(", evaluation: {window: 24h, interval: 5m}"))
 	w.remove("hourly")
-	w.pass(3 * time.Hour)
+	w.Pass(3 * time.Hour)
 	w.expect("hourly/cron/2026-03-03T10", "none")
 	w.apply(hourly(", evaluation: {window: 24h, interval: 5m}"))
-	w.settle()
+	w.Settle()
 	w.expect("hourly/cron/2026-03-03T11", "none")
-	w.pass(time.Hour)
+	w.Pass(time.Hour)
 	w.expect("hourly/cron/2026-03-03T13", "RUNNING 1")
 	same(t, "missed", 0, w.count(event.ScheduleMissed))
 }
@@ -198,10 +198,10 @@ func TestFireThatIsRecordedAsExcludedAlreadyIsPassedOver(t *testing.T) {
 	w := newWorld(t, hourly(", exclude: {dates: [2026-03-03]}, evaluation: {window: 30m, interval: 5m}"))
 	b := store.Batch{ID: "half of a pass"}
 	b.SetMark("excluded/hourly/cron/2026-03-03T10", time.Time{})
-	w.check(w.store.Commit(ctx, b, w.now))
-	w.pass(2 * time.Hour)
+	w.Check(w.Store.Commit(ctx, b, w.Now()))
+	w.Pass(2 * time.Hour)
 	same(t, "told", 1, w.count(event.PipelineExcluded)) // of the next, at 11:05
-	row, err := w.store.Pipeline(ctx, "hourly")
-	w.check(err)
+	row, err := w.Store.Pipeline(ctx, "hourly")
+	w.Check(err)
 	same(t, "dealt with", time.Date(2026, 3, 3, 11, 5, 0, 0, time.UTC), row.FiredThrough)
 }

@@ -19,16 +19,16 @@ const retriedRun = "retried/stream/2026-03-03"
 
 func TestFailureIsRetriedAfterABackoffThatDoubles(t *testing.T) {
 	w := newWorld(t, retried)
-	w.write("retried", "arrival", "n=1")
+	w.Write("retried", "arrival", "n=1")
 	for n, longest := range []time.Duration{time.Minute, 2 * time.Minute} {
 		w.finish(retriedRun, run.ResultFail, run.Transient)
 		next := w.run(retriedRun)
 		same(t, "attempt", n+2, next.Attempt)
-		wait := next.Progress.WindowStart.Sub(w.now)
+		wait := next.Progress.WindowStart.Sub(w.Now())
 		if wait > longest || wait < longest*4/5 {
 			t.Errorf("attempt %d waits %s, want at most %s less a fifth", n+2, wait, longest)
 		}
-		w.pass(wait)
+		w.Pass(wait)
 		if got := w.stands(retriedRun); got != "RUNNING "+string(rune('2'+n)) {
 			t.Fatalf("after the backoff it is %s", got)
 		}
@@ -45,7 +45,7 @@ func TestFailureIsRetriedAfterABackoffThatDoubles(t *testing.T) {
 
 func TestFailureSaysWhenItIsTriedAgain(t *testing.T) {
 	w := newWorld(t, retried)
-	w.write("retried", "arrival", "n=1")
+	w.Write("retried", "arrival", "n=1")
 	said := func() (at []time.Time) {
 		for _, e := range w.events() {
 			if e.Type == event.JobFailed {
@@ -59,7 +59,7 @@ func TestFailureSaysWhenItIsTriedAgain(t *testing.T) {
 		w.finish(retriedRun, run.ResultFail, run.Transient)
 		want = append(want, w.run(retriedRun).Progress.WindowStart)
 		same(t, "said", want, said())
-		w.pass(2 * time.Minute)
+		w.Pass(2 * time.Minute)
 	}
 	w.finish(retriedRun, run.ResultFail, run.Transient)
 	same(t, "said once the budget is spent", append(want, time.Time{}), said())
@@ -68,7 +68,7 @@ func TestFailureSaysWhenItIsTriedAgain(t *testing.T) {
 
 func TestFailureInAPausePromisesNothing(t *testing.T) {
 	w := newWorld(t, retried)
-	w.write("retried", "arrival", "n=1")
+	w.Write("retried", "arrival", "n=1")
 	w.pause("retried", store.Pause{By: "ann", Why: "maintenance"})
 	w.finish(retriedRun, run.ResultFail, run.Transient)
 	if at := w.only(event.JobFailed).Detail.Extra.(event.Finished).NextAttemptAt; !at.IsZero() {
@@ -78,11 +78,11 @@ func TestFailureInAPausePromisesNothing(t *testing.T) {
 
 func TestEachCauseHasItsOwnBudget(t *testing.T) {
 	w := newWorld(t, retried)
-	w.write("retried", "arrival", "n=1")
+	w.Write("retried", "arrival", "n=1")
 	for n, category := range []run.Category{run.Transient, run.Permanent, run.Timeout, run.Permanent} {
 		w.finish(retriedRun, run.ResultFail, category)
 		if n < 3 {
-			w.pass(15 * time.Minute)
+			w.Pass(15 * time.Minute)
 		}
 	}
 	w.expect(retriedRun, "FAILED_FINAL 4")
@@ -92,14 +92,14 @@ func TestEachCauseHasItsOwnBudget(t *testing.T) {
 
 func TestFailureHandledTwiceIsRetriedOnce(t *testing.T) {
 	w := newWorld(t, retried)
-	w.write("retried", "arrival", "n=1")
+	w.Write("retried", "arrival", "n=1")
 	w.report(retriedRun, run.ResultFail, run.Transient)
-	for w.work() {
+	for w.Work() {
 	}
-	changes := w.changes()
+	changes := w.Changes()
 	for range 2 {
 		for _, c := range changes {
-			w.check(w.router.Handle(ctx, c, w.now))
+			w.Check(w.Router.Handle(ctx, c, w.Now()))
 		}
 	}
 	w.expect(retriedRun, "PENDING 2")
@@ -108,28 +108,28 @@ func TestFailureHandledTwiceIsRetriedOnce(t *testing.T) {
 
 func TestNextAttemptTakesTheNewestFile(t *testing.T) {
 	w := newWorld(t, retried)
-	w.write("retried", "arrival", "n=1")
+	w.Write("retried", "arrival", "n=1")
 	before := w.run(retriedRun).Progress.Opening.ConfigVersion
 	w.apply(`
 pipeline: {id: retried, owner: data}
 schedule: {trigger: {key: arrival, check: exists}}
 job: {type: command, config: {command: "true"}, maxRetries: 1}
 `)
-	w.settle()
+	w.Settle()
 	w.finish(retriedRun, run.ResultFail, run.Transient)
 	if next := w.run(retriedRun); next.Attempt != 2 || next.Progress.Opening.ConfigVersion == before {
 		t.Errorf("attempt %d has version %s", next.Attempt, next.Progress.Opening.ConfigVersion)
 	}
-	w.pass(15 * time.Minute)
+	w.Pass(15 * time.Minute)
 	w.finish(retriedRun, run.ResultFail, run.Transient)
 	w.expect(retriedRun, "FAILED_FINAL 2")
 }
 
 func TestFailureOfARemovedPipelineIsFinal(t *testing.T) {
 	w := newWorld(t, retried)
-	w.write("retried", "arrival", "n=1")
+	w.Write("retried", "arrival", "n=1")
 	w.remove("retried")
-	w.settle()
+	w.Settle()
 	w.finish(retriedRun, run.ResultFail, run.Transient)
 	w.expect(retriedRun, "FAILED_FINAL 1")
 	same(t, "told", 1, w.count(event.RetryExhausted))
@@ -142,12 +142,12 @@ schedule: {trigger: {key: arrival, check: exists}}
 sla: {deadline: "12:00"}
 job: {type: command, config: {command: "true"}}
 `)
-	w.write("due", "arrival", "n=1")
-	_, err := w.router.Cancel(ctx, w.key("due/stream/2026-03-03"), "ada", "not needed", w.now)
-	w.check(err)
-	w.settle()
+	w.Write("due", "arrival", "n=1")
+	_, err := w.Router.Cancel(ctx, w.Key("due/stream/2026-03-03"), "ada", "not needed", w.Now())
+	w.Check(err)
+	w.Settle()
 	same(t, "reason", "cancelled", w.only(event.SLACancelled).Detail.Extra.(event.Deadline).Reason)
-	w.pass(4 * time.Hour)
+	w.Pass(4 * time.Hour)
 	same(t, "breaches", 0, w.count(event.SLABreach))
 }
 
@@ -159,28 +159,28 @@ job: {type: command, config: {command: "true"}}
 `)
 	w.trigger("byhand", "")
 	w.expect("byhand/manual/2026-03-03", "RUNNING 1")
-	w.pass(4 * time.Hour)
+	w.Pass(4 * time.Hour)
 	same(t, "breaches", 1, w.count(event.SLABreach))
 }
 
 func TestEndedRunHasNoTask(t *testing.T) {
 	w := newWorld(t, source("a", ""))
-	w.write("a", "arrival", "n=1")
+	w.Write("a", "arrival", "n=1")
 	w.finish("a/stream/2026-03-03", run.ResultFail, run.Transient)
 	w.expect("a/stream/2026-03-03", "FAILED_FINAL 1")
-	if _, err := w.store.Task(ctx, "advance/a/stream/2026-03-03"); err == nil {
+	if _, err := w.Store.Task(ctx, "advance/a/stream/2026-03-03"); err == nil {
 		t.Error("its task is still there")
 	}
 }
 
 func TestFailureThatWaitedForTheEndOfAPauseIsFinalWhenThePipelineIsRemoved(t *testing.T) {
 	w := newWorld(t, retried)
-	w.write("retried", "arrival", "n=1")
+	w.Write("retried", "arrival", "n=1")
 	w.pause("retried", store.Pause{})
 	w.finish(retriedRun, run.ResultFail, run.Transient)
 	w.expect(retriedRun, "FAILED 1")
 	w.remove("retried")
-	w.settle()
+	w.Settle()
 	w.expect(retriedRun, "FAILED_FINAL 1")
 }
 
@@ -189,11 +189,11 @@ func TestPipelineWithoutAJobHasTheUsualBudgets(t *testing.T) {
 pipeline: {id: gated, owner: data}
 schedule: {trigger: {key: arrival, check: exists}}
 `)
-	w.write("gated", "arrival", "n=1")
+	w.Write("gated", "arrival", "n=1")
 	w.expect("gated/stream/2026-03-03", "RUNNING 1")
 	w.finish("gated/stream/2026-03-03", run.ResultFail, run.Permanent)
 	w.expect("gated/stream/2026-03-03", "PENDING 2")
-	w.pass(time.Minute)
+	w.Pass(time.Minute)
 	w.finish("gated/stream/2026-03-03", run.ResultFail, run.Transient)
 	w.expect("gated/stream/2026-03-03", "FAILED_FINAL 2")
 }

@@ -12,7 +12,7 @@ import (
 // completed is a world in which plain has completed for the third of March.
 func completed(t *testing.T) *world {
 	w := newWorld(t, plain)
-	w.write("plain", "arrival", "status=ready", "n=1")
+	w.Write("plain", "arrival", "status=ready", "n=1")
 	w.sleep(time.Minute)
 	w.succeed("plain/stream/2026-03-03")
 	w.expect("plain/stream/2026-03-03", "COMPLETED 1")
@@ -22,7 +22,7 @@ func completed(t *testing.T) *world {
 
 func TestChangedInputOfACompletedRunIsLateDataAndRunsItAgain(t *testing.T) {
 	w := completed(t)
-	w.write("plain", "arrival", "status=ready", "n=2")
+	w.Write("plain", "arrival", "status=ready", "n=2")
 	w.expect("plain/stream/2026-03-03", "RUNNING 2")
 	late := w.only(event.LateDataArrival)
 	same(t, "what follows", event.Late{Sensors: []string{"plain/arrival"}, Reason: "rerun"}, late.Detail.Extra.(event.Late))
@@ -32,16 +32,16 @@ func TestChangedInputOfACompletedRunIsLateDataAndRunsItAgain(t *testing.T) {
 
 func TestChangedInputThatDoesNotMeetTheStartConditionIsNoLateData(t *testing.T) {
 	w := completed(t)
-	w.write("plain", "arrival", "status=pending", "n=2")
+	w.Write("plain", "arrival", "status=pending", "n=2")
 	w.expect("plain/stream/2026-03-03", "COMPLETED 1")
 	same(t, "late data", 0, w.count(event.LateDataArrival))
 }
 
 func TestInputThatChangedWhileTheJobRanIsLateDataAtCompletion(t *testing.T) {
 	w := newWorld(t, plain)
-	w.write("plain", "arrival", "status=ready", "n=1")
+	w.Write("plain", "arrival", "status=ready", "n=1")
 	w.sleep(time.Minute)
-	w.write("plain", "arrival", "status=ready", "n=2")
+	w.Write("plain", "arrival", "status=ready", "n=2")
 	w.expect("plain/stream/2026-03-03", "RUNNING 1")
 	w.succeed("plain/stream/2026-03-03")
 	w.expect("plain/stream/2026-03-03", "RUNNING 2")
@@ -52,10 +52,10 @@ func TestInputThatChangedWhileTheJobRanIsLateDataAtCompletion(t *testing.T) {
 
 func TestTomorrowsInputIsNoLateDataOfARunThatEndsAfterMidnight(t *testing.T) {
 	w := newWorld(t, plain)
-	w.now = time.Date(2026, 3, 3, 23, 59, 0, 0, time.UTC)
-	w.write("plain", "arrival", "status=ready", "n=1")
+	w.Move(time.Date(2026, 3, 3, 23, 59, 0, 0, time.UTC))
+	w.Write("plain", "arrival", "status=ready", "n=1")
 	w.sleep(5 * time.Minute)
-	w.write("plain", "arrival", "status=ready", "n=2")
+	w.Write("plain", "arrival", "status=ready", "n=2")
 	w.succeed("plain/stream/2026-03-03")
 	w.expect("plain/stream/2026-03-03", "COMPLETED 1")
 	w.expect("plain/stream/2026-03-04", "RUNNING 1")
@@ -63,10 +63,10 @@ func TestTomorrowsInputIsNoLateDataOfARunThatEndsAfterMidnight(t *testing.T) {
 
 func TestStandingFactThatMovesIsNoLateData(t *testing.T) {
 	w := newWorld(t, orders)
-	w.write("orders", "quality", "verdict=good", "at=1")
-	w.write("orders", "arrival", "status=ready")
+	w.Write("orders", "quality", "verdict=good", "at=1")
+	w.Write("orders", "arrival", "status=ready")
 	w.sleep(time.Minute)
-	w.write("orders", "quality", "verdict=good", "at=2")
+	w.Write("orders", "quality", "verdict=good", "at=2")
 	w.succeed(day3)
 	w.expect(day3, "COMPLETED 1")
 }
@@ -75,14 +75,14 @@ func TestSpentBudgetForLateDataIsToldOncePerAttempt(t *testing.T) {
 	w := completed(t)
 	const run = "plain/stream/2026-03-03"
 	for _, n := range []string{"2", "3"} {
-		w.write("plain", "arrival", "status=ready", "n="+n)
+		w.Write("plain", "arrival", "status=ready", "n="+n)
 		w.sleep(time.Minute)
 		w.succeed(run)
 		w.sleep(time.Minute)
 	}
 	w.expect(run, "COMPLETED 3")
 	for _, n := range []string{"4", "5", "6"} {
-		w.write("plain", "arrival", "status=ready", "n="+n)
+		w.Write("plain", "arrival", "status=ready", "n="+n)
 		w.sleep(time.Minute)
 	}
 	w.expect(run, "COMPLETED 3")
@@ -90,34 +90,34 @@ func TestSpentBudgetForLateDataIsToldOncePerAttempt(t *testing.T) {
 	last := w.events()[len(w.events())-1]
 	same(t, "the last", event.Late{Sensors: []string{"plain/arrival"}, Reason: "budget spent"}, last.Detail.Extra.(event.Late))
 
-	w.rerun(router.RerunRequest{ID: "1", Pipeline: "plain", Period: w.period("2026-03-03")})
+	w.rerun(router.RerunRequest{ID: "1", Pipeline: "plain", Period: w.Period("2026-03-03")})
 	w.sleep(time.Minute)
 	w.succeed(run)
 	w.expect(run, "COMPLETED 4")
 	w.sleep(time.Minute)
-	w.write("plain", "arrival", "status=ready", "n=7")
+	w.Write("plain", "arrival", "status=ready", "n=7")
 	same(t, "late data after another attempt", 4, w.count(event.LateDataArrival))
 }
 
 func TestOldWriteDeliveredAgainIsNoLateDataForWhatCameLater(t *testing.T) {
 	w := newWorld(t, orders)
-	w.put("orders", "quality#2026-03-02", "verdict=good", "n=1")
-	w.put("orders", "arrival#2026-03-02", "status=ready")
-	first := w.changes()
+	w.Put("orders", "quality#2026-03-02", "verdict=good", "n=1")
+	w.Put("orders", "arrival#2026-03-02", "status=ready")
+	first := w.Changes()
 	for _, c := range first {
-		w.check(w.router.Handle(ctx, c, w.now))
+		w.Check(w.Router.Handle(ctx, c, w.Now()))
 	}
-	w.settle()
+	w.Settle()
 	w.sleep(time.Minute)
 	w.succeed("orders/stream/2026-03-02")
 	w.sleep(time.Minute)
-	w.write("orders", "quality#2026-03-02", "verdict=good", "n=2") // no write of the start condition
+	w.Write("orders", "quality#2026-03-02", "verdict=good", "n=2") // no write of the start condition
 	for _, c := range first {
-		w.check(w.router.Handle(ctx, c, w.now))
+		w.Check(w.Router.Handle(ctx, c, w.Now()))
 	}
 	w.expect("orders/stream/2026-03-02", "COMPLETED 1")
 	w.sleep(time.Minute)
-	w.write("orders", "arrival#2026-03-02", "status=ready")
+	w.Write("orders", "arrival#2026-03-02", "status=ready")
 	w.expect("orders/stream/2026-03-02", "RUNNING 2")
 	same(t, "late", []string{"orders/quality"}, w.only(event.LateDataArrival).Detail.Extra.(event.Late).Sensors)
 }
@@ -125,7 +125,7 @@ func TestOldWriteDeliveredAgainIsNoLateDataForWhatCameLater(t *testing.T) {
 func TestLateDataOfAPausedPipelineWaitsForTheEndOfThePause(t *testing.T) {
 	w := completed(t)
 	w.pause("plain", store.Pause{})
-	w.write("plain", "arrival", "status=ready", "n=2")
+	w.Write("plain", "arrival", "status=ready", "n=2")
 	w.expect(plainRun, "COMPLETED 1")
 	w.resume("plain")
 	w.expect(plainRun, "RUNNING 2")
@@ -138,8 +138,8 @@ pipeline: {id: plain, owner: data}
 schedule: {trigger: {key: arrival, check: exists}, exclude: {dates: [2026-03-03]}}
 job: {type: command, config: {command: "true"}}
 `)
-	w.settle()
-	w.write("plain", "arrival", "status=ready", "n=2")
+	w.Settle()
+	w.Write("plain", "arrival", "status=ready", "n=2")
 	w.expect(plainRun, "COMPLETED 1")
 	same(t, "late data", 0, w.count(event.LateDataArrival))
 }

@@ -31,10 +31,10 @@ func TestTriggerOfAnOpenOrCompletedRunIsARerun(t *testing.T) {
 	w := newWorld(t, plain)
 	w.trigger("plain", "")
 	q := router.TriggerRequest{ID: "2", Pipeline: "plain", By: "ada", Reason: "tested", Force: true}
-	_, err := w.router.Trigger(ctx, q, w.now)
+	_, err := w.Router.Trigger(ctx, q, w.Now())
 	refused(t, err, router.Conflict)
 	w.succeed(plainRun)
-	_, err = w.router.Trigger(ctx, q, w.now)
+	_, err = w.Router.Trigger(ctx, q, w.Now())
 	refused(t, err, router.Conflict)
 	w.expect(plainRun, "COMPLETED 1")
 }
@@ -42,70 +42,70 @@ func TestTriggerOfAnOpenOrCompletedRunIsARerun(t *testing.T) {
 func TestTriggerGivesAnEndedRunAnotherAttemptWithinItsBudget(t *testing.T) {
 	w := newWorld(t, closing)
 	w.sleep(time.Hour)
-	w.write("closing", "arrival", "n=1")
+	w.Write("closing", "arrival", "n=1")
 	w.expect("closing/stream/2026-03-03", "VALIDATION_EXHAUSTED 0")
 	w.trigger("closing", "2026-03-03")
 	w.expect("closing/stream/2026-03-03", "RUNNING 1")
 	w.finish("closing/stream/2026-03-03", run.ResultFail, run.Transient)
 	w.expect("closing/stream/2026-03-03", "FAILED_FINAL 1")
-	_, err := w.router.Trigger(ctx, router.TriggerRequest{ID: "2", Pipeline: "closing", Period: w.period("2026-03-03"), By: "ada"}, w.now)
+	_, err := w.Router.Trigger(ctx, router.TriggerRequest{ID: "2", Pipeline: "closing", Period: w.Period("2026-03-03"), By: "ada"}, w.Now())
 	refused(t, err, router.Conflict) // maxManualReruns is 1
 }
 
 func TestTriggerRefusals(t *testing.T) {
 	w := newWorld(t, plain)
-	_, err := w.router.Trigger(ctx, router.TriggerRequest{ID: "1", Pipeline: "nobody"}, w.now)
+	_, err := w.Router.Trigger(ctx, router.TriggerRequest{ID: "1", Pipeline: "nobody"}, w.Now())
 	refused(t, err, router.NotFound)
-	_, err = w.router.Trigger(ctx, router.TriggerRequest{ID: "1", Pipeline: "plain", BypassGate: true, By: "ada"}, w.now)
+	_, err = w.Router.Trigger(ctx, router.TriggerRequest{ID: "1", Pipeline: "plain", BypassGate: true, By: "ada"}, w.Now())
 	refused(t, err, router.Invalid)
-	_, err = w.router.Pause(ctx, "plain", store.Pause{By: "ada", Why: "tested"}, w.now)
-	w.check(err)
-	_, err = w.router.Trigger(ctx, router.TriggerRequest{ID: "1", Pipeline: "plain", By: "ada", Reason: "tested", Force: true}, w.now)
+	_, err = w.Router.Pause(ctx, "plain", store.Pause{By: "ada", Why: "tested"}, w.Now())
+	w.Check(err)
+	_, err = w.Router.Trigger(ctx, router.TriggerRequest{ID: "1", Pipeline: "plain", By: "ada", Reason: "tested", Force: true}, w.Now())
 	refused(t, err, router.Conflict)
 	w.expect(plainRun, "none")
 }
 
 func TestCancelStopsTheJobAndEndsTheRun(t *testing.T) {
 	w := newWorld(t, plain)
-	w.write("plain", "arrival", "status=ready")
-	_, err := w.router.Cancel(ctx, w.key(plainRun), "ada", "not needed", w.now)
-	w.check(err)
-	w.settle()
+	w.Write("plain", "arrival", "status=ready")
+	_, err := w.Router.Cancel(ctx, w.Key(plainRun), "ada", "not needed", w.Now())
+	w.Check(err)
+	w.Settle()
 	w.expect(plainRun, "CANCELLED 1")
 	same(t, "stopped", []run.AttemptID{"plain/stream/2026-03-03/1"}, w.jobs.stopped)
 	same(t, "told", event.Left{By: "ada", Reason: "not needed"}, w.only(event.RunCancelled).Detail.Extra.(event.Left))
-	if _, err := w.store.Task(ctx, "advance/"+plainRun); err == nil {
+	if _, err := w.Store.Task(ctx, "advance/"+plainRun); err == nil {
 		t.Error("its task is still there")
 	}
-	_, err = w.router.Cancel(ctx, w.key(plainRun), "ada", "again", w.now)
+	_, err = w.Router.Cancel(ctx, w.Key(plainRun), "ada", "again", w.Now())
 	refused(t, err, router.Conflict)
-	_, err = w.router.Cancel(ctx, w.key("plain/stream/2026-01-01"), "ada", "again", w.now)
+	_, err = w.Router.Cancel(ctx, w.Key("plain/stream/2026-01-01"), "ada", "again", w.Now())
 	refused(t, err, router.NotFound)
 }
 
 func TestCancelOfAWaitingRunStopsNothing(t *testing.T) {
 	w := newWorld(t, orders)
-	w.write("orders", "arrival", "status=ready")
-	_, err := w.router.Cancel(ctx, w.key(day3), "ada", "not needed", w.now)
-	w.check(err)
-	w.settle()
+	w.Write("orders", "arrival", "status=ready")
+	_, err := w.Router.Cancel(ctx, w.Key(day3), "ada", "not needed", w.Now())
+	w.Check(err)
+	w.Settle()
 	w.expect(day3, "CANCELLED 1")
 	w.sleep(time.Minute)
-	w.write("orders", "quality", "verdict=good")
+	w.Write("orders", "quality", "verdict=good")
 	w.expect(day3, "CANCELLED 1")
 }
 
 func TestFirstResultCountsAndTheSameAgainIsFine(t *testing.T) {
 	w := newWorld(t, plain)
-	w.write("plain", "arrival", "status=ready")
-	o := run.Outcome{Key: w.key(plainRun), Attempt: 1, Report: run.Report{Result: run.ResultSuccess, By: "etl"}}
+	w.Write("plain", "arrival", "status=ready")
+	o := run.Outcome{Key: w.Key(plainRun), Attempt: 1, Report: run.Report{Result: run.ResultSuccess, By: "etl"}}
 	for range 2 {
-		done, err := w.router.Report(ctx, o, w.now)
-		w.check(err)
+		done, err := w.Router.Report(ctx, o, w.Now())
+		w.Check(err)
 		if done.Late {
 			t.Error("late")
 		}
-		w.settle()
+		w.Settle()
 	}
 	w.expect(plainRun, "COMPLETED 1")
 	same(t, "completions", 1, w.count(event.JobCompleted))
@@ -113,33 +113,33 @@ func TestFirstResultCountsAndTheSameAgainIsFine(t *testing.T) {
 
 func TestResultThatNobodyWaitsForIsLoggedAndChangesNothing(t *testing.T) {
 	w := completed(t)
-	w.write("plain", "arrival", "status=ready", "n=2")
+	w.Write("plain", "arrival", "status=ready", "n=2")
 	w.expect(plainRun, "RUNNING 2")
-	done, err := w.router.Report(ctx, run.Outcome{Key: w.key(plainRun), Attempt: 1, Report: run.Report{Result: run.ResultFail, By: "etl"}}, w.now)
-	w.check(err)
+	done, err := w.Router.Report(ctx, run.Outcome{Key: w.Key(plainRun), Attempt: 1, Report: run.Report{Result: run.ResultFail, By: "etl"}}, w.Now())
+	w.Check(err)
 	if !done.Late {
 		t.Error("an old failure judged a new try")
 	}
-	w.settle()
+	w.Settle()
 	w.expect(plainRun, "RUNNING 2")
-	key := w.key(plainRun)
-	logs, err := w.store.JobLogs(ctx, []run.Key{key})
-	w.check(err)
+	key := w.Key(plainRun)
+	logs, err := w.Store.JobLogs(ctx, []run.Key{key})
+	w.Check(err)
 	log := logs[key]
 	same(t, "logged", store.JobLate, log[len(log)-1].Event)
 }
 
 func TestResultsThatMakeNoSenseAreRefused(t *testing.T) {
 	w := newWorld(t, orders)
-	w.write("orders", "arrival", "status=ready")
+	w.Write("orders", "arrival", "status=ready")
 	report := func(key string, attempt int, result run.Result) error {
-		_, err := w.router.Report(ctx, run.Outcome{Key: w.key(key), Attempt: attempt, Report: run.Report{Result: result}}, w.now)
+		_, err := w.Router.Report(ctx, run.Outcome{Key: w.Key(key), Attempt: attempt, Report: run.Report{Result: result}}, w.Now())
 		return err
 	}
 	refused(t, report(day3, 1, run.ResultSuccess), router.Conflict)
 	refused(t, report(day3, 2, run.ResultSuccess), router.NotFound)
 	refused(t, report("orders/stream/2026-01-01", 0, run.ResultSuccess), router.NotFound)
-	w.write("orders", "quality", "verdict=good")
+	w.Write("orders", "quality", "verdict=good")
 	refused(t, report(day3, 1, "splendid"), router.Invalid)
 }
 
@@ -149,26 +149,26 @@ pipeline: {id: plain, owner: data}
 schedule: {trigger: {key: arrival, check: exists}}
 job: {type: command, config: {command: "true"}, classify: [{match: schema, category: PERMANENT}]}
 `)
-	w.write("plain", "arrival", "n=1")
-	_, err := w.router.Report(ctx, run.Outcome{Key: w.key(plainRun), Report: run.Report{Result: run.ResultFail, Message: "schema changed", Category: run.Transient}}, w.now)
-	w.check(err)
-	w.settle()
+	w.Write("plain", "arrival", "n=1")
+	_, err := w.Router.Report(ctx, run.Outcome{Key: w.Key(plainRun), Report: run.Report{Result: run.ResultFail, Message: "schema changed", Category: run.Transient}}, w.Now())
+	w.Check(err)
+	w.Settle()
 	w.expect(plainRun, "PENDING 2")
 	same(t, "cause", run.CauseCode, w.run(plainRun).Progress.Opening.Cause)
 }
 
 func TestRecoverOpensWhatWasOverlooked(t *testing.T) {
 	w := newWorld(t, plain)
-	w.put("plain", "arrival", "status=ready")
-	overlooked := w.changes()[0]
+	w.Put("plain", "arrival", "status=ready")
+	overlooked := w.Changes()[0]
 	w.sleep(time.Minute)
-	w.check(w.router.Recover(ctx, "plain", overlooked, w.now))
-	w.settle()
+	w.Check(w.Router.Recover(ctx, "plain", overlooked, w.Now()))
+	w.Settle()
 	w.expect(plainRun, "RUNNING 1")
 	same(t, "told", 1, w.count(event.TriggerRecovered))
-	w.check(w.router.Recover(ctx, "plain", overlooked, w.now))
-	w.check(w.router.Recover(ctx, "gone", overlooked, w.now))
-	w.settle()
+	w.Check(w.Router.Recover(ctx, "plain", overlooked, w.Now()))
+	w.Check(w.Router.Recover(ctx, "gone", overlooked, w.Now()))
+	w.Settle()
 	same(t, "told again", 1, w.count(event.TriggerRecovered))
 }
 
@@ -184,10 +184,10 @@ job: {type: command, config: {command: "true"}}
 
 func TestRecoverOpensNothingWhilePaused(t *testing.T) {
 	w := newWorld(t, plain)
-	w.put("plain", "arrival", "status=ready")
-	overlooked := w.changes()[0]
+	w.Put("plain", "arrival", "status=ready")
+	overlooked := w.Changes()[0]
 	w.pause("plain", store.Pause{})
-	w.check(w.router.Recover(ctx, "plain", overlooked, w.now))
+	w.Check(w.Router.Recover(ctx, "plain", overlooked, w.Now()))
 	w.expect(plainRun, "none")
 }
 
@@ -197,9 +197,9 @@ pipeline: {id: plain, owner: data}
 schedule: {trigger: {key: arrival, check: exists}}
 job: {type: http, config: {url: "https://example.com/run"}}
 `)
-	w.write("plain", "arrival", "n=1")
+	w.Write("plain", "arrival", "n=1")
 	w.report(plainRun, run.ResultSuccess, "")
-	task, err := w.store.Task(ctx, "advance/"+plainRun)
-	w.check(err)
+	task, err := w.Store.Task(ctx, "advance/"+plainRun)
+	w.Check(err)
 	same(t, "replica", "one", task.Replica)
 }

@@ -15,25 +15,25 @@ import (
 func (w *world) pause(id string, p store.Pause) {
 	w.Helper()
 	p.By, p.Why = "ada", "tested"
-	_, err := w.router.Pause(ctx, pipeline.ID(id), p, w.now)
-	w.check(err)
-	w.settle()
+	_, err := w.Router.Pause(ctx, pipeline.ID(id), p, w.Now())
+	w.Check(err)
+	w.Settle()
 }
 
 func (w *world) resume(id string) {
 	w.Helper()
-	w.check(w.router.Resume(ctx, pipeline.ID(id), "ada", "done", w.now))
-	w.settle()
+	w.Check(w.Router.Resume(ctx, pipeline.ID(id), "ada", "done", w.Now()))
+	w.Settle()
 }
 
 func TestNothingOpensWhilePausedAndWhatHoldsOpensAfterwards(t *testing.T) {
 	w := newWorld(t, plain)
 	w.pause("plain", store.Pause{})
-	w.write("plain", "arrival#2026-03-01", "status=ready")
-	w.write("plain", "arrival#2026-03-02", "status=ready")
+	w.Write("plain", "arrival#2026-03-01", "status=ready")
+	w.Write("plain", "arrival#2026-03-02", "status=ready")
 	w.sleep(time.Minute)
-	w.write("plain", "arrival#2026-03-02", "status=pending")
-	w.write("plain", "arrival", "status=ready")
+	w.Write("plain", "arrival#2026-03-02", "status=pending")
+	w.Write("plain", "arrival", "status=ready")
 	for _, day := range []string{"01", "02", "03"} {
 		w.expect("plain/stream/2026-03-"+day, "none")
 	}
@@ -48,7 +48,7 @@ func TestNothingOpensWhilePausedAndWhatHoldsOpensAfterwards(t *testing.T) {
 func TestFiresOfAPauseOpenWhileTheirWindowIsAndTheRestIsMissed(t *testing.T) {
 	w := newWorld(t, hourly(", evaluation: {window: 90m, interval: 5m}"))
 	w.pause("hourly", store.Pause{})
-	w.pass(4 * time.Hour) // fires at 10:05, 11:05, 12:05, 13:05; now 13:10
+	w.Pass(4 * time.Hour) // fires at 10:05, 11:05, 12:05, 13:05; now 13:10
 	w.expect("hourly/cron/2026-03-03T12", "none")
 	w.resume("hourly")
 	same(t, "missed", []string{"2026-03-03T10", "2026-03-03T11"}, w.only(event.ScheduleMissed).Detail.Extra.(event.Missed).Dates)
@@ -58,12 +58,12 @@ func TestFiresOfAPauseOpenWhileTheirWindowIsAndTheRestIsMissed(t *testing.T) {
 
 func TestLateDataAndFailuresWaitForTheEndOfThePause(t *testing.T) {
 	w := newWorld(t, plain, retried)
-	w.write("plain", "arrival", "status=ready", "n=1")
-	w.write("retried", "arrival", "n=1")
+	w.Write("plain", "arrival", "status=ready", "n=1")
+	w.Write("retried", "arrival", "n=1")
 	w.pause("plain", store.Pause{})
 	w.pause("retried", store.Pause{})
 	w.sleep(time.Minute)
-	w.write("plain", "arrival", "status=ready", "n=2")
+	w.Write("plain", "arrival", "status=ready", "n=2")
 	w.succeed(plainRun)
 	w.finish(retriedRun, run.ResultFail, run.Transient)
 	w.expect(plainRun, "COMPLETED 1")
@@ -76,9 +76,9 @@ func TestLateDataAndFailuresWaitForTheEndOfThePause(t *testing.T) {
 
 func TestInputFromBeforeAPauseIsLateDataOfARunThatCompletedInIt(t *testing.T) {
 	w := newWorld(t, plain)
-	w.write("plain", "arrival", "status=ready", "n=1")
+	w.Write("plain", "arrival", "status=ready", "n=1")
 	w.sleep(time.Minute)
-	w.write("plain", "arrival", "status=ready", "n=2")
+	w.Write("plain", "arrival", "status=ready", "n=2")
 	w.sleep(time.Minute)
 	w.pause("plain", store.Pause{})
 	w.succeed(plainRun)
@@ -89,35 +89,35 @@ func TestInputFromBeforeAPauseIsLateDataOfARunThatCompletedInIt(t *testing.T) {
 
 func TestPauseEndsByItself(t *testing.T) {
 	w := newWorld(t, plain)
-	w.pause("plain", store.Pause{Until: w.now.Add(time.Hour)})
-	w.write("plain", "arrival", "status=ready")
-	w.pass(59 * time.Minute)
+	w.pause("plain", store.Pause{Until: w.Now().Add(time.Hour)})
+	w.Write("plain", "arrival", "status=ready")
+	w.Pass(59 * time.Minute)
 	w.expect(plainRun, "none")
-	w.pass(time.Minute)
+	w.Pass(time.Minute)
 	w.expect(plainRun, "RUNNING 1")
 	same(t, "told", "interlock", w.only(event.PipelineResumed).Detail.Extra.(event.Pause).By)
 }
 
 func TestPauseEndsByItselfAlsoWhileItsFileIsGone(t *testing.T) {
 	w := newWorld(t, hourly(""))
-	w.pause("hourly", store.Pause{Until: w.now.Add(30 * time.Minute)})
+	w.pause("hourly", store.Pause{Until: w.Now().Add(30 * time.Minute)})
 	w.remove("hourly")
-	w.pass(time.Hour)
+	w.Pass(time.Hour)
 	w.apply(hourly(""))
-	w.pass(time.Hour)
+	w.Pass(time.Hour)
 	w.expect("hourly/cron/2026-03-03T11", "RUNNING 1")
 	w.only(event.PipelineResumed)
 }
 
 func TestPausingAgainMovesTheEndAndNotTheBeginning(t *testing.T) {
 	w := newWorld(t, plain)
-	began := w.now
-	w.pause("plain", store.Pause{Until: w.now.Add(time.Hour)})
-	w.pass(30 * time.Minute)
+	began := w.Now()
+	w.pause("plain", store.Pause{Until: w.Now().Add(time.Hour)})
+	w.Pass(30 * time.Minute)
 	w.pause("plain", store.Pause{})
-	w.pass(2 * time.Hour)
-	row, err := w.store.Pipeline(ctx, "plain")
-	w.check(err)
+	w.Pass(2 * time.Hour)
+	row, err := w.Store.Pipeline(ctx, "plain")
+	w.Check(err)
 	same(t, "pause", store.Pause{By: "ada", Why: "tested", Since: began}, row.Pause)
 }
 
@@ -130,12 +130,12 @@ job: {type: command, config: {command: "true"}}
 `
 	w := newWorld(t, due)
 	w.pause("due", store.Pause{})
-	w.pass(4 * time.Hour)
+	w.Pass(4 * time.Hour)
 	same(t, "breached", 1, w.count(event.SLABreach))
 
 	w = newWorld(t, due)
 	w.pause("due", store.Pause{HoldSLA: true})
-	w.pass(4 * time.Hour)
+	w.Pass(4 * time.Hour)
 	same(t, "breached", 0, w.count(event.SLABreach))
 	for _, e := range w.events() {
 		if e.Type == event.SLACancelled {
@@ -143,7 +143,7 @@ job: {type: command, config: {command: "true"}}
 		}
 	}
 	w.resume("due")
-	w.pass(24 * time.Hour)
+	w.Pass(24 * time.Hour)
 	same(t, "breached on the first day after the pause", []string{"SLA_BREACH 2026-03-04 0: not completed by 2026-03-04T12:00:00Z: there is no run yet"}, w.told(event.SLABreach))
 }
 
@@ -156,9 +156,9 @@ job: {type: command, config: {command: "true"}}
 `
 	w := newWorld(t, due)
 	w.remove("due")
-	w.pass(time.Hour)
+	w.Pass(time.Hour)
 	w.apply(due)
-	w.pass(4 * time.Hour)
+	w.Pass(4 * time.Hour)
 	same(t, "cancelled", 2, w.count(event.SLACancelled))
 	same(t, "breached", []string{"SLA_BREACH 2026-03-03 0: not completed by 2026-03-03T12:00:00Z: there is no run yet"}, w.told(event.SLABreach))
 }
@@ -171,7 +171,7 @@ sla: {deadline: "12:00"}
 job: {type: command, config: {command: "true"}}
 `)
 	w.remove("due")
-	w.pass(48 * time.Hour)
+	w.Pass(48 * time.Hour)
 	same(t, "breached", 0, w.count(event.SLABreach))
 	same(t, "cancelled", 2, w.count(event.SLACancelled))
 }
@@ -179,23 +179,23 @@ job: {type: command, config: {command: "true"}}
 func TestAllPipelinesAtOnce(t *testing.T) {
 	w := newWorld(t, plain, orders, retried)
 	w.pause("orders", store.Pause{})
-	done, err := w.router.PauseAll(ctx, store.Pause{By: "ada", Why: "tested"}, w.now)
-	w.check(err)
+	done, err := w.Router.PauseAll(ctx, store.Pause{By: "ada", Why: "tested"}, w.Now())
+	w.Check(err)
 	same(t, "paused", []pipeline.ID{"orders", "plain", "retried"}, done)
 	w.resume("orders")
-	done, err = w.router.ResumeAll(ctx, "ada", "", w.now)
-	w.check(err)
+	done, err = w.Router.ResumeAll(ctx, "ada", "", w.Now())
+	w.Check(err)
 	same(t, "resumed", []pipeline.ID{"plain", "retried"}, done)
 }
 
 func TestPauseAndResumeRefusals(t *testing.T) {
 	w := newWorld(t, plain)
-	_, err := w.router.Pause(ctx, "nobody", store.Pause{By: "ada", Why: "tested"}, w.now)
+	_, err := w.Router.Pause(ctx, "nobody", store.Pause{By: "ada", Why: "tested"}, w.Now())
 	refused(t, err, router.NotFound)
-	_, err = w.router.Pause(ctx, "plain", store.Pause{By: "ada"}, w.now)
+	_, err = w.Router.Pause(ctx, "plain", store.Pause{By: "ada"}, w.Now())
 	refused(t, err, router.Invalid)
-	_, err = w.router.Pause(ctx, "plain", store.Pause{By: "ada", Why: "tested", Until: w.now}, w.now)
+	_, err = w.Router.Pause(ctx, "plain", store.Pause{By: "ada", Why: "tested", Until: w.Now()}, w.Now())
 	refused(t, err, router.Invalid)
-	refused(t, w.router.Resume(ctx, "plain", "ada", "", w.now), router.Conflict)
-	refused(t, w.router.Resume(ctx, "nobody", "ada", "", w.now), router.NotFound)
+	refused(t, w.Router.Resume(ctx, "plain", "ada", "", w.Now()), router.Conflict)
+	refused(t, w.Router.Resume(ctx, "nobody", "ada", "", w.Now()), router.NotFound)
 }

@@ -28,8 +28,8 @@ const auditedRun = "audited/stream/2026-03-03"
 // audit is a world in which audited has completed, with a count of 100 at completion.
 func audit(t *testing.T, more string) *world {
 	w := newWorld(t, audited(more))
-	w.write("audited", "arrival", "n=1")
-	w.write("audited", "audit", "count=100")
+	w.Write("audited", "arrival", "n=1")
+	w.Write("audited", "audit", "count=100")
 	w.sleep(time.Minute)
 	w.succeed(auditedRun)
 	w.sleep(time.Minute)
@@ -38,7 +38,7 @@ func audit(t *testing.T, more string) *world {
 
 func TestPostRunValueBeyondTheThresholdIsDriftAndRunsAgain(t *testing.T) {
 	w := audit(t, "")
-	w.write("audited", "audit", "count=111")
+	w.Write("audited", "audit", "count=111")
 	w.expect(auditedRun, "RUNNING 2")
 	same(t, "told", event.Drift{Sensor: "audit", Field: "count", Baseline: "100", Current: "111", Threshold: "10"},
 		w.only(event.PostRunDrift).Detail.Extra.(event.Drift))
@@ -47,26 +47,26 @@ func TestPostRunValueBeyondTheThresholdIsDriftAndRunsAgain(t *testing.T) {
 
 func TestPostRunValueWithinTheThresholdIsJudgedByTheRules(t *testing.T) {
 	w := audit(t, "")
-	w.write("audited", "audit", "count=110")
-	w.write("audited", "audit", "count=109")
+	w.Write("audited", "audit", "count=110")
+	w.Write("audited", "audit", "count=109")
 	w.expect(auditedRun, "COMPLETED 1")
 	same(t, "passed", 1, w.count(event.PostRunPassed))
-	w.write("audited", "audit", "count=95")
+	w.Write("audited", "audit", "count=95")
 	same(t, "failed", 1, w.count(event.PostRunFailed))
-	w.write("audited", "audit", "count=105")
+	w.Write("audited", "audit", "count=105")
 	same(t, "passed again", 2, w.count(event.PostRunPassed))
 	same(t, "drift", 0, w.count(event.PostRunDrift))
 }
 
 func TestSpentBudgetForDriftIsToldOncePerAttempt(t *testing.T) {
 	w := audit(t, "")
-	w.write("audited", "audit", "count=200")
+	w.Write("audited", "audit", "count=200")
 	w.sleep(time.Minute)
 	w.succeed(auditedRun)
 	w.expect(auditedRun, "COMPLETED 2")
 	for _, n := range []string{"300", "400", "500"} {
 		w.sleep(time.Minute)
-		w.write("audited", "audit", "count="+n)
+		w.Write("audited", "audit", "count="+n)
 	}
 	w.expect(auditedRun, "COMPLETED 2")
 	same(t, "drift", 2, w.count(event.PostRunDrift))
@@ -74,14 +74,14 @@ func TestSpentBudgetForDriftIsToldOncePerAttempt(t *testing.T) {
 
 func TestFirstReadingAfterCompletionIsTheBaselineOfASensorWithoutOne(t *testing.T) {
 	w := newWorld(t, audited(""))
-	w.write("audited", "arrival", "n=1")
+	w.Write("audited", "arrival", "n=1")
 	w.sleep(time.Minute)
 	w.succeed(auditedRun)
 	w.sleep(time.Minute)
-	w.write("audited", "audit", "count=500")
+	w.Write("audited", "audit", "count=500")
 	w.expect(auditedRun, "COMPLETED 1")
 	same(t, "passed", 1, w.count(event.PostRunPassed))
-	w.write("audited", "audit", "count=511")
+	w.Write("audited", "audit", "count=511")
 	w.expect(auditedRun, "RUNNING 2")
 }
 
@@ -89,7 +89,7 @@ func TestValueThatCannotBeComparedIsReportedAndRunsNothing(t *testing.T) {
 	for _, pairs := range [][]string{{"total=1"}, {"count=many"}} {
 		w := audit(t, "")
 		for range 2 {
-			w.write("audited", "audit", pairs...)
+			w.Write("audited", "audit", pairs...)
 			w.sleep(time.Minute)
 		}
 		w.expect(auditedRun, "COMPLETED 1")
@@ -100,34 +100,34 @@ func TestValueThatCannotBeComparedIsReportedAndRunsNothing(t *testing.T) {
 
 func TestReadingOutsideThePostRunWindowSaysNothing(t *testing.T) {
 	w := audit(t, "  evaluation: {window: 1h}\n")
-	w.pass(time.Hour)
-	w.write("audited", "audit", "count=500")
+	w.Pass(time.Hour)
+	w.Write("audited", "audit", "count=500")
 	w.expect(auditedRun, "COMPLETED 1")
 	same(t, "events", 0, w.count(event.PostRunDrift)+w.count(event.PostRunPassed))
 }
 
 func TestUndatedReadingAfterMidnightIsAboutTheRunOfTheDayBefore(t *testing.T) {
 	w := audit(t, "")
-	w.pass(16 * time.Hour)
-	w.write("audited", "audit", "count=500")
+	w.Pass(16 * time.Hour)
+	w.Write("audited", "audit", "count=500")
 	w.expect(auditedRun, "RUNNING 2")
 }
 
 func TestDatedReadingIsAboutThePeriodItNames(t *testing.T) {
 	w := audit(t, "")
-	w.write("audited", "arrival#2026-03-01", "n=1")
+	w.Write("audited", "arrival#2026-03-01", "n=1")
 	w.succeed("audited/stream/2026-03-01")
-	w.write("audited", "audit#2026-03-01", "count=500")
+	w.Write("audited", "audit#2026-03-01", "count=500")
 	w.expect("audited/stream/2026-03-01", "RUNNING 2")
 	w.expect(auditedRun, "COMPLETED 1")
 }
 
 func TestMoveWhileTheRunIsOpenIsTold(t *testing.T) {
 	w := audit(t, "")
-	w.write("audited", "audit", "count=200")
+	w.Write("audited", "audit", "count=200")
 	w.expect(auditedRun, "RUNNING 2")
-	w.write("audited", "audit", "count=300")
-	w.write("audited", "audit", "count=300")
+	w.Write("audited", "audit", "count=300")
+	w.Write("audited", "audit", "count=300")
 	inflight := w.only(event.PostRunDriftInflight)
 	same(t, "from the last baseline", "100", inflight.Detail.Extra.(event.Drift).Baseline)
 	same(t, "attempt", 2, inflight.Detail.Attempt)
@@ -142,14 +142,14 @@ postRun:
   rules: [{key: audit, check: age_lt, value: 90m}]
   evaluation: {window: 6h, interval: 30m}
 `)
-	w.write("audited", "arrival", "n=1")
-	w.write("audited", "audit", "n=1")
+	w.Write("audited", "arrival", "n=1")
+	w.Write("audited", "audit", "n=1")
 	w.succeed(auditedRun)
-	w.pass(time.Hour)
+	w.Pass(time.Hour)
 	same(t, "passed", 1, w.count(event.PostRunPassed))
-	w.pass(10 * time.Hour)
+	w.Pass(10 * time.Hour)
 	same(t, "failed", 1, w.count(event.PostRunFailed))
-	if _, err := w.store.Task(ctx, "post-run/"+auditedRun); err == nil {
+	if _, err := w.Store.Task(ctx, "post-run/"+auditedRun); err == nil {
 		t.Error("the window is over and the task still there")
 	}
 }
@@ -161,11 +161,11 @@ schedule: {trigger: {key: audit, check: exists}}
 job: {type: command, config: {command: "true"}, maxDriftReruns: 3}
 postRun: {rules: [{key: audit, check: gte, field: count, value: 1}], driftThreshold: 10}
 `)
-	w.write("both", "audit", "count=100")
+	w.Write("both", "audit", "count=100")
 	w.sleep(time.Minute)
 	w.succeed("both/stream/2026-03-03")
 	w.sleep(time.Minute)
-	w.write("both", "audit", "count=105")
+	w.Write("both", "audit", "count=105")
 	w.expect("both/stream/2026-03-03", "RUNNING 2") // within the threshold, but late data all the same
 	same(t, "late data", 1, w.count(event.LateDataArrival))
 }
@@ -177,18 +177,18 @@ schedule: {trigger: {key: arrival, check: exists}}
 job: {type: command, config: {command: "true"}}
 postRun: {rules: [{key: audit, check: exists}], driftField: total}
 `)
-	w.write("audited", "arrival", "n=1")
-	w.write("audited", "audit", "total=7")
+	w.Write("audited", "arrival", "n=1")
+	w.Write("audited", "audit", "total=7")
 	w.succeed(auditedRun)
 	w.sleep(time.Minute)
-	w.write("audited", "audit", "total=8")
+	w.Write("audited", "audit", "total=8")
 	w.expect(auditedRun, "RUNNING 2")
 }
 
 func TestDriftOfAPausedPipelineWaitsForTheEndOfThePause(t *testing.T) {
 	w := audit(t, "")
 	w.pause("audited", store.Pause{})
-	w.write("audited", "audit", "count=500")
+	w.Write("audited", "audit", "count=500")
 	w.expect(auditedRun, "COMPLETED 1")
 	w.resume("audited")
 	w.expect(auditedRun, "RUNNING 2")
@@ -197,32 +197,32 @@ func TestDriftOfAPausedPipelineWaitsForTheEndOfThePause(t *testing.T) {
 func TestDriftOfAnExcludedPeriodRunsNothing(t *testing.T) {
 	w := audit(t, "")
 	w.apply(strings.Replace(audited(""), "exists}}", "exists}, exclude: {dates: [2026-03-03]}}", 1))
-	w.settle()
-	w.write("audited", "audit", "count=500")
+	w.Settle()
+	w.Write("audited", "audit", "count=500")
 	w.expect(auditedRun, "COMPLETED 1")
 }
 
 func TestReadingFromBeforeCompletionIsNoDriftOfItsOwnBaseline(t *testing.T) {
 	w := newWorld(t, audited(""))
-	w.write("audited", "arrival", "n=1")
-	w.put("audited", "audit", "count=500")
-	pending := w.changes()
+	w.Write("audited", "arrival", "n=1")
+	w.Put("audited", "audit", "count=500")
+	pending := w.Changes()
 	w.sleep(time.Minute)
 	w.succeed(auditedRun)
 	for _, c := range pending { // the feed lags behind the job
-		w.check(w.router.Handle(ctx, c, w.now))
+		w.Check(w.Router.Handle(ctx, c, w.Now()))
 	}
-	w.settle()
+	w.Settle()
 	w.expect(auditedRun, "COMPLETED 1")
 	same(t, "events", 0, w.count(event.PostRunDrift)+w.count(event.PostRunPassed))
 }
 
 func TestUndatedReadingIsAboutTheNewestRunOnly(t *testing.T) {
 	w := audit(t, "")
-	w.pass(16 * time.Hour)
-	w.write("audited", "arrival", "n=1")
+	w.Pass(16 * time.Hour)
+	w.Write("audited", "arrival", "n=1")
 	w.expect("audited/stream/2026-03-04", "RUNNING 1")
-	w.write("audited", "audit", "count=500")
+	w.Write("audited", "audit", "count=500")
 	w.expect(auditedRun, "COMPLETED 1")
 }
 
@@ -233,27 +233,27 @@ schedule: {trigger: {key: arrival, check: exists}}
 job: {type: command, config: {command: "true"}}
 postRun: {rules: [{key: audit, check: equals, field: verdict, value: good}]}
 `)
-	w.write("audited", "arrival", "n=1")
-	w.write("audited", "audit", "verdict=good")
+	w.Write("audited", "arrival", "n=1")
+	w.Write("audited", "audit", "verdict=good")
 	w.succeed(auditedRun)
 	w.sleep(time.Minute)
-	w.write("audited", "audit", "verdict=good", "n=2")
+	w.Write("audited", "audit", "verdict=good", "n=2")
 	same(t, "events", 0, w.count(event.PostRunDrift))
 	same(t, "passed", 1, w.count(event.PostRunPassed))
-	w.write("audited", "audit", "verdict=bad")
+	w.Write("audited", "audit", "verdict=bad")
 	same(t, "drift that cannot be measured", 1, w.count(event.PostRunDrift))
 	same(t, "failed", 1, w.count(event.PostRunFailed))
 }
 
 func TestPostRunAddedLaterBeginsWithTheNextReading(t *testing.T) {
 	w := newWorld(t, source("audited", ""))
-	w.write("audited", "arrival", "n=1")
+	w.Write("audited", "arrival", "n=1")
 	w.succeed(auditedRun)
 	w.apply(audited(""))
-	w.settle()
+	w.Settle()
 	w.sleep(time.Minute)
-	w.write("audited", "audit", "count=500")
+	w.Write("audited", "audit", "count=500")
 	same(t, "passed", 1, w.count(event.PostRunPassed))
-	w.write("audited", "audit", "count=600")
+	w.Write("audited", "audit", "count=600")
 	w.expect(auditedRun, "RUNNING 2")
 }

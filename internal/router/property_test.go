@@ -66,17 +66,17 @@ func deeds(t *rapid.T) []deed {
 func (w *world) do(d deed, settle func()) {
 	if d.wait > 0 {
 		settle()
-		w.now = w.now.Add(d.wait)
+		w.Move(w.Now().Add(d.wait))
 		settle()
 	}
-	w.now = w.now.Add(time.Second)
+	w.Move(w.Now().Add(time.Second))
 	if !d.report {
-		w.put("source", d.key, strings.Fields(d.value)...)
+		w.Put("source", d.key, strings.Fields(d.value)...)
 		return
 	}
 	settle()
-	open, err := w.store.OpenRuns(ctx, "")
-	w.check(err)
+	open, err := w.Store.OpenRuns(ctx, "")
+	w.Check(err)
 	for _, r := range open {
 		if r.Status != run.Running {
 			continue
@@ -92,8 +92,8 @@ func (w *world) do(d deed, settle func()) {
 // outcome is what a user would notice: where every run stands, what it has spent, and which events there are.
 func (w *world) outcome() ([]string, []string) {
 	var runs, ids []string
-	page, err := w.store.Runs(ctx, store.RunQuery{Limit: store.MaxPage})
-	w.check(err)
+	page, err := w.Store.Runs(ctx, store.RunQuery{Limit: store.MaxPage})
+	w.Check(err)
 	for _, r := range page.Items {
 		runs = append(runs, fmt.Sprintf("%s %s %d %+v", r.Key, r.Status, r.Attempt, r.Counters))
 	}
@@ -139,10 +139,10 @@ func TestChangesMayComeTwiceAndInAnyOrder(t *testing.T) {
 		script := deeds(t)
 		straight, crooked := newWorld(t, town...), newWorld(t, town...)
 		for _, d := range script {
-			straight.do(d, straight.settle)
+			straight.do(d, straight.Settle)
 			crooked.do(d, func() { crooked.settleCrooked(t) })
 		}
-		straight.settle()
+		straight.Settle()
 		crooked.settleCrooked(t)
 		runs, ids := straight.outcome()
 		gotRuns, gotIDs := crooked.outcome()
@@ -154,11 +154,11 @@ func TestChangesMayComeTwiceAndInAnyOrder(t *testing.T) {
 // settleCrooked is settle for changes that come twice and in any order between rows.
 func (w *world) settleCrooked(t *rapid.T) {
 	for range 1000 {
-		changes := w.changes()
+		changes := w.Changes()
 		for _, c := range shuffled(t, changes) {
-			w.check(w.router.Handle(ctx, c, w.now))
+			w.Check(w.Router.Handle(ctx, c, w.Now()))
 		}
-		if len(changes) == 0 && !w.work() {
+		if len(changes) == 0 && !w.Work() {
 			return
 		}
 	}
@@ -171,12 +171,12 @@ func TestHistoryDeliveredAgainChangesNothing(t *testing.T) {
 		var history []store.Change
 		settle := func() {
 			for range 1000 {
-				changes := w.changes()
+				changes := w.Changes()
 				history = append(history, changes...)
 				for _, c := range changes {
-					w.check(w.router.Handle(ctx, c, w.now))
+					w.Check(w.Router.Handle(ctx, c, w.Now()))
 				}
-				if len(changes) == 0 && !w.work() {
+				if len(changes) == 0 && !w.Work() {
 					return
 				}
 			}
@@ -188,7 +188,7 @@ func TestHistoryDeliveredAgainChangesNothing(t *testing.T) {
 		settle()
 		runs, ids := w.outcome()
 		for _, c := range history {
-			w.check(w.router.Handle(ctx, c, w.now))
+			w.Check(w.Router.Handle(ctx, c, w.Now()))
 		}
 		settle()
 		gotRuns, gotIDs := w.outcome()
@@ -201,9 +201,9 @@ func TestAttemptsOpenOneByOneAndWithinTheirBudgets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t, town...)
 		for _, d := range deeds(t) {
-			w.do(d, w.settle)
+			w.do(d, w.Settle)
 		}
-		w.settle()
+		w.Settle()
 		opened := map[string]int{}
 		for _, e := range w.events() {
 			if e.Type == event.TriggerStarted {
@@ -216,8 +216,8 @@ func TestAttemptsOpenOneByOneAndWithinTheirBudgets(t *testing.T) {
 		if len(slices.Compact(slices.Sorted(slices.Values(w.jobs.started)))) != len(w.jobs.started) {
 			t.Errorf("an attempt started twice: %v", w.jobs.started)
 		}
-		page, err := w.store.Runs(ctx, store.RunQuery{Pipeline: "source", Limit: store.MaxPage})
-		w.check(err)
+		page, err := w.Store.Runs(ctx, store.RunQuery{Pipeline: "source", Limit: store.MaxPage})
+		w.Check(err)
 		for _, r := range page.Items {
 			if c := r.Counters; c.Retries > 1 || c.DriftReruns > 2 || c.Reopenings > 5 {
 				t.Errorf("%s spent %+v", r.Key, c)
@@ -240,11 +240,11 @@ func TestDriftAndLateDataLeadToTheSameRunsInAnyOrder(t *testing.T) {
 		straight, crooked := newWorld(t, watched), newWorld(t, watched)
 		script := writes.Draw(t, "writes")
 		for _, write := range script {
-			for w, settle := range map[*world]func(){straight: straight.settle, crooked: func() { crooked.settleCrooked(t) }} {
+			for w, settle := range map[*world]func(){straight: straight.Settle, crooked: func() { crooked.settleCrooked(t) }} {
 				w.sleep(time.Second)
 				if write != "" {
 					pair := strings.Fields(write)
-					w.put("watched", pair[0], pair[1])
+					w.Put("watched", pair[0], pair[1])
 					continue
 				}
 				settle()
@@ -253,7 +253,7 @@ func TestDriftAndLateDataLeadToTheSameRunsInAnyOrder(t *testing.T) {
 				}
 			}
 		}
-		straight.settle()
+		straight.Settle()
 		crooked.settleCrooked(t)
 		runs, _ := straight.outcome()
 		gotRuns, _ := crooked.outcome()

@@ -15,7 +15,7 @@ const plainRun = "plain/stream/2026-03-03"
 
 // ask is a request for another attempt of plain's run of the third of March.
 func ask(w *world, id string) router.RerunRequest {
-	return router.RerunRequest{ID: id, Pipeline: "plain", Period: w.period("2026-03-03"), By: "ada", Reason: "tested"}
+	return router.RerunRequest{ID: id, Pipeline: "plain", Period: w.Period("2026-03-03"), By: "ada", Reason: "tested"}
 }
 
 // why is the rejection in the one RERUN_REJECTED.
@@ -31,8 +31,8 @@ func TestRerunOfACompletedRunNeedsNewInput(t *testing.T) {
 		t.Errorf("accepted: %s", answer.Why)
 	}
 	same(t, "why", "nothing new", w.why())
-	w.put("plain", "arrival", "status=stopped", "n=2") // no late data, but new
-	w.settle()
+	w.Put("plain", "arrival", "status=stopped", "n=2") // no late data, but new
+	w.Settle()
 	if answer := w.rerun(ask(w, "2")); !answer.Accepted || answer.Attempt != 2 {
 		t.Errorf("%+v", answer)
 	}
@@ -47,7 +47,7 @@ func TestRerunRejections(t *testing.T) {
 	}{
 		{"no such run", func(w *world) router.RerunRequest {
 			q := ask(w, "1")
-			q.Period = w.period("2026-03-01")
+			q.Period = w.Period("2026-03-01")
 			return q
 		}},
 		{"no such run", func(w *world) router.RerunRequest {
@@ -56,7 +56,7 @@ func TestRerunRejections(t *testing.T) {
 			return q
 		}},
 		{"already open", func(w *world) router.RerunRequest {
-			w.write("plain", "arrival", "status=ready", "n=2")
+			w.Write("plain", "arrival", "status=ready", "n=2")
 			return ask(w, "1")
 		}},
 		{"excluded period", func(w *world) router.RerunRequest {
@@ -65,12 +65,12 @@ pipeline: {id: plain, owner: data}
 schedule: {trigger: {key: arrival, check: exists}, exclude: {dates: [2026-03-03]}}
 job: {type: command, config: {command: "true"}}
 `)
-			w.settle()
+			w.Settle()
 			return ask(w, "1")
 		}},
 		{"paused", func(w *world) router.RerunRequest {
-			_, err := w.router.Pause(ctx, "plain", store.Pause{By: "ada", Why: "tested"}, w.now)
-			w.check(err)
+			_, err := w.Router.Pause(ctx, "plain", store.Pause{By: "ada", Why: "tested"}, w.Now())
+			w.Check(err)
 			return ask(w, "1")
 		}},
 		{"not in force", func(w *world) router.RerunRequest {
@@ -85,7 +85,7 @@ pipeline: {id: plain, owner: data}
 schedule: {trigger: {key: arrival, check: exists}}
 job: {type: command, config: {command: "true"}, maxManualReruns: 0, maxDriftReruns: 0}
 `)
-			w.write("plain", "arrival", "status=ready", "n=2")
+			w.Write("plain", "arrival", "status=ready", "n=2")
 			return ask(w, "1")
 		}},
 	} {
@@ -112,11 +112,11 @@ pipeline: {id: plain, owner: data}
 schedule: {trigger: {key: arrival, check: exists}}
 job: {type: lambda, config: {functionName: f, async: true}}
 `)
-	w.write("plain", "arrival", "n=1")
-	cancelled, err := w.router.Cancel(ctx, w.key(plainRun), "ada", "not needed", w.now)
-	w.check(err)
+	w.Write("plain", "arrival", "n=1")
+	cancelled, err := w.Router.Cancel(ctx, w.Key(plainRun), "ada", "not needed", w.Now())
+	w.Check(err)
 	same(t, "left", run.JobMayRun, cancelled.Progress.Left)
-	w.settle()
+	w.Settle()
 	w.rerun(ask(w, "1"))
 	same(t, "why", "job still running", w.why())
 
@@ -133,11 +133,11 @@ pipeline: {id: plain, owner: data}
 schedule: {trigger: {key: arrival, check: exists}}
 job: {type: lambda, config: {functionName: f, async: true}}
 `)
-	w.write("plain", "arrival", "n=1")
-	_, err := w.router.Cancel(ctx, w.key(plainRun), "ada", "not needed", w.now)
-	w.check(err)
+	w.Write("plain", "arrival", "n=1")
+	_, err := w.Router.Cancel(ctx, w.Key(plainRun), "ada", "not needed", w.Now())
+	w.Check(err)
 	w.jobs.running[w.run(plainRun).ID()] = false
-	w.settle()
+	w.Settle()
 	w.rerun(ask(w, "1"))
 	w.expect(plainRun, "RUNNING 2")
 }
@@ -148,7 +148,7 @@ pipeline: {id: plain, owner: data}
 schedule: {trigger: {key: arrival, check: exists}, exclude: {weekends: true}}
 job: {type: command, config: {command: "true"}, maxManualReruns: 0}
 `)
-	w.write("plain", "arrival", "n=1")
+	w.Write("plain", "arrival", "n=1")
 	w.succeed(plainRun)
 	q := ask(w, "1")
 	q.Force = true
@@ -159,7 +159,7 @@ job: {type: command, config: {command: "true"}, maxManualReruns: 0}
 		w.only(event.RerunAccepted).Detail.Extra.(event.Opening))
 
 	q = ask(w, "2")
-	q.Force, q.Period = true, w.period("2026-03-02") // a Monday without a run
+	q.Force, q.Period = true, w.Period("2026-03-02") // a Monday without a run
 	w.rerun(q)
 	w.expect("plain/stream/2026-03-02", "RUNNING 1")
 }
@@ -170,19 +170,19 @@ pipeline: {id: plain, owner: data}
 schedule: {trigger: {key: arrival, check: exists}, exclude: {weekends: true}}
 job: {type: command, config: {command: "true"}}
 `)
-	w.write("plain", "arrival", "n=1")
-	w.write("plain", "arrival#2026-03-07", "n=1") // a Saturday
+	w.Write("plain", "arrival", "n=1")
+	w.Write("plain", "arrival#2026-03-07", "n=1") // a Saturday
 	const saturday = "plain/stream/2026-03-07"
 	q := ask(w, "1")
-	q.Force, q.Period = true, w.period("2026-03-07")
+	q.Force, q.Period = true, w.Period("2026-03-07")
 	if answer := w.rerun(q); answer.Accepted {
 		t.Errorf("accepted: %s", answer.Why)
 	}
 	same(t, "why", "excluded period", w.why())
 
-	_, err := w.router.Trigger(t.Context(), router.TriggerRequest{ID: "2", Pipeline: "plain", Period: q.Period, By: "ada", Reason: "tested", Force: true}, w.now)
-	w.check(err)
-	w.settle()
+	_, err := w.Router.Trigger(t.Context(), router.TriggerRequest{ID: "2", Pipeline: "plain", Period: q.Period, By: "ada", Reason: "tested", Force: true}, w.Now())
+	w.Check(err)
+	w.Settle()
 	w.succeed(saturday)
 	q.ID = "3"
 	w.rerun(q)
@@ -191,7 +191,7 @@ job: {type: command, config: {command: "true"}}
 
 func TestForceOpensNoSecondAttemptBesideAnOpenOne(t *testing.T) {
 	w := newWorld(t, plain)
-	w.write("plain", "arrival", "status=ready")
+	w.Write("plain", "arrival", "status=ready")
 	q := ask(w, "1")
 	q.Force = true
 	if answer := w.rerun(q); answer.Accepted {
@@ -202,10 +202,10 @@ func TestForceOpensNoSecondAttemptBesideAnOpenOne(t *testing.T) {
 
 func TestOnlyABypassSkipsTheGate(t *testing.T) {
 	w := exhausted(t)
-	q := router.RerunRequest{ID: "1", Pipeline: "orders", Period: w.period("2026-03-03"), Force: true}
+	q := router.RerunRequest{ID: "1", Pipeline: "orders", Period: w.Period("2026-03-03"), Force: true}
 	w.rerun(q)
 	w.expect(day3, "PENDING 2")
-	w.pass(2 * time.Hour)
+	w.Pass(2 * time.Hour)
 	q.ID, q.BypassGate = "2", true
 	w.rerun(q)
 	w.expect(day3, "RUNNING 3")
@@ -222,26 +222,26 @@ func TestRequestAskedTwiceIsAnsweredTwiceAndSentTwiceOnce(t *testing.T) {
 	same(t, "sent again", first, w.rerun(ask(w, "1")))
 	w.rerun(ask(w, "2"))
 	same(t, "answers", 2, w.count(event.RerunRejected))
-	stored, err := w.store.Reruns(ctx, []run.Key{w.key(plainRun)})
-	w.check(err)
-	same(t, "stored", 2, len(stored[w.key(plainRun)]))
+	stored, err := w.Store.Reruns(ctx, []run.Key{w.Key(plainRun)})
+	w.Check(err)
+	same(t, "stored", 2, len(stored[w.Key(plainRun)]))
 }
 
 func TestRequestThatCannotBeUnderstoodIsRefusedWithoutAnEvent(t *testing.T) {
 	w := completed(t)
 	for name, q := range map[string]router.RerunRequest{
-		"no reason": {ID: "1", Pipeline: "plain", Period: w.period("2026-03-03"), By: "ada"},
+		"no reason": {ID: "1", Pipeline: "plain", Period: w.Period("2026-03-03"), By: "ada"},
 		"no period": {ID: "1", Pipeline: "plain", By: "ada", Reason: "tested"},
-		"no id":     {Pipeline: "plain", Period: w.period("2026-03-03"), By: "ada", Reason: "tested"},
+		"no id":     {Pipeline: "plain", Period: w.Period("2026-03-03"), By: "ada", Reason: "tested"},
 	} {
-		_, err := w.router.Rerun(ctx, q, w.now)
+		_, err := w.Router.Rerun(ctx, q, w.Now())
 		if r := (*router.Refusal)(nil); !errors.As(err, &r) || r.Kind != router.Invalid {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	q := ask(w, "1")
 	q.Pipeline = "nobody"
-	_, err := w.router.Rerun(ctx, q, w.now)
+	_, err := w.Router.Rerun(ctx, q, w.Now())
 	refused(t, err, router.NotFound)
 	same(t, "answers", 0, w.count(event.RerunRejected)+w.count(event.RerunAccepted))
 }

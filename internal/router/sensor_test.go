@@ -28,31 +28,31 @@ job: {type: command, config: {command: "true"}, maxDriftReruns: 2, maxManualReru
 
 func TestWriteThatMeetsTheStartConditionOpensTheRun(t *testing.T) {
 	w := newWorld(t, plain)
-	w.write("plain", "arrival", "status=pending")
+	w.Write("plain", "arrival", "status=pending")
 	w.expect("plain/stream/2026-03-03", "none")
-	w.write("plain", "arrival", "status=ready")
+	w.Write("plain", "arrival", "status=ready")
 	w.expect("plain/stream/2026-03-03", "RUNNING 1")
 	same(t, "events", []event.Type{event.TriggerStarted, event.ValidationPassed, event.JobTriggered}, w.types("plain"))
 }
 
 func TestUndatedWriteBelongsToTheSliceInWhichItWasWritten(t *testing.T) {
 	w := newWorld(t, plain)
-	w.now = time.Date(2026, 3, 3, 23, 59, 0, 0, time.UTC)
-	w.put("plain", "arrival", "status=ready")
+	w.Move(time.Date(2026, 3, 3, 23, 59, 0, 0, time.UTC))
+	w.Put("plain", "arrival", "status=ready")
 	w.sleep(2 * time.Minute) // midnight passes before anybody looks
-	w.settle()
+	w.Settle()
 	w.expect("plain/stream/2026-03-03", "RUNNING 1")
 	w.expect("plain/stream/2026-03-04", "none")
 }
 
 func TestEachOfSeveralWritesOpensItsOwnSliceHoweverLateItIsHandled(t *testing.T) {
 	w := newWorld(t, plain)
-	w.put("plain", "arrival", "status=ready")
+	w.Put("plain", "arrival", "status=ready")
 	w.sleep(24 * time.Hour)
-	w.put("plain", "arrival", "status=ready")
+	w.Put("plain", "arrival", "status=ready")
 	w.sleep(24 * time.Hour)
-	w.put("plain", "arrival", "status=pending")
-	w.settle()
+	w.Put("plain", "arrival", "status=pending")
+	w.Settle()
 	w.expect("plain/stream/2026-03-03", "RUNNING 1")
 	w.expect("plain/stream/2026-03-04", "RUNNING 1")
 	w.expect("plain/stream/2026-03-05", "none")
@@ -61,7 +61,7 @@ func TestEachOfSeveralWritesOpensItsOwnSliceHoweverLateItIsHandled(t *testing.T)
 func TestDatedWriteOpensExactlyThePeriodItNames(t *testing.T) {
 	w := newWorld(t, plain)
 	for _, p := range []string{"2026-02-01", "2026-03-03T07", "2026-03-03T07:15"} {
-		w.write("plain", "arrival#"+p, "status=ready")
+		w.Write("plain", "arrival#"+p, "status=ready")
 		w.expect("plain/stream/"+p, "RUNNING 1")
 	}
 	w.expect("plain/stream/2026-03-03", "none")
@@ -69,30 +69,30 @@ func TestDatedWriteOpensExactlyThePeriodItNames(t *testing.T) {
 
 func TestIdenticalRewriteOpensNothingAndIsNoLateData(t *testing.T) {
 	w := newWorld(t, plain)
-	w.write("plain", "arrival", "status=ready")
+	w.Write("plain", "arrival", "status=ready")
 	w.succeed("plain/stream/2026-03-03")
 	w.sleep(time.Hour)
-	w.write("plain", "arrival", "status=ready")
+	w.Write("plain", "arrival", "status=ready")
 	w.expect("plain/stream/2026-03-03", "COMPLETED 1")
 	same(t, "late data", 0, w.count(event.LateDataArrival))
 }
 
 func TestTheSameWordsOnTheNextDayOpenTheNextDay(t *testing.T) {
 	w := newWorld(t, plain)
-	w.write("plain", "arrival", "status=ready")
+	w.Write("plain", "arrival", "status=ready")
 	w.succeed("plain/stream/2026-03-03")
 	w.sleep(24 * time.Hour)
-	w.write("plain", "arrival", "status=ready")
+	w.Write("plain", "arrival", "status=ready")
 	w.expect("plain/stream/2026-03-03", "COMPLETED 1")
 	w.expect("plain/stream/2026-03-04", "RUNNING 1")
 }
 
 func TestAnySensorOfTheGateWakesTheRunAtOnce(t *testing.T) {
 	w := newWorld(t, orders)
-	w.write("orders", "arrival", "status=ready")
+	w.Write("orders", "arrival", "status=ready")
 	w.expect("orders/stream/2026-03-03", "PENDING 1")
 	w.sleep(time.Second)
-	w.write("orders", "quality", "verdict=good")
+	w.Write("orders", "quality", "verdict=good")
 	w.expect("orders/stream/2026-03-03", "RUNNING 1")
 }
 
@@ -105,20 +105,20 @@ schedule:
 validation: {rules: [{key: beat, check: age_lt, value: 1m}]}
 job: {type: command, config: {command: "true"}}
 `)
-	w.write("fresh", "beat", "n=1")
+	w.Write("fresh", "beat", "n=1")
 	w.sleep(5 * time.Minute)
-	w.write("fresh", "arrival", "n=1")
+	w.Write("fresh", "arrival", "n=1")
 	w.expect("fresh/stream/2026-03-03", "PENDING 1")
 	w.sleep(time.Minute)
-	w.write("fresh", "beat", "n=1")
+	w.Write("fresh", "beat", "n=1")
 	w.expect("fresh/stream/2026-03-03", "RUNNING 1")
 }
 
 func TestFactOfADayWakesItsHours(t *testing.T) {
 	w := newWorld(t, orders)
-	w.write("orders", "arrival#2026-03-03T07", "status=ready")
-	w.write("orders", "arrival#2026-03-02T07", "status=ready")
-	w.write("orders", "quality#2026-03-03", "verdict=good")
+	w.Write("orders", "arrival#2026-03-03T07", "status=ready")
+	w.Write("orders", "arrival#2026-03-02T07", "status=ready")
+	w.Write("orders", "quality#2026-03-03", "verdict=good")
 	w.expect("orders/stream/2026-03-03T07", "RUNNING 1")
 	w.expect("orders/stream/2026-03-02T07", "PENDING 1")
 }
@@ -134,27 +134,27 @@ schedule: {trigger: {key: arrival, check: exists}}
 validation: {rules: [{key: arrival, check: exists, from: shared}]}
 job: {type: command, config: {command: "true"}}
 `)
-	w.write("second", "arrival", "n=1")
+	w.Write("second", "arrival", "n=1")
 	w.expect("second/stream/2026-03-03", "PENDING 1")
-	w.write("first", "arrival", "n=1")
+	w.Write("first", "arrival", "n=1")
 	w.expect("first/stream/2026-03-03", "none")
-	w.write("shared", "arrival", "n=1")
+	w.Write("shared", "arrival", "n=1")
 	w.expect("first/stream/2026-03-03", "RUNNING 1")
 	w.expect("second/stream/2026-03-03", "RUNNING 1")
 }
 
 func TestNothingFromBeforeThePipelineWasAcceptedOpensIt(t *testing.T) {
 	w := newWorld(t, `pipeline: {id: shared, owner: data}`)
-	w.put("shared", "arrival", "n=1")
+	w.Put("shared", "arrival", "n=1")
 	w.sleep(time.Minute)
 	w.apply(`
 pipeline: {id: later, owner: data}
 schedule: {trigger: {key: arrival, check: exists, from: shared}}
 job: {type: command, config: {command: "true"}}
 `)
-	w.settle()
+	w.Settle()
 	w.expect("later/stream/2026-03-03", "none")
-	w.write("shared", "arrival", "n=1")
+	w.Write("shared", "arrival", "n=1")
 	w.expect("later/stream/2026-03-03", "RUNNING 1")
 }
 
@@ -165,11 +165,11 @@ schedule: {trigger: {key: arrival, check: equals, field: status, value: ready}}
 sla: {maxDuration: 2h}
 job: {type: command, config: {command: "true"}}
 `)
-	arrived := w.now
-	w.put("timed", "arrival", "status=pending")
+	arrived := w.Now()
+	w.Put("timed", "arrival", "status=pending")
 	w.sleep(time.Minute)
-	w.write("timed", "arrival", "status=ready")
-	w.pass(3 * time.Hour)
+	w.Write("timed", "arrival", "status=ready")
+	w.Pass(3 * time.Hour)
 	breach := w.only(event.RelativeSLABreach).Detail.Extra.(event.Deadline).Deadline
 	same(t, "breach", arrived.Add(2*time.Hour), breach)
 }
@@ -180,11 +180,11 @@ pipeline: {id: late, owner: data}
 schedule: {trigger: {key: arrival, check: exists}, time: "10:00"}
 job: {type: command, config: {command: "true"}}
 `)
-	w.write("late", "arrival", "n=1")
+	w.Write("late", "arrival", "n=1")
 	w.expect("late/stream/2026-03-03", "PENDING 1")
-	w.pass(49 * time.Minute)
+	w.Pass(49 * time.Minute)
 	w.expect("late/stream/2026-03-03", "PENDING 1")
-	w.pass(time.Minute)
+	w.Pass(time.Minute)
 	w.expect("late/stream/2026-03-03", "RUNNING 1")
 }
 
@@ -194,11 +194,11 @@ pipeline: {id: nightly, owner: data}
 schedule: {cron: "0 22 * * *", trigger: {key: arrival, check: exists}}
 job: {type: command, config: {command: "true"}}
 `)
-	w.write("nightly", "arrival", "n=1")
-	w.write("nightly", "arrival#2026-03-02", "n=1")
+	w.Write("nightly", "arrival", "n=1")
+	w.Write("nightly", "arrival#2026-03-02", "n=1")
 	w.expect("nightly/cron/2026-03-03", "none")
 	w.expect("nightly/cron/2026-03-02", "none")
-	w.pass(13 * time.Hour)
+	w.Pass(13 * time.Hour)
 	w.expect("nightly/cron/2026-03-03", "RUNNING 1")
 }
 
@@ -209,7 +209,7 @@ schedule: {trigger: {key: audit, check: exists}}
 job: {type: command, config: {command: "true"}}
 postRun: {rules: [{key: audit, check: exists}]}
 `)
-	w.write("both", "audit", "count=1")
+	w.Write("both", "audit", "count=1")
 	w.expect("both/stream/2026-03-03", "RUNNING 1")
 	w.expect("both/stream/2026-03-02", "none")
 }
@@ -222,18 +222,18 @@ sla: {maxDuration: 2h}
 job: {type: command, config: {command: "true"}, jobPollWindowSeconds: 86400}
 `
 	armed := func(w *world) int {
-		page, err := w.store.Deadlines(ctx, store.DeadlineQuery{Pipeline: "timed"})
-		w.check(err)
+		page, err := w.Store.Deadlines(ctx, store.DeadlineQuery{Pipeline: "timed"})
+		w.Check(err)
 		return len(page.Items)
 	}
 	w := newWorld(t, `pipeline: {id: shared, owner: data}`)
-	w.put("shared", "arrival", "n=1")
+	w.Put("shared", "arrival", "n=1")
 	w.sleep(time.Minute)
 	w.apply(timed)
-	w.settle()
+	w.Settle()
 	same(t, "before the horizon", 0, armed(w))
 	w.pause("timed", store.Pause{HoldSLA: true})
-	w.write("shared", "arrival", "n=2")
+	w.Write("shared", "arrival", "n=2")
 	same(t, "held", 0, armed(w))
 	w.resume("timed")
 	same(t, "afterwards", 1, armed(w))
@@ -245,12 +245,12 @@ pipeline: {id: plain, owner: data}
 schedule: {cron: "0 10 * * *", trigger: {key: arrival, check: exists}}
 job: {type: command, config: {command: "true"}}
 `)
-	w.write("plain", "arrival#2026-03-03", "n=1")
-	w.pass(time.Hour)
+	w.Write("plain", "arrival#2026-03-03", "n=1")
+	w.Pass(time.Hour)
 	w.succeed("plain/cron/2026-03-03")
 	w.apply(source("plain", ""))
-	w.settle()
-	w.write("plain", "arrival#2026-03-03", "n=2")
+	w.Settle()
+	w.Write("plain", "arrival#2026-03-03", "n=2")
 	w.expect("plain/cron/2026-03-03", "COMPLETED 1")
 	w.expect("plain/stream/2026-03-03", "RUNNING 1")
 }
@@ -264,24 +264,24 @@ sla: {maxDuration: 1h}
 
 func TestDeadlineOfAReadingThatWasSeenTooLateIsBreached(t *testing.T) {
 	w := newWorld(t, bounded)
-	w.put("bounded", "arrival#2026-03-03", "n=1")
+	w.Put("bounded", "arrival#2026-03-03", "n=1")
 	w.sleep(2 * time.Hour) // nobody is there
-	w.settle()
+	w.Settle()
 	w.only(event.RelativeSLABreach)
 }
 
 func TestDeadlineOfAReadingDuringAHeldPauseIsNotMadeUpFor(t *testing.T) {
 	w := newWorld(t, bounded)
-	_, err := w.router.Pause(ctx, "bounded", store.Pause{By: "ada", Why: "tested", HoldSLA: true}, w.now)
-	w.check(err)
-	w.settle()
-	w.write("bounded", "arrival#2026-03-02", "n=1")
-	w.pass(time.Hour + 30*time.Minute)
-	w.write("bounded", "arrival#2026-03-03", "n=1")
-	w.pass(30 * time.Minute)
-	w.check(w.router.Resume(ctx, "bounded", "ada", "tested", w.now))
-	w.settle()
+	_, err := w.Router.Pause(ctx, "bounded", store.Pause{By: "ada", Why: "tested", HoldSLA: true}, w.Now())
+	w.Check(err)
+	w.Settle()
+	w.Write("bounded", "arrival#2026-03-02", "n=1")
+	w.Pass(time.Hour + 30*time.Minute)
+	w.Write("bounded", "arrival#2026-03-03", "n=1")
+	w.Pass(30 * time.Minute)
+	w.Check(w.Router.Resume(ctx, "bounded", "ada", "tested", w.Now()))
+	w.Settle()
 	same(t, "told at once", []string{}, w.told(event.RelativeSLABreach))
-	w.pass(time.Hour)
+	w.Pass(time.Hour)
 	same(t, "told of what had time left", "2026-03-03", w.only(event.RelativeSLABreach).Detail.Date.String())
 }

@@ -18,7 +18,7 @@ job: {type: command, config: {command: "true"}}
 func crowded(t *testing.T) *world {
 	w := newWorld(t, narrow)
 	for _, day := range []string{"04", "03", "02", "01"} {
-		w.write("narrow", "arrival#2026-03-"+day, "n=1")
+		w.Write("narrow", "arrival#2026-03-"+day, "n=1")
 	}
 	w.expect("narrow/stream/2026-03-04", "RUNNING 1")
 	return w
@@ -39,9 +39,9 @@ func TestFailedAndCancelledJobsFreeTheirSlots(t *testing.T) {
 	w.finish("narrow/stream/2026-03-04", run.ResultFail, run.Transient)
 	w.expect("narrow/stream/2026-03-01", "RUNNING 1")
 	w.sleep(time.Minute)
-	_, err := w.router.Cancel(ctx, w.key("narrow/stream/2026-03-01"), "ada", "not needed", w.now)
-	w.check(err)
-	w.settle()
+	_, err := w.Router.Cancel(ctx, w.Key("narrow/stream/2026-03-01"), "ada", "not needed", w.Now())
+	w.Check(err)
+	w.Settle()
 	w.expect("narrow/stream/2026-03-01", "CANCELLED 1")
 	w.expect("narrow/stream/2026-03-02", "RUNNING 1")
 }
@@ -54,7 +54,7 @@ pipeline: {id: narrow, owner: data}
 schedule: {trigger: {key: arrival, check: exists}, maxActive: 3, evaluation: {window: 1h, interval: 30m}}
 job: {type: command, config: {command: "true"}}
 `)
-	w.settle()
+	w.Settle()
 	// An attempt keeps the limit it opened with, but those who wait look again, and time passes.
 	w.sleep(time.Minute)
 	w.succeed("narrow/stream/2026-03-04")
@@ -64,26 +64,26 @@ job: {type: command, config: {command: "true"}}
 func TestOnlyAsManyAreWokenAsSlotsAreFree(t *testing.T) {
 	w := crowded(t)
 	w.sleep(time.Minute)
-	changes, woken := w.changes(), func() int {
+	changes, woken := w.Changes(), func() int {
 		n := 0
 		for _, day := range []string{"01", "02", "03"} {
-			if !w.run("narrow/stream/2026-03-" + day).Progress.NextEvaluation.After(w.now) {
+			if !w.run("narrow/stream/2026-03-" + day).Progress.NextEvaluation.After(w.Now()) {
 				n++
 			}
 		}
 		return n
 	}
-	w.check(w.router.Handle(ctx, store.Change{Kind: store.PipelineMoved, Pipeline: "narrow"}, w.now))
+	w.Check(w.Router.Handle(ctx, store.Change{Kind: store.PipelineMoved, Pipeline: "narrow"}, w.Now()))
 	same(t, "with none free", 0, woken())
 	w.report("narrow/stream/2026-03-04", run.ResultSuccess, "")
-	w.work()
-	changes = append(changes, w.changes()...)
+	w.Work()
+	changes = append(changes, w.Changes()...)
 	for _, c := range changes {
-		w.check(w.router.Handle(ctx, c, w.now))
+		w.Check(w.Router.Handle(ctx, c, w.Now()))
 	}
 	same(t, "with one free", 1, woken())
 	w.expect("narrow/stream/2026-03-01", "PENDING 1")
-	if w.run("narrow/stream/2026-03-01").Progress.NextEvaluation.After(w.now) {
+	if w.run("narrow/stream/2026-03-01").Progress.NextEvaluation.After(w.Now()) {
 		t.Error("it is not the oldest that was woken")
 	}
 }
@@ -95,10 +95,10 @@ schedule: {trigger: {key: arrival, check: exists}, maxActive: 1, evaluation: {wi
 validation: {rules: [{key: quality, check: exists}]}
 job: {type: command, config: {command: "true"}}
 `)
-	w.write("narrow", "quality#2026-03-04", "n=1")
-	w.write("narrow", "quality#2026-03-02", "n=1")
+	w.Write("narrow", "quality#2026-03-04", "n=1")
+	w.Write("narrow", "quality#2026-03-02", "n=1")
 	for _, day := range []string{"04", "02", "01"} {
-		w.write("narrow", "arrival#2026-03-"+day, "n=1")
+		w.Write("narrow", "arrival#2026-03-"+day, "n=1")
 	}
 	w.expect("narrow/stream/2026-03-04", "RUNNING 1")
 	w.sleep(time.Minute)
@@ -114,16 +114,16 @@ schedule: {trigger: {key: arrival, check: exists}, maxActive: 1, evaluation: {wi
 validation: {rules: [{key: rows, check: exists}]}
 job: {type: command, config: {command: "true"}}
 `)
-	w.put("gated", "rows#2026-03-02", "n=1")
-	w.put("gated", "arrival#2026-03-01", "n=1")
-	w.put("gated", "arrival#2026-03-02", "n=1")
-	w.handle()
-	claims, err := w.store.Claim(ctx, store.ClaimQuery{Replica: "one", Limit: 2, Lease: time.Minute}, w.now)
-	w.check(err)
+	w.Put("gated", "rows#2026-03-02", "n=1")
+	w.Put("gated", "arrival#2026-03-01", "n=1")
+	w.Put("gated", "arrival#2026-03-02", "n=1")
+	w.React()
+	claims, err := w.Store.Claim(ctx, store.ClaimQuery{Replica: "one", Limit: 2, Lease: time.Minute}, w.Now())
+	w.Check(err)
 	for _, n := range []int{1, 0} { // of two workers the younger one's is quicker, and lets the other go first
-		w.check(w.perform(claims[n]))
+		w.Check(w.Perform(claims[n]))
 	}
-	w.settle()
+	w.Settle()
 	w.expect("gated/stream/2026-03-01", "PENDING 1")
 	w.expect("gated/stream/2026-03-02", "RUNNING 1")
 }

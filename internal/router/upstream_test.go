@@ -30,10 +30,10 @@ job: {type: command, config: {command: "true"}}
 
 func TestCompletionOfTheLastUpstreamOpensTheRun(t *testing.T) {
 	w := newWorld(t, source("a", ""), source("b", ""), after("c", "a, b", ""))
-	w.write("a", "arrival", "n=1")
+	w.Write("a", "arrival", "n=1")
 	w.succeed("a/stream/2026-03-03")
 	w.expect("c/stream/2026-03-03", "none")
-	w.write("b", "arrival", "n=1")
+	w.Write("b", "arrival", "n=1")
 	w.expect("c/stream/2026-03-03", "none")
 	w.succeed("b/stream/2026-03-03")
 	w.expect("c/stream/2026-03-03", "RUNNING 1")
@@ -45,7 +45,7 @@ func TestAllHoursOfADayOpenTheDay(t *testing.T) {
 	for h := range 24 {
 		w.expect("day/stream/2026-03-02", "none")
 		p := fmt.Sprintf("2026-03-02T%02d", h)
-		w.write("hours", "arrival#"+p, "n=1")
+		w.Write("hours", "arrival#"+p, "n=1")
 		w.succeed("hours/stream/" + p)
 	}
 	w.expect("day/stream/2026-03-02", "RUNNING 1")
@@ -53,7 +53,7 @@ func TestAllHoursOfADayOpenTheDay(t *testing.T) {
 
 func TestADayOpensEachOfItsHours(t *testing.T) {
 	w := newWorld(t, source("day", ", period: day"), after("hours", "day", ", period: hour"))
-	w.write("day", "arrival#2026-03-02", "n=1")
+	w.Write("day", "arrival#2026-03-02", "n=1")
 	w.succeed("day/stream/2026-03-02")
 	for h := range 24 {
 		w.expect(fmt.Sprintf("hours/stream/2026-03-02T%02d", h), "RUNNING 1")
@@ -63,20 +63,20 @@ func TestADayOpensEachOfItsHours(t *testing.T) {
 
 func TestUpstreamWakesARunThatCronOpened(t *testing.T) {
 	w := newWorld(t, source("a", ""), after("b", "a", `, cron: "0 10 * * *"`))
-	w.pass(time.Hour)
+	w.Pass(time.Hour)
 	w.expect("b/cron/2026-03-03", "PENDING 1")
-	w.write("a", "arrival", "n=1")
+	w.Write("a", "arrival", "n=1")
 	w.succeed("a/stream/2026-03-03")
 	w.expect("b/cron/2026-03-03", "RUNNING 1")
 }
 
 func TestRerunOfAnUpstreamIsLateDataForItsDependentsOnceItCompletes(t *testing.T) {
 	w := newWorld(t, source("a", ""), after("b", "a", ""))
-	w.write("a", "arrival", "n=1")
+	w.Write("a", "arrival", "n=1")
 	w.succeed("a/stream/2026-03-03")
 	w.succeed("b/stream/2026-03-03")
 	w.sleep(time.Minute)
-	w.write("a", "arrival", "n=2")
+	w.Write("a", "arrival", "n=2")
 	w.expect("a/stream/2026-03-03", "RUNNING 2")
 	w.expect("b/stream/2026-03-03", "COMPLETED 1")
 	w.sleep(time.Minute)
@@ -95,11 +95,11 @@ func TestRerunThroughADiamondRunsItsEndOnce(t *testing.T) {
 			w.succeed(id + "/stream/2026-03-03")
 		}
 	}
-	w.write("a", "arrival", "n=1")
+	w.Write("a", "arrival", "n=1")
 	all()
 	w.expect("end/stream/2026-03-03", "COMPLETED 1")
 	w.sleep(time.Minute)
-	w.write("a", "arrival", "n=2")
+	w.Write("a", "arrival", "n=2")
 	w.sleep(time.Minute)
 	w.succeed("a/stream/2026-03-03")
 	w.succeed("left/stream/2026-03-03")
@@ -114,23 +114,23 @@ func TestRerunThroughADiamondRunsItsEndOnce(t *testing.T) {
 func TestDependentsReadTheUpstreamsRunAsASensor(t *testing.T) {
 	w := newWorld(t, source("a", ""), after("b", "a", ""))
 	shows := func() string {
-		found, err := w.store.Readings(ctx, []store.ReadingQuery{{Pipeline: "b", Key: "run/a", Period: w.period("2026-03-03")}})
-		w.check(err)
+		found, err := w.Store.Readings(ctx, []store.ReadingQuery{{Pipeline: "b", Key: "run/a", Period: w.Period("2026-03-03")}})
+		w.Check(err)
 		return fmt.Sprint(found[0][0].Fields)
 	}
-	w.write("a", "arrival", "n=1")
+	w.Write("a", "arrival", "n=1")
 	same(t, "running", "map[attempt:1 date:2026-03-03 status:RUNNING]", shows())
 	w.succeed("a/stream/2026-03-03")
 	same(t, "completed", "map[attempt:1 completedAt:2026-03-03T09:10:00Z date:2026-03-03 status:COMPLETED]", shows())
 	w.sleep(time.Minute)
-	w.write("a", "arrival", "n=2")
+	w.Write("a", "arrival", "n=2")
 	same(t, "opened again", "map[attempt:2 date:2026-03-03 status:RUNNING]", shows())
 }
 
 func TestDependentsHearOfEveryStepOfTheUpstreamHoweverLateItIsHandled(t *testing.T) {
 	heard := func(w *world) []string {
-		page, err := w.store.History(ctx, store.HistoryQuery{Pipeline: "b", Key: "run/a"})
-		w.check(err)
+		page, err := w.Store.History(ctx, store.HistoryQuery{Pipeline: "b", Key: "run/a"})
+		w.Check(err)
 		var all []string
 		for _, r := range page.Items {
 			all = append([]string{fmt.Sprint(r.Fields["status"])}, all...)
@@ -138,13 +138,13 @@ func TestDependentsHearOfEveryStepOfTheUpstreamHoweverLateItIsHandled(t *testing
 		return all
 	}
 	prompt := newWorld(t, source("a", ""), after("b", "a", ""))
-	prompt.write("a", "arrival", "n=1")
+	prompt.Write("a", "arrival", "n=1")
 	late := newWorld(t, source("a", ""), after("b", "a", ""))
-	late.put("a", "arrival", "n=1")
-	late.handle() // opens the run
-	for late.work() {
+	late.Put("a", "arrival", "n=1")
+	late.React() // opens the run
+	for late.Work() {
 	}
-	late.settle() // only now it is heard that it did
+	late.Settle() // only now it is heard that it did
 	same(t, "heard", []string{"PENDING", "TRIGGERING", "RUNNING"}, heard(prompt))
 	same(t, "heard late", heard(prompt), heard(late))
 	prompt.succeed("a/stream/2026-03-03")
@@ -158,7 +158,7 @@ func TestDependentsHearOfEveryStepOfTheUpstreamHoweverLateItIsHandled(t *testing
 
 func TestExcludedPeriodOfADependentIsRecorded(t *testing.T) {
 	w := newWorld(t, source("a", ""), after("b", "a", ", exclude: {dates: [2026-03-03]}"))
-	w.write("a", "arrival", "n=1")
+	w.Write("a", "arrival", "n=1")
 	w.succeed("a/stream/2026-03-03")
 	w.expect("b/stream/2026-03-03", "none")
 	same(t, "recorded", []event.Type{event.PipelineExcluded}, w.types("b"))

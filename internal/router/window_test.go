@@ -14,8 +14,8 @@ const day3 = "orders/stream/2026-03-03"
 // exhausted is a world in which the window of orders has closed at 10:10.
 func exhausted(t *testing.T) *world {
 	w := newWorld(t, orders)
-	w.write("orders", "arrival", "status=ready", "n=1")
-	w.pass(time.Hour)
+	w.Write("orders", "arrival", "status=ready", "n=1")
+	w.Pass(time.Hour)
 	w.expect(day3, "VALIDATION_EXHAUSTED 1")
 	return w
 }
@@ -23,10 +23,10 @@ func exhausted(t *testing.T) *world {
 func TestChangedWriteThatMeetsTheStartConditionReopensAnExhaustedRun(t *testing.T) {
 	w := exhausted(t)
 	w.sleep(time.Minute)
-	w.write("orders", "arrival", "status=ready", "n=2")
+	w.Write("orders", "arrival", "status=ready", "n=2")
 	w.expect(day3, "PENDING 2")
 	w.sleep(time.Minute)
-	w.write("orders", "quality", "verdict=good")
+	w.Write("orders", "quality", "verdict=good")
 	w.expect(day3, "RUNNING 2")
 	same(t, "counter", 1, w.run(day3).Counters.Reopenings)
 }
@@ -34,14 +34,14 @@ func TestChangedWriteThatMeetsTheStartConditionReopensAnExhaustedRun(t *testing.
 func TestIdenticalWriteReopensNothing(t *testing.T) {
 	w := exhausted(t)
 	w.sleep(time.Minute)
-	w.write("orders", "arrival", "status=ready", "n=1")
+	w.Write("orders", "arrival", "status=ready", "n=1")
 	w.expect(day3, "VALIDATION_EXHAUSTED 1")
 }
 
 func TestWriteThatDoesNotMeetTheStartConditionReopensNothing(t *testing.T) {
 	w := exhausted(t)
 	w.sleep(time.Minute)
-	w.write("orders", "arrival", "status=pending", "n=2")
+	w.Write("orders", "arrival", "status=pending", "n=2")
 	w.expect(day3, "VALIDATION_EXHAUSTED 1")
 }
 
@@ -49,22 +49,22 @@ func TestReopeningIsBounded(t *testing.T) {
 	w := exhausted(t)
 	for n := range 10 {
 		w.sleep(time.Minute)
-		w.write("orders", "arrival", "status=ready", "n="+strings.Repeat("x", n+2))
-		w.pass(2 * time.Hour)
+		w.Write("orders", "arrival", "status=ready", "n="+strings.Repeat("x", n+2))
+		w.Pass(2 * time.Hour)
 	}
 	w.expect(day3, "VALIDATION_EXHAUSTED 6")
 }
 
 func TestWriteFromBeforeTheWindowEndedReopensNothing(t *testing.T) {
 	w := newWorld(t, orders)
-	w.write("orders", "arrival", "status=ready", "n=1")
+	w.Write("orders", "arrival", "status=ready", "n=1")
 	w.sleep(59 * time.Minute)
-	w.put("orders", "arrival", "status=ready", "n=2")
+	w.Put("orders", "arrival", "status=ready", "n=2")
 	w.sleep(time.Minute)
-	for w.work() { // the feed lags behind the last look
+	for w.Work() { // the feed lags behind the last look
 	}
 	w.expect(day3, "VALIDATION_EXHAUSTED 1")
-	w.settle()
+	w.Settle()
 	w.expect(day3, "VALIDATION_EXHAUSTED 1")
 }
 
@@ -72,7 +72,7 @@ func TestWriteThatWouldOpenTheGateOfAnExhaustedRunIsToldOnceWithTheCommand(t *te
 	w := exhausted(t)
 	for _, verdict := range []string{"bad", "good", "bad", "good"} {
 		w.sleep(time.Minute)
-		w.write("orders", "quality", "verdict="+verdict)
+		w.Write("orders", "quality", "verdict="+verdict)
 	}
 	w.expect(day3, "VALIDATION_EXHAUSTED 1")
 	late := w.only(event.LateDataArrival)
@@ -91,10 +91,10 @@ schedule:
   evaluation: {window: 1h, interval: 5m}
 job: {type: command, config: {command: "true"}}
 `)
-	w.write("nightly", "arrival", "status=ready")
-	w.pass(21 * time.Hour) // past the window of the fourth, which yesterday's word did not open
+	w.Write("nightly", "arrival", "status=ready")
+	w.Pass(21 * time.Hour) // past the window of the fourth, which yesterday's word did not open
 	w.expect("nightly/cron/2026-03-04", "VALIDATION_EXHAUSTED 1")
-	w.write("nightly", "arrival", "status=ready")
+	w.Write("nightly", "arrival", "status=ready")
 	w.expect("nightly/cron/2026-03-04", "RUNNING 2")
 }
 
@@ -107,26 +107,26 @@ job: {type: command, config: {command: "true"}}
 func TestStartConditionAfterItsDeadlineClosesTheRun(t *testing.T) {
 	w := newWorld(t, closing)
 	w.sleep(time.Hour)
-	w.write("closing", "arrival", "n=1")
+	w.Write("closing", "arrival", "n=1")
 	w.expect("closing/stream/2026-03-03", "VALIDATION_EXHAUSTED 0")
 	same(t, "events", []event.Type{event.SensorDeadlineExpired, event.LateDataArrival}, w.types("closing"))
 	w.sleep(time.Minute)
-	w.write("closing", "arrival", "n=2")
+	w.Write("closing", "arrival", "n=2")
 	w.expect("closing/stream/2026-03-03", "VALIDATION_EXHAUSTED 0")
 	same(t, "events", []event.Type{event.SensorDeadlineExpired, event.LateDataArrival}, w.types("closing"))
 }
 
 func TestStartConditionBeforeItsDeadlineCountsHoweverLateItIsHandled(t *testing.T) {
 	w := newWorld(t, closing)
-	w.put("closing", "arrival", "n=1")
+	w.Put("closing", "arrival", "n=1")
 	w.sleep(time.Hour)
-	w.settle()
+	w.Settle()
 	w.expect("closing/stream/2026-03-03", "RUNNING 1")
 }
 
 func TestDeadlineOfAPeriodThatNobodyExpectedPagesNobody(t *testing.T) {
 	w := newWorld(t, closing)
-	w.write("closing", "arrival#2026-02-01", "n=1")
+	w.Write("closing", "arrival#2026-02-01", "n=1")
 	w.expect("closing/stream/2026-02-01", "none")
 	same(t, "deadline", 0, w.count(event.SensorDeadlineExpired))
 	if want := "interlock trigger closing --date 2026-02-01"; !strings.Contains(w.only(event.LateDataArrival).Detail.Message, want) {
@@ -138,7 +138,7 @@ func TestExhaustedRunOfAPausedPipelineReopensAfterThePause(t *testing.T) {
 	w := exhausted(t)
 	w.pause("orders", store.Pause{})
 	w.sleep(time.Minute)
-	w.write("orders", "arrival", "status=ready", "n=2")
+	w.Write("orders", "arrival", "status=ready", "n=2")
 	w.expect(day3, "VALIDATION_EXHAUSTED 1")
 	w.resume("orders")
 	w.expect(day3, "PENDING 2")
@@ -151,11 +151,11 @@ schedule: {after: [a]}
 validation: {rules: [{key: quality, check: exists}]}
 job: {type: command, config: {command: "true"}}
 `)
-	w.write("a", "arrival", "n=1")
+	w.Write("a", "arrival", "n=1")
 	w.succeed("a/stream/2026-03-03")
-	w.pass(time.Hour)
+	w.Pass(time.Hour)
 	w.expect("b/stream/2026-03-03", "VALIDATION_EXHAUSTED 1")
-	w.write("a", "arrival", "n=2")
+	w.Write("a", "arrival", "n=2")
 	w.expect("b/stream/2026-03-03", "VALIDATION_EXHAUSTED 1")
 	w.sleep(time.Minute)
 	w.succeed("a/stream/2026-03-03")
@@ -169,36 +169,36 @@ schedule: {after: [a]}
 validation: {rules: [{key: quality, check: exists}]}
 job: {type: command, config: {command: "true"}}
 `)
-	w.write("a", "arrival", "n=1")
+	w.Write("a", "arrival", "n=1")
 	w.succeed("a/stream/2026-03-03")
-	w.pass(time.Hour)
+	w.Pass(time.Hour)
 	w.sleep(time.Minute)
-	w.write("b", "quality", "n=1")
+	w.Write("b", "quality", "n=1")
 	w.expect("b/stream/2026-03-03", "VALIDATION_EXHAUSTED 1")
 	same(t, "told", "window closed", w.only(event.LateDataArrival).Detail.Extra.(event.Late).Reason)
 }
 
 func TestOldWriteDeliveredAgainTellsNothingOfWhatCameLater(t *testing.T) {
 	w := newWorld(t, orders)
-	w.put("orders", "arrival#2026-02-01", "status=ready", "n=1")
-	before := w.changes()
+	w.Put("orders", "arrival#2026-02-01", "status=ready", "n=1")
+	before := w.Changes()
 	for _, c := range before {
-		w.check(w.router.Handle(ctx, c, w.now))
+		w.Check(w.Router.Handle(ctx, c, w.Now()))
 	}
-	w.pass(time.Hour)
+	w.Pass(time.Hour)
 	w.expect("orders/stream/2026-02-01", "VALIDATION_EXHAUSTED 1")
 	w.sleep(time.Minute)
-	w.put("orders", "quality#2026-02-01", "verdict=bad")
-	after := w.changes()
+	w.Put("orders", "quality#2026-02-01", "verdict=bad")
+	after := w.Changes()
 	for _, c := range after {
-		w.check(w.router.Handle(ctx, c, w.now))
+		w.Check(w.Router.Handle(ctx, c, w.Now()))
 	}
 	w.sleep(time.Minute)
-	w.write("orders", "quality#2026-02-01T07", "verdict=good")
-	w.write("orders", "quality", "verdict=good") // a standing fact, and the dated one goes before it
+	w.Write("orders", "quality#2026-02-01T07", "verdict=good")
+	w.Write("orders", "quality", "verdict=good") // a standing fact, and the dated one goes before it
 	same(t, "told", 0, w.count(event.LateDataArrival))
 	for _, c := range append(before, after...) {
-		w.check(w.router.Handle(ctx, c, w.now))
+		w.Check(w.Router.Handle(ctx, c, w.Now()))
 	}
 	same(t, "told", 0, w.count(event.LateDataArrival))
 }
@@ -206,14 +206,14 @@ func TestOldWriteDeliveredAgainTellsNothingOfWhatCameLater(t *testing.T) {
 func TestStartIsNotClosedBeforeItsDeadlineNorWhereARunIs(t *testing.T) {
 	w := newWorld(t, closing)
 	closeIt := func() bool {
-		closed, err := w.router.CloseStart(ctx, w.key("closing/stream/2026-03-03"), w.now)
-		w.check(err)
+		closed, err := w.Router.CloseStart(ctx, w.Key("closing/stream/2026-03-03"), w.Now())
+		w.Check(err)
 		return closed
 	}
 	same(t, "before", false, closeIt())
 	w.sleep(time.Hour)
 	same(t, "after", true, closeIt())
 	same(t, "again", false, closeIt())
-	w.write("closing", "arrival#2026-03-02", "n=1")
+	w.Write("closing", "arrival#2026-03-02", "n=1")
 	same(t, "told once", 1, w.count(event.SensorDeadlineExpired))
 }

@@ -1,0 +1,260 @@
+// Package controllertest is a controller without a clock, for tests of what handles changes and tasks: a store in memory, all
+// handlers, and an instant that tests move. Whatever follows from a step has happened when the step is over.
+package controllertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/job/all"
+	"github.com/interlock-go/interlock/internal/orchestrator"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/prober"
+	"github.com/interlock-go/interlock/internal/router"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/slamonitor"
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/memory"
+)
+
+// Tuesday is when tests begin: the third of March 2026, ten past nine in the morning, UTC.
+var Tuesday = time.Date(2026, 3, 3, 9, 10, 0, 0, time.UTC)
+
+var ctx = context.Background()
+
+// T is what is needed of *testing.T and *rapid.T.
+type T interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+	Errorf(format string, args ...any)
+}
+
+// Controller is one replica, in the hands of a test.
+type Controller struct {
+	T       T
+	Store   *memory.Store
+	Catalog *catalog.Catalog
+	Router  *router.Router
+	Steps   *orchestrator.Orchestrator
+	Monitor *slamonitor.Monitor
+	// Probe carries out a task that asks a probe. Unless a test says otherwise, nobody is asked.
+	Probe func(ctx context.Context, c store.Claim, now func() time.Time) error
+
+	mu  sync.Mutex
+	now time.Time
+}
+
+// New begins on that Tuesday, without pipelines, on a store that may have been used before. Jobs are the types that there are.
+func New(t T, s *memory.Store, jobs map[string]job.Type) *Controller {
+	t.Helper()
+	c := &Controller{T: t, Store: s, Catalog: catalog.New(s, all.Kinds()), now: Tuesday}
+	c.Check(c.Catalog.Load(ctx))
+	c.Monitor = slamonitor.New(s, c.Catalog)
+	c.Steps = orchestrator.New(orchestrator.Deps{Store: s, Catalog: c.Catalog, Replica: "one", Jobs: jobs})
+	c.Router = router.New(router.Deps{
+		Store: s, Catalog: c.Catalog, Deadlines: c.Monitor, Jobs: c.Steps,
+		Limits: router.Limits{RunTimeout: 4 * time.Hour, StartTries: 3, StartBackoff: 30 * time.Second},
+	})
+	c.Probe = func(ctx context.Context, claim store.Claim, now func() time.Time) error {
+		return prober.Drop(ctx, s, claim, now())
+	}
+	return c
+}
+
+// Check ends the test if something has failed.
+func (c *Controller) Check(err error) {
+	c.T.Helper()
+	if err != nil {
+		c.T.Fatal(err)
+	}
+}
+
+// Now is the instant it is.
+func (c *Controller) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// Move makes it another instant, with nobody there meanwhile.
+func (c *Controller) Move(to time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = to
+}
+
+// Apply puts exactly these files in force.
+func (c *Controller) Apply(files ...string) {
+	c.T.Helper()
+	if report := c.Offer(files...); len(report.Rejected) > 0 {
+		c.T.Fatalf("rejected: %v", report.Problems)
+	}
+}
+
+// Offer is Apply for files of which some may be wrong.
+func (c *Controller) Offer(files ...string) catalog.Report {
+	c.T.Helper()
+	var sources []pipeline.Source
+	for i, text := range files {
+		sources = append(sources, pipeline.Source{File: fmt.Sprintf("%d.yaml", i), Data: []byte(text)})
+	}
+	report, err := c.Catalog.Apply(ctx, catalog.Files{Pipelines: sources}, c.Now())
+	c.Check(err)
+	return report
+}
+
+// Put writes a reading: undated, or dated by a "#period" behind its key. Pairs are field=value.
+func (c *Controller) Put(id, key string, pairs ...string) {
+	c.T.Helper()
+	name, p, err := sensor.ParseKey(key)
+	c.Check(err)
+	fields := sensor.Fields{}
+	for _, pair := range pairs {
+		field, value, _ := strings.Cut(pair, "=")
+		fields[field] = value
+	}
+	reading := sensor.Reading{Key: name, Period: p, Fields: fields, Source: "etl"}
+	_, err = c.Store.PutReadings(ctx, []store.Write{{Pipeline: pipeline.ID(id), Reading: reading}}, c.Now())
+	c.Check(err)
+}
+
+// Write is Put, with all that follows from it.
+func (c *Controller) Write(id, key string, pairs ...string) {
+	c.T.Helper()
+	c.Put(id, key, pairs...)
+	c.Settle()
+}
+
+// Settle lets everything happen that is due at this instant.
+func (c *Controller) Settle() {
+	c.T.Helper()
+	for range 1000 {
+		if !c.React() && !c.Work() {
+			return
+		}
+	}
+	c.T.Fatal("it never comes to rest")
+}
+
+// React reacts to the changes there are, and says whether there were any.
+func (c *Controller) React() bool {
+	c.T.Helper()
+	changes := c.Changes()
+	for _, change := range changes {
+		c.Check(c.Router.Handle(ctx, change, c.Now()))
+	}
+	return len(changes) > 0
+}
+
+// Changes takes the changes that nobody has handled yet.
+func (c *Controller) Changes() []store.Change {
+	c.T.Helper()
+	n, _, err := c.Store.Backlog(ctx, "router")
+	c.Check(err)
+	if n == 0 {
+		return nil
+	}
+	changes, err := c.Store.Receive(ctx, "router", "one", 100)
+	c.Check(err)
+	c.Check(c.Store.Done(ctx, "router", changes))
+	return changes
+}
+
+// Work performs a task that is due, and says whether there was one.
+func (c *Controller) Work() bool {
+	c.T.Helper()
+	claims, err := c.Store.Claim(ctx, store.ClaimQuery{Replica: "one", Limit: 1, Lease: time.Minute}, c.Now())
+	c.Check(err)
+	for _, claim := range claims {
+		if err := c.Perform(claim); err != nil && !errors.Is(err, store.ErrConflict) {
+			c.T.Fatalf("%s: %v", claim.Task.ID, err)
+		}
+	}
+	return len(claims) > 0
+}
+
+// Perform carries out one task.
+func (c *Controller) Perform(claim store.Claim) error {
+	now := c.Now()
+	switch claim.Task.Kind {
+	case store.Advance:
+		_, err := c.Steps.Step(ctx, claim, c.Now)
+		return err
+	case store.AdvanceDry:
+		return c.Router.AdvanceDry(ctx, claim, now)
+	case store.Fire:
+		return c.Router.Fire(ctx, claim, now)
+	case store.Arm:
+		return c.Monitor.Arm(ctx, claim, now)
+	case store.FireDeadline:
+		return c.Monitor.Fire(ctx, claim, now)
+	case store.ReopenPeriods:
+		return c.Router.Reopen(ctx, claim, now)
+	case store.ResumePaused:
+		return c.Router.ResumeDue(ctx, claim, now)
+	case store.CheckPostRun:
+		return c.Router.CheckPostRun(ctx, claim, now)
+	case store.RunProbe:
+		return c.Probe(ctx, claim, c.Now)
+	default:
+		return fmt.Errorf("nobody here performs tasks of kind %q", claim.Task.Kind)
+	}
+}
+
+// Pass lets time go by, task by task.
+func (c *Controller) Pass(d time.Duration) {
+	c.T.Helper()
+	until := c.Now().Add(d)
+	for range 10000 {
+		next, err := c.Store.NextDue(ctx)
+		c.Check(err)
+		if next.IsZero() || next.After(until) {
+			c.Move(until)
+			c.Settle()
+			return
+		}
+		if next.After(c.Now()) {
+			c.Move(next)
+		}
+		c.Settle()
+	}
+	c.T.Fatal("it never comes to rest")
+}
+
+// Key reads a run's key, such as orders/stream/2026-03-03.
+func (c *Controller) Key(text string) run.Key {
+	c.T.Helper()
+	k, err := run.ParseKey(text)
+	c.Check(err)
+	return k
+}
+
+// Period reads a period, such as 2026-03-03.
+func (c *Controller) Period(text string) period.Period {
+	c.T.Helper()
+	p, err := period.Parse(text)
+	c.Check(err)
+	return p
+}
+
+// Idle is where jobs run until somebody reports their result.
+type Idle struct{}
+
+// Start starts a job.
+func (Idle) Start(_ context.Context, a job.Attempt) (job.Started, error) {
+	return job.Started{Handle: run.Handle("handle of " + a.ID)}, nil
+}
+
+// Status says that a job is still running.
+func (Idle) Status(context.Context, job.Attempt, run.Handle) (job.Status, error) {
+	return job.Status{}, nil
+}
