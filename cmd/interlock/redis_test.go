@@ -140,3 +140,18 @@ func TestPasswordOfRedisComesFromTheEnvironment(t *testing.T) {
 		t.Errorf("exit code %d:\n%s", code, last.said())
 	}
 }
+
+// The file names the user and the environment holds the password; no other user is let in.
+func TestUserOfRedisIsInTheURL(t *testing.T) {
+	server := redistest.Start(t, "--user", "default", "off", "~*", "&*", "+@all", "--user", "ann", "on", ">hunter2", "~team-a:*", "&team-a:*", "+@all")
+	g := newGround(t, builtBinary(t), fmt.Sprintf("store: redis://ann@%s/0?prefix=team-a\nredis: {passwordEnv: REDIS_PASSWORD}\n", server.Address()))
+	g.pipeline("orders", prompt)
+	t.Setenv("REDIS_PASSWORD", "hunter2")
+	d := g.start()
+	d.put("orders", "landed#2026-03-03", map[string]any{"n": 1})
+	d.reaches("orders/stream/2026-03-03", client.Completed)
+	d.stop()
+	if said := d.said(); strings.Contains(said, "hunter2") {
+		t.Errorf("it shows the password:\n%s", said)
+	}
+}

@@ -85,20 +85,15 @@ func TestUserThatMayNotAskAboutUsers(t *testing.T) {
 }
 
 func TestTLS(t *testing.T) {
-	dir := t.TempDir()
-	cert, key := certificate(t, dir)
-	plain := redistest.Start(t) // whose port tells that nobody needs it any more
-	check(t, plain.Stop())
-	_, port, err := net.SplitHostPort(plain.Address())
-	check(t, err)
-	redistest.Start(t, "--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert)
-	url := "rediss://" + plain.Address()
+	cert, key := certificate(t, t.TempDir())
+	server := redistest.StartTLS(t, cert, key)
+	url := "rediss://" + server.Address()
 	works(t, opened(t, url+"?ca="+cert+"&cert="+cert+"&key="+key, Options{}))
-	_, err = Open(t.Context(), url+"?ca="+cert, Options{})
+	_, err := Open(t.Context(), url+"?ca="+cert, Options{})
 	refused(t, err, "no connection") // the server wants a certificate
 	_, err = Open(t.Context(), url+"?cert="+cert+"&key="+key, Options{})
 	refused(t, err, "certificate", "ca=FILE") // nobody vouches for the server's
-	_, err = Open(t.Context(), "redis://"+plain.Address(), Options{})
+	_, err = Open(t.Context(), "redis://"+server.Address(), Options{})
 	refused(t, err, "no connection", "rediss://")
 	if strings.Contains(err.Error(), "tried again") {
 		t.Errorf("it says that it goes on trying, and does not: %v", err)
@@ -142,5 +137,29 @@ func TestSentinelNamesThePrimary(t *testing.T) {
 	_, err = Open(t.Context(), sentinel.URL(), Options{})
 	if err == nil {
 		t.Error("a Sentinel was taken for a Redis")
+	}
+}
+
+// Everything that a URL can say at once: the first Sentinel is gone, the other wants TLS and a user, and so does the primary.
+func TestSentinelsOverTLSWithAUser(t *testing.T) {
+	cert, key := certificate(t, t.TempDir())
+	primary := redistest.StartTLS(t, cert, key, append(switchedOff("~*", "&*", "+@all"), append(slices.Clone(ann), "--user", "watch", "on", ">s33", "&*", "+@all")...)...)
+	sentinel := redistest.Watch(t, primary, "user default off", "user ann on >s3cret ~* &* +@all",
+		"sentinel auth-user "+redistest.Watched+" watch", "sentinel auth-pass "+redistest.Watched+" s33")
+	gone := redistest.Start(t)
+	check(t, gone.Stop())
+	url := func(login string) string {
+		return "rediss://" + login + "@" + gone.Address() + "?addr=" + sentinel.Address() + "&sentinel=" + redistest.Watched +
+			"&sentinel_auth=true&prefix=blue&ca=" + cert + "&cert=" + cert + "&key=" + key
+	}
+	works(t, opened(t, url("ann:s3cret"), Options{}))
+	direct := opened(t, "rediss://ann:s3cret@"+primary.Address()+"?prefix=blue&ca="+cert+"&cert="+cert+"&key="+key, Options{})
+	if !marked(t, direct, "works") {
+		t.Error("what was written is not on the primary")
+	}
+	_, err := Open(t.Context(), url("ann:wr0ng"), Options{})
+	refused(t, err, "does not know this user")
+	if strings.Contains(err.Error(), "wr0ng") {
+		t.Errorf("the error shows the password: %v", err)
 	}
 }

@@ -25,7 +25,8 @@ type Server struct {
 	port    int
 	dir     string
 	command []string
-	ready   string // what it prints once it takes connections
+	ready   string   // what it prints once it takes connections
+	tls     []string // its settings for TLS, if it takes nothing else
 	cmd     *exec.Cmd
 	log     *transcript
 }
@@ -96,6 +97,20 @@ func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
 	need(t)
 	return start(t, storing(append([]string{"--appendfsync", "always"}, args...)))
+}
+
+// StartTLS gives a server like Start, which takes connections over TLS alone, from those who show a certificate that cert vouches for.
+func StartTLS(t testing.TB, cert, key string, args ...string) *Server {
+	t.Helper()
+	need(t)
+	return start(t, func(s *Server) error {
+		s.tls = []string{"tls-cert-file", cert, "tls-key-file", key, "tls-ca-cert-file", cert, "tls-replication", "yes"}
+		secured := []string{"--appendfsync", "always", "--port", "0", "--tls-port", fmt.Sprint(s.port)}
+		for i := 0; i < len(s.tls); i += 2 {
+			secured = append(secured, "--"+s.tls[i], s.tls[i+1])
+		}
+		return storing(append(secured, args...))(s)
+	})
 }
 
 func start(t testing.TB, how func(*Server) error) *Server {
