@@ -163,6 +163,7 @@ var forTests = map[string]string{
 	"internal/store/redistest":         "it starts the servers that tests speak to",
 	"internal/store/dynamotest":        "it starts the server that tests speak to",
 	"internal/store/memory":            "handlers are tested on a real store",
+	"internal/controllertest":          "handlers are tested with each other, as a controller has them",
 	"internal/awslambda/awslambdatest": "it stands for a deployment on AWS",
 	"internal/api":                     "the client is tested against the real API",
 }
