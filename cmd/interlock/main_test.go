@@ -136,6 +136,8 @@ func TestWrongUseIsExplainedInOneLine(t *testing.T) {
 		{"unknown flag of the root", []string{"--frobnicate"}, []string{"--frobnicate", "interlock --help"}},
 		{"unknown format", []string{"validate", "--format", "xml", daily}, []string{`"xml"`, "text or json or github"}},
 		{"github is for validate alone", []string{"next", "--format", "github", daily}, []string{`"github"`, "text or json"}},
+		{"time limit of no platform", []string{"validate", "--time-limit", "4h", daily}, []string{"--platform"}},
+		{"time limit", []string{"validate", "--platform", "aws", "--time-limit", "long", daily}, []string{`"long"`, "4h"}},
 		{"unknown platform", []string{"validate", "--platform", "azure", daily}, []string{`"azure"`, "aws"}},
 		{"validate nothing", []string{"validate"}, []string{"PATH"}},
 		{"validate a missing path", []string{"validate", daily, "testdata/gone"}, []string{"testdata/gone", "no such file"}},

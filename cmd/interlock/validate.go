@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +17,7 @@ import (
 
 type validateFlags struct {
 	format, platform *choice
+	timeLimit        string
 	shelf            *shelfFlags
 }
 
@@ -37,6 +39,7 @@ func newValidate(a *app) *cobra.Command {
 	}
 	f := validateFlags{format: addFormat(cmd, githubFormat), platform: &choice{options: []string{string(pipeline.AWS)}}}
 	addChoice(cmd, f.platform, "platform", "also check the limits of that platform")
+	cmd.Flags().StringVar(&f.timeLimit, "time-limit", "", "how long an attempt may take there, if that is not the platform's usual")
 	f.shelf = addShelfFlags(cmd)
 	cmd.RunE = func(_ *cobra.Command, args []string) error { return a.validate(args, f) }
 	return cmd
@@ -48,6 +51,9 @@ func (a *app) validate(paths []string, f validateFlags) error {
 		return err
 	}
 	p.opts.Platform = pipeline.Platform(f.platform.value)
+	if p.opts.TimeLimit, err = f.limit(); err != nil {
+		return err
+	}
 	set := pipeline.Load(p.pipelines, p.opts)
 	for _, src := range p.servers {
 		_, problems := settings.Parse(src.File, src.Data)
@@ -60,6 +66,21 @@ func (a *app) validate(paths []string, f validateFlags) error {
 		return errNo
 	}
 	return nil
+}
+
+// limit is how long an attempt may take; 0 means what is usual.
+func (f validateFlags) limit() (time.Duration, error) {
+	if f.timeLimit == "" {
+		return 0, nil
+	}
+	d, err := document.ParseDuration(f.timeLimit)
+	switch {
+	case f.platform.value == "":
+		return 0, usagef("--time-limit is that of a platform: name it with --platform")
+	case err != nil || d <= 0:
+		return 0, usagef("--time-limit %q is no length of time; write 4h or 14400s", f.timeLimit)
+	}
+	return d, nil
 }
 
 func (a *app) writeReport(set *pipeline.Set, files int, format string) error {

@@ -158,6 +158,11 @@ func TestPlatformAddsItsLimits(t *testing.T) {
 	file := write(t, "a.yaml", good+"job: {type: command, config: {command: \"true\", timeout: 1h}}\n")
 	must(t, 0, "validate", file)
 	must(t, 1, "validate", file, "--platform", "aws")
+
+	long := write(t, "long.yaml", "pipeline: {id: long, owner: me}\nschedule: {cron: 0 8 * * *, evaluation: {window: 20h}}\n")
+	must(t, 1, "validate", long, "--platform", "aws")
+	must(t, 0, "validate", long, "--platform", "aws", "--time-limit", "86400s")
+	must(t, 1, "validate", long, "--platform", "aws", "--time-limit", "20h")
 }
 
 func TestHostileFilesEndInAClearError(t *testing.T) {

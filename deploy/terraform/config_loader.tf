@@ -17,7 +17,7 @@ locals {
 data "external" "check" {
   count = length(local.pipeline_files) > 0 ? 1 : 0
 
-  program = concat(["sh", "${path.module}/check.sh", var.interlock_path],
+  program = concat(["sh", "${path.module}/check.sh", var.interlock_path, "${var.sfn_timeout_seconds}s"],
   [for path in [var.pipelines_path, var.calendars_path, var.archetypes_path] : abspath(path) if path != null])
 
   lifecycle {

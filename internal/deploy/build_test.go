@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/zclconf/go-cty/cty"
 )
 
 // zipped builds a function in a copy of the repository, and gives its zip file.
@@ -59,16 +61,29 @@ func TestZipFilesAreTheSameWhereverTheyAreBuilt(t *testing.T) {
 	}
 }
 
+// The functions judge by the time limit of the executions that there are, and so does the check.
+func TestFilesAreCheckedByTheTimeLimitThatIsDeployed(t *testing.T) {
+	m := parse(t, terraformDir, map[string]cty.Value{"sfn_timeout_seconds": cty.NumberIntVal(86400), "interlock_path": cty.StringVal("il")})
+	v, err := m.eval(m.blocks["data.external.check"].Body.Attributes["program"].Expr, nil)
+	check(t, err)
+	got := texts(v)
+	if len(got) != 4 || got[2] != "il" || got[3] != "86400s" {
+		t.Errorf("it is called as %q", got)
+	}
+}
+
 func TestFilesAreCheckedBeforeTheyAreDeployed(t *testing.T) {
 	name := binary(t)
-	ask := func(path string) string {
+	script := filepath.Join(root, "deploy", "terraform", "check.sh")
+	within := func(limit, path string) string {
 		t.Helper()
-		out, err := exec.Command("sh", filepath.Join(root, "deploy", "terraform", "check.sh"), name, path).Output()
+		out, err := exec.Command("sh", script, name, limit, path).Output()
 		check(t, err)
 		var answer map[string]string // all that Terraform takes
 		check(t, json.Unmarshal(out, &answer))
 		return answer["problems"]
 	}
+	ask := func(path string) string { t.Helper(); return within("14400s", path) }
 	if got := ask(filepath.Join(root, "examples", "aws")); got != "" {
 		t.Errorf("the example has problems: %s", got)
 	}
@@ -82,7 +97,10 @@ func TestFilesAreCheckedBeforeTheyAreDeployed(t *testing.T) {
 	if got := ask(long); !strings.Contains(got, "sfn_timeout_seconds") {
 		t.Errorf("the limits of the platform were not looked at: %q", got)
 	}
-	if out, err := exec.Command("sh", filepath.Join(root, "deploy", "terraform", "check.sh"), "no-such-interlock", bad).CombinedOutput(); err == nil || !strings.Contains(string(out), "interlock_path") {
+	if got := within("86400s", long); got != "" {
+		t.Errorf("a file that the functions would take is refused: %q", got)
+	}
+	if out, err := exec.Command("sh", script, "no-such-interlock", "14400s", bad).CombinedOutput(); err == nil || !strings.Contains(string(out), "interlock_path") {
 		t.Errorf("%v: %s", err, out)
 	}
 }
