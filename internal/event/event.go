@@ -185,20 +185,26 @@ func (e Event) DetailJSON() ([]byte, error) {
 
 // UnmarshalJSON reads an envelope. A type that is not in the catalogue keeps its common fields only.
 func (e *Event) UnmarshalJSON(text []byte) error {
-	var env envelope
+	var env struct {
+		envelope
+		Detail *Detail `json:"detail"` // in place of the envelope's, so that it is not gone through once more
+	}
 	if err := json.Unmarshal(text, &env); err != nil {
 		return fmt.Errorf("read event: %w", err)
 	}
 	if env.Source != Source {
 		return fmt.Errorf("read event %q: source is %q, want %q", env.ID, env.Source, Source)
 	}
-	got := Event{ID: env.ID, Type: env.Type, Time: env.Time}
-	if err := json.Unmarshal(env.Detail, &got.Detail); err != nil {
-		return fmt.Errorf("read detail of event %q: %w", env.ID, err)
+	if env.Detail == nil {
+		return fmt.Errorf("read event %q: it has no detail", env.ID)
 	}
+	got := Event{ID: env.ID, Type: env.Type, Time: env.Time, Detail: *env.Detail}
 	if kind := catalogue[env.Type].Extra; kind != nil {
 		extra := reflect.New(reflect.TypeOf(kind))
-		if err := json.Unmarshal(env.Detail, extra.Interface()); err != nil {
+		beside := struct {
+			Detail any `json:"detail"`
+		}{extra.Interface()}
+		if err := json.Unmarshal(text, &beside); err != nil {
 			return fmt.Errorf("read detail of event %q: %w", env.ID, err)
 		}
 		got.Detail.Extra = extra.Elem().Interface().(Extra)

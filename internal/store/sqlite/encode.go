@@ -156,10 +156,18 @@ func decode[T any](text string) (v T, err error) {
 }
 
 func decodeInto[T any](text string, v *T) error {
-	if err := json.Unmarshal([]byte(text), v); err != nil {
+	if err := unmarshal([]byte(text), v); err != nil {
 		return fmt.Errorf("read stored %T: %w", *v, err)
 	}
 	return nil
+}
+
+// unmarshal leaves what can read itself to do so, which json.Unmarshal does only after it has gone through all of it twice.
+func unmarshal(text []byte, v any) error {
+	if own, can := v.(json.Unmarshaler); can {
+		return own.UnmarshalJSON(text)
+	}
+	return json.Unmarshal(text, v)
 }
 
 // nanos is an instant as it is stored: nanoseconds since 1970, at the nearest end of what fits (1677 to 2262) beyond it.
