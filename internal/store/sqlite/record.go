@@ -112,17 +112,22 @@ func (s *Store) JobLogs(ctx context.Context, keys []run.Key) (map[run.Key][]stor
 // among is a condition on a column of names: one argument stands for any number of them.
 const among = " IN (SELECT value FROM json_each(?))"
 
-// listAt reads all records of runs that are among these.
-func listAt[T any](ctx context.Context, s *Store, query string, keys []run.Key) ([]T, error) {
+// namesOf is such an argument.
+func namesOf(keys []run.Key) (string, error) {
 	names := make([]string, len(keys))
 	for i, key := range keys {
 		names[i] = key.String()
 	}
-	all, err := encode(names)
+	return encode(names)
+}
+
+// listAt reads all records of runs that are among these.
+func listAt[T any](ctx context.Context, s *Store, query string, keys []run.Key) ([]T, error) {
+	names, err := namesOf(keys)
 	if err != nil {
 		return nil, err
 	}
-	return list[T](ctx, s, query, all)
+	return list[T](ctx, s, query, names)
 }
 
 // Snapshot gives one snapshot.

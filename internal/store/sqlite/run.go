@@ -97,11 +97,15 @@ func (s *Store) OpenRuns(ctx context.Context, id pipeline.ID) ([]run.Run, error)
 		string(id)))("open runs of %s", id)
 }
 
-// RunsAt looks each key up.
+// RunsAt reads in one go what is not held.
 func (s *Store) RunsAt(ctx context.Context, keys []run.Key) (map[run.Key]run.Run, error) {
+	held, err := s.runsHeld(ctx, keys)
+	if err != nil {
+		return nil, fmt.Errorf("read runs: %w", err)
+	}
 	found := make(map[run.Key]run.Run, len(keys))
-	for _, key := range keys {
-		one, err := look(ctx, s, s.runs, key, runByName, key.String())
+	for key, r := range held {
+		one, err := r.give()
 		switch {
 		case err == nil:
 			found[key] = one
@@ -110,4 +114,45 @@ func (s *Store) RunsAt(ctx context.Context, keys []run.Key) (map[run.Key]run.Run
 		}
 	}
 	return found, s.ready(ctx)
+}
+
+// runsHeld gives a record for each key, or that there is none.
+func (s *Store) runsHeld(ctx context.Context, keys []run.Key) (map[run.Key]*remembered[run.Run], error) {
+	held := make(map[run.Key]*remembered[run.Run], len(keys))
+	var missed []run.Key
+	var writes int64
+	for _, key := range keys {
+		if held[key], writes = s.runs.get(key); held[key] == nil {
+			missed = append(missed, key)
+		}
+	}
+	if len(missed) == 0 {
+		return held, s.ready(ctx)
+	}
+	bodies, err := s.runBodies(ctx, missed)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range missed {
+		held[key] = s.runs.read(key, bodies[key.String()], writes)
+	}
+	return held, nil
+}
+
+const runsByName = "SELECT run, body FROM runs WHERE run" + among
+
+// runBodies reads runs as they are stored, by name.
+func (s *Store) runBodies(ctx context.Context, keys []run.Key) (map[string]string, error) {
+	names, err := namesOf(keys)
+	if err != nil {
+		return nil, err
+	}
+	bodies := make(map[string]string, len(keys))
+	err = s.read(ctx, func(c *conn) error {
+		return c.query(runsByName, func(r row) error {
+			bodies[r.text(0)] = r.text(1)
+			return nil
+		}, names)
+	})
+	return bodies, err
 }
