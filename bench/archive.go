@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -23,42 +25,59 @@ import (
 const (
 	archivedPipelines = 100
 	archivedDays      = 30
+	archiveRounds     = 5
 	archiveLimit      = 0.5
 )
 
 // archiveRow measures how fast a backlog is archived, from the embedded store into PostgreSQL with its usual settings,
-// against a plain COPY of the same rows into the same tables: no batches, nothing to read, nothing to compare.
+// against a plain COPY of the same rows into tables with the same keys and indexes: no batches, nothing to read, nothing to
+// compare. Each round has both, one after the other, and the middle one counts.
 func archiveRow() (_ row, err error) {
 	server, err := pgtest.Start("")
 	if err != nil {
 		return row{}, err
 	}
 	defer func() { err = errors.Join(err, server.Close()) }()
-	var rows int
-	var archived, copied time.Duration
-	for i := range 3 { // the best of each, in turn
-		dsn, err := newDatabase(server, fmt.Sprintf("archive%d", i))
+	var rounds []archiveRound
+	for i := range archiveRounds {
+		r, err := measureArchive(server, fmt.Sprintf("archive%d", i))
 		if err != nil {
 			return row{}, err
 		}
-		took, err := archiveBacklog(dsn)
-		if err != nil {
-			return row{}, err
-		}
-		n, plain, err := copyRows(dsn)
-		if err != nil {
-			return row{}, err
-		}
-		if i == 0 {
-			rows, archived, copied = n, took, plain
-		}
-		archived, copied = min(archived, took), min(copied, plain)
+		rounds = append(rounds, r)
 	}
-	ratio := copied.Seconds() / archived.Seconds()
+	slices.SortFunc(rounds, func(a, b archiveRound) int { return cmp.Compare(a.ratio(), b.ratio()) })
+	r := rounds[len(rounds)/2]
 	return row{
-		name: "archive a backlog / plain COPY of the same rows", ratio: ratio, limit: archiveLimit, atLeast: true, failed: ratio < archiveLimit,
-		detail: fmt.Sprintf("%d rows: archived at %.0f/s, copied at %.0f/s", rows, float64(rows)/archived.Seconds(), float64(rows)/copied.Seconds()),
+		name: "archive a backlog / plain COPY of the same rows", ratio: r.ratio(), limit: archiveLimit, atLeast: true, failed: r.ratio() < archiveLimit,
+		detail: fmt.Sprintf("%d rows: archived at %.0f/s, copied at %.0f/s (the middle of %d rounds, %.2f to %.2f)",
+			r.archived.rows, r.archived.rate(), r.copied.rate(), len(rounds), rounds[0].ratio(), rounds[len(rounds)-1].ratio()),
 	}, nil
+}
+
+// archiveRound is how fast the same rows were archived and copied.
+type archiveRound struct{ archived, copied written }
+
+func (r archiveRound) ratio() float64 { return r.archived.rate() / r.copied.rate() }
+
+// written is how long it took to write so many rows.
+type written struct {
+	rows int
+	took time.Duration
+}
+
+func (w written) rate() float64 { return float64(w.rows) / w.took.Seconds() }
+
+func measureArchive(server *pgtest.Server, name string) (r archiveRound, err error) {
+	dsn, err := newDatabase(server, name)
+	if err != nil {
+		return r, err
+	}
+	if r.archived, err = archiveBacklog(dsn); err != nil {
+		return r, err
+	}
+	r.copied, err = copyRows(dsn)
+	return r, err
 }
 
 func newDatabase(s *pgtest.Server, name string) (dsn string, err error) {
@@ -73,37 +92,55 @@ func newDatabase(s *pgtest.Server, name string) (dsn string, err error) {
 }
 
 // archiveBacklog lets an archive begin, pipelines live while it is away, and measures the pass that catches up.
-func archiveBacklog(dsn string) (_ time.Duration, err error) {
+func archiveBacklog(dsn string) (w written, err error) {
 	dir, err := os.MkdirTemp("", "interlock-bench-")
 	if err != nil {
-		return 0, err
+		return w, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	ctx := context.Background()
 	db, err := sqlite.Open(ctx, dir, sqlite.Options{})
 	if err != nil {
-		return 0, err
+		return w, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	a, err := archive.New(db, dsn, "bench")
 	if err != nil {
-		return 0, err
+		return w, err
 	}
 	start := time.Now().UTC().Truncate(time.Hour)
 	if err := liveThrough(db, start, -1); err != nil {
-		return 0, err
+		return w, err
 	}
 	if _, err := a.Pass(ctx, start); err != nil {
-		return 0, err
+		return w, err
 	}
 	for day := range archivedDays {
 		if err := liveThrough(db, start, day); err != nil {
-			return 0, err
+			return w, err
 		}
 	}
+	before, err := archivedRows(ctx, dsn)
+	if err != nil {
+		return w, err
+	}
 	began := time.Now()
-	_, err = a.Pass(ctx, start)
-	return time.Since(began), err
+	if _, err := a.Pass(ctx, start); err != nil {
+		return w, err
+	}
+	w.took = time.Since(began)
+	after, err := archivedRows(ctx, dsn)
+	w.rows = after - before
+	return w, err
+}
+
+// archivedRows is how many rows there are: those that were sent twice count once.
+func archivedRows(ctx context.Context, dsn string) (n int, err error) {
+	s, err := archive.Read(ctx, dsn)
+	for _, c := range s.Rows {
+		n += int(c.Rows)
+	}
+	return n, err
 }
 
 // liveThrough is one day of all pipelines: sensors, a run, its job and its events.
@@ -138,30 +175,30 @@ func liveThrough(db *sqlite.Store, start time.Time, day int) error {
 var archiveTables = []string{"runs", "run_logs", "events", "sensor_history"}
 
 // copyRows copies what was archived into tables that are made as those are.
-func copyRows(dsn string) (rows int, took time.Duration, err error) {
+func copyRows(dsn string) (all written, err error) {
 	ctx := context.Background()
 	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {
-		return 0, 0, err
+		return all, err
 	}
 	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
 	for _, name := range archiveTables {
-		n, once, err := copyTable(ctx, conn, name)
+		w, err := copyTable(ctx, conn, name)
 		if err != nil {
-			return 0, 0, err
+			return all, err
 		}
-		rows, took = rows+n, took+once
+		all.rows, all.took = all.rows+w.rows, all.took+w.took
 	}
-	return rows, took, nil
+	return all, nil
 }
 
-func copyTable(ctx context.Context, conn *pgx.Conn, name string) (int, time.Duration, error) {
+func copyTable(ctx context.Context, conn *pgx.Conn, name string) (w written, err error) {
 	if _, err := conn.Exec(ctx, fmt.Sprintf("DROP TABLE IF EXISTS copied; CREATE TABLE copied (LIKE %s INCLUDING ALL)", name)); err != nil {
-		return 0, 0, err
+		return w, err
 	}
 	found, err := conn.Query(ctx, "SELECT * FROM "+name)
 	if err != nil {
-		return 0, 0, err
+		return w, err
 	}
 	var columns []string
 	for _, f := range found.FieldDescriptions() {
@@ -169,9 +206,9 @@ func copyTable(ctx context.Context, conn *pgx.Conn, name string) (int, time.Dura
 	}
 	all, err := pgx.CollectRows(found, func(r pgx.CollectableRow) ([]any, error) { return r.Values() })
 	if err != nil {
-		return 0, 0, err
+		return w, err
 	}
 	began := time.Now()
 	n, err := conn.CopyFrom(ctx, pgx.Identifier{"copied"}, columns, pgx.CopyFromRows(all))
-	return int(n), time.Since(began), err
+	return written{int(n), time.Since(began)}, err
 }
