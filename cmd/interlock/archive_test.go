@@ -17,7 +17,13 @@ const archiveConfig = "archive: {dsnEnv: TEST_ARCHIVE, interval: 1s}\n"
 // metrics is what Prometheus would fetch.
 func (s *service) metrics() string {
 	s.t.Helper()
-	resp, err := http.Get(s.address + "/metrics")
+	return s.body("/metrics")
+}
+
+// body is what is at a path.
+func (s *service) body(path string) string {
+	s.t.Helper()
+	resp, err := http.Get(s.address + path)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -58,6 +64,19 @@ func TestServerArchives(t *testing.T) {
 	s.until("it was copied again", func() bool { return in(status(0, "status").stdout, "backfill", "1 row\n") })
 	if got := parsed(t, status(0, "status", "--format", "json").stdout); got == nil {
 		t.Error("no JSON")
+	}
+	if got := s.body("/api/v1/pipelines/orders/months"); !in(got, `"month":"2026-03","runs":1,"attempts":1,"jobsStarted":1`, `"count":1`) {
+		t.Errorf("the views say %s", got)
+	}
+}
+
+func TestArchiveThatIsAwayIsToldFromWrongUse(t *testing.T) {
+	config := write(t, "interlock.yaml", archiveConfig)
+	for _, args := range [][]string{{"status"}, {"backfill"}} {
+		got := call{args: append(append([]string{"archive"}, args...), "--config", config), env: map[string]string{"TEST_ARCHIVE": "host=/nowhere-at-all"}}.run()
+		if got.code != exitUnreachable || !in(got.stderr, "Postgres cannot be reached") {
+			t.Errorf("%v: %+v", args, got)
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/api"
 	"github.com/interlock-go/interlock/internal/archive"
 	"github.com/interlock-go/interlock/internal/engine"
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/settings"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -36,6 +37,7 @@ func archiveDSN(f settings.File, getenv func(string) string) (string, error) {
 type archiving struct {
 	store    store.Store
 	archiver *archive.Archiver
+	months   *archive.Months
 	consumer string
 	every    time.Duration
 }
@@ -52,6 +54,7 @@ func newArchiving(f settings.File, s store.Store, consumer string, getenv func(s
 	if a.archiver, err = archive.New(s, dsn, consumer); err != nil {
 		return nil, err
 	}
+	a.months = archive.NewMonths(dsn)
 	return a, a.archiver.Begin(context.Background(), time.Now())
 }
 
@@ -93,6 +96,40 @@ func (a *archiving) check(ctx context.Context) []api.HealthCheck {
 		detail = fmt.Sprintf("%d changes and %s events to archive, the oldest from %s ago", b.Changes, events, time.Since(b.Oldest).Round(time.Second))
 	}
 	return []api.HealthCheck{{Name: "archive backlog", OK: true, Detail: detail}}
+}
+
+// monthsLimit is how long the archive may take to answer.
+const monthsLimit = 20 * time.Second
+
+// askMonths asks the archive's views, where there is an archive.
+func (a *archiving) askMonths() func(context.Context, pipeline.ID, int) ([]api.Month, error) {
+	if a.archiver == nil {
+		return nil
+	}
+	return func(ctx context.Context, id pipeline.ID, limit int) ([]api.Month, error) {
+		limited, cancel := context.WithTimeout(ctx, monthsLimit)
+		defer cancel()
+		found, err := a.months.Of(limited, string(id), limit)
+		if err != nil && ctx.Err() == nil {
+			return nil, fmt.Errorf("%w: %w", api.ErrArchiveAway, err)
+		}
+		var items []api.Month
+		for _, m := range found {
+			items = append(items, monthView(m))
+		}
+		return items, err
+	}
+}
+
+func monthView(m archive.Month) api.Month {
+	return api.Month{
+		Month: m.Month, Runs: m.Runs, Attempts: m.Attempts, JobsStarted: m.JobsStarted, JobsFailed: m.JobsFailed, RerunsRequested: m.Reruns,
+		Deadlines: api.MonthDeadlines{Met: m.Met, Breached: m.Breached, MetPercent: m.MetPercent},
+		Durations: api.MonthDurations{
+			Durations:  api.Durations{Count: m.Jobs, P50Seconds: m.P50, P90Seconds: m.P90, P99Seconds: m.P99, LongestSeconds: m.Longest},
+			P95Seconds: m.P95,
+		},
+	}
 }
 
 // The figures of the backlog.

@@ -196,7 +196,7 @@ func (c *controller) assembleServer(operator api.Operator, callbacks api.Callbac
 	}
 	handler := api.New(api.Deps{
 		Store: c.store, Catalog: c.catalog, Operator: operator, Alerts: c.engine.Notifier, Settings: who, Metrics: registry,
-		Health: c.health, Dashboard: page, Now: time.Now, Logger: c.logger,
+		Health: c.health, Months: c.archive.askMonths(), Dashboard: page, Now: time.Now, Logger: c.logger,
 	})
 	c.server = api.Server(handler, c.file.Listen, c.logger)
 	c.server.Handler = c.tracing.requests(handler)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/interlock-go/interlock/client"
+	"github.com/interlock-go/interlock/internal/archive"
 	"github.com/interlock-go/interlock/internal/store/dynamo"
 )
 
@@ -108,7 +109,7 @@ func remoteCode(err error) (code int, ok bool) {
 	var unreachable *client.UnreachableError
 	var tables *dynamo.UnreachableError
 	switch {
-	case errors.As(err, &unreachable), errors.As(err, &tables):
+	case errors.As(err, &unreachable), errors.As(err, &tables), errors.Is(err, archive.ErrAway):
 		return exitUnreachable, true
 	case !errors.As(err, &problem):
 		return 0, false

@@ -43,9 +43,10 @@ type Deps struct {
 	Operator  Operator
 	Alerts    *notify.Notifier // nil: there are none
 	Settings  Settings
-	Health    func(context.Context) Health // nil: always ready
-	Metrics   *prometheus.Registry         // nil: one of its own
-	Dashboard http.Handler                 // answers GET / and what lies below it outside the API; nil: nothing there
+	Health    func(context.Context) Health                                          // nil: always ready
+	Metrics   *prometheus.Registry                                                  // nil: one of its own
+	Months    func(ctx context.Context, id pipeline.ID, limit int) ([]Month, error) // of the archive, newest first; nil: there is none
+	Dashboard http.Handler                                                          // answers GET / and what lies below it outside the API; nil: nothing there
 	Now       func() time.Time
 	Logger    *slog.Logger
 }
@@ -58,6 +59,7 @@ type API struct {
 	alerts   *notify.Notifier
 	settings Settings
 	health   func(context.Context) Health
+	months   func(context.Context, pipeline.ID, int) ([]Month, error)
 	now      func() time.Time
 	logger   *slog.Logger
 
@@ -73,7 +75,7 @@ type API struct {
 // New is an API over d.
 func New(d Deps) *API {
 	a := &API{
-		store: d.Store, catalog: d.Catalog, operator: d.Operator, alerts: d.Alerts, settings: d.Settings.complete(), health: d.Health,
+		store: d.Store, catalog: d.Catalog, operator: d.Operator, alerts: d.Alerts, settings: d.Settings.complete(), health: d.Health, months: d.Months,
 		now: d.Now, logger: d.Logger,
 		keys: newKeys(d.Settings.Tokens), origins: http.NewCrossOriginProtection(), ids: newIDs(), ledger: trend.NewLedger(d.Store), mux: http.NewServeMux(),
 	}

@@ -67,6 +67,7 @@ func (a *API) trendRoutes(h huma.API) {
 	register(h, get("/compliance", "compliance", "Trends", "How deadlines were kept over 7, 30 and 90 days, by pipeline and by owner"), a.compliance)
 	register(h, get("/trends", "list-trends", "Trends", "How long the jobs of each pipeline took and how many attempts they needed, beside the days before"), a.listTrends)
 	register(h, get("/pipelines/{id}/trends", "get-trends", "Trends", "A pipeline's durations, arrivals of sensors, attempts and drift, day by day"), a.getTrends)
+	register(h, get("/pipelines/{id}/months", "get-months", "Trends", "A pipeline's deadlines, durations and attempts, month by month, as far as the archive reaches back"), a.getMonths)
 }
 
 func (a *API) compliance(ctx context.Context, in *complianceInput) (*output[Compliance], error) {

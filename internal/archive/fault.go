@@ -22,8 +22,19 @@ func fault(ctx context.Context, doing string, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("archive: %s: %w", doing, ctx.Err())
 	}
-	return fmt.Errorf("archive: %s: %s", doing, cause(err))
+	said := fmt.Errorf("archive: %s: %s", doing, cause(err))
+	if _, answered := errors.AsType[*pgconn.PgError](err); answered {
+		return said
+	}
+	return away{said}
 }
+
+// ErrAway is found in an error if Postgres did not answer.
+var ErrAway = errors.New("postgres does not answer")
+
+type away struct{ error }
+
+func (away) Is(target error) bool { return target == ErrAway }
 
 func cause(err error) string {
 	var refused *pgconn.PgError

@@ -46,14 +46,17 @@ func TestErrorsHoldNothingOfTheConnectionString(t *testing.T) {
 
 func TestErrorsSayWhatToDo(t *testing.T) {
 	real := strings.Fields(pgtest.Database(t))[0]
-	for dsn, want := range map[string]string{
-		"":                                "write postgres://",
-		real + " user=postgres dbname=no": "does not exist (3D000); create it",
-		real + " user=no dbname=postgres": "refuses the user or the password",
-		"host=/nowhere user=postgres":     "cannot be reached: no such file or directory",
+	for dsn, want := range map[string]struct {
+		says string
+		away bool
+	}{
+		"":                                {"write postgres://", false},
+		real + " user=postgres dbname=no": {"does not exist (3D000); create it", false},
+		real + " user=no dbname=postgres": {"refuses the user or the password", false},
+		"host=/nowhere user=postgres":     {"cannot be reached: no such file or directory", true},
 	} {
-		if _, err := archive.Read(context.Background(), dsn); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
+		if _, err := archive.Read(context.Background(), dsn); err == nil || !strings.Contains(err.Error(), want.says) || errors.Is(err, archive.ErrAway) != want.away {
+			t.Errorf("got %v, want %+v", err, want)
 		}
 	}
 }

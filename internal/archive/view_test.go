@@ -4,6 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/interlock-go/interlock/internal/archive"
 	"github.com/interlock-go/interlock/internal/archive/pgtest"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/store"
@@ -31,4 +34,41 @@ func TestViewsAnswer(t *testing.T) {
 		[]string{"2026-03 3 120 180", "2026-04 1 3600 3600"})
 	same(t, "attempts", lines(t, dsn, "SELECT period || ' ' || attempts || ' ' || jobs_started || ' ' || jobs_failed || ' ' || reruns_accepted FROM attempts_per_period ORDER BY period LIMIT 2"),
 		[]string{"2026-03-03 1 2 2 1", "2026-03-04 1 1 0 0"})
+}
+
+func TestMonthsAreWhatTheViewsSay(t *testing.T) {
+	dsn, w := pgtest.Database(t), newWorld(t)
+	months := archive.NewMonths(dsn)
+	if got, err := months.Of(t.Context(), "orders", 12); len(got) != 0 || err != nil {
+		t.Errorf("an archive that was never written to has %+v, %v", got, err)
+	}
+	for i, took := range []time.Duration{time.Minute, 3 * time.Minute} {
+		at := noon.AddDate(0, 0, i)
+		w.live(keyOf("orders", at.Format(time.DateOnly)), at, took)
+	}
+	w.live(keyOf("other", "2026-03-03"), noon, time.Hour)
+	w.commit(noon, func(b *store.Batch) {
+		b.Emit(told(event.SLABreach, keyOf("orders", "2026-03-03"), noon))
+		b.Emit(told(event.SLABreach, keyOf("orders", "2026-05-01"), noon)) // no run came at all
+	})
+	w.live(keyOf("orders", "2026-04-01"), noon.AddDate(0, 1, 0), time.Hour)
+	pass(t, w.archiver(dsn), noon.AddDate(0, 3, 0))
+	got, err := months.Of(t.Context(), "orders", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, none := 100.0, 0.0
+	want := []archive.Month{
+		{Month: "2026-05", Breached: 1, MetPercent: &none},
+		{Month: "2026-04", Runs: 1, Attempts: 1, JobsStarted: 1, Met: 1, MetPercent: &all, Jobs: 1, P50: 3600, P90: 3600, P95: 3600, P99: 3600, Longest: 3600},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	got, err = months.Of(t.Context(), "orders", 3)
+	if half := 50.0; err != nil || len(got) != 3 || cmp.Diff(got[2], archive.Month{
+		Month: "2026-03", Runs: 2, Attempts: 2, JobsStarted: 2, Met: 1, Breached: 1, MetPercent: &half, Jobs: 2, P50: 120, P90: 168, P95: 174, P99: 178.8, Longest: 180,
+	}) != "" {
+		t.Errorf("got %+v, %v", got, err)
+	}
 }

@@ -344,6 +344,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/pipelines/{id}/months": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * A pipeline's deadlines, durations and attempts, month by month, as far as the archive reaches back
+         * @description Needs the role viewer.
+         */
+        get: operations["get-months"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/pipelines/{id}/pause": {
         parameters: {
             query?: never;
@@ -1483,6 +1503,64 @@ export interface components {
         LoginRequest: {
             /** @description A token of the server's file. */
             token: string;
+        };
+        Month: {
+            /**
+             * Format: int64
+             * @description Of all runs together.
+             */
+            attempts: number;
+            deadlines: components["schemas"]["MonthDeadlines"];
+            durations: components["schemas"]["MonthDurations"];
+            /**
+             * Format: int64
+             * @description Timeouts included.
+             */
+            jobsFailed: number;
+            /** Format: int64 */
+            jobsStarted: number;
+            /** @description Such as 2026-03. */
+            month: string;
+            /**
+             * Format: int64
+             * @description By people, and accepted.
+             */
+            rerunsRequested: number;
+            /** Format: int64 */
+            runs: number;
+        };
+        MonthDeadlines: {
+            /**
+             * Format: int64
+             * @description Also if the run completed later.
+             */
+            breached: number;
+            /** Format: int64 */
+            met: number;
+            /**
+             * Format: double
+             * @description Null where no run had a deadline.
+             */
+            metPercent: number | null;
+        };
+        MonthDurations: {
+            /** Format: int64 */
+            count: number;
+            /** Format: double */
+            longestSeconds: number;
+            /** Format: double */
+            p50Seconds: number;
+            /** Format: double */
+            p90Seconds: number;
+            /** Format: double */
+            p95Seconds: number;
+            /** Format: double */
+            p99Seconds: number;
+        };
+        Months: {
+            /** @description Newest first; months of which the archive has nothing are left out. */
+            items: components["schemas"]["Month"][];
+            pipeline: string;
         };
         NextFire: {
             /**
@@ -2878,6 +2956,41 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Graph"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "get-months": {
+        parameters: {
+            query?: {
+                /** @description How many months at most. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The pipeline's id. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Months"];
                 };
             };
             /** @description Error */

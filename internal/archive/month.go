@@ -1,0 +1,80 @@
+package archive
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Month is what the views say of a pipeline's month.
+type Month struct {
+	Month string // 2026-03
+
+	Runs, Attempts, JobsStarted, JobsFailed, Reruns int
+
+	Met, Breached int      // runs with a deadline
+	MetPercent    *float64 // nil where none had one
+
+	Jobs                        int // that succeeded, and in seconds how long they took
+	P50, P90, P95, P99, Longest float64
+}
+
+// atOnce is how many questions are put to Postgres at the same time; the others wait.
+const atOnce = 2
+
+// Months asks an archive about months.
+type Months struct {
+	dsn   string
+	asked chan struct{}
+}
+
+// NewMonths asks the archive of dsn.
+func NewMonths(dsn string) *Months { return &Months{dsn: dsn, asked: make(chan struct{}, atOnce)} }
+
+// months joins the views. A month may have a deadline and no run, or runs that had none.
+const months = `
+SELECT month, coalesce(a.runs, 0), coalesce(a.attempts, 0), coalesce(a.started, 0), coalesce(a.failed, 0), coalesce(a.reruns, 0),
+	coalesce(s.met, 0), coalesce(s.breached, 0), s.met_percent::double precision,
+	coalesce(d.jobs, 0), coalesce(d.p50, 0), coalesce(d.p90, 0), coalesce(d.p95, 0), coalesce(d.p99, 0), coalesce(d.longest, 0)
+FROM (
+	SELECT left(period, 7) AS month, count(*) AS runs, sum(attempts)::bigint AS attempts,
+		sum(jobs_started)::bigint AS started, sum(jobs_failed)::bigint AS failed, sum(reruns_accepted)::bigint AS reruns
+	FROM attempts_per_period WHERE pipeline = $1 GROUP BY left(period, 7)
+) AS a
+FULL JOIN (SELECT * FROM sla_compliance WHERE pipeline = $1) AS s USING (month)
+FULL JOIN (SELECT * FROM duration_percentiles WHERE pipeline = $1) AS d USING (month)
+WHERE month <> ''
+ORDER BY month DESC LIMIT $2`
+
+// Of gives the last so many months of a pipeline that the archive has something of, newest first.
+func (m *Months) Of(ctx context.Context, pipeline string, limit int) ([]Month, error) {
+	select {
+	case m.asked <- struct{}{}:
+		defer func() { <-m.asked }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	s, err := connect(ctx, m.dsn)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	there, err := s.begun(ctx)
+	if err != nil || !there {
+		return nil, err
+	}
+	rows, err := s.conn.Query(ctx, months, pipeline, limit)
+	if err != nil {
+		return nil, fault(ctx, "ask about months", err)
+	}
+	var all []Month
+	var one Month
+	_, err = pgx.ForEachRow(rows, []any{
+		&one.Month, &one.Runs, &one.Attempts, &one.JobsStarted, &one.JobsFailed, &one.Reruns, &one.Met, &one.Breached, &one.MetPercent,
+		&one.Jobs, &one.P50, &one.P90, &one.P95, &one.P99, &one.Longest,
+	}, func() error {
+		all = append(all, one)
+		return nil
+	})
+	return all, fault(ctx, "ask about months", err)
+}
