@@ -29,9 +29,11 @@ type service struct {
 	Image       string            `yaml:"image"`
 	Environment map[string]string `yaml:"environment"`
 	Ports       []string          `yaml:"ports"`
-	Networks    []string          `yaml:"networks"`
-	Volumes     []string          `yaml:"volumes"`
-	Dir         string            `yaml:"working_dir"`
+	Networks    map[string]struct {
+		Aliases []string `yaml:"aliases"`
+	} `yaml:"networks"`
+	Volumes     []string `yaml:"volumes"`
+	Dir         string   `yaml:"working_dir"`
 	HealthCheck struct {
 		Test []string `yaml:"test"`
 	} `yaml:"healthcheck"`
@@ -115,7 +117,7 @@ func TestNothingButControllersCanBeReached(t *testing.T) {
 				t.Errorf("%s publishes %s to other machines", name, p)
 			}
 		}
-		for _, n := range s.Networks {
+		for n := range s.Networks {
 			if !controller && !c.Networks[n].Internal {
 				t.Errorf("%s is in the network %s, which leads outside", name, n)
 			}

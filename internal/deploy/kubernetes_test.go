@@ -13,6 +13,9 @@ type manifest struct {
 	Data     map[string]string `yaml:"data"`
 	Spec     struct {
 		Replicas int `yaml:"replicas"`
+		Ports    []struct {
+			Port int `yaml:"port"`
+		} `yaml:"ports"`
 		Template struct {
 			Spec struct {
 				Security struct {

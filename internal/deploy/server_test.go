@@ -1,7 +1,9 @@
 package deploy
 
 import (
+	"fmt"
 	"maps"
+	"net"
 	"slices"
 	"testing"
 
@@ -41,6 +43,28 @@ func checkServer(t *testing.T, where, text string, given []string) {
 
 // dataDir is where the image keeps what must not be lost.
 const dataDir = "/var/lib/interlock"
+
+// The address that jobs report to leads to every controller there.
+func TestJobsCanReportToAnyController(t *testing.T) {
+	composed, _ := settings.Parse("compose", []byte(read(t, "deploy/compose/interlock.yaml")))
+	_, port, _ := net.SplitHostPort(composed.Listen)
+	for name, s := range compose(t).controllers() {
+		for _, alias := range s.Networks["inside"].Aliases {
+			if want := "http://" + net.JoinHostPort(alias, port); composed.CallbackURL != want {
+				t.Errorf("jobs are told to report to %s, and %s is at %s", composed.CallbackURL, name, want)
+			}
+		}
+		if len(s.Networks["inside"].Aliases) != 1 {
+			t.Errorf("%s has no name that the others have, too: %+v", name, s.Networks)
+		}
+	}
+	inPods, _ := settings.Parse("kubernetes", []byte(settingsOfPods(t)))
+	service := manifests(t, "Service")[0]
+	want := fmt.Sprintf("http://%s.%s.svc:%d", service.Metadata["name"], service.Metadata["namespace"], service.Spec.Ports[0].Port)
+	if inPods.CallbackURL != want {
+		t.Errorf("jobs are told to report to %s, and the service is at %s", inPods.CallbackURL, want)
+	}
+}
 
 func TestServerFilesSuitTheirContainers(t *testing.T) {
 	for _, s := range compose(t).controllers() {
