@@ -4,26 +4,24 @@ import (
 	"errors"
 	"sync"
 	"testing"
-
-	"github.com/interlock-go/interlock/internal/store"
 )
 
-func TestEachPipelineIsLookedAtOnceHoweverManyLook(t *testing.T) {
+func TestEachIsLookedAtOnceHoweverManyLook(t *testing.T) {
 	for _, workers := range []int{0, 1, 8, 200} {
 		var mu sync.Mutex
-		seen := map[*store.Pipeline]int{}
-		p := pass{entries: make([]watched, 100)}
-		for i := range p.entries {
-			p.entries[i].row = &store.Pipeline{}
+		seen := map[int]int{}
+		var all []int
+		for i := range 100 {
+			all = append(all, i)
 		}
-		found, err := New(Deps{Workers: workers}).each(p, func(e watched) (int, error) {
+		found, err := each(workers, all, func(one int) (int, error) {
 			mu.Lock()
 			defer mu.Unlock()
-			seen[e.row]++
+			seen[one]++
 			return 2, nil
 		})
 		if err != nil || found != 200 || len(seen) != 100 {
-			t.Errorf("%d workers: found %d in %d pipelines, %v", workers, found, len(seen), err)
+			t.Errorf("%d workers: found %d in %d, %v", workers, found, len(seen), err)
 		}
 		for _, n := range seen {
 			if n != 1 {
@@ -36,7 +34,7 @@ func TestEachPipelineIsLookedAtOnceHoweverManyLook(t *testing.T) {
 func TestLookThatFailsEndsTheCheck(t *testing.T) {
 	gone := errors.New("the store is gone")
 	looked := 0
-	_, err := New(Deps{}).each(pass{entries: make([]watched, 10)}, func(watched) (int, error) {
+	_, err := each(0, make([]int, 10), func(int) (int, error) {
 		if looked++; looked == 3 {
 			return 0, gone
 		}

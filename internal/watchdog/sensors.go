@@ -3,6 +3,7 @@ package watchdog
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/catalog"
@@ -20,38 +21,63 @@ const missingLookBack = 7 * 24 * time.Hour
 // missingSensors finds completed runs that a post-run sensor should have followed and did not
 // (POST_RUN_SENSOR_MISSING, once per run, attempt and key).
 func (w *Watchdog) missingSensors(ctx context.Context, p pass) (int, error) {
-	return w.each(p, func(e watched) (int, error) {
-		if e.PostRun == nil || e.DryRun {
-			return 0, nil
+	var concerned []watched
+	longest := time.Duration(0)
+	for _, e := range p.entries {
+		if e.PostRun != nil && !e.DryRun {
+			concerned = append(concerned, e)
+			longest = max(longest, e.PostRun.SensorTimeout)
 		}
-		return w.missingOf(ctx, e.Entry, p)
-	})
+	}
+	first := w.followed.begin()
+	if len(concerned) == 0 {
+		return 0, nil
+	}
+	var names happened
+	var err error
+	if names.runs, err = w.overlookRuns(ctx, p.now.Add(-missingLookBack-longest)); err != nil {
+		return 0, err
+	}
+	back := missingLookBack
+	if !first {
+		back = lookBackTime // the rest was looked at before
+	}
+	if names.writes, err = w.overlookWrites(ctx, p.now.Add(-back-longest)); err != nil {
+		return 0, err
+	}
+	return each(w.Workers, concerned, func(e watched) (int, error) { return w.missingOf(ctx, e.Entry, p, names) })
 }
 
 // missingOf looks at the completed runs of one pipeline.
-func (w *Watchdog) missingOf(ctx context.Context, e *catalog.Entry, p pass) (int, error) {
-	page, err := w.Store.Runs(ctx, store.RunQuery{Pipeline: e.ID, Status: run.Completed, Limit: 100})
+func (w *Watchdog) missingOf(ctx context.Context, e *catalog.Entry, p pass, names happened) (int, error) {
+	latest, err := w.latestRuns(ctx, e.ID, 100, names.runs, func(c completion) bool { return !w.followed.has(judgedBy(e, c.key, c.attempt)) })
 	if err != nil {
-		return 0, fmt.Errorf("list completed runs of %s: %w", e.ID, err)
+		return 0, err
 	}
 	found := 0
-	for _, r := range page.Items {
-		due := r.EndedAt.Add(e.PostRun.SensorTimeout)
-		if due.After(p.settled) || due.Before(p.now.Add(-missingLookBack)) {
+	for _, r := range latest {
+		due, id := r.EndedAt.Add(e.PostRun.SensorTimeout), judgedBy(e, r.Key, r.Attempt)
+		if due.After(p.settled) || w.followed.has(id) {
 			continue
 		}
-		n, err := w.missingAfter(ctx, e, r, p.now)
-		found += n
-		if err != nil {
-			return found, err
+		if !due.Before(p.now.Add(-missingLookBack)) {
+			n, err := w.missingAfter(ctx, e, r, p.now, names.writes)
+			found += n
+			if err != nil {
+				return found, err
+			}
 		}
+		w.followed.keep(id)
 	}
 	return found, nil
 }
 
 // missingAfter tells of the keys that show nothing written after the run completed.
-func (w *Watchdog) missingAfter(ctx context.Context, e *catalog.Entry, r run.Run, now time.Time) (int, error) {
-	refs := e.PostRun.Gate.Refs()
+func (w *Watchdog) missingAfter(ctx context.Context, e *catalog.Entry, r run.Run, now time.Time, named written) (int, error) {
+	refs, err := w.unnamed(ctx, e.ID, r, named, e.PostRun.Gate.Refs())
+	if err != nil || len(refs) == 0 {
+		return 0, err
+	}
 	queries := make([]store.ReadingQuery, len(refs))
 	for i, ref := range refs {
 		queries[i] = query(e.ID, ref, r)
@@ -74,6 +100,40 @@ func (w *Watchdog) missingAfter(ctx context.Context, e *catalog.Entry, r run.Run
 		}
 	}
 	return found, nil
+}
+
+// firstAfter is how many writes that followed a run are looked at for one of its own period.
+const firstAfter = 3
+
+// unnamed leaves out the sensors of which an overview names a write that came after the run and is for its very period: rules
+// see no other before it.
+func (w *Watchdog) unnamed(ctx context.Context, id pipeline.ID, r run.Run, named written, refs []rule.Ref) ([]rule.Ref, error) {
+	var ids []store.WriteID
+	for _, ref := range refs {
+		q := query(id, ref, r)
+		all := named[source{q.Pipeline, q.Key}]
+		end := slices.IndexFunc(all, func(one writing) bool { return !one.at.After(r.EndedAt) })
+		if end < 0 {
+			end = len(all)
+		}
+		for _, one := range all[max(0, end-firstAfter):end] {
+			ids = append(ids, store.WriteID{Pipeline: q.Pipeline, Key: q.Key, Version: one.version})
+		}
+	}
+	found, err := w.Store.Writes(ctx, ids)
+	if err != nil {
+		return nil, fmt.Errorf("read the post-run sensors of %s: %w", r.Key, err)
+	}
+	there := map[source]bool{}
+	for name, reading := range found {
+		if reading.Period == r.Period {
+			there[source{name.Pipeline, name.Key}] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(refs), func(ref rule.Ref) bool {
+		q := query(id, ref, r)
+		return there[source{q.Pipeline, q.Key}]
+	}), nil
 }
 
 func query(id pipeline.ID, ref rule.Ref, r run.Run) store.ReadingQuery {

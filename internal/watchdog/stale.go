@@ -18,21 +18,16 @@ func (w *Watchdog) staleRuns(ctx context.Context, p pass) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("list open runs: %w", err)
 	}
-	found := 0
-	for _, r := range open {
+	return each(w.Workers, open, func(r run.Run) (int, error) {
 		stale, err := w.stale(ctx, r, p)
-		if err != nil {
-			return found, err
-		}
-		if !stale {
-			continue
+		if err != nil || !stale {
+			return 0, err
 		}
 		if err := w.carryOut(ctx, r, p.now); err != nil {
-			return found, err
+			return 0, err
 		}
-		found++
-	}
-	return found, nil
+		return 1, nil
+	})
 }
 
 // stale says that an open run has no task that will move it. A failed run is moved by its change, not by a task.

@@ -24,12 +24,27 @@ const (
 // unopenedRuns finds writes that met a start condition, and upstreams that completed, and that have no run: the change
 // was lost. It is reacted to as if it came now; a run that opens is told as TRIGGER_RECOVERED.
 func (w *Watchdog) unopenedRuns(ctx context.Context, p pass) (int, error) {
-	return w.each(p, func(e watched) (int, error) {
+	since := p.now.Add(-lookBackTime)
+	var names happened
+	var err error
+	if names.writes, err = w.overlookWrites(ctx, since); err != nil {
+		return 0, err
+	}
+	if names.runs, err = w.overlookRuns(ctx, since); err != nil {
+		return 0, err
+	}
+	return each(w.Workers, p.entries, func(e watched) (int, error) {
 		if e.Opens != pipeline.ByStream || e.DryRun || e.paused() {
 			return 0, nil
 		}
-		return w.recover(ctx, e, p)
+		return w.recover(ctx, e, p, names)
 	})
+}
+
+// happened is what an overview names.
+type happened struct {
+	writes written
+	runs   completed
 }
 
 // opening is something that should have opened runs.
@@ -38,8 +53,8 @@ type opening struct {
 	periods []period.Period
 }
 
-func (w *Watchdog) recover(ctx context.Context, e watched, p pass) (int, error) {
-	openings, err := w.openings(ctx, e, p)
+func (w *Watchdog) recover(ctx context.Context, e watched, p pass, names happened) (int, error) {
+	openings, err := w.openings(ctx, e, p, names)
 	if err != nil || len(openings) == 0 {
 		return 0, err
 	}
@@ -97,11 +112,11 @@ func (w *Watchdog) opened(ctx context.Context, e *catalog.Entry, openings []open
 }
 
 // openings lists what should have opened runs of e.
-func (w *Watchdog) openings(ctx context.Context, e watched, p pass) ([]opening, error) {
+func (w *Watchdog) openings(ctx context.Context, e watched, p pass, names happened) ([]opening, error) {
 	if e.Start != nil {
-		return w.writes(ctx, e, p)
+		return w.writes(ctx, e, p, names.writes)
 	}
-	return w.completions(ctx, e, p)
+	return w.completions(ctx, e, p, names.runs)
 }
 
 // lately says that something happened neither too lately nor too long ago to be called overlooked. What was before the file
@@ -111,17 +126,17 @@ func (p pass) lately(e watched, at time.Time) bool {
 }
 
 // writes lists the writes of the start condition's sensor.
-func (w *Watchdog) writes(ctx context.Context, e watched, p pass) ([]opening, error) {
-	owner, key := e.ID, sensor.Key(e.Start.Rule.Key)
+func (w *Watchdog) writes(ctx context.Context, e watched, p pass, named written) ([]opening, error) {
+	of := source{e.ID, sensor.Key(e.Start.Rule.Key)}
 	if e.Start.Rule.From != "" {
-		owner = pipeline.ID(e.Start.Rule.From)
+		of.owner = pipeline.ID(e.Start.Rule.From)
 	}
-	page, err := w.Store.History(ctx, store.HistoryQuery{Pipeline: owner, Key: key, Limit: lookBackOpenings})
+	latest, err := w.latestWrites(ctx, of, named, func(at time.Time) bool { return p.lately(e, at) })
 	if err != nil {
-		return nil, fmt.Errorf("read history of sensor %s of %s: %w", key, owner, err)
+		return nil, err
 	}
 	var all []opening
-	for _, r := range page.Items {
+	for _, r := range latest {
 		if !p.lately(e, r.UpdatedAt) {
 			continue
 		}
@@ -130,7 +145,7 @@ func (w *Watchdog) writes(ctx context.Context, e watched, p pass) ([]opening, er
 			slice = e.Schedule.PeriodAt(r.UpdatedAt)
 		}
 		all = append(all, opening{periods: []period.Period{slice}, change: store.Change{
-			Kind: store.ReadingWritten, At: r.UpdatedAt, Pipeline: owner, Sensor: r.Key, Period: r.Period, Version: r.Version, Changed: true,
+			Kind: store.ReadingWritten, At: r.UpdatedAt, Pipeline: of.owner, Sensor: r.Key, Period: r.Period, Version: r.Version, Changed: true,
 		}})
 	}
 	return all, nil
@@ -138,7 +153,7 @@ func (w *Watchdog) writes(ctx context.Context, e watched, p pass) ([]opening, er
 
 // completions lists the runs of upstreams that completed. A period for which one has only just completed is left out:
 // nobody has overlooked it yet.
-func (w *Watchdog) completions(ctx context.Context, e watched, p pass) ([]opening, error) {
+func (w *Watchdog) completions(ctx context.Context, e watched, p pass, named completed) ([]opening, error) {
 	var all []opening
 	fresh := map[period.Period]bool{}
 	for _, id := range e.After {
@@ -146,11 +161,11 @@ func (w *Watchdog) completions(ctx context.Context, e watched, p pass) ([]openin
 		if up == nil {
 			continue
 		}
-		page, err := w.Store.Runs(ctx, store.RunQuery{Pipeline: id, Status: run.Completed, Limit: lookBackOpenings})
+		latest, err := w.latestRuns(ctx, id, lookBackOpenings, named, func(completion) bool { return true })
 		if err != nil {
-			return nil, fmt.Errorf("list completed runs of %s: %w", id, err)
+			return nil, err
 		}
-		for _, r := range page.Items {
+		for _, r := range latest {
 			o := opening{periods: e.Following(up.Definition, r.Period), change: store.Change{
 				Kind: store.ReadingWritten, At: r.EndedAt, Pipeline: e.ID, Sensor: sensor.Key("run/" + string(id)), Period: r.Period, Version: r.Version, Changed: true,
 			}}

@@ -51,12 +51,15 @@ type Deps struct {
 	// Workers is how many pipelines are looked at at once, where each look waits for a distant store; one after the other
 	// unless it is more than 1.
 	Workers int
+	// Overview, where there is one, spares asking a distant store about each pipeline in which nothing happened.
+	Overview Overview
 }
 
 // Watchdog looks for what is missing.
 type Watchdog struct {
 	Deps
 	degraded string // the checks that failed in the last pass, so that it is told when that changes
+	followed memory // what needs no further look for post-run sensors
 }
 
 // New is a watchdog over d. Its passes must not overlap.

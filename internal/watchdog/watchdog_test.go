@@ -44,10 +44,28 @@ type world struct {
 	flaky     *flaky
 }
 
-// flaky is a store that can be told to fail.
+// flaky is a store that can be told to fail, and that notes what it was asked about single pipelines.
 type flaky struct {
 	*memory.Store
-	failing error
+	failing  error
+	asked    []string
+	readings int
+}
+
+func (f *flaky) Runs(ctx context.Context, q store.RunQuery) (store.Page[run.Run], error) {
+	f.asked = append(f.asked, "runs of "+string(q.Pipeline))
+	return f.Store.Runs(ctx, q)
+}
+
+func (f *flaky) History(ctx context.Context, q store.HistoryQuery) (store.Page[*sensor.Reading], error) {
+	f.asked = append(f.asked, "history of "+string(q.Pipeline))
+	return f.Store.History(ctx, q)
+}
+
+func (f *flaky) Readings(ctx context.Context, queries []store.ReadingQuery) ([][]*sensor.Reading, error) {
+	f.readings++
+	f.asked = append(f.asked, "readings of "+string(queries[0].Pipeline))
+	return f.Store.Readings(ctx, queries)
 }
 
 func (f *flaky) OpenRuns(ctx context.Context, id pipeline.ID) ([]run.Run, error) {
@@ -57,7 +75,14 @@ func (f *flaky) OpenRuns(ctx context.Context, id pipeline.ID) ([]run.Run, error)
 	return f.Store.OpenRuns(ctx, id)
 }
 
+// newWorld is a world whose watchdog asks about each pipeline.
 func newWorld(t *testing.T, sections string, upstreams ...string) *world {
+	t.Helper()
+	return worldWith(t, nil, sections, upstreams...)
+}
+
+// worldWith is one whose watchdog has an overview, too.
+func worldWith(t *testing.T, o *overview, sections string, upstreams ...string) *world {
 	t.Helper()
 	s := memory.New()
 	c := catalog.New(s, all.Kinds())
@@ -70,7 +95,11 @@ func newWorld(t *testing.T, sections string, upstreams ...string) *world {
 	})
 	f := &flaky{Store: s}
 	w.flaky = f
-	w.dog = watchdog.New(watchdog.Deps{Store: f, Catalog: c, Router: r, Deadlines: monitor, Group: "router", Interval: time.Minute})
+	deps := watchdog.Deps{Store: f, Catalog: c, Router: r, Deadlines: monitor, Group: "router", Interval: time.Minute}
+	if o != nil {
+		o.store, deps.Overview = s, o
+	}
+	w.dog = watchdog.New(deps)
 	w.drain()
 	return w
 }
@@ -196,38 +225,46 @@ func TestExcludedFireIsNoMiss(t *testing.T) {
 const landed = "schedule: {trigger: {key: landed, check: equals, field: ok, value: true}}\n"
 
 func TestLostChangeIsRecovered(t *testing.T) {
-	w := newWorld(t, landed)
-	w.put(sensor.Fields{"ok": true}, "", eight.Add(time.Minute))
-	w.drain() // as if it had been handled
-	w.want("told", []string{"TRIGGER_STARTED 2026-03-03", "TRIGGER_RECOVERED 2026-03-03"}, w.pass(eight.Add(3*time.Minute)))
-	w.want("again", nil, w.pass(eight.Add(4*time.Minute)))
+	eitherWay(t, func(t *testing.T, begin beginning) {
+		w := begin(t, landed)
+		w.put(sensor.Fields{"ok": true}, "", eight.Add(time.Minute))
+		w.drain() // as if it had been handled
+		w.want("told", []string{"TRIGGER_STARTED 2026-03-03", "TRIGGER_RECOVERED 2026-03-03"}, w.pass(eight.Add(3*time.Minute)))
+		w.want("again", nil, w.pass(eight.Add(4*time.Minute)))
+	})
 }
 
 func TestEditMakesNoLostChangeOfThePast(t *testing.T) {
-	w := newWorld(t, landed)
-	w.put(sensor.Fields{"ok": false}, "", eight.Add(time.Minute))
-	w.drain()
-	w.edit(strings.Replace(landed, "value: true", "value: false", 1), eight.Add(2*time.Minute))
-	w.drain()
-	w.want("told", nil, w.pass(eight.Add(10*time.Minute)))
+	eitherWay(t, func(t *testing.T, begin beginning) {
+		w := begin(t, landed)
+		w.put(sensor.Fields{"ok": false}, "", eight.Add(time.Minute))
+		w.drain()
+		w.edit(strings.Replace(landed, "value: true", "value: false", 1), eight.Add(2*time.Minute))
+		w.drain()
+		w.want("told", nil, w.pass(eight.Add(10*time.Minute)))
+	})
 }
 
 func TestLostUpstreamIsRecovered(t *testing.T) {
-	w := newWorld(t, "schedule: {after: [bronze, copper]}\n", "bronze", "copper")
-	w.complete("bronze", "2026-03-02", eight.Add(time.Minute))
-	w.want("one of two", nil, w.pass(eight.Add(3*time.Minute)))
-	w.complete("copper", "2026-03-02", eight.Add(3*time.Minute))
-	w.want("not settled", nil, w.pass(eight.Add(3*time.Minute+30*time.Second)))
-	w.want("told", []string{"TRIGGER_STARTED 2026-03-02", "TRIGGER_RECOVERED 2026-03-02"}, w.pass(eight.Add(5*time.Minute)))
-	w.want("again", nil, w.pass(eight.Add(6*time.Minute)))
+	eitherWay(t, func(t *testing.T, begin beginning) {
+		w := begin(t, "schedule: {after: [bronze, copper]}\n", "bronze", "copper")
+		w.complete("bronze", "2026-03-02", eight.Add(time.Minute))
+		w.want("one of two", nil, w.pass(eight.Add(3*time.Minute)))
+		w.complete("copper", "2026-03-02", eight.Add(3*time.Minute))
+		w.want("not settled", nil, w.pass(eight.Add(3*time.Minute+30*time.Second)))
+		w.want("told", []string{"TRIGGER_STARTED 2026-03-02", "TRIGGER_RECOVERED 2026-03-02"}, w.pass(eight.Add(5*time.Minute)))
+		w.want("again", nil, w.pass(eight.Add(6*time.Minute)))
+	})
 }
 
 func TestUpstreamThatWasDoneBeforeTheFileIsNotLost(t *testing.T) {
-	w := newWorld(t, landed, "bronze")
-	w.complete("bronze", "2026-03-02", eight.Add(time.Minute))
-	w.edit("schedule: {after: [bronze]}\n", eight.Add(2*time.Minute))
-	w.drain()
-	w.want("told", nil, w.pass(eight.Add(10*time.Minute)))
+	eitherWay(t, func(t *testing.T, begin beginning) {
+		w := begin(t, landed, "bronze")
+		w.complete("bronze", "2026-03-02", eight.Add(time.Minute))
+		w.edit("schedule: {after: [bronze]}\n", eight.Add(2*time.Minute))
+		w.drain()
+		w.want("told", nil, w.pass(eight.Add(10*time.Minute)))
+	})
 }
 
 // complete brings a run of an upstream to its end, and nobody hears of it.
@@ -267,10 +304,12 @@ func TestLaggingFeedRaisesNoFalseAlarm(t *testing.T) {
 }
 
 func TestConditionThatDoesNotHoldOpensNothing(t *testing.T) {
-	w := newWorld(t, landed)
-	w.put(sensor.Fields{"ok": false}, "", eight.Add(time.Minute))
-	w.drain()
-	w.want("told", nil, w.pass(eight.Add(time.Hour)))
+	eitherWay(t, func(t *testing.T, begin beginning) {
+		w := begin(t, landed)
+		w.put(sensor.Fields{"ok": false}, "", eight.Add(time.Minute))
+		w.drain()
+		w.want("told", nil, w.pass(eight.Add(time.Hour)))
+	})
 }
 
 func TestStartDeadlineClosesAPeriodWithoutARun(t *testing.T) {
@@ -335,14 +374,16 @@ func TestOpenRunWithoutATaskIsCarriedOn(t *testing.T) {
 }
 
 func TestMissingPostRunSensorIsToldOncePerKey(t *testing.T) {
-	w := newWorld(t, landed+"postRun: {rules: [{key: landed, check: exists}, {key: out, check: exists}], sensorTimeout: 1h}\n")
-	w.completeRun(eight.Add(10 * time.Minute))
-	w.drain()
-	w.put(sensor.Fields{"ok": true}, "2026-03-03", eight.Add(30*time.Minute)) // one of the two
-	w.drain()
-	w.want("in time", nil, w.pass(eight.Add(time.Hour)))
-	w.want("late", []string{"POST_RUN_SENSOR_MISSING 2026-03-03"}, w.pass(eight.Add(2*time.Hour)))
-	w.want("again", nil, w.pass(eight.Add(3*time.Hour)))
+	eitherWay(t, func(t *testing.T, begin beginning) {
+		w := begin(t, landed+"postRun: {rules: [{key: landed, check: exists}, {key: out, check: exists}], sensorTimeout: 1h}\n")
+		w.completeRun(eight.Add(10 * time.Minute))
+		w.drain()
+		w.put(sensor.Fields{"ok": true}, "2026-03-03", eight.Add(30*time.Minute)) // one of the two
+		w.drain()
+		w.want("in time", nil, w.pass(eight.Add(time.Hour)))
+		w.want("late", []string{"POST_RUN_SENSOR_MISSING 2026-03-03"}, w.pass(eight.Add(2*time.Hour)))
+		w.want("again", nil, w.pass(eight.Add(3*time.Hour)))
+	})
 }
 
 // completeRun stores a completed run of the day.
