@@ -28,10 +28,11 @@ const (
 	patience = 10 * time.Minute
 )
 
-// Put makes an entry that is gone once it has been carried out. One of that name is the same one.
+// Put makes an entry that is gone once it has been carried out. One of that name is the same one: that, and no token of the request,
+// makes a second call harmless, so that an entry which was taken back can be made again.
 func (e *Entries) Put(ctx context.Context, name string, at time.Time, target, input string) error {
 	_, err := e.client.CreateSchedule(ctx, &scheduler.CreateScheduleInput{
-		Name: &name, GroupName: &e.group, ClientToken: &name,
+		Name: &name, GroupName: &e.group,
 		ScheduleExpression:         aws.String("at(" + at.UTC().Format("2006-01-02T15:04:05") + ")"),
 		ScheduleExpressionTimezone: aws.String("UTC"),
 		FlexibleTimeWindow:         &types.FlexibleTimeWindow{Mode: types.FlexibleTimeWindowModeOff},
@@ -50,7 +51,7 @@ func (e *Entries) Put(ctx context.Context, name string, at time.Time, target, in
 
 // Delete takes an entry back. One that is not there is fine.
 func (e *Entries) Delete(ctx context.Context, name string) error {
-	_, err := e.client.DeleteSchedule(ctx, &scheduler.DeleteScheduleInput{Name: &name, GroupName: &e.group, ClientToken: &name})
+	_, err := e.client.DeleteSchedule(ctx, &scheduler.DeleteScheduleInput{Name: &name, GroupName: &e.group})
 	var gone *types.ResourceNotFoundException
 	if errors.As(err, &gone) {
 		return nil
