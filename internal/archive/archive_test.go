@@ -97,6 +97,20 @@ func (f *faulty) Done(ctx context.Context, group string, changes []store.Change)
 	return f.Store.Done(ctx, group, changes)
 }
 
+func (f *faulty) RunsAt(ctx context.Context, keys []run.Key) (map[run.Key]run.Run, error) {
+	if err := f.step(); err != nil {
+		return nil, err
+	}
+	return f.Store.RunsAt(ctx, keys)
+}
+
+func (f *faulty) Reruns(ctx context.Context, keys []run.Key) (map[run.Key][]store.Rerun, error) {
+	if err := f.step(); err != nil {
+		return nil, err
+	}
+	return f.Store.Reruns(ctx, keys)
+}
+
 func (f *faulty) JobLogs(ctx context.Context, keys []run.Key) (map[run.Key][]store.JobEntry, error) {
 	if err := f.step(); err != nil {
 		return nil, err
@@ -126,6 +140,9 @@ func (f *faulty) EventsAfter(ctx context.Context, after store.Position, limit in
 }
 
 func (f *faulty) Receive(ctx context.Context, group, consumer string, limit int) ([]store.Change, error) {
+	if err := f.step(); err != nil {
+		return nil, err
+	}
 	return f.Store.Receive(ctx, group, consumer, min(limit, 3))
 }
 

@@ -19,7 +19,7 @@ func (p *pass) runs(ctx context.Context, keys []run.Key) error {
 		if err = cmp.Or(err, p.ledger.err()); err != nil {
 			return err
 		}
-		var there []run.Run
+		there := make([]run.Run, 0, len(some))
 		for _, key := range some {
 			if r, ok := found[key]; ok {
 				there = append(there, r)
