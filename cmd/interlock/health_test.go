@@ -1,10 +1,19 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/engine"
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/memory"
 )
 
 func TestHealthIsTheControllersOwnWord(t *testing.T) {
@@ -31,4 +40,25 @@ func TestHealthOfAControllerThatFallsBehindIsNo(t *testing.T) {
 	if got := interlock("health", "--server", server.URL); got.code != 3 {
 		t.Errorf("nobody answers: %+v", got)
 	}
+}
+
+// mute is a store that takes questions and does not answer.
+type mute struct{ store.Store }
+
+func (mute) Backlog(ctx context.Context, _ string) (int, time.Time, error) {
+	<-ctx.Done()
+	return 0, time.Time{}, ctx.Err()
+}
+
+func TestHealthDoesNotWaitForAStoreThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := mute{memory.New()}
+		c := &controller{
+			engine: engine.New(engine.Options{Store: s, Logger: slog.New(slog.DiscardHandler)}), store: records{Store: s}, archive: &archiving{store: s}, catalog: catalog.New(s, nil),
+		}
+		h := c.health(t.Context())
+		if h.Ready || !in(h.Checks[0].Detail, "the store does not answer") {
+			t.Errorf("got %+v", h)
+		}
+	})
 }

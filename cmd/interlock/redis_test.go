@@ -57,6 +57,7 @@ func TestTroubleWithRedisIsSaidAndPasses(t *testing.T) {
 		{"out of memory", do("CONFIG", "SET", "maxmemory", "1"), do("CONFIG", "SET", "maxmemory", "0")},
 		{"read-only replica", do("REPLICAOF", "127.0.0.1", "1"), do("REPLICAOF", "NO", "ONE")},
 		{"too few replicas", do("CONFIG", "SET", "min-replicas-to-write", "1"), do("CONFIG", "SET", "min-replicas-to-write", "0")},
+		{"no connection to redis at redis://" + server.Address(), func() { g.check(server.Freeze()) }, func() { g.check(server.Thaw()) }},
 		{"no connection to redis at redis://" + server.Address(), func() { g.check(server.Kill()) }, func() { g.check(server.Again()) }},
 	} {
 		c.begin()
@@ -71,7 +72,7 @@ func TestTroubleWithRedisIsSaidAndPasses(t *testing.T) {
 		d.again("orders", "landed#"+date)
 		d.reaches("orders/stream/"+date, client.Completed)
 	}
-	for day := range 4 {
+	for day := range 5 {
 		d.reaches(fmt.Sprintf("orders/stream/2026-03-%02d", day+1), client.Completed)
 	}
 	d.stop()

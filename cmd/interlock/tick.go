@@ -72,8 +72,14 @@ func (h heartbeat) send(ctx context.Context) error {
 	return nil
 }
 
+// healthLimit is how long the store may take to say how things are: whoever asks for health has little patience, and to wait longer
+// for an answer is an answer, too.
+const healthLimit = 2 * time.Second
+
 // health is what /readyz tells.
 func (c *controller) health(ctx context.Context) api.Health {
+	ctx, cancel := context.WithTimeout(ctx, healthLimit)
+	defer cancel()
 	h := c.engine.Health(ctx, c.file.Watchdog.Interval.D())
 	checks := []api.HealthCheck{
 		{Name: "engine", OK: h.Ready, Detail: "feed and timers keep up"},
