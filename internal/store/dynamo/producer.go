@@ -159,10 +159,10 @@ func (s *Store) Take(ctx context.Context, p Produced) (*store.Change, error) {
 // Files are the files that were deployed beside the tables.
 type Files struct{ Pipelines, Calendars, Archetypes []pipeline.Source }
 
-// Files reads all of them.
+// Files reads all of them. Their places are what the deployment wrote.
 func (s *Store) Files(ctx context.Context) (Files, error) {
 	var f Files
-	err := s.every(ctx, list{table: Control, index: listed, hash: "FILE"}, func(rows []Row) error {
+	err := s.every(ctx, list{table: Control, index: listed, hash: "FILE", prefix: " ", before: last}, func(rows []Row) error {
 		for _, row := range rows {
 			f.add(row)
 		}
