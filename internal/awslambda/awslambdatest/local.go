@@ -35,6 +35,7 @@ type Local struct {
 	environment string
 	now         func() time.Time
 	calls       *counting
+	troubled    *troubled
 
 	streams []*stream
 	records []json.RawMessage
@@ -48,9 +49,10 @@ type stream struct{ arn, shard, iterator, last string }
 func NewLocal(t testing.TB, environment string, c aws.Config, now func() time.Time) *Local {
 	t.Helper()
 	calls := &counting{n: map[string]int{}}
-	c.HTTPClient = calls
+	own, functions := c, &troubled{calls: calls}
+	own.HTTPClient, own.Retryer, c.HTTPClient = calls, nil, functions
 	l := &Local{
-		TB: t, calls: calls, data: dynamo.New(c, environment, dynamo.Options{}), client: dynamodb.NewFromConfig(c),
+		TB: t, calls: calls, troubled: functions, data: dynamo.New(c, environment, dynamo.Options{}), client: dynamodb.NewFromConfig(own),
 		endpoint: aws.ToString(c.BaseEndpoint), region: c.Region, environment: environment, now: now, files: map[string]bool{},
 	}
 	for _, table := range dynamo.Tables() {
@@ -68,9 +70,8 @@ type counting struct {
 }
 
 func (c *counting) Do(r *http.Request) (*http.Response, error) {
-	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	c.mu.Lock()
-	c.n[operation]++
+	c.n[operationOf(r)]++
 	c.mu.Unlock()
 	return http.DefaultClient.Do(r)
 }

@@ -304,9 +304,19 @@ func (w *World) carry() {
 			ID: "7bf73129-1428-4cd3-a780-95db273d1602", Source: e.Source, Type: e.DetailType, Resources: e.Resources, Detail: json.RawMessage(e.Detail),
 			Time: time.Unix(int64(e.Time), 0).UTC().Format(time.RFC3339),
 		}
-		if err := w.sink.Keep(context.Background(), d); err != nil {
-			w.o.Wrong("event-sink", err)
+		w.kept(d)
+	}
+}
+
+// kept calls the event-sink up to three times, as Lambda does where nobody waits for the answer.
+func (w *World) kept(d awslambda.Delivered) {
+	for range 3 {
+		err := w.sink.Keep(context.Background(), d)
+		if err == nil {
+			return
 		}
+		w.o.Wrong("event-sink", err)
+		w.buried()
 	}
 }
 
@@ -337,6 +347,7 @@ func (w *World) look() {
 	if _, err := w.watch.Pass(context.Background()); err != nil {
 		w.o.Wrong("watchdog", err)
 	}
+	w.buried()
 	w.carry()
 	w.Settle()
 }
@@ -473,6 +484,16 @@ func asFailure(err error) *failure {
 	return &failure{Name: kind.Name(), Message: string(message)}
 }
 
+// buried makes functions anew that were killed, and says whether there were any.
+func (w *World) buried() bool {
+	mortal, is := w.Tables.(interface{ Died() bool })
+	if !is || !mortal.Died() {
+		return false
+	}
+	w.Restart()
+	return true
+}
+
 // invoke calls a function with a payload.
 func (w *World) invoke(function string, payload []byte) ([]byte, error) {
 	var out []byte
@@ -487,8 +508,7 @@ func (w *World) invoke(function string, payload []byte) ([]byte, error) {
 	default:
 		err = fmt.Errorf("there is no function %s", function)
 	}
-	if mortal, is := w.Tables.(interface{ Died() bool }); is && mortal.Died() {
-		w.Restart()
+	if w.buried() {
 		out, err = nil, ErrKilled
 	}
 	w.note(function, payload, out, err)

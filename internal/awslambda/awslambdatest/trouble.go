@@ -1,0 +1,176 @@
+package awslambdatest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+)
+
+// troubled is DynamoDB as the functions reach it: some of their calls go wrong. What the world itself writes and reads does not
+// pass through it.
+type troubled struct {
+	calls *counting
+
+	mu    sync.Mutex
+	fault Fault
+	n     map[string]int
+	dead  bool
+}
+
+// Killed is the end of a function after a call of the tables: it happens, and nothing after it until functions are made anew.
+const Killed Trouble = "killed"
+
+// Trouble has calls of the functions go wrong from now on. That of a transaction which happens partly is that somebody else is
+// writing one of its rows.
+func (l *Local) Trouble(f Fault) {
+	l.troubled.mu.Lock()
+	defer l.troubled.mu.Unlock()
+	l.troubled.fault, l.troubled.n = f, map[string]int{}
+}
+
+// next is what happens to a call.
+func (t *troubled) next(operation string) Trouble {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.fault == nil {
+		return NoTrouble
+	}
+	t.n[operation]++
+	return t.fault(operation, t.n[operation])
+}
+
+// Died says whether functions were killed since it was last asked: they have to be made anew.
+func (l *Local) Died() bool {
+	l.troubled.mu.Lock()
+	defer l.troubled.mu.Unlock()
+	died := l.troubled.dead
+	l.troubled.dead = false
+	return died
+}
+
+// kill has every call fail from now on, and says whether that was so before.
+func (t *troubled) kill(now bool) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	was := t.dead
+	t.dead = t.dead || now
+	return was
+}
+
+func (t *troubled) Do(r *http.Request) (*http.Response, error) {
+	operation := operationOf(r)
+	if t.kill(false) {
+		return nil, ErrKilled
+	}
+	switch t.next(operation) {
+	case Killed:
+		answer, err := t.calls.Do(r)
+		if err != nil {
+			return nil, err
+		}
+		defer answer.Body.Close()
+		t.kill(true)
+		return nil, ErrKilled
+	case Throttled:
+		return refusal(r, http.StatusBadRequest, `{"__type": "com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException", "message": "too much"}`), nil
+	case Lost:
+		answer, err := t.calls.Do(r)
+		if err != nil {
+			return nil, err
+		}
+		defer answer.Body.Close()
+		return refusal(r, http.StatusInternalServerError, `{"__type": "com.amazonaws.dynamodb.v20120810#InternalServerError", "message": "no answer"}`), nil
+	case Partly:
+		if operation == "TransactWriteItems" {
+			return refusal(r, http.StatusBadRequest, `{"__type": "com.amazonaws.dynamodb.v20120810#TransactionCanceledException",
+				"CancellationReasons": [{"Code": "TransactionConflict", "Message": "somebody else"}]}`), nil
+		}
+		return t.half(r, operation)
+	}
+	return t.calls.Do(r)
+}
+
+func operationOf(r *http.Request) string {
+	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	return operation
+}
+
+func refusal(r *http.Request, status int, body string) *http.Response {
+	return &http.Response{
+		StatusCode: status, Status: http.StatusText(status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
+		Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}}, Body: io.NopCloser(strings.NewReader(body)),
+	}
+}
+
+// half has a call about several rows leave out some of them, and say so.
+func (t *troubled) half(r *http.Request, operation string) (*http.Response, error) {
+	left := map[string]string{"BatchGetItem": "UnprocessedKeys", "BatchWriteItem": "UnprocessedItems"}[operation]
+	if left == "" {
+		return nil, fmt.Errorf("%s happens or does not", operation)
+	}
+	var in struct{ RequestItems map[string]json.RawMessage }
+	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+		return nil, err
+	}
+	first, rest, err := halves(in.RequestItems)
+	if err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(map[string]any{"RequestItems": first})
+	if err != nil {
+		return nil, err
+	}
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	answer, err := t.calls.Do(r)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		return answer, err
+	}
+	defer answer.Body.Close()
+	out := map[string]json.RawMessage{}
+	if err := json.NewDecoder(answer.Body).Decode(&out); err != nil {
+		return nil, err
+	}
+	if out[left], err = json.Marshal(rest); err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(out)
+	if err != nil {
+		return nil, err
+	}
+	return refusal(r, http.StatusOK, string(text)), nil
+}
+
+// halves splits what is asked of each table: what is read are keys, what is written a list.
+func halves(items map[string]json.RawMessage) (first, rest map[string]any, err error) {
+	first, rest = map[string]any{}, map[string]any{}
+	for table, text := range items {
+		var reads struct {
+			ConsistentRead bool
+			Keys           []json.RawMessage
+		}
+		var writes []json.RawMessage
+		if json.Unmarshal(text, &writes) == nil {
+			n := (len(writes) + 1) / 2
+			first[table] = writes[:n]
+			if n < len(writes) {
+				rest[table] = writes[n:]
+			}
+			continue
+		}
+		if err := json.Unmarshal(text, &reads); err != nil {
+			return nil, nil, err
+		}
+		n, keys := (len(reads.Keys)+1)/2, reads.Keys
+		reads.Keys = keys[:n]
+		first[table] = reads
+		if n < len(keys) {
+			reads.Keys = keys[n:]
+			rest[table] = reads
+		}
+	}
+	return first, rest, nil
+}

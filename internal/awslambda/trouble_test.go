@@ -1,0 +1,139 @@
+package awslambda_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/interlock-go/interlock/internal/awslambda/awslambdatest"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/dynamo"
+	"github.com/interlock-go/interlock/internal/store/dynamotest"
+)
+
+// atOnce repeats a call as the SDK does, without waiting.
+func atOnce() aws.Retryer {
+	return retry.NewStandard(func(o *retry.StandardOptions) {
+		o.RateLimiter = ratelimit.None
+		o.Backoff = retry.BackoffDelayerFunc(func(int, error) (time.Duration, error) { return 0, nil })
+	})
+}
+
+// once leaves it to the function that a call went wrong.
+func once() aws.Retryer { return aws.NopRetryer{} }
+
+func TestTroubleWithTheTablesChangesNothingThatIsTold(t *testing.T) {
+	if testing.Short() {
+		t.Skip("plays a morning six times")
+	}
+	reads, batches := []string{"GetItem", "Query", "BatchGetItem"}, []string{"BatchGetItem", "TransactWriteItems"}
+	writes := []string{"PutItem", "UpdateItem", "TransactWriteItems"}
+	want := calm(t)
+	for name, c := range map[string]struct {
+		trouble awslambdatest.Trouble
+		every   int // call of an operation
+		of      []string
+		retryer func() aws.Retryer
+	}{
+		"throttled reads":                      {awslambdatest.Throttled, 41, reads, once},
+		"throttled writes":                     {awslambdatest.Throttled, 13, writes, once},
+		"writes without an answer":             {awslambdatest.Lost, 13, writes, once},
+		"writes without an answer, repeated":   {awslambdatest.Lost, 3, writes, atOnce},
+		"functions killed after a write":       {awslambdatest.Killed, 17, writes, once},
+		"batches done in part, rows of others": {awslambdatest.Partly, 3, batches, once},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var mu sync.Mutex
+			troubled := map[string]int{}
+			environment, config := dynamotest.Streaming(t)
+			config.Retryer = c.retryer
+			got := history(t, awslambdatest.Options{Wrong: tolerated, Tables: func(now func() time.Time) awslambdatest.Tables {
+				local := awslambdatest.NewLocal(t, environment, config, now)
+				local.Trouble(func(operation string, n int) awslambdatest.Trouble {
+					for _, one := range c.of {
+						if one == operation && n%c.every == 0 {
+							mu.Lock()
+							defer mu.Unlock()
+							troubled[operation]++
+							return c.trouble
+						}
+					}
+					return awslambdatest.NoTrouble
+				})
+				return local
+			}})
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("what is told differs (-want +got):\n%s", diff)
+			}
+			for _, operation := range c.of {
+				if troubled[operation] == 0 {
+					t.Errorf("no call of %s went wrong", operation)
+				}
+			}
+		})
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// firstThree are calls that go wrong before one does not.
+func firstThree(of string, trouble awslambdatest.Trouble) awslambdatest.Fault {
+	return func(operation string, n int) awslambdatest.Trouble {
+		if operation == of && n <= 3 {
+			return trouble
+		}
+		return awslambdatest.NoTrouble
+	}
+}
+
+func TestWhatABatchLeavesOutIsAskedForAgain(t *testing.T) {
+	environment, c := dynamotest.Streaming(t)
+	tables := awslambdatest.NewLocal(t, environment, c, func() time.Time { return dawn })
+	var writes []store.Write
+	var keys []run.Key
+	for n := range dynamo.MaxWrites {
+		id := pipeline.ID(fmt.Sprintf("p%d", n))
+		writes = append(writes, store.Write{Pipeline: id, Reading: sensor.Reading{Key: "landed", Fields: sensor.Fields{"rows": int64(n)}}})
+		key, err := run.ParseKey(string(id) + "/stream/2026-03-03")
+		must(t, err)
+		r, err := run.New(key, run.Opening{Cause: run.CauseCron, At: dawn, Limits: run.Limits{
+			Window: time.Hour, Interval: time.Minute, PollInterval: time.Minute, PollWindow: time.Hour, StartTries: 3,
+		}})
+		must(t, err)
+		b := store.Batch{ID: "open " + string(id)}
+		b.Create(r)
+		must(t, tables.Store().Commit(t.Context(), b, dawn))
+		keys = append(keys, r.Key)
+	}
+
+	tables.Trouble(firstThree("BatchWriteItem", awslambdatest.Partly))
+	_, err := tables.Store().PutReadings(t.Context(), writes, dawn)
+	must(t, err)
+	for _, w := range writes {
+		page, err := tables.Store().History(t.Context(), store.HistoryQuery{Pipeline: w.Pipeline, Key: "landed"})
+		if err != nil || len(page.Items) != 1 {
+			t.Errorf("%s has %d writes, %v", w.Pipeline, len(page.Items), err)
+		}
+	}
+
+	tables.Trouble(firstThree("BatchGetItem", awslambdatest.Partly))
+	found, err := tables.Store().RunsAt(t.Context(), keys)
+	if err != nil || len(found) != len(keys) {
+		t.Errorf("%d runs, %v; want %d", len(found), err, len(keys))
+	}
+}
