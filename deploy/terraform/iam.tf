@@ -81,8 +81,8 @@ data "aws_iam_policy_document" "tables" {
   }
 }
 
-# What those do that bring stored intents to what waits for them.
-data "aws_iam_policy_document" "relay" {
+# What those do that see to attempts.
+data "aws_iam_policy_document" "execute" {
   statement {
     sid       = "Execute"
     actions   = ["states:StartExecution"]
@@ -94,7 +94,10 @@ data "aws_iam_policy_document" "relay" {
     actions   = ["lambda:InvokeFunction"]
     resources = [local.function_arns["orchestrator"]]
   }
+}
 
+# What those do that see to instants.
+data "aws_iam_policy_document" "schedule" {
   statement {
     sid       = "Schedule"
     actions   = ["scheduler:CreateSchedule", "scheduler:DeleteSchedule"]
@@ -126,7 +129,8 @@ data "aws_iam_policy_document" "stream_router" {
   source_policy_documents = [
     data.aws_iam_policy_document.common["stream-router"].json,
     data.aws_iam_policy_document.tables.json,
-    data.aws_iam_policy_document.relay.json,
+    data.aws_iam_policy_document.execute.json,
+    data.aws_iam_policy_document.schedule.json,
     data.aws_iam_policy_document.publish.json,
   ]
 
@@ -146,16 +150,23 @@ data "aws_iam_policy_document" "stream_router" {
 data "aws_iam_policy_document" "sla_monitor" {
   source_policy_documents = [
     data.aws_iam_policy_document.common["sla-monitor"].json,
-    data.aws_iam_policy_document.tables.json,
-    data.aws_iam_policy_document.relay.json,
+    data.aws_iam_policy_document.schedule.json,
   ]
+
+  # Deadlines, and the runs that they are of.
+  statement {
+    sid       = "Control"
+    actions   = ["dynamodb:BatchGetItem", "dynamodb:ConditionCheckItem", "dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
+    resources = [aws_dynamodb_table.control.arn, "${aws_dynamodb_table.control.arn}/index/*"]
+  }
 }
 
 data "aws_iam_policy_document" "watchdog" {
   source_policy_documents = [
     data.aws_iam_policy_document.common["watchdog"].json,
     data.aws_iam_policy_document.tables.json,
-    data.aws_iam_policy_document.relay.json,
+    data.aws_iam_policy_document.execute.json,
+    data.aws_iam_policy_document.schedule.json,
     data.aws_iam_policy_document.publish.json,
   ]
 }
@@ -165,8 +176,8 @@ data "aws_iam_policy_document" "event_sink" {
 
   statement {
     sid       = "Keep"
-    actions   = ["dynamodb:BatchGetItem", "dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
-    resources = [aws_dynamodb_table.events.arn, "${aws_dynamodb_table.events.arn}/index/*"]
+    actions   = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
+    resources = [aws_dynamodb_table.events.arn]
   }
 
   statement {

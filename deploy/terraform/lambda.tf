@@ -15,7 +15,7 @@ locals {
   environments = {
     stream-router    = local.relay_environment
     orchestrator     = local.job_environment
-    sla-monitor      = local.relay_environment
+    sla-monitor      = local.schedule_environment
     watchdog         = local.relay_environment
     alert-dispatcher = local.slack_environment
   }
@@ -28,16 +28,20 @@ locals {
     EVENTS_TTL_DAYS           = tostring(var.events_ttl_days)
   }
 
-  # Of those that bring stored intents to what waits for them.
-  relay_environment = {
-    EVENT_BUS_NAME       = aws_cloudwatch_event_bus.this.name
-    STATE_MACHINE_ARN    = local.state_machine_arn
-    ORCHESTRATOR_ARN     = local.function_arns["orchestrator"]
+  # Of those that make entries of Scheduler.
+  schedule_environment = {
     STREAM_ROUTER_ARN    = local.function_arns["stream-router"]
     SLA_MONITOR_ARN      = local.function_arns["sla-monitor"]
     SCHEDULER_GROUP_NAME = aws_scheduler_schedule_group.this.name
     SCHEDULER_ROLE_ARN   = aws_iam_role.service["scheduler"].arn
   }
+
+  # Of those that bring every stored intent to what waits for it.
+  relay_environment = merge(local.schedule_environment, {
+    EVENT_BUS_NAME    = aws_cloudwatch_event_bus.this.name
+    STATE_MACHINE_ARN = local.state_machine_arn
+    ORCHESTRATOR_ARN  = local.function_arns["orchestrator"]
+  })
 
   # Of the one that starts jobs.
   job_environment = merge(var.job_environment, {

@@ -55,11 +55,17 @@ func (r *Relay) task(ctx context.Context, id string, sure bool) error {
 		return fmt.Errorf("read task %s: %w", id, err)
 	case t.Kind == store.Advance:
 		return r.attempt(ctx, t, sure)
-	case t.Due.After(r.Now()):
-		return r.later(ctx, t)
 	default:
-		return r.perform(ctx, t)
+		return r.instant(ctx, t)
 	}
+}
+
+// instant brings a task on its way that waits for nothing but its time.
+func (r *Relay) instant(ctx context.Context, t store.Task) error {
+	if t.Due.After(r.Now()) {
+		return r.later(ctx, t)
+	}
+	return r.perform(ctx, t)
 }
 
 // ExecutionInput is what an execution begins with.

@@ -69,14 +69,17 @@ const (
 	AlertDispatcher Function = "alert-dispatcher"
 )
 
-// relays are the variables of functions that bring stored tasks on their way.
-var relays = []string{envEnvironment, envBus, envStateMachine, envOrchestrator, envStreamRouter, envSLAMonitor, envSchedulerGroup, envSchedulerRole}
+// The variables of functions that make entries of Scheduler, and of those that bring all kinds of stored tasks on their way.
+var (
+	schedules = []string{envEnvironment, envStreamRouter, envSLAMonitor, envSchedulerGroup, envSchedulerRole}
+	relays    = append([]string{envBus, envStateMachine, envOrchestrator}, schedules...)
+)
 
 // required lists the variables without which a function cannot work. Every other has a default.
 var required = map[Function][]string{
 	StreamRouter:    relays,
 	Orchestrator:    {envEnvironment},
-	SLAMonitor:      relays,
+	SLAMonitor:      schedules,
 	Watchdog:        relays,
 	EventSink:       {envEnvironment},
 	AlertDispatcher: {envEnvironment},

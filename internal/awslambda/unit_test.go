@@ -28,6 +28,9 @@ func TestMissingVariablesAreNamedTogether(t *testing.T) {
 			t.Errorf("%v does not say %q", err, want)
 		}
 	}
+	if _, err := awslambda.Read(awslambda.SLAMonitor, func(name string) string { return set[name] }); err == nil || strings.Contains(err.Error(), "STATE_MACHINE_ARN") {
+		t.Errorf("the sla-monitor, which executes nothing: %v", err)
+	}
 	if s, err := awslambda.Read(awslambda.EventSink, func(name string) string { return map[string]string{"ENVIRONMENT": "prod"}[name] }); err != nil || s.EventsKept.Hours() != 90*24 {
 		t.Errorf("%+v, %v", s, err)
 	}

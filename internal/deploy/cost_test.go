@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/interlock-go/interlock/internal/store/dynamo"
 )
 
 // state is what these tests look at of a state of the machine.
@@ -89,6 +91,33 @@ func TestManualNamesEveryVariableAndOutput(t *testing.T) {
 		for name := range m.all(kind) {
 			if !strings.Contains(manual, "`"+name+"`") {
 				t.Errorf("docs/AWS.md does not tell of %s", name)
+			}
+		}
+	}
+}
+
+// told is what the manual calls permissions.
+var told = map[string]string{
+	"PutEvents": "events:PutEvents", "StartExecution": "states:StartExecution", "Invoke of the orchestrator": "lambda:InvokeFunction",
+	"Create- and DeleteSchedule": "scheduler:CreateSchedule", "SendMessage": "sqs:SendMessage", "takes messages": "sqs:ReceiveMessage",
+	"reads the streams": "dynamodb:GetRecords",
+}
+
+func TestManualSaysWhoMayDoWhat(t *testing.T) {
+	m, manual := least(t), read(t, "docs/AWS.md")
+	for _, f := range lambdas {
+		_, rest, _ := strings.Cut(manual, "\n| "+string(f)+" | ")
+		line, _, _ := strings.Cut(rest, "\n")
+		granted := m.granted(t, string(f))
+		for words, action := range told {
+			if says, does := strings.Contains(line, words), may(granted, action); says != does {
+				t.Errorf("%s, %s: docs/AWS.md says %t, and it is %t", f, words, says, does)
+			}
+		}
+		for _, table := range dynamo.Tables() {
+			says := strings.Contains(line, "reads and writes all four tables") || strings.Contains(line, "reads and writes "+table.Name)
+			if does := may(granted, "dynamodb:PutItem", "aws_dynamodb_table."+table.Name+"."); says != does {
+				t.Errorf("%s writes %s: docs/AWS.md says %t, and it is %t", f, table.Name, says, does)
 			}
 		}
 	}

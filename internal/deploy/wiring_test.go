@@ -198,22 +198,48 @@ func TestEveryClientIsLookedAt(t *testing.T) {
 	}
 }
 
-func TestDecidersMayDoWhatTheStoreCalls(t *testing.T) {
+func TestDecidersMayDoWhatTheStoreCallsAndNoMore(t *testing.T) {
 	m := everything(t)
-	all := slices.DeleteFunc(calls(t, "internal/store/dynamo"), func(call string) bool { return call == "dynamodb:CreateTable" })
+	all := map[string]bool{}
+	for _, call := range calls(t, "internal/store/dynamo") {
+		for _, action := range needed(call) {
+			all[action] = true
+		}
+	}
 	if len(all) < 5 {
 		t.Fatalf("the store calls only %v", all)
 	}
-	for _, f := range []awslambda.Function{awslambda.StreamRouter, awslambda.Orchestrator, awslambda.SLAMonitor, awslambda.Watchdog} {
+	for _, f := range []awslambda.Function{awslambda.StreamRouter, awslambda.Orchestrator, awslambda.Watchdog} {
 		granted := m.granted(t, string(f))
-		for _, call := range all {
-			for _, action := range needed(call) {
-				for _, table := range dynamo.Tables() {
-					if !may(granted, action, "aws_dynamodb_table."+table.Name+".") {
-						t.Errorf("%s may not %s on %s", f, action, table.Name)
-					}
+		for action := range all {
+			for _, table := range dynamo.Tables() {
+				if !may(granted, action, "aws_dynamodb_table."+table.Name+".") {
+					t.Errorf("%s may not %s on %s", f, action, table.Name)
 				}
 			}
+		}
+	}
+	for _, f := range lambdas {
+		for _, line := range m.granted(t, string(f)) {
+			action, resource, _ := strings.Cut(line, " ")
+			if strings.HasPrefix(action, "dynamodb:") && !strings.Contains(resource, "/stream/") && !all[action] {
+				t.Errorf("%s may %s, which the store never calls", f, line)
+			}
+		}
+	}
+}
+
+// Deadlines are read, stored and finished one by one, never written in bulk.
+func TestMonitorMayDoWhatDeadlinesTake(t *testing.T) {
+	granted := everything(t).granted(t, string(awslambda.SLAMonitor))
+	for _, action := range []string{"BatchGetItem", "ConditionCheckItem", "DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem"} {
+		if !may(granted, "dynamodb:"+action, "aws_dynamodb_table.control.") {
+			t.Errorf("it may not %s", action)
+		}
+	}
+	for _, action := range []string{"dynamodb:BatchWriteItem", "states:StartExecution", "events:PutEvents"} {
+		if may(granted, action) {
+			t.Errorf("it may %s", action)
 		}
 	}
 }

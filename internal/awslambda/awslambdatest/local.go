@@ -36,6 +36,7 @@ type Local struct {
 	now         func() time.Time
 	calls       *counting
 	troubled    *troubled
+	config      aws.Config // of the functions
 
 	streams []*stream
 	records []json.RawMessage
@@ -52,7 +53,7 @@ func NewLocal(t testing.TB, environment string, c aws.Config, now func() time.Ti
 	own, functions := c, &troubled{calls: calls}
 	own.HTTPClient, own.Retryer, c.HTTPClient = calls, nil, functions
 	l := &Local{
-		TB: t, calls: calls, troubled: functions, data: dynamo.New(c, environment, dynamo.Options{}), client: dynamodb.NewFromConfig(own),
+		TB: t, calls: calls, troubled: functions, config: c, data: dynamo.New(c, environment, dynamo.Options{}), client: dynamodb.NewFromConfig(own),
 		endpoint: aws.ToString(c.BaseEndpoint), region: c.Region, environment: environment, now: now, files: map[string]bool{},
 	}
 	for _, table := range dynamo.Tables() {

@@ -6,8 +6,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/dynamo"
 )
 
 // troubled is DynamoDB as the functions reach it: some of their calls go wrong. What the world itself writes and reads does not
@@ -104,6 +108,38 @@ func refusal(r *http.Request, status int, body string) *http.Response {
 		StatusCode: status, Status: http.StatusText(status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
 		Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}}, Body: io.NopCloser(strings.NewReader(body)),
 	}
+}
+
+// Only is the tables as a function reaches them whose role has one of them alone.
+func (l *Local) Only(table string) store.Store {
+	c, role := l.config, &role{troubled: l.troubled}
+	for _, other := range dynamo.Tables() {
+		if other.Name != table {
+			role.others = append(role.others, strconv.Quote(dynamo.TableName(l.environment, other.Name)))
+		}
+	}
+	c.HTTPClient = role
+	return dynamo.New(c, l.environment, dynamo.Options{})
+}
+
+// role refuses calls about some tables.
+type role struct {
+	*troubled
+	others []string // as they stand in a call
+}
+
+func (o *role) Do(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	for _, other := range o.others {
+		if bytes.Contains(body, []byte(other)) {
+			return refusal(r, http.StatusBadRequest, `{"__type": "com.amazon.coral.service#AccessDeniedException", "message": "not for this role"}`), nil
+		}
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return o.troubled.Do(r)
 }
 
 // half has a call about several rows leave out some of them, and say so.

@@ -28,6 +28,7 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/dynamo"
 )
 
 // Tables are where a world keeps its data.
@@ -129,14 +130,24 @@ func (w *World) environment(name string) string {
 func (w *World) build() {
 	bus := awscall.NewBus(w.config(), w.environment("EVENT_BUS_NAME"))
 	w.router = &awslambda.Router{Relay: w.relay(awslambda.StreamRouter), Streams: w.Streams(), Bus: bus}
-	w.sla = w.relay(awslambda.SLAMonitor)
+	w.sla = w.monitor()
 	w.watch = awslambda.NewWatch(&awslambda.Router{Relay: w.relay(awslambda.Watchdog), Streams: w.Streams(), Bus: bus})
 	w.steps = awslambda.NewHost(w.parts(awslambda.Orchestrator))
-	if log, is := w.Store().(awslambda.EventLog); is {
+	if log, is := w.only(dynamo.Events).(awslambda.EventLog); is {
 		w.sink = &awslambda.Sink{Log: log}
 	}
 	w.cloud.calls["test-interlock-orchestrator"] = w.orchestrator
 	w.cloud.calls[orchestratorARN] = w.orchestrator
+}
+
+// only is the data as a function has it that may use one table alone.
+func (w *World) only(table string) store.Store {
+	if tables, is := w.Tables.(interface {
+		Only(table string) store.Store
+	}); is {
+		return tables.Only(table)
+	}
+	return w.Store()
 }
 
 func (w *World) parts(f awslambda.Function) awslambda.Parts {
@@ -149,16 +160,26 @@ func (w *World) parts(f awslambda.Function) awslambda.Parts {
 		logger = slog.New(slog.DiscardHandler)
 	}
 	p := awslambda.Parts{Settings: settings, Store: w.Store(), Catalog: catalog.New(w.Store(), all.Kinds()).On(pipeline.AWS, cmp.Or(w.o.FileLimit, settings.TimeLimit)), Now: w.Now, Logger: logger}
+	if f == awslambda.SLAMonitor {
+		p.Store = w.only(dynamo.Control)
+	}
 	if f == awslambda.Orchestrator || f == awslambda.SLAMonitor {
-		p.Narrow = awslambda.NewNarrow(w.Store())
+		p.Narrow = awslambda.NewNarrow(p.Store)
 		p.Catalog = catalog.New(p.Narrow, all.Kinds())
 	}
-	if f == awslambda.Orchestrator {
+	switch f {
+	case awslambda.Orchestrator:
 		p.Jobs = w.o.Jobs
-	} else {
+	case awslambda.StreamRouter, awslambda.Watchdog:
 		p.Remote = awslambda.Jobs{Invoker: awscall.NewInvoker(w.config()), Orchestrator: settings.Orchestrator}
 	}
 	return p
+}
+
+// monitor is the sla-monitor: it makes entries, and nothing else.
+func (w *World) monitor() *awslambda.Relay {
+	p := w.parts(awslambda.SLAMonitor)
+	return &awslambda.Relay{Host: awslambda.NewHost(p), Entries: awscall.NewEntries(w.config(), p.SchedulerGroup, p.SchedulerRole)}
 }
 
 func (w *World) relay(f awslambda.Function) *awslambda.Relay {
@@ -234,6 +255,11 @@ func (w *World) Called(operation string) int {
 // Orchestrate calls the orchestrator as the state machine does.
 func (w *World) Orchestrate(in awslambda.OrchestratorRequest) (awslambda.OrchestratorReply, error) {
 	return w.steps.Orchestrate(context.Background(), in)
+}
+
+// Deadlines calls the sla-monitor.
+func (w *World) Deadlines(in awslambda.SLARequest) (awslambda.SLAReply, error) {
+	return w.sla.Deadlines(context.Background(), in)
 }
 
 // Route calls the stream-router with a payload, which is read as the streams of those tables are.

@@ -13,23 +13,23 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// Relay is what the three have in common, for those that look at all pipelines. Its clients are built once, when the function
-// begins.
-func Relay(b wire.Base) *awslambda.Relay {
-	return relay(b, nil, catalog.New(b.Store, all.Kinds()).On(pipeline.AWS, b.TimeLimit))
-}
-
-// Monitor is the sla-monitor, which is asked about one pipeline at a time.
+// Monitor is the sla-monitor. It is asked about deadlines of one pipeline at a time, which begin no execution and look at no job.
 func Monitor(b wire.Base) *awslambda.Relay {
 	some := awslambda.NewNarrow(b.Store)
-	return relay(b, some, catalog.New(some, all.Kinds()))
+	return &awslambda.Relay{
+		Host: awslambda.NewHost(awslambda.Parts{
+			Settings: b.Settings, Store: b.Store, Narrow: some, Catalog: catalog.New(some, all.Kinds()), Now: time.Now, Logger: b.Logger,
+		}),
+		Entries: awscall.NewEntries(b.AWS, b.SchedulerGroup, b.SchedulerRole),
+	}
 }
 
-func relay(b wire.Base, some *awslambda.Narrow, known *catalog.Catalog) *awslambda.Relay {
+// relay is what those have in common that look at all pipelines. Its clients are built once, when the function begins.
+func relay(b wire.Base) *awslambda.Relay {
 	invoker := awscall.NewInvoker(b.AWS)
 	return &awslambda.Relay{
 		Host: awslambda.NewHost(awslambda.Parts{
-			Settings: b.Settings, Store: b.Store, Narrow: some, Catalog: known, Now: time.Now, Logger: b.Logger,
+			Settings: b.Settings, Store: b.Store, Catalog: catalog.New(b.Store, all.Kinds()).On(pipeline.AWS, b.TimeLimit), Now: time.Now, Logger: b.Logger,
 			Remote: awslambda.Jobs{Invoker: invoker, Orchestrator: b.Orchestrator},
 		}),
 		Executions: awscall.NewExecutions(b.AWS, b.StateMachine, awslambda.ErrSpent),
@@ -40,5 +40,5 @@ func relay(b wire.Base, some *awslambda.Narrow, known *catalog.Catalog) *awslamb
 
 // Router is the stream-router, and what the watchdog stands on.
 func Router(b wire.Base) *awslambda.Router {
-	return &awslambda.Router{Relay: Relay(b), Streams: awslambda.Tables{Store: b.Store}, Bus: awscall.NewBus(b.AWS, b.Bus)}
+	return &awslambda.Router{Relay: relay(b), Streams: awslambda.Tables{Store: b.Store}, Bus: awscall.NewBus(b.AWS, b.Bus)}
 }
