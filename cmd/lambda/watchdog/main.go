@@ -1,4 +1,4 @@
-// Command watchdog is the AWS function that looks for what did not happen.
+// Command watchdog is the AWS function that looks for what did not happen, and forgets what is old.
 package main
 
 import (
@@ -8,5 +8,5 @@ import (
 )
 
 func main() {
-	wire.Serve(awslambda.NewWatch(wirerelay.Router(wire.Begin(awslambda.Watchdog))).Pass)
+	wire.Serve(awslambda.NewWatch(wirerelay.Router(wire.Begin(awslambda.Watchdog))).Round)
 }

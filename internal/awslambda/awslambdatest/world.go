@@ -370,7 +370,7 @@ func (w *World) note(function string, payload, answer []byte, err error) {
 
 func (w *World) look() {
 	w.watched = w.now.Add(w.o.Watch)
-	if _, err := w.watch.Pass(context.Background()); err != nil {
+	if _, err := w.watch.Round(context.Background()); err != nil {
 		w.o.Wrong("watchdog", err)
 	}
 	w.buried()
