@@ -26,6 +26,7 @@ locals {
     TRIGGER_MAX_ATTEMPTS      = tostring(var.trigger_max_attempts)
     WATCHDOG_INTERVAL_SECONDS = tostring(local.watchdog_seconds)
     EVENTS_TTL_DAYS           = tostring(var.events_ttl_days)
+    GOMEMLIMIT                = "${floor(var.lambda_memory_size * 0.85)}MiB" # Go's own: it collects garbage rather than be killed
   }
 
   # Of those that make entries of Scheduler.

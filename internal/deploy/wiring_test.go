@@ -88,8 +88,11 @@ func TestFunctionsUnderstandTheirEnvironment(t *testing.T) {
 			if s.Environment != "test" {
 				t.Errorf("%s works in the environment %q", f, s.Environment)
 			}
+			if given["GOMEMLIMIT"] != "108MiB" { // of 128
+				t.Errorf("%s may use %s", f, given["GOMEMLIMIT"])
+			}
 			for name := range given {
-				if !strings.Contains(known, strconv.Quote(name)) && name != "JOBS_TOKEN" {
+				if !strings.Contains(known, strconv.Quote(name)) && name != "JOBS_TOKEN" && name != "GOMEMLIMIT" {
 					t.Errorf("%s is given %s, which nobody reads", f, name)
 				}
 			}
