@@ -14,6 +14,7 @@ import (
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/dynamo"
+	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
 // scripted are streams whose records tell what a test says, by sequence number. Sensors cannot be taken.
@@ -30,6 +31,8 @@ func (scripted) Take(context.Context, dynamo.Produced) (*store.Change, error) {
 func (scripted) Files(context.Context) (dynamo.Files, error) { return dynamo.Files{}, nil }
 
 func (scripted) Outboxes(context.Context, time.Time) ([]awslambda.Outbox, error) { return nil, nil }
+
+func (scripted) Overview() watchdog.Overview { return nil }
 
 func TestRecordThatFailsKeepsBackThoseOfItsPipelineAlone(t *testing.T) {
 	w := deploy(t, awslambdatest.Options{}, daily)

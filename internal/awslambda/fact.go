@@ -10,6 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/dynamo"
+	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
 // Record is a record of a stream as Lambda hands it over. A record of removal has no image.
@@ -84,4 +85,6 @@ type Streams interface {
 	Files(ctx context.Context) (dynamo.Files, error)
 	// Outboxes are those that were committed before an instant and that nobody has passed on, oldest first.
 	Outboxes(ctx context.Context, before time.Time) ([]Outbox, error)
+	// Overview names what happened in all pipelines; nil where each of them is asked.
+	Overview() watchdog.Overview
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/dynamo"
+	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
 // Tables are the streams of the tables of a deployment.
@@ -60,6 +61,9 @@ func text(v types.AttributeValue) []byte {
 func (t Tables) outbox(o dynamo.Outbox) *Outbox {
 	return &Outbox{Events: o.Events, Done: func(ctx context.Context, now time.Time) error { return t.Relayed(ctx, o, now) }}
 }
+
+// Overview is the indexes that list what happened by when it was.
+func (t Tables) Overview() watchdog.Overview { return t.Store }
 
 // Outboxes lists what nobody has passed on.
 func (t Tables) Outboxes(ctx context.Context, before time.Time) ([]Outbox, error) {

@@ -16,8 +16,8 @@ type Watch struct {
 	dog *watchdog.Watchdog
 }
 
-// lookers is how many pipelines are looked at at once: each look is a call or two of DynamoDB.
-const lookers = 32
+// lookers is how many pipelines are looked at at once: what they ask for at the same time is read together.
+const lookers = 200
 
 // group is the router's place in the feed.
 const group = "router"
@@ -26,6 +26,7 @@ const group = "router"
 func NewWatch(r *Router) *Watch {
 	return &Watch{Router: r, dog: watchdog.New(watchdog.Deps{
 		Store: r.Store, Catalog: r.Catalog, Router: r.router, Deadlines: r.monitor, Group: group, Interval: r.Settings.Watch, Workers: lookers,
+		Overview: r.Streams.Overview(),
 	})}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/dynamo"
 	"github.com/interlock-go/interlock/internal/store/memory"
+	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
 // group is the router's place in the feed.
@@ -234,6 +235,9 @@ func (m *Memory) Files(context.Context) (dynamo.Files, error) { return m.files, 
 
 // Outboxes are none: what a record tells is never lost here.
 func (m *Memory) Outboxes(context.Context, time.Time) ([]awslambda.Outbox, error) { return nil, nil }
+
+// Overview is none: to ask about each pipeline costs nothing here.
+func (m *Memory) Overview() watchdog.Overview { return nil }
 
 // PutFiles puts files in the place of those that there are.
 func (m *Memory) PutFiles(f catalog.Files) error {

@@ -47,7 +47,7 @@ func (s *Store) query(ctx context.Context, of span, limit int) (rows []Row, more
 		return nil, false, nil
 	}
 	for {
-		in.Limit = aws.Int32(int32(min(limit-len(rows), store.MaxPage+1)))
+		in.Limit = aws.Int32(int32(min(limit-len(rows), of.page())))
 		out, err := s.do.query(ctx, in)
 		if err != nil {
 			return nil, false, s.fault(err)
@@ -59,6 +59,14 @@ func (s *Store) query(ctx context.Context, of span, limit int) (rows []Row, more
 			return rows, len(in.ExclusiveStartKey) > 0, nil
 		}
 	}
+}
+
+// page is how many rows one call reads at most: keys alone are small.
+func (of span) page() int {
+	if of.index.Name == "" || of.index.Local || of.index.All {
+		return store.MaxPage + 1
+	}
+	return 10 * store.MaxPage
 }
 
 // all reads a whole span.
