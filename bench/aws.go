@@ -18,6 +18,7 @@ import (
 
 const (
 	recordLimit = 1.3 // at most
+	watchLimit  = 60  // seconds, at most
 	initRounds  = 5
 )
 
@@ -25,8 +26,8 @@ const (
 var functions = []string{"stream-router", "orchestrator", "sla-monitor", "watchdog", "event-sink", "alert-dispatcher"}
 
 // awsRows measures the functions of AWS on a real DynamoDB of this machine: one record of a sensor in a deployment of 10,000
-// pipelines against one in a deployment of one; what a run asks of DynamoDB; and how large each function is and how soon it
-// is ready.
+// pipelines against one in a deployment of one; a pass of the watchdog over them; what a run asks of DynamoDB; and how large
+// each function is and how soon it is ready.
 func awsRows() ([]row, error) {
 	metrics, err := goBenchmarks("./internal/awslambda", "BenchmarkSensorRecord", "BenchmarkRun")
 	if err != nil {
@@ -39,8 +40,12 @@ func awsRows() ([]row, error) {
 			detail: fmt.Sprintf("%.0f pipelines against 1, at %.1f ms a record", record["pipelines"], record["ms-of-one"]),
 		},
 		{
-			name: "watchdog: a pass, as part of its 60 s", ratio: record["s-of-watchdog"] / 60, limit: 1, failed: record["s-of-watchdog"] > 60,
-			detail: fmt.Sprintf("%.1f s for %.0f pipelines, which it reads all", record["s-of-watchdog"], record["pipelines"]),
+			name: "watchdog: a pass, as part of its 60 s", ratio: record["s-of-first-pass"] / watchLimit, limit: 1, failed: record["s-of-first-pass"] > watchLimit,
+			detail: fmt.Sprintf("%.1f s for %.0f pipelines that it does not know yet, %.1f s for the next pass", record["s-of-first-pass"], record["pipelines"], record["s-of-next-pass"]),
+		},
+		{
+			name: "DynamoDB calls of a pass", ratio: record["calls-of-first-pass"], reported: true,
+			detail: fmt.Sprintf("%.0f of the next pass; %.0f pipelines: cron, deadlines, sensors, upstreams, with a day's runs", record["calls-of-next-pass"], record["pipelines"]),
 		},
 		{
 			name: "DynamoDB calls of a run", ratio: run["calls"], reported: true,
