@@ -105,12 +105,12 @@ func (o *observer) TaskDone(kind store.TaskKind, late, took time.Duration, err e
 // committed counts what a Batch that was stored says.
 func (o *observer) committed(b store.Batch) {
 	for _, s := range b.Runs {
-		if p := s.Next.Progress; !p.LastEvaluation.IsZero() && p.LastEvaluation.Equal(s.Next.UpdatedAt) {
-			gate := gateClosed
-			if p.GateOpen || s.Next.Status == run.Triggering {
-				gate = gateOpen
-			}
-			o.evaluations.WithLabelValues(gate).Inc()
+		open, looked := s.Next.Verdict()
+		switch {
+		case looked && open:
+			o.evaluations.WithLabelValues(gateOpen).Inc()
+		case looked:
+			o.evaluations.WithLabelValues(gateClosed).Inc()
 		}
 	}
 	for _, e := range b.Events {

@@ -47,7 +47,11 @@ func openStore(ctx context.Context, f settings.File, s surroundings) (records, e
 	if err != nil {
 		return records{}, err
 	}
-	db, err := redis.Open(ctx, address, redis.Options{Unsafe: s.unsafeRedis, Log: s.logger})
+	o := redis.Options{Unsafe: s.unsafeRedis, Log: s.logger}
+	if f.Redis != nil {
+		o.Readiness = f.Redis.ReadinessTTL.D()
+	}
+	db, err := redis.Open(ctx, address, o)
 	if err != nil {
 		return records{}, errors.Join(err, dir.Close())
 	}

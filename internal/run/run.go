@@ -44,6 +44,12 @@ type Run struct {
 // ID names the latest attempt.
 func (r Run) ID() AttemptID { return r.Key.Attempt(r.Attempt) }
 
+// Verdict says that the gate was looked at when the run was last changed, and whether it was open.
+func (r Run) Verdict() (open, looked bool) {
+	p := r.Progress
+	return p.GateOpen || r.Status == Triggering, !p.LastEvaluation.IsZero() && p.LastEvaluation.Equal(r.UpdatedAt)
+}
+
 // Opening is why and how an attempt is opened.
 type Opening struct {
 	Cause  Cause  `json:"cause"`

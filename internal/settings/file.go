@@ -110,7 +110,7 @@ type Redis struct {
 	PasswordEnv    string            `yaml:"passwordEnv" doc:"Environment variable that holds the password."`
 	DB             int               `yaml:"db" default:"0" min:"0" doc:"The database's number."`
 	KeyPrefix      string            `yaml:"keyPrefix" default:"interlock" pattern:"^[A-Za-z0-9._-]+$" hint:"use letters, digits, dots, dashes and underscores" doc:"First part of every key."`
-	ReadinessTTL   document.Duration `yaml:"readinessTTL" default:"1h" min:"1s" doc:"How long a gate's last verdict is cached."`
+	ReadinessTTL   document.Duration `yaml:"readinessTTL" default:"1h" min:"1s" doc:"How long the last verdict on a pipeline's gate is shown to others who read Redis."`
 	RetentionTTL   document.Duration `yaml:"retentionTTL" default:"168h" min:"1h" doc:"How long finished work is kept."`
 	RunIndexLimit  int               `yaml:"runIndexLimit" default:"100" min:"1" doc:"Runs kept in a pipeline's index."`
 	EventStreamMax int               `yaml:"eventStreamMax" default:"10000" min:"100" doc:"Events kept per pipeline."`

@@ -65,7 +65,6 @@ func (r *Redis) checkUnused() []document.Finding {
 		other bool
 		why   string
 	}{
-		"readinessTTL":   {r.ReadinessTTL != usual.ReadinessTTL, "readiness is decided whenever it is asked for"},
 		"retentionTTL":   {r.RetentionTTL != usual.RetentionTTL, "retention says how long history is kept"},
 		"runIndexLimit":  {r.RunIndexLimit != usual.RunIndexLimit, "all runs are kept"},
 		"eventStreamMax": {r.EventStreamMax != usual.EventStreamMax, "retention.events says how long events are kept"},

@@ -51,7 +51,7 @@ func wakes(b store.Batch) (what string) {
 func (s *Store) batch(b store.Batch, now time.Time) (arguments, error) {
 	w := writer{}
 	s.leaseholder(&w.arguments, now)
-	w.add(store.Nanos(now), b.Identity(), strconv.FormatInt(commitLife.Milliseconds(), 10))
+	w.add(store.Nanos(now), b.Identity(), strconv.FormatInt(commitLife.Milliseconds(), 10), strconv.FormatInt(s.o.Readiness.Milliseconds(), 10))
 	if b.Lease != nil {
 		w.add(b.Lease.Task, strconv.FormatInt(b.Lease.Token, 10))
 	} else {
@@ -98,7 +98,7 @@ func (w *writer) swaps(b store.Batch) {
 	for _, v := range b.Runs {
 		r := v.Next
 		w.swap("run", "run:"+r.Key.String(), v.Read, r.Version, r, r.Key.String(), string(r.Pipeline), string(r.Status), strconv.Itoa(r.Attempt),
-			flag(r.Status.Open()), string(r.Progress.Snapshot), listedRun(r.Key), openedRun(r.Key))
+			flag(r.Status.Open()), string(r.Progress.Snapshot), listedRun(r.Key), openedRun(r.Key), verdict(r))
 	}
 	for _, v := range b.DryRuns {
 		r := v.Next
@@ -117,6 +117,19 @@ func (w *writer) swaps(b store.Batch) {
 	for _, v := range b.Notes {
 		n := v.Next
 		w.swap("note", noteName(n.Kind, n.Key), v.Read, n.Version, n, escape(string(n.Kind)), n.Key, until(n.Until))
+	}
+}
+
+// verdict is what was found when the gate was looked at; "" if it was not.
+func verdict(r run.Run) string {
+	open, looked := r.Verdict()
+	switch {
+	case !looked:
+		return ""
+	case open:
+		return "open " + r.UpdatedAt.Format(time.RFC3339Nano)
+	default:
+		return "closed " + r.UpdatedAt.Format(time.RFC3339Nano)
 	}
 }
 

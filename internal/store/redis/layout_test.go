@@ -31,7 +31,7 @@ func everyKind(t *testing.T, s *Store) {
 	task := store.Task{ID: "advance", Kind: store.Advance, Pipeline: "orders", Key: key, Due: noon}
 	for i, b := range []store.Batch{
 		{
-			Runs:      []store.Swap[run.Run]{{Next: run.Run{Key: key, Version: 1, Status: run.Pending}}},
+			Runs:      []store.Swap[run.Run]{{Next: run.Run{Key: key, Version: 1, Attempt: 1, Status: run.Pending, UpdatedAt: noon, Progress: run.Progress{LastEvaluation: noon}}}},
 			Pipelines: []store.Swap[store.Pipeline]{{Next: store.Pipeline{ID: "orders", Version: 1}}},
 			Deadlines: []store.Swap[store.Deadline]{{Next: store.Deadline{Key: key, Kind: store.Absolute, Version: 1}}},
 			PostRuns:  []store.Swap[store.PostRun]{{Next: store.PostRun{Key: key, Version: 1}}},
@@ -125,7 +125,7 @@ func TestKeysOfTheLocalArchitecture(t *testing.T) {
 	for _, name := range []string{
 		"pipeline:orders", "run:orders/cron/2026-03-03", "runs:orders", "runlog:orders:2026-03-03:cron", "runlogs:orders", "events:orders",
 		"lock:eval:orders:cron", "sensor:orders:rows", "sensors:orders", "tasks", "deadlines", "changes", "baseline:orders/cron/2026-03-03", "thread:a", "commit:a",
-		"trait:orders:landing/files",
+		"trait:orders:landing/files", "readiness:orders",
 	} {
 		kind, err := s.client.Type(t.Context(), s.key(name)).Result()
 		check(t, err)
@@ -135,7 +135,7 @@ func TestKeysOfTheLocalArchitecture(t *testing.T) {
 		"pipeline:orders": "hash", "run:orders/cron/2026-03-03": "hash", "runs:orders": "zset", "runlog:orders:2026-03-03:cron": "hash", "runlogs:orders": "zset",
 		"events:orders": "stream", "lock:eval:orders:cron": "hash", "sensor:orders:rows": "hash", "sensors:orders": "hash", "tasks": "zset", "deadlines": "zset",
 		"changes": "stream", "baseline:orders/cron/2026-03-03": "hash", "thread:a": "hash", "commit:a": "string",
-		"trait:orders:landing/files": "hash",
+		"trait:orders:landing/files": "hash", "readiness:orders": "hash",
 	}, got); diff != "" {
 		t.Errorf("want -, got +\n%s", diff)
 	}
@@ -155,5 +155,52 @@ func TestAnswersOfEvaluatorsAreForgottenInTime(t *testing.T) {
 		if n, err := s.client.Exists(t.Context(), s.key(name)).Result(); err != nil || n != 0 {
 			t.Errorf("%s is still there: %d, %v", name, n, err)
 		}
+	}
+}
+
+// Others who read this Redis see for a while what was last found about a pipeline's gate.
+func TestLastVerdictOnAGateIsShown(t *testing.T) {
+	s := opened(t, redistest.Shared(t), Options{Readiness: time.Minute})
+	everyKind(t, s)
+	key, err := run.ParseKey("orders/cron/2026-03-03")
+	check(t, err)
+	r, err := s.Run(t.Context(), key)
+	check(t, err)
+	shown := func() map[string]string {
+		t.Helper()
+		got, err := s.client.HGetAll(t.Context(), s.key("readiness:orders")).Result()
+		check(t, err)
+		return got
+	}
+	want := map[string]string{"run": "orders/cron/2026-03-03", "attempt": "1", "gate": "closed", "at": "2026-03-03T12:00:00Z"}
+	if diff := cmp.Diff(want, shown()); diff != "" {
+		t.Errorf("want -, got +\n%s", diff)
+	}
+	swap := func(id string, next run.Run) {
+		t.Helper()
+		next.Version++
+		b := store.Batch{ID: id}
+		b.Swap(r, next)
+		check(t, s.Commit(t.Context(), b, noon))
+		r, err = s.Run(t.Context(), key)
+		check(t, err)
+	}
+	next := r
+	next.UpdatedAt = noon.Add(time.Minute) // changed for another reason
+	swap("other", next)
+	if diff := cmp.Diff(want, shown()); diff != "" {
+		t.Errorf("want -, got +\n%s", diff)
+	}
+	next = r
+	next.UpdatedAt, next.Progress.LastEvaluation, next.Progress.GateOpen = noon.Add(time.Hour), noon.Add(time.Hour), true
+	swap("open", next)
+	want["gate"], want["at"] = "open", "2026-03-03T13:00:00Z"
+	if diff := cmp.Diff(want, shown()); diff != "" {
+		t.Errorf("want -, got +\n%s", diff)
+	}
+	left, err := s.client.PTTL(t.Context(), s.key("readiness:orders")).Result()
+	check(t, err)
+	if left <= 0 || left > time.Minute {
+		t.Errorf("it is shown for %s", left)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
@@ -37,6 +38,8 @@ type Options struct {
 	// CallersClock compares leases with the instant that a call is given, as the other stores do, and not with Redis' clock.
 	// It is for tests, whose time is not the real one.
 	CallersClock bool
+	// Readiness is how long the last verdict on a pipeline's gate is shown to others who read this Redis; an hour unless said.
+	Readiness time.Duration
 	// Log is told of what goes on in the background; nil means nobody.
 	Log *slog.Logger
 }
@@ -69,6 +72,9 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Readiness <= 0 {
+		o.Readiness = time.Hour
 	}
 	s := &Store{
 		client: to.client(), name: to.name, prefix: to.prefix, o: o, instance: rand.Text()[:12],

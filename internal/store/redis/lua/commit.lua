@@ -1,12 +1,12 @@
 -- A Batch: all of it is read and looked at before anything is written.
-local leases_at, instance, now, commit, life = take(), take(), take(), k('commit:' .. take()), take()
+local leases_at, instance, now, commit, life, shown = take(), take(), take(), k('commit:' .. take()), take(), take()
 if redis.call('EXISTS', commit) == 1 then return { 'taken' } end
 
 local lease_task, lease_token = take(), take()
 
 -- Each kind of record that is swapped by version has its own further arguments.
 local further = {
-  run = { 'key', 'pipeline', 'status', 'attempt', 'open', 'snapshot', 'listed', 'opened' },
+  run = { 'key', 'pipeline', 'status', 'attempt', 'open', 'snapshot', 'listed', 'opened', 'verdict' },
   dry = { 'key', 'open', 'updated' },
   pipeline = { 'key' },
   deadline = { 'pipeline', 'listed' },
@@ -61,6 +61,11 @@ function apply.run(s)
   local before = s.before
   redis.call('HSET', k(s.name), 'version', s.version, 'json', s.json, 'status', s.status, 'attempt', s.attempt, 'open', s.open,
     'snapshot', s.snapshot)
+  if s.verdict ~= '' then
+    local gate, at = string.match(s.verdict, '^(%S+) (%S+)$')
+    redis.call('HSET', k('readiness:' .. s.pipeline), 'run', s.key, 'attempt', s.attempt, 'gate', gate, 'at', at)
+    redis.call('PEXPIRE', k('readiness:' .. s.pipeline), shown)
+  end
   if s.read == '0' then
     redis.call('ZADD', k('runs'), 0, s.listed)
     redis.call('ZADD', k('runs:' .. s.pipeline), 0, s.listed)
