@@ -58,7 +58,7 @@ func awsRows() ([]row, error) {
 
 // goBenchmarks runs benchmarks of a package once, and gives what they report, by name and unit.
 func goBenchmarks(pkg string, names ...string) (map[string]map[string]float64, error) {
-	out, err := exec.Command("go", "test", "-run", "^$", "-bench", "^("+strings.Join(names, "|")+")$", "-benchtime", "1x", "-timeout", "30m", pkg).CombinedOutput()
+	out, err := exec.Command("go", "test", "-run", "^$", "-bench", "^("+strings.Join(names, "|")+")$", "-benchtime", "1x", "-timeout", "60m", pkg).CombinedOutput()
 	if err != nil {
 		return nil, fmt.Errorf("measure %s: %w\n%s", pkg, err, out)
 	}
