@@ -249,9 +249,10 @@ func TestHistoryStaysBelowItsLimit(t *testing.T) {
 		}
 		return events
 	}
+	refused := weight("Trigger", "HasTriggerResult", "WaitToStart", "IncrementElapsed", "CheckWindowExhausted")
 	turn := max(
-		weight("Evaluate", "IsReady", "WaitInterval", "IncrementElapsed", "CheckWindowExhausted"),
-		weight("Trigger", "HasTriggerResult", "WaitToStart", "IncrementElapsed", "CheckWindowExhausted"),
+		weight("Evaluate", "IsReady", "WaitInterval", "IncrementElapsed", "CheckWindowExhausted"), refused,
+		(weight("Evaluate", "IsReady")+2*refused+1)/2, // a gate that is closed again whenever a refused start is to be repeated
 		weight("WaitForJob", "CheckJob", "IsJobDone", "IncrementJobPollElapsed", "CheckJobPollExhausted"),
 	)
 	if all := turns*turn + weight(slices.Collect(maps.Keys(d.States))...); all > limit*19/20 {
