@@ -13,6 +13,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/archive"
 	"github.com/interlock-go/interlock/internal/archive/pgtest"
+	"github.com/interlock-go/interlock/internal/engine"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -104,6 +105,7 @@ func archiveBacklog(dsn string) (w written, err error) {
 		return w, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
+	engine.SpareMemory(archivedPipelines) // as the server does
 	a, err := archive.New(db, dsn, "bench")
 	if err != nil {
 		return w, err
