@@ -31,7 +31,7 @@ func (s *Store) Events(ctx context.Context, q store.EventQuery) (store.Page[even
 		}
 		return items, after, err
 	}, func(e store.StoredEvent) bool { return q.Wants(e.Event) }, func(e store.StoredEvent) string {
-		return store.EncodeCursor(strconv.FormatInt(int64(e.Position), 10))
+		return store.NumberCursor(e.Position)
 	})
 	if err != nil {
 		return store.Page[event.Event]{}, fmt.Errorf("list events: %w", err)

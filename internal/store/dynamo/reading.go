@@ -121,7 +121,7 @@ func (s *Store) History(ctx context.Context, q store.HistoryQuery) (store.Page[*
 	page, err := store.PageOf(q.Limit, before, func(before string, limit int) ([]*sensor.Reading, string, error) {
 		return s.historyPiece(ctx, q, before, limit)
 	}, func(r *sensor.Reading) bool { return q.Period.IsZero() || r.Period == q.Period }, func(r *sensor.Reading) string {
-		return store.EncodeCursor(strconv.FormatInt(r.Version, 10))
+		return store.NumberCursor(r.Version)
 	})
 	if err != nil {
 		return page, fmt.Errorf("read history of %s of %s: %w", q.Key, q.Pipeline, err)
@@ -180,15 +180,9 @@ func (s *Store) Writes(ctx context.Context, ids []store.WriteID) (map[store.Writ
 
 // numberCursor reads a cursor of one number; "" if there is none.
 func numberCursor(cursor string) (string, error) {
-	if cursor == "" {
-		return "", nil
-	}
-	parts, err := store.DecodeCursor(cursor, 1)
-	if err != nil {
+	n, err := store.AfterNumber(cursor)
+	if err != nil || n == 0 {
 		return "", err
 	}
-	if _, err := strconv.ParseUint(parts[0], 10, 63); err != nil {
-		return "", store.ErrCursor
-	}
-	return parts[0], nil
+	return strconv.FormatInt(n, 10), nil
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"time"
 
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
@@ -57,9 +55,13 @@ func recordsUnder[T any](ctx context.Context, s *Store, of span) ([]T, error) {
 
 // Deadlines pages by instant and key. Those that are armed have lists of their own, which closed ones do not make longer.
 func (s *Store) Deadlines(ctx context.Context, q store.DeadlineQuery) (store.Page[store.Deadline], error) {
-	after, err := deadlineCursor(q.Cursor)
+	last, err := store.AfterDeadline(q.Cursor)
 	if err != nil {
 		return store.Page[store.Deadline]{}, err
+	}
+	after := ""
+	if q.Cursor != "" {
+		after = deadlinePlace(last)
 	}
 	l := list{table: Control, index: listed, hash: "DEADLINE"}
 	armed := q.State == string(sla.Armed)
@@ -81,9 +83,7 @@ func (s *Store) Deadlines(ctx context.Context, q store.DeadlineQuery) (store.Pag
 	if q.Key != (run.Key{}) {
 		read = s.deadlinesOf(ctx, q.Key)
 	}
-	page, err := store.PageOf(q.Limit, after, read, q.Wants, func(d store.Deadline) string {
-		return store.EncodeCursor(store.Nanos(d.BreachAt), d.Key.String(), string(d.Kind))
-	})
+	page, err := store.PageOf(q.Limit, after, read, q.Wants, store.DeadlineCursor)
 	if err != nil {
 		return page, fmt.Errorf("list deadlines: %w", err)
 	}
@@ -105,27 +105,6 @@ func (s *Store) deadlinesOf(ctx context.Context, key run.Key) store.Piece[store.
 		}
 		return all, after, err
 	}
-}
-
-func deadlineCursor(cursor string) (string, error) {
-	if cursor == "" {
-		return "", nil
-	}
-	parts, err := store.DecodeCursor(cursor, 3)
-	if err != nil {
-		return "", err
-	}
-	at, err := strconv.ParseInt(parts[0], 10, 64)
-	if err != nil {
-		return "", store.ErrCursor
-	}
-	key, err := run.ParseKey(parts[1])
-	if err != nil {
-		return "", store.ErrCursor
-	}
-	d := store.Deadline{Key: key, Kind: store.DeadlineKind(parts[2])}
-	d.BreachAt = time.Unix(0, at)
-	return deadlinePlace(d), nil
 }
 
 // Snapshot gives one snapshot.

@@ -21,9 +21,13 @@ func (s *Store) DryRun(ctx context.Context, key run.Key) (run.Run, error) {
 
 // Runs pages by key. The list begins at the latest period that is wanted and ends after the earliest.
 func (s *Store) Runs(ctx context.Context, q store.RunQuery) (store.Page[run.Run], error) {
-	after, err := runCursor(q.Cursor)
+	last, err := store.AfterRun(q.Cursor)
 	if err != nil {
 		return store.Page[run.Run]{}, err
+	}
+	after := ""
+	if q.Cursor != "" {
+		after = runPlace(last)
 	}
 	l := list{table: Control, index: listed, hash: "RUN"}
 	if q.Pipeline != "" {
@@ -36,26 +40,11 @@ func (s *Store) Runs(ctx context.Context, q store.RunQuery) (store.Page[run.Run]
 	page, err := store.PageOf(q.Limit, after, func(after string, limit int) ([]run.Run, string, error) {
 		items, end, err := read(after, limit)
 		return q.Until(items), end, err // fewer than asked for: that was the end
-	}, q.Wants, func(r run.Run) string { return store.EncodeCursor(r.Key.String()) })
+	}, q.Wants, store.RunCursor)
 	if err != nil {
 		return page, fmt.Errorf("list runs: %w", err)
 	}
 	return page, nil
-}
-
-func runCursor(cursor string) (string, error) {
-	if cursor == "" {
-		return "", nil
-	}
-	parts, err := store.DecodeCursor(cursor, 1)
-	if err != nil {
-		return "", err
-	}
-	key, err := run.ParseKey(parts[0])
-	if err != nil {
-		return "", store.ErrCursor
-	}
-	return runPlace(key), nil
 }
 
 // OpenRuns reads the list of the open ones; that of one pipeline consistently.

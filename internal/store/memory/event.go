@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 	"slices"
-	"strconv"
 
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/run"
@@ -13,7 +12,7 @@ import (
 // Events pages by position.
 func (s *Store) Events(_ context.Context, q store.EventQuery) (store.Page[event.Event], error) {
 	var none store.Page[event.Event]
-	from, err := numberCursor(q.Cursor)
+	from, err := store.AfterNumber(q.Cursor)
 	if err != nil {
 		return none, err
 	}
@@ -32,7 +31,7 @@ func (s *Store) Events(_ context.Context, q store.EventQuery) (store.Page[event.
 		slices.Reverse(found)
 	}
 	page := paged(found, q.Limit, func(e store.StoredEvent) string {
-		return store.EncodeCursor(strconv.FormatInt(int64(e.Position), 10))
+		return store.NumberCursor(e.Position)
 	})
 	out := store.Page[event.Event]{Next: page.Next}
 	for _, e := range page.Items {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -34,7 +33,7 @@ func (s *Store) run(from map[run.Key]run.Run, key run.Key) (run.Run, error) {
 // Runs sorts what fits and pages by key.
 func (s *Store) Runs(_ context.Context, q store.RunQuery) (store.Page[run.Run], error) {
 	var none store.Page[run.Run]
-	after, err := runCursor(q.Cursor)
+	after, err := store.AfterRun(q.Cursor)
 	if err != nil {
 		return none, err
 	}
@@ -49,25 +48,10 @@ func (s *Store) Runs(_ context.Context, q store.RunQuery) (store.Page[run.Run], 
 		}
 	}
 	slices.SortFunc(found, func(a, b run.Run) int { return latestFirst(a.Key, b.Key) })
-	return paged(found, q.Limit, func(r run.Run) string { return store.EncodeCursor(r.Key.String()) }), nil
+	return paged(found, q.Limit, store.RunCursor), nil
 }
 
 func latestFirst(a, b run.Key) int { return cmp.Or(b.Period.Compare(a.Period), compareNames(a, b)) }
-
-func runCursor(cursor string) (run.Key, error) {
-	if cursor == "" {
-		return run.Key{}, nil
-	}
-	parts, err := store.DecodeCursor(cursor, 1)
-	if err != nil {
-		return run.Key{}, err
-	}
-	key, err := run.ParseKey(parts[0])
-	if err != nil {
-		return run.Key{}, store.ErrCursor
-	}
-	return key, nil
-}
 
 func fits(r run.Run, q store.RunQuery) bool {
 	return (q.Pipeline == "" || r.Pipeline == q.Pipeline) &&
@@ -167,7 +151,7 @@ func (s *Store) Configs(_ context.Context, id pipeline.ID) ([]store.Config, erro
 // Deadlines sorts what fits and pages by instant and key.
 func (s *Store) Deadlines(_ context.Context, q store.DeadlineQuery) (store.Page[store.Deadline], error) {
 	var none store.Page[store.Deadline]
-	after, err := deadlineCursor(q.Cursor)
+	after, err := store.AfterDeadline(q.Cursor)
 	if err != nil {
 		return none, err
 	}
@@ -182,32 +166,11 @@ func (s *Store) Deadlines(_ context.Context, q store.DeadlineQuery) (store.Page[
 		}
 	}
 	slices.SortFunc(found, soonestFirst)
-	return paged(found, q.Limit, func(d store.Deadline) string {
-		return store.EncodeCursor(strconv.FormatInt(d.BreachAt.UnixNano(), 10), d.Key.String(), string(d.Kind))
-	}), nil
+	return paged(found, q.Limit, store.DeadlineCursor), nil
 }
 
 func soonestFirst(a, b store.Deadline) int {
 	return cmp.Or(a.BreachAt.Compare(b.BreachAt), compareKeys(a.Key, b.Key), cmp.Compare(a.Kind, b.Kind))
-}
-
-func deadlineCursor(cursor string) (d store.Deadline, err error) {
-	if cursor == "" {
-		return d, nil
-	}
-	parts, err := store.DecodeCursor(cursor, 3)
-	if err != nil {
-		return d, err
-	}
-	nanos, err := strconv.ParseInt(parts[0], 10, 64)
-	if err != nil {
-		return d, store.ErrCursor
-	}
-	if d.Key, err = run.ParseKey(parts[1]); err != nil {
-		return d, store.ErrCursor
-	}
-	d.BreachAt, d.Kind = time.Unix(0, nanos).UTC(), store.DeadlineKind(parts[2])
-	return d, nil
 }
 
 // JobLogs sorts the log of each run.

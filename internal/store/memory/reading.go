@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/period"
@@ -168,7 +167,7 @@ func (s *Store) LatestReadings(_ context.Context, id pipeline.ID) ([]*sensor.Rea
 // History pages by version.
 func (s *Store) History(_ context.Context, q store.HistoryQuery) (store.Page[*sensor.Reading], error) {
 	var none store.Page[*sensor.Reading]
-	before, err := numberCursor(q.Cursor)
+	before, err := store.AfterNumber(q.Cursor)
 	if err != nil {
 		return none, err
 	}
@@ -187,7 +186,7 @@ func (s *Store) History(_ context.Context, q store.HistoryQuery) (store.Page[*se
 		}
 	}
 	return paged(found, q.Limit, func(r *sensor.Reading) string {
-		return store.EncodeCursor(strconv.FormatInt(r.Version, 10))
+		return store.NumberCursor(r.Version)
 	}), nil
 }
 
@@ -209,22 +208,6 @@ func (s *Store) Writes(_ context.Context, ids []store.WriteID) (map[store.WriteI
 		}
 	}
 	return found, nil
-}
-
-// numberCursor reads a cursor of one number; 0 if there is none.
-func numberCursor(cursor string) (int64, error) {
-	if cursor == "" {
-		return 0, nil
-	}
-	parts, err := store.DecodeCursor(cursor, 1)
-	if err != nil {
-		return 0, err
-	}
-	n, err := strconv.ParseInt(parts[0], 10, 64)
-	if err != nil {
-		return 0, store.ErrCursor
-	}
-	return n, nil
 }
 
 // paged cuts a page off what was found.

@@ -48,19 +48,13 @@ func listPiece[T any](ctx context.Context, s *Store, l sorted) store.Piece[T] {
 	}
 }
 
-// numberCursor reads a cursor of one number, as the id of a stream's entry; "" if there is none.
-func numberCursor(cursor string) (string, error) {
-	if cursor == "" {
-		return "", nil
-	}
-	parts, err := store.DecodeCursor(cursor, 1)
-	if err != nil {
+// streamCursor reads a cursor of one number, as the id of a stream's entry; "" if there is none.
+func streamCursor(cursor string) (string, error) {
+	n, err := store.AfterNumber(cursor)
+	if err != nil || n == 0 {
 		return "", err
 	}
-	if _, err := strconv.ParseUint(parts[0], 10, 63); err != nil {
-		return "", store.ErrCursor
-	}
-	return parts[0] + "-0", nil
+	return strconv.FormatInt(n, 10) + "-0", nil
 }
 
 // idNumber is the number that an entry's id begins with.

@@ -112,14 +112,14 @@ func (s *Store) LatestReadings(ctx context.Context, id pipeline.ID) ([]*sensor.R
 
 // History pages by version, which is the id of an entry.
 func (s *Store) History(ctx context.Context, q store.HistoryQuery) (store.Page[*sensor.Reading], error) {
-	before, err := numberCursor(q.Cursor)
+	before, err := streamCursor(q.Cursor)
 	if err != nil {
 		return store.Page[*sensor.Reading]{}, err
 	}
 	page, err := store.PageOf(q.Limit, before, func(from string, limit int) ([]*sensor.Reading, string, error) {
 		return s.historyPiece(ctx, q, from, limit)
 	}, func(r *sensor.Reading) bool { return q.Period.IsZero() || r.Period == q.Period }, func(r *sensor.Reading) string {
-		return store.EncodeCursor(strconv.FormatInt(r.Version, 10))
+		return store.NumberCursor(r.Version)
 	})
 	if err != nil {
 		return page, fmt.Errorf("read history of %s of %s: %w", q.Key, q.Pipeline, err)

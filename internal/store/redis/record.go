@@ -134,11 +134,14 @@ func (s *Store) Configs(ctx context.Context, id pipeline.ID) ([]store.Config, er
 
 // Deadlines pages by instant and key.
 func (s *Store) Deadlines(ctx context.Context, q store.DeadlineQuery) (store.Page[store.Deadline], error) {
-	after, err := deadlineCursor(q.Cursor)
+	last, err := store.AfterDeadline(q.Cursor)
 	if err != nil {
 		return store.Page[store.Deadline]{}, err
 	}
-	before := ""
+	after, before := "", ""
+	if q.Cursor != "" {
+		after = listedDeadline(last)
+	}
 	if !q.From.IsZero() {
 		after = max(after, store.Nanos(q.From))
 	}
@@ -150,33 +153,8 @@ func (s *Store) Deadlines(ctx context.Context, q store.DeadlineQuery) (store.Pag
 		set += ":" + string(id)
 	}
 	read := listPiece[store.Deadline](ctx, s, sorted{set: set, wide: 2 * store.Width, records: "deadline:", before: before})
-	page, err := store.PageOf(q.Limit, after, read, func(d store.Deadline) bool {
-		return (q.Key == run.Key{} || d.Key == q.Key) && (q.State == "" || string(d.State) == q.State)
-	}, func(d store.Deadline) string {
-		return store.EncodeCursor(store.Nanos(d.BreachAt), d.Key.String(), string(d.Kind))
-	})
+	page, err := store.PageOf(q.Limit, after, read, q.Wants, store.DeadlineCursor)
 	return named(page, err)("deadlines")
-}
-
-func deadlineCursor(cursor string) (string, error) {
-	if cursor == "" {
-		return "", nil
-	}
-	parts, err := store.DecodeCursor(cursor, 3)
-	if err != nil {
-		return "", err
-	}
-	at, err := strconv.ParseInt(parts[0], 10, 64)
-	if err != nil {
-		return "", store.ErrCursor
-	}
-	key, err := run.ParseKey(parts[1])
-	if err != nil {
-		return "", store.ErrCursor
-	}
-	d := store.Deadline{Key: key, Kind: store.DeadlineKind(parts[2])}
-	d.BreachAt = time.Unix(0, at)
-	return listedDeadline(d), nil
 }
 
 // JobLogs reads all logs in one go.

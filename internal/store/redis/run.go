@@ -21,11 +21,14 @@ func (s *Store) DryRun(ctx context.Context, key run.Key) (run.Run, error) {
 
 // Runs pages by key. The list begins at the latest period that is wanted and ends after the earliest.
 func (s *Store) Runs(ctx context.Context, q store.RunQuery) (store.Page[run.Run], error) {
-	after, err := runCursor(q.Cursor)
+	last, err := store.AfterRun(q.Cursor)
 	if err != nil {
 		return store.Page[run.Run]{}, err
 	}
-	if latest := q.Latest(); after == "" && !latest.IsZero() {
+	after := ""
+	if latest := q.Latest(); q.Cursor != "" {
+		after = listedRun(last)
+	} else if !latest.IsZero() {
 		after = store.LatestFirst(latest) // no member is as short, so all of that period come after it
 	}
 	set := "runs"
@@ -36,23 +39,8 @@ func (s *Store) Runs(ctx context.Context, q store.RunQuery) (store.Page[run.Run]
 	page, err := store.PageOf(q.Limit, after, func(after string, limit int) ([]run.Run, string, error) {
 		items, last, err := read(after, limit)
 		return q.Until(items), last, err // fewer than asked for: that was the end
-	}, q.Wants, func(r run.Run) string { return store.EncodeCursor(r.Key.String()) })
+	}, q.Wants, store.RunCursor)
 	return named(page, err)("runs")
-}
-
-func runCursor(cursor string) (string, error) {
-	if cursor == "" {
-		return "", nil
-	}
-	parts, err := store.DecodeCursor(cursor, 1)
-	if err != nil {
-		return "", err
-	}
-	key, err := run.ParseKey(parts[0])
-	if err != nil {
-		return "", store.ErrCursor
-	}
-	return listedRun(key), nil
 }
 
 // OpenRuns reads the list of the open ones.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sort"
-	"strconv"
 
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/run"
@@ -34,7 +33,7 @@ func (s *Store) Events(ctx context.Context, q store.EventQuery) (store.Page[even
 		return store.Page[event.Event]{}, fmt.Errorf("list events: %w", err)
 	}
 	page := paged(found, q.Limit, func(e store.StoredEvent) string {
-		return store.EncodeCursor(strconv.FormatInt(int64(e.Position), 10))
+		return store.NumberCursor(e.Position)
 	})
 	out := store.Page[event.Event]{Next: page.Next}
 	for _, e := range page.Items {
@@ -58,7 +57,7 @@ func wanted(q store.EventQuery) (w where, order string, err error) {
 		order, beyond = "ASC", "pos > ?"
 	}
 	if q.Cursor != "" {
-		at, err := numberCursor(q.Cursor)
+		at, err := store.AfterNumber(q.Cursor)
 		if err != nil {
 			return w, "", err
 		}
@@ -86,19 +85,6 @@ func firstSince(c *conn, since int64) (int64, error) {
 		return high >= since
 	})
 	return first + int64(n), err
-}
-
-// numberCursor reads a cursor of one number.
-func numberCursor(cursor string) (int64, error) {
-	parts, err := store.DecodeCursor(cursor, 1)
-	if err != nil {
-		return 0, err
-	}
-	n, err := strconv.ParseInt(parts[0], 10, 64)
-	if err != nil {
-		return 0, store.ErrCursor
-	}
-	return n, nil
 }
 
 // EventsAfter cuts a piece out of the list.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/sensor"
@@ -19,7 +18,7 @@ func (s *Store) History(ctx context.Context, q store.HistoryQuery) (store.Page[*
 	before := int64(math.MaxInt64)
 	if q.Cursor != "" {
 		var err error
-		if before, err = numberCursor(q.Cursor); err != nil {
+		if before, err = store.AfterNumber(q.Cursor); err != nil {
 			return none, err
 		}
 	}
@@ -44,7 +43,7 @@ func (s *Store) History(ctx context.Context, q store.HistoryQuery) (store.Page[*
 		return none, fmt.Errorf("read history of %s: %w", q.Key, err)
 	}
 	return paged(items, q.Limit, func(r *sensor.Reading) string {
-		return store.EncodeCursor(strconv.FormatInt(r.Version, 10))
+		return store.NumberCursor(r.Version)
 	}), nil
 }
 

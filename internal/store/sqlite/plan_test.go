@@ -74,16 +74,16 @@ func askEverything(t *testing.T, s *Store) {
 	for _, q := range []store.RunQuery{
 		{Status: run.Completed},
 		{Status: run.FailedFinal},
-		{Status: run.FailedFinal, Cursor: store.EncodeCursor(orders.String())},
+		{Status: run.FailedFinal, Cursor: store.RunCursor(run.Run{Key: orders})},
 		{},
 		{Pipeline: "orders"},
 		{Status: run.Pending},
 		{Period: p},
 		{From: p, To: p},
 		{Pipeline: "orders", Status: run.Pending},
-		{Cursor: store.EncodeCursor(orders.String())},
-		{Pipeline: "orders", Cursor: store.EncodeCursor(orders.String())},
-		{Status: run.Pending, Cursor: store.EncodeCursor(orders.String())},
+		{Cursor: store.RunCursor(run.Run{Key: orders})},
+		{Pipeline: "orders", Cursor: store.RunCursor(run.Run{Key: orders})},
+		{Status: run.Pending, Cursor: store.RunCursor(run.Run{Key: orders})},
 		{Pipeline: "orders", From: p, To: p},
 	} {
 		keep(s.Runs(ctx, q))
@@ -94,11 +94,11 @@ func askEverything(t *testing.T, s *Store) {
 		{State: "ARMED"},
 		{Key: orders},
 		{Pipeline: "orders", State: "ARMED"},
-		{Cursor: store.EncodeCursor("1", orders.String(), "absolute")},
-		{State: "ARMED", Cursor: store.EncodeCursor("1", orders.String(), "absolute")},
+		{Cursor: store.DeadlineCursor(store.Deadline{Key: orders, Kind: store.Absolute})},
+		{State: "ARMED", Cursor: store.DeadlineCursor(store.Deadline{Key: orders, Kind: store.Absolute})},
 		{From: noon, To: noon},
 		{Pipeline: "orders", From: noon, To: noon},
-		{From: noon, To: noon, Cursor: store.EncodeCursor("1", orders.String(), "absolute")},
+		{From: noon, To: noon, Cursor: store.DeadlineCursor(store.Deadline{Key: orders, Kind: store.Absolute})},
 	} {
 		keep(s.Deadlines(ctx, q))
 	}
@@ -112,8 +112,8 @@ func askEverything(t *testing.T, s *Store) {
 		{Ascending: true},
 		{Type: event.JobFailed, Since: noon},
 		{Pipeline: "orders", Type: event.JobFailed},
-		{Cursor: store.EncodeCursor("1")},
-		{Pipeline: "orders", Cursor: store.EncodeCursor("1")},
+		{Cursor: store.NumberCursor(int64(1))},
+		{Pipeline: "orders", Cursor: store.NumberCursor(int64(1))},
 		{Key: orders, Pipeline: "orders", Type: event.JobFailed},
 	} {
 		keep(s.Events(ctx, q))

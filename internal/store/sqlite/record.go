@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
@@ -75,27 +74,17 @@ func (s *Store) Deadlines(ctx context.Context, q store.DeadlineQuery) (store.Pag
 	if err != nil {
 		return store.Page[store.Deadline]{}, fmt.Errorf("list deadlines: %w", err)
 	}
-	return paged(found, q.Limit, func(d store.Deadline) string {
-		return store.EncodeCursor(strconv.FormatInt(nanos(d.BreachAt), 10), d.Key.String(), string(d.Kind))
-	}), nil
+	return paged(found, q.Limit, store.DeadlineCursor), nil
 }
 
 // afterDeadline goes on after the deadline that a page ended with.
 func afterDeadline(w *where, cursor string) error {
-	parts, err := store.DecodeCursor(cursor, 3)
+	d, err := store.AfterDeadline(cursor)
 	if err != nil {
 		return err
 	}
-	breach, err := strconv.ParseInt(parts[0], 10, 64)
-	if err != nil {
-		return store.ErrCursor
-	}
-	key, err := run.ParseKey(parts[1])
-	if err != nil {
-		return store.ErrCursor
-	}
 	w.and("(breach, slot, pipeline, schedule, kind) > (?, ?, ?, ?, ?)",
-		breach, store.PeriodKey(key.Period), string(key.Pipeline), string(key.Schedule), parts[2])
+		nanos(d.BreachAt), store.PeriodKey(d.Key.Period), string(d.Key.Pipeline), string(d.Key.Schedule), string(d.Kind))
 	return nil
 }
 

@@ -60,7 +60,7 @@ func (s *Store) Runs(ctx context.Context, q store.RunQuery) (store.Page[run.Run]
 		w.and("slot <= ?", store.PeriodKey(q.To))
 	}
 	if q.Cursor != "" {
-		after, err := keyCursor(q.Cursor)
+		after, err := store.AfterRun(q.Cursor)
 		if err != nil {
 			return store.Page[run.Run]{}, err
 		}
@@ -72,20 +72,7 @@ func (s *Store) Runs(ctx context.Context, q store.RunQuery) (store.Page[run.Run]
 	if err != nil {
 		return store.Page[run.Run]{}, fmt.Errorf("list runs: %w", err)
 	}
-	return paged(found, q.Limit, func(r run.Run) string { return store.EncodeCursor(r.Key.String()) }), nil
-}
-
-// keyCursor reads a cursor that is a run's key.
-func keyCursor(cursor string) (run.Key, error) {
-	parts, err := store.DecodeCursor(cursor, 1)
-	if err != nil {
-		return run.Key{}, err
-	}
-	key, err := run.ParseKey(parts[0])
-	if err != nil {
-		return run.Key{}, store.ErrCursor
-	}
-	return key, nil
+	return paged(found, q.Limit, store.RunCursor), nil
 }
 
 // OpenRuns reads an index that holds the open ones alone, which SQLite would not choose by itself.
