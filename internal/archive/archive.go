@@ -134,6 +134,7 @@ func (p *pass) run(ctx context.Context) error {
 	// told in between is gone.
 	after := min(here, there)
 	fill := after == 0 || here > there || places[filledCursor].at.IsZero()
+	p.session.careful = fill || here < there || len(p.archiver.held) > 0 // some of it was sent before
 	if fill {
 		if err := p.fill(ctx); err != nil {
 			return err

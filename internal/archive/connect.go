@@ -40,7 +40,10 @@ func config(dsn string) (*pgx.ConnConfig, error) {
 }
 
 // session is one connection, for one pass.
-type session struct{ conn *pgx.Conn }
+type session struct {
+	conn    *pgx.Conn
+	careful bool // rows may be there already, whatever their table
+}
 
 func connect(ctx context.Context, dsn string) (*session, error) {
 	c, err := config(dsn)
@@ -53,7 +56,7 @@ func connect(ctx context.Context, dsn string) (*session, error) {
 	if err != nil {
 		return nil, fault(ctx, "connect", err)
 	}
-	return &session{conn}, nil
+	return &session{conn: conn}, nil
 }
 
 // lock says whether this session is the one that may copy.

@@ -1,12 +1,9 @@
 package archive
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // MaxRows is how many rows are written at once.
@@ -16,9 +13,10 @@ const MaxRows = 500
 // batch is written in one exchange; rows that are there already are passed over by their natural key. The arrays are
 // unfolded in the list of what is selected: there Postgres takes a row at a time, as a FROM it would store each array first.
 type table struct {
-	name   string
-	insert string
-	width  int
+	name    string
+	columns []string
+	insert  string
+	once    bool // no row comes twice unless something was lost: see session.write
 }
 
 // newTable takes the columns as "name type", and what happens to a row that is there already.
@@ -30,9 +28,15 @@ func newTable(name, columns, conflict string) table {
 	}
 	list := strings.Join(names, ", ")
 	return table{
-		name: name, width: len(names),
+		name: name, columns: names,
 		insert: fmt.Sprintf("INSERT INTO %s (%s) SELECT %s ON CONFLICT %s", name, list, strings.Join(arrays, ", "), conflict),
 	}
+}
+
+// comingOnce is t, for rows that are followed by a place of their own and never change.
+func comingOnce(t table) table {
+	t.once = true
+	return t
 }
 
 const runKey = "pipeline text, schedule text, period text, "
@@ -42,12 +46,12 @@ var (
 		"opened_at timestamptz, updated_at timestamptz, ended_at timestamptz, body jsonb", newest)
 	runLogs = newTable("run_logs", runKey+"attempt integer, event text, try integer, at timestamptz, handle text, category text, "+
 		"message text, output text, reported_by text", "DO NOTHING")
-	events = newTable("events", "id text, at timestamptz, position bigint, type text, severity text, "+runKey+
-		"attempt integer, message text, detail jsonb", "DO NOTHING")
+	events = comingOnce(newTable("events", "id text, at timestamptz, position bigint, type text, severity text, "+runKey+
+		"attempt integer, message text, detail jsonb", "DO NOTHING"))
 	reruns = newTable("reruns", runKey+"id text, at timestamptz, requested_by text, reason text, force boolean, bypass_gate boolean, "+
 		"accepted boolean, why text, attempt integer", "DO NOTHING")
-	history = newTable("sensor_history", "pipeline text, sensor text, version bigint, at timestamptz, period text, source text, "+
-		"expires_at timestamptz, fields jsonb", "DO NOTHING")
+	history = comingOnce(newTable("sensor_history", "pipeline text, sensor text, version bigint, at timestamptz, period text, source text, "+
+		"expires_at timestamptz, fields jsonb", "DO NOTHING"))
 	cursors = newTable("cursors", "name text, position bigint, at timestamptz",
 		"(name) DO UPDATE SET position = excluded.position, at = excluded.at")
 )
@@ -70,9 +74,9 @@ type rows struct {
 	rows  []row
 }
 
-// columns turns rows into one array for each column.
-func (r rows) columns() []any {
-	arrays := make([]any, r.table.width)
+// arrays turns rows into one array for each column.
+func (r rows) arrays() []any {
+	arrays := make([]any, len(r.table.columns))
 	for i := range arrays {
 		column := make([]any, len(r.rows))
 		for n, values := range r.rows {
@@ -81,26 +85,6 @@ func (r rows) columns() []any {
 		arrays[i] = column
 	}
 	return arrays
-}
-
-// noWait lets a transaction be over before it is on the disk.
-const noWait = "SELECT set_config('synchronous_commit', 'off', true)"
-
-// write stores a batch in one exchange: without a transaction of its own it is one. Where it does not say how far that is
-// nobody relies on it yet, and Postgres need not wait for the disk: it will with the next one that does, for all before it.
-func (s *session) write(ctx context.Context, b batch) error {
-	var all pgx.Batch
-	if len(b.places.rows) == 0 {
-		all.Queue(noWait)
-	}
-	for _, r := range append(b.rows, b.places) {
-		if len(r.rows) > 0 {
-			all.Queue(r.table.insert, r.columns()...)
-		}
-	}
-	limited, cancel := context.WithTimeout(ctx, writeLimit)
-	defer cancel()
-	return fault(ctx, "write rows", s.conn.SendBatch(limited, &all).Close())
 }
 
 // cursorRow says how far something has come.

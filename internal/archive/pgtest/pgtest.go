@@ -105,6 +105,12 @@ func (s *Server) DSN(database string) string {
 	return fmt.Sprintf("host=%s user=postgres dbname=%s", s.dir, database)
 }
 
+// Log is what the server has logged.
+func (s *Server) Log() (string, error) {
+	log, err := os.ReadFile(filepath.Join(s.dir, "log"))
+	return string(log), err
+}
+
 // shared is the one server of a test process. It goes when the process does.
 var shared = sync.OnceValues(func() (*Server, error) { return Start("-c fsync=off") })
 

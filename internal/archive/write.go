@@ -1,0 +1,86 @@
+package archive
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// write stores a batch in one transaction. Events and writes of sensors come once, as a rule, so they are copied straight into
+// their tables. If one of them is there already, after a crash say, nothing of the batch is kept: it is written anew, with a
+// look at each row, and so are all that follow in this session. Postgres therefore logs one such error at most.
+func (s *session) write(ctx context.Context, b batch) error {
+	limited, cancel := context.WithTimeout(ctx, writeLimit)
+	defer cancel()
+	if s.careful || !b.comesOnce() {
+		return fault(ctx, "write rows", s.compare(limited, b))
+	}
+	err := s.copy(limited, b)
+	if isThere(err) {
+		s.careful = true
+		err = s.compare(limited, b)
+	}
+	return fault(ctx, "write rows", err)
+}
+
+// comesOnce says whether b has rows that can be copied.
+func (b batch) comesOnce() bool {
+	for _, r := range b.rows {
+		if r.table.once {
+			return true
+		}
+	}
+	return false
+}
+
+// isThere says whether a row was refused because there is one with its key.
+func isThere(err error) bool {
+	refused, answered := errors.AsType[*pgconn.PgError](err)
+	return answered && refused.Code == "23505"
+}
+
+// compare passes over the rows that are there. It is one exchange, which without a transaction of its own is one.
+func (s *session) compare(ctx context.Context, b batch) error {
+	return s.conn.SendBatch(ctx, b.statements(b.rows)).Close()
+}
+
+// copy fails if one of the rows that come once is there.
+func (s *session) copy(ctx context.Context, b batch) error {
+	return pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
+		var others []rows
+		for _, r := range b.rows {
+			if !r.table.once {
+				others = append(others, r)
+				continue
+			}
+			if _, err := tx.CopyFrom(ctx, pgx.Identifier{r.table.name}, r.table.columns, r.source()); err != nil {
+				return err
+			}
+		}
+		return tx.SendBatch(ctx, b.statements(others)).Close()
+	})
+}
+
+func (r rows) source() pgx.CopyFromSource {
+	return pgx.CopyFromSlice(len(r.rows), func(i int) ([]any, error) { return r.rows[i], nil })
+}
+
+// noWait lets a transaction be over before it is on the disk.
+const noWait = "SELECT set_config('synchronous_commit', 'off', true)"
+
+// statements write some of b's rows, and its places. Where b does not say how far it is nobody relies on it yet, and Postgres
+// need not wait for the disk: it will with the next one that does, for all before it.
+func (b batch) statements(some []rows) *pgx.Batch {
+	var all pgx.Batch
+	if len(b.places.rows) == 0 {
+		all.Queue(noWait)
+	} else {
+		some = append(some[:len(some):len(some)], b.places)
+	}
+	for _, r := range some {
+		all.Queue(r.table.insert, r.arrays()...)
+	}
+	return &all
+}
