@@ -87,6 +87,13 @@ func Streaming(t testing.TB) (environment string, c aws.Config) {
 	return s.tables(t, true), configFor(s.url)
 }
 
+// Still is Streaming for tables whose streams nobody reads, so that they have none.
+func Still(t testing.TB) (environment string, c aws.Config) {
+	t.Helper()
+	s := sharedServer(t)
+	return s.tables(t, false), configFor(s.url)
+}
+
 func configFor(endpoint string) aws.Config {
 	return aws.Config{Region: Region, BaseEndpoint: aws.String(endpoint), Credentials: aws.CredentialsProviderFunc(
 		func(context.Context) (aws.Credentials, error) {
