@@ -9,10 +9,8 @@ package event
 //go:generate go run ./eventdoc ../../docs/EVENTS.md
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -142,73 +140,5 @@ func (e Event) Validate() error {
 	if e.ID == "" || e.Detail.Message == "" || e.Time.IsZero() {
 		return fmt.Errorf("event %s needs an id, a message and a time, has %q, %q and %s", e.Type, e.ID, e.Detail.Message, e.Time)
 	}
-	return nil
-}
-
-// envelope is an Event as it travels.
-type envelope struct {
-	ID     string          `json:"id"`
-	Source string          `json:"source"`
-	Type   Type            `json:"detail-type"`
-	Time   time.Time       `json:"time"`
-	Detail json.RawMessage `json:"detail"`
-}
-
-// MarshalJSON writes the envelope, with the fields of Extra beside the common ones.
-func (e Event) MarshalJSON() ([]byte, error) {
-	detail, err := e.DetailJSON()
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(envelope{ID: e.ID, Source: Source, Type: e.Type, Time: e.Time, Detail: detail})
-}
-
-// DetailJSON is the detail as it stands in the envelope: the common fields and those of its type in one object.
-func (e Event) DetailJSON() ([]byte, error) {
-	detail, err := json.Marshal(e.Detail)
-	if err != nil {
-		return nil, fmt.Errorf("write event %s: %w", e.Type, err)
-	}
-	if e.Detail.Extra == nil {
-		return detail, nil
-	}
-	extra, err := json.Marshal(e.Detail.Extra)
-	if err != nil {
-		return nil, fmt.Errorf("write event %s: %w", e.Type, err)
-	}
-	if inner := bytes.TrimSuffix(bytes.TrimPrefix(extra, []byte("{")), []byte("}")); len(inner) > 0 {
-		detail = append(append(detail[:len(detail)-1], ','), inner...)
-		detail = append(detail, '}')
-	}
-	return detail, nil
-}
-
-// UnmarshalJSON reads an envelope. A type that is not in the catalogue keeps its common fields only.
-func (e *Event) UnmarshalJSON(text []byte) error {
-	var env struct {
-		envelope
-		Detail *Detail `json:"detail"` // in place of the envelope's, so that it is not gone through once more
-	}
-	if err := json.Unmarshal(text, &env); err != nil {
-		return fmt.Errorf("read event: %w", err)
-	}
-	if env.Source != Source {
-		return fmt.Errorf("read event %q: source is %q, want %q", env.ID, env.Source, Source)
-	}
-	if env.Detail == nil {
-		return fmt.Errorf("read event %q: it has no detail", env.ID)
-	}
-	got := Event{ID: env.ID, Type: env.Type, Time: env.Time, Detail: *env.Detail}
-	if kind := catalogue[env.Type].Extra; kind != nil {
-		extra := reflect.New(reflect.TypeOf(kind))
-		beside := struct {
-			Detail any `json:"detail"`
-		}{extra.Interface()}
-		if err := json.Unmarshal(text, &beside); err != nil {
-			return fmt.Errorf("read detail of event %q: %w", env.ID, err)
-		}
-		got.Detail.Extra = extra.Elem().Interface().(Extra)
-	}
-	*e = got
 	return nil
 }

@@ -178,9 +178,26 @@ func TestUnknownTypeKeepsItsCommonFields(t *testing.T) {
 	}
 }
 
+func TestOrderOfAnEnvelopeDoesNotMatter(t *testing.T) {
+	for _, text := range []string{
+		`{"detail":{"exitCode":3,"message":"m"},"detail-type":"JOB_FAILED","source":"interlock","id":"1"}`,
+		`{"detail":{"exitCode":3,"message":"\"detail-type\":\"SLA_MET\""},"detail-type" : "JOB_FAILED","source":"interlock","id":"1"}`,
+		`{"detail":{"detail-type":"SLA_MET","deadline":"none","exitCode":3,"message":"m"},"detail-type":"JOB_FAILED","source":"interlock","id":"1"}`,
+	} {
+		var e event.Event
+		if err := json.Unmarshal([]byte(text), &e); err != nil {
+			t.Fatal(err)
+		}
+		extra, is := e.Detail.Extra.(event.Finished)
+		if !is || extra.ExitCode == nil || *extra.ExitCode != 3 || e.Type != event.JobFailed || e.Detail.Message == "" {
+			t.Errorf("%s was read as %+v", text, e)
+		}
+	}
+}
+
 func TestForeignOrBrokenEnvelopeIsRefused(t *testing.T) {
 	for _, text := range []string{
-		`{}`, `[]`, `{"source":"aws.s3","detail":{}}`, `{"source":"interlock"}`, `{"source":"interlock","detail":[]}`,
+		`{}`, `[]`, `{"source":"aws.s3","detail":{}}`, `{"source":"interlock"}`, `{"source":"interlock","detail":[]}`, `{"source":"interlock","detail":null}`,
 		`{"source":"interlock","detail-type":"JOB_FAILED","detail":{"exitCode":"three"}}`,
 	} {
 		var e event.Event
