@@ -10,6 +10,10 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
+// maxNews is how many events and changes are taken together. The more, the less often is a run copied for an event, and
+// once more for the change that came with it.
+const maxNews = store.MaxPage
+
 // news is what was announced since: events, and changes in the feed. They are taken together, since most of them tell of
 // the same runs.
 type news struct {
@@ -120,7 +124,7 @@ func (a *Archiver) next(ctx context.Context, after store.Position) (n news, err 
 
 // read reads the events after a place.
 func (n *news) read(ctx context.Context, from source, after store.Position) (err error) {
-	if n.events, err = from.EventsAfter(ctx, after, MaxRows); err != nil {
+	if n.events, err = from.EventsAfter(ctx, after, maxNews); err != nil {
 		return err
 	}
 	for _, e := range n.events {
@@ -144,7 +148,7 @@ func receive(ctx context.Context, s source, consumer string, held int) ([]store.
 	}
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	changes, err := s.Receive(waiting, Name, consumer, MaxRows)
+	changes, err := s.Receive(waiting, Name, consumer, maxNews)
 	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 		return nil, nil
 	}
