@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -83,7 +84,7 @@ func (a *Archiver) Pass(ctx context.Context, now time.Time) (Report, error) {
 	if err := s.migrate(ctx, scripts); err != nil {
 		return Report{}, err
 	}
-	p := &pass{archiver: a, session: s, now: now, ledger: newLedger(ctx, s), seen: map[sensorID]int64{}}
+	p := &pass{archiver: a, session: s, now: now, ledger: newLedger(ctx, s), seen: map[sensorID]int64{}, lately: map[run.Key]state{}}
 	err = p.run(ctx)
 	return Report{Rows: p.ledger.written}, together(err, p.ledger.close())
 }
@@ -114,6 +115,7 @@ type pass struct {
 	now      time.Time
 	ledger   *ledger
 	seen     map[sensorID]int64 // the writes of a key up to here were copied by a fill
+	lately   map[run.Key]state  // the runs that were copied
 }
 
 func (p *pass) run(ctx context.Context) error {

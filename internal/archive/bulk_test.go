@@ -106,3 +106,25 @@ func TestWhatWasArchivedSurvivesACrashOfPostgres(t *testing.T) {
 	check(t, server.Resume("-c fsync=off"))
 	w.archived(dsn)
 }
+
+// slow is a store that tells one event and one change at a time.
+type slow struct{ store.Store }
+
+func (s slow) EventsAfter(ctx context.Context, after store.Position, _ int) ([]store.StoredEvent, error) {
+	return s.Store.EventsAfter(ctx, after, 1)
+}
+
+func (s slow) Receive(ctx context.Context, group, consumer string, _ int) ([]store.Change, error) {
+	return s.Store.Receive(ctx, group, consumer, 1)
+}
+
+func TestRunThatIsToldOfOftenIsCopiedOnce(t *testing.T) {
+	dsn, w := pgtest.Database(t), newWorld(t)
+	w.days(0, 1)
+	pass(t, w.archiver(dsn), noon)
+	w.live(keyOf("orders", "2026-03-04"), noon.AddDate(0, 0, 1), time.Minute)
+	a, err := archive.New(slow{w.store}, dsn, "one")
+	check(t, err)
+	same(t, "rows: a run, two lines, two events", pass(t, a, noon).Rows, 5)
+	w.archived(dsn)
+}

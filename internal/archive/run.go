@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
@@ -11,6 +12,9 @@ import (
 
 // maxRuns is how many runs are read at once, with their job logs: these may be long.
 const maxRuns = 100
+
+// maxLately is how many runs a pass remembers to have copied.
+const maxLately = 10_000
 
 // runs copies runs as they are now, with their job logs. Each is named once; those that are gone are passed over.
 func (p *pass) runs(ctx context.Context, keys []run.Key) error {
@@ -62,6 +66,9 @@ func (p *pass) copyRuns(ctx context.Context, all []run.Run) error {
 		return err
 	}
 	for _, r := range all {
+		if !p.isNew(r, logs[r.Key]) {
+			continue
+		}
 		made, err := runRow(r)
 		if err != nil {
 			return err
@@ -72,6 +79,32 @@ func (p *pass) copyRuns(ctx context.Context, all []run.Run) error {
 		}
 	}
 	return nil
+}
+
+// state is how a run was when it was copied; its job log grows at the end.
+type state struct {
+	version int64
+	updated time.Time
+	lines   int
+	last    time.Time // of the lines
+}
+
+// isNew says whether r is other than what this pass has copied of it lately: an event and the change that came with it may
+// tell of it one after the other.
+func (p *pass) isNew(r run.Run, log []store.JobEntry) bool {
+	now := state{version: r.Version, updated: r.UpdatedAt, lines: len(log)}
+	if len(log) > 0 {
+		now.last = log[len(log)-1].At
+	}
+	before, there := p.lately[r.Key]
+	if there && before == now {
+		return false
+	}
+	if len(p.lately) >= maxLately {
+		clear(p.lately)
+	}
+	p.lately[r.Key] = now
+	return true
 }
 
 // requests copies the requests for runs.
