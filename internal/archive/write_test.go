@@ -32,7 +32,7 @@ func ownServer(t *testing.T) *pgtest.Server {
 // busy lets so much happen that it takes several batches, of both kinds.
 func (w *world) busy(day int) {
 	w.t.Helper()
-	for i := range archive.MaxRows / 2 {
+	for i := range archive.MaxRows * 2 / 3 {
 		now := noon.AddDate(0, 0, day).Add(time.Duration(i) * time.Millisecond)
 		w.put("orders", "landing", now, int64(i))
 		w.put("users", "landing", now, int64(i))
@@ -93,7 +93,7 @@ func TestArchiverThatDiedBetweenBatchesIsRefusedOnce(t *testing.T) {
 	w.days(0, 1)
 	pass(t, w.archiver(dsn), noon)
 	w.busy(1)
-	// Its first batch is written, and the one with the cursors is not.
+	// Its first two batches are written, and the one with the cursors is not.
 	exec(t, dsn, `CREATE FUNCTION die() RETURNS trigger AS $$ BEGIN RAISE 'died'; END $$ LANGUAGE plpgsql;
 		CREATE TRIGGER die BEFORE INSERT ON cursors FOR EACH STATEMENT EXECUTE FUNCTION die()`)
 	if _, err := w.archiver(dsn).Pass(context.Background(), noon); err == nil || !strings.Contains(err.Error(), "died") {
