@@ -84,7 +84,7 @@ func (a *Archiver) Pass(ctx context.Context, now time.Time) (Report, error) {
 	if err := s.migrate(ctx, scripts); err != nil {
 		return Report{}, err
 	}
-	p := &pass{archiver: a, session: s, now: now, ledger: newLedger(ctx, s), seen: map[sensorID]int64{}, lately: map[run.Key]state{}}
+	p := &pass{archiver: a, session: s, now: now, ledger: newLedger(ctx, s, func() (*session, error) { return connect(ctx, a.dsn) }), seen: map[sensorID]int64{}, lately: map[run.Key]state{}}
 	err = p.run(ctx)
 	return Report{Rows: p.ledger.written}, together(err, p.ledger.close())
 }
@@ -136,7 +136,7 @@ func (p *pass) run(ctx context.Context) error {
 	// told in between is gone.
 	after := min(here, there)
 	fill := after == 0 || here > there || places[filledCursor].at.IsZero()
-	p.session.careful = fill || here < there || len(p.archiver.held) > 0 // some of it was sent before
+	p.ledger.careful.Store(fill || here < there || len(p.archiver.held) > 0) // some of it was sent before
 	if fill {
 		if err := p.fill(ctx); err != nil {
 			return err

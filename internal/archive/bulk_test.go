@@ -3,6 +3,7 @@ package archive_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -127,4 +128,30 @@ func TestRunThatIsToldOfOftenIsCopiedOnce(t *testing.T) {
 	check(t, err)
 	same(t, "rows: a run, two lines, two events", pass(t, a, noon).Rows, 5)
 	w.archived(dsn)
+}
+
+// much is more than one batch, of which the first ones are written side by side where that can be.
+func (w *world) much(day int) {
+	for i := range 3 * archive.MaxRows {
+		w.put("orders", []sensor.Key{"landing", "upstream"}[i%2], noon.AddDate(0, 0, day).Add(time.Duration(i)*time.Second), int64(i))
+	}
+	w.days(day, 1)
+}
+
+func TestOneConnectionHasToDoWhereThereIsNoSecond(t *testing.T) {
+	pgtest.Need(t)
+	server, err := pgtest.Start("-c fsync=off")
+	check(t, err)
+	t.Cleanup(func() { check(t, server.Close()) })
+	owner := server.DSN("postgres")
+	for _, statement := range []string{"CREATE ROLE lonely LOGIN CONNECTION LIMIT 1", "GRANT ALL ON SCHEMA public TO lonely"} {
+		lines(t, owner, statement)
+	}
+	w := newWorld(t)
+	w.days(0, 1)
+	a := w.archiver(strings.Replace(owner, "user=postgres", "user=lonely", 1))
+	pass(t, a, noon)
+	w.much(1)
+	pass(t, a, noon.AddDate(0, 0, 2))
+	w.archived(owner)
 }

@@ -39,10 +39,9 @@ func config(dsn string) (*pgx.ConnConfig, error) {
 	return c, nil
 }
 
-// session is one connection, for one pass.
+// session is one connection.
 type session struct {
-	conn    *pgx.Conn
-	careful bool // rows may be there already, whatever their table
+	conn *pgx.Conn
 }
 
 func connect(ctx context.Context, dsn string) (*session, error) {

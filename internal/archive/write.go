@@ -3,6 +3,7 @@ package archive
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -10,16 +11,16 @@ import (
 
 // write stores a batch in one transaction. Events and writes of sensors come once, as a rule, so they are copied straight into
 // their tables. If one of them is there already, after a crash say, nothing of the batch is kept: it is written anew, with a
-// look at each row, and so are all that follow in this session. Postgres therefore logs one such error at most.
-func (s *session) write(ctx context.Context, b batch) error {
+// look at each row, and so are all that begin after it: Postgres logs one such error of each connection at most.
+func (s *session) write(ctx context.Context, b batch, careful *atomic.Bool) error {
 	limited, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
-	if s.careful || !b.comesOnce() {
+	if careful.Load() || !b.comesOnce() {
 		return fault(ctx, "write rows", s.compare(limited, b))
 	}
 	err := s.copy(limited, b)
 	if isThere(err) {
-		s.careful = true
+		careful.Store(true)
 		err = s.compare(limited, b)
 	}
 	return fault(ctx, "write rows", err)
