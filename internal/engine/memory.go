@@ -8,7 +8,7 @@ import (
 // How much garbage may pile up before it is collected, in percent of what is held.
 const (
 	usualGarbage  = 100
-	littleGarbage = 40
+	littleGarbage = 60
 	// muchGarbage is for those who hold so little that several times as much is little, too: a collection for each few
 	// megabytes would take a tenth of the processor when much is written.
 	muchGarbage  = 400
