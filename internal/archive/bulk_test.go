@@ -139,11 +139,7 @@ func (w *world) much(day int) {
 }
 
 func TestOneConnectionHasToDoWhereThereIsNoSecond(t *testing.T) {
-	pgtest.Need(t)
-	server, err := pgtest.Start("-c fsync=off")
-	check(t, err)
-	t.Cleanup(func() { check(t, server.Close()) })
-	owner := server.DSN("postgres")
+	owner := ownServer(t).DSN("postgres")
 	for _, statement := range []string{"CREATE ROLE lonely LOGIN CONNECTION LIMIT 1", "GRANT ALL ON SCHEMA public TO lonely"} {
 		lines(t, owner, statement)
 	}
