@@ -51,6 +51,13 @@ type Checker interface {
 	Check(ctx context.Context, a Attempt) error
 }
 
+// Preparer is a type whose starts are quicker when they are announced.
+type Preparer interface {
+	// Prepare begins what a start of the attempt needs and nobody takes for one, such as to connect, and returns at once. It
+	// is called while the decision to start is being stored, so the start may never come.
+	Prepare(a Attempt)
+}
+
 // SelfReporting is a config whose job may report its own result, so that its target cannot be asked for it.
 type SelfReporting interface{ ReportsItself() bool }
 

@@ -416,3 +416,38 @@ func TestAttemptIsGivenItsNamesAndExpandedConfig(t *testing.T) {
 		t.Errorf("config %v, callback %v", seen.Config, seen.Callback)
 	}
 }
+
+func TestAStartIsAnnouncedBeforeItIsStored(t *testing.T) {
+	var b *bench
+	var told []run.AttemptID
+	b = newBench(t, limited+glue, func(of *target) job.Type {
+		return announced{plain{of}, func(a job.Attempt) {
+			told = append(told, a.ID)
+			if got := b.runOf(b.day(3)); got.Status != run.Pending {
+				t.Errorf("it is %s already", got.Status)
+			}
+		}}
+	})
+	b.open(b.day(3), run.Opening{})
+	b.step()
+	b.open(b.day(4), run.Opening{}) // for which no slot is free
+	b.step()
+	if want := b.runOf(b.day(3)).ID(); len(told) != 1 || told[0] != want || b.target.started(want) != 1 {
+		t.Errorf("told of %v and started %v, want %s once", told, b.target.calls, want)
+	}
+}
+
+func TestAStartThatCannotBePreparedIsNotAnnounced(t *testing.T) {
+	b := newBench(t, daily+glue, func(of *target) job.Type {
+		return announced{plain{of}, func(a job.Attempt) { t.Errorf("told of %s", a) }}
+	})
+	b.steps = orchestrator.New(orchestrator.Deps{
+		Store: b.store, Catalog: b.catalog, Replica: "a", Lease: lease, Jobs: map[string]job.Type{"glue": b.kind},
+		Expand: func(a job.Attempt, _ *pipeline.Job) (job.Attempt, error) {
+			return a, job.Refuse(run.Permanent, "no such secret")
+		},
+	})
+	b.open(b.key, run.Opening{})
+	b.step()
+	b.wantLog(store.JobRefused)
+}

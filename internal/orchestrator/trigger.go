@@ -41,11 +41,12 @@ func (w *work) trigger(ctx context.Context, evaluated run.Run, view gate.View, r
 	// whose commit happened goes on to the call. The task stays as it is until the answer is known.
 	b.ID += fmt.Sprintf("/%s#%d", w.o.mark, w.o.starts.Add(1))
 	b.Swap(w.run, next)
+	c := w.prepare()
 	if err := w.send(ctx, b); err != nil {
 		return lifecycle.Step{}, err
 	}
 	w.run = next
-	return w.start(ctx)
+	return w.start(ctx, c)
 }
 
 // gateOnly is a pipeline without a job: whoever asked runs it, and reports its result.
@@ -88,6 +89,22 @@ func (w *work) tellPassed(b *store.Batch, view gate.View) {
 	b.Emit(event.New(event.ValidationPassed, w.about(), message, event.Gate{Rules: view.Rules()}))
 }
 
+// call is a start call that is ready to be made, or why it cannot be.
+type call struct {
+	kind    job.Type
+	attempt job.Attempt
+	err     error
+}
+
+// prepare makes a start call ready, and lets its job type do so too.
+func (w *work) prepare() (c call) {
+	c.kind, c.attempt, c.err = w.job()
+	if p, ok := c.kind.(job.Preparer); ok && c.err == nil {
+		p.Prepare(c.attempt)
+	}
+	return c
+}
+
 // answer is what came of a start call.
 type answer struct {
 	started job.Started
@@ -95,17 +112,14 @@ type answer struct {
 }
 
 // start makes the call for a run whose TRIGGERING is stored, and stores the answer.
-func (w *work) start(ctx context.Context) (lifecycle.Step, error) {
-	var a answer
-	kind, attempt, err := w.job()
-	if stalled := w.clock().Sub(w.now); err == nil && stalled > w.o.Lease/2 {
-		err = job.Refuse(run.Transient, "not started: this controller stood still for %s, and another may have taken over", stalled)
+func (w *work) start(ctx context.Context, c call) (lifecycle.Step, error) {
+	a := answer{err: c.err}
+	if stalled := w.clock().Sub(w.now); a.err == nil && stalled > w.o.Lease/2 {
+		a.err = job.Refuse(run.Transient, "not started: this controller stood still for %s, and another may have taken over", stalled)
 	}
-	if err != nil {
-		a.err = err
-	} else {
-		call, cancel := context.WithTimeout(ctx, w.o.startLimit(kind, attempt))
-		a.started, a.err = kind.Start(call, attempt)
+	if a.err == nil {
+		limited, cancel := context.WithTimeout(ctx, w.o.startLimit(c.kind, c.attempt))
+		a.started, a.err = c.kind.Start(limited, c.attempt)
 		cancel()
 	}
 	return w.settle(ctx, a)

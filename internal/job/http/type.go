@@ -23,6 +23,7 @@ var (
 	_ job.Type     = (*Type)(nil)
 	_ job.Blocking = (*Type)(nil)
 	_ job.Checker  = (*Type)(nil)
+	_ job.Preparer = (*Type)(nil)
 )
 
 // New sends through the guard.
@@ -35,6 +36,13 @@ func (t *Type) Limit(config pipeline.JobConfig) (time.Duration, bool) {
 		return 0, false
 	}
 	return c.Timeout.D(), true
+}
+
+// Prepare connects. Any request may be one that starts something, so nothing is sent.
+func (t *Type) Prepare(a job.Attempt) {
+	if c, err := configOf(a); err == nil {
+		t.client.Prepare(c.URL)
+	}
 }
 
 // Start sends the request.

@@ -19,6 +19,7 @@ func Run(t *testing.T, b Bench) {
 	_, stops := kind.(job.Stopper)
 	_, waits := kind.(job.Waiter)
 	_, checks := kind.(job.Checker)
+	_, prepares := kind.(job.Preparer)
 	_, blocks := limit(kind, b)
 	dedup, ok := kind.(job.Deduplicator)
 	refuses := ok && dedup.RefusesRepeats()
@@ -28,6 +29,7 @@ func Run(t *testing.T, b Bench) {
 		check   func(bed)
 	}{
 		{"StartsOnceUnderItsID", b.Good != "", startsOnce},
+		{"PreparedItIsStartedOnce", b.Good != "" && prepares, prepared},
 		{"StartedAgainIsAdopted", b.Good != "" && refuses, startedAgain},
 		{"StartedAtOnceByManyIsStartedOnce", b.Good != "" && refuses, startedByMany},
 		{"AnotherControllerFindsIt", b.Good != "" && finds, found},
@@ -68,6 +70,19 @@ func startsOnce(b bed) {
 		b.Errorf("got %+v", status)
 	}
 	b.starts(a, 1)
+}
+
+func prepared(b bed) {
+	never, a := b.attempt(b.Good), b.attempt(b.Good)
+	never.ID += "0" // no start comes of it
+	for _, one := range []job.Attempt{never, a} {
+		b.Type.(job.Preparer).Prepare(one)
+	}
+	if status := b.end(a, b.start(a)); status.Result != run.ResultSuccess {
+		b.Errorf("got %+v", status)
+	}
+	b.starts(a, 1)
+	b.starts(never, 0)
 }
 
 func startedAgain(b bed) {

@@ -10,7 +10,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"net"
 	"net/http"
 	"net/url"
 	"time"
@@ -22,11 +21,17 @@ import (
 // Client sends messages.
 type Client struct {
 	transport *http.Transport
+	ahead     *ahead
 	now       func() time.Time
 }
 
 // New sends through the guard.
-func New(g *egress.Guard) *Client { return &Client{transport: g.Transport(), now: time.Now} }
+func New(g *egress.Guard) *Client {
+	c := &Client{transport: g.Transport(), now: time.Now}
+	c.ahead = &ahead{dial: g.DialContext, keptFor: keptFor, made: map[string][]*early{}}
+	c.transport.DialContext = c.ahead.DialContext
+	return c
+}
 
 // Hide is err without secrets.
 func Hide(secrets job.Redactor, err error) error {
@@ -60,11 +65,7 @@ func (c *Client) Reach(ctx context.Context, address string, limit time.Duration)
 }
 
 func (c *Client) connect(ctx context.Context, target *url.URL) error {
-	port := target.Port()
-	if port == "" {
-		port = target.Scheme
-	}
-	conn, err := c.transport.DialContext(ctx, "tcp", net.JoinHostPort(target.Hostname(), port))
+	conn, err := c.ahead.dial(ctx, "tcp", dialled(target))
 	if err != nil {
 		return err
 	}
