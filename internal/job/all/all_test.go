@@ -3,6 +3,7 @@ package all_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -10,8 +11,11 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/job/all"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
 )
 
 // problems are what decoding and checking a job.config of a type finds.
@@ -287,6 +291,34 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 			if property.Description == "" {
 				t.Errorf("%s: %s has no description", k.Name, name)
 			}
+		}
+	}
+}
+
+func TestOnlyAJobThatMayReportItselfIsGivenACallback(t *testing.T) {
+	expand := all.Expander(nil, func(key run.Key, attempt int) job.Callback {
+		return job.Callback{URL: "https://interlock.example/" + key.String(), Token: fmt.Sprint(attempt)}
+	})
+	for config, want := range map[string]string{
+		"http {url: 'https://a.example'}":                 "",
+		"http {url: 'https://a.example', callback: true}": "https://interlock.example/orders/cron/2026-03-03",
+		"lambda {functionName: f}":                        "",
+		"lambda {functionName: f, async: true}":           "https://interlock.example/orders/cron/2026-03-03",
+		"command {command: 'true'}":                       "https://interlock.example/orders/cron/2026-03-03",
+	} {
+		kind, text, _ := strings.Cut(config, " ")
+		d, found := document.Parse("f", []byte(text))
+		into := newConfig(t, kind)
+		if found = append(found, d.Decode(into)...); len(found) > 0 {
+			t.Fatal(found)
+		}
+		p, err := period.Parse("2026-03-03")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := expand(job.Attempt{Pipeline: "orders", Schedule: pipeline.ByCron, Period: p, Number: 2}, &pipeline.Job{Type: kind, Config: into, Raw: d.Root()})
+		if err != nil || got.Callback.URL != want {
+			t.Errorf("%s: got %+v, %v", config, got.Callback, err)
 		}
 	}
 }

@@ -35,7 +35,8 @@ func Types(guard *egress.Guard, commands job.Type) map[string]job.Type {
 	}
 }
 
-// Expander gives attempts their config, with variables and secrets put in, and their callback. An error is a *job.Refusal.
+// Expander gives attempts their config, with variables and secrets put in, and their callback where their job may use one. An
+// error is a *job.Refusal.
 func Expander(secrets *job.Secrets, callback func(key run.Key, attempt int) job.Callback) func(job.Attempt, *pipeline.Job) (job.Attempt, error) {
 	kinds := Kinds()
 	return func(a job.Attempt, of *pipeline.Job) (job.Attempt, error) {
@@ -43,7 +44,9 @@ func Expander(secrets *job.Secrets, callback func(key run.Key, attempt int) job.
 		if i < 0 {
 			return a, job.Refuse(run.Permanent, "there is no job type %q", of.Type)
 		}
-		a.Callback = callback(run.Key{Pipeline: a.Pipeline, Schedule: a.Schedule, Period: a.Period}, a.Number)
+		if c, ok := of.Config.(job.SelfReporting); !ok || c.ReportsItself() {
+			a.Callback = callback(run.Key{Pipeline: a.Pipeline, Schedule: a.Schedule, Period: a.Period}, a.Number)
+		}
 		return job.Expand(a, of.Raw, kinds[i].NewConfig(), secrets)
 	}
 }
