@@ -1,24 +1,27 @@
 package sqlite
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// do looks at everything first and changes nothing before all of it is known to fit.
+// do looks at everything first and changes nothing before all of it is known to fit. A batch that comes again is done already,
+// whether or not it would still fit.
 func (b *batch) do(tx *tx) error {
-	taken, err := tx.number("SELECT 1 FROM commits WHERE identity = ?", b.identity)
-	if err != nil || taken == 1 {
-		return err
-	}
 	before, err := b.check(tx)
+	if errors.Is(err, store.ErrConflict) {
+		return b.unlessDone(tx, err)
+	}
 	if err != nil {
 		return err
 	}
-	if err := tx.exec("INSERT INTO commits (identity, at) VALUES (?, ?)", b.identity, nanos(b.now)); err != nil {
+	added, err := tx.changes("INSERT INTO commits (identity, at) VALUES (?, ?) ON CONFLICT DO NOTHING", b.identity, nanos(b.now))
+	if err != nil || added == 0 {
 		return err
 	}
 	for _, step := range []func() error{
@@ -35,8 +38,16 @@ func (b *batch) do(tx *tx) error {
 	return nil
 }
 
-// stored is what a run is compared with before it is swapped.
-type stored struct {
+func (b *batch) unlessDone(tx *tx, conflict error) error {
+	done, err := tx.number("SELECT 1 FROM commits WHERE identity = ?", b.identity)
+	if err != nil || done == 1 {
+		return err
+	}
+	return conflict
+}
+
+// earlier is what a run is compared with before it is swapped.
+type earlier struct {
 	version  int64
 	status   run.Status
 	attempt  int
@@ -44,14 +55,14 @@ type stored struct {
 }
 
 // check finds out whether everything still is as it was when the batch was decided. It gives the runs as they are.
-func (b *batch) check(tx *tx) (runs []stored, err error) {
+func (b *batch) check(tx *tx) (runs []earlier, err error) {
 	if b.lease != nil {
 		if l := tx.lease(b.lease.Task); !l.holds(b.now) || l.token != b.lease.Token {
 			return nil, fmt.Errorf("the lease on task %s is lost: %w", b.lease.Task, store.ErrConflict)
 		}
 	}
 	for _, r := range b.runs {
-		was, err := storedRun(tx, r.name)
+		was, err := tx.earlier(r.run.Key, r.name)
 		if err != nil {
 			return nil, err
 		}
@@ -124,12 +135,27 @@ func stale(what string, r swapRow, version int64) error {
 	return fmt.Errorf("%s %s is at version %d, was read at %d: %w", what, r.name, version, r.read, store.ErrConflict)
 }
 
-func storedRun(tx *tx, name string) (was stored, err error) {
+// earlier is a run as this transaction leaves it so far. It looks into the file only for what nobody has looked at lately.
+func (tx *tx) earlier(key run.Key, name string) (was earlier, err error) {
+	if was, swapped := tx.runs[key]; swapped {
+		return was, nil
+	}
+	if held, _ := tx.w.runs.get(key); held != nil {
+		r, err := held.give()
+		if errors.Is(err, store.ErrNotFound) {
+			err = nil
+		}
+		return earlierOf(r), err
+	}
 	_, err = tx.one("SELECT version, status, attempt, snapshot FROM runs WHERE run = ?", func(r row) error {
-		was = stored{r.int(0), run.Status(r.text(1)), int(r.int(2)), r.text(3)}
+		was = earlier{r.int(0), run.Status(r.text(1)), int(r.int(2)), r.text(3)}
 		return nil
 	}, name)
 	return was, err
+}
+
+func earlierOf(r run.Run) earlier {
+	return earlier{r.Version, r.Status, r.Attempt, string(r.Progress.Snapshot)}
 }
 
 const upsertRun = `INSERT INTO runs (run, pipeline, schedule, slot, version, status, attempt, open, snapshot, body)
@@ -138,7 +164,7 @@ const upsertRun = `INSERT INTO runs (run, pipeline, schedule, slot, version, sta
 		open = excluded.open, snapshot = excluded.snapshot, body = excluded.body`
 
 // swapRuns replaces runs and tells the feed of those that moved.
-func (b *batch) swapRuns(tx *tx, before []stored) error {
+func (b *batch) swapRuns(tx *tx, before []earlier) error {
 	for i, r := range b.runs {
 		next, was := r.run, before[i]
 		snapshot := string(next.Progress.Snapshot)
@@ -147,8 +173,9 @@ func (b *batch) swapRuns(tx *tx, before []stored) error {
 		if err != nil {
 			return err
 		}
-		tx.after = append(tx.after, func() { tx.w.runs.wrote(r.run.Key, r.body) })
-		if snapshot != was.snapshot {
+		tx.runs[r.run.Key] = earlierOf(next)
+		tx.after = append(tx.after, func() { tx.w.runs.wrote(r.run.Key, plain(r.run)) })
+		if snapshot != was.snapshot && (was.snapshot != "" || !b.brings(snapshot)) {
 			if err := tx.exec("UPDATE snapshots SET loose = (snapshot <> ?) WHERE run = ? AND snapshot IN (?, ?)",
 				snapshot, r.name, snapshot, was.snapshot); err != nil {
 				return err
@@ -164,6 +191,11 @@ func (b *batch) swapRuns(tx *tx, before []stored) error {
 		}
 	}
 	return nil
+}
+
+// brings says that a snapshot comes with the batch, which then stores it as one that a run rests on.
+func (b *batch) brings(snapshot string) bool {
+	return slices.ContainsFunc(b.snapshots, func(s snapshotRow) bool { return s.id == snapshot })
 }
 
 const upsertDeadline = `INSERT INTO deadlines (run, kind, pipeline, schedule, slot, version, state, breach, body)
@@ -187,7 +219,7 @@ func (b *batch) swapOthers(tx *tx) error {
 			r.name, r.next, r.body); err != nil {
 			return err
 		}
-		tx.after = append(tx.after, func() { tx.w.pipelines.wrote(pipeline.ID(r.name), r.body) })
+		tx.after = append(tx.after, func() { tx.w.pipelines.wrote(pipeline.ID(r.name), stored[store.Pipeline](r.body)) })
 		if err := tx.tell(b, kindPipeline, r.name, move{Kind: store.PipelineMoved, Version: r.next}); err != nil {
 			return err
 		}
@@ -228,7 +260,7 @@ func (tx *tx) tell(b *batch, kind int64, of string, m move) error {
 func (b *batch) append(tx *tx) error {
 	for _, v := range b.snapshots {
 		if err := tx.exec(`INSERT INTO snapshots (snapshot, run, at, loose, body)
-			VALUES (?, ?, ?, NOT EXISTS (SELECT 1 FROM runs WHERE run = ? AND snapshot = ?), ?) ON CONFLICT DO NOTHING`,
+			VALUES (?, ?, ?, NOT EXISTS (SELECT 1 FROM runs WHERE run = ? AND snapshot = ?), ?) ON CONFLICT DO UPDATE SET loose = excluded.loose`,
 			v.id, v.run, v.at, v.run, v.id, v.body); err != nil {
 			return err
 		}

@@ -143,7 +143,7 @@ func encodeExtra(r sensor.Reading) (string, error) {
 }
 
 func encode(v any) (string, error) {
-	text, err := json.Marshal(v)
+	text, err := marshal(v)
 	if err != nil {
 		return "", fmt.Errorf("write %T as JSON: %w", v, err)
 	}
@@ -160,6 +160,14 @@ func decodeInto[T any](text string, v *T) error {
 		return fmt.Errorf("read stored %T: %w", *v, err)
 	}
 	return nil
+}
+
+// marshal leaves what can write itself to do so, of which json.Marshal would go through every byte again.
+func marshal(v any) ([]byte, error) {
+	if own, can := v.(json.Marshaler); can {
+		return own.MarshalJSON()
+	}
+	return json.Marshal(v)
 }
 
 // unmarshal leaves what can read itself to do so, which json.Unmarshal does only after it has gone through all of it twice.

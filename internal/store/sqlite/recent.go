@@ -43,17 +43,27 @@ func (c *recent[K, T]) get(key K) (held *remembered[T], writes int64) {
 	return held, c.writes
 }
 
+// stored is a record as the file has it.
+func stored[T any](body string) *remembered[T] { return &remembered[T]{body: body} }
+
+// plain is a record that reads from the file as it is: nothing in it is shared with anybody, or changes its form as JSON.
+func plain[T any](record T) *remembered[T] {
+	r := &remembered[T]{record: record}
+	r.decode.Do(func() {})
+	return r
+}
+
 // wrote is called by the writer, between the commit and its announcement.
-func (c *recent[K, T]) wrote(key K, body string) {
+func (c *recent[K, T]) wrote(key K, r *remembered[T]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.writes++
-	c.hold(key, &remembered[T]{body: body})
+	c.hold(key, r)
 }
 
 // read is what was found in the file after get.
 func (c *recent[K, T]) read(key K, body string, writes int64) *remembered[T] {
-	r := &remembered[T]{body: body}
+	r := stored[T](body)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.writes == writes {

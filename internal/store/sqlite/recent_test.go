@@ -16,9 +16,9 @@ import (
 func TestWhatWasReadBeforeAWriteIsNotRemembered(t *testing.T) {
 	c := newRecent[string, int]()
 	_, before := c.get("a")
-	c.wrote("a", "2")
+	c.wrote("a", plain(2))
 	for i := range 3 * recentSize { // until it has been let go of
-		c.wrote(fmt.Sprint(i), "0")
+		c.wrote(fmt.Sprint(i), plain(0))
 	}
 	if got, err := c.read("a", "1", before).give(); got != 1 || err != nil {
 		t.Errorf("the reader got %d, %v", got, err)
@@ -31,7 +31,7 @@ func TestWhatWasReadBeforeAWriteIsNotRemembered(t *testing.T) {
 func TestNoMoreIsRememberedThanTwiceTheSize(t *testing.T) {
 	c := newRecent[int, int]()
 	for i := range 10 * recentSize {
-		c.wrote(i, "1")
+		c.wrote(i, stored[int]("1"))
 	}
 	if n := len(c.young) + len(c.old); n > 2*recentSize {
 		t.Errorf("%d records are held, want at most %d", n, 2*recentSize)

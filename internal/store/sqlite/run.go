@@ -126,17 +126,24 @@ func (s *Store) runsHeld(ctx context.Context, keys []run.Key) (map[run.Key]*reme
 	return held, nil
 }
 
-const runsByName = "SELECT run, body FROM runs WHERE run" + among
+const (
+	runsByName = "SELECT run, body FROM runs WHERE run" + among
+	oneByName  = "SELECT run, body FROM runs WHERE run = ?" // half the work, where there is but one
+)
 
 // runBodies reads runs as they are stored, by name.
 func (s *Store) runBodies(ctx context.Context, keys []run.Key) (map[string]string, error) {
-	names, err := namesOf(keys)
-	if err != nil {
-		return nil, err
+	query, names := oneByName, keys[0].String()
+	if len(keys) > 1 {
+		var err error
+		query = runsByName
+		if names, err = namesOf(keys); err != nil {
+			return nil, err
+		}
 	}
 	bodies := make(map[string]string, len(keys))
-	err = s.read(ctx, func(c *conn) error {
-		return c.query(runsByName, func(r row) error {
+	err := s.read(ctx, func(c *conn) error {
+		return c.query(query, func(r row) error {
 			bodies[r.text(0)] = r.text(1)
 			return nil
 		}, names)

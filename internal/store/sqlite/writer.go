@@ -84,7 +84,8 @@ type tx struct {
 	puts   []*reading     // in order, with the last of each key and row beside it
 	tips   map[sensorID]tip
 	rows   map[rowID]*reading
-	leases map[string]*lease // what becomes of leases; nil for one that ends
+	runs   map[run.Key]earlier // those that were swapped
+	leases map[string]*lease   // what becomes of leases; nil for one that ends
 
 	tasks, events bool     // something of the kind was changed
 	after         []func() // what is to be remembered once it is durable
@@ -216,7 +217,7 @@ func (w *writer) begin(calls int) (*tx, error) {
 	clear(w.tips)
 	clear(w.rows)
 	tx := &tx{
-		conn: w.conn, w: w, pos: w.pos, event: w.event, high: w.high, tips: w.tips, rows: w.rows, leases: map[string]*lease{},
+		conn: w.conn, w: w, pos: w.pos, event: w.event, high: w.high, tips: w.tips, rows: w.rows, runs: map[run.Key]earlier{}, leases: map[string]*lease{},
 		told: make([]store.Change, 0, calls), puts: make([]*reading, 0, calls),
 	}
 	return tx, tx.exec("BEGIN IMMEDIATE")
