@@ -207,13 +207,13 @@ func TestAFunctionIsGivenItsPayloadAndTheRunsID(t *testing.T) {
 	s := newTarget(t)
 	const id = `"interlock_run_id":"orders/cron/2026-03-03/1"`
 	for config, want := range map[string]string{
-		"":                                              "{" + id + "}",
-		"payload: {a: '<&', b: [1]}\n":                  `{"a":"<&","b":[1],` + id + "}",
-		"payload: {interlock_run_id: mine}\n":           `{"interlock_run_id":"mine"}`,
-		"payload: [1, true]\n":                          `[1,true]`,
-		"payload: 'run ${RUN_ID}'\n":                    `"run orders/cron/2026-03-03/1"`,
-		"payload: '{\"run\": \"${RUN_ID}\"}'\n":         `{"run": "orders/cron/2026-03-03/1"}`,
-		"async: true\n":                                 `{"interlock_callback_token":"` + jobtest.CallbackToken + `","interlock_callback_url":"https://me.example/cb",` + id + "}",
+		"":                                      "{" + id + "}",
+		"payload: {a: '<&', b: [1]}\n":          `{"a":"<&","b":[1],` + id + "}",
+		"payload: {interlock_run_id: mine}\n":   `{"interlock_run_id":"mine"}`,
+		"payload: [1, true]\n":                  `[1,true]`,
+		"payload: 'run ${RUN_ID}'\n":            `"run orders/cron/2026-03-03/1"`,
+		"payload: '{\"run\": \"${RUN_ID}\"}'\n": `{"run": "orders/cron/2026-03-03/1"}`,
+		"async: true\n":                         `{"interlock_callback_token":"` + jobtest.CallbackToken + `","interlock_callback_url":"https://me.example/cb",` + id + "}",
 		"async: true\npayload: {interlock_run_id: x}\n": `{"interlock_callback_token":"` + jobtest.CallbackToken + `","interlock_callback_url":"https://me.example/cb","interlock_run_id":"x"}`,
 	} {
 		got := s.begin(t, "functionName: good\n"+config)
