@@ -213,7 +213,8 @@ func TestAFunctionIsGivenItsPayloadAndTheRunsID(t *testing.T) {
 		"payload: [1, true]\n":                  `[1,true]`,
 		"payload: 'run ${RUN_ID}'\n":            `"run orders/cron/2026-03-03/1"`,
 		"payload: '{\"run\": \"${RUN_ID}\"}'\n": `{"run": "orders/cron/2026-03-03/1"}`,
-		"async: true\n":                         `{"interlock_callback_token":"` + jobtest.CallbackToken + `","interlock_callback_url":"https://me.example/cb",` + id + "}",
+
+		"async: true\n": `{"interlock_callback_token":"` + jobtest.CallbackToken + `","interlock_callback_url":"https://me.example/cb",` + id + "}",
 		"async: true\npayload: {interlock_run_id: x}\n": `{"interlock_callback_token":"` + jobtest.CallbackToken + `","interlock_callback_url":"https://me.example/cb","interlock_run_id":"x"}`,
 	} {
 		got := s.begin(t, "functionName: good\n"+config)
