@@ -14,16 +14,21 @@ import (
 	"github.com/interlock-go/interlock/internal/store/sqlite"
 )
 
-// commits measures durable commits, one after the other, on a store of its own in dir: a run is opened, with its event
-// and its task.
-func commits(dir string, n int) ([]time.Duration, error) {
+// commits measures durable commits, one at a time and so far apart, on a store of its own in dir: a run is opened, with its
+// event and its task. With 0 each follows the one before.
+func commits(dir string, n int, every time.Duration) ([]time.Duration, error) {
 	db, err := sqlite.Open(context.Background(), dir, sqlite.Options{})
 	if err != nil {
 		return nil, err
 	}
 	defer db.Close()
+	beat := time.NewTicker(max(every, time.Nanosecond))
+	defer beat.Stop()
 	var took []time.Duration
 	for i := range n {
+		if every > 0 {
+			<-beat.C
+		}
 		b := opening(fmt.Sprintf("pipeline-%d", i))
 		began := time.Now()
 		if err := db.Commit(context.Background(), b, began); err != nil {
