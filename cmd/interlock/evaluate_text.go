@@ -57,7 +57,7 @@ func leafRow(leaf rule.Leaf, s style) []cell {
 	return []cell{
 		mark(leaf, s),
 		{printable(key), s.bold},
-		plain(printable(shorten(condition(leaf.Rule), conditionCells))),
+		plain(printable(shorten(condition(*leaf.Rule), conditionCells))),
 		plain(printable(shorten(value, valueCells))),
 		plain(printable(reason)),
 	}
@@ -79,7 +79,7 @@ func mark(leaf rule.Leaf, s style) cell {
 }
 
 // condition is what a rule asks: `status equals "ready"`.
-func condition(r *rule.Rule) string {
+func condition(r rule.Asked) string {
 	words := []string{string(r.Check)}
 	if r.Field != "" {
 		words = slices.Insert(words, 0, r.Field)
@@ -147,7 +147,7 @@ func (e *evaluation) notes() []string {
 		notes = append(notes, fmt.Sprintf("not evaluated offline: %s must also be COMPLETED for %s", strings.Join(ids, " and "), e.period))
 	}
 	if start := e.def.Start; start != nil && e.def.Opens != pipeline.ByCron {
-		notes = append(notes, fmt.Sprintf("the start condition (%s %s) opens the run and is not asked again", start.Rule.Key, condition(&start.Rule)))
+		notes = append(notes, fmt.Sprintf("the start condition (%s %s) opens the run and is not asked again", start.Rule.Key, condition(start.Rule.Asked())))
 	}
 	return append(notes, e.unreadNotes()...)
 }

@@ -61,9 +61,9 @@ func (a *API) ruleHistory(ctx context.Context, in *struct {
 }
 
 // rulesOf lists the rules of a gate. They are what it reports on, also where it has seen nothing at all.
-func rulesOf(g *rule.Gate) []rule.Rule {
+func rulesOf(g *rule.Gate) []rule.Asked {
 	verdict := g.Explain(make(rule.Snapshot, len(g.Refs())), time.Time{})
-	return views(verdict.Leaves, func(l rule.Leaf) rule.Rule { return *l.Rule })
+	return views(verdict.Leaves, func(l rule.Leaf) rule.Asked { return *l.Rule })
 }
 
 func pointOf(field string) func(*sensor.Reading) HistoryPoint {

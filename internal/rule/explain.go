@@ -6,10 +6,25 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
+// Asked is a predicate as it is written: a Rule without what makes others groups. A server holds very many.
+type Asked struct {
+	Key   string
+	Check Check
+	Field string
+	Value any
+	From  string
+	Level Level
+}
+
+// Asked is a predicate without its groups, of which it has none.
+func (r Rule) Asked() Asked {
+	return Asked{Key: r.Key, Check: r.Check, Field: r.Field, Value: r.Value, From: r.From, Level: r.Level}
+}
+
 // Leaf is the report on one predicate.
 type Leaf struct {
 	Path     string // where the leaf stands in the tree, for people: "", "any 1 of 3", "not" …
-	Rule     *Rule  // as written; all verdicts of a gate share it, so it must not be changed
+	Rule     *Asked // all verdicts of a gate share it, so it must not be changed
 	Advisory bool   // the rule, or a group around it, is only shown
 	Outcome  Outcome
 	Value    any // the value seen, nil if none
@@ -45,13 +60,13 @@ func (g *Gate) Explain(s Snapshot, now time.Time) Verdict {
 type report struct {
 	path      string
 	needs     string // what the rule asks of its field's value
-	rule      Rule
+	rule      Asked
 	predicate int32 // in the gate
 	advisory  bool
 }
 
 func (c *compiler) report(r Rule, path string, advisory bool) {
-	c.gate.reports = append(c.gate.reports, report{path: path, needs: needs(r), rule: r, advisory: advisory})
+	c.gate.reports = append(c.gate.reports, report{path: path, needs: needs(r), rule: r.Asked(), advisory: advisory})
 }
 
 // nothing is what a sensor shows that a snapshot does not have.

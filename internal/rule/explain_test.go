@@ -81,12 +81,13 @@ func TestReasonsForAbsentReadings(t *testing.T) {
 func TestLeafReportsValueVersionAndAge(t *testing.T) {
 	check := rule.Rule{Key: "k", Check: rule.GTE, Field: "count", Value: int64(1000)}
 	got := answer(t, check, reading(sensor.Fields{"count": int64(950)}))
-	want := rule.Leaf{Rule: &check, Outcome: fail, Value: int64(950), Version: 7, Age: time.Hour, Reason: "count is 950, needs ≥ 1000"}
+	asked := check.Asked()
+	want := rule.Leaf{Rule: &asked, Outcome: fail, Value: int64(950), Version: 7, Age: time.Hour, Reason: "count is 950, needs ≥ 1000"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 	none := answer(t, check, nil)
-	if diff := cmp.Diff(rule.Leaf{Rule: &check, Outcome: unknown, Age: -1, Reason: "no reading"}, none); diff != "" {
+	if diff := cmp.Diff(rule.Leaf{Rule: &asked, Outcome: unknown, Age: -1, Reason: "no reading"}, none); diff != "" {
 		t.Error(diff)
 	}
 	early := reading(nil)
