@@ -84,8 +84,7 @@ func newController(ctx context.Context, f settings.File, folders engine.Folders,
 
 // load puts in force what is stored, and brings it in step with the files for the first time.
 func (c *controller) load(ctx context.Context, folders engine.Folders) error {
-	engine.ReadSparingly()
-	if err := c.catalog.Load(ctx); err != nil {
+	if err := c.catalog.LoadFirst(ctx, engine.ReadSparingly); err != nil {
 		return err
 	}
 	if err := c.share(); err != nil {

@@ -31,9 +31,9 @@ func (c *Catalog) Apply(ctx context.Context, files Files, now time.Time) (Report
 		Jobs: c.kinds, Calendars: files.Calendars, Archetypes: files.Archetypes, Whole: true, Known: c.unchanged(files),
 		Platform: c.place.platform, TimeLimit: c.place.timeLimit,
 	})
-	rows, err := c.store.Pipelines(ctx)
+	rows, err := c.rows(ctx)
 	if err != nil {
-		return Report{Problems: set.Problems}, fmt.Errorf("list pipelines: %w", err)
+		return Report{Problems: set.Problems}, err
 	}
 	verdicts, seen := c.ours(c.judge(files.Pipelines, set, rows), rows, files)
 	report, changed, err := c.settleAll(ctx, verdicts, rows, now)
@@ -52,9 +52,9 @@ func (c *Catalog) Apply(ctx context.Context, files Files, now time.Time) (Report
 
 // again lists the pipelines after a change; those from before, where that fails.
 func (c *Catalog) again(ctx context.Context, before []store.Pipeline, err error) ([]store.Pipeline, error) {
-	rows, failed := c.store.Pipelines(ctx)
+	rows, failed := c.rows(ctx)
 	if failed != nil {
-		return before, errors.Join(err, fmt.Errorf("list pipelines: %w", failed))
+		return before, errors.Join(err, failed)
 	}
 	return rows, err
 }

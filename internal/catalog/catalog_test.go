@@ -377,6 +377,23 @@ func TestHalvesOfACycleThatWereGoodOnceAreLoaded(t *testing.T) {
 	}
 }
 
+func TestWhoLoadsFirstHearsHowManyPipelinesThereAre(t *testing.T) {
+	d := newDesk(t)
+	d.files["a.yaml"], d.files["b.yaml"] = "pipeline: {id: a, owner: tests}\n", "pipeline: {id: b, owner: tests}\n"
+	d.apply()
+	c := catalog.New(d.store, all.Kinds())
+	heard := -1
+	err := c.LoadFirst(ctx, func(pipelines int) {
+		heard = pipelines
+		if len(c.Current().All()) != 0 {
+			t.Error("they are compiled already")
+		}
+	})
+	if err != nil || heard != 2 || len(c.Current().All()) != 2 {
+		t.Errorf("heard of %d, loaded %d, %v", heard, len(c.Current().All()), err)
+	}
+}
+
 func TestVersionThatCannotBeCompiledStopsNoOther(t *testing.T) {
 	d := newDesk(t)
 	d.files["orders.yaml"] = orders + "job: {type: http, config: {url: 'http://localhost/'}}\n"

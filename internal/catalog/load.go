@@ -14,9 +14,19 @@ import (
 // Load puts in force what the store has in force. A stored version that cannot be compiled is listed as broken and does
 // not stop the others.
 func (c *Catalog) Load(ctx context.Context) error {
+	return c.LoadFirst(ctx, func(int) {})
+}
+
+// LoadFirst is Load for a process that begins: before hears how many pipelines there are to compile.
+func (c *Catalog) LoadFirst(ctx context.Context, before func(pipelines int)) error {
 	c.change.Lock()
 	defer c.change.Unlock()
-	return c.reload(ctx)
+	rows, err := c.rows(ctx)
+	if err != nil {
+		return err
+	}
+	before(len(rows))
+	return c.load(ctx, rows, nil)
 }
 
 // InForce gives a pipeline and its row; no pipeline for one that is not in force, and the zero row for one that never was.
@@ -58,15 +68,19 @@ func (c *Catalog) Refresh(ctx context.Context, id pipeline.ID) error {
 	if c.Current().has(row) {
 		return nil
 	}
-	return c.reload(ctx)
-}
-
-func (c *Catalog) reload(ctx context.Context) error {
-	rows, err := c.store.Pipelines(ctx)
+	rows, err := c.rows(ctx)
 	if err != nil {
-		return fmt.Errorf("list pipelines: %w", err)
+		return err
 	}
 	return c.load(ctx, rows, nil)
+}
+
+func (c *Catalog) rows(ctx context.Context) ([]store.Pipeline, error) {
+	rows, err := c.store.Pipelines(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list pipelines: %w", err)
+	}
+	return rows, nil
 }
 
 // has says that what row says is in force is so here, as far as it can be.

@@ -24,9 +24,11 @@ func limited(t *testing.T, limit int, chosen string) {
 func TestMemoryIsSparedWithManyPipelinesAndTimeWithFew(t *testing.T) {
 	limited(t, 100, "")
 	for range 2 {
-		engine.ReadSparingly()
-		if garbage() >= 100 {
-			t.Errorf("while pipelines are read, garbage may be %d%%", garbage())
+		engine.ReadSparingly(10)
+		few := garbage()
+		engine.ReadSparingly(100_000)
+		if many := garbage(); few >= many || many >= 100 {
+			t.Errorf("while pipelines are read, garbage may be %d%%, and %d%% with very many", few, many)
 		}
 		engine.SpareMemory(100_000)
 		if garbage() >= 100 {
@@ -45,7 +47,7 @@ func TestMemoryIsSparedWithManyPipelinesAndTimeWithFew(t *testing.T) {
 
 func TestChosenLimitOfGarbageStays(t *testing.T) {
 	limited(t, 300, "300")
-	engine.ReadSparingly()
+	engine.ReadSparingly(100_000)
 	for _, pipelines := range []int{10, 2000, 100_000} {
 		engine.SpareMemory(pipelines)
 		if garbage() != 300 {
