@@ -1,0 +1,67 @@
+package awslambdatest
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/interlock-go/interlock/internal/awslambda"
+)
+
+// Executions are the names of all that were started.
+func (w *World) Executions() []string {
+	w.cloud.mu.Lock()
+	defer w.cloud.mu.Unlock()
+	return slices.Sorted(maps.Keys(w.cloud.machine.names))
+}
+
+// Ended are how executions ended, by name.
+func (w *World) Ended() map[string]string {
+	w.cloud.mu.Lock()
+	defer w.cloud.mu.Unlock()
+	all := map[string]string{}
+	for _, e := range w.cloud.machine.Ended {
+		all[e.Execution] = e.Status
+	}
+	return all
+}
+
+// Entries are the names of the entries of Scheduler that are there.
+func (w *World) Entries() []string {
+	w.cloud.mu.Lock()
+	defer w.cloud.mu.Unlock()
+	return slices.Sorted(maps.Keys(w.cloud.entries))
+}
+
+// Called is how often an operation of AWS was called.
+func (w *World) Called(operation string) int {
+	w.cloud.mu.Lock()
+	defer w.cloud.mu.Unlock()
+	return w.cloud.counts[operation]
+}
+
+// Orchestrate calls the orchestrator as the state machine does.
+func (w *World) Orchestrate(in awslambda.OrchestratorRequest) (awslambda.OrchestratorReply, error) {
+	return w.steps.Orchestrate(context.Background(), in)
+}
+
+// Deadlines calls the sla-monitor.
+func (w *World) Deadlines(in awslambda.SLARequest) (awslambda.SLAReply, error) {
+	return w.sla.Deadlines(context.Background(), in)
+}
+
+// Route calls the stream-router with a payload, which is read as the streams of those tables are.
+func (w *World) Route(streams awslambda.Streams, payload string) (string, error) {
+	r := *w.router
+	r.Streams = streams
+	answer, err := r.Route(context.Background(), json.RawMessage(payload))
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(answer)
+	return string(text), err
+}
+
+// Lose has the next change that a record tells of never reach the router.
+func (w *World) Lose() { w.drops++ }

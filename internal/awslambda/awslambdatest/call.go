@@ -1,0 +1,96 @@
+package awslambdatest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+)
+
+// sent has a call carried out that nobody waits for.
+func (w *World) sent() bool {
+	m, there := w.cloud.takeSent()
+	if there {
+		_, _ = w.invoke(m.function, m.payload)
+	}
+	return there
+}
+
+// called has a task of an execution carried out.
+func (w *World) called() bool {
+	w.cloud.mu.Lock()
+	c, there := w.cloud.machine.take()
+	w.cloud.mu.Unlock()
+	if !there {
+		return false
+	}
+	out, err := w.invoke(c.Resource, c.Input)
+	w.cloud.mu.Lock()
+	defer w.cloud.mu.Unlock()
+	if err := w.cloud.machine.answer(c, out, asFailure(err)); err != nil {
+		w.Fatal(err)
+	}
+	return true
+}
+
+// asFailure is an error as Lambda tells it.
+func asFailure(err error) *failure {
+	if err == nil {
+		return nil
+	}
+	kind := reflect.TypeOf(err)
+	if kind.Kind() == reflect.Pointer {
+		kind = kind.Elem()
+	}
+	message, _ := json.Marshal(map[string]string{"errorMessage": err.Error(), "errorType": kind.Name()})
+	return &failure{Name: kind.Name(), Message: string(message)}
+}
+
+// invoke calls a function with a payload.
+func (w *World) invoke(function string, payload []byte) ([]byte, error) {
+	var out []byte
+	var err error
+	switch function {
+	case streamRouterARN:
+		out, err = w.routed(payload)
+	case orchestratorARN:
+		out, err = w.orchestrator(payload)
+	case slaMonitorARN:
+		out, err = handled(payload, w.sla.Deadlines)
+	default:
+		err = fmt.Errorf("there is no function %s", function)
+	}
+	if w.buried() {
+		out, err = nil, ErrKilled
+	}
+	w.note(function, payload, out, err)
+	if err != nil {
+		w.o.Wrong(function, err)
+	}
+	return out, err
+}
+
+func (w *World) orchestrator(payload []byte) ([]byte, error) {
+	return handled(payload, w.steps.Orchestrate)
+}
+
+func (w *World) routed(payload []byte) ([]byte, error) {
+	answer, err := w.router.Route(context.Background(), payload)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(answer)
+}
+
+// handled calls a handler as Lambda does.
+func handled[In, Out any](payload []byte, handle func(context.Context, In) (Out, error)) ([]byte, error) {
+	var in In
+	if err := json.Unmarshal(payload, &in); err != nil {
+		return nil, err
+	}
+	out, err := handle(context.Background(), in)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(out)
+}

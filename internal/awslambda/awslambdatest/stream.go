@@ -1,0 +1,105 @@
+package awslambdatest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/interlock-go/interlock/internal/awslambda"
+)
+
+// maxTries is how often a stream brings a record again before it gives up.
+const maxTries = 4
+
+// streamed has a batch of records handled, if there is one.
+func (w *World) streamed() bool {
+	batch := w.Batch()
+	if len(batch) == 0 {
+		return false
+	}
+	if w.drops > 0 {
+		if batch = batch[:1]; w.lost(batch[0]) {
+			w.Handled(1)
+			return true
+		}
+	}
+	for try := 1; ; try++ {
+		n := w.deliver(w.shuffled(batch), batch)
+		w.Handled(n)
+		if n == len(batch) {
+			return true
+		}
+		batch = batch[n:]
+		if try == maxTries {
+			w.Poison = append(w.Poison, batch[0])
+			w.Handled(1)
+			return true
+		}
+	}
+}
+
+// lost says whether a record tells of the change that is to be lost. Of a producer's row the reading is kept.
+func (w *World) lost(text json.RawMessage) bool {
+	f, err := w.Streams().Facts(read(w, text))
+	if err != nil || f.Change == nil && f.Sensor == nil {
+		return false
+	}
+	if f.Sensor != nil {
+		c, err := w.Streams().Take(context.Background(), *f.Sensor)
+		if err != nil {
+			w.Fatal(err)
+		}
+		if c == nil {
+			return true // its change has a record of its own
+		}
+	}
+	w.drops--
+	return true
+}
+
+func read(t testing.TB, text json.RawMessage) awslambda.Record {
+	t.Helper()
+	var r awslambda.Record
+	if err := json.Unmarshal(text, &r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func (w *World) shuffled(batch []json.RawMessage) []json.RawMessage {
+	if w.o.Shuffle == nil {
+		return batch
+	}
+	return w.o.Shuffle(batch)
+}
+
+// deliver calls the stream-router with records, and says how many of a batch it has handled before the first that it has not.
+func (w *World) deliver(records, batch []json.RawMessage) int {
+	payload, err := json.Marshal(map[string]any{"Records": records})
+	if err != nil {
+		w.Fatal(err)
+	}
+	out, err := w.invoke(streamRouterARN, payload)
+	w.carry()
+	if err != nil {
+		return 0
+	}
+	var answer events.DynamoDBEventResponse
+	if err := json.Unmarshal(out, &answer); err != nil {
+		w.Fatal(err)
+	}
+	failed := map[string]bool{}
+	for _, f := range answer.BatchItemFailures {
+		failed[f.ItemIdentifier] = true
+		w.o.Wrong("stream-router", fmt.Errorf("record %s failed", f.ItemIdentifier))
+	}
+	for i, text := range batch {
+		if failed[read(w, text).Change.Sequence] {
+			return i
+		}
+	}
+	return len(batch)
+}

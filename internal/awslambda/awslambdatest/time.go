@@ -1,0 +1,122 @@
+package awslambdatest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/awslambda"
+)
+
+// AdvanceTo lets time pass up to an instant, with all that follows from it.
+func (w *World) AdvanceTo(at time.Time) {
+	for w.running {
+		w.Settle()
+		next := at
+		for _, other := range []time.Time{w.cloud.next(), w.watched} {
+			if !other.IsZero() && other.Before(next) {
+				next = other
+			}
+		}
+		if next.After(w.now) {
+			w.now = next
+		}
+		w.tick()
+		w.Settle()
+		if !w.now.Before(w.watched) {
+			w.look()
+		}
+		if !w.now.Before(at) {
+			return
+		}
+	}
+	if at.After(w.now) {
+		w.now = at
+	}
+}
+
+// tick fires what is due: timers of executions, and entries.
+func (w *World) tick() {
+	w.cloud.mu.Lock()
+	err := w.cloud.machine.move(w.now)
+	w.cloud.mu.Unlock()
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, e := range w.cloud.due(w.now) {
+		if _, err := w.invoke(e.target, []byte(e.input)); err != nil && e.tries < 5 {
+			w.cloud.again(e, w.now.Add(time.Minute))
+		}
+	}
+}
+
+// carry brings what was published to the event-sink, as the bus does.
+func (w *World) carry() {
+	for _, e := range w.cloud.takeBus() {
+		w.Events = append(w.Events, e)
+		if w.sink == nil {
+			continue
+		}
+		d := awslambda.Delivered{
+			ID: "7bf73129-1428-4cd3-a780-95db273d1602", Source: e.Source, Type: e.DetailType, Resources: e.Resources, Detail: json.RawMessage(e.Detail),
+			Time: time.Unix(int64(e.Time), 0).UTC().Format(time.RFC3339),
+		}
+		w.kept(d)
+	}
+}
+
+// kept calls the event-sink up to three times, as Lambda does where nobody waits for the answer.
+func (w *World) kept(d awslambda.Delivered) {
+	for range 3 {
+		err := w.sink.Keep(context.Background(), d)
+		if err == nil {
+			return
+		}
+		w.o.Wrong("event-sink", err)
+		w.buried()
+	}
+}
+
+// Settle does all that is due at this instant.
+func (w *World) Settle() {
+	for n := 0; w.running && (w.streamed() || w.sent() || w.called()); n++ {
+		if n == restless {
+			w.Fatalf("nothing comes to rest at %s; the last calls were:\n%s", w.now.Format(time.DateTime), strings.Join(w.trace, "\n"))
+		}
+	}
+}
+
+// restless is how much may follow from one instant, and traced how many calls are remembered.
+const (
+	restless = 2000
+	traced   = 20
+)
+
+// note remembers a call, and forgets an old one.
+func (w *World) note(function string, payload, answer []byte, err error) {
+	line := fmt.Sprintf("%s %s → %s %v", function[strings.LastIndex(function, ":")+1:], payload, answer, err)
+	w.trace = append(w.trace, line[:min(len(line), 1000)])
+	w.trace = w.trace[max(0, len(w.trace)-traced):]
+}
+
+func (w *World) look() {
+	w.watched = w.now.Add(w.o.Watch)
+	if _, err := w.watch.Round(context.Background()); err != nil {
+		w.o.Wrong("watchdog", err)
+	}
+	w.buried()
+	w.carry()
+	w.Settle()
+}
+
+// buried makes functions anew that were killed, and says whether there were any.
+func (w *World) buried() bool {
+	mortal, is := w.Tables.(interface{ Died() bool })
+	if !is || !mortal.Died() {
+		return false
+	}
+	w.Restart()
+	return true
+}
