@@ -35,16 +35,33 @@ func Client(t *testing.T) *http.Client {
 
 // RunHTTP checks what every sink over HTTP owes to whoever delivers, whatever it speaks.
 func RunHTTP(t *testing.T, sinkAt Make) {
-	failure := Alert(event.JobFailed, "exit code 3", event.Finished{})
-	send := func(t *testing.T, ctx context.Context, h http.HandlerFunc) (string, error) {
-		server := httptest.NewServer(h)
-		defer server.Close()
-		err := sinkAt(server.URL, Client(t)).Send(ctx, failure)
-		if err != nil && strings.Contains(err.Error(), Secret) {
-			t.Errorf("the error tells a secret: %v", err)
-		}
-		return Verdict(err), err
+	for name, claim := range map[string]func(*testing.T, Make){
+		"a failure is judged":                               judged,
+		"a sink that asks for time gets it":                 asksForTime,
+		"a caller that gives up is answered at once":        givesUp,
+		"what is meant for one address is sent to no other": sendsNowhereElse,
+		"a private address is refused by the guard":         isGuarded,
+	} {
+		t.Run(name, func(t *testing.T) { claim(t, sinkAt) })
 	}
+}
+
+// failure is what is sent.
+func failure() sink.Alert { return Alert(event.JobFailed, "exit code 3", event.Finished{}) }
+
+// send sends it to a server that answers so.
+func (sinkAt Make) send(t *testing.T, ctx context.Context, h http.HandlerFunc) (string, error) {
+	t.Helper()
+	server := httptest.NewServer(h)
+	defer server.Close()
+	err := sinkAt(server.URL, Client(t)).Send(ctx, failure())
+	if err != nil && strings.Contains(err.Error(), Secret) {
+		t.Errorf("the error tells a secret: %v", err)
+	}
+	return Verdict(err), err
+}
+
+func judged(t *testing.T, sinkAt Make) {
 	for name, c := range map[string]struct {
 		answer http.HandlerFunc
 		want   string
@@ -57,55 +74,59 @@ func RunHTTP(t *testing.T, sinkAt Make) {
 		"an endless answer is not read to an end": {endless, "again"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got, err := send(t, t.Context(), c.answer); got != c.want {
+			if got, err := sinkAt.send(t, t.Context(), c.answer); got != c.want {
 				t.Errorf("%s (%v), want %s", got, err, c.want)
 			}
 		})
 	}
-	t.Run("a sink that asks for time gets it", func(t *testing.T) {
-		_, err := send(t, t.Context(), func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Retry-After", "7")
-			w.WriteHeader(http.StatusTooManyRequests)
-		})
-		var busy *sink.Busy
-		if !errors.As(err, &busy) || busy.After != 7*time.Second {
-			t.Errorf("got %v", err)
-		}
+}
+
+func asksForTime(t *testing.T, sinkAt Make) {
+	_, err := sinkAt.send(t, t.Context(), func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "7")
+		w.WriteHeader(http.StatusTooManyRequests)
 	})
-	t.Run("a caller that gives up is answered at once", func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		if got, err := send(t, ctx, func(_ http.ResponseWriter, r *http.Request) {
-			_, _ = io.Copy(io.Discard, r.Body) // a server notices that its caller is gone only once it has read what it was sent
-			cancel()
-			<-r.Context().Done()
-		}); got != "again" {
-			t.Errorf("got %s, %v", got, err)
-		}
+	var busy *sink.Busy
+	if !errors.As(err, &busy) || busy.After != 7*time.Second {
+		t.Errorf("got %v", err)
+	}
+}
+
+func givesUp(t *testing.T, sinkAt Make) {
+	ctx, cancel := context.WithCancel(t.Context())
+	if got, err := sinkAt.send(t, ctx, func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // a server notices that its caller is gone only once it has read what it was sent
+		cancel()
+		<-r.Context().Done()
+	}); got != "again" {
+		t.Errorf("got %s, %v", got, err)
+	}
+}
+
+func sendsNowhereElse(t *testing.T, sinkAt Make) {
+	var elsewhere atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+	defer other.Close()
+	got, err := sinkAt.send(t, t.Context(), func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
 	})
-	t.Run("what is meant for one address is sent to no other", func(t *testing.T) {
-		var elsewhere atomic.Int64
-		other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
-		defer other.Close()
-		got, err := send(t, t.Context(), func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
-		})
-		if got == "taken" || elsewhere.Load() != 0 {
-			t.Errorf("%s, %v, %d requests elsewhere", got, err, elsewhere.Load())
-		}
-	})
-	t.Run("a private address is refused by the guard", func(t *testing.T) {
-		var reached atomic.Int64
-		server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
-		defer server.Close()
-		guard, err := egress.New(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = sinkAt(server.URL, guard.Client(time.Minute)).Send(t.Context(), failure)
-		if Verdict(err) != "mend" || !strings.Contains(err.Error(), "egress.allow") || strings.Contains(err.Error(), Secret) || reached.Load() != 0 {
-			t.Errorf("%v, %d requests", err, reached.Load())
-		}
-	})
+	if got == "taken" || elsewhere.Load() != 0 {
+		t.Errorf("%s, %v, %d requests elsewhere", got, err, elsewhere.Load())
+	}
+}
+
+func isGuarded(t *testing.T, sinkAt Make) {
+	var reached atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
+	defer server.Close()
+	guard, err := egress.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = sinkAt(server.URL, guard.Client(time.Minute)).Send(t.Context(), failure())
+	if Verdict(err) != "mend" || !strings.Contains(err.Error(), "egress.allow") || strings.Contains(err.Error(), Secret) || reached.Load() != 0 {
+		t.Errorf("%v, %d requests", err, reached.Load())
+	}
 }
 
 // endless answers with an error whose body does not end.
