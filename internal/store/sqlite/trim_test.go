@@ -52,6 +52,28 @@ func TestSnapshotGoesOnceItsRunRefersToAnother(t *testing.T) {
 	}
 }
 
+func TestSnapshotStaysThatARunComesToReferTo(t *testing.T) {
+	s := opened(t, empty(t), Options{})
+	var r run.Run
+	for _, id := range []run.SnapshotID{"s1", "s2"} {
+		alone := store.Batch{ID: "alone/" + string(id), Snapshots: []store.Snapshot{{ID: id, Key: orders, At: noon}}}
+		check(t, s.Commit(t.Context(), alone, noon))
+		next := run.Run{Key: orders, Version: r.Version + 1, Status: run.Completed, Attempt: 1}
+		next.Progress.Snapshot = id
+		b := store.Batch{ID: "refer/" + string(id)}
+		b.Swap(r, next)
+		check(t, s.Commit(t.Context(), b, noon))
+		r = next
+		trimmed(t, s, store.Retention{JobLog: time.Hour}, noon.Add(2*time.Hour))
+		if _, err := s.Snapshot(t.Context(), id); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := s.Snapshot(t.Context(), "s1"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("the one that it referred to before: %v", err)
+	}
+}
+
 // Events are looked for by time among positions that are not in the order of time.
 func TestClockThatWasSetBackHidesNoEvent(t *testing.T) {
 	s := opened(t, empty(t), Options{})
