@@ -192,12 +192,16 @@ func (s *story) deliver(ctx context.Context, p period.Period) error {
 	return nil
 }
 
-// live lets the sources go on, a minute of data each minute, and tells what becomes of it.
+// stride is how long the sources wait between two minutes while they catch up with the present.
+const stride = 5 * time.Second
+
+// live lets the sources go on and tells what becomes of it: first with the minutes that have passed since the data began, then
+// with each minute when it ends.
 func (s *story) live(ctx context.Context) error {
 	s.epilogue()
 	s.over = true
 	for n := played; ; n++ {
-		at := s.Now().Add(time.Duration(float64(time.Minute) / s.Speed))
+		at := s.Now().Add(time.Duration(float64(stride) / s.Speed))
 		if end := s.minute(n).End(time.UTC); end.After(at) {
 			at = end
 		}
