@@ -75,7 +75,7 @@ test("a rule has its history beside it, and opens to its last writes", async () 
 test("a file with problems is listed with their places, and mended when it is", async () => {
   await visit(page, server, "/config?show=problems");
   await page.getByText('unknown key "ownr"').waitFor();
-  await page.getByText("1:24").waitFor();
+  await page.getByText("1:24", { exact: true }).waitFor();
   server.edit("broken.yaml", "pipeline: {id: broken, owner: somebody}\n");
   await page.getByText('unknown key "ownr"').waitFor({ state: "detached" });
   server.edit("broken.yaml", files["broken.yaml"]!);
