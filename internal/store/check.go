@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -63,6 +64,7 @@ func (b *Batch) Check() error {
 	c := checker{seen: map[string]bool{}}
 	c.swaps(b)
 	c.records(b)
+	c.hold(b)
 	if c.err != nil {
 		return fmt.Errorf("commit %s: %w", b.ID, c.err)
 	}
@@ -128,6 +130,19 @@ func (c *checker) records(b *Batch) {
 	}
 	for _, e := range b.Events {
 		c.named("event", e.ID)
+	}
+}
+
+// hold refuses a wish for a lease on a task that b does not store, or that b is made under.
+func (c *checker) hold(b *Batch) {
+	switch h := b.Hold; {
+	case h == nil:
+	case !slices.ContainsFunc(b.Tasks, func(t Task) bool { return t.ID == h.Task }):
+		c.fail("task %q is to be held, and is not stored", h.Task)
+	case b.Lease != nil && b.Lease.Task == h.Task:
+		c.fail("task %q is to be held, and is held already", h.Task)
+	case h.For <= 0:
+		c.fail("task %q is to be held for %s", h.Task, h.For)
 	}
 }
 

@@ -63,14 +63,22 @@ func (s *Store) commit(ctx context.Context, b store.Batch, now time.Time) error 
 	if p.found, err = s.rows(ctx, p.reads()); err != nil {
 		return err
 	}
-	if p.found[commitAt(b)] != nil {
-		return nil
+	if taken := p.found[commitAt(b)]; taken != nil {
+		return s.heldBefore(ctx, b, taken, now)
+	}
+	if b.Hold != nil {
+		if p.token, err = s.count(ctx, "TOKENS", 1); err != nil {
+			return err
+		}
 	}
 	if err := p.build(); err != nil {
-		return s.refused(ctx, b, err)
+		return s.refused(ctx, b, err, now)
 	}
 	if err := s.transact(ctx, b.Identity(), p.items); err != nil {
-		return s.refused(ctx, b, err)
+		return s.refused(ctx, b, err, now)
+	}
+	if b.Hold != nil {
+		b.Hold.Given = store.Lease{Task: b.Hold.Task, Token: p.token}
 	}
 	if !s.o.Alone {
 		return nil
@@ -79,7 +87,7 @@ func (s *Store) commit(ctx context.Context, b store.Batch, now time.Time) error 
 }
 
 // refused gives the error of a Batch, unless it turns out to have been taken: by another call, or by this one without an answer.
-func (s *Store) refused(ctx context.Context, b store.Batch, why error) error {
+func (s *Store) refused(ctx context.Context, b store.Batch, why error, now time.Time) error {
 	if errors.Is(why, errAgain) {
 		return why
 	}
@@ -88,9 +96,29 @@ func (s *Store) refused(ctx context.Context, b store.Batch, why error) error {
 		return errors.Join(why, err)
 	}
 	if taken != nil {
-		return nil
+		return s.heldBefore(ctx, b, taken, now)
 	}
 	return why
+}
+
+// heldBefore finds the lease that a Batch came with which was taken before; none if that is lost.
+func (s *Store) heldBefore(ctx context.Context, b store.Batch, taken Row, now time.Time) error {
+	if b.Hold == nil {
+		return nil
+	}
+	b.Hold.Given = store.Lease{}
+	row, err := s.row(ctx, taskAt(b.Hold.Task))
+	if err != nil || row == nil {
+		return err
+	}
+	t, err := taskOf(row)
+	if err != nil {
+		return err
+	}
+	if l := (store.Lease{Task: t.ID, Token: taken.number("token")}); t.holds(l, now) {
+		b.Hold.Given = l
+	}
+	return nil
 }
 
 // plan is a Batch on its way to becoming a transaction.
@@ -99,6 +127,7 @@ type plan struct {
 	now    time.Time
 	ticket int64
 	found  map[address]Row
+	token  int64 // of the lease that it comes with, if it does
 
 	items   []item
 	changes []store.Change
@@ -143,6 +172,9 @@ func (p *plan) build() error {
 // taken is the row that remembers the Batch, and carries its events until they have been listed.
 func (p *plan) taken() error {
 	row := Row{"at": text(store.Nanos(p.now))}
+	if p.Hold != nil {
+		row["token"] = number(p.token)
+	}
 	if len(p.Events) == 0 {
 		row[TTL] = expires(p.now.Add(store.CommitLife))
 	} else {

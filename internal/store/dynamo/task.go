@@ -117,6 +117,12 @@ func (p *plan) settle() error {
 		if old != nil {
 			next = p.stored(old, t)
 		}
+		if p.Hold != nil && p.Hold.Task == t.ID {
+			if old != nil && !old.free(p.now) {
+				return fmt.Errorf("task %s is held: %w", t.ID, store.ErrConflict)
+			}
+			next.token, next.until, next.moved = p.token, p.now.Add(p.Hold.For), false
+		}
 		if err := p.store(old, next); err != nil {
 			return err
 		}

@@ -23,6 +23,7 @@ func (s *Store) Commit(_ context.Context, b store.Batch, now time.Time) error {
 	}
 	defer s.mu.Unlock()
 	if _, taken := s.commits[b.Identity()]; taken {
+		s.given(b, now)
 		return nil
 	}
 	if what := s.conflict(b, now); what != "" {
@@ -32,7 +33,7 @@ func (s *Store) Commit(_ context.Context, b store.Batch, now time.Time) error {
 	s.swap(b, kept, now)
 	s.add(b, kept)
 	s.announce(b)
-	s.settle(b)
+	s.settle(b, now)
 	return nil
 }
 
@@ -40,6 +41,11 @@ func (s *Store) Commit(_ context.Context, b store.Batch, now time.Time) error {
 func (s *Store) conflict(b store.Batch, now time.Time) string {
 	if b.Lease != nil && !s.holds(*b.Lease, now) {
 		return fmt.Sprintf("the lease on task %s is lost", b.Lease.Task)
+	}
+	if b.Hold != nil {
+		if t := s.tasks[b.Hold.Task]; t != nil && !t.free(now) {
+			return fmt.Sprintf("task %s is held", t.ID)
+		}
 	}
 	for _, w := range b.Runs {
 		if got := s.runs[w.Next.Key].Version; got != w.Read {

@@ -15,6 +15,7 @@ type task struct {
 	token int64
 	until time.Time // the lease is held before this instant
 	moved bool      // stored by somebody else since it was claimed
+	by    string    // the batch that the lease came with, if it did
 }
 
 // free says that nobody holds the task.
@@ -39,7 +40,7 @@ func (s *Store) holds(l store.Lease, now time.Time) bool {
 }
 
 // settle stores and finishes tasks. The lease of b was looked at before: it is held.
-func (s *Store) settle(b store.Batch) {
+func (s *Store) settle(b store.Batch, now time.Time) {
 	own := func(id string) bool { return b.Lease != nil && b.Lease.Task == id }
 	for _, t := range b.Tasks {
 		t.Due = instant(t.Due)
@@ -63,8 +64,31 @@ func (s *Store) settle(b store.Batch) {
 			delete(s.tasks, id)
 		}
 	}
+	if b.Hold != nil {
+		t := s.tasks[b.Hold.Task]
+		s.lease(t, b.Hold.For, now)
+		t.by = b.Identity()
+		b.Hold.Given = store.Lease{Task: t.ID, Token: t.token}
+	}
 	if len(b.Tasks)+len(b.Finished) > 0 {
 		s.tasksChanged.Raise()
+	}
+}
+
+// lease gives a task out.
+func (s *Store) lease(t *task, lease time.Duration, now time.Time) {
+	s.lastToken++
+	t.token, t.until, t.moved, t.by = s.lastToken, instant(now.Add(lease)), false, ""
+}
+
+// given is the lease that a batch came with which was taken before.
+func (s *Store) given(b store.Batch, now time.Time) {
+	if b.Hold == nil {
+		return
+	}
+	b.Hold.Given = store.Lease{}
+	if t := s.tasks[b.Hold.Task]; t != nil && t.by == b.Identity() && !t.free(now) {
+		b.Hold.Given = store.Lease{Task: t.ID, Token: t.token}
 	}
 }
 
@@ -90,8 +114,7 @@ func (s *Store) Claim(_ context.Context, q store.ClaimQuery, now time.Time) ([]s
 	due = due[:min(len(due), max(q.Limit, 0))]
 	claims := make([]store.Claim, 0, len(due))
 	for _, t := range due {
-		s.lastToken++
-		t.token, t.until, t.moved = s.lastToken, instant(now.Add(q.Lease)), false
+		s.lease(t, q.Lease, now)
 		claims = append(claims, store.Claim{Task: t.Task, Lease: store.Lease{Task: t.ID, Token: t.token}})
 	}
 	return claims, nil

@@ -30,6 +30,18 @@ func (s *Store) Commit(ctx context.Context, b store.Batch, now time.Time) error 
 		return fmt.Errorf("commit %s: %s: %w", b.ID, answer[1], store.ErrConflict)
 	}
 	s.raise(wakes(b))
+	if b.Hold == nil {
+		return nil
+	}
+	b.Hold.Given = store.Lease{}
+	if len(answer) == 1 {
+		return nil // it was taken before, and its lease is lost
+	}
+	token, err := strconv.ParseInt(answer[1], 10, 64)
+	if err != nil {
+		return fmt.Errorf("commit %s: the token of its lease: %w", b.ID, err)
+	}
+	b.Hold.Given = store.Lease{Task: b.Hold.Task, Token: token}
 	return nil
 }
 
@@ -56,6 +68,12 @@ func (s *Store) batch(b store.Batch, now time.Time) (arguments, error) {
 		w.add(b.Lease.Task, strconv.FormatInt(b.Lease.Token, 10))
 	} else {
 		w.add("", "")
+	}
+	if b.Hold != nil {
+		at, micros := s.leaseEnd(now, b.Hold.For)
+		w.add(b.Hold.Task, at, micros)
+	} else {
+		w.add("", "", "")
 	}
 	w.swaps(b)
 	w.records(b)

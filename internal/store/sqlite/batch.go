@@ -15,6 +15,8 @@ import (
 type batch struct {
 	id, identity string
 	lease        *store.Lease
+	hold         *store.Hold // what is asked for
+	given        store.Lease // and what was given
 	now          time.Time
 
 	runs      []runRow
@@ -93,6 +95,9 @@ func (s *Store) Commit(ctx context.Context, b store.Batch, now time.Time) error 
 	if err != nil {
 		return fmt.Errorf("commit %s: %w", b.ID, err)
 	}
+	if b.Hold != nil {
+		b.Hold.Given = p.given
+	}
 	return nil
 }
 
@@ -101,6 +106,10 @@ func prepare(b store.Batch, now time.Time) (*batch, error) {
 	if b.Lease != nil {
 		own := *b.Lease
 		p.lease = &own
+	}
+	if b.Hold != nil {
+		wish := *b.Hold
+		p.hold = &wish
 	}
 	for _, step := range []func(store.Batch) error{p.swaps, p.records, p.letters, p.intents} {
 		if err := step(b); err != nil {

@@ -21,8 +21,12 @@ func (b *batch) do(tx *tx) error {
 		return err
 	}
 	added, err := tx.changes("INSERT INTO commits (identity, at) VALUES (?, ?) ON CONFLICT DO NOTHING", b.identity, nanos(b.now))
-	if err != nil || added == 0 {
+	if err != nil {
 		return err
+	}
+	if added == 0 {
+		b.again(tx)
+		return nil
 	}
 	for _, step := range []func() error{
 		func() error { return b.swapRuns(tx, before) },
@@ -40,10 +44,14 @@ func (b *batch) do(tx *tx) error {
 
 func (b *batch) unlessDone(tx *tx, conflict error) error {
 	done, err := tx.number("SELECT 1 FROM commits WHERE identity = ?", b.identity)
-	if err != nil || done == 1 {
+	if err != nil {
 		return err
 	}
-	return conflict
+	if done != 1 {
+		return conflict
+	}
+	b.again(tx)
+	return nil
 }
 
 // earlier is what a run is compared with before it is swapped.
@@ -60,6 +68,9 @@ func (b *batch) check(tx *tx) (runs []earlier, err error) {
 		if l := tx.lease(b.lease.Task); !l.holds(b.now) || l.token != b.lease.Token {
 			return nil, fmt.Errorf("the lease on task %s is lost: %w", b.lease.Task, store.ErrConflict)
 		}
+	}
+	if b.hold != nil && tx.lease(b.hold.Task).holds(b.now) {
+		return nil, fmt.Errorf("task %s is held: %w", b.hold.Task, store.ErrConflict)
 	}
 	for _, r := range b.runs {
 		was, err := tx.earlier(r.run.Key, r.name)

@@ -32,6 +32,8 @@ type lease struct {
 	token int64
 	until time.Time // it is held before this instant
 	moved bool      // the task was stored by somebody else since it was claimed
+	by    string    // the batch that it came with, if it did
+	fresh bool      // it comes with the transaction that is being made
 }
 
 func (l *lease) holds(now time.Time) bool { return l != nil && now.Before(l.until) }
@@ -50,10 +52,13 @@ func (ls *leases) apply(changes map[string]*lease) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	for task, next := range changes {
-		if l := ls.held[task]; next == nil {
+		switch l := ls.held[task]; {
+		case next == nil:
 			delete(ls.held, task)
-		} else if l != nil {
-			ls.held[task] = &lease{token: l.token, until: l.until, moved: next.moved}
+		case next.fresh:
+			ls.held[task] = &lease{token: next.token, until: next.until, moved: next.moved, by: next.by}
+		case l != nil:
+			ls.held[task] = &lease{token: l.token, until: l.until, moved: next.moved, by: l.by}
 		}
 	}
 	ls.unpin()
@@ -109,6 +114,16 @@ func (tx *tx) lease(task string) *lease {
 	return ls.held[task]
 }
 
+// give leases a task with this transaction. A token that comes to nothing with it is never given again.
+func (tx *tx) give(task string, until time.Time, by string) store.Lease {
+	ls := tx.w.leases
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	ls.token++
+	tx.leases[task] = &lease{token: ls.token, until: until, by: by, fresh: true}
+	return store.Lease{Task: task, Token: ls.token}
+}
+
 // Renew extends what is still held.
 func (s *Store) Renew(_ context.Context, leases []store.Lease, forHowLong time.Duration, now time.Time) ([]store.Lease, error) {
 	if err := s.open(); err != nil {
@@ -119,7 +134,7 @@ func (s *Store) Renew(_ context.Context, leases []store.Lease, forHowLong time.D
 	var held []store.Lease
 	for _, of := range leases {
 		if l := s.leases.mine(of, now); l != nil {
-			s.leases.held[of.Task] = &lease{token: l.token, until: now.Add(forHowLong), moved: l.moved}
+			s.leases.held[of.Task] = &lease{token: l.token, until: now.Add(forHowLong), moved: l.moved, by: l.by}
 			held = append(held, of)
 		}
 	}

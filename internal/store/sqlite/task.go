@@ -155,8 +155,21 @@ func (b *batch) settle(tx *tx) error {
 			return err
 		}
 	}
+	if b.hold != nil {
+		b.given = tx.give(b.hold.Task, b.now.Add(b.hold.For), b.identity)
+	}
 	tx.tasks = tx.tasks || len(b.tasks)+len(b.finished) > 0
 	return nil
+}
+
+// again finds the lease that the batch came with when it was done.
+func (b *batch) again(tx *tx) {
+	if b.hold == nil {
+		return
+	}
+	if l := tx.lease(b.hold.Task); l.holds(b.now) && l.by == b.identity {
+		b.given = store.Lease{Task: b.hold.Task, Token: l.token}
+	}
 }
 
 // holds says whether the batch is made under a lease on that task.
@@ -175,7 +188,7 @@ func (b *batch) store(tx *tx, t taskRow) error {
 			return err // somebody asked for it sooner
 		}
 	case l != nil:
-		tx.leases[t.id] = &lease{token: l.token, until: l.until, moved: true}
+		tx.leases[t.id] = &lease{token: l.token, until: l.until, moved: true, by: l.by, fresh: l.fresh}
 	}
 	return tx.exec("INSERT INTO tasks (task, due, body) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET due = excluded.due, body = excluded.body",
 		t.id, t.due, t.body)

@@ -109,6 +109,9 @@ func (w *walker) commit(t *rapid.T) {
 			b.Schedule(w.drawTask(t, id))
 		}
 	}
+	if last := len(b.Tasks) - 1; last >= 0 && (b.Lease == nil || b.Lease.Task != b.Tasks[last].ID) && rapid.IntRange(0, 3).Draw(t, "hold") == 0 {
+		b.Hold = &store.Hold{Task: b.Tasks[last].ID, For: 30 * time.Second}
+	}
 	if rapid.IntRange(0, 4).Draw(t, "mark") == 0 {
 		b.SetMark(rapid.SampledFrom(modelMarks).Draw(t, "which mark"), time.Time{})
 	}
@@ -145,6 +148,15 @@ func (w *walker) send(t *rapid.T, b store.Batch) {
 	got := w.f.s.Commit(w.f.ctx, b, w.now)
 	if want == nil && got != nil || want != nil && !errors.Is(got, want) {
 		t.Fatalf("commit %+v at %s: error %v, want %v", b, w.now, got, want)
+	}
+	if got != nil || b.Hold == nil {
+		return
+	}
+	if err := w.m.hold(b, w.now); err != nil {
+		t.Fatal(err)
+	}
+	if b.Hold.Given.Token != 0 {
+		w.leases = append(w.leases, b.Hold.Given)
 	}
 }
 

@@ -1,8 +1,15 @@
 -- A Batch: all of it is read and looked at before anything is written.
 local leases_at, instance, now, commit, life, shown = take(), take(), take(), k('commit:' .. take()), take(), take()
-if redis.call('EXISTS', commit) == 1 then return { 'taken' } end
-
 local lease_task, lease_token = take(), take()
+local hold_task, hold_until, hold_micros = take(), take(), take()
+local at = clock(leases_at)
+
+-- A Batch is remembered with the token of the lease that came with it, if one did.
+local came_with = redis.call('GET', commit)
+if came_with then
+  if hold_task ~= '' and holds(hold_task, came_with, instance, at) then return { 'taken', came_with } end
+  return { 'taken' }
+end
 
 -- Each kind of record that is swapped by version has its own further arguments.
 local further = {
@@ -34,8 +41,12 @@ for i = 1, count() do stored[i] = { id = take(), json = take(), due = take(), re
 local finished = {}
 for i = 1, count() do finished[i] = take() end
 
-if lease_task ~= '' and not holds(lease_task, lease_token, instance, clock(leases_at)) then
+if lease_task ~= '' and not holds(lease_task, lease_token, instance, at) then
   return { 'conflict', 'the lease on task ' .. lease_task .. ' is lost' }
+end
+if hold_task ~= '' then
+  local t = load(hold_task)
+  if t and not free(t, at) then return { 'conflict', 'task ' .. hold_task .. ' is held' } end
 end
 for _, s in ipairs(swaps) do
   local v = redis.call('HMGET', k(s.name), 'version', 'status', 'attempt', 'open', 'listed')
@@ -52,7 +63,8 @@ for _, a in ipairs(adds) do
 end
 
 -- From here on it happens.
-redis.call('SET', commit, now, 'PX', life)
+local token = hold_task ~= '' and counted('token') or ''
+redis.call('SET', commit, token, 'PX', life)
 local woken = { c = false, e = false, t = false }
 
 local apply = {}
@@ -180,7 +192,11 @@ for _, e in ipairs(events) do
 end
 for _, t in ipairs(stored) do settle(t, t.id == lease_task) end
 for _, id in ipairs(finished) do finish(id, id == lease_task) end
+if token ~= '' then
+  lease(load(hold_task), token, instance, hold_until ~= '' and hold_until or later(at, tonumber(hold_micros)))
+  redis.call('HSET', k('task:' .. hold_task), 'moved', '0')
+end
 woken.t = #stored + #finished > 0
 
 wake((woken.c and 'c' or '') .. (woken.e and 'e' or '') .. (woken.t and 't' or ''))
-return { 'ok' }
+return { 'ok', token }
