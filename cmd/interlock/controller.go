@@ -129,10 +129,10 @@ func (c *controller) assemble(ctx context.Context, s surroundings) error {
 	monitor := slamonitor.New(counted, c.catalog)
 	steps := orchestrator.New(orchestrator.Deps{
 		Store: counted, Catalog: c.catalog, Jobs: jobs.types, Expand: jobs.expand, Replica: who.replica, Lease: c.file.Engine.Lease.D(),
-		Early: c.store.shared,
+		Early: c.store.shared, Worker: c.spare,
 	})
 	routes := router.New(router.Deps{
-		Store: counted, Catalog: c.catalog, Deadlines: monitor, Jobs: steps,
+		Store: counted, Catalog: c.catalog, Deadlines: monitor, Jobs: steps, Starter: steps,
 		Limits: router.Limits{
 			RunTimeout: c.file.Engine.RunTimeout.D(), StartTries: c.file.Engine.TriggerMaxAttempts, StartBackoff: c.file.Engine.TriggerBackoff.D(),
 		},
@@ -165,6 +165,27 @@ func (c *controller) assemble(ctx context.Context, s surroundings) error {
 		},
 	})
 	return c.assembleServer(routes, callbacks, registry, s)
+}
+
+// spare gives a worker of the engine for a job that starts in the commit which opens its attempt.
+func (c *controller) spare() orchestrator.Worker {
+	if s := c.engine.Spare(); s != nil {
+		return tracedSpare{s, c.tracing}
+	}
+	return nil
+}
+
+// tracedSpare traces what it carries out like any other task.
+type tracedSpare struct {
+	*engine.Spare
+	tracing *tracing
+}
+
+// Carry has a step taken.
+func (s tracedSpare) Carry(c store.Claim, step func(context.Context, store.Claim, func() time.Time) error) {
+	s.Spare.Carry(c, func(ctx context.Context, c store.Claim, clock func() time.Time) error {
+		return s.tracing.task(c.Task.Kind, func(ctx context.Context, c store.Claim) error { return step(ctx, c, clock) })(ctx, c)
+	})
 }
 
 // begun has a job awaited that this replica keeps, once it is stored that it runs.

@@ -2,7 +2,7 @@
 // changes to the router, due tasks to their handlers, events to the sinks, and files to the catalog, and it stops
 // gracefully. What any of that means is decided elsewhere: the engine knows kinds of tasks, not what they do.
 //
-// Each loop has a file: feed.go, worker.go, sink.go, lease.go, tick.go, reload.go, replica.go.
+// Each loop has a file: feed.go, worker.go, spare.go, sink.go, lease.go, tick.go, reload.go, replica.go.
 package engine
 
 import (
@@ -10,6 +10,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/notify"
@@ -77,6 +78,7 @@ type Engine struct {
 	health health
 	awaits *awaits
 	leases *leases
+	spares atomic.Pointer[spares] // nil before the engine runs
 }
 
 // New is an engine that has not started yet.
@@ -103,6 +105,8 @@ func (e *Engine) Run(ctx context.Context, grace time.Duration) error {
 	defer end()
 	// What is only waited for ends with ctx: whoever starts next waits again.
 	e.awaits.resume(ctx)
+	spares := newSpares(e, ctx, work)
+	e.spares.Store(spares)
 	renewing, stopRenewing := context.WithCancel(work)
 	var loops, renewed sync.WaitGroup
 	renewed.Go(func() { e.leases.renew(renewing) })
@@ -123,6 +127,7 @@ func (e *Engine) Run(ctx context.Context, grace time.Duration) error {
 	stop := time.AfterFunc(grace, end)
 	defer stop.Stop()
 	loops.Wait()
+	spares.end()
 	stopRenewing()
 	renewed.Wait()
 	e.awaits.all.Wait()

@@ -78,17 +78,17 @@ func (w *workers) begin(ctx, work context.Context, c store.Claim) {
 	if !is {
 		w.crew.begin(func() {
 			defer func() { <-w.free }()
-			w.hold(work, c, func(held context.Context) { w.perform(work, held, c) })
+			w.engine.hold(work, c, func(held context.Context) { w.engine.perform(work, held, c, w.engine.dispatch) })
 		})
 		return
 	}
 	<-w.free
 	w.crew.begin(func() {
-		w.hold(ctx, c, func(held context.Context) {
+		w.engine.hold(ctx, c, func(held context.Context) {
 			select {
 			case apart <- struct{}{}:
 				defer func() { <-apart }()
-				w.perform(ctx, held, c)
+				w.engine.perform(ctx, held, c, w.engine.dispatch)
 			case <-held.Done():
 				w.engine.giveBack(ctx, c.Lease)
 			}
@@ -97,11 +97,11 @@ func (w *workers) begin(ctx, work context.Context, c store.Claim) {
 }
 
 // hold does something while the task's lease is renewed. The context ends when it is lost.
-func (w *workers) hold(work context.Context, c store.Claim, do func(held context.Context)) {
+func (e *Engine) hold(work context.Context, c store.Claim, do func(held context.Context)) {
 	ctx, cancel := context.WithCancel(work)
 	defer cancel()
-	w.engine.leases.hold(c.Lease, cancel)
-	defer w.engine.leases.drop(c.Lease)
+	e.leases.hold(c.Lease, cancel)
+	defer e.leases.drop(c.Lease)
 	do(ctx)
 }
 
@@ -138,11 +138,10 @@ func (w *workers) nap(ctx context.Context, woken <-chan struct{}) {
 	}
 }
 
-// perform carries out one task, and hands it back if that fails.
-func (w *workers) perform(work, ctx context.Context, c store.Claim) {
-	e := w.engine
+// perform has one task carried out, and hands it back if that fails.
+func (e *Engine) perform(work, ctx context.Context, c store.Claim, handler func(context.Context, store.Claim) error) {
 	began := time.Now()
-	err := e.dispatch(ctx, c)
+	err := handler(ctx, c)
 	e.Observer.TaskDone(c.Task.Kind, began.Sub(c.Task.Due), time.Since(began), err)
 	if err == nil {
 		return

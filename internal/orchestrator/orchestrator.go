@@ -50,6 +50,8 @@ type Deps struct {
 	// Early says that leases may be lost before they end, because others were told that this controller is gone. It may be
 	// wrong, and in the middle of a start call.
 	Early bool
+	// Worker gives a worker that is free, and nil if there is none. Only Ahead needs it.
+	Worker func() Worker
 }
 
 // Orchestrator performs steps. It is safe for concurrent use.
@@ -68,6 +70,9 @@ func New(d Deps) *Orchestrator {
 	}
 	return &Orchestrator{Deps: d, mark: rand.Text()}
 }
+
+// marked is what makes the name of a start's commit one that nobody else gives.
+func (o *Orchestrator) marked() string { return fmt.Sprintf("/%s#%d", o.mark, o.starts.Add(1)) }
 
 // TaskID names the task that advances a run, whichever attempt is open.
 func TaskID(key run.Key) string { return "advance/" + key.String() }

@@ -39,7 +39,7 @@ func (w *work) trigger(ctx context.Context, evaluated run.Run, view gate.View, r
 	}
 	// Two workers may hold one claim and decide alike. The mark makes their commits different ones, so that only the one
 	// whose commit happened goes on to the call. The task stays as it is until the answer is known.
-	b.ID += fmt.Sprintf("/%s#%d", w.o.mark, w.o.starts.Add(1))
+	b.ID += w.o.marked()
 	b.Swap(w.run, next)
 	c := w.prepare()
 	if err := w.send(ctx, b); err != nil {

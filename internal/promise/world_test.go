@@ -111,13 +111,22 @@ func (w *world) start(name string) *process {
 	w.check(p.catalog.Load(w.Context()))
 	p.apply()
 	monitor := slamonitor.New(p.store, p.catalog)
-	steps := orchestrator.New(orchestrator.Deps{Store: p.store, Catalog: p.catalog, Jobs: w.target.types(), Replica: name, Lease: lease})
+	var host *engine.Engine
+	steps := orchestrator.New(orchestrator.Deps{
+		Store: p.store, Catalog: p.catalog, Jobs: w.target.types(), Replica: name, Lease: lease,
+		Worker: func() orchestrator.Worker {
+			if s := host.Spare(); s != nil {
+				return spare{s, p}
+			}
+			return nil
+		},
+	})
 	p.router = router.New(router.Deps{
-		Store: p.store, Catalog: p.catalog, Deadlines: monitor, Jobs: steps,
+		Store: p.store, Catalog: p.catalog, Deadlines: monitor, Jobs: steps, Starter: steps,
 		Limits: router.Limits{RunTimeout: time.Hour, StartTries: 3, StartBackoff: 10 * time.Second},
 	})
 	dog := watchdog.New(watchdog.Deps{Store: p.store, Catalog: p.catalog, Router: p.router, Deadlines: monitor, Group: engine.Group, Interval: interval})
-	host := engine.New(engine.Options{
+	host = engine.New(engine.Options{
 		Store: p.store, Logger: slog.New(slog.DiscardHandler), Replica: name, Workers: 4, Lease: lease, LostAfter: 10 * time.Minute,
 		Alone: len(w.processes()) == 0,
 		Handlers: engine.Handlers{
@@ -145,6 +154,18 @@ func (w *world) start(name string) *process {
 	}()
 	synctest.Wait()
 	return p
+}
+
+// spare is a worker that goes by its controller's clock.
+type spare struct {
+	*engine.Spare
+	process *process
+}
+
+func (s spare) Carry(c store.Claim, step func(context.Context, store.Claim, func() time.Time) error) {
+	s.Spare.Carry(c, func(ctx context.Context, c store.Claim, _ func() time.Time) error {
+		return step(ctx, c, s.process.clock)
+	})
 }
 
 func (p *process) tasks(steps *orchestrator.Orchestrator, monitor *slamonitor.Monitor) map[store.TaskKind]func(context.Context, store.Claim) error {

@@ -2,6 +2,7 @@ package router
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -127,6 +128,23 @@ func (r *Router) openRun(ctx context.Context, e *catalog.Entry, key run.Key, o o
 		if _, err := r.begin(&b, e, key, o, now); err != nil {
 			return err
 		}
-		return r.commit(ctx, b, now)
+		return r.commitAhead(ctx, b, row, now)
 	})
+}
+
+// commitAhead opens an attempt together with the start of its job, where that can be made at once.
+func (r *Router) commitAhead(ctx context.Context, b store.Batch, row store.Pipeline, now time.Time) error {
+	if r.starter == nil {
+		return r.commit(ctx, b, now)
+	}
+	proceed := r.starter.Ahead(ctx, &b, row, now)
+	if proceed == nil {
+		return r.commit(ctx, b, now)
+	}
+	err := r.commit(ctx, b, now)
+	if err != nil && !errors.Is(err, store.ErrConflict) && ctx.Err() == nil {
+		err = r.commit(ctx, b, now) // the answer may be lost, and nobody else knows of the start
+	}
+	proceed()
+	return err
 }

@@ -5,7 +5,8 @@
 // Every reaction reads the current state, decides, and commits one Batch; what it reacts to only says where to look. So
 // a change may come twice, late, or before another that happened first, and the outcome is the same. What an open
 // attempt does next is package orchestrator's business; whether another may open is decided in package rerun; which
-// deadlines are armed, in package slamonitor. The router starts no job.
+// deadlines are armed, in package slamonitor. The router starts no job: where one can start at once, package orchestrator puts that
+// into the commit that opens the run, and goes on from there.
 package router
 
 import (
@@ -45,6 +46,12 @@ type jobs interface {
 	Stop(ctx context.Context, r run.Run) (run.Leftover, error)
 }
 
+// starter puts the start of its job into the batch that opens an attempt, where nothing speaks against it; package
+// orchestrator can. What it gives, if not nil, is called once the batch was sent, whatever came of that.
+type starter interface {
+	Ahead(ctx context.Context, b *store.Batch, row store.Pipeline, now time.Time) func()
+}
+
 // Limits are the server's own limits on an attempt.
 type Limits struct {
 	RunTimeout   time.Duration
@@ -60,6 +67,7 @@ type Deps struct {
 	Catalog   *catalog.Catalog
 	Deadlines deadlines
 	Jobs      jobs
+	Starter   starter // may be nil: then attempts are only opened
 	Limits    Limits
 }
 
@@ -69,12 +77,13 @@ type Router struct {
 	catalog   *catalog.Catalog
 	deadlines deadlines
 	jobs      jobs
+	starter   starter
 	limits    Limits
 }
 
 // New is a router over d.
 func New(d Deps) *Router {
-	return &Router{store: d.Store, catalog: d.Catalog, deadlines: d.Deadlines, jobs: d.Jobs, limits: d.Limits}
+	return &Router{store: d.Store, catalog: d.Catalog, deadlines: d.Deadlines, jobs: d.Jobs, starter: d.Starter, limits: d.Limits}
 }
 
 // Handle reacts to a change. It may be called again with the same one, also after later ones. An error means that the

@@ -9,6 +9,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/engine"
+	"github.com/interlock-go/interlock/internal/orchestrator"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/sensor"
@@ -38,6 +39,12 @@ func (p *process) start() {
 			Ticks: []engine.Tick{{Name: "watchdog", Every: interval, First: true, Do: parts.watch}},
 		},
 	})
+	parts.spare = func() orchestrator.Worker {
+		if s := host.Spare(); s != nil {
+			return s
+		}
+		return nil
+	}
 	ctx, cancel := context.WithCancel(p.Context())
 	ended := make(chan struct{})
 	p.cancel, p.ended = cancel, ended

@@ -51,6 +51,7 @@ type host struct {
 	lanes    lanes
 	busy     map[string]bool // what it does one at a time
 	held     map[store.Lease]*act
+	spares   int       // workers that were asked for and are not dismissed
 	claims   time.Time // it asks for tasks from then on
 	renews   time.Time
 	looks    time.Time // the next pass of its watchdog; zero before the first
@@ -90,8 +91,8 @@ func (h *host) assemble() {
 	h.line = &line{Store: below, host: h}
 	h.catalog = catalog.New(&line{Store: below, host: h, whole: true}, kinds)
 	h.monitor = slamonitor.New(h.line, h.catalog)
-	h.steps = orchestrator.New(orchestrator.Deps{Store: h.line, Catalog: h.catalog, Jobs: w.Jobs, Replica: h.name, Lease: w.Lease})
-	h.router = router.New(router.Deps{Store: h.line, Catalog: h.catalog, Deadlines: h.monitor, Jobs: h.steps, Limits: w.Limits})
+	h.steps = orchestrator.New(orchestrator.Deps{Store: h.line, Catalog: h.catalog, Jobs: w.Jobs, Replica: h.name, Lease: w.Lease, Worker: h.spare})
+	h.router = router.New(router.Deps{Store: h.line, Catalog: h.catalog, Deadlines: h.monitor, Jobs: h.steps, Starter: h.steps, Limits: w.Limits})
 	h.prober = prober.New(prober.Deps{Store: h.line, Catalog: h.catalog, Evaluator: w.Probes})
 	h.dog = watchdog.New(watchdog.Deps{
 		Store: h.line, Catalog: h.catalog, Router: h.router, Deadlines: h.monitor, Group: group, Interval: w.Watchdog,

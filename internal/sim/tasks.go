@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
+	"github.com/interlock-go/interlock/internal/orchestrator"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -12,7 +14,7 @@ import (
 // claim takes due tasks, and carries each out.
 func (h *host) claim(ctx context.Context) {
 	w := h.world
-	q := store.ClaimQuery{Replica: h.name, Limit: workers - len(h.held), Lease: w.Lease, LostAfter: w.LostAfter}
+	q := store.ClaimQuery{Replica: h.name, Limit: max(workers-len(h.held), 0), Lease: w.Lease, LostAfter: w.LostAfter}
 	claims, err := h.line.Claim(ctx, q, h.clock())
 	switch {
 	case err != nil:
@@ -21,8 +23,30 @@ func (h *host) claim(ctx context.Context) {
 		h.claims = w.now.Add(nap)
 	}
 	for _, c := range claims {
-		h.perform(c)
+		h.perform(c, h.carryOut)
 	}
+}
+
+// spare is a worker for a task that is claimed in the commit that stores it.
+type spare struct{ host *host }
+
+func (h *host) spare() orchestrator.Worker {
+	if h.spares == workers {
+		return nil
+	}
+	h.spares++
+	return spare{h}
+}
+
+// Dismiss sets it free.
+func (s spare) Dismiss() { s.host.spares-- }
+
+// Carry takes the step.
+func (s spare) Carry(c store.Claim, step func(context.Context, store.Claim, func() time.Time) error) {
+	s.host.perform(c, func(ctx context.Context, c store.Claim) error {
+		defer s.Dismiss()
+		return step(ctx, c, s.host.clock)
+	})
 }
 
 // woken says that a task was stored or given back: it is asked for at once.
@@ -33,7 +57,7 @@ func (h *host) woken() {
 }
 
 // perform carries out one task.
-func (h *host) perform(c store.Claim) {
+func (h *host) perform(c store.Claim, handler func(context.Context, store.Claim) error) {
 	w := h.world
 	if len(h.held) == 0 {
 		h.renews = w.now.Add(w.Lease / 3)
@@ -43,7 +67,7 @@ func (h *host) perform(c store.Claim) {
 	}
 	a := h.do(c.Task.ID, func(ctx context.Context) {
 		defer delete(h.held, c.Lease)
-		err := h.carryOut(ctx, c)
+		err := handler(ctx, c)
 		if err == nil {
 			return
 		}

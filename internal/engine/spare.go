@@ -1,0 +1,60 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// spares are workers for tasks that are claimed in the commit that stores them. They are apart from those that claim what is
+// due, of which all are taken for a moment whenever somebody looks.
+type spares struct {
+	engine    *Engine
+	ctx, work context.Context
+	busy      chan struct{} // one element per worker that is taken
+	crew      *crew
+}
+
+func newSpares(e *Engine, ctx, work context.Context) *spares {
+	return &spares{engine: e, ctx: ctx, work: work, busy: make(chan struct{}, e.Workers), crew: newCrew()}
+}
+
+// end waits for all of them, and lets nobody have one any more.
+func (s *spares) end() {
+	for range cap(s.busy) {
+		s.busy <- struct{}{}
+	}
+	s.crew.end()
+}
+
+// Spare is a worker that waits for its task: Carry or Dismiss is called on it, once.
+type Spare struct{ of *spares }
+
+// Spare gives a worker that is free; nil if there is none, or the engine takes no work.
+func (e *Engine) Spare() *Spare {
+	s := e.spares.Load()
+	if s == nil || s.ctx.Err() != nil {
+		return nil
+	}
+	select {
+	case s.busy <- struct{}{}:
+		return &Spare{s}
+	default:
+		return nil
+	}
+}
+
+// Dismiss sets the worker free.
+func (w *Spare) Dismiss() { <-w.of.busy }
+
+// Carry has a step taken on a claimed task, which is what the handler of its kind would do next.
+func (w *Spare) Carry(c store.Claim, step func(ctx context.Context, c store.Claim, clock func() time.Time) error) {
+	s := w.of
+	s.crew.begin(func() {
+		defer w.Dismiss()
+		s.engine.hold(s.work, c, func(held context.Context) {
+			s.engine.perform(s.work, held, c, func(ctx context.Context, c store.Claim) error { return step(ctx, c, time.Now) })
+		})
+	})
+}
