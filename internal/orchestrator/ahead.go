@@ -6,7 +6,6 @@ import (
 
 	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/lifecycle"
-	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -57,23 +56,22 @@ func (o *Orchestrator) Ahead(ctx context.Context, b *store.Batch, row store.Pipe
 	}
 }
 
-// triggerIn puts TRIGGERING into the batch that opens the attempt.
+// triggerIn puts TRIGGERING into the batch that opens the attempt, or leaves it as it is.
 func (w *work) triggerIn(b *store.Batch, view gate.View) error {
 	evaluated, err := w.run.Evaluated(true, w.now)
 	if err != nil {
 		return err
 	}
-	snapshot := w.snapshot(evaluated, view)
-	next, err := evaluated.Trigger(run.Start{Snapshot: snapshot.ID, Replica: w.replica()}, w.now)
+	with := *b
+	w.tellPassed(&with, view)
+	next, err := w.triggered(&with, evaluated, view)
 	if err != nil {
 		return err
 	}
-	w.tellPassed(b, view)
-	b.Snapshots = append(b.Snapshots, snapshot)
-	b.Runs[0].Next = next
-	b.ID += w.o.marked()
-	b.Hold = &store.Hold{Task: b.Tasks[0].ID, For: w.o.Lease}
-	w.run = next
+	with.Runs[0].Next = next
+	with.ID += w.o.marked()
+	with.Hold = &store.Hold{Task: b.Tasks[0].ID, For: w.o.Lease}
+	*b, w.run = with, next
 	return nil
 }
 

@@ -28,12 +28,10 @@ func (w *work) trigger(ctx context.Context, evaluated run.Run, view gate.View, r
 		}
 		return w.commit(ctx, b, next)
 	}
-	snapshot := w.snapshot(evaluated, view)
-	next, err := evaluated.Trigger(run.Start{Snapshot: snapshot.ID, Replica: w.replica()}, w.now)
+	next, err := w.triggered(&b, evaluated, view)
 	if err != nil {
 		return lifecycle.Step{}, err
 	}
-	b.Snapshots = append(b.Snapshots, snapshot)
 	if w.def.Job == nil {
 		return w.gateOnly(ctx, b, next)
 	}
@@ -47,6 +45,13 @@ func (w *work) trigger(ctx context.Context, evaluated run.Run, view gate.View, r
 	}
 	w.run = next
 	return w.start(ctx, c)
+}
+
+// triggered is the run as it is when its start is stored. The snapshot of the gate goes into b.
+func (w *work) triggered(b *store.Batch, evaluated run.Run, view gate.View) (run.Run, error) {
+	snapshot := w.snapshot(evaluated, view)
+	b.Snapshots = append(b.Snapshots, snapshot)
+	return evaluated.Trigger(run.Start{Snapshot: snapshot.ID, Replica: w.replica()}, w.now)
 }
 
 // gateOnly is a pipeline without a job: whoever asked runs it, and reports its result.
