@@ -47,17 +47,19 @@ func newHost(t *testing.T) *host {
 	return h
 }
 
-func (h *host) start(grace time.Duration) {
+func (h *host) start(grace time.Duration) *engine.Engine {
 	h.Helper()
 	ctx, cancel := context.WithCancel(h.Context())
 	h.stop = cancel
+	e := engine.New(h.options)
 	go func() {
 		defer close(h.stopped)
-		if err := engine.New(h.options).Run(ctx, grace); err != nil {
+		if err := e.Run(ctx, grace); err != nil {
 			h.Error(err)
 		}
 	}()
 	synctest.Wait()
+	return e
 }
 
 func (h *host) end() {

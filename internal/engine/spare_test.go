@@ -20,20 +20,7 @@ func (h *host) started(grace time.Duration) *engine.Engine {
 		h.note("%s claimed", c.Task.ID)
 		return h.finish(ctx, c)
 	}
-	e := engine.New(h.options)
-	if e.Spare() != nil {
-		h.Error("an engine that does not run has a worker")
-	}
-	ctx, cancel := context.WithCancel(h.Context())
-	h.stop = cancel
-	go func() {
-		defer close(h.stopped)
-		if err := e.Run(ctx, grace); err != nil {
-			h.Error(err)
-		}
-	}()
-	synctest.Wait()
-	return e
+	return h.start(grace)
 }
 
 // held stores a task that is held from the beginning.
@@ -83,6 +70,9 @@ func TestStepOfASpareWorkerThatFailsIsLeftToWhoeverClaimsIt(t *testing.T) {
 func TestSpareWorkersAreAsManyAsWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
+		if engine.New(h.options).Spare() != nil {
+			t.Error("an engine that does not run has a worker")
+		}
 		e := h.started(time.Second)
 		first, second := e.Spare(), e.Spare()
 		if first == nil || second == nil || e.Spare() != nil {
