@@ -2,7 +2,8 @@
 // changes to the router, due tasks to their handlers, events to the sinks, and files to the catalog, and it stops
 // gracefully. What any of that means is decided elsewhere: the engine knows kinds of tasks, not what they do.
 //
-// Each loop has a file: feed.go, worker.go, spare.go, sink.go, lease.go, tick.go, reload.go, replica.go.
+// Each loop has a file: feed.go, worker.go, sink.go, lease.go, tick.go, reload.go, replica.go. spare.go lends workers to those who
+// hold a task already.
 package engine
 
 import (

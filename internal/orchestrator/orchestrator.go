@@ -5,8 +5,8 @@
 // the lease of the task: whoever lost the lease, or read an older version, starts nothing. The second stores what became of
 // the call. A crash in between leaves a run of which everybody can see that its start has no known answer; then the job is
 // looked for before anything is repeated. Where a run opens with its gate open, the first of the two is the commit that opens
-// it: see Ahead. All other steps are one commit. None of them retries a failed attempt or opens
-// one: that is package router's reaction to FAILED.
+// it: see Ahead. All other steps are one commit. None of them retries a failed attempt or opens one: that is package router's
+// reaction to FAILED.
 package orchestrator
 
 import (
