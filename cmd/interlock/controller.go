@@ -129,7 +129,7 @@ func (c *controller) assemble(ctx context.Context, s surroundings) error {
 	monitor := slamonitor.New(counted, c.catalog)
 	steps := orchestrator.New(orchestrator.Deps{
 		Store: counted, Catalog: c.catalog, Jobs: jobs.types, Expand: jobs.expand, Replica: who.replica, Lease: c.file.Engine.Lease.D(),
-		Early: c.store.shared, Worker: c.spare,
+		Early: c.store.shared, Worker: c.spare, Clock: time.Now,
 	})
 	routes := router.New(router.Deps{
 		Store: counted, Catalog: c.catalog, Deadlines: monitor, Jobs: steps, Starter: steps,
@@ -182,8 +182,8 @@ type tracedSpare struct {
 }
 
 // Carry has a step taken.
-func (s tracedSpare) Carry(c store.Claim, step func(context.Context, store.Claim, func() time.Time) error) {
-	s.Spare.Carry(c, func(ctx context.Context, c store.Claim, clock func() time.Time) error {
+func (s tracedSpare) Carry(ask func(context.Context) (store.Claim, error), step func(context.Context, store.Claim, func() time.Time) error) {
+	s.Spare.Carry(ask, func(ctx context.Context, c store.Claim, clock func() time.Time) error {
 		return s.tracing.task(c.Task.Kind, func(ctx context.Context, c store.Claim) error { return step(ctx, c, clock) })(ctx, c)
 	})
 }

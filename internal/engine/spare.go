@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/store"
@@ -49,12 +50,27 @@ func (e *Engine) Spare() *Spare {
 func (w *Spare) Dismiss() { <-w.of.busy }
 
 // Carry has a step taken on a claimed task, which is what the handler of its kind would do next.
-func (w *Spare) Carry(c store.Claim, step func(ctx context.Context, c store.Claim, clock func() time.Time) error) {
+func (w *Spare) Carry(ask func(ctx context.Context) (store.Claim, error), step func(ctx context.Context, c store.Claim, clock func() time.Time) error) {
 	s := w.of
 	s.crew.begin(func() {
 		defer w.Dismiss()
+		c, err := s.insist(ask)
+		if err != nil {
+			return
+		}
 		s.engine.hold(s.work, c, func(held context.Context) {
 			s.engine.perform(s.work, held, c, func(ctx context.Context, c store.Claim) error { return step(ctx, c, time.Now) })
 		})
 	})
+}
+
+// insist asks until it knows whether there is a claim. A store that is away may be back soon, and nobody else has what is asked
+// for; whoever is told to stop asks one last time.
+func (s *spares) insist(ask func(ctx context.Context) (store.Claim, error)) (store.Claim, error) {
+	for failures := 1; ; failures++ {
+		c, err := ask(context.WithoutCancel(s.work))
+		if err == nil || errors.Is(err, store.ErrConflict) || !pause(s.work, backoff(failures)) {
+			return c, err
+		}
+	}
 }

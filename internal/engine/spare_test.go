@@ -23,6 +23,12 @@ func (h *host) started(grace time.Duration) *engine.Engine {
 	return h.start(grace)
 }
 
+// known gives the claim of a task that is held from the beginning to whoever asks.
+func (h *host) known(id string) func(context.Context) (store.Claim, error) {
+	c := h.held(id)
+	return func(context.Context) (store.Claim, error) { return c, nil }
+}
+
 // held stores a task that is held from the beginning.
 func (h *host) held(id string) store.Claim {
 	h.Helper()
@@ -40,7 +46,7 @@ func TestSpareWorkerKeepsTheTaskForAsLongAsItsStepTakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
 		e := h.started(time.Second)
-		e.Spare().Carry(h.held("a"), func(ctx context.Context, c store.Claim, clock func() time.Time) error {
+		e.Spare().Carry(h.known("a"), func(ctx context.Context, c store.Claim, clock func() time.Time) error {
 			begin := clock()
 			time.Sleep(5 * h.options.Lease)
 			h.note("a carried for %s", clock().Sub(begin))
@@ -58,7 +64,7 @@ func TestStepOfASpareWorkerThatFailsIsLeftToWhoeverClaimsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
 		e := h.started(time.Second)
-		e.Spare().Carry(h.held("a"), func(context.Context, store.Claim, func() time.Time) error { return errors.New("no") })
+		e.Spare().Carry(h.known("a"), func(context.Context, store.Claim, func() time.Time) error { return errors.New("no") })
 		h.pass(h.options.Lease / 2)
 		h.end()
 		if diff := cmp.Diff([]string{"a claimed"}, h.noted()); diff != "" {
@@ -83,7 +89,7 @@ func TestSpareWorkersAreAsManyAsWorkers(t *testing.T) {
 		if third == nil {
 			t.Fatal("a worker that was dismissed is not free")
 		}
-		third.Carry(h.held("a"), func(ctx context.Context, c store.Claim, _ func() time.Time) error { return h.finish(ctx, c) })
+		third.Carry(h.known("a"), func(ctx context.Context, c store.Claim, _ func() time.Time) error { return h.finish(ctx, c) })
 		synctest.Wait()
 		third = e.Spare()
 		if third == nil {
@@ -100,7 +106,7 @@ func TestStoppingWaitsForSpareWorkersAndGivesNoMore(t *testing.T) {
 		h := newHost(t)
 		e := h.started(10 * time.Second)
 		late := e.Spare()
-		e.Spare().Carry(h.held("a"), func(ctx context.Context, c store.Claim, _ func() time.Time) error {
+		e.Spare().Carry(h.known("a"), func(ctx context.Context, c store.Claim, _ func() time.Time) error {
 			time.Sleep(5 * time.Second)
 			h.note("a carried")
 			return h.finish(ctx, c)
@@ -110,7 +116,7 @@ func TestStoppingWaitsForSpareWorkersAndGivesNoMore(t *testing.T) {
 		if e.Spare() != nil {
 			t.Error("an engine that stops gives another worker")
 		}
-		late.Carry(h.held("b"), func(ctx context.Context, c store.Claim, _ func() time.Time) error { // it was given before
+		late.Carry(h.known("b"), func(ctx context.Context, c store.Claim, _ func() time.Time) error { // it was given before
 			h.note("b carried")
 			return h.finish(ctx, c)
 		})
@@ -119,4 +125,40 @@ func TestStoppingWaitsForSpareWorkersAndGivesNoMore(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
+}
+
+func TestSpareWorkerAsksForItsClaimUntilItKnows(t *testing.T) {
+	for name, c := range map[string]struct {
+		last error
+		want []string
+	}{
+		"there is one":  {nil, []string{"asked", "asked", "asked", "a carried"}},
+		"there is none": {store.ErrConflict, []string{"asked", "asked", "asked"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHost(t)
+				e := h.started(time.Second)
+				known, answers := h.known("a"), []error{errors.New("away"), errors.New("away"), c.last}
+				ask := func(ctx context.Context) (store.Claim, error) {
+					h.note("asked")
+					err := answers[0]
+					answers = answers[1:]
+					if err != nil {
+						return store.Claim{}, err
+					}
+					return known(ctx)
+				}
+				e.Spare().Carry(ask, func(ctx context.Context, c store.Claim, _ func() time.Time) error {
+					h.note("a carried")
+					return h.finish(ctx, c)
+				})
+				h.pass(h.options.Lease / 2)
+				if diff := cmp.Diff(c.want, h.noted()); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				h.end()
+			})
+		})
+	}
 }

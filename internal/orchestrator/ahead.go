@@ -11,19 +11,21 @@ import (
 
 // Worker takes a step on a task that was claimed in the commit that stored it, beside whoever asks for that, and renews the
 // lease meanwhile. It is kept free for it: of its methods one is called, once.
+//
+// Carry asks for the claim first: again and again while there is no answer, and with store.ErrConflict there is none to be had.
 type Worker interface {
-	Carry(c store.Claim, step func(ctx context.Context, c store.Claim, clock func() time.Time) error)
+	Carry(ask func(ctx context.Context) (store.Claim, error), step func(ctx context.Context, c store.Claim, clock func() time.Time) error)
 	Dismiss()
 }
 
 // Ahead puts the start of a job into the batch that opens its attempt, where the gate is open already: one commit instead of
-// two between the last fact that was missing and the job. Whatever came of sending the batch, what Ahead gives is called then:
-// it makes the start call if the batch has happened.
+// two between the last fact that was missing and the job. What came of sending the batch is given to what Ahead gives: it
+// makes the start call if the batch has happened, and where nobody knows that, finds out first.
 //
 // It gives nil, and leaves b as it is, for all else and wherever anything is in doubt: a closed gate, a limit on how many may
-// run, a pipeline without a job, a busy host. Then the attempt's task is claimed like any other.
-func (o *Orchestrator) Ahead(ctx context.Context, b *store.Batch, row store.Pipeline, now time.Time) func() {
-	if o.Worker == nil || len(b.Runs) != 1 || len(b.Tasks) != 1 {
+// run, a pipeline without a job, a busy host, an instant that has long passed. Then the attempt's task is claimed like any other.
+func (o *Orchestrator) Ahead(ctx context.Context, b *store.Batch, row store.Pipeline, now time.Time) func(sent error) {
+	if o.Worker == nil || len(b.Runs) != 1 || len(b.Tasks) != 1 || o.stale(now, o.Clock) {
 		return nil
 	}
 	w := &work{o: o, now: now, run: b.Runs[0].Next}
@@ -46,13 +48,40 @@ func (o *Orchestrator) Ahead(ctx context.Context, b *store.Batch, row store.Pipe
 		worker.Dismiss()
 		return nil
 	}
-	c, task, hold := w.prepare(), b.Tasks[0], b.Hold
-	return func() {
-		if hold.Given == (store.Lease{}) { // it has not happened, or the lease is lost by now
+	c, opening := w.prepare(), *b
+	return func(sent error) {
+		if isConflict(sent) {
 			worker.Dismiss()
 			return
 		}
-		worker.Carry(store.Claim{Task: task, Lease: hold.Given}, w.begin(c))
+		worker.Carry(w.opened(opening, sent == nil), w.begin(c))
+	}
+}
+
+// freshness is how old a look at the gate may be that a job is started on in the commit that opens its run. What was written
+// since has been handled as if there were no run.
+const freshness = time.Second
+
+func (o *Orchestrator) stale(looked time.Time, clock func() time.Time) bool {
+	return clock().Sub(looked) > min(freshness, o.Lease/4)
+}
+
+// opened asks for the claim that comes with an opening. Where it is not known whether that has happened it is sent again: the
+// store knows it by its id. A lease that was lost meanwhile, with nothing started under it, leaves the start to others.
+func (w *work) opened(b store.Batch, known bool) func(context.Context) (store.Claim, error) {
+	return func(ctx context.Context) (store.Claim, error) {
+		if !known {
+			if err := w.o.Store.Commit(ctx, b, w.o.Clock()); err != nil {
+				return store.Claim{}, err
+			}
+		}
+		if b.Hold.Given == (store.Lease{}) {
+			if _, err := w.withdraw(ctx, w.o.Clock()); err != nil {
+				return store.Claim{}, err
+			}
+			return store.Claim{}, store.ErrConflict
+		}
+		return store.Claim{Task: b.Tasks[0], Lease: b.Hold.Given}, nil
 	}
 }
 
@@ -75,14 +104,36 @@ func (w *work) triggerIn(b *store.Batch, view gate.View) error {
 	return nil
 }
 
-// begin makes a start call that is stored. What changed meanwhile is looked at as in any other step.
+// begin makes a start call that is stored, unless the look that it rests on is old by now. What changed meanwhile is looked at
+// as in any other step.
 func (w *work) begin(c call) func(context.Context, store.Claim, func() time.Time) error {
 	return func(ctx context.Context, claim store.Claim, clock func() time.Time) error {
 		w.claim, w.clock = &claim, clock
-		_, err := w.start(ctx, c)
+		var err error
+		if w.o.stale(w.now, clock) {
+			_, err = w.withdraw(ctx, clock())
+		} else {
+			_, err = w.start(ctx, c)
+		}
 		if isConflict(err) {
 			_, err = w.o.Step(ctx, claim, clock)
 		}
 		return err
 	}
+}
+
+// withdraw says that a start which is stored was not made, and will not be: it is decided anew. Whoever holds the lease by now,
+// that is true for as long as the run is as it was stored.
+func (w *work) withdraw(ctx context.Context, now time.Time) (lifecycle.Step, error) {
+	next, err := w.run.Withdrawn(now)
+	if err != nil {
+		return lifecycle.Step{}, err
+	}
+	w.now = now
+	step, err := w.commit(ctx, w.batch("withdraw"), next)
+	if isConflict(err) && w.claim != nil {
+		w.claim = nil
+		step, err = w.commit(ctx, w.batch("withdraw without lease"), next)
+	}
+	return step, err
 }

@@ -19,7 +19,7 @@ type spares struct {
 	bench     *bench
 	free      int
 	dismissed int
-	claims    []store.Claim
+	asks      []func(context.Context) (store.Claim, error)
 	steps     []func(context.Context, store.Claim, func() time.Time) error
 }
 
@@ -33,17 +33,20 @@ func (s *spares) worker() orchestrator.Worker {
 
 func (s *spares) Dismiss() { s.free, s.dismissed = s.free+1, s.dismissed+1 }
 
-func (s *spares) Carry(c store.Claim, step func(context.Context, store.Claim, func() time.Time) error) {
-	s.claims, s.steps = append(s.claims, c), append(s.steps, step)
+func (s *spares) Carry(ask func(context.Context) (store.Claim, error), step func(context.Context, store.Claim, func() time.Time) error) {
+	s.asks, s.steps = append(s.asks, ask), append(s.steps, step)
 }
 
 // work takes the steps that are to be taken, and gives the error of the last.
 func (s *spares) work() (err error) {
 	for i, step := range s.steps {
-		err = step(ctx, s.claims[i], s.bench.clock)
+		var c store.Claim
+		if c, err = s.asks[i](ctx); err == nil {
+			err = step(ctx, c, s.bench.clock)
+		}
 		s.free++
 	}
-	s.steps, s.claims = nil, nil
+	s.steps, s.asks = nil, nil
 	return err
 }
 
@@ -51,7 +54,7 @@ func (s *spares) work() (err error) {
 func (b *bench) ahead(free int) *spares {
 	s := &spares{bench: b, free: free}
 	d := b.steps.Deps
-	d.Worker = s.worker
+	d.Worker, d.Clock = s.worker, b.clock
 	b.steps = orchestrator.New(d)
 	return s
 }
@@ -94,7 +97,7 @@ func TestOpenGateStartsTheJobInTheCommitThatOpensTheRun(t *testing.T) {
 		t.Error("the job was started before its start was known to be stored")
 	}
 	b.idle() // the task is held already
-	proceed()
+	proceed(nil)
 	if err := host.work(); err != nil {
 		t.Fatal(err)
 	}
@@ -162,10 +165,11 @@ func TestOpeningThatComesTooLateStartsNothing(t *testing.T) {
 	batch := b.opens()
 	proceed := b.steps.Ahead(ctx, &batch, b.pipelineRow(), b.now)
 	b.open(b.key, run.Opening{})
-	if err := b.store.Commit(ctx, batch, b.now); !errors.Is(err, store.ErrConflict) {
+	err := b.store.Commit(ctx, batch, b.now)
+	if !errors.Is(err, store.ErrConflict) {
 		t.Fatalf("error %v", err)
 	}
-	proceed()
+	proceed(err)
 	if host.dismissed != 1 || host.free != 1 || len(host.steps) != 0 {
 		t.Errorf("the worker is at work: %+v", host)
 	}
@@ -184,12 +188,12 @@ func TestTwoOpeningsStartOneJob(t *testing.T) {
 	proceedFirst := b.steps.Ahead(ctx, &first, b.pipelineRow(), b.now)
 	proceedSecond := b.steps.Ahead(ctx, &second, b.pipelineRow(), b.now)
 	b.commit(first)
-	if err := b.store.Commit(ctx, second, b.now); !errors.Is(err, store.ErrConflict) {
+	err := b.store.Commit(ctx, second, b.now)
+	if !errors.Is(err, store.ErrConflict) {
 		t.Errorf("the second was answered with %v", err)
 	}
-	b.commit(first) // its answer was lost
-	proceedSecond()
-	proceedFirst()
+	proceedSecond(err)
+	proceedFirst(errLost)
 	if err := host.work(); err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +228,7 @@ func TestCancelledWhileItsStartIsUnderWay(t *testing.T) {
 	batch := b.opens()
 	proceed := b.steps.Ahead(ctx, &batch, b.pipelineRow(), b.now)
 	b.commit(batch)
-	proceed()
+	proceed(nil)
 	b.target.duringStart = func(job.Attempt) { b.cancel() }
 	if err := host.work(); err != nil {
 		t.Fatal(err)
@@ -232,5 +236,93 @@ func TestCancelledWhileItsStartIsUnderWay(t *testing.T) {
 	b.want(run.Cancelled)
 	if len(b.target.stops) != 1 {
 		t.Errorf("its job was not stopped: %v", b.target.stops)
+	}
+}
+
+// Whoever sent an opening without an answer is the only one who knows that its job was not started.
+func TestOpeningWithoutAnAnswerIsSentAgainUntilThereIsOne(t *testing.T) {
+	for name, happened := range map[string]bool{"it has happened": true, "it has not": false} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, daily+glue, searchableType)
+			host := b.ahead(1)
+			batch := b.opens()
+			proceed := b.steps.Ahead(ctx, &batch, b.pipelineRow(), b.now)
+			if happened {
+				b.commit(batch)
+				batch.Hold.Given = store.Lease{} // with the answer the lease is lost
+			}
+			proceed(errLost)
+			if err := host.work(); err != nil {
+				t.Fatal(err)
+			}
+			b.want(run.Running)
+			if len(b.target.calls) != 1 {
+				t.Errorf("start calls: %v", b.target.calls)
+			}
+			b.checkStarts()
+		})
+	}
+}
+
+// What the gate showed long ago starts nothing: what was written since was handled as if there were no run.
+func TestStartThatRestsOnAnOldLookIsDecidedAnew(t *testing.T) {
+	for name, c := range map[string]struct {
+		rows int64
+		want run.Status
+	}{
+		"closed by now": {9, run.Pending},
+		"still open":    {12, run.Running},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, daily+gated+glue, searchableType)
+			host := b.ahead(1)
+			b.rows(12)
+			batch := b.opens()
+			proceed := b.steps.Ahead(ctx, &batch, b.pipelineRow(), b.now)
+			b.rows(c.rows)
+			b.commit(batch)
+			b.wait(2 * time.Second)
+			proceed(nil)
+			if err := host.work(); err != nil {
+				t.Fatal(err)
+			}
+			if len(b.target.calls) != 0 {
+				t.Error("the job was started on an old look")
+			}
+			b.step()
+			r := b.want(c.want)
+			if r.Progress.Held.Reason != "" {
+				t.Errorf("held: %s", r.Progress.Held.Reason)
+			}
+			b.checkStarts()
+		})
+	}
+}
+
+// A lease that lapsed before the answer came leaves nothing that looks like a start without an answer.
+func TestStartWhoseLeaseIsLostBeforeItIsMadeIsWithdrawn(t *testing.T) {
+	b := newBench(t, daily+glue, searchableType)
+	host := b.ahead(1)
+	batch := b.opens()
+	proceed := b.steps.Ahead(ctx, &batch, b.pipelineRow(), b.now)
+	b.commit(batch)
+	batch.Hold.Given = store.Lease{}
+	proceed(errLost)
+	b.wait(2 * lease)
+	if err := host.work(); !errors.Is(err, store.ErrConflict) {
+		t.Fatalf("error %v", err)
+	}
+	b.step()
+	b.want(run.Running)
+	b.checkStarts()
+}
+
+func TestOpeningByAnOldInstantIsLeftToTheTask(t *testing.T) {
+	b := newBench(t, daily+glue, plainType)
+	b.ahead(1)
+	batch, then := b.opens(), b.now
+	b.wait(2 * time.Second)
+	if b.steps.Ahead(ctx, &batch, b.pipelineRow(), then) != nil {
+		t.Error("a job starts by an instant that has passed")
 	}
 }

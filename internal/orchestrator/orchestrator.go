@@ -51,8 +51,9 @@ type Deps struct {
 	// Early says that leases may be lost before they end, because others were told that this controller is gone. It may be
 	// wrong, and in the middle of a start call.
 	Early bool
-	// Worker gives a worker that is free, and nil if there is none. Only Ahead needs it.
+	// Worker gives a worker that is free, and nil if there is none. Only Ahead needs it, and the clock.
 	Worker func() Worker
+	Clock  func() time.Time
 }
 
 // Orchestrator performs steps. It is safe for concurrent use.

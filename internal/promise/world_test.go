@@ -120,6 +120,7 @@ func (w *world) start(name string) *process {
 			}
 			return nil
 		},
+		Clock: p.clock,
 	})
 	p.router = router.New(router.Deps{
 		Store: p.store, Catalog: p.catalog, Deadlines: monitor, Jobs: steps, Starter: steps,
@@ -162,8 +163,8 @@ type spare struct {
 	process *process
 }
 
-func (s spare) Carry(c store.Claim, step func(context.Context, store.Claim, func() time.Time) error) {
-	s.Spare.Carry(c, func(ctx context.Context, c store.Claim, _ func() time.Time) error {
+func (s spare) Carry(ask func(context.Context) (store.Claim, error), step func(context.Context, store.Claim, func() time.Time) error) {
+	s.Spare.Carry(ask, func(ctx context.Context, c store.Claim, _ func() time.Time) error {
 		return step(ctx, c, s.process.clock)
 	})
 }

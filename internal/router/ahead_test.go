@@ -19,13 +19,22 @@ type hasty struct {
 	refuse bool
 }
 
-func (h *hasty) Ahead(_ context.Context, b *store.Batch, row store.Pipeline, _ time.Time) func() {
+func (h *hasty) Ahead(_ context.Context, b *store.Batch, row store.Pipeline, _ time.Time) func(error) {
 	h.notes = append(h.notes, fmt.Sprintf("asked for %s of %s", b.Runs[0].Next.Key, row.ID))
 	if h.refuse {
 		return nil
 	}
 	b.SetMark("hasty", time.Time{})
-	return func() { h.notes = append(h.notes, "goes on") }
+	return func(sent error) {
+		switch {
+		case sent == nil:
+			h.notes = append(h.notes, "goes on")
+		case errors.Is(sent, store.ErrConflict):
+			h.notes = append(h.notes, "gives way")
+		default:
+			h.notes = append(h.notes, "finds out")
+		}
+	}
 }
 
 // flaky fails some commits: each error counts for one of them, after the commit had its effect.
@@ -56,8 +65,8 @@ func TestStartThatIsPutIntoAnOpeningGoesOnOnceThatWasSent(t *testing.T) {
 		"stored":             {want: []string{asked, "commit", "goes on"}},
 		"nothing to start":   {refuse: true, want: []string{asked, "commit"}},
 		"answer lost":        {errs: []error{lost}, want: []string{asked, "commit", "commit", "goes on"}},
-		"answer lost twice":  {errs: []error{lost, lost}, want: []string{asked, "commit", "commit", "goes on"}, fails: true},
-		"somebody was first": {errs: []error{store.ErrConflict}, want: []string{asked, "commit", "goes on"}},
+		"answer lost twice":  {errs: []error{lost, lost}, want: []string{asked, "commit", "commit", "finds out"}, fails: true},
+		"somebody was first": {errs: []error{store.ErrConflict}, want: []string{asked, "commit", "gives way"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, plain)

@@ -145,6 +145,6 @@ func (r *Router) commitAhead(ctx context.Context, b store.Batch, row store.Pipel
 	if err != nil && !errors.Is(err, store.ErrConflict) && ctx.Err() == nil {
 		err = r.commit(ctx, b, now) // the answer may be lost, and nobody else knows of the start
 	}
-	proceed()
+	proceed(err)
 	return err
 }

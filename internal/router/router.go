@@ -49,7 +49,7 @@ type jobs interface {
 // starter puts the start of its job into the batch that opens an attempt, where nothing speaks against it; package
 // orchestrator can. What it gives, if not nil, is called once the batch was sent, whatever came of that.
 type starter interface {
-	Ahead(ctx context.Context, b *store.Batch, row store.Pipeline, now time.Time) func()
+	Ahead(ctx context.Context, b *store.Batch, row store.Pipeline, now time.Time) func(sent error)
 }
 
 // Limits are the server's own limits on an attempt.

@@ -91,7 +91,7 @@ func (h *host) assemble() {
 	h.line = &line{Store: below, host: h}
 	h.catalog = catalog.New(&line{Store: below, host: h, whole: true}, kinds)
 	h.monitor = slamonitor.New(h.line, h.catalog)
-	h.steps = orchestrator.New(orchestrator.Deps{Store: h.line, Catalog: h.catalog, Jobs: w.Jobs, Replica: h.name, Lease: w.Lease, Worker: h.spare})
+	h.steps = orchestrator.New(orchestrator.Deps{Store: h.line, Catalog: h.catalog, Jobs: w.Jobs, Replica: h.name, Lease: w.Lease, Worker: h.spare, Clock: h.clock})
 	h.router = router.New(router.Deps{Store: h.line, Catalog: h.catalog, Deadlines: h.monitor, Jobs: h.steps, Starter: h.steps, Limits: w.Limits})
 	h.prober = prober.New(prober.Deps{Store: h.line, Catalog: h.catalog, Evaluator: w.Probes})
 	h.dog = watchdog.New(watchdog.Deps{

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -41,11 +42,23 @@ func (h *host) spare() orchestrator.Worker {
 // Dismiss sets it free.
 func (s spare) Dismiss() { s.host.spares-- }
 
-// Carry takes the step.
-func (s spare) Carry(c store.Claim, step func(context.Context, store.Claim, func() time.Time) error) {
-	s.host.perform(c, func(ctx context.Context, c store.Claim) error {
-		defer s.Dismiss()
-		return step(ctx, c, s.host.clock)
+// Carry asks for the claim, and takes the step.
+func (s spare) Carry(ask func(context.Context) (store.Claim, error), step func(context.Context, store.Claim, func() time.Time) error) {
+	h := s.host
+	h.do("ask for what was opened", func(ctx context.Context) {
+		c, err := ask(ctx)
+		for err != nil && !errors.Is(err, store.ErrConflict) {
+			h.world.wait(h.world.now.Add(backoff))
+			c, err = ask(ctx)
+		}
+		if err != nil {
+			s.Dismiss()
+			return
+		}
+		h.perform(c, func(ctx context.Context, c store.Claim) error {
+			defer s.Dismiss()
+			return step(ctx, c, h.clock)
+		})
 	})
 }
 
