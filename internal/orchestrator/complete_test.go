@@ -274,6 +274,11 @@ func TestStopAndStillRuns(t *testing.T) {
 	if runs, err := b.steps.StillRuns(ctx, r); err != nil || !runs {
 		t.Errorf("a running job: %v, %v", runs, err)
 	}
+	ended := r
+	ended.Progress.Report.Result = run.ResultSuccess
+	if runs, err := b.steps.StillRuns(ctx, ended); err != nil || runs {
+		t.Errorf("a job that has reported its end: %v, %v", runs, err)
+	}
 	if left, err := b.steps.Stop(ctx, b.run()); err != nil || left != run.JobStopped {
 		t.Errorf("stop: %q, %v", left, err)
 	}

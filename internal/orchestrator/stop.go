@@ -54,9 +54,10 @@ func (o *Orchestrator) StopLeft(ctx context.Context, key run.Key, now time.Time)
 	return nil // another attempt has opened meanwhile
 }
 
-// StillRuns says whether the job that an ended attempt left behind (run.JobMayRun) runs. An error says that nobody can tell.
+// StillRuns says whether the job that an ended attempt left behind (run.JobMayRun) runs. One whose end was reported before the
+// attempt was ended does not, whatever its type can tell. An error says that nobody can tell.
 func (o *Orchestrator) StillRuns(ctx context.Context, r run.Run) (bool, error) {
-	if r.Progress.Left != run.JobMayRun {
+	if r.Progress.Left != run.JobMayRun || r.Progress.Report.Result != "" {
 		return false, nil
 	}
 	w := &work{o: o, run: r}

@@ -23,7 +23,7 @@ type TriggerRequest struct {
 	Pipeline   pipeline.ID
 	Period     period.Period // zero: the one that a fire now would be for
 	By, Reason string
-	Force      bool // also a period that the calendar excludes, and beyond the budget
+	Force      bool // also a period that the calendar excludes, beyond the budget, and beside a job that still runs
 	BypassGate bool
 }
 
@@ -81,19 +81,21 @@ func (r *Router) trigger(ctx context.Context, e *catalog.Entry, q TriggerRequest
 		return run.Run{}, refuse(Conflict, "the calendar excludes %s (%s); --force runs it nevertheless", q.Period, barred.why)
 	}
 	b := store.Batch{ID: nameOf("trigger", e, key, old) + "/" + q.ID}
-	next, err := r.triggered(&b, e, key, old, o, now)
+	next, err := r.triggered(ctx, &b, e, key, old, o, now)
 	if err != nil {
 		return run.Run{}, err
 	}
 	return next, r.commit(ctx, b, now)
 }
 
-// triggered puts the first attempt into b, or another one of a run that ended without success, within its budget.
-func (r *Router) triggered(b *store.Batch, e *catalog.Entry, key run.Key, old run.Run, o order, now time.Time) (run.Run, error) {
+// triggered puts the first attempt into b, or another one of a run that ended without success, within its budget and once
+// the job that was left behind has ended.
+func (r *Router) triggered(ctx context.Context, b *store.Batch, e *catalog.Entry, key run.Key, old run.Run, o order, now time.Time) (run.Run, error) {
 	if old.Status == "" {
 		return r.begin(b, e, key, o, now)
 	}
-	v := rerun.Decide(rerun.Request{Force: o.forced}, rerun.Facts{Run: old}, rerun.BudgetsOf(e.Job).For(old, run.CauseManual), now)
+	facts := rerun.Facts{Run: old, JobRunning: !o.forced && r.leftRuns(ctx, old)}
+	v := rerun.Decide(rerun.Request{Force: o.forced}, facts, rerun.BudgetsOf(e.Job).For(old, run.CauseManual), now)
 	if !v.Open {
 		return run.Run{}, refuse(Conflict, "%s", v.Reason)
 	}

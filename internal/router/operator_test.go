@@ -52,6 +52,30 @@ func TestTriggerGivesAnEndedRunAnotherAttemptWithinItsBudget(t *testing.T) {
 	refused(t, err, router.Conflict) // maxManualReruns is 1
 }
 
+func TestTriggerIsRefusedWhileAJobThatWasLeftStillRuns(t *testing.T) {
+	w := leftRunning(t)
+	rejected := w.rerun(ask(w, "1"))
+	q := router.TriggerRequest{ID: "2", Pipeline: "plain", Period: w.Period("2026-03-03"), By: "ada", Reason: "tested"}
+	_, err := w.Router.Trigger(ctx, q, w.Now())
+	refused(t, err, router.Conflict)
+	same(t, "told as a rerun is", rejected.Why, err.Error())
+	w.Settle()
+	w.expect(plainRun, "CANCELLED 1")
+
+	q.Force = true
+	_, err = w.Router.Trigger(ctx, q, w.Now())
+	w.Check(err)
+	w.Settle()
+	w.expect(plainRun, "RUNNING 2")
+}
+
+func TestTriggerAfterTheLeftJobHasEnded(t *testing.T) {
+	w := leftRunning(t)
+	w.jobs.running[w.run(plainRun).ID()] = false
+	w.trigger("plain", "2026-03-03")
+	w.expect(plainRun, "RUNNING 2")
+}
+
 func TestTriggerRefusals(t *testing.T) {
 	w := newWorld(t, plain)
 	_, err := w.Router.Trigger(ctx, router.TriggerRequest{ID: "1", Pipeline: "nobody"}, w.Now())

@@ -14,11 +14,11 @@ import (
 // Reported is what became of a result from outside.
 type Reported struct {
 	Run  run.Run
-	Late bool // it came for an attempt that no longer waits for one: it is logged and changes nothing
+	Late bool // it came for an attempt that no longer waits for one: it is logged, and the run stands where it stood
 }
 
 // Report takes the result of a job from outside: a callback, a person, a row that another process wrote. The first
-// result of an attempt counts and is acted on at once; the same one again is fine. An Attempt of 0 means the latest.
+// result of an attempt counts and is acted on at once; the same one again is fine. An Attempt of 0 means the latest at its At.
 func (r *Router) Report(ctx context.Context, o run.Outcome, now time.Time) (Reported, error) {
 	var done Reported
 	err := again(func() error {
@@ -27,7 +27,7 @@ func (r *Router) Report(ctx context.Context, o run.Outcome, now time.Time) (Repo
 			return err
 		}
 		if o.Attempt == 0 {
-			o.Attempt = old.Attempt
+			o.Attempt = meant(old, o.At)
 		}
 		if o.Attempt > old.Attempt || o.Attempt < 1 {
 			return refuse(NotFound, "run %s has no attempt %d; the latest is %d", o.Key, o.Attempt, old.Attempt)
@@ -38,6 +38,15 @@ func (r *Router) Report(ctx context.Context, o run.Outcome, now time.Time) (Repo
 	return done, err
 }
 
+// meant is the attempt that a result written at that instant is about, where it names none: the latest, or the one before if
+// that had not opened yet. A row that is handled twice, or late, never judges a later try. Rows tell their second, not more.
+func meant(r run.Run, written time.Time) int {
+	if r.Attempt > 1 && !written.IsZero() && written.Add(time.Second).Before(r.Progress.Opening.At) {
+		return r.Attempt - 1
+	}
+	return r.Attempt
+}
+
 func (r *Router) report(ctx context.Context, old run.Run, o run.Outcome, now time.Time) (Reported, error) {
 	waits := old.Status == run.Triggering || old.Status == run.Running
 	switch before := old.Progress.Report; {
@@ -46,7 +55,7 @@ func (r *Router) report(ctx context.Context, old run.Run, o run.Outcome, now tim
 	case o.Attempt == old.Attempt && old.Status == run.Pending:
 		return Reported{}, refuse(Conflict, "attempt %d of run %s has not started, so it has no result yet", o.Attempt, o.Key)
 	case o.Attempt != old.Attempt || !waits || before.Result != "":
-		return Reported{Run: old, Late: true}, r.logLate(ctx, old, o, now)
+		return r.logLate(ctx, old, o, now)
 	}
 	category, err := r.classified(ctx, old, o)
 	if err != nil {
@@ -92,12 +101,18 @@ func (r *Router) classified(ctx context.Context, old run.Run, o run.Outcome) (ru
 	return rerun.Classify(d.Job.Classes, o.Report), nil
 }
 
-// logLate notes a result that nobody waits for any more.
-func (r *Router) logLate(ctx context.Context, old run.Run, o run.Outcome, now time.Time) error {
+// logLate notes a result that nobody waits for any more. All that it changes is what is known of the job: one that was left
+// behind has ended, and no rerun has to ask about it.
+func (r *Router) logLate(ctx context.Context, old run.Run, o run.Outcome, now time.Time) (Reported, error) {
 	b := store.Batch{ID: fmt.Sprintf("late-result/%s/%s", o.Key.Attempt(o.Attempt), told(o))}
 	b.Append(store.JobEntry{
 		Key: o.Key, Attempt: o.Attempt, At: instant(now), Event: store.JobLate, Category: o.Category, By: o.By,
 		Message: fmt.Sprintf("%s, while the run is %s in attempt %d: %s", o.Result, old.Status, old.Attempt, o.Message),
 	})
-	return r.commit(ctx, b, now)
+	current := old
+	if ended, err := old.LeftEnded(now); err == nil && o.Attempt == old.Attempt && o.Result.Valid() {
+		current = ended
+		b.Swap(old, current)
+	}
+	return Reported{Run: current, Late: true}, r.commit(ctx, b, now)
 }

@@ -134,8 +134,7 @@ func (r *Router) judge(ctx context.Context, e *catalog.Entry, row store.Pipeline
 	return rerun.Decide(rerun.Request{Force: q.Force}, facts, rerun.BudgetsOf(e.Job).For(old, run.CauseManual), now), nil
 }
 
-// facts are what speaks for and against another attempt; of a forced one, what force does not skip. A job that nobody can ask
-// about counts as running.
+// facts are what speaks for and against another attempt; of a forced one, what force does not skip.
 func (r *Router) facts(ctx context.Context, e *catalog.Entry, q RerunRequest, old run.Run, now time.Time) (rerun.Facts, error) {
 	facts := rerun.Facts{Run: old}
 	barred, err := r.barred(ctx, e, q.key(e))
@@ -146,15 +145,21 @@ func (r *Router) facts(ctx context.Context, e *catalog.Entry, q RerunRequest, ol
 	if q.Force {
 		return facts, nil
 	}
-	if old.Progress.Left == run.JobMayRun && old.Status.Ended() {
-		running, err := r.jobs.StillRuns(ctx, old)
-		facts.JobRunning = running || err != nil
-	}
+	facts.JobRunning = r.leftRuns(ctx, old)
 	if old.Status != run.Completed {
 		return facts, nil
 	}
 	facts.Then, facts.Now, err = r.compared(ctx, e, old, now)
 	return facts, err
+}
+
+// leftRuns says whether the job that an ended run left behind still runs. One that nobody can ask about counts as running.
+func (r *Router) leftRuns(ctx context.Context, old run.Run) bool {
+	if old.Progress.Left != run.JobMayRun || !old.Status.Ended() {
+		return false
+	}
+	running, err := r.jobs.StillRuns(ctx, old)
+	return running || err != nil
 }
 
 // compared is what gate and start condition showed when the latest attempt started, and what they show now. Without a

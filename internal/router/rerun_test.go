@@ -106,17 +106,33 @@ job: {type: command, config: {command: "true"}, maxManualReruns: 0, maxDriftReru
 	}
 }
 
-func TestRerunIsRejectedWhileAJobThatWasLeftStillRuns(t *testing.T) {
-	w := newWorld(t, `
+// async is a job that nobody can stop.
+const async = `
 pipeline: {id: plain, owner: data}
 schedule: {trigger: {key: arrival, check: exists}}
 job: {type: lambda, config: {functionName: f, async: true}}
-`)
+`
+
+// leftRunning is a world in which plain's run was cancelled, and its job runs on.
+func leftRunning(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t, async)
 	w.Write("plain", "arrival", "n=1")
+	w.leave()
+	return w
+}
+
+// leave cancels plain's run, whose job runs on.
+func (w *world) leave() {
+	w.Helper()
 	cancelled, err := w.Router.Cancel(ctx, w.Key(plainRun), "ada", "not needed", w.Now())
 	w.Check(err)
-	same(t, "left", run.JobMayRun, cancelled.Progress.Left)
+	same(w, "left", run.JobMayRun, cancelled.Progress.Left)
 	w.Settle()
+}
+
+func TestRerunIsRejectedWhileAJobThatWasLeftStillRuns(t *testing.T) {
+	w := leftRunning(t)
 	w.rerun(ask(w, "1"))
 	same(t, "why", "job still running", w.why())
 
@@ -128,16 +144,8 @@ job: {type: lambda, config: {functionName: f, async: true}}
 }
 
 func TestRerunAfterTheLeftJobHasEnded(t *testing.T) {
-	w := newWorld(t, `
-pipeline: {id: plain, owner: data}
-schedule: {trigger: {key: arrival, check: exists}}
-job: {type: lambda, config: {functionName: f, async: true}}
-`)
-	w.Write("plain", "arrival", "n=1")
-	_, err := w.Router.Cancel(ctx, w.Key(plainRun), "ada", "not needed", w.Now())
-	w.Check(err)
+	w := leftRunning(t)
 	w.jobs.running[w.run(plainRun).ID()] = false
-	w.Settle()
 	w.rerun(ask(w, "1"))
 	w.expect(plainRun, "RUNNING 2")
 }

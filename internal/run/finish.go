@@ -104,6 +104,16 @@ func (r Run) StopLeft(now time.Time) (Run, error) {
 	return next, nil
 }
 
+// LeftEnded notes that the job which an attempt left behind has told its end. Nothing else comes of it.
+func (r Run) LeftEnded(now time.Time) (Run, error) {
+	if r.Progress.Left != JobMayRun {
+		return r, fmt.Errorf("run %s has left no job that may still run", r.ID())
+	}
+	next := r.touch(now)
+	next.Progress.Left = NothingLeft
+	return next, nil
+}
+
 // leave notes what became of a job whose result nobody waits for any more.
 func (p *Progress) leave(from Status, left Leftover) {
 	if from == Running || from == Triggering {

@@ -48,6 +48,9 @@ const (
 	ResultTimeout Result = "timeout"
 )
 
+// Valid says whether r is one of them.
+func (r Result) Valid() bool { return r == ResultSuccess || r == ResultFail || r == ResultTimeout }
+
 // Report is what is known of a job's end. The zero Report means that it has not ended.
 type Report struct {
 	Result   Result    `json:"result"`

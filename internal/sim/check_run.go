@@ -27,6 +27,9 @@ func (w *watch) endedStaysEnded(before, after run.Run, b store.Batch) {
 	if !before.Status.Ended() {
 		return
 	}
+	if ended, err := before.LeftEnded(after.UpdatedAt); err == nil && ended == after && len(w.notes.said[before.ID()]) > 0 {
+		return // all that changed is that the job which it left has told its end
+	}
 	if after.Attempt != before.Attempt+1 || after.Status != run.Pending {
 		w.fail(EndedStaysEnded, "%s was %s in attempt %d and became %s in attempt %d", after.Key, before.Status, before.Attempt, after.Status, after.Attempt)
 		return
