@@ -9,6 +9,7 @@ import (
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/slamonitor"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -18,13 +19,9 @@ type bar struct {
 	told bool // it has been recorded before
 }
 
-// excludedMark notes that the calendar suppressed a period. It is never forgotten: a calendar that is edited later
-// brings nothing back.
-func excludedMark(key run.Key) string { return "excluded/" + key.String() }
-
 // barred says whether the calendar suppresses a period now, or did when it was due.
 func (r *Router) barred(ctx context.Context, e *catalog.Entry, key run.Key) (bar, error) {
-	mark := excludedMark(key)
+	mark := slamonitor.ExcludedMark(key)
 	set, err := r.store.Marked(ctx, []string{mark})
 	if err != nil {
 		return bar{}, fmt.Errorf("read mark %s: %w", mark, err)
@@ -50,7 +47,7 @@ func (r *Router) exclude(ctx context.Context, key run.Key, barred bar, now time.
 }
 
 func suppress(b *store.Batch, key run.Key, why string, now time.Time) {
-	b.SetMark(excludedMark(key), time.Time{})
+	b.SetMark(slamonitor.ExcludedMark(key), time.Time{})
 	about := event.About{Pipeline: key.Pipeline, Schedule: key.Schedule, Date: key.Period, At: now}
 	b.Emit(event.New(event.PipelineExcluded, about, "the calendar suppresses this period: "+why, event.Exclusion{Rule: why}))
 }

@@ -74,9 +74,14 @@ func (r Run) GiveUp(reason string, now time.Time) (Run, error) {
 	return r.move(OnBudgetSpent, reason, now)
 }
 
+const pastLimit = "past its time limit"
+
+// TimedOut says that the run ended because an attempt was past its overall time limit.
+func (r Run) TimedOut() bool { return r.Status == FailedFinal && r.Reason == pastLimit }
+
 // TimeOut ends an attempt that is past its overall time limit.
 func (r Run) TimeOut(left Leftover, now time.Time) (Run, error) {
-	next, err := r.move(OnTimeLimit, "past its time limit", now)
+	next, err := r.move(OnTimeLimit, pastLimit, now)
 	if err != nil {
 		return r, err
 	}

@@ -37,7 +37,7 @@ func (w *watch) deadlineMoved(before, after store.Deadline, told []event.Event) 
 }
 
 // mayReturn are the reasons after which a deadline may count again: the file, or the pipeline, came back.
-var mayReturn = map[string]bool{slamonitor.Replaced: true, slamonitor.Removed: true, slamonitor.Paused: true}
+var mayReturn = map[string]bool{slamonitor.Replaced: true, slamonitor.Removed: true, slamonitor.Paused: true, slamonitor.Excluded: true}
 
 // instantIsRight compares an armed instant with what file and period say.
 func (w *watch) instantIsRight(d store.Deadline, name string) {

@@ -22,8 +22,8 @@ type Spec struct {
 // Instants are when a deadline warns and breaches. A zero Warn means no warning; a zero Breach means no deadline.
 type Instants struct{ Warn, Breach time.Time }
 
-// For gives the absolute deadline of period p, which opens at fire, on that schedule. Without a Deadline, or for a
-// period that is not of the schedule's size, it is zero.
+// For gives the absolute deadline of period p, which opens at fire, on that schedule. Without a Deadline, for a period that
+// is not of the schedule's size, and for one that no fire of its cron is for, it is zero.
 //
 // A day's deadline is looked for from its cron fire on or, without cron, from its first instant, also where a listed day
 // opens later; an hour's from its end. Minutes have none: a relative deadline is for them.
@@ -31,10 +31,13 @@ func (s Spec) For(p period.Period, fire time.Time, on *schedule.Schedule) Instan
 	if s.Deadline == nil || p.IsZero() || p.Size() != on.Size() || p.Size() == period.Minute {
 		return Instants{}
 	}
+	if on.Cron() != nil && fire.IsZero() {
+		return Instants{}
+	}
 	from, days := base(*s.Deadline, p, on.Zone()), 0
 	if p.Size() == period.Day {
 		days = s.DayOffset
-		if on.Cron() != nil && !fire.IsZero() {
+		if on.Cron() != nil {
 			from = fire
 		}
 	}

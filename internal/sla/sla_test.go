@@ -87,6 +87,8 @@ func TestAbsoluteDeadlines(t *testing.T) {
 		{"an hour's fire does not matter", "2026-03-03T10", ":30", cron(t, "5 * * * *", -1, newYork), newYork, 0, "2026-03-03T16:30:00Z"},
 		{"the first of two hours", "2026-11-01T01", ":30", hourly, newYork, 0, "2026-11-01T06:30:00Z"},
 		{"the second of two hours", "2026-11-01T01-05:00", ":30", hourly, newYork, 0, "2026-11-01T07:30:00Z"},
+		{"a day that no fire is for has none", "2026-03-04", "08:00", cron(t, "0 5 * * 1,2", 0, newYork), newYork, 0, ""},
+		{"an hour that no fire is for has none", "2026-03-03T09", ":30", cron(t, "0 6,18 * * *", 0, newYork), newYork, 0, ""},
 		{"minutes have none", "2026-03-03T10:15", ":30", minutes, newYork, 0, ""},
 		{"another size has none", "2026-03-03T10", "08:00", daily, newYork, 0, ""},
 	} {

@@ -43,7 +43,7 @@ func (m *Monitor) Arm(ctx context.Context, claim store.Claim, now time.Time) err
 // armComing arms what is to come, and says when to come back; never, if that is zero. A pause that holds deadlines arms
 // nothing; its end stores the task anew.
 func (m *Monitor) armComing(ctx context.Context, e *catalog.Entry, now time.Time) (time.Time, error) {
-	if !keeps(e) {
+	if e.DryRun || !asks(e, store.Absolute) && !asks(e, store.Relative) {
 		return time.Time{}, nil
 	}
 	row, err := m.store.Pipeline(ctx, e.ID)
@@ -52,7 +52,7 @@ func (m *Monitor) armComing(ctx context.Context, e *catalog.Entry, now time.Time
 	}
 	switch p := row.Pause; {
 	case !p.HoldSLA:
-		return m.armAhead(ctx, e, now)
+		return m.armInForce(ctx, e, now)
 	case p.Until.After(now):
 		return p.Until, nil
 	default: // to come back at an instant that has passed would be to come back at once, again and again
@@ -60,9 +60,26 @@ func (m *Monitor) armComing(ctx context.Context, e *catalog.Entry, now time.Time
 	}
 }
 
-// keeps says whether deadlines of a pipeline are armed ahead at all: a manual one's is armed when its run opens.
+// armInForce arms for a pipeline whose deadlines nobody holds.
+func (m *Monitor) armInForce(ctx context.Context, e *catalog.Entry, now time.Time) (time.Time, error) {
+	if err := m.bringBack(ctx, e, now); err != nil || !keeps(e) {
+		return time.Time{}, err
+	}
+	return m.armAhead(ctx, e, now)
+}
+
+// keeps says whether deadlines of a pipeline are armed ahead at all: a manual one's is armed when its run opens, one that
+// counts from a reading when that comes.
 func keeps(e *catalog.Entry) bool {
-	return e.SLA.Deadline != nil && !e.DryRun && e.Opens != pipeline.ByHand
+	return asks(e, store.Absolute) && !e.DryRun && e.Opens != pipeline.ByHand
+}
+
+// asks says whether the file has deadlines of a kind.
+func asks(e *catalog.Entry, kind store.DeadlineKind) bool {
+	if kind == store.Relative {
+		return e.SLA.Max > 0
+	}
+	return e.SLA.Deadline != nil
 }
 
 // finish ends the claim: the task is moved, or done with if there is nothing more to come.
@@ -78,35 +95,6 @@ func (m *Monitor) finish(ctx context.Context, claim store.Claim, due, now time.T
 	return m.store.Commit(ctx, b, now)
 }
 
-// replace cancels armed deadlines that the file no longer asks for. Those it still asks for, at other instants, are moved
-// by armAhead.
-func (m *Monitor) replace(ctx context.Context, e *catalog.Entry, now time.Time) error {
-	rows, err := m.armed(ctx, e.ID)
-	if err != nil {
-		return err
-	}
-	for _, d := range rows {
-		if d.Config == e.Version || stillAsked(e, d) {
-			continue
-		}
-		if err := m.CancelFor(ctx, d.Key, Replaced, now); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// stillAsked says whether the file in force asks for a deadline of that run, at whatever instant.
-func stillAsked(e *catalog.Entry, d store.Deadline) bool {
-	if d.Key.Schedule != e.Opens || e.DryRun || e.Schedule.Excluded(d.Key.Period) != "" {
-		return false
-	}
-	if d.Kind == store.Relative {
-		return e.SLA.Max > 0
-	}
-	return !e.SLA.For(d.Key.Period, e.Schedule.FireFor(d.Key.Period), e.Schedule).Breach.IsZero()
-}
-
 // lookBack is how far back a period may have begun whose deadline is still to come.
 func lookBack(e *catalog.Entry) time.Duration {
 	const day = 24 * time.Hour
@@ -120,17 +108,19 @@ func lookBack(e *catalog.Entry) time.Duration {
 // instant at which that one begins.
 func (m *Monitor) armAhead(ctx context.Context, e *catalog.Entry, now time.Time) (time.Time, error) {
 	for slot := range e.Schedule.Slots(m.from(e, now)) {
+		if slot.Excluded != "" {
+			continue
+		}
+		dormant, err := m.armSlot(ctx, e, slot, now)
+		if err != nil {
+			return time.Time{}, err
+		}
 		begins := slot.FireAt
 		if begins.IsZero() {
 			begins = slot.Period.Start(e.Schedule.Zone())
 		}
-		if slot.Excluded == "" {
-			if err := m.armSlot(ctx, e, slot, now); err != nil {
-				return time.Time{}, err
-			}
-			if begins.After(now) {
-				return begins, nil
-			}
+		if begins.After(now) && !dormant {
+			return begins, nil
 		}
 	}
 	return time.Time{}, nil // include dates have run out
@@ -149,27 +139,35 @@ func (m *Monitor) from(e *catalog.Entry, now time.Time) time.Time {
 }
 
 // armSlot arms the deadline of one period, or moves it where the file asks for other instants now. What was closed, or is
-// first seen after its breach, is left alone.
-func (m *Monitor) armSlot(ctx context.Context, e *catalog.Entry, slot schedule.Slot, now time.Time) error {
+// first seen after its breach, is left alone. It says whether the period has none because the calendar suppressed it.
+func (m *Monitor) armSlot(ctx context.Context, e *catalog.Entry, slot schedule.Slot, now time.Time) (dormant bool, err error) {
 	key := run.Key{Pipeline: e.ID, Schedule: e.Opens, Period: slot.Period}
 	want := e.SLA.For(slot.Period, slot.FireAt, e.Schedule)
 	if want.Breach.IsZero() || !want.Breach.After(now) {
-		return nil
+		return false, nil
 	}
-	return again(func() error { return m.arm(ctx, e, key, store.Absolute, want, now) })
+	err = again(func() error {
+		dormant, err = m.arm(ctx, e, key, store.Absolute, want, now)
+		return err
+	})
+	return dormant, err
 }
 
 // ArmOpened arms the deadline of a run that only people open, when it opens.
 func (m *Monitor) ArmOpened(ctx context.Context, e *catalog.Entry, key run.Key, now time.Time) error {
 	want := e.SLA.For(key.Period, time.Time{}, e.Schedule)
-	if e.DryRun || want.Breach.IsZero() || !want.Breach.After(now) {
+	if e.DryRun || want.Breach.IsZero() || !want.Breach.After(now) || e.Schedule.Excluded(key.Period) != "" {
 		return nil
 	}
-	return again(func() error { return m.arm(ctx, e, key, store.Absolute, want, now) })
+	return again(func() error {
+		_, err := m.arm(ctx, e, key, store.Absolute, want, now)
+		return err
+	})
 }
 
 // ArmRelative arms the deadline that the first reading of the start condition sets, written at arrived. Later readings
 // and reruns do not move it. One whose instant has passed while nobody was there is armed, too, and breached at once.
+// A reading for a period that nobody waits for sets none.
 func (m *Monitor) ArmRelative(ctx context.Context, e *catalog.Entry, p period.Period, arrived, now time.Time) error {
 	want := e.SLA.Relative(arrived)
 	if e.DryRun || want.Breach.IsZero() || e.Schedule.Excluded(p) != "" {
@@ -182,57 +180,65 @@ func (m *Monitor) ArmRelative(ctx context.Context, e *catalog.Entry, p period.Pe
 			return err
 		}
 		if _, there := rows[store.Relative]; there {
-			return nil
+			return m.revive(ctx, e, rows, store.Relative, now)
 		}
-		return m.arm(ctx, e, key, store.Relative, want, now)
+		if waited, err := m.awaited(ctx, e, key, store.Relative); err != nil || !waited {
+			return err
+		}
+		_, err = m.arm(ctx, e, key, store.Relative, want, now)
+		return err
 	})
 }
 
-// arm stores one deadline as armed, unless it stands so already or was closed for good.
-func (m *Monitor) arm(ctx context.Context, e *catalog.Entry, key run.Key, kind store.DeadlineKind, want sla.Instants, now time.Time) error {
+// arm stores one deadline as armed, unless it stands so already, was closed for good, or the calendar suppressed its
+// period, which it says.
+func (m *Monitor) arm(ctx context.Context, e *catalog.Entry, key run.Key, kind store.DeadlineKind, want sla.Instants, now time.Time) (dormant bool, err error) {
 	rows, err := m.rows(ctx, key)
 	if err != nil {
-		return err
+		return false, err
 	}
 	read, there := rows[kind]
 	if there && (read.State != sla.Armed && !mayReturn(read.Reason) || same(read, want) && read.State == sla.Armed) {
-		return nil
+		return false, nil
 	}
-	b := store.Batch{ID: fmt.Sprintf("arm/%s/%s/v%d", key, kind, read.Version)}
-	if there && read.State == sla.Armed {
+	if dormant, err := m.suppressed(ctx, key); err != nil || dormant {
+		return dormant, err
+	}
+	return false, m.put(ctx, rows, store.Deadline{
+		Key: key, Kind: kind, Config: e.Version, Critical: e.SLA.Critical, ArmedAt: now,
+		Deadline: sla.Deadline{State: sla.Armed, WarnAt: want.Warn, BreachAt: want.Breach},
+	}, now)
+}
+
+// put stores an armed deadline in the place of the one among rows. Where its run has completed it is closed at once, and
+// where a person cancelled that, the deadline of it which was closed stays so.
+func (m *Monitor) put(ctx context.Context, rows map[store.DeadlineKind]store.Deadline, d store.Deadline, now time.Time) error {
+	read := rows[d.Kind]
+	b := store.Batch{ID: fmt.Sprintf("arm/%s/%s/v%d", d.Key, d.Kind, read.Version)}
+	if read.State == sla.Armed {
 		_, events := Cancelled(read, Replaced, now)
 		b.Emit(events...)
 	}
-	d := store.Deadline{
-		Key: key, Kind: kind, Config: e.Version, Critical: e.SLA.Critical, ArmedAt: now,
-		Deadline: sla.Deadline{State: sla.Armed, WarnAt: want.Warn, BreachAt: want.Breach},
-	}
-	r, err := m.runAt(ctx, key)
+	r, err := m.runAt(ctx, d.Key)
 	if err != nil {
 		return err
 	}
-	if r.Status == run.Completed {
+	switch {
+	case r.Status == run.Completed:
 		done, events := Completed(d, r.EndedAt, now)
 		d = done
 		b.Emit(events...)
+	case r.Status == run.Cancelled && read.State == sla.Cancelled:
+		return nil
 	}
 	b.SwapDeadline(read, d)
-	rows[kind] = d
-	reschedule(&b, key, rows)
+	rows[d.Kind] = d
+	reschedule(&b, d.Key, rows)
 	err = m.store.Commit(ctx, b, now)
-	if errors.Is(err, store.ErrConflict) {
-		return err
+	if err != nil && !errors.Is(err, store.ErrConflict) {
+		return fmt.Errorf("arm the deadline of %s: %w", d.Key, err)
 	}
-	if err != nil {
-		return fmt.Errorf("arm the deadline of %s: %w", key, err)
-	}
-	return nil
-}
-
-// mayReturn says whether a deadline cancelled for that reason counts again once the reason is gone: the file is back, the
-// pause is over. What a person or the calendar ended stays so.
-func mayReturn(reason string) bool {
-	return reason == Replaced || reason == Paused || reason == Removed
+	return err
 }
 
 // same says whether an armed deadline has those instants already.

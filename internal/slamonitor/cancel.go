@@ -32,7 +32,7 @@ func Cancelled(d store.Deadline, reason string, now time.Time) (store.Deadline, 
 
 // CancelAll cancels every armed deadline of a pipeline.
 func (m *Monitor) CancelAll(ctx context.Context, id pipeline.ID, reason string, now time.Time) error {
-	rows, err := m.armed(ctx, id)
+	rows, err := m.list(ctx, store.DeadlineQuery{Pipeline: id, State: string(sla.Armed)})
 	if err != nil {
 		return err
 	}
@@ -51,24 +51,30 @@ func (m *Monitor) CancelAll(ctx context.Context, id pipeline.ID, reason string, 
 
 // CancelFor cancels the armed deadlines of one run.
 func (m *Monitor) CancelFor(ctx context.Context, key run.Key, reason string, now time.Time) error {
+	return m.cancel(ctx, key, bothKinds, reason, now)
+}
+
+// cancel cancels the armed deadlines of one run that are of these kinds. The task stays for what is armed beside them.
+func (m *Monitor) cancel(ctx context.Context, key run.Key, which []store.DeadlineKind, reason string, now time.Time) error {
 	return again(func() error {
 		rows, err := m.rows(ctx, key)
 		if err != nil {
 			return err
 		}
 		var b store.Batch
-		for _, kind := range bothKinds {
+		for _, kind := range which {
 			read := rows[kind]
 			if d, events := Cancelled(read, reason, now); len(events) > 0 {
 				b.SwapDeadline(read, d)
 				b.Emit(events...)
 				b.ID += fmt.Sprintf("cancel-deadline/%s/%s/v%d ", key, d.Kind, read.Version)
+				rows[kind] = d
 			}
 		}
 		if b.Empty() {
 			return nil
 		}
-		b.Finish(TaskID(key))
+		reschedule(&b, key, rows)
 		return m.store.Commit(ctx, b, now)
 	})
 }

@@ -31,10 +31,14 @@ func (m *Monitor) fire(ctx context.Context, key run.Key, lease *store.Lease, now
 	if err != nil {
 		return err
 	}
+	dormant, err := m.suppressed(ctx, key)
+	if err != nil {
+		return err
+	}
 	b := store.Batch{ID: fmt.Sprintf("deadline/%s/v%d/v%d/%d", key, rows[store.Absolute].Version, rows[store.Relative].Version, now.UnixNano()), Lease: lease}
 	for _, kind := range bothKinds {
 		read := rows[kind]
-		if d, events := look(read, r, now); len(events) > 0 {
+		if d, events := look(read, r, dormant, now); len(events) > 0 {
 			b.SwapDeadline(read, d)
 			b.Emit(events...)
 			rows[kind] = d
@@ -44,13 +48,16 @@ func (m *Monitor) fire(ctx context.Context, key run.Key, lease *store.Lease, now
 	return m.store.Commit(ctx, b, now)
 }
 
-// look says how a deadline stands at now and what is to be told of it.
-func look(d store.Deadline, r run.Run, now time.Time) (store.Deadline, []event.Event) {
-	if d.State != sla.Armed {
+// look says how a deadline stands at now and what is to be told of it. The calendar may have suppressed its period after it
+// was armed: a fire that came while nobody was there is judged by the file of that time.
+func look(d store.Deadline, r run.Run, dormant bool, now time.Time) (store.Deadline, []event.Event) {
+	switch {
+	case d.State != sla.Armed:
 		return d, nil
-	}
-	if r.Status == run.Completed {
+	case r.Status == run.Completed:
 		return Completed(d, r.EndedAt, now)
+	case dormant:
+		return Cancelled(d, Excluded, now)
 	}
 	var events []event.Event
 	breached, err := d.Breach(now)
@@ -99,14 +106,20 @@ var kinds = map[store.DeadlineKind]struct{ warning, breach event.Type }{
 	store.Relative: {event.RelativeSLAWarning, event.RelativeSLABreach},
 }
 
-// breachEvent tells of a breach. A run that failed for good was told of already, so its breach alerts nobody again.
+// breachEvent tells of a breach. Where it was told already that the run failed and no retry follows, it alerts nobody again.
 func breachEvent(d store.Deadline, r run.Run, now time.Time) event.Event {
 	message := fmt.Sprintf("not completed by %s: %s", clock(d.BreachAt), stands(r))
 	e := tell(kinds[d.Kind].breach, d, message, event.Deadline{Failed: failed(r)}, now)
-	if r.Status == run.FailedFinal {
+	if exhausted(r) {
 		e.Detail.Severity = event.Info
 	}
 	return e
+}
+
+// exhausted says that RETRY_EXHAUSTED was told of the latest attempt: it has a result, which poll windows and most time limits
+// end it without, and what ended the run was not the limit of an attempt whose failure nobody had settled.
+func exhausted(r run.Run) bool {
+	return r.Status == run.FailedFinal && r.Progress.Report.Result != "" && !r.TimedOut()
 }
 
 func warningText(d store.Deadline, r run.Run) string {

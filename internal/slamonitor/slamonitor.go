@@ -24,6 +24,7 @@ type ledger interface {
 	Pipeline(ctx context.Context, id pipeline.ID) (store.Pipeline, error)
 	Run(ctx context.Context, key run.Key) (run.Run, error)
 	Deadlines(ctx context.Context, q store.DeadlineQuery) (store.Page[store.Deadline], error)
+	Marked(ctx context.Context, ids []string) (map[string]bool, error)
 }
 
 // Monitor keeps deadlines.
@@ -65,14 +66,14 @@ func (m *Monitor) rows(ctx context.Context, key run.Key) (map[store.DeadlineKind
 	return found, nil
 }
 
-// armed gives every armed row of a pipeline.
-func (m *Monitor) armed(ctx context.Context, id pipeline.ID) ([]store.Deadline, error) {
+// list gives every row of a pipeline that q asks for.
+func (m *Monitor) list(ctx context.Context, q store.DeadlineQuery) ([]store.Deadline, error) {
 	var all []store.Deadline
-	q := store.DeadlineQuery{Pipeline: id, State: string(sla.Armed), Limit: 500}
+	q.Limit = 500
 	for {
 		page, err := m.store.Deadlines(ctx, q)
 		if err != nil {
-			return nil, fmt.Errorf("read the deadlines of %s: %w", id, err)
+			return nil, fmt.Errorf("read the deadlines of %s: %w", q.Pipeline, err)
 		}
 		all = append(all, page.Items...)
 		if page.Next == "" {

@@ -8,6 +8,7 @@ import (
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/slamonitor"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -31,7 +32,8 @@ func (w *Watchdog) unarmedDeadlines(ctx context.Context, p pass) (int, error) {
 	})
 }
 
-// unarmed says whether the next expected period, which has not begun, has no deadline.
+// unarmed says whether the next expected period, which has not begun, has no deadline although the calendar has not
+// suppressed it.
 func (w *Watchdog) unarmed(ctx context.Context, e *catalog.Entry, p pass) (bool, error) {
 	next, ok := nextSlot(e, p.now)
 	if !ok {
@@ -41,7 +43,15 @@ func (w *Watchdog) unarmed(ctx context.Context, e *catalog.Entry, p pass) (bool,
 	if err != nil {
 		return false, fmt.Errorf("read the deadlines of %s: %w", next, err)
 	}
-	return len(page.Items) == 0, nil
+	if len(page.Items) > 0 {
+		return false, nil
+	}
+	mark := slamonitor.ExcludedMark(next)
+	set, err := w.Store.Marked(ctx, []string{mark})
+	if err != nil {
+		return false, fmt.Errorf("read mark %s: %w", mark, err)
+	}
+	return !set[mark], nil
 }
 
 // nextSlot is the first expected period after an instant whose deadline lies after it.

@@ -1,0 +1,45 @@
+package slamonitor_test
+
+import (
+	"testing"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// A breach is alerted no more where RETRY_EXHAUSTED was. Other ends of a run said nothing of the kind.
+func TestBreachOfAFailedRunIsMutedOnlyWhereRetryExhaustedWasTold(t *testing.T) {
+	const polled = "job: {type: command, config: {command: x}}\n"
+	fail := func(c *controller) { c.report("orders/stream/2026-03-03", run.ResultFail) }
+	for _, c := range []struct {
+		name  string
+		job   string
+		end   func(c *controller)
+		last  event.Type
+		muted bool
+	}{
+		{"its budget is spent", polled, fail, event.RetryExhausted, true},
+		{"its poll window is over", polled, func(*controller) {}, event.JobPollExhausted, false},
+		{"its result never came", "", func(*controller) {}, event.SFNTimeout, false},
+		{"its failure was never settled", polled, func(c *controller) {
+			_, err := c.Router.Pause(ctx, "orders", store.Pause{By: "ada", Why: "maintenance"}, c.Now())
+			c.Check(err)
+			fail(c)
+		}, event.SFNTimeout, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := controllerWith(t, c.job, untilReady+"sla: {deadline: \"20:00\"}\n")
+			w.Write("orders", "a", "status=ready")
+			c.end(w)
+			w.until("20:00")
+			w.told("03T20:00 SLA_BREACH 2026-03-03: not completed by 2026-03-03T20:00:00Z: attempt 1 is FAILED_FINAL")
+			if got := w.only(c.last); got.Detail.Attempt != 1 {
+				t.Errorf("%s is about attempt %d", c.last, got.Detail.Attempt)
+			}
+			if muted := w.only(event.SLABreach).Detail.Severity == event.Info; muted != c.muted {
+				t.Errorf("muted: %t", muted)
+			}
+		})
+	}
+}

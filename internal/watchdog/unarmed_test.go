@@ -1,0 +1,27 @@
+package watchdog_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/slamonitor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// A calendar that excluded tomorrow when a reading for it came suppressed it; the exclusion was lifted since.
+func TestSuppressedPeriodNeedsNoDeadline(t *testing.T) {
+	w := newWorld(t, landed+"sla: {deadline: \"10:00\"}\n")
+	next := run.Key{Pipeline: "orders", Schedule: pipeline.ByStream, Period: parse(t, "2026-03-04")}
+	b := store.Batch{ID: "suppress it", Finished: []string{"arm/orders"}}
+	b.SetMark(slamonitor.ExcludedMark(next), time.Time{})
+	if err := w.store.Commit(ctx, b, eight); err != nil {
+		t.Fatal(err)
+	}
+	w.pass(eight.Add(2 * time.Minute))
+	if task, err := w.store.Task(ctx, "arm/orders"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("task %+v, %v", task, err)
+	}
+}
