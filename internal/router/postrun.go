@@ -19,17 +19,19 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// postRunWritten reacts to a reading of a post-run sensor, for the runs of the period it names. An undated one is about
-// the newest of the runs of late.
+// postRunWritten reacts to a reading of a post-run sensor, for the runs of the period it names. An undated one is about one run.
 func (r *Router) postRunWritten(ctx context.Context, n news, runs []run.Run, now time.Time) error {
+	if n.Period.IsZero() {
+		key, there, err := r.subject(ctx, n, runs)
+		if err != nil || !there {
+			return err
+		}
+		return r.postRun(ctx, n, key, now)
+	}
 	var errs []error
 	for _, old := range runs {
-		if old.Status == "" {
-			continue
-		}
-		errs = append(errs, r.postRun(ctx, n, old.Key, now))
-		if n.Period.IsZero() {
-			break
+		if old.Status != "" {
+			errs = append(errs, r.postRun(ctx, n, old.Key, now))
 		}
 	}
 	return errors.Join(errs...)

@@ -2,10 +2,15 @@ package watchdog
 
 import (
 	"sync"
+	"time"
 
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/run"
 )
+
+// reach is how far a check has come: in the pass at that instant it looked at everything that had settled. It is lost with the
+// process, and then the check goes as far back as it ever does.
+type reach struct{ at, settled time.Time }
 
 // judged is an attempt that a check is done with, by one version of its pipeline's file.
 type judged struct {
@@ -25,11 +30,8 @@ type memory struct {
 	before, now map[judged]bool
 }
 
-// begin starts a pass, and says whether nothing is remembered.
-func (m *memory) begin() (first bool) {
-	m.before, m.now = m.now, map[judged]bool{}
-	return len(m.before) == 0
-}
+// begin starts a pass.
+func (m *memory) begin() { m.before, m.now = m.now, map[judged]bool{} }
 
 // has says that the check is done with an attempt since an earlier pass.
 func (m *memory) has(j judged) bool {

@@ -3,7 +3,6 @@ package watchdog
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -58,34 +57,6 @@ func (w *Watchdog) overlookWrites(ctx context.Context, from time.Time) (written,
 	return all, nil
 }
 
-// latestWrites gives the latest writes of a sensor, newest first; of those that were named the ones that count.
-func (w *Watchdog) latestWrites(ctx context.Context, of source, named written, counts func(at time.Time) bool) ([]*sensor.Reading, error) {
-	if named == nil {
-		page, err := w.Store.History(ctx, store.HistoryQuery{Pipeline: of.owner, Key: of.key, Limit: lookBackOpenings})
-		if err != nil {
-			return nil, fmt.Errorf("read history of sensor %s of %s: %w", of.key, of.owner, err)
-		}
-		return page.Items, nil
-	}
-	var ids []store.WriteID
-	for _, one := range named[of][:min(lookBackOpenings, len(named[of]))] {
-		if counts(one.at) {
-			ids = append(ids, store.WriteID{Pipeline: of.owner, Key: of.key, Version: one.version})
-		}
-	}
-	found, err := w.Store.Writes(ctx, ids)
-	if err != nil {
-		return nil, fmt.Errorf("read writes of sensor %s of %s: %w", of.key, of.owner, err)
-	}
-	var all []*sensor.Reading
-	for _, id := range ids {
-		if r := found[id]; r != nil {
-			all = append(all, r)
-		}
-	}
-	return all, nil
-}
-
 // completed is what an overview tells of completed runs, latest period first; nil where each pipeline is asked.
 type completed map[pipeline.ID][]completion
 
@@ -111,34 +82,6 @@ func (w *Watchdog) overlookRuns(ctx context.Context, from time.Time) (completed,
 		slices.SortFunc(list, func(a, b completion) int {
 			return cmp.Or(b.key.Period.Compare(a.key.Period), cmp.Compare(a.key.Schedule, b.key.Schedule))
 		})
-	}
-	return all, nil
-}
-
-// latestRuns gives the completed runs of a pipeline, latest period first; of those that were named the ones that count.
-func (w *Watchdog) latestRuns(ctx context.Context, id pipeline.ID, limit int, named completed, counts func(completion) bool) ([]run.Run, error) {
-	if named == nil {
-		page, err := w.Store.Runs(ctx, store.RunQuery{Pipeline: id, Status: run.Completed, Limit: limit})
-		if err != nil {
-			return nil, fmt.Errorf("list completed runs of %s: %w", id, err)
-		}
-		return page.Items, nil
-	}
-	var keys []run.Key
-	for _, one := range named[id][:min(limit, len(named[id]))] {
-		if counts(one) {
-			keys = append(keys, one.key)
-		}
-	}
-	found, err := w.Store.RunsAt(ctx, keys)
-	if err != nil {
-		return nil, fmt.Errorf("read completed runs of %s: %w", id, err)
-	}
-	var all []run.Run
-	for _, key := range keys {
-		if r, there := found[key]; there && r.Status == run.Completed {
-			all = append(all, r)
-		}
 	}
 	return all, nil
 }

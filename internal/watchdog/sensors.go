@@ -15,83 +15,150 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// missingLookBack is how long after its time-out a missing reading is still told.
-const missingLookBack = 7 * 24 * time.Hour
+const (
+	// missingLookBack is how long after its time-out a missing reading is still told.
+	missingLookBack = 7 * 24 * time.Hour
+	// missingAgain is how long a run is looked at again, in case it was seen late.
+	missingAgain = time.Hour
+	// missingPage is how many runs are looked at at once.
+	missingPage = 100
+)
 
 // missingSensors finds completed runs that a post-run sensor should have followed and did not
 // (POST_RUN_SENSOR_MISSING, once per run, attempt and key).
 func (w *Watchdog) missingSensors(ctx context.Context, p pass) (int, error) {
+	w.followed.begin()
 	var concerned []watched
-	longest := time.Duration(0)
+	var longest time.Duration
+	first := p.now // that may have to be judged
 	for _, e := range p.entries {
-		if e.PostRun != nil && !e.DryRun {
-			concerned = append(concerned, e)
-			longest = max(longest, e.PostRun.SensorTimeout)
+		if e.PostRun == nil || e.DryRun {
+			continue
+		}
+		concerned = append(concerned, e)
+		longest = max(longest, e.PostRun.SensorTimeout)
+		if since := w.unjudged(e, p); since.Before(first) {
+			first = since
 		}
 	}
-	first := w.followed.begin()
 	if len(concerned) == 0 {
 		return 0, nil
 	}
 	var names happened
 	var err error
-	if names.runs, err = w.overlookRuns(ctx, p.now.Add(-missingLookBack-longest)); err != nil {
+	if names.runs, err = w.overlookRuns(ctx, first.Add(-longest)); err != nil {
 		return 0, err
 	}
-	back := missingLookBack
-	if !first {
-		back = lookBackTime // the rest was looked at before
-	}
-	if names.writes, err = w.overlookWrites(ctx, p.now.Add(-back-longest)); err != nil {
+	if names.writes, err = w.overlookWrites(ctx, w.unseenDue(p).Add(-longest)); err != nil {
 		return 0, err
 	}
-	return each(w.Workers, concerned, func(e watched) (int, error) { return w.missingOf(ctx, e.Entry, p, names) })
+	found, err := each(w.Workers, concerned, func(e watched) (int, error) { return w.missingOf(ctx, e, p, names) })
+	if err == nil {
+		w.missing = reach{p.now, p.settled}
+	}
+	return found, err
+}
+
+// unseenDue is the instant since which sensors may have become due with no pass having looked for them.
+func (w *Watchdog) unseenDue(p pass) time.Time {
+	since := p.now.Add(-missingLookBack)
+	if seen := w.missing.settled.Add(-missingAgain); seen.After(since) {
+		return seen
+	}
+	return since
+}
+
+// unjudged is the same for one pipeline, of which a new version of its file may ask for other sensors than were looked for.
+func (w *Watchdog) unjudged(e watched, p pass) time.Time {
+	if e.row.AcceptedAt.After(w.missing.at) {
+		return p.now.Add(-missingLookBack)
+	}
+	return w.unseenDue(p)
 }
 
 // missingOf looks at the completed runs of one pipeline.
-func (w *Watchdog) missingOf(ctx context.Context, e *catalog.Entry, p pass, names happened) (int, error) {
-	latest, err := w.latestRuns(ctx, e.ID, 100, names.runs, func(c completion) bool { return !w.followed.has(judgedBy(e, c.key, c.attempt)) })
-	if err != nil {
-		return 0, err
-	}
-	found := 0
-	for _, r := range latest {
-		due, id := r.EndedAt.Add(e.PostRun.SensorTimeout), judgedBy(e, r.Key, r.Attempt)
-		if due.After(p.settled) || w.followed.has(id) {
-			continue
+func (w *Watchdog) missingOf(ctx context.Context, e watched, p pass, names happened) (int, error) {
+	since, found := w.unjudged(e, p), 0
+	wanted := wantedRuns{e.Entry, since.Add(-e.PostRun.SensorTimeout), missingPage, names.runs, func(c completion) bool {
+		return !w.followed.has(judgedBy(e.Entry, c.key, c.attempt))
+	}}
+	// What the next pass does not come to anyway needs no memory. It comes to all that is named, and would have to read it.
+	keep := func(r run.Run) {
+		if names.runs != nil || !r.EndedAt.Add(e.PostRun.SensorTimeout).Before(p.settled.Add(-missingAgain)) {
+			w.followed.keep(judgedBy(e.Entry, r.Key, r.Attempt))
 		}
-		if !due.Before(p.now.Add(-missingLookBack)) {
-			n, err := w.missingAfter(ctx, e, r, p.now, names.writes)
-			found += n
-			if err != nil {
-				return found, err
+	}
+	for page, err := range w.eachCompleted(ctx, wanted) {
+		if err != nil {
+			return found, err
+		}
+		var due []run.Run
+		for _, r := range page {
+			switch at := r.EndedAt.Add(e.PostRun.SensorTimeout); {
+			case at.After(p.settled) || w.followed.has(judgedBy(e.Entry, r.Key, r.Attempt)):
+			case at.Before(since):
+				keep(r)
+			default:
+				due = append(due, r)
 			}
 		}
-		w.followed.keep(id)
+		n, err := w.missingAfter(ctx, e.Entry, due, p.now, names.writes)
+		found += n
+		if err != nil {
+			return found, err
+		}
+		for _, r := range due {
+			keep(r)
+		}
 	}
 	return found, nil
 }
 
-// missingAfter tells of the keys that show nothing written after the run completed.
-func (w *Watchdog) missingAfter(ctx context.Context, e *catalog.Entry, r run.Run, now time.Time, named written) (int, error) {
-	refs, err := w.unnamed(ctx, e.ID, r, named, e.PostRun.Gate.Refs())
-	if err != nil || len(refs) == 0 {
+// expected is a sensor that should have followed a run.
+type expected struct {
+	after run.Run
+	ref   rule.Ref
+}
+
+func (x expected) source() source {
+	q := x.query()
+	return source{q.Pipeline, q.Key}
+}
+
+func (x expected) query() store.ReadingQuery {
+	owner := x.after.Pipeline
+	if x.ref.From != "" {
+		owner = pipeline.ID(x.ref.From)
+	}
+	return store.ReadingQuery{Pipeline: owner, Key: x.ref.Key, Period: x.after.Period}
+}
+
+// missingAfter tells of the keys that show nothing written after runs completed.
+func (w *Watchdog) missingAfter(ctx context.Context, e *catalog.Entry, runs []run.Run, now time.Time, named written) (int, error) {
+	var all []expected
+	for _, r := range runs {
+		for _, ref := range e.PostRun.Gate.Refs() {
+			all = append(all, expected{r, ref})
+		}
+	}
+	all, err := w.unnamed(ctx, all, named)
+	if err != nil || len(all) == 0 {
 		return 0, err
 	}
-	queries := make([]store.ReadingQuery, len(refs))
-	for i, ref := range refs {
-		queries[i] = query(e.ID, ref, r)
+	queries := make([]store.ReadingQuery, len(all))
+	for i, x := range all {
+		queries[i] = x.query()
 	}
 	answers, err := w.Store.Readings(ctx, queries)
 	if err != nil {
-		return 0, fmt.Errorf("read the post-run sensors of %s: %w", r.Key, err)
+		return 0, fmt.Errorf("read the post-run sensors of %s: %w", e.ID, err)
 	}
 	found := 0
-	for i, ref := range refs {
-		if writtenAfter(sensor.ForPeriod(r.Period, answers[i]), r.EndedAt) {
+	for i, x := range all {
+		if writtenAfter(sensor.ForPeriod(x.after.Period, answers[i]), x.after.EndedAt) {
 			continue
 		}
-		told, err := w.tellMissing(ctx, e, r, ref.Key, now)
+		told, err := w.tellMissing(ctx, e, x.after, x.ref.Key, now)
 		if err != nil {
 			return found, err
 		}
@@ -107,40 +174,38 @@ const firstAfter = 3
 
 // unnamed leaves out the sensors of which an overview names a write that came after the run and is for its very period: rules
 // see no other before it.
-func (w *Watchdog) unnamed(ctx context.Context, id pipeline.ID, r run.Run, named written, refs []rule.Ref) ([]rule.Ref, error) {
+func (w *Watchdog) unnamed(ctx context.Context, all []expected, named written) ([]expected, error) {
 	var ids []store.WriteID
-	for _, ref := range refs {
-		q := query(id, ref, r)
-		all := named[source{q.Pipeline, q.Key}]
-		end := slices.IndexFunc(all, func(one writing) bool { return !one.at.After(r.EndedAt) })
-		if end < 0 {
-			end = len(all)
-		}
-		for _, one := range all[max(0, end-firstAfter):end] {
-			ids = append(ids, store.WriteID{Pipeline: q.Pipeline, Key: q.Key, Version: one.version})
-		}
+	for _, x := range all {
+		ids = append(ids, x.firstNamed(named)...)
+	}
+	if len(ids) == 0 {
+		return all, nil
 	}
 	found, err := w.Store.Writes(ctx, ids)
 	if err != nil {
-		return nil, fmt.Errorf("read the post-run sensors of %s: %w", r.Key, err)
+		return nil, fmt.Errorf("read the post-run sensors of %s: %w", all[0].after.Pipeline, err)
 	}
-	there := map[source]bool{}
-	for name, reading := range found {
-		if reading.Period == r.Period {
-			there[source{name.Pipeline, name.Key}] = true
-		}
-	}
-	return slices.DeleteFunc(slices.Clone(refs), func(ref rule.Ref) bool {
-		q := query(id, ref, r)
-		return there[source{q.Pipeline, q.Key}]
+	return slices.DeleteFunc(all, func(x expected) bool {
+		return slices.ContainsFunc(x.firstNamed(named), func(id store.WriteID) bool {
+			return found[id] != nil && found[id].Period == x.after.Period
+		})
 	}), nil
 }
 
-func query(id pipeline.ID, ref rule.Ref, r run.Run) store.ReadingQuery {
-	if ref.From != "" {
-		id = pipeline.ID(ref.From)
+// firstNamed are the first writes after the run that an overview names.
+func (x expected) firstNamed(named written) []store.WriteID {
+	of := x.source()
+	all := named[of]
+	end := slices.IndexFunc(all, func(one writing) bool { return !one.at.After(x.after.EndedAt) })
+	if end < 0 {
+		end = len(all)
 	}
-	return store.ReadingQuery{Pipeline: id, Key: ref.Key, Period: r.Period}
+	var ids []store.WriteID
+	for _, one := range all[max(0, end-firstAfter):end] {
+		ids = append(ids, store.WriteID{Pipeline: of.owner, Key: of.key, Version: one.version})
+	}
+	return ids
 }
 
 func writtenAfter(seen sensor.Seen, at time.Time) bool {

@@ -9,14 +9,16 @@ import (
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
 const (
-	// lookBackOpenings is how many of the latest writes of a start condition, or runs of an upstream, are looked at.
-	lookBackOpenings = 50
+	// openingsPage is how many of the latest writes of a start condition, or runs of an upstream, are looked at in every pass.
+	// Of those before them it is the ones that no pass has looked at.
+	openingsPage = 50
 	// lookBackTime is how old they may be.
 	lookBackTime = 24 * time.Hour
 )
@@ -33,12 +35,25 @@ func (w *Watchdog) unopenedRuns(ctx context.Context, p pass) (int, error) {
 	if names.runs, err = w.overlookRuns(ctx, since); err != nil {
 		return 0, err
 	}
-	return each(w.Workers, p.entries, func(e watched) (int, error) {
+	found, err := each(w.Workers, p.entries, func(e watched) (int, error) {
 		if e.Opens != pipeline.ByStream || e.DryRun || e.paused() {
 			return 0, nil
 		}
 		return w.recover(ctx, e, p, names)
 	})
+	if err == nil {
+		w.unopened = reach{p.now, p.settled}
+	}
+	return found, err
+}
+
+// unseen is the instant since which openings may have come that no pass has looked at.
+func (w *Watchdog) unseen(p pass) time.Time {
+	since := p.now.Add(-lookBackTime)
+	if seen := w.unopened.settled.Add(-w.Interval); seen.After(since) { // with time to spare for what is seen late
+		return seen
+	}
+	return since
 }
 
 // happened is what an overview names.
@@ -54,9 +69,20 @@ type opening struct {
 }
 
 func (w *Watchdog) recover(ctx context.Context, e watched, p pass, names happened) (int, error) {
-	openings, err := w.openings(ctx, e, p, names)
-	if err != nil || len(openings) == 0 {
+	if e.Start != nil {
+		return w.recoverWrites(ctx, e, p, names.writes)
+	}
+	openings, err := w.completions(ctx, e, p, names.runs)
+	if err != nil {
 		return 0, err
+	}
+	return w.openMissing(ctx, e, openings, p.now)
+}
+
+// openMissing has the router react to the openings that have not led to their runs, and counts the runs that opened.
+func (w *Watchdog) openMissing(ctx context.Context, e watched, openings []opening, now time.Time) (int, error) {
+	if len(openings) == 0 {
+		return 0, nil
 	}
 	before, err := w.opened(ctx, e.Entry, openings)
 	if err != nil {
@@ -66,7 +92,7 @@ func (w *Watchdog) recover(ctx context.Context, e watched, p pass, names happene
 	for _, o := range openings {
 		if missing(e.Entry, o, before) {
 			acted = true
-			if err := w.Router.Recover(ctx, e.ID, o.change, p.now); err != nil {
+			if err := w.Router.Recover(ctx, e.ID, o.change, now); err != nil {
 				return 0, err
 			}
 		}
@@ -111,76 +137,107 @@ func (w *Watchdog) opened(ctx context.Context, e *catalog.Entry, openings []open
 	return there, nil
 }
 
-// openings lists what should have opened runs of e.
-func (w *Watchdog) openings(ctx context.Context, e watched, p pass, names happened) ([]opening, error) {
-	if e.Start != nil {
-		return w.writes(ctx, e, p, names.writes)
-	}
-	return w.completions(ctx, e, p, names.runs)
-}
-
 // lately says that something happened neither too lately nor too long ago to be called overlooked. What was before the file
 // in force was accepted does not count: an edit opens no past.
 func (p pass) lately(e watched, at time.Time) bool {
 	return !at.After(p.settled) && !at.Before(p.now.Add(-lookBackTime)) && !at.Before(e.row.AcceptedAt)
 }
 
-// writes lists the writes of the start condition's sensor.
-func (w *Watchdog) writes(ctx context.Context, e watched, p pass, named written) ([]opening, error) {
+// recoverWrites goes through the writes of the start condition's sensor.
+func (w *Watchdog) recoverWrites(ctx context.Context, e watched, p pass, named written) (int, error) {
 	of := source{e.ID, sensor.Key(e.Start.Rule.Key)}
 	if e.Start.Rule.From != "" {
 		of.owner = pipeline.ID(e.Start.Rule.From)
 	}
-	latest, err := w.latestWrites(ctx, of, named, func(at time.Time) bool { return p.lately(e, at) })
-	if err != nil {
-		return nil, err
+	wanted := wantedWrites{of, w.unseen(p), named, func(at time.Time) bool { return p.lately(e, at) }}
+	found, latest := 0, true
+	for page, err := range w.eachWritten(ctx, wanted) {
+		if err != nil {
+			return found, err
+		}
+		page = slices.DeleteFunc(page, func(r *sensor.Reading) bool {
+			return !p.lately(e, r.UpdatedAt) || !latest && (r.UpdatedAt.Before(wanted.since) || !meets(e, r, p.now))
+		})
+		n, err := w.openMissing(ctx, e, openingsOf(e, of.owner, page), p.now)
+		found += n
+		if err != nil {
+			return found, err
+		}
+		latest = false
 	}
+	return found, nil
+}
+
+// meets says whether one reading meets the start condition. The router asks the same; to ask here spares it the many that do not.
+func meets(e watched, r *sensor.Reading, now time.Time) bool {
+	return e.Start.Gate.Decide(rule.Snapshot{{Reading: r, For: sliceOf(e, r)}}, now) == rule.Pass
+}
+
+// sliceOf is the period that a write is for as a start condition.
+func sliceOf(e watched, r *sensor.Reading) period.Period {
+	if !r.Period.IsZero() {
+		return r.Period
+	}
+	return e.Schedule.PeriodAt(r.UpdatedAt)
+}
+
+// openingsOf are the openings that writes of the start condition's sensor are.
+func openingsOf(e watched, owner pipeline.ID, readings []*sensor.Reading) []opening {
 	var all []opening
-	for _, r := range latest {
-		if !p.lately(e, r.UpdatedAt) {
-			continue
-		}
-		slice := r.Period
-		if slice.IsZero() {
-			slice = e.Schedule.PeriodAt(r.UpdatedAt)
-		}
-		all = append(all, opening{periods: []period.Period{slice}, change: store.Change{
-			Kind: store.ReadingWritten, At: r.UpdatedAt, Pipeline: of.owner, Sensor: r.Key, Period: r.Period, Version: r.Version, Changed: true,
+	for _, r := range readings {
+		all = append(all, opening{periods: []period.Period{sliceOf(e, r)}, change: store.Change{
+			Kind: store.ReadingWritten, At: r.UpdatedAt, Pipeline: owner, Sensor: r.Key, Period: r.Period, Version: r.Version, Changed: true,
 		}})
 	}
-	return all, nil
+	return all
 }
 
 // completions lists the runs of upstreams that completed. A period for which one has only just completed is left out:
 // nobody has overlooked it yet.
 func (w *Watchdog) completions(ctx context.Context, e watched, p pass, named completed) ([]opening, error) {
-	var all []opening
-	fresh := map[period.Period]bool{}
+	f := finished{pass: p, fresh: map[period.Period]bool{}}
 	for _, id := range e.After {
 		up := w.Catalog.Current().Get(id)
 		if up == nil {
 			continue
 		}
-		latest, err := w.latestRuns(ctx, id, lookBackOpenings, named, func(completion) bool { return true })
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range latest {
-			o := opening{periods: e.Following(up.Definition, r.Period), change: store.Change{
-				Kind: store.ReadingWritten, At: r.EndedAt, Pipeline: e.ID, Sensor: sensor.Key("run/" + string(id)), Period: r.Period, Version: r.Version, Changed: true,
-			}}
-			switch {
-			case r.Schedule != up.Opens:
-			case r.EndedAt.After(p.settled):
-				for _, slice := range o.periods {
-					fresh[slice] = true
-				}
-			case p.lately(e, r.EndedAt):
-				all = append(all, o)
+		wanted := wantedRuns{up, w.unseen(p), openingsPage, named, func(completion) bool { return true }}
+		latest := true
+		for page, err := range w.eachCompleted(ctx, wanted) {
+			if err != nil {
+				return nil, err
 			}
+			for _, r := range page {
+				if latest || !r.EndedAt.Before(wanted.since) {
+					f.add(e, up, r)
+				}
+			}
+			latest = false
 		}
 	}
-	return slices.DeleteFunc(all, func(o opening) bool {
-		return slices.ContainsFunc(o.periods, func(slice period.Period) bool { return fresh[slice] })
+	return slices.DeleteFunc(f.all, func(o opening) bool {
+		return slices.ContainsFunc(o.periods, func(slice period.Period) bool { return f.fresh[slice] })
 	}), nil
+}
+
+// finished is what completed runs of upstreams should have opened, and the periods for which one has only just completed.
+type finished struct {
+	pass  pass
+	all   []opening
+	fresh map[period.Period]bool
+}
+
+func (f *finished) add(e watched, up *catalog.Entry, r run.Run) {
+	o := opening{periods: e.Following(up.Definition, r.Period), change: store.Change{
+		Kind: store.ReadingWritten, At: r.EndedAt, Pipeline: e.ID, Sensor: sensor.Key("run/" + string(up.ID)), Period: r.Period, Version: r.Version, Changed: true,
+	}}
+	switch {
+	case r.Schedule != up.Opens:
+	case r.EndedAt.After(f.pass.settled):
+		for _, slice := range o.periods {
+			f.fresh[slice] = true
+		}
+	case f.pass.lately(e, r.EndedAt):
+		f.all = append(f.all, o)
+	}
 }

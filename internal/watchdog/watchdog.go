@@ -60,6 +60,8 @@ type Watchdog struct {
 	Deps
 	degraded string // the checks that failed in the last pass, so that it is told when that changes
 	followed memory // what needs no further look for post-run sensors
+	// How far the checks have come that go through what happened.
+	unopened, missing reach
 }
 
 // New is a watchdog over d. Its passes must not overlap.

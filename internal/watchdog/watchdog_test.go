@@ -40,6 +40,7 @@ type world struct {
 	store     *memory.Store
 	catalog   *catalog.Catalog
 	upstreams []string // further pipelines, which a sensor of theirs opens
+	slices    string   // how long the periods of those are
 	dog       *watchdog.Watchdog
 	flaky     *flaky
 }
@@ -86,7 +87,7 @@ func worldWith(t *testing.T, o *overview, sections string, upstreams ...string) 
 	t.Helper()
 	s := memory.New()
 	c := catalog.New(s, all.Kinds())
-	w := &world{T: t, store: s, catalog: c, upstreams: upstreams}
+	w := &world{T: t, store: s, catalog: c, upstreams: upstreams, slices: "day"}
 	w.edit(sections, eight)
 	monitor := slamonitor.New(s, c)
 	r := router.New(router.Deps{
@@ -109,7 +110,7 @@ func (w *world) edit(sections string, at time.Time) {
 	w.Helper()
 	files := catalog.Files{Pipelines: []pipeline.Source{{File: "orders.yaml", Data: []byte("pipeline: {id: orders, owner: t}\n" + sections)}}}
 	for _, id := range w.upstreams {
-		text := fmt.Sprintf("pipeline: {id: %s, owner: t}\nschedule: {trigger: {key: landed, check: exists}}\n", id)
+		text := fmt.Sprintf("pipeline: {id: %s, owner: t}\nschedule: {period: %s, trigger: {key: landed, check: exists}}\n", id, w.slices)
 		files.Pipelines = append(files.Pipelines, pipeline.Source{File: id + ".yaml", Data: []byte(text)})
 	}
 	if _, err := w.catalog.Apply(ctx, files, at); err != nil {

@@ -1,0 +1,164 @@
+package watchdog
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// How the checks go through what happened: as far back as it can matter, however much that is, and never all of it at once.
+
+// wantedWrites says which writes of a sensor are wanted: the latest page, and all before it since an instant. Where an overview
+// names them, only those that count are read.
+type wantedWrites struct {
+	source
+	since  time.Time
+	named  written
+	counts func(at time.Time) bool
+}
+
+// eachWritten walks the writes of a sensor, newest first, in pages, which are for the caller to change.
+func (w *Watchdog) eachWritten(ctx context.Context, of wantedWrites) iter.Seq2[[]*sensor.Reading, error] {
+	if of.named != nil {
+		return w.namedWrites(ctx, of)
+	}
+	return func(yield func([]*sensor.Reading, error) bool) {
+		q := store.HistoryQuery{Pipeline: of.owner, Key: of.key, Limit: openingsPage}
+		for {
+			page, err := w.Store.History(ctx, q)
+			if err != nil {
+				yield(nil, fmt.Errorf("read history of sensor %s of %s: %w", q.Key, q.Pipeline, err))
+				return
+			}
+			last := page.Next == "" || page.Items[len(page.Items)-1].UpdatedAt.Before(of.since)
+			if !yield(page.Items, nil) || last {
+				return
+			}
+			q.Cursor = page.Next
+		}
+	}
+}
+
+func (w *Watchdog) namedWrites(ctx context.Context, of wantedWrites) iter.Seq2[[]*sensor.Reading, error] {
+	return func(yield func([]*sensor.Reading, error) bool) {
+		latest := true
+		for names := range slices.Chunk(of.named[of.source], openingsPage) {
+			if !latest && names[0].at.Before(of.since) {
+				return
+			}
+			latest = false
+			page, err := w.writesNamed(ctx, of, names)
+			if !yield(page, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// writesNamed reads those of the named writes that count.
+func (w *Watchdog) writesNamed(ctx context.Context, of wantedWrites, names []writing) ([]*sensor.Reading, error) {
+	var ids []store.WriteID
+	for _, one := range names {
+		if of.counts(one.at) {
+			ids = append(ids, store.WriteID{Pipeline: of.owner, Key: of.key, Version: one.version})
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	found, err := w.Store.Writes(ctx, ids)
+	if err != nil {
+		return nil, fmt.Errorf("read writes of sensor %s of %s: %w", of.key, of.owner, err)
+	}
+	var all []*sensor.Reading
+	for _, id := range ids {
+		if r := found[id]; r != nil {
+			all = append(all, r)
+		}
+	}
+	return all, nil
+}
+
+// wantedRuns says which completed runs of a pipeline are wanted: the latest page, and all others that ended since an instant.
+// Where an overview names them, only those that count are read.
+type wantedRuns struct {
+	entry  *catalog.Entry
+	since  time.Time
+	page   int
+	named  completed
+	counts func(completion) bool
+}
+
+// runLate is how long after its turn a run is sure to be found. One that completed later still, as in a backfill, is found if it
+// is on the latest page, or named.
+const runLate = 24 * time.Hour
+
+// eachCompleted walks the completed runs of a pipeline, latest period first, in pages. There may be some among them that ended
+// before those that are wanted.
+func (w *Watchdog) eachCompleted(ctx context.Context, of wantedRuns) iter.Seq2[[]run.Run, error] {
+	if of.named != nil {
+		return w.namedRuns(ctx, of)
+	}
+	return func(yield func([]run.Run, error) bool) {
+		q := store.RunQuery{Pipeline: of.entry.ID, Status: run.Completed, Limit: of.page}
+		for {
+			page, err := w.Store.Runs(ctx, q)
+			if err != nil {
+				yield(nil, fmt.Errorf("list completed runs of %s: %w", q.Pipeline, err))
+				return
+			}
+			last := page.Next == "" || of.beyond(page.Items[len(page.Items)-1])
+			if !yield(page.Items, nil) || last {
+				return
+			}
+			q.Cursor = page.Next
+		}
+	}
+}
+
+// beyond says that the turn of r, and so of all runs after it in the list, came too early to be wanted.
+func (of wantedRuns) beyond(r run.Run) bool {
+	return of.entry.Schedule.OpensFrom(r.Period).Before(of.since.Add(-runLate))
+}
+
+func (w *Watchdog) namedRuns(ctx context.Context, of wantedRuns) iter.Seq2[[]run.Run, error] {
+	return func(yield func([]run.Run, error) bool) {
+		for names := range slices.Chunk(of.named[of.entry.ID], of.page) {
+			page, err := w.runsNamed(ctx, of, names)
+			if !yield(page, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// runsNamed reads those of the named runs that count, and are still completed.
+func (w *Watchdog) runsNamed(ctx context.Context, of wantedRuns, names []completion) ([]run.Run, error) {
+	var keys []run.Key
+	for _, one := range names {
+		if of.counts(one) {
+			keys = append(keys, one.key)
+		}
+	}
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	found, err := w.Store.RunsAt(ctx, keys)
+	if err != nil {
+		return nil, fmt.Errorf("read completed runs of %s: %w", of.entry.ID, err)
+	}
+	var all []run.Run
+	for _, key := range keys {
+		if r, there := found[key]; there && r.Status == run.Completed {
+			all = append(all, r)
+		}
+	}
+	return all, nil
+}
