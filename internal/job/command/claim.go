@@ -42,11 +42,34 @@ type held struct {
 	lock, alive *os.File
 }
 
+// vacancy is where the attempt can be claimed: in its own place, or after a refusal inside the claim that was refused, whose
+// keeper never started anything and never will. Any other claim leaves no room: errTaken. A claim stays where it was put
+// until its attempt is swept, so that of all who were told of one vacancy only one can fill it, however late they come.
+func (d jobDir) vacancy() (string, error) {
+	last, there, err := d.latest()
+	if err != nil || !there {
+		return last.path, err
+	}
+	e, ended, err := last.exit()
+	switch {
+	case err != nil:
+		return "", err
+	case !ended || e.Refused == "":
+		return "", errTaken
+	}
+	return last.file(againDir), nil
+}
+
 // claimJob claims the attempt. The directory is made and its claim locked under another name, then put in its place, which
 // only one process can do: so nobody ever sees a claim that is not locked yet. Nothing is durable before it returns
 // without error, and nothing may be started before that. The last thing before the claim is to ask whether it is still
 // awaited: a controller that has given up, or the next one, may already have called the attempt failed.
 func claimJob(o order, awaited func() bool) (held, error) {
+	first := jobDir{filepath.Join(o.Jobs, o.hash())}
+	place, err := first.vacancy()
+	if err != nil {
+		return held{}, err
+	}
 	if err := os.MkdirAll(o.Jobs, 0o700); err != nil {
 		return held{}, err
 	}
@@ -61,7 +84,6 @@ func claimJob(o order, awaited func() bool) (held, error) {
 	if !awaited() {
 		return held{}, errors.Join(errAbandoned, h.discard())
 	}
-	place := filepath.Join(o.Jobs, o.hash())
 	if err := os.Rename(fresh, place); err != nil {
 		if errors.Is(err, fs.ErrExist) {
 			err = errTaken
@@ -69,7 +91,8 @@ func claimJob(o order, awaited func() bool) (held, error) {
 		return held{}, errors.Join(err, h.discard())
 	}
 	h.path = place
-	return h, errors.Join(h.lock.Sync(), syncDir(place), syncDir(o.Jobs))
+	// All the way up: a claim around it may have been refused because it could not be made durable.
+	return h, errors.Join(h.lock.Sync(), syncUp(place, filepath.Dir(first.path)))
 }
 
 // fill writes and locks the claim, and opens the pipe whose end tells of the keeper's.

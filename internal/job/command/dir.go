@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/interlock-go/interlock/internal/job"
 )
@@ -28,11 +29,26 @@ const (
 	groupFile  = "group"
 	outputFile = "output"
 	exitFile   = "exit"
+	againDir   = "again"
 )
 
-func (d jobDir) exists() bool {
-	_, err := os.Stat(d.path)
-	return err == nil
+// latest is the claim that counts: inside each one that was refused may be the next. It says whether there is one at all.
+func (d jobDir) latest() (last jobDir, there bool, err error) {
+	last = d
+	for next := d; ; next = (jobDir{next.file(againDir)}) {
+		if _, err := os.Stat(next.path); err != nil {
+			return last, there, ignoreGone(err)
+		}
+		last, there = next, true
+	}
+}
+
+// ignoreGone leaves an error that says more than that something is not there.
+func ignoreGone(err error) error {
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil
+	}
+	return err
 }
 
 // condition is what can be seen of a job.
@@ -117,6 +133,16 @@ func (d jobDir) write(name string, content []byte, durable bool) error {
 	}
 	if err == nil && durable {
 		err = syncDir(d.path)
+	}
+	return err
+}
+
+// syncUp makes the names in a directory durable, and those in the directories around it, up to top.
+func syncUp(path, top string) error {
+	err := syncDir(path)
+	for path != top {
+		path = filepath.Dir(path)
+		err = errors.Join(err, syncDir(path))
 	}
 	return err
 }

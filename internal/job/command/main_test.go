@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/job"
@@ -31,6 +32,8 @@ func TestMain(m *testing.M) {
 			leave(command.Keep())
 		case muteArg:
 			leave(keepMutely())
+		case mortalArg:
+			leave(keepShortly(os.Args[2]))
 		case deadArg:
 			leave(1)
 		case controllerArg:
@@ -48,6 +51,7 @@ func leave(code int) { syscall.Syscall(syscall.SYS_EXIT_GROUP, uintptr(code), 0,
 const (
 	jobArg        = "__job"
 	muteArg       = "__keep-mutely"
+	mortalArg     = "__keep-shortly"
 	deadArg       = "__keep-not-at-all"
 	controllerArg = "__control"
 )
@@ -174,6 +178,16 @@ func keepMutely() int {
 		}
 		syscall.Select(0, nil, nil, nil, &syscall.Timeval{Usec: 2000})
 	}
+}
+
+// keepShortly is a keeper that is killed after a while.
+func keepShortly(after string) int {
+	d, err := time.ParseDuration(after)
+	if err != nil {
+		panic(err)
+	}
+	time.AfterFunc(d, func() { syscall.Kill(os.Getpid(), syscall.SIGKILL) })
+	return command.Keep()
 }
 
 // control is a controller: it starts the job of a config and then does nothing until it is killed.

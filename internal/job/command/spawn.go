@@ -42,12 +42,12 @@ func (t *Type) spawn(ctx context.Context, o order) (answer, error) {
 	return got, nil
 }
 
-// silent judges a keeper that ended without an answer: the claim tells whether it got as far as that.
+// silent judges a keeper that ended without an answer: the claim tells whether it may have started the command.
 func (t *Type) silent(o order, err error) error {
-	if t.dir(o.hash()).exists() {
+	if _, taken := t.dir(o.hash()).vacancy(); taken != nil {
 		return fmt.Errorf("the keeper of %s ended without an answer: %w", o.ID, err)
 	}
-	return job.Refuse(run.Transient, "the keeper process ended before it claimed the attempt: %v", err)
+	return job.Refuse(run.Transient, "the keeper process ended before it started anything: %v", err)
 }
 
 // keeperProcess is a keeper as the controller that started it sees it.

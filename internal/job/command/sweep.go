@@ -50,7 +50,11 @@ func (t *Type) sweep(entry os.DirEntry, before time.Time) (removed bool, err err
 	if strings.HasPrefix(name, oldPrefix) {
 		return false, os.RemoveAll(d.path) // begun, and not finished
 	}
-	info, err := entry.Info()
+	last, there, err := d.latest()
+	if err != nil || !there {
+		return false, err
+	}
+	info, err := os.Stat(last.path)
 	if err != nil || !info.ModTime().Before(before) {
 		return false, ignoreGone(err)
 	}
@@ -60,7 +64,7 @@ func (t *Type) sweep(entry os.DirEntry, before time.Time) (removed bool, err err
 	if !isHash(name) {
 		return false, nil // nothing of ours
 	}
-	if state, _, err := d.look(); err != nil || state == running {
+	if state, _, err := last.look(); err != nil || state == running {
 		return false, err
 	}
 	// Put aside first, so that nobody ever sees a claim with half of its files.
@@ -69,11 +73,4 @@ func (t *Type) sweep(entry os.DirEntry, before time.Time) (removed bool, err err
 		return false, ignoreGone(err)
 	}
 	return true, os.RemoveAll(old.path)
-}
-
-func ignoreGone(err error) error {
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	return err
 }

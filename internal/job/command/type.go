@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -24,9 +23,11 @@ import (
 //	    group    the command's process group
 //	    output   the end of what it has printed
 //	    exit     how it ended; there once it has
+//	    again/   the claim of the next start, if this one was refused: the same files
 //
-// The directory appears as a whole or not at all, and only once. A claim without a living keeper and without exit is a
-// job that was lost: it is never started again under the same id.
+// Each directory appears as a whole or not at all, and only once. A claim without a living keeper and without exit is a
+// job that was lost: it is never started again under the same id. One whose exit says that it was refused started
+// nothing, and leaves room for the next; what is innermost counts.
 type Type struct {
 	jobs   string
 	keeper []string
@@ -70,7 +71,7 @@ func New(o Options) (*Type, error) {
 	return &Type{jobs: jobs, keeper: []string{self, KeeperArg}, getenv: o.Getenv, grace: o.Grace}, nil
 }
 
-// RefusesRepeats is true: an attempt is claimed once.
+// RefusesRepeats is true: an attempt is claimed once, unless its claim was refused.
 func (t *Type) RefusesRepeats() bool { return true }
 
 // OnThisReplica is true: the jobs are processes of this machine.
@@ -79,10 +80,12 @@ func (t *Type) OnThisReplica() bool { return true }
 // Start starts a keeper, which claims the attempt and starts its command.
 func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 	d := t.dir(hashOf(a.ID))
-	if d.exists() {
+	switch _, err := d.vacancy(); {
+	case errors.Is(err, errTaken):
 		return d.adopted(a.Secrets)
-	}
-	if ctx.Err() != nil {
+	case err != nil:
+		return job.Started{}, fmt.Errorf("look for the job of %s: %w", a.ID, err)
+	case ctx.Err() != nil:
 		return job.Started{}, job.Refuse(run.Transient, "the start was given up before it began")
 	}
 	o, err := t.order(a)
@@ -119,9 +122,13 @@ func hide(secrets job.Redactor, err error) error {
 	return err
 }
 
-// adopted is the start of a job that was claimed before.
+// adopted is the start of a job that was claimed: before, by the keeper of this start, or by another at the same time.
 func (d jobDir) adopted(secrets job.Redactor) (job.Started, error) {
-	e, ended, err := d.exit()
+	last, _, err := d.latest()
+	if err != nil {
+		return job.Started{}, err
+	}
+	e, ended, err := last.exit()
 	if err != nil {
 		return job.Started{}, err
 	}
@@ -131,17 +138,18 @@ func (d jobDir) adopted(secrets job.Redactor) (job.Started, error) {
 	return job.Started{Handle: run.Handle(filepath.Base(d.path))}, nil
 }
 
-// Find looks for the claim.
+// Find looks for the claim. One that was refused is no job: who adopted it, or took it for stopped, would not see the job of
+// a repeat that is on its way.
 func (t *Type) Find(_ context.Context, a job.Attempt) (run.Handle, bool, error) {
 	hash := hashOf(a.ID)
-	_, err := os.Stat(t.dir(hash).path)
-	if errors.Is(err, os.ErrNotExist) {
+	switch _, err := t.dir(hash).vacancy(); {
+	case errors.Is(err, errTaken):
+		return run.Handle(hash), true, nil
+	case err != nil:
+		return "", false, fmt.Errorf("look for the job of %s: %w", a.ID, err)
+	default:
 		return "", false, nil
 	}
-	if err != nil {
-		return "", false, fmt.Errorf("look for the job of %s: %w", a.ID, err)
-	}
-	return run.Handle(hash), true, nil
 }
 
 // Status looks at what the keeper has written, and whether it lives.
@@ -202,11 +210,14 @@ func (t *Type) Stop(_ context.Context, a job.Attempt, h run.Handle) error {
 	return nil
 }
 
-// known is the directory of a job that was claimed.
+// known is the claim that counts of a job.
 func (t *Type) known(h run.Handle) (jobDir, error) {
-	d := t.dir(string(h))
-	if !isHash(string(h)) || !d.exists() {
-		return d, job.ErrUnknownHandle
+	if !isHash(string(h)) {
+		return jobDir{}, job.ErrUnknownHandle
 	}
-	return d, nil
+	last, there, err := t.dir(string(h)).latest()
+	if err == nil && !there {
+		err = job.ErrUnknownHandle
+	}
+	return last, err
 }

@@ -152,6 +152,9 @@ func alive(pid int) bool {
 	return state != "Z" && state != "X"
 }
 
+// dirOf is where the job of an attempt is.
+func (p place) dirOf(a job.Attempt) string { return p.kind.Dir(command.HashOf(a.ID)) }
+
 // keeperOf is the number of the process that keeps a job.
 func (p place) keeperOf(h run.Handle) int {
 	p.Helper()
