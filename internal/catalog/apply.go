@@ -28,7 +28,7 @@ func (c *Catalog) Apply(ctx context.Context, files Files, now time.Time) (Report
 	}
 	files.Pipelines = append(slices.Clip(files.Pipelines), gone...)
 	set := pipeline.Load(files.Pipelines, pipeline.Options{
-		Jobs: c.kinds, Calendars: files.Calendars, Archetypes: files.Archetypes, Whole: true, Known: c.unchanged(files),
+		Jobs: c.kinds, Calendars: files.Calendars, Archetypes: files.Archetypes, Whole: true, Known: c.unchanged(files), InForce: c.inForce,
 		Platform: c.place.platform, TimeLimit: c.place.timeLimit,
 	})
 	rows, err := c.rows(ctx)
@@ -41,7 +41,7 @@ func (c *Catalog) Apply(ctx context.Context, files Files, now time.Time) (Report
 	if err == nil && c.shared {
 		c.seen.Store(&seen)
 	}
-	c.beside, c.refused = beside(files), refusedTexts(files.Pipelines, set)
+	c.beside, c.refused = beside(files), refusedFiles(files.Pipelines, set)
 	if changed {
 		rows, err = c.again(ctx, rows, err)
 	}
@@ -211,10 +211,18 @@ func (c *Catalog) ownerOf(r pipeline.Refused) pipeline.ID {
 	if r.ID != "" {
 		return r.ID
 	}
-	for _, e := range c.Current().All() {
-		if e.File == r.File {
-			return e.ID
-		}
+	if d := c.inForce(r.File); d != nil {
+		return d.ID
 	}
 	return ""
+}
+
+// inForce is what was last read from a file, if that is in force.
+func (c *Catalog) inForce(file string) *pipeline.Definition {
+	for _, e := range c.Current().All() {
+		if e.File == file {
+			return e.Definition
+		}
+	}
+	return nil
 }

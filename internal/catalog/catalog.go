@@ -31,9 +31,9 @@ type Catalog struct {
 	kinds   []pipeline.JobKind
 	place   place
 	current atomic.Pointer[Snapshot]
-	change  sync.Mutex        // held by whoever makes a new Snapshot
-	beside  string            // the calendars and archetypes that files were last read with, as a hash
-	refused map[string][]byte // the texts of the files that were last refused
+	change  sync.Mutex                 // held by whoever makes a new Snapshot
+	beside  string                     // the calendars and archetypes that files were last read with, as a hash
+	refused map[string]pipeline.Source // the files that were last refused, by name
 	older   *shelf
 	read    atomic.Pointer[[]File] // the files as they were last judged
 	shared  bool                   // others may store files, too: see Share

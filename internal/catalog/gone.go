@@ -23,7 +23,7 @@ func (c *Catalog) remembered(ctx context.Context, files Files) ([]pipeline.Sourc
 	}
 	var all []pipeline.Source
 	for _, file := range files.Gone {
-		text, refused := c.refused[file]
+		src, refused := c.refused[file]
 		e := inForce[file]
 		switch {
 		case back[file] || !refused && e == nil:
@@ -33,22 +33,23 @@ func (c *Catalog) remembered(ctx context.Context, files Files) ([]pipeline.Sourc
 			if err != nil {
 				return nil, fmt.Errorf("read version %s of pipeline %s, whose file is gone: %w", e.Version, e.ID, err)
 			}
-			text = config.File.Data
+			src = pipeline.Source{File: file, Data: config.File.Data}
 		}
-		all = append(all, pipeline.Source{File: file, Data: text})
+		all = append(all, src)
 	}
 	return all, nil
 }
 
-// refusedTexts are the texts of the files that were refused.
-func refusedTexts(files []pipeline.Source, set *pipeline.Set) map[string][]byte {
-	refused := make(map[string][]byte, len(set.Refused))
+// refusedFiles are those that were refused, by name.
+func refusedFiles(files []pipeline.Source, set *pipeline.Set) map[string]pipeline.Source {
+	names := make(map[string]bool, len(set.Refused))
 	for _, r := range set.Refused {
-		refused[r.File] = nil
+		names[r.File] = true
 	}
+	refused := make(map[string]pipeline.Source, len(names))
 	for _, src := range files {
-		if _, is := refused[src.File]; is {
-			refused[src.File] = src.Data
+		if names[src.File] {
+			refused[src.File] = src
 		}
 	}
 	return refused

@@ -33,7 +33,7 @@ func beside(files Files) string {
 	for _, list := range [][]pipeline.Source{files.Calendars, files.Archetypes} {
 		fmt.Fprintf(sum, "%d ", len(list))
 		for _, src := range list {
-			fmt.Fprintf(sum, "%q %d ", src.File, len(src.Data))
+			fmt.Fprintf(sum, "%q %q %d ", src.File, src.Unread, len(src.Data))
 			_, _ = sum.Write(src.Data) // never fails
 		}
 	}

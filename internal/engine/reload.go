@@ -70,7 +70,7 @@ func (r *Reloader) Watch(ctx context.Context) {
 	}
 }
 
-// once looks whether anything changed, and takes it over. Files that cannot be read change nothing.
+// once looks whether anything changed, and takes it over. Directories that cannot be read change nothing.
 func (r *Reloader) once(ctx context.Context, now time.Time) error {
 	stamps, err := r.scan()
 	if err != nil {

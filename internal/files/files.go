@@ -5,26 +5,32 @@ package files
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
 // Read reads each path: a file as it is, whatever its name, a directory recursively, where only *.yaml and *.yml
 // count, names that start with a dot are passed over and the order is that of the names. A file that can be reached
-// in several ways is read once, under the first of its names. A path that is missing or cannot be read is an error
-// that names it; nothing is returned then, so that nobody takes half of the files for all of them.
+// in several ways is read once, under the first of its names. A file in a directory that cannot be read is among the
+// others, with the reason in place of its contents. A path that is missing or cannot be read, and a directory below it, is an
+// error that names it; nothing is returned then, so that nobody takes half of the files for all of them.
 func Read(paths ...string) ([]pipeline.Source, error) {
 	var sources []pipeline.Source
-	err := walk(paths, func(path string, info fs.FileInfo) error {
-		src, err := readFile(path, info.Size())
-		sources = append(sources, src)
-		return err
+	err := walk(paths, func(f file) error {
+		src, err := f.read()
+		switch {
+		case err == nil:
+			sources = append(sources, src)
+		case f.given:
+			return named(f.path, err)
+		case !isGone(f.path):
+			sources = append(sources, pipeline.Source{File: f.path, Unread: f.why(err)})
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -37,13 +43,18 @@ type Stamp struct {
 	File     string
 	Size     int64
 	Modified int64 // in nanoseconds; a number, because there may be very many
+	Changed  int64 // what also changes with its owner and permissions: it may be readable now
 }
 
 // Stamps gives the files that Read would read, in the same order, without reading them: what a watcher compares.
 func Stamps(paths ...string) ([]Stamp, error) {
 	var stamps []Stamp
-	err := walk(paths, func(path string, info fs.FileInfo) error {
-		stamps = append(stamps, Stamp{File: path, Size: info.Size(), Modified: info.ModTime().UnixNano()})
+	err := walk(paths, func(f file) error {
+		stamp := Stamp{File: f.path}
+		if f.info != nil {
+			stamp.Size, stamp.Modified, stamp.Changed = f.info.Size(), f.info.ModTime().UnixNano(), changed(f.info)
+		}
+		stamps = append(stamps, stamp)
 		return nil
 	})
 	if err != nil {
@@ -62,7 +73,7 @@ func IsDir(path string) (bool, error) {
 }
 
 // walk visits each file behind paths once.
-func walk(paths []string, visit func(path string, info fs.FileInfo) error) error {
+func walk(paths []string, visit func(file) error) error {
 	w := walker{visit: visit, seen: map[string]bool{}}
 	for _, path := range paths {
 		info, err := os.Stat(path)
@@ -73,7 +84,7 @@ func walk(paths []string, visit func(path string, info fs.FileInfo) error) error
 		if err != nil {
 			return err
 		}
-		if err := w.walk(path, origin, info); err != nil {
+		if err := w.walk(file{path: path, info: info, given: true}, origin); err != nil {
 			return err
 		}
 	}
@@ -83,20 +94,20 @@ func walk(paths []string, visit func(path string, info fs.FileInfo) error) error
 // walker visits files. seen holds the real paths of files and directories that were visited, which keeps a file from
 // counting twice and a directory that links to its own parent from being walked without end.
 type walker struct {
-	visit func(path string, info fs.FileInfo) error
+	visit func(file) error
 	seen  map[string]bool
 }
 
-// walk visits what is behind path, which is really at origin.
-func (w *walker) walk(path, origin string, info fs.FileInfo) error {
+// walk visits f, which is really at origin, or what is in it.
+func (w *walker) walk(f file, origin string) error {
 	if w.seen[origin] {
 		return nil
 	}
 	w.seen[origin] = true
-	if info.IsDir() {
-		return w.walkDir(path, origin)
+	if f.info.IsDir() {
+		return w.walkDir(f.path, origin)
 	}
-	return w.visit(path, info)
+	return w.visit(f)
 }
 
 func (w *walker) walkDir(dir, origin string) error {
@@ -125,10 +136,8 @@ func (w *walker) walkEntry(path, origin string, entry fs.DirEntry) error {
 	}
 	info, err := os.Stat(path)
 	switch {
-	case err != nil && !wanted:
-		return nil // a dangling link to who knows what
 	case err != nil:
-		return named(path, err)
+		return w.visitUnseen(path, entry, err)
 	case !info.IsDir() && !(wanted && info.Mode().IsRegular()):
 		return nil
 	}
@@ -137,35 +146,32 @@ func (w *walker) walkEntry(path, origin string, entry fs.DirEntry) error {
 			return err
 		}
 	}
-	return w.walk(path, origin, info)
+	return w.walk(file{path: path, info: info}, origin)
+}
+
+// visitUnseen visits what was found in a directory and cannot be looked at. Of a directory nobody can say what is missing.
+func (w *walker) visitUnseen(path string, entry fs.DirEntry, err error) error {
+	switch {
+	case isGone(path):
+		return nil // since its name was read
+	case entry.IsDir():
+		return named(path, err)
+	case !isYAML(path):
+		return nil // a dangling link to who knows what
+	}
+	info, _ := os.Lstat(path) // of the link, if that can be had
+	return w.visit(file{path: path, info: info, unseen: err})
+}
+
+// isGone says that there is nothing of that name, not even a link that leads nowhere.
+func isGone(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 func isYAML(path string) bool {
 	ext := filepath.Ext(path)
 	return ext == ".yaml" || ext == ".yml"
-}
-
-// readFile reads a file that is probably of that size.
-func readFile(path string, size int64) (pipeline.Source, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return pipeline.Source{}, named(path, err)
-	}
-	defer f.Close()
-	// One byte more than allowed is enough for the parser to see that the file is too large.
-	rest := io.LimitReader(f, document.MaxBytes+1)
-	data := make([]byte, min(max(size, 0), document.MaxBytes)+1) // and one to see that it ends
-	n, err := io.ReadFull(rest, data)
-	data = data[:n]
-	if err == nil { // it does not end there: it is of no size that can be known, or grows
-		var more []byte
-		more, err = io.ReadAll(rest)
-		data = append(data, more...)
-	}
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return pipeline.Source{}, named(path, err)
-	}
-	return pipeline.Source{File: path, Data: data}, nil
 }
 
 // realPath is where path leads when all links are followed. What is there but has no path of its own, such as a shell's
@@ -181,10 +187,15 @@ func realPath(path string) (string, error) {
 	return origin, nil
 }
 
-// named says which path could not be read, and why, without the name of the system call.
+// named says which path could not be read, and why.
 func named(path string, err error) error {
-	if cause := (*fs.PathError)(nil); errors.As(err, &cause) {
-		err = cause.Err
+	return fmt.Errorf("read %s: %w", path, cause(err))
+}
+
+// cause is why something failed, without the name of the system call and the path.
+func cause(err error) error {
+	if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
+		return failed.Err
 	}
-	return fmt.Errorf("read %s: %w", path, err)
+	return err
 }

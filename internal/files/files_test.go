@@ -6,13 +6,17 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/files"
+	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
 // tree writes files below a new directory, which becomes the working directory. Contents are the names themselves.
@@ -129,9 +133,9 @@ func TestWhatCannotBeReadIsNamed(t *testing.T) {
 		want string
 	}{
 		{"missing path", func(*testing.T) {}, "nowhere/x.yaml", "nowhere/x.yaml"},
-		{"dangling link", func(t *testing.T) { link(t, "gone", "d/b.yaml") }, "d", "d/b.yaml"},
+		{"dangling link", func(t *testing.T) { link(t, "gone", "d/b.yaml") }, "d/b.yaml", "d/b.yaml"},
 		{"a file that nobody can open", func(t *testing.T) { socket(t, "d/b.yaml") }, "d/b.yaml", "d/b.yaml"},
-		{"link to itself", func(t *testing.T) { link(t, "b.yaml", "d/b.yaml") }, "d", "d/b.yaml"},
+		{"directory", func(t *testing.T) { link(t, "gone", "e") }, "e", "e"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -143,6 +147,78 @@ func TestWhatCannotBeReadIsNamed(t *testing.T) {
 			}
 			if sources != nil {
 				t.Errorf("half of the files were returned: %q", sources)
+			}
+		})
+	}
+}
+
+func TestFileThatCannotBeReadStopsNoOther(t *testing.T) {
+	tests := []struct {
+		name, target, want string
+	}{
+		{"dangling link", "gone", "it links to gone: no such file or directory"},
+		{"link to itself", "b.yaml", "it links to b.yaml: too many levels of symbolic links"},
+		{"nothing comes out of it", "/proc/self/mem", "it links to /proc/self/mem: input/output error"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if strings.HasPrefix(tt.target, "/proc") && runtime.GOOS != "linux" {
+				t.Skip("there is no such file")
+			}
+			tree(t, "d/a.yaml", "d/c.yaml")
+			link(t, tt.target, "d/b.yaml")
+			want := []pipeline.Source{
+				{File: "d/a.yaml", Data: []byte("d/a.yaml")},
+				{File: "d/b.yaml", Unread: tt.want},
+				{File: "d/c.yaml", Data: []byte("d/c.yaml")},
+			}
+			sources, err := files.Read("d")
+			if diff := cmp.Diff(want, sources); diff != "" || err != nil {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
+			}
+			if got := stamped(t, "d"); !slices.Equal(got, []string{"d/a.yaml", "d/b.yaml", "d/c.yaml"}) {
+				t.Errorf("a watcher sees %v", got)
+			}
+		})
+	}
+}
+
+// stamped lists the files that a watcher sees.
+func stamped(t *testing.T, paths ...string) (names []string) {
+	t.Helper()
+	stamps, err := files.Stamps(paths...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range stamps {
+		names = append(names, s.File)
+	}
+	return names
+}
+
+func TestFileThatMayBeReadableNowIsSeenToChange(t *testing.T) {
+	for name, mend := range map[string]func() error{
+		"the link leads somewhere": func() error { return os.WriteFile("d/gone", nil, 0o600) },
+		"its permissions change":   func() error { return os.Chmod("d/a.yaml", 0o640) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			tree(t, "d/a.yaml")
+			link(t, "gone", "d/b.yaml")
+			before, err := files.Stamps("d")
+			if err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			for after := before; slices.Equal(before, after); { // again until the clock of the file system has moved
+				if time.Since(began) > 10*time.Second {
+					t.Fatalf("still %v", after)
+				}
+				if err := mend(); err != nil {
+					t.Fatal(err)
+				}
+				if after, err = files.Stamps("d"); err != nil {
+					t.Fatal(err)
+				}
 			}
 		})
 	}

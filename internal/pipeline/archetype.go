@@ -47,7 +47,7 @@ func (a *archetype) at(path string) string {
 }
 
 func readArchetype(src Source) (*archetype, []document.Problem) {
-	doc, problems := document.Parse(src.File, src.Data)
+	doc, problems := src.parse()
 	a := &archetype{doc: doc, source: src}
 	if doc == nil {
 		return a, problems

@@ -106,6 +106,9 @@ func (b *builder) includeDates(s *ScheduleSection) []period.Period {
 	if s.Cron != nil {
 		b.clashf("schedule.include", "schedule.cron", "include dates and cron exclude each other; keep one of them")
 	}
+	if s.Offset != 0 && s.Cron == nil && s.Trigger == nil {
+		b.warnf("schedule.offset", "moves nothing: a listed day opens on that day, and for it; remove it")
+	}
 	return dates(s.Include.Dates)
 }
 

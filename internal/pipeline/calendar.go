@@ -23,7 +23,7 @@ type calendar struct {
 func (c calendar) name() string { return c.Name }
 
 func readCalendar(src Source) (calendar, []document.Problem) {
-	doc, problems := document.Parse(src.File, src.Data)
+	doc, problems := src.parse()
 	if doc == nil {
 		return calendar{}, problems
 	}

@@ -3,8 +3,6 @@ package pipeline
 import (
 	"path/filepath"
 	"strings"
-
-	"github.com/interlock-go/interlock/internal/document"
 )
 
 // FileKind says what a YAML file of a project is.
@@ -20,7 +18,7 @@ const (
 
 // Classify says by its contents which kind of file src is, so that a whole project can be checked at once.
 func Classify(src Source) FileKind {
-	doc, _ := document.Parse(src.File, src.Data)
+	doc, _ := src.parse()
 	if doc == nil || doc.Has("pipeline") {
 		return PipelineFile
 	}

@@ -59,10 +59,7 @@ func (d *Definition) Following(up *Definition, p period.Period) []period.Period 
 		return []period.Period{p.Outer(size)}
 	}
 	var inside []period.Period
-	for slot := range d.Schedule.Slots(p.Start(d.Schedule.Zone())) {
-		if !p.Holds(slot.Period) {
-			break
-		}
+	for slot := range d.Schedule.Inside(p) {
 		inside = append(inside, slot.Period)
 	}
 	slices.Reverse(inside)

@@ -11,19 +11,20 @@ import (
 )
 
 // checkTogether reports what only several files together have wrong: one id twice, unknown upstreams, cycles.
-func checkTogether(entries []*entry, shelf *shelf, whole bool) {
+func checkTogether(entries []*entry, shelf *shelf, opts Options) {
 	g := graph{shelf: shelf, byID: make(map[ID][]*entry, len(entries)), unknown: map[ID]string{}}
 	for _, e := range entries {
 		if e.id != "" {
 			g.byID[e.id] = append(g.byID[e.id], e)
 		}
 	}
+	g.refuseRepeatedIDs()
+	g.standIn(entries, opts.InForce)
 	g.severity = document.Warning
-	if whole {
+	if opts.Whole {
 		g.severity = document.Error
 	}
 	g.names = slices.Sorted(maps.Keys(g.byID))
-	g.refuseRepeatedIDs()
 	for _, e := range entries {
 		g.checkNames(e)
 	}
@@ -35,13 +36,32 @@ type graph struct {
 	shelf    *shelf
 	byID     map[ID][]*entry
 	names    []ID
+	lost     []string          // files that cannot be read, and nobody can say whose they are
 	severity document.Severity // of a name that is not among the files
 	unknown  map[ID]string     // what is said of such a name; many files may use one
 }
 
+// standIn has each file that does not say whose it is count as what is in force of it, unless that is in another file now.
+func (g *graph) standIn(entries []*entry, inForce func(file string) *Definition) {
+	for _, e := range entries {
+		if e.id.Valid() {
+			continue
+		}
+		var d *Definition
+		if inForce != nil {
+			d = inForce(e.source.File)
+		}
+		switch {
+		case d == nil && e.unread:
+			g.lost = append(g.lost, e.source.File)
+		case d != nil && g.missing(d.ID):
+			g.byID[d.ID] = []*entry{{source: e.source, id: d.ID, after: d.After}}
+		}
+	}
+}
+
 func (g *graph) refuseRepeatedIDs() {
-	for _, id := range g.names {
-		same := g.byID[id]
+	for id, same := range g.byID {
 		if len(same) < 2 {
 			continue
 		}
@@ -59,14 +79,20 @@ const maxNamed = 6
 func otherFiles(e *entry, all []*entry) string {
 	var others []string
 	for _, other := range all {
-		if other != e {
+		if other != e && len(others) < maxNamed {
 			others = append(others, other.source.File)
 		}
-		if len(others) == maxNamed && len(all) > maxNamed+1 {
-			return fmt.Sprintf("%s and %d more files", strings.Join(others, ", "), len(all)-1-maxNamed)
-		}
 	}
-	return strings.Join(others, ", ")
+	return firstOf(others, len(all)-1)
+}
+
+// firstOf lists the first of so many files.
+func firstOf(files []string, n int) string {
+	list := strings.Join(files, ", ")
+	if more := n - len(files); more > 0 {
+		list += fmt.Sprintf(" and %d more files", more)
+	}
+	return list
 }
 
 // checkNames reports the pipelines that e names and that are not there.
@@ -119,8 +145,15 @@ func (g *graph) unknownMessage(id ID) string {
 		known[i] = string(name)
 	}
 	message := fmt.Sprintf("there is no pipeline %q among the files given", id)
-	if near, ok := document.Suggest(string(id), known); ok {
+	near, ok := document.Suggest(string(id), known)
+	if n := len(g.lost); n > 0 {
+		message += fmt.Sprintf(", but %s cannot be read and may be it", firstOf(g.lost[:min(n, maxNamed)], n))
+	}
+	switch {
+	case ok:
 		message += fmt.Sprintf("; did you mean %q?", near)
+	case len(g.lost) > 0:
+		message += "; correct that first"
 	}
 	g.unknown[id] = message
 	return message
@@ -132,50 +165,4 @@ func (f *File) after() []ID {
 		return s.After.ids
 	}
 	return nil
-}
-
-// findCycles reports each cycle of upstreams once in every file that is part of it.
-func (g *graph) findCycles() {
-	done := map[ID]bool{}
-	for _, id := range g.names {
-		g.walk(id, nil, done)
-	}
-}
-
-// walk follows upstreams depth first; trail is the way from the start to id.
-func (g *graph) walk(id ID, trail []ID, done map[ID]bool) {
-	if start := slices.Index(trail, id); start >= 0 {
-		g.reportCycle(trail[start:])
-		return
-	}
-	if done[id] || len(g.byID[id]) == 0 {
-		return
-	}
-	for _, upstream := range g.byID[id][0].after {
-		g.walk(upstream, append(trail, id), done)
-	}
-	done[id] = true
-}
-
-func (g *graph) reportCycle(cycle []ID) {
-	for i, id := range cycle {
-		e := g.byID[id][0]
-		at := slices.Index(e.after, cycle[(i+1)%len(cycle)])
-		e.report(document.Finding{Path: fmt.Sprintf("schedule.after[%d]", at), Message: fmt.Sprintf(
-			"upstreams form a cycle: %s; none of them could ever start", around(cycle, i))})
-	}
-}
-
-// around writes the way around a cycle from the i-th pipeline back to it.
-func around(cycle []ID, i int) string {
-	var names []string
-	for j := range len(cycle) + 1 {
-		switch {
-		case len(cycle) <= maxNamed || j < maxNamed/2 || j > len(cycle)-maxNamed/2:
-			names = append(names, string(cycle[(i+j)%len(cycle)]))
-		case j == maxNamed/2:
-			names = append(names, fmt.Sprintf("… (%d pipelines)", len(cycle)))
-		}
-	}
-	return strings.Join(names, " → ")
 }

@@ -2,10 +2,13 @@ package pipeline_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
 
 	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -39,6 +42,95 @@ func TestCycleIsReportedInEachOfItsFiles(t *testing.T) {
 	if diff := cmp.Diff(want, report(set)); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}
+}
+
+func TestFileOnAnyCycleIsTold(t *testing.T) {
+	set := load(following("a", "b", "d"), following("b", "c"), following("c", "a"), following("d", "c"), following("e", "a"))
+	want := []string{
+		`a.yaml:2:20: schedule.after[0]: upstreams form a cycle: a → b → c → a; none of them could ever start`,
+		`a.yaml:2:23: schedule.after[1]: upstreams form a cycle: a → d → c → a; none of them could ever start`,
+		`b.yaml:2:20: schedule.after[0]: upstreams form a cycle: b → c → a → b; none of them could ever start`,
+		`c.yaml:2:20: schedule.after[0]: upstreams form a cycle: c → a → b → c; none of them could ever start`,
+		`d.yaml:2:20: schedule.after[0]: upstreams form a cycle: d → c → a → d; none of them could ever start`,
+	}
+	if diff := cmp.Diff(want, report(set)); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+}
+
+// web is six pipelines and what each comes after.
+type web [6][]int
+
+func drawWeb(t *rapid.T) (w web) {
+	for i := range w {
+		w[i] = rapid.SliceOfNDistinct(rapid.IntRange(0, len(w)-1), 0, 3, rapid.ID).Draw(t, "after")
+	}
+	return w
+}
+
+func (w web) files() (texts []string) {
+	for i, after := range w {
+		var names []string
+		for _, up := range after {
+			names = append(names, fmt.Sprintf("p%d", up))
+		}
+		texts = append(texts, following(fmt.Sprintf("p%d", i), names...))
+	}
+	return texts
+}
+
+// leads says that one can get from a pipeline to another by upstreams, in any number of steps.
+func (w web) leads(from, to int) bool {
+	reached := []int{from}
+	for i := 0; i < len(reached); i++ {
+		for _, up := range w[reached[i]] {
+			if !slices.Contains(reached, up) {
+				reached = append(reached, up)
+			}
+		}
+	}
+	return slices.Contains(reached, to)
+}
+
+// Whatever follows what, an upstream is told of if and only if it leads back, and the way that is told is one.
+func TestEveryUpstreamThatLeadsBackIsTold(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawWeb(t)
+		told := map[string]string{}
+		for _, p := range load(w.files()...).Problems {
+			told[p.File+" "+p.Path] += p.Message
+		}
+		for i, after := range w {
+			for k, up := range after {
+				message, is := told[fmt.Sprintf("%c.yaml schedule.after[%d]", 'a'+i, k)]
+				switch {
+				case is != w.leads(up, i):
+					t.Fatalf("upstream %d of p%d is told %q; %v", k, i, message, w)
+				case is && !w.isWayAround(message, i, up):
+					t.Fatalf("upstream %d of p%d: %s; %v", k, i, message, w)
+				}
+			}
+		}
+	})
+}
+
+// isWayAround says that a message names a way from one pipeline to its upstream and on, back to itself.
+func (w web) isWayAround(message string, from, first int) bool {
+	_, way, _ := strings.Cut(strings.TrimSuffix(message, "; none of them could ever start"), ": ")
+	var at []int
+	for _, name := range strings.Split(way, " → ") {
+		var i int
+		if _, err := fmt.Sscanf(name, "p%d", &i); err != nil {
+			return false
+		}
+		at = append(at, i)
+	}
+	for i := range at[1:] {
+		if !slices.Contains(w[at[i]], at[i+1]) {
+			return false
+		}
+	}
+	return at[0] == from && at[1] == first && at[len(at)-1] == from
 }
 
 func TestReportsOnManyFilesStayShort(t *testing.T) {
@@ -102,5 +194,51 @@ func TestUnknownNamesAreErrorsOnlyWhenAllFilesAreGiven(t *testing.T) {
 	some := pipeline.Load(sources(texts...), pipeline.Options{Jobs: all.Kinds()})
 	if some.Failed() || len(some.Problems) != 3 {
 		t.Errorf("with only some files given: %v", report(some))
+	}
+}
+
+func TestUnknownNameMayBeAFileThatCannotBeRead(t *testing.T) {
+	gone := "pipeline: {id: reader, owner: t}\nvalidation: {rules: [{key: a, check: exists, from: silver}]}\n"
+	for _, c := range []struct {
+		texts []string
+		want  string
+	}{
+		{[]string{"]no yaml[", following("gold", "silver")}, `there is no pipeline "silver" among the files given, but a.yaml cannot be read and may be it; correct that first`},
+		{[]string{"]no yaml[", gone}, `there is no pipeline "silver" among the files given, but a.yaml cannot be read and may be it; correct that first`},
+		{[]string{"]no yaml[", following("gold", "silver"), "", "pipeline: {id: silvr, owner: t}\n"}, `but a.yaml, c.yaml cannot be read and may be it; did you mean "silvr"?`},
+		{[]string{"compose: {}\n", following("gold", "silver")}, `there is no pipeline "silver" among the files given`},
+	} {
+		set := load(c.texts...)
+		if got := report(set); !slices.ContainsFunc(got, func(line string) bool { return strings.HasPrefix(line, "b.yaml") && strings.HasSuffix(line, c.want) }) {
+			t.Errorf("got %s\nwant %s", strings.Join(got, "\n"), c.want)
+		}
+	}
+}
+
+func TestUnreadFileCountsAsWhatIsInForceOfIt(t *testing.T) {
+	before := load(following("up", "far"), "pipeline: {id: far, owner: t}\n").Find("up")
+	inForce := func(file string) *pipeline.Definition {
+		if file == "a.yaml" {
+			return before
+		}
+		return nil
+	}
+	for _, c := range []struct {
+		name  string
+		texts []string
+		want  []string // of the other files
+	}{
+		{"it can be named", []string{"]", following("down", "up"), "pipeline: {id: far, owner: t}\n"}, nil},
+		{"also where its id is no longer one", []string{"pipeline: {id: No Good, owner: t}\n", following("down", "up")}, nil},
+		{"another file may have become it", []string{"]", "pipeline: {id: up, owner: t}\n"}, nil},
+		{"it still follows", []string{"]", "pipeline: {id: down, owner: t}\n", following("far", "up")}, []string{"c.yaml:2:20: schedule.after[0]: upstreams form a cycle: far → up → far; none of them could ever start"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			set := pipeline.Load(sources(c.texts...), pipeline.Options{Jobs: all.Kinds(), Whole: true, InForce: inForce})
+			got := slices.DeleteFunc(report(set), func(line string) bool { return strings.HasPrefix(line, "a.yaml") })
+			if diff := cmp.Diff(c.want, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+		})
 	}
 }

@@ -14,8 +14,19 @@ import (
 
 // Source is one file's name and contents.
 type Source struct {
-	File string
-	Data []byte
+	File   string
+	Data   []byte
+	Unread string `json:",omitempty"` // why there are no contents, of a file that is there and could not be read
+}
+
+// parse reads the YAML of a file. The document is nil if there is none, and the problems say why.
+func (s Source) parse() (*document.Document, []document.Problem) {
+	if s.Unread != "" {
+		return nil, []document.Problem{{
+			File: s.File, Line: 1, Column: 1, Severity: document.Error, Message: "cannot be read: " + s.Unread,
+		}}
+	}
+	return document.Parse(s.File, s.Data)
 }
 
 // Platform adds the limits of a place to run.
@@ -44,6 +55,9 @@ type Options struct {
 	// Known, where it is set, gives what a file was read into before, so that it need not be read again; nil for a file
 	// that must be. A definition that it gives must be what reading the file would give.
 	Known func(Source) *Definition
+	// InForce, where it is set, gives what is in force of what was read from a file before; nil if nothing is. A file that
+	// does not even say which pipeline it is counts as that for those that name it: no mistake in one is theirs.
+	InForce func(file string) *Definition
 }
 
 // Set is what Load made of the files.
@@ -103,7 +117,7 @@ func Load(sources []Source, opts Options) *Set {
 		entries[i] = readEntry(sources[i], shelf)
 	})
 	if !opts.Apart {
-		checkTogether(entries, shelf, opts.Whole)
+		checkTogether(entries, shelf, opts)
 	}
 	return collect(entries, shelf)
 }
@@ -130,6 +144,7 @@ type entry struct {
 	after    []ID
 	names    []name
 	problems []document.Problem
+	unread   bool        // not even the YAML of it could be read
 	def      *Definition // nil after an error
 }
 
@@ -141,8 +156,8 @@ type name struct {
 
 func readEntry(src Source, shelf *shelf) *entry {
 	e := &entry{source: src}
-	doc, problems := document.Parse(src.File, src.Data)
-	e.problems = problems
+	doc, problems := src.parse()
+	e.problems, e.unread = problems, doc == nil
 	if doc == nil {
 		return e
 	}
@@ -199,7 +214,7 @@ func (e *entry) add(doc *document.Document, findings ...document.Finding) {
 
 // report is add for what is found later. The file is read again, since so few have such findings.
 func (e *entry) report(f document.Finding) {
-	if doc, _ := document.Parse(e.source.File, e.source.Data); doc != nil {
+	if doc, _ := e.source.parse(); doc != nil {
 		e.add(doc, f)
 	}
 }

@@ -169,6 +169,7 @@ func TestWarningsDoNotFail(t *testing.T) {
 		{"undated status", "validation: {rules: [{key: a, check: equals, field: status, value: ok}]}\n", `a reading of "a" without a date stays true for ever`},
 		{"poll window past the time limit", "job: {type: glue, config: {jobName: x}, jobPollWindowSeconds: 86400}\n", `goes past the usual time limit of 4h`},
 		{"poll interval", "job: {type: glue, config: {jobName: x}, pollInterval: 2h}\n", `so the job's state is asked for only once`},
+		{"offset of listed days", "schedule: {include: {dates: [2026-03-03]}, offset: -1, time: \"10:00\"}\n", `schedule.offset: moves nothing`},
 		{"empty sla", "sla: {critical: true}\n", `has neither a deadline nor a maxDuration`},
 		{"monitoring without rules", "watch: {monitoring: {duration: 2h}}\n", `there are no postRun.rules to watch`},
 		{"never runs", "schedule: {exclude: {weekends: true, days: [mon, tue, wed, thu, fri]}}\n", `every day of the week is excluded`},

@@ -48,6 +48,9 @@ func New(spec Spec) *Schedule {
 	}
 	slices.SortFunc(s.include, period.Period.Compare)
 	s.include = slices.Compact(s.include)
+	if s.opensDays() {
+		s.offset = 0 // a listed day is the period itself, and opens on that day
+	}
 	if len(spec.Exclude) > 0 {
 		s.exclude = newExclusions(spec.Exclude)
 	}

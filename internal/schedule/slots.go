@@ -122,13 +122,40 @@ func (s *Schedule) slicesIn(p period.Period) iter.Seq[period.Period] {
 	}
 }
 
+// Inside walks the expected periods that lie inside the larger p, in order, excluded ones included.
+func (s *Schedule) Inside(p period.Period) iter.Seq[Slot] {
+	return func(yield func(Slot) bool) {
+		from, until := p.Start(s.zone), p.End(s.zone)
+		if !from.Before(until) {
+			return
+		}
+		if s.cron != nil {
+			from, until = s.turn(from), s.turn(until)
+		}
+		for slot := range s.Slots(from) {
+			begins := slot.FireAt
+			if begins.IsZero() {
+				begins = slot.Period.Start(s.zone)
+			}
+			if !begins.Before(until) || !yield(slot) {
+				return
+			}
+		}
+	}
+}
+
+// turn is when the fires begin that are for the slice at t.
+func (s *Schedule) turn(t time.Time) time.Time {
+	return s.sliceAt(t).Add(-s.offset, s.zone).Start(s.zone)
+}
+
 // Expected walks the expected, not excluded periods of this schedule that lie inside (or are, or hold) p: what a
 // dependent of another size waits for.
 func (s *Schedule) Expected(p period.Period) iter.Seq[period.Period] {
 	return func(yield func(period.Period) bool) {
 		if p.Size() > s.size {
-			for q := range s.expectedIn(p) {
-				if s.Excluded(q) == "" && !yield(q) {
+			for slot := range s.Inside(p) {
+				if slot.Excluded == "" && !yield(slot.Period) {
 					return
 				}
 			}
@@ -136,32 +163,6 @@ func (s *Schedule) Expected(p period.Period) iter.Seq[period.Period] {
 		}
 		if q := p.Outer(s.size); s.expects(q) && s.Excluded(q) == "" {
 			yield(q)
-		}
-	}
-}
-
-// expectedIn walks the expected periods inside the larger p.
-func (s *Schedule) expectedIn(p period.Period) iter.Seq[period.Period] {
-	if s.cron == nil {
-		return func(yield func(period.Period) bool) {
-			for q := range s.slicesIn(p) {
-				if s.expects(q) && !yield(q) {
-					return
-				}
-			}
-		}
-	}
-	return func(yield func(period.Period) bool) {
-		zone, back := s.zone, -s.offset
-		start, end := p.Start(zone), p.End(zone)
-		if !start.Before(end) {
-			return
-		}
-		until := s.sliceAt(end).Add(back, zone).Start(zone)
-		for slot := range s.fires(s.sliceAt(start).Add(back, zone).Start(zone)) {
-			if !slot.FireAt.Before(until) || !yield(slot.Period) {
-				return
-			}
 		}
 	}
 }

@@ -308,11 +308,28 @@ func TestEarliestStart(t *testing.T) {
 		{"schedule.time on the day", "2026-03-03", schedule.Spec{Size: period.Day, Zone: newYork, Time: &early}, "2026-03-03T07:30:00Z"},
 		{"schedule.time in the gap", "2026-03-08", schedule.Spec{Size: period.Day, Zone: newYork, Time: &early}, "2026-03-08T07:00:00Z"},
 		{"the day an offset leads to", "2026-03-02", schedule.Spec{Size: period.Day, Zone: newYork, Time: &early, Offset: -1}, "2026-03-03T07:30:00Z"},
+		{"a listed day, which no offset moves", "2026-03-03", schedule.Spec{Size: period.Day, Zone: newYork, Time: &early, Offset: -1, Opens: true, Include: days(t, "2026-03-03")}, "2026-03-03T07:30:00Z"},
+		{"a listed day that waits for data, which an offset moves", "2026-03-03", schedule.Spec{Size: period.Day, Zone: newYork, Time: &early, Offset: -1, Include: days(t, "2026-03-03")}, "2026-03-04T07:30:00Z"},
 		{"an hour's day", "2026-03-03T10", schedule.Spec{Size: period.Hour, Zone: newYork, Time: &early}, "2026-03-03T07:30:00Z"},
 		{"the first instant without schedule.time", "2026-03-02", schedule.Spec{Size: period.Day, Zone: newYork, Offset: -1}, "2026-03-02T05:00:00Z"},
 	} {
 		if got := schedule.New(c.spec).EarliestStart(one(t, c.of)).Format(time.RFC3339); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+func TestListedDayOpensForItself(t *testing.T) {
+	ten := clock(t, "10:00")
+	for _, size := range []period.Size{period.Day, period.Hour} {
+		s := schedule.New(schedule.Spec{Size: size, Opens: true, Time: &ten, Offset: -1, Include: days(t, "2026-03-03")})
+		for slot := range s.Slots(at(t, "2026-01-01T00:00:00Z")) {
+			if got := s.PeriodAt(slot.FireAt); got != slot.Period {
+				t.Errorf("%s opens at %s, which is for %s", slot.Period, slot.FireAt, got)
+			}
+			if got := s.OpensFrom(slot.Period); !got.Equal(slot.FireAt) || !s.EarliestStart(slot.Period).Equal(got) {
+				t.Errorf("%s opens at %s, but not before %s", slot.Period, slot.FireAt, got)
+			}
 		}
 	}
 }
