@@ -248,3 +248,32 @@ func TestNamesRoundTripForAnyInstant(t *testing.T) {
 		}
 	})
 }
+
+func TestOnlyARepeatedSliceHasAnOffsetInItsName(t *testing.T) {
+	newYork, err := time.LoadLocation("America/New_York")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		zone *time.Location
+		ok   bool
+	}{
+		"2026-03-03T08":          {time.UTC, true},
+		"2026-03-03T08-05:00":    {time.UTC, false},
+		"2026-03-03T08+00:00":    {time.UTC, false},
+		"2026-11-01T01":          {newYork, true},
+		"2026-11-01T01-05:00":    {newYork, true},
+		"2026-11-01T01:30-05:00": {newYork, true},
+		"2026-11-01T01-04:00":    {newYork, false},
+		"2026-11-01T02-05:00":    {newYork, false},
+		"2026-03-08T02":          {newYork, true}, // skipped, which is another matter
+	} {
+		p, err := period.Parse(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.CheckName(c.zone); (err == nil) != c.ok {
+			t.Errorf("%s in %s: %v", name, c.zone, err)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package period
 
 import (
+	"fmt"
 	"math"
 	"time"
 )
@@ -57,6 +58,17 @@ func (p Period) label() int64 {
 func (p Period) Start(zone *time.Location) time.Time {
 	start, _ := p.bounds(zone)
 	return start
+}
+
+// CheckName refuses an offset that p has no right to in zone: only the second occurrence of an hour or minute that a clock change
+// repeats has one, so that no slice has two names.
+func (p Period) CheckName(zone *time.Location) error {
+	if p.repeated && At(p.Start(zone), p.size, zone) != p {
+		plain := p
+		plain.repeated, plain.offsetSec = false, 0
+		return fmt.Errorf("period %s: in %s no clock change repeats it with that offset; leave the offset out (%s)", p, zone, plain)
+	}
+	return nil
 }
 
 // End is the first instant after p in zone. A skipped slice has End equal to Start.

@@ -56,6 +56,8 @@ func Decide(q Request, f Facts, b Budget, now time.Time) Verdict {
 		return reject(JobRunning, "the job of attempt %d still runs; stop it, or --force", r.Attempt)
 	case r.Status == run.Completed && len(Changed(f.Then, f.Now)) == 0:
 		return reject(NothingNew, "no reading of its gate or start condition has changed since attempt %d started; --force runs it nevertheless", r.Attempt)
+	case r.Attempt == 0:
+		return accept(now, "its first attempt: the start condition's deadline closed it")
 	case b.Used >= b.Max:
 		return reject(BudgetSpent, "manual budget of %d is spent; --force runs it nevertheless", b.Max)
 	}

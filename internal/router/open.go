@@ -20,6 +20,7 @@ type order struct {
 	forced   bool
 	bypass   bool
 	from     time.Time // when its window starts, if later than now
+	until    time.Time // when its window ends at the latest; zero without
 	causedBy string    // the change or request that it follows from
 	message  string    // what happened, for people
 
@@ -33,6 +34,9 @@ func (r *Router) begin(b *store.Batch, e *catalog.Entry, key run.Key, o order, n
 		if at := e.Schedule.EarliestStart(key.Period); at.After(o.from) {
 			o.from = at
 		}
+	}
+	if o.cause != run.CauseManual {
+		o.until = waitsUntil(e, key)
 	}
 	next, err := run.New(key, r.opening(e, o, now))
 	if err != nil {
@@ -74,9 +78,18 @@ func (o order) told() event.Opening {
 }
 
 func (r *Router) opening(e *catalog.Entry, o order, now time.Time) run.Opening {
+	limits := r.limitsOf(e)
+	if !o.until.IsZero() {
+		from := now
+		if o.from.After(now) {
+			from = o.from
+		}
+		limits.Window = min(limits.Window, max(o.until.Sub(from), time.Second))
+		limits.Interval = min(limits.Interval, limits.Window)
+	}
 	return run.Opening{
 		Cause: o.cause, By: o.by, Reason: o.reason, Forced: o.forced, GateBypassed: o.bypass,
-		ConfigVersion: e.Version, Limits: r.limitsOf(e), At: now, From: o.from,
+		ConfigVersion: e.Version, Limits: limits, At: now, From: o.from,
 	}
 }
 

@@ -46,6 +46,9 @@ func (r *Router) Trigger(ctx context.Context, q TriggerRequest, now time.Time) (
 		if q.Period.IsZero() {
 			q.Period = e.Schedule.PeriodAt(now)
 		}
+		if err := q.Period.CheckName(e.Schedule.Zone()); err != nil {
+			return refuse(Invalid, "%s", err)
+		}
 		opened, err = r.trigger(ctx, e, q, now)
 		return err
 	})

@@ -48,6 +48,10 @@ func TestTriggerGivesAnEndedRunAnotherAttemptWithinItsBudget(t *testing.T) {
 	w.expect("closing/stream/2026-03-03", "RUNNING 1")
 	w.finish("closing/stream/2026-03-03", run.ResultFail, run.Transient)
 	w.expect("closing/stream/2026-03-03", "FAILED_FINAL 1")
+	w.trigger("closing", "2026-03-03")
+	w.expect("closing/stream/2026-03-03", "RUNNING 2")
+	w.finish("closing/stream/2026-03-03", run.ResultFail, run.Transient)
+	w.expect("closing/stream/2026-03-03", "FAILED_FINAL 2")
 	_, err := w.Router.Trigger(ctx, router.TriggerRequest{ID: "2", Pipeline: "closing", Period: w.Period("2026-03-03"), By: "ada"}, w.Now())
 	refused(t, err, router.Conflict) // maxManualReruns is 1
 }

@@ -253,7 +253,7 @@ func (r *Router) openFor(ctx context.Context, n news, key run.Key, now time.Time
 	if n.upstream != nil && e.Start == nil {
 		return r.openAfter(ctx, n, key, now)
 	}
-	if !n.start || key.Period != n.slice() || n.At.Before(n.row.Horizon) {
+	if !n.start || key.Period != n.slice() || n.At.Before(n.row.Horizon) || key.Period.CheckName(e.Schedule.Zone()) != nil {
 		return nil
 	}
 	w, err := r.written(ctx, n.Change)

@@ -39,7 +39,7 @@ func (r *Router) afterWindow(ctx context.Context, n news, key run.Key, now time.
 		if err != nil || old.Status != run.ValidationExhausted || n.At.Before(old.EndedAt) {
 			return err // what was written before the window ended has had its look
 		}
-		if v := rerun.Reopen(old, now); v.Open {
+		if v := rerun.Reopen(old, now); v.Open && !startClosed(e, key, n.At) {
 			if fresh, err := r.reopens(ctx, e, old, now); err != nil {
 				return err
 			} else if fresh {
@@ -88,7 +88,7 @@ func (r *Router) startNew(ctx context.Context, e *catalog.Entry, old run.Run) (b
 
 func (r *Router) reopen(ctx context.Context, n news, old run.Run, v rerun.Verdict, now time.Time) error {
 	b := store.Batch{ID: nameOf("reopen", n.entry, old.Key, old)}
-	o := order{cause: run.CauseReopened, from: v.At, causedBy: n.cause(), message: "new data came after the window; " + v.Reason}
+	o := order{cause: run.CauseReopened, from: v.At, until: waitsUntil(n.entry, old.Key), causedBy: n.cause(), message: "new data came after the window; " + v.Reason}
 	if _, err := r.further(&b, n.entry, old, o, now); err != nil {
 		return err
 	}
@@ -131,11 +131,25 @@ func holding(view gate.View, n news) []string {
 	return sensors
 }
 
+// startClosed says whether the deadline of the start condition had closed the automatic window of a run at that instant.
+func startClosed(e *catalog.Entry, key run.Key, at time.Time) bool {
+	return e.Start != nil && e.Start.Deadline != nil && !at.Before(sla.Close(*e.Start.Deadline, key.Period, e.Schedule))
+}
+
+// waitsUntil is when a run that cron opened stops waiting for its start condition, however long its window is; zero without such
+// a deadline. One that the condition itself opened does not wait for it.
+func waitsUntil(e *catalog.Entry, key run.Key) time.Time {
+	if e.Opens != pipeline.ByCron || e.Start == nil || e.Start.Deadline == nil {
+		return time.Time{}
+	}
+	return sla.Close(*e.Start.Deadline, key.Period, e.Schedule)
+}
+
 // startOver says whether the deadline of the start condition had passed when the write came. It then closes the run, as
 // the watchdog would, and tells of the data that came too late.
 func (r *Router) startOver(ctx context.Context, n news, key run.Key, now time.Time) (bool, error) {
 	e := n.entry
-	if e.Start.Deadline == nil || n.At.Before(sla.Close(*e.Start.Deadline, key.Period, e.Schedule)) {
+	if !startClosed(e, key, n.At) {
 		return false, nil
 	}
 	if _, err := r.CloseStart(ctx, key, now); err != nil {

@@ -217,3 +217,45 @@ func TestStartIsNotClosedBeforeItsDeadlineNorWhereARunIs(t *testing.T) {
 	w.Write("closing", "arrival#2026-03-02", "n=1")
 	same(t, "told once", 1, w.count(event.SensorDeadlineExpired))
 }
+
+const waiting = `
+pipeline: {id: waiting, owner: data}
+schedule: {cron: "30 9 * * *", evaluation: {window: 6h}, trigger: {key: arrival, check: exists, deadline: "10:00"}}
+job: {type: command, config: {command: "true"}}
+`
+
+// The deadline of a start condition closes the automatic window, also that of a run which cron has opened.
+func TestRunThatCronOpenedWaitsForItsConditionUntilTheDeadline(t *testing.T) {
+	w := newWorld(t, waiting)
+	w.Pass(25 * time.Minute)
+	w.expect("waiting/cron/2026-03-03", "PENDING 1")
+	same(t, "window", time.Date(2026, 3, 3, 10, 0, 0, 0, time.UTC), w.run("waiting/cron/2026-03-03").Progress.WindowEnd)
+	w.Pass(30 * time.Minute)
+	w.expect("waiting/cron/2026-03-03", "VALIDATION_EXHAUSTED 1")
+	w.Write("waiting", "arrival", "n=1")
+	w.expect("waiting/cron/2026-03-03", "VALIDATION_EXHAUSTED 1")
+	same(t, "late", "window closed", w.only(event.LateDataArrival).Detail.Extra.(event.Late).Reason)
+	w.trigger("waiting", "")
+	w.expect("waiting/cron/2026-03-03", "RUNNING 2")
+}
+
+func TestWriteAfterTheDeadlineReopensNothing(t *testing.T) {
+	w := newWorld(t, strings.Replace(closing, "10:00\"}", "10:00\"}, evaluation: {window: 10m}", 1)+"validation: {rules: [{key: quality, check: exists}]}\n")
+	w.Write("closing", "arrival", "n=1")
+	w.Pass(15 * time.Minute)
+	w.expect("closing/stream/2026-03-03", "VALIDATION_EXHAUSTED 1")
+	w.sleep(time.Hour)
+	w.Write("closing", "arrival", "n=2")
+	w.expect("closing/stream/2026-03-03", "VALIDATION_EXHAUSTED 1")
+}
+
+// The first attempt of a run that its deadline closed is no rerun.
+func TestTriggerOfAClosedRunIsNoMatterOfBudget(t *testing.T) {
+	w := newWorld(t, strings.Replace(closing, "job: {", "job: {maxManualReruns: 0, ", 1))
+	w.sleep(time.Hour)
+	w.Write("closing", "arrival", "n=1")
+	w.expect("closing/stream/2026-03-03", "VALIDATION_EXHAUSTED 0")
+	w.trigger("closing", "")
+	w.expect("closing/stream/2026-03-03", "RUNNING 1")
+	same(t, "manual reruns", 0, w.run("closing/stream/2026-03-03").Counters.ManualReruns)
+}

@@ -102,8 +102,8 @@ func Closed(key Key, now time.Time) (Run, error) {
 	return r, nil
 }
 
-// NextAttempt opens attempt+1 and spends the budget of its cause. Whether that budget allows it is decided
-// beforehand, in package rerun; both belong into one commit.
+// NextAttempt opens attempt+1 and spends the budget of its cause, unless it is the first of a run that ended without one. Whether
+// that budget allows it is decided beforehand, in package rerun; both belong into one commit.
 func (r Run) NextAttempt(o Opening) (Run, error) {
 	on, ok := o.Cause.on()
 	if !ok {
@@ -122,9 +122,11 @@ func (r Run) NextAttempt(o Opening) (Run, error) {
 	if on == OnReopened {
 		next.Counters.ReopenedUntil = p.WindowEnd
 	}
-	if o.Forced {
+	switch n := next.Counters.of(o.Cause); {
+	case r.Attempt == 0:
+	case o.Forced:
 		next.Counters.Forced++
-	} else if n := next.Counters.of(o.Cause); n != nil {
+	case n != nil:
 		*n++
 	}
 	return next, nil
