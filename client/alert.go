@@ -60,7 +60,7 @@ type Retried struct {
 
 // RetryDeadLetters sends dead letters again, oldest first.
 func (c *Client) RetryDeadLetters(ctx context.Context, q RetryRequest, options ...CallOption) ([]Retried, error) {
-	page, err := ask[Page[Retried]](ctx, c, post(path("alerts", "dead", "retry"), q), options)
+	page, err := ask[Page[Retried]](ctx, c, many(path("alerts", "dead", "retry"), q), options)
 	return page.Items, err
 }
 
@@ -77,7 +77,7 @@ func (c *Client) TestAlertRoute(ctx context.Context, route, by string, options .
 		Route       string `json:"route"`
 		RequestedBy string `json:"requestedBy,omitempty"`
 	}{route, by}
-	page, err := ask[Page[Tested]](ctx, c, post(path("alerts", "test"), body), options)
+	page, err := ask[Page[Tested]](ctx, c, many(path("alerts", "test"), body), options)
 	return page.Items, err
 }
 

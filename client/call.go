@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 )
 
 // maxAnswer bounds what is read of one answer.
@@ -37,6 +38,21 @@ type call struct {
 	body   any // sent as JSON, unless nil
 	header http.Header
 	raw    *json.RawMessage
+
+	patient bool // it may take longer than other calls
+}
+
+// The time limits of calls.
+const (
+	usually  = time.Minute
+	patience = 11 * time.Minute // a little more than the server gives itself
+)
+
+func (r call) limit() time.Duration {
+	if r.patient {
+		return patience
+	}
+	return usually
 }
 
 func get(path string, query url.Values) call {
@@ -46,6 +62,13 @@ func get(path string, query url.Values) call {
 // post is a wish. It has a key of its own, so that a proxy which sends it twice does not ask twice.
 func post(path string, body any) call {
 	return call{method: http.MethodPost, path: path, body: body, header: http.Header{"Idempotency-Key": {rand.Text()}}}
+}
+
+// many is a wish for as many things as there are periods, pipelines or alerts.
+func many(path string, body any) call {
+	r := post(path, body)
+	r.patient = true
+	return r
 }
 
 // path joins parts to a path of the API, each escaped. Dots alone would be taken for a step up.
@@ -89,6 +112,11 @@ func (r *call) apply(options []CallOption) {
 func ask[T any](ctx context.Context, c *Client, r call, options []CallOption) (T, error) {
 	var answer T
 	r.apply(options)
+	if c.timed {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, r.limit(), lateError{r.limit(), r.method == http.MethodGet})
+		defer cancel()
+	}
 	resp, err := c.send(ctx, c.http, r)
 	if err != nil {
 		return answer, err
@@ -96,7 +124,7 @@ func ask[T any](ctx context.Context, c *Client, r call, options []CallOption) (T
 	defer resp.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
-		return answer, c.unreachable(err)
+		return answer, c.unanswered(ctx, err)
 	}
 	if err := decode(data, &answer); err != nil {
 		return answer, c.unreachable(fmt.Errorf("its answer is not understood: %w", err))
@@ -128,13 +156,13 @@ func (c *Client) send(ctx context.Context, h *http.Client, r call) (*http.Respon
 	}
 	resp, err := h.Do(req)
 	if err != nil {
-		return nil, c.unreachable(err)
+		return nil, c.unanswered(ctx, err)
 	}
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
 		return resp, nil
 	}
 	defer resp.Body.Close()
-	return nil, c.refusal(resp)
+	return nil, c.refusal(ctx, resp)
 }
 
 func (c *Client) request(ctx context.Context, r call) (*http.Request, error) {

@@ -21,6 +21,7 @@ type Client struct {
 	base  *url.URL
 	token string
 	http  *http.Client
+	timed bool          // each call has a time limit of ours
 	idle  time.Duration // how long an event stream may be silent before it counts as lost
 }
 
@@ -30,8 +31,11 @@ type Option func(*Client)
 // WithToken sends a bearer token with every request.
 func WithToken(token string) Option { return func(c *Client) { c.token = token } }
 
-// WithHTTPClient uses h instead of one with a time limit of a minute per request.
-func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.http = h } }
+// WithHTTPClient uses h, with its time limit, if it has one. Without it a call has a minute; what may be much work, such as a
+// backfill, has a little more than the server gives itself for it.
+func WithHTTPClient(h *http.Client) Option {
+	return func(c *Client) { c.http, c.timed = h, false }
+}
 
 // New is a client of the server at an address such as http://127.0.0.1:8740.
 func New(server string, options ...Option) (*Client, error) {
@@ -40,7 +44,7 @@ func New(server string, options ...Option) (*Client, error) {
 		return nil, fmt.Errorf("%q is not the address of a server; write one like %s", server, DefaultServer)
 	}
 	// A server sends a sign of life every 15 seconds.
-	c := &Client{base: base, http: &http.Client{Timeout: time.Minute}, idle: time.Minute}
+	c := &Client{base: base, http: &http.Client{}, timed: true, idle: time.Minute}
 	for _, o := range options {
 		o(c)
 	}

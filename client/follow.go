@@ -17,7 +17,7 @@ type Following struct {
 	Pipeline string
 	Type     string
 	Since    string      // begin in the past: RFC 3339, a period, or how long ago; else with what happens next
-	After    string      // begin after the event of this Position
+	After    string      // begin after the event of this Position, whatever Since says
 	Lost     func(error) // told of each lost connection, if it is not nil
 }
 
@@ -123,10 +123,13 @@ func (s *stream) ended(ctx context.Context, err error) error {
 func (s *stream) connect(ctx context.Context) (*http.Response, error) {
 	endless := *s.client.http
 	endless.Timeout = 0
-	r := get(path("events", "stream"), query("pipeline", s.query.Pipeline, "type", s.query.Type, "since", s.query.Since))
+	r := get(path("events", "stream"), query("pipeline", s.query.Pipeline, "type", s.query.Type))
 	r.header = http.Header{"Accept": {"text/event-stream"}}
-	if s.last != "" {
+	switch {
+	case s.last != "":
 		r.header.Set("Last-Event-ID", s.last)
+	case s.query.Since != "":
+		r.query.Set("since", s.query.Since) // only to begin with: how long ago would be later with every try
 	}
 	resp, err := s.client.send(ctx, &endless, r)
 	if err != nil {

@@ -161,3 +161,19 @@ func TestAnEventThatIsNoJSONIsNotPassedOver(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestFollowSaysSinceOnlyToBeginWith(t *testing.T) {
+	var asked []string
+	note := func(next func(http.ResponseWriter, *http.Request)) func(http.ResponseWriter, *http.Request) {
+		return func(w http.ResponseWriter, r *http.Request) {
+			asked = append(asked, r.URL.RawQuery)
+			next(w, r)
+		}
+	}
+	var after []string
+	server := streams(t, &after, note(says("retry: 1\nid: 4\n\n")), note(says("id: 5\ndata: {\"id\":\"a\"}\n\n")))
+	err := connect(t, server).Follow(ctx, client.Following{Type: "SLA_BREACH", Since: "10s"}, func(client.Event) error { return errEnough })
+	if !errors.Is(err, errEnough) || cmp.Diff([]string{"since=10s&type=SLA_BREACH", "type=SLA_BREACH"}, asked) != "" || cmp.Diff([]string{"", "4"}, after) != "" {
+		t.Errorf("got %v, asked for %q after %q", err, asked, after)
+	}
+}

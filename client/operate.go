@@ -97,6 +97,6 @@ type Backfilled struct {
 
 // Backfill opens the runs of all expected periods of a stretch of time, oldest first.
 func (c *Client) Backfill(ctx context.Context, id string, q BackfillRequest, options ...CallOption) ([]Backfilled, error) {
-	page, err := ask[Page[Backfilled]](ctx, c, post(path("pipelines", id, "backfill"), q), options)
+	page, err := ask[Page[Backfilled]](ctx, c, many(path("pipelines", id, "backfill"), q), options)
 	return page.Items, err
 }

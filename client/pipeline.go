@@ -120,7 +120,7 @@ func (c *Client) Pause(ctx context.Context, id string, q PauseRequest, options .
 
 // PauseAll stops every pipeline and gives the ids of those it stopped.
 func (c *Client) PauseAll(ctx context.Context, q PauseRequest, options ...CallOption) ([]string, error) {
-	page, err := ask[Page[string]](ctx, c, post(path("pause"), q), options)
+	page, err := ask[Page[string]](ctx, c, many(path("pause"), q), options)
 	return page.Items, err
 }
 
@@ -131,6 +131,6 @@ func (c *Client) Resume(ctx context.Context, id string, q Asked, options ...Call
 
 // ResumeAll ends every pause and gives the ids of the pipelines that were paused.
 func (c *Client) ResumeAll(ctx context.Context, q Asked, options ...CallOption) ([]string, error) {
-	page, err := ask[Page[string]](ctx, c, post(path("resume"), q), options)
+	page, err := ask[Page[string]](ctx, c, many(path("resume"), q), options)
 	return page.Items, err
 }

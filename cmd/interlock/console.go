@@ -45,8 +45,8 @@ type console struct {
 	ended   sync.WaitGroup
 }
 
-// openConsole opens the tables and listens, and begins to answer.
-func openConsole(ctx context.Context, url, listen string, readOnly bool, logger *slog.Logger) (_ *console, err error) {
+// openConsole opens the tables and listens, and begins to answer. What is only to be looked at says why in readOnly.
+func openConsole(ctx context.Context, url, listen, readOnly string, logger *slog.Logger) (_ *console, err error) {
 	db, err := dynamo.Open(ctx, url, dynamo.Options{})
 	if err != nil {
 		return nil, err
@@ -71,9 +71,6 @@ func openConsole(ctx context.Context, url, listen string, readOnly bool, logger 
 		Store: db, Catalog: c.catalog, Operator: wishes{c}, Settings: api.Settings{Loopback: true, ReadOnly: readOnly}, Dashboard: page, Now: time.Now, Logger: logger,
 	})
 	c.server = api.Server(handler, listen, logger)
-	if readOnly {
-		c.server.Handler = readingOnly(handler)
-	}
 	c.ended.Go(func() {
 		if err := c.server.Serve(c.listen); !errors.Is(err, http.ErrServerClosed) {
 			logger.Error("the console ended", "error", err)
@@ -92,30 +89,22 @@ func (c *console) close() error {
 	return errors.Join(err, c.store.Close())
 }
 
-// readingOnly refuses everything that changes something.
-func readingOnly(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet || r.Method == http.MethodHead {
-			h.ServeHTTP(w, r)
-			return
-		}
-		http.Error(w, "the dashboard of deployed tables only shows them; `interlock --store dynamodb://…` asks for changes", http.StatusForbidden)
-	})
-}
-
 // onTables is a client of a console that lives as long as one command.
 func (a *app) onTables(ctx context.Context, url string) (*client.Client, func() error, error) {
 	if !isDeployed(url) {
 		return nil, nil, usagef("--store %s is not the tables of a deployment: want dynamodb://ENVIRONMENT?region=REGION; a server is named with --server", url)
 	}
 	quiet := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelError}))
-	c, err := openConsole(ctx, url, "127.0.0.1:0", false, quiet)
+	c, err := openConsole(ctx, url, "127.0.0.1:0", "", quiet)
 	if err != nil {
 		return nil, nil, err
 	}
 	asks, err := client.New(c.address())
 	return asks, c.close, err
 }
+
+// onlyShown is what the dashboard of deployed tables answers to a wish.
+const onlyShown = "the dashboard of deployed tables only shows them; `interlock --store dynamodb://…` asks for changes"
 
 // serveTables shows deployed tables until it is stopped.
 func (a *app) serveTables(ctx context.Context, file settings.File, logger *slog.Logger) error {
@@ -124,7 +113,7 @@ func (a *app) serveTables(ctx context.Context, file settings.File, logger *slog.
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	c, err := openConsole(ctx, file.Store, file.Listen, true, logger)
+	c, err := openConsole(ctx, file.Store, file.Listen, onlyShown, logger)
 	if err != nil {
 		return err
 	}

@@ -114,7 +114,7 @@ func rerunWaits(t *testing.T, url string, db *dynamo.Store) {
 	if err := db.Commit(t.Context(), b, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	c, err := openConsole(t.Context(), url, "127.0.0.1:0", false, slog.New(slog.DiscardHandler))
+	c, err := openConsole(t.Context(), url, "127.0.0.1:0", "", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func rerunWaits(t *testing.T, url string, db *dynamo.Store) {
 }
 
 func dashboardShows(t *testing.T, url string, _ *dynamo.Store) {
-	c, err := openConsole(t.Context(), url, "127.0.0.1:0", true, slog.New(slog.DiscardHandler))
+	c, err := openConsole(t.Context(), url, "127.0.0.1:0", onlyShown, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,6 +156,12 @@ func dashboardShows(t *testing.T, url string, _ *dynamo.Store) {
 	}
 	if code, text := ask(http.MethodPut, "/api/v1/pipelines/orders/sensors/rows", `{"count": 1}`); code != http.StatusForbidden || !strings.Contains(text, "--store") {
 		t.Errorf("a write: %d %.200s", code, text)
+	}
+	for _, wish := range []string{"sensor set orders rows count=1", "rerun orders --date 2026-03-03 --reason late"} {
+		got := interlock(append(strings.Fields(wish), "--server", c.address())...)
+		if got.code != exitNo || !strings.Contains(got.stderr, onlyShown) {
+			t.Errorf("%s: exit code %d, %q", wish, got.code, got.stderr)
+		}
 	}
 	if err := c.close(); err != nil {
 		t.Error(err)

@@ -77,6 +77,8 @@ func hinted(err error) error {
 	var problem *client.Problem
 	var unreachable *client.UnreachableError
 	switch {
+	case errors.As(err, &unreachable) && unreachable.Late:
+		return err // another server is no remedy
 	case errors.As(err, &unreachable):
 		return hint{err, err.Error() + " (--server or INTERLOCK_SERVER names another, `interlock serve` starts one)"}
 	case !errors.As(err, &problem):

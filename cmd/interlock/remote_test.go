@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -75,6 +76,14 @@ func TestAnotherServersPageIsExitCode3(t *testing.T) {
 		}))
 		everyCommand(t, page.URL, 3, "cannot reach the server", "--server")
 		page.Close()
+	}
+}
+
+func TestAServerThatIsLateNeedsNoOther(t *testing.T) {
+	late := &client.UnreachableError{Server: client.DefaultServer, Late: true, Err: errors.New("did not answer within 1m0s")}
+	err := hinted(late)
+	if code, _ := remoteCode(err); code != exitUnreachable || err.Error() != "the server at "+client.DefaultServer+" did not answer within 1m0s" {
+		t.Errorf("exit code %d, %q", code, err)
 	}
 }
 

@@ -132,6 +132,7 @@ func TestTheServersFileIsCheckedToo(t *testing.T) {
 	if got := must(t, 0, "validate", folder(t, "interlock.yaml", "listen: 127.0.0.1:8740\n", "a.yaml", good)); !strings.HasPrefix(got.stdout, "2 files,") {
 		t.Errorf("got %s", got.stdout)
 	}
+	must(t, 0, "validate", folder(t, "interlock.yaml", "# listen: 127.0.0.1:8740\n", "a.yaml", good))
 	got := must(t, 1, "validate", folder(t, "interlock.yaml", "listn: 127.0.0.1:8740\n", "a.yaml", good))
 	for _, want := range []string{`interlock.yaml:1:1: listn: unknown key "listn"; did you mean "listen"?`, "listn: 127.0.0.1:8740\n"} {
 		if !strings.Contains(got.stdout, want) {

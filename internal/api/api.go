@@ -116,8 +116,7 @@ func (a *API) routes(h huma.API) {
 
 // serve passes a request that was let in on to its handler. Answers to reads carry a tag; streams cannot.
 func (a *API) serve(w http.ResponseWriter, r *http.Request) {
-	read := r.Method == http.MethodGet || r.Method == http.MethodHead
-	if !read || r.URL.Path == streamPath || !underPrefix(r.URL.Path) {
+	if !reads(r) || r.URL.Path == streamPath || !underPrefix(r.URL.Path) {
 		a.mux.ServeHTTP(w, r)
 		return
 	}

@@ -143,7 +143,7 @@ func (a *API) authenticate(r *http.Request) (principal, *Problem) {
 		if !a.settings.Loopback {
 			return principal{}, unauthorized("the server has no tokens, so it answers on loopback addresses alone")
 		}
-		if a.settings.ReadOnly {
+		if a.settings.ReadOnly != "" {
 			return principal{role: RoleViewer}, nil
 		}
 		return principal{role: RoleAdmin}, nil
@@ -191,5 +191,5 @@ func public(r *http.Request) bool {
 	case sessionPath:
 		return r.Method == http.MethodPost || r.Method == http.MethodDelete
 	}
-	return !strings.HasPrefix(r.URL.Path, prefix+"/") && (r.Method == http.MethodGet || r.Method == http.MethodHead)
+	return !strings.HasPrefix(r.URL.Path, prefix+"/") && reads(r)
 }

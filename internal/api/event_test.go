@@ -190,6 +190,20 @@ func TestStreamCanBeginInThePast(t *testing.T) {
 	w.follow("?type=PIPELINE_PAUSED&since=2020-01-01").expect("told 1")
 }
 
+func TestStreamThatGoesOnLeavesOutNothingThatIsOlderThanSince(t *testing.T) {
+	w := newWorld(t)
+	const query = "?type=PIPELINE_PAUSED&since=10s"
+	s := w.follow(query)
+	w.tell("orders", 1)
+	s.expect("told 1")
+	s.cancel()
+	w.tell("orders", 2)
+	w.Pass(time.Hour)
+	w.tell("orders", 1)
+	w.follow(query, "Last-Event-ID: "+s.last).expect("told 2", "told 3", "told 4")
+	w.follow(query).expect("told 4")
+}
+
 func TestPlaceBeyondTheEndMeansFromNowOn(t *testing.T) {
 	w := newWorld(t)
 	s := w.follow("", "Last-Event-ID: 999999999")

@@ -56,8 +56,14 @@ func (a *API) check(r *http.Request, c *call) *Problem {
 	}
 	who, p := a.authenticate(r)
 	c.who = who
+	if p == nil && a.settings.ReadOnly != "" && !reads(r) {
+		return problem(http.StatusForbidden, plainKind, "%s", a.settings.ReadOnly)
+	}
 	return p
 }
+
+// reads says that a request changes nothing.
+func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
 // checkHost refuses names that a stranger's DNS may have pointed at this machine: on a loopback address only names of
 // the machine itself are expected. A request without a name comes from no browser.

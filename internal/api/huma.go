@@ -48,7 +48,7 @@ type route struct {
 	patient bool // it may take longer than other requests
 }
 
-// patience is how long a patient route may take to answer.
+// patience is how long a patient route may take to answer. Package client waits a little longer for these.
 const patience = 10 * time.Minute
 
 // operation is the route in huma's words.

@@ -287,3 +287,43 @@ func TestTimelineShowsWhatWasAndWhatIsToCome(t *testing.T) {
 		w.get("/api/v1/timeline" + query).problem(400)
 	}
 }
+
+// slots are those of one pipeline in a timeline.
+func (w *world) slots(query string) (shown []string) {
+	w.Helper()
+	for _, slot := range at(w.get("/api/v1/timeline?"+query).object(200), "items", 0, "slots").([]any) {
+		shown = append(shown, fmt.Sprint(at(slot, "date"), " ", at(slot, "state"), " ", at(slot, "fireAt")))
+	}
+	return shown
+}
+
+func TestTimelineFindsRunsOfPeriodsThatEndedLongBeforeTheyFire(t *testing.T) {
+	w := newWorld(t)
+	w.Apply("pipeline: {id: minutes, owner: data}\nschedule: {cron: \"* * * * *\", period: minute, offset: -2880}\n",
+		"pipeline: {id: days, owner: data}\nschedule: {cron: \"0 8 * * *\", offset: -1}\n")
+	w.Settle()
+	w.Pass(23*time.Hour + 30*time.Second)
+	for query, want := range map[string][]string{
+		"pipeline=minutes&from=150s&to=30s": {"2026-03-02T08:08 run 2026-03-04T08:08:00Z", "2026-03-02T08:09 run 2026-03-04T08:09:00Z"},
+		"pipeline=days&from=2026-03-04T05:00:00Z&to=2026-03-05T09:00:00Z": {
+			"2026-03-03 run 2026-03-04T08:00:00Z", "2026-03-04 upcoming 2026-03-05T08:00:00Z",
+		},
+	} {
+		if diff := cmp.Diff(want, w.slots(query)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", query, diff)
+		}
+	}
+}
+
+// More runs than are read at once have periods in the stretch, and fire after it.
+func TestTimelineFindsRunsBehindThoseOfLaterFires(t *testing.T) {
+	w := newWorld(t)
+	w.Apply("pipeline: {id: minutes, owner: data}\nschedule: {cron: \"* * * * *\", period: minute, offset: -600}\n")
+	w.Settle()
+	w.Pass(21 * time.Hour) // until ten past six on Wednesday
+	got := w.slots("pipeline=minutes&from=2026-03-03T20:00:30Z&to=2026-03-03T20:02:30Z")
+	want := []string{"2026-03-03T10:01 run 2026-03-03T20:01:00Z", "2026-03-03T10:02 run 2026-03-03T20:02:00Z"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

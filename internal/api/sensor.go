@@ -168,7 +168,8 @@ const maxSource = 200
 
 // reading checks what was sent. It keeps nothing of in.data.
 func (a *API) reading(ctx context.Context, who principal, in incoming) (store.Write, *Problem) {
-	if _, p := a.entry(ctx, in.pipeline); p != nil {
+	e, p := a.entry(ctx, in.pipeline)
+	if p != nil {
 		return store.Write{}, p
 	}
 	key, suffix, err := sensor.ExternalKey(in.key)
@@ -183,6 +184,9 @@ func (a *API) reading(ctx context.Context, who principal, in incoming) (store.Wr
 		return store.Write{}, badRequest("%s", err)
 	}
 	date, err := sensor.PeriodOf(fields, suffix)
+	if err == nil && e.Opens != pipeline.ByHand { // a place for shared sensors is read in other zones
+		err = date.CheckName(e.Schedule.Zone())
+	}
 	if err != nil {
 		return store.Write{}, badRequest("%s", err)
 	}

@@ -70,6 +70,7 @@ func TestWrongWritesAreRefusedInWords(t *testing.T) {
 		{ordersSensors + "ready", `{"date":"2026-02-30"}`, 400, "not a calendar date"},
 		{ordersSensors + "ready", `{"date":"2026-03-03","hour":24}`, 400, "it must be 0 to 23"},
 		{ordersSensors + "ready%23yesterday", `{}`, 400, "not a period"},
+		{ordersSensors + "ready%232026-03-03T08-05:00", `{}`, 400, "leave the offset out (2026-03-03T08)"},
 		{ordersSensors + "run%2Forders", `{}`, 400, "written by the engine alone"},
 		{ordersSensors + "a%20b", `{}`, 400, "letters, digits"},
 		{ordersSensors + strings.Repeat("k", 129), `{}`, 400, "at most 128"},

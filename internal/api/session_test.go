@@ -88,10 +88,11 @@ func TestWhereThereAreNoTokensNobodyLogsIn(t *testing.T) {
 }
 
 func TestReadOnlyServerOffersNothingButToLook(t *testing.T) {
-	w := newWorld(t, func(d *api.Deps) { d.Settings.ReadOnly = true })
+	w := newWorld(t, func(d *api.Deps) { d.Settings.ReadOnly = "only shown; ask elsewhere" })
 	if got := w.get("/api/v1/session").object(200); got["role"] != "viewer" {
 		t.Errorf("got %v", got)
 	}
 	w.get("/api/v1/pipelines").items()
-	w.post("/api/v1/pipelines/orders/pause", `{}`).problem(403, "operator")
+	w.post("/api/v1/pipelines/orders/pause", `{}`).problem(403, "ask elsewhere")
+	w.put(ordersSensors+"source", `{}`).problem(403, "ask elsewhere")
 }

@@ -8,8 +8,8 @@ import (
 
 // Settings is who may use an API, and its limits.
 type Settings struct {
-	Loopback   bool // it can be reached from its own machine only
-	ReadOnly   bool // whoever comes without a token may only look
+	Loopback   bool   // it can be reached from its own machine only
+	ReadOnly   string // why nobody may change anything, and what to do instead; empty: whoever has the role may
 	Tokens     []Token
 	Callbacks  Callbacks
 	Heartbeat  time.Duration // between two signs of life of an event stream; 15s unless said

@@ -62,7 +62,7 @@ func (s *streams) close() {
 }
 
 // stream sends events as they happen, as server-sent events whose ids are their positions. Last-Event-ID goes on after
-// that event, since begins in the past, and without either the first event is the next that happens.
+// that event, whatever since says; since begins in the past, and without either the first event is the next that happens.
 func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 	f, p := a.follow(r)
 	if p != nil {
@@ -137,16 +137,13 @@ func (a *API) follow(r *http.Request) (*follower, *Problem) {
 		return nil, badRequest("Last-Event-ID %.60q is not an id of this stream", last)
 	}
 	f.at, f.resumes = store.Position(n), true
+	f.query.Since = time.Time{} // how long ago grows with every try: what happened in an outage would be left out
 	return f, nil
 }
 
 // find settles the place to start from. A place beyond the end is none of this store's: what happens next counts.
 func (f *follower) find(ctx context.Context) error {
-	since := f.query.Since
-	if f.resumes {
-		since = time.Time{}
-	}
-	start, err := f.api.start(ctx, since)
+	start, err := f.api.start(ctx, f.query.Since)
 	if err != nil {
 		return err
 	}

@@ -122,9 +122,8 @@ func (a *API) span(in *timelineInput) (stretch, *Problem) {
 // slots is one pipeline's part: what its schedule expects, and the runs there are.
 func (a *API) slots(ctx context.Context, e *catalog.Entry, s stretch) (Schedule, error) {
 	zone := e.Schedule.Zone()
-	page, err := a.store.Runs(ctx, store.RunQuery{
-		Pipeline: e.ID, From: period.At(s.from, period.Day, zone), To: period.At(s.to, period.Minute, zone), Limit: maxSlots,
-	})
+	q := store.RunQuery{Pipeline: e.ID, From: period.At(s.from, period.Day, zone), To: period.At(s.to, period.Minute, zone), Limit: maxSlots}
+	page, err := a.store.Runs(ctx, q)
 	if err != nil {
 		return Schedule{}, fmt.Errorf("read runs of %s: %w", e.ID, err)
 	}
@@ -135,56 +134,97 @@ func (a *API) slots(ctx context.Context, e *catalog.Entry, s stretch) (Schedule,
 	out := Schedule{Pipeline: string(e.ID), Slots: []Slot{}, Truncated: page.Next != ""}
 	seen := map[run.Key]bool{}
 	for _, r := range page.Items {
-		start := r.Period.Start(zone)
-		if fire := e.Schedule.FireFor(r.Period); !fire.IsZero() && r.Schedule == e.Opens {
-			start = fire
+		if s.shows(e, r) {
+			seen[r.Key] = true
+			out.Slots = append(out.Slots, slotOfRun(e, r, due))
 		}
-		if !start.Before(s.to) || start.Before(s.from) && !r.Period.End(zone).After(s.from) {
+	}
+	expected := out.expect(e, s, seen)
+	unread, err := a.unread(ctx, e, expected, reach(q, page))
+	if err != nil {
+		return Schedule{}, err
+	}
+	for _, slot := range expected {
+		if r, there := unread[keyOf(e, slot)]; there {
+			out.Slots = append(out.Slots, slotOfRun(e, r, due))
 			continue
 		}
-		seen[r.Key] = true
-		out.Slots = append(out.Slots, slotOfRun(e, r, due))
+		out.Slots = append(out.Slots, slotWithout(e, slot, s.now, due))
 	}
-	out.expect(e, s, seen, due)
 	slices.SortStableFunc(out.Slots, func(a, b Slot) int { return a.StartsAt.Compare(b.StartsAt) })
 	return out, nil
 }
 
-// expect adds the periods that are expected and have no run.
-func (out *Schedule) expect(e *catalog.Entry, s stretch, seen map[run.Key]bool, due promises) {
+// shows says whether a run is to be seen in s: it begins there, or its period goes on there.
+func (s stretch) shows(e *catalog.Entry, r run.Run) bool {
+	zone := e.Schedule.Zone()
+	start := r.Period.Start(zone)
+	if fire := e.Schedule.FireFor(r.Period); !fire.IsZero() && r.Schedule == e.Opens {
+		start = fire
+	}
+	return start.Before(s.to) && (!start.Before(s.from) || r.Period.End(zone).After(s.from))
+}
+
+// expect lists the periods that are expected and not seen, as many as there is room for.
+func (out *Schedule) expect(e *catalog.Entry, s stretch, seen map[run.Key]bool) []schedule.Slot {
 	if e.Opens == pipeline.ByHand || e.DryRun {
-		return
+		return nil
 	}
 	from := s.from
 	if e.Horizon.After(from) {
 		from = e.Horizon
 	}
+	var expected []schedule.Slot
 	for slot := range e.Schedule.Slots(from) {
 		at := slot.FireAt
 		if at.IsZero() {
 			at = slot.Period.Start(e.Schedule.Zone())
 		}
 		if !at.Before(s.to) {
-			return
+			break
 		}
-		key := run.Key{Pipeline: e.ID, Schedule: e.Opens, Period: slot.Period}
-		if seen[key] {
+		if seen[keyOf(e, slot)] {
 			continue
 		}
-		if len(out.Slots) >= maxSlots {
+		if len(out.Slots)+len(expected) >= maxSlots {
 			out.Truncated = true
-			return
+			break
 		}
-		v := bareSlot(e, slot.Period)
-		v.Excluded, v.State, v.Deadline = text(slot.Excluded), "upcoming", text(due[key])
-		switch {
-		case slot.Excluded != "":
-			v.State = "excluded"
-		case lastCall(e, slot, v).Before(s.now):
-			v.State = "missing"
-		}
-		out.Slots = append(out.Slots, v)
+		expected = append(expected, slot)
 	}
+	return expected
+}
+
+// keyOf is the run that a slot expects.
+func keyOf(e *catalog.Entry, slot schedule.Slot) run.Key {
+	return run.Key{Pipeline: e.ID, Schedule: e.Opens, Period: slot.Period}
+}
+
+// reach is how far back a page of q goes: it has all runs of later periods.
+func reach(q store.RunQuery, page store.Page[run.Run]) period.Period {
+	if page.Next != "" {
+		return page.Items[len(page.Items)-1].Period
+	}
+	return q.From
+}
+
+// unread reads the runs of slots whose periods lie further back than what was read: with an offset they fire long after they
+// are over.
+func (a *API) unread(ctx context.Context, e *catalog.Entry, slots []schedule.Slot, reach period.Period) (map[run.Key]run.Run, error) {
+	var keys []run.Key
+	for _, slot := range slots {
+		if slot.Period.Compare(reach) <= 0 {
+			keys = append(keys, keyOf(e, slot))
+		}
+	}
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	runs, err := a.store.RunsAt(ctx, keys)
+	if err != nil {
+		return nil, fmt.Errorf("read runs of %s: %w", e.ID, err)
+	}
+	return runs, nil
 }
 
 // lastCall is from when on a period without a run is missing: its fire or, where a sensor or an upstream opens it, its end;
@@ -208,6 +248,19 @@ func bareSlot(e *catalog.Entry, p period.Period) Slot {
 		Date: p.String(), Schedule: string(e.Opens), StartsAt: p.Start(e.Schedule.Zone()).UTC(), FireAt: instant(fire),
 		WarnAt: instant(due.Warn), BreachAt: instant(due.Breach),
 	}
+}
+
+// slotWithout is a period that is expected and has no run.
+func slotWithout(e *catalog.Entry, slot schedule.Slot, now time.Time, due promises) Slot {
+	v := bareSlot(e, slot.Period)
+	v.Excluded, v.State, v.Deadline = text(slot.Excluded), "upcoming", text(due[keyOf(e, slot)])
+	switch {
+	case slot.Excluded != "":
+		v.State = "excluded"
+	case lastCall(e, slot, v).Before(now):
+		v.State = "missing"
+	}
+	return v
 }
 
 func slotOfRun(e *catalog.Entry, r run.Run, due promises) Slot {

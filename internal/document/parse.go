@@ -13,13 +13,34 @@ import (
 // Parse reads one YAML document. On any syntax problem (also: empty file, several documents, too large, too deep,
 // not UTF-8, a NUL byte, an alias bomb) the Document is nil and the problems say why.
 func Parse(file string, src []byte) (*Document, []Problem) {
+	d, problems := parse(file, src)
+	if d == nil && len(problems) == 0 {
+		problems = []Problem{*problemAt(file, 1, 1, "the file is empty")}
+	}
+	return d, problems
+}
+
+// ParseOptional is Parse for a file that need not say anything: an empty one is a mapping without keys.
+func ParseOptional(file string, src []byte) (*Document, []Problem) {
+	d, problems := parse(file, src)
+	if d == nil && len(problems) == 0 {
+		d = &Document{file: file, root: &node{kind: Map}}
+	}
+	return d, problems
+}
+
+// parse gives neither a Document nor a problem where the file is empty.
+func parse(file string, src []byte) (*Document, []Problem) {
 	text, problem := prepare(file, src)
 	if problem != nil {
 		return nil, []Problem{*problem}
 	}
 	body, problem := parseBody(file, text)
-	if problem != nil {
+	switch {
+	case problem != nil:
 		return nil, []Problem{*problem}
+	case body == nil:
+		return nil, nil
 	}
 	t := tree{file: file, where: newLocator(text), anchors: map[string]*node{}}
 	root := t.node(body)
@@ -37,8 +58,8 @@ func Parse(file string, src []byte) (*Document, []Problem) {
 	return d, nil
 }
 
-// parseBody is the one document of a text. The library is not trusted with hostile input: what it is given is bounded
-// by checkTokens, and should it still panic, that is a problem of the file and not the end of the process.
+// parseBody is the one document of a text; nil if there is none. The library is not trusted with hostile input: what it is
+// given is bounded by checkTokens, and should it still panic, that is a problem of the file and not the end of the process.
 func parseBody(file, text string) (body ast.Node, problem *Problem) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -81,9 +102,6 @@ func onlyBody(file string, parsed *ast.File) (ast.Node, *Problem) {
 			return nil, problemAt(file, line, column, "a second document begins here; keep one document per file")
 		}
 		body = doc.Body
-	}
-	if body == nil {
-		return nil, problemAt(file, 1, 1, "the file is empty")
 	}
 	return body, nil
 }

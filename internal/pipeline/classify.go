@@ -3,6 +3,8 @@ package pipeline
 import (
 	"path/filepath"
 	"strings"
+
+	"github.com/interlock-go/interlock/internal/document"
 )
 
 // FileKind says what a YAML file of a project is.
@@ -18,8 +20,8 @@ const (
 
 // Classify says by its contents which kind of file src is, so that a whole project can be checked at once.
 func Classify(src Source) FileKind {
-	doc, _ := src.parse()
-	if doc == nil || doc.Has("pipeline") {
+	doc, _ := document.ParseOptional(src.File, src.Data) // a server file need not say anything
+	if src.Unread != "" || doc == nil || doc.Has("pipeline") {
 		return PipelineFile
 	}
 	base := filepath.Base(src.File)

@@ -17,10 +17,10 @@ func Default() File {
 	return f
 }
 
-// Parse reads the server's file. Problems that are errors make it unusable.
+// Parse reads the server's file, which may be empty. Problems that are errors make it unusable.
 func Parse(name string, src []byte) (File, []document.Problem) {
 	var f File
-	doc, problems := document.Parse(name, src)
+	doc, problems := document.ParseOptional(name, src)
 	if doc == nil {
 		return f, problems
 	}

@@ -46,6 +46,17 @@ func TestEmptyFileGetsTheDocumentedDefaults(t *testing.T) {
 	}
 }
 
+func TestFileThatSaysNothingIsTheDefaults(t *testing.T) {
+	for name, src := range map[string]string{"empty": "", "blank": "\n\n", "only a mark": "---\n", "only comments": "# listen: 127.0.0.1:8740\n# data: ./interlock-data\n"} {
+		if diff := cmp.Diff(settings.Default(), parse(t, src)); diff != "" {
+			t.Errorf("%s (-default +got):\n%s", name, diff)
+		}
+	}
+	if _, problems := settings.Parse("interlock.yaml", []byte("null\n")); len(problems) != 1 {
+		t.Errorf("null is a file without settings: %v", problems)
+	}
+}
+
 func TestOlderRedisAndArchiverBlocksLoad(t *testing.T) {
 	f, problems := settings.Parse("interlock.yaml", []byte(read(t, "testdata/older.yaml")))
 	if f.Store != "redis://localhost:6379/0" || f.Archiver == nil || f.Archive.Interval.D() != 5*time.Minute {

@@ -200,6 +200,9 @@ func (r Record) rerun(id pipeline.ID) (*RerunRequest, error) {
 	if q.By == "" {
 		q.By = "control table"
 	}
+	if q.Reason == "" {
+		q.Reason = "no reason given"
+	}
 	return q, nil
 }
 

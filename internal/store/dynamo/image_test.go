@@ -105,6 +105,15 @@ func TestRequestsWithoutAnIDAreToldApartByTheirRecord(t *testing.T) {
 	}
 }
 
+// Whatever such a row says or leaves out, it is answered: the router knows no request without who and why.
+func TestRequestsNeedSayNothing(t *testing.T) {
+	got := told(t, `{"PK":{"S":"PIPELINE#orders"},"SK":{"S":"RERUN_REQUEST#cron#2026-03-03"}}`).Rerun
+	want := dynamo.RerunRequest{ID: "stream/300000000000000499659", Reason: "no reason given", By: "control table", Key: got.Key}
+	if diff := cmp.Diff(want, *got, cmp.AllowUnexported(run.Key{}.Period)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestRowsThatAreNobodysBusinessTellNothing(t *testing.T) {
 	for _, row := range []string{
 		`{"PK":{"S":"COUNTER"},"SK":{"S":"TOKENS"},"n":{"N":"7"}}`,
