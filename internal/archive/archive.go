@@ -135,7 +135,10 @@ func (p *pass) run(ctx context.Context) error {
 	// restored from a backup; where it is ahead, the archive was. Only the earlier one can be trusted, and what the feed
 	// told in between is gone.
 	after := min(here, there)
-	fill := after == 0 || here > there || places[filledCursor].at.IsZero()
+	if places[filledCursor].at.IsZero() {
+		after = 0 // also if a pass that had begun before a backfill was asked for has written its place since
+	}
+	fill := after == 0 || here > there
 	p.ledger.careful.Store(fill || here < there || len(p.archiver.held) > 0) // some of it was sent before
 	if fill {
 		if err := p.fill(ctx); err != nil {

@@ -228,6 +228,36 @@ func TestLostRowsComeBackOnRequest(t *testing.T) {
 	w.archived(dsn)
 }
 
+// meanwhile is a store in which something happens when a pass first asks for events: it knows its places by then.
+type meanwhile struct {
+	store.Store
+	happens func()
+}
+
+func (m *meanwhile) EventsAfter(ctx context.Context, after store.Position, limit int) ([]store.StoredEvent, error) {
+	if happens := m.happens; happens != nil {
+		m.happens = nil
+		happens()
+	}
+	return m.Store.EventsAfter(ctx, after, limit)
+}
+
+func TestBackfillThatIsAskedForDuringAPassIsNotForgotten(t *testing.T) {
+	dsn, w := pgtest.Database(t), newWorld(t)
+	w.days(0, 1)
+	pass(t, w.archiver(dsn), noon)
+	w.days(1, 1)
+	under := &meanwhile{Store: w.store, happens: func() {
+		exec(t, dsn, "DELETE FROM events; DELETE FROM runs; DELETE FROM sensor_history")
+		check(t, archive.RequestBackfill(context.Background(), dsn))
+	}}
+	a, err := archive.New(under, dsn, "one")
+	check(t, err)
+	pass(t, a, noon)
+	pass(t, a, noon)
+	w.archived(dsn)
+}
+
 func TestStoreThatWasSetUpAnewAddsToTheArchive(t *testing.T) {
 	dsn, before, after := pgtest.Database(t), newWorld(t), newWorld(t)
 	before.days(0, 2)

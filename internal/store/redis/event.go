@@ -2,11 +2,8 @@ package redis
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/store"
@@ -92,7 +89,7 @@ func (s *Store) Cursor(ctx context.Context, name string) (store.Position, error)
 		return 0, err
 	}
 	at, err := s.client.HGet(ctx, s.key("cursors"), name).Int64()
-	if errors.Is(err, redis.Nil) {
+	if isNothing(err) {
 		return 0, nil
 	}
 	if err != nil {
@@ -103,22 +100,16 @@ func (s *Store) Cursor(ctx context.Context, name string) (store.Position, error)
 
 // SetCursor moves a place.
 func (s *Store) SetCursor(ctx context.Context, name string, at store.Position) error {
-	if err := s.open(); err != nil {
-		return err
-	}
-	if err := s.client.HSet(ctx, s.key("cursors"), name, int64(at)).Err(); err != nil {
-		return fmt.Errorf("set cursor %s: %w", name, s.fault(err))
+	if _, err := s.run(ctx, cursorScript, arguments{name, strconv.FormatInt(int64(at), 10)}); err != nil {
+		return fmt.Errorf("set cursor %s: %w", name, err)
 	}
 	return nil
 }
 
 // DropCursor forgets a place.
 func (s *Store) DropCursor(ctx context.Context, name string) error {
-	if err := s.open(); err != nil {
-		return err
-	}
-	if err := s.client.HDel(ctx, s.key("cursors"), name).Err(); err != nil {
-		return fmt.Errorf("drop cursor %s: %w", name, s.fault(err))
+	if _, err := s.run(ctx, cursorScript, arguments{name, ""}); err != nil {
+		return fmt.Errorf("drop cursor %s: %w", name, err)
 	}
 	return nil
 }

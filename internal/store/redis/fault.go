@@ -28,12 +28,16 @@ var refusals = []struct{ begins, means string }{
 	{"NOPERM", "redis does not let this user do that: it needs all commands on keys and channels of the prefix, see docs/REDIS.md"},
 	{"LOST", "redis no longer has the data that this controller was started on, it was emptied or replaced: bring the data back, or start all controllers again to begin anew"},
 	{"BUSY", "redis is busy with a script that does not end"},
+	{"ERR max number of clients reached", "redis has as many connections as it takes: raise maxclients"},
 }
 
 // fault says in words what a refusal of Redis or a lost connection means. What errors.Is finds stays.
 func (s *Store) fault(err error) error {
-	if err == nil || errors.Is(err, redis.Nil) {
+	if err == nil || isNothing(err) {
 		return err
+	}
+	if errors.Is(err, redis.Nil) {
+		return fmt.Errorf("no Sentinel of %s that answers knows this primary: look at its name, and at the Sentinels: %w", s.name, away{err})
 	}
 	if said, refused := errors.AsType[redis.Error](err); refused {
 		for _, r := range refusals {
@@ -47,7 +51,7 @@ func (s *Store) fault(err error) error {
 		return err
 	}
 	_, lost := errors.AsType[net.Error](err)
-	if lost || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) {
+	if lost || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) {
 		return fmt.Errorf("no connection to redis at %s%s: %w", s.name, s.hint(err), away{err})
 	}
 	if _, unknown := errors.AsType[*tls.CertificateVerificationError](err); unknown {
@@ -55,6 +59,10 @@ func (s *Store) fault(err error) error {
 	}
 	return err
 }
+
+// isNothing says that Redis answered, and that there is nothing. An error that wraps this answer is another one: Sentinels give it
+// too, of a primary that they do not know.
+func isNothing(err error) bool { return err == redis.Nil }
 
 // hint is what helps where a connection is lost: nothing but time, unless there never was one.
 func (s *Store) hint(err error) string {

@@ -121,6 +121,15 @@ func TestDataThatIsGoneIsNotTakenForABeginning(t *testing.T) {
 	_, err := s.PutReadings(t.Context(), write(2), noon)
 	refused(t, err, "emptied or replaced")
 	refused(t, s.beat(t.Context()), "emptied or replaced")
+	// A place among the events that are gone would make a follower pass over those that come.
+	refused(t, s.SetCursor(t.Context(), "mail", 5000), "emptied or replaced")
+	check(t, other.SetCursor(t.Context(), "archive", 1))
+	refused(t, s.DropCursor(t.Context(), "archive"), "emptied or replaced")
+	for name, want := range map[string]store.Position{"mail": 0, "archive": 1} {
+		if at, err := other.Cursor(t.Context(), name); at != want || err != nil {
+			t.Errorf("cursor %s is at %d, error %v, want %d", name, at, err, want)
+		}
+	}
 }
 
 func TestReadOnlyReplicaSaysSo(t *testing.T) {
@@ -206,10 +215,14 @@ func TestRefusalsSayWhatTheyMean(t *testing.T) {
 		"NOAUTH Authentication required.":                              "user and a password",
 		"WRONGPASS invalid username-password pair or user is disabled": "does not know this user",
 		"NOPERM this user has no permissions":                          "docs/REDIS.md",
+		"ERR max number of clients reached":                            "maxclients",
 	} {
 		address := refusing(t, says)
 		_, err := Open(t.Context(), "redis://ann:secret@"+address, Options{})
 		refused(t, err, want, address)
+		if !errors.Is(err, store.ErrAway) {
+			t.Errorf("error %v, want that the store is not available", err)
+		}
 		if err != nil && strings.Contains(err.Error(), "secret") {
 			t.Errorf("the error shows the password: %v", err)
 		}

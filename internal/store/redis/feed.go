@@ -140,6 +140,7 @@ func changeOf(id string, fields map[string]string) (store.Change, error) {
 
 // Done acknowledges: what a group was given and has not finished holds its place back by itself.
 func (s *Store) Done(ctx context.Context, group string, changes []store.Change) error {
+	changes = s.held.own(group, changes)
 	var a arguments
 	a.add(group)
 	a.number(len(changes))

@@ -8,10 +8,11 @@ import (
 )
 
 // held is what this Store has been given of the feed and has not finished, by group. Redis knows it too, but for an answer that
-// was lost: then Redis takes something for given that nobody has heard of.
+// was lost: then Redis takes something for given that nobody has heard of. What it was stands beside its position: a failover that
+// lost the last changes gives their positions to others.
 type held struct {
 	mu     sync.Mutex
-	groups map[string]map[store.Position]bool
+	groups map[string]map[store.Position]store.Change
 	unsure map[string]bool // consumers that asked and had no answer
 }
 
@@ -41,17 +42,30 @@ func (h *held) take(group string, changes []store.Change) []store.Change {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.groups == nil {
-		h.groups = map[string]map[store.Position]bool{}
+		h.groups = map[string]map[store.Position]store.Change{}
 	}
 	if h.groups[group] == nil {
-		h.groups[group] = map[store.Position]bool{}
+		h.groups[group] = map[store.Position]store.Change{}
 	}
 	holds := h.groups[group]
-	changes = slices.DeleteFunc(changes, func(c store.Change) bool { return holds[c.Position] })
+	changes = slices.DeleteFunc(changes, func(c store.Change) bool { return holds[c.Position] == c })
 	for _, c := range changes {
-		holds[c.Position] = true
+		holds[c.Position] = c
 	}
 	return changes
+}
+
+// own leaves out those in whose place another is held by now, which is not finished with them.
+func (h *held) own(group string, changes []store.Change) []store.Change {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var own []store.Change
+	for _, c := range changes {
+		if is, held := h.groups[group][c.Position]; !held || is == c {
+			own = append(own, c)
+		}
+	}
+	return own
 }
 
 func (h *held) drop(group string, changes []store.Change) {

@@ -28,7 +28,7 @@ func one[T any](s *Store, ask func() *redis.StringCmd) (none T, err error) {
 		return none, err
 	}
 	text, err := ask().Result()
-	if errors.Is(err, redis.Nil) {
+	if isNothing(err) {
 		return none, store.ErrNotFound
 	}
 	if err != nil {
@@ -98,7 +98,7 @@ func records[T any](ctx context.Context, s *Store, names []string) ([]T, error) 
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, redis.Nil) {
+	if err != nil && !isNothing(err) {
 		return nil, s.fault(err)
 	}
 	var all []T

@@ -106,11 +106,11 @@ func TestReceiveThatFailedIsInDoubt(t *testing.T) {
 func TestAReplicaThatLivesKeepsItsChanges(t *testing.T) {
 	a, b := pair(t)
 	put(t, a, 1)
-	receive(t, a, 1)
+	held := receive(t, a, 1)
 	if got, err := b.receive(t.Context(), "router", "one", 10); len(got) != 0 || err != nil {
 		t.Errorf("received %+v, which a living replica holds; error %v", got, err)
 	}
-	check(t, a.Done(t.Context(), "router", []store.Change{{Position: 1}}))
+	check(t, a.Done(t.Context(), "router", held))
 	if n, _, err := b.Backlog(t.Context(), "router"); n != 0 || err != nil {
 		t.Errorf("backlog %d, error %v", n, err)
 	}

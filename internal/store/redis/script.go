@@ -3,7 +3,6 @@ package redis
 import (
 	"context"
 	"embed"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -31,6 +30,7 @@ var (
 	latestScript   = script("latest")
 	listScript     = script("list")
 	eventsScript   = script("events")
+	cursorScript   = script("cursor")
 
 	beatScript    = script("beat")
 	receiveScript = script("group", "receive")
@@ -76,13 +76,21 @@ func (s *Store) run(ctx context.Context, script *redis.Script, a arguments) (any
 		return nil, err
 	}
 	got, err := script.Run(ctx, s.client, nil, append([]any{s.prefix, s.data}, a...)...).Result()
-	if errors.Is(err, redis.Nil) {
+	if isNothing(err) {
 		return nil, nil // the script had nothing to say
 	}
-	if err != nil && ctx.Err() != nil {
-		return nil, fmt.Errorf("%w: %w", ctx.Err(), err)
+	if ended := over(ctx); err != nil && ended != nil {
+		return nil, fmt.Errorf("%w: %w", ended, err)
 	}
 	return got, s.fault(err)
+}
+
+// over is why ctx has ended; nil if it has not. A connection has the deadline of the context, and may notice a moment before it.
+func over(ctx context.Context) error {
+	if at, limited := ctx.Deadline(); limited && ctx.Err() == nil && !time.Now().Before(at) {
+		return context.DeadlineExceeded
+	}
+	return ctx.Err()
 }
 
 // texts runs a script that answers with a list of texts.

@@ -3,7 +3,6 @@ package redis
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -15,8 +14,9 @@ import (
 )
 
 const (
-	trimStep = 100 // how many rows one script forgets, so that others do not wait long
-	aside    = 500 // how many younger events Trim looks at for those that were told while a clock was behind
+	trimStep = 100  // how many rows one script forgets, so that others do not wait long
+	looks    = 1000 // how many rows one script looks at, where many may stay
+	aside    = 500  // how many younger events Trim looks at for those that were told while a clock was behind
 )
 
 // trim is one call of Trim.
@@ -86,8 +86,33 @@ func (t *trim) told(ctx context.Context) error {
 		return t.fault(err)
 	}
 	for _, id := range pipelines {
-		if err := t.repeat(ctx, trimToldScript, []string{id, cutoff}); err != nil {
+		if err := t.toldOf(ctx, id, cutoff); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// toldOf goes through what is told of a pipeline's runs. Snapshots that runs refer to stay, so it may be far.
+func (t *trim) toldOf(ctx context.Context, pipeline, cutoff string) error {
+	for after := ""; t.step() > 0; {
+		var a arguments
+		a.add(pipeline, cutoff)
+		a.number(t.step())
+		a.number(looks)
+		a.add(after)
+		answer, err := t.run(ctx, trimToldScript, a)
+		if err != nil {
+			return err
+		}
+		parts, err := asList(answer)
+		if err != nil {
+			return err
+		}
+		n, _ := parts[0].(int64)
+		t.forgot += int(n)
+		if after, _ = parts[1].(string); after == "" {
+			return nil
 		}
 	}
 	return nil
@@ -146,6 +171,7 @@ func (t *trim) find(ctx context.Context, cutoff, from, after string) (found []ol
 	var a arguments
 	a.add(cutoff)
 	a.number(t.step())
+	a.number(looks)
 	a.add(from, after)
 	answer, err := t.run(ctx, trimFindScript, a)
 	if err != nil {
@@ -212,7 +238,7 @@ func (t *trim) openPeriods(ctx context.Context) (open openPeriods, err error) {
 		dry = p.SMembers(ctx, t.key("dryruns:open"))
 		return nil
 	})
-	if err != nil && !errors.Is(err, redis.Nil) {
+	if err != nil && !isNothing(err) {
 		return open, t.fault(err)
 	}
 	open.counted = cmp.Or(opened.Val(), "0")

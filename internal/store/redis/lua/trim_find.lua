@@ -1,12 +1,14 @@
 -- Finds old writes that are not needed, going on after a write of a key: name, id, period, and whether it is the current one of
--- its period. The first two answers are where it stopped; no name if that was the end.
-local cutoff, limit, from, after = take(), count(), take(), take()
-local found = {}
+-- its period. The first two answers are where it stopped, before a name if no write of it is told; no name if that was the end. It
+-- goes on to another key until it has looked at so many writes.
+local cutoff, limit, looks, from, after = take(), count(), count(), take(), take()
+local found, looked = {}, 0
 
 local function look(name, start)
   local last = redis.call('XREVRANGE', k('history:' .. name), '+', '-', 'COUNT', 1)[1]
   while last do
     local some, old = redis.call('XRANGE', k('history:' .. name), start, '+', 'COUNT', 100), false
+    looked = looked + #some
     for _, entry in ipairs(some) do
       local id, period, at = entry[1], entry[2][2], entry[2][4]
       if at < cutoff then
@@ -28,6 +30,7 @@ local lower = from == '' and '-' or '[' .. from
 while true do
   local names = redis.call('ZRANGEBYLEX', k('sensornames'), lower, '+', 'LIMIT', 0, 100)
   for _, name in ipairs(names) do
+    if looked >= looks then return { name, '', found } end
     local stopped = look(name, name == from and after ~= '' and '(' .. after or '-')
     if stopped then return { name, stopped, found } end
   end
