@@ -23,14 +23,6 @@ type archetypeFile struct {
 	ReadinessRule  *readiness           `yaml:"readinessRule" doc:"The older form: how many required traits must pass."`
 }
 
-// parameter is one value that a pipeline gives to its archetype.
-type parameter struct {
-	Type        string `yaml:"type" enum:"string,integer,number,boolean,duration" default:"string" doc:"Its kind."`
-	Description string `yaml:"description" doc:"What it is, for people."`
-	Default     any    `yaml:"default" doc:"Its value where a pipeline gives none; without it the parameter is required."`
-	Enum        []any  `yaml:"enum" doc:"The only values it may have."`
-}
-
 // archetype is an archetype on the shelf.
 type archetype struct {
 	file   archetypeFile
@@ -54,43 +46,12 @@ func readArchetype(src Source) (*archetype, []document.Problem) {
 	}
 	problems = append(problems, doc.Decode(&a.file)...)
 	for _, name := range slices.Sorted(maps.Keys(a.file.Parameters)) {
-		p := a.file.Parameters[name]
-		if p.Default == nil {
-			continue
-		}
-		if message := p.refuses(p.Default); message != "" {
-			problems = append(problems, doc.Resolve(document.Finding{Path: document.KeyPath("parameters", name) + ".default", Message: message})...)
-		}
+		problems = append(problems, doc.Resolve(document.Under(document.KeyPath("parameters", name), a.file.Parameters[name].findings())...)...)
 	}
 	if !failed(problems) {
 		problems = append(problems, doc.Resolve(a.file.findings()...)...)
 	}
 	return a, problems
-}
-
-// refuses says what is wrong with value for this parameter; "" if nothing is.
-func (p parameter) refuses(value any) string {
-	fits := false
-	switch v := value.(type) {
-	case string:
-		fits = p.Type == "string"
-		if _, err := document.ParseDuration(v); p.Type == "duration" {
-			fits = err == nil
-		}
-	case bool:
-		fits = p.Type == "boolean"
-	case int64:
-		fits = p.Type == "integer" || p.Type == "number"
-	case float64:
-		fits = p.Type == "number"
-	}
-	if !fits {
-		return fmt.Sprintf("%v does not fit; it must be %s", value, p.wants())
-	}
-	if len(p.Enum) > 0 && !slices.Contains(p.Enum, value) {
-		return fmt.Sprintf("%v is not one of %v", value, p.Enum)
-	}
-	return ""
 }
 
 // additions is what archetype, traits and probes bring to a pipeline's gate.
@@ -130,6 +91,7 @@ func (b *builder) fill(arch *archetype, a *additions) {
 	replace := func(text string) (any, error) { return substitute(text, values) }
 	var probes []ProbeSection
 	if nodes, fine := b.expand(arch, "probes", arch.file.Probes, replace, &probes); fine && nodes {
+		keepWords(probes, arch.file.Probes, values)
 		b.addProbesOf(arch, probes)
 	}
 	var rules []rule.Rule
@@ -141,6 +103,28 @@ func (b *builder) fill(arch *archetype, a *additions) {
 	}
 	a.rules = append(a.rules, rules...)
 	a.failed = a.failed || !fine
+}
+
+// keepWords takes commands that are one text apart before parameters are put in, so that a value with a blank in it remains
+// one word. Where the parameter is all there is, its value is the text.
+func keepWords(probes []ProbeSection, as document.Node, values map[string]any) {
+	for i, item := range as.Items() {
+		command, _ := item.Get("command")
+		if command.Kind() != document.String || strings.HasPrefix(command.Text(), openParameter) && strings.Index(command.Text(), "}") == len(command.Text())-1 {
+			continue
+		}
+		words, err := document.TextOrList{IsText: true, Values: []string{command.Text()}}.Words()
+		for j := range words {
+			var value any
+			if value, err = substitute(words[j], values); err != nil {
+				break
+			}
+			words[j] = written(value)
+		}
+		if err == nil { // else the text as a whole says what is wrong with it
+			probes[i].Command = &document.TextOrList{Values: words}
+		}
+	}
 }
 
 // expand decodes a part of the archetype with parameters put in. The first answer says whether the part is there.
@@ -202,18 +186,6 @@ func (b *builder) withPath() string {
 	return "archetype"
 }
 
-// wants says what a value of the parameter must be.
-func (p parameter) wants() string {
-	article := "a "
-	if p.Type == "integer" {
-		article = "an "
-	}
-	if p.Description == "" {
-		return article + p.Type
-	}
-	return article + p.Type + ", " + p.Description
-}
-
 func unknownParameter(arch *archetype, name string, known []string) string {
 	at := arch.at("parameters")
 	if near, ok := document.Suggest(name, known); ok {
@@ -223,30 +195,4 @@ func unknownParameter(arch *archetype, name string, known []string) string {
 		return fmt.Sprintf("%s: has no parameters", at)
 	}
 	return fmt.Sprintf("%s: has no parameter %q; it has %s", at, name, strings.Join(known, ", "))
-}
-
-// openParameter begins a parameter in a text of an archetype.
-const openParameter = "${with."
-
-// substitute puts parameters into text. A text that is one ${with.NAME} and nothing else becomes the value itself.
-func substitute(text string, values map[string]any) (any, error) {
-	var out strings.Builder
-	rest := text
-	for {
-		before, after, ok := strings.Cut(rest, openParameter)
-		out.WriteString(before)
-		if !ok {
-			return out.String(), nil
-		}
-		name, tail, closed := strings.Cut(after, "}")
-		value, known := values[name]
-		if !closed || !known {
-			return nil, fmt.Errorf("%s%s} names no parameter; known are %s", openParameter, name, strings.Join(slices.Sorted(maps.Keys(values)), ", "))
-		}
-		if before == "" && tail == "" && rest == text {
-			return value, nil
-		}
-		fmt.Fprint(&out, value)
-		rest = tail
-	}
 }

@@ -27,7 +27,25 @@ func (a *archetypeFile) findings() []document.Finding {
 	if part.decode(&rules) {
 		part.add(rule.Findings(rules))
 	}
-	return append(found, part.found...)
+	found = append(found, part.found...)
+	found = append(found, traitFindings("requiredTraits", a.RequiredTraits)...)
+	return append(found, traitFindings("optionalTraits", a.OptionalTraits)...)
+}
+
+// traitFindings says what is wrong with the traits of an archetype whatever a pipeline gives them. What a builtin evaluator lacks,
+// or that there is none, only the pipeline can tell.
+func traitFindings(path string, traits []traitDefault) []document.Finding {
+	names := map[string]string{"key": "type", "config": "defaultConfig", "command": "defaultEvaluator", "url": "defaultEvaluator", "builtin": "defaultEvaluator"}
+	var found []document.Finding
+	for i, t := range traits {
+		section := t.section(traitSection{})
+		if t.Evaluator == nil || slices.Contains(builtins, string(section.Builtin)) {
+			section.Builtin, section.Command = "", &document.TextOrList{Values: []string{"x"}}
+		}
+		_, wrong := resolveProbe(section)
+		found = append(found, document.Under(fmt.Sprintf("%s[%d]", path, i), renamed(wrong, names))...)
+	}
+	return found
 }
 
 // archetypePart is a part of an archetype's file with some value in the place of every parameter.
@@ -74,15 +92,4 @@ func (p *archetypePart) add(findings []document.Finding) {
 			p.found = append(p.found, document.Under(p.path, []document.Finding{f})...)
 		}
 	}
-}
-
-// sample is a value that the parameter may have.
-func (p parameter) sample() any {
-	if p.Default != nil {
-		return p.Default
-	}
-	if len(p.Enum) > 0 {
-		return p.Enum[0]
-	}
-	return map[string]any{"string": "x", "duration": "1h", "integer": int64(1), "number": 1.5, "boolean": true}[p.Type]
 }

@@ -93,6 +93,8 @@ func TestAnArchetypeIsCheckedWhereNobodyUsesIt(t *testing.T) {
 		{"unknown key of a rule", "field: count", "feild: count", `arch.yaml:12:32: rules[1].feild: unknown key "feild"; did you mean "field"?`},
 		{"what a rule lacks", ", field: count", "", `arch.yaml:12:5: rules[1].field: is required: the field of the reading that gte looks at`},
 		{"a default that does not fit", "default: 10", "default: many", `arch.yaml:5:35: parameters.least.default: many does not fit; it must be an integer`},
+		{"a choice that does not fit", "default: 10", "enum: [3, many]", `arch.yaml:5:36: parameters.least.enum[1]: many does not fit; it must be an integer`},
+		{"a parameter that is not closed", "with.least}", "with.least", `arch.yaml:12:53: rules[1].value: "${with.least" is not closed by "}"`},
 		{"unknown parameter", "with.least", "with.last", `arch.yaml:12:53: rules[1].value: ${with.last} names no parameter; known are least, maxAge, path`},
 		{"a probe with two ways", "    interval: 1m", "    url: https://a.example.com", `arch.yaml:7:5: probes[0]: needs one of command, url and builtin`},
 		{"a probe without a key", "- key: landing", "- config: {}", `arch.yaml:7:5: probes[0].key: is required: The sensor key its answers are written to`},
@@ -109,6 +111,46 @@ func TestAnArchetypeIsCheckedWhereNobodyUsesIt(t *testing.T) {
 				t.Error("the pipeline that does not use it was refused")
 			}
 		})
+	}
+}
+
+func TestParametersStandInTextsAsPeopleWriteThem(t *testing.T) {
+	const archetype = `name: a
+parameters:
+  share: {type: number, enum: [1, 12345678.5]}
+probes:
+  - {key: x, command: [check, "--least=${with.share}", '\${with.share}']}
+`
+	for share, want := range map[string]string{"1.0": "--least=1", "12345678.5": "--least=12345678.5"} {
+		set := loadWith(archetype, minimal+"archetype: a\nwith: {share: "+share+"}\n")
+		if set.Failed() {
+			t.Errorf("%s: %v", share, report(set))
+			continue
+		}
+		if diff := cmp.Diff([]string{"check", want, `\${with.share}`}, set.Definitions[0].Probes[0].Command); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", share, diff)
+		}
+	}
+}
+
+func TestParameterWithABlankRemainsOneWord(t *testing.T) {
+	for _, c := range []struct {
+		command string
+		want    []string
+	}{
+		{`"check ${with.path}/in --all"`, []string{"check", "it's a b/in", "--all"}},
+		{`[check, "${with.path}"]`, []string{"check", "it's a b"}},
+		{`"${with.line}"`, []string{"check", "c d"}}, // the parameter is the command
+	} {
+		archetype := "name: a\nparameters: {path: {}, line: {}}\nprobes: [{key: x, command: " + c.command + "}]\n"
+		set := loadWith(archetype, minimal+"archetype: a\nwith: {path: \"it's a b\", line: check 'c d'}\n")
+		if set.Failed() {
+			t.Errorf("%s: %v", c.command, report(set))
+			continue
+		}
+		if diff := cmp.Diff(c.want, set.Definitions[0].Probes[0].Command); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.command, diff)
+		}
 	}
 }
 
@@ -187,6 +229,46 @@ func TestReadinessRuleSaysHowManyTraitsMustPass(t *testing.T) {
 				t.Errorf("%s: open is %t with %d of 3 passed", c.ready, open, passed)
 			}
 		}
+	}
+}
+
+func TestThresholdThatIsTooHighAsksForAll(t *testing.T) {
+	set := loadWith(strings.Replace(olderArchetype, "READY", "{type: majority-pass, threshold: 1e19}", 1), olderPipeline)
+	if set.Failed() {
+		t.Fatal(report(set))
+	}
+	facts := map[sensor.Key]sensor.Fields{"freshness": {"status": "PASS"}, "volume": {"status": "PASS"}, "schema": {"status": "FAIL"}}
+	if got := decide(set.Definitions[0].Gate, facts); got != rule.Fail {
+		t.Errorf("with two of three: %v, want fail", got)
+	}
+}
+
+func TestProblemsOfTraitsStandWhereTheyAreWritten(t *testing.T) {
+	for _, c := range []struct {
+		name, archetype, pipeline string
+		want                      []string
+	}{
+		{"name in the archetype", "name: a\nrequiredTraits:\n  - {type: a b}\n", "archetype: a\n", []string{
+			`a.yaml:2:12: archetype: archetype "a" has errors; correct arch.yaml first`,
+			`arch.yaml:3:12: requiredTraits[0].type: sensor key "a b" has ' ' in it; a key is 1 to 128 letters, digits and . _ / -`,
+		}},
+		{"variable in the archetype", "name: a\noptionalTraits:\n  - {type: b, defaultEvaluator: x, defaultConfig: {day: \"${DAT}\"}}\n", "archetype: a\n", []string{
+			`a.yaml:2:12: archetype: archetype "a" has errors; correct arch.yaml first`,
+			`arch.yaml:3:57: optionalTraits[0].defaultConfig.day: unknown variable ${DAT}; did you mean ${DATE}?`,
+		}},
+		{"name in the pipeline", "name: a\n", "traits:\n  a b: {evaluator: x}\n", []string{
+			`a.yaml:3:8: traits["a b"]: sensor key "a b" has ' ' in it; a key is 1 to 128 letters, digits and . _ / -`,
+		}},
+		{"evaluator in the pipeline", "name: a\n", "traits:\n  b: {evaluator: ''}\n", []string{
+			`a.yaml:3:18: traits.b.evaluator: is empty; name a program`,
+		}},
+		{"what a builtin lacks", "name: a\nrequiredTraits:\n  - {type: b, defaultEvaluator: builtin:file-freshness}\n", "archetype: a\ntraits:\n  b: {config: {path: /d}}\n", nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, report(loadWith(c.archetype, minimal+c.pipeline))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

@@ -3,7 +3,6 @@ package pipeline
 import (
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -88,7 +87,7 @@ func (b Builtin) findings(config map[string]any) []document.Finding {
 
 func (c *HTTPStatusConfig) findings() []document.Finding {
 	var findings []document.Finding
-	if u, err := url.Parse(c.URL); !strings.Contains(c.URL, "${") && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+	if !isAddress(c.URL) {
 		findings = append(findings, document.Finding{Path: "url", Message: fmt.Sprintf("%q is not an absolute http or https address", c.URL)})
 	}
 	for i, code := range c.Expect {

@@ -79,7 +79,7 @@ func resolveProbe(s ProbeSection) (Probe, []document.Finding) {
 	case s.Builtin != "":
 		findings = append(findings, s.Builtin.findings(s.Config)...)
 	default:
-		if u, err := url.Parse(s.URL); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		if !isAddress(s.URL) {
 			refuse("url", "%q is not an absolute http or https address", s.URL)
 		}
 	}
@@ -92,6 +92,15 @@ func resolveProbe(s ProbeSection) (Probe, []document.Finding) {
 	}
 	override(&p.TTL, s.TTL)
 	return p, findings
+}
+
+// isAddress says whether a probe can be sent there, as far as that can be told before its variables are put in.
+func isAddress(text string) bool {
+	if strings.Contains(text, "${") {
+		return true
+	}
+	u, err := url.Parse(text)
+	return err == nil && u.Hostname() != "" && (u.Scheme == "http" || u.Scheme == "https")
 }
 
 // kinds counts the ways in which the probe says what is run.

@@ -42,6 +42,17 @@ rules:
 	}
 }
 
+func TestAddressOfAProbeMayHoldVariablesEverywhere(t *testing.T) {
+	d := one(t, minimal+"probes: [{key: a, url: 'https://${env:HOST}/a'}, {key: b, url: '${env:BASE}/b'}]\n")
+	if len(d.Probes) != 2 || d.Probes[0].URL != "https://${env:HOST}/a" {
+		t.Errorf("got %+v", d.Probes)
+	}
+	set := load(minimal + "probes: [{key: a, url: 'https://:443/a'}]\n")
+	if got := strings.Join(report(set), "\n"); !strings.Contains(got, `"https://:443/a" is not an absolute http or https address`) {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestTraitMayHaveABuiltinEvaluator(t *testing.T) {
 	set := load(minimal + "traits: {landing: {evaluator: \"builtin:file-freshness\", config: {path: /data}}}\n")
 	if set.Failed() || set.Definitions[0].Probes[0].Builtin != pipeline.FileFreshness {

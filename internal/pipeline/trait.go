@@ -92,26 +92,48 @@ func (b *builder) addTraits(arch *archetype, a *additions) {
 		}
 	}
 	for _, t := range required {
-		b.addTrait(t, true)
+		a.failed = !b.addTrait(t, true) || a.failed
 	}
 	for _, t := range optional {
-		b.addTrait(t, false)
+		a.failed = !b.addTrait(t, false) || a.failed
 	}
 	a.rules = append(a.rules, traitRules(required, optional, ready)...)
 }
 
-// addTrait makes the probe of one trait. An optional trait without an evaluator is simply not probed.
-func (b *builder) addTrait(t traitDefault, required bool) {
-	own := b.file.Traits[t.Type]
-	if own.Evaluator == nil {
-		own.Evaluator = t.Evaluator
-	}
+// addTrait makes the probe of one trait, and says whether it could. An optional trait without an evaluator is simply not probed.
+func (b *builder) addTrait(t traitDefault, required bool) bool {
+	section := t.section(b.file.Traits[t.Type])
 	path := document.KeyPath("traits", t.Type)
-	if own.Evaluator == nil {
+	if section.kinds() == 0 {
 		if required {
 			b.errorf(path+".evaluator", "the trait %q needs an evaluator: a program, or an http(s) address", t.Type)
 		}
-		return
+		return !required
+	}
+	probe, findings := resolveProbe(section)
+	b.addUnder(path, renamed(findings, map[string]string{"key": "", "command": "evaluator", "url": "evaluator", "builtin": "evaluator"}))
+	b.keepProbe(path, probe)
+	return !hasError(findings)
+}
+
+// renamed are findings about a probe where the older form has what they are about.
+func renamed(findings []document.Finding, names map[string]string) []document.Finding {
+	moved := slices.Clone(findings)
+	for i, f := range findings {
+		for name, older := range names {
+			if within(f.Path, name) {
+				moved[i].Path = older + strings.TrimPrefix(f.Path, name)
+			}
+		}
+	}
+	return moved
+}
+
+// section is the trait as a probe: what a pipeline says of its own, over what the archetype has for all.
+func (t traitDefault) section(own traitSection) ProbeSection {
+	evaluator := own.Evaluator
+	if evaluator == nil {
+		evaluator = t.Evaluator
 	}
 	section := ProbeSection{Key: t.Type, Config: map[string]any{}, Interval: own.Interval, TTL: own.TTL, Timeout: own.Timeout}
 	maps.Copy(section.Config, t.DefaultConfig)
@@ -122,17 +144,20 @@ func (b *builder) addTrait(t traitDefault, required bool) {
 	if section.Timeout == nil {
 		section.Timeout = t.DefaultTimeout
 	}
-	address, isAddress := asAddress(own.Evaluator)
-	name, isBuiltin := asBuiltin(own.Evaluator)
+	if evaluator == nil {
+		return section
+	}
+	address, isAddress := asAddress(evaluator)
+	name, isBuiltin := asBuiltin(evaluator)
 	switch {
 	case isAddress:
 		section.URL = address
 	case isBuiltin:
 		section.Builtin = name
 	default:
-		section.Command = own.Evaluator
+		section.Command = evaluator
 	}
-	b.addProbe(path, section)
+	return section
 }
 
 // asAddress says whether an evaluator is an HTTP endpoint rather than a program.
@@ -179,6 +204,6 @@ func majority(n int, threshold *float64) int {
 	case *threshold < 1:
 		return max(1, int(math.Ceil(*threshold*float64(n))))
 	default:
-		return min(n, int(math.Ceil(*threshold)))
+		return int(min(float64(n), math.Ceil(*threshold)))
 	}
 }

@@ -106,9 +106,11 @@ func (t *turn) find(ctx context.Context) (asked, error) {
 	if a.probe != nil {
 		return a, nil
 	}
-	r, def, err := t.run(ctx, task.Key)
-	if err == nil && def != nil && r.Status.Open() {
-		a.version, a.probe = r.Progress.Opening.ConfigVersion, named(def)
+	attempts, err := t.attempts(ctx, task.Key)
+	for _, open := range attempts {
+		if a.probe == nil && open.run.Status.Open() {
+			a.version, a.probe = open.run.Progress.Opening.ConfigVersion, named(open.def)
+		}
 	}
 	return a, err
 }
@@ -175,19 +177,17 @@ func (t *turn) later(ctx context.Context, a asked, rest time.Time) error {
 	return t.Store.Commit(ctx, b, t.now)
 }
 
-// settle ends the task, or moves it to the end of a rest where a run waits for what it asks.
+// settle ends the task, or moves it to when it is to be asked again.
 func (t *turn) settle(ctx context.Context, b *store.Batch, a asked, rest time.Time) error {
-	if rest.After(t.now) {
-		waited, err := t.waits(ctx, a.pipeline, a.key(), a.period)
-		if err != nil {
-			return err
-		}
-		if waited {
-			b.Schedule(t.again(rest))
-			return nil
-		}
+	due, err := t.comesBack(ctx, a, rest)
+	if err != nil {
+		return err
 	}
-	b.Finish(t.claim.Task.ID)
+	if due.IsZero() {
+		b.Finish(t.claim.Task.ID)
+		return nil
+	}
+	b.Schedule(t.again(due))
 	return nil
 }
 

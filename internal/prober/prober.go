@@ -8,8 +8,8 @@ package prober
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/catalog"
@@ -192,62 +192,52 @@ func probeOf(known *catalog.Snapshot, def *pipeline.Definition, s store.SeenSens
 	return def.Probe(s.Key)
 }
 
-// need asks for all that a run's gate lacks.
+// need asks for all that a run's gate lacks, and that of a dry run of the same period.
 func (t *turn) need(ctx context.Context) error {
-	r, def, err := t.run(ctx, t.claim.Task.Key)
-	if err != nil {
-		return err
-	}
-	q := gate.Question{Definition: def, Upstream: t.Catalog.Current().Definition, Period: r.Period}
-	switch {
-	case def == nil:
-		return t.finish(ctx)
-	case r.Status == run.Completed && def.PostRun != nil:
-		q.Gate = def.PostRun.Gate
-	case r.Status != run.Pending:
-		return t.finish(ctx)
-	}
-	view, err := gate.Look(ctx, t.Store, q, t.now)
+	attempts, err := t.attempts(ctx, t.claim.Task.Key)
 	if err != nil {
 		return err
 	}
 	var asks []store.Task
-	for _, s := range view.Sensors {
-		if !lacks(def, s, t.now) || probeOf(t.Catalog.Current(), def, s) == nil {
-			continue
+	for _, a := range attempts {
+		lacking, err := t.lacking(ctx, a)
+		if err != nil {
+			return err
 		}
-		owner := def
-		if other := t.Catalog.Current().Definition(s.Pipeline); other != nil {
-			owner = other
+		for _, ask := range lacking {
+			if !slices.ContainsFunc(asks, func(other store.Task) bool { return other.ID == ask.ID }) {
+				asks = append(asks, ask)
+			}
 		}
-		asks = append(asks, t.asks(owner, string(s.Key), r.Period))
 	}
 	return t.spread(ctx, asks, func(b *store.Batch) { b.Finish(t.claim.Task.ID) })
 }
 
-// run gives a run, or a dry run, and the version of its file that it opened with; nil where there is none.
-func (t *turn) run(ctx context.Context, key run.Key) (run.Run, *pipeline.Definition, error) {
-	inForce := t.Catalog.Current().Definition(key.Pipeline)
-	read := t.Store.Run
-	if inForce != nil && inForce.DryRun {
-		read = t.Store.DryRun
+// lacking is what has to be asked for an attempt: what its gate lacks or, once it has completed, its post-run rules.
+func (t *turn) lacking(ctx context.Context, a attempt) ([]store.Task, error) {
+	q := gate.Question{Definition: a.def, Upstream: t.Catalog.Current().Definition, Period: a.run.Period}
+	switch {
+	case a.run.Status == run.Completed && a.def.PostRun != nil:
+		q.Gate = a.def.PostRun.Gate
+	case a.run.Status != run.Pending:
+		return nil, nil
 	}
-	r, err := read(ctx, key)
-	if errors.Is(err, store.ErrNotFound) {
-		return r, nil, nil
-	}
+	view, err := gate.Look(ctx, t.Store, q, t.now)
 	if err != nil {
-		return r, nil, fmt.Errorf("read run %s: %w", key, err)
+		return nil, err
 	}
-	version := r.Progress.Opening.ConfigVersion
-	if version == "" || inForce != nil && inForce.DryRun {
-		return r, inForce, nil
+	var asks []store.Task
+	for _, s := range view.Sensors {
+		if !lacks(a.def, s, t.now) || probeOf(t.Catalog.Current(), a.def, s) == nil {
+			continue
+		}
+		owner := a.def
+		if other := t.Catalog.Current().Definition(s.Pipeline); other != nil {
+			owner = other
+		}
+		asks = append(asks, t.asks(owner, string(s.Key), a.run.Period))
 	}
-	def, err := t.Catalog.Definition(ctx, key.Pipeline, version)
-	if errors.Is(err, store.ErrNotFound) {
-		return r, inForce, nil
-	}
-	return r, def, err
+	return asks, nil
 }
 
 // instant is a time in the one form that survives every store unchanged.

@@ -186,6 +186,43 @@ func TestDryRunHasItsProbesAskedToo(t *testing.T) {
 	}
 }
 
+func TestDryRunOfAnotherPeriodHasItsProbesAskedEachInterval(t *testing.T) {
+	w := newWorld(t, strings.Replace(orders, "ttl: 5m", "interval: 1m, ttl: 1d", 1)+"dryRun: true\n")
+	w.answer = fails
+	w.write("orders", "ready", "2026-03-01", nil)
+	w.Pass(time.Minute)
+	w.answer = passes
+	w.Pass(time.Minute)
+	page, err := w.Store.Events(t.Context(), store.EventQuery{Type: event.DryRunWouldTrigger})
+	if err != nil || len(page.Items) != 1 {
+		t.Errorf("told %v, %v", page.Items, err)
+	}
+	w.Pass(2 * time.Minute)
+	w.asked = nil
+	w.Pass(5 * time.Minute)
+	for _, asked := range w.asked {
+		if strings.Contains(asked, "2026-03-01") {
+			t.Errorf("asked %s, for which nobody waits any more", asked)
+		}
+	}
+}
+
+func TestRunFromBeforeADryRunHasItsProbesAskedOn(t *testing.T) {
+	lasting := strings.Replace(orders, "ttl: 5m", "ttl: 15m", 1)
+	w := newWorld(t, lasting)
+	w.answer = fails
+	w.write("orders", "ready", "2026-03-03", nil)
+	w.apply(lasting + "dryRun: true\n")
+	w.write("orders", "ready", "2026-03-03", sensor.Fields{"n": int64(1)}) // opens a dry run of the same period
+	w.answer = passes
+	w.Pass(30 * time.Minute)
+	w.wantRun("orders/stream/2026-03-03", "RUNNING 1")
+	page, err := w.Store.Events(t.Context(), store.EventQuery{Type: event.DryRunWouldTrigger})
+	if err != nil || len(page.Items) != 1 {
+		t.Errorf("told %v, %v", page.Items, err)
+	}
+}
+
 func TestPostRunRulesHaveTheirProbesAskedToo(t *testing.T) {
 	const after = "pipeline: {id: orders, owner: tests}\nschedule: {trigger: {key: ready, check: exists}}\nprobes: [{key: out, command: x, ttl: 1h}]\n" +
 		"job: {type: lambda, config: {functionName: f}}\npostRun: {rules: [{key: out, check: equals, field: status, value: PASS}], evaluation: {window: 2h, interval: 10m}}\n"

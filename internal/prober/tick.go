@@ -2,7 +2,6 @@ package prober
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -119,20 +118,32 @@ func (t *turn) own(ctx context.Context, e *catalog.Entry, about period.Period) (
 	if e.DryRun {
 		read = t.Store.DryRun
 	}
-	r, err := read(ctx, run.Key{Pipeline: e.ID, Schedule: e.Opens, Period: about})
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return run.Run{}, fmt.Errorf("read run of %s for %s: %w", e.ID, about, err)
+	r, err := missing(read(ctx, run.Key{Pipeline: e.ID, Schedule: e.Opens, Period: about}))
+	if err != nil {
+		return r, fmt.Errorf("read run of %s for %s: %w", e.ID, about, err)
 	}
 	return r, nil
 }
 
-// waits says whether a run of that period waits for a gate which reads the sensor.
-func (t *turn) waits(ctx context.Context, owner pipeline.ID, key sensor.Key, about period.Period) (bool, error) {
-	for _, e := range t.Catalog.Current().Readers(owner, key) {
-		r, err := t.own(ctx, e, about)
-		if err != nil || r.Status == run.Pending {
-			return err == nil, err
+// comesBack is when a question is asked again of itself; zero if it is not. Where a run waits for a gate which reads the
+// sensor, that is the end of a rest; where a dry run does, also after each interval: dry runs are in no list, so that ticks
+// do not see them.
+func (t *turn) comesBack(ctx context.Context, a asked, rest time.Time) (time.Time, error) {
+	resting := rest.After(t.now)
+	if !resting && a.probe.Interval == 0 {
+		return time.Time{}, nil
+	}
+	for _, e := range t.Catalog.Current().Readers(a.pipeline, a.key()) {
+		r, err := t.own(ctx, e, a.period)
+		switch {
+		case err != nil:
+			return time.Time{}, err
+		case r.Status != run.Pending:
+		case resting:
+			return rest, nil
+		case e.DryRun:
+			return t.now.Add(a.probe.Interval), nil
 		}
 	}
-	return false, nil
+	return time.Time{}, nil
 }

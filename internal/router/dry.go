@@ -10,6 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/lifecycle"
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/prober"
 	"github.com/interlock-go/interlock/internal/rerun"
 	"github.com/interlock-go/interlock/internal/run"
@@ -32,7 +33,10 @@ func (r *Router) AdvanceDry(ctx context.Context, claim store.Claim, now time.Tim
 		}
 		b := store.Batch{ID: name("dry", run.Run{Key: key, Version: old.Version}), Lease: &claim.Lease}
 		if e == nil || !e.DryRun {
-			b.Finish(claim.Task.ID) // the pipeline is gone, or in earnest by now
+			if err := leaveDry(&b, old, now); err != nil {
+				return err
+			}
+			b.Finish(claim.Task.ID)
 			return r.commit(ctx, b, now)
 		}
 		switch step := lifecycle.Next(old, now); step.Kind {
@@ -76,6 +80,20 @@ func (r *Router) evaluateDry(ctx context.Context, b *store.Batch, e *catalog.Ent
 	return nil
 }
 
+// leaveDry ends a dry run whose pipeline is gone, or in earnest by now, and says nothing of it. Left open its marker would stay
+// for ever, and stand in the way of the period's next dry run.
+func leaveDry(b *store.Batch, old run.Run, now time.Time) error {
+	if old.Status != run.Pending {
+		return nil
+	}
+	next, err := old.Exhausted("the pipeline was no longer a dry run", now)
+	if err != nil {
+		return err
+	}
+	b.SwapDryRun(old, next)
+	return nil
+}
+
 // exhaustDry ends a dry run whose gate stayed closed.
 func exhaustDry(b *store.Batch, old run.Run, reason string, now time.Time) error {
 	next, err := old.Exhausted(reason, now)
@@ -88,19 +106,22 @@ func exhaustDry(b *store.Batch, old run.Run, reason string, now time.Time) error
 	return nil
 }
 
-// aboutDry is about a dry run; a reopened one is told apart from what went before.
+// dryLife names the attempt of one life of a dry run: once its marker is forgotten, the same period may have another.
+func dryLife(old run.Run) string {
+	return fmt.Sprintf("%s@%s", old.ID(), old.OpenedAt.UTC().Format(time.RFC3339Nano))
+}
+
+// aboutDry is about a dry run; one that was reopened, or opened anew, is told apart from what went before.
 func aboutDry(old run.Run, now time.Time) event.About {
 	about := event.Of(old, now)
-	if old.Attempt > 1 {
-		about.Which = fmt.Sprintf("attempt %d", old.Attempt)
-	}
+	about.Which = dryLife(old)
 	return about
 }
 
 // wouldTrigger tells what a run would do now, and ends the dry run with the facts that late data and drift are compared
 // with.
 func (r *Router) wouldTrigger(ctx context.Context, b *store.Batch, e *catalog.Entry, old, evaluated run.Run, view gate.View, now time.Time) error {
-	id := run.SnapshotID("dry/" + string(old.ID()))
+	id := run.SnapshotID("dry/" + dryLife(old))
 	next, err := completeDry(evaluated, id, now)
 	if err != nil {
 		return err
@@ -112,17 +133,22 @@ func (r *Router) wouldTrigger(ctx context.Context, b *store.Batch, e *catalog.En
 		Outcome: view.Verdict.Outcome, Bypassed: old.Progress.Opening.GateBypassed, Leaves: view.Leaves(), Sensors: view.Sensors,
 	})
 	about := aboutDry(old, now)
-	b.Emit(event.New(event.DryRunWouldTrigger, about, fmt.Sprintf("the gate is open: %s job would start now", e.Job.Type), event.Gate{Rules: view.Rules()}))
-	if p, ok := project(e, old, view, now); ok {
+	gateIs := "open"
+	if !view.Open() {
+		gateIs = "bypassed"
+	}
+	b.Emit(event.New(event.DryRunWouldTrigger, about, fmt.Sprintf("the gate is %s: %s job would start now", gateIs, e.Job.Type), event.Gate{Rules: view.Rules()}))
+	deadline, err := r.soonest(ctx, e, old.Period)
+	if err != nil {
+		return err
+	}
+	if p, ok := project(deadline, e.SLA.Expected, now); ok {
 		message := fmt.Sprintf("estimated to end at %s, %s the deadline of %s", clock(p.EstimatedCompletion), standing[p.Status], clock(p.Deadline))
 		b.Emit(event.New(event.DryRunSLAProjection, about, message, p))
 	}
 	b.Emit(event.New(event.DryRunCompleted, about, "the dry run is over", nil))
 	return r.captureDry(ctx, b, e, next, now)
 }
-
-// standing is how an estimate stands to a deadline, in words.
-var standing = map[string]string{"met": "before", "breach": "after", "past": "when it is already past"}
 
 // completeDry brings a dry run through to its end, as if its job had started and succeeded at once.
 func completeDry(r run.Run, id run.SnapshotID, now time.Time) (run.Run, error) {
@@ -135,37 +161,6 @@ func completeDry(r run.Run, id run.SnapshotID, now time.Time) (run.Run, error) {
 		return r, err
 	}
 	return next.Complete(now)
-}
-
-// project says how a run that started now would stand to the sooner of its deadlines.
-func project(e *catalog.Entry, old run.Run, view gate.View, now time.Time) (event.Projection, bool) {
-	deadline := e.SLA.For(old.Period, e.Schedule.FireFor(old.Period), e.Schedule).Breach
-	for _, s := range view.Sensors {
-		if !s.Start || s.Version == 0 {
-			continue
-		}
-		arrived := s.UpdatedAt
-		if old.OpenedAt.Before(arrived) && old.Progress.Opening.Cause == run.CauseCondition {
-			arrived = old.OpenedAt // it has been written again since
-		}
-		if at := e.SLA.Relative(arrived).Breach; !at.IsZero() && (deadline.IsZero() || at.Before(deadline)) {
-			deadline = at
-		}
-	}
-	if deadline.IsZero() {
-		return event.Projection{}, false
-	}
-	p := event.Projection{EstimatedCompletion: instant(now.Add(e.SLA.Expected)), Deadline: instant(deadline)}
-	p.MarginSeconds = int64(p.Deadline.Sub(p.EstimatedCompletion) / time.Second)
-	switch {
-	case deadline.Before(now):
-		p.Status = "past"
-	case p.EstimatedCompletion.After(p.Deadline):
-		p.Status = "breach"
-	default:
-		p.Status = "met"
-	}
-	return p, true
 }
 
 // captureDry keeps what the post-run sensors show, so that drift can be told.
@@ -193,32 +188,54 @@ func (r *Router) captureDry(ctx context.Context, b *store.Batch, e *catalog.Entr
 	return nil
 }
 
-// tellDryLate tells of late data for which a run would be run again, once for each content.
+// tellDryLate tells of late data, and whether a run would be run again for it: once for each content or, without a budget, once.
 func (r *Router) tellDryLate(ctx context.Context, old run.Run, changed []rerun.Seen, causedBy string, now time.Time) error {
-	about := aboutDry(old, now)
+	about, sensors := aboutDry(old, now), names(changed)
 	about.CausedBy = causedBy
-	for _, s := range changed {
-		about.Which += " " + s.Sensor + " " + s.Content
+	late, follows := event.Late{Sensors: sensors, Reason: "rerun"}, "a rerun would follow"
+	if v := r.dryRerun(old, lateCause(sensors), now); v.Open {
+		for _, s := range changed {
+			about.Which += " " + s.Sensor + " " + s.Content
+		}
+	} else {
+		about.Which += " " + budgetSpent
+		late.Reason, follows = budgetSpent, "no rerun would follow: "+v.Reason
 	}
-	sensors := names(changed)
-	message := fmt.Sprintf("%s changed after the dry run; a rerun would follow", strings.Join(sensors, ", "))
-	b := store.Batch{ID: fmt.Sprintf("dry-late/%s/%s", old.ID(), about.Which)}
-	b.Emit(event.New(event.DryRunLateData, about, message, event.Late{Sensors: sensors, Reason: "rerun"}))
+	b := store.Batch{ID: "dry-late/" + about.Which}
+	b.Emit(event.New(event.DryRunLateData, about, fmt.Sprintf("%s changed after the dry run; %s", strings.Join(sensors, ", "), follows), late))
 	return r.commit(ctx, b, now)
 }
 
-// tellDryDrift tells of drift for which a run would be run again, and keeps the baseline of a sensor that had none.
+// dryRerun says whether the file of a dry run would allow a rerun for that cause.
+func (r *Router) dryRerun(old run.Run, cause run.Cause, now time.Time) rerun.Verdict {
+	var job *pipeline.Job
+	if def := r.catalog.Current().Definition(old.Pipeline); def != nil {
+		job = def.Job
+	}
+	return rerun.Next(old, cause, rerun.BudgetsOf(job).For(old, cause), now)
+}
+
+// tellDryDrift tells of drift, and whether a run would be run again for it, and keeps the baseline of a sensor that had none. As in
+// earnest, what the calendar suppresses stays as it is.
 func (r *Router) tellDryDrift(ctx context.Context, n news, old run.Run, post, next store.PostRun, drifts []moved, now time.Time) error {
+	barred, err := r.barred(ctx, n.entry, old.Key)
+	if err != nil || barred.why != "" {
+		return err
+	}
+	follows := "; a rerun would follow"
+	if v := r.dryRerun(old, run.CauseDrift, now); !v.Open {
+		follows = "; no rerun would follow: " + v.Reason
+	}
 	b := store.Batch{ID: fmt.Sprintf("dry-drift/%s/v%d/%s/%s", old.ID(), post.Version, n.Pipeline, n.Sensor)}
 	for _, m := range drifts {
 		if m.Known && !m.Drifted {
 			continue
 		}
 		about := aboutDry(old, now)
-		about.Which += m.sensor + " " + m.field + " " + plain(m.is)
+		about.Which += " " + m.sensor + " " + m.field + " " + plain(m.is)
 		message := fmt.Sprintf("%s of sensor %s %s", m.field, m.sensor, m.Reason)
 		if m.Drifted {
-			message += "; a rerun would follow"
+			message += follows
 		}
 		b.ID += "/" + about.Which
 		b.Emit(event.New(event.DryRunDrift, about, message, m.told()))

@@ -3,6 +3,7 @@ package router_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -189,4 +190,104 @@ job: {type: command, config: {command: "true"}}
 	w.Write("dry", "arrival", "n=2")
 	w.Write("dry", "quality", "n=1")
 	same(t, "deadline", first.Add(2*time.Hour), w.only(event.DryRunSLAProjection).Detail.Extra.(event.Projection).Deadline)
+}
+
+func TestMarkerOfADryRunThatWasLeftIsForgotten(t *testing.T) {
+	for name, leave := range map[string]func(w *world){
+		"in earnest": func(w *world) { w.apply(strings.Replace(dry, "dryRun: true\n", "", 1)) },
+		"removed":    func(w *world) { w.remove("dry") },
+	} {
+		w := newWorld(t, dry)
+		w.Write("dry", "arrival", "status=ready", "n=1")
+		same(t, name+", before", "PENDING 1", w.dryStands(dryRun))
+		leave(w)
+		w.Pass(2 * time.Hour)
+		w.sleep(8 * 24 * time.Hour)
+		w.trim()
+		same(t, name, "none", w.dryStands(dryRun))
+	}
+}
+
+// trim forgets all that may be forgotten, where everything that has a retention is kept.
+func (w *world) trim() {
+	w.Helper()
+	for n := 1; n > 0; {
+		var err error
+		n, err = w.Store.Trim(ctx, store.Retention{}, w.Now())
+		w.Check(err)
+	}
+}
+
+func TestPeriodWhoseMarkerIsForgottenHasAnotherDryRun(t *testing.T) {
+	w := dryDone(t)
+	w.sleep(8 * 24 * time.Hour)
+	w.trim()
+	w.Put("dry", "quality#2026-03-03", "verdict=good")
+	w.Write("dry", "arrival#2026-03-03", "status=ready", "n=2")
+	same(t, "dry run", "COMPLETED 1", w.dryStands(dryRun))
+	same(t, "told", 2, w.count(event.DryRunWouldTrigger))
+	w.sleep(time.Minute)
+	w.Write("dry", "arrival#2026-03-03", "status=ready", "n=2")
+	same(t, "the same data again", 0, w.count(event.DryRunLateData))
+}
+
+func TestDryRunWithoutABudgetForRerunsFollowsNothing(t *testing.T) {
+	w := newWorld(t, strings.Replace(dry, `job: {type: command,`, `job: {type: command, maxDriftReruns: 0,`, 1))
+	w.Write("dry", "audit", "count=100")
+	w.Put("dry", "quality", "verdict=good")
+	w.Write("dry", "arrival", "status=ready", "n=1")
+	for _, n := range []string{"2", "3"} {
+		w.sleep(time.Minute)
+		w.Write("dry", "arrival", "status=ready", "n="+n)
+	}
+	late := w.only(event.DryRunLateData)
+	same(t, "late data", "budget spent", late.Detail.Extra.(event.Late).Reason)
+	w.Write("dry", "audit", "count=150")
+	for _, e := range []event.Event{late, w.only(event.DryRunDrift)} {
+		if !strings.Contains(e.Detail.Message, "no rerun would follow") {
+			t.Errorf("%s says %q", e.Type, e.Detail.Message)
+		}
+	}
+}
+
+func TestDriftOfAnExcludedDryRunIsNotTold(t *testing.T) {
+	w := dryDone(t)
+	w.apply(strings.Replace(dry, "exclude: {weekends: true}", "exclude: {dates: [2026-03-03]}", 1))
+	w.Settle()
+	w.Write("dry", "audit", "count=150")
+	same(t, "drift", 0, w.count(event.DryRunDrift))
+}
+
+func TestBypassedDryRunDoesNotCallItsGateOpen(t *testing.T) {
+	w := newWorld(t, dry)
+	_, err := w.Router.Trigger(ctx, router.TriggerRequest{ID: "1", Pipeline: "dry", Period: w.Period("2026-03-03"), By: "eve", Reason: "now", BypassGate: true}, w.Now())
+	w.Check(err)
+	w.Settle()
+	same(t, "message", "the gate is bypassed: command job would start now", w.only(event.DryRunWouldTrigger).Detail.Message)
+}
+
+func TestProjectionCountsFromTheFirstReadingWhateverItSaid(t *testing.T) {
+	const text = `
+pipeline: {id: dry, owner: data}
+dryRun: true
+schedule: {trigger: {key: arrival, check: equals, field: status, value: ready}, evaluation: {window: 1h, interval: 5m}}
+sla: {maxDuration: 2h}
+validation: {rules: [{key: quality, check: exists}]}
+job: {type: command, config: {command: "true"}}
+`
+	for name, sensor := range map[string]string{"undated": "arrival", "dated": "arrival#2026-03-03"} {
+		w := newWorld(t, text)
+		w.sleep(time.Second)
+		first := w.Now()
+		w.Write("dry", sensor, "status=loading")
+		w.sleep(10 * time.Minute)
+		w.Write("dry", sensor, "status=ready", "n=1")
+		w.Pass(time.Hour)
+		same(t, name+": its window", "VALIDATION_EXHAUSTED 1", w.dryStands(dryRun))
+		w.sleep(time.Minute)
+		w.Write("dry", sensor, "status=ready", "n=2")
+		w.Write("dry", "quality", "n=1")
+		same(t, name+": dry run", "COMPLETED 2", w.dryStands(dryRun))
+		same(t, name, first.Add(2*time.Hour), w.only(event.DryRunSLAProjection).Detail.Extra.(event.Projection).Deadline)
+	}
 }

@@ -1,0 +1,150 @@
+package pipeline
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/interlock-go/interlock/internal/document"
+)
+
+// parameter is one value that a pipeline gives to its archetype.
+type parameter struct {
+	Type        string `yaml:"type" enum:"string,integer,number,boolean,duration" default:"string" doc:"Its kind."`
+	Description string `yaml:"description" doc:"What it is, for people."`
+	Default     any    `yaml:"default" doc:"Its value where a pipeline gives none; without it the parameter is required."`
+	Enum        []any  `yaml:"enum" doc:"The only values it may have."`
+}
+
+// findings says what is wrong with the values that the archetype itself gives to the parameter.
+func (p parameter) findings() []document.Finding {
+	var findings []document.Finding
+	for i, value := range p.Enum {
+		if message := p.misfits(value); message != "" {
+			findings = append(findings, document.Finding{Path: fmt.Sprintf("enum[%d]", i), Message: message})
+		}
+	}
+	if p.Default == nil || len(findings) > 0 {
+		return findings
+	}
+	if message := p.refuses(p.Default); message != "" {
+		findings = append(findings, document.Finding{Path: "default", Message: message})
+	}
+	return findings
+}
+
+// refuses says what is wrong with value for this parameter; "" if nothing is.
+func (p parameter) refuses(value any) string {
+	if message := p.misfits(value); message != "" {
+		return message
+	}
+	if len(p.Enum) > 0 && !slices.ContainsFunc(p.Enum, func(one any) bool { return sameValue(one, value) }) {
+		return fmt.Sprintf("%v is not one of %v", value, p.Enum)
+	}
+	return ""
+}
+
+// sameValue compares values that fit a parameter: numbers by value, so that 1 and 1.0 are the same.
+func sameValue(a, b any) bool {
+	x, isNumber := asNumber(a)
+	y, too := asNumber(b)
+	return a == b || isNumber && too && x == y
+}
+
+func asNumber(value any) (float64, bool) {
+	if whole, ok := value.(int64); ok {
+		return float64(whole), true
+	}
+	number, ok := value.(float64)
+	return number, ok
+}
+
+// misfits says that value is of another kind than the parameter; "" if it is not.
+func (p parameter) misfits(value any) string {
+	fits := false
+	switch v := value.(type) {
+	case string:
+		fits = p.Type == "string"
+		if _, err := document.ParseDuration(v); p.Type == "duration" {
+			fits = err == nil
+		}
+	case bool:
+		fits = p.Type == "boolean"
+	case int64:
+		fits = p.Type == "integer" || p.Type == "number"
+	case float64:
+		fits = p.Type == "number"
+	}
+	if !fits {
+		return fmt.Sprintf("%v does not fit; it must be %s", value, p.wants())
+	}
+	return ""
+}
+
+// wants says what a value of the parameter must be.
+func (p parameter) wants() string {
+	article := "a "
+	if p.Type == "integer" {
+		article = "an "
+	}
+	if p.Description == "" {
+		return article + p.Type
+	}
+	return article + p.Type + ", " + p.Description
+}
+
+// sample is a value that the parameter may have.
+func (p parameter) sample() any {
+	if p.Default != nil {
+		return p.Default
+	}
+	if len(p.Enum) > 0 {
+		return p.Enum[0]
+	}
+	return map[string]any{"string": "x", "duration": "1h", "integer": int64(1), "number": 1.5, "boolean": true}[p.Type]
+}
+
+// openParameter begins a parameter in a text of an archetype.
+const openParameter = "${with."
+
+// substitute puts parameters into text. A text that is one ${with.NAME} and nothing else becomes the value itself; `\${` is
+// left to whoever reads the text.
+func substitute(text string, values map[string]any) (any, error) {
+	var out strings.Builder
+	rest := text
+	for {
+		before, after, ok := strings.Cut(rest, openParameter)
+		out.WriteString(before)
+		if !ok {
+			return out.String(), nil
+		}
+		if strings.HasSuffix(before, `\`) {
+			out.WriteString(openParameter)
+			rest = after
+			continue
+		}
+		name, tail, closed := strings.Cut(after, "}")
+		if !closed {
+			return nil, fmt.Errorf(`%q is not closed by "}"`, openParameter+name)
+		}
+		value, known := values[name]
+		if !known {
+			return nil, fmt.Errorf("%s%s} names no parameter; known are %s", openParameter, name, strings.Join(slices.Sorted(maps.Keys(values)), ", "))
+		}
+		if before == "" && tail == "" && rest == text {
+			return value, nil
+		}
+		out.WriteString(written(value))
+		rest = tail
+	}
+}
+
+// written is a parameter's value inside a text: numbers as people write them, without an exponent.
+func written(value any) string {
+	if number, ok := value.(float64); ok {
+		return strconv.FormatFloat(number, 'f', -1, 64)
+	}
+	return fmt.Sprint(value)
+}

@@ -1,0 +1,93 @@
+package router
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// standing is how an estimate stands to a deadline, in words.
+var standing = map[string]string{"met": "before", "breach": "after", "past": "when it is already past"}
+
+// soonest is the sooner of the deadlines that a run of that period would have; zero without any.
+func (r *Router) soonest(ctx context.Context, e *catalog.Entry, p period.Period) (time.Time, error) {
+	deadline := e.SLA.For(p, e.Schedule.FireFor(p), e.Schedule).Breach
+	if e.SLA.Max == 0 {
+		return deadline, nil
+	}
+	arrived, err := r.arrival(ctx, e, p)
+	if err != nil || arrived.IsZero() {
+		return deadline, err
+	}
+	if at := e.SLA.Relative(arrived).Breach; deadline.IsZero() || at.Before(deadline) {
+		deadline = at
+	}
+	return deadline, nil
+}
+
+// arrival is when the first reading of the start condition's sensor for a period came, whatever it said: what would arm the
+// deadline that counts from it. Zero if there is none since the pipeline's horizon.
+func (r *Router) arrival(ctx context.Context, e *catalog.Entry, p period.Period) (time.Time, error) {
+	q := store.HistoryQuery{Pipeline: e.ID, Key: sensor.Key(e.Start.Rule.Key), Limit: historyPage}
+	if e.Start.Rule.From != "" {
+		q.Pipeline = pipeline.ID(e.Start.Rule.From)
+	}
+	undated, err := r.firstFor(ctx, e, p, q, p.Start(e.Schedule.Zone()))
+	if err != nil {
+		return undated, err
+	}
+	q.Period = p
+	dated, err := r.firstFor(ctx, e, p, q, e.Horizon)
+	if err != nil || dated.IsZero() || !undated.IsZero() && undated.Before(dated) {
+		return undated, err
+	}
+	return dated, nil
+}
+
+// firstFor is when the first of some writes came that are for p, back to an instant and to the pipeline's horizon.
+func (r *Router) firstFor(ctx context.Context, e *catalog.Entry, p period.Period, q store.HistoryQuery, since time.Time) (time.Time, error) {
+	var first time.Time
+	for {
+		page, err := r.store.History(ctx, q)
+		if err != nil {
+			return first, fmt.Errorf("read history of sensor %s of %s: %w", q.Key, q.Pipeline, err)
+		}
+		for _, w := range page.Items {
+			if w.UpdatedAt.Before(since) || w.UpdatedAt.Before(e.Horizon) {
+				return first, nil
+			}
+			if sliceOf(e, w) == p {
+				first = w.UpdatedAt
+			}
+		}
+		if page.Next == "" {
+			return first, nil
+		}
+		q.Cursor = page.Next
+	}
+}
+
+// project says how a run that started now, and took as long as is expected, would stand to a deadline.
+func project(deadline time.Time, expected time.Duration, now time.Time) (event.Projection, bool) {
+	if deadline.IsZero() {
+		return event.Projection{}, false
+	}
+	p := event.Projection{EstimatedCompletion: instant(now.Add(expected)), Deadline: instant(deadline)}
+	p.MarginSeconds = int64(p.Deadline.Sub(p.EstimatedCompletion) / time.Second)
+	switch {
+	case deadline.Before(now):
+		p.Status = "past"
+	case p.EstimatedCompletion.After(p.Deadline):
+		p.Status = "breach"
+	default:
+		p.Status = "met"
+	}
+	return p, true
+}
