@@ -127,7 +127,7 @@ func newAlertsDead(a *app) *cobra.Command {
 		Use: "dead", Short: "List the alerts that a sink would not take, oldest first",
 		Example: "  interlock alerts dead --sink ops", Args: noArguments,
 	}
-	cmd.Flags().StringVar(&sink, "sink", "", "only of this `SINK`")
+	addFilled(cmd, &sink, "sink", "only of this `SINK`")
 	format := addFormat(cmd)
 	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
 		var raw json.RawMessage
@@ -179,7 +179,7 @@ func newAlertsRetry(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&q.All, "all", false, "all there are")
-	cmd.Flags().StringVar(&q.Sink, "sink", "", "only those of this `SINK`")
+	addFilled(cmd, &q.Sink, "sink", "only those of this `SINK`")
 	format := addFormat(cmd)
 	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
 		q.IDs = args

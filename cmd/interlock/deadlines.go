@@ -17,14 +17,17 @@ func newDeadlines(a *app) *cobra.Command {
 			"  interlock deadlines --state BREACHED",
 		Args: noArguments,
 	}
-	cmd.Flags().StringVar(&q.Pipeline, "pipeline", "", "only of this `PIPELINE`")
-	cmd.Flags().StringVar(&q.State, "state", "", "those in this `STATE`: ARMED, MET, BREACHED, CANCELLED or all (default ARMED)")
+	addFilled(cmd, &q.Pipeline, "pipeline", "only of this `PIPELINE`")
+	addFilled(cmd, &q.State, "state", "those in this `STATE`: ARMED, MET, BREACHED, CANCELLED or all (default ARMED)")
 	limit, format := addLimit(cmd, 100), addFormat(cmd)
 	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
 		l, err := read(limit, func(p client.Paging, raw client.CallOption) (client.Page[client.Deadline], error) {
 			q.Paging = p
 			return c.Deadlines(ctx, q, raw)
 		})
+		if err == nil {
+			err = none(ctx, c, l, q.Pipeline)
+		}
 		if err != nil {
 			return err
 		}

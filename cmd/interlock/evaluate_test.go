@@ -95,6 +95,19 @@ func TestTheReadingOfThePeriodCounts(t *testing.T) {
 	}
 }
 
+func TestARuleInsideNotIsShownAsItCounts(t *testing.T) {
+	file := write(t, "p.yaml", "pipeline: {id: calm, owner: data}\nvalidation: {rules: [{not: {key: hold, check: exists}}]}\n")
+	for facts, want := range map[string][]string{
+		"{}":           {"✓  hold", "gate: open (its rule holds)"},
+		`{"hold": {}}`: {"✗  hold", "gate: closed (1 rule: 1 failed)"},
+	} {
+		got := call{args: []string{"evaluate", file, "--sensors", "-"}, stdin: facts}.run()
+		if !in(got.stdout, want...) {
+			t.Errorf("%s: %q is not in: %s", facts, want, got.stdout)
+		}
+	}
+}
+
 func TestThePeriodDefaultsToThatOfTheInstant(t *testing.T) {
 	tests := []struct{ yaml, at, want string }{
 		{cronned, "2026-03-04T04:59:59Z", "2026-03-03"},

@@ -64,15 +64,33 @@ func leafRow(leaf rule.Leaf, s style) []cell {
 }
 
 func mark(leaf rule.Leaf, s style) cell {
+	return outcomeMark(spoken(leaf), leaf.Advisory, s)
+}
+
+func spoken(leaf rule.Leaf) rule.Outcome { return turned(leaf.Path, leaf.Outcome) }
+
+// turned is a rule's outcome as it counts for the gate: inside a "not" its failing is what opens.
+func turned(path string, o rule.Outcome) rule.Outcome {
+	switch {
+	case o == rule.Unknown:
+		return rule.Unknown
+	case rule.SpeaksFor(path, o):
+		return rule.Pass
+	}
+	return rule.Fail
+}
+
+// outcomeMark shows whether a rule speaks for opening.
+func outcomeMark(o rule.Outcome, advisory bool, s style) cell {
 	c := cell{"?", s.yellow}
-	switch leaf.Outcome {
+	switch o {
 	case rule.Pass:
 		c = cell{"✓", s.green}
 	case rule.Fail:
 		c = cell{"✗", s.red}
 	case rule.Unknown:
 	}
-	if leaf.Advisory {
+	if advisory {
 		c.paint = s.dim
 	}
 	return c
@@ -107,7 +125,7 @@ func why(v rule.Verdict) string {
 	total := 0
 	for _, leaf := range v.Leaves {
 		if !leaf.Advisory {
-			n[leaf.Outcome]++
+			n[spoken(leaf)]++
 			total++
 		}
 	}

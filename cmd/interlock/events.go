@@ -32,9 +32,9 @@ func newEvents(a *app) *cobra.Command {
 		Args: noArguments,
 	}
 	cmd.Flags().BoolVar(&f.follow, "follow", false, "go on with what happens next, until Ctrl-C")
-	cmd.Flags().StringVar(&f.kind, "type", "", "only of this `TYPE`, such as SLA_BREACH")
-	cmd.Flags().StringVar(&f.pipeline, "pipeline", "", "only of this `PIPELINE`")
-	cmd.Flags().StringVar(&f.since, "since", "", "only at or after this `TIME`: RFC 3339, a period, or how long ago, such as 2h")
+	addFilled(cmd, &f.kind, "type", "only of this `TYPE`, such as SLA_BREACH")
+	addFilled(cmd, &f.pipeline, "pipeline", "only of this `PIPELINE`")
+	addFilled(cmd, &f.since, "since", "only at or after this `TIME`: RFC 3339, a period, or how long ago, such as 2h")
 	f.limit, f.format = addLimit(cmd, 50), addFormat(cmd)
 	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
 		if !f.follow {
@@ -52,6 +52,9 @@ func (a *app) listEvents(ctx context.Context, c *client.Client, f *eventFlags) e
 	l, err := read(f.limit, func(p client.Paging, raw client.CallOption) (client.Page[client.Event], error) {
 		return c.Events(ctx, client.EventQuery{Pipeline: f.pipeline, Type: f.kind, Since: f.since, Paging: p}, raw)
 	})
+	if err == nil {
+		err = none(ctx, c, l, f.pipeline)
+	}
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ func newExplain(a *app) *cobra.Command {
 			"that never was: why not.",
 		Example: "  interlock explain orders --date 2026-03-03", Args: arguments("PIPELINE"),
 	}
-	cmd.Flags().StringVar(&date, "date", "", "the `PERIOD` (default that of the newest open run, else of a fire now)")
+	addFilled(cmd, &date, "date", "the `PERIOD` (default that of the newest open run, else of a fire now)")
 	format := addFormat(cmd)
 	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
 		var raw json.RawMessage

@@ -101,7 +101,7 @@ var instantShape = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d
 
 func parseInstant(s string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, s)
-	if err != nil || !instantShape.MatchString(s) {
+	if err != nil || !instantShape.MatchString(s) || t.IsZero() { // zero is how programs write "none", and how we do
 		return time.Time{}, errors.New("it must be a time like 2026-03-03T06:00:00Z or 2026-03-03T06:00:00-05:00")
 	}
 	return t, nil
@@ -162,4 +162,26 @@ func (s *slice) Set(text string) error {
 	}
 	s.Period = p
 	return nil
+}
+
+// filled is a flag for text that may be left out but not be empty: what a script makes of a variable that is not set would
+// otherwise ask for everything, or for ever.
+type filled string
+
+var _ pflag.Value = (*filled)(nil)
+
+func (f *filled) String() string { return string(*f) }
+func (f *filled) Type() string   { return "string" }
+
+func (f *filled) Set(text string) error {
+	if strings.TrimSpace(text) == "" {
+		return errors.New("it is empty; leave it out, or say which")
+	}
+	*f = filled(text)
+	return nil
+}
+
+// addFilled gives cmd a flag for text that is not empty where it is given.
+func addFilled(cmd *cobra.Command, value *string, name, usage string) {
+	cmd.Flags().Var((*filled)(value), name, usage)
 }

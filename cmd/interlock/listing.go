@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -65,6 +66,16 @@ func read[T any](limit *count, ask func(client.Paging, client.CallOption) (clien
 			return l, nil
 		}
 	}
+}
+
+// none asks, where a list about one pipeline is empty, whether there is such a pipeline: of a misspelt one nothing is known,
+// which must not look like nothing to worry about.
+func none[T any](ctx context.Context, c *client.Client, l listing[T], pipeline string) error {
+	if len(l.items) > 0 || pipeline == "" {
+		return nil
+	}
+	_, err := c.Pipeline(ctx, pipeline)
+	return err
 }
 
 // page is the next one to ask for.

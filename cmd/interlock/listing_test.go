@@ -161,6 +161,16 @@ func TestEmptyListsSayWhatToDo(t *testing.T) {
 	}
 }
 
+func TestListsAboutAPipelineThatIsNotThereSaySo(t *testing.T) {
+	s := serve(t, site{pipelines: map[string]string{"watched.yaml": watchedFile}})
+	for _, list := range []string{"runs", "events", "deadlines"} {
+		if got := s.must(1, list, "--pipeline", "wached"); got.stdout != "" || !in(got.stderr, `no pipeline "wached"`) {
+			t.Errorf("%s: %+v", list, got)
+		}
+		s.must(0, list, "--pipeline", "watched")
+	}
+}
+
 func TestColoursAreForTerminals(t *testing.T) {
 	s := serve(t, site{pipelines: map[string]string{"orders.yaml": ordersFile}})
 	s.must(0, "sensor", "set", "orders", "landed#2026-03-03", "complete=true", "count=1")

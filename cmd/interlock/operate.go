@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -29,11 +30,14 @@ func addReason(cmd *cobra.Command, reason *string) {
 }
 
 func (s *safeguards) check() error {
-	if (s.force || s.bypassGate) && s.reason == "" {
+	if (s.force || s.bypassGate) && blank(s.reason) {
 		return usagef("--force and --bypass-gate skip a safeguard; say why with --reason")
 	}
 	return nil
 }
+
+// blank says that a text tells nobody anything.
+func blank(text string) bool { return strings.TrimSpace(text) == "" }
 
 // asked is who asks, and why.
 func (a *app) asked(reason string) client.Asked {
@@ -48,7 +52,7 @@ func newTrigger(a *app) *cobra.Command {
 			"COMPLETED is not opened again: that is a rerun.",
 		Example: "  interlock trigger orders --date 2026-03-03 --reason 'late file'", Args: arguments("PIPELINE"),
 	}
-	cmd.Flags().StringVar(&date, "date", "", "the `PERIOD` (default that of a fire now)")
+	addFilled(cmd, &date, "date", "the `PERIOD` (default that of a fire now)")
 	s, format := addSafeguards(cmd, "also a period that the calendar excludes, and beyond the budget"), addFormat(cmd)
 	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
 		if err := s.check(); err != nil {
@@ -73,11 +77,11 @@ func newRerun(a *app) *cobra.Command {
 		Use: "rerun PIPELINE --date PERIOD --reason WHY", Short: "Ask for another attempt of a run",
 		Example: "  interlock rerun orders --date 2026-03-03 --reason 'source was corrected'", Args: arguments("PIPELINE"),
 	}
-	cmd.Flags().StringVar(&date, "date", "", "the `PERIOD`")
-	cmd.Flags().StringVar(&schedule, "schedule", "", "the `SCHEDULE` (default the pipeline's own)")
+	addFilled(cmd, &date, "date", "the `PERIOD`")
+	addFilled(cmd, &schedule, "schedule", "the `SCHEDULE` (default the pipeline's own)")
 	s, format := addSafeguards(cmd, "skip circuit breaker, budget and calendar, open a run that is not there"), addFormat(cmd)
 	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
-		if date == "" || s.reason == "" {
+		if date == "" || blank(s.reason) {
 			return usagef("rerun needs --date PERIOD and --reason WHY")
 		}
 		key, err := ownRun(ctx, c, client.RunKey{Pipeline: args[0], Schedule: schedule, Date: date})
@@ -140,8 +144,8 @@ func newBackfill(a *app) *cobra.Command {
 			"jobs run at once. Runs that are there are run again by the rules of a rerun, unless --only-missing.",
 		Example: "  interlock backfill orders --from 2026-03-01 --to 2026-03-07 --only-missing --dry-run", Args: arguments("PIPELINE"),
 	}
-	cmd.Flags().StringVar(&q.From, "from", "", "the first `PERIOD`")
-	cmd.Flags().StringVar(&q.To, "to", "", "the last `PERIOD`, included")
+	addFilled(cmd, &q.From, "from", "the first `PERIOD`")
+	addFilled(cmd, &q.To, "to", "the last `PERIOD`, included")
 	cmd.Flags().BoolVar(&q.OnlyMissing, "only-missing", false, "leave runs alone that are there")
 	cmd.Flags().BoolVar(&q.DryRun, "dry-run", false, "only list what would be done")
 	addReason(cmd, &reason)
@@ -194,7 +198,7 @@ func newJob(a *app) *cobra.Command {
 		Args: arguments("RUN", "success or fail"),
 	}
 	complete.Flags().StringVar(&r.Message, "message", "", "`WHAT` happened")
-	complete.Flags().StringVar(&r.Category, "category", "", "whose fault a failure is: PERMANENT, TRANSIENT or TIMEOUT")
+	addFilled(complete, &r.Category, "category", "whose fault a failure is: PERMANENT, TRANSIENT or TIMEOUT")
 	flags, format := addRunFlags(complete), addFormat(complete)
 	complete.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
 		if r.Result = args[1]; r.Result != "success" && r.Result != "fail" && r.Result != "timeout" {

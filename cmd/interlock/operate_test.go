@@ -61,6 +61,16 @@ func TestTriggerOpensTheRunOfAPeriod(t *testing.T) {
 	}
 }
 
+func TestAShownRunMarksWhatKeepsItsGateClosed(t *testing.T) {
+	calm := watchedFile + "validation: {rules: [{not: {key: hold, check: exists}}, {key: landed, check: exists}]}\n"
+	s := serve(t, site{pipelines: map[string]string{"watched.yaml": calm}})
+	s.must(0, "sensor", "set", "watched", "hold", "on=true")
+	s.must(0, "trigger", "watched", "--date", "2026-03-03")
+	if got := s.must(0, "run", "show", "watched", "--date", "2026-03-03").stdout; !in(got, "✗  hold", "✗  landed") {
+		t.Errorf("got\n%s", got)
+	}
+}
+
 func TestRerunAsksForAnotherAttempt(t *testing.T) {
 	s := serve(t, site{pipelines: map[string]string{"orders.yaml": ordersFile}})
 	rerun := []string{"rerun", "orders", "--date", "2026-03-03", "--reason", "source was corrected"}

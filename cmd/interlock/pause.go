@@ -22,7 +22,7 @@ func newPause(a *app) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "every pipeline")
 	cmd.Flags().BoolVar(&hold, "hold-sla", false, "cancel deadlines meanwhile")
-	cmd.Flags().StringVar(&length, "for", "", "end the pause by itself after this `DURATION`")
+	addFilled(cmd, &length, "for", "end the pause by itself after this `DURATION`")
 	cmd.Flags().Var(&until, "until", "end the pause by itself at this time")
 	addReason(cmd, &reason)
 	format := addFormat(cmd)

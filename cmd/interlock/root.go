@@ -96,6 +96,7 @@ func newRoot(a *app) *cobra.Command {
 		SilenceErrors:      true,
 		DisableSuggestions: true, // unknownCommand makes one line of them
 		CompletionOptions:  cobra.CompletionOptions{DisableDefaultCmd: true},
+		PersistentPreRunE:  noEmptyArgument,
 	}
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
@@ -175,6 +176,17 @@ func oneFile(cmd *cobra.Command, args []string) error {
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usagef("%s takes no arguments, but got %q", cmd.Name(), args[0])
+	}
+	return nil
+}
+
+// noEmptyArgument refuses what a script makes of a variable that is not set: no thing has an empty name. Only a shell that
+// completes a command, by way of a hidden one, may have a word that is still empty.
+func noEmptyArgument(cmd *cobra.Command, args []string) error {
+	for i, arg := range args {
+		if arg == "" && !cmd.Hidden {
+			return usagef("%s got an empty argument, number %d; say which is meant", below(cmd), i+1)
+		}
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/interlock-go/interlock/client"
+	"github.com/interlock-go/interlock/internal/rule"
 )
 
 // writeRun shows all that is kept of a run.
@@ -134,7 +135,7 @@ func (a *app) ruleRow(r client.Rule) []cell {
 		reason += " by " + *r.Source
 	}
 	return []cell{
-		a.outcomeMark(r),
+		outcomeMark(outcomeOf(r), r.Level == "advisory", a.outStyle),
 		{printable(key), a.outStyle.bold},
 		plain(printable(shorten(ruleText(r), conditionCells))),
 		plain(printable(shorten(value, valueCells))),
@@ -142,18 +143,13 @@ func (a *app) ruleRow(r client.Rule) []cell {
 	}
 }
 
-func (a *app) outcomeMark(r client.Rule) cell {
-	c := cell{"?", a.outStyle.yellow}
-	switch r.Outcome {
-	case "pass":
-		c = cell{"✓", a.outStyle.green}
-	case "fail":
-		c = cell{"✗", a.outStyle.red}
+// outcomeOf is how a rule counts for the gate; one that this version does not know is not known to hold.
+func outcomeOf(r client.Rule) rule.Outcome {
+	var o rule.Outcome
+	if o.UnmarshalText([]byte(r.Outcome)) != nil {
+		return rule.Unknown
 	}
-	if r.Level == "advisory" {
-		c.paint = a.outStyle.dim
-	}
-	return c
+	return turned(orNone(r.Group), o)
 }
 
 // ruleText is what a rule asks: `status equals "ready"`.

@@ -17,17 +17,20 @@ func newRuns(a *app) *cobra.Command {
 		Use: "runs", Short: "List runs, latest period first",
 		Example: "  interlock runs --pipeline orders --status FAILED_FINAL", Args: noArguments,
 	}
-	cmd.Flags().StringVar(&q.Pipeline, "pipeline", "", "only of this `PIPELINE`")
-	cmd.Flags().StringVar(&q.Date, "date", "", "only of this `PERIOD`")
-	cmd.Flags().StringVar(&q.From, "from", "", "of this `PERIOD` and later ones")
-	cmd.Flags().StringVar(&q.To, "to", "", "of this `PERIOD` and earlier ones")
-	cmd.Flags().StringVar((*string)(&q.Status), "status", "", "only with this `STATUS`")
+	addFilled(cmd, &q.Pipeline, "pipeline", "only of this `PIPELINE`")
+	addFilled(cmd, &q.Date, "date", "only of this `PERIOD`")
+	addFilled(cmd, &q.From, "from", "of this `PERIOD` and later ones")
+	addFilled(cmd, &q.To, "to", "of this `PERIOD` and earlier ones")
+	addFilled(cmd, (*string)(&q.Status), "status", "only with this `STATUS`")
 	limit, format := addLimit(cmd, 20), addFormat(cmd)
 	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
 		l, err := read(limit, func(p client.Paging, raw client.CallOption) (client.Page[client.Run], error) {
 			q.Paging = p
 			return c.Runs(ctx, q, raw)
 		})
+		if err == nil {
+			err = none(ctx, c, l, q.Pipeline)
+		}
 		if err != nil {
 			return err
 		}
@@ -63,8 +66,8 @@ type runFlags struct{ date, schedule string }
 
 func addRunFlags(cmd *cobra.Command) *runFlags {
 	f := &runFlags{}
-	cmd.Flags().StringVar(&f.date, "date", "", "the `PERIOD`, where only the PIPELINE is given")
-	cmd.Flags().StringVar(&f.schedule, "schedule", "", "the `SCHEDULE`, where only the PIPELINE is given (default its own)")
+	addFilled(cmd, &f.date, "date", "the `PERIOD`, where only the PIPELINE is given")
+	addFilled(cmd, &f.schedule, "schedule", "the `SCHEDULE`, where only the PIPELINE is given (default its own)")
 	return f
 }
 

@@ -38,7 +38,7 @@ func newSensorSet(a *app) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&file, "json", "", "`FILE` with the fields as a JSON object; - reads stdin")
 	cmd.Flags().StringVar(&source, "source", "", "`NAME` of who writes it (default the user's)")
-	cmd.Flags().StringVar(&ttl, "ttl", "", "how long it counts, a `DURATION` such as 2h (default for ever)")
+	addFilled(cmd, &ttl, "ttl", "how long it counts, a `DURATION` such as 2h (default for ever)")
 	format := addFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		fields, err := a.sensorFields(args[2:], file)
@@ -179,7 +179,7 @@ func newSensorGet(a *app) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&date, "date", "", "what a rule sees for this `PERIOD`")
+	addFilled(cmd, &date, "date", "what a rule sees for this `PERIOD`")
 	format := addFormat(cmd)
 	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
 		var raw json.RawMessage
@@ -205,7 +205,7 @@ func newSensorHistory(a *app) *cobra.Command {
 		Use: "history PIPELINE KEY", Short: "List the writes of a sensor, newest first",
 		Example: "  interlock sensor history orders landed --limit 5", Args: arguments("PIPELINE", "KEY"),
 	}
-	cmd.Flags().StringVar(&date, "date", "", "only those for this `PERIOD`")
+	addFilled(cmd, &date, "date", "only those for this `PERIOD`")
 	limit, format := addLimit(cmd, 20), addFormat(cmd)
 	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
 		l, err := read(limit, func(p client.Paging, raw client.CallOption) (client.Page[client.Reading], error) {

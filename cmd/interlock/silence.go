@@ -27,9 +27,9 @@ func newSilenceAdd(a *app) *cobra.Command {
 			"  interlock silence add --pipeline orders --type SLA_WARNING --for 1d --reason 'known to be late'",
 		Args: noArguments,
 	}
-	cmd.Flags().StringVar(&q.Pipeline, "pipeline", "", "`PATTERN` of pipeline ids, with * for any characters")
-	cmd.Flags().StringVar(&q.Type, "type", "", "only events of this `TYPE`, such as SLA_WARNING")
-	cmd.Flags().StringVar(&length, "for", "", "end by itself after this `DURATION`, at most 30d")
+	addFilled(cmd, &q.Pipeline, "pipeline", "`PATTERN` of pipeline ids, with * for any characters")
+	addFilled(cmd, &q.Type, "type", "only events of this `TYPE`, such as SLA_WARNING")
+	addFilled(cmd, &length, "for", "end by itself after this `DURATION`, at most 30d")
 	cmd.Flags().Var(&until, "until", "end by itself at this time")
 	addReason(cmd, &q.Reason)
 	format := addFormat(cmd)
@@ -43,7 +43,7 @@ func newSilenceAdd(a *app) *cobra.Command {
 			return usagef("silence add needs --pipeline, such as --pipeline 'silver-*'")
 		case q.Until == "":
 			return usagef("silence add needs --for or --until: no silence lasts for ever")
-		case q.Reason == "":
+		case blank(q.Reason):
 			return usagef("silence add needs --reason: whoever wonders why it is quiet will ask")
 		}
 		q.RequestedBy = a.person()

@@ -39,7 +39,7 @@ func newValidate(a *app) *cobra.Command {
 	}
 	f := validateFlags{format: addFormat(cmd, githubFormat), platform: &choice{options: []string{string(pipeline.AWS)}}}
 	addChoice(cmd, f.platform, "platform", "also check the limits of that platform")
-	cmd.Flags().StringVar(&f.timeLimit, "time-limit", "", "how long an attempt may take there, if that is not the platform's usual")
+	addFilled(cmd, &f.timeLimit, "time-limit", "how long an attempt may take there, if that is not the platform's usual")
 	f.shelf = addShelfFlags(cmd)
 	cmd.RunE = func(_ *cobra.Command, args []string) error { return a.validate(args, f) }
 	return cmd

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/interlock-go/interlock/internal/explain"
+	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -171,7 +172,22 @@ func TestStartConditionThatCameTooLateOpensNothing(t *testing.T) {
 func TestRemovedPipelineOpensNothing(t *testing.T) {
 	w := newWorld(t, orders, weekdays)
 	w.Apply(weekdays)
-	w.says(w.explain("orders", "2026-03-05"), explain.NotOpened, "the pipeline's file was removed 2026-03-03T09:10:00Z (now): nothing opens")
+	w.says(w.explain("orders", "2026-03-05"), explain.NotOpened, "orders 2026-03-05\n", "the pipeline's file was removed 2026-03-03T09:10:00Z (now): nothing opens")
+	w.says(w.explain("orders", ""), explain.NotOpened, "orders\nNOT OPENED")
+}
+
+func TestRerunIsHintedAsItWouldBeAccepted(t *testing.T) {
+	w := newWorld(t, weekdays)
+	key, _ := run.ParseKey("weekdays/cron/2026-03-07")
+	_, err := w.Router.Trigger(ctx, router.TriggerRequest{ID: "1", Pipeline: key.Pipeline, Period: key.Period, By: "ann", Reason: "audit", Force: true}, w.Now())
+	w.Check(err)
+	_, err = w.Router.Cancel(ctx, key, "ann", "wrong day", w.Now())
+	w.Check(err)
+	w.says(w.explain("weekdays", "2026-03-07"), explain.Cancelled, "`interlock rerun weekdays --date 2026-03-07 --force --reason TEXT`")
+	w.Apply(orders)
+	if x := w.explain("weekdays", "2026-03-07"); strings.Contains(x.Text(), "rerun") {
+		t.Errorf("nothing of a removed pipeline is run again:\n%s", x.Text())
+	}
 }
 
 func TestUnknownPipelineIsAnError(t *testing.T) {

@@ -1,35 +1,76 @@
 package explain
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/run"
 )
 
 // maxHints is how many closed rules are given a hint of their own.
 const maxHints = 10
 
 // hints says, for each rule that keeps the gate closed, what would change that.
-func (l *look) hints() {
+func (l *look) hints(ctx context.Context) error {
 	closed := l.x.Gate.Closed()
 	for _, leaf := range closed[:min(len(closed), maxHints)] {
-		if hint := l.hint(leaf); !slices.Contains(l.x.Opens, hint) {
+		hint, err := l.hint(ctx, leaf)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(l.x.Opens, hint) {
 			l.x.Opens = append(l.x.Opens, hint)
 		}
 	}
 	if more := len(closed) - maxHints; more > 0 {
 		l.opens("and %d more rules", more)
 	}
+	return nil
 }
 
 // hint says what would make a closed rule speak for opening.
-func (l *look) hint(leaf Leaf) string {
+func (l *look) hint(ctx context.Context, leaf Leaf) (string, error) {
 	if up, ok := strings.CutPrefix(leaf.Key, "run/"); ok {
-		return fmt.Sprintf("a COMPLETED run of %s: `interlock explain %s --date %s`", up, up, l.key.Period)
+		p, err := l.awaited(ctx, pipeline.ID(up))
+		return fmt.Sprintf("a COMPLETED run of %s: `interlock explain %s --date %s`", up, up, p), err
 	}
+	return l.reading(leaf), nil
+}
+
+// awaited is the period of the upstream run that is waited for: the first inside ours that is not COMPLETED, or the one that
+// holds ours.
+func (l *look) awaited(ctx context.Context, up pipeline.ID) (period.Period, error) {
+	def := l.Catalog.Current().Definition(up)
+	if def == nil {
+		return l.key.Period, nil
+	}
+	if size := def.Schedule.Size(); size >= l.key.Period.Size() {
+		return l.key.Period.Outer(size), nil
+	}
+	var keys []run.Key
+	for p := range def.Schedule.Expected(l.key.Period) {
+		keys = append(keys, run.Key{Pipeline: up, Schedule: def.Opens, Period: p})
+	}
+	runs, err := l.Store.RunsAt(ctx, keys)
+	if err != nil {
+		return l.key.Period, fmt.Errorf("read runs of %s: %w", up, err)
+	}
+	for _, key := range keys {
+		if runs[key].Status != run.Completed {
+			return key.Period, nil
+		}
+	}
+	return l.key.Period, nil
+}
+
+// reading says which reading would make a closed rule speak for opening.
+func (l *look) reading(leaf Leaf) string {
 	sensor := leaf.Key
 	if leaf.From != "" {
 		sensor += " of " + leaf.From
@@ -40,7 +81,9 @@ func (l *look) hint(leaf Leaf) string {
 	text := fmt.Sprintf("%s with %s", sensor, condition(leaf))
 	switch leaf.Check {
 	case rule.AgeGT:
-		return text + "; only time does that"
+		if leaf.Outcome == rule.Fail {
+			return text + "; only time does that"
+		}
 	case rule.Exists:
 		text = "a reading of " + sensor
 		if leaf.Field != "" {
@@ -71,17 +114,45 @@ func condition(leaf Leaf) string {
 	return strings.Join(words, " ")
 }
 
-// command is what a person could type to write a reading that satisfies the rule; "" where no one value does.
+// command is what a person could type to write a reading that satisfies the rule; "" where no one value does. A write takes
+// the place of the whole reading, so it keeps what the other rules need of it.
 func (l *look) command(leaf Leaf) string {
 	value, ok := example(leaf)
 	if !ok {
 		return ""
 	}
+	values, fields := []string{value}, []string{leaf.Field}
+	for _, other := range l.x.Gate.Leaves {
+		if other.Key != leaf.Key || l.owner(other.SeenLeaf) != l.owner(leaf.SeenLeaf) || slices.Contains(fields, other.Field) || !other.needed() {
+			continue
+		}
+		if value, ok = kept(other); !ok {
+			return ""
+		}
+		values, fields = append(values, value), append(fields, other.Field)
+	}
 	key := leaf.Key
 	if leaf.Version == 0 || !leaf.Period.IsZero() {
 		key += "#" + l.key.Period.String()
 	}
-	return fmt.Sprintf("interlock sensor set %s %s %s", l.owner(leaf.SeenLeaf), key, value)
+	return fmt.Sprintf("interlock sensor set %s %s %s", l.owner(leaf.SeenLeaf), key, strings.Join(values, " "))
+}
+
+// needed says that a reading must have the rule's field: because the rule holds on it, or because no other rule can stand in
+// for it. The time of the write itself is no field that anybody writes.
+func (leaf Leaf) needed() bool {
+	if leaf.Advisory || leaf.Field == "" || leaf.Field == "updatedAt" {
+		return false
+	}
+	return leaf.Holds && leaf.Value != nil || !leaf.Holds && leaf.Group == ""
+}
+
+// kept is the field of a rule as it is where the rule holds, else one that satisfies it.
+func kept(leaf Leaf) (string, bool) {
+	if leaf.Holds {
+		return assignment(leaf.Field, leaf.Value)
+	}
+	return example(leaf)
 }
 
 // example is a field that satisfies the rule, as `interlock sensor set` takes it.
@@ -92,7 +163,7 @@ func example(leaf Leaf) (string, bool) {
 		if field == "" {
 			field = "ready"
 		}
-		return field + "=true", true
+		return assignment(field, true)
 	case rule.Equals:
 		return assignment(field, leaf.Needs)
 	case rule.In:
@@ -106,18 +177,26 @@ func example(leaf Leaf) (string, bool) {
 	return "", false
 }
 
-// assignment is field=value for a shell, where the value needs no quoting.
+// assignment is field=value for a shell, where neither needs more quoting than makes text of what would be a number.
 func assignment(field string, value any) (string, bool) {
 	text, isText := value.(string)
 	if !isText {
 		text = literal(value)
 	}
-	if text == "" || strings.ContainsFunc(text, func(c rune) bool {
-		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-+:/", c)
-	}) {
+	if !bare(field) || !bare(text) {
 		return "", false
 	}
+	if isText && json.Valid([]byte(text)) {
+		text = `'"` + text + `"'`
+	}
 	return field + "=" + text, true
+}
+
+// bare says that a text means to a shell what it says.
+func bare(text string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(c rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-+:/", c)
+	})
 }
 
 // literal shows a value as JSON writes it.

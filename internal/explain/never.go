@@ -45,8 +45,7 @@ func (l *look) never(ctx context.Context) error {
 			return err
 		}
 	}
-	l.hints()
-	return nil
+	return l.hints(ctx)
 }
 
 func (l *look) gone() {

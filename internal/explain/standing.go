@@ -31,13 +31,13 @@ func (l *look) standing(ctx context.Context) error {
 	case run.FailedFinal:
 		l.x.State = Failed
 		l.x.Summary = fmt.Sprintf("failed for good in attempt %d: %s", r.Attempt, orUnknown(r.Reason))
-		l.opens("`interlock rerun %s --date %s --reason TEXT` opens another attempt", l.key.Pipeline, l.key.Period)
+		l.rerun("opens another attempt")
 	case run.ValidationExhausted:
 		return l.exhausted(ctx)
 	case run.Cancelled:
 		l.x.State = Cancelled
 		l.x.Summary = fmt.Sprintf("cancelled in attempt %d: %s", r.Attempt, orUnknown(r.Reason))
-		l.opens("`interlock rerun %s --date %s --reason TEXT` opens another attempt", l.key.Pipeline, l.key.Period)
+		l.rerun("opens another attempt")
 	}
 	if r.Progress.Left == run.JobMayRun {
 		l.because("the job of attempt %d could not be stopped and may still run", r.Attempt)
@@ -95,7 +95,9 @@ func (l *look) waiting(ctx context.Context) error {
 	default:
 		x.Summary = "waiting for its gate"
 	}
-	l.hints()
+	if err := l.hints(ctx); err != nil {
+		return err
+	}
 	l.because("waiting since %s; the window is open until %s", l.when(p.WindowStart), l.when(p.WindowEnd))
 	if !p.LastEvaluation.IsZero() {
 		l.because("last looked at %s, next %s, and at once when one of its sensors is written", l.when(p.LastEvaluation), l.when(p.NextEvaluation))
@@ -122,9 +124,8 @@ func (l *look) exhausted(ctx context.Context) error {
 			l.because("the gate would be open now")
 		}
 	}
-	l.opens("`interlock rerun %s --date %s --reason TEXT` opens another attempt with a new window", l.key.Pipeline, l.key.Period)
-	l.hints()
-	return nil
+	l.rerun("opens another attempt with a new window")
+	return l.hints(ctx)
 }
 
 // definition is the version that the open attempt works on; what is in force where that cannot be read any more.
@@ -140,6 +141,19 @@ func (l *look) definition(ctx context.Context) *pipeline.Definition {
 		return l.def
 	}
 	return def
+}
+
+// rerun names the command for another attempt, as it would be accepted: what the calendar excludes has to be insisted on, and
+// of a pipeline that is not in force there is none.
+func (l *look) rerun(does string) {
+	force := ""
+	switch {
+	case l.def == nil:
+		return
+	case l.def.Schedule.Excluded(l.key.Period) != "":
+		force = " --force"
+	}
+	l.opens("`interlock rerun %s --date %s%s --reason TEXT` %s", l.key.Pipeline, l.key.Period, force, does)
 }
 
 func (l *look) paused() {

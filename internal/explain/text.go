@@ -13,7 +13,7 @@ import (
 // Text is the whole explanation for people, in lines that end with a line break.
 func (x Explanation) Text() string {
 	var w strings.Builder
-	fmt.Fprintf(&w, "%s\n%s: %s\n", x.Key, strings.ToUpper(string(x.State)), x.Summary)
+	fmt.Fprintf(&w, "%s\n%s: %s\n", x.title(), strings.ToUpper(string(x.State)), x.Summary)
 	if x.DryRun {
 		w.WriteString("dry run: no job is ever started\n")
 	}
@@ -28,6 +28,17 @@ func (x Explanation) Text() string {
 	x.due(&w)
 	x.quiet(&w)
 	return w.String()
+}
+
+// title is the run, or as much of it as is known of a pipeline that is not in force.
+func (x Explanation) title() string {
+	switch {
+	case x.Key.Schedule != "":
+		return x.Key.String()
+	case x.Key.Period.IsZero():
+		return string(x.Key.Pipeline)
+	}
+	return fmt.Sprintf("%s %s", x.Key.Pipeline, x.Key.Period)
 }
 
 // block writes a list under its title; nothing where it is empty.

@@ -1,0 +1,60 @@
+package explain_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/internal/explain"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// gated waits in the run of 2026-03-03 with the given rules.
+func gated(t *testing.T, rules string) *world {
+	t.Helper()
+	w := newWorld(t, "pipeline: {id: gated, owner: data}\nschedule: {trigger: {key: go, check: exists}}\nvalidation: {rules: ["+rules+"]}\n")
+	w.Write("gated", "go#2026-03-03", "on=true")
+	return w
+}
+
+func TestOnlyAReadingThatIsTooYoungWaitsForTime(t *testing.T) {
+	w := gated(t, "{key: rest, check: age_gt, field: since, value: 10m}")
+	if x := w.explain("gated", "2026-03-03"); strings.Contains(x.Text(), "only time") {
+		t.Errorf("no time brings a reading that nobody writes:\n%s", x.Text())
+	}
+	w.Write("gated", "rest#2026-03-03", "since="+w.Now().Format("2006-01-02T15:04:05Z07:00"))
+	w.says(w.explain("gated", "2026-03-03"), explain.Waiting, "only time does that")
+}
+
+func TestHintedWriteKeepsWhatOtherRulesNeed(t *testing.T) {
+	rules := "{key: k, check: gte, field: count, value: 5}, {key: k, check: equals, field: status, value: ok}, {key: k, check: lte, field: count, value: 9}"
+	w := gated(t, rules)
+	w.says(w.explain("gated", "2026-03-03"), explain.Waiting, "`interlock sensor set gated k#2026-03-03 count=5 status=ok`")
+	w.Write("gated", "k#2026-03-03", "status=ok")
+	w.says(w.explain("gated", "2026-03-03"), explain.Waiting, "`interlock sensor set gated k#2026-03-03 count=5 status=ok`")
+}
+
+func TestAlternativesAreHintedOneByOne(t *testing.T) {
+	w := gated(t, "{any: [{key: k, check: equals, field: a, value: 1}, {key: k, check: equals, field: b, value: 2}]}")
+	w.says(w.explain("gated", "2026-03-03"), explain.Waiting, "`interlock sensor set gated k#2026-03-03 a=1`", "`interlock sensor set gated k#2026-03-03 b=2`")
+}
+
+func TestHintedTextStaysText(t *testing.T) {
+	w := gated(t, `{key: k, check: equals, field: s, value: "null"}`)
+	w.says(w.explain("gated", "2026-03-03"), explain.Waiting, "`interlock sensor set gated k#2026-03-03 s='\"null\"'`")
+	w = gated(t, `{key: k, check: equals, field: my field, value: ok}`)
+	if x := w.explain("gated", "2026-03-03"); strings.Contains(x.Text(), "sensor set") {
+		t.Errorf("a shell would make two words of the field:\n%s", x.Text())
+	}
+}
+
+func TestUpstreamIsHintedByItsOwnPeriod(t *testing.T) {
+	hourly := "pipeline: {id: hourly, owner: data}\nschedule: {period: hour, trigger: {key: go, check: exists}}\n"
+	daily := "pipeline: {id: daily, owner: data}\nschedule: {after: [hourly]}\n"
+	below := "pipeline: {id: below, owner: data}\nschedule: {after: [daily], period: hour}\n"
+	w := newWorld(t, hourly, daily, below)
+	w.Write("hourly", "go#2026-03-03T00", "on=true")
+	w.says(w.explain("daily", "2026-03-03"), explain.NotOpened, "`interlock explain hourly --date 2026-03-03T00`")
+	w.finish("hourly/stream/2026-03-03T00", run.Report{Result: run.ResultSuccess})
+	w.says(w.explain("daily", "2026-03-03"), explain.NotOpened, "`interlock explain hourly --date 2026-03-03T01`")
+	w.says(w.explain("below", "2026-03-03T10"), explain.NotOpened, "`interlock explain daily --date 2026-03-03`")
+}
