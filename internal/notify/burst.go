@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,7 +19,7 @@ import (
 // the sink's cursor need not wait for it.
 //
 //	an event ──interval is over──> queued ──sent──> nothing waits, until the interval is over again
-//	    └──────it is not─────────> held ──it is over──> queued
+//	    └──────it is not─────────> held ──it is over, or the queued one was not taken──> queued
 type burst struct {
 	key      string // of its note
 	interval time.Duration
@@ -82,7 +83,16 @@ func (g *burst) release(now time.Time) *Letter {
 		return nil
 	}
 	g.queued, g.held = g.held, nil
+	g.queued.ready = later(g.queued.alert.Since, g.over())
 	return g.queued
+}
+
+// back takes note that the queued letter was not taken: what came while it was on its way joins it.
+func (g *burst) back() {
+	if g.held != nil {
+		g.queued.merge(g.held)
+		g.held, g.dirty = nil, true
+	}
 }
 
 // done takes note that the queued letter was dealt with.
@@ -124,16 +134,40 @@ func (l *Letter) merge(later *Letter) {
 	l.alert.Count += later.alert.Count
 }
 
+// burstNotes are those of one sink.
+func (n *Notifier) burstNotes(ctx context.Context, name string) ([]store.Note, error) {
+	all, err := n.store.Notes(ctx, store.BurstNote)
+	if err != nil {
+		return nil, fmt.Errorf("read the bursts of sink %s: %w", name, err)
+	}
+	return slices.DeleteFunc(all, func(note store.Note) bool { return !strings.HasPrefix(note.Key, burstKey(name, "")) }), nil
+}
+
+// forgetBursts empties the notes of a sink that is gone: should it come back, it is not told what waited for it.
+func (n *Notifier) forgetBursts(ctx context.Context, name string, now time.Time) error {
+	notes, err := n.burstNotes(ctx, name)
+	if err != nil {
+		return err
+	}
+	for some := range slices.Chunk(notes, store.MaxRows) {
+		b := store.Batch{ID: fmt.Sprintf("forget/%s/%s", name, rand.Text())}
+		for _, note := range some {
+			b.SwapNote(note, store.Note{Kind: note.Kind, Key: note.Key, Data: []byte("{}"), Until: now})
+		}
+		if err := n.store.Commit(ctx, b, now); err != nil {
+			return fmt.Errorf("forget the bursts of sink %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
 // loadBursts reads how the groups of the sink stood.
 func (o *Outbox) loadBursts(ctx context.Context) error {
-	notes, err := o.n.store.Notes(ctx, store.BurstNote)
+	notes, err := o.n.burstNotes(ctx, o.name)
 	if err != nil {
-		return fmt.Errorf("read the bursts of sink %s: %w", o.name, err)
+		return err
 	}
 	for _, note := range notes {
-		if !strings.HasPrefix(note.Key, burstKey(o.name, "")) {
-			continue
-		}
 		var b burstNote
 		if err := json.Unmarshal(note.Data, &b); err != nil {
 			return fmt.Errorf("read burst %s: %w", note.Key, err)

@@ -180,3 +180,72 @@ func TestEventThatJoinsABurstOnItsWayIsNotLostWithTheProcess(t *testing.T) {
 		w.wantCounts(name, "first×1", "second×1")
 	}
 }
+
+func TestWhatWaitsForALetterThatFailsIsToldWithIt(t *testing.T) {
+	w := newWorld(t, grouped(notify.ByType))
+	w.emit(w.failure("orders", "first"))
+	w.check(w.o.Fill(t.Context(), w.now))
+	l := w.o.Next(w.now)
+	w.emit(w.failure("orders", "second"))
+	w.check(w.o.Fill(t.Context(), w.now))
+	_, err := w.o.Settle(t.Context(), l, errAway, w.now)
+	w.check(err)
+	w.emit(w.failure("orders", "third"))
+	w.pass(10 * time.Minute)
+	w.wantCounts("when it is back", "third×3")
+}
+
+func TestBurstThatWaitedForALongIntervalIsNotOldYet(t *testing.T) {
+	route := grouped(notify.ByPipeline)
+	route.Interval = 24 * time.Hour
+	w := newWorld(t, route)
+	w.emit(w.failure("orders", "first"))
+	w.pass(time.Second)
+	w.emit(w.failure("orders", "second"))
+	w.pass(24*time.Hour - 2*time.Second)
+	w.box.answer = func(event.Event) error { return errAway }
+	w.pass(time.Hour) // away for an hour, and not for a day
+	if dead := w.dead(); len(dead) != 0 {
+		t.Errorf("dead letters: %+v", dead)
+	}
+	w.box.answer = nil
+	w.pass(time.Hour)
+	w.wantCounts("when it is back", "first×1", "second×1")
+}
+
+func TestBurstThatIsOverWaitsForAnAnswerWhereNoMoreMayBeSent(t *testing.T) {
+	burst := grouped(notify.ByType)
+	burst.Pipelines = []string{"orders"}
+	w := newWorld(t, burst, notify.Route{Name: "each", Sinks: []string{"box"}})
+	w.options.Concurrency = 1
+	w.begin()
+	w.emit(w.failure("orders", "first"))
+	w.pass(time.Second)
+	w.emit(w.failure("orders", "waits"), w.failure("silver", "slow"))
+	w.check(w.o.Fill(t.Context(), w.now))
+	if w.o.Next(w.now) == nil {
+		t.Fatal("want one that is on its way")
+	}
+	w.now = w.now.Add(5 * time.Minute)
+	w.check(w.o.Save(t.Context(), false, w.now))
+	if l, wake := w.o.Next(w.now), w.o.Wake(w.now); l != nil || !wake.After(w.now) {
+		t.Errorf("at %s there is nothing to do, and it wakes at %s", w.now, wake)
+	}
+}
+
+func TestBurstsOfOnePipelineThatEndTogetherAreToldInOrder(t *testing.T) {
+	w := newWorld(t, grouped(notify.ByPipeline, notify.ByType))
+	types := []event.Type{event.SLAWarning, event.SLABreach, event.RelativeSLAWarning, event.RelativeSLABreach}
+	var want []string
+	for round := range 8 {
+		for _, kind := range types {
+			message := fmt.Sprintf("%s %d", kind, round)
+			w.emit(event.New(kind, event.About{Pipeline: "orders", Schedule: pipeline.ByCron, Which: message, At: w.now}, message, event.Deadline{}))
+			want = append(want, message)
+		}
+		if w.turn(); round%2 == 1 { // every second one has to wait
+			w.pass(10 * time.Minute)
+		}
+	}
+	w.want("told", want...)
+}

@@ -95,7 +95,7 @@ func (n *Notifier) advance(ctx context.Context, name string, at store.Position) 
 }
 
 // Abandon carries out the task of a sink that nobody has delivered to for long. If it is none of ours, its cursor is
-// dropped, so that it holds no events back; it gives the sink's name then, and "" otherwise.
+// dropped, so that it holds no events back, and so is what waited for it; it gives the sink's name then, and "" otherwise.
 func (n *Notifier) Abandon(ctx context.Context, c store.Claim, now time.Time) (string, error) {
 	name := c.Task.ID[len(taskPrefix):]
 	b := store.Batch{ID: fmt.Sprintf("abandon/%s/%d", name, c.Lease.Token), Lease: &c.Lease}
@@ -104,6 +104,9 @@ func (n *Notifier) Abandon(ctx context.Context, c store.Claim, now time.Time) (s
 		return "", n.store.Commit(ctx, b, now)
 	}
 	if err := n.store.DropCursor(ctx, cursorName(name)); err != nil {
+		return "", err
+	}
+	if err := n.forgetBursts(ctx, name, now); err != nil {
 		return "", err
 	}
 	b.Finish(c.Task.ID)

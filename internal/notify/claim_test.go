@@ -74,3 +74,27 @@ func TestSinkThatIsOnlyLateIsNotAbandoned(t *testing.T) {
 	w.turn()
 	w.want("told", "0")
 }
+
+func TestWhatWaitedForASinkThatWasRemovedIsForgottenWithIt(t *testing.T) {
+	w := newWorld(t, grouped(notify.ByPipeline))
+	w.failures("orders", 1)
+	w.turn()
+	w.emit(w.failure("orders", "waits"))
+	w.turn()
+	box := w.box
+	w.box = nil
+	w.options.Sinks = nil
+	w.now = w.now.Add(25 * time.Hour)
+	w.check(w.store.VoidLeases(t.Context()))
+	claims, err := w.store.Claim(t.Context(), store.ClaimQuery{Replica: "here", Limit: 10, Lease: time.Minute}, w.now)
+	if err != nil || len(claims) != 1 {
+		t.Fatalf("due: %+v, %v", claims, err)
+	}
+	if gone, err := notify.New(w.options).Abandon(t.Context(), claims[0], w.now); gone != "box" || err != nil {
+		t.Errorf("abandoned %q, %v", gone, err)
+	}
+	w.box, w.options.Sinks, w.options.Since = box, []sink.Sink{box}, w.now
+	w.begin()
+	w.pass(time.Hour)
+	w.want("the past is not told to a sink that is new", "0")
+}

@@ -68,9 +68,15 @@ func newWorld(t *testing.T, routes ...notify.Route) *world {
 // begin is the start of a process that delivers, after another that was killed if there was one.
 func (w *world) begin() {
 	w.Helper()
+	w.claim(w.box)
+}
+
+// claim has a new process deliver to s.
+func (w *world) claim(s sink.Sink) {
+	w.Helper()
 	w.check(w.store.VoidLeases(w.Context()))
 	w.n = notify.New(w.options)
-	o, _, err := w.n.Claim(w.Context(), w.box, notify.Holder{Replica: "here", Lease: time.Minute}, w.now)
+	o, _, err := w.n.Claim(w.Context(), s, notify.Holder{Replica: "here", Lease: time.Minute}, w.now)
 	w.check(err)
 	if o == nil {
 		w.Fatal("somebody else delivers")
@@ -232,6 +238,47 @@ func TestBusySinkIsLeftAloneAsLongAsItAsks(t *testing.T) {
 	w.want("after", "0", "0")
 }
 
+func TestOneAlertThatFailsHoldsUpTheOthersForAWhileAtMost(t *testing.T) {
+	w := newWorld(t)
+	w.emit(w.failure("orders", "poison"))
+	w.failures("silver", 5000) // more than it reads beyond what is not delivered
+	w.box.answer = func(e event.Event) error {
+		if e.Detail.Message == "poison" {
+			return errAway
+		}
+		return nil
+	}
+	w.pass(2 * time.Hour)
+	if dead := w.dead(); len(dead) != 1 || len(w.box.got) != 5000 {
+		t.Errorf("%d arrived, %d are dead", len(w.box.got), len(dead))
+	}
+}
+
+func TestAlertThatFailedOftenIsNotGivenUpBecauseTheSinkAsksForTime(t *testing.T) {
+	w := newWorld(t)
+	w.failures("orders", 1)
+	asked := 0
+	w.box.answer = func(e event.Event) error {
+		if e.Detail.Pipeline == "orders" {
+			asked++
+		}
+		switch {
+		case e.Detail.Pipeline == "silver" || asked > 20:
+			return nil
+		case asked == 20:
+			return &sink.Busy{After: time.Minute, Reason: "slow down"}
+		}
+		return errAway
+	}
+	for i := range 100 {
+		w.emit(w.failure("silver", fmt.Sprint(i)))
+		w.pass(5 * time.Minute)
+	}
+	if dead := w.dead(); len(dead) != 0 || len(w.box.got) != 101 {
+		t.Errorf("%d arrived, dead letters: %+v", len(w.box.got), dead)
+	}
+}
+
 func TestOneAlertThatFailsDelaysItsOwnPipelineAlone(t *testing.T) {
 	w := newWorld(t)
 	w.emit(w.failure("orders", "poison"), w.failure("orders", "behind it"), w.failure("silver", "free"))
@@ -247,12 +294,32 @@ func TestOneAlertThatFailsDelaysItsOwnPipelineAlone(t *testing.T) {
 		w.emit(w.failure("silver", fmt.Sprint(i)))
 		w.pass(time.Minute)
 	}
-	if dead := w.dead(); len(dead) != 1 || dead[0].Event.Detail.Message != "poison" || dead[0].Tries != 20 {
+	if dead := w.dead(); len(dead) != 1 || dead[0].Event.Detail.Message != "poison" || dead[0].Tries < 20 {
 		t.Errorf("dead letters: %+v", dead)
 	}
 	if len(w.box.got) != 102 {
 		t.Errorf("%d alerts arrived", len(w.box.got))
 	}
+}
+
+func TestWhatWasTriedWhileTheSinkWasAwayDoesNotCountAgainstAnAlert(t *testing.T) {
+	w := newWorld(t)
+	w.failures("orders", 1)
+	w.failures("silver", 1)
+	w.box.answer = func(event.Event) error { return errAway }
+	w.pass(6 * time.Hour)
+	asked := 0
+	w.box.answer = func(event.Event) error {
+		if asked++; asked == 2 { // it is back, and stumbles once
+			return errAway
+		}
+		return nil
+	}
+	w.pass(time.Hour)
+	if dead := w.dead(); len(dead) != 0 {
+		t.Errorf("dead letters: %+v", dead)
+	}
+	w.want("in the end", "0", "0")
 }
 
 func TestRefusedAlertIsKeptAndCanBeSentAgain(t *testing.T) {
@@ -370,10 +437,14 @@ func TestAlertsCarryOwnerAndLinks(t *testing.T) {
 // screen is a sink that shows how things stand.
 type screen struct {
 	box
+	away     bool
 	followed []string
 }
 
 func (s *screen) Follow(_ context.Context, a sink.Alert) error {
+	if s.away {
+		return errAway
+	}
 	s.followed = append(s.followed, a.Event.Detail.Message)
 	return nil
 }
@@ -382,15 +453,68 @@ func TestSinkThatShowsHowThingsStandIsToldOfWhatSettlesThem(t *testing.T) {
 	w := newWorld(t)
 	s := &screen{}
 	w.options.Sinks = []sink.Sink{s}
-	w.check(w.store.VoidLeases(t.Context()))
-	var err error
-	w.o, _, err = notify.New(w.options).Claim(t.Context(), s, there, w.now)
-	w.check(err)
+	w.claim(s)
 	about := event.About{Pipeline: "orders", Schedule: pipeline.ByCron, At: w.now}
 	w.emit(w.failure("orders", "failed"), event.New(event.TriggerStarted, about, "opened", event.Opening{}), event.New(event.JobCompleted, about, "fine", event.Finished{}))
 	w.turn()
 	if diff := cmp.Diff([][]string{{"failed"}, {"fine"}}, [][]string{s.got, s.followed}); diff != "" {
 		t.Errorf("sent, followed (-want +got):\n%s", diff)
+	}
+}
+
+func TestWhatSettlesAMatterIsShownAtOnceAlsoWhereItJoinsABurst(t *testing.T) {
+	route := grouped(notify.ByPipeline)
+	route.Severity = event.Info
+	w := newWorld(t, route)
+	s := &screen{}
+	w.options.Sinks = []sink.Sink{s}
+	w.claim(s)
+	done := event.New(event.JobCompleted, event.About{Pipeline: "orders", Schedule: pipeline.ByCron, At: w.now}, "fine", event.Finished{})
+	w.emit(w.failure("orders", "failed"))
+	w.turn()
+	w.emit(done, w.failure("orders", "another"))
+	w.turn()
+	if diff := cmp.Diff([][]string{{"failed"}, {"fine"}}, [][]string{s.got, s.followed}); diff != "" {
+		t.Errorf("at once: sent, followed (-want +got):\n%s", diff)
+	}
+	w.pass(5 * time.Minute)
+	if a := s.alerts[len(s.alerts)-1]; a.Count != 2 || a.Event.Detail.Message != "another" || len(s.followed) != 1 {
+		t.Errorf("after the interval: %+v, followed %v", a, s.followed)
+	}
+}
+
+func TestWhatASinkHasNothingToSayAboutDoesNotMakeItLookAsIfItWereBack(t *testing.T) {
+	w := newWorld(t)
+	s := &screen{box: box{answer: func(event.Event) error { return errAway }}}
+	w.options.Sinks = []sink.Sink{s}
+	w.claim(s)
+	w.failures("orders", 1)
+	for i := range 60 { // runs that went well, which it never spoke of
+		about := event.About{Pipeline: "silver", Schedule: pipeline.ByCron, Which: fmt.Sprint(i), At: w.now}
+		w.emit(event.New(event.JobCompleted, about, "fine", event.Finished{}))
+		w.pass(5 * time.Minute)
+	}
+	if dead := w.dead(); len(dead) != 0 || w.told != 1 || len(s.followed) != 60 {
+		t.Errorf("told %d times, followed %d, dead letters: %+v", w.told, len(s.followed), dead)
+	}
+	s.answer = nil
+	w.pass(5 * time.Minute)
+	if diff := cmp.Diff([]string{"0"}, s.got); diff != "" {
+		t.Errorf("when it is back (-want +got):\n%s", diff)
+	}
+}
+
+func TestSinkThatTakesWhatItDidNotTakeBeforeIsBack(t *testing.T) {
+	w := newWorld(t)
+	s := &screen{away: true}
+	w.options.Sinks = []sink.Sink{s}
+	w.claim(s)
+	w.emit(event.New(event.JobCompleted, event.About{Pipeline: "orders", Schedule: pipeline.ByCron, At: w.now}, "fine", event.Finished{}))
+	w.turn()
+	s.away, w.now = false, w.now.Add(time.Second)
+	l := w.o.Next(w.now)
+	if got, err := w.o.Settle(t.Context(), l, w.o.Send(t.Context(), l), w.now); !got.Sent || !got.Back || err != nil {
+		t.Errorf("got %+v, %v", got, err)
 	}
 }
 

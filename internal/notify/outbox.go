@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -53,7 +54,9 @@ type Letter struct {
 	follow      bool   // it only brings up to date what the sink said before
 	kept        bool   // it is in its group's note
 	sending     bool
+	ready       time.Time // since then it could have been sent
 	tries       int
+	alone       int // tries that failed while the sink took others
 	retryAt     time.Time
 }
 
@@ -73,7 +76,7 @@ func (n *Notifier) open(ctx context.Context, s sink.Sink, due time.Time) (*Outbo
 
 // Fill reads the events that come next, as far as there is room.
 func (o *Outbox) Fill(ctx context.Context, now time.Time) error {
-	for o.pending < window && o.read-o.cursor() < ahead {
+	for !o.crowded() {
 		events, err := o.n.store.EventsAfter(ctx, o.read, page)
 		if err != nil {
 			return fmt.Errorf("read events for sink %s: %w", o.name, err)
@@ -84,6 +87,9 @@ func (o *Outbox) Fill(ctx context.Context, now time.Time) error {
 	}
 	return nil
 }
+
+// crowded says that there is no room for more events.
+func (o *Outbox) crowded() bool { return o.pending >= window || o.read-o.cursor() >= ahead }
 
 // take sorts events in. Silences are read after the events, and only where there is something to keep back.
 func (o *Outbox) take(ctx context.Context, events []store.StoredEvent, now time.Time) error {
@@ -99,20 +105,32 @@ func (o *Outbox) take(ctx context.Context, events []store.StoredEvent, now time.
 			}
 			looked = true
 		}
-		if wanted && covering(silences, e.Event) == "" {
+		if wanted = wanted && covering(silences, e.Event) == ""; wanted {
 			o.add(route, e, now)
-		} else if o.follower != nil && sink.Settles(e.Event) {
-			l := letter(e)
-			l.follow = true
-			o.queue(l)
+		}
+		if !wanted || route.Interval > 0 { // a burst may tell of it late, or of another event in its place
+			o.follow(e)
 		}
 		o.read = e.Position
 	}
 	return nil
 }
 
+// follow queues an event that the sink need only know of to bring up to date what it said, if it is one.
+func (o *Outbox) follow(e store.StoredEvent) {
+	if o.follower == nil || !sink.Settles(e.Event) {
+		return
+	}
+	l := letter(e)
+	l.follow = true
+	o.queue(l)
+}
+
 func letter(e store.StoredEvent) *Letter {
-	return &Letter{alert: sink.Alert{Event: e.Event, Count: 1, Since: e.Event.Time}, first: e.Position, last: e.Position, lane: lane(e.Event)}
+	return &Letter{
+		alert: sink.Alert{Event: e.Event, Count: 1, Since: e.Event.Time}, first: e.Position, last: e.Position,
+		lane: lane(e.Event), ready: e.Event.Time,
+	}
 }
 
 // add queues an event by itself, or has it join its group.
@@ -147,14 +165,10 @@ func (o *Outbox) queue(l *Letter) {
 // Next gives a letter to be sent now; nil if there is none, or the sink is left alone. While the sink takes nothing, one
 // letter at a time tries it.
 func (o *Outbox) Next(now time.Time) *Letter {
-	if now.Before(o.until) || o.sending >= o.n.concurrency || o.failures > 0 && o.sending > 0 {
+	if now.Before(o.until) || o.full() {
 		return nil
 	}
-	for _, g := range o.groups {
-		if l := g.release(now); l != nil {
-			o.queue(l)
-		}
-	}
+	o.release(now)
 	var next *Letter
 	for _, q := range o.lanes {
 		if l := q.letters[0]; !l.sending && !now.Before(l.retryAt) && (next == nil || o.before(l, next)) {
@@ -166,6 +180,23 @@ func (o *Outbox) Next(now time.Time) *Letter {
 		o.sending++
 	}
 	return next
+}
+
+// full says that nothing can be sent before there is an answer to what is under way.
+func (o *Outbox) full() bool { return o.sending >= o.n.concurrency || o.failures > 0 && o.sending > 0 }
+
+// release queues the bursts that need not wait any more, in the order of the events that they tell of.
+func (o *Outbox) release(now time.Time) {
+	var over []*Letter
+	for _, g := range o.groups {
+		if l := g.release(now); l != nil {
+			over = append(over, l)
+		}
+	}
+	slices.SortFunc(over, func(a, b *Letter) int { return cmp.Compare(a.last, b.last) })
+	for _, l := range over {
+		o.queue(l)
+	}
 }
 
 // before prefers the older letter; while the sink takes nothing, one that was not tried so often, since another may be
@@ -252,15 +283,15 @@ func (o *Outbox) Wake(now time.Time) time.Time {
 		sooner(o.savedAt.Add(saveEvery))
 	}
 	for _, g := range o.groups {
-		if g.held != nil && g.queued == nil {
+		if g.held != nil && g.queued == nil && !o.full() {
 			sooner(later(g.over(), o.until))
 		}
 		if g.dirty {
 			sooner(o.savedAt.Add(saveEvery))
 		}
 	}
-	if o.sending >= o.n.concurrency || o.failures > 0 && o.sending > 0 {
-		return wake // an answer comes before anything else can be sent
+	if o.full() {
+		return wake
 	}
 	for _, q := range o.lanes {
 		if l := q.letters[0]; !l.sending {

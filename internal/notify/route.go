@@ -98,9 +98,12 @@ func matchesAny(patterns []string, text string) bool {
 
 // matches says whether a pattern fits. A malformed pattern, which no checked file holds, fits nothing.
 func matches(pattern, text string) bool {
-	fits, err := path.Match(pattern, text)
+	fits, err := path.Match(noPath(pattern), noPath(text))
 	return err == nil && fits
 }
+
+// noPath puts another character in the place of slashes, at which a * would end: an owner such as data/eu is no path.
+func noPath(text string) string { return strings.ReplaceAll(text, "/", "\x00") }
 
 // group names the group that e belongs to.
 func (r *Route) group(e event.Event, of Subject) string {
@@ -137,14 +140,20 @@ func rank(s event.Severity) int {
 	return slices.Index([]event.Severity{event.Info, event.Warning, event.Critical}, s)
 }
 
-// Sample is what a test of a route sends: an event of a type that the route is about.
+// sample is what a test of a route sends: an event of a type and a severity that the route is about, if there is one.
 func (r *Route) sample(by string, at time.Time) event.Event {
-	t := event.JobFailed
-	if len(r.Types) > 0 {
-		t = r.Types[0]
+	types := r.Types
+	if len(types) == 0 {
+		types = []event.Type{event.JobFailed, event.InfraFailure}
 	}
-	about := event.About{Pipeline: samplePipeline, Schedule: pipeline.ByHand, Which: at.Format(time.RFC3339Nano), At: at}
-	return event.New(t, about, "this is a test of the alert route "+r.Name+", asked for by "+by+": nothing has happened", t.Entry().Extra)
+	about := event.About{
+		Pipeline: samplePipeline, Schedule: pipeline.ByHand, Which: at.Format(time.RFC3339Nano), At: at, Critical: r.Severity == event.Critical,
+	}
+	of := func(t event.Type) event.Event {
+		return event.New(t, about, "this is a test of the alert route "+r.Name+", asked for by "+by+": nothing has happened", t.Entry().Extra)
+	}
+	fits := slices.IndexFunc(types, func(t event.Type) bool { return atLeast(of(t).Detail.Severity, r.Severity) })
+	return of(types[max(fits, 0)])
 }
 
 // samplePipeline stands in alerts that are only a test.

@@ -53,6 +53,35 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
+func TestStarInAPatternStandsForAnyCharacters(t *testing.T) {
+	e := event.New(event.SLABreach, event.About{Pipeline: "orders", Schedule: pipeline.ByCron, At: noon}, "", event.Deadline{})
+	subject := func(pipeline.ID) notify.Subject { return notify.Subject{Owner: "finance/eu"} }
+	for pattern, want := range map[string]bool{"*": true, "finance*": true, "*/eu": true, "finance/*": true, "finance/eu": true, "finance": false, "sales*": false} {
+		n := notify.New(notify.Options{Sinks: []sink.Sink{&box{}}, Routes: []notify.Route{{Owners: []string{pattern}, Sinks: []string{"box"}}}, Subject: subject})
+		if got := n.Wants("box", e); got != want {
+			t.Errorf("%s: %t", pattern, got)
+		}
+	}
+}
+
+func TestSampleIsOneThatTheRouteFits(t *testing.T) {
+	for name, r := range map[string]notify.Route{
+		"any":               {},
+		"severity":          {Severity: event.Critical},
+		"types":             {Types: []event.Type{event.SLAMet}},
+		"raised":            {Types: []event.Type{event.SLAWarning}, Severity: event.Critical},
+		"types, one of all": {Types: []event.Type{event.SLAMet, event.RetryExhausted}, Severity: event.Warning},
+	} {
+		r.Name, r.Sinks = "r", []string{"box"}
+		w := newWorld(t, r)
+		_, err := w.n.Test(t.Context(), "r", "ann", w.now)
+		w.check(err)
+		if e := w.box.alerts[0].Event; !w.n.Wants("box", e) {
+			t.Errorf("%s: %s of severity %s would go elsewhere", name, e.Type, e.Detail.Severity)
+		}
+	}
+}
+
 func TestTestOfARouteGoesToItsSinksAlone(t *testing.T) {
 	w := newWorld(t, notify.Route{Name: "pages", Types: []event.Type{event.SLABreach}, Sinks: []string{"box", "away"}})
 	away, other := &box{name: "away", answer: func(event.Event) error { return errAway }}, &box{name: "other"}

@@ -15,7 +15,7 @@ const (
 	// patience is how long an alert may be on its way. Older ones are buried once the sink was tried often enough.
 	patience   = 24 * time.Hour
 	enoughFor  = 5  // tries, of an alert that is older
-	enoughEver = 20 // tries, of one that fails while the sink takes others
+	enoughEver = 20 // tries that failed while the sink took others
 )
 
 // Settled is what became of a letter, for the host to tell.
@@ -32,22 +32,22 @@ func (o *Outbox) Settle(ctx context.Context, l *Letter, said error, now time.Tim
 	l.sending = false
 	o.sending--
 	if said == nil {
-		s := Settled{Sent: true, Back: o.told}
-		o.failures, o.told, o.refusing = 0, false, false
-		o.remove(l, now)
-		return s, nil
+		return o.taken(l, now), nil
 	}
 	s := Settled{Err: said}
-	l.tries++
 	var busy *sink.Busy
-	switch {
-	case errors.As(said, new(*sink.Refused)), l.tries >= enoughEver && o.failures == 0:
-		return o.refused(ctx, l, s, now)
-	case errors.As(said, &busy) && busy.After > 0:
+	if errors.As(said, &busy) && busy.After > 0 { // neither this one is wrong nor the sink
 		o.until = later(o.until, now.Add(busy.After))
-		l.tries--             // it is not this one that is wrong
-		return Settled{}, nil // nor is the sink
+		l.back()
+		return Settled{}, nil
 	}
+	if l.tries++; o.failures == 0 || o.stuckBehind(l) {
+		l.alone++
+	}
+	if errors.As(said, new(*sink.Refused)) || l.alone >= enoughEver {
+		return o.refused(ctx, l, s, now)
+	}
+	l.back()
 	if o.failures == 0 || !now.Before(o.until) { // several that were under way fail as one
 		o.failures++
 	}
@@ -57,6 +57,29 @@ func (o *Outbox) Settle(ctx context.Context, l *Letter, said error, now time.Tim
 	buried, err := o.buryOld(ctx, said, now)
 	s.Buried = buried
 	return s, err
+}
+
+// taken removes a letter that the sink took. One that only follows, and never failed, shows nothing about the sink: it may
+// have had nothing to say.
+func (o *Outbox) taken(l *Letter, now time.Time) Settled {
+	o.remove(l, now)
+	if l.follow && l.tries == 0 {
+		return Settled{}
+	}
+	s := Settled{Sent: true, Back: o.told}
+	o.failures, o.told, o.refusing = 0, false, false
+	return s
+}
+
+// stuckBehind says that no more is read, so that there may be no others that the sink could take, because of letters such
+// as l: one that failed more than once while the sink took others.
+func (o *Outbox) stuckBehind(l *Letter) bool { return l.alone > 1 && o.crowded() }
+
+// back takes note that a letter stays where it was.
+func (l *Letter) back() {
+	if l.group != nil {
+		l.group.back()
+	}
 }
 
 // refused buries a letter that the sink does not take although it takes others.
@@ -84,7 +107,7 @@ func (o *Outbox) buryOld(ctx context.Context, why error, now time.Time) (buried 
 		for len(q.letters) > 0 {
 			l := q.letters[0]
 			tried := l.tries >= enoughFor || o.failures >= enoughFor
-			if l.sending || !tried || now.Sub(l.alert.Since) < patience {
+			if l.sending || !tried || now.Sub(l.ready) < patience {
 				break
 			}
 			if !l.follow {

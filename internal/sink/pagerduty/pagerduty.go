@@ -48,7 +48,7 @@ type incident struct {
 // Send tells of an alert.
 func (s *Sink) Send(ctx context.Context, a sink.Alert) error {
 	known, thread, err := s.load(ctx, a)
-	if err != nil || known.Told.Has(a.Event.ID) {
+	if err != nil || known.Told.Repeats(a) {
 		return err
 	}
 	switch next := known.State.After(a.Event); {

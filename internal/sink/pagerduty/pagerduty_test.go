@@ -107,6 +107,20 @@ func TestRepeatOpensNoIncidentAgain(t *testing.T) {
 	}
 }
 
+func TestBurstThatEndsWithWhatWasFollowedIsTold(t *testing.T) {
+	s := newService(t)
+	p := s.sink(t)
+	failed, done := alert(event.JobFailed, event.Finished{}), alert(event.JobCompleted, event.Finished{})
+	burst := done
+	burst.Count = 3
+	if err := errors.Join(p.Send(ctx, failed), p.Follow(ctx, done), p.Send(ctx, done), p.Send(ctx, burst)); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.actions(); len(got) != 3 || got[2] != "/v2/change/enqueue" {
+		t.Errorf("got %v", got)
+	}
+}
+
 func TestIncidentThatWasNeverOpenedIsNotResolved(t *testing.T) {
 	s := newService(t)
 	if err := s.sink(t).Follow(ctx, alert(event.JobCompleted, event.Finished{})); err != nil || len(s.got) != 0 {

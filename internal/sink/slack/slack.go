@@ -63,7 +63,7 @@ func (s *Sink) Send(ctx context.Context, a sink.Alert) error {
 	switch {
 	case err != nil:
 		return err
-	case c.Told.Has(a.Event.ID):
+	case c.Told.Repeats(a):
 		return nil // sent already, and the answer was lost on its way to whoever sends it again
 	case c.Root == "":
 		return s.open(ctx, c, a)

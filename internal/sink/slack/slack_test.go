@@ -175,6 +175,22 @@ func TestRepeatIsNotToldTwice(t *testing.T) {
 	}
 }
 
+func TestBurstThatEndsWithWhatWasFollowedIsTold(t *testing.T) {
+	w := newWorld(t)
+	s := w.dispatcher("#data")
+	w.send(s, failed("a"))
+	done := sinktest.Alert(event.JobCompleted, "done", event.Finished{})
+	if err := s.Follow(ctx, done); err != nil {
+		t.Fatal(err)
+	}
+	w.send(s, done)
+	done.Count = 3
+	w.send(s, done)
+	if replies := w.replies(w.roots()[0]); len(replies) != 2 || !strings.Contains(strings.Join(replies[1].blocks(), "\n"), "3 events") {
+		t.Errorf("replies: %+v", replies)
+	}
+}
+
 func TestDataIsNeverMarkup(t *testing.T) {
 	w := newWorld(t)
 	evil := "<!channel> <@U1> <https://evil.example|click> &lt;!here&gt; *bold* _it_ ~no~ `code` :fire: raw_orders_daily 10:30:00\r\nx"

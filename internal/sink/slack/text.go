@@ -18,12 +18,14 @@ const (
 // must look like what it is.
 var marks = map[rune]rune{'*': '∗', '_': 'ˍ', '~': '∼', '`': 'ˋ'}
 
-// emoji is what Slack would turn into a picture.
-var emoji = regexp.MustCompile(`:([a-z][a-z0-9_+'-]*:)`)
+// emoji is what Slack would turn into a picture. Most names have a letter; the time of day has none.
+var emoji = regexp.MustCompile(`:([0-9]*[a-z_][a-z0-9_+'-]*:|[+-]1:|100:|1234:)`)
 
 // plain is data as mrkdwn that shows it as it is: no markup, no mention, no link, no picture; cut at a limit.
 func plain(text string, limit int) string {
-	text = emoji.ReplaceAllString(text, "∶$1")
+	for emoji.MatchString(text) { // the colon that ends one may begin another
+		text = emoji.ReplaceAllString(text, "∶$1")
+	}
 	runes := []rune(text)
 	pairs := map[rune]int{}
 	for i, r := range runes {

@@ -27,6 +27,7 @@ func TestOnlyMarksThatWouldFormatAreReplaced(t *testing.T) {
 	for text, want := range map[string]string{
 		"*bold*": "∗bold∗", "a * b": "a * b", "snake_case_name": "snake_case_name", "_SUCCESS": "_SUCCESS", "_it_": "ˍitˍ", "~x~ y~": "∼x∼ y∼",
 		"`rm -rf`": "ˋrm -rfˋ", ":fire: at 10:30:00": "∶fire: at 10:30:00", "2*3*4": "2*3*4", "": "",
+		":x:fire:": "∶x∶fire:", ":+1: :-1: :100:": "∶+1: ∶-1: ∶100:", ":8ball:": "∶8ball:", "2026-03-03T10:30:00+02:00": "2026-03-03T10:30:00+02:00",
 	} {
 		if got := plain(text, 100); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)
