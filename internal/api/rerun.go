@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
@@ -33,7 +34,7 @@ func (a *API) rerun(ctx context.Context, in *struct {
 	if said, p := q.key(key); p != nil || said != key {
 		return nil, badRequest("the body speaks of run %s, the path of %s", said, key)
 	}
-	if q.Reason == "" {
+	if strings.TrimSpace(q.Reason) == "" {
 		return nil, badRequest("a rerun needs a reason").at("body.reason", "missing")
 	}
 	answer, err := a.operator.Rerun(ctx, router.RerunRequest{

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"path"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -74,6 +75,9 @@ func (a *API) addSilence(ctx context.Context, in *struct{ Body SilenceRequest })
 		return nil, err
 	}
 	q := in.Body
+	if strings.TrimSpace(q.Reason) == "" {
+		return nil, badRequest("a silence needs a reason").at("body.reason", "missing")
+	}
 	asked := Asked{RequestedBy: q.RequestedBy}
 	s := notify.Silence{Pipeline: q.Pipeline, Type: event.Type(q.Type), By: asked.by(ctx), Why: q.Reason}
 	if _, err := path.Match(q.Pipeline, ""); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/catalog"
@@ -57,7 +58,7 @@ func (r *Router) Trigger(ctx context.Context, q TriggerRequest, now time.Time) (
 
 // signed refuses a request that skips a safeguard without saying who asks and why.
 func signed(by, reason string, force, bypass bool) error {
-	if (force || bypass) && (by == "" || reason == "") {
+	if (force || bypass) && (by == "" || strings.TrimSpace(reason) == "") {
 		return refuse(Invalid, "skipping a safeguard needs who and why; give a reason")
 	}
 	return nil

@@ -84,8 +84,10 @@ func TestTriggerRefusals(t *testing.T) {
 	w := newWorld(t, plain)
 	_, err := w.Router.Trigger(ctx, router.TriggerRequest{ID: "1", Pipeline: "nobody"}, w.Now())
 	refused(t, err, router.NotFound)
-	_, err = w.Router.Trigger(ctx, router.TriggerRequest{ID: "1", Pipeline: "plain", BypassGate: true, By: "ada"}, w.Now())
-	refused(t, err, router.Invalid)
+	for _, why := range []string{"", " "} {
+		_, err = w.Router.Trigger(ctx, router.TriggerRequest{ID: "1", Pipeline: "plain", BypassGate: true, By: "ada", Reason: why}, w.Now())
+		refused(t, err, router.Invalid)
+	}
 	_, err = w.Router.Pause(ctx, "plain", store.Pause{By: "ada", Why: "tested"}, w.Now())
 	w.Check(err)
 	_, err = w.Router.Trigger(ctx, router.TriggerRequest{ID: "1", Pipeline: "plain", By: "ada", Reason: "tested", Force: true}, w.Now())

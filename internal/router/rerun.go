@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/catalog"
@@ -37,7 +38,7 @@ const (
 // Rerun answers a request, by exactly one of RERUN_ACCEPTED and RERUN_REJECTED. A rejection is an answer, not an error;
 // only a request that cannot be understood is refused, and then there is no event.
 func (r *Router) Rerun(ctx context.Context, q RerunRequest, now time.Time) (store.Rerun, error) {
-	if q.ID == "" || q.By == "" || q.Reason == "" || q.Period.IsZero() {
+	if q.ID == "" || q.By == "" || strings.TrimSpace(q.Reason) == "" || q.Period.IsZero() {
 		return store.Rerun{}, refuse(Invalid, "a rerun needs an id, a period, who and why")
 	}
 	var answer store.Rerun
