@@ -64,6 +64,23 @@ func TestRecordThatFailsKeepsBackThoseOfItsPipelineAlone(t *testing.T) {
 	}
 }
 
+// A stream tells the second at which a row was written, and not more.
+func TestRowsOfOneSecondThatMakeNoSenseAreToldEach(t *testing.T) {
+	w := deploy(t, awslambdatest.Options{}, daily)
+	record := func(sequence, date string) string {
+		return fmt.Sprintf(`{"eventName": "MODIFY", "dynamodb": {"SequenceNumber": %q, "ApproximateCreationDateTime": 1772515845, "Keys": {"PK": {"S": "PIPELINE#orders"}, "SK": {"S": "SENSOR#landed"}},
+			"NewImage": {"PK": {"S": "PIPELINE#orders"}, "SK": {"S": "SENSOR#landed"}, "date": {"S": %q}}}}`, sequence, date)
+	}
+	for range 2 { // what comes again was told before
+		_, err := w.Route(awslambda.Tables{}, fmt.Sprintf(`{"Records": [%s, %s]}`, record("1", "the first"), record("2", "the second")))
+		must(t, err)
+	}
+	w.Settle()
+	if told := w.all(t, event.SensorRejected); len(told) != 2 || !strings.Contains(told[1].Detail.Message, "the second") {
+		t.Errorf("told %+v", told)
+	}
+}
+
 func TestTaskFromSchedulerThatIsNotDueComesAgainLater(t *testing.T) {
 	w := deploy(t, awslambdatest.Options{}, daily)
 	before := w.Called("CreateSchedule")

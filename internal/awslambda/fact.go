@@ -71,7 +71,7 @@ type Outbox struct {
 type Refused struct {
 	Row    string
 	Reason string
-	At     time.Time
+	Record string // its sequence number: the stream's time keeps to the second
 }
 
 // Streams are the tables' own side of the stream-router.

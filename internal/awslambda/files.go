@@ -19,6 +19,7 @@ import (
 type Files struct {
 	loaded  bool
 	version int64             // of the note
+	own     int64             // of the note, too: nobody else has looked at the files up to it since looked was made
 	looked  map[string]string // hashes of the files that were looked at last, by name; nil if that is not known
 }
 
@@ -36,6 +37,9 @@ func (f *Files) refresh(ctx context.Context, h *Host) error {
 	}
 	if err := h.Catalog.Load(ctx); err != nil {
 		return err
+	}
+	if note.Version != f.own {
+		f.looked, f.own = nil, note.Version // what somebody else saw last is not known here
 	}
 	f.loaded, f.version = true, note.Version
 	return nil
@@ -86,6 +90,9 @@ func (f *Files) apply(ctx context.Context, r *Router, written pipeline.Source, r
 	for _, one := range slices.Concat(all.Pipelines, all.Calendars, all.Archetypes) {
 		f.looked[one.File] = digest(one)
 	}
+	for _, name := range all.Gone {
+		f.looked[name] = "" // it is in force, however it looks
+	}
 	return nil
 }
 
@@ -117,16 +124,31 @@ func unlisted(known *catalog.Snapshot, files []pipeline.Source, removed string) 
 	return names
 }
 
-// tell moves the note on. If somebody else does so at the same moment, that does.
-func (f *Files) tell(ctx context.Context, h *Host) error {
+// tellings is how often the note is moved on before it is an error that others always do so at the same moment.
+const tellings = 10
+
+// tell moves the note on. It does so also where somebody else has at the same moment: he would take that for his own doing.
+func (f *Files) tell(ctx context.Context, h *Host) (err error) {
+	for range tellings {
+		if err = f.move(ctx, h); !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+	}
+	return err
+}
+
+func (f *Files) move(ctx context.Context, h *Host) error {
 	read, err := h.Store.Note(ctx, store.CatalogNote, filesNote)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return fmt.Errorf("read whether files have changed: %w", err)
 	}
 	b := store.Batch{ID: "files/" + rand.Text()}
 	b.SwapNote(read, store.Note{Kind: store.CatalogNote, Key: filesNote, Data: []byte("{}")})
-	if err := h.Store.Commit(ctx, b, h.Now()); err != nil && !errors.Is(err, store.ErrConflict) {
+	if err := h.Store.Commit(ctx, b, h.Now()); err != nil {
 		return fmt.Errorf("tell that files have changed: %w", err)
+	}
+	if read.Version == f.own {
+		f.own = b.Notes[0].Next.Version
 	}
 	return nil
 }

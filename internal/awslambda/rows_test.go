@@ -1,6 +1,7 @@
 package awslambda_test
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -73,6 +74,37 @@ func TestResultInTheJobLogCountsOnce(t *testing.T) {
 	}
 	if told := w.all(t, event.JobCompleted); len(told) != 1 {
 		t.Errorf("told: %+v", told)
+	}
+}
+
+// A row takes 400 KB, and a stack trace is soon longer than a key, or than an event may be.
+func TestRowsOfOthersCountHoweverMuchTheySay(t *testing.T) {
+	w, tables := onTables(t, strings.Replace(onLanding, "maxManualReruns", "maxCodeRetries: 0, maxManualReruns", 1))
+	w.jobs.takes = 30 * time.Minute
+	tables.Put(dynamo.Control, `{"PK": {"S": "PIPELINE#orders"}, "SK": {"S": "SENSOR#landed"}, "status": {"S": "ready"}, "date": {"S": "2026-03-01"}}`)
+	w.Settle()
+	var much strings.Builder
+	for n := 0; much.Len() < 300_000; n++ {
+		fmt.Fprintf(&much, "at frame %x ", sha256.Sum256([]byte{byte(n), byte(n >> 8)}))
+	}
+	tables.Put(dynamo.JobLog, fmt.Sprintf(`{"PK": {"S": "PIPELINE#orders"}, "SK": {"S": "JOB#stream#2026-03-01#1"}, "event": {"S": "fail"}, "category": {"S": "PERMANENT"}, "error": {"S": %q}}`, &much))
+	tables.Put(dynamo.JobLog, fmt.Sprintf(`{"PK": {"S": "PIPELINE#orders"}, "SK": {"S": "JOB#stream#2026-03-01#2"}, "event": {"S": "fail"}, "category": {"S": %q}}`, &much))
+	w.Settle()
+	if r := w.run(t, "orders/stream/2026-03-01"); r.Status != run.FailedFinal {
+		t.Errorf("the run is %s, want it failed", r.Status)
+	}
+	tables.Put(dynamo.Control, fmt.Sprintf(`{"PK": {"S": "PIPELINE#orders"}, "SK": {"S": "RERUN_REQUEST#stream#2026-03-01"}, "reason": {"S": %q}, "id": {"S": %q}, "force": {"BOOL": true}}`, &much, much.String()[:50_000]))
+	w.AdvanceTo(dawn.Add(10 * time.Minute))
+	w.wantStarts(t, "orders/stream/2026-03-01/1", "orders/stream/2026-03-01/2")
+	for _, kind := range []event.Type{event.JobFailed, event.SensorRejected, event.RerunAccepted} {
+		told := w.all(t, kind)
+		if len(told) != 1 {
+			t.Errorf("%s was told %d times", kind, len(told))
+			continue
+		}
+		if text, err := json.Marshal(told[0]); err != nil || len(text) > 20_000 {
+			t.Errorf("%s has %d bytes, %v", kind, len(text), err)
+		}
 	}
 }
 

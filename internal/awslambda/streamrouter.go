@@ -162,8 +162,8 @@ func (r *Router) refused(err error) error {
 
 // tellRefused tells of a row that makes no sense.
 func (r *Router) tellRefused(ctx context.Context, w Refused, id pipeline.ID) error {
-	b := store.Batch{ID: fmt.Sprintf("refused-row/%s/%s/%d", id, w.Row, w.At.UnixNano())}
-	about := event.About{Pipeline: id, At: r.Now(), Which: fmt.Sprintf("%s@%d", w.Row, w.At.UnixNano())}
+	b := store.Batch{ID: fmt.Sprintf("refused-row/%s/%s/%s", id, w.Row, w.Record)}
+	about := event.About{Pipeline: id, At: r.Now(), Which: fmt.Sprintf("%s@%s", w.Row, w.Record)}
 	b.Emit(event.New(event.SensorRejected, about, fmt.Sprintf("%s does not count: %s", w.Row, w.Reason), event.Sensors{Sensors: []string{w.Row}}))
 	if err := r.Store.Commit(ctx, b, r.Now()); err != nil {
 		return fmt.Errorf("tell of a row that makes no sense: %w", err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/router"
+	"github.com/interlock-go/interlock/internal/sink"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/dynamo"
 	"github.com/interlock-go/interlock/internal/watchdog"
@@ -19,6 +20,13 @@ type Tables struct{ *dynamo.Store }
 
 var _ Streams = Tables{}
 
+// How many characters of what others say are kept, as of what is said over HTTP: a row takes 400 KB, an event far less.
+const (
+	longestMessage = 4000
+	longestReason  = 1000
+	longestName    = 200
+)
+
 // Facts reads a record.
 func (t Tables) Facts(r Record) (Facts, error) {
 	told, err := dynamo.Record{Image: r.Change.Image, Sequence: r.Change.Sequence, At: r.at()}.Read()
@@ -26,16 +34,22 @@ func (t Tables) Facts(r Record) (Facts, error) {
 	if err != nil {
 		return f, err
 	}
+	if f.Result != nil {
+		f.Result.Message = sink.Cut(f.Result.Message, longestMessage)
+	}
 	if told.File {
 		f.File = &pipeline.Source{File: fileName(r.Change.Keys.PK.S), Data: text(r.Change.Image["config"])}
 	}
 	if told.Refused != "" {
-		f.Refused = &Refused{Row: r.Change.Keys.SK.S, Reason: told.Refused, At: r.at()}
+		f.Refused = &Refused{Row: r.Change.Keys.SK.S, Reason: sink.Cut(told.Refused, longestReason), Record: r.Change.Sequence}
 	}
 	if q := told.Rerun; q != nil {
+		if len(q.ID) > longestName {
+			q.ID = hash(32, q.ID)
+		}
 		f.Rerun = &router.RerunRequest{
 			ID: q.ID, Pipeline: q.Key.Pipeline, Schedule: q.Key.Schedule, Period: q.Key.Period,
-			By: q.By, Reason: q.Reason, Force: q.Force, BypassGate: q.BypassGate,
+			By: sink.Cut(q.By, longestName), Reason: sink.Cut(q.Reason, longestReason), Force: q.Force, BypassGate: q.BypassGate,
 		}
 	}
 	if told.Outbox != nil {

@@ -1,7 +1,10 @@
 package dynamo
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
@@ -25,6 +28,19 @@ const (
 	rerunPrefix    = "RERUN#"
 	rerunRequest   = "RERUN_REQUEST#"
 )
+
+// longestName is how much of a key a name may take that holds what others say: a PK has 2048 bytes at most, an SK 1024.
+const longestName = 900
+
+// fitting is a name as it is, or, where that is too long, as much of it as fits and a hash of all.
+func fitting(name string) string {
+	if len(name) <= longestName {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	end := "#" + hex.EncodeToString(sum[:])
+	return strings.ToValidUTF8(name[:longestName-len(end)], "") + end
+}
 
 func partition(id pipeline.ID) string { return pipelinePrefix + string(id) }
 
@@ -50,7 +66,7 @@ func configAt(id pipeline.ID, version string) address {
 func snapshotAt(id run.SnapshotID) address {
 	return address{Control, "SNAPSHOT#" + string(id), "SNAPSHOT"}
 }
-func markAt(id string) address             { return address{Control, "MARK#" + id, "MARK"} }
+func markAt(id string) address             { return address{Control, "MARK#" + fitting(id), "MARK"} }
 func taskAt(id string) address             { return address{Control, taskPrefix + id, "TASK"} }
 func deadAt(sink, id string) address       { return address{Control, "DEAD", join(sink, id)} }
 func groupAt(name string) address          { return address{Control, "GROUP", name} }
@@ -68,7 +84,7 @@ func jobAt(e store.JobEntry) address {
 }
 
 func rerunAt(r store.Rerun) address {
-	at := ofRun(rerunPrefix, r.Key, r.ID)
+	at := ofRun(rerunPrefix, r.Key, fitting(r.ID))
 	at.table = Rerun
 	return at
 }
@@ -84,7 +100,7 @@ func historyAt(id pipeline.ID, key sensor.Key, version int64) address {
 // commitAt is where it is remembered that a Batch was taken. One of nothing but notes stays in the table of notes, so that
 // who only keeps notes needs no other.
 func commitAt(b store.Batch) address {
-	at := address{Control, commitPrefix + b.Identity(), "COMMIT"}
+	at := address{Control, commitPrefix + fitting(b.Identity()), "COMMIT"}
 	if len(b.Notes) > 0 && b.Rows() == len(b.Notes)+1 && len(b.Events) == 0 {
 		at.table = Events
 	}

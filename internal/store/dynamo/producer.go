@@ -38,10 +38,16 @@ func (r Record) produced(id pipeline.ID) (*Produced, error) {
 		return nil, err
 	}
 	if gone := r.Image.number(TTL); gone > 0 {
+		if gone > latest {
+			return nil, fmt.Errorf("%s is %d, which is after the year 9999; write seconds since 1970, not milliseconds", TTL, gone)
+		}
 		p.Write.Reading.ExpiresAt = time.Unix(gone, 0).UTC()
 	}
 	return p, nil
 }
+
+// latest is the last second of the year 9999: what is later cannot be read again as it was written.
+const latest = 253402300799
 
 // fields are what is under data, or else everything that is not the table's own.
 func (r Record) fields() (sensor.Fields, error) {

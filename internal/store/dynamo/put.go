@@ -122,7 +122,7 @@ func (k *intake) take(next *reading) bool {
 	at := next.at()
 	old := k.now[at]
 	if old != nil {
-		if next.sequence != "" && next.sequence <= old.sequence {
+		if next.overtakenBy(old) {
 			return k.repeat(next, old)
 		}
 		if next.order != 0 && next.order <= old.order {
@@ -143,6 +143,15 @@ func (k *intake) take(next *reading) bool {
 	k.puts = append(k.puts, store.Put{Version: next.Version, UpdatedAt: next.UpdatedAt, Changed: next.changed})
 	k.changes = append(k.changes, next.change())
 	return true
+}
+
+// skew is how much later a stream may say that a record was written than one that follows it.
+const skew = time.Minute
+
+// overtakenBy says that a row of the stream comes again, or too late. The stream of a restored table is another one, whose numbers
+// say nothing about those from before; there it is the time that tells.
+func (r *reading) overtakenBy(old *reading) bool {
+	return r.sequence != "" && r.sequence <= old.sequence && (r.sequence == old.sequence || !r.UpdatedAt.After(old.UpdatedAt.Add(skew)))
 }
 
 // repeat answers a row of the stream that was taken before as it was answered then, and passes over one that came too late.

@@ -175,6 +175,48 @@ func TestProducersRowIsTakenOnceAndNeverAfterALaterOne(t *testing.T) {
 	}
 }
 
+// A restored table has another stream, whose numbers may be lower than those that its readings were made of.
+func TestRowOfAnotherStreamIsToldByItsTime(t *testing.T) {
+	s := deployed(t, 1)[0]
+	take := func(sequence string, at time.Time) *store.Change {
+		t.Helper()
+		p := produced(sequence, 1)
+		p.At = at
+		c, err := s.Take(t.Context(), p)
+		check(t, err)
+		return c
+	}
+	if c := take("1405400000000002063282832", noon); c == nil {
+		t.Fatal("the first one was passed over")
+	}
+	if c := take("300000000000000499659", noon.Add(time.Second)); c != nil {
+		t.Errorf("one that was overtaken, by a clock that is a little ahead: %+v", c)
+	}
+	later := take("300000000000000499660", noon.Add(time.Hour))
+	if later == nil || later.At != noon.Add(time.Hour) {
+		t.Fatalf("one of another stream: %+v", later)
+	}
+	if again := take("300000000000000499660", noon.Add(time.Hour)); again == nil || *again != *later {
+		t.Errorf("the same again: %+v, want %+v", again, later)
+	}
+}
+
+// Names hold what others say: the name of a report's Batch holds its message, that of a request is whoever asks to choose.
+func TestNamesMayBeLongerThanKeys(t *testing.T) {
+	s := deployed(t, 1)[0]
+	long := strings.Repeat("é", 3000)
+	key := opened(t).Key
+	for _, end := range []string{"a", "b", "a"} {
+		b := store.Batch{ID: long + end, Reruns: []store.Rerun{{ID: long + end, Key: key, At: noon}}}
+		check(t, s.Commit(t.Context(), b, noon))
+	}
+	found, err := s.Reruns(t.Context(), []run.Key{key})
+	check(t, err)
+	if all := found[key]; len(all) != 2 || all[0].ID == all[1].ID {
+		t.Errorf("%d requests, want two", len(all))
+	}
+}
+
 func TestDeployedFilesAreListedByTheirKind(t *testing.T) {
 	s := deployed(t, 1)[0]
 	for _, pk := range []string{"PIPELINE#orders", "CALENDAR#uk", "ARCHETYPE#batch", "PIPELINE#bronze"} {

@@ -1,0 +1,142 @@
+package awslambda_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/awslambda"
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/job/all"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/dynamo"
+	"github.com/interlock-go/interlock/internal/store/memory"
+)
+
+// fileset is pipeline files, and functions that hear of each change, one at a time.
+type fileset struct {
+	scripted
+	*testing.T
+	data     store.Store
+	files    map[pipeline.ID]string
+	unlisted map[pipeline.ID]bool // the list follows later
+	looks    int
+}
+
+func newFileset(t *testing.T) *fileset {
+	return &fileset{T: t, data: memory.New(), files: map[pipeline.ID]string{}, unlisted: map[pipeline.ID]bool{}}
+}
+
+func (d *fileset) source(id pipeline.ID) pipeline.Source {
+	return pipeline.Source{File: "pipeline/" + string(id), Data: []byte(d.files[id])}
+}
+
+func (d *fileset) Files(context.Context) (f dynamo.Files, err error) {
+	d.looks++
+	for id := range d.files {
+		if !d.unlisted[id] {
+			f.Pipelines = append(f.Pipelines, d.source(id))
+		}
+	}
+	return f, nil
+}
+
+func (d *fileset) Facts(r awslambda.Record) (awslambda.Facts, error) {
+	id := pipeline.ID(strings.TrimPrefix(r.Change.Keys.PK.S, "PIPELINE#"))
+	f := d.source(id)
+	return awslambda.Facts{Pipeline: id, File: &f}, nil
+}
+
+// function is one of those that handle the records: a process of its own.
+func (d *fileset) function() *awslambda.Router {
+	host := awslambda.NewHost(awslambda.Parts{
+		Store: d.data, Catalog: catalog.New(d.data, all.Kinds()), Now: func() time.Time { return dawn }, Logger: slog.New(slog.DiscardHandler),
+	})
+	return &awslambda.Router{Relay: &awslambda.Relay{Host: host}, Streams: d}
+}
+
+func (d *fileset) hears(r *awslambda.Router, event string, id pipeline.ID) {
+	d.Helper()
+	got, err := r.Route(d.Context(), fmt.Appendf(nil, `{"Records": [{"eventName": %q, "dynamodb": {"SequenceNumber": "1", "Keys": {"PK": {"S": "PIPELINE#%s"}, "SK": {"S": "CONFIG"}}}}]}`, event, id))
+	must(d.T, err)
+	if text, _ := json.Marshal(got); string(text) != `{"batchItemFailures":[]}` {
+		d.Fatalf("answered %s", text)
+	}
+}
+
+// put writes a file, and one function hears of it.
+func (d *fileset) put(r *awslambda.Router, id pipeline.ID, owner string) {
+	d.Helper()
+	d.files[id] = strings.NewReplacer("orders,", string(id)+",", "owner: data", "owner: "+owner).Replace(onLanding)
+	d.hears(r, "MODIFY", id)
+}
+
+func (d *fileset) remove(r *awslambda.Router, id pipeline.ID) {
+	d.Helper()
+	delete(d.files, id)
+	d.hears(r, "REMOVE", id)
+}
+
+// inForce is the version of a pipeline that is; "" if none is.
+func (d *fileset) inForce(id pipeline.ID) string {
+	d.Helper()
+	row, err := d.data.Pipeline(d.Context(), id)
+	must(d.T, err)
+	return row.Config
+}
+
+func TestFileIsGoneAlsoForAFunctionThatNeverSawIt(t *testing.T) {
+	d := newFileset(t)
+	one, other := d.function(), d.function()
+	d.put(one, "orders", "data")
+	d.put(other, "events", "data")
+	d.remove(one, "events")
+	if version := d.inForce("events"); version != "" {
+		t.Errorf("version %s is in force, and its file is gone", version)
+	}
+}
+
+func TestFileThatWasPutBackIsInForceAgain(t *testing.T) {
+	d := newFileset(t)
+	one, other := d.function(), d.function()
+	d.put(one, "orders", "data")
+	first := d.inForce("orders")
+	d.put(other, "orders", "sales")
+	if d.inForce("orders") == first {
+		t.Fatal("the second version is not in force")
+	}
+	d.put(one, "orders", "data")
+	if version := d.inForce("orders"); version != first {
+		t.Errorf("version %s is in force, want %s", version, first)
+	}
+}
+
+func TestFileThatTheListLeftOutIsGoneOnceItIsTakenAway(t *testing.T) {
+	d := newFileset(t)
+	one := d.function()
+	d.unlisted["events"] = true
+	d.put(one, "events", "data")
+	d.put(one, "orders", "data")
+	d.remove(one, "events")
+	if version := d.inForce("events"); version != "" {
+		t.Errorf("version %s is in force, and its file is gone", version)
+	}
+}
+
+func TestFileThatWasSeenWithAnotherIsNotLookedAtAgain(t *testing.T) {
+	d := newFileset(t)
+	one := d.function()
+	d.put(one, "events", "data")
+	d.put(one, "orders", "data")
+	for _, id := range []pipeline.ID{"events", "orders"} {
+		d.hears(one, "MODIFY", id)
+	}
+	if d.looks != 2 {
+		t.Errorf("looked %d times, want 2", d.looks)
+	}
+}
