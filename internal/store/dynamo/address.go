@@ -66,6 +66,7 @@ func configAt(id pipeline.ID, version string) address {
 func snapshotAt(id run.SnapshotID) address {
 	return address{Control, "SNAPSHOT#" + string(id), "SNAPSHOT"}
 }
+
 func markAt(id string) address             { return address{Control, "MARK#" + fitting(id), "MARK"} }
 func taskAt(id string) address             { return address{Control, taskPrefix + id, "TASK"} }
 func deadAt(sink, id string) address       { return address{Control, "DEAD", join(sink, id)} }
