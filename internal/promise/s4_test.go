@@ -127,7 +127,7 @@ func editedRemovedPausedCancelled(w *world) {
 	w.pass(time.Minute)
 	w.wantLedger("removed", "2000-01-01T08 CANCELLED removed", "2000-01-01T09 CANCELLED removed", "2000-01-01T10 CANCELLED removed")
 	w.wantLedger("paused", "2000-01-01T08 CANCELLED paused", "2000-01-01T09 CANCELLED paused", "2000-01-01T10 CANCELLED paused")
-	w.wantLedger("excluded", "2000-01-01T08 CANCELLED replaced", "2000-01-01T09 CANCELLED replaced", "2000-01-01T10 CANCELLED replaced", "2000-01-03T00 ARMED")
+	w.wantLedger("excluded", "2000-01-01T08 CANCELLED excluded", "2000-01-01T09 CANCELLED excluded", "2000-01-01T10 CANCELLED excluded", "2000-01-03T00 ARMED")
 	w.wantLedger("edited", "2000-01-01T08 ARMED", "2000-01-01T09 ARMED", "2000-01-01T10 ARMED")
 	w.until("01 10:45")
 	w.wantLedger("edited", "2000-01-01T08 BREACHED", "2000-01-01T09 BREACHED", "2000-01-01T10 ARMED", "2000-01-01T11 ARMED")

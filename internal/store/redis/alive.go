@@ -35,7 +35,7 @@ func (s *Store) keepAlive() {
 		}
 		err := s.within(patience, s.beat)
 		if errors.Is(err, context.DeadlineExceeded) {
-			err = fmt.Errorf("redis at %s has not answered for %s: %w", s.name, patience, err)
+			err = fmt.Errorf("no connection to redis at %s: it has not answered for %s: %w", s.name, patience, err)
 		}
 		s.note(err)
 	}
