@@ -56,6 +56,9 @@ func (w *Spare) Carry(ask func(ctx context.Context) (store.Claim, error), step f
 		defer w.Dismiss()
 		c, err := s.insist(ask)
 		if err != nil {
+			if !errors.Is(err, store.ErrConflict) {
+				s.engine.Logger.Error("told to stop before it was known whether a start is stored; if it is, its job is looked for", "error", err)
+			}
 			return
 		}
 		s.engine.hold(s.work, c, func(held context.Context) {
