@@ -1,6 +1,6 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, afterEach, expect, test } from "vitest";
-import { openBrowser, Server, visit, watch } from "./server";
+import { openBrowser, openPage, Server, visit, watch } from "./server";
 
 const manual = (id: string, more = "") => `
 pipeline: {id: ${id}, owner: ops}
@@ -27,7 +27,7 @@ afterAll(async () => {
   await server?.remove();
 });
 beforeEach(async () => {
-  page = await browser.newPage({ viewport: { width: 1280, height: 720 }, timezoneId: "UTC" });
+  page = await openPage(browser, { viewport: { width: 1280, height: 720 }, timezoneId: "UTC" });
   await login(page, tokens.OPS);
   complaints = watch(page, server);
 });
@@ -115,7 +115,7 @@ test("what is wrong with an action is said in its dialog", async () => {
 });
 
 test("a viewer is offered nothing that the server would refuse", async () => {
-  const other = await browser.newPage();
+  const other = await openPage(browser);
   await login(other, tokens.WALL);
   for (const path of ["/pipelines/load", `/runs/load/manual/${day}`, "/alerts"]) {
     await visit(other, server, path);

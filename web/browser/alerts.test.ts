@@ -2,7 +2,7 @@ import { createServer, type Server as Hook } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openBrowser, Server, visit, watch } from "./server";
+import { openBrowser, openPage, Server, visit, watch } from "./server";
 
 let browser: Browser;
 let server: Server;
@@ -30,7 +30,7 @@ afterAll(async () => {
 });
 
 test("silences are added and ended, dead letters sent again, and routes tried", async () => {
-  const page = await browser.newPage({ timezoneId: "UTC" });
+  const page = await openPage(browser, { timezoneId: "UTC" });
   const complaints = watch(page, server);
   const dialog = page.getByRole("dialog");
   await visit(page, server, "/alerts");

@@ -1,6 +1,6 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { openBrowser, Server, watch } from "./server";
+import { openBrowser, openPage, Server, watch } from "./server";
 
 const orders = `
 pipeline: {id: orders, owner: sales, description: All orders of an hour, tags: {layer: bronze}}
@@ -34,7 +34,7 @@ afterAll(async () => {
   await server?.remove();
 });
 beforeEach(async () => {
-  page = await browser.newPage({ viewport: { width: 1280, height: 720 }, timezoneId: "UTC" });
+  page = await openPage(browser, { viewport: { width: 1280, height: 720 }, timezoneId: "UTC" });
   complaints = watch(page, server);
 });
 afterEach(async () => {
@@ -44,11 +44,13 @@ afterEach(async () => {
 const today = () => new Date().toISOString().slice(0, 10);
 const day = today(); // the period that all tests are about, also past midnight
 
-test("a reading is seen on the gate within a second, and the run it opens on the timeline", async () => {
+test("a reading is seen on the gate, and the run it opens on the timeline", async () => {
   await page.goto(`${server.url}/pipelines/orders?date=${day}`);
   await page.getByRole("img", { name: "unknown" }).waitFor();
+  const sent = Date.now();
   await server.send("PUT", `/pipelines/orders/sensors/${encodeURIComponent(`rows#${day}`)}`, { count: 1200 });
-  await page.getByRole("img", { name: "holds", exact: true }).waitFor({ timeout: 2000 });
+  await page.getByRole("img", { name: "holds", exact: true }).waitFor();
+  console.info(`a reading is seen after ${Date.now() - sent} ms`);
   await page.goto(`${server.url}/?span=2d`);
   await page.getByRole("link", { name: "orders", exact: true }).waitFor();
   await server.send("PUT", `/pipelines/orders/sensors/${encodeURIComponent(`landed#${day}`)}`, { complete: true });

@@ -1,6 +1,6 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openBrowser, Server, watch } from "./server";
+import { openBrowser, openPage, Server, watch } from "./server";
 
 let browser: Browser;
 let server: Server;
@@ -16,7 +16,7 @@ afterAll(async () => {
 });
 
 test("a token opens the dashboard, a wrong one does not, and no script can read it", async () => {
-  const page = await browser.newPage();
+  const page = await openPage(browser);
   await page.goto(server.url);
   await page.getByLabel("Token").fill("something else entirely");
   await page.getByRole("button", { name: "Log in" }).click();

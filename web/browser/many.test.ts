@@ -1,6 +1,6 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openBrowser, Server, watch } from "./server";
+import { openBrowser, openPage, Server, watch } from "./server";
 
 const lane = (i: number) => `
 pipeline: {id: lane${i}, owner: team${i % 9}}
@@ -24,7 +24,7 @@ afterAll(async () => {
 });
 
 test("of five hundred lanes with 48 periods each, only what can be seen is drawn", async () => {
-  const page = await browser.newPage({ viewport: { width: 1600, height: 900 } });
+  const page = await openPage(browser, { viewport: { width: 1600, height: 900 } });
   const complaints = watch(page, server);
   const requests: string[] = [];
   page.on("request", (r) => requests.push(new URL(r.url()).pathname));

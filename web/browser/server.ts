@@ -3,12 +3,14 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Browser, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 
 // The real binary and a real browser. INTERLOCK, SEED and CHROMIUM name them where they are elsewhere.
 export const binary = process.env.INTERLOCK ?? join(import.meta.dirname, "../../bin/interlock");
 const seed = process.env.SEED ?? join(import.meta.dirname, "../../bin/seed");
 const browserPath = process.env.CHROMIUM ?? "/usr/bin/chromium";
+
+const patience = 200_000;
 
 const flags = [
   "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -16,7 +18,14 @@ const flags = [
 ];
 
 export function openBrowser(): Promise<Browser> {
-  return chromium.launch({ executablePath: browserPath, args: flags });
+  return chromium.launch({ executablePath: browserPath, args: flags, timeout: patience });
+}
+
+/** Opens a page that is given all the time it needs: how fast it is, is for bench to say. */
+export async function openPage(browser: Browser, options: BrowserContextOptions = {}): Promise<Page> {
+  const page = await browser.newPage(options);
+  page.setDefaultTimeout(patience);
+  return page;
 }
 
 /** Where a process says that it listens. */

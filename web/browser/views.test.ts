@@ -1,7 +1,7 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { files, views } from "./past";
-import { hindrances, openBrowser, Server, visit, watch } from "./server";
+import { hindrances, openBrowser, openPage, Server, visit, watch } from "./server";
 
 let browser: Browser;
 let server: Server;
@@ -19,7 +19,7 @@ afterAll(async () => {
   await server?.remove();
 });
 beforeEach(async () => {
-  page = await browser.newPage({ viewport: { width: 1280, height: 720 }, timezoneId: "UTC" });
+  page = await openPage(browser, { viewport: { width: 1280, height: 720 }, timezoneId: "UTC" });
   complaints = watch(page, server);
 });
 afterEach(async () => {

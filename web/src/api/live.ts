@@ -23,7 +23,7 @@ class Live {
   private lastID = "";
   private watchers = new Set<() => void>();
   private hearers = new Set<(e: Event) => void>();
-  private returned = new Set<() => void>();
+  private behind = new Set<() => void>();
 
   start(): void {
     if (this.source || this.timer) return;
@@ -65,7 +65,7 @@ class Live {
     if (before === "live") return;
     this.connection = { state: "live", since: Date.now() };
     this.tell();
-    if (before === "lost") for (const r of this.returned) r();
+    if (before === "lost") this.fallBehind();
   }
 
   private lost(): void {
@@ -88,9 +88,14 @@ class Live {
     return () => this.hearers.delete(f);
   }
 
-  onReturn(f: () => void): () => void {
-    this.returned.add(f);
-    return () => this.returned.delete(f);
+  /** Calls f whenever all that is shown may be old: the server is back, or somebody has just changed something here. */
+  onBehind(f: () => void): () => void {
+    this.behind.add(f);
+    return () => this.behind.delete(f);
+  }
+
+  fallBehind(): void {
+    for (const f of this.behind) f();
   }
 }
 

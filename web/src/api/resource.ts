@@ -42,7 +42,7 @@ export function useResource<T>(path: string | null, options: Options<T> = {}): R
       live.hear((e) => {
         if (latest.current.on?.(e) ?? true) reader.soon();
       }),
-      live.onReturn(() => reader.now()),
+      live.onBehind(() => reader.now()),
     ];
     const seen = () => document.visibilityState === "visible" && reader.now();
     document.addEventListener("visibilitychange", seen);
