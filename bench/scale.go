@@ -240,25 +240,38 @@ func settleIn(ctx context.Context, db *sqlite.Store, c *catalog.Catalog, monitor
 	}
 }
 
-// passes gives the best time of some watchdog passes, a few minutes after the start. None of them may find anything.
+// passes gives the best time of some watchdog passes, a few minutes after the start. None of them may find anything. Over few
+// pipelines several passes are timed together, as many as look at the same number: then both times are long enough to hold
+// their share of collected garbage and of what else the machine does.
 func passes(ctx context.Context, db *sqlite.Store, c *catalog.Catalog, monitor *slamonitor.Monitor) (time.Duration, error) {
 	routes := router.New(router.Deps{Store: db, Catalog: c, Deadlines: monitor, Jobs: orchestrator.New(orchestrator.Deps{Store: db, Catalog: c})})
 	dog := watchdog.New(watchdog.Deps{Store: db, Catalog: c, Router: routes, Deadlines: monitor, Group: engine.Group, Interval: time.Minute})
+	together := max(1, scaleMany/len(c.Current().All()))
 	best := time.Duration(1 << 62)
 	for range scalePasses {
 		began := time.Now()
-		report, err := dog.Pass(ctx, scaleStart.Add(5*time.Minute))
-		if err != nil {
-			return 0, err
-		}
-		best = min(best, time.Since(began))
-		for check, n := range report.Findings {
-			if n > 0 {
-				return 0, fmt.Errorf("the watchdog found %d %s where there is nothing to find", n, check)
+		for range together {
+			if err := passInVain(ctx, dog); err != nil {
+				return 0, err
 			}
 		}
+		best = min(best, time.Since(began)/time.Duration(together))
 	}
 	return best, nil
+}
+
+// passInVain is one pass, which must find nothing.
+func passInVain(ctx context.Context, dog *watchdog.Watchdog) error {
+	report, err := dog.Pass(ctx, scaleStart.Add(5*time.Minute))
+	if err != nil {
+		return err
+	}
+	for check, n := range report.Findings {
+		if n > 0 {
+			return fmt.Errorf("the watchdog found %d %s where there is nothing to find", n, check)
+		}
+	}
+	return nil
 }
 
 // resident is how much memory this process occupies.

@@ -86,11 +86,11 @@ func hinted(err error) error {
 	case problem.Status == http.StatusUnauthorized:
 		return hint{err, err.Error() + " (--token or INTERLOCK_TOKEN gives it)"}
 	}
-	what, _, _ := strings.Cut(err.Error(), forPrograms)
-	switch problem.Type {
-	case "urn:interlock:problem:unknown-pipeline":
+	what, _, cut := strings.Cut(err.Error(), forPrograms)
+	switch {
+	case problem.Type == "urn:interlock:problem:unknown-pipeline" && cut:
 		return hint{err, what + "; `interlock status` lists them"}
-	case "urn:interlock:problem:unknown-run":
+	case problem.Type == "urn:interlock:problem:unknown-run":
 		return hint{err, what + "; `interlock explain PIPELINE --date PERIOD` says why"}
 	}
 	return err

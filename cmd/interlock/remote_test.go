@@ -202,6 +202,16 @@ func TestWhatIsNotThereIsNamedWithAWayToFindIt(t *testing.T) {
 	}
 }
 
+func TestAPipelineWhoseFileWasRejectedIsCalledThat(t *testing.T) {
+	s := serve(t, site{pipelines: map[string]string{"shelf.yaml": shelfFile, "bad.yaml": "pipeline: {id: bad, ownr: ops}\n"}})
+	for _, args := range [][]string{{"trigger", "bad"}, {"sensor", "set", "bad", "x", "n=1"}, {"pause", "bad"}, {"backfill", "bad", "--from", "2026-03-03", "--to", "2026-03-03"}} {
+		got := s.must(1, args...)
+		if got.stdout != "" || !in(got.stderr, `"bad"`, "rejected", "bad.yaml", "owner: is required", "correct the file") || strings.Contains(got.stderr, "lists them") {
+			t.Errorf("%s: %s%s", args, got.stdout, got.stderr)
+		}
+	}
+}
+
 func TestWrongUseOfAServerCommandIsExplained(t *testing.T) {
 	tests := []struct {
 		args []string

@@ -13,6 +13,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -143,14 +144,29 @@ func (a *API) entry(ctx context.Context, id pipeline.ID) (*catalog.Entry, *Probl
 	if e := a.catalog.Current().Get(id); e != nil {
 		return e, nil
 	}
-	e, _, err := a.catalog.InForce(ctx, id)
+	e, row, err := a.catalog.InForce(ctx, id)
 	switch {
 	case err != nil:
 		return nil, problemOf(err)
 	case e == nil:
-		return nil, noPipeline(id)
+		return nil, notInForce(id, row)
 	}
 	return e, nil
+}
+
+// notInForce says why nothing can be asked of a pipeline whose row that is.
+func notInForce(id pipeline.ID, row store.Pipeline) *Problem {
+	switch {
+	case row.Problem != "":
+		first, _, more := strings.Cut(row.Problem, "\n")
+		if more {
+			first += " (and more)"
+		}
+		return problem(http.StatusNotFound, unknownPipeline, "pipeline %.140q is not in force, since its file was rejected: %.1000s; correct the file", id, first)
+	case !row.RemovedAt.IsZero():
+		return problem(http.StatusNotFound, unknownPipeline, "pipeline %.140q is not in force: its file was removed at %s; put the file back", id, row.RemovedAt.UTC().Format(time.RFC3339))
+	}
+	return noPipeline(id)
 }
 
 func noPipeline(id pipeline.ID) *Problem {

@@ -70,6 +70,8 @@ func TestDegradedRejectedAndRemovedPipelinesSaySo(t *testing.T) {
 	}
 	w.get("/api/v1/pipelines/silver-orders").object(200)
 	w.get("/api/v1/pipelines/none").problem(404, "unknown-pipeline")
+	w.get("/api/v1/pipelines/fresh/gate").problem(404, "unknown-pipeline", "rejected", "owner")
+	w.get("/api/v1/pipelines/silver-orders/gate").problem(404, "unknown-pipeline", "removed at 20")
 }
 
 func TestVersionsAreKeptWithTheirText(t *testing.T) {

@@ -36,16 +36,13 @@ func (p *pass) runs(ctx context.Context, keys []run.Key) error {
 	return nil
 }
 
+// distinct gives each key once, and in one order everywhere: two replicas that write the same rows then wait for one another
+// rather than both for ever.
 func distinct(keys []run.Key) []run.Key {
-	known := map[run.Key]bool{}
-	var out []run.Key
-	for _, k := range keys {
-		if !known[k] {
-			known[k] = true
-			out = append(out, k)
-		}
-	}
-	return out
+	out := slices.SortedFunc(slices.Values(keys), func(a, b run.Key) int {
+		return cmp.Or(cmp.Compare(a.Pipeline, b.Pipeline), cmp.Compare(a.Schedule, b.Schedule), a.Period.Compare(b.Period))
+	})
+	return slices.Compact(out)
 }
 
 func keysOf(all []run.Run) []run.Key {

@@ -49,7 +49,7 @@ func scalarOf(value any) (Kind, string) {
 	case int64:
 		return Int, strconv.FormatInt(v, 10)
 	case float64:
-		return Float, strconv.FormatFloat(v, 'g', -1, 64)
+		return Float, strconv.FormatFloat(v, 'f', -1, 64)
 	default:
 		return String, fmt.Sprint(v)
 	}

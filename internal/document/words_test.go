@@ -92,3 +92,12 @@ func TestExpandedNodesKeepTheirPlaces(t *testing.T) {
 }
 
 var errNoSuch = errors.New("no such parameter")
+
+func TestAnExpandedNumberIsWrittenAsPeopleWriteIt(t *testing.T) {
+	d := parse(t, "key: ${rows}\n")
+	expanded, _ := d.Root().Expand(func(string) (any, error) { return 12e6 + 0.5, nil })
+	var into plot
+	if found := expanded.Decode(&into); len(found) != 1 || !strings.Contains(found[0].Message, "the number 12000000.5;") {
+		t.Errorf("got %v", found)
+	}
+}
