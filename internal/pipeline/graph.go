@@ -12,7 +12,7 @@ import (
 
 // checkTogether reports what only several files together have wrong: one id twice, unknown upstreams, cycles.
 func checkTogether(entries []*entry, shelf *shelf, opts Options) {
-	g := graph{shelf: shelf, byID: make(map[ID][]*entry, len(entries)), unknown: map[ID]string{}}
+	g := graph{shelf: shelf, byID: make(map[ID][]*entry, len(entries)), unknown: map[ID]ID{}}
 	for _, e := range entries {
 		if e.id != "" {
 			g.byID[e.id] = append(g.byID[e.id], e)
@@ -38,7 +38,7 @@ type graph struct {
 	names    []ID
 	lost     []string          // files that cannot be read, and nobody can say whose they are
 	severity document.Severity // of a name that is not among the files
-	unknown  map[ID]string     // what is said of such a name; many files may use one
+	unknown  map[ID]ID         // the nearest to such a name; many files may use one
 }
 
 // standIn has each file that does not say whose it is count as what is in force of it, unless that is in another file now.
@@ -102,7 +102,7 @@ func (g *graph) checkNames(e *entry) {
 	}
 	for _, n := range e.names {
 		if g.missing(n.id) {
-			e.report(document.Finding{Path: n.path, Severity: g.severity, Message: g.unknownMessage(n.id)})
+			e.report(document.Finding{Path: n.path, Severity: g.severity, Message: g.unknownMessage(e.id, n.id)})
 		}
 	}
 }
@@ -136,27 +136,45 @@ func (f *File) names() []name {
 	return names
 }
 
-func (g *graph) unknownMessage(id ID) string {
-	if message, told := g.unknown[id]; told {
-		return message
-	}
-	known := make([]string, len(g.names))
-	for i, name := range g.names {
-		known[i] = string(name)
-	}
+// unknownMessage says what is wrong with a name that the file of own uses.
+func (g *graph) unknownMessage(own, id ID) string {
 	message := fmt.Sprintf("there is no pipeline %q among the files given", id)
-	near, ok := document.Suggest(string(id), known)
 	if n := len(g.lost); n > 0 {
 		message += fmt.Sprintf(", but %s cannot be read and may be it", firstOf(g.lost[:min(n, maxNamed)], n))
 	}
+	near := g.nearest(id)
+	if near != "" && near == own { // nobody means the pipeline itself
+		near = g.near(id, own)
+	}
 	switch {
-	case ok:
+	case near != "":
 		message += fmt.Sprintf("; did you mean %q?", near)
 	case len(g.lost) > 0:
 		message += "; correct that first"
 	}
-	g.unknown[id] = message
 	return message
+}
+
+// nearest is the pipeline that was most likely meant; none if none is near.
+func (g *graph) nearest(id ID) ID {
+	near, asked := g.unknown[id]
+	if !asked {
+		near = g.near(id, "")
+		g.unknown[id] = near
+	}
+	return near
+}
+
+// near is the same without one of them.
+func (g *graph) near(id, without ID) ID {
+	known := make([]string, 0, len(g.names))
+	for _, name := range g.names {
+		if name != without {
+			known = append(known, string(name))
+		}
+	}
+	near, _ := document.Suggest(string(id), known)
+	return ID(near)
 }
 
 // after lists the upstreams.

@@ -197,6 +197,20 @@ func TestUnknownNamesAreErrorsOnlyWhenAllFilesAreGiven(t *testing.T) {
 	}
 }
 
+func TestAPipelineIsNotTakenForItsOwnUpstream(t *testing.T) {
+	want := []string{
+		`a.yaml:2:20: schedule.after[0]: there is no pipeline "order" among the files given; did you mean "borders"?`,
+		`b.yaml:2:20: schedule.after[0]: there is no pipeline "order" among the files given; did you mean "orders"?`,
+	}
+	if diff := cmp.Diff(want, report(load(following("orders", "order"), following("borders", "order")))); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+	alone := `a.yaml:2:20: schedule.after[0]: there is no pipeline "order" among the files given`
+	if diff := cmp.Diff([]string{alone}, report(load(following("orders", "order")))); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+}
+
 func TestUnknownNameMayBeAFileThatCannotBeRead(t *testing.T) {
 	gone := "pipeline: {id: reader, owner: t}\nvalidation: {rules: [{key: a, check: exists, from: silver}]}\n"
 	for _, c := range []struct {
