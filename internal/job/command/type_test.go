@@ -130,7 +130,7 @@ func (p place) eventually(what string, holds func() bool) {
 	p.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.After(30 * time.Second); ; {
+	for end := time.After(2 * time.Minute); ; {
 		if holds() {
 			return
 		}

@@ -159,7 +159,7 @@ func start(t *testing.T, config string) (job.Started, error) {
 	t.Helper()
 	a := job.Attempt{ID: "orders/cron/2026-03-03/1", Callback: job.Callback{URL: "https://me.example/cb", Token: jobtest.CallbackToken}}
 	a = jobtest.Expand(t, a, config, new(http.Config))
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	return newType(t, "127.0.0.1", "localhost").Start(ctx, a)
 }

@@ -185,7 +185,7 @@ func TestWhoWaitsIsWokenAfterARestart(t *testing.T) {
 	changed := s.TasksChanged()
 	check(t, server.Kill())
 	check(t, server.Again())
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	select {
 	case <-changed: // by the subscription that was made again

@@ -32,7 +32,7 @@ func (s *Store) dies(t *testing.T) {
 
 func receive(t *testing.T, s *Store, limit int) []store.Change {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	changes, err := s.Receive(ctx, "router", "one", limit)
 	check(t, err)
@@ -214,7 +214,7 @@ func TestOneReplicaWakesTheOther(t *testing.T) {
 	a, b := pair(t)
 	tasks, events := b.TasksChanged(), b.EventsChanged()
 	check(t, a.Commit(t.Context(), marking("task"), noon))
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	select {
 	case <-tasks:
