@@ -105,11 +105,17 @@ dashboard() {
 	return 1
 }
 
-# browser tries the page that the check before has left, in a real browser and with the real binary.
+# browser tries the page that the check before has left, in a real browser and with the real binary. On failure what failed comes
+# first, and then the list of all.
 browser() {
 	go build -o "$work/interlock" ./cmd/interlock && go build -o "$work/seed" ./internal/dashboard/seed || return 1
-	(cd "$work/page/web" && INTERLOCK="$work/interlock" SEED="$work/seed" CHROMIUM="$(command -v chromium)" NO_COLOR=1 npm run -s browser) || return 1
-	grep -E '^ *(Tests|Duration) ' "$work/log" | sed 's/^ *//' >"$work/note"
+	if (cd "$work/page/web" && INTERLOCK="$work/interlock" SEED="$work/seed" CHROMIUM="$(command -v chromium)" NO_COLOR=1 npm run -s browser) >"$work/browsed" 2>&1; then
+		grep -E '^ *(Tests|Duration) ' "$work/browsed" | sed 's/^ *//' >"$work/note"
+		return 0
+	fi
+	sed -n '/ Failed \(Tests\|Suites\) /,$p' "$work/browsed"
+	sed '/ Failed \(Tests\|Suites\) /,$d' "$work/browsed"
+	return 1
 }
 
 # node_there says whether there is a Node that can build the dashboard.
