@@ -36,8 +36,8 @@ func (p *pass) runs(ctx context.Context, keys []run.Key) error {
 	return nil
 }
 
-// distinct gives each key once, and in one order everywhere: two replicas that write the same rows then wait for one another
-// rather than both for ever.
+// distinct gives each key once, and in one order everywhere: of two replicas that write the same rows one then waits for the
+// other, where Postgres would have to refuse one that each wait for the other.
 func distinct(keys []run.Key) []run.Key {
 	out := slices.SortedFunc(slices.Values(keys), func(a, b run.Key) int {
 		return cmp.Or(cmp.Compare(a.Pipeline, b.Pipeline), cmp.Compare(a.Schedule, b.Schedule), a.Period.Compare(b.Period))
