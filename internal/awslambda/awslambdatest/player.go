@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -35,10 +34,16 @@ var shared = sync.OnceValues(launch)
 // folder is that of the interpreter.
 func folder() string { return repository("deploy", "statemachine-test") }
 
-// repository is a path in the repository.
+// repository returns a path below the root of the repository: the nearest parent of the working directory with a go.mod.
 func repository(parts ...string) string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(append([]string{filepath.Dir(file), "..", "..", ".."}, parts...)...)
+	root, err := os.Getwd()
+	for err == nil {
+		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil || root == filepath.Dir(root) {
+			break
+		}
+		root = filepath.Dir(root)
+	}
+	return filepath.Join(append([]string{root}, parts...)...)
 }
 
 // need passes a test over that cannot be run here; with CI=true it fails.
