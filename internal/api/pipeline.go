@@ -187,9 +187,6 @@ func (a *API) pipelineView(ctx context.Context, row store.Pipeline) (Pipeline, e
 	return v, nil
 }
 
-// maxLook is how many excluded periods in a row are passed over before a schedule counts as never opening again.
-const maxLook = 1000
-
 // describePipeline fills in what the definition in force says.
 func (a *API) describePipeline(v *Pipeline, e *catalog.Entry) {
 	v.Owner, v.Description, v.File = e.Owner, e.Description, text(e.File)
@@ -207,14 +204,7 @@ func (a *API) describePipeline(v *Pipeline, e *catalog.Entry) {
 	if e.Opens != pipeline.ByCron {
 		return
 	}
-	tries := 0
-	for slot := range e.Schedule.Slots(a.now().Add(time.Nanosecond)) {
-		if tries++; tries > maxLook {
-			return
-		}
-		if slot.Excluded != "" {
-			continue
-		}
+	for slot := range e.Schedule.Upcoming(a.now().Add(time.Nanosecond)) {
 		due := e.SLA.For(slot.Period, slot.FireAt, e.Schedule)
 		v.Next = NextFire{Date: date(slot.Period), FireAt: instant(slot.FireAt), WarnAt: instant(due.Warn), BreachAt: instant(due.Breach)}
 		return

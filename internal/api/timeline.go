@@ -176,11 +176,7 @@ func (out *Schedule) expect(e *catalog.Entry, s stretch, seen map[run.Key]bool) 
 	}
 	var expected []schedule.Slot
 	for slot := range e.Schedule.Slots(from) {
-		at := slot.FireAt
-		if at.IsZero() {
-			at = slot.Period.Start(e.Schedule.Zone())
-		}
-		if !at.Before(s.to) {
+		if !slot.Begins(e.Schedule.Zone()).Before(s.to) {
 			break
 		}
 		if seen[keyOf(e, slot)] {

@@ -38,8 +38,28 @@ func (b *builder) buildSchedule() {
 	spec.Opens = b.def.Opens == ByCron
 	spec.Exclude = b.exclusions(s)
 	b.def.Schedule = schedule.New(spec)
+	b.checkRuns(s)
 	b.evaluation(s)
 	b.startCondition(s)
+}
+
+// checkRuns reports a schedule of which the calendar leaves nothing.
+func (b *builder) checkRuns(s *ScheduleSection) {
+	if !b.def.Schedule.NeverRuns() {
+		return
+	}
+	f := document.Finding{
+		Path: "schedule.exclude", Message: "every period of the schedule is excluded, so nothing can ever run; exclude less, or pause the pipeline",
+	}
+	if s.Exclude == nil {
+		f.Path = "exclusions"
+	}
+	for _, also := range []string{"schedule.cron", "schedule.include"} {
+		if b.doc.Has(also) {
+			f.Also = append(f.Also, also)
+		}
+	}
+	b.add(f)
 }
 
 // opening says what opens the runs of a pipeline with this schedule.

@@ -47,22 +47,7 @@ func weekdays(list []weekday) []time.Weekday {
 
 // exclusions is the union of schedule.exclude and the top-level exclusions.
 func (b *builder) exclusions(s *ScheduleSection) []schedule.Calendar {
-	all := b.exclusion("schedule.exclude", s.Exclude)
-	all = append(all, b.exclusion("exclusions", b.file.Exclusions)...)
-	seen := map[time.Weekday]bool{}
-	for _, c := range all {
-		for _, day := range c.Days {
-			seen[day] = true
-		}
-	}
-	if len(seen) == 7 {
-		path := "schedule.exclude"
-		if s.Exclude == nil {
-			path = "exclusions"
-		}
-		b.warnf(path, "every day of the week is excluded, so it never runs")
-	}
-	return all
+	return append(b.exclusion("schedule.exclude", s.Exclude), b.exclusion("exclusions", b.file.Exclusions)...)
 }
 
 func (b *builder) exclusion(path string, e *Exclusion) []schedule.Calendar {

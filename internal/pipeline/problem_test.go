@@ -134,6 +134,9 @@ func TestSingleMistakesSayWhatWouldBeRight(t *testing.T) {
 		{"bad class", "job: {type: glue, config: {jobName: x}, classify: [{category: PERMANENT}]}\n", `job.classify[0]: has neither match nor exitCode`},
 		{"bad expression", "job: {type: glue, config: {jobName: x}, classify: [{match: \"(\", category: PERMANENT}]}\n", `job.classify[0].match: `},
 		{"unknown calendar", "schedule: {exclude: {calendar: us}}\n", `schedule.exclude.calendar: there is no calendar "us"`},
+		{"every weekday excluded", "schedule: {exclude: {weekends: true, days: [mon, tue, wed, thu, fri]}}\n", `schedule.exclude: every period of the schedule is excluded, so nothing can ever run`},
+		{"every fire excluded", "schedule: {cron: \"0 8 * * sat,sun\"}\nexclusions: {weekends: true}\n", `exclusions: every period of the schedule is excluded, so nothing can ever run; exclude less, or pause the pipeline (see schedule.cron at 2:18)`},
+		{"every include date excluded", "schedule: {include: {dates: [2026-03-03]}, exclude: {dates: [2026-03-03]}}\n", `nothing can ever run; exclude less, or pause the pipeline (see schedule.include at`},
 		{"hourly earliest start", "schedule: {time: \":30\"}\n", `schedule.time: ":30" is a minute of every hour; write a time of day`},
 		{"after as text", "schedule: {after: orders}\n", `schedule.after: expected a list of pipeline ids`},
 		{"probe without target", "probes: [{key: a}]\n", `probes[0]: needs one of command, url and builtin`},
@@ -172,7 +175,6 @@ func TestWarningsDoNotFail(t *testing.T) {
 		{"offset of listed days", "schedule: {include: {dates: [2026-03-03]}, offset: -1, time: \"10:00\"}\n", `schedule.offset: moves nothing`},
 		{"empty sla", "sla: {critical: true}\n", `has neither a deadline nor a maxDuration`},
 		{"monitoring without rules", "watch: {monitoring: {duration: 2h}}\n", `there are no postRun.rules to watch`},
-		{"never runs", "schedule: {exclude: {weekends: true, days: [mon, tue, wed, thu, fri]}}\n", `every day of the week is excluded`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			set := load(minimal + c.text)

@@ -14,6 +14,14 @@ type Slot struct {
 	Excluded string    // "" or why: "weekend", "listed weekday", "listed date", `calendar "us-holidays"`, "not an include date"
 }
 
+// Begins is when the slot fires or, without a fire, when its period starts in zone.
+func (s Slot) Begins(zone *time.Location) time.Time {
+	if s.FireAt.IsZero() {
+		return s.Period.Start(zone)
+	}
+	return s.FireAt
+}
+
 // Slots walks the expected periods in order, excluded ones included, from the first that fires (or, without fires,
 // starts) at or after from. It ends when there are no more (include dates run out) or the caller stops.
 func (s *Schedule) Slots(from time.Time) iter.Seq[Slot] {
@@ -129,23 +137,21 @@ func (s *Schedule) Inside(p period.Period) iter.Seq[Slot] {
 		if !from.Before(until) {
 			return
 		}
-		if s.cron != nil {
-			from, until = s.turn(from), s.turn(until)
-		}
-		for slot := range s.Slots(from) {
-			begins := slot.FireAt
-			if begins.IsZero() {
-				begins = slot.Period.Start(s.zone)
-			}
-			if !begins.Before(until) || !yield(slot) {
+		until = s.turn(until)
+		for slot := range s.Slots(s.turn(from)) {
+			if !slot.Begins(s.zone).Before(until) || !yield(slot) {
 				return
 			}
 		}
 	}
 }
 
-// turn is when the fires begin that are for the slice at t.
+// turn is the first instant at which a slot for the slice at t, or for a later one, can begin. t is
+// the first instant of a slice.
 func (s *Schedule) turn(t time.Time) time.Time {
+	if s.cron == nil {
+		return t
+	}
 	return s.sliceAt(t).Add(-s.offset, s.zone).Start(s.zone)
 }
 

@@ -107,23 +107,16 @@ func lookBack(e *catalog.Entry) time.Duration {
 // armAhead arms every expected period whose deadline is still to come, up to the first that has not begun, and gives the
 // instant at which that one begins.
 func (m *Monitor) armAhead(ctx context.Context, e *catalog.Entry, now time.Time) (time.Time, error) {
-	for slot := range e.Schedule.Slots(m.from(e, now)) {
-		if slot.Excluded != "" {
-			continue
-		}
+	for slot := range e.Schedule.Upcoming(m.from(e, now)) {
 		dormant, err := m.armSlot(ctx, e, slot, now)
 		if err != nil {
 			return time.Time{}, err
 		}
-		begins := slot.FireAt
-		if begins.IsZero() {
-			begins = slot.Period.Start(e.Schedule.Zone())
-		}
-		if begins.After(now) && !dormant {
+		if begins := slot.Begins(e.Schedule.Zone()); begins.After(now) && !dormant {
 			return begins, nil
 		}
 	}
-	return time.Time{}, nil // include dates have run out
+	return time.Time{}, nil // no further period: the include dates have run out
 }
 
 // from is where to begin looking: not before the pipeline's horizon, whose own period counts where nothing fires.

@@ -56,10 +56,7 @@ func (w *Watchdog) unarmed(ctx context.Context, e *catalog.Entry, p pass) (bool,
 
 // nextSlot is the first expected period after an instant whose deadline lies after it.
 func nextSlot(e *catalog.Entry, after time.Time) (run.Key, bool) {
-	for slot := range e.Schedule.Slots(after.Add(time.Nanosecond)) {
-		if slot.Excluded != "" {
-			continue
-		}
+	for slot := range e.Schedule.Upcoming(after.Add(time.Nanosecond)) {
 		breach := e.SLA.For(slot.Period, slot.FireAt, e.Schedule).Breach
 		return run.Key{Pipeline: e.ID, Schedule: e.Opens, Period: slot.Period}, breach.After(after)
 	}
