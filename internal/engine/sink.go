@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/notify"
@@ -25,6 +26,10 @@ func (e *Engine) deliver(ctx, work context.Context, s sink.Sink) {
 		if err == nil {
 			d := &dispatcher{engine: e, sink: s.Name(), outbox: outbox, failed: failures > 0}
 			err = e.under(work, lease, func(held context.Context) error { return d.run(ctx, held) })
+		}
+		if errors.Is(err, notify.ErrTakenOver) {
+			pause(ctx, standBy)
+			err = nil
 		}
 		if err == nil {
 			failures = 0

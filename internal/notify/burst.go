@@ -143,22 +143,45 @@ func (n *Notifier) burstNotes(ctx context.Context, name string) ([]store.Note, e
 	return slices.DeleteFunc(all, func(note store.Note) bool { return !strings.HasPrefix(note.Key, burstKey(name, "")) }), nil
 }
 
-// forgetBursts empties the notes of a sink that is gone: should it come back, it is not told what waited for it.
-func (n *Notifier) forgetBursts(ctx context.Context, name string, now time.Time) error {
+// forgetBursts empties the notes of a removed sink, so that it is not sent what waited for it if it returns. It works under
+// the lease of the sink's task.
+func (n *Notifier) forgetBursts(ctx context.Context, name string, lease *store.Lease, now time.Time) error {
 	notes, err := n.burstNotes(ctx, name)
 	if err != nil {
 		return err
 	}
-	for some := range slices.Chunk(notes, store.MaxRows) {
-		b := store.Batch{ID: fmt.Sprintf("forget/%s/%s", name, rand.Text())}
-		for _, note := range some {
-			b.SwapNote(note, store.Note{Kind: note.Kind, Key: note.Key, Data: []byte("{}"), Until: now})
-		}
-		if err := n.store.Commit(ctx, b, now); err != nil {
-			return fmt.Errorf("forget the bursts of sink %s: %w", name, err)
-		}
+	swaps := make([]store.Swap[store.Note], len(notes))
+	for i, note := range notes {
+		swaps[i] = swapNote(note, store.Note{Kind: note.Kind, Key: note.Key, Data: []byte("{}"), Until: now})
+	}
+	if _, err := n.swapNotes(ctx, "forget/"+name, lease, swaps, now); err != nil {
+		return fmt.Errorf("forget the bursts of sink %s: %w", name, err)
 	}
 	return nil
+}
+
+// swapNote is the swap of one note; its version is counted up here.
+func swapNote(read, next store.Note) store.Swap[store.Note] {
+	next.Version = read.Version + 1
+	return store.Swap[store.Note]{Read: read.Version, Next: next}
+}
+
+// swapNotes commits swaps in as many Batches as they need, under a lease. It returns how many swaps were committed, also
+// where a later one failed.
+func (n *Notifier) swapNotes(ctx context.Context, what string, lease *store.Lease, swaps []store.Swap[store.Note], now time.Time) (done int, err error) {
+	b := store.Batch{Lease: lease}
+	for i, s := range swaps {
+		b.Notes = append(b.Notes, s)
+		if !b.Full() && i < len(swaps)-1 {
+			continue
+		}
+		b.ID = what + "/" + rand.Text()
+		if err := n.store.Commit(ctx, b, now); err != nil {
+			return done, err
+		}
+		done, b = i+1, store.Batch{Lease: lease}
+	}
+	return done, nil
 }
 
 // loadBursts reads how the groups of the sink stood.
@@ -184,24 +207,10 @@ func (o *Outbox) loadBursts(ctx context.Context) error {
 	return nil
 }
 
-// saveBursts stores what has changed of the groups, some at a time, and forgets those that are over.
+// saveBursts stores the groups that have changed, and forgets those that are over.
 func (o *Outbox) saveBursts(ctx context.Context, now time.Time) error {
-	b := store.Batch{}
-	var in []*burst
-	flush := func() error {
-		if len(in) == 0 {
-			return nil
-		}
-		b.ID = fmt.Sprintf("bursts/%s/%s", o.name, rand.Text())
-		if err := o.n.store.Commit(ctx, b, now); err != nil {
-			return fmt.Errorf("store the bursts of sink %s: %w", o.name, err)
-		}
-		for i, g := range in {
-			g.note, g.dirty = b.Notes[i].Next, false
-		}
-		b, in = store.Batch{}, nil
-		return nil
-	}
+	var changed []*burst
+	var swaps []store.Swap[store.Note]
 	for key, g := range o.groups {
 		if g.idle(now) {
 			delete(o.groups, key)
@@ -210,31 +219,34 @@ func (o *Outbox) saveBursts(ctx context.Context, now time.Time) error {
 		if !g.dirty {
 			continue
 		}
-		if err := o.swapBurst(ctx, &b, g); err != nil {
+		swap, err := o.swapBurst(ctx, g)
+		if err != nil {
 			return err
 		}
-		if in = append(in, g); b.Rows() == store.MaxRows {
-			if err := flush(); err != nil {
-				return err
-			}
-		}
+		changed, swaps = append(changed, g), append(swaps, swap)
 	}
-	return flush()
+	done, err := o.n.swapNotes(ctx, "bursts/"+o.name, &o.lease, swaps, now)
+	for i, g := range changed[:done] {
+		g.note, g.dirty = swaps[i].Next, false
+	}
+	if err != nil {
+		return fmt.Errorf("store the bursts of sink %s: %w", o.name, takenOver(err))
+	}
+	return nil
 }
 
-// swapBurst adds the note of a burst to b.
-func (o *Outbox) swapBurst(ctx context.Context, b *store.Batch, g *burst) error {
+// swapBurst is the swap that stores a burst.
+func (o *Outbox) swapBurst(ctx context.Context, g *burst) (store.Swap[store.Note], error) {
 	if !g.known {
 		old, err := o.n.store.Note(ctx, store.BurstNote, g.key)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return fmt.Errorf("read burst %s: %w", g.key, err)
+			return store.Swap[store.Note]{}, fmt.Errorf("read burst %s: %w", g.key, err)
 		}
 		g.note, g.known = old, true
 	}
 	next, err := g.encode()
 	if err != nil {
-		return fmt.Errorf("write burst %s: %w", g.key, err)
+		return store.Swap[store.Note]{}, fmt.Errorf("write burst %s: %w", g.key, err)
 	}
-	b.SwapNote(g.note, next)
-	return nil
+	return swapNote(g.note, next), nil
 }

@@ -32,7 +32,7 @@ func (n *Notifier) Claim(ctx context.Context, s sink.Sink, h Holder, now time.Ti
 	if err != nil && !fresh {
 		return nil, store.Lease{}, fmt.Errorf("read the task of sink %s: %w", s.Name(), err)
 	}
-	if fresh {
+	if fresh || !now.Before(task.Due) { // a task that is due may have lost its cursor to Abandon
 		if err := n.begin(ctx, s.Name()); err != nil {
 			return nil, store.Lease{}, err
 		}
@@ -49,8 +49,19 @@ func (n *Notifier) Claim(ctx context.Context, s sink.Sink, h Holder, now time.Ti
 	if len(claims) == 0 {
 		return nil, store.Lease{}, nil
 	}
-	o, err := n.open(ctx, s, claims[0].Task.Due)
+	o, err := n.open(ctx, s, claims[0], h.Lease, now)
 	return o, claims[0].Lease, err
+}
+
+// ErrTakenOver says that another process delivers to the sink by now: what this one knows of it no longer counts.
+var ErrTakenOver = errors.New("another process delivers to this sink")
+
+// takenOver is err, or ErrTakenOver where a conflict shows that the lease is lost.
+func takenOver(err error) error {
+	if errors.Is(err, store.ErrConflict) {
+		return ErrTakenOver
+	}
+	return err
 }
 
 // stale says that a sink's task will be due before long although somebody wants it.
@@ -106,7 +117,7 @@ func (n *Notifier) Abandon(ctx context.Context, c store.Claim, now time.Time) (s
 	if err := n.store.DropCursor(ctx, cursorName(name)); err != nil {
 		return "", err
 	}
-	if err := n.forgetBursts(ctx, name, now); err != nil {
+	if err := n.forgetBursts(ctx, name, &c.Lease, now); err != nil {
 		return "", err
 	}
 	b.Finish(c.Task.ID)

@@ -1,11 +1,14 @@
 package notify_test
 
 import (
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/notify"
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/sink"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -14,6 +17,8 @@ var there = notify.Holder{Replica: "there", Lease: time.Minute}
 
 func TestOfTwoReplicasOneDeliversToASink(t *testing.T) {
 	w := newWorld(t)
+	w.lease = time.Minute
+	w.begin()
 	second := notify.New(w.options)
 	if o, _, err := second.Claim(t.Context(), w.box, there, w.now.Add(time.Minute-1)); o != nil || err != nil {
 		t.Fatalf("the second may deliver too, %v", err)
@@ -62,6 +67,7 @@ func TestRemovedSinkHoldsEventsBackForADayAtMost(t *testing.T) {
 func TestSinkThatIsOnlyLateIsNotAbandoned(t *testing.T) {
 	w := newWorld(t)
 	w.now = w.now.Add(25 * time.Hour)
+	w.check(w.store.VoidLeases(t.Context()))
 	claims, err := w.store.Claim(t.Context(), store.ClaimQuery{Replica: "here", Limit: 10, Lease: time.Minute}, w.now)
 	if err != nil || len(claims) != 1 {
 		t.Fatalf("due: %+v, %v", claims, err)
@@ -97,4 +103,80 @@ func TestWhatWaitedForASinkThatWasRemovedIsForgottenWithIt(t *testing.T) {
 	w.begin()
 	w.pass(time.Hour)
 	w.want("the past is not told to a sink that is new", "0")
+}
+
+func TestRemovedSinkIsForgottenHoweverManyBurstsWaitForIt(t *testing.T) {
+	for _, groups := range []int{store.MaxRows - 1, store.MaxRows, 3 * store.MaxRows} {
+		w := newWorld(t, grouped(notify.ByPipeline))
+		for i := range groups {
+			id := pipeline.ID(fmt.Sprintf("p%d", i))
+			w.failures(id, 1)
+			w.turn()
+			w.emit(w.failure(id, "waits"))
+			w.turn()
+		}
+		w.options.Sinks = nil
+		w.now = w.now.Add(25 * time.Hour)
+		w.check(w.store.VoidLeases(t.Context()))
+		claims, err := w.store.Claim(t.Context(), store.ClaimQuery{Replica: "here", Limit: 10, Lease: time.Minute}, w.now)
+		if err != nil || len(claims) != 1 {
+			t.Fatalf("due: %+v, %v", claims, err)
+		}
+		if gone, err := notify.New(w.options).Abandon(t.Context(), claims[0], w.now); gone != "box" || err != nil {
+			t.Errorf("%d groups: abandoned %q, %v", groups, gone, err)
+		}
+		if _, err := w.store.Task(t.Context(), claims[0].Task.ID); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("%d groups: the sink's task is still there: %v", groups, err)
+		}
+	}
+}
+
+func TestAProcessThatLostItsSinkStoresNothingMoreAboutIt(t *testing.T) {
+	w := newWorld(t, grouped(notify.ByPipeline))
+	w.lease = time.Minute
+	w.begin()
+	w.failures("orders", 3)
+	first := w.o
+	w.check(first.Fill(t.Context(), w.now))
+	letter := first.Next(w.now)
+	w.now = w.now.Add(time.Minute) // the lease lapses
+	second, _, err := notify.New(w.options).Claim(t.Context(), w.box, notify.Holder{Replica: "there", Lease: 24 * time.Hour}, w.now)
+	if second == nil || err != nil {
+		t.Fatalf("the second cannot take over: %v", err)
+	}
+	w.o = second
+	w.pass(10 * time.Minute)
+	w.failures("silver", 1)
+	w.pass(time.Minute)
+	cursor := func() store.Position {
+		at, err := w.store.Cursor(t.Context(), "sink/box")
+		w.check(err)
+		return at
+	}
+	before := cursor()
+	if _, err := first.Settle(t.Context(), letter, &sink.Refused{Reason: "no"}, w.now); !errors.Is(err, notify.ErrTakenOver) {
+		t.Errorf("the first buries a letter that the second has sent: %v", err)
+	}
+	if err := first.Save(t.Context(), true, w.now); !errors.Is(err, notify.ErrTakenOver) {
+		t.Errorf("the first saves: %v", err)
+	}
+	if after := cursor(); after != before {
+		t.Errorf("the cursor moved from %d to %d", before, after)
+	}
+	if dead := w.dead(); len(dead) > 0 {
+		t.Errorf("dead letters: %+v", dead)
+	}
+}
+
+// A crash between dropping the cursor and finishing the task must not make the past news.
+func TestSinkThatReturnsWhileItIsAbandonedIsNotSentThePast(t *testing.T) {
+	w := newWorld(t)
+	w.failures("orders", 1)
+	w.turn()
+	w.now = w.now.Add(25 * time.Hour)
+	w.check(w.store.DropCursor(t.Context(), "sink/box"))
+	w.options.Since = w.now
+	w.begin()
+	w.turn()
+	w.want("sent before it was removed", "0")
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// bury keeps what a sink does not take.
-func (n *Notifier) bury(ctx context.Context, name string, a sink.Alert, tries int, why error, now time.Time) error {
+// bury stores a dead letter: an alert that a sink rejects. It works under the lease of the process that sent it.
+func (n *Notifier) bury(ctx context.Context, name string, lease *store.Lease, a sink.Alert, tries int, why error, now time.Time) error {
 	letter := store.DeadLetter{Sink: name, Event: a.Event, Reason: why.Error(), Tries: tries, At: now.Round(0).UTC()}
 	if a.Count > 1 {
 		letter.Count, letter.Since = a.Count, a.Since
 	}
-	b := store.Batch{ID: fmt.Sprintf("bury/%s/%s/%d/%d", name, a.Event.ID, tries, now.UnixNano()), Dead: []store.DeadLetter{letter}}
+	b := store.Batch{ID: fmt.Sprintf("bury/%s/%s/%d/%d", name, a.Event.ID, tries, now.UnixNano()), Lease: lease, Dead: []store.DeadLetter{letter}}
 	if err := n.store.Commit(ctx, b, now); err != nil {
-		return fmt.Errorf("bury event %s of sink %s: %w", a.Event.ID, name, err)
+		return fmt.Errorf("store dead letter %s of sink %s: %w", a.Event.ID, name, takenOver(err))
 	}
 	return nil
 }
@@ -83,7 +83,7 @@ func (n *Notifier) retry(ctx context.Context, letter store.DeadLetter, now func(
 		a.Since = letter.Since
 	}
 	if sent = s.Send(ctx, a); sent != nil {
-		return sent, n.bury(ctx, letter.Sink, a, letter.Tries+1, sent, now())
+		return sent, n.bury(ctx, letter.Sink, nil, a, letter.Tries+1, sent, now())
 	}
 	b := store.Batch{ID: fmt.Sprintf("unbury/%s/%s/%d/%d", letter.Sink, letter.Event.ID, letter.Tries, letter.At.UnixNano()), Buried: []store.DeadLetter{letter}}
 	if err := n.store.Commit(ctx, b, now()); err != nil {

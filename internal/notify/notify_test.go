@@ -54,12 +54,13 @@ type world struct {
 	n       *notify.Notifier
 	o       *notify.Outbox
 	now     time.Time
-	told    int // times
-	alerts  int // that were stored
+	lease   time.Duration // nothing here renews one
+	told    int           // times
+	alerts  int           // that were stored
 }
 
 func newWorld(t *testing.T, routes ...notify.Route) *world {
-	w := &world{T: t, store: memory.New(), box: &box{}, now: noon}
+	w := &world{T: t, store: memory.New(), box: &box{}, now: noon, lease: 365 * 24 * time.Hour}
 	w.options = notify.Options{Store: w.store, Sinks: []sink.Sink{w.box}, Routes: routes}
 	w.begin()
 	return w
@@ -76,7 +77,7 @@ func (w *world) claim(s sink.Sink) {
 	w.Helper()
 	w.check(w.store.VoidLeases(w.Context()))
 	w.n = notify.New(w.options)
-	o, _, err := w.n.Claim(w.Context(), s, notify.Holder{Replica: "here", Lease: time.Minute}, w.now)
+	o, _, err := w.n.Claim(w.Context(), s, notify.Holder{Replica: "here", Lease: w.lease}, w.now)
 	w.check(err)
 	if o == nil {
 		w.Fatal("somebody else delivers")

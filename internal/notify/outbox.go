@@ -27,7 +27,10 @@ type Outbox struct {
 	sink     sink.Sink
 	follower sink.Follower // nil if the sink is none
 	name     string
-	due      time.Time // of its task
+	due      time.Time     // of its task
+	lease    store.Lease   // under which everything is stored
+	term     time.Duration // of the lease
+	heldAt   time.Time     // the lease was held at that instant
 
 	read, saved store.Position
 	savedAt     time.Time
@@ -64,12 +67,15 @@ type Letter struct {
 func lane(e event.Event) string { return string(e.Detail.Pipeline) }
 
 // open reads how far the sink has come.
-func (n *Notifier) open(ctx context.Context, s sink.Sink, due time.Time) (*Outbox, error) {
+func (n *Notifier) open(ctx context.Context, s sink.Sink, c store.Claim, term time.Duration, now time.Time) (*Outbox, error) {
 	at, err := n.store.Cursor(ctx, cursorName(s.Name()))
 	if err != nil {
 		return nil, fmt.Errorf("read the cursor of sink %s: %w", s.Name(), err)
 	}
-	o := &Outbox{n: n, sink: s, name: s.Name(), due: due, read: at, saved: at, lanes: map[string]*queue{}, groups: map[string]*burst{}}
+	o := &Outbox{
+		n: n, sink: s, name: s.Name(), due: c.Task.Due, lease: c.Lease, term: term, heldAt: now.Round(0),
+		read: at, saved: at, lanes: map[string]*queue{}, groups: map[string]*burst{},
+	}
 	o.follower, _ = s.(sink.Follower)
 	return o, o.loadBursts(ctx)
 }
@@ -245,13 +251,16 @@ func (o *Outbox) cursor() store.Position {
 }
 
 // Save stores how far the sink has come, if there is something to store: what waits in groups first, so that the cursor
-// never passes what is nowhere. It waits a moment between two writes, unless it is final. A conflict means that
-// somebody else delivers to the sink by now.
+// never passes what is nowhere. It waits a moment between two writes, unless it is final. Without its lease it stores
+// nothing and returns ErrTakenOver.
 func (o *Outbox) Save(ctx context.Context, final bool, now time.Time) error {
 	if !final && now.Before(o.savedAt.Add(saveEvery)) {
 		return nil
 	}
 	o.savedAt = now
+	if err := o.hold(ctx, now); err != nil {
+		return err
+	}
 	at := o.cursor()
 	if err := o.saveBursts(ctx, now); err != nil {
 		return err
@@ -268,6 +277,23 @@ func (o *Outbox) Save(ctx context.Context, final bool, now time.Time) error {
 		}
 		o.due = now.Add(abandoned)
 	}
+	return nil
+}
+
+// hold makes sure that the lease is held. The store is asked only where the lease may have lapsed since it last said so.
+func (o *Outbox) hold(ctx context.Context, now time.Time) error {
+	now = now.Round(0) // the monotonic clock stands still while the machine is suspended
+	if since := now.Sub(o.heldAt); since >= 0 && since < o.term/2 {
+		return nil
+	}
+	kept, err := o.n.store.Renew(ctx, []store.Lease{o.lease}, o.term, now)
+	switch {
+	case err != nil:
+		return fmt.Errorf("renew the lease on sink %s: %w", o.name, err)
+	case len(kept) == 0:
+		return fmt.Errorf("sink %s: %w", o.name, ErrTakenOver)
+	}
+	o.heldAt = now
 	return nil
 }
 

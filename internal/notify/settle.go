@@ -85,7 +85,7 @@ func (l *Letter) back() {
 // refused buries a letter that the sink does not take although it takes others.
 func (o *Outbox) refused(ctx context.Context, l *Letter, s Settled, now time.Time) (Settled, error) {
 	if !l.follow { // what was only to be brought up to date is no loss
-		if err := o.n.bury(ctx, o.name, l.alert, l.tries, s.Err, now); err != nil {
+		if err := o.n.bury(ctx, o.name, &o.lease, l.alert, l.tries, s.Err, now); err != nil {
 			l.retryAt = now.Add(minWait)
 			return s, err
 		}
@@ -111,7 +111,7 @@ func (o *Outbox) buryOld(ctx context.Context, why error, now time.Time) (buried 
 				break
 			}
 			if !l.follow {
-				if err := o.n.bury(ctx, o.name, l.alert, l.tries, why, now); err != nil {
+				if err := o.n.bury(ctx, o.name, &o.lease, l.alert, l.tries, why, now); err != nil {
 					return buried, err
 				}
 				buried++

@@ -37,6 +37,10 @@ func (b *Batch) Rows() int {
 	return n
 }
 
+// Full says that b has no room for another row. A Batch whose rows come from data is committed when it is full, and another
+// one begun.
+func (b *Batch) Full() bool { return b.Rows() >= MaxRows }
+
 // settles says whether b stores or finishes that task.
 func (b *Batch) settles(task string) bool {
 	for _, t := range b.Tasks {
