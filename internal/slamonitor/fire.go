@@ -72,11 +72,15 @@ func look(d store.Deadline, r run.Run, dormant bool, now time.Time) (store.Deadl
 	return d, events
 }
 
-// Completed closes an armed deadline for a run that completed at that instant: in time, or after the breach that nobody
-// came to tell of. The commit that completes a run uses it, too.
+// Completed closes an armed deadline for a run that completed at that instant: MET, or BREACHED if the run completed after
+// the breach instant. The run is complete at now, so a later completion was recorded by a clock that was ahead, and counts
+// as now. The commit that completes a run uses it, too.
 func Completed(d store.Deadline, at, now time.Time) (store.Deadline, []event.Event) {
 	if d.State != sla.Armed {
 		return d, nil
+	}
+	if at.After(now) {
+		at = now
 	}
 	d.Deadline, d.ClosedAt, d.DoneAt = d.Complete(at), now, at
 	if d.State == sla.Breached {
