@@ -52,8 +52,8 @@ fuzz: ## each fuzz target for FUZZTIME (make fuzz FUZZTIME=1m)
 sim: ## play SEEDS simulated worlds from FROM on, with everything that may go wrong (make sim SEEDS=5000 FROM=20000)
 	@go run ./internal/sim/simulate -from $(FROM) -seeds $(SEEDS)
 
-nightly: ## what takes long: 10,000 simulated worlds, all stories on AWS with a real DynamoDB, and each fuzz target for a minute
-	@go run ./internal/sim/simulate -from 0 -seeds 10000
+nightly: ## what takes long: 10,000 simulated worlds from a random seed, all stories on AWS with a real DynamoDB, and each fuzz target for a minute
+	@go run ./internal/sim/simulate -from random -seeds 10000
 	@go test -timeout 60m ./internal/scenario -run DeployedTables -tables
 	@FUZZTIME=1m sh scripts/fuzz.sh
 

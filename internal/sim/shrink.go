@@ -2,19 +2,24 @@ package sim
 
 import "slices"
 
-// Shrink looks for the fewest faults and errands with which a seed still breaks an invariant, and gives that outcome. It
-// plays at most so many times.
+// Shrink searches for the fewest faults and errands with which a seed still breaks an invariant. It returns their ids and
+// what a replay with these alone came to. It plays the seed at most so many times, and twice more. Where no smaller set fails
+// when it is replayed, the ids are nil, which means everything, as in Replay.Only.
 func Shrink(seed uint64, invariant string, r Replay, plays int) (Outcome, []string) {
 	first := Play(seed, r)
 	if !first.Fails(invariant) {
 		return first, nil
 	}
-	s := &shrinker{seed: seed, invariant: invariant, replay: r, plays: plays, best: first, keep: slices.Clone(first.Happened)}
+	s := &shrinker{seed: seed, invariant: invariant, replay: r, plays: plays, keep: slices.Clone(first.Happened)}
 	s.replay.Trace = nil
 	for size := (len(s.keep) + 1) / 2; size >= 1; size /= 2 {
 		s.without(size)
 	}
-	return s.best, s.keep
+	s.replay.Only = s.keep
+	if again := Play(seed, s.replay); again.Fails(invariant) {
+		return again, s.keep
+	}
+	return first, nil
 }
 
 type shrinker struct {
@@ -22,7 +27,6 @@ type shrinker struct {
 	invariant string
 	replay    Replay
 	plays     int
-	best      Outcome
 	keep      []string
 }
 
@@ -31,13 +35,12 @@ func (s *shrinker) without(size int) {
 	for at := 0; at < len(s.keep) && s.plays > 0; {
 		end := min(at+size, len(s.keep))
 		s.plays--
-		s.replay.Only = slices.Concat([]string{}, s.keep[:at], s.keep[end:])
+		s.replay.Only = append(append([]string{}, s.keep[:at]...), s.keep[end:]...) // never nil, which would be everything
 		o := Play(s.seed, s.replay)
 		if !o.Fails(s.invariant) {
 			at = end
 			continue
 		}
-		s.best = o
 		happened := map[string]bool{}
 		for _, id := range o.Happened {
 			happened[id] = true

@@ -1,14 +1,16 @@
-// Command simulate plays seeds of package sim, on all cores, and says what became of them. A seed that breaks a promise is
-// shrunk to the fewest faults that still do, and printed as the one command that plays it again with its history.
+// Command simulate plays seeds of package sim on all cores and prints a summary. It shrinks a seed that breaks a promise to
+// the fewest faults that still break it, and prints the command that replays these with their history.
 package main
 
 import (
 	"flag"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -35,7 +37,7 @@ func run(args []string, out io.Writer) int {
 	var s settings
 	flags := flag.NewFlagSet("simulate", flag.ContinueOnError)
 	flags.SetOutput(out)
-	flags.Uint64Var(&s.from, "from", 0, "the first seed")
+	flags.Func("from", "the first `seed`, or \"random\" (default 0)", s.setFrom)
 	flags.Uint64Var(&s.seeds, "seeds", 1000, "how many seeds")
 	flags.BoolVar(&s.replay, "replay", false, "play only the first seed, and print its history")
 	flags.StringVar(&s.only, "only", everything, "with -replay: the faults and errands that happen, by id, separated by commas")
@@ -47,6 +49,16 @@ func run(args []string, out io.Writer) int {
 		return replay(s, out)
 	}
 	return s.sweep(out)
+}
+
+// setFrom parses the first seed. Random seeds stay short enough to be typed.
+func (s *settings) setFrom(text string) (err error) {
+	if text == "random" {
+		s.from = rand.Uint64N(1e12)
+		return nil
+	}
+	s.from, err = strconv.ParseUint(text, 10, 64)
+	return err
 }
 
 // replay plays one seed and prints its history.
@@ -65,6 +77,7 @@ func replay(s settings, out io.Writer) int {
 
 // sweep plays many seeds.
 func (s settings) sweep(out io.Writer) int {
+	fmt.Fprintf(out, "seeds %d to %d\n", s.from, s.from+s.seeds-1)
 	t := newTally(s.seeds)
 	next := make(chan uint64)
 	var workers sync.WaitGroup
@@ -87,7 +100,7 @@ func (s settings) sweep(out io.Writer) int {
 	return min(len(t.failed), 1)
 }
 
-// explain shrinks a seed that failed, and prints how to see it.
+// explain shrinks a seed that failed, and prints how to replay it.
 func (s settings) explain(o sim.Outcome, out io.Writer) {
 	fmt.Fprintf(out, "\nseed %d\n", o.Seed)
 	for _, v := range o.Broken {
@@ -96,11 +109,13 @@ func (s settings) explain(o sim.Outcome, out io.Writer) {
 	command := fmt.Sprintf("go run ./internal/sim/simulate -replay -from %d", o.Seed)
 	if s.shrinks > 0 {
 		shrunk, keep := sim.Shrink(o.Seed, o.Broken[0].Invariant, sim.Replay{}, s.shrinks)
-		fmt.Fprintf(out, "  with %d of %d faults and errands:\n", len(keep), len(o.Happened))
-		for _, f := range shrunk.Faults {
-			fmt.Fprintf(out, "    %s: %s\n", f.ID, f.Kind)
+		if keep != nil {
+			fmt.Fprintf(out, "  with %d of %d faults and errands:\n", len(keep), len(o.Happened))
+			for _, f := range shrunk.Faults {
+				fmt.Fprintf(out, "    %s: %s\n", f.ID, f.Kind)
+			}
+			command += fmt.Sprintf(" -only '%s'", strings.Join(keep, ","))
 		}
-		command += fmt.Sprintf(" -only '%s'", strings.Join(keep, ","))
 	}
 	fmt.Fprintf(out, "  %s\n", command)
 }

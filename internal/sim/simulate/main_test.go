@@ -11,7 +11,7 @@ func TestSweepTellsHowFarItCameAndWhatWentWrong(t *testing.T) {
 	if code := run([]string{"-from", "7", "-seeds", "3"}, &out); code != 0 {
 		t.Fatalf("exit %d:\n%s", code, out.String())
 	}
-	for _, want := range []string{"3 of 3 seeds", "virtual days", "a second", "0 failed", "store call failed", "faults,"} {
+	for _, want := range []string{"seeds 7 to 9\n", "3 of 3 seeds", "virtual days", "a second", "0 failed", "store call failed", "faults,"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in:\n%s", want, out.String())
 		}
@@ -33,6 +33,18 @@ func TestReplayTellsTheHistoryOfOneSeed(t *testing.T) {
 	}
 	if !strings.Contains(none.String(), "broken, 0 faults") {
 		t.Error("something goes wrong although nothing is to")
+	}
+}
+
+func TestRandomSeedsAreFreshEachTime(t *testing.T) {
+	var first, second settings
+	for _, s := range []*settings{&first, &second} {
+		if err := s.setFrom("random"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if first.from == second.from {
+		t.Errorf("both begin at seed %d", first.from)
 	}
 }
 
