@@ -136,13 +136,14 @@ func plainNumber(text string) (any, error) {
 const sequenceWidth = 40
 
 // Take makes a reading of a producer's row, written when the stream says it was, and gives the change that tells of it. A row
-// that was taken before gives the same change again; one that a later row has overtaken gives nil.
+// that was taken before gives the same change again; one that a later row or a later write has overtaken gives nil.
 func (s *Store) Take(ctx context.Context, p Produced) (*store.Change, error) {
 	r, err := newReading(p.Write, p.At)
 	if err != nil {
 		return nil, fmt.Errorf("take sensor %s of %s: %w", p.Write.Reading.Key, p.Write.Pipeline, err)
 	}
 	r.sequence = fmt.Sprintf("%0*s", sequenceWidth, p.Sequence)
+	r.streamed = record{r.sequence, r.UpdatedAt}
 	defer s.serial()()
 	for try := 0; ; try++ {
 		k, err := s.put(ctx, []*reading{r})

@@ -25,8 +25,15 @@ type reading struct {
 	content  string // a hash of that
 	changed  bool
 	told     bool   // that is, by any write of the call: the stream has one image for all of them
-	sequence string // of the record of the stream that it was made of, where it was
+	sequence string // of the stream record that it was made of; "" for a write through the API
+	streamed record // the newest stream record taken for this row: this one, or one before it
 	unlisted bool   // it was not written together with its copy in the history
+}
+
+// record identifies a stream record: its sequence number, and when the stream says it was written.
+type record struct {
+	sequence string
+	at       time.Time
 }
 
 // PutReadings writes all of them, and of their history as much as there is room for, in one transaction. The rest of the
@@ -135,6 +142,9 @@ func (k *intake) take(next *reading) bool {
 		if next.order == 0 {
 			next.order = old.order
 		}
+		if next.sequence == "" {
+			next.streamed = old.streamed
+		}
 	}
 	next.changed = old == nil || old.content != next.content
 	next.told = next.changed || old != nil && old != k.was[at] && old.told
@@ -148,13 +158,15 @@ func (k *intake) take(next *reading) bool {
 // skew is how much later a stream may say that a record was written than one that follows it.
 const skew = time.Minute
 
-// overtakenBy says that a row of the stream comes again, or too late. The stream of a restored table is another one, whose numbers
-// say nothing about those from before; there it is the time that tells.
+// overtakenBy reports whether r is a stream record that was taken before, or that a newer record of its row overtook. The
+// stream of a restored table numbers its records anew, so a lower number counts as newer if it was written later.
 func (r *reading) overtakenBy(old *reading) bool {
-	return r.sequence != "" && r.sequence <= old.sequence && (r.sequence == old.sequence || !r.UpdatedAt.After(old.UpdatedAt.Add(skew)))
+	last := old.streamed
+	return r.sequence != "" && r.sequence <= last.sequence && (r.sequence == last.sequence || !r.UpdatedAt.After(last.at.Add(skew)))
 }
 
-// repeat answers a row of the stream that was taken before as it was answered then, and passes over one that came too late.
+// repeat answers a stream record that was taken before as it was answered then. It ignores one that was overtaken, by
+// another record or by a write through the API, which has a change of its own.
 func (k *intake) repeat(next, old *reading) bool {
 	k.puts = append(k.puts, store.Put{Version: old.Version, UpdatedAt: old.UpdatedAt, Changed: old.changed, Ignored: true})
 	if next.sequence == old.sequence {
@@ -230,8 +242,9 @@ func (r *reading) history() Row {
 	where := historyAt(r.pipeline, r.Key, r.Version)
 	row := r.row()
 	row["PK"], row["SK"] = text(where.pk), text(where.sk)
-	delete(row, "order")
-	delete(row, "unlisted")
+	for _, name := range []string{"order", "unlisted", "lastSequence", "lastSequenceAt"} {
+		delete(row, name)
+	}
 	aged("HISTORY", r.UpdatedAt, where, row)
 	return row
 }
@@ -252,6 +265,8 @@ func (r *reading) row() Row {
 	}
 	if r.sequence != "" {
 		row["sequence"] = text(r.sequence)
+	} else if r.streamed.sequence != "" {
+		row["lastSequence"], row["lastSequenceAt"] = text(r.streamed.sequence), text(store.Nanos(r.streamed.at))
 	}
 	if r.unlisted {
 		row["unlisted"] = truth(true)
@@ -265,6 +280,10 @@ func readingOf(row Row) (*reading, error) {
 		changed: row.truth("changed"), sequence: row.text("sequence"), unlisted: row.truth("unlisted"),
 	}
 	r.Key, r.Version, r.UpdatedAt, r.Source = sensor.Key(row.text("key")), row.number("version"), row.instant("updatedAt"), row.text("source")
+	r.streamed = record{row.text("lastSequence"), row.instant("lastSequenceAt")}
+	if r.sequence != "" {
+		r.streamed = record{r.sequence, r.UpdatedAt}
+	}
 	data, err := row.plain("data")
 	if err != nil {
 		return nil, err

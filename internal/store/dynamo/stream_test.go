@@ -175,6 +175,54 @@ func TestProducersRowIsTakenOnceAndNeverAfterALaterOne(t *testing.T) {
 	}
 }
 
+// A write through the API is newer than every record taken before it, however often the stream delivers those again.
+func TestRedeliveredRecordDoesNotUndoALaterWrite(t *testing.T) {
+	s := deployed(t, 1)[0]
+	take := func(sequence string, count int64, at time.Time) *store.Change {
+		t.Helper()
+		p := produced(sequence, count)
+		p.At = at
+		c, err := s.Take(t.Context(), p)
+		check(t, err)
+		return c
+	}
+	shows := func(want int64) {
+		t.Helper()
+		latest, err := s.LatestReadings(t.Context(), "orders")
+		check(t, err)
+		if len(latest) != 1 || latest[0].Fields["count"] != want {
+			t.Errorf("the sensor shows %v, want count %d", latest[0].Fields, want)
+		}
+	}
+	take("99", 1, noon)
+	take("100", 2, noon)
+	set := produced("", 3).Write
+	for range 2 {
+		_, err := s.PutReadings(t.Context(), []store.Write{set}, noon.Add(time.Hour))
+		check(t, err)
+	}
+	for _, sequence := range []string{"99", "100"} {
+		if c := take(sequence, 1, noon); c != nil {
+			t.Errorf("record %s, delivered again after a write: %+v", sequence, c)
+		}
+		shows(3)
+	}
+	if c := tells(t, s, "PIPELINE#orders", "READING#rows#").Change; c == nil || c.Kind != store.ReadingWritten {
+		t.Errorf("the stream says of the write: %+v", c)
+	}
+	if c := take("101", 4, noon.Add(time.Hour)); c == nil {
+		t.Error("the next record was ignored")
+	}
+	shows(4)
+
+	_, err := s.PutReadings(t.Context(), []store.Write{set}, noon.Add(2*time.Hour))
+	check(t, err)
+	if c := take("50", 5, noon.Add(2*time.Hour+time.Second)); c == nil {
+		t.Error("a record of another stream, written right after a write, was ignored")
+	}
+	shows(5)
+}
+
 // A restored table has another stream, whose numbers may be lower than those that its readings were made of.
 func TestRowOfAnotherStreamIsToldByItsTime(t *testing.T) {
 	s := deployed(t, 1)[0]
