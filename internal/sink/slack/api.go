@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	api "github.com/slack-go/slack"
@@ -27,30 +28,48 @@ var (
 		"not_allowed_token_type": "use a bot token, which begins with xoxb-", "no_permission": scope, "missing_scope": scope, "access_denied": scope,
 		"team_access_not_granted": scope, "org_login_required": scope, "ekm_access_denied": scope, "two_factor_setup_required": token,
 		"channel_not_found": "see whether alerts.slack.channel is right, and invite the bot to it if it is private", "not_in_channel": invite,
-		"is_archived":       "the channel is archived; name another one in alerts.slack.channel",
+		"is_archived":   "the channel is archived; name another one in alerts.slack.channel",
+		"accesslimited": "let the server's network use Slack's API", "enterprise_is_restricted": scope, "app_access_restricted": scope, "team_not_found": token,
+		"messages_tab_disabled": channel, "channel_type_not_supported": channel, "send_on_behalf_not_allowed": scope,
+		"deprecated_endpoint": update, "method_deprecated": update,
 		"restricted_action": allowed, "restricted_action_read_only_channel": allowed, "restricted_action_non_threadable_channel": allowed, "restricted_action_thread_only_channel": allowed,
 	}
-	// This message will not be taken in this form.
+	// Slack never accepts this message in this form.
 	wrongForm = []string{
 		"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "invalid_attachments", "too_many_attachments", "attachment_payload_limit_exceeded",
 		"msg_too_long", "invalid_metadata_format", "invalid_metadata_schema", "metadata_too_large", "no_text", "invalid_arguments", "invalid_arg_name", "invalid_array_arg",
+		"invalid_charset", "invalid_form_data", "invalid_post_type", "missing_post_type", "invalid_json", "json_not_object", "as_user_not_supported",
+		"markdown_text_conflict", "metadata_must_be_sent_from_app", "too_many_contact_cards", "missing_file_data", "blocked_file_type",
 	}
 	slowDown = []string{"ratelimited", "rate_limited", "message_limit_exceeded"}
-	// The message that a reply or an update is for is not there any more.
-	gone = []string{"message_not_found", "thread_not_found", "cannot_reply_to_message", "invalid_thread_ts"}
-	// A message stays as it is: the workspace does not let anybody change it, or not any more.
-	fixed = []string{"edit_window_closed", "cant_update_message", "update_failed"}
+	// The message that a reply or an update is for does not exist any more, or takes no replies.
+	gone = []string{"message_not_found", "thread_not_found", "cannot_reply_to_message", "invalid_thread_ts", "restricted_action_thread_locked", "thread_locked"}
+	// A message cannot be changed, or not any more.
+	fixed = []string{
+		"edit_window_closed", "cant_update_message", "update_failed", "block_mismatch", "cant_broadcast_message",
+		"no_dual_broadcast_content_update", "streaming_state_conflict",
+	}
+	// Slack says that part of the operation may have succeeded.
+	unsure = []string{"internal_error", "fatal_error"}
 )
 
 const (
 	token   = "see whether the bot token is right and the app still installed"
 	scope   = "give the app the scope chat:write and install it again"
 	invite  = "invite the bot to the channel, or give it the scope chat:write.public"
+	channel = "name a channel in alerts.slack.channel that apps can post to"
+	update  = "install a newer version of Interlock"
 	allowed = "let the bot write to the channel, or name another one in alerts.slack.channel"
 )
 
 // errorCode is the form of Slack's own error codes; anything else is not repeated.
 var errorCode = regexp.MustCompile(`^[a-z0-9_]{1,64}$`)
+
+// neverAccepted says that Slack rejects a message for what it contains, so that sending it again changes nothing. The codes
+// of blocked content in shared channels share a prefix.
+func neverAccepted(code string) bool {
+	return slices.Contains(wrongForm, code) || strings.HasPrefix(code, "slack_connect_") && strings.Contains(code, "blocked")
+}
 
 // said is the error code of an answer; "" if there was none.
 func said(err error) string {
@@ -78,7 +97,7 @@ func judge(doing string, err error) error {
 		return &sink.Busy{After: defaultPause, Reason: reason}
 	case wrongSettings[code] != "":
 		return &sink.Misconfigured{Reason: reason + "; " + wrongSettings[code]}
-	case slices.Contains(wrongForm, code):
+	case neverAccepted(code):
 		return &sink.Refused{Reason: reason}
 	case code != "":
 		return errors.New(reason)
@@ -104,7 +123,7 @@ func (s *Sink) send(ctx context.Context, to place, m message, more ...api.MsgOpt
 		return place{channel, ts}, err
 	}
 	at, err := post(m.form())
-	if slices.Contains(wrongForm, said(err)) {
+	if neverAccepted(said(err)) {
 		at, err = post(m.bare())
 	}
 	return at, err
@@ -120,17 +139,17 @@ func (m message) bare() api.MsgOption {
 	return api.MsgOptionCompose(api.MsgOptionText(m.attachment.Fallback, false), api.MsgOptionAttachments([]api.Attachment{}...))
 }
 
-// rewrite puts m in the place of a message of ours. A message that may not be changed any more stays as it is.
+// rewrite replaces a message of ours by m. A message that Slack does not let us change stays as it is.
 func (s *Sink) rewrite(ctx context.Context, at place, m message, more ...api.MsgOption) error {
 	update := func(form api.MsgOption) error {
 		_, _, _, err := s.client.UpdateMessageContext(ctx, at.channel, at.ts, append([]api.MsgOption{form}, more...)...)
 		return err
 	}
 	err := update(m.form())
-	if slices.Contains(wrongForm, said(err)) {
+	if neverAccepted(said(err)) {
 		err = update(m.bare())
 	}
-	if slices.Contains(fixed, said(err)) {
+	if slices.Contains(fixed, said(err)) || neverAccepted(said(err)) {
 		return nil
 	}
 	return err

@@ -70,10 +70,10 @@ func (s *Sink) claim(ctx context.Context, c conversation) (conversation, error) 
 	return c, err
 }
 
-// release ends a claim after an error. An answer means that nothing was posted; without one the message may still
-// arrive, so that the next one looks for it first, a little later.
+// release ends a claim after an error. Most answers mean that nothing was posted; after the others, and without an answer,
+// the message may still arrive, so that the next attempt searches for it first, a little later.
 func (s *Sink) release(ctx context.Context, c conversation, cause error) error {
-	if said(cause) == "" && unknown(judge("open a thread", cause)) {
+	if code := said(cause); slices.Contains(unsure, code) || code == "" && unknown(judge("open a thread", cause)) {
 		return s.leave(ctx, c, settle, cause)
 	}
 	c.Claim = nil
@@ -159,12 +159,13 @@ func (s *Sink) adopt(ctx context.Context, c conversation, a sink.Alert, at place
 	return s.reply(ctx, c, a)
 }
 
-// reopenIfGone begins another thread where somebody has deleted the root.
+// reopenIfGone begins another thread where the root was deleted or locked. The matter stands as before: what settles it
+// reads "Recovered" in the new thread, too.
 func (s *Sink) reopenIfGone(ctx context.Context, c conversation, a sink.Alert, err error) error {
 	if !slices.Contains(gone, said(err)) {
 		return judge("write into a thread", err)
 	}
-	c.Root, c.Claim, c.State, c.Worst = "", nil, "", ""
+	c.Root, c.Claim = "", nil
 	return s.open(ctx, c, a)
 }
 

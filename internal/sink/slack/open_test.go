@@ -172,6 +172,26 @@ func TestAnswerThatWasLostOpensNoSecondThread(t *testing.T) {
 	}
 }
 
+// Slack says of these two that part of the operation may have succeeded.
+func TestErrorAfterWhichTheRootMayBeThereOpensNoSecondThread(t *testing.T) {
+	for _, code := range []string{"internal_error", "fatal_error"} {
+		w := newWorld(t)
+		failing := true
+		w.fail = func(method string, form url.Values) string {
+			if method == "chat.postMessage" && failing {
+				failing = false
+				w.post(discard{}, form)
+				return code
+			}
+			return ""
+		}
+		w.untilTaken(w.dispatcher("C0DATA0000"), failed("a"))
+		if len(w.roots()) != 1 {
+			t.Errorf("%s: %d roots", code, len(w.roots()))
+		}
+	}
+}
+
 // discard is an answer that nobody gets.
 type discard struct{}
 

@@ -213,7 +213,10 @@ func TestDataIsNeverMarkup(t *testing.T) {
 func TestErrorsAreToldApart(t *testing.T) {
 	for code, want := range map[string]string{
 		"invalid_auth": "mend", "token_revoked": "mend", "channel_not_found": "mend", "not_in_channel": "mend", "is_archived": "mend", "missing_scope": "mend",
-		"msg_too_long": "refused", "invalid_blocks": "refused", "ratelimited": "busy", "internal_error": "again", "fatal_error": "again", "something_new": "again",
+		"accesslimited": "mend", "messages_tab_disabled": "mend", "team_not_found": "mend", "method_deprecated": "mend",
+		"msg_too_long": "refused", "invalid_blocks": "refused", "invalid_form_data": "refused", "invalid_charset": "refused", "markdown_text_conflict": "refused",
+		"metadata_must_be_sent_from_app": "refused", "slack_connect_file_link_sharing_blocked": "refused", "slack_connect_something_new_blocked": "refused",
+		"team_added_to_org": "again", "service_unavailable": "again", "request_timeout": "again", "ratelimited": "busy", "internal_error": "again", "fatal_error": "again", "something_new": "again",
 		"We are sorry: <html>": "again",
 	} {
 		w := newWorld(t)
@@ -288,6 +291,51 @@ func TestMessageThatMayNotBeChangedIsLeftAlone(t *testing.T) {
 	w.send(w.dispatcher("#data"), failed("a"), sinktest.Alert(event.RetryExhausted, "spent", event.Budget{}))
 	if replies := w.replies(w.roots()[0]); len(replies) != 1 {
 		t.Errorf("replies: %+v", replies)
+	}
+}
+
+func TestRootThatSlackDoesNotLetUsRewriteHoldsUpNoReply(t *testing.T) {
+	for _, code := range []string{"invalid_form_data", "block_mismatch", "no_dual_broadcast_content_update"} {
+		w := newWorld(t)
+		w.fail = func(method string, _ url.Values) string {
+			if method == "chat.update" {
+				return code
+			}
+			return ""
+		}
+		w.send(w.dispatcher("#data"), failed("a"), sinktest.Alert(event.RetryExhausted, "spent", event.Budget{}))
+		if replies := w.replies(w.roots()[0]); len(replies) != 1 {
+			t.Errorf("%s: replies: %+v", code, replies)
+		}
+	}
+}
+
+func TestLockedThreadBeginsAgain(t *testing.T) {
+	w := newWorld(t)
+	s := w.dispatcher("#data")
+	w.send(s, failed("a"))
+	w.fail = func(_ string, form url.Values) string {
+		if form.Get("thread_ts") != "" {
+			return "restricted_action_thread_locked"
+		}
+		return ""
+	}
+	w.send(s, failed("b"))
+	if roots := w.roots(); len(roots) != 2 || !strings.Contains(roots[1].text, ": b") {
+		t.Errorf("got %+v", roots)
+	}
+}
+
+func TestRecoveryAfterADeletedThreadReadsRecovered(t *testing.T) {
+	w := newWorld(t)
+	s := w.dispatcher("#data")
+	w.send(s, failed("a"))
+	w.messages = nil
+	if err := s.Follow(ctx, sinktest.Alert(event.JobCompleted, "done", event.Finished{})); err != nil {
+		t.Fatal(err)
+	}
+	if roots := w.roots(); len(roots) != 1 || !strings.HasPrefix(roots[0].blocks()[0], "*Recovered*: JOB_COMPLETED") || roots[0].attachment.Color != "#2e9e5b" {
+		t.Errorf("got %+v", roots)
 	}
 }
 
