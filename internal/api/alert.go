@@ -19,7 +19,7 @@ import (
 type AlertRoute struct {
 	Name      string            `json:"name"`
 	Types     []string          `json:"types" doc:"Event types; empty: all."`
-	Severity  *string           `json:"severity" enum:"info,warning,critical" doc:"This one and above; null: any."`
+	Severity  *string           `json:"severity" enum:"info,warning,critical" doc:"This one and above; null: any, where types are named."`
 	Pipelines []string          `json:"pipelines" doc:"Patterns of ids; empty: all."`
 	Owners    []string          `json:"owners" doc:"Patterns of owners; empty: all."`
 	Tags      map[string]string `json:"tags" doc:"Tags that the pipeline must have."`

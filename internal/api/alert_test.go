@@ -75,7 +75,7 @@ func TestRoutesAreListedAndTried(t *testing.T) {
 	if diff := cmp.Diff(want, items[0]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if items[1]["interval"] != nil || items[1]["severity"] != nil || len(items[1]["sinks"].([]any)) != 0 {
+	if items[1]["interval"] != nil || items[1]["severity"] != "warning" || len(items[1]["sinks"].([]any)) != 0 {
 		t.Errorf("got %v", items[1])
 	}
 	if got := w.post("/api/v1/alerts/test", `{"route": "gold"}`).items(); len(got) != 1 || got[0]["sent"] != true {

@@ -65,8 +65,11 @@ type Notifier struct {
 // New is a notifier.
 func New(o Options) *Notifier {
 	n := &Notifier{
-		store: o.Store, sinks: o.Sinks, routes: o.Routes, subject: o.Subject,
+		store: o.Store, sinks: o.Sinks, subject: o.Subject,
 		base: strings.TrimSuffix(o.BaseURL, "/"), since: o.Since, concurrency: o.Concurrency,
+	}
+	for _, r := range o.Routes {
+		n.routes = append(n.routes, r.explicit())
 	}
 	if len(n.routes) == 0 {
 		n.routes = []Route{{Name: UsualRoute, Severity: event.Warning, Sinks: n.names()}}

@@ -13,12 +13,12 @@ import (
 // UsualRoute is the name of the route that there is without any: warning and above go to every sink.
 const UsualRoute = "default"
 
-// Route fits an event that is all it says; empty fields fit any. The first route that fits an event decides; an event that
-// none fits goes nowhere.
+// Route matches an event that meets all its conditions; an empty condition is met by any event. The first route that matches
+// an event decides; an event that no route matches goes nowhere.
 type Route struct {
 	Name      string
 	Types     []event.Type
-	Severity  event.Severity // this one and above
+	Severity  event.Severity // this one and above; empty: any where Types are named, warning and above otherwise
 	Pipelines []string       // patterns with *
 	Owners    []string       // patterns with *
 	Tags      map[string]string
@@ -45,6 +45,14 @@ const (
 
 // UsualGroup is how alerts are grouped where a route only gives an interval.
 var UsualGroup = []Field{ByPipeline, ByType}
+
+// explicit is the route with the severity that it matches.
+func (r Route) explicit() Route {
+	if r.Severity == "" && len(r.Types) == 0 {
+		r.Severity = event.Warning
+	}
+	return r
+}
 
 // Routes are the routes in force, in order.
 func (n *Notifier) Routes() []Route { return slices.Clone(n.routes) }

@@ -42,9 +42,13 @@ func TestRoutes(t *testing.T) {
 		"another tag":                       {[]notify.Route{{Tags: map[string]string{"layer": "silver"}, Sinks: to}}, e, false},
 		"an absent tag is not an empty one": {[]notify.Route{{Tags: map[string]string{"team": ""}, Sinks: to}}, e, false},
 		"the first that fits decides":       {[]notify.Route{{Severity: event.Warning}, {Sinks: to}}, e, false},
-		"information where a route says":    {[]notify.Route{{Sinks: to}}, info, true},
-		"the platform fits no pattern of pipelines":  {[]notify.Route{{Pipelines: []string{"gold-*"}, Sinks: to}}, platform, false},
-		"the platform goes where a route is for all": {[]notify.Route{{Severity: event.Critical, Sinks: to}}, platform, true},
+		"information where a severity says": {[]notify.Route{{Severity: event.Info, Sinks: to}}, info, true},
+		"information where a type says":     {[]notify.Route{{Types: []event.Type{event.JobCompleted}, Sinks: to}}, info, true},
+		"a route without severity and types is for warnings":        {[]notify.Route{{Sinks: to}}, e, true},
+		"a route without severity and types is not for information": {[]notify.Route{{Pipelines: []string{"*"}, Sinks: to}}, info, false},
+		"information passes such a route by, and the next one fits": {[]notify.Route{{}, {Severity: event.Info, Sinks: to}}, info, true},
+		"the platform fits no pattern of pipelines":                 {[]notify.Route{{Pipelines: []string{"gold-*"}, Sinks: to}}, platform, false},
+		"the platform goes where a route is for all":                {[]notify.Route{{Severity: event.Critical, Sinks: to}}, platform, true},
 	} {
 		n := notify.New(notify.Options{Sinks: []sink.Sink{&box{}}, Routes: c.routes, Subject: subject})
 		if got := n.Wants("box", c.event); got != c.want {

@@ -13,7 +13,7 @@ import (
 type Route struct {
 	Name      string            `yaml:"name" doc:"What commands call it; route-1, route-2 and so on unless said."`
 	Types     []string          `yaml:"types" doc:"Event types."`
-	Severity  string            `yaml:"severity" enum:"info,warning,critical" doc:"This severity and above."`
+	Severity  string            `yaml:"severity" enum:"info,warning,critical" doc:"This severity and above; warning unless types are named."`
 	Pipelines []string          `yaml:"pipelines" doc:"Patterns of pipeline ids, such as gold-*."`
 	Owners    []string          `yaml:"owners" doc:"Patterns of the pipelines' owners."`
 	Tags      map[string]string `yaml:"tags" doc:"Tags that the pipeline must have."`

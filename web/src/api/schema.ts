@@ -867,7 +867,7 @@ export interface components {
             /** @description Patterns of ids; empty: all. */
             pipelines: string[];
             /**
-             * @description This one and above; null: any.
+             * @description This one and above; null: any, where types are named.
              * @enum {string|null}
              */
             severity: "info" | "warning" | "critical" | null;
