@@ -52,6 +52,9 @@ func (c *Catalog) note(files Files, set *pipeline.Set) {
 	var all []File
 	add := func(kind FileKind, sources []pipeline.Source) {
 		for _, s := range sources {
+			if s.Gone && kind == PipelineFile && ids[s.File] == "" && !refused[s.File] {
+				continue // it was renamed
+			}
 			all = append(all, File{Name: s.File, Kind: kind, Pipeline: ids[s.File], Refused: refused[s.File], Problems: problems[s.File]})
 			delete(problems, s.File)
 		}

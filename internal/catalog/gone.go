@@ -35,6 +35,7 @@ func (c *Catalog) remembered(ctx context.Context, files Files) ([]pipeline.Sourc
 			}
 			src = pipeline.Source{File: file, Data: config.File.Data}
 		}
+		src.Gone = true
 		all = append(all, src)
 	}
 	return all, nil

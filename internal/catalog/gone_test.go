@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
 func TestFileThatIsGoneForAMomentCountsAsItWas(t *testing.T) {
@@ -55,3 +57,42 @@ func TestEntryThatDidNotChangeStaysTheSame(t *testing.T) {
 		t.Error("made anew")
 	}
 }
+
+func TestRenamedFileIsNotRejected(t *testing.T) {
+	for name, renamed := range map[string]string{"as it was": nightly, "with an edit": nightly + "dryRun: false\n"} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			d.files["orders.yaml"], d.files["bad.yaml"] = nightly, "pipeline: {id: bad}\n"
+			d.more.Calendars = []pipeline.Source{{File: "us.yaml", Data: []byte(holidays)}}
+			d.apply()
+			before := d.told()
+			delete(d.files, "orders.yaml")
+			delete(d.files, "bad.yaml")
+			d.files["sales.yaml"], d.files["worse.yaml"] = renamed, "pipeline: {id: bad}\n"
+			d.more.Calendars = []pipeline.Source{{File: "usa.yaml", Data: []byte(holidays)}, {File: "us.yaml", Data: []byte(holidays), Gone: true}}
+			d.more.Gone = []string{"orders.yaml", "bad.yaml"}
+			for range 2 {
+				if report := d.apply(); len(report.Rejected) != 1 || report.Rejected[0] != "bad" {
+					t.Errorf("rejected %v: %v", report.Rejected, report.Problems)
+				}
+			}
+			for _, f := range d.Files() {
+				if f.Name == "orders.yaml" || f.Name == "bad.yaml" {
+					t.Errorf("%s is still listed", f.Name)
+				}
+			}
+			d.more.Gone, d.more.Calendars = nil, d.more.Calendars[:1]
+			d.apply()
+			want := append(before, "CONFIG_REJECTED bad") // its problem is in another file
+			if renamed != nightly {
+				want = append(want, "CONFIG_ACCEPTED orders")
+			}
+			d.wantTold(want...)
+		})
+	}
+}
+
+const (
+	nightly  = "pipeline: {id: orders, owner: tests}\nschedule: {cron: \"0 8 * * *\", exclude: {calendar: us}}\n"
+	holidays = "name: us\ndates: [2026-07-04]\n"
+)

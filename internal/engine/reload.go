@@ -198,6 +198,7 @@ func (r *Reloader) addMissed(to *catalog.Files, there map[string]bool, now time.
 	}{{r.beside.Calendars, &to.Calendars}, {r.beside.Archetypes, &to.Archetypes}} {
 		for _, src := range part.old {
 			if missed[src.File] {
+				src.Gone = true
 				*part.to = append(*part.to, src)
 				delete(missed, src.File)
 			}

@@ -17,6 +17,9 @@ type Source struct {
 	File   string
 	Data   []byte
 	Unread string `json:",omitempty"` // why there are no contents, of a file that is there and could not be read
+	// Gone marks a file that was there until just now and still counts as it was, unless another
+	// file holds the same pipeline, calendar or archetype by now: then it was renamed.
+	Gone bool `json:"-"`
 }
 
 // parse reads the YAML of a file. The document is nil if there is none, and the problems say why.
@@ -116,10 +119,25 @@ func Load(sources []Source, opts Options) *Set {
 		}
 		entries[i] = readEntry(sources[i], shelf)
 	})
+	entries = dropRenamed(entries)
 	if !opts.Apart {
 		checkTogether(entries, shelf, opts)
 	}
 	return collect(entries, shelf)
+}
+
+// dropRenamed drops the files that are gone and whose pipeline is in another file now.
+func dropRenamed(entries []*entry) []*entry {
+	if !slices.ContainsFunc(entries, func(e *entry) bool { return e.source.Gone }) {
+		return entries
+	}
+	there := map[ID]bool{}
+	for _, e := range entries {
+		if !e.source.Gone {
+			there[e.id] = e.id != ""
+		}
+	}
+	return slices.DeleteFunc(entries, func(e *entry) bool { return e.source.Gone && there[e.id] })
 }
 
 // inParallel calls f for 0..n-1 on all cores. The calls share nothing, so the result is that of a plain loop.

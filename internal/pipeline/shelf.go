@@ -57,6 +57,7 @@ func newRack[T named](kind, flag string) rack[T] {
 }
 
 // put reads one file; a second one with the same name is reported and does not replace the first.
+// Files that are gone come last, and give way to one with the same name.
 func (r *rack[T]) put(src Source, read func(Source) (T, []document.Problem)) []document.Problem {
 	value, problems := read(src)
 	name := value.name()
@@ -64,7 +65,11 @@ func (r *rack[T]) put(src Source, read func(Source) (T, []document.Problem)) []d
 		r.unreadable = src.File
 		return problems
 	}
-	if other, taken := r.files[name]; taken {
+	other, taken := r.files[name]
+	switch {
+	case taken && src.Gone:
+		return nil
+	case taken:
 		return append(problems, document.Problem{
 			File: src.File, Line: 1, Column: 1, Path: "name", Severity: document.Error,
 			Message: fmt.Sprintf("%s %q is also in %s; give one of them another name", r.kind, name, other),
