@@ -16,7 +16,7 @@ import (
 // moved is how one field of a post-run sensor stands to its baseline.
 type moved struct {
 	rerun.Movement
-	sensor, field string
+	sensor, field string // the sensor as the rules name it: gate.RuleKey
 	was, is       any
 	threshold     float64
 }
@@ -26,7 +26,7 @@ type moved struct {
 func movements(e *catalog.Entry, n news, was, is sensor.Fields) []moved {
 	var all []moved
 	for _, field := range driftFields(e, n) {
-		m := moved{sensor: string(n.Sensor), field: field, was: was.At(field), is: is.At(field), threshold: e.PostRun.DriftThreshold}
+		m := moved{sensor: n.ruleKey(), field: field, was: was.At(field), is: is.At(field), threshold: e.PostRun.DriftThreshold}
 		m.Movement = rerun.Drift(m.was, m.is, m.threshold)
 		if !m.Known && m.was != nil && sensor.SameData(sensor.Fields{"": m.was}, sensor.Fields{"": m.is}) {
 			continue

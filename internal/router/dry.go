@@ -226,7 +226,7 @@ func (r *Router) tellDryDrift(ctx context.Context, n news, old run.Run, post, ne
 	if v := r.dryRerun(old, run.CauseDrift, now); !v.Open {
 		follows = "; no rerun would follow: " + v.Reason
 	}
-	b := store.Batch{ID: fmt.Sprintf("dry-drift/%s/v%d/%s/%s", old.ID(), post.Version, n.Pipeline, n.Sensor)}
+	b := store.Batch{ID: fmt.Sprintf("dry-drift/%s/v%d/%s", old.ID(), post.Version, n.ruleKey())}
 	for _, m := range drifts {
 		if m.Known && !m.Drifted {
 			continue

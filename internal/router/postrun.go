@@ -73,6 +73,9 @@ func (r *Router) postRun(ctx context.Context, n news, key run.Key, now time.Time
 	})
 }
 
+// ruleKey names the written sensor as the pipeline's rules do.
+func (n news) ruleKey() string { return gate.RuleKey(n.entry.ID, n.Pipeline, n.Sensor) }
+
 // shown is what the written sensor shows for the run's period.
 func shown(view gate.View, n news) (store.SeenSensor, bool) {
 	for _, s := range view.Sensors {
@@ -100,7 +103,7 @@ func (r *Router) postRunRow(ctx context.Context, key run.Key) (store.PostRun, er
 // compare looks for drift in a reading after completion: another attempt follows, or the rules are evaluated. A sensor that
 // had no reading at completion gets its first one after it as baseline.
 func (r *Router) compare(ctx context.Context, n news, old run.Run, post store.PostRun, seen store.SeenSensor, view gate.View, now time.Time) error {
-	e, key := n.entry, gate.RuleKey(n.entry.ID, n.Pipeline, n.Sensor)
+	e, key := n.entry, n.ruleKey()
 	next := after(old, post)
 	was, there := next.Baseline[key]
 	if !there {
@@ -183,7 +186,7 @@ func (r *Router) inflight(ctx context.Context, n news, old run.Run, post store.P
 	if err != nil || !there || n.entry.DryRun {
 		return err
 	}
-	b := store.Batch{ID: fmt.Sprintf("inflight/%s/%s/%s", old.ID(), n.Sensor, seen.Content)}
+	b := store.Batch{ID: fmt.Sprintf("inflight/%s/%s/%s", old.ID(), n.ruleKey(), seen.Content)}
 	for _, m := range movements(n.entry, n, was, seen.Fields) {
 		if !m.Drifted {
 			continue
@@ -198,7 +201,7 @@ func (r *Router) inflight(ctx context.Context, n news, old run.Run, post store.P
 
 // before is what a post-run sensor showed before the open attempt changed anything.
 func (r *Router) before(ctx context.Context, n news, old run.Run, post store.PostRun) (sensor.Fields, bool, error) {
-	if was, there := post.Baseline[gate.RuleKey(n.entry.ID, n.Pipeline, n.Sensor)]; there {
+	if was, there := post.Baseline[n.ruleKey()]; there {
 		return was, true, nil
 	}
 	if old.Progress.Snapshot == "" {

@@ -133,6 +133,35 @@ func TestMoveWhileTheRunIsOpenIsTold(t *testing.T) {
 	same(t, "attempt", 2, inflight.Detail.Attempt)
 }
 
+func TestSensorsWithOneKeyFromTwoPipelinesAreReportedApart(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: audited, owner: data}
+schedule: {trigger: {key: arrival, check: exists}}
+job: {type: command, config: {command: "true"}, jobPollWindowSeconds: 86400}
+postRun: {rules: [{key: audit, from: left, check: exists, field: count}, {key: audit, from: right, check: exists, field: count}]}
+`, "pipeline: {id: left, owner: data}", "pipeline: {id: right, owner: data}")
+	w.Write("audited", "arrival", "n=1")
+	w.Write("left", "audit", "count=100")
+	w.Write("right", "audit", "count=100")
+	w.sleep(time.Minute)
+	w.succeed(auditedRun)
+	w.sleep(time.Minute)
+	w.Write("left", "audit", "count=many")
+	w.Write("right", "audit", "count=many")
+	var incomparable []string
+	for _, e := range w.events() {
+		if e.Type == event.PostRunDrift {
+			incomparable = append(incomparable, e.Detail.Extra.(event.Drift).Sensor)
+		}
+	}
+	same(t, "incomparable", []string{"left/audit", "right/audit"}, incomparable)
+	w.Write("left", "audit", "count=200")
+	w.expect(auditedRun, "RUNNING 2")
+	w.Write("left", "audit", "count=300")
+	w.Write("right", "audit", "count=300")
+	same(t, "moved while the run is open", 2, w.count(event.PostRunDriftInflight))
+}
+
 func TestRulesAreEvaluatedEachIntervalAndToldWhenTheOutcomeChanges(t *testing.T) {
 	w := newWorld(t, `
 pipeline: {id: audited, owner: data}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
@@ -158,7 +159,7 @@ func (w *Watchdog) missingAfter(ctx context.Context, e *catalog.Entry, runs []ru
 		if writtenAfter(sensor.ForPeriod(x.after.Period, answers[i]), x.after.EndedAt) {
 			continue
 		}
-		told, err := w.tellMissing(ctx, e, x.after, x.ref.Key, now)
+		told, err := w.tellMissing(ctx, e, x, now)
 		if err != nil {
 			return found, err
 		}
@@ -212,13 +213,16 @@ func writtenAfter(seen sensor.Seen, at time.Time) bool {
 	return seen.Reading != nil && seen.Reading.UpdatedAt.After(at)
 }
 
-func (w *Watchdog) tellMissing(ctx context.Context, e *catalog.Entry, r run.Run, key sensor.Key, now time.Time) (bool, error) {
-	mark := fmt.Sprintf("post-run-missing/%s/%d/%s", r.Key, r.Attempt, key)
+// tellMissing reports one sensor, named as the rules name it: pipelines may share a key.
+func (w *Watchdog) tellMissing(ctx context.Context, e *catalog.Entry, x expected, now time.Time) (bool, error) {
+	r, of := x.after, x.source()
+	name := gate.RuleKey(e.ID, of.owner, of.key)
+	mark := fmt.Sprintf("post-run-missing/%s/%d/%s", r.Key, r.Attempt, name)
 	return w.once(ctx, mark, now.Add(2*missingLookBack), now, func(b *store.Batch) {
 		about := event.Of(r, now)
-		about.Which, about.Critical = string(key), e.SLA.Critical
+		about.Which, about.Critical = name, e.SLA.Critical
 		b.Emit(event.New(event.PostRunSensorMissing, about,
-			fmt.Sprintf("sensor %s has not been written since the run completed at %s", key, r.EndedAt.UTC().Format(time.RFC3339)),
-			event.Sensors{Sensors: []string{string(key)}}))
+			fmt.Sprintf("sensor %s has not been written since the run completed at %s", name, r.EndedAt.UTC().Format(time.RFC3339)),
+			event.Sensors{Sensors: []string{name}}))
 	})
 }

@@ -387,6 +387,16 @@ func TestMissingPostRunSensorIsToldOncePerKey(t *testing.T) {
 	})
 }
 
+func TestMissingSensorsWithOneKeyFromTwoPipelinesAreBothReported(t *testing.T) {
+	eitherWay(t, func(t *testing.T, begin beginning) {
+		w := begin(t, landed+"postRun: {rules: [{key: out, from: bronze, check: exists}, {key: out, from: copper, check: exists}], sensorTimeout: 1h}\n", "bronze", "copper")
+		w.completeRun(eight.Add(10 * time.Minute))
+		w.drain()
+		w.want("late", []string{"POST_RUN_SENSOR_MISSING 2026-03-03", "POST_RUN_SENSOR_MISSING 2026-03-03"}, w.pass(eight.Add(2*time.Hour)))
+		w.want("again", nil, w.pass(eight.Add(3*time.Hour)))
+	})
+}
+
 // completeRun stores a completed run of the day.
 func (w *world) completeRun(at time.Time) {
 	w.Helper()
