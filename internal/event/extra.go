@@ -97,9 +97,10 @@ type Missed struct {
 	Dates []string `json:"dates" doc:"every period missed, oldest first; date is the newest"`
 }
 
-// Degraded is what the watchdog could not look at.
+// Degraded is what the watchdog could not check.
 type Degraded struct {
-	Checks []string `json:"checks" doc:"the checks that failed"`
+	Checks    []string `json:"checks" doc:"the checks that failed"`
+	Pipelines []string `json:"pipelines" doc:"the pipelines they failed for; empty where they failed as a whole"`
 }
 
 // Late is input that came after its run.

@@ -84,7 +84,7 @@ func why(extra event.Extra) (facts []string, heals string) {
 	case event.Missed:
 		return lines(fact("missed", list(x.Dates))), ""
 	case event.Degraded:
-		return lines(fact("checks that failed", list(x.Checks))), ""
+		return lines(fact("checks that failed", list(x.Checks)), fact("for pipelines", list(x.Pipelines))), ""
 	case event.Pause:
 		facts = lines(fact("by", x.By), fact("reason", x.Reason))
 		if !x.Until.IsZero() {

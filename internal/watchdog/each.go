@@ -1,24 +1,103 @@
 package watchdog
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/store"
 )
 
-// each looks at every one of all, at several at once if there are workers for it, and counts what was found. It ends with the
-// first that cannot be looked at.
-func each[T any](workers int, all []T, look func(one T) (int, error)) (int, error) {
+// failure is an error that kept a check from one pipeline.
+type failure struct {
+	pipeline pipeline.ID
+	err      error
+}
+
+// failures are the errors of a check, of which each concerns one pipeline and none keeps the check
+// from the others.
+type failures []failure
+
+// maxShown is how many failures an error message spells out.
+const maxShown = 5
+
+func (f failures) Error() string {
+	var texts []string
+	for _, one := range f[:min(len(f), maxShown)] {
+		texts = append(texts, fmt.Sprintf("pipeline %s: %v", one.pipeline, one.err))
+	}
+	if more := len(f) - maxShown; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(texts, "; ")
+}
+
+func (f failures) Unwrap() []error {
+	errs := make([]error, len(f))
+	for i, one := range f {
+		errs[i] = one.err
+	}
+	return errs
+}
+
+// orNil is f as an error; nil if there are none.
+func (f failures) orNil() error {
+	if len(f) == 0 {
+		return nil
+	}
+	return f
+}
+
+// pipelines lists the pipelines that an error of a check concerns, sorted, each once.
+func pipelines(err error) []string {
+	var all failures
+	if !errors.As(err, &all) {
+		return []string{}
+	}
+	ids := make([]string, len(all))
+	for i, one := range all {
+		ids[i] = string(one.pipeline)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// everyones reports whether err concerns every pipeline alike, so that a check need not go on.
+func everyones(ctx context.Context, err error) bool {
+	return errors.Is(err, store.ErrAway) || ctx.Err() != nil
+}
+
+// owned is what a check looks at, one by one.
+type owned interface{ owner() pipeline.ID }
+
+func (e watched) owner() pipeline.ID { return e.ID }
+
+// each calls look for every one of all, for several at once if there are workers for it, and counts
+// the findings. An error concerns its own pipeline only, except where the store is away or ctx ends.
+func each[T owned](ctx context.Context, workers int, all []T, look func(one T) (int, error)) (int, error) {
 	var next, found atomic.Int64
-	var first error
-	var once sync.Once
+	var mu sync.Mutex
+	var failed failures
+	var whole error
 	work := func() {
 		for i := next.Add(1) - 1; i < int64(len(all)); i = next.Add(1) - 1 {
 			n, err := look(all[i])
 			found.Add(int64(n))
-			if err != nil {
-				next.Store(int64(len(all)))
-				once.Do(func() { first = err })
+			if err == nil {
+				continue
 			}
+			mu.Lock()
+			if everyones(ctx, err) {
+				next.Store(int64(len(all)))
+				whole = err
+			}
+			failed = append(failed, failure{all[i].owner(), err})
+			mu.Unlock()
 		}
 	}
 	var others sync.WaitGroup
@@ -27,5 +106,8 @@ func each[T any](workers int, all []T, look func(one T) (int, error)) (int, erro
 	}
 	work()
 	others.Wait()
-	return int(found.Load()), first
+	if whole != nil {
+		return int(found.Load()), whole
+	}
+	return int(found.Load()), failed.orNil()
 }

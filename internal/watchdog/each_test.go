@@ -1,20 +1,22 @@
 package watchdog
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"sync"
 	"testing"
+
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/store"
 )
 
 func TestEachIsLookedAtOnceHoweverManyLook(t *testing.T) {
 	for _, workers := range []int{0, 1, 8, 200} {
 		var mu sync.Mutex
-		seen := map[int]int{}
-		var all []int
-		for i := range 100 {
-			all = append(all, i)
-		}
-		found, err := each(workers, all, func(one int) (int, error) {
+		seen := map[number]int{}
+		found, err := each(t.Context(), workers, numbers(100), func(one number) (int, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			seen[one]++
@@ -31,16 +33,55 @@ func TestEachIsLookedAtOnceHoweverManyLook(t *testing.T) {
 	}
 }
 
-func TestLookThatFailsEndsTheCheck(t *testing.T) {
-	gone := errors.New("the store is gone")
-	looked := 0
-	_, err := each(0, make([]int, 10), func(int) (int, error) {
-		if looked++; looked == 3 {
-			return 0, gone
+func TestAnErrorConcernsItsOwnPipeline(t *testing.T) {
+	broken := errors.New("cannot be read")
+	for _, c := range []struct {
+		name   string
+		err    error
+		looked int
+		named  []string
+	}{
+		{"one pipeline", broken, 10, []string{"p2"}},
+		{"the store", fmt.Errorf("list runs: %w", store.ErrAway), 3, []string{}},
+	} {
+		looked := 0
+		found, err := each(t.Context(), 0, numbers(10), func(one number) (int, error) {
+			if looked++; one == 2 {
+				return 0, c.err
+			}
+			return 1, nil
+		})
+		if !errors.Is(err, c.err) || looked != c.looked || found != c.looked-1 {
+			t.Errorf("%s: %d looks, %d findings, %v", c.name, looked, found, err)
 		}
-		return 0, nil
+		if got := pipelines(fmt.Errorf("check: %w", err)); !slices.Equal(got, c.named) {
+			t.Errorf("%s: names %q, want %q", c.name, got, c.named)
+		}
+	}
+}
+
+func TestACheckEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	looked := 0
+	_, err := each(ctx, 0, numbers(10), func(number) (int, error) {
+		looked++
+		cancel()
+		return 0, ctx.Err()
 	})
-	if !errors.Is(err, gone) || looked != 3 {
+	if !errors.Is(err, context.Canceled) || looked != 1 {
 		t.Errorf("%d looks, %v", looked, err)
 	}
+}
+
+// number is something of a pipeline of its own.
+type number int
+
+func (n number) owner() pipeline.ID { return pipeline.ID(fmt.Sprintf("p%d", int(n))) }
+
+func numbers(n int) []number {
+	all := make([]number, n)
+	for i := range all {
+		all[i] = number(i)
+	}
+	return all
 }

@@ -15,7 +15,7 @@ func (w *Watchdog) missedFires(ctx context.Context, p pass) (int, error) {
 
 // catchUp deals with the fires of the pipelines that are meant.
 func (w *Watchdog) catchUp(ctx context.Context, p pass, meant func(watched) bool) (int, error) {
-	return each(w.Workers, p.entries, func(e watched) (int, error) {
+	return each(ctx, w.Workers, p.entries, func(e watched) (int, error) {
 		if e.Opens != pipeline.ByCron || !meant(e) || e.paused() || !overdue(e, p) {
 			return 0, nil
 		}

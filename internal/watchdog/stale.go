@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -18,17 +19,26 @@ func (w *Watchdog) staleRuns(ctx context.Context, p pass) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("list open runs: %w", err)
 	}
-	return each(w.Workers, open, func(r run.Run) (int, error) {
-		stale, err := w.stale(ctx, r, p)
+	all := make([]openRun, len(open))
+	for i, r := range open {
+		all[i] = openRun{r}
+	}
+	return each(ctx, w.Workers, all, func(r openRun) (int, error) {
+		stale, err := w.stale(ctx, r.Run, p)
 		if err != nil || !stale {
 			return 0, err
 		}
-		if err := w.carryOut(ctx, r, p.now); err != nil {
+		if err := w.carryOut(ctx, r.Run, p.now); err != nil {
 			return 0, err
 		}
 		return 1, nil
 	})
 }
+
+// openRun is a run to check.
+type openRun struct{ run.Run }
+
+func (r openRun) owner() pipeline.ID { return r.Pipeline }
 
 // stale says that an open run has no task that will move it. A failed run is moved by its change, not by a task.
 func (w *Watchdog) stale(ctx context.Context, r run.Run, p pass) (bool, error) {

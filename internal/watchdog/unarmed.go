@@ -15,7 +15,7 @@ import (
 // unarmedDeadlines finds pipelines with an SLA and nothing armed for their next period. The task that arms is stored
 // again.
 func (w *Watchdog) unarmedDeadlines(ctx context.Context, p pass) (int, error) {
-	return each(w.Workers, p.entries, func(e watched) (int, error) {
+	return each(ctx, w.Workers, p.entries, func(e watched) (int, error) {
 		if e.SLA.Deadline == nil || e.DryRun || e.Opens == pipeline.ByHand || e.row.Pause.HoldSLA || e.row.AcceptedAt.After(p.settled) {
 			return 0, nil
 		}

@@ -13,6 +13,7 @@ import (
 // the net beneath the tasks that fire them.
 func (w *Watchdog) unfiredDeadlines(ctx context.Context, p pass) (int, error) {
 	found := 0
+	var failed failures
 	q := store.DeadlineQuery{State: string(sla.Armed), Limit: store.MaxPage}
 	for {
 		page, err := w.Store.Deadlines(ctx, q)
@@ -22,19 +23,23 @@ func (w *Watchdog) unfiredDeadlines(ctx context.Context, p pass) (int, error) {
 		seen := map[run.Key]bool{}
 		for _, d := range page.Items {
 			if d.BreachAt.After(p.settled) {
-				return found, nil // they come soonest first
+				return found, failed.orNil() // they come soonest first
 			}
 			if seen[d.Key] {
 				continue
 			}
 			seen[d.Key] = true
-			if err := w.Deadlines.Look(ctx, d.Key, p.now); err != nil {
+			switch err := w.Deadlines.Look(ctx, d.Key, p.now); {
+			case err == nil:
+				found++
+			case everyones(ctx, err):
 				return found, err
+			default:
+				failed = append(failed, failure{d.Key.Pipeline, err})
 			}
-			found++
 		}
 		if page.Next == "" {
-			return found, nil
+			return found, failed.orNil()
 		}
 		q.Cursor = page.Next
 	}

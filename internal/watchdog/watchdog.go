@@ -1,6 +1,7 @@
 // Package watchdog notices what did not happen. It looks on its own tick and with its own eyes, at configuration and rows
 // rather than at tasks, so that a lost change, a lost task or a controller that was away leaves no silence. Each of its
-// eight checks has a file. One that fails does not stop the others and is named in WATCHDOG_DEGRADED.
+// eight checks has a file. A check that fails does not stop the others, nor does a pipeline that cannot be checked stop the
+// check for the others; WATCHDOG_DEGRADED names both.
 //
 // A check reacts only to facts that have settled: older than one interval, and passed by the feed, so that a feed that
 // lags raises no false alarm. What it finds it mends or tells once; what was told is stored with it.
@@ -10,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,7 +60,7 @@ type Deps struct {
 // Watchdog looks for what is missing.
 type Watchdog struct {
 	Deps
-	degraded string // the checks that failed in the last pass, so that it is told when that changes
+	degraded string // what failed in the last pass, so that a change is reported
 	followed memory // what needs no further look for post-run sensors
 	// How far the checks have come that go through what happened.
 	unopened, missing reach
@@ -103,10 +105,27 @@ type watched struct {
 // paused says that nothing is expected of the pipeline now.
 func (e watched) paused() bool { return !e.row.Pause.Since.IsZero() }
 
-// Report is what one pass found, by check, and which checks could not look.
+// Report is what one pass found, by check, and which checks failed, at least for some pipelines.
 type Report struct {
 	Findings map[string]int
 	Failed   []string
+}
+
+// degraded is a check that failed: for all pipelines, unless it names some.
+type degraded struct {
+	check     string
+	pipelines []string
+}
+
+func (d degraded) String() string {
+	switch n := len(d.pipelines); {
+	case n == 0:
+		return d.check
+	case n > maxShown:
+		return fmt.Sprintf("%s (%s and %d more pipelines)", d.check, strings.Join(d.pipelines[:maxShown], ", "), n-maxShown)
+	default:
+		return fmt.Sprintf("%s (%s)", d.check, strings.Join(d.pipelines, ", "))
+	}
 }
 
 // Pass looks at everything once. The error joins what kept checks from looking; the others have looked all the same.
@@ -117,15 +136,17 @@ func (w *Watchdog) Pass(ctx context.Context, now time.Time) (Report, error) {
 		return report, err
 	}
 	var errs []error
+	var all []degraded
 	for _, c := range w.checks() {
 		n, err := c.look(ctx, p)
 		report.Findings[c.name] = n
 		if err != nil {
 			report.Failed = append(report.Failed, c.name)
+			all = append(all, degraded{c.name, pipelines(err)})
 			errs = append(errs, fmt.Errorf("%s: %w", c.name, err))
 		}
 	}
-	errs = append(errs, w.tellDegraded(ctx, report.Failed, errs, now))
+	errs = append(errs, w.tellDegraded(ctx, all, errs, now))
 	return report, errors.Join(errs...)
 }
 
@@ -164,22 +185,35 @@ func together(entries []*catalog.Entry, rows []store.Pipeline) []watched {
 	return all
 }
 
-// tellDegraded tells when the set of checks that cannot look changes for the worse or the other.
-func (w *Watchdog) tellDegraded(ctx context.Context, failed []string, errs []error, now time.Time) error {
-	names := strings.Join(failed, ",")
-	if names == w.degraded {
+// maxNamed bounds the pipelines in the detail of an event.
+const maxNamed = 100
+
+// tellDegraded emits WATCHDOG_DEGRADED when other checks, or the same for other pipelines, fail than in the pass before.
+func (w *Watchdog) tellDegraded(ctx context.Context, all []degraded, errs []error, now time.Time) error {
+	standing := fmt.Sprint(all)
+	if standing == w.degraded {
 		return nil
 	}
-	if names != "" {
-		which := names + "@" + now.UTC().Format(time.RFC3339Nano)
+	if len(all) > 0 {
+		told := event.Degraded{Checks: []string{}, Pipelines: []string{}}
+		texts := make([]string, len(all))
+		for i, d := range all {
+			texts[i] = d.String()
+			told.Checks = append(told.Checks, d.check)
+			told.Pipelines = append(told.Pipelines, d.pipelines...)
+		}
+		slices.Sort(told.Pipelines)
+		told.Pipelines = slices.Compact(told.Pipelines)
+		told.Pipelines = told.Pipelines[:min(len(told.Pipelines), maxNamed)]
+		which := strings.Join(told.Checks, ",") + "@" + now.UTC().Format(time.RFC3339Nano)
 		b := store.Batch{ID: "watchdog/" + which}
 		b.Emit(event.New(event.WatchdogDegraded, event.About{Which: which, At: now},
-			fmt.Sprintf("%d of 8 checks could not look: %s", len(failed), names), event.Degraded{Checks: failed}))
+			fmt.Sprintf("%d of 8 checks failed: %s", len(all), strings.Join(texts, ", ")), told))
 		if err := w.Store.Commit(ctx, b, now); err != nil {
-			return fmt.Errorf("tell that the watchdog is degraded: %w", errors.Join(append(errs, err)...))
+			return fmt.Errorf("report that the watchdog is degraded: %w", errors.Join(append(errs, err)...))
 		}
 	}
-	w.degraded = names
+	w.degraded = standing
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -49,6 +50,7 @@ type world struct {
 type flaky struct {
 	*memory.Store
 	failing  error
+	poisoned pipeline.ID // a pipeline whose history cannot be read
 	asked    []string
 	readings int
 }
@@ -60,6 +62,9 @@ func (f *flaky) Runs(ctx context.Context, q store.RunQuery) (store.Page[run.Run]
 
 func (f *flaky) History(ctx context.Context, q store.HistoryQuery) (store.Page[*sensor.Reading], error) {
 	f.asked = append(f.asked, "history of "+string(q.Pipeline))
+	if f.poisoned == q.Pipeline {
+		return store.Page[*sensor.Reading]{}, errors.New("row cannot be decoded")
+	}
 	return f.Store.History(ctx, q)
 }
 
@@ -447,5 +452,25 @@ func TestCheckThatFailsIsNamedAndStopsNoOther(t *testing.T) {
 	}
 	if again, err := w.store.EventsAfter(ctx, 0, 100); err != nil || len(again) != len(events) {
 		t.Errorf("told again: %d events, %v", len(again), err)
+	}
+}
+
+func TestPipelineThatCannotBeCheckedStopsNoOther(t *testing.T) {
+	w := newWorld(t, landed, "bronze")
+	w.flaky.poisoned = "bronze"
+	w.put(sensor.Fields{"ok": true}, "", eight.Add(time.Minute))
+	w.drain() // as if it had been handled
+	report, err := w.dog.Pass(ctx, eight.Add(3*time.Minute))
+	if err == nil || !strings.Contains(err.Error(), "pipeline bronze: ") || report.Findings["unopened-runs"] != 1 {
+		t.Errorf("report %+v, %v", report, err)
+	}
+	events, err := w.store.EventsAfter(ctx, 0, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := events[len(events)-1].Event
+	want := event.Degraded{Checks: []string{"unopened-runs"}, Pipelines: []string{"bronze"}}
+	if diff := cmp.Diff(event.Extra(want), last.Detail.Extra); diff != "" || !strings.Contains(last.Detail.Message, "unopened-runs (bronze)") {
+		t.Errorf("%s: %s (-want +got):\n%s", last.Type, last.Detail.Message, diff)
 	}
 }
