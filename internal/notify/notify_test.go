@@ -181,6 +181,37 @@ func TestEverythingArrivesInOrderAndOnce(t *testing.T) {
 	}
 }
 
+// spread is a store with gaps between the positions of events, as after a failover.
+type spread struct{ *memory.Store }
+
+const gap = 1 << 40
+
+func (s spread) EventsAfter(ctx context.Context, after store.Position, limit int) ([]store.StoredEvent, error) {
+	events, err := s.Store.EventsAfter(ctx, after/gap, limit)
+	for i := range events {
+		events[i].Position *= gap
+	}
+	return events, err
+}
+
+func TestGapBetweenPositionsIsNoBacklog(t *testing.T) {
+	w := newWorld(t)
+	w.options.Store = spread{w.store}
+	w.begin()
+	w.box.answer = func(e event.Event) error {
+		if e.Detail.Pipeline == "stuck" {
+			return errors.New("no answer")
+		}
+		return nil
+	}
+	w.emit(w.failure("stuck", "first"))
+	w.failures("orders", 300)
+	w.pass(2 * time.Second)
+	if len(w.box.got) != 300 || len(w.dead()) != 0 {
+		t.Errorf("%d alerts were sent while one could not be, want 300; %d dead letters", len(w.box.got), len(w.dead()))
+	}
+}
+
 func TestSinkThatIsAwayFindsEverythingWhenItIsBack(t *testing.T) {
 	w := newWorld(t)
 	w.failures("orders", 3)

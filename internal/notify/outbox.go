@@ -33,6 +33,7 @@ type Outbox struct {
 	heldAt   time.Time     // the lease was held at that instant
 
 	read, saved store.Position
+	unsettled   []store.Position // of the events that were read and that the cursor has not passed
 	savedAt     time.Time
 	lanes       map[string]*queue
 	pending     int // letters in lanes
@@ -94,8 +95,12 @@ func (o *Outbox) Fill(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// crowded says that there is no room for more events.
-func (o *Outbox) crowded() bool { return o.pending >= window || o.read-o.cursor() >= ahead }
+// crowded reports whether there is no room for more events. It counts events, since positions have gaps.
+func (o *Outbox) crowded() bool {
+	passed, _ := slices.BinarySearch(o.unsettled, o.cursor()+1)
+	o.unsettled = o.unsettled[passed:]
+	return o.pending >= window || len(o.unsettled) >= ahead
+}
 
 // take sorts events in. Silences are read after the events, and only where there is something to keep back.
 func (o *Outbox) take(ctx context.Context, events []store.StoredEvent, now time.Time) error {
@@ -118,6 +123,7 @@ func (o *Outbox) take(ctx context.Context, events []store.StoredEvent, now time.
 			o.follow(e)
 		}
 		o.read = e.Position
+		o.unsettled = append(o.unsettled, e.Position)
 	}
 	return nil
 }
