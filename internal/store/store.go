@@ -144,7 +144,8 @@ type Reader interface {
 	// Events lists events in the order in which they were committed, newest first (oldest first with q.Ascending).
 	Events(ctx context.Context, q EventQuery) (Page[event.Event], error)
 	// EventsAfter is how sinks and streams follow: up to PageSize(limit) events after a position, oldest first, each with its
-	// own. Positions start above 0 and grow; there may be gaps, but nothing is ever put into one that somebody has seen past.
+	// own. Positions start above 0 and grow. There may be gaps, however large, and none is ever filled. A position is never
+	// reused, not even if the technology loses the last commits, as in a failover: followers keep theirs in memory.
 	EventsAfter(ctx context.Context, after Position, limit int) ([]StoredEvent, error)
 	// Marked says which of the marks are set; those that are not are left out.
 	Marked(ctx context.Context, ids []string) (map[string]bool, error)

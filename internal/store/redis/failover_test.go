@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/redistest"
@@ -74,6 +75,74 @@ func TestChangeInThePlaceOfOneThatWasLostIsReceived(t *testing.T) {
 	check(t, s.Done(t.Context(), "router", next))
 	if n, _, err := s.Backlog(t.Context(), "router"); n != 0 || err != nil {
 		t.Errorf("backlog %d, error %v", n, err)
+	}
+}
+
+// followed returns the events after a position, as a sink, a stream or another replica reads them.
+func followed(t *testing.T, s *Store, after store.Position) []store.StoredEvent {
+	t.Helper()
+	var events []store.StoredEvent
+	check(t, again(t, func() (err error) {
+		events, err = s.EventsAfter(t.Context(), after, 100)
+		return err
+	}))
+	return events
+}
+
+func emit(t *testing.T, s *Store, which string) {
+	t.Helper()
+	b := store.Batch{ID: "emit " + which}
+	b.Emit(event.New(event.ConfigAccepted, event.About{Pipeline: "orders", Which: which, At: noon}, which, event.Config{}))
+	check(t, again(t, func() error { return s.Commit(t.Context(), b, noon) }))
+}
+
+// A follower that has read events which a failover lost keeps its position, in memory or by a cursor that it sets afterwards.
+func TestEventsAfterALossComeAfterThoseThatWereLost(t *testing.T) {
+	server := redistest.Start(t)
+	s := opened(t, server.URL(), Options{})
+	losses := map[string]func(t *testing.T) (lose func()){
+		"restart": func(t *testing.T) func() {
+			rollBack, err := server.Checkpoint()
+			check(t, err)
+			return func() { check(t, rollBack()) }
+		},
+		"promotion": func(t *testing.T) func() {
+			before := map[string]string{}
+			for _, name := range []string{"events", "events:orders", "eventids", "counter:event", "server"} {
+				before[s.key(name)] = s.client.Dump(t.Context(), s.key(name)).Val()
+			}
+			return func() {
+				for name, value := range before {
+					check(t, s.client.RestoreReplace(t.Context(), name, 0, value).Err())
+				}
+				for _, primary := range [][2]string{{"127.0.0.1", "1"}, {"no", "one"}} {
+					_, err := server.Do("REPLICAOF", primary[0], primary[1])
+					check(t, err)
+				}
+			}
+		},
+	}
+	for name, how := range losses {
+		t.Run(name, func(t *testing.T) {
+			emit(t, s, name+" kept")
+			lose := how(t)
+			for _, which := range []string{"a", "b", "c"} {
+				emit(t, s, name+" lost "+which)
+			}
+			all := followed(t, s, 0)
+			at := all[len(all)-1].Position
+			lose()
+			emit(t, s, name+" new")
+			check(t, s.SetCursor(t.Context(), "hook", at))
+			got := followed(t, s, at)
+			if len(got) != 1 || got[0].Event.Detail.Message != name+" new" {
+				t.Fatalf("after position %d come %+v, want the new event", at, got)
+			}
+			emit(t, s, name+" newer")
+			if next := followed(t, s, got[0].Position); len(next) != 1 || next[0].Position != got[0].Position+1 {
+				t.Errorf("after position %d comes %+v, want the next position", got[0].Position, next)
+			}
+		})
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -286,5 +287,25 @@ func (s *Server) signal(with syscall.Signal) error {
 
 // Again starts it on the same port and with the same data.
 func (s *Server) Again() error { return s.begin() }
+
+// Checkpoint copies the data that is on disk. The function it returns kills the server and starts it again on that copy: what
+// was acknowledged in between is lost, as in a failover to a replica that had not received it.
+func (s *Server) Checkpoint() (rollBack func() error, err error) {
+	data := os.DirFS(s.dir)
+	kept, err := os.MkdirTemp("", "redistest")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.CopyFS(filepath.Join(kept, "data"), data); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(kept))
+	}
+	return func() error {
+		err := errors.Join(s.Kill(), os.RemoveAll(s.dir), os.CopyFS(s.dir, os.DirFS(filepath.Join(kept, "data"))), os.RemoveAll(kept))
+		if err != nil {
+			return err
+		}
+		return s.Again()
+	}, nil
+}
 
 func (s *Server) end() error { return errors.Join(s.Kill(), os.RemoveAll(s.dir)) }

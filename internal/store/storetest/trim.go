@@ -54,7 +54,7 @@ func (f *fixture) aged() {
 	f.commit(full)
 	f.commit(func(b *store.Batch) { b.Swap(opened(orders), turned(opened(orders), run.Completed)) })
 	f.put(noon, write("2026-03-01", 1), write("2026-03-02", 2), write("2026-03-02", 3))
-	f.check(f.s.SetCursor(f.ctx, "hook", 1<<40))
+	f.check(f.s.SetCursor(f.ctx, "hook", 1<<60))
 }
 
 func zeroKeepsAll(f *fixture) {

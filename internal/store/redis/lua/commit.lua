@@ -177,6 +177,7 @@ for _, s in ipairs(swaps) do
   end
 end
 for _, a in ipairs(adds) do add[a.kind](a) end
+if #events > 0 then raise_events() end
 for _, e in ipairs(events) do
   if redis.call('HEXISTS', k('eventids'), e.id) == 0 then
     local position = counted('event')

@@ -17,6 +17,18 @@ local NEVER = '0000000000000000000'
 -- counted is the next number of a counter, as text.
 local function counted(name) return string.format('%.0f', redis.call('INCR', k('counter:' .. name))) end
 
+-- raise_events moves the counter of events up to Redis' clock, in microseconds, if this server has not appended events since it
+-- started or became the primary. It may have lost events that followers have read: their positions are never used again. The
+-- replication id changes with every start and every failover.
+local function raise_events()
+  local server = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') or ''
+  if redis.call('GET', k('server')) == server then return end
+  redis.call('SET', k('server'), server)
+  local t = redis.call('TIME')
+  local micros = string.format('%d%06d', t[1], t[2])
+  if tonumber(micros) > tonumber(redis.call('GET', k('counter:event')) or '0') then redis.call('SET', k('counter:event'), micros) end
+end
+
 -- clock is the instant that leases are compared with: the caller's if he gave one, Redis' own otherwise.
 local function clock(given)
   if given ~= '' then return given end
