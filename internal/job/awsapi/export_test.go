@@ -4,6 +4,7 @@ import (
 	"net"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 )
 
@@ -15,4 +16,14 @@ func CredentialDialer(t *testing.T, c *Cloud) *net.Dialer {
 		t.Fatal(err)
 	}
 	return s.HTTPClient.(*awshttp.BuildableClient).GetDialer()
+}
+
+// HTTPClient sends requests to the service at that endpoint.
+func HTTPClient(t *testing.T, c *Cloud, endpoint string) aws.HTTPClient {
+	t.Helper()
+	s, err := c.setup(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.sender(s, endpoint)
 }

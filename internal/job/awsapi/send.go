@@ -31,8 +31,15 @@ func (c *Cloud) sender(s setup, endpoint string) aws.HTTPClient {
 	return sender{transport}
 }
 
-// Do sends a request.
+// Do sends a request. The SDK closes its body as soon as the answer begins, and WriteTo of a closed one fails, which would
+// make the transport close the connection before the answer is read. Read only ends.
 func (s sender) Do(req *http.Request) (*http.Response, error) {
+	if req.Body != nil && req.Body != http.NoBody {
+		req.Body = struct {
+			io.Reader
+			io.Closer
+		}{req.Body, req.Body}
+	}
 	if t, ok := req.Context().Value(traceKey{}).(*trace); ok {
 		req = t.follow(req)
 	}
