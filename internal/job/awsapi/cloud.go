@@ -141,5 +141,6 @@ func twice() aws.Retryer {
 	})
 }
 
-// Once is for calls that must not be repeated.
+// Once is for every call that starts something, also where the service refuses a repeated key: if the SDK sent a request
+// twice, the second answer would say nothing about the first request.
 var Once aws.Retryer = aws.NopRetryer{}

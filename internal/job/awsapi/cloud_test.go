@@ -54,7 +54,7 @@ func ask(t *testing.T, c *awsapi.Cloud, region string) error {
 	if err != nil {
 		return err
 	}
-	_, err = awsapi.Call(t.Context(), job.Attempt{}, "describe it", client.DescribeExecution, anExecution, func(o *sfn.Options) { o.Retryer = awsapi.Once })
+	_, err = awsapi.Call(t.Context(), awsapi.Request{What: "describe it"}, client.DescribeExecution, anExecution, func(o *sfn.Options) { o.Retryer = awsapi.Once })
 	return err
 }
 
@@ -250,7 +250,7 @@ func TestOnlyEndpointsThatTheOperatorSetMayBeAnywhere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = awsapi.Call(t.Context(), job.Attempt{}, "describe it", client.DescribeExecution, anExecution, elsewhere)
+		_, err = awsapi.Call(t.Context(), awsapi.Request{What: "describe it"}, client.DescribeExecution, anExecution, elsewhere)
 		f := (*awsapi.Failure)(nil)
 		switch refused := errors.As(err, &f); {
 		case want && err != nil:

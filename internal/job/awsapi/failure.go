@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
@@ -24,10 +23,10 @@ const maxRetryAfter = 24 * time.Hour
 // Failure is a call that did not succeed. Its text holds no secret.
 type Failure struct {
 	Code     string // AWS's name for it, such as EntityNotFoundException; "" where AWS gave none
-	Certain  bool   // nothing was started
+	Certain  bool   // the request was not carried out
 	Category run.Category
 	Text     string
-	After    time.Duration // how long AWS asks to be left alone
+	After    time.Duration // how long AWS asks to wait before the next request
 }
 
 func (f *Failure) Error() string { return f.Text }
@@ -36,67 +35,60 @@ func (f *Failure) Error() string { return f.Text }
 // reflection could reach would take all methods of its type into the binary, and there are hundreds.
 type Operation[In, Out, Options any] = func(context.Context, *In, ...func(*Options)) (*Out, error)
 
-// Call calls an operation for an attempt: what names it, such as "start glue job orders". The error is a *Failure, or that
-// of a context which ended while the call was under way.
-func Call[In, Out, Options any](ctx context.Context, a job.Attempt, what string, call Operation[In, Out, Options], in *In, options ...func(*Options)) (*Out, error) {
+// Request says what a call is for and how to read its errors.
+type Request struct {
+	Attempt job.Attempt
+	What    string // how errors begin, such as "start glue job orders"
+	Errors  Errors // the service's own errors
+}
+
+// Call calls an operation. The error is a *Failure, or that of a context that ended after the request was sent.
+func Call[In, Out, Options any](ctx context.Context, r Request, call Operation[In, Out, Options], in *In, options ...func(*Options)) (*Out, error) {
 	within, t := traced(ctx)
 	out, err := call(within, in, options...)
 	if err == nil {
 		return out, nil
 	}
 	if ctx.Err() != nil && t.sent.Load() {
-		return nil, fmt.Errorf("%s: no answer: %w", what, ctx.Err())
+		return nil, fmt.Errorf("%s: no answer: %w", r.What, ctx.Err())
 	}
-	f, fix := failure(err, t)
-	secrets := a.Secrets.With(t.secret())
-	f.Text = secrets.Text(what) + ": " + Line(secrets, shown(err)) + fix
+	f, fix := failure(err, t, r.Errors)
+	secrets := r.Attempt.Secrets.With(t.secret())
+	f.Text = secrets.Text(r.What) + ": " + Line(secrets, shown(err)) + fix
 	if ctx.Err() != nil {
-		f.Text = secrets.Text(what) + ": given up before there was a connection: " + ctx.Err().Error()
+		f.Text = secrets.Text(r.What) + ": given up before there was a connection: " + ctx.Err().Error()
 	}
 	return nil, f
 }
 
-// failure classifies what the SDK says, and says what to do about it.
-func failure(err error, t *trace) (f *Failure, fix string) {
+// failure classifies an error of the SDK and names the remedy.
+func failure(err error, t *trace, known Errors) (f *Failure, fix string) {
 	f = new(Failure)
 	status := 0
 	if answered := (*smithyhttp.ResponseError)(nil); errors.As(err, &answered) && answered.HTTPStatusCode() != 0 {
 		status = answered.HTTPStatusCode()
 		f.After = egress.RetryAfter(answered.Response.Header, time.Now(), maxRetryAfter)
 	}
-	if named := smithy.APIError(nil); errors.As(err, &named) && status != 0 {
+	if named := smithy.APIError(nil); errors.As(err, &named) && status != 0 && !isPlain(named) {
 		f.Code = named.ErrorCode()
 	}
-	f.Certain, f.Category = !t.sent.Load(), run.Transient
-	switch {
-	case f.Certain && isOurs(err):
-		f.Category = run.Permanent
-	case f.Certain:
-	case isBusy(f.Code) || slices.Contains(busyStatus, status):
-		f.Certain = true
-	case status >= 300 && status < 500:
-		f.Certain, f.Category = true, run.Permanent
+	sent, verdict := t.sent.Load(), known.verdict(f.Code, status)
+	if !sent {
+		verdict = unsent(err)
 	}
-	return f, remedy(f.Code, !t.sent.Load() && f.Category == run.Transient)
+	f.Certain, f.Category = verdict != Open, run.Transient
+	if verdict == RefusedPermanent {
+		f.Category = run.Permanent
+	}
+	return f, remedy(f.Code, !sent && verdict == RefusedTransient)
 }
 
-// isOurs says that a request was not sent because of what is in it or where it goes.
-func isOurs(err error) bool {
-	return errors.As(err, new(*egress.Refused)) || errors.As(err, new(smithy.InvalidParamsError)) || errors.As(err, new(*smithy.SerializationError))
-}
-
-// busyStatus are the answers that turn a request away for now.
-var busyStatus = []int{http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests}
-
-// passing are the failures that time mends, beside those that the SDK knows as throttling.
-var passing = []string{
-	"ExpiredToken", "ExpiredTokenException", "RequestExpired", "RequestTimeTooSkewed", "RequestInTheFuture",
-	"ConcurrentRunsExceededException", "ResourceNumberLimitExceededException", "ServiceQuotaExceededException", "ExecutionLimitExceeded",
-}
-
-func isBusy(code string) bool {
-	_, throttled := retry.DefaultThrottleErrorCodes[code]
-	return throttled || slices.Contains(passing, code)
+// unsent is the verdict on a request that was never sent: it is permanent where the request or its target is wrong.
+func unsent(err error) Verdict {
+	if errors.As(err, new(*egress.Refused)) || errors.As(err, new(smithy.InvalidParamsError)) || errors.As(err, new(*smithy.SerializationError)) {
+		return RefusedPermanent
+	}
+	return RefusedTransient
 }
 
 // remedy is what to do about a failure.
@@ -150,7 +142,7 @@ func HasCode(err error, codes ...string) bool {
 	return errors.As(err, &f) && slices.Contains(codes, f.Code)
 }
 
-// Started is err as Start returns it: a refusal where certainly nothing was started.
+// Started is err as Start returns it: a refusal only where the request was certainly not carried out.
 func Started(err error) error {
 	if f := (*Failure)(nil); errors.As(err, &f) && f.Certain {
 		return &job.Refusal{Category: f.Category, Reason: f.Text, After: f.After}

@@ -46,10 +46,17 @@ func TestAFailureSaysWhetherAnythingWasStartedAndWhoseFaultItIs(t *testing.T) {
 		{429, "TooManyRequestsException", true, run.Transient, ""},
 		{503, "SlowDown", true, run.Transient, ""},
 		{429, "Odd", true, run.Transient, ""},
-		{400, "ExecutionLimitExceeded", true, run.Transient, ""},
 		{404, "ResourceNotFoundException", true, run.Permanent, ""},
+		{400, "OperationTimeoutException", false, run.Transient, "describe it: OperationTimeoutException: because"},
+		{404, "ErrorOfTomorrowException", false, run.Transient, ""},
+		{408, "RequestTimeoutException", false, run.Transient, ""},
 		{500, "InternalServiceException", false, run.Transient, "describe it: InternalServiceException: because"},
 		{503, "ServiceUnavailable", false, run.Transient, ""},
+		{403, "", true, run.Permanent, "describe it: answered 403 Forbidden"}, // a proxy's
+		{408, "", false, run.Transient, "describe it: answered 408 Request Timeout"},
+		{425, "", true, run.Transient, "describe it: answered 425 Too Early"},
+		{429, "", true, run.Transient, "describe it: answered 429 Too Many Requests"},
+		{502, "", false, run.Transient, "describe it: answered 502 Bad Gateway"},
 	}
 	for _, tt := range tests {
 		got := failed(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -110,7 +117,7 @@ func TestNoFailureShowsASecret(t *testing.T) {
 	}
 	for length := 400; length < 520; length++ {
 		text = strings.Repeat("x", length)
-		_, err := awsapi.Call(t.Context(), job.Attempt{Secrets: job.NewRedactor(secret)}, "describe "+secret, client.DescribeExecution, anExecution)
+		_, err := awsapi.Call(t.Context(), awsapi.Request{Attempt: job.Attempt{Secrets: job.NewRedactor(secret)}, What: "describe " + secret}, client.DescribeExecution, anExecution)
 		for _, hidden := range []string{awstest.SessionToken, secret} {
 			for i := 0; i+5 <= len(hidden); i++ {
 				if strings.Contains(err.Error(), hidden[i:i+5]) || strings.Contains(err.Error(), "\n") {
@@ -131,11 +138,11 @@ func TestACallThatIsGivenUpUnderWaySaysNothingAboutIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := awsapi.Call(ctx, job.Attempt{}, "describe it", client.DescribeExecution, anExecution); !errors.Is(err, context.Canceled) || errors.As(err, new(*awsapi.Failure)) {
+	if _, err := awsapi.Call(ctx, awsapi.Request{What: "describe it"}, client.DescribeExecution, anExecution); !errors.Is(err, context.Canceled) || errors.As(err, new(*awsapi.Failure)) {
 		t.Errorf("under way: got %v", err)
 	}
 	f := (*awsapi.Failure)(nil)
-	if _, err := awsapi.Call(ctx, job.Attempt{}, "describe it", client.DescribeExecution, anExecution); !errors.As(err, &f) || !f.Certain || f.Text != "describe it: given up before there was a connection: context canceled" {
+	if _, err := awsapi.Call(ctx, awsapi.Request{What: "describe it"}, client.DescribeExecution, anExecution); !errors.As(err, &f) || !f.Certain || f.Text != "describe it: given up before there was a connection: context canceled" {
 		t.Errorf("before it began: got %v", err)
 	}
 }

@@ -5,11 +5,13 @@ package awstest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/interlock-go/interlock/internal/egress"
@@ -26,6 +28,25 @@ type Server struct {
 	Wire       jobtest.Wire
 	Operations Operations
 	t          *testing.T
+
+	mu      sync.Mutex
+	failing map[string]http.HandlerFunc
+}
+
+// failWith answers an operation with something else; nil takes that back.
+func (s *Server) failWith(operation string, answer http.HandlerFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failing == nil {
+		s.failing = map[string]http.HandlerFunc{}
+	}
+	s.failing[operation] = answer
+}
+
+func (s *Server) failureOf(operation string) http.HandlerFunc {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failing[operation]
 }
 
 // Operations are what a server can do: by target, such as AWSGlue.StartJobRun, for services that are told what to do in a
@@ -45,7 +66,12 @@ func NewServer(t *testing.T, operations Operations) *Server {
 	s.Server = httptest.NewServer(s.Wire.Record(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		target := r.Header.Get("X-Amz-Target")
 		operation, ok := operations[target]
-		switch _, pattern := paths.Handler(r); {
+		_, pattern := paths.Handler(r)
+		if fail := s.failureOf(cmp.Or(target, pattern)); fail != nil {
+			fail(w, r)
+			return
+		}
+		switch {
 		case ok:
 			s.checkTarget(r)
 			operation(w, r)

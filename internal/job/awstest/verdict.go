@@ -20,11 +20,11 @@ func Verdicts() map[string]jobtest.Verdict {
 	want := map[string]jobtest.Verdict{}
 	for _, name := range []string{
 		"200", "202", "204", "200 with a page", "200 without end", "200 with {}", "200 with []", "200 with null", "200 with broken JSON", "200 cut off",
-		"500", "503", "504 with a page", "500 cut off", "no HTTP", "nothing", "no answer in time",
+		"408", "500", "503", "504 with a page", "500 cut off", "no HTTP", "nothing", "no answer in time",
 	} {
 		want[name] = jobtest.Open
 	}
-	for _, name := range []string{"408", "425", "429", "nobody listens"} {
+	for _, name := range []string{"425", "429", "nobody listens"} {
 		want[name] = jobtest.RefusedTransient
 	}
 	for _, name := range []string{

@@ -2,6 +2,7 @@ package emr
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -70,6 +71,26 @@ func (c cluster) what(verb string) string {
 	return c.attempt.Secrets.Text(fmt.Sprintf("%s EMR cluster %s", verb, c.ClusterID))
 }
 
+func (c cluster) request(verb string) awsapi.Request {
+	return awsapi.Request{Attempt: c.attempt, What: c.what(verb), Errors: serviceErrors}
+}
+
+// serviceErrors are the verdicts on the errors of the operations that are used of EMR.
+var serviceErrors = awsapi.Errors{
+	"InternalServerError":     awsapi.Open, // HTTP 400: some steps may have been added
+	"InternalServerException": awsapi.Open,
+	"InvalidRequestException": awsapi.RefusedPermanent,
+}
+
+// stepLimit is err with the category TRANSIENT where the cluster has too many unfinished steps: EMR rejects the request as
+// invalid, but accepts it once some of them have ended.
+func stepLimit(err error) error {
+	if f := (*awsapi.Failure)(nil); errors.As(err, &f) && f.Certain && strings.Contains(f.Text, "Maximum number of active steps") {
+		f.Category = run.Transient
+	}
+	return err
+}
+
 // Start adds the steps, unless the cluster has them already.
 func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 	c, err := t.cluster(ctx, a)
@@ -79,10 +100,10 @@ func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 	if ids, err := c.find(ctx, 1); len(ids) > 0 || err != nil {
 		return job.Started{Handle: handleOf(ids)}, awsapi.Before(err)
 	}
-	out, err := awsapi.Call(ctx, a, c.what("add steps to"), c.add, &service.AddJobFlowStepsInput{JobFlowId: &c.ClusterID, Steps: c.steps()},
+	out, err := awsapi.Call(ctx, c.request("add steps to"), c.add, &service.AddJobFlowStepsInput{JobFlowId: &c.ClusterID, Steps: c.steps()},
 		func(o *service.Options) { o.Retryer = awsapi.Once })
 	if err != nil {
-		return job.Started{}, awsapi.Started(err)
+		return job.Started{}, awsapi.Started(stepLimit(err))
 	}
 	if len(out.StepIds) != len(c.Steps) {
 		return job.Started{}, fmt.Errorf("%s: answered with %d ids for %d steps", c.what("add steps to"), len(out.StepIds), len(c.Steps))
@@ -165,7 +186,7 @@ func (c cluster) find(ctx context.Context, pages int) ([]string, error) {
 }
 
 func (c cluster) list(ctx context.Context, in *service.ListStepsInput) (*service.ListStepsOutput, error) {
-	out, err := awsapi.Call(ctx, c.attempt, c.what("list the steps of"), c.listSteps, in)
+	out, err := awsapi.Call(ctx, c.request("list the steps of"), c.listSteps, in)
 	if err == nil && out.Steps == nil {
 		err = fmt.Errorf("%s: answered without a list", c.what("list the steps of"))
 	}
@@ -178,7 +199,7 @@ func (t *Type) Check(ctx context.Context, a job.Attempt) error {
 	if err != nil {
 		return err
 	}
-	out, err := awsapi.Call(ctx, a, c.what("look at"), c.describeCluster, &service.DescribeClusterInput{ClusterId: &c.ClusterID})
+	out, err := awsapi.Call(ctx, c.request("look at"), c.describeCluster, &service.DescribeClusterInput{ClusterId: &c.ClusterID})
 	if err != nil {
 		return awsapi.Checked(err)
 	}
@@ -198,7 +219,7 @@ func (t *Type) Stop(ctx context.Context, a job.Attempt, h run.Handle) error {
 	if err != nil {
 		return err
 	}
-	out, err := awsapi.Call(ctx, a, c.what("cancel steps of"), c.cancel, &service.CancelStepsInput{
+	out, err := awsapi.Call(ctx, c.request("cancel steps of"), c.cancel, &service.CancelStepsInput{
 		ClusterId: &c.ClusterID, StepIds: stepsOf(h), StepCancellationOption: types.StepCancellationOptionTerminateProcess,
 	})
 	if err != nil {

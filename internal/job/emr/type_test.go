@@ -70,6 +70,9 @@ func (s *target) add(w http.ResponseWriter, r *http.Request) {
 	case "j-ENDED":
 		awstest.Fail(w, 400, "ValidationException", "A job flow that is shutting down, terminated, or finished may not be modified.")
 		return
+	case "j-FULL":
+		awstest.Fail(w, 400, "ValidationException", "Maximum number of active steps(State = 'Running', 'Pending' or 'Cancel_Pending') for cluster exceeded.")
+		return
 	case "j-BUSY":
 		awstest.Fail(w, 400, "ThrottlingException", "Rate exceeded")
 		return
@@ -210,6 +213,7 @@ func (s *target) bench() jobtest.Bench {
 		Refused: []jobtest.Refusal{
 			{Name: "no such cluster", Config: on("j-MISSING"), Want: job.Refusal{Category: run.Permanent, Reason: "EMR cluster j-MISSING: InvalidRequestException: Cluster id 'j-MISSING' is not valid."}},
 			{Name: "terminated", Config: on("j-ENDED"), Want: job.Refusal{Category: run.Permanent, Reason: "ValidationException"}},
+			{Name: "too many steps", Config: on("j-FULL"), Want: job.Refusal{Category: run.Transient, Reason: "Maximum number of active steps"}},
 			{Name: "throttled", Config: on("j-BUSY"), Want: job.Refusal{Category: run.Transient, Reason: "add steps to EMR cluster j-BUSY: ThrottlingException"}},
 			{Name: "not allowed", Config: on("j-FORBIDDEN"), Want: job.Refusal{Category: run.Permanent, Reason: "elasticmapreduce:AddJobFlowSteps; the controller's AWS role lacks a permission"}},
 		},
@@ -236,6 +240,15 @@ func TestWhateverEMRAnswers(t *testing.T) {
 		New: newType, NewConfig: newConfig, Want: awstest.RefusedBefore(), Trusted: true, Config: func(string) string { return steps("any") },
 		Begins: func(r *http.Request) bool { return r.Header.Get("X-Amz-Target") == "ElasticMapReduce.AddJobFlowSteps" },
 		Handle: func(run.AttemptID) run.Handle { return "s-1" },
+	})
+}
+
+func TestEveryErrorOfEMRHasItsVerdict(t *testing.T) {
+	s := newTarget(t)
+	awstest.CheckErrors(t, awstest.ErrorBench{
+		Service: "emr", Operations: []string{"AddJobFlowSteps", "ListSteps", "CancelSteps", "DescribeCluster"}, Errors: emr.ServiceErrors,
+		Server: s.Server, Begins: "ElasticMapReduce.AddJobFlowSteps", Type: newType(t, s.URL),
+		Attempt: jobtest.Expand(t, jobtest.AttemptOf(t, "orders/cron/2026-03-03/1"), steps("any"), newConfig()),
 	})
 }
 

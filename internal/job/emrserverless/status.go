@@ -42,7 +42,7 @@ func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Sta
 
 // look is a run as EMR Serverless has it.
 func (p application) look(ctx context.Context, h run.Handle) (types.JobRun, error) {
-	out, err := awsapi.Call(ctx, p.attempt, p.what("look at a job of"), p.get, &service.GetJobRunInput{ApplicationId: &p.ApplicationID, JobRunId: aws.String(string(h))})
+	out, err := awsapi.Call(ctx, p.request("look at a job of"), p.get, &service.GetJobRunInput{ApplicationId: &p.ApplicationID, JobRunId: aws.String(string(h))})
 	switch {
 	case err != nil:
 		return types.JobRun{}, err

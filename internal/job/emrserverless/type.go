@@ -73,6 +73,18 @@ func (p application) what(verb string) string {
 	return p.attempt.Secrets.Text(fmt.Sprintf("%s EMR Serverless application %q", verb, p.ApplicationID))
 }
 
+func (p application) request(verb string) awsapi.Request {
+	return awsapi.Request{Attempt: p.attempt, What: p.what(verb), Errors: serviceErrors}
+}
+
+// serviceErrors are the verdicts on the errors of the operations that are used of EMR Serverless.
+var serviceErrors = awsapi.Errors{
+	"ConflictException":         awsapi.RefusedTransient, // where no run has the token: see adopt
+	"InternalServerException":   awsapi.Open,
+	"ResourceNotFoundException": awsapi.RefusedPermanent,
+	"ValidationException":       awsapi.RefusedPermanent,
+}
+
 // Start starts the run, or is given the one that an earlier call with the same token started.
 func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 	p, err := t.application(ctx, a)
@@ -83,10 +95,10 @@ func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 	if err != nil {
 		return job.Started{}, job.Refuse(run.Permanent, "job.config.configurationOverrides: %s", a.Secrets.Text(err.Error()))
 	}
-	out, err := awsapi.Call(ctx, a, p.what("start a job of"), p.start, &service.StartJobRunInput{
+	out, err := awsapi.Call(ctx, p.request("start a job of"), p.start, &service.StartJobRunInput{
 		ApplicationId: &p.ApplicationID, ClientToken: &p.token, Name: &p.token, ExecutionRoleArn: &p.ExecutionRoleArn,
 		JobDriver: p.JobDriver.asAPI(), ConfigurationOverrides: overrides,
-	})
+	}, func(o *service.Options) { o.Retryer = awsapi.Once })
 	switch {
 	case awsapi.HasCode(err, "ConflictException"):
 		return p.adopt(ctx, err)
@@ -98,7 +110,8 @@ func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 	return job.Started{Handle: run.Handle(*out.JobRunId)}, nil
 }
 
-// adopt is for a token that was taken by a request with other contents, such as a secret that was changed since.
+// adopt handles a conflict. Either the token belongs to a request with other contents, such as a secret that has changed
+// since, and its run is adopted; or the application is in a state in which it accepts no runs, which passes.
 func (p application) adopt(ctx context.Context, conflict error) (job.Started, error) {
 	id, found, err := p.find(ctx)
 	switch {
@@ -128,7 +141,7 @@ func (t *Type) Find(ctx context.Context, a job.Attempt) (run.Handle, bool, error
 func (p application) find(ctx context.Context) (id string, found bool, err error) {
 	in := &service.ListJobRunsInput{ApplicationId: &p.ApplicationID, MaxResults: aws.Int32(perPage)}
 	for range pages {
-		out, err := awsapi.Call(ctx, p.attempt, p.what("list the jobs of"), p.list, in)
+		out, err := awsapi.Call(ctx, p.request("list the jobs of"), p.list, in)
 		if err != nil {
 			return "", false, err
 		}
@@ -153,7 +166,7 @@ func (t *Type) Check(ctx context.Context, a job.Attempt) error {
 	if err != nil {
 		return err
 	}
-	out, err := awsapi.Call(ctx, a, p.what("look at"), p.getApplication, &service.GetApplicationInput{ApplicationId: &p.ApplicationID})
+	out, err := awsapi.Call(ctx, p.request("look at"), p.getApplication, &service.GetApplicationInput{ApplicationId: &p.ApplicationID})
 	switch {
 	case err != nil:
 		return awsapi.Checked(err)
@@ -171,7 +184,7 @@ func (t *Type) Stop(ctx context.Context, a job.Attempt, h run.Handle) error {
 	if err != nil {
 		return err
 	}
-	out, err := awsapi.Call(ctx, a, p.what("stop a job of"), p.cancel, &service.CancelJobRunInput{ApplicationId: &p.ApplicationID, JobRunId: aws.String(string(h))})
+	out, err := awsapi.Call(ctx, p.request("stop a job of"), p.cancel, &service.CancelJobRunInput{ApplicationId: &p.ApplicationID, JobRunId: aws.String(string(h))})
 	if err == nil && aws.ToString(out.JobRunId) != "" {
 		return nil
 	}

@@ -78,7 +78,7 @@ func (s *target) start(w http.ResponseWriter, r *http.Request) {
 		awstest.Fail(w, 403, "AccessDeniedException", "not authorized to perform: emr-serverless:StartJobRun")
 		return
 	case "unready":
-		awstest.Fail(w, 409, "ConflictException", "Application unready is being deleted")
+		awstest.Fail(w, 409, "ConflictException", "Application unready is stopping")
 		return
 	}
 	sent := string(in.JobDriver) + string(in.ConfigurationOverrides)
@@ -209,7 +209,7 @@ func (s *target) bench() jobtest.Bench {
 			{Name: "no such application", Config: config("missing"), Want: job.Refusal{Category: run.Permanent, Reason: `EMR Serverless application "missing": ResourceNotFoundException`}},
 			{Name: "not allowed", Config: config("forbidden"), Want: job.Refusal{Category: run.Permanent, Reason: "emr-serverless:StartJobRun; the controller's AWS role lacks a permission"}},
 			{Name: "throttled", Config: config("throttled"), Want: job.Refusal{Category: run.Transient, Reason: "ThrottlingException"}},
-			{Name: "a conflict that is not ours", Config: config("unready"), Want: job.Refusal{Category: run.Permanent, Reason: "ConflictException: Application unready is being deleted"}},
+			{Name: "a conflict without a run", Config: config("unready"), Want: job.Refusal{Category: run.Transient, Reason: "ConflictException: Application unready is stopping"}},
 		},
 		Unfit: []jobtest.Refusal{
 			{Name: "no such application", Config: config("missing"), Want: job.Refusal{Category: run.Permanent, Reason: "ResourceNotFoundException"}},
@@ -220,7 +220,7 @@ func (s *target) bench() jobtest.Bench {
 		Lose: func(*testing.T) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.lose = 2 // the SDK asks once more, with the same token
+			s.lose = 1
 		},
 	}
 }
@@ -233,6 +233,15 @@ func TestWhateverEMRServerlessAnswers(t *testing.T) {
 	jobtest.RunHTTP(t, jobtest.HTTPBench{
 		New: newType, NewConfig: newConfig, Want: want, Trusted: true, Config: func(string) string { return config("any-${env:JOBTEST_TOKEN}") },
 		Handle: func(run.AttemptID) run.Handle { return "00f1" },
+	})
+}
+
+func TestEveryErrorOfEMRServerlessHasItsVerdict(t *testing.T) {
+	s := newTarget(t)
+	awstest.CheckErrors(t, awstest.ErrorBench{
+		Service: "emrserverless", Operations: []string{"StartJobRun", "ListJobRuns", "GetJobRun", "CancelJobRun", "GetApplication"}, Errors: emrserverless.ServiceErrors,
+		Server: s.Server, Begins: "POST /applications/{app}/jobruns", Type: newType(t, s.URL),
+		Attempt: jobtest.Expand(t, jobtest.AttemptOf(t, "orders/cron/2026-03-03/1"), config("any"), newConfig()),
 	})
 }
 

@@ -73,7 +73,7 @@ func (t *Type) search(ctx context.Context, g api, r types.JobRun) (event string,
 		in.StartTime = aws.Int64(r.StartedOn.UnixMilli())
 	}
 	for range maxLogPages {
-		out, err := awsapi.Call(ctx, g.attempt, fmt.Sprintf("search log group %q", *in.LogGroupName), filter, in)
+		out, err := awsapi.Call(ctx, awsapi.Request{Attempt: g.attempt, What: fmt.Sprintf("search log group %q", *in.LogGroupName)}, filter, in)
 		if err != nil {
 			return "", false, err
 		}

@@ -45,7 +45,7 @@ func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Sta
 
 // look is a run as Glue has it.
 func (g api) look(ctx context.Context, h run.Handle) (types.JobRun, error) {
-	out, err := awsapi.Call(ctx, g.attempt, g.what("look at"), g.get, &service.GetJobRunInput{JobName: &g.JobName, RunId: aws.String(string(h))})
+	out, err := awsapi.Call(ctx, g.request("look at"), g.get, &service.GetJobRunInput{JobName: &g.JobName, RunId: aws.String(string(h))})
 	switch {
 	case awsapi.HasCode(err, "EntityNotFoundException"):
 		return types.JobRun{}, fmt.Errorf("%w: %w", err, job.ErrUnknownHandle)

@@ -79,6 +79,20 @@ func (g api) what(verb string) string {
 	return g.attempt.Secrets.Text(fmt.Sprintf("%s glue job %q", verb, g.JobName))
 }
 
+func (g api) request(verb string) awsapi.Request {
+	return awsapi.Request{Attempt: g.attempt, What: g.what(verb), Errors: serviceErrors}
+}
+
+// serviceErrors are the verdicts on the errors of the operations that are used of Glue.
+var serviceErrors = awsapi.Errors{
+	"ConcurrentRunsExceededException":      awsapi.RefusedTransient,
+	"EntityNotFoundException":              awsapi.RefusedPermanent,
+	"InternalServiceException":             awsapi.Open,
+	"InvalidInputException":                awsapi.RefusedPermanent,
+	"OperationTimeoutException":            awsapi.Open, // HTTP 400, and yet the run may have been created
+	"ResourceNumberLimitExceededException": awsapi.RefusedTransient,
+}
+
 // Start starts a run, unless there is one of this attempt already.
 func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 	g, err := t.api(ctx, a)
@@ -88,7 +102,7 @@ func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 	if id, found, err := g.find(ctx, 1); found || err != nil {
 		return job.Started{Handle: run.Handle(id)}, awsapi.Before(err)
 	}
-	out, err := awsapi.Call(ctx, a, g.what("start"), g.start, &service.StartJobRunInput{JobName: &g.JobName, Arguments: g.arguments()},
+	out, err := awsapi.Call(ctx, g.request("start"), g.start, &service.StartJobRunInput{JobName: &g.JobName, Arguments: g.arguments()},
 		func(o *service.Options) { o.Retryer = awsapi.Once })
 	if err != nil {
 		return job.Started{}, awsapi.Started(err)
@@ -139,7 +153,7 @@ func (g api) find(ctx context.Context, pages int) (id string, found bool, err er
 
 // runs is a page of the job's runs.
 func (g api) runs(ctx context.Context, most int32, next *string) (*service.GetJobRunsOutput, error) {
-	out, err := awsapi.Call(ctx, g.attempt, g.what("list the runs of"), g.list, &service.GetJobRunsInput{JobName: &g.JobName, MaxResults: &most, NextToken: next})
+	out, err := awsapi.Call(ctx, g.request("list the runs of"), g.list, &service.GetJobRunsInput{JobName: &g.JobName, MaxResults: &most, NextToken: next})
 	if err == nil && out.JobRuns == nil {
 		err = fmt.Errorf("%s: answered without a list", g.what("list the runs of"))
 	}
@@ -162,7 +176,7 @@ func (t *Type) Stop(ctx context.Context, a job.Attempt, h run.Handle) error {
 	if err != nil {
 		return err
 	}
-	out, err := awsapi.Call(ctx, a, g.what("stop"), g.batchStop, &service.BatchStopJobRunInput{JobName: &g.JobName, JobRunIds: []string{string(h)}})
+	out, err := awsapi.Call(ctx, g.request("stop"), g.batchStop, &service.BatchStopJobRunInput{JobName: &g.JobName, JobRunIds: []string{string(h)}})
 	if err != nil {
 		return err
 	}

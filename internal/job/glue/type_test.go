@@ -1,6 +1,7 @@
 package glue_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -98,6 +99,10 @@ func (s *target) start(w http.ResponseWriter, r *http.Request) {
 	s.runs = append(s.runs, created)
 	if s.lossy {
 		panic(http.ErrAbortHandler)
+	}
+	if in.JobName == "slow" {
+		awstest.Fail(w, 400, "OperationTimeoutException", "The operation timed out")
+		return
 	}
 	awstest.Reply(w, map[string]any{"JobRunId": created.ID})
 }
@@ -256,6 +261,15 @@ func TestWhateverGlueAnswers(t *testing.T) {
 	})
 }
 
+func TestEveryErrorOfGlueHasItsVerdict(t *testing.T) {
+	s := newTarget(t)
+	awstest.CheckErrors(t, awstest.ErrorBench{
+		Service: "glue", Operations: []string{"StartJobRun", "GetJobRuns", "GetJobRun", "BatchStopJobRun"}, Errors: glue.ServiceErrors,
+		Server: s.Server, Begins: "AWSGlue.StartJobRun", Type: newType(t, s.URL),
+		Attempt: jobtest.Expand(t, jobtest.AttemptOf(t, "orders/cron/2026-03-03/1"), config("any"), newConfig()),
+	})
+}
+
 // begin starts a job on the target.
 func (s *target) begin(t *testing.T, id run.AttemptID, config string) (job.Type, job.Attempt, job.Started) {
 	t.Helper()
@@ -318,6 +332,18 @@ func TestARunThatDoesNotEndIsToldToThoseWhoStopIt(t *testing.T) {
 	err := kind.(job.Stopper).Stop(t.Context(), a, started.Handle)
 	if err == nil || !strings.Contains(err.Error(), `stop glue job "stubborn": JobRunCannotBeStopped`) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestARunOfAStartThatTimedOutInGlueIsFoundAgain(t *testing.T) {
+	s := newTarget(t)
+	kind := newType(t, s.URL)
+	a := jobtest.Expand(t, jobtest.AttemptOf(t, "orders/cron/2026-03-03/1"), config("slow"), newConfig())
+	if _, err := kind.Start(t.Context(), a); err == nil || errors.As(err, new(*job.Refusal)) {
+		t.Errorf("got %v, want an error that leaves open whether the run started", err)
+	}
+	if h, found, err := kind.(job.Finder).Find(t.Context(), a); err != nil || !found || string(h) != s.runs[0].ID {
+		t.Errorf("got %s, %v, %v", h, found, err)
 	}
 }
 

@@ -77,6 +77,10 @@ func (f function) what(verb string) string {
 	return f.attempt.Secrets.Text(fmt.Sprintf("%s lambda function %q", verb, f.FunctionName))
 }
 
+func (f function) request(verb string) awsapi.Request {
+	return awsapi.Request{Attempt: f.attempt, What: f.what(verb), Errors: serviceErrors}
+}
+
 // Start invokes the function.
 func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 	f, err := t.function(ctx, a)
@@ -107,16 +111,12 @@ func (f function) invoke(ctx context.Context, payload string) (*service.InvokeOu
 	}
 	limited, cancel := context.WithTimeout(ctx, f.Timeout.D())
 	defer cancel()
-	out, err := awsapi.Call(limited, f.attempt, f.what("invoke"), f.call, &service.InvokeInput{
+	out, err := awsapi.Call(limited, f.request("invoke"), f.call, &service.InvokeInput{
 		FunctionName: &f.FunctionName, InvocationType: kind, LogType: f.logs(), Payload: []byte(payload),
 	})
 	switch {
 	case err != nil && limited.Err() != nil && ctx.Err() == nil && !errors.As(err, new(*awsapi.Failure)):
 		return nil, fmt.Errorf("%s: no answer within the timeout of %s: %w", f.what("invoke"), f.Timeout, context.DeadlineExceeded)
-	case awsapi.HasCode(err, notBegun...):
-		return nil, &job.Refusal{Category: run.Transient, Reason: err.Error()}
-	case awsapi.HasCode(err, broken...):
-		return nil, &job.Refusal{Category: run.Permanent, Reason: err.Error()}
 	case err != nil:
 		return nil, awsapi.Started(err)
 	}
@@ -143,20 +143,6 @@ func (f function) logs() types.LogType {
 	return types.LogTypeTail
 }
 
-// Answers of 5xx that Lambda gives before a function has begun: because of what is short just now, and because of how the
-// function is set up.
-var (
-	notBegun = []string{
-		"EC2ThrottledException", "EC2UnexpectedException", "EFSIOException", "EFSMountConnectivityException", "EFSMountTimeoutException",
-		"ENILimitReachedException", "KMSInvalidStateException", "ResourceConflictException", "ResourceNotReadyException",
-		"SnapStartNotReadyException", "SnapStartTimeoutException", "SubnetIPAddressLimitReachedException",
-	}
-	broken = []string{
-		"EC2AccessDeniedException", "EFSMountFailureException", "InvalidRuntimeException", "InvalidSecurityGroupIDException", "InvalidSubnetIDException",
-		"InvalidZipFileException", "KMSAccessDeniedException", "KMSDisabledException", "KMSNotFoundException", "SnapStartException",
-	}
-)
-
 // Status has nothing to look at: an async job reports its own result, and any other has ended with its start.
 func (t *Type) Status(_ context.Context, a job.Attempt, _ run.Handle) (job.Status, error) {
 	if c, ok := a.Config.(*Config); ok && c.Async {
@@ -171,7 +157,7 @@ func (t *Type) Check(ctx context.Context, a job.Attempt) error {
 	if err != nil {
 		return err
 	}
-	out, err := awsapi.Call(ctx, a, f.what("make a dry run of"), f.call, &service.InvokeInput{FunctionName: &f.FunctionName, InvocationType: types.InvocationTypeDryRun})
+	out, err := awsapi.Call(ctx, f.request("make a dry run of"), f.call, &service.InvokeInput{FunctionName: &f.FunctionName, InvocationType: types.InvocationTypeDryRun})
 	if err != nil {
 		return awsapi.Checked(err)
 	}

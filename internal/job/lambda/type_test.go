@@ -192,6 +192,15 @@ func TestWhateverLambdaAnswersToAnEvent(t *testing.T) {
 	})
 }
 
+func TestEveryErrorOfLambdaHasItsVerdict(t *testing.T) {
+	s := newTarget(t)
+	awstest.CheckErrors(t, awstest.ErrorBench{
+		Service: "lambda", Operations: []string{"Invoke"}, Errors: lambda.ServiceErrors,
+		Server: s.Server, Begins: "POST /2015-03-31/functions/{name}/invocations", Type: newType(t, s.URL),
+		Attempt: jobtest.Expand(t, jobtest.AttemptOf(t, "orders/cron/2026-03-03/1"), config("any"), newConfig()),
+	})
+}
+
 // begin invokes a function on the target.
 func (s *target) begin(t *testing.T, config string) invocation {
 	t.Helper()

@@ -74,6 +74,26 @@ func (m machine) what(verb string) string {
 	return m.attempt.Secrets.Text(verb + " " + m.StateMachineARN)
 }
 
+func (m machine) request(verb string) awsapi.Request {
+	return awsapi.Request{Attempt: m.attempt, What: m.what(verb), Errors: serviceErrors}
+}
+
+// serviceErrors are the verdicts on the errors of the operations that are used of Step Functions.
+var serviceErrors = awsapi.Errors{
+	"ExecutionAlreadyExists":   awsapi.Open, // Start adopts it
+	doesNotExist:               awsapi.RefusedPermanent,
+	"ExecutionLimitExceeded":   awsapi.RefusedTransient,
+	"InvalidArn":               awsapi.RefusedPermanent,
+	"InvalidExecutionInput":    awsapi.RefusedPermanent,
+	"InvalidName":              awsapi.RefusedPermanent,
+	"KmsAccessDeniedException": awsapi.RefusedPermanent,
+	"KmsInvalidStateException": awsapi.RefusedPermanent,
+	"KmsThrottlingException":   awsapi.RefusedTransient,
+	"StateMachineDeleting":     awsapi.RefusedPermanent,
+	"StateMachineDoesNotExist": awsapi.RefusedPermanent,
+	"ValidationException":      awsapi.RefusedPermanent,
+}
+
 // plain is the machine's ARN without a version or alias.
 func (m machine) plain() string {
 	parts := strings.Split(m.StateMachineARN, ":")
@@ -101,9 +121,9 @@ func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 	if err := m.check(ctx); err != nil {
 		return job.Started{}, awsapi.Before(err)
 	}
-	out, err := awsapi.Call(ctx, a, m.what("start"), m.start, &sfn.StartExecutionInput{
+	out, err := awsapi.Call(ctx, m.request("start"), m.start, &sfn.StartExecutionInput{
 		StateMachineArn: &m.StateMachineARN, Name: aws.String(string(m.handle())), Input: &input,
-	})
+	}, func(o *sfn.Options) { o.Retryer = awsapi.Once })
 	switch {
 	case awsapi.HasCode(err, "ExecutionAlreadyExists"):
 	case err != nil:
@@ -134,7 +154,7 @@ func (m machine) input() (string, error) {
 
 // check looks at the state machine. An express one neither refuses a repeated name nor shows what became of an execution.
 func (m machine) check(ctx context.Context) error {
-	out, err := awsapi.Call(ctx, m.attempt, m.what("look at"), m.describeMachine, &sfn.DescribeStateMachineInput{
+	out, err := awsapi.Call(ctx, m.request("look at"), m.describeMachine, &sfn.DescribeStateMachineInput{
 		StateMachineArn: aws.String(m.plain()), IncludedData: types.IncludedDataMetadataOnly,
 	})
 	switch {
@@ -178,7 +198,7 @@ func (t *Type) Stop(ctx context.Context, a job.Attempt, h run.Handle) error {
 	if err != nil {
 		return err
 	}
-	out, err := awsapi.Call(ctx, a, m.what("stop an execution of"), m.stop, &sfn.StopExecutionInput{
+	out, err := awsapi.Call(ctx, m.request("stop an execution of"), m.stop, &sfn.StopExecutionInput{
 		ExecutionArn: m.execution(h), Cause: aws.String("stopped by Interlock"),
 	})
 	if err == nil && out.StopDate != nil {

@@ -199,7 +199,7 @@ func (s *target) bench() jobtest.Bench {
 		Lose: func(*testing.T) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.lose = 2 // the SDK asks once more, under the same name
+			s.lose = 1
 		},
 	}
 }
@@ -212,6 +212,16 @@ func TestWhateverStepFunctionsAnswers(t *testing.T) {
 		New: newType, NewConfig: newConfig, Want: awstest.RefusedBefore(), Trusted: true, Config: func(string) string { return config("any-${env:JOBTEST_TOKEN}") },
 		Begins: func(r *http.Request) bool { return r.Header.Get("X-Amz-Target") == "AWSStepFunctions.StartExecution" },
 		Handle: func(run.AttemptID) run.Handle { return "x" },
+	})
+}
+
+func TestEveryErrorOfStepFunctionsHasItsVerdict(t *testing.T) {
+	s := newTarget(t)
+	awstest.CheckErrors(t, awstest.ErrorBench{
+		Service: "sfn", Operations: []string{"StartExecution", "DescribeExecution", "DescribeStateMachine", "StopExecution"}, Errors: stepfunction.ServiceErrors,
+		Adopted: []string{"ExecutionAlreadyExists"},
+		Server:  s.Server, Begins: "AWSStepFunctions.StartExecution", Type: newType(t, s.URL),
+		Attempt: jobtest.Expand(t, jobtest.AttemptOf(t, "orders/cron/2026-03-03/1"), config("any"), newConfig()),
 	})
 }
 

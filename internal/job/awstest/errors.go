@@ -1,0 +1,104 @@
+package awstest
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/job/awsapi"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// ErrorBench is a job type and the errors of its service.
+type ErrorBench struct {
+	Service    string        // the SDK's package, such as glue
+	Operations []string      // that the type calls; the first one starts jobs
+	Errors     awsapi.Errors // the type's verdicts
+	Adopted    []string      // the errors that say that there is a job already
+
+	Server  *Server
+	Begins  string // how the server knows the operation that starts jobs
+	Type    job.Type
+	Attempt job.Attempt
+}
+
+// CheckErrors checks that the type has a verdict on every error that the SDK models for its operations, so that an error that
+// a new version of the SDK adds fails the test until somebody decides on it; and that a start ends as the verdict says,
+// whatever the HTTP status. A start request is sent once.
+func CheckErrors(t *testing.T, b ErrorBench) {
+	for _, operation := range b.Operations {
+		for _, code := range modelled(t, b.Service, operation) {
+			if _, ok := b.Errors[code]; !ok {
+				t.Errorf("%s of %s may return %s: decide whether the request can have been carried out", operation, b.Service, code)
+			}
+		}
+	}
+	for _, code := range append(modelled(t, b.Service, b.Operations[0]), "ErrorOfTomorrowException") {
+		want := awsapi.Open
+		if v, ok := b.Errors[code]; ok {
+			want = v
+		}
+		for _, status := range []int{http.StatusBadRequest, http.StatusConflict, http.StatusInternalServerError, http.StatusBadGateway} {
+			t.Run(fmt.Sprint(code, " with ", status), func(t *testing.T) { b.check(t, code, status, want) })
+		}
+	}
+}
+
+func (b ErrorBench) check(t *testing.T, code string, status int, want awsapi.Verdict) {
+	sent := 0
+	b.Server.failWith(b.Begins, func(w http.ResponseWriter, _ *http.Request) {
+		sent++
+		Fail(w, status, code, "because")
+	})
+	defer b.Server.failWith(b.Begins, nil)
+	_, err := b.Type.Start(t.Context(), b.Attempt)
+	refusal := (*job.Refusal)(nil)
+	got := awsapi.Open
+	switch {
+	case err == nil:
+		if !slices.Contains(b.Adopted, code) {
+			t.Error("the start succeeded")
+		}
+		return
+	case errors.As(err, &refusal) && refusal.Category == run.Permanent:
+		got = awsapi.RefusedPermanent
+	case refusal != nil:
+		got = awsapi.RefusedTransient
+	}
+	if got != want || sent != 1 {
+		t.Errorf("got %q after %d requests, want %q after one: %v", got, sent, want, err)
+	}
+}
+
+var errorCode = regexp.MustCompile(`strings\.EqualFold\("(\w+)", errorCode\)`)
+
+// modelled are the errors of an operation that the SDK has types for.
+func modelled(t *testing.T, service, operation string) []string {
+	t.Helper()
+	dir, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.Dir}}", "github.com/aws/aws-sdk-go-v2/service/"+service).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "deserializers.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, function, _ := strings.Cut(string(source), "_deserializeOpError"+operation+"(response *smithyhttp.Response, metadata")
+	function, _, _ = strings.Cut(function, "\n}\n")
+	var codes []string
+	for _, match := range errorCode.FindAllStringSubmatch(function, -1) {
+		codes = append(codes, match[1])
+	}
+	if len(codes) == 0 {
+		t.Fatalf("no errors of %s in %s: the SDK is built differently now", operation, dir)
+	}
+	return codes
+}

@@ -1,0 +1,4 @@
+package emr
+
+// ServiceErrors are the type's verdicts on the errors of its service.
+var ServiceErrors = serviceErrors

@@ -1,0 +1,4 @@
+package lambda
+
+// ServiceErrors are the type's verdicts on the errors of its service.
+var ServiceErrors = serviceErrors
