@@ -34,8 +34,8 @@ func (a *API) pauseOf(ctx context.Context, q *PauseRequest) (store.Pause, *Probl
 
 // parseEnd reads when something is to end: an instant, or after how long.
 func (a *API) parseEnd(sent string) (time.Time, *Problem) {
-	if at, err := time.Parse(time.RFC3339, sent); err == nil {
-		return at.UTC(), nil
+	if at, ok, p := parseTime("body.until", sent); ok {
+		return at, p
 	}
 	d, err := document.ParseDuration(sent)
 	if err != nil || d <= 0 {

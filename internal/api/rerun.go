@@ -31,6 +31,11 @@ func (a *API) rerun(ctx context.Context, in *struct {
 		return nil, p
 	}
 	q := in.Body
+	if year, _, _ := key.Period.Date(); q.Force { // it may open the run
+		if p := checkYear("path.date", year); p != nil {
+			return nil, p
+		}
+	}
 	if said, p := q.key(key); p != nil || said != key {
 		return nil, badRequest("the body speaks of run %s, the path of %s", said, key)
 	}

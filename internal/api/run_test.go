@@ -288,6 +288,25 @@ func TestTimelineShowsWhatWasAndWhatIsToCome(t *testing.T) {
 	}
 }
 
+// A year that no answer can write is the caller's mistake, wherever it is said.
+func TestInstantBeyondFourDigitYearsIsABadRequest(t *testing.T) {
+	w := opened(t)
+	for _, path := range []string{
+		"timeline?from=9999-12-31", "timeline?from=9999-12-31T23:59:59Z", "timeline?from=0000-01-01T00:00:00%2B10:00",
+		"timeline?to=9999-12-31T23:59:59-12:00", "events?since=9999-12-31T23:59:59-12:00", "runs?from=9999-12-31",
+		"pipelines/orders/gate?date=9999-12-31", "pipelines/orders/explain?date=9999-12-31", "pipelines/orders/sensors/source?date=9999-12-31",
+	} {
+		w.get("/api/v1/"+path).problem(400, "year")
+	}
+	const year9999 = `"9999-12-31T23:59:59-12:00"`
+	w.put("/api/v1/pipelines/orders/sensors/source?expiresAt=9999-12-31T23:59:59-12:00", `{"status":"ready"}`).problem(400, "year")
+	w.post("/api/v1/pipelines/orders/pause", `{"until":`+year9999+`}`).problem(400, "year")
+	w.post("/api/v1/silences", `{"pipeline":"orders","reason":"noise","until":`+year9999+`}`).problem(400, "year")
+	w.post("/api/v1/runs", `{"pipeline":"orders","date":"9999-12-31"}`).problem(400, "year")
+	w.post("/api/v1/runs/orders/cron/9999-12-31/reruns", `{"reason":"again","force":true}`).problem(400, "year")
+	w.post("/api/v1/pipelines/orders/backfill", `{"from":"9999-12-30","to":"9999-12-31"}`).problem(400, "year")
+}
+
 // slots are those of one pipeline in a timeline.
 func (w *world) slots(query string) (shown []string) {
 	w.Helper()

@@ -214,11 +214,11 @@ func (a *API) expiry(in incoming) (time.Time, *Problem) {
 		}
 		return a.now().Add(ttl).UTC(), nil
 	case in.expiresAt != "":
-		at, err := time.Parse(time.RFC3339, in.expiresAt)
-		if err != nil {
+		at, ok, p := parseTime("expiresAt", in.expiresAt)
+		if !ok {
 			return time.Time{}, badRequest("expiresAt %.60q is not an instant; write it like 2026-03-03T10:00:00Z", in.expiresAt)
 		}
-		return at.UTC(), nil
+		return at, p
 	}
 	return time.Time{}, nil
 }

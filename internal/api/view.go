@@ -67,6 +67,18 @@ func instant(t time.Time) *time.Time {
 // date is p's name, or null where there is none.
 func date(p period.Period) *string { return text(p.String()) }
 
+// lastYear is the latest year that a request may name. RFC 3339 writes a year with four digits, and windows, deadlines
+// and time zones reach past the instant itself.
+const lastYear = 9998
+
+// checkYear refuses a year that an answer could not write. Name is the part of the request that says it.
+func checkYear(name string, year int) *Problem {
+	if year < 1 || year > lastYear {
+		return badRequest("%s: year %d is out of range; use 0001 to %d", name, year, lastYear).at(name, "year out of range")
+	}
+	return nil
+}
+
 // parsePeriod reads a period that is sent under that name; the zero Period where there is none.
 func parsePeriod(name, sent string) (period.Period, *Problem) {
 	if sent == "" {
@@ -76,7 +88,17 @@ func parsePeriod(name, sent string) (period.Period, *Problem) {
 	if err != nil {
 		return period.Period{}, badRequest("%s", err).at(name, "not a period")
 	}
-	return p, nil
+	year, _, _ := p.Date()
+	return p, checkYear(name, year)
+}
+
+// parseTime reads an RFC 3339 instant that is sent under that name. It returns false where sent is something else.
+func parseTime(name, sent string) (time.Time, bool, *Problem) {
+	t, err := time.Parse(time.RFC3339, sent)
+	if err != nil {
+		return time.Time{}, false, nil
+	}
+	return t.UTC(), true, checkYear(name, t.UTC().Year())
 }
 
 // parseInstant reads an instant that is sent under that name: RFC 3339, a period, whose first instant in UTC is meant, or
@@ -85,11 +107,12 @@ func parseInstant(name, sent string, now time.Time) (time.Time, *Problem) {
 	if sent == "" {
 		return time.Time{}, nil
 	}
-	if t, err := time.Parse(time.RFC3339, sent); err == nil {
-		return t.UTC(), nil
+	if t, ok, p := parseTime(name, sent); ok {
+		return t, p
 	}
 	if p, err := period.Parse(sent); err == nil {
-		return p.Start(time.UTC), nil
+		t := p.Start(time.UTC)
+		return t, checkYear(name, t.Year())
 	}
 	if d, err := document.ParseDuration(sent); err == nil && d >= 0 {
 		return now.Add(-d).UTC(), nil
