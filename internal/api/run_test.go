@@ -96,7 +96,7 @@ func TestTriggerOpensTheRunOfAPeriod(t *testing.T) {
 		t.Errorf("location is %q", at)
 	}
 	w.get(got.header.Get("Location")).object(200)
-	w.post("/api/v1/runs", `{"pipeline":"silver-orders"}`).problem(409, "rerun")
+	w.post("/api/v1/runs", `{"pipeline":"silver-orders"}`).problem(409, "interlock explain silver-orders")
 	w.post("/api/v1/runs", `{"pipeline":"silver-orders","date":"2026-03-07"}`).problem(409, "weekend")
 	w.post("/api/v1/runs", `{"pipeline":"silver-orders","date":"2026-03-07","force":true}`).problem(400, "why")
 	forced := w.post("/api/v1/runs", `{"pipeline":"silver-orders","date":"2026-03-07","force":true,"bypassGate":true,"reason":"audit"}`).object(201)

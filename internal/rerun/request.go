@@ -59,7 +59,7 @@ func Decide(q Request, f Facts, b Budget, now time.Time) Verdict {
 	case r.Attempt == 0:
 		return accept(now, "its first attempt: the start condition's deadline closed it")
 	case b.Used >= b.Max:
-		return reject(BudgetSpent, "manual budget of %d is spent; --force runs it nevertheless", b.Max)
+		return reject(BudgetSpent, "%s; --force skips this limit", b.spent())
 	}
 	return accept(now, "manual rerun %d of %d", b.Used+1, b.Max)
 }

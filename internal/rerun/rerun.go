@@ -67,8 +67,17 @@ func BudgetsOf(j *pipeline.Job) Budgets {
 
 // Budget is how many more attempts a cause may open.
 type Budget struct {
+	Key       string // the key of the pipeline file that sets Max, such as maxRetries
 	Used, Max int
 	Backoff   time.Duration // the wait before the first retry; unused by other causes
+}
+
+// spent says which key of the file allows no further attempt: "maxRetries: 3 used up".
+func (b Budget) spent() string {
+	if b.Max == 0 {
+		return b.Key + ": 0"
+	}
+	return fmt.Sprintf("%s: %d used up", b.Key, b.Max)
 }
 
 // For is what is left for that cause in r.
@@ -76,13 +85,13 @@ func (b Budgets) For(r run.Run, cause run.Cause) Budget {
 	left := Budget{Used: r.Counters.Used(cause), Backoff: b.Backoff}
 	switch cause.Counter() {
 	case run.Retries:
-		left.Max = b.Retries
+		left.Key, left.Max = "maxRetries", b.Retries
 	case run.CodeRetries:
-		left.Max = b.CodeRetries
+		left.Key, left.Max = "maxCodeRetries", b.CodeRetries
 	case run.DriftReruns:
-		left.Max = b.DriftReruns
+		left.Key, left.Max = "maxDriftReruns", b.DriftReruns
 	case run.ManualReruns:
-		left.Max = b.ManualReruns
+		left.Key, left.Max = "maxManualReruns", b.ManualReruns
 	case run.Reopenings:
 		left.Max = MaxReopenings
 	case run.NoCounter:
@@ -107,19 +116,26 @@ func Next(r run.Run, cause run.Cause, b Budget, now time.Time) Verdict {
 	if r.Status != want {
 		return refuseState(r, cause, want)
 	}
-	switch {
-	case b.Max == 0 && retry: // to a person, a budget of none is none
-		return reject(BudgetSpent, "the file allows no retry (cause: %s)", cause)
-	case b.Max == 0:
-		return reject(BudgetSpent, "the file allows no rerun (cause: %s)", cause)
-	case b.Used >= b.Max:
-		return reject(BudgetSpent, "%s budget of %d is spent", cause, b.Max)
+	if b.Used >= b.Max {
+		return reject(BudgetSpent, "%s", b.spent())
 	}
 	if !retry {
 		return accept(now, "%s rerun %d of %d", cause, b.Used+1, b.Max)
 	}
 	wait := backoff(b.Backoff, b.Used, r.ID())
 	return accept(now.Add(wait), "%s retry %d of %d in %s", cause, b.Used+1, b.Max, wait.Round(time.Second))
+}
+
+// Final says why a failed run ends without another attempt: what its job reported, and what stands against a retry.
+func Final(r run.Run, why string) string {
+	text := "failed after 1 attempt"
+	if r.Attempt != 1 {
+		text = fmt.Sprintf("failed after %d attempts", r.Attempt)
+	}
+	if message := r.Progress.Report.Message; message != "" {
+		text += ": " + message
+	}
+	return fmt.Sprintf("%s (%s)", text, why)
 }
 
 func refuseState(r run.Run, cause run.Cause, want run.Status) Verdict {

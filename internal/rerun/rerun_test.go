@@ -59,14 +59,14 @@ func TestEachCauseMeetsItsOwnBudget(t *testing.T) {
 	r.Counters = run.Counters{Retries: 1, CodeRetries: 2, DriftReruns: 3, ManualReruns: 4, Reopenings: 5}
 	b := rerun.Budgets{Retries: 10, CodeRetries: 20, DriftReruns: 30, ManualReruns: 40, Backoff: time.Second}
 	for cause, want := range map[run.Cause]rerun.Budget{
-		run.CauseTransient: {Used: 1, Max: 10},
-		run.CauseTimeout:   {Used: 1, Max: 10},
-		run.CauseUnknown:   {Used: 1, Max: 10},
-		run.CauseCode:      {Used: 2, Max: 20},
-		run.CauseDrift:     {Used: 3, Max: 30},
-		run.CauseLateData:  {Used: 3, Max: 30},
-		run.CauseUpstream:  {Used: 3, Max: 30},
-		run.CauseManual:    {Used: 4, Max: 40},
+		run.CauseTransient: {Key: "maxRetries", Used: 1, Max: 10},
+		run.CauseTimeout:   {Key: "maxRetries", Used: 1, Max: 10},
+		run.CauseUnknown:   {Key: "maxRetries", Used: 1, Max: 10},
+		run.CauseCode:      {Key: "maxCodeRetries", Used: 2, Max: 20},
+		run.CauseDrift:     {Key: "maxDriftReruns", Used: 3, Max: 30},
+		run.CauseLateData:  {Key: "maxDriftReruns", Used: 3, Max: 30},
+		run.CauseUpstream:  {Key: "maxDriftReruns", Used: 3, Max: 30},
+		run.CauseManual:    {Key: "maxManualReruns", Used: 4, Max: 40},
 		run.CauseReopened:  {Used: 5, Max: rerun.MaxReopenings},
 		run.CauseCron:      {},
 		"whim":             {},
@@ -188,16 +188,45 @@ func TestReasonCountsTheAttempts(t *testing.T) {
 	once := exhausted
 	once.Counters.Reopenings = 1
 	for want, got := range map[string]rerun.Verdict{
-		"code budget of 1 is spent":                   rerun.Next(failed, run.CauseCode, rerun.Budget{Used: 1, Max: 1}, noon),
-		"the file allows no retry (cause: unknown)":   rerun.Next(failed, run.CauseUnknown, rerun.Budget{}, noon),
-		"the file allows no rerun (cause: late data)": rerun.Next(completed, run.CauseLateData, rerun.Budget{}, noon),
-		"timeout retry 2 of 3 in 0s":                  rerun.Next(failed, run.CauseTimeout, rerun.Budget{Used: 1, Max: 3}, noon),
-		"late data rerun 1 of 2":                      rerun.Next(completed, run.CauseLateData, rerun.Budget{Max: 2}, noon),
-		"manual rerun 3 of 5":                         rerun.Decide(rerun.Request{}, rerun.Facts{Run: exhausted}, rerun.Budget{Used: 2, Max: 5}, noon),
-		"reopening 2 of 5":                            rerun.Reopen(once, noon),
+		"timeout retry 2 of 3 in 0s": rerun.Next(failed, run.CauseTimeout, rerun.Budget{Used: 1, Max: 3}, noon),
+		"late data rerun 1 of 2":     rerun.Next(completed, run.CauseLateData, rerun.Budget{Max: 2}, noon),
+		"manual rerun 3 of 5":        rerun.Decide(rerun.Request{}, rerun.Facts{Run: exhausted}, rerun.Budget{Used: 2, Max: 5}, noon),
+		"reopening 2 of 5":           rerun.Reopen(once, noon),
 	} {
 		if got.Reason != want {
 			t.Errorf("got %q, want %q", got.Reason, want)
+		}
+	}
+}
+
+// A spent budget is named by the key that a user can change.
+func TestReasonNamesTheKeyOfASpentBudget(t *testing.T) {
+	spent := func(r run.Run, cause run.Cause) rerun.Budget {
+		r.Counters = run.Counters{Retries: 3, CodeRetries: 1, DriftReruns: 2, ManualReruns: 1}
+		return rerun.Budgets{Retries: 3, CodeRetries: 1, DriftReruns: 2, ManualReruns: 1}.For(r, cause)
+	}
+	for want, got := range map[string]rerun.Verdict{
+		"maxRetries: 3 used up":                                rerun.Next(failed, run.CauseTransient, spent(failed, run.CauseTransient), noon),
+		"maxCodeRetries: 1 used up":                            rerun.Next(failed, run.CauseCode, spent(failed, run.CauseCode), noon),
+		"maxDriftReruns: 2 used up":                            rerun.Next(completed, run.CauseLateData, spent(completed, run.CauseLateData), noon),
+		"maxManualReruns: 1 used up; --force skips this limit": rerun.Decide(rerun.Request{}, rerun.Facts{Run: exhausted}, spent(exhausted, run.CauseManual), noon),
+		"maxRetries: 0":                                        rerun.Next(failed, run.CauseUnknown, rerun.Budgets{}.For(failed, run.CauseUnknown), noon),
+	} {
+		if got.Reason != want || got.Rejection != rerun.BudgetSpent {
+			t.Errorf("got %q (%s), want %q", got.Reason, got.Rejection, want)
+		}
+	}
+}
+
+func TestFinalFailureSaysWhatTheJobReported(t *testing.T) {
+	fourth := state(run.Failed, 4)
+	fourth.Progress.Report.Message = "exit code 75, connection refused"
+	for want, got := range map[string]string{
+		"failed after 4 attempts: exit code 75, connection refused (maxRetries: 3 used up)": rerun.Final(fourth, "maxRetries: 3 used up"),
+		"failed after 1 attempt (maxRetries: 0)":                                            rerun.Final(state(run.Failed, 1), "maxRetries: 0"),
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }

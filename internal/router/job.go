@@ -138,15 +138,15 @@ func (r *Router) retry(ctx context.Context, e *catalog.Entry, old run.Run, v rer
 
 // giveUp ends a failed run for which nothing opens another attempt.
 func (r *Router) giveUp(ctx context.Context, old run.Run, budget rerun.Budget, why string, now time.Time) error {
-	next, err := old.GiveUp(why, now)
+	reason := rerun.Final(old, why)
+	next, err := old.GiveUp(reason, now)
 	if err != nil {
 		return err
 	}
 	b := store.Batch{ID: name("give-up", old)}
 	b.Swap(old, next)
 	b.Finish(advanceID(old.Key))
-	message := fmt.Sprintf("attempt %d failed and no other follows: %s", old.Attempt, why)
-	b.Emit(event.New(event.RetryExhausted, aboutFailed(old, now), message,
+	b.Emit(event.New(event.RetryExhausted, aboutFailed(old, now), reason,
 		event.Budget{Cause: old.Progress.Report.Category.Cause(), Used: budget.Used, Max: budget.Max}))
 	return r.commit(ctx, b, now)
 }

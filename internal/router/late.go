@@ -89,7 +89,7 @@ func (r *Router) rerunLate(ctx context.Context, e *catalog.Entry, old run.Run, c
 	}
 	v := rerun.Next(old, cause, rerun.BudgetsOf(e.Job).For(old, cause), now)
 	if !v.Open {
-		return r.tellSpent(ctx, old, changed, causedBy, now)
+		return r.tellSpent(ctx, old, changed, v.Reason, causedBy, now)
 	}
 	b := store.Batch{ID: name("late", old)}
 	about := event.Of(old, now)
@@ -103,11 +103,11 @@ func (r *Router) rerunLate(ctx context.Context, e *catalog.Entry, old run.Run, c
 	return r.commit(ctx, b, now)
 }
 
-// tellSpent tells of late data that no attempt follows, once per attempt and not per write.
-func (r *Router) tellSpent(ctx context.Context, old run.Run, changed []string, causedBy string, now time.Time) error {
+// tellSpent reports late data that opens no attempt, and why, once per attempt and not per write.
+func (r *Router) tellSpent(ctx context.Context, old run.Run, changed []string, why, causedBy string, now time.Time) error {
 	about := event.Of(old, now)
 	about.Which, about.CausedBy = budgetSpent, causedBy
-	message := fmt.Sprintf("%s changed after the job of attempt %d started, but the budget for late data is spent", strings.Join(changed, ", "), old.Attempt)
+	message := fmt.Sprintf("%s changed after the job of attempt %d started; it is not run again (%s)", strings.Join(changed, ", "), old.Attempt, why)
 	return r.tellOnce(ctx, fmt.Sprintf("late-spent/%s/%d", old.Key, old.Attempt),
 		event.New(event.LateDataArrival, about, message, event.Late{Sensors: changed, Reason: budgetSpent}), now)
 }

@@ -71,7 +71,7 @@ func (r *Router) trigger(ctx context.Context, e *catalog.Entry, q TriggerRequest
 		return run.Run{}, err
 	}
 	if old.Status.Open() || old.Status == run.Completed {
-		return run.Run{}, refuse(Conflict, "run %s is %s in attempt %d; `interlock rerun` runs it again", key, old.Status, old.Attempt)
+		return run.Run{}, refuse(Conflict, "%s", notTriggered(old, e.DryRun))
 	}
 	o := order{
 		cause: run.CauseManual, by: q.By, reason: q.Reason, forced: q.Force, bypass: q.BypassGate,
@@ -90,6 +90,25 @@ func (r *Router) trigger(ctx context.Context, e *catalog.Entry, q TriggerRequest
 		return run.Run{}, err
 	}
 	return next, r.commit(ctx, b, now)
+}
+
+// notTriggered says why a run that is open or COMPLETED is not triggered, and which command fits it.
+func notTriggered(r run.Run, dry bool) string {
+	is := fmt.Sprintf("run %s is %s in attempt %d", r.Key, r.Status, r.Attempt)
+	explain := fmt.Sprintf("`interlock explain %s --date %s`", r.Pipeline, r.Period)
+	switch {
+	case dry && r.Status == run.Completed:
+		return fmt.Sprintf("dry run %s has ended; %s shows its result", r.Key, explain)
+	case dry:
+		return fmt.Sprintf("dry run %s is open; %s shows what it waits for", r.Key, explain)
+	case r.Status == run.Completed:
+		return fmt.Sprintf("%s; `interlock rerun %s --date %s --reason WHY` runs it again", is, r.Pipeline, r.Period)
+	case r.Status == run.Pending:
+		return fmt.Sprintf("%s; %s shows what it waits for", is, explain)
+	case r.Progress.Held.Reason != "":
+		return fmt.Sprintf("%s and held; `interlock job complete %s success|fail` or `interlock cancel %s` ends that", is, r.Key, r.Key)
+	}
+	return fmt.Sprintf("%s; wait for it to end, or cancel it with `interlock cancel %s`", is, r.Key)
 }
 
 // triggered puts the first attempt into b, or another one of a run that ended without success, within its budget and once

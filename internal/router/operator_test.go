@@ -1,10 +1,12 @@
 package router_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
@@ -27,16 +29,26 @@ job: {type: command, config: {command: "true"}}
 	}
 }
 
-func TestTriggerOfAnOpenOrCompletedRunIsARerun(t *testing.T) {
-	w := newWorld(t, plain)
+// The command that a refused trigger names is one that would be accepted: only a COMPLETED run takes a rerun.
+func TestTriggerOfAnOpenOrCompletedRunNamesTheCommandThatFits(t *testing.T) {
+	w := newWorld(t, plain, bounded)
+	names := func(id, command string) {
+		t.Helper()
+		q := router.TriggerRequest{ID: "2", Pipeline: pipeline.ID(id), By: "ada", Reason: "tested", Force: true}
+		_, err := w.Router.Trigger(ctx, q, w.Now())
+		refused(t, err, router.Conflict)
+		if !strings.Contains(err.Error(), command) || strings.Contains(err.Error(), "rerun") != strings.Contains(command, "rerun") {
+			t.Errorf("got %q, want it to name %q", err, command)
+		}
+	}
 	w.trigger("plain", "")
-	q := router.TriggerRequest{ID: "2", Pipeline: "plain", By: "ada", Reason: "tested", Force: true}
-	_, err := w.Router.Trigger(ctx, q, w.Now())
-	refused(t, err, router.Conflict)
+	names("plain", "`interlock cancel plain/stream/2026-03-03`")
 	w.succeed(plainRun)
-	_, err = w.Router.Trigger(ctx, q, w.Now())
-	refused(t, err, router.Conflict)
+	names("plain", "`interlock rerun plain --date 2026-03-03 --reason WHY`")
 	w.expect(plainRun, "COMPLETED 1")
+	w.Write("bounded", "arrival", "status=ready")
+	w.expect("bounded/stream/2026-03-03", "PENDING 1")
+	names("bounded", "`interlock explain bounded --date 2026-03-03`")
 }
 
 func TestTriggerGivesAnEndedRunAnotherAttemptWithinItsBudget(t *testing.T) {

@@ -159,6 +159,7 @@ func (r *Router) drifted(ctx context.Context, e *catalog.Entry, old run.Run, m m
 	about.Which, about.CausedBy = m.sensor, causedBy
 	message := fmt.Sprintf("%s of sensor %s %s; %s", m.field, m.sensor, m.Reason, v.Reason)
 	if !v.Open {
+		message = fmt.Sprintf("%s of sensor %s %s; it is not run again (%s)", m.field, m.sensor, m.Reason, v.Reason)
 		about.Which = budgetSpent
 		return r.tellOnce(ctx, fmt.Sprintf("drift-spent/%s/%d", old.Key, old.Attempt), event.New(event.PostRunDrift, about, message, m.told()), now)
 	}

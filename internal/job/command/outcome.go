@@ -86,5 +86,5 @@ func withLastLine(message, output string) string {
 	if len(line) > maxLine {
 		line = strings.ToValidUTF8(line[:maxLine], "") + "…"
 	}
-	return message + ": " + line
+	return message + ", " + line
 }

@@ -206,7 +206,7 @@ func TestCommandsKeepThePromisesOfAJobType(t *testing.T) {
 		Leaking:   p.config("", "print", "token ${env:JOBTEST_TOKEN}", "env", "complain", "${env:JOBTEST_TOKEN}", "exit", "1"),
 		Ends: []jobtest.End{
 			{Name: "exit 0", Config: p.config("", "print", "fine", "complain", "but"), Want: job.Status{Result: run.ResultSuccess, Exited: true, Message: "exit code 0", Output: "fine\nbut\n"}},
-			{Name: "exit 1", Config: p.config("", "print", "a", "complain", "disk full", "exit", "1"), Want: failed(run.Unknown, 1, "exit code 1: disk full")},
+			{Name: "exit 1", Config: p.config("", "print", "a", "complain", "disk full", "exit", "1"), Want: failed(run.Unknown, 1, "exit code 1, disk full")},
 			{Name: "exit 2", Config: p.config("", "exit", "2"), Want: failed(run.Permanent, 2, "exit code 2")},
 			{Name: "exit 75", Config: p.config("", "exit", "75"), Want: failed(run.Transient, 75, "exit code 75")},
 			{Name: "exit 255", Config: p.config("", "exit", "255"), Want: failed(run.Unknown, 255, "exit code 255")},
@@ -264,7 +264,7 @@ func TestAKilledControllerLeavesItsJobsToTheNext(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := p.end(a, p.start(a))
-	want := job.Status{Done: true, Result: run.ResultFail, Exited: true, ExitCode: 6, Message: "exit code 6: after", Output: "before\nafter\n"}
+	want := job.Status{Done: true, Result: run.ResultFail, Exited: true, ExitCode: 6, Message: "exit code 6, after", Output: "before\nafter\n"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
