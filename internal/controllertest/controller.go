@@ -215,7 +215,7 @@ func (c *Controller) Pass(d time.Duration) {
 	c.T.Helper()
 	until := c.Now().Add(d)
 	for range 10000 {
-		next, err := c.Store.NextDue(ctx)
+		next, err := c.Store.NextDue(ctx, store.ClaimQuery{})
 		c.Check(err)
 		if next.IsZero() || next.After(until) {
 			c.Move(until)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -170,6 +171,45 @@ func TestJobThatThisProcessBeganIsAwaited(t *testing.T) {
 		}
 		if got := a.noted(); !slices.Equal(got, []string{"orders/cron/2026-03-03/2"}) {
 			t.Errorf("awaited %q", got)
+		}
+	})
+}
+
+// counted counts the claims that a store is asked for.
+type counted struct {
+	store.Store
+	claims atomic.Int64
+}
+
+func (c *counted) Claim(ctx context.Context, q store.ClaimQuery, now time.Time) ([]store.Claim, error) {
+	c.claims.Add(1)
+	return c.Store.Claim(ctx, q, now)
+}
+
+func TestOverdueTaskOfADeadReplicaWakesNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(t)
+		s := &counted{Store: h.store}
+		h.options.Store = s
+		h.options.Handlers.Tasks[store.Advance] = func(ctx context.Context, c store.Claim) error {
+			h.note("%s", c.Task.ID)
+			return h.finish(ctx, c)
+		}
+		b := store.Batch{ID: "of the dead"}
+		b.Schedule(store.Task{ID: "lost", Kind: store.Advance, Pipeline: "orders", Due: time.Now(), Replica: "there"})
+		if err := h.store.Commit(t.Context(), b, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		h.start(time.Second)
+		h.schedule("own", time.Now().Add(1500*time.Millisecond))
+		h.pass(time.Minute)
+		if n := s.claims.Load(); n > 100 {
+			t.Errorf("%d claims in a minute in which one task is due", n)
+		}
+		h.pass(h.options.LostAfter)
+		h.end()
+		if diff := cmp.Diff([]string{"own", "lost"}, h.noted()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
 }

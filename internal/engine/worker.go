@@ -58,7 +58,9 @@ func (w *workers) claim(ctx, work context.Context) (int, error) {
 	if n == 0 {
 		return 0, ctx.Err()
 	}
-	claims, err := e.Store.Claim(ctx, store.ClaimQuery{Replica: e.Replica, Limit: n, Lease: e.Lease, LostAfter: e.LostAfter}, time.Now())
+	q := e.query()
+	q.Limit = n
+	claims, err := e.Store.Claim(ctx, q, time.Now())
 	for range n - len(claims) {
 		<-w.free
 	}
@@ -69,6 +71,11 @@ func (w *workers) claim(ctx, work context.Context) (int, error) {
 		w.begin(ctx, work, c)
 	}
 	return len(claims), nil
+}
+
+// query is what this replica may claim.
+func (e *Engine) query() store.ClaimQuery {
+	return store.ClaimQuery{Replica: e.Replica, Lease: e.Lease, LostAfter: e.LostAfter}
 }
 
 // begin has a task carried out by the worker that was reserved for it, or by one of those for its kind alone. What waits
@@ -126,7 +133,7 @@ func (w *workers) reserve(ctx context.Context) int {
 // nap waits until a task may be due.
 func (w *workers) nap(ctx context.Context, woken <-chan struct{}) {
 	wait := longestNap
-	if due, err := w.engine.Store.NextDue(ctx); err == nil && !due.IsZero() {
+	if due, err := w.engine.Store.NextDue(ctx, w.engine.query()); err == nil && !due.IsZero() {
 		wait = min(max(time.Until(due), time.Millisecond), longestNap)
 	}
 	t := time.NewTimer(wait)

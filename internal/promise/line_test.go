@@ -150,8 +150,8 @@ func (l *line) Release(ctx context.Context, leases []store.Lease, now time.Time)
 	return l.Store.Release(ctx, leases, now.Add(l.faults.skewed()))
 }
 
-func (l *line) NextDue(ctx context.Context) (time.Time, error) {
-	due, err := l.idle.NextDue(ctx, l.Store)
+func (l *line) NextDue(ctx context.Context, q store.ClaimQuery) (time.Time, error) {
+	due, err := l.idle.NextDue(ctx, l.Store, q)
 	if !due.IsZero() {
 		due = due.Add(-l.faults.skewed())
 	}

@@ -114,4 +114,6 @@ func (l *line) Claim(ctx context.Context, q store.ClaimQuery, now time.Time) ([]
 	return l.Store.Claim(ctx, q, now)
 }
 
-func (l *line) NextDue(ctx context.Context) (time.Time, error) { return l.idle.NextDue(ctx, l.Store) }
+func (l *line) NextDue(ctx context.Context, q store.ClaimQuery) (time.Time, error) {
+	return l.idle.NextDue(ctx, l.Store, q)
+}

@@ -66,7 +66,7 @@ func (l *loop) until(at time.Time) {
 	for l.running() {
 		l.settle()
 		next := at
-		due, err := l.store().NextDue(l.Context())
+		due, err := l.store().NextDue(l.Context(), store.ClaimQuery{Replica: replica})
 		l.check(err)
 		for _, other := range []time.Time{due, l.watched} {
 			if !other.IsZero() && other.Before(next) {

@@ -3,6 +3,8 @@ package sim
 import (
 	"context"
 	"time"
+
+	"github.com/interlock-go/interlock/internal/store"
 )
 
 // move is something that can happen now.
@@ -77,7 +79,7 @@ type dueCache struct {
 // nextDue is when the next task can be claimed, as time really passes; zero if there is none.
 func (w *World) nextDue() time.Time {
 	if !w.due.known {
-		at, err := w.data.NextDue(context.Background())
+		at, err := w.data.NextDue(context.Background(), store.ClaimQuery{})
 		if err != nil {
 			return time.Time{} // only once the world is closed
 		}

@@ -70,7 +70,7 @@ func (w *world) advance(until string) {
 	w.Helper()
 	end := at(w.T, until)
 	for range 1000 {
-		due, err := w.store.NextDue(ctx)
+		due, err := w.store.NextDue(ctx, store.ClaimQuery{})
 		if err != nil {
 			w.Fatal(err)
 		}

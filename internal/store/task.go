@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -57,10 +58,24 @@ type Claim struct {
 // ClaimQuery says who claims what.
 type ClaimQuery struct {
 	Replica   string        // who asks
-	Task      string        // if it is set, only the task of that id, due or not and whoever it is for
+	Task      string        // if it is set, only the task of that id: due or not, of any kind and for any replica
+	Kinds     []TaskKind    // only tasks of these kinds; of every kind if empty
 	Limit     int           // how many at most; none for 0
 	Lease     time.Duration // how long they are held unless renewed
 	LostAfter time.Duration // how long a task for another replica must have been due before anybody may have it
+}
+
+// From returns the instant from which the query may claim t, unless t is held. It returns false if the query never
+// claims t. It does not apply to a query that names its task.
+func (q ClaimQuery) From(t Task) (time.Time, bool) {
+	switch {
+	case len(q.Kinds) > 0 && !slices.Contains(q.Kinds, t.Kind):
+		return time.Time{}, false
+	case t.Replica != "" && t.Replica != q.Replica:
+		return t.Due.Add(q.LostAfter), true
+	default:
+		return t.Due, true
+	}
 }
 
 // Tasks hands out what is due. A lease is held until the instant it was claimed or renewed for: at that instant it has
@@ -79,10 +94,10 @@ type Tasks interface {
 	VoidLeases(ctx context.Context) error
 	// Task gives a stored task, held or not; ErrNotFound if it is done or never was.
 	Task(ctx context.Context, id string) (Task, error)
-	// NextDue is the instant from which the next task can be claimed: its due time or, if it is held, when its lease lapses,
-	// if that is later; zero if there is no task. It may have passed although a Claim gave nothing, since the task may be for
-	// another replica: whoever waits by it waits for a moment at least.
-	NextDue(ctx context.Context) (time.Time, error)
+	// NextDue returns the instant from which Claim with q would return a task: the earliest instant of q.From or, if the task
+	// is held, of the end of its lease, if that is later. It returns zero if there is no such task. Only the Replica, Kinds
+	// and LostAfter of q matter.
+	NextDue(ctx context.Context, q ClaimQuery) (time.Time, error)
 	// Overdue lists up to PageSize(limit) tasks that could be claimed, by whomever they are for, since before that instant,
 	// longest due first, then by id: what the watchdog looks at. One that is held is left out until its lease has lapsed for
 	// as long.

@@ -41,12 +41,12 @@ func (t *task) holds(l store.Lease, now time.Time) bool { return t.token == l.To
 
 func (t *task) end() { t.until, t.moved = time.Time{}, false }
 
-// claimable is the instant from which the task can be claimed.
-func (t *task) claimable() time.Time {
-	if t.until.After(t.Due) {
+// claimable returns the instant from which a task that is due then can be claimed.
+func (t *task) claimable(due time.Time) time.Time {
+	if t.until.After(due) {
 		return t.until
 	}
-	return t.Due
+	return due
 }
 
 // row is listed by when it can be claimed, and by when it is due.
@@ -58,7 +58,7 @@ func (t *task) row() (Row, error) {
 	return Row{
 		"json": json, "token": number(t.token), "until": text(store.Nanos(t.until)), "moved": truth(t.moved), "mark": text(rand.Text()[:16]),
 		"kind": text(string(t.Kind)), "due": text(store.Nanos(t.Due)),
-		"list": text("TASK"), "place": text(taskPrefix + join(store.Nanos(t.claimable()), t.ID)),
+		"list": text("TASK"), "place": text(taskPrefix + join(store.Nanos(t.claimable(t.Due)), t.ID)),
 		"pending": text("TASK"), "pendingPlace": text(taskPrefix + join(store.Nanos(t.Due), t.ID)),
 	}, nil
 }
@@ -220,9 +220,9 @@ func (s *Store) candidates(ctx context.Context, q store.ClaimQuery, now time.Tim
 		}
 		return []*task{t}, nil
 	}
-	lost := now.Add(-q.LostAfter)
 	return s.dueTasks(ctx, now.Add(1), q.Limit, func(t *task) bool {
-		return t.free(now) && (t.Replica == "" || t.Replica == q.Replica || !t.Due.After(lost))
+		from, wanted := q.From(t.Task)
+		return wanted && !now.Before(from) && t.free(now)
 	})
 }
 
@@ -363,21 +363,39 @@ func (s *Store) Task(ctx context.Context, id string) (store.Task, error) {
 	return find[store.Task](ctx, s, taskAt(id), "task "+strconv.Quote(id))
 }
 
-// NextDue reads the first of those that are listed by when they can be claimed: its place says when that is.
-func (s *Store) NextDue(ctx context.Context) (time.Time, error) {
-	first, _, err := s.query(ctx, span{table: Control, index: listed, hash: "TASK", low: taskPrefix, high: taskPrefix + last}, 1)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("read when the next task is due: %w", err)
+// NextDue reads tasks in the order in which they can be claimed until none can be sooner.
+func (s *Store) NextDue(ctx context.Context, q store.ClaimQuery) (time.Time, error) {
+	byClaimable := list{table: Control, index: listed, hash: "TASK"}
+	var next time.Time
+	sooner := func(at time.Time) bool { return next.IsZero() || at.Before(next) }
+	for after := ""; ; {
+		rows, end, more, err := s.listPiece(ctx, byClaimable, after, store.DefaultPage)
+		if err != nil {
+			return time.Time{}, fmt.Errorf("read when the next task is due: %w", err)
+		}
+		for _, row := range rows {
+			t, err := taskOf(row)
+			if err != nil {
+				return time.Time{}, err
+			}
+			if !sooner(t.claimable(t.Due)) {
+				return next, nil
+			}
+			from, wanted := q.From(t.Task)
+			if at := t.claimable(from); wanted && sooner(at) {
+				next = at.UTC()
+			}
+		}
+		if !more {
+			return next, nil
+		}
+		after = end
 	}
-	if len(first) == 0 {
-		return time.Time{}, nil
-	}
-	return store.FromNanos(first[0].text("place")[len(taskPrefix):][:store.Width])
 }
 
 // Overdue leaves out what somebody has held since.
 func (s *Store) Overdue(ctx context.Context, before time.Time, limit int) ([]store.Task, error) {
-	found, err := s.dueTasks(ctx, before, store.PageSize(limit), func(t *task) bool { return t.claimable().Before(before) })
+	found, err := s.dueTasks(ctx, before, store.PageSize(limit), func(t *task) bool { return t.claimable(t.Due).Before(before) })
 	if err != nil {
 		return nil, fmt.Errorf("list overdue tasks: %w", err)
 	}

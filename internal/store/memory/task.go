@@ -21,12 +21,12 @@ type task struct {
 // free says that nobody holds the task.
 func (t *task) free(now time.Time) bool { return !now.Before(t.until) }
 
-// claimable is the instant from which the task can be claimed.
-func (t *task) claimable() time.Time {
-	if t.until.After(t.Due) {
+// claimable returns the instant from which a task that is due then can be claimed.
+func (t *task) claimable(due time.Time) time.Time {
+	if t.until.After(due) {
 		return t.until
 	}
-	return t.Due
+	return due
 }
 
 func (t *task) end() { t.until, t.moved = time.Time{}, false }
@@ -101,8 +101,8 @@ func (s *Store) Claim(_ context.Context, q store.ClaimQuery, now time.Time) ([]s
 	defer s.mu.Unlock()
 	var due []*task
 	for _, t := range s.tasks {
-		mine := t.Replica == "" || t.Replica == q.Replica || !now.Before(t.Due.Add(q.LostAfter))
-		wanted := !now.Before(t.Due) && mine
+		from, wanted := q.From(t.Task)
+		wanted = wanted && !now.Before(from)
 		if q.Task != "" {
 			wanted = t.ID == q.Task
 		}
@@ -177,15 +177,16 @@ func (s *Store) Task(_ context.Context, id string) (store.Task, error) {
 	return t.Task, nil
 }
 
-// NextDue looks at all tasks.
-func (s *Store) NextDue(context.Context) (time.Time, error) {
+// NextDue reads all tasks.
+func (s *Store) NextDue(_ context.Context, q store.ClaimQuery) (time.Time, error) {
 	if err := s.open(); err != nil {
 		return time.Time{}, err
 	}
 	defer s.mu.Unlock()
 	var next time.Time
 	for _, t := range s.tasks {
-		if at := t.claimable(); next.IsZero() || at.Before(next) {
+		from, wanted := q.From(t.Task)
+		if at := t.claimable(from); wanted && (next.IsZero() || at.Before(next)) {
 			next = at
 		}
 	}
@@ -200,7 +201,7 @@ func (s *Store) Overdue(_ context.Context, before time.Time, limit int) ([]store
 	defer s.mu.Unlock()
 	var late []store.Task
 	for _, t := range s.tasks {
-		if t.claimable().Before(before) {
+		if t.claimable(t.Due).Before(before) {
 			late = append(late, t.Task)
 		}
 	}

@@ -59,7 +59,7 @@ func TestFullMemoryTakesNothingAndIsTakenUpAgain(t *testing.T) {
 	if marked(t, s, "full") {
 		t.Error("a part of the batch was taken")
 	}
-	if due, err := s.NextDue(t.Context()); err != nil || !due.IsZero() {
+	if due, err := s.NextDue(t.Context(), store.ClaimQuery{}); err != nil || !due.IsZero() {
 		t.Errorf("a task is due at %v, error %v; none was taken", due, err)
 	}
 	limit("0")

@@ -24,6 +24,7 @@ var (
 	releaseScript = script("task", "release")
 	voidScript    = script("task", "void")
 	overdueScript = script("task", "overdue")
+	nextDueScript = script("task", "next_due")
 	putScript     = script("put")
 
 	readingsScript = script("readings")

@@ -16,6 +16,7 @@ func (s *Store) Claim(ctx context.Context, q store.ClaimQuery, now time.Time) ([
 	s.leaseholder(&a, now)
 	a.add(store.Nanos(now), at, micros, q.Replica, store.Nanos(now.Add(-q.LostAfter)), q.Task)
 	a.number(max(q.Limit, 0))
+	a.kinds(q.Kinds)
 	said, err := s.texts(ctx, claimScript, a)
 	if err != nil {
 		return nil, fmt.Errorf("claim tasks: %w", err)
@@ -33,6 +34,13 @@ func (s *Store) Claim(ctx context.Context, q store.ClaimQuery, now time.Time) ([
 		claims = append(claims, store.Claim{Task: t, Lease: store.Lease{Task: t.ID, Token: token}})
 	}
 	return claims, nil
+}
+
+func (a *arguments) kinds(kinds []store.TaskKind) {
+	a.number(len(kinds))
+	for _, kind := range kinds {
+		a.add(string(kind))
+	}
 }
 
 func (a *arguments) leases(leases []store.Lease) {
@@ -94,19 +102,19 @@ func (s *Store) Task(ctx context.Context, id string) (store.Task, error) {
 	return named(find[store.Task](ctx, s, "task", id))("task %s", id)
 }
 
-// NextDue reads the first of those that are listed by when they can be claimed.
-func (s *Store) NextDue(ctx context.Context) (time.Time, error) {
-	if err := s.open(); err != nil {
-		return time.Time{}, err
-	}
-	first, err := s.client.ZRange(ctx, s.key("tasks"), 0, 0).Result()
+// NextDue reads tasks in the order in which they can be claimed until none can be sooner.
+func (s *Store) NextDue(ctx context.Context, q store.ClaimQuery) (time.Time, error) {
+	var a arguments
+	a.add(q.Replica, strconv.FormatInt(q.LostAfter.Microseconds(), 10))
+	a.kinds(q.Kinds)
+	said, err := s.texts(ctx, nextDueScript, a)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("read when the next task is due: %w", s.fault(err))
+		return time.Time{}, fmt.Errorf("read when the next task is due: %w", err)
 	}
-	if len(first) == 0 {
+	if len(said) == 0 {
 		return time.Time{}, nil
 	}
-	return store.FromNanos(first[0][:store.Width])
+	return store.FromNanos(said[0])
 }
 
 // Overdue leaves out what somebody has held since.

@@ -133,7 +133,7 @@ func askEverything(t *testing.T, s *Store) {
 	keep(s.Reruns(ctx, []run.Key{orders}))
 	keep(s.Dead(ctx, "hook"))
 	keep(s.Claim(ctx, store.ClaimQuery{Limit: 1}, noon))
-	keep(s.NextDue(ctx))
+	keep(s.NextDue(ctx, store.ClaimQuery{}))
 	keep(s.Overdue(ctx, noon, 1))
 	keep(s.Cursor(ctx, "hook"))
 	keep(s.Receive(ctx, "router", "a", 1))

@@ -70,8 +70,9 @@ func (s *Store) claim(ctx context.Context, q store.ClaimQuery, now time.Time) ([
 			return nil
 		}
 		t, err := stored.task()
-		mine := t.Replica == "" || t.Replica == q.Replica || !now.Before(t.Due.Add(q.LostAfter)) || q.Task != ""
-		if err != nil || !mine {
+		from, wanted := q.From(t)
+		wanted = wanted && !now.Before(from) || q.Task != ""
+		if err != nil || !wanted {
 			return err
 		}
 		if s.leases.pinned[t.ID] {
@@ -97,17 +98,23 @@ func (s *Store) Task(ctx context.Context, id string) (store.Task, error) {
 	return find[store.Task](ctx, s, "SELECT body FROM tasks WHERE task = ?", id)
 }
 
-// NextDue looks at tasks by due time until none can be sooner.
-func (s *Store) NextDue(ctx context.Context) (time.Time, error) {
+// NextDue reads tasks by due time until none can be sooner.
+func (s *Store) NextDue(ctx context.Context, q store.ClaimQuery) (time.Time, error) {
 	var next time.Time
-	err := s.eachDue(ctx, math.MaxInt64, func(t storedTask) error {
-		if !next.IsZero() && !t.due.Before(next) {
+	sooner := func(at time.Time) bool { return next.IsZero() || at.Before(next) }
+	err := s.eachDue(ctx, math.MaxInt64, func(stored storedTask) error {
+		if !sooner(stored.due) {
 			return errStop
 		}
-		if at := t.lease.claimable(t.due); next.IsZero() || at.Before(next) {
+		if !sooner(stored.lease.claimable(stored.due)) {
+			return nil // no need to decode it
+		}
+		t, err := stored.task()
+		from, wanted := q.From(t)
+		if at := stored.lease.claimable(from); wanted && sooner(at) {
 			next = at.UTC()
 		}
-		return nil
+		return err
 	})
 	if err != nil {
 		return time.Time{}, fmt.Errorf("find the next task: %w", err)

@@ -156,7 +156,7 @@ func (f *fixture) readTasks(e *everything) {
 		add(f, &e.Tasks, t, err)
 	}
 	var err error
-	e.NextDue, err = f.s.NextDue(f.ctx)
+	e.NextDue, err = f.s.NextDue(f.ctx, store.ClaimQuery{})
 	f.check(err)
 }
 

@@ -36,8 +36,8 @@ func (i *Idle) known() bool {
 	}
 }
 
-// NextDue is what s.NextDue says, or said.
-func (i *Idle) NextDue(ctx context.Context, s store.Tasks) (time.Time, error) {
+// NextDue is what s.NextDue says, or said. All calls must be for the same query.
+func (i *Idle) NextDue(ctx context.Context, s store.Tasks, q store.ClaimQuery) (time.Time, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.known() {
@@ -45,6 +45,6 @@ func (i *Idle) NextDue(ctx context.Context, s store.Tasks) (time.Time, error) {
 	}
 	i.changed = s.TasksChanged()
 	var err error
-	i.due, err = s.NextDue(ctx)
+	i.due, err = s.NextDue(ctx, q)
 	return i.due, err
 }

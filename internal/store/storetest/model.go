@@ -66,6 +66,7 @@ type walker struct {
 	now    time.Time
 	sent   []store.Batch
 	leases []store.Lease
+	query  store.ClaimQuery  // of the last claim
 	held   [2][]store.Change // received and not done, by group
 }
 
@@ -73,6 +74,7 @@ type walker struct {
 var (
 	modelRuns  = []run.Key{keyOf("orders", "2026-11-01T01"), keyOf("orders", "2026-11-01T01-05:00"), keyOf("silver", "2026-11-01")}
 	modelTasks = []string{"a", "b", "c"}
+	modelKinds = []store.TaskKind{store.Advance, store.Fire}
 	modelMarks = []string{"m", "n", "o", "p", "q", "r", "s", "t"}
 	modelDates = []string{"", "2026-11-01", "2026-11-01T01", "2026-11-01T01-05:00", "2026-11-01T01:30-05:00", "2026-11-02"}
 	modelKeys  = []sensor.Key{"rows", "status"}
@@ -139,6 +141,7 @@ func (w *walker) drawSwap(t *rapid.T, b *store.Batch, key run.Key) {
 func (w *walker) drawTask(t *rapid.T, id string) store.Task {
 	task := taskFor(id, w.now.Add(time.Duration(rapid.IntRange(-6, 2).Draw(t, "due"))*10*time.Second))
 	task.Replica = rapid.SampledFrom(replicas).Draw(t, "replica")
+	task.Kind = rapid.SampledFrom(modelKinds).Draw(t, "kind")
 	return task
 }
 
@@ -192,6 +195,10 @@ func (w *walker) claim(t *rapid.T) {
 	if rapid.IntRange(0, 3).Draw(t, "by name") == 0 {
 		q.Task = rapid.SampledFrom(modelTasks).Draw(t, "which task")
 	}
+	if rapid.IntRange(0, 2).Draw(t, "by kind") == 0 {
+		q.Kinds = []store.TaskKind{rapid.SampledFrom(modelKinds).Draw(t, "which kind")}
+	}
+	w.query = q
 	claims := w.f.claimWith(q, w.now)
 	w.f.check(w.m.claim(q, claims, w.now))
 	for _, c := range claims {
@@ -316,9 +323,9 @@ func (w *walker) compareTasks() {
 		f.check(err)
 		f.same("task", got, want.Task)
 	}
-	due, err := f.s.NextDue(f.ctx)
+	due, err := f.s.NextDue(f.ctx, w.query)
 	f.check(err)
-	f.same("next due", due, w.m.nextDue())
+	f.same("next due", due, w.m.nextDue(w.query))
 	late, err := f.s.Overdue(f.ctx, w.now, 10)
 	f.check(err)
 	f.same("overdue", late, w.m.overdue(w.now))

@@ -190,7 +190,7 @@ func (m *model) claim(q store.ClaimQuery, got []store.Claim, now time.Time) erro
 	var want []store.Task
 	for _, task := range m.byDue() {
 		bound := task.Replica != "" && task.Replica != q.Replica && now.Sub(task.Due) < q.LostAfter
-		wanted := !task.Due.After(now) && !bound
+		wanted := !task.Due.After(now) && !bound && (len(q.Kinds) == 0 || task.Kind == q.Kinds[0])
 		if q.Task != "" {
 			wanted = task.ID == q.Task
 		}
@@ -239,9 +239,15 @@ func (m *model) byDue() []*modelTask {
 	return all
 }
 
-func (m *model) nextDue() (next time.Time) {
+func (m *model) nextDue(q store.ClaimQuery) (next time.Time) {
 	for _, t := range m.tasks {
+		if len(q.Kinds) > 0 && t.Kind != q.Kinds[0] {
+			continue
+		}
 		at := t.Due
+		if t.Replica != "" && t.Replica != q.Replica {
+			at = at.Add(q.LostAfter)
+		}
 		if t.until.After(at) {
 			at = t.until
 		}

@@ -104,7 +104,7 @@ func instantsInUTC(f *fixture) {
 	f.commitAt(noon.In(east), func(b *store.Batch) { b.Schedule(taskFor("a", noon.In(east))) })
 	put := f.put(noon.In(east), write("", 1))[0]
 	task, reading := f.task("a"), f.history("rows")[0]
-	due, err := f.s.NextDue(f.ctx)
+	due, err := f.s.NextDue(f.ctx, store.ClaimQuery{})
 	f.check(err)
 	change := f.receive("router", 1)[0]
 	for name, got := range map[string]time.Time{

@@ -16,7 +16,9 @@ var taskClaims = []claim{
 	{"FinishingTakesItAway", finishing},
 	{"TaskForOneReplicaIsClaimedByIt", replicaBound},
 	{"NamedTaskIsClaimedDueOrNotByWhoeverAsks", claimByName},
+	{"OnlyTasksOfTheGivenKindsAreClaimed", claimKinds},
 	{"NextDueIsWhenSomethingCanBeClaimed", nextDue},
+	{"NextDueLeavesOutWhatTheQueryCannotClaim", nextDueForQuery},
 	{"OverdueListsWhatNobodyCarriesOut", overdue},
 	{"StoredTaskWakesThoseWhoWait", taskWakes},
 }
@@ -120,7 +122,7 @@ func replicaBound(f *fixture) {
 func nextDue(f *fixture) {
 	next := func(what string, want time.Time) {
 		f.t.Helper()
-		got, err := f.s.NextDue(f.ctx)
+		got, err := f.s.NextDue(f.ctx, store.ClaimQuery{})
 		f.check(err)
 		f.same(what, got, want)
 	}
@@ -140,6 +142,61 @@ func nextDue(f *fixture) {
 	next("given back", after(2*time.Second))
 	f.commit(func(b *store.Batch) { b.Finish("a") })
 	next("all done", time.Time{})
+}
+
+func claimKinds(f *fixture) {
+	f.schedule(kindOf("a", store.Advance, noon), kindOf("b", store.Fire, noon), kindOf("c", store.Arm, noon), kindOf("d", "never heard of", noon))
+	q := store.ClaimQuery{Replica: "here", Limit: 10, Lease: time.Minute}
+	q.Kinds = []store.TaskKind{store.Arm, store.Advance}
+	f.same("two kinds", ids(f.claimWith(q, noon)), []string{"a", "c"})
+	q.Kinds = []store.TaskKind{store.Deliver}
+	f.same("a kind without tasks", ids(f.claimWith(q, noon)), []string(nil))
+	q.Task = "b"
+	f.same("a named task of another kind", ids(f.claimWith(q, noon)), []string{"b"})
+	q.Task, q.Kinds = "", nil
+	f.same("every kind", ids(f.claimWith(q, noon)), []string{"d"})
+}
+
+func kindOf(id string, kind store.TaskKind, due time.Time) store.Task {
+	t := taskFor(id, due)
+	t.Kind = kind
+	return t
+}
+
+// A replica that waits for the next task must not wake up for one that it cannot claim.
+func nextDueForQuery(f *fixture) {
+	here := store.ClaimQuery{Replica: "here", LostAfter: 10 * time.Minute}
+	next := func(what string, q store.ClaimQuery, want time.Time) {
+		f.t.Helper()
+		got, err := f.s.NextDue(f.ctx, q)
+		f.check(err)
+		f.same(what, got, want)
+	}
+	var foreign []store.Task
+	for i := range 150 { // more than any store reads at once
+		t := taskFor(fmt.Sprintf("foreign-%03d", i), noon)
+		t.Replica = "there"
+		foreign = append(foreign, t)
+	}
+	for len(foreign) > 0 {
+		n := min(5, len(foreign))
+		f.schedule(foreign[:n]...)
+		foreign = foreign[n:]
+	}
+	next("only tasks of another replica", here, after(10*time.Minute))
+	next("for that replica", store.ClaimQuery{Replica: "there", LostAfter: time.Hour}, noon)
+	f.schedule(kindOf("own", store.Fire, after(time.Minute)))
+	next("one that any replica may claim", here, after(time.Minute))
+	here.Kinds = []store.TaskKind{store.Advance}
+	next("only of another kind", here, after(10*time.Minute))
+	here.Kinds = []store.TaskKind{store.Fire, store.Arm}
+	next("of its kind", here, after(time.Minute))
+	here.Kinds = []store.TaskKind{store.Arm}
+	next("no such kind", here, time.Time{})
+	here.Kinds = nil
+	f.claimWith(store.ClaimQuery{Replica: "there", Task: "foreign-000", Limit: 1, Lease: time.Hour}, noon)
+	f.claimWith(store.ClaimQuery{Replica: "here", Task: "own", Limit: 1, Lease: 30 * time.Minute}, noon)
+	next("its own is held for longer", here, after(10*time.Minute))
 }
 
 func overdue(f *fixture) {

@@ -1,6 +1,7 @@
 -- Claims due tasks that nobody holds, longest due first; or the one that is named.
 local leases_at, instance, now, expires, micros = take(), take(), take(), take(), tonumber(take())
 local replica, lost, named, limit = take(), take(), take(), count()
+local wanted = kinds()
 local at = clock(leases_at)
 if expires == '' then expires = later(at, micros) end
 
@@ -23,7 +24,7 @@ while #claims < 2 * limit do
   for _, member in ipairs(some) do
     if #claims == 2 * limit then break end
     local t = load(string.sub(member, 20))
-    if (t.replica == '' or t.replica == replica or t.due <= lost) and free(t, at) then claim(t) end
+    if wanted(t) and (t.replica == '' or t.replica == replica or t.due <= lost) and free(t, at) then claim(t) end
   end
   if #some < step then break end
   seen = seen + step

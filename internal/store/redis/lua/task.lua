@@ -9,6 +9,16 @@ local function load(id)
   return t
 end
 
+-- kinds reads the kinds of tasks that the caller asks for, and returns a function that says whether a task is of one of them.
+-- No kinds means every kind.
+local function kinds()
+  local n, of = count(), {}
+  for _ = 1, n do of[take()] = true end
+  return function(t)
+    return n == 0 or of[cjson.decode(redis.call('HGET', k('task:' .. t.id), 'json')).kind] == true
+  end
+end
+
 local function claimable(t)
   if t.expires > t.due then return t.expires end
   return t.due
