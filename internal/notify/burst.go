@@ -83,7 +83,7 @@ func (g *burst) release(now time.Time) *Letter {
 		return nil
 	}
 	g.queued, g.held = g.held, nil
-	g.queued.ready = later(g.queued.alert.Since, g.over())
+	g.queued.ready, g.queued.late = later(g.queued.alert.Since, g.over()), true
 	return g.queued
 }
 
@@ -130,7 +130,7 @@ func (g *burst) encode() (store.Note, error) {
 
 // merge adds a later letter to an earlier one.
 func (l *Letter) merge(later *Letter) {
-	l.alert.Event, l.last = later.alert.Event, later.last
+	l.alert.Event, l.last, l.late = later.alert.Event, later.last, true
 	l.alert.Count += later.alert.Count
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/interlock-go/interlock/internal/sink"
 )
 
-// Bring gives one event to the sinks that routes and silences leave for it, now, and tells what kept one from taking it. It is
-// for a host in which a queue keeps what was not delivered and brings it again: sinks recognise what they were told before.
-// Routes that gather bursts tell each event by itself here.
+// Bring sends one event to the sinks that routes and silences leave for it, and returns the errors of those that did not
+// take it. It is for a host in which a queue, in no particular order, delivers an event again until every sink took it: sinks
+// recognise repeats. Routes that group bursts send each event by itself here.
 func (n *Notifier) Bring(ctx context.Context, e event.Event) error {
 	quiet, err := n.silenced(ctx, e)
 	if err != nil {
@@ -25,7 +25,7 @@ func (n *Notifier) Bring(ctx context.Context, e event.Event) error {
 		follower, follows := s.(sink.Follower)
 		switch {
 		case wanted:
-			err = s.Send(ctx, a)
+			err = n.sendLate(ctx, s, a)
 		case follows && sink.Settles(e):
 			err = follower.Follow(ctx, a)
 		default:

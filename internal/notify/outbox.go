@@ -57,6 +57,7 @@ type Letter struct {
 	group       *burst // nil where it stands alone
 	follow      bool   // it only brings up to date what the sink said before
 	kept        bool   // it is in its group's note
+	late        bool   // the sink may have followed later events meanwhile
 	sending     bool
 	ready       time.Time // since then it could have been sent
 	tries       int
@@ -223,10 +224,14 @@ func (o *Outbox) before(a, b *Letter) bool {
 // Send sends a letter that Next gave. It may be called from any goroutine.
 func (o *Outbox) Send(ctx context.Context, l *Letter) error {
 	a := o.n.alert(l.alert.Event, l.alert.Count, l.alert.Since)
-	if l.follow {
+	switch {
+	case l.follow:
 		return o.follower.Follow(ctx, a)
+	case l.late:
+		return o.n.sendLate(ctx, o.sink, a)
+	default:
+		return o.sink.Send(ctx, a)
 	}
-	return o.sink.Send(ctx, a)
 }
 
 // remove takes a letter that was dealt with out of its lane.

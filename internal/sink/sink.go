@@ -38,6 +38,9 @@ type Alert struct {
 	Since time.Time   // of the first one
 	Owner string      // of the pipeline, if its file names one
 	Links Links
+	// Settled says that the alert is late: its matter has been settled since. A Follower is sent the event that settled it
+	// right after the alert.
+	Settled bool
 }
 
 // Links lead to pages about an alert; they are empty where nobody said under which address people reach the server.

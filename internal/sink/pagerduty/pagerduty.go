@@ -45,8 +45,11 @@ type incident struct {
 	Told  sink.Told  `json:"told"`
 }
 
-// Send tells of an alert.
+// Send reports an alert. One whose matter has been settled since opens no incident: nothing would resolve it.
 func (s *Sink) Send(ctx context.Context, a sink.Alert) error {
+	if a.Settled && changes(a.Event) {
+		return nil
+	}
 	known, thread, err := s.load(ctx, a)
 	if err != nil || known.Told.Repeats(a) {
 		return err

@@ -232,3 +232,21 @@ func TestLongTextsFit(t *testing.T) {
 		t.Errorf("summary of %d characters, key of %d", len([]rune(summary)), len(key))
 	}
 }
+
+// A dead letter that is sent again after its run went well must not wake anybody: nothing would resolve the incident.
+func TestAlertOfASettledRunOpensNoIncidentAndResolvesOneThatIsOpen(t *testing.T) {
+	s := newService(t)
+	p := s.sink(t)
+	late, done := alert(event.RetryExhausted, event.Budget{}), alert(event.JobCompleted, event.Finished{})
+	late.Settled = true
+	if err := errors.Join(p.Send(ctx, late), p.Follow(ctx, done)); err != nil || len(s.got) != 0 {
+		t.Errorf("%v, %v", err, s.actions())
+	}
+	if err := errors.Join(p.Send(ctx, alert(event.JobFailed, event.Finished{})), p.Send(ctx, late), p.Follow(ctx, done)); err != nil {
+		t.Fatal(err)
+	}
+	const incident = "interlock/orders/cron/2026-03-03"
+	if diff := cmp.Diff([]string{"/v2/enqueue trigger " + incident, "/v2/enqueue resolve " + incident}, s.actions()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

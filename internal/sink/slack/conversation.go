@@ -39,9 +39,13 @@ type claim struct {
 	Until time.Time `json:"until"`
 }
 
-// with is the conversation after an alert.
+// with is the conversation after an alert. A late one does not open a matter again that was settled since.
 func (c conversation) with(a sink.Alert) conversation {
 	e := a.Event
+	if a.Settled && (c.State == sink.Recovered || c.State == sink.Closed) {
+		c.Told = c.Told.With(e.ID)
+		return c
+	}
 	next, worst := c.State.After(e), c.Worst
 	if next != sink.Opened || c.State != sink.Opened || worse(e.Detail.Severity, worst) {
 		worst = e.Detail.Severity

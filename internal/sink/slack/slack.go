@@ -100,7 +100,7 @@ func (s *Sink) reply(ctx context.Context, c conversation, a sink.Alert) error {
 		return s.reopenIfGone(ctx, c, a, err)
 	}
 	now := newCard(a)
-	m := now.message(turn(c, a), colour(c.State.After(a.Event), now.Severity))
+	m := now.message(turn(c, a), colour(c.with(a).State, now.Severity))
 	m.broadcast = c.State == sink.Opened && a.Event.Detail.Severity == event.Critical && c.Worst != event.Critical
 	if _, err := s.send(ctx, c.at(), m); err != nil {
 		return s.reopenIfGone(ctx, c, a, err)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -138,6 +139,27 @@ func TestRootShowsHowTheMatterStands(t *testing.T) {
 	replies := w.replies(w.roots()[0])
 	if len(replies) != 4 || !replies[0].broadcast || replies[1].broadcast || !strings.Contains(replies[1].text, "*Recovered*") {
 		t.Errorf("replies: %+v", replies)
+	}
+}
+
+func TestLateAlertOfASettledRunLeavesItsThreadSettled(t *testing.T) {
+	late, done := sinktest.Alert(event.RetryExhausted, "spent", event.Budget{}), sinktest.Alert(event.JobCompleted, "done", event.Finished{})
+	late.Settled = true
+	for name, before := range map[string][]sink.Alert{"no thread yet": nil, "a thread that has recovered": {failed("a"), done}, "a thread that is open": {failed("a")}} {
+		w := newWorld(t)
+		s := w.dispatcher("#data")
+		w.send(s, before...)
+		w.send(s, late)
+		if err := s.Follow(ctx, done); err != nil {
+			t.Fatal(err)
+		}
+		roots := w.roots()
+		if len(roots) != 1 || !strings.HasPrefix(roots[0].blocks()[0], "*Recovered*: JOB_COMPLETED") {
+			t.Errorf("%s: %+v", name, roots)
+		}
+		if all := append(w.replies(roots[0]), roots[0]); !slices.ContainsFunc(all, func(p posted) bool { return strings.Contains(p.text, "spent") }) {
+			t.Errorf("%s: the alert is not in the thread: %+v", name, all)
+		}
 	}
 }
 

@@ -1,0 +1,80 @@
+package notify
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sink"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// sendLate sends an alert that may arrive after events that happened later: a dead letter, a burst that had to wait, a
+// message of a queue without order. Where its matter was settled meanwhile, a sink that shows how matters stand must not
+// show it as open for ever: the alert says so, and the sink follows the event that settled it.
+func (n *Notifier) sendLate(ctx context.Context, s sink.Sink, a sink.Alert) error {
+	follower, follows := s.(sink.Follower)
+	if !follows {
+		return s.Send(ctx, a)
+	}
+	settling, err := n.settledBy(ctx, a.Event)
+	if err != nil {
+		return err
+	}
+	a.Settled = settling != nil
+	if err := s.Send(ctx, a); err != nil || settling == nil {
+		return err
+	}
+	return follower.Follow(ctx, n.alert(*settling, 1, settling.Time))
+}
+
+// clockSkew is how far the order of events by time and by commit may differ.
+const clockSkew = time.Hour
+
+// settledBy returns the event that settled the matter of e, or nil where the matter is open or e did not open it.
+func (n *Notifier) settledBy(ctx context.Context, e event.Event) (*event.Event, error) {
+	if sink.State("").After(e) != sink.Opened {
+		return nil, nil
+	}
+	q := laterEvents(e)
+	state, matter := sink.Opened, sink.Matter(e)
+	var by *event.Event
+	for {
+		page, err := n.store.Events(ctx, q)
+		if err != nil {
+			return nil, fmt.Errorf("read what happened after event %s: %w", e.ID, err)
+		}
+		for _, later := range page.Items {
+			switch next := state.After(later); {
+			case later.ID == e.ID:
+				state, by = sink.Opened, nil // what came before it does not count
+			case sink.Matter(later) != matter:
+			case next == sink.Opened:
+				state, by = next, nil
+			case next != state:
+				state, by = next, &later
+			}
+		}
+		if page.Next == "" {
+			return by, nil
+		}
+		q.Cursor = page.Next
+	}
+}
+
+// laterEvents asks for the events after e that may be about the same matter.
+func laterEvents(e event.Event) store.EventQuery {
+	q := store.EventQuery{Since: e.Time.Add(-clockSkew), Ascending: true, Limit: store.MaxPage}
+	d := e.Detail
+	switch {
+	case sink.AboutRun(e):
+		q.Key = run.Key{Pipeline: d.Pipeline, Schedule: d.Schedule, Period: d.Date}
+	case d.Pipeline != "":
+		q.Pipeline = d.Pipeline
+	default:
+		q.Type = e.Type
+	}
+	return q
+}
