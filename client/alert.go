@@ -43,7 +43,7 @@ func (c *Client) DeadLetters(ctx context.Context, sink string, options ...CallOp
 	return page.Items, err
 }
 
-// RetryRequest says which dead letters are to be sent again: those of some events, or all.
+// RetryRequest says which dead letters are sent again, or discarded: those of some events, or all.
 type RetryRequest struct {
 	Sink string   `json:"sink,omitempty"` // only of this one
 	IDs  []string `json:"ids,omitempty"`  // of events
@@ -61,6 +61,12 @@ type Retried struct {
 // RetryDeadLetters sends dead letters again, oldest first.
 func (c *Client) RetryDeadLetters(ctx context.Context, q RetryRequest, options ...CallOption) ([]Retried, error) {
 	page, err := ask[Page[Retried]](ctx, c, many(path("alerts", "dead", "retry"), q), options)
+	return page.Items, err
+}
+
+// DiscardDeadLetters removes dead letters without sending them, and returns those that it removed.
+func (c *Client) DiscardDeadLetters(ctx context.Context, q RetryRequest, options ...CallOption) ([]DeadLetter, error) {
+	page, err := ask[Page[DeadLetter]](ctx, c, many(path("alerts", "dead", "discard"), q), options)
 	return page.Items, err
 }
 

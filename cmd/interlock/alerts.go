@@ -15,7 +15,7 @@ import (
 
 func newAlerts(a *app) *cobra.Command {
 	return group("alerts", "See where alerts go, try it, and send again what was refused",
-		newAlertsRoutes(a), newAlertsTest(a), newAlertsDead(a), newAlertsRetry(a))
+		newAlertsRoutes(a), newAlertsTest(a), newAlertsDead(a), newAlertsRetry(a), newAlertsDiscard(a))
 }
 
 func newAlertsRoutes(a *app) *cobra.Command {
@@ -162,7 +162,7 @@ func (a *app) writeDead(dead []client.DeadLetter) {
 		})
 	}
 	fmt.Fprint(a.stdout, table("", rows))
-	fmt.Fprintln(a.stdout, a.outStyle.dim("\n`interlock alerts retry ID…` or `--all` sends them again."))
+	fmt.Fprintln(a.stdout, a.outStyle.dim("\n`interlock alerts retry ID…` or `--all` sends them again, `interlock alerts discard` removes them."))
 }
 
 func newAlertsRetry(a *app) *cobra.Command {
@@ -171,15 +171,8 @@ func newAlertsRetry(a *app) *cobra.Command {
 		Use: "retry ID… | --all", Short: "Send dead letters again",
 		Long:    "Send dead letters again, oldest first. What is taken now is no dead letter any more. Exit code 1 if something was not.",
 		Example: "  interlock alerts retry --all --sink ops",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if (len(args) > 0) == q.All {
-				return usagef("%s needs the IDs that `interlock alerts dead` lists, or --all", below(cmd))
-			}
-			return nil
-		},
 	}
-	cmd.Flags().BoolVar(&q.All, "all", false, "all there are")
-	addFilled(cmd, &q.Sink, "sink", "only those of this `SINK`")
+	addDead(cmd, &q)
 	format := addFormat(cmd)
 	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
 		q.IDs = args
@@ -195,6 +188,51 @@ func newAlertsRetry(a *app) *cobra.Command {
 			return errNo
 		}
 		return nil
+	})
+	return cmd
+}
+
+// addDead lets a command say which dead letters it is about.
+func addDead(cmd *cobra.Command, q *client.RetryRequest) {
+	cmd.Flags().BoolVar(&q.All, "all", false, "all there are")
+	addFilled(cmd, &q.Sink, "sink", "only those of this `SINK`")
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if (len(args) > 0) == q.All {
+			return usagef("%s needs the IDs that `interlock alerts dead` lists, or --all", below(cmd))
+		}
+		return nil
+	}
+}
+
+func newAlertsDiscard(a *app) *cobra.Command {
+	var q client.RetryRequest
+	cmd := &cobra.Command{
+		Use: "discard ID… | --all", Short: "Remove dead letters without sending them",
+		Long: "Remove dead letters without sending them, for example those of a sink that is not in the server's file any more. The\n" +
+			"events stay recorded. Exit code 1 if there are none with these IDs.",
+		Example: "  interlock alerts discard --all --sink ops",
+	}
+	addDead(cmd, &q)
+	format := addFormat(cmd)
+	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
+		q.IDs = args
+		var raw json.RawMessage
+		gone, err := c.DiscardDeadLetters(ctx, q, client.Raw(&raw))
+		if err != nil {
+			return err
+		}
+		err = a.show(format, raw, func() {
+			if len(gone) == 0 {
+				fmt.Fprintln(a.stdout, "There are no such dead letters.")
+			}
+			for _, d := range gone {
+				fmt.Fprintf(a.stdout, "discarded %s of %s\n", d.Event.ID, printable(d.Sink))
+			}
+		})
+		if err == nil && len(gone) == 0 && len(args) > 0 {
+			return errNo
+		}
+		return err
 	})
 	return cmd
 }

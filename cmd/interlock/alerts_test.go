@@ -129,6 +129,31 @@ func TestWhatASinkRefusesIsListedAndSentAgain(t *testing.T) {
 	s.must(2, "alerts", "retry", id, "--all")
 }
 
+func TestDeadLettersOfARemovedSinkAreListedAndDiscarded(t *testing.T) {
+	h := newHook(t, http.StatusUnprocessableEntity)
+	p := h.site("")
+	s := serve(t, p)
+	s.must(0, "trigger", "broken", "--date", "2026-03-03")
+	s.until("both alerts are dead letters", func() bool { return strings.Count(s.run("alerts", "dead", "--sink", "ops").stdout, "422") == 2 })
+	s.stop()
+	p.data, p.config = s.data, ""
+	s = serve(t, p) // without the sink
+	page := parsed(t, s.must(0, "alerts", "dead", "--format", "json").stdout).(map[string]any)
+	id := page["items"].([]any)[0].(map[string]any)["event"].(map[string]any)["id"].(string)
+	if got := s.must(1, "alerts", "retry", "--all").stdout; strings.Count(got, "the sink ops is not in the server's file any more") != 2 {
+		t.Errorf("got %s", got)
+	}
+	if got := s.must(0, "alerts", "discard", id).stdout; got != "discarded "+id+" of ops\n" {
+		t.Errorf("got %q", got)
+	}
+	s.must(1, "alerts", "discard", id)
+	s.must(2, "alerts", "discard")
+	s.must(0, "alerts", "discard", "--all", "--sink", "ops")
+	if got := s.must(0, "alerts", "dead").stdout; !in(got, "no dead letters") {
+		t.Errorf("got %s", got)
+	}
+}
+
 func TestRoutesAreShownAndTried(t *testing.T) {
 	h := newHook(t, http.StatusOK)
 	s := serve(t, h.site("  routes: [{name: pages, severity: critical, pipelines: ['gold-*'], sinks: [ops, log], interval: 5m}, {name: quiet, sinks: []}]\n"))

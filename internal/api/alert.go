@@ -39,7 +39,7 @@ type DeadLetter struct {
 	At     time.Time  `json:"at" doc:"When it was given up."`
 }
 
-// RetryRequest says which dead letters are to be sent again.
+// RetryRequest says which dead letters are sent again, or discarded.
 type RetryRequest struct {
 	Sink string   `json:"sink,omitempty" doc:"Only those of this sink."`
 	IDs  []string `json:"ids,omitempty" maxItems:"1000" doc:"The ids of their events."`
@@ -74,9 +74,20 @@ func (a *API) alertRoutes(h huma.API) {
 	retry := post("/alerts/dead/retry", "retry-dead-letters", tag, "Send alerts again that a sink would not take")
 	retry.patient = true
 	register(h, retry, a.retryDead)
+	discard := post("/alerts/dead/discard", "discard-dead-letters", tag, "Remove dead letters without sending them; the events stay recorded")
+	discard.patient = true
+	register(h, discard, a.discardDead)
 	test := post("/alerts/test", "test-alert-route", tag, "Send a sample through the sinks of a route")
 	test.patient = true
 	register(h, test, a.testRoute)
+}
+
+// query is the dead letters that are asked for.
+func (q RetryRequest) query() (notify.DeadQuery, *Problem) {
+	if (len(q.IDs) > 0) == q.All {
+		return notify.DeadQuery{}, badRequest("say which dead letters: give ids, or all: true").at("body.ids", "either ids or all")
+	}
+	return notify.DeadQuery{Sink: q.Sink, Events: q.IDs}, nil
 }
 
 // notifier is what knows of alerts, for those who may see all pipelines.
@@ -142,16 +153,33 @@ func (a *API) retryDead(ctx context.Context, in *struct{ Body RetryRequest }) (*
 	if err != nil {
 		return nil, err
 	}
-	if q := in.Body; (len(q.IDs) > 0) == q.All {
-		return nil, badRequest("say which dead letters: give ids, or all: true").at("body.ids", "either ids or all")
+	q, p := in.Body.query()
+	if p != nil {
+		return nil, p
 	}
-	done, err := n.Retry(ctx, notify.RetryQuery{Sink: in.Body.Sink, Events: in.Body.IDs}, a.now)
+	done, err := n.Retry(ctx, q, a.now)
 	if err != nil {
 		return nil, err
 	}
 	return answer(List[Retried]{Items: views(done, func(r notify.Retried) Retried {
 		return Retried{Sink: r.Letter.Sink, ID: r.Letter.Event.ID, Sent: r.Error == "", Error: text(r.Error)}
 	})}), nil
+}
+
+func (a *API) discardDead(ctx context.Context, in *struct{ Body RetryRequest }) (*output[List[DeadLetter]], error) {
+	n, err := a.notifier(ctx)
+	if err != nil {
+		return nil, err
+	}
+	q, p := in.Body.query()
+	if p != nil {
+		return nil, p
+	}
+	gone, err := n.Discard(ctx, q, a.now())
+	if err != nil {
+		return nil, err
+	}
+	return answer(List[DeadLetter]{Items: views(gone, deadView)}), nil
 }
 
 func (a *API) testRoute(ctx context.Context, in *struct{ Body TestRequest }) (*output[List[Tested]], error) {

@@ -61,6 +61,23 @@ func TestDeadLettersAreListedAndSentAgain(t *testing.T) {
 	}
 }
 
+func TestDeadLettersAreDiscarded(t *testing.T) {
+	w := newWorld(t, alerting(&door{}))
+	e := event.New(event.PipelinePaused, event.About{Pipeline: "orders", At: w.Now()}, "paused", event.Pause{})
+	for _, name := range []string{"hook", "gone"} {
+		w.Check(w.Store.Commit(ctx, store.Batch{ID: name, Dead: []store.DeadLetter{{Sink: name, Event: e, Reason: "410", Tries: 3, At: w.Now()}}}, w.Now()))
+	}
+	for _, body := range []string{`{}`, `{"ids": ["x"], "all": true}`} {
+		w.post("/api/v1/alerts/dead/discard", body).problem(400, "ids")
+	}
+	if got := w.post("/api/v1/alerts/dead/discard", `{"all": true, "sink": "gone"}`).items(); len(got) != 1 || got[0]["sink"] != "gone" {
+		t.Errorf("got %v", got)
+	}
+	if left := w.get("/api/v1/alerts/dead").items(); len(left) != 1 || left[0]["sink"] != "hook" {
+		t.Errorf("left: %v", left)
+	}
+}
+
 func TestRoutesAreListedAndTried(t *testing.T) {
 	d := &door{}
 	w := newWorld(t, alerting(d, notify.Route{

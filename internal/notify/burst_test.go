@@ -107,7 +107,7 @@ func TestBurstThatIsRefusedIsOneDeadLetterWithItsCount(t *testing.T) {
 		t.Fatalf("dead letters: %+v", dead)
 	}
 	refuse = false
-	if _, err := w.n.Retry(t.Context(), notify.RetryQuery{}, func() time.Time { return w.now }); err != nil {
+	if _, err := w.n.Retry(t.Context(), notify.DeadQuery{}, func() time.Time { return w.now }); err != nil {
 		t.Fatal(err)
 	}
 	w.wantCounts("sent again", "first×1", "2×2")

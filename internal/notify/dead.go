@@ -2,8 +2,10 @@ package notify
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -24,45 +26,88 @@ func (n *Notifier) bury(ctx context.Context, name string, lease *store.Lease, a 
 	return nil
 }
 
-// RetryQuery says which dead letters are to be sent again. Empty fields mean any.
-type RetryQuery struct {
+// DeadQuery says which dead letters. Empty fields mean any.
+type DeadQuery struct {
 	Sink   string
 	Events []string // their ids
+}
+
+// dead lists the letters that q asks for, oldest first.
+func (n *Notifier) dead(ctx context.Context, q DeadQuery) ([]store.DeadLetter, error) {
+	letters, err := n.store.Dead(ctx, q.Sink)
+	if err != nil {
+		return nil, fmt.Errorf("list dead letters: %w", err)
+	}
+	return slices.DeleteFunc(letters, func(d store.DeadLetter) bool {
+		return len(q.Events) > 0 && !slices.Contains(q.Events, d.Event.ID)
+	}), nil
 }
 
 // Retried is what became of a dead letter that was sent again.
 type Retried struct {
 	Letter store.DeadLetter
-	Error  string // why it was not taken; "" if it was
+	Error  string // why it was not sent; "" if it was
 }
 
-// Retry sends dead letters once more, oldest first, and takes out those that are taken now. A sink that cannot be reached
-// is asked once, not for each of its letters.
-func (n *Notifier) Retry(ctx context.Context, q RetryQuery, now func() time.Time) ([]Retried, error) {
-	letters, err := n.store.Dead(ctx, q.Sink)
+// Retry sends dead letters again, sink by sink and oldest first, and removes those that the sink accepts. Of several calls at
+// once, one sends the letters of a sink. A sink that cannot be reached is asked once, not for each of its letters.
+func (n *Notifier) Retry(ctx context.Context, q DeadQuery, now func() time.Time) ([]Retried, error) {
+	letters, err := n.dead(ctx, q)
 	if err != nil {
-		return nil, fmt.Errorf("list dead letters: %w", err)
+		return nil, err
+	}
+	bySink := map[string][]store.DeadLetter{}
+	for _, d := range letters {
+		bySink[d.Sink] = append(bySink[d.Sink], d)
 	}
 	var done []Retried
-	away := map[string]string{}
-	for _, letter := range letters {
-		if len(q.Events) > 0 && !slices.Contains(q.Events, letter.Event.ID) {
-			continue
-		}
-		if why, known := away[letter.Sink]; known {
-			done = append(done, Retried{letter, why})
-			continue
-		}
-		sent, err := n.retry(ctx, letter, now)
+	for _, name := range slices.Sorted(maps.Keys(bySink)) {
+		some, err := n.retrySink(ctx, name, bySink[name], q.Events, now)
+		done = append(done, some...)
 		if err != nil {
 			return done, err
 		}
-		if sent != nil && !errors.As(sent, new(*sink.Refused)) {
-			away[letter.Sink] = "not tried: the sink does not take alerts"
-		}
-		done = append(done, Retried{letter, text(sent)})
 	}
 	return done, nil
+}
+
+// retrySink sends the dead letters of one sink again.
+func (n *Notifier) retrySink(ctx context.Context, name string, letters []store.DeadLetter, events []string, now func() time.Time) ([]Retried, error) {
+	s := n.find(name)
+	if s == nil {
+		return unsent(letters, fmt.Sprintf("the sink %s is not in the server's file any more; `interlock alerts discard` removes its dead letters", name)), nil
+	}
+	held, err := n.holdRetries(ctx, name, now())
+	if err != nil {
+		return nil, err
+	}
+	if held == nil {
+		return unsent(letters, "not sent: another retry of this sink's dead letters is running"), nil
+	}
+	defer held.release(ctx, now)
+	if letters, err = n.dead(ctx, DeadQuery{Sink: name, Events: events}); err != nil { // the retry before may have sent some
+		return nil, err
+	}
+	var done []Retried
+	for i, letter := range letters {
+		sent, err := n.retry(ctx, s, letter, held, now)
+		if err != nil {
+			return done, err
+		}
+		if done = append(done, Retried{letter, text(sent)}); sent != nil && !errors.As(sent, new(*sink.Refused)) {
+			return append(done, unsent(letters[i+1:], "not sent: the sink does not accept alerts")...), nil
+		}
+	}
+	return done, nil
+}
+
+// unsent are letters that stay dead for one reason.
+func unsent(letters []store.DeadLetter, why string) []Retried {
+	var all []Retried
+	for _, d := range letters {
+		all = append(all, Retried{d, why})
+	}
+	return all
 }
 
 func text(err error) string {
@@ -72,24 +117,92 @@ func text(err error) string {
 	return err.Error()
 }
 
-// retry sends one letter. The first error is the sink's, the second that the store did not answer.
-func (n *Notifier) retry(ctx context.Context, letter store.DeadLetter, now func() time.Time) (sent, _ error) {
-	s := n.find(letter.Sink)
-	if s == nil {
-		return fmt.Errorf("there is no sink %s in the server's file", letter.Sink), nil
+// retry sends one letter. The first error is the sink's, the second the store's.
+func (n *Notifier) retry(ctx context.Context, s sink.Sink, letter store.DeadLetter, held *retryLease, now func() time.Time) (sent, _ error) {
+	if err := held.renew(ctx, now()); err != nil {
+		return nil, err
 	}
 	a := n.alert(letter.Event, max(letter.Count, 1), letter.Event.Time)
 	if !letter.Since.IsZero() {
 		a.Since = letter.Since
 	}
-	if sent = s.Send(ctx, a); sent != nil {
-		return sent, n.bury(ctx, letter.Sink, nil, a, letter.Tries+1, sent, now())
+	call, cancel := context.WithTimeout(ctx, retryLimit)
+	defer cancel()
+	if sent = n.sendLate(call, s, a); sent != nil {
+		return sent, n.bury(ctx, letter.Sink, &held.lease, a, letter.Tries+1, sent, now())
 	}
-	b := store.Batch{ID: fmt.Sprintf("unbury/%s/%s/%d/%d", letter.Sink, letter.Event.ID, letter.Tries, letter.At.UnixNano()), Buried: []store.DeadLetter{letter}}
-	if err := n.store.Commit(ctx, b, now()); err != nil {
-		return nil, fmt.Errorf("take out dead letter %s: %w", letter.Event.ID, err)
+	return nil, n.unbury(ctx, letter, &held.lease, now())
+}
+
+// unbury removes a dead letter.
+func (n *Notifier) unbury(ctx context.Context, letter store.DeadLetter, lease *store.Lease, now time.Time) error {
+	b := store.Batch{
+		ID:    fmt.Sprintf("unbury/%s/%s/%d/%d", letter.Sink, letter.Event.ID, letter.Tries, letter.At.UnixNano()),
+		Lease: lease, Buried: []store.DeadLetter{letter},
 	}
-	return nil, nil
+	if err := n.store.Commit(ctx, b, now); err != nil {
+		return fmt.Errorf("remove dead letter %s of sink %s: %w", letter.Event.ID, letter.Sink, err)
+	}
+	return nil
+}
+
+// Discard removes dead letters without sending them, and returns those that it removed.
+func (n *Notifier) Discard(ctx context.Context, q DeadQuery, now time.Time) ([]store.DeadLetter, error) {
+	letters, err := n.dead(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	for i, letter := range letters {
+		if err := n.unbury(ctx, letter, nil, now); err != nil {
+			return letters[:i], err
+		}
+	}
+	return letters, nil
+}
+
+const (
+	retryLimit = time.Minute     // for sending one letter
+	retryTerm  = 5 * time.Minute // of the lease under which one call sends the letters of a sink
+)
+
+// retryLease is the right to send the dead letters of one sink.
+type retryLease struct {
+	n     *Notifier
+	lease store.Lease
+}
+
+// holdRetries claims the right to send the dead letters of a sink; nil where another call has it.
+func (n *Notifier) holdRetries(ctx context.Context, name string, now time.Time) (*retryLease, error) {
+	id := "retry/" + name
+	b := store.Batch{ID: id + "/" + rand.Text()}
+	b.Schedule(store.Task{ID: id, Kind: store.Turn, Due: now.AddDate(100, 0, 0)}) // only ever claimed by its name
+	if err := n.store.Commit(ctx, b, now); err != nil {
+		return nil, fmt.Errorf("retry the dead letters of sink %s: %w", name, err)
+	}
+	claims, err := n.store.Claim(ctx, store.ClaimQuery{Task: id, Limit: 1, Lease: retryTerm}, now)
+	if err != nil {
+		return nil, fmt.Errorf("retry the dead letters of sink %s: %w", name, err)
+	}
+	if len(claims) == 0 {
+		return nil, nil
+	}
+	return &retryLease{n, claims[0].Lease}, nil
+}
+
+// renew makes sure that the lease lasts for one more letter.
+func (l *retryLease) renew(ctx context.Context, now time.Time) error {
+	kept, err := l.n.store.Renew(ctx, []store.Lease{l.lease}, retryTerm, now)
+	if err == nil && len(kept) == 0 {
+		err = ErrTakenOver
+	}
+	return err
+}
+
+// release finishes the task, also where the caller gave up. If that fails, the lease lapses by itself.
+func (l *retryLease) release(ctx context.Context, now func() time.Time) {
+	b := store.Batch{ID: "end-" + l.lease.Task + "/" + rand.Text(), Lease: &l.lease}
+	b.Finish(l.lease.Task)
+	_ = l.n.store.Commit(context.WithoutCancel(ctx), b, now())
 }
 
 // ErrNoRoute says that there is no such route.

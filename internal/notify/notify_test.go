@@ -371,17 +371,17 @@ func TestRefusedAlertIsKeptAndCanBeSentAgain(t *testing.T) {
 		t.Fatalf("dead letters: %+v", dead)
 	}
 	clock := func() time.Time { return w.now }
-	for _, q := range []notify.RetryQuery{{Sink: "other"}, {Events: []string{"other"}}} {
+	for _, q := range []notify.DeadQuery{{Sink: "other"}, {Events: []string{"other"}}} {
 		if done, err := w.n.Retry(t.Context(), q, clock); err != nil || len(done) != 0 {
 			t.Errorf("retry %+v did %+v, %v", q, done, err)
 		}
 	}
-	done, err := w.n.Retry(t.Context(), notify.RetryQuery{Sink: "box"}, clock)
+	done, err := w.n.Retry(t.Context(), notify.DeadQuery{Sink: "box"}, clock)
 	if err != nil || len(done) != 1 || done[0].Error != "not this one" || w.dead()[0].Tries != 2 {
 		t.Errorf("refused again: %+v, %v", done, err)
 	}
 	refuse = false
-	done, err = w.n.Retry(t.Context(), notify.RetryQuery{Events: []string{dead[0].Event.ID}}, clock)
+	done, err = w.n.Retry(t.Context(), notify.DeadQuery{Events: []string{dead[0].Event.ID}}, clock)
 	if err != nil || len(done) != 1 || done[0].Error != "" || len(w.dead()) != 0 {
 		t.Errorf("sent again: %+v, %v, %d still dead", done, err, len(w.dead()))
 	}
@@ -395,7 +395,7 @@ func TestSinkThatIsAwayIsAskedOnceForAllItsDeadLetters(t *testing.T) {
 	w.turn()
 	asked := 0
 	w.box.answer = func(event.Event) error { asked++; return errors.New("away") }
-	done, err := w.n.Retry(t.Context(), notify.RetryQuery{}, func() time.Time { return w.now })
+	done, err := w.n.Retry(t.Context(), notify.DeadQuery{}, func() time.Time { return w.now })
 	if err != nil || len(done) != 3 || asked != 1 || done[0].Error != "away" || done[2].Error == "" {
 		t.Errorf("asked %d times: %+v, %v", asked, done, err)
 	}
