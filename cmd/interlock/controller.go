@@ -164,7 +164,7 @@ func (c *controller) assemble(ctx context.Context, s surroundings) error {
 			Left:   func(ctx context.Context, key run.Key) error { return steps.StopLeft(ctx, key, time.Now()) },
 		},
 	})
-	return c.assembleServer(routes, callbacks, registry, s)
+	return c.assembleServer(ctx, routes, callbacks, registry, s)
 }
 
 // spare gives a worker of the engine for a job that starts in the commit which opens its attempt.
@@ -198,7 +198,7 @@ func (c *controller) begun(replica string) func(run.Run) {
 }
 
 // assembleServer makes the HTTP face.
-func (c *controller) assembleServer(operator api.Operator, callbacks api.Callbacks, registry *prometheus.Registry, s surroundings) error {
+func (c *controller) assembleServer(ctx context.Context, operator api.Operator, callbacks api.Callbacks, registry *prometheus.Registry, s surroundings) error {
 	tokens, err := readTokens(c.file.Auth.Tokens, s.getenv)
 	if err != nil {
 		return err
@@ -214,8 +214,12 @@ func (c *controller) assembleServer(operator api.Operator, callbacks api.Callbac
 	if err != nil {
 		return err
 	}
+	cursors, err := cursorKey(ctx, c.store)
+	if err != nil {
+		return err
+	}
 	handler := api.New(api.Deps{
-		Store: c.store, Catalog: c.catalog, Operator: operator, Alerts: c.engine.Notifier, Settings: who, Metrics: registry,
+		Store: c.store, Catalog: c.catalog, Operator: operator, Alerts: c.engine.Notifier, Settings: who, CursorKey: cursors, Metrics: registry,
 		Health: c.health, Months: c.archive.askMonths(), Dashboard: page, Now: time.Now, Logger: c.logger,
 	})
 	c.server = api.Server(handler, c.file.Listen, c.logger)

@@ -74,6 +74,30 @@ func publishKey(ctx context.Context, to store.Store, who identity) error {
 	return nil
 }
 
+// cursorNote names the note with the key that cursors of lists are encrypted with.
+const cursorNote = "cursors"
+
+// cursorKey reads the key that cursors are encrypted with, or stores a new one. All replicas use it, and restarts keep it.
+func cursorKey(ctx context.Context, in store.Store) ([]byte, error) {
+	for {
+		note, err := in.Note(ctx, store.KeyNote, cursorNote)
+		if err == nil {
+			return note.Data, nil
+		}
+		if !errors.Is(err, store.ErrNotFound) {
+			return nil, fmt.Errorf("read the key of cursors: %w", err)
+		}
+		key := randomBytes()
+		b := store.Batch{ID: "key/" + cursorNote + "/" + rand.Text()}
+		b.SwapNote(store.Note{}, store.Note{Kind: store.KeyNote, Key: cursorNote, Data: key})
+		if err := in.Commit(ctx, b, time.Now()); err == nil {
+			return key, nil
+		} else if !errors.Is(err, store.ErrConflict) {
+			return nil, fmt.Errorf("store the key of cursors: %w", err)
+		}
+	}
+}
+
 // keptSecret reads a random text from a file, which it makes if it is not there.
 func keptSecret(path string) (string, error) {
 	data, err := os.ReadFile(path)

@@ -44,6 +44,7 @@ type Deps struct {
 	Operator  Operator
 	Alerts    *notify.Notifier // nil: there are none
 	Settings  Settings
+	CursorKey []byte                                                                // cursors are encrypted with it; nil: with one of this process
 	Health    func(context.Context) Health                                          // nil: always ready
 	Metrics   *prometheus.Registry                                                  // nil: one of its own
 	Months    func(ctx context.Context, id pipeline.ID, limit int) ([]Month, error) // of the archive, newest first; nil: there is none
@@ -54,7 +55,8 @@ type Deps struct {
 
 // API answers HTTP requests. It is an http.Handler; Close ends its event streams.
 type API struct {
-	store    records
+	store    paged
+	cursors  *cursors
 	catalog  *catalog.Catalog
 	operator Operator
 	alerts   *notify.Notifier
@@ -76,10 +78,11 @@ type API struct {
 // New is an API over d.
 func New(d Deps) *API {
 	a := &API{
-		store: d.Store, catalog: d.Catalog, operator: d.Operator, alerts: d.Alerts, settings: d.Settings.complete(), health: d.Health, months: d.Months,
+		cursors: newCursors(d.CursorKey), catalog: d.Catalog, operator: d.Operator, alerts: d.Alerts, settings: d.Settings.complete(), health: d.Health, months: d.Months,
 		now: d.Now, logger: d.Logger,
 		keys: newKeys(d.Settings.Tokens), origins: http.NewCrossOriginProtection(), ids: newIDs(), ledger: trend.NewLedger(d.Store), mux: http.NewServeMux(),
 	}
+	a.store = paged{d.Store, a.cursors}
 	if a.health == nil {
 		a.health = func(context.Context) Health { return Health{Ready: true} }
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/interlock-go/interlock/internal/pipeline"
-	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/trend"
 )
 
@@ -76,7 +75,7 @@ func (a *API) compliance(ctx context.Context, in *complianceInput) (*output[Comp
 	if p != nil {
 		return nil, p
 	}
-	after, err := afterID(in.Cursor)
+	after, err := a.afterID("compliance", in.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +94,7 @@ func (a *API) compliance(ctx context.Context, in *complianceInput) (*output[Comp
 		switch {
 		case id <= after:
 		case len(out.Items) == in.Limit:
-			out.NextCursor = text(store.EncodeCursor(out.Items[in.Limit-1].Pipeline))
+			out.NextCursor = a.cursors.next("compliance", out.Items[in.Limit-1].Pipeline)
 		default:
 			out.Items = append(out.Items, Kept{Pipeline: string(id), Owner: owner, Windows: keptWindows(kept[id])})
 		}
@@ -152,16 +151,10 @@ func sortedIDs[V any](m map[pipeline.ID]V) []pipeline.ID {
 	return ids
 }
 
-// afterID reads the cursor of a list by id.
-func afterID(cursor string) (pipeline.ID, error) {
-	if cursor == "" {
-		return "", nil
-	}
-	parts, err := store.DecodeCursor(cursor, 1)
-	if err != nil {
-		return "", err
-	}
-	return pipeline.ID(parts[0]), nil
+// afterID returns the id that the last page of a list ended with; "" without a cursor.
+func (a *API) afterID(list, cursor string) (pipeline.ID, error) {
+	after, err := a.cursors.open(list, cursor)
+	return pipeline.ID(after), err
 }
 
 func keptWindows(k trend.Kept) []KeptWindow {

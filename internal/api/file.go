@@ -32,13 +32,9 @@ type FileProblem struct {
 }
 
 func (a *API) listFiles(ctx context.Context, in *Paging) (*output[List[ConfigFile]], error) {
-	after := ""
-	if in.Cursor != "" {
-		parts, err := store.DecodeCursor(in.Cursor, 1)
-		if err != nil {
-			return nil, err
-		}
-		after = parts[0]
+	after, err := a.cursors.open("files", in.Cursor)
+	if err != nil {
+		return nil, err
 	}
 	rows, err := a.store.Pipelines(ctx)
 	if err != nil {
@@ -54,7 +50,7 @@ func (a *API) listFiles(ctx context.Context, in *Paging) (*output[List[ConfigFil
 			continue
 		}
 		if len(out.Items) == in.Limit {
-			out.NextCursor = text(store.EncodeCursor(out.Items[in.Limit-1].File))
+			out.NextCursor = a.cursors.next("files", out.Items[in.Limit-1].File)
 			break
 		}
 		out.Items = append(out.Items, fileView(f, byID[f.Pipeline]))

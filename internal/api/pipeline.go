@@ -111,7 +111,7 @@ func (a *API) listPipelines(ctx context.Context, in *struct {
 		return nil, fmt.Errorf("read pipelines: %w", err)
 	}
 	who := whoOf(ctx)
-	after, err := afterID(in.Cursor)
+	after, err := a.afterID("pipelines", in.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (a *API) listPipelines(ctx context.Context, in *struct {
 			continue
 		}
 		if len(out.Items) == in.Limit {
-			out.NextCursor = text(store.EncodeCursor(out.Items[in.Limit-1].ID))
+			out.NextCursor = a.cursors.next("pipelines", out.Items[in.Limit-1].ID)
 			break
 		}
 		view, err := a.pipelineView(ctx, row)

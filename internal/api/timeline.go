@@ -71,7 +71,7 @@ func (a *API) timeline(ctx context.Context, in *timelineInput) (*output[Timeline
 	if p != nil {
 		return nil, p
 	}
-	after, err := afterID(in.Cursor)
+	after, err := a.afterID("timeline", in.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (a *API) timeline(ctx context.Context, in *timelineInput) (*output[Timeline
 			continue
 		}
 		if len(out.Items) == in.Limit {
-			out.NextCursor = text(store.EncodeCursor(out.Items[in.Limit-1].Pipeline))
+			out.NextCursor = a.cursors.next("timeline", out.Items[in.Limit-1].Pipeline)
 			break
 		}
 		item, err := a.slots(ctx, e, s)

@@ -100,7 +100,7 @@ func (a *API) listTrends(ctx context.Context, in *struct {
 	Span
 },
 ) (*output[List[TrendSummary]], error) {
-	after, err := afterID(in.Cursor)
+	after, err := a.afterID("trends", in.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (a *API) listTrends(ctx context.Context, in *struct {
 			continue
 		}
 		if len(out.Items) == in.Limit {
-			out.NextCursor = text(store.EncodeCursor(out.Items[in.Limit-1].Pipeline))
+			out.NextCursor = a.cursors.next("trends", out.Items[in.Limit-1].Pipeline)
 			break
 		}
 		s, err := trend.Of(ctx, a.store, e, in.Days, now)

@@ -217,7 +217,7 @@ const (
 	BurstNote   NoteKind = "burst"   // events that wait to be told together
 	ProbeNote   NoteKind = "probe"   // how an evaluator has done of late
 	CatalogNote NoteKind = "catalog" // that files have changed
-	KeyNote     NoteKind = "key"     // with what a replica signs: its public key
+	KeyNote     NoteKind = "key"     // the public key that each replica signs with, and the key that encrypts cursors
 )
 
 // StoredEvent is an event at its place in the order in which events were committed.

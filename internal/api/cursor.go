@@ -1,0 +1,118 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// cursors encrypts and authenticates where a page ended. A page may end with an item that the caller may not see, so the
+// name of that item must not be readable. Equal places give equal cursors, so that answers keep their ETag.
+type cursors struct {
+	aead  cipher.AEAD
+	nonce []byte // the key that nonces are derived with
+}
+
+// cursorBlock is what plaintexts are padded to a multiple of, so that a cursor does not show how long a name is.
+const cursorBlock = 64
+
+// newCursors derives the keys from secret. Without one, cursors are valid in this process alone.
+func newCursors(secret []byte) *cursors {
+	if len(secret) == 0 {
+		secret = make([]byte, 32)
+		_, _ = rand.Read(secret) // it never fails: crypto/rand ends the program instead
+	}
+	derive := func(what string) []byte {
+		key, err := hkdf.Key(sha256.New, secret, nil, "interlock cursor "+what, 32)
+		if err != nil {
+			panic(err) // 32 bytes are never too many
+		}
+		return key
+	}
+	block, err := aes.NewCipher(derive("encryption"))
+	if err != nil {
+		panic(err) // the key has a length that AES knows
+	}
+	aead, err := cipher.NewGCM(block)
+	if err != nil {
+		panic(err) // AES has the block size that GCM wants
+	}
+	return &cursors{aead: aead, nonce: derive("nonce")}
+}
+
+// seal is the cursor for a place in a list; "" stays "".
+func (c *cursors) seal(list, place string) string {
+	if place == "" {
+		return ""
+	}
+	mac := hmac.New(sha256.New, c.nonce)
+	fmt.Fprintf(mac, "%s\n%s", list, place)
+	nonce := mac.Sum(nil)[:c.aead.NonceSize()]
+	padded := append([]byte(place), 0x80)
+	padded = append(padded, make([]byte, (cursorBlock-len(padded)%cursorBlock)%cursorBlock)...)
+	return base64.RawURLEncoding.EncodeToString(c.aead.Seal(nonce, nonce, padded, []byte(list)))
+}
+
+// open returns the place that a cursor of the list was made for; store.ErrCursor if it is of another list or of nobody.
+func (c *cursors) open(list, cursor string) (string, error) {
+	if cursor == "" {
+		return "", nil
+	}
+	sealed, err := base64.RawURLEncoding.DecodeString(cursor)
+	size := c.aead.NonceSize()
+	if err != nil || len(sealed) < size {
+		return "", fmt.Errorf("%.80q: %w", cursor, store.ErrCursor)
+	}
+	padded, err := c.aead.Open(nil, sealed[:size], sealed[size:], []byte(list))
+	if err != nil {
+		return "", fmt.Errorf("%.80q: %w", cursor, store.ErrCursor)
+	}
+	return string(padded[:bytes.LastIndexByte(padded, 0x80)]), nil
+}
+
+// next is the cursor that leads on after the last item of a page.
+func (c *cursors) next(list, last string) *string { return text(c.seal(list, last)) }
+
+// paged is a store whose pages have cursors that callers may see.
+type paged struct {
+	records
+	cursors *cursors
+}
+
+func (p paged) Runs(ctx context.Context, q store.RunQuery) (store.Page[run.Run], error) {
+	return through(p.cursors, "runs", &q.Cursor, func() (store.Page[run.Run], error) { return p.records.Runs(ctx, q) })
+}
+
+func (p paged) History(ctx context.Context, q store.HistoryQuery) (store.Page[*sensor.Reading], error) {
+	return through(p.cursors, "history", &q.Cursor, func() (store.Page[*sensor.Reading], error) { return p.records.History(ctx, q) })
+}
+
+func (p paged) Deadlines(ctx context.Context, q store.DeadlineQuery) (store.Page[store.Deadline], error) {
+	return through(p.cursors, "deadlines", &q.Cursor, func() (store.Page[store.Deadline], error) { return p.records.Deadlines(ctx, q) })
+}
+
+func (p paged) Events(ctx context.Context, q store.EventQuery) (store.Page[event.Event], error) {
+	return through(p.cursors, "events", &q.Cursor, func() (store.Page[event.Event], error) { return p.records.Events(ctx, q) })
+}
+
+// through opens the cursor of a query, reads a page, and seals the cursor of the next.
+func through[T any](c *cursors, list string, cursor *string, read func() (store.Page[T], error)) (page store.Page[T], err error) {
+	if *cursor, err = c.open(list, *cursor); err != nil {
+		return page, err
+	}
+	page, err = read()
+	page.Next = c.seal(list, page.Next)
+	return page, err
+}
