@@ -145,7 +145,7 @@ func (d target) outcome(ctx context.Context, seen dagRun) (job.Status, error) {
 		message := "the DAG run failed" + d.failedTasks(ctx)
 		return job.Status{Done: true, Result: run.ResultFail, Message: d.Secrets.Text(message)}, nil
 	default:
-		return job.Status{}, fmt.Errorf("DAG run %s is in state %s, which is none that Airflow documents", d.run, d.Secrets.Text(fmt.Sprintf("%.100q", seen.State)))
+		return job.Status{}, fmt.Errorf("look at DAG run %s: unknown state %s", d.run, d.Secrets.Text(fmt.Sprintf("%.100q", seen.State)))
 	}
 }
 

@@ -47,7 +47,8 @@ func (s *server) bench() jobtest.Bench {
 			{Name: "failed", Config: ends("failed"), Want: job.Status{Result: run.ResultFail, Message: "failed; failed tasks: load (try 3), check *** (try 1)"}},
 			{Name: "with a body", Config: s.config("load", "body: {conf: {end: failed}, note: 'run ${RUN_ID}'}\n"), Want: job.Status{Result: run.ResultFail}},
 		},
-		Busy: map[string]string{"queued": ends("queued"), "running": ends("running")},
+		Busy:         map[string]string{"queued": ends("queued"), "running": ends("running")},
+		Undocumented: map[string]string{"a state of tomorrow": ends("dreaming"), "a secret": ends("'${env:JOBTEST_TOKEN}'")},
 		Refused: []jobtest.Refusal{
 			{Name: "no such DAG", Config: s.config("absent", ""), Want: job.Refusal{Category: run.Permanent, Reason: `create a run of DAG "absent": answered 404 Not Found: DAG not found: DAG with dag_id: 'absent' not found; check dagID, and apiVersion`, After: 7 * time.Second}},
 			{Name: "not allowed", Config: s.config("forbidden", ""), Want: job.Refusal{Category: run.Permanent, Reason: "token *** may not; the credentials in job.config.headers do not allow this", After: 7 * time.Second}},
@@ -162,18 +163,5 @@ func TestADAGRunThatIsGoneIsToldFromAPathThatIsWrong(t *testing.T) {
 			t.Errorf("%s: got %v", body, err)
 		}
 		front.Close()
-	}
-}
-
-func TestAStateThatNobodyKnowsIsNoEnd(t *testing.T) {
-	s := newServer(t, "v1")
-	kind := newType(t, s.URL, "127.0.0.1")
-	a := attempt(t, s.config("load", "conf: {end: '${env:JOBTEST_TOKEN}'}\n"))
-	started, err := kind.Start(t.Context(), a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if status, err := kind.Status(t.Context(), a, started.Handle); status.Done || err == nil || !strings.Contains(err.Error(), `is in state "***"`) {
-		t.Errorf("got %+v, %v", status, err)
 	}
 }

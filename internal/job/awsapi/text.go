@@ -3,6 +3,7 @@ package awsapi
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws/arn"
@@ -24,6 +25,16 @@ func Line(secrets job.Redactor, text string) string {
 // Tail is the end of what a job printed, without secrets.
 func Tail(secrets job.Redactor, text string) string {
 	return strings.ToValidUTF8(secrets.Part(text, max(0, len(text)-maxOutput), len(text)), "")
+}
+
+// StatusOf is what a state means for a job, of the states that the service documents. Any other may be an end that this
+// version does not know, so it is an error.
+func StatusOf[S ~string](r Request, documented map[S]job.Status, state S) (job.Status, error) {
+	status, ok := documented[state]
+	if !ok {
+		return status, fmt.Errorf("%s: unknown state %s", r.What, r.Attempt.Secrets.Text(fmt.Sprintf("%.100q", state)))
+	}
+	return status, nil
 }
 
 // Told is the status of a job that did not succeed, with its state and what the service says about it.

@@ -53,7 +53,7 @@ func (s *server) bench() jobtest.Bench {
 		New:       func(t *testing.T) job.Type { return newType(t, s.URL, "127.0.0.1") },
 		NewConfig: newConfig,
 		Good:      s.ending(""), Endless: s.ending("RUNNING"), Leaking: s.ending("TERMINATED FAILED"),
-		Busy: map[string]string{},
+		Busy: map[string]string{}, Undocumented: map[string]string{},
 		Refused: []jobtest.Refusal{
 			{Name: "no such job", Config: s.config("jobID: 404\n"), Want: job.Refusal{Category: run.Permanent, Reason: "run job 404: answered 400 Bad Request: INVALID_PARAMETER_VALUE: Job 404 does not exist."}},
 			{Name: "not allowed", Config: s.config("jobID: 403\n"), Want: job.Refusal{Category: run.Permanent, Reason: "User with token *** does not have"}},
@@ -89,6 +89,9 @@ func (s *server) bench() jobtest.Bench {
 	}
 	for _, state := range strings.Fields("PENDING RUNNING TERMINATING BLOCKED WAITING QUEUED") {
 		bench.Busy["status "+state] = s.ending("status " + state)
+	}
+	for _, end := range []string{"DREAMING", "TERMINATED", "TERMINATED PERHAPS", "status DREAMING", "status TERMINATED", "status"} {
+		bench.Undocumented[end] = s.ending(end)
 	}
 	for end, want := range map[string]job.Status{
 		"": success, "TERMINATED SUCCESS": success, "TERMINATED SUCCESS_WITH_FAILURES": success,
@@ -127,7 +130,7 @@ func TestOneTimeRunsKeepThePromises(t *testing.T) {
 		return s.config("body: {run_name: '${RUN_ID}', tasks: [{task_key: '" + end + "'}]}\n")
 	}
 	b.Good, b.Endless, b.Leaking = submitted("TERMINATED SUCCESS"), submitted("RUNNING"), submitted("TERMINATED FAILED")
-	b.Ends, b.Busy, b.Refused, b.Unfit = nil, nil, nil, nil // the same calls as for a job
+	b.Ends, b.Busy, b.Undocumented, b.Refused, b.Unfit = nil, nil, nil, nil, nil // the same calls as for a job
 	jobtest.Run(t, b)
 }
 
@@ -200,20 +203,5 @@ func TestAnAnswerAboutSomethingElseIsNone(t *testing.T) {
 	}
 	if err := kind.(job.Checker).Check(t.Context(), a); err == nil || errors.As(err, new(*job.Unsure)) {
 		t.Errorf("got %v", err)
-	}
-}
-
-func TestAStateThatNobodyKnowsIsNoEnd(t *testing.T) {
-	for _, end := range []string{"DREAMING", "TERMINATED", "TERMINATED PERHAPS", "status DREAMING", "status TERMINATED", "status"} {
-		s := newServer(t)
-		kind := newType(t, s.URL, "127.0.0.1")
-		a := attempt(t, s.ending(end))
-		started, err := kind.Start(t.Context(), a)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if status, err := kind.Status(t.Context(), a, started.Handle); status.Done || err == nil || !strings.Contains(err.Error(), "none that Databricks documents") {
-			t.Errorf("%s: got %+v, %v", end, status, err)
-		}
 	}
 }

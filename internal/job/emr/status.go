@@ -15,8 +15,12 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// outcomes are the states in which a step has ended. In any other it runs.
-var outcomes = map[types.StepState]job.Status{
+// states are those that EMR documents for a step. One that is not done runs.
+var states = map[types.StepState]job.Status{
+	types.StepStatePending:       {},
+	types.StepStateCancelPending: {},
+	types.StepStateRunning:       {},
+
 	types.StepStateCompleted:   {Done: true, Result: run.ResultSuccess},
 	types.StepStateFailed:      {Done: true, Result: run.ResultFail},
 	types.StepStateCancelled:   {Done: true, Result: run.ResultFail, Category: run.Transient},
@@ -34,15 +38,20 @@ func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Sta
 	if err != nil {
 		return job.Status{}, err
 	}
-	status := outcomes[types.StepStateCompleted]
+	status, running := states[types.StepStateCompleted], false
 	for _, s := range steps {
-		step, ended := outcomes[stateOf(s)]
-		if !ended {
-			return job.Status{}, nil
-		}
-		if status.Result == run.ResultSuccess && step.Result != run.ResultSuccess {
+		step, err := awsapi.StatusOf(c.request("look at the steps of"), states, stateOf(s))
+		switch {
+		case err != nil:
+			return job.Status{}, err
+		case !step.Done:
+			running = true
+		case status.Result == run.ResultSuccess && step.Result != run.ResultSuccess:
 			status = awsapi.Told(a.Secrets, step, fmt.Sprintf("step %s %s %s", aws.ToString(s.Id), aws.ToString(s.Name), stateOf(s)), reason(s))
 		}
+	}
+	if running {
+		return job.Status{}, nil
 	}
 	return status, nil
 }

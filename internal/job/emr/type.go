@@ -233,7 +233,7 @@ func (t *Type) Stop(ctx context.Context, a job.Attempt, h run.Handle) error {
 		return err
 	}
 	for _, s := range seen {
-		if _, ended := outcomes[stateOf(s)]; !ended && stateOf(s) != types.StepStateCancelPending {
+		if !states[stateOf(s)].Done && stateOf(s) != types.StepStateCancelPending {
 			return fmt.Errorf("%s: %s", c.what("cancel steps of"), a.Secrets.Text(whyNotCancelled(out.CancelStepsInfoList)))
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/emr/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/interlock-go/interlock/internal/job"
@@ -188,28 +189,31 @@ func steps(names ...string) string {
 	return text
 }
 
+// ended is a job with a step that is in a state at once.
+func ended(state string) string { return steps("state-" + state) }
+
 func on(cluster string) string { return strings.Replace(steps("any"), "j-1", cluster, 1) }
 
 func (s *target) bench() jobtest.Bench {
 	failed := job.Status{Result: run.ResultFail, Message: "FAILED: Main Class Error. Exit 3"}
 	cancelled := job.Status{Result: run.ResultFail, Category: run.Transient, Message: "CANCELLED: "}
+	ends := []jobtest.End{
+		{Name: "COMPLETED", Config: steps("state-COMPLETED"), Want: job.Status{Result: run.ResultSuccess}},
+		{Name: "FAILED", Config: steps("state-FAILED"), Want: failed},
+		{Name: "CANCELLED", Config: steps("state-CANCELLED"), Want: cancelled},
+		{Name: "INTERRUPTED", Config: steps("state-INTERRUPTED"), Want: job.Status{Result: run.ResultFail, Category: run.Transient, Message: "INTERRUPTED: "}},
+		{Name: "all of several", Config: steps("state-COMPLETED", "state-COMPLETED"), Want: job.Status{Result: run.ResultSuccess}},
+		{Name: "the first that failed", Config: steps("state-COMPLETED", "state-FAILED", "state-CANCELLED"), Want: failed},
+		{Name: "the first that was cancelled", Config: steps("state-CANCELLED", "state-FAILED"), Want: cancelled},
+		{Name: "more than can be asked for at once", Config: steps(slices.Repeat([]string{"state-COMPLETED"}, 23)...), Want: job.Status{Result: run.ResultSuccess}},
+	}
+	busy := awstest.Busy(types.StepState("").Values(), ends, ended)
+	busy["one of several"] = steps("state-COMPLETED", "state-FAILED", "state-RUNNING")
 	return jobtest.Bench{
 		New: func(t *testing.T) job.Type { return newType(t, s.URL) }, NewConfig: newConfig,
 		Good: steps("state-COMPLETED"), Endless: steps("endless"), Leaking: steps("state-FAILED"),
-		Ends: []jobtest.End{
-			{Name: "COMPLETED", Config: steps("state-COMPLETED"), Want: job.Status{Result: run.ResultSuccess}},
-			{Name: "FAILED", Config: steps("state-FAILED"), Want: failed},
-			{Name: "CANCELLED", Config: steps("state-CANCELLED"), Want: cancelled},
-			{Name: "INTERRUPTED", Config: steps("state-INTERRUPTED"), Want: job.Status{Result: run.ResultFail, Category: run.Transient, Message: "INTERRUPTED: "}},
-			{Name: "all of several", Config: steps("state-COMPLETED", "state-COMPLETED"), Want: job.Status{Result: run.ResultSuccess}},
-			{Name: "the first that failed", Config: steps("state-COMPLETED", "state-FAILED", "state-CANCELLED"), Want: failed},
-			{Name: "the first that was cancelled", Config: steps("state-CANCELLED", "state-FAILED"), Want: cancelled},
-			{Name: "more than can be asked for at once", Config: steps(slices.Repeat([]string{"state-COMPLETED"}, 23)...), Want: job.Status{Result: run.ResultSuccess}},
-		},
-		Busy: map[string]string{
-			"PENDING": steps("state-PENDING"), "RUNNING": steps("state-RUNNING"), "CANCEL_PENDING": steps("state-CANCEL_PENDING"),
-			"one of several": steps("state-COMPLETED", "state-FAILED", "state-RUNNING"),
-		},
+		Ends: ends, Busy: busy,
+		Undocumented: map[string]string{"a state of tomorrow": ended("DREAMING"), "that of one of several": steps("state-RUNNING", "state-DREAMING")},
 		Refused: []jobtest.Refusal{
 			{Name: "no such cluster", Config: on("j-MISSING"), Want: job.Refusal{Category: run.Permanent, Reason: "EMR cluster j-MISSING: InvalidRequestException: Cluster id 'j-MISSING' is not valid."}},
 			{Name: "terminated", Config: on("j-ENDED"), Want: job.Refusal{Category: run.Permanent, Reason: "ValidationException"}},

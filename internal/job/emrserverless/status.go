@@ -13,8 +13,15 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// outcomes are the states in which a run has ended. In any other it runs.
-var outcomes = map[types.JobRunState]job.Status{
+// states are those that EMR Serverless documents for a run. One that is not done runs.
+var states = map[types.JobRunState]job.Status{
+	types.JobRunStateSubmitted:  {},
+	types.JobRunStatePending:    {},
+	types.JobRunStateScheduled:  {},
+	types.JobRunStateRunning:    {},
+	types.JobRunStateQueued:     {},
+	types.JobRunStateCancelling: {},
+
 	types.JobRunStateSuccess:   {Done: true, Result: run.ResultSuccess},
 	types.JobRunStateFailed:    {Done: true, Result: run.ResultFail},
 	types.JobRunStateCancelled: {Done: true, Result: run.ResultFail, Category: run.Transient},
@@ -33,11 +40,11 @@ func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Sta
 	if err != nil {
 		return job.Status{}, err
 	}
-	status, ended := outcomes[seen.State]
-	if ended && status.Result != run.ResultSuccess {
+	status, err := awsapi.StatusOf(p.request("look at a job of"), states, seen.State)
+	if status.Done && status.Result != run.ResultSuccess {
 		status = awsapi.Told(a.Secrets, status, string(seen.State), aws.ToString(seen.StateDetails))
 	}
-	return status, nil
+	return status, err
 }
 
 // look is a run as EMR Serverless has it.

@@ -192,7 +192,7 @@ func (t *Type) Stop(ctx context.Context, a job.Attempt, h run.Handle) error {
 	if looked != nil {
 		return cmp.Or(err, looked)
 	}
-	if _, ended := outcomes[seen.State]; ended || seen.State == types.JobRunStateCancelling {
+	if states[seen.State].Done || seen.State == types.JobRunStateCancelling {
 		return nil
 	}
 	return cmp.Or(err, fmt.Errorf("%s: answered without saying whether it will end", p.what("stop a job of")))

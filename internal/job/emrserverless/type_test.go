@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/emrserverless/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/interlock-go/interlock/internal/job"
@@ -194,17 +195,17 @@ func config(application string) string {
 func ended(state string) string { return config("state-" + state) }
 
 func (s *target) bench() jobtest.Bench {
+	ends := []jobtest.End{
+		{Name: "SUCCESS", Config: ended("SUCCESS"), Want: job.Status{Result: run.ResultSuccess}},
+		{Name: "FAILED", Config: ended("FAILED"), Want: job.Status{Result: run.ResultFail, Message: "FAILED: exit code 3"}},
+		{Name: "CANCELLED", Config: ended("CANCELLED"), Want: job.Status{Result: run.ResultFail, Category: run.Transient, Message: "CANCELLED: "}},
+	}
+	busy := awstest.Busy(types.JobRunState("").Values(), ends, ended)
 	return jobtest.Bench{
 		New: func(t *testing.T) job.Type { return newType(t, s.URL) }, NewConfig: newConfig,
 		Good: ended("SUCCESS"), Endless: config("endless"), Leaking: ended("FAILED"),
-		Ends: []jobtest.End{
-			{Name: "SUCCESS", Config: ended("SUCCESS"), Want: job.Status{Result: run.ResultSuccess}},
-			{Name: "FAILED", Config: ended("FAILED"), Want: job.Status{Result: run.ResultFail, Message: "FAILED: exit code 3"}},
-			{Name: "CANCELLED", Config: ended("CANCELLED"), Want: job.Status{Result: run.ResultFail, Category: run.Transient, Message: "CANCELLED: "}},
-		},
-		Busy: map[string]string{
-			"SUBMITTED": ended("SUBMITTED"), "PENDING": ended("PENDING"), "SCHEDULED": ended("SCHEDULED"), "RUNNING": ended("RUNNING"), "QUEUED": ended("QUEUED"), "CANCELLING": ended("CANCELLING"),
-		},
+		Ends: ends, Busy: busy,
+		Undocumented: map[string]string{"a state of tomorrow": ended("DREAMING")},
 		Refused: []jobtest.Refusal{
 			{Name: "no such application", Config: config("missing"), Want: job.Refusal{Category: run.Permanent, Reason: `EMR Serverless application "missing": ResourceNotFoundException`}},
 			{Name: "not allowed", Config: config("forbidden"), Want: job.Refusal{Category: run.Permanent, Reason: "emr-serverless:StartJobRun; the controller's AWS role lacks a permission"}},

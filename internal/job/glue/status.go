@@ -13,8 +13,13 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// outcomes are the states in which a run has ended. In any other it runs.
-var outcomes = map[types.JobRunState]job.Status{
+// states are those that Glue documents for a run. One that is not done runs.
+var states = map[types.JobRunState]job.Status{
+	types.JobRunStateStarting: {},
+	types.JobRunStateRunning:  {},
+	types.JobRunStateStopping: {},
+	types.JobRunStateWaiting:  {},
+
 	types.JobRunStateSucceeded: {Done: true, Result: run.ResultSuccess},
 	types.JobRunStateFailed:    {Done: true, Result: run.ResultFail},
 	types.JobRunStateError:     {Done: true, Result: run.ResultFail, Category: run.Transient},
@@ -33,11 +38,11 @@ func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Sta
 	if err != nil {
 		return job.Status{}, err
 	}
-	status, ended := outcomes[r.JobRunState]
-	if !ended {
-		return job.Status{}, nil
-	}
-	if status.Result == run.ResultSuccess {
+	status, err := awsapi.StatusOf(g.request("look at"), states, r.JobRunState)
+	switch {
+	case err != nil || !status.Done:
+		return status, err
+	case status.Result == run.ResultSuccess:
 		return t.crossCheck(ctx, g, r, status)
 	}
 	return awsapi.Told(a.Secrets, status, string(r.JobRunState), aws.ToString(r.ErrorMessage)), nil

@@ -187,7 +187,7 @@ func (t *Type) Stop(ctx context.Context, a job.Attempt, h run.Handle) error {
 	if err != nil {
 		return err
 	}
-	if _, ended := outcomes[r.JobRunState]; ended || r.JobRunState == types.JobRunStateStopping {
+	if states[r.JobRunState].Done || r.JobRunState == types.JobRunStateStopping {
 		return nil
 	}
 	return fmt.Errorf("%s: %s", g.what("stop"), a.Secrets.Text(whyNotStopped(out.Errors)))

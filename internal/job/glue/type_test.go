@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/glue/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/interlock-go/interlock/internal/job"
@@ -207,20 +208,20 @@ func config(name string) string {
 func ended(state string) string { return config("state-" + state) }
 
 func (s *target) bench() jobtest.Bench {
+	ends := []jobtest.End{
+		{Name: "SUCCEEDED", Config: ended("SUCCEEDED"), Want: job.Status{Result: run.ResultSuccess}},
+		{Name: "FAILED", Config: ended("FAILED"), Want: job.Status{Result: run.ResultFail, Message: "FAILED: SystemExit: 3"}},
+		{Name: "ERROR", Config: ended("ERROR"), Want: job.Status{Result: run.ResultFail, Category: run.Transient, Message: "ERROR: "}},
+		{Name: "STOPPED", Config: ended("STOPPED"), Want: job.Status{Result: run.ResultFail, Category: run.Transient, Message: "STOPPED: "}},
+		{Name: "TIMEOUT", Config: ended("TIMEOUT"), Want: job.Status{Result: run.ResultTimeout, Category: run.Timeout, Message: "TIMEOUT: "}},
+		{Name: "EXPIRED", Config: ended("EXPIRED"), Want: job.Status{Result: run.ResultTimeout, Category: run.Timeout, Message: "EXPIRED: "}},
+	}
+	busy := awstest.Busy(types.JobRunState("").Values(), ends, ended)
 	return jobtest.Bench{
 		New: func(t *testing.T) job.Type { return newType(t, s.URL) }, NewConfig: newConfig,
 		Good: ended("SUCCEEDED"), Endless: config("endless"), Leaking: ended("FAILED"),
-		Ends: []jobtest.End{
-			{Name: "SUCCEEDED", Config: ended("SUCCEEDED"), Want: job.Status{Result: run.ResultSuccess}},
-			{Name: "FAILED", Config: ended("FAILED"), Want: job.Status{Result: run.ResultFail, Message: "FAILED: SystemExit: 3"}},
-			{Name: "ERROR", Config: ended("ERROR"), Want: job.Status{Result: run.ResultFail, Category: run.Transient, Message: "ERROR: "}},
-			{Name: "STOPPED", Config: ended("STOPPED"), Want: job.Status{Result: run.ResultFail, Category: run.Transient, Message: "STOPPED: "}},
-			{Name: "TIMEOUT", Config: ended("TIMEOUT"), Want: job.Status{Result: run.ResultTimeout, Category: run.Timeout, Message: "TIMEOUT: "}},
-			{Name: "EXPIRED", Config: ended("EXPIRED"), Want: job.Status{Result: run.ResultTimeout, Category: run.Timeout, Message: "EXPIRED: "}},
-		},
-		Busy: map[string]string{
-			"STARTING": ended("STARTING"), "RUNNING": ended("RUNNING"), "STOPPING": ended("STOPPING"), "WAITING": ended("WAITING"), "a state of tomorrow": ended("RESUMING"),
-		},
+		Ends: ends, Busy: busy,
+		Undocumented: map[string]string{"a state of tomorrow": ended("DREAMING")},
 		Refused: []jobtest.Refusal{
 			{Name: "no such job", Config: config("missing"), Want: job.Refusal{Category: run.Permanent, Reason: "EntityNotFoundException"}},
 			{Name: "not allowed", Config: config("forbidden"), Want: job.Refusal{Category: run.Permanent, Reason: "glue:StartJobRun on resource: forbidden; the controller's AWS role lacks a permission"}},

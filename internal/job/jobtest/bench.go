@@ -53,6 +53,8 @@ type Bench struct {
 	Ends []End
 	// Busy are the configs of jobs that have not ended, by what their target says of them.
 	Busy map[string]string
+	// Undocumented are the configs of jobs whose target shows a state that it does not document.
+	Undocumented map[string]string
 	// Refused are starts that certainly do not happen.
 	Refused []Refusal
 	// Unfit are jobs that could not be started, as Check says.

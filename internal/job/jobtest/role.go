@@ -3,6 +3,7 @@ package jobtest
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/interlock-go/interlock/internal/job"
@@ -105,6 +106,21 @@ func busy(b bed) {
 			status, err := b.Status(b.ctx(), a, b.start(a).Handle)
 			if b.cleanStatus(status); err != nil || status.Done {
 				t.Errorf("got %+v, %v; want a job that runs", status, err)
+			}
+		})
+	}
+}
+
+// undocumented checks that a state that may be an end is neither taken for one nor for a running job.
+func undocumented(b bed) {
+	for name, config := range b.Undocumented {
+		b.Run(name, func(t *testing.T) {
+			b := b.in(t)
+			a := b.attempt(config)
+			status, err := b.Status(b.ctx(), a, b.start(a).Handle)
+			b.clean(err)
+			if err == nil || errors.Is(err, job.ErrUnknownHandle) || status.Done || !strings.Contains(err.Error(), "unknown state") {
+				t.Errorf("got %+v, %v; want an error that names the state", status, err)
 			}
 		})
 	}

@@ -37,6 +37,7 @@ func Run(t *testing.T, b Bench) {
 		{"ALostAnswerLosesNoJob", b.Good != "" && b.Lose != nil, lostAnswer},
 		{"EveryEndHasItsOutcome", len(b.Ends) > 0, ends},
 		{"WhatHasNotEndedRuns", len(b.Busy) > 0, busy},
+		{"AnUndocumentedStateIsAnError", len(b.Undocumented) > 0, undocumented},
 		{"ARefusalStartsNothing", len(b.Refused) > 0, refused},
 		{"ACheckStartsNothing", b.Good != "" && checks, checked},
 		{"ACheckSaysWhatIsWrong", len(b.Unfit) > 0, unfit},

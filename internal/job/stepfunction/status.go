@@ -16,8 +16,11 @@ import (
 
 const doesNotExist = "ExecutionDoesNotExist"
 
-// outcomes are the states in which an execution has ended. In any other it runs.
-var outcomes = map[types.ExecutionStatus]job.Status{
+// states are those that Step Functions documents for an execution. One that is not done runs.
+var states = map[types.ExecutionStatus]job.Status{
+	types.ExecutionStatusRunning:        {},
+	types.ExecutionStatusPendingRedrive: {},
+
 	types.ExecutionStatusSucceeded: {Done: true, Result: run.ResultSuccess},
 	types.ExecutionStatusFailed:    {Done: true, Result: run.ResultFail},
 	types.ExecutionStatusAborted:   {Done: true, Result: run.ResultFail, Category: run.Transient},
@@ -37,10 +40,10 @@ func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Sta
 	if err != nil {
 		return job.Status{}, err
 	}
-	status, ended := outcomes[out.Status]
+	status, err := awsapi.StatusOf(m.request("look at an execution of"), states, out.Status)
 	switch {
-	case !ended:
-		return job.Status{}, nil
+	case err != nil || !status.Done:
+		return status, err
 	case status.Result == run.ResultSuccess:
 		status.Output = awsapi.Tail(a.Secrets, aws.ToString(out.Output))
 	default:

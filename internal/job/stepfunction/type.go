@@ -208,7 +208,7 @@ func (t *Type) Stop(ctx context.Context, a job.Attempt, h run.Handle) error {
 	if looked != nil {
 		return cmp.Or(err, looked)
 	}
-	if _, ended := outcomes[seen.Status]; ended {
+	if states[seen.Status].Done {
 		return nil
 	}
 	return cmp.Or(err, fmt.Errorf("%s: answered without saying whether it will end", m.what("stop an execution of")))

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
+
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/job/awstest"
 	"github.com/interlock-go/interlock/internal/job/jobtest"
@@ -171,16 +173,18 @@ func config(name string) string {
 func ended(state string) string { return config("state-" + state) }
 
 func (s *target) bench() jobtest.Bench {
+	ends := []jobtest.End{
+		{Name: "SUCCEEDED", Config: ended("SUCCEEDED"), Want: job.Status{Result: run.ResultSuccess, Output: `{"rows": 3}`}},
+		{Name: "FAILED", Config: ended("FAILED"), Want: job.Status{Result: run.ResultFail, Message: "FAILED: States.TaskFailed the task said "}},
+		{Name: "ABORTED", Config: ended("ABORTED"), Want: job.Status{Result: run.ResultFail, Category: run.Transient, Message: "ABORTED: "}},
+		{Name: "TIMED_OUT", Config: ended("TIMED_OUT"), Want: job.Status{Result: run.ResultTimeout, Category: run.Timeout, Message: "TIMED_OUT: "}},
+	}
+	busy := awstest.Busy(types.ExecutionStatus("").Values(), ends, ended)
 	return jobtest.Bench{
 		New: func(t *testing.T) job.Type { return newType(t, s.URL) }, NewConfig: newConfig,
 		Good: ended("SUCCEEDED"), Endless: config("endless"), Leaking: ended("FAILED"),
-		Ends: []jobtest.End{
-			{Name: "SUCCEEDED", Config: ended("SUCCEEDED"), Want: job.Status{Result: run.ResultSuccess, Output: `{"rows": 3}`}},
-			{Name: "FAILED", Config: ended("FAILED"), Want: job.Status{Result: run.ResultFail, Message: "FAILED: States.TaskFailed the task said "}},
-			{Name: "ABORTED", Config: ended("ABORTED"), Want: job.Status{Result: run.ResultFail, Category: run.Transient, Message: "ABORTED: "}},
-			{Name: "TIMED_OUT", Config: ended("TIMED_OUT"), Want: job.Status{Result: run.ResultTimeout, Category: run.Timeout, Message: "TIMED_OUT: "}},
-		},
-		Busy: map[string]string{"RUNNING": config("endless"), "PENDING_REDRIVE": ended("PENDING_REDRIVE")},
+		Ends: ends, Busy: busy,
+		Undocumented: map[string]string{"a state of tomorrow": ended("DREAMING")},
 		Refused: []jobtest.Refusal{
 			{Name: "no such machine", Config: config("missing"), Want: job.Refusal{Category: run.Permanent, Reason: "StateMachineDoesNotExist"}},
 			{Name: "deleted", Config: config("deleted"), Want: job.Refusal{Category: run.Permanent, Reason: "it is being deleted"}},
