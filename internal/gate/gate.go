@@ -35,6 +35,8 @@ type Question struct {
 	Gate *rule.Gate
 	// Fire is the instant that opened the run under cron. Zero means the fire that is for Period.
 	Fire time.Time
+	// PostRun asks for the sensors of the post-run rules as well. They do not take part in the verdict.
+	PostRun bool
 }
 
 // Look evaluates a gate on what the store shows at this moment. Beside the sensors of the pipeline's own gate the
@@ -49,15 +51,19 @@ func Look(ctx context.Context, r reader, q Question, now time.Time) (View, error
 	if q.Gate == nil {
 		refs = append(refs, q.startBeside(refs)...)
 	}
+	inputs := len(refs)
+	if q.PostRun && q.Definition.PostRun != nil {
+		refs = append(refs, q.Definition.PostRun.Gate.Refs()...)
+	}
 	seen, err := q.read(ctx, r, refs)
 	if err != nil {
 		return View{}, fmt.Errorf("look at the gate of %s for %s: %w", q.Definition.ID, q.Period, err)
 	}
-	v := View{Verdict: g.Explain(seen[:decisive], now), Sensors: make([]store.SeenSensor, len(refs))}
+	sensors := make([]store.SeenSensor, len(refs))
 	for i, ref := range refs {
-		v.Sensors[i] = noted(q.Definition.ID, ref, seen[i])
+		sensors[i] = noted(q.Definition.ID, ref, seen[i])
 	}
-	return v, nil
+	return View{Verdict: g.Explain(seen[:decisive], now), Sensors: sensors[:inputs:inputs], PostRun: sensors[inputs:]}, nil
 }
 
 // startBeside is the start condition's sensor where it is not part of the gate: without cron it opens the run and is

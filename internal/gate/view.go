@@ -1,6 +1,9 @@
 package gate
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/rerun"
@@ -13,6 +16,7 @@ import (
 type View struct {
 	Verdict rule.Verdict
 	Sensors []store.SeenSensor // of the gate, in the order of its Refs; then the start condition's, if it is not among them
+	PostRun []store.SeenSensor // of the post-run rules, if the question asks for them
 }
 
 // Open says that a start may rest on this view.
@@ -51,6 +55,28 @@ func Compared(sensors []store.SeenSensor) []rerun.Seen {
 		seen = append(seen, rerun.Seen{Sensor: string(s.Pipeline) + "/" + string(s.Key), Content: s.Content})
 	}
 	return seen
+}
+
+// WithoutData leaves only versions and content hashes of what sensors showed. Upstreams keep their data, which says whether they
+// had completed.
+func WithoutData(sensors []store.SeenSensor) []store.SeenSensor {
+	bare := slices.Clone(sensors)
+	for i := range bare {
+		if !IsUpstream(bare[i]) {
+			bare[i].Fields = nil
+		}
+	}
+	return bare
+}
+
+// IsUpstream says that s is a run of an upstream pipeline.
+func IsUpstream(s store.SeenSensor) bool { return strings.HasPrefix(string(s.Key), "run/") }
+
+// Includes says whether sensors hold the reading that s shows, or a later one of the same row.
+func Includes(sensors []store.SeenSensor, s store.SeenSensor) bool {
+	return slices.ContainsFunc(sensors, func(then store.SeenSensor) bool {
+		return then.Pipeline == s.Pipeline && then.Key == s.Key && then.Period == s.Period && then.Version >= s.Version
+	})
 }
 
 // noted is what ref showed, in the form that is stored.

@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/gate"
@@ -122,18 +123,31 @@ func (w *work) begin(c call) func(context.Context, store.Claim, func() time.Time
 	}
 }
 
-// withdraw says that a start which is stored was not made, and will not be: it is decided anew. Whoever holds the lease by now,
-// that is true for as long as the run is as it was stored.
+// withdraw says that a start which is stored was not made, and will not be: it is decided anew. That is true for as long as
+// the run waits for the answer to that start, whoever holds the lease by now.
 func (w *work) withdraw(ctx context.Context, now time.Time) (lifecycle.Step, error) {
-	next, err := w.run.Withdrawn(now)
-	if err != nil {
-		return lifecycle.Step{}, err
-	}
 	w.now = now
-	step, err := w.commit(ctx, w.batch("withdraw"), next)
-	if isConflict(err) && w.claim != nil {
-		w.claim = nil
-		step, err = w.commit(ctx, w.batch("withdraw without lease"), next)
+	var err error
+	for range answerTries {
+		next, refused := w.run.Withdrawn(now)
+		if refused != nil {
+			return lifecycle.Step{}, refused
+		}
+		var step lifecycle.Step
+		if step, err = w.commit(ctx, w.batch("withdraw"), next); !isConflict(err) {
+			return step, err
+		}
+		current, unread := w.o.Store.Run(ctx, w.run.Key)
+		if unread != nil {
+			return lifecycle.Step{}, fmt.Errorf("read it again: %w", unread)
+		}
+		if !sameStart(w.run, current) {
+			break
+		}
+		if current.Version == w.run.Version {
+			w.claim = nil // not the run has changed, so the lease is gone
+		}
+		w.run = current
 	}
-	return step, err
+	return lifecycle.Step{}, err
 }

@@ -19,21 +19,15 @@ const maxBaseline = 256 << 10
 
 // capture stores what the post-run sensors show at completion, by rule key, so that a later move can be told. A key without
 // a reading is left out: its first reading will be its baseline.
-func (w *work) capture(ctx context.Context, b *store.Batch, next run.Run) error {
+func (w *work) capture(ctx context.Context, b *store.Batch, next run.Run, sensors []store.SeenSensor) error {
 	if w.def.PostRun == nil {
 		return nil
-	}
-	view, err := gate.Look(ctx, w.o.Store, gate.Question{
-		Definition: w.def, Upstream: w.o.Catalog.Current().Definition, Period: next.Period, Gate: w.def.PostRun.Gate,
-	}, w.now)
-	if err != nil {
-		return err
 	}
 	read, err := w.postRun(ctx)
 	if err != nil {
 		return err
 	}
-	baseline, kept, dropped := w.baseline(view)
+	baseline, kept, dropped := w.baseline(sensors)
 	b.SwapPostRun(read, store.PostRun{Key: next.Key, Attempt: next.Attempt, CompletedAt: next.EndedAt, Baseline: baseline})
 	if len(kept) > 0 {
 		b.Emit(event.New(event.PostRunBaselineCaptured, w.about(), "stored what "+strings.Join(kept, ", ")+" showed at completion", event.Sensors{Sensors: kept}))
@@ -45,12 +39,11 @@ func (w *work) capture(ctx context.Context, b *store.Batch, next run.Run) error 
 	return nil
 }
 
-// baseline is what the view's sensors show, as far as there is room for it, with the keys that were kept and those that
-// were not.
-func (w *work) baseline(view gate.View) (baseline map[string]sensor.Fields, kept, dropped []string) {
+// baseline is what the sensors show, as far as there is room for it, with the keys that were kept and those that were not.
+func (w *work) baseline(sensors []store.SeenSensor) (baseline map[string]sensor.Fields, kept, dropped []string) {
 	baseline = map[string]sensor.Fields{}
 	room := maxBaseline
-	for _, s := range view.Sensors {
+	for _, s := range sensors {
 		if s.Version == 0 {
 			continue
 		}

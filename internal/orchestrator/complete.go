@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/lifecycle"
 	"github.com/interlock-go/interlock/internal/run"
@@ -49,8 +50,17 @@ func (w *work) settleResult(ctx context.Context, step lifecycle.Step) (lifecycle
 }
 
 // complete brings a run with a result to COMPLETED or FAILED: state, job log, slot, deadlines, baseline and events in one
-// commit.
+// commit. A success also stores what its inputs showed, so that a change while the job ran is told from a later one. The run
+// ends after that look: no reading that the look has seen is dated after the end.
 func (w *work) complete(ctx context.Context, b store.Batch, reported run.Run, output string) (lifecycle.Step, error) {
+	var inputs gate.View
+	if reported.Progress.Report.Result == run.ResultSuccess {
+		var err error
+		if inputs, err = w.look(ctx); err != nil {
+			return lifecycle.Step{}, err
+		}
+		w.now = w.clock()
+	}
 	next, err := reported.Complete(w.now)
 	if err != nil {
 		return lifecycle.Step{}, err
@@ -76,7 +86,8 @@ func (w *work) complete(ctx context.Context, b store.Batch, reported run.Run, ou
 		b.SwapDeadline(c.read, c.closed)
 		b.Emit(c.events...)
 	}
-	if err := w.capture(ctx, &b, next); err != nil {
+	b.Snapshots = append(b.Snapshots, ending(next, inputs))
+	if err := w.capture(ctx, &b, next, inputs.PostRun); err != nil {
 		return lifecycle.Step{}, err
 	}
 	return w.commit(ctx, b, next)

@@ -41,7 +41,7 @@ func (w *work) evaluate(ctx context.Context) (lifecycle.Step, error) {
 // look is what the gate shows now.
 func (w *work) look(ctx context.Context) (gate.View, error) {
 	return gate.Look(ctx, w.o.Store, gate.Question{
-		Definition: w.def, Upstream: w.o.Catalog.Current().Definition, Period: w.run.Period,
+		Definition: w.def, Upstream: w.o.Catalog.Current().Definition, Period: w.run.Period, PostRun: true,
 	}, w.now)
 }
 

@@ -81,7 +81,15 @@ func (w *work) snapshot(r run.Run, view gate.View) store.Snapshot {
 		ID:  run.SnapshotID(fmt.Sprintf("%s/%d", r.ID(), r.Progress.StartTries+1)),
 		Key: r.Key, Attempt: r.Attempt, At: r.UpdatedAt, Config: r.Progress.Opening.ConfigVersion,
 		Outcome: view.Verdict.Outcome, Bypassed: r.Progress.Opening.GateBypassed,
-		Leaves: view.Leaves(), Sensors: view.Sensors,
+		Leaves: view.Leaves(), Sensors: view.Sensors, PostRun: view.PostRun,
+	}
+}
+
+// ending is what the end of the attempt was decided on: what is written later is compared with it, by version.
+func ending(ended run.Run, view gate.View) store.Snapshot {
+	return store.Snapshot{
+		ID: ended.EndSnapshot(), Key: ended.Key, Attempt: ended.Attempt, At: ended.EndedAt, Config: ended.Progress.Opening.ConfigVersion,
+		Outcome: view.Verdict.Outcome, Sensors: gate.WithoutData(view.Sensors), PostRun: gate.WithoutData(view.PostRun),
 	}
 }
 
@@ -130,6 +138,10 @@ func (w *work) start(ctx context.Context, c call) (lifecycle.Step, error) {
 	return w.settle(ctx, a)
 }
 
+// answerTries is how often the answer to a start call is stored again because the run has moved meanwhile. Each changed input
+// moves it; and an answer that is not stored is lost.
+const answerTries = 100
+
 // settle stores an answer. The start has happened whoever holds the lease by now, and also where the caller has been told to
 // stop, so the answer is put to what the run has become.
 func (w *work) settle(ctx context.Context, a answer) (lifecycle.Step, error) {
@@ -138,7 +150,7 @@ func (w *work) settle(ctx context.Context, a answer) (lifecycle.Step, error) {
 	}
 	ctx = context.WithoutCancel(ctx)
 	var err error
-	for range maxTries {
+	for range answerTries {
 		w.now = w.clock()
 		var step lifecycle.Step
 		if step, err = w.answered(ctx, a); !isConflict(err) {

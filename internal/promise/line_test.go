@@ -20,6 +20,8 @@ type faults struct {
 	stalls  float64 // the controller sleeps, for up to twice its lease, wherever it has just talked to the store
 	refuses float64 // a commit does not happen
 
+	lag time.Duration // how long a commit takes at most, before it happens and after
+
 	drops func(store.Change) bool // changes that never reach the controller
 	skew  *atomic.Int64           // by how much its clock is wrong
 	nods  *atomic.Bool            // whoever is about to make a start call next sleeps first, for two leases
@@ -78,12 +80,25 @@ func (l *line) rest() {
 	time.Sleep(d) // the bubble's clock
 }
 
+// take lets time pass inside a commit.
+func (l *line) take() {
+	if l.faults.lag == 0 {
+		return
+	}
+	l.mu.Lock()
+	d := time.Duration(l.rand.Int64N(int64(l.faults.lag)))
+	l.mu.Unlock()
+	time.Sleep(d) // the bubble's clock
+}
+
 func (l *line) Commit(ctx context.Context, b store.Batch, now time.Time) error {
 	l.rest()
 	if l.happens(l.faults.refuses) {
 		return errFault
 	}
+	l.take()
 	err := l.Store.Commit(ctx, b, now)
+	l.take()
 	if err == nil && l.happens(l.faults.loses) {
 		err = errFault
 	}

@@ -59,7 +59,9 @@ func (r *Router) AdvanceDry(ctx context.Context, claim store.Claim, now time.Tim
 
 // evaluateDry looks at the gate. A dry run does not wait for a pause to end, since it starts nothing.
 func (r *Router) evaluateDry(ctx context.Context, b *store.Batch, e *catalog.Entry, old run.Run, now time.Time) error {
-	view, err := r.look(ctx, e, old.Period, now)
+	q := r.question(e, old.Period)
+	q.PostRun = true
+	view, err := gate.Look(ctx, r.store, q, now)
 	if err != nil {
 		return err
 	}
@@ -130,7 +132,7 @@ func (r *Router) wouldTrigger(ctx context.Context, b *store.Batch, e *catalog.En
 	b.Finish(dryID(old.Key))
 	b.Snapshots = append(b.Snapshots, store.Snapshot{
 		ID: id, Key: old.Key, Attempt: old.Attempt, At: instant(now), Config: e.Version,
-		Outcome: view.Verdict.Outcome, Bypassed: old.Progress.Opening.GateBypassed, Leaves: view.Leaves(), Sensors: view.Sensors,
+		Outcome: view.Verdict.Outcome, Bypassed: old.Progress.Opening.GateBypassed, Leaves: view.Leaves(), Sensors: view.Sensors, PostRun: view.PostRun,
 	})
 	about := aboutDry(old, now)
 	gateIs := "open"
@@ -147,7 +149,7 @@ func (r *Router) wouldTrigger(ctx context.Context, b *store.Batch, e *catalog.En
 		b.Emit(event.New(event.DryRunSLAProjection, about, message, p))
 	}
 	b.Emit(event.New(event.DryRunCompleted, about, "the dry run is over", nil))
-	return r.captureDry(ctx, b, e, next, now)
+	return r.captureDry(ctx, b, e, next, view.PostRun)
 }
 
 // completeDry brings a dry run through to its end, as if its job had started and succeeded at once.
@@ -164,22 +166,16 @@ func completeDry(r run.Run, id run.SnapshotID, now time.Time) (run.Run, error) {
 }
 
 // captureDry keeps what the post-run sensors show, so that drift can be told.
-func (r *Router) captureDry(ctx context.Context, b *store.Batch, e *catalog.Entry, next run.Run, now time.Time) error {
+func (r *Router) captureDry(ctx context.Context, b *store.Batch, e *catalog.Entry, next run.Run, sensors []store.SeenSensor) error {
 	if e.PostRun == nil {
 		return nil
-	}
-	q := r.question(e, next.Period)
-	q.Gate = e.PostRun.Gate
-	view, err := gate.Look(ctx, r.store, q, now)
-	if err != nil {
-		return err
 	}
 	read, err := r.postRunRow(ctx, next.Key)
 	if err != nil {
 		return err
 	}
 	baseline := map[string]sensor.Fields{}
-	for _, s := range view.Sensors {
+	for _, s := range sensors {
 		if s.Version != 0 {
 			baseline[gate.RuleKey(e.ID, s.Pipeline, s.Key)] = s.Fields
 		}

@@ -2,7 +2,6 @@ package router
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,40 +18,77 @@ import (
 // budgetSpent is the reason of data that would have been worth another attempt.
 const budgetSpent = "budget spent"
 
-// afterCompletion reacts to a write for a period whose run has completed: one that meets the start condition, or that
-// announces an upstream, may be late data.
+// afterCompletion reacts to a write for a period whose run has completed: one that meets the start condition, that announces
+// an upstream, or that was made before the end and not seen by it, may be late data.
 func (r *Router) afterCompletion(ctx context.Context, n news, key run.Key, now time.Time) error {
 	switch {
 	case paused(n.row):
 		return nil
 	case n.upstream != nil:
-		return r.late(ctx, n.entry, key, input{n.cause(), announced}, now)
+		return r.late(ctx, n.entry, key, input{cause: n.cause(), counts: gate.IsUpstream}, now)
 	case n.start && n.slice().Holds(key.Period):
 		met, err := r.startMet(ctx, n.entry, key.Period, now)
 		if err != nil || !met {
 			return err
 		}
-		// What came after this write has had, or will have, its own look.
-		return r.late(ctx, n.entry, key, input{n.cause(), func(s store.SeenSensor) bool {
-			return !announced(s) && s.Version <= n.Version
-		}}, now)
+		return r.late(ctx, n.entry, key, input{cause: n.cause(), counts: n.until}, now)
+	case n.gate && !n.Period.IsZero():
+		unseen, err := r.missedByTheEnd(ctx, n, key)
+		if err != nil || !unseen {
+			return err
+		}
+		return r.late(ctx, n.entry, key, input{cause: n.cause(), counts: n.until}, now)
 	}
 	return nil
 }
 
-// input is what may have brought late data: what it is called, and which sensors it speaks for.
+// until says that a sensor shows this write or an earlier one. What came later is handled by itself.
+func (n news) until(s store.SeenSensor) bool { return !gate.IsUpstream(s) && s.Version <= n.Version }
+
+// missedByTheEnd says that a write is dated before the run ended, and was stored after the completion had read its inputs.
+func (r *Router) missedByTheEnd(ctx context.Context, n news, key run.Key) (bool, error) {
+	old, err := r.row(ctx, n.entry, key)
+	if err != nil || n.At.After(old.EndedAt) {
+		return false, err
+	}
+	end, err := r.ending(ctx, n.entry, old)
+	return !gate.Includes(end.Sensors, store.SeenSensor{Pipeline: n.Pipeline, Key: n.Sensor, Period: n.Period, Version: n.Version}), err
+}
+
+// ending is what the end of a run's latest attempt was decided on; the zero Snapshot if that is no longer kept. A dry run ends
+// where the job of another would start.
+func (r *Router) ending(ctx context.Context, e *catalog.Entry, old run.Run) (store.Snapshot, error) {
+	id := old.EndSnapshot()
+	if e.DryRun {
+		id = old.Progress.Snapshot
+	}
+	return r.snapshot(ctx, id)
+}
+
+// snapshot gives stored facts; the zero Snapshot if they are not there, or no longer.
+func (r *Router) snapshot(ctx context.Context, id run.SnapshotID) (store.Snapshot, error) {
+	if id == "" {
+		return store.Snapshot{}, nil
+	}
+	s, err := r.store.Snapshot(ctx, id)
+	if ignoreMissing(err) != nil {
+		return store.Snapshot{}, fmt.Errorf("read snapshot %s: %w", id, err)
+	}
+	return s, nil
+}
+
+// input is what may have brought late data: what it is called, and which of the run's inputs count. Those are what the sensors
+// show now or, where an attempt is named, what they showed when that ended.
 type input struct {
-	cause  string
-	counts func(store.SeenSensor) bool
+	cause   string
+	counts  func(store.SeenSensor) bool
+	attempt int
 }
 
-// whileRunning is what came until a run completed.
-func whileRunning(old run.Run) input {
-	return input{"run/" + string(old.ID()), func(s store.SeenSensor) bool { return !s.UpdatedAt.After(old.EndedAt) }}
+// whileRunning is what changed until an attempt ended.
+func whileRunning(ended run.Run) input {
+	return input{cause: "run/" + string(ended.ID()), counts: func(store.SeenSensor) bool { return true }, attempt: ended.Attempt}
 }
-
-// announced says that s is a run of an upstream.
-func announced(s store.SeenSensor) bool { return strings.HasPrefix(string(s.Key), "run/") }
 
 // late compares what a completed run started on with what its inputs show now, and opens another attempt for what is
 // new, as far as the budget allows. It is asked on each write that may be late, and once at completion for what
@@ -60,7 +96,7 @@ func announced(s store.SeenSensor) bool { return strings.HasPrefix(string(s.Key)
 func (r *Router) late(ctx context.Context, e *catalog.Entry, key run.Key, in input, now time.Time) error {
 	return again(func() error {
 		old, err := r.row(ctx, e, key)
-		if err != nil || old.Status != run.Completed {
+		if err != nil || old.Status != run.Completed || in.attempt != 0 && in.attempt != old.Attempt {
 			return err
 		}
 		changed, err := r.changedSince(ctx, e, old, in, now)
@@ -125,23 +161,27 @@ func lateCause(changed []string) run.Cause {
 // changedSince lists the inputs of a completed run that show other data than when its job started. A start whose snapshot
 // is no longer kept cannot be compared, and proves nothing.
 func (r *Router) changedSince(ctx context.Context, e *catalog.Entry, old run.Run, in input, now time.Time) ([]rerun.Seen, error) {
-	if old.Progress.Snapshot == "" {
-		return nil, nil
+	start, err := r.snapshot(ctx, old.Progress.Snapshot)
+	if err != nil || start.ID == "" {
+		return nil, err
 	}
-	snapshot, err := r.store.Snapshot(ctx, old.Progress.Snapshot)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read snapshot %s: %w", old.Progress.Snapshot, err)
-	}
-	view, err := r.look(ctx, e, old.Period, now)
+	sensors, err := r.shown(ctx, e, old, in, now)
 	if err != nil {
 		return nil, err
 	}
-	current := gate.Compared(slices.DeleteFunc(ofPeriod(view.Sensors), func(s store.SeenSensor) bool { return !in.counts(s) || r.probed(s) }))
-	changed := rerun.Changed(gate.Compared(snapshot.Sensors), current)
+	current := gate.Compared(slices.DeleteFunc(ofPeriod(sensors), func(s store.SeenSensor) bool { return !in.counts(s) || r.probed(s) }))
+	changed := rerun.Changed(gate.Compared(start.Sensors), current)
 	return slices.DeleteFunc(current, func(s rerun.Seen) bool { return !slices.Contains(changed, s.Sensor) }), nil
+}
+
+// shown is what the inputs of a completed run show, or showed when it ended.
+func (r *Router) shown(ctx context.Context, e *catalog.Entry, old run.Run, in input, now time.Time) ([]store.SeenSensor, error) {
+	if in.attempt != 0 {
+		end, err := r.ending(ctx, e, old)
+		return end.Sensors, err
+	}
+	view, err := r.look(ctx, e, old.Period, now)
+	return view.Sensors, err
 }
 
 // probed says that a probe writes the sensor. It tells how things stand when somebody asks, and not that data came.
@@ -167,7 +207,7 @@ func ofPeriod(sensors []store.SeenSensor) []store.SeenSensor {
 		if s.Period.IsZero() && !s.Start {
 			continue
 		}
-		if announced(s) && s.Fields["status"] != string(run.Completed) {
+		if gate.IsUpstream(s) && s.Fields["status"] != string(run.Completed) {
 			continue
 		}
 		own = append(own, s)

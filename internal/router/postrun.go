@@ -64,10 +64,16 @@ func (r *Router) postRun(ctx context.Context, n news, key run.Key, now time.Time
 			return err
 		}
 		if open {
-			return r.inflight(ctx, n, old, post, seen, now)
-		}
-		if !within(e, old, seen.UpdatedAt) {
+			if err := r.inflight(ctx, n, old, post, seen, now); err != nil {
+				return err
+			}
+			if old.Status == run.Triggering || old.Status == run.Running {
+				return r.wake(ctx, e, old, now) // a completion that is being decided includes the reading in its baseline
+			}
 			return nil
+		}
+		if follows, err := r.follows(ctx, e, old, seen); err != nil || !follows {
+			return err
 		}
 		return r.compare(ctx, n, old, post, seen, view, now)
 	})
@@ -86,9 +92,14 @@ func shown(view gate.View, n news) (store.SeenSensor, bool) {
 	return store.SeenSensor{}, false
 }
 
-// within says whether a reading came after the run completed and inside its post-run window.
-func within(e *catalog.Entry, old run.Run, written time.Time) bool {
-	return !written.Before(old.EndedAt) && !written.After(old.EndedAt.Add(e.PostRun.Window))
+// follows says whether a reading came after the run completed, which the completion then has not seen, and inside its post-run
+// window.
+func (r *Router) follows(ctx context.Context, e *catalog.Entry, old run.Run, seen store.SeenSensor) (bool, error) {
+	if seen.UpdatedAt.After(old.EndedAt.Add(e.PostRun.Window)) {
+		return false, nil
+	}
+	end, err := r.ending(ctx, e, old)
+	return !gate.Includes(end.PostRun, seen), err
 }
 
 // postRunRow is what is remembered of a completed run; the zero row if that is nothing.
@@ -205,12 +216,9 @@ func (r *Router) before(ctx context.Context, n news, old run.Run, post store.Pos
 	if was, there := post.Baseline[n.ruleKey()]; there {
 		return was, true, nil
 	}
-	if old.Progress.Snapshot == "" {
-		return nil, false, nil
-	}
-	snapshot, err := r.store.Snapshot(ctx, old.Progress.Snapshot)
+	snapshot, err := r.snapshot(ctx, old.Progress.Snapshot)
 	if err != nil {
-		return nil, false, ignoreMissing(err)
+		return nil, false, err
 	}
 	for _, s := range snapshot.Sensors {
 		if s.Pipeline == n.Pipeline && s.Key == n.Sensor && s.Version != 0 {

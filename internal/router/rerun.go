@@ -2,7 +2,6 @@ package router
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -166,12 +165,9 @@ func (r *Router) leftRuns(ctx context.Context, old run.Run) bool {
 // compared is what gate and start condition showed when the latest attempt started, and what they show now. Without a
 // snapshot there is nothing to compare: the two are the same.
 func (r *Router) compared(ctx context.Context, e *catalog.Entry, old run.Run, now time.Time) (then, current []rerun.Seen, err error) {
-	snapshot, err := r.store.Snapshot(ctx, old.Progress.Snapshot)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, nil, nil
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("read snapshot %s: %w", old.Progress.Snapshot, err)
+	snapshot, err := r.snapshot(ctx, old.Progress.Snapshot)
+	if err != nil || snapshot.ID == "" {
+		return nil, nil, err
 	}
 	view, err := r.look(ctx, e, old.Period, now)
 	if err != nil {

@@ -226,22 +226,54 @@ func (r *Router) runsInside(ctx context.Context, e *catalog.Entry, outer period.
 	}
 }
 
-// consider reacts for one run, by where it stands.
+// consider reacts for one run, by where it stands. An attempt that may be about to end is woken; if it ends first, the write came
+// after its end.
 func (r *Router) consider(ctx context.Context, n news, old run.Run, now time.Time) error {
+	key := old.Key
+	err := again(func() error {
+		if !n.wakes(old) {
+			return nil
+		}
+		err := r.wake(ctx, n.entry, old, now)
+		if errors.Is(err, store.ErrConflict) {
+			var unread error
+			if old, unread = r.row(ctx, n.entry, key); unread != nil {
+				return unread
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
 	switch old.Status {
 	case "":
-		return r.openFor(ctx, n, old.Key, now)
-	case run.Pending:
-		if n.gate {
-			return r.wake(ctx, n.entry, old.Key, now)
-		}
+		return r.openFor(ctx, n, key, now)
 	case run.ValidationExhausted:
-		return r.afterWindow(ctx, n, old.Key, now)
+		return r.afterWindow(ctx, n, key, now)
 	case run.Completed:
-		return r.afterCompletion(ctx, n, old.Key, now)
-	default: // a job runs, or nothing but a person brings the run back
+		return r.afterCompletion(ctx, n, key, now)
+	default: // it is open, or only a person reopens it
+		return nil
 	}
-	return nil
+}
+
+// wakes says that what is decided about an open attempt may depend on the write: whether its gate is open, or what a job of
+// which the result is being stored has worked on.
+func (n news) wakes(old run.Run) bool {
+	switch old.Status {
+	case run.Pending:
+		return n.gate || n.post && n.entry.DryRun // a dry run completes from here
+	case run.Triggering, run.Running:
+		return n.changesInput(old.Period) || n.gate && old.Repeats()
+	default:
+		return false
+	}
+}
+
+// changesInput says that the write changes what the job of period p works on, so that it may be late data: a standing fact is not.
+func (n news) changesInput(p period.Period) bool {
+	return n.Changed && (n.start && n.slice().Holds(p) || n.gate && !n.Period.IsZero())
 }
 
 // openFor opens a run that is not there, if this write is what opens it.

@@ -43,7 +43,7 @@ func (r *Router) wakeWaiting(ctx context.Context, e *catalog.Entry, limit int, n
 		}
 		limit--
 		if one.Progress.NextEvaluation.After(now) {
-			errs = append(errs, r.wake(ctx, e, one.Key, now))
+			errs = append(errs, r.wakePending(ctx, e, one.Key, now))
 		}
 	}
 	return errors.Join(errs...)

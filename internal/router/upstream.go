@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
@@ -81,6 +82,6 @@ func (r *Router) upstreamsNew(ctx context.Context, e *catalog.Entry, old run.Run
 		return false, err
 	}
 	return slices.ContainsFunc(view.Sensors, func(s store.SeenSensor) bool {
-		return announced(s) && !s.UpdatedAt.Before(old.EndedAt)
+		return gate.IsUpstream(s) && !s.UpdatedAt.Before(old.EndedAt)
 	}), nil
 }

@@ -9,21 +9,30 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// wake has the gate of a waiting attempt evaluated at once. It always moves the row on, also one that is due already: an
-// evaluation that is under way may have read the sensors before this write, and then finds its version gone.
-func (r *Router) wake(ctx context.Context, e *catalog.Entry, key run.Key, now time.Time) error {
+// wake moves the version of an open attempt, and has a waiting one evaluate its gate at once. It moves the version also where
+// an evaluation is due already: one that is under way may have read the sensors before this write. Its commit, or that of a
+// completion, then conflicts, and is decided again on what was written. If the attempt has moved since old was read, wake is
+// store.ErrConflict: it may have ended by now.
+func (r *Router) wake(ctx context.Context, e *catalog.Entry, old run.Run, now time.Time) error {
+	next, err := old.Wake(now)
+	if err != nil {
+		return err
+	}
+	b := store.Batch{ID: nameOf("wake", e, old.Key, old)}
+	swap(&b, e, old, next)
+	if old.Status == run.Pending {
+		b.Schedule(advance(e.DryRun, old.Key, next.Progress.NextEvaluation))
+	}
+	return r.commit(ctx, b, now)
+}
+
+// wakePending wakes an attempt if it waits for its gate.
+func (r *Router) wakePending(ctx context.Context, e *catalog.Entry, key run.Key, now time.Time) error {
 	return again(func() error {
 		old, err := r.row(ctx, e, key)
 		if err != nil || old.Status != run.Pending {
 			return err
 		}
-		next, err := old.Wake(now)
-		if err != nil {
-			return err
-		}
-		b := store.Batch{ID: nameOf("wake", e, key, old)}
-		swap(&b, e, old, next)
-		b.Schedule(advance(e.DryRun, key, next.Progress.NextEvaluation))
-		return r.commit(ctx, b, now)
+		return r.wake(ctx, e, old, now)
 	})
 }

@@ -36,10 +36,14 @@ type targets struct {
 	started []run.AttemptID
 	stopped []run.AttemptID
 	running map[run.AttemptID]bool
+	atOnce  bool // the start call is the job
 }
 
 func (t *targets) Start(_ context.Context, a job.Attempt) (job.Started, error) {
 	t.started = append(t.started, a.ID)
+	if t.atOnce {
+		return job.Started{Handle: run.Handle(a.ID), Result: &job.Status{Done: true, Result: run.ResultSuccess}}, nil
+	}
 	t.running[a.ID] = true
 	return job.Started{Handle: run.Handle(a.ID)}, nil
 }

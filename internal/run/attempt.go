@@ -33,9 +33,14 @@ func (r Run) Evaluated(open bool, now time.Time) (Run, error) {
 	return next, nil
 }
 
-// Wake asks for an evaluation now: a sensor was written, a slot became free, a pause ended. It never cuts
-// short a backoff or the wait for schedule.time.
+// Wake moves the version of an attempt because something that it depends on has changed: a sensor was
+// written, a slot became free, a pause ended. Whoever has decided on the version before must decide again.
+// A PENDING attempt is evaluated now, but never before the end of a backoff or before schedule.time.
 func (r Run) Wake(now time.Time) (Run, error) {
+	if r.Status == Triggering || r.Status == Running {
+		r.Version++
+		return r, nil
+	}
 	next, err := r.stay("a wake-up", now, Pending)
 	if err != nil {
 		return r, err
@@ -48,6 +53,11 @@ func (r Run) Wake(now time.Time) (Run, error) {
 		next.Progress.NextEvaluation = at
 	}
 	return next, nil
+}
+
+// Repeats says that a start was refused and no other call has been made yet: the gate is evaluated again before it is repeated.
+func (r Run) Repeats() bool {
+	return r.Status == Triggering && r.Progress.AskedAt.IsZero() && r.Progress.Held.Reason == ""
 }
 
 // WaitForSlot records that the gate is open but the pipeline's jobs already are as many as it may have.

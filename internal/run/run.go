@@ -44,6 +44,9 @@ type Run struct {
 // ID names the latest attempt.
 func (r Run) ID() AttemptID { return r.Key.Attempt(r.Attempt) }
 
+// EndSnapshot names the stored facts that the end of the latest attempt was decided on.
+func (r Run) EndSnapshot() SnapshotID { return SnapshotID(r.ID() + "/end") }
+
 // Verdict says that the gate was looked at when the run was last changed, and whether it was open.
 func (r Run) Verdict() (open, looked bool) {
 	p := r.Progress
@@ -68,7 +71,7 @@ type Opening struct {
 // Handle is how a job type finds its job again. Its text is the job type's own business.
 type Handle string
 
-// SnapshotID refers to the stored facts on which a gate was open.
+// SnapshotID refers to stored facts: those on which a gate was open, or those on which an attempt ended.
 type SnapshotID string
 
 // Held is a start that nobody can tell the fate of and that must not be repeated blindly.

@@ -120,7 +120,8 @@ const (
 	JobLate    JobEvent = "late"
 )
 
-// Snapshot is what a start was decided on. Its id is that of the attempt and the try.
+// Snapshot is what a start was decided on, or the end of an attempt. Its id is that of the attempt and the try, or of the
+// attempt's end (run.EndSnapshot), which is stored without leaves and without the data of readings.
 type Snapshot struct {
 	ID       run.SnapshotID `json:"id"`
 	Key      run.Key        `json:"key"`
@@ -131,6 +132,7 @@ type Snapshot struct {
 	Bypassed bool           `json:"bypassed,omitempty"`
 	Leaves   []SeenLeaf     `json:"leaves"`
 	Sensors  []SeenSensor   `json:"sensors"`
+	PostRun  []SeenSensor   `json:"postRun,omitempty"` // the sensors of the post-run rules
 }
 
 // SeenLeaf is the report on one rule at that moment.

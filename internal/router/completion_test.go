@@ -1,0 +1,196 @@
+package router_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/orchestrator"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// duringCommit performs the task that is due, and lets act happen between what its step reads and its first commit.
+func (w *world) duringCommit(act func()) {
+	w.Helper()
+	claims, err := w.Store.Claim(ctx, store.ClaimQuery{Replica: "one", Limit: 1, Lease: time.Minute}, w.Now())
+	w.Check(err)
+	if len(claims) != 1 || claims[0].Task.Kind != store.Advance {
+		w.Fatalf("claimed %v, want one step of a run", claims)
+	}
+	m := &meddled{Store: w.Store, others: []func(){act}}
+	steps := orchestrator.New(orchestrator.Deps{Store: m, Catalog: w.Catalog, Replica: "one", Jobs: map[string]job.Type{"command": stoppable{w.jobs}}})
+	_, err = steps.Step(ctx, claims[0], w.Now)
+	w.Check(err)
+	if len(m.others) > 0 {
+		w.Fatalf("the step committed nothing")
+	}
+}
+
+// react handles the changes that there are, as the router of another process does.
+func (w *world) react() {
+	w.Helper()
+	for w.React() {
+	}
+}
+
+func TestInputThatChangesWhileACompletionIsCommittedIsLateData(t *testing.T) {
+	for name, handled := range map[string]bool{"handled before the commit": true, "handled after it": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, plain)
+			w.Write("plain", "arrival", "status=ready", "n=1")
+			w.sleep(time.Minute)
+			w.report(plainRun, "success", "")
+			w.duringCommit(func() {
+				w.sleep(time.Millisecond)
+				w.Put("plain", "arrival", "status=ready", "n=2")
+				if handled {
+					w.react()
+				}
+			})
+			w.Settle()
+			w.expect(plainRun, "RUNNING 2")
+			same(t, "late data", []string{"plain/arrival"}, w.only(event.LateDataArrival).Detail.Extra.(event.Late).Sensors)
+		})
+	}
+}
+
+// dated waits for a fact of its own period, which alone opens nothing.
+const dated = `
+pipeline: {id: dated, owner: data}
+schedule: {trigger: {key: arrival, check: exists}}
+validation: {rules: [{key: rows, check: exists}]}
+job: {type: command, config: {command: "true"}}
+`
+
+const datedRun = "dated/stream/2026-03-03"
+
+func TestRuleThatChangesWhileACompletionIsCommittedIsLateData(t *testing.T) {
+	for name, c := range map[string]struct {
+		after   time.Duration // when it is written, after the end was decided
+		handled bool          // before the commit
+	}{
+		"handled before the commit": {after: time.Millisecond, handled: true},
+		"stored after the completion read its inputs, with an earlier instant": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, dated)
+			w.Put("dated", "rows#2026-03-03", "n=1")
+			w.Write("dated", "arrival", "n=1")
+			w.sleep(time.Minute)
+			w.report(datedRun, "success", "")
+			w.duringCommit(func() {
+				w.sleep(c.after)
+				w.Put("dated", "rows#2026-03-03", "n=2")
+				if c.handled {
+					w.react()
+				}
+			})
+			w.Settle()
+			w.expect(datedRun, "RUNNING 2")
+			same(t, "late data", []string{"dated/rows"}, w.only(event.LateDataArrival).Detail.Extra.(event.Late).Sensors)
+		})
+	}
+}
+
+func TestRuleThatChangesAfterTheRunHasEndedIsNoLateDataHoweverLateThatIsHandled(t *testing.T) {
+	w := newWorld(t, dated)
+	w.Put("dated", "rows#2026-03-03", "n=1")
+	w.Write("dated", "arrival", "n=1")
+	w.sleep(time.Minute)
+	w.report(datedRun, "success", "")
+	for w.Work() {
+	}
+	w.sleep(time.Millisecond)
+	w.Put("dated", "rows#2026-03-03", "n=2") // the router has not seen yet that the run has completed
+	w.Settle()
+	w.expect(datedRun, "COMPLETED 1")
+}
+
+func TestInputThatChangedWhileTheJobRanIsLateDataAlsoIfItChangesAgainBeforeThatIsHandled(t *testing.T) {
+	w := newWorld(t, dated)
+	w.Put("dated", "rows#2026-03-03", "n=1")
+	w.Write("dated", "arrival", "n=1")
+	w.sleep(time.Minute)
+	w.Write("dated", "rows#2026-03-03", "n=2")
+	w.sleep(time.Minute)
+	w.report(datedRun, "success", "")
+	for w.Work() {
+	}
+	w.sleep(time.Minute)
+	w.Put("dated", "rows#2026-03-03", "n=3")
+	w.Settle()
+	w.expect(datedRun, "RUNNING 2")
+}
+
+func TestPostRunReadingWhileACompletionIsCommittedHasAnOutcomeOrIsTheBaseline(t *testing.T) {
+	t.Run("handled after the commit", func(t *testing.T) {
+		w := newWorld(t, audited(""))
+		w.Write("audited", "arrival", "n=1")
+		w.sleep(time.Minute)
+		w.report(auditedRun, "success", "")
+		w.duringCommit(func() { w.Put("audited", "audit", "count=100") })
+		w.Settle()
+		same(t, "passed", 1, w.count(event.PostRunPassed))
+	})
+	t.Run("handled before it", func(t *testing.T) {
+		w := newWorld(t, audited(""))
+		w.Write("audited", "arrival", "n=1")
+		w.Write("audited", "audit", "count=100")
+		w.sleep(time.Minute)
+		w.report(auditedRun, "success", "")
+		w.duringCommit(func() {
+			w.sleep(time.Millisecond)
+			w.Put("audited", "audit", "count=105")
+			w.react()
+		})
+		w.Settle()
+		post, err := w.Store.PostRun(ctx, w.Key(auditedRun))
+		w.Check(err)
+		same(t, "baseline", any("105"), post.Baseline["audit"]["count"])
+		if ended := w.run(auditedRun).EndedAt; ended.Before(w.Now()) {
+			t.Errorf("it ended at %s, before its baseline was written", ended)
+		}
+	})
+}
+
+func TestPostRunReadingFromAClockThatIsBehindHasAnOutcome(t *testing.T) {
+	w := audit(t, "")
+	ended := w.run(auditedRun).EndedAt
+	now := w.Now()
+	w.Move(ended.Add(-time.Second))
+	w.Put("audited", "audit", "count=101")
+	w.Move(now)
+	w.Settle()
+	same(t, "passed", 1, w.count(event.PostRunPassed))
+}
+
+func TestReadingThatACompletionSawHasNoOutcomeOfItsOwn(t *testing.T) {
+	w := newWorld(t, audited(""))
+	w.Write("audited", "arrival", "n=1")
+	w.sleep(time.Minute)
+	w.Put("audited", "audit", "count=100")
+	late := w.Changes()
+	w.report(auditedRun, "success", "")
+	w.Settle()
+	w.expect(auditedRun, "COMPLETED 1")
+	for _, c := range late {
+		w.Check(w.Router.Handle(ctx, c, w.Now()))
+	}
+	same(t, "outcomes", 0, w.count(event.PostRunPassed)+w.count(event.PostRunFailed))
+}
+
+func TestLargestCompletionFitsIntoOneCommit(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: large, owner: data}
+schedule: {trigger: {key: arrival, check: exists}, maxActive: 1}
+sla: {deadline: "23:00", maxDuration: 2h}
+job: {type: lambda, config: {functionName: large}}
+postRun: {rules: [{key: audit, check: exists}]}
+`)
+	w.jobs.atOnce = true
+	w.Write("large", "audit", "n=1")
+	w.Write("large", "arrival", "n=1")
+	w.expect("large/stream/2026-03-03", "COMPLETED 1")
+	same(t, "deadlines met", 2, w.count(event.SLAMet))
+}
