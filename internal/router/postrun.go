@@ -194,38 +194,44 @@ func incomparable(old run.Run, m moved, causedBy string, now time.Time) event.Ev
 // inflight tells of a post-run sensor that moved while the run is open: from the last baseline, or from what the open
 // attempt started on.
 func (r *Router) inflight(ctx context.Context, n news, old run.Run, post store.PostRun, seen store.SeenSensor, now time.Time) error {
-	was, there, err := r.before(ctx, n, old, post)
-	if err != nil || !there || n.entry.DryRun {
+	if n.entry.DryRun {
+		return nil
+	}
+	before, err := r.before(ctx, n, old, post)
+	if err != nil {
 		return err
 	}
 	b := store.Batch{ID: fmt.Sprintf("inflight/%s/%s/%s", old.ID(), n.ruleKey(), seen.Content)}
-	for _, m := range movements(n.entry, n, was, seen.Fields) {
-		if !m.Drifted {
-			continue
+	for _, was := range before {
+		for _, m := range movements(n.entry, n, was, seen.Fields) {
+			if !m.Drifted {
+				continue
+			}
+			about := event.Of(old, now)
+			about.Which, about.CausedBy = m.sensor+" "+m.field+" "+seen.Content, n.cause()
+			message := fmt.Sprintf("%s of sensor %s %s, while attempt %d is %s", m.field, m.sensor, m.Reason, old.Attempt, old.Status)
+			b.Emit(event.New(event.PostRunDriftInflight, about, message, m.told())) // the second of one field has the same id, and is passed over
 		}
-		about := event.Of(old, now)
-		about.Which, about.CausedBy = m.sensor+" "+m.field+" "+seen.Content, n.cause()
-		message := fmt.Sprintf("%s of sensor %s %s, while attempt %d is %s", m.field, m.sensor, m.Reason, old.Attempt, old.Status)
-		b.Emit(event.New(event.PostRunDriftInflight, about, message, m.told()))
 	}
 	return r.commit(ctx, b, now)
 }
 
-// before is what a post-run sensor showed before the open attempt changed anything.
-func (r *Router) before(ctx context.Context, n news, old run.Run, post store.PostRun) (sensor.Fields, bool, error) {
+// before is what a post-run sensor showed before: at the last completion, and when the open attempt started.
+func (r *Router) before(ctx context.Context, n news, old run.Run, post store.PostRun) ([]sensor.Fields, error) {
+	var all []sensor.Fields
 	if was, there := post.Baseline[n.ruleKey()]; there {
-		return was, true, nil
+		all = append(all, was)
 	}
 	snapshot, err := r.snapshot(ctx, old.Progress.Snapshot)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	for _, s := range snapshot.Sensors {
+	for _, s := range snapshot.PostRun {
 		if s.Pipeline == n.Pipeline && s.Key == n.Sensor && s.Version != 0 {
-			return s.Fields, true, nil
+			all = append(all, s.Fields)
 		}
 	}
-	return nil, false, nil
+	return all, nil
 }
 
 // tellRules puts the outcome of the post-run rules into b where it is another than was last told. As long as a sensor has

@@ -162,6 +162,29 @@ postRun: {rules: [{key: audit, from: left, check: exists, field: count}, {key: a
 	same(t, "moved while the run is open", 2, w.count(event.PostRunDriftInflight))
 }
 
+func TestSensorThatOnlyPostRunRulesReadMovesInFlight(t *testing.T) {
+	w := newWorld(t, audited(""))
+	w.Write("audited", "audit", "count=100")
+	w.Write("audited", "arrival", "n=1")
+	w.expect(auditedRun, "RUNNING 1")
+	w.sleep(time.Minute)
+	w.Write("audited", "audit", "count=105")
+	same(t, "within the threshold", 0, w.count(event.PostRunDriftInflight))
+	w.Write("audited", "audit", "count=111")
+	inflight := w.only(event.PostRunDriftInflight)
+	same(t, "from what the attempt started on", "100", inflight.Detail.Extra.(event.Drift).Baseline)
+	same(t, "attempt", 1, inflight.Detail.Attempt)
+}
+
+func TestValueThatMovesBackToTheBaselineHasMovedFromWhatTheAttemptStartedOn(t *testing.T) {
+	w := audit(t, "")
+	w.Write("audited", "audit", "count=200")
+	w.expect(auditedRun, "RUNNING 2")
+	w.sleep(time.Minute)
+	w.Write("audited", "audit", "count=100")
+	same(t, "from", "200", w.only(event.PostRunDriftInflight).Detail.Extra.(event.Drift).Baseline)
+}
+
 func TestRulesAreEvaluatedEachIntervalAndToldWhenTheOutcomeChanges(t *testing.T) {
 	w := newWorld(t, `
 pipeline: {id: audited, owner: data}
