@@ -17,8 +17,8 @@ const maxTries = 5
 // Apply judges all files that there are, and stores what follows, one commit per pipeline: a version that differs from
 // the stored one is accepted, a file with problems rejected (the last good version stays in force, and each distinct
 // problem is told once), a pipeline without a file removed. Applying the same files again changes nothing. Of several
-// replicas, each stores only what it saw change: see Share. An error leaves the rest of the files for the next call; what was
-// stored until then is in force.
+// replicas, each stores only what it saw change: see Share. A pipeline that cannot be stored is left for the next call, and keeps
+// no other from being stored.
 func (c *Catalog) Apply(ctx context.Context, files Files, now time.Time) (Report, error) {
 	c.change.Lock()
 	defer c.change.Unlock()

@@ -1,8 +1,13 @@
 package catalog
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
+
+	"github.com/interlock-go/interlock/internal/store"
 )
 
 const (
@@ -13,23 +18,36 @@ const (
 	atOnce = 32
 )
 
-// together calls f for 0..n-1 with so many workers, in order if that is one, until one call fails. It returns when all
-// have ended: nothing goes on behind the caller's back.
+// together calls f for 0..n-1 with so many workers, in order if that is one, and joins the errors of
+// the calls that fail. No call keeps the others from being made, unless it finds the store away. It
+// returns when all calls have.
 func together(workers, n int, f func(i int) error) error {
 	var next atomic.Int64
 	var wg sync.WaitGroup
-	var first error
-	var once sync.Once
+	var mu sync.Mutex
+	var errs []error
 	for range min(workers, n) {
 		wg.Go(func() {
 			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
-				if err := f(int(i)); err != nil {
-					next.Store(int64(n))
-					once.Do(func() { first = err })
+				err := f(int(i))
+				if err == nil {
+					continue
 				}
+				if errors.Is(err, store.ErrAway) || errors.Is(err, context.Canceled) {
+					next.Store(int64(n))
+				}
+				mu.Lock()
+				errs = append(errs, err)
+				mu.Unlock()
 			}
 		})
 	}
 	wg.Wait()
-	return first
+	if more := len(errs) - maxErrors; more > 0 {
+		errs = append(errs[:maxErrors], fmt.Errorf("and %d more errors", more))
+	}
+	return errors.Join(errs...)
 }
+
+// maxErrors is how many errors together spells out.
+const maxErrors = 5

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -104,5 +105,26 @@ func TestVeryManyFirstFilesAreAllAccepted(t *testing.T) {
 		if want := pipeline.ID(fmt.Sprintf("p%03d", i)); e.ID != want {
 			t.Fatalf("pipeline %d is %s", i, e.ID)
 		}
+	}
+}
+
+// picky is a store that rejects whatever concerns one pipeline.
+type picky struct{ *memory.Store }
+
+func (p picky) Commit(ctx context.Context, b store.Batch, now time.Time) error {
+	if strings.HasPrefix(b.ID, "config/accept/bad/") {
+		return errFull
+	}
+	return p.Store.Commit(ctx, b, now)
+}
+
+func TestPipelineThatCannotBeStoredStopsNoOther(t *testing.T) {
+	c := catalog.New(picky{memory.New()}, all.Kinds())
+	report, err := c.Apply(ctx, catalog.Files{Pipelines: []pipeline.Source{
+		{File: "a.yaml", Data: []byte("pipeline: {id: bad, owner: tests}\n")},
+		{File: "b.yaml", Data: []byte(orders)},
+	}}, morning)
+	if !errors.Is(err, errFull) || !cmp.Equal(report.Accepted, []pipeline.ID{"orders"}) || c.Current().Get("orders") == nil {
+		t.Errorf("accepted %v, %v", report.Accepted, err)
 	}
 }
