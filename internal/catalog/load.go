@@ -43,7 +43,7 @@ func (c *Catalog) InForce(ctx context.Context, id pipeline.ID) (*Entry, store.Pi
 		return nil, row, nil
 	}
 	e := c.Current().Get(id)
-	if e == nil || e.Version != row.Config {
+	if e == nil || e.Version != row.Config || !e.Horizon.Equal(row.Horizon) {
 		if err := c.Refresh(ctx, id); err != nil {
 			return nil, row, err
 		}

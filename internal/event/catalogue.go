@@ -50,8 +50,8 @@ var groups = []Group{
 			Infra{},
 		},
 		{
-			InfraAlarm, Warning, "", PerPlatform, "An alarm of the platform changed its state.",
-			"Look at the alarm in CloudWatch.",
+			InfraAlarm, Warning, "", PerPlatform, "An alarm of the platform, or of the controller about its own surroundings, changed its state.",
+			"See the message; an alarm of AWS is in CloudWatch.",
 			Alarm{},
 		},
 		{

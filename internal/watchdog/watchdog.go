@@ -35,6 +35,7 @@ type mender interface {
 	Recover(ctx context.Context, id pipeline.ID, c store.Change, now time.Time) error
 	CatchUp(ctx context.Context, id pipeline.ID, now time.Time) error
 	CloseStart(ctx context.Context, key run.Key, now time.Time) (bool, error)
+	Rewind(ctx context.Context, id pipeline.ID, now time.Time) error
 }
 
 // ledger is what the watchdog asks of package slamonitor.
@@ -118,14 +119,18 @@ type degraded struct {
 }
 
 func (d degraded) String() string {
-	switch n := len(d.pipelines); {
-	case n == 0:
+	if len(d.pipelines) == 0 {
 		return d.check
-	case n > maxShown:
-		return fmt.Sprintf("%s (%s and %d more pipelines)", d.check, strings.Join(d.pipelines[:maxShown], ", "), n-maxShown)
-	default:
-		return fmt.Sprintf("%s (%s)", d.check, strings.Join(d.pipelines, ", "))
 	}
+	return fmt.Sprintf("%s (%s)", d.check, firstOf(d.pipelines))
+}
+
+// firstOf lists the first of names, and how many more there are.
+func firstOf(names []string) string {
+	if more := len(names) - maxShown; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxShown], ", "), more)
+	}
+	return strings.Join(names, ", ")
 }
 
 // Pass looks at everything once. The error joins what kept checks from looking; the others have looked all the same.
@@ -137,6 +142,9 @@ func (w *Watchdog) Pass(ctx context.Context, now time.Time) (Report, error) {
 	}
 	var errs []error
 	var all []degraded
+	if err := w.correctClock(ctx, &p); err != nil {
+		errs = append(errs, fmt.Errorf("clock: %w", err))
+	}
 	for _, c := range w.checks() {
 		n, err := c.look(ctx, p)
 		report.Findings[c.name] = n

@@ -1,0 +1,65 @@
+package watchdog
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// clockMark is how long a correction of the clock is remembered, so that it is reported once.
+const clockMark = 30 * 24 * time.Hour
+
+// correctClock finds pipelines whose row a clock has moved that was ahead and has been corrected
+// since. Their schedules would stay silent until that clock's instant, so they are rewound, and an
+// INFRA_ALARM reports it. It leaves out what is within an interval: clocks of replicas differ.
+func (w *Watchdog) correctClock(ctx context.Context, p *pass) error {
+	var ahead []watched
+	var until time.Time
+	for _, e := range p.entries {
+		if at := latest(e.row); at.After(p.now.Add(w.Interval)) {
+			ahead = append(ahead, e)
+			if at.After(until) {
+				until = at
+			}
+		}
+	}
+	if len(ahead) == 0 {
+		return nil
+	}
+	if err := w.reportClock(ctx, ahead, until, p.now); err != nil {
+		return err
+	}
+	_, err := each(ctx, w.Workers, ahead, func(e watched) (int, error) { return 1, w.Router.Rewind(ctx, e.ID, p.now) })
+	if rows, failed := w.Store.Pipelines(ctx); failed == nil {
+		p.entries = together(w.Catalog.Current().All(), rows)
+	}
+	return err
+}
+
+// latest is the last instant that a pipeline's schedule has been moved to.
+func latest(row *store.Pipeline) time.Time {
+	at := row.FiredThrough
+	for _, other := range []time.Time{row.Horizon, row.AcceptedAt} {
+		if other.After(at) {
+			at = other
+		}
+	}
+	return at
+}
+
+func (w *Watchdog) reportClock(ctx context.Context, ahead []watched, until, now time.Time) error {
+	names := make([]string, len(ahead))
+	for i, e := range ahead {
+		names[i] = string(e.ID)
+	}
+	alarm := "clock ahead to " + until.UTC().Format(time.RFC3339)
+	_, err := w.once(ctx, "watchdog/"+alarm, now.Add(clockMark), now, func(b *store.Batch) {
+		b.Emit(event.New(event.InfraAlarm, event.About{Which: alarm, At: now}, fmt.Sprintf(
+			"the clock was ahead, up to %s, and has been corrected; schedules count from the present time again, and runs that opened early stay as they are: %s",
+			until.UTC().Format(time.RFC3339), firstOf(names)), event.Alarm{Alarm: alarm, State: "ALARM"}))
+	})
+	return err
+}
