@@ -39,7 +39,7 @@ func TestTriggerOpensTheRunOfAPeriod(t *testing.T) {
 	if got := s.must(0, "trigger", "orders", "--date", "2026-03-03", "--reason", "late file"); got.stdout != "orders/stream/2026-03-03 is PENDING, attempt 1\n" {
 		t.Errorf("got %+v", got)
 	}
-	if got := s.must(1, "trigger", "orders", "--date", "2026-03-03"); got.stdout != "" || !in(got.stderr, "PENDING", "rerun") {
+	if got := s.must(1, "trigger", "orders", "--date", "2026-03-03"); got.stdout != "" || !in(got.stderr, "PENDING", "interlock explain orders") {
 		t.Errorf("it is open: %+v", got)
 	}
 	if got := s.must(1, "trigger", "orders", "--date", "2026-03-07"); !in(got.stderr, "excludes", "--force") {
