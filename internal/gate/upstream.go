@@ -92,24 +92,37 @@ func (u *upstream) seen(p period.Period) sensor.Seen {
 	if len(u.keys) == 0 {
 		return sensor.Seen{For: p, Note: u.note}
 	}
-	for i, key := range u.keys {
-		r, there := u.runs[key]
-		switch {
-		case !there:
-			return sensor.Seen{For: p, Note: u.missing(key.Period, i)}
-		case r.Status != run.Completed:
-			return sensor.Seen{For: p, Reading: u.reading(key.Period, r)}
-		}
+	done, first := u.progress()
+	if done == len(u.keys) {
+		return sensor.Seen{For: p, Reading: u.completed(p)}
 	}
-	return sensor.Seen{For: p, Reading: u.completed(p)}
+	of := ""
+	if len(u.keys) > 1 {
+		of = fmt.Sprintf("%d of %d runs of %s are COMPLETED", done, len(u.keys), u.id)
+	}
+	r, there := u.runs[first]
+	switch {
+	case there && of != "":
+		return sensor.Seen{For: p, Reading: u.reading(first.Period, r), Note: fmt.Sprintf("%s, %s is not", of, first.Period)}
+	case there:
+		return sensor.Seen{For: p, Reading: u.reading(first.Period, r)}
+	case of != "":
+		return sensor.Seen{For: p, Note: fmt.Sprintf("%s, there is no run for %s", of, first.Period)}
+	}
+	return sensor.Seen{For: p, Note: fmt.Sprintf("no run of %s for %s", u.id, first.Period)}
 }
 
-// missing says which run is not there, after how many that are COMPLETED.
-func (u *upstream) missing(p period.Period, before int) string {
-	if len(u.keys) == 1 {
-		return fmt.Sprintf("no run of %s for %s", u.id, p)
+// progress counts the runs that are COMPLETED, and returns the first that is not.
+func (u *upstream) progress() (done int, first run.Key) {
+	for _, key := range u.keys {
+		switch {
+		case u.runs[key].Status == run.Completed:
+			done++
+		case first == run.Key{}:
+			first = key
+		}
 	}
-	return fmt.Sprintf("no run of %s for %s; %d before it of %d are COMPLETED", u.id, p, before, len(u.keys))
+	return done, first
 }
 
 // completed is the reading of an upstream that is done: the latest of its runs speaks for all.

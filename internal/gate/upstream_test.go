@@ -100,6 +100,14 @@ func TestEveryExpectedSliceOfASmallerUpstreamCounts(t *testing.T) {
 	if v.Open() || !strings.Contains(v.Verdict.Leaves[0].Reason, "2026-03-03T07") {
 		t.Errorf("one is missing: %s, %q", v.Verdict.Outcome, v.Verdict.Leaves[0].Reason)
 	}
+	if reason := v.Verdict.Leaves[0].Reason; !strings.Contains(reason, "2 of 3 runs of silver are COMPLETED") {
+		t.Errorf("the one after the missing hour counts as well: %q", reason)
+	}
+	h.move(t, "2026-03-03T07", run.Running, 1, morning)
+	if reason := h.look(t, "2026-03-03").Verdict.Leaves[0].Reason; !strings.Contains(reason, "RUNNING") ||
+		!strings.Contains(reason, "2 of 3 runs of silver are COMPLETED, 2026-03-03T07 is not") {
+		t.Errorf("while one runs: %q", reason)
+	}
 	h.move(t, "2026-03-03T07", run.Completed, 1, morning)
 	then := h.look(t, "2026-03-03")
 	if !then.Open() {

@@ -89,6 +89,10 @@ func (p *predicate) fill(l *Leaf, w *writer, s Snapshot, now time.Time) {
 	default:
 		l.Version, l.Age = reading.Version, max(0, now.Sub(reading.UpdatedAt))
 		p.found(l, w, reading, now)
+		if seen.Note != "" {
+			w.WriteString("; ")
+			w.WriteString(seen.Note)
+		}
 	}
 	l.Reason = w.taken()
 }

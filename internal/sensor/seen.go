@@ -12,7 +12,7 @@ type Seen struct {
 	Reading *Reading      // nil when there is none for the period
 	For     period.Period // the period that was asked for
 	Other   period.Period // without a Reading: a period there is a reading for, the newest; zero if there is none
-	Note    string        // without a Reading: why one that is there does not count, for a person; often ""
+	Note    string        // why a reading does not count, or what to know beside the one that does; often ""
 }
 
 // ForPeriod picks what rules see of one key for period p, among the latest reading of each period (any order):
