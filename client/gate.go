@@ -19,19 +19,21 @@ type Gate struct {
 
 // Rule is the report on one rule. Numbers in Needs and Value are json.Number.
 type Rule struct {
-	Key       string     `json:"key"`
-	Check     string     `json:"check"`
-	Field     *string    `json:"field"`
-	Needs     any        `json:"needs"`
-	From      *string    `json:"from"`
-	Level     string     `json:"level"` // required or advisory
-	Group     *string    `json:"group"`
-	Outcome   string     `json:"outcome"`
-	Value     any        `json:"value"`
-	Reason    string     `json:"reason"`
-	Version   *int64     `json:"version"`
-	UpdatedAt *time.Time `json:"updatedAt"`
-	Source    *string    `json:"source"`
+	Key     string  `json:"key"`
+	Check   string  `json:"check"`
+	Field   *string `json:"field"`
+	Needs   any     `json:"needs"`
+	From    *string `json:"from"`
+	Level   string  `json:"level"` // required or advisory
+	Group   *string `json:"group"`
+	Outcome string  `json:"outcome"` // of the rule itself
+	// EffectiveOutcome is the outcome after every "not" around the rule: what it contributes to the gate.
+	EffectiveOutcome string     `json:"effectiveOutcome"`
+	Value            any        `json:"value"`
+	Reason           string     `json:"reason"`
+	Version          *int64     `json:"version"`
+	UpdatedAt        *time.Time `json:"updatedAt"`
+	Source           *string    `json:"source"`
 }
 
 // Gate asks whether a pipeline's gate is open for a period; an empty date means that of a fire now.

@@ -152,9 +152,11 @@ type leafReport struct {
 	From    *string      `json:"from"`
 	Level   rule.Level   `json:"level"`
 	Group   *string      `json:"group"`
-	Outcome rule.Outcome `json:"outcome"`
-	Value   any          `json:"value"`
-	Reason  string       `json:"reason"`
+	Outcome rule.Outcome `json:"outcome"` // of the rule itself
+	// EffectiveOutcome is the outcome after every "not" around the rule: what it contributes to the gate.
+	EffectiveOutcome rule.Outcome `json:"effectiveOutcome"`
+	Value            any          `json:"value"`
+	Reason           string       `json:"reason"`
 }
 
 func (e *evaluation) report() evaluationReport {
@@ -175,7 +177,7 @@ func reportOn(leaf rule.Leaf) leafReport {
 	return leafReport{
 		Key: leaf.Rule.Key, Check: leaf.Rule.Check, Field: textOrNull(leaf.Rule.Field), Needs: leaf.Rule.Value,
 		From: textOrNull(leaf.Rule.From), Level: levelOf(leaf), Group: textOrNull(leaf.Path),
-		Outcome: leaf.Outcome, Value: leaf.Value, Reason: leaf.Reason,
+		Outcome: leaf.Outcome, EffectiveOutcome: leaf.Effective(), Value: leaf.Value, Reason: leaf.Reason,
 	}
 }
 

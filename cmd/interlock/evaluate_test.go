@@ -105,6 +105,14 @@ func TestARuleInsideNotIsShownAsItCounts(t *testing.T) {
 		if !in(got.stdout, want...) {
 			t.Errorf("%s: %q is not in: %s", facts, want, got.stdout)
 		}
+		got = call{args: []string{"evaluate", file, "--sensors", "-", "--format", "json"}, stdin: facts}.run()
+		own, counts := `"outcome": "fail"`, `"effectiveOutcome": "pass"`
+		if facts != "{}" {
+			own, counts = `"outcome": "pass"`, `"effectiveOutcome": "fail"`
+		}
+		if !in(got.stdout, own, counts) {
+			t.Errorf("%s: %s and %s are not in: %s", facts, own, counts, got.stdout)
+		}
 	}
 }
 
@@ -134,7 +142,7 @@ func TestEveryKeyOfAnEvaluationIsThere(t *testing.T) {
 		t.Errorf("keys (-want +got):\n%s", diff)
 	}
 	leaf := r["rules"].([]any)[0].(map[string]any)
-	if diff := cmp.Diff([]string{"check", "field", "from", "group", "key", "level", "needs", "outcome", "reason", "value"}, sortedKeys(leaf)); diff != "" {
+	if diff := cmp.Diff([]string{"check", "effectiveOutcome", "field", "from", "group", "key", "level", "needs", "outcome", "reason", "value"}, sortedKeys(leaf)); diff != "" {
 		t.Errorf("keys of a rule (-want +got):\n%s", diff)
 	}
 	if leaf["value"] != nil || leaf["reason"] == "" {

@@ -64,20 +64,7 @@ func leafRow(leaf rule.Leaf, s style) []cell {
 }
 
 func mark(leaf rule.Leaf, s style) cell {
-	return outcomeMark(spoken(leaf), leaf.Advisory, s)
-}
-
-func spoken(leaf rule.Leaf) rule.Outcome { return turned(leaf.Path, leaf.Outcome) }
-
-// turned is a rule's outcome as it counts for the gate: inside a "not" its failing is what opens.
-func turned(path string, o rule.Outcome) rule.Outcome {
-	switch {
-	case o == rule.Unknown:
-		return rule.Unknown
-	case rule.SpeaksFor(path, o):
-		return rule.Pass
-	}
-	return rule.Fail
+	return outcomeMark(leaf.Effective(), leaf.Advisory, s)
 }
 
 // outcomeMark shows whether a rule speaks for opening.
@@ -125,7 +112,7 @@ func why(v rule.Verdict) string {
 	total := 0
 	for _, leaf := range v.Leaves {
 		if !leaf.Advisory {
-			n[spoken(leaf)]++
+			n[leaf.Effective()]++
 			total++
 		}
 	}

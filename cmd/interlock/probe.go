@@ -149,7 +149,7 @@ func (t *probeTrial) judge(r *sensor.Reading, now time.Time) error {
 		}
 		return errNo
 	}
-	if slices.ContainsFunc(t.leaves, func(l rule.Leaf) bool { return !l.Advisory && !rule.SpeaksFor(l.Path, l.Outcome) }) {
+	if slices.ContainsFunc(t.leaves, func(l rule.Leaf) bool { return !l.Advisory && l.Effective() != rule.Pass }) {
 		return errNo
 	}
 	return nil

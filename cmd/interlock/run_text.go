@@ -146,10 +146,10 @@ func (a *app) ruleRow(r client.Rule) []cell {
 // outcomeOf is how a rule counts for the gate; one that this version does not know is not known to hold.
 func outcomeOf(r client.Rule) rule.Outcome {
 	var o rule.Outcome
-	if o.UnmarshalText([]byte(r.Outcome)) != nil {
+	if o.UnmarshalText([]byte(r.EffectiveOutcome)) != nil {
 		return rule.Unknown
 	}
-	return turned(orNone(r.Group), o)
+	return o
 }
 
 // ruleText is what a rule asks: `status equals "ready"`.

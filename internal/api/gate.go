@@ -27,19 +27,20 @@ type Gate struct {
 
 // Rule is the report on one rule.
 type Rule struct {
-	Key       string     `json:"key"`
-	Check     string     `json:"check"`
-	Field     *string    `json:"field"`
-	Needs     any        `json:"needs" doc:"What the field is compared with."`
-	From      *string    `json:"from" doc:"The other pipeline whose sensor is read."`
-	Level     string     `json:"level" enum:"required,advisory"`
-	Group     *string    `json:"group" doc:"Where it stands in a group, for people."`
-	Outcome   string     `json:"outcome" enum:"pass,fail,unknown"`
-	Value     any        `json:"value" doc:"The value seen; null if there was none."`
-	Reason    string     `json:"reason"`
-	Version   *int64     `json:"version" doc:"Of the reading that was seen."`
-	UpdatedAt *time.Time `json:"updatedAt" doc:"When the reading was written."`
-	Source    *string    `json:"source" doc:"Who wrote it, where that is known."`
+	Key              string     `json:"key"`
+	Check            string     `json:"check"`
+	Field            *string    `json:"field"`
+	Needs            any        `json:"needs" doc:"What the field is compared with."`
+	From             *string    `json:"from" doc:"The other pipeline whose sensor is read."`
+	Level            string     `json:"level" enum:"required,advisory"`
+	Group            *string    `json:"group" doc:"Where it stands in a group, for people."`
+	Outcome          string     `json:"outcome" enum:"pass,fail,unknown" doc:"Of the rule itself."`
+	EffectiveOutcome string     `json:"effectiveOutcome" enum:"pass,fail,unknown" doc:"After every not around the rule: what it contributes to the gate."`
+	Value            any        `json:"value" doc:"The value seen; null if there was none."`
+	Reason           string     `json:"reason"`
+	Version          *int64     `json:"version" doc:"Of the reading that was seen."`
+	UpdatedAt        *time.Time `json:"updatedAt" doc:"When the reading was written."`
+	Source           *string    `json:"source" doc:"Who wrote it, where that is known."`
 }
 
 // OfPeriod is a pipeline and one of its periods.
@@ -140,6 +141,6 @@ func ruleView(leaf store.SeenLeaf) Rule {
 	}
 	return Rule{
 		Key: leaf.Key, Check: string(leaf.Check), Field: text(leaf.Field), Needs: leaf.Needs, From: text(leaf.From), Level: string(level),
-		Group: text(leaf.Group), Outcome: leaf.Outcome.String(), Value: leaf.Value, Reason: leaf.Reason,
+		Group: text(leaf.Group), Outcome: leaf.Outcome.String(), EffectiveOutcome: leaf.Outcome.In(leaf.Negated).String(), Value: leaf.Value, Reason: leaf.Reason,
 	}
 }

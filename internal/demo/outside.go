@@ -79,7 +79,7 @@ type gate struct {
 
 type gateRule struct {
 	Key     string `json:"key"`
-	Outcome string `json:"outcome"`
+	Outcome string `json:"effectiveOutcome"`
 	Reason  string `json:"reason"`
 }
 

@@ -23,6 +23,18 @@ type RuleOutcome struct {
 	Outcome string `json:"outcome"`
 	Value   string `json:"value"`
 	Reason  string `json:"reason"`
+	// EffectiveOutcome is what a rule under a "not" contributes to the gate; empty where that is its Outcome.
+	EffectiveOutcome string `json:"effectiveOutcome,omitempty"`
+	Advisory         bool   `json:"advisory,omitempty"` // shown only; it never closes a gate
+}
+
+// Closes says that the rule is a reason for the gate to be closed.
+func (r RuleOutcome) Closes() bool {
+	outcome := r.Outcome
+	if r.EffectiveOutcome != "" {
+		outcome = r.EffectiveOutcome
+	}
+	return outcome != "pass" && !r.Advisory
 }
 
 // Opening is why an attempt was opened.

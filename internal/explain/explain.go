@@ -111,7 +111,7 @@ type Gate struct {
 // Leaf is one rule with the reading that it saw.
 type Leaf struct {
 	store.SeenLeaf
-	Holds     bool // it speaks for opening: inside a "not", that is the rule's failing
+	Holds     bool // it is no reason for the gate to be closed; under a "not", that is the rule's failing
 	Version   int64
 	UpdatedAt time.Time // zero where there was no reading
 	Source    string    // who wrote it, where that is known

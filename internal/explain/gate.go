@@ -54,7 +54,7 @@ func (l *look) stored(ctx context.Context) (*Gate, error) {
 // leaf puts a rule and the reading it saw together. Of several sightings of one sensor the one with that version counts;
 // 0 takes the first.
 func (l *look) leaf(seen store.SeenLeaf, version int64, sensors []store.SeenSensor) Leaf {
-	leaf := Leaf{SeenLeaf: seen, Holds: rule.SpeaksFor(seen.Group, seen.Outcome), Version: version}
+	leaf := Leaf{SeenLeaf: seen, Holds: seen.Outcome.In(seen.Negated) == rule.Pass, Version: version}
 	for _, s := range sensors {
 		if s.Pipeline != l.owner(seen) || string(s.Key) != seen.Key || version != 0 && s.Version != version {
 			continue

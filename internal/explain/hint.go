@@ -75,7 +75,7 @@ func (l *look) reading(leaf Leaf) string {
 	if leaf.From != "" {
 		sensor += " of " + leaf.From
 	}
-	if strings.Contains(" › "+leaf.Group+" › ", " › not › ") {
+	if leaf.Negated {
 		return fmt.Sprintf("%s so that this no longer decides: %s", sensor, leaf.Reason)
 	}
 	text := fmt.Sprintf("%s with %s", sensor, condition(leaf))

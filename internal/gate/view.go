@@ -28,7 +28,7 @@ func (v View) Leaves() []store.SeenLeaf {
 	for _, l := range v.Verdict.Leaves {
 		leaves = append(leaves, store.SeenLeaf{
 			Key: l.Rule.Key, From: l.Rule.From, Check: l.Rule.Check, Field: l.Rule.Field, Needs: l.Rule.Value,
-			Advisory: l.Advisory, Group: l.Path, Outcome: l.Outcome, Value: l.Value, Reason: l.Reason,
+			Advisory: l.Advisory, Group: l.Path, Negated: l.Negated, Outcome: l.Outcome, Value: l.Value, Reason: l.Reason,
 		})
 	}
 	return leaves
@@ -38,9 +38,11 @@ func (v View) Leaves() []store.SeenLeaf {
 func (v View) Rules() []event.RuleOutcome {
 	rules := make([]event.RuleOutcome, 0, len(v.Verdict.Leaves))
 	for _, l := range v.Verdict.Leaves {
-		rules = append(rules, event.RuleOutcome{
-			Key: l.Rule.Key, Check: string(l.Rule.Check), Outcome: l.Outcome.String(), Value: text(l.Value), Reason: l.Reason,
-		})
+		r := event.RuleOutcome{Key: l.Rule.Key, Check: string(l.Rule.Check), Outcome: l.Outcome.String(), Value: text(l.Value), Reason: l.Reason, Advisory: l.Advisory}
+		if l.Negated {
+			r.EffectiveOutcome = l.Effective().String()
+		}
+		rules = append(rules, r)
 	}
 	return rules
 }

@@ -31,7 +31,7 @@ func Compile(parts ...Part) (*Gate, error) {
 		if part.Mode == ModeAny {
 			list.kind = anyGroup
 		}
-		c.gate.root.add(c.list(list, "", list.kind == anyGroup, false))
+		c.gate.root.add(c.list(list, place{}, list.kind == anyGroup))
 	}
 	gate := c.gate // by itself: what it took to compile it goes
 	gate.settle(c.advisory)
@@ -90,21 +90,29 @@ type compiler struct {
 	start    bool        // the part at hand is the start condition
 }
 
+// place is where a rule stands in the tree.
+type place struct {
+	path     string // for people: "any 1 of 3"
+	negated  bool   // an odd number of "not" stands around it
+	advisory bool   // it, or a group around it, is only shown
+}
+
 // list compiles the members of a group. The path of each member says which one of the group it is if numbered.
-func (c *compiler) list(g group, path string, numbered, advisory bool) node {
+func (c *compiler) list(g group, at place, numbered bool) node {
 	n := node{kind: g.kind, n: int32(g.n)}
 	for i, member := range g.members {
-		at := path
+		inner := at
 		if numbered {
-			at = join(path, g.place(i))
+			inner.path = join(at.path, g.member(i))
 		}
-		n.add(c.rule(member, at, advisory))
+		inner.negated = at.negated != (g.kind == notGroup)
+		n.add(c.rule(member, inner))
 	}
 	return n
 }
 
-// place says which member of the group one is, for people: "any 1 of 3".
-func (g group) place(i int) string {
+// member says which member of the group one is, for people: "any 1 of 3".
+func (g group) member(i int) string {
 	switch g.kind {
 	case notGroup:
 		return "not"
@@ -122,18 +130,18 @@ func join(path, place string) string {
 }
 
 // rule compiles a predicate or a group; what is advisory is reported but gives no node.
-func (c *compiler) rule(r Rule, path string, advisory bool) node {
-	advisory = advisory || r.Level == Advisory
+func (c *compiler) rule(r Rule, at place) node {
+	at.advisory = at.advisory || r.Level == Advisory
 	if groups := r.groups(); len(groups) > 0 {
-		n := c.list(groups[0], path, true, advisory)
-		if advisory {
+		n := c.list(groups[0], at, true)
+		if at.advisory {
 			return node{}
 		}
 		return n
 	}
 	p := c.predicate(r)
-	c.report(r, path, advisory)
-	if advisory {
+	c.gate.reports = append(c.gate.reports, report{place: at, needs: needs(r), rule: r.Asked()})
+	if at.advisory {
 		c.advisory = append(c.advisory, p)
 		return node{}
 	}

@@ -23,14 +23,26 @@ func (r Rule) Asked() Asked {
 
 // Leaf is the report on one predicate.
 type Leaf struct {
-	Path     string // where the leaf stands in the tree, for people: "", "any 1 of 3", "not" …
-	Rule     *Asked // all verdicts of a gate share it, so it must not be changed
-	Advisory bool   // the rule, or a group around it, is only shown
-	Outcome  Outcome
-	Value    any // the value seen, nil if none
+	Path     string  // where the leaf stands in the tree, for people: "", "any 1 of 3", "not" …
+	Rule     *Asked  // all verdicts of a gate share it, so it must not be changed
+	Advisory bool    // the rule, or a group around it, is only shown
+	Negated  bool    // an odd number of "not" stands around it
+	Outcome  Outcome // of the rule itself; Effective is what it contributes to the gate
+	Value    any     // the value seen, nil if none
 	Version  int64
 	Age      time.Duration // of the reading; -1 where there is none
 	Reason   string
+}
+
+// Effective is the outcome after every "not" around the rule.
+func (l Leaf) Effective() Outcome { return l.Outcome.In(l.Negated) }
+
+// In is the outcome of a rule as it counts in a gate, where it may stand under a "not". Unknown stays unknown.
+func (o Outcome) In(negated bool) Outcome {
+	if negated {
+		return Pass - o
+	}
+	return o
 }
 
 // Verdict is the outcome with its reasons.
@@ -49,7 +61,7 @@ func (g *Gate) Explain(s Snapshot, now time.Time) Verdict {
 	w.Grow(usualReason * len(g.reports))
 	for i := range g.reports {
 		r := &g.reports[i]
-		v.Leaves[i] = Leaf{Path: r.path, Rule: &r.rule, Advisory: r.advisory, Age: -1}
+		v.Leaves[i] = Leaf{Path: r.path, Rule: &r.rule, Advisory: r.advisory, Negated: r.negated, Age: -1}
 		w.needs = r.needs
 		g.predicates[r.predicate].fill(&v.Leaves[i], &w, s, now)
 	}
@@ -58,15 +70,10 @@ func (g *Gate) Explain(s Snapshot, now time.Time) Verdict {
 
 // report is what the report on a predicate needs beside the predicate itself.
 type report struct {
-	path      string
+	place
 	needs     string // what the rule asks of its field's value
 	rule      Asked
 	predicate int32 // in the gate
-	advisory  bool
-}
-
-func (c *compiler) report(r Rule, path string, advisory bool) {
-	c.gate.reports = append(c.gate.reports, report{path: path, needs: needs(r), rule: r.Asked(), advisory: advisory})
 }
 
 // nothing is what a sensor shows that a snapshot does not have.

@@ -131,3 +131,30 @@ func TestLeavesStandInWrittenOrderWithTheirPlace(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// A rule under "not" has two outcomes: its own, and the one that counts for the gate.
+func TestLeafUnderNotHasAnEffectiveOutcome(t *testing.T) {
+	gone := rule.Rule{Key: "gone", Check: rule.Exists}
+	there := rule.Rule{Key: "there", Check: rule.Exists}
+	not := func(r rule.Rule) rule.Rule { return rule.Rule{Not: &r} }
+	g, err := rule.Compile(rule.Part{Rules: []rule.Rule{
+		gone, not(gone), not(there), not(not(there)), not(rule.Rule{Any: []rule.Rule{gone, there}}), not(rule.Rule{Key: "there", Check: rule.GT, Field: "n", Value: 1}),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	snapshot := make(rule.Snapshot, len(g.Refs()))
+	for i, ref := range g.Refs() {
+		if ref.Key == "there" {
+			snapshot[i].Reading = &sensor.Reading{Key: ref.Key}
+		}
+	}
+	var got []string
+	for _, l := range g.Explain(snapshot, time.Time{}).Leaves {
+		got = append(got, l.Outcome.String()+" "+l.Effective().String())
+	}
+	want := []string{"fail fail", "fail pass", "pass fail", "pass pass", "fail pass", "pass fail", "unknown unknown"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("outcome and effective outcome (-want +got):\n%s", diff)
+	}
+}

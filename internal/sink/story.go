@@ -128,7 +128,7 @@ func others(extra event.Extra) []string {
 func closedRules(g event.Gate) []string {
 	var facts []string
 	for _, r := range g.Rules {
-		if r.Outcome == "pass" {
+		if !r.Closes() {
 			continue
 		}
 		text := fmt.Sprintf("%s %s is closed: %s", r.Key, r.Check, r.Reason)

@@ -16,13 +16,16 @@ func TestStorySaysWhatWhyAndWhatToDo(t *testing.T) {
 	e := tell(event.ValidationExhausted, event.Gate{Rules: []event.RuleOutcome{
 		{Key: "landed", Check: "exists", Outcome: "pass", Reason: "is there"},
 		{Key: "rows", Check: "gte", Outcome: "fail", Value: "950", Reason: "count is 950, needs ≥ 1000"},
+		{Key: "hold", Check: "exists", Outcome: "fail", EffectiveOutcome: "pass", Reason: "no reading"},
+		{Key: "stop", Check: "exists", Outcome: "pass", EffectiveOutcome: "fail", Reason: "a reading is there"},
+		{Key: "note", Check: "exists", Outcome: "fail", Reason: "no reading", Advisory: true},
 		{Key: "audit", Check: "matches", Outcome: "fail", Value: "bad", Reason: "does not match ^ok"},
 	}})
 	got := sink.Alert{Event: e, Count: 3, Since: noon.Add(-time.Hour)}.Story()
 	want := sink.Story{
 		Title: "VALIDATION_EXHAUSTED: orders, cron, 2026-03-03, attempt 1",
 		What:  "message",
-		Why:   []string{"rows gte is closed: count is 950, needs ≥ 1000", "audit matches is closed: does not match ^ok (seen: bad)"},
+		Why:   []string{"rows gte is closed: count is 950, needs ≥ 1000", "stop exists is closed: a reading is there", "audit matches is closed: does not match ^ok (seen: bad)"},
 		Todo:  e.Remedy(),
 		Burst: "3 events of this group since 2026-03-03 11:00:00 UTC; this is the last one",
 	}

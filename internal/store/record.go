@@ -144,7 +144,8 @@ type SeenLeaf struct {
 	Needs    any          `json:"needs,omitempty"`
 	Advisory bool         `json:"advisory,omitempty"`
 	Group    string       `json:"group,omitempty"`
-	Outcome  rule.Outcome `json:"outcome"`
+	Negated  bool         `json:"negated,omitempty"` // it stands under a "not"
+	Outcome  rule.Outcome `json:"outcome"`           // of the rule itself
 	Value    any          `json:"value"`
 	Reason   string       `json:"reason"`
 }

@@ -22,8 +22,8 @@ export function Rules({ rules, now, when, lately }: Props) {
           {rules.map((r, i) => {
             const h = lately && historyOf(lately.histories, lately.pipeline, r);
             return [
-              <tr key={i} className={`o-${r.outcome}${r.level === "advisory" ? " advisory" : ""}`}>
-                <td><RuleMark outcome={r.outcome} /></td>
+              <tr key={i} className={`o-${r.effectiveOutcome}${r.level === "advisory" ? " advisory" : ""}`}>
+                <td><RuleMark outcome={r.effectiveOutcome} /></td>
                 <td>
                   {h
                     ? <button type="button" className="plain" aria-expanded={open === i} onClick={() => setOpen(open === i ? null : i)}>{r.key}</button>
@@ -31,7 +31,7 @@ export function Rules({ rules, now, when, lately }: Props) {
                   {r.from && <small> of {r.from}</small>}{r.level === "advisory" && <small> advisory</small>}{r.group && <small> {r.group}</small>}
                 </td>
                 <td className="mono">{asks(r)}</td>
-                <td><span className="mono">{value(r.value)}</span>{r.outcome !== "pass" && <small className="why">{r.reason}</small>}</td>
+                <td><span className="mono">{value(r.value)}</span>{r.effectiveOutcome !== "pass" && <small className="why">{r.reason}</small>}</td>
                 <td className="num">{when === "live" ? <Age at={r.updatedAt} now={now} /> : <Time at={r.updatedAt} />}</td>
                 <td>{writer(r, h) ?? <span className="none">–</span>}</td>
                 {lately && <td>{h && <Spark rule={r} history={h} />}</td>}

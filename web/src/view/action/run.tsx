@@ -48,7 +48,7 @@ export function skipped(x: Pick<Explanation, "run" | "gate">): string[] {
 }
 
 function Force({ k, x }: { k: Key; x: Explanation }) {
-  const closed = x.gate?.rules.filter((r) => r.outcome !== "pass" && r.level === "required") ?? [];
+  const closed = x.gate?.rules.filter((r) => r.effectiveOutcome !== "pass" && r.level === "required") ?? [];
   return (
     <Ask
       title={`Force a rerun of ${named(k)}`} submit="Force it" danger reason="required"
