@@ -1886,6 +1886,11 @@ export interface components {
         };
         Rule: {
             check: string;
+            /**
+             * @description After every not around the rule: what it contributes to the gate.
+             * @enum {string}
+             */
+            effectiveOutcome: "pass" | "fail" | "unknown";
             field: string | null;
             /** @description The other pipeline whose sensor is read. */
             from: string | null;
@@ -1896,7 +1901,10 @@ export interface components {
             level: "required" | "advisory";
             /** @description What the field is compared with. */
             needs: unknown;
-            /** @enum {string} */
+            /**
+             * @description Of the rule itself.
+             * @enum {string}
+             */
             outcome: "pass" | "fail" | "unknown";
             reason: string;
             /** @description Who wrote it, where that is known. */
