@@ -29,7 +29,7 @@ func (c *controller) ticks(dog *watchdog.Watchdog, j *jobs, o *observer) []engin
 			}
 			return beat.send(ctx)
 		}},
-		{Name: "retention", Every: time.Minute, Do: func(ctx context.Context, now time.Time) error {
+		{Name: "retention", Every: time.Minute, One: true, Do: func(ctx context.Context, now time.Time) error {
 			keep, err := c.archive.retain(ctx, retention, now)
 			if err != nil {
 				return err
