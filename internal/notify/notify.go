@@ -60,6 +60,7 @@ type Notifier struct {
 	base        string
 	since       time.Time
 	concurrency int
+	tallies     tallies
 }
 
 // New is a notifier.

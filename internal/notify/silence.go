@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
@@ -163,39 +164,15 @@ func (n *Notifier) Silences(ctx context.Context, all bool, now time.Time) ([]Sta
 	if err != nil {
 		return nil, err
 	}
+	n.tallies.forget(remembered)
+	listed := slices.DeleteFunc(remembered, func(s Silence) bool { return !all && !now.Before(s.End()) })
+	counts, err := n.suppressed(ctx, listed)
+	if err != nil {
+		return nil, err
+	}
 	var list []Standing
-	for _, s := range remembered {
-		active := now.Before(s.End())
-		if !active && !all {
-			continue
-		}
-		count, err := n.suppressed(ctx, s)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, Standing{Silence: s, Active: active, Suppressed: count})
+	for _, s := range listed {
+		list = append(list, Standing{Silence: s, Active: now.Before(s.End()), Suppressed: counts[s.ID]})
 	}
 	return list, nil
-}
-
-// suppressed counts the alerts that a silence has kept back.
-func (n *Notifier) suppressed(ctx context.Context, s Silence) (count int, err error) {
-	q := store.EventQuery{Since: s.Since, Type: s.Type, Ascending: true, Limit: store.MaxPage}
-	for {
-		page, err := n.store.Events(ctx, q)
-		if err != nil {
-			return 0, fmt.Errorf("count what silence %s kept back: %w", s.ID, err)
-		}
-		for _, e := range page.Items {
-			if s.Covers(e) && n.alerts(e) {
-				count++
-			}
-		}
-		last := len(page.Items) - 1
-		// Events stand in the order in which they were committed, which is that of time but for clocks that differ.
-		if page.Next == "" || page.Items[last].Time.After(s.End().Add(time.Hour)) {
-			return count, nil
-		}
-		q.Cursor = page.Next
-	}
 }

@@ -1,6 +1,7 @@
 package notify_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/interlock-go/interlock/internal/notify"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/memory"
 )
 
 func (w *world) silence(pattern string, t event.Type, length time.Duration) notify.Silence {
@@ -108,5 +110,67 @@ func TestSilencesAreListedWithWhatTheyKeptBackAndEnd(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]int{first.ID: 2, second.ID: 0}, counts); diff != "" {
 		t.Errorf("kept back (-want +got):\n%s", diff)
+	}
+}
+
+// counting is a store that counts the events that were read.
+type counting struct {
+	*memory.Store
+	events int
+}
+
+func (c *counting) EventsAfter(ctx context.Context, after store.Position, limit int) ([]store.StoredEvent, error) {
+	events, err := c.Store.EventsAfter(ctx, after, limit)
+	c.events += len(events)
+	return events, err
+}
+
+func (c *counting) Events(ctx context.Context, q store.EventQuery) (store.Page[event.Event], error) {
+	page, err := c.Store.Events(ctx, q)
+	c.events += len(page.Items)
+	return page, err
+}
+
+// A log of events may be long, and there may be several silences.
+func TestSilencesAreCountedWithoutReadingAllEvents(t *testing.T) {
+	w := newWorld(t)
+	s := &counting{Store: w.store}
+	w.options.Store = s
+	w.begin()
+	suppressed := func() (counts []int) {
+		t.Helper()
+		all, err := w.n.Silences(t.Context(), true, w.now)
+		w.check(err)
+		for _, one := range all {
+			counts = append(counts, one.Suppressed)
+		}
+		return counts
+	}
+	w.failures("silver-old", 3000)
+	w.now = w.now.Add(24 * time.Hour)
+	for range 5 {
+		w.silence("silver-*", "", time.Hour)
+	}
+	w.failures("silver-a", 50)
+	s.events = 0
+	if diff := cmp.Diff([]int{50, 50, 50, 50, 50}, suppressed()); diff != "" {
+		t.Errorf("kept back (-want +got):\n%s", diff)
+	}
+	if s.events > 500 {
+		t.Errorf("%d events were read for 5 silences of 50 events, of %d in the log", s.events, 3050)
+	}
+	s.events = 0
+	w.failures("silver-b", 2)
+	if diff := cmp.Diff([]int{52, 52, 52, 52, 52}, suppressed()); diff != "" || s.events != 2 {
+		t.Errorf("read %d events for 2 new ones; kept back (-want +got):\n%s", s.events, diff)
+	}
+	w.now = w.now.Add(3 * time.Hour)
+	w.failures("silver-c", 1500)
+	suppressed()
+	_, err := w.n.Silences(t.Context(), false, w.now) // those that are over are not listed, and not forgotten
+	w.check(err)
+	s.events = 0
+	if diff := cmp.Diff([]int{52, 52, 52, 52, 52}, suppressed()); diff != "" || s.events != 0 {
+		t.Errorf("read %d events for silences that are over; kept back (-want +got):\n%s", s.events, diff)
 	}
 }

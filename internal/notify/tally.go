@@ -1,0 +1,121 @@
+package notify
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// clockSlack is how far the clocks of replicas may differ. Events are in the order of their commits, which is that of their
+// times but for this.
+const clockSlack = time.Hour
+
+// tallies counts the alerts that silences have kept back. It remembers how far it has counted, so that each event is read
+// once, for all silences, and none from before a silence.
+type tallies struct {
+	mu sync.Mutex
+	of map[string]*tally
+}
+
+type tally struct {
+	count   int
+	through store.Position // the events up to here are counted
+	over    bool           // no later event is covered
+}
+
+// suppressed returns how many alerts each of the silences has kept back, by its id.
+func (n *Notifier) suppressed(ctx context.Context, silences []Silence) (map[string]int, error) {
+	t := &n.tallies
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.of == nil {
+		t.of = map[string]*tally{}
+	}
+	var open []Silence
+	from := store.Position(-1)
+	for _, s := range silences {
+		one := t.of[s.ID]
+		if one == nil {
+			at, err := n.eventsSince(ctx, s.Since.Add(-clockSlack))
+			if err != nil {
+				return nil, fmt.Errorf("count what silence %s kept back: %w", s.ID, err)
+			}
+			one = &tally{through: at}
+			t.of[s.ID] = one
+		}
+		if !one.over {
+			open = append(open, s)
+			if from < 0 || one.through < from {
+				from = one.through
+			}
+		}
+	}
+	if err := n.count(ctx, open, from); err != nil {
+		return nil, fmt.Errorf("count what silences kept back: %w", err)
+	}
+	counts := map[string]int{}
+	for _, s := range silences {
+		counts[s.ID] = t.of[s.ID].count
+	}
+	return counts, nil
+}
+
+// forget drops the tallies of silences that are no longer remembered.
+func (t *tallies) forget(remembered []Silence) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	maps.DeleteFunc(t.of, func(id string, _ *tally) bool {
+		return !slices.ContainsFunc(remembered, func(s Silence) bool { return s.ID == id })
+	})
+}
+
+// count reads the events after a position, as long as one of the silences may cover them.
+func (n *Notifier) count(ctx context.Context, open []Silence, from store.Position) error {
+	for len(open) > 0 {
+		events, err := n.store.EventsAfter(ctx, from, store.MaxPage)
+		if err != nil {
+			return err
+		}
+		var still []Silence
+		for _, s := range open {
+			if one := n.tallies.of[s.ID]; n.add(one, s, events) {
+				still = append(still, s)
+			}
+		}
+		if len(events) < store.MaxPage {
+			return nil
+		}
+		open, from = still, events[len(events)-1].Position
+	}
+	return nil
+}
+
+// add counts those of the events that it has not counted, and reports whether the silence may cover later ones.
+func (n *Notifier) add(one *tally, s Silence, events []store.StoredEvent) bool {
+	for _, e := range events {
+		if e.Position <= one.through {
+			continue
+		}
+		one.through = e.Position
+		if s.Covers(e.Event) && n.alerts(e.Event) {
+			one.count++
+		}
+		if one.over = e.Event.Time.After(s.End().Add(clockSlack)); one.over {
+			return false
+		}
+	}
+	return true
+}
+
+// eventsSince returns the position of the last event before an instant.
+func (n *Notifier) eventsSince(ctx context.Context, t time.Time) (store.Position, error) {
+	return store.Seek(0, func(at store.Position) (bool, error) {
+		events, err := n.store.EventsAfter(ctx, at, 1)
+		return len(events) == 0 || !events[0].Event.Time.Before(t), err
+	})
+}
