@@ -1,6 +1,7 @@
 package databricks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -27,8 +28,9 @@ type jobRun struct {
 			Message string `json:"message"`
 		} `json:"termination_details"`
 	} `json:"status"`
-	Tasks []jobRun `json:"tasks"`
-	Key   string   `json:"task_key"` // of a task
+	Key string `json:"task_key"` // of a task
+
+	failed *jobRun // the first task that failed by itself, not because of another
 }
 
 // end is how far a run is.
@@ -41,12 +43,21 @@ type end struct {
 	message  string
 }
 
-// end reads whichever form there is. The older one is looked at first, since the categories are told in its words.
+// end reads both forms. Of a failure the newer one tells more: where it has details, they decide the category. Only a run
+// that took too long has no code of its own there.
 func (r jobRun) end() end {
-	if r.State.LifeCycle != "" {
-		return r.endByState()
+	older, newer := r.endByState(), r.endByStatus()
+	switch {
+	case r.State.LifeCycle == "" || !older.known && newer.known:
+		return newer
+	case older.done && !older.success && older.category != run.Timeout && newer.known && newer.done && !newer.success:
+		older.category = newer.category
+		if newer.name != older.name {
+			older.name += " (" + newer.name + ")"
+		}
+		older.message = cmp.Or(older.message, newer.message)
 	}
-	return r.endByStatus()
+	return older
 }
 
 func (r jobRun) endByState() end {
@@ -99,9 +110,35 @@ func (r jobRun) endByStatus() end {
 	return e
 }
 
-// categoryOfCode is whose fault a termination is. There are many codes, and there will be more: those that stand for what a
-// second try may change are listed, the others go by their type.
+// codes are the termination codes whose category does not depend on their type.
+var codes = map[string]run.Category{
+	"CANCELED":                       run.Transient,
+	"USER_CANCELED":                  run.Transient,
+	"SKIPPED":                        run.Transient,
+	"DISABLED":                       run.Transient,
+	"INTERNAL_ERROR":                 run.Transient,
+	"CLOUD_FAILURE":                  run.Transient,
+	"BREAKING_CHANGE":                run.Transient, // Databricks runs it again in another way
+	"REPOSITORY_CHECKOUT_FAILED":     run.Transient, // the Git provider could not be reached
+	"WORKSPACE_RUN_LIMIT_EXCEEDED":   run.Transient,
+	"CLUSTER_REQUEST_LIMIT_EXCEEDED": run.Transient,
+	"MAX_CONCURRENT_RUNS_EXCEEDED":   run.Transient,
+	"MAX_SPARK_CONTEXTS_EXCEEDED":    run.Transient,
+	"MAX_JOB_QUEUE_SIZE_EXCEEDED":    run.Transient,
+
+	"RUN_EXECUTION_ERROR":       run.Permanent,
+	"RESOURCE_NOT_FOUND":        run.Permanent,
+	"UNAUTHORIZED_ERROR":        run.Permanent,
+	"FEATURE_DISABLED":          run.Permanent,
+	"INVALID_CLUSTER_REQUEST":   run.Permanent,
+	"INVALID_RUN_CONFIGURATION": run.Permanent,
+}
+
+// categoryOfCode is the category of a termination. Databricks adds codes; one that is not listed goes by its type.
 func categoryOfCode(code, kind string) (c run.Category, known bool) {
+	if c, ok := codes[code]; ok {
+		return c, true
+	}
 	switch {
 	case code == "":
 		return run.Unknown, false
@@ -109,11 +146,12 @@ func categoryOfCode(code, kind string) (c run.Category, known bool) {
 		return run.Unknown, true
 	case strings.Contains(code, "TIMEDOUT"), strings.Contains(code, "TIMEOUT"):
 		return run.Timeout, true
-	case code == "CANCELED", code == "USER_CANCELED", code == "SKIPPED", code == "DISABLED", code == "INTERNAL_ERROR", code == "CLOUD_FAILURE",
-		strings.HasSuffix(code, "_EXCEEDED"), kind == "INTERNAL_ERROR", kind == "CLOUD_FAILURE":
+	case kind == "INTERNAL_ERROR", kind == "CLOUD_FAILURE", strings.HasSuffix(code, "_EXCEEDED"):
 		return run.Transient, true
-	default:
+	case kind == "CLIENT_ERROR":
 		return run.Permanent, true
+	default:
+		return run.Unknown, true
 	}
 }
 
@@ -133,7 +171,7 @@ func (w workspace) status(ctx context.Context, r jobRun) (job.Status, error) {
 		s.Result = run.ResultTimeout
 	}
 	what, why := "the run ended as "+e.name, e.message
-	if failed, ok := r.failedTask(); ok {
+	if failed := r.failed; failed != nil {
 		what += fmt.Sprintf("; task %s ended as %s", failed.Key, failed.end().name)
 		var text string
 		if text, s.Output = w.output(ctx, failed.ID); text != "" {
@@ -144,14 +182,10 @@ func (w workspace) status(ctx context.Context, r jobRun) (job.Status, error) {
 	return s, nil
 }
 
-// failedTask is the first task that failed by itself, not because of another.
-func (r jobRun) failedTask() (jobRun, bool) {
-	for _, task := range r.Tasks {
-		if e := task.end(); e.done && !e.success && !strings.HasPrefix(e.name, "UPSTREAM_") && e.name != "EXCLUDED" && task.ID > 0 {
-			return task, true
-		}
-	}
-	return jobRun{}, false
+// failedByItself says whether a task failed, and not because of another one.
+func (r jobRun) failedByItself() bool {
+	e := r.end()
+	return e.done && !e.success && !strings.HasPrefix(e.name, "UPSTREAM_") && !strings.HasPrefix(e.name, "EXCLUDED") && r.ID > 0
 }
 
 // output is the error of a task, and the end of its trace. That is a help to the reader only, so nothing depends on whether

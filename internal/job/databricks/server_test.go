@@ -155,10 +155,10 @@ func (s *server) getRun(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// show is a run that ends as that text says: a life cycle and a result of the older form, or "status" and a state, code and
-// type of the newer.
+// show is a run that ends as that text says: a life cycle and a result of the older form, "status" and a state, code and
+// type of the newer, or "both" and all of them.
 func show(id int64, end string) map[string]any {
-	words := append(strings.Fields(end), "", "", "", "")
+	words := append(strings.Fields(end), "", "", "", "", "")
 	shown := map[string]any{"run_id": id, "job_id": 123, "run_page_url": "https://workspace.example/?o=1#job/123/run/1", "run_type": "JOB_RUN"}
 	switch {
 	case end == "":
@@ -167,6 +167,9 @@ func show(id int64, end string) map[string]any {
 	case words[0] == "status":
 		details := map[string]any{"code": words[2], "type": words[3], "message": "why, " + jobtest.Secret}
 		shown["status"] = map[string]any{"state": words[1], "termination_details": details}
+	case words[0] == "both":
+		shown["state"] = map[string]any{"life_cycle_state": words[1], "result_state": words[2], "state_message": ""}
+		shown["status"] = map[string]any{"state": "TERMINATED", "termination_details": map[string]any{"code": words[3], "type": words[4], "message": "why, " + jobtest.Secret}}
 	default:
 		state := map[string]any{"life_cycle_state": words[0], "state_message": "why, " + jobtest.Secret, "user_cancelled_or_timedout": false}
 		if words[1] != "" {
@@ -178,7 +181,7 @@ func show(id int64, end string) map[string]any {
 		shown["tasks"] = []any{
 			map[string]any{"run_id": id + 100000, "task_key": "bronze", "state": map[string]any{"life_cycle_state": "TERMINATED", "result_state": "SUCCESS"}},
 			map[string]any{"run_id": id + 200000, "task_key": "gold", "state": map[string]any{"life_cycle_state": "TERMINATED", "result_state": "UPSTREAM_FAILED"}},
-			map[string]any{"run_id": id + 300000, "task_key": "silver", "state": map[string]any{"life_cycle_state": "TERMINATED", "result_state": "FAILED"}},
+			map[string]any{"run_id": id + 300000, "notebook_task": map[string]any{"base_parameters": map[string]any{"tasks": []any{1, nil}}}, "task_key": "silver", "state": map[string]any{"life_cycle_state": "TERMINATED", "result_state": "FAILED"}},
 		}
 	}
 	return shown

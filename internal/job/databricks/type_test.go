@@ -115,6 +115,17 @@ func (s *server) bench() jobtest.Bench {
 		"status TERMINATED CLUSTER_REQUEST_LIMIT_EXCEEDED CLIENT_ERROR":    failed(run.Transient, ""),
 		"status TERMINATED TIMEDOUT CLIENT_ERROR":                          timedOut,
 		"status TERMINATED A_CODE_THAT_IS_YET_TO_BE_MADE_UP CLOUD_FAILURE": failed(run.Transient, ""),
+		"both TERMINATED SUCCESS SUCCESS SUCCESS":                          success,
+		"both TERMINATED FAILED RUN_EXECUTION_ERROR CLIENT_ERROR":          failed(run.Permanent, "FAILED (RUN_EXECUTION_ERROR): why, ***"),
+		"both TERMINATED FAILED CLUSTER_ERROR CLOUD_FAILURE":               failed(run.Transient, "FAILED (CLUSTER_ERROR)"),
+		"both TERMINATED FAILED CLOUD_FAILURE CLOUD_FAILURE":               failed(run.Transient, ""),
+		"both INTERNAL_ERROR FAILED RESOURCE_NOT_FOUND CLIENT_ERROR":       failed(run.Permanent, "INTERNAL_ERROR (RESOURCE_NOT_FOUND)"),
+		"both INTERNAL_ERROR FAILED INTERNAL_ERROR INTERNAL_ERROR":         failed(run.Transient, "INTERNAL_ERROR: why"),
+		"both TERMINATED CANCELED USER_CANCELED CLIENT_ERROR":              failed(run.Transient, ""),
+		"both TERMINATED TIMEDOUT CANCELED INTERNAL_ERROR":                 {Result: run.ResultTimeout, Category: run.Timeout, Message: "TIMEDOUT"},
+		"both TERMINATED OF_TOMORROW RUN_EXECUTION_ERROR CLIENT_ERROR":     failed(run.Permanent, "RUN_EXECUTION_ERROR: why, ***"),
+		"status TERMINATED OF_TOMORROW OF_TOMORROW":                        failed(run.Unknown, "OF_TOMORROW"),
+		"status TERMINATED RESOURCE_NOT_FOUND INTERNAL_ERROR":              failed(run.Permanent, ""),
 	} {
 		bench.Ends = append(bench.Ends, jobtest.End{Name: end, Config: s.ending(end), Want: want})
 	}
@@ -203,5 +214,46 @@ func TestAnAnswerAboutSomethingElseIsNone(t *testing.T) {
 	}
 	if err := kind.(job.Checker).Check(t.Context(), a); err == nil || errors.As(err, new(*job.Unsure)) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestARunWithManyTasksIsRead also shows that the first task that failed is found among them.
+func TestARunWithManyTasksIsRead(t *testing.T) {
+	tasks := strings.Repeat(`{"run_id": 6, "state": {"life_cycle_state": "TERMINATED", "result_state": "SUCCESS"}, "notebook_task": {"notebook_path": "`+strings.Repeat("x", 10<<10)+`"}}, `, 1000)
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/get-output") {
+			io.WriteString(w, `{"error": "no table orders of run `+r.URL.Query().Get("run_id")+`"}`)
+			return
+		}
+		io.WriteString(w, `{"job_parameters": [{"name": "a"}], "tasks": [`+tasks+
+			`{"run_id": 8, "task_key": "load", "state": {"life_cycle_state": "TERMINATED", "result_state": "FAILED"}}],
+			"run_id": 77, "state": {"life_cycle_state": "TERMINATED", "result_state": "FAILED"}}`)
+	}))
+	defer front.Close()
+	kind := newType(t, front.URL, "127.0.0.1")
+	status, err := kind.Status(t.Context(), attempt(t, "workspaceURL: "+front.URL+"\njobID: 1\n"), "77")
+	if want := "the run ended as FAILED; task load ended as FAILED: no table orders of run 8"; err != nil || status.Message != want {
+		t.Errorf("got %+v, %v; want %s", status, err, want)
+	}
+}
+
+func TestARunIsReadStrictly(t *testing.T) {
+	const state = `"state": {"life_cycle_state": "TERMINATED", "result_state": "SUCCESS"}`
+	for body, fine := range map[string]bool{
+		`{"run_id": 77, ` + state + `}`:                                                true,
+		`{"run_id": 77, "tasks": null, ` + state + `}`:                                 true,
+		`{"run_id": 77, "tasks": [], "more": {"a": [{}]}, ` + state + `}`:              true,
+		`{"run_id": 77, "tasks": {"a": 1}, ` + state + `}`:                             false,
+		`{"run_id": 77, "tasks": [{}, 1], ` + state + `}`:                              false,
+		`{"run_id": 77, ` + state + `} {}`:                                             false,
+		`{"run_id": 77, ` + state:                                                      false,
+		`{"run_id": 77, "more": "` + strings.Repeat("x", 65<<20) + `", ` + state + `}`: false,
+	} {
+		front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, body) }))
+		status, err := newType(t, front.URL, "127.0.0.1").Status(t.Context(), attempt(t, "workspaceURL: "+front.URL+"\njobID: 1\n"), "77")
+		front.Close()
+		if (err == nil) != fine || status.Done != fine {
+			t.Errorf("%.100s: got %+v, %v", body, status, err)
+		}
 	}
 }

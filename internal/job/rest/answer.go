@@ -20,6 +20,7 @@ type Answer struct {
 	header  http.Header
 	Body    string // at most maxBody of it
 	partial bool   // there is more
+	unread  error  // why a body that was read while it arrived could not be decoded
 
 	failure  string
 	category run.Category

@@ -32,6 +32,9 @@ type Call struct {
 	Body   any
 }
 
+// Large is a value that is read while its answer arrives, because the answer may be too large to keep.
+type Large interface{ DecodeFrom(d *json.Decoder) error }
+
 // Answered is an answer that is no success. Its message holds no secret.
 type Answered struct {
 	Answer
@@ -48,6 +51,9 @@ func (a API) Do(ctx context.Context, c Call, into any) error {
 	m, err := a.message(c)
 	if err != nil {
 		return job.Refuse(run.Permanent, "%s: %s", c.What, a.Secrets.Text(err.Error()))
+	}
+	if large, ok := into.(Large); ok {
+		m.read = large.DecodeFrom
 	}
 	got, err := a.Client.Send(ctx, m, a.Limit)
 	switch {
@@ -107,7 +113,14 @@ func (a API) read(what string, got Answer, into any) error {
 	case got.isHTML():
 		return fmt.Errorf("%s with a page instead of JSON; check that the URL is that of the API, and that no login stands in front of it", what)
 	}
-	if err := json.Unmarshal([]byte(got.Body), into); err != nil {
+	err := got.unread
+	if _, large := into.(Large); !large {
+		err = json.Unmarshal([]byte(got.Body), into)
+	}
+	switch {
+	case errors.Is(err, errTooLarge):
+		return fmt.Errorf("%s with more than %d MiB, which is not read", what, maxLarge>>20)
+	case err != nil:
 		return fmt.Errorf("%s with something else than the JSON that was asked for: %s", what, a.Secrets.Text(err.Error()))
 	}
 	return nil

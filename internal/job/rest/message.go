@@ -23,8 +23,9 @@ type Message struct {
 	AsIs   bool   // follow only redirects that want the very same request, as fits an API
 
 	url   *url.URL
-	host  string // the Host header, where the file gives one
-	taken bool   // a target has taken the request, and this only reads its answer
+	host  string                    // the Host header, where the file gives one
+	taken bool                      // a target has taken the request, and this only reads its answer
+	read  func(*json.Decoder) error // reads the JSON of a success while it arrives; nil to keep it
 }
 
 // NewMessage is a request to an address with the headers of a file.

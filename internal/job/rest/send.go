@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,7 +19,8 @@ import (
 )
 
 const (
-	maxBody      = 1 << 20 // how much of an answer is read
+	maxBody      = 1 << 20  // how much of an answer is kept
+	maxLarge     = 64 << 20 // how much is read of one that is not kept
 	maxRedirects = 10
 )
 
@@ -89,12 +91,50 @@ func (c *Client) once(ctx context.Context, m Message) (got Answer, sent bool, er
 	}
 	defer resp.Body.Close()
 	got = Answer{Code: resp.StatusCode, header: resp.Header}
+	if m.read != nil && got.Success() && !got.isHTML() {
+		return got.decoded(resp.Body, m.read)
+	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
 	got.Body, got.partial = string(body[:min(len(body), maxBody)]), len(body) > maxBody || err != nil
 	if err != nil && got.Success() {
 		return Answer{}, true, fmt.Errorf("the answer %d broke off: %w", got.Code, err)
 	}
 	return got, true, nil // what was read of a failure is enough
+}
+
+var errTooLarge = errors.New("too large")
+
+// decoded is the answer once read has decoded its body.
+func (a Answer) decoded(body io.Reader, read func(*json.Decoder) error) (got Answer, sent bool, err error) {
+	arriving := &arriving{from: body, left: maxLarge}
+	d := json.NewDecoder(arriving)
+	if a.unread = read(d); a.unread == nil {
+		if _, err := d.Token(); !errors.Is(err, io.EOF) {
+			a.unread = errors.New("something comes after the JSON")
+		}
+	}
+	if arriving.broke != nil {
+		return Answer{}, true, fmt.Errorf("the answer %d broke off: %w", a.Code, arriving.broke)
+	}
+	return a, true, nil
+}
+
+// arriving is a body that is read while it arrives. It ends in errTooLarge where it is too long.
+type arriving struct {
+	from  io.Reader
+	left  int
+	broke error // the connection did
+}
+
+func (b *arriving) Read(p []byte) (int, error) {
+	n, err := b.from.Read(p)
+	if b.left -= n; b.left < 0 {
+		return 0, errTooLarge
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.broke = err
+	}
+	return n, err
 }
 
 // follow is the message that a redirect asks for. 302 and 303 mean that the request was taken, and where to read on; the
