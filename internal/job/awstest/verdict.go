@@ -24,7 +24,7 @@ func Verdicts() map[string]jobtest.Verdict {
 	} {
 		want[name] = jobtest.Open
 	}
-	for _, name := range []string{"425", "429", "nobody listens"} {
+	for _, name := range []string{"425", "429", "nobody listens", "a certificate that is not trusted"} {
 		want[name] = jobtest.RefusedTransient
 	}
 	for _, name := range []string{

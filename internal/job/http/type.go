@@ -13,10 +13,11 @@ import (
 )
 
 // Type sends requests. Without callback the call is the job: whatever is answered is its result. With callback a 2xx
-// answer means that the job has started, and its result is reported later; any other answer refused the start.
+// answer means that the job has started, and its result is reported later. Of the other answers those that prove that
+// nothing was started refuse the start, the rest leaves it unknown.
 //
-// The target cannot be asked what became of a request, nor be trusted to recognise a repeated key. So a request that
-// certainly was not sent is refused and may be repeated, and one that was sent and not answered is unknown.
+// The target cannot be asked what became of a request, and may not recognise a repeated key. So a request that was
+// certainly not sent is refused and may be repeated, and one that was sent and not answered is unknown.
 type Type struct{ client *rest.Client }
 
 var (
@@ -63,7 +64,7 @@ func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 		result := got.Result(a.Secrets)
 		return job.Started{Handle: run.Handle(a.ID), Result: &result}, nil
 	case !got.Success():
-		return job.Started{}, t.client.Refusal(got, a.Secrets)
+		return job.Started{}, t.client.NotStarted(got, a.Secrets)
 	}
 	return job.Started{Handle: run.Handle(a.ID)}, nil
 }

@@ -121,7 +121,7 @@ func verdicts() map[string]jobtest.Verdict {
 		"no HTTP": jobtest.Open, "nothing": jobtest.Open, "no answer in time": jobtest.Open,
 		"302 to a private address": jobtest.FailedPermanent, "307 to a private address": jobtest.RefusedPermanent,
 		"302 to nowhere": jobtest.FailedTransient, "307 to itself for ever": jobtest.FailedTransient, "307 to another scheme": jobtest.FailedTransient,
-		"nobody listens": jobtest.RefusedTransient, "a private address": jobtest.RefusedPermanent,
+		"nobody listens": jobtest.RefusedTransient, "a certificate that is not trusted": jobtest.RefusedTransient, "a private address": jobtest.RefusedPermanent,
 	}
 }
 
@@ -134,7 +134,7 @@ func TestWhateverIsAnsweredIsTheResult(t *testing.T) {
 	})
 }
 
-func TestWithACallbackWhateverIsNoSuccessRefusesTheStart(t *testing.T) {
+func TestWithACallbackAnAnswerRefusesTheStartOrLeavesItOpen(t *testing.T) {
 	want := verdicts()
 	for name, verdict := range want {
 		switch verdict {
@@ -145,6 +145,9 @@ func TestWithACallbackWhateverIsNoSuccessRefusesTheStart(t *testing.T) {
 		case jobtest.FailedTransient:
 			want[name] = jobtest.RefusedTransient
 		}
+	}
+	for _, name := range []string{"408", "500", "503", "504 with a page", "500 cut off", "302 to a private address", "302 to nowhere"} {
+		want[name] = jobtest.Open // the target may have started the job before that was answered
 	}
 	jobtest.RunHTTP(t, jobtest.HTTPBench{
 		New: newTypeAt, NewConfig: newConfig, Want: want,
@@ -303,5 +306,23 @@ func TestAJobWithACallbackRunsUntilItReports(t *testing.T) {
 	a := jobtest.Expand(t, job.Attempt{}, "url: http://h/\ncallback: true\n", new(http.Config))
 	if status, err := newType(t).Status(t.Context(), a, "h"); err != nil || status != (job.Status{}) {
 		t.Errorf("got %+v, %v", status, err)
+	}
+}
+
+// TestWhatFollowsARedirectAfterTheStartDoesNotRefuseIt is for targets that take a request and send the client on to read more.
+func TestWhatFollowsARedirectAfterTheStartDoesNotRefuseIt(t *testing.T) {
+	for _, code := range []int{302, 303} {
+		s := httptest.NewServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
+			if r.Method == nethttp.MethodPost {
+				nethttp.Redirect(w, r, "/gone", code)
+				return
+			}
+			nethttp.NotFound(w, r)
+		}))
+		_, err := start(t, "url: "+s.URL+"\ncallback: true\n")
+		s.Close()
+		if err == nil || errors.As(err, new(*job.Refusal)) {
+			t.Errorf("%d: got %v, want an error that leaves open whether the job started", code, err)
+		}
 	}
 }

@@ -16,18 +16,18 @@ func Guard(t *testing.T, allow ...string) *egress.Guard {
 	return g
 }
 
-// OfAPI is what the start of a job comes to at a target that is spoken to in JSON, answers a start with the job, and
-// refuses a second one of the same key: whatever is not its own answer leaves open whether it started, but for a 4xx or a
-// redirect, which did not.
+// OfAPI is what the start of a job comes to at a target that speaks JSON, answers a start with the job, and refuses a
+// second one of the same key: whatever is not its own answer leaves open whether it started, except for a redirect and for
+// 4xx other than 408, which did not.
 func OfAPI() map[string]Verdict {
 	return map[string]Verdict{
 		"200": Open, "202": Open, "204": Open, "200 with a page": Open, "200 without end": Open, "200 cut off": Open,
 		"200 with {}": Open, "200 with []": Open, "200 with null": Open, "200 with broken JSON": Open,
 		"304": RefusedPermanent, "400": RefusedPermanent, "401": RefusedPermanent, "403": RefusedPermanent, "404": RefusedPermanent,
-		"408": RefusedTransient, "409": RefusedPermanent, "425": RefusedTransient, "429": RefusedTransient,
+		"408": Open, "409": RefusedPermanent, "425": RefusedTransient, "429": RefusedTransient,
 		"500": Open, "503": Open, "504 with a page": Open, "500 cut off": Open, "no HTTP": Open, "nothing": Open, "no answer in time": Open,
 		"302 to a private address": RefusedPermanent, "307 to a private address": RefusedPermanent, "302 to nowhere": RefusedPermanent,
 		"307 to itself for ever": RefusedPermanent, "307 to another scheme": RefusedPermanent,
-		"nobody listens": RefusedTransient, "a private address": RefusedPermanent,
+		"nobody listens": RefusedTransient, "a certificate that is not trusted": RefusedTransient, "a private address": RefusedPermanent,
 	}
 }

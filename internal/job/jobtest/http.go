@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -168,7 +169,7 @@ var answers = []answer{
 
 // RunHTTP checks what a call comes to for each way in which a server may answer, and that a start is sent only once.
 func RunHTTP(t *testing.T, b HTTPBench) {
-	want := len(answers) + 1
+	want := len(answers) + 2
 	if !b.Trusted {
 		want++
 	}
@@ -199,6 +200,14 @@ func RunHTTP(t *testing.T, b HTTPBench) {
 		url := closedURL(t)
 		b.check(t, url, "nobody listens", "127.0.0.1")
 		b.checkRoles(t, url, "nobody listens", "127.0.0.1")
+	})
+	t.Run("a certificate that is not trusted", func(t *testing.T) {
+		s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a request was sent") }))
+		s.Config.ErrorLog = log.New(io.Discard, "", 0)
+		s.StartTLS()
+		defer s.Close()
+		b.check(t, s.URL, "a certificate that is not trusted", "127.0.0.1")
+		b.checkRoles(t, s.URL, "a certificate that is not trusted", "127.0.0.1")
 	})
 	if !b.Trusted {
 		b.privateAddress(t)

@@ -22,8 +22,19 @@ type Answer struct {
 	partial bool   // there is more
 	unread  error  // why a body that was read while it arrived could not be decoded
 
+	taken    bool // a redirect said that the request was carried out
 	failure  string
 	category run.Category
+}
+
+// open says that the request may have been carried out although the answer is no success: a server may break, and a
+// gateway give up waiting, after the job was started.
+func (a Answer) open() bool {
+	switch a.Code {
+	case http.StatusFound, http.StatusSeeOther, http.StatusRequestTimeout:
+		return true
+	}
+	return a.taken || a.Code >= 500
 }
 
 // Success says that the target did as it was asked.

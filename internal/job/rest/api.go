@@ -161,16 +161,20 @@ func explanation(body string) string {
 	return strings.Join(parts, ": ")
 }
 
-// Refusal is an answer that turned a start down.
-func (c *Client) Refusal(got Answer, secrets job.Redactor) error {
-	return &job.Refusal{Category: got.blame(), Reason: got.message(secrets, got.shown(secrets)), After: got.retryAfter(c.now())}
+// NotStarted is the error for an answer to a start that is no success: a *job.Refusal if it proves that nothing was started.
+func (c *Client) NotStarted(got Answer, secrets job.Redactor) error {
+	text := got.message(secrets, got.shown(secrets))
+	if got.open() {
+		return errors.New(text)
+	}
+	return &job.Refusal{Category: got.blame(), Reason: text, After: got.retryAfter(c.now())}
 }
 
-// Started is err as Start returns it: an answer that says that nothing was started is a refusal. A 5xx answer is none,
-// since a server that broke may have done so after it took the job.
+// Started is err as Start returns it: an answer is a refusal if it proves that nothing was started. An API sends no request
+// elsewhere, so a redirect is somebody else's, such as a login in front of it.
 func Started(err error) error {
 	answered := (*Answered)(nil)
-	if !errors.As(err, &answered) || answered.Code >= 500 {
+	if !errors.As(err, &answered) || answered.open() && answered.Code >= 400 {
 		return err
 	}
 	category := answered.blame()

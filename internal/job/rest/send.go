@@ -41,7 +41,7 @@ func (c *Client) send(ctx context.Context, m Message) (Answer, error) {
 		got, sent, err := c.once(ctx, m)
 		switch {
 		case err != nil && m.taken && refusedAs(err) == run.Permanent:
-			return Answer{failure: fmt.Sprintf("follow the answer's redirect: %v", err), category: run.Permanent}, nil
+			return Answer{taken: true, failure: fmt.Sprintf("follow the answer's redirect: %v", err), category: run.Permanent}, nil
 		case err != nil && (sent || m.taken):
 			return Answer{}, fmt.Errorf("no complete answer from %s: %w", m.url.Host, err)
 		case err != nil:
@@ -49,6 +49,7 @@ func (c *Client) send(ctx context.Context, m Message) (Answer, error) {
 		}
 		next, ok := m.follow(got)
 		if !ok || hops == maxRedirects {
+			got.taken = m.taken
 			return got, nil
 		}
 		m = next
