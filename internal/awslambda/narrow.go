@@ -3,7 +3,8 @@ package awslambda
 import (
 	"context"
 	"errors"
-	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/interlock-go/interlock/internal/catalog"
@@ -11,48 +12,85 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Narrow shows a catalog only those pipelines that a function was asked about, and those that they read from: one that is called
-// about a single run need not know ten thousand others to begin.
+// Narrow shows a catalog only those pipelines that a function was asked about lately, and those that they read from: a function
+// that is called about one run need not read ten thousand other pipelines. It lists their rows as they were read last, so that
+// learning of one more pipeline reads that one alone.
 type Narrow struct {
 	store.Store
-	mu  sync.Mutex
-	ids map[pipeline.ID]bool
+	mu   sync.Mutex
+	call int
+	rows map[pipeline.ID]shownRow
 }
 
-// NewNarrow shows nothing yet.
-func NewNarrow(s store.Store) *Narrow { return &Narrow{Store: s, ids: map[pipeline.ID]bool{}} }
+// shownRow is a pipeline's row, and the call that read it last.
+type shownRow struct {
+	store.Pipeline
+	call int
+}
 
-// Pipelines lists those that it shows.
-func (n *Narrow) Pipelines(ctx context.Context) ([]store.Pipeline, error) {
+// maxShown is how many pipelines a function remembers. One call may need more; what it does not need goes first.
+const maxShown = 200
+
+// NewNarrow shows nothing yet.
+func NewNarrow(s store.Store) *Narrow { return &Narrow{Store: s, rows: map[pipeline.ID]shownRow{}} }
+
+// Pipeline reads a row, and shows it from then on.
+func (n *Narrow) Pipeline(ctx context.Context, id pipeline.ID) (store.Pipeline, error) {
+	row, err := n.Store.Pipeline(ctx, id)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	var rows []store.Pipeline
-	for id := range n.ids {
-		row, err := n.Pipeline(ctx, id)
-		if errors.Is(err, store.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read pipeline %s: %w", id, err)
-		}
-		rows = append(rows, row)
+	switch {
+	case err == nil:
+		n.rows[id] = shownRow{row, n.call}
+		n.evict()
+	case errors.Is(err, store.ErrNotFound):
+		delete(n.rows, id)
 	}
+	return row, err
+}
+
+// evict drops the row that was not needed for longest, if there are too many.
+func (n *Narrow) evict() {
+	if len(n.rows) <= maxShown {
+		return
+	}
+	oldest := shownRow{call: n.call}
+	for _, row := range n.rows {
+		if row.call < oldest.call {
+			oldest = row
+		}
+	}
+	if oldest.call < n.call {
+		delete(n.rows, oldest.ID)
+	}
+}
+
+// Pipelines lists the rows that it shows, by id.
+func (n *Narrow) Pipelines(context.Context) ([]store.Pipeline, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	rows := make([]store.Pipeline, 0, len(n.rows))
+	for _, row := range n.rows {
+		rows = append(rows, row.Pipeline)
+	}
+	slices.SortFunc(rows, func(a, b store.Pipeline) int { return strings.Compare(string(a.ID), string(b.ID)) })
 	return rows, nil
 }
 
-// show adds a pipeline to those that it shows.
-func (n *Narrow) show(id pipeline.ID) {
+// next begins a call.
+func (n *Narrow) next() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.ids[id] = true
+	n.call++
 }
 
 // know brings what is known of a pipeline, and of those that it reads from, up to what is stored.
 func (h *Host) know(ctx context.Context, id pipeline.ID) error {
 	if h.Narrow == nil {
-		return nil // whoever knows all of them looks for himself
+		return nil // a function that knows all pipelines keeps them up to date itself
 	}
-	if err := h.look(ctx, id); err != nil {
+	h.Narrow.next()
+	if err := h.Catalog.Refresh(ctx, id); err != nil {
 		return err
 	}
 	e := h.Catalog.Current().Get(id)
@@ -60,16 +98,11 @@ func (h *Host) know(ctx context.Context, id pipeline.ID) error {
 		return nil
 	}
 	for _, other := range readFrom(e) {
-		if err := h.look(ctx, other); err != nil {
+		if err := h.Catalog.Refresh(ctx, other); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (h *Host) look(ctx context.Context, id pipeline.ID) error {
-	h.Narrow.show(id)
-	return h.Catalog.Refresh(ctx, id)
 }
 
 // readFrom are the pipelines whose runs or sensors one reads.
