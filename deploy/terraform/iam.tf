@@ -100,7 +100,7 @@ data "aws_iam_policy_document" "execute" {
 data "aws_iam_policy_document" "schedule" {
   statement {
     sid       = "Schedule"
-    actions   = ["scheduler:CreateSchedule", "scheduler:DeleteSchedule"]
+    actions   = ["scheduler:CreateSchedule", "scheduler:DeleteSchedule", "scheduler:UpdateSchedule"]
     resources = ["${local.arn.scheduler}:schedule/${local.prefix}/*"]
   }
 

@@ -99,7 +99,7 @@ func TestManualNamesEveryVariableAndOutput(t *testing.T) {
 // told is what the manual calls permissions.
 var told = map[string]string{
 	"PutEvents": "events:PutEvents", "StartExecution": "states:StartExecution", "Invoke of the orchestrator": "lambda:InvokeFunction",
-	"Create- and DeleteSchedule": "scheduler:CreateSchedule", "SendMessage": "sqs:SendMessage", "takes messages": "sqs:ReceiveMessage",
+	"Create-, Update- and DeleteSchedule": "scheduler:CreateSchedule", "SendMessage": "sqs:SendMessage", "takes messages": "sqs:ReceiveMessage",
 	"reads the streams": "dynamodb:GetRecords",
 }
 

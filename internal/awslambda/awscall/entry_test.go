@@ -2,6 +2,7 @@ package awscall_test
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -12,11 +13,14 @@ import (
 	"github.com/interlock-go/interlock/internal/awslambda/awsconfig"
 )
 
-// scheduler keeps entries. As the service does, it answers a request whose token it knows as it did the first time.
+// scheduler keeps entries. As the service does, it answers a request whose token it knows as it did the first time, and holds on
+// to the name of a deleted entry for some requests.
 type scheduler struct {
-	mu      sync.Mutex
-	entries map[string]bool
-	tokens  map[string]bool
+	mu       sync.Mutex
+	entries  map[string]bool
+	tokens   map[string]bool
+	deleting int // requests after a deletion for which the name is still taken
+	taken    int
 }
 
 func (s *scheduler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -24,19 +28,23 @@ func (s *scheduler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.mu.Unlock()
 	name, token := r.URL.Path, r.URL.Query().Get("clientToken")
 	var in struct{ ClientToken string }
-	if r.Method == http.MethodPost && json.NewDecoder(r.Body).Decode(&in) == nil {
+	if r.Method != http.MethodDelete && json.NewDecoder(r.Body).Decode(&in) == nil {
 		token = in.ClientToken
 	}
+	s.taken--
 	switch known := s.tokens[r.Method+token]; {
 	case known:
-	case r.Method == http.MethodPost && s.entries[name]:
+	case r.Method == http.MethodPost && (s.entries[name] || s.taken >= 0):
 		refuse(w, http.StatusConflict, "ConflictException")
 		return
-	case r.Method == http.MethodDelete && !s.entries[name]:
+	case r.Method != http.MethodPost && !s.entries[name]:
 		refuse(w, http.StatusNotFound, "ResourceNotFoundException")
 		return
 	default:
-		s.entries[name], s.tokens[r.Method+token] = r.Method == http.MethodPost, true
+		if s.entries[name] = r.Method != http.MethodDelete; !s.entries[name] {
+			s.taken = s.deleting
+		}
+		s.tokens[r.Method+token] = true
 	}
 	_, _ = w.Write([]byte(`{"ScheduleArn": "arn"}`))
 }
@@ -46,16 +54,44 @@ func refuse(w http.ResponseWriter, status int, code string) {
 	http.Error(w, `{"Message": "no"}`, status)
 }
 
-func TestEntryThatWasTakenBackCanBeMadeAgain(t *testing.T) {
-	service := &scheduler{entries: map[string]bool{}, tokens: map[string]bool{}}
+// entry is how one entry is made and taken back.
+func entry(t *testing.T, service *scheduler) (put, drop func() error) {
 	server := httptest.NewServer(service)
-	defer server.Close()
+	t.Cleanup(server.Close)
 	env := map[string]string{"AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "key", "AWS_ENDPOINT_URL": server.URL}
 	entries := awscall.NewEntries(awsconfig.New(func(name string) string { return env[name] }), "group", "role")
-	put := func() error {
+	put = func() error {
 		return entries.Put(t.Context(), "one", time.Date(2026, 3, 3, 6, 0, 0, 0, time.UTC), "arn:function", "{}")
 	}
-	drop := func() error { return entries.Delete(t.Context(), "one") }
+	return put, func() error { return entries.Delete(t.Context(), "one") }
+}
+
+// A name that Scheduler has not let go of yet must not pass for an entry that is there: nothing would fire.
+func TestEntryIsNotTakenForMadeWhileItsPredecessorIsBeingDeleted(t *testing.T) {
+	for deleting := range 6 {
+		service := &scheduler{entries: map[string]bool{}, tokens: map[string]bool{}, deleting: deleting}
+		put, drop := entry(t, service)
+		if err := errors.Join(put(), drop()); err != nil {
+			t.Fatal(err)
+		}
+		made := false
+		for range 10 { // as a stream brings a record again
+			if made = put() == nil; made != service.entries["/schedules/one"] {
+				t.Fatalf("%d requests after the deletion: said to be made: %t, there: %t", deleting, made, !made)
+			}
+			if made {
+				break
+			}
+		}
+		if !made {
+			t.Errorf("never made while the name is taken for %d requests", deleting)
+		}
+	}
+}
+
+func TestEntryThatWasTakenBackCanBeMadeAgain(t *testing.T) {
+	service := &scheduler{entries: map[string]bool{}, tokens: map[string]bool{}}
+	put, drop := entry(t, service)
 	for i, step := range []struct {
 		do    func() error
 		there bool

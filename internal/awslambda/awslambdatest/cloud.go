@@ -73,6 +73,7 @@ func newCloud(t testing.TB, now func() time.Time, m *machine) *cloud {
 	c := &cloud{now: now, machine: m, entries: map[string]entry{}, made: map[string]bool{}, counts: map[string]int{}, calls: map[string]func([]byte) ([]byte, error){}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /schedules/{name}", c.operation("CreateSchedule", c.createSchedule))
+	mux.HandleFunc("PUT /schedules/{name}", c.operation("UpdateSchedule", c.updateSchedule))
 	mux.HandleFunc("DELETE /schedules/{name}", c.operation("DeleteSchedule", c.deleteSchedule))
 	mux.HandleFunc("POST /2015-03-31/functions/{name}/invocations", c.operation("Invoke", c.invoke))
 	mux.HandleFunc("POST /{$}", func(w http.ResponseWriter, r *http.Request) {
@@ -150,6 +151,20 @@ func (c *cloud) startExecution(_ *http.Request, body []byte, _ bool) (any, strin
 }
 
 func (c *cloud) createSchedule(r *http.Request, body []byte, _ bool) (any, string) {
+	if _, there := c.entries[r.PathValue("name")]; there {
+		return nil, "ConflictException"
+	}
+	return c.putSchedule(r, body)
+}
+
+func (c *cloud) updateSchedule(r *http.Request, body []byte, _ bool) (any, string) {
+	if _, there := c.entries[r.PathValue("name")]; !there {
+		return nil, "ResourceNotFoundException"
+	}
+	return c.putSchedule(r, body)
+}
+
+func (c *cloud) putSchedule(r *http.Request, body []byte) (any, string) {
 	var in struct {
 		GroupName, ScheduleExpression, ActionAfterCompletion string
 		FlexibleTimeWindow                                   struct{ Mode string }
@@ -162,9 +177,6 @@ func (c *cloud) createSchedule(r *http.Request, body []byte, _ bool) (any, strin
 	at, err := time.Parse("at(2006-01-02T15:04:05)", in.ScheduleExpression)
 	if err != nil {
 		return nil, "ValidationException"
-	}
-	if _, there := c.entries[name]; there {
-		return nil, "ConflictException"
 	}
 	c.entries[name], c.made[name] = entry{name: name, at: at, target: in.Target.Arn, input: in.Target.Input}, true
 	return map[string]string{"ScheduleArn": "arn:aws:scheduler:eu-west-1:123456789012:schedule/" + in.GroupName + "/" + name}, ""
