@@ -95,3 +95,29 @@ func TestTaskFromSchedulerThatIsNotDueComesAgainLater(t *testing.T) {
 		t.Errorf("a task that is done: %v", err)
 	}
 }
+
+// A function that died holds its task until its lease lapses. That is no failure of the record that tells of the task.
+func TestTaskThatAnotherFunctionHoldsKeepsNoRecordBackAndIsCarriedOutLater(t *testing.T) {
+	w := deploy(t, awslambdatest.Options{Watch: 24 * time.Hour}, daily)
+	w.at("05:59")
+	claims, err := w.Store().Claim(t.Context(), store.ClaimQuery{Replica: "aws", Task: "fire/orders", Limit: 1, Lease: 90 * time.Second}, w.Now())
+	if err != nil || len(claims) != 1 {
+		t.Fatalf("%+v, %v", claims, err)
+	}
+	w.at("06:00")
+	passedOn := false
+	streams := scripted{
+		"1": {Pipeline: "orders", Task: "fire/orders"},
+		"2": {Pipeline: "orders", Outbox: &awslambda.Outbox{
+			Events: []event.Event{event.New(event.PipelinePaused, event.About{Pipeline: "orders", At: dawn}, "paused", event.Pause{})},
+			Done:   func(context.Context, time.Time) error { passedOn = true; return nil },
+		}},
+	}
+	got, err := w.Route(streams, `{"Records": [{"eventName": "MODIFY", "dynamodb": {"SequenceNumber": "1"}}, {"eventName": "MODIFY", "dynamodb": {"SequenceNumber": "2"}}]}`)
+	if err != nil || got != `{"batchItemFailures":[]}` || !passedOn {
+		t.Errorf("answered %s, %v; the record behind it was handled: %t", got, err, passedOn)
+	}
+	w.wantStarts(t)
+	w.at("06:02")
+	w.wantStarts(t, "orders/cron/2026-03-03/1")
+}

@@ -58,11 +58,11 @@ func TestEntryNamesAreLegalAndTheirOwn(t *testing.T) {
 func TestEntryIsNeverBeforeItsTask(t *testing.T) {
 	r := &Relay{Host: &Host{Parts: Parts{Settings: Settings{StreamRouter: "router", SLAMonitor: "monitor"}}}}
 	due := time.Date(2026, 3, 3, 6, 0, 30, 1, time.UTC)
-	e, err := r.entry(store.Task{ID: "fire/orders", Kind: store.Fire, Due: due})
+	e, err := r.entry(store.Task{ID: "fire/orders", Kind: store.Fire}, due)
 	if err != nil || e.at.Before(due) || e.at.Second() != 0 || e.function != "router" || e.input != `{"task":"fire/orders"}` {
 		t.Errorf("%+v, %v", e, err)
 	}
-	e, err = r.entry(store.Task{ID: "deadline/x", Kind: store.FireDeadline, Due: due.Truncate(time.Minute)})
+	e, err = r.entry(store.Task{ID: "deadline/x", Kind: store.FireDeadline}, due.Truncate(time.Minute))
 	if err != nil || !e.at.Equal(due.Truncate(time.Minute)) || e.function != "monitor" || e.input != `{"mode":"fire-alert","task":"deadline/x"}` {
 		t.Errorf("%+v, %v", e, err)
 	}

@@ -60,12 +60,18 @@ func (r *Relay) task(ctx context.Context, id string, sure bool) error {
 	}
 }
 
-// instant brings a task on its way that waits for nothing but its time.
+// instant brings a task on its way that waits for nothing but its time. One that another function is carrying out comes again
+// when that function's lease would have lapsed: it may die, and it may have begun before the task was stored anew. That is no
+// failure, so the records behind this one are handled.
 func (r *Relay) instant(ctx context.Context, t store.Task) error {
 	if t.Due.After(r.Now()) {
-		return r.later(ctx, t)
+		return r.later(ctx, t, t.Due)
 	}
-	return r.perform(ctx, t)
+	err := r.perform(ctx, t)
+	if errors.As(err, new(*Busy)) {
+		return r.later(ctx, t, r.Now().Add(lease))
+	}
+	return err
 }
 
 // ExecutionInput is what an execution begins with.
@@ -148,9 +154,9 @@ type TaskInput struct {
 	Task string `json:"task"`
 }
 
-// later makes an entry for a task that is due later.
-func (r *Relay) later(ctx context.Context, t store.Task) error {
-	e, err := r.entry(t)
+// later makes an entry for a task that is carried out later.
+func (r *Relay) later(ctx context.Context, t store.Task, when time.Time) error {
+	e, err := r.entry(t, when)
 	if err != nil {
 		return err
 	}
@@ -168,10 +174,11 @@ type entry struct {
 	input    string
 }
 
-// entry is the entry of a task. Scheduler keeps to the minute: an instant within one is rounded up, so that it has come.
-func (r *Relay) entry(t store.Task) (entry, error) {
-	at := t.Due.UTC().Truncate(time.Minute)
-	if at.Before(t.Due) {
+// entry is the entry of a task at an instant. Scheduler keeps to the minute: an instant within one is rounded up, so that it
+// has come.
+func (r *Relay) entry(t store.Task, when time.Time) (entry, error) {
+	at := when.UTC().Truncate(time.Minute)
+	if at.Before(when) {
 		at = at.Add(time.Minute)
 	}
 	target, in := r.Settings.StreamRouter, TaskInput{Task: t.ID}

@@ -117,7 +117,7 @@ func (r *Relay) takeBack(ctx context.Context, ledger []store.Deadline) error {
 			if at.Before(r.Now()) {
 				continue // there is none, or it is gone
 			}
-			e, err := r.entry(store.Task{ID: slamonitor.TaskID(d.Key), Kind: store.FireDeadline, Due: at})
+			e, err := r.entry(store.Task{ID: slamonitor.TaskID(d.Key), Kind: store.FireDeadline}, at)
 			if err != nil {
 				return err
 			}

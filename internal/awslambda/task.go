@@ -10,11 +10,11 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Busy says that somebody else holds a task: whoever called calls again.
+// Busy says that another function holds a task. The state machine calls again, by this name; a Relay comes back later.
 type Busy struct{ Task string }
 
 func (b *Busy) Error() string {
-	return fmt.Sprintf("task %s is being carried out by somebody else; call again in a moment", b.Task)
+	return fmt.Sprintf("another function is carrying out task %s; call again in a moment", b.Task)
 }
 
 // handlers says who carries out which kind of task. The steps of attempts are the orchestrator's, and are not among them.
@@ -46,7 +46,7 @@ func (h *Host) perform(ctx context.Context, t store.Task) error {
 }
 
 // claimed does something under the lease of a task, which is renewed meanwhile. Without the lease the context ends. A task
-// that is not there leaves nothing to do; one that somebody else holds is *Busy.
+// that is not there leaves nothing to do; one that another function holds is *Busy.
 func (h *Host) claimed(ctx context.Context, id string, do func(context.Context, store.Claim) error) error {
 	claims, err := h.Store.Claim(ctx, store.ClaimQuery{Replica: replica, Task: id, Limit: 1, Lease: lease}, h.Now())
 	if err != nil {
