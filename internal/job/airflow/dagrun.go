@@ -29,12 +29,18 @@ type dagRun struct {
 	State string `json:"state"`
 }
 
-// dag is what it tells of a DAG.
+// dag is a DAG as Airflow shows it.
 type dag struct {
 	ID     string `json:"dag_id"`
 	Paused bool   `json:"is_paused"`
 	Broken bool   `json:"has_import_errors"`
+	Active *bool  `json:"is_active"` // v1
+	Stale  bool   `json:"is_stale"`  // v2
 }
+
+// removed says that Airflow no longer finds the DAG in its files. It shows such a DAG until it is deleted, but starts no run
+// of it.
+func (d dag) removed() bool { return d.Stale || d.Active != nil && !*d.Active }
 
 // path is where something of the DAG is.
 func (d target) path(more ...string) []string {

@@ -74,10 +74,16 @@ func (s *server) getDAG(w http.ResponseWriter, r *http.Request) {
 	case "forbidden":
 		problem(w, 403, "Forbidden", "")
 	default:
-		answer(w, 200, map[string]any{
-			"dag_id": id, "dag_display_name": id, "is_active": true, "is_paused": id == "paused", "has_import_errors": id == "broken",
-			"schedule_interval": nil, "tags": []any{}, "owners": []string{"data"}, "max_active_runs": 16,
-		})
+		shown := map[string]any{
+			"dag_id": id, "dag_display_name": id, "is_paused": id == "paused", "has_import_errors": id == "broken",
+			"tags": []any{}, "owners": []string{"data"}, "max_active_runs": 16,
+		}
+		if s.version == "v1" {
+			shown["is_active"], shown["schedule_interval"] = id != "removed", nil
+		} else {
+			shown["is_stale"], shown["timetable_summary"] = id == "removed", nil
+		}
+		answer(w, 200, shown)
 	}
 }
 

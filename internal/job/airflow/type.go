@@ -139,12 +139,14 @@ func (t *Type) Check(ctx context.Context, a job.Attempt) error {
 	switch {
 	case err != nil:
 		return rest.Checked(err)
+	case found.removed():
+		return d.unfit("DAG %q has been removed: Airflow no longer finds it in its DAG files; restore its file, or change job.config.dagID", d.DagID)
 	case found.Paused:
 		return d.unfit("DAG %q is paused: its runs would wait until it is unpaused", d.DagID)
 	case found.Broken:
 		return d.unfit("DAG %q has import errors; Airflow's list of DAGs shows them", d.DagID)
 	}
-	return &job.Unsure{Reason: d.Secrets.Text(fmt.Sprintf("DAG %q is there, and neither paused nor broken; whether the credentials may start it shows only when it is started", d.DagID))}
+	return &job.Unsure{Reason: d.Secrets.Text(fmt.Sprintf("DAG %q is there, and neither removed, paused nor broken; whether the credentials may start it shows only when it is started", d.DagID))}
 }
 
 func (d target) unfit(format string, args ...any) error {
