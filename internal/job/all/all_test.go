@@ -126,6 +126,9 @@ var good = map[string][]string{
 		"functionName: load\n",
 		"functionName: arn:aws:lambda:eu-west-1:123456789012:function:load:$LATEST\npayload: {day: '${DATE}'}\nasync: true\ntimeout: 5m\nregion: eu-west-1\nonUnknown: retry\n",
 		"functionName: load\npayload: 'run ${RUN_ID}'\n",
+		"functionName: 123456789012:function:load:prod\n",
+		"functionName: arn:aws-us-gov:lambda:us-gov-west-1:123456789012:function:" + strings.Repeat("f", 64) + ":" + strings.Repeat("v", 128) + "\n",
+		"functionName: " + strings.Repeat("a", 256) + "\n",
 	},
 }
 
@@ -231,6 +234,7 @@ func TestEachMistakeInAConfigIsPointedOut(t *testing.T) {
 
 		{"lambda", "payload: {}\n", "1:1: functionName: is required: write a function's name or ARN"},
 		{"lambda", "functionName: a b\n", `1:15: functionName: "a b" is not allowed; write a function's name or ARN`},
+		{"lambda", "functionName: " + strings.Repeat("a", 257) + "\n", `1:15: functionName: "` + strings.Repeat("a", 60) + `…" is not allowed; write a function's name or ARN`},
 		{"lambda", "functionName: a\ntimeout: 16m\n", "2:10: timeout: is 16m; must be above 0s and at most 15m"},
 		{"lambda", "functionName: a\npayload: [1]\n", "warning: 2:10: payload: the run's id is only added to a mapping, so the function cannot tell a repeated start from a new one; write a mapping"},
 		{"lambda", "functionName: a\nasync: 1\n", "2:8: async: expected true or false, found the number 1"},

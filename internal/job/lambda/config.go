@@ -8,7 +8,7 @@ import (
 
 // Config is job.config of a lambda job.
 type Config struct {
-	FunctionName string            `yaml:"functionName" required:"true" pattern:"^(.*\\$\\{.*|[A-Za-z0-9:._$-]{1,200})$" hint:"write a function's name or ARN" doc:"The function: its name or ARN, with a version or alias if wanted."`
+	FunctionName string            `yaml:"functionName" required:"true" pattern:"^(.*\\$\\{.*|[A-Za-z0-9:._$-]{1,256})$" hint:"write a function's name or ARN" doc:"The function: its name or ARN, with a version or alias if wanted."`
 	Payload      any               `yaml:"payload" doc:"What the function is given; the run's id is added to a mapping as interlock_run_id."`
 	Async        bool              `yaml:"async" default:"false" doc:"Only start it: the result is reported later. Otherwise its answer is the result."`
 	Timeout      document.Duration `yaml:"timeout" default:"15m" above:"0s" max:"15m" doc:"How long the answer may take."`
