@@ -55,7 +55,7 @@ func Look(ctx context.Context, r reader, q Question, now time.Time) (View, error
 	if q.PostRun && q.Definition.PostRun != nil {
 		refs = append(refs, q.Definition.PostRun.Gate.Refs()...)
 	}
-	seen, err := q.read(ctx, r, refs)
+	seen, versions, err := q.read(ctx, r, refs)
 	if err != nil {
 		return View{}, fmt.Errorf("look at the gate of %s for %s: %w", q.Definition.ID, q.Period, err)
 	}
@@ -63,7 +63,7 @@ func Look(ctx context.Context, r reader, q Question, now time.Time) (View, error
 	for i, ref := range refs {
 		sensors[i] = noted(q.Definition.ID, ref, seen[i])
 	}
-	return View{Verdict: g.Explain(seen[:decisive], now), Sensors: sensors[:inputs:inputs], PostRun: sensors[inputs:]}, nil
+	return View{Verdict: g.Explain(seen[:decisive], now), Sensors: sensors[:inputs:inputs], PostRun: sensors[inputs:], Read: versions}, nil
 }
 
 // startBeside is the start condition's sensor where it is not part of the gate: without cron it opens the run and is

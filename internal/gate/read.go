@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// read gives what each of refs shows, in their order.
-func (q Question) read(ctx context.Context, r reader, refs []rule.Ref) (rule.Snapshot, error) {
+// read gives what each of refs shows, in their order, and the versions of all readings that were read for it.
+func (q Question) read(ctx context.Context, r reader, refs []rule.Ref) (rule.Snapshot, []store.ReadVersion, error) {
 	upstreams := make(map[int]*upstream)
 	var queries []store.ReadingQuery
 	for i, ref := range refs {
@@ -26,15 +26,16 @@ func (q Question) read(ctx context.Context, r reader, refs []rule.Ref) (rule.Sna
 	if len(queries) > 0 {
 		var err error
 		if answers, err = r.Readings(ctx, queries); err != nil {
-			return nil, fmt.Errorf("read sensors: %w", err)
+			return nil, nil, fmt.Errorf("read sensors: %w", err)
 		}
 		if len(answers) != len(queries) {
-			return nil, fmt.Errorf("read sensors: asked for %d, got %d", len(queries), len(answers))
+			return nil, nil, fmt.Errorf("read sensors: asked for %d, got %d", len(queries), len(answers))
 		}
 	}
 	if err := readRuns(ctx, r, upstreams); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	versions := versionsOf(queries, answers)
 	snapshot := make(rule.Snapshot, len(refs))
 	for i, ref := range refs {
 		if up, ok := upstreams[i]; ok {
@@ -44,7 +45,20 @@ func (q Question) read(ctx context.Context, r reader, refs []rule.Ref) (rule.Sna
 		snapshot[i] = q.shows(ref, answers[0])
 		answers = answers[1:]
 	}
-	return snapshot, nil
+	return snapshot, versions, nil
+}
+
+// versionsOf lists the versions of the readings that queries were answered with.
+func versionsOf(queries []store.ReadingQuery, answers [][]*sensor.Reading) []store.ReadVersion {
+	var all []store.ReadVersion
+	for i, q := range queries {
+		for _, r := range answers[i] {
+			if r != nil {
+				all = append(all, store.ReadVersion{Pipeline: q.Pipeline, Key: q.Key, Period: r.Period, Version: r.Version})
+			}
+		}
+	}
+	return all
 }
 
 // shows picks the reading that counts.

@@ -15,8 +15,9 @@ import (
 // View is what a look at a gate showed.
 type View struct {
 	Verdict rule.Verdict
-	Sensors []store.SeenSensor // of the gate, in the order of its Refs; then the start condition's, if it is not among them
-	PostRun []store.SeenSensor // of the post-run rules, if the question asks for them
+	Sensors []store.SeenSensor  // of the gate, in the order of its Refs; then the start condition's, if it is not among them
+	PostRun []store.SeenSensor  // of the post-run rules, if the question asks for them
+	Read    []store.ReadVersion // all readings that these were chosen from
 }
 
 // Open says that a start may rest on this view.
@@ -73,13 +74,6 @@ func WithoutData(sensors []store.SeenSensor) []store.SeenSensor {
 
 // IsUpstream says that s is a run of an upstream pipeline.
 func IsUpstream(s store.SeenSensor) bool { return strings.HasPrefix(string(s.Key), "run/") }
-
-// Includes says whether sensors hold the reading that s shows, or a later one of the same row.
-func Includes(sensors []store.SeenSensor, s store.SeenSensor) bool {
-	return slices.ContainsFunc(sensors, func(then store.SeenSensor) bool {
-		return then.Pipeline == s.Pipeline && then.Key == s.Key && then.Period == s.Period && then.Version >= s.Version
-	})
-}
 
 // noted is what ref showed, in the form that is stored.
 func noted(own pipeline.ID, ref rule.Ref, seen sensor.Seen) store.SeenSensor {

@@ -71,7 +71,7 @@ func (w *work) closed(ctx context.Context, evaluated run.Run, view gate.View, ro
 	if err != nil {
 		return lifecycle.Step{}, err
 	}
-	w.tellExhausted(&b, view, step.Reason)
+	w.tellExhausted(&b, next, view)
 	return w.commit(ctx, b, next)
 }
 
@@ -86,12 +86,14 @@ func (w *work) exhaust(ctx context.Context, step lifecycle.Step) (lifecycle.Step
 		return lifecycle.Step{}, err
 	}
 	b := w.batch("exhausted")
-	w.tellExhausted(&b, view, step.Reason)
+	w.tellExhausted(&b, next, view)
 	return w.commit(ctx, b, next)
 }
 
-func (w *work) tellExhausted(b *store.Batch, view gate.View, reason string) {
-	b.Emit(event.New(event.ValidationExhausted, w.about(), reason, event.Gate{Rules: view.Rules()}))
+// tellExhausted announces that a window has ended with the gate closed, and stores what the gate was closed on.
+func (w *work) tellExhausted(b *store.Batch, exhausted run.Run, view gate.View) {
+	b.Snapshots = append(b.Snapshots, ending(exhausted, view))
+	b.Emit(event.New(event.ValidationExhausted, w.about(), exhausted.Reason, event.Gate{Rules: view.Rules()}))
 }
 
 func paused(row store.Pipeline, now time.Time) bool {

@@ -132,7 +132,7 @@ func (r *Router) wouldTrigger(ctx context.Context, b *store.Batch, e *catalog.En
 	b.Finish(dryID(old.Key))
 	b.Snapshots = append(b.Snapshots, store.Snapshot{
 		ID: id, Key: old.Key, Attempt: old.Attempt, At: instant(now), Config: e.Version,
-		Outcome: view.Verdict.Outcome, Bypassed: old.Progress.Opening.GateBypassed, Leaves: view.Leaves(), Sensors: view.Sensors, PostRun: view.PostRun,
+		Outcome: view.Verdict.Outcome, Bypassed: old.Progress.Opening.GateBypassed, Leaves: view.Leaves(), Sensors: view.Sensors, PostRun: view.PostRun, Read: view.Read,
 	})
 	about := aboutDry(old, now)
 	gateIs := "open"

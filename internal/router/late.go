@@ -45,6 +45,14 @@ func (r *Router) afterCompletion(ctx context.Context, n news, key run.Key, now t
 // until says that a sensor shows this write or an earlier one. What came later is handled by itself.
 func (n news) until(s store.SeenSensor) bool { return !gate.IsUpstream(s) && s.Version <= n.Version }
 
+// precedes says that a sensor shows something later than this write.
+func (n news) precedes(s store.SeenSensor) bool {
+	if gate.IsUpstream(s) {
+		return s.UpdatedAt.After(n.At) // a run and a reading have no common version
+	}
+	return s.Version > n.Version
+}
+
 // missedByTheEnd says that a write is dated before the run ended, and was stored after the completion had read its inputs.
 func (r *Router) missedByTheEnd(ctx context.Context, n news, key run.Key) (bool, error) {
 	old, err := r.row(ctx, n.entry, key)
@@ -52,7 +60,13 @@ func (r *Router) missedByTheEnd(ctx context.Context, n news, key run.Key) (bool,
 		return false, err
 	}
 	end, err := r.ending(ctx, n.entry, old)
-	return !gate.Includes(end.Sensors, store.SeenSensor{Pipeline: n.Pipeline, Key: n.Sensor, Period: n.Period, Version: n.Version}), err
+	return !n.seenBy(end), err
+}
+
+// seenBy says whether a decision that rests on s has seen the write. Upstreams are seen by their runs, and not by what announces
+// them.
+func (n news) seenBy(s store.Snapshot) bool {
+	return n.upstream == nil && s.HasRead(store.ReadVersion{Pipeline: n.Pipeline, Key: n.Sensor, Period: n.Period, Version: n.Version})
 }
 
 // ending is what the end of a run's latest attempt was decided on; the zero Snapshot if that is no longer kept. A dry run ends

@@ -99,7 +99,7 @@ func (r *Router) follows(ctx context.Context, e *catalog.Entry, old run.Run, see
 		return false, nil
 	}
 	end, err := r.ending(ctx, e, old)
-	return !gate.Includes(end.PostRun, seen), err
+	return !end.HasRead(store.ReadVersion{Pipeline: seen.Pipeline, Key: seen.Key, Period: seen.Period, Version: seen.Version}), err
 }
 
 // postRunRow is what is remembered of a completed run; the zero row if that is nothing.

@@ -250,7 +250,10 @@ func (r *Router) consider(ctx context.Context, n news, old run.Run, now time.Tim
 	case "":
 		return r.openFor(ctx, n, key, now)
 	case run.ValidationExhausted:
-		return r.afterWindow(ctx, n, key, now)
+		if n.gate || n.start {
+			return r.afterWindow(ctx, n, key, now)
+		}
+		return nil
 	case run.Completed:
 		return r.afterCompletion(ctx, n, key, now)
 	default: // it is open, or only a person reopens it

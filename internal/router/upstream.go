@@ -9,6 +9,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/gate"
+	"github.com/interlock-go/interlock/internal/rerun"
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
@@ -75,13 +76,12 @@ func (r *Router) openAfter(ctx context.Context, n news, key run.Key, now time.Ti
 	}, now)
 }
 
-// upstreamsNew says whether an upstream completed since the run's window ended.
-func (r *Router) upstreamsNew(ctx context.Context, e *catalog.Entry, old run.Run, now time.Time) (bool, error) {
+// upstreamsNew says whether an upstream completed since the last evaluation of the run's window.
+func (r *Router) upstreamsNew(ctx context.Context, e *catalog.Entry, old run.Run, end store.Snapshot, now time.Time) (bool, error) {
 	view, err := r.look(ctx, e, old.Period, now)
 	if err != nil {
 		return false, err
 	}
-	return slices.ContainsFunc(view.Sensors, func(s store.SeenSensor) bool {
-		return gate.IsUpstream(s) && !s.UpdatedAt.Before(old.EndedAt)
-	}), nil
+	upstreams := slices.DeleteFunc(view.Sensors, func(s store.SeenSensor) bool { return !gate.IsUpstream(s) })
+	return len(rerun.Changed(gate.Compared(end.Sensors), gate.Compared(upstreams))) > 0, nil
 }

@@ -36,11 +36,15 @@ func (r *Router) afterWindow(ctx context.Context, n news, key run.Key, now time.
 	}
 	return again(func() error {
 		old, err := r.row(ctx, e, key)
-		if err != nil || old.Status != run.ValidationExhausted || n.At.Before(old.EndedAt) {
-			return err // what was written before the window ended has had its look
+		if err != nil || old.Status != run.ValidationExhausted {
+			return err
+		}
+		end, err := r.ending(ctx, e, old)
+		if err != nil || n.seenBy(end) {
+			return err
 		}
 		if v := rerun.Reopen(old, now); v.Open && !startClosed(e, key, n.At) {
-			if fresh, err := r.reopens(ctx, e, old, now); err != nil {
+			if fresh, err := r.reopens(ctx, e, old, end, now); err != nil {
 				return err
 			} else if fresh {
 				return r.reopen(ctx, n, old, v, now)
@@ -50,8 +54,8 @@ func (r *Router) afterWindow(ctx context.Context, n news, key run.Key, now time.
 	})
 }
 
-// reopens says whether what opens the run holds, on data that is new since its window ended.
-func (r *Router) reopens(ctx context.Context, e *catalog.Entry, old run.Run, now time.Time) (bool, error) {
+// reopens says whether what opens the run holds, on data that is new since the last evaluation of its window.
+func (r *Router) reopens(ctx context.Context, e *catalog.Entry, old run.Run, end store.Snapshot, now time.Time) (bool, error) {
 	if e.Start == nil && e.Opens != pipeline.ByStream {
 		return false, nil
 	}
@@ -60,13 +64,14 @@ func (r *Router) reopens(ctx context.Context, e *catalog.Entry, old run.Run, now
 		return false, err
 	}
 	if e.Start == nil {
-		return r.upstreamsNew(ctx, e, old, now)
+		return r.upstreamsNew(ctx, e, old, end, now)
 	}
-	return r.startNew(ctx, e, old)
+	return r.startNew(ctx, e, old, end)
 }
 
-// startNew says whether the start condition's sensor has brought other data for the run's period since its window ended.
-func (r *Router) startNew(ctx context.Context, e *catalog.Entry, old run.Run) (bool, error) {
+// startNew says whether the start condition's sensor has brought other data for the run's period since the last evaluation of
+// its window. Without a record of that, the instant of the write decides.
+func (r *Router) startNew(ctx context.Context, e *catalog.Entry, old run.Run, end store.Snapshot) (bool, error) {
 	at := store.ReadingQuery{Pipeline: e.ID, Key: sensor.Key(e.Start.Rule.Key)}
 	if e.Start.Rule.From != "" {
 		at.Pipeline = pipeline.ID(e.Start.Rule.From)
@@ -76,8 +81,9 @@ func (r *Router) startNew(ctx context.Context, e *catalog.Entry, old run.Run) (b
 		return false, err
 	}
 	for i, w := range writes {
-		if w.UpdatedAt.Before(old.EndedAt) {
-			break
+		seen := end.HasRead(store.ReadVersion{Pipeline: at.Pipeline, Key: at.Key, Period: w.Period, Version: w.Version})
+		if seen || end.ID == "" && w.UpdatedAt.Before(old.EndedAt) {
+			continue
 		}
 		if sliceOf(e, w).Holds(old.Period) && newInSlice(e, w, writes[i+1:]) {
 			return true, nil
@@ -103,7 +109,7 @@ func (r *Router) tellWindowClosed(ctx context.Context, n news, old run.Run, now 
 		return nil
 	}
 	view, err := r.look(ctx, e, old.Period, now)
-	if err != nil || !view.Open() || slices.ContainsFunc(view.Sensors, func(s store.SeenSensor) bool { return s.UpdatedAt.After(n.At) }) {
+	if err != nil || !view.Open() || slices.ContainsFunc(view.Sensors, n.precedes) {
 		return err
 	}
 	command := fmt.Sprintf("interlock rerun %s --date %s --reason WHY", e.ID, old.Period)

@@ -68,6 +68,32 @@ func TestWriteFromBeforeTheWindowEndedReopensNothing(t *testing.T) {
 	w.expect(day3, "VALIDATION_EXHAUSTED 1")
 }
 
+func TestWriteThatIsStoredAfterTheLastEvaluationReopensTheRunWhateverItsInstant(t *testing.T) {
+	w := newWorld(t, orders)
+	w.Write("orders", "arrival", "status=ready", "n=1")
+	w.sleep(time.Hour + time.Millisecond)
+	w.duringCommit(func() {
+		w.sleep(-time.Millisecond) // by the clock of another process
+		w.Put("orders", "arrival", "status=ready", "n=2")
+	})
+	w.expect(day3, "VALIDATION_EXHAUSTED 1")
+	w.Settle()
+	w.expect(day3, "PENDING 2")
+}
+
+func TestGateThatOpensAfterTheLastEvaluationIsToldWhateverItsInstant(t *testing.T) {
+	w := newWorld(t, orders)
+	w.Write("orders", "arrival", "status=ready")
+	w.sleep(time.Hour + time.Millisecond)
+	w.duringCommit(func() {
+		w.sleep(-time.Millisecond) // by the clock of another process
+		w.Put("orders", "quality", "verdict=good")
+	})
+	w.Settle()
+	w.expect(day3, "VALIDATION_EXHAUSTED 1")
+	same(t, "what follows", "window closed", w.only(event.LateDataArrival).Detail.Extra.(event.Late).Reason)
+}
+
 func TestWriteThatWouldOpenTheGateOfAnExhaustedRunIsToldOnceWithTheCommand(t *testing.T) {
 	w := exhausted(t)
 	for _, verdict := range []string{"bad", "good", "bad", "good"} {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
@@ -132,7 +133,23 @@ type Snapshot struct {
 	Bypassed bool           `json:"bypassed,omitempty"`
 	Leaves   []SeenLeaf     `json:"leaves"`
 	Sensors  []SeenSensor   `json:"sensors"`
-	PostRun  []SeenSensor   `json:"postRun,omitempty"` // the sensors of the post-run rules
+	PostRun  []SeenSensor   `json:"postRun,omitempty"` // the sensors of the post-run rules; of a start only
+	Read     []ReadVersion  `json:"read,omitempty"`    // all that was read, shown or not; of an end only
+}
+
+// ReadVersion is a reading that a decision has read.
+type ReadVersion struct {
+	Pipeline pipeline.ID   `json:"pipeline"`
+	Key      sensor.Key    `json:"key"`
+	Period   period.Period `json:"date"`
+	Version  int64         `json:"version"`
+}
+
+// HasRead says whether what s is stored for was decided on that reading, or on a later one of the same row.
+func (s Snapshot) HasRead(r ReadVersion) bool {
+	return slices.ContainsFunc(s.Read, func(then ReadVersion) bool {
+		return then.Version >= r.Version && then.Pipeline == r.Pipeline && then.Key == r.Key && then.Period == r.Period
+	})
 }
 
 // SeenLeaf is the report on one rule at that moment.
