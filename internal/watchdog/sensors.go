@@ -2,6 +2,7 @@ package watchdog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -156,7 +157,11 @@ func (w *Watchdog) missingAfter(ctx context.Context, e *catalog.Entry, runs []ru
 	}
 	found := 0
 	for i, x := range all {
-		if writtenAfter(sensor.ForPeriod(x.after.Period, answers[i]), x.after.EndedAt) {
+		came, err := w.came(ctx, x, sensor.ForPeriod(x.after.Period, answers[i]).Reading)
+		if err != nil {
+			return found, err
+		}
+		if came {
 			continue
 		}
 		told, err := w.tellMissing(ctx, e, x, now)
@@ -209,8 +214,21 @@ func (x expected) firstNamed(named written) []store.WriteID {
 	return ids
 }
 
-func writtenAfter(seen sensor.Seen, at time.Time) bool {
-	return seen.Reading != nil && seen.Reading.UpdatedAt.After(at)
+// came says whether a reading was written after the run completed. A clock that was behind may have dated it before the end: then
+// the completion has not read it.
+func (w *Watchdog) came(ctx context.Context, x expected, r *sensor.Reading) (bool, error) {
+	if r == nil || r.UpdatedAt.After(x.after.EndedAt) {
+		return r != nil, nil
+	}
+	end, err := w.Store.Snapshot(ctx, x.after.EndSnapshot())
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read what %s ended on: %w", x.after.ID(), err)
+	}
+	q := x.query()
+	return !end.HasRead(store.ReadVersion{Pipeline: q.Pipeline, Key: q.Key, Period: r.Period, Version: r.Version}), nil
 }
 
 // tellMissing reports one sensor, named as the rules name it: pipelines may share a key.

@@ -392,6 +392,21 @@ func TestMissingPostRunSensorIsToldOncePerKey(t *testing.T) {
 	})
 }
 
+func TestReadingThatACompletionHasNotReadCameAfterItWhateverItsInstant(t *testing.T) {
+	eitherWay(t, func(t *testing.T, begin beginning) {
+		w := begin(t, landed+"postRun: {rules: [{key: landed, check: exists}], sensorTimeout: 1h}\n")
+		at := eight.Add(10 * time.Minute)
+		w.completeRun(at)
+		b := store.Batch{ID: "end", Snapshots: []store.Snapshot{{ID: "orders/stream/2026-03-03/1/end", Key: run.Key{Pipeline: "orders", Schedule: pipeline.ByStream, Period: parse(w.T, "2026-03-03")}, Attempt: 1, At: at}}}
+		if err := w.store.Commit(ctx, b, at); err != nil {
+			t.Fatal(err)
+		}
+		w.put(sensor.Fields{"ok": true}, "2026-03-03", at.Add(-time.Second)) // by a clock that is behind
+		w.drain()
+		w.want("late", nil, w.pass(eight.Add(2*time.Hour)))
+	})
+}
+
 func TestMissingSensorsWithOneKeyFromTwoPipelinesAreBothReported(t *testing.T) {
 	eitherWay(t, func(t *testing.T, begin beginning) {
 		w := begin(t, landed+"postRun: {rules: [{key: out, from: bronze, check: exists}, {key: out, from: copper, check: exists}], sensorTimeout: 1h}\n", "bronze", "copper")
