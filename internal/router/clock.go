@@ -5,18 +5,20 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// rewindReach is how far back fires are planned again after the clock was ahead. The clock may have
-// been corrected while no controller ran, and the fires since then are accounted for by nothing else.
+// rewindReach is how far back Rewind looks for fires that have neither a run nor a report. The clock
+// may have been corrected long before, while no controller ran.
 const rewindReach = 24 * time.Hour
 
 // Rewind takes back what a clock that was ahead left on a pipeline: the place up to which its fires
 // are dealt with, its horizon and the acceptance of its file. All of them would keep its schedule
-// silent until that instant. A fire that has a run, or was suppressed, stays as it is; a fire that
-// was reported as missed may be reported again.
+// silent until that instant. A fire that has a run, was suppressed, or was reported as missed and can
+// no longer open, stays as it is.
 func (r *Router) Rewind(ctx context.Context, id pipeline.ID, now time.Time) error {
 	return again(func() error {
 		e, row, err := r.inForce(ctx, id)
@@ -26,9 +28,8 @@ func (r *Router) Rewind(ctx context.Context, id pipeline.ID, now time.Time) erro
 		next := row
 		next.Horizon, next.AcceptedAt = earlier(row.Horizon, now), earlier(row.AcceptedAt, now)
 		if row.FiredThrough.After(now) {
-			next.FiredThrough = instant(now.Add(-rewindReach))
-			if next.AcceptedAt.After(next.FiredThrough) {
-				next.FiredThrough = next.AcceptedAt
+			if next.FiredThrough, err = r.accountedThrough(ctx, e, next, now); err != nil {
+				return err
 			}
 		}
 		if next.FiredThrough.Equal(row.FiredThrough) && next.Horizon.Equal(row.Horizon) && next.AcceptedAt.Equal(row.AcceptedAt) {
@@ -45,6 +46,52 @@ func (r *Router) Rewind(ctx context.Context, id pipeline.ID, now time.Time) erro
 		}
 		return r.catalog.Refresh(ctx, id)
 	})
+}
+
+// accountedThrough is the last instant up to which every fire has a run, was suppressed, or was
+// reported as missed and can no longer open.
+func (r *Router) accountedThrough(ctx context.Context, e *catalog.Entry, row store.Pipeline, now time.Time) (time.Time, error) {
+	row.FiredThrough = instant(now.Add(-rewindReach))
+	if row.AcceptedAt.After(row.FiredThrough) {
+		row.FiredThrough = row.AcceptedAt
+	}
+	if e.Opens != pipeline.ByCron {
+		return row.FiredThrough, nil
+	}
+	reported, err := r.reportedMissed(ctx, e)
+	if err != nil {
+		return time.Time{}, err
+	}
+	t := &fires{router: r, entry: e, row: row, now: now}
+	if err := t.plan(ctx); err != nil {
+		return time.Time{}, err
+	}
+	through := row.FiredThrough
+	for _, d := range t.due {
+		if d.fate != settled && !(d.fate == missing && reported[d.Period.String()]) {
+			break
+		}
+		through = instant(d.FireAt)
+	}
+	return through, nil
+}
+
+// reportedMissed are the periods that the latest reports of missed fires name.
+func (r *Router) reportedMissed(ctx context.Context, e *catalog.Entry) (map[string]bool, error) {
+	dates := map[string]bool{}
+	for _, kind := range []event.Type{event.ScheduleMissed, event.IrregularScheduleMissed} {
+		page, err := r.store.Events(ctx, store.EventQuery{Pipeline: e.ID, Type: kind, Limit: store.MaxPage})
+		if err != nil {
+			return nil, fmt.Errorf("read the missed fires of %s: %w", e.ID, err)
+		}
+		for _, told := range page.Items {
+			missed, _ := told.Detail.Extra.(event.Missed)
+			for _, date := range missed.Dates {
+				dates[date] = true
+			}
+		}
+	}
+	return dates, nil
 }
 
 func earlier(a, now time.Time) time.Time {
