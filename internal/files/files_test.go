@@ -88,7 +88,7 @@ func TestReadGivesTheContents(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(sources) != 1 || string(sources[0].Data) != "d/a.yaml" {
-		t.Errorf("got %q", sources)
+		t.Errorf("got %+v", sources)
 	}
 }
 
@@ -146,7 +146,7 @@ func TestWhatCannotBeReadIsNamed(t *testing.T) {
 				t.Errorf("error %v does not name %s", err, tt.want)
 			}
 			if sources != nil {
-				t.Errorf("half of the files were returned: %q", sources)
+				t.Errorf("half of the files were returned: %+v", sources)
 			}
 		})
 	}
