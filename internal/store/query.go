@@ -1,6 +1,8 @@
 package store
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
@@ -49,6 +51,34 @@ func (q RunQuery) Wants(r run.Run) bool {
 	return !q.Passed(r.Period) && (q.Period.IsZero() || r.Period == q.Period) &&
 		(q.To.IsZero() || r.Period.Compare(q.To) <= 0) &&
 		(q.Status == "" || r.Status == q.Status)
+}
+
+// Apart reports whether runs of a status have a list of their own, beside that of all runs and that of the open ones: few
+// runs end without being COMPLETED.
+func Apart(s run.Status) bool { return s.Ended() && s != run.Completed }
+
+// Page cuts a page out of runs that are all at hand, in any order, whatever their pipeline.
+func (q RunQuery) Page(runs []run.Run) (Page[run.Run], error) {
+	after, err := AfterRun(q.Cursor)
+	if err != nil {
+		return Page[run.Run]{}, err
+	}
+	var found []run.Run
+	for _, r := range runs {
+		if q.Wants(r) && (q.Cursor == "" || latestFirst(r.Key, after) > 0) {
+			found = append(found, r)
+		}
+	}
+	slices.SortFunc(found, func(a, b run.Run) int { return latestFirst(a.Key, b.Key) })
+	size := PageSize(q.Limit)
+	if len(found) <= size {
+		return Page[run.Run]{Items: found}, nil
+	}
+	return Page[run.Run]{Items: found[:size:size], Next: RunCursor(found[size-1])}, nil
+}
+
+func latestFirst(a, b run.Key) int {
+	return cmp.Or(b.Period.Compare(a.Period), cmp.Compare(a.Pipeline, b.Pipeline), cmp.Compare(a.Schedule, b.Schedule))
 }
 
 // ReadingQuery asks for what a key shows for a period.

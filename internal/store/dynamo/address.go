@@ -126,8 +126,13 @@ func millis(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
 
 // The places of rows in lists, which are sorted as texts and begin with the kind of row.
 
-// runPlace is latest period first, then by pipeline and schedule.
-func runPlace(key run.Key) string { return join("RUN", store.LatestFirst(key.Period), names(key)) }
+// runPlace is latest period first, then by pipeline and schedule, in the list of all runs or of those that ended somehow.
+func runPlace(list string, key run.Key) string {
+	return join(list, store.LatestFirst(key.Period), names(key))
+}
+
+// endedAs is the list of the runs that ended with a status.
+func endedAs(s run.Status) string { return join("ENDED", string(s)) }
 
 // openPlace is oldest period first.
 func openPlace(key run.Key) string { return join("RUN", store.Place(key.Period), names(key)) }

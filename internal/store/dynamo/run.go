@@ -19,22 +19,34 @@ func (s *Store) DryRun(ctx context.Context, key run.Key) (run.Run, error) {
 	return find[run.Run](ctx, s, dryRunAt(key), "dry run "+key.String())
 }
 
-// Runs pages by key. The list begins at the latest period that is wanted and ends after the earliest.
+// Runs pages by key. The list begins at the latest period that is wanted and ends after the earliest. Statuses that few
+// runs have do not need the list of all.
 func (s *Store) Runs(ctx context.Context, q store.RunQuery) (store.Page[run.Run], error) {
+	if q.Status.Open() {
+		open, err := s.OpenRuns(ctx, q.Pipeline)
+		if err != nil {
+			return store.Page[run.Run]{}, err
+		}
+		return q.Page(open)
+	}
 	last, err := store.AfterRun(q.Cursor)
 	if err != nil {
 		return store.Page[run.Run]{}, err
 	}
+	name, all, ofOne := "RUN", listed, ordered
+	if store.Apart(q.Status) {
+		name, all, ofOne = endedAs(q.Status), pending, unfinished
+	}
 	after := ""
 	if q.Cursor != "" {
-		after = runPlace(last)
+		after = runPlace(name, last)
 	}
-	l := list{table: Control, index: listed, hash: "RUN"}
+	l := list{table: Control, index: all, hash: name}
 	if q.Pipeline != "" {
-		l = list{table: Control, index: ordered, hash: partition(q.Pipeline), prefix: "RUN#"}
+		l = list{table: Control, index: ofOne, hash: partition(q.Pipeline), prefix: name + "#"}
 	}
 	if latest := q.Latest(); !latest.IsZero() {
-		l.from = join("RUN", store.LatestFirst(latest))
+		l.from = join(name, store.LatestFirst(latest))
 	}
 	read := records[run.Run](ctx, s, l)
 	page, err := store.PageOf(q.Limit, after, func(after string, limit int) ([]run.Run, string, error) {

@@ -90,13 +90,16 @@ func (p *plan) run(w store.Swap[run.Run]) error {
 	}
 	row := Row{
 		"status": text(string(r.Status)), "attempt": number(int64(r.Attempt)), "moved": number(r.Version), "movedAt": text(store.Nanos(p.now)),
-		"list": text("RUN"), "place": text(runPlace(r.Key)),
+		"list": text("RUN"), "place": text(runPlace("RUN", r.Key)),
 	}
 	if r.Progress.Snapshot != "" {
 		row["snapshot"] = text(string(r.Progress.Snapshot))
 	}
 	if r.Status.Open() {
 		row["pending"], row["pendingPlace"] = text("RUN"), text(openPlace(r.Key))
+	} else if store.Apart(r.Status) {
+		ended := endedAs(r.Status)
+		row["pending"], row["pendingPlace"] = text(ended), text(runPlace(ended, r.Key))
 	}
 	if old != nil && old.text("status") == string(r.Status) && old.number("attempt") == int64(r.Attempt) {
 		row["moved"], row["movedAt"] = old["moved"], old["movedAt"]

@@ -32,33 +32,17 @@ func (s *Store) run(from map[run.Key]run.Run, key run.Key) (run.Run, error) {
 
 // Runs sorts what fits and pages by key.
 func (s *Store) Runs(_ context.Context, q store.RunQuery) (store.Page[run.Run], error) {
-	var none store.Page[run.Run]
-	after, err := store.AfterRun(q.Cursor)
-	if err != nil {
-		return none, err
-	}
 	if err := s.open(); err != nil {
-		return none, err
+		return store.Page[run.Run]{}, err
 	}
 	defer s.mu.Unlock()
 	var found []run.Run
 	for _, r := range s.runs {
-		if fits(r, q) && (q.Cursor == "" || latestFirst(r.Key, after) > 0) {
+		if q.Pipeline == "" || r.Pipeline == q.Pipeline {
 			found = append(found, r)
 		}
 	}
-	slices.SortFunc(found, func(a, b run.Run) int { return latestFirst(a.Key, b.Key) })
-	return paged(found, q.Limit, store.RunCursor), nil
-}
-
-func latestFirst(a, b run.Key) int { return cmp.Or(b.Period.Compare(a.Period), compareNames(a, b)) }
-
-func fits(r run.Run, q store.RunQuery) bool {
-	return (q.Pipeline == "" || r.Pipeline == q.Pipeline) &&
-		(q.Period.IsZero() || r.Period == q.Period) &&
-		(q.From.IsZero() || r.Period.Compare(q.From) >= 0) &&
-		(q.To.IsZero() || r.Period.Compare(q.To) <= 0) &&
-		(q.Status == "" || r.Status == q.Status)
+	return q.Page(found)
 }
 
 // OpenRuns looks at all runs.

@@ -15,7 +15,7 @@ import (
 const oldest = 7
 
 // schema is the form of the data that this program reads and writes.
-const schema = "1"
+const schema = "2"
 
 // check refuses a server that cannot keep what the store promises, and data of another form. It asks INFO, which servers
 // answer that let nobody see their configuration.
@@ -118,7 +118,7 @@ func (s *Store) checkSchema(ctx context.Context) error {
 		return s.fault(err)
 	}
 	if form, _, _ := strings.Cut(got, " "); form != schema {
-		return fmt.Errorf("the data under prefix %q is of form %q, and this program knows %q: use a newer one, or another prefix", s.prefix, form, schema)
+		return fmt.Errorf("the data under prefix %q is of form %q, and this program knows %q: use the version of Interlock that wrote it, or another prefix", s.prefix, form, schema)
 	}
 	s.data = got
 	return nil

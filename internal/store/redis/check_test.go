@@ -82,7 +82,7 @@ func TestClusterIsRefused(t *testing.T) {
 func TestDataOfANewerProgramIsRefused(t *testing.T) {
 	url := redistest.Shared(t)
 	s := opened(t, url, Options{})
-	check(t, s.client.Set(t.Context(), s.key("schema"), "2", 0).Err())
+	check(t, s.client.Set(t.Context(), s.key("schema"), "3", 0).Err())
 	_, err := Open(t.Context(), url, Options{})
-	refused(t, err, `form "2"`, "newer")
+	refused(t, err, `form "3"`, "version of Interlock")
 }

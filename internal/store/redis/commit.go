@@ -116,7 +116,7 @@ func (w *writer) swaps(b store.Batch) {
 	for _, v := range b.Runs {
 		r := v.Next
 		w.swap("run", "run:"+r.Key.String(), v.Read, r.Version, r, r.Key.String(), string(r.Pipeline), string(r.Status), strconv.Itoa(r.Attempt),
-			flag(r.Status.Open()), string(r.Progress.Snapshot), listedRun(r.Key), openedRun(r.Key), verdict(r))
+			flag(r.Status.Open()), string(r.Progress.Snapshot), listedRun(r.Key), openedRun(r.Key), verdict(r), apart(r))
 	}
 	for _, v := range b.DryRuns {
 		r := v.Next
@@ -136,6 +136,14 @@ func (w *writer) swaps(b store.Batch) {
 		n := v.Next
 		w.swap("note", noteName(n.Kind, n.Key), v.Read, n.Version, n, escape(string(n.Kind)), n.Key, until(n.Until))
 	}
+}
+
+// apart is the status under which a run is listed beside the list of all; "" if it is not.
+func apart(r run.Run) string {
+	if store.Apart(r.Status) {
+		return string(r.Status)
+	}
+	return ""
 }
 
 // verdict is what was found when the gate was looked at; "" if it was not.

@@ -38,6 +38,7 @@ func everyKind(t *testing.T, s *Store) {
 			Configs:   []store.Config{{Pipeline: "orders", Version: "v1"}}, Tasks: []store.Task{task}, Events: []event.Event{told},
 		},
 		{
+			Runs: []store.Swap[run.Run]{{Next: run.Run{Key: ended, Version: 1, Attempt: 1, Status: run.Cancelled}}},
 			DryRuns: []store.Swap[run.Run]{
 				{Next: run.Run{Key: key, Version: 1, Status: run.Pending}}, {Next: run.Run{Key: ended, Version: 1, Status: run.Completed}},
 			},

@@ -19,8 +19,16 @@ func (s *Store) DryRun(ctx context.Context, key run.Key) (run.Run, error) {
 	return named(find[run.Run](ctx, s, "dry", key.String()))("dry run %s", key)
 }
 
-// Runs pages by key. The list begins at the latest period that is wanted and ends after the earliest.
+// Runs pages by key. The list begins at the latest period that is wanted and ends after the earliest. Statuses that few
+// runs have do not need the list of all.
 func (s *Store) Runs(ctx context.Context, q store.RunQuery) (store.Page[run.Run], error) {
+	if q.Status.Open() {
+		open, err := s.OpenRuns(ctx, q.Pipeline)
+		if err != nil {
+			return store.Page[run.Run]{}, err
+		}
+		return q.Page(open)
+	}
 	last, err := store.AfterRun(q.Cursor)
 	if err != nil {
 		return store.Page[run.Run]{}, err
@@ -32,6 +40,9 @@ func (s *Store) Runs(ctx context.Context, q store.RunQuery) (store.Page[run.Run]
 		after = store.LatestFirst(latest) // no member is as short, so all of that period come after it
 	}
 	set := "runs"
+	if store.Apart(q.Status) {
+		set = "ended:" + string(q.Status)
+	}
 	if q.Pipeline != "" {
 		set += ":" + string(q.Pipeline)
 	}

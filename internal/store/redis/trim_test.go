@@ -74,6 +74,34 @@ func TestWhatStaysIsPassedOverInSmallSteps(t *testing.T) {
 	}
 }
 
+func TestRunsOfARareStatusAreFoundWithoutReadingAll(t *testing.T) {
+	s := opened(t, redistest.Start(t).URL(), Options{})
+	for i := range 300 {
+		day, err := period.Parse(noon.AddDate(0, 0, -i).Format(time.DateOnly))
+		check(t, err)
+		r := run.Run{Key: run.Key{Pipeline: "orders", Schedule: pipeline.ByCron, Period: day}, Version: 1, Status: run.Completed}
+		switch i {
+		case 150, 298:
+			r.Status = run.FailedFinal
+		case 151, 299:
+			r.Status = run.Failed
+		}
+		b := store.Batch{ID: fmt.Sprint(i)}
+		b.Create(r)
+		check(t, s.Commit(t.Context(), b, noon))
+	}
+	for status, want := range map[run.Status]int{run.FailedFinal: 2, run.Failed: 2, run.Cancelled: 0} {
+		for _, q := range []store.RunQuery{{Status: status}, {Status: status, Pipeline: "orders"}} {
+			check(t, s.client.ConfigResetStat(t.Context()).Err())
+			page, err := s.Runs(t.Context(), q)
+			check(t, err)
+			if read := calls(t, s, "hget"); len(page.Items) != want || read > want {
+				t.Errorf("%s of %q: found %d runs, want %d, and read %d", status, q.Pipeline, len(page.Items), want, read)
+			}
+		}
+	}
+}
+
 func TestHistoryIsLookedThroughInSmallSteps(t *testing.T) {
 	s := opened(t, redistest.Start(t).URL(), Options{})
 	const sensors, each = 60, 100

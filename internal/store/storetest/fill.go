@@ -32,7 +32,9 @@ func fillValue(v reflect.Value, n *int) {
 	switch v.Kind() {
 	case reflect.Struct:
 		for i := range v.NumField() {
-			fillValue(v.Field(i), n)
+			if v.Type().Field(i).Tag.Get("json") != "-" { // it is not stored
+				fillValue(v.Field(i), n)
+			}
 		}
 	case reflect.String:
 		v.SetString(fmt.Sprintf("text %d", *n))

@@ -14,6 +14,7 @@ var runClaims = []claim{
 	{"PagesHoldEachRunOnce", runPages},
 	{"PagesHoldWhatStaysWhileOthersCome", runPagesMeanwhile},
 	{"PagesHaveAHundredUnlessSaid", runDefaultPage},
+	{"StatusListsFollowTheRuns", runsByStatus},
 	{"OpenRunsAreThoseThatHaveNotEnded", openRuns},
 	{"RunsAtGivesThoseThatAreThere", runsAt},
 	{"DryRunsAreApart", dryRunsApart},
@@ -147,6 +148,44 @@ func runDefaultPage(f *fixture) {
 	if len(page.Items) != 1 || page.Next != "" {
 		f.t.Errorf("the second page has %d runs, next %q", len(page.Items), page.Next)
 	}
+}
+
+// A run that moves on is listed by its new status alone, whichever list a store reads.
+func runsByStatus(f *fixture) {
+	f.createSorted()
+	now := map[run.Key]run.Run{}
+	for _, r := range sorted {
+		now[r.Key] = r
+	}
+	statuses := []run.Status{
+		run.Pending, run.Triggering, run.Running, run.Completed, run.Failed, run.FailedFinal, run.JobPollExhausted, run.ValidationExhausted, run.Cancelled,
+	}
+	moves := [][]run.Status{{run.FailedFinal, run.Pending, run.Completed}, {run.ValidationExhausted, run.Cancelled}, {run.Cancelled, run.Pending}, {run.Failed}}
+	for i, moves := range moves {
+		for _, to := range moves {
+			old := now[sorted[2*i].Key]
+			next := turned(old, to)
+			f.commit(func(b *store.Batch) { b.Swap(old, next) })
+			now[old.Key] = next
+		}
+	}
+	for _, status := range statuses {
+		for _, id := range []pipeline.ID{"", "orders", "silver"} {
+			var want []run.Run
+			for _, r := range sorted {
+				if r = now[r.Key]; r.Status == status && (id == "" || r.Pipeline == id) {
+					want = append(want, r)
+				}
+			}
+			q := store.RunQuery{Pipeline: id, Status: status}
+			f.same(fmt.Sprintf("%s of %q", status, id), f.runs(q), want)
+			f.same(fmt.Sprintf("%s of %q in pages", status, id), walk(f, 1, func(limit int, cursor string) (store.Page[run.Run], error) {
+				q.Limit, q.Cursor = limit, cursor
+				return f.s.Runs(f.ctx, q)
+			}), want)
+		}
+	}
+	f.same("between", f.runs(store.RunQuery{Status: run.Cancelled, From: on("2026-01-01")}), f.runs(store.RunQuery{Status: run.Cancelled, From: on("2026-01-01"), To: on("2027-01-01")}))
 }
 
 func openRuns(f *fixture) {

@@ -13,7 +13,7 @@ end
 
 -- Each kind of record that is swapped by version has its own further arguments.
 local further = {
-  run = { 'key', 'pipeline', 'status', 'attempt', 'open', 'snapshot', 'listed', 'opened', 'verdict' },
+  run = { 'key', 'pipeline', 'status', 'attempt', 'open', 'snapshot', 'listed', 'opened', 'verdict', 'apart' },
   dry = { 'key', 'open', 'updated' },
   pipeline = { 'key' },
   deadline = { 'pipeline', 'listed' },
@@ -49,12 +49,12 @@ if hold_task ~= '' then
   if t and not free(t, at) then return { 'conflict', 'task ' .. hold_task .. ' is held' } end
 end
 for _, s in ipairs(swaps) do
-  local v = redis.call('HMGET', k(s.name), 'version', 'status', 'attempt', 'open', 'listed')
+  local v = redis.call('HMGET', k(s.name), 'version', 'status', 'attempt', 'open', 'listed', 'apart')
   local version = v[1] or '0'
   if version ~= s.read then
     return { 'conflict', s.name .. ' is at version ' .. version .. ', was read at ' .. s.read }
   end
-  s.before = { status = v[2], attempt = v[3], open = v[4], listed = v[5] }
+  s.before = { status = v[2], attempt = v[3], open = v[4], listed = v[5], apart = v[6] or '' }
 end
 for _, a in ipairs(adds) do
   if a.kind == 'mark' and redis.call('EXISTS', k('mark:' .. a[1])) == 1 then
@@ -72,7 +72,13 @@ local apply = {}
 function apply.run(s)
   local before = s.before
   redis.call('HSET', k(s.name), 'version', s.version, 'json', s.json, 'status', s.status, 'attempt', s.attempt, 'open', s.open,
-    'snapshot', s.snapshot)
+    'snapshot', s.snapshot, 'apart', s.apart)
+  if s.apart ~= before.apart then
+    for _, list in ipairs({ '', ':' .. s.pipeline }) do
+      if before.apart ~= '' then redis.call('ZREM', k('ended:' .. before.apart .. list), s.listed) end
+      if s.apart ~= '' then redis.call('ZADD', k('ended:' .. s.apart .. list), 0, s.listed) end
+    end
+  end
   if s.verdict ~= '' then
     local gate, at = string.match(s.verdict, '^(%S+) (%S+)$')
     redis.call('HSET', k('readiness:' .. s.pipeline), 'run', s.key, 'attempt', s.attempt, 'gate', gate, 'at', at)
