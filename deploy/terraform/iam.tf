@@ -193,7 +193,7 @@ data "aws_iam_policy_document" "alert_dispatcher" {
 
   statement {
     sid       = "Queue"
-    actions   = ["sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"]
+    actions   = ["sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage", "sqs:SendMessage"]
     resources = [aws_sqs_queue.alerts.arn]
   }
 

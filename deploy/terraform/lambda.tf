@@ -51,6 +51,7 @@ locals {
   })
 
   slack_environment = { for name, value in {
+    ALERT_QUEUE_URL  = aws_sqs_queue.alerts.url
     SLACK_CHANNEL_ID = var.slack_channel_id
     SLACK_SECRET_ARN = var.slack_secret_arn
     SLACK_BOT_TOKEN  = var.slack_bot_token

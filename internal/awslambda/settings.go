@@ -32,6 +32,8 @@ type Settings struct {
 	SlackSecret  string // where the token is kept, instead
 	SlackChannel string
 	SlackAPI     string
+
+	AlertQueue string // the URL of the queue that alerts come from
 }
 
 // The variables, by what they set.
@@ -54,6 +56,7 @@ const (
 	envSlackSecret    = "SLACK_SECRET_ARN"
 	envSlackChannel   = "SLACK_CHANNEL_ID"
 	envSlackAPI       = "SLACK_API_URL"
+	envAlertQueue     = "ALERT_QUEUE_URL"
 )
 
 // Function is one of the six.
@@ -82,7 +85,7 @@ var required = map[Function][]string{
 	SLAMonitor:      schedules,
 	Watchdog:        relays,
 	EventSink:       {envEnvironment},
-	AlertDispatcher: {envEnvironment},
+	AlertDispatcher: {envEnvironment, envAlertQueue},
 }
 
 // Read reads the settings of a function. The error names every variable that is missing or makes no sense.
@@ -103,7 +106,7 @@ func Read(f Function, getenv func(string) string) (Settings, error) {
 		EventsKept:      time.Duration(r.number(envEventsKept, 90)) * 24 * time.Hour,
 		SecretVariables: list(getenv(envSecrets)), EgressAllow: list(getenv(envEgress)),
 		SlackToken: getenv(envSlackToken), SlackSecret: getenv(envSlackSecret), SlackChannel: getenv(envSlackChannel),
-		SlackAPI: r.text(envSlackAPI, "https://slack.com/api/"),
+		SlackAPI: r.text(envSlackAPI, "https://slack.com/api/"), AlertQueue: getenv(envAlertQueue),
 	}
 	if len(r.errs) > 0 {
 		return s, fmt.Errorf("the environment of function %s: %w", f, errors.Join(r.errs...))

@@ -2,10 +2,12 @@ package awslambda_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 
@@ -48,7 +50,7 @@ func TestAlertsGoToTheLogWhereThereIsNothingElse(t *testing.T) {
 	var out bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&out, nil))
 	data := memory.New()
-	d := awslambda.Dispatcher{Logger: logger, Notifier: notify.New(notify.Options{Store: data, Sinks: []sink.Sink{log.New(logger)}})}
+	d := awslambda.Dispatcher{Logger: logger, Now: func() time.Time { return dawn }, Notifier: notify.New(notify.Options{Store: data, Sinks: []sink.Sink{log.New(logger)}})}
 	failed := event.New(event.JobFailed, event.About{Pipeline: "orders", At: dawn}, "it failed", event.Finished{})
 	fine := event.New(event.JobCompleted, event.About{Pipeline: "orders", At: dawn}, "done", event.Finished{})
 	got, err := d.Dispatch(t.Context(), events.SQSEvent{Records: []events.SQSMessage{
@@ -59,5 +61,55 @@ func TestAlertsGoToTheLogWhereThereIsNothingElse(t *testing.T) {
 	}
 	if n := strings.Count(out.String(), "msg=alert"); n != 1 || !strings.Contains(out.String(), failed.ID) {
 		t.Errorf("%d alerts in\n%s", n, &out)
+	}
+}
+
+// waiting is a queue that keeps what is put back.
+type waiting struct{ back []string }
+
+func (q *waiting) Later(_ context.Context, body string, after time.Duration) error {
+	q.back = append(q.back, fmt.Sprintf("%s %s", after, body))
+	return nil
+}
+
+// limited is a sink that asks for time from the second alert on.
+type limited struct{ asked int }
+
+func (*limited) Name() string { return "limited" }
+
+func (l *limited) Send(context.Context, sink.Alert) error {
+	if l.asked++; l.asked > 1 {
+		return &sink.Busy{After: 17 * time.Second, Reason: "too many requests"}
+	}
+	return nil
+}
+
+func TestAlertOfASinkThatLimitsItsRateIsPutBackAndIsNoFailure(t *testing.T) {
+	for name, c := range map[string]struct {
+		now         time.Time
+		asked, back int
+		failures    int
+	}{
+		"young": {time.Date(2026, 3, 3, 6, 1, 0, 0, time.UTC), 2, 3, 0},
+		"a day": {time.Date(2026, 3, 4, 6, 1, 0, 0, time.UTC), 2, 0, 3},
+	} {
+		s, q := &limited{}, &waiting{}
+		logger := slog.New(slog.DiscardHandler)
+		d := awslambda.Dispatcher{
+			Logger: logger, Queue: q, Now: func() time.Time { return c.now },
+			Notifier: notify.New(notify.Options{Store: memory.New(), Sinks: []sink.Sink{s}}),
+		}
+		var in events.SQSEvent
+		for n := range 4 {
+			e := event.New(event.JobFailed, event.About{Pipeline: "orders", Attempt: n, At: dawn}, "it failed", event.Finished{})
+			in.Records = append(in.Records, message(fmt.Sprint(n), e))
+		}
+		got, err := d.Dispatch(t.Context(), in)
+		if err != nil || len(got.BatchItemFailures) != c.failures || len(q.back) != c.back || s.asked != c.asked {
+			t.Errorf("%s: %d failures, %d put back, asked %d times, %v", name, len(got.BatchItemFailures), len(q.back), s.asked, err)
+		}
+		if c.back > 0 && q.back[0] != "17s "+in.Records[1].Body {
+			t.Errorf("%s: put back %s", name, q.back[0])
+		}
 	}
 }

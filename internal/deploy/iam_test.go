@@ -119,7 +119,7 @@ func (m *module) granted(t testing.TB, of string) []string {
 
 // services are the modules of the SDK, by the name that permissions have.
 var services = map[string]string{
-	"dynamodb": "dynamodb", "eventbridge": "events", "scheduler": "scheduler", "sfn": "states", "lambda": "lambda", "secretsmanager": "secretsmanager",
+	"dynamodb": "dynamodb", "eventbridge": "events", "scheduler": "scheduler", "sfn": "states", "lambda": "lambda", "secretsmanager": "secretsmanager", "sqs": "sqs",
 	"glue": "glue", "emr": "elasticmapreduce", "emrserverless": "emr-serverless", "cloudwatchlogs": "logs",
 }
 

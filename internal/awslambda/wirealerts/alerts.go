@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/awslambda"
+	"github.com/interlock-go/interlock/internal/awslambda/awsqueue"
 	"github.com/interlock-go/interlock/internal/awslambda/awssecret"
 	"github.com/interlock-go/interlock/internal/awslambda/wire"
 	"github.com/interlock-go/interlock/internal/egress"
@@ -30,7 +31,9 @@ func Dispatcher(ctx context.Context, b wire.Base) *awslambda.Dispatcher {
 	} else {
 		b.Logger.Warn("alerts go to this log alone: set SLACK_CHANNEL_ID, and SLACK_SECRET_ARN or SLACK_BOT_TOKEN")
 	}
-	return &awslambda.Dispatcher{Notifier: notify.New(notify.Options{Store: b.Store, Sinks: sinks}), Logger: b.Logger}
+	return &awslambda.Dispatcher{
+		Notifier: notify.New(notify.Options{Store: b.Store, Sinks: sinks}), Queue: awsqueue.New(b.AWS, b.AlertQueue), Now: time.Now, Logger: b.Logger,
+	}
 }
 
 // slackSink is the channel, if there is one and a token for it.

@@ -2,6 +2,8 @@ package wirealerts_test
 
 import (
 	"bytes"
+	"crypto/md5"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -32,8 +34,10 @@ type slack struct {
 	*httptest.Server
 	mu      sync.Mutex
 	refuses bool
+	limits  bool
 	posted  []string // the thread of each message, or - for one that begins a thread
 	tokens  map[string]bool
+	back    []back
 }
 
 func newSlack(t *testing.T) *slack {
@@ -45,6 +49,11 @@ func newSlack(t *testing.T) *slack {
 		s.tokens[r.Form.Get("token")+strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")] = true
 		if s.refuses {
 			http.Error(w, "no", http.StatusInternalServerError)
+			return
+		}
+		if s.limits {
+			w.Header().Set("Retry-After", "17")
+			http.Error(w, "slow down", http.StatusTooManyRequests)
 			return
 		}
 		if strings.HasSuffix(r.URL.Path, "chat.postMessage") {
@@ -62,12 +71,28 @@ func newSlack(t *testing.T) *slack {
 
 const secret = "xoxb-from-the-secret"
 
+// back is a message that was put back into the queue.
+type back struct {
+	QueueUrl, MessageBody string
+	DelaySeconds          int
+}
+
+const queueURL = "https://sqs.eu-west-1.amazonaws.com/123456789012/test-interlock-alerts"
+
 // dispatcher is the function, with its log.
 func dispatcher(t *testing.T, s *slack, settings awslambda.Settings) (*awslambda.Dispatcher, *bytes.Buffer) {
 	t.Helper()
-	secrets := awstest.NewServer(t, awstest.Operations{"secretsmanager.GetSecretValue": func(w http.ResponseWriter, _ *http.Request) {
-		awstest.Reply(w, map[string]string{"SecretString": secret})
-	}})
+	secrets := awstest.NewServer(t, awstest.Operations{
+		"secretsmanager.GetSecretValue": func(w http.ResponseWriter, _ *http.Request) {
+			awstest.Reply(w, map[string]string{"SecretString": secret})
+		},
+		"AmazonSQS.SendMessage": func(w http.ResponseWriter, r *http.Request) {
+			s.back = append(s.back, awstest.Read[back](t, r))
+			sum := md5.Sum([]byte(s.back[len(s.back)-1].MessageBody)) // which the SDK compares
+			awstest.Reply(w, map[string]string{"MessageId": "1", "MD5OfMessageBody": hex.EncodeToString(sum[:])})
+		},
+	})
+	settings.AlertQueue = queueURL
 	env := map[string]string{"AWS_REGION": awstest.Region, "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "key", "AWS_ENDPOINT_URL": secrets.URL}
 	environment, c := dynamotest.Streaming(t)
 	settings.SlackAPI, settings.EgressAllow = s.URL+"/", []string{"127.0.0.1"}
@@ -120,6 +145,24 @@ func TestWhatSlackDoesNotTakeStaysInTheQueue(t *testing.T) {
 	got, err := d.Dispatch(t.Context(), alerts(t, 1))
 	if err != nil || len(got.BatchItemFailures) != 1 || got.BatchItemFailures[0].ItemIdentifier != "1" {
 		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestWhatSlackHasNoTimeForIsPutBackAndSentLater(t *testing.T) {
+	s := newSlack(t)
+	s.limits = true
+	d, _ := dispatcher(t, s, awslambda.Settings{SlackChannel: "C0123456789", SlackToken: "xoxb-1"})
+	in := alerts(t, 1, 2)
+	d.Now = func() time.Time { return time.Date(2026, 3, 3, 6, 5, 0, 0, time.UTC) }
+	if got, err := d.Dispatch(t.Context(), in); err != nil || len(got.BatchItemFailures) != 0 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if len(s.back) != 2 || s.back[0] != (back{queueURL, in.Records[0].Body, 17}) || s.back[1] != (back{queueURL, in.Records[1].Body, 17}) {
+		t.Errorf("put back %+v", s.back)
+	}
+	s.limits = false
+	if got, err := d.Dispatch(t.Context(), in); err != nil || len(got.BatchItemFailures) != 0 || len(s.posted) != 2 || len(s.back) != 2 {
+		t.Errorf("%+v, %v; posted %v", got, err, s.posted)
 	}
 }
 

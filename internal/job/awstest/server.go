@@ -89,7 +89,7 @@ func NewServer(t *testing.T, operations Operations) *Server {
 // checkTarget checks the form of requests of the JSON protocols.
 func (s *Server) checkTarget(r *http.Request) {
 	kind := "application/x-amz-json-1.1"
-	if strings.HasPrefix(r.Header.Get("X-Amz-Target"), "AWSStepFunctions.") {
+	if target := r.Header.Get("X-Amz-Target"); strings.HasPrefix(target, "AWSStepFunctions.") || strings.HasPrefix(target, "AmazonSQS.") {
 		kind = "application/x-amz-json-1.0"
 	}
 	if r.Method != http.MethodPost || r.RequestURI != "/" || r.Header.Get("Content-Type") != kind {

@@ -1,0 +1,32 @@
+// Package awsqueue puts messages back into a queue of SQS for later.
+package awsqueue
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+)
+
+// maxDelay is the longest that SQS delays a message.
+const maxDelay = 15 * time.Minute
+
+// Queue is one queue.
+type Queue struct {
+	client *sqs.Client
+	url    string
+}
+
+// New is the queue with that URL.
+func New(c aws.Config, url string) *Queue { return &Queue{client: sqs.NewFromConfig(c), url: url} }
+
+// Later sends a message that can be received after a while, 15 minutes at most. It counts as received for the first time then.
+func (q *Queue) Later(ctx context.Context, body string, after time.Duration) error {
+	delay := int32((min(after, maxDelay) + time.Second - 1) / time.Second)
+	if _, err := q.client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &q.url, MessageBody: &body, DelaySeconds: delay}); err != nil {
+		return fmt.Errorf("put a message back into queue %s: %w", q.url, err)
+	}
+	return nil
+}
