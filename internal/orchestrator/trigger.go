@@ -89,7 +89,7 @@ func (w *work) snapshot(r run.Run, view gate.View) store.Snapshot {
 func ending(ended run.Run, view gate.View) store.Snapshot {
 	return store.Snapshot{
 		ID: ended.EndSnapshot(), Key: ended.Key, Attempt: ended.Attempt, At: ended.EndedAt, Config: ended.Progress.Opening.ConfigVersion,
-		Outcome: view.Verdict.Outcome, Sensors: gate.WithoutData(view.Sensors), Read: view.Read,
+		Outcome: view.Verdict.Outcome, Sensors: gate.WithoutData(view.Sensors), PostRun: gate.WithoutData(view.PostRun), Read: view.Read,
 	}
 }
 

@@ -92,14 +92,18 @@ func shown(view gate.View, n news) (store.SeenSensor, bool) {
 	return store.SeenSensor{}, false
 }
 
-// follows says whether a reading came after the run completed, which the completion then has not seen, and inside its post-run
-// window.
+// follows says whether a reading came after the run completed, and inside its post-run window. Where the completion has looked
+// at the sensor, versions tell; where it has not, because the file was edited since, instants do.
 func (r *Router) follows(ctx context.Context, e *catalog.Entry, old run.Run, seen store.SeenSensor) (bool, error) {
 	if seen.UpdatedAt.After(old.EndedAt.Add(e.PostRun.Window)) {
 		return false, nil
 	}
 	end, err := r.ending(ctx, e, old)
-	return !end.HasRead(store.ReadVersion{Pipeline: seen.Pipeline, Key: seen.Key, Period: seen.Period, Version: seen.Version}), err
+	if err != nil {
+		return false, err
+	}
+	reading := store.ReadVersion{Pipeline: seen.Pipeline, Key: seen.Key, Period: seen.Period, Version: seen.Version}
+	return end.Missed(reading) || !end.HasRead(reading) && !seen.UpdatedAt.Before(old.EndedAt), nil
 }
 
 // postRunRow is what is remembered of a completed run; the zero row if that is nothing.

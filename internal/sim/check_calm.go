@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -78,6 +79,16 @@ func (w *watch) feedIsHandled() {
 
 // L2: what is missing is told, once, within two looks of the watchdog.
 
+// followed says that a reading of a post-run sensor was written after the run completed. A clock that was set back since may have
+// dated it before the end: then the completion has not read it.
+func (w *watch) followed(r run.Run, key sensor.Key, written write) bool {
+	if written.UpdatedAt.After(r.EndedAt) {
+		return true
+	}
+	end, err := w.rows.Snapshot(context.Background(), r.EndSnapshot())
+	return err == nil && end.Missed(store.ReadVersion{Pipeline: r.Pipeline, Key: key, Period: written.Period, Version: written.Version})
+}
+
 // absenceIsTold wants every post-run sensor that stayed away to be told of.
 func (w *watch) absenceIsTold(at time.Time) {
 	for _, key := range w.order {
@@ -92,7 +103,7 @@ func (w *watch) absenceIsTold(at time.Time) {
 		}
 		for _, ref := range def.PostRun.Gate.Refs() {
 			best, there := w.best(sensorID{r.Pipeline, ref.Key}, r.Period, w.lastVersion)
-			if there && best.UpdatedAt.After(r.EndedAt) {
+			if there && w.followed(r, ref.Key, best) {
 				continue
 			}
 			if !w.notes.missing[missingName(r.ID(), string(ref.Key))] {

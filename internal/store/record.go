@@ -133,7 +133,7 @@ type Snapshot struct {
 	Bypassed bool           `json:"bypassed,omitempty"`
 	Leaves   []SeenLeaf     `json:"leaves"`
 	Sensors  []SeenSensor   `json:"sensors"`
-	PostRun  []SeenSensor   `json:"postRun,omitempty"` // the sensors of the post-run rules; of a start only
+	PostRun  []SeenSensor   `json:"postRun,omitempty"` // the sensors of the post-run rules
 	Read     []ReadVersion  `json:"read,omitempty"`    // all that was read, shown or not; of an end only
 }
 
@@ -150,6 +150,12 @@ func (s Snapshot) HasRead(r ReadVersion) bool {
 	return slices.ContainsFunc(s.Read, func(then ReadVersion) bool {
 		return then.Version >= r.Version && then.Pipeline == r.Pipeline && then.Key == r.Key && then.Period == r.Period
 	})
+}
+
+// Missed says whether what s is stored for has looked at the sensor, and not read that reading: it was written later.
+func (s Snapshot) Missed(r ReadVersion) bool {
+	looked := func(seen SeenSensor) bool { return seen.Pipeline == r.Pipeline && seen.Key == r.Key }
+	return (slices.ContainsFunc(s.Sensors, looked) || slices.ContainsFunc(s.PostRun, looked)) && !s.HasRead(r)
 }
 
 // SeenLeaf is the report on one rule at that moment.

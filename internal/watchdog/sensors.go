@@ -215,7 +215,7 @@ func (x expected) firstNamed(named written) []store.WriteID {
 }
 
 // came says whether a reading was written after the run completed. A clock that was behind may have dated it before the end: then
-// the completion has not read it.
+// the completion has looked for it and not read it.
 func (w *Watchdog) came(ctx context.Context, x expected, r *sensor.Reading) (bool, error) {
 	if r == nil || r.UpdatedAt.After(x.after.EndedAt) {
 		return r != nil, nil
@@ -228,7 +228,7 @@ func (w *Watchdog) came(ctx context.Context, x expected, r *sensor.Reading) (boo
 		return false, fmt.Errorf("read what %s ended on: %w", x.after.ID(), err)
 	}
 	q := x.query()
-	return !end.HasRead(store.ReadVersion{Pipeline: q.Pipeline, Key: q.Key, Period: r.Period, Version: r.Version}), nil
+	return end.Missed(store.ReadVersion{Pipeline: q.Pipeline, Key: q.Key, Period: r.Period, Version: r.Version}), nil
 }
 
 // tellMissing reports one sensor, named as the rules name it: pipelines may share a key.

@@ -397,7 +397,11 @@ func TestReadingThatACompletionHasNotReadCameAfterItWhateverItsInstant(t *testin
 		w := begin(t, landed+"postRun: {rules: [{key: landed, check: exists}], sensorTimeout: 1h}\n")
 		at := eight.Add(10 * time.Minute)
 		w.completeRun(at)
-		b := store.Batch{ID: "end", Snapshots: []store.Snapshot{{ID: "orders/stream/2026-03-03/1/end", Key: run.Key{Pipeline: "orders", Schedule: pipeline.ByStream, Period: parse(w.T, "2026-03-03")}, Attempt: 1, At: at}}}
+		end := store.Snapshot{
+			ID: "orders/stream/2026-03-03/1/end", Key: run.Key{Pipeline: "orders", Schedule: pipeline.ByStream, Period: parse(w.T, "2026-03-03")},
+			Attempt: 1, At: at, PostRun: []store.SeenSensor{{Pipeline: "orders", Key: "landed"}}, // of which there was no reading
+		}
+		b := store.Batch{ID: "end", Snapshots: []store.Snapshot{end}}
 		if err := w.store.Commit(ctx, b, at); err != nil {
 			t.Fatal(err)
 		}
