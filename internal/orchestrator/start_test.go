@@ -292,6 +292,58 @@ func TestSilentTargetThatRefusesRepeatsIsHeldOnceTheTriesAreSpent(t *testing.T) 
 	}
 }
 
+// TestRefusalAfterALostAnswerDoesNotFailTheAttempt is for targets that refuse repeated ids: a refusal of the second call
+// says nothing about the first one, whose job may run.
+func TestRefusalAfterALostAnswerDoesNotFailTheAttempt(t *testing.T) {
+	tests := map[string]struct {
+		file string
+		kind func(*target) job.Type
+		then func(*bench)
+		want run.Status
+		held bool
+	}{
+		"refused for good":        {machine, strictType, func(b *bench) { b.target.refuse(run.Permanent) }, run.Triggering, true},
+		"refused to the last try": {machine, strictType, func(b *bench) { b.target.refuse(run.Transient); b.target.refuse(run.Transient) }, run.Triggering, true},
+		"classified as permanent": {strings.Replace(machine, "}\n", ", classify: [{match: connection reset, category: PERMANENT}]}\n", 1), strictType, func(*bench) {}, run.Triggering, true},
+		"found after all": {machine, thoroughType, func(b *bench) {
+			b.target.refuse(run.Permanent)
+			b.target.duringStart = func(job.Attempt) {
+				if len(b.target.calls) == 2 {
+					b.target.findErr = nil
+					b.target.endAll(run.ResultSuccess)
+				}
+			}
+		}, run.Completed, false},
+	}
+	for name, c := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, daily+c.file, c.kind)
+			b.target.loseAfter()
+			c.then(b)
+			b.target.findErr = errors.New("throttled")
+			b.open(b.key, run.Opening{})
+			b.settle()
+			r := b.want(c.want)
+			if held := r.Progress.Held.Reason; (held != "") != c.held || c.held && !strings.Contains(held, "had no answer") {
+				t.Errorf("held: %q", held)
+			}
+			b.checkStarts()
+		})
+	}
+}
+
+func TestCancelledAttemptWithALostAnswerMayLeaveAJob(t *testing.T) {
+	b := newBench(t, daily+machine, strictType)
+	b.target.loseAfter()
+	b.open(b.key, run.Opening{})
+	b.step()
+	b.want(run.Triggering)
+	left, err := b.steps.Stop(ctx, b.run())
+	if left != run.JobMayRun || err == nil {
+		t.Errorf("left %q, %v", left, err)
+	}
+}
+
 func TestSilentTargetThatKnowsOfNoJobFailsOnceTheTriesAreSpent(t *testing.T) {
 	b := newBench(t, daily+machine, thoroughType)
 	for range 3 {

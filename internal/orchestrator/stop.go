@@ -107,7 +107,7 @@ func (w *work) findLeft(ctx context.Context) (bool, error) {
 func (w *work) leave(ctx context.Context) (run.Leftover, error) {
 	p := w.run.Progress
 	switch {
-	case w.run.Status != run.Running && (w.run.Status != run.Triggering || p.AskedAt.IsZero()):
+	case w.run.Status != run.Running && (w.run.Status != run.Triggering || p.AskedAt.IsZero()) && !p.Unanswered:
 		return run.NothingLeft, nil
 	case w.def == nil:
 		return run.JobMayRun, errors.New("its version of the file cannot be had")

@@ -186,7 +186,7 @@ func (w *work) answered(ctx context.Context, a answer) (lifecycle.Step, error) {
 	case a.err == nil:
 		return w.ended(ctx, a.started.Handle, *a.started.Result)
 	case refusal != nil:
-		return w.refused(ctx, *refusal)
+		return w.refused(ctx, *refusal, w.run.Progress.Unanswered)
 	default:
 		return w.unanswered(ctx, fmt.Sprintf("the start call had no answer: %s", brief(a.err.Error())))
 	}
@@ -229,14 +229,19 @@ func (w *work) entry(e store.JobEvent, h run.Handle, message string) store.JobEn
 	}
 }
 
-// refused stores a start that certainly did not happen. It is repeated after a while, or the attempt has failed.
-func (w *work) refused(ctx context.Context, why job.Refusal) (lifecycle.Step, error) {
+// refused stores a start that certainly did not happen. It is repeated after a while, or the attempt has failed. unanswered
+// says that the job of an earlier start call may exist.
+func (w *work) refused(ctx context.Context, why job.Refusal, unanswered bool) (lifecycle.Step, error) {
 	report := run.Report{Result: run.ResultFail, Category: why.Category, Message: brief(why.Reason)}
 	report.Category = w.classify(report, "")
 	next, err := w.run.Refused(report, w.now)
 	if err != nil {
 		return lifecycle.Step{}, err
 	}
+	if next.Status == run.Failed && unanswered {
+		return w.refusedLater(ctx, why)
+	}
+	next.Progress.Unanswered = unanswered
 	b := w.batch("refused")
 	e := w.entry(store.JobRefused, "", report.Message)
 	e.Category = report.Category

@@ -38,12 +38,34 @@ func (w *work) unanswered(ctx context.Context, cause string) (lifecycle.Step, er
 	case saw == there:
 		return w.started(ctx, h, "found again after a start without an answer")
 	case w.mayRepeat(kind, saw):
-		return w.refused(ctx, job.Refusal{Category: run.Transient, Reason: cause})
+		return w.refused(ctx, job.Refusal{Category: run.Transient, Reason: cause}, refusesRepeats(kind) && saw != notThere)
 	case saw == lookFailed && w.now.Before(w.patientUntil()):
 		return w.waitFor(ctx, w.limits().StartBackoff, cause)
 	default:
 		return w.hold(ctx, cause)
 	}
+}
+
+// refusedLater decides on a refusal that would end an attempt of which an earlier start call had no answer. The refusal
+// says nothing about that call, so the attempt fails only if the target says that there is no job.
+func (w *work) refusedLater(ctx context.Context, why job.Refusal) (lifecycle.Step, error) {
+	kind, attempt, err := w.job()
+	if err != nil {
+		return w.hold(ctx, fmt.Sprintf("%s; an earlier start call of this attempt had no answer, and its job cannot be searched for: %s", brief(why.Reason), brief(err.Error())))
+	}
+	h, saw, trouble := w.find(ctx, kind, attempt)
+	w.now = w.clock()
+	switch saw {
+	case there:
+		return w.started(ctx, h, "found again after a start without an answer")
+	case notThere:
+		return w.refused(ctx, why, false)
+	}
+	reason := brief(why.Reason) + "; an earlier start call of this attempt had no answer, so its job may exist"
+	if trouble != "" {
+		reason += "; " + trouble
+	}
+	return w.hold(ctx, reason)
 }
 
 // find looks for the attempt's job.

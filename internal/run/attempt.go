@@ -183,7 +183,7 @@ func (r Run) Started(h Handle, now time.Time) (Run, error) {
 		return r, err
 	}
 	p, limits := &next.Progress, r.Progress.Opening.Limits
-	p.AskedAt, p.Held = time.Time{}, Held{}
+	p.AskedAt, p.Held, p.Unanswered = time.Time{}, Held{}, false
 	p.Handle, p.StartedAt = h, next.UpdatedAt
 	p.NextPoll = next.UpdatedAt.Add(limits.PollInterval)
 	p.PollEnd = next.UpdatedAt.Add(limits.PollWindow)

@@ -52,7 +52,11 @@ func (r Run) Complete(now time.Time) (Run, error) {
 
 // Exhausted ends a run whose gate was closed to the end of its window.
 func (r Run) Exhausted(reason string, now time.Time) (Run, error) {
-	return r.move(OnWindowClosed, reason, now)
+	next, err := r.move(OnWindowClosed, reason, now)
+	if err == nil && r.Progress.Unanswered {
+		next.Progress.Left = JobMayRun
+	}
+	return next, err
 }
 
 // PollExhausted records that the job gave no result within its poll window. The run is on its way to

@@ -100,6 +100,7 @@ type Progress struct {
 	StartTries int        `json:"startTries,omitempty"` // start calls made
 	AskedAt    time.Time  `json:"askedAt,omitzero"`     // a start call was made and its answer is not known
 	NextTry    time.Time  `json:"nextTry,omitzero"`     // when a refused start may be repeated
+	Unanswered bool       `json:"unanswered,omitempty"` // an earlier start call had no answer, and its job may exist
 	Held       Held       `json:"held,omitzero"`
 
 	Handle    Handle    `json:"handle,omitempty"`
