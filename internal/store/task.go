@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/rerun"
 	"github.com/interlock-go/interlock/internal/run"
 )
 
@@ -21,6 +22,32 @@ type Task struct {
 	// Replica, where it is set, is the only one that may claim the task; others only once it has been due for as long as
 	// the claim says.
 	Replica string `json:"replica,omitempty"`
+	// Failures counts how often the task has failed in a row, and RetryAt is when it may be carried out again: see Failed.
+	// Storing the task without them starts it afresh.
+	Failures int       `json:"failures,omitempty"`
+	RetryAt  time.Time `json:"retryAt,omitzero"`
+}
+
+// Ready returns the instant from which the task may be carried out: its due time or, after a failure, the time of its
+// next try. Wherever the contract says when a task is due, it means this instant.
+func (t Task) Ready() time.Time {
+	if t.RetryAt.After(t.Due) {
+		return t.RetryAt
+	}
+	return t.Due
+}
+
+const (
+	firstRetry = 250 * time.Millisecond
+	lastRetry  = time.Minute
+)
+
+// Failed returns the task as it is to be stored after one more failure. It waits twice as long as after the last one, up to
+// a minute, less a share that depends on its id, so that tasks that failed together are not tried again together.
+func (t Task) Failed(now time.Time) Task {
+	t.RetryAt = now.Add(rerun.Backoff(firstRetry, lastRetry, t.Failures, t.ID)).Round(0).UTC()
+	t.Failures++
+	return t
 }
 
 // TaskKind says which handler a task is for.
@@ -72,9 +99,9 @@ func (q ClaimQuery) From(t Task) (time.Time, bool) {
 	case len(q.Kinds) > 0 && !slices.Contains(q.Kinds, t.Kind):
 		return time.Time{}, false
 	case t.Replica != "" && t.Replica != q.Replica:
-		return t.Due.Add(q.LostAfter), true
+		return t.Ready().Add(q.LostAfter), true
 	default:
-		return t.Due, true
+		return t.Ready(), true
 	}
 }
 

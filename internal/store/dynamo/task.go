@@ -57,9 +57,9 @@ func (t *task) row() (Row, error) {
 	}
 	return Row{
 		"json": json, "token": number(t.token), "until": text(store.Nanos(t.until)), "moved": truth(t.moved), "mark": text(rand.Text()[:16]),
-		"kind": text(string(t.Kind)), "due": text(store.Nanos(t.Due)),
-		"list": text("TASK"), "place": text(taskPrefix + join(store.Nanos(t.claimable(t.Due)), t.ID)),
-		"pending": text("TASK"), "pendingPlace": text(taskPrefix + join(store.Nanos(t.Due), t.ID)),
+		"kind": text(string(t.Kind)), "due": text(store.Nanos(t.Ready())),
+		"list": text("TASK"), "place": text(taskPrefix + join(store.Nanos(t.claimable(t.Ready())), t.ID)),
+		"pending": text("TASK"), "pendingPlace": text(taskPrefix + join(store.Nanos(t.Ready()), t.ID)),
 	}, nil
 }
 
@@ -153,7 +153,7 @@ func (p *plan) stored(old *task, t store.Task) *task {
 		next.Task, next.moved = t, true
 		return &next
 	}
-	if !old.moved || t.Due.Before(old.Due) {
+	if !old.moved || t.Ready().Before(old.Ready()) {
 		next.Task = t
 	}
 	next.end()
@@ -240,12 +240,12 @@ func (s *Store) dueTasks(ctx context.Context, before time.Time, limit int, wante
 			if err != nil {
 				return nil, err
 			}
-			if t.Due.Before(before) && wanted(t) && len(all) < limit {
+			if t.Ready().Before(before) && wanted(t) && len(all) < limit {
 				all = append(all, t)
 			}
 		}
 		if !more || len(all) == limit {
-			slices.SortFunc(all, func(a, b *task) int { return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.ID, b.ID)) })
+			slices.SortFunc(all, func(a, b *task) int { return cmp.Or(a.Ready().Compare(b.Ready()), cmp.Compare(a.ID, b.ID)) })
 			return all, nil
 		}
 		after = end
@@ -378,7 +378,7 @@ func (s *Store) NextDue(ctx context.Context, q store.ClaimQuery) (time.Time, err
 			if err != nil {
 				return time.Time{}, err
 			}
-			if !sooner(t.claimable(t.Due)) {
+			if !sooner(t.claimable(t.Ready())) {
 				return next, nil
 			}
 			from, wanted := q.From(t.Task)
@@ -395,7 +395,7 @@ func (s *Store) NextDue(ctx context.Context, q store.ClaimQuery) (time.Time, err
 
 // Overdue leaves out what somebody has held since.
 func (s *Store) Overdue(ctx context.Context, before time.Time, limit int) ([]store.Task, error) {
-	found, err := s.dueTasks(ctx, before, store.PageSize(limit), func(t *task) bool { return t.claimable(t.Due).Before(before) })
+	found, err := s.dueTasks(ctx, before, store.PageSize(limit), func(t *task) bool { return t.claimable(t.Ready()).Before(before) })
 	if err != nil {
 		return nil, fmt.Errorf("list overdue tasks: %w", err)
 	}

@@ -31,7 +31,9 @@ func (t *task) claimable(due time.Time) time.Time {
 
 func (t *task) end() { t.until, t.moved = time.Time{}, false }
 
-func compareTasks(a, b store.Task) int { return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.ID, b.ID)) }
+func compareTasks(a, b store.Task) int {
+	return cmp.Or(a.Ready().Compare(b.Ready()), cmp.Compare(a.ID, b.ID))
+}
 
 // holds says whether a lease is still held.
 func (s *Store) holds(l store.Lease, now time.Time) bool {
@@ -51,7 +53,7 @@ func (s *Store) settle(b store.Batch, now time.Time) {
 		case !own(t.ID):
 			old.Task, old.moved = t, true
 		default:
-			if !old.moved || t.Due.Before(old.Due) {
+			if !old.moved || t.Ready().Before(old.Ready()) {
 				old.Task = t
 			}
 			old.end()
@@ -201,7 +203,7 @@ func (s *Store) Overdue(_ context.Context, before time.Time, limit int) ([]store
 	defer s.mu.Unlock()
 	var late []store.Task
 	for _, t := range s.tasks {
-		if t.claimable(t.Due).Before(before) {
+		if t.claimable(t.Ready()).Before(before) {
 			late = append(late, t.Task)
 		}
 	}

@@ -84,7 +84,7 @@ func (s *Store) batch(b store.Batch, now time.Time) (arguments, error) {
 	w.number(len(b.Tasks))
 	for _, t := range b.Tasks {
 		t.Due = t.Due.Round(0).UTC()
-		w.add(t.ID, w.json(t), store.Nanos(t.Due), t.Replica, lockName(t))
+		w.add(t.ID, w.json(t), store.Nanos(t.Ready()), t.Replica, lockName(t))
 	}
 	w.number(len(b.Finished))
 	w.add(b.Finished...)

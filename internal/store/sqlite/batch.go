@@ -252,7 +252,7 @@ func (p *batch) intents(b store.Batch) error {
 		if err != nil {
 			return err
 		}
-		p.tasks = append(p.tasks, taskRow{t.ID, nanos(t.Due), body})
+		p.tasks = append(p.tasks, taskRow{t.ID, nanos(t.Ready()), body})
 	}
 	return nil
 }

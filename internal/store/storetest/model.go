@@ -142,6 +142,10 @@ func (w *walker) drawTask(t *rapid.T, id string) store.Task {
 	task := taskFor(id, w.now.Add(time.Duration(rapid.IntRange(-6, 2).Draw(t, "due"))*10*time.Second))
 	task.Replica = rapid.SampledFrom(replicas).Draw(t, "replica")
 	task.Kind = rapid.SampledFrom(modelKinds).Draw(t, "kind")
+	if rapid.IntRange(0, 2).Draw(t, "failed") == 0 {
+		task.Failures = rapid.IntRange(0, 9).Draw(t, "failures")
+		task = task.Failed(w.now)
+	}
 	return task
 }
 

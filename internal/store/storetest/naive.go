@@ -53,7 +53,7 @@ func (m model) print() string {
 		fmt.Fprintln(&text, r.Key, r.Version, r.Status, r.Attempt, r.Reason)
 	}
 	for _, t := range m.byDue() {
-		fmt.Fprintln(&text, t.ID, t.Due, t.Replica, t.token, t.until, t.moved)
+		fmt.Fprintln(&text, t.ID, t.Ready(), t.Replica, t.token, t.until, t.moved)
 	}
 	return text.String()
 }
@@ -162,7 +162,7 @@ func (m *model) settle(b store.Batch) {
 		switch {
 		case old == nil:
 			m.tasks[next.ID] = &modelTask{Task: next}
-		case mine && old.moved && !next.Due.Before(old.Due):
+		case mine && old.moved && !next.Ready().Before(old.Ready()):
 			m.tasks[next.ID] = &modelTask{Task: old.Task}
 		case mine:
 			m.tasks[next.ID] = &modelTask{Task: next}
@@ -189,8 +189,8 @@ func (m *model) holds(l store.Lease, now time.Time) bool {
 func (m *model) claim(q store.ClaimQuery, got []store.Claim, now time.Time) error {
 	var want []store.Task
 	for _, task := range m.byDue() {
-		bound := task.Replica != "" && task.Replica != q.Replica && now.Sub(task.Due) < q.LostAfter
-		wanted := !task.Due.After(now) && !bound && (len(q.Kinds) == 0 || task.Kind == q.Kinds[0])
+		bound := task.Replica != "" && task.Replica != q.Replica && now.Sub(task.Ready()) < q.LostAfter
+		wanted := !task.Ready().After(now) && !bound && (len(q.Kinds) == 0 || task.Kind == q.Kinds[0])
 		if q.Task != "" {
 			wanted = task.ID == q.Task
 		}
@@ -235,7 +235,7 @@ func (m *model) byDue() []*modelTask {
 	for _, t := range m.tasks {
 		all = append(all, t)
 	}
-	slices.SortFunc(all, func(a, b *modelTask) int { return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(all, func(a, b *modelTask) int { return cmp.Or(a.Ready().Compare(b.Ready()), cmp.Compare(a.ID, b.ID)) })
 	return all
 }
 
@@ -244,7 +244,7 @@ func (m *model) nextDue(q store.ClaimQuery) (next time.Time) {
 		if len(q.Kinds) > 0 && t.Kind != q.Kinds[0] {
 			continue
 		}
-		at := t.Due
+		at := t.Ready()
 		if t.Replica != "" && t.Replica != q.Replica {
 			at = at.Add(q.LostAfter)
 		}
@@ -260,7 +260,7 @@ func (m *model) nextDue(q store.ClaimQuery) (next time.Time) {
 
 func (m *model) overdue(before time.Time) (late []store.Task) {
 	for _, t := range m.byDue() {
-		if t.Due.Before(before) && t.until.Before(before) {
+		if t.Ready().Before(before) && t.until.Before(before) {
 			late = append(late, t.Task)
 		}
 	}

@@ -17,6 +17,8 @@ var taskClaims = []claim{
 	{"TaskForOneReplicaIsClaimedByIt", replicaBound},
 	{"NamedTaskIsClaimedDueOrNotByWhoeverAsks", claimByName},
 	{"OnlyTasksOfTheGivenKindsAreClaimed", claimKinds},
+	{"FailedTaskWaitsUntilItIsTriedAgain", failedWaits},
+	{"FailedTaskLeavesWhatOthersAskedFor", failedLeavesMoved},
 	{"NextDueIsWhenSomethingCanBeClaimed", nextDue},
 	{"NextDueLeavesOutWhatTheQueryCannotClaim", nextDueForQuery},
 	{"OverdueListsWhatNobodyCarriesOut", overdue},
@@ -161,6 +163,52 @@ func kindOf(id string, kind store.TaskKind, due time.Time) store.Task {
 	t := taskFor(id, due)
 	t.Kind = kind
 	return t
+}
+
+// fail stores a task that was claimed as one that failed.
+func (f *fixture) fail(c store.Claim, now time.Time) store.Task {
+	f.t.Helper()
+	b := store.Postpone(c, now)
+	f.check(f.s.Commit(f.ctx, b, now))
+	return b.Tasks[0]
+}
+
+func failedWaits(f *fixture) {
+	f.schedule(taskFor("a", noon), taskFor("b", after(time.Second)))
+	first := f.claimOne(noon)
+	failed := f.fail(first, noon)
+	f.conflicts("the lease has ended", noon, under(first.Lease))
+	f.same("stored", f.task("a"), failed)
+	f.same("failures", failed.Failures, 1)
+	f.same("due as before", failed.Due, noon)
+	next, err := f.s.NextDue(f.ctx, store.ClaimQuery{Kinds: []store.TaskKind{store.Advance}})
+	f.check(err)
+	f.same("next due", next, failed.RetryAt)
+	f.same("claimed too early", ids(f.claim(failed.RetryAt.Add(-1))), []string(nil))
+	again := f.claimOne(failed.RetryAt)
+	f.same("claimed again", again.Task, failed)
+
+	for range 20 { // until it waits as long as any
+		now := failed.RetryAt
+		failed = f.fail(again, now)
+		again = f.claimWith(store.ClaimQuery{Task: "a", Limit: 1, Lease: time.Minute}, failed.RetryAt)[0]
+	}
+	f.same("failures", again.Task.Failures, 21)
+	failed = f.fail(again, failed.RetryAt)
+	f.same("what waits longer comes later", ids(f.claim(failed.RetryAt)), []string{"b", "a"})
+	late, err := f.s.Overdue(f.ctx, failed.RetryAt, 10)
+	f.check(err)
+	f.same("overdue while it waits", late, []store.Task(nil))
+}
+
+// A sensor write asks for an evaluation while one fails that did not see it.
+func failedLeavesMoved(f *fixture) {
+	f.schedule(taskFor("a", noon))
+	c := f.claimOne(noon)
+	f.schedule(taskFor("a", noon))
+	f.fail(c, noon)
+	f.same("task", f.task("a"), taskFor("a", noon))
+	f.claimOne(noon)
 }
 
 // A replica that waits for the next task must not wake up for one that it cannot claim.
