@@ -151,7 +151,7 @@ func (c *controller) assemble(ctx context.Context, s surroundings) error {
 	}
 	observer.expectSinks(sinks)
 	c.engine = engine.New(engine.Options{
-		Store: c.store, Logger: c.logger, Observer: observer, Replica: who.replica, Alone: !c.store.shared,
+		Store: counted, Logger: c.logger, Observer: observer, Replica: who.replica, Alone: !c.store.shared,
 		Apart:   map[store.TaskKind]int{store.RunProbe: c.file.Engine.ProbeWorkers},
 		Workers: c.file.Engine.Workers, Lease: c.file.Engine.Lease.D(), LostAfter: c.file.Engine.LostAfter.D(),
 		Notifier: c.notifier(sinks),
@@ -164,6 +164,9 @@ func (c *controller) assemble(ctx context.Context, s surroundings) error {
 			Left:   func(ctx context.Context, key run.Key) error { return steps.StopLeft(ctx, key, time.Now()) },
 		},
 	})
+	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "interlock_failing_tasks", Help: "Tasks that failed when this controller last tried them.",
+	}, func() float64 { return float64(c.engine.FailingTasks()) }))
 	return c.assembleServer(ctx, routes, callbacks, registry, s)
 }
 

@@ -62,3 +62,20 @@ func TestHealthDoesNotWaitForAStoreThatHangs(t *testing.T) {
 		}
 	})
 }
+
+func TestTasksThatKeepFailingAreReported(t *testing.T) {
+	s := serve(t, site{pipelines: map[string]string{"shelf.yaml": shelfFile}})
+	b := store.Batch{ID: "of a newer version"}
+	b.Schedule(store.Task{ID: "new/shelf", Kind: "not invented yet", Pipeline: "shelf", Due: time.Now()})
+	if err := s.c.store.Commit(t.Context(), b, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	s.until("readyz reports it", func() bool {
+		return in(fmt.Sprint(s.fetch("/readyz")), "failing tasks", "new/shelf", "not invented yet")
+	})
+	if shown := s.metrics(); !in(shown, "interlock_failing_tasks 1\n") {
+		t.Errorf("it is not counted in\n%s", shown)
+	}
+	s.must(0, "health") // it holds up nothing else
+	s.until("it is announced", func() bool { return in(s.run("events").stdout, "INFRA_FAILURE", "new/shelf") })
+}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/api"
@@ -85,8 +86,8 @@ func (c *controller) health(ctx context.Context) api.Health {
 		{Name: "engine", OK: h.Ready, Detail: "feed and timers keep up"},
 		{Name: "feed", OK: true, Detail: fmt.Sprintf("%d changes to handle, the oldest from %s ago", h.FeedBacklog, h.FeedLag.Round(time.Millisecond))},
 	}
-	for _, why := range h.Why {
-		checks[0].Detail = why
+	if len(h.Why) > 0 {
+		checks[0].Detail = strings.Join(h.Why, "; ")
 	}
 	for part, f := range h.Failures {
 		failure := api.HealthCheck{Name: part, OK: true, Detail: fmt.Sprintf("last failed at %s: %s", f.At.UTC().Format(time.RFC3339), f.Error)}
@@ -96,6 +97,7 @@ func (c *controller) health(ctx context.Context) api.Health {
 			checks = append(checks, failure)
 		}
 	}
+	checks = append(checks, failingTasks(h)...)
 	for _, check := range c.replicaChecks(h) {
 		h.Ready = h.Ready && check.OK
 		checks = append(checks, check)
@@ -105,6 +107,20 @@ func (c *controller) health(ctx context.Context) api.Health {
 		checks = append(checks, api.HealthCheck{Name: "pipeline " + string(b.ID), OK: true, Detail: "degraded: " + b.Problem})
 	}
 	return api.Health{Ready: h.Ready, Checks: checks}
+}
+
+// failingTasks reports tasks that keep failing. The others are not held up by them, so the controller is still ready.
+func failingTasks(h engine.Health) []api.HealthCheck {
+	if len(h.Failing) == 0 {
+		return nil
+	}
+	t := h.Failing[0]
+	count := "1 task fails and is"
+	if n := len(h.Failing); n > 1 {
+		count = fmt.Sprintf("%d tasks fail and are", n)
+	}
+	return []api.HealthCheck{{Name: "failing tasks", OK: true, Detail: fmt.Sprintf("%s tried again later; %s, due since %s, has failed %d times in a row: %s",
+		count, t.ID, t.Due.UTC().Format(time.RFC3339), t.Failures, t.Error)}}
 }
 
 // logReport logs what became of changed files.

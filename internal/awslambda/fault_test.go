@@ -15,6 +15,7 @@ import (
 	"github.com/interlock-go/interlock/internal/awslambda/awslambdatest"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
 )
 
 const report = `pipeline: {id: report, owner: data}
@@ -181,6 +182,33 @@ func TestInfraFailureIsTold(t *testing.T) {
 		return e.DetailType == string(event.InfraFailure) && strings.Contains(e.Detail, "Sandbox.Timedout: timed out after 120 seconds")
 	}
 	if !slices.ContainsFunc(w.Events, said) {
+		t.Errorf("published %+v", w.Events)
+	}
+}
+
+func TestFailingTaskIsTriedAgainLaterAndHoldsUpNoRecord(t *testing.T) {
+	failed := 0
+	w := deploy(t, awslambdatest.Options{Wrong: func(string, error) { failed++ }}, daily)
+	b := store.Batch{ID: "of a newer version"}
+	b.Schedule(store.Task{ID: "new", Kind: "not invented yet", Pipeline: "orders", Due: w.Now()})
+	if err := w.Store().Commit(t.Context(), b, w.Now()); err != nil {
+		t.Fatal(err)
+	}
+	w.at("05:50")
+	task, err := w.Store().Task(t.Context(), "new")
+	if err != nil || task.Failures < 5 || !task.RetryAt.After(dawn) {
+		t.Errorf("the task is %+v, %v", task, err)
+	}
+	if failed == 0 || failed > 30 {
+		t.Errorf("%d calls have failed in 20 minutes", failed)
+	}
+	if len(w.Poison) > 0 {
+		t.Errorf("given up: %s", w.Poison)
+	}
+	kept := func(e awslambdatest.Published) bool {
+		return e.DetailType == string(event.InfraFailure) && strings.Contains(e.Detail, "not invented yet")
+	}
+	if !slices.ContainsFunc(w.Events, kept) {
 		t.Errorf("published %+v", w.Events)
 	}
 }

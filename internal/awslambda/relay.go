@@ -64,8 +64,8 @@ func (r *Relay) task(ctx context.Context, id string, sure bool) error {
 // when that function's lease would have lapsed: it may die, and it may have begun before the task was stored anew. That is no
 // failure, so the records behind this one are handled.
 func (r *Relay) instant(ctx context.Context, t store.Task) error {
-	if t.Due.After(r.Now()) {
-		return r.later(ctx, t, t.Due)
+	if ready := t.Ready(); ready.After(r.Now()) {
+		return r.later(ctx, t, ready)
 	}
 	err := r.perform(ctx, t)
 	if errors.As(err, new(*Busy)) {

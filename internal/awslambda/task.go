@@ -33,16 +33,26 @@ func (h *Host) handlers() map[store.TaskKind]func(context.Context, store.Claim, 
 	}
 }
 
-// perform carries out a task that is due. One that is done already is fine.
+// perform carries out a task that is due. One that is done already is fine. One that fails is stored to be tried again
+// later, which the stream brings to Scheduler; the error is for the caller's log and alarm.
 func (h *Host) perform(ctx context.Context, t store.Task) error {
 	handle, ok := h.handlers()[t.Kind]
-	if !ok {
-		return fmt.Errorf("task %s: there is no handler for kind %q", t.ID, t.Kind)
+	if !ok { // it fails like any other
+		handle = func(context.Context, store.Claim, time.Time) error {
+			return fmt.Errorf("this version does not know tasks of kind %q; a newer one may have stored it", t.Kind)
+		}
 	}
 	if err := h.know(ctx, t.Pipeline); err != nil {
 		return err
 	}
-	return h.claimed(ctx, t.ID, func(ctx context.Context, c store.Claim) error { return handle(ctx, c, h.Now()) })
+	return h.claimed(ctx, t.ID, func(ctx context.Context, c store.Claim) error {
+		err := handle(ctx, c, h.Now())
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		now := h.Now()
+		return errors.Join(err, h.Store.Commit(context.WithoutCancel(ctx), store.Postpone(c, err, now), now))
+	})
 }
 
 // claimed does something under the lease of a task, which is renewed meanwhile. Without the lease the context ends. A task

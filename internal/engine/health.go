@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,7 +16,14 @@ import (
 type health struct {
 	mu       sync.Mutex
 	failures map[string]Failure
+	tasks    map[string]FailingTask // by id
 	last     map[string]time.Time
+}
+
+// FailingTask is a task that failed when this process last tried it.
+type FailingTask struct {
+	store.Task        // as it was stored after the failure
+	Error      string `json:"error"`
 }
 
 // over is when a failure of what is tried again and again, and told each time, must have passed: who handles changes hears of
@@ -28,6 +37,24 @@ func (h *health) pass(now time.Time) {
 			delete(h.failures, part)
 		}
 	}
+	// Another replica may have carried out what failed here.
+	maps.DeleteFunc(h.tasks, func(_ string, t FailingTask) bool { return now.Sub(t.RetryAt) > over })
+}
+
+// taskFailed remembers a task that failed, and taskDone that it has been carried out.
+func (h *health) taskFailed(t store.Task, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.tasks == nil {
+		h.tasks = map[string]FailingTask{}
+	}
+	h.tasks[t.ID] = FailingTask{Task: t, Error: err.Error()}
+}
+
+func (h *health) taskDone(id string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.tasks, id)
 }
 
 // Failure is the last thing that went wrong in one part of the engine.
@@ -62,6 +89,21 @@ func (h *health) done(part string, at time.Time) {
 	delete(h.failures, part)
 }
 
+// failing lists the tasks that fail, most failures first.
+func (h *health) failing() []FailingTask {
+	return slices.SortedFunc(maps.Values(h.tasks), func(a, b FailingTask) int {
+		return cmp.Or(cmp.Compare(b.Failures, a.Failures), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+// FailingTasks counts the tasks that failed when this process last tried them.
+func (e *Engine) FailingTasks() int {
+	e.health.mu.Lock()
+	defer e.health.mu.Unlock()
+	e.health.pass(time.Now())
+	return len(e.health.tasks)
+}
+
 // Health is how the engine stands.
 type Health struct {
 	Ready       bool                 `json:"ready"`
@@ -71,6 +113,7 @@ type Health struct {
 	TaskLag     time.Duration        `json:"taskLag"`
 	Elsewhere   map[string]int       `json:"elsewhere,omitempty"` // overdue tasks that only another replica may do, by replica
 	Failures    map[string]Failure   `json:"failures,omitempty"`
+	Failing     []FailingTask        `json:"failing,omitempty"` // most failures first
 	Last        map[string]time.Time `json:"last,omitempty"`
 }
 
@@ -94,7 +137,7 @@ func (e *Engine) Health(ctx context.Context, interval time.Duration) Health {
 	now := time.Now()
 	e.health.mu.Lock()
 	e.health.pass(now)
-	h := Health{Failures: maps.Clone(e.health.failures), Last: maps.Clone(e.health.last)}
+	h := Health{Failures: maps.Clone(e.health.failures), Last: maps.Clone(e.health.last), Failing: e.health.failing()}
 	e.health.mu.Unlock()
 	n, oldest, err := e.Store.Backlog(ctx, Group)
 	if err != nil {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -145,42 +146,67 @@ func (w *workers) nap(ctx context.Context, woken <-chan struct{}) {
 	}
 }
 
-// perform has one task carried out, and hands it back if that fails.
+// perform has one task carried out, and gives it back if that fails.
 func (e *Engine) perform(work, ctx context.Context, c store.Claim, handler func(context.Context, store.Claim) error) {
 	began := time.Now()
 	err := handler(ctx, c)
 	e.Observer.TaskDone(c.Task.Kind, began.Sub(c.Task.Due), time.Since(began), err)
-	if err == nil {
-		return
+	switch {
+	case err == nil:
+		e.health.taskDone(c.Task.ID)
+	case stopped(work, err):
+		e.giveBack(work, c.Lease)
+	case ctx.Err() != nil:
+		e.Logger.Warn("lost the lease on a task while it was carried out", slog.String("task", c.Task.ID), slog.Any("error", err))
+	default:
+		e.postpone(work, c, err)
 	}
-	if !stopped(work, err) {
-		e.health.failed("tasks", err)
-		e.Logger.Error("cannot carry out a task; it will be tried again", slog.String("task", c.Task.ID), slog.Any("error", err))
-		pause(work, minBackoff)
-	}
-	e.giveBack(work, c.Lease)
 }
 
-// giveBack hands a task back early, so that nobody has to wait until its lease lapses by itself. A store that is away may be
-// back before that.
+// postpone gives a task that failed back, to be tried again later.
+func (e *Engine) postpone(work context.Context, c store.Claim, cause error) {
+	b := store.Postpone(c, cause, time.Now())
+	next := b.Tasks[0]
+	e.health.taskFailed(next, cause)
+	e.Logger.Error("cannot carry out a task; it will be tried again",
+		slog.String("task", next.ID), slog.Int("failures", next.Failures), slog.Time("retryAt", next.RetryAt), slog.Any("error", cause))
+	e.untilLapsed(work, func(ctx context.Context) error {
+		err := e.Store.Commit(ctx, b, time.Now())
+		if errors.Is(err, store.ErrConflict) {
+			return nil // another replica has the task by now
+		}
+		return err
+	})
+}
+
+// giveBack gives a task back early, so that it can be claimed before its lease lapses.
 func (e *Engine) giveBack(work context.Context, l store.Lease) {
+	e.untilLapsed(work, func(ctx context.Context) error {
+		return e.Store.Release(ctx, []store.Lease{l}, time.Now())
+	})
+}
+
+// untilLapsed repeats a call to the store that gives a task back until it succeeds: a store that is away may return soon.
+// Once the lease has lapsed by itself there is nothing left to give back.
+func (e *Engine) untilLapsed(work context.Context, give func(context.Context) error) {
 	lapsed := time.Now().Add(e.Lease)
 	for failures := 1; ; failures++ {
-		err := e.Store.Release(context.WithoutCancel(work), []store.Lease{l}, time.Now())
+		err := give(context.WithoutCancel(work))
 		if err == nil || time.Now().After(lapsed) || !pause(work, backoff(failures)) {
 			return
 		}
 	}
 }
 
-// dispatch calls the handler of a task.
+// dispatch calls the handler of a task. A task of an unknown kind fails like any other, so it is reported and stays out of
+// the way: a newer version that shares the store may know it.
 func (e *Engine) dispatch(ctx context.Context, c store.Claim) error {
 	if c.Task.Kind == store.Deliver && e.Notifier != nil {
 		return e.abandon(ctx, c)
 	}
 	handler, ok := e.Handlers.Tasks[c.Task.Kind]
 	if !ok {
-		return fmt.Errorf("task %s: there is no handler for kind %q", c.Task.ID, c.Task.Kind)
+		return fmt.Errorf("this version does not know tasks of kind %q; a newer one may have stored it", c.Task.Kind)
 	}
 	return handler(ctx, c)
 }

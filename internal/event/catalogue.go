@@ -45,8 +45,8 @@ var groups = []Group{
 			Left{},
 		},
 		{
-			InfraFailure, Critical, "", PerAttempt, "A start call had no answer and may not be repeated blindly, or a step could not be carried out.",
-			"See whether the job runs; if the run is held, " + decide + ".",
+			InfraFailure, Critical, "", PerAttempt, "A start call had no answer and may not be repeated blindly, or a step or task keeps failing.",
+			"See whether the job runs; if the run is held, " + decide + "; otherwise see the server's log and `/readyz`.",
 			Infra{},
 		},
 		{

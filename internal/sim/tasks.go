@@ -85,8 +85,7 @@ func (h *host) perform(c store.Claim, handler func(context.Context, store.Claim)
 			return
 		}
 		w.tell("%s cannot carry out %s: %v", h.name, c.Task.ID, err)
-		w.wait(w.now.Add(backoff))
-		_ = h.line.Release(ctx, []store.Lease{c.Lease}, h.clock()) // it lapses by itself
+		_ = h.line.Commit(ctx, store.Postpone(c, err, h.clock()), h.clock()) // otherwise its lease lapses by itself
 	})
 	h.held[c.Lease] = a
 }

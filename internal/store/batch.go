@@ -1,7 +1,6 @@
 package store
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
@@ -118,13 +117,6 @@ func (b *Batch) Append(e JobEntry) { b.Log = append(b.Log, e) }
 
 // Emit announces events.
 func (b *Batch) Emit(events ...event.Event) { b.Events = append(b.Events, events...) }
-
-// Postpone makes the Batch that gives a claimed task back after a failure, to be tried again later: see Task.Failed.
-func Postpone(c Claim, now time.Time) Batch {
-	b := Batch{ID: fmt.Sprintf("postpone/%s/%d", c.Task.ID, c.Lease.Token), Lease: &c.Lease}
-	b.Schedule(c.Task.Failed(now))
-	return b
-}
 
 // Schedule stores a task, or moves the one with its id.
 func (b *Batch) Schedule(t Task) { b.Tasks = append(b.Tasks, t) }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/pipeline"
-	"github.com/interlock-go/interlock/internal/rerun"
 	"github.com/interlock-go/interlock/internal/run"
 )
 
@@ -37,19 +36,6 @@ func (t Task) Ready() time.Time {
 	return t.Due
 }
 
-const (
-	firstRetry = 250 * time.Millisecond
-	lastRetry  = time.Minute
-)
-
-// Failed returns the task as it is to be stored after one more failure. It waits twice as long as after the last one, up to
-// a minute, less a share that depends on its id, so that tasks that failed together are not tried again together.
-func (t Task) Failed(now time.Time) Task {
-	t.RetryAt = now.Add(rerun.Backoff(firstRetry, lastRetry, t.Failures, t.ID)).Round(0).UTC()
-	t.Failures++
-	return t
-}
-
 // TaskKind says which handler a task is for.
 type TaskKind string
 
@@ -60,7 +46,6 @@ const (
 	Fire          TaskKind = "fire"           // open the next period of a cron expression or include date
 	Arm           TaskKind = "arm"            // arm the deadlines of the periods to come
 	FireDeadline  TaskKind = "deadline"       // warn of, or breach, a run's deadlines
-	CloseStart    TaskKind = "close-start"    // the deadline of a start condition
 	CheckPostRun  TaskKind = "post-run"       // evaluate the post-run rules of a completed run again
 	ResumePaused  TaskKind = "resume"         // the end of a pause
 	RunProbe      TaskKind = "probe"          // run an evaluator

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -168,7 +169,7 @@ func kindOf(id string, kind store.TaskKind, due time.Time) store.Task {
 // fail stores a task that was claimed as one that failed.
 func (f *fixture) fail(c store.Claim, now time.Time) store.Task {
 	f.t.Helper()
-	b := store.Postpone(c, now)
+	b := store.Postpone(c, errors.New("no"), now)
 	f.check(f.s.Commit(f.ctx, b, now))
 	return b.Tasks[0]
 }
