@@ -7,14 +7,24 @@ import (
 
 // Gate is the answer to "may I run?".
 type Gate struct {
-	Pipeline          string    `json:"pipeline"`
-	Date              string    `json:"date"`
-	At                time.Time `json:"at"`
-	Open              bool      `json:"open"`
-	Outcome           string    `json:"outcome"`   // what the rules alone say: pass, fail or unknown
-	BlockedBy         *string   `json:"blockedBy"` // what else stands against a start
-	Rules             []Rule    `json:"rules"`
-	RetryAfterSeconds *int64    `json:"retryAfterSeconds"` // nil where asking again is of no use
+	Pipeline          string       `json:"pipeline"`
+	Date              string       `json:"date"`
+	At                time.Time    `json:"at"`
+	Open              bool         `json:"open"`           // a start is allowed now: nothing is in BlockedBy
+	Outcome           string       `json:"outcome"`        // what the rules alone say: pass, fail or unknown
+	BlockedBy         []StartBlock `json:"blockedBy"`      // why no start is allowed now, most important first
+	StartCondition    *Rule        `json:"startCondition"` // nil without one; under cron it is one of Rules, too
+	Rules             []Rule       `json:"rules"`
+	Run               *Run         `json:"run"`               // nil if the period has none
+	RetryAfterSeconds *int64       `json:"retryAfterSeconds"` // nil while a start is allowed, or where asking again is of no use
+}
+
+// StartBlock is one reason why no start is allowed now. Code is one of excluded, paused, dry-run, not-due, start-condition,
+// start-deadline, rules, max-active, running, held, completed and ended.
+type StartBlock struct {
+	Code   string     `json:"code"`
+	Reason string     `json:"reason"` // the same in a sentence, with what would change it
+	Until  *time.Time `json:"until"`  // when it ends by itself; nil where that is not known
 }
 
 // Rule is the report on one rule. Numbers in Needs and Value are json.Number.
@@ -36,7 +46,7 @@ type Rule struct {
 	Source           *string    `json:"source"`
 }
 
-// Gate asks whether a pipeline's gate is open for a period; an empty date means that of a fire now.
+// Gate asks whether a start of a pipeline's run is allowed now; an empty date means the period of a fire now.
 func (c *Client) Gate(ctx context.Context, id, date string, options ...CallOption) (Gate, error) {
 	return ask[Gate](ctx, c, get(path("pipelines", id, "gate"), query("date", date)), options)
 }

@@ -1,14 +1,18 @@
 package main
 
 import (
+	"context"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
 )
 
 type evaluateFlags struct {
@@ -63,7 +67,9 @@ func (a *app) evaluate(file string, f *evaluateFlags) error {
 	if e.given, err = parseFacts(f.sensors, data, def.ID, e.at); err != nil {
 		return err
 	}
-	e.verdict = def.Facts.Explain(e.snapshot(), e.at)
+	if err := e.ask(); err != nil {
+		return err
+	}
 	if f.format.value == jsonFormat {
 		err = writeJSON(a.stdout, e.report())
 	} else {
@@ -75,40 +81,44 @@ func (a *app) evaluate(file string, f *evaluateFlags) error {
 	return err
 }
 
-// evaluation is one look at a pipeline's gate.
+// evaluation is a pipeline's gate on given facts.
 type evaluation struct {
-	def     *pipeline.Definition
-	at      time.Time
-	period  period.Period
-	given   facts
-	verdict rule.Verdict
+	def    *pipeline.Definition
+	at     time.Time
+	period period.Period
+	given  facts
+	answer gate.Answer
+	unmet  []gate.Block
 }
 
-func (e *evaluation) open() bool { return e.verdict.Outcome == rule.Pass }
+func (e *evaluation) open() bool { return len(e.unmet) == 0 }
 
-// snapshot is what the gate's sensors show for the period.
-func (e *evaluation) snapshot() rule.Snapshot {
-	refs := e.def.Facts.Refs()
-	snapshot := make(rule.Snapshot, len(refs))
-	for i, ref := range refs {
-		_, readings := e.given.of(e.def.ID, ref.From, ref.Key)
-		if ref.Start {
-			snapshot[i] = sensor.ForStart(e.period, e.since(), readings)
-		} else {
-			snapshot[i] = sensor.ForPeriod(e.period, readings)
-		}
+// ask evaluates the start condition and the rules. Upstream runs are not among the facts.
+func (e *evaluation) ask() error {
+	q := gate.Question{Definition: e.def, Period: e.period, Gate: e.def.Facts}
+	var err error
+	e.answer, err = gate.Ask(context.Background(), given{e.def.ID, e.given}, gate.Situation{Question: q}, e.at)
+	e.unmet = e.answer.Unmet(q)
+	return err
+}
+
+// given has facts read as a store's readings are.
+type given struct {
+	own   pipeline.ID
+	facts facts
+}
+
+// Readings are those that were given.
+func (g given) Readings(_ context.Context, queries []store.ReadingQuery) ([][]*sensor.Reading, error) {
+	answers := make([][]*sensor.Reading, len(queries))
+	for i, q := range queries {
+		_, answers[i] = g.facts.of(g.own, string(q.Pipeline), q.Key)
 	}
-	return snapshot
+	return answers, nil
 }
 
-// since is what an undated start condition must not be older than: the first instant of the slice that holds the
-// period's fire, or of the period itself where nothing fires.
-func (e *evaluation) since() time.Time {
-	if fire := e.def.Schedule.FireFor(e.period); !fire.IsZero() {
-		return e.def.Schedule.SliceStart(fire)
-	}
-	return e.period.Start(e.def.Schedule.Zone())
-}
+// RunsAt are none.
+func (g given) RunsAt(context.Context, []run.Key) (map[run.Key]run.Run, error) { return nil, nil }
 
 // unread lists the given sensors that no rule looks at, which are often misspelt.
 func (e *evaluation) unread() []sensorName {
@@ -133,7 +143,9 @@ func (e *evaluation) unread() []sensorName {
 // evaluationReport is what `evaluate --format json` prints; every key is always there.
 type evaluationReport struct {
 	Open           bool          `json:"open"`
-	Outcome        rule.Outcome  `json:"outcome"`
+	Outcome        rule.Outcome  `json:"outcome"` // what the rules alone say
+	BlockedBy      []blockReport `json:"blockedBy"`
+	StartCondition *leafReport   `json:"startCondition"`
 	Pipeline       pipeline.ID   `json:"pipeline"`
 	Date           string        `json:"date"`
 	At             string        `json:"at"`
@@ -141,6 +153,17 @@ type evaluationReport struct {
 	ExcludedReason *string       `json:"excludedReason"` // why the calendar suppresses the period
 	After          []pipeline.ID `json:"after"`          // upstreams, which are not asked
 	Rules          []leafReport  `json:"rules"`
+	// Run and RetryAfterSeconds are always null: given facts know of no run. They are here so that the answer has the
+	// form of the API's.
+	Run               *struct{} `json:"run"`
+	RetryAfterSeconds *int64    `json:"retryAfterSeconds"`
+}
+
+// blockReport is one reason why the gate is closed.
+type blockReport struct {
+	Code   gate.Code  `json:"code"`
+	Reason string     `json:"reason"`
+	Until  *time.Time `json:"until"`
 }
 
 // leafReport is the report on one rule. Value is what was seen, Needs what the rule compares it with.
@@ -162,12 +185,19 @@ type leafReport struct {
 func (e *evaluation) report() evaluationReport {
 	excluded := e.def.Schedule.Excluded(e.period)
 	report := evaluationReport{
-		Open: e.open(), Outcome: e.verdict.Outcome, Pipeline: e.def.ID,
+		Open: e.open(), Outcome: e.answer.Verdict.Outcome, Pipeline: e.def.ID, BlockedBy: []blockReport{},
 		Date: e.period.String(), At: e.at.UTC().Format(time.RFC3339Nano),
 		Excluded: excluded != "", ExcludedReason: textOrNull(excluded),
 		After: append([]pipeline.ID{}, e.def.After...), Rules: []leafReport{},
 	}
-	for _, leaf := range e.verdict.Leaves {
+	for _, b := range e.unmet {
+		report.BlockedBy = append(report.BlockedBy, blockReport{Code: b.Code, Reason: b.Reason})
+	}
+	if e.answer.Start != nil {
+		start := reportOn(*e.answer.Start)
+		report.StartCondition = &start
+	}
+	for _, leaf := range e.answer.Verdict.Leaves {
 		report.Rules = append(report.Rules, reportOn(leaf))
 	}
 	return report

@@ -116,6 +116,32 @@ func TestARuleInsideNotIsShownAsItCounts(t *testing.T) {
 	}
 }
 
+// Without cron the start condition opens the run: rules that hold are not enough.
+func TestGateIsClosedWhileTheStartConditionIsNotMet(t *testing.T) {
+	file := write(t, "p.yaml", "pipeline: {id: landing, owner: data}\nschedule: {trigger: {key: landed, check: exists}, exclude: {weekends: true}}\n"+
+		"validation: {rules: [{key: rows, check: exists}]}\njob: {type: command, config: {command: [load]}}\n")
+	for _, tt := range []struct {
+		facts, at string
+		code      int
+		want      []string
+	}{
+		{`{"rows": {}}`, "2026-03-03T06:00:00Z", 1, []string{`"open": false`, `"outcome": "pass"`, `"code": "start-condition"`}},
+		{`{"rows": {}, "landed#2026-03-02": {}}`, "2026-03-03T06:00:00Z", 1, []string{`"code": "start-condition"`, "2026-03-02"}},
+		{`{"rows": {}, "landed": {}}`, "2026-03-03T06:00:00Z", 0, []string{`"open": true`, `"blockedBy": []`}},
+		{`{"landed": {}}`, "2026-03-03T06:00:00Z", 1, []string{`"open": false`, `"code": "rules"`}},
+		{`{"rows": {}, "landed": {}}`, "2026-03-07T06:00:00Z", 1, []string{`"open": false`, `"code": "excluded"`}},
+	} {
+		got := call{args: []string{"evaluate", file, "--sensors", "-", "--at", tt.at, "--format", "json"}, stdin: tt.facts}.run()
+		if got.code != tt.code || !in(got.stdout, tt.want...) {
+			t.Errorf("%s at %s: exit code %d, want %d and %q in: %s", tt.facts, tt.at, got.code, tt.code, tt.want, got.stdout)
+		}
+	}
+	got := call{args: []string{"evaluate", file, "--sensors", "-"}, stdin: `{"rows": {}}`}.run()
+	if !in(got.stdout, "?  landed", "(start condition)", "gate: closed (the start condition is not met: landed: no reading)") {
+		t.Errorf("got %s", got.stdout)
+	}
+}
+
 func TestThePeriodDefaultsToThatOfTheInstant(t *testing.T) {
 	tests := []struct{ yaml, at, want string }{
 		{cronned, "2026-03-04T04:59:59Z", "2026-03-03"},
@@ -138,7 +164,9 @@ func TestEveryKeyOfAnEvaluationIsThere(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.stdout), &r); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"after", "at", "date", "excluded", "excludedReason", "open", "outcome", "pipeline", "rules"}, sortedKeys(r)); diff != "" {
+	if diff := cmp.Diff([]string{
+		"after", "at", "blockedBy", "date", "excluded", "excludedReason", "open", "outcome", "pipeline", "retryAfterSeconds", "rules", "run", "startCondition",
+	}, sortedKeys(r)); diff != "" {
 		t.Errorf("keys (-want +got):\n%s", diff)
 	}
 	leaf := r["rules"].([]any)[0].(map[string]any)

@@ -16,7 +16,12 @@ import (
 // write prints one line per rule, the gate's answer, and what a reader should know beside it.
 func (e *evaluation) write(w io.Writer, s style) {
 	var rows [][]cell
-	for _, leaf := range e.verdict.Leaves {
+	if start := e.answer.Start; start != nil && e.def.Opens != pipeline.ByCron { // under cron it is one of the rules
+		row := leafRow(*start, s)
+		row[len(row)-1].text += " (start condition)"
+		rows = append(rows, row)
+	}
+	for _, leaf := range e.answer.Verdict.Leaves {
 		rows = append(rows, leafRow(leaf, s))
 	}
 	if len(rows) > 0 {
@@ -26,7 +31,7 @@ func (e *evaluation) write(w io.Writer, s style) {
 	if e.open() {
 		answer = s.green("open")
 	}
-	fmt.Fprintf(w, "gate: %s (%s) for period %s at %s\n", answer, why(e.verdict), e.period, e.at.UTC().Format(time.RFC3339))
+	fmt.Fprintf(w, "gate: %s (%s) for period %s at %s\n", answer, e.why(), e.period, e.at.UTC().Format(time.RFC3339))
 	for _, note := range e.notes() {
 		fmt.Fprintf(w, "note: %s\n", printable(note))
 	}
@@ -106,8 +111,12 @@ func literal(v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// why sums up the rules that count.
-func why(v rule.Verdict) string {
+// why says what keeps the gate closed, or sums up the rules that count.
+func (e *evaluation) why() string {
+	v := e.answer.Verdict
+	if v.Outcome == rule.Pass && !e.open() {
+		return printable(e.unmet[0].Reason)
+	}
 	var n [rule.Pass + 1]int
 	total := 0
 	for _, leaf := range v.Leaves {
@@ -142,7 +151,7 @@ func why(v rule.Verdict) string {
 func (e *evaluation) notes() []string {
 	var notes []string
 	if reason := e.def.Schedule.Excluded(e.period); reason != "" {
-		notes = append(notes, fmt.Sprintf("%s is excluded (%s): nothing starts for it whatever the gate says", e.period, reason))
+		notes = append(notes, fmt.Sprintf("the calendar excludes %s (%s), so nothing starts for it", e.period, reason))
 	}
 	if len(e.def.After) > 0 {
 		ids := make([]string, len(e.def.After))
@@ -150,9 +159,6 @@ func (e *evaluation) notes() []string {
 			ids[i] = string(id)
 		}
 		notes = append(notes, fmt.Sprintf("not evaluated offline: %s must also be COMPLETED for %s", strings.Join(ids, " and "), e.period))
-	}
-	if start := e.def.Start; start != nil && e.def.Opens != pipeline.ByCron {
-		notes = append(notes, fmt.Sprintf("the start condition (%s %s) opens the run and is not asked again", start.Rule.Key, condition(start.Rule.Asked())))
 	}
 	return append(notes, e.unreadNotes()...)
 }

@@ -2,6 +2,8 @@ package api
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math"
 	"time"
 
@@ -10,19 +12,29 @@ import (
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
 // Gate is the answer to "may I run?".
 type Gate struct {
-	Pipeline          string    `json:"pipeline"`
-	Date              string    `json:"date" doc:"The period that was looked at."`
-	At                time.Time `json:"at"`
-	Open              bool      `json:"open" doc:"The rules hold, and nothing else stands against a start."`
-	Outcome           string    `json:"outcome" enum:"pass,fail,unknown" doc:"What the rules alone say."`
-	BlockedBy         *string   `json:"blockedBy" doc:"What stands against a start beside the rules: an excluded period, a pause, schedule.time."`
-	Rules             []Rule    `json:"rules"`
-	RetryAfterSeconds *int64    `json:"retryAfterSeconds" doc:"When to ask again; null while the gate is open, or where asking again is of no use."`
+	Pipeline          string       `json:"pipeline"`
+	Date              string       `json:"date" doc:"The period that was asked about."`
+	At                time.Time    `json:"at"`
+	Open              bool         `json:"open" doc:"A start is allowed now: nothing is in blockedBy."`
+	Outcome           string       `json:"outcome" enum:"pass,fail,unknown" doc:"What the rules alone say."`
+	BlockedBy         []StartBlock `json:"blockedBy" doc:"Why no start is allowed now, most important first; empty if one is."`
+	StartCondition    Maybe[Rule]  `json:"startCondition" doc:"null without one. Under cron it is one of the rules, too."`
+	Rules             []Rule       `json:"rules"`
+	Run               Maybe[Run]   `json:"run" doc:"The run of that period; null if there is none."`
+	RetryAfterSeconds *int64       `json:"retryAfterSeconds" doc:"When to ask again; null while a start is allowed, or where asking again is of no use."`
+}
+
+// StartBlock is one reason why no start is allowed now.
+type StartBlock struct {
+	Code   string     `json:"code" enum:"excluded,paused,dry-run,not-due,start-condition,start-deadline,rules,max-active,running,held,completed,ended"`
+	Reason string     `json:"reason" doc:"The same in a sentence, with what would change it."`
+	Until  *time.Time `json:"until" doc:"When it ends by itself; null where that is not known."`
 }
 
 // Rule is the report on one rule.
@@ -62,60 +74,66 @@ func (a *API) getGate(ctx context.Context, in *OfPeriod) (*output[Gate], error) 
 	if date.IsZero() {
 		date = e.Schedule.PeriodAt(now)
 	}
-	row, err := a.row(ctx, e.ID)
+	s, err := a.situation(ctx, e, date)
 	if err != nil {
 		return nil, err
 	}
-	view, err := gate.Look(ctx, a.store, gate.Question{Definition: e.Definition, Upstream: a.catalog.Current().Definition, Period: date}, now)
+	ask, err := gate.Ask(ctx, a.store, s, now)
 	if err != nil {
 		return nil, err
 	}
-	b := blocked(e, row, date, now)
 	out := Gate{
-		Pipeline: string(e.ID), Date: date.String(), At: now.UTC(), Open: view.Open() && b.why == "",
-		Outcome: view.Verdict.Outcome.String(), BlockedBy: text(b.why), Rules: []Rule{},
+		Pipeline: string(e.ID), Date: date.String(), At: now.UTC(), Open: ask.Allowed(), Outcome: ask.Verdict.Outcome.String(), Rules: []Rule{},
+		BlockedBy: views(ask.Blocks, func(b gate.Block) StartBlock {
+			return StartBlock{Code: string(b.Code), Reason: b.Reason, Until: instant(b.Until)}
+		}),
 	}
-	for i, leaf := range view.Leaves() {
-		out.Rules = append(out.Rules, liveRule(leaf, view.Verdict.Leaves[i], now))
+	for i, leaf := range ask.Leaves() {
+		out.Rules = append(out.Rules, liveRule(leaf, ask.Verdict.Leaves[i], now))
 	}
-	if !out.Open {
-		out.RetryAfterSeconds = b.retry(e, now)
+	if ask.Start != nil {
+		out.StartCondition = some(liveRule(gate.SeenLeaf(*ask.Start), *ask.Start, now))
+	}
+	if s.Run.Status != "" {
+		out.Run = some(runView(s.Run))
+	}
+	if wait := ask.RetryAfter(e.Interval, now); wait > 0 {
+		seconds := int64(math.Ceil(wait.Seconds()))
+		out.RetryAfterSeconds = &seconds
 	}
 	return answer(out), nil
 }
 
-// block is what stands against a start beside the rules.
-type block struct {
-	why     string
-	until   time.Time // when it ends by itself, if it does
-	forever bool
-}
-
-// blocked says what, if anything, stands against a start of that period.
-func blocked(e *catalog.Entry, row store.Pipeline, p period.Period, now time.Time) block {
-	if why := e.Schedule.Excluded(p); why != "" {
-		return block{why: "excluded: " + why, forever: true}
+// situation is what a start of the pipeline's own run of a period depends on.
+func (a *API) situation(ctx context.Context, e *catalog.Entry, date period.Period) (gate.Situation, error) {
+	s := gate.Situation{Question: gate.Question{Definition: e.Definition, Upstream: a.catalog.Current().Definition, Period: date}}
+	key := run.Key{Pipeline: e.ID, Schedule: e.Opens, Period: date}
+	var err error
+	if s.Row, err = a.row(ctx, e.ID); err != nil {
+		return s, err
 	}
-	if !row.Pause.Since.IsZero() {
-		return block{why: "paused by " + row.Pause.By, until: row.Pause.Until}
+	if s.Run, err = a.store.Run(ctx, key); err != nil && !errors.Is(err, store.ErrNotFound) {
+		return s, fmt.Errorf("read run %s: %w", key, err)
 	}
-	if at := e.Schedule.EarliestStart(p); e.Schedule.HasTime() && at.After(now) {
-		return block{why: "not before " + at.UTC().Format(time.RFC3339), until: at}
+	if version := s.Run.Progress.Opening.ConfigVersion; version != "" && version != e.Version {
+		// An attempt keeps the version it opened with. One that cannot be read any more is answered by the version in force.
+		if def, err := a.catalog.Definition(ctx, e.ID, version); err == nil {
+			s.Definition = def
+		}
 	}
-	return block{}
-}
-
-// retry is in how many seconds to ask again: the pipeline's own interval, or when what blocks it ends.
-func (b block) retry(e *catalog.Entry, now time.Time) *int64 {
-	if b.forever {
-		return nil
+	if e.MaxActive == 0 {
+		return s, nil
 	}
-	wait := e.Interval
-	if until := b.until.Sub(now); !b.until.IsZero() && until > 0 {
-		wait = until
+	open, err := a.store.OpenRuns(ctx, e.ID)
+	if err != nil {
+		return s, fmt.Errorf("read open runs of %s: %w", e.ID, err)
 	}
-	seconds := int64(math.Ceil(wait.Seconds()))
-	return &seconds
+	for _, r := range open {
+		if r.Key != key && (r.Status == run.Triggering || r.Status == run.Running) {
+			s.Busy++
+		}
+	}
+	return s, nil
 }
 
 // liveRule is the report on a rule at this moment.

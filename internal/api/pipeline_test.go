@@ -93,8 +93,11 @@ func TestVersionsAreKeptWithTheirText(t *testing.T) {
 func TestGateAnswersMayIRun(t *testing.T) {
 	w := opened(t)
 	closed := w.get("/api/v1/pipelines/orders/gate").object(200)
-	if closed["open"] != false || closed["outcome"] != "unknown" || closed["date"] != "2026-03-04" || closed["retryAfterSeconds"] != 600.0 || closed["blockedBy"] != nil {
+	if closed["open"] != false || closed["outcome"] != "unknown" || closed["date"] != "2026-03-04" || closed["retryAfterSeconds"] != 600.0 || closed["startCondition"] != nil {
 		t.Errorf("got %v", closed)
+	}
+	if diff := cmp.Diff([]string{"rules"}, blocks(closed)); diff != "" || at(closed, "run", "status") != "PENDING" {
+		t.Errorf("blocked by (-want +got):\n%s%v", diff, closed)
 	}
 	w.put(ordersSensors+"source", `{"status":"ready"}`).object(200)
 	w.put(ordersSensors+"rows", `{"count":1000}`).object(200)
@@ -114,16 +117,76 @@ func TestGateAnswersMayIRun(t *testing.T) {
 	w.get("/api/v1/pipelines/none/gate").problem(404)
 }
 
-func TestWhatBlocksAStartIsPartOfTheGatesAnswer(t *testing.T) {
-	w := newWorld(t)
-	weekend := w.get("/api/v1/pipelines/silver-orders/gate?date=2026-03-07").object(200)
-	if weekend["open"] != false || weekend["blockedBy"] != "excluded: weekend" || weekend["retryAfterSeconds"] != nil || weekend["outcome"] != "pass" {
-		t.Errorf("got %v", weekend)
+// blocks are the codes of what prevents a start.
+func blocks(gate map[string]any) []string {
+	var codes []string
+	for _, b := range gate["blockedBy"].([]any) {
+		codes = append(codes, b.(map[string]any)["code"].(string))
 	}
-	w.post("/api/v1/pipelines/silver-orders/pause", `{"until":"90m","requestedBy":"ann"}`).object(200)
-	paused := w.get("/api/v1/pipelines/silver-orders/gate?date=2026-03-03").object(200)
-	if paused["open"] != false || paused["blockedBy"] != "paused by ann" || paused["retryAfterSeconds"] != 5400.0 {
-		t.Errorf("got %v", paused)
+	return codes
+}
+
+const gated = `
+pipeline: {id: gated, owner: data}
+schedule:
+  trigger: {key: landed, check: equals, field: status, value: ready}
+  maxActive: 1
+validation: {rules: [{key: rows, check: gte, field: count, value: 10}]}
+job: {type: command, config: {command: [load]}}
+`
+
+// Open means that a start is allowed now: every reason against it is named, and none is forgotten.
+func TestGateIsOpenOnlyWhileAStartIsAllowed(t *testing.T) {
+	w := newWorld(t) // Tuesday ten past nine
+	w.Apply(orders, silver, gated, strings.ReplaceAll(gated, "gated", "trial")+"dryRun: true\n",
+		strings.NewReplacer("gated", "early", "schedule:\n", "schedule:\n  time: \"10:00\"\n").Replace(gated),
+		strings.NewReplacer("gated", "late", "value: ready}", "value: ready, deadline: \"09:00\"}").Replace(gated))
+	w.Settle()
+	check := func(path string, open bool, retry any, codes ...string) map[string]any {
+		t.Helper()
+		got := w.get("/api/v1/pipelines/" + path).object(200)
+		if diff := cmp.Diff(codes, blocks(got)); diff != "" || got["open"] != open || got["retryAfterSeconds"] != retry {
+			t.Errorf("%s: open is %v, ask again after %v, blocked by (-want +got):\n%s%v", path, got["open"], got["retryAfterSeconds"], diff, got["blockedBy"])
+		}
+		return got
+	}
+	met := func(date string) {
+		t.Helper()
+		w.Write("gated", "rows#"+date, "count=10")
+		w.Write("gated", "landed#"+date, "status=ready")
+	}
+	got := check("gated/gate", false, 300.0, "start-condition", "rules")
+	if start := got["startCondition"]; at(start, "key") != "landed" || at(start, "effectiveOutcome") != "unknown" || got["run"] != nil {
+		t.Errorf("got %v", got)
+	}
+	w.Write("gated", "rows#2026-03-03", "count=10")
+	check("gated/gate", false, 300.0, "start-condition")
+	w.Write("gated", "landed#2026-03-03", "status=ready")
+	got = check("gated/gate", false, 300.0, "running")
+	if at(got, "run", "status") != "RUNNING" || at(got, "startCondition", "effectiveOutcome") != "pass" || got["outcome"] != "pass" {
+		t.Errorf("got %v", got)
+	}
+	met("2026-03-04")
+	check("gated/gate?date=2026-03-04", false, 300.0, "max-active")
+	w.Write("gated", "rows#2026-03-05", "count=10")
+	check("gated/gate?date=2026-03-05", false, 300.0, "start-condition", "max-active")
+
+	w.post("/api/v1/runs/gated/stream/2026-03-03/job", `{"result":"success"}`).object(200)
+	w.post("/api/v1/runs/gated/stream/2026-03-04/cancel", `{}`).object(200)
+	w.Settle()
+	check("gated/gate?date=2026-03-03", false, nil, "completed")
+	check("gated/gate?date=2026-03-04", false, nil, "ended")
+
+	check("silver-orders/gate?date=2026-03-07", false, nil, "excluded", "start-condition")
+	check("orders/gate?date=2026-03-05", false, 46.0*3600+50*60, "not-due", "rules")
+	check("early/gate", false, 50.0*60, "not-due", "start-condition", "rules")
+	check("late/gate", false, nil, "start-deadline", "rules")
+	check("trial/gate", false, nil, "dry-run", "start-condition", "rules")
+
+	w.post("/api/v1/pipelines/gated/pause", `{"until":"90m","requestedBy":"ann","reason":"migration"}`).object(200)
+	got = check("gated/gate?date=2026-03-06", false, 5400.0, "paused", "start-condition", "rules")
+	if b := at(got, "blockedBy", 0); at(b, "reason") != "the pipeline is paused by ann: migration" || at(b, "until") != "2026-03-03T10:40:00Z" {
+		t.Errorf("got %v", b)
 	}
 }
 

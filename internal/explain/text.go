@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/sla"
 	"github.com/interlock-go/interlock/internal/store"
@@ -214,13 +215,7 @@ func count(g *Gate) string {
 			total++
 		}
 	}
-	if total == 1 {
-		return "its rule does not hold"
-	}
-	if closed == 1 {
-		return fmt.Sprintf("1 of %d rules does not hold", total)
-	}
-	return fmt.Sprintf("%d of %d rules do not hold", closed, total)
+	return gate.CountClosed(closed, total)
 }
 
 func (l *look) when(t time.Time) string { return instant(t, l.now) }

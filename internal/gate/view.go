@@ -27,12 +27,17 @@ func (v View) Open() bool { return v.Verdict.Outcome == rule.Pass }
 func (v View) Leaves() []store.SeenLeaf {
 	leaves := make([]store.SeenLeaf, 0, len(v.Verdict.Leaves))
 	for _, l := range v.Verdict.Leaves {
-		leaves = append(leaves, store.SeenLeaf{
-			Key: l.Rule.Key, From: l.Rule.From, Check: l.Rule.Check, Field: l.Rule.Field, Needs: l.Rule.Value,
-			Advisory: l.Advisory, Group: l.Path, Negated: l.Negated, Outcome: l.Outcome, Value: l.Value, Reason: l.Reason,
-		})
+		leaves = append(leaves, SeenLeaf(l))
 	}
 	return leaves
+}
+
+// SeenLeaf is the report on a rule as it is stored with a start.
+func SeenLeaf(l rule.Leaf) store.SeenLeaf {
+	return store.SeenLeaf{
+		Key: l.Rule.Key, From: l.Rule.From, Check: l.Rule.Check, Field: l.Rule.Field, Needs: l.Rule.Value,
+		Advisory: l.Advisory, Group: l.Path, Negated: l.Negated, Outcome: l.Outcome, Value: l.Value, Reason: l.Reason,
+	}
 }
 
 // Rules is the report on each rule as it is announced.

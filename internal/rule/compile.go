@@ -140,7 +140,7 @@ func (c *compiler) rule(r Rule, at place) node {
 		return n
 	}
 	p := c.predicate(r)
-	c.gate.reports = append(c.gate.reports, report{place: at, needs: needs(r), rule: r.Asked()})
+	c.gate.reports = append(c.gate.reports, report{place: at, needs: needs(r), rule: r.Asked(), start: c.start})
 	if at.advisory {
 		c.advisory = append(c.advisory, p)
 		return node{}

@@ -27,6 +27,7 @@ type Leaf struct {
 	Rule     *Asked  // all verdicts of a gate share it, so it must not be changed
 	Advisory bool    // the rule, or a group around it, is only shown
 	Negated  bool    // an odd number of "not" stands around it
+	Start    bool    // it is the start condition
 	Outcome  Outcome // of the rule itself; Effective is what it contributes to the gate
 	Value    any     // the value seen, nil if none
 	Version  int64
@@ -61,7 +62,7 @@ func (g *Gate) Explain(s Snapshot, now time.Time) Verdict {
 	w.Grow(usualReason * len(g.reports))
 	for i := range g.reports {
 		r := &g.reports[i]
-		v.Leaves[i] = Leaf{Path: r.path, Rule: &r.rule, Advisory: r.advisory, Negated: r.negated, Age: -1}
+		v.Leaves[i] = Leaf{Path: r.path, Rule: &r.rule, Advisory: r.advisory, Negated: r.negated, Start: r.start, Age: -1}
 		w.needs = r.needs
 		g.predicates[r.predicate].fill(&v.Leaves[i], &w, s, now)
 	}
@@ -74,6 +75,7 @@ type report struct {
 	needs     string // what the rule asks of its field's value
 	rule      Asked
 	predicate int32 // in the gate
+	start     bool  // it is the start condition
 }
 
 // nothing is what a sensor shows that a snapshot does not have.

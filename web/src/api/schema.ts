@@ -1239,11 +1239,11 @@ export interface components {
         Gate: {
             /** Format: date-time */
             at: string;
-            /** @description What stands against a start beside the rules: an excluded period, a pause, schedule.time. */
-            blockedBy: string | null;
-            /** @description The period that was looked at. */
+            /** @description Why no start is allowed now, most important first; empty if one is. */
+            blockedBy: components["schemas"]["StartBlock"][];
+            /** @description The period that was asked about. */
             date: string;
-            /** @description The rules hold, and nothing else stands against a start. */
+            /** @description A start is allowed now: nothing is in blockedBy. */
             open: boolean;
             /**
              * @description What the rules alone say.
@@ -1253,10 +1253,14 @@ export interface components {
             pipeline: string;
             /**
              * Format: int64
-             * @description When to ask again; null while the gate is open, or where asking again is of no use.
+             * @description When to ask again; null while a start is allowed, or where asking again is of no use.
              */
             retryAfterSeconds: number | null;
             rules: components["schemas"]["Rule"][];
+            /** @description The run of that period; null if there is none. */
+            run: components["schemas"]["Run"] | null;
+            /** @description null without one. Under cron it is one of the rules, too. */
+            startCondition: components["schemas"]["Rule"] | null;
         };
         Graph: {
             /** @description Open runs among them that wait for another pipeline, oldest period first. */
@@ -2221,6 +2225,17 @@ export interface components {
         SourceText: {
             file: string;
             text: string;
+        };
+        StartBlock: {
+            /** @enum {string} */
+            code: "excluded" | "paused" | "dry-run" | "not-due" | "start-condition" | "start-deadline" | "rules" | "max-active" | "running" | "held" | "completed" | "ended";
+            /** @description The same in a sentence, with what would change it. */
+            reason: string;
+            /**
+             * Format: date-time
+             * @description When it ends by itself; null where that is not known.
+             */
+            until: string | null;
         };
         TestRequest: {
             /** @description Who asks, named in the sample. */

@@ -76,18 +76,24 @@ function GateCard({ id }: { id: string }) {
           <>
             <header>
               <h2>Gate</h2>
-              <span className={`verdict ${g.open ? "open" : "closed"}`}>{g.open ? "open" : "closed"}</span>
+              <Verdict gate={g} />
               <span className="gap" />
               <label className="period">for <input key={g.date} defaultValue={g.date} aria-label="Period" size={16} onKeyDown={(e) => e.key === "Enter" && change({ date: e.currentTarget.value })} onBlur={(e) => e.target.value !== g.date && change({ date: e.target.value })} /></label>
               {date && <button type="button" className="quiet" onClick={() => change({ date: undefined })}>current</button>}
             </header>
-            {g.blockedBy && <p className="notice">{g.blockedBy}</p>}
+            {g.blockedBy.filter((b) => b.code !== "rules").map((b) => <p key={b.code} className="notice">{b.reason}</p>)}
             {g.rules.length === 0 ? <p className="none">This gate has no rules.</p> : <Rules rules={g.rules} now={now} when="live" lately={{ pipeline: id, histories: histories.data?.items }} />}
           </>
         )}
       </Show>
     </section>
   );
+}
+
+/** Rules that hold while something else prevents a start make the gate neither open nor closed. */
+function Verdict({ gate }: { gate: Gate }) {
+  if (gate.open) return <span className="verdict open">open</span>;
+  return gate.outcome === "pass" ? <span className="verdict">rules hold, no start now</span> : <span className="verdict closed">closed</span>;
 }
 
 function Next({ p }: { p: Pipeline }) {

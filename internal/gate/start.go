@@ -1,0 +1,251 @@
+package gate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sla"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// Code names what prevents a start.
+type Code string
+
+// What may prevent a start.
+const (
+	Excluded       Code = "excluded"        // the calendar excludes the period
+	Paused         Code = "paused"          // an operator paused the pipeline
+	DryRun         Code = "dry-run"         // the pipeline never starts its job
+	NotDue         Code = "not-due"         // a cron fire, schedule.time or a backoff is still to come
+	StartCondition Code = "start-condition" // the start condition is not met
+	StartDeadline  Code = "start-deadline"  // it was not met before its deadline
+	RulesClosed    Code = "rules"           // a rule does not hold
+	MaxActive      Code = "max-active"      // as many jobs run as schedule.maxActive allows
+	Running        Code = "running"         // the run has a job, or is about to have one
+	Held           Code = "held"            // it is not known whether the job was started
+	Completed      Code = "completed"       // the run is done
+	Ended          Code = "ended"           // the run ended without success; only an operator opens it again
+)
+
+// Block is one reason why no start is allowed now.
+type Block struct {
+	Code   Code
+	Reason string
+	Until  time.Time // when it ends by itself; zero where that is not known
+	Final  bool      // it does not end by itself
+}
+
+// Situation is what a start of a period's run depends on beside its rules.
+type Situation struct {
+	Question
+	Row  store.Pipeline
+	Run  run.Run // the zero Run if there is none
+	Busy int     // jobs of the pipeline's other runs
+}
+
+// Answer says whether a start is allowed now.
+type Answer struct {
+	View              // what the rules show
+	Start  *rule.Leaf // what the start condition shows; nil without one
+	Blocks []Block    // why no start is allowed, most important first; empty if one is
+}
+
+// Allowed says that a start is allowed now.
+func (a Answer) Allowed() bool { return len(a.Blocks) == 0 }
+
+// RetryAfter is how long to wait before asking again: until the last of the blocks that end by themselves has ended, or
+// else the interval. It is 0 where a start is allowed, or asking again is of no use.
+func (a Answer) RetryAfter(interval time.Duration, now time.Time) time.Duration {
+	if a.Allowed() {
+		return 0
+	}
+	wait := time.Duration(0)
+	for _, b := range a.Blocks {
+		if b.Final {
+			return 0
+		}
+		wait = max(wait, b.Until.Sub(now))
+	}
+	if wait <= 0 {
+		return interval
+	}
+	return wait
+}
+
+// Ask evaluates the gate and the start condition, and lists what prevents a start now.
+func Ask(ctx context.Context, r reader, s Situation, now time.Time) (Answer, error) {
+	var a Answer
+	var err error
+	if a.View, err = Look(ctx, r, s.Question, now); err != nil {
+		return a, err
+	}
+	if start := s.Definition.Start; start != nil {
+		q := s.Question
+		q.Gate = start.Gate
+		view, err := Look(ctx, r, q, now)
+		if err != nil {
+			return a, err
+		}
+		a.Start = &view.Verdict.Leaves[0]
+	}
+	a.Blocks = s.blocks(a, now)
+	return a, nil
+}
+
+// Unmet is what the facts themselves have against a start, whatever the time and the run: an excluded period, a start
+// condition that is not met, rules that do not hold.
+func (a Answer) Unmet(q Question) []Block {
+	return known(q.excluded(), a.startUnmet(), a.rulesClosed())
+}
+
+// known leaves out what is no block.
+func known(blocks ...Block) []Block {
+	return slices.DeleteFunc(blocks, func(b Block) bool { return b.Code == "" })
+}
+
+func (s Situation) blocks(a Answer, now time.Time) []Block {
+	if b, ended := s.settled(); ended {
+		return []Block{b}
+	}
+	var excluded, rules Block
+	if s.Run.Status == "" { // an operator insisted on one that is there
+		excluded = s.excluded()
+	}
+	if !s.Run.Progress.Opening.GateBypassed {
+		rules = a.rulesClosed()
+	}
+	return known(s.dry(), excluded, s.paused(now), s.notDue(now), s.start(a, now), rules, s.slots())
+}
+
+func (s Situation) dry() Block {
+	if !s.Definition.DryRun {
+		return Block{}
+	}
+	return Block{Code: DryRun, Reason: "dryRun: true, so no job is started", Final: true}
+}
+
+func (q Question) excluded() Block {
+	why := q.Definition.Schedule.Excluded(q.Period)
+	if why == "" {
+		return Block{}
+	}
+	return Block{Code: Excluded, Reason: "the calendar excludes this period: " + why, Final: true}
+}
+
+// settled is what a run that does not wait for its gate says.
+func (s Situation) settled() (Block, bool) {
+	r := s.Run
+	rerun := fmt.Sprintf("`interlock rerun %s --date %s --reason WHY` opens another attempt", r.Pipeline, r.Period)
+	switch r.Status {
+	case "", run.Pending:
+		return Block{}, false
+	case run.Completed:
+		return Block{Code: Completed, Reason: fmt.Sprintf("the run is COMPLETED in attempt %d; %s", r.Attempt, rerun), Final: true}, true
+	case run.FailedFinal, run.ValidationExhausted, run.Cancelled:
+		return Block{Code: Ended, Reason: fmt.Sprintf("the run is %s: %s; %s", r.Status, r.Reason, rerun), Final: true}, true
+	case run.Triggering, run.Running, run.Failed, run.JobPollExhausted:
+	}
+	if held := r.Progress.Held; held.Reason != "" {
+		return Block{Code: Held, Reason: fmt.Sprintf("the start of attempt %d is held: %s", r.Attempt, held.Reason)}, true
+	}
+	return Block{Code: Running, Reason: fmt.Sprintf("the run is %s in attempt %d", r.Status, r.Attempt)}, true
+}
+
+func (s Situation) paused(now time.Time) Block {
+	p := s.Row.Pause
+	if p.Since.IsZero() || !p.Until.IsZero() && !now.Before(p.Until) {
+		return Block{}
+	}
+	reason := "the pipeline is paused"
+	if p.By != "" {
+		reason += " by " + p.By
+	}
+	if p.Why != "" {
+		reason += ": " + p.Why
+	}
+	return Block{Code: Paused, Reason: reason, Until: p.Until}
+}
+
+// notDue is a window that is still to begin: of the open attempt, else of a run that the schedule has yet to open.
+func (s Situation) notDue(now time.Time) Block {
+	on := s.Definition.Schedule
+	at, why := s.Run.Progress.WindowStart, fmt.Sprintf("attempt %d begins", s.Run.Attempt)
+	if s.Run.Status == "" {
+		at, why = on.FireFor(s.Period), "the schedule opens the run"
+		if on.HasTime() && on.EarliestStart(s.Period).After(at) {
+			at, why = on.EarliestStart(s.Period), "schedule.time allows the start"
+		}
+	}
+	if !at.After(now) {
+		return Block{}
+	}
+	return Block{Code: NotDue, Reason: fmt.Sprintf("%s at %s", why, at.UTC().Format(time.RFC3339)), Until: at}
+}
+
+// start is a start condition that is not met. Without cron it opens the run, so an open run does not ask it again.
+func (s Situation) start(a Answer, now time.Time) Block {
+	def, opened := s.Definition, s.Run.Status != ""
+	if a.Start == nil || opened && def.Opens != pipeline.ByCron {
+		return Block{}
+	}
+	if deadline := def.Start.Deadline; deadline != nil && !opened {
+		if end := sla.Close(*deadline, s.Period, def.Schedule); !now.Before(end) {
+			return Block{Code: StartDeadline, Final: true, Reason: fmt.Sprintf(
+				"the start condition's deadline was at %s; `interlock trigger %s --date %s` opens the run", end.UTC().Format(time.RFC3339), def.ID, s.Period)}
+		}
+	}
+	return a.startUnmet()
+}
+
+func (a Answer) startUnmet() Block {
+	if a.Start == nil || a.Start.Effective() == rule.Pass {
+		return Block{}
+	}
+	return Block{Code: StartCondition, Reason: fmt.Sprintf("the start condition is not met: %s: %s", a.Start.Rule.Key, a.Start.Reason)}
+}
+
+// rulesClosed are the rules beside the start condition that do not hold.
+func (a Answer) rulesClosed() Block {
+	if a.View.Open() {
+		return Block{}
+	}
+	closed, total, first := 0, 0, ""
+	for _, l := range a.Verdict.Leaves {
+		if l.Advisory || l.Start {
+			continue
+		}
+		if total++; l.Effective() != rule.Pass {
+			if closed++; first == "" {
+				first = l.Rule.Key + ": " + l.Reason
+			}
+		}
+	}
+	if closed == 0 { // nothing but the start condition keeps it closed
+		return Block{}
+	}
+	return Block{Code: RulesClosed, Reason: fmt.Sprintf("%s: %s", CountClosed(closed, total), first)}
+}
+
+// CountClosed says how many of a gate's rules keep it closed.
+func CountClosed(closed, total int) string {
+	switch {
+	case total == 1:
+		return "its rule does not hold"
+	case closed == 1:
+		return fmt.Sprintf("1 of %d rules does not hold", total)
+	}
+	return fmt.Sprintf("%d of %d rules do not hold", closed, total)
+}
+
+func (s Situation) slots() Block {
+	most := s.Definition.MaxActive
+	if most == 0 || s.Busy < most && s.Run.Progress.WaitingSince.IsZero() {
+		return Block{}
+	}
+	return Block{Code: MaxActive, Reason: fmt.Sprintf("as many jobs run as schedule.maxActive allows (%d)", most)}
+}
