@@ -24,7 +24,7 @@ func trialAttempt(def *pipeline.Definition, date slice, now time.Time) job.Attem
 		p = def.Schedule.PeriodAt(now)
 	}
 	key := run.Key{Pipeline: def.ID, Schedule: pipeline.ScheduleID("test-" + hex.EncodeToString(random[:])), Period: p}
-	return job.Attempt{ID: key.Attempt(1), Pipeline: def.ID, Schedule: def.Opens, Period: p, Number: 1}
+	return job.Attempt{ID: key.Attempt(1), Pipeline: def.ID, Schedule: def.Opens, Period: p, Number: 1, File: def.File}
 }
 
 // run starts the job and follows it to its end.

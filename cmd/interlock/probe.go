@@ -71,7 +71,7 @@ func (a *app) probeRun(ctx context.Context, file, name string, f *probeFlags) er
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	answer, failed := asking.Evaluate(ctx, probe.Request{Pipeline: def.ID, Probe: *p, Period: t.period, Attempt: 1})
+	answer, failed := asking.Evaluate(ctx, probe.Request{Pipeline: def.ID, File: def.File, Probe: *p, Period: t.period, Attempt: 1})
 	verdict := t.take(answer, failed, a.now())
 	if f.format.value == jsonFormat {
 		if err := writeJSON(a.stdout, t.report()); err != nil {

@@ -27,6 +27,9 @@ func (a *asking) builtin(ctx context.Context) (probe.Answer, error) {
 	}
 	switch c := config.(type) {
 	case *pipeline.FileFreshnessConfig:
+		if !filepath.IsAbs(c.Path) {
+			c.Path = filepath.Join(a.dir, c.Path)
+		}
 		return inTime(ctx, func() (probe.Answer, error) { return freshness(c, time.Now()) })
 	case *pipeline.HTTPStatusConfig:
 		return a.status(ctx, c)

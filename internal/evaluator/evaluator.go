@@ -15,6 +15,7 @@ import (
 	"github.com/interlock-go/interlock/internal/job/rest"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/probe"
+	"github.com/interlock-go/interlock/internal/program"
 	"github.com/interlock-go/interlock/internal/run"
 )
 
@@ -75,6 +76,7 @@ type asking struct {
 	*Evaluator
 	probe    pipeline.Probe
 	attempt  job.Attempt
+	dir      string // from which relative paths are taken
 	question func() probe.Question
 	secrets  job.Redactor
 }
@@ -117,7 +119,7 @@ func (e *Evaluator) filled(r probe.Request) (*asking, error) {
 		p.Config = map[string]any{}
 	}
 	ends := time.Now().Add(p.Timeout).UTC().Truncate(time.Millisecond)
-	return &asking{Evaluator: e, probe: p, attempt: attempt, secrets: fill.Secrets(), question: func() probe.Question {
+	return &asking{Evaluator: e, probe: p, attempt: attempt, dir: program.ProjectDir(r.File), secrets: fill.Secrets(), question: func() probe.Question {
 		return probe.Question{
 			Protocol: probe.Protocol, Pipeline: string(r.Pipeline), TraitType: p.Key, Period: r.Period.String(),
 			Config: p.Config, Attempt: r.Attempt, Deadline: ends,

@@ -268,3 +268,25 @@ func TestEndpointThatGivesNoAnswerIsBroken(t *testing.T) {
 	b.request.Probe.Timeout = 100 * time.Millisecond
 	b.broken(run.Timeout, "gave no answer within its timeout of 100ms")
 }
+
+func TestRelativePathsAreTakenFromTheProjectDirectory(t *testing.T) {
+	project := t.TempDir()
+	if err := os.Mkdir(filepath.Join(project, "pipelines"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	script := "#!/bin/sh\nprintf '{\"status\": \"PASS\", \"value\": {\"dir\": \"%s\"}}' \"$PWD\"\n"
+	if err := os.WriteFile(filepath.Join(project, "count.sh"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	b := newBench(t)
+	b.request.File = filepath.Join(project, "pipelines", "orders.yaml")
+	b.request.Probe.Command = []string{"./count.sh"}
+	if got, err := b.ask(); err != nil || got.Value["dir"] != project {
+		t.Errorf("a command: %+v, %v", got, err)
+	}
+	b.request.Probe.Command, b.request.Probe.Builtin = nil, "file-freshness"
+	b.request.Probe.Config = map[string]any{"path": "count.sh"}
+	if got, err := b.ask(); err != nil || got.Value["count"] != int64(1) {
+		t.Errorf("a file: %+v, %v", got, err)
+	}
+}

@@ -37,12 +37,13 @@ func (a *asking) execute(ctx context.Context) (probe.Answer, error) {
 		return probe.Answer{}, failure(run.Permanent, "its config has no JSON form: %v", err)
 	}
 	env := a.environment()
-	path, err := program.Find(a.probe.Command[0], "", env)
+	path, err := program.Find(a.probe.Command[0], a.dir, env)
 	if err != nil {
 		return probe.Answer{}, failure(run.Permanent, "command: %v", err)
 	}
 	p := &running{answer: &capture{limit: probe.MaxAnswer, full: make(chan struct{})}, complaint: &tail{}}
-	if err := p.start(path, a.probe.Command, env.List(), question); err != nil {
+	p.cmd = &exec.Cmd{Path: path, Args: a.probe.Command, Dir: a.dir, Env: env.List(), SysProcAttr: program.Attributes()}
+	if err := p.start(question); err != nil {
 		return probe.Answer{}, failure(run.Transient, "start %s: %v", path, err)
 	}
 	code, err := p.wait(ctx, a.Grace)
@@ -91,8 +92,8 @@ type running struct {
 	copied    sync.WaitGroup
 }
 
-func (p *running) start(path string, argv, env []string, question []byte) error {
-	p.cmd = &exec.Cmd{Path: path, Args: argv, Env: env, SysProcAttr: program.Attributes()}
+// start starts p.cmd and passes it the question.
+func (p *running) start(question []byte) error {
 	stdin, theirs, err := pipes(p.cmd)
 	defer func() {
 		for _, f := range theirs {

@@ -76,6 +76,7 @@ type Attempt struct {
 	Schedule pipeline.ScheduleID
 	Period   period.Period
 	Number   int
+	File     string             // the pipeline file that Config is from; "" if it is not known
 	Config   pipeline.JobConfig `json:"-"` // of the type's own struct, with variables and secrets put in: see Expand
 	Secrets  Redactor           `json:"-"` // hides what Config must not show
 	Callback Callback           `json:"-"`

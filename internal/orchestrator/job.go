@@ -26,7 +26,7 @@ func (w *work) job() (job.Type, job.Attempt, error) {
 	}
 	r := w.run
 	a := job.Attempt{
-		ID: r.ID(), Pipeline: r.Pipeline, Schedule: r.Schedule, Period: r.Period, Number: r.Attempt, Config: w.def.Job.Config,
+		ID: r.ID(), Pipeline: r.Pipeline, Schedule: r.Schedule, Period: r.Period, Number: r.Attempt, File: w.def.File, Config: w.def.Job.Config,
 	}
 	if w.o.Expand == nil {
 		return kind, a, nil

@@ -28,6 +28,7 @@ const maxTries = 10
 type asked struct {
 	pipeline pipeline.ID
 	version  string
+	file     string // that version's
 	probe    *pipeline.Probe
 	period   period.Period
 }
@@ -55,7 +56,7 @@ func (t *turn) ask(ctx context.Context) error {
 			return errors.Join(err, t.finishIf(ctx, err == nil))
 		}
 	}
-	answer, failure := t.Evaluator.Evaluate(ctx, probe.Request{Pipeline: a.pipeline, Probe: *a.probe, Period: a.period, Attempt: state.Failures + 1})
+	answer, failure := t.Evaluator.Evaluate(ctx, probe.Request{Pipeline: a.pipeline, File: a.file, Probe: *a.probe, Period: a.period, Attempt: state.Failures + 1})
 	if ctx.Err() != nil {
 		return ctx.Err() // it was broken off, which says nothing about the probe
 	}
@@ -101,7 +102,7 @@ func (t *turn) find(ctx context.Context) (asked, error) {
 		return a, err
 	}
 	if e != nil {
-		a.version, a.probe = e.Version, named(e.Definition)
+		a.version, a.file, a.probe = e.Version, e.File, named(e.Definition)
 	}
 	if a.probe != nil {
 		return a, nil
@@ -109,7 +110,7 @@ func (t *turn) find(ctx context.Context) (asked, error) {
 	attempts, err := t.attempts(ctx, task.Key)
 	for _, open := range attempts {
 		if a.probe == nil && open.run.Status.Open() {
-			a.version, a.probe = open.run.Progress.Opening.ConfigVersion, named(open.def)
+			a.version, a.file, a.probe = open.run.Progress.Opening.ConfigVersion, open.def.File, named(open.def)
 		}
 	}
 	return a, err

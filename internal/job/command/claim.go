@@ -115,6 +115,14 @@ func (h *held) fill(o order) (err error) {
 	return err
 }
 
+// stayInside makes the job's directory the working directory of the process, so that what is written
+// later follows the directory when it, or the data directory around it, is renamed.
+func (h *held) stayInside() {
+	if err := os.Chdir(h.path); err == nil {
+		h.path = "."
+	}
+}
+
 // discard removes a claim that was never put in place.
 func (h *held) discard() error {
 	for _, f := range []*os.File{h.lock, h.alive} {

@@ -19,7 +19,7 @@ type Config struct {
 	Command document.TextOrList      `yaml:"command" required:"true" doc:"The program and its arguments, as one text or as a list of words."`
 	Shell   bool                     `yaml:"shell" default:"false" doc:"Hand the text to /bin/sh -c instead of splitting it into words."`
 	Env     map[string]document.Text `yaml:"env" doc:"Environment variables of the program, beside the few it always has."`
-	Dir     string                   `yaml:"dir" doc:"The directory it runs in; the controller's own unless said."`
+	Dir     string                   `yaml:"dir" doc:"The directory it runs in; the project directory of the pipeline file unless given, from which a relative path is taken."`
 	Timeout document.Duration        `yaml:"timeout" above:"0s" doc:"After this long it is stopped, and failed as TIMEOUT. No limit unless said."`
 }
 

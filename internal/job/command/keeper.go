@@ -57,6 +57,7 @@ func Keep() int {
 		say(answer{State: stateRefused, Category: run.Transient, Reason: fmt.Sprintf("claim the attempt: %v", err)})
 		return 1
 	}
+	h.stayInside()
 	k := keeper{order: o, held: h, stops: stopsOf(signals), tail: newTail(job.NewRedactor(o.Secrets...))}
 	if err != nil {
 		err = job.Refuse(run.Transient, "make the claim durable: %v", err)

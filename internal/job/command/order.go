@@ -5,9 +5,11 @@ package command
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"path/filepath"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/program"
 	"github.com/interlock-go/interlock/internal/run"
 )
 
@@ -19,7 +21,7 @@ type order struct {
 	Path    string        `json:"path"` // the program, found
 	Argv    []string      `json:"argv"`
 	Env     []string      `json:"env"`
-	Dir     string        `json:"dir,omitempty"`
+	Dir     string        `json:"dir"` // where it runs, absolute
 	Timeout time.Duration `json:"timeout,omitempty"` // 0: none
 	Grace   time.Duration `json:"grace"`
 	Secrets []string      `json:"secrets,omitempty"` // not to be shown in the output
@@ -51,14 +53,32 @@ func (t *Type) order(a job.Attempt) (order, error) {
 		return order{}, job.Refuse(run.Permanent, "job.config.command: names no program")
 	}
 	env := environment(a, c, t.getenv)
-	path, err := lookup(argv[0], c.Dir, env)
+	dir, err := directory(a, c)
+	if err != nil {
+		return order{}, err
+	}
+	path, err := lookup(argv[0], dir, env)
 	if err != nil {
 		return order{}, err
 	}
 	return order{
-		ID: a.ID, Jobs: t.jobs, Path: path, Argv: argv, Env: env.List(), Dir: c.Dir,
+		ID: a.ID, Jobs: t.jobs, Path: path, Argv: argv, Env: env.List(), Dir: dir,
 		Timeout: c.Timeout.D(), Grace: t.grace, Secrets: a.Secrets.With(a.Callback.Token).Secrets(),
 	}, nil
+}
+
+// directory is where the command runs, as an absolute path: the configured directory, from the
+// project directory of the pipeline file if it is relative; the project directory itself without one.
+func directory(a job.Attempt, c *Config) (string, error) {
+	dir := c.Dir
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(program.ProjectDir(a.File), dir)
+	}
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		return "", job.Refuse(run.Transient, "find the working directory: %v", err)
+	}
+	return path, nil
 }
 
 func (o order) hash() string { return hashOf(o.ID) }

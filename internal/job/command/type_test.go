@@ -631,3 +631,54 @@ func TestAKeeperWhoseDirectoryIsGoneGivesUp(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestExitIsFoundAfterTheDataDirectoryWasMoved(t *testing.T) {
+	p := newPlace(t)
+	released := filepath.Join(p.notes, "released")
+	a := p.attempt("moved", p.config("", "await", released, "print", "done", "exit", "3"))
+	h := p.start(a)
+	p.eventually("the command to begin", func() bool { return p.noted(a) != nil })
+	data := filepath.Dir(p.jobs)
+	if err := os.Rename(data, data+"-moved"); err != nil {
+		t.Fatal(err)
+	}
+	p.jobs = filepath.Join(data+"-moved", "jobs")
+	p.kind = p.controller()
+	if status := p.status(a, h); status.Done {
+		t.Errorf("before its end: %+v", status)
+	}
+	if err := os.WriteFile(released, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if status := p.end(a, h); status.ExitCode != 3 || !strings.Contains(status.Output, "done") {
+		t.Errorf("after its end: %+v", status)
+	}
+}
+
+func TestRelativePathsAreTakenFromTheProjectDirectory(t *testing.T) {
+	p := newPlace(t)
+	project := t.TempDir()
+	for _, dir := range []string{"pipelines", "jobs"} {
+		if err := os.Mkdir(filepath.Join(project, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	script := "#!/bin/sh\npwd\n"
+	for _, name := range []string{"where.sh", "jobs/where.sh"} {
+		if err := os.WriteFile(filepath.Join(project, name), []byte(script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for config, want := range map[string]string{
+		"command: [./jobs/where.sh]\n":           project,
+		"command: [./where.sh]\ndir: jobs\n":     filepath.Join(project, "jobs"),
+		"command: [sh, jobs/where.sh]\n":         project,
+		"command: [./where.sh]\ndir: " + project: project,
+	} {
+		a := p.attempt("relative"+strconv.Itoa(len(config)), config)
+		a.File = filepath.Join(project, "pipelines", "orders.yaml")
+		if status := p.end(a, p.start(a)); strings.TrimSpace(status.Output) != want {
+			t.Errorf("%q ran in %q, want %s: %+v", config, status.Output, want, status)
+		}
+	}
+}
