@@ -21,7 +21,7 @@ type order struct {
 	Path    string        `json:"path"` // the program, found
 	Argv    []string      `json:"argv"`
 	Env     []string      `json:"env"`
-	Dir     string        `json:"dir"` // where it runs, absolute
+	Dir     string        `json:"dir"`               // where it runs, absolute
 	Timeout time.Duration `json:"timeout,omitempty"` // 0: none
 	Grace   time.Duration `json:"grace"`
 	Secrets []string      `json:"secrets,omitempty"` // not to be shown in the output
