@@ -30,7 +30,8 @@ type Finder interface {
 
 // Stopper is a type that can end a job.
 type Stopper interface {
-	// Stop asks for the job's end. A job that has already ended is fine.
+	// Stop asks for the job's end, and returns once the target has accepted that. The job runs until Status says that it is
+	// done. Stop of a job that has ended or is stopping returns nil.
 	Stop(ctx context.Context, a Attempt, h run.Handle) error
 }
 
