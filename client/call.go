@@ -23,9 +23,9 @@ type CallOption func(*call)
 // Raw copies the answer as the server sent it, with all that a newer server may say and this package does not know.
 func Raw(to *json.RawMessage) CallOption { return func(r *call) { r.raw = to } }
 
-// IdempotencyKey makes a repeated call the same call: a run that was triggered, asked to run again or backfilled under that
-// key is not so a second time. It is for callers that ask again when an answer was lost; without it each call has a key of
-// its own.
+// IdempotencyKey makes a repeated call the same call: for 24 hours, a second trigger, rerun or backfill under that key returns
+// the first answer, also a refusal, and changes nothing. The same key with another request is a *Problem with status 422. It is
+// for callers that ask again when an answer was lost; without it each call has a key of its own.
 func IdempotencyKey(key string) CallOption {
 	return func(r *call) { r.header.Set("Idempotency-Key", key) }
 }

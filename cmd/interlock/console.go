@@ -214,3 +214,11 @@ func (w wishes) ResumeAll(context.Context, string, string, time.Time) ([]pipelin
 func (w wishes) Backfill(context.Context, router.BackfillRequest, time.Time) ([]router.Backfilled, error) {
 	return nil, w.refuse("backfill", useRerun)
 }
+
+// Answered knows no answers: the stream-router recognises a rerun that was asked for twice by its id.
+func (w wishes) Answered(context.Context, string, time.Time) (router.Answer, bool, error) {
+	return router.Answer{}, false, nil
+}
+
+// KeepAnswer keeps none, either.
+func (w wishes) KeepAnswer(context.Context, string, router.Answer, time.Time) error { return nil }

@@ -30,23 +30,32 @@ func (a *API) backfill(ctx context.Context, in *struct {
 	Body BackfillRequest
 },
 ) (*output[List[Backfilled]], error) {
-	e, p := a.entry(ctx, pipeline.ID(in.ID))
-	if p != nil {
-		return nil, p
-	}
+	id := pipeline.ID(in.ID)
 	q := router.BackfillRequest{
-		ID: in.id(), Pipeline: e.ID, By: in.Body.by(ctx), Reason: in.Body.why(), OnlyMissing: in.Body.OnlyMissing, DryRun: in.Body.DryRun,
+		ID: in.id(ctx), Pipeline: id, By: in.Body.by(ctx), Reason: in.Body.why(), OnlyMissing: in.Body.OnlyMissing, DryRun: in.Body.DryRun,
 	}
+	var p *Problem
 	if q.From, p = parsePeriod("body.from", in.Body.From); p != nil {
 		return nil, p
 	}
 	if q.To, p = parsePeriod("body.to", in.Body.To); p != nil {
 		return nil, p
 	}
-	done, err := a.operator.Backfill(ctx, q, a.now())
-	if err != nil {
-		return nil, fmt.Errorf("backfill %s: %w", e.ID, err)
-	}
+	return once(ctx, a, in.Once, []any{"backfill", id, in.Body}, backfillAnswer, func(o router.Once[[]router.Backfilled]) ([]router.Backfilled, error) {
+		if _, p := a.entry(ctx, id); p != nil {
+			return nil, p
+		}
+		q.Once = o
+		done, err := a.operator.Backfill(ctx, q, a.now())
+		if err != nil {
+			return nil, fmt.Errorf("backfill %s: %w", id, err)
+		}
+		return done, nil
+	})
+}
+
+// backfillAnswer is the answer to a backfill.
+func backfillAnswer(done []router.Backfilled) (*output[List[Backfilled]], *Problem) {
 	return answer(List[Backfilled]{Items: views(done, func(b router.Backfilled) Backfilled {
 		return Backfilled{Date: b.Period.String(), Action: string(b.Action), Reason: text(b.Reason)}
 	})}), nil

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"net/http"
 	"time"
@@ -26,6 +25,10 @@ type Operator interface {
 	Resume(ctx context.Context, id pipeline.ID, by, why string, now time.Time) error
 	ResumeAll(ctx context.Context, by, why string, now time.Time) ([]pipeline.ID, error)
 	Backfill(ctx context.Context, q router.BackfillRequest, now time.Time) ([]router.Backfilled, error)
+
+	// Answered and KeepAnswer are the answers to requests under an Idempotency-Key.
+	Answered(ctx context.Context, key string, now time.Time) (router.Answer, bool, error)
+	KeepAnswer(ctx context.Context, key string, a router.Answer, now time.Time) error
 }
 
 // noReason stands where nobody gave one.
@@ -54,18 +57,6 @@ func (q *Asked) why() string {
 		return noReason
 	}
 	return q.Reason
-}
-
-// Once lets a client send a request twice without asking twice.
-type Once struct {
-	Key string `header:"Idempotency-Key" maxLength:"100" doc:"The same key makes a repeated request the same request."`
-}
-
-func (in Once) id() string {
-	if in.Key != "" {
-		return in.Key
-	}
-	return rand.Text()
 }
 
 func (a *API) operatorRoutes(h huma.API) {

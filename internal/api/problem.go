@@ -28,6 +28,7 @@ type Problem struct {
 
 	header http.Header // sent along
 	cause  error       // for the log alone
+	placed bool        // it names the request that it answered first
 }
 
 // ProblemDetail is one thing that is wrong with a request.
@@ -47,6 +48,7 @@ const (
 	unknownSensor   kind = "unknown-sensor"
 	malformed       kind = "malformed"
 	refused         kind = "refused"
+	keyReused       kind = "idempotency-key-reused"
 	crossOrigin     kind = "cross-origin"
 	wrongHost       kind = "wrong-host"
 	notReady        kind = "not-ready"
@@ -121,7 +123,7 @@ func (p *Problem) write(w http.ResponseWriter, r *http.Request) {
 
 // place says which request p answers.
 func (p *Problem) place(ctx context.Context) {
-	if c := callOf(ctx); c != nil {
+	if c := callOf(ctx); c != nil && !p.placed {
 		p.Instance, p.RequestID = c.path, c.id
 		c.err = p.cause
 	}

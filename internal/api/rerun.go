@@ -8,6 +8,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
 )
 
 // RerunRequest asks for another attempt. What the path says need not be said again.
@@ -42,17 +43,27 @@ func (a *API) rerun(ctx context.Context, in *struct {
 	if strings.TrimSpace(q.Reason) == "" {
 		return nil, badRequest("a rerun needs a reason").at("body.reason", "missing")
 	}
-	answer, err := a.operator.Rerun(ctx, router.RerunRequest{
-		ID: in.id(), Pipeline: key.Pipeline, Schedule: key.Schedule, Period: key.Period,
+	request := router.RerunRequest{
+		ID: in.id(ctx), Pipeline: key.Pipeline, Schedule: key.Schedule, Period: key.Period,
 		By: q.by(ctx), Reason: q.Reason, Force: q.Force, BypassGate: q.BypassGate,
-	}, a.now())
-	if err != nil {
-		return nil, fmt.Errorf("rerun %s: %w", key, err)
 	}
-	if !answer.Accepted {
-		return nil, problem(http.StatusConflict, refused, "%s", answer.Why)
+	q.Pipeline, q.Schedule, q.Date = string(key.Pipeline), string(key.Schedule), key.Period.String()
+	return once(ctx, a, in.Once, []any{"rerun", q}, rerunAnswer, func(o router.Once[store.Rerun]) (store.Rerun, error) {
+		request.Once = o
+		answer, err := a.operator.Rerun(ctx, request, a.now())
+		if err != nil {
+			return store.Rerun{}, fmt.Errorf("rerun %s: %w", key, err)
+		}
+		return answer, nil
+	})
+}
+
+// rerunAnswer is the answer to a request for another attempt.
+func rerunAnswer(r store.Rerun) (*created[Rerun], *Problem) {
+	if !r.Accepted {
+		return nil, problem(http.StatusConflict, refused, "%s", r.Why)
 	}
-	return &created[Rerun]{Location: runPath(key), Body: rerunView(answer)}, nil
+	return &created[Rerun]{Location: runPath(r.Key), Body: rerunView(r)}, nil
 }
 
 // key is the run that the body speaks of, which is the path's where it does not say.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/router"
+	"github.com/interlock-go/interlock/internal/run"
 )
 
 // TriggerRequest opens a run.
@@ -33,18 +34,23 @@ func (a *API) trigger(ctx context.Context, in *struct {
 	if p := whoOf(ctx).may(RoleOperator, id); p != nil {
 		return nil, p
 	}
-	if _, p := a.entry(ctx, id); p != nil {
-		return nil, p
-	}
 	date, p := parsePeriod("body.date", q.Date)
 	if p != nil {
 		return nil, p
 	}
-	r, err := a.operator.Trigger(ctx, router.TriggerRequest{
-		ID: in.id(), Pipeline: id, Period: date, By: q.by(ctx), Reason: q.Reason, Force: q.Force, BypassGate: q.BypassGate,
-	}, a.now())
-	if err != nil {
-		return nil, fmt.Errorf("trigger %s: %w", id, err)
+	view := func(r run.Run) (*created[Run], *Problem) {
+		return &created[Run]{Location: runPath(r.Key), Body: runView(r)}, nil
 	}
-	return &created[Run]{Location: runPath(r.Key), Body: runView(r)}, nil
+	return once(ctx, a, in.Once, []any{"trigger", q}, view, func(o router.Once[run.Run]) (run.Run, error) {
+		if _, p := a.entry(ctx, id); p != nil {
+			return run.Run{}, p
+		}
+		r, err := a.operator.Trigger(ctx, router.TriggerRequest{
+			ID: in.id(ctx), Once: o, Pipeline: id, Period: date, By: q.by(ctx), Reason: q.Reason, Force: q.Force, BypassGate: q.BypassGate,
+		}, a.now())
+		if err != nil {
+			return run.Run{}, fmt.Errorf("trigger %s: %w", id, err)
+		}
+		return r, nil
+	})
 }

@@ -10,11 +10,13 @@ import (
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
 )
 
 // BackfillRequest is a person's wish to run all periods of a stretch of time.
 type BackfillRequest struct {
-	ID          string // tells requests apart; the same request may be sent twice
+	ID          string // tells requests apart
+	Once        Once[[]Backfilled]
 	Pipeline    pipeline.ID
 	From, To    period.Period // both included; of any size
 	By, Reason  string
@@ -43,8 +45,8 @@ const (
 const MaxBackfill = 10000
 
 // Backfill opens the runs of all expected periods from one to another, oldest first; maxActive bounds how many of their
-// jobs run at once. Runs that are there are run again by the rules of a rerun, unless only missing ones are wanted.
-// Asked again after an error it goes on where it stopped.
+// jobs run at once. Runs that are there are run again by the rules of a rerun, unless only missing ones are wanted. Each
+// period is a commit of its own. Asked again after an error, under the same key and id, it goes on where it stopped.
 func (r *Router) Backfill(ctx context.Context, q BackfillRequest, now time.Time) ([]Backfilled, error) {
 	if q.From.IsZero() || q.To.IsZero() || q.From.Compare(q.To) > 0 && !q.To.Holds(q.From) {
 		return nil, refuse(Invalid, "a backfill goes from one period to a later one, got %s to %s", q.From, q.To)
@@ -73,7 +75,37 @@ func (r *Router) Backfill(ctx context.Context, q BackfillRequest, now time.Time)
 		}
 		plan = append(plan, item)
 	}
-	return plan, nil
+	return plan, r.backfilled(ctx, q, plan, now)
+}
+
+// backfilled stores the answer to a backfill that is done.
+func (r *Router) backfilled(ctx context.Context, q BackfillRequest, plan []Backfilled, now time.Time) error {
+	b := store.Batch{ID: fmt.Sprintf("backfill/%s/%s/%d", q.Pipeline, q.ID, now.UnixNano())}
+	if err := answered(ctx, r, &b, q.Once, plan, now); err != nil {
+		return err
+	}
+	return r.commit(ctx, b, now)
+}
+
+// item is the part of a backfill that opens the run of one period. It has a key of its own, so that the backfill recognises
+// on its next try what it has opened, whatever became of that run.
+func (q BackfillRequest) item(p period.Period) Once[run.Run] {
+	if q.Once.Key == "" {
+		return Once[run.Run]{}
+	}
+	return Once[run.Run]{
+		Key: q.Once.Key + "/" + p.String(), Request: q.Once.Request,
+		Answer: func(run.Run) ([]byte, error) { return []byte(BackfillOpen), nil },
+	}
+}
+
+// opened says whether this backfill has opened the run of a period.
+func (r *Router) opened(ctx context.Context, q BackfillRequest, p period.Period, now time.Time) (bool, error) {
+	if q.Once.Key == "" || q.DryRun {
+		return false, nil
+	}
+	_, opened, err := r.Answered(ctx, q.item(p).Key, now)
+	return opened, err
 }
 
 // stretch lists the periods of the pipeline's size from one to another, those that it expects.
@@ -101,6 +133,11 @@ func (r *Router) backfill(ctx context.Context, e *catalog.Entry, q BackfillReque
 	if err != nil {
 		return Backfilled{}, err
 	}
+	if old.Status != "" {
+		if opened, err := r.opened(ctx, q, p, now); opened || err != nil {
+			return Backfilled{Period: p, Action: BackfillOpen}, err
+		}
+	}
 	barred, err := r.barred(ctx, e, key)
 	switch {
 	case err != nil:
@@ -126,11 +163,19 @@ func skipped(p period.Period, format string, args ...any) Backfilled {
 }
 
 func (r *Router) backfillOpen(ctx context.Context, q BackfillRequest, p period.Period, now time.Time) (Backfilled, error) {
-	_, err := r.Trigger(ctx, TriggerRequest{ID: q.ID, Pipeline: q.Pipeline, Period: p, By: q.By, Reason: q.Reason}, now)
+	_, err := r.Trigger(ctx, TriggerRequest{ID: q.ID, Once: q.item(p), Pipeline: q.Pipeline, Period: p, By: q.By, Reason: q.Reason}, now)
+	done := Backfilled{Period: p, Action: BackfillOpen}
+	if err == nil {
+		return done, nil
+	}
+	// The same backfill may have been sent twice, and the other have opened the run meanwhile.
+	if opened, failed := r.opened(ctx, q, p, now); opened || failed != nil {
+		return done, failed
+	}
 	if refusal := (*Refusal)(nil); errors.As(err, &refusal) {
 		return skipped(p, "%s", refusal.Reason), nil
 	}
-	return Backfilled{Period: p, Action: BackfillOpen}, err
+	return Backfilled{}, err
 }
 
 func (r *Router) backfillRerun(ctx context.Context, q BackfillRequest, key run.Key, now time.Time) (Backfilled, error) {

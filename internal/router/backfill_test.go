@@ -1,6 +1,8 @@
 package router_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -128,4 +130,64 @@ func TestBackfillListsExcludedPeriodsAsLeftAlone(t *testing.T) {
 	w := newWorld(t, weekdays)
 	want := []string{"2026-02-27 open", "2026-02-28 skip", "2026-03-01 skip", "2026-03-02 open"}
 	same(t, "listed", want, w.backfill(router.BackfillRequest{Pipeline: "weekdays", DryRun: true}, "2026-02-27", "2026-03-02"))
+}
+
+// broken is a store that takes so many commits and no more.
+type broken struct {
+	store.Store
+	commits int
+}
+
+var errBroken = errors.New("the disk is full")
+
+func (b *broken) Commit(ctx context.Context, batch store.Batch, now time.Time) error {
+	if b.commits--; b.commits < 0 {
+		return errBroken
+	}
+	return b.Store.Commit(ctx, batch, now)
+}
+
+// once is a request under a key; its answer is what it did, in words.
+func once(key string) router.Once[[]router.Backfilled] {
+	return router.Once[[]router.Backfilled]{Key: key, Request: "r", Answer: func(done []router.Backfilled) ([]byte, error) {
+		return fmt.Append(nil, done), nil
+	}}
+}
+
+func TestBackfillThatIsRepeatedAfterAnErrorOpensNothingTwice(t *testing.T) {
+	const first, last = "plain/stream/2026-02-27", "plain/stream/2026-03-01"
+	for commits := range 4 {
+		w := newWorld(t, plain)
+		q := router.BackfillRequest{
+			ID: "1", Once: once("k"), By: "ada", Reason: "tested", Pipeline: "plain", From: w.Period("2026-02-27"), To: w.Period("2026-03-01"),
+		}
+		breaks := router.New(router.Deps{
+			Store: &broken{w.Store, commits}, Catalog: w.Catalog, Deadlines: w.Monitor, Jobs: w.Steps,
+			Limits: router.Limits{RunTimeout: 4 * time.Hour, StartTries: 3, StartBackoff: 30 * time.Second},
+		})
+		if _, err := breaks.Backfill(ctx, q, w.Now()); !errors.Is(err, errBroken) {
+			t.Fatalf("after %d commits: %v", commits, err)
+		}
+		if _, answered, err := w.Router.Answered(ctx, "k", w.Now()); answered || err != nil {
+			t.Errorf("after %d commits it is answered: %t, %v", commits, answered, err)
+		}
+		if commits > 0 {
+			_, err := w.Router.Cancel(ctx, w.Key(first), "ada", "wrong", w.Now())
+			w.Check(err)
+		}
+		done, err := w.Router.Backfill(ctx, q, w.Now())
+		w.Check(err)
+		same(t, "done", 3, len(done))
+		for _, item := range done {
+			same(t, item.Period.String(), router.BackfillOpen, item.Action)
+		}
+		if r := w.run(first); r.Attempt != 1 || commits > 0 && r.Status != run.Cancelled {
+			t.Errorf("after %d commits %s is %s in attempt %d", commits, first, r.Status, r.Attempt)
+		}
+		same(t, last, 1, w.run(last).Attempt)
+		a, answered, err := w.Router.Answered(ctx, "k", w.Now())
+		if err != nil || !answered || string(a.Data) != fmt.Sprint(done) {
+			t.Errorf("answered %t with %s, %v", answered, a.Data, err)
+		}
+	}
 }

@@ -16,11 +16,12 @@ import (
 )
 
 // What people ask for is answered at once: with what came of it, or with a *Refusal that says why not. Any other error
-// leaves open whether it happened; asking again with the same id is harmless.
+// leaves open whether it happened; asking again under the same key (Once) is harmless.
 
 // TriggerRequest is a person's wish to open the run of a period.
 type TriggerRequest struct {
-	ID         string // tells requests apart; the same request may be sent twice
+	ID         string // tells requests apart
+	Once       Once[run.Run]
 	Pipeline   pipeline.ID
 	Period     period.Period // zero: the one that a fire now would be for
 	By, Reason string
@@ -87,6 +88,9 @@ func (r *Router) trigger(ctx context.Context, e *catalog.Entry, q TriggerRequest
 	b := store.Batch{ID: nameOf("trigger", e, key, old) + "/" + q.ID}
 	next, err := r.triggered(ctx, &b, e, key, old, o, now)
 	if err != nil {
+		return run.Run{}, err
+	}
+	if err := answered(ctx, r, &b, q.Once, next, now); err != nil {
 		return run.Run{}, err
 	}
 	return next, r.commit(ctx, b, now)

@@ -19,6 +19,7 @@ import (
 // RerunRequest is a person's wish for another attempt.
 type RerunRequest struct {
 	ID         string // each request has its own: asked twice is answered twice, sent twice is answered once
+	Once       Once[store.Rerun]
 	Pipeline   pipeline.ID
 	Schedule   pipeline.ScheduleID // empty: the pipeline's own
 	Period     period.Period
@@ -67,8 +68,8 @@ func (q RerunRequest) key(e *catalog.Entry) run.Key {
 	return key
 }
 
-// answered gives the answer that a request has had before.
-func (r *Router) answered(ctx context.Context, key run.Key, id string) (store.Rerun, bool, error) {
+// recorded gives the answer that is recorded for a request of that id.
+func (r *Router) recorded(ctx context.Context, key run.Key, id string) (store.Rerun, bool, error) {
 	all, err := r.store.Reruns(ctx, []run.Key{key})
 	if err != nil {
 		return store.Rerun{}, false, fmt.Errorf("read the reruns of %s: %w", key, err)
@@ -83,7 +84,7 @@ func (r *Router) answered(ctx context.Context, key run.Key, id string) (store.Re
 
 func (r *Router) rerun(ctx context.Context, e *catalog.Entry, row store.Pipeline, q RerunRequest, now time.Time) (store.Rerun, error) {
 	key := q.key(e)
-	if answer, there, err := r.answered(ctx, key, q.ID); there || err != nil {
+	if answer, there, err := r.recorded(ctx, key, q.ID); there || err != nil {
 		return answer, err
 	}
 	old, err := r.store.Run(ctx, key)
@@ -112,6 +113,9 @@ func (r *Router) rerun(ctx context.Context, e *catalog.Entry, row store.Pipeline
 		reject(&b, key, old, q, v, now)
 	}
 	b.Reruns = append(b.Reruns, answer)
+	if err := answered(ctx, r, &b, q.Once, answer, now); err != nil {
+		return store.Rerun{}, err
+	}
 	return answer, r.commit(ctx, b, now)
 }
 

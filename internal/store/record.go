@@ -244,6 +244,7 @@ const (
 	ProbeNote   NoteKind = "probe"   // how an evaluator has done of late
 	CatalogNote NoteKind = "catalog" // that files have changed
 	KeyNote     NoteKind = "key"     // the public key that each replica signs with, and the key that encrypts cursors
+	AnswerNote  NoteKind = "answer"  // the answer to a request, for its repeats
 )
 
 // StoredEvent is an event at its place in the order in which events were committed.

@@ -2871,7 +2871,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same key makes a repeated request the same request. */
+                /** @description Repeating a request with the same key, within 24 hours, returns the first answer and changes nothing. The same key with another request is 422. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -3491,7 +3491,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same key makes a repeated request the same request. */
+                /** @description Repeating a request with the same key, within 24 hours, returns the first answer and changes nothing. The same key with another request is 422. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -3644,7 +3644,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same key makes a repeated request the same request. */
+                /** @description Repeating a request with the same key, within 24 hours, returns the first answer and changes nothing. The same key with another request is 422. */
                 "Idempotency-Key"?: string;
             };
             path: {

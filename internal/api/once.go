@@ -1,0 +1,134 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/interlock-go/interlock/internal/router"
+)
+
+// Once lets a client send a request again without asking twice.
+type Once struct {
+	Key string `header:"Idempotency-Key" maxLength:"100" doc:"Repeating a request with the same key, within 24 hours, returns the first answer and changes nothing. The same key with another request is 422."`
+}
+
+// id is the id of the request as it is recorded: no two clients have the same.
+func (in Once) id(ctx context.Context) string {
+	name := whoOf(ctx).name
+	switch {
+	case in.Key == "":
+		return rand.Text()
+	case name == "":
+		return in.Key
+	}
+	return name + "/" + in.Key
+}
+
+// kept is an answer as it is stored: what was returned, or the problem.
+type kept[O any] struct {
+	Output  *O       `json:"output,omitempty"`
+	Problem *Problem `json:"problem,omitempty"`
+}
+
+// once answers a request with the view of its result. Under an Idempotency-Key do is called at most once with effect: it hands
+// what it is given to the router, which stores the answer in the commit that does the work. A repeat gets that answer, and
+// so does a request that is carried out at the same moment, here or by another replica. A refusal is an answer, too; an error
+// that leaves open what happened is none.
+//
+// request is what is asked for, whatever the form in which it was sent.
+func once[T, O any](ctx context.Context, a *API, in Once, request any, view func(T) (*O, *Problem), do func(router.Once[T]) (T, error)) (*O, error) {
+	if in.Key == "" {
+		result, err := do(router.Once[T]{})
+		if err != nil {
+			return nil, err
+		}
+		return viewed(view(result))
+	}
+	o := router.Once[T]{Key: requestKey(ctx, in.Key)}
+	var err error
+	if o.Request, err = digest(request); err != nil {
+		return nil, err
+	}
+	o.Answer = func(result T) ([]byte, error) {
+		out, p := view(result)
+		return keep(ctx, out, p)
+	}
+	if out, found, err := replay[O](ctx, a, o.Key, o.Request); found || err != nil {
+		return out, err
+	}
+	result, failed := do(o)
+	if errors.As(failed, new(*router.Refusal)) {
+		data, err := keep[O](ctx, nil, problemOf(failed))
+		if err != nil {
+			return nil, err
+		}
+		if err := a.operator.KeepAnswer(ctx, o.Key, router.Answer{Request: o.Request, Data: data}, a.now()); err != nil {
+			return nil, err
+		}
+	}
+	if out, found, err := replay[O](ctx, a, o.Key, o.Request); found || err != nil {
+		return out, err
+	}
+	if failed != nil {
+		return nil, failed
+	}
+	return viewed(view(result))
+}
+
+// viewed makes an error of a problem, if there is one.
+func viewed[O any](out *O, p *Problem) (*O, error) {
+	if p != nil {
+		return nil, p
+	}
+	return out, nil
+}
+
+// keep is an answer in its stored form. A problem names the request that it answered first.
+func keep[O any](ctx context.Context, out *O, p *Problem) ([]byte, error) {
+	if p != nil {
+		p.place(ctx)
+	}
+	return json.Marshal(kept[O]{out, p})
+}
+
+// replay returns the answer that is stored for a request, and whether there is one.
+func replay[O any](ctx context.Context, a *API, key, request string) (*O, bool, error) {
+	answer, found, err := a.operator.Answered(ctx, key, a.now())
+	if err != nil || !found {
+		return nil, false, err
+	}
+	if answer.Request != request {
+		return nil, true, problem(http.StatusUnprocessableEntity, keyReused, "this Idempotency-Key was used for another request; send this one with a new key")
+	}
+	var k kept[O]
+	if err := json.Unmarshal(answer.Data, &k); err != nil {
+		return nil, false, fmt.Errorf("read the answer to an earlier request: %w", err)
+	}
+	if k.Problem != nil {
+		k.Problem.placed = true
+		return nil, true, k.Problem
+	}
+	return k.Output, true, nil
+}
+
+// requestKey is the name of a request: the client's key, apart from the keys of other clients.
+func requestKey(ctx context.Context, key string) string {
+	sum := sha256.Sum256([]byte(whoOf(ctx).name + "\x00" + key))
+	return hex.EncodeToString(sum[:])
+}
+
+// digest is a hash of what is asked for.
+func digest(request any) (string, error) {
+	data, err := json.Marshal(request)
+	if err != nil {
+		return "", fmt.Errorf("compare the request with an earlier one: %w", err)
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:]), nil
+}
