@@ -130,7 +130,8 @@ func (w *writer) foldKey(k *keyRows) error {
 		string(k.pipeline), string(k.sensor), store.PeriodKey(k.tip.period))
 }
 
-// foldUpTo is the wish of a caller to have the writes up to a position in their table. Each time it is done it takes a step.
+// foldUpTo folds the writes up to a position into their table, a step each time it is done. A transaction holds one step:
+// what it folded is let go of once it is committed, and a second one would fold the same rows again.
 type foldUpTo struct {
 	pos  int64
 	done bool
@@ -142,6 +143,10 @@ func (f *foldUpTo) do(tx *tx) error {
 	if f.done = first == 0 || first > f.pos; f.done {
 		return nil
 	}
+	if tx.folded {
+		return nil
+	}
+	tx.folded = true
 	if w.overlay.folding == nil {
 		w.overlay.freeze()
 	}

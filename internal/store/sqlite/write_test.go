@@ -80,6 +80,33 @@ func TestConflictInAGroupHarmsNobodyElse(t *testing.T) {
 	}
 }
 
+// Two rounds of trimming may begin at the same moment. Each folds a step, and both steps may be in one transaction.
+func TestTwoFoldsInOneTransactionLoseNoReading(t *testing.T) {
+	dir := empty(t)
+	s := opened(t, dir, Options{foldStep: 1})
+	const keys = 6
+	for i := range keys {
+		note(t, s, write(sensor.Key(fmt.Sprint("rows-", i)), int64(i+1)))
+	}
+	fold := func() error { return s.write(t.Context(), &foldUpTo{pos: s.committed.Load()}) }
+	for range keys {
+		for _, err := range queued(t, s, fold, fold) {
+			check(t, err)
+		}
+	}
+	shows := func(when string, s *Store) {
+		t.Helper()
+		for i := range keys {
+			if got := count(t, s, sensor.Key(fmt.Sprint("rows-", i))); got != int64(i+1) {
+				t.Errorf("%s, sensor %d shows %d", when, i, got)
+			}
+		}
+	}
+	shows("at once", s)
+	check(t, s.Close())
+	shows("after a restart", opened(t, dir, Options{}))
+}
+
 // A row that is too large, or a disk that is full for one and not for another.
 func TestSpoiltTransactionIsTriedAgainWithoutTheSpoiler(t *testing.T) {
 	s := opened(t, empty(t), Options{})

@@ -87,6 +87,7 @@ type tx struct {
 	runs   map[run.Key]earlier // those that were swapped
 	leases map[string]*lease   // what becomes of leases; nil for one that ends
 
+	folded        bool     // it holds a step of folding
 	tasks, events bool     // something of the kind was changed
 	after         []func() // what is to be remembered once it is durable
 }
