@@ -1,6 +1,10 @@
 package store
 
-import "github.com/interlock-go/interlock/internal/period"
+import (
+	"time"
+
+	"github.com/interlock-go/interlock/internal/period"
+)
 
 // Sizes are those of periods, each held by the next.
 var Sizes = []period.Size{period.Minute, period.Hour, period.Day}
@@ -27,4 +31,20 @@ func (s *Periods) Touch(p period.Period) bool {
 		}
 	}
 	return s.holds[p]
+}
+
+// westmost is how long after UTC a day ends in the last zone on Earth.
+const westmost = 12 * time.Hour
+
+// AgesFrom returns the instant that the retention of a write counts from: when it was written or, if that is later, when the
+// day of its period is over everywhere. A reading may be written long before its period.
+func AgesFrom(written time.Time, p period.Period) time.Time {
+	if p.IsZero() {
+		return written
+	}
+	year, month, day := p.Date()
+	if over := time.Date(year, month, day+1, 0, 0, 0, 0, time.UTC).Add(westmost); over.After(written) {
+		return over
+	}
+	return written
 }

@@ -159,11 +159,14 @@ type Reader interface {
 // Keeper looks after the store itself.
 type Keeper interface {
 	// Trim forgets what its retention allows, at most MaxTrim rows a call, and says how many; 0 means that there is nothing
-	// left to forget. What is exactly as old as its retention stays. It forgets:
+	// left to forget. What is exactly as old as its retention stays. Its cost follows what it forgets, not what stays. What
+	// was stored while a clock was ahead keeps nothing else from going: it goes in its own time, or with what was stored
+	// after it. It forgets:
 	//
 	//   - events, by their Time, that every cursor has passed. Their ids may be announced again.
-	//   - writes, by UpdatedAt. Never the most recently written reading of a key, nor the current undated one, nor the current
-	//     one of a period that is, holds, or lies in that of an open run or dry run of any pipeline.
+	//   - writes, by AgesFrom; one that another write of its period replaced may go by UpdatedAt. Never the most recently written
+	//     reading of a key, nor the current undated one, nor the current one of a period that is, holds, or lies in that of an
+	//     open run or dry run of any pipeline.
 	//   - job log entries and rerun requests, by At, of runs that are not open; and of those the snapshots that the run
 	//     does not refer to.
 	//   - changes that every group has passed, as long as there is a group.

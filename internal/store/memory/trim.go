@@ -85,7 +85,7 @@ func (t *trimmer) history(keep time.Duration) {
 		of.history = slices.DeleteFunc(of.history, func(r *reading) bool {
 			current := of.current[r.Period] == r
 			needed := r == last || current && (r.Period.IsZero() || open.Touch(r.Period))
-			if needed || !t.old(r.UpdatedAt, keep) || !t.take() {
+			if needed || !t.old(store.AgesFrom(r.UpdatedAt, r.Period), keep) || !t.take() {
 				return false
 			}
 			if current {

@@ -110,15 +110,15 @@ func (w *writer) letGo(done int) {
 	}
 }
 
-const upsertReading = `INSERT INTO readings (pipeline, sensor, slot, period, version, at, ord, extra, body, latest)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-	ON CONFLICT (pipeline, sensor, slot) DO UPDATE SET version = excluded.version, at = excluded.at, ord = excluded.ord,
+const upsertReading = `INSERT INTO readings (pipeline, sensor, slot, period, version, at, ages, ord, extra, body, latest)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	ON CONFLICT (pipeline, sensor, slot) DO UPDATE SET version = excluded.version, at = excluded.at, ages = excluded.ages, ord = excluded.ord,
 		extra = excluded.extra, body = excluded.body, latest = excluded.latest`
 
 func (w *writer) foldKey(k *keyRows) error {
 	for p, r := range k.rows {
 		err := w.conn.exec(upsertReading, string(k.pipeline), string(k.sensor), store.PeriodKey(p), p.String(),
-			r.version, r.at, r.order, nullable(r.extra), r.body, p == k.tip.period)
+			r.version, r.at, nanos(store.AgesFrom(fromNanos(r.at), p)), r.order, nullable(r.extra), r.body, p == k.tip.period)
 		if err != nil {
 			return err
 		}

@@ -20,6 +20,7 @@ type trim struct {
 	now   time.Time
 	limit int
 	how   func(*trim, *tx) error
+	old   *int64 // everything in the log up to here is old, or was written while a clock was ahead
 
 	forgot int
 }
@@ -54,10 +55,11 @@ func (s *Store) trim(ctx context.Context, keep store.Retention, now time.Time) (
 			}
 		}
 	}
+	var old int64
 	for _, how := range trims {
 		for {
 			limit := min(trimStep, store.MaxTrim-forgot)
-			step := &trim{keep: keep, now: now, limit: limit, how: how}
+			step := &trim{keep: keep, now: now, limit: limit, how: how, old: &old}
 			if err := s.write(ctx, step); err != nil {
 				return forgot, err
 			}
@@ -79,7 +81,7 @@ func (t *trim) before(keep time.Duration) (int64, bool) {
 
 // delete runs a statement whose last argument is how many rows it may take.
 func (t *trim) delete(tx *tx, query string, args ...any) error {
-	n, err := tx.changes(query, append(args, t.limit)...)
+	n, err := tx.changes(query, append(args, t.limit-t.forgot)...)
 	t.forgot += int(n)
 	return err
 }
@@ -100,8 +102,8 @@ func (t *trim) changes(tx *tx) error {
 	return tx.exec("UPDATE meta SET value = ? WHERE name = 'forgotten_changes'", to)
 }
 
-// writes takes the data out of the log, and what is no change any more either as a whole. It goes by position: a write made
-// while the clock was ahead keeps those after it until it is old itself.
+// writes takes the data out of the log, and rows that are no change any more either as a whole. It goes by position. A write
+// from after now was made while the clock was ahead: it goes with the first one after it that is old.
 func (t *trim) writes(tx *tx) error {
 	cutoff, any := t.before(t.keep.History)
 	if !any {
@@ -111,23 +113,11 @@ func (t *trim) writes(tx *tx) error {
 	if err != nil {
 		return err
 	}
-	last := tx.w.pos
-	if first := tx.w.overlay.first(); first > 0 {
-		last = first - 1
-	}
-	to, start := from, tx.w.feed.begins()
-	if err := tx.query("SELECT pos, kind, at FROM log WHERE pos > ? AND pos <= ? ORDER BY pos", func(r row) error {
-		if r.int(1) <= kindChanged {
-			if r.int(2) >= cutoff || t.forgot == t.limit {
-				return errStop
-			}
-			t.forgot++
-		}
-		to = r.int(0)
-		return nil
-	}, from, last); err != nil || to == from {
+	to, err := t.oldWrites(tx, from, cutoff)
+	if err != nil || to == from {
 		return err
 	}
+	start := tx.w.feed.begins()
 	if err := tx.exec("DELETE FROM log WHERE pos > ? AND pos <= ? AND kind <= ?", from, min(to, start), kindChanged); err != nil {
 		return err
 	}
@@ -135,6 +125,34 @@ func (t *trim) writes(tx *tx) error {
 		return err
 	}
 	return tx.exec("UPDATE meta SET value = ? WHERE name = 'forgotten_writes'", to)
+}
+
+// oldWrites returns the position up to which writes may go, and counts them.
+func (t *trim) oldWrites(tx *tx, from, cutoff int64) (to int64, err error) {
+	now, last := nanos(t.now), tx.w.pos
+	if first := tx.w.overlay.first(); first > 0 {
+		last = first - 1
+	}
+	if *t.old <= from {
+		// Only where a clock was ahead is this not the next row.
+		if *t.old, err = tx.number("SELECT pos FROM log WHERE pos > ? AND pos <= ? AND kind <= ? AND at <= ? ORDER BY pos LIMIT 1",
+			from, last, kindChanged, now); err != nil {
+			return from, err
+		}
+	}
+	to = from
+	err = tx.query("SELECT pos, kind, at FROM log WHERE pos > ? AND pos <= ? ORDER BY pos", func(r row) error {
+		pos, at := r.int(0), r.int(2)
+		if r.int(1) <= kindChanged {
+			if at >= cutoff && (at <= now || pos > *t.old) || t.forgot == t.limit {
+				return errStop
+			}
+			t.forgot++
+		}
+		to = pos
+		return nil
+	}, from, last)
+	return to, err
 }
 
 // readings forgets periods that no gate looks at any more.
@@ -148,7 +166,7 @@ func (t *trim) readings(tx *tx) error {
 		return err
 	}
 	var ids []int64
-	if err := tx.query("SELECT id, period FROM readings WHERE latest = 0 AND slot <> '' AND at < ? ORDER BY at", func(r row) error {
+	if err := tx.query("SELECT id, period FROM readings WHERE latest = 0 AND slot <> '' AND ages < ? ORDER BY ages", func(r row) error {
 		p, err := period.Parse(r.text(1))
 		if err != nil || len(ids) == t.limit {
 			return cmp.Or(err, errStop)
@@ -187,10 +205,8 @@ func openPeriods(c *conn) (open store.Periods, err error) {
 	return open, err
 }
 
-// aside is how far beyond what is old as a whole Trim looks for events that were told while the clock was behind.
-const aside = 500
-
-// events forgets those that every cursor has passed.
+// events forgets those that every cursor has passed: all before the first position with a later "high", and of the others
+// those that are older than one they follow.
 func (t *trim) events(tx *tx) error {
 	cutoff, any := t.before(t.keep.Events)
 	if !any {
@@ -203,10 +219,20 @@ func (t *trim) events(tx *tx) error {
 	if err := tx.saveCursors(); err != nil {
 		return err
 	}
-	if err := t.delete(tx, `DELETE FROM events WHERE pos IN (
-		SELECT pos FROM events WHERE at < ? AND pos < ? AND pos <= coalesce((SELECT min(pos) FROM cursors), 1 << 62)
-		ORDER BY pos`+upTo+`)`, cutoff, first+aside); err != nil || t.forgot == 0 {
-		return err
+	const passed = " AND pos <= coalesce((SELECT min(pos) FROM cursors), 1 << 62) ORDER BY "
+	for _, old := range []struct {
+		rows string
+		than int64
+	}{
+		{"SELECT pos FROM events WHERE pos < ?" + passed + "pos", first},
+		{"SELECT pos FROM events INDEXED BY events_late WHERE at < high AND at < ?" + passed + "at", cutoff},
+	} {
+		if err := t.delete(tx, "DELETE FROM events WHERE pos IN ("+old.rows+upTo+")", old.than); err != nil {
+			return err
+		}
+	}
+	if t.forgot == 0 {
+		return nil
 	}
 	return tx.exec("UPDATE meta SET value = ? WHERE name = 'last_event'", tx.event)
 }
@@ -254,9 +280,10 @@ func (t *trim) notes(tx *tx) error {
 	return t.delete(tx, "DELETE FROM notes WHERE (kind, key) IN (SELECT kind, key FROM notes WHERE expires < ?"+upTo+")", nanos(t.now))
 }
 
-// commits looks at the oldest only: they were taken in order, but for a clock that was set.
+// commits looks at the oldest only: they were taken in order, but for a clock that was set. Those from long after now were
+// taken while it was ahead.
 func (t *trim) commits(tx *tx) error {
 	cutoff, _ := t.before(store.CommitLife)
 	return t.delete(tx, `DELETE FROM commits WHERE id IN (
-		SELECT id FROM (SELECT id, at FROM commits ORDER BY id LIMIT 500) WHERE at < ?`+upTo+`)`, cutoff)
+		SELECT id FROM (SELECT id, at FROM commits ORDER BY id LIMIT 500) WHERE at < ? OR at > ?`+upTo+`)`, cutoff, nanos(t.now.Add(store.CommitLife)))
 }

@@ -74,6 +74,27 @@ func TestSnapshotStaysThatARunComesToReferTo(t *testing.T) {
 	}
 }
 
+func TestBatchesTakenWhileTheClockWasAheadAreForgotten(t *testing.T) {
+	s := opened(t, empty(t), Options{})
+	taken := func(name string, n int, at time.Time) {
+		for i := range n {
+			check(t, s.Commit(t.Context(), store.Batch{ID: fmt.Sprint(name, i)}, at))
+		}
+	}
+	taken("ahead", 600, noon.AddDate(1, 0, 0))
+	taken("right", 5, noon)
+	taken("young", 3, noon.Add(2*time.Hour))
+	trimmed(t, s, store.Retention{}, noon.Add(2*time.Hour))
+	var left int64
+	check(t, s.read(t.Context(), func(c *conn) (err error) {
+		left, err = c.number("SELECT count(*) FROM commits")
+		return err
+	}))
+	if left != 3 {
+		t.Errorf("%d batches are remembered, want the three of the last hour", left)
+	}
+}
+
 // Events are looked for by time among positions that are not in the order of time.
 func TestClockThatWasSetBackHidesNoEvent(t *testing.T) {
 	s := opened(t, empty(t), Options{})
