@@ -181,7 +181,7 @@ func (w *writer) records(b store.Batch) {
 		w.told(r.Key, "r", r.At, "reruns:"+r.Key.String(), r.ID, w.json(r))
 	}
 	for _, v := range b.Snapshots {
-		w.add("snapshot", string(v.ID), w.json(v), string(v.Key.Pipeline), listedTold(v.Key, "s", v.At, "", string(v.ID)))
+		w.add("snapshot", string(v.ID), w.json(v), string(v.Key.Pipeline), listedTold(v.Key, "s", v.At, "", string(v.ID)), v.Key.String())
 	}
 	for _, m := range b.Marks {
 		w.add("mark", m.ID, until(m.Until))

@@ -57,8 +57,10 @@ func everyKind(t *testing.T, s *Store) {
 		b.ID = string(rune('a' + i))
 		check(t, s.Commit(t.Context(), b, noon))
 	}
-	_, err = s.PutReadings(t.Context(), []store.Write{{Pipeline: "orders", Reading: sensor.Reading{Key: "rows", Period: day}}}, noon)
-	check(t, err)
+	for range 2 {
+		_, err = s.PutReadings(t.Context(), []store.Write{{Pipeline: "orders", Reading: sensor.Reading{Key: "rows", Period: day}}}, noon)
+		check(t, err)
+	}
 	receive(t, s, 10)
 	check(t, s.SetCursor(t.Context(), "hook", 1))
 	probe := store.Batch{ID: "probe", Tasks: []store.Task{{ID: "probe", Kind: store.RunProbe, Pipeline: "orders", Due: noon}}}

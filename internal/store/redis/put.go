@@ -48,7 +48,7 @@ func (c *putCall) add(w store.Write, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	c.args.add(store.Nanos(now), string(w.Pipeline), sensorName(w.Pipeline, r.Key), string(r.Key), r.Period.String(), store.Place(r.Period), orderText(w.Order), more, data)
+	c.args.add(store.Nanos(now), string(w.Pipeline), sensorName(w.Pipeline, r.Key), string(r.Key), r.Period.String(), store.Place(r.Period), orderText(w.Order), more, data, store.Nanos(store.AgesFrom(now, r.Period)))
 	c.size += len(data)
 	return nil
 }

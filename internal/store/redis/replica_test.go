@@ -248,10 +248,13 @@ func TestReadingsOfARunThatIsOpenedMeanwhileStay(t *testing.T) {
 	old[0].Reading.Period = day
 	_, err = s.PutReadings(t.Context(), append(old, write(2)...), noon)
 	check(t, err)
-	late := &trim{Store: s, now: noon.AddDate(1, 0, 0)}
+	late := &oldWrites{trim: &trim{Store: s, now: noon.AddDate(1, 0, 0)}}
+	late.cutoff = store.Nanos(late.now)
 	open, err := late.openPeriods(t.Context())
 	check(t, err)
-	found, _, _, err := late.find(t.Context(), store.Nanos(late.now), "", "")
+	late.open = &open
+	keys := []string{"orders:rows"}
+	found, _, _, err := late.find(t.Context(), keys, "")
 	check(t, err)
 	if len(found) != 1 || found[0].period != day {
 		t.Fatalf("found %+v, want the reading of that day", found)
@@ -259,7 +262,7 @@ func TestReadingsOfARunThatIsOpenedMeanwhileStay(t *testing.T) {
 	b := store.Batch{ID: "open"}
 	b.Create(run.Run{Key: run.Key{Pipeline: "silver", Schedule: pipeline.ByCron, Period: day}, Version: 1, Status: run.Pending})
 	check(t, s.Commit(t.Context(), b, noon))
-	if n, err := late.forget(t.Context(), found, open); n != -1 || err != nil {
+	if n, err := late.forget(t.Context(), found, keys); n != -1 || err != nil {
 		t.Errorf("forgot %d by what was open before, error %v", n, err)
 	}
 	_, err = s.Trim(t.Context(), store.Retention{History: time.Hour}, late.now)

@@ -25,7 +25,7 @@ var (
 	voidScript    = script("task", "void")
 	overdueScript = script("task", "overdue")
 	nextDueScript = script("task", "next_due")
-	putScript     = script("put")
+	putScript     = script("history", "put")
 
 	readingsScript = script("readings")
 	latestScript   = script("latest")
@@ -43,8 +43,8 @@ var (
 	trimEventsScript  = script("trim_events")
 	trimToldScript    = script("trim_told")
 	trimEndedScript   = script("trim_ended")
-	trimFindScript    = script("trim_find")
-	trimWritesScript  = script("trim_writes")
+	trimFindScript    = script("history", "trim_find")
+	trimWritesScript  = script("history", "trim_writes")
 )
 
 func script(names ...string) *redis.Script {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,7 +73,41 @@ func (t *trim) events(ctx context.Context) error {
 	if !any {
 		return nil
 	}
-	return t.repeat(ctx, trimEventsScript, []string{cutoff}, fmt.Sprint(aside))
+	var after string
+	for young := 0; t.step() > 0; {
+		var a arguments
+		a.add(cutoff, store.Nanos(t.now))
+		a.number(t.step())
+		a.number(aside)
+		a.number(looks)
+		a.add(after)
+		a.number(young)
+		parts, err := t.stopped(ctx, trimEventsScript, a)
+		if err != nil {
+			return err
+		}
+		seen, _ := parts[2].(int64)
+		young = int(seen)
+		if after, _ = parts[1].(string); after == "" {
+			return nil
+		}
+	}
+	return nil
+}
+
+// stopped runs a script that answers with how many rows it forgot, and then with where it stopped.
+func (t *trim) stopped(ctx context.Context, script *redis.Script, a arguments) ([]any, error) {
+	answer, err := t.run(ctx, script, a)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := asList(answer)
+	if err != nil {
+		return nil, err
+	}
+	n, _ := parts[0].(int64)
+	t.forgot += int(n)
+	return parts, nil
 }
 
 // told forgets what is told of attempts: job log, rerun requests, snapshots.
@@ -81,37 +116,18 @@ func (t *trim) told(ctx context.Context) error {
 	if !any {
 		return nil
 	}
-	pipelines, err := t.client.SMembers(ctx, t.key("logged")).Result()
-	if err != nil {
-		return t.fault(err)
-	}
-	for _, id := range pipelines {
-		if err := t.toldOf(ctx, id, cutoff); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// toldOf goes through what is told of a pipeline's runs. Snapshots that runs refer to stay, so it may be far.
-func (t *trim) toldOf(ctx context.Context, pipeline, cutoff string) error {
-	for after := ""; t.step() > 0; {
+	for pipeline, after := "", ""; t.step() > 0; {
 		var a arguments
-		a.add(pipeline, cutoff)
+		a.add(cutoff)
 		a.number(t.step())
 		a.number(looks)
-		a.add(after)
-		answer, err := t.run(ctx, trimToldScript, a)
+		a.add(pipeline, after)
+		parts, err := t.stopped(ctx, trimToldScript, a)
 		if err != nil {
 			return err
 		}
-		parts, err := asList(answer)
-		if err != nil {
-			return err
-		}
-		n, _ := parts[0].(int64)
-		t.forgot += int(n)
-		if after, _ = parts[1].(string); after == "" {
+		after, _ = parts[2].(string)
+		if pipeline, _ = parts[1].(string); pipeline == "" {
 			return nil
 		}
 	}
@@ -124,39 +140,38 @@ func (t *trim) ended(ctx context.Context) error {
 	return t.repeat(ctx, trimEndedScript, []string{cutoff, store.Nanos(t.now)})
 }
 
-// writes finds old writes and forgets those that no open period needs. Which periods are open is only known here: if a run was
-// opened since it was looked, it is looked again.
+// writes goes through the keys that have old writes which are no longer needed as the last or the standing one.
 func (t *trim) writes(ctx context.Context) error {
 	cutoff, any := t.before(t.keep.History)
 	if !any {
 		return nil
 	}
-	open, err := t.openPeriods(ctx)
-	if err != nil {
-		return err
-	}
-	for from, after := "", ""; t.step() > 0; {
-		found, next, last, err := t.find(ctx, cutoff, from, after)
+	w := &oldWrites{trim: t, cutoff: cutoff}
+	for after := "-"; t.step() > 0; {
+		keys, err := t.client.ZRangeArgs(ctx, redis.ZRangeArgs{Key: t.key("aging"), Start: after, Stop: "(" + cutoff, ByLex: true, Count: trimStep}).Result()
 		if err != nil {
-			return err
+			return t.fault(err)
 		}
-		n, err := t.forget(ctx, found, open)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			if open, err = t.openPeriods(ctx); err != nil {
-				return err
-			}
-			continue
-		}
-		t.forgot += n
-		if next == "" {
+		if len(keys) == 0 {
 			return nil
 		}
-		from, after = next, last
+		after = "(" + keys[len(keys)-1]
+		for i := range keys {
+			keys[i] = keys[i][store.Width:]
+		}
+		if err := w.ofKeys(ctx, keys); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// oldWrites forgets writes. Which periods are open is only known here, and asked for if that matters. If a run was opened
+// since then, it is asked again.
+type oldWrites struct {
+	*trim
+	cutoff string
+	open   *openPeriods
 }
 
 // oldWrite is a write that is old enough to be forgotten.
@@ -166,59 +181,94 @@ type oldWrite struct {
 	current  bool
 }
 
-// find gives some old writes, and where it stopped.
-func (t *trim) find(ctx context.Context, cutoff, from, after string) (found []oldWrite, next, last string, err error) {
+func (w *oldWrites) ofKeys(ctx context.Context, keys []string) error {
+	for after := ""; len(keys) > 0 && w.step() > 0; {
+		found, through, last, err := w.find(ctx, keys, after)
+		if err != nil {
+			return err
+		}
+		looked := keys[:min(through+1, len(keys))]
+		n, err := w.forget(ctx, found, looked)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			w.open = nil
+			continue
+		}
+		w.forgot += n
+		keys, after = keys[through:], last
+	}
+	return nil
+}
+
+// find returns some old writes of keys, how many keys it has looked through, and the write of the next where it stopped.
+func (w *oldWrites) find(ctx context.Context, keys []string, after string) (found []oldWrite, through int, last string, err error) {
 	var a arguments
-	a.add(cutoff)
-	a.number(t.step())
+	a.add(w.cutoff, store.Nanos(w.now))
+	a.number(w.step())
 	a.number(looks)
-	a.add(from, after)
-	answer, err := t.run(ctx, trimFindScript, a)
+	a.add(after)
+	a.number(len(keys))
+	a.add(keys...)
+	answer, err := w.run(ctx, trimFindScript, a)
 	if err != nil {
-		return nil, "", "", err
+		return nil, 0, "", err
 	}
 	parts, err := asList(answer)
 	if err != nil {
-		return nil, "", "", err
+		return nil, 0, "", err
 	}
-	next, _ = parts[0].(string)
+	n, _ := parts[0].(int64)
 	last, _ = parts[1].(string)
 	writes, err := asList(parts[2])
 	if err != nil {
-		return nil, "", "", err
+		return nil, 0, "", err
 	}
 	for _, item := range writes {
 		said, err := asTexts(item)
 		if err != nil {
-			return nil, "", "", err
+			return nil, 0, "", err
 		}
-		w := oldWrite{name: said[0], id: said[1], current: said[3] == "1"}
-		if err := w.period.UnmarshalText([]byte(said[2])); err != nil {
-			return nil, "", "", err
+		old := oldWrite{name: said[0], id: said[1], current: said[3] == "1"}
+		if err := old.period.UnmarshalText([]byte(said[2])); err != nil {
+			return nil, 0, "", err
 		}
-		found = append(found, w)
+		found = append(found, old)
 	}
-	return found, next, last, nil
+	return found, int(n), last, nil
 }
 
-// forget takes out what no open period needs, and says how many that were; -1 if what is open has changed.
-func (t *trim) forget(ctx context.Context, found []oldWrite, open openPeriods) (int, error) {
+// forget takes out what no open period needs, lists the keys by what is left, and returns how many writes are gone; -1 if what
+// is open has changed.
+func (w *oldWrites) forget(ctx context.Context, found []oldWrite, keys []string) (int, error) {
+	if w.open == nil && slices.ContainsFunc(found, func(old oldWrite) bool { return old.current }) {
+		open, err := w.openPeriods(ctx)
+		if err != nil {
+			return 0, err
+		}
+		w.open = &open
+	}
 	var list arguments
 	n := 0
-	for _, w := range found {
-		if w.current && open.Touch(w.period) {
-			continue
+	for _, old := range found {
+		if !old.current || !w.open.Touch(old.period) {
+			list.add(old.name, old.id, old.period.String(), store.Place(old.period))
+			n++
 		}
-		list.add(w.name, w.id, w.period.String(), store.Place(w.period))
-		n++
-	}
-	if n == 0 {
-		return 0, nil
 	}
 	var a arguments
-	a.add(open.counted)
+	if w.open != nil {
+		a.add(w.open.counted)
+	} else {
+		a.add("")
+	}
+	a.add(store.Nanos(w.now))
 	a.number(n)
-	return t.amount(ctx, trimWritesScript, append(a, list...))
+	a = append(a, list...)
+	a.number(len(keys))
+	a.add(keys...)
+	return w.amount(ctx, trimWritesScript, a)
 }
 
 // openPeriods are the periods of all open runs, of whatever pipeline: a gate may read another pipeline's sensors.

@@ -28,7 +28,7 @@ for i = 1, count() do
 end
 
 local adds = {}
-local arguments = { config = 3, told = 5, snapshot = 4, mark = 2, dead = 3, buried = 2 }
+local arguments = { config = 3, told = 5, snapshot = 5, mark = 2, dead = 3, buried = 2 }
 for i = 1, count() do
   local a = { kind = take() }
   for n = 1, arguments[a.kind] do a[n] = take() end
@@ -49,12 +49,12 @@ if hold_task ~= '' then
   if t and not free(t, at) then return { 'conflict', 'task ' .. hold_task .. ' is held' } end
 end
 for _, s in ipairs(swaps) do
-  local v = redis.call('HMGET', k(s.name), 'version', 'status', 'attempt', 'open', 'listed', 'apart')
+  local v = redis.call('HMGET', k(s.name), 'version', 'status', 'attempt', 'open', 'listed', 'apart', 'snapshot')
   local version = v[1] or '0'
   if version ~= s.read then
     return { 'conflict', s.name .. ' is at version ' .. version .. ', was read at ' .. s.read }
   end
-  s.before = { status = v[2], attempt = v[3], open = v[4], listed = v[5], apart = v[6] or '' }
+  s.before = { status = v[2], attempt = v[3], open = v[4], listed = v[5], apart = v[6] or '', snapshot = v[7] }
 end
 for _, a in ipairs(adds) do
   if a.kind == 'mark' and redis.call('EXISTS', k('mark:' .. a[1])) == 1 then
@@ -67,12 +67,23 @@ local token = hold_task ~= '' and counted('token') or ''
 redis.call('SET', commit, token, 'PX', life)
 local woken = { c = false, e = false, t = false }
 
+-- age lists by its age what is told of a pipeline's runs.
+local function age(pipeline, member)
+  redis.call('ZADD', k('runlogs:' .. pipeline), 0, member)
+  redis.call('ZADD', k('logged'), 0, pipeline)
+end
+
 local apply = {}
 
 function apply.run(s)
   local before = s.before
   redis.call('HSET', k(s.name), 'version', s.version, 'json', s.json, 'status', s.status, 'attempt', s.attempt, 'open', s.open,
     'snapshot', s.snapshot, 'apart', s.apart)
+  -- Of the snapshots only those that their runs no longer refer to are listed by their age.
+  if s.snapshot ~= before.snapshot and (before.listed or '') ~= '' then
+    age(s.pipeline, before.listed)
+    redis.call('HDEL', k(s.name), 'listed')
+  end
   if s.apart ~= before.apart then
     for _, list in ipairs({ '', ':' .. s.pipeline }) do
       if before.apart ~= '' then redis.call('ZREM', k('ended:' .. before.apart .. list), s.listed) end
@@ -149,14 +160,16 @@ function add.config(a) redis.call('HSETNX', k('config:' .. a[1]), a[2], a[3]) en
 function add.told(a)
   if redis.call('HEXISTS', k(a[1]), a[2]) == 1 then return end
   redis.call('HSET', k(a[1]), a[2], counted('told') .. '\n' .. a[3])
-  redis.call('ZADD', k('runlogs:' .. a[4]), 0, a[5])
-  redis.call('SADD', k('logged'), a[4])
+  age(a[4], a[5])
 end
 
 function add.snapshot(a)
   if redis.call('SETNX', k('snapshot:' .. a[1]), a[2]) == 0 then return end
-  redis.call('ZADD', k('runlogs:' .. a[3]), 0, a[4])
-  redis.call('SADD', k('logged'), a[3])
+  if redis.call('HGET', k('run:' .. a[5]), 'snapshot') == a[1] then
+    redis.call('HSET', k('run:' .. a[5]), 'listed', a[4])
+  else
+    age(a[3], a[4])
+  end
 end
 
 function add.mark(a)
