@@ -159,7 +159,8 @@ type Reader interface {
 // Keeper looks after the store itself.
 type Keeper interface {
 	// Trim forgets what its retention allows, at most MaxTrim rows a call, and says how many; 0 means that there is nothing
-	// left to forget. What is exactly as old as its retention stays. Its cost follows what it forgets, not what stays. What
+	// left to forget. What is exactly as old as its retention stays. Its cost follows what it forgets, not what stays: a write
+	// that it had to keep it may look at again only a day later. What
 	// was stored while a clock was ahead keeps nothing else from going: it goes in its own time, or with what was stored
 	// after it. It forgets:
 	//

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -74,6 +75,9 @@ func (s *Store) commit(ctx context.Context, b store.Batch, now time.Time) error 
 	if err := p.build(); err != nil {
 		return s.refused(ctx, b, err, now)
 	}
+	if err := s.ageSnapshots(ctx, p); err != nil {
+		return err
+	}
 	if err := s.transact(ctx, b.Identity(), p.items); err != nil {
 		return s.refused(ctx, b, err, now)
 	}
@@ -84,6 +88,25 @@ func (s *Store) commit(ctx context.Context, b store.Batch, now time.Time) error 
 		return nil
 	}
 	return s.arrange(ctx, p.changes, b.Events, p.relayed())
+}
+
+// ageSnapshots lists the snapshots that runs are about to refer to no more, for Trim. Should the Batch come to nothing, Trim
+// finds that they are still referred to.
+func (s *Store) ageSnapshots(ctx context.Context, p *plan) error {
+	for _, w := range p.Runs {
+		was := p.found[runAt(w.Next.Key)].text("snapshot")
+		if was == "" || was == string(w.Next.Progress.Snapshot) {
+			continue
+		}
+		_, err := s.do.update(ctx, &dynamodb.UpdateItemInput{
+			TableName: s.table(Control), Key: snapshotAt(run.SnapshotID(was)).key(), UpdateExpression: aws.String("SET aging = :kind"),
+			ConditionExpression: aws.String("attribute_exists(agedAt)"), ExpressionAttributeValues: Row{":kind": text("SNAPSHOT")},
+		})
+		if err != nil && !unmet(err) {
+			return s.fault(err)
+		}
+	}
+	return nil
 }
 
 // refused gives the error of a Batch, unless it turns out to have been taken: by another call, or by this one without an answer.

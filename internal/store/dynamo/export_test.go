@@ -2,6 +2,7 @@ package dynamo
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -38,6 +39,15 @@ func (s *Store) RowAt(ctx context.Context, table, pk, sk string) (Row, error) {
 // PutRowAt writes one as somebody else would.
 func (s *Store) PutRowAt(ctx context.Context, table, pk, sk string, row Row) error {
 	return s.putRow(ctx, address{table, pk, sk}, row)
+}
+
+// BeforeDrop calls do before the first row that is dropped by itself.
+func (s *Store) BeforeDrop(do func()) {
+	drop, first := s.do.drop, sync.OnceFunc(do)
+	s.do.drop = func(ctx context.Context, in *dynamodb.DeleteItemInput, o ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+		first()
+		return drop(ctx, in, o...)
+	}
 }
 
 // ParseURL tells the parts of a URL.

@@ -2,6 +2,7 @@ package dynamo
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -139,6 +140,9 @@ func (p *plan) records() error {
 	for _, v := range p.Snapshots {
 		row, where := Row{}, snapshotAt(v.ID)
 		aged("SNAPSHOT", v.At, where, row)
+		if slices.ContainsFunc(p.Runs, func(w store.Swap[run.Run]) bool { return w.Next.Key == v.Key && w.Next.Progress.Snapshot == v.ID }) {
+			delete(row, "aging") // until its run refers to another
+		}
 		if err := p.first(where, v, row); err != nil {
 			return err
 		}

@@ -109,11 +109,12 @@ func (t *trim) events(ctx context.Context) error {
 			if !passedBy(cursors, e.Position) {
 				return nil
 			}
-			if !t.old(e.Event.Time, t.keep.Events) {
-				young++
-			} else if t.left > 0 {
+			switch {
+			case t.old(e.Event.Time, t.keep.Events) && t.left > 0:
 				t.forgetEvent(e)
 				t.left--
+			case !e.Event.Time.After(t.now): // others were told while a clock was ahead
+				young++
 			}
 		}
 	}
@@ -243,26 +244,33 @@ func (t *trim) dropAged(ctx context.Context, table string, row Row) error {
 	return t.fault(err)
 }
 
-// writes drops old writes, unless they are what a gate may still look at.
+// keptAgain is how long Trim does not look again at a write that it had to keep as the last of its key or as the undated one.
+const keptAgain = 24 * time.Hour
+
+// writes drops old writes, unless they are what a gate may still look at. Those it keeps are listed apart, by when it looks
+// at them again.
 func (t *trim) writes(ctx context.Context) error {
 	if t.keep.History <= 0 {
 		return nil
 	}
-	var open store.Periods
-	asked := false
-	newest := map[string]int64{} // the last version, by what the keys of a sensor's history begin with
-	return t.aged(ctx, Control, "HISTORY", t.now.Add(-t.keep.History), func(rows []Row) error {
-		if !asked {
-			asked = true
-			if err := t.openPeriods(ctx, &open); err != nil {
-				return err
-			}
+	w := &oldWrites{trim: t, cutoff: t.now.Add(-t.keep.History), newest: map[string]int64{}}
+	for _, kind := range []string{"HISTORY", "KEPT"} {
+		if err := t.aged(ctx, Control, kind, w.cutoff, func(rows []Row) error { return w.forget(ctx, rows) }); err != nil {
+			return err
 		}
-		return t.forgetWrites(ctx, rows, &open, newest)
-	})
+	}
+	return nil
 }
 
-func (t *trim) forgetWrites(ctx context.Context, rows []Row, open *store.Periods, newest map[string]int64) error {
+// oldWrites drops writes from before cutoff.
+type oldWrites struct {
+	*trim
+	cutoff time.Time
+	open   *store.Periods   // of runs; nil if they were not read yet
+	newest map[string]int64 // the last version, by what the keys of a sensor's history begin with
+}
+
+func (w *oldWrites) forget(ctx context.Context, rows []Row) error {
 	var old []*reading
 	var at []address
 	for _, row := range rows {
@@ -272,49 +280,119 @@ func (t *trim) forgetWrites(ctx context.Context, rows []Row, open *store.Periods
 		}
 		old, at = append(old, r), append(at, r.at())
 	}
-	current, err := t.rows(ctx, at)
+	current, err := w.rows(ctx, at)
 	if err != nil {
 		return err
 	}
-	for _, r := range old {
-		if t.left == 0 {
-			return nil
+	if w.open == nil {
+		if err := w.readOpen(ctx); err != nil {
+			return err
 		}
-		latest, err := t.newest(ctx, r, newest)
+	}
+	dropped := map[*reading]Row{}
+	var gone []*reading
+	for _, r := range old {
+		if len(gone) == w.left {
+			break
+		}
+		is := current[r.at()].number("version") == r.Version
+		may, err := w.may(ctx, r, is)
 		if err != nil {
 			return err
 		}
-		is := current[r.at()].number("version") == r.Version
-		if r.Version == latest || is && (r.Period.IsZero() || open.Touch(r.Period)) {
+		if !may {
 			continue
 		}
 		if is {
-			if err := t.dropReading(ctx, r); err != nil {
+			if err := w.dropReading(ctx, r); err != nil {
 				return err
 			}
+			dropped[r] = current[r.at()]
 		}
-		t.forget(historyAt(r.pipeline, r.Key, r.Version))
-		t.left--
+		gone = append(gone, r)
+	}
+	if err := w.restore(ctx, dropped); err != nil {
+		return err
+	}
+	for _, r := range gone {
+		if dropped[r] != nil || current[r.at()].number("version") != r.Version {
+			w.trim.forget(historyAt(r.pipeline, r.Key, r.Version))
+			w.left--
+		}
 	}
 	return nil
 }
 
-// newest is the version of the last write of a sensor.
-func (t *trim) newest(ctx context.Context, r *reading, known map[string]int64) (int64, error) {
+// may reports whether a write may go. One that must stay for long is not looked at again for long.
+func (w *oldWrites) may(ctx context.Context, r *reading, is bool) (bool, error) {
+	if !is {
+		return true, nil
+	}
+	if over := store.AgesFrom(r.UpdatedAt, r.Period); !over.Before(w.cutoff) {
+		return false, w.keepFor(ctx, r, over)
+	}
+	newest, err := w.newestOf(ctx, r)
+	if err != nil {
+		return false, err
+	}
+	if r.Version == newest || r.Period.IsZero() {
+		return false, w.keepFor(ctx, r, w.cutoff.Add(keptAgain))
+	}
+	return !w.open.Touch(r.Period), nil
+}
+
+// keepFor lists a write by when Trim looks at it again.
+func (w *oldWrites) keepFor(ctx context.Context, r *reading, until time.Time) error {
+	where := historyAt(r.pipeline, r.Key, r.Version)
+	row := Row{}
+	aged("KEPT", until, where, row)
+	_, err := w.do.update(ctx, &dynamodb.UpdateItemInput{
+		TableName: w.table(Control), Key: where.key(), UpdateExpression: aws.String("SET aging = :aging, agedAt = :agedAt"),
+		ConditionExpression: aws.String("attribute_exists(agedAt)"), ExpressionAttributeValues: Row{":aging": row["aging"], ":agedAt": row["agedAt"]},
+	})
+	if unmet(err) {
+		return nil
+	}
+	return w.fault(err)
+}
+
+// restore puts back readings that a run needs which was opened while they were dropped, and takes them out of the list.
+func (w *oldWrites) restore(ctx context.Context, dropped map[*reading]Row) error {
+	if len(dropped) == 0 {
+		return nil
+	}
+	if err := w.readOpen(ctx); err != nil {
+		return err
+	}
+	for r, row := range dropped {
+		if !w.open.Touch(r.Period) {
+			continue
+		}
+		_, err := w.do.put(ctx, &dynamodb.PutItemInput{TableName: w.table(Control), Item: row, ConditionExpression: aws.String("attribute_not_exists(PK)")})
+		if err != nil && !unmet(err) {
+			return w.fault(err)
+		}
+		delete(dropped, r)
+	}
+	return nil
+}
+
+// newestOf is the version of the last write of a sensor.
+func (w *oldWrites) newestOf(ctx context.Context, r *reading) (int64, error) {
 	at := historyAt(r.pipeline, r.Key, 0)
 	prefix := at.sk[:strings.LastIndex(at.sk, "#")+1]
 	name := at.pk + prefix
-	if n, ok := known[name]; ok {
+	if n, ok := w.newest[name]; ok {
 		return n, nil
 	}
 	of := under(Control, at.pk, prefix)
 	of.backwards = true
-	rows, _, err := t.query(ctx, of, 1)
+	rows, _, err := w.query(ctx, of, 1)
 	if err != nil || len(rows) == 0 {
 		return 0, err
 	}
-	known[name] = rows[0].number("version")
-	return known[name], nil
+	w.newest[name] = rows[0].number("version")
+	return w.newest[name], nil
 }
 
 // dropReading takes out the current reading of a period, unless it was written again.
@@ -330,15 +408,17 @@ func (t *trim) dropReading(ctx context.Context, r *reading) error {
 	return t.fault(err)
 }
 
-// openPeriods are those of all open runs, of whatever pipeline: a gate may read another pipeline's sensors.
-func (t *trim) openPeriods(ctx context.Context, open *store.Periods) error {
+// readOpen reads the periods of all open runs, of whatever pipeline: a gate may read another pipeline's sensors. The index it
+// reads may follow a moment later.
+func (w *oldWrites) readOpen(ctx context.Context) error {
+	w.open = &store.Periods{}
 	for _, kind := range []string{"RUN", "DRY_RUN"} {
-		all, err := everyRecord[run.Run](ctx, t.Store, list{table: Control, index: pending, hash: kind})
+		all, err := everyRecord[run.Run](ctx, w.Store, list{table: Control, index: pending, hash: kind})
 		if err != nil {
 			return err
 		}
 		for _, r := range all {
-			open.Add(r.Period)
+			w.open.Add(r.Period)
 		}
 	}
 	return nil

@@ -163,4 +163,3 @@ func TestRunsOfARareStatusAreFoundWithoutReadingAll(t *testing.T) {
 		}
 	}
 }
-

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -31,7 +32,12 @@ var readingClaims = []claim{
 
 func (f *fixture) history(key sensor.Key) []*sensor.Reading {
 	f.t.Helper()
-	page, err := f.s.History(f.ctx, store.HistoryQuery{Pipeline: "orders", Key: key})
+	return f.historyOf("orders", key)
+}
+
+func (f *fixture) historyOf(id pipeline.ID, key sensor.Key) []*sensor.Reading {
+	f.t.Helper()
+	page, err := f.s.History(f.ctx, store.HistoryQuery{Pipeline: id, Key: key})
 	f.check(err)
 	return page.Items
 }

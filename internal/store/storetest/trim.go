@@ -2,8 +2,12 @@ package storetest
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/sla"
@@ -17,6 +21,9 @@ var trimClaims = []claim{
 	{"EventsThatACursorHasNotPassedStay", cursorKeeps},
 	{"OldWritesGo", oldWritesGo},
 	{"ReadingsOfOpenPeriodsStay", openPeriodsStay},
+	{"ReadingsOfPeriodsToComeStay", periodsToComeStay},
+	{"WritesGoWhenNothingNeedsThem", trimmedWrites},
+	{"AClockThatWasAheadKeepsNothing", clockAhead},
 	{"JobLogsOfOpenRunsStay", jobLogsOfOpenRuns},
 	{"SnapshotsThatRunsReferToStay", snapshotsStay},
 	{"EndedDryRunsGoAfterAWeek", dryRunsGo},
@@ -144,6 +151,159 @@ func openPeriodsStay(f *fixture) {
 	f.commit(func(b *store.Batch) { b.Swap(opened(hourly), turned(opened(hourly), run.Cancelled)) })
 	f.trimAll(keepADay, after(2*keepDay))
 	f.same("once it has ended", counts(f.history("rows")), []int64{8, 7})
+}
+
+// A reading may be there long before the run that it is for is opened.
+func periodsToComeStay(f *fixture) {
+	f.put(noon, write("2026-02-01", 1), write("2026-09-01", 2), write("2026-09-02T10", 3), write("", 4))
+	f.trimAll(keepADay, after(100*keepDay))
+	f.same("long before", counts(f.history("rows")), []int64{4, 3, 2})
+	f.same("for the day", f.periods("2026-09-01"), []string{"", "2026-09-01", "2026-09-02T10"})
+	over := time.Date(2026, 9, 2, 12, 0, 0, 0, time.UTC)
+	f.trimAll(keepADay, over.Add(keepDay))
+	f.same("when it is over everywhere", counts(f.history("rows")), []int64{4, 3, 2})
+	f.trimAll(keepADay, over.Add(keepDay+1))
+	f.same("later", counts(f.history("rows")), []int64{4, 3})
+}
+
+// trimModel is what should be left of the writes of one key.
+type trimModel struct {
+	writes []sensor.Reading // oldest first
+	open   map[period.Period]bool
+	kept   map[int64]time.Time // when an old write was needed last, by version
+}
+
+// needed reports whether the write at index i may not go, however old it is; replaced, that it is not the current one of its
+// period.
+func (m *trimModel) needed(i int) (needed, replaced bool) {
+	w := m.writes[i]
+	for _, later := range m.writes[i+1:] {
+		if later.Period == w.Period {
+			return false, true
+		}
+	}
+	return i == len(m.writes)-1 || w.Period.IsZero() || m.open[w.Period], false
+}
+
+// trim drops what must go. What may go is gone if the store says so: a replaced write before its period is over, and one that
+// was needed less than a day ago.
+func (m *trimModel) trim(now time.Time, gone func(version int64) bool) {
+	cutoff := now.Add(-keepDay)
+	var left []sensor.Reading
+	for i, w := range m.writes {
+		needed, replaced := m.needed(i)
+		old := store.AgesFrom(w.UpdatedAt, w.Period).Before(cutoff)
+		if needed && old {
+			m.kept[w.Version] = now
+		}
+		must := old && !now.Before(m.kept[w.Version].Add(keepDay))
+		may := old || replaced && w.UpdatedAt.Before(cutoff)
+		if needed || !must && !(may && gone(w.Version)) {
+			left = append(left, w)
+		}
+	}
+	m.writes = left
+}
+
+// Writes, runs and rounds of trimming follow one another in any order.
+func trimmedWrites(f *fixture) {
+	for seed := range uint64(24 / f.stride()) {
+		draw := rand.New(rand.NewPCG(seed, 0))
+		id := pipeline.ID(fmt.Sprint("orders-", seed))
+		m, now, runs := trimModel{open: map[period.Period]bool{}, kept: map[int64]time.Time{}}, noon, map[period.Period]run.Run{}
+		any := func() period.Period {
+			return on(now.AddDate(0, 0, draw.IntN(9)-4).Format(time.DateOnly))
+		}
+		for range 60 {
+			now = now.Add(time.Duration(draw.IntN(10)) * time.Hour)
+			switch p := any(); draw.IntN(8) {
+			case 0:
+				r, there := runs[p]
+				next := opened(run.Key{Pipeline: id, Schedule: pipeline.ByCron, Period: p})
+				if there {
+					next = turned(r, run.Pending)
+				}
+				f.commitAt(now, func(b *store.Batch) { b.Swap(r, next) })
+				runs[p], m.open[p] = next, true
+			case 1:
+				for p := range m.open {
+					next := turned(runs[p], run.Completed)
+					f.commitAt(now, func(b *store.Batch) { b.Swap(runs[p], next) })
+					runs[p] = next
+				}
+				clear(m.open)
+			case 2:
+				f.trimAll(keepADay, now)
+				left := map[int64]bool{}
+				var got, want []int64
+				for _, r := range f.historyOf(id, "rows") {
+					left[r.Version] = true
+					got = append(got, r.Version)
+				}
+				m.trim(now, func(version int64) bool { return !left[version] })
+				for _, w := range slices.Backward(m.writes) {
+					want = append(want, w.Version)
+				}
+				f.same(fmt.Sprintf("seed %d: history at %s", seed, now), got, want)
+			default:
+				w := write("", int64(draw.IntN(3)))
+				w.Pipeline = id
+				if draw.IntN(3) > 0 {
+					w.Reading.Period = p
+				}
+				put := f.put(now, w)[0]
+				m.writes = append(m.writes, sensor.Reading{Period: w.Reading.Period, UpdatedAt: now, Version: put.Version})
+			}
+		}
+		for p := range m.open {
+			f.commitAt(now, func(b *store.Batch) { b.Swap(runs[p], turned(runs[p], run.Completed)) })
+		}
+	}
+}
+
+// More than any store looks at in one go is stored a year ahead of time, and then the clock is right again.
+func clockAhead(f *fixture) {
+	const ahead = 365 * keepDay
+	key := keyOf("orders", "2026-03-04")
+	f.create(turned(opened(key), run.Completed))
+	fill := func(name string, n int, at time.Time) {
+		for i := range n {
+			f.commitAt(at, func(b *store.Batch) {
+				for j := range 9 {
+					b.Emit(told(orders, fmt.Sprint(name, i, j), at))
+				}
+				b.Append(store.JobEntry{Key: key, Attempt: 1 + i, Event: store.JobStarted, At: at})
+			})
+			var writes []store.Write
+			for j := range 9 {
+				writes = append(writes, write("2026-03-01", int64(10*i+j)))
+			}
+			f.put(at, writes...)
+		}
+	}
+	fill("ahead ", 60, after(ahead))
+	fill("right ", 3, noon)
+	f.put(noon, write("", 0))
+	f.trimAll(keepADay, after(2*keepDay))
+	got := f.everything()
+	for _, e := range got.Events {
+		if e.Event.Time.Equal(noon) {
+			f.t.Errorf("event %q is two days old and still there", e.Event.Detail.Message)
+			break
+		}
+	}
+	for _, e := range got.Log {
+		if e.At.Equal(noon) {
+			f.t.Error("a line of the job log is two days old and still there")
+			break
+		}
+	}
+	for _, r := range f.history("rows") {
+		if r.UpdatedAt.Equal(noon) && !r.Period.IsZero() {
+			f.t.Errorf("write %d is two days old and still there", r.Version)
+			break
+		}
+	}
 }
 
 func jobLogsOfOpenRuns(f *fixture) {
