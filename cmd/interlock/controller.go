@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -14,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/interlock-go/interlock/internal/api"
+	"github.com/interlock-go/interlock/internal/archive"
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/dashboard"
 	"github.com/interlock-go/interlock/internal/engine"
@@ -55,38 +58,82 @@ type surroundings struct {
 	unsafeRedis bool // a Redis that may lose what it acknowledged is good enough
 }
 
-// newController opens the store, reads the files and listens; nothing works yet. What was opened is closed again if the
-// rest fails.
+// newController checks the settings, listens, opens the store and reads the files; nothing works yet. A
+// start that is refused has written nothing, and closes what it opened: the files are applied last.
 func newController(ctx context.Context, f settings.File, folders engine.Folders, s surroundings) (_ *controller, err error) {
-	db, err := openStore(ctx, f, s)
-	if err != nil {
+	c := &controller{file: f, logger: s.logger, began: time.Now()}
+	var opened []io.Closer
+	defer func() {
+		for _, o := range opened {
+			if err != nil {
+				err = errors.Join(err, o.Close())
+			}
+		}
+	}()
+	if err := checkStart(f, folders, s); err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, db.Close())
-		}
-	}()
-	c := &controller{file: f, store: db, logger: s.logger, began: time.Now(), catalog: catalog.New(db, all.Kinds())}
-	defer func() {
-		if err != nil && c.listen != nil {
-			err = errors.Join(err, c.listen.Close())
-		}
-	}()
+	if c.listen, err = net.Listen("tcp", f.Listen); err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", f.Listen, err)
+	}
+	opened = append(opened, c.listen)
 	if c.tracing, err = newTracing(ctx, s.getenv); err != nil {
 		return nil, err
 	}
-	if err := c.load(ctx, folders); err != nil {
+	if c.store, err = openStore(ctx, f, s); err != nil {
 		return nil, err
 	}
-	return c, c.assemble(ctx, s)
+	opened = append(opened, c.store)
+	c.catalog = catalog.New(c.store, all.Kinds())
+	if err := c.catalog.LoadFirst(ctx, engine.ReadSparingly); err != nil {
+		return nil, err
+	}
+	if err := c.assemble(ctx, s); err != nil {
+		return nil, err
+	}
+	return c, c.load(ctx, folders)
 }
 
-// load puts in force what is stored, and brings it in step with the files for the first time.
-func (c *controller) load(ctx context.Context, folders engine.Folders) error {
-	if err := c.catalog.LoadFirst(ctx, engine.ReadSparingly); err != nil {
+// checkStart finds what makes a start impossible, before anything is written: settings, secrets that
+// are not there, and folders that cannot be read.
+func checkStart(f settings.File, folders engine.Folders, s surroundings) error {
+	if _, err := access(f, s.getenv); err != nil {
 		return err
 	}
+	j, err := newJobs(f, s.getenv, api.Callbacks{})
+	if err != nil {
+		return err
+	}
+	if _, err := newSinks(f.Alerts, sinkParts{guard: j.guard, getenv: s.getenv, logger: s.logger}); err != nil {
+		return err
+	}
+	if dsn, err := archiveDSN(f, s.getenv); err != nil {
+		return err
+	} else if dsn != "" {
+		if err := archive.Check(dsn); err != nil {
+			return err
+		}
+	}
+	if f.TLS.Cert != "" {
+		if _, err := tls.LoadX509KeyPair(f.TLS.Cert, f.TLS.Key); err != nil {
+			return fmt.Errorf("read tls.cert and tls.key: %w", err)
+		}
+	}
+	return folders.Check()
+}
+
+// access is who may use the API.
+func access(f settings.File, getenv func(string) string) (api.Settings, error) {
+	tokens, err := readTokens(f.Auth.Tokens, getenv)
+	if err != nil {
+		return api.Settings{}, err
+	}
+	who := api.Settings{Loopback: f.Loopback(), Tokens: tokens}
+	return who, who.Check()
+}
+
+// load brings what is in force in step with the files for the first time.
+func (c *controller) load(ctx context.Context, folders engine.Folders) error {
 	if err := c.share(); err != nil {
 		return err
 	}
@@ -107,9 +154,6 @@ func (c *controller) assemble(ctx context.Context, s surroundings) error {
 	who, err := loadIdentity(c.file.Data)
 	if err != nil {
 		return err
-	}
-	if c.listen, err = net.Listen("tcp", c.file.Listen); err != nil {
-		return fmt.Errorf("listen on %s: %w", c.file.Listen, err)
 	}
 	callbacks, err := c.callbacks(ctx, who)
 	if err != nil {
@@ -202,14 +246,11 @@ func (c *controller) begun(replica string) func(run.Run) {
 
 // assembleServer makes the HTTP face.
 func (c *controller) assembleServer(ctx context.Context, operator api.Operator, callbacks api.Callbacks, registry *prometheus.Registry, s surroundings) error {
-	tokens, err := readTokens(c.file.Auth.Tokens, s.getenv)
+	who, err := access(c.file, s.getenv)
 	if err != nil {
 		return err
 	}
-	who := api.Settings{Loopback: c.file.Loopback(), Tokens: tokens, Callbacks: callbacks}
-	if err := who.Check(); err != nil {
-		return err
-	}
+	who.Callbacks = callbacks
 	if !c.file.Loopback() && c.file.TLS.Cert == "" {
 		c.logger.Warn("tokens travel unencrypted: give tls.cert and tls.key, or put a proxy with TLS in front")
 	}

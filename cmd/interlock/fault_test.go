@@ -25,7 +25,13 @@ const prompt = "schedule: {trigger: {key: landed, check: exists}}\njob: {type: c
 // refuses starts a controller that must not start, and checks that it says why in one clear line, with exit code 2.
 func (g *ground) refuses(says ...string) {
 	g.Helper()
-	d := g.launch()
+	g.refusedWith(nil, says...)
+}
+
+// refusedWith is refuses with further arguments.
+func (g *ground) refusedWith(args []string, says ...string) {
+	g.Helper()
+	d := g.launch(args...)
 	if d.ready() {
 		g.Fatalf("the controller started:\n%s", d.said())
 	}

@@ -43,17 +43,17 @@ func openStore(ctx context.Context, f settings.File, s surroundings) (records, e
 	if err != nil {
 		return records{}, err
 	}
-	dir, err := datadir.Take(f.Data)
-	if err != nil {
-		return records{}, err
-	}
 	o := redis.Options{Unsafe: s.unsafeRedis, Log: s.logger}
 	if f.Redis != nil {
 		o.Readiness = f.Redis.ReadinessTTL.D()
 	}
 	db, err := redis.Open(ctx, address, o)
 	if err != nil {
-		return records{}, errors.Join(err, dir.Close())
+		return records{}, err
+	}
+	dir, err := datadir.Take(f.Data) // last, so that a Redis that is refused leaves no directory
+	if err != nil {
+		return records{}, errors.Join(err, db.Close())
 	}
 	if s.unsafeRedis {
 		s.logger.Warn("with --unsafe-redis, Redis may lose what it acknowledged, and jobs may start twice")

@@ -31,6 +31,12 @@ type Folders struct {
 	Optional                         map[string]bool
 }
 
+// Check returns an error where a directory is missing, or one of them cannot be read.
+func (f Folders) Check() error {
+	_, err := (&Reloader{folders: f}).scan()
+	return err
+}
+
 // Reloader keeps the catalog in step with files.
 type Reloader struct {
 	folders Folders
