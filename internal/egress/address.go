@@ -36,9 +36,17 @@ var carriers = []struct {
 	network netip.Prefix
 	at      int
 }{
-	{netip.MustParsePrefix("64:ff9b::/96"), 12}, // NAT64
-	{netip.MustParsePrefix("::/96"), 12},        // IPv4-compatible, long given up but still understood here and there
-	{netip.MustParsePrefix("2002::/16"), 2},     // 6to4
+	{netip.MustParsePrefix("64:ff9b::/96"), 12},    // NAT64
+	{netip.MustParsePrefix("::/96"), 12},           // IPv4-compatible, long given up but still understood here and there
+	{netip.MustParsePrefix("::ffff:0:0:0/96"), 12}, // IPv4-translated (SIIT)
+	{netip.MustParsePrefix("2002::/16"), 2},        // 6to4
+}
+
+// isatap says whether the interface identifier of addr is an IPv4 address in the form of ISATAP (RFC 5214), which any
+// network may hold.
+func isatap(addr [16]byte) bool {
+	id := [4]byte(addr[8:12])
+	return id == [4]byte{0, 0, 0x5e, 0xfe} || id == [4]byte{2, 0, 0x5e, 0xfe}
 }
 
 // embedded is the IPv4 address that addr leads to; addr itself if it carries none.
@@ -52,6 +60,9 @@ func embedded(addr netip.Addr) netip.Addr {
 			bytes := addr.As16()
 			return netip.AddrFrom4([4]byte(bytes[c.at : c.at+4]))
 		}
+	}
+	if bytes := addr.As16(); addr.Is6() && isatap(bytes) {
+		return netip.AddrFrom4([4]byte(bytes[12:]))
 	}
 	return addr
 }

@@ -53,6 +53,7 @@ func TestOnlyPublicAddressesMayBeDialled(t *testing.T) {
 		"169.254.169.254": "metadata", "fd00:ec2::254": "metadata", "100.100.100.200": "metadata", "168.63.129.16": "metadata", "192.0.0.192": "metadata", "fd20:ce::254": "metadata", "169.254.170.2": "metadata",
 		"64:ff9b::7f00:1": "loopback", "64:ff9b::a00:1": "private", "64:ff9b::a9fe:a9fe": "metadata", "64:ff9b:1::808:808": "NAT64",
 		"::127.0.0.1": "loopback", "::10.0.0.1": "private", "2002:7f00:1::": "loopback", "2002:a00:1::1": "private", "2002:c0a8:101::": "private",
+		"::ffff:0:127.0.0.1": "loopback", "::ffff:0:10.0.0.1": "private", "2a00:1450::5efe:7f00:1": "loopback", "2a00:1450::200:5efe:a00:1": "private",
 		"224.0.0.1": "multicast", "239.1.2.3": "multicast", "ff02::1": "multicast", "ff0e::1": "multicast", "::ffff:224.0.0.1": "multicast",
 		"255.255.255.255": "reserved", "240.0.0.1": "reserved", "192.0.0.1": "reserved", "2001:0:1::": "reserved", "5f00::1": "reserved",
 		"192.0.2.1": "documentation", "198.51.100.1": "documentation", "203.0.113.1": "documentation", "2001:db8::1": "documentation", "3fff::1": "documentation",
@@ -66,7 +67,7 @@ func TestOnlyPublicAddressesMayBeDialled(t *testing.T) {
 	}
 	for _, text := range []string{
 		"8.8.8.8", "1.1.1.1", "172.15.255.255", "172.32.0.1", "100.63.255.255", "100.128.0.1", "169.253.1.1", "169.255.1.1", "11.0.0.1", "223.255.255.255",
-		"192.0.1.1", "198.17.1.1", "198.20.1.1", "168.63.129.15", "2606:4700::1111", "2a00:1450::1", "64:ff9b::808:808", "2002:808:808::1", "::ffff:8.8.8.8",
+		"192.0.1.1", "198.17.1.1", "198.20.1.1", "168.63.129.15", "2606:4700::1111", "2a00:1450::1", "64:ff9b::808:808", "2002:808:808::1", "::ffff:8.8.8.8", "::ffff:0:8.8.8.8", "2a00:1450::5efe:808:808",
 	} {
 		if got := g.refuses("h", netip.MustParseAddr(text)); got != "" {
 			t.Errorf("%s: refused: %s", text, got)
@@ -106,7 +107,7 @@ func TestEveryAddressIsEitherPublicOrRefusedWithAReason(t *testing.T) {
 		bytes := [4]byte(rapid.SliceOfN(rapid.Byte(), 4, 4).Draw(t, "bytes"))
 		plain := netip.AddrFrom4(bytes)
 		want := g.refuses("h", plain)
-		for _, prefix := range []string{"::ffff:0:0", "64:ff9b::"} {
+		for _, prefix := range []string{"::ffff:0:0", "::ffff:0:0:0", "64:ff9b::", "2a00:1450::5efe:0:0"} {
 			wrapped := netip.MustParseAddr(prefix).As16()
 			copy(wrapped[12:], bytes[:])
 			if got := g.refuses("h", netip.AddrFrom16(wrapped)); got != want {

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -119,7 +120,7 @@ func verdicts() map[string]jobtest.Verdict {
 		"408": jobtest.FailedTransient, "425": jobtest.FailedTransient, "429": jobtest.FailedTransient,
 		"500": jobtest.FailedTransient, "503": jobtest.FailedTransient, "504 with a page": jobtest.FailedTransient, "500 cut off": jobtest.FailedTransient,
 		"no HTTP": jobtest.Open, "nothing": jobtest.Open, "no answer in time": jobtest.Open,
-		"302 to a private address": jobtest.FailedPermanent, "307 to a private address": jobtest.RefusedPermanent,
+		"302 to a private address": jobtest.FailedPermanent, "307 to a private address": jobtest.FailedPermanent,
 		"302 to nowhere": jobtest.FailedTransient, "307 to itself for ever": jobtest.FailedTransient, "307 to another scheme": jobtest.FailedTransient,
 		"nobody listens": jobtest.RefusedTransient, "a certificate that is not trusted": jobtest.RefusedTransient, "a private address": jobtest.RefusedPermanent,
 	}
@@ -223,10 +224,8 @@ func TestCredentialsStayWithTheirHost(t *testing.T) {
 		method, body string
 		credentials  bool
 	}{
-		{301, elsewhere.URL, "POST", "hello", false},
 		{302, elsewhere.URL, "GET", "", false},
 		{303, "http://localhost:" + port, "GET", "", false},
-		{307, "http://localhost:" + port, "POST", "hello", false},
 		{308, "/again", "POST", "hello", true},
 	}
 	for _, tt := range tests {
@@ -248,6 +247,27 @@ func TestCredentialsStayWithTheirHost(t *testing.T) {
 		if got.Method != tt.method || string(body) != tt.body || sent != tt.credentials || none == tt.credentials || got.Header.Get("Idempotency-Key") == "" {
 			t.Errorf("%d to %s: got %s %q %v", tt.code, tt.to, got.Method, body, got.Header)
 		}
+	}
+}
+
+func TestABodyIsNotSentToAnotherHost(t *testing.T) {
+	var requests atomic.Int64
+	elsewhere := httptest.NewServer(nethttp.HandlerFunc(func(nethttp.ResponseWriter, *nethttp.Request) { requests.Add(1) }))
+	defer elsewhere.Close()
+	for _, code := range []int{301, 307, 308} {
+		s := httptest.NewServer(nethttp.RedirectHandler(elsewhere.URL, code))
+		started, err := start(t, "url: "+s.URL+"\nbody: '${env:JOBTEST_TOKEN}'\n")
+		_, refused := start(t, "url: "+s.URL+"\nbody: '${env:JOBTEST_TOKEN}'\ncallback: true\n")
+		s.Close()
+		if err != nil || started.Result.Category != run.Permanent || !strings.Contains(started.Result.Message, "another host") {
+			t.Errorf("%d: got %+v, %v", code, started.Result, err)
+		}
+		if r := (*job.Refusal)(nil); !errors.As(refused, &r) || r.Category != run.Permanent {
+			t.Errorf("%d with callback: got %v", code, refused)
+		}
+	}
+	if n := requests.Load(); n != 0 {
+		t.Errorf("the other host got %d requests", n)
 	}
 }
 

@@ -48,6 +48,10 @@ func (c *Client) send(ctx context.Context, m Message) (Answer, error) {
 			return Answer{}, notSent(m.url.Host, err)
 		}
 		next, ok := m.follow(got)
+		if ok && len(next.Body) > 0 && !sameTarget(m.url, next.url) {
+			got.failure, got.category = elsewhere(got.Code, next.url), run.Permanent
+			return got, nil
+		}
 		if !ok || hops == maxRedirects {
 			got.taken = m.taken
 			return got, nil
@@ -163,6 +167,13 @@ func (m Message) follow(got Answer) (Message, bool) {
 	target.User, target.Fragment = nil, ""
 	m.url = target
 	return m, true
+}
+
+// elsewhere is the failure of a request whose body would go to another host than the file names. The
+// body may hold secrets, so it is not sent there.
+func elsewhere(code int, to *url.URL) string {
+	return fmt.Sprintf("answered %d, a redirect to %s://%s: a request with a body is not repeated to another host; "+
+		"name the new address in the file", code, to.Scheme, to.Host)
 }
 
 // sameTarget says whether what is meant for one URL may be sent to the other: the same host, on the same port or from
