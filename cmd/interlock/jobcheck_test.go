@@ -138,8 +138,8 @@ func TestAJobIsRunOnce(t *testing.T) {
 		message  string
 	}{
 		"a command":        {"job: {type: command, config: {command: 'echo ${DATE} ${SCHEDULE} ${env:TOKEN}'}}\n", exitFine, "success", "", "exit code 0"},
-		"one that fails":   {"job: {type: command, config: {command: [sh, -c, 'echo no disk; exit 2']}}\n", exitNo, "fail", "PERMANENT", "exit code 2: no disk"},
-		"by its own class": {"job: {type: command, config: {command: [sh, -c, 'echo no disk; exit 2']}, classify: [{match: disk, category: TRANSIENT}]}\n", exitNo, "fail", "TRANSIENT", "exit code 2: no disk"},
+		"one that fails":   {"job: {type: command, config: {command: [sh, -c, 'echo no disk; exit 2']}}\n", exitNo, "fail", "PERMANENT", "exit code 2, no disk"},
+		"by its own class": {"job: {type: command, config: {command: [sh, -c, 'echo no disk; exit 2']}, classify: [{match: disk, category: TRANSIENT}]}\n", exitNo, "fail", "TRANSIENT", "exit code 2, no disk"},
 		"a DAG":            {airflowJob(aDAG(t, "success").URL, "${env:TOKEN}"), exitFine, "success", "", "the DAG run succeeded"},
 		"a lost answer":    {airflowJob(aDAG(t, "success").URL+"/lossy", "${env:TOKEN}"), exitFine, "success", "", "the DAG run succeeded"},
 		"one that failed":  {airflowJob(aDAG(t, "failed").URL, "${env:TOKEN}"), exitNo, "fail", "", "the DAG run failed"},
