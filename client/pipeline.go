@@ -14,7 +14,7 @@ type Pipeline struct {
 	Tags        map[string]string `json:"tags"`
 	File        *string           `json:"file"`
 	Version     *string           `json:"version"`
-	Problem     *string           `json:"problem"`  // why its newest file is not in force
+	Problems    []string          `json:"problems"` // why its newest file is not in force
 	Schedule    *string           `json:"schedule"` // cron, stream or manual
 	Period      *string           `json:"period"`   // day, hour or minute
 	Timezone    *string           `json:"timezone"`

@@ -94,8 +94,11 @@ func stateCounts(pipelines []client.Pipeline) string {
 
 // writeTrouble says why a pipeline does not stand as its owner may think.
 func (a *app) writeTrouble(p client.Pipeline) {
-	if p.Problem != nil {
-		fmt.Fprintf(a.stdout, "%s is %s: %s\n", p.ID, p.State, printable(*p.Problem))
+	if len(p.Problems) > 0 {
+		fmt.Fprintf(a.stdout, "%s is %s:\n", p.ID, p.State)
+	}
+	for _, problem := range p.Problems {
+		fmt.Fprintf(a.stdout, "  - %s\n", printable(problem))
 	}
 	if p.Pause.Paused {
 		fmt.Fprintf(a.stdout, "%s is %s\n", p.ID, pausedText(p.Pause))
@@ -141,7 +144,7 @@ func (a *app) writePipeline(p client.Pipeline) {
 		fact("last run", lastRunText(p.LastRun)),
 		fact("open runs", fmt.Sprint(p.OpenRuns)),
 	)
-	if p.Problem != nil || p.Pause.Paused {
+	if len(p.Problems) > 0 || p.Pause.Paused {
 		fmt.Fprintln(a.stdout)
 		a.writeTrouble(p)
 	}

@@ -11,9 +11,9 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -161,9 +161,9 @@ func (a *API) entry(ctx context.Context, id pipeline.ID) (*catalog.Entry, *Probl
 func notInForce(id pipeline.ID, row store.Pipeline) *Problem {
 	switch {
 	case row.Problem != "":
-		first, _, more := strings.Cut(row.Problem, "\n")
-		if more {
-			first += " (and more)"
+		first, more := row.Problems()[0], len(row.Problems())-1
+		if more > 0 {
+			first += fmt.Sprintf(" (and %d more)", more)
 		}
 		return problem(http.StatusNotFound, unknownPipeline, "pipeline %.140q is not in force, since its file was rejected: %.1000s; correct the file", id, first)
 	case !row.RemovedAt.IsZero():

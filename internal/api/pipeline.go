@@ -23,7 +23,7 @@ type Pipeline struct {
 	Tags        map[string]string `json:"tags"`
 	File        *string           `json:"file" doc:"Where its version in force was read."`
 	Version     *string           `json:"version" doc:"The version in force."`
-	Problem     *string           `json:"problem" doc:"Why its newest file is not in force."`
+	Problems    []string          `json:"problems" doc:"Why its newest file is not in force; empty if it is."`
 	Schedule    *string           `json:"schedule" enum:"cron,stream,manual" doc:"What opens its runs."`
 	Period      *string           `json:"period" enum:"day,hour,minute" doc:"The slice of data that a run is for."`
 	Timezone    *string           `json:"timezone"`
@@ -160,7 +160,7 @@ func (a *API) row(ctx context.Context, id pipeline.ID) (store.Pipeline, error) {
 func (a *API) pipelineView(ctx context.Context, row store.Pipeline) (Pipeline, error) {
 	e := a.catalog.Current().Get(row.ID)
 	v := Pipeline{
-		ID: string(row.ID), State: stateOf(row), Version: text(row.Config), Problem: text(row.Problem), Pause: pauseView(row.Pause),
+		ID: string(row.ID), State: stateOf(row), Version: text(row.Config), Problems: append([]string{}, row.Problems()...), Pause: pauseView(row.Pause),
 		Horizon: instant(row.Horizon), AcceptedAt: instant(row.AcceptedAt), RemovedAt: instant(row.RemovedAt),
 		Tags: map[string]string{}, After: []string{}, Probes: []Probe{},
 	}

@@ -62,7 +62,7 @@ func TestDegradedRejectedAndRemovedPipelinesSaySo(t *testing.T) {
 	if diff := cmp.Diff(want, states); diff != "" {
 		t.Errorf("states (-want +got):\n%s", diff)
 	}
-	if got := w.get("/api/v1/pipelines/orders").object(200)["problem"].(string); !strings.Contains(got, "equalz") {
+	if got := at(w.get("/api/v1/pipelines/orders").object(200), "problems", 0).(string); !strings.Contains(got, "equalz") {
 		t.Errorf("the problem is %q", got)
 	}
 	if items := w.get("/api/v1/pipelines").items(); len(items) != 2 {

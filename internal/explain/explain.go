@@ -1,8 +1,8 @@
-// Package explain says why: why a run waits and what would open its gate, what a past run started on and how it went,
-// and, for a run that never was, what kept it from opening. It reads and evaluates; it changes nothing.
+// Package explain says why a run waits and what would open its gate, what a past run started on and how it went, and why
+// a period has no run. It reads and evaluates; it changes nothing.
 //
-// Look gathers the facts and judges them; text.go turns the judgement into the words that people read, the same in the
-// command line and in the API. The verdict of a gate is package gate's, reasons of rules are package rule's.
+// Look gathers the facts and draws the conclusions; text.go turns them into what the command line and the API show. The
+// verdict on a gate is package gate's, the reasons of rules are package rule's.
 package explain
 
 import (
@@ -43,15 +43,15 @@ type records interface {
 type Sources struct {
 	Store   records
 	Catalog *catalog.Catalog
-	// Silenced tells which silence kept back the alert about an event; "" if none did. It may be nil.
+	// Silenced returns the id of the silence that suppressed the alert about an event, or "". It may be nil.
 	Silenced func(event.Event) string
 }
 
 // Question is what to explain.
 type Question struct {
 	Pipeline pipeline.ID
-	Schedule pipeline.ScheduleID // the pipeline's own unless said
-	Period   period.Period       // the newest open run's unless said; else that of a fire now
+	Schedule pipeline.ScheduleID // the pipeline's own by default
+	Period   period.Period       // by default the newest open run's, else that of a fire now
 	Real     bool                // the run itself, also where the pipeline only has dry runs now
 }
 
@@ -60,16 +60,17 @@ type State string
 
 // The states of an explanation. All but NotOpened are those of a run.
 const (
-	NotOpened State = "not opened"
-	Waiting   State = "waiting"
-	Starting  State = "starting"
-	Held      State = "held"
-	Running   State = "running"
-	Settling  State = "settling" // it failed, and whether it is tried again is being decided
-	Completed State = "completed"
-	Failed    State = "failed"
-	Exhausted State = "exhausted" // its gate did not open within the window
-	Cancelled State = "cancelled"
+	NotOpened  State = "not opened"
+	Waiting    State = "waiting"
+	Starting   State = "starting"
+	Held       State = "held"
+	Running    State = "running"
+	Settling   State = "settling" // it failed, and whether it is retried is being decided
+	Completed  State = "completed"
+	WouldStart State = "would start" // a dry run whose gate was open
+	Failed     State = "failed"
+	Exhausted  State = "exhausted" // its gate did not open within the window
+	Cancelled  State = "cancelled"
 )
 
 // Explanation is the answer.
@@ -90,10 +91,10 @@ type Explanation struct {
 	Reruns    []store.Rerun
 	Deadlines []store.Deadline
 	Silenced  []Silenced        // in the order of their first alert
-	Probes    []prober.Standing // whose answers its gate looks at now, in the order of its rules
+	Probes    []prober.Standing // those whose answers its gate reads now, in the order of its rules
 }
 
-// Silenced is a silence that kept back alerts about the run.
+// Silenced is a silence that suppressed alerts about the run.
 type Silenced struct {
 	By     string // its id
 	Alerts int
@@ -114,14 +115,14 @@ type Leaf struct {
 	Holds     bool // it is no reason for the gate to be closed; under a "not", that is the rule's failing
 	Version   int64
 	UpdatedAt time.Time // zero where there was no reading
-	Source    string    // who wrote it, where that is known
+	Source    string    // the writer, where it is known
 	Period    period.Period
 }
 
-// ErrUnknownPipeline says that there never was such a pipeline.
+// ErrUnknownPipeline means that there never was such a pipeline.
 var ErrUnknownPipeline = errors.New("there is no such pipeline")
 
-// Look explains the run that q asks for.
+// Look explains the run that q names.
 func Look(ctx context.Context, s Sources, q Question, now time.Time) (Explanation, error) {
 	l := look{Sources: s, now: now}
 	if err := l.find(ctx, q); err != nil {
@@ -156,9 +157,12 @@ type look struct {
 	def    *pipeline.Definition // nil if the pipeline is not in force
 	events []event.Event        // about the run, oldest first
 	x      Explanation
+
+	triggered bool   // only a trigger opens the run
+	start     []Leaf // what the start condition shows, for the hints
 }
 
-// find settles which run is meant, and reads it.
+// find decides which run is meant, and reads it.
 func (l *look) find(ctx context.Context, q Question) error {
 	l.def = l.Catalog.Current().Definition(q.Pipeline)
 	row, err := l.Store.Pipeline(ctx, q.Pipeline)
@@ -245,10 +249,16 @@ func (l *look) history(ctx context.Context) error {
 	}
 	l.x.Log, l.x.Reruns = logs[l.key], requests[l.key]
 	l.x.Attempts = Attempts(*l.x.Run, l.x.Log, l.events)
+	if l.x.DryRun {
+		for i := range l.x.Attempts { // no job ran, so none succeeded
+			a := &l.x.Attempts[i]
+			a.Result, a.Message = "", ""
+		}
+	}
 	return nil
 }
 
-// silenced counts the alerts that were kept back.
+// silenced counts the alerts that were suppressed.
 func (l *look) silenced() {
 	if l.Silenced == nil {
 		return

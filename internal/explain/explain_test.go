@@ -64,13 +64,13 @@ func TestWaitingRunSaysWhichRuleIsClosedAndWhatWouldOpenIt(t *testing.T) {
 	w.Write("orders", "rows#2026-03-04", "count=5000")
 	w.Pass(2 * time.Minute)
 	w.says(w.explain("orders", ""), explain.Waiting,
-		"orders/cron/2026-03-04", "WAITING: the gate is closed: 1 of 2 rules does not hold",
+		"orders/cron/2026-03-04  WAITING\nthe gate is closed: 1 of 2 rules does not hold\n",
 		`✗ source  status equals "ready": status is "pending", needs "ready"`,
-		"written 2026-03-04T08:10:00Z, 2m before, by etl, for 2026-03-04",
+		"written 2026-03-04T08:10:00Z (2m ago) by etl for 2026-03-04",
 		"✓ rows", "✗ note", "(advisory: does not count)",
 		"waiting since 2026-03-04T08:00:00Z (12m ago); the window is open until 2026-03-04T11:00:00Z (in 2h48m)",
 		"`interlock sensor set orders source#2026-03-04 status=ready`",
-		"absolute: ARMED, breach 2026-03-04T12:00:00Z (in 3h48m), warning 2026-03-04T11:30:00Z",
+		"absolute deadline 2026-03-04T12:00:00Z (in 3h48m): ARMED, warning 2026-03-04T11:30:00Z",
 	)
 }
 
@@ -87,14 +87,14 @@ func TestRunningAndCompletedRunsShowWhatTheyStartedOn(t *testing.T) {
 	w := opened(t)
 	w.Write("orders", "source#2026-03-04", "status=ready")
 	w.Write("orders", "rows#2026-03-04", "count=5000")
-	w.says(w.explain("orders", ""), explain.Running, "RUNNING: attempt 1 runs since 2026-03-04T08:10:00Z (now)", "Rules, as they stood at the start 2026-03-04T08:10:00Z")
+	w.says(w.explain("orders", ""), explain.Running, "RUNNING\nattempt 1 has been running since 2026-03-04T08:10:00Z (now)\n", "its job is polled every 30s until 2026-03-04T09:10:00Z", "Rules at the start, 2026-03-04T08:10:00Z")
 	w.Pass(5 * time.Minute)
 	w.finish("orders/cron/2026-03-04", run.Report{Result: run.ResultSuccess, Message: "5000 rows"})
 	x := w.explain("orders", "2026-03-04")
 	w.says(x, explain.Completed,
-		"COMPLETED: attempt 1 succeeded, 15m after the run opened", `✓ source  status equals "ready": status is "ready"`,
-		"attempt 1 (cron), opened 2026-03-04T08:00:00Z, started 2026-03-04T08:10:00Z, success 2026-03-04T08:15:00Z: 5000 rows",
-		"absolute: MET, breach 2026-03-04T12:00:00Z",
+		"COMPLETED\nattempt 1 succeeded, 15m after the run opened\n", `✓ source  status equals "ready": status is "ready"`,
+		"attempt 1 (cron): opened 2026-03-04T08:00:00Z, started 2026-03-04T08:10:00Z, succeeded 2026-03-04T08:15:00Z: 5000 rows",
+		"absolute deadline 2026-03-04T12:00:00Z (in 3h45m): MET",
 	)
 	if len(x.Opens) > 0 {
 		t.Errorf("a completed run needs nothing, got %q", x.Opens)
@@ -106,17 +106,18 @@ func TestFailedRunTellsEachAttempt(t *testing.T) {
 	w.Write("orders", "source#2026-03-04", "status=ready")
 	w.Write("orders", "rows#2026-03-04", "count=5000")
 	w.finish("orders/cron/2026-03-04", run.Report{Result: run.ResultFail, Category: run.Transient, Message: "no network"})
-	w.says(w.explain("orders", ""), explain.Waiting, "WAITING: attempt 2 begins", "attempt 1 (cron)", "fail TRANSIENT", "no network")
+	w.says(w.explain("orders", ""), explain.Waiting, "WAITING\nattempt 1 failed (no network); attempt 2 begins 2026-03-04T08:10:", "attempt 1 (cron)", "failed 2026-03-04T08:10:00Z (TRANSIENT): no network")
 	w.Pass(time.Hour)
 	w.finish("orders/cron/2026-03-04", run.Report{Result: run.ResultFail, Category: run.Transient, Message: "still none", Exited: true, ExitCode: 75})
-	w.says(w.explain("orders", "2026-03-04"), explain.Failed, "failed for good in attempt 2", "attempt 2 (transient)", "exit 75", "still none", "`interlock rerun orders --date 2026-03-04 --reason TEXT`")
+	w.says(w.explain("orders", "2026-03-04"), explain.Failed, "FAILED\nfailed after 2 attempts: still none (maxRetries: 1 used up)\n", "attempt 2 (transient)", "(TRANSIENT, exit code 75): still none", "`interlock rerun orders --date 2026-03-04 --reason TEXT`")
 }
 
 func TestExhaustedRunShowsTheGateAsItIsNow(t *testing.T) {
 	w := opened(t)
 	w.Pass(4 * time.Hour)
 	x := w.explain("orders", "2026-03-04")
-	w.says(x, explain.Exhausted, "the gate did not open within the window of attempt 1, which ended 2026-03-04T11:00:00Z", "interlock rerun orders", "Rules, as they stand now")
+	w.says(x, explain.Exhausted, "the gate stayed closed until the window of attempt 1 ended, 2026-03-04T11:00:00Z (1h10m ago)", "interlock rerun orders", "Rules now",
+		"that attempt also needs source with status equals \"ready\"")
 }
 
 func TestCancelledRunSaysByWhom(t *testing.T) {
@@ -124,16 +125,16 @@ func TestCancelledRunSaysByWhom(t *testing.T) {
 	key, _ := run.ParseKey("orders/cron/2026-03-04")
 	_, err := w.Router.Cancel(ctx, key, "ann", "wrong day", w.Now())
 	w.Check(err)
-	w.says(w.explain("orders", "2026-03-04"), explain.Cancelled, "cancelled by ann: wrong day", "interlock rerun orders")
+	w.says(w.explain("orders", "2026-03-04"), explain.Cancelled, "CANCELLED\ncancelled by ann: wrong day\n", "interlock rerun orders")
 }
 
 func TestPauseIsTheFirstThingSaid(t *testing.T) {
 	w := opened(t)
 	_, err := w.Router.Pause(ctx, "orders", store.Pause{By: "ann", Why: "migration", Until: w.Now().Add(2 * time.Hour)}, w.Now())
 	w.Check(err)
-	w.says(w.explain("orders", ""), explain.Waiting, "WAITING: the pipeline is paused, so attempt 1 does not start",
-		"paused since 2026-03-04T08:10:00Z (now) by ann: migration; it ends by itself 2026-03-04T10:10:00Z (in 2h)", "`interlock resume orders`")
-	w.says(w.explain("orders", "2026-03-05"), explain.NotOpened, "NOT OPENED: the pipeline is paused: nothing opens")
+	w.says(w.explain("orders", ""), explain.Waiting, "WAITING\nthe pipeline is paused, so attempt 1 does not start\n",
+		"paused since 2026-03-04T08:10:00Z (now) by ann: migration; the pause ends 2026-03-04T10:10:00Z (in 2h)", "`interlock resume orders`")
+	w.says(w.explain("orders", "2026-03-05"), explain.NotOpened, "NOT OPENED\nthe pipeline is paused, so no run opens\n")
 }
 
 func TestRunThatNeverWasSaysWhyNot(t *testing.T) {
@@ -142,14 +143,14 @@ func TestRunThatNeverWasSaysWhyNot(t *testing.T) {
 		id, date string
 		want     []string
 	}{
-		{"orders", "2026-03-04", []string{"the schedule is not reached: it opens 2026-03-04T08:00:00Z (in 22h50m)"}},
-		{"orders", "2026-03-02", []string{"its fire at 2026-03-02T08:00:00Z was before the pipeline was first accepted, 2026-03-03T09:10:00Z", "`interlock trigger orders --date 2026-03-02`"}},
-		{"orders", "2026-03-03T10", []string{"the schedule has no fire for this period", "its runs are for one day each"}},
-		{"weekdays", "2026-03-07", []string{"the calendar suppresses this period: weekend", "--force"}},
-		{"stream", "2026-03-03", []string{"the start condition was never true", "`interlock sensor set stream landed#2026-03-03 status=ready`"}},
-		{"stream", "2026-03-09", []string{"the start condition was never true; the period begins 2026-03-09T00:00:00Z"}},
-		{"stream", "2026-03-01", []string{"the start condition was never true, and its deadline has passed", "`interlock trigger stream --date 2026-03-01`"}},
-		{"downstream", "2026-03-03", []string{"the upstream runs are not all COMPLETED", "no run of orders for 2026-03-03", "`interlock explain orders --date 2026-03-03`"}},
+		{"orders", "2026-03-04", []string{"the schedule opens this run 2026-03-04T08:00:00Z (in 22h50m)"}},
+		{"orders", "2026-03-02", []string{"its fire at 2026-03-02T08:00:00Z came before the pipeline was first accepted, 2026-03-03T09:10:00Z", "`interlock trigger orders --date 2026-03-02`"}},
+		{"orders", "2026-03-03T10", []string{"the schedule has no fire for this period", "each run of this pipeline is for one day"}},
+		{"weekdays", "2026-03-07", []string{"the calendar excludes this period: weekend", "--force"}},
+		{"stream", "2026-03-03", []string{"the start condition is not met", "`interlock sensor set stream landed#2026-03-03 status=ready`"}},
+		{"stream", "2026-03-09", []string{"the start condition is not met; the period begins 2026-03-09T00:00:00Z"}},
+		{"stream", "2026-03-01", []string{"the start condition was not met before its deadline, 2026-03-01T18:00:00Z", "`interlock trigger stream --date 2026-03-01`"}},
+		{"downstream", "2026-03-03", []string{"not all upstream runs are COMPLETED", "no run of orders for 2026-03-03", "`interlock explain orders --date 2026-03-03`"}},
 	} {
 		w.says(w.explain(c.id, c.date), explain.NotOpened, c.want...)
 	}
@@ -166,14 +167,14 @@ func TestStartConditionThatCameTooLateOpensNothing(t *testing.T) {
 	w := newWorld(t, stream)
 	w.Write("stream", "landed#2026-03-02", "status=ready")
 	w.says(w.explain("stream", "2026-03-02"), explain.NotOpened,
-		"the start condition became true only after its deadline", "`interlock trigger stream --date 2026-03-02`")
+		"the start condition was met only after its deadline, 2026-03-02T18:00:00Z", "`interlock trigger stream --date 2026-03-02`")
 }
 
 func TestRemovedPipelineOpensNothing(t *testing.T) {
 	w := newWorld(t, orders, weekdays)
 	w.Apply(weekdays)
-	w.says(w.explain("orders", "2026-03-05"), explain.NotOpened, "orders 2026-03-05\n", "the pipeline's file was removed 2026-03-03T09:10:00Z (now): nothing opens")
-	w.says(w.explain("orders", ""), explain.NotOpened, "orders\nNOT OPENED")
+	w.says(w.explain("orders", "2026-03-05"), explain.NotOpened, "orders 2026-03-05  NOT OPENED\n", "the pipeline's file was removed 2026-03-03T09:10:00Z (now), so no run opens")
+	w.says(w.explain("orders", ""), explain.NotOpened, "orders  NOT OPENED\n")
 }
 
 func TestRerunIsHintedAsItWouldBeAccepted(t *testing.T) {
@@ -214,7 +215,7 @@ func TestHeldStartWaitsForAnOperator(t *testing.T) {
 	b.ID = "hold"
 	b.Swap(r, held)
 	w.Check(w.Store.Commit(ctx, b, w.Now()))
-	w.says(w.explain("orders", ""), explain.Held, "held since 2026-03-04T08:10:00Z (now): the target does not answer", "`interlock job complete orders/cron/2026-03-04 success` or `fail`")
+	w.says(w.explain("orders", ""), explain.Held, "the start of attempt 1 has been held since 2026-03-04T08:10:00Z (now): the target does not answer", "`interlock job complete orders/cron/2026-03-04 success` or `fail`")
 }
 
 func TestWordsOfUsersStayOnTheirLine(t *testing.T) {
@@ -237,11 +238,12 @@ func TestAttemptsAreNumberedEvenIfNothingIsLeftOfThem(t *testing.T) {
 func TestDryRunSaysThatItStartsNothing(t *testing.T) {
 	w := newWorld(t, strings.Replace(stream, "job:", "dryRun: true\njob:", 1))
 	w.Write("stream", "landed#2026-03-03", "status=ready")
-	w.says(w.explain("stream", "2026-03-03"), explain.Waiting, "dry run: no job is ever started", "its rule does not hold")
+	w.says(w.explain("stream", "2026-03-03"), explain.Waiting, "WAITING (dry run, no job is started)", "its rule does not hold")
 	w.Write("stream", "rows#2026-03-03", "count=11")
 	x := w.explain("stream", "2026-03-03")
-	if !x.DryRun || x.State == explain.NotOpened || x.State == explain.Running {
-		t.Errorf("got %s\n%s", x.State, x.Text())
+	w.says(x, explain.WouldStart, "WOULD START (dry run, no job is started)\nthe gate was open 2026-03-03T09:10:00Z (now), and the job would have started\n")
+	if text := x.Text(); strings.Contains(text, "succe") || strings.Contains(text, "COMPLETED") {
+		t.Errorf("nothing succeeded:\n%s", text)
 	}
 }
 
@@ -252,7 +254,7 @@ func TestRunThatWaitsForASlotSaysSo(t *testing.T) {
 		w.Write("stream", "landed#"+date, "status=ready")
 	}
 	w.says(w.explain("stream", "2026-03-03"), explain.Running)
-	w.says(w.explain("stream", "2026-03-04"), explain.Waiting, "the gate is open, but all jobs the pipeline may have at once are running", "schedule.maxActive")
+	w.says(w.explain("stream", "2026-03-04"), explain.Waiting, "the gate is open, but as many jobs are running as schedule.maxActive allows, since 2026-03-03T09:10:00Z (now)")
 }
 
 func TestRefusedStartSaysWhenItIsTriedAgain(t *testing.T) {
@@ -269,5 +271,5 @@ func TestRefusedStartSaysWhenItIsTriedAgain(t *testing.T) {
 	b := store.Batch{ID: "refuse"}
 	b.Swap(r, next)
 	w.Check(w.Store.Commit(ctx, b, w.Now()))
-	w.says(w.explain("orders", ""), explain.Starting, "was refused; it is tried again 2026-03-04T08:10:30Z (in 30s)")
+	w.says(w.explain("orders", ""), explain.Starting, "start call 1 of attempt 1 was refused (no reason recorded); the next one is 2026-03-04T08:10:30Z (in 30s)")
 }

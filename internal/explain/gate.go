@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -72,7 +73,18 @@ func (l *look) owner(leaf store.SeenLeaf) pipeline.ID {
 	return l.key.Pipeline
 }
 
-// name fills in who wrote the readings that were seen, as far as they are still the latest of their period.
+// written is when the latest of the readings was written that the gate saw.
+func (g *Gate) written() time.Time {
+	var at time.Time
+	for _, leaf := range g.Leaves {
+		if leaf.UpdatedAt.After(at) {
+			at = leaf.UpdatedAt
+		}
+	}
+	return at
+}
+
+// name fills in the writers of the readings that were seen, as far as they are still the latest of their period.
 func (l *look) name(ctx context.Context, leaves []Leaf) error {
 	var queries []store.ReadingQuery
 	var which []int

@@ -16,15 +16,22 @@ import (
 // maxHints is how many closed rules are given a hint of their own.
 const maxHints = 10
 
-// hints says, for each rule that keeps the gate closed, what would change that.
-func (l *look) hints(ctx context.Context) error {
+// hints says, for each rule that keeps the gate closed, what would change that. The prefix stands before each.
+func (l *look) hints(ctx context.Context, prefix string) error {
 	closed := l.x.Gate.Closed()
+	if len(closed) > 0 && l.def != nil && l.def.Start != nil {
+		start, err := l.live(ctx, l.def, l.def.Start.Gate)
+		if err != nil {
+			return err
+		}
+		l.start = start.Leaves
+	}
 	for _, leaf := range closed[:min(len(closed), maxHints)] {
 		hint, err := l.hint(ctx, leaf)
 		if err != nil {
 			return err
 		}
-		if !slices.Contains(l.x.Opens, hint) {
+		if hint = prefix + hint; !slices.Contains(l.x.Opens, hint) {
 			l.x.Opens = append(l.x.Opens, hint)
 		}
 	}
@@ -34,17 +41,17 @@ func (l *look) hints(ctx context.Context) error {
 	return nil
 }
 
-// hint says what would make a closed rule speak for opening.
+// hint says what would make a closed rule hold.
 func (l *look) hint(ctx context.Context, leaf Leaf) (string, error) {
 	if up, ok := strings.CutPrefix(leaf.Key, "run/"); ok {
 		p, err := l.awaited(ctx, pipeline.ID(up))
-		return fmt.Sprintf("a COMPLETED run of %s: `interlock explain %s --date %s`", up, up, p), err
+		return fmt.Sprintf("a COMPLETED run of %s for %s: `interlock explain %s --date %s`", up, p, up, p), err
 	}
 	return l.reading(leaf), nil
 }
 
-// awaited is the period of the upstream run that is waited for: the first inside ours that is not COMPLETED, or the one that
-// holds ours.
+// awaited is the period of the upstream run that the gate needs next: the first inside ours that is not COMPLETED, or the
+// one that holds ours.
 func (l *look) awaited(ctx context.Context, up pipeline.ID) (period.Period, error) {
 	def := l.Catalog.Current().Definition(up)
 	if def == nil {
@@ -69,20 +76,20 @@ func (l *look) awaited(ctx context.Context, up pipeline.ID) (period.Period, erro
 	return l.key.Period, nil
 }
 
-// reading says which reading would make a closed rule speak for opening.
+// reading says which reading would make a closed rule hold.
 func (l *look) reading(leaf Leaf) string {
 	sensor := leaf.Key
 	if leaf.From != "" {
 		sensor += " of " + leaf.From
 	}
 	if leaf.Negated {
-		return fmt.Sprintf("%s so that this no longer decides: %s", sensor, leaf.Reason)
+		return fmt.Sprintf("a change of %s, so that this is no longer true: %s [%s]", sensor, leaf.Reason, leaf.Group)
 	}
 	text := fmt.Sprintf("%s with %s", sensor, condition(leaf))
 	switch leaf.Check {
 	case rule.AgeGT:
 		if leaf.Outcome == rule.Fail {
-			return text + "; only time does that"
+			return text + "; that only takes time"
 		}
 	case rule.Exists:
 		text = "a reading of " + sensor
@@ -114,15 +121,15 @@ func condition(leaf Leaf) string {
 	return strings.Join(words, " ")
 }
 
-// command is what a person could type to write a reading that satisfies the rule; "" where no one value does. A write takes
-// the place of the whole reading, so it keeps what the other rules need of it.
+// command writes a reading that satisfies the rule; "" where no single value does. A write replaces the whole reading, so
+// the command keeps the fields that the other rules and the start condition need.
 func (l *look) command(leaf Leaf) string {
 	value, ok := example(leaf)
 	if !ok {
 		return ""
 	}
 	values, fields := []string{value}, []string{leaf.Field}
-	for _, other := range l.x.Gate.Leaves {
+	for _, other := range slices.Concat(l.x.Gate.Leaves, l.start) {
 		if other.Key != leaf.Key || l.owner(other.SeenLeaf) != l.owner(leaf.SeenLeaf) || slices.Contains(fields, other.Field) || !other.needed() {
 			continue
 		}
@@ -138,8 +145,8 @@ func (l *look) command(leaf Leaf) string {
 	return fmt.Sprintf("interlock sensor set %s %s %s", l.owner(leaf.SeenLeaf), key, strings.Join(values, " "))
 }
 
-// needed says that a reading must have the rule's field: because the rule holds on it, or because no other rule can stand in
-// for it. The time of the write itself is no field that anybody writes.
+// needed says that a reading must have the rule's field: the rule holds on it, or no other rule can stand in for it. The
+// time of the write itself is not a field of the data.
 func (leaf Leaf) needed() bool {
 	if leaf.Advisory || leaf.Field == "" || leaf.Field == "updatedAt" {
 		return false

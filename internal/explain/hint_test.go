@@ -18,11 +18,11 @@ func gated(t *testing.T, rules string) *world {
 
 func TestOnlyAReadingThatIsTooYoungWaitsForTime(t *testing.T) {
 	w := gated(t, "{key: rest, check: age_gt, field: since, value: 10m}")
-	if x := w.explain("gated", "2026-03-03"); strings.Contains(x.Text(), "only time") {
+	if x := w.explain("gated", "2026-03-03"); strings.Contains(x.Text(), "only takes time") {
 		t.Errorf("no time brings a reading that nobody writes:\n%s", x.Text())
 	}
 	w.Write("gated", "rest#2026-03-03", "since="+w.Now().Format("2006-01-02T15:04:05Z07:00"))
-	w.says(w.explain("gated", "2026-03-03"), explain.Waiting, "only time does that")
+	w.says(w.explain("gated", "2026-03-03"), explain.Waiting, "that only takes time")
 }
 
 func TestHintedWriteKeepsWhatOtherRulesNeed(t *testing.T) {
@@ -31,6 +31,17 @@ func TestHintedWriteKeepsWhatOtherRulesNeed(t *testing.T) {
 	w.says(w.explain("gated", "2026-03-03"), explain.Waiting, "`interlock sensor set gated k#2026-03-03 count=5 status=ok`")
 	w.Write("gated", "k#2026-03-03", "status=ok")
 	w.says(w.explain("gated", "2026-03-03"), explain.Waiting, "`interlock sensor set gated k#2026-03-03 count=5 status=ok`")
+}
+
+// The start condition of an open run is not asked again, but others may read it.
+func TestHintedWriteKeepsTheStartCondition(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: gated, owner: data}
+schedule: {trigger: {key: landed, check: equals, field: complete, value: true}}
+validation: {rules: [{key: landed, check: gte, field: count, value: 1000}]}
+`)
+	w.Write("gated", "landed#2026-03-03", "complete=true", "count=12")
+	w.says(w.explain("gated", "2026-03-03"), explain.Waiting, "`interlock sensor set gated landed#2026-03-03 count=1000 complete=")
 }
 
 func TestAlternativesAreHintedOneByOne(t *testing.T) {

@@ -8,11 +8,13 @@ import (
 
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sla"
 	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
-// never explains a run that there is not: the first thing that stands against it is the summary.
+// never explains why a period has no run. The first obstacle is the summary.
 func (l *look) never(ctx context.Context) error {
 	x := &l.x
 	x.State = NotOpened
@@ -21,23 +23,21 @@ func (l *look) never(ctx context.Context) error {
 		return nil
 	}
 	if l.key.Schedule != l.def.Opens {
-		x.Summary = fmt.Sprintf("there is no such run: %s opens its runs as %q, not %q", l.key.Pipeline, l.def.Opens, l.key.Schedule)
+		x.Summary = fmt.Sprintf("there is no such run: runs of %s have schedule %s, not %s", l.key.Pipeline, l.def.Opens, l.key.Schedule)
 		return nil
 	}
 	if why := l.excluded(); why != "" {
-		x.Summary = "the calendar suppresses this period: " + why
-		l.because("nothing starts it later, except an operator who insists")
+		x.Summary = "the calendar excludes this period: " + why
+		l.because("only a forced trigger opens it")
 		l.opens("`interlock trigger %s --date %s --force --reason TEXT`", l.key.Pipeline, l.key.Period)
 		return nil
 	}
-	if !l.row.Pause.Since.IsZero() {
-		l.paused()
-	}
+	paused := l.paused()
 	if err := l.notYet(ctx); err != nil {
 		return err
 	}
-	if !l.row.Pause.Since.IsZero() {
-		x.Summary = "the pipeline is paused: nothing opens"
+	if paused {
+		x.Summary = "the pipeline is paused, so no run opens"
 	}
 	if x.Gate == nil {
 		var err error
@@ -45,21 +45,28 @@ func (l *look) never(ctx context.Context) error {
 			return err
 		}
 	}
-	return l.hints(ctx)
+	switch {
+	case !l.triggered:
+		return l.hints(ctx, "")
+	case l.def.Opens == pipeline.ByStream:
+		return nil // a run that is triggered does not ask for what would have opened it
+	}
+	return l.hints(ctx, "that run also needs ")
 }
 
 func (l *look) gone() {
 	switch {
 	case !l.row.RemovedAt.IsZero():
-		l.x.Summary = "the pipeline's file was removed " + l.when(l.row.RemovedAt) + ": nothing opens"
+		l.x.Summary = "the pipeline's file was removed " + l.when(l.row.RemovedAt) + ", so no run opens"
 	case l.row.Problem != "":
-		l.x.Summary = "the pipeline's file has problems and no version of it is in force: " + l.row.Problem
+		l.x.Summary = "the pipeline's file was rejected, and no version of it is in force"
+		l.x.Reasons = append(l.x.Reasons, l.row.Problems()...)
 	default:
 		l.x.Summary = "no version of the pipeline is in force"
 	}
 }
 
-// excluded says why the calendar suppresses the period, now or when it was due.
+// excluded says why the calendar excludes the period, now or when it was due.
 func (l *look) excluded() string {
 	if why := l.def.Schedule.Excluded(l.key.Period); why != "" {
 		return why
@@ -72,7 +79,7 @@ func (l *look) excluded() string {
 	return ""
 }
 
-// notYet says what would have to happen for the run to open by itself.
+// notYet says what would open the run.
 func (l *look) notYet(ctx context.Context) error {
 	switch l.def.Opens {
 	case pipeline.ByCron:
@@ -81,8 +88,8 @@ func (l *look) notYet(ctx context.Context) error {
 		return l.noStart(ctx)
 	case pipeline.ByHand:
 	}
-	l.x.Summary = "only an operator opens runs of this pipeline"
-	l.opens("`interlock trigger %s --date %s`", l.key.Pipeline, l.key.Period)
+	l.x.Summary = "the pipeline has no schedule: a run opens when it is triggered"
+	l.trigger()
 	return nil
 }
 
@@ -93,29 +100,34 @@ func (l *look) noFire(ctx context.Context) error {
 	switch {
 	case fire.IsZero():
 		x.Summary = "the schedule has no fire for this period"
-		if p := l.def.Schedule.Size(); l.key.Period.Size() != p {
-			l.because("its runs are for one %s each", p)
+		if size := l.def.Schedule.Size(); l.key.Period.Size() != size {
+			l.because("each run of this pipeline is for one %s", size)
 		}
 	case fire.After(l.now):
-		x.Summary = "the schedule is not reached: it opens " + l.when(fire)
+		x.Summary = "the schedule opens this run " + l.when(fire)
 		return nil
 	case fire.Before(l.horizon()):
-		x.Summary = "its fire at " + clock(fire) + " was before the pipeline was first accepted, " + l.when(l.horizon())
+		x.Summary = fmt.Sprintf("its fire at %s came before the pipeline was first accepted, %s", clock(fire), l.when(l.horizon()))
 	default:
 		missed, err := l.missed(ctx)
 		if err != nil {
 			return err
 		}
-		x.Summary = "its fire at " + clock(fire) + " has not opened it"
-		if missed != "" {
+		switch {
+		case missed != "":
 			x.Summary = "its fire at " + clock(fire) + " was missed: " + missed
+		case fire.Before(l.row.AcceptedAt):
+			x.Summary = fmt.Sprintf("its fire at %s came before this version of the file was accepted, %s", clock(fire), l.when(l.row.AcceptedAt))
+			l.because("an edit does not open past periods")
+		default:
+			x.Summary = "its fire at " + clock(fire) + " has not opened the run yet"
 		}
 	}
-	l.opens("`interlock trigger %s --date %s`", l.key.Pipeline, l.key.Period)
+	l.trigger()
 	return nil
 }
 
-// missed looks for the event that told of a missed fire.
+// missed finds the event that reported a missed fire.
 func (l *look) missed(ctx context.Context) (string, error) {
 	for _, t := range []event.Type{event.ScheduleMissed, event.IrregularScheduleMissed} {
 		page, err := l.Store.Events(ctx, store.EventQuery{Pipeline: l.key.Pipeline, Type: t, Limit: 100})
@@ -131,39 +143,72 @@ func (l *look) missed(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// noStart explains a period whose start condition, or upstream, has not opened it.
+// noStart explains a period that neither its start condition nor its upstreams have opened.
 func (l *look) noStart(ctx context.Context) error {
 	x := &l.x
-	what, g := "the upstream runs are not all COMPLETED", l.def.Gate
+	unmet, g := "not all upstream runs are COMPLETED", l.def.Gate
 	if l.def.Start != nil {
-		what, g = "the start condition was never true", l.def.Start.Gate
+		unmet, g = "the start condition is not met", l.def.Start.Gate
 	}
 	view, err := l.live(ctx, l.def, g)
 	if err != nil {
 		return err
 	}
 	x.Gate = view
-	opens := l.def.Schedule.OpensFrom(l.key.Period)
-	switch {
-	case l.def.Start != nil && l.closedFor():
-		if x.Summary = what + ", and its deadline has passed"; view.Open() {
-			x.Summary = "the start condition became true only after its deadline"
-		}
-		l.opens("`interlock trigger %s --date %s`", l.key.Pipeline, l.key.Period)
+	deadline := startDeadline(l.def, l.key)
+	over := !deadline.IsZero() && !l.now.Before(deadline)
+	switch opens := l.def.Schedule.OpensFrom(l.key.Period); {
+	case view.Open() && over && !view.written().Before(deadline):
+		x.Summary = "the start condition was met only after its deadline, " + l.when(deadline)
+		l.trigger()
 	case view.Open():
-		x.Summary = "what opens it holds now: it opens within a watchdog interval at the latest"
+		l.unopened(view.written())
+	case over:
+		x.Summary = "the start condition was not met before its deadline, " + l.when(deadline)
+		l.trigger()
 	case opens.After(l.now):
-		x.Summary = fmt.Sprintf("%s; the period begins %s", what, l.when(opens))
+		x.Summary = fmt.Sprintf("%s; the period begins %s", unmet, l.when(opens))
 	default:
-		x.Summary = what
+		x.Summary = unmet
 	}
 	return nil
 }
 
-// closedFor says that the start condition's own deadline is over.
-func (l *look) closedFor() bool {
-	deadline := l.def.Start.Deadline
-	return deadline != nil && l.now.After(sla.Close(*deadline, l.key.Period, l.def.Schedule))
+// unopened explains a period whose start condition is met, or whose upstreams are done, and that has no run all the same:
+// nobody reacted to that write when it came, and the watchdog opens only what it would call overlooked.
+func (l *look) unopened(at time.Time) {
+	x := &l.x
+	met := "the last upstream run completed " + l.when(at)
+	if l.def.Start != nil {
+		met = "the start condition was met " + l.when(at)
+	}
+	switch {
+	case at.Before(l.row.AcceptedAt):
+		x.Summary = fmt.Sprintf("%s, before this version of the file was accepted, %s", met, l.when(l.row.AcceptedAt))
+		l.because("an edit does not open past periods")
+	case x.DryRun:
+		x.Summary = met + ", but there is no record of a dry run; it may have expired"
+	case at.Before(l.now.Add(-watchdog.LookBack)):
+		x.Summary = fmt.Sprintf("%s, longer ago than the watchdog looks back (%s)", met, span(watchdog.LookBack))
+	default:
+		x.Summary = met + "; the run opens within one watchdog interval"
+		return
+	}
+	l.trigger()
+}
+
+// trigger names the command that opens the run, where nothing else does.
+func (l *look) trigger() {
+	l.triggered = true
+	l.opens("`interlock trigger %s --date %s`", l.key.Pipeline, l.key.Period)
+}
+
+// startDeadline is when the start condition's deadline closes the automatic window of a run; zero without one.
+func startDeadline(def *pipeline.Definition, key run.Key) time.Time {
+	if def == nil || def.Start == nil || def.Start.Deadline == nil {
+		return time.Time{}
+	}
+	return sla.Close(*def.Start.Deadline, key.Period, def.Schedule)
 }
 
 func (l *look) horizon() time.Time {

@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// probes finds how those probes stand whose answers the gate looks at.
+// probes reads the state of the probes whose answers the gate reads.
 func (l *look) probes(ctx context.Context) error {
 	if l.x.Gate == nil || !l.x.Gate.Live {
 		return nil
@@ -41,15 +41,15 @@ func (l *look) probed(leaf Leaf) *pipeline.Probe {
 	return l.Catalog.Current().Probe(l.owner(leaf.SeenLeaf), sensor.Key(leaf.Key))
 }
 
-// asked says how a rule that a probe answers comes by another answer.
+// asked says when a probe answers a rule again.
 func asked(p *pipeline.Probe) string {
 	if p.Interval > 0 {
-		return fmt.Sprintf("; its probe is asked each %s", document.Duration(p.Interval))
+		return fmt.Sprintf("; its probe runs every %s", document.Duration(p.Interval))
 	}
-	return fmt.Sprintf("; its probe is asked while a run waits, and an answer counts for %s", document.Duration(p.TTL))
+	return fmt.Sprintf("; its probe runs while a run waits, and an answer is valid for %s", document.Duration(p.TTL))
 }
 
-// probing writes how the probes stand.
+// probing writes the state of the probes.
 func (x Explanation) probing(w *strings.Builder) {
 	var lines []string
 	for _, s := range x.Probes {
@@ -62,14 +62,14 @@ func (x Explanation) probing(w *strings.Builder) {
 	block(w, "Probes:", lines)
 }
 
-// probeLine is how a probe stands, in a sentence.
+// probeLine is the state of a probe in a sentence.
 func probeLine(s prober.Standing, now time.Time) string {
 	var parts []string
 	switch state := s.State; {
 	case state.Answered.IsZero() && state.Failures == 0:
-		return "was not asked yet"
+		return "has not run yet"
 	case !state.Answered.IsZero():
-		text := fmt.Sprintf("%s about %s, answered %s", state.Status, state.Period, instant(state.Answered, now))
+		text := fmt.Sprintf("%s for %s, answered %s", state.Status, state.Period, instant(state.Answered, now))
 		if state.Reason != "" {
 			text += ": " + state.Reason
 		}
@@ -83,12 +83,12 @@ func probeLine(s prober.Standing, now time.Time) string {
 
 func broken(s prober.Standing, now time.Time) string {
 	state := s.State
-	text := fmt.Sprintf("broke %s: %s", instant(state.Failed, now), state.Failure)
+	text := fmt.Sprintf("could not answer %s: %s", instant(state.Failed, now), state.Failure)
 	if state.Failures > 1 {
-		text = fmt.Sprintf("broke %d times in a row since %s, last %s: %s", state.Failures, clock(state.Since), instant(state.Failed, now), state.Failure)
+		text = fmt.Sprintf("could not answer %d times in a row since %s, last %s: %s", state.Failures, clock(state.Since), instant(state.Failed, now), state.Failure)
 	}
 	if state.Resting(now) {
-		text += "; it is left alone until " + instant(state.Rest, now)
+		text += "; it does not run again before " + instant(state.Rest, now)
 	}
 	return text
 }

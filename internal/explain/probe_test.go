@@ -42,8 +42,8 @@ func TestProbesOfAClosedGateSayHowTheyStand(t *testing.T) {
 	w := newWorld(t, probed)
 	w.Pass(23 * time.Hour)
 	w.says(w.explain("probed", ""), explain.Waiting,
-		"Probes:", "landing: was not asked yet", `landing with status equals "PASS"; its probe is asked each 1m`,
-		`quality with status equals "PASS"; its probe is asked while a run waits, and an answer counts for 20m`)
+		"Probes:", "landing: has not run yet", `landing with status equals "PASS"; its probe runs every 1m`,
+		`quality with status equals "PASS"; its probe runs while a run waits, and an answer is valid for 20m`)
 
 	state := probe.State{}.For(w.Catalog.Current().Get("probed").Version)
 	state = state.Answer(probe.Answer{Status: probe.Fail, Reason: "12 files are missing"}, "2026-03-04", w.Now(), w.Now(), w.Now().Add(time.Hour))
@@ -53,6 +53,6 @@ func TestProbesOfAClosedGateSayHowTheyStand(t *testing.T) {
 	}
 	w.remember("probed", "quality", state)
 	w.says(w.explain("probed", ""), explain.Waiting,
-		"landing: FAIL about 2026-03-04, answered 2026-03-04T08:10:00Z (now): 12 files are missing",
-		"broke 3 times in a row since 2026-03-04T08:10:00Z, last 2026-03-04T08:10:00Z (now): gave no answer; it is left alone until 2026-03-04T08:10:40Z (in 40s)")
+		"landing: FAIL for 2026-03-04, answered 2026-03-04T08:10:00Z (now): 12 files are missing",
+		"could not answer 3 times in a row since 2026-03-04T08:10:00Z, last 2026-03-04T08:10:00Z (now): gave no answer; it does not run again before 2026-03-04T08:10:40Z (in 40s)")
 }

@@ -3,44 +3,44 @@ package explain
 import (
 	"context"
 	"fmt"
+	"time"
 
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/rerun"
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// standing explains a run that there is.
+// standing explains a run that exists.
 func (l *look) standing(ctx context.Context) error {
 	r := l.x.Run
 	switch r.Status {
 	case run.Pending:
 		return l.waiting(ctx)
+	case run.ValidationExhausted:
+		return l.exhausted(ctx)
 	case run.Triggering:
 		l.starting()
 	case run.Running:
-		l.x.State = Running
-		l.x.Summary = fmt.Sprintf("attempt %d runs since %s", r.Attempt, l.when(r.Progress.StartedAt))
-		if end := r.Progress.PollEnd; !end.IsZero() && r.Progress.Opening.Limits.PollInterval > 0 {
-			l.because("its result is looked for until %s", l.when(end))
-		}
+		l.running()
 	case run.Failed, run.JobPollExhausted:
 		l.x.State = Settling
-		l.x.Summary = fmt.Sprintf("attempt %d failed (%s); whether it is tried again is being settled", r.Attempt, r.Reason)
+		l.x.Summary = fmt.Sprintf("attempt %d failed (%s); whether it is retried is being decided", r.Attempt, orUnknown(r.Reason))
+		if l.paused() {
+			l.x.Summary = fmt.Sprintf("attempt %d failed (%s); the pipeline is paused, so no retry opens", r.Attempt, orUnknown(r.Reason))
+		}
 	case run.Completed:
-		l.x.State = Completed
-		l.x.Summary = fmt.Sprintf("attempt %d succeeded, %s after the run opened", r.Attempt, span(r.EndedAt.Sub(r.OpenedAt)))
+		l.completed()
 	case run.FailedFinal:
-		l.x.State = Failed
-		l.x.Summary = fmt.Sprintf("failed for good in attempt %d: %s", r.Attempt, orUnknown(r.Reason))
-		l.rerun("opens another attempt")
-	case run.ValidationExhausted:
-		return l.exhausted(ctx)
+		l.x.State, l.x.Summary = Failed, orUnknown(r.Reason)
+		l.anotherAttempt("opens another attempt")
 	case run.Cancelled:
-		l.x.State = Cancelled
-		l.x.Summary = fmt.Sprintf("cancelled in attempt %d: %s", r.Attempt, orUnknown(r.Reason))
-		l.rerun("opens another attempt")
+		l.x.State, l.x.Summary = Cancelled, orUnknown(r.Reason)
+		l.anotherAttempt("opens another attempt")
 	}
 	if r.Progress.Left == run.JobMayRun {
-		l.because("the job of attempt %d could not be stopped and may still run", r.Attempt)
+		l.because("the job of attempt %d could not be stopped and may still be running; a rerun is rejected while it is", r.Attempt)
 	}
 	var err error
 	l.x.Gate, err = l.stored(ctx)
@@ -52,17 +52,42 @@ func (l *look) starting() {
 	p := r.Progress
 	if p.Held.Reason != "" {
 		l.x.State = Held
-		l.x.Summary = fmt.Sprintf("the start of attempt %d is held since %s: %s", r.Attempt, l.when(p.Held.Since), p.Held.Reason)
-		l.because("nobody can tell whether the job was started, so it is not started again")
-		l.opens("`interlock job complete %s success` or `fail`, once you know how it ended", l.key)
+		l.x.Summary = fmt.Sprintf("the start of attempt %d has been held since %s: %s", r.Attempt, l.when(p.Held.Since), p.Held.Reason)
+		l.because("it is not known whether the job was started, so it is not started again")
+		l.opens("`interlock job complete %s success` or `fail`, once you know how the job ended", l.key)
 		l.opens("`interlock cancel %s`", l.key)
 		return
 	}
 	l.x.State = Starting
-	l.x.Summary = fmt.Sprintf("attempt %d is being started (start call %d)", r.Attempt, p.StartTries)
+	l.x.Summary = fmt.Sprintf("the job of attempt %d is being started (start call %d)", r.Attempt, p.StartTries)
 	if !p.NextTry.IsZero() {
-		l.x.Summary = fmt.Sprintf("the start of attempt %d was refused; it is tried again %s", r.Attempt, l.when(p.NextTry))
+		l.x.Summary = fmt.Sprintf("start call %d of attempt %d was refused (%s); the next one is %s",
+			p.StartTries, r.Attempt, orUnknown(l.x.Attempts[len(l.x.Attempts)-1].Message), l.when(p.NextTry))
 	}
+}
+
+func (l *look) running() {
+	r := l.x.Run
+	p := r.Progress
+	l.x.State = Running
+	l.x.Summary = fmt.Sprintf("attempt %d has been running since %s", r.Attempt, l.when(p.StartedAt))
+	if interval := p.Opening.Limits.PollInterval; interval > 0 {
+		l.because("its job is polled every %s until %s", document.Duration(interval), l.when(p.PollEnd))
+	} else {
+		l.because("its result is reported from outside, until %s", l.when(p.LimitAt))
+		l.opens("`interlock job complete %s success` or `fail`", l.key)
+	}
+}
+
+func (l *look) completed() {
+	r := l.x.Run
+	if l.x.DryRun {
+		l.x.State = WouldStart
+		l.x.Summary = fmt.Sprintf("the gate was open %s, and the job would have started", l.when(r.EndedAt))
+		return
+	}
+	l.x.State = Completed
+	l.x.Summary = fmt.Sprintf("attempt %d succeeded, %s after the run opened", r.Attempt, span(r.EndedAt.Sub(r.OpenedAt)))
 }
 
 // waiting explains an open attempt that has not started.
@@ -80,55 +105,94 @@ func (l *look) waiting(ctx context.Context) error {
 		x.Gate = g
 	}
 	switch {
-	case !l.row.Pause.Since.IsZero():
-		x.Summary = "the pipeline is paused, so attempt " + fmt.Sprint(r.Attempt) + " does not start"
-		l.paused()
+	case !x.DryRun && l.paused():
+		x.Summary = fmt.Sprintf("the pipeline is paused, so attempt %d does not start", r.Attempt)
 	case l.now.Before(p.WindowStart):
-		x.Summary = fmt.Sprintf("attempt %d begins %s (%s)", r.Attempt, l.when(p.WindowStart), orUnknown(r.Reason))
+		x.Summary = l.notBegun()
 	case !p.WaitingSince.IsZero():
-		x.Summary = fmt.Sprintf("the gate is open, but all jobs the pipeline may have at once are running since %s", l.when(p.WaitingSince))
-		l.opens("a running job of %s that ends (schedule.maxActive); the oldest period goes first", l.key.Pipeline)
+		x.Summary = "the gate is open, but as many jobs are running as schedule.maxActive allows, since " + l.when(p.WaitingSince)
+		l.opens("the end of a running job of %s; the oldest period starts first", l.key.Pipeline)
 	case x.Gate.Open():
-		x.Summary = "the gate is open; the start is due " + l.when(p.NextEvaluation)
+		x.Summary = "the gate is open; the job starts " + l.when(p.NextEvaluation)
 	case x.Gate != nil:
 		x.Summary = "the gate is closed: " + count(x.Gate)
 	default:
-		x.Summary = "waiting for its gate"
-	}
-	if err := l.hints(ctx); err != nil {
-		return err
+		x.Summary = "the gate has not opened"
 	}
 	l.because("waiting since %s; the window is open until %s", l.when(p.WindowStart), l.when(p.WindowEnd))
 	if !p.LastEvaluation.IsZero() {
-		l.because("last looked at %s, next %s, and at once when one of its sensors is written", l.when(p.LastEvaluation), l.when(p.NextEvaluation))
+		l.because("the gate was last evaluated %s; next %s, and at once when one of its sensors is written", l.when(p.LastEvaluation), l.when(p.NextEvaluation))
 	}
-	return nil
+	return l.hints(ctx, "")
 }
 
-// exhausted explains a run whose window ended with the gate closed, on what the gate shows now.
+// notBegun explains an attempt whose window is still to begin: a retry after its backoff, or schedule.time.
+func (l *look) notBegun() string {
+	r := l.x.Run
+	begins := fmt.Sprintf("attempt %d begins %s", r.Attempt, l.when(r.Progress.WindowStart))
+	if r.Attempt < 2 {
+		return begins + " (schedule.time)"
+	}
+	before := l.x.Attempts[r.Attempt-2]
+	if before.Result == run.ResultSuccess || before.Message == "" {
+		return begins
+	}
+	return fmt.Sprintf("attempt %d failed (%s); %s", before.Number, before.Message, begins)
+}
+
+// exhausted explains a run whose gate did not open in time, on what the gate shows now.
 func (l *look) exhausted(ctx context.Context) error {
 	x, r := &l.x, l.x.Run
 	x.State = Exhausted
-	x.Summary = fmt.Sprintf("the gate did not open within the window of attempt %d, which ended %s", r.Attempt, l.when(r.EndedAt))
-	if r.StartDeadlinePassed {
-		x.Summary = "the start condition was not met before its deadline, " + l.when(r.EndedAt)
-		l.because("only an operator opens it now; no later write does")
+	def := l.definition(ctx)
+	deadline := l.expired(def)
+	final := r.StartDeadlinePassed
+	switch {
+	case final:
+		x.Summary = "the start condition was not met before its deadline, " + l.when(deadline)
+	case !deadline.IsZero() && deadline.Equal(r.Progress.WindowEnd):
+		final = true
+		x.Summary = "the gate stayed closed until the start condition's deadline, " + l.when(deadline)
+	default:
+		x.Summary = fmt.Sprintf("the gate stayed closed until the window of attempt %d ended, %s", r.Attempt, l.when(r.Progress.WindowEnd))
 	}
-	if l.def != nil {
-		g, err := l.live(ctx, l.def, nil)
-		if err != nil {
-			return err
-		}
-		x.Gate = g
-		if g.Open() {
-			l.because("the gate would be open now")
-		}
+	if final {
+		l.because("no reading opens it after the deadline; only an operator does")
 	}
-	l.rerun("opens another attempt with a new window")
-	return l.hints(ctx)
+	if l.def == nil {
+		return nil
+	}
+	var err error
+	if x.Gate, err = l.live(ctx, l.def, nil); err != nil {
+		return err
+	}
+	if x.Gate.Open() {
+		l.because("the gate would be open now")
+	}
+	l.anotherAttempt("opens another attempt with a new window")
+	if start := l.def.Start; start != nil && !final && rerun.Reopen(*r, l.now).Open {
+		l.opens("a changed reading of %s that meets the start condition reopens the run", start.Rule.Key)
+	}
+	return l.hints(ctx, "that attempt also needs ")
 }
 
-// definition is the version that the open attempt works on; what is in force where that cannot be read any more.
+// expired is the deadline that closed the run's automatic window: the one that was reported, else what the file says.
+func (l *look) expired(def *pipeline.Definition) time.Time {
+	for _, e := range l.events {
+		if x, ok := e.Detail.Extra.(event.Deadline); ok && e.Type == event.SensorDeadlineExpired {
+			return x.Deadline
+		}
+	}
+	if deadline := startDeadline(def, l.key); !deadline.IsZero() {
+		return deadline
+	}
+	if l.x.Run.StartDeadlinePassed {
+		return l.x.Run.EndedAt // the file has none any more; it was noticed then
+	}
+	return time.Time{}
+}
+
+// definition is the version that the open attempt works on, or the version in force where that cannot be read any more.
 func (l *look) definition(ctx context.Context) *pipeline.Definition {
 	version := l.x.Run.Progress.Opening.ConfigVersion
 	if version == "" {
@@ -137,28 +201,46 @@ func (l *look) definition(ctx context.Context) *pipeline.Definition {
 	def, err := l.Catalog.Definition(ctx, l.key.Pipeline, version)
 	if err != nil {
 		// An explanation on the version in force beats none.
-		l.because("the version %s that it opened with cannot be read; shown is the one in force", version)
+		l.because("version %s, which it opened with, cannot be read; these are the rules of the version in force", version)
 		return l.def
 	}
 	return def
 }
 
-// rerun names the command for another attempt, as it would be accepted: what the calendar excludes has to be insisted on, and
-// of a pipeline that is not in force there is none.
-func (l *look) rerun(does string) {
-	force := ""
-	switch {
-	case l.def == nil:
-		return
-	case l.def.Schedule.Excluded(l.key.Period) != "":
-		force = " --force"
+// anotherAttempt names the command that opens another attempt, in a form that would be accepted.
+func (l *look) anotherAttempt(does string) {
+	if l.def == nil {
+		return // nothing of a pipeline that is not in force is run again
 	}
-	l.opens("`interlock rerun %s --date %s%s --reason TEXT` %s", l.key.Pipeline, l.key.Period, force, does)
+	l.paused()
+	r := l.x.Run
+	first := r.Attempt == 0 // closed by the start deadline: its first attempt spends no budget
+	budget := rerun.BudgetsOf(l.def.Job).For(*r, run.CauseManual)
+	spent := !first && budget.Used >= budget.Max
+	force := ""
+	if spent || l.def.Schedule.Excluded(l.key.Period) != "" {
+		force = " --force --reason TEXT"
+	}
+	if spent {
+		does += fmt.Sprintf(" (%s: %d used up)", budget.Key, budget.Max)
+	}
+	switch {
+	case first || l.x.DryRun:
+		l.opens("`interlock trigger %s --date %s%s` %s", l.key.Pipeline, l.key.Period, force, does)
+	case force != "":
+		l.opens("`interlock rerun %s --date %s%s` %s", l.key.Pipeline, l.key.Period, force, does)
+	default:
+		l.opens("`interlock rerun %s --date %s --reason TEXT` %s", l.key.Pipeline, l.key.Period, does)
+	}
 }
 
-func (l *look) paused() {
+// paused says whether the pipeline is paused, and if so, since when, by whom and why.
+func (l *look) paused() bool {
 	p := l.row.Pause
-	text := fmt.Sprintf("paused since %s", l.when(p.Since))
+	if p.Since.IsZero() {
+		return false
+	}
+	text := "paused since " + l.when(p.Since)
 	if p.By != "" {
 		text += " by " + p.By
 	}
@@ -166,10 +248,11 @@ func (l *look) paused() {
 		text += ": " + p.Why
 	}
 	if !p.Until.IsZero() {
-		text += "; it ends by itself " + l.when(p.Until)
+		text += "; the pause ends " + l.when(p.Until)
 	}
 	l.because("%s", text)
 	l.opens("`interlock resume %s`", l.key.Pipeline)
+	return true
 }
 
 func (l *look) because(format string, args ...any) {

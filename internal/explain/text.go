@@ -7,6 +7,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sla"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -14,10 +15,11 @@ import (
 // Text is the whole explanation for people, in lines that end with a line break.
 func (x Explanation) Text() string {
 	var w strings.Builder
-	fmt.Fprintf(&w, "%s\n%s: %s\n", x.title(), strings.ToUpper(string(x.State)), x.Summary)
+	dry := ""
 	if x.DryRun {
-		w.WriteString("dry run: no job is ever started\n")
+		dry = " (dry run, no job is started)"
 	}
+	fmt.Fprintf(&w, "%s  %s%s\n%s\n", x.title(), strings.ToUpper(string(x.State)), dry, printable(x.Summary))
 	block(&w, "", x.Reasons)
 	if x.Gate != nil {
 		x.rules(&w)
@@ -58,16 +60,16 @@ func block(w *strings.Builder, title string, lines []string) {
 // rules writes one line per rule and, below it, the reading that it saw.
 func (x Explanation) rules(w *strings.Builder) {
 	g := x.Gate
-	title := "Rules, as they stand now"
+	title := "Rules now"
 	if !g.Live {
-		title = "Rules, as they stood at the start " + clock(g.At)
+		title = "Rules at the start, " + clock(g.At)
 	}
 	if g.Bypassed {
-		title += ", which an operator bypassed"
+		title += " (bypassed by an operator)"
 	}
 	fmt.Fprintf(w, "\n%s:\n", title)
 	if len(g.Leaves) == 0 {
-		w.WriteString("  there is no rule to wait for\n")
+		w.WriteString("  there are no rules\n")
 	}
 	for _, leaf := range g.Leaves {
 		key := leaf.Key
@@ -76,7 +78,7 @@ func (x Explanation) rules(w *strings.Builder) {
 		}
 		fmt.Fprintf(w, "  %s %s  %s: %s%s\n", mark(leaf), key, printable(condition(leaf)), printable(leaf.Reason), aside(leaf))
 		if !leaf.UpdatedAt.IsZero() {
-			fmt.Fprintf(w, "      %s\n", printable(leaf.written(g.At)))
+			fmt.Fprintf(w, "      %s\n", printable(leaf.written(g)))
 		}
 	}
 }
@@ -103,54 +105,72 @@ func aside(leaf Leaf) string {
 }
 
 // written says when, by whom and for which period the reading was written.
-func (leaf Leaf) written(at time.Time) string {
+func (leaf Leaf) written(g *Gate) string {
 	text := "written " + clock(leaf.UpdatedAt)
-	if age := at.Sub(leaf.UpdatedAt); age >= time.Second {
-		text += ", " + span(age) + " before"
+	if age := g.At.Sub(leaf.UpdatedAt); age >= time.Second && g.Live {
+		text += " (" + span(age) + " ago)"
+	} else if age >= time.Second {
+		text += " (" + span(age) + " before the start)"
 	}
 	if leaf.Source != "" {
-		text += ", by " + leaf.Source
+		text += " by " + leaf.Source
 	}
 	if leaf.Period.IsZero() {
 		return text + ", undated"
 	}
-	return text + ", for " + leaf.Period.String()
+	return text + " for " + leaf.Period.String()
 }
 
 func (x Explanation) tries(w *strings.Builder) {
 	var lines []string
 	for _, a := range x.Attempts {
-		line := fmt.Sprintf("attempt %d (%s)", a.Number, orUnknown(string(a.Cause)))
-		if a.By != "" {
-			line += " by " + a.By
-		}
-		if a.Reason != "" {
-			line += fmt.Sprintf(" %q", a.Reason)
-		}
-		if !a.OpenedAt.IsZero() {
-			line += ", opened " + clock(a.OpenedAt)
-		}
-		if !a.StartedAt.IsZero() {
-			line += ", started " + clock(a.StartedAt)
-		}
-		lines = append(lines, line+a.ended())
+		lines = append(lines, a.line())
 	}
 	block(w, "Attempts:", lines)
 }
 
+// line tells an attempt: "attempt 2 (transient): opened …, started …, failed … (TRANSIENT, exit code 75): no network".
+func (a Attempt) line() string {
+	line := fmt.Sprintf("attempt %d (%s", a.Number, orUnknown(string(a.Cause)))
+	if a.By != "" {
+		line += " by " + a.By
+	}
+	if a.Reason != "" {
+		line += fmt.Sprintf(": %q", a.Reason)
+	}
+	var parts []string
+	if !a.OpenedAt.IsZero() {
+		parts = append(parts, "opened "+clock(a.OpenedAt))
+	}
+	if !a.StartedAt.IsZero() {
+		parts = append(parts, "started "+clock(a.StartedAt))
+	}
+	if ended := a.ended(); ended != "" {
+		parts = append(parts, ended)
+	}
+	return line + "): " + strings.Join(parts, ", ")
+}
+
 func (a Attempt) ended() string {
 	if a.Result == "" {
-		return ""
+		if a.EndedAt.IsZero() {
+			return ""
+		}
+		return "ended " + clock(a.EndedAt)
 	}
-	text := ", " + string(a.Result)
-	if a.Category != "" {
-		text += " " + string(a.Category)
-	}
-	if a.ExitCode != nil {
-		text += fmt.Sprintf(" exit %d", *a.ExitCode)
-	}
+	text := resultWord(a.Result)
 	if !a.EndedAt.IsZero() {
 		text += " " + clock(a.EndedAt)
+	}
+	var aside []string
+	if a.Category != "" {
+		aside = append(aside, string(a.Category))
+	}
+	if a.ExitCode != nil && *a.ExitCode != 0 {
+		aside = append(aside, fmt.Sprintf("exit code %d", *a.ExitCode))
+	}
+	if len(aside) > 0 {
+		text += " (" + strings.Join(aside, ", ") + ")"
 	}
 	if a.Message != "" {
 		text += ": " + a.Message
@@ -158,7 +178,18 @@ func (a Attempt) ended() string {
 	return text
 }
 
-// maxOutput is how many lines of the last job's output are shown; the run itself has all that is kept.
+func resultWord(r run.Result) string {
+	switch r {
+	case run.ResultSuccess:
+		return "succeeded"
+	case run.ResultTimeout:
+		return "timed out"
+	case run.ResultFail:
+	}
+	return "failed"
+}
+
+// maxOutput is how many lines of the last job's output are shown. The run has all that is kept.
 const maxOutput = 20
 
 func (x Explanation) output(w *strings.Builder) {
@@ -173,7 +204,7 @@ func (x Explanation) output(w *strings.Builder) {
 	if len(lines) > maxOutput {
 		lines = lines[len(lines)-maxOutput:]
 	}
-	w.WriteString("\nThe end of the job's output:\n")
+	w.WriteString("\nLast lines of the job's output:\n")
 	for _, line := range lines {
 		fmt.Fprintf(w, "  | %s\n", printable(line))
 	}
@@ -188,8 +219,8 @@ func (x Explanation) due(w *strings.Builder) {
 }
 
 func deadline(d store.Deadline, now time.Time) string {
-	text := fmt.Sprintf("%s: %s, breach %s", d.Kind, d.State, instant(d.BreachAt, now))
-	if !d.WarnAt.IsZero() && d.State == sla.Armed {
+	text := fmt.Sprintf("%s deadline %s: %s", d.Kind, instant(d.BreachAt, now), d.State)
+	if !d.WarnAt.IsZero() && d.State == sla.Armed && !d.Warned {
 		text += ", warning " + instant(d.WarnAt, now)
 	}
 	if d.Warned {
@@ -224,7 +255,7 @@ func (l *look) when(t time.Time) string { return instant(t, l.now) }
 func instant(t, now time.Time) string {
 	switch d := t.Sub(now); {
 	case t.IsZero():
-		return "at no known time"
+		return "at an unknown time"
 	case d >= time.Second:
 		return clock(t) + " (in " + span(d) + ")"
 	case d > -time.Second:
@@ -259,12 +290,12 @@ func trimZero(s, tail, instead string) string {
 
 func orUnknown(s string) string {
 	if s == "" {
-		return "no reason is recorded"
+		return "no reason recorded"
 	}
 	return s
 }
 
-// printable keeps what users wrote from moving the cursor or breaking the line.
+// printable replaces control characters in what users wrote, so that they neither move the cursor nor break the line.
 func printable(s string) string {
 	return strings.Map(func(c rune) rune {
 		switch {
@@ -277,7 +308,7 @@ func printable(s string) string {
 	}, s)
 }
 
-// quiet tells of alerts that nobody was sent.
+// quiet lists the alerts that silences suppressed.
 func (x Explanation) quiet(w *strings.Builder) {
 	var lines []string
 	for _, s := range x.Silenced {
@@ -285,7 +316,7 @@ func (x Explanation) quiet(w *strings.Builder) {
 		if s.Alerts > 1 {
 			noun = "alerts were"
 		}
-		lines = append(lines, fmt.Sprintf("%d %s silenced by %s: `interlock silence list --all` says by whom and why", s.Alerts, noun, s.By))
+		lines = append(lines, fmt.Sprintf("%d %s silenced by %s; see `interlock silence list --all`", s.Alerts, noun, s.By))
 	}
 	block(w, "Alerts:", lines)
 }

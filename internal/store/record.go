@@ -2,6 +2,7 @@ package store
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
@@ -22,7 +23,7 @@ type Pipeline struct {
 	Horizon    time.Time `json:"horizon"`          // its first acceptance: nothing before it is ever opened or missed
 	AcceptedAt time.Time `json:"acceptedAt"`       // of the version in force
 	RemovedAt  time.Time `json:"removedAt,omitzero"`
-	Problem    string    `json:"problem,omitempty"` // why its newest file is not in force: it is degraded
+	Problem    string    `json:"problem,omitempty"` // why its newest file is not in force, a line each: it is degraded
 
 	Pause Pause `json:"pause,omitzero"`
 	// PausedFrom is when a pause began that has ended, until what was written during it has been looked at.
@@ -33,6 +34,14 @@ type Pipeline struct {
 	FiredThrough time.Time `json:"firedThrough,omitzero"`
 	// ArmedThrough is the last period whose deadline has been dealt with ahead.
 	ArmedThrough period.Period `json:"armedThrough,omitzero"`
+}
+
+// Problems lists why the pipeline's newest file is not in force; nil if it is.
+func (p Pipeline) Problems() []string {
+	if p.Problem == "" {
+		return nil
+	}
+	return strings.Split(p.Problem, "\n")
 }
 
 // Pause is an operator's stop of a pipeline.

@@ -19,14 +19,14 @@ const (
 	// openingsPage is how many of the latest writes of a start condition, or runs of an upstream, are looked at in every pass.
 	// Of those before them it is the ones that no pass has looked at.
 	openingsPage = 50
-	// lookBackTime is how old they may be.
-	lookBackTime = 24 * time.Hour
+	// LookBack is how old they may be. What opened nothing before that is left to an operator.
+	LookBack = 24 * time.Hour
 )
 
 // unopenedRuns finds writes that met a start condition, and upstreams that completed, and that have no run: the change
 // was lost. It is reacted to as if it came now; a run that opens is told as TRIGGER_RECOVERED.
 func (w *Watchdog) unopenedRuns(ctx context.Context, p pass) (int, error) {
-	since := p.now.Add(-lookBackTime)
+	since := p.now.Add(-LookBack)
 	var names happened
 	var err error
 	if names.writes, err = w.overlookWrites(ctx, since); err != nil {
@@ -49,7 +49,7 @@ func (w *Watchdog) unopenedRuns(ctx context.Context, p pass) (int, error) {
 
 // unseen is the instant since which openings may have come that no pass has looked at.
 func (w *Watchdog) unseen(p pass) time.Time {
-	since := p.now.Add(-lookBackTime)
+	since := p.now.Add(-LookBack)
 	if seen := w.unopened.settled.Add(-w.Interval); seen.After(since) { // with time to spare for what is seen late
 		return seen
 	}
@@ -140,7 +140,7 @@ func (w *Watchdog) opened(ctx context.Context, e *catalog.Entry, openings []open
 // lately says that something happened neither too lately nor too long ago to be called overlooked. What was before the file
 // in force was accepted does not count: an edit opens no past.
 func (p pass) lately(e watched, at time.Time) bool {
-	return !at.After(p.settled) && !at.Before(p.now.Add(-lookBackTime)) && !at.Before(e.row.AcceptedAt)
+	return !at.After(p.settled) && !at.Before(p.now.Add(-LookBack)) && !at.Before(e.row.AcceptedAt)
 }
 
 // recoverWrites goes through the writes of the start condition's sensor.

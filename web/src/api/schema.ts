@@ -1218,7 +1218,7 @@ export interface components {
             /** @description Silences that kept back alerts about it. */
             silenced: components["schemas"]["Silenced"][];
             /** @enum {string} */
-            state: "not opened" | "waiting" | "starting" | "held" | "running" | "settling" | "completed" | "failed" | "exhausted" | "cancelled";
+            state: "not opened" | "waiting" | "starting" | "held" | "running" | "settling" | "completed" | "would start" | "failed" | "exhausted" | "cancelled";
             /** @description One sentence. */
             summary: string;
             /** @description All of it, for people. */
@@ -1696,8 +1696,8 @@ export interface components {
             period: "day" | "hour" | "minute" | null;
             /** @description Its probes, in the order of its file. */
             probes: components["schemas"]["Probe"][];
-            /** @description Why its newest file is not in force. */
-            problem: string | null;
+            /** @description Why its newest file is not in force; empty if it is. */
+            problems: string[];
             /** Format: date-time */
             removedAt: string | null;
             /**

@@ -58,7 +58,12 @@ function Heading({ p }: { p: Pipeline }) {
       <h1>{p.id}{p.state !== "ok" && <span className={`flag s-${p.state}`}>{p.state}</span>}{p.dryRun && <span className="flag">dry run</span>}<span className="gap" /><Actions actions={actions} /></h1>
       {p.description && <p>{p.description}</p>}
       {p.pause.paused && <p className="notice">Paused{p.pause.by && <> by {p.pause.by}</>} since <Time at={p.pause.since} />{p.pause.why && <>: {p.pause.why}</>}{p.pause.until && <>, until <Time at={p.pause.until} /></>}.</p>}
-      {p.problem && <p className="notice bad">Its newest file is not in force: {p.problem} <Link href="/config?show=problems">All problems</Link></p>}
+      {p.problems.length > 0 && (
+        <div className="notice bad">
+          Its newest file is not in force: <ul className="reasons">{p.problems.map((text) => <li key={text}>{text}</li>)}</ul>
+          <Link href="/config?show=problems">All problems</Link>
+        </div>
+      )}
     </header>
   );
 }

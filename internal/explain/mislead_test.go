@@ -1,0 +1,155 @@
+package explain_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/explain"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// promisesNoReading fails if an explanation names a sensor write where no write opens the run.
+func (w *world) promisesNoReading(x explain.Explanation) {
+	w.Helper()
+	for _, hint := range x.Opens {
+		if strings.Contains(hint, "interlock sensor set") {
+			w.Errorf("it recommends a write that does nothing: %s\n%s", hint, x.Text())
+		}
+	}
+}
+
+func TestEditOfAStartConditionDoesNotPromiseToOpenThePast(t *testing.T) {
+	w := newWorld(t, strings.Replace(stream, "value: ready", "value: redy", 1))
+	w.Write("stream", "landed#2026-03-03", "status=ready")
+	w.says(w.explain("stream", "2026-03-03"), explain.NotOpened, "the start condition is not met")
+	w.Pass(time.Hour)
+	w.Apply(stream)
+	w.Pass(10 * time.Minute)
+	w.says(w.explain("stream", "2026-03-03"), explain.NotOpened,
+		"the start condition was met 2026-03-03T09:10:00Z (1h10m ago), before this version of the file was accepted, 2026-03-03T10:10:00Z (10m ago)",
+		"an edit does not open past periods", "`interlock trigger stream --date 2026-03-03`")
+}
+
+func TestNewUpstreamDoesNotPromiseToOpenThePast(t *testing.T) {
+	w := opened(t)
+	w.Write("orders", "source#2026-03-04", "status=ready")
+	w.Write("orders", "rows#2026-03-04", "count=5000")
+	w.finish("orders/cron/2026-03-04", run.Report{Result: run.ResultSuccess})
+	w.Pass(time.Hour)
+	w.Apply(orders, downstream)
+	w.Settle()
+	w.says(w.explain("downstream", "2026-03-04"), explain.NotOpened,
+		"the last upstream run completed 2026-03-04T08:10:00Z (1h ago), before this version of the file was accepted, 2026-03-04T09:10:00Z (now)",
+		"an edit does not open past periods", "`interlock trigger downstream --date 2026-03-04`")
+}
+
+func TestEditOfACronDoesNotPromiseToOpenThePast(t *testing.T) {
+	w := newWorld(t, orders)
+	w.Pass(29 * time.Hour) // Wednesday at ten past two
+	w.Apply(orders, strings.Replace(weekdays, "0 8 * * *", "0 20 * * *", 1))
+	w.Pass(time.Hour)
+	w.Apply(orders, strings.Replace(weekdays, "0 8 * * *", "0 15 * * *", 1))
+	w.Pass(time.Minute)
+	w.says(w.explain("weekdays", "2026-03-04"), explain.NotOpened,
+		"its fire at 2026-03-04T15:00:00Z came before this version of the file was accepted, 2026-03-04T15:10:00Z (1m ago)", "an edit does not open past periods",
+		"`interlock trigger weekdays --date 2026-03-04`")
+}
+
+// What was overlooked in the last day is opened by the watchdog; anything older is left to an operator.
+func TestOverlookedStartConditionIsPromisedOnlyAsFarAsTheWatchdogLooksBack(t *testing.T) {
+	w := newWorld(t, strings.Replace(stream, `, deadline: "18:00"`, "", 1))
+	w.Put("stream", "landed#2026-03-03", "status=ready")
+	w.Changes() // the change is lost
+	w.says(w.explain("stream", "2026-03-03"), explain.NotOpened, "the start condition was met 2026-03-03T09:10:00Z (now); the run opens within one watchdog interval")
+	w.Move(w.Now().Add(25 * time.Hour))
+	w.says(w.explain("stream", "2026-03-03"), explain.NotOpened, "longer ago than the watchdog looks back (1d)", "`interlock trigger stream --date 2026-03-03`")
+}
+
+func TestAfterTheStartDeadlineNoReadingIsRecommended(t *testing.T) {
+	w := newWorld(t, stream)
+	w.Pass(8 * time.Hour) // 17:10
+	w.says(w.explain("stream", "2026-03-03"), explain.NotOpened, "`interlock sensor set stream landed#2026-03-03 status=ready`")
+	w.Pass(time.Hour) // the watchdog has not looked yet
+	x := w.explain("stream", "2026-03-03")
+	w.says(x, explain.NotOpened, "the start condition was not met before its deadline, 2026-03-03T18:00:00Z (10m ago)", "`interlock trigger stream --date 2026-03-03`")
+	w.promisesNoReading(x)
+
+	w.Move(w.Now().Add(7 * time.Minute)) // when the watchdog looks
+	key, _ := run.ParseKey("stream/stream/2026-03-03")
+	if closed, err := w.Router.CloseStart(ctx, key, w.Now()); err != nil || !closed {
+		t.Fatalf("closed %v, %v", closed, err)
+	}
+	x = w.explain("stream", "2026-03-03")
+	w.says(x, explain.Exhausted, "the start condition was not met before its deadline, 2026-03-03T18:00:00Z (17m ago)",
+		"no reading opens it after the deadline", "`interlock trigger stream --date 2026-03-03` opens another attempt", "that attempt also needs rows with count gt 10")
+	if strings.Contains(x.Text(), "reopens") || strings.Contains(x.Text(), "landed") {
+		t.Errorf("no reading of the start condition matters any more:\n%s", x.Text())
+	}
+}
+
+func TestDeadlineOfAStartConditionUnderCronIsNotCalledAWindow(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: nightly, owner: data}
+schedule:
+  cron: "0 8 * * *"
+  trigger: {key: closed, check: equals, field: status, value: "yes", deadline: "09:00"}
+  evaluation: {window: 3h, interval: 10m}
+job: {type: command, config: {command: [load]}}
+`)
+	w.Pass(24 * time.Hour)
+	x := w.explain("nightly", "2026-03-04")
+	w.says(x, explain.Exhausted, "the gate stayed closed until the start condition's deadline, 2026-03-04T09:00:00Z (10m ago)",
+		"no reading opens it after the deadline", "`interlock rerun nightly --date 2026-03-04 --reason TEXT`")
+	if strings.Contains(x.Summary, "window") {
+		t.Errorf("got %q", x.Summary)
+	}
+}
+
+// Outside a start deadline a changed reading of the start condition reopens an exhausted run, and any other does not.
+func TestExhaustedRunSaysWhichReadingReopensIt(t *testing.T) {
+	w := newWorld(t, strings.Replace(stream, `, deadline: "18:00"`, "", 1))
+	w.Write("stream", "landed#2026-03-03", "status=ready")
+	w.Pass(2 * time.Hour)
+	w.says(w.explain("stream", "2026-03-03"), explain.Exhausted, "a changed reading of landed that meets the start condition reopens the run",
+		"that attempt also needs rows with count gt 10")
+}
+
+func TestRerunThatNeedsForceIsHintedWithForce(t *testing.T) {
+	w := opened(t)
+	w.Write("orders", "source#2026-03-04", "status=ready")
+	w.Write("orders", "rows#2026-03-04", "count=5000")
+	key := w.Key("orders/cron/2026-03-04")
+	r, err := w.Store.Run(ctx, key)
+	w.Check(err)
+	spent, err := r.Cancel("ann", "wrong input", run.NothingLeft, w.Now())
+	w.Check(err)
+	spent.Counters.ManualReruns = 1
+	b := store.Batch{ID: "spent"}
+	b.Swap(r, spent)
+	w.Check(w.Store.Commit(ctx, b, w.Now()))
+	w.says(w.explain("orders", "2026-03-04"), explain.Cancelled,
+		"`interlock rerun orders --date 2026-03-04 --force --reason TEXT` opens another attempt (maxManualReruns: 1 used up)")
+}
+
+func TestFailureOfAPausedPipelineSaysThatNoRetryOpens(t *testing.T) {
+	w := opened(t)
+	w.Write("orders", "source#2026-03-04", "status=ready")
+	w.Write("orders", "rows#2026-03-04", "count=5000")
+	_, err := w.Router.Pause(ctx, "orders", store.Pause{By: "ann", Why: "migration"}, w.Now())
+	w.Check(err)
+	w.finish("orders/cron/2026-03-04", run.Report{Result: run.ResultFail, Category: run.Transient, Message: "no network"})
+	w.says(w.explain("orders", "2026-03-04"), explain.Settling, "attempt 1 failed (no network); the pipeline is paused, so no retry opens", "`interlock resume orders`")
+}
+
+func TestEveryProblemOfARejectedFileHasItsLine(t *testing.T) {
+	w := newWorld(t, orders)
+	w.Offer(orders, "pipeline: {id: broken, owner: data}\nschedule: {cron: \"61 * * * *\", timezone: Mars/Base}\n")
+	w.Settle()
+	x := w.explain("broken", "2026-03-04")
+	w.says(x, explain.NotOpened, "the pipeline's file was rejected, and no version of it is in force\n", "\n  - 1.yaml:2:18: schedule.cron:", "\n  - 1.yaml:2:")
+	if strings.ContainsRune(x.Text(), '�') || len(x.Reasons) < 2 {
+		t.Errorf("got %q\n%s", x.Reasons, x.Text())
+	}
+}
