@@ -174,6 +174,9 @@ func (c *controller) assemble(ctx context.Context, s surroundings) error {
 	steps := orchestrator.New(orchestrator.Deps{
 		Store: counted, Catalog: c.catalog, Jobs: jobs.types, Expand: jobs.expand, Replica: who.replica, Lease: c.file.Engine.Lease.D(),
 		Early: c.store.shared, Worker: c.spare, Clock: time.Now,
+		Enter: func(ctx context.Context, jobType string, blocking bool) (bool, error) {
+			return c.engine.Enter(ctx, jobType, blocking)
+		},
 	})
 	routes := router.New(router.Deps{
 		Store: counted, Catalog: c.catalog, Deadlines: monitor, Jobs: steps, Starter: steps,
@@ -197,7 +200,7 @@ func (c *controller) assemble(ctx context.Context, s surroundings) error {
 	c.engine = engine.New(engine.Options{
 		Store: counted, Logger: c.logger, Observer: observer, Replica: who.replica, Alone: !c.store.shared,
 		Apart:   map[store.TaskKind]int{store.RunProbe: c.file.Engine.ProbeWorkers},
-		Workers: c.file.Engine.Workers, Lease: c.file.Engine.Lease.D(), LostAfter: c.file.Engine.LostAfter.D(),
+		Workers: c.file.Engine.Workers, BlockingStarts: c.file.Engine.BlockingStarts, Lease: c.file.Engine.Lease.D(), LostAfter: c.file.Engine.LostAfter.D(),
 		Notifier: c.notifier(sinks),
 		Handlers: engine.Handlers{
 			Change: c.tracing.change(routes.Handle),
@@ -215,8 +218,8 @@ func (c *controller) assemble(ctx context.Context, s surroundings) error {
 }
 
 // spare gives a worker of the engine for a job that starts in the commit which opens its attempt.
-func (c *controller) spare() orchestrator.Worker {
-	if s := c.engine.Spare(); s != nil {
+func (c *controller) spare(blocking bool) orchestrator.Worker {
+	if s := c.engine.Spare(blocking); s != nil {
 		return tracedSpare{s, c.tracing}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -98,6 +99,7 @@ func (c *controller) health(ctx context.Context) api.Health {
 		}
 	}
 	checks = append(checks, failingTasks(h)...)
+	checks = append(checks, c.waitingCalls(h)...)
 	for _, check := range c.replicaChecks(h) {
 		h.Ready = h.Ready && check.OK
 		checks = append(checks, check)
@@ -107,6 +109,23 @@ func (c *controller) health(ctx context.Context) api.Health {
 		checks = append(checks, api.HealthCheck{Name: "pipeline " + string(b.ID), OK: true, Detail: "degraded: " + b.Problem})
 	}
 	return api.Health{Ready: h.Ready, Checks: checks}
+}
+
+// waitingCalls reports attempts that cannot call their job's target because all workers for that are taken.
+func (c *controller) waitingCalls(h engine.Health) []api.HealthCheck {
+	var checks []api.HealthCheck
+	for _, jobType := range slices.Sorted(maps.Keys(h.Waiting)) {
+		n := h.Waiting[jobType]
+		check := api.HealthCheck{Name: jobType + " calls", OK: true, Detail: fmt.Sprintf("%d wait: the targets of earlier ones are slow to answer", n)}
+		if jobType == "" {
+			check.Name = "blocking starts"
+			check.Detail = fmt.Sprintf("%d wait: %d are under way; engine.blockingStarts allows more", n, c.file.Engine.BlockingStarts)
+		}
+		if n > 0 {
+			checks = append(checks, check)
+		}
+	}
+	return checks
 }
 
 // failingTasks reports tasks that keep failing. The others are not held up by them, so the controller is still ready.

@@ -2,11 +2,12 @@
 // changes to the router, due tasks to their handlers, events to the sinks, and files to the catalog, and it stops
 // gracefully. What any of that means is decided elsewhere: the engine knows kinds of tasks, not what they do.
 //
-// Each loop has a file: feed.go, worker.go, sink.go, lease.go, tick.go, reload.go, replica.go. spare.go lends workers to those who
-// hold a task already.
+// Each loop has a file: feed.go, worker.go, sink.go, lease.go, tick.go, reload.go, replica.go. pool.go bounds what is done at once;
+// spare.go lends workers to those who hold a task already.
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -47,15 +48,19 @@ type Tick struct {
 
 // Options are how the engine works.
 type Options struct {
-	Store     store.Store
-	Handlers  Handlers
-	Notifier  *notify.Notifier // nil: nobody is told of events
-	Logger    *slog.Logger
-	Observer  Observer // may be nil
-	Replica   string
-	Workers   int
-	Lease     time.Duration
-	LostAfter time.Duration
+	Store    store.Store
+	Handlers Handlers
+	Notifier *notify.Notifier // nil: nobody is told of events
+	Logger   *slog.Logger
+	Observer Observer // may be nil
+	Replica  string
+	// Workers is how many tasks of each class are carried out at once, and how many calls are made at once to the targets of
+	// each job type.
+	Workers int
+	// BlockingStarts is how many start calls that are the job itself are under way at once; as many as Workers if it is 0.
+	BlockingStarts int
+	Lease          time.Duration
+	LostAfter      time.Duration
 	// Apart are kinds of tasks with workers of their own, so many for each: what they do takes long and must not keep the
 	// others waiting. It can be broken off, and is when the engine stops.
 	Apart map[store.TaskKind]int
@@ -79,7 +84,10 @@ type Engine struct {
 	health health
 	awaits *awaits
 	leases *leases
-	spares atomic.Pointer[spares] // nil before the engine runs
+	calls  *calls
+	// stopping ends when the engine takes no more work.
+	stopping context.Context
+	spares   atomic.Pointer[spares] // nil before the engine runs
 }
 
 // New is an engine that has not started yet.
@@ -87,7 +95,8 @@ func New(o Options) *Engine {
 	if o.Observer == nil {
 		o.Observer = unobserved{}
 	}
-	e := &Engine{Options: o}
+	e := &Engine{Options: o, stopping: context.Background()}
+	e.calls = &calls{workers: o.Workers, blocking: newPool(cmp.Or(o.BlockingStarts, o.Workers)), types: map[string]*pool{}}
 	e.leases = newLeases(e)
 	e.awaits = &awaits{engine: e, known: map[run.AttemptID]bool{}}
 	return e
@@ -104,6 +113,7 @@ func (e *Engine) Run(ctx context.Context, grace time.Duration) error {
 	// Work that was begun goes on after ctx has ended, until grace is over.
 	work, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
+	e.stopping = ctx
 	// What is only waited for ends with ctx: whoever starts next waits again.
 	e.awaits.resume(ctx)
 	spares := newSpares(e, ctx, work)

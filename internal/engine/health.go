@@ -106,15 +106,18 @@ func (e *Engine) FailingTasks() int {
 
 // Health is how the engine stands.
 type Health struct {
-	Ready       bool                 `json:"ready"`
-	Why         []string             `json:"why,omitempty"` // it is not ready
-	FeedBacklog int                  `json:"feedBacklog"`
-	FeedLag     time.Duration        `json:"feedLag"`
-	TaskLag     time.Duration        `json:"taskLag"`
-	Elsewhere   map[string]int       `json:"elsewhere,omitempty"` // overdue tasks that only another replica may do, by replica
-	Failures    map[string]Failure   `json:"failures,omitempty"`
-	Failing     []FailingTask        `json:"failing,omitempty"` // most failures first
-	Last        map[string]time.Time `json:"last,omitempty"`
+	Ready       bool           `json:"ready"`
+	Why         []string       `json:"why,omitempty"` // it is not ready
+	FeedBacklog int            `json:"feedBacklog"`
+	FeedLag     time.Duration  `json:"feedLag"`
+	TaskLag     time.Duration  `json:"taskLag"`
+	Elsewhere   map[string]int `json:"elsewhere,omitempty"` // overdue tasks that only another replica may do, by replica
+	// Waiting counts the tasks that wait for a worker before they call a job's target, by job type; "" counts start calls that
+	// are the job itself.
+	Waiting  map[string]int       `json:"waiting,omitempty"`
+	Failures map[string]Failure   `json:"failures,omitempty"`
+	Failing  []FailingTask        `json:"failing,omitempty"` // most failures first
+	Last     map[string]time.Time `json:"last,omitempty"`
 }
 
 // lag is how late the first task is that this process may do, and how many of the others wait for whom.
@@ -137,7 +140,7 @@ func (e *Engine) Health(ctx context.Context, interval time.Duration) Health {
 	now := time.Now()
 	e.health.mu.Lock()
 	e.health.pass(now)
-	h := Health{Failures: maps.Clone(e.health.failures), Last: maps.Clone(e.health.last), Failing: e.health.failing()}
+	h := Health{Failures: maps.Clone(e.health.failures), Last: maps.Clone(e.health.last), Failing: e.health.failing(), Waiting: e.calls.waiting()}
 	e.health.mu.Unlock()
 	n, oldest, err := e.Store.Backlog(ctx, Group)
 	if err != nil {

@@ -13,41 +13,49 @@ import (
 type spares struct {
 	engine    *Engine
 	ctx, work context.Context
-	busy      chan struct{} // one element per worker that is taken
+	pool      *pool
 	crew      *crew
 }
 
 func newSpares(e *Engine, ctx, work context.Context) *spares {
-	return &spares{engine: e, ctx: ctx, work: work, busy: make(chan struct{}, e.Workers), crew: newCrew()}
+	return &spares{engine: e, ctx: ctx, work: work, pool: newPool(e.Workers), crew: newCrew()}
 }
 
 // end waits for all of them, and lets nobody have one any more.
 func (s *spares) end() {
-	for range cap(s.busy) {
-		s.busy <- struct{}{}
+	for _, p := range []*pool{s.pool, s.engine.calls.blocking} {
+		for range cap(p.busy) {
+			p.busy <- struct{}{}
+		}
 	}
 	s.crew.end()
 }
 
 // Spare is a worker that waits for its task: Carry or Dismiss is called on it, once.
-type Spare struct{ of *spares }
+type Spare struct {
+	of   *spares
+	slot *slot
+}
 
-// Spare gives a worker that is free; nil if there is none, or the engine takes no work.
-func (e *Engine) Spare() *Spare {
+// Spare returns a worker that is free, for a start call that is the job itself if blocking is set; nil if there is none, or
+// the engine takes no work.
+func (e *Engine) Spare(blocking bool) *Spare {
 	s := e.spares.Load()
 	if s == nil || s.ctx.Err() != nil {
 		return nil
 	}
-	select {
-	case s.busy <- struct{}{}:
-		return &Spare{s}
-	default:
+	p := s.pool
+	if blocking {
+		p = e.calls.blocking
+	}
+	if !p.try() {
 		return nil
 	}
+	return &Spare{s, &slot{p}}
 }
 
 // Dismiss sets the worker free.
-func (w *Spare) Dismiss() { <-w.of.busy }
+func (w *Spare) Dismiss() { w.slot.leave() }
 
 // Carry has a step taken on a claimed task, which is what the handler of its kind would do next.
 func (w *Spare) Carry(ask func(ctx context.Context) (store.Claim, error), step func(ctx context.Context, c store.Claim, clock func() time.Time) error) {
@@ -62,7 +70,8 @@ func (w *Spare) Carry(ask func(ctx context.Context) (store.Claim, error), step f
 			return
 		}
 		s.engine.hold(s.work, c, func(held context.Context) {
-			s.engine.perform(s.work, held, c, func(ctx context.Context, c store.Claim) error { return step(ctx, c, time.Now) })
+			ctx := context.WithValue(held, slotKey{}, w.slot)
+			s.engine.perform(s.work, ctx, c, func(ctx context.Context, c store.Claim) error { return step(ctx, c, time.Now) })
 		})
 	})
 }

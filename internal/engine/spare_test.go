@@ -46,7 +46,7 @@ func TestSpareWorkerKeepsTheTaskForAsLongAsItsStepTakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
 		e := h.started(time.Second)
-		e.Spare().Carry(h.known("a"), func(ctx context.Context, c store.Claim, clock func() time.Time) error {
+		e.Spare(false).Carry(h.known("a"), func(ctx context.Context, c store.Claim, clock func() time.Time) error {
 			begin := clock()
 			time.Sleep(5 * h.options.Lease)
 			h.note("a carried for %s", clock().Sub(begin))
@@ -64,7 +64,7 @@ func TestStepOfASpareWorkerThatFailsIsLeftToWhoeverClaimsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
 		e := h.started(time.Second)
-		e.Spare().Carry(h.known("a"), func(context.Context, store.Claim, func() time.Time) error { return errors.New("no") })
+		e.Spare(false).Carry(h.known("a"), func(context.Context, store.Claim, func() time.Time) error { return errors.New("no") })
 		h.pass(h.options.Lease / 2)
 		h.end()
 		if diff := cmp.Diff([]string{"a claimed"}, h.noted()); diff != "" {
@@ -76,22 +76,22 @@ func TestStepOfASpareWorkerThatFailsIsLeftToWhoeverClaimsIt(t *testing.T) {
 func TestSpareWorkersAreAsManyAsWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
-		if engine.New(h.options).Spare() != nil {
+		if engine.New(h.options).Spare(false) != nil {
 			t.Error("an engine that does not run has a worker")
 		}
 		e := h.started(time.Second)
-		first, second := e.Spare(), e.Spare()
-		if first == nil || second == nil || e.Spare() != nil {
+		first, second := e.Spare(false), e.Spare(false)
+		if first == nil || second == nil || e.Spare(false) != nil {
 			t.Error("of two workers there are others than two")
 		}
 		first.Dismiss()
-		third := e.Spare()
+		third := e.Spare(false)
 		if third == nil {
 			t.Fatal("a worker that was dismissed is not free")
 		}
 		third.Carry(h.known("a"), func(ctx context.Context, c store.Claim, _ func() time.Time) error { return h.finish(ctx, c) })
 		synctest.Wait()
-		third = e.Spare()
+		third = e.Spare(false)
 		if third == nil {
 			t.Fatal("a worker that is done is not free")
 		}
@@ -105,15 +105,15 @@ func TestStoppingWaitsForSpareWorkersAndGivesNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
 		e := h.started(10 * time.Second)
-		late := e.Spare()
-		e.Spare().Carry(h.known("a"), func(ctx context.Context, c store.Claim, _ func() time.Time) error {
+		late := e.Spare(false)
+		e.Spare(false).Carry(h.known("a"), func(ctx context.Context, c store.Claim, _ func() time.Time) error {
 			time.Sleep(5 * time.Second)
 			h.note("a carried")
 			return h.finish(ctx, c)
 		})
 		h.stop()
 		synctest.Wait()
-		if e.Spare() != nil {
+		if e.Spare(false) != nil {
 			t.Error("an engine that stops gives another worker")
 		}
 		late.Carry(h.known("b"), func(ctx context.Context, c store.Claim, _ func() time.Time) error { // it was given before
@@ -149,7 +149,7 @@ func TestSpareWorkerAsksForItsClaimUntilItKnows(t *testing.T) {
 					}
 					return known(ctx)
 				}
-				e.Spare().Carry(ask, func(ctx context.Context, c store.Claim, _ func() time.Time) error {
+				e.Spare(false).Carry(ask, func(ctx context.Context, c store.Claim, _ func() time.Time) error {
 					h.note("a carried")
 					return h.finish(ctx, c)
 				})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/store"
@@ -14,15 +15,20 @@ import (
 // noticed after that at the latest.
 const longestNap = time.Second
 
-// workOff claims due tasks and has each carried out by its handler, as many at once as there are workers.
+// A class of tasks that is full is looked for again when one of its workers is free. Meanwhile the others are claimed every
+// shortestRest, or less often if a claim takes long: it goes through the tasks of the full class, too.
+const (
+	shortestRest = 50 * time.Millisecond
+	restPerClaim = 10
+)
+
+// workOff claims due tasks and has each carried out by its handler, as many at once as their classes have workers.
 func (e *Engine) workOff(ctx, work context.Context) {
-	w := &workers{engine: e, free: make(chan struct{}, e.Workers), apart: map[store.TaskKind]chan struct{}{}, crew: newCrew()}
-	for kind, n := range e.Apart {
-		w.apart[kind] = make(chan struct{}, n)
-	}
+	w := newWorkers(e)
 	for failures := 0; ctx.Err() == nil; {
-		woken := e.Store.TasksChanged()
-		claimed, err := w.claim(ctx, work)
+		woken, began := e.Store.TasksChanged(), time.Now()
+		q, full := w.query()
+		claims, err := w.claim(ctx, q)
 		if err != nil {
 			if ctx.Err() != nil {
 				break
@@ -37,41 +43,83 @@ func (e *Engine) workOff(ctx, work context.Context) {
 			e.health.mended("tasks")
 		}
 		failures = 0
-		if claimed == 0 {
+		for _, c := range claims {
+			w.begin(ctx, work, c)
+		}
+		switch {
+		case len(claims) > 0:
+		case full:
+			w.rest(ctx, time.Since(began), q.Limit == 0)
+		default:
 			w.nap(ctx, woken)
 		}
 	}
 	w.crew.end()
 }
 
-// workers are the tasks that are being carried out.
-type workers struct {
-	engine *Engine
-	free   chan struct{} // one element per busy worker
-	apart  map[store.TaskKind]chan struct{}
-	crew   *crew
+// class is a group of task kinds that have workers of their own, so that tasks of other classes never wait for them.
+type class struct {
+	*pool
+	kinds   []store.TaskKind
+	stopped bool // its tasks are cut off when the engine stops
 }
 
-// claim takes as many due tasks as there are free workers, and waits for one to be free.
-func (w *workers) claim(ctx, work context.Context) (int, error) {
-	e := w.engine
-	n := w.reserve(ctx)
-	if n == 0 {
-		return 0, ctx.Err()
+// workers are the tasks that are being carried out, by class.
+type workers struct {
+	engine  *Engine
+	classes []class
+	freed   chan struct{}
+	crew    *crew
+}
+
+// newWorkers sorts the kinds of tasks into classes: the steps of attempts, those of Options.Apart, and all others, which are
+// mostly timers: deadlines, fires and arming.
+func newWorkers(e *Engine) *workers {
+	w := &workers{engine: e, freed: make(chan struct{}, 1), crew: newCrew()}
+	steps := class{pool: newPool(e.Workers), kinds: []store.TaskKind{store.Advance, store.AdvanceDry}}
+	timers := class{pool: newPool(e.Workers), kinds: []store.TaskKind{store.Deliver}}
+	for kind := range e.Handlers.Tasks {
+		if _, apart := e.Apart[kind]; !apart && !slices.Contains(steps.kinds, kind) {
+			timers.kinds = append(timers.kinds, kind)
+		}
 	}
-	q := e.query()
-	q.Limit = n
-	claims, err := e.Store.Claim(ctx, q, time.Now())
-	for range n - len(claims) {
-		<-w.free
+	w.classes = []class{timers, steps}
+	for kind, n := range e.Apart {
+		w.classes = append(w.classes, class{pool: newPool(n), kinds: []store.TaskKind{kind}, stopped: true})
 	}
-	if err != nil {
-		return 0, err
+	for _, c := range w.classes {
+		c.freed = w.freed
 	}
-	for _, c := range claims {
-		w.begin(ctx, work, c)
+	return w
+}
+
+// of returns the class of a kind: the first, of timers, for one that is not known.
+func (w *workers) of(kind store.TaskKind) class {
+	for _, c := range w.classes {
+		if slices.Contains(c.kinds, kind) {
+			return c
+		}
 	}
-	return len(claims), nil
+	return w.classes[0]
+}
+
+// query asks for as many tasks as the class with the most free workers can take, of the classes that have some, and says
+// whether a class has none. Of the other classes it may give too many: those wait for their workers.
+func (w *workers) query() (q store.ClaimQuery, full bool) {
+	q = w.engine.query()
+	for _, c := range w.classes {
+		room := c.room()
+		if room == 0 {
+			full = true
+			continue
+		}
+		q.Limit = max(q.Limit, room)
+		q.Kinds = append(q.Kinds, c.kinds...)
+	}
+	if !full {
+		q.Kinds = nil // also those that this version does not know
+	}
+	return q, full
 }
 
 // query is what this replica may claim.
@@ -79,27 +127,34 @@ func (e *Engine) query() store.ClaimQuery {
 	return store.ClaimQuery{Replica: e.Replica, Lease: e.Lease, LostAfter: e.LostAfter}
 }
 
-// begin has a task carried out by the worker that was reserved for it, or by one of those for its kind alone. What waits
-// for one of these is held meanwhile, so that nobody else takes it up.
-func (w *workers) begin(ctx, work context.Context, c store.Claim) {
-	apart, is := w.apart[c.Task.Kind]
-	if !is {
-		w.crew.begin(func() {
-			defer func() { <-w.free }()
-			w.engine.hold(work, c, func(held context.Context) { w.engine.perform(work, held, c, w.engine.dispatch) })
-		})
-		return
+func (w *workers) claim(ctx context.Context, q store.ClaimQuery) ([]store.Claim, error) {
+	if q.Limit == 0 {
+		return nil, ctx.Err()
 	}
-	<-w.free
+	return w.engine.Store.Claim(ctx, q, time.Now())
+}
+
+// begin has a task carried out by a worker of its class. While it waits for one, it is held.
+func (w *workers) begin(ctx, work context.Context, c store.Claim) {
+	e, of := w.engine, w.of(c.Task.Kind)
+	if of.stopped {
+		work = ctx
+	}
+	s := &slot{}
+	if of.try() {
+		s.pool = of.pool
+	}
 	w.crew.begin(func() {
-		w.engine.hold(ctx, c, func(held context.Context) {
-			select {
-			case apart <- struct{}{}:
-				defer func() { <-apart }()
-				w.engine.perform(ctx, held, c, w.engine.dispatch)
-			case <-held.Done():
-				w.engine.giveBack(ctx, c.Lease)
+		defer s.leave()
+		e.hold(work, c, func(held context.Context) {
+			if s.pool == nil {
+				if !of.take(held, ctx) {
+					e.giveBack(work, c.Lease)
+					return
+				}
+				s.pool = of.pool
 			}
+			e.perform(work, context.WithValue(held, slotKey{}, s), c, e.dispatch)
 		})
 	})
 }
@@ -113,21 +168,18 @@ func (e *Engine) hold(work context.Context, c store.Claim, do func(held context.
 	do(ctx)
 }
 
-// reserve takes every free worker, at least one.
-func (w *workers) reserve(ctx context.Context) int {
+// rest waits until a worker of a full class is free, and unless all classes are full only for a moment.
+func (w *workers) rest(ctx context.Context, took time.Duration, all bool) {
+	wait := longestNap
+	if !all {
+		wait = min(max(restPerClaim*took, shortestRest), longestNap)
+	}
+	t := time.NewTimer(wait)
+	defer t.Stop()
 	select {
 	case <-ctx.Done():
-		return 0
-	case w.free <- struct{}{}:
-	}
-	n := 1
-	for {
-		select {
-		case w.free <- struct{}{}:
-			n++
-		default:
-			return n
-		}
+	case <-w.freed:
+	case <-t.C:
 	}
 }
 
@@ -154,7 +206,7 @@ func (e *Engine) perform(work, ctx context.Context, c store.Claim, handler func(
 	switch {
 	case err == nil:
 		e.health.taskDone(c.Task.ID)
-	case stopped(work, err):
+	case stopped(work, err), errors.Is(err, errStopping):
 		e.giveBack(work, c.Lease)
 	case ctx.Err() != nil:
 		e.Logger.Warn("lost the lease on a task while it was carried out", slog.String("task", c.Task.ID), slog.Any("error", err))

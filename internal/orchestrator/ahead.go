@@ -41,7 +41,7 @@ func (o *Orchestrator) Ahead(ctx context.Context, b *store.Batch, row store.Pipe
 	if err != nil || !view.Open() {
 		return nil
 	}
-	worker := o.Worker()
+	worker := o.Worker(w.startBlocks())
 	if worker == nil {
 		return nil
 	}

@@ -23,7 +23,7 @@ type spares struct {
 	steps     []func(context.Context, store.Claim, func() time.Time) error
 }
 
-func (s *spares) worker() orchestrator.Worker {
+func (s *spares) worker(bool) orchestrator.Worker {
 	if s.free == 0 {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/rerun"
 	"github.com/interlock-go/interlock/internal/run"
 )
@@ -49,12 +50,42 @@ func refusalIn(err error) *job.Refusal {
 
 // startLimit is how long a start call may take: half the lease, or as long as the job where the call is the job.
 func (o *Orchestrator) startLimit(kind job.Type, a job.Attempt) time.Duration {
-	if blocking, ok := kind.(job.Blocking); ok {
-		if limit, is := blocking.Limit(a.Config); is && limit > 0 {
-			return limit + grace
-		}
+	if limit, is := blockingLimit(kind, a.Config); is {
+		return limit + grace
 	}
 	return o.Lease / 2
+}
+
+// blockingLimit returns the time limit of a start call that is the job itself, and whether it is.
+func blockingLimit(kind job.Type, config pipeline.JobConfig) (time.Duration, bool) {
+	blocking, ok := kind.(job.Blocking)
+	if !ok {
+		return 0, false
+	}
+	limit, is := blocking.Limit(config)
+	return limit, is && limit > 0
+}
+
+// startBlocks says that the attempt's start call takes as long as its job.
+func (w *work) startBlocks() bool {
+	_, is := blockingLimit(w.o.Jobs[w.def.Job.Type], w.def.Job.Config)
+	return is
+}
+
+// errWaited says that a step waited for a worker before it called the job's target. What it was decided on may be old, so it
+// is decided anew. Nothing was stored.
+var errWaited = errors.New("waited for a worker")
+
+// enter makes sure that the step has a worker that may call the job's target.
+func (w *work) enter(ctx context.Context, blocking bool) error {
+	if w.o.Enter == nil || w.def.Job == nil {
+		return nil
+	}
+	waited, err := w.o.Enter(ctx, w.def.Job.Type, blocking)
+	if err == nil && waited {
+		err = errWaited
+	}
+	return err
 }
 
 // ask bounds any other call to a target.

@@ -51,8 +51,11 @@ type Deps struct {
 	// Early says that leases may be lost before they end, because others were told that this controller is gone. It may be
 	// wrong, and in the middle of a start call.
 	Early bool
-	// Worker gives a worker that is free, and nil if there is none. Only Ahead needs it, and the clock.
-	Worker func() Worker
+	// Enter waits for a worker that may make calls to targets of a job type or, if blocking is set, calls that take as long as
+	// the job itself. It returns whether it had to wait: then what was read before may be old. Nil: there is always one.
+	Enter func(ctx context.Context, jobType string, blocking bool) (waited bool, err error)
+	// Worker returns a worker that is free, and nil if there is none. Only Ahead needs it, and the clock.
+	Worker func(blocking bool) Worker
 	Clock  func() time.Time
 }
 
@@ -92,11 +95,16 @@ const maxTries = 5
 func (o *Orchestrator) Step(ctx context.Context, claim store.Claim, clock func() time.Time) (lifecycle.Step, error) {
 	var next lifecycle.Step
 	var err error
-	for range maxTries {
+	for tries := 0; tries < maxTries; {
 		next, err = o.step(ctx, claim, clock)
-		if !errors.Is(err, store.ErrConflict) {
-			break
+		switch {
+		case errors.Is(err, errWaited):
+			continue
+		case errors.Is(err, store.ErrConflict):
+			tries++
+			continue
 		}
+		break
 	}
 	if err != nil {
 		return lifecycle.Step{}, fmt.Errorf("advance run %s: %w", claim.Task.Key, err)
@@ -138,6 +146,12 @@ func (o *Orchestrator) definition(ctx context.Context, r run.Run) (*pipeline.Def
 
 // perform takes one step.
 func (w *work) perform(ctx context.Context, step lifecycle.Step) (lifecycle.Step, error) {
+	switch step.Kind {
+	case lifecycle.CheckJob, lifecycle.JobPollExhausted, lifecycle.InfraFailure: // they call the job's target
+		if err := w.enter(ctx, false); err != nil {
+			return lifecycle.Step{}, err
+		}
+	}
 	switch step.Kind {
 	case lifecycle.Evaluate, lifecycle.Trigger:
 		// A start rests on a look of its own, also where an earlier one found the gate open.

@@ -35,6 +35,10 @@ func (w *work) trigger(ctx context.Context, evaluated run.Run, view gate.View, r
 	if w.def.Job == nil {
 		return w.gateOnly(ctx, b, next)
 	}
+	// The call follows the commit at once: a start that is stored and not made holds the run up.
+	if err := w.enter(ctx, w.startBlocks()); err != nil {
+		return lifecycle.Step{}, err
+	}
 	// Two workers may hold one claim and decide alike. The mark makes their commits different ones, so that only the one
 	// whose commit happened goes on to the call. The task stays as it is until the answer is known.
 	b.ID += w.o.marked()

@@ -27,10 +27,59 @@ func TestL1ReadyIsNotForgotten(t *testing.T) {
 	t.Run("WaitingForASlot", func(t *testing.T) { onStores(t, waitingForASlot) })
 	t.Run("Paused", func(t *testing.T) { onStores(t, readyWhilePaused) })
 	t.Run("RefusedByTheTarget", func(t *testing.T) { onStores(t, refusedByTheTarget) })
+	t.Run("TargetsHang", func(t *testing.T) { onStores(t, targetsHang) })
 	t.Run("UnderFaults", func(t *testing.T) { storms(t, []uint64{41}, usual, (*world).checkNothingForgotten) })
 }
 
 const stream = "schedule: {trigger: {key: landed, check: exists}, period: hour}\n"
+
+// targetsHang has start calls that are the job and never end, and jobs whose status nobody gets, of both more than the
+// controller has workers: jobs of other types and deadlines come in time, and so do jobs behind them.
+func targetsHang(w *world) {
+	const calls, polls = 16, 16
+	w.target.set(func(a job.Attempt, _ int) play {
+		switch {
+		case strings.HasPrefix(string(a.ID), "call-"):
+			return play{takes: 40 * time.Minute}
+		case strings.HasPrefix(string(a.ID), "poll-"):
+			return play{runs: time.Hour, mute: true}
+		default:
+			return play{}
+		}
+	})
+	for i := range calls {
+		w.file(fmt.Sprintf("call-%02d", i), stream+"job: {type: http, config: {url: 'https://example.com/'}}\n")
+	}
+	for i := range polls {
+		w.file(fmt.Sprintf("poll-%02d", i), stream+glue)
+	}
+	w.file("orders", stream+machine)
+	w.file("report", "schedule: {cron: '0 10 * * *', evaluation: {window: 3h, interval: 5m}}\nvalidation: {rules: [{key: rows, check: exists}]}\nsla: {deadline: '10:30'}\n"+machine)
+	w.until("01 09:50")
+	w.start("a")
+	for i := range max(calls, polls) {
+		w.put(fmt.Sprintf("poll-%02d", i), "landed#2000-01-01T09", "n=1")
+		w.put(fmt.Sprintf("call-%02d", i), "landed#2000-01-01T09", "n=1")
+	}
+	w.until("01 09:58")
+	w.write("orders", "landed#2000-01-01T09", "n=1")
+	w.pass(time.Second)
+	w.expect("orders/stream/2000-01-01T09", "RUNNING 1")
+	w.until("01 10:00:01")
+	w.expect("report/cron/2000-01-01", "PENDING 1")
+	w.until("01 10:30:01")
+	for _, e := range w.events(event.SLABreach) {
+		if late := e.Time.Sub(time.Date(2000, 1, 1, 10, 30, 0, 0, time.UTC)); late > time.Second {
+			w.Errorf("the deadline is breached %s late", late)
+		}
+	}
+	w.wantLedger("report", "2000-01-01 BREACHED", "2000-01-02 ARMED")
+	w.until("01 11:15")
+	for i := range calls {
+		w.expect(fmt.Sprintf("call-%02d/stream/2000-01-01T09", i), "COMPLETED 1")
+	}
+	w.checkStarts()
+}
 
 // killedBeforeItReacted kills the controller as soon as a write is acknowledged.
 func killedBeforeItReacted(w *world) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 )
 
@@ -21,6 +22,7 @@ type play struct {
 	nothing bool          // and never arrived
 	takes   time.Duration // until the answer
 	runs    time.Duration
+	mute    bool         // whoever asks for its status has no answer
 	fails   run.Category // the job fails; "none" stands for a failure that nobody can say anything about
 }
 
@@ -58,6 +60,7 @@ func (t *target) types() map[string]job.Type {
 		"step-function": refusing{searchable{plain{t}}},
 		"glue":          searchable{plain{t}},
 		"lambda":        plain{t},
+		"http":          blocking{plain{t}},
 	}
 }
 
@@ -143,16 +146,43 @@ func (p plain) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 	return p.start(ctx, a, false)
 }
 
-func (p plain) Status(_ context.Context, _ job.Attempt, h run.Handle) (job.Status, error) {
+func (p plain) Status(ctx context.Context, _ job.Attempt, h run.Handle) (job.Status, error) {
+	j := p.byHandle(h)
+	switch {
+	case j == nil:
+		return job.Status{}, job.ErrUnknownHandle
+	case j.play.mute:
+		<-ctx.Done()
+		return job.Status{}, ctx.Err()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, j := range p.jobs {
+	return j.status(), nil
+}
+
+func (t *target) byHandle(h run.Handle) *task {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, j := range t.jobs {
 		if j.handle == h {
-			return j.status(), nil
+			return j
 		}
 	}
-	return job.Status{}, job.ErrUnknownHandle
+	return nil
 }
+
+// blocking answers a start call when the job has ended.
+type blocking struct{ plain }
+
+func (b blocking) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
+	started, err := b.start(ctx, a, false)
+	if err == nil {
+		started.Result = &job.Status{Done: true, Result: run.ResultSuccess}
+	}
+	return started, err
+}
+
+func (blocking) Limit(pipeline.JobConfig) (time.Duration, bool) { return time.Hour, true }
 
 func (j *task) status() job.Status {
 	switch {

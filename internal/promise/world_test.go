@@ -114,8 +114,11 @@ func (w *world) start(name string) *process {
 	var host *engine.Engine
 	steps := orchestrator.New(orchestrator.Deps{
 		Store: p.store, Catalog: p.catalog, Jobs: w.target.types(), Replica: name, Lease: lease,
-		Worker: func() orchestrator.Worker {
-			if s := host.Spare(); s != nil {
+		Enter: func(ctx context.Context, jobType string, blocking bool) (bool, error) {
+			return host.Enter(ctx, jobType, blocking)
+		},
+		Worker: func(blocking bool) orchestrator.Worker {
+			if s := host.Spare(blocking); s != nil {
 				return spare{s, p}
 			}
 			return nil
@@ -128,7 +131,7 @@ func (w *world) start(name string) *process {
 	})
 	dog := watchdog.New(watchdog.Deps{Store: p.store, Catalog: p.catalog, Router: p.router, Deadlines: monitor, Group: engine.Group, Interval: interval})
 	host = engine.New(engine.Options{
-		Store: p.store, Logger: slog.New(slog.DiscardHandler), Replica: name, Workers: 4, Lease: lease, LostAfter: 10 * time.Minute,
+		Store: p.store, Logger: slog.New(slog.DiscardHandler), Replica: name, Workers: 4, BlockingStarts: 8, Lease: lease, LostAfter: 10 * time.Minute,
 		Alone: len(w.processes()) == 0,
 		Handlers: engine.Handlers{
 			Change: func(ctx context.Context, c store.Change, now time.Time) error {

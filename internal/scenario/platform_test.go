@@ -57,15 +57,15 @@ type controller struct {
 	dog     *watchdog.Watchdog
 	probes  *prober.Prober
 
-	spare func() orchestrator.Worker // nil where no job starts in the commit that opens its attempt
+	spare func(blocking bool) orchestrator.Worker // nil where no job starts in the commit that opens its attempt
 }
 
 // worker is what the host has to offer, once it is there.
-func (c *controller) worker() orchestrator.Worker {
+func (c *controller) worker(blocking bool) orchestrator.Worker {
 	if c.spare == nil {
 		return nil
 	}
-	return c.spare()
+	return c.spare(blocking)
 }
 
 func newController(ctx context.Context, s store.Store, jobs *target) (*controller, error) {

@@ -39,8 +39,8 @@ func (p *process) start() {
 			Ticks: []engine.Tick{{Name: "watchdog", Every: interval, First: true, Do: parts.watch}},
 		},
 	})
-	parts.spare = func() orchestrator.Worker {
-		if s := host.Spare(); s != nil {
+	parts.spare = func(blocking bool) orchestrator.Worker {
+		if s := host.Spare(blocking); s != nil {
 			return s
 		}
 		return nil

@@ -62,7 +62,8 @@ type Secrets struct {
 
 // Engine says how work is done.
 type Engine struct {
-	Workers            int               `yaml:"workers" default:"8" min:"1" max:"1024" doc:"Tasks worked on at once; as many again start the jobs of runs that open with their gate open."`
+	Workers            int               `yaml:"workers" default:"8" min:"1" max:"1024" doc:"Tasks of one class carried out at once: steps of attempts, timers, and starts of runs that open with their gate open. Also calls made at once to the targets of one job type."`
+	BlockingStarts     int               `yaml:"blockingStarts" default:"128" min:"1" max:"4096" doc:"Start calls under way at once that are the job itself: http without callback, lambda without async."`
 	ProbeWorkers       int               `yaml:"probeWorkers" default:"4" min:"1" max:"256" doc:"Probes asked at once."`
 	Lease              document.Duration `yaml:"lease" default:"30s" min:"1s" max:"1h" doc:"How long a task is held without a sign of life; a start call gets half of it."`
 	LostAfter          document.Duration `yaml:"lostAfter" default:"10m" min:"1s" doc:"After this long the task of a replica that is gone may be taken by another."`

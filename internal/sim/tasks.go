@@ -31,7 +31,7 @@ func (h *host) claim(ctx context.Context) {
 // spare is a worker for a task that is claimed in the commit that stores it.
 type spare struct{ host *host }
 
-func (h *host) spare() orchestrator.Worker {
+func (h *host) spare(bool) orchestrator.Worker {
 	if h.spares == workers {
 		return nil
 	}

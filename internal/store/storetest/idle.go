@@ -40,7 +40,7 @@ func (i *Idle) known() bool {
 func (i *Idle) NextDue(ctx context.Context, s store.Tasks, q store.ClaimQuery) (time.Time, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.known() {
+	if i.known() && time.Now().Before(i.due) { // a lease that ends then may have been renewed
 		return i.due, nil
 	}
 	i.changed = s.TasksChanged()
