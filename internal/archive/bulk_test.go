@@ -35,7 +35,7 @@ func TestWhatWasForgottenMeanwhileIsPassedOver(t *testing.T) {
 	pass(t, w.archiver(dsn), noon)
 	next := noon.AddDate(0, 0, 1)
 	w.days(1, 1)
-	later := next.AddDate(0, 0, 1)
+	later := next.AddDate(0, 0, 2)
 	a, err := archive.New(&forgetful{w.store, later}, dsn, "one")
 	check(t, err)
 	pass(t, a, next)
