@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 )
 
@@ -19,6 +20,10 @@ type Batch struct {
 	// Lease, where it is set, must still be held: otherwise the Batch is ErrConflict. Storing or finishing the leased
 	// task itself ends the lease: a step of several Batches leaves its task alone until the last.
 	Lease *Lease
+
+	// Expected are pipelines' rows that must still be at the version that was read: otherwise the Batch is ErrConflict. They
+	// stay as they are, and nothing is appended to the feed. A row that the Batch swaps is not among them.
+	Expected []PipelineVersion
 
 	Runs      []Swap[run.Run]
 	DryRuns   []Swap[run.Run]
@@ -60,6 +65,12 @@ type Swap[T any] struct {
 	Next T
 }
 
+// PipelineVersion is the version of a pipeline's row; 0 if there is none.
+type PipelineVersion struct {
+	ID      pipeline.ID
+	Version int64
+}
+
 // Hold is the wish for a lease on a task that a Batch stores. Given is the lease: set once the Batch has happened, and again
 // where it is sent again, unless the lease is lost by then.
 type Hold struct {
@@ -92,6 +103,11 @@ func (b *Batch) SwapDryRun(read, next run.Run) {
 func (b *Batch) SwapPipeline(read, next Pipeline) {
 	next.Version = read.Version + 1
 	b.Pipelines = append(b.Pipelines, Swap[Pipeline]{Read: read.Version, Next: next})
+}
+
+// ExpectPipeline makes b depend on the pipeline's row that was read.
+func (b *Batch) ExpectPipeline(id pipeline.ID, read Pipeline) {
+	b.Expected = append(b.Expected, PipelineVersion{ID: id, Version: read.Version})
 }
 
 // SwapDeadline replaces a ledger row, or creates it if read is the zero Deadline; its version is counted up here.

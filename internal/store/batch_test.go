@@ -38,6 +38,10 @@ func TestBatchThatNoStoreTakesIsRefused(t *testing.T) {
 		"a swap that goes back":      func(b *store.Batch) { b.SwapDryRun(at(t, "2026-03-03", 3), at(t, "2026-03-03", 2)) },
 		"a version below 0":          func(b *store.Batch) { b.Runs = []store.Swap[run.Run]{{Read: -1, Next: at(t, "2026-03-03", 1)}} },
 		"a pipeline without an id":   func(b *store.Batch) { b.SwapPipeline(store.Pipeline{}, store.Pipeline{}) },
+		"a pipeline expected and swapped": func(b *store.Batch) {
+			b.SwapPipeline(store.Pipeline{}, store.Pipeline{ID: "orders"})
+			b.ExpectPipeline("orders", store.Pipeline{})
+		},
 		"one deadline twice": func(b *store.Batch) {
 			b.SwapDeadline(store.Deadline{}, store.Deadline{Key: first, Kind: store.Absolute})
 			b.SwapDeadline(store.Deadline{}, store.Deadline{Key: first, Kind: store.Absolute})

@@ -27,10 +27,10 @@ func (b *Batch) changed() int {
 		len(b.Tasks) + len(b.Finished) + len(b.Dead) + len(b.Buried)
 }
 
-// Rows counts what a store has to touch: each record, one row for the fact that b was taken together with its events, and
-// the row of the leased task unless b changes that anyway.
+// Rows counts what a store has to touch: each record that b changes or expects, one row for the fact that b was taken together
+// with its events, and the row of the leased task unless b changes that anyway.
 func (b *Batch) Rows() int {
-	n := b.changed() + 1
+	n := b.changed() + len(b.Expected) + 1
 	if b.Lease != nil && !b.settles(b.Lease.Task) {
 		n++
 	}
@@ -90,6 +90,9 @@ func (c *checker) swaps(b *Batch) {
 	}
 	for _, s := range b.Pipelines {
 		c.swap("pipeline", string(s.Next.ID), s.Read, s.Next.Version)
+	}
+	for _, e := range b.Expected {
+		c.once("pipeline", string(e.ID))
 	}
 	for _, s := range b.Deadlines {
 		c.swap("deadline", s.Next.Key.String()+" "+string(s.Next.Kind), s.Read, s.Next.Version)

@@ -42,6 +42,9 @@ func (p *plan) swaps() error {
 		}
 		p.changes = append(p.changes, store.Change{Kind: store.PipelineMoved, At: p.now, Pipeline: w.Next.ID, Version: w.Next.Version})
 	}
+	for _, e := range p.Expected {
+		p.check(pipelineAt(e.ID), at(e.Version), fmt.Sprintf("pipeline %s is not at version %d any more", e.ID, e.Version))
+	}
 	for _, w := range p.Deadlines {
 		row := Row{"state": text(string(w.Next.State)), "list": text("DEADLINE"), "place": text(deadlinePlace(w.Next))}
 		if w.Next.State == "" {

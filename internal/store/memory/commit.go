@@ -62,6 +62,11 @@ func (s *Store) conflict(b store.Batch, now time.Time) string {
 			return stale("pipeline", w.Next.ID, got, w.Read)
 		}
 	}
+	for _, e := range b.Expected {
+		if got := s.pipelines[e.ID].version; got != e.Version {
+			return stale("pipeline", e.ID, got, e.Version)
+		}
+	}
 	for _, w := range b.Deadlines {
 		if got := s.deadlines[deadlineKey{w.Next.Key, w.Next.Kind}].Version; got != w.Read {
 			return stale("deadline", w.Next.Key, got, w.Read)

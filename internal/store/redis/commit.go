@@ -112,7 +112,7 @@ func (w *writer) swap(kind, name string, read, version int64, next any, further 
 }
 
 func (w *writer) swaps(b store.Batch) {
-	w.number(len(b.Runs) + len(b.DryRuns) + len(b.Pipelines) + len(b.Deadlines) + len(b.PostRuns) + len(b.Notes))
+	w.number(len(b.Runs) + len(b.DryRuns) + len(b.Pipelines) + len(b.Expected) + len(b.Deadlines) + len(b.PostRuns) + len(b.Notes))
 	for _, v := range b.Runs {
 		r := v.Next
 		w.swap("run", "run:"+r.Key.String(), v.Read, r.Version, r, r.Key.String(), string(r.Pipeline), string(r.Status), strconv.Itoa(r.Attempt),
@@ -124,6 +124,9 @@ func (w *writer) swaps(b store.Batch) {
 	}
 	for _, v := range b.Pipelines {
 		w.swap("pipeline", "pipeline:"+string(v.Next.ID), v.Read, v.Next.Version, v.Next, string(v.Next.ID))
+	}
+	for _, e := range b.Expected {
+		w.swap("expected", "pipeline:"+string(e.ID), e.Version, e.Version, nil)
 	}
 	for _, v := range b.Deadlines {
 		d := v.Next

@@ -22,6 +22,7 @@ type batch struct {
 	runs      []runRow
 	dryRuns   []runRow
 	pipelines []swapRow
+	expected  []swapRow // pipelines that stay as they are
 	postRuns  []swapRow
 	deadlines []deadlineRow
 	notes     []noteRow
@@ -132,6 +133,9 @@ func (p *batch) swaps(b store.Batch) (err error) {
 			return err
 		}
 		p.pipelines = append(p.pipelines, swapRow{string(w.Next.ID), w.Read, w.Next.Version, body})
+	}
+	for _, e := range b.Expected {
+		p.expected = append(p.expected, swapRow{name: string(e.ID), read: e.Version})
 	}
 	for _, w := range b.PostRuns {
 		body, err := encode(w.Next)

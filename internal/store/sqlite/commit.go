@@ -118,7 +118,7 @@ func (b *batch) checkOthers(tx *tx) error {
 		rows        []swapRow
 	}{
 		{"dry run", "SELECT version FROM dry_runs WHERE run = ?", names(b.dryRuns)},
-		{"pipeline", "SELECT version FROM pipelines WHERE pipeline = ?", b.pipelines},
+		{"pipeline", "SELECT version FROM pipelines WHERE pipeline = ?", slices.Concat(b.pipelines, b.expected)},
 		{"post-run", "SELECT version FROM post_runs WHERE run = ?", b.postRuns},
 	} {
 		for _, r := range of.rows {

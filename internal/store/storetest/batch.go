@@ -16,6 +16,7 @@ var batchClaims = []claim{
 	{"RefusedBatchMayBeTakenLater", refusedIsNotRemembered},
 	{"CreateConflictsWithWhatIsThere", createConflicts},
 	{"SwapConflictsWithAnotherVersion", swapConflicts},
+	{"ExpectedPipelineStaysAsItIs", expectedStays},
 	{"SwapMayMoveOnByMoreThanOne", swapByMore},
 	{"SecondMarkConflicts", secondMarkConflicts},
 	{"ImpossibleBatchChangesNothing", impossibleBatch},
@@ -86,6 +87,9 @@ var conflicting = []struct {
 	{"a pipeline at another version", func(b *store.Batch) {
 		b.SwapPipeline(store.Pipeline{Version: 7}, store.Pipeline{ID: "silver"})
 	}},
+	{"a pipeline expected at another version", func(b *store.Batch) { b.ExpectPipeline("silver", store.Pipeline{Version: 7}) }},
+	{"a pipeline expected that is not there", func(b *store.Batch) { b.ExpectPipeline("tin", store.Pipeline{Version: 1}) }},
+	{"a pipeline expected not to be there", func(b *store.Batch) { b.ExpectPipeline("silver", store.Pipeline{}) }},
 	{"a deadline that is there", func(b *store.Batch) {
 		b.SwapDeadline(store.Deadline{}, armed(knownRuns[2], store.Relative, noon))
 	}},
@@ -163,6 +167,30 @@ func swapConflicts(f *fixture) {
 	f.conflicts("swap of version 1", noon, func(b *store.Batch) { b.Swap(first, third) })
 	f.conflicts("swap of version 3", noon, func(b *store.Batch) { b.Swap(third, touched(third)) })
 	f.same("run", f.run(orders), second)
+}
+
+func expectedStays(f *fixture) {
+	f.commit(func(b *store.Batch) { b.SwapPipeline(store.Pipeline{}, store.Pipeline{ID: "silver", Config: "v1"}) })
+	read, err := f.s.Pipeline(f.ctx, "silver")
+	f.check(err)
+	before, _, err := f.s.Backlog(f.ctx, "expecting")
+	f.check(err)
+	f.commit(func(b *store.Batch) {
+		b.ExpectPipeline("silver", read)
+		b.ExpectPipeline("tin", store.Pipeline{})
+		b.SetMark("m", after(time.Hour))
+	})
+	now, err := f.s.Pipeline(f.ctx, "silver")
+	f.check(err)
+	f.same("the row", now, read)
+	behind, _, err := f.s.Backlog(f.ctx, "expecting")
+	f.check(err)
+	f.same("changes", behind, before)
+	f.commit(func(b *store.Batch) { b.SwapPipeline(read, read) })
+	f.conflicts("once it has moved", noon, func(b *store.Batch) {
+		b.ExpectPipeline("silver", read)
+		b.SetMark("n", after(time.Hour))
+	})
 }
 
 // One commit may make several moves at once, each of which counts.

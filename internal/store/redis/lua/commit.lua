@@ -16,6 +16,7 @@ local further = {
   run = { 'key', 'pipeline', 'status', 'attempt', 'open', 'snapshot', 'listed', 'opened', 'verdict', 'apart' },
   dry = { 'key', 'open', 'updated' },
   pipeline = { 'key' },
+  expected = {},
   deadline = { 'pipeline', 'listed' },
   baseline = {},
   note = { 'of', 'key', 'expires' },
@@ -129,6 +130,8 @@ function apply.pipeline(s)
   redis.call('HSET', k(s.name), 'version', s.version, 'json', s.json)
   redis.call('SADD', k('pipelines'), s.key)
 end
+
+function apply.expected() end
 
 function apply.deadline(s)
   redis.call('HSET', k(s.name), 'version', s.version, 'json', s.json, 'listed', s.listed)
