@@ -217,7 +217,7 @@ func stateOf(row store.Pipeline) string {
 		return "removed"
 	case row.Config == "":
 		return "rejected"
-	case !row.Pause.Since.IsZero():
+	case row.Paused():
 		return "paused"
 	case row.Problem != "":
 		return "degraded"

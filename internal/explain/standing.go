@@ -237,7 +237,7 @@ func (l *look) anotherAttempt(does string) {
 // paused says whether the pipeline is paused, and if so, since when, by whom and why.
 func (l *look) paused() bool {
 	p := l.row.Pause
-	if p.Since.IsZero() {
+	if !l.row.Paused() {
 		return false
 	}
 	text := "paused since " + l.when(p.Since)

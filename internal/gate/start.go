@@ -119,7 +119,7 @@ func (s Situation) blocks(a Answer, now time.Time) []Block {
 	if !s.Run.Progress.Opening.GateBypassed {
 		rules = a.rulesClosed()
 	}
-	return known(s.dry(), excluded, s.paused(now), s.notDue(now), s.start(a, now), rules, s.slots())
+	return known(s.dry(), excluded, s.paused(), s.notDue(now), s.start(a, now), rules, s.slots())
 }
 
 func (s Situation) dry() Block {
@@ -156,9 +156,9 @@ func (s Situation) settled() (Block, bool) {
 	return Block{Code: Running, Reason: fmt.Sprintf("the run is %s in attempt %d", r.Status, r.Attempt)}, true
 }
 
-func (s Situation) paused(now time.Time) Block {
+func (s Situation) paused() Block {
 	p := s.Row.Pause
-	if p.Since.IsZero() || !p.Until.IsZero() && !now.Before(p.Until) {
+	if !s.Row.Paused() {
 		return Block{}
 	}
 	reason := "the pipeline is paused"

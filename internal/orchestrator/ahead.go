@@ -30,7 +30,7 @@ func (o *Orchestrator) Ahead(ctx context.Context, b *store.Batch, row store.Pipe
 		return nil
 	}
 	w := &work{o: o, now: now, run: b.Runs[0].Next}
-	if lifecycle.Next(w.run, now).Kind != lifecycle.Evaluate || paused(row, now) {
+	if lifecycle.Next(w.run, now).Kind != lifecycle.Evaluate || row.Paused() {
 		return nil
 	}
 	var err error

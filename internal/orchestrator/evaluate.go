@@ -21,7 +21,7 @@ func (w *work) evaluate(ctx context.Context) (lifecycle.Step, error) {
 	if err != nil {
 		return lifecycle.Step{}, err
 	}
-	if paused(row, w.now) {
+	if row.Paused() {
 		return w.paused(ctx, row)
 	}
 	view, err := w.look(ctx)
@@ -60,7 +60,7 @@ func (w *work) closed(ctx context.Context, evaluated run.Run, view gate.View, ro
 	if w.run.Status == run.Triggering {
 		giveBack(&b, row, w.run.ID())
 	} else {
-		w.passOn(&b, row)
+		w.wakeYielding(&b, row)
 	}
 	step := lifecycle.Next(evaluated, w.now)
 	if step.Kind != lifecycle.ValidationExhausted {
@@ -86,6 +86,9 @@ func (w *work) exhaust(ctx context.Context, step lifecycle.Step) (lifecycle.Step
 		return lifecycle.Step{}, err
 	}
 	b := w.batch("exhausted")
+	if err := w.leaveQueue(ctx, &b); err != nil {
+		return lifecycle.Step{}, err
+	}
 	w.tellExhausted(&b, next, view)
 	return w.commit(ctx, b, next)
 }
@@ -96,24 +99,20 @@ func (w *work) tellExhausted(b *store.Batch, exhausted run.Run, view gate.View) 
 	b.Emit(event.New(event.ValidationExhausted, w.about(), exhausted.Reason, event.Gate{Rules: view.Rules()}))
 }
 
-func paused(row store.Pipeline, now time.Time) bool {
-	p := row.Pause
-	return !p.Since.IsZero() && (p.Until.IsZero() || now.Before(p.Until))
-}
-
-// paused starts nothing. The attempt looks again each interval and when the pause ends; one whose window is over by then
-// ends with it, since nothing would be left of the window when the pause does. While it waits for a slot the window stands
-// still, but not where the pipeline is removed: nobody can end the pause of that.
+// paused starts nothing. The attempt evaluates again each interval and when it is woken because the pause has ended. One whose
+// window ends meanwhile ends with it, since nothing would be left of the window when the pause ends; but not where the pause
+// should have ended before, and is about to. While the attempt waits for a slot the window stands still, unless the pipeline is
+// removed: nothing ends the pause of that.
 func (w *work) paused(ctx context.Context, row store.Pipeline) (lifecycle.Step, error) {
 	p := w.run.Progress
 	reason := fmt.Sprintf("paused by %s since %s: %s", row.Pause.By, row.Pause.Since.UTC().Format(time.RFC3339), row.Pause.Why)
 	waits := !p.WaitingSince.IsZero() && row.Config != ""
-	over := w.run.Status == run.Pending && !waits && !w.now.Before(p.WindowEnd)
-	if over {
+	ending := !row.Pause.Until.IsZero() && !w.now.Before(row.Pause.Until)
+	if w.run.Status == run.Pending && !waits && !ending && !w.now.Before(p.WindowEnd) {
 		return w.exhaust(ctx, lifecycle.Step{Reason: "its window is over while the pipeline is " + reason})
 	}
 	due := w.now.Add(w.interval())
-	for _, at := range []time.Time{p.WindowEnd, row.Pause.Until, p.LimitAt} {
+	for _, at := range []time.Time{p.WindowEnd, p.LimitAt} {
 		if at.After(w.now) && at.Before(due) {
 			due = at
 		}

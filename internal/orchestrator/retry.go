@@ -22,7 +22,7 @@ func (w *work) nextAttempt(ctx context.Context, failed run.Run) (time.Time, erro
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return time.Time{}, fmt.Errorf("read its pipeline: %w", err)
 	}
-	if !row.Pause.Since.IsZero() || row.Config == "" {
+	if row.Paused() || row.Config == "" {
 		return time.Time{}, nil
 	}
 	cause := failed.Progress.Report.Category.Cause()

@@ -21,9 +21,9 @@ func giveBack(b *store.Batch, row store.Pipeline, id run.AttemptID) {
 	b.SwapPipeline(row, next)
 }
 
-// vacate is giveBack for the attempt at hand.
+// vacate is giveBack for the attempt at hand. Without its version of the file the attempt may have a slot.
 func (w *work) vacate(ctx context.Context, b *store.Batch) error {
-	if w.def == nil || w.def.MaxActive == 0 {
+	if w.def != nil && w.def.MaxActive == 0 {
 		return nil
 	}
 	row, err := w.row(ctx)
@@ -35,29 +35,43 @@ func (w *work) vacate(ctx context.Context, b *store.Batch) error {
 }
 
 // takeSlot takes one of the pipeline's slots in the commit that is about to start the job, and says whether one was free.
-// Runs of older periods that wait go first.
+// Runs of older periods that wait go first. Whatever it says, b depends on the row: if a slot is freed, an older run leaves the
+// queue, or the pipeline is paused before b is committed, the attempt decides again.
 func (w *work) takeSlot(ctx context.Context, b *store.Batch, row store.Pipeline) (bool, error) {
-	if w.def.MaxActive == 0 || slices.Contains(row.Slots, w.run.ID()) {
-		return true, nil
+	next, free, err := w.slots(ctx, row)
+	if err != nil {
+		return false, err
 	}
-	next := row
-	if len(row.Slots) >= w.def.MaxActive {
-		var err error
-		if next.Slots, err = w.inUse(ctx, row.Slots); err != nil {
-			return false, err
+	if len(next) == 0 {
+		b.ExpectPipeline(w.run.Pipeline, row)
+		return free, nil
+	}
+	taken := row
+	taken.Slots = next
+	b.SwapPipeline(row, taken)
+	return true, nil
+}
+
+// slots are the pipeline's slots once the attempt has taken one; none if it takes none, because it is not free to or needs none.
+func (w *work) slots(ctx context.Context, row store.Pipeline) (next []run.AttemptID, free bool, err error) {
+	if w.def.MaxActive == 0 || slices.Contains(row.Slots, w.run.ID()) {
+		return nil, true, nil
+	}
+	next = row.Slots
+	if len(next) >= w.def.MaxActive {
+		if next, err = w.inUse(ctx, row.Slots); err != nil {
+			return nil, false, err
 		}
 	}
 	if w.run.Status == run.Pending {
-		if len(next.Slots) >= w.def.MaxActive {
-			return false, nil
+		if len(next) >= w.def.MaxActive {
+			return nil, false, nil
 		}
-		if first, err := w.first(ctx, w.def.MaxActive-len(next.Slots)); err != nil || !first {
-			return false, err
+		if first, err := w.first(ctx, w.def.MaxActive-len(next)); err != nil || !first {
+			return nil, false, err
 		}
 	}
-	next.Slots = append(slices.Clone(next.Slots), w.run.ID())
-	b.SwapPipeline(row, next)
-	return true, nil
+	return append(slices.Clone(next), w.run.ID()), true, nil
 }
 
 // inUse leaves out slots of attempts that have no job any more, should one have ended without giving its slot back.
@@ -111,9 +125,31 @@ func (w *work) aboutToLook(r run.Run) bool {
 	return r.Progress.LastEvaluation.IsZero() && !due.After(w.now) && w.now.Sub(due) < firstLook
 }
 
-// passOn has those hear that let this attempt go first, when its first look finds its gate closed: the pipeline's row moves.
-func (w *work) passOn(b *store.Batch, row store.Pipeline) {
-	if w.def.MaxActive > 0 && w.run.Progress.LastEvaluation.IsZero() && row.Version > 0 {
+// wakeYielding moves the pipeline's row if an attempt leaves the queue for slots without taking one. Those that yielded to it
+// are woken by that, and one that is about to yield decides again.
+func (w *work) wakeYielding(b *store.Batch, row store.Pipeline) {
+	if row.Version > 0 && w.queued() {
 		b.SwapPipeline(row, row)
 	}
+}
+
+// leaveQueue is wakeYielding where the pipeline's row has not been read.
+func (w *work) leaveQueue(ctx context.Context, b *store.Batch) error {
+	if !w.queued() {
+		return nil
+	}
+	row, err := w.row(ctx)
+	if err != nil {
+		return err
+	}
+	w.wakeYielding(b, row)
+	return nil
+}
+
+// queued says that others yield to the attempt: it waits for a slot, or is due for its first evaluation.
+func (w *work) queued() bool {
+	if w.def != nil && w.def.MaxActive == 0 || w.run.Status != run.Pending {
+		return false
+	}
+	return !w.run.Progress.WaitingSince.IsZero() || w.run.Progress.LastEvaluation.IsZero()
 }

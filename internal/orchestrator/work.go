@@ -106,7 +106,8 @@ func (w *work) drop(ctx context.Context, reason string) (lifecycle.Step, error) 
 }
 
 // withoutDefinition is a run whose version of the file cannot be had. Nothing can be decided, but its time limit still
-// ends it; until then that is told, once.
+// ends it; until then that is told, once. It does not wait for a slot any more: its limit would stand still, and others would
+// yield to it.
 func (w *work) withoutDefinition(ctx context.Context, step lifecycle.Step, cause error) (lifecycle.Step, error) {
 	if step.Kind == lifecycle.InfraFailure {
 		return w.timeOut(ctx, step)
@@ -117,6 +118,16 @@ func (w *work) withoutDefinition(ctx context.Context, step lifecycle.Step, cause
 	message := fmt.Sprintf("no step can be taken: %v", cause)
 	b.Emit(event.New(event.InfraFailure, about, message, event.Infra{Error: cause.Error()}))
 	next := lifecycle.Step{Kind: lifecycle.Wait, Due: w.now.Add(w.interval()), Reason: message}
+	if w.queued() {
+		left, err := w.run.LeaveQueue(w.now)
+		if err != nil {
+			return lifecycle.Step{}, err
+		}
+		if err := w.leaveQueue(ctx, &b); err != nil {
+			return lifecycle.Step{}, err
+		}
+		b.Swap(w.run, left)
+	}
 	w.schedule(&b, w.run, next)
 	return next, w.send(ctx, b)
 }

@@ -60,7 +60,7 @@ func (r *Router) Backfill(ctx context.Context, q BackfillRequest, now time.Time)
 		return nil, err
 	case e == nil:
 		return nil, unknown(q.Pipeline)
-	case paused(row) && !q.DryRun:
+	case row.Paused() && !q.DryRun:
 		return nil, refuse(Conflict, "pipeline %s is paused by %s; `interlock resume %s` ends the pause", e.ID, row.Pause.By, e.ID)
 	}
 	periods, err := stretch(e, q)

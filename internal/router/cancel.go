@@ -59,13 +59,17 @@ func (r *Router) cancel(ctx context.Context, old run.Run, by, why string, left r
 	return next, r.commit(ctx, b, now)
 }
 
-// freeSlot gives back the slot that an attempt's job held, in the commit that ends it.
+// freeSlot gives back the slot that an attempt's job held, in the commit that ends it. If others yielded to the attempt, the row
+// moves as well, so that they are woken.
 func (r *Router) freeSlot(ctx context.Context, b *store.Batch, old run.Run) error {
 	row, err := r.pipelineRow(ctx, old.Pipeline)
-	if err != nil {
+	if err != nil || row.Version == 0 {
 		return err
 	}
-	if !slices.Contains(row.Slots, old.ID()) {
+	e := r.catalog.Current().Get(old.Pipeline)
+	first := old.Progress.LastEvaluation.IsZero() && e != nil && e.MaxActive > 0
+	queued := old.Status == run.Pending && (first || !old.Progress.WaitingSince.IsZero())
+	if !queued && !slices.Contains(row.Slots, old.ID()) {
 		return nil
 	}
 	next := row

@@ -10,17 +10,23 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// duringCommit performs the task that is due, and lets act happen between what its step reads and its first commit.
-func (w *world) duringCommit(act func()) {
+// claim takes the task of a run, as a worker of another process does.
+func (w *world) claim(text string) store.Claim {
 	w.Helper()
-	claims, err := w.Store.Claim(ctx, store.ClaimQuery{Replica: "one", Limit: 1, Lease: time.Minute}, w.Now())
+	claims, err := w.Store.Claim(ctx, store.ClaimQuery{Replica: "one", Task: "advance/" + text, Limit: 1, Lease: time.Minute}, w.Now())
 	w.Check(err)
-	if len(claims) != 1 || claims[0].Task.Kind != store.Advance {
-		w.Fatalf("claimed %v, want one step of a run", claims)
+	if len(claims) != 1 {
+		w.Fatalf("%s has no step to take", text)
 	}
+	return claims[0]
+}
+
+// duringCommit takes the next step of a run, and lets act happen between what the step reads and its first commit.
+func (w *world) duringCommit(text string, act func()) {
+	w.Helper()
 	m := &meddled{Store: w.Store, others: []func(){act}}
 	steps := orchestrator.New(orchestrator.Deps{Store: m, Catalog: w.Catalog, Replica: "one", Jobs: map[string]job.Type{"command": stoppable{w.jobs}}})
-	_, err = steps.Step(ctx, claims[0], w.Now)
+	_, err := steps.Step(ctx, w.claim(text), w.Now)
 	w.Check(err)
 	if len(m.others) > 0 {
 		w.Fatalf("the step committed nothing")
@@ -41,7 +47,7 @@ func TestInputThatChangesWhileACompletionIsCommittedIsLateData(t *testing.T) {
 			w.Write("plain", "arrival", "status=ready", "n=1")
 			w.sleep(time.Minute)
 			w.report(plainRun, "success", "")
-			w.duringCommit(func() {
+			w.duringCommit(plainRun, func() {
 				w.sleep(time.Millisecond)
 				w.Put("plain", "arrival", "status=ready", "n=2")
 				if handled {
@@ -79,7 +85,7 @@ func TestRuleThatChangesWhileACompletionIsCommittedIsLateData(t *testing.T) {
 			w.Write("dated", "arrival", "n=1")
 			w.sleep(time.Minute)
 			w.report(datedRun, "success", "")
-			w.duringCommit(func() {
+			w.duringCommit(datedRun, func() {
 				w.sleep(c.after)
 				w.Put("dated", "rows#2026-03-03", "n=2")
 				if c.handled {
@@ -129,7 +135,7 @@ func TestPostRunReadingWhileACompletionIsCommittedHasAnOutcomeOrIsTheBaseline(t 
 		w.Write("audited", "arrival", "n=1")
 		w.sleep(time.Minute)
 		w.report(auditedRun, "success", "")
-		w.duringCommit(func() { w.Put("audited", "audit", "count=100") })
+		w.duringCommit(auditedRun, func() { w.Put("audited", "audit", "count=100") })
 		w.Settle()
 		same(t, "passed", 1, w.count(event.PostRunPassed))
 	})
@@ -139,7 +145,7 @@ func TestPostRunReadingWhileACompletionIsCommittedHasAnOutcomeOrIsTheBaseline(t 
 		w.Write("audited", "audit", "count=100")
 		w.sleep(time.Minute)
 		w.report(auditedRun, "success", "")
-		w.duringCommit(func() {
+		w.duringCommit(auditedRun, func() {
 			w.sleep(time.Millisecond)
 			w.Put("audited", "audit", "count=105")
 			w.react()

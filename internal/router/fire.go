@@ -30,7 +30,7 @@ func (r *Router) fire(ctx context.Context, id pipeline.ID, lease *store.Lease, n
 		return err
 	}
 	t := &fires{router: r, entry: e, row: row, lease: lease, now: now}
-	if e == nil || e.Opens != pipeline.ByCron || paused(row) {
+	if e == nil || e.Opens != pipeline.ByCron || row.Paused() {
 		return t.rest(ctx) // an acceptance or the end of the pause asks again
 	}
 	for {

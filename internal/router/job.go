@@ -61,16 +61,13 @@ func (r *Router) completed(ctx context.Context, e *catalog.Entry, current run.Ru
 	if e == nil || current.Schedule != e.Opens || e.DryRun {
 		return nil
 	}
-	row, err := r.pipelineRow(ctx, e.ID)
-	if err != nil {
-		return err
-	}
-	if !paused(row) && row.Config != "" {
-		if err := r.late(ctx, e, current.Key, whileRunning(current), now); err != nil {
-			return err
+	err := r.unlessClosed(ctx, e.ID, current.EndedAt, now, func(row store.Pipeline) error {
+		if row.Paused() {
+			return nil
 		}
-	}
-	return r.planPostRun(ctx, e, current, now)
+		return r.late(ctx, e, current.Key, whileRunning(current), now)
+	})
+	return errors.Join(err, r.planPostRun(ctx, e, current, now))
 }
 
 // settle decides what a failed attempt leads to: another one after a backoff, or the end. A paused pipeline opens
@@ -82,7 +79,7 @@ func (r *Router) settle(ctx context.Context, key run.Key, now time.Time) error {
 			return ignoreMissing(err)
 		}
 		e, row, err := r.inForce(ctx, key.Pipeline)
-		if err != nil || e != nil && paused(row) {
+		if err != nil || e != nil && row.Paused() {
 			return err
 		}
 		if e == nil {
@@ -94,7 +91,7 @@ func (r *Router) settle(ctx context.Context, key run.Key, now time.Time) error {
 		if !v.Open {
 			return r.giveUp(ctx, old, budget, v.Reason, now)
 		}
-		return r.retry(ctx, e, old, v, now)
+		return r.retry(ctx, e, row, old, v, now)
 	})
 }
 
@@ -121,9 +118,10 @@ func ignoreMissing(err error) error {
 }
 
 // retry opens the next attempt, whose window starts after the backoff.
-func (r *Router) retry(ctx context.Context, e *catalog.Entry, old run.Run, v rerun.Verdict, now time.Time) error {
+func (r *Router) retry(ctx context.Context, e *catalog.Entry, row store.Pipeline, old run.Run, v rerun.Verdict, now time.Time) error {
 	cause := old.Progress.Report.Category.Cause()
 	b := store.Batch{ID: name("retry", old)}
+	b.ExpectPipeline(e.ID, row)
 	o := order{cause: cause, from: v.At, causedBy: aboutFailed(old, now).CausedBy, message: v.Reason}
 	next, err := r.further(&b, e, old, o, now)
 	if err != nil {

@@ -22,7 +22,7 @@ const budgetSpent = "budget spent"
 // an upstream, or that was made before the end and not seen by it, may be late data.
 func (r *Router) afterCompletion(ctx context.Context, n news, key run.Key, now time.Time) error {
 	switch {
-	case paused(n.row):
+	case n.row.Paused():
 		return nil
 	case n.upstream != nil:
 		return r.late(ctx, n.entry, key, input{cause: n.cause(), counts: gate.IsUpstream}, now)
@@ -137,11 +137,16 @@ func (r *Router) rerunLate(ctx context.Context, e *catalog.Entry, old run.Run, c
 			return err
 		}
 	}
+	row, err := r.openable(ctx, e.ID)
+	if err != nil {
+		return err
+	}
 	v := rerun.Next(old, cause, rerun.BudgetsOf(e.Job).For(old, cause), now)
 	if !v.Open {
 		return r.tellSpent(ctx, old, changed, v.Reason, causedBy, now)
 	}
 	b := store.Batch{ID: name("late", old)}
+	b.ExpectPipeline(e.ID, row)
 	about := event.Of(old, now)
 	about.CausedBy = causedBy
 	message := fmt.Sprintf("%s changed after the job of attempt %d started; %s", strings.Join(changed, ", "), old.Attempt, v.Reason)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -118,12 +119,25 @@ func (r *Router) leastInterval(window time.Duration) time.Duration {
 	return (least + time.Second - 1).Truncate(time.Second)
 }
 
+// errClosed says that nothing opens by itself: the pipeline was paused or removed since its change was received.
+var errClosed = errors.New("the pipeline is paused or removed")
+
+// openable gives the row of a pipeline that may open attempts by itself, and errClosed if it may not.
+func (r *Router) openable(ctx context.Context, id pipeline.ID) (store.Pipeline, error) {
+	row, err := r.pipelineRow(ctx, id)
+	if err == nil && (row.Config == "" || row.Paused()) {
+		err = errClosed
+	}
+	return row, err
+}
+
 // openRun opens the run of a period by itself, unless there is one, the pipeline is paused or gone, or the calendar
-// suppresses the period, which is recorded.
+// suppresses the period, which is recorded. The commit depends on the pipeline's row, so that nothing opens once a pause is
+// acknowledged; so do those that open further attempts.
 func (r *Router) openRun(ctx context.Context, e *catalog.Entry, key run.Key, o order, now time.Time) error {
 	return again(func() error {
-		row, err := r.pipelineRow(ctx, e.ID)
-		if err != nil || row.Config == "" || paused(row) {
+		row, err := r.openable(ctx, e.ID)
+		if err != nil {
 			return err
 		}
 		old, err := r.row(ctx, e, key)
@@ -138,6 +152,7 @@ func (r *Router) openRun(ctx context.Context, e *catalog.Entry, key run.Key, o o
 			return r.exclude(ctx, key, barred, now)
 		}
 		b := store.Batch{ID: nameOf("open", e, key, old)}
+		b.ExpectPipeline(e.ID, row)
 		if _, err := r.begin(&b, e, key, o, now); err != nil {
 			return err
 		}

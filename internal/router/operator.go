@@ -42,7 +42,7 @@ func (r *Router) Trigger(ctx context.Context, q TriggerRequest, now time.Time) (
 			return err
 		case e == nil:
 			return unknown(q.Pipeline)
-		case paused(row):
+		case row.Paused():
 			return refuse(Conflict, "pipeline %s is paused by %s; `interlock resume %s` ends the pause", e.ID, row.Pause.By, e.ID)
 		}
 		if q.Period.IsZero() {
@@ -51,7 +51,7 @@ func (r *Router) Trigger(ctx context.Context, q TriggerRequest, now time.Time) (
 		if err := q.Period.CheckName(e.Schedule.Zone()); err != nil {
 			return refuse(Invalid, "%s", err)
 		}
-		opened, err = r.trigger(ctx, e, q, now)
+		opened, err = r.trigger(ctx, e, row, q, now)
 		return err
 	})
 	return opened, err
@@ -65,7 +65,7 @@ func signed(by, reason string, force, bypass bool) error {
 	return nil
 }
 
-func (r *Router) trigger(ctx context.Context, e *catalog.Entry, q TriggerRequest, now time.Time) (run.Run, error) {
+func (r *Router) trigger(ctx context.Context, e *catalog.Entry, row store.Pipeline, q TriggerRequest, now time.Time) (run.Run, error) {
 	key := keyOf(e, q.Period)
 	old, err := r.row(ctx, e, key)
 	if err != nil {
@@ -86,6 +86,7 @@ func (r *Router) trigger(ctx context.Context, e *catalog.Entry, q TriggerRequest
 		return run.Run{}, refuse(Conflict, "the calendar excludes %s (%s); --force runs it nevertheless", q.Period, barred.why)
 	}
 	b := store.Batch{ID: nameOf("trigger", e, key, old) + "/" + q.ID}
+	b.ExpectPipeline(e.ID, row)
 	next, err := r.triggered(ctx, &b, e, key, old, o, now)
 	if err != nil {
 		return run.Run{}, err

@@ -29,8 +29,8 @@ func (r *Router) Pause(ctx context.Context, id pipeline.ID, p store.Pause, now t
 			return unknown(id)
 		}
 		p.Since, p.Until = instant(now), instant(p.Until)
-		if paused(row) {
-			p.Since = row.Pause.Since
+		if row.Paused() {
+			p.Since, p.From = row.Pause.Since, row.Pause.From
 		}
 		return r.pause(ctx, row, p, now)
 	})
@@ -69,7 +69,7 @@ func (r *Router) Resume(ctx context.Context, id pipeline.ID, by, why string, now
 		switch {
 		case row.Config == "":
 			return unknown(id)
-		case !paused(row):
+		case !row.Paused():
 			return refuse(Conflict, "pipeline %s is not paused", id)
 		}
 		b := r.resume(row, by, why, now)
@@ -82,7 +82,7 @@ func (r *Router) resume(row store.Pipeline, by, why string, now time.Time) store
 	next := row
 	next.Pause = store.Pause{}
 	if row.PausedFrom.IsZero() { // else an earlier pause has not been looked at yet
-		next.PausedFrom = row.Pause.Since
+		next.PausedFrom = row.Pause.HeldFrom()
 	}
 	b := store.Batch{ID: fmt.Sprintf("resume/%s/v%d/%s", row.ID, row.Version, by)}
 	b.SwapPipeline(row, next)
@@ -96,6 +96,18 @@ func (r *Router) resume(row store.Pipeline, by, why string, now time.Time) store
 	b.Emit(event.New(event.PipelineResumed, aboutPause(row, now), message,
 		event.Pause{By: by, Reason: why, HoldSLA: row.Pause.HoldSLA}))
 	return b
+}
+
+// holdBack has the end of a pause react to what happened before it began, and is handled only during it.
+func (r *Router) holdBack(ctx context.Context, row store.Pipeline, at, now time.Time) error {
+	if !row.Paused() || !at.Before(row.Pause.HeldFrom()) {
+		return nil
+	}
+	next := row
+	next.Pause.From = instant(at)
+	b := store.Batch{ID: fmt.Sprintf("hold-back/%s/v%d/%d", row.ID, row.Version, at.UnixNano())}
+	b.SwapPipeline(row, next)
+	return r.commit(ctx, b, now)
 }
 
 // PauseAll pauses every pipeline in force, and ResumeAll resumes those that are paused. Each is a Batch of its own; they

@@ -7,6 +7,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/slamonitor"
+	"github.com/interlock-go/interlock/internal/store"
 )
 
 // pipelineMoved reacts to a pipeline's own row: accepted, removed, paused, resumed, or a slot taken or freed.
@@ -25,8 +26,13 @@ func (r *Router) pipelineMoved(ctx context.Context, id pipeline.ID, now time.Tim
 	if row.Pause.HoldSLA {
 		return r.deadlines.CancelAll(ctx, id, slamonitor.Paused, now)
 	}
-	if e := r.catalog.Current().Get(id); e != nil {
+	e := r.catalog.Current().Get(id)
+	switch {
+	case e == nil:
+		return nil
+	case e.MaxActive == 0:
+		return r.wakeWaiting(ctx, e, store.MaxPage, now) // an edit has lifted the limit; attempts keep that which they opened with
+	default:
 		return r.handSlots(ctx, e, now)
 	}
-	return nil
 }

@@ -132,7 +132,7 @@ func (r *Router) compare(ctx context.Context, n news, old run.Run, post store.Po
 		return r.tellDryDrift(ctx, n, old, post, next, drifts, now)
 	}
 	for _, m := range drifts {
-		if m.Drifted && !paused(n.row) {
+		if m.Drifted && !n.row.Paused() {
 			return r.drifted(ctx, e, old, m, n.cause(), now)
 		}
 	}
@@ -169,6 +169,10 @@ func (r *Router) drifted(ctx context.Context, e *catalog.Entry, old run.Run, m m
 	if err != nil || barred.why != "" {
 		return err
 	}
+	row, err := r.openable(ctx, e.ID)
+	if err != nil {
+		return err
+	}
 	v := rerun.Next(old, run.CauseDrift, rerun.BudgetsOf(e.Job).For(old, run.CauseDrift), now)
 	about := event.Of(old, now)
 	about.Which, about.CausedBy = m.sensor, causedBy
@@ -179,6 +183,7 @@ func (r *Router) drifted(ctx context.Context, e *catalog.Entry, old run.Run, m m
 		return r.tellOnce(ctx, fmt.Sprintf("drift-spent/%s/%d", old.Key, old.Attempt), event.New(event.PostRunDrift, about, message, m.told()), now)
 	}
 	b := store.Batch{ID: name("drift", old)}
+	b.ExpectPipeline(e.ID, row)
 	b.Emit(event.New(event.PostRunDrift, about, message, m.told()))
 	o := order{cause: run.CauseDrift, from: v.At, causedBy: causedBy, message: v.Reason}
 	if _, err := r.further(&b, e, old, o, now); err != nil {

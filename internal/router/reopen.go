@@ -25,7 +25,7 @@ func (r *Router) Reopen(ctx context.Context, claim store.Claim, now time.Time) e
 		}
 		b := store.Batch{ID: fmt.Sprintf("reopen/%s/%d", claim.Task.Pipeline, claim.Lease.Token), Lease: &claim.Lease}
 		b.Finish(claim.Task.ID)
-		if e == nil || paused(row) {
+		if e == nil || row.Paused() {
 			return r.commit(ctx, b, now)
 		}
 		if !row.PausedFrom.IsZero() {

@@ -104,6 +104,7 @@ func (r *Router) rerun(ctx context.Context, e *catalog.Entry, row store.Pipeline
 	b := store.Batch{ID: fmt.Sprintf("rerun/%s/%s/v%d/%t %s", q.ID, key, old.Version, v.Open, v.Rejection)}
 	b.SetMark("rerun/"+key.String()+"/"+q.ID, time.Time{})
 	if v.Open {
+		b.ExpectPipeline(q.Pipeline, row)
 		next, err := r.accept(&b, e, key, old, q, v, now)
 		if err != nil {
 			return store.Rerun{}, err
@@ -126,7 +127,7 @@ func (r *Router) judge(ctx context.Context, e *catalog.Entry, row store.Pipeline
 		return rerun.Verdict{Rejection: notInForce, Reason: "the pipeline is no longer in force: nothing new opens"}, nil
 	case e.DryRun:
 		return rerun.Verdict{Rejection: isDryRun, Reason: "the pipeline is a dry run: it starts nothing"}, nil
-	case paused(row):
+	case row.Paused():
 		return rerun.Verdict{Rejection: whilePaused, Reason: fmt.Sprintf("the pipeline is paused by %s; `interlock resume %s` ends the pause", row.Pause.By, e.ID)}, nil
 	case old.Status == "" && q.key(e).Schedule != e.Opens:
 		return rerun.Verdict{Rejection: rerun.NoSuchRun, Reason: fmt.Sprintf("there is no run of schedule %s; the pipeline's own is %s", q.Schedule, e.Opens)}, nil

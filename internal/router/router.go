@@ -141,9 +141,6 @@ func (r *Router) inForce(ctx context.Context, id pipeline.ID) (*catalog.Entry, s
 	return r.catalog.InForce(ctx, id)
 }
 
-// paused says that an operator has stopped the pipeline: nothing opens.
-func paused(row store.Pipeline) bool { return !row.Pause.Since.IsZero() }
-
 // look evaluates a pipeline's own gate for a period.
 func (r *Router) look(ctx context.Context, e *catalog.Entry, p period.Period, now time.Time) (gate.View, error) {
 	return gate.Look(ctx, r.store, r.question(e, p), now)

@@ -40,22 +40,40 @@ func (r *Router) readingWritten(ctx context.Context, c store.Change, now time.Ti
 // Recover has the pipeline id react to a write, or to an upstream's announcement, that nobody reacted to when it came. It is
 // for whoever looks after what was overlooked: a run that it opens is told as recovered, in the commit that opens it.
 func (r *Router) Recover(ctx context.Context, id pipeline.ID, c store.Change, now time.Time) error {
-	e, row, err := r.inForce(ctx, id)
-	if err != nil || e == nil {
-		return err
-	}
-	n := r.newsFor(e, row, c)
-	n.overlooked = true
-	return r.react(ctx, n, now)
+	return r.unlessClosed(ctx, id, c.At, now, func(row store.Pipeline) error {
+		e, _, err := r.inForce(ctx, id)
+		if err != nil || e == nil {
+			return err
+		}
+		n := r.newsFor(e, row, c)
+		n.overlooked = true
+		return r.react(ctx, n, now)
+	})
 }
 
 // readBy lets one pipeline react: open a run, wake one that waits, look again at one that has ended.
 func (r *Router) readBy(ctx context.Context, e *catalog.Entry, c store.Change, now time.Time) error {
-	row, err := r.pipelineRow(ctx, e.ID)
-	if err != nil || row.Config == "" {
-		return err
+	return r.unlessClosed(ctx, e.ID, c.At, now, func(row store.Pipeline) error { return r.react(ctx, r.newsFor(e, row, c), now) })
+}
+
+// unlessClosed reacts to what happened at an instant, on the pipeline's row as it is. If the pipeline is paused meanwhile, the
+// reaction is made again as that of a paused pipeline. What happened before a pause and is handled during it is reacted to
+// when the pause ends.
+func (r *Router) unlessClosed(ctx context.Context, id pipeline.ID, at, now time.Time, react func(row store.Pipeline) error) error {
+	var err error
+	for range maxTries {
+		var row store.Pipeline
+		if row, err = r.pipelineRow(ctx, id); err != nil || row.Config == "" {
+			return err
+		}
+		if err = r.holdBack(ctx, row, at, now); err == nil {
+			err = react(row)
+		}
+		if !errors.Is(err, errClosed) && !errors.Is(err, store.ErrConflict) {
+			return err
+		}
 	}
-	return r.react(ctx, r.newsFor(e, row, c), now)
+	return err
 }
 
 func (r *Router) react(ctx context.Context, n news, now time.Time) error {
@@ -282,7 +300,7 @@ func (n news) changesInput(p period.Period) bool {
 // openFor opens a run that is not there, if this write is what opens it.
 func (r *Router) openFor(ctx context.Context, n news, key run.Key, now time.Time) error {
 	e := n.entry
-	if e.Opens != pipeline.ByStream || paused(n.row) {
+	if e.Opens != pipeline.ByStream || n.row.Paused() {
 		return nil
 	}
 	if n.upstream != nil && e.Start == nil {

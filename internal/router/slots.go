@@ -20,11 +20,10 @@ func (r *Router) handSlots(ctx context.Context, e *catalog.Entry, now time.Time)
 	if err != nil {
 		return err
 	}
-	free := e.MaxActive - len(row.Slots)
-	if free <= 0 {
-		return nil
+	if free := e.MaxActive - len(row.Slots); free > 0 {
+		return r.wakeWaiting(ctx, e, free, now)
 	}
-	return r.wakeWaiting(ctx, e, free, now)
+	return nil
 }
 
 // wakeWaiting wakes up to limit runs that wait for a slot and are not awake yet, oldest period first.

@@ -26,7 +26,7 @@ const windowClosed = "window closed"
 // gives it another window; anything else that would open its gate only is told, with the command that starts it. Which
 // of several writes it is called for does not matter.
 func (r *Router) afterWindow(ctx context.Context, n news, key run.Key, now time.Time) error {
-	if paused(n.row) {
+	if n.row.Paused() {
 		return nil
 	}
 	e := n.entry
@@ -93,7 +93,12 @@ func (r *Router) startNew(ctx context.Context, e *catalog.Entry, old run.Run, en
 }
 
 func (r *Router) reopen(ctx context.Context, n news, old run.Run, v rerun.Verdict, now time.Time) error {
+	row, err := r.openable(ctx, n.entry.ID)
+	if err != nil {
+		return err
+	}
 	b := store.Batch{ID: nameOf("reopen", n.entry, old.Key, old)}
+	b.ExpectPipeline(n.entry.ID, row)
 	o := order{cause: run.CauseReopened, from: v.At, until: waitsUntil(n.entry, old.Key), causedBy: n.cause(), message: "new data came after the window; " + v.Reason}
 	if _, err := r.further(&b, n.entry, old, o, now); err != nil {
 		return err

@@ -72,7 +72,7 @@ func TestWriteThatIsStoredAfterTheLastEvaluationReopensTheRunWhateverItsInstant(
 	w := newWorld(t, orders)
 	w.Write("orders", "arrival", "status=ready", "n=1")
 	w.sleep(time.Hour + time.Millisecond)
-	w.duringCommit(func() {
+	w.duringCommit(day3, func() {
 		w.sleep(-time.Millisecond) // by the clock of another process
 		w.Put("orders", "arrival", "status=ready", "n=2")
 	})
@@ -85,7 +85,7 @@ func TestGateThatOpensAfterTheLastEvaluationIsToldWhateverItsInstant(t *testing.
 	w := newWorld(t, orders)
 	w.Write("orders", "arrival", "status=ready")
 	w.sleep(time.Hour + time.Millisecond)
-	w.duringCommit(func() {
+	w.duringCommit(day3, func() {
 		w.sleep(-time.Millisecond) // by the clock of another process
 		w.Put("orders", "quality", "verdict=good")
 	})

@@ -36,10 +36,14 @@ type targets struct {
 	started []run.AttemptID
 	stopped []run.AttemptID
 	running map[run.AttemptID]bool
-	atOnce  bool // the start call is the job
+	atOnce  bool  // the start call is the job
+	refuse  error // what start calls are refused with
 }
 
 func (t *targets) Start(_ context.Context, a job.Attempt) (job.Started, error) {
+	if t.refuse != nil {
+		return job.Started{}, t.refuse
+	}
 	t.started = append(t.started, a.ID)
 	if t.atOnce {
 		return job.Started{Handle: run.Handle(a.ID), Result: &job.Status{Done: true, Result: run.ResultSuccess}}, nil

@@ -79,6 +79,18 @@ func (r Run) WaitForSlot(now time.Time) (Run, error) {
 	return next, nil
 }
 
+// LeaveQueue records that an attempt which cannot be evaluated does not wait for a slot any more. Its window and time limit
+// count again.
+func (r Run) LeaveQueue(now time.Time) (Run, error) {
+	next, err := r.stay("the end of the wait for a slot", now, Pending)
+	if err != nil {
+		return r, err
+	}
+	next.Progress.shift(next.UpdatedAt)
+	next.Progress.NextEvaluation = next.UpdatedAt.Add(next.Progress.Opening.Limits.Interval)
+	return next, nil
+}
+
 // Start is what must be stored before a start call is made.
 type Start struct {
 	Snapshot SnapshotID // the facts on which the gate is open, or was bypassed

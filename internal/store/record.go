@@ -44,6 +44,10 @@ func (p Pipeline) Problems() []string {
 	return strings.Split(p.Problem, "\n")
 }
 
+// Paused says that an operator has stopped the pipeline: nothing opens and nothing starts. A pause with Until ends when its task
+// resumes the pipeline, and not before PIPELINE_RESUMED is announced: the clock alone ends nothing.
+func (p Pipeline) Paused() bool { return !p.Pause.Since.IsZero() }
+
 // Pause is an operator's stop of a pipeline.
 type Pause struct {
 	By      string    `json:"by"`
@@ -51,6 +55,17 @@ type Pause struct {
 	Since   time.Time `json:"since"`
 	Until   time.Time `json:"until,omitzero"`
 	HoldSLA bool      `json:"holdSla,omitempty"`
+	// From is the instant of the earliest write or completion before Since that was handled only during the pause, if there
+	// is one.
+	From time.Time `json:"from,omitzero"`
+}
+
+// HeldFrom is the instant since which the end of the pause reacts to writes and completions.
+func (p Pause) HeldFrom() time.Time {
+	if !p.From.IsZero() && p.From.Before(p.Since) {
+		return p.From
+	}
+	return p.Since
 }
 
 // Config is one accepted version of a pipeline's file, with the calendars and archetypes it was read with, so that an

@@ -104,7 +104,7 @@ type watched struct {
 }
 
 // paused says that nothing is expected of the pipeline now.
-func (e watched) paused() bool { return !e.row.Pause.Since.IsZero() }
+func (e watched) paused() bool { return e.row.Paused() }
 
 // Report is what one pass found, by check, and which checks failed, at least for some pipelines.
 type Report struct {
