@@ -58,6 +58,12 @@ func (c *Client) Cancel(ctx context.Context, key RunKey, q Asked, options ...Cal
 	return ask[Run](ctx, c, post(key.path("cancel"), q), options)
 }
 
+// AcceptRemoval removes the pipelines whose files their folder lost at once, and returns their ids.
+func (c *Client) AcceptRemoval(ctx context.Context, q Asked, options ...CallOption) ([]string, error) {
+	page, err := ask[Page[string]](ctx, c, many(path("config", "accept-removal"), q), options)
+	return page.Items, err
+}
+
 // JobReport is the result of a run's job, told from outside.
 type JobReport struct {
 	Result      string `json:"result"`            // success, fail or timeout

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -48,7 +49,9 @@ type controller struct {
 	tracing *tracing
 	logger  *slog.Logger
 	began   time.Time
-	seen    catalog.Seen // as it was last written down
+
+	seenMu sync.Mutex
+	seen   catalog.Seen // as it was last written down
 }
 
 // surroundings is what a controller takes from outside.
@@ -141,7 +144,7 @@ func (c *controller) load(ctx context.Context, folders engine.Folders) error {
 		report, err := c.catalog.Apply(ctx, f, now)
 		logReport(c.logger, report)
 		return errors.Join(err, c.keepSeen())
-	}, unreadable(c.logger))
+	}, c.unreadable())
 	if err := c.reload.Load(ctx, time.Now()); err != nil {
 		return err
 	}
@@ -266,7 +269,7 @@ func (c *controller) assembleServer(ctx context.Context, operator api.Operator, 
 		return err
 	}
 	handler := api.New(api.Deps{
-		Store: c.store, Catalog: c.catalog, Operator: operator, Alerts: c.engine.Notifier, Settings: who, CursorKey: cursors, Metrics: registry,
+		Store: c.store, Catalog: c.catalog, Operator: operator, AcceptRemoval: c.acceptRemoval, Alerts: c.engine.Notifier, Settings: who, CursorKey: cursors, Metrics: registry,
 		Health: c.health, Months: c.archive.askMonths(), Dashboard: page, Now: time.Now, Logger: c.logger,
 	})
 	c.server = api.Server(handler, c.file.Listen, c.logger)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/interlock-go/interlock/internal/api"
 	"github.com/interlock-go/interlock/internal/catalog"
@@ -51,6 +52,8 @@ func readSeen(path string) (catalog.Seen, error) {
 
 // keepSeen writes down what the files came to, if that has changed.
 func (c *controller) keepSeen() error {
+	c.seenMu.Lock()
+	defer c.seenMu.Unlock()
 	seen := c.catalog.Seen()
 	if !c.store.shared || maps.Equal(seen, c.seen) {
 		return nil
@@ -64,6 +67,16 @@ func (c *controller) keepSeen() error {
 	}
 	c.seen = seen
 	return nil
+}
+
+// acceptRemoval removes the pipelines whose files were lost, and writes down that they are gone.
+func (c *controller) acceptRemoval(ctx context.Context, by, why string, now time.Time) ([]pipeline.ID, error) {
+	ids, err := c.catalog.AcceptRemoval(ctx, by, why, now)
+	if err != nil {
+		return ids, err
+	}
+	logReport(c.logger, catalog.Report{Removed: ids})
+	return ids, c.keepSeen()
 }
 
 // takeConfig brings the catalog up to what another replica has stored.

@@ -72,9 +72,36 @@ func (a *app) writePipelines(pipelines []client.Pipeline) {
 		})
 	}
 	fmt.Fprintf(a.stdout, "%s\n%s\n", table("", rows), stateCounts(pipelines))
-	for _, p := range pipelines {
+	for _, p := range shareProblems(pipelines) {
 		a.writeTrouble(p)
 	}
+}
+
+// shareProblems leaves a problem that several pipelines have, such as a folder that cannot be read, to
+// the first of them, with the number of the others.
+func shareProblems(pipelines []client.Pipeline) []client.Pipeline {
+	count := map[string]int{}
+	for _, p := range pipelines {
+		for _, problem := range p.Problems {
+			count[problem]++
+		}
+	}
+	all := slices.Clone(pipelines)
+	for i := range all {
+		var problems []string
+		for _, problem := range all[i].Problems {
+			n := count[problem] - 1
+			count[problem] = 0
+			switch {
+			case n > 0:
+				problems = append(problems, fmt.Sprintf("%s (and %s)", problem, plural(n, "more pipeline")))
+			case n == 0:
+				problems = append(problems, problem)
+			}
+		}
+		all[i].Problems = problems
+	}
+	return all
 }
 
 // stateCounts counts pipelines by their state.

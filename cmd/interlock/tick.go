@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -105,6 +106,9 @@ func (c *controller) health(ctx context.Context) api.Health {
 		checks = append(checks, check)
 	}
 	checks = append(checks, c.archive.check(ctx)...)
+	for _, t := range c.catalog.Troubles() {
+		checks = append(checks, api.HealthCheck{Name: "files", Detail: fmt.Sprintf("degraded since %s: %s", t.Since.UTC().Format(time.RFC3339), t.Message)})
+	}
 	for _, b := range c.catalog.Current().Broken() {
 		checks = append(checks, api.HealthCheck{Name: "pipeline " + string(b.ID), OK: true, Detail: "degraded: " + b.Problem})
 	}
@@ -159,10 +163,20 @@ func logReport(logger *slog.Logger, r catalog.Report) {
 	}
 }
 
-// unreadable logs when files cannot be read, and when they can again.
-func unreadable(logger *slog.Logger) func(error) {
+// unreadable reports what keeps files from being read, and that they can be read again, each once: in
+// the log, and where a folder cannot be read as an event, in /readyz and in every status.
+func (c *controller) unreadable() func(error) {
 	var last string
 	return func(err error) {
+		var folder *engine.FolderError
+		var name string
+		var cause error
+		if errors.As(err, &folder) {
+			name, cause = folder.Folder, folder.Err
+		}
+		if failed := c.catalog.Unreadable(context.Background(), name, cause, time.Now()); failed != nil {
+			err = errors.Join(err, failed)
+		}
 		now := ""
 		if err != nil {
 			now = err.Error()
@@ -172,9 +186,9 @@ func unreadable(logger *slog.Logger) func(error) {
 		}
 		last = now
 		if err != nil {
-			logger.Error("cannot read the files; what is in force stays so", "error", err)
+			c.logger.Error("cannot read the files; what is in force stays in force", "error", err)
 		} else {
-			logger.Info("the files can be read again")
+			c.logger.Info("the files can be read again")
 		}
 	}
 }

@@ -39,9 +39,12 @@ type records interface {
 
 // Deps is what an API works with.
 type Deps struct {
-	Store     records
-	Catalog   *catalog.Catalog
-	Operator  Operator
+	Store    records
+	Catalog  *catalog.Catalog
+	Operator Operator
+	// AcceptRemoval removes the pipelines whose files were lost at once; the catalog's own unless it is set.
+	AcceptRemoval func(ctx context.Context, by, why string, now time.Time) ([]pipeline.ID, error)
+
 	Alerts    *notify.Notifier // nil: there are none
 	Settings  Settings
 	CursorKey []byte                                                                // cursors are encrypted with it; nil: with one of this process
@@ -59,6 +62,9 @@ type API struct {
 	cursors  *cursors
 	catalog  *catalog.Catalog
 	operator Operator
+
+	acceptance func(ctx context.Context, by, why string, now time.Time) ([]pipeline.ID, error)
+
 	alerts   *notify.Notifier
 	settings Settings
 	health   func(context.Context) Health
@@ -83,6 +89,9 @@ func New(d Deps) *API {
 		keys: newKeys(d.Settings.Tokens), origins: http.NewCrossOriginProtection(), ids: newIDs(), ledger: trend.NewLedger(d.Store), mux: http.NewServeMux(),
 	}
 	a.store = paged{d.Store, a.cursors}
+	if a.acceptance = d.AcceptRemoval; a.acceptance == nil {
+		a.acceptance = d.Catalog.AcceptRemoval
+	}
 	if a.health == nil {
 		a.health = func(context.Context) Health { return Health{Ready: true} }
 	}

@@ -2,7 +2,9 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/catalog"
@@ -15,7 +17,7 @@ import (
 type ConfigFile struct {
 	File       string        `json:"file"`
 	Kind       string        `json:"kind" enum:"pipeline,calendar,archetype"`
-	State      string        `json:"state" enum:"in force,refused,read" doc:"in force: what it says counts; refused: it has errors, and the last good version, if there is one, counts; read: a calendar or archetype, which counts where pipelines name it."`
+	State      string        `json:"state" enum:"in force,refused,read,missing" doc:"in force: what it says counts; refused: it has errors, and the last good version, if there is one, counts; read: a calendar or archetype, which counts where pipelines name it; missing: it cannot be read any more, and the version in force stays in force."`
 	Pipeline   *string       `json:"pipeline" doc:"That it describes; null where nobody can say which."`
 	Version    *string       `json:"version" doc:"The pipeline's version in force: its last good one."`
 	AcceptedAt *time.Time    `json:"acceptedAt" doc:"When that was accepted."`
@@ -58,6 +60,21 @@ func (a *API) listFiles(ctx context.Context, in *Paging) (*output[List[ConfigFil
 	return answer(out), nil
 }
 
+// acceptRemoval removes the pipelines whose files were lost at once.
+func (a *API) acceptRemoval(ctx context.Context, in *struct{ Body *Asked }) (*output[List[string]], error) {
+	if p := forAll(ctx); p != nil {
+		return nil, p
+	}
+	ids, err := a.acceptance(ctx, in.Body.by(ctx), in.Body.why(), a.now())
+	if errors.Is(err, catalog.ErrNothingLost) {
+		return nil, problem(http.StatusConflict, refused, "%v; of several replicas, ask the one that reports it", err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("accept the removal of pipelines: %w", err)
+	}
+	return answer(names(ids)), nil
+}
+
 func fileView(f catalog.File, row store.Pipeline) ConfigFile {
 	v := ConfigFile{
 		File: f.Name, Kind: string(f.Kind), State: "in force", Pipeline: text(f.Pipeline), Version: text(row.Config), AcceptedAt: instant(row.AcceptedAt),
@@ -66,6 +83,9 @@ func fileView(f catalog.File, row store.Pipeline) ConfigFile {
 		}),
 	}
 	switch {
+	case f.Missing != "":
+		v.State = "missing"
+		v.Problems = append(v.Problems, FileProblem{Line: 1, Column: 1, Message: f.Missing, Severity: string(document.Error)})
 	case f.Refused:
 		v.State = "refused"
 	case f.Kind != catalog.PipelineFile:

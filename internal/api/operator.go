@@ -75,6 +75,9 @@ func (a *API) operatorRoutes(h huma.API) {
 	register(h, many("/pipelines/{id}/backfill", "backfill", "Open the runs of all expected periods of a stretch of time"), a.backfill)
 	register(h, many("/pause", "pause-all", "Stop every pipeline"), a.pauseAll)
 	register(h, many("/resume", "resume-all", "End every pause"), a.resumeAll)
+	accept := many("/config/accept-removal", "accept-removal", "Remove the pipelines whose files their folder lost at once")
+	accept.tag = "Files"
+	register(h, accept, a.acceptRemoval)
 }
 
 // many is a route that does as many things as there are periods, or pipelines.

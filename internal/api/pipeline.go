@@ -17,13 +17,13 @@ import (
 // Pipeline is a pipeline and how it stands.
 type Pipeline struct {
 	ID          string            `json:"id"`
-	State       string            `json:"state" enum:"ok,paused,degraded,rejected,removed" doc:"degraded: its newest file has problems and an older version is in force; rejected: no version ever was."`
+	State       string            `json:"state" enum:"ok,paused,degraded,rejected,removed" doc:"degraded: its newest file has problems, or its file cannot be read, and an older version is in force; rejected: no version ever was."`
 	Owner       string            `json:"owner"`
 	Description string            `json:"description"`
 	Tags        map[string]string `json:"tags"`
 	File        *string           `json:"file" doc:"Where its version in force was read."`
 	Version     *string           `json:"version" doc:"The version in force."`
-	Problems    []string          `json:"problems" doc:"Why its newest file is not in force; empty if it is."`
+	Problems    []string          `json:"problems" doc:"Why its newest file is not in force, or cannot be read; empty if it is in force."`
 	Schedule    *string           `json:"schedule" enum:"cron,stream,manual" doc:"What opens its runs."`
 	Period      *string           `json:"period" enum:"day,hour,minute" doc:"The slice of data that a run is for."`
 	Timezone    *string           `json:"timezone"`
@@ -160,7 +160,7 @@ func (a *API) row(ctx context.Context, id pipeline.ID) (store.Pipeline, error) {
 func (a *API) pipelineView(ctx context.Context, row store.Pipeline) (Pipeline, error) {
 	e := a.catalog.Current().Get(row.ID)
 	v := Pipeline{
-		ID: string(row.ID), State: stateOf(row), Version: text(row.Config), Problems: append([]string{}, row.Problems()...), Pause: pauseView(row.Pause),
+		ID: string(row.ID), State: a.stateOf(row), Version: text(row.Config), Problems: a.problemsOf(row), Pause: pauseView(row.Pause),
 		Horizon: instant(row.Horizon), AcceptedAt: instant(row.AcceptedAt), RemovedAt: instant(row.RemovedAt),
 		Tags: map[string]string{}, After: []string{}, Probes: []Probe{},
 	}
@@ -211,7 +211,16 @@ func (a *API) describePipeline(v *Pipeline, e *catalog.Entry) {
 	}
 }
 
-func stateOf(row store.Pipeline) string {
+// problemsOf is why a pipeline's file does not count; empty where it does.
+func (a *API) problemsOf(row store.Pipeline) []string {
+	problems := append([]string{}, row.Problems()...)
+	if t, in := a.catalog.TroubleOf(row.ID); in && row.Config != "" {
+		problems = append(problems, t.Message)
+	}
+	return problems
+}
+
+func (a *API) stateOf(row store.Pipeline) string {
 	switch {
 	case row.Config == "" && !row.RemovedAt.IsZero():
 		return "removed"
@@ -219,7 +228,7 @@ func stateOf(row store.Pipeline) string {
 		return "rejected"
 	case row.Paused():
 		return "paused"
-	case row.Problem != "":
+	case len(a.problemsOf(row)) > 0:
 		return "degraded"
 	}
 	return "ok"

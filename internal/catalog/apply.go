@@ -16,7 +16,7 @@ const maxTries = 5
 
 // Apply judges all files that there are, and stores what follows, one commit per pipeline: a version that differs from
 // the stored one is accepted, a file with problems rejected (the last good version stays in force, and each distinct
-// problem is told once), a pipeline without a file removed. Applying the same files again changes nothing. Of several
+// problem is told once), a pipeline without a file removed, unless its folder lost too many at once. Applying the same files again changes nothing. Of several
 // replicas, each stores only what it saw change: see Share. A pipeline that cannot be stored is left for the next call, and keeps
 // no other from being stored.
 func (c *Catalog) Apply(ctx context.Context, files Files, now time.Time) (Report, error) {
@@ -35,9 +35,12 @@ func (c *Catalog) Apply(ctx context.Context, files Files, now time.Time) (Report
 	if err != nil {
 		return Report{Problems: set.Problems}, err
 	}
-	verdicts, seen := c.ours(c.judge(files.Pipelines, set, rows), rows, files)
+	verdicts := c.judge(files.Pipelines, set, rows)
+	lost := c.holdLost(verdicts, files, now)
+	verdicts, seen := c.ours(verdicts, rows, files)
 	report, changed, err := c.settleAll(ctx, verdicts, rows, now)
 	report.Problems = set.Problems
+	err = errors.Join(err, c.setLost(ctx, lost, now))
 	if err == nil && c.shared {
 		c.seen.Store(&seen)
 	}

@@ -38,6 +38,8 @@ type Catalog struct {
 	read    atomic.Pointer[[]File] // the files as they were last judged
 	shared  bool                   // others may store files, too: see Share
 	seen    atomic.Pointer[Seen]   // never changed in place
+
+	troubles atomic.Pointer[[]Trouble] // never changed in place
 }
 
 // New makes an empty catalog; Load fills it.
@@ -53,13 +55,15 @@ func (c *Catalog) Current() *Snapshot { return c.current.Load() }
 
 // Files are all pipeline, calendar and archetype files that there are. Gone are pipeline files that were there until just
 // now and may come back: they count as if they were as they were last. Modified is when each file was, by its name; only
-// replicas need it.
+// replicas need it. Folders are the paths that pipelines are read from; where they are given, a folder that loses most of its
+// files removes nothing: see Trouble.
 type Files struct {
 	Pipelines  []pipeline.Source
 	Calendars  []pipeline.Source
 	Archetypes []pipeline.Source
 	Gone       []string
 	Modified   map[string]time.Time
+	Folders    []string
 }
 
 // Report says what Apply did, each list sorted.

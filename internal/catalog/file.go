@@ -14,6 +14,7 @@ type File struct {
 	Kind     FileKind
 	Pipeline pipeline.ID // that it describes; "" where it is none, or nobody can say which
 	Refused  bool
+	Missing  string             // why it cannot be read any more; "" where it is there
 	Problems []document.Problem // warnings included, in the order of the file
 }
 
@@ -27,13 +28,38 @@ const (
 	ArchetypeFile FileKind = "archetype"
 )
 
-// Files lists, by name, the files that were last judged, with everything there is to say about them. It is empty until
-// then; the list is shared and must not be changed.
+// Files lists, by name, the files that were last judged, with everything there is to say about them, and those that are
+// missing since. It is empty until then; the list is shared and must not be changed.
 func (c *Catalog) Files() []File {
-	if all := c.read.Load(); all != nil {
-		return *all
+	read := c.read.Load()
+	if read == nil {
+		return nil
 	}
-	return nil
+	if len(c.Troubles()) == 0 {
+		return *read
+	}
+	all := slices.Clone(*read)
+	missing := map[pipeline.ID]string{}
+	for _, t := range c.Troubles() {
+		for _, id := range t.Pipelines {
+			missing[id] = t.Message
+		}
+	}
+	for i := range all {
+		all[i].Missing = missing[all[i].Pipeline]
+		delete(missing, all[i].Pipeline)
+	}
+	for id, why := range missing {
+		if e := c.Current().Get(id); e != nil {
+			all = append(all, File{Name: e.File, Kind: PipelineFile, Pipeline: id, Missing: why})
+		}
+	}
+	sortFiles(all)
+	return all
+}
+
+func sortFiles(all []File) {
+	slices.SortFunc(all, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // note remembers what was found in the files.
@@ -62,6 +88,6 @@ func (c *Catalog) note(files Files, set *pipeline.Set) {
 	add(PipelineFile, files.Pipelines)
 	add(CalendarFile, files.Calendars)
 	add(ArchetypeFile, files.Archetypes)
-	slices.SortFunc(all, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
+	sortFiles(all)
 	c.read.Store(&all)
 }

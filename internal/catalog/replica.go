@@ -59,7 +59,7 @@ func (c *Catalog) ours(verdicts []verdict, rows []store.Pipeline, files Files) (
 		case v.id == "":
 			mine = append(mine, v)
 			continue
-		case v.among(files.Gone):
+		case v.held || v.among(files.Gone):
 			state = before[v.id] // it may come back as it was
 		case v.changed(before, byID[v.id], files.Modified):
 			mine = append(mine, v)

@@ -18,6 +18,7 @@ type verdict struct {
 	id         pipeline.ID // "" for a file of which nobody can say whose it is
 	definition *pipeline.Definition
 	config     store.Config // what is stored of the definition
+	held       bool         // there is no file, and the removal waits: see Trouble
 	files      []string     // that were refused
 	problems   []string
 }
@@ -67,6 +68,8 @@ func digest(sources ...pipeline.Source) string {
 // against is what v changes of a stored pipeline, and whether that is a new version or a removal.
 func (v verdict) against(row store.Pipeline, pendingFire func() bool, now time.Time) (store.Batch, bool) {
 	switch {
+	case v.held:
+		return store.Batch{}, false
 	case v.id == "":
 		return v.orphan(now), false
 	case v.problems != nil:

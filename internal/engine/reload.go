@@ -37,11 +37,21 @@ func (f Folders) Check() error {
 	return err
 }
 
+// FolderError is a path that pipelines, calendars or archetypes are read from, and that cannot be read.
+type FolderError struct {
+	Folder string
+	Err    error
+}
+
+func (e *FolderError) Error() string { return e.Err.Error() }
+
+func (e *FolderError) Unwrap() error { return e.Err }
+
 // Reloader keeps the catalog in step with files.
 type Reloader struct {
 	folders Folders
 	apply   func(ctx context.Context, f catalog.Files, now time.Time) error
-	tell    func(err error) // what keeps files from being read; nil once they can be read again
+	tell    func(err error) // what keeps files from being read, a FolderError among others; nil once they can be read again
 
 	stamps []files.Stamp        // by file, as they were applied last
 	beside catalog.Files        // the calendars and archetypes that were applied last
@@ -129,12 +139,22 @@ func (r *Reloader) scan() ([]files.Stamp, error) {
 	for _, list := range [][]string{r.folders.Pipelines, r.folders.Calendars, r.folders.Archetypes} {
 		stamps, err := files.Stamps(r.present(list)...)
 		if err != nil {
-			return nil, err
+			return nil, r.blame(list, err)
 		}
 		all = append(all, stamps...)
 	}
 	slices.SortFunc(all, func(a, b files.Stamp) int { return byFile(a, b.File) })
 	return slices.Clip(slices.Compact(all)), nil
+}
+
+// blame names the folder of list that cannot be read.
+func (r *Reloader) blame(list []string, err error) error {
+	for _, folder := range r.present(list) {
+		if _, failed := files.Stamps(folder); failed != nil {
+			return &FolderError{Folder: folder, Err: failed}
+		}
+	}
+	return err // it can be read by now
 }
 
 // present leaves out what is optional and not there.
@@ -162,7 +182,7 @@ func (r *Reloader) take(ctx context.Context, stamps []files.Stamp, now time.Time
 // read reads the files that were seen. The texts of pipelines are not kept: there may be very many, and the catalog has
 // those that are in force.
 func (r *Reloader) read(stamps []files.Stamp, now time.Time) (catalog.Files, error) {
-	var all catalog.Files
+	all := catalog.Files{Folders: r.folders.Pipelines}
 	there := map[string]bool{}
 	for _, part := range []struct {
 		from []string
@@ -170,7 +190,7 @@ func (r *Reloader) read(stamps []files.Stamp, now time.Time) (catalog.Files, err
 	}{{r.folders.Pipelines, &all.Pipelines}, {r.folders.Calendars, &all.Calendars}, {r.folders.Archetypes, &all.Archetypes}} {
 		sources, err := files.Read(r.present(part.from)...)
 		if err != nil {
-			return catalog.Files{}, err
+			return catalog.Files{}, r.blame(part.from, err)
 		}
 		for _, src := range sources {
 			there[src.File] = true

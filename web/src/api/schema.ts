@@ -124,6 +124,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/config/accept-removal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Remove the pipelines whose files their folder lost at once
+         * @description Needs the role operator.
+         */
+        post: operations["accept-removal"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/deadlines": {
         parameters: {
             query?: never;
@@ -1054,10 +1074,10 @@ export interface components {
             /** @description In the order of the file, warnings included. */
             problems: components["schemas"]["FileProblem"][];
             /**
-             * @description in force: what it says counts; refused: it has errors, and the last good version, if there is one, counts; read: a calendar or archetype, which counts where pipelines name it.
+             * @description in force: what it says counts; refused: it has errors, and the last good version, if there is one, counts; read: a calendar or archetype, which counts where pipelines name it; missing: it cannot be read any more, and the version in force stays in force.
              * @enum {string}
              */
-            state: "in force" | "refused" | "read";
+            state: "in force" | "refused" | "read" | "missing";
             /** @description The pipeline's version in force: its last good one. */
             version: string | null;
         };
@@ -1696,7 +1716,7 @@ export interface components {
             period: "day" | "hour" | "minute" | null;
             /** @description Its probes, in the order of its file. */
             probes: components["schemas"]["Probe"][];
-            /** @description Why its newest file is not in force; empty if it is. */
+            /** @description Why its newest file is not in force, or cannot be read; empty if it is in force. */
             problems: string[];
             /** Format: date-time */
             removedAt: string | null;
@@ -1706,7 +1726,7 @@ export interface components {
              */
             schedule: "cron" | "stream" | "manual" | null;
             /**
-             * @description degraded: its newest file has problems and an older version is in force; rejected: no version ever was.
+             * @description degraded: its newest file has problems, or its file cannot be read, and an older version is in force; rejected: no version ever was.
              * @enum {string}
              */
             state: "ok" | "paused" | "degraded" | "rejected" | "removed";
@@ -2592,6 +2612,39 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Compliance"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "accept-removal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["Asked"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListString"];
                 };
             };
             /** @description Error */

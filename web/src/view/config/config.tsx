@@ -29,10 +29,12 @@ export function Config() {
         {({ items }) => {
           const shown = sorted(items.filter((f) => (!only || f.problems.length > 0) && `${f.file}\n${f.pipeline ?? ""}`.toLowerCase().includes(search)));
           const refused = items.filter((f) => f.state === "refused").length;
+          const missing = items.filter((f) => f.state === "missing").length;
+          const wrong = [refused > 0 && `${refused} refused`, missing > 0 && `${missing} missing`].filter(Boolean).join(", ");
           if (items.length === 0) return <Empty><p>The server reads no files.</p></Empty>;
           return (
             <>
-              <p className="hint">{items.length} files, {refused === 0 ? "all of them fine" : `${refused} refused`}.</p>
+              <p className="hint">{items.length} files, {wrong || "all of them fine"}.</p>
               {shown.length === 0 ? <Empty><p>{only ? "No file has problems." : "No file has that in its name."}</p></Empty> : <ul className="files card">{shown.map((f) => <One key={f.file} f={f} />)}</ul>}
             </>
           );
@@ -42,14 +44,14 @@ export function Config() {
   );
 }
 
-/** Refused files first, then those with warnings, each by name. */
+/** Refused and missing files first, then those with warnings, each by name. */
 export function sorted<T extends Pick<File, "state" | "problems">>(files: readonly T[]): T[] {
-  const rank = (f: T) => (f.state === "refused" ? 0 : f.problems.length > 0 ? 1 : 2);
+  const rank = (f: T) => (f.state === "refused" || f.state === "missing" ? 0 : f.problems.length > 0 ? 1 : 2);
   return files.toSorted((a, b) => rank(a) - rank(b));
 }
 
 function One({ f }: { f: File }) {
-  const flag = f.state === "refused" ? "s-degraded" : f.problems.length > 0 ? "s-warned" : "good";
+  const flag = f.state === "refused" || f.state === "missing" ? "s-degraded" : f.problems.length > 0 ? "s-warned" : "good";
   return (
     <li>
       <p className="file-line">
