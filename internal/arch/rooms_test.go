@@ -40,6 +40,7 @@ var mayImport = map[layer][]layer{
 
 // decideOrder lists the deciding packages, lowest first: each may import only those before it.
 var decideOrder = []string{
+	"internal/panicked",
 	"internal/document",
 	"internal/period",
 	"internal/sensor",

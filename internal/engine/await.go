@@ -60,7 +60,8 @@ func (a *awaits) begin(key run.Key, attempt int) {
 	work := a.work
 	a.all.Go(func() {
 		defer a.forget(id)
-		if err := a.engine.Handlers.Await(work, key, attempt); err != nil && !stopped(work, err) {
+		err := a.engine.safely(func() error { return a.engine.Handlers.Await(work, key, attempt) })
+		if err != nil && !stopped(work, err) {
 			a.engine.Logger.Warn("cannot wait for a job; it is polled", slog.String("attempt", string(id)), slog.Any("error", err))
 		}
 	})

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -12,14 +14,29 @@ import (
 
 const (
 	received = 256  // changes taken at once
-	inFlight = 4096 // changes taken and not handled yet
+	inFlight = 4096 // changes taken and not handled yet, of pipelines whose changes are being handled
+	// perLane is how many changes of a pipeline wait whose changes fail. More are set aside untried.
+	perLane = 1024
+	// setAsideAfter is how long the handling of a change is tried again before the change is set aside.
+	setAsideAfter = 10 * time.Second
+	// stuckAfter is how long a change is being handled before its pipeline counts as stuck, and changeLimit how long it may
+	// take.
+	stuckAfter  = 10 * time.Second
+	changeLimit = 5 * time.Minute
+	asideAtOnce = store.MaxRows - 1 // changes set aside in one commit; an event may go with them
 )
 
 // follow hands every change to the router: those of one pipeline in order, those of different ones side by side. A change
-// whose handling fails is tried again until it succeeds; meanwhile only its own pipeline waits.
+// whose handling fails is tried again for a while and then set aside: it becomes a task, which waits in the store like any
+// other that fails. So the feed passes it, and neither its pipeline nor the others wait for it.
 func (e *Engine) follow(ctx, work context.Context) {
-	l := &lanes{engine: e, work: work, queues: map[pipeline.ID][]store.Change{}, slots: make(chan struct{}, e.Workers), crew: newCrew()}
+	l := &lanes{engine: e, work: work, all: map[pipeline.ID]*lane{}, slots: make(chan struct{}, e.Workers), crew: newCrew()}
 	l.room = sync.NewCond(&l.mu)
+	defer context.AfterFunc(ctx, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.room.Broadcast()
+	})()
 	for failures := 0; ctx.Err() == nil; {
 		changes, err := e.Store.Receive(ctx, Group, e.Replica, received)
 		if err != nil {
@@ -36,119 +53,209 @@ func (e *Engine) follow(ctx, work context.Context) {
 			e.health.mended("feed")
 		}
 		failures = 0
-		l.add(changes)
+		l.add(ctx, changes)
 	}
-	l.wait()
+	l.crew.end()
 }
 
-// lanes are the changes that wait to be handled, by pipeline. A pipeline has a goroutine while it has changes.
+// lanes are the changes that wait to be handled, by pipeline. A pipeline has a lane, and a goroutine, while it has changes.
 type lanes struct {
 	engine *Engine
 	work   context.Context
 	slots  chan struct{} // held while a change is being handled
 
-	mu     sync.Mutex
-	room   *sync.Cond // signalled when changes were handled
-	queues map[pipeline.ID][]store.Change
-	count  int
-	crew   *crew
+	mu    sync.Mutex
+	room  *sync.Cond // signalled when changes were handled
+	all   map[pipeline.ID]*lane
+	count int // changes in all lanes
+	crew  *crew
 }
 
-// add queues changes, and waits while there are too many.
-func (l *lanes) add(changes []store.Change) {
+// lane is the changes of one pipeline.
+type lane struct {
+	id      pipeline.ID
+	waiting []store.Change
+	taken   int       // changes that are being handled, one after the other
+	began   time.Time // when the handling of one of them began; zero between two
+	failing bool      // the last one could not be handled
+}
+
+// stuck says that the lane makes no progress.
+func (n *lane) stuck(now time.Time) bool {
+	return n.failing || !n.began.IsZero() && now.Sub(n.began) > stuckAfter
+}
+
+// add queues changes, and waits while there are too many. Those of pipelines that are stuck do not count: others must not
+// wait for them.
+func (l *lanes) add(ctx context.Context, changes []store.Change) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, c := range changes {
-		queue, running := l.queues[c.Pipeline]
-		l.queues[c.Pipeline] = append(queue, c)
-		l.count++
-		if !running {
-			l.crew.begin(func() { l.drain(c.Pipeline) })
+		n := l.all[c.Pipeline]
+		if n == nil {
+			n = &lane{id: c.Pipeline}
+			l.all[c.Pipeline] = n
+			l.crew.begin(func() { l.drain(n) })
 		}
+		n.waiting = append(n.waiting, c)
+		l.count++
 	}
-	for l.count > inFlight && l.work.Err() == nil {
+	for l.crowded() && ctx.Err() == nil {
+		wake := time.AfterFunc(time.Second, l.room.Broadcast) // time alone makes a lane stuck
 		l.room.Wait()
+		wake.Stop()
 	}
 }
 
-// wait lets the lanes finish what they can.
-func (l *lanes) wait() {
-	unblock := context.AfterFunc(l.work, func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.room.Broadcast()
-	})
-	defer unblock()
-	l.crew.end()
+// crowded says that more changes wait than should, those of stuck lanes aside.
+func (l *lanes) crowded() bool {
+	if l.count <= inFlight {
+		return false
+	}
+	now, moving := time.Now(), 0
+	for _, n := range l.all {
+		if !n.stuck(now) {
+			moving += len(n.waiting) + n.taken
+		}
+	}
+	return moving > inFlight
 }
 
 // drain handles the changes of one pipeline until there are none.
-func (l *lanes) drain(id pipeline.ID) {
+func (l *lanes) drain(n *lane) {
 	for {
 		l.mu.Lock()
-		queue := l.queues[id]
+		queue := n.waiting
 		if len(queue) == 0 {
-			delete(l.queues, id)
+			delete(l.all, n.id)
 			l.mu.Unlock()
 			return
 		}
-		l.queues[id] = nil
+		n.waiting, n.taken = nil, len(queue)
 		l.mu.Unlock()
 
-		finished := l.handle(queue)
+		finished := l.handle(n, queue)
 
 		l.mu.Lock()
 		l.count -= len(queue)
-		l.room.Broadcast()
+		n.taken = 0
 		if !finished { // the work ends: what was not handled comes again at the next start
-			delete(l.queues, id)
-			l.mu.Unlock()
+			l.count -= len(n.waiting)
+			delete(l.all, n.id)
+		}
+		l.room.Broadcast()
+		l.mu.Unlock()
+		if !finished {
 			return
 		}
-		l.mu.Unlock()
 	}
 }
 
 // handle handles changes in order, and says whether it came to the end of them.
-func (l *lanes) handle(queue []store.Change) bool {
+func (l *lanes) handle(n *lane, queue []store.Change) bool {
 	handled := 0
-	for ; handled < len(queue); handled++ {
-		if !l.handleOne(queue[handled]) {
-			break
-		}
+	defer func() { l.finish(queue[:handled]) }()
+	for _, c := range queue {
+		l.engine.awaits.saw(c)
 	}
-	l.finish(queue[:handled])
-	return handled == len(queue)
-}
-
-func (l *lanes) handleOne(c store.Change) bool {
-	e := l.engine
-	e.awaits.saw(c)
-	for failures := 0; l.work.Err() == nil; {
-		l.slots <- struct{}{}
-		began := time.Now()
-		err := e.Handlers.Change(l.work, c, began)
-		<-l.slots
-		e.Observer.ChangeDone(began.Sub(c.At), time.Since(began), err)
-		if err == nil {
-			return true
+	for handled < len(queue) {
+		if most := queue[handled:min(handled+asideAtOnce, len(queue))]; n.failing && len(queue)-handled > perLane {
+			if l.setAside(most, 1, errors.New("a change before it could not be handled")) == nil {
+				handled += len(most)
+				continue
+			}
 		}
-		if stopped(l.work, err) {
+		c, failing := queue[handled], n.failing
+		err := l.once(n, c)
+		if err != nil && !stopped(l.work, err) {
+			l.finish(queue[:handled]) // the rest may take a while
+			queue, handled = queue[handled:], 0
+			err = l.insist(n, c, err, failing)
+		}
+		if err != nil {
 			return false
 		}
-		failures++
+		handled++
+	}
+	return true
+}
+
+// insist tries a change again whose handling has failed, and sets it aside after a while; at once, if the one before it was set
+// aside, too. It returns an error only if the work ends.
+func (l *lanes) insist(n *lane, c store.Change, err error, atOnce bool) error {
+	e, since := l.engine, time.Now()
+	for failures := 1; ; failures++ {
 		e.health.failed("feed", err)
 		e.Logger.Error("cannot handle a change; it will be tried again",
 			slog.String("pipeline", string(c.Pipeline)), slog.String("kind", string(c.Kind)), slog.Int64("position", int64(c.Position)), slog.Any("error", err))
+		enough := atOnce || time.Since(since) >= setAsideAfter
+		if enough && !errors.Is(err, store.ErrAway) && l.setAside([]store.Change{c}, failures, err) == nil {
+			return nil
+		}
 		if !pause(l.work, backoff(failures)) {
-			return false
+			return l.work.Err()
+		}
+		if err = l.once(n, c); err == nil || stopped(l.work, err) {
+			return err
 		}
 	}
-	return false
 }
 
-// finish says that changes were handled, until it is heard: as long as it is not, the feed seems to lag behind them, and who
-// waits for it to have passed something waits for ever.
+// once has a change handled, and returns how that went.
+func (l *lanes) once(n *lane, c store.Change) error {
+	e := l.engine
+	l.slots <- struct{}{}
+	defer func() { <-l.slots }()
+	began := time.Now()
+	l.set(n, began, n.failing)
+	err := e.handleChange(l.work, c, began)
+	l.set(n, time.Time{}, err != nil)
+	e.Observer.ChangeDone(began.Sub(c.At), time.Since(began), err)
+	return err
+}
+
+func (l *lanes) set(n *lane, began time.Time, failing bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n.began, n.failing = began, failing
+	if failing {
+		l.room.Broadcast() // it does not count any more
+	}
+}
+
+// handleChange calls the router.
+func (e *Engine) handleChange(ctx context.Context, c store.Change, now time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, changeLimit)
+	defer cancel()
+	return e.safely(func() error { return e.Handlers.Change(ctx, c, now) })
+}
+
+// setAside stores changes as tasks, which are tried again like any other task that fails.
+func (l *lanes) setAside(changes []store.Change, failures int, cause error) error {
+	e := l.engine
+	b := store.SetAside(changes, failures, cause, time.Now())
+	if err := e.Store.Commit(l.work, b, time.Now()); err != nil {
+		e.Logger.Error("cannot set changes aside; they will be tried again", slog.Any("error", err))
+		return err
+	}
+	for _, t := range b.Tasks {
+		e.health.taskFailed(t, cause)
+	}
+	return nil
+}
+
+// changeAgain handles a change that was set aside.
+func (e *Engine) changeAgain(ctx context.Context, c store.Claim) error {
+	if err := e.handleChange(ctx, c.Task.Change, time.Now()); err != nil {
+		return err
+	}
+	b := store.Batch{ID: fmt.Sprintf("handled/%s/%d", c.Task.ID, c.Lease.Token), Lease: &c.Lease}
+	b.Finish(c.Task.ID)
+	return e.Store.Commit(ctx, b, time.Now())
+}
+
+// finish marks changes as handled, until the store takes it: as long as it has not, the feed seems to lag behind them, and
+// what waits for it to have passed something waits for ever.
 func (l *lanes) finish(changes []store.Change) {
 	if len(changes) == 0 {
 		return
@@ -157,7 +264,7 @@ func (l *lanes) finish(changes []store.Change) {
 	for failures := 0; ; {
 		err := e.Store.Done(l.work, Group, changes)
 		if err == nil || stopped(l.work, err) {
-			return // those that were not heard of come again at the next start, which is harmless
+			return // those that were not taken come again at the next start, which is harmless
 		}
 		failures++
 		e.health.failed("feed", err)

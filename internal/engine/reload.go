@@ -10,6 +10,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/files"
+	"github.com/interlock-go/interlock/internal/panicked"
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
@@ -77,7 +78,7 @@ func (r *Reloader) Watch(ctx context.Context) {
 	wait := scanEvery
 	for pause(ctx, wait) {
 		began := time.Now()
-		err := r.once(ctx, began)
+		err := panicked.Catch(func() error { return r.once(ctx, began) })
 		if ctx.Err() != nil {
 			return
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -55,9 +56,13 @@ func (e *Engine) left(ctx context.Context, d event.Detail) {
 		return
 	}
 	key := run.Key{Pipeline: d.Pipeline, Schedule: d.Schedule, Period: d.Date}
-	if err := e.Handlers.Left(ctx, key); err != nil && !stopped(ctx, err) {
+	if err := e.safely(func() error { return e.Handlers.Left(ctx, key) }); err != nil && !stopped(ctx, err) {
 		e.Logger.Warn("cannot stop the job of a run that has ended", "run", key.String(), "error", err)
 	}
+}
+
+func (e *Engine) config(ctx context.Context, id pipeline.ID) error {
+	return e.safely(func() error { return e.Handlers.Config(ctx, id) })
 }
 
 // configsFromNow finds the end of the events, and then reads everything: what was stored before is not told any more.
@@ -69,7 +74,7 @@ func (e *Engine) configsFromNow(ctx context.Context) (store.Position, error) {
 	if err != nil {
 		return 0, err
 	}
-	return at, e.Handlers.Config(ctx, "")
+	return at, e.config(ctx, "")
 }
 
 // configsAfter looks at the events after a place, and gives the last that was looked at.
@@ -82,7 +87,7 @@ func (e *Engine) configsAfter(ctx context.Context, at store.Position) (store.Pos
 		for _, told := range events {
 			switch told.Event.Type {
 			case event.ConfigAccepted, event.ConfigRemoved:
-				if err := e.Handlers.Config(ctx, told.Event.Detail.Pipeline); err != nil {
+				if err := e.config(ctx, told.Event.Detail.Pipeline); err != nil {
 					return at, err
 				}
 			case event.RunCancelled, event.SFNTimeout:

@@ -25,7 +25,7 @@ func (e *Engine) deliver(ctx, work context.Context, s sink.Sink) {
 		}
 		if err == nil {
 			d := &dispatcher{engine: e, sink: s.Name(), outbox: outbox, failed: failures > 0}
-			err = e.under(work, lease, func(held context.Context) error { return d.run(ctx, held) })
+			err = e.under(work, lease, func(held context.Context) error { return e.safely(func() error { return d.run(ctx, held) }) })
 		}
 		if errors.Is(err, notify.ErrTakenOver) {
 			pause(ctx, standBy)
@@ -113,7 +113,7 @@ func (d *dispatcher) send(held context.Context, l *notify.Letter) {
 	go func() {
 		call, cancel := context.WithTimeout(held, sendLimit)
 		defer cancel()
-		d.answers <- answer{l, d.outbox.Send(call, l)}
+		d.answers <- answer{l, d.engine.safely(func() error { return d.outbox.Send(call, l) })}
 	}()
 }
 

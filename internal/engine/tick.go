@@ -80,7 +80,7 @@ func (e *Engine) turn(ctx context.Context, name string, now time.Time) (store.Le
 
 func (e *Engine) tickOnce(work context.Context, t Tick) {
 	began := time.Now()
-	err := t.Do(work, began)
+	err := e.safely(func() error { return t.Do(work, began) })
 	e.Observer.TickDone(t.Name, time.Since(began), err)
 	if err != nil && !stopped(work, err) {
 		e.health.failed(t.Name, err)

@@ -72,8 +72,8 @@ type workers struct {
 	crew    *crew
 }
 
-// newWorkers sorts the kinds of tasks into classes: the steps of attempts, those of Options.Apart, and all others, which are
-// mostly timers: deadlines, fires and arming.
+// newWorkers sorts the kinds of tasks into classes: the steps of attempts, changes that were set aside, those of Options.Apart,
+// and all others, which are mostly timers: deadlines, fires and arming.
 func newWorkers(e *Engine) *workers {
 	w := &workers{engine: e, freed: make(chan struct{}, 1), crew: newCrew()}
 	steps := class{pool: newPool(e.Workers), kinds: []store.TaskKind{store.Advance, store.AdvanceDry}}
@@ -83,7 +83,8 @@ func newWorkers(e *Engine) *workers {
 			timers.kinds = append(timers.kinds, kind)
 		}
 	}
-	w.classes = []class{timers, steps}
+	aside := class{pool: newPool(1), kinds: []store.TaskKind{store.HandleChange}}
+	w.classes = []class{timers, steps, aside}
 	for kind, n := range e.Apart {
 		w.classes = append(w.classes, class{pool: newPool(n), kinds: []store.TaskKind{kind}, stopped: true})
 	}
@@ -201,7 +202,7 @@ func (w *workers) nap(ctx context.Context, woken <-chan struct{}) {
 // perform has one task carried out, and gives it back if that fails.
 func (e *Engine) perform(work, ctx context.Context, c store.Claim, handler func(context.Context, store.Claim) error) {
 	began := time.Now()
-	err := handler(ctx, c)
+	err := e.safely(func() error { return handler(ctx, c) })
 	e.Observer.TaskDone(c.Task.Kind, began.Sub(c.Task.Due), time.Since(began), err)
 	switch {
 	case err == nil:
@@ -253,8 +254,11 @@ func (e *Engine) untilLapsed(work context.Context, give func(context.Context) er
 // dispatch calls the handler of a task. A task of an unknown kind fails like any other, so it is reported and stays out of
 // the way: a newer version that shares the store may know it.
 func (e *Engine) dispatch(ctx context.Context, c store.Claim) error {
-	if c.Task.Kind == store.Deliver && e.Notifier != nil {
+	switch {
+	case c.Task.Kind == store.Deliver && e.Notifier != nil:
 		return e.abandon(ctx, c)
+	case c.Task.Kind == store.HandleChange:
+		return e.changeAgain(ctx, c)
 	}
 	handler, ok := e.Handlers.Tasks[c.Task.Kind]
 	if !ok {

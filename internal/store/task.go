@@ -25,6 +25,8 @@ type Task struct {
 	// Storing the task without them starts it afresh.
 	Failures int       `json:"failures,omitempty"`
 	RetryAt  time.Time `json:"retryAt,omitzero"`
+	// Change is the change that a task of kind HandleChange is about.
+	Change Change `json:"change,omitzero"`
 }
 
 // Ready returns the instant from which the task may be carried out: its due time or, after a failure, the time of its
@@ -50,6 +52,7 @@ const (
 	ResumePaused  TaskKind = "resume"         // the end of a pause
 	RunProbe      TaskKind = "probe"          // run an evaluator
 	ReopenPeriods TaskKind = "reopen-periods" // after a pause or a change of the file: open what is due
+	HandleChange  TaskKind = "change"         // handle a change that was set aside
 	Deliver       TaskKind = "deliver"        // bring events to a sink; it is due once nobody has done so for long
 	Turn          TaskKind = "turn"           // be the one process of several that does something; it is never due
 )

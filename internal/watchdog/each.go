@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/interlock-go/interlock/internal/panicked"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -78,7 +79,7 @@ type owned interface{ owner() pipeline.ID }
 func (e watched) owner() pipeline.ID { return e.ID }
 
 // each calls look for every one of all, for several at once if there are workers for it, and counts
-// the findings. An error concerns its own pipeline only, except where the store is away or ctx ends.
+// the findings. An error or a panic concerns its own pipeline only, except where the store is away or ctx ends.
 func each[T owned](ctx context.Context, workers int, all []T, look func(one T) (int, error)) (int, error) {
 	var next, found atomic.Int64
 	var mu sync.Mutex
@@ -86,8 +87,11 @@ func each[T owned](ctx context.Context, workers int, all []T, look func(one T) (
 	var whole error
 	work := func() {
 		for i := next.Add(1) - 1; i < int64(len(all)); i = next.Add(1) - 1 {
-			n, err := look(all[i])
-			found.Add(int64(n))
+			err := panicked.Catch(func() error {
+				n, err := look(all[i])
+				found.Add(int64(n))
+				return err
+			})
 			if err == nil {
 				continue
 			}

@@ -85,3 +85,16 @@ func numbers(n int) []number {
 	}
 	return all
 }
+
+func TestAPanicConcernsItsOwnPipeline(t *testing.T) {
+	looked := 0
+	found, err := each(t.Context(), 0, numbers(10), func(one number) (int, error) {
+		if looked++; one == 2 {
+			panic("broken")
+		}
+		return 1, nil
+	})
+	if looked != 10 || found != 9 || !slices.Equal(pipelines(err), []string{"p2"}) {
+		t.Errorf("%d looks, %d findings, %v", looked, found, err)
+	}
+}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/panicked"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
@@ -146,8 +147,10 @@ func (w *Watchdog) Pass(ctx context.Context, now time.Time) (Report, error) {
 		errs = append(errs, fmt.Errorf("clock: %w", err))
 	}
 	for _, c := range w.checks() {
-		n, err := c.look(ctx, p)
-		report.Findings[c.name] = n
+		err := panicked.Catch(func() (err error) {
+			report.Findings[c.name], err = c.look(ctx, p)
+			return err
+		})
 		if err != nil {
 			report.Failed = append(report.Failed, c.name)
 			all = append(all, degraded{c.name, pipelines(err)})
