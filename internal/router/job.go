@@ -17,7 +17,7 @@ import (
 )
 
 // runMoved reacts to a run that was opened, or whose status or attempt changed: it settles a failure, tells those that
-// come after it, hands a freed slot over, and looks at what changed while the job ran.
+// come after it, and looks at what changed while the job ran.
 func (r *Router) runMoved(ctx context.Context, c store.Change, now time.Time) error {
 	current, err := r.store.Run(ctx, c.Run)
 	if errors.Is(err, store.ErrNotFound) {
@@ -37,9 +37,6 @@ func (r *Router) runMoved(ctx context.Context, c store.Change, now time.Time) er
 	case run.Completed:
 		errs = append(errs, r.completed(ctx, e, current, now))
 	default:
-	}
-	if e != nil {
-		errs = append(errs, r.handSlots(ctx, e, now))
 	}
 	return errors.Join(errs...)
 }

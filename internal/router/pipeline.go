@@ -7,7 +7,6 @@ import (
 
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/slamonitor"
-	"github.com/interlock-go/interlock/internal/store"
 )
 
 // pipelineMoved reacts to a pipeline's own row: accepted, removed, paused, resumed, or a slot taken or freed.
@@ -20,19 +19,11 @@ func (r *Router) pipelineMoved(ctx context.Context, id pipeline.ID, now time.Tim
 		return err
 	}
 	if row.Config == "" {
-		// A failure that waited for the end of a pause waits for nothing any more.
-		return errors.Join(r.deadlines.CancelAll(ctx, id, slamonitor.Removed, now), r.settleAll(ctx, id, now))
+		// A failure that waited for the end of a pause waits for nothing any more. Open attempts go on.
+		return errors.Join(r.deadlines.CancelAll(ctx, id, slamonitor.Removed, now), r.settleAll(ctx, id, now), r.handSlots(ctx, id, now))
 	}
 	if row.Pause.HoldSLA {
 		return r.deadlines.CancelAll(ctx, id, slamonitor.Paused, now)
 	}
-	e := r.catalog.Current().Get(id)
-	switch {
-	case e == nil:
-		return nil
-	case e.MaxActive == 0:
-		return r.wakeWaiting(ctx, e, store.MaxPage, now) // an edit has lifted the limit; attempts keep that which they opened with
-	default:
-		return r.handSlots(ctx, e, now)
-	}
+	return r.handSlots(ctx, id, now)
 }

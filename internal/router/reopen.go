@@ -125,7 +125,7 @@ func (r *Router) wakeAll(ctx context.Context, e *catalog.Entry, now time.Time) e
 	var errs []error
 	for _, one := range open {
 		if one.Status == run.Pending {
-			errs = append(errs, r.wakePending(ctx, e, one.Key, now))
+			errs = append(errs, r.wakePending(ctx, one.Key, now))
 		}
 	}
 	return errors.Join(errs...)

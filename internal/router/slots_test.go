@@ -1,6 +1,7 @@
 package router_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -44,6 +45,31 @@ func TestFailedAndCancelledJobsFreeTheirSlots(t *testing.T) {
 	w.Settle()
 	w.expect("narrow/stream/2026-03-01", "CANCELLED 1")
 	w.expect("narrow/stream/2026-03-02", "RUNNING 1")
+}
+
+// An attempt keeps the limit that it opened with, whatever becomes of the file.
+func TestFreedSlotGoesToTheOldestRunAtOnceAlsoAfterAnEdit(t *testing.T) {
+	const two, one = "maxActive: 2", "maxActive: 1"
+	for name, edit := range map[string]func(w *world){
+		"removed":         func(w *world) { w.remove("narrow") },
+		"without limit":   func(w *world) { w.apply(strings.Replace(narrow, one+", ", "", 1)) },
+		"narrower":        func(w *world) { w.apply(narrow) },
+		"dry from now on": func(w *world) { w.apply(narrow + "dryRun: true\n") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, strings.Replace(narrow, one, two, 1))
+			for _, day := range []string{"04", "03", "02", "01"} {
+				w.Write("narrow", "arrival#2026-03-"+day, "n=1")
+			}
+			edit(w)
+			w.Settle()
+			for _, next := range [][2]string{{"04", "01"}, {"03", "02"}} {
+				w.sleep(time.Minute)
+				w.succeed("narrow/stream/2026-03-" + next[0])
+				w.expect("narrow/stream/2026-03-"+next[1], "RUNNING 1")
+			}
+		})
+	}
 }
 
 func TestWiderLimitWakesThoseWhoWait(t *testing.T) {

@@ -26,13 +26,20 @@ func (r *Router) wake(ctx context.Context, e *catalog.Entry, old run.Run, now ti
 	return r.commit(ctx, b, now)
 }
 
-// wakePending wakes an attempt if it waits for its gate.
-func (r *Router) wakePending(ctx context.Context, e *catalog.Entry, key run.Key, now time.Time) error {
+// wakePending wakes the attempt of a run, not of a dry run, if it waits for its gate. Its pipeline need not be in force.
+func (r *Router) wakePending(ctx context.Context, key run.Key, now time.Time) error {
 	return again(func() error {
-		old, err := r.row(ctx, e, key)
+		old, err := r.store.Run(ctx, key)
 		if err != nil || old.Status != run.Pending {
+			return ignoreMissing(err)
+		}
+		next, err := old.Wake(now)
+		if err != nil {
 			return err
 		}
-		return r.wake(ctx, e, old, now)
+		b := store.Batch{ID: name("wake", old)}
+		b.Swap(old, next)
+		b.Schedule(advance(false, key, next.Progress.NextEvaluation))
+		return r.commit(ctx, b, now)
 	})
 }
