@@ -189,18 +189,37 @@ func TestOlderTraitsBecomeProbesAndRules(t *testing.T) {
 		t.Fatal(report(set))
 	}
 	d := set.Definitions[0]
-	half := 30 * time.Second
+	half, often := 30*time.Second, 5*time.Minute
 	want := []pipeline.Probe{
-		{Key: "freshness", Command: []string{"./fresh.sh", "--now"}, Config: map[string]any{"lag": int64(60), "zone": "utc"}, TTL: 2 * time.Minute, Timeout: 10 * time.Second},
-		{Key: "volume", Command: []string{"./volume.sh", "a b"}, Config: map[string]any{}, TTL: 90 * time.Second, Timeout: half},
-		{Key: "schema", URL: "https://checks.example.com/schema", Config: map[string]any{}, TTL: 5 * time.Minute, Timeout: half},
-		{Key: "cost", Command: []string{"./cost.sh"}, Config: map[string]any{}, TTL: 5 * time.Minute, Timeout: half},
+		{Key: "freshness", Command: []string{"./fresh.sh", "--now"}, Config: map[string]any{"lag": int64(60), "zone": "utc"}, Interval: often, TTL: 2 * time.Minute, Timeout: 10 * time.Second},
+		{Key: "volume", Command: []string{"./volume.sh", "a b"}, Config: map[string]any{}, Interval: often, TTL: 90 * time.Second, Timeout: half},
+		{Key: "schema", URL: "https://checks.example.com/schema", Config: map[string]any{}, Interval: often, TTL: 10 * time.Minute, Timeout: half},
+		{Key: "cost", Command: []string{"./cost.sh"}, Config: map[string]any{}, Interval: often, TTL: 10 * time.Minute, Timeout: half},
 	}
 	if diff := cmp.Diff(want, d.Probes); diff != "" {
 		t.Errorf("probes (-want +got):\n%s", diff)
 	}
 	if leaves := d.Gate.Explain(snapshot(d.Gate, nil), noon).Leaves; len(leaves) != 4 || leaves[3].Rule.Level != rule.Advisory {
 		t.Errorf("got leaves %+v, want three required and one advisory", leaves)
+	}
+}
+
+func TestTraitIsEvaluatedAtTheWatchInterval(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"":                         5 * time.Minute,
+		"watch: {interval: 90s}\n": 90 * time.Second,
+		"watch: {interval: 2m}\n":  2 * time.Minute,
+		"schedule: {evaluation: {interval: 1m}}\n": time.Minute,
+	} {
+		set := load(minimal + text + "traits: {volume: {evaluator: ./volume.sh, ttl: 1h}, own: {evaluator: ./own.sh, interval: 7s}}\n")
+		if set.Failed() {
+			t.Fatal(report(set))
+		}
+		for _, p := range set.Definitions[0].Probes {
+			if want := map[string]time.Duration{"volume": want, "own": 7 * time.Second}[p.Key]; p.Interval != want {
+				t.Errorf("%q: %s is evaluated each %s, want %s", text, p.Key, p.Interval, want)
+			}
+		}
 	}
 }
 

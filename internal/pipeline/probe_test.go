@@ -79,7 +79,7 @@ func forms(t *rapid.T) (older, archetype, newer string, keys []sensor.Key) {
 		}
 		announced[at] += fmt.Sprintf("  - {type: %s, defaultTtl: %d}\n", key, ttl)
 		fmt.Fprintf(&traits, "  %s: {evaluator: [check, %s]}\n", key, key)
-		fmt.Fprintf(&probes, "  - {key: %s, command: [check, %s], ttl: %ds}\n", key, key, ttl)
+		fmt.Fprintf(&probes, "  - {key: %s, command: [check, %s], interval: 5m, ttl: %ds}\n", key, key, ttl)
 	}
 	ready, group := "all-required-pass", "    - all:\n"+rules.String()
 	if rapid.Bool().Draw(t, "majority") {

@@ -20,7 +20,7 @@ import (
 type traitSection struct {
 	Evaluator *document.TextOrList `yaml:"evaluator" doc:"A program and its arguments, an http(s) address, or builtin:NAME."`
 	Config    map[string]any       `yaml:"config" doc:"Handed to the evaluator, over the archetype's defaults."`
-	Interval  *seconds             `yaml:"interval" doc:"How often it is evaluated."`
+	Interval  *seconds             `yaml:"interval" doc:"How often it is evaluated; each watch.interval unless given."`
 	TTL       *seconds             `yaml:"ttl" doc:"How long its answer holds."`
 	Timeout   *seconds             `yaml:"timeout" doc:"After this long it is ended."`
 }
@@ -101,8 +101,12 @@ func (b *builder) addTraits(arch *archetype, a *additions) {
 }
 
 // addTrait makes the probe of one trait, and says whether it could. An optional trait without an evaluator is simply not probed.
+// A trait without an interval of its own is evaluated each time the pipeline is: at watch.interval.
 func (b *builder) addTrait(t traitDefault, required bool) bool {
 	section := t.section(b.file.Traits[t.Type])
+	if section.Interval == nil {
+		section.Interval = &seconds{Duration: b.def.Interval}
+	}
 	path := document.KeyPath("traits", t.Type)
 	if section.kinds() == 0 {
 		if required {
