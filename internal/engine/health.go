@@ -57,6 +57,9 @@ func (h *health) taskDone(id string) {
 	delete(h.tasks, id)
 }
 
+// wall is an instant without its monotonic reading, so that the time a machine was suspended counts.
+func wall(t time.Time) time.Time { return t.Round(0) }
+
 // Failure is the last thing that went wrong in one part of the engine.
 type Failure struct {
 	At    time.Time `json:"at"`
@@ -69,7 +72,7 @@ func (h *health) failed(part string, err error) {
 	if h.failures == nil {
 		h.failures = map[string]Failure{}
 	}
-	h.failures[part] = Failure{At: time.Now(), Error: err.Error()}
+	h.failures[part] = Failure{At: wall(time.Now()), Error: err.Error()}
 }
 
 // mended forgets what went wrong.
@@ -85,7 +88,7 @@ func (h *health) done(part string, at time.Time) {
 	if h.last == nil {
 		h.last = map[string]time.Time{}
 	}
-	h.last[part] = at
+	h.last[part] = wall(at)
 	delete(h.failures, part)
 }
 

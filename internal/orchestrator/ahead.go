@@ -64,7 +64,7 @@ func (o *Orchestrator) Ahead(ctx context.Context, b *store.Batch, row store.Pipe
 const freshness = time.Second
 
 func (o *Orchestrator) stale(looked time.Time, clock func() time.Time) bool {
-	return clock().Sub(looked) > min(freshness, o.Lease/4)
+	return elapsed(looked, clock()) > min(freshness, o.Lease/4)
 }
 
 // opened asks for the claim that comes with an opening. Where it is not known whether that has happened it is sent again: the

@@ -88,6 +88,12 @@ func (w *work) enter(ctx context.Context, blocking bool) error {
 	return err
 }
 
+// elapsed returns how much time has passed between two readings of the clock. The monotonic clock stands still while the
+// machine is suspended, and leases lapse meanwhile; the wall clock may have been set back. So the longer of the two counts.
+func elapsed(from, to time.Time) time.Duration {
+	return max(to.Sub(from), to.Round(0).Sub(from.Round(0)))
+}
+
 // ask bounds any other call to a target.
 func (o *Orchestrator) ask(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, o.Lease/2)

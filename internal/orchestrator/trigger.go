@@ -131,7 +131,7 @@ type answer struct {
 // start makes the call for a run whose TRIGGERING is stored, and stores the answer.
 func (w *work) start(ctx context.Context, c call) (lifecycle.Step, error) {
 	a := answer{err: c.err}
-	if stalled := w.clock().Sub(w.now); a.err == nil && stalled > w.o.Lease/2 {
+	if stalled := elapsed(w.now, w.clock()); a.err == nil && stalled > w.o.Lease/2 {
 		a.err = job.Refuse(run.Transient, "not started: this controller stood still for %s, and another may have taken over", stalled)
 	}
 	if a.err == nil {
