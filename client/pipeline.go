@@ -27,7 +27,8 @@ type Pipeline struct {
 	AcceptedAt  *time.Time        `json:"acceptedAt"`
 	RemovedAt   *time.Time        `json:"removedAt"`
 	OpenRuns    int               `json:"openRuns"`
-	LastRun     *Run              `json:"lastRun"` // of its latest period
+	LastRun     *Run              `json:"lastRun"`   // of its latest period
+	Attention   []Attention       `json:"attention"` // what needs a person, most pressing first
 	Next        NextFire          `json:"next"`
 	Probes      []Probe           `json:"probes"` // in the order of its file
 }
@@ -43,6 +44,16 @@ const (
 	StateRejected State = "rejected" // no version of it was ever in force
 	StateRemoved  State = "removed"
 )
+
+// Attention is one thing about a pipeline that needs a person. Code is rejected or degraded (its file), held or
+// status-unread (an open run), failed or exhausted (the last run that ended).
+type Attention struct {
+	Code     string     `json:"code"`
+	Schedule *string    `json:"schedule"` // of the run; nil where it is about the file
+	Date     *string    `json:"date"`
+	Since    *time.Time `json:"since"`
+	Reason   string     `json:"reason"`
+}
 
 // Pause is an operator's stop of a pipeline.
 type Pause struct {

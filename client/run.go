@@ -14,6 +14,8 @@ type Run struct {
 	Schedule       string     `json:"schedule"`
 	Date           string     `json:"date"`
 	Status         Status     `json:"status"`
+	Phase          string     `json:"phase"`  // finer than Status: what an open run waits for
+	DryRun         bool       `json:"dryRun"` // no job is started
 	Attempt        int        `json:"attempt"`
 	Reason         *string    `json:"reason"`
 	Cause          *string    `json:"cause"` // why the latest attempt was opened
@@ -30,7 +32,10 @@ type Run struct {
 	LastEvaluation *time.Time `json:"lastEvaluation"`
 	NextEvaluation *time.Time `json:"nextEvaluation"`
 	WaitingForSlot bool       `json:"waitingForSlot"`
-	Held           *string    `json:"held"` // why a start whose fate nobody can tell is held
+	Held           *string    `json:"held"` // why the start is held: it is not known whether the job was started
+	HeldSince      *time.Time `json:"heldSince"`
+	Unread         *string    `json:"unread"`      // why the job's status could not be read; nil if the last poll succeeded
+	UnreadSince    *time.Time `json:"unreadSince"` // the first of the polls in a row that failed
 	Handle         *string    `json:"handle"`
 	Result         *string    `json:"result"`
 	Category       *string    `json:"category"`

@@ -26,7 +26,7 @@ func newDeadlines(a *app) *cobra.Command {
 			return c.Deadlines(ctx, q, raw)
 		})
 		if err == nil {
-			err = none(ctx, c, l, q.Pipeline)
+			_, err = none(ctx, c, l, q.Pipeline)
 		}
 		if err != nil {
 			return err

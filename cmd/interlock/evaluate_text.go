@@ -127,7 +127,7 @@ func (e *evaluation) why() string {
 	}
 	switch {
 	case total == 0:
-		return "there is no rule to wait for"
+		return "there are no rules"
 	case v.Outcome == rule.Pass && n[rule.Pass] == total && total == 1:
 		return "its rule holds"
 	case v.Outcome == rule.Pass && n[rule.Pass] == total:

@@ -53,7 +53,7 @@ func (a *app) listEvents(ctx context.Context, c *client.Client, f *eventFlags) e
 		return c.Events(ctx, client.EventQuery{Pipeline: f.pipeline, Type: f.kind, Since: f.since, Paging: p}, raw)
 	})
 	if err == nil {
-		err = none(ctx, c, l, f.pipeline)
+		_, err = none(ctx, c, l, f.pipeline)
 	}
 	if err != nil {
 		return err

@@ -68,14 +68,13 @@ func read[T any](limit *count, ask func(client.Paging, client.CallOption) (clien
 	}
 }
 
-// none asks, where a list about one pipeline is empty, whether there is such a pipeline: of a misspelt one nothing is known,
-// which must not look like nothing to worry about.
-func none[T any](ctx context.Context, c *client.Client, l listing[T], pipeline string) error {
+// none returns the pipeline that an empty list is about, or an error if there is no such pipeline: a misspelt name must
+// not look like nothing to worry about.
+func none[T any](ctx context.Context, c *client.Client, l listing[T], pipeline string) (client.Pipeline, error) {
 	if len(l.items) > 0 || pipeline == "" {
-		return nil
+		return client.Pipeline{}, nil
 	}
-	_, err := c.Pipeline(ctx, pipeline)
-	return err
+	return c.Pipeline(ctx, pipeline)
 }
 
 // page is the next one to ask for.

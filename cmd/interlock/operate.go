@@ -65,6 +65,10 @@ func newTrigger(a *app) *cobra.Command {
 			return err
 		}
 		return a.show(format, raw, func() {
+			if r.DryRun {
+				fmt.Fprintf(a.stdout, "dry run %s is open; no job will start. `interlock explain %s --date %s` shows its result.\n", r.Key(), r.Pipeline, r.Date)
+				return
+			}
 			fmt.Fprintf(a.stdout, "%s is %s, attempt %d\n", r.Key(), r.Status, r.Attempt)
 		})
 	})
@@ -128,7 +132,7 @@ func newCancel(a *app) *cobra.Command {
 		return a.show(format, raw, func() {
 			fmt.Fprintf(a.stdout, "%s is %s\n", r.Key(), r.Status)
 			if r.JobMayRun {
-				fmt.Fprintln(a.stdout, "Its job could not be stopped and may still run.")
+				fmt.Fprintln(a.stdout, "Its job could not be stopped and may still be running.")
 			}
 		})
 	})
@@ -225,7 +229,7 @@ func (a *app) report(ctx context.Context, c *client.Client, format *choice, key 
 	}
 	err = a.show(format, raw, func() {
 		if done.Late {
-			fmt.Fprintf(a.stdout, "%s is %s and waits for no result: %s is logged and changes nothing\n", key, done.Run.Status, r.Result)
+			fmt.Fprintf(a.stdout, "%s is %s and waits for no result; %s is logged and changes nothing\n", key, done.Run.Status, r.Result)
 			return
 		}
 		fmt.Fprintf(a.stdout, "%s: %s is recorded for attempt %d\n", key, r.Result, done.Run.Attempt)

@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -50,7 +51,7 @@ func TestTriggerOpensTheRunOfAPeriod(t *testing.T) {
 		t.Errorf("got %v", forced)
 	}
 	s.reaches("orders/stream/2026-03-07", client.Completed)
-	if got := s.must(0, "run", "show", "orders", "--date", "2026-03-07").stdout; !in(got, "COMPLETED", "asked for by", "ann: audit (forced) (gate bypassed)", "which was bypassed", "| working on 2026-03-07") {
+	if got := s.must(0, "run", "show", "orders", "--date", "2026-03-07").stdout; !in(got, "COMPLETED", "requested by", "ann: audit (forced) (gate bypassed)", "(bypassed by an operator)", "| working on 2026-03-07") {
 		t.Errorf("got\n%s", got)
 	}
 	if got := s.must(1, "trigger", "gone"); !strings.Contains(got.stderr, "gone") {
@@ -94,7 +95,7 @@ func TestRerunAsksForAnotherAttempt(t *testing.T) {
 		t.Errorf("got %v", answer)
 	}
 	s.settled()
-	if got := s.must(0, "run", "show", "orders/stream/2026-03-03").stdout; !in(got, "Requests for further attempts", "rejected", "accepted", "source was corrected") {
+	if got := s.must(0, "run", "show", "orders/stream/2026-03-03").stdout; !in(got, "Rerun requests", "rejected", "accepted", "source was corrected") {
 		t.Errorf("got\n%s", got)
 	}
 }
@@ -227,11 +228,80 @@ func TestPauseAndResume(t *testing.T) {
 
 func TestStatusTellsWhyAFileIsNotInForce(t *testing.T) {
 	s := serve(t, site{pipelines: map[string]string{"orders.yaml": ordersFile}})
-	s.write("orders.yaml", strings.Replace(ordersFile, "check: gte", "check: gtee", 1))
+	s.write("orders.yaml", strings.Replace(ordersFile, "check: gte", "check: gtee", 1)+"colour: red\n")
 	s.until("the bad file is noticed", func() bool { return strings.Contains(s.must(0, "status").stdout, "degraded") })
 	for _, args := range [][]string{{"status"}, {"status", "orders"}} {
-		if got := s.must(0, args...).stdout; !in(got, "degraded", "gtee") {
-			t.Errorf("got\n%s", got)
+		if got := s.must(0, args...).stdout; !in(got, "degraded:\n  - ", "gtee", "\n  - ", "colour") || strings.Contains(got, "�") || strings.Count(got, "\n  - ") != 2 {
+			t.Errorf("want a line for each problem, got\n%s", got)
+		}
+	}
+}
+
+const codeFile = `
+pipeline: {id: broken, owner: data}
+job: {type: command, config: {command: [/bin/sh, -c, "echo no such table; exit 2"]}, maxCodeRetries: 0}
+`
+
+const trialFile = `
+pipeline: {id: trial, owner: data}
+schedule: {trigger: {key: landed, check: exists}}
+dryRun: true
+job: {type: command, config: {command: [/bin/true]}}
+`
+
+func TestStatusCountsWhatNeedsAttention(t *testing.T) {
+	s := serve(t, site{pipelines: map[string]string{"broken.yaml": codeFile, "orders.yaml": ordersFile, "trial.yaml": trialFile}})
+	if got := s.must(0, "status").stdout; !in(got, "3 pipelines: 2 ok, 1 dry run\n") || strings.Contains(got, "ATTENTION") {
+		t.Errorf("got\n%s", got)
+	}
+	s.must(0, "trigger", "broken", "--date", "2026-03-03")
+	s.reaches("broken/manual/2026-03-03", client.FailedFinal)
+	const reason = "failed after 1 attempt: exit code 2, no such table (maxCodeRetries: 0)"
+	if got := s.must(0, "status").stdout; !in(got, "3 pipelines: 1 ok, 1 dry run, 1 needs attention\n", "NEEDS ATTENTION", "broken/manual/2026-03-03  failed", reason) {
+		t.Errorf("got\n%s", got)
+	}
+	if got := s.must(0, "status", "broken").stdout; !in(got, "broken  failed\n", "broken/manual/2026-03-03: FAILED_FINAL, attempt 1: "+reason) {
+		t.Errorf("got\n%s", got)
+	}
+	if got := s.must(0, "runs", "--pipeline", "broken").stdout; !in(got, reason) {
+		t.Errorf("got\n%s", got)
+	}
+	if got := s.must(0, "explain", "broken", "--date", "2026-03-03").stdout; !in(got, "broken/manual/2026-03-03  FAILED\n"+reason+"\n") {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+func TestTriggerOfADryRunSaysWhereItsResultIs(t *testing.T) {
+	s := serve(t, site{pipelines: map[string]string{"trial.yaml": trialFile}})
+	if got := s.must(0, "trigger", "trial", "--date", "2026-03-03").stdout; !in(got, "dry run trial/stream/2026-03-03", "no job will start", "`interlock explain trial --date 2026-03-03`") {
+		t.Errorf("got %s", got)
+	}
+	s.until("its gate is evaluated", func() bool {
+		return in(s.must(0, "explain", "trial", "--date", "2026-03-03").stdout, "WOULD START (dry run, no job is started)")
+	})
+	if got := s.must(0, "runs", "--pipeline", "trial").stdout; !in(got, "trial is a dry run, of which no runs are stored", "`interlock explain trial`") {
+		t.Errorf("got %s", got)
+	}
+	if got := s.must(1, "trigger", "trial", "--date", "2026-03-03").stderr; !in(got, "has ended", "`interlock explain trial --date 2026-03-03`") {
+		t.Errorf("got %s", got)
+	}
+}
+
+// A run whose status says less than an operator has to know says the rest.
+func TestRunsSayWhatAnOpenRunWaitsFor(t *testing.T) {
+	at := time.Date(2026, 3, 3, 6, 0, 0, 0, time.UTC)
+	why := "no answer within 2s"
+	for want, r := range map[string]client.Run{
+		"TRIGGERING (held) | no answer within 2s": {Status: client.Triggering, Phase: "held", Held: &why, HeldSince: &at},
+		"RUNNING (status-unread) | the job's status could not be read since 2026-03-03 06:00:00Z: no answer within 2s": {Status: client.Running, Phase: "status-unread", Unread: &why, UnreadSince: &at},
+		"PENDING (backoff) | retry at 2026-03-03 06:00:00Z":                                                            {Status: client.Pending, Phase: "backoff", WindowStart: &at},
+		"PENDING (not-due) | begins at 2026-03-03 06:00:00Z":                                                           {Status: client.Pending, Phase: "not-due", WindowStart: &at},
+		"PENDING (max-active) | waits for a running job to end (maxActive)":                                            {Status: client.Pending, Phase: "max-active"},
+		"PENDING | waits for its gate until 2026-03-03 06:00:00Z":                                                      {Status: client.Pending, Phase: "waiting", WindowEnd: &at},
+		"FAILED_FINAL | no answer within 2s":                                                                           {Status: client.FailedFinal, Phase: "failed", Reason: &why},
+	} {
+		if got := statusText(r) + " | " + reasonText(r); got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }

@@ -10,13 +10,13 @@ import (
 
 // writeRun shows all that is kept of a run.
 func (a *app) writeRun(r client.RunDetail) {
-	status := a.statusCell(r.Status)
+	status := a.statusCell(r.Run)
 	fmt.Fprintf(a.stdout, "%s  %s\n\n", a.outStyle.bold(r.Key().String()), status.paint(status.text))
 	a.facts(
 		fact("attempt", fmt.Sprint(r.Attempt)),
-		fact("reason", orNone(r.Reason)),
-		fact("held", orNone(r.Held)),
-		fact("asked for by", askedText(r.Run)),
+		fact("reason", reasonText(r.Run)),
+		fact("held since", someTime(r.HeldSince)),
+		fact("requested by", askedText(r.Run)),
 		fact("opened", someTime(r.OpenedAt)),
 		fact("started", someTime(r.StartedAt)),
 		fact("ended", someTime(r.EndedAt)),
@@ -25,7 +25,7 @@ func (a *app) writeRun(r client.RunDetail) {
 		fact("file version", orNone(r.ConfigVersion)),
 	)
 	if r.JobMayRun {
-		fmt.Fprintln(a.stdout, "Its job could not be stopped and may still run.")
+		fmt.Fprintln(a.stdout, "Its job could not be stopped and may still be running.")
 	}
 	a.writeAttempts(r.Attempts)
 	a.writeGate(r.Gate)
@@ -57,17 +57,14 @@ func askedText(r client.Run) string {
 	return text
 }
 
-// windowText says until when a waiting run's gate is looked at.
+// windowText says until when a waiting run's gate is evaluated.
 func windowText(r client.Run) string {
 	if r.Status != client.Pending || r.WindowEnd == nil {
 		return ""
 	}
 	text := "until " + someTime(r.WindowEnd)
 	if r.NextEvaluation != nil {
-		text += ", next look at " + someTime(r.NextEvaluation)
-	}
-	if r.WaitingForSlot {
-		text += ", waiting for a slot"
+		text += ", next evaluation at " + someTime(r.NextEvaluation)
 	}
 	return text
 }
@@ -95,16 +92,16 @@ func (a *app) writeGate(g *client.Shown) {
 	if g == nil {
 		return
 	}
-	title := "Gate, as it stood at the start, " + someTime(&g.At)
+	title := "Gate at the start, " + someTime(&g.At)
 	if g.Live {
-		title = "Gate, as it stands now"
+		title = "Gate now"
 	}
 	if g.Bypassed {
-		title += ", which was bypassed"
+		title += " (bypassed by an operator)"
 	}
 	a.section(title)
 	if len(g.Rules) == 0 {
-		fmt.Fprintln(a.stdout, "There is no rule to wait for.")
+		fmt.Fprintln(a.stdout, "There are no rules.")
 		return
 	}
 	var rows [][]cell
@@ -186,7 +183,7 @@ func (a *app) writeReruns(reruns []client.Rerun) {
 	if len(reruns) == 0 {
 		return
 	}
-	a.section("Requests for further attempts")
+	a.section("Rerun requests")
 	rows := [][]cell{heads(a.outStyle, "AT", "BY", "REASON", "ANSWER", "WHY")}
 	for _, r := range reruns {
 		answer := cell{"rejected", a.outStyle.red}
@@ -212,7 +209,7 @@ func (a *app) writeJobOutput(text string) {
 	if text = strings.TrimRight(text, "\n"); text == "" {
 		return
 	}
-	a.section("The end of the job's output")
+	a.section("Last lines of the job's output")
 	for line := range strings.SplitSeq(text, "\n") {
 		fmt.Fprintln(a.stdout, "| "+printable(line))
 	}

@@ -28,13 +28,18 @@ func newRuns(a *app) *cobra.Command {
 			q.Paging = p
 			return c.Runs(ctx, q, raw)
 		})
-		if err == nil {
-			err = none(ctx, c, l, q.Pipeline)
+		if err != nil {
+			return err
 		}
+		p, err := none(ctx, c, l, q.Pipeline)
 		if err != nil {
 			return err
 		}
 		return showList(a, format, l, func(runs []client.Run) {
+			if p.DryRun {
+				fmt.Fprintf(a.stdout, "%s is a dry run, of which no runs are stored. `interlock explain %s` shows the latest, `interlock events --pipeline %s` all of them.\n", p.ID, p.ID, p.ID)
+				return
+			}
 			a.writeRuns(runs)
 			a.more(l.next, "runs")
 		})
@@ -43,19 +48,61 @@ func newRuns(a *app) *cobra.Command {
 }
 
 // reasonCells is the widest that a reason is shown in a table.
-const reasonCells = 60
+const reasonCells = 100
+
+// The phases of a run that its status alone does not show.
+const (
+	phaseNotDue  = "not-due"
+	phaseBackoff = "backoff"
+	phaseSlot    = "max-active"
+	phaseRefused = "start-refused"
+	phaseHeld    = "held"
+	phaseUnread  = "status-unread"
+)
+
+// statusText is a run's status, with the phase where that says more.
+func statusText(r client.Run) string {
+	switch r.Phase {
+	case phaseNotDue, phaseBackoff, phaseSlot, phaseRefused, phaseHeld, phaseUnread:
+		return fmt.Sprintf("%s (%s)", r.Status, r.Phase)
+	}
+	return string(r.Status)
+}
+
+// reasonText says why a run has its status, or what it waits for.
+func reasonText(r client.Run) string {
+	switch r.Phase {
+	case phaseHeld:
+		return orNone(r.Held)
+	case phaseUnread:
+		return fmt.Sprintf("the job's status could not be read since %s: %s", someTime(r.UnreadSince), orNone(r.Unread))
+	case phaseNotDue:
+		return "begins at " + someTime(r.WindowStart)
+	case phaseBackoff:
+		return "retry at " + someTime(r.WindowStart)
+	case phaseSlot:
+		return "waits for a running job to end (maxActive)"
+	}
+	switch r.Status {
+	case client.Pending:
+		return "waits for its gate until " + someTime(r.WindowEnd)
+	case client.Triggering:
+		return "the job is being started"
+	}
+	return orNone(r.Reason)
+}
 
 func (a *app) writeRuns(runs []client.Run) {
 	if len(runs) == 0 {
-		fmt.Fprintln(a.stdout, "There are no such runs. `interlock explain PIPELINE` says why there is none, `interlock trigger PIPELINE` opens one.")
+		fmt.Fprintln(a.stdout, "There are no such runs. `interlock explain PIPELINE` says why, `interlock trigger PIPELINE` opens one.")
 		return
 	}
 	rows := [][]cell{heads(a.outStyle, "RUN", "STATUS", "ATTEMPT", "OPENED", "ENDED", "REASON")}
 	for _, r := range runs {
 		rows = append(rows, []cell{
 			{r.Key().String(), a.outStyle.bold},
-			a.statusCell(r.Status), plain(fmt.Sprint(r.Attempt)),
-			plain(shortTime(r.OpenedAt)), plain(shortTime(r.EndedAt)), plain(shorten(orDash(r.Reason), reasonCells)),
+			a.statusCell(r), plain(fmt.Sprint(r.Attempt)),
+			plain(shortTime(r.OpenedAt)), plain(shortTime(r.EndedAt)), plain(shorten(printable(reasonText(r)), reasonCells)),
 		})
 	}
 	fmt.Fprint(a.stdout, table("", rows))

@@ -63,15 +63,17 @@ func (a *app) writePipelines(pipelines []client.Pipeline) {
 	for _, p := range pipelines {
 		period, status, attempt := "–", plain("–"), "–"
 		if r := p.LastRun; r != nil {
-			period, status, attempt = r.Date, a.statusCell(r.Status), fmt.Sprint(r.Attempt)
+			period, status, attempt = r.Date, a.statusCell(*r), fmt.Sprint(r.Attempt)
 		}
+		next := comingFire(p)
 		rows = append(rows, []cell{
 			{p.ID, s.bold},
-			a.stateCell(p.State), plain(period), status, plain(attempt), plain(fmt.Sprint(p.OpenRuns)),
-			plain(shortTime(p.Next.FireAt)), plain(shortTime(p.Next.BreachAt)),
+			a.stateCell(p), plain(period), status, plain(attempt), plain(fmt.Sprint(p.OpenRuns)),
+			plain(shortTime(next.FireAt)), plain(shortTime(next.BreachAt)),
 		})
 	}
 	fmt.Fprintf(a.stdout, "%s\n%s\n", table("", rows), stateCounts(pipelines))
+	a.writeAttention(pipelines...)
 	for _, p := range shareProblems(pipelines) {
 		a.writeTrouble(p)
 	}
@@ -104,25 +106,69 @@ func shareProblems(pipelines []client.Pipeline) []client.Pipeline {
 	return all
 }
 
+// comingFire is the next fire that opens a run: none that a pause outlasts.
+func comingFire(p client.Pipeline) client.NextFire {
+	if fire := p.Next.FireAt; p.Pause.Paused && fire != nil && (p.Pause.Until == nil || p.Pause.Until.After(*fire)) {
+		return client.NextFire{}
+	}
+	return p.Next
+}
+
+// condition is a pipeline's state in a word: what needs a person comes before everything else.
+func conditionOf(p client.Pipeline) string {
+	switch {
+	case len(p.Attention) > 0:
+		return p.Attention[0].Code
+	case p.State == client.StateOK && p.DryRun:
+		return "dry run"
+	}
+	return string(p.State)
+}
+
 // stateCounts counts pipelines by their state.
 func stateCounts(pipelines []client.Pipeline) string {
-	counts := map[client.State]int{}
+	counts := map[string]int{}
 	for _, p := range pipelines {
-		counts[p.State]++
+		if len(p.Attention) > 0 {
+			counts[needAttention]++
+		} else {
+			counts[conditionOf(p)]++
+		}
 	}
 	var parts []string
-	for _, state := range []client.State{client.StateOK, client.StatePaused, client.StateDegraded, client.StateRejected} {
-		if n := counts[state]; n > 0 {
+	for _, state := range []string{"ok", "dry run", "paused", "removed", needAttention} {
+		if n := counts[state]; n == 1 && state == needAttention {
+			parts = append(parts, "1 needs attention")
+		} else if n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, state))
 		}
 	}
 	return plural(len(pipelines), "pipeline") + ": " + strings.Join(parts, ", ")
 }
 
-// writeTrouble says why a pipeline does not stand as its owner may think.
+const needAttention = "need attention"
+
+// writeAttention lists the runs that need a person. Problems of files are writeTrouble's.
+func (a *app) writeAttention(pipelines ...client.Pipeline) {
+	rows := [][]cell{heads(a.outStyle, "NEEDS ATTENTION", "WHAT", "SINCE", "REASON")}
+	for _, p := range pipelines {
+		for _, n := range p.Attention {
+			if n.Schedule == nil || n.Date == nil {
+				continue
+			}
+			key := client.RunKey{Pipeline: p.ID, Schedule: *n.Schedule, Date: *n.Date}
+			rows = append(rows, []cell{{key.String(), a.outStyle.bold}, {n.Code, a.outStyle.red}, plain(shortTime(n.Since)), plain(printable(n.Reason))})
+		}
+	}
+	if len(rows) > 1 {
+		fmt.Fprintf(a.stdout, "\n%s`interlock explain PIPELINE --date PERIOD` shows why, and what to do.\n", table("", rows))
+	}
+}
+
+// writeTrouble says why a pipeline's file is not in force, and that it is paused.
 func (a *app) writeTrouble(p client.Pipeline) {
 	if len(p.Problems) > 0 {
-		fmt.Fprintf(a.stdout, "%s is %s:\n", p.ID, p.State)
+		fmt.Fprintf(a.stdout, "\n%s is %s:\n", p.ID, p.State)
 	}
 	for _, problem := range p.Problems {
 		fmt.Fprintf(a.stdout, "  - %s\n", printable(problem))
@@ -155,7 +201,7 @@ func pausedText(p client.Pause) string {
 
 func (a *app) writePipeline(p client.Pipeline) {
 	s := a.outStyle
-	state := a.stateCell(p.State)
+	state := a.stateCell(p)
 	fmt.Fprintf(a.stdout, "%s  %s\n", s.bold(p.ID), state.paint(state.text))
 	if p.Description != "" {
 		fmt.Fprintln(a.stdout, printable(p.Description))
@@ -167,14 +213,15 @@ func (a *app) writePipeline(p client.Pipeline) {
 		fact("opens by", opensText(p)),
 		fact("job", jobText(p)),
 		fact("file", fileText(p)),
-		fact("next fire", fireText(p.Next)),
+		fact("next fire", fireText(comingFire(p))),
 		fact("last run", lastRunText(p.LastRun)),
 		fact("open runs", fmt.Sprint(p.OpenRuns)),
 	)
-	if len(p.Problems) > 0 || p.Pause.Paused {
+	a.writeAttention(p)
+	if p.Pause.Paused {
 		fmt.Fprintln(a.stdout)
-		a.writeTrouble(p)
 	}
+	a.writeTrouble(p)
 }
 
 func tagsText(tags map[string]string) string {
@@ -212,7 +259,7 @@ func jobText(p client.Pipeline) string {
 		text += fmt.Sprintf(", at most %d at once", p.MaxActive)
 	}
 	if p.DryRun {
-		text += ", never started: a dry run"
+		text += "; dry run, so it is never started"
 	}
 	return text
 }
@@ -239,33 +286,35 @@ func lastRunText(r *client.Run) string {
 	if r == nil {
 		return "none yet"
 	}
-	text := fmt.Sprintf("%s is %s in attempt %d", r.Key(), r.Status, r.Attempt)
-	if r.Reason != nil {
-		text += ": " + *r.Reason
+	text := fmt.Sprintf("%s: %s, attempt %d", r.Key(), statusText(*r), r.Attempt)
+	if reason := reasonText(*r); reason != "" {
+		text += ": " + reason
 	}
 	return text
 }
 
-func (a *app) stateCell(state client.State) cell {
+func (a *app) stateCell(p client.Pipeline) cell {
 	paint := a.outStyle.yellow
-	switch state {
-	case client.StateOK:
-		paint = a.outStyle.green
-	case client.StateRejected:
+	switch {
+	case len(p.Attention) > 0:
 		paint = a.outStyle.red
-	case client.StatePaused, client.StateDegraded, client.StateRemoved:
+	case p.State == client.StateOK:
+		paint = a.outStyle.green
 	}
-	return cell{string(state), paint}
+	return cell{conditionOf(p), paint}
 }
 
-func (a *app) statusCell(status client.Status) cell {
+func (a *app) statusCell(r client.Run) cell {
 	paint := a.outStyle.yellow
-	switch status {
+	switch r.Status {
 	case client.Completed:
 		paint = a.outStyle.green
 	case client.Failed, client.FailedFinal, client.ValidationExhausted, client.JobPollExhausted:
 		paint = a.outStyle.red
 	case client.Pending, client.Triggering, client.Running, client.Cancelled:
 	}
-	return cell{string(status), paint}
+	if r.Phase == phaseHeld || r.Phase == phaseUnread {
+		paint = a.outStyle.red
+	}
+	return cell{statusText(r), paint}
 }

@@ -87,12 +87,12 @@ func (a *API) explain(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, fmt.Errorf("explain %.140s: %w", in.ID, err)
 	}
-	v := explanationView(x)
+	v := a.explanationView(x)
 	v.Budgets = budgetsOf(a.catalog.Current().Get(q.Pipeline))
 	return answer(v), nil
 }
 
-func explanationView(x explain.Explanation) Explanation {
+func (a *API) explanationView(x explain.Explanation) Explanation {
 	v := Explanation{
 		Pipeline: string(x.Key.Pipeline), Schedule: text(x.Key.Schedule), Date: date(x.Key.Period), At: x.At.UTC(),
 		State: string(x.State), Summary: x.Summary, Reasons: append([]string{}, x.Reasons...), Opens: append([]string{}, x.Opens...),
@@ -102,7 +102,9 @@ func explanationView(x explain.Explanation) Explanation {
 		Silenced: views(x.Silenced, func(s explain.Silenced) Silenced { return Silenced{By: s.By, Alerts: s.Alerts} }),
 	}
 	if x.Run != nil {
-		v.Run = some(runView(*x.Run))
+		r := a.runView(*x.Run)
+		r.DryRun = x.DryRun
+		v.Run = some(r)
 	}
 	if x.Gate != nil {
 		v.Gate = some(shownView(*x.Gate))

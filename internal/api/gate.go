@@ -95,7 +95,7 @@ func (a *API) getGate(ctx context.Context, in *OfPeriod) (*output[Gate], error) 
 		out.StartCondition = some(liveRule(gate.SeenLeaf(*ask.Start), *ask.Start, now))
 	}
 	if s.Run.Status != "" {
-		out.Run = some(runView(s.Run))
+		out.Run = some(a.runView(s.Run))
 	}
 	if wait := ask.RetryAfter(e.Interval, now); wait > 0 {
 		seconds := int64(math.Ceil(wait.Seconds()))

@@ -48,7 +48,7 @@ func (a *API) report(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, fmt.Errorf("report the job of %s: %w", key, err)
 	}
-	return answer(JobReported{Run: runView(done.Run), Late: done.Late}), nil
+	return answer(JobReported{Run: a.runView(done.Run), Late: done.Late}), nil
 }
 
 // reports is the attempt of key that whoever asks may report on, given which one was asked for: an operator on any, the job

@@ -100,5 +100,5 @@ func (a *API) cancel(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, fmt.Errorf("cancel %s: %w", key, err)
 	}
-	return answer(runView(r)), nil
+	return answer(a.runView(r)), nil
 }

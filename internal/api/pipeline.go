@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -11,6 +12,7 @@ import (
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/prober"
+	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -37,6 +39,7 @@ type Pipeline struct {
 	RemovedAt   *time.Time        `json:"removedAt"`
 	OpenRuns    int               `json:"openRuns" doc:"How many of its runs have not ended."`
 	LastRun     Maybe[Run]        `json:"lastRun" doc:"The run of its latest period; null if there is none."`
+	Attention   []Attention       `json:"attention" doc:"What needs a person, most pressing first; empty if nothing does."`
 	Next        NextFire          `json:"next" doc:"What opens next by itself."`
 	Probes      []Probe           `json:"probes" doc:"Its probes, in the order of its file."`
 }
@@ -177,13 +180,19 @@ func (a *API) pipelineView(ctx context.Context, row store.Pipeline) (Pipeline, e
 		return v, fmt.Errorf("read open runs of %s: %w", row.ID, err)
 	}
 	v.OpenRuns = len(open)
-	last, err := a.store.Runs(ctx, store.RunQuery{Pipeline: row.ID, Limit: 1})
+	// Of one run more than are open at least one has ended, if any has.
+	latest, err := a.store.Runs(ctx, store.RunQuery{Pipeline: row.ID, Limit: min(len(open)+1, store.MaxPage)})
 	if err != nil {
 		return v, fmt.Errorf("read runs of %s: %w", row.ID, err)
 	}
-	if len(last.Items) > 0 {
-		v.LastRun = some(runView(last.Items[0]))
+	if len(latest.Items) > 0 {
+		v.LastRun = some(a.runView(latest.Items[0]))
 	}
+	var ended *run.Run
+	if i := slices.IndexFunc(latest.Items, func(r run.Run) bool { return r.Status.Ended() }); i >= 0 {
+		ended = &latest.Items[i]
+	}
+	v.Attention = a.attention(row, open, ended)
 	return v, nil
 }
 

@@ -1,11 +1,15 @@
 package api_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
 )
 
 func TestPipelinesAreListedWithHowTheyStand(t *testing.T) {
@@ -115,6 +119,58 @@ func TestGateAnswersMayIRun(t *testing.T) {
 	}
 	w.get("/api/v1/pipelines/orders/gate?date=soon").problem(400, "query.date")
 	w.get("/api/v1/pipelines/none/gate").problem(404)
+}
+
+// What needs a person is listed, whatever else is open or has happened since.
+func TestPipelineListsWhatNeedsAttention(t *testing.T) {
+	w := running(t)
+	attention := func() []string {
+		t.Helper()
+		var all []string
+		for _, n := range w.get("/api/v1/pipelines/orders").object(200)["attention"].([]any) {
+			all = append(all, fmt.Sprint(at(n, "code"), " ", at(n, "schedule"), " ", at(n, "date"), " ", at(n, "since"), " ", at(n, "reason")))
+		}
+		return all
+	}
+	change := func(id string, do func(run.Run) (run.Run, error)) {
+		t.Helper()
+		read, err := w.Store.Run(ctx, w.Key("orders/cron/2026-03-04"))
+		w.Check(err)
+		next, err := do(read)
+		w.Check(err)
+		b := store.Batch{ID: id}
+		b.Swap(read, next)
+		w.Check(w.Store.Commit(ctx, b, w.Now()))
+	}
+	unread := func(r run.Run) (run.Run, error) { return r.PollFailed("unknown state", w.Now()) }
+	change("poll 1", unread)
+	change("poll 2", unread)
+	if diff := cmp.Diff([]string(nil), attention()); diff != "" {
+		t.Errorf("two polls that failed (-want +got):\n%s", diff)
+	}
+	change("poll 3", unread)
+	want := "status-unread cron 2026-03-04 2026-03-04T08:10:00Z the job's status could not be read: unknown state"
+	if diff := cmp.Diff([]string{want}, attention()); diff != "" {
+		t.Errorf("three polls that failed (-want +got):\n%s", diff)
+	}
+	got := w.get(wednesday).object(200)
+	if got["phase"] != "status-unread" || got["unread"] != "unknown state" || got["unreadSince"] != "2026-03-04T08:10:00Z" {
+		t.Errorf("got %v", got)
+	}
+	w.post(wednesday+"/job", `{"result":"fail","category":"PERMANENT","message":"no such table"}`).object(200)
+	w.Settle()
+	w.Pass(time.Minute)
+	w.post(wednesday+"/job", `{"result":"fail","category":"PERMANENT","message":"no such table"}`).object(200)
+	w.Settle()
+	w.post("/api/v1/runs", `{"pipeline":"orders","date":"2026-03-05"}`).object(201) // a later one is open
+	want = "failed cron 2026-03-04 2026-03-04T08:11:00Z failed after 2 attempts: no such table (maxCodeRetries: 1 used up)"
+	if diff := cmp.Diff([]string{want}, attention()); diff != "" {
+		t.Errorf("failed (-want +got):\n%s", diff)
+	}
+	w.Offer(strings.Replace(orders, "check: equals", "check: equalz", 1), silver)
+	if got := attention(); len(got) != 2 || !strings.HasPrefix(got[1], "degraded <nil> <nil> <nil> 0.yaml:") {
+		t.Errorf("got %q", got)
+	}
 }
 
 // blocks are the codes of what prevents a start.

@@ -20,6 +20,8 @@ type Run struct {
 	Schedule       string     `json:"schedule" enum:"cron,stream,manual"`
 	Date           string     `json:"date" doc:"The period it is for."`
 	Status         string     `json:"status" enum:"PENDING,TRIGGERING,RUNNING,COMPLETED,FAILED,FAILED_FINAL,JOB_POLL_EXHAUSTED,VALIDATION_EXHAUSTED,CANCELLED"`
+	Phase          string     `json:"phase" enum:"waiting,not-due,backoff,max-active,starting,start-refused,held,running,status-unread,settling,completed,failed,exhausted,cancelled" doc:"Finer than status: what an open run waits for."`
+	DryRun         bool       `json:"dryRun" doc:"No job is started."`
 	Attempt        int        `json:"attempt" doc:"The latest; 0 for a run that was closed before any was opened."`
 	Reason         *string    `json:"reason" doc:"Why it has that status."`
 	Cause          *string    `json:"cause" doc:"Why the latest attempt was opened."`
@@ -36,7 +38,10 @@ type Run struct {
 	LastEvaluation *time.Time `json:"lastEvaluation"`
 	NextEvaluation *time.Time `json:"nextEvaluation"`
 	WaitingForSlot bool       `json:"waitingForSlot" doc:"The gate is open and all jobs the pipeline may have at once are running."`
-	Held           *string    `json:"held" doc:"Why a start whose fate nobody can tell is held."`
+	Held           *string    `json:"held" doc:"Why the start is held: it is not known whether the job was started."`
+	HeldSince      *time.Time `json:"heldSince"`
+	Unread         *string    `json:"unread" doc:"Why the job's status could not be read; null if the last poll succeeded."`
+	UnreadSince    *time.Time `json:"unreadSince" doc:"The first of the polls in a row that failed."`
 	Handle         *string    `json:"handle" doc:"The job's own name at its target."`
 	Result         *string    `json:"result" enum:"success,fail,timeout" doc:"Of the latest attempt's job."`
 	Category       *string    `json:"category" enum:"PERMANENT,TRANSIENT,TIMEOUT" doc:"Of a failure; null where nobody can say."`
@@ -58,15 +63,15 @@ type Counters struct {
 	Forced       int `json:"forced"`
 }
 
-func runView(r run.Run) Run {
+func (a *API) runView(r run.Run) Run {
 	p, o := r.Progress, r.Progress.Opening
 	v := Run{
-		Pipeline: string(r.Pipeline), Schedule: string(r.Schedule), Date: r.Period.String(), Status: string(r.Status), Attempt: r.Attempt,
+		Pipeline: string(r.Pipeline), Schedule: string(r.Schedule), Date: r.Period.String(), Status: string(r.Status), Phase: string(r.Phase(a.now())), Attempt: r.Attempt,
 		Reason: text(r.Reason), Cause: text(o.Cause), RequestedBy: text(o.By), RequestReason: text(o.Reason),
 		Forced: o.Forced, GateBypassed: o.GateBypassed,
 		OpenedAt: instant(r.OpenedAt), UpdatedAt: instant(r.UpdatedAt), StartedAt: instant(p.StartedAt), EndedAt: instant(r.EndedAt),
 		WindowStart: instant(p.WindowStart), WindowEnd: instant(p.WindowEnd), LastEvaluation: instant(p.LastEvaluation),
-		WaitingForSlot: !p.WaitingSince.IsZero(), Held: text(p.Held.Reason), Handle: text(p.Handle),
+		WaitingForSlot: !p.WaitingSince.IsZero(), Held: text(p.Held.Reason), HeldSince: instant(p.Held.Since), Handle: text(p.Handle),
 		Result: text(p.Report.Result), Category: text(p.Report.Category), Message: text(p.Report.Message),
 		JobMayRun: p.Left == run.JobMayRun, ConfigVersion: text(o.ConfigVersion), Version: r.Version,
 		Counters: Counters{
@@ -76,6 +81,9 @@ func runView(r run.Run) Run {
 	}
 	if r.Status == run.Pending {
 		v.NextEvaluation = instant(p.NextEvaluation)
+	}
+	if r.Status == run.Running {
+		v.Unread, v.UnreadSince = text(p.Unread.Reason), instant(p.Unread.Since)
 	}
 	if p.Report.Exited {
 		v.ExitCode = &p.Report.ExitCode
@@ -209,7 +217,7 @@ func (a *API) listRuns(ctx context.Context, in *runsInput) (*output[List[Run]], 
 	if err != nil {
 		return nil, fmt.Errorf("read runs: %w", err)
 	}
-	return answer(list(page, func(r run.Run) bool { return who.sees(r.Pipeline) }, runView)), nil
+	return answer(list(page, func(r run.Run) bool { return who.sees(r.Pipeline) }, a.runView)), nil
 }
 
 // first is the first problem there is.
@@ -239,6 +247,6 @@ func (a *API) getRun(ctx context.Context, in *OfRun) (*output[RunDetail], error)
 	if err != nil {
 		return nil, err
 	}
-	v := explanationView(x)
-	return answer(RunDetail{Run: runView(r), Attempts: v.Attempts, JobLog: v.JobLog, Gate: v.Gate, Deadlines: v.Deadlines, Reruns: v.Reruns}), nil
+	v := a.explanationView(x)
+	return answer(RunDetail{Run: a.runView(r), Attempts: v.Attempts, JobLog: v.JobLog, Gate: v.Gate, Deadlines: v.Deadlines, Reruns: v.Reruns}), nil
 }

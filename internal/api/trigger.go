@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"net/url"
 
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/router"
@@ -20,7 +21,7 @@ type TriggerRequest struct {
 
 // created is an answer that says where what was made lies.
 type created[T any] struct {
-	Location string `header:"Location" doc:"Where the run lies."`
+	Location string `header:"Location" doc:"Where the run is; of a dry run, its explanation."`
 	Body     T
 }
 
@@ -39,7 +40,12 @@ func (a *API) trigger(ctx context.Context, in *struct {
 		return nil, p
 	}
 	view := func(r run.Run) (*created[Run], *Problem) {
-		return &created[Run]{Location: runPath(r.Key), Body: runView(r)}, nil
+		made := &created[Run]{Location: runPath(r.Key), Body: a.runView(r)}
+		if def := a.catalog.Current().Definition(r.Pipeline); def != nil && def.DryRun {
+			made.Body.DryRun = true
+			made.Location = fmt.Sprintf("%s/pipelines/%s/explain?date=%s", prefix, r.Pipeline, url.QueryEscape(r.Period.String()))
+		}
+		return made, nil
 	}
 	return once(ctx, a, in.Once, []any{"trigger", q}, view, func(o router.Once[run.Run]) (run.Run, error) {
 		if _, p := a.entry(ctx, id); p != nil {

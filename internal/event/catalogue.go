@@ -45,8 +45,8 @@ var groups = []Group{
 			Left{},
 		},
 		{
-			InfraFailure, Critical, "", PerAttempt, "A start call had no answer and may not be repeated blindly, or a step or task keeps failing.",
-			"See whether the job runs; if the run is held, " + decide + "; otherwise see the server's log and `/readyz`.",
+			InfraFailure, Critical, "", PerAttempt, "A start call had no answer and may not be repeated blindly, or a step or task keeps failing; as a warning, a job's status could not be read three times in a row.",
+			"See whether the job runs; if the run is held, " + decide + "; otherwise see `interlock explain PIPELINE --date DATE`, the server's log and `/readyz`.",
 			Infra{},
 		},
 		{

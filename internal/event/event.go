@@ -87,6 +87,12 @@ func New(t Type, a About, message string, extra Extra) Event {
 	}
 }
 
+// As is e with another severity than the catalogue's: where the same type reports something less serious.
+func (e Event) As(s Severity) Event {
+	e.Detail.Severity = s
+	return e
+}
+
 // id hashes what makes an event the event it is. An event about a run does not depend on the attempt that
 // happens to be open, one about a pipeline not on a period.
 func id(t Type, s Scope, a About) string {

@@ -71,6 +71,9 @@ func (l *look) running() {
 	p := r.Progress
 	l.x.State = Running
 	l.x.Summary = fmt.Sprintf("attempt %d has been running since %s", r.Attempt, l.when(p.StartedAt))
+	if u := p.Unread; u.Polls > 0 {
+		l.because("its status could not be read since %s (%d polls failed): %s", l.when(u.Since), u.Polls, u.Reason)
+	}
 	if interval := p.Opening.Limits.PollInterval; interval > 0 {
 		l.because("its job is polled every %s until %s", document.Duration(interval), l.when(p.PollEnd))
 	} else {

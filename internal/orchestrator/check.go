@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// check looks at the attempt's job: for one whose start had no answer, or at one that runs.
+// check looks for a job whose start call had no answer, or polls one that runs.
 func (w *work) check(ctx context.Context) (lifecycle.Step, error) {
 	if w.elsewhere() {
 		return w.checkElsewhere(ctx)
@@ -27,9 +27,9 @@ func (w *work) check(ctx context.Context) (lifecycle.Step, error) {
 	w.now = w.clock()
 	switch {
 	case trouble != "":
-		return w.polled(ctx, "nobody could look at the job: "+trouble)
+		return w.pollFailed(ctx, trouble)
 	case !status.Done:
-		return w.polled(ctx, "the job runs")
+		return w.polled(ctx)
 	default:
 		return w.ended(ctx, w.run.Progress.Handle, status)
 	}
@@ -45,8 +45,8 @@ func (w *work) callEnds() time.Time {
 	return w.run.Progress.AskedAt.Add(w.o.Lease/2 + w.o.startLimit(kind, attempt))
 }
 
-// status is what the job shows, or why nobody can tell. A job that its target does not know (any more) has failed: silence
-// is never success.
+// status returns the job's status, or why it could not be read. A job that its target does not know (any more) has
+// failed: silence is never success.
 func (w *work) status(ctx context.Context) (job.Status, string) {
 	kind, attempt, err := w.job()
 	if err != nil {
@@ -64,14 +64,38 @@ func (w *work) status(ctx context.Context) (job.Status, string) {
 	return s, ""
 }
 
-// polled records a look that found no result.
-func (w *work) polled(ctx context.Context, reason string) (lifecycle.Step, error) {
+// polled records a poll that found the job running.
+func (w *work) polled(ctx context.Context) (lifecycle.Step, error) {
 	next, err := w.run.Polled(w.now)
 	if err != nil {
 		return lifecycle.Step{}, err
 	}
-	next.Reason = reason
 	return w.commit(ctx, w.batch("polled"), next)
+}
+
+// pollFailed records a poll that could not read the job's status. Such a job looks healthy until its poll window ends, so
+// it is reported long before that, once per attempt.
+func (w *work) pollFailed(ctx context.Context, trouble string) (lifecycle.Step, error) {
+	next, err := w.run.PollFailed(trouble, w.now)
+	if err != nil {
+		return lifecycle.Step{}, err
+	}
+	b := w.batch("polled")
+	if next.Progress.Unread.Polls == run.UnreadPolls {
+		about := w.about()
+		about.Which = "status unread"
+		b.Emit(event.New(event.InfraFailure, about, unreadText(next), event.Infra{Error: trouble}).As(event.Warning))
+	}
+	return w.commit(ctx, b, next)
+}
+
+// unreadText says since when the job's status could not be read; "" if the last poll succeeded.
+func unreadText(r run.Run) string {
+	u := r.Progress.Unread
+	if u.Polls == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the job's status could not be read since %s (%d polls failed): %s", u.Since.UTC().Format(time.RFC3339), u.Polls, u.Reason)
 }
 
 // elsewhere says that only another controller can see the job.
@@ -91,11 +115,10 @@ func (w *work) checkElsewhere(ctx context.Context) (lifecycle.Step, error) {
 	if w.run.Status == run.Triggering {
 		return w.hold(ctx, reason)
 	}
-	next, err := w.run.Polled(w.now)
+	next, err := w.run.PollFailed(reason, w.now)
 	if err != nil {
 		return lifecycle.Step{}, err
 	}
-	next.Reason = reason
 	b := w.batch("polled")
 	about := w.about()
 	about.Which = "lost controller"

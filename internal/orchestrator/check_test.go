@@ -110,6 +110,55 @@ func TestJobThatNobodyCanLookAtHasNotFailed(t *testing.T) {
 	b.want(run.Completed)
 }
 
+// A job whose status cannot be read is reported after three polls, once, and says so until a poll succeeds.
+func TestUnreadableStatusIsReportedOncePerAttempt(t *testing.T) {
+	b := running(t, daily+glue, plainType)
+	warnings := func() (n int) {
+		for _, e := range b.events() {
+			if e.Type == event.InfraFailure {
+				n++
+			}
+		}
+		return n
+	}
+	poll := func(err error, polls int, warned bool) {
+		t.Helper()
+		b.target.statusErr = err
+		b.wait(time.Minute)
+		b.step()
+		u := b.want(run.Running).Progress.Unread
+		if u.Polls != polls || (u.Reason != "") != (err != nil) {
+			t.Errorf("unread %+v, want %d polls", u, polls)
+		}
+		if (warnings() > 0) != warned {
+			t.Errorf("after %d polls: %d warnings, want one: %v", polls, warnings(), warned)
+		}
+	}
+	unknown := errors.New(`unknown state "FROZEN"`)
+	poll(unknown, 1, false)
+	poll(unknown, 2, false)
+	poll(nil, 0, false)
+	poll(unknown, 1, false)
+	since := b.now
+	poll(unknown, 2, false)
+	poll(unknown, 3, true)
+	e := b.last(event.InfraFailure)
+	if !strings.Contains(e.Detail.Message, "since "+since.UTC().Format(time.RFC3339)) || !strings.Contains(e.Detail.Message, "FROZEN") || e.Detail.Severity != event.Warning {
+		t.Errorf("told %+v", e.Detail)
+	}
+	poll(nil, 0, true)
+	for polls := 1; polls < 3; polls++ {
+		poll(unknown, polls, true)
+	}
+	b.settle() // a third failure again, and the end of the poll window
+	if r := b.want(run.FailedFinal); !strings.Contains(r.Reason, "FROZEN") {
+		t.Errorf("reason %q", r.Reason)
+	}
+	if n := warnings(); n != 1 {
+		t.Errorf("reported %d times", n)
+	}
+}
+
 func TestJobThatItsTargetForgotHasFailed(t *testing.T) {
 	b := running(t, daily+glue, plainType)
 	delete(b.target.jobs, "job-1")

@@ -42,7 +42,7 @@ func (w *work) settleResult(ctx context.Context, step lifecycle.Step) (lifecycle
 		}
 		return w.complete(ctx, b, w.run, "")
 	}
-	next, err := w.run.GiveUp(step.Reason, w.now)
+	next, err := w.run.GiveUp(withUnread(step.Reason, w.run), w.now)
 	if err != nil {
 		return lifecycle.Step{}, err
 	}

@@ -167,8 +167,16 @@ func (w *work) pollExhausted(ctx context.Context, step lifecycle.Step) (lifecycl
 	if err != nil {
 		return lifecycle.Step{}, err
 	}
-	w.tellLeft(&b, event.JobPollExhausted, step.Reason, left, trouble)
+	w.tellLeft(&b, event.JobPollExhausted, withUnread(step.Reason, w.run), left, trouble)
 	return w.commit(ctx, b, next)
+}
+
+// withUnread adds to the reason of a job that gave no result that its status could not be read.
+func withUnread(reason string, r run.Run) string {
+	if unread := unreadText(r); unread != "" {
+		return reason + "; " + unread
+	}
+	return reason
 }
 
 // timeOut ends an attempt that is past its overall time limit.

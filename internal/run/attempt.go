@@ -202,8 +202,33 @@ func (r Run) Started(h Handle, now time.Time) (Run, error) {
 	return next, nil
 }
 
-// Polled records a look at a job that found no result.
+// Polled records a poll that found the job running.
 func (r Run) Polled(now time.Time) (Run, error) {
+	next, err := r.polled(now)
+	if err != nil {
+		return r, err
+	}
+	next.Reason, next.Progress.Unread = "the job is running", Unread{}
+	return next, nil
+}
+
+// PollFailed records a poll that could not read the job's status. The job may be running all the same.
+func (r Run) PollFailed(reason string, now time.Time) (Run, error) {
+	next, err := r.polled(now)
+	if err != nil {
+		return r, err
+	}
+	u := &next.Progress.Unread
+	if u.Polls == 0 {
+		u.Since = next.UpdatedAt
+	}
+	u.Polls++
+	u.Reason = reason
+	next.Reason = "the job's status could not be read: " + reason
+	return next, nil
+}
+
+func (r Run) polled(now time.Time) (Run, error) {
 	next, err := r.stay("a poll", now, Running)
 	if err != nil {
 		return r, err

@@ -37,6 +37,7 @@ func anyChange(t *rapid.T) change {
 		{"hold", func(r run.Run, now time.Time) (run.Run, error) { return r.Hold("no answer", now) }},
 		{"started", func(r run.Run, now time.Time) (run.Run, error) { return r.Started("h", now) }},
 		{"polled", func(r run.Run, now time.Time) (run.Run, error) { return r.Polled(now) }},
+		{"poll failed", func(r run.Run, now time.Time) (run.Run, error) { return r.PollFailed("no answer", now) }},
 		{"reported", func(r run.Run, now time.Time) (run.Run, error) {
 			return r.Reported(run.Outcome{Key: r.Key, Attempt: r.Attempt, Report: rep}, now)
 		}},

@@ -108,9 +108,18 @@ type Progress struct {
 	NextPoll  time.Time `json:"nextPoll,omitzero"`
 	LastPoll  time.Time `json:"lastPoll,omitzero"`
 	PollEnd   time.Time `json:"pollEnd,omitzero"`
+	Unread    Unread    `json:"unread,omitzero"`
 
 	Report Report   `json:"report,omitzero"` // the job's result, once there is one
 	Left   Leftover `json:"left,omitempty"`
+}
+
+// Unread is a job whose status could not be read, since the first poll in a row that failed. The zero Unread means that the
+// last poll succeeded.
+type Unread struct {
+	Since  time.Time `json:"since"`
+	Polls  int       `json:"polls"` // how many in a row
+	Reason string    `json:"reason"`
 }
 
 // Leftover says what became of the job of an attempt that ended without its result.

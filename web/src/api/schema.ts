@@ -971,6 +971,20 @@ export interface components {
             /** Format: date-time */
             startedAt: string | null;
         };
+        Attention: {
+            /**
+             * @description Of a file: rejected, degraded. Of an open run: held, status-unread. Of the last run that ended: failed, exhausted.
+             * @enum {string}
+             */
+            code: "rejected" | "degraded" | "held" | "status-unread" | "failed" | "exhausted";
+            /** @description Of the run; null where it is about the file. */
+            date: string | null;
+            reason: string;
+            /** @description Of the run; null where it is about the file. */
+            schedule: string | null;
+            /** Format: date-time */
+            since: string | null;
+        };
         BackfillRequest: {
             /** @description Only say what would be done. */
             dryRun?: boolean;
@@ -1681,6 +1695,8 @@ export interface components {
             acceptedAt: string | null;
             /** @description Its upstream pipelines. */
             after: string[];
+            /** @description What needs a person, most pressing first; empty if nothing does. */
+            attention: components["schemas"]["Attention"][];
             description: string;
             dryRun: boolean;
             /** @description Where its version in force was read. */
@@ -1972,6 +1988,8 @@ export interface components {
             counters: components["schemas"]["Counters"];
             /** @description The period it is for. */
             date: string;
+            /** @description No job is started. */
+            dryRun: boolean;
             /** Format: date-time */
             endedAt: string | null;
             /** Format: int64 */
@@ -1980,8 +1998,10 @@ export interface components {
             gateBypassed: boolean;
             /** @description The job's own name at its target. */
             handle: string | null;
-            /** @description Why a start whose fate nobody can tell is held. */
+            /** @description Why the start is held: it is not known whether the job was started. */
             held: string | null;
+            /** Format: date-time */
+            heldSince: string | null;
             /** @description Its job could not be stopped and may still run. */
             jobMayRun: boolean;
             /** Format: date-time */
@@ -1992,6 +2012,11 @@ export interface components {
             nextEvaluation: string | null;
             /** Format: date-time */
             openedAt: string | null;
+            /**
+             * @description Finer than status: what an open run waits for.
+             * @enum {string}
+             */
+            phase: "waiting" | "not-due" | "backoff" | "max-active" | "starting" | "start-refused" | "held" | "running" | "status-unread" | "settling" | "completed" | "failed" | "exhausted" | "cancelled";
             pipeline: string;
             /** @description Why it has that status. */
             reason: string | null;
@@ -2011,6 +2036,13 @@ export interface components {
             startedAt: string | null;
             /** @enum {string} */
             status: "PENDING" | "TRIGGERING" | "RUNNING" | "COMPLETED" | "FAILED" | "FAILED_FINAL" | "JOB_POLL_EXHAUSTED" | "VALIDATION_EXHAUSTED" | "CANCELLED";
+            /** @description Why the job's status could not be read; null if the last poll succeeded. */
+            unread: string | null;
+            /**
+             * Format: date-time
+             * @description The first of the polls in a row that failed.
+             */
+            unreadSince: string | null;
             /** Format: date-time */
             updatedAt: string | null;
             /**
@@ -2052,6 +2084,8 @@ export interface components {
             /** @description The period it is for. */
             date: string;
             deadlines: components["schemas"]["Deadline"][];
+            /** @description No job is started. */
+            dryRun: boolean;
             /** Format: date-time */
             endedAt: string | null;
             /** Format: int64 */
@@ -2062,8 +2096,10 @@ export interface components {
             gateBypassed: boolean;
             /** @description The job's own name at its target. */
             handle: string | null;
-            /** @description Why a start whose fate nobody can tell is held. */
+            /** @description Why the start is held: it is not known whether the job was started. */
             held: string | null;
+            /** Format: date-time */
+            heldSince: string | null;
             /** @description What happened to its jobs, oldest first. */
             jobLog: components["schemas"]["JobEntry"][];
             /** @description Its job could not be stopped and may still run. */
@@ -2076,6 +2112,11 @@ export interface components {
             nextEvaluation: string | null;
             /** Format: date-time */
             openedAt: string | null;
+            /**
+             * @description Finer than status: what an open run waits for.
+             * @enum {string}
+             */
+            phase: "waiting" | "not-due" | "backoff" | "max-active" | "starting" | "start-refused" | "held" | "running" | "status-unread" | "settling" | "completed" | "failed" | "exhausted" | "cancelled";
             pipeline: string;
             /** @description Why it has that status. */
             reason: string | null;
@@ -2097,6 +2138,13 @@ export interface components {
             startedAt: string | null;
             /** @enum {string} */
             status: "PENDING" | "TRIGGERING" | "RUNNING" | "COMPLETED" | "FAILED" | "FAILED_FINAL" | "JOB_POLL_EXHAUSTED" | "VALIDATION_EXHAUSTED" | "CANCELLED";
+            /** @description Why the job's status could not be read; null if the last poll succeeded. */
+            unread: string | null;
+            /**
+             * Format: date-time
+             * @description The first of the polls in a row that failed.
+             */
+            unreadSince: string | null;
             /** Format: date-time */
             updatedAt: string | null;
             /**

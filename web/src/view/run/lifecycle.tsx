@@ -42,7 +42,8 @@ export function Lifecycle({ x }: { x: Explanation }) {
         })}
       </ol>
       {run?.reason && <p className="hint">{run.reason}</p>}
-      {run?.held && <p className="notice bad">Held: {run.held}</p>}
+      {run?.held && <p className="notice bad">Held since <Time at={run.heldSince} />: {run.held}</p>}
+      {run?.unread && <p className="notice bad">Its status could not be read since <Time at={run.unreadSince} />: {run.unread}</p>}
       {run?.nextEvaluation && <p className="hint">Looks at its gate again at <Time at={run.nextEvaluation} />, until <Time at={run.windowEnd} />.</p>}
     </section>
   );
