@@ -13,12 +13,7 @@ func TestTheReadmeShowsWhatTheCommandsPrint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	project := t.TempDir()
-	if err := os.CopyFS(project, os.DirFS("../../examples/medallion")); err != nil {
-		t.Fatal(err)
-	}
-	t.Chdir(project)
-	breakSilver(t)
+	t.Chdir("../../examples/medallion") // as the README says
 	shown := 0
 	for _, block := range strings.Split(string(readme), "```\n$ interlock ")[1:] {
 		text, _, _ := strings.Cut(block, "```")
@@ -34,18 +29,5 @@ func TestTheReadmeShowsWhatTheCommandsPrint(t *testing.T) {
 	}
 	if shown < 3 {
 		t.Errorf("found %d commands with their output in the README", shown)
-	}
-}
-
-// breakSilver makes the file with mistakes that the README and the tour show.
-func breakSilver(t *testing.T) {
-	t.Helper()
-	text, err := os.ReadFile("pipelines/earthquake-silver.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	broken := strings.NewReplacer("\n  owner:", "\n  ownr:", "check: equals", "check: equal", "type: command", "type: comand").Replace(string(text))
-	if err := os.WriteFile("broken.yaml", []byte(broken), 0o600); err != nil {
-		t.Fatal(err)
 	}
 }
