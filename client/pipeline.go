@@ -22,8 +22,9 @@ type Pipeline struct {
 	JobType     *string           `json:"jobType"`
 	DryRun      bool              `json:"dryRun"`
 	MaxActive   int               `json:"maxActive"`
-	Pause       Pause             `json:"pause"`
-	Horizon     *time.Time        `json:"horizon"` // its first acceptance
+	Pause       Pause             `json:"pause"`    // its own
+	PauseAll    Pause             `json:"pauseAll"` // that of all pipelines
+	Horizon     *time.Time        `json:"horizon"`  // its first acceptance
 	AcceptedAt  *time.Time        `json:"acceptedAt"`
 	RemovedAt   *time.Time        `json:"removedAt"`
 	OpenRuns    int               `json:"openRuns"`
@@ -55,7 +56,7 @@ type Attention struct {
 	Reason   string     `json:"reason"`
 }
 
-// Pause is an operator's stop of a pipeline.
+// Pause is an operator's stop of a pipeline, or of all.
 type Pause struct {
 	Paused  bool       `json:"paused"`
 	By      *string    `json:"by"`
@@ -129,18 +130,20 @@ func (c *Client) Pause(ctx context.Context, id string, q PauseRequest, options .
 	return ask[Pause](ctx, c, post(path("pipelines", id, "pause"), q), options)
 }
 
-// PauseAll stops every pipeline and gives the ids of those it stopped.
+// PauseAll stops all pipelines, also those that are added later, and returns the ids of those in force. It leaves the pipelines'
+// own pauses alone.
 func (c *Client) PauseAll(ctx context.Context, q PauseRequest, options ...CallOption) ([]string, error) {
 	page, err := ask[Page[string]](ctx, c, many(path("pause"), q), options)
 	return page.Items, err
 }
 
-// Resume ends a pause.
+// Resume ends a pipeline's own pause. It returns the pause of all pipelines, if that still covers the pipeline.
 func (c *Client) Resume(ctx context.Context, id string, q Asked, options ...CallOption) (Pause, error) {
 	return ask[Pause](ctx, c, post(path("pipelines", id, "resume"), q), options)
 }
 
-// ResumeAll ends every pause and gives the ids of the pipelines that were paused.
+// ResumeAll ends the pause of all pipelines and returns the ids of those that are not paused any more: a pipeline with a pause of
+// its own stays paused.
 func (c *Client) ResumeAll(ctx context.Context, q Asked, options ...CallOption) ([]string, error) {
 	page, err := ask[Page[string]](ctx, c, many(path("resume"), q), options)
 	return page.Items, err

@@ -218,11 +218,36 @@ func TestPauseAndResume(t *testing.T) {
 	if diff := cmp.Diff([]any{"orders", "shelf"}, resumed); diff != "" {
 		t.Errorf("resumed (-want +got):\n%s", diff)
 	}
-	if got := s.must(0, "resume", "--all").stdout; got != "There was no pipeline to be resumed.\n" {
+	if got := s.must(1, "resume", "--all").stderr; !strings.Contains(got, "no pause of all pipelines") {
 		t.Errorf("got %s", got)
 	}
 	if got := s.must(2, "pause", "orders", "--until", "2020-03-03T10:00:00Z").stderr; !strings.Contains(got, "past") {
 		t.Errorf("got %s", got)
+	}
+}
+
+func TestPauseOfAllPipelinesIsApartFromTheirOwn(t *testing.T) {
+	s := serve(t, site{pipelines: map[string]string{"orders.yaml": ordersFile}})
+	s.must(0, "pause", "orders", "--reason", "source is down")
+	s.must(0, "pause", "--all", "--until", "2126-03-03T10:00:00Z", "--reason", "maintenance")
+	s.write("shelf.yaml", shelfFile)
+	s.until("the new file is accepted", func() bool { return strings.Contains(s.must(0, "status").stdout, "shelf") })
+	const all, own = "all pipelines are paused by ann since", "orders is paused by ann since"
+	if got := s.must(0, "status").stdout; strings.Count(got, all) != 1 || !in(got, "2 paused", own, "maintenance", "until 2126-03-03", "source is down") {
+		t.Errorf("got\n%s", got)
+	}
+	if got := s.must(0, "status", "shelf").stdout; !in(got, "shelf  paused", all, "maintenance") {
+		t.Errorf("got\n%s", got)
+	}
+	if got := s.must(0, "resume", "orders").stdout; !in(got, "orders has no pause of its own any more", all) {
+		t.Errorf("got %s", got)
+	}
+	s.must(0, "pause", "orders", "--reason", "source is down")
+	if got := s.must(0, "resume", "--all").stdout; got != "1 pipeline resumed: shelf\n" {
+		t.Errorf("got %s", got)
+	}
+	if got := s.must(0, "status").stdout; strings.Contains(got, all) || !in(got, "1 ok, 1 paused", own) {
+		t.Errorf("got\n%s", got)
 	}
 }
 

@@ -20,7 +20,7 @@ func newPause(a *app) *cobra.Command {
 		Use: "pause PIPELINE | --all", Short: "Stop a pipeline: readings are kept, nothing opens or starts",
 		Example: "  interlock pause orders --for 2h --reason 'source is down'", Args: pipelineOrAll(&all),
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "every pipeline")
+	cmd.Flags().BoolVar(&all, "all", false, "pause all pipelines, also those added later; their own pauses stay as they are")
 	cmd.Flags().BoolVar(&hold, "hold-sla", false, "cancel deadlines meanwhile")
 	addFilled(cmd, &length, "for", "end the pause by itself after this `DURATION`")
 	cmd.Flags().Var(&until, "until", "end the pause by itself at this time")
@@ -68,11 +68,11 @@ func newResume(a *app) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use: "resume PIPELINE | --all", Short: "End a pause",
-		Long: "End a pause. Fires whose window is still open and start conditions that hold are opened; the rest is told\n" +
-			"as SCHEDULE_MISSED.",
+		Long: "End a pause. Runs open for fires whose window is still open and for start conditions that hold; the rest is\n" +
+			"reported as SCHEDULE_MISSED. A pause of one pipeline and the pause of all pipelines end separately.",
 		Example: "  interlock resume orders", Args: pipelineOrAll(&all),
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "every pipeline")
+	cmd.Flags().BoolVar(&all, "all", false, "end the pause of all pipelines; a pipeline with a pause of its own stays paused")
 	addReason(cmd, &reason)
 	format := addFormat(cmd)
 	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
@@ -84,10 +84,17 @@ func newResume(a *app) *cobra.Command {
 			}
 			return a.show(format, raw, func() { a.writeIDs("resumed", ids) })
 		}
-		if _, err := c.Resume(ctx, args[0], a.asked(reason), client.Raw(&raw)); err != nil {
+		left, err := c.Resume(ctx, args[0], a.asked(reason), client.Raw(&raw))
+		if err != nil {
 			return err
 		}
-		return a.show(format, raw, func() { fmt.Fprintf(a.stdout, "%s is resumed\n", args[0]) })
+		return a.show(format, raw, func() {
+			if left.Paused {
+				fmt.Fprintf(a.stdout, "%s has no pause of its own any more; all pipelines are %s\n", args[0], pausedText(left))
+				return
+			}
+			fmt.Fprintf(a.stdout, "%s is resumed\n", args[0])
+		})
 	})
 	return cmd
 }

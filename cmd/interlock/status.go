@@ -74,6 +74,7 @@ func (a *app) writePipelines(pipelines []client.Pipeline) {
 	}
 	fmt.Fprintf(a.stdout, "%s\n%s\n", table("", rows), stateCounts(pipelines))
 	a.writeAttention(pipelines...)
+	a.writePauseAll(pipelines)
 	for _, p := range shareProblems(pipelines) {
 		a.writeTrouble(p)
 	}
@@ -178,6 +179,14 @@ func (a *app) writeTrouble(p client.Pipeline) {
 	}
 }
 
+// writePauseAll describes the pause of all pipelines, if there is one.
+func (a *app) writePauseAll(pipelines []client.Pipeline) {
+	i := slices.IndexFunc(pipelines, func(p client.Pipeline) bool { return p.PauseAll.Paused })
+	if i >= 0 {
+		fmt.Fprintf(a.stdout, "all pipelines are %s\n", pausedText(pipelines[i].PauseAll))
+	}
+}
+
 // pausedText says who paused a pipeline, when, why and until when.
 func pausedText(p client.Pause) string {
 	text := "paused"
@@ -218,8 +227,9 @@ func (a *app) writePipeline(p client.Pipeline) {
 		fact("open runs", fmt.Sprint(p.OpenRuns)),
 	)
 	a.writeAttention(p)
-	if p.Pause.Paused {
+	if p.Pause.Paused || p.PauseAll.Paused {
 		fmt.Fprintln(a.stdout)
+		a.writePauseAll([]client.Pipeline{p})
 	}
 	a.writeTrouble(p)
 }

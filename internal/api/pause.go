@@ -76,7 +76,11 @@ func (a *API) resume(ctx context.Context, in *struct {
 	if err := a.operator.Resume(ctx, e.ID, in.Body.by(ctx), in.Body.why(), a.now()); err != nil {
 		return nil, fmt.Errorf("resume %s: %w", e.ID, err)
 	}
-	return answer(pauseView(store.Pause{})), nil
+	row, err := a.row(ctx, e.ID)
+	if err != nil {
+		return nil, err
+	}
+	return answer(pauseView(row.PauseAll)), nil
 }
 
 func (a *API) pauseAll(ctx context.Context, in *struct{ Body *PauseRequest }) (*output[List[string]], error) {

@@ -33,7 +33,8 @@ type Pipeline struct {
 	JobType     *string           `json:"jobType" doc:"null where Interlock gates and watches only."`
 	DryRun      bool              `json:"dryRun"`
 	MaxActive   int               `json:"maxActive" doc:"Open jobs at once; 0 is no limit."`
-	Pause       Pause             `json:"pause"`
+	Pause       Pause             `json:"pause" doc:"Its own pause."`
+	PauseAll    Pause             `json:"pauseAll" doc:"The pause of all pipelines, if it covers this one. The pipeline is paused while either is in effect."`
 	Horizon     *time.Time        `json:"horizon" doc:"Its first acceptance: nothing before it is opened or missed."`
 	AcceptedAt  *time.Time        `json:"acceptedAt" doc:"Of the version in force."`
 	RemovedAt   *time.Time        `json:"removedAt"`
@@ -44,7 +45,7 @@ type Pipeline struct {
 	Probes      []Probe           `json:"probes" doc:"Its probes, in the order of its file."`
 }
 
-// Pause is an operator's stop of a pipeline.
+// Pause is an operator's stop of a pipeline, or of all.
 type Pause struct {
 	Paused  bool       `json:"paused"`
 	By      *string    `json:"by"`
@@ -120,7 +121,7 @@ func (a *API) listPipelines(ctx context.Context, in *struct {
 	}
 	out := List[Pipeline]{Items: []Pipeline{}}
 	for _, row := range rows {
-		if row.ID <= after || !who.sees(row.ID) || !row.RemovedAt.IsZero() && row.Config == "" && !in.Removed {
+		if row.ID == store.AllPipelines || row.ID <= after || !who.sees(row.ID) || !row.RemovedAt.IsZero() && row.Config == "" && !in.Removed {
 			continue
 		}
 		if len(out.Items) == in.Limit {
@@ -151,7 +152,7 @@ func (a *API) getPipeline(ctx context.Context, in *OfPipeline) (*output[Pipeline
 // row is a pipeline's own row; a Problem if there never was such a pipeline.
 func (a *API) row(ctx context.Context, id pipeline.ID) (store.Pipeline, error) {
 	row, err := a.store.Pipeline(ctx, id)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, store.ErrNotFound) || id == store.AllPipelines {
 		return row, noPipeline(id)
 	}
 	if err != nil {
@@ -163,7 +164,8 @@ func (a *API) row(ctx context.Context, id pipeline.ID) (store.Pipeline, error) {
 func (a *API) pipelineView(ctx context.Context, row store.Pipeline) (Pipeline, error) {
 	e := a.catalog.Current().Get(row.ID)
 	v := Pipeline{
-		ID: string(row.ID), State: a.stateOf(row), Version: text(row.Config), Problems: a.problemsOf(row), Pause: pauseView(row.Pause),
+		ID: string(row.ID), State: a.stateOf(row), Version: text(row.Config), Problems: a.problemsOf(row),
+		Pause: pauseView(row.Pause), PauseAll: pauseView(row.PauseAll),
 		Horizon: instant(row.Horizon), AcceptedAt: instant(row.AcceptedAt), RemovedAt: instant(row.RemovedAt),
 		Tags: map[string]string{}, After: []string{}, Probes: []Probe{},
 	}
@@ -244,8 +246,11 @@ func (a *API) stateOf(row store.Pipeline) string {
 }
 
 func pauseView(p store.Pause) Pause {
+	if !p.Active() {
+		return Pause{}
+	}
 	return Pause{
-		Paused: !p.Since.IsZero(), By: text(p.By), Why: text(p.Why), Since: instant(p.Since), Until: instant(p.Until), HoldSLA: p.HoldSLA,
+		Paused: true, By: text(p.By), Why: text(p.Why), Since: instant(p.Since), Until: instant(p.Until), HoldSLA: p.HoldSLA,
 	}
 }
 

@@ -288,16 +288,42 @@ func TestPauseAndResume(t *testing.T) {
 	w.post("/api/v1/pipelines/none/resume", `{}`).problem(404)
 }
 
-func TestEverythingPausesAtOnce(t *testing.T) {
+func TestPauseOfAllPipelinesIsShownBesideTheirOwn(t *testing.T) {
 	w := newWorld(t)
+	w.post("/api/v1/pipelines/orders/pause", `{"reason":"migration","requestedBy":"ann"}`).object(200)
 	if got := w.post("/api/v1/pause", "").object(200); cmp.Diff([]any{"orders", "silver-orders"}, got["items"]) != "" {
 		t.Errorf("got %v", got)
 	}
-	if got := w.get("/api/v1/pipelines/orders").object(200)["pause"].(map[string]any); got["by"] != "local" || got["why"] != "no reason given" {
-		t.Errorf("somebody is recorded: %v", got)
+	none := map[string]any{"paused": false, "by": nil, "why": nil, "since": nil, "until": nil, "holdSla": false}
+	own := map[string]any{"paused": true, "by": "ann", "why": "migration", "since": "2026-03-03T09:10:00Z", "until": nil, "holdSla": false}
+	all := map[string]any{"paused": true, "by": "local", "why": "no reason given", "since": "2026-03-03T09:10:00Z", "until": nil, "holdSla": false}
+	shown := func(when string, orders, both, silver map[string]any) {
+		t.Helper()
+		var got []any
+		for _, p := range w.get("/api/v1/pipelines?removed=true").items() {
+			got = append(got, p["id"], p["pause"], p["pauseAll"])
+		}
+		want := []any{"orders", orders, both, "silver-orders", silver, both}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", when, diff)
+		}
 	}
-	if got := w.post("/api/v1/resume", "").object(200); len(got["items"].([]any)) != 2 {
+	shown("both", own, all, none)
+	w.get("/api/v1/pipelines/*").problem(404)
+	gate := w.get("/api/v1/pipelines/orders/gate").object(200)
+	if got := at(gate, "blockedBy", 0, "reason"); got != "the pipeline is paused by ann: migration; all pipelines are paused by local: no reason given" {
+		t.Errorf("the gate is blocked: %v", got)
+	}
+	w.post("/api/v1/pipelines/silver-orders/resume", "").problem(409, "all pipelines are paused by local", "refused")
+	if got := w.post("/api/v1/resume", "").object(200); cmp.Diff([]any{"silver-orders"}, got["items"]) != "" {
 		t.Errorf("got %v", got)
+	}
+	shown("its own", own, none, none)
+	w.post("/api/v1/resume", "").problem(409, "no pause of all pipelines", "refused")
+	w.post("/api/v1/pause", "").object(200)
+	left := w.post("/api/v1/pipelines/orders/resume", "").object(200)
+	if diff := cmp.Diff(all, left); diff != "" {
+		t.Errorf("what still pauses it (-want +got):\n%s", diff)
 	}
 }
 

@@ -79,7 +79,7 @@ func (c *Catalog) settleAll(ctx context.Context, verdicts []verdict, rows []stor
 	byID := rowsByID(rows)
 	var todo []int
 	for i, v := range verdicts {
-		if b, _ := c.against(v, byID[v.id], now); !b.Empty() {
+		if b, _ := c.against(v, byID[v.id], byID[store.AllPipelines], now); !b.Empty() {
 			todo = append(todo, i)
 		}
 	}
@@ -90,7 +90,7 @@ func (c *Catalog) settleAll(ctx context.Context, verdicts []verdict, rows []stor
 	done, did := make([]bool, len(verdicts)), make([]bool, len(verdicts))
 	err := together(workers, len(todo), func(n int) (err error) {
 		i := todo[n]
-		did[i], err = c.settle(ctx, verdicts[i], byID[verdicts[i].id], now)
+		did[i], err = c.settle(ctx, verdicts[i], byID[verdicts[i].id], byID[store.AllPipelines], now)
 		done[i] = err == nil
 		return err
 	})
@@ -125,10 +125,10 @@ func (r *Report) note(v verdict, did bool) {
 }
 
 // settle stores what follows from a verdict, and says whether it is a new version or a removal.
-func (c *Catalog) settle(ctx context.Context, v verdict, row store.Pipeline, now time.Time) (bool, error) {
+func (c *Catalog) settle(ctx context.Context, v verdict, row, all store.Pipeline, now time.Time) (bool, error) {
 	var err error
 	for range maxTries {
-		b, did := c.against(v, row, now)
+		b, did := c.against(v, row, all, now)
 		if b.Empty() {
 			return false, nil
 		}
@@ -141,12 +141,15 @@ func (c *Catalog) settle(ctx context.Context, v verdict, row store.Pipeline, now
 		if row, err = c.store.Pipeline(ctx, v.id); err != nil && !errors.Is(err, store.ErrNotFound) {
 			break
 		}
+		if all, err = c.store.Pipeline(ctx, store.AllPipelines); err != nil && !errors.Is(err, store.ErrNotFound) {
+			break
+		}
 	}
 	return false, fmt.Errorf("store what became of pipeline %q: %w", v.id, err)
 }
 
-func (c *Catalog) against(v verdict, row store.Pipeline, now time.Time) (store.Batch, bool) {
-	return v.against(row, func() bool { return c.pendingFire(row, now) }, now)
+func (c *Catalog) against(v verdict, row, all store.Pipeline, now time.Time) (store.Batch, bool) {
+	return v.against(row, all, func() bool { return c.pendingFire(row, now) }, now)
 }
 
 // pendingFire says that the version in force has a fire that nobody has dealt with yet.

@@ -487,6 +487,36 @@ func TestConflictIsDecidedAnew(t *testing.T) {
 	}
 }
 
+func TestPipelineThatIsAcceptedWhileAllArePausedIsPaused(t *testing.T) {
+	s := &busy{Store: memory.New()}
+	c := catalog.New(s, all.Kinds())
+	pause := store.Pause{All: true, By: "bob", Why: "maintenance", Since: morning}
+	s.first = func() { // after the acceptance has read that nothing is paused
+		b := store.Batch{ID: "pause"}
+		b.SwapPipeline(store.Pipeline{}, store.Pipeline{ID: store.AllPipelines, Pause: pause})
+		if err := s.Store.Commit(ctx, b, morning); err != nil {
+			t.Error(err)
+		}
+	}
+	files := catalog.Files{Pipelines: []pipeline.Source{{File: "orders.yaml", Data: []byte(orders)}}}
+	for _, when := range []string{"during the pause", "again"} {
+		if _, err := c.Apply(ctx, files, morning.Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		row, err := s.Pipeline(ctx, "orders")
+		if err != nil || row.PauseAll != pause || !row.PausedFrom.Equal(morning.Add(time.Minute)) || row.Version != 1 {
+			t.Errorf("%s: row %+v, %v", when, row, err)
+		}
+	}
+	page, err := s.Events(ctx, store.EventQuery{Type: event.PipelinePaused})
+	if err != nil || len(page.Items) != 1 || page.Items[0].Detail.Pipeline != "orders" {
+		t.Errorf("events: %v, %v", page.Items, err)
+	}
+	if got := len(c.Current().All()); got != 1 {
+		t.Errorf("%d pipelines in force", got)
+	}
+}
+
 func TestRejectionNamesWhatStaysInForce(t *testing.T) {
 	d := newDesk(t)
 	d.files["orders.yaml"] = orders

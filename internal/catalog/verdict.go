@@ -65,8 +65,8 @@ func digest(sources ...pipeline.Source) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// against is what v changes of a stored pipeline, and whether that is a new version or a removal.
-func (v verdict) against(row store.Pipeline, pendingFire func() bool, now time.Time) (store.Batch, bool) {
+// against is what v changes of a stored pipeline, all being the row of store.AllPipelines, and whether that is a new version or a removal.
+func (v verdict) against(row, all store.Pipeline, pendingFire func() bool, now time.Time) (store.Batch, bool) {
 	switch {
 	case v.held:
 		return store.Batch{}, false
@@ -77,12 +77,13 @@ func (v verdict) against(row store.Pipeline, pendingFire func() bool, now time.T
 	case v.definition == nil:
 		return v.removal(row, now)
 	default:
-		return v.acceptance(row, pendingFire, now)
+		return v.acceptance(row, all, pendingFire, now)
 	}
 }
 
-// acceptance puts a new version in force. One that is in force already only ends an earlier rejection.
-func (v verdict) acceptance(row store.Pipeline, pendingFire func() bool, now time.Time) (store.Batch, bool) {
+// acceptance puts a new version in force. One that is in force already only ends an earlier rejection. A pipeline that was not in
+// force is paused from its acceptance on if all pipelines are, as their row all says; the commit depends on that row.
+func (v verdict) acceptance(row, all store.Pipeline, pendingFire func() bool, now time.Time) (store.Batch, bool) {
 	if row.Config == v.config.Version && row.Problem == "" {
 		return store.Batch{}, false
 	}
@@ -96,6 +97,11 @@ func (v verdict) acceptance(row store.Pipeline, pendingFire func() bool, now tim
 	if row.Config == "" {
 		// Pipelines that were not in force expected nothing: neither their first acceptance nor a return opens the past.
 		next.Horizon = instant(now)
+		next.PauseAll = all.Pause
+		b.ExpectPipeline(store.AllPipelines, all)
+		if all.Paused() {
+			next.HoldBack(now)
+		}
 	}
 	if !pendingFire() {
 		// An edited schedule counts from now: its own past fires were never expected.
@@ -109,6 +115,9 @@ func (v verdict) acceptance(row store.Pipeline, pendingFire func() bool, now tim
 	message := fmt.Sprintf("%s is in force, version %s", v.config.File.File, v.config.Version)
 	b.Emit(event.New(event.ConfigAccepted, v.about(row, v.config.Version, now), message,
 		event.Config{File: v.config.File.File, Version: v.config.Version, Problems: []string{}}))
+	if row.Config == "" && all.Paused() {
+		b.Emit(all.Pause.Paused(v.id, row.Version, now))
+	}
 	b.Schedule(store.Task{ID: "reopen/" + string(v.id), Kind: store.ReopenPeriods, Pipeline: v.id, Due: instant(now)})
 	b.Schedule(store.Task{ID: "arm/" + string(v.id), Kind: store.Arm, Pipeline: v.id, Due: instant(now)})
 	if len(v.definition.Probes) > 0 {

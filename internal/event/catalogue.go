@@ -120,8 +120,8 @@ var groups = []Group{
 			Refusal{},
 		},
 		{PipelineExcluded, Info, "", PerRun, "The calendar suppressed the period.", "", Exclusion{}},
-		{PipelinePaused, Warning, "", PerPipeline, "An operator paused the pipeline; nothing starts.", "`interlock resume PIPELINE` ends the pause.", Pause{}},
-		{PipelineResumed, Info, "", PerPipeline, "The pause ended.", "", Pause{}},
+		{PipelinePaused, Warning, "", PerPipeline, "An operator paused the pipeline, or all pipelines; nothing starts.", "`interlock resume PIPELINE` ends the pause, `interlock resume --all` that of all pipelines.", Pause{}},
+		{PipelineResumed, Info, "", PerPipeline, "A pause ended. The message says whether another one goes on.", "", Pause{}},
 		{PostRunPassed, Info, "", PerAttempt, "The post-run rules hold.", "", Gate{}},
 		{
 			PostRunFailed, Warning, "", PerAttempt, "The post-run rules do not hold.",

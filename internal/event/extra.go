@@ -126,8 +126,9 @@ type Exclusion struct {
 	Rule string `json:"rule" doc:"what excludes it: weekend, a listed date, a calendar"`
 }
 
-// Pause is an operator's pause.
+// Pause is an operator's pause of a pipeline, or of all.
 type Pause struct {
+	All     bool      `json:"all,omitempty" doc:"it is the pause of all pipelines"`
 	By      string    `json:"by" doc:"who"`
 	Reason  string    `json:"reason" doc:"why"`
 	Until   time.Time `json:"until,omitzero" doc:"when it ends by itself; absent if never"`

@@ -135,6 +135,10 @@ func TestPauseIsTheFirstThingSaid(t *testing.T) {
 	w.says(w.explain("orders", ""), explain.Waiting, "WAITING\nthe pipeline is paused, so attempt 1 does not start\n",
 		"paused since 2026-03-04T08:10:00Z (now) by ann: migration; the pause ends 2026-03-04T10:10:00Z (in 2h)", "`interlock resume orders`")
 	w.says(w.explain("orders", "2026-03-05"), explain.NotOpened, "NOT OPENED\nthe pipeline is paused, so no run opens\n")
+	_, err = w.Router.PauseAll(ctx, store.Pause{By: "bob", Why: "maintenance"}, w.Now())
+	w.Check(err)
+	w.says(w.explain("orders", ""), explain.Waiting, "by ann: migration", "all pipelines have been paused since 2026-03-04T08:10:00Z (now) by bob: maintenance",
+		"`interlock resume orders`", "`interlock resume --all`")
 }
 
 func TestRunThatNeverWasSaysWhyNot(t *testing.T) {

@@ -239,23 +239,24 @@ func (l *look) anotherAttempt(does string) {
 
 // paused says whether the pipeline is paused, and if so, since when, by whom and why.
 func (l *look) paused() bool {
-	p := l.row.Pause
-	if !l.row.Paused() {
-		return false
+	for _, p := range l.row.Pauses() {
+		text, name := "paused since "+l.when(p.Since), string(l.key.Pipeline)
+		if p.All {
+			text, name = "all pipelines have been paused since "+l.when(p.Since), "--all"
+		}
+		if p.By != "" {
+			text += " by " + p.By
+		}
+		if p.Why != "" {
+			text += ": " + p.Why
+		}
+		if !p.Until.IsZero() {
+			text += "; the pause ends " + l.when(p.Until)
+		}
+		l.because("%s", text)
+		l.opens("`interlock resume %s`", name)
 	}
-	text := "paused since " + l.when(p.Since)
-	if p.By != "" {
-		text += " by " + p.By
-	}
-	if p.Why != "" {
-		text += ": " + p.Why
-	}
-	if !p.Until.IsZero() {
-		text += "; the pause ends " + l.when(p.Until)
-	}
-	l.because("%s", text)
-	l.opens("`interlock resume %s`", l.key.Pipeline)
-	return true
+	return l.row.Paused()
 }
 
 func (l *look) because(format string, args ...any) {

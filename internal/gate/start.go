@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -157,18 +158,24 @@ func (s Situation) settled() (Block, bool) {
 }
 
 func (s Situation) paused() Block {
-	p := s.Row.Pause
-	if !s.Row.Paused() {
+	var reasons []string
+	for _, p := range s.Row.Pauses() {
+		reason := "the pipeline is paused"
+		if p.All {
+			reason = "all pipelines are paused"
+		}
+		if p.By != "" {
+			reason += " by " + p.By
+		}
+		if p.Why != "" {
+			reason += ": " + p.Why
+		}
+		reasons = append(reasons, reason)
+	}
+	if reasons == nil {
 		return Block{}
 	}
-	reason := "the pipeline is paused"
-	if p.By != "" {
-		reason += " by " + p.By
-	}
-	if p.Why != "" {
-		reason += ": " + p.Why
-	}
-	return Block{Code: Paused, Reason: reason, Until: p.Until}
+	return Block{Code: Paused, Reason: strings.Join(reasons, "; "), Until: s.Row.PausedUntil()}
 }
 
 // notDue is a window that is still to begin: of the open attempt, else of a run that the schedule has yet to open.

@@ -105,9 +105,10 @@ func (w *work) tellExhausted(b *store.Batch, exhausted run.Run, view gate.View) 
 // removed: nothing ends the pause of that.
 func (w *work) paused(ctx context.Context, row store.Pipeline) (lifecycle.Step, error) {
 	p := w.run.Progress
-	reason := fmt.Sprintf("paused by %s since %s: %s", row.Pause.By, row.Pause.Since.UTC().Format(time.RFC3339), row.Pause.Why)
+	reason := row.PauseText()
 	waits := !p.WaitingSince.IsZero() && row.Config != ""
-	ending := !row.Pause.Until.IsZero() && !w.now.Before(row.Pause.Until)
+	until := row.PausedUntil()
+	ending := !until.IsZero() && !w.now.Before(until)
 	if w.run.Status == run.Pending && !waits && !ending && !w.now.Before(p.WindowEnd) {
 		return w.exhaust(ctx, lifecycle.Step{Reason: "its window is over while the pipeline is " + reason})
 	}

@@ -2,11 +2,10 @@ package router
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"strings"
 	"time"
 
-	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -14,11 +13,8 @@ import (
 // Pause stops a pipeline: readings are kept, nothing opens, no attempt starts, running jobs are watched. Pausing one that
 // is paused replaces who, why and until when, not since when.
 func (r *Router) Pause(ctx context.Context, id pipeline.ID, p store.Pause, now time.Time) (store.Pause, error) {
-	if p.By == "" || p.Why == "" {
-		return store.Pause{}, refuse(Invalid, "a pause needs who and why")
-	}
-	if !p.Until.IsZero() && !p.Until.After(now) {
-		return store.Pause{}, refuse(Invalid, "the pause would end at %s, which is past", clock(p.Until))
+	if err := checkPause(p, now); err != nil {
+		return store.Pause{}, err
 	}
 	err := again(func() error {
 		row, err := r.pipelineRow(ctx, id)
@@ -28,38 +24,44 @@ func (r *Router) Pause(ctx context.Context, id pipeline.ID, p store.Pause, now t
 		if row.Config == "" {
 			return unknown(id)
 		}
-		p.Since, p.Until = instant(now), instant(p.Until)
-		if row.Paused() {
-			p.Since, p.From = row.Pause.Since, row.Pause.From
-		}
-		return r.pause(ctx, row, p, now)
+		b := placePause(row, &p, now)
+		b.Emit(p.Paused(id, row.Version, now))
+		return r.commit(ctx, b, now)
 	})
 	return p, err
 }
 
-func (r *Router) pause(ctx context.Context, row store.Pipeline, p store.Pause, now time.Time) error {
+func checkPause(p store.Pause, now time.Time) error {
+	if p.By == "" || p.Why == "" {
+		return refuse(Invalid, "a pause needs who and why")
+	}
+	if !p.Until.IsZero() && !p.Until.After(now) {
+		return refuse(Invalid, "the pause would end at %s, which is past", clock(p.Until))
+	}
+	return nil
+}
+
+// placePause returns the batch that stores p in the row, and the task that ends it; it fills in since when p is in effect.
+func placePause(row store.Pipeline, p *store.Pause, now time.Time) store.Batch {
+	p.Since, p.Until = instant(now), instant(p.Until)
+	if row.Pause.Active() {
+		p.Since = row.Pause.Since
+	}
 	next := row
-	next.Pause = p
+	next.Pause = *p
+	next.HoldBack(p.Since)
 	b := store.Batch{ID: fmt.Sprintf("pause/%s/v%d/%s/%s/%t", row.ID, row.Version, p.By, clock(p.Until), p.HoldSLA)}
 	b.SwapPipeline(row, next)
-	message := fmt.Sprintf("paused by %s: %s", p.By, p.Why)
 	if p.Until.IsZero() {
 		b.Finish(resumePrefix + string(row.ID))
 	} else {
 		b.Schedule(pipelineTask(store.ResumePaused, resumePrefix, row.ID, p.Until))
-		message += "; until " + clock(p.Until)
 	}
-	b.Emit(event.New(event.PipelinePaused, aboutPause(row, now), message,
-		event.Pause{By: p.By, Reason: p.Why, Until: p.Until, HoldSLA: p.HoldSLA}))
-	return r.commit(ctx, b, now)
+	return b
 }
 
-// aboutPause tells the pauses of a pipeline apart by the row that each changed.
-func aboutPause(row store.Pipeline, now time.Time) event.About {
-	return event.About{Pipeline: row.ID, Which: fmt.Sprintf("v%d", row.Version), At: now}
-}
-
-// Resume ends a pause. Fires whose window is open and start conditions that hold are opened, the rest is told as missed.
+// Resume ends a pipeline's own pause. Unless all pipelines are paused, fires whose window is open and start conditions that
+// hold are opened, and the rest is reported as SCHEDULE_MISSED.
 func (r *Router) Resume(ctx context.Context, id pipeline.ID, by, why string, now time.Time) error {
 	return again(func() error {
 		row, err := r.pipelineRow(ctx, id)
@@ -69,74 +71,57 @@ func (r *Router) Resume(ctx context.Context, id pipeline.ID, by, why string, now
 		switch {
 		case row.Config == "":
 			return unknown(id)
+		case row.Paused() && !row.Pause.Active():
+			return refuse(Conflict, "pipeline %s has no pause of its own: %s", id, pauseRemedy(row))
 		case !row.Paused():
 			return refuse(Conflict, "pipeline %s is not paused", id)
 		}
-		b := r.resume(row, by, why, now)
-		return r.commit(ctx, b, now)
+		return r.commit(ctx, resumeOwn(row, by, why, now), now)
 	})
 }
 
-// resume lifts the pause and asks for all that it held back.
-func (r *Router) resume(row store.Pipeline, by, why string, now time.Time) store.Batch {
+// resumeOwn returns the batch that lifts a pipeline's own pause.
+func resumeOwn(row store.Pipeline, by, why string, now time.Time) store.Batch {
 	next := row
 	next.Pause = store.Pause{}
-	if row.PausedFrom.IsZero() { // else an earlier pause has not been looked at yet
-		next.PausedFrom = row.Pause.HeldFrom()
-	}
 	b := store.Batch{ID: fmt.Sprintf("resume/%s/v%d/%s", row.ID, row.Version, by)}
-	b.SwapPipeline(row, next)
 	b.Finish(resumePrefix + string(row.ID))
+	lift(&b, row, next, row.Pause, by, why, now)
+	return b
+}
+
+// lift replaces a row by next, which is without one of its pauses, and schedules what the pause held back.
+func lift(b *store.Batch, row, next store.Pipeline, lifted store.Pause, by, why string, now time.Time) {
+	next.HoldBack(lifted.Since)
+	b.SwapPipeline(row, next)
 	b.Schedule(pipelineTask(store.ReopenPeriods, reopenPrefix, row.ID, now))
 	b.Schedule(pipelineTask(store.Arm, armPrefix, row.ID, now))
-	message := "resumed by " + by
-	if why != "" {
-		message += ": " + why
-	}
-	b.Emit(event.New(event.PipelineResumed, aboutPause(row, now), message,
-		event.Pause{By: by, Reason: why, HoldSLA: row.Pause.HoldSLA}))
-	return b
+	b.Emit(lifted.Resumed(next, row.Version, by, why, now))
 }
 
 // holdBack has the end of a pause react to what happened before it began, and is handled only during it.
 func (r *Router) holdBack(ctx context.Context, row store.Pipeline, at, now time.Time) error {
-	if !row.Paused() || !at.Before(row.Pause.HeldFrom()) {
+	next := row
+	next.HoldBack(at)
+	if !row.Paused() || next.PausedFrom.Equal(row.PausedFrom) {
 		return nil
 	}
-	next := row
-	next.Pause.From = instant(at)
 	b := store.Batch{ID: fmt.Sprintf("hold-back/%s/v%d/%d", row.ID, row.Version, at.UnixNano())}
 	b.SwapPipeline(row, next)
 	return r.commit(ctx, b, now)
 }
 
-// PauseAll pauses every pipeline in force, and ResumeAll resumes those that are paused. Each is a Batch of its own; they
-// give back the pipelines that they changed, also where they could not finish.
-func (r *Router) PauseAll(ctx context.Context, p store.Pause, now time.Time) ([]pipeline.ID, error) {
-	return r.forAll(func(id pipeline.ID) error {
-		_, err := r.Pause(ctx, id, p, now)
-		return err
-	})
-}
-
-// ResumeAll ends every pause; see PauseAll.
-func (r *Router) ResumeAll(ctx context.Context, by, why string, now time.Time) ([]pipeline.ID, error) {
-	return r.forAll(func(id pipeline.ID) error { return r.Resume(ctx, id, by, why, now) })
-}
-
-func (r *Router) forAll(f func(pipeline.ID) error) ([]pipeline.ID, error) {
-	var done []pipeline.ID
-	for _, e := range r.catalog.Current().All() {
-		err := f(e.ID)
-		if refusal := (*Refusal)(nil); errors.As(err, &refusal) && refusal.Kind != Invalid {
-			continue // gone, or not paused
+// pauseRemedy says who paused a pipeline, and which commands resume it.
+func pauseRemedy(row store.Pipeline) string {
+	var texts []string
+	for _, p := range row.Pauses() {
+		what, name := "it is paused", string(row.ID)
+		if p.All {
+			what, name = "all pipelines are paused", "--all"
 		}
-		if err != nil {
-			return done, err
-		}
-		done = append(done, e.ID)
+		texts = append(texts, fmt.Sprintf("%s by %s, `interlock resume %s` ends that", what, p.By, name))
 	}
-	return done, nil
+	return strings.Join(texts, "; ")
 }
 
 // ResumeDue ends a pause at the instant it was given: it is the handler of ResumePaused tasks. It does so also where the file
@@ -148,14 +133,17 @@ func (r *Router) ResumeDue(ctx context.Context, claim store.Claim, now time.Time
 			return err
 		}
 		until := row.Pause.Until
+		why := "the pause was until " + clock(until)
 		b := store.Batch{ID: fmt.Sprintf("resume/%s/%d", claim.Task.Pipeline, claim.Lease.Token)}
 		switch {
 		case until.IsZero():
 			b.Finish(claim.Task.ID)
 		case until.After(now):
 			b.Schedule(pipelineTask(store.ResumePaused, resumePrefix, row.ID, until))
+		case row.ID == store.AllPipelines:
+			b = resumeAll(row, "interlock", why)
 		default:
-			b = r.resume(row, "interlock", "the pause was until "+clock(until), now)
+			b = resumeOwn(row, "interlock", why, now)
 		}
 		b.Lease = &claim.Lease
 		return r.commit(ctx, b, now)

@@ -176,18 +176,6 @@ job: {type: command, config: {command: "true"}}
 	same(t, "cancelled", 2, w.count(event.SLACancelled))
 }
 
-func TestAllPipelinesAtOnce(t *testing.T) {
-	w := newWorld(t, plain, orders, retried)
-	w.pause("orders", store.Pause{})
-	done, err := w.Router.PauseAll(ctx, store.Pause{By: "ada", Why: "tested"}, w.Now())
-	w.Check(err)
-	same(t, "paused", []pipeline.ID{"orders", "plain", "retried"}, done)
-	w.resume("orders")
-	done, err = w.Router.ResumeAll(ctx, "ada", "", w.Now())
-	w.Check(err)
-	same(t, "resumed", []pipeline.ID{"plain", "retried"}, done)
-}
-
 func TestPauseAndResumeRefusals(t *testing.T) {
 	w := newWorld(t, plain)
 	_, err := w.Router.Pause(ctx, "nobody", store.Pause{By: "ada", Why: "tested"}, w.Now())

@@ -7,10 +7,16 @@ import (
 
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/slamonitor"
+	"github.com/interlock-go/interlock/internal/store"
 )
 
-// pipelineMoved reacts to a pipeline's own row: accepted, removed, paused, resumed, or a slot taken or freed.
+// pipelineMoved reacts to a pipeline's own row: accepted, removed, paused, resumed, or a slot taken or freed; and to the pause of
+// all pipelines.
 func (r *Router) pipelineMoved(ctx context.Context, id pipeline.ID, now time.Time) error {
+	if id == store.AllPipelines {
+		_, err := r.spreadPause(ctx, now)
+		return err
+	}
 	if err := r.catalog.Refresh(ctx, id); err != nil {
 		return err
 	}
@@ -22,7 +28,7 @@ func (r *Router) pipelineMoved(ctx context.Context, id pipeline.ID, now time.Tim
 		// A failure that waited for the end of a pause waits for nothing any more. Open attempts go on.
 		return errors.Join(r.deadlines.CancelAll(ctx, id, slamonitor.Removed, now), r.settleAll(ctx, id, now), r.handSlots(ctx, id, now))
 	}
-	if row.Pause.HoldSLA {
+	if row.HoldsSLA() {
 		return r.deadlines.CancelAll(ctx, id, slamonitor.Paused, now)
 	}
 	return r.handSlots(ctx, id, now)

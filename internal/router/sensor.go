@@ -143,11 +143,11 @@ func (n news) cause() string {
 // arrived arms the deadline that counts from the first reading of the start condition.
 func (r *Router) arrived(ctx context.Context, n news, now time.Time) error {
 	e := n.entry
-	if !n.start || e.SLA.Max == 0 || e.DryRun || n.row.Pause.HoldSLA || n.At.Before(n.row.Horizon) {
+	if !n.start || e.SLA.Max == 0 || e.DryRun || n.row.HoldsSLA() || n.At.Before(n.row.Horizon) {
 		return nil
 	}
-	// Of what came during a pause only that is armed which has time left: the pause may have held the rest.
-	inPause := !n.row.PausedFrom.IsZero() && !n.At.Before(n.row.PausedFrom)
+	// After a pause only a deadline that is still to come is armed: the pause may have held the rest.
+	inPause := !n.row.Paused() && !n.row.PausedFrom.IsZero() && !n.At.Before(n.row.PausedFrom)
 	if inPause && !e.SLA.Relative(n.At).Breach.After(now) {
 		return nil
 	}

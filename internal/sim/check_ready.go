@@ -19,7 +19,7 @@ import (
 // readyIsNotExhausted: a run whose gate is open on what was there when the last look began does not end with its window.
 func (w *watch) readyIsNotExhausted(before, after run.Run, now time.Time) {
 	def := w.definition(after.Pipeline, after.Progress.Opening.ConfigVersion)
-	if def == nil || len(def.After) > 0 || !w.current(after.Pipeline).Pause.Since.IsZero() {
+	if def == nil || len(def.After) > 0 || w.current(after.Pipeline).Paused() {
 		return
 	}
 	refs := def.Gate.Refs()
@@ -100,10 +100,10 @@ func (w *watch) force(id pipeline.ID) []force {
 
 // notePause takes note of a pause from a row as it was stored.
 func (f *force) notePause(row store.Pipeline, now time.Time) {
-	n := len(f.pauses)
-	switch {
-	case !row.Pause.Since.IsZero() && (n == 0 || !f.pauses[n-1].from.Equal(row.Pause.Since)):
-		f.pauses = append(f.pauses, span{row.Pause.Since, now})
+	for _, p := range row.Pauses() {
+		if !slices.ContainsFunc(f.pauses, func(s span) bool { return s.from.Equal(p.Since) }) {
+			f.pauses = append(f.pauses, span{p.Since, now})
+		}
 	}
 }
 

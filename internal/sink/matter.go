@@ -56,6 +56,9 @@ func Matter(e event.Event) string {
 	case event.ConfigAccepted, event.ConfigRejected, event.ConfigRemoved:
 		return string(d.Pipeline) + "/config"
 	case event.PipelinePaused, event.PipelineResumed:
+		if p, ok := d.Extra.(event.Pause); ok && p.All {
+			return string(d.Pipeline) + "/pause-all" // it ends apart from the pipeline's own
+		}
 		return string(d.Pipeline) + "/pause"
 	case event.InfraAlarm:
 		if alarm, ok := d.Extra.(event.Alarm); ok {

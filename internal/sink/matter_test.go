@@ -61,6 +61,7 @@ func TestEventsOfOneRunAreOneMatter(t *testing.T) {
 		"a file":          {config, "orders/config"},
 		"a file again":    {tell(event.ConfigAccepted, event.Config{}), "orders/config"},
 		"a pause":         {tell(event.PipelinePaused, event.Pause{}), "orders/pause"},
+		"a pause of all":  {tell(event.PipelineResumed, event.Pause{All: true}), "orders/pause-all"},
 		"an alarm":        {tell(event.InfraAlarm, event.Alarm{Alarm: "Errors"}), "alarm/errors"},
 		"anything else":   {platform, "event/" + platform.ID},
 	} {

@@ -50,14 +50,10 @@ func (m *Monitor) armComing(ctx context.Context, e *catalog.Entry, now time.Time
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read pipeline %s: %w", e.ID, err)
 	}
-	switch p := row.Pause; {
-	case !p.HoldSLA:
-		return m.armInForce(ctx, e, now)
-	case p.Until.After(now):
-		return p.Until, nil
-	default: // to come back at an instant that has passed would be to come back at once, again and again
+	if row.HoldsSLA() {
 		return time.Time{}, nil
 	}
+	return m.armInForce(ctx, e, now)
 }
 
 // armInForce arms for a pipeline whose deadlines nobody holds.

@@ -25,8 +25,12 @@ type Pipeline struct {
 	RemovedAt  time.Time `json:"removedAt,omitzero"`
 	Problem    string    `json:"problem,omitempty"` // why its newest file is not in force, a line each: it is degraded
 
-	Pause Pause `json:"pause,omitzero"`
-	// PausedFrom is when a pause began that has ended, until what was written during it has been looked at.
+	Pause Pause `json:"pause,omitzero"` // the pipeline's own
+	// PauseAll is a copy of the pause of all pipelines, whose own place is the row of AllPipelines. Each pipeline has it in its
+	// row, so that whatever depends on the row's version depends on both pauses.
+	PauseAll Pause `json:"pauseAll,omitzero"`
+	// PausedFrom is the instant since which pauses have held back writes and completions. They are replayed, and it is cleared,
+	// once the pipeline is no longer paused.
 	PausedFrom time.Time       `json:"pausedFrom,omitzero"`
 	Slots      []run.AttemptID `json:"slots,omitempty"` // the open jobs, where maxActive limits them
 
@@ -42,30 +46,6 @@ func (p Pipeline) Problems() []string {
 		return nil
 	}
 	return strings.Split(p.Problem, "\n")
-}
-
-// Paused says that an operator has stopped the pipeline: nothing opens and nothing starts. A pause with Until ends when its task
-// resumes the pipeline, and not before PIPELINE_RESUMED is announced: the clock alone ends nothing.
-func (p Pipeline) Paused() bool { return !p.Pause.Since.IsZero() }
-
-// Pause is an operator's stop of a pipeline.
-type Pause struct {
-	By      string    `json:"by"`
-	Why     string    `json:"why"`
-	Since   time.Time `json:"since"`
-	Until   time.Time `json:"until,omitzero"`
-	HoldSLA bool      `json:"holdSla,omitempty"`
-	// From is the instant of the earliest write or completion before Since that was handled only during the pause, if there
-	// is one.
-	From time.Time `json:"from,omitzero"`
-}
-
-// HeldFrom is the instant since which the end of the pause reacts to writes and completions.
-func (p Pause) HeldFrom() time.Time {
-	if !p.From.IsZero() && p.From.Before(p.Since) {
-		return p.From
-	}
-	return p.Since
 }
 
 // Config is one accepted version of a pipeline's file, with the calendars and archetypes it was read with, so that an

@@ -1,0 +1,141 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// PauseAll pauses all pipelines, also those that are accepted later. It leaves the pipelines' own pauses alone. The pause is
+// stored in the row of store.AllPipelines, and from there copied to each pipeline's row; PauseAll returns once that is done,
+// with the pipelines in force. If it fails on the way, the change of the stored row has the copies completed.
+func (r *Router) PauseAll(ctx context.Context, p store.Pause, now time.Time) ([]pipeline.ID, error) {
+	if err := checkPause(p, now); err != nil {
+		return nil, err
+	}
+	err := r.changeAll(ctx, now, func(all store.Pipeline) (store.Batch, error) {
+		p.All = true
+		return placePause(all, &p, now), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r.spreadPause(ctx, now)
+}
+
+// ResumeAll ends the pause of all pipelines. It returns the pipelines that are not paused any more; those that have a pause of
+// their own keep it. Like PauseAll, it is completed if it fails on the way.
+func (r *Router) ResumeAll(ctx context.Context, by, why string, now time.Time) ([]pipeline.ID, error) {
+	err := r.changeAll(ctx, now, func(all store.Pipeline) (store.Batch, error) {
+		if !all.Paused() {
+			return store.Batch{}, refuse(Conflict,
+				"there is no pause of all pipelines; `interlock resume PIPELINE` ends a pipeline's own pause")
+		}
+		return resumeAll(all, by, why), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r.spreadPause(ctx, now)
+}
+
+// changeAll commits a change of the row that stores the pause of all pipelines.
+func (r *Router) changeAll(ctx context.Context, now time.Time, change func(all store.Pipeline) (store.Batch, error)) error {
+	return again(func() error {
+		all, err := r.pipelineRow(ctx, store.AllPipelines)
+		if err != nil {
+			return err
+		}
+		all.ID = store.AllPipelines
+		b, err := change(all)
+		if err != nil {
+			return err
+		}
+		return r.commit(ctx, b, now)
+	})
+}
+
+// resumeAll returns the batch that lifts the pause of all pipelines in its own row. What remains says who lifted it.
+func resumeAll(all store.Pipeline, by, why string) store.Batch {
+	next := all
+	next.Pause, next.PausedFrom = store.Pause{All: true, By: by, Why: why}, time.Time{}
+	b := store.Batch{ID: fmt.Sprintf("resume/%s/v%d/%s", all.ID, all.Version, by)}
+	b.SwapPipeline(all, next)
+	b.Finish(resumePrefix + string(all.ID))
+	return b
+}
+
+// spreadPause brings the pause of all pipelines, or its end, to the row of every pipeline that differs from it. It returns the
+// pipelines in force that stand as the pause of all has them: paused, or not paused any more.
+func (r *Router) spreadPause(ctx context.Context, now time.Time) ([]pipeline.ID, error) {
+	rows, err := r.store.Pipelines(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list pipelines: %w", err)
+	}
+	all, err := r.pipelineRow(ctx, store.AllPipelines)
+	if err != nil {
+		return nil, err
+	}
+	var done []pipeline.ID
+	var errs []error
+	for _, row := range rows {
+		if differs(row, all) {
+			if row, err = r.copyPause(ctx, row.ID, now); err != nil {
+				errs = append(errs, err)
+				continue
+			}
+		}
+		if row.Config != "" && row.Paused() == all.Paused() {
+			done = append(done, row.ID)
+		}
+	}
+	return done, errors.Join(errs...)
+}
+
+// differs reports whether a row has to be changed for the pause of all pipelines. A pipeline that is not in force is paused when
+// it is accepted.
+func differs(row, all store.Pipeline) bool {
+	if all.Paused() {
+		return row.Config != "" && row.PauseAll != all.Pause
+	}
+	return row.PauseAll.Active()
+}
+
+// copyPause brings the pause of all pipelines, or its end, to one pipeline's row, and returns the row. The commit depends on the
+// row that it copies from, so that of two operators' requests the later one lasts.
+func (r *Router) copyPause(ctx context.Context, id pipeline.ID, now time.Time) (store.Pipeline, error) {
+	var row store.Pipeline
+	err := again(func() error {
+		all, err := r.pipelineRow(ctx, store.AllPipelines)
+		if err != nil {
+			return err
+		}
+		if row, err = r.pipelineRow(ctx, id); err != nil || !differs(row, all) {
+			return err
+		}
+		next := row
+		next.PauseAll = all.Pause
+		b := store.Batch{ID: fmt.Sprintf("pause-all/%s/v%d/v%d", id, row.Version, all.Version)}
+		b.ExpectPipeline(store.AllPipelines, all)
+		if all.Paused() {
+			next.HoldBack(all.Pause.Since)
+			b.SwapPipeline(row, next)
+			b.Emit(all.Pause.Paused(id, row.Version, now))
+		} else {
+			lift(&b, row, next, row.PauseAll, all.Pause.By, all.Pause.Why, now)
+		}
+		if err := r.commit(ctx, b, now); err != nil {
+			return err
+		}
+		row = next
+		return nil
+	})
+	if err != nil {
+		return row, fmt.Errorf("bring the pause of all pipelines to %s: %w", id, err)
+	}
+	return row, nil
+}
