@@ -133,6 +133,9 @@ func (p *plan) wish(at time.Time) *errand {
 			w.pause(t.id, store.Pause{By: "ada", Why: "tested", HoldSLA: d.chance(0.3)}, &d)
 		case 2, 3:
 			w.resume(t.id)
+			if d.chance(0.5) {
+				w.resumeAll()
+			}
 		case 4:
 			p.trigger(w, t.id, id, &d)
 		case 5:
@@ -149,6 +152,13 @@ func (w *World) pause(id string, p store.Pause, d *dice) {
 	if d.chance(0.6) {
 		p.Until = w.Now().Add(time.Minute + d.span(2*time.Hour))
 	}
+	if d.chance(0.15) {
+		w.ask("the pause of all pipelines", 0, func(ctx context.Context, h *host) error {
+			_, err := h.router.PauseAll(ctx, p, h.clock())
+			return err
+		})
+		return
+	}
 	w.ask(fmt.Sprintf("the pause of %s", id), 0, func(ctx context.Context, h *host) error {
 		_, err := h.router.Pause(ctx, pipeline.ID(id), p, h.clock())
 		return err
@@ -158,6 +168,13 @@ func (w *World) pause(id string, p store.Pause, d *dice) {
 func (w *World) resume(id string) {
 	w.ask(fmt.Sprintf("the end of the pause of %s", id), 0, func(ctx context.Context, h *host) error {
 		return h.router.Resume(ctx, pipeline.ID(id), "ada", "tested", h.clock())
+	})
+}
+
+func (w *World) resumeAll() {
+	w.ask("the end of the pause of all pipelines", 0, func(ctx context.Context, h *host) error {
+		_, err := h.router.ResumeAll(ctx, "ada", "tested", h.clock())
+		return err
 	})
 }
 

@@ -183,6 +183,7 @@ func (p *plan) becalm(w *World) {
 	w.chaos.calm = true
 	for _, wait := range []time.Duration{0, 75 * time.Minute} { // files that were gone are back after an hour
 		w.chaos.plan(&errand{at: w.now.Add(wait), what: "all pauses end", again: true, do: func(w *World) {
+			w.resumeAll()
 			for _, t := range p.templates {
 				w.resume(t.id)
 			}
