@@ -234,7 +234,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Stop every pipeline
+         * Stop all pipelines, also those added later
          * @description Needs the role operator.
          */
         post: operations["pause-all"];
@@ -578,7 +578,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * End every pause
+         * End the pause of all pipelines
          * @description Needs the role operator.
          */
         post: operations["resume-all"];
@@ -1724,7 +1724,10 @@ export interface components {
              */
             openRuns: number;
             owner: string;
+            /** @description Its own pause. */
             pause: components["schemas"]["Pause"];
+            /** @description The pause of all pipelines, if it covers this one. The pipeline is paused while either is in effect. */
+            pauseAll: components["schemas"]["Pause"];
             /**
              * @description The slice of data that a run is for.
              * @enum {string|null}

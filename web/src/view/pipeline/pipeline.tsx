@@ -50,6 +50,11 @@ export function PipelineView({ id }: { id: string }) {
   );
 }
 
+function PauseNotice({ what, pause }: { what: string; pause: Pipeline["pause"] }) {
+  if (!pause.paused) return null;
+  return <p className="notice">{what}{pause.by && <> by {pause.by}</>} since <Time at={pause.since} />{pause.why && <>: {pause.why}</>}{pause.until && <>, until <Time at={pause.until} /></>}.</p>;
+}
+
 function Heading({ p }: { p: Pipeline }) {
   const actions = usePipelineActions(p);
   return (
@@ -57,7 +62,8 @@ function Heading({ p }: { p: Pipeline }) {
       <p className="crumbs"><Link href="/">Timeline</Link> · <Link href={`/trends?pipeline=${encodeURIComponent(p.id)}`}>Trends</Link> · <Link href={`/events?pipeline=${encodeURIComponent(p.id)}`}>Events</Link> · <Link href={`/deadlines?pipeline=${encodeURIComponent(p.id)}`}>Deadlines</Link></p>
       <h1>{p.id}{p.state !== "ok" && <span className={`flag s-${p.state}`}>{p.state}</span>}{p.dryRun && <span className="flag">dry run</span>}<span className="gap" /><Actions actions={actions} /></h1>
       {p.description && <p>{p.description}</p>}
-      {p.pause.paused && <p className="notice">Paused{p.pause.by && <> by {p.pause.by}</>} since <Time at={p.pause.since} />{p.pause.why && <>: {p.pause.why}</>}{p.pause.until && <>, until <Time at={p.pause.until} /></>}.</p>}
+      <PauseNotice what="Paused" pause={p.pause} />
+      <PauseNotice what="All pipelines are paused" pause={p.pauseAll} />
       {p.problems.length > 0 && (
         <div className="notice bad">
           Its newest file is not in force: <ul className="reasons">{p.problems.map((text) => <li key={text}>{text}</li>)}</ul>
