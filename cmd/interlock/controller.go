@@ -131,7 +131,7 @@ func access(f settings.File, getenv func(string) string) (api.Settings, error) {
 	if err != nil {
 		return api.Settings{}, err
 	}
-	who := api.Settings{Loopback: f.Loopback(), Tokens: tokens}
+	who := api.Settings{Loopback: f.Loopback(), Tokens: tokens, MaxFuture: f.Sensors.MaxFuture.D()}
 	return who, who.Check()
 }
 

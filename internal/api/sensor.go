@@ -187,6 +187,9 @@ func (a *API) reading(ctx context.Context, who principal, in incoming) (store.Wr
 	if err == nil && e.Opens != pipeline.ByHand { // a place for shared sensors is read in other zones
 		err = date.CheckName(e.Schedule.Zone())
 	}
+	if err == nil && !date.IsZero() && date.Start(e.Schedule.Zone()).After(a.now().Add(a.settings.MaxFuture)) {
+		err = fmt.Errorf("%s is more than %s ahead; correct the date, or raise sensors.maxFuture in the server's file", date, document.Duration(a.settings.MaxFuture))
+	}
 	if err != nil {
 		return store.Write{}, badRequest("%s", err)
 	}

@@ -12,6 +12,7 @@ type Settings struct {
 	ReadOnly   string // why nobody may change anything, and what to do instead; empty: whoever has the role may
 	Tokens     []Token
 	Callbacks  Callbacks
+	MaxFuture  time.Duration // how far ahead a reading may be dated; 400 days unless given
 	Heartbeat  time.Duration // between two signs of life of an event stream; 15s unless said
 	MaxStreams int           // event streams at once; 256 unless said
 }
@@ -44,6 +45,9 @@ func (s Settings) Check() error {
 func (s Settings) complete() Settings {
 	if s.Heartbeat <= 0 {
 		s.Heartbeat = 15 * time.Second
+	}
+	if s.MaxFuture <= 0 {
+		s.MaxFuture = 400 * 24 * time.Hour
 	}
 	if s.MaxStreams <= 0 {
 		s.MaxStreams = 256

@@ -266,7 +266,7 @@ func TestOnlyARepeatedSliceHasAnOffsetInItsName(t *testing.T) {
 		"2026-11-01T01:30-05:00": {newYork, true},
 		"2026-11-01T01-04:00":    {newYork, false},
 		"2026-11-01T02-05:00":    {newYork, false},
-		"2026-03-08T02":          {newYork, true}, // skipped, which is another matter
+		"2026-03-08T02":          {newYork, false}, // the clock skips it
 	} {
 		p, err := period.Parse(name)
 		if err != nil {
@@ -274,6 +274,24 @@ func TestOnlyARepeatedSliceHasAnOffsetInItsName(t *testing.T) {
 		}
 		if err := p.CheckName(c.zone); (err == nil) != c.ok {
 			t.Errorf("%s in %s: %v", name, c.zone, err)
+		}
+	}
+}
+
+func TestAnHourThatTheClockSkipsHasNoName(t *testing.T) {
+	zone, err := time.LoadLocation("America/New_York")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, there := range map[string]bool{
+		"2026-03-08T01": true, "2026-03-08T02": false, "2026-03-08T02:30": false, "2026-03-08T03": true, "2026-03-08": true, "2026-11-01T01": true,
+	} {
+		p, err := period.Parse(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.CheckName(zone); (err == nil) != there {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

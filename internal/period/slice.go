@@ -60,9 +60,12 @@ func (p Period) Start(zone *time.Location) time.Time {
 	return start
 }
 
-// CheckName refuses an offset that p has no right to in zone: only the second occurrence of an hour or minute that a clock change
-// repeats has one, so that no slice has two names.
+// CheckName refuses a name that no slice of zone has: an hour or minute that a clock change skips, and an
+// offset that is not the one of the second occurrence of a repeated hour or minute.
 func (p Period) CheckName(zone *time.Location) error {
+	if !p.repeated && !p.IsZero() && !p.Start(zone).Before(p.End(zone)) {
+		return fmt.Errorf("period %s does not exist in %s, because the clock skips it; use %s", p, zone, At(p.Start(zone), p.size, zone))
+	}
 	if p.repeated && At(p.Start(zone), p.size, zone) != p {
 		plain := p
 		plain.repeated, plain.offsetSec = false, 0

@@ -11,10 +11,13 @@ import (
 // PeriodOf is the period a write is for: "date" (with "hour", "minute") in its fields, else the key's suffix, else undated.
 // A present but malformed date, hour or minute is an error: the write must be refused.
 //
-// Hour and minute mean something only beside a date; without one they are the user's own fields.
+// An hour without a date is refused, unless the key names the period: it would pass for an undated fact.
 func PeriodOf(f Fields, suffix period.Period) (period.Period, error) {
 	written, dated := f["date"]
 	if !dated {
+		if hour, has := f["hour"]; has && suffix.IsZero() {
+			return period.Period{}, fmt.Errorf("hour %s stands without a date; send date too, or rename the field", literal(hour))
+		}
 		return suffix, nil
 	}
 	day, err := dayOf(written)

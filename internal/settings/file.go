@@ -20,6 +20,7 @@ type File struct {
 	Auth        Auth                `yaml:"auth" doc:"Who may use the API."`
 	Egress      Egress              `yaml:"egress" doc:"Exceptions to the guard on outgoing HTTP."`
 	Secrets     Secrets             `yaml:"secrets" doc:"What ${env:…} and ${file:…} may read."`
+	Sensors     Sensors             `yaml:"sensors" doc:"What readings are accepted."`
 	Engine      Engine              `yaml:"engine" doc:"How work is done."`
 	Watchdog    Watchdog            `yaml:"watchdog" doc:"How often absences are looked for."`
 	Alerts      Alerts              `yaml:"alerts" doc:"Where alerts go."`
@@ -58,6 +59,11 @@ type Egress struct {
 type Secrets struct {
 	Env   []string `yaml:"env" doc:"Names of environment variables."`
 	Files []string `yaml:"files" doc:"Files, and directories of files."`
+}
+
+// Sensors says what readings are accepted.
+type Sensors struct {
+	MaxFuture document.Duration `yaml:"maxFuture" default:"400d" min:"1d" doc:"How far ahead a reading may be dated; one further ahead is rejected as a mistyped date."`
 }
 
 // Engine says how work is done.
