@@ -137,7 +137,7 @@ func TestGateIsClosedWhileTheStartConditionIsNotMet(t *testing.T) {
 		}
 	}
 	got := call{args: []string{"evaluate", file, "--sensors", "-"}, stdin: `{"rows": {}}`}.run()
-	if !in(got.stdout, "?  landed", "(start condition)", "gate: closed (the start condition is not met: landed: no reading)") {
+	if !in(got.stdout, "✗  landed", "(start condition)", "gate: closed (the start condition is not met: landed: no reading)") {
 		t.Errorf("got %s", got.stdout)
 	}
 }

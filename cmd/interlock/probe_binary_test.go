@@ -87,7 +87,7 @@ func TestProbesThatMisbehaveAreEndedAndOneThatGetsWellOpensTheGate(t *testing.T)
 		until(t, "the end of the "+file+" of a probe that hung", func() bool { return gone(pid) })
 	}
 	x, err := d.api.Explain(t.Context(), "wild", "2026-03-03")
-	if err != nil || !strings.Contains(x.Text, "recovers: broke") || len(x.Probes) != 4 {
+	if err != nil || !strings.Contains(x.Text, "recovers: could not answer") || len(x.Probes) != 4 {
 		t.Errorf("explain says %v:\n%s", err, x.Text)
 	}
 	g.write("mended.new", `{"status": "PASS"}`)
