@@ -77,16 +77,30 @@ func (w *work) closed(ctx context.Context, evaluated run.Run, view gate.View, ro
 
 // exhaust ends a run whose last look found its gate closed. It looks again only to say which rule that was.
 func (w *work) exhaust(ctx context.Context, step lifecycle.Step) (lifecycle.Step, error) {
+	b := w.batch("exhausted")
+	if err := w.leaveQueue(ctx, &b); err != nil {
+		return lifecycle.Step{}, err
+	}
+	return w.exhaustIn(ctx, b, step.Reason)
+}
+
+// exhaustPaused ends a run whose window is over during a pause. The commit depends on the pipeline's row: if the pause has ended
+// meanwhile, the gate is evaluated instead.
+func (w *work) exhaustPaused(ctx context.Context, row store.Pipeline) (lifecycle.Step, error) {
+	b := w.batch("exhausted")
+	if w.wakeYielding(&b, row); len(b.Pipelines) == 0 {
+		b.ExpectPipeline(w.run.Pipeline, row)
+	}
+	return w.exhaustIn(ctx, b, "its window is over while the pipeline is "+row.PauseText())
+}
+
+func (w *work) exhaustIn(ctx context.Context, b store.Batch, reason string) (lifecycle.Step, error) {
 	view, err := w.look(ctx)
 	if err != nil {
 		return lifecycle.Step{}, err
 	}
-	next, err := w.run.Exhausted(step.Reason, w.now)
+	next, err := w.run.Exhausted(reason, w.now)
 	if err != nil {
-		return lifecycle.Step{}, err
-	}
-	b := w.batch("exhausted")
-	if err := w.leaveQueue(ctx, &b); err != nil {
 		return lifecycle.Step{}, err
 	}
 	w.tellExhausted(&b, next, view)
@@ -105,12 +119,11 @@ func (w *work) tellExhausted(b *store.Batch, exhausted run.Run, view gate.View) 
 // removed: nothing ends the pause of that.
 func (w *work) paused(ctx context.Context, row store.Pipeline) (lifecycle.Step, error) {
 	p := w.run.Progress
-	reason := row.PauseText()
 	waits := !p.WaitingSince.IsZero() && row.Config != ""
 	until := row.PausedUntil()
 	ending := !until.IsZero() && !w.now.Before(until)
 	if w.run.Status == run.Pending && !waits && !ending && !w.now.Before(p.WindowEnd) {
-		return w.exhaust(ctx, lifecycle.Step{Reason: "its window is over while the pipeline is " + reason})
+		return w.exhaustPaused(ctx, row)
 	}
 	due := w.now.Add(w.interval())
 	for _, at := range []time.Time{p.WindowEnd, p.LimitAt} {
@@ -118,7 +131,7 @@ func (w *work) paused(ctx context.Context, row store.Pipeline) (lifecycle.Step, 
 			due = at
 		}
 	}
-	return w.wait(ctx, lifecycle.Step{Kind: lifecycle.Wait, Due: due, Reason: reason})
+	return w.wait(ctx, lifecycle.Step{Kind: lifecycle.Wait, Due: due, Reason: row.PauseText()})
 }
 
 func isConflict(err error) bool { return errors.Is(err, store.ErrConflict) }

@@ -135,6 +135,18 @@ job: {type: command, config: {command: "true"}}
 	}
 }
 
+func TestRunWhosePauseEndsWhileItIsEndedWithItsWindowStarts(t *testing.T) {
+	w := newWorld(t, orders)
+	w.Write("orders", "arrival", "status=ready")
+	w.pause("orders", store.Pause{})
+	w.Put("orders", "quality", "verdict=good")
+	w.react()
+	w.Move(w.run(day3).Progress.WindowEnd)
+	w.duringCommit(day3, func() { w.Check(w.Router.Resume(ctx, "orders", "ada", "done", w.Now())) })
+	w.Settle()
+	w.expect(day3, "RUNNING 1")
+}
+
 func TestPauseWhileARunIsBeingOpenedOpensNothing(t *testing.T) {
 	for name, before := range map[string]func(w *world){
 		"by its start condition": func(w *world) { w.Put("plain", "arrival", "status=ready") },
