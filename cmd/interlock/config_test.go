@@ -18,7 +18,7 @@ func TestALostFolderIsReportedAndRemovesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.until("the missing folder to be reported", func() bool { return strings.Contains(s.run("status").stdout, "degraded") })
-	if got := s.must(0, "status").stdout; !in(got, "2 degraded") || !in(got, "no such file or directory") || !in(got, "(and 1 more pipeline)") {
+	if got := s.must(0, "status").stdout; !in(got, "2 need attention") || !in(got, "no such file or directory") || !in(got, "(and 1 more pipeline)") {
 		t.Errorf("status:\n%s", got)
 	}
 	if got := s.body("/readyz"); !in(got, `"status":"ready"`) || !in(got, `"name":"files","ok":false`) || !in(got, s.pipelines) {
@@ -44,7 +44,7 @@ func TestALostFolderIsReportedAndRemovesNothing(t *testing.T) {
 	if err := os.Rename(filepath.Join(away, "a.yaml"), filepath.Join(s.pipelines, "a.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	s.until("the file to be back", func() bool { return in(s.run("status").stdout, "1 ok, 1 degraded") })
+	s.until("the file to be back", func() bool { return in(s.run("status").stdout, "1 ok, 1 needs attention") })
 	if got := s.must(0, "config", "accept-removal", "--reason", "b is done"); got.stdout != "1 pipeline removed: b\n" {
 		t.Errorf("accept-removal: %s", got.stdout)
 	}

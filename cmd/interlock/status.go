@@ -137,7 +137,7 @@ func stateCounts(pipelines []client.Pipeline) string {
 		}
 	}
 	var parts []string
-	for _, state := range []string{"ok", "dry run", "paused", "removed", needAttention} {
+	for _, state := range []string{"ok", "dry run", "paused", "degraded", "rejected", "removed", needAttention} {
 		if n := counts[state]; n == 1 && state == needAttention {
 			parts = append(parts, "1 needs attention")
 		} else if n > 0 {

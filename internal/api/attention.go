@@ -38,7 +38,7 @@ func (a *API) attention(row store.Pipeline, open []run.Run, last *run.Run) []Att
 	if last != nil && (last.Status == run.FailedFinal || last.Status == run.ValidationExhausted) {
 		about(*last, last.EndedAt, last.Reason)
 	}
-	if problems := row.Problems(); len(problems) > 0 {
+	if problems := a.problemsOf(row); len(problems) > 0 {
 		reason := problems[0]
 		if more := len(problems) - 1; more > 0 {
 			reason += fmt.Sprintf(" (and %d more)", more)
