@@ -41,7 +41,8 @@ type Run struct {
 	Category       *string    `json:"category"`
 	Message        *string    `json:"message"`
 	ExitCode       *int       `json:"exitCode"`
-	JobMayRun      bool       `json:"jobMayRun"` // its job could not be stopped
+	JobMayRun      bool       `json:"jobMayRun"`   // its job could not be stopped
+	JobStopping    bool       `json:"jobStopping"` // its job was asked to stop and has not ended yet
 	ConfigVersion  *string    `json:"configVersion"`
 	Counters       Counters   `json:"counters"`
 	Version        int64      `json:"version"`

@@ -42,9 +42,11 @@ var tuesday = time.Date(2026, 3, 3, 9, 10, 0, 0, time.UTC)
 // idle has no jobs.
 type idle struct{}
 
-func (idle) StillRuns(context.Context, run.Run) (bool, error) { return false, nil }
+func (idle) StillRuns(context.Context, run.Run, time.Time) (bool, error) { return false, nil }
 
-func (idle) Stop(context.Context, run.Run) (run.Leftover, error) { return run.NothingLeft, nil }
+func (idle) Stop(context.Context, run.Run, time.Time) (run.Leftover, error) { return run.NothingLeft, nil }
+
+func (idle) Sees(run.Run) bool { return true }
 
 // deaf is a sink that takes nothing.
 type deaf struct{}

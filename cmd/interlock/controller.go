@@ -211,7 +211,6 @@ func (c *controller) assemble(ctx context.Context, s surroundings) error {
 			Await:  func(ctx context.Context, key run.Key, n int) error { return steps.Await(ctx, key, n, time.Now) },
 			Ticks:  c.ticks(dog, jobs, observer),
 			Config: c.takeConfig,
-			Left:   func(ctx context.Context, key run.Key) error { return steps.StopLeft(ctx, key, time.Now()) },
 		},
 	})
 	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -292,6 +291,7 @@ func (c *controller) taskHandlers(steps *orchestrator.Orchestrator, routes *rout
 		store.ReopenPeriods: at(routes.Reopen),
 		store.ResumePaused:  at(routes.ResumeDue),
 		store.CheckPostRun:  at(routes.CheckPostRun),
+		store.CheckLeft:     at(routes.CheckLeft),
 		store.Arm:           at(monitor.Arm),
 		store.FireDeadline:  at(monitor.Fire),
 		store.RunProbe:      func(ctx context.Context, c store.Claim) error { return probes.Run(ctx, c, time.Now) },

@@ -131,9 +131,7 @@ func newCancel(a *app) *cobra.Command {
 		}
 		return a.show(format, raw, func() {
 			fmt.Fprintf(a.stdout, "%s is %s\n", r.Key(), r.Status)
-			if r.JobMayRun {
-				fmt.Fprintln(a.stdout, "Its job could not be stopped and may still be running.")
-			}
+			writeLeft(a.stdout, r)
 		})
 	})
 	return cmd

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -104,7 +107,7 @@ func TestCancelEndsAnOpenRunAndItsJob(t *testing.T) {
 	s := serve(t, site{pipelines: map[string]string{"slow.yaml": slowFile, "orders.yaml": ordersFile}})
 	s.must(0, "trigger", "slow", "--date", "2026-03-03")
 	s.reaches("slow/manual/2026-03-03", client.Running)
-	if got := s.must(0, "cancel", "slow/manual/2026-03-03", "--reason", "wrong input"); got.stdout != "slow/manual/2026-03-03 is CANCELLED\n" {
+	if got := s.must(0, "cancel", "slow/manual/2026-03-03", "--reason", "wrong input"); !strings.HasPrefix(got.stdout, "slow/manual/2026-03-03 is CANCELLED\n") {
 		t.Errorf("got %+v", got)
 	}
 	if got := s.must(1, "cancel", "slow", "--date", "2026-03-03"); !strings.Contains(got.stderr, "has ended") {
@@ -118,8 +121,60 @@ func TestCancelEndsAnOpenRunAndItsJob(t *testing.T) {
 	if ended["status"] != "CANCELLED" || ended["jobMayRun"] != false {
 		t.Errorf("got %v", ended)
 	}
+	for _, run := range []string{"slow/manual/2026-03-03", "orders/stream/2026-03-04"} {
+		s.until("the job of "+run+" has ended", func() bool { return !s.reaches(run, client.Cancelled).JobStopping })
+	}
 	if got := s.must(0, "run", "show", "slow/manual/2026-03-03").stdout; !in(got, "stopped", "wrong input", "ann") {
 		t.Errorf("got\n%s", got)
+	}
+}
+
+// stubborn is a command that, asked to stop, goes on until a file appears.
+func stubborn(until string) string {
+	return fmt.Sprintf(`
+pipeline: {id: stubborn, owner: data}
+schedule: {maxActive: 1, evaluation: {window: 1h, interval: 5m}}
+job:
+  type: command
+  config:
+    shell: true
+    timeout: 15m
+    command: |
+      trap 'while [ ! -e %s ]; do sleep 0.01; done; exit 3' TERM
+      while :; do sleep 0.01; done
+`, until)
+}
+
+func TestJobThatIsStoppingKeepsItsSlotAndRejectsAnotherAttempt(t *testing.T) {
+	end := filepath.Join(t.TempDir(), "end")
+	s := serve(t, site{pipelines: map[string]string{"stubborn.yaml": stubborn(end)}})
+	s.must(0, "trigger", "stubborn", "--date", "2026-03-03")
+	s.reaches("stubborn/manual/2026-03-03", client.Running)
+	s.must(0, "trigger", "stubborn", "--date", "2026-03-04")
+	s.until("the other waits for the slot", func() bool {
+		return s.reaches("stubborn/manual/2026-03-04", client.Pending).WaitingForSlot
+	})
+	if got := s.must(0, "cancel", "stubborn/manual/2026-03-03", "--reason", "wrong input").stdout; !in(got, "is CANCELLED", "is being stopped") {
+		t.Errorf("got\n%s", got)
+	}
+	again := []string{"rerun", "stubborn", "--date", "2026-03-03", "--reason", "right input"}
+	if got := s.must(1, again...); !in(got.stdout+got.stderr, "still run") {
+		t.Errorf("got %+v", got)
+	}
+	if r := s.reaches("stubborn/manual/2026-03-04", client.Pending); !r.WaitingForSlot {
+		t.Error("the slot of a job that is stopping was given to another")
+	}
+	if err := os.WriteFile(end, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.reaches("stubborn/manual/2026-03-04", client.Running)
+	if r := s.reaches("stubborn/manual/2026-03-03", client.Cancelled); r.JobStopping {
+		t.Error("the job has ended, and the run says that it is stopping")
+	}
+	s.must(0, again...)
+	for _, date := range []string{"2026-03-03", "2026-03-04"} { // which end at once now
+		s.must(0, "cancel", "stubborn/manual/"+date, "--reason", "the test is over")
+		s.until("its job has ended", func() bool { return !s.reaches("stubborn/manual/"+date, client.Cancelled).JobStopping })
 	}
 }
 

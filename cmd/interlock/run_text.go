@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/interlock-go/interlock/client"
@@ -24,9 +25,7 @@ func (a *app) writeRun(r client.RunDetail) {
 		fact("job", orNone(r.Handle)),
 		fact("file version", orNone(r.ConfigVersion)),
 	)
-	if r.JobMayRun {
-		fmt.Fprintln(a.stdout, "Its job could not be stopped and may still be running.")
-	}
+	writeLeft(a.stdout, r.Run)
 	a.writeAttempts(r.Attempts)
 	a.writeGate(r.Gate)
 	a.writeJobLog(r.JobLog)
@@ -212,5 +211,15 @@ func (a *app) writeJobOutput(text string) {
 	a.section("Last lines of the job's output")
 	for line := range strings.SplitSeq(text, "\n") {
 		fmt.Fprintln(a.stdout, "| "+printable(line))
+	}
+}
+
+// writeLeft says that the job of an ended run may still run.
+func writeLeft(w io.Writer, r client.Run) {
+	switch {
+	case r.JobStopping:
+		fmt.Fprintln(w, "Its job is being stopped. It keeps its slot, and a rerun is rejected, until it has ended.")
+	case r.JobMayRun:
+		fmt.Fprintln(w, "Its job could not be stopped and may still be running.")
 	}
 }

@@ -48,6 +48,7 @@ type Run struct {
 	Message        *string    `json:"message" doc:"What the job's result says."`
 	ExitCode       *int       `json:"exitCode"`
 	JobMayRun      bool       `json:"jobMayRun" doc:"Its job could not be stopped and may still run."`
+	JobStopping    bool       `json:"jobStopping" doc:"Its job was asked to stop and its target has not said yet that it has ended."`
 	ConfigVersion  *string    `json:"configVersion" doc:"The version of the file that the latest attempt works on."`
 	Counters       Counters   `json:"counters"`
 	Version        int64      `json:"version" doc:"Grows with every change."`
@@ -73,7 +74,7 @@ func (a *API) runView(r run.Run) Run {
 		WindowStart: instant(p.WindowStart), WindowEnd: instant(p.WindowEnd), LastEvaluation: instant(p.LastEvaluation),
 		WaitingForSlot: !p.WaitingSince.IsZero(), Held: text(p.Held.Reason), HeldSince: instant(p.Held.Since), Handle: text(p.Handle),
 		Result: text(p.Report.Result), Category: text(p.Report.Category), Message: text(p.Report.Message),
-		JobMayRun: p.Left == run.JobMayRun, ConfigVersion: text(o.ConfigVersion), Version: r.Version,
+		JobMayRun: p.Left == run.JobMayRun, JobStopping: p.Left == run.JobStopping, ConfigVersion: text(o.ConfigVersion), Version: r.Version,
 		Counters: Counters{
 			Retries: r.Counters.Retries, CodeRetries: r.Counters.CodeRetries, DriftReruns: r.Counters.DriftReruns,
 			ManualReruns: r.Counters.ManualReruns, Reopenings: r.Counters.Reopenings, Forced: r.Counters.Forced,
@@ -133,7 +134,7 @@ func attemptView(a explain.Attempt) Attempt {
 type JobEntry struct {
 	Attempt  int       `json:"attempt"`
 	At       time.Time `json:"at"`
-	Event    string    `json:"event" enum:"started,refused,held,success,fail,timeout,stopped,late"`
+	Event    string    `json:"event" enum:"started,refused,held,success,fail,timeout,stopping,stopped,late"`
 	Try      int       `json:"try" doc:"Of a start; 0 for the rest."`
 	Handle   *string   `json:"handle"`
 	Category *string   `json:"category"`

@@ -47,8 +47,9 @@ type Parts struct {
 
 // Remote asks the orchestrator about jobs: it alone is allowed to look at them.
 type Remote interface {
-	StillRuns(ctx context.Context, r run.Run) (bool, error)
-	Stop(ctx context.Context, r run.Run) (run.Leftover, error)
+	StillRuns(ctx context.Context, r run.Run, now time.Time) (bool, error)
+	Stop(ctx context.Context, r run.Run, now time.Time) (run.Leftover, error)
+	Sees(r run.Run) bool
 }
 
 // Host is the handlers, put together as in the process.

@@ -53,6 +53,8 @@ type OrchestratorReply struct {
 
 	Runs bool         `json:"runs,omitempty"` // for still-runs
 	Left run.Leftover `json:"left,omitempty"` // for stop
+	// Trouble is why a job that was to be stopped may still run.
+	Trouble string `json:"trouble,omitempty"`
 }
 
 // noEvent stands for a result that is not there yet.
@@ -184,12 +186,12 @@ func (h *Host) job(ctx context.Context, key run.Key, mode Mode) (OrchestratorRep
 		return out, err
 	}
 	if mode == StillRuns {
-		out.Runs, err = h.steps.StillRuns(ctx, current)
+		out.Runs, err = h.steps.StillRuns(ctx, current, h.Now())
 		return out, err
 	}
-	out.Left, err = h.steps.Stop(ctx, current)
+	out.Left, err = h.steps.Stop(ctx, current, h.Now())
 	if err != nil {
-		out.Reason = err.Error() // the answer is that it may still run, and why
+		out.Trouble = err.Error() // the answer is that it may still run, and why
 	}
 	return out, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/interlock-go/interlock/internal/run"
 )
@@ -18,25 +19,28 @@ type Jobs struct {
 var _ Remote = Jobs{}
 
 // StillRuns says whether a job that was left behind runs.
-func (j Jobs) StillRuns(ctx context.Context, r run.Run) (bool, error) {
-	if r.Progress.Left != run.JobMayRun {
+func (j Jobs) StillRuns(ctx context.Context, r run.Run, _ time.Time) (bool, error) {
+	if !r.Progress.Left.MayRun() {
 		return false, nil
 	}
 	out, err := j.ask(ctx, StillRuns, r)
 	return out.Runs, err
 }
 
-// Stop ends the job of an open attempt.
-func (j Jobs) Stop(ctx context.Context, r run.Run) (run.Leftover, error) {
+// Stop asks for the end of the job of an attempt that is left. If the orchestrator does not answer, it is asked again later.
+func (j Jobs) Stop(ctx context.Context, r run.Run, _ time.Time) (run.Leftover, error) {
 	out, err := j.ask(ctx, Stop, r)
 	if err != nil {
-		return run.JobMayRun, err
+		return run.JobStopping, err
 	}
-	if out.Left == run.JobMayRun {
-		return out.Left, errors.New(out.Reason)
+	if out.Trouble != "" {
+		err = errors.New(out.Trouble)
 	}
-	return out.Left, nil
+	return out.Left, err
 }
+
+// Sees is true: no job belongs to one function.
+func (Jobs) Sees(run.Run) bool { return true }
 
 func (j Jobs) ask(ctx context.Context, mode Mode, r run.Run) (OrchestratorReply, error) {
 	var out OrchestratorReply

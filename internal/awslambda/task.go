@@ -25,6 +25,7 @@ func (h *Host) handlers() map[store.TaskKind]func(context.Context, store.Claim, 
 		store.ReopenPeriods: h.router.Reopen,
 		store.ResumePaused:  h.router.ResumeDue,
 		store.CheckPostRun:  h.router.CheckPostRun,
+		store.CheckLeft:     h.router.CheckLeft,
 		store.Arm:           h.monitor.Arm,
 		store.FireDeadline:  h.monitor.Fire,
 		store.RunProbe: func(ctx context.Context, c store.Claim, now time.Time) error {

@@ -201,6 +201,8 @@ func (c *Controller) Perform(claim store.Claim) error {
 		return c.Router.Reopen(ctx, claim, now)
 	case store.ResumePaused:
 		return c.Router.ResumeDue(ctx, claim, now)
+	case store.CheckLeft:
+		return c.Router.CheckLeft(ctx, claim, now)
 	case store.CheckPostRun:
 		return c.Router.CheckPostRun(ctx, claim, now)
 	case store.RunProbe:

@@ -32,9 +32,6 @@ type Handlers struct {
 	// Config brings a pipeline's definition up to what is stored, or those of all if id is "", where other processes may have
 	// stored another. It may be nil.
 	Config func(ctx context.Context, id pipeline.ID) error
-	// Left is told of attempts that some process, this or another, ended without their jobs' results: the job may be one that
-	// only this one can stop. It may be nil.
-	Left func(ctx context.Context, key run.Key) error
 }
 
 // Tick is something that is done again and again.

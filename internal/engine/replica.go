@@ -6,7 +6,6 @@ import (
 
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/pipeline"
-	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -50,17 +49,6 @@ func (e *Engine) keepUp(ctx context.Context) {
 	}
 }
 
-// left is tried once: that the job may still run was told already.
-func (e *Engine) left(ctx context.Context, d event.Detail) {
-	if e.Handlers.Left == nil {
-		return
-	}
-	key := run.Key{Pipeline: d.Pipeline, Schedule: d.Schedule, Period: d.Date}
-	if err := e.safely(func() error { return e.Handlers.Left(ctx, key) }); err != nil && !stopped(ctx, err) {
-		e.Logger.Warn("cannot stop the job of a run that has ended", "run", key.String(), "error", err)
-	}
-}
-
 func (e *Engine) config(ctx context.Context, id pipeline.ID) error {
 	return e.safely(func() error { return e.Handlers.Config(ctx, id) })
 }
@@ -90,8 +78,6 @@ func (e *Engine) configsAfter(ctx context.Context, at store.Position) (store.Pos
 				if err := e.config(ctx, told.Event.Detail.Pipeline); err != nil {
 					return at, err
 				}
-			case event.RunCancelled, event.SFNTimeout:
-				e.left(ctx, told.Event.Detail)
 			}
 			at = told.Position
 		}

@@ -104,19 +104,14 @@ func TestDefinitionsThatOthersStoreAreTaken(t *testing.T) {
 			a.note("%s", id)
 			return nil
 		}
-		a.options.Handlers.Left = func(_ context.Context, key run.Key) error {
-			a.note("left %s", key.Pipeline)
-			return fmt.Errorf("it cannot be stopped")
-		}
 		a.start(time.Second)
 		a.pass(time.Second)
-		tell(event.RunCancelled, "ended")
 		tell(event.ConfigAccepted, "orders")
 		tell(event.ConfigRejected, "bad")
 		tell(event.ConfigRemoved, "gone")
 		synctest.Wait()
 		a.end()
-		if diff := cmp.Diff([]string{"", "left ended", "orders", "gone"}, a.noted()); diff != "" {
+		if diff := cmp.Diff([]string{"", "orders", "gone"}, a.noted()); diff != "" {
 			t.Errorf("taken (-want +got):\n%s", diff)
 		}
 	})

@@ -76,7 +76,7 @@ type workers struct {
 // and all others, which are mostly timers: deadlines, fires and arming.
 func newWorkers(e *Engine) *workers {
 	w := &workers{engine: e, freed: make(chan struct{}, 1), crew: newCrew()}
-	steps := class{pool: newPool(e.Workers), kinds: []store.TaskKind{store.Advance, store.AdvanceDry}}
+	steps := class{pool: newPool(e.Workers), kinds: []store.TaskKind{store.Advance, store.AdvanceDry, store.CheckLeft}}
 	timers := class{pool: newPool(e.Workers), kinds: []store.TaskKind{store.Deliver}}
 	for kind := range e.Handlers.Tasks {
 		if _, apart := e.Apart[kind]; !apart && !slices.Contains(steps.kinds, kind) {

@@ -73,7 +73,7 @@ func (a *Attempt) logged(e store.JobEntry) {
 		a.StartedAt, a.Handle = e.At, e.Handle
 	case store.JobSuccess, store.JobFail, store.JobTimeout:
 		a.EndedAt, a.Result, a.Category, a.Message = e.At, run.Result(e.Event), e.Category, e.Message
-	case store.JobRefused, store.JobHeld, store.JobStopped, store.JobLate:
+	case store.JobRefused, store.JobHeld, store.JobStopping, store.JobStopped, store.JobLate:
 		if a.Result == "" {
 			a.Message = e.Message
 		}

@@ -39,8 +39,12 @@ func (l *look) standing(ctx context.Context) error {
 		l.x.State, l.x.Summary = Cancelled, orUnknown(r.Reason)
 		l.anotherAttempt("opens another attempt")
 	}
-	if r.Progress.Left == run.JobMayRun {
+	switch r.Progress.Left {
+	case run.JobMayRun:
 		l.because("the job of attempt %d could not be stopped and may still be running; a rerun is rejected while it is", r.Attempt)
+	case run.JobStopping:
+		l.because("the job of attempt %d was asked to stop and has not ended yet; until it has, it keeps its slot and a rerun is rejected", r.Attempt)
+	case run.NothingLeft, run.JobStopped:
 	}
 	var err error
 	l.x.Gate, err = l.stored(ctx)

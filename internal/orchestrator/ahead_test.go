@@ -229,7 +229,7 @@ func TestCancelledWhileItsStartIsUnderWay(t *testing.T) {
 	proceed := b.steps.Ahead(ctx, &batch, b.pipelineRow(), b.now)
 	b.commit(batch)
 	proceed(nil)
-	b.target.duringStart = func(job.Attempt) { b.cancel() }
+	b.target.duringStart = func(job.Attempt) { b.cancel(run.JobMayRun) }
 	if err := host.work(); err != nil {
 		t.Fatal(err)
 	}

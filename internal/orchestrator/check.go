@@ -42,7 +42,7 @@ func (w *work) callEnds() time.Time {
 	if err != nil || !w.o.Early || refusesRepeats(kind) {
 		return time.Time{}
 	}
-	return w.run.Progress.AskedAt.Add(w.o.Lease/2 + w.o.startLimit(kind, attempt))
+	return w.callOver(kind, attempt)
 }
 
 // status returns the job's status, or why it could not be read. A job that its target does not know (any more) has

@@ -9,7 +9,6 @@ import (
 
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/job"
-	"github.com/interlock-go/interlock/internal/orchestrator"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -173,24 +172,27 @@ func TestPollWindowEndsWithOneLastLookAndAStop(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind func(*target) job.Type
 		fail error
+		slow bool
 		left run.Leftover
+		told bool // that it may still run
 		log  []store.JobEvent
 	}{
-		"stopped":         {searchableType, nil, run.JobStopped, []store.JobEvent{store.JobStarted, store.JobStopped}},
-		"cannot stop":     {plainType, nil, run.JobMayRun, []store.JobEvent{store.JobStarted}},
-		"failed to stop":  {searchableType, errors.New("forbidden"), run.JobMayRun, []store.JobEvent{store.JobStarted}},
-		"stopped, strict": {thoroughType, nil, run.JobStopped, []store.JobEvent{store.JobStarted, store.JobStopped}},
+		"stopped":         {searchableType, nil, false, run.JobStopped, false, []store.JobEvent{store.JobStarted, store.JobStopped}},
+		"stops slowly":    {searchableType, nil, true, run.JobStopping, false, []store.JobEvent{store.JobStarted, store.JobStopping}},
+		"cannot stop":     {plainType, nil, false, run.JobMayRun, true, []store.JobEvent{store.JobStarted}},
+		"failed to stop":  {searchableType, errors.New("forbidden"), false, run.JobStopping, true, []store.JobEvent{store.JobStarted, store.JobStopping}},
+		"stopped, strict": {thoroughType, nil, false, run.JobStopped, false, []store.JobEvent{store.JobStarted, store.JobStopped}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := running(t, daily+glue, c.kind)
-			b.target.stopErr = c.fail
+			b.target.stopErr, b.target.slowStop = c.fail, c.slow
 			b.settle()
 			r := b.want(run.FailedFinal)
 			if r.Progress.Left != c.left || b.now.Sub(morning) != 10*time.Minute {
 				t.Errorf("left %q after %s", r.Progress.Left, b.now.Sub(morning))
 			}
 			b.wantTold(event.ValidationPassed, event.JobTriggered, event.JobPollExhausted)
-			if extra := b.last(event.JobPollExhausted).Detail.Extra.(event.Left); extra.JobMayRun != (c.left == run.JobMayRun) {
+			if extra := b.last(event.JobPollExhausted).Detail.Extra.(event.Left); extra.JobMayRun != c.told {
 				t.Errorf("told %+v", extra)
 			}
 			b.wantLog(c.log...)
@@ -238,7 +240,7 @@ func TestTimeLimitEndsAnyOpenState(t *testing.T) {
 			b.open(b.key, run.Opening{})
 			b.step()
 			b.target.statusErr = errors.New("gone")
-		}, run.JobStopped},
+		}, run.JobStopping},
 		"failed and not settled": {func(b *bench) {
 			b.target.refuse(run.Permanent)
 			b.open(b.key, run.Opening{})
@@ -358,36 +360,20 @@ func TestLocalStartOfALostControllerIsHeld(t *testing.T) {
 	}
 }
 
-// A person's cancel reaches a controller that cannot stop the job.
-func TestLocalJobThatAnotherControllerEndedIsStoppedByItsOwn(t *testing.T) {
+// A person's cancel reaches a controller that cannot stop the job: its own is asked by a task.
+func TestLocalJobIsStoppedByItsOwnController(t *testing.T) {
 	b := running(t, daily+command, localType)
 	other := b.controller("b", b.store)
-	old := b.run()
-	left, err := other.Stop(ctx, old)
-	if left != run.JobMayRun || err == nil || len(b.target.stops) != 0 {
+	left, err := other.Stop(ctx, b.run(), b.now)
+	if left != run.JobStopping || err == nil || len(b.target.stops) != 0 || other.Sees(b.run()) {
 		t.Fatalf("the other controller left %q, %v, and asked for %d stops", left, err, len(b.target.stops))
 	}
-	for _, o := range []*orchestrator.Orchestrator{b.steps, other} {
-		if err := o.StopLeft(ctx, b.key, b.now); err != nil || len(b.target.stops) != 0 {
-			t.Fatalf("the job of an open run was stopped: %v", err)
-		}
+	if task := store.LeftTask(b.run(), b.now); task.Replica != "a" {
+		t.Errorf("the task is for %q", task.Replica)
 	}
-	next, err := old.Cancel("ada", "wrong day", left, b.now)
-	if err != nil {
-		t.Fatal(err)
+	if left, err := b.steps.Stop(ctx, b.run(), b.now); left != run.JobStopped || err != nil || !b.steps.Sees(b.run()) {
+		t.Errorf("its own controller left %q, %v", left, err)
 	}
-	batch := store.Batch{ID: "cancel"}
-	batch.Swap(old, next)
-	b.commit(batch)
-	for _, o := range []*orchestrator.Orchestrator{other, b.steps, b.steps} {
-		if err := o.StopLeft(ctx, b.key, b.now); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if r := b.want(run.Cancelled); len(b.target.stops) != 1 || r.Progress.Left != run.JobStopped {
-		t.Errorf("%d stops, left %q", len(b.target.stops), r.Progress.Left)
-	}
-	b.wantLog(store.JobStarted, store.JobStopped)
 }
 
 func TestLocalJobOfALostControllerIsToldAndExhausted(t *testing.T) {
@@ -401,7 +387,7 @@ func TestLocalJobOfALostControllerIsToldAndExhausted(t *testing.T) {
 			}
 		}
 	}
-	if r := b.want(run.FailedFinal); r.Progress.Left != run.JobMayRun {
+	if r := b.want(run.FailedFinal); r.Progress.Left != run.JobStopping {
 		t.Errorf("left %q", r.Progress.Left)
 	}
 	if b.target.looks != 0 || len(b.target.stops) != 0 {

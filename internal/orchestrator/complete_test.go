@@ -271,22 +271,22 @@ func TestStopAndStillRuns(t *testing.T) {
 	b := running(t, daily+glue, searchableType)
 	r := b.run()
 	r.Progress.Left = run.JobMayRun
-	if runs, err := b.steps.StillRuns(ctx, r); err != nil || !runs {
+	if runs, err := b.steps.StillRuns(ctx, r, b.now); err != nil || !runs {
 		t.Errorf("a running job: %v, %v", runs, err)
 	}
 	ended := r
 	ended.Progress.Report.Result = run.ResultSuccess
-	if runs, err := b.steps.StillRuns(ctx, ended); err != nil || runs {
+	if runs, err := b.steps.StillRuns(ctx, ended, b.now); err != nil || runs {
 		t.Errorf("a job that has reported its end: %v, %v", runs, err)
 	}
-	if left, err := b.steps.Stop(ctx, b.run()); err != nil || left != run.JobStopped {
+	if left, err := b.steps.Stop(ctx, b.run(), b.now); err != nil || left != run.JobStopped {
 		t.Errorf("stop: %q, %v", left, err)
 	}
-	if runs, err := b.steps.StillRuns(ctx, r); err != nil || runs {
+	if runs, err := b.steps.StillRuns(ctx, r, b.now); err != nil || runs {
 		t.Errorf("a stopped job: %v, %v", runs, err)
 	}
 	r.Progress.Left = run.NothingLeft
-	if runs, err := b.steps.StillRuns(ctx, r); err != nil || runs {
+	if runs, err := b.steps.StillRuns(ctx, r, b.now); err != nil || runs {
 		t.Errorf("nothing was left: %v, %v", runs, err)
 	}
 }
@@ -298,18 +298,22 @@ func TestStopOfAStartWithoutAnAnswerFindsItsJob(t *testing.T) {
 	b.open(b.key, run.Opening{})
 	b.step()
 	r := b.want(run.Triggering)
-	if left, err := b.steps.Stop(ctx, r); err == nil || left != run.JobMayRun {
+	if left, err := b.steps.Stop(ctx, r, b.now); err == nil || left != run.JobStopping {
 		t.Errorf("not found: %q, %v", left, err)
 	}
-	r.Progress.Left = run.JobMayRun
-	if _, err := b.steps.StillRuns(ctx, r); err == nil {
+	r.Progress.Left = run.JobStopping
+	if runs, err := b.steps.StillRuns(ctx, r, b.now); err != nil || !runs {
+		t.Errorf("its call is under way: %v, %v", runs, err)
+	}
+	b.wait(lease)
+	if _, err := b.steps.StillRuns(ctx, r, b.now); err == nil {
 		t.Error("nobody can tell, and no error says so")
 	}
 	b.target.findErr = nil
-	if runs, err := b.steps.StillRuns(ctx, r); err != nil || !runs {
+	if runs, err := b.steps.StillRuns(ctx, r, b.now); err != nil || !runs {
 		t.Errorf("found: %v, %v", runs, err)
 	}
-	if left, err := b.steps.Stop(ctx, b.run()); err != nil || left != run.JobStopped {
+	if left, err := b.steps.Stop(ctx, b.run(), b.now); err != nil || left != run.JobStopped {
 		t.Errorf("stop: %q, %v", left, err)
 	}
 }

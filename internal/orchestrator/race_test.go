@@ -198,10 +198,10 @@ func TestAnswerOvertakesAHold(t *testing.T) {
 }
 
 // cancel ends the run as package router does, which cannot stop a job that it does not know of.
-func (b *bench) cancel() {
+func (b *bench) cancel(left run.Leftover) {
 	b.t.Helper()
 	old := b.run()
-	next, err := old.Cancel("ann", "mistake", run.JobMayRun, b.now)
+	next, err := old.Cancel("ann", "mistake", left, b.now)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func TestJobWhoseRunIsCancelledDuringTheStartIsStopped(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, daily+glue, c.kind)
 			b.open(b.key, run.Opening{})
-			b.target.duringStart = func(job.Attempt) { b.cancel() }
+			b.target.duringStart = func(job.Attempt) { b.cancel(run.JobMayRun) }
 			b.step()
 			b.want(run.Cancelled)
 			b.wantTold(c.told...)
@@ -236,12 +236,45 @@ func TestJobWhoseRunIsCancelledDuringTheStartIsStopped(t *testing.T) {
 	}
 }
 
+func TestAnswerAfterACancelSaysWhatIsToBeStopped(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer func(*target)
+		left   run.Leftover
+		log    []store.JobEvent
+		slots  []int
+	}{
+		"started": {func(*target) {}, run.JobStopping, []store.JobEvent{store.JobLate}, []int{3}},
+		"ended": {func(t *target) {
+			t.will(nil, func(job.Attempt) job.Started {
+				return job.Started{Handle: "h", Result: &job.Status{Done: true, Result: run.ResultSuccess}}
+			})
+		}, run.NothingLeft, []store.JobEvent{store.JobLate}, nil},
+		"refused":   {func(t *target) { t.refuse(run.Transient) }, run.NothingLeft, nil, nil},
+		"no answer": {func(t *target) { t.loseBefore() }, run.JobStopping, nil, []int{3}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, limited+glue, searchableType)
+			b.key = b.day(3)
+			b.open(b.key, run.Opening{})
+			c.answer(b.target)
+			b.target.duringStart = func(job.Attempt) { b.cancel(run.JobStopping) }
+			b.step()
+			r := b.want(run.Cancelled)
+			if r.Progress.Left != c.left || c.left == run.JobStopping && name == "started" && r.Progress.Handle != "job-1" {
+				t.Errorf("left %q, handle %q", r.Progress.Left, r.Progress.Handle)
+			}
+			b.wantLog(c.log...)
+			b.wantSlots(c.slots...)
+		})
+	}
+}
+
 func TestRunCancelledWhileItsJobRunsStaysCancelled(t *testing.T) {
 	b := running(t, daily+glue, searchableType)
 	b.wait(time.Minute)
 	claim := b.claim("a")[0]
 	b.target.endAll(run.ResultSuccess)
-	b.cancel()
+	b.cancel(run.JobMayRun)
 	if _, err := b.steps.Step(ctx, claim, b.clock); err != nil && !errors.Is(err, store.ErrConflict) {
 		t.Error(err)
 	}

@@ -93,7 +93,7 @@ func (w *work) inUse(ctx context.Context, slots []run.AttemptID) ([]run.AttemptI
 	var used []run.AttemptID
 	for _, id := range slots {
 		r, there := runs[attempts[id]]
-		if there && r.ID() == id && (r.Status == run.Triggering || r.Status == run.Running) {
+		if there && r.ID() == id && (r.Status == run.Triggering || r.Status == run.Running || r.Progress.Left == run.JobStopping) {
 			used = append(used, id)
 		}
 	}

@@ -180,6 +180,7 @@ func TestSlotIsGivenBackHoweverTheJobEnds(t *testing.T) {
 			b.target.findErr = errLost
 			b.step()
 			b.now = b.run().Progress.LimitAt
+			b.target.findErr = nil
 			b.step()
 			b.want(run.FailedFinal)
 		},

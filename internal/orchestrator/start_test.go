@@ -338,8 +338,7 @@ func TestCancelledAttemptWithALostAnswerMayLeaveAJob(t *testing.T) {
 	b.open(b.key, run.Opening{})
 	b.step()
 	b.want(run.Triggering)
-	left, err := b.steps.Stop(ctx, b.run())
-	if left != run.JobMayRun || err == nil {
+	if left, err := b.steps.Stop(ctx, b.run(), b.now); left != run.JobMayRun || err == nil {
 		t.Errorf("left %q, %v", left, err)
 	}
 }

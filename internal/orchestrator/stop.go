@@ -13,54 +13,31 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Stop asks for the end of the job of an open attempt that is about to be left without its result, and says what is left of
-// it. An error says why it may still run. Nothing stored changes.
-func (o *Orchestrator) Stop(ctx context.Context, r run.Run) (run.Leftover, error) {
-	w := &work{o: o, run: r}
+// Stop asks the target to end the job of an attempt that is left without its result, and says what is left of it. For an ended
+// attempt whose job is run.JobStopping it is called until the target says that the job has ended. An error says why the job
+// may still run. Nothing stored changes.
+func (o *Orchestrator) Stop(ctx context.Context, r run.Run, now time.Time) (run.Leftover, error) {
+	w := &work{o: o, run: r, now: now}
 	var err error
 	if w.def, err = o.definition(ctx, r); err != nil {
 		return run.JobMayRun, err
 	}
+	if err := w.enter(ctx, false); err != nil && !errors.Is(err, errWaited) {
+		return run.JobStopping, err
+	}
 	return w.leave(ctx)
 }
 
-// StopLeft stops the job that an ended attempt left behind because another controller ended it, where the job belongs to this one.
-// One that cannot be stopped may still run, as was told.
-func (o *Orchestrator) StopLeft(ctx context.Context, key run.Key, now time.Time) error {
-	r, err := o.Store.Run(ctx, key)
-	if err != nil {
-		return fmt.Errorf("read run %s: %w", key, err)
-	}
-	w := &work{o: o, run: r, now: now}
-	if !r.Status.Ended() || r.Progress.Left != run.JobMayRun || r.Progress.Replica == "" || w.elsewhere() {
-		return nil
-	}
-	if w.def, err = o.definition(ctx, r); err != nil {
-		return err
-	}
-	if left, err := w.stop(ctx, r.Progress.Handle); left != run.JobStopped {
-		return err
-	}
-	next, err := r.StopLeft(now)
-	if err != nil {
-		return err
-	}
-	b := w.batch("stop left")
-	b.Swap(r, next)
-	b.Append(w.entry(store.JobStopped, r.Progress.Handle, "stopped by the controller that it belongs to: "+r.Reason))
-	if err := w.send(ctx, b); !isConflict(err) {
-		return err
-	}
-	return nil // another attempt has opened meanwhile
-}
+// Sees says whether this controller can ask about the job of the run's latest attempt.
+func (o *Orchestrator) Sees(r run.Run) bool { return !(&work{o: o, run: r}).elsewhere() }
 
-// StillRuns says whether the job that an ended attempt left behind (run.JobMayRun) runs. One whose end was reported before the
-// attempt was ended does not, whatever its type can tell. An error says that nobody can tell.
-func (o *Orchestrator) StillRuns(ctx context.Context, r run.Run) (bool, error) {
-	if r.Progress.Left != run.JobMayRun || r.Progress.Report.Result != "" {
+// StillRuns says whether the job that an ended attempt left behind runs. One whose end was reported before the attempt was ended
+// does not, whatever its type can tell. An error says that nobody can tell.
+func (o *Orchestrator) StillRuns(ctx context.Context, r run.Run, now time.Time) (bool, error) {
+	if !r.Progress.Left.MayRun() || r.Progress.Report.Result != "" {
 		return false, nil
 	}
-	w := &work{o: o, run: r}
+	w := &work{o: o, run: r, now: now}
 	var err error
 	if w.def, err = o.definition(ctx, r); err != nil {
 		return false, err
@@ -92,65 +69,102 @@ func (w *work) findLeft(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	h, saw, trouble := w.find(ctx, kind, attempt)
-	switch saw {
-	case notThere:
-		return false, nil
-	case there:
+	switch {
+	case saw == there:
 		w.run.Progress.Handle = h
 		return w.runs(ctx)
+	case w.now.Before(w.callOver(kind, attempt)):
+		return true, nil
+	case saw == notThere:
+		return false, nil
 	default:
 		return false, fmt.Errorf("look for the job of %s: its target cannot be searched %s", w.run.ID(), trouble)
 	}
 }
 
-// leave stops what the attempt may have started.
+// callOver is when the last start call is over at the latest: it is made within half a lease of its announcement, and has its
+// time limit.
+func (w *work) callOver(kind job.Type, a job.Attempt) time.Time {
+	asked := w.run.Progress.AskedAt
+	if asked.IsZero() {
+		return asked
+	}
+	return asked.Add(w.o.Lease/2 + w.o.startLimit(kind, a))
+}
+
+// leave asks the target to stop what the attempt may have started, and says what is left of it.
 func (w *work) leave(ctx context.Context) (run.Leftover, error) {
 	p := w.run.Progress
+	asked := w.run.Status == run.Triggering && !p.AskedAt.IsZero()
 	switch {
-	case w.run.Status != run.Running && (w.run.Status != run.Triggering || p.AskedAt.IsZero()) && !p.Unanswered:
+	case w.run.Status != run.Running && !asked && !p.Unanswered && p.Left != run.JobStopping:
 		return run.NothingLeft, nil
 	case w.def == nil:
 		return run.JobMayRun, errors.New("its version of the file cannot be had")
 	case w.def.Job == nil:
 		return run.NothingLeft, nil
 	case w.elsewhere():
-		return run.JobMayRun, fmt.Errorf("its job belongs to controller %s", p.Replica)
-	case w.run.Status == run.Running:
-		return w.stop(ctx, p.Handle)
+		return run.JobStopping, fmt.Errorf("it belongs to controller %s", p.Replica)
 	}
 	kind, attempt, err := w.job()
 	if err != nil {
 		return run.JobMayRun, err
 	}
-	if h, saw, _ := w.find(ctx, kind, attempt); saw == there {
-		return w.stop(ctx, h)
+	if !p.StartedAt.IsZero() {
+		return w.stop(ctx, kind, attempt, p.Handle)
 	}
-	return run.JobMayRun, errors.New("its start call has no known answer") // and may still be under way
+	return w.leaveUnanswered(ctx, kind, attempt)
 }
 
-// stop ends a job where its type can.
-func (w *work) stop(ctx context.Context, h run.Handle) (run.Leftover, error) {
-	kind, attempt, err := w.job()
-	if err != nil {
-		return run.JobMayRun, err
+// leaveUnanswered is leave for an attempt whose start call has no known answer. As long as the call may be under way, its job may
+// still appear.
+func (w *work) leaveUnanswered(ctx context.Context, kind job.Type, a job.Attempt) (run.Leftover, error) {
+	h, saw, trouble := w.find(ctx, kind, a)
+	switch {
+	case saw == there:
+		return w.stop(ctx, kind, a, h)
+	case w.now.Before(w.callOver(kind, a)):
+		return run.JobStopping, errors.New("its start call may still be under way")
+	case saw == notThere:
+		return run.JobStopped, nil
+	case saw == lookFailed:
+		return run.JobStopping, errors.New(trouble)
+	default:
+		return run.JobMayRun, errors.New("its start call has no known answer, and its target cannot be searched")
 	}
+}
+
+// stop asks for the end of a job where its type can, and for its status: only its target knows when it has ended.
+func (w *work) stop(ctx context.Context, kind job.Type, a job.Attempt, h run.Handle) (run.Leftover, error) {
 	stopper, ok := kind.(job.Stopper)
 	if !ok {
 		return run.JobMayRun, fmt.Errorf("a job of type %q cannot be stopped", w.def.Job.Type)
 	}
 	call, cancel := w.o.ask(ctx)
 	defer cancel()
-	if err := stopper.Stop(call, attempt, h); err != nil {
-		return run.JobMayRun, fmt.Errorf("stop the job of %s: %w", w.run.ID(), err)
+	refused := stopper.Stop(call, a, h)
+	status, err := kind.Status(call, a, h)
+	switch {
+	case errors.Is(err, job.ErrUnknownHandle), err == nil && status.Done:
+		return run.JobStopped, nil
+	case refused != nil:
+		return run.JobStopping, fmt.Errorf("stop the job of %s: %w", w.run.ID(), refused)
+	default:
+		return run.JobStopping, nil
 	}
-	return run.JobStopped, nil
 }
 
-// left is a batch that ends the attempt without its job's result.
+// left is a batch that ends the attempt without its job's result. A job that may still end keeps its slot until it has.
 func (w *work) left(ctx context.Context, what string, left run.Leftover) (store.Batch, error) {
 	b := w.batch(what)
-	if left == run.JobStopped {
-		b.Append(w.entry(store.JobStopped, w.run.Progress.Handle, "stopped: nobody waits for its result any more"))
+	switch left {
+	case run.JobStopping:
+		b.Append(w.entry(store.JobStopping, w.run.Progress.Handle, "nothing waits for its result any more"))
+		b.Schedule(store.LeftTask(w.run, w.now))
+		return b, nil
+	case run.JobStopped:
+		b.Append(w.entry(store.JobStopped, w.run.Progress.Handle, "nothing waited for its result any more"))
+	case run.NothingLeft, run.JobMayRun:
 	}
 	return b, w.vacate(ctx, &b)
 }
@@ -201,5 +215,5 @@ func (w *work) tellLeft(b *store.Batch, t event.Type, reason string, left run.Le
 	if trouble != nil {
 		message += " (" + brief(trouble.Error()) + ")"
 	}
-	b.Emit(event.New(t, w.about(), message, event.Left{JobMayRun: left == run.JobMayRun, Reason: reason}))
+	b.Emit(event.New(t, w.about(), message, event.Left{JobMayRun: left == run.JobMayRun || trouble != nil, Reason: reason}))
 }

@@ -30,6 +30,7 @@ type target struct {
 	statusErr   error
 	findErr     error
 	stopErr     error
+	slowStop    bool // a job that is stopped goes on until it is ended
 }
 
 // task is a job there.
@@ -170,7 +171,7 @@ func (s searchable) Stop(_ context.Context, _ job.Attempt, h run.Handle) error {
 		return s.stopErr
 	}
 	s.stops = append(s.stops, h)
-	if j := s.jobs[h]; !j.status.Done {
+	if j := s.jobs[h]; !j.status.Done && !s.slowStop {
 		j.status = job.Status{Done: true, Result: run.ResultFail, Message: "stopped"}
 	}
 	return nil

@@ -122,13 +122,17 @@ func (w *work) hold(ctx context.Context, reason string) (lifecycle.Step, error) 
 	return w.commit(ctx, b, next)
 }
 
-// overtaken is an answer to a start that the run no longer waits for. Whoever ended the attempt could not stop a job of
-// which only the answer tells.
+// overtaken is an answer to a start that the run no longer waits for. Only the answer says which job is to be stopped.
 func (w *work) overtaken(ctx context.Context, current run.Run, a answer) (lifecycle.Step, error) {
 	w.now = w.clock()
 	step := lifecycle.Next(current, w.now)
 	b := w.batch("overtaken")
-	if a.err == nil && a.started.Result == nil && !w.follows(current, a.started.Handle) {
+	switch {
+	case current.Attempt == w.run.Attempt && current.Progress.Left == run.JobStopping && current.Progress.StartedAt.IsZero():
+		if err := w.answerLeft(ctx, &b, current, a); err != nil {
+			return lifecycle.Step{}, err
+		}
+	case a.err == nil && a.started.Result == nil && !w.follows(current, a.started.Handle):
 		w.abandon(ctx, &b, current.Status, a.started.Handle)
 	}
 	if w.claim != nil {
@@ -139,7 +143,7 @@ func (w *work) overtaken(ctx context.Context, current run.Run, a answer) (lifecy
 	}
 	err := w.send(ctx, b)
 	if isConflict(err) && w.claim != nil {
-		b.Lease, b.Tasks, b.Finished, err = nil, nil, nil, nil // the task is somebody else's by now
+		b.Lease, b.Tasks, b.Finished, err = nil, nil, nil, nil // the task is another worker's by now
 		if !b.Empty() {
 			err = w.send(ctx, b)
 		}
@@ -147,15 +151,49 @@ func (w *work) overtaken(ctx context.Context, current run.Run, a answer) (lifecy
 	return step, err
 }
 
-// abandon stops a job that nobody follows, and notes it.
+// answerLeft records the answer to a start call whose attempt has ended meanwhile: the job that is to be stopped now, or that
+// there is none. Without an answer, the task that watches what is left finds out.
+func (w *work) answerLeft(ctx context.Context, b *store.Batch, current run.Run, a answer) error {
+	var next run.Run
+	var err error
+	became := fmt.Sprintf("its start was answered when the run was %s already: ", current.Status)
+	switch {
+	case a.err == nil && a.started.Result == nil:
+		next, err = current.LeftStarted(a.started.Handle, w.now)
+		b.Append(w.entry(store.JobLate, a.started.Handle, became+"it is being stopped"))
+	case a.err == nil:
+		next, err = current.SettleLeft(run.NothingLeft, w.now)
+		b.Append(w.entry(store.JobLate, a.started.Handle, fmt.Sprintf("%sits result is %s", became, a.started.Result.Result)))
+	case refusalIn(a.err) != nil:
+		next, err = current.SettleLeft(run.NothingLeft, w.now)
+	default:
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	b.Swap(current, next)
+	if next.Progress.Left == run.NothingLeft {
+		return w.vacate(ctx, b)
+	}
+	b.Schedule(store.LeftTask(next, w.now))
+	return nil
+}
+
+// abandon stops a job that nothing follows, and records it.
 func (w *work) abandon(ctx context.Context, b *store.Batch, became run.Status, h run.Handle) {
-	left, trouble := w.stop(ctx, h)
+	left, trouble := run.JobMayRun, error(nil)
+	if kind, attempt, err := w.job(); err != nil {
+		trouble = err
+	} else {
+		left, trouble = w.stop(ctx, kind, attempt, h)
+	}
 	e := w.entry(store.JobLate, h, fmt.Sprintf("started while the run became %s; %s", became, leftText(left)))
 	if left == run.JobStopped {
 		e.Event = store.JobStopped
 	}
 	b.Append(e)
-	if left == run.JobStopped {
+	if trouble == nil {
 		return
 	}
 	about := w.about()
@@ -188,6 +226,8 @@ func leftText(left run.Leftover) string {
 	switch left {
 	case run.JobStopped:
 		return "the job was stopped"
+	case run.JobStopping:
+		return "the job is being stopped"
 	case run.JobMayRun:
 		return "the job may still run"
 	default:

@@ -186,6 +186,7 @@ func (p *process) tasks(steps *orchestrator.Orchestrator, monitor *slamonitor.Mo
 		store.ReopenPeriods: at(p.router.Reopen),
 		store.ResumePaused:  at(p.router.ResumeDue),
 		store.CheckPostRun:  at(p.router.CheckPostRun),
+		store.CheckLeft:     at(p.router.CheckLeft),
 		store.Arm:           at(monitor.Arm),
 		store.FireDeadline:  at(monitor.Fire),
 	}

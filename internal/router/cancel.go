@@ -11,8 +11,9 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Cancel ends an open run for a person. Its job is stopped where that is possible; otherwise the event says that it may
-// still run. Its deadlines are cancelled by the change that follows.
+// Cancel ends an open run for a person. Its job is asked to stop where that is possible; until its target says that it has ended,
+// the job keeps its slot, and a rerun is rejected. Otherwise the event says that the job may still run. The run's deadlines
+// are cancelled by the change that follows.
 func (r *Router) Cancel(ctx context.Context, key run.Key, by, why string, now time.Time) (run.Run, error) {
 	if by == "" || why == "" {
 		return run.Run{}, refuse(Invalid, "cancelling a run needs who and why")
@@ -26,18 +27,18 @@ func (r *Router) Cancel(ctx context.Context, key run.Key, by, why string, now ti
 		if !old.Status.Open() {
 			return refuse(Conflict, "run %s has ended: %s", key, old.Status)
 		}
-		left, err := r.jobs.Stop(ctx, old)
-		if ctx.Err() != nil {
-			return fmt.Errorf("stop the job of %s: %w", old.ID(), err)
-		}
 		// A job that could not be stopped is left behind, which the event says: a person's cancel counts anyway.
-		ended, err = r.cancel(ctx, old, by, why, left, now)
+		left, trouble := r.jobs.Stop(ctx, old, now)
+		if ctx.Err() != nil {
+			return fmt.Errorf("stop the job of %s: %w", old.ID(), ctx.Err())
+		}
+		ended, err = r.cancel(ctx, old, by, why, left, trouble, now)
 		return err
 	})
 	return ended, err
 }
 
-func (r *Router) cancel(ctx context.Context, old run.Run, by, why string, left run.Leftover, now time.Time) (run.Run, error) {
+func (r *Router) cancel(ctx context.Context, old run.Run, by, why string, left run.Leftover, trouble error, now time.Time) (run.Run, error) {
 	next, err := old.Cancel(by, why, left, now)
 	if err != nil {
 		return run.Run{}, err
@@ -45,17 +46,30 @@ func (r *Router) cancel(ctx context.Context, old run.Run, by, why string, left r
 	b := store.Batch{ID: name("cancel", old) + "/" + by}
 	b.Swap(old, next)
 	b.Finish(advanceID(old.Key))
-	if left == run.JobStopped {
-		b.Append(store.JobEntry{Key: old.Key, Attempt: old.Attempt, At: instant(now), Event: store.JobStopped, Handle: old.Progress.Handle, Message: why, By: by})
-	}
-	if err := r.freeSlot(ctx, &b, old); err != nil {
-		return run.Run{}, err
-	}
+	log := store.JobEntry{Key: old.Key, Attempt: old.Attempt, At: instant(now), Try: old.Progress.StartTries, Handle: old.Progress.Handle, Message: why, By: by}
 	message := fmt.Sprintf("cancelled by %s: %s", by, why)
-	if left == run.JobMayRun {
+	switch left {
+	case run.JobStopping:
+		log.Event = store.JobStopping
+		b.Append(log)
+		b.Schedule(store.LeftTask(next, now))
+		message += "; its job is being stopped"
+	case run.JobStopped:
+		log.Event = store.JobStopped
+		b.Append(log)
+	case run.JobMayRun:
 		message += "; its job could not be stopped and may still run"
+	case run.NothingLeft:
 	}
-	b.Emit(event.New(event.RunCancelled, event.Of(old, now), message, event.Left{JobMayRun: left == run.JobMayRun, By: by, Reason: why}))
+	if trouble != nil {
+		message += " (" + trouble.Error() + ")"
+	}
+	if left != run.JobStopping {
+		if err := r.freeSlot(ctx, &b, old); err != nil {
+			return run.Run{}, err
+		}
+	}
+	b.Emit(event.New(event.RunCancelled, event.Of(old, now), message, event.Left{JobMayRun: trouble != nil, By: by, Reason: why}))
 	return next, r.commit(ctx, b, now)
 }
 

@@ -122,7 +122,7 @@ func (r *Router) triggered(ctx context.Context, b *store.Batch, e *catalog.Entry
 	if old.Status == "" {
 		return r.begin(b, e, key, o, now)
 	}
-	facts := rerun.Facts{Run: old, JobRunning: !o.forced && r.leftRuns(ctx, old)}
+	facts := rerun.Facts{Run: old, JobRunning: !o.forced && r.leftRuns(ctx, old, now)}
 	v := rerun.Decide(rerun.Request{Force: o.forced}, facts, rerun.BudgetsOf(e.Job).For(old, run.CauseManual), now)
 	if !v.Open {
 		return run.Run{}, refuse(Conflict, "%s", v.Reason)

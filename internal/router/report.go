@@ -110,9 +110,12 @@ func (r *Router) logLate(ctx context.Context, old run.Run, o run.Outcome, now ti
 		Message: fmt.Sprintf("%s, while the run is %s in attempt %d: %s", o.Result, old.Status, old.Attempt, o.Message),
 	})
 	current := old
-	if ended, err := old.LeftEnded(now); err == nil && o.Attempt == old.Attempt && o.Result.Valid() {
+	if ended, err := old.SettleLeft(run.NothingLeft, now); err == nil && o.Attempt == old.Attempt && o.Result.Valid() {
 		current = ended
 		b.Swap(old, current)
+		if err := r.freeSlot(ctx, &b, old); err != nil {
+			return Reported{}, err
+		}
 	}
 	return Reported{Run: current, Late: true}, r.commit(ctx, b, now)
 }

@@ -150,7 +150,7 @@ func (r *Router) facts(ctx context.Context, e *catalog.Entry, q RerunRequest, ol
 	if q.Force {
 		return facts, nil
 	}
-	facts.JobRunning = r.leftRuns(ctx, old)
+	facts.JobRunning = r.leftRuns(ctx, old, now)
 	if old.Status != run.Completed {
 		return facts, nil
 	}
@@ -159,11 +159,11 @@ func (r *Router) facts(ctx context.Context, e *catalog.Entry, q RerunRequest, ol
 }
 
 // leftRuns says whether the job that an ended run left behind still runs. One that nobody can ask about counts as running.
-func (r *Router) leftRuns(ctx context.Context, old run.Run) bool {
-	if old.Progress.Left != run.JobMayRun || !old.Status.Ended() {
+func (r *Router) leftRuns(ctx context.Context, old run.Run, now time.Time) bool {
+	if !old.Progress.Left.MayRun() || !old.Status.Ended() {
 		return false
 	}
-	running, err := r.jobs.StillRuns(ctx, old)
+	running, err := r.jobs.StillRuns(ctx, old, now)
 	return running || err != nil
 }
 

@@ -41,9 +41,12 @@ type deadlines interface {
 // jobs looks at the job of a run's latest attempt, and ends it; package orchestrator can.
 type jobs interface {
 	// StillRuns says whether a job that was left behind still runs. An error says that nobody can tell.
-	StillRuns(ctx context.Context, r run.Run) (bool, error)
-	// Stop ends the job of an open attempt, and says what is left of it; an error says why it may still run.
-	Stop(ctx context.Context, r run.Run) (run.Leftover, error)
+	StillRuns(ctx context.Context, r run.Run, now time.Time) (bool, error)
+	// Stop asks for the end of the job of an attempt that is left, and says what is left of it; an error says why it may
+	// still run. It may be asked again.
+	Stop(ctx context.Context, r run.Run, now time.Time) (run.Leftover, error)
+	// Sees says whether this controller can ask about the job: some belong to one controller.
+	Sees(r run.Run) bool
 }
 
 // starter puts the start of its job into the batch that opens an attempt, where nothing speaks against it; package

@@ -38,6 +38,7 @@ type targets struct {
 	running map[run.AttemptID]bool
 	atOnce  bool  // the start call is the job
 	refuse  error // what start calls are refused with
+	slow    bool  // a job that is asked to stop goes on until a test ends it
 }
 
 func (t *targets) Start(_ context.Context, a job.Attempt) (job.Started, error) {
@@ -64,7 +65,9 @@ type stoppable struct{ *targets }
 
 func (t stoppable) Stop(_ context.Context, a job.Attempt, _ run.Handle) error {
 	t.stopped = append(t.stopped, a.ID)
-	t.running[a.ID] = false
+	if !t.slow {
+		t.running[a.ID] = false
+	}
 	return nil
 }
 

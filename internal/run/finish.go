@@ -103,23 +103,24 @@ func (r Run) Cancel(by, why string, left Leftover, now time.Time) (Run, error) {
 	return next, nil
 }
 
-// StopLeft notes that the job which an ended attempt left behind was stopped after all.
-func (r Run) StopLeft(now time.Time) (Run, error) {
-	if !r.Status.Ended() || r.Progress.Left != JobMayRun {
-		return r, fmt.Errorf("run %s has left no job that may still run", r.ID())
+// SettleLeft records what became of the job which an attempt left behind: its target says that it has ended, or nobody can say
+// any more. Nothing else comes of it.
+func (r Run) SettleLeft(left Leftover, now time.Time) (Run, error) {
+	if !r.Progress.Left.MayRun() || left == JobStopping {
+		return r, fmt.Errorf("record that the job of run %s is %q: it is %q", r.ID(), left, r.Progress.Left)
 	}
 	next := r.touch(now)
-	next.Progress.Left = JobStopped
+	next.Progress.Left = left
 	return next, nil
 }
 
-// LeftEnded notes that the job which an attempt left behind has told its end. Nothing else comes of it.
-func (r Run) LeftEnded(now time.Time) (Run, error) {
-	if r.Progress.Left != JobMayRun {
-		return r, fmt.Errorf("run %s has left no job that may still run", r.ID())
+// LeftStarted records the answer to a start call that came after its attempt had ended: the job runs, and is to be stopped.
+func (r Run) LeftStarted(h Handle, now time.Time) (Run, error) {
+	if r.Progress.Left != JobStopping || !r.Progress.StartedAt.IsZero() {
+		return r, fmt.Errorf("record the start of run %s: it does not wait for the answer to a start call", r.ID())
 	}
 	next := r.touch(now)
-	next.Progress.Left = NothingLeft
+	next.Progress.Handle, next.Progress.StartedAt = h, next.UpdatedAt
 	return next, nil
 }
 

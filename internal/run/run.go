@@ -125,12 +125,17 @@ type Unread struct {
 // Leftover says what became of the job of an attempt that ended without its result.
 type Leftover string
 
-// What may be left of a job.
+// What may be left of a job. One that is asked to stop still runs until its target says otherwise: until then it is asked
+// again, and keeps its slot.
 const (
 	NothingLeft Leftover = ""
-	JobStopped  Leftover = "stopped"
-	JobMayRun   Leftover = "may still run" // a rerun must ask for its status first
+	JobStopped  Leftover = "stopped"       // its target says that it has ended
+	JobStopping Leftover = "stopping"      // its target has not said so yet
+	JobMayRun   Leftover = "may still run" // it cannot be stopped, or its target cannot be asked
 )
+
+// MayRun says that the job may still run: a rerun must ask for its status first.
+func (l Leftover) MayRun() bool { return l == JobStopping || l == JobMayRun }
 
 // shift moves window and time limit by the time that the attempt waited for a slot.
 func (p *Progress) shift(now time.Time) {

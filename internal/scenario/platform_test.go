@@ -96,6 +96,7 @@ func (c *controller) tasks() map[store.TaskKind]func(context.Context, store.Clai
 		store.ReopenPeriods: now(c.router.Reopen),
 		store.ResumePaused:  now(c.router.ResumeDue),
 		store.CheckPostRun:  now(c.router.CheckPostRun),
+		store.CheckLeft:     now(c.router.CheckLeft),
 		store.Arm:           now(c.monitor.Arm),
 		store.FireDeadline:  now(c.monitor.Fire),
 		store.RunProbe:      func(ctx context.Context, claim store.Claim) error { return c.probes.Run(ctx, claim, time.Now) },

@@ -39,6 +39,7 @@ type play struct {
 	Category string            `yaml:"category" enum:"PERMANENT,TRANSIENT,TIMEOUT" doc:"Whose fault a failure is."`
 	Message  string            `yaml:"message" doc:"What it says of itself."`
 	Refuses  int               `yaml:"refuses" min:"0" doc:"How many start calls are refused first."`
+	Stops    document.Duration `yaml:"stops" default:"0s" doc:"How long it runs on after it was asked to stop."`
 	Start    string            `yaml:"start" default:"answered" enum:"answered,unanswered,lost,whole" doc:"unanswered: it starts and nobody is told. lost: the first call never arrives. whole: the call is the job."`
 }
 

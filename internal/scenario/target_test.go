@@ -106,11 +106,11 @@ func (t searchable) Find(_ context.Context, a job.Attempt) (run.Handle, bool, er
 	return handleOf(a), runs, nil
 }
 
-func (t searchable) Stop(_ context.Context, _ job.Attempt, h run.Handle) error {
+func (t searchable) Stop(_ context.Context, a job.Attempt, h run.Handle) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if now := t.clock(); now.Before(t.ends[h]) {
-		t.ends[h] = now
+	if end := t.clock().Add(t.play(a).Stops.D()); end.Before(t.ends[h]) {
+		t.ends[h] = end
 	}
 	return nil
 }

@@ -27,8 +27,11 @@ func (w *watch) endedStaysEnded(before, after run.Run, b store.Batch) {
 	if !before.Status.Ended() {
 		return
 	}
-	if ended, err := before.LeftEnded(after.UpdatedAt); err == nil && ended == after && len(w.notes.said[before.ID()]) > 0 {
-		return // all that changed is that the job which it left has told its end
+	if before.Progress.Left.MayRun() && onlyLeft(before, after) {
+		if after.Progress.Left == run.NothingLeft && len(w.notes.said[before.ID()]) == 0 && !before.Progress.StartedAt.IsZero() {
+			w.fail(EndedStaysEnded, "%s was %s and has nothing left, and no result was reported", after.ID(), before.Progress.Left)
+		}
+		return
 	}
 	if after.Attempt != before.Attempt+1 || after.Status != run.Pending {
 		w.fail(EndedStaysEnded, "%s was %s in attempt %d and became %s in attempt %d", after.Key, before.Status, before.Attempt, after.Status, after.Attempt)
@@ -55,6 +58,13 @@ func (w *watch) endedStaysEnded(before, after run.Run, b store.Batch) {
 	default:
 		w.fail(EndedStaysEnded, "%s was opened for %q from %s", after.ID(), o.Cause, before.Status)
 	}
+}
+
+// onlyLeft says that what is known of the job which an ended attempt has left is all that changed.
+func onlyLeft(before, after run.Run) bool {
+	before.Version, before.UpdatedAt = after.Version, after.UpdatedAt
+	before.Progress.Left, before.Progress.Handle, before.Progress.StartedAt = after.Progress.Left, after.Progress.Handle, after.Progress.StartedAt
+	return before == after
 }
 
 func (w *watch) mustTell(after run.Run, b store.Batch, t event.Type) {

@@ -105,6 +105,8 @@ func (h *host) carryOut(ctx context.Context, c store.Claim) error {
 		return h.router.Reopen(ctx, c, now)
 	case store.ResumePaused:
 		return h.router.ResumeDue(ctx, c, now)
+	case store.CheckLeft:
+		return h.router.CheckLeft(ctx, c, now)
 	case store.CheckPostRun:
 		return h.router.CheckPostRun(ctx, c, now)
 	case store.Arm:

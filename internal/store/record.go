@@ -115,14 +115,15 @@ type JobEvent string
 
 // What happens to jobs. Success, fail and timeout are results; a late one changed nothing any more.
 const (
-	JobStarted JobEvent = "started"
-	JobRefused JobEvent = "refused"
-	JobHeld    JobEvent = "held"
-	JobSuccess JobEvent = "success"
-	JobFail    JobEvent = "fail"
-	JobTimeout JobEvent = "timeout"
-	JobStopped JobEvent = "stopped"
-	JobLate    JobEvent = "late"
+	JobStarted  JobEvent = "started"
+	JobRefused  JobEvent = "refused"
+	JobHeld     JobEvent = "held"
+	JobSuccess  JobEvent = "success"
+	JobFail     JobEvent = "fail"
+	JobTimeout  JobEvent = "timeout"
+	JobStopping JobEvent = "stopping" // asked to stop
+	JobStopped  JobEvent = "stopped"
+	JobLate     JobEvent = "late"
 )
 
 // Snapshot is what a start was decided on, or the end of an attempt. Its id is that of the attempt and the try, or of the

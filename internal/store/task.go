@@ -49,6 +49,7 @@ const (
 	Arm           TaskKind = "arm"            // arm the deadlines of the periods to come
 	FireDeadline  TaskKind = "deadline"       // warn of, or breach, a run's deadlines
 	CheckPostRun  TaskKind = "post-run"       // evaluate the post-run rules of a completed run again
+	CheckLeft     TaskKind = "left"           // ask whether the job that an ended attempt left behind has ended
 	ResumePaused  TaskKind = "resume"         // the end of a pause
 	RunProbe      TaskKind = "probe"          // run an evaluator
 	ReopenPeriods TaskKind = "reopen-periods" // after a pause or a change of the file: open what is due
@@ -56,6 +57,14 @@ const (
 	Deliver       TaskKind = "deliver"        // bring events to a sink; it is due once nobody has done so for long
 	Turn          TaskKind = "turn"           // be the one process of several that does something; it is never due
 )
+
+// LeftTask asks again and again whether the job that r has left behind has ended. If the job belongs to one replica, so does the
+// task.
+func LeftTask(r run.Run, due time.Time) Task {
+	return Task{
+		ID: "left/" + r.Key.String(), Kind: CheckLeft, Pipeline: r.Pipeline, Key: r.Key, Due: due.Round(0).UTC(), Replica: r.Progress.Replica,
+	}
+}
 
 // Lease is the right to work on a task. Token is larger than every token given out before, on whatever task, so that a
 // lease which was taken over, or was on an earlier task of that name, is recognised.

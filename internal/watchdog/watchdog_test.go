@@ -32,8 +32,11 @@ var (
 // idle is a job side that never has a job.
 type idle struct{}
 
-func (idle) StillRuns(context.Context, run.Run) (bool, error)    { return false, nil }
-func (idle) Stop(context.Context, run.Run) (run.Leftover, error) { return run.JobStopped, nil }
+func (idle) StillRuns(context.Context, run.Run, time.Time) (bool, error) { return false, nil }
+func (idle) Stop(context.Context, run.Run, time.Time) (run.Leftover, error) {
+	return run.JobStopped, nil
+}
+func (idle) Sees(run.Run) bool { return true }
 
 // world is one pipeline in force at eight, with nobody but the watchdog at work: no feed is followed, no task is claimed.
 type world struct {

@@ -294,8 +294,10 @@ func stop(b bed) {
 	}
 	b.Type = b.New(b.T)
 	stopper := b.Type.(job.Stopper)
-	if err := stopper.Stop(b.ctx(), a, started.Handle); err != nil {
-		b.Fatal(err)
+	for range 2 {
+		if err := stopper.Stop(b.ctx(), a, started.Handle); err != nil {
+			b.Fatal(err)
+		}
 	}
 	if status := b.end(a, started); status.Result != run.ResultFail {
 		b.Errorf("got %+v", status)

@@ -1335,7 +1335,7 @@ export interface components {
             by: string | null;
             category: string | null;
             /** @enum {string} */
-            event: "started" | "refused" | "held" | "success" | "fail" | "timeout" | "stopped" | "late";
+            event: "started" | "refused" | "held" | "success" | "fail" | "timeout" | "stopping" | "stopped" | "late";
             handle: string | null;
             message: string | null;
             output: string | null;
@@ -2007,6 +2007,8 @@ export interface components {
             heldSince: string | null;
             /** @description Its job could not be stopped and may still run. */
             jobMayRun: boolean;
+            /** @description Its job was asked to stop and its target has not said yet that it has ended. */
+            jobStopping: boolean;
             /** Format: date-time */
             lastEvaluation: string | null;
             /** @description What the job's result says. */
@@ -2107,6 +2109,8 @@ export interface components {
             jobLog: components["schemas"]["JobEntry"][];
             /** @description Its job could not be stopped and may still run. */
             jobMayRun: boolean;
+            /** @description Its job was asked to stop and its target has not said yet that it has ended. */
+            jobStopping: boolean;
             /** Format: date-time */
             lastEvaluation: string | null;
             /** @description What the job's result says. */
