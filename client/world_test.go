@@ -44,7 +44,9 @@ type idle struct{}
 
 func (idle) StillRuns(context.Context, run.Run, time.Time) (bool, error) { return false, nil }
 
-func (idle) Stop(context.Context, run.Run, time.Time) (run.Leftover, error) { return run.NothingLeft, nil }
+func (idle) Stop(context.Context, run.Run, time.Time) (run.Leftover, error) {
+	return run.NothingLeft, nil
+}
 
 func (idle) Sees(run.Run) bool { return true }
 
