@@ -44,11 +44,23 @@ func Attempts(r run.Run, log []store.JobEntry, events []event.Event) []Attempt {
 	for _, e := range events {
 		at(e.Detail.Attempt).told(e)
 	}
+	last := map[int]store.JobEntry{}
 	for _, entry := range log {
 		at(entry.Attempt).logged(entry)
+		last[entry.Attempt] = entry
+	}
+	for n, entry := range last {
+		if n < r.Attempt && entry.Event == store.JobRefused {
+			at(n).refused(entry)
+		}
 	}
 	at(r.Attempt).latest(r)
 	return attempts
+}
+
+// refused ends an earlier attempt whose job was never started: its last line in the job log is the refusal.
+func (a *Attempt) refused(e store.JobEntry) {
+	a.EndedAt, a.Result, a.Category = e.At, run.ResultFail, e.Category
 }
 
 // told fills in what an event says.
