@@ -33,14 +33,23 @@ func (s *Schedule) Upcoming(from time.Time) iter.Seq[Slot] {
 					until = begins.AddDate(lookAhead, 0, 0)
 					continue
 				}
-				nextDay := s.turn(slot.Period.Outer(period.Day).End(s.zone))
-				if nextDay.After(begins) {
-					resume = nextDay
+				if next := s.turn(s.leaves(slot.Period)); next.After(begins) {
+					resume = next
 					break
 				}
 			}
 		}
 	}
+}
+
+// leaves is an instant up to which every slice after p lies on the day of p: the end of that day, or
+// a change of the clock before it, which may lead back to the day before.
+func (s *Schedule) leaves(p period.Period) time.Time {
+	end := p.Outer(period.Day).End(s.zone)
+	if _, change := p.Start(s.zone).In(s.zone).ZoneBounds(); !change.IsZero() && change.Before(end) {
+		return change
+	}
+	return end
 }
 
 // NeverRuns reports whether the calendar excludes every period of the schedule.

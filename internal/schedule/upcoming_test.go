@@ -53,6 +53,28 @@ func TestUpcomingPeriodsAreTheSlotsThatAreNotExcluded(t *testing.T) {
 	})
 }
 
+// On 29 October 2000 clocks in Moncton went back from 00:01 to 23:01 on the day before.
+func TestUpcomingReturnsToTheDayBefore(t *testing.T) {
+	zone, err := time.LoadLocation("America/Moncton")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := schedule.New(schedule.Spec{
+		Size: period.Hour, Zone: zone,
+		Exclude: []schedule.Calendar{{Dates: days(t, "2000-10-29")}},
+	})
+	var got []string
+	for slot := range s.Upcoming(time.Date(2000, time.October, 28, 22, 0, 0, 0, zone)) {
+		if got = append(got, slot.Period.String()); len(got) == 4 {
+			break
+		}
+	}
+	want := []string{"2000-10-28T22", "2000-10-28T23", "2000-10-28T23-04:00", "2000-10-30T00"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // A walk over the minutes of 8,000 years would not end before the test's time limit.
 func TestUpcomingEndsWhereEverythingIsExcluded(t *testing.T) {
 	from := time.Date(2026, time.March, 3, 0, 0, 0, 0, time.UTC)
