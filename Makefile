@@ -26,12 +26,12 @@ demo: build ## see Interlock at work: a controller, two simulated sources, and w
 tour: build ## walk through the offline commands on the medallion example
 	@sh scripts/tour.sh
 
-test: ## all checks, all tests with the race detector, each fuzz target for a few seconds
-	@UNREACHED='$(UNREACHED)' FUZZTIME='$(FUZZTIME)' sh scripts/check.sh all
+test: ## all checks and all tests
+	@UNREACHED='$(UNREACHED)' sh scripts/check.sh all
 
 quick: ## the inner loop: vet and the short tests, without the race detector
 	@go vet ./...
-	@go test -short ./...
+	@RAPID_SEED=1 go test -short ./...
 
 build: ## build bin/interlock, a static binary
 	@CGO_ENABLED=0 go build -trimpath -buildvcs=false -o bin/interlock \
@@ -52,8 +52,9 @@ fuzz: ## each fuzz target for FUZZTIME (make fuzz FUZZTIME=1m)
 sim: ## play SEEDS simulated worlds from FROM on, with everything that may go wrong (make sim SEEDS=5000 FROM=20000)
 	@go run ./internal/sim/simulate -from $(FROM) -seeds $(SEEDS)
 
-nightly: ## what takes long: 10,000 simulated worlds from a random seed, all stories on AWS with a real DynamoDB, and each fuzz target for a minute
+nightly: ## what takes long or tries something new each time: simulated worlds, property tests, fuzz targets, all stories on AWS
 	@go run ./internal/sim/simulate -from random -seeds 10000
+	@RAPID_CHECKS=2000 go test -count=1 -timeout 60m $$(go list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... | grep 'pgregory.net/rapid' | cut -d' ' -f1)
 	@go test -timeout 60m ./internal/scenario -run DeployedTables -tables
 	@FUZZTIME=1m sh scripts/fuzz.sh
 
