@@ -12,6 +12,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/demo"
 	"github.com/interlock-go/interlock/internal/job/command"
+	"github.com/interlock-go/interlock/internal/program"
 )
 
 // version is set when the binary is built: -ldflags "-X main.version=v1.2.3".
@@ -22,11 +23,13 @@ type world struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	getenv         func(string) string
+	unsetenv       func(string) error
 	now            func() time.Time
 	terminal       func(io.Writer) bool
 }
 
 func main() {
+	program.Protect()
 	// A process that keeps a command for the controller must be there fast, and needs nothing of what follows.
 	if len(os.Args) == 2 && os.Args[1] == command.KeeperArg {
 		os.Exit(command.Keep())
@@ -36,7 +39,7 @@ func main() {
 	}
 	os.Exit(execute(os.Args[1:], world{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
-		getenv: os.Getenv, now: time.Now, terminal: isTerminal,
+		getenv: os.Getenv, unsetenv: os.Unsetenv, now: time.Now, terminal: isTerminal,
 	}))
 }
 

@@ -36,6 +36,7 @@ func (c call) run() result {
 	var stdout, stderr bytes.Buffer
 	code := execute(c.args, world{
 		stdin: strings.NewReader(c.stdin), stdout: &stdout, stderr: &stderr,
+		unsetenv: func(string) error { return nil },
 		getenv:   func(name string) string { return c.env[name] },
 		now:      func() time.Time { return noon },
 		terminal: func(io.Writer) bool { return c.terminal },
@@ -215,7 +216,8 @@ func TestAnAnswerThatCannotBeWrittenIsAnError(t *testing.T) {
 	var stderr bytes.Buffer
 	code := execute([]string{"version"}, world{
 		stdin: strings.NewReader(""), stdout: fullDisk{}, stderr: &stderr,
-		getenv: func(string) string { return "" }, now: func() time.Time { return noon },
+		unsetenv: func(string) error { return nil },
+		getenv:   func(string) string { return "" }, now: func() time.Time { return noon },
 		terminal: func(io.Writer) bool { return false },
 	})
 	if code != 2 || !strings.Contains(stderr.String(), errDiskFull.Error()) {

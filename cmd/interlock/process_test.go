@@ -70,6 +70,8 @@ type ground struct {
 	*testing.T
 	binary, dir string
 	as          *syscall.Credential // who runs them; nil for whoever runs the test
+	env         []string            // further variables of their environment
+	token       string              // the token that the test sends
 }
 
 // newGround begins with a server file that holds config beside what every test needs.
@@ -91,6 +93,11 @@ func (g *ground) write(name, text string) {
 	g.Helper()
 	if err := os.WriteFile(g.path(name), []byte(text), 0o600); err != nil {
 		g.Fatal(err)
+	}
+	if g.as != nil {
+		if err := os.Chown(g.path(name), int(g.as.Uid), int(g.as.Gid)); err != nil {
+			g.Fatal(err)
+		}
 	}
 }
 
@@ -168,6 +175,7 @@ func (g *ground) launch(args ...string) *daemon {
 	d.cmd = exec.Command(g.binary, append([]string{"serve"}, args...)...)
 	d.cmd.Dir = g.dir
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: g.as}
+	d.cmd.Env = append(os.Environ(), g.env...)
 	stderr, err := d.cmd.StderrPipe()
 	if err == nil {
 		err = d.cmd.Start()
@@ -206,7 +214,7 @@ func (d *daemon) ready() bool {
 	d.Helper()
 	select {
 	case address := <-d.address:
-		api, err := client.New(address)
+		api, err := client.New(address, client.WithToken(d.token))
 		if err != nil {
 			d.Fatal(err)
 		}

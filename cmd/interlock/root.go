@@ -39,7 +39,8 @@ type app struct {
 	stdout, stderr io.Writer
 	now            func() time.Time
 	getenv         func(string) string
-	flush          func() error // sends what was printed so far
+	takeenv        func(names []string) // takes secrets out of the process's environment; getenv still returns them
+	flush          func() error         // sends what was printed so far
 	outStyle       style
 	errStyle       style
 	remote         *remoteFlags
@@ -48,8 +49,9 @@ type app struct {
 // execute runs one command line and gives its exit code.
 func execute(args []string, w world) int {
 	out := bufio.NewWriter(w.stdout)
+	env := &environment{read: w.getenv, unset: w.unsetenv}
 	a := &app{
-		stdin: w.stdin, stdout: out, stderr: w.stderr, now: w.now, getenv: w.getenv, flush: out.Flush,
+		stdin: w.stdin, stdout: out, stderr: w.stderr, now: w.now, getenv: env.get, takeenv: env.take, flush: out.Flush,
 		outStyle: styleFor(w, w.stdout), errStyle: styleFor(w, w.stderr),
 	}
 	root := newRoot(a)

@@ -55,6 +55,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags) error {
 	if err != nil {
 		return err
 	}
+	a.takeenv(file.SecretVariables())
 	folders := f.override(&file)
 	logger := slog.New(slog.NewTextHandler(a.stderr, nil))
 	if f.logFormat.value == jsonFormat {

@@ -65,6 +65,7 @@ var foreign = map[string]struct {
 	"github.com/spf13/cobra":                                  {},
 	"github.com/spf13/pflag":                                  {},
 	"github.com/zclconf/go-cty":                               {},
+	"golang.org/x/sys/unix":                                   {}, // used for what a process says about itself
 	"golang.org/x/term":                                       {},
 	"golang.org/x/text":                                       {},
 	"modernc.org/sqlite":                                      {},

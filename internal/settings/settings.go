@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"net/url"
 	"path"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -55,6 +57,34 @@ func (f *File) Loopback() bool {
 	}
 	addr, err := netip.ParseAddr(host)
 	return ok && err == nil && addr.IsLoopback()
+}
+
+// SecretVariables lists the environment variables that hold secrets: those in secrets.env, and every one that a key named
+// …Env names.
+func (f *File) SecretVariables() []string {
+	names := slices.Clone(f.Secrets.Env)
+	var walk func(reflect.Value)
+	walk = func(v reflect.Value) {
+		switch v.Kind() {
+		case reflect.Pointer:
+			if !v.IsNil() {
+				walk(v.Elem())
+			}
+		case reflect.Slice:
+			for i := range v.Len() {
+				walk(v.Index(i))
+			}
+		case reflect.Struct:
+			for field, value := range v.Fields() {
+				if field.Type.Kind() == reflect.String && strings.HasSuffix(field.Tag.Get("yaml"), "Env") && value.String() != "" {
+					names = append(names, value.String())
+				}
+				walk(value)
+			}
+		}
+	}
+	walk(reflect.ValueOf(*f))
+	return names
 }
 
 // listenHost is the host of host:port; an IPv6 address stands in brackets.

@@ -2,6 +2,7 @@ package settings_test
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -197,6 +198,28 @@ alerts:
 	}
 	if a.RouteName(0) != "quiet" || a.RouteName(1) != "route-2" || a.Routes[1].Interval.D() != 5*time.Minute || a.Default.Severity != "warning" || a.Concurrency != 8 {
 		t.Errorf("got %+v", a)
+	}
+}
+
+func TestSecretVariablesAreAllThatTheFileNames(t *testing.T) {
+	f, problems := settings.Parse("f", []byte(`
+auth: {tokens: [{name: a, role: admin, tokenEnv: TOKEN_A}, {name: b, role: viewer, tokenFile: /b}]}
+secrets: {env: [DB_URL, API_KEY]}
+redis: {addr: "host:6379", passwordEnv: REDIS}
+archive: {dsnEnv: DSN}
+alerts:
+  slack: {channel: "#data", tokenEnv: SLACK}
+  webhooks: [{url: "https://a.example", secretEnv: HOOK}, {url: "https://b.example"}]
+  pagerduty: {routingKeyEnv: PAGER}
+  email: {host: mail, from: a@b.c, to: [d@e.f], username: u, passwordEnv: MAIL}
+`))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	got := f.SecretVariables()
+	slices.Sort(got)
+	if diff := cmp.Diff([]string{"API_KEY", "DB_URL", "DSN", "HOOK", "MAIL", "PAGER", "REDIS", "SLACK", "TOKEN_A"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -1,0 +1,80 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/client"
+)
+
+// attack runs a shell script as a command job of a controller, and returns what it printed.
+func (d *daemon) attack(script string) string {
+	d.Helper()
+	d.pipeline("attack", "schedule: {trigger: {key: go, check: exists}}\n"+
+		fmt.Sprintf("job: {type: command, config: {command: %q, shell: true}, pollInterval: 1s, maxRetries: 0, maxCodeRetries: 0}\n", script))
+	until(d.T, "the pipeline is in force", func() bool {
+		_, err := d.api.Pipeline(d.Context(), "attack")
+		return err == nil
+	})
+	d.put("attack", "go#2026-03-01", map[string]any{"n": 1})
+	key, err := client.ParseRunKey("attack/stream/2026-03-01")
+	if err != nil {
+		d.Fatal(err)
+	}
+	var got client.RunDetail
+	until(d.T, "the end of the attack", func() bool {
+		got, err = d.api.Run(d.Context(), key)
+		return err == nil && len(got.Attempts) > 0 && got.Attempts[0].EndedAt != nil
+	})
+	if got.Attempts[0].Output == nil {
+		d.Fatalf("the attack printed nothing: %+v", got)
+	}
+	return *got.Attempts[0].Output
+}
+
+// withTokens has the controllers of a ground ask for a token that stands in their environment.
+func (g *ground) withTokens() {
+	g.env = append(g.env, "OPS_TOKEN=open-sesame-0123456789abcdef")
+	g.token = "open-sesame-0123456789abcdef"
+}
+
+const asksForTokens = "auth: {tokens: [{name: ops, role: admin, tokenEnv: OPS_TOKEN}]}\n"
+
+// TestACommandCannotReadTheControllersSecrets has a command look for the tokens of the controller that started it: in the
+// environment of the controller and of the keeper, and in their memory. The name of a secret variable gives it away in
+// each environment; its value is not in the script, so that the script does not find itself.
+func TestACommandCannotReadTheControllersSecrets(t *testing.T) {
+	binary := builtBinary(t)
+	t.Parallel()
+	const script = `
+keeper=$PPID
+server=$(cut -d' ' -f4 /proc/$keeper/stat)
+for pid in $keeper $server; do
+	grep -qa OPS_TOKEN=o /proc/$pid/environ 2>/dev/null && echo "environ of $pid holds the token"
+	head -c 1 /proc/$pid/maps >/dev/null 2>&1 && echo "memory of $pid is open"
+	ls /proc/$pid/fd >/dev/null 2>&1 && echo "files of $pid are open"
+done
+grep -qa OPS_TOKEN /proc/self/environ && echo "the command was given the token"
+echo done`
+	for _, as := range []string{"nobody", "the user who runs the tests"} {
+		t.Run(as, func(t *testing.T) {
+			g := newGround(t, binary, asksForTokens)
+			g.withTokens()
+			root := os.Geteuid() == 0
+			if root && as == "nobody" {
+				g.runAsNobody()
+				root = false
+			}
+			for _, line := range strings.Split(strings.TrimSpace(g.start().attack(script)), "\n") {
+				// Root may read everybody's memory; see docs/SECURITY.md.
+				if line != "done" && !(root && strings.HasSuffix(line, "open")) {
+					t.Errorf("%s", line)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,51 @@
+package program
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Protect keeps the other processes of the same user, such as the commands that this one starts, from reading its memory,
+// its open files and the environment it was started with. Root, or a process with CAP_SYS_PTRACE, can still read its
+// memory. It is best effort: a system that refuses leaves the process as open as any other.
+func Protect() {
+	wipeEnvironment() // first: a process that is not dumpable may not open its own memory
+	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+}
+
+// wipeEnvironment overwrites the environment as the kernel shows it in /proc/PID/environ. os.Getenv reads a copy that the
+// runtime has made, and os.Unsetenv changes only that copy.
+func wipeEnvironment() {
+	start, end, ok := environmentBlock()
+	if !ok {
+		return
+	}
+	memory, err := os.OpenFile("/proc/self/mem", os.O_WRONLY, 0)
+	if err != nil {
+		return
+	}
+	defer memory.Close()
+	_, _ = memory.WriteAt(make([]byte, end-start), start)
+}
+
+// environmentBlock returns where in the process's memory its environment is.
+func environmentBlock() (start, end int64, ok bool) {
+	text, err := os.ReadFile("/proc/self/stat")
+	if err != nil {
+		return 0, 0, false
+	}
+	// The second field is the program's name in brackets, and may hold anything.
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	const startField, endField = 47, 48 // env_start and env_end, counted from the third field
+	if len(fields) <= endField {
+		return 0, 0, false
+	}
+	start, badStart := strconv.ParseInt(fields[startField], 10, 64)
+	end, badEnd := strconv.ParseInt(fields[endField], 10, 64)
+	const most = 8 << 20 // more than any system allows
+	return start, end, badStart == nil && badEnd == nil && start > 0 && end > start && end-start <= most
+}
