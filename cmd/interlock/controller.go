@@ -131,7 +131,10 @@ func access(f settings.File, getenv func(string) string) (api.Settings, error) {
 	if err != nil {
 		return api.Settings{}, err
 	}
-	who := api.Settings{Loopback: f.Loopback(), Tokens: tokens, MaxFuture: f.Sensors.MaxFuture.D()}
+	who := api.Settings{
+		Loopback: f.Loopback(), Tokens: tokens, MaxFuture: f.Sensors.MaxFuture.D(),
+		SessionLifetime: f.Auth.Sessions.Lifetime.D(), SessionIdle: f.Auth.Sessions.Idle.D(), StreamsPerToken: f.Auth.StreamsPerToken,
+	}
 	return who, who.Check()
 }
 

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -30,8 +31,9 @@ import (
 // prefix is where the API lies.
 const prefix = "/api/v1"
 
-// records is what the API needs of a store: it takes readings and reads everything.
+// records is what the API needs of a store: it takes readings, reads everything, and commits sessions.
 type records interface {
+	store.Committer
 	store.Sensors
 	store.Reader
 	EventsChanged() <-chan struct{}
@@ -72,13 +74,15 @@ type API struct {
 	now      func() time.Time
 	logger   *slog.Logger
 
-	keys    *keys
-	origins *http.CrossOriginProtection
-	ids     *ids
-	metrics *metrics
-	ledger  *trend.Ledger
-	streams *streams
-	mux     *http.ServeMux
+	keys     atomic.Pointer[keys]
+	sessions *sessions
+	guesses  *guesses
+	origins  *http.CrossOriginProtection
+	ids      *ids
+	metrics  *metrics
+	ledger   *trend.Ledger
+	streams  *streams
+	mux      *http.ServeMux
 }
 
 // New is an API over d.
@@ -86,8 +90,10 @@ func New(d Deps) *API {
 	a := &API{
 		cursors: newCursors(d.CursorKey), catalog: d.Catalog, operator: d.Operator, alerts: d.Alerts, settings: d.Settings.complete(), health: d.Health, months: d.Months,
 		now: d.Now, logger: d.Logger,
-		keys: newKeys(d.Settings.Tokens), origins: http.NewCrossOriginProtection(), ids: newIDs(), ledger: trend.NewLedger(d.Store), mux: http.NewServeMux(),
+		guesses: newGuesses(), origins: http.NewCrossOriginProtection(), ids: newIDs(), ledger: trend.NewLedger(d.Store), mux: http.NewServeMux(),
 	}
+	a.keys.Store(newKeys(d.Settings.Tokens))
+	a.sessions = &sessions{store: d.Store, lifetime: a.settings.SessionLifetime, idle: a.settings.SessionIdle}
 	a.store = paged{d.Store, a.cursors}
 	if a.acceptance = d.AcceptRemoval; a.acceptance == nil {
 		a.acceptance = d.Catalog.AcceptRemoval
@@ -100,7 +106,7 @@ func New(d Deps) *API {
 		registry = prometheus.NewRegistry()
 	}
 	a.metrics = newMetrics(registry)
-	a.streams = newStreams(a.settings.MaxStreams)
+	a.streams = newStreams(a.settings.MaxStreams, a.settings.StreamsPerToken)
 	a.routes(newHuma(a.mux))
 	a.mux.HandleFunc(putPattern, a.putSensor)
 	a.mux.HandleFunc("GET "+streamPath, a.stream)

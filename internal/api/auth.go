@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"time"
 
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
@@ -62,7 +63,8 @@ type principal struct {
 	name      string
 	role      Role
 	pipelines []string
-	callback  string // the callback token it came with, to be checked against the run it is used for
+	callback  string    // the callback token it came with, to be checked against the run it is used for
+	expires   time.Time // when its session ends; zero without one
 }
 
 // sees says whether p may know of a pipeline.
@@ -103,43 +105,47 @@ func (p principal) by(said string) string {
 	return said + " (" + p.name + ")"
 }
 
-// keys recognises tokens. Only their hashes are kept, and every one of them is compared, so that the time an answer
-// takes says nothing about how near a guess was.
-type keys struct {
-	who    []principal
-	hashes [][sha256.Size]byte
+// keys recognises tokens. It keeps their hashes only, and compares every one of them, so that the time an answer takes
+// says nothing about how close a guess was.
+type keys struct{ who []key }
+
+type key struct {
+	principal
+	hash [sha256.Size]byte
 }
 
 func newKeys(tokens []Token) *keys {
 	k := &keys{}
 	for _, t := range tokens {
-		k.who = append(k.who, principal{name: t.Name, role: t.Role, pipelines: t.Pipelines})
-		k.hashes = append(k.hashes, sha256.Sum256([]byte(t.Secret)))
+		k.who = append(k.who, key{principal{name: t.Name, role: t.Role, pipelines: t.Pipelines}, sha256.Sum256([]byte(t.Secret))})
 	}
 	return k
 }
 
-func (k *keys) find(secret string) (principal, bool) {
-	hash, found := sha256.Sum256([]byte(secret)), -1
-	for i := range k.hashes {
-		if subtle.ConstantTimeCompare(hash[:], k.hashes[i][:]) == 1 {
-			found = i
+// find returns the token with that secret; nil if there is none.
+func (k *keys) find(secret string) *key {
+	hash := sha256.Sum256([]byte(secret))
+	var found *key
+	for i := range k.who {
+		if subtle.ConstantTimeCompare(hash[:], k.who[i].hash[:]) == 1 {
+			found = &k.who[i]
 		}
 	}
-	if found < 0 {
-		return principal{}, false
-	}
-	return k.who[found], true
+	return found
 }
 
-// authenticate says who makes a request. Where there are no tokens, whoever reaches a loopback address is trusted with
-// everything, and nobody else with anything.
-func (a *API) authenticate(r *http.Request) (principal, *Problem) {
+// authenticate returns the client that makes a request. Where there are no tokens, every client on a loopback address is an
+// admin, and all others are refused.
+//
+// A known token is always accepted, however many unknown ones its address sends: many clients share an address behind a
+// proxy, and one that is set up wrongly must not stop the others.
+func (a *API) authenticate(r *http.Request, c *call) (principal, *Problem) {
 	secret, given := bearer(r)
 	if given && isCallback(secret) {
 		return principal{name: "the job itself", callback: secret}, nil
 	}
-	if len(a.keys.who) == 0 {
+	keys := a.keys.Load()
+	if len(keys.who) == 0 {
 		if !a.settings.Loopback {
 			return principal{}, unauthorized("the server has no tokens, so it answers on loopback addresses alone")
 		}
@@ -148,23 +154,26 @@ func (a *API) authenticate(r *http.Request) (principal, *Problem) {
 		}
 		return principal{role: RoleAdmin}, nil
 	}
-	if !given {
-		// A cookie that is no longer good is none: whoever has it may still log in.
-		if secret, given = cookieToken(r); given {
-			if who, ok := a.keys.find(secret); ok {
-				return who, nil
-			}
+	if given {
+		if token := keys.find(secret); token != nil {
+			return token.principal, nil
 		}
-		if public(r) {
-			return principal{}, nil
-		}
-		return principal{}, unauthorized("this needs a token: send the header Authorization: Bearer TOKEN")
-	}
-	who, ok := a.keys.find(secret)
-	if !ok {
+		a.guesses.failed(c.address(), a.now())
 		return principal{}, unauthorized("the token is not known").with("WWW-Authenticate", `Bearer realm="interlock", error="invalid_token"`)
 	}
-	return who, nil
+	if id, given := sessionID(r); given {
+		who, ok, err := a.sessions.find(r.Context(), id, keys, a.now())
+		switch {
+		case ok:
+			return who, nil
+		case err != nil && !public(r):
+			return principal{}, problemOf(err)
+		}
+	}
+	if public(r) {
+		return principal{}, nil
+	}
+	return principal{}, unauthorized("this needs a token: send the header Authorization: Bearer TOKEN, or log in")
 }
 
 func unauthorized(format string, args ...any) *Problem {

@@ -258,6 +258,25 @@ func TestStreamsAreBoundedAndEndWithTheServer(t *testing.T) {
 	}
 }
 
+func TestOneTokenCannotTakeAllStreams(t *testing.T) {
+	w := newWorld(t, withTokens, func(d *api.Deps) { d.Settings.StreamsPerToken = 1 })
+	w.token = viewerToken
+	s := w.follow("")
+	got := w.get("/api/v1/events/stream")
+	got.problem(429, "wall", "auth.streamsPerToken")
+	if got.header.Get("Retry-After") == "" {
+		t.Errorf("got %v", got.header)
+	}
+	w.token = ""
+	w.get("/api/v1/events/stream", carry(w.login(viewerToken))).problem(429) // a session counts as its token
+	w.token = operatorToken
+	w.follow("")
+	w.token = viewerToken
+	s.cancel()
+	for w.request("HEAD", "/api/v1/events/stream", "").status == 429 { // until the server has noticed
+	}
+}
+
 func TestSlowClientHoldsUpNobody(t *testing.T) {
 	w := newWorld(t)
 	slow, err := net.Dial("tcp", strings.TrimPrefix(w.server.URL, "http://"))

@@ -54,7 +54,7 @@ func (a *API) check(r *http.Request, c *call) *Problem {
 	if err := a.origins.Check(r); err != nil {
 		return problem(http.StatusForbidden, crossOrigin, "a page of another origin may not write here: %s", err)
 	}
-	who, p := a.authenticate(r)
+	who, p := a.authenticate(r, c)
 	c.who = who
 	if p == nil && a.settings.ReadOnly != "" && !reads(r) {
 		return problem(http.StatusForbidden, plainKind, "%s", a.settings.ReadOnly)

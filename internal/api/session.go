@@ -2,52 +2,50 @@ package api
 
 import (
 	"context"
-	"encoding/base64"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Session is who makes a request, and what they may do.
+// Session is the client that makes a request, and what it may do.
 type Session struct {
-	Name      *string  `json:"name" doc:"The token's name; null where the server has none."`
-	Role      string   `json:"role" enum:"viewer,sensor,operator,admin"`
-	Pipelines []string `json:"pipelines" doc:"Patterns of the pipelines it is limited to; empty: all."`
-	Tokens    bool     `json:"tokens" doc:"Whether the server asks for tokens."`
+	Name      *string    `json:"name" doc:"The token's name; null where the server has no tokens."`
+	Role      string     `json:"role" enum:"viewer,sensor,operator,admin"`
+	Pipelines []string   `json:"pipelines" doc:"Patterns of the pipelines it is limited to; empty: all."`
+	Tokens    bool       `json:"tokens" doc:"Whether the server asks for tokens."`
+	ExpiresAt *time.Time `json:"expiresAt" doc:"When the session ends, whether or not it is used; null for a request with a token."`
 }
 
-// LoginRequest is what a browser sends once, instead of a header with each request.
+// LoginRequest is sent once by a browser, which then sends a cookie instead of a header.
 type LoginRequest struct {
 	Token string `json:"token" maxLength:"1024" doc:"A token of the server's file."`
 }
 
-// The cookie that keeps a browser's token out of reach of scripts and of other sites.
-const (
-	cookieName = "interlock_token"
-	cookieAge  = 30 * 24 * time.Hour
-)
+// cookieName is the cookie that holds a session's id. The id is random; the token never leaves the login request.
+const cookieName = "interlock_session"
 
-// sessionPath is where browsers log in and out, which they may without a token.
+// sessionPath is where browsers log in and out. Both work without a token.
 const sessionPath = prefix + "/session"
 
-// loggedIn is a session with the cookie that carries it on.
+// loggedIn is a session with its cookie.
 type loggedIn struct {
 	SetCookie http.Cookie `header:"Set-Cookie"`
 	Body      Session
 }
 
-// loggedOut is the cookie that ends one.
+// loggedOut holds the cookie that clears the session's cookie.
 type loggedOut struct {
 	SetCookie http.Cookie `header:"Set-Cookie"`
 }
 
 func (a *API) sessionRoutes(h huma.API) {
-	register(h, get("/session", "get-session", "Session", "Who makes this request, and what they may do"), a.getSession)
-	in := post("/session", "login", "Session", "Keep a token in a cookie that no script can read, for browsers")
+	register(h, get("/session", "get-session", "Session", "Return the client that makes this request, and what it may do"), a.getSession)
+	in := post("/session", "login", "Session", "Open a session for a browser: a cookie that no script can read")
 	in.role = RoleNone
 	register(h, in, a.login)
-	out := route{method: http.MethodDelete, path: "/session", name: "logout", tag: "Session", summary: "Forget the cookie", role: RoleNone}
+	out := route{method: http.MethodDelete, path: "/session", name: "logout", tag: "Session", summary: "End the session", role: RoleNone}
 	out.status = http.StatusNoContent
 	register(h, out, a.logout)
 }
@@ -57,29 +55,67 @@ func (a *API) getSession(ctx context.Context, _ *struct{}) (*output[Session], er
 }
 
 func (a *API) sessionOf(who principal) Session {
-	return Session{Name: text(who.name), Role: who.role.String(), Pipelines: append([]string{}, who.pipelines...), Tokens: len(a.keys.who) > 0}
+	return Session{
+		Name: text(who.name), Role: who.role.String(), Pipelines: append([]string{}, who.pipelines...), Tokens: a.asksForTokens(),
+		ExpiresAt: instant(who.expires),
+	}
 }
 
+// asksForTokens reports whether requests need a token.
+func (a *API) asksForTokens() bool { return len(a.keys.Load().who) > 0 }
+
+// login opens a session for a token. An address that sent several unknown tokens has to wait before it may try again.
 func (a *API) login(ctx context.Context, in *struct{ Body LoginRequest }) (*loggedIn, error) {
-	if len(a.keys.who) == 0 {
+	if !a.asksForTokens() {
 		return nil, badRequest("this server asks for no token; there is nothing to log in to")
 	}
-	who, ok := a.keys.find(in.Body.Token)
-	if !ok {
+	now := a.now()
+	from := callOf(ctx).address()
+	if wait := a.guesses.wait(from, now); wait > 0 {
+		return nil, tooManyLogins(wait)
+	}
+	token := a.keys.Load().find(in.Body.Token)
+	if token == nil {
+		a.guesses.failed(from, now)
 		return nil, unauthorized("the token is not known")
 	}
-	cookie := cookieFor(ctx, base64.RawURLEncoding.EncodeToString([]byte(in.Body.Token)))
-	cookie.MaxAge = int(cookieAge / time.Second)
+	cookie, who, err := a.openSession(ctx, session{}, token, now)
+	if err != nil {
+		return nil, err
+	}
 	return &loggedIn{SetCookie: cookie, Body: a.sessionOf(who)}, nil
 }
 
+func tooManyLogins(wait time.Duration) *Problem {
+	seconds := strconv.Itoa(int((wait + time.Second - 1) / time.Second))
+	return problem(http.StatusTooManyRequests, plainKind,
+		"too many failed logins; try again in %s s, or send a token in the header Authorization: Bearer TOKEN", seconds).with("Retry-After", seconds)
+}
+
+// openSession stores a session and returns its cookie.
+func (a *API) openSession(ctx context.Context, s session, token *key, now time.Time) (http.Cookie, principal, error) {
+	id, who, err := a.sessions.open(ctx, s, token, now)
+	if err != nil {
+		return http.Cookie{}, principal{}, err
+	}
+	cookie := cookieFor(ctx, id)
+	cookie.MaxAge = int(a.sessions.lifetime / time.Second)
+	return cookie, who, nil
+}
+
+// logout revokes the session, so that the cookie is worthless wherever a copy of it is kept.
 func (a *API) logout(ctx context.Context, _ *struct{}) (*loggedOut, error) {
+	if id, given := sessionID(callOf(ctx).request); given {
+		if err := a.sessions.revoke(ctx, id, a.now()); err != nil {
+			return nil, err
+		}
+	}
 	cookie := cookieFor(ctx, "")
 	cookie.MaxAge = -1
 	return &loggedOut{SetCookie: cookie}, nil
 }
 
-// cookieFor is sent to the API of this very site alone, and over TLS alone where it was set so.
+// cookieFor returns a cookie that browsers send only to this site's API, and only over TLS if it was set over TLS.
 func cookieFor(ctx context.Context, value string) http.Cookie {
 	c := callOf(ctx)
 	return http.Cookie{
@@ -88,12 +124,11 @@ func cookieFor(ctx context.Context, value string) http.Cookie {
 	}
 }
 
-// cookieToken is the token that a browser's cookie carries.
-func cookieToken(r *http.Request) (string, bool) {
+// sessionID returns the session id in a request's cookie.
+func sessionID(r *http.Request) (string, bool) {
 	cookie, err := r.Cookie(cookieName)
-	if err != nil || cookie.Value == "" {
+	if err != nil || cookie.Value == "" || len(cookie.Value) > maxSessionID {
 		return "", false
 	}
-	secret, err := base64.RawURLEncoding.DecodeString(cookie.Value)
-	return string(secret), err == nil
+	return cookie.Value, true
 }

@@ -1,19 +1,28 @@
 package api_test
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/interlock-go/interlock/internal/api"
+	"github.com/interlock-go/interlock/internal/store"
 )
 
 const (
 	sessionPath = "/api/v1/session"
 	pauseOrders = "/api/v1/pipelines/orders/pause"
-	staleCookie = "Cookie: interlock_token=bm90aGluZw" // of a token that is no longer there
+	staleCookie = "Cookie: interlock_session=ABCDEFGHIJKLMNOPQRSTUVWXYZ" // of a session that never was
 )
 
 // login sends a token as a browser does, and gives the cookie that comes back.
@@ -29,7 +38,7 @@ func (w *world) login(token string) *http.Cookie {
 // carry is the header by which a browser sends a cookie back.
 func carry(c *http.Cookie) string { return "Cookie: " + c.Name + "=" + c.Value }
 
-func TestCookieStandsForItsToken(t *testing.T) {
+func TestSessionHasTheRoleOfItsToken(t *testing.T) {
 	w := newWorld(t, withTokens)
 	viewer := carry(w.login(viewerToken))
 	w.get("/api/v1/runs", viewer).object(200)
@@ -72,7 +81,7 @@ func TestSessionSaysWhoAsks(t *testing.T) {
 	w := newWorld(t, withTokens)
 	w.get(sessionPath).problem(401)
 	w.token = limitedToken
-	want := map[string]any{"name": "silver", "role": "sensor", "pipelines": []any{"silver-*"}, "tokens": true}
+	want := map[string]any{"name": "silver", "role": "sensor", "pipelines": []any{"silver-*"}, "tokens": true, "expiresAt": nil}
 	if diff := cmp.Diff(want, w.get(sessionPath).object(200)); diff != "" {
 		t.Error(diff)
 	}
@@ -80,7 +89,7 @@ func TestSessionSaysWhoAsks(t *testing.T) {
 
 func TestWhereThereAreNoTokensNobodyLogsIn(t *testing.T) {
 	w := newWorld(t)
-	want := map[string]any{"name": nil, "role": "admin", "pipelines": []any{}, "tokens": false}
+	want := map[string]any{"name": nil, "role": "admin", "pipelines": []any{}, "tokens": false, "expiresAt": nil}
 	if diff := cmp.Diff(want, w.get(sessionPath).object(200)); diff != "" {
 		t.Error(diff)
 	}
@@ -95,4 +104,162 @@ func TestReadOnlyServerOffersNothingButToLook(t *testing.T) {
 	w.get("/api/v1/pipelines").items()
 	w.post("/api/v1/pipelines/orders/pause", `{}`).problem(403, "ask elsewhere")
 	w.put(ordersSensors+"source", `{}`).problem(403, "ask elsewhere")
+}
+
+func TestLogoutRevokesTheSession(t *testing.T) {
+	w := newWorld(t, withTokens)
+	copied := carry(w.login(operatorToken))
+	w.get("/api/v1/runs", copied).object(200)
+	if got := w.request("DELETE", sessionPath, "", copied); got.status != http.StatusNoContent {
+		t.Fatalf("logout answered %d: %s", got.status, got.body)
+	}
+	w.get("/api/v1/runs", copied).problem(401, "log in")
+	w.post(pauseOrders, "{}", copied).problem(401)
+}
+
+func TestSessionEndsWhenUnusedAndAfterItsLifetime(t *testing.T) {
+	w := newWorld(t, withTokens, func(d *api.Deps) {
+		d.Settings.SessionLifetime, d.Settings.SessionIdle = 10*time.Hour, time.Hour
+	})
+	unused, used := carry(w.login(viewerToken)), carry(w.login(viewerToken))
+	for range 11 {
+		w.Move(w.Now().Add(50 * time.Minute))
+		w.get("/api/v1/runs", used).object(200)
+	}
+	w.get("/api/v1/runs", unused).problem(401)
+	w.Move(w.Now().Add(50 * time.Minute)) // ten hours after the login
+	w.get("/api/v1/runs", used).problem(401)
+}
+
+func TestSessionSaysWhenItEnds(t *testing.T) {
+	w := newWorld(t, withTokens)
+	got := w.get(sessionPath, carry(w.login(viewerToken))).object(200)["expiresAt"]
+	if want := w.Now().Add(7 * 24 * time.Hour).UTC().Format(time.RFC3339); got != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+}
+
+func TestNeitherCookieNorStoreHoldsWhatLogsIn(t *testing.T) {
+	w := newWorld(t, withTokens)
+	id := w.login(operatorToken).Value
+	token := sha256.Sum256([]byte(operatorToken))
+	secrets := []string{operatorToken, base64.RawURLEncoding.EncodeToString([]byte(operatorToken)), hex.EncodeToString(token[:]), base64.StdEncoding.EncodeToString(token[:])}
+	notes, err := w.Store.Notes(ctx, store.SessionNote)
+	w.Check(err)
+	if len(notes) != 1 {
+		t.Fatalf("got %d sessions, want 1", len(notes))
+	}
+	for _, secret := range append(secrets, id) {
+		if stored := notes[0].Key + string(notes[0].Data); strings.Contains(stored, secret) {
+			t.Errorf("the store holds %s: %s", secret, stored)
+		}
+	}
+	for _, secret := range secrets {
+		if strings.Contains(id, secret) {
+			t.Errorf("the cookie holds %s: %s", secret, id)
+		}
+	}
+}
+
+// replica returns another server on the same store.
+func (w *world) replica(change ...func(*api.Deps)) *world {
+	w.Helper()
+	d := api.Deps{
+		Store: w.Store, Catalog: w.Catalog, Operator: w.Router, Now: w.Now,
+		Settings: api.Settings{Loopback: true}, Logger: slog.New(slog.DiscardHandler),
+	}
+	for _, c := range change {
+		c(&d)
+	}
+	other := &world{TB: w.TB, Controller: w.Controller, api: api.New(d)}
+	other.server = httptest.NewServer(other.api)
+	w.Cleanup(other.server.Close)
+	return other
+}
+
+func TestEveryReplicaKnowsASession(t *testing.T) {
+	one := newWorld(t, withTokens)
+	two := one.replica(withTokens)
+	cookie := carry(one.login(viewerToken))
+	two.get("/api/v1/runs", cookie).object(200)
+	two.request("DELETE", sessionPath, "", cookie)
+	one.get("/api/v1/runs", cookie).problem(401)
+}
+
+func TestSessionEndsWithItsToken(t *testing.T) {
+	w := newWorld(t, withTokens)
+	cookie := carry(w.login(operatorToken))
+	w.Check(w.api.SetTokens([]api.Token{{Name: "ann", Role: api.RoleViewer, Secret: operatorToken}}))
+	w.get("/api/v1/runs", cookie).object(200)
+	w.post(pauseOrders, "{}", cookie).problem(403, "viewer")
+	w.Check(w.api.SetTokens([]api.Token{{Name: "ann", Role: api.RoleOperator, Secret: "another-0123456789"}}))
+	w.get("/api/v1/runs", cookie).problem(401)
+}
+
+func TestTokensThatMustNotBeUsedReplaceNone(t *testing.T) {
+	w := newWorld(t, withTokens)
+	for _, tokens := range [][]api.Token{nil, {{Name: "short", Role: api.RoleViewer, Secret: "short"}}} {
+		if err := w.api.SetTokens(tokens); err == nil {
+			t.Errorf("took %v", tokens)
+		}
+	}
+	w.token = viewerToken
+	w.get("/api/v1/runs").object(200)
+}
+
+func TestStreamEndsWithItsSession(t *testing.T) {
+	w := newWorld(t, withTokens, func(d *api.Deps) { d.Settings.Heartbeat = time.Millisecond })
+	cookie := carry(w.login(viewerToken))
+	s := w.follow("", cookie)
+	w.request("DELETE", sessionPath, "", cookie)
+	if _, err := io.Copy(io.Discard, s.lines); err != nil {
+		t.Errorf("the stream broke off: %v", err)
+	}
+}
+
+func TestFailedLoginsHaveToWait(t *testing.T) {
+	w := newWorld(t, withTokens)
+	for range 5 {
+		w.post(sessionPath, `{"token":"guess-0123456789"}`).problem(401, "not known")
+	}
+	got := w.post(sessionPath, `{"token":"`+viewerToken+`"}`)
+	got.problem(429, "too many failed logins", "1 s")
+	if got.header.Get("Retry-After") != "1" {
+		t.Errorf("Retry-After is %q", got.header.Get("Retry-After"))
+	}
+	w.get("/api/v1/runs", "Authorization: Bearer "+viewerToken).object(200) // programs at the same address work on
+	w.Move(w.Now().Add(time.Second))
+	w.post(sessionPath, `{"token":"guess-0123456789"}`).problem(401)
+	w.Move(w.Now().Add(time.Second))
+	w.post(sessionPath, `{"token":"`+viewerToken+`"}`).problem(429)
+	w.Move(w.Now().Add(time.Second))
+	w.login(viewerToken)
+}
+
+func TestStrangersLockNobodyOut(t *testing.T) {
+	w := newWorld(t, withTokens)
+	from := func(address, token string) int {
+		r := httptest.NewRequest("POST", "http://localhost"+sessionPath, strings.NewReader(`{"token":"`+token+`"}`))
+		r.Header.Set("Content-Type", "application/json")
+		r.RemoteAddr = address + ":1234"
+		answer := httptest.NewRecorder()
+		w.api.ServeHTTP(answer, r)
+		return answer.Code
+	}
+	for i := range 300 {
+		address := fmt.Sprintf("198.51.%d.%d", i/250, i%250)
+		from(address, "guess-0123456789")
+	}
+	if got := from("198.51.0.1", viewerToken); got != 429 {
+		t.Errorf("an address that failed may try at once while 300 others fail: %d", got)
+	}
+	in := 0 // some addresses share a counter with one that failed
+	for i := range 100 {
+		if from(fmt.Sprintf("203.0.113.%d", i), viewerToken) == 200 {
+			in++
+		}
+	}
+	if in < 50 {
+		t.Errorf("%d of 100 others could log in", in)
+	}
 }

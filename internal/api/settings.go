@@ -15,10 +15,29 @@ type Settings struct {
 	MaxFuture  time.Duration // how far ahead a reading may be dated; 400 days unless given
 	Heartbeat  time.Duration // between two signs of life of an event stream; 15s unless said
 	MaxStreams int           // event streams at once; 256 unless said
+
+	StreamsPerToken int           // event streams of one token at once; 64 by default
+	SessionLifetime time.Duration // of a browser's session, from login; 7 days by default
+	SessionIdle     time.Duration // after this long without a request a session ends; 24 hours by default
 }
 
 // minSecret is how long a token must be: shorter ones can be guessed.
 const minSecret = 16
+
+// SetTokens replaces the tokens that the API accepts. Sessions and event streams of a token that is gone end. Tokens that an API must not be
+// started with are an error, and those in use stay.
+func (a *API) SetTokens(tokens []Token) error {
+	next := a.settings
+	next.Tokens = tokens
+	if err := next.Check(); err != nil {
+		return err
+	}
+	if len(tokens) == 0 && a.asksForTokens() {
+		return errors.New("tokens cannot all be removed while the server runs: restart it without auth.tokens")
+	}
+	a.keys.Store(newKeys(tokens))
+	return nil
+}
 
 // Check says why an API must not be started with s.
 func (s Settings) Check() error {
@@ -51,6 +70,15 @@ func (s Settings) complete() Settings {
 	}
 	if s.MaxStreams <= 0 {
 		s.MaxStreams = 256
+	}
+	if s.StreamsPerToken <= 0 {
+		s.StreamsPerToken = 64
+	}
+	if s.SessionLifetime <= 0 {
+		s.SessionLifetime = 7 * 24 * time.Hour
+	}
+	if s.SessionIdle <= 0 {
+		s.SessionIdle = 24 * time.Hour
 	}
 	return s
 }

@@ -24,32 +24,46 @@ const (
 	retryAfter   = 2 * 1000              // milliseconds until a client that lost its stream comes back
 )
 
-// streams are those that are open. Each reads the store at its own pace, so that a slow client holds up nobody else.
+// streams counts the open ones. Each reads the store at its own pace, so that a slow client does not delay the others.
 type streams struct {
 	mu     sync.Mutex
 	open   int
 	most   int
+	of     map[string]int // open ones of each token
+	each   int            // how many one token may have
 	done   chan struct{}
 	closed bool
 	end    store.Position // events up to here were there once: where the search for the end begins
 }
 
-func newStreams(most int) *streams { return &streams{most: most, done: make(chan struct{})} }
+func newStreams(most, each int) *streams {
+	return &streams{most: most, each: each, of: map[string]int{}, done: make(chan struct{})}
+}
 
-func (s *streams) enter() bool {
+// enter counts one more stream of a client, or returns why there may be no more. A client without a name, where the server
+// has no tokens, has no limit of its own.
+func (s *streams) enter(who principal) *Problem {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open >= s.most || s.closed {
-		return false
+		return problem(http.StatusServiceUnavailable, plainKind, "all %d event streams of the server are open; try again later", s.most).with("Retry-After", "10")
+	}
+	if who.name != "" && s.of[who.name] >= s.each {
+		return problem(http.StatusTooManyRequests, plainKind,
+			"%q has %d event streams open, the most that one token may have; close some, or raise auth.streamsPerToken", who.name, s.each).with("Retry-After", "10")
 	}
 	s.open++
-	return true
+	s.of[who.name]++
+	return nil
 }
 
-func (s *streams) leave() {
+func (s *streams) leave(who principal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open--
+	if s.of[who.name]--; s.of[who.name] == 0 {
+		delete(s.of, who.name)
+	}
 }
 
 func (s *streams) close() {
@@ -69,11 +83,12 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 		p.write(w, r)
 		return
 	}
-	if !a.streams.enter() {
-		problem(http.StatusServiceUnavailable, plainKind, "there are as many event streams as the server allows").with("Retry-After", "10").write(w, r)
+	who := f.who
+	if p := a.streams.enter(who); p != nil {
+		p.write(w, r)
 		return
 	}
-	defer a.streams.leave()
+	defer a.streams.leave(who)
 	a.metrics.streams.Inc()
 	defer a.metrics.streams.Dec()
 	if err := f.find(r.Context()); err != nil {
@@ -90,6 +105,7 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Accel-Buffering", "no")
+	f.request = r
 	if err := f.run(r.Context()); err != nil && r.Context().Err() == nil {
 		callOf(r.Context()).err = err
 	}
@@ -99,6 +115,7 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 type follower struct {
 	api     *API
 	who     principal
+	request *http.Request
 	query   store.EventQuery
 	resumes bool           // it goes on where an earlier one stopped
 	at      store.Position // everything up to here has been looked at
@@ -180,6 +197,9 @@ func (f *follower) run(ctx context.Context) error {
 		case <-f.api.streams.done:
 			return nil
 		case <-beat.C:
+			if !f.stillAllowed() {
+				return nil
+			}
 			if err := f.alive(); err != nil {
 				return err
 			}
@@ -223,6 +243,16 @@ func (f *follower) catchUp(ctx context.Context) (bool, error) {
 		err = f.send(out)
 	}
 	return len(events) == streamBatch, err
+}
+
+// stillAllowed authenticates the request again. A stream may last for weeks: it ends with its session or its token.
+func (f *follower) stillAllowed() bool {
+	who, p := f.api.authenticate(f.request, callOf(f.request.Context()))
+	if p != nil || who.may(RoleViewer, f.query.Pipeline) != nil {
+		return false
+	}
+	f.who = who
+	return true
 }
 
 func (f *follower) wants(e event.Event) bool {

@@ -36,16 +36,24 @@ type TLS struct {
 	Key  string `yaml:"key" doc:"File of its private key, PEM."`
 }
 
-// Auth lists the tokens.
+// Auth is who may use the API.
 type Auth struct {
-	Tokens []Token `yaml:"tokens" doc:"Bearer tokens and what they may do."`
+	Tokens          []Token  `yaml:"tokens" doc:"Bearer tokens and what they may do."`
+	Sessions        Sessions `yaml:"sessions" doc:"Browsers that are logged in to the dashboard."`
+	StreamsPerToken int      `yaml:"streamsPerToken" default:"64" min:"1" max:"256" doc:"Event streams that one token may have open at once, its sessions included."`
+}
+
+// Sessions says how long a browser stays logged in.
+type Sessions struct {
+	Lifetime document.Duration `yaml:"lifetime" default:"7d" min:"5m" max:"90d" doc:"From login; then the browser has to log in again."`
+	Idle     document.Duration `yaml:"idle" default:"24h" min:"5m" max:"90d" doc:"After this long without a request a session ends. An open dashboard makes requests."`
 }
 
 // Token is one bearer token, which stands in an environment variable or a file.
 type Token struct {
 	Name      string   `yaml:"name" required:"true" doc:"Who it is for; shown as who did something."`
 	Role      string   `yaml:"role" required:"true" enum:"viewer,sensor,operator,admin" doc:"What it may do."`
-	Pipelines []string `yaml:"pipelines" doc:"Patterns of the pipelines a sensor token is limited to, such as silver-*."`
+	Pipelines []string `yaml:"pipelines" doc:"Patterns of the pipelines the token is limited to, such as silver-*; not for admin."`
 	TokenEnv  string   `yaml:"tokenEnv" doc:"Environment variable that holds the token."`
 	TokenFile string   `yaml:"tokenFile" doc:"File that holds the token."`
 }

@@ -250,6 +250,7 @@ const (
 	CatalogNote NoteKind = "catalog" // that files have changed
 	KeyNote     NoteKind = "key"     // the public key that each replica signs with, and the key that encrypts cursors
 	AnswerNote  NoteKind = "answer"  // the answer to a request, for its repeats
+	SessionNote NoteKind = "session" // a browser that logged in to the dashboard
 )
 
 // StoredEvent is an event at its place in the order in which events were committed.

@@ -2180,7 +2180,12 @@ export interface components {
             truncated: boolean;
         };
         Session: {
-            /** @description The token's name; null where the server has none. */
+            /**
+             * Format: date-time
+             * @description When the session ends, whether or not it is used; null for a request with a token.
+             */
+            expiresAt: string | null;
+            /** @description The token's name; null where the server has no tokens. */
             name: string | null;
             /** @description Patterns of the pipelines it is limited to; empty: all. */
             pipelines: string[];

@@ -3,7 +3,7 @@ import type { Session } from "../api/session";
 import { allows, type Role } from "../model/role";
 
 /** Who looks at the page. */
-export const Me = createContext<Session>({ name: null, role: "viewer", pipelines: [], tokens: false });
+export const Me = createContext<Session>({ name: null, role: "viewer", pipelines: [], tokens: false, expiresAt: null });
 
 /** Says what to offer to whoever looks. */
 export function useMay(): (role: Role, pipeline?: string) => boolean {

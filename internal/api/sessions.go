@@ -1,0 +1,160 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// maxSessionID is the longest session id that is looked up.
+const maxSessionID = 64
+
+// touchParts is how finely the last use of a session is stored: one write per this part of the idle time, so that a
+// dashboard's reads do not each write a row.
+const touchParts = 16
+
+// sessions are the browsers that logged in. They are notes in the store, so that every replica accepts them, a restart
+// keeps them and a logout ends them everywhere. The store holds neither a session's id nor a token, only hashes.
+type sessions struct {
+	store interface {
+		store.Committer
+		Note(ctx context.Context, kind store.NoteKind, key string) (store.Note, error)
+	}
+	lifetime time.Duration // from login
+	idle     time.Duration // since the last request
+}
+
+// session is what is stored of one.
+type session struct {
+	// Binding is a hash of the session's id and its token's hash. A session is valid for as long as the server still has
+	// the token, and has the role that the token has now.
+	Binding []byte    `json:"binding,omitempty"`
+	Opened  time.Time `json:"opened"`
+	Used    time.Time `json:"used"`
+	Revoked bool      `json:"revoked,omitempty"`
+}
+
+// expires returns when a session ends, used or not.
+func (s *sessions) expires(of session) time.Time { return of.Opened.Add(s.lifetime) }
+
+// until returns when a session ends unless it is used again.
+func (s *sessions) until(of session) time.Time {
+	end, idle := s.expires(of), of.Used.Add(s.idle)
+	if idle.Before(end) {
+		return idle
+	}
+	return end
+}
+
+// open stores a new session for a token and returns its id, which only the browser keeps.
+func (s *sessions) open(ctx context.Context, next session, token *key, now time.Time) (string, principal, error) {
+	id := rand.Text()
+	next.Opened, next.Used = now, now
+	next.Binding = binding(id, token)
+	if err := s.swap(ctx, sessionKey(id), store.Note{}, next, now); err != nil {
+		return "", principal{}, fmt.Errorf("store the session: %w", err)
+	}
+	who := token.principal
+	who.expires = s.expires(next)
+	return id, who, nil
+}
+
+// find returns the client that logged in with a session; false if the session is unknown, revoked or expired, or its
+// token is no longer among keys.
+func (s *sessions) find(ctx context.Context, id string, keys *keys, now time.Time) (principal, bool, error) {
+	note, of, err := s.read(ctx, id)
+	if err != nil || note.Version == 0 || of.Revoked || !now.Before(s.until(of)) {
+		return principal{}, false, err
+	}
+	token := keys.bound(id, of.Binding)
+	if token == nil {
+		return principal{}, false, nil
+	}
+	if now.Sub(of.Used) >= s.idle/touchParts {
+		of.Used = now
+		// On a conflict, another request stored the use first, or a logout the end.
+		if err := s.swap(ctx, sessionKey(id), note, of, now); err != nil && !errors.Is(err, store.ErrConflict) {
+			return principal{}, false, fmt.Errorf("store the use of the session: %w", err)
+		}
+	}
+	who := token.principal
+	who.expires = s.expires(of)
+	return who, true, nil
+}
+
+// revoke ends a session. It does nothing if there is none.
+func (s *sessions) revoke(ctx context.Context, id string, now time.Time) error {
+	for {
+		note, of, err := s.read(ctx, id)
+		if err != nil || note.Version == 0 || of.Revoked {
+			return err
+		}
+		of.Revoked = true
+		err = s.swap(ctx, note.Key, note, of, now)
+		if errors.Is(err, store.ErrConflict) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("end the session: %w", err)
+		}
+		return nil
+	}
+}
+
+// read returns the note of a session; the zero Note if there is none.
+func (s *sessions) read(ctx context.Context, id string) (store.Note, session, error) {
+	note, err := s.store.Note(ctx, store.SessionNote, sessionKey(id))
+	if errors.Is(err, store.ErrNotFound) {
+		return store.Note{}, session{}, nil
+	}
+	var of session
+	if err == nil {
+		err = json.Unmarshal(note.Data, &of)
+	}
+	if err != nil {
+		return store.Note{}, session{}, fmt.Errorf("read the session: %w", err)
+	}
+	return note, of, nil
+}
+
+func (s *sessions) swap(ctx context.Context, key string, read store.Note, next session, now time.Time) error {
+	data, err := json.Marshal(next)
+	if err != nil {
+		return err
+	}
+	b := store.Batch{ID: fmt.Sprintf("session/%s/v%d/%s", key, read.Version, rand.Text())}
+	b.SwapNote(read, store.Note{Kind: store.SessionNote, Key: key, Data: data, Until: s.until(next)})
+	return s.store.Commit(ctx, b, now)
+}
+
+// sessionKey names a session in the store without giving its id away.
+func sessionKey(id string) string {
+	sum := sha256.Sum256([]byte("session\x00" + id))
+	return hex.EncodeToString(sum[:])
+}
+
+// binding ties a session to its token. Without the session's id, which the store does not have, it says nothing about the
+// token.
+func binding(id string, token *key) []byte {
+	sum := sha256.Sum256([]byte("binding\x00" + id + "\x00" + string(token.hash[:])))
+	return sum[:]
+}
+
+// bound returns the token that a session was opened with; nil if it is gone.
+func (k *keys) bound(id string, to []byte) *key {
+	var found *key
+	for i := range k.who {
+		if subtle.ConstantTimeCompare(binding(id, &k.who[i]), to) == 1 {
+			found = &k.who[i]
+		}
+	}
+	return found
+}
