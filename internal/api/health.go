@@ -21,13 +21,13 @@ type HealthCheck struct {
 // Readiness is the answer of /readyz while the controller is ready.
 type Readiness struct {
 	Status string        `json:"status" doc:"ready"`
-	Checks []HealthCheck `json:"checks" doc:"What was looked at; empty without a token where there are tokens."`
+	Checks []HealthCheck `json:"checks" doc:"What was checked; empty without a token where there are tokens, and for a token that is limited to pipelines."`
 }
 
 // Unreadiness is the answer of /readyz while it is not: a Problem with the checks beside it.
 type Unreadiness struct {
 	Problem
-	Checks []HealthCheck `json:"checks" doc:"What was looked at; empty without a token where there are tokens."`
+	Checks []HealthCheck `json:"checks" doc:"What was checked; empty without a token where there are tokens, and for a token that is limited to pipelines."`
 }
 
 // healthz says that the process answers.
@@ -35,11 +35,12 @@ func (a *API) healthz(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, "application/json", map[string]string{"status": "ok"})
 }
 
-// readyz says whether the controller keeps up. Who has no token, where tokens are needed, learns no more than that.
+// readyz reports whether the controller keeps up. The checks name pipelines: a client without a token, where tokens are
+// needed, and a token that is limited to pipelines do not get them.
 func (a *API) readyz(w http.ResponseWriter, r *http.Request) {
 	h := a.health(r.Context())
 	checks := h.Checks
-	if checks == nil || whoOf(r.Context()).role < RoleViewer {
+	if who := whoOf(r.Context()); checks == nil || who.role < RoleViewer || !who.unlimited() {
 		checks = []HealthCheck{}
 	}
 	if h.Ready {

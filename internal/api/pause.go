@@ -109,12 +109,12 @@ func (a *API) resumeAll(ctx context.Context, in *struct{ Body *Asked }) (*output
 	return answer(names(ids)), nil
 }
 
-// forAll refuses those who are limited to some pipelines.
+// forAll refuses a client that is limited to some pipelines.
 func forAll(ctx context.Context) *Problem {
 	if whoOf(ctx).unlimited() {
 		return nil
 	}
-	return problem(http.StatusForbidden, plainKind, "the token is limited to some pipelines")
+	return problem(http.StatusForbidden, plainKind, "this concerns all pipelines, and the token is limited to some; use a token without pipelines")
 }
 
 func names(ids []pipeline.ID) List[string] {

@@ -145,8 +145,8 @@ func (f *File) checkAddresses() []document.Finding {
 
 func (t Token) check() []document.Finding {
 	findings := oneOf(fmt.Sprintf("the token of %q", t.Name), "tokenEnv", t.TokenEnv, "tokenFile", t.TokenFile)
-	if len(t.Pipelines) > 0 && t.Role != "sensor" {
-		findings = append(findings, document.Finding{Path: "pipelines", Also: []string{"role"}, Message: "only a sensor token can be limited to pipelines"})
+	if len(t.Pipelines) > 0 && t.Role == "admin" {
+		findings = append(findings, document.Finding{Path: "pipelines", Also: []string{"role"}, Message: "an admin token cannot be limited to pipelines; use the role operator, or remove pipelines"})
 	}
 	for i, pattern := range t.Pipelines {
 		findings = append(findings, checkPattern(fmt.Sprintf("pipelines[%d]", i), pattern)...)

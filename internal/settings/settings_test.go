@@ -106,7 +106,7 @@ func TestMistakesSayWhatWouldBeRight(t *testing.T) {
 		{"listn: x\n", `unknown key "listn"; did you mean "listen"?`},
 		{"auth: {tokens: [{name: a, role: boss, tokenEnv: X}]}\n", `auth.tokens[0].role: unknown value "boss"`},
 		{"auth: {tokens: [{name: a, role: admin}]}\n", `auth.tokens[0]: the token of "a" is in exactly one place; give tokenEnv or tokenFile`},
-		{"auth: {tokens: [{name: a, role: admin, tokenEnv: X, pipelines: [b]}]}\n", `only a sensor token can be limited to pipelines`},
+		{"auth: {tokens: [{name: a, role: admin, tokenEnv: X, pipelines: [b]}]}\n", `an admin token cannot be limited to pipelines`},
 		{"egress: {allow: [10.0.0.0/99]}\n", `egress.allow[0]: "10.0.0.0/99" is not a CIDR block`},
 		{"redis: {password: hunter2}\n", `redis.password: a password does not belong into the file`},
 		{"alerts: {webhooks: [{url: ftp://x}]}\n", `alerts.webhooks[0].url: is not an http or https address`},

@@ -1848,7 +1848,7 @@ export interface components {
             message: string;
         };
         Readiness: {
-            /** @description What was looked at; empty without a token where there are tokens. */
+            /** @description What was checked; empty without a token where there are tokens, and for a token that is limited to pipelines. */
             checks: components["schemas"]["HealthCheck"][];
             /** @description ready */
             status: string;
@@ -2413,7 +2413,7 @@ export interface components {
             requestedBy?: string;
         };
         Unreadiness: {
-            /** @description What was looked at; empty without a token where there are tokens. */
+            /** @description What was checked; empty without a token where there are tokens, and for a token that is limited to pipelines. */
             checks: components["schemas"]["HealthCheck"][];
             /** @description What is wrong this time, and what would be right. */
             detail: string;

@@ -1,0 +1,85 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/internal/api"
+)
+
+// withLimited gives the server a token of each role that is limited to silver-*.
+func withLimited(d *api.Deps) {
+	for role := api.RoleViewer; role < api.RoleAdmin; role++ {
+		d.Settings.Tokens = append(d.Settings.Tokens, api.Token{Name: role.String(), Role: role, Secret: limitedSecret(role), Pipelines: []string{"silver-*"}})
+	}
+	d.Health = func(context.Context) api.Health {
+		return api.Health{Ready: true, Checks: []api.HealthCheck{{Name: "pipeline orders", OK: true, Detail: "degraded: orders.yaml:1:1"}}}
+	}
+}
+
+func limitedSecret(r api.Role) string { return "limited-" + r.String() + "-0123456789" }
+
+// foreignBodies ask for something to happen to the pipeline orders, or to all pipelines.
+var foreignBodies = map[string]string{
+	"trigger":              `{"pipeline":"orders"}`,
+	"put-sensors":          `[{"pipeline":"orders","key":"x","data":{}}]`,
+	"put-sensor":           `{}`,
+	"rerun":                `{"reason":"because"}`,
+	"report":               `{"result":"success"}`,
+	"backfill":             `{"from":"2026-03-01","to":"2026-03-02"}`,
+	"add-silence":          `{"pipeline":"orders","until":"2h","reason":"because"}`,
+	"retry-dead-letters":   `{"all":true}`,
+	"discard-dead-letters": `{"all":true}`,
+	"test-alert-route":     `{"route":"default"}`,
+	"login":                `{"token":"unknown-0123456789"}`,
+}
+
+// everybodys are the operations that say nothing about pipelines.
+var everybodys = map[string]bool{"login": true, "logout": true, "get-session": true, "healthz": true, "openapi": true, "metrics": true, "follow-events": true}
+
+func TestLimitedTokenReachesNoOtherPipelineOnAnyRoute(t *testing.T) {
+	w := opened(t, withLimited)
+	paths := strings.NewReplacer("{id}", "orders", "{pipeline}", "orders", "{schedule}", "cron", "{date}", "2026-03-04",
+		"{key}", "source", "{version}", "v", "{silence}", "s-1")
+	var described struct {
+		Paths map[string]map[string]struct {
+			OperationID string `json:"operationId"`
+		} `json:"paths"`
+	}
+	w.Check(json.Unmarshal(api.OpenAPI(), &described))
+	for role := api.RoleViewer; role < api.RoleAdmin; role++ {
+		w.token = limitedSecret(role)
+		for path, operations := range described.Paths {
+			for method, op := range operations {
+				if everybodys[op.OperationID] {
+					continue
+				}
+				got := w.request(strings.ToUpper(method), paths.Replace(path), foreignBodies[op.OperationID], "Content-Type: application/json")
+				if filtered := method == "get" && got.status == 200 && onlySilver(string(got.body)); !filtered && got.status != 403 {
+					t.Errorf("%s: %s %s (%s): %d %s", role, method, path, op.OperationID, got.status, got.body)
+				}
+			}
+		}
+		for _, list := range []string{"runs", "deadlines", "events", "events/stream", "timeline"} {
+			w.get("/api/v1/"+list+"?pipeline=orders").problem(403, "orders")
+		}
+	}
+}
+
+// onlySilver reports whether every "orders" of a text belongs to silver-orders.
+func onlySilver(body string) bool {
+	return strings.Count(body, "orders") == strings.Count(body, "silver-orders")
+}
+
+func TestLimitedOperatorWorksOnItsPipelines(t *testing.T) {
+	w := opened(t, withLimited)
+	w.token = limitedSecret(api.RoleOperator)
+	w.post("/api/v1/runs", `{"pipeline":"silver-orders"}`).object(201)
+	w.post("/api/v1/pipelines/silver-orders/pause", `{}`).object(200)
+	w.post("/api/v1/pipelines/silver-orders/resume", `{}`).object(200)
+	w.token = limitedSecret(api.RoleViewer)
+	w.get("/api/v1/pipelines/silver-orders").object(200)
+	w.post("/api/v1/pipelines/silver-orders/pause", `{}`).problem(403, "operator")
+}
