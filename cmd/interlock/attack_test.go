@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -76,5 +77,53 @@ echo done`
 				}
 			}
 		})
+	}
+}
+
+// TestACommandOfAnotherUserCannotReadTheDataDirectory runs commands as nobody, which takes root. Without root the
+// controller refuses to start, and says what it takes.
+func TestACommandOfAnotherUserCannotReadTheDataDirectory(t *testing.T) {
+	binary := builtBinary(t)
+	t.Parallel()
+	g := newGround(t, binary, "jobs: {user: nobody}\n")
+	if os.Geteuid() != 0 {
+		g.refuses("jobs.user", "takes root")
+		return
+	}
+	g.chmod(0o755, filepath.Dir(g.dir), g.dir)
+	script := `
+id -un
+for file in callback.key interlock.db replica jobs; do
+	cat data/$file >/dev/null 2>&1 && echo "$file can be read"
+	ls data/$file >/dev/null 2>&1 && echo "$file can be seen"
+	echo x 2>/dev/null >> data/$file && echo "$file can be written"
+done
+kill -0 $PPID 2>/dev/null && echo "the keeper can be signalled"
+true`
+	d := g.start()
+	if got := d.attack(script); got != "nobody\n" {
+		t.Errorf("the command printed %q", got)
+	}
+	d.stop()
+	g.chmod(0o755, g.path("data"))
+	g.chmod(0o644, g.path("data/callback.key"))
+	g.refuses("jobs.user: nobody can read", "callback.key", "chmod go-rwx")
+}
+
+func TestCommandsThatAreTurnedOffAreRejected(t *testing.T) {
+	binary := builtBinary(t)
+	t.Parallel()
+	g := newGround(t, binary, "")
+	g.pipeline("orders", prompt)
+	g.start().stop()
+	g.write("interlock.yaml", "listen: 127.0.0.1:0\ndata: ./data\npipelines: [./pipelines]\njobs: {command: off}\n")
+	d := g.start()
+	if n := d.told("CONFIG_REJECTED", "orders"); n != 1 {
+		t.Errorf("%d files were rejected:\n%s", n, d.said())
+	}
+	d.put("orders", "landed#2026-03-01", map[string]any{"n": 1})
+	got := d.reaches("orders/stream/2026-03-01", client.FailedFinal)
+	if got.Message == nil || !strings.Contains(*got.Message, "jobs: {command: on}") {
+		t.Errorf("the run ended as %+v", got.Run)
 	}
 }

@@ -88,6 +88,9 @@ func newController(ctx context.Context, f settings.File, folders engine.Folders,
 	}
 	opened = append(opened, c.store)
 	c.catalog = catalog.New(c.store, all.Kinds())
+	if f.Jobs.Command == "off" {
+		c.catalog.WithoutPrograms()
+	}
 	if err := c.catalog.LoadFirst(ctx, engine.ReadSparingly); err != nil {
 		return nil, err
 	}

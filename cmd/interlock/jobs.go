@@ -11,6 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/job/command"
 	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/program"
 	"github.com/interlock-go/interlock/internal/settings"
 )
 
@@ -32,7 +33,11 @@ func newJobs(f settings.File, getenv func(string) string, callbacks api.Callback
 	if err != nil {
 		return nil, err
 	}
-	commands, err := command.New(command.Options{Jobs: jobsDir(f.Data), Getenv: getenv})
+	policy, err := programs(f)
+	if err != nil {
+		return nil, err
+	}
+	commands, err := command.New(command.Options{Jobs: jobsDir(f.Data), Getenv: getenv, Programs: policy})
 	if err != nil {
 		return nil, err
 	}
@@ -40,6 +45,20 @@ func newJobs(f settings.File, getenv func(string) string, callbacks api.Callback
 		types: all.Types(guard, commands), expand: all.Expander(secrets, callbacks.For),
 		commands: commands, guard: guard,
 	}, nil
+}
+
+// programs returns how programs run on this machine. The user who runs them must not be able to read what the server
+// keeps from them.
+func programs(f settings.File) (program.Policy, error) {
+	policy := program.Policy{Off: f.Jobs.Command == "off"}
+	if f.Jobs.User == "" || policy.Off {
+		return policy, nil
+	}
+	var err error
+	if policy.User, err = program.FindUser(f.Jobs.User); err != nil {
+		return policy, fmt.Errorf("jobs.user: %w", err)
+	}
+	return policy, policy.Check(append(f.SecretFiles(), f.Data)...)
 }
 
 // sweep removes what ended commands left, long after anybody could ask for them.

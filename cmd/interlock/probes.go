@@ -17,7 +17,11 @@ func newEvaluator(f settings.File, getenv func(string) string) (*evaluator.Evalu
 	if err != nil {
 		return nil, err
 	}
-	return evaluator.New(evaluator.Options{Guard: guard, Secrets: secrets, Getenv: getenv}), nil
+	policy, err := programs(f)
+	if err != nil {
+		return nil, err
+	}
+	return evaluator.New(evaluator.Options{Guard: guard, Secrets: secrets, Getenv: getenv, Programs: policy}), nil
 }
 
 // newSecrets allows what a server's file lets pipelines read.

@@ -29,7 +29,7 @@ func (c *Catalog) Apply(ctx context.Context, files Files, now time.Time) (Report
 	files.Pipelines = append(slices.Clip(files.Pipelines), gone...)
 	set := pipeline.Load(files.Pipelines, pipeline.Options{
 		Jobs: c.kinds, Calendars: files.Calendars, Archetypes: files.Archetypes, Whole: true, Known: c.unchanged(files), InForce: c.inForce,
-		Platform: c.place.platform, TimeLimit: c.place.timeLimit,
+		Platform: c.place.platform, TimeLimit: c.place.timeLimit, NoPrograms: c.place.noPrograms,
 	})
 	rows, err := c.rows(ctx)
 	if err != nil {

@@ -20,7 +20,7 @@ func (c *Catalog) unchanged(files Files) func(pipeline.Source) *pipeline.Definit
 	}
 	return func(src pipeline.Source) *pipeline.Definition {
 		e := byFile[src.File]
-		if e == nil || version(configOf(e.Definition, src)) != e.Version {
+		if e == nil || c.place.noPrograms && e.RunsPrograms() || version(configOf(e.Definition, src)) != e.Version {
 			return nil
 		}
 		return e.Definition

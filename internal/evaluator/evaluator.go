@@ -24,7 +24,9 @@ type Options struct {
 	Guard   *egress.Guard
 	Secrets *job.Secrets
 	Getenv  func(name string) string
-	Grace   time.Duration // how long a program that is ended has to go by itself; a second unless said
+	// Programs says whether and as whom probes that are commands run.
+	Programs program.Policy
+	Grace    time.Duration // how long a program that is ended has to go by itself; a second unless said
 }
 
 // Evaluator runs probes. It keeps nothing and is safe for concurrent use.

@@ -137,6 +137,14 @@ func TestProgramSeesNothingOfTheServersEnvironment(t *testing.T) {
 	}
 }
 
+func TestProgramsThatAreTurnedOffAreNotRun(t *testing.T) {
+	b := newBench(t).shell("echo '{}'")
+	b.evaluator.Programs.Off = true
+	if _, err := b.ask(); err == nil || !strings.Contains(err.Error(), "jobs: {command: on}") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestProgramThatFailsIsBroken(t *testing.T) {
 	newBench(t).shell(`echo '{"status":"PASS"}'; echo first >&2; echo "no such table" >&2; exit 3`).broken(run.Transient, "exited with code 3: no such table")
 	newBench(t).shell(`kill -9 $$`).broken(run.Transient, "was killed by signal 9")

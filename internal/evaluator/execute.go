@@ -32,6 +32,9 @@ const (
 // execute runs a program in a process group of its own, with the question on stdin and the answer on stdout. However it
 // ends, by itself, by its timeout or by saying too much, nobody of its group is left afterwards.
 func (a *asking) execute(ctx context.Context) (probe.Answer, error) {
+	if a.Programs.Off {
+		return probe.Answer{}, failure(run.Permanent, "%s", program.Refused)
+	}
 	question, err := json.Marshal(a.question())
 	if err != nil {
 		return probe.Answer{}, failure(run.Permanent, "its config has no JSON form: %v", err)
@@ -42,7 +45,7 @@ func (a *asking) execute(ctx context.Context) (probe.Answer, error) {
 		return probe.Answer{}, failure(run.Permanent, "command: %v", err)
 	}
 	p := &running{answer: &capture{limit: probe.MaxAnswer, full: make(chan struct{})}, complaint: &tail{}}
-	p.cmd = &exec.Cmd{Path: path, Args: a.probe.Command, Dir: a.dir, Env: env.List(), SysProcAttr: program.Attributes()}
+	p.cmd = &exec.Cmd{Path: path, Args: a.probe.Command, Dir: a.dir, Env: env.List(), SysProcAttr: a.Programs.Attributes()}
 	if err := p.start(question); err != nil {
 		return probe.Answer{}, failure(run.Transient, "start %s: %v", path, err)
 	}
@@ -62,7 +65,7 @@ func (a *asking) execute(ctx context.Context) (probe.Answer, error) {
 
 // environment is what the program sees: the few variables of the server, over them the file's, and what it is asked about.
 func (a *asking) environment() program.Vars {
-	env := program.Inherit(a.Getenv)
+	env := a.Programs.Inherit(a.Getenv)
 	for name, value := range a.probe.Env {
 		env[name] = value
 	}

@@ -53,6 +53,26 @@ func (b *builder) jobConfig(s *JobSection) JobConfig {
 	return config
 }
 
+// refusePrograms reports what would run a program on the controller's own machine.
+func (b *builder) refusePrograms() {
+	const remedy = "runs a program on the server's machine, which is turned off there (jobs.command in the server's file); %s"
+	if b.def.Job.runsProgram() {
+		b.errorf("job.type", remedy, "use another job type, or set jobs: {command: on}")
+	}
+	for _, p := range b.def.Probes {
+		if len(p.Command) > 0 {
+			b.errorf(b.probesPath(), "%q "+remedy, p.Key, "use a url or a builtin, or set jobs: {command: on}")
+		}
+	}
+}
+
+// RunsPrograms reports whether the job or a probe runs a program on the controller's own machine.
+func (d *Definition) RunsPrograms() bool {
+	return d.Job.runsProgram() || slices.ContainsFunc(d.Probes, func(p Probe) bool { return len(p.Command) > 0 })
+}
+
+func (j *Job) runsProgram() bool { return j != nil && j.Type == "command" }
+
 func (b *builder) pollWindow(s *JobSection) time.Duration {
 	window := time.Duration(s.JobPollWindowSeconds) * time.Second
 	if window == 0 {

@@ -41,6 +41,9 @@ func (b *builder) build() {
 	if b.shelf.platform == AWS {
 		b.checkAWS()
 	}
+	if b.shelf.noPrograms {
+		b.refusePrograms()
+	}
 }
 
 // add reports findings, except those that only follow from a value that could not be read.

@@ -49,6 +49,8 @@ type Options struct {
 	Platform   Platform
 	// TimeLimit is how long an attempt may take on the platform; what is usual there unless it is set.
 	TimeLimit time.Duration
+	// NoPrograms says that no program may run on the controller's own machine.
+	NoPrograms bool
 	// Whole says that every pipeline, calendar and archetype there is has been given, so that an unknown name is an
 	// error; otherwise it is a warning.
 	Whole bool

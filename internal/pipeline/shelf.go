@@ -16,6 +16,7 @@ type shelf struct {
 	jobs       []JobKind
 	platform   Platform
 	timeLimit  time.Duration // of an attempt on the platform
+	noPrograms bool
 	calendars  rack[calendar]
 	archetypes rack[*archetype]
 	problems   []document.Problem
@@ -24,7 +25,7 @@ type shelf struct {
 
 func newShelf(opts Options) *shelf {
 	s := &shelf{
-		jobs: opts.Jobs, platform: opts.Platform, timeLimit: cmp.Or(opts.TimeLimit, awsTimeLimit), texts: map[string][]byte{},
+		jobs: opts.Jobs, platform: opts.Platform, timeLimit: cmp.Or(opts.TimeLimit, awsTimeLimit), texts: map[string][]byte{}, noPrograms: opts.NoPrograms,
 		calendars:  newRack[calendar]("calendar", "--calendars DIR"),
 		archetypes: newRack[*archetype]("archetype", "--archetypes DIR"),
 	}

@@ -1,8 +1,50 @@
 package program
 
-import "syscall"
+import (
+	"errors"
+	"os"
+	"syscall"
 
-// Attributes of a program: a group of its own, and death with whoever started it, who alone knows its time limit.
-func Attributes() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	"golang.org/x/sys/unix"
+)
+
+// Attributes returns how a program is started: in a group of its own, as the user of the policy, and killed when the
+// process that started it ends, which alone knows its time limit.
+func (p Policy) Attributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Credential: p.User.credential()}
+}
+
+// switching are the capabilities that it takes to run a program as another user, and to end it.
+var switching = []uintptr{unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_KILL}
+
+// Delegate passes on to a process that starts programs for this one what it needs to switch to the policy's user. Root
+// has that anyway.
+func (p Policy) Delegate(to *syscall.SysProcAttr) {
+	if p.User != nil && os.Geteuid() != 0 {
+		to.AmbientCaps = switching
+	}
+}
+
+// DropCapabilities keeps the programs that this thread starts from inheriting capabilities: to change the user drops
+// those of root alone.
+func DropCapabilities() { _ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) }
+
+// maySwitch returns an error if this process cannot start programs as another user.
+func maySwitch() error {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return err
+	}
+	return canSwitch(uint64(data[0].Effective) | uint64(data[1].Effective)<<32)
+}
+
+// canSwitch returns an error if one of the capabilities is not among these.
+func canSwitch(effective uint64) error {
+	for _, c := range switching {
+		if effective&(1<<c) == 0 {
+			return errors.New("that takes root, or the capabilities CAP_SETUID, CAP_SETGID and CAP_KILL (AmbientCapabilities= in a systemd unit); start the controller with them, or leave jobs.user out")
+		}
+	}
+	return nil
 }

@@ -18,8 +18,8 @@ const defaultPath = "/usr/local/bin:/usr/bin:/bin"
 // Vars are environment variables by name.
 type Vars map[string]string
 
-// Inherit is what every program sees of the server's environment.
-func Inherit(getenv func(string) string) Vars {
+// inherit returns what every program sees of the server's environment.
+func inherit(getenv func(string) string) Vars {
 	env := Vars{"PATH": defaultPath}
 	for _, name := range inherited {
 		if value := getenv(name); value != "" {

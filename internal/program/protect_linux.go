@@ -5,6 +5,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,6 +16,8 @@ import (
 func Protect() {
 	wipeEnvironment() // first: a process that is not dumpable may not open its own memory
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+	// This process keeps its own; Policy.Delegate says which process inherits some.
+	_, _, _ = syscall.AllThreadsSyscall6(unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0, 0)
 }
 
 // wipeEnvironment overwrites the environment as the kernel shows it in /proc/PID/environ. os.Getenv reads a copy that the

@@ -20,6 +20,7 @@ type File struct {
 	Auth        Auth                `yaml:"auth" doc:"Who may use the API."`
 	Egress      Egress              `yaml:"egress" doc:"Exceptions to the guard on outgoing HTTP."`
 	Secrets     Secrets             `yaml:"secrets" doc:"What ${env:…} and ${file:…} may read."`
+	Jobs        Jobs                `yaml:"jobs" doc:"How programs run on the server's own machine: jobs of type command, and probes that are commands."`
 	Sensors     Sensors             `yaml:"sensors" doc:"What readings are accepted."`
 	Engine      Engine              `yaml:"engine" doc:"How work is done."`
 	Watchdog    Watchdog            `yaml:"watchdog" doc:"How often absences are looked for."`
@@ -67,6 +68,12 @@ type Egress struct {
 type Secrets struct {
 	Env   []string `yaml:"env" doc:"Names of environment variables."`
 	Files []string `yaml:"files" doc:"Files, and directories of files."`
+}
+
+// Jobs says how programs run on the server's own machine.
+type Jobs struct {
+	Command string `yaml:"command" default:"on" enum:"on,off" doc:"Whether they run at all; off rejects pipelines that have one."`
+	User    string `yaml:"user" doc:"The user who runs them, by name or number; the server's own unless said. It takes root, or CAP_SETUID, CAP_SETGID and CAP_KILL."`
 }
 
 // Sensors says what readings are accepted.

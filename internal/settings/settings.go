@@ -62,29 +62,40 @@ func (f *File) Loopback() bool {
 // SecretVariables lists the environment variables that hold secrets: those in secrets.env, and every one that a key named
 // …Env names.
 func (f *File) SecretVariables() []string {
-	names := slices.Clone(f.Secrets.Env)
-	var walk func(reflect.Value)
-	walk = func(v reflect.Value) {
-		switch v.Kind() {
-		case reflect.Pointer:
-			if !v.IsNil() {
-				walk(v.Elem())
+	return append(slices.Clone(f.Secrets.Env), textsOf(reflect.ValueOf(*f), "Env")...)
+}
+
+// SecretFiles lists the files and directories that hold secrets: those in secrets.files, the TLS key, and every one that a
+// key named …File names.
+func (f *File) SecretFiles() []string {
+	files := append(slices.Clone(f.Secrets.Files), textsOf(reflect.ValueOf(*f), "File")...)
+	if f.TLS.Key != "" {
+		files = append(files, f.TLS.Key)
+	}
+	return files
+}
+
+// textsOf lists the texts in v whose keys end so.
+func textsOf(v reflect.Value, ending string) []string {
+	var texts []string
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			texts = textsOf(v.Elem(), ending)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			texts = append(texts, textsOf(v.Index(i), ending)...)
+		}
+	case reflect.Struct:
+		for field, value := range v.Fields() {
+			if field.Type.Kind() == reflect.String && strings.HasSuffix(field.Tag.Get("yaml"), ending) && value.String() != "" {
+				texts = append(texts, value.String())
 			}
-		case reflect.Slice:
-			for i := range v.Len() {
-				walk(v.Index(i))
-			}
-		case reflect.Struct:
-			for field, value := range v.Fields() {
-				if field.Type.Kind() == reflect.String && strings.HasSuffix(field.Tag.Get("yaml"), "Env") && value.String() != "" {
-					names = append(names, value.String())
-				}
-				walk(value)
-			}
+			texts = append(texts, textsOf(value, ending)...)
 		}
 	}
-	walk(reflect.ValueOf(*f))
-	return names
+	return texts
 }
 
 // listenHost is the host of host:port; an IPv6 address stands in brackets.

@@ -223,6 +223,25 @@ alerts:
 	}
 }
 
+func TestSecretFilesAreAllThatTheFileNames(t *testing.T) {
+	f, problems := settings.Parse("f", []byte(`
+tls: {cert: /c, key: /k}
+auth: {tokens: [{name: a, role: admin, tokenFile: /a}, {name: b, role: viewer, tokenEnv: B}]}
+secrets: {files: [/run/secrets]}
+jobs: {command: off, user: nobody}
+alerts: {webhooks: [{url: "https://a.example", secretFile: /hook}]}
+`))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	if diff := cmp.Diff([]string{"/run/secrets", "/a", "/hook", "/k"}, f.SecretFiles()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if f.Jobs != (settings.Jobs{Command: "off", User: "nobody"}) {
+		t.Errorf("jobs: %+v", f.Jobs)
+	}
+}
+
 func TestExamplesOfTheManualsAreRight(t *testing.T) {
 	for _, page := range []string{"SERVER.md", "ALERTS.md"} {
 		blocks := strings.Split(read(t, "../../docs/"+page), "```yaml\n")[1:]

@@ -8,8 +8,8 @@ import (
 )
 
 // environment is what a command sees: the few variables of the server, over them the file's, and the attempt's own.
-func environment(a job.Attempt, c *Config, getenv func(string) string) program.Vars {
-	env := program.Inherit(getenv)
+func environment(a job.Attempt, c *Config, policy program.Policy, getenv func(string) string) program.Vars {
+	env := policy.Inherit(getenv)
 	for name, value := range c.Env {
 		env[name] = string(value)
 	}

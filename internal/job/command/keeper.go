@@ -101,15 +101,20 @@ func (k *keeper) start() error {
 		return job.Refuse(run.Transient, "make a pipe: %v", err)
 	}
 	defer output.Close()
+	policy := program.Policy{User: k.User}
+	if k.User != nil {
+		_ = output.Chown(int(k.User.UID), int(k.User.GID)) // so that the command can open /dev/stdout
+	}
 	adoptOrphans()
+	program.DropCapabilities()
 	k.began = time.Now()
 	// Not os.StartProcess: the command is waited for together with the orphans it may leave.
 	k.group, err = syscall.ForkExec(k.Path, k.Argv, &syscall.ProcAttr{
-		Dir: k.Dir, Env: k.Env, Files: []uintptr{nothing.Fd(), output.Fd(), output.Fd()}, Sys: program.Attributes(),
+		Dir: k.Dir, Env: k.Env, Files: []uintptr{nothing.Fd(), output.Fd(), output.Fd()}, Sys: policy.Attributes(),
 	})
 	if err != nil {
 		printed.Close()
-		return notStarted(k.Path, err)
+		return k.notStarted(err)
 	}
 	k.printed, k.copied = printed, make(chan struct{})
 	go k.copyOutput()
@@ -117,7 +122,8 @@ func (k *keeper) start() error {
 }
 
 // notStarted is the refusal of a command that the system would not start.
-func notStarted(path string, err error) error {
+func (k *keeper) notStarted(err error) error {
+	path := k.Path
 	for _, passing := range []error{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.ETXTBSY, syscall.EIO} {
 		if errors.Is(err, passing) {
 			return job.Refuse(run.Transient, "start %s: %v", path, err)
@@ -129,6 +135,8 @@ func notStarted(path string, err error) error {
 		hint = "; a script begins with #! and its interpreter"
 	case errors.Is(err, syscall.ENOENT):
 		hint = "; the interpreter in its first line may be missing"
+	case errors.Is(err, syscall.EACCES) && k.User != nil:
+		hint = fmt.Sprintf("; commands run as user %s (jobs.user), who needs access to the program and to %s", k.User.Name, k.Dir)
 	}
 	return job.Refuse(run.Permanent, "job.config.command: start %s: %v%s", path, err, hint)
 }

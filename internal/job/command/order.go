@@ -25,6 +25,7 @@ type order struct {
 	Timeout time.Duration `json:"timeout,omitempty"` // 0: none
 	Grace   time.Duration `json:"grace"`
 	Secrets []string      `json:"secrets,omitempty"` // not to be shown in the output
+	User    *program.User `json:"user,omitempty"`    // who runs it; nil: the user of the keeper
 }
 
 // answer is what a keeper tells the controller that started it.
@@ -44,6 +45,9 @@ const (
 
 // order is what the keeper of an attempt is to do; a *Refusal if that cannot be done at all.
 func (t *Type) order(a job.Attempt) (order, error) {
+	if t.programs.Off {
+		return order{}, job.Refuse(run.Permanent, "%s", program.Refused)
+	}
 	c, ok := a.Config.(*Config)
 	if !ok {
 		return order{}, job.Refuse(run.Permanent, "start command: its config is a %T", a.Config)
@@ -52,7 +56,7 @@ func (t *Type) order(a job.Attempt) (order, error) {
 	if err != nil || len(argv) == 0 {
 		return order{}, job.Refuse(run.Permanent, "job.config.command: names no program")
 	}
-	env := environment(a, c, t.getenv)
+	env := environment(a, c, t.programs, t.getenv)
 	dir, err := directory(a, c)
 	if err != nil {
 		return order{}, err
@@ -64,6 +68,7 @@ func (t *Type) order(a job.Attempt) (order, error) {
 	return order{
 		ID: a.ID, Jobs: t.jobs, Path: path, Argv: argv, Env: env.List(), Dir: dir,
 		Timeout: c.Timeout.D(), Grace: t.grace, Secrets: a.Secrets.With(a.Callback.Token).Secrets(),
+		User: t.programs.User,
 	}, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/program"
 	"github.com/interlock-go/interlock/internal/run"
 )
 
@@ -26,6 +27,8 @@ type Options struct {
 	Jobs   string
 	Getenv func(name string) string
 	Grace  time.Duration
+
+	Programs program.Policy
 }
 
 // Type refuses every command: process groups and named pipes are what keeping one takes.

@@ -73,6 +73,7 @@ func (t *Type) startKeeper() (keeperProcess, error) {
 		Stdin: orderEnd, ExtraFiles: []*os.File{answerEnd},
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
+	t.programs.Delegate(cmd.SysProcAttr)
 	if err := cmd.Start(); err != nil {
 		orders.Close()
 		answers.Close()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/program"
 	"github.com/interlock-go/interlock/internal/run"
 )
 
@@ -29,10 +30,11 @@ import (
 // job that was lost: it is never started again under the same id. One whose exit says that it was refused started
 // nothing, and leaves room for the next; what is innermost counts.
 type Type struct {
-	jobs   string
-	keeper []string
-	getenv func(name string) string
-	grace  time.Duration
+	jobs     string
+	keeper   []string
+	getenv   func(name string) string
+	grace    time.Duration
+	programs program.Policy
 }
 
 var (
@@ -50,6 +52,8 @@ type Options struct {
 	Jobs   string                   // the directory of jobs; made when it is needed
 	Getenv func(name string) string // the server's environment
 	Grace  time.Duration            // how long a command has to end when it is asked to; 10 s unless said
+	// Programs says whether and as whom commands run.
+	Programs program.Policy
 }
 
 // New makes the type. It touches nothing.
@@ -68,7 +72,7 @@ func New(o Options) (*Type, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the program that is to keep jobs: %w", err)
 	}
-	return &Type{jobs: jobs, keeper: []string{self, KeeperArg}, getenv: o.Getenv, grace: o.Grace}, nil
+	return &Type{jobs: jobs, keeper: []string{self, KeeperArg}, getenv: o.Getenv, grace: o.Grace, programs: o.Programs}, nil
 }
 
 // RefusesRepeats is true: an attempt is claimed once, unless its claim was refused.

@@ -1,0 +1,119 @@
+//go:build unix
+
+package program
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+)
+
+// Check returns an error if this process cannot run programs as the policy's user, or if that user would not be apart from
+// it: root, the controller's own user, or one who can read a path that holds secrets. Directories stand for all that is in
+// them. A path that is not there is not checked.
+func (p Policy) Check(secret ...string) error {
+	u := p.User
+	if u == nil {
+		return nil
+	}
+	switch {
+	case u.UID == 0:
+		return errors.New("jobs.user: root can read everything; name a user without rights of its own")
+	case int(u.UID) == os.Geteuid():
+		return fmt.Errorf("jobs.user: %s is the user who runs the controller; name another", u.Name)
+	}
+	if err := maySwitch(); err != nil {
+		return fmt.Errorf("jobs.user: commands cannot be run as %s: %w", u.Name, err)
+	}
+	for _, path := range secret {
+		open, err := u.reads(path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("jobs.user: check whether %s can read %s: %w", u.Name, path, err)
+		}
+		if open != "" {
+			return fmt.Errorf("jobs.user: %s can read %s, which holds secrets of the controller; take that right away, with chmod go-rwx as a rule", u.Name, open)
+		}
+	}
+	return nil
+}
+
+// reads returns the first path at or below path that the user can read; "" if there is none. It goes by owner, groups and
+// mode; access control lists are not seen.
+func (u *User) reads(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path)
+	}
+	if err != nil {
+		return "", err
+	}
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		if may, err := u.may(dir, mayEnter); err != nil || !may {
+			return "", err
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	found := ""
+	err = filepath.WalkDir(path, func(at string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		want := mayRead
+		if entry.IsDir() {
+			want = mayEnter
+		}
+		may, err := u.may(at, want)
+		switch {
+		case err != nil:
+			return err
+		case !entry.IsDir() && may:
+			found = at
+			return fs.SkipAll
+		case entry.IsDir() && !may:
+			return fs.SkipDir
+		}
+		return nil
+	})
+	return found, err
+}
+
+// What a mode may allow.
+const (
+	mayRead  uint32 = 0o4
+	mayEnter uint32 = 0o1
+)
+
+// may reports whether the user has that right to a file. Its owner always has, who can change the mode.
+func (u *User) may(path string, right uint32) (bool, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return false, err
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return true, nil // not known, so not shown to be closed
+	}
+	mode := uint32(info.Mode().Perm())
+	switch {
+	case owner.Uid == u.UID:
+		return true, nil
+	case owner.Gid == u.GID || slices.Contains(u.Groups, owner.Gid):
+		return mode>>3&right != 0, nil
+	default:
+		return mode&right != 0, nil
+	}
+}
+
+// credential returns what a process needs to become the user; nil for its own.
+func (u *User) credential() *syscall.Credential {
+	if u == nil {
+		return nil
+	}
+	return &syscall.Credential{Uid: u.UID, Gid: u.GID, Groups: u.Groups}
+}

@@ -1,0 +1,65 @@
+package program
+
+import (
+	"fmt"
+	"os/user"
+	"strconv"
+)
+
+// Policy is what the server's file says about programs on the controller's own machine: jobs of type command, and probes
+// that are commands. The zero Policy runs them as the controller's own user.
+type Policy struct {
+	Off  bool  // none is run
+	User *User // runs them; nil: the controller's own user
+}
+
+// Refused is why no program runs where a Policy is Off, with the remedy.
+const Refused = "programs are turned off on this server (jobs.command in its file); use another job type or probe, or set jobs: {command: on}"
+
+// User is a user of this machine who runs programs.
+type User struct {
+	Name   string   `json:"name"`
+	Home   string   `json:"home"`
+	UID    uint32   `json:"uid"`
+	GID    uint32   `json:"gid"`
+	Groups []uint32 `json:"groups"`
+}
+
+// FindUser returns the user of that name, or of that number.
+func FindUser(name string) (*User, error) {
+	found, err := user.Lookup(name)
+	if err != nil {
+		if found, err = user.LookupId(name); err != nil {
+			return nil, fmt.Errorf("there is no user %q on this machine", name)
+		}
+	}
+	ids, err := found.GroupIds()
+	if err != nil {
+		return nil, fmt.Errorf("find the groups of user %q: %w", name, err)
+	}
+	u := &User{Name: found.Username, Home: found.HomeDir}
+	for i, text := range append([]string{found.Uid, found.Gid}, ids...) {
+		number, err := strconv.ParseUint(text, 10, 32)
+		if err != nil {
+			return nil, fmt.Errorf("user %q has the id %q, which is no number", name, text)
+		}
+		switch id := uint32(number); i {
+		case 0:
+			u.UID = id
+		case 1:
+			u.GID = id
+		default:
+			u.Groups = append(u.Groups, id)
+		}
+	}
+	return u, nil
+}
+
+// Inherit returns what every program sees of the server's environment. HOME and USER are those of the user who runs it.
+func (p Policy) Inherit(getenv func(string) string) Vars {
+	env := inherit(getenv)
+	if p.User != nil {
+		env["HOME"], env["USER"] = p.User.Home, p.User.Name
+	}
+	return env
+}
