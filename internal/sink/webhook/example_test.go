@@ -23,12 +23,12 @@ func verify(secret, header string, body []byte, now time.Time) error {
 		return errors.New("the signature is malformed")
 	}
 	if age := now.Sub(time.Unix(unix, 0)); age.Abs() > 5*time.Minute {
-		return errors.New("the request is too old: somebody may be repeating it")
+		return errors.New("the request is too old and may be a replay")
 	}
 	mac := hmac.New(sha256.New, []byte(secret))
 	fmt.Fprintf(mac, "%d.%s", unix, body)
 	if want := hex.EncodeToString(mac.Sum(nil)); !hmac.Equal([]byte(signature), []byte(want)) {
-		return errors.New("the signature is not ours")
+		return errors.New("the signature does not match")
 	}
 	return nil
 }
@@ -43,9 +43,9 @@ func Example() {
 	fmt.Println(verify("secret", "", body, noon))
 	// Output:
 	// <nil>
-	// the signature is not ours
-	// the signature is not ours
-	// the request is too old: somebody may be repeating it
+	// the signature does not match
+	// the signature does not match
+	// the request is too old and may be a replay
 	// the signature is malformed
 }
 
