@@ -7,9 +7,13 @@
 package client
 
 import (
+	"context"
+	"crypto/tls"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -18,11 +22,12 @@ const DefaultServer = "http://127.0.0.1:8740"
 
 // Client talks to one server. It is safe for concurrent use.
 type Client struct {
-	base  *url.URL
-	token string
-	http  *http.Client
-	timed bool          // each call has a time limit of ours
-	idle  time.Duration // how long an event stream may be silent before it counts as lost
+	base   *url.URL
+	socket string // the address of a server on a Unix socket; empty for any other
+	token  string
+	http   *http.Client
+	timed  bool          // each call has a time limit of ours
+	idle   time.Duration // how long an event stream may be silent before it counts as lost
 }
 
 // Option changes a Client that is being made.
@@ -37,14 +42,38 @@ func WithHTTPClient(h *http.Client) Option {
 	return func(c *Client) { c.http, c.timed = h, false }
 }
 
-// New is a client of the server at an address such as http://127.0.0.1:8740.
-func New(server string, options ...Option) (*Client, error) {
-	base, err := url.Parse(server)
-	if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
-		return nil, fmt.Errorf("%q is not the address of a server; write one like %s", server, DefaultServer)
+// WithTLS uses config for connections over TLS: other authorities than the machine's, or a client certificate. It has no
+// effect together with WithHTTPClient.
+func WithTLS(config *tls.Config) Option {
+	return func(c *Client) {
+		t := http.DefaultTransport.(*http.Transport).Clone()
+		t.TLSClientConfig = config.Clone()
+		c.http = &http.Client{Transport: t}
 	}
+}
+
+// socketScheme begins the address of a server on a Unix socket.
+const socketScheme = "unix:"
+
+// New returns a client of the server at an address such as http://127.0.0.1:8740, or unix:/run/interlock.sock for one that
+// listens on a Unix socket.
+func New(server string, options ...Option) (*Client, error) {
 	// A server sends a sign of life every 15 seconds.
-	c := &Client{base: base, http: &http.Client{}, timed: true, idle: time.Minute}
+	c := &Client{http: &http.Client{}, timed: true, idle: time.Minute}
+	if path, ok := strings.CutPrefix(server, socketScheme); ok {
+		if path == "" {
+			return nil, fmt.Errorf("%q names no socket; write one like unix:/run/interlock/interlock.sock", server)
+		}
+		c.socket = server
+		c.base = &url.URL{Scheme: "http", Host: "localhost"}
+		c.http.Transport = overSocket(path)
+	} else {
+		base, err := url.Parse(server)
+		if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
+			return nil, fmt.Errorf("%q is not the address of a server; write one like %s, or unix:/path/to/socket", server, DefaultServer)
+		}
+		c.base = base
+	}
 	for _, o := range options {
 		o(c)
 	}
@@ -54,6 +83,24 @@ func New(server string, options ...Option) (*Client, error) {
 		c.http = &h
 	}
 	return c, nil
+}
+
+// overSocket sends requests to the server on a Unix socket.
+func overSocket(path string) *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.Proxy = nil
+	t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", path)
+	}
+	return t
+}
+
+// server returns the address that the user gave, without a password.
+func (c *Client) server() string {
+	if c.socket != "" {
+		return c.socket
+	}
+	return c.base.Redacted()
 }
 
 // stay follows no redirect: on most of them a PUT or POST would become a GET, which looks like success and writes nothing.

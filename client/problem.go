@@ -93,7 +93,7 @@ func (c *Client) refusal(ctx context.Context, resp *http.Response) error {
 func (c *Client) unanswered(ctx context.Context, err error) error {
 	var late lateError
 	if errors.As(context.Cause(ctx), &late) {
-		return &UnreachableError{Server: c.base.Redacted(), Late: true, Err: late}
+		return &UnreachableError{Server: c.server(), Late: true, Err: late}
 	}
 	return c.unreachable(err)
 }
@@ -104,5 +104,5 @@ func (c *Client) unreachable(err error) error {
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err
 	}
-	return &UnreachableError{Server: c.base.Redacted(), Err: err}
+	return &UnreachableError{Server: c.server(), Err: err}
 }

@@ -108,6 +108,9 @@ const onlyShown = "the dashboard of deployed tables only shows them; `interlock 
 
 // serveTables shows deployed tables until it is stopped.
 func (a *app) serveTables(ctx context.Context, file settings.File, logger *slog.Logger) error {
+	if _, ok := file.Socket(); ok {
+		return usagef("deployed tables are not shown on a socket; listen on a loopback address, such as 127.0.0.1:8740")
+	}
 	if !file.Loopback() {
 		return usagef("deployed tables are shown on a loopback address only, and %s is none; put a proxy that knows who may look in front", file.Listen)
 	}

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -44,6 +42,7 @@ type controller struct {
 	reload  *engine.Reloader
 	engine  *engine.Engine
 	server  *http.Server
+	access  *access
 	archive *archiving
 	listen  net.Listener
 	tracing *tracing
@@ -76,8 +75,8 @@ func newController(ctx context.Context, f settings.File, folders engine.Folders,
 	if err := checkStart(f, folders, s); err != nil {
 		return nil, err
 	}
-	if c.listen, err = net.Listen("tcp", f.Listen); err != nil {
-		return nil, fmt.Errorf("listen on %s: %w", f.Listen, err)
+	if c.listen, err = listenOn(ctx, f); err != nil {
+		return nil, err
 	}
 	opened = append(opened, c.listen)
 	if c.tracing, err = newTracing(ctx, s.getenv); err != nil {
@@ -103,7 +102,7 @@ func newController(ctx context.Context, f settings.File, folders engine.Folders,
 // checkStart finds what makes a start impossible, before anything is written: settings, secrets that
 // are not there, and folders that cannot be read.
 func checkStart(f settings.File, folders engine.Folders, s surroundings) error {
-	if _, err := access(f, s.getenv); err != nil {
+	if _, err := accessSettings(f, s.getenv); err != nil {
 		return err
 	}
 	j, err := newJobs(f, s.getenv, api.Callbacks{})
@@ -121,24 +120,11 @@ func checkStart(f settings.File, folders engine.Folders, s surroundings) error {
 		}
 	}
 	if f.TLS.Cert != "" {
-		if _, err := tls.LoadX509KeyPair(f.TLS.Cert, f.TLS.Key); err != nil {
-			return fmt.Errorf("read tls.cert and tls.key: %w", err)
+		if _, _, err := readTLS(f.TLS); err != nil {
+			return err
 		}
 	}
 	return folders.Check()
-}
-
-// access is who may use the API.
-func access(f settings.File, getenv func(string) string) (api.Settings, error) {
-	tokens, err := readTokens(f.Auth.Tokens, getenv)
-	if err != nil {
-		return api.Settings{}, err
-	}
-	who := api.Settings{
-		Loopback: f.Loopback(), Tokens: tokens, MaxFuture: f.Sensors.MaxFuture.D(),
-		SessionLifetime: f.Auth.Sessions.Lifetime.D(), SessionIdle: f.Auth.Sessions.Idle.D(), StreamsPerToken: f.Auth.StreamsPerToken,
-	}
-	return who, who.Check()
 }
 
 // load brings what is in force in step with the files for the first time.
@@ -257,7 +243,7 @@ func (c *controller) begun(replica string) func(run.Run) {
 
 // assembleServer makes the HTTP face.
 func (c *controller) assembleServer(ctx context.Context, operator api.Operator, callbacks api.Callbacks, registry *prometheus.Registry, s surroundings) error {
-	who, err := access(c.file, s.getenv)
+	who, err := accessSettings(c.file, s.getenv)
 	if err != nil {
 		return err
 	}
@@ -277,7 +263,12 @@ func (c *controller) assembleServer(ctx context.Context, operator api.Operator, 
 		Store: c.store, Catalog: c.catalog, Operator: operator, AcceptRemoval: c.acceptRemoval, Alerts: c.engine.Notifier, Settings: who, CursorKey: cursors, Metrics: registry,
 		Health: c.health, Months: c.archive.askMonths(), Dashboard: page, Now: time.Now, Logger: c.logger,
 	})
+	c.access = &access{file: c.file, getenv: s.getenv, api: handler, logger: c.logger, tokens: hashTokens(who.Tokens)}
+	if err := c.access.Reload(); err != nil {
+		return err
+	}
 	c.server = api.Server(handler, c.file.Listen, c.logger)
+	c.server.TLSConfig = c.access.config()
 	c.server.Handler = c.tracing.requests(handler)
 	return nil
 }
@@ -310,6 +301,9 @@ func (c *controller) taskHandlers(steps *orchestrator.Orchestrator, routes *rout
 
 // address is where the server can be reached from its own machine.
 func (c *controller) address() string {
+	if _, ok := c.file.Socket(); ok {
+		return c.file.Listen
+	}
 	scheme, host := "http", c.listen.Addr().String()
 	if c.file.TLS.Cert != "" {
 		scheme = "https"
@@ -361,7 +355,7 @@ func (c *controller) stop(worked <-chan error, watched <-chan struct{}) error {
 func (c *controller) serve() error {
 	var err error
 	if c.file.TLS.Cert != "" {
-		err = c.server.ServeTLS(c.listen, c.file.TLS.Cert, c.file.TLS.Key)
+		err = c.server.ServeTLS(c.listen, "", "") // the certificates are in TLSConfig
 	} else {
 		err = c.server.Serve(c.listen)
 	}

@@ -42,7 +42,7 @@ func loadIdentity(dir string) (identity, error) {
 // keys of all.
 func (c *controller) callbacks(ctx context.Context, who identity) (api.Callbacks, error) {
 	base := c.file.CallbackURL
-	if base == "" {
+	if _, onSocket := c.file.Socket(); base == "" && !onSocket { // a socket has no address that a job could be given
 		base = c.address()
 	}
 	signed := api.Callbacks{Base: base, Replica: who.replica, Key: who.callback}

@@ -2,8 +2,12 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
+	"fmt"
 	"net/http"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,13 +21,16 @@ import (
 const exitUnreachable = 3
 
 // remoteFlags say which server to ask.
-type remoteFlags struct{ server, token, store string }
+type remoteFlags struct{ server, token, store, ca, cert, key string }
 
 // addRemoteFlags gives every command the flags that name the server.
 func addRemoteFlags(root *cobra.Command, a *app) {
 	a.remote = &remoteFlags{}
-	root.PersistentFlags().StringVar(&a.remote.server, "server", "", "`URL` of the server (INTERLOCK_SERVER, default "+client.DefaultServer+")")
+	root.PersistentFlags().StringVar(&a.remote.server, "server", "", "`URL` of the server, or unix:PATH of its socket (INTERLOCK_SERVER, default "+client.DefaultServer+")")
 	root.PersistentFlags().StringVar(&a.remote.store, "store", "", "`URL` of deployed tables to ask instead of a server: dynamodb://ENVIRONMENT?region=REGION")
+	root.PersistentFlags().StringVar(&a.remote.ca, "ca", "", "PEM `FILE` of the authorities that vouch for the server (INTERLOCK_CA)")
+	root.PersistentFlags().StringVar(&a.remote.cert, "cert", "", "PEM `FILE` of the client certificate to present (INTERLOCK_CERT)")
+	root.PersistentFlags().StringVar(&a.remote.key, "key", "", "PEM `FILE` of the client certificate's private key (INTERLOCK_KEY)")
 	root.PersistentFlags().StringVar(&a.remote.token, "token", "", "bearer `TOKEN` for the server (INTERLOCK_TOKEN)")
 }
 
@@ -52,21 +59,56 @@ func (a *app) askTables(ctx context.Context, ask func(ctx context.Context, c *cl
 
 // server is the one that flags or environment name.
 func (a *app) server() (*client.Client, error) {
-	address, token := a.remote.server, a.remote.token
-	if address == "" {
-		address = a.getenv("INTERLOCK_SERVER")
+	or := func(flag, variable string) string {
+		if flag != "" {
+			return flag
+		}
+		return a.getenv(variable)
 	}
+	address := or(a.remote.server, "INTERLOCK_SERVER")
 	if address == "" {
 		address = client.DefaultServer
 	}
-	if token == "" {
-		token = a.getenv("INTERLOCK_TOKEN")
+	options := []client.Option{client.WithToken(or(a.remote.token, "INTERLOCK_TOKEN"))}
+	ca, cert, key := or(a.remote.ca, "INTERLOCK_CA"), or(a.remote.cert, "INTERLOCK_CERT"), or(a.remote.key, "INTERLOCK_KEY")
+	if (ca != "" || cert != "" || key != "") && !strings.HasPrefix(address, "unix:") {
+		config, err := clientTLS(ca, cert, key)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		options = append(options, client.WithTLS(config))
 	}
-	c, err := client.New(address, client.WithToken(token))
+	c, err := client.New(address, options...)
 	if err != nil {
 		return nil, usageError{err}
 	}
 	return c, nil
+}
+
+// clientTLS reads the authorities that vouch for a server, and the certificate that a command presents to it.
+func clientTLS(ca, cert, key string) (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if ca != "" {
+		text, err := os.ReadFile(ca)
+		if err != nil {
+			return nil, fmt.Errorf("read --ca: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("--ca %s holds no certificate; it must be a PEM file", ca)
+		}
+	}
+	if (cert == "") != (key == "") {
+		return nil, errors.New("--cert and --key go together; give both or none")
+	}
+	if cert != "" {
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		if err != nil {
+			return nil, fmt.Errorf("read --cert and --key: %w", err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return config, nil
 }
 
 // The server's words for programs end where what to do begins: "; GET /api/v1/pipelines lists them".

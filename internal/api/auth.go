@@ -145,7 +145,7 @@ func (a *API) authenticate(r *http.Request, c *call) (principal, *Problem) {
 		return principal{name: "the job itself", callback: secret}, nil
 	}
 	keys := a.keys.Load()
-	if len(keys.who) == 0 {
+	if !a.asks() {
 		if !a.settings.Loopback {
 			return principal{}, unauthorized("the server has no tokens, so it answers on loopback addresses alone")
 		}
@@ -170,8 +170,17 @@ func (a *API) authenticate(r *http.Request, c *call) (principal, *Problem) {
 			return principal{}, problemOf(err)
 		}
 	}
+	cert := clientCertificate(r)
+	for _, c := range a.settings.Certificates {
+		if cert != nil && c.fits(cert) {
+			return principal{name: c.Name, role: c.Role, pipelines: c.Pipelines}, nil
+		}
+	}
 	if public(r) {
 		return principal{}, nil
+	}
+	if cert != nil {
+		return principal{}, unauthorized("the client certificate is valid, but auth.certificates has no entry for subject %.200q or its alternative names %.400q", cert.Subject, alternativeNames(cert))
 	}
 	return principal{}, unauthorized("this needs a token: send the header Authorization: Bearer TOKEN, or log in")
 }

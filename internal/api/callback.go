@@ -20,7 +20,7 @@ import (
 // for that attempt and nothing else. The token is the attempt's id as the replica that starts it has signed it, so that none is ever
 // stored, and every replica that knows the others' public keys can tell whether it is genuine.
 type Callbacks struct {
-	Base    string             // the server's address, such as http://127.0.0.1:8740
+	Base    string             // the server's address, such as http://127.0.0.1:8740; empty: jobs are given no callback
 	Replica string             // who signs; letters and digits
 	Key     ed25519.PrivateKey // the same after a restart; without it there are no callbacks
 	// KeyOf gives the public key of another replica, ErrNotFound if there is no such replica. It is nil where there is only one.
@@ -30,9 +30,9 @@ type Callbacks struct {
 // callbackPrefix tells callback tokens from those of the server's file.
 const callbackPrefix = "ilcb_"
 
-// For is the callback of an attempt; the zero Callback where there is no key to make it with.
+// For returns the callback of an attempt; the zero Callback where there is no key to make it with, or no address.
 func (c Callbacks) For(key run.Key, attempt int) job.Callback {
-	if len(c.Key) == 0 {
+	if len(c.Key) == 0 || c.Base == "" {
 		return job.Callback{}
 	}
 	signature := ed25519.Sign(c.Key, callbackOf(key, attempt))

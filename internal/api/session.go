@@ -11,10 +11,10 @@ import (
 
 // Session is the client that makes a request, and what it may do.
 type Session struct {
-	Name      *string    `json:"name" doc:"The token's name; null where the server has no tokens."`
+	Name      *string    `json:"name" doc:"The name of the token or certificate; null where the server asks for none."`
 	Role      string     `json:"role" enum:"viewer,sensor,operator,admin"`
 	Pipelines []string   `json:"pipelines" doc:"Patterns of the pipelines it is limited to; empty: all."`
-	Tokens    bool       `json:"tokens" doc:"Whether the server asks for tokens."`
+	Tokens    bool       `json:"tokens" doc:"Whether the server asks for tokens or certificates."`
 	ExpiresAt *time.Time `json:"expiresAt" doc:"When the session ends, whether or not it is used; null for a request with a token."`
 }
 
@@ -56,17 +56,17 @@ func (a *API) getSession(ctx context.Context, _ *struct{}) (*output[Session], er
 
 func (a *API) sessionOf(who principal) Session {
 	return Session{
-		Name: text(who.name), Role: who.role.String(), Pipelines: append([]string{}, who.pipelines...), Tokens: a.asksForTokens(),
+		Name: text(who.name), Role: who.role.String(), Pipelines: append([]string{}, who.pipelines...), Tokens: a.asks(),
 		ExpiresAt: instant(who.expires),
 	}
 }
 
-// asksForTokens reports whether requests need a token.
-func (a *API) asksForTokens() bool { return len(a.keys.Load().who) > 0 }
+// asks reports whether requests need a token or a certificate.
+func (a *API) asks() bool { return len(a.keys.Load().who) > 0 || len(a.settings.Certificates) > 0 }
 
 // login opens a session for a token. An address that sent several unknown tokens has to wait before it may try again.
 func (a *API) login(ctx context.Context, in *struct{ Body LoginRequest }) (*loggedIn, error) {
-	if !a.asksForTokens() {
+	if len(a.keys.Load().who) == 0 {
 		return nil, badRequest("this server asks for no token; there is nothing to log in to")
 	}
 	now := a.now()

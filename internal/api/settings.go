@@ -8,13 +8,14 @@ import (
 
 // Settings is who may use an API, and its limits.
 type Settings struct {
-	Loopback   bool   // it can be reached from its own machine only
-	ReadOnly   string // why nobody may change anything, and what to do instead; empty: whoever has the role may
-	Tokens     []Token
-	Callbacks  Callbacks
-	MaxFuture  time.Duration // how far ahead a reading may be dated; 400 days unless given
-	Heartbeat  time.Duration // between two signs of life of an event stream; 15s unless said
-	MaxStreams int           // event streams at once; 256 unless said
+	Loopback     bool   // it can be reached from its own machine only
+	ReadOnly     string // why nobody may change anything, and what to do instead; empty: whoever has the role may
+	Tokens       []Token
+	Certificates []Certificate // of clients that the server has verified
+	Callbacks    Callbacks
+	MaxFuture    time.Duration // how far ahead a reading may be dated; 400 days unless given
+	Heartbeat    time.Duration // between two signs of life of an event stream; 15s unless said
+	MaxStreams   int           // event streams at once; 256 unless said
 
 	StreamsPerToken int           // event streams of one token at once; 64 by default
 	SessionLifetime time.Duration // of a browser's session, from login; 7 days by default
@@ -32,7 +33,7 @@ func (a *API) SetTokens(tokens []Token) error {
 	if err := next.Check(); err != nil {
 		return err
 	}
-	if len(tokens) == 0 && a.asksForTokens() {
+	if !next.asks() && a.asks() {
 		return errors.New("tokens cannot all be removed while the server runs: restart it without auth.tokens")
 	}
 	a.keys.Store(newKeys(tokens))
@@ -41,7 +42,7 @@ func (a *API) SetTokens(tokens []Token) error {
 
 // Check says why an API must not be started with s.
 func (s Settings) Check() error {
-	if !s.Loopback && len(s.Tokens) == 0 {
+	if !s.Loopback && !s.asks() {
 		return errors.New("listening on other than a loopback address needs tokens: add auth.tokens to the server's file, or listen on 127.0.0.1")
 	}
 	seen := map[string]string{}
@@ -60,6 +61,9 @@ func (s Settings) Check() error {
 	}
 	return nil
 }
+
+// asks reports whether requests need a token or a certificate.
+func (s Settings) asks() bool { return len(s.Tokens) > 0 || len(s.Certificates) > 0 }
 
 func (s Settings) complete() Settings {
 	if s.Heartbeat <= 0 {

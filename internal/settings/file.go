@@ -9,7 +9,8 @@ import (
 
 // File is the server's file as it is written. Every key is optional.
 type File struct {
-	Listen      string              `yaml:"listen" default:"127.0.0.1:8740" doc:"Address of the HTTP API; any other than loopback needs tokens."`
+	Listen      string              `yaml:"listen" default:"127.0.0.1:8740" doc:"Address of the HTTP API, or unix:PATH for a socket; any other than loopback or a socket needs tokens."`
+	SocketMode  string              `yaml:"socketMode" default:"0600" enum:"0600,0660" doc:"Mode of the socket that unix:PATH makes: for the server's own user, or for its group as well."`
 	TLS         TLS                 `yaml:"tls" doc:"Serve HTTPS."`
 	CallbackURL string              `yaml:"callbackURL" doc:"Address under which jobs reach the server, to report their results: that of a load balancer, say. Its own unless said."`
 	Data        string              `yaml:"data" default:"./interlock-data" doc:"Directory of the embedded store and of running commands."`
@@ -35,13 +36,26 @@ type File struct {
 type TLS struct {
 	Cert string `yaml:"cert" doc:"File of the certificate chain, PEM."`
 	Key  string `yaml:"key" doc:"File of its private key, PEM."`
+
+	ClientCA          string `yaml:"clientCA" doc:"File of the authorities whose client certificates are accepted, PEM; see auth.certificates."`
+	RequireClientCert bool   `yaml:"requireClientCert" doc:"Refuse connections without a client certificate, also with a token."`
 }
 
 // Auth is who may use the API.
 type Auth struct {
-	Tokens          []Token  `yaml:"tokens" doc:"Bearer tokens and what they may do."`
-	Sessions        Sessions `yaml:"sessions" doc:"Browsers that are logged in to the dashboard."`
-	StreamsPerToken int      `yaml:"streamsPerToken" default:"64" min:"1" max:"256" doc:"Event streams that one token may have open at once, its sessions included."`
+	Tokens          []Token       `yaml:"tokens" doc:"Bearer tokens and what they may do."`
+	Certificates    []Certificate `yaml:"certificates" doc:"Client certificates and what they may do; needs tls.clientCA."`
+	Sessions        Sessions      `yaml:"sessions" doc:"Browsers that are logged in to the dashboard."`
+	StreamsPerToken int           `yaml:"streamsPerToken" default:"64" min:"1" max:"256" doc:"Event streams that one token may have open at once, its sessions included."`
+}
+
+// Certificate is a client certificate, by its subject or one of its alternative names.
+type Certificate struct {
+	Name      string   `yaml:"name" required:"true" doc:"The client; recorded as who did something."`
+	Role      string   `yaml:"role" required:"true" enum:"viewer,sensor,operator,admin" doc:"What it may do."`
+	Pipelines []string `yaml:"pipelines" doc:"Patterns of the pipelines the certificate is limited to; not for admin."`
+	Subject   string   `yaml:"subject" doc:"The whole subject, such as CN=etl,O=Data."`
+	SAN       string   `yaml:"san" doc:"A DNS name, URI, e-mail or IP address among its alternative names."`
 }
 
 // Sessions says how long a browser stays logged in.

@@ -51,6 +51,9 @@ func (f *File) complete() {
 
 // Loopback says whether the server can only be reached from its own machine.
 func (f *File) Loopback() bool {
+	if _, ok := f.Socket(); ok {
+		return true
+	}
 	host, ok := listenHost(f.Listen)
 	if host == "localhost" {
 		return true
@@ -58,6 +61,9 @@ func (f *File) Loopback() bool {
 	addr, err := netip.ParseAddr(host)
 	return ok && err == nil && addr.IsLoopback()
 }
+
+// Socket returns the path of the Unix socket that the server listens on; false if it listens on an address.
+func (f *File) Socket() (string, bool) { return strings.CutPrefix(f.Listen, "unix:") }
 
 // SecretVariables lists the environment variables that hold secrets: those in secrets.env, and every one that a key named
 // …Env names.
@@ -120,6 +126,9 @@ func (f *File) check() []document.Finding {
 	for i, t := range f.Auth.Tokens {
 		findings = append(findings, document.Under(fmt.Sprintf("auth.tokens[%d]", i), t.check())...)
 	}
+	for i, c := range f.Auth.Certificates {
+		findings = append(findings, document.Under(fmt.Sprintf("auth.certificates[%d]", i), c.check(f.TLS))...)
+	}
 	for i, allowed := range f.Egress.Allow {
 		if strings.Contains(allowed, "/") {
 			if _, err := netip.ParsePrefix(allowed); err != nil {
@@ -138,11 +147,19 @@ func (f *File) check() []document.Finding {
 
 func (f *File) checkAddresses() []document.Finding {
 	var findings []document.Finding
-	if _, ok := listenHost(f.Listen); !ok {
-		findings = append(findings, document.Finding{Path: "listen", Message: fmt.Sprintf("%q is not an address; write host:port, such as 127.0.0.1:8740", f.Listen)})
+	if path, ok := f.Socket(); ok {
+		findings = append(findings, f.checkSocket(path)...)
+	} else if _, ok := listenHost(f.Listen); !ok {
+		findings = append(findings, document.Finding{Path: "listen", Message: fmt.Sprintf("%q is not an address; write host:port, such as 127.0.0.1:8740, or unix:/path/to/socket", f.Listen)})
 	}
 	if (f.TLS.Cert == "") != (f.TLS.Key == "") {
 		findings = append(findings, document.Finding{Path: "tls.cert", Also: []string{"tls.key"}, Message: "certificate and key go together; give both or none"})
+	}
+	if f.TLS.ClientCA != "" && f.TLS.Cert == "" {
+		findings = append(findings, document.Finding{Path: "tls.clientCA", Also: []string{"tls.cert"}, Message: "client certificates need TLS; give tls.cert and tls.key"})
+	}
+	if f.TLS.RequireClientCert && f.TLS.ClientCA == "" {
+		findings = append(findings, document.Finding{Path: "tls.requireClientCert", Also: []string{"tls.clientCA"}, Message: "needs tls.clientCA, the authorities whose certificates are accepted"})
 	}
 	findings = append(findings, checkStore(f.Store)...)
 	if u := f.CallbackURL; u != "" {
@@ -154,12 +171,43 @@ func (f *File) checkAddresses() []document.Finding {
 	return findings
 }
 
+func (f *File) checkSocket(path string) []document.Finding {
+	var findings []document.Finding
+	if path == "" {
+		findings = append(findings, document.Finding{Path: "listen", Message: "names no socket; write unix:/path/to/socket"})
+	}
+	if f.TLS.Cert != "" {
+		findings = append(findings, document.Finding{Path: "tls.cert", Also: []string{"listen"}, Message: "a socket has no TLS; remove tls, or listen on an address"})
+	}
+	if f.CallbackURL == "" {
+		findings = append(findings, document.Finding{Path: "listen", Severity: document.Warning, Message: "jobs are given no callback address, since a socket has none; set callbackURL to a proxy in front of it if they need one"})
+	}
+	return findings
+}
+
 func (t Token) check() []document.Finding {
 	findings := oneOf(fmt.Sprintf("the token of %q", t.Name), "tokenEnv", t.TokenEnv, "tokenFile", t.TokenFile)
-	if len(t.Pipelines) > 0 && t.Role == "admin" {
-		findings = append(findings, document.Finding{Path: "pipelines", Also: []string{"role"}, Message: "an admin token cannot be limited to pipelines; use the role operator, or remove pipelines"})
+	return append(findings, checkLimit("token", t.Role, t.Pipelines)...)
+}
+
+func (c Certificate) check(t TLS) []document.Finding {
+	var findings []document.Finding
+	if t.ClientCA == "" {
+		findings = append(findings, document.Finding{Path: "name", Message: fmt.Sprintf("certificate %q can never be presented; give tls.clientCA, the authorities that issue it", c.Name)})
 	}
-	for i, pattern := range t.Pipelines {
+	if c.Subject == "" && c.SAN == "" {
+		findings = append(findings, document.Finding{Path: "name", Message: fmt.Sprintf("certificate %q fits none; give subject or san", c.Name)})
+	}
+	return append(findings, checkLimit("certificate", c.Role, c.Pipelines)...)
+}
+
+// checkLimit reports what is wrong with the pipelines that a token or certificate is limited to.
+func checkLimit(what, role string, patterns []string) []document.Finding {
+	var findings []document.Finding
+	if len(patterns) > 0 && role == "admin" {
+		findings = append(findings, document.Finding{Path: "pipelines", Also: []string{"role"}, Message: "an admin " + what + " cannot be limited to pipelines; use the role operator, or remove pipelines"})
+	}
+	for i, pattern := range patterns {
 		findings = append(findings, checkPattern(fmt.Sprintf("pipelines[%d]", i), pattern)...)
 	}
 	return findings

@@ -106,6 +106,13 @@ func TestMistakesSayWhatWouldBeRight(t *testing.T) {
 		{"listn: x\n", `unknown key "listn"; did you mean "listen"?`},
 		{"auth: {tokens: [{name: a, role: boss, tokenEnv: X}]}\n", `auth.tokens[0].role: unknown value "boss"`},
 		{"auth: {tokens: [{name: a, role: admin}]}\n", `auth.tokens[0]: the token of "a" is in exactly one place; give tokenEnv or tokenFile`},
+		{"listen: 'unix:'\ncallbackURL: http://a\n", `names no socket`},
+		{"listen: 'unix:/s'\ncallbackURL: http://a\ntls: {cert: a, key: b}\n", `a socket has no TLS`},
+		{"tls: {clientCA: a}\n", `client certificates need TLS`},
+		{"tls: {cert: a, key: b, requireClientCert: true}\n", `needs tls.clientCA`},
+		{"auth: {certificates: [{name: a, role: viewer, subject: CN=a}]}\n", `certificate "a" can never be presented`},
+		{"tls: {cert: a, key: b, clientCA: c}\nauth: {certificates: [{name: a, role: viewer}]}\n", `certificate "a" fits none`},
+		{"tls: {cert: a, key: b, clientCA: c}\nauth: {certificates: [{name: a, role: admin, san: a, pipelines: [b]}]}\n", `an admin certificate cannot be limited`},
 		{"auth: {tokens: [{name: a, role: admin, tokenEnv: X, pipelines: [b]}]}\n", `an admin token cannot be limited to pipelines`},
 		{"egress: {allow: [10.0.0.0/99]}\n", `egress.allow[0]: "10.0.0.0/99" is not a CIDR block`},
 		{"redis: {password: hunter2}\n", `redis.password: a password does not belong into the file`},
@@ -172,7 +179,7 @@ func TestSinksAreNamed(t *testing.T) {
 func TestOnlyLoopbackNeedsNoTokens(t *testing.T) {
 	for address, want := range map[string]bool{
 		"127.0.0.1:8740": true, "localhost:1": true, "[::1]:80": true, "127.8.9.10:0": true,
-		"0.0.0.0:8740": false, ":8740": false, "[::]:80": false, "10.1.2.3:80": false, "example.com:80": false,
+		"unix:/run/i.sock": true, "0.0.0.0:8740": false, ":8740": false, "[::]:80": false, "10.1.2.3:80": false, "example.com:80": false,
 	} {
 		f := parse(t, "listen: '"+address+"'\n")
 		if got := f.Loopback(); got != want {

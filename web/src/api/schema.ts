@@ -2185,13 +2185,13 @@ export interface components {
              * @description When the session ends, whether or not it is used; null for a request with a token.
              */
             expiresAt: string | null;
-            /** @description The token's name; null where the server has no tokens. */
+            /** @description The name of the token or certificate; null where the server asks for none. */
             name: string | null;
             /** @description Patterns of the pipelines it is limited to; empty: all. */
             pipelines: string[];
             /** @enum {string} */
             role: "viewer" | "sensor" | "operator" | "admin";
-            /** @description Whether the server asks for tokens. */
+            /** @description Whether the server asks for tokens or certificates. */
             tokens: boolean;
         };
         Shown: {

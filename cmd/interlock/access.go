@@ -1,0 +1,147 @@
+package main
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/api"
+	"github.com/interlock-go/interlock/internal/settings"
+)
+
+// accessPace is how often the files of tokens and certificates are read again.
+const accessPace = 15 * time.Second
+
+// accessSettings reads what the API needs to know about its clients.
+func accessSettings(f settings.File, getenv func(string) string) (api.Settings, error) {
+	tokens, err := readTokens(f.Auth.Tokens, getenv)
+	if err != nil {
+		return api.Settings{}, err
+	}
+	who := api.Settings{
+		Loopback: f.Loopback(), Tokens: tokens, MaxFuture: f.Sensors.MaxFuture.D(),
+		SessionLifetime: f.Auth.Sessions.Lifetime.D(), SessionIdle: f.Auth.Sessions.Idle.D(), StreamsPerToken: f.Auth.StreamsPerToken,
+	}
+	for _, c := range f.Auth.Certificates {
+		role, err := api.ParseRole(c.Role)
+		if err != nil {
+			return api.Settings{}, err
+		}
+		who.Certificates = append(who.Certificates, api.Certificate{Name: c.Name, Role: role, Pipelines: c.Pipelines, Subject: c.Subject, SAN: c.SAN})
+	}
+	return who, who.Check()
+}
+
+// access keeps the server's tokens and certificates in step with their files, so that they can be replaced without a
+// restart.
+type access struct {
+	file   settings.File
+	getenv func(string) string
+	api    *api.API
+	logger *slog.Logger
+	tls    atomic.Pointer[tls.Config] // nil without TLS
+
+	mu     sync.Mutex
+	tokens [sha256.Size]byte // hash of the tokens in force
+	certs  [sha256.Size]byte // hash of the certificates in force
+}
+
+// Reload reads the files of tokens and certificates again, and uses them for the next request and the next connection. It
+// changes only what has changed. Files that cannot be used are an error, and what was in force stays in force.
+func (a *access) Reload() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return errors.Join(a.reloadTokens(), a.reloadCertificates())
+}
+
+func (a *access) reloadTokens() error {
+	tokens, err := readTokens(a.file.Auth.Tokens, a.getenv)
+	if err != nil {
+		return fmt.Errorf("reload the tokens, those of before stay in force: %w", err)
+	}
+	sum := hashTokens(tokens)
+	if sum == a.tokens {
+		return nil
+	}
+	if err := a.api.SetTokens(tokens); err != nil {
+		return fmt.Errorf("reload the tokens, those of before stay in force: %w", err)
+	}
+	a.tokens = sum
+	a.logger.Info("tokens reloaded")
+	return nil
+}
+
+func hashTokens(tokens []api.Token) [sha256.Size]byte {
+	var all strings.Builder
+	for _, t := range tokens {
+		fmt.Fprintf(&all, "%q %q\n", t.Name, t.Secret)
+	}
+	return sha256.Sum256([]byte(all.String()))
+}
+
+func (a *access) reloadCertificates() error {
+	if a.file.TLS.Cert == "" {
+		return nil
+	}
+	config, sum, err := readTLS(a.file.TLS)
+	if err != nil {
+		return fmt.Errorf("reload the certificates, those of before stay in force: %w", err)
+	}
+	if sum == a.certs {
+		return nil
+	}
+	a.tls.Store(config)
+	if a.certs != [sha256.Size]byte{} {
+		a.logger.Info("certificates reloaded")
+	}
+	a.certs = sum
+	return nil
+}
+
+// config is the TLS configuration of the server, which takes the certificates that are in force for each connection.
+func (a *access) config() *tls.Config {
+	return &tls.Config{
+		MinVersion:         tls.VersionTLS12,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return a.tls.Load(), nil },
+	}
+}
+
+// readTLS reads the server's certificate and the authorities of its clients, with a hash of the files.
+func readTLS(f settings.TLS) (*tls.Config, [sha256.Size]byte, error) {
+	cert, certErr := os.ReadFile(f.Cert)
+	key, keyErr := os.ReadFile(f.Key)
+	if err := errors.Join(certErr, keyErr); err != nil {
+		return nil, [sha256.Size]byte{}, fmt.Errorf("read tls.cert and tls.key: %w", err)
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return nil, [sha256.Size]byte{}, fmt.Errorf("read tls.cert %s and tls.key %s: %w", f.Cert, f.Key, err)
+	}
+	config := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
+	all := slices.Concat(cert, []byte{0}, key)
+	if f.ClientCA != "" {
+		authorities, err := os.ReadFile(f.ClientCA)
+		if err != nil {
+			return nil, [sha256.Size]byte{}, fmt.Errorf("read tls.clientCA: %w", err)
+		}
+		config.ClientCAs = x509.NewCertPool()
+		if !config.ClientCAs.AppendCertsFromPEM(authorities) {
+			return nil, [sha256.Size]byte{}, fmt.Errorf("tls.clientCA %s holds no certificate; it must be a PEM file", f.ClientCA)
+		}
+		config.ClientAuth = tls.VerifyClientCertIfGiven
+		if f.RequireClientCert {
+			config.ClientAuth = tls.RequireAndVerifyClientCert
+		}
+		all = slices.Concat(all, []byte{0}, authorities)
+	}
+	return config, sha256.Sum256(all), nil
+}

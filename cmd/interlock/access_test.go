@@ -1,0 +1,328 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/engine"
+	"github.com/interlock-go/interlock/internal/settings"
+)
+
+// authority issues certificates.
+type authority struct {
+	t    *testing.T
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+func newAuthority(t *testing.T, name string) *authority {
+	t.Helper()
+	a := &authority{t: t}
+	a.cert, a.key = a.issue(&x509.Certificate{
+		Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	})
+	return a
+}
+
+// issue signs a certificate; the authority's first one signs itself.
+func (a *authority) issue(template *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
+	a.t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	serial, err := rand.Int(rand.Reader, big.NewInt(1<<60))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	template.SerialNumber, template.NotBefore, template.NotAfter = serial, time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	parent, signer := template, key
+	if a.cert != nil {
+		parent, signer = a.cert, a.key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return cert, key
+}
+
+// write issues a certificate and writes it and its key to dir.
+func (a *authority) write(dir, name string, template *x509.Certificate) (certFile, keyFile string) {
+	a.t.Helper()
+	cert, key := a.issue(template)
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return writePEM(a.t, dir, name+".pem", "CERTIFICATE", cert.Raw), writePEM(a.t, dir, name+".key", "PRIVATE KEY", der)
+}
+
+func writePEM(t *testing.T, dir, name, kind string, der []byte) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// loopback is a certificate for a server on this machine.
+func loopback() *x509.Certificate {
+	return &x509.Certificate{Subject: pkix.Name{CommonName: "interlock"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+}
+
+// get asks a server that ca vouches for, on a connection of its own.
+func (a *authority) get(address, token string, certs ...tls.Certificate) (status int, body string, server *x509.Certificate, err error) {
+	a.t.Helper()
+	pool := x509.NewCertPool()
+	pool.AddCert(a.cert)
+	config := &tls.Config{RootCAs: pool}
+	if len(certs) > 0 { // whether or not the server accepts its authority
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &certs[0], nil }
+	}
+	transport := &http.Transport{TLSClientConfig: config}
+	defer transport.CloseIdleConnections()
+	r, err := http.NewRequestWithContext(a.t.Context(), http.MethodGet, address, nil)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := transport.RoundTrip(r)
+	if err != nil {
+		return 0, "", nil, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(text), resp.TLS.PeerCertificates[0], err
+}
+
+func writeText(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTokenFileIsReloaded(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "token")
+	writeText(t, file, "first-0123456789\n")
+	s := serve(t, site{config: "auth: {tokens: [{name: ann, role: admin, tokenFile: " + file + "}]}"})
+	s.must(0, "status", "--token", "first-0123456789")
+
+	writeText(t, file, "second-0123456789\n")
+	if err := s.c.access.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	s.must(1, "status", "--token", "first-0123456789")
+	s.must(0, "status", "--token", "second-0123456789")
+
+	for _, text := range []string{"", "short"} {
+		writeText(t, file, text)
+		if err := s.c.access.Reload(); err == nil || !strings.Contains(err.Error(), "ann") || text != "" && strings.Contains(err.Error(), text+"\"") {
+			t.Errorf("a token file with %q: %v", text, err)
+		}
+		s.must(0, "status", "--token", "second-0123456789")
+	}
+}
+
+func TestCertificateIsReloaded(t *testing.T) {
+	dir, ca := t.TempDir(), newAuthority(t, "tests")
+	cert, key := ca.write(dir, "server", loopback())
+	s := serve(t, site{config: fmt.Sprintf("tls: {cert: %s, key: %s}", cert, key)})
+	serial := func() *big.Int {
+		_, _, server, err := ca.get(s.address+"/healthz", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return server.SerialNumber
+	}
+	first := serial()
+	ca.write(dir, "server", loopback())
+	if err := s.c.access.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	second := serial()
+	if first.Cmp(second) == 0 {
+		t.Error("the server still uses the certificate of before")
+	}
+	ca.write(dir, "other", loopback())
+	if err := os.Rename(filepath.Join(dir, "other.key"), key); err != nil { // a key that is not that of the certificate
+		t.Fatal(err)
+	}
+	if err := s.c.access.Reload(); err == nil || !strings.Contains(err.Error(), "tls.key") {
+		t.Errorf("a key of another certificate: %v", err)
+	}
+	if got := serial(); got.Cmp(second) != 0 {
+		t.Error("files that cannot be used replaced the certificate")
+	}
+}
+
+func TestClientCertificateHasItsRole(t *testing.T) {
+	dir, ca, stranger := t.TempDir(), newAuthority(t, "tests"), newAuthority(t, "elsewhere")
+	cert, key := ca.write(dir, "server", loopback())
+	authorities := writePEM(t, dir, "ca.pem", "CERTIFICATE", ca.cert.Raw)
+	spiffe, err := url.Parse("spiffe://example.org/etl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := func(a *authority, name string, uris ...*url.URL) tls.Certificate {
+		cert, key := a.write(dir, name, &x509.Certificate{Subject: pkix.Name{CommonName: name, Organization: []string{"Data"}}, URIs: uris, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+		pair, err := tls.LoadX509KeyPair(cert, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pair
+	}
+	config := fmt.Sprintf(`
+tls: {cert: %s, key: %s, clientCA: %s}
+auth:
+  tokens: [{name: wall, role: viewer, tokenEnv: WALL}]
+  certificates:
+    - {name: ann, role: admin, subject: "CN=ann,O=Data"}
+    - {name: etl, role: sensor, pipelines: [silver-*], san: spiffe://example.org/etl}
+`, cert, key, authorities)
+	s := serve(t, site{config: config, env: map[string]string{"WALL": "wall-0123456789abc"}})
+	for name, c := range map[string]struct {
+		token string
+		certs []tls.Certificate
+		want  int
+		says  string
+	}{
+		"by its subject":       {certs: []tls.Certificate{client(ca, "ann")}, want: 200, says: `"name":"ann","role":"admin"`},
+		"by a name":            {certs: []tls.Certificate{client(ca, "x", spiffe)}, want: 200, says: `"name":"etl","role":"sensor","pipelines":["silver-*"]`},
+		"unknown":              {certs: []tls.Certificate{client(ca, "bob")}, want: 401, says: "CN=bob,O=Data"},
+		"with a token":         {certs: []tls.Certificate{client(ca, "ann")}, token: "wall-0123456789abc", want: 200, says: `"name":"wall"`},
+		"none":                 {want: 401},
+		"a token alone":        {token: "wall-0123456789abc", want: 200, says: `"name":"wall"`},
+		"of another authority": {certs: []tls.Certificate{client(stranger, "ann")}, want: 0},
+	} {
+		status, body, _, err := ca.get(s.address+"/api/v1/session", c.token, c.certs...)
+		if status != c.want || !strings.Contains(body, c.says) {
+			t.Errorf("%s: %d %s (%v)", name, status, body, err)
+		}
+	}
+
+	strict := serve(t, site{config: strings.Replace(config, "clientCA:", "requireClientCert: true, clientCA:", 1), env: map[string]string{"WALL": "wall-0123456789abc"}})
+	if status, _, _, err := ca.get(strict.address+"/api/v1/session", "wall-0123456789abc"); err == nil {
+		t.Errorf("a connection without a certificate was answered with %d", status)
+	}
+}
+
+func TestCommandPresentsItsCertificate(t *testing.T) {
+	dir, ca := t.TempDir(), newAuthority(t, "tests")
+	cert, key := ca.write(dir, "server", loopback())
+	authorities := writePEM(t, dir, "ca.pem", "CERTIFICATE", ca.cert.Raw)
+	mine, minesKey := ca.write(dir, "ann", &x509.Certificate{Subject: pkix.Name{CommonName: "ann"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	s := serve(t, site{config: fmt.Sprintf("tls: {cert: %s, key: %s, clientCA: %s}\nauth: {certificates: [{name: ann, role: admin, subject: CN=ann}]}", cert, key, authorities)})
+	s.must(3, "status") // the authority is not one of this machine's
+	s.must(1, "status", "--ca", authorities)
+	s.must(0, "status", "--ca", authorities, "--cert", mine, "--key", minesKey)
+	for name, value := range map[string]string{"INTERLOCK_CA": authorities, "INTERLOCK_CERT": mine, "INTERLOCK_KEY": minesKey} {
+		s.env[name] = value
+	}
+	s.must(0, "status")
+	for _, args := range [][]string{{"--ca", key}, {"--ca", dir + "/none"}, {"--cert", mine, "--key", key}} {
+		s.must(2, append([]string{"status"}, args...)...)
+	}
+}
+
+func TestServerListensOnASocket(t *testing.T) {
+	dir := socketDir(t)
+	path := filepath.Join(dir, "i.sock")
+	config := "listen: unix:" + path + "\nsocketMode: \"0660\"\n"
+	s := serveListening(t, config)
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o660 || info.Mode().Type() != os.ModeSocket {
+		t.Fatalf("the socket is %v (%v)", info, err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("the directory holds %v (%v)", left, err)
+	}
+	s.must(0, "status")
+	s.must(0, "status", "--server", "unix:"+path)
+
+	if _, err := listenOn(t.Context(), s.c.file); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "another") {
+		t.Errorf("a second server on the same socket: %v", err)
+	}
+	s.must(0, "status")
+	s.stop()
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Errorf("the socket is left behind: %v", err)
+	}
+}
+
+func TestSocketOfAServerThatWasKilledIsReplaced(t *testing.T) {
+	path := filepath.Join(socketDir(t), "i.sock")
+	left, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	left.SetUnlinkOnClose(false)
+	left.Close()
+	serveListening(t, "listen: unix:"+path+"\n").must(0, "status")
+}
+
+func TestSocketReplacesNoOtherFile(t *testing.T) {
+	path := filepath.Join(socketDir(t), "i.sock")
+	writeText(t, path, "mine")
+	file, problems := settings.Parse("interlock.yaml", []byte("listen: unix:"+path+"\n"))
+	if errorCount(problems) > 0 {
+		t.Fatal(problems)
+	}
+	if _, err := listenOn(t.Context(), file); err == nil || !strings.Contains(err.Error(), "not a socket") {
+		t.Errorf("got %v", err)
+	}
+	if data, err := os.ReadFile(path); err != nil || string(data) != "mine" {
+		t.Errorf("the file is %q (%v)", data, err)
+	}
+}
+
+// socketDir is a directory whose path is short enough for a socket.
+func socketDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "il")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// serveListening starts a controller that listens where config says.
+func serveListening(t *testing.T, config string) *service {
+	t.Helper()
+	dir := t.TempDir()
+	s := &service{t: t, data: filepath.Join(dir, "data"), pipelines: filepath.Join(dir, "pipelines")}
+	if err := os.Mkdir(s.pipelines, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	file, problems := settings.Parse("interlock.yaml", []byte(config))
+	if errorCount(problems) > 0 {
+		t.Fatal(problems)
+	}
+	file.Data = s.data
+	s.start(file, engine.Folders{Pipelines: []string{s.pipelines}}, nil)
+	return s
+}
