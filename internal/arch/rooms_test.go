@@ -170,7 +170,7 @@ var forTests = map[string]string{
 }
 
 // awsRooms are the only packages that may import the AWS SDK.
-var awsRooms = []string{"internal/awslambda", "internal/awslambda/*", "internal/store/dynamo", "internal/store/dynamotest", "internal/job/*", "internal/sink/eventbridge"}
+var awsRooms = []string{"internal/awslambda", "internal/awslambda/*", "internal/store/dynamo", "internal/store/dynamotest", "internal/job/*"}
 
 // mayStartGoroutines lists the deciding packages that may, and why that does not make their answers depend on timing.
 var mayStartGoroutines = map[string]string{
