@@ -127,6 +127,16 @@ func (c *Controller) Put(id, key string, pairs ...string) {
 	c.Check(err)
 }
 
+// Delete deletes a reading; its key is that of Put.
+func (c *Controller) Delete(id, key string) {
+	c.T.Helper()
+	name, p, err := sensor.ParseKey(key)
+	c.Check(err)
+	reading := sensor.Reading{Key: name, Period: p, Source: "ada", Deleted: true}
+	_, err = c.Store.PutReadings(ctx, []store.Write{{Pipeline: pipeline.ID(id), Reading: reading}}, c.Now())
+	c.Check(err)
+}
+
 // Write is Put, with all that follows from it.
 func (c *Controller) Write(id, key string, pairs ...string) {
 	c.T.Helper()

@@ -90,7 +90,7 @@ func (q Question) opened(latest []*sensor.Reading) sensor.Seen {
 	counting := make([]*sensor.Reading, 0, len(latest))
 	note := ""
 	for _, r := range latest {
-		if r != nil && r.Period.IsZero() {
+		if r != nil && !r.Deleted && r.Period.IsZero() {
 			if p := q.Definition.Schedule.PeriodAt(r.UpdatedAt); p != q.Period {
 				note = fmt.Sprintf("written %s without a date, so it belongs to %s", r.UpdatedAt.UTC().Format(time.RFC3339), p)
 				continue

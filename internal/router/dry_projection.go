@@ -63,7 +63,7 @@ func (r *Router) firstFor(ctx context.Context, e *catalog.Entry, p period.Period
 			if w.UpdatedAt.Before(since) || w.UpdatedAt.Before(e.Horizon) {
 				return first, nil
 			}
-			if sliceOf(e, w) == p {
+			if !w.Deleted && sliceOf(e, w) == p {
 				first = w.UpdatedAt
 			}
 		}

@@ -48,7 +48,7 @@ func sliceOf(e *catalog.Entry, w *sensor.Reading) period.Period {
 func newInSlice(e *catalog.Entry, w *sensor.Reading, earlier []*sensor.Reading) bool {
 	for _, old := range earlier {
 		if old.Period == w.Period {
-			return !sensor.SameData(old.Fields, w.Fields) || sliceOf(e, old) != sliceOf(e, w)
+			return old.Deleted || !sensor.SameData(old.Fields, w.Fields) || sliceOf(e, old) != sliceOf(e, w)
 		}
 	}
 	return true

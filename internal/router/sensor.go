@@ -151,6 +151,9 @@ func (r *Router) arrived(ctx context.Context, n news, now time.Time) error {
 	if inPause && !e.SLA.Relative(n.At).Breach.After(now) {
 		return nil
 	}
+	if w, err := r.written(ctx, n.Change); w == nil || err != nil {
+		return err
+	}
 	return r.deadlines.ArmRelative(ctx, e, n.slice(), n.At, now)
 }
 
@@ -326,14 +329,19 @@ func meets(e *catalog.Entry, p period.Period, w *sensor.Reading, now time.Time) 
 	return e.Start.Gate.Decide(rule.Snapshot{{Reading: w, For: p}}, now) == rule.Pass
 }
 
-// written is the reading that a change is about, also where a later one has taken its place since; nil if it is gone.
+// written returns the reading that a change is about, also if a later one has replaced it since. It returns nil if the reading
+// is gone, if it deletes, or if it has been deleted since.
 func (r *Router) written(ctx context.Context, c store.Change) (*sensor.Reading, error) {
 	answers, err := r.store.Readings(ctx, []store.ReadingQuery{{Pipeline: c.Pipeline, Key: c.Sensor, Period: c.Period}})
 	if err != nil {
 		return nil, fmt.Errorf("read sensor %s of %s: %w", c.Sensor, c.Pipeline, err)
 	}
 	for _, w := range answers[0] {
-		if w != nil && w.Version == c.Version {
+		switch {
+		case w == nil || w.Period != c.Period:
+		case w.Deleted:
+			return nil, nil
+		case w.Version == c.Version:
 			return w, nil
 		}
 	}

@@ -82,7 +82,7 @@ func (r *Router) startNew(ctx context.Context, e *catalog.Entry, old run.Run, en
 	}
 	for i, w := range writes {
 		seen := end.HasRead(store.ReadVersion{Pipeline: at.Pipeline, Key: at.Key, Period: w.Period, Version: w.Version})
-		if seen || end.ID == "" && w.UpdatedAt.Before(old.EndedAt) {
+		if seen || w.Deleted || end.ID == "" && w.UpdatedAt.Before(old.EndedAt) {
 			continue
 		}
 		if sliceOf(e, w).Holds(old.Period) && newInSlice(e, w, writes[i+1:]) {

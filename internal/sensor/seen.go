@@ -17,7 +17,7 @@ type Seen struct {
 
 // ForPeriod picks what rules see of one key for period p, among the latest reading of each period (any order):
 // the reading of p, else of the slice that holds p, else the undated one. A day's fact holds for its hours,
-// never the reverse; a reading dated for another period is never used.
+// never the reverse; a reading dated for another period is never used, nor is one that was deleted.
 func ForPeriod(p period.Period, latest []*Reading) Seen {
 	dated, undated, other := pick(p, latest)
 	switch {
@@ -54,7 +54,7 @@ func tooEarly(p period.Period, written, since time.Time) string {
 func pick(p period.Period, latest []*Reading) (dated, undated *Reading, other period.Period) {
 	for _, r := range latest {
 		switch {
-		case r == nil:
+		case r == nil || r.Deleted:
 		case r.Period.IsZero():
 			undated = r
 		case !p.IsZero() && r.Period.Holds(p):

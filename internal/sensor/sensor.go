@@ -27,7 +27,7 @@ func (f Fields) At(path string) any {
 	return Fields(inner).At(rest)
 }
 
-// Reading is one write of a sensor.
+// Reading is one write of a sensor. With Deleted it has no fields: rules then see its period as if it had never been written.
 type Reading struct {
 	Key       Key
 	Period    period.Period // zero: undated
@@ -36,4 +36,5 @@ type Reading struct {
 	Version   int64
 	Source    string
 	ExpiresAt time.Time // zero: never
+	Deleted   bool      // it deletes the reading that its period had
 }

@@ -22,6 +22,13 @@ func DecodeFields(data []byte) (sensor.Fields, error) {
 	return fields, nil
 }
 
+// DecodeData reads what EncodeData wrote into r.
+func DecodeData(r *sensor.Reading, data []byte) (err error) {
+	r.Deleted = string(data) == DeletedData
+	r.Fields, err = DecodeFields(data)
+	return err
+}
+
 // decodeValue reads JSON as readings hold it: whole numbers stay exact.
 func decodeValue(data []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(data))

@@ -68,6 +68,17 @@ func EncodeFields(f sensor.Fields) (string, error) {
 	return string(text), nil
 }
 
+// DeletedData is what stands for the data of a reading that deletes the one before it. No data is equal to it.
+const DeletedData = "null"
+
+// EncodeData writes the data of a reading as EncodeFields does, and DeletedData for one that deletes.
+func EncodeData(r sensor.Reading) (string, error) {
+	if r.Deleted {
+		return DeletedData, nil
+	}
+	return EncodeFields(r.Fields)
+}
+
 // whole makes whole numbers integers.
 func whole(v any) any {
 	switch v := v.(type) {

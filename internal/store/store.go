@@ -68,6 +68,7 @@ type Sensors interface {
 	// PutReadings stores all writes or none, in order, as the current reading of their pipeline, key and period and as
 	// history, and appends a Change for each that was not ignored. Two writes of one row in one call are two writes. Each
 	// gets a version that is larger than every version given out before it, by whatever row, and now as its UpdatedAt.
+	// A write with Deleted is stored like any other, without fields; rules pass over it.
 	// Written and acknowledged means durable.
 	//
 	// More writes than the store takes at once are ErrTooLarge (MaxWrites everywhere but on DynamoDB, where at least 10 fit);
@@ -89,8 +90,10 @@ type Write struct {
 type Put struct {
 	Version   int64
 	UpdatedAt time.Time
-	Changed   bool // the data differs (sensor.SameData) from the current reading of that period, or there was none
-	Ignored   bool // a later one, by Order, was there already: Version and UpdatedAt are its own
+	// Changed says that the data differs (sensor.SameData) from the current reading of that period, that there was none, or
+	// that one of the two is Deleted.
+	Changed bool
+	Ignored bool // a later one, by Order, was there already: Version and UpdatedAt are its own
 }
 
 // Reader reads. Every answer reflects all commits and writes that were acknowledged before the call. (On DynamoDB events,
@@ -121,9 +124,9 @@ type Reader interface {
 
 	// Readings answers each query, in order, with the readings that sensor.ForPeriod chooses from: those of the period itself
 	// and of the slices that hold it, the undated one, and of all others that of the latest period by Compare, as far as they
-	// exist, in any order. Expired ones are among them: whether they count is for rules to say.
+	// exist, in any order. Expired and deleted ones are among them: sensor.ForPeriod and rules say whether they count.
 	Readings(ctx context.Context, queries []ReadingQuery) ([][]*sensor.Reading, error)
-	// LatestReadings lists the most recently written reading, by version, of every key of a pipeline, by key.
+	// LatestReadings lists the most recently written reading, by version, of every key of a pipeline, by key. It may be Deleted.
 	LatestReadings(ctx context.Context, id pipeline.ID) ([]*sensor.Reading, error)
 	// History lists the writes of a key, newest first by version. Writes that were ignored are not among them.
 	History(ctx context.Context, q HistoryQuery) (Page[*sensor.Reading], error)

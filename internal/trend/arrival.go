@@ -82,7 +82,9 @@ func (a *Arrivals) read(ctx context.Context, s reader, e *catalog.Entry, since t
 			return fmt.Errorf("read history of %s of %s: %w", a.Key, a.Pipeline, err)
 		}
 		for _, r := range page.Items {
-			first[periodOf(e, r)] = r.UpdatedAt // newest first: the last one that is put there is the first that was written
+			if !r.Deleted {
+				first[periodOf(e, r)] = r.UpdatedAt // newest first: the last one that is put there is the first that was written
+			}
 		}
 		seen += len(page.Items)
 		last := len(page.Items) - 1

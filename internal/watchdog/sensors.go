@@ -175,15 +175,15 @@ func (w *Watchdog) missingAfter(ctx context.Context, e *catalog.Entry, runs []ru
 	return found, nil
 }
 
-// firstAfter is how many writes that followed a run are looked at for one of its own period.
-const firstAfter = 3
+// mostAfter is how many writes that followed a run are read by name to look for one of its own period.
+const mostAfter = 3
 
-// unnamed leaves out the sensors of which an overview names a write that came after the run and is for its very period: rules
-// see no other before it.
+// unnamed leaves out the sensors of which an overview names a write that came after the run and is for its very period, and was
+// not deleted: rules see no other before it.
 func (w *Watchdog) unnamed(ctx context.Context, all []expected, named written) ([]expected, error) {
 	var ids []store.WriteID
 	for _, x := range all {
-		ids = append(ids, x.firstNamed(named)...)
+		ids = append(ids, x.named(named)...)
 	}
 	if len(ids) == 0 {
 		return all, nil
@@ -193,22 +193,28 @@ func (w *Watchdog) unnamed(ctx context.Context, all []expected, named written) (
 		return nil, fmt.Errorf("read the post-run sensors of %s: %w", all[0].after.Pipeline, err)
 	}
 	return slices.DeleteFunc(all, func(x expected) bool {
-		return slices.ContainsFunc(x.firstNamed(named), func(id store.WriteID) bool {
-			return found[id] != nil && found[id].Period == x.after.Period
-		})
+		for _, id := range x.named(named) { // newest first
+			if r := found[id]; r != nil && r.Period == x.after.Period {
+				return !r.Deleted
+			}
+		}
+		return false
 	}), nil
 }
 
-// firstNamed are the first writes after the run that an overview names.
-func (x expected) firstNamed(named written) []store.WriteID {
+// named lists the writes after the run that an overview names, newest first; nil if they are too many.
+func (x expected) named(named written) []store.WriteID {
 	of := x.source()
 	all := named[of]
 	end := slices.IndexFunc(all, func(one writing) bool { return !one.at.After(x.after.EndedAt) })
 	if end < 0 {
 		end = len(all)
 	}
+	if end > mostAfter {
+		return nil
+	}
 	var ids []store.WriteID
-	for _, one := range all[max(0, end-firstAfter):end] {
+	for _, one := range all[:end] {
 		ids = append(ids, store.WriteID{Pipeline: of.owner, Key: of.key, Version: one.version})
 	}
 	return ids

@@ -156,7 +156,7 @@ func (w *Watchdog) recoverWrites(ctx context.Context, e watched, p pass, named w
 			return found, err
 		}
 		page = slices.DeleteFunc(page, func(r *sensor.Reading) bool {
-			return !p.lately(e, r.UpdatedAt) || !latest && (r.UpdatedAt.Before(wanted.since) || !meets(e, r, p.now))
+			return r.Deleted || !p.lately(e, r.UpdatedAt) || !latest && (r.UpdatedAt.Before(wanted.since) || !meets(e, r, p.now))
 		})
 		n, err := w.openMissing(ctx, e, openingsOf(e, of.owner, page), p.now)
 		found += n

@@ -70,7 +70,7 @@ func (s *Store) PutReadings(ctx context.Context, writes []store.Write, now time.
 }
 
 func newReading(w store.Write, now time.Time) (*reading, error) {
-	data, err := store.EncodeFields(w.Reading.Fields)
+	data, err := store.EncodeData(w.Reading)
 	if err != nil {
 		return nil, err
 	}
@@ -289,7 +289,7 @@ func readingOf(row Row) (*reading, error) {
 		return nil, err
 	}
 	r.data = string(data)
-	if r.Fields, err = store.DecodeFields(data); err != nil {
+	if err = store.DecodeData(&r.Reading, data); err != nil {
 		return nil, err
 	}
 	if name := row.text("period"); name != "" {

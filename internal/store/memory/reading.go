@@ -37,7 +37,9 @@ func (r *rows) last() *reading { return r.history[len(r.history)-1] }
 // give is a reading for a caller, who may do with it what he likes.
 func (r *reading) give() *sensor.Reading {
 	out := r.Reading
-	out.Fields = copyFields(r.Fields)
+	if !r.Deleted {
+		out.Fields = copyFields(r.Fields)
+	}
 	return &out
 }
 
@@ -76,6 +78,9 @@ func (s *Store) PutReadings(_ context.Context, writes []store.Write, now time.Ti
 		}
 		r := w.Reading
 		r.Fields, r.UpdatedAt, r.ExpiresAt = data.(map[string]any), instant(now), instant(r.ExpiresAt)
+		if r.Deleted {
+			r.Fields = nil
+		}
 		readings[i] = &reading{Reading: r, order: w.Order}
 	}
 	if err := s.open(); err != nil {
@@ -105,7 +110,7 @@ func (s *Store) put(id pipeline.ID, next *reading) store.Put {
 	}
 	s.lastVersion++
 	next.Version = s.lastVersion
-	changed := old == nil || !sensor.SameData(old.Fields, next.Fields)
+	changed := old == nil || old.Deleted != next.Deleted || !sensor.SameData(old.Fields, next.Fields)
 	of.current[next.Period] = next
 	of.history = append(of.history, next)
 	s.feed(store.Change{

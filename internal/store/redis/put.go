@@ -40,7 +40,7 @@ func (s *Store) PutReadings(ctx context.Context, writes []store.Write, now time.
 // add appends what the script takes for one write.
 func (c *putCall) add(w store.Write, now time.Time) error {
 	r := w.Reading
-	data, err := store.EncodeFields(r.Fields)
+	data, err := store.EncodeData(r)
 	if err != nil {
 		return err
 	}

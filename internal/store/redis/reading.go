@@ -80,7 +80,7 @@ func reading(key sensor.Key, of, version, at, more, data string) (*sensor.Readin
 	wrong[0] = r.Period.UnmarshalText([]byte(of))
 	r.Version, wrong[1] = strconv.ParseInt(version, 10, 64)
 	r.UpdatedAt, wrong[2] = store.FromNanos(at)
-	r.Fields, wrong[3] = store.DecodeFields([]byte(data))
+	wrong[3] = store.DecodeData(r, []byte(data))
 	var e extra
 	e, wrong[4] = decode[extra](more)
 	r.Source, r.ExpiresAt = e.Source, e.ExpiresAt

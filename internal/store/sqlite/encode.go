@@ -10,10 +10,19 @@ import (
 	"unicode/utf8"
 
 	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
 )
 
 // plainDepth is how deep data may nest and still be written without a closer look. It is less than sensor.Normalize allows.
 const plainDepth = 8
+
+// encodeData is store.EncodeData.
+func encodeData(r sensor.Reading) (string, error) {
+	if r.Deleted {
+		return store.DeletedData, nil
+	}
+	return encodeFields(r.Fields)
+}
 
 // encodeFields writes the data of a reading as JSON such that two texts are equal exactly if sensor.SameData says so of the
 // data: names sorted, a whole number without a point whatever its type. That makes "did it change" a comparison of texts.

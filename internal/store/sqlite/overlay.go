@@ -40,11 +40,10 @@ func (r *reading) tip() tip { return tip{r.version, r.period} }
 
 // give is the reading for a caller.
 func (r *reading) give() (*sensor.Reading, error) {
-	fields, err := store.DecodeFields([]byte(r.body))
-	if err != nil {
+	out := &sensor.Reading{Key: r.sensor, Period: r.period, UpdatedAt: fromNanos(r.at), Version: r.version}
+	if err := store.DecodeData(out, []byte(r.body)); err != nil {
 		return nil, err
 	}
-	out := &sensor.Reading{Key: r.sensor, Period: r.period, Fields: fields, UpdatedAt: fromNanos(r.at), Version: r.version}
 	if r.extra != "" {
 		e, err := decode[extra](r.extra)
 		if err != nil {

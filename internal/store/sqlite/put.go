@@ -25,7 +25,7 @@ func (s *Store) PutReadings(ctx context.Context, writes []store.Write, now time.
 	}
 	p := &put{writes: make([]reading, len(writes)), puts: make([]store.Put, len(writes))}
 	for i, w := range writes {
-		body, err := encodeFields(w.Reading.Fields)
+		body, err := encodeData(w.Reading)
 		if err != nil {
 			return nil, fmt.Errorf("put reading %s of %s: %w", w.Reading.Key, w.Pipeline, err)
 		}

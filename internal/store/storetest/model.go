@@ -182,6 +182,9 @@ func (w *walker) put(t *rapid.T) {
 		in := write(rapid.SampledFrom(modelDates).Draw(t, "date"), rapid.Int64Range(0, 1).Draw(t, "count"))
 		in.Reading.Key = rapid.SampledFrom(modelKeys).Draw(t, "key")
 		in.Order = rapid.Int64Range(0, 3).Draw(t, "order")
+		if rapid.IntRange(0, 4).Draw(t, "delete") == 0 {
+			in.Reading.Fields, in.Reading.Deleted = nil, true
+		}
 		writes = append(writes, in)
 	}
 	puts := w.f.put(w.now, writes...)

@@ -23,6 +23,7 @@ var readingClaims = []claim{
 	{"LaterOrderWins", orderWins},
 	{"WriteWithoutOrderIsTaken", withoutOrder},
 	{"DataComesBackAsItWas", dataSurvives},
+	{"DeletedReadingIsPassedOver", deleted},
 	{"HistoryIsNewestFirst", history},
 	{"HistoryComesInPages", historyPages},
 	{"WritesAreFoundByName", writesFound},
@@ -221,6 +222,41 @@ func dataSurvives(f *fixture) {
 		if got[name] != want {
 			f.t.Errorf("%s came back as %T %v", name, got[name], got[name])
 		}
+	}
+}
+
+// A deletion is a write: it has a version, an entry in the history and a change. Rules see what they would see without the period.
+func deleted(f *fixture) {
+	f.put(noon, write("", 1), write("2026-03-03", 2), write("2026-03-03T07", 3))
+	gone := write("2026-03-03", 0)
+	gone.Reading.Fields, gone.Reading.Source, gone.Reading.Deleted = nil, "ann", true
+	put := f.put(after(time.Hour), gone)[0]
+	f.same("changed", put.Changed, true)
+	f.same("the day shows", f.shown("2026-03-03").Reading.Fields["count"], int64(1))
+	f.same("its hour shows", f.shown("2026-03-03T07").Reading.Fields["count"], int64(3))
+	want := gone.Reading
+	want.Version, want.UpdatedAt = put.Version, after(time.Hour)
+	f.same("history", f.history("rows")[0], &want)
+	latest, err := f.s.LatestReadings(f.ctx, "orders")
+	f.check(err)
+	f.same("latest", latest, []*sensor.Reading{&want})
+	found, err := f.s.Writes(f.ctx, []store.WriteID{nameOf(put)})
+	f.check(err)
+	f.same("by name", found[nameOf(put)], &want)
+	changes := f.receive("router", 10)
+	f.same("told", changes[len(changes)-1].Version, put.Version)
+
+	f.same("deleted again", f.put(noon, gone)[0].Changed, false)
+	empty := write("2026-03-03", 0)
+	empty.Reading.Fields = sensor.Fields{}
+	f.same("no fields are other data", f.put(noon, empty)[0].Changed, true)
+	f.same("and show", f.shown("2026-03-03").Reading.Deleted, false)
+	f.same("deleted anew", f.put(noon, gone)[0].Changed, true)
+	f.same("written as before", f.put(noon, write("2026-03-03", 2))[0].Changed, true)
+	if f.o.Reopen != nil {
+		f.put(noon, gone)
+		f.reopen()
+		f.same("after opening it again", f.shown("2026-03-03").Reading.Fields["count"], int64(1))
 	}
 }
 
