@@ -23,9 +23,10 @@ type Reading struct {
 	UpdatedAt time.Time      `json:"updatedAt"`
 	Source    *string        `json:"source"`
 	ExpiresAt *time.Time     `json:"expiresAt"`
+	Deleted   bool           `json:"deleted"` // it deleted the reading of its period, and has no data; in a history only
 }
 
-// WithSource names who writes the reading of PutSensor.
+// WithSource names who writes the reading of PutSensor, or who deletes that of DeleteSensor.
 func WithSource(name string) CallOption { return func(r *call) { r.query.Set("source", name) } }
 
 // WithTTL has the reading of PutSensor count for that long only.
@@ -73,6 +74,14 @@ func (c *Client) Sensors(ctx context.Context, pipeline string, options ...CallOp
 // Sensor gives a reading of a key: what a rule sees for that period or, for "", the latest, whatever its period.
 func (c *Client) Sensor(ctx context.Context, pipeline, key, date string, options ...CallOption) (Reading, error) {
 	return ask[Reading](ctx, c, get(path("pipelines", pipeline, "sensors", key), query("date", date)), options)
+}
+
+// DeleteSensor deletes the reading that a key has for that period or, for "", the undated one; the key may carry the period
+// instead. Rules then see the sensor as if that reading had never been written. A *Problem with status 404 says that there is
+// none.
+func (c *Client) DeleteSensor(ctx context.Context, pipeline, key, date string, options ...CallOption) (Written, error) {
+	r := call{method: http.MethodDelete, path: path("pipelines", pipeline, "sensors", key), query: query("date", date)}
+	return ask[Written](ctx, c, r, options)
 }
 
 // SensorQuery is which writes of a sensor are asked for.

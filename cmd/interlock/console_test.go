@@ -74,10 +74,12 @@ func commandsWork(t *testing.T, url string, db *dynamo.Store) {
 	says("CONFIG_ACCEPTED", "events")
 	says("", "sensor", "set", "orders", "rows", "count=7")
 	says("7", "sensor", "get", "orders", "rows")
+	says("", "sensor", "set", "orders", "hold", "why=storm")
+	says("undated reading of orders hold is deleted", "sensor", "delete", "orders", "hold")
 	says("landed", "explain", "orders", "--date", "2026-03-03")
 	says("[]", "deadlines", "--format", "json")
 	latest, err := db.LatestReadings(t.Context(), "orders")
-	if err != nil || len(latest) != 1 || latest[0].Fields["count"] != int64(7) {
+	if err != nil || len(latest) != 2 || !latest[0].Deleted || latest[1].Fields["count"] != int64(7) {
 		t.Errorf("the tables hold %+v, error %v", latest, err)
 	}
 }

@@ -75,6 +75,32 @@ func TestAShownRunMarksWhatKeepsItsGateClosed(t *testing.T) {
 	}
 }
 
+func TestDeletedSensorOpensAGateThatWaitsForItsAbsence(t *testing.T) {
+	calm := watchedFile + "validation: {rules: [{not: {key: hold, check: exists}}]}\n"
+	s := serve(t, site{pipelines: map[string]string{"watched.yaml": calm}})
+	s.must(0, "sensor", "set", "watched", "hold#2026-03-03", "on=true")
+	s.must(0, "trigger", "watched", "--date", "2026-03-03")
+	if got := s.must(0, "explain", "watched", "--date", "2026-03-03").stdout; !in(got, "`interlock sensor delete watched hold --date 2026-03-03`") {
+		t.Errorf("got\n%s", got)
+	}
+	if got := s.must(1, "sensor", "delete", "watched", "hold").stderr; !in(got, "no undated reading of hold; there is one for 2026-03-03") {
+		t.Errorf("got\n%s", got)
+	}
+	got := s.must(0, "sensor", "delete", "watched", "hold", "--date", "2026-03-03").stdout
+	if !in(got, "the reading for 2026-03-03 of watched hold is deleted, version") {
+		t.Errorf("got\n%s", got)
+	}
+	s.reaches("watched/manual/2026-03-03", client.Running)
+	if got := s.must(0, "sensor", "history", "watched", "hold").stdout; !in(got, "ann", "deleted", `{"on":true}`) {
+		t.Errorf("got\n%s", got)
+	}
+	s.must(1, "sensor", "get", "watched", "hold")
+	answer := parsed(t, s.must(0, "sensor", "history", "watched", "hold", "--limit", "1", "--format", "json").stdout).(map[string]any)
+	if first := answer["items"].([]any)[0].(map[string]any); first["deleted"] != true {
+		t.Errorf("got %v", answer)
+	}
+}
+
 func TestRerunAsksForAnotherAttempt(t *testing.T) {
 	s := serve(t, site{pipelines: map[string]string{"orders.yaml": ordersFile}})
 	rerun := []string{"rerun", "orders", "--date", "2026-03-03", "--reason", "source was corrected"}
@@ -154,7 +180,13 @@ func TestJobThatIsStoppingKeepsItsSlotAndRejectsAnotherAttempt(t *testing.T) {
 	s.until("the other waits for the slot", func() bool {
 		return s.reaches("stubborn/manual/2026-03-04", client.Pending).WaitingForSlot
 	})
-	if got := s.must(0, "cancel", "stubborn/manual/2026-03-03", "--reason", "wrong input").stdout; !in(got, "is CANCELLED", "is being stopped") {
+	if got := s.must(0, "cancel", "stubborn/manual/2026-03-03", "--reason", "wrong input").stdout; !in(got, "is CANCELLED", "Its job has been stopping since ") {
+		t.Errorf("got\n%s", got)
+	}
+	if got := s.must(0, "runs", "--pipeline", "stubborn").stdout; !in(got, "CANCELLED (job stopping)") {
+		t.Errorf("got\n%s", got)
+	}
+	if got := s.must(0, "explain", "stubborn", "--date", "2026-03-03").stdout; !in(got, "the job of attempt 1 has been stopping since") {
 		t.Errorf("got\n%s", got)
 	}
 	again := []string{"rerun", "stubborn", "--date", "2026-03-03", "--reason", "right input"}

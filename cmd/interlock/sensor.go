@@ -16,7 +16,7 @@ import (
 )
 
 func newSensor(a *app) *cobra.Command {
-	return group("sensor", "Write and read sensors", newSensorSet(a), newSensorGet(a), newSensorHistory(a))
+	return group("sensor", "Write and read sensors", newSensorSet(a), newSensorGet(a), newSensorHistory(a), newSensorDelete(a))
 }
 
 func newSensorSet(a *app) *cobra.Command {
@@ -222,6 +222,47 @@ func newSensorHistory(a *app) *cobra.Command {
 	return cmd
 }
 
+func newSensorDelete(a *app) *cobra.Command {
+	var date, source string
+	cmd := &cobra.Command{
+		Use: "delete PIPELINE KEY", Short: "Delete a reading of a sensor",
+		Long: "Delete the reading that was written for one period (--date or KEY#PERIOD) or, without a period, the undated one.\n" +
+			"From then on rules see the sensor as if that reading had never been written; its history keeps it, and who deleted it.",
+		Example: "  interlock sensor delete orders hold\n" +
+			"  interlock sensor delete orders landed --date 2026-03-03",
+		Args: arguments("PIPELINE", "KEY"),
+	}
+	addFilled(cmd, &date, "date", "the `PERIOD` whose reading is deleted (default the undated one)")
+	cmd.Flags().StringVar(&source, "source", "", "`NAME` of who deletes it (default the user's)")
+	format := addFormat(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		options, err := a.sensorOptions(source, "")
+		if err != nil {
+			return err
+		}
+		return a.asking(func(ctx context.Context, c *client.Client, args []string) error {
+			var raw json.RawMessage
+			gone, err := c.DeleteSensor(ctx, args[0], args[1], date, append(options, client.Raw(&raw))...)
+			if err != nil {
+				return err
+			}
+			return a.show(format, raw, func() {
+				key, _, _ := strings.Cut(args[1], "#")
+				fmt.Fprintf(a.stdout, "the %s of %s %s is deleted, version %d\n", readingFor(gone.Date), args[0], key, gone.Version)
+			})
+		})(cmd, args)
+	}
+	return cmd
+}
+
+// readingFor names a reading by its period.
+func readingFor(date *string) string {
+	if date == nil {
+		return "undated reading"
+	}
+	return "reading for " + *date
+}
+
 // dataCells is the widest that the fields of a reading are shown; the whole is in the JSON.
 const dataCells = 120
 
@@ -232,6 +273,10 @@ func (a *app) writeReadings(pipeline string, readings []client.Reading) {
 	}
 	rows := [][]cell{heads(a.outStyle, "KEY", "PERIOD", "WRITTEN", "VERSION", "BY", "EXPIRES", "DATA")}
 	for _, r := range readings {
+		data := literal(r.Data)
+		if r.Deleted {
+			data = "deleted"
+		}
 		rows = append(rows, []cell{
 			{r.Key, a.outStyle.bold},
 			plain(orDash(r.Date)),
@@ -239,7 +284,7 @@ func (a *app) writeReadings(pipeline string, readings []client.Reading) {
 			plain(fmt.Sprint(r.Version)),
 			plain(orDash(r.Source)),
 			plain(shortTime(r.ExpiresAt)),
-			plain(printable(shorten(literal(r.Data), dataCells))),
+			plain(printable(shorten(data, dataCells))),
 		})
 	}
 	fmt.Fprint(a.stdout, table("", rows))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
@@ -23,13 +24,18 @@ type Reading struct {
 	UpdatedAt time.Time      `json:"updatedAt"`
 	Source    *string        `json:"source" doc:"Who wrote it, where that is known."`
 	ExpiresAt *time.Time     `json:"expiresAt" doc:"From when on it no longer counts; null if it always does."`
+	Deleted   bool           `json:"deleted" doc:"This write deleted the reading of its period, and has no data. Only a history shows it."`
 }
 
 func readingView(id pipeline.ID) func(*sensor.Reading) Reading {
 	return func(r *sensor.Reading) Reading {
+		data := r.Fields
+		if r.Deleted {
+			data = sensor.Fields{}
+		}
 		return Reading{
-			Pipeline: string(id), Key: string(r.Key), Date: date(r.Period), Data: r.Fields, Version: r.Version,
-			UpdatedAt: r.UpdatedAt.UTC(), Source: text(r.Source), ExpiresAt: instant(r.ExpiresAt),
+			Pipeline: string(id), Key: string(r.Key), Date: date(r.Period), Data: data, Version: r.Version,
+			UpdatedAt: r.UpdatedAt.UTC(), Source: text(r.Source), ExpiresAt: instant(r.ExpiresAt), Deleted: r.Deleted,
 		}
 	}
 }
@@ -56,6 +62,9 @@ func (a *API) sensorRoutes(h huma.API) {
 	register(h, get("/pipelines/{id}/sensors", "list-sensors", "Sensors", "The latest reading of every key of a pipeline, by key"), a.listSensors)
 	register(h, get("/pipelines/{id}/sensors/{key}", "get-sensor", "Sensors", "A sensor's reading: for a period what a rule sees, else the latest"), a.getSensor)
 	register(h, get("/pipelines/{id}/sensors/{key}/history", "sensor-history", "Sensors", "The writes of a sensor, newest first"), a.sensorHistory)
+	remove := post("/pipelines/{id}/sensors/{key}", "delete-sensor", "Sensors", "Delete the reading of one period, or the undated one; the history keeps both")
+	remove.method, remove.role = http.MethodDelete, RoleSensor
+	register(h, remove, a.deleteSensor)
 	batch := post("/sensors", "put-sensors", "Sensors", "Write up to 1000 readings, all of them or none")
 	batch.role = RoleSensor
 	op := batch.operation()
@@ -72,9 +81,20 @@ func (a *API) listSensors(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	readings, err := a.store.LatestReadings(ctx, id)
+	latest, err := a.store.LatestReadings(ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("read sensors of %s: %w", id, err)
+	}
+	var readings []*sensor.Reading
+	for _, r := range latest {
+		if r.Deleted {
+			if r, err = a.latest(ctx, id, r.Key); err != nil {
+				return nil, err
+			}
+		}
+		if r != nil {
+			readings = append(readings, r)
+		}
 	}
 	return answer(list(store.Page[*sensor.Reading]{Items: readings}, everything, readingView(id))), nil
 }
@@ -85,7 +105,14 @@ func (a *API) getSensor(ctx context.Context, in *OfSensor) (*output[Reading], er
 		return nil, err
 	}
 	if q.Period.IsZero() {
-		return a.latest(ctx, id, q.Key)
+		r, err := a.latest(ctx, id, q.Key)
+		if err == nil && r == nil {
+			err = noReading(id, q.Key, "")
+		}
+		if err != nil {
+			return nil, err
+		}
+		return answer(readingView(id)(r)), nil
 	}
 	answers, err := a.store.Readings(ctx, []store.ReadingQuery{{Pipeline: id, Key: q.Key, Period: q.Period}})
 	if err != nil {
@@ -101,16 +128,75 @@ func (a *API) getSensor(ctx context.Context, in *OfSensor) (*output[Reading], er
 	return nil, noReading(id, q.Key, "")
 }
 
-// latest is the reading that was written last, whatever its period.
-func (a *API) latest(ctx context.Context, id pipeline.ID, key sensor.Key) (*output[Reading], error) {
-	page, err := a.store.History(ctx, store.HistoryQuery{Pipeline: id, Key: key, Limit: 1})
+// latest returns the reading that was written last, whatever its period, and was not deleted; nil if there is none.
+func (a *API) latest(ctx context.Context, id pipeline.ID, key sensor.Key) (*sensor.Reading, error) {
+	q, gone := store.HistoryQuery{Pipeline: id, Key: key, Limit: 10}, map[period.Period]bool{}
+	for {
+		page, err := a.store.History(ctx, q)
+		if err != nil {
+			return nil, fmt.Errorf("read sensor %s of %s: %w", key, id, err)
+		}
+		for _, r := range page.Items {
+			if gone[r.Period] = gone[r.Period] || r.Deleted; !gone[r.Period] {
+				return r, nil
+			}
+		}
+		if page.Next == "" {
+			return nil, nil
+		}
+		q.Cursor = page.Next
+	}
+}
+
+// deleteSensor deletes the reading that was written for one period, or the undated one.
+func (a *API) deleteSensor(ctx context.Context, in *struct {
+	ID     string `path:"id" doc:"The pipeline's id."`
+	Key    string `path:"key" doc:"The sensor's key, percent-encoded (/ is %2F, # is %23), with #period if need be."`
+	Date   string `query:"date" doc:"The period whose reading is deleted; without it and without #period, the undated one is."`
+	Source string `query:"source" maxLength:"200" doc:"Who deletes it."`
+},
+) (*output[Written], error) {
+	id, q, err := a.sensorQuery(ctx, &OfSensor{ID: in.ID, Key: in.Key, Date: in.Date})
 	if err != nil {
-		return nil, fmt.Errorf("read sensor %s of %s: %w", key, id, err)
+		return nil, err
 	}
-	if len(page.Items) == 0 {
-		return nil, noReading(id, key, "")
+	if _, _, err := sensor.ExternalKey(in.Key); err != nil {
+		return nil, badRequest("%s", err)
 	}
-	return answer(readingView(id)(page.Items[0])), nil
+	if err := a.deletable(ctx, id, q); err != nil {
+		return nil, err
+	}
+	gone := sensor.Reading{Key: q.Key, Period: q.Period, Source: whoOf(ctx).by(in.Source), Deleted: true}
+	puts, err := a.store.PutReadings(context.WithoutCancel(ctx), []store.Write{{Pipeline: id, Reading: gone}}, a.now())
+	if err != nil {
+		return nil, fmt.Errorf("delete sensor %s of %s: %w", q.Key, id, err)
+	}
+	a.metrics.writes.Inc()
+	return answer(Written{Version: puts[0].Version, UpdatedAt: puts[0].UpdatedAt.UTC(), Date: date(q.Period)}), nil
+}
+
+// deletable returns an error, unless there is a reading of exactly that period.
+func (a *API) deletable(ctx context.Context, id pipeline.ID, q store.ReadingQuery) error {
+	answers, err := a.store.Readings(ctx, []store.ReadingQuery{{Pipeline: id, Key: q.Key, Period: q.Period}})
+	if err != nil {
+		return fmt.Errorf("read sensor %s of %s: %w", q.Key, id, err)
+	}
+	note := ""
+	for _, r := range answers[0] {
+		switch {
+		case r.Deleted:
+		case r.Period == q.Period:
+			return nil
+		case r.Period.IsZero():
+			note = "; there is an undated one"
+		default:
+			note = fmt.Sprintf("; there is one for %s", r.Period)
+		}
+	}
+	if q.Period.IsZero() {
+		return problem(http.StatusNotFound, unknownSensor, "pipeline %s has no undated reading of %s%s", id, q.Key, note)
+	}
+	return noReading(id, q.Key, fmt.Sprintf(" for %s%s", q.Period, note))
 }
 
 func noReading(id pipeline.ID, key sensor.Key, note string) *Problem {

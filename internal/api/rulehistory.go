@@ -26,6 +26,7 @@ type HistoryPoint struct {
 	Version int64     `json:"version"`
 	Source  *string   `json:"source" doc:"Who wrote it, where that is known."`
 	Value   any       `json:"value" doc:"Of the field; null where it has none."`
+	Deleted bool      `json:"deleted" doc:"This write deleted the reading of its period."`
 }
 
 // ruleHistory gives the history of all rules of a gate in one answer.
@@ -68,6 +69,6 @@ func rulesOf(g *rule.Gate) []rule.Asked {
 
 func pointOf(field string) func(*sensor.Reading) HistoryPoint {
 	return func(r *sensor.Reading) HistoryPoint {
-		return HistoryPoint{At: r.UpdatedAt.UTC(), Date: date(r.Period), Version: r.Version, Source: text(r.Source), Value: r.Fields.At(field)}
+		return HistoryPoint{At: r.UpdatedAt.UTC(), Date: date(r.Period), Version: r.Version, Source: text(r.Source), Value: r.Fields.At(field), Deleted: r.Deleted}
 	}
 }

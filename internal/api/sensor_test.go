@@ -101,7 +101,7 @@ func TestSourceAndExpiryAreKept(t *testing.T) {
 	got = w.get(ordersSensors + "plain").object(200)
 	want := map[string]any{
 		"pipeline": "orders", "key": "plain", "date": nil, "data": map[string]any{"a": 1.0}, "version": got["version"],
-		"updatedAt": "2026-03-03T09:10:00Z", "source": nil, "expiresAt": nil,
+		"updatedAt": "2026-03-03T09:10:00Z", "source": nil, "expiresAt": nil, "deleted": false,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("every key is there (-want +got):\n%s", diff)
@@ -122,6 +122,59 @@ func TestReadingOfAPeriodIsWhatARuleSees(t *testing.T) {
 	w.get(ordersSensors+"absent").problem(404, "no reading of absent")
 	w.get(ordersSensors+"ready?date=yesterday").problem(400, "query.date")
 	w.get("/api/v1/pipelines/unknown/sensors/ready").problem(404, "unknown-pipeline")
+}
+
+func TestDeletedReadingIsGoneAndItsHistoryStays(t *testing.T) {
+	w := newWorld(t)
+	w.put(ordersSensors+"ready%232026-03-03", `{"n":1}`).object(200)
+	w.put(ordersSensors+"ready", `{"n":0}`).object(200)
+	got := w.request("DELETE", ordersSensors+"ready?source=ann", "").object(200)
+	if got["date"] != nil || got["updatedAt"] != "2026-03-03T09:10:00Z" || got["version"].(float64) < 3 {
+		t.Errorf("got %v", got)
+	}
+	w.request("DELETE", ordersSensors+"ready", "").problem(404, "no undated reading of ready; there is one for 2026-03-03")
+	for _, path := range []string{ordersSensors + "ready", ordersSensors + "ready?date=2026-03-03"} {
+		if got := w.get(path).object(200); got["date"] != "2026-03-03" || got["deleted"] != false {
+			t.Errorf("%s: got %v", path, got)
+		}
+	}
+	if items := w.get("/api/v1/pipelines/orders/sensors").items(); len(items) != 1 || items[0]["date"] != "2026-03-03" {
+		t.Errorf("sensors are %v", items)
+	}
+	if got := w.request("DELETE", ordersSensors+"ready?date=2026-03-03", "").object(200); got["date"] != "2026-03-03" {
+		t.Errorf("got %v", got)
+	}
+	w.get(ordersSensors+"ready").problem(404, "no reading of ready")
+	if items := w.get("/api/v1/pipelines/orders/sensors").items(); len(items) != 0 {
+		t.Errorf("sensors are %v", items)
+	}
+	history := w.get(ordersSensors + "ready/history").items()
+	if len(history) != 4 || history[1]["deleted"] != true || history[1]["source"] != "ann" || len(history[1]["data"].(map[string]any)) != 0 {
+		t.Errorf("history is %v", history)
+	}
+	if events := w.get("/api/v1/events?pipeline=orders").items(); len(events) != 1 || events[0]["detail-type"] != "CONFIG_ACCEPTED" {
+		t.Errorf("events are %v", events)
+	}
+}
+
+func TestWrongDeletionsAreRefusedInWords(t *testing.T) {
+	w := newWorld(t)
+	w.put(ordersSensors+"ready", `{"n":0}`).object(200)
+	for _, c := range []struct {
+		path   string
+		status int
+		want   string
+	}{
+		{"/api/v1/pipelines/unknown/sensors/ready", 404, "unknown"},
+		{ordersSensors + "absent", 404, "no undated reading of absent"},
+		{ordersSensors + "ready%232026-03-03", 404, "no reading of ready for 2026-03-03; there is an undated one"},
+		{ordersSensors + "ready?date=soon", 400, "query.date"},
+		{ordersSensors + "run%2Forders", 400, "written by the engine alone"},
+		{ordersSensors + "ready?source=" + strings.Repeat("s", 201), 400, "source"},
+	} {
+		w.request("DELETE", c.path, "").problem(c.status, c.want)
+	}
+	w.get(ordersSensors + "ready").object(200)
 }
 
 func TestHistoryIsNewestFirstAndPaged(t *testing.T) {

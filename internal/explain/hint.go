@@ -82,6 +82,13 @@ func (l *look) reading(leaf Leaf) string {
 	if leaf.From != "" {
 		sensor += " of " + leaf.From
 	}
+	if leaf.Negated && leaf.Check == rule.Exists && leaf.Field == "" {
+		command := fmt.Sprintf("interlock sensor delete %s %s", l.owner(leaf.SeenLeaf), leaf.Key)
+		if !leaf.Period.IsZero() {
+			command += " --date " + leaf.Period.String()
+		}
+		return fmt.Sprintf("no reading of %s: `%s` [%s]", sensor, command, leaf.Group)
+	}
 	if leaf.Negated {
 		return fmt.Sprintf("a change of %s, so that this is no longer true: %s [%s]", sensor, leaf.Reason, leaf.Group)
 	}

@@ -49,6 +49,22 @@ func TestAlternativesAreHintedOneByOne(t *testing.T) {
 	w.says(w.explain("gated", "2026-03-03"), explain.Waiting, "`interlock sensor set gated k#2026-03-03 a=1`", "`interlock sensor set gated k#2026-03-03 b=2`")
 }
 
+func TestSensorThatMustBeAbsentIsToBeDeleted(t *testing.T) {
+	w := newWorld(t, "pipeline: {id: gated, owner: data}\nschedule: {trigger: {key: go, check: exists}}\n"+
+		"validation: {rules: [{not: {key: hold, check: exists}}]}\n")
+	w.Write("gated", "hold", "why=migration")
+	w.Write("gated", "go#2026-03-03", "on=true")
+	w.says(w.explain("gated", "2026-03-03"), explain.Waiting, "no reading of hold: `interlock sensor delete gated hold`")
+	w.Write("gated", "hold#2026-03-03", "why=migration")
+	w.says(w.explain("gated", "2026-03-03"), explain.Waiting, "no reading of hold: `interlock sensor delete gated hold --date 2026-03-03`")
+	shared := "pipeline: {id: shared, owner: data}\n"
+	w = newWorld(t, shared, "pipeline: {id: gated, owner: data}\nschedule: {trigger: {key: go, check: exists}}\n"+
+		"validation: {rules: [{not: {key: hold, from: shared, check: exists}}]}\n")
+	w.Write("shared", "hold", "why=migration")
+	w.Write("gated", "go#2026-03-03", "on=true")
+	w.says(w.explain("gated", "2026-03-03"), explain.Waiting, "no reading of hold of shared: `interlock sensor delete shared hold`")
+}
+
 func TestHintedTextStaysText(t *testing.T) {
 	w := gated(t, `{key: k, check: equals, field: s, value: "null"}`)
 	w.says(w.explain("gated", "2026-03-03"), explain.Waiting, "`interlock sensor set gated k#2026-03-03 s='\"null\"'`")

@@ -482,7 +482,11 @@ export interface paths {
          */
         put: operations["put-sensor"];
         post?: never;
-        delete?: never;
+        /**
+         * Delete the reading of one period, or the undated one; the history keeps both
+         * @description Needs the role sensor.
+         */
+        delete: operations["delete-sensor"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1319,6 +1323,8 @@ export interface components {
             at: string;
             /** @description The period it is for; null if it is undated. */
             date: string | null;
+            /** @description This write deleted the reading of its period. */
+            deleted: boolean;
             /** @description Who wrote it, where that is known. */
             source: string | null;
             /** @description Of the field; null where it has none. */
@@ -1860,6 +1866,8 @@ export interface components {
             };
             /** @description The period it is for; null if it is undated. */
             date: string | null;
+            /** @description This write deleted the reading of its period, and has no data. Only a history shows it. */
+            deleted: boolean;
             /**
              * Format: date-time
              * @description From when on it no longer counts; null if it always does.
@@ -3363,6 +3371,45 @@ export interface operations {
         };
         responses: {
             /** @description Stored durably. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Written"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "delete-sensor": {
+        parameters: {
+            query?: {
+                /** @description The period whose reading is deleted; without it and without #period, the undated one is. */
+                date?: string;
+                /** @description Who deletes it. */
+                source?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The pipeline's id. */
+                id: string;
+                /** @description The sensor's key, percent-encoded (/ is %2F, # is %23), with #period if need be. */
+                key: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
             200: {
                 headers: {
                     [name: string]: unknown;

@@ -70,7 +70,7 @@ function Writes({ history }: { history: RuleHistory }) {
   return (
     <ol className="writes">
       {history.points.slice(0, 12).map((p) => (
-        <li key={p.version}><Time at={p.at} />{p.date && <span>for {p.date}</span>}<code>{history.field && `${history.field}: `}{value(p.value)}</code>{p.source && <span>by {p.source}</span>}</li>
+        <li key={p.version}><Time at={p.at} />{p.date && <span>for {p.date}</span>}<code>{p.deleted ? "deleted" : <>{history.field && `${history.field}: `}{value(p.value)}</>}</code>{p.source && <span>by {p.source}</span>}</li>
       ))}
     </ol>
   );
