@@ -218,7 +218,7 @@ func (a *app) writeJobOutput(text string) {
 func writeLeft(w io.Writer, r client.Run) {
 	switch {
 	case r.JobStopping:
-		fmt.Fprintln(w, "Its job is being stopped. It keeps its slot, and a rerun is rejected, until it has ended.")
+		fmt.Fprintf(w, "Its job has been stopping since %s. It keeps its slot, and a rerun is rejected, until it has ended.\n", someTime(r.EndedAt))
 	case r.JobMayRun:
 		fmt.Fprintln(w, "Its job could not be stopped and may still be running.")
 	}

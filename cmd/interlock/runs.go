@@ -66,6 +66,9 @@ func statusText(r client.Run) string {
 	case phaseNotDue, phaseBackoff, phaseSlot, phaseRefused, phaseHeld, phaseUnread:
 		return fmt.Sprintf("%s (%s)", r.Status, r.Phase)
 	}
+	if r.JobStopping {
+		return fmt.Sprintf("%s (job stopping)", r.Status)
+	}
 	return string(r.Status)
 }
 

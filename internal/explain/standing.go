@@ -43,7 +43,7 @@ func (l *look) standing(ctx context.Context) error {
 	case run.JobMayRun:
 		l.because("the job of attempt %d could not be stopped and may still be running; a rerun is rejected while it is", r.Attempt)
 	case run.JobStopping:
-		l.because("the job of attempt %d was asked to stop and has not ended yet; until it has, it keeps its slot and a rerun is rejected", r.Attempt)
+		l.because("the job of attempt %d has been stopping since %s; until it has ended, it keeps its slot and a rerun is rejected", r.Attempt, l.when(r.EndedAt))
 	case run.NothingLeft, run.JobStopped:
 	}
 	var err error
