@@ -134,11 +134,42 @@ func TestSensorOfAnotherPeriodDoesNotFollowARun(t *testing.T) {
 	})
 }
 
-// putKey writes a sensor of a period.
+func TestDeletedSensorDoesNotFollowARun(t *testing.T) {
+	eitherWay(t, func(t *testing.T, begin beginning) {
+		w := begin(t, landed+"postRun: {rules: [{key: out, check: exists}], sensorTimeout: 1h}\n")
+		w.completeRun(eight.Add(10 * time.Minute))
+		w.putKey("out", "2026-03-03", eight.Add(20*time.Minute))
+		w.deleteKey("out", "2026-03-03", eight.Add(30*time.Minute))
+		w.drain()
+		w.want("told", []string{"POST_RUN_SENSOR_MISSING 2026-03-03"}, w.pass(eight.Add(2*time.Hour)))
+	})
+}
+
+func TestLostChangeOfADeletedReadingIsNotRecovered(t *testing.T) {
+	eitherWay(t, func(t *testing.T, begin beginning) {
+		w := begin(t, landed)
+		w.want("nothing yet", nil, w.pass(eight))
+		w.putKey("landed", "2026-03-03", eight.Add(time.Second))
+		w.deleteKey("landed", "2026-03-03", eight.Add(2*time.Second))
+		w.drain()
+		w.want("told", nil, w.pass(eight.Add(time.Hour)))
+	})
+}
+
+// putKey writes a sensor of a period, and deleteKey deletes it.
 func (w *world) putKey(key sensor.Key, date string, at time.Time) {
 	w.Helper()
-	write := store.Write{Pipeline: "orders", Reading: sensor.Reading{Key: key, Period: parse(w.T, date), Fields: sensor.Fields{"ok": true}}}
-	if _, err := w.store.PutReadings(ctx, []store.Write{write}, at); err != nil {
+	w.putReading(sensor.Reading{Key: key, Period: parse(w.T, date), Fields: sensor.Fields{"ok": true}}, at)
+}
+
+func (w *world) deleteKey(key sensor.Key, date string, at time.Time) {
+	w.Helper()
+	w.putReading(sensor.Reading{Key: key, Period: parse(w.T, date), Deleted: true}, at)
+}
+
+func (w *world) putReading(r sensor.Reading, at time.Time) {
+	w.Helper()
+	if _, err := w.store.PutReadings(ctx, []store.Write{{Pipeline: "orders", Reading: r}}, at); err != nil {
 		w.Fatal(err)
 	}
 }
