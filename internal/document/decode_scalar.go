@@ -23,8 +23,8 @@ func (d *decoder) hook(n *node, v reflect.Value, l *limits, at *frame) {
 }
 
 func (d *decoder) textual(n *node, v reflect.Value, l *limits, at *frame) {
-	if n.kind != String {
-		d.wantText(n, at)
+	if !n.scalar() {
+		d.expected(at, "text", n)
 		return
 	}
 	fresh := reflect.New(v.Type())
@@ -32,7 +32,21 @@ func (d *decoder) textual(n *node, v reflect.Value, l *limits, at *frame) {
 		d.add(at, err.Error())
 		return
 	}
+	if n.kind != String {
+		d.wantQuotes(n, at)
+		return
+	}
 	d.take(fresh.Elem(), v, l, at)
+}
+
+// scalar says that quotes would make n a text, or that it is one.
+func (n *node) scalar() bool {
+	switch n.kind {
+	case String, Bool, Int, Float:
+		return true
+	default:
+		return false
+	}
 }
 
 // take stores a value that read itself, if it is within its field's limits.
@@ -53,26 +67,25 @@ func (d *decoder) take(fresh, v reflect.Value, l *limits, at *frame) {
 	v.Set(fresh)
 }
 
-func (d *decoder) wantText(n *node, at *frame) {
-	switch n.kind {
-	case Bool, Int, Float:
-		d.add(at, fmt.Sprintf("expected text, found %s; write %s", n.describe(), strconv.Quote(n.text)))
-	default:
-		d.expected(at, "text", n)
-	}
+// wantQuotes reports a number or a bool that would be right as a text.
+func (d *decoder) wantQuotes(n *node, at *frame) {
+	d.add(at, fmt.Sprintf("expected text, found %s; write %s", n.describe(), strconv.Quote(n.text)))
 }
 
 func (d *decoder) text(n *node, v reflect.Value, l *limits, at *frame) {
-	if n.kind != String {
-		d.wantText(n, at)
+	if !n.scalar() {
+		d.expected(at, "text", n)
 		return
 	}
 	stored, wrong := l.checkText(n.text)
-	if wrong != "" {
+	switch {
+	case wrong != "":
 		d.add(at, wrong)
-		return
+	case n.kind != String:
+		d.wantQuotes(n, at)
+	default:
+		v.SetString(stored)
 	}
-	v.SetString(stored)
 }
 
 func (d *decoder) integer(n *node, v reflect.Value, l *limits, at *frame) {

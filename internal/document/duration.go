@@ -3,6 +3,7 @@ package document
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,8 +16,12 @@ type Duration time.Duration
 // D is the duration as the standard library has it.
 func (d Duration) D() time.Duration { return time.Duration(d) }
 
-// String is the duration in Go's notation, without units that are zero: 1h30m, 48h.
+// String is the duration in Go's notation, without units that are zero, and in days from two whole days on: 1h30m, 36h, 400d.
 func (d Duration) String() string {
+	const day = 24 * time.Hour
+	if whole := time.Duration(d); whole >= 2*day && whole%day == 0 {
+		return strconv.FormatInt(int64(whole/day), 10) + "d"
+	}
 	text := time.Duration(d).String()
 	if strings.HasSuffix(text, "m0s") {
 		text = strings.TrimSuffix(text, "0s")

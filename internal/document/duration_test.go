@@ -64,7 +64,7 @@ func TestADurationReadsBackFromItsText(t *testing.T) {
 			t.Fatalf("%s: got %v, %v", want, got, err)
 		}
 	})
-	for d, want := range map[time.Duration]string{0: "0s", time.Hour: "1h", 90 * time.Minute: "1h30m", 48 * time.Hour: "48h", 61 * time.Second: "1m1s", 10 * time.Minute: "10m", time.Hour + time.Second: "1h0m1s"} {
+	for d, want := range map[time.Duration]string{0: "0s", time.Hour: "1h", 90 * time.Minute: "1h30m", 36 * time.Hour: "36h", 48 * time.Hour: "2d", 400 * 24 * time.Hour: "400d", 61 * time.Second: "1m1s", 10 * time.Minute: "10m", time.Hour + time.Second: "1h0m1s"} {
 		if got := document.Duration(d).String(); got != want {
 			t.Errorf("%v is written %s, want %s", d, got, want)
 		}

@@ -131,6 +131,9 @@ func syntaxProblem(file, text string, at *token.Token, message string) *Problem 
 			break
 		}
 	}
+	if _, char, found := strings.Cut(message, "found unknown escape character "); found {
+		message = `\` + strings.Trim(char, "'") + " means nothing in double quotes; put the text in single quotes"
+	}
 	line, column := 1, 1
 	if at != nil && at.Position != nil {
 		line, column = max(1, at.Position.Line), max(1, at.Position.Column)

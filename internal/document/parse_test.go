@@ -38,6 +38,8 @@ func TestWhatCannotBeReadIsOneClearProblem(t *testing.T) {
 		"second colon":           {"a: b: c\n", `1:4: is not YAML: a second ": " on the line; put the text in quotes, or the mapping on its own line`},
 		"text after quotes":      {"a: 'x' y\n", "1:8: is not YAML: text after a complete value; put the whole text in quotes, or check the indentation"},
 		"wrong indentation":      {"a:\n  b: 1\n c: 2\n", "3:2: is not YAML: does not fit here; check the indentation"},
+		"escaped variable":       {"a: \"x \\${DATE}\"\n", `1:8: is not YAML: \$ means nothing in double quotes; put the text in single quotes`},
+		"escape of a pattern":    {"a: \"\\d+\"\n", `1:6: is not YAML: \d means nothing in double quotes; put the text in single quotes`},
 		"reserved character":     {"a: @x\n", "1:4: is not YAML: a text may not begin with this character; put it in quotes"},
 		"list on the key's line": {"a: - b\n", `1:4: is not YAML: a list that begins on its key's line; put each "- " on its own line`},
 		"unknown alias":          {"a: 1\nb: [*x]\n", "2:5: unknown alias *x; no anchor &x stands before it"},

@@ -38,6 +38,7 @@ func (b *builder) build() {
 	b.buildDryRun()
 	b.warnAboutStatuses()
 	b.warnAboutUnasked()
+	b.warnAboutDeadlines()
 	if b.shelf.platform == AWS {
 		b.checkAWS()
 	}

@@ -137,6 +137,10 @@ func TestSingleMistakesSayWhatWouldBeRight(t *testing.T) {
 		{"every weekday excluded", "schedule: {exclude: {weekends: true, days: [mon, tue, wed, thu, fri]}}\n", `schedule.exclude: every period of the schedule is excluded, so nothing can ever run`},
 		{"every fire excluded", "schedule: {cron: \"0 8 * * sat,sun\"}\nexclusions: {weekends: true}\n", `exclusions: every period of the schedule is excluded, so nothing can ever run; exclude less, or pause the pipeline (see schedule.cron at 2:18)`},
 		{"every include date excluded", "schedule: {include: {dates: [2026-03-03]}, exclude: {dates: [2026-03-03]}}\n", `nothing can ever run; exclude less, or pause the pipeline (see schedule.include at`},
+		{"date as a number", "schedule: {cron: \"0 9 * * *\", exclude: {dates: [20260303]}}\n", `schedule.exclude.dates[0]: "20260303" is not a date; write 2026-03-03`},
+		{"date as digits", "schedule: {include: {dates: [\"20260303\"]}}\n", `schedule.include.dates[0]: "20260303" is not a date; write 2026-03-03`},
+		{"number that is no date", "schedule: {include: {dates: [20260230]}}\n", `schedule.include.dates[0]: "20260230" is not a date; write YYYY-MM-DD`},
+		{"number for a word", "schedule: {cron: \"0 9 * * *\", catchUp: 5}\n", `schedule.catchUp: unknown value "5"; use`},
 		{"hourly earliest start", "schedule: {time: \":30\"}\n", `schedule.time: ":30" is a minute of every hour; write a time of day`},
 		{"after as text", "schedule: {after: orders}\n", `schedule.after: expected a list of pipeline ids`},
 		{"probe without target", "probes: [{key: a}]\n", `probes[0]: needs one of command, url and builtin`},
@@ -174,6 +178,13 @@ func TestWarningsDoNotFail(t *testing.T) {
 		{"poll interval", "job: {type: glue, config: {jobName: x}, pollInterval: 2h}\n", `so the job's state is asked for only once`},
 		{"offset of listed days", "schedule: {include: {dates: [2026-03-03]}, offset: -1, time: \"10:00\"}\n", `schedule.offset: moves nothing`},
 		{"empty sla", "sla: {critical: true}\n", `has neither a deadline nor a maxDuration`},
+		{"deadline at its fire", "schedule: {cron: \"0 9 * * *\", timezone: Europe/Berlin}\nsla: {deadline: \"09:00\"}\n", `sla.deadline: "09:00" is not after the run opens (09:00 Europe/Berlin), so no run can meet it; choose a later time`},
+		{"deadline at an hourly fire", "schedule: {cron: \"5 * * * *\", offset: -1}\nsla: {deadline: \":05\"}\n", `sla.deadline: ":05" is not after the run opens`},
+		{"deadline before schedule.time", "schedule: {trigger: {key: a, check: exists}, time: \"09:00\"}\nsla: {deadline: \"08:00\"}\n", `sla.deadline: "08:00" is not after the run opens (09:00 UTC)`},
+		{"deadline at the first instant of the day", "schedule: {trigger: {key: a, check: exists}}\nsla: {deadline: \"00:00\"}\n", `choose a later time, or set sla.dayOffset: 1`},
+		{"deadline of a listed day", "schedule: {include: {dates: [2026-03-03]}, time: \"10:00\"}\nsla: {deadline: \"10:00\"}\n", `sla.deadline: "10:00" is not after the run opens (10:00 UTC)`},
+		{"deadline shortly before its fire", "schedule: {cron: \"0 9 * * *\"}\nsla: {deadline: \"08:30\"}\n", `sla.deadline: "08:30" is before the run opens (09:00 UTC), so it is that of the next day, 23h30m later`},
+		{"start deadline at the fire", "schedule: {cron: \"0 9 * * *\", trigger: {key: a, check: exists, deadline: \"09:00\"}}\n", `schedule.trigger.deadline: "09:00" is when the run opens (09:00 UTC), so its start condition can never be met in time; choose a later time`},
 		{"monitoring without rules", "watch: {monitoring: {duration: 2h}}\n", `there are no postRun.rules to watch`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -182,6 +193,21 @@ func TestWarningsDoNotFail(t *testing.T) {
 				t.Errorf("got\n%s\nwant a warning with %q", got, c.want)
 			}
 		})
+	}
+}
+
+func TestDeadlineAfterItsFireIsNotWarnedOf(t *testing.T) {
+	for _, text := range []string{
+		"schedule: {cron: \"0 9 * * *\"}\nsla: {deadline: \"09:01\"}\n",
+		"schedule: {cron: \"0 22 * * *\"}\nsla: {deadline: \"06:00\"}\n", // overnight
+		"schedule: {cron: \"0 9 * * *\"}\nsla: {deadline: \"08:00\", dayOffset: 1}\n",
+		"schedule: {cron: \"5 * * * *\"}\nsla: {deadline: \":05\"}\n",
+		"schedule: {trigger: {key: a, check: exists, deadline: \"10:00\"}}\nsla: {deadline: \"00:00\", dayOffset: 1}\n",
+		"schedule: {trigger: {key: a, check: exists}, period: hour}\nsla: {deadline: \":00\"}\n",
+	} {
+		if set := load(minimal + text); len(set.Problems) > 0 {
+			t.Errorf("%s: %v", text, report(set))
+		}
 	}
 }
 

@@ -83,8 +83,11 @@ type date struct{ period.Period }
 // UnmarshalText parses YYYY-MM-DD.
 func (d *date) UnmarshalText(text []byte) error {
 	p, err := period.Parse(string(text))
-	if err != nil || p.Size() != period.Day || len(text) != len("2006-01-02") {
+	if err != nil || p.Size() != period.Day {
 		return fmt.Errorf("%q is not a date; write YYYY-MM-DD", text)
+	}
+	if p.String() != string(text) {
+		return fmt.Errorf("%q is not a date; write %s", text, p)
 	}
 	d.Period = p
 	return nil

@@ -2,9 +2,12 @@ package pipeline
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/sla"
 )
 
 // warnAboutStatuses warns of rules that yesterday's reading would still pass: a status compared by value, with no
@@ -49,6 +52,57 @@ func (b *builder) warnAboutUnasked() {
 	for _, p := range b.def.Probes {
 		if p.Key == start.Rule.Key && p.Interval == 0 {
 			b.warnf("schedule.trigger.key", "the probe %q answers only when a gate asks, and no gate does before the run opens; give it an interval", p.Key)
+		}
+	}
+}
+
+// sample is the instant from which deadlines are tried out: a Monday, far from any change of the clocks.
+var sample = time.Date(2026, time.January, 5, 0, 0, 0, 0, time.UTC)
+
+// sampled returns a few of the schedule's periods, to try deadlines on.
+func (b *builder) sampled() []period.Period {
+	const most = 7
+	on := b.def.Schedule
+	if s := b.file.Schedule; s != nil && s.Include != nil {
+		days := dates(s.Include.Dates)
+		return days[:min(len(days), most)]
+	}
+	if on.Cron() == nil {
+		return []period.Period{on.PeriodAt(sample)}
+	}
+	var periods []period.Period
+	for fire := on.Cron().Next(sample, on.Zone()); !fire.IsZero() && len(periods) < most; fire = on.Cron().Next(fire, on.Zone()) {
+		periods = append(periods, on.PeriodAt(fire))
+	}
+	return periods
+}
+
+// overnight is how long before its fire a time of day is still taken for that of the next day.
+const overnight = 18 * time.Hour
+
+// warnAboutDeadlines warns of deadlines that have passed when the run opens.
+func (b *builder) warnAboutDeadlines() {
+	on := b.def.Schedule
+	for _, p := range b.sampled() {
+		opens := on.OpensFrom(p)
+		at := fmt.Sprintf("%s %s", opens.In(on.Zone()).Format("15:04"), on.Zone())
+		breach, rolls := b.def.SLA.For(p, on.FireFor(p), on).Breach, b.def.SLA.DayOffset == 0 && on.Cron() != nil && p.Size() == period.Day
+		if start := b.def.Start; start != nil && start.Deadline != nil && !sla.Close(*start.Deadline, p, on).After(opens) {
+			b.warnf("schedule.trigger.deadline", "%q is when the run opens (%s), so its start condition can never be met in time; choose a later time", start.Deadline, at)
+			return
+		}
+		switch {
+		case breach.IsZero():
+		case !breach.After(opens):
+			later := "choose a later time"
+			if p.Size() == period.Day && b.def.SLA.DayOffset == 0 {
+				later += ", or set sla.dayOffset: 1"
+			}
+			b.warnf("sla.deadline", "%q is not after the run opens (%s), so no run can meet it; %s", b.def.SLA.Deadline, at, later)
+			return
+		case rolls && breach.Sub(opens) > overnight:
+			b.warnf("sla.deadline", "%q is before the run opens (%s), so it is that of the next day, %s later", b.def.SLA.Deadline, at, document.Duration(breach.Sub(opens)))
+			return
 		}
 	}
 }
