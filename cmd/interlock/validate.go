@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -18,26 +19,30 @@ import (
 type validateFlags struct {
 	format, platform *choice
 	timeLimit        string
+	config           string
 	shelf            *shelfFlags
 }
 
 func newValidate(a *app) *cobra.Command {
+	var f validateFlags
 	cmd := &cobra.Command{
-		Use:   "validate PATH...",
+		Use:   "validate PATH... | --config FILE",
 		Short: "Point out every mistake in pipeline files",
 		Long: "Check pipeline, calendar, archetype and server files, and say of every mistake where it is and\n" +
 			"what would be right. A directory is read recursively (*.yaml, *.yml) and checked as a\n" +
 			"whole: a name that none of its files defines is a mistake then.\n" +
 			"Exit code 1 if there are errors, 0 if there are none or only warnings.",
-		Example: "  interlock validate pipelines/ --calendars calendars/",
+		Example: "  interlock validate pipelines/ --calendars calendars/\n" +
+			"  interlock validate pipelines/ --config prod.yaml",
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
+			if len(args) == 0 && f.config == "" {
 				return usagef("validate needs a PATH: a pipeline file or a directory of them")
 			}
 			return nil
 		},
 	}
-	f := validateFlags{format: addFormat(cmd, githubFormat), platform: &choice{options: []string{string(pipeline.AWS)}}}
+	f.format, f.platform = addFormat(cmd, githubFormat), &choice{options: []string{string(pipeline.AWS)}}
+	addFilled(cmd, &f.config, "config", "a server `FILE`, checked as serve --config reads it")
 	addChoice(cmd, f.platform, "platform", "also check the limits of that platform")
 	addFilled(cmd, &f.timeLimit, "time-limit", "how long an attempt may take there, if that is not the platform's usual")
 	f.shelf = addShelfFlags(cmd)
@@ -46,7 +51,7 @@ func newValidate(a *app) *cobra.Command {
 }
 
 func (a *app) validate(paths []string, f validateFlags) error {
-	p, err := readProject(paths, *f.shelf)
+	p, err := readProject(paths, *f.shelf, f.config)
 	if err != nil {
 		return err
 	}
@@ -128,13 +133,18 @@ func (p *project) checked(set *pipeline.Set) int {
 }
 
 // readProject reads paths and tells their files apart by what they hold. Calendars and archetypes are those found,
-// and those of the flags or, without flags, of the folders a project usually has.
-func readProject(paths []string, flags shelfFlags) (*project, error) {
+// and those of the flags or, without flags, of the folders a project usually has. Config, unless it is "", is a server file.
+func readProject(paths []string, flags shelfFlags, config string) (*project, error) {
 	sources, whole, err := readPaths(paths)
 	if err != nil {
 		return nil, err
 	}
-	found := sortSources(sources)
+	server, err := readServerFile(config)
+	if err != nil {
+		return nil, err
+	}
+	found := sortSources(without(sources, server))
+	found.servers = append(found.servers, server...)
 	if found.files() == 0 {
 		return nil, noFiles(paths...)
 	}
@@ -225,6 +235,16 @@ func readPaths(paths []string) (sources []pipeline.Source, whole bool, err error
 	}
 	sources, err = files.Read(paths...)
 	return sources, whole, err
+}
+
+func readServerFile(path string) ([]pipeline.Source, error) {
+	if path == "" {
+		return nil, nil
+	}
+	if dir, err := files.IsDir(path); err != nil || dir {
+		return nil, cmp.Or(err, usagef("--config %s is a directory; name the server's file", path))
+	}
+	return files.Read(path)
 }
 
 func noFiles(paths ...string) error {

@@ -141,6 +141,33 @@ func TestTheServersFileIsCheckedToo(t *testing.T) {
 	}
 }
 
+func TestServerFileOfAnyNameIsChecked(t *testing.T) {
+	for _, name := range []string{"prod.yaml", "interlock.conf"} {
+		fine := write(t, name, "listen: 127.0.0.1:8740\n")
+		must(t, 0, "validate", fine)
+		if got := must(t, 0, "validate", "--config", fine).stdout; !strings.HasPrefix(got, "1 file,") {
+			t.Errorf("got %s", got)
+		}
+		if got := must(t, 0, "validate", "--config", fine, write(t, "a.yaml", good), fine).stdout; !strings.HasPrefix(got, "2 files,") {
+			t.Errorf("got %s", got)
+		}
+		wrong := write(t, name, "lissten: 127.0.0.1:8740\n") // nothing in it says what it is
+		if got := must(t, 1, "validate", "--config", wrong).stdout; !strings.Contains(got, name+`:1:1: lissten: unknown key "lissten"; did you mean "listen"?`) {
+			t.Errorf("got %s", got)
+		}
+		mixed := write(t, name, "listen: 127.0.0.1:8740\nretention: {event: 90d}\n")
+		if got := must(t, 1, "validate", mixed).stdout; !strings.Contains(got, `retention.event: unknown key "event"; did you mean "events"?`) {
+			t.Errorf("got %s", got)
+		}
+	}
+	if got := must(t, 2, "validate", "--config", filepath.Join(t.TempDir(), "absent.yaml")).stderr; !strings.Contains(got, "absent.yaml") {
+		t.Errorf("got %s", got)
+	}
+	if got := must(t, 2, "validate", "--config", t.TempDir()).stderr; !strings.Contains(got, "is a directory") {
+		t.Errorf("got %s", got)
+	}
+}
+
 func TestAnEmptyFolderAmongOthersIsNoSuccess(t *testing.T) {
 	got := must(t, 2, "validate", write(t, "good.yaml", good), t.TempDir())
 	if !strings.Contains(got.stderr, "no pipeline files") {

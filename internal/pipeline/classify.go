@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/interlock-go/interlock/internal/document"
@@ -18,6 +19,16 @@ const (
 	ServerFile
 )
 
+// The keys by which a server file of any name is told from a pipeline file that lacks its pipeline.
+var (
+	serverKeys   = []string{"listen", "tls", "callbackURL", "data", "store", "pipelines", "auth", "egress", "secrets", "engine", "watchdog", "alerts", "retention"}
+	pipelineKeys = []string{"schedule", "validation", "job", "sla", "postRun", "traits", "archetype"}
+)
+
+func isServerFile(doc *document.Document) bool {
+	return slices.ContainsFunc(serverKeys, doc.Has) && !slices.ContainsFunc(pipelineKeys, doc.Has)
+}
+
 // Classify says by its contents which kind of file src is, so that a whole project can be checked at once.
 func Classify(src Source) FileKind {
 	doc, _ := document.ParseOptional(src.File, src.Data) // a server file need not say anything
@@ -26,7 +37,7 @@ func Classify(src Source) FileKind {
 	}
 	base := filepath.Base(src.File)
 	switch {
-	case strings.TrimSuffix(base, filepath.Ext(base)) == "interlock":
+	case strings.TrimSuffix(base, filepath.Ext(base)) == "interlock", isServerFile(doc):
 		return ServerFile
 	case !doc.Has("name"):
 		return PipelineFile
