@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/sensor"
@@ -168,8 +169,7 @@ const maxSource = 200
 
 // reading checks what was sent. It keeps nothing of in.data.
 func (a *API) reading(ctx context.Context, who principal, in incoming) (store.Write, *Problem) {
-	e, p := a.entry(ctx, in.pipeline)
-	if p != nil {
+	if _, p := a.entry(ctx, in.pipeline); p != nil {
 		return store.Write{}, p
 	}
 	key, suffix, err := sensor.ExternalKey(in.key)
@@ -184,11 +184,11 @@ func (a *API) reading(ctx context.Context, who principal, in incoming) (store.Wr
 		return store.Write{}, badRequest("%s", err)
 	}
 	date, err := sensor.PeriodOf(fields, suffix)
-	if err == nil && e.Opens != pipeline.ByHand { // a place for shared sensors is read in other zones
-		err = date.CheckName(e.Schedule.Zone())
+	if err == nil {
+		err = a.catalog.Current().CheckDate(in.pipeline, key, date, a.now(), a.settings.MaxFuture)
 	}
-	if err == nil && !date.IsZero() && date.Start(e.Schedule.Zone()).After(a.now().Add(a.settings.MaxFuture)) {
-		err = fmt.Errorf("%s is more than %s ahead; correct the date, or raise sensors.maxFuture in the server's file", date, document.Duration(a.settings.MaxFuture))
+	if errors.Is(err, catalog.ErrTooFar) {
+		err = fmt.Errorf("%w, or raise sensors.maxFuture in the server's file", err)
 	}
 	if err != nil {
 		return store.Write{}, badRequest("%s", err)

@@ -90,6 +90,25 @@ func TestWrongWritesAreRefusedInWords(t *testing.T) {
 	}
 }
 
+// A shared sensor has no zone of its own: the pipelines that read it say which hours there are.
+func TestHourThatNoReaderHasIsRefused(t *testing.T) {
+	const skipped = `{"date":"2026-03-08","hour":2}`
+	newYork := "schedule: {timezone: America/New_York, period: hour"
+	byHand := "pipeline: {id: by-hand, owner: data}\n" + newYork + "}\nvalidation: {rules: [{key: landed, check: exists}]}\n"
+	shared := "pipeline: {id: shared, owner: data}\n"
+	reader := "pipeline: {id: reader, owner: data}\n" + newYork + ", trigger: {key: landed, from: shared, check: exists}}\n"
+	inUTC := "pipeline: {id: utc, owner: data}\nschedule: {period: hour, trigger: {key: both, from: shared, check: exists}}\n"
+	both := "pipeline: {id: both, owner: data}\n" + newYork + ", trigger: {key: both, from: shared, check: exists}}\n"
+	w := newWorld(t)
+	w.Apply(byHand, shared, reader, inUTC, both)
+	for _, path := range []string{"by-hand/sensors/landed", "shared/sensors/landed"} {
+		w.put("/api/v1/pipelines/"+path, skipped).problem(400, "does not exist in America/New_York")
+	}
+	for _, path := range []string{"shared/sensors/both", "shared/sensors/nobody", "utc/sensors/landed"} {
+		w.put("/api/v1/pipelines/"+path, skipped).object(200)
+	}
+}
+
 func TestSourceAndExpiryAreKept(t *testing.T) {
 	w := newWorld(t)
 	w.put(ordersSensors+"ready?source=airflow&ttl=2h", `{"a":1}`).object(200)

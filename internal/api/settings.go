@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
 )
 
 // Settings is who may use an API, and its limits.
@@ -70,7 +72,7 @@ func (s Settings) complete() Settings {
 		s.Heartbeat = 15 * time.Second
 	}
 	if s.MaxFuture <= 0 {
-		s.MaxFuture = 400 * 24 * time.Hour
+		s.MaxFuture = catalog.MaxFuture
 	}
 	if s.MaxStreams <= 0 {
 		s.MaxStreams = 256

@@ -60,6 +60,33 @@ func TestRowsOfProducersBecomeReadings(t *testing.T) {
 	}
 }
 
+func TestRowForAPeriodThatCannotBeIsRejected(t *testing.T) {
+	w, tables := onTables(t, strings.Replace(onLanding, "schedule: {", "schedule: {period: hour, timezone: America/New_York, ", 1))
+	for _, row := range []string{
+		`"SK": {"S": "SENSOR#landed"}, "status": {"S": "ready"}, "date": {"S": "2062-03-03"}`,
+		`"SK": {"S": "SENSOR#landed#2026-03-08T02"}, "status": {"S": "ready"}`,
+	} {
+		tables.Put(dynamo.Control, `{"PK": {"S": "PIPELINE#orders"}, `+row+`}`)
+	}
+	w.Settle()
+	w.wantStarts(t)
+	var told []string
+	for _, e := range w.all(t, event.SensorRejected) {
+		told = append(told, e.Detail.Message)
+	}
+	want := []string{
+		"SENSOR#landed does not count: 2062-03-03 is more than 400d ahead; correct the date",
+		"SENSOR#landed#2026-03-08T02 does not count: period 2026-03-08T02 does not exist in America/New_York, because the clock skips it; use 2026-03-08T03",
+	}
+	if !slices.Equal(told, want) {
+		t.Errorf("told\n%s", strings.Join(told, "\n"))
+	}
+	readings, err := w.Store().LatestReadings(t.Context(), "orders")
+	if err != nil || len(readings) > 0 {
+		t.Errorf("stored %+v, error %v", readings, err)
+	}
+}
+
 func TestResultInTheJobLogCountsOnce(t *testing.T) {
 	w, tables := onTables(t, onLanding)
 	w.jobs.takes = 30 * time.Minute

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/router"
@@ -141,8 +142,13 @@ func (r *Router) written(ctx context.Context, f Facts) error {
 	return nil
 }
 
-// sensed makes a reading of a row, and reacts to it at once. If that fails, the row comes again and gives the same change.
+// sensed makes a reading of a row, and reacts to it at once. If that fails, the row comes again and gives the same change. A row
+// for a period that cannot be is rejected.
 func (r *Router) sensed(ctx context.Context, p dynamo.Produced) error {
+	id, reading := p.Write.Pipeline, p.Write.Reading
+	if err := r.Catalog.Current().CheckDate(id, reading.Key, reading.Period, p.At, catalog.MaxFuture); err != nil {
+		return r.tellRefused(ctx, Refused{Row: p.Row, Reason: err.Error(), Record: p.Sequence}, id)
+	}
 	c, err := r.Streams.Take(ctx, p)
 	if err != nil || c == nil {
 		return err

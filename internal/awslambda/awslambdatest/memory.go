@@ -281,7 +281,7 @@ func (m *Memory) PutSensor(id pipeline.ID, key string, fields sensor.Fields, now
 		return err
 	}
 	m.add(awslambda.Facts{Pipeline: id, Sensor: &dynamo.Produced{
-		Write: store.Write{Pipeline: id, Reading: sensor.Reading{Key: name, Period: date, Fields: fields}}, At: now,
+		Row: "SENSOR#" + key, Write: store.Write{Pipeline: id, Reading: sensor.Reading{Key: name, Period: date, Fields: fields}}, At: now,
 	}})
 	return nil
 }

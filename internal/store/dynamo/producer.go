@@ -18,6 +18,7 @@ import (
 
 // Produced is a sensor's row as its producer wrote it: SENSOR#{key}, its fields beside the key or in a map named data.
 type Produced struct {
+	Row      string // its sort key
 	Write    store.Write
 	Sequence string    // of its record: the row with the higher one is the later
 	At       time.Time // when it was written, by the stream
@@ -33,7 +34,7 @@ func (r Record) produced(id pipeline.ID) (*Produced, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Produced{Sequence: r.Sequence, At: r.At, Write: store.Write{Pipeline: id, Reading: sensor.Reading{Key: key, Fields: fields}}}
+	p := &Produced{Row: r.Image.text("SK"), Sequence: r.Sequence, At: r.At, Write: store.Write{Pipeline: id, Reading: sensor.Reading{Key: key, Fields: fields}}}
 	if p.Write.Reading.Period, err = sensor.PeriodOf(fields, suffix); err != nil {
 		return nil, err
 	}
