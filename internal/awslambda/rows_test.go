@@ -11,8 +11,13 @@ import (
 
 	"github.com/interlock-go/interlock/internal/awslambda"
 	"github.com/interlock-go/interlock/internal/awslambda/awslambdatest"
+	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/explain"
+	"github.com/interlock-go/interlock/internal/job/all"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/dynamo"
 	"github.com/interlock-go/interlock/internal/store/dynamotest"
@@ -84,6 +89,30 @@ func TestRowForAPeriodThatCannotBeIsRejected(t *testing.T) {
 	readings, err := w.Store().LatestReadings(t.Context(), "orders")
 	if err != nil || len(readings) > 0 {
 		t.Errorf("stored %+v, error %v", readings, err)
+	}
+}
+
+func TestExplanationOfARowFromBeforeItsFilePromisesNoStart(t *testing.T) {
+	w := deploy(t, awslambdatest.Options{})
+	w.AdvanceTo(dawn.Add(700 * time.Millisecond))
+	fields := sensor.Fields{"status": "ready"}
+	if err := w.PutSensor("orders", "landed#2026-03-03", fields, w.Now().Truncate(time.Second)); err != nil { // as the stream has it
+		t.Fatal(err)
+	}
+	w.put(t, onLanding)
+	w.AdvanceTo(dawn.Add(time.Hour)) // the watchdog has looked several times
+	w.wantStarts(t)
+	known := catalog.New(w.Store(), all.Kinds())
+	if err := known.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	date, err := period.Parse("2026-03-03")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := explain.Look(t.Context(), explain.Sources{Store: w.Store(), Catalog: known}, explain.Question{Pipeline: "orders", Period: date}, w.Now())
+	if err != nil || !strings.Contains(x.Summary, "before the pipeline was first accepted") || strings.Contains(x.Text(), "watchdog") {
+		t.Errorf("error %v\n%s", err, x.Text())
 	}
 }
 

@@ -32,6 +32,22 @@ func TestEditOfAStartConditionDoesNotPromiseToOpenThePast(t *testing.T) {
 		"an edit does not open past periods", "`interlock trigger stream --date 2026-03-03`")
 }
 
+// The stream of a table has whole seconds: what was written in the second of the acceptance counts as written before it.
+func TestReadingFromBeforeThePipelineDoesNotPromiseToOpenThePast(t *testing.T) {
+	w := newWorld(t)
+	w.Write("stream", "landed#2026-03-03", "status=ready")
+	w.Pass(time.Millisecond)
+	w.Apply(stream)
+	w.Pass(10 * time.Minute)
+	x := w.explain("stream", "2026-03-03")
+	w.says(x, explain.NotOpened,
+		"the start condition was met 2026-03-03T09:10:00Z (10m ago), before the pipeline was first accepted, 2026-03-03T09:10:00Z (10m ago)",
+		"a new pipeline does not open past periods", "`interlock trigger stream --date 2026-03-03`")
+	if strings.Contains(x.Text(), "edit") {
+		t.Errorf("nobody has edited it:\n%s", x.Text())
+	}
+}
+
 func TestNewUpstreamDoesNotPromiseToOpenThePast(t *testing.T) {
 	w := opened(t)
 	w.Write("orders", "source#2026-03-04", "status=ready")
@@ -41,8 +57,21 @@ func TestNewUpstreamDoesNotPromiseToOpenThePast(t *testing.T) {
 	w.Apply(orders, downstream)
 	w.Settle()
 	w.says(w.explain("downstream", "2026-03-04"), explain.NotOpened,
-		"the last upstream run completed 2026-03-04T08:10:00Z (1h ago), before this version of the file was accepted, 2026-03-04T09:10:00Z (now)",
-		"an edit does not open past periods", "`interlock trigger downstream --date 2026-03-04`")
+		"the last upstream run completed 2026-03-04T08:10:00Z (1h ago), before the pipeline was first accepted, 2026-03-04T09:10:00Z (now)",
+		"a new pipeline does not open past periods", "`interlock trigger downstream --date 2026-03-04`")
+}
+
+func TestEditOfUpstreamsDoesNotPromiseToOpenThePast(t *testing.T) {
+	w := newWorld(t, orders, strings.Replace(downstream, "after: [orders]", "after: [downstream-of-nothing]", 1), "pipeline: {id: downstream-of-nothing, owner: data}\n")
+	w.Pass(23 * time.Hour)
+	w.Write("orders", "source#2026-03-04", "status=ready")
+	w.Write("orders", "rows#2026-03-04", "count=5000")
+	w.finish("orders/cron/2026-03-04", run.Report{Result: run.ResultSuccess})
+	w.Pass(time.Hour)
+	w.Apply(orders, downstream)
+	w.Settle()
+	w.says(w.explain("downstream", "2026-03-04"), explain.NotOpened,
+		"before this version of the file was accepted, 2026-03-04T09:10:00Z (now)", "an edit does not open past periods", "`interlock trigger downstream --date 2026-03-04`")
 }
 
 func TestEditOfACronDoesNotPromiseToOpenThePast(t *testing.T) {

@@ -183,6 +183,9 @@ func (l *look) unopened(at time.Time) {
 		met = "the start condition was met " + l.when(at)
 	}
 	switch {
+	case at.Before(l.horizon()):
+		x.Summary = fmt.Sprintf("%s, before the pipeline was first accepted, %s", met, l.when(l.horizon()))
+		l.because("a new pipeline does not open past periods")
 	case at.Before(l.row.AcceptedAt):
 		x.Summary = fmt.Sprintf("%s, before this version of the file was accepted, %s", met, l.when(l.row.AcceptedAt))
 		l.because("an edit does not open past periods")
