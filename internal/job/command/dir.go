@@ -26,7 +26,6 @@ func (d jobDir) file(name string) string { return filepath.Join(d.path, name) }
 const (
 	claimFile  = "claim"
 	aliveFile  = "alive"
-	groupFile  = "group"
 	outputFile = "output"
 	exitFile   = "exit"
 	againDir   = "again"

@@ -7,24 +7,26 @@ import (
 	"syscall"
 )
 
-// reap waits for the command and for the orphans it leaves, which would otherwise count as living members of its group
-// until somebody else takes note of their end. It gives how the command ended.
-func reap(command int) <-chan syscall.WaitStatus {
-	gone := make(chan syscall.WaitStatus, 1)
+// reap waits for the command and for the orphans it leaves, which would otherwise count as living until their parent has
+// waited for them. It sends how the command ended, and closes none when this process has no child left. Where orphans are
+// adopted, the command then has no descendant left.
+func reap(command int) (ended <-chan syscall.WaitStatus, none <-chan struct{}) {
+	gone, last := make(chan syscall.WaitStatus, 1), make(chan struct{})
 	go func() {
+		defer close(last)
 		for {
 			var status syscall.WaitStatus
 			pid, err := syscall.Wait4(-1, &status, 0, nil)
 			switch {
 			case errors.Is(err, syscall.EINTR):
 			case err != nil:
-				return // nobody is left
+				return
 			case pid == command:
 				gone <- status
 			}
 		}
 	}()
-	return gone
+	return gone, last
 }
 
 func signalName(number int) string { return syscall.Signal(number).String() }

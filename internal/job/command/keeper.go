@@ -143,11 +143,8 @@ func (k *keeper) notStarted(err error) error {
 
 // watch waits for the command's end, or brings it about: when its time is up, or when a signal asks for it.
 func (k *keeper) watch() exit {
-	if group, err := json.Marshal(process{PID: k.group, Boot: bootID()}); err == nil {
-		k.write(groupFile, group, false) // only needed to clean up if this process is killed
-	}
 	e := exit{StartedAt: k.began.UTC()}
-	gone := reap(k.group)
+	gone, none := reap(k.group)
 	var status syscall.WaitStatus
 	running := true
 	select {
@@ -158,7 +155,7 @@ func (k *keeper) watch() exit {
 	case <-k.stops:
 		e.Stopped = true
 	}
-	program.EndGroup(k.group, k.Grace, func() {}) // reap takes note
+	k.endAll(none)
 	if running {
 		status = <-gone
 	}

@@ -96,6 +96,16 @@ func work(args []string) int {
 			}
 			note("child " + strconv.Itoa(child.Process.Pid))
 			return 0
+		case "session": // a child that has left the group and the session does the rest
+			child := exec.Command(os.Args[0], append([]string{jobArg}, args[1:]...)...)
+			child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+			if err := child.Start(); err != nil {
+				panic(err)
+			}
+			for !slices.ContainsFunc(noted(), func(line string) bool { return strings.HasPrefix(line, "pid ") }) {
+				syscall.Select(0, nil, nil, nil, &syscall.Timeval{Usec: 2000})
+			}
+			return 0
 		case "await": // until the file is there
 			for {
 				if _, err := os.Stat(args[1]); err == nil {
@@ -138,6 +148,15 @@ func note(text string) {
 	}
 	fmt.Fprintln(f, text)
 	f.Close()
+}
+
+// noted are the lines of that file.
+func noted() []string {
+	text, err := os.ReadFile(notesOf(os.Getenv("NOTES"), os.Getenv("INTERLOCK_RUN_ID")))
+	if err != nil {
+		panic(err)
+	}
+	return strings.Split(string(text), "\n")
 }
 
 func notesOf(dir, id string) string { return filepath.Join(dir, strings.ReplaceAll(id, "/", "~")) }

@@ -14,13 +14,6 @@ import (
 // executable is this very program, even if its file was replaced by a newer one meanwhile.
 func executable() (string, error) { return "/proc/self/exe", nil }
 
-// adoptOrphans makes this process the parent of its descendants whose own parent ends. In a container there may be nobody
-// else to wait for them. Without it they are merely waited for by others.
-func adoptOrphans() {
-	const setChildSubreaper = 36
-	syscall.RawSyscall(syscall.SYS_PRCTL, setChildSubreaper, 1, 0)
-}
-
 // stat is what /proc tells of a process.
 type stat struct {
 	state string
@@ -64,23 +57,19 @@ func bootID() string {
 	return strings.TrimSpace(string(id))
 }
 
-// endRemains kills what is left of a command whose keeper was killed. The command itself died with the keeper; its children
-// are those in its group that bear the attempt's id, so that no stranger is hit who was given the same number.
-func (d jobDir) endRemains(id run.AttemptID) {
-	var group process
-	if there, err := d.read(groupFile, &group); err != nil || !there || group.Boot != bootID() {
-		return
-	}
+// endRemains kills what is left of a command whose keeper was killed. The command itself died with the keeper; its
+// descendants are those that bear the attempt's id in their environment. One that has cleared it is not found.
+func endRemains(id run.AttemptID) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return
 	}
 	for _, entry := range entries {
 		pid, err := strconv.Atoi(entry.Name())
-		if err != nil {
+		if err != nil || !bears(pid, id) {
 			continue
 		}
-		if s, ok := statOf(pid); ok && s.group == group.PID && !s.dead() && bears(pid, id) {
+		if s, ok := statOf(pid); ok && !s.dead() {
 			syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}

@@ -10,9 +10,6 @@ import (
 
 func executable() (string, error) { return os.Executable() }
 
-// adoptOrphans is left to the system's first process here.
-func adoptOrphans() {}
-
 // identify knows no more than the number here; the lock on the claim tells who lives.
 func identify(pid int) process { return process{PID: pid} }
 
@@ -20,4 +17,4 @@ func identify(pid int) process { return process{PID: pid} }
 func bootID() string { return "" }
 
 // endRemains can tell no stranger from a command's child here, and ends nobody.
-func (d jobDir) endRemains(run.AttemptID) {}
+func endRemains(run.AttemptID) {}

@@ -21,7 +21,6 @@ import (
 //	jobs/<hash of the attempt's id>/
 //	    claim    who keeps it; locked as long as the keeper lives
 //	    alive    a named pipe, which closes with the keeper
-//	    group    the command's process group
 //	    output   the end of what it has printed
 //	    exit     how it ended; there once it has
 //	    again/   the claim of the next start, if this one was refused: the same files
@@ -174,7 +173,7 @@ func (t *Type) Status(_ context.Context, a job.Attempt, h run.Handle) (job.Statu
 		return e.status(a.Secrets, output), nil
 	default:
 		// What is left of its command must not work beside the next attempt.
-		d.endRemains(a.ID)
+		endRemains(a.ID)
 		return lostStatus(output), nil
 	}
 }
@@ -209,7 +208,7 @@ func (t *Type) Stop(_ context.Context, a job.Attempt, h run.Handle) error {
 	case state == running:
 		return d.askKeeper()
 	case state == lost:
-		d.endRemains(a.ID)
+		endRemains(a.ID)
 	}
 	return nil
 }

@@ -362,6 +362,23 @@ func TestWhatACommandLeavesBehindEndsWithIt(t *testing.T) {
 	}
 }
 
+// TestAChildInASessionOfItsOwnEndsWithTheCommand has a child leave the command's process group, twice over.
+func TestAChildInASessionOfItsOwnEndsWithTheCommand(t *testing.T) {
+	p := newPlace(t)
+	for name, args := range map[string][]string{
+		"obedient": {"session", "session", "endless"},
+		"deaf":     {"session", "session", "ignore-term", "endless"},
+	} {
+		a := p.attempt(name, p.config("", args...))
+		if got := p.end(a, p.start(a)); got.Result != run.ResultSuccess {
+			t.Errorf("%s: got %+v", name, got)
+		}
+		if child := p.notedPID(a, "pid"); alive(child) {
+			t.Errorf("%s: process %d still runs", name, child)
+		}
+	}
+}
+
 func TestOnlyARequestToEndEndsAKeeper(t *testing.T) {
 	p := newPlace(t)
 	a := p.attempt("signals", p.config("", "endless"))
