@@ -322,7 +322,7 @@ func serveListening(t *testing.T, config string) *service {
 	if errorCount(problems) > 0 {
 		t.Fatal(problems)
 	}
-	file.Data = s.data
+	file.Data.Dir = s.data
 	s.start(file, engine.Folders{Pipelines: []string{s.pipelines}}, nil)
 	return s
 }

@@ -115,7 +115,7 @@ func TestArchiveWithoutConnectionStringIsRefused(t *testing.T) {
 		}
 	}
 	file, _ := settings.Parse("interlock.yaml", []byte("listen: 127.0.0.1:0\n"+archiveConfig))
-	file.Data = t.TempDir()
+	file.Data.Dir = t.TempDir()
 	_, err := newController(t.Context(), file, engine.Folders{}, surroundings{getenv: func(string) string { return "" }})
 	if err == nil || !strings.Contains(err.Error(), "TEST_ARCHIVE is not set") {
 		t.Errorf("got %v", err)

@@ -28,7 +28,7 @@ func newBackup(a *app) *cobra.Command {
 			if settings.IsRedis(file.Store) {
 				return errors.New("the store is a Redis, which has backups of its own: copy its append-only file, or take BGSAVE's; --data DIR copies an embedded store")
 			}
-			data = file.Data
+			data = file.Data.Dir
 		}
 		if err := sqlite.BackupDir(cmd.Context(), data, args[0]); err != nil {
 			return err

@@ -57,7 +57,8 @@ type controller struct {
 type surroundings struct {
 	getenv      func(string) string
 	logger      *slog.Logger
-	unsafeRedis bool // a Redis that may lose what it acknowledged is good enough
+	unsafeRedis bool                  // a Redis that may lose what it acknowledged is good enough
+	between     func(records) records // set by tests, puts something between the controller and its store
 }
 
 // newController checks the settings, listens, opens the store and reads the files; nothing works yet. A
@@ -86,6 +87,9 @@ func newController(ctx context.Context, f settings.File, folders engine.Folders,
 		return nil, err
 	}
 	opened = append(opened, c.store)
+	if s.between != nil {
+		c.store = s.between(c.store)
+	}
 	c.catalog = catalog.New(c.store, all.Kinds())
 	if f.Jobs.Command == "off" {
 		c.catalog.WithoutPrograms()
@@ -146,7 +150,7 @@ func (c *controller) load(ctx context.Context, folders engine.Folders) error {
 
 // assemble puts handlers, host and face together.
 func (c *controller) assemble(ctx context.Context, s surroundings) error {
-	who, err := loadIdentity(c.file.Data)
+	who, err := loadIdentity(c.file.Data.Dir)
 	if err != nil {
 		return err
 	}
@@ -261,7 +265,7 @@ func (c *controller) assembleServer(ctx context.Context, operator api.Operator, 
 	}
 	handler := api.New(api.Deps{
 		Store: c.store, Catalog: c.catalog, Operator: operator, AcceptRemoval: c.acceptRemoval, Alerts: c.engine.Notifier, Settings: who, CursorKey: cursors, Metrics: registry,
-		Health: c.health, Months: c.archive.askMonths(), Dashboard: page, Now: time.Now, Logger: c.logger,
+		Health: c.health, Trouble: c.store.trouble, Months: c.archive.askMonths(), Dashboard: page, Now: time.Now, Logger: c.logger,
 	})
 	c.access = &access{file: c.file, getenv: s.getenv, api: handler, logger: c.logger, tokens: hashTokens(who.Tokens)}
 	if err := c.access.Reload(); err != nil {

@@ -144,7 +144,7 @@ func (a *app) demoController(ctx context.Context, f *demoFlags, dir string) (*co
 	if err != nil {
 		return nil, err
 	}
-	file.Data = demoState(dir)
+	file.Data.Dir, file.Data.Reserve = demoState(dir), 0
 	folders := engine.Folders{Pipelines: []string{filepath.Join(dir, "pipelines")}, Calendars: []string{filepath.Join(dir, "calendars")}}
 	log, err := os.Create(filepath.Join(dir, "interlock.log")) // open until the process ends
 	if err != nil {

@@ -94,10 +94,10 @@ func (t *jobTest) prepare(a *app, f *jobTestFlags) (cleanUp func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	if file.Data, err = os.MkdirTemp("", "interlock-job-test-"); err != nil {
+	if file.Data.Dir, err = os.MkdirTemp("", "interlock-job-test-"); err != nil {
 		return nil, fmt.Errorf("make a directory for the job: %w", err)
 	}
-	cleanUp = func() { os.RemoveAll(file.Data) }
+	cleanUp = func() { os.RemoveAll(file.Data.Dir) }
 	if t.jobs, err = newJobs(file, a.getenv, api.Callbacks{}); err != nil { // there is no server to call back
 		cleanUp()
 		return nil, err

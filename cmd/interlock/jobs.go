@@ -37,7 +37,7 @@ func newJobs(f settings.File, getenv func(string) string, callbacks api.Callback
 	if err != nil {
 		return nil, err
 	}
-	commands, err := command.New(command.Options{Jobs: jobsDir(f.Data), Getenv: getenv, Programs: policy})
+	commands, err := command.New(command.Options{Jobs: jobsDir(f.Data.Dir), Getenv: getenv, Programs: policy})
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func programs(f settings.File) (program.Policy, error) {
 	if policy.User, err = program.FindUser(f.Jobs.User); err != nil {
 		return policy, fmt.Errorf("jobs.user: %w", err)
 	}
-	return policy, policy.Check(append(f.SecretFiles(), f.Data)...)
+	return policy, policy.Check(append(f.SecretFiles(), f.Data.Dir)...)
 }
 
 // sweep removes what ended commands left, long after anybody could ask for them.

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -72,6 +73,9 @@ type ground struct {
 	as          *syscall.Credential // who runs them; nil for whoever runs the test
 	env         []string            // further variables of their environment
 	token       string              // the token that the test sends
+
+	wrap       []string             // the program and arguments that run them, if another one does
+	attributes *syscall.SysProcAttr // of that program
 }
 
 // newGround begins with a server file that holds config beside what every test needs.
@@ -81,7 +85,7 @@ func newGround(t *testing.T, binary, config string) *ground {
 	if err := os.Mkdir(g.path("pipelines"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	g.write("interlock.yaml", "listen: 127.0.0.1:0\ndata: ./data\npipelines: [./pipelines]\n"+config)
+	g.write("interlock.yaml", "listen: 127.0.0.1:0\ndata: {dir: ./data, reserve: 1MiB}\npipelines: [./pipelines]\n"+config)
 	t.Cleanup(g.endKeepers)
 	return g
 }
@@ -172,10 +176,14 @@ var listens = regexp.MustCompile(`^interlock listens on (\S+) `)
 func (g *ground) launch(args ...string) *daemon {
 	g.Helper()
 	d := &daemon{ground: g, address: make(chan string, 1), ended: make(chan struct{})}
-	d.cmd = exec.Command(g.binary, append([]string{"serve"}, args...)...)
+	line := append(append(slices.Clone(g.wrap), g.binary, "serve"), args...)
+	d.cmd = exec.Command(line[0], line[1:]...)
 	d.cmd.Dir = g.dir
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: g.as}
 	d.cmd.Env = append(os.Environ(), g.env...)
+	if g.attributes != nil {
+		d.cmd.SysProcAttr = g.attributes
+	}
 	stderr, err := d.cmd.StderrPipe()
 	if err == nil {
 		err = d.cmd.Start()

@@ -51,9 +51,9 @@ func TestARefusedStartLeavesNothingBehind(t *testing.T) {
 			if file.Listen == settings.Default().Listen {
 				file.Listen = "127.0.0.1:0"
 			}
-			file.Data = filepath.Join(dir, "data")
+			file.Data.Dir = filepath.Join(dir, "data")
 			if there {
-				emptyStore(t, file.Data)
+				emptyStore(t, file.Data.Dir)
 			}
 			env := map[string]string{"TEST_WRONG": "mysql://nowhere"}
 			_, err := newController(t.Context(), file, engine.Folders{Pipelines: []string{folder}},
@@ -61,11 +61,11 @@ func TestARefusedStartLeavesNothingBehind(t *testing.T) {
 			if err == nil {
 				t.Fatalf("%s: it started", name)
 			}
-			if _, err := os.Stat(file.Data); !there && !os.IsNotExist(err) {
+			if _, err := os.Stat(file.Data.Dir); !there && !os.IsNotExist(err) {
 				t.Errorf("%s: it left a data directory (%v)", name, err)
 			}
 			if there {
-				if n := storedPipelines(t, file.Data); n != 0 {
+				if n := storedPipelines(t, file.Data.Dir); n != 0 {
 					t.Errorf("%s: it left %d accepted pipelines", name, n)
 				}
 			}

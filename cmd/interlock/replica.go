@@ -23,7 +23,7 @@ func (c *controller) share() error {
 	if !c.store.shared {
 		return nil
 	}
-	seen, err := readSeen(seenFile(c.file.Data))
+	seen, err := readSeen(seenFile(c.file.Data.Dir))
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (c *controller) keepSeen() error {
 	if err != nil {
 		return err
 	}
-	if err := writeWhole(seenFile(c.file.Data), text); err != nil {
+	if err := writeWhole(seenFile(c.file.Data.Dir), text); err != nil {
 		return err
 	}
 	c.seen = seen
@@ -93,13 +93,6 @@ const mostDifferences = 20
 // replicaChecks is what /readyz tells of a controller that is one of several.
 func (c *controller) replicaChecks(h engine.Health) []api.HealthCheck {
 	var checks []api.HealthCheck
-	if c.store.trouble != nil {
-		check := api.HealthCheck{Name: "store", OK: true, Detail: "takes changes"}
-		if err := c.store.trouble(); err != nil {
-			check.OK, check.Detail = false, err.Error()
-		}
-		checks = append(checks, check)
-	}
 	for _, replica := range slices.Sorted(maps.Keys(h.Elsewhere)) {
 		checks = append(checks, api.HealthCheck{Name: "replica " + replica, OK: true, Detail: plural(h.Elsewhere[replica], "task") + " of jobs that run there wait for it; is it away?"})
 	}

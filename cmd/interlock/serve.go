@@ -117,7 +117,7 @@ func (f *serveFlags) override(file *settings.File) engine.Folders {
 			*to = flag
 		}
 	}
-	text(&file.Data, f.data)
+	text(&file.Data.Dir, f.data)
 	text(&file.Store, f.store)
 	text(&file.Listen, f.listen)
 	folders := engine.Folders{Pipelines: file.Pipelines.Values, Calendars: file.Calendars.Values, Archetypes: file.Archetypes.Values, Optional: optional}

@@ -36,6 +36,7 @@ type site struct {
 	config    string            // the server's file, beyond what a test needs
 	env       map[string]string // the server's environment
 	data      string            // the data directory; a new one unless said
+	breaking  *breaking         // comes between the controller and its store, if it is set
 }
 
 // service is a controller that works in this process.
@@ -46,6 +47,7 @@ type service struct {
 	data      string
 	pipelines string            // the directory of their files
 	env       map[string]string // of the commands that ask it
+	breaking  *breaking
 	stop      func()
 }
 
@@ -53,7 +55,7 @@ type service struct {
 func serve(t *testing.T, p site) *service {
 	t.Helper()
 	dir := t.TempDir()
-	s := &service{t: t, data: p.data, pipelines: filepath.Join(dir, "pipelines")}
+	s := &service{t: t, data: p.data, pipelines: filepath.Join(dir, "pipelines"), breaking: p.breaking}
 	if s.data == "" {
 		s.data = filepath.Join(dir, "data")
 	}
@@ -67,7 +69,7 @@ func serve(t *testing.T, p site) *service {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	file.Data = s.data
+	file.Data = settings.Data{Dir: s.data, Reserve: 1 << 20}
 	s.start(file, engine.Folders{Pipelines: []string{s.pipelines}}, p.env)
 	return s
 }
@@ -82,7 +84,7 @@ func serveStarter(t *testing.T) *service {
 	}
 	flags := serveFlags{listen: "127.0.0.1:0"}
 	folders := flags.override(&file)
-	s := &service{t: t, data: file.Data, pipelines: folders.Pipelines[0]}
+	s := &service{t: t, data: file.Data.Dir, pipelines: folders.Pipelines[0]}
 	s.start(file, folders, nil)
 	return s
 }
@@ -96,7 +98,7 @@ func (s *service) start(file settings.File, folders engine.Folders, env map[stri
 		}
 		return os.Getenv(name)
 	}
-	c, err := newController(ctx, file, folders, surroundings{getenv: getenv, logger: slog.New(slog.DiscardHandler)})
+	c, err := newController(ctx, file, folders, surroundings{getenv: getenv, logger: slog.New(slog.DiscardHandler), between: s.between})
 	if err != nil {
 		cancel()
 		s.t.Fatal(err)
@@ -113,6 +115,15 @@ func (s *service) start(file settings.File, folders engine.Folders, env map[stri
 		s.stop = func() {}
 	}
 	s.t.Cleanup(func() { s.stop() })
+}
+
+// between puts breaking between the controller and its store.
+func (s *service) between(r records) records {
+	if b := s.breaking; b != nil {
+		b.Store = r.Store
+		r.Store, r.trouble, r.probe = b, b.trouble, func(context.Context) error { return b.trouble() }
+	}
+	return r
 }
 
 // write makes or changes a pipeline's file.

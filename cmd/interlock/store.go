@@ -16,9 +16,10 @@ import (
 // records is what a controller remembers, wherever that is.
 type records struct {
 	store.Store
-	shared  bool         // other controllers work on it, too
-	trouble func() error // what keeps it from taking changes; nil if that cannot be told
-	dir     *datadir.Dir // nil where the store itself has taken it
+	shared  bool                        // other controllers work on it, too
+	trouble func() error                // why it takes no changes from outside; nil if that is never known
+	probe   func(context.Context) error // finds out, and returns trouble; nil where the store does so itself
+	dir     *datadir.Dir                // nil where the store itself has taken it
 }
 
 // Close closes the store before it gives the data directory back.
@@ -36,8 +37,11 @@ func openStore(ctx context.Context, f settings.File, s surroundings) (records, e
 		if f.Store != "sqlite" {
 			return records{}, fmt.Errorf("the store is neither sqlite nor a redis:// address; see --store")
 		}
-		db, err := sqlite.Open(ctx, f.Data, sqlite.Options{})
-		return records{Store: db}, err
+		db, err := sqlite.Open(ctx, f.Data.Dir, sqlite.Options{Reserve: int64(f.Data.Reserve)})
+		if err != nil {
+			return records{}, err
+		}
+		return records{Store: db, trouble: db.Trouble, probe: db.Probe}, nil
 	}
 	address, err := redisURL(f, s.getenv)
 	if err != nil {
@@ -51,7 +55,7 @@ func openStore(ctx context.Context, f settings.File, s surroundings) (records, e
 	if err != nil {
 		return records{}, err
 	}
-	dir, err := datadir.Take(f.Data) // last, so that a Redis that is refused leaves no directory
+	dir, err := datadir.Take(f.Data.Dir) // last, so that a Redis that is refused leaves no directory
 	if err != nil {
 		return records{}, errors.Join(err, db.Close())
 	}

@@ -23,12 +23,15 @@ import (
 func (c *controller) ticks(dog *watchdog.Watchdog, j *jobs, o *observer) []engine.Tick {
 	retention := store.Retention{Events: c.file.Retention.Events.D(), History: c.file.Retention.History.D(), JobLog: c.file.Retention.JobLog.D()}
 	beat := heartbeat{url: c.file.Watchdog.HeartbeatURL, client: j.guard.Client(10 * time.Second)}
-	return append(c.archive.ticks(), []engine.Tick{
+	return append(append(c.archive.ticks(), c.storeTick()...), []engine.Tick{
 		{Name: "watchdog", Every: c.file.Watchdog.Interval.D(), First: true, One: true, Do: func(ctx context.Context, now time.Time) error {
 			report, err := dog.Pass(ctx, now)
 			o.watched(report)
-			if err != nil {
+			if err != nil || beat.url == "" {
 				return err
+			}
+			if h := c.health(ctx); !h.Ready {
+				return fmt.Errorf("the heartbeat is not sent: %s", h.Why())
 			}
 			return beat.send(ctx)
 		}},
@@ -58,9 +61,6 @@ type heartbeat struct {
 }
 
 func (h heartbeat) send(ctx context.Context) error {
-	if h.url == "" {
-		return nil
-	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.url, nil)
 	if err != nil {
 		return fmt.Errorf("watchdog.heartbeatURL cannot be used")
@@ -80,7 +80,7 @@ func (h heartbeat) send(ctx context.Context) error {
 // for an answer is an answer, too.
 const healthLimit = 2 * time.Second
 
-// health is what /readyz tells.
+// health is what /readyz reports. The heartbeat is sent only while it is ready.
 func (c *controller) health(ctx context.Context) api.Health {
 	ctx, cancel := context.WithTimeout(ctx, healthLimit)
 	defer cancel()
@@ -93,8 +93,9 @@ func (c *controller) health(ctx context.Context) api.Health {
 		checks[0].Detail = strings.Join(h.Why, "; ")
 	}
 	for part, f := range h.Failures {
-		failure := api.HealthCheck{Name: part, OK: true, Detail: fmt.Sprintf("last failed at %s: %s", f.At.UTC().Format(time.RFC3339), f.Error)}
+		failure := api.HealthCheck{Name: part, Detail: fmt.Sprintf("last failed at %s: %s", f.At.UTC().Format(time.RFC3339), f.Error)}
 		if i := slices.IndexFunc(checks, func(c api.HealthCheck) bool { return c.Name == part }); i >= 0 {
+			checks[i].OK = false
 			checks[i].Detail += "; " + failure.Detail
 		} else {
 			checks = append(checks, failure)
@@ -102,7 +103,7 @@ func (c *controller) health(ctx context.Context) api.Health {
 	}
 	checks = append(checks, failingTasks(h)...)
 	checks = append(checks, c.waitingCalls(h)...)
-	for _, check := range c.replicaChecks(h) {
+	for _, check := range append(c.storeCheck(), c.replicaChecks(h)...) {
 		h.Ready = h.Ready && check.OK
 		checks = append(checks, check)
 	}

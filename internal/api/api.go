@@ -51,6 +51,7 @@ type Deps struct {
 	Settings  Settings
 	CursorKey []byte                                                                // cursors are encrypted with it; nil: with one of this process
 	Health    func(context.Context) Health                                          // nil: always ready
+	Trouble   func() error                                                          // why the store takes no changes from outside, as a store.Fault; nil: it always does
 	Metrics   *prometheus.Registry                                                  // nil: one of its own
 	Months    func(ctx context.Context, id pipeline.ID, limit int) ([]Month, error) // of the archive, newest first; nil: there is none
 	Dashboard http.Handler                                                          // answers GET / and what lies below it outside the API; nil: nothing there
@@ -70,6 +71,7 @@ type API struct {
 	alerts   *notify.Notifier
 	settings Settings
 	health   func(context.Context) Health
+	trouble  func() error
 	months   func(context.Context, pipeline.ID, int) ([]Month, error)
 	now      func() time.Time
 	logger   *slog.Logger
@@ -88,7 +90,7 @@ type API struct {
 // New is an API over d.
 func New(d Deps) *API {
 	a := &API{
-		cursors: newCursors(d.CursorKey), catalog: d.Catalog, operator: d.Operator, alerts: d.Alerts, settings: d.Settings.complete(), health: d.Health, months: d.Months,
+		cursors: newCursors(d.CursorKey), catalog: d.Catalog, operator: d.Operator, alerts: d.Alerts, settings: d.Settings.complete(), health: d.Health, trouble: d.Trouble, months: d.Months,
 		now: d.Now, logger: d.Logger,
 		guesses: newGuesses(), origins: http.NewCrossOriginProtection(), ids: newIDs(), ledger: trend.NewLedger(d.Store), mux: http.NewServeMux(),
 	}
@@ -100,6 +102,9 @@ func New(d Deps) *API {
 	}
 	if a.health == nil {
 		a.health = func(context.Context) Health { return Health{Ready: true} }
+	}
+	if a.trouble == nil {
+		a.trouble = func() error { return nil }
 	}
 	registry := d.Metrics
 	if registry == nil {

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+
+	"github.com/interlock-go/interlock/internal/store"
 )
 
 // maxBody is how large any request's body may be.
@@ -59,7 +61,16 @@ func (a *API) check(r *http.Request, c *call) *Problem {
 	if p == nil && a.settings.ReadOnly != "" && !reads(r) {
 		return problem(http.StatusForbidden, plainKind, "%s", a.settings.ReadOnly)
 	}
+	if f := store.FaultOf(a.trouble()); p == nil && f != nil && !reads(r) && !essential(r, who) {
+		return faultProblem(f)
+	}
 	return p
+}
+
+// essential reports whether a request is let through while the store takes no changes from outside. With these, people log in
+// to see why, and jobs report how they ended: without their reports, deadlines would be breached that were met.
+func essential(r *http.Request, who principal) bool {
+	return r.URL.Path == prefix+"/session" || who.callback != ""
 }
 
 // reads says that a request changes nothing.

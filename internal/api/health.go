@@ -3,12 +3,24 @@ package api
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 )
 
 // Health is how the controller is.
 type Health struct {
 	Ready  bool
 	Checks []HealthCheck
+}
+
+// Why joins the details of the checks that failed.
+func (h Health) Why() string {
+	var why []string
+	for _, c := range h.Checks {
+		if !c.OK {
+			why = append(why, c.Name+": "+c.Detail)
+		}
+	}
+	return strings.Join(why, "; ")
 }
 
 // HealthCheck is one thing that the controller needs in order to do its work.

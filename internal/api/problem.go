@@ -52,6 +52,7 @@ const (
 	crossOrigin     kind = "cross-origin"
 	wrongHost       kind = "wrong-host"
 	notReady        kind = "not-ready"
+	storeFault      kind = "store-" // followed by the kind of the fault
 )
 
 const typePrefix = "urn:interlock:problem:"
@@ -146,6 +147,8 @@ func problemOf(err error) *Problem {
 		return badRequest("%s", err).at("query.cursor", "not understood")
 	case errors.Is(err, store.ErrTooLarge):
 		return problem(http.StatusRequestEntityTooLarge, plainKind, "%s", err)
+	case store.FaultOf(err) != nil:
+		p = faultProblem(store.FaultOf(err))
 	case errors.Is(err, store.ErrAway):
 		p = problem(http.StatusServiceUnavailable, plainKind, "the store is not available just now, and the request may or may not have been carried out; /readyz says why").with("Retry-After", "5")
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
@@ -155,6 +158,15 @@ func problemOf(err error) *Problem {
 	}
 	p.cause = err
 	return p
+}
+
+// faultProblem answers a write that the store refused, or a read that hit damage.
+func faultProblem(f *store.Fault) *Problem {
+	k := storeFault + kind(f.Kind)
+	if f.Kind == store.Damaged {
+		return problem(http.StatusInsufficientStorage, k, "%s", f.Remedy)
+	}
+	return problem(http.StatusInsufficientStorage, k, "nothing was stored: %s", f.Remedy).with("Retry-After", "10")
 }
 
 // refusal is a wish that was not granted.

@@ -69,8 +69,8 @@ func TestTwoControllersShareARedis(t *testing.T) {
 	var data []string
 	for name, s := range c.controllers() {
 		data = append(data, strings.SplitN(s.Volumes[0], ":", 2)[0])
-		if !strings.HasSuffix(s.Volumes[0], ":"+f.Data) {
-			t.Errorf("%s keeps %s in no volume", name, f.Data)
+		if !strings.HasSuffix(s.Volumes[0], ":"+f.Data.Dir) {
+			t.Errorf("%s keeps %s in no volume", name, f.Data.Dir)
 		}
 	}
 	if data[0] == data[1] {

@@ -33,8 +33,8 @@ func checkServer(t *testing.T, where, text string, given []string) {
 	if f.Loopback() {
 		t.Errorf("%s: nobody outside the container can reach %s", where, f.Listen)
 	}
-	if f.Data != dataDir {
-		t.Errorf("%s: its data is in %s, which is no volume", where, f.Data)
+	if f.Data.Dir != dataDir {
+		t.Errorf("%s: its data is in %s, which is no volume", where, f.Data.Dir)
 	}
 	if want := slices.Sorted(slices.Values(named(f))); !slices.Equal(want, slices.Sorted(slices.Values(given))) {
 		t.Errorf("%s names the variables %v, and the container has %v", where, want, given)

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,8 +23,9 @@ type health struct {
 
 // FailingTask is a task that failed when this process last tried it.
 type FailingTask struct {
-	store.Task        // as it was stored after the failure
+	store.Task        // as it was stored after the failure, or should have been
 	Error      string `json:"error"`
+	storeDown  bool   // it failed because the store took no changes
 }
 
 // over is when a failure of what is tried again and again, and told each time, must have passed: who handles changes hears of
@@ -48,7 +50,8 @@ func (h *health) taskFailed(t store.Task, err error) {
 	if h.tasks == nil {
 		h.tasks = map[string]FailingTask{}
 	}
-	h.tasks[t.ID] = FailingTask{Task: t, Error: err.Error()}
+	down := errors.Is(err, store.ErrAway) || store.FaultOf(err) != nil
+	h.tasks[t.ID] = FailingTask{Task: t, Error: err.Error(), storeDown: down}
 }
 
 func (h *health) taskDone(id string) {
@@ -114,6 +117,7 @@ type Health struct {
 	FeedBacklog int            `json:"feedBacklog"`
 	FeedLag     time.Duration  `json:"feedLag"`
 	TaskLag     time.Duration  `json:"taskLag"`
+	Overdue     int            `json:"overdue"`             // tasks that this process could not carry out in time
 	Elsewhere   map[string]int `json:"elsewhere,omitempty"` // overdue tasks that only another replica may do, by replica
 	// Waiting counts the tasks that wait for a worker before they call a job's target, by job type; "" counts start calls that
 	// are the job itself.
@@ -123,19 +127,29 @@ type Health struct {
 	Last     map[string]time.Time `json:"last,omitempty"`
 }
 
-// lag is how late the first task is that this process may do, and how many of the others wait for whom.
-func (e *Engine) lag(overdue []store.Task, now time.Time) (late time.Duration, elsewhere map[string]int) {
+// countOverdue fills in how many tasks that this process may do are overdue, how late the first of them is, and how many
+// others wait for which replica. A task that failed because the store took no changes is held while its failure is being
+// stored, so the store does not list it as overdue.
+func (h *Health) countOverdue(e *Engine, overdue []store.Task, before, now time.Time) {
+	own := map[string]bool{}
 	for _, t := range overdue {
 		if t.Replica != "" && t.Replica != e.Replica && now.Sub(t.Due) < e.LostAfter {
-			if elsewhere == nil {
-				elsewhere = map[string]int{}
+			if h.Elsewhere == nil {
+				h.Elsewhere = map[string]int{}
 			}
-			elsewhere[t.Replica]++
-		} else if late == 0 {
-			late = now.Sub(t.Due)
+			h.Elsewhere[t.Replica]++
+			continue
+		}
+		own[t.ID] = true
+		h.TaskLag = max(h.TaskLag, now.Sub(t.Due))
+	}
+	for _, t := range h.Failing {
+		if t.storeDown && t.Due.Before(before) {
+			own[t.ID] = true
+			h.TaskLag = max(h.TaskLag, now.Sub(t.Due))
 		}
 	}
-	return late, elsewhere
+	h.Overdue = len(own)
 }
 
 // Health says whether feed and timers are within an interval of where they should be.
@@ -154,17 +168,18 @@ func (e *Engine) Health(ctx context.Context, interval time.Duration) Health {
 	if n > 0 {
 		h.FeedLag = now.Sub(oldest)
 	}
-	overdue, err := e.Store.Overdue(ctx, now.Add(-interval), store.MaxPage)
+	before := now.Add(-interval)
+	overdue, err := e.Store.Overdue(ctx, before, store.MaxPage)
 	if err != nil {
 		h.Why = append(h.Why, fmt.Sprintf("the store does not answer: %v", err))
 		return h
 	}
-	h.TaskLag, h.Elsewhere = e.lag(overdue, now)
+	h.countOverdue(e, overdue, before, now)
 	if h.FeedLag > interval {
 		h.Why = append(h.Why, fmt.Sprintf("the feed is %s behind", h.FeedLag.Round(time.Second)))
 	}
 	if h.TaskLag > interval {
-		h.Why = append(h.Why, fmt.Sprintf("timers are %s behind", h.TaskLag.Round(time.Second)))
+		h.Why = append(h.Why, fmt.Sprintf("timers are %s behind, overdue tasks: %d", h.TaskLag.Round(time.Second), h.Overdue))
 	}
 	h.Ready = len(h.Why) == 0
 	return h

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -111,4 +112,48 @@ func (h *host) takeTurns() {
 			h.Fatalf("claimed %v, %v", claims, err)
 		}
 	}
+}
+
+// full is a store that can be read but takes no commits.
+type full struct {
+	store.Store
+	now atomic.Bool
+}
+
+func (f *full) Commit(ctx context.Context, b store.Batch, now time.Time) error {
+	if f.now.Load() {
+		return &store.Fault{Kind: store.Full, Remedy: "free some space"}
+	}
+	return f.Store.Commit(ctx, b, now)
+}
+
+// A task that fails because nothing can be stored is held while its failure is stored, again and again. It is overdue all the
+// same.
+func TestTasksThatTheStoreKeepsFromEndingAreOverdue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(t)
+		s := &full{Store: h.store}
+		h.options.Store = s
+		h.options.Handlers.Tasks[store.Advance] = func(ctx context.Context, c store.Claim) error {
+			b := store.Batch{ID: "done/" + c.Task.ID, Lease: &c.Lease}
+			b.Finish(c.Task.ID)
+			return s.Commit(ctx, b, time.Now())
+		}
+		h.schedule("one", time.Now())
+		h.schedule("two", time.Now())
+		s.now.Store(true)
+		e := h.start(time.Second)
+		for minute := range 5 {
+			h.pass(time.Minute + time.Second)
+			if got := e.Health(t.Context(), time.Minute); got.Ready || got.Overdue != 2 || !slices.ContainsFunc(got.Why, func(why string) bool { return strings.Contains(why, "overdue tasks: 2") }) {
+				t.Errorf("after minute %d: %+v", minute+1, got)
+			}
+		}
+		s.now.Store(false)
+		h.pass(3 * time.Minute)
+		if got := e.Health(t.Context(), time.Minute); !got.Ready || got.Overdue != 0 {
+			t.Errorf("with space again: %+v", got)
+		}
+		h.end()
+	})
 }

@@ -13,7 +13,7 @@ type File struct {
 	SocketMode  string              `yaml:"socketMode" default:"0600" enum:"0600,0660" doc:"Mode of the socket that unix:PATH makes: for the server's own user, or for its group as well."`
 	TLS         TLS                 `yaml:"tls" doc:"Serve HTTPS."`
 	CallbackURL string              `yaml:"callbackURL" doc:"Address under which jobs reach the server, to report their results: that of a load balancer, say. Its own unless said."`
-	Data        string              `yaml:"data" default:"./interlock-data" doc:"Directory of the embedded store and of running commands."`
+	Data        Data                `yaml:"data" default:"./interlock-data" doc:"Directory of the embedded store and of running commands; dir and reserve where the reserve is another."`
 	Store       string              `yaml:"store" default:"sqlite" doc:"sqlite, or redis://host:6379/0."`
 	Pipelines   document.TextOrList `yaml:"pipelines" doc:"Files and directories of pipelines; ./pipelines unless said."`
 	Calendars   document.TextOrList `yaml:"calendars" doc:"Files and directories of calendars; ./calendars unless said."`

@@ -15,20 +15,24 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// refusals are what Redis says when it cannot do anything for anybody, and what helps.
-var refusals = []struct{ begins, means string }{
-	{"OOM", "redis is out of memory and took nothing: raise maxmemory, or keep less (retention)"},
-	{"READONLY", "redis is a read-only replica by now: it waits for the primary to be back, or for the Sentinels to name the new one"},
-	{"LOADING", "redis is reading its data after a start: it waits until that is done"},
-	{"MISCONF", "redis cannot write its data to disk and takes no changes: look at its disk and its log"},
-	{"NOREPLICAS", "redis has too few replicas to take changes (min-replicas-to-write)"},
-	{"MASTERDOWN", "redis is a replica that has lost its primary"},
-	{"NOAUTH", "redis wants a user and a password: give them in the URL"},
-	{"WRONGPASS", "redis does not know this user and password: look at the URL"},
-	{"NOPERM", "redis does not let this user do that: it needs all commands on keys and channels of the prefix, see docs/REDIS.md"},
-	{"LOST", "redis no longer has the data that this controller was started on, it was emptied or replaced: bring the data back, or start all controllers again to begin anew"},
-	{"BUSY", "redis is busy with a script that does not end"},
-	{"ERR max number of clients reached", "redis has as many connections as it takes: raise maxclients"},
+// refusals are the errors with which Redis refuses everything, by how they begin, and their remedies. Those with a kind are
+// faults: Redis can be reached but stores no changes.
+var refusals = []struct {
+	begins, means string
+	kind          store.FaultKind
+}{
+	{"OOM", "redis is out of memory and took nothing: raise maxmemory, or keep less (retention)", store.Full},
+	{"READONLY", "redis is a read-only replica by now: it waits for the primary to be back, or for the Sentinels to name the new one", store.ReadOnly},
+	{"LOADING", "redis is reading its data after a start: it waits until that is done", ""},
+	{"MISCONF", "redis cannot write its data to disk and takes no changes: look at its disk and its log", store.Failing},
+	{"NOREPLICAS", "redis has too few replicas to take changes (min-replicas-to-write)", ""},
+	{"MASTERDOWN", "redis is a replica that has lost its primary", ""},
+	{"NOAUTH", "redis wants a user and a password: give them in the URL", ""},
+	{"WRONGPASS", "redis does not know this user and password: look at the URL", ""},
+	{"NOPERM", "redis does not let this user do that: it needs all commands on keys and channels of the prefix, see docs/REDIS.md", ""},
+	{"LOST", "redis no longer has the data that this controller was started on, it was emptied or replaced: bring the data back, or start all controllers again to begin anew", ""},
+	{"BUSY", "redis is busy with a script that does not end", ""},
+	{"ERR max number of clients reached", "redis has as many connections as it takes: raise maxclients", ""},
 }
 
 // fault says in words what a refusal of Redis or a lost connection means. What errors.Is finds stays.
@@ -41,7 +45,11 @@ func (s *Store) fault(err error) error {
 	}
 	if said, refused := errors.AsType[redis.Error](err); refused {
 		for _, r := range refusals {
-			if strings.HasPrefix(said.Error(), r.begins) {
+			switch {
+			case !strings.HasPrefix(said.Error(), r.begins):
+			case r.kind != "":
+				return &store.Fault{Kind: r.kind, Remedy: r.means, Err: err}
+			default:
 				return fmt.Errorf("%s: %w", r.means, away{err})
 			}
 		}

@@ -101,6 +101,9 @@ func TestTroubleIsKnownWhileItLasts(t *testing.T) {
 	knows("")
 	check(t, s.client.ConfigSet(t.Context(), "maxmemory", "1").Err())
 	knows("out of memory")
+	if f := store.FaultOf(s.Trouble()); f == nil || f.Kind != store.Full {
+		t.Errorf("a Redis without memory is %v, want a full store", s.Trouble())
+	}
 	check(t, s.client.ConfigSet(t.Context(), "maxmemory", "0").Err())
 	knows("")
 	check(t, server.Kill())
@@ -136,8 +139,12 @@ func TestReadOnlyReplicaSaysSo(t *testing.T) {
 	server := redistest.Start(t)
 	s := opened(t, server.URL(), Options{})
 	check(t, s.client.ReplicaOf(t.Context(), "127.0.0.1", "1").Err())
-	refused(t, s.Commit(t.Context(), marking("a"), noon), "read-only replica")
-	_, err := Open(t.Context(), server.URL(), Options{})
+	err := s.Commit(t.Context(), marking("a"), noon)
+	refused(t, err, "read-only replica")
+	if f := store.FaultOf(err); f == nil || f.Kind != store.ReadOnly {
+		t.Errorf("a replica is %v, want a read-only store", err)
+	}
+	_, err = Open(t.Context(), server.URL(), Options{})
 	refused(t, err, "not the primary", "Sentinel")
 	check(t, s.client.ReplicaOf(t.Context(), "NO", "ONE").Err())
 	check(t, s.Commit(t.Context(), marking("a"), noon))

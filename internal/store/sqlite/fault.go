@@ -6,23 +6,40 @@ import (
 
 	"modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
+
+	"github.com/interlock-go/interlock/internal/store"
 )
 
-// fault names the file that an error of SQLite is about and, for what a person can mend, says how.
+// fault names the file that an error of SQLite is about. An error that a person can repair becomes a store.Fault.
 func fault(path string, err error) error {
-	var e *sqlite.Error
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*sqlite.Error](err)
+	if !ok {
 		return fmt.Errorf("database %s: %w", path, err)
 	}
-	switch e.Code() & 0xff {
+	kind, remedy := store.FaultKind(""), ""
+	code := e.Code() & 0xff
+	if e.Code() == lib.SQLITE_IOERR_SHMSIZE {
+		code = lib.SQLITE_FULL // the index of the write-ahead log could not grow
+	}
+	switch code {
 	case lib.SQLITE_FULL:
-		return fmt.Errorf("database %s: there is no space left; what was acknowledged is safe, free some space and try again: %w", path, err)
+		kind, remedy = store.Full, "there is no space left on the disk of the data directory; what was acknowledged is safe; free some space"
 	case lib.SQLITE_READONLY:
-		return fmt.Errorf("database %s: it cannot be written to; give this user write permission on the file and its directory: %w", path, err)
+		kind, remedy = store.ReadOnly, "the database cannot be written to; give this user write permission on the file and its directory"
+	case lib.SQLITE_IOERR:
+		kind, remedy = store.Failing, "the disk of the data directory returns errors; check the disk and its file system"
+	case lib.SQLITE_NOTADB, lib.SQLITE_CORRUPT:
+		kind, remedy = store.Damaged, "the database is damaged or no database at all, and was left as it is; put a backup in its place"
 	case lib.SQLITE_CANTOPEN:
 		return fmt.Errorf("database %s: it cannot be opened or created; check the directory and its permissions: %w", path, err)
-	case lib.SQLITE_NOTADB, lib.SQLITE_CORRUPT:
-		return fmt.Errorf("database %s: it is damaged or no database at all, and was left as it is; put a backup in its place: %w", path, err)
+	default:
+		return fmt.Errorf("database %s: %w", path, err)
 	}
-	return fmt.Errorf("database %s: %w", path, err)
+	return fmt.Errorf("database %s: %w", path, &store.Fault{Kind: kind, Remedy: remedy, Err: err})
+}
+
+// isFull reports whether err says that the disk is full.
+func isFull(err error) bool {
+	f := store.FaultOf(err)
+	return f != nil && f.Kind == store.Full
 }

@@ -62,7 +62,7 @@ func (w *writer) fold(rows int) error {
 	if err := w.conn.run(context.Background(), "PRAGMA synchronous = NORMAL"); err != nil {
 		return err
 	}
-	err := w.foldAlone(rows)
+	err := w.condition.withReserve(func() error { return w.foldAlone(rows) })
 	if back := w.conn.run(context.Background(), "PRAGMA synchronous = FULL"); err == nil {
 		err = back
 	}

@@ -18,6 +18,7 @@ const queueLength = 1024
 func newWriter(c *conn, o Options) (*writer, error) {
 	w := &writer{
 		conn:      c,
+		condition: &condition{reserve: o.reserve},
 		queue:     make(chan *request, queueLength),
 		overlay:   &overlay{fresh: newGeneration()},
 		leases:    newLeases(),
@@ -119,11 +120,16 @@ func (w *writer) newEpoch() error {
 	return err
 }
 
-// finish files what is in memory alone. A crash does without it: readings and places are read from the log again.
+// finish stores what is in memory alone. A crash does without it: readings and places are read from the log again.
 func (w *writer) finish() error {
 	if err := w.foldAll(); err != nil {
 		return err
 	}
+	return w.condition.withReserve(w.storePlaces)
+}
+
+// storePlaces stores the places of groups and cursors, and who holds which task.
+func (w *writer) storePlaces() error {
 	for name, place := range w.feed.unsaved() {
 		if err := w.conn.exec(upsertPlace, name, place); err != nil {
 			return err
@@ -135,7 +141,7 @@ func (w *writer) finish() error {
 		}
 	}
 	for task, l := range w.leases.held {
-		if err := w.conn.exec("INSERT INTO leases (task, token, until, moved) VALUES (?, ?, ?, ?)", task, l.token, nanos(l.until), l.moved); err != nil {
+		if err := w.conn.exec("INSERT OR REPLACE INTO leases (task, token, until, moved) VALUES (?, ?, ?, ?)", task, l.token, nanos(l.until), l.moved); err != nil {
 			return err
 		}
 	}

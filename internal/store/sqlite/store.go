@@ -28,11 +28,13 @@ const fileName = "interlock.db"
 
 // Options are what may differ between two stores. The zero value is ready to use.
 type Options struct {
-	Readers int // connections that read; 4 if it is 0
+	Readers int   // connections that read; 4 if it is 0
+	Reserve int64 // bytes of disk space that are freed when the disk is full; 0 for none
 
-	foldAfter       int // rows; foldRows if it is 0
-	foldStep        int // rows; foldStep if it is 0
-	checkpointAfter int // pages; checkpointPages if it is 0
+	reserve         reserve // set by tests in place of the one that Reserve asks for
+	foldAfter       int     // rows; foldRows if it is 0
+	foldStep        int     // rows; foldStep if it is 0
+	checkpointAfter int     // pages; checkpointPages if it is 0
 }
 
 // Store is an open data directory.
@@ -58,7 +60,7 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := open(ctx, filepath.Join(taken.Path, fileName), o)
+	s, err := openDir(ctx, taken, o)
 	if err != nil {
 		_ = taken.Close() // the first error says more
 		return nil, fmt.Errorf("open data directory %s: %w", taken.Path, err)
@@ -69,6 +71,26 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 		s.loop(s.quit)
 		close(s.stopped)
 	}()
+	return s, nil
+}
+
+// openDir opens the store of a directory with its reserve. A full disk is no reason not to start: the reserve that a process
+// before this one has occupied is freed.
+func openDir(ctx context.Context, dir *datadir.Dir, o Options) (*Store, error) {
+	if o.reserve == nil {
+		o.reserve = dir.Reserve(o.Reserve)
+	}
+	path := filepath.Join(dir.Path, fileName)
+	s, err := open(ctx, path, o)
+	if isFull(err) && o.reserve.Take() == nil && o.reserve.Release() {
+		s, err = open(ctx, path, o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := o.reserve.Take(); err != nil && !errors.Is(err, datadir.ErrNoReserve) {
+		return nil, errors.Join(err, s.conn.close(), s.checkpointer.conn.close())
+	}
 	return s, nil
 }
 

@@ -36,6 +36,7 @@ type writer struct {
 	cursors *cursors
 
 	checkpointer *checkpointer
+	condition    *condition
 
 	pos   int64 // the last position of the log
 	event int64 // the last position of an event
@@ -174,16 +175,21 @@ func (w *writer) gather(first *request) []*request {
 	return group
 }
 
-// commit answers everybody in the group. What one of them spoils for all, a full disk or a row that is too large, is tried
-// again one by one, so that only those who must fail do.
+// commit answers every request of the group. If one request fails the transaction of all, for example with a row that is
+// too large, each is committed alone, so that only those that must fail do.
 func (w *writer) commit(group []*request) {
-	answers, err := w.attempt(group)
+	var answers []error
+	err := w.condition.withReserve(func() (err error) {
+		answers, err = w.attempt(group)
+		return err
+	})
 	if err != nil && len(group) > 1 {
 		for _, r := range group {
 			w.commit([]*request{r})
 		}
 		return
 	}
+	w.condition.record(err)
 	for i, r := range group {
 		if err != nil {
 			r.done <- err

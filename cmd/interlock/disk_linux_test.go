@@ -1,0 +1,155 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/interlock-go/interlock/client"
+)
+
+// onSmallDisk has controllers run with a data directory on a disk of its own of that size, such as 16m. That needs a user
+// namespace, which some systems forbid; there the test is skipped, and those of internal/store/sqlite and TestFullStore alone
+// show what happens.
+func (g *ground) onSmallDisk(size string) {
+	g.Helper()
+	if err := os.Mkdir(g.path("data"), 0o700); err != nil {
+		g.Fatal(err)
+	}
+	g.wrap = []string{"sh", "-c", "mount -t tmpfs -o mode=700,size=" + size + " tmpfs data || { echo no mount >&2; exit 99; }; exec \"$@\"", "sh"}
+	g.attributes = &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+	}
+}
+
+// onDisk is the path of a file in the data directory as the controller sees it.
+func (d *daemon) onDisk(name string) string {
+	return filepath.Join(fmt.Sprintf("/proc/%d/root", d.cmd.Process.Pid), d.path("data"), name)
+}
+
+// fillDisk leaves no space on the disk of the data directory.
+func (d *daemon) fillDisk() {
+	d.Helper()
+	f, err := os.Create(d.onDisk("filler"))
+	if err != nil {
+		d.Fatal(err)
+	}
+	defer f.Close()
+	for chunk := make([]byte, 1<<16); err == nil; {
+		_, err = f.Write(chunk)
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		d.Fatal(err)
+	}
+}
+
+// readiness is the answer of /readyz.
+func (d *daemon) readiness() (int, string) {
+	d.Helper()
+	resp, err := http.Get(d.url + "/readyz")
+	if err != nil {
+		d.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		d.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
+}
+
+// refusedWrite pushes a reading that must be answered with 507 and what to do.
+func (d *daemon) refusedWrite(remedy string) {
+	d.Helper()
+	req, err := http.NewRequest(http.MethodPut, d.url+"/api/v1/pipelines/orders/sensors/landed%232026-03-09", strings.NewReader(`{"n": 1}`))
+	if err != nil {
+		d.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		d.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var p struct{ Type, Detail string }
+	if err := json.NewDecoder(resp.Body).Decode(&p); err != nil {
+		d.Fatal(err)
+	}
+	if resp.StatusCode != http.StatusInsufficientStorage || resp.Header.Get("Content-Type") != "application/problem+json" ||
+		p.Type != "urn:interlock:problem:store-full" || !strings.Contains(p.Detail, remedy) {
+		d.Errorf("a write was answered with %d %+v", resp.StatusCode, p)
+	}
+}
+
+// TestFullDiskLeavesDeadlinesAndAlerts fills the disk of a real controller. It stops being ready and sends no more
+// heartbeats, refuses changes from outside, and still records a breach and sends the alert. With space again, it goes on.
+func TestFullDiskLeavesDeadlinesAndAlerts(t *testing.T) {
+	binary := builtBinary(t)
+	t.Parallel()
+	var beats atomic.Int64
+	heart := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { beats.Add(1) }))
+	defer heart.Close()
+	alerts := make(chan string, 100)
+	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body) // half an alert names no event
+		alerts <- string(text)
+	}))
+	defer hook.Close()
+	g := newGround(t, binary, "")
+	g.write("interlock.yaml", fmt.Sprintf("listen: 127.0.0.1:0\ndata: {dir: ./data, reserve: 4MiB}\npipelines: [./pipelines]\n"+
+		"egress: {allow: [127.0.0.1]}\nwatchdog: {interval: 1s, heartbeatURL: %q}\nalerts: {webhooks: [{name: hook, url: %q}]}\n", heart.URL, hook.URL))
+	g.onSmallDisk("16m")
+	g.pipeline("orders", prompt)
+	g.pipeline("slow", "schedule: {trigger: {key: landed, check: exists}}\nsla: {maxDuration: 10s}\n"+
+		fmt.Sprintf("job: {type: command, config: {command: %q, shell: true}, pollInterval: 1s}\n", "until [ -e "+g.path("go")+" ]; do sleep 0.05; done"))
+	defer g.write("go", "")
+	d := g.launch()
+	if !d.ready() {
+		if strings.Contains(d.said(), "no mount") || d.cmd.ProcessState.ExitCode() == 99 {
+			t.Skip("no small disk: this system does not let users mount one")
+		}
+		t.Fatal(d.said())
+	}
+	d.put("slow", "landed#2026-03-03", map[string]any{"n": 1})
+	d.reaches("slow/stream/2026-03-03", client.Running)
+	until(t, "a heartbeat", func() bool { return beats.Load() > 0 })
+
+	d.fillDisk()
+	until(t, "readyz is 503", func() bool {
+		status, text := d.readiness()
+		return status == http.StatusServiceUnavailable && strings.Contains(text, "data.reserve") && strings.Contains(text, "free some space")
+	})
+	d.refusedWrite("free some space")
+	until(t, "the heartbeat stops", func() bool { return strings.Contains(d.said(), "the heartbeat is not sent") })
+	last := beats.Load()
+	until(t, "the breach is recorded", func() bool { return d.told("RELATIVE_SLA_BREACH", "slow") == 1 })
+	for _, want := range []string{"INFRA_ALARM", "RELATIVE_SLA_BREACH"} {
+		for sent := ""; !strings.Contains(sent, want); {
+			sent = <-alerts
+		}
+	}
+	if n := beats.Load(); n != last {
+		t.Errorf("%d heartbeats were sent by a controller that is not ready", n-last)
+	}
+
+	if err := os.Remove(d.onDisk("filler")); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "readyz is 200", func() bool { status, _ := d.readiness(); return status == http.StatusOK })
+	if info, err := os.Stat(d.onDisk("reserve")); err != nil || info.Size() != 4<<20 {
+		t.Errorf("the reserve was not taken again: %v, %v", info, err)
+	}
+	until(t, "heartbeats again", func() bool { return beats.Load() > last })
+	d.put("orders", "landed#2026-03-09", map[string]any{"n": 1})
+	d.reaches("orders/stream/2026-03-09", client.Completed)
+}

@@ -1,0 +1,100 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/interlock-go/interlock/internal/datadir"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// reserve is disk space that the writer frees when the disk is full: see datadir.Reserve.
+type reserve interface {
+	Take() error
+	Held() bool
+	Release() bool
+}
+
+// condition is what keeps the store from storing changes, as far as it is known.
+type condition struct {
+	reserve reserve
+
+	mu      sync.Mutex
+	failure *store.Fault // of the last commit; nil if it succeeded
+	commits int          // that succeeded since the last Probe
+}
+
+var inReserve = store.Fault{
+	Kind: store.Full,
+	Remedy: "less space is left on the disk of the data directory than data.reserve; " +
+		"what is left is kept for deadlines and alerts, and changes from outside are refused; free some space",
+}
+
+// record remembers how a commit went. An error that is about the change, not about the store, says nothing.
+func (c *condition) record(err error) {
+	f := store.FaultOf(err)
+	if err != nil && f == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failure = f; f == nil {
+		c.commits++
+	}
+}
+
+// proved reports whether a commit has succeeded since the last call.
+func (c *condition) proved() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	proved := c.commits > 0 && c.failure == nil
+	c.commits = 0
+	return proved
+}
+
+// Trouble returns why the store takes no changes from outside, as a store.Fault, or nil if it does. It reads and writes
+// nothing.
+func (s *Store) Trouble() error {
+	s.condition.mu.Lock()
+	defer s.condition.mu.Unlock()
+	if s.condition.failure != nil {
+		return s.condition.failure
+	}
+	if !s.condition.reserve.Held() {
+		return &inReserve
+	}
+	return nil
+}
+
+// Probe stores a change, unless another commit has succeeded since the last Probe, and takes the reserve again if there is
+// space. It returns Trouble, or another error if it could not find out.
+func (s *Store) Probe(ctx context.Context) error {
+	if !s.condition.proved() {
+		if err := s.write(ctx, probe{}); err != nil && store.FaultOf(err) == nil {
+			return err
+		}
+	}
+	if s.Trouble() == error(&inReserve) {
+		if err := s.condition.reserve.Take(); err != nil && !errors.Is(err, datadir.ErrNoReserve) {
+			return err
+		}
+	}
+	return s.Trouble()
+}
+
+// probe is a change that means nothing. It replaces the one before it, so the file does not grow.
+type probe struct{}
+
+func (probe) do(tx *tx) error {
+	return tx.exec("INSERT INTO meta (name, value) VALUES ('probe', 1) ON CONFLICT DO UPDATE SET value = value + 1")
+}
+
+// withReserve calls write, which stores something. If the disk is full, it frees the reserve and calls write again.
+func (c *condition) withReserve(write func() error) error {
+	err := write()
+	if isFull(err) && c.reserve.Release() {
+		err = write()
+	}
+	return err
+}

@@ -1,0 +1,180 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/internal/datadir"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// heldPages is a reserve of a disk that full has made: to release it lets the file grow by so many pages.
+type heldPages struct {
+	store *Store
+	size  int
+	held  bool
+	space bool // there is enough space to take it again
+}
+
+func (p *heldPages) Held() bool { return p.held }
+
+func (p *heldPages) Release() bool {
+	if !p.held {
+		return false
+	}
+	n, err := p.store.conn.number("PRAGMA page_count")
+	if err == nil {
+		_, err = p.store.conn.number(fmt.Sprintf("PRAGMA max_page_count = %d", n+int64(p.size)))
+	}
+	p.held = err != nil
+	return err == nil
+}
+
+func (p *heldPages) Take() error {
+	if !p.held && !p.space {
+		return datadir.ErrNoReserve
+	}
+	p.held = true
+	return nil
+}
+
+// fill writes large readings until the store refuses one.
+func fill(t *testing.T, s *Store) error {
+	t.Helper()
+	for n := range int64(1000) {
+		w := write("large", n)
+		w.Reading.Fields["text"] = strings.Repeat("x", 60_000)
+		if _, err := s.PutReadings(t.Context(), []store.Write{w}, noon); err != nil {
+			return err
+		}
+	}
+	t.Fatal("the disk does not fill up")
+	return nil
+}
+
+func wantFault(t *testing.T, what string, err error, kind store.FaultKind) {
+	t.Helper()
+	f := store.FaultOf(err)
+	if f == nil || f.Kind != kind || f.Remedy == "" {
+		t.Errorf("%s: got %v, want a %s store", what, err, kind)
+	}
+}
+
+// A full disk frees the reserve, so that what the controller itself has to store is stored. The store says that it is full
+// until the reserve is taken again.
+func TestFullDiskFreesTheReserve(t *testing.T) {
+	r := &heldPages{size: 500, space: true}
+	s := opened(t, empty(t), Options{reserve: r})
+	r.store, r.space = s, false
+	check(t, s.Probe(t.Context()))
+	full(t, s, 20)
+	for n := int64(0); r.held; n++ {
+		w := write("large", n)
+		w.Reading.Fields["text"] = strings.Repeat("x", 60_000)
+		note(t, s, w) // the one that needs the reserve is stored, too
+	}
+	wantFault(t, "trouble", s.Trouble(), store.Full)
+	wantFault(t, "probe", s.Probe(t.Context()), store.Full)
+	check(t, s.Commit(t.Context(), opening(orders), noon))
+	wantFault(t, "trouble after a commit", s.Trouble(), store.Full)
+
+	full(t, s, 1<<20)
+	wantFault(t, "probe before the reserve fits", s.Probe(t.Context()), store.Full)
+	r.space = true
+	check(t, s.Probe(t.Context()))
+	if err := s.Trouble(); err != nil || !r.held {
+		t.Errorf("with space again: %v, reserve held: %t", err, r.held)
+	}
+}
+
+// Without a reserve, or once that is used up as well, the store says so, and takes changes again by itself.
+func TestFullDiskWithoutReserveIsReported(t *testing.T) {
+	s := opened(t, empty(t), Options{})
+	full(t, s, 20)
+	wantFault(t, "write", fill(t, s), store.Full)
+	if err := fill(t, s); !errors.Is(err, store.ErrAway) {
+		t.Errorf("a full disk is not ErrAway: %v", err)
+	}
+	wantFault(t, "trouble", s.Trouble(), store.Full)
+	full(t, s, 1<<20)
+	check(t, s.Probe(t.Context()))
+	check(t, s.Trouble())
+}
+
+func TestReadOnlyStoreIsReported(t *testing.T) {
+	s := opened(t, empty(t), Options{})
+	check(t, s.Probe(t.Context()))
+	err := s.write(t.Context(), opFunc(func(tx *tx) error {
+		if err := tx.run(t.Context(), "PRAGMA query_only = ON"); err != nil {
+			return err
+		}
+		return probe{}.do(tx)
+	}))
+	wantFault(t, "write", err, store.ReadOnly)
+	wantFault(t, "trouble", s.Trouble(), store.ReadOnly)
+	wantFault(t, "probe", s.Probe(t.Context()), store.ReadOnly)
+}
+
+// A probe writes only where no other commit has shown that the store takes changes.
+func TestProbeOfABusyStoreWritesNothing(t *testing.T) {
+	s := opened(t, empty(t), Options{})
+	probes := func() (n int64) {
+		t.Helper()
+		check(t, s.read(t.Context(), func(c *conn) (err error) {
+			n, err = c.number("SELECT value FROM meta WHERE name = 'probe'")
+			return err
+		}))
+		return n
+	}
+	check(t, s.Probe(t.Context()))
+	before := probes()
+	for range 3 {
+		note(t, s, write("rows", 1))
+		check(t, s.Probe(t.Context()))
+	}
+	if n := probes(); n != before {
+		t.Errorf("%d probes were stored beside other commits", n-before)
+	}
+	s.condition.proved()
+	check(t, s.Probe(t.Context()))
+	if n := probes(); n != before+1 {
+		t.Errorf("%d probes were stored, want 1", n-before)
+	}
+}
+
+func TestReserveIsAFileThatARestartKeeps(t *testing.T) {
+	const size = 1 << 20
+	dir := empty(t)
+	s := opened(t, dir, Options{Reserve: size})
+	name := filepath.Join(dir, "reserve")
+	reserved := func() int64 {
+		t.Helper()
+		info, err := os.Stat(name)
+		if err != nil {
+			return 0
+		}
+		return info.Size()
+	}
+	if n := reserved(); n != size {
+		t.Fatalf("%d bytes are reserved", n)
+	}
+	check(t, s.Trouble())
+	if !s.condition.reserve.Release() || reserved() != 0 {
+		t.Fatal("the reserve was not freed")
+	}
+	wantFault(t, "trouble", s.Trouble(), store.Full)
+	check(t, s.Probe(t.Context()))
+	check(t, s.Close())
+	if n := reserved(); n != size {
+		t.Errorf("%d bytes are reserved after Close", n)
+	}
+	s = opened(t, dir, Options{})
+	if n := reserved(); n != 0 {
+		t.Errorf("%d bytes are reserved after a start without reserve", n)
+	}
+	check(t, s.Trouble())
+}
