@@ -5,6 +5,8 @@ import (
 	"iter"
 	"slices"
 	"time"
+
+	"github.com/interlock-go/interlock/internal/run"
 )
 
 // act is something that a controller is doing: handling a change, carrying out a task. It runs until it waits, and goes on
@@ -12,11 +14,14 @@ import (
 type act struct {
 	host   *host
 	name   string
+	about  run.Key   // the run that it is about, where it is a task's
 	wakes  time.Time // it waits until then
 	ctx    context.Context
 	cancel context.CancelFunc
 	do     func(ctx context.Context)
 	fibre  *fibre // nil before it has begun
+	worker *pool  // of which it has a worker
+	parked bool   // it waits for a worker
 	dead   bool   // its controller is no longer there
 	seen   int64  // the version of the last reading that was there when it began
 }
@@ -108,7 +113,7 @@ func (w *World) forget(a *act) {
 func (w *World) wait(until time.Time) {
 	a := w.current
 	a.wakes = until
-	if !a.fibre.yield(struct{}{}) || a.dead {
+	if a.dead || !a.fibre.yield(struct{}{}) || a.dead {
 		panic(crashed{})
 	}
 }

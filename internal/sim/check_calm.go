@@ -15,12 +15,14 @@ import (
 // settled checks a world in which nothing has gone wrong since the calm began, and all had time to come to its end.
 func (w *watch) settled(calm, end time.Time) {
 	w.rowsAreAsSeen()
-	w.feedIsHandled()
 	w.nothingIsForgotten(calm)
+	w.inputsAreNotLost(calm)
 	lately := end.Add(-2 * w.world.Watchdog)
+	w.feedIsHandled(lately)
 	w.runsHaveEnded(calm, lately)
 	w.deadlinesAreClosed(lately)
 	w.absenceIsTold(lately)
+	w.alertsArrive(lately)
 }
 
 // rowsAreAsSeen compares the store's own rows with what was seen to be stored.
@@ -69,10 +71,15 @@ func (w *watch) isOpen(id run.AttemptID) bool {
 	return err == nil && w.runs[key].Status.Open()
 }
 
-// feedIsHandled wants nothing left in the feed.
-func (w *watch) feedIsHandled() {
+// feedIsHandled wants nothing left in the feed but what is new.
+func (w *watch) feedIsHandled(lately time.Time) {
+	for at, c := range w.notes.aside {
+		if !w.notes.handled[at] {
+			w.fail(Liveness, "change %d (%s of %s) was set aside and never handled", at, c.Kind, c.Pipeline)
+		}
+	}
 	n, oldest, err := w.rows.Backlog(context.Background(), group)
-	if err != nil || n > 0 {
+	if err != nil || n > 0 && oldest.Before(lately) {
 		w.fail(Liveness, "%d changes are not handled, the oldest from %s: %v", n, oldest, err)
 	}
 }

@@ -2,8 +2,12 @@ package sim
 
 import (
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -45,7 +49,7 @@ func (w *watch) told(e event.Event) {
 	switch extra := d.Extra.(type) {
 	case event.Missed:
 		for _, date := range extra.Dates {
-			w.once(AbsenceIsBounded, n.missed, string(d.Pipeline)+" "+date, "")
+			w.missedIsToldOnce(d.Pipeline, date)
 		}
 	case event.Sensors:
 		if e.Type == event.PostRunSensorMissing {
@@ -57,12 +61,59 @@ func (w *watch) told(e event.Event) {
 		n.excluded[key] = true
 	case event.Late:
 		n.late[key] = true
+		n.spentOn[key.Attempt(d.Attempt)] = true
+	}
+	if e.Type == event.PostRunPassed || e.Type == event.PostRunFailed || e.Type == event.PostRunDrift {
+		n.judged[key.Attempt(d.Attempt)] = true
 	}
 	if e.Type == event.RerunAccepted || e.Type == event.RerunRejected {
 		n.answers[d.CausedBy]++
 		if n.answers[d.CausedBy] > 1 {
 			w.fail(RerunAnsweredOnce, "%s was answered %d times, last with %s", d.CausedBy, n.answers[d.CausedBy], e.Type)
 		}
+	}
+}
+
+// missedIsToldOnce wants a missed fire reported once, or again if clocks were set back to before it meanwhile.
+func (w *watch) missedIsToldOnce(id pipeline.ID, date string) {
+	name := string(id) + " " + date
+	if told, twice := w.notes.missed[name]; twice {
+		p, _ := period.Parse(date) // FireFor has no fire for a zero period
+		again := slices.ContainsFunc(w.force(id), func(f force) bool { return w.undone(f.def.Schedule.FireFor(p), told) })
+		if !again {
+			w.fail(AbsenceIsBounded, "%s was told twice", name)
+		}
+	}
+	w.notes.missed[name] = w.world.now
+}
+
+// setBack is a correction of all clocks.
+type setBack struct {
+	at       time.Time // as time really passes
+	from, to time.Time // by the clocks
+}
+
+// clocksSetBack notes that all clocks were set back to the present time.
+func (w *watch) clocksSetBack(from time.Time) {
+	w.notes.setBacks = append(w.notes.setBacks, setBack{w.world.now, from, w.world.Now()})
+}
+
+// undone reports whether an instant had come by the clocks when these were set back to before it, after another instant as
+// time really passes.
+func (w *watch) undone(instant, after time.Time) bool {
+	return slices.ContainsFunc(w.notes.setBacks, func(s setBack) bool {
+		return s.at.After(after) && instant.After(s.to) && !instant.After(s.from)
+	})
+}
+
+// lost takes note of events that the store lost: they may be announced again.
+func (w *watch) lost(events []store.StoredEvent) {
+	n := &w.notes
+	for _, e := range events {
+		key := run.Key{Pipeline: e.Event.Detail.Pipeline, Schedule: e.Event.Detail.Schedule, Period: e.Event.Detail.Date}
+		delete(n.ids, e.Event.ID)
+		delete(n.once, fmt.Sprintf("%s %s", e.Event.Type, key.Attempt(e.Event.Detail.Attempt)))
+		delete(n.once, fmt.Sprintf("%s %s", e.Event.Type, key))
 	}
 }
 
@@ -88,12 +139,20 @@ func (w *watch) answered(a store.Rerun) {
 }
 
 // handled takes note of a change that the router has dealt with.
-func (w *watch) handled(c store.Change) { w.notes.handled[c.Position] = true }
+func (w *watch) handled(c store.Change) {
+	if !w.notes.handled[c.Position] {
+		w.handledSoon(c)
+	}
+	w.notes.handled[c.Position] = true
+}
+
+// setAside takes note of a change that became a task.
+func (w *watch) setAside(c store.Change) { w.notes.aside[c.Position] = c }
 
 // done checks that what is said to be handled is.
 func (w *watch) done(changes []store.Change) {
 	for _, c := range changes {
-		if !w.notes.handled[c.Position] {
+		if _, aside := w.notes.aside[c.Position]; !aside && !w.notes.handled[c.Position] {
 			w.fail(CursorNeverPasses, "change %d (%s of %s) is passed, and nobody has handled it", c.Position, c.Kind, c.Pipeline)
 		}
 	}

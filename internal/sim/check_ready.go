@@ -134,6 +134,9 @@ func (w *watch) firesAreDealtWith(f force, settled time.Time) {
 		if slot.Excluded != "" || (f.removed || f.hasty) && f.disturbed(slot.FireAt, absence) {
 			continue
 		}
+		if w.undone(slot.FireAt, time.Time{}) && w.undone(f.to, time.Time{}) {
+			continue // by the corrected clock the version was replaced before its fire came
+		}
 		if !w.dealtWith(key) {
 			w.fail(ReadyIsNotForgotten, "%s was to open at %s, and there is neither a run nor an event", key, slot.FireAt)
 		}
@@ -146,7 +149,8 @@ const absence = 3 * time.Hour
 // dealtWith says that a period has a run, or was told of as suppressed, missed or late.
 func (w *watch) dealtWith(key run.Key) bool {
 	_, opened := w.runs[key]
-	return opened || w.notes.excluded[key] || w.notes.late[key] || w.notes.missed[string(key.Pipeline)+" "+key.Period.String()]
+	_, missed := w.notes.missed[string(key.Pipeline)+" "+key.Period.String()]
+	return opened || missed || w.notes.excluded[key] || w.notes.late[key]
 }
 
 // writesAreDealtWith wants a run, or an event, for each write that meets a start condition.

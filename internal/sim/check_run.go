@@ -99,7 +99,10 @@ func (w *watch) lateDataIsNew(before, after run.Run) {
 
 func (w *watch) budgetsHold(before, after run.Run) {
 	o := after.Progress.Opening
-	if before.Attempt == 0 && before.Status == "" || o.Forced {
+	if o.Forced {
+		w.notes.forced[after.Key] = after.Attempt
+	}
+	if before.Attempt == 0 || o.Forced { // the first attempt spends nothing, whoever opens it
 		return
 	}
 	counter := o.Cause.Counter()

@@ -140,8 +140,29 @@ func (w *watch) began() int64 {
 
 func (w *watch) startsOnce(a job.Attempt, n int) {
 	w.notes.jobs[a.ID] = n
-	risk, ok := a.Config.(interface{ RetriesUnanswered() bool })
-	if n > 1 && (!ok || !risk.RetriesUnanswered()) {
+	if n > 1 && !takesTheRisk(a) {
 		w.fail(AtMostOneStart, "attempt %s has %d jobs", a.ID, n)
+	}
+}
+
+func takesTheRisk(a job.Attempt) bool {
+	risk, ok := a.Config.(interface{ RetriesUnanswered() bool })
+	return ok && risk.RetriesUnanswered()
+}
+
+// AttemptsDoNotOverlap: an attempt does not start while the job of an earlier one runs, unless the target or a person said that
+// this job had ended or does not exist, or a person forced this attempt or one in between.
+
+func (w *watch) startsAlone(a job.Attempt) {
+	key := run.Key{Pipeline: a.Pipeline, Schedule: a.Schedule, Period: a.Period}
+	if w.runs[key].Progress.Opening.Forced || takesTheRisk(a) {
+		return
+	}
+	for n := max(w.notes.forced[key], 1); n < a.Number; n++ {
+		for _, earlier := range w.world.target.jobs[key.Attempt(n)] {
+			if !earlier.over(w.world.now) && len(w.notes.said[earlier.id]) == 0 {
+				w.fail(AttemptsDoNotOverlap, "%s starts while the job of %s runs", a.ID, earlier.id)
+			}
+		}
 	}
 }

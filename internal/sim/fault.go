@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -14,31 +15,39 @@ type Kind string
 
 // What goes wrong between a controller and its store, with the feed, with jobs, and around them.
 const (
-	ErrorBefore    Kind = "store call failed"
-	ErrorAfter     Kind = "store call succeeded and reported failure"
-	CrashBefore    Kind = "crash before a store call"
-	CrashAfter     Kind = "crash after a store call"
-	Asleep         Kind = "controller asleep within its lease"
-	Overslept      Kind = "controller asleep beyond its lease"
-	Slow           Kind = "one step held up"
-	LeaseLost      Kind = "lease lost while its task is being carried out"
-	Killed         Kind = "controller killed between steps"
-	Repeated       Kind = "change given out again"
-	Delayed        Kind = "change delayed, and overtaken by others"
-	StartTimedOut  Kind = "start timed out after it had its effect"
-	StartLost      Kind = "start timed out before it had one"
-	StartRefused   Kind = "start refused (5xx)"
-	StartForbidden Kind = "start refused for good (4xx)"
-	StartSlow      Kind = "start took nearly as long as it may"
-	StatusFailed   Kind = "status call failed (5xx)"
-	StatusLied     Kind = "status told of a failure that was none"
-	JobLost        Kind = "target lost the run"
-	SearchFailed   Kind = "search for a job failed"
-	SearchMissed   Kind = "search missed a job that is there"
-	JobFailed      Kind = "job failed"
-	JobHung        Kind = "job never ended"
-	ClockAhead     Kind = "clocks jumped ahead by an hour"
-	ClockBack      Kind = "clocks jumped back by an hour"
+	ErrorBefore     Kind = "store call failed"
+	ErrorAfter      Kind = "store call succeeded and reported failure"
+	CrashBefore     Kind = "crash before a store call"
+	CrashAfter      Kind = "crash after a store call"
+	Asleep          Kind = "controller asleep within its lease"
+	Overslept       Kind = "controller asleep beyond its lease"
+	Slow            Kind = "one step held up"
+	LeaseLost       Kind = "lease lost while its task is being carried out"
+	Killed          Kind = "controller killed between steps"
+	Repeated        Kind = "change given out again"
+	Delayed         Kind = "change delayed, and overtaken by others"
+	StartTimedOut   Kind = "start timed out after it had its effect"
+	StartLost       Kind = "start timed out before it had one"
+	StartRefused    Kind = "start refused (5xx)"
+	StartForbidden  Kind = "start refused for good (4xx)"
+	StartSlow       Kind = "start took nearly as long as it may"
+	StatusFailed    Kind = "status call failed (5xx)"
+	StatusLied      Kind = "status told of a failure that was none"
+	JobLost         Kind = "target lost the run"
+	SearchFailed    Kind = "search for a job failed"
+	SearchMissed    Kind = "search missed a job that is there"
+	JobFailed       Kind = "job failed"
+	JobHung         Kind = "job never ended"
+	ClockAhead      Kind = "clocks jumped ahead by an hour"
+	ClockBack       Kind = "clocks jumped back by an hour"
+	StartHung       Kind = "start call was never answered"
+	StopSlow        Kind = "job took its time to stop"
+	TaskFails       Kind = "tasks failed for ever"
+	ChangeFails     Kind = "changes of one pipeline failed for a while"
+	AlertFailed     Kind = "alert could not be sent"
+	AlertUnanswered Kind = "alert was sent, and not acknowledged"
+	EventsLost      Kind = "store lost its latest events"
+	Raced           Kind = "others acted while a commit was under way"
 )
 
 // Fault is one thing that went wrong. Its ID is the same in every replay.
@@ -55,7 +64,8 @@ type chaos struct {
 	only  map[string]bool // if it is not nil, nothing else goes wrong
 	calm  bool            // nothing goes wrong any more
 	rates map[Kind]float64
-	turns float64 // how often others are let in at a store call
+	turns float64                                // how often others are let in at a store call
+	rival func(w *World, about run.Key, d *dice) // what others do while a commit is under way
 
 	passed   map[string]int // by place
 	fired    []Fault
@@ -128,12 +138,14 @@ func (c *chaos) among(n int) int {
 
 // What may go wrong on either side of a store call.
 var (
-	beforeWrite = []odds{{ErrorBefore, 1}, {CrashBefore, 1}, {Asleep, 1}, {Overslept, 1}, {Slow, 1}}
-	afterWrite  = []odds{{ErrorAfter, 1}, {CrashAfter, 1}, {Asleep, 1}, {Overslept, 1}, {Slow, 1}}
-	beforeRead  = []odds{{ErrorBefore, 0.1}, {CrashBefore, 0.1}, {Overslept, 0.05}, {Slow, 0.2}}
-	afterRead   = []odds{{CrashAfter, 0.05}, {Asleep, 0.1}, {Overslept, 0.1}, {Slow, 0.2}}
-	whole       = []odds{{ErrorBefore, 1}, {CrashBefore, 0.3}}
-	afterWhole  = []odds{{ErrorAfter, 1}, {CrashAfter, 0.3}}
+	beforeCommit = append([]odds{{Raced, 1}}, beforeWrite...)
+	afterCommit  = append([]odds{{Raced, 1}}, afterWrite...)
+	beforeWrite  = []odds{{ErrorBefore, 1}, {CrashBefore, 1}, {Asleep, 1}, {Overslept, 1}, {Slow, 1}}
+	afterWrite   = []odds{{ErrorAfter, 1}, {CrashAfter, 1}, {Asleep, 1}, {Overslept, 1}, {Slow, 1}}
+	beforeRead   = []odds{{ErrorBefore, 0.1}, {CrashBefore, 0.1}, {Overslept, 0.05}, {Slow, 0.2}}
+	afterRead    = []odds{{CrashAfter, 0.05}, {Asleep, 0.1}, {Overslept, 0.1}, {Slow, 0.2}}
+	whole        = []odds{{ErrorBefore, 1}, {CrashBefore, 0.3}}
+	afterWhole   = []odds{{ErrorAfter, 1}, {CrashAfter, 0.3}}
 )
 
 // writing are the calls that have an effect. A lost answer of Receive is none: what was received is held until the
@@ -148,6 +160,10 @@ func menu(l *line, name string, after bool) []odds {
 		return afterWhole
 	case l.whole:
 		return whole
+	case name == "Commit" && after:
+		return afterCommit
+	case name == "Commit":
+		return beforeCommit
 	case writing[name] && after:
 		return afterWrite
 	case writing[name]:
@@ -185,12 +201,29 @@ func (c *chaos) strike(l *line, name string, after bool) error {
 	case Slow:
 		w.tell("%s: %s of %s is held up", h.name, name, w.current.name)
 		w.wait(w.now.Add(d.span(w.Lease * 3 / 2)))
+	case Raced:
+		held := 500*time.Millisecond + d.span(w.Lease/10)
+		about := w.current.about
+		c.plan(&errand{at: w.now.Add(d.span(held)), what: "others act during " + w.current.name, again: true, do: func(w *World) { c.rival(w, about, &d) }})
+		w.wait(w.now.Add(held))
 	default:
 		if !l.whole && d.chance(c.turns) {
-			w.wait(w.now)
+			w.wait(w.now.Add(latency(&d)))
 		}
 	}
 	return nil
+}
+
+// latency is how long a call, or its answer, is under way while others go on.
+func latency(d *dice) time.Duration {
+	switch d.under(8) {
+	case 0:
+		return d.span(2 * time.Second)
+	case 1, 2:
+		return d.span(50 * time.Millisecond)
+	default:
+		return 0
+	}
 }
 
 // sleep lets a whole controller stand still.
@@ -231,6 +264,9 @@ func (c *chaos) lease(h *host, l store.Lease) {
 // deliver lets a change come late, or again.
 func (c *chaos) deliver(h *host, d *delivery) {
 	w := h.world
+	if d.Pipeline == clogged {
+		return
+	}
 	kind, dice := c.decide(w.now, h.name+".feed", []odds{{Repeated, 1}, {Delayed, 1}})
 	switch kind {
 	case Delayed:
@@ -259,7 +295,9 @@ func (c *chaos) offer(w *World) {
 		if e.kind != "" {
 			c.note(e.id, e.kind, w.now)
 		}
-		w.tell("%s", e.what)
+		if e.what != "" {
+			w.tell("%s", e.what)
+		}
 		e.do(w)
 	})
 }

@@ -13,8 +13,9 @@ import (
 // lanes are the changes that a controller has received and not handled yet, by the row that changed. Those of one row are
 // handled in order; between rows there is none.
 type lanes struct {
-	rows  []string // in the order in which each got its first change
-	queue map[string][]delivery
+	rows    []string // in the order in which each got its first change
+	queue   map[string][]delivery
+	failing map[string]bool // rows whose first change failed when it was last tried
 }
 
 // delivery is a change on its way to the router.
@@ -24,7 +25,12 @@ type delivery struct {
 	again bool      // it has been given out before: nobody waits for it
 	done  bool      // it is handled, and that is to be said
 	tries int
+	since time.Time // it has failed since then
+	aside bool      // it became a task
 }
+
+// setAsideAfter is how long a change that fails is tried again before it becomes a task.
+const setAsideAfter = 10 * time.Second
 
 // row is the row that a change is about.
 func row(c store.Change) string {
@@ -40,12 +46,24 @@ func row(c store.Change) string {
 
 func (l *lanes) add(lane string, d delivery) {
 	if l.queue == nil {
-		l.queue = map[string][]delivery{}
+		l.queue, l.failing = map[string][]delivery{}, map[string]bool{}
 	}
 	if len(l.queue[lane]) == 0 {
 		l.rows = append(l.rows, lane)
 	}
 	l.queue[lane] = append(l.queue[lane], d)
+}
+
+// moving counts the changes that wait and are not behind one that fails; with all, those too. A change that is delivered again
+// does not count: the feed has passed it.
+func (l *lanes) moving(all bool) int {
+	n := 0
+	for _, lane := range l.rows {
+		if queue := l.queue[lane]; !queue[0].again && (all || !l.failing[lane]) {
+			n += len(queue)
+		}
+	}
+	return n
 }
 
 // offer adds the changes that can be handled now to the moves.
@@ -120,14 +138,35 @@ func (h *host) handle(ctx context.Context, lane string) {
 		h.await(d.Run, d.Attempt)
 	}
 	first := &h.lanes.queue[lane][0]
+	failed, aside := h.lanes.failing[lane], first.aside
 	err := h.settle(ctx, first)
+	h.lanes.failing[lane] = err != nil || aside
 	if err != nil {
 		w.tell("%s cannot handle change %d of %s: %v", h.name, d.Position, lane, err)
-		first.tries++
+		if first.tries++; first.tries == 1 {
+			first.since = w.now
+		}
 		first.at = w.now.Add(min(backoff<<min(first.tries-1, 7), 30*time.Second))
+		if failed && first.tries == 1 || w.now.Sub(first.since) >= setAsideAfter {
+			h.setAside(ctx, first, err)
+		}
 		return
 	}
 	h.lanes.drop(lane)
+}
+
+// setAside stores a change that has failed for a while as a task, so that neither its row nor the feed waits for it. A store
+// that does not answer is no reason.
+func (h *host) setAside(ctx context.Context, d *delivery, cause error) {
+	w := h.world
+	if d.done || d.again || errors.Is(cause, store.ErrAway) || w.bugs.insists {
+		return
+	}
+	// Those behind it are set aside when they fail for the first time.
+	if err := h.line.Commit(ctx, store.SetAside([]store.Change{d.Change}, d.tries, cause, h.clock()), h.clock()); err == nil {
+		w.watch.setAside(d.Change)
+		d.done, d.aside, d.at = true, true, w.now
+	}
 }
 
 // settle has a change handled, and says so.
@@ -144,9 +183,15 @@ func (h *host) settle(ctx context.Context, d *delivery) error {
 	return h.line.Done(ctx, group, []store.Change{d.Change})
 }
 
+// clogged is the pipeline whose changes fail for a while.
+const clogged = "clogged"
+
 // change lets the router react.
 func (h *host) change(ctx context.Context, c store.Change) error {
 	w := h.world
+	if c.Pipeline == clogged && w.clogged.After(w.now) {
+		return errors.New("it cannot be handled")
+	}
 	handle := func(ctx context.Context, c store.Change, now time.Time) error {
 		err := h.router.Handle(ctx, c, now)
 		if err == nil {

@@ -41,13 +41,14 @@ const (
 	lambda  = "job: {type: lambda, config: {functionName: x, async: true}, " + budgets + "}\n"
 	risky   = "job: {type: lambda, config: {functionName: x, async: true, onUnknown: retry}, " + budgets + "}\n"
 	local   = "job: {type: command, config: {command: [x]}, " + budgets + "}\n"
+	mute    = "job: {type: http, config: {url: 'https://mute.example.com', timeout: 5m}, jobPollWindowSeconds: 900}\n"
 	web     = "job: {type: http, config: {url: 'https://example.com/run', timeout: 5m}, " + budgets + "}\n"
 )
 
 // template is a pipeline of a world. Its variants are what an edit makes of it; %[1]s is the zone, %[2]s and %[3]s are days.
 type template struct {
 	id       string
-	needs    string // another that must be there
+	with     string // another, with which it is chosen
 	variants []string
 }
 
@@ -75,11 +76,11 @@ var templates = []template{
 		"schedule: {cron: '5 * * * *', timezone: %[1]s, offset: -1, trigger: {key: ready, check: equals, field: status, value: done}, evaluation: {window: 30m, interval: 5m}}\n" +
 			"sla: {deadline: ':50'}\n" + lambda,
 	}},
-	{id: "plain", needs: "lands", variants: []string{
+	{id: "plain", variants: []string{
 		"schedule: {trigger: {key: landed, check: gte, field: count, value: 3, from: lands}, timezone: %[1]s, period: hour, maxActive: 1, evaluation: {window: 30m, interval: 5m}}\n" + lambda,
 		"schedule: {trigger: {key: landed, check: gte, field: count, value: 3, from: lands}, timezone: %[1]s, period: hour, maxActive: 2, exclude: {weekends: true}, evaluation: {window: 30m, interval: 5m}}\n" + lambda,
 	}},
-	{id: "local", needs: "lands", variants: []string{
+	{id: "local", variants: []string{
 		"schedule: {after: [lands], timezone: %[1]s, period: hour, evaluation: {window: 30m, interval: 5m}}\nsla: {deadline: ':30'}\n" + local,
 		"schedule: {after: [lands], timezone: %[1]s, period: hour, exclude: {dates: ['%[3]s']}, evaluation: {window: 30m, interval: 5m}}\nsla: {deadline: ':40'}\n" + local,
 	}},
@@ -91,7 +92,7 @@ var templates = []template{
 		"schedule: {include: {dates: ['%[2]s', '%[3]s']}, timezone: %[1]s, time: '02:30', evaluation: {window: 90m, interval: 10m}}\nvalidation: {rules: [{key: rows, check: exists}]}\nsla: {deadline: '05:00'}\n" + glue,
 		"schedule: {include: {dates: ['%[3]s']}, timezone: %[1]s, time: '02:30', evaluation: {window: 90m, interval: 10m}}\nvalidation: {rules: [{key: rows, check: exists}]}\n" + glue,
 	}},
-	{id: "dry", needs: "lands", variants: []string{
+	{id: "dry", variants: []string{
 		"schedule: {trigger: {key: landed, check: gte, field: count, value: 3, from: lands}, timezone: %[1]s, period: hour, evaluation: {window: 30m, interval: 5m}}\ndryRun: true\n" + glue,
 		"schedule: {trigger: {key: landed, check: gte, field: count, value: 5, from: lands}, timezone: %[1]s, period: hour, evaluation: {window: 30m, interval: 5m}}\ndryRun: true\nsla: {deadline: ':30', expectedDuration: 10m}\n" + glue,
 	}},
@@ -103,6 +104,15 @@ var templates = []template{
 		"schedule: {cron: '10 * * * *', timezone: %[1]s, evaluation: {window: 40m, interval: 5m}}\n" + risky,
 		"schedule: {cron: '10,40 * * * *', timezone: %[1]s, evaluation: {window: 20m, interval: 5m}}\n" + risky,
 	}},
+	silent("mute1", "", "0"), silent("mute2", "mute1", "5"), silent("mute3", "mute1", "1"),
+}
+
+// silent is a pipeline whose target takes every call and never answers, so that each holds a worker to its time limit.
+func silent(id, with, minute string) template {
+	return template{id: id, with: with, variants: []string{
+		"schedule: {cron: '" + minute + "/20 * * * *', timezone: %[1]s, evaluation: {window: 20m, interval: 5m}}\n" + mute,
+		"schedule: {cron: '" + minute + "/30 * * * *', timezone: %[1]s, maxActive: 1, evaluation: {window: 20m, interval: 5m}}\n" + mute,
+	}}
 }
 
 // folder is the files of a world as its people keep them.

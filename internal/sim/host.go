@@ -7,10 +7,12 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/notify"
 	"github.com/interlock-go/interlock/internal/orchestrator"
 	"github.com/interlock-go/interlock/internal/prober"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sink"
 	"github.com/interlock-go/interlock/internal/slamonitor"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/memory"
@@ -18,9 +20,9 @@ import (
 )
 
 const (
-	group    = "router" // the controllers' place in the feed
-	workers  = 4
-	received = 64               // changes taken at once
+	group    = "router"         // the controllers' place in the feed
+	received = 32               // changes taken at once
+	inFlight = 64               // changes taken and not handled yet
 	nap      = 10 * time.Second // before a task that is for somebody else is asked for again
 	backoff  = 250 * time.Millisecond
 	trimming = 2 * time.Hour
@@ -46,12 +48,13 @@ type host struct {
 	monitor *slamonitor.Monitor
 	dog     *watchdog.Watchdog
 	prober  *prober.Prober
+	courier courier
 
 	fed      bool // there may be changes that it has not received
 	lanes    lanes
 	busy     map[string]bool // what it does one at a time
 	held     map[store.Lease]*act
-	spares   int       // workers that were asked for and are not dismissed
+	pools    pools
 	claims   time.Time // it asks for tasks from then on
 	renews   time.Time
 	looks    time.Time // the next pass of its watchdog; zero before the first
@@ -73,8 +76,11 @@ func (h *host) start() {
 	w := h.world
 	*h = host{
 		world: w, name: h.name, alive: true, hold: w.data.Open(), fed: true,
-		busy: map[string]bool{}, held: map[store.Lease]*act{}, awaiting: map[run.AttemptID]bool{},
+		pools: newPools(w.Workers), busy: map[string]bool{}, held: map[store.Lease]*act{}, awaiting: map[run.AttemptID]bool{},
 		claims: w.now, renews: w.now.Add(w.Lease / 3), trims: w.now.Add(trimming), reads: w.now,
+	}
+	if w.bugs.pools != nil {
+		w.bugs.pools(&h.pools)
 	}
 	h.assemble()
 	w.tell("%s starts", h.name)
@@ -91,9 +97,10 @@ func (h *host) assemble() {
 	h.line = &line{Store: below, host: h}
 	h.catalog = catalog.New(&line{Store: below, host: h, whole: true}, kinds)
 	h.monitor = slamonitor.New(h.line, h.catalog)
-	h.steps = orchestrator.New(orchestrator.Deps{Store: h.line, Catalog: h.catalog, Jobs: w.Jobs, Replica: h.name, Lease: w.Lease, Worker: h.spare, Clock: h.clock})
+	h.steps = orchestrator.New(orchestrator.Deps{Store: h.line, Catalog: h.catalog, Jobs: w.Jobs, Replica: h.name, Lease: w.Lease, Worker: h.spare, Enter: h.enter, Clock: h.clock})
 	h.router = router.New(router.Deps{Store: h.line, Catalog: h.catalog, Deadlines: h.monitor, Jobs: h.steps, Starter: h.steps, Limits: w.Limits})
 	h.prober = prober.New(prober.Deps{Store: h.line, Catalog: h.catalog, Evaluator: w.Probes})
+	h.courier = courier{next: w.now, notifier: notify.New(notify.Options{Store: h.line, Sinks: []sink.Sink{w.pager}, Since: w.Options.Start})}
 	h.dog = watchdog.New(watchdog.Deps{
 		Store: h.line, Catalog: h.catalog, Router: h.router, Deadlines: h.monitor, Group: group, Interval: w.Watchdog,
 	})

@@ -2,7 +2,7 @@ package sim
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
@@ -13,7 +13,7 @@ import (
 )
 
 // errFault is what a controller sees of a store that does not answer, whatever it has done.
-var errFault = errors.New("the store does not answer")
+var errFault = fmt.Errorf("the store does not answer: %w", store.ErrAway)
 
 // line is what one controller sees of the store. Every call may fail before or after it had its effect, the controller may
 // die on either side of it, stand still, or be overtaken by others.
@@ -27,11 +27,14 @@ var _ store.Store = (*line)(nil)
 
 // before is what may happen before a call has its effect.
 func (l *line) before(name string) error {
-	c := l.host.world.chaos
-	if c == nil {
+	w := l.host.world
+	if w.current != nil && w.current.dead { // a handler that recovers panics has recovered the crash
+		return l.host.gone(l)
+	}
+	if w.chaos == nil {
 		return nil
 	}
-	return c.strike(l, name, false)
+	return w.chaos.strike(l, name, false)
 }
 
 // after is what may happen once a call has had its effect.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/period"
@@ -63,22 +64,26 @@ func (w *World) reachable(what string, try int) *host {
 func (p *plan) sensor(at time.Time) *errand {
 	d := p.own()
 	return &errand{at: at, what: "a producer writes", do: func(w *World) {
-		owner, key, fields := p.produce(w, &d)
-		what := fmt.Sprintf("the write of %s to %s (%v) of %s", key, owner, fields, w.now.Format(time.TimeOnly))
-		write, err := reading(owner, key, fields)
-		if err != nil {
-			w.tell("%s is refused: %v", what, err)
-			return
-		}
-		w.ask(what, 0, func(ctx context.Context, h *host) error {
-			_, err := h.line.PutReadings(ctx, []store.Write{write}, h.clock())
-			return err
-		})
+		w.produce(p.choice(w, &d))
 	}}
 }
 
-// produce is what a producer writes.
-func (p *plan) produce(w *World, d *dice) (pipeline.ID, string, sensor.Fields) {
+// produce has a producer write a reading.
+func (w *World) produce(owner pipeline.ID, key string, fields sensor.Fields) {
+	what := fmt.Sprintf("the write of %s to %s (%v) of %s", key, owner, fields, w.now.Format(time.TimeOnly))
+	write, err := reading(owner, key, fields)
+	if err != nil {
+		w.tell("%s is refused: %v", what, err)
+		return
+	}
+	w.ask(what, 0, func(ctx context.Context, h *host) error {
+		_, err := h.line.PutReadings(ctx, []store.Write{write}, h.clock())
+		return err
+	})
+}
+
+// choice is what a producer writes.
+func (p *plan) choice(w *World, d *dice) (pipeline.ID, string, sensor.Fields) {
 	t := p.templates[d.under(len(p.templates))]
 	counted := sensor.Fields{"count": d.under(9)}
 	switch d.under(24) {
@@ -120,6 +125,54 @@ func (p *plan) suffix(w *World, d *dice, day bool) string {
 	}
 	slice := period.At(w.Now(), size, zone).Add(one(d, 0, 0, 0, -1, -1, -2, 1, -7), zone)
 	return "#" + slice.String()
+}
+
+// rival acts on a run while a controller decides on it, or else on one of the latest: a producer writes what it reads, or
+// somebody asks for something.
+func (p *plan) rival(w *World, about run.Key, d *dice) {
+	r, there := w.watch.runs[about]
+	if !there {
+		r, there = w.some(d)
+	}
+	if !there {
+		return
+	}
+	switch d.under(12) {
+	case 0:
+		w.cancel(d)
+	case 1:
+		w.report(d)
+	case 2:
+		w.rerun(fmt.Sprintf("rival %d", w.steps), d)
+	case 3:
+		w.pause(string(r.Pipeline), store.Pause{By: "ada", Why: "tested", Until: w.Now().Add(time.Minute)}, d)
+	default:
+		p.writeFor(w, r, d)
+	}
+}
+
+// writeFor writes a sensor that a run reads, for its period.
+func (p *plan) writeFor(w *World, r run.Run, d *dice) {
+	def := w.watch.definition(r.Pipeline, r.Progress.Opening.ConfigVersion)
+	if def == nil {
+		return
+	}
+	refs := slices.Clone(def.Gate.Refs())
+	if def.Start != nil {
+		refs = append(refs, def.Start.Gate.Refs()...)
+	}
+	if def.PostRun != nil {
+		refs = append(refs, def.PostRun.Gate.Refs()...)
+	}
+	if len(refs) == 0 {
+		return
+	}
+	ref := refs[d.under(len(refs))]
+	owner := r.Pipeline
+	if ref.From != "" {
+		owner = pipeline.ID(ref.From)
+	}
+	w.produce(owner, string(ref.Key)+"#"+r.Period.String(), sensor.Fields{"count": d.under(9), "status": one(d, "done", "done", "pending")})
 }
 
 // wish is what a person asks for.

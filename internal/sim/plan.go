@@ -1,12 +1,15 @@
 package sim
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/router"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
 )
 
 // Replay says how a seed is played.
@@ -39,8 +42,12 @@ func Play(seed uint64, r Replay) Outcome {
 	p := newPlan(seed, r)
 	w := New(p.options)
 	defer w.Close()
+	if p.quiet {
+		w.watch.expectPrompt(p.options.Start)
+	}
 	w.AdvanceTo(p.calm)
 	p.becalm(w)
+	w.watch.expectPrompt(p.calm.Add(settling))
 	w.AdvanceTo(p.end)
 	w.watch.settled(p.calm.Add(w.skew), p.end.Add(w.skew))
 	return Outcome{
@@ -60,7 +67,10 @@ type plan struct {
 	folder    folder
 	templates []template
 	calm, end time.Time
+	writes    time.Duration // how often producers write
 	wishes    time.Duration // how often people ask for something
+	edits     time.Duration // how often they edit a file
+	quiet     bool          // store, controllers and clocks work: only jobs, producers and people give trouble
 	errands   int
 }
 
@@ -74,12 +84,17 @@ func newPlan(seed uint64, r Replay) *plan {
 	p.calm = where.start.Add(time.Hour + d.span(4*time.Hour))
 	p.end = p.calm.Add(calmness)
 	p.options = Options{
-		Start: where.start, Hosts: one(d, 1, 1, 1, 2, 2, 3), Files: p.folder.files(), Watchdog: one(d, 5*time.Minute, 10*time.Minute, 10*time.Minute),
+		Start: where.start, Hosts: one(d, 1, 1, 1, 2, 2, 3), Files: p.folder.files(), Watchdog: one(d, 5*time.Minute, 10*time.Minute, 10*time.Minute), Workers: one(d, 2, 4),
 		Lease: 30 * time.Second, LostAfter: 10 * time.Minute, bugs: r.bugs, trace: r.Trace,
 		Limits: router.Limits{RunTimeout: time.Hour, StartTries: 3, StartBackoff: 30 * time.Second},
 		chaos:  &chaos{seed: seed, passed: map[string]int{}, rates: p.rates(), turns: one(d, 0.02, 0.1, 0.3)},
 	}
+	p.writes = one(d, 3*time.Minute, 8*time.Minute, 20*time.Minute)
 	p.wishes = one(d, 20*time.Minute, time.Hour)
+	p.edits = one(d, time.Hour, 3*time.Hour)
+	if d.chance(0.25) {
+		p.hush()
+	}
 	if r.tune != nil {
 		r.tune(p)
 		p.options.Files = p.folder.files()
@@ -98,8 +113,11 @@ func newPlan(seed uint64, r Replay) *plan {
 func (p *plan) choose() {
 	d := &p.dice
 	for _, t := range templates {
-		needed := t.id == "lands"
-		if needed || d.chance(0.3) {
+		wanted := t.id == "lands" || d.chance(0.3)
+		if t.with != "" {
+			wanted = p.folder.texts[t.with] != ""
+		}
+		if wanted {
 			p.templates = append(p.templates, t)
 			p.folder.set(t, d.under(len(t.variants)))
 		}
@@ -111,8 +129,13 @@ var usual = map[Kind]float64{
 	ErrorBefore: 0.02, ErrorAfter: 0.02, CrashBefore: 0.003, CrashAfter: 0.003, Asleep: 0.004, Overslept: 0.003, Slow: 0.01,
 	Repeated: 0.15, Delayed: 0.1, LeaseLost: 0.02,
 	StartTimedOut: 0.06, StartLost: 0.05, StartRefused: 0.08, StartForbidden: 0.02, StartSlow: 0.1,
+	Raced:    0.02,
+	StopSlow: 0.3, AlertFailed: 0.05, AlertUnanswered: 0.05,
 	StatusFailed: 0.05, StatusLied: 0.01, JobLost: 0.005, SearchFailed: 0.1, SearchMissed: 0.1, JobFailed: 0.15, JobHung: 0.03,
 }
+
+// loud are the kinds that a quiet world does without.
+var loud = []Kind{ErrorBefore, ErrorAfter, CrashBefore, CrashAfter, Asleep, Overslept, Slow, Delayed, LeaseLost}
 
 // rates are the usual ones, some kinds more often and some less, so that seeds differ in what they are about.
 func (p *plan) rates() map[Kind]float64 {
@@ -121,6 +144,14 @@ func (p *plan) rates() map[Kind]float64 {
 		rates[kind] = usual[kind] * one(&p.dice, 0.2, 1, 1, 2)
 	}
 	return rates
+}
+
+// hush makes the world a quiet one.
+func (p *plan) hush() {
+	p.quiet = true
+	for _, kind := range loud {
+		p.options.chaos.rates[kind] = 0
+	}
 }
 
 func kindsInOrder() []Kind {
@@ -140,11 +171,29 @@ func (p *plan) fill(c *chaos) {
 		}
 	}
 	d := &p.dice
-	every(one(d, 3*time.Minute, 8*time.Minute, 20*time.Minute), func(at time.Time) { p.add(c, p.sensor(at)) })
+	every(p.writes, func(at time.Time) { p.add(c, p.sensor(at)) })
 	every(p.wishes, func(at time.Time) { p.add(c, p.wish(at)) })
-	every(one(d, time.Hour, 3*time.Hour), func(at time.Time) { p.add(c, p.edit(at)) })
+	every(p.edits, func(at time.Time) { p.add(c, p.edit(at)) })
+	if d.chance(0.2) {
+		p.add(c, p.curse(p.during()))
+	}
+	if d.chance(0.2) {
+		p.add(c, p.clog(p.during()))
+	}
+	if d.chance(0.2) {
+		p.add(c, p.failOver(p.during()))
+	}
+	c.rival = p.rival
+	if p.quiet {
+		return
+	}
 	every(one(d, 45*time.Minute, 4*time.Hour), func(at time.Time) { p.add(c, p.kill(at)) })
 	every(one(d, 6*time.Hour, 24*time.Hour), func(at time.Time) { p.add(c, p.jump(at)) })
+}
+
+// during is an instant before the calm.
+func (p *plan) during() time.Time {
+	return p.options.Start.Add(p.dice.span(p.calm.Sub(p.options.Start)))
 }
 
 // own gives the next errand dice of its own.
@@ -172,9 +221,52 @@ func (p *plan) kill(at time.Time) *errand {
 func (p *plan) jump(at time.Time) *errand {
 	e := &errand{at: at, kind: ClockAhead, what: "all clocks jump ahead by an hour", do: func(w *World) { w.skew += time.Hour }}
 	if p.dice.chance(0.5) {
-		e.kind, e.what, e.do = ClockBack, "all clocks jump back by an hour", func(w *World) { w.skew -= time.Hour }
+		e.kind, e.what, e.do = ClockBack, "all clocks jump back by an hour", func(w *World) {
+			ahead := w.Now()
+			w.skew -= time.Hour
+			w.watch.clocksSetBack(ahead)
+		}
 	}
 	return e
+}
+
+// curse stores some tasks that fail for ever, and some of a kind that no handler knows.
+func (p *plan) curse(at time.Time) *errand {
+	d := p.own()
+	return &errand{at: at, kind: TaskFails, what: "tasks are stored that fail for ever", do: func(w *World) {
+		var b store.Batch
+		for n := range 1 + d.under(6) {
+			b.Schedule(store.Task{ID: fmt.Sprintf("%s%d", cursed, n), Kind: one(&d, store.Fire, store.Advance, "unheard-of"), Due: w.Now()})
+		}
+		b.ID = cursed
+		if err := w.watch.heldBy(w.data).Commit(context.Background(), b, w.Now()); err != nil {
+			panic(err) // there is nothing that it could conflict with
+		}
+	}}
+}
+
+// clog has the changes of one pipeline fail for a while, and many of them written.
+func (p *plan) clog(at time.Time) *errand {
+	d := p.own()
+	return &errand{at: at, kind: ChangeFails, what: "the changes of a pipeline cannot be handled", do: func(w *World) {
+		w.clogged = w.now.Add(d.span(time.Hour))
+		writes := make([]store.Write, 2*inFlight)
+		for n := range writes {
+			writes[n] = store.Write{Pipeline: clogged, Reading: sensor.Reading{Key: "rows", Fields: sensor.Fields{"count": n}}}
+		}
+		w.ask("the write of many readings", 0, func(ctx context.Context, h *host) error {
+			_, err := h.line.PutReadings(ctx, writes, h.clock())
+			return err
+		})
+	}}
+}
+
+// failOver has the store lose events that it has acknowledged, and that sinks may have read.
+func (p *plan) failOver(at time.Time) *errand {
+	d := p.own()
+	return &errand{at: at, kind: EventsLost, what: "the store loses its latest events", do: func(w *World) {
+		w.watch.lost(w.data.LoseEvents(1 + d.under(5)))
+	}}
 }
 
 // becalm ends the storm: nothing goes wrong any more, and nobody keeps a pipeline from running.

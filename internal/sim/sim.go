@@ -42,6 +42,7 @@ type Options struct {
 	Lease    time.Duration
 	// LostAfter is how long a task for another controller must have been due before anybody may have it.
 	LostAfter time.Duration
+	Workers   int // how many tasks each controller carries out at once; four unless said
 	Limits    router.Limits
 
 	chaos *chaos    // what goes wrong; nothing unless said
@@ -58,8 +59,11 @@ type World struct {
 	data   *memory.Store
 	watch  *watch // the store below all controllers, with the invariants
 	target *target
+	pager  *pager
 	hosts  []*host
 	edits  int // how often the files were changed
+
+	clogged time.Time // until then the changes of one pipeline cannot be handled
 
 	acts    []*act
 	idle    []*fibre
@@ -87,8 +91,11 @@ func New(o Options) *World {
 	if o.Limits.StartTries == 0 {
 		o.Limits.StartTries = 3
 	}
+	if o.Workers == 0 {
+		o.Workers = 4
+	}
 	w := &World{Options: o, now: o.Start.UTC(), data: memory.New()}
-	w.target = newTarget(w)
+	w.target, w.pager = newTarget(w), &pager{world: w, got: map[string]bool{}}
 	if w.Jobs == nil {
 		w.Jobs = w.target.types()
 	}

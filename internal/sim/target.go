@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/job"
@@ -171,6 +172,7 @@ func (s searchable) Find(_ context.Context, a job.Attempt) (run.Handle, bool, er
 	case SearchFailed:
 		return "", false, errNoAnswer
 	case SearchMissed:
+		s.world.watch.said(a.ID, run.ResultFail) // there is no job, says the target
 		return "", false, nil
 	}
 	if there := s.jobs[a.ID]; len(there) > 0 {
@@ -183,8 +185,13 @@ func (s searchable) Stop(_ context.Context, a job.Attempt, h run.Handle) error {
 	if kind, _ := s.decide("stop", a.ID, odds{StatusFailed, 1}); kind != "" {
 		return errNoAnswer
 	}
-	if j := s.known[h]; j != nil && !j.over(s.world.now) {
-		j.ends, j.status = s.world.now, job.Status{Done: true, Result: run.ResultFail, Category: run.Transient, Message: "stopped"}
+	j := s.known[h]
+	if j == nil || j.over(s.world.now) {
+		return nil
+	}
+	j.ends, j.status = s.world.now, job.Status{Done: true, Result: run.ResultFail, Category: run.Transient, Message: "stopped"}
+	if kind, d := s.decide("stopping", a.ID, odds{StopSlow, 1}); kind != "" {
+		j.ends = j.ends.Add(d.span(10 * time.Minute))
 	}
 	return nil
 }
@@ -237,6 +244,10 @@ func (b blocking) Start(_ context.Context, a job.Attempt) (job.Started, error) {
 	limit := w.now.Add(callLimit)
 	if w.chaos != nil && w.chaos.calm {
 		j.ends = w.now.Add(time.Minute)
+	}
+	if strings.HasPrefix(string(a.Pipeline), "mute") {
+		b.decide("answer", a.ID, odds{StartHung, 1})
+		j.ends = time.Time{}
 	}
 	if j.ends.IsZero() || j.ends.After(limit) {
 		w.wait(limit)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/orchestrator"
@@ -12,10 +13,11 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// claim takes due tasks, and carries each out.
+// claim takes due tasks, as many as there are workers for, and carries each out.
 func (h *host) claim(ctx context.Context) {
 	w := h.world
-	q := store.ClaimQuery{Replica: h.name, Limit: max(workers-len(h.held), 0), Lease: w.Lease, LostAfter: w.LostAfter}
+	kinds, limit := h.pools.query()
+	q := store.ClaimQuery{Replica: h.name, Kinds: kinds, Limit: limit, Lease: w.Lease, LostAfter: w.LostAfter}
 	claims, err := h.line.Claim(ctx, q, h.clock())
 	switch {
 	case err != nil:
@@ -24,23 +26,29 @@ func (h *host) claim(ctx context.Context) {
 		h.claims = w.now.Add(nap)
 	}
 	for _, c := range claims {
-		h.perform(c, h.carryOut)
+		h.perform(c, h.pools.of(c.Task.Kind), h.carryOut)
 	}
 }
 
 // spare is a worker for a task that is claimed in the commit that stores it.
-type spare struct{ host *host }
+type spare struct {
+	host *host
+	of   *pool
+}
 
-func (h *host) spare(bool) orchestrator.Worker {
-	if h.spares == workers {
+func (h *host) spare(blocking bool) orchestrator.Worker {
+	of := h.pools.spares
+	if blocking {
+		of = h.pools.blocking
+	}
+	if !of.try() {
 		return nil
 	}
-	h.spares++
-	return spare{h}
+	return spare{h, of}
 }
 
 // Dismiss sets it free.
-func (s spare) Dismiss() { s.host.spares-- }
+func (s spare) Dismiss() { s.of.give(s.host.world) }
 
 // Carry asks for the claim, and takes the step.
 func (s spare) Carry(ask func(context.Context) (store.Claim, error), step func(context.Context, store.Claim, func() time.Time) error) {
@@ -51,26 +59,22 @@ func (s spare) Carry(ask func(context.Context) (store.Claim, error), step func(c
 			h.world.wait(h.world.now.Add(backoff))
 			c, err = ask(ctx)
 		}
-		if err != nil {
-			s.Dismiss()
-			return
+		s.Dismiss() // and takes it again, unless somebody is quicker
+		if err == nil {
+			h.perform(c, s.of, func(ctx context.Context, c store.Claim) error { return step(ctx, c, h.clock) })
 		}
-		h.perform(c, func(ctx context.Context, c store.Claim) error {
-			defer s.Dismiss()
-			return step(ctx, c, h.clock)
-		})
 	})
 }
 
-// woken says that a task was stored or given back: it is asked for at once.
+// woken says that a task was stored or given back, or a worker is free: tasks are asked for at once.
 func (h *host) woken() {
 	if h.alive && h.claims.After(h.world.now) {
 		h.claims = h.world.now
 	}
 }
 
-// perform carries out one task.
-func (h *host) perform(c store.Claim, handler func(context.Context, store.Claim) error) {
+// perform carries out one task, with a worker of a pool.
+func (h *host) perform(c store.Claim, with *pool, handler func(context.Context, store.Claim) error) {
 	w := h.world
 	if len(h.held) == 0 {
 		h.renews = w.now.Add(w.Lease / 3)
@@ -78,21 +82,38 @@ func (h *host) perform(c store.Claim, handler func(context.Context, store.Claim)
 	if w.chaos != nil {
 		w.chaos.lease(h, c.Lease)
 	}
-	a := h.do(c.Task.ID, func(ctx context.Context) {
+	var a *act
+	a = h.do(c.Task.ID, func(ctx context.Context) {
 		defer delete(h.held, c.Lease)
-		err := handler(ctx, c)
-		if err == nil {
-			return
+		defer a.leave()
+		if a.worker == nil {
+			if _, err := with.take(ctx, w); err != nil {
+				_ = h.line.Release(ctx, []store.Lease{c.Lease}, h.clock()) // it lapses by itself
+				return
+			}
+			a.worker = with
 		}
-		w.tell("%s cannot carry out %s: %v", h.name, c.Task.ID, err)
-		_ = h.line.Commit(ctx, store.Postpone(c, err, h.clock()), h.clock()) // otherwise its lease lapses by itself
+		if err := handler(ctx, c); err != nil {
+			w.tell("%s cannot carry out %s: %v", h.name, c.Task.ID, err)
+			_ = h.line.Commit(ctx, store.Postpone(c, err, h.clock()), h.clock()) // otherwise its lease lapses by itself
+		}
 	})
+	if with.try() {
+		a.worker = with
+	}
+	a.about = c.Task.Key
 	h.held[c.Lease] = a
 }
+
+// cursed is what the ids of tasks begin with that fail for ever.
+const cursed = "cursed/"
 
 // carryOut calls the handler of a task.
 func (h *host) carryOut(ctx context.Context, c store.Claim) error {
 	now := h.clock()
+	if strings.HasPrefix(c.Task.ID, cursed) && c.Task.Kind != "unheard-of" {
+		return errors.New("it fails for ever")
+	}
 	switch c.Task.Kind {
 	case store.Advance:
 		_, err := h.steps.Step(ctx, c, h.clock)
@@ -113,6 +134,13 @@ func (h *host) carryOut(ctx context.Context, c store.Claim) error {
 		return h.monitor.Arm(ctx, c, now)
 	case store.FireDeadline:
 		return h.monitor.Fire(ctx, c, now)
+	case store.HandleChange:
+		if err := h.change(ctx, c.Task.Change); err != nil {
+			return err
+		}
+		b := store.Batch{ID: fmt.Sprintf("handled/%s/%d", c.Task.ID, c.Lease.Token), Lease: &c.Lease}
+		b.Finish(c.Task.ID)
+		return h.line.Commit(ctx, b, now)
 	case store.RunProbe:
 		return h.prober.Run(ctx, c, h.clock)
 	default:
@@ -136,6 +164,9 @@ func (h *host) renew(ctx context.Context) {
 	for _, l := range leases {
 		if a := h.held[l]; a != nil && !slices.Contains(kept, l) {
 			a.cancel()
+			if a.parked {
+				a.wakes = w.now
+			}
 		}
 	}
 }

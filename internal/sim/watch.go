@@ -33,7 +33,8 @@ type watch struct {
 	bySensor    map[sensorID][]int64
 	lastVersion int64
 
-	notes  notes // of the invariants
+	prompt time.Time // from when on what is due is done soon, as time really passes; zero: not yet
+	notes  notes     // of the invariants
 	broken []Violation
 }
 
@@ -194,10 +195,10 @@ func (w *watch) committed(s store.Store, b store.Batch, now time.Time) {
 		return // it was answered as it was the first time
 	}
 	w.taken[b.Identity()] = true
-	w.feed()
 	told := w.newEvents(s)
 	for _, swap := range b.Pipelines {
 		w.pipelines[swap.Next.ID] = append(w.pipelines[swap.Next.ID], swap.Next)
+		w.feed()
 	}
 	for _, swap := range b.Runs {
 		before, after := w.runs[swap.Next.Key], swap.Next
@@ -228,6 +229,9 @@ func (w *watch) newEvents(s store.Store) []event.Event {
 			fresh = append(fresh, e.Event)
 		}
 	}
+	for _, h := range w.world.hosts {
+		h.courier.called = h.courier.called || len(fresh) > 0
+	}
 	for _, e := range fresh {
 		w.events = append(w.events, e)
 		w.world.tell("EVENT %s %s/%s/%s attempt %d: %s", e.Type, e.Detail.Pipeline, e.Detail.Schedule, e.Detail.Date, e.Detail.Attempt, e.Detail.Message)
@@ -239,6 +243,7 @@ func (w *watch) newEvents(s store.Store) []event.Event {
 // runMoved checks a run that was created or changed.
 func (w *watch) runMoved(before, after run.Run, b store.Batch, now time.Time) {
 	if before.Status != after.Status || before.Attempt != after.Attempt {
+		w.feed()
 		w.world.tell("%s: %s of attempt %d becomes %s of attempt %d (%s)", after.Key, orNone(before.Status), before.Attempt, after.Status, after.Attempt, after.Reason)
 	}
 	w.versionsGrow(before, after)
@@ -325,4 +330,7 @@ func nearer(a, b period.Period) bool {
 func (w *watch) startCalled(a job.Attempt) { w.startIsAnnounced(a) }
 
 // jobStarted is told of every job that begins, and of how many its attempt has by then.
-func (w *watch) jobStarted(a job.Attempt, n int) { w.startsOnce(a, n) }
+func (w *watch) jobStarted(a job.Attempt, n int) {
+	w.startsOnce(a, n)
+	w.startsAlone(a)
+}

@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"slices"
+	"sort"
 
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/run"
@@ -55,12 +56,23 @@ func (s *Store) EventsAfter(_ context.Context, after store.Position, limit int) 
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	first := slices.IndexFunc(s.events, func(e store.StoredEvent) bool { return e.Position > after })
-	if first < 0 {
-		return nil, nil
-	}
-	rest := s.events[first:]
+	rest := s.events[sort.Search(len(s.events), func(i int) bool { return s.events[i].Position > after }):]
 	return slices.Clone(rest[:min(len(rest), store.PageSize(limit))]), nil
+}
+
+// LoseEvents forgets the latest n events and returns them, as a failover to a server does that had not received them. Their
+// positions are not used again.
+func (s *Store) LoseEvents(n int) []store.StoredEvent {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kept := max(len(s.events)-n, 0)
+	lost := s.events[kept:]
+	for _, e := range lost {
+		delete(s.announced, e.Event.ID)
+	}
+	s.events = slices.Clip(s.events[:kept])
+	s.lastEvent += 1 << 20
+	return lost
 }
 
 // EventsChanged is the same channel for all who wait for the next event.

@@ -1,0 +1,103 @@
+package sim
+
+import (
+	"context"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/gate"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// InputsAreNotLost: of what is written for a period while its job runs, or after that, nothing falls between two looks. Data
+// that differs from what the last attempt started on leads to another attempt, or is reported; a post-run reading that comes
+// after the completion has an outcome.
+
+// inputsAreNotLost checks the completed runs of a world in which nothing happens any more.
+func (w *watch) inputsAreNotLost(settled time.Time) {
+	for _, key := range w.order {
+		r := w.runs[key]
+		f, there := w.lastForce(key.Pipeline)
+		if r.Status != run.Completed || !there || f.def.DryRun || r.Schedule != f.def.Opens || r.Progress.Opening.ConfigVersion != f.row.Config {
+			continue
+		}
+		if w.notes.excluded[key] || f.def.Schedule.Excluded(key.Period) != "" {
+			continue
+		}
+		w.startedOnTheLatest(r, f, settled)
+		w.postRunIsJudged(r, f, settled)
+	}
+}
+
+// lastForce is the version of a pipeline that is in force.
+func (w *watch) lastForce(id pipeline.ID) (force, bool) {
+	all := w.force(id)
+	if len(all) == 0 || !all[len(all)-1].to.IsZero() {
+		return force{}, false
+	}
+	return all[len(all)-1], true
+}
+
+// startedOnTheLatest wants the start condition's own reading for the period to be what the last attempt started on, or
+// reported as late data.
+func (w *watch) startedOnTheLatest(r run.Run, f force, settled time.Time) {
+	if f.def.Start == nil || r.Progress.Snapshot == "" || w.notes.spentOn[r.ID()] {
+		return
+	}
+	at := sensorID{f.def.ID, sensor.Key(f.def.Start.Rule.Key)}
+	if from := f.def.Start.Rule.From; from != "" {
+		at.pipeline = pipeline.ID(from)
+	}
+	latest, there := w.best(at, r.Period, w.lastVersion)
+	if !there || latest.Period != r.Period || !f.undisturbed(latest.UpdatedAt, settled) {
+		return
+	}
+	s, err := w.rows.Snapshot(context.Background(), r.Progress.Snapshot)
+	if err != nil {
+		w.fail(InputsAreNotLost, "%s has no stored snapshot: %v", r.ID(), err)
+		return
+	}
+	met := f.def.Start.Gate.Decide(rule.Snapshot{{Reading: &latest.Reading, For: r.Period}}, latest.UpdatedAt) == rule.Pass
+	seen := seenIn(s, at)
+	if met && seen.Version < latest.Version && seen.Content != gate.Content(latest.Fields) {
+		w.fail(InputsAreNotLost, "%s started on version %d of %s and completed at %s; version %d, written at %s, differs, and led to nothing",
+			r.ID(), seen.Version, at.key, r.EndedAt, latest.Version, latest.UpdatedAt)
+	}
+}
+
+// seenIn is what a snapshot holds of a sensor.
+func seenIn(s store.Snapshot, at sensorID) store.SeenSensor {
+	for _, seen := range s.Sensors {
+		if seen.Pipeline == at.pipeline && seen.Key == at.key {
+			return seen
+		}
+	}
+	return store.SeenSensor{}
+}
+
+// undisturbed says that a write came while the version was in force, with no edit and no pause near it.
+func (f force) undisturbed(at, settled time.Time) bool {
+	return !at.Before(later(f.from, f.row.Horizon)) && !at.After(settled) && !f.disturbed(at, absence)
+}
+
+// postRunIsJudged wants an outcome of the post-run rules where a reading for the period came after the completion.
+func (w *watch) postRunIsJudged(r run.Run, f force, settled time.Time) {
+	if f.def.PostRun == nil || w.notes.judged[r.ID()] {
+		return
+	}
+	for _, ref := range f.def.PostRun.Gate.Refs() {
+		for _, v := range w.bySensor[sensorID{r.Pipeline, ref.Key}] {
+			if got := w.written[v]; got.Period == r.Period && within(r, f.def, got.UpdatedAt) && f.undisturbed(got.UpdatedAt, settled) {
+				w.fail(InputsAreNotLost, "%s completed at %s; version %d of %s, written at %s, has no outcome", r.ID(), r.EndedAt, v, ref.Key, got.UpdatedAt)
+			}
+		}
+	}
+}
+
+// within says that a reading came after the completion and inside the post-run window.
+func within(r run.Run, def *pipeline.Definition, at time.Time) bool {
+	return at.After(r.EndedAt) && at.Before(r.EndedAt.Add(def.PostRun.Window))
+}

@@ -1,0 +1,183 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// While store, controllers and clocks work, a due task is performed and a change is handled soon, whatever other tasks,
+// changes and targets do (NothingStarves), and a run that waits is woken by what it waits for, not by its interval
+// (WakeUpsArrive).
+
+const (
+	// settling is how long a world has after its start, or after a storm, before it must be prompt: a controller may be away
+	// for most of it.
+	settling = 50 * time.Minute
+	// promptly is how soon. It is shorter than every evaluation interval, so that an interval hides no lost wake-up.
+	promptly = 110 * time.Second
+	// patrol is how often the watch checks.
+	patrol = 30 * time.Second
+)
+
+// expectPrompt has the watch check from an instant on that nothing starves and wake-ups arrive.
+func (w *watch) expectPrompt(from time.Time) {
+	if w.prompt.IsZero() {
+		w.prompt = from
+		w.patrol(from)
+	}
+}
+
+func (w *watch) patrol(at time.Time) {
+	w.world.chaos.plan(&errand{at: at, again: true, do: func(world *World) {
+		w.tasksAreClaimed()
+		w.waitsEnd()
+		w.patrol(at.Add(patrol))
+	}})
+}
+
+// isPrompt says that what happened at an instant, by the clock, is to be followed soon.
+func (w *watch) isPrompt(at time.Time) bool {
+	return !w.prompt.IsZero() && !at.Before(w.prompt.Add(w.world.skew))
+}
+
+// tasksAreClaimed wants no task to stay due for long. It may be stored with a due time in the past, so it counts from when it
+// was first seen.
+func (w *watch) tasksAreClaimed() {
+	late, err := w.rows.Overdue(context.Background(), w.world.Now(), store.MaxPage)
+	if err != nil {
+		w.fail(NothingStarves, "the tasks cannot be read: %v", err)
+		return
+	}
+	before := w.notes.due
+	w.notes.due = map[string]time.Time{}
+	for _, t := range late {
+		if strings.HasPrefix(t.ID, cursed) || t.Kind == store.HandleChange || t.Kind == store.Advance && calls(w.definition(t.Pipeline, w.runs[t.Key].Progress.Opening.ConfigVersion)) {
+			continue
+		}
+		name := fmt.Sprintf("%s, due at %s", t.ID, t.Ready())
+		since, known := before[name]
+		if !known {
+			since = w.world.now
+		}
+		w.notes.due[name] = since
+		if w.world.now.Sub(since) > promptly {
+			w.fail(NothingStarves, "nothing performs task %s", name)
+		}
+	}
+}
+
+// calls says that the start of a pipeline's job is a call that takes as long as the job: its tasks wait for one another.
+func calls(def *pipeline.Definition) bool {
+	return def != nil && def.Job != nil && def.Job.Type == "http"
+}
+
+// handledSoon wants a change that is handled to have been written lately.
+func (w *watch) handledSoon(c store.Change) {
+	if waited := w.world.Now().Sub(c.At); w.isPrompt(c.At) && waited > promptly && c.Pipeline != clogged {
+		w.fail(NothingStarves, "change %d (%s of %s) was handled %s after it was written", c.Position, c.Kind, c.Pipeline, waited)
+	}
+}
+
+// waitsEnd wants no pending run to wait long for what is there.
+func (w *watch) waitsEnd() {
+	before := w.notes.waits
+	w.notes.waits = map[run.AttemptID]time.Time{}
+	for _, key := range w.order {
+		r := w.runs[key]
+		if r.Status != run.Pending {
+			continue
+		}
+		why := w.waitsInVain(r)
+		if why == "" {
+			continue
+		}
+		since, known := before[r.ID()]
+		if !known {
+			since = w.world.now
+		}
+		w.notes.waits[r.ID()] = since
+		if w.world.now.Sub(since) > promptly {
+			w.fail(WakeUpsArrive, "%s waits although %s", r.ID(), why)
+		}
+	}
+}
+
+// waitsInVain says why a pending run could go on; "" if it could not.
+func (w *watch) waitsInVain(r run.Run) string {
+	now, p := w.world.Now(), r.Progress
+	row := w.current(r.Pipeline)
+	def := w.definition(r.Pipeline, p.Opening.ConfigVersion)
+	if def == nil || row.Config == "" || row.Paused() || now.Before(p.WindowStart) || calls(def) {
+		return ""
+	}
+	if !p.WaitingSince.IsZero() {
+		if w.slotIsFree(r, def, row) {
+			return "a slot is free"
+		}
+		return ""
+	}
+	if w.gateWasOpened(r, def, now) {
+		return "its gate is open"
+	}
+	return ""
+}
+
+// slotIsFree says that the pipeline has a slot that no job uses and no older run is to have.
+func (w *watch) slotIsFree(r run.Run, def *pipeline.Definition, row store.Pipeline) bool {
+	free := def.MaxActive
+	for _, key := range w.order {
+		other := w.runs[key]
+		waits := other.Status == run.Pending && !other.Progress.WaitingSince.IsZero() && other.Period.Compare(r.Period) < 0
+		if key.Pipeline == r.Pipeline && (waits || slices.Contains(row.Slots, other.ID()) && w.isOpen(other.ID())) {
+			free--
+		}
+	}
+	return free > 0
+}
+
+// gateWasOpened says that a gate is open by what was written, and was when it was written: time alone opens it for the next
+// look.
+func (w *watch) gateWasOpened(r run.Run, def *pipeline.Definition, now time.Time) bool {
+	if len(def.After) > 0 {
+		return false
+	}
+	facts, known := w.facts(r, def, w.lastVersion)
+	if !known {
+		return false
+	}
+	written := r.Progress.WindowStart
+	for _, f := range facts {
+		if f.Reading != nil {
+			written = later(written, f.Reading.UpdatedAt)
+		}
+	}
+	return def.Gate.Decide(facts, written) == rule.Pass && def.Gate.Decide(facts, now) == rule.Pass
+}
+
+// facts are what a run's gate sees of the readings up to a version. It is false where which of them count is another matter.
+func (w *watch) facts(r run.Run, def *pipeline.Definition, upTo int64) (rule.Snapshot, bool) {
+	refs := def.Gate.Refs()
+	facts := make(rule.Snapshot, len(refs))
+	for i, ref := range refs {
+		if ref.Start {
+			return nil, false
+		}
+		owner := r.Pipeline
+		if ref.From != "" {
+			owner = pipeline.ID(ref.From)
+		}
+		if best, there := w.best(sensorID{owner, ref.Key}, r.Period, upTo); there {
+			facts[i] = sensor.Seen{Reading: &best.Reading, For: r.Period}
+		}
+	}
+	return facts, true
+}
