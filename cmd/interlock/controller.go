@@ -18,6 +18,7 @@ import (
 	"github.com/interlock-go/interlock/internal/archive"
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/dashboard"
+	"github.com/interlock-go/interlock/internal/datadir"
 	"github.com/interlock-go/interlock/internal/engine"
 	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/orchestrator"
@@ -150,6 +151,9 @@ func (c *controller) load(ctx context.Context, folders engine.Folders) error {
 
 // assemble puts handlers, host and face together.
 func (c *controller) assemble(ctx context.Context, s surroundings) error {
+	if err := datadir.Private(jobsDir(c.file.Data.Dir), seenFile(c.file.Data.Dir)); err != nil {
+		return err
+	}
 	who, err := loadIdentity(c.file.Data.Dir)
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/api"
+	"github.com/interlock-go/interlock/internal/datadir"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -104,7 +105,7 @@ func keptSecret(path string) (string, error) {
 	text := strings.TrimSpace(string(data))
 	switch {
 	case err == nil && len(text) >= 32:
-		return text, nil
+		return text, datadir.Private(path)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return "", fmt.Errorf("read %s: %w", path, err)
 	}

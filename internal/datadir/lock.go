@@ -16,7 +16,14 @@ const lockName = "lock"
 
 // lock takes a directory for this process. It ends with the file's Close, or with the process.
 func lock(dir string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	name := filepath.Join(dir, lockName)
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|noFollow, 0o600)
+	if isLink(err) {
+		return nil, fmt.Errorf("lock data directory %s: %s is a symbolic link, which may lead to another program's file; remove it", dir, name)
+	}
+	if err == nil {
+		err = Private(name)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("lock data directory %s: %w", dir, err)
 	}

@@ -4,6 +4,7 @@ package datadir
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 )
 
@@ -15,3 +16,9 @@ func tryLock(*os.File) error {
 func isHeld(error) bool { return false }
 
 func alive(int) bool { return true }
+
+const noFollow = 0
+
+func isLink(error) bool { return false }
+
+func otherOwner(fs.FileInfo) (uid int, other bool) { return 0, false }

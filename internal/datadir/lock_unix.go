@@ -4,6 +4,7 @@ package datadir
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"syscall"
 )
@@ -15,4 +16,19 @@ func isHeld(err error) bool { return errors.Is(err, syscall.EWOULDBLOCK) }
 // alive says whether there is such a process. Of one that nobody names, and is about to, it says that there is.
 func alive(pid int) bool {
 	return pid <= 0 || !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
+}
+
+// noFollow makes opening a symbolic link fail with an error that isLink recognizes.
+const noFollow = syscall.O_NOFOLLOW
+
+func isLink(err error) bool { return errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.EMLINK) } // EMLINK on FreeBSD
+
+// otherOwner returns the owner of a file, and whether it is another user than this one. A directory of root is safe:
+// root can change any file anyway, and volumes are often mounted so, with write permission for a group.
+func otherOwner(info fs.FileInfo) (uid int, other bool) {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	return int(s.Uid), s.Uid != 0 && int(s.Uid) != os.Geteuid()
 }

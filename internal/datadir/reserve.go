@@ -48,7 +48,7 @@ func (r *Reserve) Take() error {
 func (r *Reserve) occupy() error {
 	info, err := os.Lstat(r.path)
 	if err == nil && info.Mode().IsRegular() && info.Size() == r.size && r.size > 0 {
-		return nil // a process before this one has occupied it
+		return Private(r.path) // a process before this one has occupied it
 	}
 	if err := os.Remove(r.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -17,6 +18,9 @@ type file struct {
 	info   fs.FileInfo // nil where not even that can be told
 	given  bool        // a path names it
 	unseen error       // why it cannot be looked at
+
+	// Of a file that was found in a directory: its real path, and the given one that this is below of.
+	root, origin string
 }
 
 // read gives its name and contents. Its size is probably what it was when it was found.
@@ -24,7 +28,7 @@ func (f file) read() (pipeline.Source, error) {
 	if f.unseen != nil {
 		return pipeline.Source{}, f.unseen
 	}
-	in, err := os.Open(f.path)
+	in, err := f.open()
 	if err != nil {
 		return pipeline.Source{}, err
 	}
@@ -43,6 +47,24 @@ func (f file) read() (pipeline.Source, error) {
 		return pipeline.Source{}, err
 	}
 	return pipeline.Source{File: f.path, Data: data}, nil
+}
+
+// open opens the file. One that was found in a directory is opened below its root, so that a link that was put in its place
+// since leads nowhere.
+func (f file) open() (*os.File, error) {
+	if f.root == "" {
+		return os.Open(f.path)
+	}
+	name, err := filepath.Rel(f.root, f.origin)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(f.root)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return root.Open(name)
 }
 
 // why says why it cannot be read; of a link also where that leads.

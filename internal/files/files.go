@@ -17,7 +17,11 @@ import (
 // count, names that start with a dot are passed over and the order is that of the names. A file that can be reached
 // in several ways is read once, under the first of its names. A file in a directory that cannot be read is among the
 // others, with the reason in place of its contents. A path that is missing or cannot be read, and a directory below it, is an
-// error that names it; nothing is returned then, so that nobody takes half of the files for all of them.
+// error that names it; nothing is returned then, so that half of the files are never taken for all of them.
+//
+// Links are followed as long as they stay below one of the paths, as those of a Kubernetes ConfigMap do. A link in a
+// directory that leads elsewhere cannot be read: whoever may write there could otherwise have any file of the machine
+// read, and quoted in the problems that are reported about it.
 func Read(paths ...string) ([]pipeline.Source, error) {
 	var sources []pipeline.Source
 	err := walk(paths, func(f file) error {
@@ -76,25 +80,42 @@ func IsDir(path string) (bool, error) {
 func walk(paths []string, visit func(file) error) error {
 	w := walker{visit: visit, seen: map[string]bool{}}
 	for _, path := range paths {
-		info, err := os.Stat(path)
-		if err != nil {
-			return named(path, err)
-		}
 		origin, err := realPath(path)
 		if err != nil {
 			return err
 		}
-		if err := w.walk(file{path: path, info: info, given: true}, origin); err != nil {
+		w.roots = append(w.roots, origin)
+	}
+	for i, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return named(path, err)
+		}
+		if err := w.walk(file{path: path, info: info, given: true}, w.roots[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// errOutside is why a link is not followed.
+var errOutside = errors.New("the link leads out of the directory; put the file itself there, or name its directory in the server's file")
+
+// rootOf returns the given path that origin is, or is below of; "" if there is none.
+func (w *walker) rootOf(origin string) string {
+	for _, root := range w.roots {
+		if rest, below := strings.CutPrefix(origin, root); below && (rest == "" || os.IsPathSeparator(rest[0]) || os.IsPathSeparator(root[len(root)-1])) {
+			return root
+		}
+	}
+	return ""
+}
+
 // walker visits files. seen holds the real paths of files and directories that were visited, which keeps a file from
 // counting twice and a directory that links to its own parent from being walked without end.
 type walker struct {
 	visit func(file) error
+	roots []string // the real paths of those that were given
 	seen  map[string]bool
 }
 
@@ -106,6 +127,9 @@ func (w *walker) walk(f file, origin string) error {
 	w.seen[origin] = true
 	if f.info.IsDir() {
 		return w.walkDir(f.path, origin)
+	}
+	if !f.given {
+		f.root, f.origin = w.rootOf(origin), origin
 	}
 	return w.visit(f)
 }
@@ -144,6 +168,12 @@ func (w *walker) walkEntry(path, origin string, entry fs.DirEntry) error {
 	if link {
 		if origin, err = realPath(path); err != nil {
 			return err
+		}
+		if w.rootOf(origin) == "" {
+			if info.IsDir() {
+				return named(path, errOutside)
+			}
+			return w.visitUnseen(path, entry, errOutside)
 		}
 	}
 	return w.walk(file{path: path, info: info}, origin)

@@ -93,25 +93,56 @@ func TestReadGivesTheContents(t *testing.T) {
 }
 
 func TestLinksToFilesAreFollowed(t *testing.T) {
-	tree(t, "real/a.yaml", "real/other.txt")
-	if err := os.Mkdir("d", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	link(t, "../real/a.yaml", "d/b.yaml")
-	link(t, "../real/a.yaml", "d/c.yaml")
-	link(t, "../real/other.txt", "d/other.txt")
+	tree(t, "d/.real/a.yaml", "d/.real/other.txt")
+	link(t, ".real/a.yaml", "d/b.yaml")
+	link(t, ".real/a.yaml", "d/c.yaml")
+	link(t, ".real/other.txt", "d/other.txt")
 	if diff := cmp.Diff([]string{"d/b.yaml"}, names(t, "d")); diff != "" {
 		t.Errorf("one file behind two links (-want +got):\n%s", diff)
 	}
 }
 
 func TestADirectoryLoopEnds(t *testing.T) {
-	tree(t, "d/a.yaml", "elsewhere/b.yaml")
-	link(t, "..", "d/up")
+	tree(t, "d/a.yaml", "d/z/b.yaml")
+	link(t, "..", "d/z/up")
 	link(t, ".", "d/self")
-	want := []string{"d/a.yaml", "d/up/elsewhere/b.yaml"}
+	want := []string{"d/a.yaml", "d/z/b.yaml"}
 	if diff := cmp.Diff(want, names(t, "d")); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
+
+// A ConfigMap is mounted as links to a directory that is itself a link.
+func TestConfigMapIsRead(t *testing.T) {
+	tree(t, "d/..2026_03_03/orders.yaml", "d/..2026_03_03/sales.yaml")
+	link(t, "..2026_03_03", "d/..data")
+	link(t, "..data/orders.yaml", "d/orders.yaml")
+	link(t, "..data/sales.yaml", "d/sales.yaml")
+	link(t, "d", "mounted")
+	for _, dir := range []string{"d", "mounted"} {
+		sources, err := files.Read(dir)
+		want := []pipeline.Source{
+			{File: dir + "/orders.yaml", Data: []byte("d/..2026_03_03/orders.yaml")}, {File: dir + "/sales.yaml", Data: []byte("d/..2026_03_03/sales.yaml")},
+		}
+		if diff := cmp.Diff(want, sources); diff != "" || err != nil {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+	}
+}
+
+func TestLinksStayBelowThePathsThatWereGiven(t *testing.T) {
+	tree(t, "d/a.yaml", "shared/b.yaml", "shared2/c.yaml")
+	link(t, "../shared", "d/shared")
+	if _, err := files.Read("d"); err == nil || !strings.Contains(err.Error(), "d/shared: the link leads out of the directory") {
+		t.Errorf("a directory elsewhere is answered with %v", err)
+	}
+	if diff := cmp.Diff([]string{"d/a.yaml", "d/shared/b.yaml"}, names(t, "d", "shared")); diff != "" {
+		t.Errorf("a directory that is given, too (-want +got):\n%s", diff)
+	}
+	link(t, "../shared2/c.yaml", "d/c.yaml")
+	sources, err := files.Read("d", "shared")
+	if err != nil || len(sources) != 3 || sources[1].File != "d/c.yaml" || sources[1].Unread == "" || sources[1].Data != nil {
+		t.Errorf("a file of a directory whose name begins the same is answered with %+v, %v", sources, err)
 	}
 }
 
@@ -158,14 +189,15 @@ func TestFileThatCannotBeReadStopsNoOther(t *testing.T) {
 	}{
 		{"dangling link", "gone", "it links to gone: no such file or directory"},
 		{"link to itself", "b.yaml", "it links to b.yaml: too many levels of symbolic links"},
-		{"nothing comes out of it", "/proc/self/mem", "it links to /proc/self/mem: input/output error"},
+		{"out of its directory", "/etc/passwd", "it links to /etc/passwd: the link leads out of the directory; put the file itself there, or name its directory in the server's file"},
+		{"out of its directory, relative", "../d2/x.yaml", "it links to ../d2/x.yaml: the link leads out of the directory; put the file itself there, or name its directory in the server's file"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if strings.HasPrefix(tt.target, "/proc") && runtime.GOOS != "linux" {
 				t.Skip("there is no such file")
 			}
-			tree(t, "d/a.yaml", "d/c.yaml")
+			tree(t, "d/a.yaml", "d/c.yaml", "d2/x.yaml")
 			link(t, tt.target, "d/b.yaml")
 			want := []pipeline.Source{
 				{File: "d/a.yaml", Data: []byte("d/a.yaml")},

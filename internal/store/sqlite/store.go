@@ -81,6 +81,9 @@ func openDir(ctx context.Context, dir *datadir.Dir, o Options) (*Store, error) {
 		o.reserve = dir.Reserve(o.Reserve)
 	}
 	path := filepath.Join(dir.Path, fileName)
+	if err := createPrivate(path); err != nil {
+		return nil, err
+	}
 	s, err := open(ctx, path, o)
 	if isFull(err) && o.reserve.Take() == nil && o.reserve.Release() {
 		s, err = open(ctx, path, o)
@@ -92,6 +95,16 @@ func openDir(ctx context.Context, dir *datadir.Dir, o Options) (*Store, error) {
 		return nil, errors.Join(err, s.conn.close(), s.checkpointer.conn.close())
 	}
 	return s, nil
+}
+
+// createPrivate creates an empty database file, unless there is one, that only this user may read. SQLite gives the files
+// beside it the same permissions.
+func createPrivate(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return fault(path, err)
+	}
+	return errors.Join(f.Close(), datadir.Private(path, path+"-wal", path+"-shm"))
 }
 
 func open(ctx context.Context, path string, o Options) (_ *Store, err error) {
