@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
@@ -9,7 +10,6 @@ import (
 	"log/slog"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -50,45 +50,40 @@ type access struct {
 	logger *slog.Logger
 	tls    atomic.Pointer[tls.Config] // nil without TLS
 
+	record func(ctx context.Context, action string, parameters map[string]any)
+
 	mu     sync.Mutex
-	tokens [sha256.Size]byte // hash of the tokens in force
+	tokens []api.Token       // in force
 	certs  [sha256.Size]byte // hash of the certificates in force
 }
 
 // Reload reads the files of tokens and certificates again, and uses them for the next request and the next connection. It
 // changes only what has changed. Files that cannot be used are an error, and what was in force stays in force.
-func (a *access) Reload() error {
+func (a *access) Reload(ctx context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return errors.Join(a.reloadTokens(), a.reloadCertificates())
+	return errors.Join(a.reloadTokens(ctx), a.reloadCertificates(ctx))
 }
 
-func (a *access) reloadTokens() error {
+func (a *access) reloadTokens(ctx context.Context) error {
 	tokens, err := readTokens(a.file.Auth.Tokens, a.getenv)
 	if err != nil {
 		return fmt.Errorf("reload the tokens, those of before stay in force: %w", err)
 	}
-	sum := hashTokens(tokens)
-	if sum == a.tokens {
+	changed := changedTokens(a.tokens, tokens)
+	if len(changed) == 0 {
 		return nil
 	}
 	if err := a.api.SetTokens(tokens); err != nil {
 		return fmt.Errorf("reload the tokens, those of before stay in force: %w", err)
 	}
-	a.tokens = sum
-	a.logger.Info("tokens reloaded")
+	a.tokens = tokens
+	a.logger.Info("tokens reloaded", "names", changed)
+	a.record(ctx, "reload-tokens", map[string]any{"names": changed})
 	return nil
 }
 
-func hashTokens(tokens []api.Token) [sha256.Size]byte {
-	var all strings.Builder
-	for _, t := range tokens {
-		fmt.Fprintf(&all, "%q %q\n", t.Name, t.Secret)
-	}
-	return sha256.Sum256([]byte(all.String()))
-}
-
-func (a *access) reloadCertificates() error {
+func (a *access) reloadCertificates(ctx context.Context) error {
 	if a.file.TLS.Cert == "" {
 		return nil
 	}
@@ -99,11 +94,12 @@ func (a *access) reloadCertificates() error {
 	if sum == a.certs {
 		return nil
 	}
-	a.tls.Store(config)
-	if a.certs != [sha256.Size]byte{} {
-		a.logger.Info("certificates reloaded")
-	}
+	first := a.tls.Swap(config) == nil
 	a.certs = sum
+	if !first {
+		a.logger.Info("certificates reloaded")
+		a.record(ctx, "reload-certificates", nil)
+	}
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -20,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/engine"
 	"github.com/interlock-go/interlock/internal/settings"
 )
@@ -133,15 +135,18 @@ func TestTokenFileIsReloaded(t *testing.T) {
 	s.must(0, "status", "--token", "first-0123456789")
 
 	writeText(t, file, "second-0123456789\n")
-	if err := s.c.access.Reload(); err != nil {
+	if err := s.c.access.Reload(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	s.must(1, "status", "--token", "first-0123456789")
 	s.must(0, "status", "--token", "second-0123456789")
+	if got := s.must(0, "audit", "--action", "reload-tokens", "--token", "second-0123456789").stdout; !strings.Contains(got, "names=[ann]") || strings.Contains(got, "0123456789") {
+		t.Errorf("the record says %s", got)
+	}
 
 	for _, text := range []string{"", "short"} {
 		writeText(t, file, text)
-		if err := s.c.access.Reload(); err == nil || !strings.Contains(err.Error(), "ann") || text != "" && strings.Contains(err.Error(), text+"\"") {
+		if err := s.c.access.Reload(t.Context()); err == nil || !strings.Contains(err.Error(), "ann") || text != "" && strings.Contains(err.Error(), text+"\"") {
 			t.Errorf("a token file with %q: %v", text, err)
 		}
 		s.must(0, "status", "--token", "second-0123456789")
@@ -161,7 +166,7 @@ func TestCertificateIsReloaded(t *testing.T) {
 	}
 	first := serial()
 	ca.write(dir, "server", loopback())
-	if err := s.c.access.Reload(); err != nil {
+	if err := s.c.access.Reload(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	second := serial()
@@ -172,7 +177,7 @@ func TestCertificateIsReloaded(t *testing.T) {
 	if err := os.Rename(filepath.Join(dir, "other.key"), key); err != nil { // a key that is not that of the certificate
 		t.Fatal(err)
 	}
-	if err := s.c.access.Reload(); err == nil || !strings.Contains(err.Error(), "tls.key") {
+	if err := s.c.access.Reload(t.Context()); err == nil || !strings.Contains(err.Error(), "tls.key") {
 		t.Errorf("a key of another certificate: %v", err)
 	}
 	if got := serial(); got.Cmp(second) != 0 {
@@ -325,4 +330,24 @@ func serveListening(t *testing.T, config string) *service {
 	file.Data.Dir = s.data
 	s.start(file, engine.Folders{Pipelines: []string{s.pipelines}}, nil)
 	return s
+}
+
+func TestAuditTellsWhoDidWhat(t *testing.T) {
+	s := serve(t, site{pipelines: map[string]string{"orders.yaml": "pipeline: {id: orders, owner: tests}\nschedule: {cron: \"0 8 * * *\"}\njob: {type: command, config: {command: [\"true\"]}}\n"}})
+	s.must(0, "pause", "orders", "--reason", "maintenance")
+	got := s.must(0, "audit").stdout
+	for _, want := range []string{"server", "config", "accepted=[orders]", "start", "ann (local)", "pause", "done", "maintenance"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("there is no %q in\n%s", want, got)
+		}
+	}
+	var list struct{ Items []client.AuditEntry }
+	out := s.must(0, "audit", "--actor", "ann", "--action", "pause", "--pipeline", "orders", "--outcome", "done", "--since", "1h", "--format", "json").stdout
+	if err := json.Unmarshal([]byte(out), &list); err != nil || len(list.Items) != 1 || *list.Items[0].Reason != "maintenance" {
+		t.Errorf("got %s (%v)", out, err)
+	}
+	if got := s.must(0, "events").stdout; strings.Contains(got, "AUDIT") {
+		t.Errorf("events repeat the audit record:\n%s", got)
+	}
+	s.must(2, "audit", "--since", "soon")
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/api"
 	"github.com/interlock-go/interlock/internal/archive"
+	"github.com/interlock-go/interlock/internal/audit"
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/dashboard"
 	"github.com/interlock-go/interlock/internal/datadir"
@@ -44,6 +45,7 @@ type controller struct {
 	engine  *engine.Engine
 	server  *http.Server
 	access  *access
+	audit   *audit.Log
 	archive *archiving
 	listen  net.Listener
 	tracing *tracing
@@ -91,6 +93,7 @@ func newController(ctx context.Context, f settings.File, folders engine.Folders,
 	if s.between != nil {
 		c.store = s.between(c.store)
 	}
+	c.audit = audit.New(c.store, f.Retention.Audit.D())
 	c.catalog = catalog.New(c.store, all.Kinds())
 	if f.Jobs.Command == "off" {
 		c.catalog.WithoutPrograms()
@@ -140,6 +143,7 @@ func (c *controller) load(ctx context.Context, folders engine.Folders) error {
 	c.reload = engine.NewReloader(folders, func(ctx context.Context, f catalog.Files, now time.Time) error {
 		report, err := c.catalog.Apply(ctx, f, now)
 		logReport(c.logger, report)
+		c.recordFiles(ctx, report)
 		return errors.Join(err, c.keepSeen())
 	}, c.unreadable())
 	if err := c.reload.Load(ctx, time.Now()); err != nil {
@@ -268,11 +272,11 @@ func (c *controller) assembleServer(ctx context.Context, operator api.Operator, 
 		return err
 	}
 	handler := api.New(api.Deps{
-		Store: c.store, Catalog: c.catalog, Operator: operator, AcceptRemoval: c.acceptRemoval, Alerts: c.engine.Notifier, Settings: who, CursorKey: cursors, Metrics: registry,
+		Store: c.store, Catalog: c.catalog, Operator: operator, AcceptRemoval: c.acceptRemoval, Alerts: c.engine.Notifier, Audit: c.audit, Settings: who, CursorKey: cursors, Metrics: registry,
 		Health: c.health, Trouble: c.store.trouble, Months: c.archive.askMonths(), Dashboard: page, Now: time.Now, Logger: c.logger,
 	})
-	c.access = &access{file: c.file, getenv: s.getenv, api: handler, logger: c.logger, tokens: hashTokens(who.Tokens)}
-	if err := c.access.Reload(); err != nil {
+	c.access = &access{file: c.file, getenv: s.getenv, api: handler, logger: c.logger, tokens: who.Tokens, record: c.record}
+	if err := c.access.Reload(ctx); err != nil {
 		return err
 	}
 	c.server = api.Server(handler, c.file.Listen, c.logger)
@@ -324,6 +328,7 @@ func (c *controller) address() string {
 
 // run works until ctx ends.
 func (c *controller) run(ctx context.Context) error {
+	c.recordStart(ctx)
 	served := make(chan error, 1)
 	go func() { served <- c.serve() }()
 	watching, stopWatching := context.WithCancel(ctx)

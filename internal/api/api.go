@@ -21,6 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/interlock-go/interlock/internal/audit"
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/notify"
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -48,6 +49,7 @@ type Deps struct {
 	AcceptRemoval func(ctx context.Context, by, why string, now time.Time) ([]pipeline.ID, error)
 
 	Alerts    *notify.Notifier // nil: there are none
+	Audit     *audit.Log       // nil: nothing is recorded
 	Settings  Settings
 	CursorKey []byte                                                                // cursors are encrypted with it; nil: with one of this process
 	Health    func(context.Context) Health                                          // nil: always ready
@@ -79,6 +81,7 @@ type API struct {
 	keys     atomic.Pointer[keys]
 	sessions *sessions
 	guesses  *guesses
+	auditor  *auditor // nil: nothing is recorded
 	origins  *http.CrossOriginProtection
 	ids      *ids
 	metrics  *metrics
@@ -96,6 +99,9 @@ func New(d Deps) *API {
 	}
 	a.keys.Store(newKeys(d.Settings.Tokens))
 	a.sessions = &sessions{store: d.Store, lifetime: a.settings.SessionLifetime, idle: a.settings.SessionIdle}
+	if d.Audit != nil {
+		a.auditor = &auditor{log: d.Audit}
+	}
 	a.store = paged{d.Store, a.cursors}
 	if a.acceptance = d.AcceptRemoval; a.acceptance == nil {
 		a.acceptance = d.Catalog.AcceptRemoval
@@ -136,6 +142,7 @@ func (a *API) routes(h huma.API) {
 	a.silenceRoutes(h)
 	a.trendRoutes(h)
 	a.sessionRoutes(h)
+	a.auditRoutes(h)
 }
 
 // serve passes a request that was let in on to its handler. Answers to reads carry a tag; streams cannot.

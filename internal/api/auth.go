@@ -159,7 +159,11 @@ func (a *API) authenticate(r *http.Request, c *call) (principal, *Problem) {
 			return token.principal, nil
 		}
 		a.guesses.failed(c.address(), a.now())
-		return principal{}, unauthorized("the token is not known").with("WWW-Authenticate", `Bearer realm="interlock", error="invalid_token"`)
+		p := unauthorized("the token is not known").with("WWW-Authenticate", `Bearer realm="interlock", error="invalid_token"`)
+		if a.auditor != nil {
+			a.recordRefusal(r.Context(), c, "authenticate", &a.auditor.unknown, p)
+		}
+		return principal{}, p
 	}
 	if id, given := sessionID(r); given {
 		who, ok, err := a.sessions.find(r.Context(), id, keys, a.now())

@@ -15,6 +15,7 @@ type call struct {
 	context.Context // the request's own
 	response
 
+	api   *API
 	id    string
 	path  string
 	who   principal

@@ -89,19 +89,29 @@ func (a *API) listEvents(ctx context.Context, in *eventsInput) (*output[List[Eve
 		return nil, err
 	}
 	who := whoOf(ctx)
-	return answer(list(page, func(e event.Event) bool { return who.hears(e) }, func(e event.Event) Event { return Event{e, silenced(e)} })), nil
+	return answer(list(page, func(e event.Event) bool { return who.hears(e) && shows(q, e) }, func(e event.Event) Event { return Event{e, silenced(e)} })), nil
 }
 
 func unknownType(at, name string) *Problem {
 	return badRequest("event type %.60q is unknown; docs/EVENTS.md lists them", name).at(at, "unknown")
 }
 
-// hears says whether p may know of an event. What is about no pipeline is for those who may see all of them.
+// hears reports whether p may see an event. An event about no pipeline is for clients that see all of them, the audit record for
+// admins.
 func (p principal) hears(e event.Event) bool {
+	if e.Type == event.Audit {
+		return p.role >= RoleAdmin
+	}
 	if e.Detail.Pipeline == "" {
 		return p.unlimited()
 	}
 	return p.sees(e.Detail.Pipeline)
+}
+
+// shows reports whether a list or stream of events has e. The audit record, which repeats what other events say, is left
+// out unless it is asked for.
+func shows(q store.EventQuery, e event.Event) bool {
+	return e.Type != event.Audit || q.Type == event.Audit
 }
 
 // eventQuery reads what events are asked for.

@@ -22,7 +22,7 @@ var (
 
 // ServeHTTP answers one request: it is given an id, checked, answered, counted and logged.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := &call{Context: r.Context(), id: a.ids.of(r.Header.Get("X-Request-Id")), path: r.URL.Path, since: a.now()}
+	c := &call{api: a, Context: r.Context(), id: a.ids.of(r.Header.Get("X-Request-Id")), path: r.URL.Path, since: a.now()}
 	c.response = response{ResponseWriter: w, request: r}
 	answer := &c.response
 	defer a.finish(answer, c)

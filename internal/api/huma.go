@@ -46,6 +46,8 @@ type route struct {
 	role    Role // the least that may use it
 	status  int  // of success; 200 unless said
 	patient bool // it may take longer than other requests
+
+	recorded bool // in the audit record, whatever its role
 }
 
 // patience is how long a patient route may take to answer. Package client waits a little longer for these.
@@ -69,6 +71,9 @@ func (rt route) let(ctx huma.Context, next func(huma.Context)) {
 	}
 	r, w := humago.Unwrap(ctx)
 	if p := whoOf(r.Context()).may(rt.role, pipeline.ID(id)); p != nil {
+		if c := callOf(r.Context()); rt.audits() && c.api.auditor != nil {
+			c.api.recordRefusal(r.Context(), c, rt.name, &c.api.auditor.rejected, p)
+		}
 		p.write(w, r)
 		return
 	}
@@ -90,6 +95,9 @@ func answer[T any](body T) *output[T] { return &output[T]{Body: body} }
 
 // register adds a route. Whatever error its handler returns is answered as a Problem.
 func register[I, O any](h huma.API, rt route, handle func(context.Context, *I) (*O, error)) {
+	if rt.audits() {
+		handle = recording(rt, handle)
+	}
 	registerAs(h, rt.operation(), handle)
 }
 

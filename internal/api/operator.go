@@ -68,7 +68,7 @@ func (a *API) operatorRoutes(h huma.API) {
 	register(h, rerun, a.rerun)
 	register(h, post("/runs/{pipeline}/{schedule}/{date}/cancel", "cancel", "Runs", "End an open run"), a.cancel)
 	report := post("/runs/{pipeline}/{schedule}/{date}/job", "report", "Runs", "Report the result of a run's job, also with the attempt's own callback token")
-	report.role = RoleNone // the handler asks: the job itself may
+	report.role, report.recorded = RoleNone, true // the handler checks the role: the job itself may report
 	register(h, report, a.report)
 	register(h, post("/pipelines/{id}/pause", "pause", "Pipelines", "Stop a pipeline: readings are kept, nothing opens or starts"), a.pause)
 	register(h, post("/pipelines/{id}/resume", "resume", "Pipelines", "End a pause"), a.resume)

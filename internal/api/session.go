@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/interlock-go/interlock/internal/audit"
 )
 
 // Session is the client that makes a request, and what it may do.
@@ -43,7 +45,7 @@ type loggedOut struct {
 func (a *API) sessionRoutes(h huma.API) {
 	register(h, get("/session", "get-session", "Session", "Return the client that makes this request, and what it may do"), a.getSession)
 	in := post("/session", "login", "Session", "Open a session for a browser: a cookie that no script can read")
-	in.role = RoleNone
+	in.role = RoleNone // login records itself, once the client has a name
 	register(h, in, a.login)
 	out := route{method: http.MethodDelete, path: "/session", name: "logout", tag: "Session", summary: "End the session", role: RoleNone}
 	out.status = http.StatusNoContent
@@ -77,9 +79,16 @@ func (a *API) login(ctx context.Context, in *struct{ Body LoginRequest }) (*logg
 	token := a.keys.Load().find(in.Body.Token)
 	if token == nil {
 		a.guesses.failed(from, now)
-		return nil, unauthorized("the token is not known")
+		p := unauthorized("the token is not known")
+		if a.auditor != nil {
+			a.recordRefusal(ctx, callOf(ctx), "login", &a.auditor.unknown, p)
+		}
+		return nil, p
 	}
 	cookie, who, err := a.openSession(ctx, session{}, token, now)
+	if err == nil {
+		err = a.recordSession(ctx, "login", who)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -109,6 +118,11 @@ func (a *API) logout(ctx context.Context, _ *struct{}) (*loggedOut, error) {
 		if err := a.sessions.revoke(ctx, id, a.now()); err != nil {
 			return nil, err
 		}
+		if who := whoOf(ctx); who.role != RoleNone {
+			if err := a.recordSession(ctx, "logout", who); err != nil {
+				return nil, err
+			}
+		}
 	}
 	cookie := cookieFor(ctx, "")
 	cookie.MaxAge = -1
@@ -131,4 +145,16 @@ func sessionID(r *http.Request) (string, bool) {
 		return "", false
 	}
 	return cookie.Value, true
+}
+
+// recordSession records a login or logout.
+func (a *API) recordSession(ctx context.Context, action string, who principal) error {
+	if a.auditor == nil {
+		return nil
+	}
+	c := callOf(ctx)
+	c.who = who
+	e := c.entry(action).Entry
+	e.Outcome = audit.Done
+	return a.auditor.log.Add(ctx, e, a.now())
 }

@@ -257,7 +257,7 @@ func (f *follower) stillAllowed() bool {
 
 func (f *follower) wants(e event.Event) bool {
 	q := f.query
-	return f.who.hears(e) && (q.Pipeline == "" || e.Detail.Pipeline == q.Pipeline) && (q.Type == "" || e.Type == q.Type) && !e.Time.Before(q.Since)
+	return f.who.hears(e) && shows(q, e) && (q.Pipeline == "" || e.Detail.Pipeline == q.Pipeline) && (q.Type == "" || e.Type == q.Type) && !e.Time.Before(q.Since)
 }
 
 // alive shows that the stream still is, and up to where it has looked, so that a client that wants few events need not

@@ -90,6 +90,7 @@ var rooms = map[string]layer{
 	"internal/notify":       handle,
 	"internal/prober":       handle,
 	"internal/trend":        handle,
+	"internal/audit":        handle,
 
 	"internal/files":          adapter,
 	"internal/evaluator":      adapter,

@@ -160,6 +160,13 @@ var groups = []Group{
 			Sensors{},
 		},
 	}},
+	{"The audit record", []Entry{
+		{
+			Audit, Info, "", PerPlatform, "A client logged in, failed to, or asked for a change; or the server's files or tokens changed. Only admins can read it.",
+			"`interlock audit` lists the whole record.",
+			Audited{},
+		},
+	}},
 	{"Dry runs", []Entry{
 		{DryRunWouldTrigger, Info, "", PerRun, "The gate was found open; without `dryRun` the job would start now.", "", Gate{}},
 		{DryRunLateData, Info, "", PerRun, "An input changed after the dry run; without `dryRun` a rerun would follow.", "", Late{}},

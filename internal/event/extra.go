@@ -156,6 +156,18 @@ type Config struct {
 	Problems []string `json:"problems" doc:"what is wrong with it, each at its place"`
 }
 
+// Audited is an entry of the audit record.
+type Audited struct {
+	Actor       string `json:"actor" doc:"the token, certificate or user; server for what the server does by itself"`
+	Role        string `json:"role" doc:"the actor's role"`
+	RequestedBy string `json:"requestedBy" doc:"the person, as the client named them"`
+	Remote      string `json:"remote" doc:"the address that the request came from"`
+	Action      string `json:"action" doc:"the operation, such as trigger, pause, login or config"`
+	Subject     string `json:"subject" doc:"what it is about, such as a run"`
+	Reason      string `json:"reason" doc:"why, in their words"`
+	Outcome     string `json:"outcome" doc:"done, refused or failed"`
+}
+
 // Projection is how a dry run would have met its deadline.
 type Projection struct {
 	Status              string    `json:"status" doc:"met, breach or past"`
@@ -165,6 +177,7 @@ type Projection struct {
 }
 
 func (Gate) extra()       {}
+func (Audited) extra()    {}
 func (Opening) extra()    {}
 func (Refusal) extra()    {}
 func (Started) extra()    {}

@@ -65,6 +65,11 @@ const (
 	SensorRejected Type = "SENSOR_REJECTED"
 )
 
+// The audit record.
+const (
+	Audit Type = "AUDIT"
+)
+
 // Dry runs.
 const (
 	DryRunWouldTrigger  Type = "DRY_RUN_WOULD_TRIGGER"

@@ -16,6 +16,7 @@ var untold = map[event.Type]string{
 	event.InfraAlarm:            "only a platform with alarms of its own has it",
 	event.SensorRejected:        "only where producers write into the store themselves",
 	event.WatchdogDegraded:      "needs a store that fails: internal/watchdog",
+	event.Audit:                 "requests are recorded by the API: internal/api",
 	event.BaselineCaptureFailed: "needs readings of hundreds of kilobytes: internal/orchestrator",
 }
 

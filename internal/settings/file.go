@@ -157,4 +157,5 @@ type Retention struct {
 	Events  document.Duration `yaml:"events" default:"90d" min:"1h" doc:"Events."`
 	History document.Duration `yaml:"history" default:"30d" min:"1h" doc:"Readings."`
 	JobLog  document.Duration `yaml:"jobLog" default:"30d" min:"1h" doc:"Job log and output."`
+	Audit   document.Duration `yaml:"audit" default:"365d" min:"1d" doc:"The audit record. A change applies to entries that are written afterwards."`
 }

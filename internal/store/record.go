@@ -251,6 +251,7 @@ const (
 	KeyNote     NoteKind = "key"     // the public key that each replica signs with, and the key that encrypts cursors
 	AnswerNote  NoteKind = "answer"  // the answer to a request, for its repeats
 	SessionNote NoteKind = "session" // a browser that logged in to the dashboard
+	AuditNote   NoteKind = "audit"   // a day of the audit record; its entries are of the kind audit/DAY
 )
 
 // StoredEvent is an event at its place in the order in which events were committed.

@@ -104,6 +104,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Who did what: operators' actions, logins, changed files and tokens; newest first
+         * @description Needs the role admin.
+         */
+        get: operations["list-audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/compliance": {
         parameters: {
             query?: never;
@@ -724,18 +744,18 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Who makes this request, and what they may do
+         * Return the client that makes this request, and what it may do
          * @description Needs the role viewer.
          */
         get: operations["get-session"];
         put?: never;
         /**
-         * Keep a token in a cookie that no script can read, for browsers
+         * Open a session for a browser: a cookie that no script can read
          * @description Needs the role none.
          */
         post: operations["login"];
         /**
-         * Forget the cookie
+         * End the session
          * @description Needs the role none.
          */
         delete: operations["logout"];
@@ -988,6 +1008,35 @@ export interface components {
             schedule: string | null;
             /** Format: date-time */
             since: string | null;
+        };
+        AuditEntry: {
+            /** @description The operation, such as trigger, pause, login or config. */
+            action: string;
+            /** @description The token, certificate or user; local where the server asks for none, server for what it does by itself. */
+            actor: string;
+            /** Format: date-time */
+            at: string;
+            /** @description Why it was refused, or what went wrong. */
+            error: string | null;
+            id: string;
+            /** @description done, refused or failed; null if the server stopped before it was known. */
+            outcome: string | null;
+            /** @description What was asked for, such as force: true. */
+            parameters: {
+                [key: string]: unknown;
+            };
+            pipeline: string | null;
+            reason: string | null;
+            /** @description The address that the request came from. */
+            remote: string | null;
+            /** @description The request's id, as in the server's log. */
+            requestId: string | null;
+            /** @description The person, as the client named them. */
+            requestedBy: string | null;
+            /** @description The actor's role. */
+            role: string | null;
+            /** @description What else it is about, such as a run. */
+            subject: string | null;
         };
         BackfillRequest: {
             /** @description Only say what would be done. */
@@ -1435,6 +1484,12 @@ export interface components {
         ListAlertRoute: {
             /** @description The items of this page. */
             items: components["schemas"]["AlertRoute"][];
+            /** @description Leads to the next page; null on the last. */
+            nextCursor: string | null;
+        };
+        ListAuditEntry: {
+            /** @description The items of this page. */
+            items: components["schemas"]["AuditEntry"][];
             /** @description Leads to the next page; null on the last. */
             nextCursor: string | null;
         };
@@ -2642,6 +2697,52 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ListTested"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-audit": {
+        parameters: {
+            query?: {
+                /** @description How many items at most. */
+                limit?: number;
+                /** @description The nextCursor of the page before. */
+                cursor?: string;
+                /** @description Only by this token, certificate, user or person. */
+                actor?: string;
+                /** @description Only this operation, such as trigger or login. */
+                action?: string;
+                /** @description Only about this pipeline. */
+                pipeline?: string;
+                /** @description Only with this outcome. */
+                outcome?: "done" | "refused" | "failed";
+                /** @description RFC 3339, a period, or how long ago. */
+                since?: string;
+                /** @description RFC 3339, a period, or how long ago; not included. */
+                until?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListAuditEntry"];
                 };
             };
             /** @description Error */

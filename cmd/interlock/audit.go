@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-go/interlock/client"
+	"github.com/interlock-go/interlock/internal/api"
+	"github.com/interlock-go/interlock/internal/audit"
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/pipeline"
+)
+
+func newAudit(a *app) *cobra.Command {
+	var q client.AuditQuery
+	cmd := &cobra.Command{
+		Use: "audit", Short: "List who did what",
+		Long: "List who did what: operators' actions, logins and failed logins, changed pipeline files and tokens, the newest\n" +
+			"last. It needs the role admin. As JSON the list is {items, nextCursor} with the newest first.",
+		Example: "  interlock audit --since 24h\n" +
+			"  interlock audit --action trigger --pipeline orders --format json",
+		Args: noArguments,
+	}
+	addFilled(cmd, &q.Actor, "actor", "only by this token, certificate, user or person `NAME`")
+	addFilled(cmd, &q.Action, "action", "only this `ACTION`, such as trigger, pause, login or config")
+	addFilled(cmd, &q.Pipeline, "pipeline", "only about this `PIPELINE`")
+	addFilled(cmd, &q.Outcome, "outcome", "only with this `OUTCOME`: done, refused or failed")
+	addFilled(cmd, &q.Since, "since", "only at or after this `TIME`: RFC 3339, a period, or how long ago, such as 2h")
+	addFilled(cmd, &q.Until, "until", "only before this `TIME`")
+	limit, format := addLimit(cmd, 50), addFormat(cmd)
+	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
+		l, err := read(limit, func(p client.Paging, raw client.CallOption) (client.Page[client.AuditEntry], error) {
+			q.Paging = p
+			return c.Audit(ctx, q, raw)
+		})
+		if err != nil {
+			return err
+		}
+		return showList(a, format, l, func(entries []client.AuditEntry) {
+			if len(entries) == 0 {
+				fmt.Fprintln(a.stdout, "There are no such entries.")
+				return
+			}
+			a.more(l.next, "entries before these")
+			rows := [][]cell{heads(a.outStyle, "TIME", "ACTOR", "ACTION", "ABOUT", "OUTCOME", "WITH", "REASON")}
+			for _, e := range slices.Backward(entries) { // the newest at the prompt
+				rows = append(rows, a.auditRow(e))
+			}
+			fmt.Fprint(a.stdout, table("", rows))
+		})
+	})
+	return cmd
+}
+
+func (a *app) auditRow(e client.AuditEntry) []cell {
+	actor := e.Actor
+	if e.RequestedBy != nil {
+		actor = *e.RequestedBy + " (" + e.Actor + ")"
+	}
+	about := e.Subject
+	if about == nil {
+		about = e.Pipeline
+	}
+	why := e.Reason
+	if e.Error != nil {
+		why = e.Error
+	}
+	return []cell{
+		plain(e.At.UTC().Format(timeShape)),
+		{printable(actor), a.outStyle.bold},
+		plain(printable(e.Action)), plain(orDash(about)),
+		a.outcomeCell(e.Outcome), plain(orDash(parametersOf(e.Parameters))), plain(orDash(why)),
+	}
+}
+
+func (a *app) outcomeCell(outcome *string) cell {
+	switch {
+	case outcome == nil:
+		return cell{"unknown", a.outStyle.yellow}
+	case *outcome == string(audit.Done):
+		return cell{*outcome, a.outStyle.green}
+	}
+	return cell{printable(*outcome), a.outStyle.red}
+}
+
+// parametersOf writes what was asked for as name=value; nil if there is nothing.
+func parametersOf(parameters map[string]any) *string {
+	if len(parameters) == 0 {
+		return nil
+	}
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(parameters)) {
+		words = append(words, fmt.Sprintf("%s=%v", name, parameters[name]))
+	}
+	text := strings.Join(words, " ")
+	return &text
+}
+
+// record stores an entry about something that the server did by itself. What it did has happened: a store that takes no
+// entry just now must not undo it, so a failure is logged.
+func (c *controller) record(ctx context.Context, action string, parameters map[string]any) {
+	e := audit.Entry{Actor: "server", Action: action, Parameters: parameters, Outcome: audit.Done}
+	if err := c.audit.Add(ctx, e, time.Now()); err != nil {
+		c.logger.Error("cannot store an audit entry", "action", action, "error", err)
+	}
+}
+
+// maxNamed is how many pipelines one entry about files names.
+const maxNamed = 50
+
+// recordFiles records which pipelines have another file in force.
+func (c *controller) recordFiles(ctx context.Context, r catalog.Report) {
+	parameters := map[string]any{}
+	for name, ids := range map[string][]pipeline.ID{"accepted": r.Accepted, "rejected": r.Rejected, "removed": r.Removed} {
+		if len(ids) == 0 {
+			continue
+		}
+		parameters[name] = ids[:min(len(ids), maxNamed)]
+		if len(ids) > maxNamed {
+			parameters[name+"Count"] = len(ids)
+		}
+	}
+	if len(parameters) > 0 {
+		c.record(ctx, "config", parameters)
+	}
+}
+
+// recordStart records that the server started, with which tokens.
+func (c *controller) recordStart(ctx context.Context) {
+	tokens := []string{}
+	for _, t := range c.file.Auth.Tokens {
+		tokens = append(tokens, t.Name+": "+t.Role)
+	}
+	c.record(ctx, "start", map[string]any{"version": version, "listen": c.file.Listen, "tokens": tokens})
+}
+
+// changedTokens returns the names of tokens whose secrets differ.
+func changedTokens(before, after []api.Token) []string {
+	var names []string
+	for i, t := range after {
+		if i >= len(before) || before[i].Secret != t.Secret {
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,286 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/interlock-go/interlock/internal/audit"
+	"github.com/interlock-go/interlock/internal/pipeline"
+)
+
+// AuditEntry is one action of the audit record.
+type AuditEntry struct {
+	ID          string         `json:"id"`
+	At          time.Time      `json:"at"`
+	Actor       string         `json:"actor" doc:"The token, certificate or user; local where the server asks for none, server for what it does by itself."`
+	Role        *string        `json:"role" doc:"The actor's role."`
+	RequestedBy *string        `json:"requestedBy" doc:"The person, as the client named them."`
+	Remote      *string        `json:"remote" doc:"The address that the request came from."`
+	RequestID   *string        `json:"requestId" doc:"The request's id, as in the server's log."`
+	Action      string         `json:"action" doc:"The operation, such as trigger, pause, login or config."`
+	Pipeline    *string        `json:"pipeline"`
+	Subject     *string        `json:"subject" doc:"What else it is about, such as a run."`
+	Reason      *string        `json:"reason"`
+	Parameters  map[string]any `json:"parameters" doc:"What was asked for, such as force: true."`
+	Outcome     *string        `json:"outcome" doc:"done, refused or failed; null if the server stopped before it was known."`
+	Error       *string        `json:"error" doc:"Why it was refused, or what went wrong."`
+}
+
+type auditInput struct {
+	Paging
+	Actor    string `query:"actor" doc:"Only by this token, certificate, user or person."`
+	Action   string `query:"action" doc:"Only this operation, such as trigger or login."`
+	Pipeline string `query:"pipeline" doc:"Only about this pipeline."`
+	Outcome  string `query:"outcome" enum:"done,refused,failed" doc:"Only with this outcome."`
+	Since    string `query:"since" doc:"RFC 3339, a period, or how long ago."`
+	Until    string `query:"until" doc:"RFC 3339, a period, or how long ago; not included."`
+}
+
+func (a *API) auditRoutes(h huma.API) {
+	rt := get("/audit", "list-audit", "Audit", "Who did what: operators' actions, logins, changed files and tokens; newest first")
+	rt.role = RoleAdmin
+	register(h, rt, a.listAudit)
+}
+
+func (a *API) listAudit(ctx context.Context, in *auditInput) (*output[List[AuditEntry]], error) {
+	if a.auditor == nil {
+		return nil, problem(http.StatusNotFound, plainKind, "this server keeps no audit record")
+	}
+	q := audit.Query{Actor: in.Actor, Action: in.Action, Outcome: audit.Outcome(in.Outcome), Limit: in.Limit}
+	var p *Problem
+	if q.Pipeline, p = parseID(whoOf(ctx), in.Pipeline); p != nil {
+		return nil, p
+	}
+	if q.Since, p = parseInstant("query.since", in.Since, a.now()); p != nil {
+		return nil, p
+	}
+	if q.Until, p = parseInstant("query.until", in.Until, a.now()); p != nil {
+		return nil, p
+	}
+	var err error
+	if q.Cursor, err = a.cursors.open("audit", in.Cursor); err != nil {
+		return nil, err
+	}
+	page, err := a.auditor.log.List(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	page.Next = a.cursors.seal("audit", page.Next)
+	return answer(list(page, func(audit.Entry) bool { return true }, auditView)), nil
+}
+
+func auditView(e audit.Entry) AuditEntry {
+	v := AuditEntry{
+		ID: e.ID, At: e.At.UTC(), Actor: e.Actor, Role: text(e.Role), RequestedBy: text(e.RequestedBy), Remote: text(e.Remote), RequestID: text(e.Request),
+		Action: e.Action, Pipeline: text(e.Pipeline), Subject: text(e.Subject), Reason: text(e.Reason), Parameters: e.Parameters,
+		Outcome: text(e.Outcome), Error: text(e.Error),
+	}
+	if v.Parameters == nil {
+		v.Parameters = map[string]any{}
+	}
+	return v
+}
+
+// auditor records what clients ask for.
+type auditor struct {
+	log      *audit.Log
+	unknown  allowance // of entries about unknown tokens: anyone can send one
+	rejected allowance // of entries about known clients that lack a role
+}
+
+// The entries about requests that were turned away: this many at once, and one more in this time. The rest are counted.
+const (
+	auditBurst = 100
+	auditPace  = 10 * time.Second
+)
+
+// allowance bounds how many entries are written, so that a flood of requests cannot fill the store.
+type allowance struct {
+	mu      sync.Mutex
+	used    float64
+	at      time.Time
+	skipped int // since the last entry
+}
+
+// take returns how many entries were skipped before this one; false if this one is to be skipped, too.
+func (a *allowance) take(now time.Time) (int, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if passed := now.Sub(a.at); passed > 0 {
+		a.used = max(a.used-passed.Seconds()/auditPace.Seconds(), 0)
+		a.at = now
+	}
+	if a.used+1 > auditBurst {
+		a.skipped++
+		return 0, false
+	}
+	a.used++
+	skipped := a.skipped
+	a.skipped = 0
+	return skipped, true
+}
+
+// audits reports whether requests of a route are recorded: those that change something, except readings, which have a
+// history of their own.
+func (rt route) audits() bool {
+	return rt.method != http.MethodGet && rt.role >= RoleOperator || rt.recorded
+}
+
+// recording wraps the handler of a route so that its requests are recorded. Without an entry there is no action: a store that
+// takes no entry would not take the action either.
+func recording[I, O any](rt route, handle func(context.Context, *I) (*O, error)) func(context.Context, *I) (*O, error) {
+	return func(ctx context.Context, in *I) (*O, error) {
+		c := callOf(ctx)
+		a := c.api
+		if a.auditor == nil || c.who.callback != "" { // a job's own report is in the job log
+			return handle(ctx, in)
+		}
+		e := c.entry(rt.name)
+		e.describe(c.request, in)
+		begun, err := a.auditor.log.Begin(ctx, e.Entry, a.now())
+		if err != nil {
+			return nil, err
+		}
+		out, err := handle(ctx, in)
+		begun.Outcome, begun.Error = outcomeOf(err)
+		a.finishAudit(ctx, begun)
+		return out, err
+	}
+}
+
+// finishAudit completes an entry, also after the client has gone.
+func (a *API) finishAudit(ctx context.Context, e audit.Entry) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditLimit)
+	defer cancel()
+	if err := a.auditor.log.End(ctx, e, a.now()); err != nil {
+		// The entry stays without an outcome. The action has happened, and its own answer is what the client needs.
+		a.logger.Error("cannot complete an audit entry", "entry", e.ID, "action", e.Action, "outcome", string(e.Outcome), "error", err)
+	}
+}
+
+// auditLimit is how long the store may take to complete an entry.
+const auditLimit = 10 * time.Second
+
+// outcomeOf returns how a handler's error reads in the record.
+func outcomeOf(err error) (audit.Outcome, string) {
+	if err == nil {
+		return audit.Done, ""
+	}
+	p := problemOf(err)
+	if p.Status >= http.StatusInternalServerError {
+		return audit.Failed, p.Detail
+	}
+	return audit.Refused, p.Detail
+}
+
+// recordRefusal records a request that was turned away before its handler, as far as the allowance lasts.
+func (a *API) recordRefusal(ctx context.Context, c *call, action string, from *allowance, why *Problem) {
+	skipped, ok := from.take(a.now())
+	if !ok {
+		return
+	}
+	e := c.entry(action)
+	if c.request != nil {
+		e.describe(c.request, struct{}{})
+	}
+	e.Outcome, e.Error = audit.Refused, why.Detail
+	if skipped > 0 {
+		e.Parameters = map[string]any{"notRecorded": skipped}
+	}
+	if err := a.auditor.log.Add(ctx, e.Entry, a.now()); err != nil {
+		a.logger.Error("cannot store an audit entry", "action", action, "outcome", string(e.Outcome), "error", err)
+	}
+}
+
+// described is an entry that is filled in from a request.
+type described struct{ audit.Entry }
+
+// entry begins an entry about the request.
+func (c *call) entry(action string) described {
+	e := audit.Entry{Actor: c.who.name, Action: action, Request: c.id}
+	switch {
+	case c.who.role == RoleNone:
+		e.Actor = "unknown"
+	case e.Actor == "":
+		e.Actor = "local"
+	}
+	if c.who.role != RoleNone {
+		e.Role = c.who.role.String()
+	}
+	if at := c.address(); at.IsValid() {
+		e.Remote = at.String()
+	}
+	return described{e}
+}
+
+// recordedFields are the fields of a request's body that are recorded as parameters. All of them are words and numbers of
+// Interlock's own; free text other than the reason, and anything that might hold a secret, is left out.
+var recordedFields = []string{
+	"date", "schedule", "from", "to", "force", "bypassGate", "onlyMissing", "dryRun", "until", "holdSla", "type", "result", "attempt", "category",
+	"exitCode", "route", "sink", "ids", "all",
+}
+
+// describe fills in what a request asks for: from its path, its body and, where it has none, its query.
+func (e *described) describe(r *http.Request, in any) {
+	body := bodyOf(in)
+	said := func(name string) string {
+		if text, ok := body[name].(string); ok {
+			return text
+		}
+		return r.URL.Query().Get(name)
+	}
+	e.Reason, e.RequestedBy = clip(said("reason")), clip(said("requestedBy"))
+	e.Pipeline = pipeline.ID(clip(r.PathValue("pipeline") + r.PathValue("id")))
+	if e.Pipeline == "" {
+		e.Pipeline = pipeline.ID(clip(said("pipeline")))
+	}
+	switch {
+	case r.PathValue("date") != "":
+		e.Subject = clip(string(e.Pipeline) + "/" + r.PathValue("schedule") + "/" + r.PathValue("date"))
+	case r.PathValue("silence") != "":
+		e.Subject = clip("silence " + r.PathValue("silence"))
+	}
+	for name, value := range body {
+		if slices.Contains(recordedFields, name) && value != nil {
+			if e.Parameters == nil {
+				e.Parameters = map[string]any{}
+			}
+			e.Parameters[name] = value
+		}
+	}
+}
+
+// clip bounds what a request that was not checked yet can put into an entry.
+func clip(s string) string {
+	const most = 1000
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "")
+}
+
+// bodyOf returns the body that huma read into a handler's input; nil if there is none.
+func bodyOf(in any) map[string]any {
+	v := reflect.Indirect(reflect.ValueOf(in))
+	if v.Kind() != reflect.Struct {
+		return nil
+	}
+	field := v.FieldByName("Body")
+	if !field.IsValid() {
+		return nil
+	}
+	data, err := json.Marshal(field.Interface())
+	var body map[string]any
+	if err != nil || json.Unmarshal(data, &body) != nil {
+		return nil
+	}
+	return body
+}

@@ -1,0 +1,185 @@
+// Package audit records who did what: what operators asked for, logins, changed files and tokens. An entry is written
+// before the action and completed with its outcome afterwards, so that an action without an entry is impossible, and an
+// entry without an outcome means that the server stopped in between. No entry is ever changed after that; they go when their retention ends.
+//
+// Entries are notes of the store, one kind for each day, so that a list reads the days that it shows and no more. The
+// commit that completes an entry also emits an AUDIT event, which alert routes can send on. Package api decides what is recorded
+// of a request. Secrets are never part of an entry: it holds the names of tokens, and of what a client sent only known fields.
+package audit
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// Outcome is how an action ended.
+type Outcome string
+
+// The outcomes.
+const (
+	Unknown Outcome = ""        // the server stopped before the action ended
+	Done    Outcome = "done"    // it was carried out
+	Refused Outcome = "refused" // it was not allowed, or not possible
+	Failed  Outcome = "failed"  // something went wrong inside the server; it may or may not have been carried out
+)
+
+// Entry is one action.
+type Entry struct {
+	ID          string         `json:"id"`
+	At          time.Time      `json:"at"`
+	Actor       string         `json:"actor"`                 // the name of a token, certificate or user; "server" for what the server does by itself
+	Role        string         `json:"role,omitempty"`        // of the actor
+	RequestedBy string         `json:"requestedBy,omitempty"` // the person, as the client named them
+	Remote      string         `json:"remote,omitempty"`      // the address that the request came from
+	Request     string         `json:"request,omitempty"`     // the request's id, as in the server's log
+	Action      string         `json:"action"`                // the operation: trigger, pause, login, config
+	Pipeline    pipeline.ID    `json:"pipeline,omitempty"`
+	Subject     string         `json:"subject,omitempty"` // what else it is about: a run, a silence
+	Reason      string         `json:"reason,omitempty"`
+	Parameters  map[string]any `json:"parameters,omitempty"` // what was asked for, such as force: true
+	Outcome     Outcome        `json:"outcome,omitempty"`
+	Error       string         `json:"error,omitempty"` // why it was refused, or what went wrong
+
+	version int64 // of its note
+}
+
+// records is what a Log needs of a store.
+type records interface {
+	store.Committer
+	Note(ctx context.Context, kind store.NoteKind, key string) (store.Note, error)
+	Notes(ctx context.Context, kind store.NoteKind) ([]store.Note, error)
+}
+
+// Log is the record of a controller. It is safe for concurrent use, by several replicas as well.
+type Log struct {
+	store records
+	keep  time.Duration
+
+	count atomic.Uint64 // puts entries of one instant in order
+
+	mu  sync.Mutex
+	day string // the last day that the index is known to have
+}
+
+// New returns a Log whose entries are kept for that long.
+func New(s records, keep time.Duration) *Log { return &Log{store: s, keep: keep} }
+
+// Begin stores an entry before its action, without an outcome, and returns it with its id.
+func (l *Log) Begin(ctx context.Context, e Entry, now time.Time) (Entry, error) {
+	e.At = now.UTC()
+	e.ID = fmt.Sprintf("%s-%06x-%s", e.At.Format(idTime), l.count.Add(1)&0xffffff, rand.Text()[:6])
+	return l.write(ctx, e, now)
+}
+
+// End completes an entry with its outcome, and emits its event.
+func (l *Log) End(ctx context.Context, e Entry, now time.Time) error {
+	_, err := l.write(ctx, e, now)
+	return err
+}
+
+// Add stores an entry for something that has happened already.
+func (l *Log) Add(ctx context.Context, e Entry, now time.Time) error {
+	_, err := l.Begin(ctx, e, now)
+	return err
+}
+
+// idTime is the first part of an id, which puts entries in order.
+const idTime = "20060102T150405.000000000Z"
+
+// write stores an entry for the first or the second time.
+func (l *Log) write(ctx context.Context, e Entry, now time.Time) (Entry, error) {
+	data, err := json.Marshal(e)
+	if err != nil {
+		return e, fmt.Errorf("write the audit entry of %s: %w", e.Action, err)
+	}
+	day := dayOf(e.ID)
+	b := store.Batch{ID: fmt.Sprintf("audit/%s/v%d", e.ID, e.version)}
+	b.SwapNote(store.Note{Version: e.version}, store.Note{Kind: kindOf(day), Key: e.ID, Data: data, Until: e.At.Add(l.keep)})
+	if e.Outcome != Unknown {
+		b.Emit(e.event(now))
+	}
+	if err := l.index(ctx, day, now); err != nil {
+		return e, err
+	}
+	if err := l.store.Commit(ctx, b, now); err != nil {
+		return e, fmt.Errorf("store the audit entry of %s: %w", e.Action, err)
+	}
+	e.version++
+	return e, nil
+}
+
+// index makes sure that the list of days has one.
+func (l *Log) index(ctx context.Context, day string, now time.Time) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.day == day {
+		return nil
+	}
+	until, err := time.Parse(dayShape, day)
+	if err != nil {
+		return fmt.Errorf("read the day %q of an audit entry: %w", day, err)
+	}
+	until = until.Add(24*time.Hour + l.keep)
+	for {
+		read, err := l.store.Note(ctx, store.AuditNote, day)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return fmt.Errorf("read the days of the audit record: %w", err)
+		}
+		if read.Version > 0 && !read.Until.Before(until) {
+			break
+		}
+		b := store.Batch{ID: fmt.Sprintf("audit/%s/v%d/%s", day, read.Version, rand.Text())}
+		b.SwapNote(read, store.Note{Kind: store.AuditNote, Key: day, Data: []byte("{}"), Until: until})
+		if err := l.store.Commit(ctx, b, now); err == nil {
+			break
+		} else if !errors.Is(err, store.ErrConflict) {
+			return fmt.Errorf("store a day of the audit record: %w", err)
+		}
+	}
+	l.day = day
+	return nil
+}
+
+// dayShape is how a day stands in the index. It is the beginning of an id.
+const dayShape = "20060102"
+
+func dayOf(id string) string { return id[:min(len(dayShape), len(id))] }
+
+// kindOf is the kind of the notes of a day.
+func kindOf(day string) store.NoteKind { return store.AuditNote + "/" + store.NoteKind(day) }
+
+// event announces an entry.
+func (e Entry) event(now time.Time) event.Event {
+	about := event.About{Pipeline: e.Pipeline, Which: e.ID, At: now, CausedBy: e.ID}
+	return event.New(event.Audit, about, e.Sentence(), event.Audited{
+		Actor: e.Actor, Role: e.Role, RequestedBy: e.RequestedBy, Remote: e.Remote, Action: e.Action, Subject: e.Subject, Reason: e.Reason, Outcome: string(e.Outcome),
+	})
+}
+
+// Sentence says in one line who did what.
+func (e Entry) Sentence() string {
+	text := e.Actor + ": " + e.Action
+	if what := e.Subject; what != "" {
+		text += " " + what
+	} else if e.Pipeline != "" {
+		text += " " + string(e.Pipeline)
+	}
+	if e.Outcome != Unknown {
+		text += ", " + string(e.Outcome)
+	}
+	if e.Error != "" {
+		text += ": " + strings.TrimSpace(e.Error)
+	}
+	return text
+}
