@@ -140,12 +140,26 @@ func Look(ctx context.Context, s Sources, q Question, now time.Time) (Explanatio
 		err = l.standing(ctx)
 	}
 	if err == nil {
+		l.rejected()
 		err = l.probes(ctx)
 	}
 	if err != nil {
 		return Explanation{}, fmt.Errorf("explain %s: %w", l.key, err)
 	}
 	return *x, nil
+}
+
+// rejected says that the pipeline's newest file is not in force.
+func (l *look) rejected() {
+	problems := l.row.Problems()
+	if len(problems) == 0 || l.def == nil {
+		return
+	}
+	more := ""
+	if n := len(problems) - 1; n > 0 {
+		more = fmt.Sprintf(" (and %d more)", n)
+	}
+	l.because("the newest version of the file has problems and is not in force: %s%s", problems[0], more)
 }
 
 // look is one explanation in the making.
@@ -159,7 +173,7 @@ type look struct {
 	x      Explanation
 
 	triggered bool   // only a trigger opens the run
-	start     []Leaf // what the start condition shows, for the hints
+	others    []Leaf // what the start condition and the rules beside it show, for the hints
 }
 
 // find decides which run is meant, and reads it.

@@ -109,7 +109,7 @@ func TestFailedRunTellsEachAttempt(t *testing.T) {
 	w.says(w.explain("orders", ""), explain.Waiting, "WAITING\nattempt 1 failed (no network); attempt 2 begins 2026-03-04T08:10:", "attempt 1 (cron)", "failed 2026-03-04T08:10:00Z (TRANSIENT): no network")
 	w.Pass(time.Hour)
 	w.finish("orders/cron/2026-03-04", run.Report{Result: run.ResultFail, Category: run.Transient, Message: "still none", Exited: true, ExitCode: 75})
-	w.says(w.explain("orders", "2026-03-04"), explain.Failed, "FAILED\nfailed after 2 attempts: still none (maxRetries: 1 used up)\n", "attempt 2 (transient)", "(TRANSIENT, exit code 75): still none", "`interlock rerun orders --date 2026-03-04 --reason TEXT`")
+	w.says(w.explain("orders", "2026-03-04"), explain.Failed, "FAILED\nfailed after 2 attempts: still none (maxRetries: 1 used up)\n", "attempt 2 (retry: transient)", "(TRANSIENT, exit code 75): still none", "`interlock rerun orders --date 2026-03-04 --reason TEXT`")
 }
 
 func TestExhaustedRunShowsTheGateAsItIsNow(t *testing.T) {

@@ -20,11 +20,13 @@ const maxHints = 10
 func (l *look) hints(ctx context.Context, prefix string) error {
 	closed := l.x.Gate.Closed()
 	if len(closed) > 0 && l.def != nil && l.def.Start != nil {
-		start, err := l.live(ctx, l.def, l.def.Start.Gate)
-		if err != nil {
-			return err
+		for _, g := range []*rule.Gate{l.def.Start.Gate, l.def.Gate} {
+			other, err := l.live(ctx, l.def, g)
+			if err != nil {
+				return err
+			}
+			l.others = append(l.others, other.Leaves...)
 		}
-		l.start = start.Leaves
 	}
 	for _, leaf := range closed[:min(len(closed), maxHints)] {
 		hint, err := l.hint(ctx, leaf)
@@ -136,7 +138,7 @@ func (l *look) command(leaf Leaf) string {
 		return ""
 	}
 	values, fields := []string{value}, []string{leaf.Field}
-	for _, other := range slices.Concat(l.x.Gate.Leaves, l.start) {
+	for _, other := range slices.Concat(l.x.Gate.Leaves, l.others) {
 		if other.Key != leaf.Key || l.owner(other.SeenLeaf) != l.owner(leaf.SeenLeaf) || slices.Contains(fields, other.Field) || !other.needed() {
 			continue
 		}

@@ -182,3 +182,51 @@ func TestEveryProblemOfARejectedFileHasItsLine(t *testing.T) {
 		t.Errorf("got %q\n%s", x.Reasons, x.Text())
 	}
 }
+
+// A write replaces the whole reading: without count the run would open, and then wait for it.
+func TestHintedStartConditionKeepsWhatTheRulesNeed(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: gated, owner: data}
+schedule: {trigger: {key: landed, check: equals, field: complete, value: true}}
+validation: {rules: [{key: landed, check: gte, field: count, value: 1000}]}
+`)
+	w.Write("gated", "landed#2026-03-03", "complete=false", "count=12")
+	w.says(w.explain("gated", "2026-03-03"), explain.NotOpened, "`interlock sensor set gated landed#2026-03-03 complete=true count=1000`")
+	w.Write("gated", "landed#2026-03-03", "complete=false", "count=2000")
+	w.says(w.explain("gated", "2026-03-03"), explain.NotOpened, "`interlock sensor set gated landed#2026-03-03 complete=true count=")
+}
+
+func TestWindowOfARunThatWaitsForASlotStandsStill(t *testing.T) {
+	w := newWorld(t, strings.Replace(stream, "trigger:", "maxActive: 1\n  trigger:", 1))
+	for _, date := range []string{"2026-03-03", "2026-03-04"} {
+		w.Write("stream", "rows#"+date, "count=20")
+		w.Write("stream", "landed#"+date, "status=ready")
+	}
+	w.Pass(10 * time.Minute)
+	x := w.explain("stream", "2026-03-04")
+	w.says(x, explain.Waiting, "its window stands still until a job has ended, with 1h left")
+	if strings.Contains(x.Text(), "the window is open until") {
+		t.Errorf("that window has no end yet:\n%s", x.Text())
+	}
+}
+
+func TestRejectedFileIsNamedBesideWhatIsInForce(t *testing.T) {
+	w := newWorld(t, stream)
+	w.Offer(strings.NewReplacer("window: 1h", "windw: 1h", "owner: data", "ownr: data").Replace(stream))
+	w.says(w.explain("stream", "2026-03-03"), explain.NotOpened, "the newest version of the file has problems and is not in force: ", "pipeline.owner: is required", "(and 2 more)")
+}
+
+func TestCompletedRunNamesDataThatItHasNotUsed(t *testing.T) {
+	w := newWorld(t, strings.Replace(stream, "job: {", "job: {maxDriftReruns: 0, ", 1))
+	w.Write("stream", "rows#2026-03-03", "count=20")
+	w.Write("stream", "landed#2026-03-03", "status=ready")
+	w.finish("stream/stream/2026-03-03", run.Report{Result: run.ResultSuccess})
+	w.Pass(time.Minute)
+	if x := w.explain("stream", "2026-03-03"); len(x.Reasons)+len(x.Opens) > 0 {
+		t.Errorf("there is nothing to say about it:\n%s", x.Text())
+	}
+	w.Write("stream", "landed#2026-03-03", "status=ready", "part=2")
+	w.says(w.explain("stream", "2026-03-03"), explain.Completed,
+		"stream/landed changed after the job of attempt 1 started; it is not run again (maxDriftReruns: 0)",
+		"`interlock rerun stream --date 2026-03-03 --reason TEXT` runs it again")
+}

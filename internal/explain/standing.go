@@ -95,6 +95,21 @@ func (l *look) completed() {
 	}
 	l.x.State = Completed
 	l.x.Summary = fmt.Sprintf("attempt %d succeeded, %s after the run opened", r.Attempt, span(r.EndedAt.Sub(r.OpenedAt)))
+	l.unused()
+}
+
+// unused names the data that came after the completed attempt and opened no other.
+func (l *look) unused() {
+	found := false
+	for _, e := range l.events {
+		if (e.Type == event.LateDataArrival || e.Type == event.PostRunDrift) && e.Detail.Attempt == l.x.Run.Attempt {
+			l.because("%s", e.Detail.Message)
+			found = true
+		}
+	}
+	if found {
+		l.anotherAttempt("runs it again")
+	}
 }
 
 // waiting explains an open attempt that has not started.
@@ -126,7 +141,11 @@ func (l *look) waiting(ctx context.Context) error {
 	default:
 		x.Summary = "the gate has not opened"
 	}
-	l.because("waiting since %s; the window is open until %s", l.when(p.WindowStart), l.when(p.WindowEnd))
+	if p.WaitingSince.IsZero() {
+		l.because("waiting since %s; the window is open until %s", l.when(p.WindowStart), l.when(p.WindowEnd))
+	} else {
+		l.because("its window stands still until a job has ended, with %s left", span(p.WindowEnd.Sub(p.WaitingSince)))
+	}
 	if !p.LastEvaluation.IsZero() {
 		l.because("the gate was last evaluated %s; next %s, and at once when one of its sensors is written", l.when(p.LastEvaluation), l.when(p.NextEvaluation))
 	}

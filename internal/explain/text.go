@@ -129,9 +129,9 @@ func (x Explanation) tries(w *strings.Builder) {
 	block(w, "Attempts:", lines)
 }
 
-// line tells an attempt: "attempt 2 (transient): opened …, started …, failed … (TRANSIENT, exit code 75): no network".
+// line tells an attempt: "attempt 2 (retry: transient): opened …, started …, failed … (TRANSIENT, exit code 75): no network".
 func (a Attempt) line() string {
-	line := fmt.Sprintf("attempt %d (%s", a.Number, orUnknown(string(a.Cause)))
+	line := fmt.Sprintf("attempt %d (%s", a.Number, causeWord(a.Cause))
 	if a.By != "" {
 		line += " by " + a.By
 	}
@@ -167,7 +167,9 @@ func (a Attempt) ended() string {
 		aside = append(aside, string(a.Category))
 	}
 	if a.ExitCode != nil && *a.ExitCode != 0 {
-		aside = append(aside, fmt.Sprintf("exit code %d", *a.ExitCode))
+		if code := fmt.Sprintf("exit code %d", *a.ExitCode); !strings.HasPrefix(a.Message, code) {
+			aside = append(aside, code)
+		}
 	}
 	if len(aside) > 0 {
 		text += " (" + strings.Join(aside, ", ") + ")"
@@ -176,6 +178,16 @@ func (a Attempt) ended() string {
 		text += ": " + a.Message
 	}
 	return text
+}
+
+// causeWord says why an attempt was opened.
+func causeWord(c run.Cause) string {
+	switch c {
+	case run.CauseTransient, run.CauseTimeout, run.CauseUnknown, run.CauseCode:
+		return "retry: " + string(c)
+	default:
+		return orUnknown(string(c))
+	}
 }
 
 func resultWord(r run.Result) string {
