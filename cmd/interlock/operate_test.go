@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -208,6 +210,24 @@ func TestJobThatIsStoppingKeepsItsSlotAndRejectsAnotherAttempt(t *testing.T) {
 		s.must(0, "cancel", "stubborn/manual/"+date, "--reason", "the test is over")
 		s.until("its job has ended", func() bool { return !s.reaches("stubborn/manual/"+date, client.Cancelled).JobStopping })
 	}
+}
+
+func TestStartWithoutAnAnswerIsShownAsHeld(t *testing.T) {
+	over := make(chan struct{})
+	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-over }))
+	t.Cleanup(silent.Close)
+	t.Cleanup(func() { close(over) })
+	file := fmt.Sprintf("pipeline: {id: silent, owner: data}\njob: {type: http, config: {url: %q, timeout: 1s}}\n", silent.URL)
+	s := serve(t, site{pipelines: map[string]string{"silent.yaml": file}, config: "egress: {allow: [127.0.0.1]}\n"})
+	s.must(0, "trigger", "silent", "--date", "2026-03-03")
+	s.until("its start is held", func() bool { return s.reaches("silent/manual/2026-03-03", client.Triggering).Held != nil })
+	const why = "the start call had no answer within the timeout of 1s\n"
+	for _, args := range [][]string{{"explain", "silent"}, {"runs", "--pipeline", "silent"}, {"status"}} {
+		if got := s.must(0, args...).stdout; !in(got, "eld", why) {
+			t.Errorf("%s:\n%s", args, got)
+		}
+	}
+	s.must(0, "cancel", "silent/manual/2026-03-03", "--reason", "the test is over")
 }
 
 func TestJobCompleteReportsAResult(t *testing.T) {

@@ -83,6 +83,8 @@ func reasonText(r client.Run) string {
 		return "begins at " + someTime(r.WindowStart)
 	case phaseBackoff:
 		return "retry at " + someTime(r.WindowStart)
+	case phaseRefused:
+		return "a start call was refused and will be repeated; `interlock explain` shows why"
 	case phaseSlot:
 		return "waits for a running job to end (maxActive)"
 	}

@@ -69,7 +69,7 @@ func TestWrongWritesAreRefusedInWords(t *testing.T) {
 		{ordersSensors + "ready", `{"a":1,"a":2}`, 400, "twice"},
 		{ordersSensors + "ready", `{"date":"2026-02-30"}`, 400, "not a calendar date"},
 		{ordersSensors + "ready", `{"date":"2026-03-03","hour":24}`, 400, "it must be 0 to 23"},
-		{ordersSensors + "ready", `{"hour":7}`, 400, "stands without a date"},
+		{ordersSensors + "ready", `{"hour":7}`, 400, "hour 7 has no date"},
 		{ordersSensors + "ready", `{"date":"2062-03-03"}`, 400, "more than 400d ahead; correct the date"},
 		{ordersSensors + "ready%23yesterday", `{}`, 400, "not a period"},
 		{ordersSensors + "ready%232026-03-03T08-05:00", `{}`, 400, "leave the offset out (2026-03-03T08)"},

@@ -51,7 +51,7 @@ var groups = []Group{
 		},
 		{
 			InfraAlarm, Warning, "", PerPlatform, "An alarm of the platform, or of the controller about its own surroundings, changed its state.",
-			"See the message; an alarm of AWS is in CloudWatch.",
+			"The message says what happened; alarms of AWS are also in CloudWatch.",
 			Alarm{},
 		},
 		{

@@ -192,7 +192,7 @@ func (w *work) answered(ctx context.Context, a answer) (lifecycle.Step, error) {
 	case refusal != nil:
 		return w.refused(ctx, *refusal, w.run.Progress.Unanswered)
 	default:
-		return w.unanswered(ctx, fmt.Sprintf("the start call had no answer: %s", brief(a.err.Error())))
+		return w.unanswered(ctx, startUnanswered(a.err))
 	}
 }
 

@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
@@ -233,4 +234,13 @@ func leftText(left run.Leftover) string {
 	default:
 		return "no job is left"
 	}
+}
+
+// startUnanswered says why it is not known whether the job was started.
+func startUnanswered(err error) string {
+	text := brief(err.Error())
+	if rest, found := strings.CutPrefix(text, "no answer"); found {
+		return "the start call had no answer" + rest
+	}
+	return "the start call had no answer: " + text
 }

@@ -107,7 +107,7 @@ func notTriggered(r run.Run, dry bool) string {
 	case dry:
 		return fmt.Sprintf("dry run %s is open; %s shows what it waits for", r.Key, explain)
 	case r.Status == run.Completed:
-		return fmt.Sprintf("%s; `interlock rerun %s --date %s --reason WHY` runs it again", is, r.Pipeline, r.Period)
+		return fmt.Sprintf("%s; `interlock rerun %s --date %s --reason WHY` runs it again, with --force if no input has changed", is, r.Pipeline, r.Period)
 	case r.Status == run.Pending:
 		return fmt.Sprintf("%s; %s shows what it waits for", is, explain)
 	case r.Progress.Held.Reason != "":

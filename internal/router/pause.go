@@ -119,7 +119,7 @@ func pauseRemedy(row store.Pipeline) string {
 		if p.All {
 			what, name = "all pipelines are paused", "--all"
 		}
-		texts = append(texts, fmt.Sprintf("%s by %s, `interlock resume %s` ends that", what, p.By, name))
+		texts = append(texts, fmt.Sprintf("%s by %s (`interlock resume %s` ends that)", what, p.By, name))
 	}
 	return strings.Join(texts, "; ")
 }

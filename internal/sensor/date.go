@@ -16,7 +16,7 @@ func PeriodOf(f Fields, suffix period.Period) (period.Period, error) {
 	written, dated := f["date"]
 	if !dated {
 		if hour, has := f["hour"]; has && suffix.IsZero() {
-			return period.Period{}, fmt.Errorf("hour %s stands without a date; send date too, or rename the field", literal(hour))
+			return period.Period{}, fmt.Errorf("hour %s has no date; send date too, or rename the field", literal(hour))
 		}
 		return suffix, nil
 	}
@@ -28,7 +28,7 @@ func PeriodOf(f Fields, suffix period.Period) (period.Period, error) {
 	minuteField, hasMinute := f["minute"]
 	if !hasHour {
 		if hasMinute {
-			return period.Period{}, fmt.Errorf("minute %s stands without an hour; send hour too, or leave minute out", literal(minuteField))
+			return period.Period{}, fmt.Errorf("minute %s has no hour; send hour too, or leave minute out", literal(minuteField))
 		}
 		return day, nil
 	}

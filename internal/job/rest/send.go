@@ -195,5 +195,15 @@ func late(caller context.Context, limit time.Duration, err error) error {
 	if refusal := (*job.Refusal)(nil); errors.As(err, &refusal) {
 		return &job.Refusal{Category: refusal.Category, Reason: why + ", before a connection was there"}
 	}
-	return fmt.Errorf("%s: %w", why, ended)
+	return unanswered{why, ended}
 }
+
+// unanswered is a request whose answer did not come in time. Its text says that in words; the cause is for errors.Is.
+type unanswered struct {
+	why   string
+	cause error
+}
+
+func (u unanswered) Error() string { return u.why }
+
+func (u unanswered) Unwrap() error { return u.cause }
