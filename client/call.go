@@ -135,6 +135,46 @@ func ask[T any](ctx context.Context, c *Client, r call, options []CallOption) (T
 	return answer, nil
 }
 
+// every reads all pages of a list as one.
+func every[T any](ctx context.Context, c *Client, r call, options []CallOption) ([]T, error) {
+	var whole struct {
+		Items      []json.RawMessage `json:"items"`
+		NextCursor *string           `json:"nextCursor"`
+	}
+	r.apply(options)
+	raw := r.raw
+	r.raw, whole.Items = nil, []json.RawMessage{}
+	items := []T{}
+	for {
+		page, err := ask[Page[json.RawMessage]](ctx, c, r, nil)
+		if err != nil {
+			return nil, err
+		}
+		for _, sent := range page.Items {
+			var item T
+			if err := decode(sent, &item); err != nil {
+				return nil, c.unreachable(fmt.Errorf("its answer is not understood: %w", err))
+			}
+			items = append(items, item)
+		}
+		if raw != nil {
+			whole.Items = append(whole.Items, page.Items...)
+		}
+		if page.NextCursor == "" {
+			break
+		}
+		r.query.Set("cursor", page.NextCursor)
+	}
+	if raw != nil {
+		data, err := json.Marshal(whole)
+		if err != nil {
+			return nil, fmt.Errorf("join the pages of the list: %w", err)
+		}
+		*raw = data
+	}
+	return items, nil
+}
+
 // decode keeps numbers as they were written: fields of a sensor may not fit a float64.
 func decode(data []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(data))

@@ -67,8 +67,7 @@ func (c *Client) PutSensors(ctx context.Context, writes []SensorWrite, options .
 
 // Sensors gives the latest reading of every key of a pipeline, by key.
 func (c *Client) Sensors(ctx context.Context, pipeline string, options ...CallOption) ([]Reading, error) {
-	page, err := ask[Page[Reading]](ctx, c, get(path("pipelines", pipeline, "sensors"), nil), options)
-	return page.Items, err
+	return every[Reading](ctx, c, get(path("pipelines", pipeline, "sensors"), nil), options)
 }
 
 // Sensor gives a reading of a key: what a rule sees for that period or, for "", the latest, whatever its period.

@@ -78,9 +78,9 @@ func commandsWork(t *testing.T, url string, db *dynamo.Store) {
 	says("undated reading of orders hold is deleted", "sensor", "delete", "orders", "hold")
 	says("landed", "explain", "orders", "--date", "2026-03-03")
 	says("[]", "deadlines", "--format", "json")
-	latest, err := db.LatestReadings(t.Context(), "orders")
-	if err != nil || len(latest) != 2 || !latest[0].Deleted || latest[1].Fields["count"] != int64(7) {
-		t.Errorf("the tables hold %+v, error %v", latest, err)
+	latest, err := db.LatestReadings(t.Context(), store.LatestQuery{Pipeline: "orders"})
+	if err != nil || len(latest.Items) != 2 || !latest.Items[0].Deleted || latest.Items[1].Fields["count"] != int64(7) {
+		t.Errorf("the tables hold %+v, error %v", latest.Items, err)
 	}
 }
 

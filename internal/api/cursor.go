@@ -10,6 +10,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 
 	"github.com/interlock-go/interlock/internal/event"
@@ -92,27 +93,61 @@ type paged struct {
 }
 
 func (p paged) Runs(ctx context.Context, q store.RunQuery) (store.Page[run.Run], error) {
-	return through(p.cursors, "runs", &q.Cursor, func() (store.Page[run.Run], error) { return p.records.Runs(ctx, q) })
+	return through(p.cursors, "runs", &q.Cursor, &q.Limit, func() (store.Page[run.Run], error) { return p.records.Runs(ctx, q) })
+}
+
+func (p paged) LatestReadings(ctx context.Context, q store.LatestQuery) (store.Page[*sensor.Reading], error) {
+	return through(p.cursors, "sensors", &q.Cursor, &q.Limit, func() (store.Page[*sensor.Reading], error) { return p.records.LatestReadings(ctx, q) })
 }
 
 func (p paged) History(ctx context.Context, q store.HistoryQuery) (store.Page[*sensor.Reading], error) {
-	return through(p.cursors, "history", &q.Cursor, func() (store.Page[*sensor.Reading], error) { return p.records.History(ctx, q) })
+	return through(p.cursors, "history", &q.Cursor, &q.Limit, func() (store.Page[*sensor.Reading], error) { return p.records.History(ctx, q) })
 }
 
 func (p paged) Deadlines(ctx context.Context, q store.DeadlineQuery) (store.Page[store.Deadline], error) {
-	return through(p.cursors, "deadlines", &q.Cursor, func() (store.Page[store.Deadline], error) { return p.records.Deadlines(ctx, q) })
+	return through(p.cursors, "deadlines", &q.Cursor, &q.Limit, func() (store.Page[store.Deadline], error) { return p.records.Deadlines(ctx, q) })
 }
 
 func (p paged) Events(ctx context.Context, q store.EventQuery) (store.Page[event.Event], error) {
-	return through(p.cursors, "events", &q.Cursor, func() (store.Page[event.Event], error) { return p.records.Events(ctx, q) })
+	return through(p.cursors, "events", &q.Cursor, &q.Limit, func() (store.Page[event.Event], error) { return p.records.Events(ctx, q) })
 }
 
-// through opens the cursor of a query, reads a page, and seals the cursor of the next.
-func through[T any](c *cursors, list string, cursor *string, read func() (store.Page[T], error)) (page store.Page[T], err error) {
+// A page ends early once its items have maxPageBytes. Items are read from the store a piece at a time, so that no more than
+// a piece beyond that is ever in memory.
+const (
+	maxPageBytes = 1 << 20
+	pieceItems   = 16
+)
+
+// through opens the cursor of a query, reads a page piece by piece, and seals the cursor of the next page.
+func through[T any](c *cursors, list string, cursor *string, limit *int, read func() (store.Page[T], error)) (page store.Page[T], err error) {
 	if *cursor, err = c.open(list, *cursor); err != nil {
 		return page, err
 	}
-	page, err = read()
-	page.Next = c.seal(list, page.Next)
-	return page, err
+	size := store.PageSize(*limit)
+	for bytes := 0; ; {
+		*limit = min(pieceItems, size-len(page.Items))
+		piece, err := read()
+		if err != nil {
+			return page, err
+		}
+		page.Items = append(page.Items, piece.Items...)
+		*cursor = piece.Next
+		if *cursor != "" && len(page.Items) < size {
+			bytes += encodedSize(piece.Items)
+		}
+		if *cursor == "" || len(page.Items) >= size || bytes >= maxPageBytes {
+			page.Next = c.seal(list, *cursor)
+			return page, nil
+		}
+	}
+}
+
+// encodedSize is about how many bytes an answer with v has.
+func encodedSize(v any) int {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return maxPageBytes // as many as may be: what has no JSON form fails later
+	}
+	return len(text)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/interlock-go/interlock/internal/api"
@@ -12,7 +13,7 @@ import (
 // lists are those that come in pages, with runs, events and readings of the pipeline "orders".
 var lists = []string{
 	"/api/v1/runs", "/api/v1/events", "/api/v1/deadlines?state=all", "/api/v1/pipelines", "/api/v1/files", "/api/v1/trends", "/api/v1/timeline",
-	"/api/v1/pipelines/orders/sensors/ready/history",
+	"/api/v1/pipelines/orders/sensors", "/api/v1/pipelines/orders/sensors/ready/history",
 }
 
 // busy is a world with more than one item in some lists.
@@ -48,7 +49,7 @@ func TestCursorsTellNothing(t *testing.T) {
 	for _, token := range []string{viewerToken, limitedToken} {
 		w.token = token
 		for _, path := range lists {
-			if token == limitedToken && path == lists[len(lists)-1] {
+			if token == limitedToken && strings.Contains(path, "/orders/") {
 				continue
 			}
 			next := w.cursor(path)

@@ -51,11 +51,11 @@ func (a *API) listFiles(ctx context.Context, in *Paging) (*output[List[ConfigFil
 		if f.Name <= after || f.Pipeline == "" && !who.unlimited() || f.Pipeline != "" && !who.sees(f.Pipeline) {
 			continue
 		}
-		if len(out.Items) == in.Limit {
-			out.NextCursor = a.cursors.next("files", out.Items[in.Limit-1].File)
+		if out.full(in.Limit) {
+			out.NextCursor = a.cursors.next("files", out.last().File)
 			break
 		}
-		out.Items = append(out.Items, fileView(f, byID[f.Pipeline]))
+		out.add(fileView(f, byID[f.Pipeline]))
 	}
 	return answer(out), nil
 }

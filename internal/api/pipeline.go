@@ -124,15 +124,15 @@ func (a *API) listPipelines(ctx context.Context, in *struct {
 		if row.ID == store.AllPipelines || row.ID <= after || !who.sees(row.ID) || !row.RemovedAt.IsZero() && row.Config == "" && !in.Removed {
 			continue
 		}
-		if len(out.Items) == in.Limit {
-			out.NextCursor = a.cursors.next("pipelines", out.Items[in.Limit-1].ID)
+		if out.full(in.Limit) {
+			out.NextCursor = a.cursors.next("pipelines", out.last().ID)
 			break
 		}
 		view, err := a.pipelineView(ctx, row)
 		if err != nil {
 			return nil, err
 		}
-		out.Items = append(out.Items, view)
+		out.add(view)
 	}
 	return answer(out), nil
 }

@@ -54,7 +54,7 @@ type historyInput struct {
 
 // Paging is which page of a list is asked for.
 type Paging struct {
-	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100" doc:"How many items at most."`
+	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100" doc:"How many items at most. A page whose items are large has fewer; nextCursor leads on."`
 	Cursor string `query:"cursor" doc:"The nextCursor of the page before."`
 }
 
@@ -74,19 +74,20 @@ func (a *API) sensorRoutes(h huma.API) {
 }
 
 func (a *API) listSensors(ctx context.Context, in *struct {
-	ID string `path:"id" doc:"The pipeline's id."`
+	OfPipeline
+	Paging
 },
 ) (*output[List[Reading]], error) {
 	id, err := a.known(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	latest, err := a.store.LatestReadings(ctx, id)
+	page, err := a.store.LatestReadings(ctx, store.LatestQuery{Pipeline: id, Limit: in.Limit, Cursor: in.Cursor})
 	if err != nil {
 		return nil, fmt.Errorf("read sensors of %s: %w", id, err)
 	}
-	var readings []*sensor.Reading
-	for _, r := range latest {
+	readings := page.Items[:0]
+	for _, r := range page.Items {
 		if r.Deleted {
 			if r, err = a.latest(ctx, id, r.Key); err != nil {
 				return nil, err
@@ -96,7 +97,8 @@ func (a *API) listSensors(ctx context.Context, in *struct {
 			readings = append(readings, r)
 		}
 	}
-	return answer(list(store.Page[*sensor.Reading]{Items: readings}, everything, readingView(id))), nil
+	page.Items = readings
+	return answer(list(page, everything, readingView(id))), nil
 }
 
 func (a *API) getSensor(ctx context.Context, in *OfSensor) (*output[Reading], error) {

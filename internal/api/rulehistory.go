@@ -39,26 +39,39 @@ func (a *API) ruleHistory(ctx context.Context, in *struct {
 	if p != nil {
 		return nil, p
 	}
-	out, read, who := List[RuleHistory]{Items: []RuleHistory{}}, map[rule.Ref][]*sensor.Reading{}, whoOf(ctx)
-	for _, r := range rulesOf(e.Gate) {
-		ref := rule.Ref{From: r.From, Key: sensor.Key(r.Key)}
-		owner := e.ID
-		if ref.From != "" {
-			owner = pipeline.ID(ref.From)
+	out, who, rules := List[RuleHistory]{Items: []RuleHistory{}}, whoOf(ctx), rulesOf(e.Gate)
+	for _, r := range rules {
+		key, owner := sensor.Key(r.Key), e.ID
+		if r.From != "" {
+			owner = pipeline.ID(r.From)
 		}
-		if ref.Key.Engine() || !who.sees(owner) {
+		if key.Engine() || !who.sees(owner) {
 			continue
 		}
-		if _, known := read[ref]; !known {
-			page, err := a.store.History(ctx, store.HistoryQuery{Pipeline: owner, Key: ref.Key, Limit: in.Limit})
-			if err != nil {
-				return nil, fmt.Errorf("read history of %s of %s: %w", ref.Key, owner, err)
-			}
-			read[ref] = page.Items
+		points, err := a.points(ctx, store.HistoryQuery{Pipeline: owner, Key: key}, r.Field, in.Limit, maxPageBytes/len(rules))
+		if err != nil {
+			return nil, fmt.Errorf("read history of %s of %s: %w", key, owner, err)
 		}
-		out.Items = append(out.Items, RuleHistory{Pipeline: string(owner), Key: r.Key, Field: text(r.Field), Points: views(read[ref], pointOf(r.Field))})
+		out.Items = append(out.Items, RuleHistory{Pipeline: string(owner), Key: r.Key, Field: text(r.Field), Points: points})
 	}
 	return answer(out), nil
+}
+
+// points reads the field from up to limit writes, fewer if their values are large. It keeps nothing else of them.
+func (a *API) points(ctx context.Context, q store.HistoryQuery, field string, limit, most int) ([]HistoryPoint, error) {
+	points := []HistoryPoint{}
+	for bytes := 0; ; {
+		q.Limit = min(pieceItems, limit-len(points))
+		page, err := a.store.History(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		found := views(page.Items, pointOf(field))
+		points, bytes, q.Cursor = append(points, found...), bytes+encodedSize(found), page.Next
+		if q.Cursor == "" || len(points) >= limit || bytes >= most {
+			return points, nil
+		}
+	}
 }
 
 // rulesOf lists the rules of a gate. They are what it reports on, also where it has seen nothing at all.

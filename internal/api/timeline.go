@@ -75,22 +75,22 @@ func (a *API) timeline(ctx context.Context, in *timelineInput) (*output[Timeline
 	if err != nil {
 		return nil, err
 	}
-	out := Timeline{From: s.from, To: s.to, Items: []Schedule{}}
+	page := List[Schedule]{Items: []Schedule{}}
 	for _, e := range a.catalog.Current().All() {
 		if e.ID <= after || only != "" && e.ID != only || !who.sees(e.ID) {
 			continue
 		}
-		if len(out.Items) == in.Limit {
-			out.NextCursor = a.cursors.next("timeline", out.Items[in.Limit-1].Pipeline)
+		if page.full(in.Limit) {
+			page.NextCursor = a.cursors.next("timeline", page.last().Pipeline)
 			break
 		}
 		item, err := a.slots(ctx, e, s)
 		if err != nil {
 			return nil, err
 		}
-		out.Items = append(out.Items, item)
+		page.add(item)
 	}
-	return answer(out), nil
+	return answer(Timeline{From: s.from, To: s.to, Items: page.Items, NextCursor: page.NextCursor}), nil
 }
 
 // stretch is the time that a timeline shows.

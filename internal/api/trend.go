@@ -109,15 +109,15 @@ func (a *API) listTrends(ctx context.Context, in *struct {
 		if e.ID <= after || !who.sees(e.ID) {
 			continue
 		}
-		if len(out.Items) == in.Limit {
-			out.NextCursor = a.cursors.next("trends", out.Items[in.Limit-1].Pipeline)
+		if out.full(in.Limit) {
+			out.NextCursor = a.cursors.next("trends", out.last().Pipeline)
 			break
 		}
 		s, err := trend.Of(ctx, a.store, e, in.Days, now)
 		if err != nil {
 			return nil, err
 		}
-		out.Items = append(out.Items, TrendSummary{
+		out.add(TrendSummary{
 			Pipeline: string(e.ID), Owner: e.Owner, Runs: s.Runs, Completed: s.Completed, Attempts: s.Attempts,
 			Durations: durationsView(s.Took), Before: durationsView(s.Before), Truncated: s.Truncated,
 		})

@@ -20,7 +20,21 @@ import (
 type List[T any] struct {
 	Items      []T     `json:"items" doc:"The items of this page."`
 	NextCursor *string `json:"nextCursor" doc:"Leads to the next page; null on the last."`
+
+	bytes int // of what add has added
 }
+
+// add appends an item to a page that is made item by item.
+func (l *List[T]) add(item T) {
+	l.Items = append(l.Items, item)
+	l.bytes += encodedSize(item)
+}
+
+// full says whether the page has enough items, or enough bytes.
+func (l *List[T]) full(limit int) bool { return len(l.Items) >= limit || l.bytes >= maxPageBytes }
+
+// last is the item that a full page ends with.
+func (l *List[T]) last() T { return l.Items[len(l.Items)-1] }
 
 // list makes a page of views, of what the caller may see.
 func list[T, V any](page store.Page[T], sees func(T) bool, view func(T) V) List[V] {

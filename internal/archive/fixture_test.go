@@ -205,9 +205,9 @@ func (w *world) archived(dsn string) {
 	pipelines, err := w.store.Pipelines(ctx)
 	check(w.t, err)
 	for _, p := range pipelines {
-		latest, err := w.store.LatestReadings(ctx, p.ID)
+		latest, err := w.store.LatestReadings(ctx, store.LatestQuery{Pipeline: p.ID})
 		check(w.t, err)
-		for _, l := range latest {
+		for _, l := range latest.Items {
 			history, err := w.store.History(ctx, store.HistoryQuery{Pipeline: p.ID, Key: l.Key, Limit: store.MaxPage})
 			check(w.t, err)
 			for _, r := range history.Items {

@@ -73,14 +73,17 @@ func (p *pass) allReadings(ctx context.Context) error {
 		return err
 	}
 	for _, of := range pipelines {
-		latest, err := p.archiver.store.LatestReadings(ctx, of.ID)
-		if err != nil {
-			return err
-		}
-		for _, r := range latest {
-			if err := p.history(ctx, sensorID{of.ID, r.Key}); err != nil {
+		for q, more := (store.LatestQuery{Pipeline: of.ID}), true; more; {
+			page, err := p.archiver.store.LatestReadings(ctx, q)
+			if err != nil {
 				return err
 			}
+			for _, r := range page.Items {
+				if err := p.history(ctx, sensorID{of.ID, r.Key}); err != nil {
+					return err
+				}
+			}
+			q.Cursor, more = page.Next, page.Next != ""
 		}
 	}
 	return nil

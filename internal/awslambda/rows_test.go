@@ -86,9 +86,9 @@ func TestRowForAPeriodThatCannotBeIsRejected(t *testing.T) {
 	if !slices.Equal(told, want) {
 		t.Errorf("told\n%s", strings.Join(told, "\n"))
 	}
-	readings, err := w.Store().LatestReadings(t.Context(), "orders")
-	if err != nil || len(readings) > 0 {
-		t.Errorf("stored %+v, error %v", readings, err)
+	readings, err := w.Store().LatestReadings(t.Context(), store.LatestQuery{Pipeline: "orders"})
+	if err != nil || len(readings.Items) > 0 {
+		t.Errorf("stored %+v, error %v", readings.Items, err)
 	}
 }
 

@@ -121,8 +121,12 @@ func (l *line) Readings(ctx context.Context, queries []store.ReadingQuery) ([][]
 	return ask(l, "Readings", func() ([][]*sensor.Reading, error) { return l.Store.Readings(ctx, queries) })
 }
 
-func (l *line) LatestReadings(ctx context.Context, id pipeline.ID) ([]*sensor.Reading, error) {
-	return ask(l, "LatestReadings", func() ([]*sensor.Reading, error) { return l.Store.LatestReadings(ctx, id) })
+func (l *line) LatestReadings(ctx context.Context, q store.LatestQuery) (store.Page[*sensor.Reading], error) {
+	return ask(l, "LatestReadings", func() (store.Page[*sensor.Reading], error) { return l.Store.LatestReadings(ctx, q) })
+}
+
+func (l *line) SensorSizes(ctx context.Context, id pipeline.ID) (map[sensor.Key]int, error) {
+	return ask(l, "SensorSizes", func() (map[sensor.Key]int, error) { return l.Store.SensorSizes(ctx, id) })
 }
 
 func (l *line) History(ctx context.Context, q store.HistoryQuery) (store.Page[*sensor.Reading], error) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
 )
 
 // What the cursors of lists hold, the same in every store: where a page ended, and so what the next one comes after.
@@ -26,6 +27,21 @@ func AfterRun(cursor string) (run.Key, error) {
 		return run.Key{}, ErrCursor
 	}
 	return key, nil
+}
+
+// SensorCursor is where a page ended with the reading of a key.
+func SensorCursor(r *sensor.Reading) string { return EncodeCursor(string(r.Key)) }
+
+// AfterSensor is the key that a page ended with; "" if there is no cursor.
+func AfterSensor(cursor string) (sensor.Key, error) {
+	if cursor == "" {
+		return "", nil
+	}
+	parts, err := DecodeCursor(cursor, 1)
+	if err != nil || parts[0] == "" {
+		return "", ErrCursor
+	}
+	return sensor.Key(parts[0]), nil
 }
 
 // DeadlineCursor is where a page ended with a deadline.

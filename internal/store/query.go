@@ -97,6 +97,33 @@ type HistoryQuery struct {
 	Cursor   string
 }
 
+// LatestQuery selects the keys of a pipeline.
+type LatestQuery struct {
+	Pipeline pipeline.ID
+	Limit    int
+	Cursor   string
+}
+
+// Keys returns the keys of the page: those after its cursor, and one more if the list goes on.
+func (q LatestQuery) Keys(all []sensor.Key) ([]sensor.Key, error) {
+	after, err := AfterSensor(q.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(k sensor.Key) bool { return k <= after })
+	slices.Sort(all)
+	return all[:min(len(all), PageSize(q.Limit)+1)], nil
+}
+
+// Page makes a page of the readings of Keys.
+func (q LatestQuery) Page(readings []*sensor.Reading) Page[*sensor.Reading] {
+	size := PageSize(q.Limit)
+	if len(readings) <= size {
+		return Page[*sensor.Reading]{Items: readings}
+	}
+	return Page[*sensor.Reading]{Items: readings[:size:size], Next: SensorCursor(readings[size-1])}
+}
+
 // WriteID names one write, as the Change does that tells of it.
 type WriteID struct {
 	Pipeline pipeline.ID

@@ -127,7 +127,9 @@ type Reader interface {
 	// exist, in any order. Expired and deleted ones are among them: sensor.ForPeriod and rules say whether they count.
 	Readings(ctx context.Context, queries []ReadingQuery) ([][]*sensor.Reading, error)
 	// LatestReadings lists the most recently written reading, by version, of every key of a pipeline, by key. It may be Deleted.
-	LatestReadings(ctx context.Context, id pipeline.ID) ([]*sensor.Reading, error)
+	LatestReadings(ctx context.Context, q LatestQuery) (Page[*sensor.Reading], error)
+	// SensorSizes gives about how many bytes the data of the latest reading of each key of a pipeline has as JSON.
+	SensorSizes(ctx context.Context, id pipeline.ID) (map[sensor.Key]int, error)
 	// History lists the writes of a key, newest first by version. Writes that were ignored are not among them.
 	History(ctx context.Context, q HistoryQuery) (Page[*sensor.Reading], error)
 	// Writes gives the writes with these names, as History has them; those that are not there, or no longer, are left out.

@@ -25,8 +25,8 @@ type overview struct {
 func (o *overview) Written(ctx context.Context, from time.Time, most int) (map[store.WriteID]time.Time, bool, error) {
 	found := map[store.WriteID]time.Time{}
 	err := o.pipelines(ctx, func(id pipeline.ID) error {
-		latest, err := o.store.LatestReadings(ctx, id)
-		for _, r := range latest {
+		latest, err := o.store.LatestReadings(ctx, store.LatestQuery{Pipeline: id})
+		for _, r := range latest.Items {
 			page, err := o.store.History(ctx, store.HistoryQuery{Pipeline: id, Key: r.Key, Limit: store.MaxPage})
 			if err != nil {
 				return err

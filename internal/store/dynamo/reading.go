@@ -1,8 +1,8 @@
 package dynamo
 
 import (
-	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -93,23 +93,58 @@ func (s *Store) older(ctx context.Context, q store.ReadingQuery, matter map[peri
 	return nil
 }
 
-// LatestReadings keeps the last write of each key.
-func (s *Store) LatestReadings(ctx context.Context, id pipeline.ID) ([]*sensor.Reading, error) {
-	rows, err := s.all(ctx, under(Control, partition(id), readingPrefix))
+// LatestReadings reads the current readings, which lie in the order of their keys, until it has enough keys.
+func (s *Store) LatestReadings(ctx context.Context, q store.LatestQuery) (store.Page[*sensor.Reading], error) {
+	var none store.Page[*sensor.Reading]
+	after, err := store.AfterSensor(q.Cursor)
 	if err != nil {
-		return nil, fmt.Errorf("read readings of %s: %w", id, err)
+		return none, err
 	}
-	latest := map[sensor.Key]*sensor.Reading{}
-	for _, row := range rows {
-		r, err := readingOf(row)
+	of := under(Control, partition(q.Pipeline), readingPrefix)
+	if after != "" {
+		of.low = readingPrefix + string(after) + "#" + last
+	}
+	var found []*sensor.Reading
+	for more := true; more && len(found) < store.PageSize(q.Limit)+2; { // the last key may go on
+		var rows []Row
+		if rows, more, err = s.query(ctx, of, store.DefaultPage); err != nil {
+			return none, fmt.Errorf("read readings of %s: %w", q.Pipeline, err)
+		}
+		for _, row := range rows {
+			r, err := readingOf(row)
+			if err != nil {
+				return none, fmt.Errorf("read readings of %s: %w", q.Pipeline, err)
+			}
+			if n := len(found); n == 0 || found[n-1].Key != r.Key {
+				found = append(found, &r.Reading)
+			} else if found[n-1].Version < r.Version {
+				found[n-1] = &r.Reading
+			}
+			of.low = readingAt(q.Pipeline, r.Key, r.Period).sk + " "
+		}
+	}
+	return q.Page(found), nil
+}
+
+// SensorSizes reads the latest readings: a table does not tell sizes.
+func (s *Store) SensorSizes(ctx context.Context, id pipeline.ID) (map[sensor.Key]int, error) {
+	sizes := map[sensor.Key]int{}
+	for q := (store.LatestQuery{Pipeline: id}); ; {
+		page, err := s.LatestReadings(ctx, q)
 		if err != nil {
-			return nil, fmt.Errorf("read readings of %s: %w", id, err)
+			return nil, err
 		}
-		if known := latest[r.Key]; known == nil || known.Version < r.Version {
-			latest[r.Key] = &r.Reading
+		for _, r := range page.Items {
+			data, err := json.Marshal(r.Fields)
+			if err != nil {
+				return nil, fmt.Errorf("read the size of %s of %s: %w", r.Key, id, err)
+			}
+			sizes[r.Key] = len(data)
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			return sizes, nil
 		}
 	}
-	return slices.SortedFunc(maps.Values(latest), func(a, b *sensor.Reading) int { return cmp.Compare(a.Key, b.Key) }), nil
 }
 
 // History pages by version.

@@ -188,8 +188,9 @@ func TestRedeliveredRecordDoesNotUndoALaterWrite(t *testing.T) {
 	}
 	shows := func(want int64) {
 		t.Helper()
-		latest, err := s.LatestReadings(t.Context(), "orders")
+		page, err := s.LatestReadings(t.Context(), store.LatestQuery{Pipeline: "orders"})
 		check(t, err)
+		latest := page.Items
 		if len(latest) != 1 || latest[0].Fields["count"] != want {
 			t.Errorf("the sensor shows %v, want count %d", latest[0].Fields, want)
 		}

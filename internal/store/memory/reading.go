@@ -3,6 +3,7 @@ package memory
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -154,19 +155,47 @@ func (r *rows) candidates(p period.Period) []*sensor.Reading {
 }
 
 // LatestReadings looks at every key of the pipeline.
-func (s *Store) LatestReadings(_ context.Context, id pipeline.ID) ([]*sensor.Reading, error) {
+func (s *Store) LatestReadings(_ context.Context, q store.LatestQuery) (store.Page[*sensor.Reading], error) {
+	var none store.Page[*sensor.Reading]
+	if err := s.open(); err != nil {
+		return none, err
+	}
+	defer s.mu.Unlock()
+	var keys []sensor.Key
+	for key := range s.sensors {
+		if key.pipeline == q.Pipeline {
+			keys = append(keys, key.key)
+		}
+	}
+	keys, err := q.Keys(keys)
+	if err != nil {
+		return none, err
+	}
+	var found []*sensor.Reading
+	for _, key := range keys {
+		found = append(found, s.sensors[sensorKey{q.Pipeline, key}].last().give())
+	}
+	return q.Page(found), nil
+}
+
+// SensorSizes encodes the latest reading of every key.
+func (s *Store) SensorSizes(_ context.Context, id pipeline.ID) (map[sensor.Key]int, error) {
 	if err := s.open(); err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	var out []*sensor.Reading
+	sizes := map[sensor.Key]int{}
 	for key, of := range s.sensors {
-		if key.pipeline == id {
-			out = append(out, of.last().give())
+		if key.pipeline != id {
+			continue
 		}
+		data, err := json.Marshal(of.last().Fields)
+		if err != nil {
+			return nil, err
+		}
+		sizes[key.key] = len(data)
 	}
-	slices.SortFunc(out, func(a, b *sensor.Reading) int { return cmp.Compare(a.Key, b.Key) })
-	return out, nil
+	return sizes, nil
 }
 
 // History pages by version.

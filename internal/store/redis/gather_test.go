@@ -40,12 +40,12 @@ func TestEachOfManyWritersIsAnsweredForItsOwn(t *testing.T) {
 				if puts[1].Version <= puts[0].Version || !puts[0].Changed || puts[1].Changed {
 					t.Errorf("writer %d: the second write of the same answered %+v after %+v", w, puts[1], puts[0])
 				}
-				got, err := s.LatestReadings(t.Context(), "orders")
+				got, err := s.LatestReadings(t.Context(), store.LatestQuery{Pipeline: "orders"})
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				for _, r := range got {
+				for _, r := range got.Items {
 					if r.Key == one.Reading.Key && r.Version != puts[1].Version {
 						t.Errorf("writer %d: version %d is there, and %d was answered", w, r.Version, puts[1].Version)
 					}

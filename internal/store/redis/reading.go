@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,24 +89,55 @@ func reading(key sensor.Key, of, version, at, more, data string) (*sensor.Readin
 	return r, nil
 }
 
-// LatestReadings asks for all keys of the pipeline.
-func (s *Store) LatestReadings(ctx context.Context, id pipeline.ID) ([]*sensor.Reading, error) {
+// LatestReadings reads the names of all keys of the pipeline, and the readings of those on the page.
+func (s *Store) LatestReadings(ctx context.Context, q store.LatestQuery) (store.Page[*sensor.Reading], error) {
+	var none store.Page[*sensor.Reading]
+	names, err := s.client.HKeys(ctx, s.key("sensors", string(q.Pipeline))).Result()
+	if err != nil {
+		return none, fmt.Errorf("read readings of %s: %w", q.Pipeline, s.fault(err))
+	}
+	keys := make([]sensor.Key, len(names))
+	for i, name := range names {
+		keys[i] = sensor.Key(name)
+	}
+	if keys, err = q.Keys(keys); err != nil {
+		return none, err
+	}
 	var a arguments
-	a.add(string(id), escape(string(id)))
+	a.add(string(q.Pipeline), escape(string(q.Pipeline)))
+	for _, key := range keys {
+		a.add(string(key))
+	}
 	said, err := s.texts(ctx, latestScript, a)
 	if err != nil {
-		return nil, fmt.Errorf("read readings of %s: %w", id, err)
+		return none, fmt.Errorf("read readings of %s: %w", q.Pipeline, err)
 	}
-	var out []*sensor.Reading
+	var found []*sensor.Reading
 	for triple := range slices.Chunk(said, 3) {
 		r, err := currentReading(sensor.Key(triple[0]), triple[1], triple[2])
 		if err != nil {
-			return nil, err
+			return none, err
 		}
-		out = append(out, r)
+		found = append(found, r)
 	}
-	slices.SortFunc(out, func(a, b *sensor.Reading) int { return cmp.Compare(a.Key, b.Key) })
-	return out, nil
+	return q.Page(found), nil
+}
+
+// SensorSizes asks for the lengths of the stored values, which hold a little more than the data.
+func (s *Store) SensorSizes(ctx context.Context, id pipeline.ID) (map[sensor.Key]int, error) {
+	var a arguments
+	a.add(string(id), escape(string(id)))
+	said, err := s.texts(ctx, sizesScript, a)
+	if err != nil {
+		return nil, fmt.Errorf("read the sizes of readings of %s: %w", id, err)
+	}
+	sizes := map[sensor.Key]int{}
+	for pair := range slices.Chunk(said, 2) {
+		if sizes[sensor.Key(pair[0])], err = strconv.Atoi(pair[1]); err != nil {
+			return nil, fmt.Errorf("read the size of %s of %s: %w", pair[0], id, err)
+		}
+	}
+	return sizes, nil
 }
 
 // History pages by version, which is the id of an entry.

@@ -29,6 +29,7 @@ var (
 
 	readingsScript = script("readings")
 	latestScript   = script("latest")
+	sizesScript    = script("sizes")
 	listScript     = script("list")
 	eventsScript   = script("events")
 	cursorScript   = script("cursor")

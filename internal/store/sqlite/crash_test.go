@@ -65,7 +65,7 @@ func crashWorker(ctx context.Context, s *Store, w int) error {
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
-	written, err := s.LatestReadings(ctx, key.Pipeline)
+	page, err := s.LatestReadings(ctx, store.LatestQuery{Pipeline: key.Pipeline})
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func crashWorker(ctx context.Context, s *Store, w int) error {
 			fmt.Printf("commit %d %d\n", w, n)
 			current = next
 		}
-		if n == 0 || len(written) > 0 && written[0].Fields["n"] == n {
+		if n == 0 || len(page.Items) > 0 && page.Items[0].Fields["n"] == n {
 			continue
 		}
 		if _, err := s.PutReadings(ctx, crashWrites(key.Pipeline, n), noon); err != nil {
@@ -279,8 +279,9 @@ func (w *witness) examineBatch(t *testing.T, s *Store, worker int) int64 {
 // examineReadings gives the last call of a worker, and checks that all its writes are there, and their history.
 func examineReadings(t *testing.T, s *Store, worker int) (last int64) {
 	t.Helper()
-	latest, err := s.LatestReadings(t.Context(), crashKey(worker).Pipeline)
+	page, err := s.LatestReadings(t.Context(), store.LatestQuery{Pipeline: crashKey(worker).Pipeline})
 	check(t, err)
+	latest := page.Items
 	if len(latest) == 0 {
 		return 0
 	}

@@ -125,7 +125,7 @@ func askEverything(t *testing.T, s *Store) {
 	keep(s.Pipelines(ctx))
 	keep(s.Configs(ctx, "orders"))
 	keep(s.Readings(ctx, []store.ReadingQuery{{Pipeline: "orders", Key: "rows", Period: p}}))
-	keep(s.LatestReadings(ctx, "orders"))
+	keep(s.LatestReadings(ctx, store.LatestQuery{Pipeline: "orders"}))
 	keep(s.History(ctx, store.HistoryQuery{Pipeline: "orders", Key: "rows"}))
 	keep(s.History(ctx, store.HistoryQuery{Pipeline: "orders", Key: "rows", Period: p}))
 	keep(s.Writes(ctx, []store.WriteID{{Pipeline: "orders", Key: "rows", Version: 1}, {Pipeline: "orders", Key: "rows", Version: 99}}))

@@ -120,26 +120,58 @@ func choose(rows map[period.Period]*reading, p period.Period) []*reading {
 }
 
 // LatestReadings joins what is in the table and what is not yet.
-func (s *Store) LatestReadings(ctx context.Context, id pipeline.ID) ([]*sensor.Reading, error) {
+func (s *Store) LatestReadings(ctx context.Context, q store.LatestQuery) (store.Page[*sensor.Reading], error) {
+	var none store.Page[*sensor.Reading]
+	after, err := store.AfterSensor(q.Cursor)
+	if err != nil {
+		return none, err
+	}
 	var found []*reading
-	err := s.read(ctx, func(c *conn) error {
-		latest := s.overlay.latestOf(id)
-		if err := c.query(readingColumns+"WHERE pipeline = ? AND latest = 1", func(row row) error {
+	err = s.read(ctx, func(c *conn) error {
+		latest := s.overlay.latestOf(q.Pipeline)
+		if err := c.query(readingColumns+"WHERE pipeline = ? AND latest = 1 AND sensor > ? ORDER BY sensor LIMIT ?", func(row row) error {
 			r, err := readingOf(row)
 			if err == nil && (latest[r.sensor] == nil || latest[r.sensor].version < r.version) {
 				latest[r.sensor] = r
 			}
 			return err
+		}, string(q.Pipeline), string(after), store.PageSize(q.Limit)+1); err != nil {
+			return err
+		}
+		keys, err := q.Keys(slices.Collect(maps.Keys(latest)))
+		for _, key := range keys {
+			found = append(found, latest[key])
+		}
+		return err
+	})
+	if err != nil {
+		return none, fmt.Errorf("read readings of %s: %w", q.Pipeline, err)
+	}
+	readings, err := give(found)
+	if err != nil {
+		return none, fmt.Errorf("read readings of %s: %w", q.Pipeline, err)
+	}
+	return q.Page(readings), nil
+}
+
+// SensorSizes asks for the length of the stored data, which reads none of it.
+func (s *Store) SensorSizes(ctx context.Context, id pipeline.ID) (map[sensor.Key]int, error) {
+	sizes := map[sensor.Key]int{}
+	err := s.read(ctx, func(c *conn) error {
+		held := s.overlay.latestOf(id)
+		if err := c.query("SELECT sensor, octet_length(body) FROM readings WHERE pipeline = ? AND latest = 1", func(r row) error {
+			sizes[sensor.Key(r.text(0))] = int(r.int(1))
+			return nil
 		}, string(id)); err != nil {
 			return err
 		}
-		for _, key := range slices.Sorted(maps.Keys(latest)) {
-			found = append(found, latest[key])
+		for key, r := range held {
+			sizes[key] = len(r.body)
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read readings of %s: %w", id, err)
+		return nil, fmt.Errorf("read the sizes of readings of %s: %w", id, err)
 	}
-	return give(found)
+	return sizes, nil
 }

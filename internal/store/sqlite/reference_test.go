@@ -145,11 +145,11 @@ func (w *pair) compare(t *rapid.T) {
 	for i, q := range queries {
 		w.same(t, fmt.Sprintf("shown of %s for %s", q.Key, q.Period), got[i], want[i])
 	}
-	latest, err := w.got.LatestReadings(t.Context(), "orders")
+	latest, err := w.got.LatestReadings(t.Context(), store.LatestQuery{Pipeline: "orders"})
 	check(w.t, err)
-	wantLatest, err := w.want.LatestReadings(t.Context(), "orders")
+	wantLatest, err := w.want.LatestReadings(t.Context(), store.LatestQuery{Pipeline: "orders"})
 	check(w.t, err)
-	w.same(t, "latest", latest, wantLatest)
+	w.same(t, "latest", latest.Items, wantLatest.Items)
 }
 
 // recent leaves out writes that Trim would have forgotten but for their being current, which they are no longer. This store

@@ -297,8 +297,7 @@ func (w *walker) compare(*rapid.T) {
 		f.same("history", f.history(key), w.m.history(key))
 		w.compareShown(key)
 	}
-	latest, err := f.s.LatestReadings(f.ctx, "orders")
-	f.check(err)
+	latest := f.latest("orders")
 	f.same("latest", latest, w.m.latest())
 	page, err := f.s.Events(f.ctx, store.EventQuery{Ascending: true})
 	f.check(err)

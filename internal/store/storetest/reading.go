@@ -43,6 +43,27 @@ func (f *fixture) historyOf(id pipeline.ID, key sensor.Key) []*sensor.Reading {
 	return page.Items
 }
 
+// latest is the latest reading of every key of a pipeline, read in small pages.
+func (f *fixture) latest(id pipeline.ID) []*sensor.Reading {
+	f.t.Helper()
+	return f.latestBy(id, 7)
+}
+
+func (f *fixture) latestBy(id pipeline.ID, limit int) (all []*sensor.Reading) {
+	f.t.Helper()
+	for q := (store.LatestQuery{Pipeline: id, Limit: limit}); ; {
+		page, err := f.s.LatestReadings(f.ctx, q)
+		f.check(err)
+		if len(page.Items) > limit || page.Next != "" && len(page.Items) < limit {
+			f.t.Errorf("a page of %d has %d readings, next %q", limit, len(page.Items), page.Next)
+		}
+		all = append(all, page.Items...)
+		if q.Cursor = page.Next; q.Cursor == "" {
+			return all
+		}
+	}
+}
+
 // shown is what rules would see of orders' rows for a period.
 func (f *fixture) shown(date string) sensor.Seen {
 	f.t.Helper()
@@ -74,8 +95,7 @@ func writtenIsShown(f *fixture) {
 	f.same("put", put, store.Put{Version: put.Version, UpdatedAt: noon, Changed: true})
 	f.same("shown", f.shown("2026-03-03").Reading, &want)
 	f.same("history", f.history("rows"), []*sensor.Reading{&want})
-	latest, err := f.s.LatestReadings(f.ctx, "orders")
-	f.check(err)
+	latest := f.latest("orders")
 	f.same("latest", latest, []*sensor.Reading{&want})
 	f.same("no writes", len(f.put(noon)), 0)
 }
@@ -170,8 +190,7 @@ func maxWrites(f *fixture) {
 	f.check(err)
 	f.same("changes", n, 0)
 	f.put(noon, writes[1:]...)
-	latest, err := f.s.LatestReadings(f.ctx, "orders")
-	f.check(err)
+	latest := f.latest("orders")
 	f.same("readings", len(latest), f.o.MaxWrites)
 }
 
@@ -237,8 +256,7 @@ func deleted(f *fixture) {
 	want := gone.Reading
 	want.Version, want.UpdatedAt = put.Version, after(time.Hour)
 	f.same("history", f.history("rows")[0], &want)
-	latest, err := f.s.LatestReadings(f.ctx, "orders")
-	f.check(err)
+	latest := f.latest("orders")
 	f.same("latest", latest, []*sensor.Reading{&want})
 	found, err := f.s.Writes(f.ctx, []store.WriteID{nameOf(put)})
 	f.check(err)
@@ -382,11 +400,13 @@ func namesAreWhole(f *fixture) {
 		f.check(err)
 		f.same(string(key), counts(page.Items), []int64{int64(i)})
 	}
-	latest, err := f.s.LatestReadings(f.ctx, "a")
-	f.check(err)
-	var got []sensor.Key
-	for _, r := range latest {
-		got = append(got, r.Key)
+	for _, limit := range []int{1, 2, 7, 8} {
+		var got []sensor.Key
+		for _, r := range f.latestBy("a", limit) {
+			got = append(got, r.Key)
+		}
+		f.same("by key", got, []sensor.Key{"A", "a", "a.b", "a/b", "a/b/c", "a_", "ab"})
 	}
-	f.same("by key", got, []sensor.Key{"A", "a", "a.b", "a/b", "a/b/c", "a_", "ab"})
+	_, err := f.s.LatestReadings(f.ctx, store.LatestQuery{Pipeline: "a", Cursor: "nonsense"})
+	f.wantErr("a cursor of no page", err, store.ErrCursor)
 }

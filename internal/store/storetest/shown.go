@@ -122,10 +122,15 @@ func latestOfKeys(f *fixture) {
 	status.Reading.Key = "status"
 	f.put(noon, write("2026-03-09", 1), status)
 	f.put(after(-time.Hour), write("2026-03-02", 2))
-	latest, err := f.s.LatestReadings(f.ctx, "orders")
-	f.check(err)
+	latest := f.latest("orders")
 	f.same("latest", counts(latest), []int64{2, 5})
-	latest, err = f.s.LatestReadings(f.ctx, "silver")
+	sizes, err := f.s.SensorSizes(f.ctx, "orders")
 	f.check(err)
+	for _, r := range latest {
+		if size := sizes[r.Key]; size < len(`{"count":1}`) || size > 200 || len(sizes) != len(latest) {
+			f.t.Errorf("the latest reading of %s has %d bytes, in %v", r.Key, size, sizes)
+		}
+	}
+	latest = f.latest("silver")
 	f.same("of nobody", len(latest), 0)
 }

@@ -132,8 +132,7 @@ func oldWritesGo(f *fixture) {
 	f.same("the standing fact and what is young", counts(f.history("rows")), []int64{7, 5})
 	f.same("the last write of another key", counts(f.history("status")), []int64{8})
 	f.same("current", f.periods("2026-03-01"), []string{"", "2026-03-03"})
-	latest, err := f.s.LatestReadings(f.ctx, "orders")
-	f.check(err)
+	latest := f.latest("orders")
 	f.same("latest", counts(latest), []int64{7, 8})
 	put := f.put(after(keepDay+time.Hour), write("2026-03-01", 6))[0]
 	f.same("what was forgotten is new", put.Changed, true)

@@ -2759,7 +2759,7 @@ export interface operations {
     compliance: {
         parameters: {
             query?: {
-                /** @description How many items at most. */
+                /** @description How many items at most. A page whose items are large has fewer; nextCursor leads on. */
                 limit?: number;
                 /** @description The nextCursor of the page before. */
                 cursor?: string;
@@ -2830,7 +2830,7 @@ export interface operations {
     "list-deadlines": {
         parameters: {
             query?: {
-                /** @description How many items at most. */
+                /** @description How many items at most. A page whose items are large has fewer; nextCursor leads on. */
                 limit?: number;
                 /** @description The nextCursor of the page before. */
                 cursor?: string;
@@ -2872,7 +2872,7 @@ export interface operations {
     "list-events": {
         parameters: {
             query?: {
-                /** @description How many items at most. */
+                /** @description How many items at most. A page whose items are large has fewer; nextCursor leads on. */
                 limit?: number;
                 /** @description The nextCursor of the page before. */
                 cursor?: string;
@@ -2957,7 +2957,7 @@ export interface operations {
     "list-files": {
         parameters: {
             query?: {
-                /** @description How many items at most. */
+                /** @description How many items at most. A page whose items are large has fewer; nextCursor leads on. */
                 limit?: number;
                 /** @description The nextCursor of the page before. */
                 cursor?: string;
@@ -3024,7 +3024,7 @@ export interface operations {
     "list-pipelines": {
         parameters: {
             query?: {
-                /** @description How many items at most. */
+                /** @description How many items at most. A page whose items are large has fewer; nextCursor leads on. */
                 limit?: number;
                 /** @description The nextCursor of the page before. */
                 cursor?: string;
@@ -3376,7 +3376,12 @@ export interface operations {
     };
     "list-sensors": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description How many items at most. A page whose items are large has fewer; nextCursor leads on. */
+                limit?: number;
+                /** @description The nextCursor of the page before. */
+                cursor?: string;
+            };
             header?: never;
             path: {
                 /** @description The pipeline's id. */
@@ -3535,7 +3540,7 @@ export interface operations {
             query?: {
                 /** @description The period to look for; unless said, the latest write counts, whatever its period. */
                 date?: string;
-                /** @description How many items at most. */
+                /** @description How many items at most. A page whose items are large has fewer; nextCursor leads on. */
                 limit?: number;
                 /** @description The nextCursor of the page before. */
                 cursor?: string;
@@ -3707,7 +3712,7 @@ export interface operations {
     "list-runs": {
         parameters: {
             query?: {
-                /** @description How many items at most. */
+                /** @description How many items at most. A page whose items are large has fewer; nextCursor leads on. */
                 limit?: number;
                 /** @description The nextCursor of the page before. */
                 cursor?: string;
@@ -4214,7 +4219,7 @@ export interface operations {
     "list-trends": {
         parameters: {
             query?: {
-                /** @description How many items at most. */
+                /** @description How many items at most. A page whose items are large has fewer; nextCursor leads on. */
                 limit?: number;
                 /** @description The nextCursor of the page before. */
                 cursor?: string;

@@ -1,9 +1,9 @@
--- Lists the reading last written of each key of a pipeline: key, period, value.
+-- Lists the reading last written of each of these keys of a pipeline: key, period, value.
 local pipeline, name, found = take(), take(), {}
-local last = redis.call('HGETALL', k('sensors:' .. pipeline))
-for i = 1, #last, 2 do
-  found[#found + 1] = last[i]
-  found[#found + 1] = last[i + 1]
-  found[#found + 1] = redis.call('HGET', k('sensor:' .. name .. ':' .. last[i]), last[i + 1])
+for key in take do
+  local period = redis.call('HGET', k('sensors:' .. pipeline), key)
+  found[#found + 1] = key
+  found[#found + 1] = period
+  found[#found + 1] = redis.call('HGET', k('sensor:' .. name .. ':' .. key), period)
 end
 return found
