@@ -29,6 +29,7 @@ func accessSettings(f settings.File, getenv func(string) string) (api.Settings, 
 	}
 	who := api.Settings{
 		Loopback: f.Loopback(), Tokens: tokens, MaxFuture: f.Sensors.MaxFuture.D(),
+		Limits:          api.Limits{SensorKeys: f.Limits.SensorKeys, SensorBytes: int64(f.Limits.SensorBytes), OpenRuns: f.Limits.OpenRuns},
 		SessionLifetime: f.Auth.Sessions.Lifetime.D(), SessionIdle: f.Auth.Sessions.Idle.D(), StreamsPerToken: f.Auth.StreamsPerToken,
 	}
 	for _, c := range f.Auth.Certificates {

@@ -87,6 +87,7 @@ type API struct {
 	metrics  *metrics
 	ledger   *trend.Ledger
 	streams  *streams
+	quotas   *quotas
 	mux      *http.ServeMux
 }
 
@@ -118,6 +119,7 @@ func New(d Deps) *API {
 	}
 	a.metrics = newMetrics(registry)
 	a.streams = newStreams(a.settings.MaxStreams, a.settings.StreamsPerToken)
+	a.quotas = newQuotas(a.settings.Limits, d.Store)
 	a.routes(newHuma(a.mux))
 	a.mux.HandleFunc(putPattern, a.putSensor)
 	a.mux.HandleFunc("GET "+streamPath, a.stream)

@@ -45,11 +45,17 @@ func (a *API) backfill(ctx context.Context, in *struct {
 		if _, p := a.entry(ctx, id); p != nil {
 			return nil, p
 		}
+		if !q.DryRun {
+			if p := a.quotas.open(ctx, id, a.now()); p != nil {
+				return nil, p
+			}
+		}
 		q.Once = o
 		done, err := a.operator.Backfill(ctx, q, a.now())
 		if err != nil {
 			return nil, fmt.Errorf("backfill %s: %w", id, err)
 		}
+		a.quotas.opened(id, len(done))
 		return done, nil
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -40,12 +41,19 @@ func (a *API) putSensors(ctx context.Context, in *batchInput) (*output[List[Batc
 	}
 	who := whoOf(ctx)
 	writes := make([]store.Write, 0, len(items))
+	var undo []func()
+	defer func() {
+		for _, take := range slices.Backward(undo) {
+			take()
+		}
+	}()
 	for i, item := range items {
 		id := pipeline.ID(item.Pipeline)
 		p := who.may(RoleSensor, id)
 		var write store.Write
+		var back func()
 		if p == nil {
-			write, p = a.reading(ctx, who, incoming{pipeline: id, key: item.Key, data: item.Data, source: item.Source, ttl: item.TTL, expiresAt: item.ExpiresAt})
+			write, back, p = a.reading(ctx, who, incoming{pipeline: id, key: item.Key, data: item.Data, source: item.Source, ttl: item.TTL, expiresAt: item.ExpiresAt})
 		}
 		if p != nil {
 			a.metrics.refusals.Add(float64(len(items)))
@@ -53,12 +61,13 @@ func (a *API) putSensors(ctx context.Context, in *batchInput) (*output[List[Batc
 			p.Detail = fmt.Sprintf("item %d: %s; nothing of the batch was stored", i, what)
 			return nil, p.at(fmt.Sprintf("body[%d]", i), what)
 		}
-		writes = append(writes, write)
+		writes, undo = append(writes, write), append(undo, back)
 	}
 	puts, err := a.store.PutReadings(ctx, writes, a.now())
 	if err != nil {
 		return nil, fmt.Errorf("store %d readings: %w", len(writes), err)
 	}
+	undo = nil
 	a.metrics.writes.Add(float64(len(writes)))
 	out := List[BatchWritten]{Items: make([]BatchWritten, len(puts))}
 	for i, put := range puts {

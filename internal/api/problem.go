@@ -53,6 +53,7 @@ const (
 	wrongHost       kind = "wrong-host"
 	notReady        kind = "not-ready"
 	storeFault      kind = "store-" // followed by the kind of the fault
+	limitReached    kind = "limit-reached"
 )
 
 const typePrefix = "urn:interlock:problem:"

@@ -50,6 +50,9 @@ func (a *API) rerun(ctx context.Context, in *struct {
 	q.Pipeline, q.Schedule, q.Date = string(key.Pipeline), string(key.Schedule), key.Period.String()
 	return once(ctx, a, in.Once, []any{"rerun", q}, rerunAnswer, func(o router.Once[store.Rerun]) (store.Rerun, error) {
 		request.Once = o
+		if p := a.quotas.open(ctx, key.Pipeline, a.now()); p != nil {
+			return store.Rerun{}, p
+		}
 		answer, err := a.operator.Rerun(ctx, request, a.now())
 		if err != nil {
 			return store.Rerun{}, fmt.Errorf("rerun %s: %w", key, err)

@@ -91,28 +91,29 @@ func (a *API) takeWrite(c *call, r *http.Request, id, key string) {
 
 // takeSensor checks and stores the reading that a request carries; its body goes through buf.
 func (a *API) takeSensor(c *call, r *http.Request, in incoming, buf *bytes.Buffer) (store.Put, store.Write, *Problem) {
-	write, p := a.readWrite(c.who, r, in, buf)
+	write, undo, p := a.readWrite(c.who, r, in, buf)
 	if p != nil {
 		return store.Put{}, write, p
 	}
 	// What was taken is stored, also if the client has gone meanwhile: he would not know otherwise whether it was.
 	puts, err := a.store.PutReadings(context.WithoutCancel(c), []store.Write{write}, a.now())
 	if err != nil {
+		undo()
 		return store.Put{}, write, problemOf(fmt.Errorf("store reading %s of %s: %w", write.Reading.Key, write.Pipeline, err))
 	}
 	return puts[0], write, nil
 }
 
-// readWrite is the write that a request asks for.
-func (a *API) readWrite(who principal, r *http.Request, in incoming, buf *bytes.Buffer) (store.Write, *Problem) {
+// readWrite is the write that a request asks for. Undo takes back what was counted for it.
+func (a *API) readWrite(who principal, r *http.Request, in incoming, buf *bytes.Buffer) (write store.Write, undo func(), p *Problem) {
 	if p := who.may(RoleSensor, in.pipeline); p != nil {
-		return store.Write{}, p
+		return store.Write{}, nil, p
 	}
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
-		return store.Write{}, problem(http.StatusUnsupportedMediaType, plainKind, "content encoding %.40q is not understood; send plain JSON", encoding)
+		return store.Write{}, nil, problem(http.StatusUnsupportedMediaType, plainKind, "content encoding %.40q is not understood; send plain JSON", encoding)
 	}
 	if p := readBody(buf, r); p != nil {
-		return store.Write{}, p
+		return store.Write{}, nil, p
 	}
 	in.data = buf.Bytes()
 	if query := r.URL.RawQuery; query != "" {
@@ -167,21 +168,22 @@ type incoming struct {
 // maxSource is how long the name of a reading's source may be.
 const maxSource = 200
 
-// reading checks what was sent. It keeps nothing of in.data.
-func (a *API) reading(ctx context.Context, who principal, in incoming) (store.Write, *Problem) {
-	if _, p := a.entry(ctx, in.pipeline); p != nil {
-		return store.Write{}, p
+// reading checks what was sent, and counts it against the limits of its pipeline. It keeps nothing of in.data.
+func (a *API) reading(ctx context.Context, who principal, in incoming) (write store.Write, undo func(), p *Problem) {
+	e, p := a.entry(ctx, in.pipeline)
+	if p != nil {
+		return store.Write{}, nil, p
 	}
 	key, suffix, err := sensor.ExternalKey(in.key)
 	if err != nil {
-		return store.Write{}, badRequest("%s", err)
+		return store.Write{}, nil, badRequest("%s", err)
 	}
 	if len(in.data) > sensor.MaxBytes {
-		return store.Write{}, tooLarge()
+		return store.Write{}, nil, tooLarge()
 	}
 	fields, err := sensor.Decode(in.data)
 	if err != nil {
-		return store.Write{}, badRequest("%s", err)
+		return store.Write{}, nil, badRequest("%s", err)
 	}
 	date, err := sensor.PeriodOf(fields, suffix)
 	if err == nil {
@@ -191,18 +193,20 @@ func (a *API) reading(ctx context.Context, who principal, in incoming) (store.Wr
 		err = fmt.Errorf("%w, or raise sensors.maxFuture in the server's file", err)
 	}
 	if err != nil {
-		return store.Write{}, badRequest("%s", err)
+		return store.Write{}, nil, badRequest("%s", err)
 	}
 	if len(in.source) > maxSource {
-		return store.Write{}, badRequest("source has %d characters; at most %d are allowed", len(in.source), maxSource)
+		return store.Write{}, nil, badRequest("source has %d characters; at most %d are allowed", len(in.source), maxSource)
 	}
 	expires, p := a.expiry(in)
 	if p != nil {
-		return store.Write{}, p
+		return store.Write{}, nil, p
 	}
-	return store.Write{Pipeline: in.pipeline, Reading: sensor.Reading{
+	write = store.Write{Pipeline: in.pipeline, Reading: sensor.Reading{
 		Key: key, Period: date, Fields: fields, Source: who.by(in.source), ExpiresAt: expires,
-	}}, nil
+	}}
+	undo, p = a.admit(ctx, e, write.Reading, len(in.data))
+	return write, undo, p
 }
 
 // expiry is when a reading ceases to count.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -22,6 +23,7 @@ type Settings struct {
 	StreamsPerToken int           // event streams of one token at once; 64 by default
 	SessionLifetime time.Duration // of a browser's session, from login; 7 days by default
 	SessionIdle     time.Duration // after this long without a request a session ends; 24 hours by default
+	Limits          Limits        // of each pipeline; DefaultLimits where they are 0
 }
 
 // minSecret is how long a token must be: shorter ones can be guessed.
@@ -86,5 +88,8 @@ func (s Settings) complete() Settings {
 	if s.SessionIdle <= 0 {
 		s.SessionIdle = 24 * time.Hour
 	}
+	s.Limits.SensorKeys = cmp.Or(s.Limits.SensorKeys, DefaultLimits.SensorKeys)
+	s.Limits.SensorBytes = cmp.Or(s.Limits.SensorBytes, DefaultLimits.SensorBytes)
+	s.Limits.OpenRuns = cmp.Or(s.Limits.OpenRuns, DefaultLimits.OpenRuns)
 	return s
 }

@@ -51,6 +51,9 @@ func (a *API) trigger(ctx context.Context, in *struct {
 		if _, p := a.entry(ctx, id); p != nil {
 			return run.Run{}, p
 		}
+		if p := a.quotas.open(ctx, id, a.now()); p != nil {
+			return run.Run{}, p
+		}
 		r, err := a.operator.Trigger(ctx, router.TriggerRequest{
 			ID: in.id(ctx), Once: o, Pipeline: id, Period: date, By: q.by(ctx), Reason: q.Reason, Force: q.Force, BypassGate: q.BypassGate,
 		}, a.now())

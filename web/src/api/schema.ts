@@ -2713,7 +2713,7 @@ export interface operations {
     "list-audit": {
         parameters: {
             query?: {
-                /** @description How many items at most. */
+                /** @description How many items at most. A page whose items are large has fewer; nextCursor leads on. */
                 limit?: number;
                 /** @description The nextCursor of the page before. */
                 cursor?: string;

@@ -1,0 +1,116 @@
+package api_test
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/api"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// A page may exceed its bound by one piece that was read from the store.
+const mostOfAPage = 1<<20 + 16*66<<10
+
+// fillSensors writes that many keys of orders, and as many writes of one of its rules' sensors, each nearly as large as a
+// reading may be.
+func (w *world) fillSensors(n int) {
+	w.Helper()
+	big := strings.Repeat("x", 62<<10)
+	for i := range n {
+		var writes []store.Write
+		for _, key := range []string{fmt.Sprintf("key-%03d", i), "source"} {
+			writes = append(writes, store.Write{Pipeline: "orders", Reading: sensor.Reading{Key: sensor.Key(key), Fields: sensor.Fields{"status": big, "n": int64(i)}}})
+		}
+		if _, err := w.Store.PutReadings(ctx, writes, w.Now()); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+func TestPagesAreBoundedInBytes(t *testing.T) {
+	w := newWorld(t)
+	const keys = 200
+	w.fillSensors(keys)
+	for path, want := range map[string]int{
+		"/api/v1/pipelines/orders/sensors":                keys + 1,
+		"/api/v1/pipelines/orders/sensors/source/history": keys,
+	} {
+		seen, pages := map[string]bool{}, 0
+		for cursor, more := "", true; more; pages++ {
+			r := w.get(path + "?limit=500&cursor=" + url.QueryEscape(cursor))
+			if len(r.body) > mostOfAPage {
+				t.Errorf("%s: page %d has %d bytes, at most %d wanted", path, pages, len(r.body), mostOfAPage)
+			}
+			for _, item := range r.items() {
+				name := fmt.Sprint(item["key"], item["version"])
+				if seen[name] {
+					t.Errorf("%s: %s is on two pages", path, name)
+				}
+				seen[name] = true
+			}
+			cursor, more = r.object(200)["nextCursor"].(string)
+		}
+		if len(seen) != want || pages < 3 {
+			t.Errorf("%s: %d items on %d pages, want %d items on several", path, len(seen), pages, want)
+		}
+	}
+	history := w.get("/api/v1/pipelines/orders/gate/history?limit=200")
+	if points := history.items()[0]["points"].([]any); len(history.body) > mostOfAPage || len(points) == 0 || len(points) == keys {
+		t.Errorf("the history of a rule has %d points and %d bytes", len(points), len(history.body))
+	}
+}
+
+func limited(l api.Limits) func(*api.Deps) {
+	return func(d *api.Deps) { d.Settings.Limits = l }
+}
+
+func TestSensorKeysAreLimited(t *testing.T) {
+	w := newWorld(t, limited(api.Limits{SensorKeys: 2}))
+	if _, err := w.Store.PutReadings(ctx, []store.Write{{Pipeline: "orders", Reading: sensor.Reading{Key: "before"}}}, w.Now()); err != nil {
+		t.Fatal(err)
+	}
+	w.post("/api/v1/sensors", `[{"pipeline":"orders","key":"b","data":{}},{"pipeline":"orders","key":"c","data":{}}]`).problem(429, "limits.sensorKeys")
+	w.put(ordersSensors+"a", `{}`).object(200)
+	w.put(ordersSensors+"b", `{}`).problem(429, "limits.sensorKeys")
+	w.put(ordersSensors+"a%232026-03-03", `{}`).object(200)
+	w.put(ordersSensors+"before", `{}`).object(200)
+	w.put("/api/v1/pipelines/silver-orders/sensors/b", `{}`).object(200)
+}
+
+func TestSensorBytesAreLimited(t *testing.T) {
+	w := newWorld(t, limited(api.Limits{SensorBytes: 1000}))
+	if _, err := w.Store.PutReadings(ctx, []store.Write{{Pipeline: "orders", Reading: sensor.Reading{Key: "before", Fields: sensor.Fields{"a": strings.Repeat("x", 500)}}}}, w.Now()); err != nil {
+		t.Fatal(err)
+	}
+	large := `{"a":"` + strings.Repeat("x", 600) + `"}`
+	w.put(ordersSensors+"b", large).problem(413, "limits.sensorBytes")
+	w.put(ordersSensors+"before", `{}`).object(200)
+	w.put(ordersSensors+"b", large).object(200)
+	w.put(ordersSensors+"b", large).object(200)
+}
+
+func TestOpenRunsAreLimited(t *testing.T) {
+	w := newWorld(t, limited(api.Limits{OpenRuns: 2}))
+	landed := func(date string) reply {
+		return w.put("/api/v1/pipelines/silver-orders/sensors/landed", fmt.Sprintf(`{"status":"ready","date":%q}`, date))
+	}
+	for _, date := range []string{"2026-02-10", "2026-02-11"} {
+		landed(date).object(200)
+	}
+	w.Settle()
+	landed("2026-02-12").problem(429, "limits.openRuns")
+	landed("2026-02-10").object(200)
+	w.put("/api/v1/pipelines/silver-orders/sensors/other", `{"date":"2026-02-12"}`).object(200)
+	w.post("/api/v1/runs", `{"pipeline":"silver-orders","date":"2026-02-12"}`).problem(429, "limits.openRuns")
+	w.post("/api/v1/pipelines/silver-orders/backfill", `{"from":"2026-02-12","to":"2026-02-13","reason":"x"}`).problem(429, "limits.openRuns")
+	w.post("/api/v1/runs", `{"pipeline":"orders","date":"2026-02-12"}`).object(201)
+
+	w.post("/api/v1/runs/silver-orders/stream/2026-02-10/cancel", `{"reason":"x"}`).object(200)
+	w.Settle()
+	w.Pass(10 * time.Second)
+	landed("2026-02-12").object(200)
+}
