@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -12,7 +13,9 @@ import (
 	"github.com/interlock-go/interlock/internal/job/command"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/program"
+	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/settings"
+	"github.com/interlock-go/interlock/internal/store"
 )
 
 // jobs is everything that starts jobs.
@@ -61,9 +64,24 @@ func programs(f settings.File) (program.Policy, error) {
 	return policy, policy.Check(append(f.SecretFiles(), f.Data.Dir)...)
 }
 
-// sweep removes what ended commands left, long after anybody could ask for them.
-func (j *jobs) sweep(ctx context.Context, now time.Time, keep time.Duration) error {
-	_, err := j.commands.Sweep(ctx, now.Add(-keep))
+// sweepAfter is how long the directory of an ended job stays at least. By then no start call that was repeated is under way
+// any more.
+const sweepAfter = 2 * time.Minute
+
+// sweep removes the directories of commands whose result is stored: their output is in the job log. Those of which the store
+// does not know go after keep.
+func (j *jobs) sweep(ctx context.Context, in store.Reader, now time.Time, keep time.Duration) error {
+	_, err := j.commands.Sweep(ctx, now.Add(-sweepAfter), func(id run.AttemptID, since time.Time) (bool, error) {
+		key, attempt, err := run.ParseAttemptID(string(id))
+		if err != nil {
+			return now.Sub(since) > keep, nil
+		}
+		r, err := in.Run(ctx, key)
+		if errors.Is(err, store.ErrNotFound) {
+			return now.Sub(since) > keep, nil
+		}
+		return r.Settled(attempt), err
+	})
 	return err
 }
 

@@ -48,8 +48,8 @@ func (c *controller) ticks(dog *watchdog.Watchdog, j *jobs, o *observer) []engin
 			return nil
 		}},
 		{Name: "access", Every: accessPace, Do: func(ctx context.Context, _ time.Time) error { return c.access.Reload(ctx) }},
-		{Name: "sweep", Every: time.Hour, Do: func(ctx context.Context, now time.Time) error {
-			return j.sweep(ctx, now, retention.JobLog)
+		{Name: "sweep", Every: time.Minute, Do: func(ctx context.Context, now time.Time) error {
+			return j.sweep(ctx, c.store, now, retention.JobLog)
 		}},
 	}...)
 }

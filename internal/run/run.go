@@ -44,6 +44,15 @@ type Run struct {
 // ID names the latest attempt.
 func (r Run) ID() AttemptID { return r.Key.Attempt(r.Attempt) }
 
+// Settled reports whether nothing more will be asked about the job of attempt n: its result is stored, or it has none, and it
+// does not run any more as far as its target says.
+func (r Run) Settled(n int) bool {
+	if r.Attempt != n {
+		return r.Attempt > n
+	}
+	return (r.Progress.Report.Result != "" || !r.Status.Open()) && !r.Progress.Left.MayRun()
+}
+
 // EndSnapshot names the stored facts that the end of the latest attempt was decided on.
 func (r Run) EndSnapshot() SnapshotID { return SnapshotID(r.ID() + "/end") }
 

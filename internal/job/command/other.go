@@ -48,6 +48,8 @@ func (t *Type) Status(context.Context, job.Attempt, run.Handle) (job.Status, err
 }
 
 // Sweep has nothing to remove.
-func (t *Type) Sweep(context.Context, time.Time) (int, error) { return 0, nil }
+func (t *Type) Sweep(context.Context, time.Time, func(run.AttemptID, time.Time) (bool, error)) (int, error) {
+	return 0, nil
+}
 
 func signalName(int) string { return "" }

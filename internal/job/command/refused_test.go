@@ -262,7 +262,7 @@ func TestARepeatKeepsItsAttemptFromBeingSwept(t *testing.T) {
 	long := time.Now().Add(-48 * time.Hour)
 	sweep := func(want int) {
 		t.Helper()
-		if removed, err := p.kind.Sweep(t.Context(), long.Add(time.Hour)); err != nil || removed != want {
+		if removed, err := p.kind.Sweep(t.Context(), long.Add(time.Hour), always); err != nil || removed != want {
 			t.Errorf("removed %d, %v; want %d", removed, err, want)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/interlock-go/interlock/internal/run"
 )
 
 // Names of directories that are no jobs: not yet, and no longer.
@@ -18,10 +20,11 @@ const (
 	oldPrefix   = ".old-"
 )
 
-// Sweep removes the directories of jobs that have ended and that nothing was written to since before, and says how many. An
-// attempt's claim is what keeps it from being started a second time: before must be earlier than any attempt that may
-// still be asked for.
-func (t *Type) Sweep(ctx context.Context, before time.Time) (removed int, err error) {
+// Sweep removes the directories of jobs that have ended, that nothing was written to since before, and that are settled, and
+// returns how many. An attempt's claim is what keeps it from being started a second time, and its exit is its result:
+// settled must report true only for an attempt whose result is stored and that is never started again. It is given the
+// attempt's id, which is empty if the claim cannot be read, and when the job was last written to.
+func (t *Type) Sweep(ctx context.Context, before time.Time, settled func(id run.AttemptID, since time.Time) (bool, error)) (removed int, err error) {
 	entries, err := os.ReadDir(t.jobs)
 	if errors.Is(err, os.ErrNotExist) {
 		return 0, nil
@@ -33,7 +36,7 @@ func (t *Type) Sweep(ctx context.Context, before time.Time) (removed int, err er
 		if ctx.Err() != nil {
 			return removed, ctx.Err()
 		}
-		gone, err := t.sweep(entry, before)
+		gone, err := t.sweep(entry, before, settled)
 		if err != nil {
 			return removed, fmt.Errorf("remove the old job %s: %w", entry.Name(), err)
 		}
@@ -44,7 +47,7 @@ func (t *Type) Sweep(ctx context.Context, before time.Time) (removed int, err er
 	return removed, nil
 }
 
-func (t *Type) sweep(entry os.DirEntry, before time.Time) (removed bool, err error) {
+func (t *Type) sweep(entry os.DirEntry, before time.Time, settled func(run.AttemptID, time.Time) (bool, error)) (removed bool, err error) {
 	name := entry.Name()
 	d := t.dir(name)
 	if strings.HasPrefix(name, oldPrefix) {
@@ -65,6 +68,10 @@ func (t *Type) sweep(entry os.DirEntry, before time.Time) (removed bool, err err
 		return false, nil // nothing of ours
 	}
 	if state, _, err := last.look(); err != nil || state == running {
+		return false, err
+	}
+	c, _ := d.claim() // one that cannot be read was never finished
+	if done, err := settled(c.ID, info.ModTime()); err != nil || !done {
 		return false, err
 	}
 	// Put aside first, so that nobody ever sees a claim with half of its files.

@@ -517,6 +517,9 @@ func TestAnEndThatCannotBeWrittenIsNotForgotten(t *testing.T) {
 	}
 }
 
+// always settles every attempt.
+func always(run.AttemptID, time.Time) (bool, error) { return true, nil }
+
 func TestOldJobsAreSweptAndOthersAreNot(t *testing.T) {
 	p := newPlace(t)
 	long := time.Now().Add(-48 * time.Hour)
@@ -540,7 +543,16 @@ func TestOldJobsAreSweptAndOthersAreNot(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	removed, err := p.kind.Sweep(t.Context(), long.Add(time.Hour))
+	unsettled := func(id run.AttemptID, since time.Time) (bool, error) {
+		if id != old.ID || !since.Equal(long) {
+			t.Errorf("asked about %s, last written at %s", id, since)
+		}
+		return false, nil
+	}
+	if removed, err := p.kind.Sweep(t.Context(), long.Add(time.Hour), unsettled); err != nil || removed != 0 {
+		t.Errorf("removed %d whose result is not stored, %v", removed, err)
+	}
+	removed, err := p.kind.Sweep(t.Context(), long.Add(time.Hour), always)
 	if err != nil || removed != 1 {
 		t.Errorf("removed %d, %v", removed, err)
 	}
