@@ -28,7 +28,7 @@ func accessSettings(f settings.File, getenv func(string) string) (api.Settings, 
 		return api.Settings{}, err
 	}
 	who := api.Settings{
-		Loopback: f.Loopback(), Tokens: tokens, MaxFuture: f.Sensors.MaxFuture.D(),
+		Loopback: f.Loopback(), Tokens: tokens, MaxFuture: f.Sensors.MaxFuture.D(), Proxies: f.HTTP.Networks(),
 		Limits:          api.Limits{SensorKeys: f.Limits.SensorKeys, SensorBytes: int64(f.Limits.SensorBytes), OpenRuns: f.Limits.OpenRuns},
 		SessionLifetime: f.Auth.Sessions.Lifetime.D(), SessionIdle: f.Auth.Sessions.Idle.D(), StreamsPerToken: f.Auth.StreamsPerToken,
 	}
@@ -64,6 +64,17 @@ func (a *access) Reload(ctx context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return errors.Join(a.reloadTokens(ctx), a.reloadCertificates(ctx))
+}
+
+// use has the next Reload read the tokens and certificates that another server file names. Whether there is TLS does not
+// change.
+func (a *access) use(f settings.File) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.file.Auth.Tokens = f.Auth.Tokens
+	if a.file.TLS.Cert != "" && f.TLS.Cert != "" {
+		a.file.TLS = f.TLS
+	}
 }
 
 func (a *access) reloadTokens(ctx context.Context) error {

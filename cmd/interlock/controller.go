@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -51,6 +52,11 @@ type controller struct {
 	tracing *tracing
 	logger  *slog.Logger
 	began   time.Time
+	folders engine.Folders // as the server's file last named them
+	around  surroundings
+	reread  rereading // nil: there is no server file
+
+	reloadTrouble atomic.Pointer[string] // what failed in the last reload
 
 	seenMu sync.Mutex
 	seen   catalog.Seen // as it was last written down
@@ -67,7 +73,7 @@ type surroundings struct {
 // newController checks the settings, listens, opens the store and reads the files; nothing works yet. A
 // start that is refused has written nothing, and closes what it opened: the files are applied last.
 func newController(ctx context.Context, f settings.File, folders engine.Folders, s surroundings) (_ *controller, err error) {
-	c := &controller{file: f, logger: s.logger, began: time.Now()}
+	c := &controller{file: f, logger: s.logger, began: time.Now(), folders: folders, around: s}
 	var opened []io.Closer
 	defer func() {
 		for _, o := range opened {

@@ -51,12 +51,22 @@ func newServe(a *app) *cobra.Command {
 }
 
 func (a *app) serve(ctx context.Context, f *serveFlags) error {
-	file, err := a.serverFile(f.config)
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP) // first of all: it must never end the server
+	defer signal.Stop(hangups)
+	read := func() (settings.File, engine.Folders, error) {
+		file, err := a.serverFile(f.config)
+		if err != nil {
+			return file, engine.Folders{}, err
+		}
+		a.takeenv(file.SecretVariables())
+		folders := f.override(&file)
+		return file, folders, nil
+	}
+	file, folders, err := read()
 	if err != nil {
 		return err
 	}
-	a.takeenv(file.SecretVariables())
-	folders := f.override(&file)
 	logger := slog.New(slog.NewTextHandler(a.stderr, nil))
 	if f.logFormat.value == jsonFormat {
 		logger = slog.New(slog.NewJSONHandler(a.stderr, nil))
@@ -70,6 +80,8 @@ func (a *app) serve(ctx context.Context, f *serveFlags) error {
 	if err != nil {
 		return err
 	}
+	c.reread = read
+	go c.reloadOn(ctx, hangups)
 	fmt.Fprintf(a.stderr, "interlock listens on %s with %s; stop it with Ctrl-C\n", c.address(), plural(len(c.catalog.Current().All()), "pipeline"))
 	return c.run(ctx)
 }

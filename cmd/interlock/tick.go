@@ -14,6 +14,7 @@ import (
 	"github.com/interlock-go/interlock/internal/api"
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/egress"
 	"github.com/interlock-go/interlock/internal/engine"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/watchdog"
@@ -66,8 +67,11 @@ func (h heartbeat) send(ctx context.Context) error {
 		return fmt.Errorf("watchdog.heartbeatURL cannot be used")
 	}
 	resp, err := h.client.Do(req)
+	if refused := (*egress.Refused)(nil); errors.As(err, &refused) {
+		return fmt.Errorf("send the heartbeat to watchdog.heartbeatURL: %w", refused)
+	}
 	if err != nil {
-		return fmt.Errorf("send the heartbeat: no answer")
+		return fmt.Errorf("send the heartbeat: no answer") // the error holds the URL, which may hold a token
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode >= http.StatusMultipleChoices { // redirects are not followed: nobody would have noticed the beat
@@ -108,6 +112,7 @@ func (c *controller) health(ctx context.Context) api.Health {
 		checks = append(checks, check)
 	}
 	checks = append(checks, c.archive.check(ctx)...)
+	checks = append(checks, c.reloadCheck()...)
 	for _, t := range c.catalog.Troubles() {
 		checks = append(checks, api.HealthCheck{Name: "files", Detail: fmt.Sprintf("degraded since %s: %s", t.Since.UTC().Format(time.RFC3339), t.Message)})
 	}

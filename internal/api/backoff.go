@@ -2,7 +2,6 @@ package api
 
 import (
 	"hash/maphash"
-	"net"
 	"net/netip"
 	"sync"
 	"time"
@@ -91,14 +90,4 @@ func (g *guesses) drain(now time.Time) {
 		g.level = max(g.level-passed*forAllPer, 0)
 		g.at = now
 	}
-}
-
-// address returns the address of the client; the zero address where there is none, as on a Unix socket.
-func (c *call) address() netip.Addr {
-	host, _, err := net.SplitHostPort(c.response.request.RemoteAddr)
-	if err != nil {
-		return netip.Addr{}
-	}
-	addr, _ := netip.ParseAddr(host)
-	return addr.Unmap()
 }

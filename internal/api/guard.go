@@ -34,6 +34,9 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.takeWrite(c, r, id, key) // what it answers is no document: browsers need not be told how to treat it
 		return
 	}
+	if r.TLS != nil {
+		header["Strict-Transport-Security"] = hsts
+	}
 	header["X-Content-Type-Options"] = nosniff
 	header["Cross-Origin-Resource-Policy"] = sameOrigin
 	if p != nil {

@@ -107,7 +107,7 @@ func (a *API) openSession(ctx context.Context, s session, token *key, now time.T
 	if err != nil {
 		return http.Cookie{}, principal{}, err
 	}
-	cookie := cookieFor(ctx, id)
+	cookie := a.cookieFor(ctx, id)
 	cookie.MaxAge = int(a.sessions.lifetime / time.Second)
 	return cookie, who, nil
 }
@@ -124,17 +124,17 @@ func (a *API) logout(ctx context.Context, _ *struct{}) (*loggedOut, error) {
 			}
 		}
 	}
-	cookie := cookieFor(ctx, "")
+	cookie := a.cookieFor(ctx, "")
 	cookie.MaxAge = -1
 	return &loggedOut{SetCookie: cookie}, nil
 }
 
 // cookieFor returns a cookie that browsers send only to this site's API, and only over TLS if it was set over TLS.
-func cookieFor(ctx context.Context, value string) http.Cookie {
+func (a *API) cookieFor(ctx context.Context, value string) http.Cookie {
 	c := callOf(ctx)
 	return http.Cookie{
 		Name: cookieName, Value: value, Path: prefix, HttpOnly: true, SameSite: http.SameSiteStrictMode,
-		Secure: c != nil && c.request != nil && c.request.TLS != nil,
+		Secure: c != nil && c.request != nil && a.settings.Proxies.secure(c.request),
 	}
 }
 

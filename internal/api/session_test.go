@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -261,5 +263,39 @@ func TestStrangersLockNobodyOut(t *testing.T) {
 	}
 	if in < 50 {
 		t.Errorf("%d of 100 others could log in", in)
+	}
+}
+
+func TestCookieIsSecureOverTLSAndBehindATrustedProxy(t *testing.T) {
+	for _, tt := range []struct {
+		name            string
+		proxies         api.Proxies
+		tls, forwarded  bool
+		secure, pinning bool
+	}{
+		{"plain", nil, false, false, false, false},
+		{"TLS", nil, true, false, true, true},
+		{"an unknown proxy", nil, false, true, false, false},
+		{"a trusted proxy", api.Proxies{netip.MustParsePrefix("192.0.2.0/24")}, false, true, true, false},
+	} {
+		w := newWorld(t, withTokens, func(d *api.Deps) { d.Settings.Proxies = tt.proxies })
+		r := httptest.NewRequest("POST", "http://localhost"+sessionPath, strings.NewReader(`{"token":"`+viewerToken+`"}`)) // from 192.0.2.1
+		r.Header.Set("Content-Type", "application/json")
+		if tt.forwarded {
+			r.Header.Set("X-Forwarded-Proto", "https")
+		}
+		if tt.tls {
+			r.TLS = &tls.ConnectionState{}
+		}
+		answer := httptest.NewRecorder()
+		w.api.ServeHTTP(answer, r)
+		cookie, err := http.ParseSetCookie(answer.Header().Get("Set-Cookie"))
+		w.Check(err)
+		if cookie.Secure != tt.secure {
+			t.Errorf("%s: Secure is %v", tt.name, cookie.Secure)
+		}
+		if pins := answer.Header().Get("Strict-Transport-Security") != ""; pins != tt.pinning {
+			t.Errorf("%s: Strict-Transport-Security is %q", tt.name, answer.Header().Get("Strict-Transport-Security"))
+		}
 	}
 }

@@ -16,6 +16,7 @@ type Settings struct {
 	Tokens       []Token
 	Certificates []Certificate // of clients that the server has verified
 	Callbacks    Callbacks
+	Proxies      Proxies       // whose X-Forwarded headers count
 	MaxFuture    time.Duration // how far ahead a reading may be dated; 400 days unless given
 	Heartbeat    time.Duration // between two signs of life of an event stream; 15s unless said
 	MaxStreams   int           // event streams at once; 256 unless said

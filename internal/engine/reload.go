@@ -57,11 +57,13 @@ type Reloader struct {
 	stamps []files.Stamp        // by file, as they were applied last
 	beside catalog.Files        // the calendars and archetypes that were applied last
 	gone   map[string]time.Time // since when a file has been missing
+	again  chan Folders         // to be read at once
+	ended  chan struct{}        // closed when Watch has ended
 }
 
 // NewReloader reads folders and hands what changed to apply.
 func NewReloader(f Folders, apply func(context.Context, catalog.Files, time.Time) error, tell func(error)) *Reloader {
-	return &Reloader{folders: f, apply: apply, tell: tell, gone: map[string]time.Time{}}
+	return &Reloader{folders: f, apply: apply, tell: tell, gone: map[string]time.Time{}, again: make(chan Folders), ended: make(chan struct{})}
 }
 
 // Load reads everything for the first time. A directory that is missing or cannot be read is an error.
@@ -73,10 +75,24 @@ func (r *Reloader) Load(ctx context.Context, now time.Time) error {
 	return r.take(ctx, stamps, now)
 }
 
-// Watch looks at the files until ctx ends.
+// Again has Watch read these folders from now on, at once. It returns when Watch has begun to, or has ended.
+func (r *Reloader) Again(f Folders) {
+	select {
+	case r.again <- f:
+	case <-r.ended:
+	}
+}
+
+// Watch reads files that have changed until ctx ends.
 func (r *Reloader) Watch(ctx context.Context) {
-	wait := scanEvery
-	for pause(ctx, wait) {
+	defer close(r.ended)
+	for wait := scanEvery; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case r.folders = <-r.again:
+		case <-time.After(wait):
+		}
 		began := time.Now()
 		err := panicked.Catch(func() error { return r.once(ctx, began) })
 		if ctx.Err() != nil {

@@ -21,6 +21,7 @@ type folder struct {
 	*testing.T
 	dir    string
 	cancel context.CancelFunc
+	again  func(engine.Folders)
 
 	mu    sync.Mutex
 	lists [][]string // names and texts, one list per call
@@ -96,6 +97,7 @@ func (f *folder) watch() {
 	}
 	ctx, cancel := context.WithCancel(f.Context())
 	f.cancel = cancel
+	f.again = r.Again
 	go r.Watch(ctx)
 }
 
@@ -118,6 +120,23 @@ func TestChangedFileTakesEffectWithinTwoSeconds(t *testing.T) {
 		if diff := cmp.Diff([][]string{{"a.yaml=1"}, {"a.yaml=22", "b.yaml=3"}}, f.applied()); diff != "" {
 			t.Errorf("applied (-want +got):\n%s", diff)
 		}
+	})
+}
+
+func TestFoldersAreReadAgainAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, other := newFolder(t), newFolder(t)
+		f.write("a.yaml", "1")
+		other.write("b.yaml", "2")
+		f.watch()
+		f.again(engine.Folders{Pipelines: []string{f.dir, other.dir}})
+		synctest.Wait()
+		if diff := cmp.Diff([][]string{{"a.yaml=1"}, {"a.yaml=1", "b.yaml=2"}}, f.applied()); diff != "" {
+			t.Errorf("applied (-want +got):\n%s", diff)
+		}
+		f.cancel()
+		synctest.Wait()
+		f.again(engine.Folders{}) // after the end it returns all the same
 	})
 }
 

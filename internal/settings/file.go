@@ -4,6 +4,8 @@
 package settings
 
 import (
+	"net/netip"
+
 	"github.com/interlock-go/interlock/internal/document"
 )
 
@@ -22,6 +24,7 @@ type File struct {
 	Egress      Egress              `yaml:"egress" doc:"Exceptions to the guard on outgoing HTTP."`
 	Secrets     Secrets             `yaml:"secrets" doc:"What ${env:…} and ${file:…} may read."`
 	Jobs        Jobs                `yaml:"jobs" doc:"How programs run on the server's own machine: jobs of type command, and probes that are commands."`
+	HTTP        HTTP                `yaml:"http" doc:"How requests arrive."`
 	Sensors     Sensors             `yaml:"sensors" doc:"What readings are accepted."`
 	Limits      Limits              `yaml:"limits" doc:"How much one pipeline may use."`
 	Engine      Engine              `yaml:"engine" doc:"How work is done."`
@@ -89,6 +92,31 @@ type Secrets struct {
 type Jobs struct {
 	Command string `yaml:"command" default:"on" enum:"on,off" doc:"Whether they run at all; off rejects pipelines that have one."`
 	User    string `yaml:"user" doc:"The user who runs them, by name or number; the server's own unless said. It takes root, or CAP_SETUID, CAP_SETGID and CAP_KILL."`
+}
+
+// HTTP says how requests arrive.
+type HTTP struct {
+	TrustedProxies []string `yaml:"trustedProxies" doc:"Addresses and CIDR blocks of reverse proxies whose X-Forwarded-Proto and X-Forwarded-For headers are believed."`
+}
+
+// Networks returns the proxies as networks.
+func (h HTTP) Networks() []netip.Prefix {
+	var networks []netip.Prefix
+	for _, text := range h.TrustedProxies {
+		if network, err := parseNetwork(text); err == nil {
+			networks = append(networks, network)
+		}
+	}
+	return networks
+}
+
+// parseNetwork reads a CIDR block, or an address, which is a network of one.
+func parseNetwork(text string) (netip.Prefix, error) {
+	if network, err := netip.ParsePrefix(text); err == nil {
+		return network.Masked(), nil
+	}
+	addr, err := netip.ParseAddr(text)
+	return netip.PrefixFrom(addr, addr.BitLen()), err
 }
 
 // Sensors says what readings are accepted.

@@ -129,6 +129,11 @@ func (f *File) check() []document.Finding {
 	for i, c := range f.Auth.Certificates {
 		findings = append(findings, document.Under(fmt.Sprintf("auth.certificates[%d]", i), c.check(f.TLS))...)
 	}
+	for i, proxy := range f.HTTP.TrustedProxies {
+		if _, err := parseNetwork(proxy); err != nil {
+			findings = append(findings, document.Finding{Path: fmt.Sprintf("http.trustedProxies[%d]", i), Message: fmt.Sprintf("%q is neither an address nor a CIDR block; write 10.0.0.0/8 or 192.0.2.10", proxy)})
+		}
+	}
 	for i, allowed := range f.Egress.Allow {
 		if strings.Contains(allowed, "/") {
 			if _, err := netip.ParsePrefix(allowed); err != nil {

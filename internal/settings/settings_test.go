@@ -105,6 +105,7 @@ func TestMistakesSayWhatWouldBeRight(t *testing.T) {
 		{"store: rediss://x:6379/0\nredis: {addr: 'y:6379'}\n", `redis.addr: store names a store already`},
 		{"listn: x\n", `unknown key "listn"; did you mean "listen"?`},
 		{"auth: {tokens: [{name: a, role: boss, tokenEnv: X}]}\n", `auth.tokens[0].role: unknown value "boss"`},
+		{"http: {trustedProxies: [10.0.0.0/8, proxy.internal]}\n", `http.trustedProxies[1]: "proxy.internal" is neither an address nor a CIDR block; write 10.0.0.0/8 or 192.0.2.10`},
 		{"auth: {tokens: [{name: a, role: admin}]}\n", `auth.tokens[0]: the token of "a" is in exactly one place; give tokenEnv or tokenFile`},
 		{"listen: 'unix:'\ncallbackURL: http://a\n", `names no socket`},
 		{"listen: 'unix:/s'\ncallbackURL: http://a\ntls: {cert: a, key: b}\n", `a socket has no TLS`},

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/api"
+	"github.com/interlock-go/interlock/internal/engine"
+	"github.com/interlock-go/interlock/internal/settings"
+)
+
+// reloads lists what a reload (SIGHUP) reads again, in this order.
+func (c *controller) reloads(ctx context.Context) []func() error {
+	return []func() error{
+		c.reloadFile, // the server's file, as far as it can change while the server runs
+		func() error { return c.access.Reload(ctx) },           // tokens and certificates
+		func() error { c.reload.Again(c.folders); return nil }, // pipelines, calendars and archetypes
+	}
+}
+
+// reloadOn reloads at each signal until ctx ends. What cannot be used stays as it was, and is logged and shown in /readyz
+// until the next reload.
+func (c *controller) reloadOn(ctx context.Context, signals <-chan os.Signal) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-signals:
+		}
+		var failed error
+		for _, reload := range c.reloads(ctx) {
+			failed = errors.Join(failed, reload())
+		}
+		trouble := ""
+		if failed != nil {
+			c.logger.Error("the reload failed; what was in force stays in force", "error", failed)
+			trouble = fmt.Sprintf("the reload at %s failed: %s", time.Now().UTC().Format(time.RFC3339), strings.ReplaceAll(failed.Error(), "\n", "; "))
+		} else {
+			c.logger.Info("reloaded")
+		}
+		c.reloadTrouble.Store(&trouble)
+	}
+}
+
+// reloadCheck reports the last reload, if it failed.
+func (c *controller) reloadCheck() []api.HealthCheck {
+	if trouble := c.reloadTrouble.Load(); trouble != nil && *trouble != "" {
+		return []api.HealthCheck{{Name: "reload", Detail: *trouble}}
+	}
+	return nil
+}
+
+// reloadFile reads the server's file again. It takes over tokens, the paths of certificates, and the folders of pipelines,
+// calendars and archetypes; it logs which other changes need a restart. A file that a server would not start with changes
+// nothing.
+func (c *controller) reloadFile() error {
+	next, folders, err := c.reread()
+	if err != nil {
+		return err
+	}
+	if err := checkStart(next, folders, c.around); err != nil {
+		return err
+	}
+	if names := needRestart(c.file, next); len(names) > 0 {
+		c.logger.Warn("some changes to the server's file take effect after a restart", "keys", strings.Join(names, ", "))
+	}
+	c.access.use(next)
+	c.folders = folders
+	return nil
+}
+
+// needRestart lists the keys of the server's file that differ and cannot change while the server runs.
+func needRestart(now, next settings.File) []string {
+	next.Auth.Tokens = now.Auth.Tokens
+	next.Pipelines, next.Calendars, next.Archetypes = now.Pipelines, now.Calendars, now.Archetypes
+	if now.TLS.Cert != "" && next.TLS.Cert != "" {
+		next.TLS = now.TLS
+	}
+	var names []string
+	one, other := reflect.ValueOf(now), reflect.ValueOf(next)
+	for i := range one.NumField() {
+		if !reflect.DeepEqual(one.Field(i).Interface(), other.Field(i).Interface()) {
+			names = append(names, one.Type().Field(i).Tag.Get("yaml"))
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// rereading reads what a controller was started with once more.
+type rereading func() (settings.File, engine.Folders, error)
