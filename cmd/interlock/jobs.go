@@ -53,7 +53,23 @@ func newJobs(f settings.File, getenv func(string) string, callbacks api.Callback
 // programs returns how programs run on this machine. The user who runs them must not be able to read what the server
 // keeps from them.
 func programs(f settings.File) (program.Policy, error) {
-	policy := program.Policy{Off: f.Jobs.Command == "off"}
+	policy := program.Policy{
+		Off:    f.Jobs.Command == "off",
+		Limits: program.Limits{Memory: int64(f.Jobs.Memory), Processes: f.Jobs.Processes, Output: int64(f.Jobs.Output)},
+	}
+	if policy.Limits.Memory == 0 {
+		policy.Limits.Memory = program.MachineMemory() / 4 * 3
+	}
+	switch f.Jobs.Cgroup {
+	case "off":
+	case "auto":
+		policy.Cgroup = program.DelegatedCgroup()
+	default:
+		if err := program.CheckCgroup(f.Jobs.Cgroup); err != nil {
+			return policy, fmt.Errorf("jobs.cgroup: %w", err)
+		}
+		policy.Cgroup = f.Jobs.Cgroup
+	}
 	if f.Jobs.User == "" || policy.Off {
 		return policy, nil
 	}

@@ -29,9 +29,13 @@ func TestSystemdTakesTheUnit(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "interlock.service")
 	text := strings.ReplaceAll(read(t, unitFile), "/usr/local/bin/interlock", binary(t)) // it wants to see the program
 	check(t, os.WriteFile(name, []byte(text), 0o600))
-	if out, err := exec.Command("systemd-analyze", "verify", "--man=no", name).CombinedOutput(); err != nil || len(out) > 0 {
-		t.Errorf("%v: %s", err, out)
+	out, err := exec.Command("systemd-analyze", "verify", "--man=no", name).CombinedOutput()
+	for line := range strings.Lines(string(out)) {
+		if !strings.Contains(line, "Unknown key 'DelegateSubgroup'") { // known since systemd 254, ignored before
+			t.Error(line)
+		}
 	}
+	check(t, err)
 }
 
 func TestUnitLeavesRunningJobsAlone(t *testing.T) {

@@ -2,6 +2,7 @@ package program
 
 import (
 	"bytes"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -16,6 +17,8 @@ import (
 func Protect() {
 	wipeEnvironment() // first: a process that is not dumpable may not open its own memory
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+	// Files that this process has inherited are not for the programs it starts.
+	_ = unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
 	// This process keeps its own; Policy.Delegate says which process inherits some.
 	_, _, _ = syscall.AllThreadsSyscall6(unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0, 0)
 }

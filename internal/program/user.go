@@ -11,6 +11,9 @@ import (
 type Policy struct {
 	Off  bool  // none is run
 	User *User // runs them; nil: the controller's own user
+	// Limits hold for each job of type command; a probe has a time limit and a limit on its answer.
+	Limits Limits
+	Cgroup string // the directory in which jobs get control groups of their own; "": none
 }
 
 // Refused is why no program runs where a Policy is Off, with the remedy.

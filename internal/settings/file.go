@@ -92,6 +92,11 @@ type Secrets struct {
 type Jobs struct {
 	Command string `yaml:"command" default:"on" enum:"on,off" doc:"Whether they run at all; off rejects pipelines that have one."`
 	User    string `yaml:"user" doc:"The user who runs them, by name or number; the server's own unless said. It takes root, or CAP_SETUID, CAP_SETGID and CAP_KILL."`
+	// The limits hold for one job of type command and all its processes together.
+	Memory    document.Size `yaml:"memory" default:"0" doc:"The most memory that one command and its processes may use; three quarters of the machine's memory unless said."`
+	Processes int           `yaml:"processes" default:"2048" min:"0" doc:"The most processes and threads that one command may run; 0: no limit."`
+	Output    document.Size `yaml:"output" default:"4GiB" doc:"The most that one command may print; 0: no limit. The last 64 KiB are kept."`
+	Cgroup    string        `yaml:"cgroup" default:"auto" doc:"Where commands get control groups (version 2) of their own: auto for one that systemd has delegated, a directory, or off."`
 }
 
 // HTTP says how requests arrive.

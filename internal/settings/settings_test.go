@@ -245,7 +245,7 @@ alerts: {webhooks: [{url: "https://a.example", secretFile: /hook}]}
 	if diff := cmp.Diff([]string{"/run/secrets", "/a", "/hook", "/k"}, f.SecretFiles()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if f.Jobs != (settings.Jobs{Command: "off", User: "nobody"}) {
+	if f.Jobs.Command != "off" || f.Jobs.User != "nobody" {
 		t.Errorf("jobs: %+v", f.Jobs)
 	}
 }

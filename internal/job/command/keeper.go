@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/program"
 	"github.com/interlock-go/interlock/internal/run"
@@ -83,8 +84,10 @@ type keeper struct {
 	tail     *tail
 	flushing sync.Mutex // one flush at a time
 
-	group   int // the command's process, and the number of its group
+	container
+	command int // the command's process, and the number of its group
 	began   time.Time
+	over    chan string   // which limit the command exceeded
 	printed *os.File      // what the command prints
 	copied  chan struct{} // closed when no more of it is read
 }
@@ -109,14 +112,15 @@ func (k *keeper) start() error {
 	program.DropCapabilities()
 	k.began = time.Now()
 	// Not os.StartProcess: the command is waited for together with the orphans it may leave.
-	k.group, err = syscall.ForkExec(k.Path, k.Argv, &syscall.ProcAttr{
+	k.command, err = k.launch(&syscall.ProcAttr{
 		Dir: k.Dir, Env: k.Env, Files: []uintptr{nothing.Fd(), output.Fd(), output.Fd()}, Sys: policy.Attributes(),
 	})
 	if err != nil {
 		printed.Close()
 		return k.notStarted(err)
 	}
-	k.printed, k.copied = printed, make(chan struct{})
+	sacrifice(k.command)
+	k.printed, k.copied, k.over = printed, make(chan struct{}), make(chan string, 1)
 	go k.copyOutput()
 	return nil
 }
@@ -144,7 +148,8 @@ func (k *keeper) notStarted(err error) error {
 // watch waits for the command's end, or brings it about: when its time is up, or when a signal asks for it.
 func (k *keeper) watch() exit {
 	e := exit{StartedAt: k.began.UTC()}
-	gone, none := reap(k.group)
+	gone, none := reap(k.command)
+	go k.sample(none)
 	var status syscall.WaitStatus
 	running := true
 	select {
@@ -154,12 +159,15 @@ func (k *keeper) watch() exit {
 		e.TimedOut = k.Timeout
 	case <-k.stops:
 		e.Stopped = true
+	case e.Exceeded = <-k.over:
+		k.Grace = 0 // it would only go on
 	}
 	k.endAll(none)
 	if running {
 		status = <-gone
 	}
 	k.finishOutput()
+	k.close(&e)
 	e.EndedAt = time.Now().UTC()
 	if status.Signaled() {
 		e.Signal = int(status.Signal())
@@ -168,6 +176,16 @@ func (k *keeper) watch() exit {
 	}
 	return e
 }
+
+// exceed notes which limit the command exceeded. The first one counts.
+func (k *keeper) exceed(format string, args ...any) {
+	select {
+	case k.over <- fmt.Sprintf(format, args...):
+	default:
+	}
+}
+
+func sizeText(bytes int64) string { return document.Size(bytes).String() }
 
 // after is a timer; none if there is no limit.
 func after(d time.Duration) <-chan time.Time {

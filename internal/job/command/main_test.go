@@ -78,6 +78,11 @@ func work(args []string) int {
 				os.Stdout.Write(line)
 			}
 			args = args[1:]
+		case "eat": // memory, for ever
+			hoard := make([]byte, 256<<20)
+			for i := 0; ; i = (i + os.Getpagesize()) % len(hoard) {
+				hoard[i]++
+			}
 		case "ignore-term":
 			signal.Ignore(syscall.SIGTERM)
 			args = args[1:]

@@ -26,6 +26,9 @@ type order struct {
 	Grace   time.Duration `json:"grace"`
 	Secrets []string      `json:"secrets,omitempty"` // not to be shown in the output
 	User    *program.User `json:"user,omitempty"`    // who runs it; nil: the user of the keeper
+
+	Limits program.Limits `json:"limits"`
+	Cgroup string         `json:"cgroup,omitempty"` // where a control group can be made for it
 }
 
 // answer is what a keeper tells the controller that started it.
@@ -68,7 +71,7 @@ func (t *Type) order(a job.Attempt) (order, error) {
 	return order{
 		ID: a.ID, Jobs: t.jobs, Path: path, Argv: argv, Env: env.List(), Dir: dir,
 		Timeout: c.Timeout.D(), Grace: t.grace, Secrets: a.Secrets.With(a.Callback.Token).Secrets(),
-		User: t.programs.User,
+		User: t.programs.User, Limits: t.programs.Limits, Cgroup: t.programs.Cgroup,
 	}, nil
 }
 

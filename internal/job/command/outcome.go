@@ -23,6 +23,8 @@ type exit struct {
 	TimedOut time.Duration `json:"timedOut,omitempty"`
 	Stopped  bool          `json:"stopped,omitempty"` // by request
 
+	Exceeded string `json:"exceeded,omitempty"` // a limit, in words
+
 	// Refused says why the command could not be started at all.
 	Refused  string       `json:"refused,omitempty"`
 	Category run.Category `json:"category,omitempty"`
@@ -37,6 +39,8 @@ func (e exit) status(secrets job.Redactor, output string) job.Status {
 	switch {
 	case e.Refused != "":
 		s.Category, s.Message = e.Category, secrets.Text(e.Refused)
+	case e.Exceeded != "":
+		s.Category, s.Message = run.Permanent, e.Exceeded+", and was ended"
 	case e.TimedOut != 0:
 		s.Result, s.Category = run.ResultTimeout, run.Timeout
 		s.Message = fmt.Sprintf("did not end within its timeout of %s, and was ended", document.Duration(e.TimedOut))

@@ -66,8 +66,11 @@ func (t *tail) shown() []byte {
 func (k *keeper) copyOutput() {
 	defer close(k.copied)
 	buffer := make([]byte, 32<<10)
-	for {
+	for total := int64(0); ; {
 		n, err := k.printed.Read(buffer)
+		if total += int64(n); k.Limits.Output > 0 && total > k.Limits.Output {
+			k.exceed("printed more than %s (jobs.output in the server's file)", sizeText(k.Limits.Output))
+		}
 		if n > 0 && k.tail.add(buffer[:n]) {
 			time.AfterFunc(flushAfter, k.flush)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/interlock-go/interlock/internal/program"
 	"github.com/interlock-go/interlock/internal/run"
 )
 
@@ -16,9 +17,10 @@ func executable() (string, error) { return "/proc/self/exe", nil }
 
 // stat is what /proc tells of a process.
 type stat struct {
-	state string
-	group int
-	start string // in ticks since the machine started
+	state   string
+	group   int
+	threads int
+	start   string // in ticks since the machine started
 }
 
 func statOf(pid int) (stat, bool) {
@@ -28,12 +30,13 @@ func statOf(pid int) (stat, bool) {
 	}
 	// The second field is the program's name in brackets, and may hold anything.
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
-	const state, group, start = 0, 2, 19 // counted from the third
+	const state, group, threads, start = 0, 2, 17, 19 // counted from the third
 	if len(fields) <= start {
 		return stat{}, false
 	}
-	number, err := strconv.Atoi(fields[group])
-	return stat{fields[state], number, fields[start]}, err == nil
+	number, badGroup := strconv.Atoi(fields[group])
+	count, badCount := strconv.Atoi(fields[threads])
+	return stat{fields[state], number, count, fields[start]}, badGroup == nil && badCount == nil
 }
 
 // dead says that a process only waits for its parent to take note.
@@ -58,8 +61,10 @@ func bootID() string {
 }
 
 // endRemains kills what is left of a command whose keeper was killed. The command itself died with the keeper; its
-// descendants are those that bear the attempt's id in their environment. One that has cleared it is not found.
-func endRemains(id run.AttemptID) {
+// descendants are those in its control group, and those that bear the attempt's id in their environment. Without a control
+// group, one that has cleared its environment is not found.
+func (t *Type) endRemains(id run.AttemptID) {
+	program.EndCgroup(t.programs.Cgroup, cgroupName(id))
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return

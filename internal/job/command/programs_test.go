@@ -6,7 +6,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -76,5 +78,137 @@ func TestACommandRunsAsAnotherUser(t *testing.T) {
 	want := "nobody\n" + groups + "\n" + nobody.Home + " nobody\nCapEff:\t0000000000000000\nreopened\n"
 	if got := p.end(a, started.Handle); got.Result != run.ResultSuccess || got.Output != want {
 		t.Errorf("got %+v, want the output %q", got, want)
+	}
+}
+
+// TestACommandThatExceedsALimitIsEnded has commands use more than they may. Whatever they have started ends with them.
+func TestACommandThatExceedsALimitIsEnded(t *testing.T) {
+	for _, tt := range []struct {
+		name, command string
+		limits        program.Limits
+		want          string
+	}{
+		{"memory", "exec " + os.Args[0] + " " + jobArg + " eat", program.Limits{Memory: 32 << 20}, "used more than 32MiB of memory (jobs.memory"},
+		{"processes", "for i in $(seq 60); do setsid sleep 1000 & done; wait", program.Limits{Processes: 40}, "ran more than 40 processes and threads (jobs.processes"},
+		{"output", "exec cat /dev/zero", program.Limits{Output: 1 << 20}, "printed more than 1MiB (jobs.output"},
+	} {
+		p := newPlace(t)
+		p.kind = p.governed(program.Policy{Limits: tt.limits})
+		a := p.attempt(tt.name, "command: '"+tt.command+"'\nshell: true\nenv: {NOTES: "+p.notes+"}\n")
+		got := p.end(a, p.start(a))
+		if got.Result != run.ResultFail || got.Category != run.Permanent || !strings.Contains(got.Message, tt.want) || !strings.HasSuffix(got.Message, ", and was ended") {
+			t.Errorf("%s: ended with %s %s: %s", tt.name, got.Result, got.Category, got.Message)
+		}
+		if left := bearers(t, a); len(left) > 0 {
+			t.Errorf("%s: processes %v are left", tt.name, left)
+		}
+	}
+}
+
+// TestTheKernelBoundsTheProcessesOfACommandsUser reads the limit that the kernel enforces. It has none for root.
+func TestTheKernelBoundsTheProcessesOfACommandsUser(t *testing.T) {
+	p := newPlace(t)
+	policy := program.Policy{Limits: program.Limits{Processes: 50}}
+	if os.Geteuid() == 0 {
+		var err error
+		if policy.User, err = program.FindUser("nobody"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.kind = p.governed(policy)
+	a := p.attempt("bounded", "command: 'cat /proc/self/limits'\ndir: /\n")
+	got := p.end(a, p.start(a))
+	for line := range strings.Lines(got.Output) {
+		if rest, found := strings.CutPrefix(line, "Max processes"); found {
+			if limit, err := strconv.Atoi(strings.Fields(rest)[0]); err != nil || limit < 100 {
+				t.Errorf("the limit is %q", line)
+			}
+			return
+		}
+	}
+	t.Errorf("no limit in %+v", got)
+}
+
+func TestACommandWithinItsLimitsIsLeftAlone(t *testing.T) {
+	p := newPlace(t)
+	p.kind = p.governed(program.Policy{Limits: program.Limits{Memory: 64 << 20, Processes: 20, Output: 100}})
+	a := p.attempt("modest", "command: 'sleep 0.01 & sleep 0.01 & wait; sleep 1.2; head -c 90 /dev/zero'\nshell: true\n")
+	if got := p.end(a, p.start(a)); got.Result != run.ResultSuccess {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// bearers lists the living processes that were started for an attempt.
+func bearers(t *testing.T, a job.Attempt) []int {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []int
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(name)))
+		if err == nil && strings.Contains(string(text), "INTERLOCK_RUN_ID="+string(a.ID)+"\x00") && alive(pid) {
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+// TestACommandRunsWithoutAControlGroupThatCannotBeEntered is given a directory that is none.
+func TestACommandRunsWithoutAControlGroupThatCannotBeEntered(t *testing.T) {
+	p := newPlace(t)
+	for _, dir := range []string{t.TempDir(), "/no/such/directory"} {
+		p.kind = p.governed(program.Policy{Cgroup: dir})
+		a := p.attempt("ungrouped-"+filepath.Base(dir), "command: echo hello\n")
+		if got := p.end(a, p.start(a)); got.Output != "hello\n" {
+			t.Errorf("in %s: %+v", dir, got)
+		}
+		if left, err := os.ReadDir(dir); err == nil && len(left) > 0 {
+			t.Errorf("%s is left", left[0].Name())
+		}
+	}
+}
+
+// TestAControlGroupHoldsEveryProcess kills the keeper of a command whose child has left its session and cleared its
+// environment, so that only the control group leads to it. It takes a group in which others can be made; where there is
+// none, DelegatedCgroup finds none either.
+func TestAControlGroupHoldsEveryProcess(t *testing.T) {
+	base := program.DelegatedCgroup()
+	if base == "" {
+		for _, mount := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"} {
+			dir := filepath.Join(mount, "interlock-test-"+strconv.Itoa(os.Getpid()))
+			if os.Geteuid() == 0 && program.CheckCgroup(mount) == nil && os.Mkdir(dir, 0o755) == nil {
+				base = dir
+				t.Cleanup(func() { os.Remove(dir) })
+				break
+			}
+		}
+	}
+	if base == "" {
+		return // the test above shows that commands run without
+	}
+	p := newPlace(t)
+	p.kind = p.governed(program.Policy{Cgroup: base})
+	pid := filepath.Join(p.notes, "pid")
+	a := p.attempt("grouped", "command: 'env -i setsid sh -c \"echo \\$\\$ > "+pid+".new; mv "+pid+".new "+pid+"; exec sleep 1000\" & sleep 1000'\nshell: true\n")
+	h := p.start(a)
+	p.eventually("the child's number", func() bool { _, err := os.Stat(pid); return err == nil })
+	text, err := os.ReadFile(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(p.keeperOf(h), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	p.eventually("the end of the keeper", func() bool { return p.status(a, h).Done })
+	p.eventually("the end of the child", func() bool { return !alive(child) })
+	if left, err := filepath.Glob(filepath.Join(base, "job-*")); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
 	}
 }

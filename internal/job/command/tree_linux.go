@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"fmt"
+	"iter"
 	"os"
 	"strconv"
 	"syscall"
@@ -15,31 +16,25 @@ import (
 // none that has begun a session of its own, so that all can be found and ended.
 func adoptOrphans() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// descendant is a living process, as it was when it was listed.
-type descendant struct {
-	process
-	stat
-}
-
-// descendants lists the living processes that this one has started, and those that they have started, however far down.
-// One that was only just started may be missing.
-func descendants() []descendant {
-	var found []descendant
-	seen := map[int]bool{}
-	next := childrenOf(os.Getpid())
-	for len(next) > 0 {
-		pid := next[0]
-		next = next[1:]
-		if seen[pid] {
-			continue
+// descendants yields the living processes that this one has started, and those that they have started, however far down:
+// their numbers and what /proc says about them. One that was only just started may be missing.
+func descendants() iter.Seq2[int, stat] {
+	return func(yield func(int, stat) bool) {
+		seen := map[int]bool{}
+		next := childrenOf(os.Getpid())
+		for len(next) > 0 {
+			pid := next[0]
+			next = next[1:]
+			if seen[pid] {
+				continue
+			}
+			seen[pid] = true
+			if s, ok := statOf(pid); ok && !s.dead() && !yield(pid, s) {
+				return
+			}
+			next = append(next, childrenOf(pid)...) // also of one that is dead: they are about to be adopted
 		}
-		seen[pid] = true
-		if s, ok := statOf(pid); ok && !s.dead() {
-			found = append(found, descendant{process{PID: pid, Start: s.start, Boot: bootID()}, s})
-		}
-		next = append(next, childrenOf(pid)...) // also of one that is dead: they are about to be adopted
 	}
-	return found
 }
 
 // childrenOf lists the children of all threads of a process.
@@ -67,7 +62,7 @@ const (
 	// killEvery is how often the descendants are killed that were started while the others were.
 	killEvery = 10 * time.Millisecond
 	// killTime is how long a killed process has to disappear. One that hangs in the kernel does not.
-	killTime = 5 * time.Second
+	killTime = 30 * time.Second
 )
 
 // endAll ends the command and all its descendants: it asks, and after the grace it kills. They end with it because another
@@ -82,6 +77,7 @@ func (k *keeper) endAll(none <-chan struct{}) {
 		return
 	}
 	for end := time.After(killTime); ; {
+		k.group.Kill()
 		k.signalAll(syscall.SIGKILL)
 		select {
 		case <-none:
@@ -93,19 +89,19 @@ func (k *keeper) endAll(none <-chan struct{}) {
 	}
 }
 
-// signalAll sends a signal to the command's group at one instant, and then to its descendants outside of the group. The
-// number of one that has ended meanwhile may have been given to another process, which is not signalled.
+// signalAll sends a signal to every process group of the command's descendants, each at one instant, so that none can start
+// another in between. A group is of one session, and all sessions but this process's own were begun by descendants. One that
+// has joined this process's own group is signalled alone.
 func (k *keeper) signalAll(s syscall.Signal) {
-	_ = syscall.Kill(-k.group, s) // it may have ended
-	for _, p := range descendants() {
-		if p.group == k.group {
-			continue
-		}
-		if found, err := os.FindProcess(p.PID); err == nil {
-			if p.lives() {
-				_ = found.Signal(s) // it may have just ended
-			}
-			_ = found.Release()
+	own, done := syscall.Getpgrp(), map[int]bool{k.command: true}
+	_ = syscall.Kill(-k.command, s) // it may have ended
+	for pid, p := range descendants() {
+		switch {
+		case p.group == own:
+			_ = syscall.Kill(pid, s)
+		case !done[p.group]:
+			done[p.group] = true
+			_ = syscall.Kill(-p.group, s)
 		}
 	}
 }

@@ -173,7 +173,7 @@ func (t *Type) Status(_ context.Context, a job.Attempt, h run.Handle) (job.Statu
 		return e.status(a.Secrets, output), nil
 	default:
 		// What is left of its command must not work beside the next attempt.
-		endRemains(a.ID)
+		t.endRemains(a.ID)
 		return lostStatus(output), nil
 	}
 }
@@ -208,7 +208,7 @@ func (t *Type) Stop(_ context.Context, a job.Attempt, h run.Handle) error {
 	case state == running:
 		return d.askKeeper()
 	case state == lost:
-		endRemains(a.ID)
+		t.endRemains(a.ID)
 	}
 	return nil
 }

@@ -1,0 +1,133 @@
+package command
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/interlock-go/interlock/internal/program"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// sampleEvery is how often the limits are checked that the kernel does not enforce.
+const sampleEvery = 500 * time.Millisecond
+
+// container is the control group of the command, if there is one.
+type container struct{ group *program.Cgroup }
+
+// launch starts the command, in a control group where one can be made. A group that the system does not let it enter is
+// done without: a failed start has run nothing.
+func (k *keeper) launch(attr *syscall.ProcAttr) (pid int, err error) {
+	k.group = program.NewCgroup(k.Cgroup, cgroupName(k.ID), k.Limits)
+	if k.group != nil {
+		k.group.Enter(attr.Sys)
+		if pid, err = k.bounded(attr); err == nil {
+			return pid, nil
+		}
+		k.group.Remove()
+		k.group, attr.Sys.UseCgroupFD = nil, false
+	}
+	return k.bounded(attr)
+}
+
+// bounded starts the command with a limit on the processes of its user, where no control group has one for the command: the
+// kernel counts by user, root excepted, so it is well above what the command may run, and keeps one that starts processes
+// without end from taking over the machine before the keeper has counted them.
+func (k *keeper) bounded(attr *syscall.ProcAttr) (int, error) {
+	user := os.Geteuid()
+	if k.User != nil {
+		user = int(k.User.UID)
+	}
+	var before unix.Rlimit
+	var now unix.Sysinfo_t
+	if k.Limits.Processes == 0 || user == 0 || k.group != nil && k.group.Limited.Processes > 0 ||
+		unix.Getrlimit(unix.RLIMIT_NPROC, &before) != nil || unix.Sysinfo(&now) != nil {
+		return syscall.ForkExec(k.Path, k.Argv, attr)
+	}
+	most := min(uint64(now.Procs)+2*uint64(k.Limits.Processes), before.Max)
+	// The keeper's own limit comes back at once, so that it can still start threads.
+	bound := unix.Rlimit{Cur: most, Max: before.Max}
+	if os.Geteuid() == 0 {
+		bound.Max = most // only root can raise it again
+	}
+	if unix.Setrlimit(unix.RLIMIT_NPROC, &bound) == nil {
+		defer unix.Setrlimit(unix.RLIMIT_NPROC, &before)
+	}
+	pid, err := syscall.ForkExec(k.Path, k.Argv, attr)
+	if err == nil {
+		_ = unix.Prlimit(pid, unix.RLIMIT_NPROC, &unix.Rlimit{Cur: most, Max: most}, nil) // so that the command cannot raise it
+	}
+	return pid, err
+}
+
+func cgroupName(id run.AttemptID) string { return "job-" + hashOf(id) }
+
+// close removes the command's control group, and notes whether the kernel has ended the command for its memory.
+func (k *keeper) close(e *exit) {
+	if e.Exceeded == "" && k.group.RanOutOfMemory() {
+		e.Exceeded = fmt.Sprintf("used more than %s of memory (jobs.memory in the server's file)", sizeText(k.Limits.Memory))
+	}
+	k.group.Remove()
+}
+
+// sacrifice has the kernel end the command before the controller and the keepers when the machine runs out of memory.
+func sacrifice(pid int) {
+	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte("500"), 0)
+}
+
+// sample checks the limits that the kernel does not enforce until the command has ended.
+func (k *keeper) sample(none <-chan struct{}) {
+	memory, processes := k.Limits.Memory, k.Limits.Processes
+	if k.group != nil {
+		if k.group.Limited.Memory > 0 {
+			memory = 0
+		}
+		if k.group.Limited.Processes > 0 {
+			processes = 0
+		}
+	}
+	for (memory > 0 || processes > 0) && !closedWithin(none, sampleEvery) {
+		if why := exceeded(memory, processes); why != "" {
+			k.exceed("%s", why)
+			return
+		}
+	}
+}
+
+// exceeded says which limit the descendants of this process exceed; "" if none. It stops counting there: a command that starts
+// processes without end leaves little time to count them.
+func exceeded(memory int64, processes int) string {
+	used, count := int64(0), 0
+	for pid, p := range descendants() {
+		if count += p.threads; processes > 0 && count > processes {
+			return fmt.Sprintf("ran more than %d processes and threads (jobs.processes in the server's file)", processes)
+		}
+		if memory > 0 {
+			used += privateMemory(pid)
+		}
+		if memory > 0 && used > memory {
+			return fmt.Sprintf("used more than %s of memory (jobs.memory in the server's file)", sizeText(memory))
+		}
+	}
+	return ""
+}
+
+// privateMemory returns how much memory a process has that it does not share with files or other processes.
+func privateMemory(pid int) int64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	if err != nil {
+		return 0 // it has ended
+	}
+	fields := strings.Fields(string(text))
+	if len(fields) < 3 {
+		return 0
+	}
+	resident, _ := strconv.ParseInt(fields[1], 10, 64)
+	shared, _ := strconv.ParseInt(fields[2], 10, 64)
+	return max(0, resident-shared) * int64(os.Getpagesize())
+}
