@@ -302,7 +302,7 @@ func TestPauseAndResume(t *testing.T) {
 	if got := s.must(0, "pause", "orders", "--for", "2h", "--hold-sla", "--reason", "source is down").stdout; !in(got, "orders is paused by ann since", "until", "deadlines cancelled", "source is down") {
 		t.Errorf("got %s", got)
 	}
-	if got := s.must(1, "trigger", "orders").stderr; !in(got, "paused by ann", "interlock resume orders") {
+	if got := s.must(1, "trigger", "orders").stderr; !in(got, "orders is paused", "the pause by ann", "interlock resume orders") {
 		t.Errorf("got %s", got)
 	}
 	if got := s.must(0, "status", "orders").stdout; !in(got, "orders  paused\nThe day's orders\n", "team=sales", "paused by ann", "source is down") {

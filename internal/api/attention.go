@@ -36,7 +36,11 @@ func (a *API) attention(row store.Pipeline, open []run.Run, last *run.Run) []Att
 		}
 	}
 	if last != nil && (last.Status == run.FailedFinal || last.Status == run.ValidationExhausted) {
-		about(*last, last.EndedAt, last.Reason)
+		reason := last.Reason
+		if last.StartDeadlinePassed {
+			reason = "the start condition was not met before its deadline"
+		}
+		about(*last, last.EndedAt, reason)
 	}
 	if problems := a.problemsOf(row); len(problems) > 0 {
 		reason := problems[0]

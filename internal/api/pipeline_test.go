@@ -314,7 +314,7 @@ func TestPauseOfAllPipelinesIsShownBesideTheirOwn(t *testing.T) {
 	if got := at(gate, "blockedBy", 0, "reason"); got != "the pipeline is paused by ann: migration; all pipelines are paused by local: no reason given" {
 		t.Errorf("the gate is blocked: %v", got)
 	}
-	w.post("/api/v1/pipelines/silver-orders/resume", "").problem(409, "all pipelines are paused by local", "refused")
+	w.post("/api/v1/pipelines/silver-orders/resume", "").problem(409, "the pause of all pipelines by local", "refused")
 	if got := w.post("/api/v1/resume", "").object(200); cmp.Diff([]any{"silver-orders"}, got["items"]) != "" {
 		t.Errorf("got %v", got)
 	}
@@ -348,4 +348,18 @@ func TestBackfillSaysWhatBecomesOfEachPeriod(t *testing.T) {
 	w.post("/api/v1/pipelines/silver-orders/backfill", `{"from":"2026-03-02","to":"2026-02-26"}`).problem(400)
 	w.post("/api/v1/pipelines/silver-orders/backfill", `{"to":"2026-02-26"}`).problem(400, "from")
 	w.post("/api/v1/pipelines/none/backfill", `{"from":"2026-02-26","to":"2026-02-26"}`).problem(404)
+}
+
+func TestStartDeadlineThatPassedIsSaidInWords(t *testing.T) {
+	w := newWorld(t)
+	w.Apply("pipeline: {id: late, owner: data}\nschedule: {trigger: {key: landed, check: exists, deadline: \"10:00\"}}\n")
+	w.Pass(time.Hour)
+	closed, err := w.Router.CloseStart(ctx, w.Key("late/stream/2026-03-03"), w.Now())
+	if err != nil || !closed {
+		t.Fatalf("closed %t, %v", closed, err)
+	}
+	got := w.get("/api/v1/pipelines/late").object(200)
+	if reason := at(got, "attention", 0, "reason"); reason != "the start condition was not met before its deadline" {
+		t.Errorf("got %v", reason)
+	}
 }

@@ -112,7 +112,7 @@ func TestAfterTheStartDeadlineNoReadingIsRecommended(t *testing.T) {
 	}
 	x = w.explain("stream", "2026-03-03")
 	w.says(x, explain.Exhausted, "the start condition was not met before its deadline, 2026-03-03T18:00:00Z (17m ago)",
-		"no reading opens it after the deadline", "`interlock trigger stream --date 2026-03-03` opens another attempt", "that attempt also needs rows with count gt 10")
+		"no reading opens it after the deadline", "`interlock trigger stream --date 2026-03-03` opens the run", "that attempt also needs rows with count gt 10")
 	if strings.Contains(x.Text(), "reopens") || strings.Contains(x.Text(), "landed") {
 		t.Errorf("no reading of the start condition matters any more:\n%s", x.Text())
 	}

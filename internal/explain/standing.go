@@ -195,7 +195,11 @@ func (l *look) exhausted(ctx context.Context) error {
 	if x.Gate.Open() {
 		l.because("the gate would be open now")
 	}
-	l.anotherAttempt("opens another attempt with a new window")
+	opens := "opens another attempt with a new window"
+	if r.Attempt == 0 {
+		opens = "opens the run"
+	}
+	l.anotherAttempt(opens)
 	if start := l.def.Start; start != nil && !final && rerun.Reopen(*r, l.now).Open {
 		l.opens("a changed reading of %s that meets the start condition reopens the run", start.Rule.Key)
 	}

@@ -61,7 +61,7 @@ func (r *Router) Backfill(ctx context.Context, q BackfillRequest, now time.Time)
 	case e == nil:
 		return nil, unknown(q.Pipeline)
 	case row.Paused() && !q.DryRun:
-		return nil, refuse(Conflict, "pipeline %s is paused: %s", e.ID, pauseRemedy(row))
+		return nil, refuse(Conflict, "pipeline %s is paused; %s", e.ID, pauseRemedy(row))
 	}
 	periods, err := stretch(e, q)
 	if err != nil {

@@ -43,7 +43,7 @@ func (r *Router) Trigger(ctx context.Context, q TriggerRequest, now time.Time) (
 		case e == nil:
 			return unknown(q.Pipeline)
 		case row.Paused():
-			return refuse(Conflict, "pipeline %s is paused: %s", e.ID, pauseRemedy(row))
+			return refuse(Conflict, "pipeline %s is paused; %s", e.ID, pauseRemedy(row))
 		}
 		if q.Period.IsZero() {
 			q.Period = e.Schedule.PeriodAt(now)

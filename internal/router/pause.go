@@ -72,7 +72,7 @@ func (r *Router) Resume(ctx context.Context, id pipeline.ID, by, why string, now
 		case row.Config == "":
 			return unknown(id)
 		case row.Paused() && !row.Pause.Active():
-			return refuse(Conflict, "pipeline %s has no pause of its own: %s", id, pauseRemedy(row))
+			return refuse(Conflict, "pipeline %s has no pause of its own; %s", id, pauseRemedy(row))
 		case !row.Paused():
 			return refuse(Conflict, "pipeline %s is not paused", id)
 		}
@@ -111,15 +111,15 @@ func (r *Router) holdBack(ctx context.Context, row store.Pipeline, at, now time.
 	return r.commit(ctx, b, now)
 }
 
-// pauseRemedy says who paused a pipeline, and which commands resume it.
+// pauseRemedy says which commands resume a pipeline, and who paused it.
 func pauseRemedy(row store.Pipeline) string {
 	var texts []string
 	for _, p := range row.Pauses() {
-		what, name := "it is paused", string(row.ID)
+		what, name := "the pause", string(row.ID)
 		if p.All {
-			what, name = "all pipelines are paused", "--all"
+			what, name = "the pause of all pipelines", "--all"
 		}
-		texts = append(texts, fmt.Sprintf("%s by %s (`interlock resume %s` ends that)", what, p.By, name))
+		texts = append(texts, fmt.Sprintf("`interlock resume %s` ends %s by %s", name, what, p.By))
 	}
 	return strings.Join(texts, "; ")
 }

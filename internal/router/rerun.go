@@ -128,7 +128,7 @@ func (r *Router) judge(ctx context.Context, e *catalog.Entry, row store.Pipeline
 	case e.DryRun:
 		return rerun.Verdict{Rejection: isDryRun, Reason: "the pipeline is a dry run: it starts nothing"}, nil
 	case row.Paused():
-		return rerun.Verdict{Rejection: whilePaused, Reason: "the pipeline is paused: " + pauseRemedy(row)}, nil
+		return rerun.Verdict{Rejection: whilePaused, Reason: "the pipeline is paused; " + pauseRemedy(row)}, nil
 	case old.Status == "" && q.key(e).Schedule != e.Opens:
 		return rerun.Verdict{Rejection: rerun.NoSuchRun, Reason: fmt.Sprintf("there is no run of schedule %s; the pipeline's own is %s", q.Schedule, e.Opens)}, nil
 	}
