@@ -15,6 +15,10 @@ import (
 const (
 	received = 256  // changes taken at once
 	inFlight = 4096 // changes taken and not handled yet, of pipelines whose changes are being handled
+	// share is how many changes of one pipeline count among inFlight: others do not wait for the rest. maxTaken bounds what
+	// is in memory all the same.
+	share    = 1024
+	maxTaken = 65536
 	// perLane is how many changes of a pipeline wait whose changes fail. More are set aside untried.
 	perLane = 1024
 	// setAsideAfter is how long the handling of a change is tried again before the change is set aside.
@@ -112,13 +116,14 @@ func (l *lanes) crowded() bool {
 	if l.count <= inFlight {
 		return false
 	}
-	now, moving := time.Now(), 0
+	now, moving, all := time.Now(), 0, 0
 	for _, n := range l.all {
 		if !n.stuck(now) {
-			moving += len(n.waiting) + n.taken
+			moving += min(len(n.waiting)+n.taken, share)
+			all += len(n.waiting) + n.taken
 		}
 	}
-	return moving > inFlight
+	return moving > inFlight || all > maxTaken
 }
 
 // drain handles the changes of one pipeline until there are none.

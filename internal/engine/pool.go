@@ -3,50 +3,135 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
-	"sync/atomic"
+
+	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// pool is a bounded number of workers. Whatever takes a worker of one pool never waits for those of another.
+// pool is a bounded number of workers. Whatever takes a worker of one pool never waits for those of another. Pipelines that
+// wait for a worker are given one in turn, so that none waits for all tasks of another.
 type pool struct {
-	busy    chan struct{}   // one element per worker that is taken
-	waiting atomic.Int32    // tasks that wait for a worker
-	freed   chan<- struct{} // signalled when a worker of a full pool is given back; may be nil
+	size  int
+	freed chan<- struct{} // signalled when a worker of a full pool is given back; may be nil
+
+	mu    sync.Mutex
+	busy  int
+	turns []pipeline.ID // that have tasks which wait, the next one first
+	queue map[pipeline.ID][]*waiter
+	count int // tasks that wait
 }
 
-func newPool(workers int) *pool { return &pool{busy: make(chan struct{}, workers)} }
+// waiter is a task that waits for a worker.
+type waiter struct {
+	given chan struct{} // closed when it has one
+	done  bool          // it has one
+}
+
+func newPool(workers int) *pool { return &pool{size: workers, queue: map[pipeline.ID][]*waiter{}} }
 
 // room returns how many workers are free and not waited for.
-func (p *pool) room() int { return max(cap(p.busy)-len(p.busy)-int(p.waiting.Load()), 0) }
+func (p *pool) room() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return max(p.size-p.busy-p.count, 0)
+}
+
+// waiting returns how many tasks wait for a worker.
+func (p *pool) waiting() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.count
+}
 
 // try takes a worker if one is free.
 func (p *pool) try() bool {
-	select {
-	case p.busy <- struct{}{}:
-		return true
-	default:
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.busy == p.size {
 		return false
 	}
+	p.busy++
+	return true
 }
 
-// take takes a worker as soon as one is free, and returns false if one of the contexts ends first.
-func (p *pool) take(ctx, other context.Context) bool {
-	p.waiting.Add(1)
-	defer p.waiting.Add(-1)
+// take takes a worker for a task of that pipeline as soon as one is free and it is the pipeline's turn. It returns false if one
+// of the contexts ends first.
+func (p *pool) take(ctx, other context.Context, id pipeline.ID) bool {
+	if p.try() {
+		return true
+	}
+	w := p.join(id)
 	select {
-	case p.busy <- struct{}{}:
+	case <-w.given:
 		return true
 	case <-ctx.Done():
-		return false
 	case <-other.Done():
+	}
+	if p.withdraw(id, w) {
 		return false
 	}
+	p.give() // it was given one at the same moment
+	return false
 }
 
-// give gives a worker back.
+// join lets a task wait.
+func (p *pool) join(id pipeline.ID) *waiter {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w := &waiter{given: make(chan struct{})}
+	if p.busy < p.size { // one was given back meanwhile
+		p.busy++
+		w.done = true
+		close(w.given)
+		return w
+	}
+	if len(p.queue[id]) == 0 {
+		p.turns = append(p.turns, id)
+	}
+	p.queue[id] = append(p.queue[id], w)
+	p.count++
+	return w
+}
+
+// withdraw lets a task wait no longer, and returns false if it has a worker.
+func (p *pool) withdraw(id pipeline.ID, w *waiter) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w.done {
+		return false
+	}
+	p.count--
+	p.set(id, slices.DeleteFunc(p.queue[id], func(other *waiter) bool { return other == w }))
+	return true
+}
+
+// set replaces the tasks of a pipeline that wait. A pipeline without any has no turn.
+func (p *pool) set(id pipeline.ID, waiters []*waiter) {
+	if len(waiters) > 0 {
+		p.queue[id] = waiters
+		return
+	}
+	delete(p.queue, id)
+	p.turns = slices.DeleteFunc(p.turns, func(other pipeline.ID) bool { return other == id })
+}
+
+// give gives a worker back: to the pipeline whose turn it is, if one waits.
 func (p *pool) give() {
-	full := len(p.busy) == cap(p.busy)
-	<-p.busy
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.count > 0 {
+		id := p.turns[0]
+		p.turns = append(p.turns[1:], id)
+		w := p.queue[id][0]
+		p.set(id, p.queue[id][1:])
+		p.count--
+		w.done = true
+		close(w.given)
+		return
+	}
+	full := p.busy == p.size
+	p.busy--
 	if full && p.freed != nil {
 		select {
 		case p.freed <- struct{}{}:
@@ -56,7 +141,10 @@ func (p *pool) give() {
 }
 
 // slot is the worker that a task has. It is used by the goroutine of that task alone.
-type slot struct{ pool *pool } // nil: none
+type slot struct {
+	pool     *pool // nil: none
+	pipeline pipeline.ID
+}
 
 // leave gives the worker back, if there is one.
 func (s *slot) leave() {
@@ -98,9 +186,9 @@ func (c *calls) waiting() map[string]int {
 	defer c.mu.Unlock()
 	all := map[string]int{}
 	for jobType, p := range c.types {
-		all[jobType] = int(p.waiting.Load())
+		all[jobType] = p.waiting()
 	}
-	all[""] = int(c.blocking.waiting.Load())
+	all[""] = c.blocking.waiting()
 	return all
 }
 
@@ -123,7 +211,7 @@ func (e *Engine) Enter(ctx context.Context, jobType string, blocking bool) (wait
 		return false, nil
 	}
 	s.leave()
-	if !p.take(ctx, e.stopping) {
+	if !p.take(ctx, e.stopping, s.pipeline) {
 		if err := ctx.Err(); err != nil {
 			return true, err
 		}

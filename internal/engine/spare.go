@@ -24,8 +24,8 @@ func newSpares(e *Engine, ctx, work context.Context) *spares {
 // end waits for all of them, and lets nobody have one any more.
 func (s *spares) end() {
 	for _, p := range []*pool{s.pool, s.engine.calls.blocking} {
-		for range cap(p.busy) {
-			p.busy <- struct{}{}
+		for range p.size {
+			p.take(context.Background(), context.Background(), "")
 		}
 	}
 	s.crew.end()
@@ -51,7 +51,7 @@ func (e *Engine) Spare(blocking bool) *Spare {
 	if !p.try() {
 		return nil
 	}
-	return &Spare{s, &slot{p}}
+	return &Spare{s, &slot{pool: p}}
 }
 
 // Dismiss sets the worker free.
@@ -69,6 +69,7 @@ func (w *Spare) Carry(ask func(ctx context.Context) (store.Claim, error), step f
 			}
 			return
 		}
+		w.slot.pipeline = c.Task.Pipeline
 		s.engine.hold(s.work, c, func(held context.Context) {
 			ctx := context.WithValue(held, slotKey{}, w.slot)
 			s.engine.perform(s.work, ctx, c, func(ctx context.Context, c store.Claim) error { return step(ctx, c, time.Now) })

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -27,8 +28,10 @@ func (e *Engine) workOff(ctx, work context.Context) {
 	w := newWorkers(e)
 	for failures := 0; ctx.Err() == nil; {
 		woken, began := e.Store.TasksChanged(), time.Now()
-		q, full := w.query()
-		claims, err := w.claim(ctx, q)
+		claims, full, err := w.claim(ctx)
+		for _, c := range claims {
+			w.begin(ctx, work, c)
+		}
 		if err != nil {
 			if ctx.Err() != nil {
 				break
@@ -43,13 +46,10 @@ func (e *Engine) workOff(ctx, work context.Context) {
 			e.health.mended("tasks")
 		}
 		failures = 0
-		for _, c := range claims {
-			w.begin(ctx, work, c)
-		}
 		switch {
 		case len(claims) > 0:
 		case full:
-			w.rest(ctx, time.Since(began), q.Limit == 0)
+			w.rest(ctx, time.Since(began), w.allFull())
 		default:
 			w.nap(ctx, woken)
 		}
@@ -68,6 +68,8 @@ type class struct {
 type workers struct {
 	engine  *Engine
 	classes []class
+	queues  []queue
+	busy    bool // the last claims were as many as there was room for: more may be due
 	freed   chan struct{}
 	crew    *crew
 }
@@ -90,7 +92,9 @@ func newWorkers(e *Engine) *workers {
 	}
 	for _, c := range w.classes {
 		c.freed = w.freed
+		w.queues = append(w.queues, queue{pool: c.pool, kinds: c.kinds})
 	}
+	w.queues = slices.Insert(w.queues, 0, queue{pool: timers.pool, kinds: []store.TaskKind{store.FireDeadline, store.Fire}})
 	return w
 }
 
@@ -104,35 +108,89 @@ func (w *workers) of(kind store.TaskKind) class {
 	return w.classes[0]
 }
 
-// query asks for as many tasks as the class with the most free workers can take, of the classes that have some, and says
-// whether a class has none. Of the other classes it may give too many: those wait for their workers.
-func (w *workers) query() (q store.ClaimQuery, full bool) {
-	q = w.engine.query()
+// claim claims tasks, and says whether a class has no free worker. Usually that is one call for tasks of every kind, longest
+// due first. While more may be due than there are workers, each queue is asked for its own.
+func (w *workers) claim(ctx context.Context) (claims []store.Claim, full bool, err error) {
+	room := 0
 	for _, c := range w.classes {
-		room := c.room()
-		if room == 0 {
-			full = true
+		full = full || c.room() == 0
+		room = max(room, c.room())
+	}
+	if !full && !w.busy {
+		q := w.engine.query()
+		q.Limit = room
+		claims, err = w.engine.Store.Claim(ctx, q, time.Now())
+		w.busy = len(claims) == room
+		return claims, false, err
+	}
+	w.busy = full // what a full class has was not asked for
+	for i := range w.queues {
+		q := &w.queues[i]
+		room := q.pool.room() - waiting(claims, q.kinds)
+		if room <= 0 {
 			continue
 		}
-		q.Limit = max(q.Limit, room)
-		q.Kinds = append(q.Kinds, c.kinds...)
+		got, err := q.claim(ctx, w.engine, room)
+		claims = append(claims, got...)
+		if err != nil {
+			return claims, full, err
+		}
+		w.busy = w.busy || len(got) == room
 	}
-	if !full {
-		q.Kinds = nil // also those that this version does not know
+	return claims, full, ctx.Err()
+}
+
+// waiting counts the claims that are about to take the workers that tasks of these kinds use.
+func waiting(claims []store.Claim, kinds []store.TaskKind) (n int) {
+	for _, c := range claims {
+		if slices.Contains(kinds, c.Task.Kind) {
+			n++
+		}
 	}
-	return q, full
+	return n
+}
+
+// allFull says whether no class has a free worker.
+func (w *workers) allFull() bool {
+	return !slices.ContainsFunc(w.classes, func(c class) bool { return c.room() > 0 })
+}
+
+// queue is the tasks of some kinds, of which pipelines are given their share in turn. The first queue is that of deadlines
+// and cron fires: no other task is claimed before them.
+type queue struct {
+	pool   *pool
+	kinds  []store.TaskKind
+	served []pipeline.ID // that had a task claimed in this round
+}
+
+// maxServed bounds how many pipelines a claim leaves out. If more than that have tasks by the thousand, the longest due come
+// first again.
+const maxServed = 32
+
+// claim claims up to limit tasks: first of pipelines that had none in this round, then of any.
+func (q *queue) claim(ctx context.Context, e *Engine, limit int) ([]store.Claim, error) {
+	ask := e.query()
+	ask.Kinds, ask.Limit, ask.Except = q.kinds, limit, q.served
+	claims, err := e.Store.Claim(ctx, ask, time.Now())
+	if err == nil && len(claims) < limit && len(q.served) > 0 {
+		q.served = nil
+		var more []store.Claim
+		ask.Limit, ask.Except = limit-len(claims), nil
+		more, err = e.Store.Claim(ctx, ask, time.Now())
+		claims = append(claims, more...)
+	}
+	for _, c := range claims {
+		if id := c.Task.Pipeline; id != "" && !slices.Contains(q.served, id) {
+			q.served = append(q.served, id)
+		}
+	}
+	q.served = slices.Clone(q.served[max(0, len(q.served)-maxServed):])
+	return claims, err
 }
 
 // query is what this replica may claim.
 func (e *Engine) query() store.ClaimQuery {
 	return store.ClaimQuery{Replica: e.Replica, Lease: e.Lease, LostAfter: e.LostAfter}
-}
-
-func (w *workers) claim(ctx context.Context, q store.ClaimQuery) ([]store.Claim, error) {
-	if q.Limit == 0 {
-		return nil, ctx.Err()
-	}
-	return w.engine.Store.Claim(ctx, q, time.Now())
 }
 
 // begin has a task carried out by a worker of its class. While it waits for one, it is held.
@@ -141,7 +199,7 @@ func (w *workers) begin(ctx, work context.Context, c store.Claim) {
 	if of.stopped {
 		work = ctx
 	}
-	s := &slot{}
+	s := &slot{pipeline: c.Task.Pipeline}
 	if of.try() {
 		s.pool = of.pool
 	}
@@ -149,7 +207,7 @@ func (w *workers) begin(ctx, work context.Context, c store.Claim) {
 		defer s.leave()
 		e.hold(work, c, func(held context.Context) {
 			if s.pool == nil {
-				if !of.take(held, ctx) {
+				if !of.take(held, ctx, s.pipeline) {
 					e.giveBack(work, c.Lease)
 					return
 				}

@@ -84,6 +84,7 @@ type ClaimQuery struct {
 	Replica   string        // who asks
 	Task      string        // if it is set, only the task of that id: due or not, of any kind and for any replica
 	Kinds     []TaskKind    // only tasks of these kinds; of every kind if empty
+	Except    []pipeline.ID // no tasks of these pipelines
 	Limit     int           // how many at most; none for 0
 	Lease     time.Duration // how long they are held unless renewed
 	LostAfter time.Duration // how long a task for another replica must have been due before anybody may have it
@@ -93,7 +94,7 @@ type ClaimQuery struct {
 // claims t. It does not apply to a query that names its task.
 func (q ClaimQuery) From(t Task) (time.Time, bool) {
 	switch {
-	case len(q.Kinds) > 0 && !slices.Contains(q.Kinds, t.Kind):
+	case len(q.Kinds) > 0 && !slices.Contains(q.Kinds, t.Kind), slices.Contains(q.Except, t.Pipeline):
 		return time.Time{}, false
 	case t.Replica != "" && t.Replica != q.Replica:
 		return t.Ready().Add(q.LostAfter), true
@@ -119,8 +120,8 @@ type Tasks interface {
 	// Task gives a stored task, held or not; ErrNotFound if it is done or never was.
 	Task(ctx context.Context, id string) (Task, error)
 	// NextDue returns the instant from which Claim with q would return a task: the earliest instant of q.From or, if the task
-	// is held, of the end of its lease, if that is later. It returns zero if there is no such task. Only the Replica, Kinds
-	// and LostAfter of q matter.
+	// is held, of the end of its lease, if that is later. It returns zero if there is no such task. Only the Replica, Kinds,
+	// Except and LostAfter of q matter.
 	NextDue(ctx context.Context, q ClaimQuery) (time.Time, error)
 	// Overdue lists up to PageSize(limit) tasks that could be claimed, by whomever they are for, since before that instant,
 	// longest due first, then by id: what the watchdog looks at. One that is held is left out until its lease has lapsed for

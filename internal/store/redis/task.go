@@ -16,7 +16,7 @@ func (s *Store) Claim(ctx context.Context, q store.ClaimQuery, now time.Time) ([
 	s.leaseholder(&a, now)
 	a.add(store.Nanos(now), at, micros, q.Replica, store.Nanos(now.Add(-q.LostAfter)), q.Task)
 	a.number(max(q.Limit, 0))
-	a.kinds(q.Kinds)
+	a.wanted(q)
 	said, err := s.texts(ctx, claimScript, a)
 	if err != nil {
 		return nil, fmt.Errorf("claim tasks: %w", err)
@@ -36,10 +36,15 @@ func (s *Store) Claim(ctx context.Context, q store.ClaimQuery, now time.Time) ([
 	return claims, nil
 }
 
-func (a *arguments) kinds(kinds []store.TaskKind) {
-	a.number(len(kinds))
-	for _, kind := range kinds {
+// wanted adds the kinds and pipelines of a query.
+func (a *arguments) wanted(q store.ClaimQuery) {
+	a.number(len(q.Kinds))
+	for _, kind := range q.Kinds {
 		a.add(string(kind))
+	}
+	a.number(len(q.Except))
+	for _, id := range q.Except {
+		a.add(string(id))
 	}
 }
 
@@ -106,7 +111,7 @@ func (s *Store) Task(ctx context.Context, id string) (store.Task, error) {
 func (s *Store) NextDue(ctx context.Context, q store.ClaimQuery) (time.Time, error) {
 	var a arguments
 	a.add(q.Replica, strconv.FormatInt(q.LostAfter.Microseconds(), 10))
-	a.kinds(q.Kinds)
+	a.wanted(q)
 	said, err := s.texts(ctx, nextDueScript, a)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read when the next task is due: %w", err)

@@ -129,7 +129,7 @@ func (s *Store) LatestReadings(ctx context.Context, q store.LatestQuery) (store.
 	var found []*reading
 	err = s.read(ctx, func(c *conn) error {
 		latest := s.overlay.latestOf(q.Pipeline)
-		if err := c.query(readingColumns+"WHERE pipeline = ? AND latest = 1 AND sensor > ? ORDER BY sensor LIMIT ?", func(row row) error {
+		if err := c.query(readingColumns+"WHERE pipeline = ? AND latest = 1 AND sensor > ? ORDER BY sensor"+upTo, func(row row) error {
 			r, err := readingOf(row)
 			if err == nil && (latest[r.sensor] == nil || latest[r.sensor].version < r.version) {
 				latest[r.sensor] = r

@@ -1,18 +1,24 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
 const (
 	tasksByDue = "SELECT task, due, body FROM tasks WHERE due <= ? ORDER BY due, task"
 	taskByID   = "SELECT task, due, body FROM tasks WHERE task = ?"
+	// The + keeps SQLite from looking for the pipelines first.
+	tasksOfKind = "SELECT task, due, body FROM tasks WHERE due <= ? AND kind = ? AND +pipeline NOT IN (SELECT value FROM json_each(?)) ORDER BY due, task"
 )
 
 // storedTask is a task with its lease. Its body is read only where it is wanted: of those that are due, most are held.
@@ -27,18 +33,18 @@ func (t storedTask) task() (store.Task, error) { return decode[store.Task](t.bod
 
 // eachDue gives the tasks that are due by then, longest first, until each has had enough.
 func (s *Store) eachDue(ctx context.Context, due int64, each func(storedTask) error) error {
-	return s.eachTask(ctx, tasksByDue, due, each)
-}
-
-// eachTask gives the tasks that a query finds. No lease changes meanwhile.
-func (s *Store) eachTask(ctx context.Context, query string, arg any, each func(storedTask) error) error {
 	return s.read(ctx, func(c *conn) error {
 		s.leases.mu.Lock()
 		defer s.leases.mu.Unlock()
-		return c.query(query, func(r row) error {
-			return each(storedTask{id: r.text(0), due: fromNanos(r.int(1)), body: r.text(2), lease: s.leases.held[r.text(0)]})
-		}, arg)
+		return s.eachTask(c, each, tasksByDue, due)
 	})
+}
+
+// eachTask gives the tasks that a query finds. The leases are locked.
+func (s *Store) eachTask(c *conn, each func(storedTask) error, query string, args ...any) error {
+	return c.query(query, func(r row) error {
+		return each(storedTask{id: r.text(0), due: fromNanos(r.int(1)), body: r.text(2), lease: s.leases.held[r.text(0)]})
+	}, args...)
 }
 
 // Claim writes nothing: see leases.
@@ -57,40 +63,71 @@ var errPinned = errors.New("pinned")
 
 func (s *Store) claim(ctx context.Context, q store.ClaimQuery, now time.Time) ([]store.Claim, error) {
 	var claims []store.Claim
-	var before []storedTask
-	query, arg := tasksByDue, any(nanos(now))
-	if q.Task != "" {
-		query, arg = taskByID, q.Task
-	}
-	err := s.eachTask(ctx, query, arg, func(stored storedTask) error {
-		if len(claims) >= q.Limit {
-			return errStop
-		}
-		if stored.lease.holds(now) {
-			return nil
-		}
-		t, err := stored.task()
-		from, wanted := q.From(t)
-		wanted = wanted && !now.Before(from) || q.Task != ""
-		if err != nil || !wanted {
+	err := s.read(ctx, func(c *conn) error {
+		s.leases.mu.Lock()
+		defer s.leases.mu.Unlock()
+		found, err := s.claimable(c, q, now)
+		if err != nil {
 			return err
 		}
-		if s.leases.pinned[t.ID] {
-			for _, b := range before {
-				s.leases.put(b.id, b.lease) // nobody has seen the new one
+		for _, t := range found {
+			if s.leases.pinned[t.ID] {
+				return errPinned
 			}
-			return errPinned
 		}
-		before = append(before, stored)
-		s.leases.token++
-		s.leases.held[t.ID] = &lease{token: s.leases.token, until: now.Add(q.Lease)}
-		claims = append(claims, store.Claim{Task: t, Lease: store.Lease{Task: t.ID, Token: s.leases.token}})
+		for _, t := range found {
+			s.leases.token++
+			s.leases.held[t.ID] = &lease{token: s.leases.token, until: now.Add(q.Lease)}
+			claims = append(claims, store.Claim{Task: t, Lease: store.Lease{Task: t.ID, Token: s.leases.token}})
+		}
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("claim tasks: %w", err)
 	}
 	return claims, nil
+}
+
+// claimable finds the tasks that q may claim, in order. Where q names kinds, it reads up to q.Limit tasks of each.
+func (s *Store) claimable(c *conn, q store.ClaimQuery, now time.Time) ([]store.Task, error) {
+	var found []store.Task
+	read := func(query string, args ...any) error {
+		n := 0
+		return s.eachTask(c, func(stored storedTask) error {
+			if n >= q.Limit {
+				return errStop
+			}
+			if stored.lease.holds(now) {
+				return nil
+			}
+			t, err := stored.task()
+			from, wanted := q.From(t)
+			if err == nil && (wanted && !now.Before(from) || q.Task != "") {
+				found = append(found, t)
+				n++
+			}
+			return err
+		}, query, args...)
+	}
+	if q.Task != "" {
+		err := read(taskByID, q.Task)
+		return found, err
+	}
+	if len(q.Kinds) == 0 {
+		err := read(tasksByDue, nanos(now))
+		return found, err
+	}
+	except, err := json.Marshal(append([]pipeline.ID{}, q.Except...))
+	if err != nil {
+		return nil, err
+	}
+	for _, kind := range q.Kinds {
+		if err := read(tasksOfKind, nanos(now), string(kind), string(except)); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(found, func(a, b store.Task) int { return cmp.Or(a.Ready().Compare(b.Ready()), cmp.Compare(a.ID, b.ID)) })
+	return found[:min(len(found), q.Limit)], nil
 }
 
 // Task gives one task.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -18,6 +19,7 @@ var taskClaims = []claim{
 	{"TaskForOneReplicaIsClaimedByIt", replicaBound},
 	{"NamedTaskIsClaimedDueOrNotByWhoeverAsks", claimByName},
 	{"OnlyTasksOfTheGivenKindsAreClaimed", claimKinds},
+	{"TasksOfExceptedPipelinesAreNotClaimed", claimExcept},
 	{"FailedTaskWaitsUntilItIsTriedAgain", failedWaits},
 	{"FailedTaskLeavesWhatOthersAskedFor", failedLeavesMoved},
 	{"NextDueIsWhenSomethingCanBeClaimed", nextDue},
@@ -158,6 +160,26 @@ func claimKinds(f *fixture) {
 	f.same("a named task of another kind", ids(f.claimWith(q, noon)), []string{"b"})
 	q.Task, q.Kinds = "", nil
 	f.same("every kind", ids(f.claimWith(q, noon)), []string{"d"})
+}
+
+func claimExcept(f *fixture) {
+	of := func(id, pipe string, kind store.TaskKind, due time.Time) store.Task {
+		t := kindOf(id, kind, due)
+		t.Pipeline = pipeline.ID(pipe)
+		return t
+	}
+	f.schedule(of("a", "flood", store.Advance, noon), of("b", "flood", store.Fire, noon), of("c", "orders", store.Advance, after(time.Second)), of("d", "", store.Arm, noon))
+	q := store.ClaimQuery{Replica: "here", Limit: 1, Lease: time.Minute, Except: []pipeline.ID{"flood", "nobody"}}
+	next, err := f.s.NextDue(f.ctx, store.ClaimQuery{Replica: "here", Except: q.Except, Kinds: []store.TaskKind{store.Advance}})
+	f.check(err)
+	f.same("next", next, after(time.Second))
+	q.Kinds = []store.TaskKind{store.Advance, store.Fire, store.Arm}
+	f.same("another pipeline's, though it is due later", ids(f.claimWith(q, after(time.Minute))), []string{"d"})
+	f.same("the next of those", ids(f.claimWith(q, after(time.Minute))), []string{"c"})
+	q.Kinds, q.Limit = nil, 10
+	f.same("none is left", ids(f.claimWith(q, after(time.Minute))), []string(nil))
+	q.Except = nil
+	f.same("the rest", ids(f.claimWith(q, after(time.Minute))), []string{"a", "b"})
 }
 
 func kindOf(id string, kind store.TaskKind, due time.Time) store.Task {

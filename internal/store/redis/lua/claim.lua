@@ -1,7 +1,7 @@
 -- Claims due tasks that nobody holds, longest due first; or the one that is named.
 local leases_at, instance, now, expires, micros = take(), take(), take(), take(), tonumber(take())
 local replica, lost, named, limit = take(), take(), take(), count()
-local wanted = kinds()
+local wanted = filter()
 local at = clock(leases_at)
 if expires == '' then expires = later(at, micros) end
 

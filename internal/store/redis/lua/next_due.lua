@@ -1,6 +1,6 @@
 -- Returns the instant from which a replica can claim the next task of the given kinds, or nothing if there is no such task.
 local replica, micros = take(), tonumber(take())
-local wanted = kinds()
+local wanted = filter()
 local next, seen, step = nil, 0, 100
 while true do
   local some = redis.call('ZRANGE', k('tasks'), seen, seen + step - 1)

@@ -9,13 +9,17 @@ local function load(id)
   return t
 end
 
--- kinds reads the kinds of tasks that the caller asks for, and returns a function that says whether a task is of one of them.
--- No kinds means every kind.
-local function kinds()
-  local n, of = count(), {}
-  for _ = 1, n do of[take()] = true end
+-- filter reads the kinds of tasks that the caller asks for and the pipelines that it does not, and returns a function that says
+-- whether a task is wanted. No kinds means every kind.
+local function filter()
+  local kinds, of = count(), {}
+  for _ = 1, kinds do of[take()] = true end
+  local pipelines, except = count(), {}
+  for _ = 1, pipelines do except[take()] = true end
   return function(t)
-    return n == 0 or of[cjson.decode(redis.call('HGET', k('task:' .. t.id), 'json')).kind] == true
+    if kinds + pipelines == 0 then return true end
+    local task = cjson.decode(redis.call('HGET', k('task:' .. t.id), 'json'))
+    return (kinds == 0 or of[task.kind] == true) and not except[task.pipeline]
   end
 end
 
