@@ -467,6 +467,25 @@ func TestRevertSlotIsFreedWhileARunDecidesToWait(t *testing.T) {
 		func(p *plan) { p.writes, p.wishes, p.edits = 2*time.Minute, 240*time.Hour, 240*time.Hour })
 }
 
+// A write does not move a run whose start is to be repeated. The evaluation before that start finds the gate closed, and its
+// commit takes twenty seconds here: a write that opens the gate meanwhile wakes no run.
+func TestRevertWriteDuringTheEvaluationBeforeARepeatedStart(t *testing.T) {
+	breaks(t, WakeUpsArrive, onStore(func(w *World, _ string, below store.Store) store.Store {
+		return commits{below, func(ctx context.Context, below store.Store, b store.Batch, now time.Time) error {
+			switch {
+			case len(b.Runs) == 0:
+			case strings.HasPrefix(b.ID, "wake/") && b.Runs[0].Next.Status == run.Triggering:
+				return nil
+			case strings.HasPrefix(b.ID, "closed") && b.Runs[0].Next.Progress.StartTries > 0:
+				w.wait(w.now.Add(20 * time.Second))
+			}
+			return below.Commit(ctx, b, now)
+		}}
+	}), only(0, "fires"), (*plan).hush, often(0.8, StartRefused), often(0.05, Raced), often(0, JobHung), func(p *plan) {
+		p.writes, p.wishes, p.edits = 3*time.Minute, 240*time.Hour, 240*time.Hour
+	})
+}
+
 // with lets something happen in the first minutes.
 func with(errand func(p *plan, at time.Time) *errand) func(p *plan) {
 	return func(p *plan) { p.add(p.options.chaos, errand(p, p.options.Start.Add(10*time.Minute))) }
