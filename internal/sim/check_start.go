@@ -136,6 +136,14 @@ func (w *watch) began() int64 {
 	return w.lastVersion
 }
 
+// PausedMeansIdle: once a pause is stored in the pipeline's row, no attempt opens or starts.
+
+func (w *watch) isNotPaused(r run.Run, does string) {
+	if row := w.current(r.Pipeline); row.Paused() {
+		w.fail(PausedMeansIdle, "%s %s while the pipeline is %s", r.ID(), does, row.PauseText())
+	}
+}
+
 // S2: at most one start per attempt. A file that says onUnknown: retry takes the risk of a second one.
 
 func (w *watch) startsOnce(a job.Attempt, n int) {

@@ -21,6 +21,7 @@ const (
 	EventOnce             = "EventOnce"
 	RerunAnsweredOnce     = "RerunAnsweredOnce"
 	CursorNeverPasses     = "CursorNeverPasses"
+	PausedMeansIdle       = "PausedMeansIdle"
 	AttemptsDoNotOverlap  = "AttemptsDoNotOverlap"
 	Liveness              = "Liveness"
 	NothingStarves        = "NothingStarves"

@@ -486,6 +486,27 @@ func TestRevertWriteDuringTheEvaluationBeforeARepeatedStart(t *testing.T) {
 	})
 }
 
+// The commit that announces a start does not depend on the pipeline's row, so a pause that is stored after the row was read does
+// not stop the start.
+func TestRevertPauseDuringAnEvaluationStopsNoStart(t *testing.T) {
+	breaks(t, PausedMeansIdle, onCommit(func(ctx context.Context, below store.Store, b store.Batch, now time.Time) error {
+		b.Expected = nil
+		return below.Commit(ctx, b, now)
+	}), (*plan).hush, often(0.05, Raced), func(p *plan) { p.wishes = 5 * time.Minute })
+}
+
+// A job that was told to stop counts as stopped, so the next attempt may start while it still runs.
+func TestRevertStoppingJobCountsAsStopped(t *testing.T) {
+	breaks(t, AttemptsDoNotOverlap, onCommit(func(ctx context.Context, below store.Store, b store.Batch, now time.Time) error {
+		for i := range b.Runs {
+			if b.Runs[i].Next.Progress.Left == run.JobStopping {
+				b.Runs[i].Next.Progress.Left = run.JobStopped
+			}
+		}
+		return below.Commit(ctx, b, now)
+	}), only(0, "lands", "fires"), (*plan).hush, often(1, StopSlow), func(p *plan) { p.wishes = 2 * time.Minute })
+}
+
 // with lets something happen in the first minutes.
 func with(errand func(p *plan, at time.Time) *errand) func(p *plan) {
 	return func(p *plan) { p.add(p.options.chaos, errand(p, p.options.Start.Add(10*time.Minute))) }

@@ -251,9 +251,11 @@ func (w *watch) runMoved(before, after run.Run, b store.Batch, now time.Time) {
 	if after.Attempt > before.Attempt {
 		w.budgetsHold(before, after)
 		w.excludedStaysDormant(after)
+		w.isNotPaused(after, "opens")
 	}
 	if after.Status == run.Triggering && after.Progress.Snapshot != before.Progress.Snapshot {
 		w.startIsSafe(after, b)
+		w.isNotPaused(after, "starts")
 	}
 	if after.Status == run.Completed && before.Status != run.Completed {
 		w.completedWithSuccess(after)

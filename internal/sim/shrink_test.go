@@ -1,24 +1,6 @@
 package sim
 
-import (
-	"fmt"
-	"testing"
-)
-
-// Seeds that once broke a promise, each with what was wrong. They stay, whatever else is played.
-func TestSeedsThatOnceFailed(t *testing.T) {
-	for seed, what := range map[uint64]string{
-		37:  "an edit during a pause dropped fires that had come before it",
-		72:  "an edit during a pause dropped fires that had come before it",
-		862: "a pause that was to end while its file was gone never did, and the task that arms deadlines came back at once, for ever",
-	} {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			for _, v := range Play(seed, Replay{}).Broken {
-				t.Errorf("%s: %s", what, v)
-			}
-		})
-	}
-}
+import "testing"
 
 // The ids that Shrink returns break the invariant when they are replayed, and are fewer than before. In a world whose only
 // pipeline waits for a write, a single errand is enough, and none is too few.
