@@ -74,12 +74,15 @@ func (w *watch) told(e event.Event) {
 	}
 }
 
-// missedIsToldOnce wants a missed fire reported once, or again if clocks were set back to before it meanwhile.
+// missedIsToldOnce wants a missed fire reported once, or again if clocks were set back into or before its window meanwhile.
 func (w *watch) missedIsToldOnce(id pipeline.ID, date string) {
 	name := string(id) + " " + date
 	if told, twice := w.notes.missed[name]; twice {
 		p, _ := period.Parse(date) // FireFor has no fire for a zero period
-		again := slices.ContainsFunc(w.force(id), func(f force) bool { return w.undone(f.def.Schedule.FireFor(p), told) })
+		again := slices.ContainsFunc(w.force(id), func(f force) bool {
+			fire := f.def.Schedule.FireFor(p)
+			return w.undone(span{fire, fire.Add(f.def.Window)}, told)
+		})
 		if !again {
 			w.fail(AbsenceIsBounded, "%s was told twice", name)
 		}
@@ -98,11 +101,11 @@ func (w *watch) clocksSetBack(from time.Time) {
 	w.notes.setBacks = append(w.notes.setBacks, setBack{w.world.now, from, w.world.Now()})
 }
 
-// undone reports whether an instant had come by the clocks when these were set back to before it, after another instant as
-// time really passes.
-func (w *watch) undone(instant, after time.Time) bool {
-	return slices.ContainsFunc(w.notes.setBacks, func(s setBack) bool {
-		return s.at.After(after) && instant.After(s.to) && !instant.After(s.from)
+// undone reports whether clocks that had passed the beginning of a span were set back to before its end. Only corrections
+// after an instant count, as time really passes.
+func (w *watch) undone(s span, after time.Time) bool {
+	return slices.ContainsFunc(w.notes.setBacks, func(b setBack) bool {
+		return b.at.After(after) && s.to.After(b.to) && !s.from.After(b.from)
 	})
 }
 

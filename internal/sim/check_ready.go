@@ -134,7 +134,7 @@ func (w *watch) firesAreDealtWith(f force, settled time.Time) {
 		if slot.Excluded != "" || (f.removed || f.hasty) && f.disturbed(slot.FireAt, absence) {
 			continue
 		}
-		if w.undone(slot.FireAt, time.Time{}) && w.undone(f.to, time.Time{}) {
+		if w.undone(span{slot.FireAt, slot.FireAt}, time.Time{}) && w.undone(span{f.to, f.to}, time.Time{}) {
 			continue // by the corrected clock the version was replaced before its fire came
 		}
 		if !w.dealtWith(key) {
