@@ -15,7 +15,7 @@ type bugs struct {
 	below   func(store.Store) store.Store                              // the store itself, below the watch
 	change  func(changeHandler) changeHandler
 	pools   func(*pools)                    // the workers of a controller
-	insists bool                            // a change that fails is tried again for ever, and never set aside
+	insists bool                            // a change that fails is retried without end, and never set aside
 	report  func(o run.Outcome) run.Outcome // a result on its way to the router
 }
 

@@ -78,7 +78,7 @@ func seenIn(s store.Snapshot, at sensorID) store.SeenSensor {
 	return store.SeenSensor{}
 }
 
-// undisturbed says that a write came while the version was in force, with no edit and no pause near it.
+// undisturbed reports whether a write came while the version was in force, with no edit and no pause near it.
 func (f force) undisturbed(at, settled time.Time) bool {
 	return !at.Before(later(f.from, f.row.Horizon)) && !at.After(settled) && !f.disturbed(at, absence)
 }
@@ -97,7 +97,7 @@ func (w *watch) postRunIsJudged(r run.Run, f force, settled time.Time) {
 	}
 }
 
-// within says that a reading came after the completion and inside the post-run window.
+// within reports whether a reading came after the completion and inside the post-run window.
 func within(r run.Run, def *pipeline.Definition, at time.Time) bool {
 	return at.After(r.EndedAt) && at.Before(r.EndedAt.Add(def.PostRun.Window))
 }

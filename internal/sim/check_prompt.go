@@ -14,9 +14,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// While store, controllers and clocks work, a due task is performed and a change is handled soon, whatever other tasks,
-// changes and targets do (NothingStarves), and a run that waits is woken by what it waits for, not by its interval
-// (WakeUpsArrive).
+// While the store, the controllers and the clocks work, a due task is performed and a change is handled soon, whatever other
+// tasks, changes and targets do (NothingStarves), and a run is woken by what it waits for, not by its interval (WakeUpsArrive).
 
 const (
 	// settling is how long a world has after its start, or after a storm, before it must be prompt: a controller may be away
@@ -44,7 +43,7 @@ func (w *watch) patrol(at time.Time) {
 	}})
 }
 
-// isPrompt says that what happened at an instant, by the clock, is to be followed soon.
+// isPrompt reports whether changes of an instant, by the clock, must be handled soon.
 func (w *watch) isPrompt(at time.Time) bool {
 	return !w.prompt.IsZero() && !at.Before(w.prompt.Add(w.world.skew))
 }
@@ -75,7 +74,7 @@ func (w *watch) tasksAreClaimed() {
 	}
 }
 
-// calls says that the start of a pipeline's job is a call that takes as long as the job: its tasks wait for one another.
+// calls reports whether the start call of a pipeline's job takes as long as the job: its tasks wait for one another.
 func calls(def *pipeline.Definition) bool {
 	return def != nil && def.Job != nil && def.Job.Type == "http"
 }
@@ -131,7 +130,7 @@ func (w *watch) waitsInVain(r run.Run) string {
 	return ""
 }
 
-// slotIsFree says that the pipeline has a slot that no job uses and no older run is to have.
+// slotIsFree reports whether the pipeline has a slot that no job uses and no older run waits for.
 func (w *watch) slotIsFree(r run.Run, def *pipeline.Definition, row store.Pipeline) bool {
 	free := def.MaxActive
 	for _, key := range w.order {
@@ -144,8 +143,7 @@ func (w *watch) slotIsFree(r run.Run, def *pipeline.Definition, row store.Pipeli
 	return free > 0
 }
 
-// gateWasOpened says that a gate is open by what was written, and was when it was written: time alone opens it for the next
-// look.
+// gateWasOpened reports whether a write has opened the gate. One that time alone opens is noticed at the next evaluation.
 func (w *watch) gateWasOpened(r run.Run, def *pipeline.Definition, now time.Time) bool {
 	if len(def.After) > 0 {
 		return false
@@ -163,7 +161,8 @@ func (w *watch) gateWasOpened(r run.Run, def *pipeline.Definition, now time.Time
 	return def.Gate.Decide(facts, written) == rule.Pass && def.Gate.Decide(facts, now) == rule.Pass
 }
 
-// facts are what a run's gate sees of the readings up to a version. It is false where which of them count is another matter.
+// facts are the readings up to a version as a run's gate sees them. It returns false for a gate with a start condition, which has
+// rules of its own for what counts.
 func (w *watch) facts(r run.Run, def *pipeline.Definition, upTo int64) (rule.Snapshot, bool) {
 	refs := def.Gate.Refs()
 	facts := make(rule.Snapshot, len(refs))

@@ -60,7 +60,7 @@ func (w *watch) endedStaysEnded(before, after run.Run, b store.Batch) {
 	}
 }
 
-// onlyLeft says that what is known of the job which an ended attempt has left is all that changed.
+// onlyLeft reports whether nothing changed but what is known of the job that an ended attempt has left.
 func onlyLeft(before, after run.Run) bool {
 	before.Version, before.UpdatedAt = after.Version, after.UpdatedAt
 	before.Progress.Left, before.Progress.Handle, before.Progress.StartedAt = after.Progress.Left, after.Progress.Handle, after.Progress.StartedAt
@@ -102,7 +102,7 @@ func (w *watch) budgetsHold(before, after run.Run) {
 	if o.Forced {
 		w.notes.forced[after.Key] = after.Attempt
 	}
-	if before.Attempt == 0 || o.Forced { // the first attempt spends nothing, whoever opens it
+	if before.Attempt == 0 || o.Forced { // the first attempt spends no budget, also where a rerun opens it
 		return
 	}
 	counter := o.Cause.Counter()

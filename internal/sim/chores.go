@@ -62,7 +62,7 @@ func (h *host) nextLook() time.Time {
 }
 
 func (h *host) nextDelivery() time.Time {
-	if h.world.chaos == nil { // nobody waits for alerts
+	if h.world.chaos == nil { // a scripted world sends no alerts
 		return time.Time{}
 	}
 	return h.courier.due(h.world.now)

@@ -42,7 +42,7 @@ const (
 	ClockBack       Kind = "clocks jumped back by an hour"
 	StartHung       Kind = "start call was never answered"
 	StopSlow        Kind = "job took its time to stop"
-	TaskFails       Kind = "tasks failed for ever"
+	TaskFails       Kind = "tasks failed on every try"
 	ChangeFails     Kind = "changes of one pipeline failed for a while"
 	AlertFailed     Kind = "alert could not be sent"
 	AlertUnanswered Kind = "alert was sent, and not acknowledged"

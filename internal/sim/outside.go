@@ -127,8 +127,8 @@ func (p *plan) suffix(w *World, d *dice, day bool) string {
 	return "#" + slice.String()
 }
 
-// rival acts on a run while a controller decides on it, or else on one of the latest: a producer writes what it reads, or
-// somebody asks for something.
+// rival acts on a run while a controller decides on it, or on one of the latest runs: a producer writes a sensor that it reads, or
+// a person cancels, reports, reruns or pauses.
 func (p *plan) rival(w *World, about run.Key, d *dice) {
 	r, there := w.watch.runs[about]
 	if !there {

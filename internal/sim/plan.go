@@ -230,10 +230,10 @@ func (p *plan) jump(at time.Time) *errand {
 	return e
 }
 
-// curse stores some tasks that fail for ever, and some of a kind that no handler knows.
+// curse stores some tasks that fail on every try, and some of a kind that no handler knows.
 func (p *plan) curse(at time.Time) *errand {
 	d := p.own()
-	return &errand{at: at, kind: TaskFails, what: "tasks are stored that fail for ever", do: func(w *World) {
+	return &errand{at: at, kind: TaskFails, what: "tasks are stored that fail on every try", do: func(w *World) {
 		var b store.Batch
 		for n := range 1 + d.under(6) {
 			b.Schedule(store.Task{ID: fmt.Sprintf("%s%d", cursed, n), Kind: one(&d, store.Fire, store.Advance, "unheard-of"), Due: w.Now()})
@@ -245,7 +245,7 @@ func (p *plan) curse(at time.Time) *errand {
 	}}
 }
 
-// clog has the changes of one pipeline fail for a while, and many of them written.
+// clog has the changes of one pipeline fail for up to an hour, and writes more of them than a controller holds at once.
 func (p *plan) clog(at time.Time) *errand {
 	d := p.own()
 	return &errand{at: at, kind: ChangeFails, what: "the changes of a pipeline cannot be handled", do: func(w *World) {
@@ -261,7 +261,7 @@ func (p *plan) clog(at time.Time) *errand {
 	}}
 }
 
-// failOver has the store lose events that it has acknowledged, and that sinks may have read.
+// failOver has the store lose its latest events, some of which sinks may have read.
 func (p *plan) failOver(at time.Time) *errand {
 	d := p.own()
 	return &errand{at: at, kind: EventsLost, what: "the store loses its latest events", do: func(w *World) {

@@ -11,7 +11,7 @@ import (
 // pool is a bounded number of workers, as in package engine.
 type pool struct {
 	free int
-	line []*act // who waits for one
+	line []*act // those that wait for one
 }
 
 // take takes a worker as soon as one is free, and says whether it had to wait. It fails if ctx ends first.
@@ -46,7 +46,7 @@ func (p *pool) try() bool {
 	return true
 }
 
-// give gives a worker back to whoever waits for one.
+// give returns a worker, and wakes the first act that waits for one.
 func (p *pool) give(w *World) {
 	p.free++
 	if len(p.line) > 0 {
@@ -81,7 +81,7 @@ func (p *pools) of(kind store.TaskKind) *pool {
 	return p.timers
 }
 
-// query asks for what there are free workers for.
+// query returns the kinds of tasks that there are free workers for, nil for all, and how many to claim.
 func (p *pools) query() (kinds []store.TaskKind, limit int) {
 	steps, timers := p.steps.room(), p.timers.room()
 	switch {

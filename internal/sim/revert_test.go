@@ -433,8 +433,7 @@ func TestRevertOnePoolForEverything(t *testing.T) {
 	}}, only(0, "lands", "mute1", "mute2", "mute3"), (*plan).hush)
 }
 
-// A task that failed is tried again as soon as it is given back, before all that are due later, and holds its worker until
-// then.
+// A task that failed holds its worker for a moment, and is then retried before all tasks that are due later.
 func TestRevertFailedTaskHoldsItsWorker(t *testing.T) {
 	breaks(t, NothingStarves, onStore(func(w *World, _ string, below store.Store) store.Store {
 		return commits{below, func(ctx context.Context, below store.Store, b store.Batch, now time.Time) error {
@@ -447,7 +446,7 @@ func TestRevertFailedTaskHoldsItsWorker(t *testing.T) {
 	}), only(0, "lands"), (*plan).hush, with((*plan).curse))
 }
 
-// Changes that fail count towards the one bound on what is taken and not handled, and are tried again for ever.
+// Changes that fail count towards the bound on unhandled changes, and are retried without end.
 func TestRevertStuckPipelineStopsTheFeed(t *testing.T) {
 	breaks(t, NothingStarves, bugs{insists: true}, only(0, "lands", "fires"), (*plan).hush, with((*plan).clog))
 }
@@ -495,7 +494,7 @@ func TestRevertPauseDuringAnEvaluationStopsNoStart(t *testing.T) {
 	}), (*plan).hush, often(0.05, Raced), func(p *plan) { p.wishes = 5 * time.Minute })
 }
 
-// A job that was told to stop counts as stopped, so the next attempt may start while it still runs.
+// A job whose target accepted the stop counts as stopped, so the next attempt may start while it still runs.
 func TestRevertStoppingJobCountsAsStopped(t *testing.T) {
 	breaks(t, AttemptsDoNotOverlap, onCommit(func(ctx context.Context, below store.Store, b store.Batch, now time.Time) error {
 		for i := range b.Runs {

@@ -59,14 +59,14 @@ func (s spare) Carry(ask func(context.Context) (store.Claim, error), step func(c
 			h.world.wait(h.world.now.Add(backoff))
 			c, err = ask(ctx)
 		}
-		s.Dismiss() // and takes it again, unless somebody is quicker
+		s.Dismiss() // perform takes it again, unless another task is quicker
 		if err == nil {
 			h.perform(c, s.of, func(ctx context.Context, c store.Claim) error { return step(ctx, c, h.clock) })
 		}
 	})
 }
 
-// woken says that a task was stored or given back, or a worker is free: tasks are asked for at once.
+// woken has the controller claim tasks at once: one was stored or released, or a worker is free.
 func (h *host) woken() {
 	if h.alive && h.claims.After(h.world.now) {
 		h.claims = h.world.now
@@ -105,14 +105,14 @@ func (h *host) perform(c store.Claim, with *pool, handler func(context.Context, 
 	h.held[c.Lease] = a
 }
 
-// cursed is what the ids of tasks begin with that fail for ever.
+// cursed is the prefix of the ids of tasks that fail on every try.
 const cursed = "cursed/"
 
 // carryOut calls the handler of a task.
 func (h *host) carryOut(ctx context.Context, c store.Claim) error {
 	now := h.clock()
 	if strings.HasPrefix(c.Task.ID, cursed) && c.Task.Kind != "unheard-of" {
-		return errors.New("it fails for ever")
+		return errors.New("it fails on every try")
 	}
 	switch c.Task.Kind {
 	case store.Advance:
