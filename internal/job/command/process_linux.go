@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/interlock-go/interlock/internal/program"
 	"github.com/interlock-go/interlock/internal/run"
@@ -65,9 +66,16 @@ func bootID() string {
 // group, one that has cleared its environment is not found.
 func (t *Type) endRemains(id run.AttemptID) {
 	program.EndCgroup(t.programs.Cgroup, cgroupName(id))
+	// One that starts another while they are looked for is found the next time.
+	for end := time.Now().Add(killTime); killBearers(id) && time.Now().Before(end); {
+	}
+}
+
+// killBearers kills the processes that bear the attempt's id, and reports whether there were any.
+func killBearers(id run.AttemptID) (found bool) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		return
+		return false
 	}
 	for _, entry := range entries {
 		pid, err := strconv.Atoi(entry.Name())
@@ -75,9 +83,10 @@ func (t *Type) endRemains(id run.AttemptID) {
 			continue
 		}
 		if s, ok := statOf(pid); ok && !s.dead() {
-			syscall.Kill(pid, syscall.SIGKILL)
+			found = syscall.Kill(pid, syscall.SIGKILL) == nil || found
 		}
 	}
+	return found
 }
 
 // bears says whether a process was started with the attempt's id.

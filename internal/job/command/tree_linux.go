@@ -16,8 +16,9 @@ import (
 // none that has begun a session of its own, so that all can be found and ended.
 func adoptOrphans() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// descendants yields the living processes that this one has started, and those that they have started, however far down:
-// their numbers and what /proc says about them. One that was only just started may be missing.
+// descendants yields the processes that this one has started, and those that they have started, however far down: their
+// numbers and what /proc says about them, which is nothing for one that is gone by then. One that was only just started may
+// be missing.
 func descendants() iter.Seq2[int, stat] {
 	return func(yield func(int, stat) bool) {
 		seen := map[int]bool{}
@@ -29,7 +30,7 @@ func descendants() iter.Seq2[int, stat] {
 				continue
 			}
 			seen[pid] = true
-			if s, ok := statOf(pid); ok && !s.dead() && !yield(pid, s) {
+			if s, _ := statOf(pid); !yield(pid, s) {
 				return
 			}
 			next = append(next, childrenOf(pid)...) // also of one that is dead: they are about to be adopted
@@ -97,6 +98,7 @@ func (k *keeper) signalAll(s syscall.Signal) {
 	_ = syscall.Kill(-k.command, s) // it may have ended
 	for pid, p := range descendants() {
 		switch {
+		case p.group <= 1: // it is gone
 		case p.group == own:
 			_ = syscall.Kill(pid, s)
 		case !done[p.group]:

@@ -104,7 +104,8 @@ func (k *keeper) sample(none <-chan struct{}) {
 func exceeded(memory int64, processes int) string {
 	used, count := int64(0), 0
 	for pid, p := range descendants() {
-		if count += p.threads; processes > 0 && count > processes {
+		// The dead count: a command that starts processes without end has few at any time that live for long.
+		if count += max(1, p.threads); processes > 0 && count > processes {
 			return fmt.Sprintf("ran more than %d processes and threads (jobs.processes in the server's file)", processes)
 		}
 		if memory > 0 {
