@@ -31,6 +31,10 @@ func DropCapabilities() { _ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIEN
 
 // maySwitch returns an error if this process cannot start programs as another user.
 func maySwitch() error {
+	// Protect clears them for all threads, which Go can do only without cgo.
+	if set, _, _ := unix.Syscall6(unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_IS_SET, unix.CAP_SETUID, 0, 0, 0); set == 1 {
+		return errors.New("programs would inherit the server's capabilities; use a binary that was built with CGO_ENABLED=0, or start it as root")
+	}
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
 	if err := unix.Capget(&header, &data[0]); err != nil {
