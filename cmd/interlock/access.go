@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/api"
+	"github.com/interlock-go/interlock/internal/egress"
+	"github.com/interlock-go/interlock/internal/oidc"
 	"github.com/interlock-go/interlock/internal/settings"
 )
 
@@ -22,7 +24,7 @@ import (
 const accessPace = 15 * time.Second
 
 // accessSettings reads what the API needs to know about its clients.
-func accessSettings(f settings.File, getenv func(string) string) (api.Settings, error) {
+func accessSettings(f settings.File, guard *egress.Guard, getenv func(string) string) (api.Settings, error) {
 	tokens, err := readTokens(f.Auth.Tokens, getenv)
 	if err != nil {
 		return api.Settings{}, err
@@ -39,7 +41,33 @@ func accessSettings(f settings.File, getenv func(string) string) (api.Settings, 
 		}
 		who.Certificates = append(who.Certificates, api.Certificate{Name: c.Name, Role: role, Pipelines: c.Pipelines, Subject: c.Subject, SAN: c.SAN})
 	}
+	if who.OIDC, err = newOIDC(f.Auth.OIDC, guard, getenv); err != nil {
+		return api.Settings{}, err
+	}
 	return who, who.Check()
+}
+
+// newOIDC returns the login at an OpenID Connect provider; nil if the server's file has none.
+func newOIDC(o *settings.OIDC, guard *egress.Guard, getenv func(string) string) (*api.OIDC, error) {
+	if o == nil {
+		return nil, nil
+	}
+	secret, err := readOptionalSecret("the client secret of auth.oidc", o.ClientSecretEnv, o.ClientSecretFile, getenv)
+	if err != nil {
+		return nil, err
+	}
+	login := &api.OIDC{Label: o.Label, Provider: oidc.New(oidc.Config{
+		Issuer: o.Issuer, ClientID: o.ClientID, ClientSecret: secret, RedirectURL: o.RedirectURL, Scopes: o.Scopes,
+		NameClaim: o.NameClaim, GroupsClaim: o.GroupsClaim, Client: guard.Client(answerWithin),
+	})}
+	for _, r := range o.Roles {
+		role, err := api.ParseRole(r.Role)
+		if err != nil {
+			return nil, err
+		}
+		login.Roles = append(login.Roles, api.GroupRole{Group: r.Group, Role: role, Pipelines: r.Pipelines})
+	}
+	return login, nil
 }
 
 // access keeps the server's tokens and certificates in step with their files, so that they can be replaced without a

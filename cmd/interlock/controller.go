@@ -21,6 +21,7 @@ import (
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/dashboard"
 	"github.com/interlock-go/interlock/internal/datadir"
+	"github.com/interlock-go/interlock/internal/egress"
 	"github.com/interlock-go/interlock/internal/engine"
 	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/orchestrator"
@@ -116,11 +117,11 @@ func newController(ctx context.Context, f settings.File, folders engine.Folders,
 // checkStart finds what makes a start impossible, before anything is written: settings, secrets that
 // are not there, and folders that cannot be read.
 func checkStart(f settings.File, folders engine.Folders, s surroundings) error {
-	if _, err := accessSettings(f, s.getenv); err != nil {
-		return err
-	}
 	j, err := newJobs(f, s.getenv, api.Callbacks{})
 	if err != nil {
+		return err
+	}
+	if _, err := accessSettings(f, j.guard, s.getenv); err != nil {
 		return err
 	}
 	if _, err := newSinks(f.Alerts, sinkParts{guard: j.guard, getenv: s.getenv, logger: s.logger}); err != nil {
@@ -226,7 +227,7 @@ func (c *controller) assemble(ctx context.Context, s surroundings) error {
 	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "interlock_failing_tasks", Help: "Tasks that failed when this controller last tried them.",
 	}, func() float64 { return float64(c.engine.FailingTasks()) }))
-	return c.assembleServer(ctx, routes, callbacks, registry, s)
+	return c.assembleServer(ctx, routes, callbacks, registry, jobs.guard, s)
 }
 
 // spare gives a worker of the engine for a job that starts in the commit which opens its attempt.
@@ -260,8 +261,8 @@ func (c *controller) begun(replica string) func(run.Run) {
 }
 
 // assembleServer makes the HTTP face.
-func (c *controller) assembleServer(ctx context.Context, operator api.Operator, callbacks api.Callbacks, registry *prometheus.Registry, s surroundings) error {
-	who, err := accessSettings(c.file, s.getenv)
+func (c *controller) assembleServer(ctx context.Context, operator api.Operator, callbacks api.Callbacks, registry *prometheus.Registry, guard *egress.Guard, s surroundings) error {
+	who, err := accessSettings(c.file, guard, s.getenv)
 	if err != nil {
 		return err
 	}

@@ -99,7 +99,7 @@ func New(d Deps) *API {
 		guesses: newGuesses(), origins: http.NewCrossOriginProtection(), ids: newIDs(), ledger: trend.NewLedger(d.Store), mux: http.NewServeMux(),
 	}
 	a.keys.Store(newKeys(d.Settings.Tokens))
-	a.sessions = &sessions{store: d.Store, lifetime: a.settings.SessionLifetime, idle: a.settings.SessionIdle}
+	a.sessions = &sessions{store: d.Store, oidc: d.Settings.OIDC, lifetime: a.settings.SessionLifetime, idle: a.settings.SessionIdle}
 	if d.Audit != nil {
 		a.auditor = &auditor{log: d.Audit}
 	}

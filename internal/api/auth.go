@@ -212,6 +212,8 @@ func public(r *http.Request) bool {
 		return false
 	case sessionPath:
 		return r.Method == http.MethodPost || r.Method == http.MethodDelete
+	case prefix + oidcPath, OIDCCallback, prefix + "/session/methods":
+		return reads(r)
 	}
 	return !strings.HasPrefix(r.URL.Path, prefix+"/") && reads(r)
 }

@@ -50,6 +50,7 @@ func (a *API) sessionRoutes(h huma.API) {
 	out := route{method: http.MethodDelete, path: "/session", name: "logout", tag: "Session", summary: "End the session", role: RoleNone}
 	out.status = http.StatusNoContent
 	register(h, out, a.logout)
+	a.oidcRoutes(h)
 }
 
 func (a *API) getSession(ctx context.Context, _ *struct{}) (*output[Session], error) {
@@ -63,8 +64,10 @@ func (a *API) sessionOf(who principal) Session {
 	}
 }
 
-// asks reports whether requests need a token or a certificate.
-func (a *API) asks() bool { return len(a.keys.Load().who) > 0 || len(a.settings.Certificates) > 0 }
+// asks reports whether requests need a token, a certificate or a session.
+func (a *API) asks() bool {
+	return len(a.keys.Load().who) > 0 || len(a.settings.Certificates) > 0 || a.settings.OIDC != nil
+}
 
 // login opens a session for a token. An address that sent several unknown tokens has to wait before it may try again.
 func (a *API) login(ctx context.Context, in *struct{ Body LoginRequest }) (*loggedIn, error) {
@@ -85,14 +88,16 @@ func (a *API) login(ctx context.Context, in *struct{ Body LoginRequest }) (*logg
 		}
 		return nil, p
 	}
-	cookie, who, err := a.openSession(ctx, session{}, token, now)
-	if err == nil {
-		err = a.recordSession(ctx, "login", who)
-	}
+	id, expires, err := a.sessions.open(ctx, session{}, token, now)
 	if err != nil {
 		return nil, err
 	}
-	return &loggedIn{SetCookie: cookie, Body: a.sessionOf(who)}, nil
+	who := token.principal
+	who.expires = expires
+	if err := a.recordSession(ctx, "login", who); err != nil {
+		return nil, err
+	}
+	return &loggedIn{SetCookie: a.sessionCookie(ctx, id), Body: a.sessionOf(who)}, nil
 }
 
 func tooManyLogins(wait time.Duration) *Problem {
@@ -101,15 +106,11 @@ func tooManyLogins(wait time.Duration) *Problem {
 		"too many failed logins; try again in %s s, or send a token in the header Authorization: Bearer TOKEN", seconds).with("Retry-After", seconds)
 }
 
-// openSession stores a session and returns its cookie.
-func (a *API) openSession(ctx context.Context, s session, token *key, now time.Time) (http.Cookie, principal, error) {
-	id, who, err := a.sessions.open(ctx, s, token, now)
-	if err != nil {
-		return http.Cookie{}, principal{}, err
-	}
+// sessionCookie returns the cookie of a new session.
+func (a *API) sessionCookie(ctx context.Context, id string) http.Cookie {
 	cookie := a.cookieFor(ctx, id)
 	cookie.MaxAge = int(a.sessions.lifetime / time.Second)
-	return cookie, who, nil
+	return cookie
 }
 
 // logout revokes the session, so that the cookie is worthless wherever a copy of it is kept.

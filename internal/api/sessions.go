@@ -28,6 +28,7 @@ type sessions struct {
 		store.Committer
 		Note(ctx context.Context, kind store.NoteKind, key string) (store.Note, error)
 	}
+	oidc     *OIDC         // nil: no sessions without a token
 	lifetime time.Duration // from login
 	idle     time.Duration // since the last request
 }
@@ -37,6 +38,7 @@ type session struct {
 	// Binding is a hash of the session's id and its token's hash. A session is valid for as long as the server still has
 	// the token, and has the role that the token has now.
 	Binding []byte    `json:"binding,omitempty"`
+	User    *oidcUser `json:"user,omitempty"` // who logged in at an OpenID Connect provider, without a token
 	Opened  time.Time `json:"opened"`
 	Used    time.Time `json:"used"`
 	Revoked bool      `json:"revoked,omitempty"`
@@ -54,28 +56,29 @@ func (s *sessions) until(of session) time.Time {
 	return end
 }
 
-// open stores a new session for a token and returns its id, which only the browser keeps.
-func (s *sessions) open(ctx context.Context, next session, token *key, now time.Time) (string, principal, error) {
-	id := rand.Text()
+// open stores a new session, of a token or of next.User, and returns its id, which only the browser keeps, and when it
+// ends.
+func (s *sessions) open(ctx context.Context, next session, token *key, now time.Time) (id string, expires time.Time, err error) {
+	id = rand.Text()
 	next.Opened, next.Used = now, now
-	next.Binding = binding(id, token)
-	if err := s.swap(ctx, sessionKey(id), store.Note{}, next, now); err != nil {
-		return "", principal{}, fmt.Errorf("store the session: %w", err)
+	if token != nil {
+		next.Binding = binding(id, token)
 	}
-	who := token.principal
-	who.expires = s.expires(next)
-	return id, who, nil
+	if err := s.swap(ctx, sessionKey(id), store.Note{}, next, now); err != nil {
+		return "", time.Time{}, fmt.Errorf("store the session: %w", err)
+	}
+	return id, s.expires(next), nil
 }
 
-// find returns the client that logged in with a session; false if the session is unknown, revoked or expired, or its
-// token is no longer among keys.
+// find returns the client that logged in with a session; false if the session is unknown, revoked or expired, its token is
+// no longer among keys, or its user's groups no longer have a role.
 func (s *sessions) find(ctx context.Context, id string, keys *keys, now time.Time) (principal, bool, error) {
 	note, of, err := s.read(ctx, id)
 	if err != nil || note.Version == 0 || of.Revoked || !now.Before(s.until(of)) {
 		return principal{}, false, err
 	}
-	token := keys.bound(id, of.Binding)
-	if token == nil {
+	who, ok := s.principal(id, of, keys)
+	if !ok {
 		return principal{}, false, nil
 	}
 	if now.Sub(of.Used) >= s.idle/touchParts {
@@ -85,9 +88,20 @@ func (s *sessions) find(ctx context.Context, id string, keys *keys, now time.Tim
 			return principal{}, false, fmt.Errorf("store the use of the session: %w", err)
 		}
 	}
-	who := token.principal
 	who.expires = s.expires(of)
 	return who, true, nil
+}
+
+// principal returns what the client of a session may do now.
+func (s *sessions) principal(id string, of session, keys *keys) (principal, bool) {
+	if of.User != nil {
+		return s.oidc.principal(*of.User)
+	}
+	token := keys.bound(id, of.Binding)
+	if token == nil {
+		return principal{}, false
+	}
+	return token.principal, true
 }
 
 // revoke ends a session. It does nothing if there is none.

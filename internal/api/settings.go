@@ -15,6 +15,7 @@ type Settings struct {
 	ReadOnly     string // why nobody may change anything, and what to do instead; empty: whoever has the role may
 	Tokens       []Token
 	Certificates []Certificate // of clients that the server has verified
+	OIDC         *OIDC         // the login at an OpenID Connect provider; nil: there is none
 	Callbacks    Callbacks
 	Proxies      Proxies       // whose X-Forwarded headers count
 	MaxFuture    time.Duration // how far ahead a reading may be dated; 400 days unless given
@@ -67,8 +68,8 @@ func (s Settings) Check() error {
 	return nil
 }
 
-// asks reports whether requests need a token or a certificate.
-func (s Settings) asks() bool { return len(s.Tokens) > 0 || len(s.Certificates) > 0 }
+// asks reports whether requests need a token, a certificate or a session.
+func (s Settings) asks() bool { return len(s.Tokens) > 0 || len(s.Certificates) > 0 || s.OIDC != nil }
 
 func (s Settings) complete() Settings {
 	if s.Heartbeat <= 0 {

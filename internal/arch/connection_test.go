@@ -47,6 +47,8 @@ var foreign = map[string]struct {
 	"github.com/aws/aws-lambda-go":                    {}, // its runtime is asked for calls by the functions alone
 	"github.com/jackc/pgx/v5":                         {[]string{"internal/archive", "internal/archive/pgtest", "bench"}, "not at all: which Postgres the archive is in is said by the operator and by nobody else"},
 	"github.com/slack-go/slack":                       {[]string{"internal/sink/slack"}, "the sink gives it the guard's client"},
+	"github.com/coreos/go-oidc/v3":                    {[]string{"internal/oidc"}, "it is given the guard's client"},
+	"golang.org/x/oauth2":                             {[]string{"internal/oidc"}, "it is given the guard's client"},
 	"github.com/wneessen/go-mail":                     {[]string{"internal/sink/email"}, "the sink gives it the guard's way of dialling"},
 	"go.opentelemetry.io/otel/exporters":              {[]string{"cmd/interlock"}, "not at all: where traces go is said by the operator's environment and by nobody else, and is this machine as a rule"},
 	"go.opentelemetry.io/otel":                        {},

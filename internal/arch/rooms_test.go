@@ -93,6 +93,7 @@ var rooms = map[string]layer{
 	"internal/audit":        handle,
 
 	"internal/files":          adapter,
+	"internal/oidc":           adapter,
 	"internal/evaluator":      adapter,
 	"internal/archive":        adapter,
 	"internal/archive/pgtest": kit, // starts a real PostgreSQL, for tests and for bench

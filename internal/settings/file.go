@@ -49,6 +49,7 @@ type TLS struct {
 type Auth struct {
 	Tokens          []Token       `yaml:"tokens" doc:"Bearer tokens and what they may do."`
 	Certificates    []Certificate `yaml:"certificates" doc:"Client certificates and what they may do; needs tls.clientCA."`
+	OIDC            *OIDC         `yaml:"oidc" doc:"Login to the dashboard at an OpenID Connect provider."`
 	Sessions        Sessions      `yaml:"sessions" doc:"Browsers that are logged in to the dashboard."`
 	StreamsPerToken int           `yaml:"streamsPerToken" default:"64" min:"1" max:"256" doc:"Event streams that one token may have open at once, its sessions included."`
 }
@@ -60,6 +61,27 @@ type Certificate struct {
 	Pipelines []string `yaml:"pipelines" doc:"Patterns of the pipelines the certificate is limited to; not for admin."`
 	Subject   string   `yaml:"subject" doc:"The whole subject, such as CN=etl,O=Data."`
 	SAN       string   `yaml:"san" doc:"A DNS name, URI, e-mail or IP address among its alternative names."`
+}
+
+// OIDC is an OpenID Connect provider, and what its users' groups may do.
+type OIDC struct {
+	Issuer           string      `yaml:"issuer" required:"true" doc:"Address of the provider, below which it has /.well-known/openid-configuration."`
+	ClientID         string      `yaml:"clientID" required:"true" doc:"Name of this server at the provider."`
+	ClientSecretEnv  string      `yaml:"clientSecretEnv" doc:"Environment variable that holds the client secret; a public client has none."`
+	ClientSecretFile string      `yaml:"clientSecretFile" doc:"File that holds the client secret."`
+	RedirectURL      string      `yaml:"redirectURL" required:"true" doc:"Address of this server that the provider sends browsers back to; it ends in /api/v1/session/oidc/callback."`
+	Scopes           []string    `yaml:"scopes" doc:"What is asked for; openid, profile, email and groups unless said."`
+	NameClaim        string      `yaml:"nameClaim" default:"email" doc:"Claim of the ID token that names the user."`
+	GroupsClaim      string      `yaml:"groupsClaim" default:"groups" doc:"Claim of the ID token that lists the user's groups."`
+	Label            string      `yaml:"label" default:"Log in with single sign-on" doc:"Button on the login page."`
+	Roles            []GroupRole `yaml:"roles" required:"true" doc:"What groups may do; the first that a user is in counts."`
+}
+
+// GroupRole is what the members of a group may do.
+type GroupRole struct {
+	Group     string   `yaml:"group" required:"true" doc:"Name of the group, as the provider writes it."`
+	Role      string   `yaml:"role" required:"true" enum:"viewer,sensor,operator,admin" doc:"What its members may do."`
+	Pipelines []string `yaml:"pipelines" doc:"Patterns of the pipelines they are limited to; not for admin."`
 }
 
 // Sessions says how long a browser stays logged in.

@@ -41,6 +41,9 @@ func (f *File) complete() {
 			list.Values = []string{dir}
 		}
 	}
+	if o := f.Auth.OIDC; o != nil && len(o.Scopes) == 0 {
+		o.Scopes = []string{"openid", "profile", "email", "groups"}
+	}
 	if f.Redis != nil && f.Redis.Addr != "" && f.Store == "sqlite" {
 		f.Store = f.Redis.url()
 	}
@@ -134,6 +137,9 @@ func (f *File) check() []document.Finding {
 			findings = append(findings, document.Finding{Path: fmt.Sprintf("http.trustedProxies[%d]", i), Message: fmt.Sprintf("%q is neither an address nor a CIDR block; write 10.0.0.0/8 or 192.0.2.10", proxy)})
 		}
 	}
+	if f.Auth.OIDC != nil {
+		findings = append(findings, document.Under("auth.oidc", f.Auth.OIDC.check())...)
+	}
 	for i, allowed := range f.Egress.Allow {
 		if strings.Contains(allowed, "/") {
 			if _, err := netip.ParsePrefix(allowed); err != nil {
@@ -204,6 +210,29 @@ func (c Certificate) check(t TLS) []document.Finding {
 		findings = append(findings, document.Finding{Path: "name", Message: fmt.Sprintf("certificate %q fits none; give subject or san", c.Name)})
 	}
 	return append(findings, checkLimit("certificate", c.Role, c.Pipelines)...)
+}
+
+// callbackPath is where a provider sends browsers back to.
+const callbackPath = "/api/v1/session/oidc/callback"
+
+func (o *OIDC) check() []document.Finding {
+	findings := checkHTTP("issuer", o.Issuer)
+	if !isHTTP(o.RedirectURL) || !strings.HasSuffix(o.RedirectURL, callbackPath) {
+		findings = append(findings, document.Finding{Path: "redirectURL", Message: "is not the callback address of this server; write https://HOST" + callbackPath})
+	}
+	if o.ClientSecretEnv != "" && o.ClientSecretFile != "" {
+		findings = append(findings, document.Finding{Path: "clientSecretEnv", Also: []string{"clientSecretFile"}, Message: "the client secret is in one place; give clientSecretEnv or clientSecretFile"})
+	}
+	if len(o.Scopes) > 0 && !slices.Contains(o.Scopes, "openid") {
+		findings = append(findings, document.Finding{Path: "scopes", Message: "must have openid: without it the provider sends no ID token"})
+	}
+	if len(o.Roles) == 0 {
+		findings = append(findings, document.Finding{Path: "roles", Message: "lists no group, so that nobody could log in; write [{group: data, role: viewer}]"})
+	}
+	for i, r := range o.Roles {
+		findings = append(findings, document.Under(fmt.Sprintf("roles[%d]", i), checkLimit("group", r.Role, r.Pipelines))...)
+	}
+	return findings
 }
 
 // checkLimit reports what is wrong with the pipelines that a token or certificate is limited to.

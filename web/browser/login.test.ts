@@ -37,6 +37,6 @@ test("a token opens the dashboard, a wrong one does not, and no script can read 
   await page.getByText("Live", { exact: true }).waitFor();
   await page.context().clearCookies();
   await page.getByRole("link", { name: "Events", exact: true }).click();
-  await page.getByText("no longer knows your token").waitFor();
+  await page.getByText("Your session has ended").waitFor();
   await page.getByLabel("Token").waitFor();
 });

@@ -8,7 +8,7 @@ export type Session = components["schemas"]["Session"];
 
 export type Known = { state: "asking" } | { state: "in"; session: Session } | { state: "out"; why?: string } | { state: "unreachable" };
 
-/** Asks who the viewer is, and lets them log in and out. The token goes to the server once and is kept in a cookie that no script can read. */
+/** Asks who the viewer is, and lets them log in and out. The token goes to the server once; the session is a cookie that no script can read. */
 export function useSession(): { known: Known; login: (token: string) => Promise<void>; logout: () => Promise<void> } {
   const [known, setKnown] = useState<Known>({ state: "asking" });
   const ask = useCallback(async () => {
@@ -22,7 +22,7 @@ export function useSession(): { known: Known; login: (token: string) => Promise<
   }, []);
   useEffect(() => void ask(), [ask]);
   useEffect(() => {
-    const out = () => setKnown((old) => (old.state === "in" ? { state: "out", why: "The server no longer knows your token." } : old));
+    const out = () => setKnown((old) => (old.state === "in" ? { state: "out", why: "Your session has ended. Log in again." } : old));
     strangers.add(out);
     return () => void strangers.delete(out);
   }, []);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { allows, fits, type Role } from "./role";
 
-const session = (role: Role, pipelines: string[] = []) => ({ name: "x", role, pipelines, tokens: true });
+const session = (role: Role, pipelines: string[] = []) => ({ name: "x", role, pipelines, tokens: true, expiresAt: null });
 
 test.each([["viewer", false], ["sensor", false], ["operator", true], ["admin", true]] as const)("a %s may pause: %s", (role, may) => {
   expect(allows(session(role), "operator", "orders")).toBe(may);

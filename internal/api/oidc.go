@@ -1,0 +1,222 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// OIDC is the login of people at an OpenID Connect provider.
+type OIDC struct {
+	Provider IdentityProvider
+	Label    string // of the button on the login page
+	Roles    []GroupRole
+}
+
+// IdentityProvider is where people log in: package oidc asks it.
+type IdentityProvider interface {
+	// Address returns where to send a browser so that its user logs in.
+	Address(ctx context.Context, state, nonce, verifier string) (string, error)
+	// Exchange returns who logged in, and their groups.
+	Exchange(ctx context.Context, code, nonce, verifier string) (name string, groups []string, err error)
+}
+
+// GroupRole is what the members of a group may do.
+type GroupRole struct {
+	Group     string
+	Role      Role
+	Pipelines []string // patterns of the pipelines they are limited to; empty: all
+}
+
+// oidcUser is who logged in at the provider. The groups are stored with the session, so that its role follows the server's
+// settings.
+type oidcUser struct {
+	Name   string   `json:"name"`
+	Groups []string `json:"groups"`
+}
+
+// principal returns what a user may do: the first entry for one of their groups counts. It is false if there is none.
+func (o *OIDC) principal(u oidcUser) (principal, bool) {
+	if o == nil {
+		return principal{}, false
+	}
+	for _, r := range o.Roles {
+		if slices.Contains(u.Groups, r.Group) {
+			return principal{name: "oidc:" + u.Name, role: r.Role, pipelines: r.Pipelines}, true
+		}
+	}
+	return principal{}, false
+}
+
+// Where the login at the provider begins and ends, below prefix.
+const (
+	oidcPath     = "/session/oidc"
+	oidcCallback = oidcPath + "/callback"
+)
+
+// OIDCCallback is the path that the provider sends browsers back to.
+const OIDCCallback = prefix + oidcCallback
+
+// LoginMethods are the ways to log in.
+type LoginMethods struct {
+	Tokens bool    `json:"tokens" doc:"With a token of the server's file."`
+	OIDC   *string `json:"oidc" doc:"At an OpenID Connect provider: the label of the button, which leads to /api/v1/session/oidc; null if there is none."`
+}
+
+// redirect sends a browser elsewhere.
+type redirect struct {
+	Location  string        `header:"Location"`
+	SetCookie []http.Cookie `header:"Set-Cookie"`
+}
+
+func (a *API) oidcRoutes(h huma.API) {
+	public := func(path, name, summary string) route {
+		rt := get(path, name, "Session", summary)
+		rt.role = RoleNone
+		return rt
+	}
+	register(h, public("/session/methods", "login-methods", "Return the ways to log in"), a.loginMethods)
+	begin := public(oidcPath, "begin-oidc", "Send a browser to the OpenID Connect provider to log in")
+	begin.status = http.StatusFound
+	register(h, begin, a.beginOIDC)
+	finish := public(oidcCallback, "finish-oidc", "Open a session for a browser that comes back from the provider")
+	finish.status = http.StatusFound
+	op := finish.operation()
+	op.SkipValidateParams = true // providers add parameters of their own
+	registerAs(h, op, a.finishOIDC)
+}
+
+func (a *API) loginMethods(context.Context, *struct{}) (*output[LoginMethods], error) {
+	m := LoginMethods{Tokens: len(a.keys.Load().who) > 0}
+	if a.settings.OIDC != nil {
+		m.OIDC = text(a.settings.OIDC.Label)
+	}
+	return answer(m), nil
+}
+
+// pendingLogin is a login that is under way at the provider. The browser keeps it in an encrypted cookie, so that the
+// server keeps nothing, and any replica can finish it.
+type pendingLogin struct {
+	State    string    `json:"state"`
+	Nonce    string    `json:"nonce"`
+	Verifier string    `json:"verifier"`
+	Until    time.Time `json:"until"`
+}
+
+// pendingFor is how long someone may take to log in at the provider.
+const pendingFor = 10 * time.Minute
+
+// pendingCookie holds the pending login. The browser comes back from another site, so it is not SameSite=Strict.
+const pendingCookie = "interlock_oidc"
+
+func (a *API) pendingCookie(ctx context.Context, value string) http.Cookie {
+	c := a.cookieFor(ctx, value)
+	c.Name, c.Path, c.SameSite, c.MaxAge = pendingCookie, prefix+oidcPath, http.SameSiteLaxMode, int(pendingFor/time.Second)
+	if value == "" {
+		c.MaxAge = -1
+	}
+	return c
+}
+
+// beginOIDC sends a browser to the provider.
+func (a *API) beginOIDC(ctx context.Context, _ *struct{}) (*redirect, error) {
+	if a.settings.OIDC == nil {
+		return nil, problem(http.StatusNotFound, plainKind, "this server has no login at an OpenID Connect provider; auth.oidc sets one up")
+	}
+	p := pendingLogin{State: rand.Text(), Nonce: rand.Text(), Verifier: rand.Text() + rand.Text(), Until: a.now().Add(pendingFor)}
+	address, err := a.settings.OIDC.Provider.Address(ctx, p.State, p.Nonce, p.Verifier)
+	if err != nil {
+		callOf(ctx).err = err
+		return a.backToLogin(ctx, "unreachable"), nil
+	}
+	data, err := json.Marshal(p)
+	if err != nil {
+		return nil, err
+	}
+	return &redirect{Location: address, SetCookie: []http.Cookie{a.pendingCookie(ctx, a.cursors.seal("oidc", string(data)))}}, nil
+}
+
+// backToLogin sends a browser to the dashboard, whose login page says why the login failed.
+func (a *API) backToLogin(ctx context.Context, why string) *redirect {
+	return &redirect{Location: "/?login=" + why, SetCookie: []http.Cookie{a.pendingCookie(ctx, "")}}
+}
+
+// finishOIDC opens a session for a browser that comes back from the provider.
+func (a *API) finishOIDC(ctx context.Context, in *struct {
+	Code  string `query:"code" doc:"The provider's."`
+	State string `query:"state" doc:"That of the login."`
+},
+) (*redirect, error) {
+	c, now := callOf(ctx), a.now()
+	if a.settings.OIDC == nil {
+		return nil, problem(http.StatusNotFound, plainKind, "this server has no login at an OpenID Connect provider; auth.oidc sets one up")
+	}
+	from := c.address()
+	if a.guesses.wait(from, now) > 0 {
+		return a.backToLogin(ctx, "wait"), nil
+	}
+	pending, ok := a.pending(c.request, in.State, now)
+	if !ok {
+		return a.backToLogin(ctx, "expired"), nil
+	}
+	if in.Code == "" { // the provider, or the user there, refused
+		a.oidcFailed(ctx, "the provider sent no code")
+		return a.backToLogin(ctx, "refused"), nil
+	}
+	name, groups, err := a.settings.OIDC.Provider.Exchange(ctx, in.Code, pending.Nonce, pending.Verifier)
+	if err != nil {
+		a.guesses.failed(from, now)
+		c.err = err
+		a.oidcFailed(ctx, err.Error())
+		return a.backToLogin(ctx, "failed"), nil
+	}
+	u := oidcUser{Name: name, Groups: a.settings.OIDC.known(groups)}
+	who, ok := a.settings.OIDC.principal(u)
+	if !ok {
+		a.oidcFailed(ctx, "user "+name+" is in no group that auth.oidc.roles lists")
+		return a.backToLogin(ctx, "norole"), nil
+	}
+	id, expires, err := a.sessions.open(ctx, session{User: &u}, nil, now)
+	if err != nil {
+		return nil, err
+	}
+	who.expires = expires
+	if err := a.recordSession(ctx, "login", who); err != nil {
+		return nil, err
+	}
+	return &redirect{Location: "/", SetCookie: []http.Cookie{a.pendingCookie(ctx, ""), a.sessionCookie(ctx, id)}}, nil
+}
+
+// known returns the groups that have a role: no others need to be stored.
+func (o *OIDC) known(groups []string) []string {
+	return slices.DeleteFunc(slices.Clone(groups), func(g string) bool {
+		return !slices.ContainsFunc(o.Roles, func(r GroupRole) bool { return r.Group == g })
+	})
+}
+
+// pending returns the login that a browser began; false if it began none with that state, or too long ago.
+func (a *API) pending(r *http.Request, state string, now time.Time) (pendingLogin, bool) {
+	var p pendingLogin
+	cookie, err := r.Cookie(pendingCookie)
+	if err != nil {
+		return p, false
+	}
+	data, err := a.cursors.open("oidc", cookie.Value)
+	if err != nil || json.Unmarshal([]byte(data), &p) != nil {
+		return p, false
+	}
+	return p, p.State != "" && subtle.ConstantTimeCompare([]byte(p.State), []byte(state)) == 1 && now.Before(p.Until)
+}
+
+// oidcFailed records a failed login.
+func (a *API) oidcFailed(ctx context.Context, why string) {
+	if a.auditor != nil {
+		a.recordRefusal(ctx, callOf(ctx), "login", &a.auditor.unknown, &Problem{Detail: clip(why)})
+	}
+}
