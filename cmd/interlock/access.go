@@ -177,7 +177,7 @@ func readTLS(f settings.TLS) (*tls.Config, [sha256.Size]byte, error) {
 		if f.RequireClientCert {
 			config.ClientAuth = tls.RequireAndVerifyClientCert
 		}
-		all = slices.Concat(all, []byte{0}, authorities)
+		all = fmt.Appendf(all, "\x00%s\x00%t", authorities, f.RequireClientCert)
 	}
 	return config, sha256.Sum256(all), nil
 }

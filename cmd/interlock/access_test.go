@@ -153,6 +153,53 @@ func TestTokenFileIsReloaded(t *testing.T) {
 	}
 }
 
+func TestTokenThatIsLimitedOrRemovedIsReloaded(t *testing.T) {
+	s := serve(t, site{
+		config: "auth: {tokens: [{name: root, role: admin, tokenEnv: ROOT}, {name: ann, role: operator, tokenEnv: ANN}]}",
+		env:    map[string]string{"ROOT": "root-0123456789abc", "ANN": "ann-0123456789abc"},
+	})
+	for _, c := range []struct{ config, want string }{
+		{"auth: {tokens: [{name: root, role: admin, tokenEnv: ROOT}, {name: ann, role: viewer, tokenEnv: ANN}]}", "viewer []"},
+		{"auth: {tokens: [{name: root, role: admin, tokenEnv: ROOT}, {name: ann, role: viewer, pipelines: [a-*], tokenEnv: ANN}]}", "viewer [a-*]"},
+		{"auth: {tokens: [{name: root, role: admin, tokenEnv: ROOT}]}", ""},
+	} {
+		file, problems := settings.Parse("interlock.yaml", []byte(c.config))
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		s.c.access.use(file)
+		if err := s.c.access.Reload(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.address+"/api/v1/session", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer ann-0123456789abc")
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got struct {
+			Role      string
+			Pipelines []string
+		}
+		err = json.NewDecoder(resp.Body).Decode(&got)
+		resp.Body.Close()
+		if c.want == "" {
+			if resp.StatusCode != http.StatusUnauthorized {
+				t.Errorf("a token that was removed is answered with %d", resp.StatusCode)
+			}
+		} else if text := fmt.Sprint(got.Role, " ", got.Pipelines); err != nil || text != c.want {
+			t.Errorf("after %s the token is %s (%v)", c.config, text, err)
+		}
+	}
+	got := s.must(0, "audit", "--action", "reload-tokens", "--token", "root-0123456789abc").stdout
+	if strings.Count(got, "names=[ann]") != 3 {
+		t.Errorf("the record says %s", got)
+	}
+}
+
 func TestCertificateIsReloaded(t *testing.T) {
 	dir, ca := t.TempDir(), newAuthority(t, "tests")
 	cert, key := ca.write(dir, "server", loopback())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -140,12 +141,15 @@ func (c *controller) recordStart(ctx context.Context) {
 	c.record(ctx, "start", map[string]any{"version": version, "listen": c.file.Listen, "tokens": tokens})
 }
 
-// changedTokens returns the names of tokens whose secrets differ.
+// changedTokens returns the names of tokens that are new, gone, or have another secret, role or pipelines.
 func changedTokens(before, after []api.Token) []string {
 	var names []string
-	for i, t := range after {
-		if i >= len(before) || before[i].Secret != t.Secret {
-			names = append(names, t.Name)
+	for _, pair := range [][2][]api.Token{{before, after}, {after, before}} {
+		for _, t := range pair[0] {
+			same := slices.ContainsFunc(pair[1], func(o api.Token) bool { return reflect.DeepEqual(o, t) })
+			if !same && !slices.Contains(names, t.Name) {
+				names = append(names, t.Name)
+			}
 		}
 	}
 	return names
