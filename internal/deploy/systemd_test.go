@@ -43,6 +43,12 @@ func TestUnitLeavesRunningJobsAlone(t *testing.T) {
 	if u["KillMode"] != "process" || u["PrivateTmp"] == "yes" {
 		t.Errorf("jobs that outlive the controller lose their processes (KillMode=%s) or their files (PrivateTmp=%s)", u["KillMode"], u["PrivateTmp"])
 	}
+	if u["Delegate"] != "memory pids" || u["DelegateSubgroup"] == "" || u["ProtectControlGroups"] != "" {
+		t.Errorf("jobs get no control groups: Delegate=%s, DelegateSubgroup=%s, ProtectControlGroups=%s", u["Delegate"], u["DelegateSubgroup"], u["ProtectControlGroups"])
+	}
+	if !strings.HasSuffix(u["ExecReload"], "kill -HUP $MAINPID") {
+		t.Errorf("it is reloaded with %q", u["ExecReload"])
+	}
 	if u["User"] == "" || u["User"] == "root" {
 		t.Errorf("it runs as %q", u["User"])
 	}
