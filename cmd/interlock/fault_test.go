@@ -5,11 +5,15 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"database/sql"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -339,4 +343,62 @@ func listen(d *daemon) {
 		}
 	}()
 	<-began
+}
+
+// TestDamagedStoreIsReportedAndRepaired damages a table that nothing reads. The controller finds it by itself, stops taking
+// changes and says what to do; interlock repair does it.
+func TestDamagedStoreIsReportedAndRepaired(t *testing.T) {
+	binary := builtBinary(t)
+	t.Parallel()
+	g := newGround(t, binary, "")
+	g.pipeline("orders", prompt)
+	d := g.start()
+	d.put("orders", "landed#2026-03-03", map[string]any{"n": 1})
+	d.reaches("orders/stream/2026-03-03", client.Completed)
+	d.stop()
+	g.damageTable("reruns")
+	d = g.start()
+	until(t, "the damage is found", func() bool {
+		resp, err := http.Get(d.url + "/readyz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		return err == nil && resp.StatusCode == http.StatusServiceUnavailable && bytes.Contains(text, []byte("interlock repair"))
+	})
+	if _, err := d.api.PutSensor(t.Context(), "orders", "landed#2026-03-04", map[string]any{"n": 1}); err == nil || !strings.Contains(err.Error(), "interlock repair") {
+		t.Errorf("a write to a damaged store is answered with %v", err)
+	}
+	d.stop()
+	out, err := exec.Command(binary, "repair", "--data", g.path("data")).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "reruns") || !strings.Contains(string(out), "some, which cannot be counted") {
+		t.Fatalf("repair: %v\n%s", err, out)
+	}
+	d = g.start()
+	d.reaches("orders/stream/2026-03-03", client.Completed)
+	d.put("orders", "landed#2026-03-04", map[string]any{"n": 1})
+	d.reaches("orders/stream/2026-03-04", client.Completed)
+}
+
+// damageTable overwrites the first page of a table of a controller that has stopped.
+func (g *ground) damageTable(name string) {
+	g.Helper()
+	db, err := sql.Open("sqlite", g.path("data/interlock.db"))
+	if err != nil {
+		g.Fatal(err)
+	}
+	var page int64
+	err = db.QueryRow("SELECT rootpage FROM sqlite_schema WHERE name = ?", name).Scan(&page)
+	if err = errors.Join(err, db.Close()); err != nil {
+		g.Fatal(err)
+	}
+	f, err := os.OpenFile(g.path("data/interlock.db"), os.O_WRONLY, 0)
+	if err != nil {
+		g.Fatal(err)
+	}
+	_, err = f.WriteAt(bytes.Repeat([]byte("damaged!"), 512), (page-1)*4096)
+	if err = errors.Join(err, f.Close()); err != nil {
+		g.Fatal(err)
+	}
 }

@@ -21,6 +21,7 @@ type condition struct {
 	reserve reserve
 
 	mu      sync.Mutex
+	damage  *store.Fault // stays until the file is replaced
 	failure *store.Fault // of the last commit; nil if it succeeded
 	commits int          // that succeeded since the last Probe
 }
@@ -37,10 +38,20 @@ func (c *condition) record(err error) {
 	if err != nil && f == nil {
 		return
 	}
+	c.recordDamage(err)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.failure = f; f == nil {
 		c.commits++
+	}
+}
+
+// recordDamage remembers that something could not be read because the file is damaged.
+func (c *condition) recordDamage(err error) {
+	if f := store.FaultOf(err); f != nil && f.Kind == store.Damaged {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.damage = f
 	}
 }
 
@@ -58,6 +69,9 @@ func (c *condition) proved() bool {
 func (s *Store) Trouble() error {
 	s.condition.mu.Lock()
 	defer s.condition.mu.Unlock()
+	if s.condition.damage != nil {
+		return s.condition.damage
+	}
 	if s.condition.failure != nil {
 		return s.condition.failure
 	}

@@ -47,6 +47,10 @@ func connect(path, mode string) (*conn, error) {
 	if err != nil {
 		return nil, fault(path, err)
 	}
+	// Usually the write-ahead log is removed when the last connection closes. This one stays, so that a missing log is a loss.
+	if _, err := d.(sqlite.FileControl).FileControlPersistWAL("main", 1); err != nil {
+		return nil, errors.Join(fault(path, err), d.Close())
+	}
 	return &conn{driver: d, path: path, stmts: map[string]driver.Stmt{}}, nil
 }
 

@@ -10,6 +10,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
+const damageRemedy = "the database is damaged or no database at all, and was left as it is; stop the controller and put a backup in its place, or run interlock repair, which saves what can still be read"
+
 // fault names the file that an error of SQLite is about. An error that a person can repair becomes a store.Fault.
 func fault(path string, err error) error {
 	e, ok := errors.AsType[*sqlite.Error](err)
@@ -29,7 +31,7 @@ func fault(path string, err error) error {
 	case lib.SQLITE_IOERR:
 		kind, remedy = store.Failing, "the disk of the data directory returns errors; check the disk and its file system"
 	case lib.SQLITE_NOTADB, lib.SQLITE_CORRUPT:
-		kind, remedy = store.Damaged, "the database is damaged or no database at all, and was left as it is; put a backup in its place"
+		kind, remedy = store.Damaged, damageRemedy
 	case lib.SQLITE_CANTOPEN:
 		return fmt.Errorf("database %s: it cannot be opened or created; check the directory and its permissions: %w", path, err)
 	default:

@@ -84,7 +84,9 @@ func (s *Store) read(ctx context.Context, f func(*conn) error) error {
 		return err
 	}
 	defer s.readers.giveBack(c)
-	return f(c)
+	err = f(c)
+	s.condition.recordDamage(err)
+	return err
 }
 
 // ready says whether a read may begin.

@@ -48,7 +48,9 @@ func (w *writer) readPositions() (err error) {
 	}
 	read(&w.feed.start, "SELECT value FROM meta WHERE name = 'forgotten_changes'")
 	read(&w.pos, "SELECT max(pos) FROM log")
-	w.pos = max(w.pos, w.feed.start)
+	var gap int64 // see Repair
+	read(&gap, "SELECT value FROM meta WHERE name = 'last_change'")
+	w.pos = max(w.pos, w.feed.start, gap)
 	w.committed.Store(w.pos)
 	var last int64
 	read(&last, "SELECT value FROM meta WHERE name = 'last_event'")

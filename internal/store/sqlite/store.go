@@ -43,6 +43,9 @@ type Store struct {
 	dir     *datadir.Dir
 	readers *pool
 
+	checks       sync.WaitGroup // of the file, beside the work
+	stopChecking func()
+
 	requests sync.Pool   // that were answered, to be used again by this store alone: a channel may belong to a bubble
 	trimming atomic.Bool // the last Trim found something
 
@@ -67,6 +70,9 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	}
 	s.dir = taken
 	go s.checkpointer.loop()
+	checking, stop := context.WithCancel(context.Background())
+	s.stopChecking = stop
+	s.checks.Go(func() { s.check(checking) })
 	go func() {
 		s.loop(s.quit)
 		close(s.stopped)
@@ -81,6 +87,9 @@ func openDir(ctx context.Context, dir *datadir.Dir, o Options) (*Store, error) {
 		o.reserve = dir.Reserve(o.Reserve)
 	}
 	path := filepath.Join(dir.Path, fileName)
+	if err := checkLog(path); err != nil {
+		return nil, err
+	}
 	if err := createPrivate(path); err != nil {
 		return nil, err
 	}
@@ -102,9 +111,9 @@ func openDir(ctx context.Context, dir *datadir.Dir, o Options) (*Store, error) {
 func createPrivate(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return fault(path, err)
+		return fmt.Errorf("database %s: it cannot be opened or created; check the directory and its permissions: %w", path, err)
 	}
-	return errors.Join(f.Close(), datadir.Private(path, path+"-wal", path+"-shm"))
+	return errors.Join(f.Close(), datadir.Private(path, path+"-wal", path+"-shm", path+markSuffix))
 }
 
 func open(ctx context.Context, path string, o Options) (_ *Store, err error) {
@@ -120,11 +129,15 @@ func open(ctx context.Context, path string, o Options) (_ *Store, err error) {
 	if err := setUp(ctx, c); err != nil {
 		return nil, err
 	}
-	if err := syncDir(filepath.Dir(path)); err != nil {
+	if err := truncateLog(ctx, c); err != nil {
 		return nil, err
 	}
 	w, err := newWriter(c, o)
 	if err != nil {
+		return nil, err
+	}
+	// The write-ahead log is there by now: where the mark is and the log is not, it was removed.
+	if err := errors.Join(markOpen(path), syncDir(filepath.Dir(path))); err != nil {
 		return nil, err
 	}
 	if w.checkpointer, err = newCheckpointer(ctx, path, o.checkpointAfter); err != nil {
@@ -148,7 +161,7 @@ func setUp(ctx context.Context, c *conn) error {
 	}
 	// synchronous=FULL makes every commit wait for the disk; for checkpoints see checkpointer.
 	if err := c.run(ctx, `PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
-		PRAGMA wal_autocheckpoint = 0; PRAGMA foreign_keys = OFF; PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY`); err != nil {
+		PRAGMA journal_size_limit = 67108864; PRAGMA wal_autocheckpoint = 0; PRAGMA foreign_keys = OFF; PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY`); err != nil {
 		return err
 	}
 	return migrate(ctx, c, scripts)
@@ -179,7 +192,13 @@ func (s *Store) Close() error {
 	s.closing.Do(func() {
 		close(s.quit)
 		<-s.stopped
-		s.err = errors.Join(s.readers.close(), s.checkpointer.close(), s.finish(), s.conn.close(), s.dir.Close())
+		s.stopChecking()
+		s.checks.Wait()
+		s.err = errors.Join(s.readers.close(), s.checkpointer.close(), s.finish())
+		if s.err == nil {
+			s.err = unmarkOpen(s.conn.path) // all is in the database
+		}
+		s.err = errors.Join(s.err, s.conn.close(), s.dir.Close())
 	})
 	return s.err
 }

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-go/interlock/internal/settings"
+	"github.com/interlock-go/interlock/internal/store/sqlite"
+)
+
+func newRepair(a *app) *cobra.Command {
+	var data string
+	cmd := &cobra.Command{
+		Use: "repair", Short: "Save what can still be read of a damaged embedded store",
+		Long: "Make a new embedded store of all records that can still be read in a damaged one, and put it in\n" +
+			"its place. The damaged file is kept beside it. A restored backup is better where there is one: it\n" +
+			"is complete up to its day, while nobody can tell which records a damaged store has lost. A store\n" +
+			"that is whole is left alone, and one that a server uses is refused: stop it first.",
+		Example: "  interlock repair --data ./interlock-data", Args: noArguments,
+	}
+	cmd.Flags().StringVar(&data, "data", "", "`DIR` of the embedded store (default as for serve: what ./interlock.yaml says, else ./interlock-data)")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if data == "" {
+			file, err := a.serverFile("")
+			if err != nil {
+				return err
+			}
+			if settings.IsRedis(file.Store) {
+				return errors.New("the store is a Redis, which is repaired with redis-check-aof; --data DIR repairs an embedded store")
+			}
+			data = file.Data.Dir
+		}
+		report, err := sqlite.Repair(cmd.Context(), data, time.Now())
+		if err != nil {
+			return err
+		}
+		return a.showRepair(data, report)
+	}
+	return cmd
+}
+
+func (a *app) showRepair(data string, r sqlite.Repaired) error {
+	if len(r.Found) == 0 {
+		_, err := fmt.Fprintf(a.stdout, "the store in %s is whole; nothing was changed\n", data)
+		return err
+	}
+	fmt.Fprintf(a.stdout, "the store in %s is damaged: %s\n", data, r.Found[0])
+	if more := len(r.Found) - 1; more > 0 {
+		fmt.Fprintf(a.stdout, "  and %s more\n", plural(more, "problem"))
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "\nTABLE\tSAVED\tLOST")
+	for _, t := range r.Tables {
+		lost := "none"
+		switch {
+		case t.Damaged && t.Invalid > 0:
+			lost = fmt.Sprintf("%d, and some that cannot be counted", t.Invalid)
+		case t.Damaged:
+			lost = "some, which cannot be counted"
+		case t.Invalid > 0:
+			lost = fmt.Sprint(t.Invalid)
+		}
+		fmt.Fprintf(w, "%s\t%d\t%s\n", t.Name, t.Saved, lost)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(a.stdout, "\nthe damaged store is kept as %s; start the server to go on with what was saved\n", r.Kept)
+	return err
+}

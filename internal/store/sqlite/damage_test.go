@@ -1,0 +1,152 @@
+package sqlite
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// filled is a closed data directory with so many readings, a run and its event.
+func filled(t *testing.T, readings int) (dir string) {
+	t.Helper()
+	dir = empty(t)
+	s := opened(t, dir, Options{})
+	for n := range int64(readings) {
+		w := write(sensorKey(n), n)
+		w.Reading.Fields["text"] = strings.Repeat("x", 500)
+		note(t, s, w)
+	}
+	check(t, s.Commit(t.Context(), opening(orders), noon))
+	check(t, s.Close())
+	return dir
+}
+
+// rootOf is the first page of a table.
+func rootOf(t *testing.T, dir, table string) (page int64) {
+	t.Helper()
+	c, err := connect(filepath.Join(dir, fileName), "rw")
+	check(t, err)
+	page, err = c.number("SELECT rootpage FROM sqlite_schema WHERE name = ?", table)
+	check(t, errors.Join(err, c.close()))
+	return page
+}
+
+// overwrite damages pages of a closed database, counted from 1.
+func overwrite(t *testing.T, dir string, pages ...int64) {
+	t.Helper()
+	f, err := os.OpenFile(filepath.Join(dir, fileName), os.O_RDWR, 0)
+	check(t, err)
+	for _, page := range pages {
+		_, err := f.WriteAt([]byte(strings.Repeat("damaged!", 512)), (page-1)*4096)
+		check(t, err)
+	}
+	check(t, f.Close())
+}
+
+// Damage anywhere is found beside the work soon after the start, without anybody reading there.
+func TestDamageIsFoundAfterTheStart(t *testing.T) {
+	dir := filled(t, 1)
+	s := opened(t, dir, Options{})
+	s.checks.Wait()
+	check(t, s.Trouble())
+	check(t, s.Close())
+
+	overwrite(t, dir, rootOf(t, dir, "job_log"))
+	s, err := Open(t.Context(), dir, Options{})
+	check(t, err)
+	s.checks.Wait()
+	wantFault(t, "trouble", s.Trouble(), store.Damaged)
+	if err := s.Trouble(); !strings.Contains(err.Error(), "interlock repair") || !strings.Contains(err.Error(), "backup") {
+		t.Errorf("%v does not say what to do", err)
+	}
+	wantFault(t, "probe", s.Probe(t.Context()), store.Damaged) // one that succeeds does not mend it
+	check(t, s.Close())
+}
+
+func TestReadThatHitsDamageIsRemembered(t *testing.T) {
+	dir := filled(t, 1)
+	overwrite(t, dir, rootOf(t, dir, "events"))
+	s, err := Open(t.Context(), dir, Options{})
+	if err != nil {
+		wantFault(t, "open", err, store.Damaged)
+		return
+	}
+	s.stopChecking()
+	s.checks.Wait()
+	s.condition.damage = nil
+	_, err = s.Events(t.Context(), store.EventQuery{})
+	wantFault(t, "read", err, store.Damaged)
+	wantFault(t, "trouble", s.Trouble(), store.Damaged)
+	check(t, s.Close())
+}
+
+// What was acknowledged before a crash is in the write-ahead log. Without it the store would quietly go on with less.
+func TestMissingLogIsNoticed(t *testing.T) {
+	dir := empty(t)
+	s := opened(t, dir, Options{})
+	note(t, s, write("rows", 7))
+	image := t.TempDir()
+	check(t, os.CopyFS(image, os.DirFS(dir)))
+	check(t, s.Close())
+	s = opened(t, dir, Options{}) // after a clean end nothing is missed
+	check(t, s.Close())
+	check(t, os.Remove(filepath.Join(dir, fileName+"-wal")))
+	check(t, opened(t, dir, Options{}).Close())
+
+	log := filepath.Join(image, fileName+"-wal")
+	kept, err := os.ReadFile(log)
+	check(t, err)
+	check(t, os.Remove(log))
+	for range 2 {
+		if _, err := Open(t.Context(), image, Options{}); err == nil || !strings.Contains(err.Error(), "-wal is missing") {
+			t.Fatalf("without its log it is opened: %v", err)
+		}
+	}
+	if _, err := os.Lstat(log); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the log came back: %v", err)
+	}
+	check(t, os.WriteFile(log, kept, 0o600))
+	if got := count(t, opened(t, image, Options{}), "rows"); got != 7 {
+		t.Errorf("with its log it shows %d", got)
+	}
+}
+
+// A backup of a directory that a crash has left takes nothing from it.
+func TestBackupAfterACrashLeavesTheLog(t *testing.T) {
+	dir := empty(t)
+	s := opened(t, dir, Options{})
+	note(t, s, write("rows", 7))
+	image := t.TempDir()
+	check(t, os.CopyFS(image, os.DirFS(dir)))
+	check(t, BackupDir(t.Context(), image, filepath.Join(t.TempDir(), "backup.db")))
+	if got := count(t, opened(t, image, Options{}), "rows"); got != 7 {
+		t.Errorf("it shows %d", got)
+	}
+}
+
+func TestLogDoesNotGrowWithCrashes(t *testing.T) {
+	dir, largest := empty(t), int64(0)
+	for crash := range 20 {
+		s := opened(t, dir, Options{})
+		for n := range int64(50) {
+			note(t, s, write(sensorKey(n), int64(crash)))
+		}
+		image := t.TempDir()
+		check(t, os.CopyFS(image, os.DirFS(dir)))
+		check(t, s.Close())
+		info, err := os.Stat(filepath.Join(image, fileName+"-wal"))
+		check(t, err)
+		if crash == 2 {
+			largest = info.Size()
+		}
+		if crash > 2 && info.Size() > 2*largest {
+			t.Fatalf("after %d crashes the log has %d bytes, after 3 it had %d", crash+1, info.Size(), largest)
+		}
+		dir = image
+	}
+}
