@@ -59,6 +59,7 @@ func (a *app) validate(paths []string, f validateFlags) error {
 	if p.opts.TimeLimit, err = f.limit(); err != nil {
 		return err
 	}
+	p.opts.NoPrograms = p.withoutPrograms()
 	set := pipeline.Load(p.pipelines, p.opts)
 	for _, src := range p.servers {
 		_, problems := settings.Parse(src.File, src.Data)
@@ -115,6 +116,16 @@ type project struct {
 	servers   []pipeline.Source // server files
 	opts      pipeline.Options
 	borrowed  []pipeline.Source // calendars and archetypes that nobody named: there for the pipelines that refer to them
+}
+
+// withoutPrograms reports whether the project's server runs no programs on its machine. Of several servers it is not known
+// which one the pipelines are for.
+func (p *project) withoutPrograms() bool {
+	if len(p.servers) != 1 {
+		return false
+	}
+	f, _ := settings.Parse(p.servers[0].File, p.servers[0].Data)
+	return f.Jobs.Command == "off"
 }
 
 func (p *project) files() int {

@@ -182,6 +182,15 @@ func TestOneFileGivenTwiceIsNotTwoPipelines(t *testing.T) {
 	}
 }
 
+func TestProjectWhoseServerRunsNoProgramsHasNoCommands(t *testing.T) {
+	shell := good + "job: {type: command, config: {command: ls}}\n"
+	must(t, 0, "validate", folder(t, "interlock.yaml", "jobs: {command: on}\n", "a.yaml", shell))
+	got := must(t, 1, "validate", folder(t, "interlock.yaml", "jobs: {command: off}\n", "a.yaml", shell))
+	if !strings.Contains(got.stdout, "job.type: runs a program on the server's machine") {
+		t.Errorf("got %s", got.stdout)
+	}
+}
+
 func TestPlatformAddsItsLimits(t *testing.T) {
 	file := write(t, "a.yaml", good+"job: {type: command, config: {command: \"true\", timeout: 1h}}\n")
 	must(t, 0, "validate", file)

@@ -8,9 +8,11 @@ import (
 	"github.com/interlock-go/interlock/internal/awslambda/wire"
 	"github.com/interlock-go/interlock/internal/awslambda/wirejobs"
 	"github.com/interlock-go/interlock/internal/job/command"
+	"github.com/interlock-go/interlock/internal/program"
 )
 
 func main() {
+	program.Protect()                                         // from the commands that it runs
 	if len(os.Args) == 2 && os.Args[1] == command.KeeperArg { // a process that keeps a command for the function
 		os.Exit(command.Keep())
 	}
