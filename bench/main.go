@@ -23,6 +23,7 @@ var benchmarks = []benchmark{
 	{"load", one(loadRow)},
 	{"put", one(putRow)},
 	{"start", startRows},
+	{"flood", floodRows},
 	{"idle", one(idleRow)},
 	{"scale", scaleRows},
 	{"alerts", alertRows},
