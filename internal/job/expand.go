@@ -72,6 +72,7 @@ type expander struct {
 	secrets   *Secrets
 	used      []string
 	permanent bool // something failed that will fail again
+	own       bool // something failed because the controller lacked resources
 }
 
 // text is text with its variables put in. What a value holds is never looked at for further variables.
@@ -113,8 +114,9 @@ func (e *expander) value(name string) (value string, err error) {
 	} else {
 		err = Refuse(run.Permanent, "unknown variable ${%s}", name)
 	}
-	if refusal := (*Refusal)(nil); errors.As(err, &refusal) && refusal.Category == run.Permanent {
-		e.permanent = true
+	if refusal := (*Refusal)(nil); errors.As(err, &refusal) {
+		e.permanent = e.permanent || refusal.Category == run.Permanent
+		e.own = e.own || refusal.Own
 	}
 	if err == nil {
 		e.used = append(e.used, value)
@@ -135,7 +137,7 @@ func (e *expander) refuse(findings []document.Finding) error {
 	if e.permanent {
 		category = run.Permanent
 	}
-	return Refuse(category, "%s", strings.Join(texts, "; "))
+	return &Refusal{Category: category, Reason: strings.Join(texts, "; "), Own: e.own && !e.permanent}
 }
 
 // hide replaces the messages about values that hold a secret, since they may quote it, also in part. What is wrong with

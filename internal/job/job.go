@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"syscall"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/period"
@@ -114,6 +115,7 @@ type Refusal struct {
 	Category run.Category // Permanent: trying again is useless
 	Reason   string
 	After    time.Duration // the target's own wish for how long to wait; 0 without
+	Own      bool          // the controller lacked what the call needs, which says nothing about the job: see Lacking
 }
 
 func (r *Refusal) Error() string { return r.Reason }
@@ -121,6 +123,22 @@ func (r *Refusal) Error() string { return r.Reason }
 // Refuse makes a Refusal.
 func Refuse(c run.Category, format string, args ...any) error {
 	return &Refusal{Category: c, Reason: fmt.Sprintf(format, args...)}
+}
+
+// RefuseOver makes a Refusal because of err, which is Own if the controller lacked something.
+func RefuseOver(err error, c run.Category, format string, args ...any) error {
+	return &Refusal{Category: c, Reason: fmt.Sprintf(format, args...), Own: Lacking(err)}
+}
+
+// Lacking says that the controller's machine had too little of something for what was asked of it: descriptors, memory,
+// processes or disk space.
+func Lacking(err error) bool {
+	for _, what := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EAGAIN, syscall.ENOSPC, syscall.EDQUOT} {
+		if errors.Is(err, what) {
+			return true
+		}
+	}
+	return false
 }
 
 // Unsure is a check that found nothing wrong, and says what only a start would show.

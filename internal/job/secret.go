@@ -65,7 +65,7 @@ func (s *Secrets) fromFile(path string) (string, error) {
 	}
 	value, err := readBelow(dir, name)
 	if err != nil {
-		return "", Refuse(run.Transient, "${file:%s} cannot be read: %v", path, reason(err))
+		return "", RefuseOver(err, run.Transient, "${file:%s} cannot be read: %v", path, reason(err))
 	}
 	return strings.TrimRight(value, "\r\n"), nil
 }

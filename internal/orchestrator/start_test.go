@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -50,6 +51,29 @@ func TestRefusedStartSucceedsOnTheSecondTry(t *testing.T) {
 	b.want(run.Running)
 	b.wantTold(event.ValidationPassed, event.JobTriggered)
 	b.wantLog(store.JobRefused, store.JobStarted)
+	b.checkStarts()
+}
+
+func TestControllerThatLacksResourcesPostponesTheStart(t *testing.T) {
+	b := newBench(t, daily+glue, searchableType)
+	const times = 10 // more than any budget
+	for range times {
+		b.target.will(job.RefuseOver(fmt.Errorf("open: %w", syscall.EMFILE), run.Transient, "too many open files"), b.target.nothing)
+	}
+	b.target.refuse(run.Transient)
+	b.open(b.key, run.Opening{})
+	for n := range times {
+		b.step()
+		b.want(run.Triggering)
+		b.wait(min(time.Second<<n, time.Minute))
+	}
+	b.step()
+	b.want(run.Triggering)
+	b.wantDue(30 * time.Second) // a refusal by the target is the first that counts
+	b.wait(30 * time.Second)
+	b.step()
+	b.want(run.Running)
+	b.wantTold(event.ValidationPassed, event.InfraFailure, event.JobTriggered)
 	b.checkStarts()
 }
 

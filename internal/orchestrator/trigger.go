@@ -236,6 +236,9 @@ func (w *work) entry(e store.JobEvent, h run.Handle, message string) store.JobEn
 // refused stores a start that certainly did not happen. It is repeated after a while, or the attempt has failed. unanswered
 // says that the job of an earlier start call may exist.
 func (w *work) refused(ctx context.Context, why job.Refusal, unanswered bool) (lifecycle.Step, error) {
+	if why.Own && why.Category != run.Permanent {
+		return w.postpone(ctx, why, unanswered)
+	}
 	report := run.Report{Result: run.ResultFail, Category: why.Category, Message: brief(why.Reason)}
 	report.Category = w.classify(report, "")
 	next, err := w.run.Refused(report, w.now)
@@ -264,5 +267,24 @@ func (w *work) refused(ctx context.Context, why job.Refusal, unanswered bool) (l
 		return lifecycle.Step{}, err
 	}
 	b.Emit(event.New(event.JobFailed, w.about(), "the start was refused: "+report.Message, event.Finished{Category: report.Category, NextAttemptAt: again}))
+	return w.commit(ctx, b, next)
+}
+
+// postpone stores a start call that this controller could not make for lack of descriptors, memory, processes or disk space.
+// That is no failure of the job: it is tried again without being counted, and announced once per attempt.
+func (w *work) postpone(ctx context.Context, why job.Refusal, unanswered bool) (lifecycle.Step, error) {
+	next, err := w.run.Postpone(w.now)
+	if err != nil {
+		return lifecycle.Step{}, err
+	}
+	next.Progress.Unanswered = unanswered
+	reason := brief(why.Reason)
+	b := w.batch("postponed")
+	e := w.entry(store.JobRefused, "", "postponed, the controller lacks resources: "+reason)
+	e.Category = run.Transient
+	b.Append(e)
+	about := w.about()
+	about.Which = "postponed"
+	b.Emit(event.New(event.InfraFailure, about, "the start is postponed, since the controller lacks resources: "+reason, event.Infra{Error: reason}))
 	return w.commit(ctx, b, next)
 }

@@ -92,7 +92,7 @@ func (w *work) find(ctx context.Context, kind job.Type, a job.Attempt) (run.Hand
 // repeated ids may be asked without being searched; but once the tries are spent nobody may call the attempt failed, and so
 // let another one start, before the target has said that there is no job.
 func (w *work) mayRepeat(kind job.Type, saw sight) bool {
-	triesLeft := w.run.Progress.StartTries < w.limits().StartTries
+	triesLeft := w.run.Progress.StartTries-w.run.Progress.Postponed < w.limits().StartTries
 	if refusesRepeats(kind) {
 		return saw == notThere || triesLeft
 	}

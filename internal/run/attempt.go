@@ -142,15 +142,36 @@ func (r Run) Refused(why Report, now time.Time) (Run, error) {
 		return r, fmt.Errorf("record a refused start of run %s: no start call is unanswered", r.ID())
 	}
 	limits := r.Progress.Opening.Limits
-	if why.Category == Permanent || r.Progress.StartTries >= limits.StartTries {
+	tries := r.Progress.StartTries - r.Progress.Postponed
+	if why.Category == Permanent || tries >= limits.StartTries {
 		if next, err = r.move(OnStartFailed, why.Message, now); err != nil {
 			return r, err
 		}
 		why.At = next.UpdatedAt
 		next.Progress.Report = why
 	} else {
-		next.Progress.NextTry = next.UpdatedAt.Add(limits.startBackoff(r.Progress.StartTries))
+		next.Progress.NextTry = next.UpdatedAt.Add(limits.startBackoff(tries))
 	}
+	next.Progress.AskedAt, next.Progress.Held = time.Time{}, Held{}
+	return next, nil
+}
+
+// maxPostponed is the longest wait until a start is tried again that the controller could not make.
+const maxPostponed = time.Minute
+
+// Postpone records that the controller could not make the start call for lack of its own resources. It is tried again after a
+// while, until the attempt's time limit, and counts neither as a try nor against any budget.
+func (r Run) Postpone(now time.Time) (Run, error) {
+	next, err := r.stay("a postponed start", now, Triggering)
+	if err != nil {
+		return r, err
+	}
+	if r.Progress.AskedAt.IsZero() {
+		return r, fmt.Errorf("postpone the start of run %s: no start call is unanswered", r.ID())
+	}
+	next.Progress.Postponed++
+	wait := min(time.Second<<min(next.Progress.Postponed-1, 10), maxPostponed)
+	next.Progress.NextTry = next.UpdatedAt.Add(wait)
 	next.Progress.AskedAt, next.Progress.Held = time.Time{}, Held{}
 	return next, nil
 }

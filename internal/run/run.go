@@ -107,6 +107,7 @@ type Progress struct {
 	Snapshot   SnapshotID `json:"snapshot,omitempty"`
 	Replica    string     `json:"replica,omitempty"`    // the one replica that may handle the job, where there is one
 	StartTries int        `json:"startTries,omitempty"` // start calls made
+	Postponed  int        `json:"postponed,omitempty"`  // start calls that the controller could not make for lack of its own resources
 	AskedAt    time.Time  `json:"askedAt,omitzero"`     // a start call was made and its answer is not known
 	NextTry    time.Time  `json:"nextTry,omitzero"`     // when a refused start may be repeated
 	Unanswered bool       `json:"unanswered,omitempty"` // an earlier start call had no answer, and its job may exist

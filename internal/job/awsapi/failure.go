@@ -159,7 +159,7 @@ func Before(err error) error {
 	if f := (*Failure)(nil); errors.As(err, &f) {
 		return &job.Refusal{Category: f.Category, Reason: f.Text, After: f.After}
 	}
-	return job.Refuse(run.Transient, "%v", err)
+	return job.RefuseOver(err, run.Transient, "%v", err)
 }
 
 // Checked is err as Check returns it: a refusal only where the same would happen again.

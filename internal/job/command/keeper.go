@@ -55,20 +55,20 @@ func Keep() int {
 		say(answer{State: stateTaken})
 		return 0
 	case err != nil && h.lock == nil:
-		say(answer{State: stateRefused, Category: run.Transient, Reason: fmt.Sprintf("claim the attempt: %v", err)})
+		say(answer{State: stateRefused, Category: run.Transient, Reason: fmt.Sprintf("claim the attempt: %v", err), Own: job.Lacking(err)})
 		return 1
 	}
 	h.stayInside()
 	k := keeper{order: o, held: h, stops: stopsOf(signals), tail: newTail(job.NewRedactor(o.Secrets...))}
 	if err != nil {
-		err = job.Refuse(run.Transient, "make the claim durable: %v", err)
+		err = job.RefuseOver(err, run.Transient, "make the claim durable: %v", err)
 	} else {
 		err = k.start()
 	}
 	if refusal := (*job.Refusal)(nil); errors.As(err, &refusal) {
 		reason := k.tail.secrets.Text(refusal.Reason)
-		k.record(exit{Refused: reason, Category: refusal.Category, EndedAt: time.Now().UTC()})
-		say(answer{State: stateRefused, Category: refusal.Category, Reason: reason})
+		k.record(exit{Refused: reason, Category: refusal.Category, Own: refusal.Own, EndedAt: time.Now().UTC()})
+		say(answer{State: stateRefused, Category: refusal.Category, Reason: reason, Own: refusal.Own})
 		return 1
 	}
 	say(answer{State: stateStarted})
@@ -96,12 +96,12 @@ type keeper struct {
 func (k *keeper) start() error {
 	nothing, err := os.Open(os.DevNull)
 	if err != nil {
-		return job.Refuse(run.Transient, "open %s: %v", os.DevNull, err)
+		return job.RefuseOver(err, run.Transient, "open %s: %v", os.DevNull, err)
 	}
 	defer nothing.Close()
 	printed, output, err := os.Pipe()
 	if err != nil {
-		return job.Refuse(run.Transient, "make a pipe: %v", err)
+		return job.RefuseOver(err, run.Transient, "make a pipe: %v", err)
 	}
 	defer output.Close()
 	policy := program.Policy{User: k.User}
@@ -130,7 +130,7 @@ func (k *keeper) notStarted(err error) error {
 	path := k.Path
 	for _, passing := range []error{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.ETXTBSY, syscall.EIO} {
 		if errors.Is(err, passing) {
-			return job.Refuse(run.Transient, "start %s: %v", path, err)
+			return job.RefuseOver(err, run.Transient, "start %s: %v", path, err)
 		}
 	}
 	hint := ""

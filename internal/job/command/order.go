@@ -36,6 +36,7 @@ type answer struct {
 	State    state        `json:"state"`
 	Category run.Category `json:"category,omitempty"`
 	Reason   string       `json:"reason,omitempty"`
+	Own      bool         `json:"own,omitempty"` // as in job.Refusal
 }
 
 type state string

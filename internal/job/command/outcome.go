@@ -28,6 +28,7 @@ type exit struct {
 	// Refused says why the command could not be started at all.
 	Refused  string       `json:"refused,omitempty"`
 	Category run.Category `json:"category,omitempty"`
+	Own      bool         `json:"own,omitempty"` // as in job.Refusal
 
 	StartedAt time.Time `json:"startedAt"`
 	EndedAt   time.Time `json:"endedAt"`

@@ -21,7 +21,7 @@ import (
 func (t *Type) spawn(ctx context.Context, o order) (answer, error) {
 	k, err := t.startKeeper()
 	if err != nil {
-		return answer{}, job.Refuse(run.Transient, "start a keeper process: %v", err)
+		return answer{}, job.RefuseOver(err, run.Transient, "start a keeper process: %v", err)
 	}
 	defer k.orders.Close()
 	defer k.answers.Close()
@@ -47,7 +47,7 @@ func (t *Type) silent(o order, err error) error {
 	if _, taken := t.dir(o.hash()).vacancy(); taken != nil {
 		return fmt.Errorf("the keeper of %s ended without an answer: %w", o.ID, err)
 	}
-	return job.Refuse(run.Transient, "the keeper process ended before it started anything: %v", err)
+	return job.RefuseOver(err, run.Transient, "the keeper process ended before it started anything: %v", err)
 }
 
 // keeperProcess is a keeper as the controller that started it sees it.

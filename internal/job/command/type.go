@@ -87,6 +87,9 @@ func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 	case errors.Is(err, errTaken):
 		return d.adopted(a.Secrets)
 	case err != nil:
+		if job.Lacking(err) {
+			return job.Started{}, job.RefuseOver(err, run.Transient, "look for the job of %s: %v", a.ID, err)
+		}
 		return job.Started{}, fmt.Errorf("look for the job of %s: %w", a.ID, err)
 	case ctx.Err() != nil:
 		return job.Started{}, job.Refuse(run.Transient, "the start was given up before it began")
@@ -100,7 +103,7 @@ func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 	case err != nil:
 		return job.Started{}, hide(a.Secrets, err)
 	case answer.State == stateRefused:
-		return job.Started{}, job.Refuse(answer.Category, "%s", a.Secrets.Text(answer.Reason))
+		return job.Started{}, &job.Refusal{Category: answer.Category, Reason: a.Secrets.Text(answer.Reason), Own: answer.Own}
 	}
 	return d.adopted(a.Secrets)
 }
@@ -120,7 +123,7 @@ func (t *Type) Check(_ context.Context, a job.Attempt) error {
 // hide keeps secrets out of a refusal; other errors hold nothing of the config.
 func hide(secrets job.Redactor, err error) error {
 	if refusal := (*job.Refusal)(nil); errors.As(err, &refusal) {
-		return job.Refuse(refusal.Category, "%s", secrets.Text(refusal.Reason))
+		return &job.Refusal{Category: refusal.Category, Reason: secrets.Text(refusal.Reason), Own: refusal.Own}
 	}
 	return err
 }
@@ -136,7 +139,7 @@ func (d jobDir) adopted(secrets job.Redactor) (job.Started, error) {
 		return job.Started{}, err
 	}
 	if ended && e.Refused != "" {
-		return job.Started{}, job.Refuse(e.Category, "%s", secrets.Text(e.Refused))
+		return job.Started{}, &job.Refusal{Category: e.Category, Reason: secrets.Text(e.Refused), Own: e.Own}
 	}
 	return job.Started{Handle: run.Handle(filepath.Base(d.path))}, nil
 }

@@ -62,7 +62,7 @@ func (c *Client) send(ctx context.Context, m Message) (Answer, error) {
 
 // notSent is the refusal of a request for which there was no connection.
 func notSent(host string, err error) error {
-	return job.Refuse(refusedAs(err), "connect to %s: %v", host, err)
+	return job.RefuseOver(err, refusedAs(err), "connect to %s: %v", host, err)
 }
 
 // refusedAs is the category of a connection that was not made.
