@@ -14,6 +14,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"net/http/cookiejar"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -24,6 +25,7 @@ import (
 	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/engine"
 	"github.com/interlock-go/interlock/internal/settings"
+	"github.com/interlock-go/interlock/internal/store/redistest"
 )
 
 // authority issues certificates.
@@ -397,4 +399,51 @@ func TestAuditTellsWhoDidWhat(t *testing.T) {
 		t.Errorf("events repeat the audit record:\n%s", got)
 	}
 	s.must(2, "audit", "--since", "soon")
+}
+
+// TestSessionsAndTheRecordAreSharedByReplicas logs in at one replica on Redis, works at the other, and logs out there.
+func TestSessionsAndTheRecordAreSharedByReplicas(t *testing.T) {
+	server := redistest.Start(t)
+	config := "store: " + server.URL() + "\nauth: {tokens: [{name: root, role: admin, tokenEnv: ROOT}]}"
+	env := map[string]string{"ROOT": "root-0123456789abc"}
+	one, two := serve(t, site{config: config, env: env}), serve(t, site{config: config, env: env})
+	cookies, err := cookiejar.New(nil) // cookies are for a host, whatever its port
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(s *service, method, body string) int {
+		r, err := http.NewRequestWithContext(t.Context(), method, s.address+"/api/v1/session", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		resp, err := (&http.Client{Jar: cookies}).Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		return resp.StatusCode
+	}
+	at, err := url.Parse(one.address + "/api/v1/session")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := ask(one, "POST", `{"token":"root-0123456789abc"}`); got != 200 {
+		t.Fatalf("login: %d", got)
+	}
+	copied := cookies.Cookies(at)
+	if got := ask(two, "GET", ""); got != 200 {
+		t.Errorf("the other replica does not know the session: %d", got)
+	}
+	if got := ask(two, "DELETE", ""); got != 204 {
+		t.Errorf("logout: %d", got)
+	}
+	cookies.SetCookies(at, copied)
+	if got := ask(one, "GET", ""); got != 401 {
+		t.Errorf("the session is still good after the logout: %d", got)
+	}
+	record := two.must(0, "audit", "--actor", "root", "--token", "root-0123456789abc").stdout
+	if !strings.Contains(record, "login") || !strings.Contains(record, "logout") {
+		t.Errorf("the record says %s", record)
+	}
 }

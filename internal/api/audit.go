@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -94,38 +93,6 @@ type auditor struct {
 	log      *audit.Log
 	unknown  allowance // of entries about unknown tokens: anyone can send one
 	rejected allowance // of entries about known clients that lack a role
-}
-
-// The entries about requests that were turned away: this many at once, and one more in this time. The rest are counted.
-const (
-	auditBurst = 100
-	auditPace  = 10 * time.Second
-)
-
-// allowance bounds how many entries are written, so that a flood of requests cannot fill the store.
-type allowance struct {
-	mu      sync.Mutex
-	used    float64
-	at      time.Time
-	skipped int // since the last entry
-}
-
-// take returns how many entries were skipped before this one; false if this one is to be skipped, too.
-func (a *allowance) take(now time.Time) (int, bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if passed := now.Sub(a.at); passed > 0 {
-		a.used = max(a.used-passed.Seconds()/auditPace.Seconds(), 0)
-		a.at = now
-	}
-	if a.used+1 > auditBurst {
-		a.skipped++
-		return 0, false
-	}
-	a.used++
-	skipped := a.skipped
-	a.skipped = 0
-	return skipped, true
 }
 
 // audits reports whether requests of a route are recorded: those that change something, except readings, which have a

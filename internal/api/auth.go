@@ -111,13 +111,14 @@ type keys struct{ who []key }
 
 type key struct {
 	principal
-	hash [sha256.Size]byte
+	hash   [sha256.Size]byte
+	logins *allowance // of sessions: each is a row in the store
 }
 
 func newKeys(tokens []Token) *keys {
 	k := &keys{}
 	for _, t := range tokens {
-		k.who = append(k.who, key{principal{name: t.Name, role: t.Role, pipelines: t.Pipelines}, sha256.Sum256([]byte(t.Secret))})
+		k.who = append(k.who, key{principal{name: t.Name, role: t.Role, pipelines: t.Pipelines}, sha256.Sum256([]byte(t.Secret)), new(allowance)})
 	}
 	return k
 }

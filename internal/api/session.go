@@ -88,6 +88,10 @@ func (a *API) login(ctx context.Context, in *struct{ Body LoginRequest }) (*logg
 		}
 		return nil, p
 	}
+	if _, ok := token.logins.take(now); !ok {
+		return nil, problem(http.StatusTooManyRequests, plainKind, "%q has opened %d sessions in a short time; try again in %s",
+			token.name, allowedAtOnce, allowedPer).with("Retry-After", strconv.Itoa(int(allowedPer/time.Second)))
+	}
 	id, expires, err := a.sessions.open(ctx, session{}, token, now)
 	if err != nil {
 		return nil, err

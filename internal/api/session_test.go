@@ -238,6 +238,21 @@ func TestFailedLoginsHaveToWait(t *testing.T) {
 	w.login(viewerToken)
 }
 
+func TestOneTokenCannotFillTheStoreWithSessions(t *testing.T) {
+	w := newWorld(t, withTokens)
+	for range 100 {
+		w.login(viewerToken)
+	}
+	got := w.post(sessionPath, `{"token":"`+viewerToken+`"}`)
+	got.problem(429, "wall")
+	if got.header.Get("Retry-After") != "10" {
+		t.Errorf("Retry-After is %q", got.header.Get("Retry-After"))
+	}
+	w.login(operatorToken)
+	w.Move(w.Now().Add(10 * time.Second))
+	w.login(viewerToken)
+}
+
 func TestStrangersLockNobodyOut(t *testing.T) {
 	w := newWorld(t, withTokens)
 	from := func(address, token string) int {
