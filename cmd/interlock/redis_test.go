@@ -52,19 +52,20 @@ func TestTroubleWithRedisIsSaidAndPasses(t *testing.T) {
 	}
 	for day, c := range []struct {
 		why        string
+		status     int // of a write
 		begin, end func()
 	}{
-		{"out of memory", do("CONFIG", "SET", "maxmemory", "1"), do("CONFIG", "SET", "maxmemory", "0")},
-		{"read-only replica", do("REPLICAOF", "127.0.0.1", "1"), do("REPLICAOF", "NO", "ONE")},
-		{"too few replicas", do("CONFIG", "SET", "min-replicas-to-write", "1"), do("CONFIG", "SET", "min-replicas-to-write", "0")},
-		{"no connection to redis at redis://" + server.Address(), func() { g.check(server.Freeze()) }, func() { g.check(server.Thaw()) }},
-		{"no connection to redis at redis://" + server.Address(), func() { g.check(server.Kill()) }, func() { g.check(server.Again()) }},
+		{"out of memory", http.StatusInsufficientStorage, do("CONFIG", "SET", "maxmemory", "1"), do("CONFIG", "SET", "maxmemory", "0")},
+		{"read-only replica", http.StatusInsufficientStorage, do("REPLICAOF", "127.0.0.1", "1"), do("REPLICAOF", "NO", "ONE")},
+		{"too few replicas", http.StatusServiceUnavailable, do("CONFIG", "SET", "min-replicas-to-write", "1"), do("CONFIG", "SET", "min-replicas-to-write", "0")},
+		{"no connection to redis at redis://" + server.Address(), http.StatusServiceUnavailable, func() { g.check(server.Freeze()) }, func() { g.check(server.Thaw()) }},
+		{"no connection to redis at redis://" + server.Address(), http.StatusServiceUnavailable, func() { g.check(server.Kill()) }, func() { g.check(server.Again()) }},
 	} {
 		c.begin()
 		d.isReady(c.why)
 		var problem *client.Problem
 		date := fmt.Sprintf("2026-03-%02d", day+1)
-		if _, err := d.api.PutSensor(t.Context(), "orders", "landed#"+date, map[string]any{"n": 1}); !errors.As(err, &problem) || problem.Status != http.StatusServiceUnavailable {
+		if _, err := d.api.PutSensor(t.Context(), "orders", "landed#"+date, map[string]any{"n": 1}); !errors.As(err, &problem) || problem.Status != c.status {
 			t.Errorf("%s: a write was answered with %v", c.why, err)
 		}
 		c.end()
