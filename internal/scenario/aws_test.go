@@ -46,7 +46,16 @@ func (d *deployment) until(at time.Time) { d.world.AdvanceTo(at) }
 func (d *deployment) apply(files catalog.Files) error { return d.world.PutFiles(files) }
 
 func (d *deployment) put(id pipeline.ID, key string, fields sensor.Fields) error {
-	return d.world.PutSensor(id, key, fields, d.now())
+	if fields != nil {
+		return d.world.PutSensor(id, key, fields, d.now())
+	}
+	name, date, err := sensor.ParseKey(key) // only a console deletes, and it writes to the tables
+	if err != nil {
+		return err
+	}
+	gone := store.Write{Pipeline: id, Reading: sensor.Reading{Key: name, Period: date, Deleted: true}}
+	_, err = d.store().PutReadings(d.Context(), []store.Write{gone}, d.now())
+	return err
 }
 
 // operate is what a console on the tables does: it knows what is stored, and asks the same router.

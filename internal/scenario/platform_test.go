@@ -27,7 +27,8 @@ type platform interface {
 	// until lets time pass up to an instant, with all that follows from it. An instant that has come already only lets
 	// everything follow that is due.
 	until(at time.Time)
-	// apply is what the controller does with files that changed, operate what it does for people, put for producers.
+	// apply is what the controller does with files that changed, operate what it does for people, put for producers. To put nil
+	// is to delete.
 	apply(files catalog.Files) error
 	operate(ask func(ctx context.Context, r *router.Router, now time.Time) error) error
 	put(id pipeline.ID, key string, fields sensor.Fields) error
@@ -132,7 +133,7 @@ func (c *controller) put(ctx context.Context, id pipeline.ID, key string, fields
 	if err != nil {
 		return err
 	}
-	w := store.Write{Pipeline: id, Reading: sensor.Reading{Key: name, Period: date, Fields: fields}}
+	w := store.Write{Pipeline: id, Reading: sensor.Reading{Key: name, Period: date, Fields: fields, Deleted: fields == nil}}
 	_, err = c.store.PutReadings(ctx, []store.Write{w}, time.Now())
 	return err
 }

@@ -83,6 +83,9 @@ func (p *player) act(s step) error {
 	switch {
 	case s.Write != "":
 		return p.write(s)
+	case s.Delete != "":
+		id, key, _ := strings.Cut(s.Delete, "/")
+		return p.put(pipeline.ID(id), key, nil)
 	case s.File != "":
 		p.files[s.File] = s.Text
 		p.apply()

@@ -49,6 +49,7 @@ type step struct {
 
 	// Actions.
 	Write    string            `yaml:"write" doc:"A sensor is written: pipeline/key, or pipeline/key#period."`
+	Delete   string            `yaml:"delete" doc:"A reading is deleted: pipeline/key, or pipeline/key#period."`
 	File     string            `yaml:"file" doc:"A pipeline's file appears or changes."`
 	Remove   string            `yaml:"remove" doc:"A pipeline's file goes."`
 	Trigger  string            `yaml:"trigger" doc:"A person opens a run of this pipeline."`
@@ -90,7 +91,7 @@ type step struct {
 func (s step) actions() []string {
 	var set []string
 	for name, is := range map[string]bool{
-		"write": s.Write != "", "file": s.File != "", "remove": s.Remove != "", "trigger": s.Trigger != "", "rerun": s.Rerun != "",
+		"write": s.Write != "", "delete": s.Delete != "", "file": s.File != "", "remove": s.Remove != "", "trigger": s.Trigger != "", "rerun": s.Rerun != "",
 		"backfill": s.Backfill != "", "pause": s.Pause != "", "resume": s.Resume != "", "cancel": s.Cancel != "", "report": s.Report != "",
 		"lose": s.Lose != "", "stop": s.Stop, "start": s.Start, "pass": s.Pass, "expect": s.Expect != nil,
 	} {

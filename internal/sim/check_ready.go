@@ -163,8 +163,9 @@ func (w *watch) writesAreDealtWith(f force, settled time.Time) {
 		at.pipeline = pipeline.ID(from)
 	}
 	for _, v := range w.bySensor[at] {
-		r := w.written[v].Reading
-		if r.UpdatedAt.Before(later(f.from, f.row.Horizon)) || r.UpdatedAt.After(settled) || !f.to.IsZero() && !r.UpdatedAt.Before(f.to) || f.disturbed(r.UpdatedAt, absence) {
+		written := w.written[v]
+		r := written.Reading
+		if r.Deleted || w.deletedSince(written) || r.UpdatedAt.Before(later(f.from, f.row.Horizon)) || r.UpdatedAt.After(settled) || !f.to.IsZero() && !r.UpdatedAt.Before(f.to) || f.disturbed(r.UpdatedAt, absence) {
 			continue
 		}
 		p := r.Period

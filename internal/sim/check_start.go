@@ -122,7 +122,7 @@ func (w *watch) factIsTheBest(s store.Snapshot, seen store.SeenSensor) {
 	began := w.began()
 	best, there := w.best(sensorID{seen.Pipeline, seen.Key}, s.Key.Period, began)
 	switch {
-	case !there || seen.Version > began:
+	case seen.Version > began || !there && seen.Version == 0:
 	case seen.Version != best.Version:
 		w.fail(NoUnsafeStart, "snapshot %s saw version %d of %s although version %d was there", s.ID, seen.Version, seen.Key, best.Version)
 	}

@@ -151,7 +151,7 @@ func (w *World) SetFiles(f catalog.Files) {
 }
 
 // PutSensor writes a reading as the API does: its period is in the data, behind the key, or nowhere. A reading that the API
-// would refuse is an error.
+// would refuse is an error. Without fields it deletes.
 func (w *World) PutSensor(id pipeline.ID, key string, fields sensor.Fields) error {
 	write, err := reading(id, key, fields)
 	if err != nil {
@@ -171,7 +171,7 @@ func reading(id pipeline.ID, key string, fields sensor.Fields) (store.Write, err
 	if err != nil {
 		return store.Write{}, err
 	}
-	return store.Write{Pipeline: id, Reading: sensor.Reading{Key: name, Period: p, Fields: fields}}, nil
+	return store.Write{Pipeline: id, Reading: sensor.Reading{Key: name, Period: p, Fields: fields, Deleted: fields == nil}}, nil
 }
 
 // Operate does what a person asks of a controller, at once, and lets what follows happen later.

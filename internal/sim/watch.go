@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -307,17 +308,28 @@ func (w *watch) current(id pipeline.ID) store.Pipeline {
 // best is the reading that a period has, of those up to a version: its own, else that of the smallest slice that holds it,
 // else the undated one.
 func (w *watch) best(at sensorID, p period.Period, upTo int64) (write, bool) {
-	var found write
+	latest := map[period.Period]write{}
 	for _, v := range w.bySensor[at] {
 		r := w.written[v]
-		if v > upTo || !r.Period.IsZero() && r.Period != p && !r.Period.Holds(p) {
-			continue
+		if v <= upTo && (r.Period.IsZero() || r.Period == p || r.Period.Holds(p)) {
+			latest[r.Period] = r
 		}
-		if found.Version == 0 || r.Period == found.Period || nearer(r.Period, found.Period) {
+	}
+	var found write
+	for _, r := range latest {
+		if !r.Deleted && (found.Version == 0 || nearer(r.Period, found.Period)) {
 			found = r
 		}
 	}
 	return found, found.Version != 0
+}
+
+// deletedSince says that a reading was deleted after it was written.
+func (w *watch) deletedSince(r write) bool {
+	return slices.ContainsFunc(w.bySensor[sensorID{r.pipeline, r.Key}], func(v int64) bool {
+		later := w.written[v]
+		return v > r.Version && later.Deleted && later.Period == r.Period
+	})
 }
 
 // nearer says that a reading for a is meant rather than one for b.
