@@ -127,3 +127,23 @@ func TestCommandsThatAreTurnedOffAreRejected(t *testing.T) {
 		t.Errorf("the run ended as %+v", got.Run)
 	}
 }
+
+// TestARefusedHeartbeatIsReported has the heartbeat go to an address that the egress guard refuses.
+func TestARefusedHeartbeatIsReported(t *testing.T) {
+	binary := builtBinary(t)
+	t.Parallel()
+	g := newGround(t, binary, "watchdog: {interval: 1s, heartbeatURL: 'http://127.0.0.1:9/ping/secret-part'}\n")
+	d := g.start()
+	shown := ""
+	until(t, "the refusal in /readyz", func() bool {
+		ready, err := d.api.Ready(t.Context())
+		for _, c := range ready.Checks {
+			shown += c.Detail
+		}
+		return err == nil && strings.Contains(shown, "watchdog.heartbeatURL: refused to connect to 127.0.0.1") && strings.Contains(shown, "egress.allow")
+	})
+	until(t, "the refusal in the log", func() bool { return strings.Contains(d.said(), "watchdog.heartbeatURL: refused to connect") })
+	if strings.Contains(shown+d.said(), "secret-part") {
+		t.Errorf("the address is shown whole:\n%s\n%s", shown, d.said())
+	}
+}
