@@ -216,14 +216,27 @@ func (e *described) describe(r *http.Request, in any) {
 		e.Subject = clip("silence " + r.PathValue("silence"))
 	}
 	for name, value := range body {
-		if slices.Contains(recordedFields, name) && value != nil {
-			if e.Parameters == nil {
-				e.Parameters = map[string]any{}
-			}
-			e.Parameters[name] = value
+		if !slices.Contains(recordedFields, name) || value == nil {
+			continue
 		}
+		if e.Parameters == nil {
+			e.Parameters = map[string]any{}
+		}
+		switch v := value.(type) {
+		case string:
+			value = clip(v)
+		case []any:
+			if len(v) > maxItems {
+				e.Parameters[name+"Count"] = len(v)
+				value = v[:maxItems]
+			}
+		}
+		e.Parameters[name] = value
 	}
 }
+
+// maxItems is how many items of a list an entry names.
+const maxItems = 50
 
 // clip bounds what a request that was not checked yet can put into an entry.
 func clip(s string) string {

@@ -95,6 +95,18 @@ func TestAuditRecordIsForAdminsAlone(t *testing.T) {
 	w.get("/api/v1/audit?cursor=x").problem(400)
 }
 
+func TestEntryStaysSmall(t *testing.T) {
+	w := audited(t)
+	w.token = operatorToken
+	ids := strings.TrimSuffix(strings.Repeat(`"x",`, 100), ",")
+	w.post("/api/v1/alerts/dead/discard", `{"ids":[`+ids+`]}`)
+	w.token = adminToken
+	got := w.get("/api/v1/audit?action=discard-dead-letters")
+	if p := got.items()[0]["parameters"].(map[string]any); p["idsCount"] != float64(100) || len(p["ids"].([]any)) != 50 {
+		t.Errorf("got %v", p)
+	}
+}
+
 func TestAuditRecordHoldsNoSecret(t *testing.T) {
 	w := audited(t)
 	w.post(sessionPath, `{"token":"guess-0123456789"}`)

@@ -51,11 +51,13 @@ func (s Silence) End() time.Time {
 	return s.Until
 }
 
-// Covers says whether it keeps back an alert about e. What is about no pipeline is kept back only by its type: nobody
-// who silences "*" means the watchdog itself.
+// Covers reports whether it suppresses an alert about e. An event about no pipeline is suppressed only by its type: an
+// operator who silences "*" does not mean the watchdog itself. The audit record is never suppressed: it is also about operators.
 func (s Silence) Covers(e event.Event) bool {
 	d := e.Detail
 	switch {
+	case e.Type == event.Audit:
+		return false
 	case s.Type != "" && s.Type != e.Type, s.Type == "" && d.Pipeline == "":
 		return false
 	case e.Time.Before(s.Since) || !e.Time.Before(s.End()):

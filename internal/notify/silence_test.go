@@ -76,6 +76,16 @@ func TestNobodySilencesTheWatchdogByThePipeline(t *testing.T) {
 	w.want("told", "blind")
 }
 
+func TestNobodySilencesTheAuditRecord(t *testing.T) {
+	w := newWorld(t)
+	e := event.New(event.Audit, event.About{Pipeline: "orders", Which: "1", At: w.now}, "ann: add-silence", event.Audited{})
+	for _, s := range []notify.Silence{{Pipeline: "*", Until: w.now.Add(time.Hour)}, {Pipeline: "*", Type: event.Audit, Until: w.now.Add(time.Hour)}} {
+		if s.Covers(e) {
+			t.Errorf("a silence of type %q keeps back the audit record", s.Type)
+		}
+	}
+}
+
 func TestSilencesAreListedWithWhatTheyKeptBackAndEnd(t *testing.T) {
 	w := newWorld(t)
 	first := w.silence("silver-*", "", time.Hour)
