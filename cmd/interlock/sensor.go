@@ -268,7 +268,7 @@ const dataCells = 120
 
 func (a *app) writeReadings(pipeline string, readings []client.Reading) {
 	if len(readings) == 0 {
-		fmt.Fprintf(a.stdout, "Nothing was written. `interlock sensor set %s KEY FIELD=VALUE` writes a sensor.\n", pipeline)
+		fmt.Fprintf(a.stdout, "There are no readings. `interlock sensor set %s KEY FIELD=VALUE` writes a sensor.\n", pipeline)
 		return
 	}
 	rows := [][]cell{heads(a.outStyle, "KEY", "PERIOD", "WRITTEN", "VERSION", "BY", "EXPIRES", "DATA")}
