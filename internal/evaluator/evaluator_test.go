@@ -25,6 +25,7 @@ import (
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/probe"
+	"github.com/interlock-go/interlock/internal/program"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
 )
@@ -142,6 +143,26 @@ func TestProgramsThatAreTurnedOffAreNotRun(t *testing.T) {
 	b.evaluator.Programs.Off = true
 	if _, err := b.ask(); err == nil || !strings.Contains(err.Error(), "jobs: {command: on}") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestProgramRunsAsAnotherUser asks a probe as nobody, which takes root. Without root it is not asked.
+func TestProgramRunsAsAnotherUser(t *testing.T) {
+	b := newBench(t).shell(`echo "{\"status\": \"PASS\", \"value\": {\"who\": \"$(id -un) $USER\"}}"`)
+
+	var err error
+	if b.evaluator.Programs.User, err = program.FindUser("nobody"); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := b.ask()
+	if os.Geteuid() != 0 {
+		if err == nil || !strings.Contains(err.Error(), "operation not permitted") {
+			t.Errorf("got %v", err)
+		}
+		return
+	}
+	if err != nil || answer.Value["who"] != "nobody nobody" {
+		t.Errorf("got %+v, %v", answer, err)
 	}
 }
 
