@@ -76,15 +76,6 @@ func (ls *leases) unpin() {
 	ls.free.Broadcast()
 }
 
-// put gives a task back the lease that it had; the caller holds the lock.
-func (ls *leases) put(task string, l *lease) {
-	if l == nil {
-		delete(ls.held, task)
-	} else {
-		ls.held[task] = l
-	}
-}
-
 // await waits until what is pinned now is not any more.
 func (ls *leases) await() {
 	ls.mu.Lock()
