@@ -78,9 +78,10 @@ func seenIn(s store.Snapshot, at sensorID) store.SeenSensor {
 	return store.SeenSensor{}
 }
 
-// undisturbed reports whether a write came while the version was in force, with no edit and no pause near it.
+// undisturbed reports whether a write came while the version was in force, and no edit followed soon. A pause is no excuse: the
+// latest write takes effect when it ends.
 func (f force) undisturbed(at, settled time.Time) bool {
-	return !at.Before(later(f.from, f.row.Horizon)) && !at.After(settled) && !f.disturbed(at, absence)
+	return !at.Before(later(f.from, f.row.Horizon)) && !at.After(settled) && !f.endedBy(at.Add(absence))
 }
 
 // postRunIsJudged wants an outcome of the post-run rules where a reading for the period came after the completion.

@@ -107,9 +107,12 @@ func (f *force) notePause(row store.Pipeline, now time.Time) {
 	}
 }
 
+// endedBy reports whether the version was replaced or removed before an instant.
+func (f force) endedBy(at time.Time) bool { return !f.to.IsZero() && f.to.Before(at) }
+
 // disturbed says that an edit, a removal or a pause came so soon after an instant that it is another matter what became of it.
 func (f force) disturbed(at time.Time, within time.Duration) bool {
-	if !f.to.IsZero() && f.to.Before(at.Add(within)) {
+	if f.endedBy(at.Add(within)) {
 		return true
 	}
 	for _, p := range f.pauses {
