@@ -91,7 +91,11 @@ func (w *watch) postRunIsJudged(r run.Run, f force, settled time.Time) {
 	}
 	for _, ref := range f.def.PostRun.Gate.Refs() {
 		for _, v := range w.bySensor[sensorID{r.Pipeline, ref.Key}] {
-			if got := w.written[v]; !got.Deleted && got.Period == r.Period && within(r, f.def, got.UpdatedAt) && f.undisturbed(got.UpdatedAt, settled) {
+			got := w.written[v]
+			if w.undone(span{got.UpdatedAt, got.UpdatedAt}, time.Time{}) {
+				continue // dated by a clock that was ahead: it may have come before the completion
+			}
+			if !got.Deleted && got.Period == r.Period && within(r, f.def, got.UpdatedAt) && f.undisturbed(got.UpdatedAt, settled) {
 				w.fail(InputsAreNotLost, "%s completed at %s; version %d of %s, written at %s, has no outcome", r.ID(), r.EndedAt, v, ref.Key, got.UpdatedAt)
 			}
 		}
