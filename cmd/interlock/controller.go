@@ -373,11 +373,12 @@ func (c *controller) stop(worked <-chan error, watched <-chan struct{}) error {
 }
 
 func (c *controller) serve() error {
+	l := api.Bound(c.server, c.listen, connections(c.file.Limits.Connections, descriptors()), c.file.Limits.ConnectionsPerAddress)
 	var err error
 	if c.file.TLS.Cert != "" {
-		err = c.server.ServeTLS(c.listen, "", "") // the certificates are in TLSConfig
+		err = c.server.ServeTLS(l, "", "") // the certificates are in TLSConfig
 	} else {
-		err = c.server.Serve(c.listen)
+		err = c.server.Serve(l)
 	}
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil

@@ -101,3 +101,12 @@ func (s *socket) Close() error {
 	}
 	return errors.Join(s.UnixListener.Close(), err)
 }
+
+// reservedDescriptors is how many open files the store, jobs, probes and alerts are left at least.
+const reservedDescriptors = 256
+
+// connections returns how many connections the server takes: as many as its file says, unless the store and the jobs would be
+// left with too few descriptors. Those are a quarter of what the process may have, and at least reservedDescriptors.
+func connections(wanted, descriptors int) int {
+	return max(min(wanted, descriptors-max(descriptors/4, reservedDescriptors)), 16)
+}

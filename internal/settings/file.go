@@ -26,7 +26,7 @@ type File struct {
 	Jobs        Jobs                `yaml:"jobs" doc:"How programs run on the server's own machine: jobs of type command, and probes that are commands."`
 	HTTP        HTTP                `yaml:"http" doc:"How requests arrive."`
 	Sensors     Sensors             `yaml:"sensors" doc:"What readings are accepted."`
-	Limits      Limits              `yaml:"limits" doc:"How much one pipeline may use."`
+	Limits      Limits              `yaml:"limits" doc:"How much one pipeline, and one client, may use."`
 	Engine      Engine              `yaml:"engine" doc:"How work is done."`
 	Watchdog    Watchdog            `yaml:"watchdog" doc:"How often absences are looked for."`
 	Alerts      Alerts              `yaml:"alerts" doc:"Where alerts go."`
@@ -151,11 +151,14 @@ type Sensors struct {
 	MaxFuture document.Duration `yaml:"maxFuture" default:"400d" min:"1d" doc:"How far ahead a reading may be dated; one further ahead is rejected as a mistyped date."`
 }
 
-// Limits are quotas of each pipeline.
+// Limits are quotas of each pipeline, and of connections.
 type Limits struct {
-	SensorKeys  int           `yaml:"sensorKeys" default:"10000" min:"1" doc:"Sensor keys of a pipeline; a write to a further key is refused."`
-	SensorBytes document.Size `yaml:"sensorBytes" default:"256MiB" doc:"Bytes of the latest readings of all sensor keys of a pipeline; a write beyond is refused."`
-	OpenRuns    int           `yaml:"openRuns" default:"20000" min:"1" doc:"Runs of a pipeline that have not ended; a request that would open a further one is refused."`
+	SensorKeys            int           `yaml:"sensorKeys" default:"10000" min:"1" doc:"Sensor keys of a pipeline; a write to a further key is refused."`
+	SensorBytes           document.Size `yaml:"sensorBytes" default:"256MiB" doc:"Bytes of the latest readings of all sensor keys of a pipeline; a write beyond is refused."`
+	Connections           int           `yaml:"connections" default:"4096" min:"1" doc:"Connections to the HTTP API at once; fewer if the process may not have enough open files."`
+	ConnectionsPerAddress int           `yaml:"connectionsPerAddress" default:"1024" min:"1" doc:"Connections from one address at once."`
+
+	OpenRuns int `yaml:"openRuns" default:"20000" min:"1" doc:"Runs of a pipeline that have not ended; a request that would open a further one is refused."`
 }
 
 // Engine says how work is done.
