@@ -283,7 +283,7 @@ func TestACheckConnectsAndSendsNothing(t *testing.T) {
 		text string
 	}{
 		"there":           {s.URL, new(*job.Unsure), "takes connections"},
-		"not there":       {gone.URL, nil, "connection refused"},
+		"not there":       {gone.URL, nil, "connect to " + strings.TrimPrefix(gone.URL, "http://") + ": connection refused"},
 		"not trusted":     {secure.URL, nil, "certificate"},
 		"not to be asked": {"http://10.255.255.1/", new(*job.Refusal), "egress.allow"},
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -62,7 +63,15 @@ func (c *Client) send(ctx context.Context, m Message) (Answer, error) {
 
 // notSent is the refusal of a request for which there was no connection.
 func notSent(host string, err error) error {
-	return job.RefuseOver(err, refusedAs(err), "connect to %s: %v", host, err)
+	return job.RefuseOver(err, refusedAs(err), "connect to %s: %s", host, unconnected(err))
+}
+
+// unconnected says why there is no connection, in the system's own words: those of package net name the target again.
+func unconnected(err error) string {
+	if system := (*os.SyscallError)(nil); errors.As(err, &system) {
+		return system.Err.Error()
+	}
+	return err.Error()
 }
 
 // refusedAs is the category of a connection that was not made.
