@@ -8,6 +8,7 @@ import (
 	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/api"
 	"github.com/interlock-go/interlock/internal/job/all"
+	"github.com/interlock-go/interlock/internal/program"
 	"github.com/interlock-go/interlock/internal/settings"
 )
 
@@ -65,5 +66,27 @@ func TestAServerRunsJobsElsewhere(t *testing.T) {
 	told := s.must(exitFine, "events", "--format", "json").stdout + s.must(exitFine, "runs", "--format", "json").stdout
 	if strings.Contains(told, "Zq9X") || !strings.Contains(told, "***") {
 		t.Errorf("a secret shows:\n%s", told)
+	}
+}
+
+func TestProgramsOfTheServersFile(t *testing.T) {
+	with := func(text string) settings.File {
+		f, problems := settings.Parse("f", []byte(text))
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		return f
+	}
+	policy, err := programs(with("jobs: {command: off, user: no-such-user, memory: 1GiB, processes: 0, cgroup: off}\n"))
+	if want := (program.Policy{Off: true, Limits: program.Limits{Memory: 1 << 30, Output: 4 << 30}}); err != nil || policy != want {
+		t.Errorf("got %+v, %v", policy, err)
+	}
+	for text, want := range map[string]string{
+		"jobs: {user: no-such-user}\n":        `jobs.user: there is no user "no-such-user"`,
+		"jobs: {cgroup: " + t.TempDir() + "}": "jobs.cgroup: ",
+	} {
+		if _, err := programs(with(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v", text, err)
+		}
 	}
 }
