@@ -89,13 +89,15 @@ func (c *controller) health(ctx context.Context) api.Health {
 	ctx, cancel := context.WithTimeout(ctx, healthLimit)
 	defer cancel()
 	h := c.engine.Health(ctx, c.file.Watchdog.Interval.D())
-	checks := []api.HealthCheck{
-		{Name: "engine", OK: h.Ready, Detail: "feed and timers keep up"},
-		{Name: "feed", OK: true, Detail: fmt.Sprintf("%d changes to handle, the oldest from %s ago", h.FeedBacklog, h.FeedLag.Round(time.Millisecond))},
-	}
+	keepsUp := api.HealthCheck{Name: "engine", OK: h.Ready, Detail: "feed and timers keep up"}
 	if len(h.Why) > 0 {
-		checks[0].Detail = strings.Join(h.Why, "; ")
+		keepsUp.Detail = strings.Join(h.Why, "; ")
 	}
+	// A store that takes no changes comes first: it is why timers are late.
+	checks := append(c.storeCheck(), keepsUp, api.HealthCheck{
+		Name: "feed", OK: true, Detail: fmt.Sprintf("%d changes to handle, the oldest from %s ago", h.FeedBacklog, h.FeedLag.Round(time.Millisecond)),
+	})
+	h.Ready = h.Ready && checks[0].OK
 	for part, f := range h.Failures {
 		failure := api.HealthCheck{Name: part, Detail: fmt.Sprintf("last failed at %s: %s", f.At.UTC().Format(time.RFC3339), f.Error)}
 		if i := slices.IndexFunc(checks, func(c api.HealthCheck) bool { return c.Name == part }); i >= 0 {
@@ -107,10 +109,7 @@ func (c *controller) health(ctx context.Context) api.Health {
 	}
 	checks = append(checks, failingTasks(h)...)
 	checks = append(checks, c.waitingCalls(h)...)
-	for _, check := range append(c.storeCheck(), c.replicaChecks(h)...) {
-		h.Ready = h.Ready && check.OK
-		checks = append(checks, check)
-	}
+	checks = append(checks, c.replicaChecks(h)...)
 	checks = append(checks, c.archive.check(ctx)...)
 	checks = append(checks, c.reloadCheck()...)
 	for _, t := range c.catalog.Troubles() {
