@@ -266,7 +266,7 @@ func TestDeadWebhookDelaysNoRun(t *testing.T) {
 	}))
 	defer dead.Close()
 	defer close(gone)
-	g := newGround(t, binary, fmt.Sprintf("egress: {allow: [127.0.0.1]}\nalerts: {webhooks: [{name: dead, url: %q}], routes: [{severity: info, sinks: [dead]}]}\n", dead.URL))
+	g := newGround(t, binary, fmt.Sprintf("egress: {allow: [127.0.0.1]}\nalerts: {webhooks: [{name: dead, url: %q}], routes: [{severity: info, pipelines: [orders], sinks: [dead]}]}\n", dead.URL))
 	g.pipeline("orders", prompt)
 	d := g.start()
 	select {
