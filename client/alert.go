@@ -39,8 +39,7 @@ type DeadLetter struct {
 
 // DeadLetters lists the alerts that a sink, or any where it is empty, would not take, oldest first.
 func (c *Client) DeadLetters(ctx context.Context, sink string, options ...CallOption) ([]DeadLetter, error) {
-	page, err := ask[Page[DeadLetter]](ctx, c, get(path("alerts", "dead"), query("sink", sink)), options)
-	return page.Items, err
+	return every[DeadLetter](ctx, c, get(path("alerts", "dead"), query("sink", sink)), options)
 }
 
 // RetryRequest says which dead letters are sent again, or discarded: those of some events, or all.
@@ -122,8 +121,7 @@ func (c *Client) Silences(ctx context.Context, all bool, options ...CallOption) 
 	if all {
 		values.Set("all", "true")
 	}
-	page, err := ask[Page[Silence]](ctx, c, get(path("silences"), values), options)
-	return page.Items, err
+	return every[Silence](ctx, c, get(path("silences"), values), options)
 }
 
 // EndSilence ends a silence before its time.

@@ -108,8 +108,7 @@ type Source struct {
 
 // Versions lists the accepted versions of a pipeline's file, newest first.
 func (c *Client) Versions(ctx context.Context, id string, options ...CallOption) ([]Version, error) {
-	page, err := ask[Page[Version]](ctx, c, get(path("pipelines", id, "versions"), nil), options)
-	return page.Items, err
+	return every[Version](ctx, c, get(path("pipelines", id, "versions"), nil), options)
 }
 
 // Version gives one version with its text.

@@ -133,6 +133,7 @@ func routeView(r notify.Route) AlertRoute {
 }
 
 func (a *API) listDead(ctx context.Context, in *struct {
+	Paging
 	Sink string `query:"sink" doc:"Only those of this sink."`
 },
 ) (*output[List[DeadLetter]], error) {
@@ -141,7 +142,9 @@ func (a *API) listDead(ctx context.Context, in *struct {
 		return nil, fmt.Errorf("read dead letters: %w", err)
 	}
 	who := whoOf(ctx)
-	return answer(list(store.Page[store.DeadLetter]{Items: letters}, func(d store.DeadLetter) bool { return who.hears(d.Event) }, deadView)), nil
+	return cut(a.cursors, "dead", in.Paging, letters, func(d store.DeadLetter) string {
+		return store.Nanos(d.At) + " " + d.Sink + " " + d.Event.ID
+	}, func(d store.DeadLetter) bool { return who.hears(d.Event) }, deadView)
 }
 
 func deadView(d store.DeadLetter) DeadLetter {

@@ -112,6 +112,28 @@ func (p paged) Events(ctx context.Context, q store.EventQuery) (store.Page[event
 	return through(p.cursors, "events", &q.Cursor, &q.Limit, func() (store.Page[event.Event], error) { return p.records.Events(ctx, q) })
 }
 
+// cut makes a page of a list that was read as a whole, in the order of place: of the items after the cursor that the caller may
+// see.
+func cut[T, V any](c *cursors, name string, in Paging, items []T, place func(T) string, sees func(T) bool, view func(T) V) (*output[List[V]], error) {
+	after, err := c.open(name, in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	out, last := List[V]{Items: []V{}}, ""
+	for _, item := range items {
+		if place(item) <= after || !sees(item) {
+			continue
+		}
+		if out.full(in.Limit) {
+			out.NextCursor = c.next(name, last)
+			break
+		}
+		out.add(view(item))
+		last = place(item)
+	}
+	return answer(out), nil
+}
+
 // A page ends early once its items have maxPageBytes. Items are read from the store a piece at a time, so that no more than
 // a piece beyond that is ever in memory.
 const (

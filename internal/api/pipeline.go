@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -254,7 +255,11 @@ func pauseView(p store.Pause) Pause {
 	}
 }
 
-func (a *API) listVersions(ctx context.Context, in *OfPipeline) (*output[List[Version]], error) {
+func (a *API) listVersions(ctx context.Context, in *struct {
+	OfPipeline
+	Paging
+},
+) (*output[List[Version]], error) {
 	row, err := a.row(ctx, pipeline.ID(in.ID))
 	if err != nil {
 		return nil, err
@@ -263,7 +268,9 @@ func (a *API) listVersions(ctx context.Context, in *OfPipeline) (*output[List[Ve
 	if err != nil {
 		return nil, fmt.Errorf("read versions of %s: %w", row.ID, err)
 	}
-	return answer(list(store.Page[store.Config]{Items: configs}, everything, versionView(row))), nil
+	return cut(a.cursors, "versions", in.Paging, configs, func(c store.Config) string {
+		return fmt.Sprintf("%019d %s", math.MaxInt64-c.At.UnixNano(), c.Version)
+	}, everything, versionView(row))
 }
 
 func versionView(row store.Pipeline) func(store.Config) Version {

@@ -7,7 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/interlock-go/interlock/internal/api"
+	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -61,6 +64,35 @@ func TestPagesAreBoundedInBytes(t *testing.T) {
 	history := w.get("/api/v1/pipelines/orders/gate/history?limit=200")
 	if points := history.items()[0]["points"].([]any); len(history.body) > mostOfAPage || len(points) == 0 || len(points) == keys {
 		t.Errorf("the history of a rule has %d points and %d bytes", len(points), len(history.body))
+	}
+}
+
+func TestListsThatAreReadAsAWholeArePaged(t *testing.T) {
+	w := newWorld(t)
+	for i := range 3 {
+		w.post("/api/v1/silences", fmt.Sprintf(`{"pipeline":"p-%d","until":"2h","reason":"x"}`, i)).object(201)
+		letter := store.DeadLetter{Sink: "ops", Event: event.Event{ID: fmt.Sprint("e", i), Type: event.JobFailed}, At: w.Now()}
+		letter.Event.Detail.Pipeline, letter.Event.Detail.Severity = "orders", event.Warning
+		b := store.Batch{ID: fmt.Sprint("dead ", i), Dead: []store.DeadLetter{letter}}
+		if err := w.Store.Commit(ctx, b, w.Now()); err != nil {
+			t.Fatal(err)
+		}
+		w.Apply(strings.Replace(orders, "All orders", fmt.Sprint("Orders ", i), 1), silver)
+	}
+	for path, want := range map[string]int{"/api/v1/silences": 3, "/api/v1/alerts/dead": 3, "/api/v1/pipelines/orders/versions": 4} {
+		all := w.get(path).items()
+		if len(all) != want {
+			t.Errorf("%s lists %d, want %d", path, len(all), want)
+		}
+		var pages []map[string]any
+		for cursor, more := "", true; more; {
+			r := w.get(path + "?limit=1&cursor=" + url.QueryEscape(cursor))
+			pages = append(pages, r.items()...)
+			cursor, more = r.object(200)["nextCursor"].(string)
+		}
+		if diff := cmp.Diff(all, pages); diff != "" {
+			t.Errorf("%s page by page (-whole +pages):\n%s", path, diff)
+		}
 	}
 }
 

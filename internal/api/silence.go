@@ -55,6 +55,7 @@ func (a *API) silenceRoutes(h huma.API) {
 }
 
 func (a *API) listSilences(ctx context.Context, in *struct {
+	Paging
 	All bool `query:"all" doc:"Also those that are over."`
 },
 ) (*output[List[Silence]], error) {
@@ -66,7 +67,7 @@ func (a *API) listSilences(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	return answer(List[Silence]{Items: views(all, silenceView)}), nil
+	return cut(a.cursors, "silences", in.Paging, all, func(s notify.Standing) string { return s.ID }, everything, silenceView)
 }
 
 func (a *API) addSilence(ctx context.Context, in *struct{ Body SilenceRequest }) (*output[Silence], error) {

@@ -2619,6 +2619,10 @@ export interface operations {
     "list-dead-letters": {
         parameters: {
             query?: {
+                /** @description How many items at most. A page whose items are large has fewer; nextCursor leads on. */
+                limit?: number;
+                /** @description The nextCursor of the page before. */
+                cursor?: string;
                 /** @description Only those of this sink. */
                 sink?: string;
             };
@@ -3679,7 +3683,12 @@ export interface operations {
     };
     "list-versions": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description How many items at most. A page whose items are large has fewer; nextCursor leads on. */
+                limit?: number;
+                /** @description The nextCursor of the page before. */
+                cursor?: string;
+            };
             header?: never;
             path: {
                 /** @description The pipeline's id. */
@@ -4235,6 +4244,10 @@ export interface operations {
     "list-silences": {
         parameters: {
             query?: {
+                /** @description How many items at most. A page whose items are large has fewer; nextCursor leads on. */
+                limit?: number;
+                /** @description The nextCursor of the page before. */
+                cursor?: string;
                 /** @description Also those that are over. */
                 all?: boolean;
             };

@@ -1,5 +1,5 @@
 import { act } from "../../api/act";
-import { Failure } from "../../api/client";
+import { Failure, readAll } from "../../api/client";
 import { useResource } from "../../api/resource";
 import type { components } from "../../api/schema";
 import { useQuery } from "../../route/route";
@@ -89,7 +89,7 @@ function Try({ name, sinks }: { name: string; sinks: readonly string[] }) {
 function SilenceList() {
   const [query, change] = useQuery();
   const all = query.get("silences") === "all";
-  const silences = useResource<Silences>(`/silences${all ? "?all=true" : ""}`, { every: 5000, keep: true });
+  const silences = useResource<Silences>(`/silences?limit=500${all ? "&all=true" : ""}`, { by: readAll, every: 5000, keep: true });
   const may = useMay();
   const ask = useAsk();
   return (
@@ -156,7 +156,7 @@ function EndSilence({ s }: { s: Silence }) {
 }
 
 function DeadLetters() {
-  const dead = useResource<Dead>("/alerts/dead", { every: 10_000 });
+  const dead = useResource<Dead>("/alerts/dead?limit=500", { by: readAll, every: 10_000 });
   const may = useMay();
   const ask = useAsk();
   return (

@@ -1,3 +1,4 @@
+import { readAll } from "../../api/client";
 import { useResource } from "../../api/resource";
 import type { components } from "../../api/schema";
 import { diff } from "../../model/diff";
@@ -16,7 +17,7 @@ export function Versions({ id }: { id: string }) {
   const readable = may("operator", id);
   const open = readable ? query.get("version") : null;
   const path = `/pipelines/${encodeURIComponent(id)}/versions`;
-  const versions = useResource<Versions>(path, { on: (e) => e["detail-type"].startsWith("CONFIG_") });
+  const versions = useResource<Versions>(`${path}?limit=500`, { by: readAll, on: (e) => e["detail-type"].startsWith("CONFIG_") });
   return (
     <section className="card" aria-label="Versions">
       <h2>File</h2>
