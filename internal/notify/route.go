@@ -83,8 +83,8 @@ func (n *Notifier) alerts(e event.Event) bool {
 func (r *Route) fits(e event.Event, of Subject) bool {
 	d := e.Detail
 	switch {
-	case len(r.Types) > 0 && !slices.Contains(r.Types, e.Type):
-		return false
+	case (len(r.Types) > 0 || e.Type == event.Audit) && !slices.Contains(r.Types, e.Type):
+		return false // the audit record goes nowhere unless a route names it: it is for admins
 	case r.Severity != "" && !atLeast(d.Severity, r.Severity):
 		return false
 	case len(r.Pipelines) > 0 && !matchesAny(r.Pipelines, string(d.Pipeline)):

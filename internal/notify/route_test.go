@@ -22,6 +22,7 @@ func TestRoutes(t *testing.T) {
 		}
 		return notify.Subject{Owner: "finance-data", Tags: map[string]string{"layer": "gold"}}
 	}
+	record := event.New(event.Audit, event.About{Pipeline: "gold-orders", At: noon}, "", event.Audited{})
 	to := []string{"box"}
 	for name, c := range map[string]struct {
 		routes []notify.Route
@@ -47,6 +48,8 @@ func TestRoutes(t *testing.T) {
 		"a route without severity and types is for warnings":        {[]notify.Route{{Sinks: to}}, e, true},
 		"a route without severity and types is not for information": {[]notify.Route{{Pipelines: []string{"*"}, Sinks: to}}, info, false},
 		"information passes such a route by, and the next one fits": {[]notify.Route{{}, {Severity: event.Info, Sinks: to}}, info, true},
+		"the audit record passes by a route for everything":         {[]notify.Route{{Severity: event.Info, Sinks: to}}, record, false},
+		"the audit record goes where a route names it":              {[]notify.Route{{Severity: event.Info}, {Types: []event.Type{event.Audit}, Sinks: to}}, record, true},
 		"the platform fits no pattern of pipelines":                 {[]notify.Route{{Pipelines: []string{"gold-*"}, Sinks: to}}, platform, false},
 		"the platform goes where a route is for all":                {[]notify.Route{{Severity: event.Critical, Sinks: to}}, platform, true},
 	} {
