@@ -111,8 +111,8 @@ func TestFullDiskLeavesDeadlinesAndAlerts(t *testing.T) {
 	g.onSmallDisk("16m")
 	g.pipeline("orders", prompt)
 	g.pipeline("slow", "schedule: {trigger: {key: landed, check: exists}}\nsla: {maxDuration: 10s}\n"+
-		fmt.Sprintf("job: {type: command, config: {command: %q, shell: true}, pollInterval: 1s}\n", "until [ -e "+g.path("go")+" ]; do sleep 0.05; done"))
-	defer g.write("go", "")
+		fmt.Sprintf("job: {type: command, config: {command: %q, shell: true}, pollInterval: 1s}\n", "while [ -e "+g.path("busy")+" ]; do sleep 0.05; done"))
+	g.write("busy", "") // it goes with the test's directory, if not before
 	d := g.launch()
 	if !d.ready() {
 		if strings.Contains(d.said(), "no mount") || d.cmd.ProcessState.ExitCode() == 99 {
