@@ -155,7 +155,7 @@ type Sensors struct {
 type Limits struct {
 	SensorKeys            int           `yaml:"sensorKeys" default:"10000" min:"1" doc:"Sensor keys of a pipeline; a write to a further key is refused."`
 	SensorBytes           document.Size `yaml:"sensorBytes" default:"256MiB" doc:"Bytes of the latest readings of all sensor keys of a pipeline; a write beyond is refused."`
-	Connections           int           `yaml:"connections" default:"4096" min:"1" doc:"Connections to the HTTP API at once; fewer if the process may not have enough open files."`
+	Connections           int           `yaml:"connections" default:"4096" min:"16" doc:"Connections to the HTTP API at once; fewer if the process may not have enough open files."`
 	ConnectionsPerAddress int           `yaml:"connectionsPerAddress" default:"1024" min:"1" doc:"Connections from one address at once."`
 
 	OpenRuns int `yaml:"openRuns" default:"20000" min:"1" doc:"Runs of a pipeline that have not ended; a request that would open a further one is refused."`
