@@ -105,6 +105,9 @@ func others(extra event.Extra) []string {
 		return lines(fact("against it", x.Why), fact("asked for by", x.RequestedBy), fact("reason", x.Reason))
 	case event.Started:
 		return lines(fact("job", x.JobType), fact("handle", string(x.Handle)))
+	case event.Audited:
+		return lines(fact("by", x.Actor), fact("role", x.Role), fact("requested by", x.RequestedBy), fact("from", x.Remote),
+			fact("action", x.Action), fact("about", x.Subject), fact("reason", x.Reason), fact("outcome", x.Outcome))
 	case event.Alarm:
 		return lines(fact("alarm", x.Alarm), fact("state", x.State))
 	case event.Late:

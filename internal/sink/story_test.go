@@ -64,7 +64,8 @@ func TestEveryDetailHasItsFacts(t *testing.T) {
 		"opening": event.Opening{Cause: "cron"}, "refusal": event.Refusal{Why: "budget"}, "started": event.Started{JobType: "http"}, "alarm": event.Alarm{Alarm: "errors"},
 		"late": event.Late{Sensors: []string{"rows"}}, "exclusion": event.Exclusion{Rule: "weekend"}, "drift": event.Drift{Sensor: "rows", Current: "7", Threshold: "5"},
 		"sensors": event.Sensors{Sensors: []string{"rows"}}, "config": event.Config{File: "orders.yaml", Problems: []string{"1:1: wrong"}}, "projection": event.Projection{Status: "met"},
-		"gate": event.Gate{Rules: []event.RuleOutcome{{Key: "rows", Outcome: "fail"}}}, "budget": event.Budget{Max: 1},
+		"audited": event.Audited{Actor: "deploy", Action: "trigger", Outcome: "done"},
+		"gate":    event.Gate{Rules: []event.RuleOutcome{{Key: "rows", Outcome: "fail"}}}, "budget": event.Budget{Max: 1},
 	} {
 		if why := (sink.Alert{Event: tell(event.JobFailed, extra)}).Story().Why; len(why) == 0 {
 			t.Errorf("%s: nothing is said", name)
