@@ -51,15 +51,15 @@ func (w *watch) rowsAreAsSeen() {
 	}
 }
 
-// runsHaveEnded wants no run open that was opened before the calm and whose time limit is over. One that waits for a slot
-// stands still as long as others have them all.
+// runsHaveEnded wants no run open that was opened before the calm and whose time limit is over. The limit of one that waits for
+// a slot stands still until it has one: others may have them all, or may have freed one only lately.
 func (w *watch) runsHaveEnded(calm, end time.Time) {
 	for _, key := range w.order {
 		r := w.runs[key]
 		if !r.Status.Open() || !r.Progress.Opening.At.Before(calm) || !r.Progress.LimitAt.Before(end) {
 			continue
 		}
-		if !r.Progress.WaitingSince.IsZero() && slices.ContainsFunc(w.current(key.Pipeline).Slots, w.isOpen) {
+		if !r.Progress.WaitingSince.IsZero() && (r.UpdatedAt.After(end) || slices.ContainsFunc(w.current(key.Pipeline).Slots, w.isOpen)) {
 			continue
 		}
 		w.fail(Liveness, "%s has been %s since %s: %s", r.ID(), r.Status, r.UpdatedAt, r.Reason)

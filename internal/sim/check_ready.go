@@ -16,32 +16,30 @@ import (
 
 // L1: gate open inside the window means a start, or an alert that says why not.
 
-// readyIsNotExhausted: a run whose gate is open on what was there when the last look began does not end with its window.
+// readyIsNotExhausted: a run whose gate was open when the last evaluation began, and still is when it is committed, does not end
+// with its window.
 func (w *watch) readyIsNotExhausted(before, after run.Run, now time.Time) {
 	def := w.definition(after.Pipeline, after.Progress.Opening.ConfigVersion)
 	if def == nil || len(def.After) > 0 || w.current(after.Pipeline).Paused() {
 		return
 	}
-	refs := def.Gate.Refs()
-	facts := make(rule.Snapshot, len(refs))
-	for i, ref := range refs {
-		if ref.Start {
-			return // which of its readings counts is another matter
+	for _, upTo := range []int64{w.began(), w.lastVersion} {
+		if !w.wasOpen(after, def, before.Progress.WindowEnd, upTo, now) {
+			return
 		}
-		owner := after.Pipeline
-		if ref.From != "" {
-			owner = pipeline.ID(ref.From)
-		}
-		r, there := w.best(sensorID{owner, ref.Key}, after.Period, w.began())
-		if !there || !r.UpdatedAt.Before(before.Progress.WindowEnd) {
-			continue
-		}
-		reading := r.Reading
-		facts[i] = sensor.Seen{Reading: &reading, For: after.Period}
 	}
-	if def.Gate.Decide(facts, now) == rule.Pass {
-		w.fail(ReadyIsNotForgotten, "%s ended with its window although its gate is open", after.ID())
+	w.fail(ReadyIsNotForgotten, "%s ended with its window although its gate is open", after.ID())
+}
+
+// wasOpen reports whether a run's gate is open on the readings up to a version that were written before its window ended.
+func (w *watch) wasOpen(r run.Run, def *pipeline.Definition, windowEnd time.Time, upTo int64, now time.Time) bool {
+	facts, known := w.facts(r, def, upTo)
+	for i, f := range facts {
+		if f.Reading != nil && !f.Reading.UpdatedAt.Before(windowEnd) {
+			facts[i] = sensor.Seen{}
+		}
 	}
+	return known && def.Gate.Decide(facts, now) == rule.Pass
 }
 
 // nothingIsForgotten looks, once nothing goes wrong any more, whether everything that was to open a run has led to one, or
