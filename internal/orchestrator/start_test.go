@@ -356,6 +356,32 @@ func TestRefusalAfterALostAnswerDoesNotFailTheAttempt(t *testing.T) {
 	}
 }
 
+// A worker that lost its lease is still in its start call while another one searches for the job. That the job does not exist yet
+// says nothing, so a refusal of the repeated start does not fail the attempt.
+func TestSearchDuringAStartCallDoesNotDecideOnItsJob(t *testing.T) {
+	b := newBench(t, daily+machine, thoroughType)
+	b.open(b.key, run.Opening{})
+	b.target.answer, b.target.fails = []func(job.Attempt) job.Started{func(a job.Attempt) job.Started {
+		b.target.mu.Unlock() // before the call has its effect
+		defer b.target.mu.Lock()
+		if err := b.store.VoidLeases(ctx); err != nil {
+			t.Error(err)
+		}
+		if _, err := b.controller("b", b.store).Step(ctx, b.claim("b")[0], b.clock); err != nil {
+			t.Error(err)
+		}
+		return b.target.succeed(a)
+	}}, []error{nil}
+	b.step()
+	b.want(run.Triggering)
+	b.target.refuse(run.Permanent)
+	b.settle()
+	if r := b.run(); r.Status == run.Failed || r.Progress.Handle != "job-1" {
+		t.Errorf("the run is %s with job %q, and job-1 runs", r.Status, r.Progress.Handle)
+	}
+	b.checkStarts()
+}
+
 func TestCancelledAttemptWithALostAnswerMayLeaveAJob(t *testing.T) {
 	b := newBench(t, daily+machine, strictType)
 	b.target.loseAfter()

@@ -32,6 +32,9 @@ func (w *work) unanswered(ctx context.Context, cause string) (lifecycle.Step, er
 	}
 	h, saw, trouble := w.find(ctx, kind, attempt)
 	w.now = w.clock()
+	if saw == notThere && refusesRepeats(kind) && w.now.Before(w.callOver(kind, attempt)) {
+		saw, trouble = lookFailed, "the target knows no such job yet, and the call may still be under way"
+	}
 	if trouble != "" {
 		cause += "; " + trouble
 	}
