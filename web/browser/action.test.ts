@@ -98,6 +98,7 @@ test("a pipeline is paused and resumed, also from the palette", async () => {
   await visit(page, server, "/pipelines/trial");
   await ask("Pause…", "Pause", { Reason: "maintenance", Until: "2h" });
   await page.getByText(/Paused by ops/).waitFor();
+  await dialog().waitFor({ state: "detached" }); // until then, its field takes the key
   await page.keyboard.press("/");
   await page.getByRole("combobox", { name: "Find" }).fill("resume");
   await page.getByRole("option", { name: "Resume…" }).waitFor();
