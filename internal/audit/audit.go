@@ -162,24 +162,22 @@ func kindOf(day string) store.NoteKind { return store.AuditNote + "/" + store.No
 // event announces an entry.
 func (e Entry) event(now time.Time) event.Event {
 	about := event.About{Pipeline: e.Pipeline, Which: e.ID, At: now, CausedBy: e.ID}
-	return event.New(event.Audit, about, e.Sentence(), event.Audited{
+	return event.New(event.Audit, about, e.message(), event.Audited{
 		Actor: e.Actor, Role: e.Role, RequestedBy: e.RequestedBy, Remote: e.Remote, Action: e.Action, Subject: e.Subject, Reason: e.Reason, Outcome: string(e.Outcome),
 	})
 }
 
-// Sentence says in one line who did what.
-func (e Entry) Sentence() string {
-	text := e.Actor + ": " + e.Action
-	if what := e.Subject; what != "" {
-		text += " " + what
+// message is the event's message, such as "pause orders by deploy: done".
+func (e Entry) message() string {
+	text := e.Action
+	if e.Subject != "" {
+		text += " " + e.Subject
 	} else if e.Pipeline != "" {
 		text += " " + string(e.Pipeline)
 	}
-	if e.Outcome != Unknown {
-		text += ", " + string(e.Outcome)
-	}
+	text += " by " + e.Actor + ": " + string(e.Outcome)
 	if e.Error != "" {
-		text += ": " + strings.TrimSpace(e.Error)
+		text += ", " + strings.TrimSpace(e.Error)
 	}
 	return text
 }

@@ -131,10 +131,12 @@ func (s *story) event(ctx context.Context, e event.Event) {
 	}
 }
 
-// skip says which events the reader can do without: files at the beginning, open gates once he has seen one, and, when
-// the story is over, all that goes as it should until it is done.
+// skip reports whether an event is left out: the audit record, files at the beginning, open gates after the first, and, once
+// the story is over, everything that goes well except completions.
 func (s *story) skip(e event.Event) bool {
 	switch {
+	case e.Type == event.Audit:
+		return true
 	case e.Type == event.ConfigAccepted:
 		return !s.over
 	case e.Type == event.ValidationPassed && s.counts[e.Type] > 1:

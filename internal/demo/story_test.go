@@ -63,6 +63,14 @@ func TestTheStoryGoesOnWhenAllThatItWaitsForHasHappened(t *testing.T) {
 	})
 }
 
+func TestTheAuditRecordIsNotPartOfTheStory(t *testing.T) {
+	s, out := storyOn(memory.New())
+	s.event(t.Context(), event.New(event.Audit, event.About{Pipeline: quakeSilver, At: now}, "pause by operator: done", event.Audited{}))
+	if out.Len() > 0 {
+		t.Errorf("told %s", out)
+	}
+}
+
 func TestAnEventThatDoesNotComeIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := storyOn(memory.New())
