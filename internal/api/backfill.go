@@ -52,12 +52,24 @@ func (a *API) backfill(ctx context.Context, in *struct {
 		}
 		q.Once = o
 		done, err := a.operator.Backfill(ctx, q, a.now())
+		if !q.DryRun {
+			a.quotas.opened(id, opens(done))
+		}
 		if err != nil {
 			return nil, fmt.Errorf("backfill %s: %w", id, err)
 		}
-		a.quotas.opened(id, len(done))
 		return done, nil
 	})
+}
+
+// opens counts the periods that a backfill opened or runs again.
+func opens(done []router.Backfilled) (n int) {
+	for _, b := range done {
+		if b.Action != router.BackfillSkip {
+			n++
+		}
+	}
+	return n
 }
 
 // backfillAnswer is the answer to a backfill.

@@ -139,26 +139,38 @@ func (q *quotas) open(ctx context.Context, id pipeline.ID, now time.Time) *Probl
 	return nil
 }
 
-// opened counts runs that a request may have opened, beside the one that it was let in for.
+// opened corrects the count of a request that was let in for one run by the number that it may have opened: 0 if it was
+// refused.
 func (q *quotas) opened(id pipeline.ID, runs int) {
 	u := q.usage(id)
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.open += max(runs-1, 0)
+	u.open = max(u.open+runs-1, 0)
 }
 
 // admit says which limit a reading would exceed. Undo takes back what it counted.
 func (a *API) admit(ctx context.Context, e *catalog.Entry, r sensor.Reading, size int) (undo func(), p *Problem) {
+	counted := false
 	if opensRun(e, r) {
 		if p := a.quotas.open(ctx, e.ID, a.now()); p != nil {
-			// A run that is there already is not opened by it.
+			// A run that exists already is not opened by it.
 			key := run.Key{Pipeline: e.ID, Schedule: e.Opens, Period: r.Period}
 			if found, err := a.store.RunsAt(ctx, []run.Key{key}); err != nil || len(found) == 0 {
 				return nil, p
 			}
+		} else {
+			counted = true
 		}
 	}
-	return a.quotas.reserve(ctx, e.ID, r.Key, size)
+	forget, p := a.quotas.reserve(ctx, e.ID, r.Key, size)
+	if !counted {
+		return forget, p
+	}
+	if p != nil {
+		a.quotas.opened(e.ID, 0)
+		return nil, p
+	}
+	return func() { forget(); a.quotas.opened(e.ID, 0) }, nil
 }
 
 // opensRun says whether a reading may open the run of its own period. An undated one opens at most that of the present.

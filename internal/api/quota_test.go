@@ -146,3 +146,22 @@ func TestOpenRunsAreLimited(t *testing.T) {
 	w.Pass(10 * time.Second)
 	landed("2026-02-12").object(200)
 }
+
+func TestRefusedRequestsDoNotCountAsOpenRuns(t *testing.T) {
+	w := newWorld(t, limited(api.Limits{OpenRuns: 2, SensorKeys: 1}))
+	w.put("/api/v1/pipelines/silver-orders/sensors/other", `{}`).object(200)
+	for range 3 {
+		w.put("/api/v1/pipelines/silver-orders/sensors/landed", `{"status":"ready","date":"2026-02-10"}`).problem(429, "limits.sensorKeys")
+	}
+	for range 3 {
+		w.post("/api/v1/runs/silver-orders/stream/2026-02-10/reruns", `{"reason":"x"}`).problem(409)
+	}
+	w.post("/api/v1/runs", `{"pipeline":"silver-orders","date":"2026-02-10"}`).object(201)
+	for range 3 {
+		w.post("/api/v1/runs", `{"pipeline":"silver-orders","date":"2026-02-10"}`).problem(409)
+	}
+	w.post("/api/v1/pipelines/silver-orders/backfill", `{"from":"2026-02-02","to":"2026-02-27","dryRun":true,"reason":"x"}`).object(200)
+	w.post("/api/v1/pipelines/silver-orders/backfill", `{"from":"2026-02-10","to":"2026-02-10","onlyMissing":true,"reason":"x"}`).object(200)
+	w.post("/api/v1/runs", `{"pipeline":"silver-orders","date":"2026-02-11"}`).object(201)
+	w.post("/api/v1/runs", `{"pipeline":"silver-orders","date":"2026-02-12"}`).problem(429, "limits.openRuns")
+}

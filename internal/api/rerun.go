@@ -54,6 +54,9 @@ func (a *API) rerun(ctx context.Context, in *struct {
 			return store.Rerun{}, p
 		}
 		answer, err := a.operator.Rerun(ctx, request, a.now())
+		if err != nil || !answer.Accepted {
+			a.quotas.opened(key.Pipeline, 0)
+		}
 		if err != nil {
 			return store.Rerun{}, fmt.Errorf("rerun %s: %w", key, err)
 		}

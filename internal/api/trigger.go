@@ -58,6 +58,7 @@ func (a *API) trigger(ctx context.Context, in *struct {
 			ID: in.id(ctx), Once: o, Pipeline: id, Period: date, By: q.by(ctx), Reason: q.Reason, Force: q.Force, BypassGate: q.BypassGate,
 		}, a.now())
 		if err != nil {
+			a.quotas.opened(id, 0)
 			return run.Run{}, fmt.Errorf("trigger %s: %w", id, err)
 		}
 		return r, nil
