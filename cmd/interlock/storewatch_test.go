@@ -69,7 +69,7 @@ func TestStoreThatTakesNoChanges(t *testing.T) {
 			s.until("a heartbeat", func() bool { return beats.Load() > 0 })
 			s.breaking.fault.Store(&store.Fault{Kind: kind, Remedy: "do this and that"})
 
-			if status, text := s.status(http.MethodGet, "/readyz", ""); status != http.StatusServiceUnavailable || !in(text, "store do this and that") {
+			if status, text := s.status(http.MethodGet, "/readyz", ""); status != http.StatusServiceUnavailable || !in(text, "store: do this and that") {
 				t.Errorf("readyz answers %s", text)
 			}
 			for method, path := range map[string]string{

@@ -138,7 +138,7 @@ func TestHealthAndReadiness(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	ready = false
-	got := w.get("/readyz").problem(503, "feed 3m behind", "not-ready")
+	got := w.get("/readyz").problem(503, "feed: 3m behind", "not-ready")
 	if len(got["checks"].([]any)) != 2 {
 		t.Errorf("got %v", got)
 	}

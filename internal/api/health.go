@@ -65,7 +65,9 @@ func (a *API) readyz(w http.ResponseWriter, r *http.Request) {
 			p.at(c.Name, c.Detail)
 		}
 	}
-	p.Detail = p.summed(p.Detail)
+	if why := (Health{Checks: checks}).Why(); why != "" {
+		p.Detail += ": " + why
+	}
 	p.place(r.Context())
 	w.Header().Set("Retry-After", "5")
 	writeJSON(w, p.Status, problemType, Unreadiness{Problem: *p, Checks: checks})
