@@ -54,7 +54,7 @@ func TestTheManualOfJobsTellsAllOfEachType(t *testing.T) {
 		if !strings.Contains(text, "| [`"+kind.Name+"`](#"+kind.Name+") |") {
 			t.Errorf("%s has no line in the table of keys", kind.Name)
 		}
-		for _, part := range []string{"**Its key.**", "**How it ends.**", "**PERMANENT", "**Permissions.**"} {
+		for _, part := range []string{"**Idempotency.**", "**Result.**", "**PERMANENT", "**Permissions.**"} {
 			if !strings.Contains(section, part) {
 				t.Errorf("the section of %s has no %s", kind.Name, part)
 			}
