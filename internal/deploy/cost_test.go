@@ -73,9 +73,9 @@ func TestPriceOfARunIsWhatTheManualSays(t *testing.T) {
 	once := walk(t, machine, shortest)
 	gate, job := walk(t, machine, lookAtGate), walk(t, machine, lookAtJob)
 	for what, n := range map[string][2]int{
-		"gate open at once, job seen done at the first look":               {0, 0},
-		"the same, ten looks at the gate before it opens":                  {10, 0},
-		"the same, job of ten minutes looked at each 30 s (19 looks more)": {0, 19},
+		"gate open at once, job done at the first poll":              {0, 0},
+		"the same, ten evaluations before the gate opens":            {10, 0},
+		"the same, ten-minute job polled every 30 s (19 more polls)": {0, 19},
 	} {
 		entered := len(shortest) + n[0]*(len(lookAtGate)-1) + n[1]*(len(lookAtJob)-1)
 		line := fmt.Sprintf("| %s | %d,000 | %d,000 |", what, entered, once+n[0]*gate+n[1]*job)
@@ -99,7 +99,7 @@ func TestManualNamesEveryVariableAndOutput(t *testing.T) {
 // told is what the manual calls permissions.
 var told = map[string]string{
 	"PutEvents": "events:PutEvents", "StartExecution": "states:StartExecution", "Invoke of the orchestrator": "lambda:InvokeFunction",
-	"Create-, Update- and DeleteSchedule": "scheduler:CreateSchedule", "SendMessage": "sqs:SendMessage", "takes messages": "sqs:ReceiveMessage",
+	"Create-, Update- and DeleteSchedule": "scheduler:CreateSchedule", "SendMessage": "sqs:SendMessage", "receives messages": "sqs:ReceiveMessage",
 	"reads the streams": "dynamodb:GetRecords",
 }
 
