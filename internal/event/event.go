@@ -1,9 +1,9 @@
-// Package event is the catalogue of what Interlock announces: every type with its severity, when it is
-// published and what to do about it, and the envelope all of them share.
+// Package event is the catalogue of the events that Interlock emits: every type with its severity, when it is
+// published and what to do about it, and the envelope that all of them share.
 //
-// An event is written in the same commit as the change it tells of, by the handler that makes the change;
-// package notify brings it to people. Its id is a function of its cause, so that a repeated delivery is
-// recognised as a repeat. docs/EVENTS.md is generated from this package.
+// An event is written in the same commit as the change that it reports; package notify delivers it. Its id is
+// derived from its cause, so that consumers recognise a repeated delivery. docs/EVENTS.md is generated from this
+// package.
 package event
 
 //go:generate go run ./eventdoc ../../docs/EVENTS.md
@@ -25,7 +25,7 @@ import (
 // Source is the source of every event.
 const Source = "interlock"
 
-// Event is one announcement. As JSON it is {id, source, detail-type, time, detail}.
+// Event is one event. As JSON it is {id, source, detail-type, time, detail}.
 type Event struct {
 	ID     string
 	Type   Type
@@ -33,8 +33,7 @@ type Event struct {
 	Detail Detail
 }
 
-// Detail is what an event says: the fields below, always present, and beside them in the same JSON object
-// those of Extra.
+// Detail has the common fields of an event. In JSON, the fields of Extra are in the same object.
 type Detail struct {
 	Pipeline  pipeline.ID         `json:"pipelineId"`
 	Schedule  pipeline.ScheduleID `json:"scheduleId"`
@@ -43,32 +42,32 @@ type Detail struct {
 	Timestamp time.Time           `json:"timestamp"`
 	Severity  Severity            `json:"severity"`
 	Attempt   int                 `json:"attempt,omitempty"`
-	CausedBy  string              `json:"causedBy,omitempty"` // the change, request or event it follows from
+	CausedBy  string              `json:"causedBy,omitempty"` // the change, request or event that caused it
 	Extra     Extra               `json:"-"`
 }
 
-// About is what an event is about.
+// About is the subject of an event.
 type About struct {
 	Pipeline pipeline.ID
 	Schedule pipeline.ScheduleID
 	Date     period.Period
 	Attempt  int
 
-	// Which tells apart events of one type about one subject that are not repeats of each other: a sensor key,
-	// a request id, a config version, a deadline's instant. It is part of the id and never shown.
+	// Which distinguishes events of one type about one subject that are not repeats of each other: a sensor
+	// key, a request id, a config version, a deadline's instant. It is part of the id and never shown.
 	Which    string
 	CausedBy string
 	At       time.Time
-	Critical bool // the pipeline's SLA is critical: its alerts are raised
+	Critical bool // the pipeline's SLA is critical: use Entry.Raised
 }
 
-// Of is the subject of an event about the latest attempt of r.
+// Of returns the subject of an event about the latest attempt of r.
 func Of(r run.Run, at time.Time) About {
 	return About{Pipeline: r.Pipeline, Schedule: r.Schedule, Date: r.Period, Attempt: r.Attempt, At: at}
 }
 
-// New is the event of type t about a. The same type, subject and Which give the same id, whenever and
-// however often it is made. Extra is of the kind the catalogue lists for t; nil where it lists none.
+// New returns the event of type t about a. The same type, subject and Which always give the same id. Extra must
+// have the type that the catalogue lists for t; nil if it lists none.
 func New(t Type, a About, message string, extra Extra) Event {
 	entry := t.Entry()
 	severity := entry.Severity
@@ -87,14 +86,14 @@ func New(t Type, a About, message string, extra Extra) Event {
 	}
 }
 
-// As is e with another severity than the catalogue's: where the same type reports something less serious.
+// As returns e with severity s instead of the catalogue's.
 func (e Event) As(s Severity) Event {
 	e.Detail.Severity = s
 	return e
 }
 
-// id hashes what makes an event the event it is. An event about a run does not depend on the attempt that
-// happens to be open, one about a pipeline not on a period.
+// id hashes the type, the fields of a within the scope, and Which: the id of an event about a run does not depend
+// on its attempt, that of an event about a pipeline not on a period.
 func id(t Type, s Scope, a About) string {
 	parts := []string{string(t), a.Which}
 	if s <= PerPipeline {
@@ -113,8 +112,8 @@ func id(t Type, s Scope, a About) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// Remedy is what to do about e, with its pipeline, date, run, first date and sensor filled in; "" where there
-// is nothing to do.
+// Remedy returns what to do about e, with its pipeline, date, run, first date and sensor filled in; "" if there is
+// nothing to do.
 func (e Event) Remedy() string {
 	d := e.Detail
 	first, key := d.Date.String(), "KEY"
@@ -134,14 +133,14 @@ func (e Event) Remedy() string {
 	).Replace(e.Type.Entry().Remedy)
 }
 
-// Validate says what is wrong with an event that does not follow the catalogue.
+// Validate returns an error if e does not match the catalogue.
 func (e Event) Validate() error {
 	entry, known := catalogue[e.Type]
 	if !known {
 		return fmt.Errorf("event type %q is not in the catalogue", e.Type)
 	}
 	if got, want := reflect.TypeOf(e.Detail.Extra), reflect.TypeOf(entry.Extra); got != want {
-		return fmt.Errorf("event %s carries %v, the catalogue says %v", e.Type, got, want)
+		return fmt.Errorf("event %s has detail %v, want %v", e.Type, got, want)
 	}
 	if e.ID == "" || e.Detail.Message == "" || e.Time.IsZero() {
 		return fmt.Errorf("event %s needs an id, a message and a time, has %q, %q and %s", e.Type, e.ID, e.Detail.Message, e.Time)

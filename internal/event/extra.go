@@ -6,14 +6,13 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// Extra is what events of some types say beyond the common fields. The kinds below are all there are; each
-// type has at most one (see Entry.Extra). Their fields stand in the event's detail beside the common ones
-// and are always present, so that a consumer can tell "no" from "not said".
+// Extra holds the fields of an event beyond the common ones. The types below are the only ones; each event type
+// has at most one (see Entry.Extra). Unless they are marked omitempty, the fields are always present in the detail.
 type Extra interface{ extra() }
 
-// Gate is what the rules showed.
+// Gate is the result of evaluating the rules.
 type Gate struct {
-	Rules []RuleOutcome `json:"rules" doc:"each rule with its outcome, the value seen and the reason"`
+	Rules []RuleOutcome `json:"rules" doc:"each rule with its outcome, value and reason"`
 }
 
 // RuleOutcome is one rule of a Gate.
@@ -23,12 +22,12 @@ type RuleOutcome struct {
 	Outcome string `json:"outcome"`
 	Value   string `json:"value"`
 	Reason  string `json:"reason"`
-	// EffectiveOutcome is what a rule under a "not" contributes to the gate; empty where that is its Outcome.
+	// EffectiveOutcome is what a rule under a "not" contributes to the gate; empty if equal to Outcome.
 	EffectiveOutcome string `json:"effectiveOutcome,omitempty"`
-	Advisory         bool   `json:"advisory,omitempty"` // shown only; it never closes a gate
+	Advisory         bool   `json:"advisory,omitempty"` // it never closes a gate
 }
 
-// Closes says that the rule is a reason for the gate to be closed.
+// Closes reports whether the rule keeps the gate closed.
 func (r RuleOutcome) Closes() bool {
 	outcome := r.Outcome
 	if r.EffectiveOutcome != "" {
@@ -37,111 +36,111 @@ func (r RuleOutcome) Closes() bool {
 	return outcome != "pass" && !r.Advisory
 }
 
-// Opening is why an attempt was opened.
+// Opening says why an attempt was opened.
 type Opening struct {
 	Cause        run.Cause `json:"cause" doc:"why the attempt was opened"`
-	RequestedBy  string    `json:"requestedBy" doc:"who asked, where somebody did"`
-	Reason       string    `json:"reason" doc:"why, in their words"`
-	Forced       bool      `json:"forced" doc:"breaker and budget were skipped"`
+	RequestedBy  string    `json:"requestedBy" doc:"who requested it; empty if the controller opened it"`
+	Reason       string    `json:"reason" doc:"the reason that they gave"`
+	Forced       bool      `json:"forced" doc:"the breaker and the budget were skipped"`
 	GateBypassed bool      `json:"gateBypassed" doc:"the gate was skipped"`
 }
 
-// Refusal is why a rerun request was turned down.
+// Refusal says why a rerun request was rejected.
 type Refusal struct {
-	Why         string `json:"why" doc:"what stands against it, as in the list of rejections"`
-	RequestedBy string `json:"requestedBy" doc:"who asked"`
-	Reason      string `json:"reason" doc:"why, in their words"`
+	Why         string `json:"why" doc:"why it was rejected, as in the list of rejections"`
+	RequestedBy string `json:"requestedBy" doc:"who requested it"`
+	Reason      string `json:"reason" doc:"the reason that they gave"`
 }
 
-// Started is a job that was taken.
+// Started describes a started job.
 type Started struct {
 	JobType  string         `json:"jobType" doc:"the type of the job"`
-	Handle   run.Handle     `json:"handle" doc:"the job's own name at its target"`
+	Handle   run.Handle     `json:"handle" doc:"the job's id at its target"`
 	Snapshot run.SnapshotID `json:"snapshot" doc:"the stored facts on which the gate was open"`
 }
 
 // Finished is a job's result.
 type Finished struct {
 	Category        run.Category `json:"category" doc:"PERMANENT, TRANSIENT, TIMEOUT or empty for unknown"`
-	ExitCode        *int         `json:"exitCode" doc:"its exit code, null where it has none"`
+	ExitCode        *int         `json:"exitCode" doc:"the exit code; null if there is none"`
 	DurationSeconds int64        `json:"durationSeconds" doc:"from start to result"`
-	NextAttemptAt   time.Time    `json:"nextAttemptAt,omitzero" doc:"about when it is tried again by itself; absent when it is not"`
+	NextAttemptAt   time.Time    `json:"nextAttemptAt,omitzero" doc:"approximate time of the automatic retry; absent if there is none"`
 }
 
-// Left is an attempt that ended without its job's result.
+// Left describes an attempt that ended without its job's result.
 type Left struct {
-	JobMayRun bool   `json:"jobMayRun" doc:"the job could not be stopped and may still run"`
-	By        string `json:"by" doc:"who ended it, where somebody did"`
+	JobMayRun bool   `json:"jobMayRun" doc:"the job could not be stopped and may still be running"`
+	By        string `json:"by" doc:"who cancelled it; empty if the controller ended it"`
 	Reason    string `json:"reason" doc:"why"`
 }
 
-// Budget is how a retry stands.
+// Budget is the state of a retry budget.
 type Budget struct {
 	Cause         run.Cause `json:"cause" doc:"which budget: transient, timeout, unknown or code"`
-	Used          int       `json:"used" doc:"attempts opened on it"`
-	Max           int       `json:"max" doc:"attempts it allows"`
-	NextAttemptAt time.Time `json:"nextAttemptAt,omitzero" doc:"when the gate is evaluated again; absent when there is no next attempt"`
+	Used          int       `json:"used" doc:"attempts that it has opened"`
+	Max           int       `json:"max" doc:"attempts that it allows"`
+	NextAttemptAt time.Time `json:"nextAttemptAt,omitzero" doc:"when the gate is evaluated again; absent if there is no next attempt"`
 }
 
-// Infra is something wrong beneath the pipelines.
+// Infra is a failure of the infrastructure.
 type Infra struct {
 	Held  bool   `json:"held" doc:"the run is held until an operator decides"`
 	Error string `json:"error" doc:"what went wrong"`
 }
 
-// Alarm is a changed state of a platform alarm.
+// Alarm is a state change of a platform alarm.
 type Alarm struct {
 	Alarm string `json:"alarm" doc:"its name"`
 	State string `json:"state" doc:"its new state"`
 }
 
-// Deadline is how a deadline stands.
+// Deadline is the state of a deadline.
 type Deadline struct {
 	Deadline    time.Time `json:"deadline" doc:"the breach instant"`
-	Warned      bool      `json:"warned" doc:"a warning went before"`
+	Warned      bool      `json:"warned" doc:"a warning was sent before"`
 	Failed      bool      `json:"failed" doc:"the run had already failed"`
-	LateSeconds int64     `json:"lateSeconds" doc:"how long after the deadline it completed; 0 if it did not"`
+	LateSeconds int64     `json:"lateSeconds" doc:"how long after the deadline the run completed; 0 if it did not"`
 	Reason      string    `json:"reason" doc:"why it was cancelled"`
 }
 
-// Missed is what should have been opened and was not.
+// Missed lists periods that should have been opened.
 type Missed struct {
-	Dates []string `json:"dates" doc:"every period missed, oldest first; date is the newest"`
+	Dates []string `json:"dates" doc:"every missed period, oldest first; date is the newest"`
 }
 
-// Degraded is what the watchdog could not check.
+// Degraded lists what the watchdog could not check.
 type Degraded struct {
 	Checks    []string `json:"checks" doc:"the checks that failed"`
-	Pipelines []string `json:"pipelines" doc:"the pipelines they failed for; empty where they failed as a whole"`
+	Pipelines []string `json:"pipelines" doc:"the pipelines they failed for; empty if they failed as a whole"`
 }
 
-// Late is input that came after its run.
+// Late describes input that arrived after its run.
 type Late struct {
 	Sensors []string `json:"sensors" doc:"the sensors whose data changed"`
-	Reason  string   `json:"reason" doc:"what follows: a rerun, budget spent, or window closed"`
+	Reason  string   `json:"reason" doc:"what follows: a rerun, or none because the budget is used up or the window closed"`
 }
 
-// Exclusion is why the calendar suppresses a period.
+// Exclusion says why the calendar suppresses a period.
 type Exclusion struct {
-	Rule string `json:"rule" doc:"what excludes it: weekend, a listed date, a calendar"`
+	Rule string `json:"rule" doc:"the exclusion: weekend, a listed date, a calendar"`
 }
 
 // Pause is an operator's pause of a pipeline, or of all.
 type Pause struct {
-	All     bool      `json:"all,omitempty" doc:"it is the pause of all pipelines"`
-	By      string    `json:"by" doc:"who"`
+	All     bool      `json:"all,omitempty" doc:"all pipelines are paused"`
+	By      string    `json:"by" doc:"who paused it"`
 	Reason  string    `json:"reason" doc:"why"`
-	Until   time.Time `json:"until,omitzero" doc:"when it ends by itself; absent if never"`
-	HoldSLA bool      `json:"holdSla" doc:"deadlines are cancelled meanwhile"`
+	Until   time.Time `json:"until,omitzero" doc:"when it ends by itself; absent if it does not"`
+	HoldSLA bool      `json:"holdSla" doc:"deadlines are cancelled during the pause"`
 }
 
-// Drift is how a post-run value stands to its baseline. The values are in decimal text, so that none is rounded.
+// Drift compares a post-run value with its baseline. The values are decimal text, to avoid rounding.
 type Drift struct {
 	Sensor    string `json:"sensor" doc:"the post-run sensor"`
 	Field     string `json:"field" doc:"the drift field"`
 	Baseline  string `json:"baseline" doc:"its value at completion; empty if missing"`
 	Current   string `json:"current" doc:"its value now; empty if missing"`
-	Threshold string `json:"threshold" doc:"how far it may move"`
+	Threshold string `json:"threshold" doc:"how much it may change"`
 }
 
 // Sensors are the sensors concerned.
@@ -149,31 +148,31 @@ type Sensors struct {
 	Sensors []string `json:"sensors" doc:"the sensors concerned"`
 }
 
-// Config is a pipeline file.
+// Config describes a pipeline file.
 type Config struct {
-	File     string   `json:"file" doc:"where it was read"`
-	Version  string   `json:"version" doc:"the version now in force; empty if none"`
-	Problems []string `json:"problems" doc:"what is wrong with it, each at its place"`
+	File     string   `json:"file" doc:"the path of the file"`
+	Version  string   `json:"version" doc:"the active version; empty if none"`
+	Problems []string `json:"problems" doc:"the problems, each with its position"`
 }
 
 // Audited is an entry of the audit record.
 type Audited struct {
-	Actor       string `json:"actor" doc:"the token, certificate or user; server for what the server does by itself"`
+	Actor       string `json:"actor" doc:"the token, certificate or user; server for the server's own actions"`
 	Role        string `json:"role" doc:"the actor's role"`
 	RequestedBy string `json:"requestedBy" doc:"the person, as the client named them"`
-	Remote      string `json:"remote" doc:"the address that the request came from"`
+	Remote      string `json:"remote" doc:"the address of the client"`
 	Action      string `json:"action" doc:"the operation, such as trigger, pause, login or config"`
-	Subject     string `json:"subject" doc:"what it is about, such as a run"`
-	Reason      string `json:"reason" doc:"why, in their words"`
+	Subject     string `json:"subject" doc:"the subject, such as a run"`
+	Reason      string `json:"reason" doc:"the reason that they gave"`
 	Outcome     string `json:"outcome" doc:"done, refused or failed"`
 }
 
-// Projection is how a dry run would have met its deadline.
+// Projection is the forecast of a dry run's deadline.
 type Projection struct {
 	Status              string    `json:"status" doc:"met, breach or past"`
 	EstimatedCompletion time.Time `json:"estimatedCompletion" doc:"now plus the expected duration"`
 	Deadline            time.Time `json:"deadline" doc:"the breach instant"`
-	MarginSeconds       int64     `json:"marginSeconds" doc:"deadline less estimated completion; negative if late"`
+	MarginSeconds       int64     `json:"marginSeconds" doc:"deadline minus estimated completion; negative if late"`
 }
 
 func (Gate) extra()       {}

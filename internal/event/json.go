@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// envelope is an Event as it travels.
+// envelope is the JSON form of an Event.
 type envelope struct {
 	ID     string          `json:"id"`
 	Source string          `json:"source"`
@@ -27,7 +27,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	return json.Marshal(envelope{ID: e.ID, Source: Source, Type: e.Type, Time: e.Time, Detail: detail})
 }
 
-// DetailJSON is the detail as it stands in the envelope: the common fields and those of its type in one object.
+// DetailJSON returns the detail as in the envelope: the common fields and those of Extra in one object.
 func (e Event) DetailJSON() ([]byte, error) {
 	detail, err := json.Marshal(e.Detail)
 	if err != nil {
@@ -47,7 +47,7 @@ func (e Event) DetailJSON() ([]byte, error) {
 	return detail, nil
 }
 
-// UnmarshalJSON reads an envelope. A type that is not in the catalogue keeps its common fields only.
+// UnmarshalJSON reads an envelope. An event of an unknown type keeps only its common fields.
 func (e *Event) UnmarshalJSON(text []byte) error {
 	guess := typeIn(text)
 	got, err := readAs(guess, text)
@@ -64,8 +64,8 @@ func (e *Event) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// typeIn is the type of an event as MarshalJSON writes it, found before the rest is read, so that all of it is gone through
-// once. It may be wrong where somebody else wrote it.
+// typeIn guesses the type of an event from the text that MarshalJSON writes, so that the event is parsed only once.
+// The guess may be wrong for other writers.
 func typeIn(text []byte) Type {
 	const name = `"detail-type":"`
 	_, after, _ := bytes.Cut(text, []byte(name))
@@ -73,10 +73,10 @@ func typeIn(text []byte) Type {
 	return Type(t)
 }
 
-// readAs reads an event with what those of type t say beyond the common fields. It may turn out to be of another type.
+// readAs reads an event with the extra fields of type t. The event may turn out to be of another type.
 func readAs(t Type, text []byte) (Event, error) {
 	kind := catalogue[t].Extra
-	detail := reflect.New(reflect.PointerTo(details()[reflect.TypeOf(kind)])) // stays nil where there is none
+	detail := reflect.New(reflect.PointerTo(details()[reflect.TypeOf(kind)])) // stays nil without a detail
 	env := struct {
 		envelope
 		Detail any `json:"detail"` // in place of the envelope's
@@ -88,12 +88,13 @@ func readAs(t Type, text []byte) (Event, error) {
 		return Event{}, fmt.Errorf("read event %q: source is %q, want %q", env.ID, env.Source, Source)
 	}
 	if detail.Elem().IsNil() {
-		return Event{}, fmt.Errorf("read event %q: it has no detail", env.ID)
+		return Event{}, fmt.Errorf("read event %q: detail is missing", env.ID)
 	}
 	return Event{ID: env.ID, Type: env.Type, Time: env.Time, Detail: detailOf(detail.Elem().Elem(), kind)}, nil
 }
 
-// details are the structs that details are read into, by the kind of their Extra: the common fields, and beside them its own.
+// details returns the struct types into which details are read, by the type of their Extra: the common fields and
+// those of Extra.
 var details = sync.OnceValue(func() map[reflect.Type]reflect.Type {
 	common := reflect.StructField{Name: "Detail", Type: reflect.TypeFor[Detail](), Anonymous: true}
 	all := map[reflect.Type]reflect.Type{nil: reflect.StructOf([]reflect.StructField{common})}
@@ -106,7 +107,7 @@ var details = sync.OnceValue(func() map[reflect.Type]reflect.Type {
 	return all
 })
 
-// detailOf takes apart what was read into such a struct.
+// detailOf converts such a struct to a Detail.
 func detailOf(read reflect.Value, kind Extra) Detail {
 	d := read.Field(0).Interface().(Detail)
 	if kind == nil {

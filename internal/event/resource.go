@@ -4,10 +4,10 @@ import "strings"
 
 const resourcePrefix = "interlock:event:"
 
-// Resource is an event's id as it travels where the carrier gives events ids of its own.
+// Resource returns an event's id as a resource name, for a bus that gives events its own ids.
 func Resource(id string) string { return resourcePrefix + id }
 
-// FromResources is the id among resources; "" if none is one.
+// FromResources returns the event id among resources, or "".
 func FromResources(resources []string) string {
 	for _, r := range resources {
 		if id, ok := strings.CutPrefix(r, resourcePrefix); ok {

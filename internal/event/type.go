@@ -31,7 +31,7 @@ const (
 	RelativeSLABreach  Type = "RELATIVE_SLA_BREACH"
 )
 
-// What did not happen.
+// Missing runs and data.
 const (
 	ScheduleMissed          Type = "SCHEDULE_MISSED"
 	IrregularScheduleMissed Type = "IRREGULAR_SCHEDULE_MISSED"
@@ -79,17 +79,16 @@ const (
 	DryRunCompleted     Type = "DRY_RUN_COMPLETED"
 )
 
-// Severity is how much an event matters.
 type Severity string
 
-// The severities. Without routes, warning and above are alerted.
+// The severities. Without routes, warning and above become alerts.
 const (
 	Info     Severity = "info"
 	Warning  Severity = "warning"
 	Critical Severity = "critical"
 )
 
-// Scope is what an event is about, narrowest first, and with that what makes two of them the same.
+// Scope is the kind of subject of an event, narrowest first. It decides which fields are part of the id.
 type Scope uint8
 
 // The scopes.
@@ -100,7 +99,6 @@ const (
 	PerPlatform
 )
 
-// String is the scope in words.
 func (s Scope) String() string {
 	switch s {
 	case PerAttempt:
@@ -116,7 +114,7 @@ func (s Scope) String() string {
 	}
 }
 
-// Entry is what the catalogue says of a type.
+// Entry describes an event type.
 type Entry struct {
 	Type     Type
 	Severity Severity
@@ -127,7 +125,7 @@ type Entry struct {
 	Extra    Extra  // the kind of its extra detail, as a zero value; nil if it has none
 }
 
-// Entry is t's line in the catalogue. For a type that is not in it there is a warning about that.
+// Entry returns t's entry in the catalogue, or a warning for an unknown type.
 func (t Type) Entry() Entry {
 	if entry, ok := catalogue[t]; ok {
 		return entry
@@ -135,13 +133,13 @@ func (t Type) Entry() Entry {
 	return Entry{Type: t, Severity: Warning, Scope: PerAttempt, When: "unknown event type"}
 }
 
-// Known says whether t is in the catalogue.
+// Known reports whether t is in the catalogue.
 func (t Type) Known() bool {
 	_, known := catalogue[t]
 	return known
 }
 
-// Types lists the names of all types, in the order of the catalogue.
+// Types returns the names of all types, in the order of the catalogue.
 func Types() []string {
 	var names []string
 	for _, g := range Catalogue() {
@@ -152,13 +150,13 @@ func Types() []string {
 	return names
 }
 
-// Group is a part of the catalogue with its title.
+// Group is a section of the catalogue.
 type Group struct {
 	Title   string
 	Entries []Entry
 }
 
-// Catalogue lists every type there is, in groups and in order.
+// Catalogue returns all types in groups.
 func Catalogue() []Group {
 	return append([]Group(nil), groups...)
 }
