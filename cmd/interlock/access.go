@@ -108,14 +108,14 @@ func (a *access) use(f settings.File) {
 func (a *access) reloadTokens(ctx context.Context) error {
 	tokens, err := readTokens(a.file.Auth.Tokens, a.getenv)
 	if err != nil {
-		return fmt.Errorf("reload the tokens, those of before stay in force: %w", err)
+		return fmt.Errorf("reload tokens (the previous ones stay active): %w", err)
 	}
 	changed := changedTokens(a.tokens, tokens)
 	if len(changed) == 0 {
 		return nil
 	}
 	if err := a.api.SetTokens(tokens); err != nil {
-		return fmt.Errorf("reload the tokens, those of before stay in force: %w", err)
+		return fmt.Errorf("reload tokens (the previous ones stay active): %w", err)
 	}
 	a.tokens = tokens
 	a.logger.Info("tokens reloaded", "names", changed)
@@ -129,7 +129,7 @@ func (a *access) reloadCertificates(ctx context.Context) error {
 	}
 	config, sum, err := readTLS(a.file.TLS)
 	if err != nil {
-		return fmt.Errorf("reload the certificates, those of before stay in force: %w", err)
+		return fmt.Errorf("reload certificates (the previous ones stay active): %w", err)
 	}
 	if sum == a.certs {
 		return nil
@@ -171,7 +171,7 @@ func readTLS(f settings.TLS) (*tls.Config, [sha256.Size]byte, error) {
 		}
 		config.ClientCAs = x509.NewCertPool()
 		if !config.ClientCAs.AppendCertsFromPEM(authorities) {
-			return nil, [sha256.Size]byte{}, fmt.Errorf("tls.clientCA %s holds no certificate; it must be a PEM file", f.ClientCA)
+			return nil, [sha256.Size]byte{}, fmt.Errorf("tls.clientCA %s contains no certificate; it must be a PEM file", f.ClientCA)
 		}
 		config.ClientAuth = tls.VerifyClientCertIfGiven
 		if f.RequireClientCert {

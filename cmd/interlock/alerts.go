@@ -14,13 +14,13 @@ import (
 )
 
 func newAlerts(a *app) *cobra.Command {
-	return group("alerts", "See where alerts go, try it, and send again what was refused",
+	return group("alerts", "Show alert routes, test them, and resend rejected alerts",
 		newAlertsRoutes(a), newAlertsTest(a), newAlertsDead(a), newAlertsRetry(a), newAlertsDiscard(a))
 }
 
 func newAlertsRoutes(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "routes", Short: "List which events go where; the first that fits decides",
+		Use: "routes", Short: "List the alert routes; the first that matches an event decides",
 		Example: "  interlock alerts routes", Args: noArguments,
 	}
 	format := addFormat(cmd)
@@ -80,9 +80,9 @@ func groupedBy(r client.AlertRoute) string {
 
 func newAlertsTest(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "test ROUTE", Short: "Have the server send a sample through the sinks of a route",
-		Long: "Have the server send a sample through the sinks of a route. It says that it is a test, and is not recorded. Exit code\n" +
-			"1 if a sink did not take it.",
+		Use: "test ROUTE", Short: "Send a sample alert through the sinks of a route",
+		Long: "Make the server send a sample alert through the sinks of a route. The alert says that it is a test and is not\n" +
+			"recorded. Exit code 1 if a sink rejected it.",
 		Example: "  interlock alerts test default", Args: arguments("a ROUTE"),
 	}
 	format := addFormat(cmd)
@@ -115,16 +115,16 @@ func newAlertsTest(a *app) *cobra.Command {
 // writeSent tells whether a sink took something.
 func (a *app) writeSent(sink, what string, sent bool, why *string) {
 	if sent {
-		fmt.Fprintf(a.stdout, "%s %s took %s\n", a.outStyle.green("✓"), printable(sink), what)
+		fmt.Fprintf(a.stdout, "%s %s accepted %s\n", a.outStyle.green("✓"), printable(sink), what)
 		return
 	}
-	fmt.Fprintf(a.stdout, "%s %s did not take %s: %s\n", a.outStyle.red("✗"), printable(sink), what, orDash(why))
+	fmt.Fprintf(a.stdout, "%s %s did not accept %s: %s\n", a.outStyle.red("✗"), printable(sink), what, orDash(why))
 }
 
 func newAlertsDead(a *app) *cobra.Command {
 	var sink string
 	cmd := &cobra.Command{
-		Use: "dead", Short: "List the alerts that a sink would not take, oldest first",
+		Use: "dead", Short: "List the alerts that a sink rejected, oldest first",
 		Example: "  interlock alerts dead --sink ops", Args: noArguments,
 	}
 	addFilled(cmd, &sink, "sink", "only of this `SINK`")
@@ -142,10 +142,10 @@ func newAlertsDead(a *app) *cobra.Command {
 
 func (a *app) writeDead(dead []client.DeadLetter) {
 	if len(dead) == 0 {
-		fmt.Fprintln(a.stdout, "There are no dead letters: every alert was taken, or is on its way.")
+		fmt.Fprintln(a.stdout, "There are no dead letters: every alert was accepted or is being delivered.")
 		return
 	}
-	rows := [][]cell{heads(a.outStyle, "ID", "SINK", "GIVEN UP", "TRIES", "EVENT", "ABOUT", "WHAT THE SINK SAID")}
+	rows := [][]cell{heads(a.outStyle, "ID", "SINK", "GIVEN UP", "TRIES", "EVENT", "ABOUT", "ERROR")}
 	for _, d := range dead {
 		about := d.Event.Detail.Pipeline
 		if d.Event.Detail.Date != "" {
@@ -162,14 +162,14 @@ func (a *app) writeDead(dead []client.DeadLetter) {
 		})
 	}
 	fmt.Fprint(a.stdout, table("", rows))
-	fmt.Fprintln(a.stdout, a.outStyle.dim("\n`interlock alerts retry ID…` or `--all` sends them again, `interlock alerts discard` removes them."))
+	fmt.Fprintln(a.stdout, a.outStyle.dim("\n`interlock alerts retry ID…` or `--all` sends them again, `interlock alerts discard` deletes them."))
 }
 
 func newAlertsRetry(a *app) *cobra.Command {
 	var q client.RetryRequest
 	cmd := &cobra.Command{
 		Use: "retry ID… | --all", Short: "Send dead letters again",
-		Long:    "Send dead letters again, oldest first. What is taken now is no dead letter any more. Exit code 1 if something was not.",
+		Long:    "Send dead letters again, oldest first, and delete those that are accepted. Exit code 1 if one was not.",
 		Example: "  interlock alerts retry --all --sink ops",
 	}
 	addDead(cmd, &q)
@@ -194,7 +194,7 @@ func newAlertsRetry(a *app) *cobra.Command {
 
 // addDead lets a command say which dead letters it is about.
 func addDead(cmd *cobra.Command, q *client.RetryRequest) {
-	cmd.Flags().BoolVar(&q.All, "all", false, "all there are")
+	cmd.Flags().BoolVar(&q.All, "all", false, "all dead letters")
 	addFilled(cmd, &q.Sink, "sink", "only those of this `SINK`")
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if (len(args) > 0) == q.All {
@@ -207,8 +207,8 @@ func addDead(cmd *cobra.Command, q *client.RetryRequest) {
 func newAlertsDiscard(a *app) *cobra.Command {
 	var q client.RetryRequest
 	cmd := &cobra.Command{
-		Use: "discard ID… | --all", Short: "Remove dead letters without sending them",
-		Long: "Remove dead letters without sending them, for example those of a sink that is not in the server's file any more. The\n" +
+		Use: "discard ID… | --all", Short: "Delete dead letters without sending them",
+		Long: "Delete dead letters without sending them, for example those of a sink that was removed from the server's file. The\n" +
 			"events stay recorded. Exit code 1 if there are none with these IDs.",
 		Example: "  interlock alerts discard --all --sink ops",
 	}

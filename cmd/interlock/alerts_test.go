@@ -160,7 +160,7 @@ func TestRoutesAreShownAndTried(t *testing.T) {
 	if got := s.must(0, "alerts", "routes").stdout; !in(got, "pages", "severity critical and above; pipeline gold-*", "ops, log", "by pipeline, type, every 5m0s at most", "quiet", "nowhere") {
 		t.Errorf("got\n%s", got)
 	}
-	if got := s.must(0, "alerts", "test", "pages").stdout; got != "✓ ops took the sample\n✓ log took the sample\n" {
+	if got := s.must(0, "alerts", "test", "pages").stdout; got != "✓ ops accepted the sample\n✓ log accepted the sample\n" {
 		t.Errorf("got %q", got)
 	}
 	if got := s.must(0, "alerts", "test", "quiet").stdout; !in(got, "nowhere") {
@@ -191,7 +191,7 @@ func TestASilenceKeepsAlertsBackAndHidesNothing(t *testing.T) {
 	if got := s.must(0, "silence", "list").stdout; !in(got, id, "brok*", "ann", "source is moved", "active") {
 		t.Errorf("got\n%s", got)
 	}
-	if got := s.must(0, "silence", "end", id, "--reason", "done").stdout; got != "silence "+id+" is ended\n" {
+	if got := s.must(0, "silence", "end", id, "--reason", "done").stdout; got != "silence "+id+" has ended\n" {
 		t.Errorf("got %q", got)
 	}
 	if got := s.must(0, "silence", "list").stdout; !in(got, "No silence is active") {

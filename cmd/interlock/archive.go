@@ -12,7 +12,7 @@ import (
 )
 
 func newArchive(a *app) *cobra.Command {
-	return group("archive", "Look after the archive in Postgres", newArchiveStatus(a), newArchiveBackfill(a))
+	return group("archive", "Manage the archive in Postgres", newArchiveStatus(a), newArchiveBackfill(a))
 }
 
 // archiveOf finds the archive as serve does.
@@ -23,21 +23,21 @@ func (a *app) archiveOf(config string) (string, error) {
 	}
 	dsn, err := archiveDSN(file, a.getenv)
 	if err == nil && dsn == "" {
-		err = errors.New("there is no archive in the server's file; write archive: {dsnEnv: ARCHIVE_DSN}, and put the connection string into that environment variable")
+		err = errors.New("the server's file has no archive; add archive: {dsnEnv: ARCHIVE_DSN} and set that environment variable to the connection string")
 	}
 	return dsn, err
 }
 
 func addServerFile(cmd *cobra.Command, config *string) {
-	cmd.Flags().StringVar(config, "config", "", "`FILE` of the server (default ./interlock.yaml, if it is there)")
+	cmd.Flags().StringVar(config, "config", "", "`FILE` of the server (default ./interlock.yaml, if it exists)")
 }
 
 func newArchiveStatus(a *app) *cobra.Command {
 	var config string
 	cmd := &cobra.Command{
-		Use: "status", Short: "Say what the archive holds, and how far it has come",
-		Long: "Say what the archive holds, and how far it has come. It asks Postgres, found as serve does.\n" +
-			"What is not archived yet is among the checks of `interlock health`.",
+		Use: "status", Short: "Show the archive's rows and progress",
+		Long: "Show how many rows the archive has and how far the copy has progressed. Reads Postgres, as configured for serve.\n" +
+			"`interlock health` shows the backlog.",
 		Example: "  interlock archive status", Args: noArguments,
 	}
 	addServerFile(cmd, &config)
@@ -62,7 +62,7 @@ func newArchiveStatus(a *app) *cobra.Command {
 
 func (a *app) writeArchive(s archive.Status) {
 	if len(s.Rows) == 0 {
-		fmt.Fprintln(a.stdout, "nothing was archived yet")
+		fmt.Fprintln(a.stdout, "nothing is archived yet")
 		return
 	}
 	var counts, places [][]cell
@@ -80,9 +80,9 @@ func (a *app) writeArchive(s archive.Status) {
 func newArchiveBackfill(a *app) *cobra.Command {
 	var config string
 	cmd := &cobra.Command{
-		Use: "backfill", Short: "Copy everything again that the store still has",
-		Long: "Make the server copy everything again that its store still has, with its next copy: rows that are\n" +
-			"there stay as they are, those that are missing come back. Nothing is there twice.",
+		Use: "backfill", Short: "Copy everything that the store still has again",
+		Long: "Make the server's next copy include everything that its store still has: missing rows are\n" +
+			"restored, existing rows stay unchanged, and nothing is duplicated.",
 		Example: "  interlock archive backfill", Args: noArguments,
 	}
 	addServerFile(cmd, &config)
@@ -98,6 +98,6 @@ func (a *app) backfillArchive(ctx context.Context, config string) error {
 	if err := archive.RequestBackfill(ctx, dsn); err != nil {
 		return err
 	}
-	fmt.Fprintln(a.stdout, "the server's next copy takes everything; `interlock archive status` shows when it was done")
+	fmt.Fprintln(a.stdout, "the server's next copy includes everything; `interlock archive status` shows when it is done")
 	return nil
 }

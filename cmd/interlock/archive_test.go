@@ -47,7 +47,7 @@ func TestServerArchives(t *testing.T) {
 		}
 		return got
 	}
-	if got := status(0, "status"); got.stdout != "nothing was archived yet\n" {
+	if got := status(0, "status"); got.stdout != "nothing is archived yet\n" {
 		t.Errorf("got %+v", got)
 	}
 	s := serve(t, site{pipelines: map[string]string{"orders.yaml": ordersFile}, config: archiveConfig, env: env})
@@ -106,8 +106,8 @@ func TestArchiveWithoutConnectionStringIsRefused(t *testing.T) {
 	for config, want := range map[string]string{
 		"archive: {dsnEnv: TEST_ARCHIVE_UNSET}": "TEST_ARCHIVE_UNSET is not set",
 		"archiver: {interval: 1m}":              "archive.dsnEnv",
-		"{}":                                    "there is no archive",
-		"archiver: {enabled: false}":            "there is no archive",
+		"{}":                                    "has no archive",
+		"archiver: {enabled: false}":            "has no archive",
 	} {
 		got := must(t, 2, "archive", "status", "--config", write(t, "interlock.yaml", config))
 		if !strings.Contains(got.stderr, want) {

@@ -20,13 +20,13 @@ func archiveDSN(f settings.File, getenv func(string) string) (string, error) {
 	if name := f.Archive.DSNEnv; name != "" {
 		dsn := getenv(name)
 		if dsn == "" {
-			return "", fmt.Errorf("archive.dsnEnv: the environment variable %s is not set; put the connection string into it, or take archive out of the server's file", name)
+			return "", fmt.Errorf("archive.dsnEnv: the environment variable %s is not set; set it to the connection string, or remove archive from the server's file", name)
 		}
 		return dsn, nil
 	}
 	if a := f.Archiver; a != nil && a.Enabled {
 		if a.DSN == "" {
-			return "", fmt.Errorf("archiver: there is no connection string; name an environment variable that holds it with archive.dsnEnv")
+			return "", fmt.Errorf("archiver: the connection string is missing; put it into an environment variable and name that in archive.dsnEnv")
 		}
 		return a.DSN, nil
 	}

@@ -21,8 +21,8 @@ import (
 func newAudit(a *app) *cobra.Command {
 	var q client.AuditQuery
 	cmd := &cobra.Command{
-		Use: "audit", Short: "List who did what",
-		Long: "List who did what: operators' actions, logins and failed logins, changed pipeline files and tokens, the newest\n" +
+		Use: "audit", Short: "List the audit record: who did what",
+		Long: "List the audit record: operators' actions, logins and failed logins, changed pipeline files and tokens, the newest\n" +
 			"last. It needs the role admin. As JSON the list is {items, nextCursor} with the newest first.",
 		Example: "  interlock audit --since 24h\n" +
 			"  interlock audit --action trigger --pipeline orders --format json",

@@ -13,12 +13,12 @@ import (
 func newBackup(a *app) *cobra.Command {
 	var data string
 	cmd := &cobra.Command{
-		Use: "backup FILE", Short: "Copy the embedded store, also while a server uses it",
-		Long: "Write a consistent copy of the embedded store to FILE, also while a server owns the directory.\n" +
+		Use: "backup FILE", Short: "Copy the embedded store, even while a server is using it",
+		Long: "Write a consistent copy of the embedded store to FILE, even while a server is using it.\n" +
 			"To use it, put it into an empty data directory as interlock.db.",
 		Example: "  interlock backup backup.db --data ./interlock-data", Args: arguments("FILE"),
 	}
-	cmd.Flags().StringVar(&data, "data", "", "`DIR` of the embedded store (default as for serve: what ./interlock.yaml says, else ./interlock-data)")
+	cmd.Flags().StringVar(&data, "data", "", "`DIR` of the embedded store (default as for serve: from ./interlock.yaml, else ./interlock-data)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if data == "" {
 			file, err := a.serverFile("")
@@ -26,7 +26,7 @@ func newBackup(a *app) *cobra.Command {
 				return err
 			}
 			if settings.IsRedis(file.Store) {
-				return errors.New("the store is a Redis, which has backups of its own: copy its append-only file, or take BGSAVE's; --data DIR copies an embedded store")
+				return errors.New("the store is a Redis, which has its own backups: copy its append-only file, or use BGSAVE; --data DIR copies an embedded store")
 			}
 			data = file.Data.Dir
 		}

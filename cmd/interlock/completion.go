@@ -31,7 +31,7 @@ func newCompletion(a *app) *cobra.Command {
 			case "powershell":
 				return root.GenPowerShellCompletionWithDesc(a.stdout)
 			default:
-				return usagef("there is no completion for %q; there is one for %s", args[0], strings.Join(shells, ", "))
+				return usagef("there is no completion for %q; use %s", args[0], strings.Join(shells, ", "))
 			}
 		},
 	}

@@ -10,15 +10,15 @@ import (
 )
 
 func newConfig(a *app) *cobra.Command {
-	return group("config", "Decide about the server's files", newAcceptRemoval(a))
+	return group("config", "Manage the server's files", newAcceptRemoval(a))
 }
 
 func newAcceptRemoval(a *app) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
-		Use: "accept-removal", Short: "Remove the pipelines whose files are gone",
-		Long: "Remove the pipelines whose files are gone. A folder that becomes empty, or loses more than half\n" +
-			"of at least four files at once, looks like a lost mount: the server keeps the pipelines in force,\n" +
+		Use: "accept-removal", Short: "Remove the pipelines whose files are missing",
+		Long: "Remove the pipelines whose files are missing. A folder that becomes empty, or loses more than half\n" +
+			"of at least four files at once, looks like a lost mount: the server keeps the pipelines active,\n" +
 			"reports it, and waits for the files or for this command.",
 		Example: "  interlock config accept-removal --reason 'moved to the other team'", Args: noArguments,
 	}

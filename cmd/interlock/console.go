@@ -92,7 +92,7 @@ func (c *console) close() error {
 // onTables is a client of a console that lives as long as one command.
 func (a *app) onTables(ctx context.Context, url string) (*client.Client, func() error, error) {
 	if !isDeployed(url) {
-		return nil, nil, usagef("--store %s is not the tables of a deployment: want dynamodb://ENVIRONMENT?region=REGION; a server is named with --server", url)
+		return nil, nil, usagef("--store %s is not an AWS deployment; write dynamodb://ENVIRONMENT?region=REGION, or use --server for a server", url)
 	}
 	quiet := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 	c, err := openConsole(ctx, url, "127.0.0.1:0", "", quiet)
@@ -104,15 +104,15 @@ func (a *app) onTables(ctx context.Context, url string) (*client.Client, func() 
 }
 
 // onlyShown is what the dashboard of deployed tables answers to a wish.
-const onlyShown = "the dashboard of deployed tables only shows them; `interlock --store dynamodb://…` asks for changes"
+const onlyShown = "the dashboard of an AWS deployment is read-only; use `interlock --store dynamodb://…` for changes"
 
 // serveTables shows deployed tables until it is stopped.
 func (a *app) serveTables(ctx context.Context, file settings.File, logger *slog.Logger) error {
 	if _, ok := file.Socket(); ok {
-		return usagef("deployed tables are not shown on a socket; listen on a loopback address, such as 127.0.0.1:8740")
+		return usagef("the dashboard of an AWS deployment cannot listen on a socket; use a loopback address, such as 127.0.0.1:8740")
 	}
 	if !file.Loopback() {
-		return usagef("deployed tables are shown on a loopback address only, and %s is none; put a proxy that knows who may look in front", file.Listen)
+		return usagef("the dashboard of an AWS deployment listens only on a loopback address, and %s is none; put an authenticating proxy in front", file.Listen)
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -136,7 +136,7 @@ func (c *console) follow(ctx context.Context) {
 			return
 		}
 		if err := c.catalog.Load(ctx); err != nil && ctx.Err() == nil {
-			c.logger.Warn("cannot read which files are in force; those of before stay", "error", err)
+			c.logger.Warn("cannot read the active files; the previous ones stay", "error", err)
 		}
 	}
 }
@@ -162,20 +162,20 @@ func (w wishes) Rerun(ctx context.Context, q router.RerunRequest, now time.Time)
 	answer, err := w.store.RerunAnswer(ctx, asked)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return store.Rerun{}, &router.Refusal{Kind: router.Conflict, Reason: fmt.Sprintf(
-			"the request is written, and the stream-router has not answered it within %s; look at its log and its queue", routerWithin)}
+			"the request is stored, but the stream-router did not answer within %s; check its log and its queue", routerWithin)}
 	}
 	return answer, err
 }
 
 func (wishes) refuse(what, instead string) error {
-	return &router.Refusal{Kind: router.Conflict, Reason: what + " is not to be had on deployed tables; " + instead}
+	return &router.Refusal{Kind: router.Conflict, Reason: what + " is not available on an AWS deployment; " + instead}
 }
 
 const (
-	useRerun = "ask for a rerun, with --force where there is no run yet"
+	useRerun = "request a rerun, with --force if there is no run yet"
 	useFile  = "deploy a changed pipeline file"
 	useTable = "write a JOB# row to the job log table"
-	useJob   = "stop its job and write a JOB# row with event fail to the job log table; another execution takes the place of one that was stopped"
+	useJob   = "stop its job and write a JOB# row with event fail to the job log table; a stopped execution is replaced by another"
 )
 
 // Trigger is the functions' own.

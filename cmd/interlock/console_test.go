@@ -86,7 +86,7 @@ func commandsWork(t *testing.T, url string, db *dynamo.Store) {
 
 func refusedOnTables(t *testing.T, url string, _ *dynamo.Store) {
 	for _, c := range []struct{ want, args string }{
-		{"ask for a rerun", "trigger orders --date 2026-03-03"},
+		{"request a rerun", "trigger orders --date 2026-03-03"},
 		{"deploy a changed pipeline file", "pause orders --reason storm"},
 		{"write a JOB# row", "cancel orders/stream/2026-03-03 --reason storm"},
 	} {

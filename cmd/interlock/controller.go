@@ -225,7 +225,7 @@ func (c *controller) assemble(ctx context.Context, s surroundings) error {
 		},
 	})
 	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "interlock_failing_tasks", Help: "Tasks that failed when this controller last tried them.",
+		Name: "interlock_failing_tasks", Help: "Tasks whose last try by this controller failed.",
 	}, func() float64 { return float64(c.engine.FailingTasks()) }))
 	return c.assembleServer(ctx, routes, callbacks, registry, jobs.guard, s)
 }
@@ -268,7 +268,7 @@ func (c *controller) assembleServer(ctx context.Context, operator api.Operator, 
 	}
 	who.Callbacks = callbacks
 	if !c.file.Loopback() && c.file.TLS.Cert == "" {
-		c.logger.Warn("tokens travel unencrypted: give tls.cert and tls.key, or put a proxy with TLS in front")
+		c.logger.Warn("tokens are sent unencrypted: set tls.cert and tls.key, or put a proxy with TLS in front")
 	}
 	page, err := dashboard.New(web.Files())
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 func newDeadlines(a *app) *cobra.Command {
 	var q client.DeadlineQuery
 	cmd := &cobra.Command{
-		Use: "deadlines", Short: "List the deadlines that are armed, soonest first",
+		Use: "deadlines", Short: "List armed deadlines, soonest first",
 		Example: "  interlock deadlines --pipeline orders\n" +
 			"  interlock deadlines --state BREACHED",
 		Args: noArguments,
@@ -45,7 +45,7 @@ func newDeadlines(a *app) *cobra.Command {
 
 func noDeadlines(state string) string {
 	if state == "" {
-		return "No deadline is armed. `sla` in a pipeline's file sets one; `--state all` lists those that were."
+		return "No deadline is armed. `sla` in a pipeline's file sets one; `--state all` lists past ones."
 	}
 	return "There are no such deadlines."
 }

@@ -32,10 +32,10 @@ func newDemo(a *app) *cobra.Command {
 	f := &demoFlags{}
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "See Interlock at work",
-		Long: "See Interlock at work: a real controller, real jobs and files, two simulated sources, and a\n" +
-			"story of eight things that happen within two minutes. Nothing needs to be there for it, and\n" +
-			"nothing stays. The sources go on after the story, until Ctrl-C; with --once it ends by itself.",
+		Short: "Run a demo of Interlock",
+		Long: "Run a demo: a real controller, real jobs and files, two simulated sources, and a\n" +
+			"story of eight events within two minutes. It needs no set-up and leaves nothing behind.\n" +
+			"After the story the sources continue until Ctrl-C; with --once the demo ends by itself.",
 		Example: "  interlock demo\n" +
 			"  interlock demo --speed 3 --data ./interlock-demo",
 		Args: noArguments,
@@ -46,10 +46,10 @@ func newDemo(a *app) *cobra.Command {
 			return a.demo(cmd.Context(), f)
 		},
 	}
-	cmd.Flags().Float64Var(&f.speed, "speed", 1, "how fast the sources and the telling are; the controller's clock stays as it is")
-	cmd.Flags().StringVar(&f.data, "data", "", "`DIR` to keep the project in, new or empty (a temporary one unless said)")
-	cmd.Flags().BoolVar(&f.once, "once", false, "end after the story, instead of going on until Ctrl-C")
-	cmd.Flags().StringVar(&f.listen, "listen", "", "`ADDR` of the HTTP API (default 127.0.0.1:8740, or a free port if that is taken)")
+	cmd.Flags().Float64Var(&f.speed, "speed", 1, "how fast the sources and the story are; the controller's clock is not affected")
+	cmd.Flags().StringVar(&f.data, "data", "", "`DIR` of the project, new or empty (default a temporary one)")
+	cmd.Flags().BoolVar(&f.once, "once", false, "end after the story instead of continuing until Ctrl-C")
+	cmd.Flags().StringVar(&f.listen, "listen", "", "`ADDR` of the HTTP API (default 127.0.0.1:8740, or a free port if that is in use)")
 	return cmd
 }
 
@@ -73,14 +73,14 @@ func (a *app) demo(ctx context.Context, f *demoFlags) error {
 		return errors.Join(err, remove())
 	}
 	if err := errors.Join(a.playDemo(ctx, f, dir, c), endJobs(jobsDir(demoState(dir)))); err != nil {
-		return fmt.Errorf("%w; everything was left as it is in %s, where interlock.log tells more", err, dir)
+		return fmt.Errorf("%w; see interlock.log in %s", err, dir)
 	}
 	if err := remove(); err != nil {
 		return err
 	}
-	farewell := "Nothing is left running, and no files either."
+	farewell := "The demo has stopped its processes and deleted its files."
 	if f.data != "" {
-		farewell = fmt.Sprintf("Nothing is left running. To go on with the project: cd %s && interlock serve", dir)
+		farewell = fmt.Sprintf("The demo has stopped its processes. To continue with the project: cd %s && interlock serve", dir)
 	}
 	_, err = fmt.Fprintln(a.stdout, farewell)
 	return err
@@ -96,14 +96,14 @@ func demoDir(named string) (string, error) {
 		return "", fmt.Errorf("find %s: %w", named, err)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("make the directory of the demo: %w", err)
+		return "", fmt.Errorf("create the demo's directory: %w", err)
 	}
 	there, err := os.ReadDir(dir)
 	if err != nil {
-		return "", fmt.Errorf("look into the directory of the demo: %w", err)
+		return "", fmt.Errorf("read the demo's directory: %w", err)
 	}
 	if len(there) > 0 {
-		return "", usagef("--data %s is not empty; the demo needs a directory of its own", named)
+		return "", usagef("--data %s is not empty; the demo needs an empty directory", named)
 	}
 	return dir, nil
 }
@@ -135,7 +135,7 @@ func (a *app) playDemo(ctx context.Context, f *demoFlags, dir string, c *control
 func (a *app) demoController(ctx context.Context, f *demoFlags, dir string) (*controller, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("find the program that is to run the demo's jobs: %w", err)
+		return nil, fmt.Errorf("find the executable for the demo's jobs: %w", err)
 	}
 	if err := demo.Write(dir, self); err != nil {
 		return nil, err
@@ -197,7 +197,7 @@ func endJobs(dir string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("look for jobs: %w", err)
+		return fmt.Errorf("list the demo's jobs: %w", err)
 	}
 	commands, err := command.New(command.Options{Jobs: dir})
 	if err != nil {

@@ -54,7 +54,7 @@ func TestTheDemoTellsItsWholeStory(t *testing.T) {
 		"http://127.0.0.1:", " status\n", " events --follow\n", "? quality        no reading", "(VALIDATION_PASSED)",
 		"earthquake-gold", "(RETRY_SCHEDULED)", "so it runs again (LATE_DATA_ARRIVAL)", "but the budget is spent (LATE_DATA_ARRIVAL)",
 		"(RELATIVE_SLA_WARNING)", "(RELATIVE_SLA_BREACH)", "(PIPELINE_EXCLUDED)", "(DRY_RUN_WOULD_TRIGGER)", "(SCHEDULE_MISSED)",
-		"Nothing is left running, and no files either.",
+		"The demo has stopped its processes and deleted its files.",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the story lacks %q:\n%s", want, text)
@@ -93,7 +93,7 @@ func TestAnInterruptedDemoLeavesNothingRunning(t *testing.T) {
 	for text.Scan() {
 		said.WriteString(text.Text() + "\n")
 	}
-	if err := cmd.Wait(); err != nil || !strings.Contains(said.String(), "Nothing is left running.") {
+	if err := cmd.Wait(); err != nil || !strings.Contains(said.String(), "The demo has stopped its processes.") {
 		t.Errorf("%v\n%s%s", err, said.String(), stderr.String())
 	}
 	nothingLeft(t, binary, temp)

@@ -130,7 +130,7 @@ func TestFullDiskLeavesDeadlinesAndAlerts(t *testing.T) {
 		return status == http.StatusServiceUnavailable && strings.Contains(text, "data.reserve") && strings.Contains(text, "free some space")
 	})
 	d.refusedWrite("free some space")
-	until(t, "the heartbeat stops", func() bool { return strings.Contains(d.said(), "the heartbeat is not sent") })
+	until(t, "the heartbeat stops", func() bool { return strings.Contains(d.said(), "heartbeat not sent") })
 	last := beats.Load()
 	until(t, "the breach is recorded", func() bool { return d.told("RELATIVE_SLA_BREACH", "slow") == 1 })
 	for _, want := range []string{"INFRA_ALARM", "RELATIVE_SLA_BREACH"} {

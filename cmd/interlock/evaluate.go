@@ -27,10 +27,10 @@ func newEvaluate(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "evaluate FILE --sensors FILE.json",
 		Short: "Try a pipeline's rules on given facts",
-		Long: "Say, rule by rule, whether a pipeline's gate would be open on given facts.\n" +
-			"The sensors file is an object {\"key\": {\"field\": value, …}, …}. A key may carry a period\n" +
+		Long: "Show, rule by rule, whether a pipeline's gate would be open on given facts.\n" +
+			"The sensors file is an object {\"key\": {\"field\": value, …}, …}. A key may contain a period\n" +
 			"(\"key#2026-03-03\") and, for rules with `from`, the other pipeline (\"other:key\").\n" +
-			"All facts count as written at --at. Upstream pipelines are not asked.\n" +
+			"All facts count as written at --at. Upstream pipelines are not checked.\n" +
 			"Exit code 0 if the gate is open, 1 if it is closed.",
 		Example: "  interlock evaluate pipelines/orders.yaml --sensors facts.json --at 2026-03-03T06:00:00Z",
 		Args:    oneFile,

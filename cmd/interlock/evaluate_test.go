@@ -98,7 +98,7 @@ func TestTheReadingOfThePeriodCounts(t *testing.T) {
 func TestARuleInsideNotIsShownAsItCounts(t *testing.T) {
 	file := write(t, "p.yaml", "pipeline: {id: calm, owner: data}\nvalidation: {rules: [{not: {key: hold, check: exists}}]}\n")
 	for facts, want := range map[string][]string{
-		"{}":           {"✓  hold", "gate: open (its rule holds)"},
+		"{}":           {"✓  hold", "gate: open (its rule passes)"},
 		`{"hold": {}}`: {"✗  hold", "gate: closed (1 rule: 1 failed)"},
 	} {
 		got := call{args: []string{"evaluate", file, "--sensors", "-"}, stdin: facts}.run()

@@ -129,11 +129,11 @@ func (e *evaluation) why() string {
 	case total == 0:
 		return "there are no rules"
 	case v.Outcome == rule.Pass && n[rule.Pass] == total && total == 1:
-		return "its rule holds"
+		return "its rule passes"
 	case v.Outcome == rule.Pass && n[rule.Pass] == total:
-		return fmt.Sprintf("all %d rules hold", total)
+		return fmt.Sprintf("all %d rules pass", total)
 	case v.Outcome == rule.Pass:
-		return fmt.Sprintf("%d of %d rules hold, and that is enough", n[rule.Pass], total)
+		return fmt.Sprintf("%d of %d rules pass, which is enough", n[rule.Pass], total)
 	}
 	var parts []string
 	if n[rule.Fail] > 0 {

@@ -24,14 +24,14 @@ type eventFlags struct {
 func newEvents(a *app) *cobra.Command {
 	f := &eventFlags{}
 	cmd := &cobra.Command{
-		Use: "events", Short: "List what happened, or follow it as it happens",
-		Long: "List what happened, the newest last, or follow it as it happens. A connection that is lost is made again, and no\n" +
-			"event is left out. As JSON a list is {items, nextCursor} with the newest first; followed events are one a line.",
+		Use: "events", Short: "List events, or follow them live",
+		Long: "List events, the newest last, or follow them live. A lost connection is reopened, and no\n" +
+			"event is skipped. As JSON a list is {items, nextCursor} with the newest first; followed events are one per line.",
 		Example: "  interlock events --type SLA_BREACH --since 24h\n" +
 			"  interlock events --follow --pipeline orders",
 		Args: noArguments,
 	}
-	cmd.Flags().BoolVar(&f.follow, "follow", false, "go on with what happens next, until Ctrl-C")
+	cmd.Flags().BoolVar(&f.follow, "follow", false, "keep printing new events, until Ctrl-C")
 	addFilled(cmd, &f.kind, "type", "only of this `TYPE`, such as SLA_BREACH")
 	addFilled(cmd, &f.pipeline, "pipeline", "only of this `PIPELINE`")
 	addFilled(cmd, &f.since, "since", "only at or after this `TIME`: RFC 3339, a period, or how long ago, such as 2h")
@@ -41,7 +41,7 @@ func newEvents(a *app) *cobra.Command {
 			return a.listEvents(ctx, c, f)
 		}
 		if cmd.Flags().Changed("limit") {
-			return usagef("--follow goes on until Ctrl-C; leave out --limit")
+			return usagef("--follow continues until Ctrl-C; remove --limit")
 		}
 		return a.followEvents(ctx, c, f)
 	})
@@ -93,7 +93,7 @@ func (a *app) followEvents(ctx context.Context, c *client.Client, f *eventFlags)
 
 // lost tells that a stream has to be made again; what happens meanwhile is not lost.
 func (a *app) lost(err error) {
-	fmt.Fprintln(a.stderr, a.errStyle.dim(printable("interlock: "+err.Error()+"; trying again")))
+	fmt.Fprintln(a.stderr, a.errStyle.dim(printable("interlock: "+err.Error()+"; retrying")))
 }
 
 func (a *app) eventRow(e client.Event) []cell {

@@ -14,10 +14,10 @@ import (
 func newExplain(a *app) *cobra.Command {
 	var date string
 	cmd := &cobra.Command{
-		Use: "explain PIPELINE", Short: "Say why a run waits, how it went, or why there is none",
-		Long: "Say why a run waits: which rule is closed, the value seen, who wrote it when, since when it waits, until when\n" +
-			"the window is open, and what would open it. Of a run that started: what it started on and how it went. Of one\n" +
-			"that never was: why not.",
+		Use: "explain PIPELINE", Short: "Explain why a run is waiting, how it went, or why there is none",
+		Long: "Explain why a run is waiting: which rule does not pass, its value, who wrote it when, since when the run waits,\n" +
+			"until when the window is open, and what would open the gate. For a run that started: the facts it started on and\n" +
+			"how it went. For a run that does not exist: why not.",
 		Example: "  interlock explain orders --date 2026-03-03", Args: arguments("PIPELINE"),
 	}
 	addFilled(cmd, &date, "date", "the `PERIOD` (default that of the newest open run, else of a fire now)")

@@ -107,7 +107,7 @@ func (f facts) add(name sensorName, reading *sensor.Reading) error {
 			if !reading.Period.IsZero() {
 				when = "for " + reading.Period.String()
 			}
-			return fmt.Errorf("there are two readings of %s %s; keep one", name, when)
+			return fmt.Errorf("there are two readings of %s %s; remove one", name, when)
 		}
 	}
 	f[name] = append(f[name], reading)
@@ -156,7 +156,7 @@ func jsonEntries(data []byte) ([]jsonEntry, error) {
 		return nil, notJSON(data, d, err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("there is more after the JSON object; give one object of sensors")
+		return nil, errors.New("unexpected data after the JSON object; give one object of sensors")
 	}
 	return entries, nil
 }

@@ -45,7 +45,7 @@ const (
 // addFormat gives cmd a --format flag with text, json and whatever more it can print.
 func addFormat(cmd *cobra.Command, more ...string) *choice {
 	format := &choice{value: textFormat, options: append([]string{textFormat, jsonFormat}, more...)}
-	addChoice(cmd, format, "format", "how to print the answer")
+	addChoice(cmd, format, "format", "output format")
 	return format
 }
 
@@ -175,7 +175,7 @@ func (f *filled) Type() string   { return "string" }
 
 func (f *filled) Set(text string) error {
 	if strings.TrimSpace(text) == "" {
-		return errors.New("it is empty; leave it out, or say which")
+		return errors.New("it is empty; remove it or set a value")
 	}
 	*f = filled(text)
 	return nil

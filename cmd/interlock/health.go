@@ -15,9 +15,9 @@ import (
 func newHealth(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health",
-		Short: "Say whether the controller keeps up",
-		Long: "Say whether the controller keeps up: 0 if it does, 1 if it answers but does not, 3 if nobody\n" +
-			"answers. Made for the health checks of containers and services, which have no other program.",
+		Short: "Check whether the controller keeps up",
+		Long: "Check whether the controller keeps up: exit code 0 if it does, 1 if it does not, 3 if it does not\n" +
+			"answer. For health checks of containers and services, which contain no other HTTP client.",
 		Example: "  interlock health",
 		Args:    noArguments,
 	}

@@ -70,7 +70,7 @@ func publishKey(ctx context.Context, to store.Store, who identity) error {
 	b := store.Batch{ID: fmt.Sprintf("key/%s/v%d", who.replica, before.Version)}
 	b.SwapNote(before, store.Note{Kind: store.KeyNote, Key: who.replica, Data: public})
 	if err := to.Commit(ctx, b, time.Now()); err != nil {
-		return fmt.Errorf("let the other replicas know the key of this one: %w", err)
+		return fmt.Errorf("store the public key of this replica: %w", err)
 	}
 	return nil
 }

@@ -17,9 +17,9 @@ func newInit(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "init [DIR]",
 		Short: "Write a starter project",
-		Long: "Write a small project into DIR (the current directory unless said): three pipelines, a\n" +
-			"calendar and the server's file. It runs as it is: `interlock serve` in DIR. Files that are\n" +
-			"already there are never changed.",
+		Long: "Write a small project into DIR (default the current directory): three pipelines, a\n" +
+			"calendar and the server's file. It is ready to run: `interlock serve` in DIR. Existing files\n" +
+			"are never changed.",
 		Example: "  interlock init my-pipelines",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -44,7 +44,7 @@ func (a *app) init(dir string) error {
 	}
 	for _, name := range names { // before anything is written
 		if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s is already there; init changes no files, so choose another directory", filepath.Join(dir, name))
+			return fmt.Errorf("%s already exists, and init changes no files; choose another directory", filepath.Join(dir, name))
 		}
 	}
 	for _, name := range names {
@@ -89,7 +89,7 @@ func writeProjectFile(dir, name string) error {
 	}
 	path := filepath.Join(dir, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("make the directory of %s: %w", path, err)
+		return fmt.Errorf("create the directory of %s: %w", path, err)
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {

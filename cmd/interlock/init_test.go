@@ -69,7 +69,7 @@ func TestInitChangesNothingThatIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := must(t, 2, "init", dir)
-	if got.stdout != "" || !in(got.stderr, mine, "already there") {
+	if got.stdout != "" || !in(got.stderr, mine, "already exists") {
 		t.Errorf("got %+v", got)
 	}
 	left, err := os.ReadDir(dir)

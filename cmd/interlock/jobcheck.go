@@ -29,19 +29,19 @@ func newJobTest(a *app) *cobra.Command {
 	f := &jobTestFlags{}
 	cmd := &cobra.Command{
 		Use: "test FILE", Short: "Try a pipeline's job on its real target",
-		Long: "Put variables and secrets into a pipeline's job.config as a server would, and ask its target whether the job\n" +
-			"could be started: is it there, does it take the credentials, does it have what the file names.\n" +
-			"With --start the job is then run once, outside any schedule and under a key of its own, and followed to\n" +
-			"its end; Ctrl-C stops it, where its type can. No server is asked, and nothing is stored.\n" +
-			"Egress and secrets are those of the server's file.\n" +
-			"Exit code 0 if nothing is wrong, 1 if something is or the job failed, 3 if the target could not be asked.",
+		Long: "Fill in the variables and secrets of a pipeline's job.config as a server would, and ask its target whether the job\n" +
+			"could start: does it respond, accept the credentials, and have the resources that the file names.\n" +
+			"With --start the job then runs once, outside any schedule and under its own key, and is followed to\n" +
+			"its end; Ctrl-C stops it, if its type supports that. No server is involved, and nothing is stored.\n" +
+			"The egress and secrets settings come from the server's file.\n" +
+			"Exit code 0 if there is no problem, 1 if there is one or the job failed, 3 if the target could not be reached.",
 		Example: "  interlock job test pipelines/orders.yaml\n" +
 			"  interlock job test pipelines/orders.yaml --start --date 2026-03-03",
 		Args: oneFile,
 	}
-	cmd.Flags().StringVar(&f.config, "config", "", "`FILE` of the server (default ./"+usualServerFile+", if it is there)")
-	cmd.Flags().Var(&f.date, "date", "the period that the job's variables are of (default that of now)")
-	cmd.Flags().BoolVar(&f.start, "start", false, "also run the job, for real")
+	cmd.Flags().StringVar(&f.config, "config", "", "`FILE` of the server (default ./"+usualServerFile+", if it exists)")
+	cmd.Flags().Var(&f.date, "date", "the period of the job's variables (default the current one)")
+	cmd.Flags().BoolVar(&f.start, "start", false, "also run the job")
 	f.shelf, f.format = addShelfFlags(cmd), addFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return a.jobTest(cmd.Context(), args[0], f) }
 	return cmd
@@ -53,7 +53,7 @@ func (a *app) jobTest(ctx context.Context, file string, f *jobTestFlags) error {
 		return err
 	}
 	if def.Job == nil {
-		return usagef("%s has no job: the result of its runs is reported from outside", file)
+		return usagef("%s has no job: the results of its runs are reported from outside", file)
 	}
 	t := &jobTest{def: def, now: a.now, report: jobTestReport{Pipeline: def.ID, Type: def.Job.Type, Findings: []jobFinding{}}}
 	cleanUp, err := t.prepare(a, f)
@@ -95,7 +95,7 @@ func (t *jobTest) prepare(a *app, f *jobTestFlags) (cleanUp func(), err error) {
 		return nil, err
 	}
 	if file.Data.Dir, err = os.MkdirTemp("", "interlock-job-test-"); err != nil {
-		return nil, fmt.Errorf("make a directory for the job: %w", err)
+		return nil, fmt.Errorf("create a directory for the job: %w", err)
 	}
 	cleanUp = func() { os.RemoveAll(file.Data.Dir) }
 	if t.jobs, err = newJobs(file, a.getenv, api.Callbacks{}); err != nil { // there is no server to call back
@@ -119,10 +119,10 @@ func (t *jobTest) check(ctx context.Context) error {
 		return t.tell("config", err)
 	}
 	t.attempt = expanded
-	t.found("config", foundOK, "job.config fits, with its variables and secrets put in")
+	t.found("config", foundOK, "job.config is valid, with its variables and secrets filled in")
 	checker, ok := kind.(job.Checker)
 	if !ok {
-		return t.tell("target", &job.Unsure{Reason: "jobs of this type show only when they are started whether they can be"})
+		return t.tell("target", &job.Unsure{Reason: "jobs of this type cannot be checked before they start"})
 	}
 	limited, cancel := context.WithTimeout(ctx, t.limit)
 	defer cancel()

@@ -46,7 +46,7 @@ func (t *jobTest) run(ctx context.Context) error {
 	case err != nil:
 		var found bool
 		if started.Handle, found = t.find(ctx, kind); !found {
-			trial.end("unanswered", run.Unknown, err.Error()+"; the job may have started all the same")
+			trial.end("unanswered", run.Unknown, err.Error()+"; the job may have started nevertheless")
 			return errUnreachable
 		}
 	}
@@ -54,7 +54,7 @@ func (t *jobTest) run(ctx context.Context) error {
 	status := started.Result
 	if status == nil {
 		if c, ok := t.attempt.Config.(job.SelfReporting); ok && c.ReportsItself() {
-			trial.end("started", run.Unknown, "its target took it, and would report its result to a server")
+			trial.end("started", run.Unknown, "its target accepted it, and would report its result to a server")
 			return nil
 		}
 		if status, err = t.follow(ctx, kind, started.Handle); err != nil {
@@ -122,18 +122,18 @@ func (t *jobTest) follow(ctx context.Context, kind job.Type, h run.Handle) (*job
 func (t *jobTest) leave(ctx context.Context, kind job.Type, h run.Handle, last error) error {
 	why := fmt.Sprintf("it did not end within its poll window of %s", t.def.Job.PollWindow)
 	if ctx.Err() != nil {
-		why = "it was given up"
+		why = "interrupted"
 	} else if last != nil {
 		why += fmt.Sprintf(" (%v)", last)
 	}
 	stopper, ok := kind.(job.Stopper)
 	if !ok {
-		return fmt.Errorf("%s; jobs of this type cannot be stopped, so it may still run", why)
+		return fmt.Errorf("%s; jobs of this type cannot be stopped, so it may still be running", why)
 	}
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.limit)
 	defer cancel()
 	if err := stopper.Stop(stopping, t.attempt, h); err != nil {
-		return fmt.Errorf("%s; it may still run, since it could not be stopped: %w", why, err)
+		return fmt.Errorf("%s; it could not be stopped and may still be running: %w", why, err)
 	}
 	return fmt.Errorf("%s, and was stopped", why)
 }

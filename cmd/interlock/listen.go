@@ -74,7 +74,7 @@ func checkSocket(ctx context.Context, path string) error {
 		return err
 	}
 	if info.Mode().Type() != os.ModeSocket {
-		return fmt.Errorf("%s is there and is not a socket; remove it, or use another path", path)
+		return fmt.Errorf("%s exists and is not a socket; remove it, or use another path", path)
 	}
 	c, err := client.New("unix:" + path)
 	if err != nil {

@@ -33,7 +33,7 @@ const maxListed = 100_000
 // addLimit gives cmd a --limit flag; 0 is everything.
 func addLimit(cmd *cobra.Command, usual int) *count {
 	limit := &count{value: usual, most: maxListed}
-	usage := "how many to list at most"
+	usage := "the most items to list"
 	if usual == 0 {
 		usage += " (default all)"
 	}
@@ -112,7 +112,7 @@ func showList[T any](a *app, format *choice, l listing[T], text func(items []T))
 // more says that a list goes on.
 func (a *app) more(next, what string) {
 	if next != "" {
-		fmt.Fprintln(a.stdout, a.outStyle.dim("There are more "+what+": --limit says how many to list."))
+		fmt.Fprintln(a.stdout, a.outStyle.dim("There are more "+what+": raise --limit to list them."))
 	}
 }
 

@@ -27,15 +27,15 @@ type nextFlags struct {
 func newNext(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "next FILE",
-		Short: "List a pipeline's coming periods, fires and deadlines",
-		Long: "List the coming periods of a pipeline: when each fires, when its deadline warns and breaches,\n" +
-			"and which the calendar excludes. Times are in the pipeline's zone with UTC beside them, so\n" +
-			"that one sees what a clock change does.",
+		Short: "List a pipeline's next periods, fires and deadlines",
+		Long: "List the next periods of a pipeline: when each fires, when its deadline warns and breaches,\n" +
+			"and which of them the calendar excludes. Times are in the pipeline's zone and in UTC, which\n" +
+			"shows the effect of clock changes.",
 		Example: "  interlock next pipelines/orders.yaml --from 2026-03-06 --count 5",
 		Args:    oneFile,
 	}
 	f := &nextFlags{count: count{value: defaultSlots, most: mostSlots}}
-	cmd.Flags().Var(&f.from, "from", "list what comes at or after this time, RFC 3339 or a date (default now)")
+	cmd.Flags().Var(&f.from, "from", "list periods at or after this time, RFC 3339 or a date (default now)")
 	cmd.Flags().Var(&f.count, "count", "how many to list")
 	f.shelf = addShelfFlags(cmd)
 	f.format = addFormat(cmd)

@@ -111,7 +111,7 @@ func TestIncludeDatesRunOut(t *testing.T) {
 	if diff := cmp.Diff(want, slots(t, file)); diff != "" {
 		t.Errorf("slots (-want +got):\n%s", diff)
 	}
-	if got := must(t, 0, "next", file, "--from", "2027-01-01"); !strings.Contains(got.stdout, "Nothing is to come") {
+	if got := must(t, 0, "next", file, "--from", "2027-01-01"); !strings.Contains(got.stdout, "There are no further periods") {
 		t.Errorf("got %s", got.stdout)
 	}
 	if got := must(t, 0, "next", file, "--from", "2027-01-01", "--format", "json"); got.stdout != "[]\n" {

@@ -15,10 +15,10 @@ func writeSlots(w io.Writer, def *pipeline.Definition, list []coming, s style) {
 	fmt.Fprintln(w, s.bold(string(def.ID))+"  "+strings.Join(aboutSchedule(def), "  "))
 	switch {
 	case def.Opens == pipeline.ByHand:
-		fmt.Fprintln(w, "It has no schedule: only people open its runs, with `interlock trigger`.")
+		fmt.Fprintln(w, "It has no schedule: its runs are opened by hand, with `interlock trigger`.")
 		return
 	case len(list) == 0:
-		fmt.Fprintln(w, "Nothing is to come.")
+		fmt.Fprintln(w, "There are no further periods.")
 		return
 	}
 	fmt.Fprintf(w, "\n%s", table("", slotRows(def, list, s)))
@@ -114,7 +114,7 @@ func scheduleNotes(def *pipeline.Definition) []string {
 	if def.DryRun {
 		notes = append(notes, "a dry run has no deadlines")
 	} else if def.SLA.Max > 0 {
-		notes = append(notes, fmt.Sprintf("beside these, a run must complete within %s of the first reading of its start condition", document.Duration(def.SLA.Max)))
+		notes = append(notes, fmt.Sprintf("besides these, a run must complete within %s of the first reading of its start condition", document.Duration(def.SLA.Max)))
 	}
 	return notes
 }

@@ -43,19 +43,19 @@ func newObserver(r *prometheus.Registry) *observer {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
 	o := &observer{
-		tasks:   histogram("interlock_task_duration_seconds", "Time to carry out a task, by kind and result.", "kind", "result"),
-		taskLag: histogram("interlock_task_lag_seconds", "How late a task was begun, by kind.", "kind"),
-		changes: histogram("interlock_change_duration_seconds", "Time to handle a change, by result.", "result"),
-		feedLag: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "interlock_feed_lag_seconds", Help: "How old a change was when it was handled.", Buckets: seconds}),
-		ticks:   histogram("interlock_tick_duration_seconds", "Time of a periodic task, by name and result.", "name", "result"),
-		jitter:  prometheus.NewHistogram(prometheus.HistogramOpts{Name: "interlock_deadline_jitter_seconds", Help: "How late a deadline's instant was acted on.", Buckets: seconds}),
+		tasks:   histogram("interlock_task_duration_seconds", "Duration of a task, by kind and result.", "kind", "result"),
+		taskLag: histogram("interlock_task_lag_seconds", "Delay between a task's due time and its start, by kind.", "kind"),
+		changes: histogram("interlock_change_duration_seconds", "Duration of handling a change, by result.", "result"),
+		feedLag: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "interlock_feed_lag_seconds", Help: "Age of a change when it was handled.", Buckets: seconds}),
+		ticks:   histogram("interlock_tick_duration_seconds", "Duration of a periodic task, by name and result.", "name", "result"),
+		jitter:  prometheus.NewHistogram(prometheus.HistogramOpts{Name: "interlock_deadline_jitter_seconds", Help: "Delay between a deadline's instant and its handling.", Buckets: seconds}),
 
-		sinks:       counter("interlock_sink_failures_total", "Times that a sink did not take an alert, by sink.", "sink"),
-		findings:    counter("interlock_watchdog_findings_total", "What the watchdog found, by check.", "check"),
-		evaluations: counter("interlock_gate_evaluations_total", "Looks at a gate, by what they found.", "gate"),
+		sinks:       counter("interlock_sink_failures_total", "Failed deliveries of an alert, by sink.", "sink"),
+		findings:    counter("interlock_watchdog_findings_total", "Findings of the watchdog, by check.", "check"),
+		evaluations: counter("interlock_gate_evaluations_total", "Gate evaluations, by result.", "gate"),
 		starts:      prometheus.NewCounter(prometheus.CounterOpts{Name: "interlock_job_starts_total", Help: "Jobs started."}),
 		outcomes:    counter("interlock_job_outcomes_total", "Jobs ended, by result and failure category.", "result", "category"),
-		events:      counter("interlock_events_total", "Events announced, by type and severity.", "type", "severity"),
+		events:      counter("interlock_events_total", "Events emitted, by type and severity.", "type", "severity"),
 	}
 	r.MustRegister(o.tasks, o.taskLag, o.changes, o.feedLag, o.ticks, o.sinks, o.findings, o.jitter, o.evaluations, o.starts, o.outcomes, o.events)
 	o.expect()

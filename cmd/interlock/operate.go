@@ -21,12 +21,12 @@ func addSafeguards(cmd *cobra.Command, force string) *safeguards {
 	s := &safeguards{}
 	addReason(cmd, &s.reason)
 	cmd.Flags().BoolVar(&s.force, "force", false, force+"; needs a reason")
-	cmd.Flags().BoolVar(&s.bypassGate, "bypass-gate", false, "start whatever the gate says; needs a reason")
+	cmd.Flags().BoolVar(&s.bypassGate, "bypass-gate", false, "start even if the gate is closed; needs a reason")
 	return s
 }
 
 func addReason(cmd *cobra.Command, reason *string) {
-	cmd.Flags().StringVar(reason, "reason", "", "`WHY`, for the record")
+	cmd.Flags().StringVar(reason, "reason", "", "`WHY`; recorded with the request")
 }
 
 func (s *safeguards) check() error {
@@ -48,11 +48,11 @@ func newTrigger(a *app) *cobra.Command {
 	var date string
 	cmd := &cobra.Command{
 		Use: "trigger PIPELINE", Short: "Open the run of a period",
-		Long: "Open the pipeline's own run of a period; its job starts once the gate is open. A run that is open or\n" +
-			"COMPLETED is not opened again: that is a rerun.",
+		Long: "Open the run of a period; its job starts once the gate is open. A run that is open or\n" +
+			"COMPLETED is not opened again: use rerun.",
 		Example: "  interlock trigger orders --date 2026-03-03 --reason 'late file'", Args: arguments("PIPELINE"),
 	}
-	addFilled(cmd, &date, "date", "the `PERIOD` (default that of a fire now)")
+	addFilled(cmd, &date, "date", "the `PERIOD` (default that of a fire at the current time)")
 	s, format := addSafeguards(cmd, "also a period that the calendar excludes, and beyond the budget"), addFormat(cmd)
 	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
 		if err := s.check(); err != nil {
@@ -78,12 +78,12 @@ func newTrigger(a *app) *cobra.Command {
 func newRerun(a *app) *cobra.Command {
 	var date, schedule string
 	cmd := &cobra.Command{
-		Use: "rerun PIPELINE --date PERIOD --reason WHY", Short: "Ask for another attempt of a run",
+		Use: "rerun PIPELINE --date PERIOD --reason WHY", Short: "Request another attempt of a run",
 		Example: "  interlock rerun orders --date 2026-03-03 --reason 'source was corrected'", Args: arguments("PIPELINE"),
 	}
 	addFilled(cmd, &date, "date", "the `PERIOD`")
 	addFilled(cmd, &schedule, "schedule", "the `SCHEDULE` (default the pipeline's own)")
-	s, format := addSafeguards(cmd, "skip circuit breaker, budget and calendar, open a run that is not there"), addFormat(cmd)
+	s, format := addSafeguards(cmd, "skip circuit breaker, budget and calendar, and open the run if it does not exist"), addFormat(cmd)
 	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
 		if date == "" || blank(s.reason) {
 			return usagef("rerun needs --date PERIOD and --reason WHY")
@@ -112,7 +112,7 @@ func attemptText(r client.Rerun) string {
 func newCancel(a *app) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
-		Use: "cancel RUN", Short: "End an open run",
+		Use: "cancel RUN", Short: "Cancel an open run",
 		Example: "  interlock cancel orders/stream/2026-03-03 --reason 'wrong input'\n" +
 			"  interlock cancel orders --date 2026-03-03",
 		Args: arguments("RUN"),
@@ -141,15 +141,15 @@ func newBackfill(a *app) *cobra.Command {
 	var q client.BackfillRequest
 	var reason string
 	cmd := &cobra.Command{
-		Use: "backfill PIPELINE --from PERIOD --to PERIOD", Short: "Open the runs of a stretch of time",
-		Long: "Open the runs of all expected periods from --from to --to, oldest first; maxActive bounds how many of their\n" +
-			"jobs run at once. Runs that are there are run again by the rules of a rerun, unless --only-missing.",
+		Use: "backfill PIPELINE --from PERIOD --to PERIOD", Short: "Open the runs of a range of periods",
+		Long: "Open the runs of all expected periods from --from to --to, oldest first; maxActive limits how many of their\n" +
+			"jobs run at once. Existing runs are rerun, by the rules of rerun, unless --only-missing.",
 		Example: "  interlock backfill orders --from 2026-03-01 --to 2026-03-07 --only-missing --dry-run", Args: arguments("PIPELINE"),
 	}
 	addFilled(cmd, &q.From, "from", "the first `PERIOD`")
-	addFilled(cmd, &q.To, "to", "the last `PERIOD`, included")
-	cmd.Flags().BoolVar(&q.OnlyMissing, "only-missing", false, "leave runs alone that are there")
-	cmd.Flags().BoolVar(&q.DryRun, "dry-run", false, "only list what would be done")
+	addFilled(cmd, &q.To, "to", "the last `PERIOD`, inclusive")
+	cmd.Flags().BoolVar(&q.OnlyMissing, "only-missing", false, "skip periods that have a run")
+	cmd.Flags().BoolVar(&q.DryRun, "dry-run", false, "only list the actions")
 	addReason(cmd, &reason)
 	format := addFormat(cmd)
 	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
@@ -169,7 +169,7 @@ func newBackfill(a *app) *cobra.Command {
 
 func (a *app) writeBackfill(periods []client.Backfilled, dryRun bool) {
 	if len(periods) == 0 {
-		fmt.Fprintln(a.stdout, "No period is expected in that stretch of time.")
+		fmt.Fprintln(a.stdout, "No period is expected in that range.")
 		return
 	}
 	rows := [][]cell{heads(a.outStyle, "PERIOD", "ACTION", "WHY")}
@@ -193,14 +193,14 @@ func newJob(a *app) *cobra.Command {
 	var r client.JobReport
 	complete := &cobra.Command{
 		Use: "complete RUN success|fail", Short: "Report the result of a run's job",
-		Long: "Report the result of a run's job from outside. A result that nobody waits for any more is logged and changes\n" +
+		Long: "Report the result of a run's job from outside. A result for an attempt that has ended is logged and changes\n" +
 			"nothing; the exit code is then 1.",
 		Example: "  interlock job complete orders/manual/2026-03-03 success\n" +
 			"  interlock job complete orders --date 2026-03-03 fail --message 'disk full' --category TRANSIENT",
 		Args: arguments("RUN", "success or fail"),
 	}
 	complete.Flags().StringVar(&r.Message, "message", "", "`WHAT` happened")
-	addFilled(complete, &r.Category, "category", "whose fault a failure is: PERMANENT, TRANSIENT or TIMEOUT")
+	addFilled(complete, &r.Category, "category", "the failure category: PERMANENT, TRANSIENT or TIMEOUT")
 	flags, format := addRunFlags(complete), addFormat(complete)
 	complete.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
 		if r.Result = args[1]; r.Result != "success" && r.Result != "fail" && r.Result != "timeout" {
@@ -216,7 +216,7 @@ func newJob(a *app) *cobra.Command {
 		r.RequestedBy = a.person()
 		return a.report(ctx, c, format, key, r)
 	})
-	return group("job", "Try jobs, and report on them", newJobTest(a), complete)
+	return group("job", "Test jobs, and report their results", newJobTest(a), complete)
 }
 
 func (a *app) report(ctx context.Context, c *client.Client, format *choice, key client.RunKey, r client.JobReport) error {
@@ -227,7 +227,7 @@ func (a *app) report(ctx context.Context, c *client.Client, format *choice, key 
 	}
 	err = a.show(format, raw, func() {
 		if done.Late {
-			fmt.Fprintf(a.stdout, "%s is %s and waits for no result; %s is logged and changes nothing\n", key, done.Run.Status, r.Result)
+			fmt.Fprintf(a.stdout, "%s is %s and expects no result; %s is logged and changes nothing\n", key, done.Run.Status, r.Result)
 			return
 		}
 		fmt.Fprintf(a.stdout, "%s: %s is recorded for attempt %d\n", key, r.Result, done.Run.Attempt)

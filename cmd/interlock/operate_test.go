@@ -346,7 +346,7 @@ func TestPauseOfAllPipelinesIsApartFromTheirOwn(t *testing.T) {
 	if got := s.must(0, "status", "shelf").stdout; !in(got, "shelf  paused", all, "maintenance") {
 		t.Errorf("got\n%s", got)
 	}
-	if got := s.must(0, "resume", "orders").stdout; !in(got, "orders has no pause of its own any more", all) {
+	if got := s.must(0, "resume", "orders").stdout; !in(got, "orders is no longer paused individually", all) {
 		t.Errorf("got %s", got)
 	}
 	s.must(0, "pause", "orders", "--reason", "source is down")
@@ -428,8 +428,8 @@ func TestRunsSayWhatAnOpenRunWaitsFor(t *testing.T) {
 		"RUNNING (status-unread) | the job's status could not be read since 2026-03-03 06:00:00Z: no answer within 2s": {Status: client.Running, Phase: "status-unread", Unread: &why, UnreadSince: &at},
 		"PENDING (backoff) | retry at 2026-03-03 06:00:00Z":                                                            {Status: client.Pending, Phase: "backoff", WindowStart: &at},
 		"PENDING (not-due) | begins at 2026-03-03 06:00:00Z":                                                           {Status: client.Pending, Phase: "not-due", WindowStart: &at},
-		"PENDING (max-active) | waits for a running job to end (maxActive)":                                            {Status: client.Pending, Phase: "max-active"},
-		"PENDING | waits for its gate until 2026-03-03 06:00:00Z":                                                      {Status: client.Pending, Phase: "waiting", WindowEnd: &at},
+		"PENDING (max-active) | waiting for a running job to end (maxActive)":                                          {Status: client.Pending, Phase: "max-active"},
+		"PENDING | waiting for its gate until 2026-03-03 06:00:00Z":                                                    {Status: client.Pending, Phase: "waiting", WindowEnd: &at},
 		"FAILED_FINAL | no answer within 2s":                                                                           {Status: client.FailedFinal, Phase: "failed", Reason: &why},
 	} {
 		if got := statusText(r) + " | " + reasonText(r); got != want {

@@ -17,13 +17,13 @@ func newPause(a *app) *cobra.Command {
 	var reason, length string
 	var until instant
 	cmd := &cobra.Command{
-		Use: "pause PIPELINE | --all", Short: "Stop a pipeline: readings are kept, nothing opens or starts",
+		Use: "pause PIPELINE | --all", Short: "Pause a pipeline: readings are stored, nothing opens or starts",
 		Example: "  interlock pause orders --for 2h --reason 'source is down'", Args: pipelineOrAll(&all),
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "pause all pipelines, also those added later; their own pauses stay as they are")
-	cmd.Flags().BoolVar(&hold, "hold-sla", false, "cancel deadlines meanwhile")
-	addFilled(cmd, &length, "for", "end the pause by itself after this `DURATION`")
-	cmd.Flags().Var(&until, "until", "end the pause by itself at this time")
+	cmd.Flags().BoolVar(&all, "all", false, "pause all pipelines, including those added later; individual pauses are not affected")
+	cmd.Flags().BoolVar(&hold, "hold-sla", false, "cancel deadlines during the pause")
+	addFilled(cmd, &length, "for", "end the pause automatically after this `DURATION`")
+	cmd.Flags().Var(&until, "until", "end the pause automatically at this time")
 	addReason(cmd, &reason)
 	format := addFormat(cmd)
 	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
@@ -68,11 +68,11 @@ func newResume(a *app) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use: "resume PIPELINE | --all", Short: "End a pause",
-		Long: "End a pause. Runs open for fires whose window is still open and for start conditions that hold; the rest is\n" +
+		Long: "End a pause. Runs open for fires whose window is still open and for start conditions that are met; the rest is\n" +
 			"reported as SCHEDULE_MISSED. A pause of one pipeline and the pause of all pipelines end separately.",
 		Example: "  interlock resume orders", Args: pipelineOrAll(&all),
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "end the pause of all pipelines; a pipeline with a pause of its own stays paused")
+	cmd.Flags().BoolVar(&all, "all", false, "end the pause of all pipelines; a pipeline that was paused individually stays paused")
 	addReason(cmd, &reason)
 	format := addFormat(cmd)
 	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
@@ -90,7 +90,7 @@ func newResume(a *app) *cobra.Command {
 		}
 		return a.show(format, raw, func() {
 			if left.Paused {
-				fmt.Fprintf(a.stdout, "%s has no pause of its own any more; all pipelines are %s\n", args[0], pausedText(left))
+				fmt.Fprintf(a.stdout, "%s is no longer paused individually; all pipelines are %s\n", args[0], pausedText(left))
 				return
 			}
 			fmt.Fprintf(a.stdout, "%s is resumed\n", args[0])
@@ -101,7 +101,7 @@ func newResume(a *app) *cobra.Command {
 
 func (a *app) writeIDs(what string, ids []string) {
 	if len(ids) == 0 {
-		fmt.Fprintf(a.stdout, "There was no pipeline to be %s.\n", what)
+		fmt.Fprintf(a.stdout, "No pipeline was %s.\n", what)
 		return
 	}
 	fmt.Fprintf(a.stdout, "%s %s: %s\n", plural(len(ids), "pipeline"), what, strings.Join(ids, ", "))

@@ -33,16 +33,16 @@ func newProbe(a *app) *cobra.Command { return group("probe", "Try probes", newPr
 func newProbeRun(a *app) *cobra.Command {
 	f := &probeFlags{}
 	cmd := &cobra.Command{
-		Use: "run FILE NAME", Short: "Ask a pipeline's probe once",
-		Long: "Ask a probe of a pipeline file, or of the archetype that it names, as a server would, and show its answer and\n" +
-			"what the rules that read it make of that. No server is asked, and nothing is stored.\n" +
-			"Egress and secrets are those of the server's file.\n" +
-			"Exit code 0 if these rules hold (without any: if it answers PASS), 1 if not, 3 if the probe broke.",
+		Use: "run FILE NAME", Short: "Run a pipeline's probe once",
+		Long: "Run a probe of a pipeline file, or of its archetype, as a server would, and show its answer and\n" +
+			"the rules that read it. No server is involved, and nothing is stored.\n" +
+			"The egress and secrets settings come from the server's file.\n" +
+			"Exit code 0 if these rules pass (without rules: if it answers PASS), 1 if not, 3 if the probe failed.",
 		Example: "  interlock probe run pipelines/orders.yaml landing --date 2026-03-03",
 		Args:    arguments("FILE", "NAME"),
 	}
-	cmd.Flags().StringVar(&f.config, "config", "", "`FILE` of the server (default ./"+usualServerFile+", if it is there)")
-	cmd.Flags().Var(&f.date, "date", "the period to ask about (default that of now)")
+	cmd.Flags().StringVar(&f.config, "config", "", "`FILE` of the server (default ./"+usualServerFile+", if it exists)")
+	cmd.Flags().Var(&f.date, "date", "the period of the probe (default the current one)")
 	f.shelf, f.format = addShelfFlags(cmd), addFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return a.probeRun(cmd.Context(), args[0], args[1], f) }
 	return cmd
@@ -122,9 +122,9 @@ func (t *probeTrial) take(answer probe.Answer, failed error, now time.Time) erro
 	switch {
 	case errors.As(failed, &t.broken):
 	case failed != nil:
-		t.broken = &probe.Failure{Reason: "it was given up"}
+		t.broken = &probe.Failure{Reason: "interrupted"}
 	case err != nil:
-		t.broken = &probe.Failure{Reason: fmt.Sprintf("the value of its answer is for no period: %v", err)}
+		t.broken = &probe.Failure{Reason: fmt.Sprintf("the value of its answer has an invalid period: %v", err)}
 	default:
 		return t.judge(&sensor.Reading{Key: sensor.Key(t.probe.Key), Period: about, Fields: answer.Fields(), UpdatedAt: now, Version: 1}, now)
 	}

@@ -39,7 +39,7 @@ func (c *controller) reloadOn(ctx context.Context, signals <-chan os.Signal) {
 		}
 		trouble := ""
 		if failed != nil {
-			c.logger.Error("the reload failed; what was in force stays in force", "error", failed)
+			c.logger.Error("the reload failed; the previous settings stay active", "error", failed)
 			trouble = fmt.Sprintf("the reload at %s failed: %s", time.Now().UTC().Format(time.RFC3339), strings.ReplaceAll(failed.Error(), "\n", "; "))
 		} else {
 			c.logger.Info("reloaded")

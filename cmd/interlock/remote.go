@@ -27,8 +27,8 @@ type remoteFlags struct{ server, token, store, ca, cert, key string }
 func addRemoteFlags(root *cobra.Command, a *app) {
 	a.remote = &remoteFlags{}
 	root.PersistentFlags().StringVar(&a.remote.server, "server", "", "`URL` of the server, or unix:PATH of its socket (INTERLOCK_SERVER, default "+client.DefaultServer+")")
-	root.PersistentFlags().StringVar(&a.remote.store, "store", "", "`URL` of deployed tables to ask instead of a server: dynamodb://ENVIRONMENT?region=REGION")
-	root.PersistentFlags().StringVar(&a.remote.ca, "ca", "", "PEM `FILE` of the authorities that vouch for the server (INTERLOCK_CA)")
+	root.PersistentFlags().StringVar(&a.remote.store, "store", "", "`URL` of an AWS deployment to read instead of a server: dynamodb://ENVIRONMENT?region=REGION")
+	root.PersistentFlags().StringVar(&a.remote.ca, "ca", "", "PEM `FILE` of the certificate authorities of the server (INTERLOCK_CA)")
 	root.PersistentFlags().StringVar(&a.remote.cert, "cert", "", "PEM `FILE` of the client certificate to present (INTERLOCK_CERT)")
 	root.PersistentFlags().StringVar(&a.remote.key, "key", "", "PEM `FILE` of the client certificate's private key (INTERLOCK_KEY)")
 	root.PersistentFlags().StringVar(&a.remote.token, "token", "", "bearer `TOKEN` for the server (INTERLOCK_TOKEN)")
@@ -95,11 +95,11 @@ func clientTLS(ca, cert, key string) (*tls.Config, error) {
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("--ca %s holds no certificate; it must be a PEM file", ca)
+			return nil, fmt.Errorf("--ca %s contains no certificate; it must be a PEM file", ca)
 		}
 	}
 	if (cert == "") != (key == "") {
-		return nil, errors.New("--cert and --key go together; give both or none")
+		return nil, errors.New("--cert and --key must be set together")
 	}
 	if cert != "" {
 		pair, err := tls.LoadX509KeyPair(cert, key)
@@ -122,11 +122,11 @@ func hinted(err error) error {
 	case errors.As(err, &unreachable) && unreachable.Late:
 		return err // another server is no remedy
 	case errors.As(err, &unreachable):
-		return hint{err, err.Error() + " (--server or INTERLOCK_SERVER names another, `interlock serve` starts one)"}
+		return hint{err, err.Error() + " (set --server or INTERLOCK_SERVER, or start one with `interlock serve`)"}
 	case !errors.As(err, &problem):
 		return err
 	case problem.Status == http.StatusUnauthorized:
-		return hint{err, err.Error() + " (--token or INTERLOCK_TOKEN gives it)"}
+		return hint{err, err.Error() + " (set --token or INTERLOCK_TOKEN)"}
 	}
 	what, _, cut := strings.Cut(err.Error(), forPrograms)
 	switch {

@@ -231,7 +231,7 @@ func TestWrongUseOfAServerCommandIsExplained(t *testing.T) {
 		{[]string{"run", "show"}, "run show needs RUN"},
 		{[]string{"run", "show", "orders"}, "--date"},
 		{[]string{"run", "show", "orders/2026-03-03"}, "PIPELINE/SCHEDULE/DATE"},
-		{[]string{"run", "show", "orders/cron/2026-03-03", "--date", "2026-03-03"}, "leave out"},
+		{[]string{"run", "show", "orders/cron/2026-03-03", "--date", "2026-03-03"}, "remove --date"},
 		{[]string{"explain"}, "PIPELINE"},
 		{[]string{"explain", "a", "b"}, `"b"`},
 		{[]string{"deadlines", "a"}, `"a"`},

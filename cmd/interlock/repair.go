@@ -15,14 +15,14 @@ import (
 func newRepair(a *app) *cobra.Command {
 	var data string
 	cmd := &cobra.Command{
-		Use: "repair", Short: "Save what can still be read of a damaged embedded store",
-		Long: "Make a new embedded store of all records that can still be read in a damaged one, and put it in\n" +
-			"its place. The damaged file is kept beside it. A restored backup is better where there is one: it\n" +
-			"is complete up to its day, while nobody can tell which records a damaged store has lost. A store\n" +
-			"that is whole is left alone, and one that a server uses is refused: stop it first.",
+		Use: "repair", Short: "Save all readable records of a damaged embedded store",
+		Long: "Create a new embedded store from all readable records of a damaged one, and put it in\n" +
+			"its place. The damaged file is kept beside it. Prefer a backup if there is one: it is complete up\n" +
+			"to its date, while the lost records of a damaged store cannot all be listed. An undamaged store is\n" +
+			"left unchanged. Stop the server first: a store in use is refused.",
 		Example: "  interlock repair --data ./interlock-data", Args: noArguments,
 	}
-	cmd.Flags().StringVar(&data, "data", "", "`DIR` of the embedded store (default as for serve: what ./interlock.yaml says, else ./interlock-data)")
+	cmd.Flags().StringVar(&data, "data", "", "`DIR` of the embedded store (default as for serve: from ./interlock.yaml, else ./interlock-data)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if data == "" {
 			file, err := a.serverFile("")
@@ -45,7 +45,7 @@ func newRepair(a *app) *cobra.Command {
 
 func (a *app) showRepair(data string, r sqlite.Repaired) error {
 	if len(r.Found) == 0 {
-		_, err := fmt.Fprintf(a.stdout, "the store in %s is whole; nothing was changed\n", data)
+		_, err := fmt.Fprintf(a.stdout, "the store in %s is not damaged; nothing was changed\n", data)
 		return err
 	}
 	fmt.Fprintf(a.stdout, "the store in %s is damaged: %s\n", data, r.Found[0])
@@ -58,9 +58,9 @@ func (a *app) showRepair(data string, r sqlite.Repaired) error {
 		lost := "none"
 		switch {
 		case t.Damaged && t.Invalid > 0:
-			lost = fmt.Sprintf("%d, and some that cannot be counted", t.Invalid)
+			lost = fmt.Sprintf("%d, and an unknown number", t.Invalid)
 		case t.Damaged:
-			lost = "some, which cannot be counted"
+			lost = "an unknown number"
 		case t.Invalid > 0:
 			lost = fmt.Sprint(t.Invalid)
 		}
@@ -69,6 +69,6 @@ func (a *app) showRepair(data string, r sqlite.Repaired) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(a.stdout, "\nthe damaged store is kept as %s; start the server to go on with what was saved\n", r.Kept)
+	_, err := fmt.Fprintf(a.stdout, "\nthe damaged store is kept as %s; start the server to use the saved records\n", r.Kept)
 	return err
 }

@@ -13,7 +13,7 @@ func TestRepairSaysWhatItSaved(t *testing.T) {
 		t.Errorf("a store that is in use: %+v", got)
 	}
 	s.stop()
-	if got := interlock("repair", "--data", s.data); got.code != 0 || !in(got.stdout, "is whole; nothing was changed") {
+	if got := interlock("repair", "--data", s.data); got.code != 0 || !in(got.stdout, "is not damaged; nothing was changed") {
 		t.Errorf("a store that is whole: %+v", got)
 	}
 

@@ -41,11 +41,11 @@ func readSeen(path string) (catalog.Seen, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read what the files were: %w", err)
+		return nil, fmt.Errorf("read the list of known files: %w", err)
 	}
 	var seen catalog.Seen
 	if err := json.Unmarshal(text, &seen); err != nil {
-		return nil, fmt.Errorf("read what the files were: %s: %w; remove it to begin anew", path, err)
+		return nil, fmt.Errorf("read the list of known files: %s: %w; remove it to start over", path, err)
 	}
 	return seen, nil
 }
@@ -94,12 +94,12 @@ const mostDifferences = 20
 func (c *controller) replicaChecks(h engine.Health) []api.HealthCheck {
 	var checks []api.HealthCheck
 	for _, replica := range slices.Sorted(maps.Keys(h.Elsewhere)) {
-		checks = append(checks, api.HealthCheck{Name: "replica " + replica, OK: true, Detail: plural(h.Elsewhere[replica], "task") + " of jobs that run there wait for it; is it away?"})
+		checks = append(checks, api.HealthCheck{Name: "replica " + replica, OK: true, Detail: plural(h.Elsewhere[replica], "task") + " of jobs that run there wait for it; is it down?"})
 	}
 	differences := c.catalog.Differences()
 	for i, d := range differences {
 		if i == mostDifferences {
-			checks = append(checks, api.HealthCheck{Name: "files", OK: true, Detail: fmt.Sprintf("%d more differ from what is in force", len(differences)-i)})
+			checks = append(checks, api.HealthCheck{Name: "files", OK: true, Detail: fmt.Sprintf("%d more differ from the active versions", len(differences)-i)})
 			break
 		}
 		checks = append(checks, api.HealthCheck{Name: "file of " + string(d.ID), OK: true, Detail: d.Why})

@@ -25,7 +25,7 @@ const (
 // why there is none.
 var (
 	errNo          = errors.New("the answer is no")
-	errUnreachable = errors.New("nobody could be asked")
+	errUnreachable = errors.New("nothing answered")
 )
 
 // usageError is a command line that cannot be understood; it is told together with the way to the help text.
@@ -91,8 +91,8 @@ func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "interlock",
 		Short: "A safety controller for data pipelines",
-		Long: "Interlock stands between \"it is time to run\" and \"the inputs are ready\":\n" +
-			"it starts a pipeline's job only when the rules over its sensors hold, and then keeps watching.",
+		Long: "Interlock decides when a data job may start:\n" +
+			"it starts a pipeline's job when the rules over its sensors pass, and then keeps watching.",
 		Example:            "  interlock validate pipelines/",
 		SilenceUsage:       true,
 		SilenceErrors:      true,
@@ -124,7 +124,7 @@ func newHelp(root *cobra.Command) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			cmd, rest, err := root.Find(args)
 			if err != nil || len(rest) > 0 {
-				return usagef("there is no command %q to explain", strings.Join(args, " "))
+				return usagef("unknown command %q", strings.Join(args, " "))
 			}
 			cmd.InitDefaultHelpFlag()
 			return cmd.Help()
@@ -187,7 +187,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 func noEmptyArgument(cmd *cobra.Command, args []string) error {
 	for i, arg := range args {
 		if arg == "" && !cmd.Hidden {
-			return usagef("%s got an empty argument, number %d; say which is meant", below(cmd), i+1)
+			return usagef("%s: argument %d is empty", below(cmd), i+1)
 		}
 	}
 	return nil

@@ -80,19 +80,19 @@ func reasonText(r client.Run) string {
 	case phaseUnread:
 		return fmt.Sprintf("the job's status could not be read since %s: %s", someTime(r.UnreadSince), orNone(r.Unread))
 	case phaseNotDue:
-		return "begins at " + someTime(r.WindowStart)
+		return "starts at " + someTime(r.WindowStart)
 	case phaseBackoff:
 		return "retry at " + someTime(r.WindowStart)
 	case phaseRefused:
 		return "a start call was refused and will be repeated; `interlock explain` shows why"
 	case phaseSlot:
-		return "waits for a running job to end (maxActive)"
+		return "waiting for a running job to end (maxActive)"
 	}
 	switch r.Status {
 	case client.Pending:
-		return "waits for its gate until " + someTime(r.WindowEnd)
+		return "waiting for its gate until " + someTime(r.WindowEnd)
 	case client.Triggering:
-		return "the job is being started"
+		return "starting its job"
 	}
 	return orNone(r.Reason)
 }
@@ -118,8 +118,8 @@ type runFlags struct{ date, schedule string }
 
 func addRunFlags(cmd *cobra.Command) *runFlags {
 	f := &runFlags{}
-	addFilled(cmd, &f.date, "date", "the `PERIOD`, where only the PIPELINE is given")
-	addFilled(cmd, &f.schedule, "schedule", "the `SCHEDULE`, where only the PIPELINE is given (default its own)")
+	addFilled(cmd, &f.date, "date", "the `PERIOD`, if only the PIPELINE is given")
+	addFilled(cmd, &f.schedule, "schedule", "the `SCHEDULE`, if only the PIPELINE is given (default the pipeline's own)")
 	return f
 }
 
@@ -132,7 +132,7 @@ func (f *runFlags) key(ctx context.Context, c *client.Client, arg string) (clien
 		return ownRun(ctx, c, client.RunKey{Pipeline: arg, Schedule: f.schedule, Date: f.date})
 	}
 	if f.date != "" || f.schedule != "" {
-		return client.RunKey{}, usagef("%s says its schedule and date; leave out --date and --schedule", arg)
+		return client.RunKey{}, usagef("%s already contains schedule and date; remove --date and --schedule", arg)
 	}
 	key, err := client.ParseRunKey(arg)
 	if err != nil {
@@ -151,7 +151,7 @@ func ownRun(ctx context.Context, c *client.Client, key client.RunKey) (client.Ru
 		return key, err
 	}
 	if p.Schedule == nil {
-		return key, usagef("pipeline %s is not in force, so its schedule is not known; give --schedule", key.Pipeline)
+		return key, usagef("pipeline %s is not active, so its schedule is unknown; set --schedule", key.Pipeline)
 	}
 	key.Schedule = *p.Schedule
 	return key, nil
@@ -177,5 +177,5 @@ func newRun(a *app) *cobra.Command {
 		}
 		return a.show(format, raw, func() { a.writeRun(r) })
 	})
-	return group("run", "Look at a run", show)
+	return group("run", "Show runs", show)
 }

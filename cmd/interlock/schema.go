@@ -11,8 +11,8 @@ func newSchema(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of a pipeline file",
-		Long: "Print the JSON Schema of a pipeline file. An editor that is told of it\n" +
-			"completes keys, shows what they mean and marks mistakes while one types.",
+		Long: "Print the JSON Schema of a pipeline file. With it, an editor completes\n" +
+			"keys, shows their meaning and marks mistakes as you type.",
 		Example: "  interlock schema > pipeline.schema.json",
 		Args:    noArguments,
 		RunE: func(*cobra.Command, []string) error {

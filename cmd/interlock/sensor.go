@@ -24,9 +24,9 @@ func newSensorSet(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set PIPELINE KEY FIELD=VALUE... | --json FILE",
 		Short: "Write a sensor",
-		Long: "Write a sensor of a pipeline. A value that is a JSON number, true, false or null is taken as such,\n" +
-			"anything else as text (quote it in JSON to make a number text: count='\"7\"').\n" +
-			"The key may carry the period the reading is for (KEY#2026-03-03T07); so may fields date, hour, minute.",
+		Long: "Write a sensor of a pipeline. JSON numbers, true, false and null keep their type,\n" +
+			"anything else is text (to write a number as text, quote it: count='\"7\"').\n" +
+			"The period of the reading may be part of the key (KEY#2026-03-03T07), or in the fields date, hour, minute.",
 		Example: "  interlock sensor set orders landed complete=true count=1200\n" +
 			"  interlock sensor set orders landed#2026-03-03 --json landed.json",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -37,8 +37,8 @@ func newSensorSet(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&file, "json", "", "`FILE` with the fields as a JSON object; - reads stdin")
-	cmd.Flags().StringVar(&source, "source", "", "`NAME` of who writes it (default the user's)")
-	addFilled(cmd, &ttl, "ttl", "how long it counts, a `DURATION` such as 2h (default for ever)")
+	cmd.Flags().StringVar(&source, "source", "", "`NAME` of the writer (default the user's)")
+	addFilled(cmd, &ttl, "ttl", "how long it is valid, a `DURATION` such as 2h (default for ever)")
 	format := addFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		fields, err := a.sensorFields(args[2:], file)
@@ -101,9 +101,9 @@ func (a *app) sensorOptions(source, ttl string) ([]client.CallOption, error) {
 func (a *app) sensorFields(pairs []string, file string) (map[string]any, error) {
 	switch {
 	case file != "" && len(pairs) > 0:
-		return nil, usagef("give the fields as FIELD=VALUE or with --json, not both")
+		return nil, usagef("use FIELD=VALUE or --json, not both")
 	case file == "" && len(pairs) == 0:
-		return nil, usagef("there are no fields; give FIELD=VALUE, or --json FILE")
+		return nil, usagef("there are no fields; use FIELD=VALUE, or --json FILE")
 	case file != "":
 		return a.fieldsFile(file)
 	}
@@ -227,13 +227,13 @@ func newSensorDelete(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "delete PIPELINE KEY", Short: "Delete a reading of a sensor",
 		Long: "Delete the reading that was written for one period (--date or KEY#PERIOD) or, without a period, the undated one.\n" +
-			"From then on rules see the sensor as if that reading had never been written; its history keeps it, and who deleted it.",
+			"Rules then ignore it, as if it had never been written; the history shows it, and who deleted it.",
 		Example: "  interlock sensor delete orders hold\n" +
 			"  interlock sensor delete orders landed --date 2026-03-03",
 		Args: arguments("PIPELINE", "KEY"),
 	}
 	addFilled(cmd, &date, "date", "the `PERIOD` whose reading is deleted (default the undated one)")
-	cmd.Flags().StringVar(&source, "source", "", "`NAME` of who deletes it (default the user's)")
+	cmd.Flags().StringVar(&source, "source", "", "`NAME` of the user who deletes it (default the user's)")
 	format := addFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		options, err := a.sensorOptions(source, "")

@@ -28,24 +28,24 @@ func newServe(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the controller",
-		Long: "Run the controller: take sensors over HTTP, start jobs when their gates are open, keep\n" +
-			"deadlines, and notice what did not happen. Its state is in the data directory, or in a\n" +
-			"Redis that several controllers share, each with a data directory of its own.\n" +
-			"Without --config, ./interlock.yaml is read if it is there; flags win over the file.",
+		Long: "Run the controller: accept sensor readings over HTTP, start jobs when their gates open, watch\n" +
+			"deadlines, and report what did not happen. Its state is in the data directory, or in a\n" +
+			"Redis that several controllers share, each with its own data directory.\n" +
+			"Without --config, ./interlock.yaml is read if it exists; flags override the file.",
 		Example: "  interlock serve --pipelines ./pipelines --data ./interlock-data",
 		Args:    noArguments,
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.pipelines, "pipelines", nil, "`DIR` of pipeline files; may be given several times (default ./pipelines)")
-	flags.StringArrayVar(&f.calendars, "calendars", nil, "`DIR` of calendar files (default ./calendars, if it is there)")
-	flags.StringArrayVar(&f.archetypes, "archetypes", nil, "`DIR` of archetype files (default ./archetypes, if it is there)")
+	flags.StringArrayVar(&f.calendars, "calendars", nil, "`DIR` of calendar files (default ./calendars, if it exists)")
+	flags.StringArrayVar(&f.archetypes, "archetypes", nil, "`DIR` of archetype files (default ./archetypes, if it exists)")
 	flags.StringVar(&f.data, "data", "", "`DIR` of the embedded store and of running commands (default ./interlock-data)")
-	flags.StringVar(&f.store, "store", "", "`URL` of the store: sqlite, redis://HOST:PORT/DB, rediss://…; dynamodb://ENVIRONMENT?region=REGION only shows (default sqlite)")
-	flags.BoolVar(&f.unsafeRedis, "unsafe-redis", false, "use a Redis that may lose what it acknowledged: no append-only file, or eviction")
+	flags.StringVar(&f.store, "store", "", "`URL` of the store: sqlite, redis://HOST:PORT/DB, rediss://…; dynamodb://ENVIRONMENT?region=REGION is read-only (default sqlite)")
+	flags.BoolVar(&f.unsafeRedis, "unsafe-redis", false, "accept a Redis that may lose acknowledged writes: no append-only file, or eviction")
 	flags.StringVar(&f.listen, "listen", "", "`ADDR` of the HTTP API (default 127.0.0.1:8740)")
-	flags.StringVar(&f.config, "config", "", "`FILE` of the server (default ./interlock.yaml, if it is there)")
+	flags.StringVar(&f.config, "config", "", "`FILE` of the server (default ./interlock.yaml, if it exists)")
 	f.logFormat = &choice{value: textFormat, options: []string{textFormat, jsonFormat}}
-	addChoice(cmd, f.logFormat, "log-format", "how to write the log")
+	addChoice(cmd, f.logFormat, "log-format", "log format")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), f) }
 	return cmd
 }

@@ -11,7 +11,7 @@ import (
 )
 
 func newSilence(a *app) *cobra.Command {
-	return group("silence", "Keep alerts back for a while; the events are recorded all the same",
+	return group("silence", "Silence alerts for a while; the events are still recorded",
 		newSilenceAdd(a), newSilenceList(a), newSilenceEnd(a))
 }
 
@@ -20,17 +20,17 @@ func newSilenceAdd(a *app) *cobra.Command {
 	var length string
 	var until instant
 	cmd := &cobra.Command{
-		Use: "add --pipeline PATTERN --for DURATION --reason WHY", Short: "Keep alerts about some pipelines back for a while",
-		Long: "Keep alerts about some pipelines back for a while, such as during maintenance. Nothing is hidden: the events are\n" +
-			"recorded, and `interlock events` says which silence kept the alert back.",
+		Use: "add --pipeline PATTERN --for DURATION --reason WHY", Short: "Silence alerts about some pipelines for a while",
+		Long: "Hold back alerts about some pipelines for a while, such as during maintenance. Nothing is hidden: the events are\n" +
+			"recorded, and `interlock events` shows which silence held back the alert.",
 		Example: "  interlock silence add --pipeline 'silver-*' --for 2h --reason 'source is moved'\n" +
 			"  interlock silence add --pipeline orders --type SLA_WARNING --for 1d --reason 'known to be late'",
 		Args: noArguments,
 	}
 	addFilled(cmd, &q.Pipeline, "pipeline", "`PATTERN` of pipeline ids, with * for any characters")
 	addFilled(cmd, &q.Type, "type", "only events of this `TYPE`, such as SLA_WARNING")
-	addFilled(cmd, &length, "for", "end by itself after this `DURATION`, at most 30d")
-	cmd.Flags().Var(&until, "until", "end by itself at this time")
+	addFilled(cmd, &length, "for", "end automatically after this `DURATION`, at most 30d")
+	cmd.Flags().Var(&until, "until", "end automatically at this time")
 	addReason(cmd, &q.Reason)
 	format := addFormat(cmd)
 	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
@@ -44,7 +44,7 @@ func newSilenceAdd(a *app) *cobra.Command {
 		case q.Until == "":
 			return usagef("silence add needs --for or --until: no silence lasts for ever")
 		case blank(q.Reason):
-			return usagef("silence add needs --reason: whoever wonders why it is quiet will ask")
+			return usagef("silence add needs --reason")
 		}
 		q.RequestedBy = a.person()
 		var raw json.RawMessage
@@ -53,7 +53,7 @@ func newSilenceAdd(a *app) *cobra.Command {
 			return err
 		}
 		return a.show(format, raw, func() {
-			fmt.Fprintf(a.stdout, "silence %s keeps back alerts about %s until %s\n", s.ID, silenced(s), shortTime(&s.Until))
+			fmt.Fprintf(a.stdout, "silence %s holds back alerts about %s until %s\n", s.ID, silenced(s), shortTime(&s.Until))
 		})
 	})
 	return cmd
@@ -70,10 +70,10 @@ func silenced(s client.Silence) string {
 func newSilenceList(a *app) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
-		Use: "list", Short: "List the silences that are active, and what they kept back",
+		Use: "list", Short: "List active silences and how many alerts they held back",
 		Example: "  interlock silence list --all", Args: noArguments,
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "also those that are over")
+	cmd.Flags().BoolVar(&all, "all", false, "also ended silences")
 	format := addFormat(cmd)
 	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
 		var raw json.RawMessage
@@ -89,9 +89,9 @@ func newSilenceList(a *app) *cobra.Command {
 func (a *app) writeSilences(silences []client.Silence, all bool) {
 	if len(silences) == 0 {
 		if all {
-			fmt.Fprintln(a.stdout, "There was no silence.")
+			fmt.Fprintln(a.stdout, "There are no silences.")
 		} else {
-			fmt.Fprintln(a.stdout, "No silence is active. `--all` lists those that are over.")
+			fmt.Fprintln(a.stdout, "No silence is active. `--all` lists ended ones.")
 		}
 		return
 	}
@@ -119,7 +119,7 @@ func (a *app) silenceState(s client.Silence) cell {
 func newSilenceEnd(a *app) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
-		Use: "end SILENCE", Short: "End a silence before its time",
+		Use: "end SILENCE", Short: "End a silence early",
 		Example: "  interlock silence end s-1f2e3d4c --reason 'done early'", Args: arguments("a SILENCE"),
 	}
 	addReason(cmd, &reason)
@@ -132,10 +132,10 @@ func newSilenceEnd(a *app) *cobra.Command {
 		}
 		return a.show(format, raw, func() {
 			if s.EndedAt == nil {
-				fmt.Fprintf(a.stdout, "silence %s was over at %s\n", s.ID, shortTime(&s.Until))
+				fmt.Fprintf(a.stdout, "silence %s had already ended at %s\n", s.ID, shortTime(&s.Until))
 				return
 			}
-			fmt.Fprintf(a.stdout, "silence %s is ended\n", s.ID)
+			fmt.Fprintf(a.stdout, "silence %s has ended\n", s.ID)
 		})
 	})
 	return cmd

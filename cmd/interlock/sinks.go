@@ -99,7 +99,7 @@ func readSecret(what, env, file string, getenv func(string) string) (string, err
 		secret, from = strings.TrimSpace(string(data)), "file "+file
 	}
 	if secret == "" {
-		return "", fmt.Errorf("%s is empty: look at %s", what, from)
+		return "", fmt.Errorf("%s is empty: check %s", what, from)
 	}
 	return secret, nil
 }

@@ -15,7 +15,7 @@ import (
 func newStatus(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [PIPELINE]",
-		Short: "Show how pipelines stand",
+		Short: "Show the state of pipelines",
 		Example: "  interlock status\n" +
 			"  interlock status orders",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -258,7 +258,7 @@ func opensText(p client.Pipeline) string {
 }
 
 func jobText(p client.Pipeline) string {
-	text := "none: its result is reported from outside"
+	text := "none: results are reported from outside"
 	switch {
 	case p.State == client.StateRejected || p.State == client.StateRemoved:
 		return ""
@@ -269,7 +269,7 @@ func jobText(p client.Pipeline) string {
 		text += fmt.Sprintf(", at most %d at once", p.MaxActive)
 	}
 	if p.DryRun {
-		text += "; dry run, so it is never started"
+		text += "; dry run, never started"
 	}
 	return text
 }

@@ -35,7 +35,7 @@ func (r records) Close() error {
 func openStore(ctx context.Context, f settings.File, s surroundings) (records, error) {
 	if !settings.IsRedis(f.Store) {
 		if f.Store != "sqlite" {
-			return records{}, fmt.Errorf("the store is neither sqlite nor a redis:// address; see --store")
+			return records{}, fmt.Errorf("the store must be sqlite or a redis:// URL; see --store")
 		}
 		db, err := sqlite.Open(ctx, f.Data.Dir, sqlite.Options{Reserve: int64(f.Data.Reserve)})
 		if err != nil {
@@ -60,7 +60,7 @@ func openStore(ctx context.Context, f settings.File, s surroundings) (records, e
 		return records{}, errors.Join(err, db.Close())
 	}
 	if s.unsafeRedis {
-		s.logger.Warn("with --unsafe-redis, Redis may lose what it acknowledged, and jobs may start twice")
+		s.logger.Warn("with --unsafe-redis, Redis may lose acknowledged writes, and jobs may start twice")
 	}
 	return records{Store: db, shared: true, trouble: db.Trouble, dir: dir}, nil
 }
@@ -72,7 +72,7 @@ func redisURL(f settings.File, getenv func(string) string) (string, error) {
 	}
 	password := getenv(f.Redis.PasswordEnv)
 	if password == "" {
-		return "", fmt.Errorf("redis.passwordEnv: the environment variable %s is not set; put the password into it, or take passwordEnv out of the server's file", f.Redis.PasswordEnv)
+		return "", fmt.Errorf("redis.passwordEnv: the environment variable %s is not set; set it to the password, or remove passwordEnv from the server's file", f.Redis.PasswordEnv)
 	}
 	u, err := url.Parse(f.Store)
 	if err != nil {

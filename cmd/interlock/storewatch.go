@@ -37,16 +37,16 @@ func (w *storeWatch) look(ctx context.Context, now time.Time) error {
 	switch {
 	case err != nil && w.since.IsZero():
 		w.since = now
-		w.c.logger.Error("the store takes no changes from outside", "error", err)
+		w.c.logger.Error("the store accepts no writes from outside", "error", err)
 	case err == nil && !w.since.IsZero():
-		w.c.logger.Info("the store takes changes again")
+		w.c.logger.Info("the store accepts writes again")
 	}
 	switch {
 	case err != nil && !w.announced:
 		// Where not even this can be stored, the log and /readyz have said it, and it is tried again.
 		w.announced = w.announce(ctx, "ALARM", store.FaultOf(err).Remedy, now) == nil
 	case err == nil && w.announced:
-		if err := w.announce(ctx, "OK", "the store takes changes again", now); err != nil {
+		if err := w.announce(ctx, "OK", "the store accepts writes again", now); err != nil {
 			return err
 		}
 		w.announced = false
@@ -72,5 +72,5 @@ func (c *controller) storeCheck() []api.HealthCheck {
 	if err := c.store.trouble(); err != nil {
 		return []api.HealthCheck{{Name: "store", Detail: err.Error()}}
 	}
-	return []api.HealthCheck{{Name: "store", OK: true, Detail: "takes changes"}}
+	return []api.HealthCheck{{Name: "store", OK: true, Detail: "accepts writes"}}
 }

@@ -85,7 +85,7 @@ func TestStoreThatTakesNoChanges(t *testing.T) {
 			}
 			s.until("the heartbeat stops", func() bool {
 				_, text := s.status(http.MethodGet, "/readyz", "")
-				return in(text, "the heartbeat is not sent")
+				return in(text, "heartbeat not sent")
 			})
 			last := beats.Load()
 			s.until("an alarm", func() bool { return in(s.run("events").stdout, "INFRA_ALARM", "do this and that") })

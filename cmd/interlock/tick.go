@@ -32,7 +32,7 @@ func (c *controller) ticks(dog *watchdog.Watchdog, j *jobs, o *observer) []engin
 				return err
 			}
 			if h := c.health(ctx); !h.Ready {
-				return fmt.Errorf("the heartbeat is not sent: %s", h.Why())
+				return fmt.Errorf("heartbeat not sent: %s", h.Why())
 			}
 			return beat.send(ctx)
 		}},
@@ -126,10 +126,10 @@ func (c *controller) waitingCalls(h engine.Health) []api.HealthCheck {
 	var checks []api.HealthCheck
 	for _, jobType := range slices.Sorted(maps.Keys(h.Waiting)) {
 		n := h.Waiting[jobType]
-		check := api.HealthCheck{Name: jobType + " calls", OK: true, Detail: fmt.Sprintf("%d wait: the targets of earlier ones are slow to answer", n)}
+		check := api.HealthCheck{Name: jobType + " calls", OK: true, Detail: fmt.Sprintf("%d waiting: the targets of earlier calls are slow to answer", n)}
 		if jobType == "" {
 			check.Name = "blocking starts"
-			check.Detail = fmt.Sprintf("%d wait: %d are under way; engine.blockingStarts allows more", n, c.file.Engine.BlockingStarts)
+			check.Detail = fmt.Sprintf("%d waiting: %d in progress; raise engine.blockingStarts to allow more", n, c.file.Engine.BlockingStarts)
 		}
 		if n > 0 {
 			checks = append(checks, check)
@@ -144,11 +144,11 @@ func failingTasks(h engine.Health) []api.HealthCheck {
 		return nil
 	}
 	t := h.Failing[0]
-	count := "1 task fails and is"
+	count := "1 task is failing and is"
 	if n := len(h.Failing); n > 1 {
-		count = fmt.Sprintf("%d tasks fail and are", n)
+		count = fmt.Sprintf("%d tasks are failing and are", n)
 	}
-	return []api.HealthCheck{{Name: "failing tasks", OK: true, Detail: fmt.Sprintf("%s tried again later; %s, due since %s, has failed %d times in a row: %s",
+	return []api.HealthCheck{{Name: "failing tasks", OK: true, Detail: fmt.Sprintf("%s retried later; %s, due since %s, has failed %d times in a row: %s",
 		count, t.ID, t.Due.UTC().Format(time.RFC3339), t.Failures, t.Error)}}
 }
 
@@ -192,7 +192,7 @@ func (c *controller) unreadable() func(error) {
 		}
 		last = now
 		if err != nil {
-			c.logger.Error("cannot read the files; what is in force stays in force", "error", err)
+			c.logger.Error("cannot read the files; the active versions stay active", "error", err)
 		} else {
 			c.logger.Info("the files can be read again")
 		}

@@ -27,10 +27,10 @@ func newValidate(a *app) *cobra.Command {
 	var f validateFlags
 	cmd := &cobra.Command{
 		Use:   "validate PATH... | --config FILE",
-		Short: "Point out every mistake in pipeline files",
-		Long: "Check pipeline, calendar, archetype and server files, and say of every mistake where it is and\n" +
-			"what would be right. A directory is read recursively (*.yaml, *.yml) and checked as a\n" +
-			"whole: a name that none of its files defines is a mistake then.\n" +
+		Short: "Report every mistake in pipeline files",
+		Long: "Check pipeline, calendar, archetype and server files, and report every mistake with its position\n" +
+			"and the fix. A directory is read recursively (*.yaml, *.yml) and checked as a\n" +
+			"whole: an undefined name is then a mistake.\n" +
 			"Exit code 1 if there are errors, 0 if there are none or only warnings.",
 		Example: "  interlock validate pipelines/ --calendars calendars/\n" +
 			"  interlock validate pipelines/ --config prod.yaml",
@@ -44,7 +44,7 @@ func newValidate(a *app) *cobra.Command {
 	f.format, f.platform = addFormat(cmd, githubFormat), &choice{options: []string{string(pipeline.AWS)}}
 	addFilled(cmd, &f.config, "config", "a server `FILE`, checked as serve --config reads it")
 	addChoice(cmd, f.platform, "platform", "also check the limits of that platform")
-	addFilled(cmd, &f.timeLimit, "time-limit", "how long an attempt may take there, if that is not the platform's usual")
+	addFilled(cmd, &f.timeLimit, "time-limit", "how long an attempt may take there (default the platform's)")
 	f.shelf = addShelfFlags(cmd)
 	cmd.RunE = func(_ *cobra.Command, args []string) error { return a.validate(args, f) }
 	return cmd
@@ -82,9 +82,9 @@ func (f validateFlags) limit() (time.Duration, error) {
 	d, err := document.ParseDuration(f.timeLimit)
 	switch {
 	case f.platform.value == "":
-		return 0, usagef("--time-limit is that of a platform: name it with --platform")
+		return 0, usagef("--time-limit needs --platform")
 	case err != nil || d <= 0:
-		return 0, usagef("--time-limit %q is no length of time; write 4h or 14400s", f.timeLimit)
+		return 0, usagef("--time-limit %q is not a duration; write 4h or 14400s", f.timeLimit)
 	}
 	return d, nil
 }
@@ -259,5 +259,5 @@ func readServerFile(path string) ([]pipeline.Source, error) {
 }
 
 func noFiles(paths ...string) error {
-	return fmt.Errorf("there are no pipeline files in %s; they end in .yaml or .yml and start with `pipeline:`", strings.Join(paths, ", "))
+	return fmt.Errorf("%s contains no pipeline files; they end in .yaml or .yml and start with `pipeline:`", strings.Join(paths, ", "))
 }

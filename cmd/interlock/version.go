@@ -18,7 +18,7 @@ type buildReport struct {
 func newVersion(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "version",
-		Short:   "Say which build this is",
+		Short:   "Print the version",
 		Example: "  interlock version --format json",
 		Args:    noArguments,
 	}
