@@ -47,14 +47,14 @@ const MaxBackfill = 10000
 // Backfill opens the runs of all expected periods from one to another, oldest first; maxActive bounds how many of their
 // jobs run at once. Runs that are there are run again by the rules of a rerun, unless only missing ones are wanted. Each
 // period is a commit of its own. Asked again after an error, under the same key and id, it goes on where it stopped.
-func (r *Router) Backfill(ctx context.Context, q BackfillRequest, now time.Time) ([]Backfilled, error) {
+func (h *requestHandler) Backfill(ctx context.Context, q BackfillRequest, now time.Time) ([]Backfilled, error) {
 	if q.From.IsZero() || q.To.IsZero() || q.From.Compare(q.To) > 0 && !q.To.Holds(q.From) {
 		return nil, refuse(Invalid, "a backfill goes from one period to a later one, got %s to %s", q.From, q.To)
 	}
 	if !q.DryRun && (q.ID == "" || q.By == "" || q.Reason == "") {
 		return nil, refuse(Invalid, "a backfill needs an id, who and why")
 	}
-	e, row, err := r.inForce(ctx, q.Pipeline)
+	e, row, err := h.catalog.InForce(ctx, q.Pipeline)
 	switch {
 	case err != nil:
 		return nil, err
@@ -69,22 +69,22 @@ func (r *Router) Backfill(ctx context.Context, q BackfillRequest, now time.Time)
 	}
 	plan := make([]Backfilled, 0, len(periods))
 	for _, p := range periods {
-		item, err := r.backfill(ctx, e, q, p, now)
+		item, err := h.backfill(ctx, e, q, p, now)
 		if err != nil {
 			return plan, err
 		}
 		plan = append(plan, item)
 	}
-	return plan, r.backfilled(ctx, q, plan, now)
+	return plan, h.backfilled(ctx, q, plan, now)
 }
 
 // backfilled stores the answer to a backfill that is done.
-func (r *Router) backfilled(ctx context.Context, q BackfillRequest, plan []Backfilled, now time.Time) error {
+func (h *requestHandler) backfilled(ctx context.Context, q BackfillRequest, plan []Backfilled, now time.Time) error {
 	b := store.Batch{ID: fmt.Sprintf("backfill/%s/%s/%d", q.Pipeline, q.ID, now.UnixNano())}
-	if err := answered(ctx, r, &b, q.Once, plan, now); err != nil {
+	if err := answered(ctx, h, &b, q.Once, plan, now); err != nil {
 		return err
 	}
-	return r.commit(ctx, b, now)
+	return h.commit(ctx, b, now)
 }
 
 // item is the part of a backfill that opens the run of one period. It has a key of its own, so that the backfill recognises
@@ -100,11 +100,11 @@ func (q BackfillRequest) item(p period.Period) Once[run.Run] {
 }
 
 // opened says whether this backfill has opened the run of a period.
-func (r *Router) opened(ctx context.Context, q BackfillRequest, p period.Period, now time.Time) (bool, error) {
+func (h *requestHandler) opened(ctx context.Context, q BackfillRequest, p period.Period, now time.Time) (bool, error) {
 	if q.Once.Key == "" || q.DryRun {
 		return false, nil
 	}
-	_, opened, err := r.Answered(ctx, q.item(p).Key, now)
+	_, opened, err := h.Answered(ctx, q.item(p).Key, now)
 	return opened, err
 }
 
@@ -127,18 +127,18 @@ func stretch(e *catalog.Entry, q BackfillRequest) ([]period.Period, error) {
 	return all, nil
 }
 
-func (r *Router) backfill(ctx context.Context, e *catalog.Entry, q BackfillRequest, p period.Period, now time.Time) (Backfilled, error) {
+func (h *requestHandler) backfill(ctx context.Context, e *catalog.Entry, q BackfillRequest, p period.Period, now time.Time) (Backfilled, error) {
 	key := keyOf(e, p)
-	old, err := r.row(ctx, e, key)
+	old, err := h.row(ctx, e, key)
 	if err != nil {
 		return Backfilled{}, err
 	}
 	if old.Status != "" {
-		if opened, err := r.opened(ctx, q, p, now); opened || err != nil {
+		if opened, err := h.opened(ctx, q, p, now); opened || err != nil {
 			return Backfilled{Period: p, Action: BackfillOpen}, err
 		}
 	}
-	barred, err := r.barred(ctx, e, key)
+	barred, err := h.barred(ctx, e, key)
 	switch {
 	case err != nil:
 		return Backfilled{}, err
@@ -153,23 +153,23 @@ func (r *Router) backfill(ctx context.Context, e *catalog.Entry, q BackfillReque
 	case q.DryRun:
 		return Backfilled{Period: p, Action: BackfillRerun, Reason: fmt.Sprintf("if the rules of a rerun allow it; it is %s", old.Status)}, nil
 	case old.Status == "":
-		return r.backfillOpen(ctx, q, p, now)
+		return h.backfillOpen(ctx, q, p, now)
 	}
-	return r.backfillRerun(ctx, q, key, now)
+	return h.backfillRerun(ctx, q, key, now)
 }
 
 func skipped(p period.Period, format string, args ...any) Backfilled {
 	return Backfilled{Period: p, Action: BackfillSkip, Reason: fmt.Sprintf(format, args...)}
 }
 
-func (r *Router) backfillOpen(ctx context.Context, q BackfillRequest, p period.Period, now time.Time) (Backfilled, error) {
-	_, err := r.Trigger(ctx, TriggerRequest{ID: q.ID, Once: q.item(p), Pipeline: q.Pipeline, Period: p, By: q.By, Reason: q.Reason}, now)
+func (h *requestHandler) backfillOpen(ctx context.Context, q BackfillRequest, p period.Period, now time.Time) (Backfilled, error) {
+	_, err := h.Trigger(ctx, TriggerRequest{ID: q.ID, Once: q.item(p), Pipeline: q.Pipeline, Period: p, By: q.By, Reason: q.Reason}, now)
 	done := Backfilled{Period: p, Action: BackfillOpen}
 	if err == nil {
 		return done, nil
 	}
 	// The same backfill may have been sent twice, and the other have opened the run meanwhile.
-	if opened, failed := r.opened(ctx, q, p, now); opened || failed != nil {
+	if opened, failed := h.opened(ctx, q, p, now); opened || failed != nil {
 		return done, failed
 	}
 	if refusal := (*Refusal)(nil); errors.As(err, &refusal) {
@@ -178,8 +178,8 @@ func (r *Router) backfillOpen(ctx context.Context, q BackfillRequest, p period.P
 	return Backfilled{}, err
 }
 
-func (r *Router) backfillRerun(ctx context.Context, q BackfillRequest, key run.Key, now time.Time) (Backfilled, error) {
-	answer, err := r.Rerun(ctx, RerunRequest{
+func (h *requestHandler) backfillRerun(ctx context.Context, q BackfillRequest, key run.Key, now time.Time) (Backfilled, error) {
+	answer, err := h.Rerun(ctx, RerunRequest{
 		ID: q.ID, Pipeline: key.Pipeline, Schedule: key.Schedule, Period: key.Period, By: q.By, Reason: q.Reason,
 	}, now)
 	if err != nil {

@@ -19,16 +19,16 @@ const rewindReach = 24 * time.Hour
 // are dealt with, its horizon and the acceptance of its file. All of them would keep its schedule
 // silent until that instant. A fire that has a run, was suppressed, or was reported as missed and can
 // no longer open, stays as it is.
-func (r *Router) Rewind(ctx context.Context, id pipeline.ID, now time.Time) error {
+func (h *fireHandler) Rewind(ctx context.Context, id pipeline.ID, now time.Time) error {
 	return again(func() error {
-		e, row, err := r.inForce(ctx, id)
+		e, row, err := h.catalog.InForce(ctx, id)
 		if err != nil || e == nil {
 			return err
 		}
 		next := row
 		next.Horizon, next.AcceptedAt = earlier(row.Horizon, now), earlier(row.AcceptedAt, now)
 		if row.FiredThrough.After(now) {
-			if next.FiredThrough, err = r.accountedThrough(ctx, e, next, now); err != nil {
+			if next.FiredThrough, err = h.accountedThrough(ctx, e, next, now); err != nil {
 				return err
 			}
 		}
@@ -41,16 +41,16 @@ func (r *Router) Rewind(ctx context.Context, id pipeline.ID, now time.Time) erro
 			b.Schedule(pipelineTask(store.Fire, firePrefix, id, now))
 		}
 		b.Schedule(pipelineTask(store.Arm, armPrefix, id, now))
-		if err := r.commit(ctx, b, now); err != nil {
+		if err := h.commit(ctx, b, now); err != nil {
 			return err
 		}
-		return r.catalog.Refresh(ctx, id)
+		return h.catalog.Refresh(ctx, id)
 	})
 }
 
 // accountedThrough is the last instant up to which every fire has a run, was suppressed, or was
 // reported as missed and can no longer open.
-func (r *Router) accountedThrough(ctx context.Context, e *catalog.Entry, row store.Pipeline, now time.Time) (time.Time, error) {
+func (h *fireHandler) accountedThrough(ctx context.Context, e *catalog.Entry, row store.Pipeline, now time.Time) (time.Time, error) {
 	row.FiredThrough = instant(now.Add(-rewindReach))
 	if row.AcceptedAt.After(row.FiredThrough) {
 		row.FiredThrough = row.AcceptedAt
@@ -58,11 +58,11 @@ func (r *Router) accountedThrough(ctx context.Context, e *catalog.Entry, row sto
 	if e.Opens != pipeline.ByCron {
 		return row.FiredThrough, nil
 	}
-	reported, err := r.reportedMissed(ctx, e)
+	reported, err := h.reportedMissed(ctx, e)
 	if err != nil {
 		return time.Time{}, err
 	}
-	t := &fires{router: r, entry: e, row: row, now: now}
+	t := &fires{handler: h, entry: e, row: row, now: now}
 	if err := t.plan(ctx); err != nil {
 		return time.Time{}, err
 	}
@@ -77,10 +77,10 @@ func (r *Router) accountedThrough(ctx context.Context, e *catalog.Entry, row sto
 }
 
 // reportedMissed are the periods that the latest reports of missed fires name.
-func (r *Router) reportedMissed(ctx context.Context, e *catalog.Entry) (map[string]bool, error) {
+func (h *fireHandler) reportedMissed(ctx context.Context, e *catalog.Entry) (map[string]bool, error) {
 	dates := map[string]bool{}
 	for _, kind := range []event.Type{event.ScheduleMissed, event.IrregularScheduleMissed} {
-		page, err := r.store.Events(ctx, store.EventQuery{Pipeline: e.ID, Type: kind, Limit: store.MaxPage})
+		page, err := h.store.Events(ctx, store.EventQuery{Pipeline: e.ID, Type: kind, Limit: store.MaxPage})
 		if err != nil {
 			return nil, fmt.Errorf("read the missed fires of %s: %w", e.ID, err)
 		}

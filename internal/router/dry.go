@@ -18,16 +18,19 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
+// dryHandler takes the steps of dry runs, which start nothing, and reports what would follow them.
+type dryHandler struct{ core }
+
 // AdvanceDry takes the next step of a dry run: it is the handler of AdvanceDry tasks. The gate is looked at as in a run,
 // with the same window and interval; where the job would start, what would happen is told instead, and that is all.
-func (r *Router) AdvanceDry(ctx context.Context, claim store.Claim, now time.Time) error {
+func (h *dryHandler) AdvanceDry(ctx context.Context, claim store.Claim, now time.Time) error {
 	return again(func() error {
 		key := claim.Task.Key
-		e, _, err := r.inForce(ctx, key.Pipeline)
+		e, _, err := h.catalog.InForce(ctx, key.Pipeline)
 		if err != nil {
 			return err
 		}
-		old, err := r.store.DryRun(ctx, key)
+		old, err := h.store.DryRun(ctx, key)
 		if ignoreMissing(err) != nil {
 			return fmt.Errorf("read dry run %s: %w", key, err)
 		}
@@ -37,14 +40,14 @@ func (r *Router) AdvanceDry(ctx context.Context, claim store.Claim, now time.Tim
 				return err
 			}
 			b.Finish(claim.Task.ID)
-			return r.commit(ctx, b, now)
+			return h.commit(ctx, b, now)
 		}
 		switch step := lifecycle.Next(old, now); step.Kind {
 		case lifecycle.Wait:
 			b.ID += fmt.Sprintf("/%d", claim.Lease.Token)
 			b.Schedule(advance(true, key, step.Due))
 		case lifecycle.Evaluate:
-			err = r.evaluateDry(ctx, &b, e, old, now)
+			err = h.evaluateDry(ctx, &b, e, old, now)
 		case lifecycle.None:
 			b.Finish(claim.Task.ID)
 		default: // the window is over, or nobody looked for so long that the time limit is
@@ -53,15 +56,15 @@ func (r *Router) AdvanceDry(ctx context.Context, claim store.Claim, now time.Tim
 		if err != nil {
 			return err
 		}
-		return r.commit(ctx, b, now)
+		return h.commit(ctx, b, now)
 	})
 }
 
 // evaluateDry looks at the gate. A dry run does not wait for a pause to end, since it starts nothing.
-func (r *Router) evaluateDry(ctx context.Context, b *store.Batch, e *catalog.Entry, old run.Run, now time.Time) error {
-	q := r.question(e, old.Period)
+func (h *dryHandler) evaluateDry(ctx context.Context, b *store.Batch, e *catalog.Entry, old run.Run, now time.Time) error {
+	q := h.question(e, old.Period)
 	q.PostRun = true
-	view, err := gate.Look(ctx, r.store, q, now)
+	view, err := gate.Look(ctx, h.store, q, now)
 	if err != nil {
 		return err
 	}
@@ -70,7 +73,7 @@ func (r *Router) evaluateDry(ctx context.Context, b *store.Batch, e *catalog.Ent
 		return err
 	}
 	if next.Progress.GateOpen {
-		return r.wouldTrigger(ctx, b, e, old, next, view, now)
+		return h.wouldTrigger(ctx, b, e, old, next, view, now)
 	}
 	step := lifecycle.Next(next, now)
 	if step.Kind == lifecycle.ValidationExhausted {
@@ -78,7 +81,7 @@ func (r *Router) evaluateDry(ctx context.Context, b *store.Batch, e *catalog.Ent
 	}
 	b.SwapDryRun(old, next)
 	b.Schedule(advance(true, old.Key, next.Progress.NextEvaluation))
-	prober.Need(b, r.catalog.Current(), e.Definition, view, old.Key, now)
+	prober.Need(b, h.catalog.Current(), e.Definition, view, old.Key, now)
 	return nil
 }
 
@@ -122,7 +125,7 @@ func aboutDry(old run.Run, now time.Time) event.About {
 
 // wouldTrigger tells what a run would do now, and ends the dry run with the facts that late data and drift are compared
 // with.
-func (r *Router) wouldTrigger(ctx context.Context, b *store.Batch, e *catalog.Entry, old, evaluated run.Run, view gate.View, now time.Time) error {
+func (h *dryHandler) wouldTrigger(ctx context.Context, b *store.Batch, e *catalog.Entry, old, evaluated run.Run, view gate.View, now time.Time) error {
 	id := run.SnapshotID("dry/" + dryLife(old))
 	next, err := completeDry(evaluated, id, now)
 	if err != nil {
@@ -140,7 +143,7 @@ func (r *Router) wouldTrigger(ctx context.Context, b *store.Batch, e *catalog.En
 		gateIs = "bypassed"
 	}
 	b.Emit(event.New(event.DryRunWouldTrigger, about, fmt.Sprintf("the gate is %s: %s job would start now", gateIs, e.Job.Type), event.Gate{Rules: view.Rules()}))
-	deadline, err := r.soonest(ctx, e, old.Period)
+	deadline, err := h.soonest(ctx, e, old.Period)
 	if err != nil {
 		return err
 	}
@@ -149,7 +152,7 @@ func (r *Router) wouldTrigger(ctx context.Context, b *store.Batch, e *catalog.En
 		b.Emit(event.New(event.DryRunSLAProjection, about, message, p))
 	}
 	b.Emit(event.New(event.DryRunCompleted, about, "the dry run is over", nil))
-	return r.captureDry(ctx, b, e, next, view.PostRun)
+	return h.captureDry(ctx, b, e, next, view.PostRun)
 }
 
 // completeDry brings a dry run through to its end, as if its job had started and succeeded at once.
@@ -166,11 +169,11 @@ func completeDry(r run.Run, id run.SnapshotID, now time.Time) (run.Run, error) {
 }
 
 // captureDry keeps what the post-run sensors show, so that drift can be told.
-func (r *Router) captureDry(ctx context.Context, b *store.Batch, e *catalog.Entry, next run.Run, sensors []store.SeenSensor) error {
+func (h *dryHandler) captureDry(ctx context.Context, b *store.Batch, e *catalog.Entry, next run.Run, sensors []store.SeenSensor) error {
 	if e.PostRun == nil {
 		return nil
 	}
-	read, err := r.postRunRow(ctx, next.Key)
+	read, err := h.postRunRow(ctx, next.Key)
 	if err != nil {
 		return err
 	}
@@ -185,11 +188,11 @@ func (r *Router) captureDry(ctx context.Context, b *store.Batch, e *catalog.Entr
 }
 
 // tellDryLate tells of late data, and whether a run would be run again for it: once for each content or, without a budget, once.
-func (r *Router) tellDryLate(ctx context.Context, old run.Run, changed []rerun.Seen, causedBy string, now time.Time) error {
+func (h *dryHandler) tellDryLate(ctx context.Context, old run.Run, changed []rerun.Seen, causedBy string, now time.Time) error {
 	about, sensors := aboutDry(old, now), names(changed)
 	about.CausedBy = causedBy
 	late, follows := event.Late{Sensors: sensors, Reason: "rerun"}, "a rerun would follow"
-	if v := r.dryRerun(old, lateCause(sensors), now); v.Open {
+	if v := h.dryRerun(old, lateCause(sensors), now); v.Open {
 		for _, s := range changed {
 			about.Which += " " + s.Sensor + " " + s.Content
 		}
@@ -199,13 +202,13 @@ func (r *Router) tellDryLate(ctx context.Context, old run.Run, changed []rerun.S
 	}
 	b := store.Batch{ID: "dry-late/" + about.Which}
 	b.Emit(event.New(event.DryRunLateData, about, fmt.Sprintf("%s changed after the dry run; %s", strings.Join(sensors, ", "), follows), late))
-	return r.commit(ctx, b, now)
+	return h.commit(ctx, b, now)
 }
 
 // dryRerun says whether the file of a dry run would allow a rerun for that cause.
-func (r *Router) dryRerun(old run.Run, cause run.Cause, now time.Time) rerun.Verdict {
+func (h *dryHandler) dryRerun(old run.Run, cause run.Cause, now time.Time) rerun.Verdict {
 	var job *pipeline.Job
-	if def := r.catalog.Current().Definition(old.Pipeline); def != nil {
+	if def := h.catalog.Current().Definition(old.Pipeline); def != nil {
 		job = def.Job
 	}
 	return rerun.Next(old, cause, rerun.BudgetsOf(job).For(old, cause), now)
@@ -213,13 +216,13 @@ func (r *Router) dryRerun(old run.Run, cause run.Cause, now time.Time) rerun.Ver
 
 // tellDryDrift tells of drift, and whether a run would be run again for it, and keeps the baseline of a sensor that had none. As in
 // earnest, what the calendar suppresses stays as it is.
-func (r *Router) tellDryDrift(ctx context.Context, n news, old run.Run, post, next store.PostRun, drifts []moved, now time.Time) error {
-	barred, err := r.barred(ctx, n.entry, old.Key)
+func (h *dryHandler) tellDryDrift(ctx context.Context, n news, old run.Run, post, next store.PostRun, drifts []moved, now time.Time) error {
+	barred, err := h.barred(ctx, n.entry, old.Key)
 	if err != nil || barred.why != "" {
 		return err
 	}
 	follows := "; a rerun would follow"
-	if v := r.dryRerun(old, run.CauseDrift, now); !v.Open {
+	if v := h.dryRerun(old, run.CauseDrift, now); !v.Open {
 		follows = "; no rerun would follow: " + v.Reason
 	}
 	b := store.Batch{ID: fmt.Sprintf("dry-drift/%s/v%d/%s", old.ID(), post.Version, n.ruleKey())}
@@ -239,5 +242,5 @@ func (r *Router) tellDryDrift(ctx context.Context, n news, old run.Run, post, ne
 	if len(next.Baseline) != len(post.Baseline) || post.Attempt != next.Attempt {
 		b.SwapPostRun(post, next)
 	}
-	return r.commit(ctx, b, now)
+	return h.commit(ctx, b, now)
 }

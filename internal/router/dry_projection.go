@@ -17,12 +17,12 @@ import (
 var standing = map[string]string{"met": "before", "breach": "after", "past": "when it is already past"}
 
 // soonest is the sooner of the deadlines that a run of that period would have; zero without any.
-func (r *Router) soonest(ctx context.Context, e *catalog.Entry, p period.Period) (time.Time, error) {
+func (h *dryHandler) soonest(ctx context.Context, e *catalog.Entry, p period.Period) (time.Time, error) {
 	deadline := e.SLA.For(p, e.Schedule.FireFor(p), e.Schedule).Breach
 	if e.SLA.Max == 0 {
 		return deadline, nil
 	}
-	arrived, err := r.arrival(ctx, e, p)
+	arrived, err := h.arrival(ctx, e, p)
 	if err != nil || arrived.IsZero() {
 		return deadline, err
 	}
@@ -34,17 +34,17 @@ func (r *Router) soonest(ctx context.Context, e *catalog.Entry, p period.Period)
 
 // arrival is when the first reading of the start condition's sensor for a period came, whatever it said: what would arm the
 // deadline that counts from it. Zero if there is none since the pipeline's horizon.
-func (r *Router) arrival(ctx context.Context, e *catalog.Entry, p period.Period) (time.Time, error) {
+func (h *dryHandler) arrival(ctx context.Context, e *catalog.Entry, p period.Period) (time.Time, error) {
 	q := store.HistoryQuery{Pipeline: e.ID, Key: sensor.Key(e.Start.Rule.Key), Limit: historyPage}
 	if e.Start.Rule.From != "" {
 		q.Pipeline = pipeline.ID(e.Start.Rule.From)
 	}
-	undated, err := r.firstFor(ctx, e, p, q, p.Start(e.Schedule.Zone()))
+	undated, err := h.firstFor(ctx, e, p, q, p.Start(e.Schedule.Zone()))
 	if err != nil {
 		return undated, err
 	}
 	q.Period = p
-	dated, err := r.firstFor(ctx, e, p, q, e.Horizon)
+	dated, err := h.firstFor(ctx, e, p, q, e.Horizon)
 	if err != nil || dated.IsZero() || !undated.IsZero() && undated.Before(dated) {
 		return undated, err
 	}
@@ -52,10 +52,10 @@ func (r *Router) arrival(ctx context.Context, e *catalog.Entry, p period.Period)
 }
 
 // firstFor is when the first of some writes came that are for p, back to an instant and to the pipeline's horizon.
-func (r *Router) firstFor(ctx context.Context, e *catalog.Entry, p period.Period, q store.HistoryQuery, since time.Time) (time.Time, error) {
+func (h *dryHandler) firstFor(ctx context.Context, e *catalog.Entry, p period.Period, q store.HistoryQuery, since time.Time) (time.Time, error) {
 	var first time.Time
 	for {
-		page, err := r.store.History(ctx, q)
+		page, err := h.store.History(ctx, q)
 		if err != nil {
 			return first, fmt.Errorf("read history of sensor %s of %s: %w", q.Key, q.Pipeline, err)
 		}

@@ -105,11 +105,11 @@ func (t *fires) settleKnown(ctx context.Context) error {
 	for i, d := range t.due {
 		keys[i], marks[i] = d.key, slamonitor.ExcludedMark(d.key)
 	}
-	there, err := t.router.rows(ctx, t.entry, keys)
+	there, err := t.handler.rows(ctx, t.entry, keys)
 	if err != nil {
 		return err
 	}
-	excluded, err := t.router.store.Marked(ctx, marks)
+	excluded, err := t.handler.store.Marked(ctx, marks)
 	if err != nil {
 		return fmt.Errorf("read the excluded periods of %s: %w", t.entry.ID, err)
 	}
@@ -132,7 +132,7 @@ func (t *fires) before(ctx context.Context) (*pipeline.Definition, error) {
 	if !t.from().Before(t.row.AcceptedAt) {
 		return nil, nil
 	}
-	configs, err := t.router.store.Configs(ctx, t.entry.ID)
+	configs, err := t.handler.store.Configs(ctx, t.entry.ID)
 	if err != nil {
 		return nil, fmt.Errorf("list versions of pipeline %s: %w", t.entry.ID, err)
 	}
@@ -140,7 +140,7 @@ func (t *fires) before(ctx context.Context) (*pipeline.Definition, error) {
 		if c.Version == t.row.Config {
 			continue
 		}
-		d, err := t.router.catalog.Definition(ctx, t.entry.ID, c.Version)
+		d, err := t.handler.catalog.Definition(ctx, t.entry.ID, c.Version)
 		if errors.Is(err, store.ErrNotFound) {
 			return nil, nil
 		}

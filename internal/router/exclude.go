@@ -20,9 +20,9 @@ type bar struct {
 }
 
 // barred says whether the calendar suppresses a period now, or did when it was due.
-func (r *Router) barred(ctx context.Context, e *catalog.Entry, key run.Key) (bar, error) {
+func (c *core) barred(ctx context.Context, e *catalog.Entry, key run.Key) (bar, error) {
 	mark := slamonitor.ExcludedMark(key)
-	set, err := r.store.Marked(ctx, []string{mark})
+	set, err := c.store.Marked(ctx, []string{mark})
 	if err != nil {
 		return bar{}, fmt.Errorf("read mark %s: %w", mark, err)
 	}
@@ -34,13 +34,13 @@ func (r *Router) barred(ctx context.Context, e *catalog.Entry, key run.Key) (bar
 }
 
 // exclude records that the calendar suppressed a period, once.
-func (r *Router) exclude(ctx context.Context, key run.Key, barred bar, now time.Time) error {
+func (c *core) exclude(ctx context.Context, key run.Key, barred bar, now time.Time) error {
 	if barred.told {
 		return nil
 	}
 	b := store.Batch{ID: "exclude/" + key.String()}
 	suppress(&b, key, barred.why, now)
-	if err := r.commit(ctx, b, now); err != nil && !errors.Is(err, store.ErrConflict) {
+	if err := c.commit(ctx, b, now); err != nil && !errors.Is(err, store.ErrConflict) {
 		return err
 	}
 	return nil // a conflict means that it is recorded already

@@ -12,24 +12,27 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
+// fireHandler opens the runs of a schedule.
+type fireHandler struct{ opener }
+
 // Fire opens every fire, or listed day, that has come since the last one that was dealt with: it is the handler of Fire
 // tasks. One whose window is over is told as missed. Each run that opens is one Batch, and the place up to which fires
 // are dealt with moves with it, so that a crash in between neither repeats nor forgets one.
-func (r *Router) Fire(ctx context.Context, claim store.Claim, now time.Time) error {
-	return again(func() error { return r.fire(ctx, claim.Task.Pipeline, &claim.Lease, now) })
+func (h *fireHandler) Fire(ctx context.Context, claim store.Claim, now time.Time) error {
+	return again(func() error { return h.fire(ctx, claim.Task.Pipeline, &claim.Lease, now) })
 }
 
 // CatchUp is Fire for somebody who found fires that nobody dealt with.
-func (r *Router) CatchUp(ctx context.Context, id pipeline.ID, now time.Time) error {
-	return again(func() error { return r.fire(ctx, id, nil, now) })
+func (h *fireHandler) CatchUp(ctx context.Context, id pipeline.ID, now time.Time) error {
+	return again(func() error { return h.fire(ctx, id, nil, now) })
 }
 
-func (r *Router) fire(ctx context.Context, id pipeline.ID, lease *store.Lease, now time.Time) error {
-	e, row, err := r.inForce(ctx, id)
+func (h *fireHandler) fire(ctx context.Context, id pipeline.ID, lease *store.Lease, now time.Time) error {
+	e, row, err := h.catalog.InForce(ctx, id)
 	if err != nil {
 		return err
 	}
-	t := &fires{router: r, entry: e, row: row, lease: lease, now: now}
+	t := &fires{handler: h, entry: e, row: row, lease: lease, now: now}
 	if e == nil || e.Opens != pipeline.ByCron || row.Paused() {
 		return t.rest(ctx) // an acceptance or the end of the pause asks again
 	}
@@ -53,11 +56,11 @@ func (r *Router) fire(ctx context.Context, id pipeline.ID, lease *store.Lease, n
 
 // fires is one pass over the fires of a pipeline.
 type fires struct {
-	router *Router
-	entry  *catalog.Entry
-	row    store.Pipeline // as it stands after the steps so far
-	lease  *store.Lease
-	now    time.Time
+	handler *fireHandler
+	entry   *catalog.Entry
+	row     store.Pipeline // as it stands after the steps so far
+	lease   *store.Lease
+	now     time.Time
 
 	due  []dueFire
 	next time.Time // the first fire that has not come yet; zero if there is none
@@ -79,7 +82,7 @@ func (t *fires) step(ctx context.Context) error {
 	if n == len(t.due) && !t.more {
 		t.move(&b)
 	}
-	if err := t.router.commit(ctx, b, t.now); err != nil {
+	if err := t.handler.commit(ctx, b, t.now); err != nil {
 		return err
 	}
 	t.due = t.due[n:]
@@ -114,7 +117,7 @@ func (t *fires) done(ctx context.Context) error {
 	}
 	b := store.Batch{ID: fmt.Sprintf("fire/%s/v%d/next/%d", t.row.ID, t.row.Version, t.now.UnixNano()), Lease: t.lease}
 	t.move(&b)
-	return t.router.commit(ctx, b, t.now)
+	return t.handler.commit(ctx, b, t.now)
 }
 
 // rest puts the task away.
@@ -124,7 +127,7 @@ func (t *fires) rest(ctx context.Context) error {
 	}
 	b := store.Batch{ID: fmt.Sprintf("%s/rest/%d", t.lease.Task, t.lease.Token), Lease: t.lease}
 	b.Finish(t.lease.Task)
-	return t.router.commit(ctx, b, t.now)
+	return t.handler.commit(ctx, b, t.now)
 }
 
 // open puts the run of a fire into b.
@@ -133,7 +136,7 @@ func (t *fires) open(b *store.Batch, d dueFire) error {
 	if t.entry.Schedule.Listed() {
 		o.cause, o.message = run.CauseInclude, d.Period.String()+" is an include date"
 	}
-	_, err := t.router.begin(b, t.entry, d.key, o, t.now)
+	_, err := t.handler.begin(b, t.entry, d.key, o, t.now)
 	return err
 }
 
@@ -158,7 +161,7 @@ func (t *fires) suppressMany(ctx context.Context) error {
 			suppress(&b, d.key, d.Excluded, t.now)
 			d.fate = settled
 		}
-		if err := t.router.commit(ctx, b, t.now); err != nil {
+		if err := t.handler.commit(ctx, b, t.now); err != nil {
 			return err
 		}
 		excluded = excluded[maxMarks:]

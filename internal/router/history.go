@@ -14,11 +14,11 @@ import (
 
 // historySince lists the writes of a key, newest first, back to an instant and one page beyond it, so that the first of
 // them can be compared with what was there before.
-func (r *Router) historySince(ctx context.Context, of store.ReadingQuery, since time.Time) ([]*sensor.Reading, error) {
+func (c *core) historySince(ctx context.Context, of store.ReadingQuery, since time.Time) ([]*sensor.Reading, error) {
 	var writes []*sensor.Reading
 	q := store.HistoryQuery{Pipeline: of.Pipeline, Key: of.Key, Limit: historyPage}
 	for {
-		page, err := r.store.History(ctx, q)
+		page, err := c.store.History(ctx, q)
 		if err != nil {
 			return nil, fmt.Errorf("read history of sensor %s of %s: %w", of.Key, of.Pipeline, err)
 		}

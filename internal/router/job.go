@@ -7,148 +7,185 @@ import (
 	"slices"
 	"time"
 
-	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
-	"github.com/interlock-go/interlock/internal/pipeline"
-	"github.com/interlock-go/interlock/internal/rerun"
 	"github.com/interlock-go/interlock/internal/run"
-	"github.com/interlock-go/interlock/internal/slamonitor"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// runMoved reacts to a run that was opened, or whose status or attempt changed: it settles a failure, tells those that
-// come after it, and looks at what changed while the job ran.
-func (r *Router) runMoved(ctx context.Context, c store.Change, now time.Time) error {
-	current, err := r.store.Run(ctx, c.Run)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("read run %s: %w", c.Run, err)
-	}
-	e := r.catalog.Current().Get(c.Run.Pipeline)
-	errs := []error{
-		r.moveDeadlines(ctx, e, c, now),
-		r.tellDependents(ctx, c, now),
-	}
-	switch current.Status {
-	case run.Failed:
-		errs = append(errs, r.settle(ctx, c.Run, now))
-	case run.Completed:
-		errs = append(errs, r.completed(ctx, e, current, now))
-	default:
-	}
-	return errors.Join(errs...)
+// jobHandler ends the jobs of runs that were cancelled, and takes results from outside.
+type jobHandler struct {
+	core
+	jobs jobs
 }
 
-// moveDeadlines does for the ledger what follows from a run that a person opened or ended. It goes by the change and not
-// by where the run stands now: a cancelled run's deadline is void, whatever came after.
-func (r *Router) moveDeadlines(ctx context.Context, e *catalog.Entry, c store.Change, now time.Time) error {
-	switch {
-	case c.Status == run.Cancelled:
-		return r.deadlines.CancelFor(ctx, c.Run, slamonitor.Operator, now)
-	case c.Status == run.Pending && e != nil && e.Opens == pipeline.ByHand && c.Run.Schedule == e.Opens:
-		return r.deadlines.ArmOpened(ctx, e, c.Run, now)
+// Cancel ends an open run for a person. Its job is asked to stop where that is possible; until its target says that it has ended,
+// the job keeps its slot, and a rerun is rejected. Otherwise the event says that the job may still run. The run's deadlines
+// are cancelled by the change that follows.
+func (h *jobHandler) Cancel(ctx context.Context, key run.Key, by, why string, now time.Time) (run.Run, error) {
+	if by == "" || why == "" {
+		return run.Run{}, refuse(Invalid, "cancelling a run needs who and why")
 	}
+	var ended run.Run
+	err := again(func() error {
+		old, err := h.found(ctx, key)
+		if err != nil {
+			return err
+		}
+		if !old.Status.Open() {
+			return refuse(Conflict, "run %s has ended: %s", key, old.Status)
+		}
+		// A job that could not be stopped is left behind, which the event says: a person's cancel counts anyway.
+		left, trouble := h.jobs.Stop(ctx, old, now)
+		if ctx.Err() != nil {
+			return fmt.Errorf("stop the job of %s: %w", old.ID(), ctx.Err())
+		}
+		ended, err = h.cancel(ctx, old, by, why, left, trouble, now)
+		return err
+	})
+	return ended, err
+}
+
+func (h *jobHandler) cancel(ctx context.Context, old run.Run, by, why string, left run.Leftover, trouble error, now time.Time) (run.Run, error) {
+	next, err := old.Cancel(by, why, left, now)
+	if err != nil {
+		return run.Run{}, err
+	}
+	b := store.Batch{ID: name("cancel", old) + "/" + by}
+	b.Swap(old, next)
+	b.Finish(advanceID(old.Key))
+	log := store.JobEntry{Key: old.Key, Attempt: old.Attempt, At: instant(now), Try: old.Progress.StartTries, Handle: old.Progress.Handle, Message: why, By: by}
+	message := fmt.Sprintf("cancelled by %s: %s", by, why)
+	switch left {
+	case run.JobStopping:
+		log.Event = store.JobStopping
+		b.Append(log)
+		b.Schedule(store.LeftTask(next, now))
+		message += "; its job is being stopped"
+	case run.JobStopped:
+		log.Event = store.JobStopped
+		b.Append(log)
+	case run.JobMayRun:
+		message += "; its job could not be stopped and may still run"
+	case run.NothingLeft:
+	}
+	if trouble != nil {
+		message += " (" + trouble.Error() + ")"
+	}
+	if left != run.JobStopping {
+		if err := h.freeSlot(ctx, &b, old); err != nil {
+			return run.Run{}, err
+		}
+	}
+	b.Emit(event.New(event.RunCancelled, event.Of(old, now), message, event.Left{JobMayRun: trouble != nil, By: by, Reason: why}))
+	return next, h.commit(ctx, b, now)
+}
+
+// freeSlot gives back the slot that an attempt's job held, in the commit that ends it. If others yielded to the attempt, the row
+// moves as well, so that they are woken.
+func (h *jobHandler) freeSlot(ctx context.Context, b *store.Batch, old run.Run) error {
+	row, err := h.pipelineRow(ctx, old.Pipeline)
+	if err != nil || row.Version == 0 {
+		return err
+	}
+	e := h.catalog.Current().Get(old.Pipeline)
+	first := old.Progress.LastEvaluation.IsZero() && e != nil && e.MaxActive > 0
+	queued := old.Status == run.Pending && (first || !old.Progress.WaitingSince.IsZero())
+	if !queued && !slices.Contains(row.Slots, old.ID()) {
+		return nil
+	}
+	next := row
+	next.Slots = slices.DeleteFunc(slices.Clone(row.Slots), func(id run.AttemptID) bool { return id == old.ID() })
+	b.SwapPipeline(row, next)
 	return nil
 }
 
-// completed looks at what changed while the job ran, and has the post-run rules evaluated from time to time.
-func (r *Router) completed(ctx context.Context, e *catalog.Entry, current run.Run, now time.Time) error {
-	if e == nil || current.Schedule != e.Opens || e.DryRun {
-		return nil
-	}
-	err := r.unlessClosed(ctx, e.ID, current.EndedAt, now, func(row store.Pipeline) error {
-		if row.Paused() {
-			return nil
-		}
-		return r.late(ctx, e, current.Key, whileRunning(current), now)
-	})
-	return errors.Join(err, r.planPostRun(ctx, e, current, now))
-}
+// stopPatience is how long a job may take to stop before that is reported.
+const stopPatience = 15 * time.Minute
 
-// settle decides what a failed attempt leads to: another one after a backoff, or the end. A paused pipeline opens
-// nothing: the failure waits for its end.
-func (r *Router) settle(ctx context.Context, key run.Key, now time.Time) error {
+// CheckLeft asks the target of a job that an ended attempt left behind to stop it, and whether it has ended: it is the handler of
+// CheckLeft tasks. Until the target says so the job keeps its slot. The task comes back after as long as the job has been
+// stopping, at least a second and at most a poll interval.
+func (h *jobHandler) CheckLeft(ctx context.Context, claim store.Claim, now time.Time) error {
 	return again(func() error {
-		old, err := r.store.Run(ctx, key)
-		if err != nil || old.Status != run.Failed {
-			return ignoreMissing(err)
+		key := claim.Task.Key
+		old, err := h.store.Run(ctx, key)
+		if ignoreMissing(err) != nil {
+			return fmt.Errorf("read run %s: %w", key, err)
 		}
-		e, row, err := r.inForce(ctx, key.Pipeline)
-		if err != nil || e != nil && row.Paused() {
+		b := store.Batch{ID: fmt.Sprintf("%s/v%d/%d", claim.Task.ID, old.Version, claim.Lease.Token), Lease: &claim.Lease}
+		if old.Progress.Left != run.JobStopping {
+			b.Finish(claim.Task.ID)
+			return h.commit(ctx, b, now)
+		}
+		left, trouble := run.JobMayRun, fmt.Errorf("controller %s, which it belongs to, has not been heard of", old.Progress.Replica)
+		if h.jobs.Sees(old) {
+			left, trouble = h.jobs.Stop(ctx, old, now)
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("stop the job of %s: %w", old.ID(), ctx.Err())
+		}
+		if left == run.JobStopping {
+			stillStopping(&b, old, trouble, now)
+			return h.commit(ctx, b, now)
+		}
+		if err := h.settleLeft(ctx, &b, old, left, trouble, now); err != nil {
 			return err
 		}
-		if e == nil {
-			return r.giveUp(ctx, old, rerun.Budget{}, "the pipeline is no longer in force", now)
-		}
-		cause := old.Progress.Report.Category.Cause()
-		budget := rerun.BudgetsOf(e.Job).For(old, cause)
-		v := rerun.Next(old, cause, budget, now)
-		if !v.Open {
-			return r.giveUp(ctx, old, budget, v.Reason, now)
-		}
-		return r.retry(ctx, e, row, old, v, now)
+		b.Finish(claim.Task.ID)
+		return h.commit(ctx, b, now)
 	})
 }
 
-// settleAll settles every failure of a pipeline that waits for it.
-func (r *Router) settleAll(ctx context.Context, id pipeline.ID, now time.Time) error {
-	open, err := r.store.OpenRuns(ctx, id)
-	if err != nil {
-		return fmt.Errorf("list open runs of %s: %w", id, err)
+// stillStopping has the task come back, and reports a job that takes long to stop, once.
+func stillStopping(b *store.Batch, old run.Run, trouble error, now time.Time) {
+	since := now.Sub(old.UpdatedAt)
+	wait := min(max(since, time.Second), max(old.Progress.Opening.Limits.PollInterval, time.Second))
+	b.Schedule(store.LeftTask(old, now.Add(wait)))
+	if since < stopPatience {
+		return
 	}
-	var errs []error
-	for _, one := range open {
-		if one.Status == run.Failed {
-			errs = append(errs, r.settle(ctx, one.Key, now))
-		}
+	text := ""
+	if trouble != nil {
+		text = trouble.Error()
 	}
-	return errors.Join(errs...)
+	tellLeft(b, old, "stopping", fmt.Sprintf(
+		"the job has not ended %s after it was asked to stop; it keeps its slot until its target says that it has ended, or `interlock job complete %s fail` does",
+		since.Round(time.Second), old.Key), text, now)
 }
 
-func ignoreMissing(err error) error {
-	if errors.Is(err, store.ErrNotFound) {
-		return nil
-	}
-	return err
-}
-
-// retry opens the next attempt, whose window starts after the backoff.
-func (r *Router) retry(ctx context.Context, e *catalog.Entry, row store.Pipeline, old run.Run, v rerun.Verdict, now time.Time) error {
-	cause := old.Progress.Report.Category.Cause()
-	b := store.Batch{ID: name("retry", old)}
-	b.ExpectPipeline(e.ID, row)
-	o := order{cause: cause, from: v.At, causedBy: aboutFailed(old, now).CausedBy, message: v.Reason}
-	next, err := r.further(&b, e, old, o, now)
+// settleLeft records that the job which an attempt left behind has ended, or that nobody can say when it will, and frees its slot.
+func (h *jobHandler) settleLeft(ctx context.Context, b *store.Batch, old run.Run, left run.Leftover, trouble error, now time.Time) error {
+	next, err := old.SettleLeft(left, now)
 	if err != nil {
 		return err
 	}
-	budget := rerun.BudgetsOf(e.Job).For(next, cause)
-	// That it is tried again comes before the attempt that does so.
-	b.Events = slices.Insert(b.Events, 0, event.New(event.RetryScheduled, aboutFailed(old, now), v.Reason,
-		event.Budget{Cause: cause, Used: budget.Used, Max: budget.Max, NextAttemptAt: next.Progress.WindowStart}))
-	return r.commit(ctx, b, now)
-}
-
-// giveUp ends a failed run for which nothing opens another attempt.
-func (r *Router) giveUp(ctx context.Context, old run.Run, budget rerun.Budget, why string, now time.Time) error {
-	reason := rerun.Final(old, why)
-	next, err := old.GiveUp(reason, now)
-	if err != nil {
-		return err
-	}
-	b := store.Batch{ID: name("give-up", old)}
 	b.Swap(old, next)
-	b.Finish(advanceID(old.Key))
-	b.Emit(event.New(event.RetryExhausted, aboutFailed(old, now), reason,
-		event.Budget{Cause: old.Progress.Report.Category.Cause(), Used: budget.Used, Max: budget.Max}))
-	return r.commit(ctx, b, now)
+	if left == run.JobMayRun {
+		tellLeft(b, old, "left", fmt.Sprintf("the job may still run: %v", trouble), trouble.Error(), now)
+	} else {
+		b.Append(store.JobEntry{
+			Key: old.Key, Attempt: old.Attempt, At: instant(now), Event: store.JobStopped, Try: old.Progress.StartTries,
+			Handle: old.Progress.Handle, Message: "its target says that it has ended",
+		})
+	}
+	return h.freeSlot(ctx, b, old)
 }
 
-// aboutFailed is about a failed attempt, which causes what is told of it.
-func aboutFailed(old run.Run, now time.Time) event.About {
+// tellLeft reports trouble with a job that an attempt left behind, once per attempt and kind.
+func tellLeft(b *store.Batch, old run.Run, which, message, trouble string, now time.Time) {
 	about := event.Of(old, now)
-	about.CausedBy = "run/" + string(old.ID())
-	return about
+	about.Which, about.CausedBy = which, "left/"+old.Key.String()
+	b.Emit(event.New(event.InfraFailure, about, message, event.Infra{Error: trouble}))
+}
+
+// found gives a run that a person names, or refuses.
+func (h *jobHandler) found(ctx context.Context, key run.Key) (run.Run, error) {
+	old, err := h.store.Run(ctx, key)
+	if errors.Is(err, store.ErrNotFound) {
+		return run.Run{}, refuse(NotFound, "there is no run %s", key)
+	}
+	if err != nil {
+		return run.Run{}, fmt.Errorf("read run %s: %w", key, err)
+	}
+	return old, nil
 }

@@ -18,26 +18,32 @@ import (
 // budgetSpent is the reason of data that would have been worth another attempt.
 const budgetSpent = "budget spent"
 
+// lateHandler opens another attempt for data that came after the job of a completed run had started.
+type lateHandler struct {
+	opener
+	dry dryHandler
+}
+
 // afterCompletion reacts to a write for a period whose run has completed: one that meets the start condition, that announces
 // an upstream, or that was made before the end and not seen by it, may be late data.
-func (r *Router) afterCompletion(ctx context.Context, n news, key run.Key, now time.Time) error {
+func (h *lateHandler) afterCompletion(ctx context.Context, n news, key run.Key, now time.Time) error {
 	switch {
 	case n.row.Paused():
 		return nil
 	case n.upstream != nil:
-		return r.late(ctx, n.entry, key, input{cause: n.cause(), counts: gate.IsUpstream}, now)
+		return h.rerunIfNew(ctx, n.entry, key, input{cause: n.cause(), counts: gate.IsUpstream}, now)
 	case n.start && n.slice().Holds(key.Period):
-		met, err := r.startMet(ctx, n.entry, key.Period, now)
+		met, err := h.startMet(ctx, n.entry, key.Period, now)
 		if err != nil || !met {
 			return err
 		}
-		return r.late(ctx, n.entry, key, input{cause: n.cause(), counts: n.until}, now)
+		return h.rerunIfNew(ctx, n.entry, key, input{cause: n.cause(), counts: n.until}, now)
 	case n.gate && !n.Period.IsZero():
-		unseen, err := r.missedByTheEnd(ctx, n, key)
+		unseen, err := h.missedByTheEnd(ctx, n, key)
 		if err != nil || !unseen {
 			return err
 		}
-		return r.late(ctx, n.entry, key, input{cause: n.cause(), counts: n.until}, now)
+		return h.rerunIfNew(ctx, n.entry, key, input{cause: n.cause(), counts: n.until}, now)
 	}
 	return nil
 }
@@ -54,12 +60,12 @@ func (n news) precedes(s store.SeenSensor) bool {
 }
 
 // missedByTheEnd says that a write is dated before the run ended, and was stored after the completion had read its inputs.
-func (r *Router) missedByTheEnd(ctx context.Context, n news, key run.Key) (bool, error) {
-	old, err := r.row(ctx, n.entry, key)
+func (h *lateHandler) missedByTheEnd(ctx context.Context, n news, key run.Key) (bool, error) {
+	old, err := h.row(ctx, n.entry, key)
 	if err != nil || n.At.After(old.EndedAt) {
 		return false, err
 	}
-	end, err := r.ending(ctx, n.entry, old)
+	end, err := h.ending(ctx, n.entry, old)
 	return !n.seenBy(end), err
 }
 
@@ -67,28 +73,6 @@ func (r *Router) missedByTheEnd(ctx context.Context, n news, key run.Key) (bool,
 // them.
 func (n news) seenBy(s store.Snapshot) bool {
 	return n.upstream == nil && s.HasRead(store.ReadVersion{Pipeline: n.Pipeline, Key: n.Sensor, Period: n.Period, Version: n.Version})
-}
-
-// ending is what the end of a run's latest attempt was decided on; the zero Snapshot if that is no longer kept. A dry run ends
-// where the job of another would start.
-func (r *Router) ending(ctx context.Context, e *catalog.Entry, old run.Run) (store.Snapshot, error) {
-	id := old.EndSnapshot()
-	if e.DryRun {
-		id = old.Progress.Snapshot
-	}
-	return r.snapshot(ctx, id)
-}
-
-// snapshot gives stored facts; the zero Snapshot if they are not there, or no longer.
-func (r *Router) snapshot(ctx context.Context, id run.SnapshotID) (store.Snapshot, error) {
-	if id == "" {
-		return store.Snapshot{}, nil
-	}
-	s, err := r.store.Snapshot(ctx, id)
-	if ignoreMissing(err) != nil {
-		return store.Snapshot{}, fmt.Errorf("read snapshot %s: %w", id, err)
-	}
-	return s, nil
 }
 
 // input is what may have brought late data: what it is called, and which of the run's inputs count. Those are what the sensors
@@ -104,46 +88,46 @@ func whileRunning(ended run.Run) input {
 	return input{cause: "run/" + string(ended.ID()), counts: func(store.SeenSensor) bool { return true }, attempt: ended.Attempt}
 }
 
-// late compares what a completed run started on with what its inputs show now, and opens another attempt for what is
+// rerunIfNew compares what a completed run started on with what its inputs show now, and opens another attempt for what is
 // new, as far as the budget allows. It is asked on each write that may be late, and once at completion for what
 // changed while the job ran.
-func (r *Router) late(ctx context.Context, e *catalog.Entry, key run.Key, in input, now time.Time) error {
+func (h *lateHandler) rerunIfNew(ctx context.Context, e *catalog.Entry, key run.Key, in input, now time.Time) error {
 	return again(func() error {
-		old, err := r.row(ctx, e, key)
+		old, err := h.row(ctx, e, key)
 		if err != nil || old.Status != run.Completed || in.attempt != 0 && in.attempt != old.Attempt {
 			return err
 		}
-		changed, err := r.changedSince(ctx, e, old, in, now)
+		changed, err := h.changedSince(ctx, e, old, in, now)
 		if err != nil || len(changed) == 0 {
 			return err
 		}
-		barred, err := r.barred(ctx, e, key)
+		barred, err := h.barred(ctx, e, key)
 		if err != nil || barred.why != "" {
 			return err
 		}
 		if e.DryRun {
-			return r.tellDryLate(ctx, old, changed, in.cause, now)
+			return h.dry.tellDryLate(ctx, old, changed, in.cause, now)
 		}
-		return r.rerunLate(ctx, e, old, names(changed), in.cause, now)
+		return h.rerunLate(ctx, e, old, names(changed), in.cause, now)
 	})
 }
 
 // rerunLate opens another attempt for late data, or tells once that the budget for it is spent.
-func (r *Router) rerunLate(ctx context.Context, e *catalog.Entry, old run.Run, changed []string, causedBy string, now time.Time) error {
+func (h *lateHandler) rerunLate(ctx context.Context, e *catalog.Entry, old run.Run, changed []string, causedBy string, now time.Time) error {
 	cause := lateCause(changed)
 	if cause == run.CauseUpstream {
 		// An upstream that is not done yet would only keep the attempt waiting; its completion asks again.
-		if done, err := r.upstreamsDone(ctx, e, old.Key, now); err != nil || !done {
+		if done, err := h.upstreamsDone(ctx, e, old.Key, now); err != nil || !done {
 			return err
 		}
 	}
-	row, err := r.openable(ctx, e.ID)
+	row, err := h.openable(ctx, e.ID)
 	if err != nil {
 		return err
 	}
 	v := rerun.Next(old, cause, rerun.BudgetsOf(e.Job).For(old, cause), now)
 	if !v.Open {
-		return r.tellSpent(ctx, old, changed, v.Reason, causedBy, now)
+		return h.tellSpent(ctx, old, changed, v.Reason, causedBy, now)
 	}
 	b := store.Batch{ID: name("late", old)}
 	b.ExpectPipeline(e.ID, row)
@@ -152,18 +136,18 @@ func (r *Router) rerunLate(ctx context.Context, e *catalog.Entry, old run.Run, c
 	message := fmt.Sprintf("%s changed after the job of attempt %d started; %s", strings.Join(changed, ", "), old.Attempt, v.Reason)
 	b.Emit(event.New(event.LateDataArrival, about, message, event.Late{Sensors: changed, Reason: "rerun"}))
 	o := order{cause: cause, from: v.At, causedBy: causedBy, message: v.Reason}
-	if _, err := r.further(&b, e, old, o, now); err != nil {
+	if _, err := h.further(&b, e, old, o, now); err != nil {
 		return err
 	}
-	return r.commit(ctx, b, now)
+	return h.commit(ctx, b, now)
 }
 
 // tellSpent reports late data that opens no attempt, and why, once per attempt and not per write.
-func (r *Router) tellSpent(ctx context.Context, old run.Run, changed []string, why, causedBy string, now time.Time) error {
+func (h *lateHandler) tellSpent(ctx context.Context, old run.Run, changed []string, why, causedBy string, now time.Time) error {
 	about := event.Of(old, now)
 	about.Which, about.CausedBy = budgetSpent, causedBy
 	message := fmt.Sprintf("%s changed after the job of attempt %d started; it is not run again (%s)", strings.Join(changed, ", "), old.Attempt, why)
-	return r.tellOnce(ctx, fmt.Sprintf("late-spent/%s/%d", old.Key, old.Attempt),
+	return h.tellOnce(ctx, fmt.Sprintf("late-spent/%s/%d", old.Key, old.Attempt),
 		event.New(event.LateDataArrival, about, message, event.Late{Sensors: changed, Reason: budgetSpent}), now)
 }
 
@@ -179,33 +163,33 @@ func lateCause(changed []string) run.Cause {
 
 // changedSince lists the inputs of a completed run that show other data than when its job started. A start whose snapshot
 // is no longer kept cannot be compared, and proves nothing.
-func (r *Router) changedSince(ctx context.Context, e *catalog.Entry, old run.Run, in input, now time.Time) ([]rerun.Seen, error) {
-	start, err := r.snapshot(ctx, old.Progress.Snapshot)
+func (h *lateHandler) changedSince(ctx context.Context, e *catalog.Entry, old run.Run, in input, now time.Time) ([]rerun.Seen, error) {
+	start, err := h.snapshot(ctx, old.Progress.Snapshot)
 	if err != nil || start.ID == "" {
 		return nil, err
 	}
-	sensors, err := r.shown(ctx, e, old, in, now)
+	sensors, err := h.shown(ctx, e, old, in, now)
 	if err != nil {
 		return nil, err
 	}
-	current := gate.Compared(slices.DeleteFunc(ofPeriod(sensors), func(s store.SeenSensor) bool { return !in.counts(s) || r.probed(s) }))
+	current := gate.Compared(slices.DeleteFunc(ofPeriod(sensors), func(s store.SeenSensor) bool { return !in.counts(s) || h.probed(s) }))
 	changed := rerun.Changed(gate.Compared(start.Sensors), current)
 	return slices.DeleteFunc(current, func(s rerun.Seen) bool { return !slices.Contains(changed, s.Sensor) }), nil
 }
 
 // shown is what the inputs of a completed run show, or showed when it ended.
-func (r *Router) shown(ctx context.Context, e *catalog.Entry, old run.Run, in input, now time.Time) ([]store.SeenSensor, error) {
+func (h *lateHandler) shown(ctx context.Context, e *catalog.Entry, old run.Run, in input, now time.Time) ([]store.SeenSensor, error) {
 	if in.attempt != 0 {
-		end, err := r.ending(ctx, e, old)
+		end, err := h.ending(ctx, e, old)
 		return end.Sensors, err
 	}
-	view, err := r.look(ctx, e, old.Period, now)
+	view, err := h.look(ctx, e, old.Period, now)
 	return view.Sensors, err
 }
 
 // probed says that a probe writes the sensor. It tells how things stand when somebody asks, and not that data came.
-func (r *Router) probed(s store.SeenSensor) bool {
-	return r.catalog.Current().Probe(s.Pipeline, s.Key) != nil
+func (h *lateHandler) probed(s store.SeenSensor) bool {
+	return h.catalog.Current().Probe(s.Pipeline, s.Key) != nil
 }
 
 // names are the sensors of what was seen, each once.

@@ -32,8 +32,8 @@ const answerLife = 25 * time.Hour
 var errAnswered = errors.New("the request was answered before")
 
 // Answered returns the answer to a request, and whether there is one.
-func (r *Router) Answered(ctx context.Context, key string, now time.Time) (Answer, bool, error) {
-	note, err := r.answerNote(ctx, key)
+func (h *requestHandler) Answered(ctx context.Context, key string, now time.Time) (Answer, bool, error) {
+	note, err := h.answerNote(ctx, key)
 	if err != nil || !answers(note, now) {
 		return Answer{}, false, err
 	}
@@ -45,8 +45,8 @@ func (r *Router) Answered(ctx context.Context, key string, now time.Time) (Answe
 }
 
 // KeepAnswer stores the answer to a request that changed nothing else. It does nothing if there is an answer.
-func (r *Router) KeepAnswer(ctx context.Context, key string, a Answer, now time.Time) error {
-	read, err := r.answerNote(ctx, key)
+func (h *requestHandler) KeepAnswer(ctx context.Context, key string, a Answer, now time.Time) error {
+	read, err := h.answerNote(ctx, key)
 	if err != nil || answers(read, now) {
 		return err
 	}
@@ -54,18 +54,18 @@ func (r *Router) KeepAnswer(ctx context.Context, key string, a Answer, now time.
 	if err := putAnswer(&b, read, key, a, now); err != nil {
 		return err
 	}
-	if err := r.commit(ctx, b, now); !errors.Is(err, store.ErrConflict) {
+	if err := h.commit(ctx, b, now); !errors.Is(err, store.ErrConflict) {
 		return err
 	}
 	return nil // a conflict means that there is an answer by now
 }
 
 // answered adds the answer to a result to the commit that brings the result about. It is errAnswered if there is an answer.
-func answered[T any](ctx context.Context, r *Router, b *store.Batch, o Once[T], result T, now time.Time) error {
+func answered[T any](ctx context.Context, h *requestHandler, b *store.Batch, o Once[T], result T, now time.Time) error {
 	if o.Key == "" {
 		return nil
 	}
-	read, err := r.answerNote(ctx, o.Key)
+	read, err := h.answerNote(ctx, o.Key)
 	if err != nil {
 		return err
 	}
@@ -92,8 +92,8 @@ func putAnswer(b *store.Batch, read store.Note, key string, a Answer, now time.T
 func answers(note store.Note, now time.Time) bool { return note.Version > 0 && now.Before(note.Until) }
 
 // answerNote is the note of a request, also of one whose time is over; the zero Note if there is none.
-func (r *Router) answerNote(ctx context.Context, key string) (store.Note, error) {
-	note, err := r.store.Note(ctx, store.AnswerNote, key)
+func (h *requestHandler) answerNote(ctx context.Context, key string) (store.Note, error) {
+	note, err := h.store.Note(ctx, store.AnswerNote, key)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return store.Note{}, fmt.Errorf("read the answer to request %s: %w", key, err)
 	}

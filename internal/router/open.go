@@ -13,6 +13,13 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
+// opener opens attempts: the first of a run, or a further one.
+type opener struct {
+	core
+	starter starter
+	limits  Limits
+}
+
 // order is why and how an attempt is to be opened.
 type order struct {
 	cause    run.Cause
@@ -30,7 +37,7 @@ type order struct {
 
 // begin puts the first attempt of a run into b: the run, its announcement, and its first step. What speaks against it
 // (pause, calendar, a run that is there) has been asked before.
-func (r *Router) begin(b *store.Batch, e *catalog.Entry, key run.Key, o order, now time.Time) (run.Run, error) {
+func (op *opener) begin(b *store.Batch, e *catalog.Entry, key run.Key, o order, now time.Time) (run.Run, error) {
 	if o.cause != run.CauseManual && e.Schedule.HasTime() {
 		if at := e.Schedule.EarliestStart(key.Period); at.After(o.from) {
 			o.from = at
@@ -39,7 +46,7 @@ func (r *Router) begin(b *store.Batch, e *catalog.Entry, key run.Key, o order, n
 	if o.cause != run.CauseManual {
 		o.until = waitsUntil(e, key)
 	}
-	next, err := run.New(key, r.opening(e, o, now))
+	next, err := run.New(key, op.opening(e, o, now))
 	if err != nil {
 		return run.Run{}, err
 	}
@@ -49,8 +56,8 @@ func (r *Router) begin(b *store.Batch, e *catalog.Entry, key run.Key, o order, n
 
 // further puts attempt+1 of old into b. Whether its budget allows that has been decided, on the same version, in package
 // rerun.
-func (r *Router) further(b *store.Batch, e *catalog.Entry, old run.Run, o order, now time.Time) (run.Run, error) {
-	next, err := old.NextAttempt(r.opening(e, o, now))
+func (op *opener) further(b *store.Batch, e *catalog.Entry, old run.Run, o order, now time.Time) (run.Run, error) {
+	next, err := old.NextAttempt(op.opening(e, o, now))
 	if err != nil {
 		return run.Run{}, err
 	}
@@ -60,7 +67,7 @@ func (r *Router) further(b *store.Batch, e *catalog.Entry, old run.Run, o order,
 
 // announce stores an opened attempt, says so, and asks for its first step. A dry run speaks only of what it would do.
 func announce(b *store.Batch, e *catalog.Entry, old, next run.Run, o order, now time.Time) {
-	swap(b, e, old, next)
+	swap(b, e.DryRun, old, next)
 	b.Schedule(advance(e.DryRun, next.Key, next.Progress.NextEvaluation))
 	if e.DryRun {
 		return
@@ -78,8 +85,8 @@ func (o order) told() event.Opening {
 	return event.Opening{Cause: o.cause, RequestedBy: o.by, Reason: o.reason, Forced: o.forced, GateBypassed: o.bypass}
 }
 
-func (r *Router) opening(e *catalog.Entry, o order, now time.Time) run.Opening {
-	limits := r.limitsOf(e)
+func (op *opener) opening(e *catalog.Entry, o order, now time.Time) run.Opening {
+	limits := op.limitsOf(e)
 	if !o.until.IsZero() {
 		from := now
 		if o.from.After(now) {
@@ -95,27 +102,27 @@ func (r *Router) opening(e *catalog.Entry, o order, now time.Time) run.Opening {
 }
 
 // limitsOf is what an attempt may take: the file's limits and the server's. Without a job its result is only reported.
-func (r *Router) limitsOf(e *catalog.Entry) run.Limits {
+func (op *opener) limitsOf(e *catalog.Entry) run.Limits {
 	l := run.Limits{
 		Window: e.Window, Interval: e.Interval,
-		RunTimeout: r.limits.RunTimeout, StartTries: r.limits.StartTries, StartBackoff: r.limits.StartBackoff,
+		RunTimeout: op.limits.RunTimeout, StartTries: op.limits.StartTries, StartBackoff: op.limits.StartBackoff,
 	}
 	if e.Job != nil {
 		l.PollInterval, l.PollWindow = e.Job.PollInterval, e.Job.PollWindow
 	}
-	l.Interval = max(l.Interval, r.leastInterval(l.Window))
+	l.Interval = max(l.Interval, op.leastInterval(l.Window))
 	if l.PollInterval > 0 {
-		l.PollInterval = max(l.PollInterval, r.leastInterval(l.PollWindow))
+		l.PollInterval = max(l.PollInterval, op.leastInterval(l.PollWindow))
 	}
 	return l
 }
 
 // leastInterval is the shortest interval, in whole seconds, at which a window takes no more than the turns there may be.
-func (r *Router) leastInterval(window time.Duration) time.Duration {
-	if r.limits.MaxTurns == 0 {
+func (op *opener) leastInterval(window time.Duration) time.Duration {
+	if op.limits.MaxTurns == 0 {
 		return 0
 	}
-	least := window / time.Duration(r.limits.MaxTurns)
+	least := window / time.Duration(op.limits.MaxTurns)
 	return (least + time.Second - 1).Truncate(time.Second)
 }
 
@@ -123,8 +130,8 @@ func (r *Router) leastInterval(window time.Duration) time.Duration {
 var errClosed = errors.New("the pipeline is paused or removed")
 
 // openable gives the row of a pipeline that may open attempts by itself, and errClosed if it may not.
-func (r *Router) openable(ctx context.Context, id pipeline.ID) (store.Pipeline, error) {
-	row, err := r.pipelineRow(ctx, id)
+func (op *opener) openable(ctx context.Context, id pipeline.ID) (store.Pipeline, error) {
+	row, err := op.pipelineRow(ctx, id)
 	if err == nil && (row.Config == "" || row.Paused()) {
 		err = errClosed
 	}
@@ -134,44 +141,44 @@ func (r *Router) openable(ctx context.Context, id pipeline.ID) (store.Pipeline, 
 // openRun opens the run of a period by itself, unless there is one, the pipeline is paused or gone, or the calendar
 // suppresses the period, which is recorded. The commit depends on the pipeline's row, so that nothing opens once a pause is
 // acknowledged; so do those that open further attempts.
-func (r *Router) openRun(ctx context.Context, e *catalog.Entry, key run.Key, o order, now time.Time) error {
+func (op *opener) openRun(ctx context.Context, e *catalog.Entry, key run.Key, o order, now time.Time) error {
 	return again(func() error {
-		row, err := r.openable(ctx, e.ID)
+		row, err := op.openable(ctx, e.ID)
 		if err != nil {
 			return err
 		}
-		old, err := r.row(ctx, e, key)
+		old, err := op.row(ctx, e, key)
 		if err != nil || old.Status != "" {
 			return err
 		}
-		barred, err := r.barred(ctx, e, key)
+		barred, err := op.barred(ctx, e, key)
 		if err != nil {
 			return err
 		}
 		if barred.why != "" {
-			return r.exclude(ctx, key, barred, now)
+			return op.exclude(ctx, key, barred, now)
 		}
-		b := store.Batch{ID: nameOf("open", e, key, old)}
+		b := store.Batch{ID: nameOf("open", e.DryRun, key, old)}
 		b.ExpectPipeline(e.ID, row)
-		if _, err := r.begin(&b, e, key, o, now); err != nil {
+		if _, err := op.begin(&b, e, key, o, now); err != nil {
 			return err
 		}
-		return r.commitAhead(ctx, b, row, now)
+		return op.commitAhead(ctx, b, row, now)
 	})
 }
 
 // commitAhead opens an attempt together with the start of its job, where that can be made at once.
-func (r *Router) commitAhead(ctx context.Context, b store.Batch, row store.Pipeline, now time.Time) error {
-	if r.starter == nil {
-		return r.commit(ctx, b, now)
+func (op *opener) commitAhead(ctx context.Context, b store.Batch, row store.Pipeline, now time.Time) error {
+	if op.starter == nil {
+		return op.commit(ctx, b, now)
 	}
-	proceed := r.starter.Ahead(ctx, &b, row, now)
+	proceed := op.starter.Ahead(ctx, &b, row, now)
 	if proceed == nil {
-		return r.commit(ctx, b, now)
+		return op.commit(ctx, b, now)
 	}
-	err := r.commit(ctx, b, now)
+	err := op.commit(ctx, b, now)
 	if err != nil && !errors.Is(err, store.ErrConflict) && ctx.Err() == nil {
-		err = r.commit(ctx, b, now) // the answer may be lost, and nobody else knows of the start
+		err = op.commit(ctx, b, now) // the answer may be lost, and nobody else knows of the start
 	}
 	proceed(err)
 	return err

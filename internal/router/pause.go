@@ -10,14 +10,17 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
+// pauseHandler pauses and resumes pipelines, one or all of them.
+type pauseHandler struct{ core }
+
 // Pause stops a pipeline: readings are kept, nothing opens, no attempt starts, running jobs are watched. Pausing one that
 // is paused replaces who, why and until when, not since when.
-func (r *Router) Pause(ctx context.Context, id pipeline.ID, p store.Pause, now time.Time) (store.Pause, error) {
+func (h *pauseHandler) Pause(ctx context.Context, id pipeline.ID, p store.Pause, now time.Time) (store.Pause, error) {
 	if err := checkPause(p, now); err != nil {
 		return store.Pause{}, err
 	}
 	err := again(func() error {
-		row, err := r.pipelineRow(ctx, id)
+		row, err := h.pipelineRow(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -26,7 +29,7 @@ func (r *Router) Pause(ctx context.Context, id pipeline.ID, p store.Pause, now t
 		}
 		b := placePause(row, &p, now)
 		b.Emit(p.Paused(id, row.Version, now))
-		return r.commit(ctx, b, now)
+		return h.commit(ctx, b, now)
 	})
 	return p, err
 }
@@ -62,9 +65,9 @@ func placePause(row store.Pipeline, p *store.Pause, now time.Time) store.Batch {
 
 // Resume ends a pipeline's own pause. Unless all pipelines are paused, fires whose window is open and start conditions that
 // hold are opened, and the rest is reported as SCHEDULE_MISSED.
-func (r *Router) Resume(ctx context.Context, id pipeline.ID, by, why string, now time.Time) error {
+func (h *pauseHandler) Resume(ctx context.Context, id pipeline.ID, by, why string, now time.Time) error {
 	return again(func() error {
-		row, err := r.pipelineRow(ctx, id)
+		row, err := h.pipelineRow(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -76,7 +79,7 @@ func (r *Router) Resume(ctx context.Context, id pipeline.ID, by, why string, now
 		case !row.Paused():
 			return refuse(Conflict, "pipeline %s is not paused", id)
 		}
-		return r.commit(ctx, resumeOwn(row, by, why, now), now)
+		return h.commit(ctx, resumeOwn(row, by, why, now), now)
 	})
 }
 
@@ -99,18 +102,6 @@ func lift(b *store.Batch, row, next store.Pipeline, lifted store.Pause, by, why 
 	b.Emit(lifted.Resumed(next, row.Version, by, why, now))
 }
 
-// holdBack has the end of a pause react to what happened before it began, and is handled only during it.
-func (r *Router) holdBack(ctx context.Context, row store.Pipeline, at, now time.Time) error {
-	next := row
-	next.HoldBack(at)
-	if !row.Paused() || next.PausedFrom.Equal(row.PausedFrom) {
-		return nil
-	}
-	b := store.Batch{ID: fmt.Sprintf("hold-back/%s/v%d/%d", row.ID, row.Version, at.UnixNano())}
-	b.SwapPipeline(row, next)
-	return r.commit(ctx, b, now)
-}
-
 // pauseRemedy says which commands resume a pipeline, and who paused it.
 func pauseRemedy(row store.Pipeline) string {
 	var texts []string
@@ -126,9 +117,9 @@ func pauseRemedy(row store.Pipeline) string {
 
 // ResumeDue ends a pause at the instant it was given: it is the handler of ResumePaused tasks. It does so also where the file
 // is gone, for it may come back when nobody asks any more.
-func (r *Router) ResumeDue(ctx context.Context, claim store.Claim, now time.Time) error {
+func (h *pauseHandler) ResumeDue(ctx context.Context, claim store.Claim, now time.Time) error {
 	return again(func() error {
-		row, err := r.pipelineRow(ctx, claim.Task.Pipeline)
+		row, err := h.pipelineRow(ctx, claim.Task.Pipeline)
 		if err != nil {
 			return err
 		}
@@ -146,6 +137,6 @@ func (r *Router) ResumeDue(ctx context.Context, claim store.Claim, now time.Time
 			b = resumeOwn(row, "interlock", why, now)
 		}
 		b.Lease = &claim.Lease
-		return r.commit(ctx, b, now)
+		return h.commit(ctx, b, now)
 	})
 }

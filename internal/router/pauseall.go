@@ -13,24 +13,24 @@ import (
 // PauseAll pauses all pipelines, also those that are accepted later. It leaves the pipelines' own pauses alone. The pause is
 // stored in the row of store.AllPipelines, and from there copied to each pipeline's row; PauseAll returns once that is done,
 // with the pipelines in force. If it fails on the way, the change of the stored row has the copies completed.
-func (r *Router) PauseAll(ctx context.Context, p store.Pause, now time.Time) ([]pipeline.ID, error) {
+func (h *pauseHandler) PauseAll(ctx context.Context, p store.Pause, now time.Time) ([]pipeline.ID, error) {
 	if err := checkPause(p, now); err != nil {
 		return nil, err
 	}
-	err := r.changeAll(ctx, now, func(all store.Pipeline) (store.Batch, error) {
+	err := h.changeAll(ctx, now, func(all store.Pipeline) (store.Batch, error) {
 		p.All = true
 		return placePause(all, &p, now), nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return r.spreadPause(ctx, now)
+	return h.spreadPause(ctx, now)
 }
 
 // ResumeAll ends the pause of all pipelines. It returns the pipelines that are not paused any more; those that have a pause of
 // their own keep it. Like PauseAll, it is completed if it fails on the way.
-func (r *Router) ResumeAll(ctx context.Context, by, why string, now time.Time) ([]pipeline.ID, error) {
-	err := r.changeAll(ctx, now, func(all store.Pipeline) (store.Batch, error) {
+func (h *pauseHandler) ResumeAll(ctx context.Context, by, why string, now time.Time) ([]pipeline.ID, error) {
+	err := h.changeAll(ctx, now, func(all store.Pipeline) (store.Batch, error) {
 		if !all.Paused() {
 			return store.Batch{}, refuse(Conflict,
 				"there is no pause of all pipelines; `interlock resume PIPELINE` ends a pipeline's own pause")
@@ -40,13 +40,13 @@ func (r *Router) ResumeAll(ctx context.Context, by, why string, now time.Time) (
 	if err != nil {
 		return nil, err
 	}
-	return r.spreadPause(ctx, now)
+	return h.spreadPause(ctx, now)
 }
 
 // changeAll commits a change of the row that stores the pause of all pipelines.
-func (r *Router) changeAll(ctx context.Context, now time.Time, change func(all store.Pipeline) (store.Batch, error)) error {
+func (h *pauseHandler) changeAll(ctx context.Context, now time.Time, change func(all store.Pipeline) (store.Batch, error)) error {
 	return again(func() error {
-		all, err := r.pipelineRow(ctx, store.AllPipelines)
+		all, err := h.pipelineRow(ctx, store.AllPipelines)
 		if err != nil {
 			return err
 		}
@@ -55,7 +55,7 @@ func (r *Router) changeAll(ctx context.Context, now time.Time, change func(all s
 		if err != nil {
 			return err
 		}
-		return r.commit(ctx, b, now)
+		return h.commit(ctx, b, now)
 	})
 }
 
@@ -71,12 +71,12 @@ func resumeAll(all store.Pipeline, by, why string) store.Batch {
 
 // spreadPause brings the pause of all pipelines, or its end, to the row of every pipeline that differs from it. It returns the
 // pipelines in force that stand as the pause of all has them: paused, or not paused any more.
-func (r *Router) spreadPause(ctx context.Context, now time.Time) ([]pipeline.ID, error) {
-	rows, err := r.store.Pipelines(ctx)
+func (h *pauseHandler) spreadPause(ctx context.Context, now time.Time) ([]pipeline.ID, error) {
+	rows, err := h.store.Pipelines(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list pipelines: %w", err)
 	}
-	all, err := r.pipelineRow(ctx, store.AllPipelines)
+	all, err := h.pipelineRow(ctx, store.AllPipelines)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (r *Router) spreadPause(ctx context.Context, now time.Time) ([]pipeline.ID,
 	var errs []error
 	for _, row := range rows {
 		if differs(row, all) {
-			if row, err = r.copyPause(ctx, row.ID, now); err != nil {
+			if row, err = h.copyPause(ctx, row.ID, now); err != nil {
 				errs = append(errs, err)
 				continue
 			}
@@ -107,14 +107,14 @@ func differs(row, all store.Pipeline) bool {
 
 // copyPause brings the pause of all pipelines, or its end, to one pipeline's row, and returns the row. The commit depends on the
 // row that it copies from, so that of two operators' requests the later one lasts.
-func (r *Router) copyPause(ctx context.Context, id pipeline.ID, now time.Time) (store.Pipeline, error) {
+func (h *pauseHandler) copyPause(ctx context.Context, id pipeline.ID, now time.Time) (store.Pipeline, error) {
 	var row store.Pipeline
 	err := again(func() error {
-		all, err := r.pipelineRow(ctx, store.AllPipelines)
+		all, err := h.pipelineRow(ctx, store.AllPipelines)
 		if err != nil {
 			return err
 		}
-		if row, err = r.pipelineRow(ctx, id); err != nil || !differs(row, all) {
+		if row, err = h.pipelineRow(ctx, id); err != nil || !differs(row, all) {
 			return err
 		}
 		next := row
@@ -128,7 +128,7 @@ func (r *Router) copyPause(ctx context.Context, id pipeline.ID, now time.Time) (
 		} else {
 			lift(&b, row, next, row.PauseAll, all.Pause.By, all.Pause.Why, now)
 		}
-		if err := r.commit(ctx, b, now); err != nil {
+		if err := h.commit(ctx, b, now); err != nil {
 			return err
 		}
 		row = next

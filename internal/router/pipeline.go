@@ -3,33 +3,194 @@ package router
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/slamonitor"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
+// pipelineHandler reacts to the rows of pipelines, and opens what a pause held back.
+type pipelineHandler struct {
+	core
+	deadlines deadlines
+	reading   readingHandler
+	run       runHandler
+	pause     pauseHandler
+}
+
 // pipelineMoved reacts to a pipeline's own row: accepted, removed, paused, resumed, or a slot taken or freed; and to the pause of
 // all pipelines.
-func (r *Router) pipelineMoved(ctx context.Context, id pipeline.ID, now time.Time) error {
+func (h *pipelineHandler) pipelineMoved(ctx context.Context, id pipeline.ID, now time.Time) error {
 	if id == store.AllPipelines {
-		_, err := r.spreadPause(ctx, now)
+		_, err := h.pause.spreadPause(ctx, now)
 		return err
 	}
-	if err := r.catalog.Refresh(ctx, id); err != nil {
+	if err := h.catalog.Refresh(ctx, id); err != nil {
 		return err
 	}
-	row, err := r.pipelineRow(ctx, id)
+	row, err := h.pipelineRow(ctx, id)
 	if err != nil {
 		return err
 	}
 	if row.Config == "" {
 		// A failure that waited for the end of a pause waits for nothing any more. Open attempts go on.
-		return errors.Join(r.deadlines.CancelAll(ctx, id, slamonitor.Removed, now), r.settleAll(ctx, id, now), r.handSlots(ctx, id, now))
+		return errors.Join(h.deadlines.CancelAll(ctx, id, slamonitor.Removed, now), h.run.settleAll(ctx, id, now), h.handSlots(ctx, id, now))
 	}
 	if row.HoldsSLA() {
-		return r.deadlines.CancelAll(ctx, id, slamonitor.Paused, now)
+		return h.deadlines.CancelAll(ctx, id, slamonitor.Paused, now)
 	}
-	return r.handSlots(ctx, id, now)
+	return h.handSlots(ctx, id, now)
+}
+
+// handSlots wakes the oldest runs of a pipeline that wait for a slot, as many as are free by the limit that each opened with:
+// the file may have another by now, or be gone. The slot itself is taken in the commit that starts the job, so that waking too
+// many does no harm.
+func (h *pipelineHandler) handSlots(ctx context.Context, id pipeline.ID, now time.Time) error {
+	row, err := h.pipelineRow(ctx, id)
+	if err != nil {
+		return err
+	}
+	open, err := h.store.OpenRuns(ctx, id)
+	if err != nil {
+		return fmt.Errorf("list open runs of %s: %w", id, err)
+	}
+	var errs []error
+	taken := len(row.Slots)
+	for _, one := range open {
+		if one.Status != run.Pending || one.Progress.WaitingSince.IsZero() {
+			continue
+		}
+		def, err := h.catalog.Definition(ctx, id, one.Progress.Opening.ConfigVersion)
+		if err == nil && def.MaxActive > 0 && taken >= def.MaxActive {
+			continue
+		}
+		taken++
+		if one.Progress.NextEvaluation.After(now) {
+			errs = append(errs, h.wakePending(ctx, one.Key, now))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Reopen looks at what is due after a pause or a change of the file: it is the handler of ReopenPeriods tasks. The fires
+// of the schedule in force are asked for. What was written during a pause is reacted to as if it came now, and the
+// failures that waited are settled.
+func (h *pipelineHandler) Reopen(ctx context.Context, claim store.Claim, now time.Time) error {
+	return again(func() error {
+		e, row, err := h.catalog.InForce(ctx, claim.Task.Pipeline)
+		if err != nil {
+			return err
+		}
+		b := store.Batch{ID: fmt.Sprintf("reopen/%s/%d", claim.Task.Pipeline, claim.Lease.Token), Lease: &claim.Lease}
+		b.Finish(claim.Task.ID)
+		if e == nil || row.Paused() {
+			return h.commit(ctx, b, now)
+		}
+		if !row.PausedFrom.IsZero() {
+			if err := h.replay(ctx, e, row.PausedFrom, now); err != nil {
+				return err
+			}
+			next := row
+			next.PausedFrom = time.Time{}
+			b.SwapPipeline(row, next)
+		}
+		if e.Opens == pipeline.ByCron {
+			b.Schedule(pipelineTask(store.Fire, firePrefix, e.ID, now))
+		}
+		return h.commit(ctx, b, now)
+	})
+}
+
+// replay reacts to everything that a pause held back since an instant. All of it may have been reacted to before.
+func (h *pipelineHandler) replay(ctx context.Context, e *catalog.Entry, since, now time.Time) error {
+	changes, err := h.writtenSince(ctx, e, since)
+	if err != nil {
+		return err
+	}
+	for _, c := range changes {
+		if err := h.reading.readBy(ctx, e, c, now); err != nil {
+			return err
+		}
+	}
+	if err := h.completedSince(ctx, e, since, now); err != nil {
+		return err
+	}
+	if err := h.run.settleAll(ctx, e.ID, now); err != nil {
+		return err
+	}
+	return h.wakeAll(ctx, e, now)
+}
+
+// writtenSince lists the last writes, for each period, of all sensors that e reads, oldest first, as the changes they were.
+func (h *pipelineHandler) writtenSince(ctx context.Context, e *catalog.Entry, since time.Time) ([]store.Change, error) {
+	var changes []store.Change
+	for _, ref := range sensorsOf(e) {
+		writes, err := h.historySince(ctx, ref, since)
+		if err != nil {
+			return nil, err
+		}
+		changes = append(changes, lastChanges(e, ref.Pipeline, writes, since)...)
+	}
+	slices.SortFunc(changes, func(a, b store.Change) int { return int(a.Version - b.Version) })
+	return changes, nil
+}
+
+// sensorsOf lists the sensors that e reads, each once.
+func sensorsOf(e *catalog.Entry) []store.ReadingQuery {
+	gates := []*rule.Gate{e.Gate}
+	if e.Start != nil {
+		gates = append(gates, e.Start.Gate)
+	}
+	if e.PostRun != nil {
+		gates = append(gates, e.PostRun.Gate)
+	}
+	var all []store.ReadingQuery
+	for _, g := range gates {
+		for _, ref := range g.Refs() {
+			at := store.ReadingQuery{Pipeline: e.ID, Key: ref.Key}
+			if ref.From != "" {
+				at.Pipeline = pipeline.ID(ref.From)
+			}
+			if !slices.Contains(all, at) {
+				all = append(all, at)
+			}
+		}
+	}
+	return all
+}
+
+// completedSince looks, for runs that completed during a pause, at what had changed while their jobs ran.
+func (h *pipelineHandler) completedSince(ctx context.Context, e *catalog.Entry, since, now time.Time) error {
+	page, err := h.store.Runs(ctx, store.RunQuery{Pipeline: e.ID, Status: run.Completed, Limit: store.MaxPage})
+	if err != nil {
+		return fmt.Errorf("list completed runs of %s: %w", e.ID, err)
+	}
+	var errs []error
+	for _, one := range page.Items {
+		if !one.EndedAt.Before(since) {
+			errs = append(errs, h.run.completed(ctx, e, one, now))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// wakeAll has every waiting attempt look at its gate again.
+func (h *pipelineHandler) wakeAll(ctx context.Context, e *catalog.Entry, now time.Time) error {
+	open, err := h.store.OpenRuns(ctx, e.ID)
+	if err != nil {
+		return fmt.Errorf("list open runs of %s: %w", e.ID, err)
+	}
+	var errs []error
+	for _, one := range open {
+		if one.Status == run.Pending {
+			errs = append(errs, h.wakePending(ctx, one.Key, now))
+		}
+	}
+	return errors.Join(errs...)
 }

@@ -19,29 +19,35 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
+// postRunHandler watches what the post-run sensors of a run show after its end.
+type postRunHandler struct {
+	opener
+	dry dryHandler
+}
+
 // postRunWritten reacts to a reading of a post-run sensor, for the runs of the period it names. An undated one is about one run.
-func (r *Router) postRunWritten(ctx context.Context, n news, runs []run.Run, now time.Time) error {
+func (h *postRunHandler) postRunWritten(ctx context.Context, n news, runs []run.Run, now time.Time) error {
 	if n.Period.IsZero() {
-		key, there, err := r.subject(ctx, n, runs)
+		key, there, err := h.subject(ctx, n, runs)
 		if err != nil || !there {
 			return err
 		}
-		return r.postRun(ctx, n, key, now)
+		return h.postRun(ctx, n, key, now)
 	}
 	var errs []error
 	for _, old := range runs {
 		if old.Status != "" {
-			errs = append(errs, r.postRun(ctx, n, old.Key, now))
+			errs = append(errs, h.postRun(ctx, n, old.Key, now))
 		}
 	}
 	return errors.Join(errs...)
 }
 
 // postRun compares what a post-run sensor shows now with its baseline. Which write led to it does not matter.
-func (r *Router) postRun(ctx context.Context, n news, key run.Key, now time.Time) error {
+func (h *postRunHandler) postRun(ctx context.Context, n news, key run.Key, now time.Time) error {
 	return again(func() error {
 		e := n.entry
-		old, err := r.row(ctx, e, key)
+		old, err := h.row(ctx, e, key)
 		if err != nil {
 			return err
 		}
@@ -49,9 +55,9 @@ func (r *Router) postRun(ctx context.Context, n news, key run.Key, now time.Time
 		if !open && old.Status != run.Completed {
 			return nil
 		}
-		q := r.question(e, key.Period)
+		q := h.question(e, key.Period)
 		q.Gate = e.PostRun.Gate
-		view, err := gate.Look(ctx, r.store, q, now)
+		view, err := gate.Look(ctx, h.store, q, now)
 		if err != nil {
 			return err
 		}
@@ -59,23 +65,23 @@ func (r *Router) postRun(ctx context.Context, n news, key run.Key, now time.Time
 		if !there {
 			return nil
 		}
-		post, err := r.postRunRow(ctx, key)
+		post, err := h.postRunRow(ctx, key)
 		if err != nil {
 			return err
 		}
 		if open {
-			if err := r.inflight(ctx, n, old, post, seen, now); err != nil {
+			if err := h.inflight(ctx, n, old, post, seen, now); err != nil {
 				return err
 			}
 			if old.Status == run.Triggering || old.Status == run.Running {
-				return r.wake(ctx, e, old, now) // a completion that is being decided includes the reading in its baseline
+				return h.wake(ctx, e.DryRun, old, now) // a completion that is being decided includes the reading in its baseline
 			}
 			return nil
 		}
-		if follows, err := r.follows(ctx, e, old, seen); err != nil || !follows {
+		if follows, err := h.follows(ctx, e, old, seen); err != nil || !follows {
 			return err
 		}
-		return r.compare(ctx, n, old, post, seen, view, now)
+		return h.compare(ctx, n, old, post, seen, view, now)
 	})
 }
 
@@ -94,11 +100,11 @@ func shown(view gate.View, n news) (store.SeenSensor, bool) {
 
 // follows says whether a reading came after the run completed, and inside its post-run window. Where the completion has looked
 // at the sensor, versions tell; where it has not, because the file was edited since, instants do.
-func (r *Router) follows(ctx context.Context, e *catalog.Entry, old run.Run, seen store.SeenSensor) (bool, error) {
+func (h *postRunHandler) follows(ctx context.Context, e *catalog.Entry, old run.Run, seen store.SeenSensor) (bool, error) {
 	if seen.UpdatedAt.After(old.EndedAt.Add(e.PostRun.Window)) {
 		return false, nil
 	}
-	end, err := r.ending(ctx, e, old)
+	end, err := h.ending(ctx, e, old)
 	if err != nil {
 		return false, err
 	}
@@ -106,18 +112,9 @@ func (r *Router) follows(ctx context.Context, e *catalog.Entry, old run.Run, see
 	return end.Missed(reading) || !end.HasRead(reading) && !seen.UpdatedAt.Before(old.EndedAt), nil
 }
 
-// postRunRow is what is remembered of a completed run; the zero row if that is nothing.
-func (r *Router) postRunRow(ctx context.Context, key run.Key) (store.PostRun, error) {
-	post, err := r.store.PostRun(ctx, key)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return store.PostRun{}, fmt.Errorf("read what followed run %s: %w", key, err)
-	}
-	return post, nil
-}
-
 // compare looks for drift in a reading after completion: another attempt follows, or the rules are evaluated. A sensor that
 // had no reading at completion gets its first one after it as baseline.
-func (r *Router) compare(ctx context.Context, n news, old run.Run, post store.PostRun, seen store.SeenSensor, view gate.View, now time.Time) error {
+func (h *postRunHandler) compare(ctx context.Context, n news, old run.Run, post store.PostRun, seen store.SeenSensor, view gate.View, now time.Time) error {
 	e, key := n.entry, n.ruleKey()
 	next := after(old, post)
 	was, there := next.Baseline[key]
@@ -129,11 +126,11 @@ func (r *Router) compare(ctx context.Context, n news, old run.Run, post store.Po
 		drifts = movements(e, n, was, seen.Fields)
 	}
 	if e.DryRun {
-		return r.tellDryDrift(ctx, n, old, post, next, drifts, now)
+		return h.dry.tellDryDrift(ctx, n, old, post, next, drifts, now)
 	}
 	for _, m := range drifts {
 		if m.Drifted && !n.row.Paused() {
-			return r.drifted(ctx, e, old, m, n.cause(), now)
+			return h.drifted(ctx, e, old, m, n.cause(), now)
 		}
 	}
 	var b store.Batch
@@ -147,7 +144,7 @@ func (r *Router) compare(ctx context.Context, n news, old run.Run, post store.Po
 	if !there || next.Outcome != post.Outcome {
 		b.SwapPostRun(post, next)
 	}
-	return r.commit(ctx, b, now)
+	return h.commit(ctx, b, now)
 }
 
 // after is what is remembered of the completed attempt, to be changed.
@@ -164,12 +161,12 @@ func after(old run.Run, post store.PostRun) store.PostRun {
 
 // drifted opens another attempt for a value that moved, or tells once that the budget for it is spent. What the calendar
 // suppresses stays as it is.
-func (r *Router) drifted(ctx context.Context, e *catalog.Entry, old run.Run, m moved, causedBy string, now time.Time) error {
-	barred, err := r.barred(ctx, e, old.Key)
+func (h *postRunHandler) drifted(ctx context.Context, e *catalog.Entry, old run.Run, m moved, causedBy string, now time.Time) error {
+	barred, err := h.barred(ctx, e, old.Key)
 	if err != nil || barred.why != "" {
 		return err
 	}
-	row, err := r.openable(ctx, e.ID)
+	row, err := h.openable(ctx, e.ID)
 	if err != nil {
 		return err
 	}
@@ -180,16 +177,16 @@ func (r *Router) drifted(ctx context.Context, e *catalog.Entry, old run.Run, m m
 	if !v.Open {
 		message = fmt.Sprintf("%s of sensor %s %s; it is not run again (%s)", m.field, m.sensor, m.Reason, v.Reason)
 		about.Which = budgetSpent
-		return r.tellOnce(ctx, fmt.Sprintf("drift-spent/%s/%d", old.Key, old.Attempt), event.New(event.PostRunDrift, about, message, m.told()), now)
+		return h.tellOnce(ctx, fmt.Sprintf("drift-spent/%s/%d", old.Key, old.Attempt), event.New(event.PostRunDrift, about, message, m.told()), now)
 	}
 	b := store.Batch{ID: name("drift", old)}
 	b.ExpectPipeline(e.ID, row)
 	b.Emit(event.New(event.PostRunDrift, about, message, m.told()))
 	o := order{cause: run.CauseDrift, from: v.At, causedBy: causedBy, message: v.Reason}
-	if _, err := r.further(&b, e, old, o, now); err != nil {
+	if _, err := h.further(&b, e, old, o, now); err != nil {
 		return err
 	}
-	return r.commit(ctx, b, now)
+	return h.commit(ctx, b, now)
 }
 
 // incomparable tells, once per attempt and field, of a value that cannot be compared with its baseline.
@@ -202,11 +199,11 @@ func incomparable(old run.Run, m moved, causedBy string, now time.Time) event.Ev
 
 // inflight tells of a post-run sensor that moved while the run is open: from the last baseline, or from what the open
 // attempt started on.
-func (r *Router) inflight(ctx context.Context, n news, old run.Run, post store.PostRun, seen store.SeenSensor, now time.Time) error {
+func (h *postRunHandler) inflight(ctx context.Context, n news, old run.Run, post store.PostRun, seen store.SeenSensor, now time.Time) error {
 	if n.entry.DryRun {
 		return nil
 	}
-	before, err := r.before(ctx, n, old, post)
+	before, err := h.before(ctx, n, old, post)
 	if err != nil {
 		return err
 	}
@@ -222,16 +219,16 @@ func (r *Router) inflight(ctx context.Context, n news, old run.Run, post store.P
 			b.Emit(event.New(event.PostRunDriftInflight, about, message, m.told())) // the second of one field has the same id, and is passed over
 		}
 	}
-	return r.commit(ctx, b, now)
+	return h.commit(ctx, b, now)
 }
 
 // before is what a post-run sensor showed before: at the last completion, and when the open attempt started.
-func (r *Router) before(ctx context.Context, n news, old run.Run, post store.PostRun) ([]sensor.Fields, error) {
+func (h *postRunHandler) before(ctx context.Context, n news, old run.Run, post store.PostRun) ([]sensor.Fields, error) {
 	var all []sensor.Fields
 	if was, there := post.Baseline[n.ruleKey()]; there {
 		all = append(all, was)
 	}
-	snapshot, err := r.snapshot(ctx, old.Progress.Snapshot)
+	snapshot, err := h.snapshot(ctx, old.Progress.Snapshot)
 	if err != nil {
 		return nil, err
 	}
@@ -283,7 +280,7 @@ func firstReason(view gate.View) string {
 }
 
 // planPostRun has the post-run rules of a completed run evaluated each interval, where its file asks for that.
-func (r *Router) planPostRun(ctx context.Context, e *catalog.Entry, current run.Run, now time.Time) error {
+func (h *postRunHandler) planPostRun(ctx context.Context, e *catalog.Entry, current run.Run, now time.Time) error {
 	if e.PostRun == nil || e.PostRun.Interval == 0 || now.After(current.EndedAt.Add(e.PostRun.Window)) {
 		return nil
 	}
@@ -292,7 +289,7 @@ func (r *Router) planPostRun(ctx context.Context, e *catalog.Entry, current run.
 		ID: postRunTask(current.Key), Kind: store.CheckPostRun, Pipeline: e.ID, Key: current.Key,
 		Due: instant(current.EndedAt.Add(e.PostRun.Interval)),
 	})
-	return r.commit(ctx, b, now)
+	return h.commit(ctx, b, now)
 }
 
 // postRunTask names the task that evaluates the post-run rules of a run again.
@@ -300,45 +297,45 @@ func postRunTask(key run.Key) string { return "post-run/" + key.String() }
 
 // CheckPostRun evaluates the post-run rules of a completed run again: it is the handler of CheckPostRun tasks. It comes back
 // each interval until the window is over, or another attempt has begun.
-func (r *Router) CheckPostRun(ctx context.Context, claim store.Claim, now time.Time) error {
+func (h *postRunHandler) CheckPostRun(ctx context.Context, claim store.Claim, now time.Time) error {
 	return again(func() error {
 		key := claim.Task.Key
 		b := store.Batch{ID: fmt.Sprintf("%s/%d", claim.Task.ID, claim.Lease.Token), Lease: &claim.Lease}
-		e, _, err := r.inForce(ctx, key.Pipeline)
+		e, _, err := h.catalog.InForce(ctx, key.Pipeline)
 		if err != nil {
 			return err
 		}
-		old, err := r.store.Run(ctx, key)
+		old, err := h.store.Run(ctx, key)
 		if ignoreMissing(err) != nil {
 			return fmt.Errorf("read run %s: %w", key, err)
 		}
 		if e == nil || e.PostRun == nil || e.PostRun.Interval == 0 || old.Status != run.Completed || now.After(old.EndedAt.Add(e.PostRun.Window)) {
 			b.Finish(claim.Task.ID)
-			return r.commit(ctx, b, now)
+			return h.commit(ctx, b, now)
 		}
-		if err := r.checkRules(ctx, &b, e, old, now); err != nil {
+		if err := h.checkRules(ctx, &b, e, old, now); err != nil {
 			return err
 		}
 		task := claim.Task
 		task.Due = instant(now.Add(e.PostRun.Interval))
 		b.Schedule(task)
-		return r.commit(ctx, b, now)
+		return h.commit(ctx, b, now)
 	})
 }
 
 // checkRules puts a changed outcome of the post-run rules into b.
-func (r *Router) checkRules(ctx context.Context, b *store.Batch, e *catalog.Entry, old run.Run, now time.Time) error {
-	q := r.question(e, old.Period)
+func (h *postRunHandler) checkRules(ctx context.Context, b *store.Batch, e *catalog.Entry, old run.Run, now time.Time) error {
+	q := h.question(e, old.Period)
 	q.Gate = e.PostRun.Gate
-	view, err := gate.Look(ctx, r.store, q, now)
+	view, err := gate.Look(ctx, h.store, q, now)
 	if err != nil {
 		return err
 	}
-	post, err := r.postRunRow(ctx, old.Key)
+	post, err := h.postRunRow(ctx, old.Key)
 	if err != nil {
 		return err
 	}
-	prober.Need(b, r.catalog.Current(), e.Definition, view, old.Key, now)
+	prober.Need(b, h.catalog.Current(), e.Definition, view, old.Key, now)
 	next := after(old, post)
 	tellRules(b, old, &next, view, postRunTask(old.Key), now)
 	if next.Outcome != post.Outcome {

@@ -19,10 +19,10 @@ type Reported struct {
 
 // Report takes the result of a job from outside: a callback, a person, a row that another process wrote. The first
 // result of an attempt counts and is acted on at once; the same one again is fine. An Attempt of 0 means the latest at its At.
-func (r *Router) Report(ctx context.Context, o run.Outcome, now time.Time) (Reported, error) {
+func (h *jobHandler) Report(ctx context.Context, o run.Outcome, now time.Time) (Reported, error) {
 	var done Reported
 	err := again(func() error {
-		old, err := r.found(ctx, o.Key)
+		old, err := h.found(ctx, o.Key)
 		if err != nil {
 			return err
 		}
@@ -32,7 +32,7 @@ func (r *Router) Report(ctx context.Context, o run.Outcome, now time.Time) (Repo
 		if o.Attempt > old.Attempt || o.Attempt < 1 {
 			return refuse(NotFound, "run %s has no attempt %d; the latest is %d", o.Key, o.Attempt, old.Attempt)
 		}
-		done, err = r.report(ctx, old, o, now)
+		done, err = h.report(ctx, old, o, now)
 		return err
 	})
 	return done, err
@@ -47,7 +47,7 @@ func meant(r run.Run, written time.Time) int {
 	return r.Attempt
 }
 
-func (r *Router) report(ctx context.Context, old run.Run, o run.Outcome, now time.Time) (Reported, error) {
+func (h *jobHandler) report(ctx context.Context, old run.Run, o run.Outcome, now time.Time) (Reported, error) {
 	waits := old.Status == run.Triggering || old.Status == run.Running
 	switch before := old.Progress.Report; {
 	case o.Attempt == old.Attempt && before.Result == o.Result && before.Message == o.Message && before.By == o.By:
@@ -55,9 +55,9 @@ func (r *Router) report(ctx context.Context, old run.Run, o run.Outcome, now tim
 	case o.Attempt == old.Attempt && old.Status == run.Pending:
 		return Reported{}, refuse(Conflict, "attempt %d of run %s has not started, so it has no result yet", o.Attempt, o.Key)
 	case o.Attempt != old.Attempt || !waits || before.Result != "":
-		return r.logLate(ctx, old, o, now)
+		return h.logLate(ctx, old, o, now)
 	}
-	category, err := r.classified(ctx, old, o)
+	category, err := h.classified(ctx, old, o)
 	if err != nil {
 		return Reported{}, err
 	}
@@ -69,7 +69,7 @@ func (r *Router) report(ctx context.Context, old run.Run, o run.Outcome, now tim
 	b := store.Batch{ID: name("report", old) + "/" + told(o)}
 	b.Swap(old, next)
 	b.Schedule(reportedTask(old, now))
-	return Reported{Run: next}, r.commit(ctx, b, now)
+	return Reported{Run: next}, h.commit(ctx, b, now)
 }
 
 // told names a result by all that was said, so that two that differ in anything are two decisions: of those that come at
@@ -90,11 +90,11 @@ func reportedTask(old run.Run, now time.Time) store.Task {
 }
 
 // classified is the category of a failure by the classes of the version that the attempt opened with.
-func (r *Router) classified(ctx context.Context, old run.Run, o run.Outcome) (run.Category, error) {
+func (h *jobHandler) classified(ctx context.Context, old run.Run, o run.Outcome) (run.Category, error) {
 	if o.Result == run.ResultSuccess {
 		return run.Unknown, nil
 	}
-	d, err := r.catalog.Definition(ctx, old.Pipeline, old.Progress.Opening.ConfigVersion)
+	d, err := h.catalog.Definition(ctx, old.Pipeline, old.Progress.Opening.ConfigVersion)
 	if err != nil || d.Job == nil {
 		return o.Category, ignoreMissing(err)
 	}
@@ -103,7 +103,7 @@ func (r *Router) classified(ctx context.Context, old run.Run, o run.Outcome) (ru
 
 // logLate notes a result that nobody waits for any more. All that it changes is what is known of the job: one that was left
 // behind has ended, and no rerun has to ask about it.
-func (r *Router) logLate(ctx context.Context, old run.Run, o run.Outcome, now time.Time) (Reported, error) {
+func (h *jobHandler) logLate(ctx context.Context, old run.Run, o run.Outcome, now time.Time) (Reported, error) {
 	b := store.Batch{ID: fmt.Sprintf("late-result/%s/%s", o.Key.Attempt(o.Attempt), told(o))}
 	b.Append(store.JobEntry{
 		Key: o.Key, Attempt: o.Attempt, At: instant(now), Event: store.JobLate, Category: o.Category, By: o.By,
@@ -113,9 +113,9 @@ func (r *Router) logLate(ctx context.Context, old run.Run, o run.Outcome, now ti
 	if ended, err := old.SettleLeft(run.NothingLeft, now); err == nil && o.Attempt == old.Attempt && o.Result.Valid() {
 		current = ended
 		b.Swap(old, current)
-		if err := r.freeSlot(ctx, &b, old); err != nil {
+		if err := h.freeSlot(ctx, &b, old); err != nil {
 			return Reported{}, err
 		}
 	}
-	return Reported{Run: current, Late: true}, r.commit(ctx, b, now)
+	return Reported{Run: current, Late: true}, h.commit(ctx, b, now)
 }

@@ -37,20 +37,20 @@ const (
 
 // Rerun answers a request, by exactly one of RERUN_ACCEPTED and RERUN_REJECTED. A rejection is an answer, not an error;
 // only a request that cannot be understood is refused, and then there is no event.
-func (r *Router) Rerun(ctx context.Context, q RerunRequest, now time.Time) (store.Rerun, error) {
+func (h *requestHandler) Rerun(ctx context.Context, q RerunRequest, now time.Time) (store.Rerun, error) {
 	if q.ID == "" || q.By == "" || strings.TrimSpace(q.Reason) == "" || q.Period.IsZero() {
 		return store.Rerun{}, refuse(Invalid, "a rerun needs an id, a period, who and why")
 	}
 	var answer store.Rerun
 	err := again(func() error {
-		e, row, err := r.inForce(ctx, q.Pipeline)
+		e, row, err := h.catalog.InForce(ctx, q.Pipeline)
 		if err != nil {
 			return err
 		}
 		if row.Version == 0 {
 			return unknown(q.Pipeline)
 		}
-		answer, err = r.rerun(ctx, e, row, q, now)
+		answer, err = h.rerun(ctx, e, row, q, now)
 		return err
 	})
 	return answer, err
@@ -69,8 +69,8 @@ func (q RerunRequest) key(e *catalog.Entry) run.Key {
 }
 
 // recorded gives the answer that is recorded for a request of that id.
-func (r *Router) recorded(ctx context.Context, key run.Key, id string) (store.Rerun, bool, error) {
-	all, err := r.store.Reruns(ctx, []run.Key{key})
+func (h *requestHandler) recorded(ctx context.Context, key run.Key, id string) (store.Rerun, bool, error) {
+	all, err := h.store.Reruns(ctx, []run.Key{key})
 	if err != nil {
 		return store.Rerun{}, false, fmt.Errorf("read the reruns of %s: %w", key, err)
 	}
@@ -82,16 +82,16 @@ func (r *Router) recorded(ctx context.Context, key run.Key, id string) (store.Re
 	return store.Rerun{}, false, nil
 }
 
-func (r *Router) rerun(ctx context.Context, e *catalog.Entry, row store.Pipeline, q RerunRequest, now time.Time) (store.Rerun, error) {
+func (h *requestHandler) rerun(ctx context.Context, e *catalog.Entry, row store.Pipeline, q RerunRequest, now time.Time) (store.Rerun, error) {
 	key := q.key(e)
-	if answer, there, err := r.recorded(ctx, key, q.ID); there || err != nil {
+	if answer, there, err := h.recorded(ctx, key, q.ID); there || err != nil {
 		return answer, err
 	}
-	old, err := r.store.Run(ctx, key)
+	old, err := h.store.Run(ctx, key)
 	if ignoreMissing(err) != nil {
 		return store.Rerun{}, fmt.Errorf("read run %s: %w", key, err)
 	}
-	v, err := r.judge(ctx, e, row, old, q, now)
+	v, err := h.judge(ctx, e, row, old, q, now)
 	if err != nil {
 		return store.Rerun{}, err
 	}
@@ -105,7 +105,7 @@ func (r *Router) rerun(ctx context.Context, e *catalog.Entry, row store.Pipeline
 	b.SetMark("rerun/"+key.String()+"/"+q.ID, time.Time{})
 	if v.Open {
 		b.ExpectPipeline(q.Pipeline, row)
-		next, err := r.accept(&b, e, key, old, q, v, now)
+		next, err := h.accept(&b, e, key, old, q, v, now)
 		if err != nil {
 			return store.Rerun{}, err
 		}
@@ -114,14 +114,14 @@ func (r *Router) rerun(ctx context.Context, e *catalog.Entry, row store.Pipeline
 		reject(&b, key, old, q, v, now)
 	}
 	b.Reruns = append(b.Reruns, answer)
-	if err := answered(ctx, r, &b, q.Once, answer, now); err != nil {
+	if err := answered(ctx, h, &b, q.Once, answer, now); err != nil {
 		return store.Rerun{}, err
 	}
-	return answer, r.commit(ctx, b, now)
+	return answer, h.commit(ctx, b, now)
 }
 
 // judge decides a request by what is known at this moment.
-func (r *Router) judge(ctx context.Context, e *catalog.Entry, row store.Pipeline, old run.Run, q RerunRequest, now time.Time) (rerun.Verdict, error) {
+func (h *requestHandler) judge(ctx context.Context, e *catalog.Entry, row store.Pipeline, old run.Run, q RerunRequest, now time.Time) (rerun.Verdict, error) {
 	switch {
 	case e == nil:
 		return rerun.Verdict{Rejection: notInForce, Reason: "the pipeline is no longer in force: nothing new opens"}, nil
@@ -132,7 +132,7 @@ func (r *Router) judge(ctx context.Context, e *catalog.Entry, row store.Pipeline
 	case old.Status == "" && q.key(e).Schedule != e.Opens:
 		return rerun.Verdict{Rejection: rerun.NoSuchRun, Reason: fmt.Sprintf("there is no run of schedule %s; the pipeline's own is %s", q.Schedule, e.Opens)}, nil
 	}
-	facts, err := r.facts(ctx, e, q, old, now)
+	facts, err := h.facts(ctx, e, q, old, now)
 	if err != nil {
 		return rerun.Verdict{}, err
 	}
@@ -140,9 +140,9 @@ func (r *Router) judge(ctx context.Context, e *catalog.Entry, row store.Pipeline
 }
 
 // facts are what speaks for and against another attempt; of a forced one, what force does not skip.
-func (r *Router) facts(ctx context.Context, e *catalog.Entry, q RerunRequest, old run.Run, now time.Time) (rerun.Facts, error) {
+func (h *requestHandler) facts(ctx context.Context, e *catalog.Entry, q RerunRequest, old run.Run, now time.Time) (rerun.Facts, error) {
 	facts := rerun.Facts{Run: old}
-	barred, err := r.barred(ctx, e, q.key(e))
+	barred, err := h.barred(ctx, e, q.key(e))
 	if err != nil {
 		return facts, err
 	}
@@ -150,31 +150,31 @@ func (r *Router) facts(ctx context.Context, e *catalog.Entry, q RerunRequest, ol
 	if q.Force {
 		return facts, nil
 	}
-	facts.JobRunning = r.leftRuns(ctx, old, now)
+	facts.JobRunning = h.leftRuns(ctx, old, now)
 	if old.Status != run.Completed {
 		return facts, nil
 	}
-	facts.Then, facts.Now, err = r.compared(ctx, e, old, now)
+	facts.Then, facts.Now, err = h.compared(ctx, e, old, now)
 	return facts, err
 }
 
 // leftRuns says whether the job that an ended run left behind still runs. One that nobody can ask about counts as running.
-func (r *Router) leftRuns(ctx context.Context, old run.Run, now time.Time) bool {
+func (h *requestHandler) leftRuns(ctx context.Context, old run.Run, now time.Time) bool {
 	if !old.Progress.Left.MayRun() || !old.Status.Ended() {
 		return false
 	}
-	running, err := r.jobs.StillRuns(ctx, old, now)
+	running, err := h.jobs.StillRuns(ctx, old, now)
 	return running || err != nil
 }
 
 // compared is what gate and start condition showed when the latest attempt started, and what they show now. Without a
 // snapshot there is nothing to compare: the two are the same.
-func (r *Router) compared(ctx context.Context, e *catalog.Entry, old run.Run, now time.Time) (then, current []rerun.Seen, err error) {
-	snapshot, err := r.snapshot(ctx, old.Progress.Snapshot)
+func (h *requestHandler) compared(ctx context.Context, e *catalog.Entry, old run.Run, now time.Time) (then, current []rerun.Seen, err error) {
+	snapshot, err := h.snapshot(ctx, old.Progress.Snapshot)
 	if err != nil || snapshot.ID == "" {
 		return nil, nil, err
 	}
-	view, err := r.look(ctx, e, old.Period, now)
+	view, err := h.look(ctx, e, old.Period, now)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -182,7 +182,7 @@ func (r *Router) compared(ctx context.Context, e *catalog.Entry, old run.Run, no
 }
 
 // accept puts the attempt that was asked for, and the answer, into b.
-func (r *Router) accept(b *store.Batch, e *catalog.Entry, key run.Key, old run.Run, q RerunRequest, v rerun.Verdict, now time.Time) (run.Run, error) {
+func (h *requestHandler) accept(b *store.Batch, e *catalog.Entry, key run.Key, old run.Run, q RerunRequest, v rerun.Verdict, now time.Time) (run.Run, error) {
 	o := order{
 		cause: run.CauseManual, by: q.By, reason: q.Reason, forced: q.Force, bypass: q.BypassGate,
 		from: v.At, causedBy: "request/" + q.ID, message: v.Reason,
@@ -190,9 +190,9 @@ func (r *Router) accept(b *store.Batch, e *catalog.Entry, key run.Key, old run.R
 	about := aboutRequest(key, q, now)
 	b.Emit(event.New(event.RerunAccepted, about, fmt.Sprintf("rerun asked for by %s: %s", q.By, v.Reason), o.told()))
 	if old.Status == "" {
-		return r.begin(b, e, key, o, now)
+		return h.begin(b, e, key, o, now)
 	}
-	return r.further(b, e, old, o, now)
+	return h.further(b, e, old, o, now)
 }
 
 // reject puts the answer to a request that is turned down into b.

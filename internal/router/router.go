@@ -1,34 +1,28 @@
 // Package router reacts to what changed in the store and opens runs: it is the only place where a run, or a further
 // attempt of one, begins. A reading, a run or a pipeline that moved comes in through Handle, a fire or the end of a pause
-// as a task, a person's wish through the methods of operator.go.
+// as a task, a person's wish through the methods of request.go and job.go.
 //
 // Every reaction reads the current state, decides, and commits one Batch; what it reacts to only says where to look. So
 // a change may come twice, late, or before another that happened first, and the outcome is the same. What an open
 // attempt does next is package orchestrator's business; whether another may open is decided in package rerun; which
 // deadlines are armed, in package slamonitor. The router starts no job: where one can start at once, package orchestrator puts that
 // into the commit that opens the run, and goes on from there.
+//
+// Each kind of change, task or request has a handler type. The handlers share core, which reads and commits, and opener,
+// which opens attempts.
 package router
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/catalog"
-	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
-
-// records is what the router needs of a store.
-type records interface {
-	store.Committer
-	store.Sensors
-	store.Reader
-}
 
 // deadlines is what the router asks of package slamonitor. All of it may be asked twice.
 type deadlines interface {
@@ -74,19 +68,39 @@ type Deps struct {
 	Limits    Limits
 }
 
-// Router reacts to changes. It keeps nothing in memory and is safe for concurrent use.
+// Router is the handlers of all changes, tasks and requests. It keeps nothing in memory and is safe for concurrent use.
 type Router struct {
-	store     records
-	catalog   *catalog.Catalog
-	deadlines deadlines
-	jobs      jobs
-	starter   starter
-	limits    Limits
+	readingHandler
+	windowHandler
+	runHandler
+	postRunHandler
+	dryHandler
+	fireHandler
+	pipelineHandler
+	pauseHandler
+	requestHandler
+	jobHandler
 }
 
 // New is a router over d.
 func New(d Deps) *Router {
-	return &Router{store: d.Store, catalog: d.Catalog, deadlines: d.Deadlines, jobs: d.Jobs, starter: d.Starter, limits: d.Limits}
+	c := core{store: d.Store, catalog: d.Catalog}
+	op := opener{core: c, starter: d.Starter, limits: d.Limits}
+	dry := dryHandler{c}
+	late := lateHandler{opener: op, dry: dry}
+	window := windowHandler{op}
+	postRun := postRunHandler{opener: op, dry: dry}
+	reading := readingHandler{opener: op, deadlines: d.Deadlines, late: late, window: window, postRun: postRun}
+	moved := runHandler{opener: op, deadlines: d.Deadlines, late: late, postRun: postRun}
+	pause := pauseHandler{c}
+	return &Router{
+		readingHandler: reading, windowHandler: window, runHandler: moved, postRunHandler: postRun, dryHandler: dry,
+		fireHandler:     fireHandler{op},
+		pipelineHandler: pipelineHandler{core: c, deadlines: d.Deadlines, reading: reading, run: moved, pause: pause},
+		pauseHandler:    pause,
+		requestHandler:  requestHandler{opener: op, jobs: d.Jobs},
+		jobHandler:      jobHandler{core: c, jobs: d.Jobs},
+	}
 }
 
 // Handle reacts to a change. It may be called again with the same one, also after later ones. An error means that the
@@ -103,68 +117,3 @@ func (r *Router) Handle(ctx context.Context, c store.Change, now time.Time) erro
 		return fmt.Errorf("handle change %d: kind %q is unknown", c.Position, c.Kind)
 	}
 }
-
-// maxTries is how often a decision is made anew because something changed between reading and committing.
-const maxTries = 10
-
-// again repeats f while it finds that something changed meanwhile.
-func again(f func() error) error {
-	var err error
-	for range maxTries {
-		if err = f(); !errors.Is(err, store.ErrConflict) {
-			return err
-		}
-	}
-	return err
-}
-
-// commit hands b over, unless there is nothing in it.
-func (r *Router) commit(ctx context.Context, b store.Batch, now time.Time) error {
-	if b.Empty() {
-		return nil
-	}
-	if err := r.store.Commit(ctx, b, now); err != nil {
-		return fmt.Errorf("commit %s: %w", b.ID, err)
-	}
-	return nil
-}
-
-// pipelineRow gives a pipeline's own row; the zero row, which is not in force, if there is none.
-func (r *Router) pipelineRow(ctx context.Context, id pipeline.ID) (store.Pipeline, error) {
-	row, err := r.store.Pipeline(ctx, id)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return store.Pipeline{}, fmt.Errorf("read pipeline %s: %w", id, err)
-	}
-	return row, nil
-}
-
-// inForce gives a pipeline and its row, and nil for one that is not in force. A replica that has not heard of the newest
-// version yet fetches it first.
-func (r *Router) inForce(ctx context.Context, id pipeline.ID) (*catalog.Entry, store.Pipeline, error) {
-	return r.catalog.InForce(ctx, id)
-}
-
-// look evaluates a pipeline's own gate for a period.
-func (r *Router) look(ctx context.Context, e *catalog.Entry, p period.Period, now time.Time) (gate.View, error) {
-	return gate.Look(ctx, r.store, r.question(e, p), now)
-}
-
-func (r *Router) question(e *catalog.Entry, p period.Period) gate.Question {
-	return gate.Question{Definition: e.Definition, Upstream: r.catalog.Current().Definition, Period: p}
-}
-
-// startMet says whether the start condition holds for a period on what the store shows now.
-func (r *Router) startMet(ctx context.Context, e *catalog.Entry, p period.Period, now time.Time) (bool, error) {
-	if e.Start == nil {
-		return false, nil
-	}
-	q := r.question(e, p)
-	q.Gate = e.Start.Gate
-	view, err := gate.Look(ctx, r.store, q, now)
-	return view.Open(), err
-}
-
-// instant is a time in the one form that survives every store unchanged.
-func instant(t time.Time) time.Time { return t.Round(0).UTC() }
-
-func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -17,6 +17,15 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
+// readingHandler reacts to readings: it opens runs, wakes those that wait, and has those that ended looked at again.
+type readingHandler struct {
+	opener
+	deadlines deadlines
+	late      lateHandler
+	window    windowHandler
+	postRun   postRunHandler
+}
+
 // news is a written reading as one of its readers sees it.
 type news struct {
 	store.Change
@@ -29,77 +38,57 @@ type news struct {
 }
 
 // readingWritten lets every pipeline that reads the sensor react. One that fails does not keep the others from it.
-func (r *Router) readingWritten(ctx context.Context, c store.Change, now time.Time) error {
+func (h *readingHandler) readingWritten(ctx context.Context, c store.Change, now time.Time) error {
 	var errs []error
-	for _, e := range r.catalog.Current().Readers(c.Pipeline, c.Sensor) {
-		errs = append(errs, r.readBy(ctx, e, c, now))
+	for _, e := range h.catalog.Current().Readers(c.Pipeline, c.Sensor) {
+		errs = append(errs, h.readBy(ctx, e, c, now))
 	}
 	return errors.Join(errs...)
 }
 
 // Recover has the pipeline id react to a write, or to an upstream's announcement, that nobody reacted to when it came. It is
 // for whoever looks after what was overlooked: a run that it opens is told as recovered, in the commit that opens it.
-func (r *Router) Recover(ctx context.Context, id pipeline.ID, c store.Change, now time.Time) error {
-	return r.unlessClosed(ctx, id, c.At, now, func(row store.Pipeline) error {
-		e, _, err := r.inForce(ctx, id)
+func (h *readingHandler) Recover(ctx context.Context, id pipeline.ID, c store.Change, now time.Time) error {
+	return h.unlessClosed(ctx, id, c.At, now, func(row store.Pipeline) error {
+		e, _, err := h.catalog.InForce(ctx, id)
 		if err != nil || e == nil {
 			return err
 		}
-		n := r.newsFor(e, row, c)
+		n := h.newsFor(e, row, c)
 		n.overlooked = true
-		return r.react(ctx, n, now)
+		return h.react(ctx, n, now)
 	})
 }
 
 // readBy lets one pipeline react: open a run, wake one that waits, look again at one that has ended.
-func (r *Router) readBy(ctx context.Context, e *catalog.Entry, c store.Change, now time.Time) error {
-	return r.unlessClosed(ctx, e.ID, c.At, now, func(row store.Pipeline) error { return r.react(ctx, r.newsFor(e, row, c), now) })
+func (h *readingHandler) readBy(ctx context.Context, e *catalog.Entry, c store.Change, now time.Time) error {
+	return h.unlessClosed(ctx, e.ID, c.At, now, func(row store.Pipeline) error { return h.react(ctx, h.newsFor(e, row, c), now) })
 }
 
-// unlessClosed reacts to what happened at an instant, on the pipeline's row as it is. If the pipeline is paused meanwhile, the
-// reaction is made again as that of a paused pipeline. What happened before a pause and is handled during it is reacted to
-// when the pause ends.
-func (r *Router) unlessClosed(ctx context.Context, id pipeline.ID, at, now time.Time, react func(row store.Pipeline) error) error {
-	var err error
-	for range maxTries {
-		var row store.Pipeline
-		if row, err = r.pipelineRow(ctx, id); err != nil || row.Config == "" {
-			return err
-		}
-		if err = r.holdBack(ctx, row, at, now); err == nil {
-			err = react(row)
-		}
-		if !errors.Is(err, errClosed) && !errors.Is(err, store.ErrConflict) {
-			return err
-		}
-	}
-	return err
-}
-
-func (r *Router) react(ctx context.Context, n news, now time.Time) error {
-	if err := r.arrived(ctx, n, now); err != nil {
+func (h *readingHandler) react(ctx context.Context, n news, now time.Time) error {
+	if err := h.arrived(ctx, n, now); err != nil {
 		return err
 	}
-	runs, err := r.concerned(ctx, n)
+	runs, err := h.concerned(ctx, n)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, old := range runs {
-		errs = append(errs, r.consider(ctx, n, old, now))
+		errs = append(errs, h.consider(ctx, n, old, now))
 	}
 	if n.post {
-		errs = append(errs, r.postRunWritten(ctx, n, runs, now))
+		errs = append(errs, h.postRun.postRunWritten(ctx, n, runs, now))
 	}
 	return errors.Join(errs...)
 }
 
-func (r *Router) newsFor(e *catalog.Entry, row store.Pipeline, c store.Change) news {
+func (h *readingHandler) newsFor(e *catalog.Entry, row store.Pipeline, c store.Change) news {
 	n := news{Change: c, entry: e, row: row, gate: reads(e, e.Gate, c)}
 	n.start = e.Start != nil && reads(e, e.Start.Gate, c)
 	n.post = e.PostRun != nil && reads(e, e.PostRun.Gate, c)
 	if up, ok := strings.CutPrefix(string(c.Sensor), "run/"); ok && c.Pipeline == e.ID && slices.Contains(e.After, pipeline.ID(up)) {
-		n.upstream = r.catalog.Current().Definition(pipeline.ID(up))
+		n.upstream = h.catalog.Current().Definition(pipeline.ID(up))
 	}
 	return n
 }
@@ -141,7 +130,7 @@ func (n news) cause() string {
 }
 
 // arrived arms the deadline that counts from the first reading of the start condition.
-func (r *Router) arrived(ctx context.Context, n news, now time.Time) error {
+func (h *readingHandler) arrived(ctx context.Context, n news, now time.Time) error {
 	e := n.entry
 	if !n.start || e.SLA.Max == 0 || e.DryRun || n.row.HoldsSLA() || n.At.Before(n.row.Horizon) {
 		return nil
@@ -151,20 +140,20 @@ func (r *Router) arrived(ctx context.Context, n news, now time.Time) error {
 	if inPause && !e.SLA.Relative(n.At).Breach.After(now) {
 		return nil
 	}
-	if w, err := r.written(ctx, n.Change); w == nil || err != nil {
+	if w, err := h.written(ctx, n.Change); w == nil || err != nil {
 		return err
 	}
-	return r.deadlines.ArmRelative(ctx, e, n.slice(), n.At, now)
+	return h.deadlines.ArmRelative(ctx, e, n.slice(), n.At, now)
 }
 
 // concerned lists the runs that the write may matter to, newest period first. One that could be opened is among them
 // with its key alone.
-func (r *Router) concerned(ctx context.Context, n news) ([]run.Run, error) {
+func (h *readingHandler) concerned(ctx context.Context, n news) ([]run.Run, error) {
 	var keys []run.Key
 	for _, p := range n.periods() {
 		keys = append(keys, keyOf(n.entry, p))
 	}
-	found, err := r.rows(ctx, n.entry, keys)
+	found, err := h.rows(ctx, n.entry, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +165,7 @@ func (r *Router) concerned(ctx context.Context, n news) ([]run.Run, error) {
 		}
 		runs = append(runs, one)
 	}
-	more, err := r.standing(ctx, n)
+	more, err := h.standing(ctx, n)
 	if err != nil {
 		return nil, err
 	}
@@ -206,16 +195,16 @@ func (n news) periods() []period.Period {
 
 // standing lists further runs to which the write is a fact: an undated one to all that are open, a dated one to all of
 // smaller slices inside its own.
-func (r *Router) standing(ctx context.Context, n news) ([]run.Run, error) {
+func (h *readingHandler) standing(ctx context.Context, n news) ([]run.Run, error) {
 	switch {
 	case n.entry.DryRun || n.upstream != nil || n.Period.Size() == period.Minute:
 		return nil, nil
 	case !n.Period.IsZero():
-		return r.runsInside(ctx, n.entry, n.Period)
+		return h.runsInside(ctx, n.entry, n.Period)
 	case !n.gate:
 		return nil, nil
 	}
-	open, err := r.store.OpenRuns(ctx, n.entry.ID)
+	open, err := h.store.OpenRuns(ctx, n.entry.ID)
 	if err != nil {
 		return nil, fmt.Errorf("list open runs of %s: %w", n.entry.ID, err)
 	}
@@ -223,7 +212,7 @@ func (r *Router) standing(ctx context.Context, n news) ([]run.Run, error) {
 }
 
 // runsInside lists the pipeline's own runs, and all that are open, inside a slice.
-func (r *Router) runsInside(ctx context.Context, e *catalog.Entry, outer period.Period) ([]run.Run, error) {
+func (h *readingHandler) runsInside(ctx context.Context, e *catalog.Entry, outer period.Period) ([]run.Run, error) {
 	zone := e.Schedule.Zone()
 	q := store.RunQuery{
 		Pipeline: e.ID, From: outer, Limit: store.MaxPage,
@@ -231,7 +220,7 @@ func (r *Router) runsInside(ctx context.Context, e *catalog.Entry, outer period.
 	}
 	var inside []run.Run
 	for {
-		page, err := r.store.Runs(ctx, q)
+		page, err := h.store.Runs(ctx, q)
 		if err != nil {
 			return nil, fmt.Errorf("list runs of %s in %s: %w", e.ID, outer, err)
 		}
@@ -249,16 +238,16 @@ func (r *Router) runsInside(ctx context.Context, e *catalog.Entry, outer period.
 
 // consider reacts for one run, by where it stands. An attempt that may be about to end is woken; if it ends first, the write came
 // after its end.
-func (r *Router) consider(ctx context.Context, n news, old run.Run, now time.Time) error {
+func (h *readingHandler) consider(ctx context.Context, n news, old run.Run, now time.Time) error {
 	key := old.Key
 	err := again(func() error {
 		if !n.wakes(old) {
 			return nil
 		}
-		err := r.wake(ctx, n.entry, old, now)
+		err := h.wake(ctx, n.entry.DryRun, old, now)
 		if errors.Is(err, store.ErrConflict) {
 			var unread error
-			if old, unread = r.row(ctx, n.entry, key); unread != nil {
+			if old, unread = h.row(ctx, n.entry, key); unread != nil {
 				return unread
 			}
 		}
@@ -269,14 +258,14 @@ func (r *Router) consider(ctx context.Context, n news, old run.Run, now time.Tim
 	}
 	switch old.Status {
 	case "":
-		return r.openFor(ctx, n, key, now)
+		return h.openFor(ctx, n, key, now)
 	case run.ValidationExhausted:
 		if n.gate || n.start {
-			return r.afterWindow(ctx, n, key, now)
+			return h.window.afterWindow(ctx, n, key, now)
 		}
 		return nil
 	case run.Completed:
-		return r.afterCompletion(ctx, n, key, now)
+		return h.late.afterCompletion(ctx, n, key, now)
 	default: // it is open, or only a person reopens it
 		return nil
 	}
@@ -301,25 +290,25 @@ func (n news) changesInput(p period.Period) bool {
 }
 
 // openFor opens a run that is not there, if this write is what opens it.
-func (r *Router) openFor(ctx context.Context, n news, key run.Key, now time.Time) error {
+func (h *readingHandler) openFor(ctx context.Context, n news, key run.Key, now time.Time) error {
 	e := n.entry
 	if e.Opens != pipeline.ByStream || n.row.Paused() {
 		return nil
 	}
 	if n.upstream != nil && e.Start == nil {
-		return r.openAfter(ctx, n, key, now)
+		return h.openAfter(ctx, n, key, now)
 	}
 	if !n.start || key.Period != n.slice() || n.At.Before(n.row.Horizon) || key.Period.CheckName(e.Schedule.Zone()) != nil {
 		return nil
 	}
-	w, err := r.written(ctx, n.Change)
+	w, err := h.written(ctx, n.Change)
 	if err != nil || w == nil || !meets(e, key.Period, w, now) {
 		return err
 	}
-	if over, err := r.startOver(ctx, n, key, now); over || err != nil {
+	if over, err := h.window.startOver(ctx, n, key, now); over || err != nil {
 		return err
 	}
-	return r.openRun(ctx, e, key, order{
+	return h.openRun(ctx, e, key, order{
 		cause: run.CauseCondition, causedBy: n.cause(), message: fmt.Sprintf("sensor %s meets the start condition", n.Sensor), recovered: n.overlooked,
 	}, now)
 }
@@ -331,8 +320,8 @@ func meets(e *catalog.Entry, p period.Period, w *sensor.Reading, now time.Time) 
 
 // written returns the reading that a change is about, also if a later one has replaced it since. It returns nil if the reading
 // is gone, if it deletes, or if it has been deleted since.
-func (r *Router) written(ctx context.Context, c store.Change) (*sensor.Reading, error) {
-	answers, err := r.store.Readings(ctx, []store.ReadingQuery{{Pipeline: c.Pipeline, Key: c.Sensor, Period: c.Period}})
+func (h *readingHandler) written(ctx context.Context, c store.Change) (*sensor.Reading, error) {
+	answers, err := h.store.Readings(ctx, []store.ReadingQuery{{Pipeline: c.Pipeline, Key: c.Sensor, Period: c.Period}})
 	if err != nil {
 		return nil, fmt.Errorf("read sensor %s of %s: %w", c.Sensor, c.Pipeline, err)
 	}
@@ -347,7 +336,7 @@ func (r *Router) written(ctx context.Context, c store.Change) (*sensor.Reading, 
 	}
 	q := store.HistoryQuery{Pipeline: c.Pipeline, Key: c.Sensor, Period: c.Period, Limit: store.MaxPage}
 	for {
-		page, err := r.store.History(ctx, q)
+		page, err := h.store.History(ctx, q)
 		if err != nil {
 			return nil, fmt.Errorf("read history of sensor %s of %s: %w", c.Sensor, c.Pipeline, err)
 		}

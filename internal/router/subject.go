@@ -24,7 +24,7 @@ const (
 // subject gives the run that an undated reading of a post-run sensor is about: the latest that it speaks of. Those of its own
 // slice and of the one before were read already. Where none of them is it, fires are further apart than slices, or the last
 // runs came to nothing. What opens runs belongs to its own slice: nothing further back is looked for.
-func (r *Router) subject(ctx context.Context, n news, runs []run.Run) (run.Key, bool, error) {
+func (h *postRunHandler) subject(ctx context.Context, n news, runs []run.Run) (run.Key, bool, error) {
 	near := n.periods()
 	for _, old := range runs {
 		if slices.Contains(near, old.Period) && n.speaksOf(old) {
@@ -35,9 +35,9 @@ func (r *Router) subject(ctx context.Context, n news, runs []run.Run) (run.Key, 
 	case n.start && n.entry.Opens == pipeline.ByStream:
 		return run.Key{}, false, nil
 	case n.entry.DryRun:
-		return r.drySubject(ctx, n)
+		return h.drySubject(ctx, n)
 	}
-	return r.farSubject(ctx, n)
+	return h.farSubject(ctx, n)
 }
 
 // speaksOf says whether an undated reading of a post-run sensor may be about a run: it was there when the reading was written,
@@ -54,12 +54,12 @@ func (n news) speaksOf(old run.Run) bool {
 }
 
 // farSubject looks for the subject among all runs of the pipeline, latest first, as far back as a post-run window can be open.
-func (r *Router) farSubject(ctx context.Context, n news) (run.Key, bool, error) {
+func (h *postRunHandler) farSubject(ctx context.Context, n news) (run.Key, bool, error) {
 	e := n.entry
 	oldest := n.At.Add(-e.PostRun.Window - subjectLate)
 	q := store.RunQuery{Pipeline: e.ID, Limit: subjectPage}
 	for {
-		page, err := r.store.Runs(ctx, q)
+		page, err := h.store.Runs(ctx, q)
 		if err != nil {
 			return run.Key{}, false, fmt.Errorf("list runs of %s: %w", e.ID, err)
 		}
@@ -76,7 +76,7 @@ func (r *Router) farSubject(ctx context.Context, n news) (run.Key, bool, error) 
 }
 
 // drySubject looks for the subject among the dry runs of the last fires.
-func (r *Router) drySubject(ctx context.Context, n news) (run.Key, bool, error) {
+func (h *postRunHandler) drySubject(ctx context.Context, n news) (run.Key, bool, error) {
 	e, cron := n.entry, n.entry.Schedule.Cron()
 	if cron == nil {
 		return run.Key{}, false, nil
@@ -86,7 +86,7 @@ func (r *Router) drySubject(ctx context.Context, n news) (run.Key, bool, error) 
 		if fire = cron.Prev(fire, e.Schedule.Zone()); fire.IsZero() {
 			break
 		}
-		old, err := r.row(ctx, e, keyOf(e, e.Schedule.PeriodAt(fire)))
+		old, err := h.row(ctx, e, keyOf(e, e.Schedule.PeriodAt(fire)))
 		if err != nil {
 			return run.Key{}, false, err
 		}

@@ -25,17 +25,17 @@ const maxWrites = 10
 // tellDependents writes where a run came to stand as a reading of each pipeline that comes after it. The reading wakes them;
 // what their gates rest on is the run itself. One that comes late is passed over, since its version is lower. Every change
 // is one reading, also where the run has moved on since: how many there are does not depend on who looks when.
-func (r *Router) tellDependents(ctx context.Context, c store.Change, now time.Time) error {
-	e := r.catalog.Current().Get(c.Run.Pipeline)
+func (h *runHandler) tellDependents(ctx context.Context, c store.Change, now time.Time) error {
+	e := h.catalog.Current().Get(c.Run.Pipeline)
 	if e == nil || c.Run.Schedule != e.Opens {
 		return nil
 	}
 	var writes []store.Write
-	for _, dependent := range r.catalog.Current().Dependents(c.Run.Pipeline) {
+	for _, dependent := range h.catalog.Current().Dependents(c.Run.Pipeline) {
 		writes = append(writes, store.Write{Pipeline: dependent.ID, Reading: runReading(c), Order: c.Version})
 	}
 	for chunk := range slices.Chunk(writes, maxWrites) {
-		if _, err := r.store.PutReadings(ctx, chunk, now); err != nil {
+		if _, err := h.store.PutReadings(ctx, chunk, now); err != nil {
 			return fmt.Errorf("tell dependents of %s: %w", c.Run, err)
 		}
 	}
@@ -52,8 +52,8 @@ func runReading(c store.Change) sensor.Reading {
 }
 
 // upstreamsDone says whether every upstream is COMPLETED for a period.
-func (r *Router) upstreamsDone(ctx context.Context, e *catalog.Entry, key run.Key, now time.Time) (bool, error) {
-	view, err := r.look(ctx, e, key.Period, now)
+func (c *core) upstreamsDone(ctx context.Context, e *catalog.Entry, key run.Key, now time.Time) (bool, error) {
+	view, err := c.look(ctx, e, key.Period, now)
 	if err != nil {
 		return false, err
 	}
@@ -66,19 +66,19 @@ func (r *Router) upstreamsDone(ctx context.Context, e *catalog.Entry, key run.Ke
 }
 
 // openAfter opens the run of a pipeline that only upstreams open, once all of them are COMPLETED.
-func (r *Router) openAfter(ctx context.Context, n news, key run.Key, now time.Time) error {
-	done, err := r.upstreamsDone(ctx, n.entry, key, now)
+func (h *readingHandler) openAfter(ctx context.Context, n news, key run.Key, now time.Time) error {
+	done, err := h.upstreamsDone(ctx, n.entry, key, now)
 	if err != nil || !done {
 		return err
 	}
-	return r.openRun(ctx, n.entry, key, order{
+	return h.openRun(ctx, n.entry, key, order{
 		cause: run.CauseUpstream, causedBy: n.cause(), message: fmt.Sprintf("%s was the last upstream to complete", n.upstream.ID), recovered: n.overlooked,
 	}, now)
 }
 
 // upstreamsNew says whether an upstream completed since the last evaluation of the run's window.
-func (r *Router) upstreamsNew(ctx context.Context, e *catalog.Entry, old run.Run, end store.Snapshot, now time.Time) (bool, error) {
-	view, err := r.look(ctx, e, old.Period, now)
+func (h *windowHandler) upstreamsNew(ctx context.Context, e *catalog.Entry, old run.Run, end store.Snapshot, now time.Time) (bool, error) {
+	view, err := h.look(ctx, e, old.Period, now)
 	if err != nil {
 		return false, err
 	}

@@ -22,61 +22,72 @@ import (
 // windowClosed is the reason of data that came after the window.
 const windowClosed = "window closed"
 
+// windowHandler reacts to data for a run whose window is closed.
+type windowHandler struct{ opener }
+
 // afterWindow reacts to a write for a run whose window ended with the gate closed. New data that meets the start condition
 // gives it another window; anything else that would open its gate only is told, with the command that starts it. Which
 // of several writes it is called for does not matter.
-func (r *Router) afterWindow(ctx context.Context, n news, key run.Key, now time.Time) error {
+func (h *windowHandler) afterWindow(ctx context.Context, n news, key run.Key, now time.Time) error {
 	if n.row.Paused() {
 		return nil
 	}
 	e := n.entry
-	barred, err := r.barred(ctx, e, key)
+	barred, err := h.barred(ctx, e, key)
 	if err != nil || barred.why != "" {
 		return err
 	}
 	return again(func() error {
-		old, err := r.row(ctx, e, key)
+		old, err := h.row(ctx, e, key)
 		if err != nil || old.Status != run.ValidationExhausted {
 			return err
 		}
-		end, err := r.ending(ctx, e, old)
+		end, err := h.ending(ctx, e, old)
 		if err != nil || n.seenBy(end) {
 			return err
 		}
 		if v := rerun.Reopen(old, now); v.Open && !startClosed(e, key, n.At) {
-			if fresh, err := r.reopens(ctx, e, old, end, now); err != nil {
+			if fresh, err := h.reopens(ctx, e, old, end, now); err != nil {
 				return err
 			} else if fresh {
-				return r.reopen(ctx, n, old, v, now)
+				return h.reopen(ctx, n, old, v, now)
 			}
 		}
-		return r.tellWindowClosed(ctx, n, old, now)
+		return h.tellWindowClosed(ctx, n, old, now)
 	})
 }
 
 // reopens says whether what opens the run holds, on data that is new since the last evaluation of its window.
-func (r *Router) reopens(ctx context.Context, e *catalog.Entry, old run.Run, end store.Snapshot, now time.Time) (bool, error) {
+func (h *windowHandler) reopens(ctx context.Context, e *catalog.Entry, old run.Run, end store.Snapshot, now time.Time) (bool, error) {
 	if e.Start == nil && e.Opens != pipeline.ByStream {
 		return false, nil
 	}
-	met, err := r.opensNow(ctx, e, old.Key, now)
+	met, err := h.opensNow(ctx, e, old.Key, now)
 	if err != nil || !met {
 		return false, err
 	}
 	if e.Start == nil {
-		return r.upstreamsNew(ctx, e, old, end, now)
+		return h.upstreamsNew(ctx, e, old, end, now)
 	}
-	return r.startNew(ctx, e, old, end)
+	return h.startNew(ctx, e, old, end)
+}
+
+// opensNow says whether what opens a run holds for a period.
+func (h *windowHandler) opensNow(ctx context.Context, e *catalog.Entry, key run.Key, now time.Time) (bool, error) {
+	if e.Start == nil {
+		return h.upstreamsDone(ctx, e, key, now)
+	}
+	return h.startMet(ctx, e, key.Period, now)
 }
 
 // startNew says whether the start condition's sensor has brought other data for the run's period since the last evaluation of
 // its window. Without a record of that, the instant of the write decides.
-func (r *Router) startNew(ctx context.Context, e *catalog.Entry, old run.Run, end store.Snapshot) (bool, error) {
+func (h *windowHandler) startNew(ctx context.Context, e *catalog.Entry, old run.Run, end store.Snapshot) (bool, error) {
 	at := store.ReadingQuery{Pipeline: e.ID, Key: sensor.Key(e.Start.Rule.Key)}
 	if e.Start.Rule.From != "" {
 		at.Pipeline = pipeline.ID(e.Start.Rule.From)
 	}
-	writes, err := r.historySince(ctx, at, old.EndedAt)
+	writes, err := h.historySince(ctx, at, old.EndedAt)
 	if err != nil {
 		return false, err
 	}
@@ -92,28 +103,28 @@ func (r *Router) startNew(ctx context.Context, e *catalog.Entry, old run.Run, en
 	return false, nil
 }
 
-func (r *Router) reopen(ctx context.Context, n news, old run.Run, v rerun.Verdict, now time.Time) error {
-	row, err := r.openable(ctx, n.entry.ID)
+func (h *windowHandler) reopen(ctx context.Context, n news, old run.Run, v rerun.Verdict, now time.Time) error {
+	row, err := h.openable(ctx, n.entry.ID)
 	if err != nil {
 		return err
 	}
-	b := store.Batch{ID: nameOf("reopen", n.entry, old.Key, old)}
+	b := store.Batch{ID: nameOf("reopen", n.entry.DryRun, old.Key, old)}
 	b.ExpectPipeline(n.entry.ID, row)
 	o := order{cause: run.CauseReopened, from: v.At, until: waitsUntil(n.entry, old.Key), causedBy: n.cause(), message: "new data came after the window; " + v.Reason}
-	if _, err := r.further(&b, n.entry, old, o, now); err != nil {
+	if _, err := h.further(&b, n.entry, old, o, now); err != nil {
 		return err
 	}
-	return r.commit(ctx, b, now)
+	return h.commit(ctx, b, now)
 }
 
 // tellWindowClosed tells, once per attempt, of an exhausted run whose gate would be open now. Where something else was
 // written since, that is what opened it, and tells of it if anybody does.
-func (r *Router) tellWindowClosed(ctx context.Context, n news, old run.Run, now time.Time) error {
+func (h *windowHandler) tellWindowClosed(ctx context.Context, n news, old run.Run, now time.Time) error {
 	e := n.entry
 	if e.DryRun {
 		return nil
 	}
-	view, err := r.look(ctx, e, old.Period, now)
+	view, err := h.look(ctx, e, old.Period, now)
 	if err != nil || !view.Open() || slices.ContainsFunc(view.Sensors, n.precedes) {
 		return err
 	}
@@ -123,7 +134,7 @@ func (r *Router) tellWindowClosed(ctx context.Context, n news, old run.Run, now 
 	}
 	about := event.Of(old, now)
 	about.Which, about.CausedBy = windowClosed, n.cause()
-	return r.tellOnce(ctx, fmt.Sprintf("window-closed/%s/%d", old.Key, old.Attempt), event.New(event.LateDataArrival, about,
+	return h.tellOnce(ctx, fmt.Sprintf("window-closed/%s/%d", old.Key, old.Attempt), event.New(event.LateDataArrival, about,
 		fmt.Sprintf("its gate would be open now, but its window is closed; `%s` starts it", command),
 		event.Late{Sensors: holding(view, n), Reason: windowClosed}), now)
 }
@@ -158,15 +169,15 @@ func waitsUntil(e *catalog.Entry, key run.Key) time.Time {
 
 // startOver says whether the deadline of the start condition had passed when the write came. It then closes the run, as
 // the watchdog would, and tells of the data that came too late.
-func (r *Router) startOver(ctx context.Context, n news, key run.Key, now time.Time) (bool, error) {
+func (h *windowHandler) startOver(ctx context.Context, n news, key run.Key, now time.Time) (bool, error) {
 	e := n.entry
 	if !startClosed(e, key, n.At) {
 		return false, nil
 	}
-	if _, err := r.CloseStart(ctx, key, now); err != nil {
+	if _, err := h.CloseStart(ctx, key, now); err != nil {
 		return true, err
 	}
-	old, err := r.row(ctx, e, key)
+	old, err := h.row(ctx, e, key)
 	switch {
 	case err != nil:
 		return true, err
@@ -175,14 +186,14 @@ func (r *Router) startOver(ctx context.Context, n news, key run.Key, now time.Ti
 	case old.Status != run.ValidationExhausted:
 		return true, nil
 	}
-	return true, r.tellWindowClosed(ctx, n, old, now)
+	return true, h.tellWindowClosed(ctx, n, old, now)
 }
 
 // CloseStart ends the automatic window of a period whose start condition was not met before its deadline: the run is
 // VALIDATION_EXHAUSTED without an attempt, and only a person's trigger or rerun gives it one. It says whether it did;
 // where there is a run, or the period is none of the pipeline's, it does nothing.
-func (r *Router) CloseStart(ctx context.Context, key run.Key, now time.Time) (bool, error) {
-	e := r.catalog.Current().Get(key.Pipeline)
+func (h *windowHandler) CloseStart(ctx context.Context, key run.Key, now time.Time) (bool, error) {
+	e := h.catalog.Current().Get(key.Pipeline)
 	if e == nil || e.Start == nil || e.Start.Deadline == nil || e.DryRun || key.Schedule != e.Opens {
 		return false, nil
 	}
@@ -190,20 +201,20 @@ func (r *Router) CloseStart(ctx context.Context, key run.Key, now time.Time) (bo
 	if now.Before(at) || at.Before(e.Horizon) {
 		return false, nil
 	}
-	if old, err := r.row(ctx, e, key); err != nil || old.Status != "" {
+	if old, err := h.row(ctx, e, key); err != nil || old.Status != "" {
 		return false, err
 	}
-	barred, err := r.barred(ctx, e, key)
+	barred, err := h.barred(ctx, e, key)
 	if err != nil {
 		return false, err
 	}
 	if barred.why != "" {
-		return false, r.exclude(ctx, key, barred, now)
+		return false, h.exclude(ctx, key, barred, now)
 	}
-	return r.closeStart(ctx, e, key, at, now)
+	return h.closeStart(ctx, e, key, at, now)
 }
 
-func (r *Router) closeStart(ctx context.Context, e *catalog.Entry, key run.Key, at, now time.Time) (bool, error) {
+func (h *windowHandler) closeStart(ctx context.Context, e *catalog.Entry, key run.Key, at, now time.Time) (bool, error) {
 	closed, err := run.Closed(key, now)
 	if err != nil {
 		return false, err
@@ -214,7 +225,7 @@ func (r *Router) closeStart(ctx context.Context, e *catalog.Entry, key run.Key, 
 	about := event.Of(closed, now)
 	about.Critical = e.SLA.Critical
 	b.Emit(event.New(event.SensorDeadlineExpired, about, message, event.Deadline{Deadline: at}))
-	err = r.commit(ctx, b, now)
+	err = h.commit(ctx, b, now)
 	if errors.Is(err, store.ErrConflict) {
 		return false, nil // there is a run after all
 	}

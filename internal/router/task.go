@@ -1,8 +1,6 @@
 package router
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -13,58 +11,9 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// A dry run has the same life as a run, in rows of its own: what is here knows which of the two a pipeline has.
-
 // keyOf is the pipeline's own run of a period.
 func keyOf(e *catalog.Entry, p period.Period) run.Key {
 	return run.Key{Pipeline: e.ID, Schedule: e.Opens, Period: p}
-}
-
-// row gives a run or dry run; the zero Run if there is none.
-func (r *Router) row(ctx context.Context, e *catalog.Entry, key run.Key) (run.Run, error) {
-	read := r.store.Run
-	if e.DryRun {
-		read = r.store.DryRun
-	}
-	found, err := read(ctx, key)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return run.Run{}, fmt.Errorf("read run %s: %w", key, err)
-	}
-	return found, nil
-}
-
-// rows gives the runs or dry runs of some periods; those that are not there are left out.
-func (r *Router) rows(ctx context.Context, e *catalog.Entry, keys []run.Key) (map[run.Key]run.Run, error) {
-	if len(keys) == 0 {
-		return nil, nil
-	}
-	if !e.DryRun {
-		found, err := r.store.RunsAt(ctx, keys)
-		if err != nil {
-			return nil, fmt.Errorf("read runs of %s: %w", e.ID, err)
-		}
-		return found, nil
-	}
-	found := make(map[run.Key]run.Run, len(keys))
-	for _, key := range keys {
-		one, err := r.row(ctx, e, key)
-		if err != nil {
-			return nil, err
-		}
-		if one.Status != "" {
-			found[key] = one
-		}
-	}
-	return found, nil
-}
-
-// swap replaces a run or dry run; read is the zero Run if it is new.
-func swap(b *store.Batch, e *catalog.Entry, read, next run.Run) {
-	if e.DryRun {
-		b.SwapDryRun(read, next)
-		return
-	}
-	b.Swap(read, next)
 }
 
 // advanceID names the task that carries a run's open attempt on.
@@ -101,9 +50,9 @@ func name(what string, r run.Run) string {
 }
 
 // nameOf is name for a run or a dry run, which may have the same key and version.
-func nameOf(what string, e *catalog.Entry, key run.Key, read run.Run) string {
+func nameOf(what string, dry bool, key run.Key, read run.Run) string {
 	read.Key = key
-	if e.DryRun {
+	if dry {
 		what += "-dry"
 	}
 	return name(what, read)

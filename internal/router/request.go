@@ -2,7 +2,6 @@ package router
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -18,6 +17,12 @@ import (
 // What people ask for is answered at once: with what came of it, or with a *Refusal that says why not. Any other error
 // leaves open whether it happened; asking again under the same key (Once) is harmless.
 
+// requestHandler carries out what people ask for: triggers, reruns and backfills.
+type requestHandler struct {
+	opener
+	jobs jobs
+}
+
 // TriggerRequest is a person's wish to open the run of a period.
 type TriggerRequest struct {
 	ID         string // tells requests apart
@@ -30,13 +35,13 @@ type TriggerRequest struct {
 }
 
 // Trigger opens the pipeline's own run of a period. One that is open, or COMPLETED, is refused: that is a rerun.
-func (r *Router) Trigger(ctx context.Context, q TriggerRequest, now time.Time) (run.Run, error) {
+func (h *requestHandler) Trigger(ctx context.Context, q TriggerRequest, now time.Time) (run.Run, error) {
 	if err := signed(q.By, q.Reason, q.Force, q.BypassGate); err != nil {
 		return run.Run{}, err
 	}
 	var opened run.Run
 	err := again(func() error {
-		e, row, err := r.inForce(ctx, q.Pipeline)
+		e, row, err := h.catalog.InForce(ctx, q.Pipeline)
 		switch {
 		case err != nil:
 			return err
@@ -51,7 +56,7 @@ func (r *Router) Trigger(ctx context.Context, q TriggerRequest, now time.Time) (
 		if err := q.Period.CheckName(e.Schedule.Zone()); err != nil {
 			return refuse(Invalid, "%s", err)
 		}
-		opened, err = r.trigger(ctx, e, row, q, now)
+		opened, err = h.trigger(ctx, e, row, q, now)
 		return err
 	})
 	return opened, err
@@ -65,9 +70,9 @@ func signed(by, reason string, force, bypass bool) error {
 	return nil
 }
 
-func (r *Router) trigger(ctx context.Context, e *catalog.Entry, row store.Pipeline, q TriggerRequest, now time.Time) (run.Run, error) {
+func (h *requestHandler) trigger(ctx context.Context, e *catalog.Entry, row store.Pipeline, q TriggerRequest, now time.Time) (run.Run, error) {
 	key := keyOf(e, q.Period)
-	old, err := r.row(ctx, e, key)
+	old, err := h.row(ctx, e, key)
 	if err != nil {
 		return run.Run{}, err
 	}
@@ -78,23 +83,23 @@ func (r *Router) trigger(ctx context.Context, e *catalog.Entry, row store.Pipeli
 		cause: run.CauseManual, by: q.By, reason: q.Reason, forced: q.Force, bypass: q.BypassGate,
 		causedBy: "request/" + q.ID, message: "triggered by " + q.By,
 	}
-	barred, err := r.barred(ctx, e, key)
+	barred, err := h.barred(ctx, e, key)
 	if err != nil {
 		return run.Run{}, err
 	}
 	if barred.why != "" && !q.Force {
 		return run.Run{}, refuse(Conflict, "the calendar excludes %s (%s); --force runs it nevertheless", q.Period, barred.why)
 	}
-	b := store.Batch{ID: nameOf("trigger", e, key, old) + "/" + q.ID}
+	b := store.Batch{ID: nameOf("trigger", e.DryRun, key, old) + "/" + q.ID}
 	b.ExpectPipeline(e.ID, row)
-	next, err := r.triggered(ctx, &b, e, key, old, o, now)
+	next, err := h.triggered(ctx, &b, e, key, old, o, now)
 	if err != nil {
 		return run.Run{}, err
 	}
-	if err := answered(ctx, r, &b, q.Once, next, now); err != nil {
+	if err := answered(ctx, h, &b, q.Once, next, now); err != nil {
 		return run.Run{}, err
 	}
-	return next, r.commit(ctx, b, now)
+	return next, h.commit(ctx, b, now)
 }
 
 // notTriggered says why a run that is open or COMPLETED is not triggered, and which command fits it.
@@ -118,34 +123,40 @@ func notTriggered(r run.Run, dry bool) string {
 
 // triggered puts the first attempt into b, or another one of a run that ended without success, within its budget and once
 // the job that was left behind has ended.
-func (r *Router) triggered(ctx context.Context, b *store.Batch, e *catalog.Entry, key run.Key, old run.Run, o order, now time.Time) (run.Run, error) {
+func (h *requestHandler) triggered(ctx context.Context, b *store.Batch, e *catalog.Entry, key run.Key, old run.Run, o order, now time.Time) (run.Run, error) {
 	if old.Status == "" {
-		return r.begin(b, e, key, o, now)
+		return h.begin(b, e, key, o, now)
 	}
-	facts := rerun.Facts{Run: old, JobRunning: !o.forced && r.leftRuns(ctx, old, now)}
+	facts := rerun.Facts{Run: old, JobRunning: !o.forced && h.leftRuns(ctx, old, now)}
 	v := rerun.Decide(rerun.Request{Force: o.forced}, facts, rerun.BudgetsOf(e.Job).For(old, run.CauseManual), now)
 	if !v.Open {
 		return run.Run{}, refuse(Conflict, "%s", v.Reason)
 	}
-	return r.further(b, e, old, o, now)
+	return h.further(b, e, old, o, now)
 }
 
-// opensNow says whether what opens a run holds for a period.
-func (r *Router) opensNow(ctx context.Context, e *catalog.Entry, key run.Key, now time.Time) (bool, error) {
-	if e.Start == nil {
-		return r.upstreamsDone(ctx, e, key, now)
-	}
-	return r.startMet(ctx, e, key.Period, now)
+// Refusal is a person's wish that is not granted. Nothing has changed.
+type Refusal struct {
+	Kind   RefusalKind
+	Reason string
 }
 
-// found gives a run that a person names, or refuses.
-func (r *Router) found(ctx context.Context, key run.Key) (run.Run, error) {
-	old, err := r.store.Run(ctx, key)
-	if errors.Is(err, store.ErrNotFound) {
-		return run.Run{}, refuse(NotFound, "there is no run %s", key)
-	}
-	if err != nil {
-		return run.Run{}, fmt.Errorf("read run %s: %w", key, err)
-	}
-	return old, nil
+// RefusalKind says what sort of no it is.
+type RefusalKind string
+
+// The kinds of refusals.
+const (
+	NotFound RefusalKind = "not found" // there is no such pipeline or run
+	Invalid  RefusalKind = "invalid"   // the request itself is wrong
+	Conflict RefusalKind = "conflict"  // it does not fit what is there now
+)
+
+func (r *Refusal) Error() string { return r.Reason }
+
+func refuse(kind RefusalKind, format string, args ...any) error {
+	return &Refusal{Kind: kind, Reason: fmt.Sprintf(format, args...)}
+}
+
+func unknown(id pipeline.ID) error {
+	return refuse(NotFound, "pipeline %q is not in force", id)
 }

@@ -1,0 +1,155 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/rerun"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/slamonitor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// runHandler reacts to runs that moved: it retries failures or gives up, and wakes the pipelines that come after.
+type runHandler struct {
+	opener
+	deadlines deadlines
+	late      lateHandler
+	postRun   postRunHandler
+}
+
+// runMoved reacts to a run that was opened, or whose status or attempt changed: it settles a failure, tells those that
+// come after it, and looks at what changed while the job ran.
+func (h *runHandler) runMoved(ctx context.Context, c store.Change, now time.Time) error {
+	current, err := h.store.Run(ctx, c.Run)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read run %s: %w", c.Run, err)
+	}
+	e := h.catalog.Current().Get(c.Run.Pipeline)
+	errs := []error{
+		h.moveDeadlines(ctx, e, c, now),
+		h.tellDependents(ctx, c, now),
+	}
+	switch current.Status {
+	case run.Failed:
+		errs = append(errs, h.settle(ctx, c.Run, now))
+	case run.Completed:
+		errs = append(errs, h.completed(ctx, e, current, now))
+	default:
+	}
+	return errors.Join(errs...)
+}
+
+// moveDeadlines does for the ledger what follows from a run that a person opened or ended. It goes by the change and not
+// by where the run stands now: a cancelled run's deadline is void, whatever came after.
+func (h *runHandler) moveDeadlines(ctx context.Context, e *catalog.Entry, c store.Change, now time.Time) error {
+	switch {
+	case c.Status == run.Cancelled:
+		return h.deadlines.CancelFor(ctx, c.Run, slamonitor.Operator, now)
+	case c.Status == run.Pending && e != nil && e.Opens == pipeline.ByHand && c.Run.Schedule == e.Opens:
+		return h.deadlines.ArmOpened(ctx, e, c.Run, now)
+	}
+	return nil
+}
+
+// completed looks at what changed while the job ran, and has the post-run rules evaluated from time to time.
+func (h *runHandler) completed(ctx context.Context, e *catalog.Entry, current run.Run, now time.Time) error {
+	if e == nil || current.Schedule != e.Opens || e.DryRun {
+		return nil
+	}
+	err := h.unlessClosed(ctx, e.ID, current.EndedAt, now, func(row store.Pipeline) error {
+		if row.Paused() {
+			return nil
+		}
+		return h.late.rerunIfNew(ctx, e, current.Key, whileRunning(current), now)
+	})
+	return errors.Join(err, h.postRun.planPostRun(ctx, e, current, now))
+}
+
+// settle decides what a failed attempt leads to: another one after a backoff, or the end. A paused pipeline opens
+// nothing: the failure waits for its end.
+func (h *runHandler) settle(ctx context.Context, key run.Key, now time.Time) error {
+	return again(func() error {
+		old, err := h.store.Run(ctx, key)
+		if err != nil || old.Status != run.Failed {
+			return ignoreMissing(err)
+		}
+		e, row, err := h.catalog.InForce(ctx, key.Pipeline)
+		if err != nil || e != nil && row.Paused() {
+			return err
+		}
+		if e == nil {
+			return h.giveUp(ctx, old, rerun.Budget{}, "the pipeline is no longer in force", now)
+		}
+		cause := old.Progress.Report.Category.Cause()
+		budget := rerun.BudgetsOf(e.Job).For(old, cause)
+		v := rerun.Next(old, cause, budget, now)
+		if !v.Open {
+			return h.giveUp(ctx, old, budget, v.Reason, now)
+		}
+		return h.retry(ctx, e, row, old, v, now)
+	})
+}
+
+// settleAll settles every failure of a pipeline that waits for it.
+func (h *runHandler) settleAll(ctx context.Context, id pipeline.ID, now time.Time) error {
+	open, err := h.store.OpenRuns(ctx, id)
+	if err != nil {
+		return fmt.Errorf("list open runs of %s: %w", id, err)
+	}
+	var errs []error
+	for _, one := range open {
+		if one.Status == run.Failed {
+			errs = append(errs, h.settle(ctx, one.Key, now))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// retry opens the next attempt, whose window starts after the backoff.
+func (h *runHandler) retry(ctx context.Context, e *catalog.Entry, row store.Pipeline, old run.Run, v rerun.Verdict, now time.Time) error {
+	cause := old.Progress.Report.Category.Cause()
+	b := store.Batch{ID: name("retry", old)}
+	b.ExpectPipeline(e.ID, row)
+	o := order{cause: cause, from: v.At, causedBy: aboutFailed(old, now).CausedBy, message: v.Reason}
+	next, err := h.further(&b, e, old, o, now)
+	if err != nil {
+		return err
+	}
+	budget := rerun.BudgetsOf(e.Job).For(next, cause)
+	// That it is tried again comes before the attempt that does so.
+	b.Events = slices.Insert(b.Events, 0, event.New(event.RetryScheduled, aboutFailed(old, now), v.Reason,
+		event.Budget{Cause: cause, Used: budget.Used, Max: budget.Max, NextAttemptAt: next.Progress.WindowStart}))
+	return h.commit(ctx, b, now)
+}
+
+// giveUp ends a failed run for which nothing opens another attempt.
+func (h *runHandler) giveUp(ctx context.Context, old run.Run, budget rerun.Budget, why string, now time.Time) error {
+	reason := rerun.Final(old, why)
+	next, err := old.GiveUp(reason, now)
+	if err != nil {
+		return err
+	}
+	b := store.Batch{ID: name("give-up", old)}
+	b.Swap(old, next)
+	b.Finish(advanceID(old.Key))
+	b.Emit(event.New(event.RetryExhausted, aboutFailed(old, now), reason,
+		event.Budget{Cause: old.Progress.Report.Category.Cause(), Used: budget.Used, Max: budget.Max}))
+	return h.commit(ctx, b, now)
+}
+
+// aboutFailed is about a failed attempt, which causes what is told of it.
+func aboutFailed(old run.Run, now time.Time) event.About {
+	about := event.Of(old, now)
+	about.CausedBy = "run/" + string(old.ID())
+	return about
+}
