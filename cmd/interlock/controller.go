@@ -183,7 +183,7 @@ func (c *controller) assemble(ctx context.Context, s surroundings) error {
 		return err
 	}
 	registry.MustRegister(newOpenRuns(c.store), c.archive)
-	counted := observedStore{Store: c.store, observer: observer, began: c.begun(who.replica)}
+	counted := observedStore{Store: c.store, observer: observer}
 	monitor := slamonitor.New(counted, c.catalog)
 	steps := orchestrator.New(orchestrator.Deps{
 		Store: counted, Catalog: c.catalog, Jobs: jobs.types, Expand: jobs.expand, Replica: who.replica, Lease: c.file.Engine.Lease.D(),
@@ -191,6 +191,7 @@ func (c *controller) assemble(ctx context.Context, s surroundings) error {
 		Enter: func(ctx context.Context, jobType string, blocking bool) (bool, error) {
 			return c.engine.Enter(ctx, jobType, blocking)
 		},
+		Running: func(key run.Key, attempt int) { c.engine.Began(key, attempt) },
 	})
 	routes := router.New(router.Deps{
 		Store: counted, Catalog: c.catalog, Deadlines: monitor, Jobs: steps, Starter: steps,
@@ -249,15 +250,6 @@ func (s tracedSpare) Carry(ask func(context.Context) (store.Claim, error), step 
 	s.Spare.Carry(ask, func(ctx context.Context, c store.Claim, clock func() time.Time) error {
 		return s.tracing.task(c.Task.Kind, func(ctx context.Context, c store.Claim) error { return step(ctx, c, clock) })(ctx, c)
 	})
-}
-
-// begun has a job awaited that this replica keeps, once it is stored that it runs.
-func (c *controller) begun(replica string) func(run.Run) {
-	return func(r run.Run) {
-		if r.Status == run.Running && r.Progress.Replica == replica {
-			c.engine.Began(r.Key, r.Attempt)
-		}
-	}
 }
 
 // assembleServer makes the HTTP face.

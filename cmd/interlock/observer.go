@@ -128,7 +128,6 @@ func (o *observer) committed(b store.Batch) {
 type observedStore struct {
 	store.Store
 	observer *observer
-	began    func(run.Run) // is told of every run that was stored
 }
 
 // Commit commits, and counts what was committed.
@@ -136,9 +135,6 @@ func (s observedStore) Commit(ctx context.Context, b store.Batch, now time.Time)
 	err := s.Store.Commit(ctx, b, now)
 	if err == nil {
 		s.observer.committed(b)
-		for _, r := range b.Runs {
-			s.began(r.Next)
-		}
 	}
 	return err
 }

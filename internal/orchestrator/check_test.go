@@ -2,6 +2,7 @@ package orchestrator_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/orchestrator"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -297,6 +299,31 @@ func TestTaskOfARunThatHasEndedOrNeverWasIsDropped(t *testing.T) {
 		if !b.due(key).IsZero() {
 			t.Errorf("%s still has a task", key)
 		}
+	}
+}
+
+func TestOnlyAJobOfThisControllerIsSignalledAsRunning(t *testing.T) {
+	for name, c := range map[string]struct {
+		file string
+		kind func(*target) job.Type
+		want []run.AttemptID
+	}{
+		"local":  {daily + command, localType, []run.AttemptID{"orders/cron/2026-03-03/1"}},
+		"remote": {daily + glue, plainType, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, c.file, c.kind)
+			var got []run.AttemptID
+			d := b.steps.Deps
+			d.Running = func(key run.Key, attempt int) { got = append(got, key.Attempt(attempt)) }
+			b.steps = orchestrator.New(d)
+			b.open(b.key, run.Opening{})
+			b.step()
+			b.want(run.Running)
+			if !slices.Equal(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
 	}
 }
 

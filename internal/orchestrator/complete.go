@@ -10,6 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/lifecycle"
+	"github.com/interlock-go/interlock/internal/rerun"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/slamonitor"
 	"github.com/interlock-go/interlock/internal/store"
@@ -77,15 +78,13 @@ func (w *work) complete(ctx context.Context, b store.Batch, reported run.Run, ou
 		w.tellResult(&b, next, again, "")
 		return w.commit(ctx, b, next)
 	}
-	closings, err := w.closings(ctx, next)
+	deadlines, err := w.o.Store.Deadlines(ctx, store.DeadlineQuery{Key: next.Key})
 	if err != nil {
-		return lifecycle.Step{}, err
+		return lifecycle.Step{}, fmt.Errorf("read its deadlines: %w", err)
 	}
-	w.tellResult(&b, next, time.Time{}, lateness(closings))
-	for _, c := range closings {
-		b.SwapDeadline(c.read, c.closed)
-		b.Emit(c.events...)
-	}
+	closings := slamonitor.Close(deadlines.Items, next)
+	w.tellResult(&b, next, time.Time{}, closings.Lateness())
+	closings.Put(&b)
 	b.Snapshots = append(b.Snapshots, ending(next, inputs))
 	if err := w.capture(ctx, &b, next, inputs.PostRun); err != nil {
 		return lifecycle.Step{}, err
@@ -143,40 +142,14 @@ func took(r run.Run) time.Duration {
 	return max(0, r.UpdatedAt.Sub(r.Progress.StartedAt))
 }
 
-// closing is what a completion does to one deadline.
-type closing struct {
-	read, closed store.Deadline
-	events       []event.Event
-}
-
-// closings close what is armed for the run, and note the lateness of what was breached before.
-func (w *work) closings(ctx context.Context, next run.Run) ([]closing, error) {
-	page, err := w.o.Store.Deadlines(ctx, store.DeadlineQuery{Key: next.Key})
-	if err != nil {
-		return nil, fmt.Errorf("read its deadlines: %w", err)
+// nextAttempt returns when the router will retry a failed attempt, by what is known now; zero if it will not.
+func (w *work) nextAttempt(ctx context.Context, failed run.Run) (time.Time, error) {
+	e, row, err := w.o.Catalog.InForce(ctx, failed.Pipeline)
+	if err != nil || e == nil || row.Paused() {
+		return time.Time{}, err
 	}
-	var all []closing
-	for _, d := range page.Items {
-		closed, events := slamonitor.Completed(d, next.EndedAt, next.UpdatedAt)
-		late := false
-		if len(events) == 0 {
-			closed, late = slamonitor.Late(d, next.EndedAt)
-		}
-		if len(events) > 0 || late {
-			all = append(all, closing{d, closed, events})
-		}
-	}
-	return all, nil
-}
-
-// lateness says by how much a run missed a deadline whose breach was told before; of two, the one that came first.
-func lateness(closings []closing) string {
-	for _, c := range closings {
-		if len(c.events) == 0 {
-			return fmt.Sprintf("; %s after its deadline", c.closed.DoneAt.Sub(c.closed.BreachAt).Round(time.Second))
-		}
-	}
-	return ""
+	v, _ := rerun.Retry(failed, e.Job, w.now)
+	return v.At.Round(0).UTC(), nil
 }
 
 // postRun is what is remembered after the run so far; an empty row if nothing is.

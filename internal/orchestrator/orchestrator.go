@@ -54,6 +54,8 @@ type Deps struct {
 	// Enter waits for a worker that may make calls to targets of a job type or, if blocking is set, calls that take as long as
 	// the job itself. It returns whether it had to wait: then what was read before may be old. Nil: there is always one.
 	Enter func(ctx context.Context, jobType string, blocking bool) (waited bool, err error)
+	// Running is called after each commit that stores a job of this controller as RUNNING. It may be nil.
+	Running func(key run.Key, attempt int)
 	// Worker returns a worker that is free, and nil if there is none. Only Ahead needs it, and the clock.
 	Worker func(blocking bool) Worker
 	Clock  func() time.Time

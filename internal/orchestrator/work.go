@@ -52,6 +52,9 @@ func (w *work) commit(ctx context.Context, b store.Batch, next run.Run) (lifecyc
 	if err := w.send(ctx, b); err != nil {
 		return lifecycle.Step{}, err
 	}
+	if w.o.Running != nil && next.Status == run.Running && next.Progress.Replica == w.o.Replica {
+		w.o.Running(next.Key, next.Attempt)
+	}
 	return step, nil
 }
 

@@ -126,6 +126,14 @@ func Next(r run.Run, cause run.Cause, b Budget, now time.Time) Verdict {
 	return accept(now.Add(wait), "%s retry %d of %d in %s", cause, b.Used+1, b.Max, wait.Round(time.Second))
 }
 
+// Retry decides what follows a failed attempt: the next one after a backoff, or the end of the run. It also returns the
+// budget that the failure's category spends.
+func Retry(failed run.Run, j *pipeline.Job, now time.Time) (Verdict, Budget) {
+	cause := failed.Progress.Report.Category.Cause()
+	budget := BudgetsOf(j).For(failed, cause)
+	return Next(failed, cause, budget, now), budget
+}
+
 // Final says why a failed run ends without another attempt: what its job reported, and what stands against a retry.
 func Final(r run.Run, why string) string {
 	text := "failed after 1 attempt"

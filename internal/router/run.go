@@ -90,9 +90,7 @@ func (h *runHandler) settle(ctx context.Context, key run.Key, now time.Time) err
 		if e == nil {
 			return h.giveUp(ctx, old, rerun.Budget{}, "the pipeline is no longer in force", now)
 		}
-		cause := old.Progress.Report.Category.Cause()
-		budget := rerun.BudgetsOf(e.Job).For(old, cause)
-		v := rerun.Next(old, cause, budget, now)
+		v, budget := rerun.Retry(old, e.Job, now)
 		if !v.Open {
 			return h.giveUp(ctx, old, budget, v.Reason, now)
 		}

@@ -214,7 +214,7 @@ func (m *Monitor) put(ctx context.Context, rows map[store.DeadlineKind]store.Dea
 	}
 	switch {
 	case r.Status == run.Completed:
-		done, events := Completed(d, r.EndedAt, now)
+		done, events := completed(d, r.EndedAt, now)
 		d = done
 		b.Emit(events...)
 	case r.Status == run.Cancelled && read.State == sla.Cancelled:

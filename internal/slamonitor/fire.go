@@ -55,7 +55,7 @@ func look(d store.Deadline, r run.Run, dormant bool, now time.Time) (store.Deadl
 	case d.State != sla.Armed:
 		return d, nil
 	case r.Status == run.Completed:
-		return Completed(d, r.EndedAt, now)
+		return completed(d, r.EndedAt, now)
 	case dormant:
 		return Cancelled(d, Excluded, now)
 	}
@@ -72,10 +72,10 @@ func look(d store.Deadline, r run.Run, dormant bool, now time.Time) (store.Deadl
 	return d, events
 }
 
-// Completed closes an armed deadline for a run that completed at that instant: MET, or BREACHED if the run completed after
+// completed closes an armed deadline for a run that completed at that instant: MET, or BREACHED if the run completed after
 // the breach instant. The run is complete at now, so a later completion was recorded by a clock that was ahead, and counts
-// as now. The commit that completes a run uses it, too.
-func Completed(d store.Deadline, at, now time.Time) (store.Deadline, []event.Event) {
+// as now.
+func completed(d store.Deadline, at, now time.Time) (store.Deadline, []event.Event) {
 	if d.State != sla.Armed {
 		return d, nil
 	}
@@ -92,13 +92,46 @@ func Completed(d store.Deadline, at, now time.Time) (store.Deadline, []event.Eve
 	return d, []event.Event{tell(event.SLAMet, d, message, event.Deadline{}, now)}
 }
 
-// Late notes on a breached deadline when its run completed after all.
-func Late(d store.Deadline, at time.Time) (store.Deadline, bool) {
-	if d.State != sla.Breached || !d.DoneAt.IsZero() {
-		return d, false
+// Closings are what the completion of a run does to its deadlines.
+type Closings []closing
+
+type closing struct {
+	read, closed store.Deadline
+	events       []event.Event // none for a deadline whose breach was reported before
+}
+
+// Close closes the armed deadlines of a completed run, and notes on breached ones when the run completed after all.
+func Close(deadlines []store.Deadline, r run.Run) Closings {
+	var all Closings
+	for _, d := range deadlines {
+		closed, events := completed(d, r.EndedAt, r.UpdatedAt)
+		late := d.State == sla.Breached && d.DoneAt.IsZero()
+		if late {
+			closed.DoneAt = r.EndedAt
+		}
+		if len(events) > 0 || late {
+			all = append(all, closing{d, closed, events})
+		}
 	}
-	d.DoneAt = at
-	return d, true
+	return all
+}
+
+// Put adds the closed deadlines and their events to the commit that completes the run.
+func (all Closings) Put(b *store.Batch) {
+	for _, c := range all {
+		b.SwapDeadline(c.read, c.closed)
+		b.Emit(c.events...)
+	}
+}
+
+// Lateness says by how much the run missed a deadline whose breach was reported before; of two, the first.
+func (all Closings) Lateness() string {
+	for _, c := range all {
+		if len(c.events) == 0 {
+			return fmt.Sprintf("; %s after its deadline", c.closed.DoneAt.Sub(c.closed.BreachAt).Round(time.Second))
+		}
+	}
+	return ""
 }
 
 // bothKinds in the order in which they are told of.

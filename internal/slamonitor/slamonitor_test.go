@@ -333,9 +333,10 @@ func TestLateCompletionIsNeverMet(t *testing.T) {
 	if err != nil || len(page.Items) != 1 {
 		t.Fatal(page, err)
 	}
-	d, events := slamonitor.Completed(page.Items[0], r.EndedAt, at(t, "10:20"))
-	if d.State != "BREACHED" || len(events) != 1 || events[0].Type != "SLA_BREACH" {
-		t.Errorf("%s, %v", d.State, events)
+	var b store.Batch
+	slamonitor.Close(page.Items, r).Put(&b)
+	if d := b.Deadlines; len(d) != 1 || d[0].Next.State != "BREACHED" || len(b.Events) != 1 || b.Events[0].Type != "SLA_BREACH" {
+		t.Errorf("%v, %v", d, b.Events)
 	}
 }
 
