@@ -72,6 +72,13 @@ type Explanation struct {
 	Silenced  []Silenced `json:"silenced"`
 	Probes    []Probe    `json:"probes"` // whose answers its gate looks at now
 	Text      string     `json:"text"`   // all of it, for people
+	Lines     []Line     `json:"lines"`  // the text line by line
+}
+
+// Line is a line of an explanation.
+type Line struct {
+	Style string `json:"style"` // plain, title, heading; a rule has its outcome: pass, fail, unknown
+	Text  string `json:"text"`  // of a rule, without the mark for its outcome
 }
 
 // Budgets are how many attempts each cause may open, by the file in force.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -28,25 +27,22 @@ func newExplain(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.show(format, raw, func() { a.writeExplanation(x.Text) })
+		return a.show(format, raw, func() { a.writeExplanation(x.Lines) })
 	})
 	return cmd
 }
 
 // writeExplanation prints the server's words, with colours where there are some.
-func (a *app) writeExplanation(text string) {
+func (a *app) writeExplanation(lines []client.Line) {
 	s := a.outStyle
-	for i, line := range strings.Split(strings.TrimRight(printableLines(text), "\n"), "\n") {
-		switch {
-		case i == 0 || strings.HasSuffix(line, ":") && !strings.HasPrefix(line, " "):
-			line = s.bold(line)
-		case strings.HasPrefix(line, "  ✓"):
-			line = "  " + s.green("✓") + line[len("  ✓"):]
-		case strings.HasPrefix(line, "  ✗"):
-			line = "  " + s.red("✗") + line[len("  ✗"):]
-		case strings.HasPrefix(line, "  ?"):
-			line = "  " + s.yellow("?") + line[len("  ?"):]
+	marks := map[string]string{"pass": s.green("✓"), "fail": s.red("✗"), "unknown": s.yellow("?")}
+	for _, l := range lines {
+		text := printable(l.Text)
+		if mark := marks[l.Style]; mark != "" {
+			text = "  " + mark + " " + text
+		} else if l.Style == "title" || l.Style == "heading" {
+			text = s.bold(text)
 		}
-		fmt.Fprintln(a.stdout, line)
+		fmt.Fprintln(a.stdout, text)
 	}
 }

@@ -32,6 +32,13 @@ type Explanation struct {
 	Silenced  []Silenced   `json:"silenced" doc:"Silences that kept back alerts about it."`
 	Probes    []Probe      `json:"probes" doc:"Whose answers its gate looks at now."`
 	Text      string       `json:"text" doc:"All of it, for people."`
+	Lines     []Line       `json:"lines" doc:"The text line by line, with what each line is."`
+}
+
+// Line is a line of an explanation.
+type Line struct {
+	Style string `json:"style" enum:"plain,title,heading,pass,fail,unknown" doc:"A rule has its outcome."`
+	Text  string `json:"text" doc:"Of a rule, without the mark for its outcome."`
 }
 
 // Budgets are how many attempts each cause may open. Counters of the run say how many it has.
@@ -98,6 +105,7 @@ func (a *API) explanationView(x explain.Explanation) Explanation {
 		State: string(x.State), Summary: x.Summary, Reasons: append([]string{}, x.Reasons...), Opens: append([]string{}, x.Opens...),
 		DryRun: x.DryRun, Attempts: views(x.Attempts, attemptView), JobLog: views(x.Log, jobEntryView),
 		Reruns: views(x.Reruns, rerunView), Deadlines: views(x.Deadlines, deadlineView), Text: x.Text(),
+		Lines:    views(x.Lines(), func(l explain.Line) Line { return Line{Style: string(l.Style), Text: l.Text} }),
 		Probes:   views(x.Probes, probeView),
 		Silenced: views(x.Silenced, func(s explain.Silenced) Silenced { return Silenced{By: s.By, Alerts: s.Alerts} }),
 	}

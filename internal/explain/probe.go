@@ -49,8 +49,8 @@ func asked(p *pipeline.Probe) string {
 	return fmt.Sprintf("; its probe runs while a run waits, and an answer is valid for %s", document.Duration(p.TTL))
 }
 
-// probing writes the state of the probes.
-func (x Explanation) probing(w *strings.Builder) {
+// probing says how the probes stand.
+func (x Explanation) probing() []string {
 	var lines []string
 	for _, s := range x.Probes {
 		name := s.Probe.Key
@@ -59,7 +59,7 @@ func (x Explanation) probing(w *strings.Builder) {
 		}
 		lines = append(lines, name+": "+probeLine(s, x.At))
 	}
-	block(w, "Probes:", lines)
+	return lines
 }
 
 // probeLine is the state of a probe in a sentence.

@@ -12,25 +12,77 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
+// Style says what a line of an explanation is.
+type Style string
+
+// The styles. A line about a rule has the rule's outcome.
+const (
+	Plain   Style = "plain"
+	Title   Style = "title"
+	Heading Style = "heading"
+	Pass    Style = "pass"
+	Fail    Style = "fail"
+	Unknown Style = "unknown"
+)
+
+// marks stand before the lines about rules.
+var marks = map[Style]string{Pass: "  ✓ ", Fail: "  ✗ ", Unknown: "  ? "}
+
+// Line is a line of an explanation. The text of a rule is without its mark.
+type Line struct {
+	Style Style
+	Text  string
+}
+
+type lines []Line
+
+func (l *lines) add(s Style, format string, args ...any) {
+	*l = append(*l, Line{s, fmt.Sprintf(format, args...)})
+}
+
+// heading begins a part, after an empty line.
+func (l *lines) heading(title string) {
+	l.add(Plain, "")
+	l.add(Heading, "%s:", title)
+}
+
 // Text is the whole explanation for people, in lines that end with a line break.
 func (x Explanation) Text() string {
 	var w strings.Builder
+	for _, l := range x.Lines() {
+		w.WriteString(marks[l.Style] + l.Text + "\n")
+	}
+	return w.String()
+}
+
+// Lines is the whole explanation for people, line by line.
+func (x Explanation) Lines() []Line {
+	var w lines
 	dry := ""
 	if x.DryRun {
 		dry = " (dry run, no job is started)"
 	}
-	fmt.Fprintf(&w, "%s  %s%s\n%s\n", x.title(), strings.ToUpper(string(x.State)), dry, printable(x.Summary))
-	block(&w, "", x.Reasons)
+	w.add(Title, "%s  %s%s", x.title(), strings.ToUpper(string(x.State)), dry)
+	w.add(Plain, "%s", printable(x.Summary))
+	w.block("", x.Reasons)
 	if x.Gate != nil {
 		x.rules(&w)
 	}
-	x.probing(&w)
-	block(&w, "What would open it:", x.Opens)
-	x.tries(&w)
+	w.block("Probes", x.probing())
+	w.block("What would open it", x.Opens)
+	w.block("Attempts", each(x.Attempts, Attempt.line))
 	x.output(&w)
-	x.due(&w)
-	x.quiet(&w)
-	return w.String()
+	w.block("Deadlines", each(x.Deadlines, func(d store.Deadline) string { return deadline(d, x.At) }))
+	w.block("Alerts", each(x.Silenced, Silenced.line))
+	return w
+}
+
+func each[T any](all []T, line func(T) string) []string {
+	var texts []string
+	for _, one := range all {
+		texts = append(texts, line(one))
+	}
+	return texts
 }
 
 // title is the run, or as much of it as is known of a pipeline that is not in force.
@@ -44,21 +96,18 @@ func (x Explanation) title() string {
 	return fmt.Sprintf("%s %s", x.Key.Pipeline, x.Key.Period)
 }
 
-// block writes a list under its title; nothing where it is empty.
-func block(w *strings.Builder, title string, lines []string) {
-	if len(lines) == 0 {
-		return
+// block adds a list under its title; nothing where it is empty.
+func (l *lines) block(title string, items []string) {
+	if len(items) > 0 && title != "" {
+		l.heading(title)
 	}
-	if title != "" {
-		fmt.Fprintf(w, "\n%s\n", title)
-	}
-	for _, line := range lines {
-		fmt.Fprintf(w, "  - %s\n", printable(line))
+	for _, item := range items {
+		l.add(Plain, "  - %s", printable(item))
 	}
 }
 
-// rules writes one line per rule and, below it, the reading that it saw.
-func (x Explanation) rules(w *strings.Builder) {
+// rules adds one line per rule and, below it, the reading that it saw.
+func (x Explanation) rules(w *lines) {
 	g := x.Gate
 	title := "Rules now"
 	if !g.Live {
@@ -67,30 +116,30 @@ func (x Explanation) rules(w *strings.Builder) {
 	if g.Bypassed {
 		title += " (bypassed by an operator)"
 	}
-	fmt.Fprintf(w, "\n%s:\n", title)
+	w.heading(title)
 	if len(g.Leaves) == 0 {
-		w.WriteString("  there are no rules\n")
+		w.add(Plain, "  there are no rules")
 	}
 	for _, leaf := range g.Leaves {
 		key := leaf.Key
 		if leaf.From != "" {
 			key = leaf.From + ":" + key
 		}
-		fmt.Fprintf(w, "  %s %s  %s: %s%s\n", mark(leaf), key, printable(condition(leaf)), printable(leaf.Reason), aside(leaf))
+		w.add(leaf.style(), "%s  %s: %s%s", key, printable(condition(leaf)), printable(leaf.Reason), aside(leaf))
 		if !leaf.UpdatedAt.IsZero() {
-			fmt.Fprintf(w, "      %s\n", printable(leaf.written(g)))
+			w.add(Plain, "      %s", printable(leaf.written(g)))
 		}
 	}
 }
 
-func mark(leaf Leaf) string {
+func (leaf Leaf) style() Style {
 	switch {
 	case leaf.Holds:
-		return "✓"
+		return Pass
 	case leaf.Outcome == rule.Unknown:
-		return "?"
+		return Unknown
 	}
-	return "✗"
+	return Fail
 }
 
 func aside(leaf Leaf) string {
@@ -119,14 +168,6 @@ func (leaf Leaf) written(g *Gate) string {
 		return text + ", undated"
 	}
 	return text + " for " + leaf.Period.String()
-}
-
-func (x Explanation) tries(w *strings.Builder) {
-	var lines []string
-	for _, a := range x.Attempts {
-		lines = append(lines, a.line())
-	}
-	block(w, "Attempts:", lines)
 }
 
 // line tells an attempt: "attempt 2 (retry: transient): opened …, started …, failed … (TRANSIENT, exit code 75): no network".
@@ -204,7 +245,7 @@ func resultWord(r run.Result) string {
 // maxOutput is how many lines of the last job's output are shown. The run has all that is kept.
 const maxOutput = 20
 
-func (x Explanation) output(w *strings.Builder) {
+func (x Explanation) output(w *lines) {
 	if len(x.Attempts) == 0 {
 		return
 	}
@@ -212,22 +253,11 @@ func (x Explanation) output(w *strings.Builder) {
 	if text == "" {
 		return
 	}
-	lines := strings.Split(text, "\n")
-	if len(lines) > maxOutput {
-		lines = lines[len(lines)-maxOutput:]
+	last := strings.Split(text, "\n")
+	w.heading("Last lines of the job's output")
+	for _, line := range last[max(0, len(last)-maxOutput):] {
+		w.add(Plain, "  | %s", printable(line))
 	}
-	w.WriteString("\nLast lines of the job's output:\n")
-	for _, line := range lines {
-		fmt.Fprintf(w, "  | %s\n", printable(line))
-	}
-}
-
-func (x Explanation) due(w *strings.Builder) {
-	var lines []string
-	for _, d := range x.Deadlines {
-		lines = append(lines, deadline(d, x.At))
-	}
-	block(w, "Deadlines:", lines)
 }
 
 func deadline(d store.Deadline, now time.Time) string {
@@ -320,15 +350,11 @@ func printable(s string) string {
 	}, s)
 }
 
-// quiet lists the alerts that silences suppressed.
-func (x Explanation) quiet(w *strings.Builder) {
-	var lines []string
-	for _, s := range x.Silenced {
-		noun := "alert was"
-		if s.Alerts > 1 {
-			noun = "alerts were"
-		}
-		lines = append(lines, fmt.Sprintf("%d %s silenced by %s; see `interlock silence list --all`", s.Alerts, noun, s.By))
+// line says how many alerts a silence suppressed.
+func (s Silenced) line() string {
+	noun := "alert was"
+	if s.Alerts > 1 {
+		noun = "alerts were"
 	}
-	block(w, "Alerts:", lines)
+	return fmt.Sprintf("%d %s silenced by %s; see `interlock silence list --all`", s.Alerts, noun, s.By)
 }

@@ -1351,6 +1351,8 @@ export interface components {
             /** @description What the rules show; null where there was nothing to evaluate. */
             gate: components["schemas"]["Shown"] | null;
             jobLog: components["schemas"]["JobEntry"][];
+            /** @description The text line by line, with what each line is. */
+            lines: components["schemas"]["Line"][];
             /** @description What would open it, most direct first. */
             opens: string[];
             pipeline: string;
@@ -1540,6 +1542,15 @@ export interface components {
              * @description Up to this; null is no limit.
              */
             toSeconds: number | null;
+        };
+        Line: {
+            /**
+             * @description A rule has its outcome.
+             * @enum {string}
+             */
+            style: "plain" | "title" | "heading" | "pass" | "fail" | "unknown";
+            /** @description Of a rule, without the mark for its outcome. */
+            text: string;
         };
         ListAlertRoute: {
             /** @description The items of this page. */
