@@ -19,24 +19,31 @@ import (
 	"github.com/interlock-go/interlock/internal/prober"
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
-	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
 // records is what an explanation reads.
 type records interface {
+	runs
+	history
+	inputs
+	Note(ctx context.Context, kind store.NoteKind, key string) (store.Note, error)
+}
+
+// runs say how things stand.
+type runs interface {
 	Run(ctx context.Context, key run.Key) (run.Run, error)
 	DryRun(ctx context.Context, key run.Key) (run.Run, error)
 	OpenRuns(ctx context.Context, id pipeline.ID) ([]run.Run, error)
-	RunsAt(ctx context.Context, keys []run.Key) (map[run.Key]run.Run, error)
 	Pipeline(ctx context.Context, id pipeline.ID) (store.Pipeline, error)
-	Readings(ctx context.Context, queries []store.ReadingQuery) ([][]*sensor.Reading, error)
+}
+
+// history says what happened.
+type history interface {
 	Deadlines(ctx context.Context, q store.DeadlineQuery) (store.Page[store.Deadline], error)
 	JobLogs(ctx context.Context, keys []run.Key) (map[run.Key][]store.JobEntry, error)
-	Snapshot(ctx context.Context, id run.SnapshotID) (store.Snapshot, error)
 	Reruns(ctx context.Context, keys []run.Key) (map[run.Key][]store.Rerun, error)
 	Events(ctx context.Context, q store.EventQuery) (store.Page[event.Event], error)
-	Note(ctx context.Context, kind store.NoteKind, key string) (store.Note, error)
 }
 
 // Sources are where the facts are.

@@ -10,9 +10,17 @@ import (
 	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
 )
+
+// inputs are what gates look at, or looked at.
+type inputs interface {
+	Readings(ctx context.Context, queries []store.ReadingQuery) ([][]*sensor.Reading, error)
+	RunsAt(ctx context.Context, keys []run.Key) (map[run.Key]run.Run, error)
+	Snapshot(ctx context.Context, id run.SnapshotID) (store.Snapshot, error)
+}
 
 // live evaluates a gate of def on what the store shows now; nil is the pipeline's own.
 func (l *look) live(ctx context.Context, def *pipeline.Definition, g *rule.Gate) (*Gate, error) {

@@ -10,6 +10,20 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
+// cursors say how far each sink has come.
+type cursors interface {
+	Cursor(ctx context.Context, name string) (store.Position, error)
+	SetCursor(ctx context.Context, name string, at store.Position) error
+	DropCursor(ctx context.Context, name string) error
+}
+
+// leases keep a sink to one process.
+type leases interface {
+	Task(ctx context.Context, id string) (store.Task, error)
+	Claim(ctx context.Context, q store.ClaimQuery, now time.Time) ([]store.Claim, error)
+	Renew(ctx context.Context, held []store.Lease, lease time.Duration, now time.Time) ([]store.Lease, error)
+}
+
 // abandoned is how long nobody has delivered to a sink before nothing is kept for it any more.
 const abandoned = 24 * time.Hour
 

@@ -7,6 +7,7 @@
 package notify
 
 import (
+	"context"
 	"net/url"
 	"slices"
 	"strings"
@@ -21,10 +22,18 @@ import (
 
 // storage is what delivery needs of the store.
 type storage interface {
-	store.Committer
-	store.Reader
-	store.Feed
-	store.Tasks
+	notes
+	events
+	cursors
+	leases
+	Notes(ctx context.Context, kind store.NoteKind) ([]store.Note, error)
+	Dead(ctx context.Context, sink string) ([]store.DeadLetter, error)
+}
+
+// events are what sinks are sent.
+type events interface {
+	Events(ctx context.Context, q store.EventQuery) (store.Page[event.Event], error)
+	EventsAfter(ctx context.Context, after store.Position, limit int) ([]store.StoredEvent, error)
 }
 
 // Options are what a notifier works with.
