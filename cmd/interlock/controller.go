@@ -187,14 +187,14 @@ func (c *controller) assemble(ctx context.Context, s surroundings) error {
 	monitor := slamonitor.New(counted, c.catalog)
 	steps := orchestrator.New(orchestrator.Deps{
 		Store: counted, Catalog: c.catalog, Jobs: jobs.types, Expand: jobs.expand, Replica: who.replica, Lease: c.file.Engine.Lease.D(),
-		Early: c.store.shared, Worker: c.spare, Clock: time.Now,
+		Early: c.store.shared,
 		Enter: func(ctx context.Context, jobType string, blocking bool) (bool, error) {
 			return c.engine.Enter(ctx, jobType, blocking)
 		},
 		Running: func(key run.Key, attempt int) { c.engine.Began(key, attempt) },
 	})
 	routes := router.New(router.Deps{
-		Store: counted, Catalog: c.catalog, Deadlines: monitor, Jobs: steps, Starter: steps,
+		Store: counted, Catalog: c.catalog, Deadlines: monitor, Jobs: steps,
 		Limits: router.Limits{
 			RunTimeout: c.file.Engine.RunTimeout.D(), StartTries: c.file.Engine.TriggerMaxAttempts, StartBackoff: c.file.Engine.TriggerBackoff.D(),
 		},
@@ -229,27 +229,6 @@ func (c *controller) assemble(ctx context.Context, s surroundings) error {
 		Name: "interlock_failing_tasks", Help: "Tasks whose last try by this controller failed.",
 	}, func() float64 { return float64(c.engine.FailingTasks()) }))
 	return c.assembleServer(ctx, routes, callbacks, registry, jobs.guard, s)
-}
-
-// spare gives a worker of the engine for a job that starts in the commit which opens its attempt.
-func (c *controller) spare(blocking bool) orchestrator.Worker {
-	if s := c.engine.Spare(blocking); s != nil {
-		return tracedSpare{s, c.tracing}
-	}
-	return nil
-}
-
-// tracedSpare traces what it carries out like any other task.
-type tracedSpare struct {
-	*engine.Spare
-	tracing *tracing
-}
-
-// Carry has a step taken.
-func (s tracedSpare) Carry(ask func(context.Context) (store.Claim, error), step func(context.Context, store.Claim, func() time.Time) error) {
-	s.Spare.Carry(ask, func(ctx context.Context, c store.Claim, clock func() time.Time) error {
-		return s.tracing.task(c.Task.Kind, func(ctx context.Context, c store.Claim) error { return step(ctx, c, clock) })(ctx, c)
-	})
 }
 
 // assembleServer makes the HTTP face.

@@ -2,8 +2,7 @@
 // changes to the router, due tasks to their handlers, events to the sinks, and files to the catalog, and it stops
 // gracefully. What any of that means is decided elsewhere: the engine knows kinds of tasks, not what they do.
 //
-// Each loop has a file: feed.go, worker.go, sink.go, lease.go, tick.go, reload.go, replica.go. pool.go bounds what is done at once;
-// spare.go lends workers to those who hold a task already.
+// Each loop has a file: feed.go, worker.go, sink.go, lease.go, tick.go, reload.go, replica.go. pool.go bounds what is done at once.
 package engine
 
 import (
@@ -12,7 +11,6 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/notify"
@@ -84,7 +82,6 @@ type Engine struct {
 	calls  *calls
 	// stopping ends when the engine takes no more work.
 	stopping context.Context
-	spares   atomic.Pointer[spares] // nil before the engine runs
 }
 
 // New is an engine that has not started yet.
@@ -113,8 +110,6 @@ func (e *Engine) Run(ctx context.Context, grace time.Duration) error {
 	e.stopping = ctx
 	// What is only waited for ends with ctx: whoever starts next waits again.
 	e.awaits.resume(ctx)
-	spares := newSpares(e, ctx, work)
-	e.spares.Store(spares)
 	renewing, stopRenewing := context.WithCancel(work)
 	var loops, renewed sync.WaitGroup
 	renewed.Go(func() { e.leases.renew(renewing) })
@@ -135,7 +130,6 @@ func (e *Engine) Run(ctx context.Context, grace time.Duration) error {
 	stop := time.AfterFunc(grace, end)
 	defer stop.Stop()
 	loops.Wait()
-	spares.end()
 	stopRenewing()
 	renewed.Wait()
 	e.awaits.all.Wait()

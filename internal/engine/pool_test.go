@@ -145,22 +145,3 @@ func TestStoppingGivesBackWhatWaitsForAPool(t *testing.T) {
 		}
 	})
 }
-
-func TestSpareWorkerForABlockingStartIsOneOfTheirPool(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHost(t)
-		h.options.BlockingStarts = 1
-		e := h.started(0)
-		first := e.Spare(true)
-		if first == nil || e.Spare(true) != nil {
-			t.Error("of one worker there are others than one")
-		}
-		if other := e.Spare(false); other == nil {
-			t.Error("a blocking start takes a worker of the others")
-		} else {
-			other.Dismiss()
-		}
-		first.Dismiss()
-		h.end()
-	})
-}

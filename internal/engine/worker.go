@@ -213,7 +213,7 @@ func (w *workers) begin(ctx, work context.Context, c store.Claim) {
 				}
 				s.pool = of.pool
 			}
-			e.perform(work, context.WithValue(held, slotKey{}, s), c, e.dispatch)
+			e.perform(work, context.WithValue(held, slotKey{}, s), c)
 		})
 	})
 }
@@ -258,9 +258,9 @@ func (w *workers) nap(ctx context.Context, woken <-chan struct{}) {
 }
 
 // perform has one task carried out, and gives it back if that fails.
-func (e *Engine) perform(work, ctx context.Context, c store.Claim, handler func(context.Context, store.Claim) error) {
+func (e *Engine) perform(work, ctx context.Context, c store.Claim) {
 	began := time.Now()
-	err := e.safely(func() error { return handler(ctx, c) })
+	err := e.safely(func() error { return e.dispatch(ctx, c) })
 	e.Observer.TaskDone(c.Task.Kind, began.Sub(c.Task.Due), time.Since(began), err)
 	switch {
 	case err == nil:

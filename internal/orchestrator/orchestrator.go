@@ -4,9 +4,8 @@
 // A start is two commits with a call between them. The first stores TRIGGERING with the snapshot the gate is open on, under
 // the lease of the task: whoever lost the lease, or read an older version, starts nothing. The second stores what became of
 // the call. A crash in between leaves a run of which everybody can see that its start has no known answer; then the job is
-// looked for before anything is repeated. Where a run opens with its gate open, the first of the two is the commit that opens
-// it: see Ahead. All other steps are one commit. None of them retries a failed attempt or opens one: that is package router's
-// reaction to FAILED.
+// looked for before anything is repeated. All other steps are one commit. None of them retries a failed attempt or opens one:
+// that is package router's reaction to FAILED.
 package orchestrator
 
 import (
@@ -56,9 +55,6 @@ type Deps struct {
 	Enter func(ctx context.Context, jobType string, blocking bool) (waited bool, err error)
 	// Running is called after each commit that stores a job of this controller as RUNNING. It may be nil.
 	Running func(key run.Key, attempt int)
-	// Worker returns a worker that is free, and nil if there is none. Only Ahead needs it, and the clock.
-	Worker func(blocking bool) Worker
-	Clock  func() time.Time
 }
 
 // Orchestrator performs steps. It is safe for concurrent use.

@@ -117,16 +117,9 @@ func (w *world) start(name string) *process {
 		Enter: func(ctx context.Context, jobType string, blocking bool) (bool, error) {
 			return host.Enter(ctx, jobType, blocking)
 		},
-		Worker: func(blocking bool) orchestrator.Worker {
-			if s := host.Spare(blocking); s != nil {
-				return spare{s, p}
-			}
-			return nil
-		},
-		Clock: p.clock,
 	})
 	p.router = router.New(router.Deps{
-		Store: p.store, Catalog: p.catalog, Deadlines: monitor, Jobs: steps, Starter: steps,
+		Store: p.store, Catalog: p.catalog, Deadlines: monitor, Jobs: steps,
 		Limits: router.Limits{RunTimeout: time.Hour, StartTries: 3, StartBackoff: 10 * time.Second},
 	})
 	dog := watchdog.New(watchdog.Deps{Store: p.store, Catalog: p.catalog, Router: p.router, Deadlines: monitor, Group: engine.Group, Interval: interval})
@@ -158,18 +151,6 @@ func (w *world) start(name string) *process {
 	}()
 	synctest.Wait()
 	return p
-}
-
-// spare is a worker that goes by its controller's clock.
-type spare struct {
-	*engine.Spare
-	process *process
-}
-
-func (s spare) Carry(ask func(context.Context) (store.Claim, error), step func(context.Context, store.Claim, func() time.Time) error) {
-	s.Spare.Carry(ask, func(ctx context.Context, c store.Claim, _ func() time.Time) error {
-		return step(ctx, c, s.process.clock)
-	})
 }
 
 func (p *process) tasks(steps *orchestrator.Orchestrator, monitor *slamonitor.Monitor) map[store.TaskKind]func(context.Context, store.Claim) error {

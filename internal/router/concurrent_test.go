@@ -1,7 +1,9 @@
 package router_test
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -19,11 +21,12 @@ import (
 type meddled struct {
 	*memory.Store
 	others []func() // what they do, one before each commit or announcement
+	lost   error    // returned by commits that succeeded; nil for none
 }
 
 func (m *meddled) Commit(ctx context.Context, b store.Batch, now time.Time) error {
 	m.meddle()
-	return m.Store.Commit(ctx, b, now)
+	return cmp.Or(m.Store.Commit(ctx, b, now), m.lost)
 }
 
 func (m *meddled) PutReadings(ctx context.Context, writes []store.Write, now time.Time) ([]store.Put, error) {
@@ -207,6 +210,37 @@ func TestTwoFiresOfOneTaskOpenOneRun(t *testing.T) {
 		w.expect("hourly/cron/2026-03-03T"+h, "RUNNING 1")
 	}
 	same(t, "opened", 3, w.count(event.TriggerStarted))
+}
+
+func TestTwoReactionsToOneWriteOpenOneRunAndStartOneJob(t *testing.T) {
+	w := newWorld(t, plain)
+	w.Put("plain", "arrival", "status=ready")
+	change := w.Changes()[0]
+	first, m := twins(w)
+	m.others = []func(){func() { w.Check(w.Router.Handle(ctx, change, w.Now())) }}
+	w.Check(first.Handle(ctx, change, w.Now()))
+	w.Settle()
+	w.expect(plainRun, "RUNNING 1")
+	same(t, "opened", 1, w.count(event.TriggerStarted))
+	same(t, "started", 1, len(w.jobs.started))
+}
+
+func TestOpeningWhoseResponseIsLostStartsOneJob(t *testing.T) {
+	w := newWorld(t, plain)
+	w.Put("plain", "arrival", "status=ready")
+	change := w.Changes()[0]
+	first, m := twins(w)
+	m.lost = errors.New("connection reset")
+	if err := first.Handle(ctx, change, w.Now()); !errors.Is(err, m.lost) {
+		t.Fatalf("error %v, want %v: the feed would not deliver the change again", err, m.lost)
+	}
+	w.expect(plainRun, "PENDING 1")
+	m.lost = nil
+	w.Check(first.Handle(ctx, change, w.Now()))
+	w.Settle()
+	w.expect(plainRun, "RUNNING 1")
+	same(t, "opened", 1, w.count(event.TriggerStarted))
+	same(t, "started", 1, len(w.jobs.started))
 }
 
 func TestEveryFireIsDealtWithOnceByTwoWhoseClocksDiffer(t *testing.T) {

@@ -16,8 +16,7 @@ import (
 // opener opens attempts: the first of a run, or a further one.
 type opener struct {
 	core
-	starter starter
-	limits  Limits
+	limits Limits
 }
 
 // order is why and how an attempt is to be opened.
@@ -163,23 +162,6 @@ func (op *opener) openRun(ctx context.Context, e *catalog.Entry, key run.Key, o 
 		if _, err := op.begin(&b, e, key, o, now); err != nil {
 			return err
 		}
-		return op.commitAhead(ctx, b, row, now)
+		return op.commit(ctx, b, now)
 	})
-}
-
-// commitAhead opens an attempt together with the start of its job, where that can be made at once.
-func (op *opener) commitAhead(ctx context.Context, b store.Batch, row store.Pipeline, now time.Time) error {
-	if op.starter == nil {
-		return op.commit(ctx, b, now)
-	}
-	proceed := op.starter.Ahead(ctx, &b, row, now)
-	if proceed == nil {
-		return op.commit(ctx, b, now)
-	}
-	err := op.commit(ctx, b, now)
-	if err != nil && !errors.Is(err, store.ErrConflict) && ctx.Err() == nil {
-		err = op.commit(ctx, b, now) // the answer may be lost, and nobody else knows of the start
-	}
-	proceed(err)
-	return err
 }

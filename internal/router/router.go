@@ -5,8 +5,7 @@
 // Every reaction reads the current state, decides, and commits one Batch; what it reacts to only says where to look. So
 // a change may come twice, late, or before another that happened first, and the outcome is the same. What an open
 // attempt does next is package orchestrator's business; whether another may open is decided in package rerun; which
-// deadlines are armed, in package slamonitor. The router starts no job: where one can start at once, package orchestrator puts that
-// into the commit that opens the run, and goes on from there.
+// deadlines are armed, in package slamonitor. The router starts no job.
 //
 // Each kind of change, task or request has a handler type. The handlers share core, which reads and commits, and opener,
 // which opens attempts.
@@ -43,12 +42,6 @@ type jobs interface {
 	Sees(r run.Run) bool
 }
 
-// starter puts the start of its job into the batch that opens an attempt, where nothing speaks against it; package
-// orchestrator can. What it gives, if not nil, is called once the batch was sent, whatever came of that.
-type starter interface {
-	Ahead(ctx context.Context, b *store.Batch, row store.Pipeline, now time.Time) func(sent error)
-}
-
 // Limits are the server's own limits on an attempt.
 type Limits struct {
 	RunTimeout   time.Duration
@@ -64,7 +57,6 @@ type Deps struct {
 	Catalog   *catalog.Catalog
 	Deadlines deadlines
 	Jobs      jobs
-	Starter   starter // may be nil: then attempts are only opened
 	Limits    Limits
 }
 
@@ -85,7 +77,7 @@ type Router struct {
 // New is a router over d.
 func New(d Deps) *Router {
 	c := core{store: d.Store, catalog: d.Catalog}
-	op := opener{core: c, starter: d.Starter, limits: d.Limits}
+	op := opener{core: c, limits: d.Limits}
 	dry := dryHandler{c}
 	late := lateHandler{opener: op, dry: dry}
 	window := windowHandler{op}

@@ -176,20 +176,6 @@ func (r Run) Postpone(now time.Time) (Run, error) {
 	return next, nil
 }
 
-// Withdrawn records that the start call which is stored was certainly not made. The gate is evaluated at once and decides anew.
-// No backoff and no failure comes of it; the try is counted, since its snapshot is stored under that number.
-func (r Run) Withdrawn(now time.Time) (Run, error) {
-	next, err := r.stay("a start that was not made", now, Triggering)
-	if err != nil {
-		return r, err
-	}
-	if r.Progress.AskedAt.IsZero() || r.Progress.Held.Reason != "" {
-		return r, fmt.Errorf("withdraw the start of run %s: no start call is about to be made", r.ID())
-	}
-	next.Progress.AskedAt, next.Progress.NextTry = time.Time{}, next.UpdatedAt
-	return next, nil
-}
-
 // Hold records a start with no answer that may not be repeated: an operator decides.
 func (r Run) Hold(reason string, now time.Time) (Run, error) {
 	next, err := r.stay("a held start", now, Triggering)

@@ -214,22 +214,3 @@ func TestHoldSaysWhyAndSinceWhen(t *testing.T) {
 		t.Errorf("held %+v, want %+v", got, want)
 	}
 }
-
-func TestStartThatWasNotMadeIsDecidedAnewAtOnce(t *testing.T) {
-	r, err := triggering(t).Withdrawn(at(1))
-	r = must(t, r, err)
-	if p := r.Progress; r.Status != run.Triggering || !p.AskedAt.IsZero() || !p.NextTry.Equal(at(1)) || p.Report.Result != "" {
-		t.Errorf("%s %+v", r.Status, p)
-	}
-	if again, err := r.Withdrawn(at(2)); err == nil {
-		t.Errorf("withdrawn twice: %+v", again.Progress)
-	}
-	r, err = r.Evaluated(false, at(2))
-	if r = must(t, r, err); r.Status != run.Pending || r.Attempt != 1 {
-		t.Errorf("with its gate closed it is %s in attempt %d", r.Status, r.Attempt)
-	}
-	held, err := triggering(t).Hold("no answer", at(1))
-	if _, err := must(t, held, err).Withdrawn(at(2)); err == nil {
-		t.Error("a held start was withdrawn")
-	}
-}

@@ -13,7 +13,7 @@ import (
 )
 
 // loop is the plainest host there can be: it does one thing after the other, changes first, then tasks in the order in which
-// they are due. It starts no job in the commit that opens its attempt, which the others do: nobody can tell by what is announced.
+// they are due.
 type loop struct {
 	*testing.T
 	keeper

@@ -57,16 +57,6 @@ type controller struct {
 	monitor *slamonitor.Monitor
 	dog     *watchdog.Watchdog
 	probes  *prober.Prober
-
-	spare func(blocking bool) orchestrator.Worker // nil where no job starts in the commit that opens its attempt
-}
-
-// worker is what the host has to offer, once it is there.
-func (c *controller) worker(blocking bool) orchestrator.Worker {
-	if c.spare == nil {
-		return nil
-	}
-	return c.spare(blocking)
 }
 
 func newController(ctx context.Context, s store.Store, jobs *target) (*controller, error) {
@@ -75,8 +65,8 @@ func newController(ctx context.Context, s store.Store, jobs *target) (*controlle
 		return nil, err
 	}
 	c.monitor = slamonitor.New(s, c.catalog)
-	c.steps = orchestrator.New(orchestrator.Deps{Store: s, Catalog: c.catalog, Jobs: jobs.types(), Replica: replica, Lease: lease, Worker: c.worker, Clock: time.Now})
-	c.router = router.New(router.Deps{Store: s, Catalog: c.catalog, Deadlines: c.monitor, Jobs: c.steps, Starter: c.steps, Limits: limits})
+	c.steps = orchestrator.New(orchestrator.Deps{Store: s, Catalog: c.catalog, Jobs: jobs.types(), Replica: replica, Lease: lease})
+	c.router = router.New(router.Deps{Store: s, Catalog: c.catalog, Deadlines: c.monitor, Jobs: c.steps, Limits: limits})
 	c.probes = prober.New(prober.Deps{Store: s, Catalog: c.catalog, Evaluator: jobs})
 	c.dog = watchdog.New(watchdog.Deps{Store: s, Catalog: c.catalog, Router: c.router, Deadlines: c.monitor, Group: group, Interval: interval})
 	return c, nil

@@ -9,7 +9,6 @@ import (
 
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/engine"
-	"github.com/interlock-go/interlock/internal/orchestrator"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/sensor"
@@ -39,12 +38,6 @@ func (p *process) start() {
 			Ticks: []engine.Tick{{Name: "watchdog", Every: interval, First: true, Do: parts.watch}},
 		},
 	})
-	parts.spare = func(blocking bool) orchestrator.Worker {
-		if s := host.Spare(blocking); s != nil {
-			return s
-		}
-		return nil
-	}
 	ctx, cancel := context.WithCancel(p.Context())
 	ended := make(chan struct{})
 	p.cancel, p.ended = cancel, ended

@@ -97,8 +97,8 @@ func (h *host) assemble() {
 	h.line = &line{Store: below, host: h}
 	h.catalog = catalog.New(&line{Store: below, host: h, whole: true}, kinds)
 	h.monitor = slamonitor.New(h.line, h.catalog)
-	h.steps = orchestrator.New(orchestrator.Deps{Store: h.line, Catalog: h.catalog, Jobs: w.Jobs, Replica: h.name, Lease: w.Lease, Worker: h.spare, Enter: h.enter, Clock: h.clock})
-	h.router = router.New(router.Deps{Store: h.line, Catalog: h.catalog, Deadlines: h.monitor, Jobs: h.steps, Starter: h.steps, Limits: w.Limits})
+	h.steps = orchestrator.New(orchestrator.Deps{Store: h.line, Catalog: h.catalog, Jobs: w.Jobs, Replica: h.name, Lease: w.Lease, Enter: h.enter})
+	h.router = router.New(router.Deps{Store: h.line, Catalog: h.catalog, Deadlines: h.monitor, Jobs: h.steps, Limits: w.Limits})
 	h.prober = prober.New(prober.Deps{Store: h.line, Catalog: h.catalog, Evaluator: w.Probes})
 	h.courier = courier{next: w.now, notifier: notify.New(notify.Options{Store: h.line, Sinks: []sink.Sink{w.pager}, Since: w.Options.Start})}
 	h.dog = watchdog.New(watchdog.Deps{

@@ -56,14 +56,14 @@ func (p *pool) give(w *World) {
 
 // pools bound what a controller does at once: tasks by class, calls to targets by job type, and start calls that are the job.
 type pools struct {
-	timers, steps, spares, blocking *pool
-	calls                           map[string]*pool
-	workers                         int
+	timers, steps, blocking *pool
+	calls                   map[string]*pool
+	workers                 int
 }
 
 func newPools(workers int) pools {
 	one := func() *pool { return &pool{free: workers} }
-	return pools{timers: one(), steps: one(), spares: one(), blocking: one(), calls: map[string]*pool{}, workers: workers}
+	return pools{timers: one(), steps: one(), blocking: one(), calls: map[string]*pool{}, workers: workers}
 }
 
 var (

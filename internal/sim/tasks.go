@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/interlock-go/interlock/internal/orchestrator"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -26,44 +24,8 @@ func (h *host) claim(ctx context.Context) {
 		h.claims = w.now.Add(nap)
 	}
 	for _, c := range claims {
-		h.perform(c, h.pools.of(c.Task.Kind), h.carryOut)
+		h.perform(c)
 	}
-}
-
-// spare is a worker for a task that is claimed in the commit that stores it.
-type spare struct {
-	host *host
-	of   *pool
-}
-
-func (h *host) spare(blocking bool) orchestrator.Worker {
-	of := h.pools.spares
-	if blocking {
-		of = h.pools.blocking
-	}
-	if !of.try() {
-		return nil
-	}
-	return spare{h, of}
-}
-
-// Dismiss sets it free.
-func (s spare) Dismiss() { s.of.give(s.host.world) }
-
-// Carry asks for the claim, and takes the step.
-func (s spare) Carry(ask func(context.Context) (store.Claim, error), step func(context.Context, store.Claim, func() time.Time) error) {
-	h := s.host
-	h.do("ask for what was opened", func(ctx context.Context) {
-		c, err := ask(ctx)
-		for err != nil && !errors.Is(err, store.ErrConflict) {
-			h.world.wait(h.world.now.Add(backoff))
-			c, err = ask(ctx)
-		}
-		s.Dismiss() // perform takes it again, unless another task is quicker
-		if err == nil {
-			h.perform(c, s.of, func(ctx context.Context, c store.Claim) error { return step(ctx, c, h.clock) })
-		}
-	})
 }
 
 // woken has the controller claim tasks at once: one was stored or released, or a worker is free.
@@ -73,9 +35,9 @@ func (h *host) woken() {
 	}
 }
 
-// perform carries out one task, with a worker of a pool.
-func (h *host) perform(c store.Claim, with *pool, handler func(context.Context, store.Claim) error) {
-	w := h.world
+// perform carries out one task, with a worker of its pool.
+func (h *host) perform(c store.Claim) {
+	w, with := h.world, h.pools.of(c.Task.Kind)
 	if len(h.held) == 0 {
 		h.renews = w.now.Add(w.Lease / 3)
 	}
@@ -93,7 +55,7 @@ func (h *host) perform(c store.Claim, with *pool, handler func(context.Context, 
 			}
 			a.worker = with
 		}
-		if err := handler(ctx, c); err != nil {
+		if err := h.carryOut(ctx, c); err != nil {
 			w.tell("%s cannot carry out %s: %v", h.name, c.Task.ID, err)
 			_ = h.line.Commit(ctx, store.Postpone(c, err, h.clock()), h.clock()) // otherwise its lease lapses by itself
 		}
