@@ -24,8 +24,8 @@ const (
 	putConnections = 64
 	putKeys        = 10_000
 	putTime        = 700 * time.Millisecond
-	putRounds      = 9   // odd
-	putLimit       = 0.5 // at least
+	putRounds      = 9    // odd
+	putLimit       = 0.35 // at least
 )
 
 // putRow compares durable sensor writes over HTTP with a handler that does nothing, on the same server settings.
