@@ -87,7 +87,7 @@ func TestACommandOfAnotherUserCannotReadTheDataDirectory(t *testing.T) {
 	t.Parallel()
 	g := newGround(t, binary, "jobs: {user: nobody}\n")
 	if os.Geteuid() != 0 {
-		g.refuses("jobs.user", "takes root")
+		g.refuses("jobs.user", "needs root")
 		return
 	}
 	g.chmod(0o755, filepath.Dir(g.dir), g.dir)

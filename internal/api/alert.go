@@ -24,8 +24,8 @@ type AlertRoute struct {
 	Owners    []string          `json:"owners" doc:"Patterns of owners; empty: all."`
 	Tags      map[string]string `json:"tags" doc:"Tags that the pipeline must have."`
 	Sinks     []string          `json:"sinks" doc:"Where they go; empty: nowhere."`
-	GroupBy   []string          `json:"groupBy" doc:"What makes a group, where bursts are told as one."`
-	Interval  *string           `json:"interval" doc:"The least time between two alerts of one group; null where each event is told by itself."`
+	GroupBy   []string          `json:"groupBy" doc:"The fields that define a group; a burst of a group is sent as one alert."`
+	Interval  *string           `json:"interval" doc:"The least time between two alerts of one group; null if each event is sent individually."`
 }
 
 // DeadLetter is an alert that a sink would not take.
@@ -50,7 +50,7 @@ type RetryRequest struct {
 type Retried struct {
 	Sink  string  `json:"sink"`
 	ID    string  `json:"id" doc:"The event's."`
-	Sent  bool    `json:"sent" doc:"The sink took it; it is no dead letter any more."`
+	Sent  bool    `json:"sent" doc:"The sink accepted it; it is no longer a dead letter."`
 	Error *string `json:"error" doc:"Why not."`
 }
 
@@ -63,7 +63,7 @@ type TestRequest struct {
 // Tested is what a sink said to a sample.
 type Tested struct {
 	Sink  string  `json:"sink"`
-	Sent  bool    `json:"sent" doc:"The sink took it."`
+	Sent  bool    `json:"sent" doc:"The sink accepted it."`
 	Error *string `json:"error" doc:"Why not."`
 }
 

@@ -194,9 +194,9 @@ func notInForce(id pipeline.ID, row store.Pipeline) *Problem {
 		if more > 0 {
 			first += fmt.Sprintf(" (and %d more)", more)
 		}
-		return problem(http.StatusNotFound, unknownPipeline, "pipeline %.140q is not in force, since its file was rejected: %.1000s; correct the file", id, first)
+		return problem(http.StatusNotFound, unknownPipeline, "pipeline %.140q is not active, since its file was rejected: %.1000s; correct the file", id, first)
 	case !row.RemovedAt.IsZero():
-		return problem(http.StatusNotFound, unknownPipeline, "pipeline %.140q is not in force: its file was removed at %s; put the file back", id, row.RemovedAt.UTC().Format(time.RFC3339))
+		return problem(http.StatusNotFound, unknownPipeline, "pipeline %.140q is not active: its file was removed at %s; restore the file", id, row.RemovedAt.UTC().Format(time.RFC3339))
 	}
 	return noPipeline(id)
 }

@@ -19,18 +19,18 @@ import (
 type AuditEntry struct {
 	ID          string         `json:"id"`
 	At          time.Time      `json:"at"`
-	Actor       string         `json:"actor" doc:"The token, certificate or user; local where the server asks for none, server for what it does by itself."`
+	Actor       string         `json:"actor" doc:"The token, certificate or user; local if the server requires none, server for its own actions."`
 	Role        *string        `json:"role" doc:"The actor's role."`
 	RequestedBy *string        `json:"requestedBy" doc:"The person, as the client named them."`
-	Remote      *string        `json:"remote" doc:"The address that the request came from."`
+	Remote      *string        `json:"remote" doc:"The address of the client."`
 	RequestID   *string        `json:"requestId" doc:"The request's id, as in the server's log."`
 	Action      string         `json:"action" doc:"The operation, such as trigger, pause, login or config."`
 	Pipeline    *string        `json:"pipeline"`
 	Subject     *string        `json:"subject" doc:"What else it is about, such as a run."`
 	Reason      *string        `json:"reason"`
-	Parameters  map[string]any `json:"parameters" doc:"What was asked for, such as force: true."`
+	Parameters  map[string]any `json:"parameters" doc:"The parameters of the request, such as force: true."`
 	Outcome     *string        `json:"outcome" doc:"done, refused or failed; null if the server stopped before it was known."`
-	Error       *string        `json:"error" doc:"Why it was refused, or what went wrong."`
+	Error       *string        `json:"error" doc:"Why it was refused, or the error."`
 }
 
 type auditInput struct {
@@ -44,14 +44,14 @@ type auditInput struct {
 }
 
 func (a *API) auditRoutes(h huma.API) {
-	rt := get("/audit", "list-audit", "Audit", "Who did what: operators' actions, logins, changed files and tokens; newest first")
+	rt := get("/audit", "list-audit", "Audit", "List the audit record: operators' actions, logins, changed files and tokens; newest first")
 	rt.role = RoleAdmin
 	register(h, rt, a.listAudit)
 }
 
 func (a *API) listAudit(ctx context.Context, in *auditInput) (*output[List[AuditEntry]], error) {
 	if a.auditor == nil {
-		return nil, problem(http.StatusNotFound, plainKind, "this server keeps no audit record")
+		return nil, problem(http.StatusNotFound, plainKind, "this server has no audit record")
 	}
 	q := audit.Query{Actor: in.Actor, Action: in.Action, Outcome: audit.Outcome(in.Outcome), Limit: in.Limit}
 	var p *Problem

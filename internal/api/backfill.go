@@ -12,8 +12,8 @@ import (
 type BackfillRequest struct {
 	From        string `json:"from" doc:"The first period."`
 	To          string `json:"to" doc:"The last period, included."`
-	OnlyMissing bool   `json:"onlyMissing,omitempty" doc:"Leave runs alone that are there, whatever became of them."`
-	DryRun      bool   `json:"dryRun,omitempty" doc:"Only say what would be done."`
+	OnlyMissing bool   `json:"onlyMissing,omitempty" doc:"Skip periods that have a run, in any state."`
+	DryRun      bool   `json:"dryRun,omitempty" doc:"Only list the actions."`
 	Asked
 }
 

@@ -19,7 +19,7 @@ type Compliance struct {
 	Items      []Kept        `json:"items" doc:"One per pipeline that had a deadline, by id."`
 	Owners     []OwnerKept   `json:"owners" doc:"The same by owner, of all pages."`
 	Total      []KeptWindow  `json:"total" doc:"The same of all pipelines together."`
-	Lateness   []LatenessBin `json:"lateness" doc:"How long before or after their deadline runs completed, of all pages; earliest first, what never completed last."`
+	Lateness   []LatenessBin `json:"lateness" doc:"How long before or after their deadline runs completed, over all pages; earliest first, runs that never completed last."`
 	NextCursor *string       `json:"nextCursor" doc:"Leads to the next page; null on the last."`
 }
 
@@ -63,8 +63,8 @@ type complianceInput struct {
 }
 
 func (a *API) trendRoutes(h huma.API) {
-	register(h, get("/compliance", "compliance", "Trends", "How deadlines were kept over 7, 30 and 90 days, by pipeline and by owner"), a.compliance)
-	register(h, get("/trends", "list-trends", "Trends", "How long the jobs of each pipeline took and how many attempts they needed, beside the days before"), a.listTrends)
+	register(h, get("/compliance", "compliance", "Trends", "SLA compliance over 7, 30 and 90 days, by pipeline and by owner"), a.compliance)
+	register(h, get("/trends", "list-trends", "Trends", "Durations and attempts of the jobs of each pipeline, compared with the days before"), a.listTrends)
 	register(h, get("/pipelines/{id}/trends", "get-trends", "Trends", "A pipeline's durations, arrivals of sensors, attempts and drift, day by day"), a.getTrends)
 	register(h, get("/pipelines/{id}/months", "get-months", "Trends", "A pipeline's deadlines, durations and attempts, month by month, as far as the archive reaches back"), a.getMonths)
 }

@@ -39,13 +39,13 @@ func (Event) Schema(huma.Registry) *huma.Schema {
 		Required: []string{"id", "source", "detail-type", "time", "detail", "silencedBy"},
 		Properties: map[string]*huma.Schema{
 			"id": word("The same for every repeat of the same event."), "source": word("interlock"), "detail-type": word("The event's type."), "time": at,
-			"silencedBy": {Type: "string", Nullable: true, Description: "The silence that kept the alert about it back; null if none did."},
+			"silencedBy": {Type: "string", Nullable: true, Description: "The silence that held back its alert; null if none did."},
 			"detail": {
 				Type:     "object",
 				Required: []string{"pipelineId", "scheduleId", "date", "message", "timestamp", "severity"},
 				Properties: map[string]*huma.Schema{
 					"pipelineId": word("Empty for events about the platform."), "scheduleId": word("Empty for events about a pipeline."),
-					"date": word("The period; empty where there is none."), "message": word("One sentence."), "timestamp": at,
+					"date": word("The period; empty if there is none."), "message": word("One sentence."), "timestamp": at,
 					"severity": {Type: "string", Enum: []any{"info", "warning", "critical"}},
 					"attempt":  {Type: "integer"}, "causedBy": word("The change, request or event it follows from."),
 				},

@@ -19,18 +19,18 @@ type Explanation struct {
 	At        time.Time    `json:"at"`
 	State     string       `json:"state" enum:"not opened,waiting,starting,held,running,settling,completed,would start,failed,exhausted,cancelled"`
 	Summary   string       `json:"summary" doc:"One sentence."`
-	Reasons   []string     `json:"reasons" doc:"Why it stands so, most important first."`
+	Reasons   []string     `json:"reasons" doc:"The reasons, most important first."`
 	Opens     []string     `json:"opens" doc:"What would open it, most direct first."`
 	DryRun    bool         `json:"dryRun"`
 	Run       Maybe[Run]   `json:"run" doc:"null if there is none."`
-	Budgets   Budgets      `json:"budgets" doc:"How many further attempts each cause may open, by the file in force."`
+	Budgets   Budgets      `json:"budgets" doc:"How many further attempts each cause may open, by the active file."`
 	Gate      Maybe[Shown] `json:"gate" doc:"What the rules show; null where there was nothing to evaluate."`
 	Attempts  []Attempt    `json:"attempts"`
 	JobLog    []JobEntry   `json:"jobLog"`
 	Reruns    []Rerun      `json:"reruns"`
 	Deadlines []Deadline   `json:"deadlines"`
-	Silenced  []Silenced   `json:"silenced" doc:"Silences that kept back alerts about it."`
-	Probes    []Probe      `json:"probes" doc:"Whose answers its gate looks at now."`
+	Silenced  []Silenced   `json:"silenced" doc:"Silences that held back alerts about it."`
+	Probes    []Probe      `json:"probes" doc:"The probes whose answers its gate reads now."`
 	Text      string       `json:"text" doc:"All of it, for people."`
 	Lines     []Line       `json:"lines" doc:"The text line by line, with what each line is."`
 }
@@ -65,7 +65,7 @@ type Silenced struct {
 
 // Shown is what the rules of a gate showed at some moment.
 type Shown struct {
-	Live     bool      `json:"live" doc:"As they stand now, rather than what the run started on."`
+	Live     bool      `json:"live" doc:"The rules now, rather than at the start of the run."`
 	At       time.Time `json:"at"`
 	Open     bool      `json:"open"`
 	Outcome  string    `json:"outcome" enum:"pass,fail,unknown"`

@@ -17,9 +17,9 @@ import (
 type ConfigFile struct {
 	File       string        `json:"file"`
 	Kind       string        `json:"kind" enum:"pipeline,calendar,archetype"`
-	State      string        `json:"state" enum:"in force,refused,read,missing" doc:"in force: what it says counts; refused: it has errors, and the last good version, if there is one, counts; read: a calendar or archetype, which counts where pipelines name it; missing: it cannot be read any more, and the version in force stays in force."`
-	Pipeline   *string       `json:"pipeline" doc:"That it describes; null where nobody can say which."`
-	Version    *string       `json:"version" doc:"The pipeline's version in force: its last good one."`
+	State      string        `json:"state" enum:"in force,refused,read,missing" doc:"in force: this version is active; refused: it has errors, and the last good version, if there is one, is active; read: a calendar or archetype, used by the pipelines that name it; missing: it can no longer be read, and the active version stays active."`
+	Pipeline   *string       `json:"pipeline" doc:"The pipeline that it describes; null if unknown."`
+	Version    *string       `json:"version" doc:"The pipeline's active version: its last good one."`
 	AcceptedAt *time.Time    `json:"acceptedAt" doc:"When that was accepted."`
 	Problems   []FileProblem `json:"problems" doc:"In the order of the file, warnings included."`
 }
@@ -29,7 +29,7 @@ type FileProblem struct {
 	Line     int    `json:"line"`
 	Column   int    `json:"column"`
 	Path     string `json:"path" doc:"The key it is about."`
-	Message  string `json:"message" doc:"What is wrong, and what would be right."`
+	Message  string `json:"message" doc:"The problem and the fix."`
 	Severity string `json:"severity" enum:"error,warning"`
 }
 
@@ -67,7 +67,7 @@ func (a *API) acceptRemoval(ctx context.Context, in *struct{ Body *Asked }) (*ou
 	}
 	ids, err := a.acceptance(ctx, in.Body.by(ctx), in.Body.why(), a.now())
 	if errors.Is(err, catalog.ErrNothingLost) {
-		return nil, problem(http.StatusConflict, refused, "%v; of several replicas, ask the one that reports it", err)
+		return nil, problem(http.StatusConflict, refused, "%v; with several replicas, use the one that reports it", err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("accept the removal of pipelines: %w", err)

@@ -33,7 +33,7 @@ type Gate struct {
 // StartBlock is one reason why no start is allowed now.
 type StartBlock struct {
 	Code   string     `json:"code" enum:"excluded,paused,dry-run,not-due,start-condition,start-deadline,rules,max-active,running,held,completed,ended"`
-	Reason string     `json:"reason" doc:"The same in a sentence, with what would change it."`
+	Reason string     `json:"reason" doc:"The reason as a sentence, with what would change it."`
 	Until  *time.Time `json:"until" doc:"When it ends by itself; null where that is not known."`
 }
 
@@ -45,7 +45,7 @@ type Rule struct {
 	Needs            any        `json:"needs" doc:"What the field is compared with."`
 	From             *string    `json:"from" doc:"The other pipeline whose sensor is read."`
 	Level            string     `json:"level" enum:"required,advisory"`
-	Group            *string    `json:"group" doc:"Where it stands in a group, for people."`
+	Group            *string    `json:"group" doc:"Its position in a group, as text."`
 	Outcome          string     `json:"outcome" enum:"pass,fail,unknown" doc:"Of the rule itself."`
 	EffectiveOutcome string     `json:"effectiveOutcome" enum:"pass,fail,unknown" doc:"After every not around the rule: what it contributes to the gate."`
 	Value            any        `json:"value" doc:"The value seen; null if there was none."`

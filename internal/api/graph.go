@@ -19,7 +19,7 @@ import (
 // Graph is what a pipeline waits for and what waits for it, however far away.
 type Graph struct {
 	Pipeline  string  `json:"pipeline"`
-	Nodes     []Node  `json:"nodes" doc:"By how far away they are, upstream first."`
+	Nodes     []Node  `json:"nodes" doc:"By distance, upstream first."`
 	Edges     []Edge  `json:"edges"`
 	Blocks    []Block `json:"blocks" doc:"Open runs among them that wait for another pipeline, oldest period first."`
 	Truncated bool    `json:"truncated" doc:"There is more than fits."`
@@ -38,7 +38,7 @@ type Node struct {
 // Edge is a pipeline that waits for another.
 type Edge struct {
 	From string `json:"from"`
-	To   string `json:"to" doc:"The one that waits."`
+	To   string `json:"to" doc:"The pipeline that waits."`
 	Kind string `json:"kind" enum:"after,sensor" doc:"after: for its run; sensor: it reads its sensors."`
 }
 

@@ -25,7 +25,7 @@ func (h Health) Why() string {
 
 // HealthCheck is one thing that the controller needs in order to do its work.
 type HealthCheck struct {
-	Name   string `json:"name" doc:"What was looked at: store, feed, timers, watchdog, files."`
+	Name   string `json:"name" doc:"The check: store, feed, timers, watchdog, files."`
 	OK     bool   `json:"ok" doc:"Whether it is as it should be."`
 	Detail string `json:"detail" doc:"How it is, for people."`
 }

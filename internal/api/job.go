@@ -20,7 +20,7 @@ type JobReport struct {
 // JobReported is what became of a result.
 type JobReported struct {
 	Run  Run  `json:"run"`
-	Late bool `json:"late" doc:"It came for an attempt that no longer waits for one: it is logged and changes nothing."`
+	Late bool `json:"late" doc:"The attempt had already ended: the result is logged and changes nothing."`
 }
 
 func (a *API) report(ctx context.Context, in *struct {

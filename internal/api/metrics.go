@@ -34,7 +34,7 @@ func newMetrics(r *prometheus.Registry) *metrics {
 		streams: prometheus.NewGauge(prometheus.GaugeOpts{Name: "interlock_http_event_streams", Help: "Event streams that are open."}),
 	}
 	written := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "interlock_sensor_writes_total", Help: "Readings that came over HTTP, by what became of them.",
+		Name: "interlock_sensor_writes_total", Help: "Readings written over HTTP, by result.",
 	}, []string{"result"})
 	m.writes, m.refusals = written.WithLabelValues("accepted"), written.WithLabelValues("refused")
 	m.taken, m.takenTime = m.requests.WithLabelValues(http.MethodPut, sensorPath, "200"), m.duration.WithLabelValues(sensorPath)

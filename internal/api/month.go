@@ -52,7 +52,7 @@ func (a *API) getMonths(ctx context.Context, in *struct {
 	}
 	items, err := a.months(ctx, pipeline.ID(in.ID), in.Limit)
 	if errors.Is(err, ErrArchiveAway) {
-		p := problem(http.StatusServiceUnavailable, plainKind, "%v; /readyz tells how the archive is", err).with("Retry-After", "30")
+		p := problem(http.StatusServiceUnavailable, plainKind, "%v; /readyz shows the state of the archive", err).with("Retry-After", "30")
 		p.cause = err
 		return nil, p
 	}

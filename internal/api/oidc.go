@@ -85,7 +85,7 @@ func (a *API) oidcRoutes(h huma.API) {
 	begin := public(oidcPath, "begin-oidc", "Send a browser to the OpenID Connect provider to log in")
 	begin.status = http.StatusFound
 	register(h, begin, a.beginOIDC)
-	finish := public(oidcCallback, "finish-oidc", "Open a session for a browser that comes back from the provider")
+	finish := public(oidcCallback, "finish-oidc", "Open a session for a browser that returns from the provider")
 	finish.status = http.StatusFound
 	op := finish.operation()
 	op.SkipValidateParams = true // providers add parameters of their own

@@ -124,7 +124,7 @@ func plainOperations(h huma.API) []*huma.Operation {
 			Responses: map[string]*huma.Response{"200": ok, "default": problems(h)},
 		}
 	}
-	ready := plain("/readyz", "readyz", "Whether the controller keeps up", jsonAnswer[Readiness](h, "It does."))
+	ready := plain("/readyz", "readyz", "Whether the controller keeps up", jsonAnswer[Readiness](h, "It keeps up."))
 	ready.Responses["503"] = &huma.Response{Description: "It does not.", Content: map[string]*huma.MediaType{problemType: {Schema: schemaOf[Unreadiness](h, "")}}}
 	anything := &huma.Response{Description: "OK", Content: map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Type: "object", AdditionalProperties: true}}}}
 	metrics := &huma.Response{Description: "OK", Content: map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: "string"}}}}

@@ -70,12 +70,12 @@ func (a *API) operatorRoutes(h huma.API) {
 	report := post("/runs/{pipeline}/{schedule}/{date}/job", "report", "Runs", "Report the result of a run's job, also with the attempt's own callback token")
 	report.role, report.recorded = RoleNone, true // the handler checks the role: the job itself may report
 	register(h, report, a.report)
-	register(h, post("/pipelines/{id}/pause", "pause", "Pipelines", "Stop a pipeline: readings are kept, nothing opens or starts"), a.pause)
+	register(h, post("/pipelines/{id}/pause", "pause", "Pipelines", "Pause a pipeline: readings are stored, nothing opens or starts"), a.pause)
 	register(h, post("/pipelines/{id}/resume", "resume", "Pipelines", "End a pause"), a.resume)
 	register(h, many("/pipelines/{id}/backfill", "backfill", "Open the runs of all expected periods of a stretch of time"), a.backfill)
 	register(h, many("/pause", "pause-all", "Stop all pipelines, also those added later"), a.pauseAll)
 	register(h, many("/resume", "resume-all", "End the pause of all pipelines"), a.resumeAll)
-	accept := many("/config/accept-removal", "accept-removal", "Remove the pipelines whose files their folder lost at once")
+	accept := many("/config/accept-removal", "accept-removal", "Remove the pipelines whose files are missing")
 	accept.tag = "Files"
 	register(h, accept, a.acceptRemoval)
 }

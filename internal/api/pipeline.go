@@ -20,13 +20,13 @@ import (
 // Pipeline is a pipeline and how it stands.
 type Pipeline struct {
 	ID          string            `json:"id"`
-	State       string            `json:"state" enum:"ok,paused,degraded,rejected,removed" doc:"degraded: its newest file has problems, or its file cannot be read, and an older version is in force; rejected: no version ever was."`
+	State       string            `json:"state" enum:"ok,paused,degraded,rejected,removed" doc:"degraded: its newest file has problems or cannot be read, and an older version is active; rejected: no version was ever active."`
 	Owner       string            `json:"owner"`
 	Description string            `json:"description"`
 	Tags        map[string]string `json:"tags"`
-	File        *string           `json:"file" doc:"Where its version in force was read."`
-	Version     *string           `json:"version" doc:"The version in force."`
-	Problems    []string          `json:"problems" doc:"Why its newest file is not in force, or cannot be read; empty if it is in force."`
+	File        *string           `json:"file" doc:"The path of the active version's file."`
+	Version     *string           `json:"version" doc:"The active version."`
+	Problems    []string          `json:"problems" doc:"Why its newest file is not active or cannot be read; empty if it is active."`
 	Schedule    *string           `json:"schedule" enum:"cron,stream,manual" doc:"What opens its runs."`
 	Period      *string           `json:"period" enum:"day,hour,minute" doc:"The slice of data that a run is for."`
 	Timezone    *string           `json:"timezone"`
@@ -37,7 +37,7 @@ type Pipeline struct {
 	Pause       Pause             `json:"pause" doc:"Its own pause."`
 	PauseAll    Pause             `json:"pauseAll" doc:"The pause of all pipelines, if it covers this one. The pipeline is paused while either is in effect."`
 	Horizon     *time.Time        `json:"horizon" doc:"Its first acceptance: nothing before it is opened or missed."`
-	AcceptedAt  *time.Time        `json:"acceptedAt" doc:"Of the version in force."`
+	AcceptedAt  *time.Time        `json:"acceptedAt" doc:"When the active version was accepted."`
 	RemovedAt   *time.Time        `json:"removedAt"`
 	OpenRuns    int               `json:"openRuns" doc:"How many of its runs have not ended."`
 	LastRun     Maybe[Run]        `json:"lastRun" doc:"The run of its latest period; null if there is none."`
@@ -93,17 +93,17 @@ type OfPipeline struct {
 }
 
 func (a *API) pipelineRoutes(h huma.API) {
-	register(h, get("/pipelines", "list-pipelines", "Pipelines", "All pipelines, by id, and how each stands"), a.listPipelines)
-	register(h, get("/pipelines/{id}", "get-pipeline", "Pipelines", "A pipeline and how it stands"), a.getPipeline)
+	register(h, get("/pipelines", "list-pipelines", "Pipelines", "All pipelines with their states, by id"), a.listPipelines)
+	register(h, get("/pipelines/{id}", "get-pipeline", "Pipelines", "A pipeline and its state"), a.getPipeline)
 	register(h, get("/pipelines/{id}/versions", "list-versions", "Pipelines", "The accepted versions of a pipeline's file, newest first"), a.listVersions)
 	text := get("/pipelines/{id}/versions/{version}", "get-version", "Pipelines", "One version of a pipeline's file, with its text")
 	text.role = RoleOperator // a file may hold what not every viewer should read
 	register(h, text, a.getVersion)
-	register(h, get("/pipelines/{id}/graph", "get-graph", "Pipelines", "What a pipeline waits for, what waits for it, and what blocks whom"), a.getGraph)
+	register(h, get("/pipelines/{id}/graph", "get-graph", "Pipelines", "The upstream and downstream pipelines of a pipeline, and what blocks each"), a.getGraph)
 	register(h, get("/pipelines/{id}/gate/history", "gate-history", "Pipelines", "The last writes of the sensors that a gate reads, rule by rule"), a.ruleHistory)
 	register(h, get("/files", "list-files", "Files", "The files that the server reads, by name, with their problems"), a.listFiles)
 	register(h, get("/pipelines/{id}/gate", "get-gate", "Pipelines", "Whether a run may start: the gate's verdict, rule by rule"), a.getGate)
-	register(h, get("/pipelines/{id}/explain", "explain", "Pipelines", "Why a run waits, how it went, or why there is none"), a.explain)
+	register(h, get("/pipelines/{id}/explain", "explain", "Pipelines", "Why a run is waiting, how it went, or why there is none"), a.explain)
 }
 
 func (a *API) listPipelines(ctx context.Context, in *struct {

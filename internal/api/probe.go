@@ -13,7 +13,7 @@ type Probe struct {
 	Pipeline string        `json:"pipeline" doc:"Whose probe it is."`
 	Key      string        `json:"key" doc:"The sensor that it writes."`
 	Kind     string        `json:"kind" enum:"command,url,builtin"`
-	Builtin  *string       `json:"builtin" doc:"Which of those that Interlock brings along; null for the others."`
+	Builtin  *string       `json:"builtin" doc:"The built-in check; null for other probes."`
 	Interval *string       `json:"interval" doc:"How often it is asked; null: when its answer has expired and a gate needs it."`
 	TTL      string        `json:"ttl" doc:"How long an answer counts."`
 	Timeout  string        `json:"timeout"`

@@ -21,9 +21,9 @@ type Problem struct {
 	Type      string          `json:"type" doc:"What kind of problem it is; about:blank where the status says it all." example:"urn:interlock:problem:unknown-pipeline"`
 	Title     string          `json:"title" doc:"The status in words."`
 	Status    int             `json:"status" doc:"The HTTP status."`
-	Detail    string          `json:"detail" doc:"What is wrong this time, and what would be right."`
-	Instance  string          `json:"instance" doc:"The path that was asked for."`
-	RequestID string          `json:"requestId" doc:"The id of this request, as it stands in the server's log."`
+	Detail    string          `json:"detail" doc:"The problem with this request, and the fix."`
+	Instance  string          `json:"instance" doc:"The path of the request."`
+	RequestID string          `json:"requestId" doc:"The id of this request, as in the server's log."`
 	Errors    []ProblemDetail `json:"errors" doc:"Each single thing that is wrong, where there are several or they have a place."`
 
 	header http.Header // sent along

@@ -54,15 +54,15 @@ type historyInput struct {
 
 // Paging is which page of a list is asked for.
 type Paging struct {
-	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100" doc:"How many items at most. A page whose items are large has fewer; nextCursor leads on."`
+	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100" doc:"The most items to return. A page with large items has fewer; nextCursor continues it."`
 	Cursor string `query:"cursor" doc:"The nextCursor of the page before."`
 }
 
 func (a *API) sensorRoutes(h huma.API) {
 	register(h, get("/pipelines/{id}/sensors", "list-sensors", "Sensors", "The latest reading of every key of a pipeline, by key"), a.listSensors)
-	register(h, get("/pipelines/{id}/sensors/{key}", "get-sensor", "Sensors", "A sensor's reading: for a period what a rule sees, else the latest"), a.getSensor)
+	register(h, get("/pipelines/{id}/sensors/{key}", "get-sensor", "Sensors", "A sensor's reading: with a period the one that a rule uses, else the latest"), a.getSensor)
 	register(h, get("/pipelines/{id}/sensors/{key}/history", "sensor-history", "Sensors", "The writes of a sensor, newest first"), a.sensorHistory)
-	remove := post("/pipelines/{id}/sensors/{key}", "delete-sensor", "Sensors", "Delete the reading of one period, or the undated one; the history keeps both")
+	remove := post("/pipelines/{id}/sensors/{key}", "delete-sensor", "Sensors", "Delete the reading of one period, or the undated one; the history keeps the write and the deletion")
 	remove.method, remove.role = http.MethodDelete, RoleSensor
 	register(h, remove, a.deleteSensor)
 	batch := post("/sensors", "put-sensors", "Sensors", "Write up to 1000 readings, all of them or none")
@@ -154,7 +154,7 @@ func (a *API) latest(ctx context.Context, id pipeline.ID, key sensor.Key) (*sens
 func (a *API) deleteSensor(ctx context.Context, in *struct {
 	ID     string `path:"id" doc:"The pipeline's id."`
 	Key    string `path:"key" doc:"The sensor's key, percent-encoded (/ is %2F, # is %23), with #period if need be."`
-	Date   string `query:"date" doc:"The period whose reading is deleted; without it and without #period, the undated one is."`
+	Date   string `query:"date" doc:"The period whose reading is deleted; without it and without #period, the undated one."`
 	Source string `query:"source" maxLength:"200" doc:"Who deletes it."`
 },
 ) (*output[Written], error) {

@@ -53,7 +53,7 @@ func standardProblem(r *http.Request, status int, allow string) *Problem {
 		if rest, ok := strings.CutPrefix(r.URL.Path, prefix+"/pipelines/"); ok && strings.Contains(rest, "/sensors/") {
 			return problem(status, plainKind, "there is nothing at this path; in a sensor's key write / as %%2F and # as %%23")
 		}
-		return problem(status, plainKind, "there is nothing at this path; /openapi.json lists what there is")
+		return problem(status, plainKind, "no such path; /openapi.json lists all paths")
 	case http.StatusMethodNotAllowed:
 		return problem(status, plainKind, "%s is not allowed here; use %s", r.Method, allow)
 	}

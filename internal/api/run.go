@@ -20,7 +20,7 @@ type Run struct {
 	Schedule       string     `json:"schedule" enum:"cron,stream,manual"`
 	Date           string     `json:"date" doc:"The period it is for."`
 	Status         string     `json:"status" enum:"PENDING,TRIGGERING,RUNNING,COMPLETED,FAILED,FAILED_FINAL,JOB_POLL_EXHAUSTED,VALIDATION_EXHAUSTED,CANCELLED"`
-	Phase          string     `json:"phase" enum:"waiting,not-due,backoff,max-active,starting,start-refused,held,running,status-unread,settling,completed,failed,exhausted,cancelled" doc:"Finer than status: what an open run waits for."`
+	Phase          string     `json:"phase" enum:"waiting,not-due,backoff,max-active,starting,start-refused,held,running,status-unread,settling,completed,failed,exhausted,cancelled" doc:"More specific than status: what an open run waits for."`
 	DryRun         bool       `json:"dryRun" doc:"No job is started."`
 	Attempt        int        `json:"attempt" doc:"The latest; 0 for a run that was closed before any was opened."`
 	Reason         *string    `json:"reason" doc:"Why it has that status."`
@@ -44,7 +44,7 @@ type Run struct {
 	UnreadSince    *time.Time `json:"unreadSince" doc:"The first of the polls in a row that failed."`
 	Handle         *string    `json:"handle" doc:"The job's own name at its target."`
 	Result         *string    `json:"result" enum:"success,fail,timeout" doc:"Of the latest attempt's job."`
-	Category       *string    `json:"category" enum:"PERMANENT,TRANSIENT,TIMEOUT" doc:"Of a failure; null where nobody can say."`
+	Category       *string    `json:"category" enum:"PERMANENT,TRANSIENT,TIMEOUT" doc:"Of a failure; null if unknown."`
 	Message        *string    `json:"message" doc:"What the job's result says."`
 	ExitCode       *int       `json:"exitCode"`
 	JobMayRun      bool       `json:"jobMayRun" doc:"Its job could not be stopped and may still run."`
@@ -97,7 +97,7 @@ type RunDetail struct {
 	Run
 	Attempts  []Attempt    `json:"attempts" doc:"Oldest first."`
 	JobLog    []JobEntry   `json:"jobLog" doc:"What happened to its jobs, oldest first."`
-	Gate      Maybe[Shown] `json:"gate" doc:"What the latest attempt started on, or what its gate shows while it waits."`
+	Gate      Maybe[Shown] `json:"gate" doc:"The gate at the start of the latest attempt, or now while it waits."`
 	Deadlines []Deadline   `json:"deadlines"`
 	Reruns    []Rerun      `json:"reruns" doc:"Requests for further attempts and their answers, oldest first."`
 }
@@ -119,7 +119,7 @@ type Attempt struct {
 	Category     *string    `json:"category"`
 	Message      *string    `json:"message"`
 	ExitCode     *int       `json:"exitCode"`
-	Output       *string    `json:"output" doc:"The end of what its job printed."`
+	Output       *string    `json:"output" doc:"The end of the job's output."`
 }
 
 func attemptView(a explain.Attempt) Attempt {
@@ -199,7 +199,7 @@ func (a *API) runRoutes(h huma.API) {
 	register(h, get("/runs", "list-runs", "Runs", "Runs, latest period first"), a.listRuns)
 	register(h, get("/runs/{pipeline}/{schedule}/{date}", "get-run", "Runs", "A run with its attempts, job log, gate snapshot and deadlines"), a.getRun)
 	register(h, get("/deadlines", "list-deadlines", "Deadlines", "Deadlines, soonest first; the armed ones unless said otherwise"), a.listDeadlines)
-	register(h, get("/timeline", "timeline", "Runs", "What is and was expected of each pipeline between two instants, and what became of it"), a.timeline)
+	register(h, get("/timeline", "timeline", "Runs", "The expected periods of each pipeline between two instants, and their results"), a.timeline)
 }
 
 func (a *API) listRuns(ctx context.Context, in *runsInput) (*output[List[Run]], error) {

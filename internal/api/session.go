@@ -13,10 +13,10 @@ import (
 
 // Session is the client that makes a request, and what it may do.
 type Session struct {
-	Name      *string    `json:"name" doc:"The name of the token or certificate; null where the server asks for none."`
+	Name      *string    `json:"name" doc:"The name of the token or certificate; null if the server requires none."`
 	Role      string     `json:"role" enum:"viewer,sensor,operator,admin"`
 	Pipelines []string   `json:"pipelines" doc:"Patterns of the pipelines it is limited to; empty: all."`
-	Tokens    bool       `json:"tokens" doc:"Whether the server asks for tokens or certificates."`
+	Tokens    bool       `json:"tokens" doc:"Whether the server requires tokens or certificates."`
 	ExpiresAt *time.Time `json:"expiresAt" doc:"When the session ends, whether or not it is used; null for a request with a token."`
 }
 
@@ -43,7 +43,7 @@ type loggedOut struct {
 }
 
 func (a *API) sessionRoutes(h huma.API) {
-	register(h, get("/session", "get-session", "Session", "Return the client that makes this request, and what it may do"), a.getSession)
+	register(h, get("/session", "get-session", "Session", "The client that makes this request, and its role"), a.getSession)
 	in := post("/session", "login", "Session", "Open a session for a browser: a cookie that no script can read")
 	in.role = RoleNone // login records itself, once the client has a name
 	register(h, in, a.login)
@@ -72,7 +72,7 @@ func (a *API) asks() bool {
 // login opens a session for a token. An address that sent several unknown tokens has to wait before it may try again.
 func (a *API) login(ctx context.Context, in *struct{ Body LoginRequest }) (*loggedIn, error) {
 	if len(a.keys.Load().who) == 0 {
-		return nil, badRequest("this server asks for no token; there is nothing to log in to")
+		return nil, badRequest("this server requires no token, so there is no login")
 	}
 	now := a.now()
 	from := callOf(ctx).address()

@@ -37,10 +37,10 @@ type Silence struct {
 	Since       time.Time  `json:"since"`
 	Until       time.Time  `json:"until" doc:"When it ends by itself."`
 	Active      bool       `json:"active"`
-	EndedAt     *time.Time `json:"endedAt" doc:"When somebody ended it before its time."`
+	EndedAt     *time.Time `json:"endedAt" doc:"When an operator ended it early."`
 	EndedBy     *string    `json:"endedBy"`
 	EndedReason *string    `json:"endedReason"`
-	Suppressed  int        `json:"suppressed" doc:"How many alerts it has kept back."`
+	Suppressed  int        `json:"suppressed" doc:"How many alerts it has held back."`
 }
 
 func (a *API) silenceRoutes(h huma.API) {

@@ -44,7 +44,7 @@ type Slot struct {
 	EndedAt   *time.Time `json:"endedAt"`
 	WarnAt    *time.Time `json:"warnAt" doc:"When its deadline warns."`
 	BreachAt  *time.Time `json:"breachAt" doc:"Its deadline."`
-	Deadline  *string    `json:"deadline" enum:"ARMED,WARNED,MET,BREACHED,CANCELLED" doc:"How that stands in the ledger, the relative one included; null where none was ever armed."`
+	Deadline  *string    `json:"deadline" enum:"ARMED,WARNED,MET,BREACHED,CANCELLED" doc:"The state of the deadline, including the relative one; null if none was ever armed."`
 }
 
 // The limits of a timeline.

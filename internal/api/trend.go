@@ -29,7 +29,7 @@ type TrendSummary struct {
 	Attempts  int       `json:"attempts" doc:"Of all runs together."`
 	Durations Durations `json:"durations"`
 	Before    Durations `json:"before" doc:"The same over as many days before."`
-	Truncated bool      `json:"truncated" doc:"There were more runs than are looked at; those of the latest periods count."`
+	Truncated bool      `json:"truncated" doc:"There were more runs than the limit; only those of the latest periods count."`
 }
 
 // Trends is how the periods of one pipeline went.
@@ -42,7 +42,7 @@ type Trends struct {
 	Periods   []TrendRun   `json:"periods" doc:"Oldest first."`
 	Sensors   []Arrivals   `json:"sensors" doc:"When the sensors of its start condition and gate arrived."`
 	Drift     []DriftPoint `json:"drift" doc:"Values that moved after a run had completed, newest first."`
-	Truncated bool         `json:"truncated" doc:"There were more runs than are looked at; those of the latest periods count."`
+	Truncated bool         `json:"truncated" doc:"There were more runs than the limit; only those of the latest periods count."`
 }
 
 // TrendDay is the runs of one day.
@@ -68,7 +68,7 @@ type Arrivals struct {
 	Pipeline  string    `json:"pipeline" doc:"Whose sensor it is."`
 	Key       string    `json:"key"`
 	Items     []Arrival `json:"items" doc:"Oldest period first."`
-	Truncated bool      `json:"truncated" doc:"It was written more often than is looked at."`
+	Truncated bool      `json:"truncated" doc:"There were more writes than the limit."`
 }
 
 // Arrival is the first write of a sensor for a period.

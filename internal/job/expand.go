@@ -146,7 +146,7 @@ func (e *expander) hide(findings []document.Finding, secret []string) []document
 	e.permanent = true
 	for i, f := range findings {
 		if slices.ContainsFunc(slices.Concat(f.Also, []string{f.Path}), func(path string) bool { return touches(path, secret) }) {
-			findings[i].Message = "does not fit once its secrets are put in; what they hold is not shown"
+			findings[i].Message = "is invalid once its secrets are filled in; their values are not shown"
 		}
 	}
 	return findings

@@ -16,9 +16,9 @@ func TestURLsAreAbsoluteAndHoldNoCredentials(t *testing.T) {
 		"${env:BASE}": "", "${env:BASE}/runs/${DATE}": "", "${env:SCHEME}://host/": "", "https://${env:HOST}:${env:PORT}/": "", "https://host/${PIPELINE}": "",
 		"host/path": absolute, "/path": absolute, "ftp://host/": absolute, "https://": absolute, "https://:80/": absolute, "mailto:x@y": absolute,
 		"https://ho st/": absolute, "http://host:port/": absolute, "hello": absolute, "https:/host": absolute, "http://%zz/": absolute,
-		"https://user:pass@host/":   "holds a user or password; send credentials in a header, from ${env:NAME} or ${file:PATH}",
-		"https://${env:USER}@host/": "holds a user or password; send credentials in a header, from ${env:NAME} or ${file:PATH}",
-		"https://host/#part":        "holds a fragment (#…), which is never sent; remove it or write %23",
+		"https://user:pass@host/":   "contains a user or password; send credentials in a header, from ${env:NAME} or ${file:PATH}",
+		"https://${env:USER}@host/": "contains a user or password; send credentials in a header, from ${env:NAME} or ${file:PATH}",
+		"https://host/#part":        "contains a fragment (#…), which is never sent; remove it or write %23",
 		"":                          "",
 	}
 	for text, want := range tests {

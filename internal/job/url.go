@@ -17,9 +17,9 @@ func CheckURL(path, text string) []document.Finding {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
 		return []document.Finding{{Path: path, Message: "must be an absolute http or https URL such as https://host/path"}}
 	case u.User != nil:
-		return []document.Finding{{Path: path, Message: "holds a user or password; send credentials in a header, from ${env:NAME} or ${file:PATH}"}}
+		return []document.Finding{{Path: path, Message: "contains a user or password; send credentials in a header, from ${env:NAME} or ${file:PATH}"}}
 	case u.Fragment != "":
-		return []document.Finding{{Path: path, Message: "holds a fragment (#…), which is never sent; remove it or write %23"}}
+		return []document.Finding{{Path: path, Message: "contains a fragment (#…), which is never sent; remove it or write %23"}}
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ type archetypeFile struct {
 	Description    string               `yaml:"description" doc:"What it is for, for people."`
 	Parameters     map[string]parameter `yaml:"parameters" doc:"What a pipeline gives under with."`
 	Probes         document.Node        `yaml:"probes" doc:"Evaluators, as in a pipeline file."`
-	Rules          document.Node        `yaml:"rules" doc:"Rules, all of which must hold, as in a pipeline file."`
+	Rules          document.Node        `yaml:"rules" doc:"Rules, all of which must pass, as in a pipeline file."`
 	RequiredTraits []traitDefault       `yaml:"requiredTraits" doc:"The older form: traits that must pass."`
 	OptionalTraits []traitDefault       `yaml:"optionalTraits" doc:"The older form: traits that are only shown."`
 	ReadinessRule  *readiness           `yaml:"readinessRule" doc:"The older form: how many required traits must pass."`

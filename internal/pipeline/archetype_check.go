@@ -63,7 +63,7 @@ func (a *archetypeFile) part(path string, node document.Node) *archetypePart {
 	}
 	_, holes := node.Expand(func(text string) (any, error) {
 		if strings.Contains(text, openParameter) {
-			return nil, errors.New("takes a parameter")
+			return nil, errors.New("needs a parameter")
 		}
 		return text, nil
 	})

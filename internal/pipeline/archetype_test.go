@@ -91,7 +91,7 @@ func TestAnArchetypeIsCheckedWhereNobodyUsesIt(t *testing.T) {
 	for _, c := range []struct{ name, old, made, want string }{
 		{"unknown check", "check: gte", "check: gtee", `arch.yaml:12:27: rules[1].check: unknown value "gtee"; did you mean "gte"?`},
 		{"unknown key of a rule", "field: count", "feild: count", `arch.yaml:12:32: rules[1].feild: unknown key "feild"; did you mean "field"?`},
-		{"what a rule lacks", ", field: count", "", `arch.yaml:12:5: rules[1].field: is required: the field of the reading that gte looks at`},
+		{"what a rule lacks", ", field: count", "", `arch.yaml:12:5: rules[1].field: is required: the field of the reading that gte checks`},
 		{"a default that does not fit", "default: 10", "default: many", `arch.yaml:5:35: parameters.least.default: many does not fit; it must be an integer`},
 		{"a choice that does not fit", "default: 10", "enum: [3, many]", `arch.yaml:5:36: parameters.least.enum[1]: many does not fit; it must be an integer`},
 		{"a parameter that is not closed", "with.least}", "with.least", `arch.yaml:12:53: rules[1].value: "${with.least" is not closed by "}"`},

@@ -24,7 +24,7 @@ func (b *builder) checkAWS() {
 		}
 	}
 	if len(b.def.Probes) > 0 {
-		b.warnf(b.probesPath(), "probes are run by `interlock serve` alone; on AWS let a scheduled function write their sensors")
+		b.warnf(b.probesPath(), "only `interlock serve` runs probes; on AWS let a scheduled function write their sensors")
 	}
 	b.warnTurns("schedule.evaluation.interval", b.def.Interval, b.def.Window)
 	if need := b.def.Window + pollWindow; need > b.shelf.timeLimit {

@@ -19,7 +19,7 @@ func TestAWSAddsItsLimits(t *testing.T) {
 		},
 		{
 			"probes", "probes: [{key: a, command: x}]\n",
-			"probes: probes are run by `interlock serve` alone; on AWS let a scheduled function write their sensors", false,
+			"probes: only `interlock serve` runs probes; on AWS let a scheduled function write their sensors", false,
 		},
 		{
 			"a command without a timeout", "job: {type: command, config: {command: x}}\n",

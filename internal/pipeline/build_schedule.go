@@ -82,7 +82,7 @@ func (b *builder) periodSize(s *ScheduleSection) period.Size {
 	}
 	if s.Cron != nil && explicit > s.Cron.cron.Size() {
 		b.clashf("schedule.period", "schedule.cron",
-			"one %s would hold several fires of %q; use period: %s", explicit, s.Cron.cron, s.Cron.cron.Size())
+			"one %s would contain several fires of %q; use period: %s", explicit, s.Cron.cron, s.Cron.cron.Size())
 	}
 	return explicit
 }

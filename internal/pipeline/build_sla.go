@@ -43,7 +43,7 @@ func (b *builder) checkSLA(s *SLASection, spec sla.Spec) {
 	if spec.Max > 0 && spec.Expected >= spec.Max {
 		b.add(document.Finding{
 			Path: "sla.expectedDuration", Also: []string{"sla.maxDuration"}, Severity: document.Warning,
-			Message: "is not shorter than maxDuration, so the warning comes at 75 % of it",
+			Message: "is not shorter than maxDuration, so the warning is sent at 75 % of it",
 		})
 	}
 	if s.DayOffset > 0 && b.def.Schedule.Size() != period.Day {

@@ -23,7 +23,7 @@ var builtins = []string{string(FileFreshness), string(HTTPStatus)}
 
 // FileFreshnessConfig is what file-freshness looks at.
 type FileFreshnessConfig struct {
-	Path     string             `yaml:"path" required:"true" doc:"A file or a directory; a relative path is taken from the project directory of the pipeline file."`
+	Path     string             `yaml:"path" required:"true" doc:"A file or a directory; a relative path starts at the project directory of the pipeline file."`
 	Pattern  string             `yaml:"pattern" default:"*" doc:"Which files of a directory count, such as *.parquet."`
 	MaxAge   *document.Duration `yaml:"maxAge" above:"0s" doc:"How old the newest may be; any age unless said."`
 	MinFiles int                `yaml:"minFiles" default:"1" min:"1" doc:"How many files there must be at least."`

@@ -10,14 +10,14 @@ type File struct {
 	Pipeline   Identity           `yaml:"pipeline" required:"true" doc:"Who the pipeline is."`
 	Schedule   *ScheduleSection   `yaml:"schedule" doc:"When runs open and what they wait for."`
 	SLA        *SLASection        `yaml:"sla" doc:"By when a period must be done."`
-	Validation *ValidationSection `yaml:"validation" doc:"The rules that must hold before the job may start."`
+	Validation *ValidationSection `yaml:"validation" doc:"The rules that must pass before the job may start."`
 	Job        *JobSection        `yaml:"job" doc:"The job to start. Without it Interlock only gates and watches."`
 	PostRun    *PostRunSection    `yaml:"postRun" doc:"What is watched after the job has completed."`
 	DryRun     bool               `yaml:"dryRun" default:"false" doc:"Decide everything for real but start nothing. Needs schedule.trigger and job.type."`
 	Exclusions *Exclusion         `yaml:"exclusions" doc:"The same as schedule.exclude; both are merged."`
 	Archetype  string             `yaml:"archetype" doc:"The name of an archetype whose probes and rules are added."`
 	With       map[string]any     `yaml:"with" doc:"The archetype's parameters."`
-	Probes     []ProbeSection     `yaml:"probes" doc:"Evaluators whose answers become sensors."`
+	Probes     []ProbeSection     `yaml:"probes" doc:"Programs, HTTP calls and built-in checks whose answers become sensors."`
 	Traits     traitMap           `yaml:"traits" doc:"The older form of probes and rules: traits by type, each with its evaluator."`
 	Watch      *WatchSection      `yaml:"watch" doc:"The older form of evaluation.interval and postRun.evaluation.window."`
 }
@@ -84,7 +84,7 @@ type Exclusion struct {
 // SLASection says by when a period must be done.
 type SLASection struct {
 	Deadline         *clockText         `yaml:"deadline" doc:"HH:MM, or :MM for hourly periods."`
-	ExpectedDuration *document.Duration `yaml:"expectedDuration" min:"0s" doc:"How long the job usually takes; the warning comes that much before the deadline."`
+	ExpectedDuration *document.Duration `yaml:"expectedDuration" min:"0s" doc:"How long the job usually takes; the warning is sent this long before the deadline."`
 	MaxDuration      *document.Duration `yaml:"maxDuration" above:"0s" max:"24h" doc:"Longest time from the first reading of the start condition to completion."`
 	Timezone         *zoneName          `yaml:"timezone" doc:"IANA zone of the deadline; the schedule's unless said."`
 	DayOffset        int                `yaml:"dayOffset" default:"0" min:"0" max:"366" doc:"Days added to a daily deadline."`
@@ -93,7 +93,7 @@ type SLASection struct {
 
 // ValidationSection is the gate.
 type ValidationSection struct {
-	Trigger rule.Mode   `yaml:"trigger" enum:"ALL,ANY" fold:"true" default:"ALL" doc:"Whether all rules must hold, or any."`
+	Trigger rule.Mode   `yaml:"trigger" enum:"ALL,ANY" fold:"true" default:"ALL" doc:"Whether all rules must pass, or any."`
 	Rules   []rule.Rule `yaml:"rules" required:"true" minItems:"1" doc:"The rules."`
 }
 
@@ -107,7 +107,7 @@ type JobSection struct {
 	MaxManualReruns      int               `yaml:"maxManualReruns" default:"1" min:"0" max:"5" doc:"Reruns that people ask for."`
 	RetryBackoff         document.Duration `yaml:"retryBackoff" default:"30s" min:"0s" doc:"Wait before the first retry; doubled for each further one, at most 15m."`
 	JobPollWindowSeconds int               `yaml:"jobPollWindowSeconds" default:"3600" min:"0" max:"86400" doc:"How long a started job is watched, 60 to 86400 seconds; 0 is the default, 3600."`
-	PollInterval         document.Duration `yaml:"pollInterval" default:"30s" min:"1s" doc:"How often its state is asked for."`
+	PollInterval         document.Duration `yaml:"pollInterval" default:"30s" min:"1s" doc:"How often it is polled."`
 	Classify             []ClassifySection `yaml:"classify" doc:"Your own failure classes; the first that fits wins."`
 }
 
@@ -120,8 +120,8 @@ type ClassifySection struct {
 
 // PostRunSection is what is watched after completion.
 type PostRunSection struct {
-	Rules          []rule.Rule            `yaml:"rules" required:"true" minItems:"1" doc:"Rules, all of which must hold."`
-	DriftThreshold float64                `yaml:"driftThreshold" default:"0" min:"0" doc:"A change larger than this is drift and asks for a rerun."`
+	Rules          []rule.Rule            `yaml:"rules" required:"true" minItems:"1" doc:"Rules, all of which must pass."`
+	DriftThreshold float64                `yaml:"driftThreshold" default:"0" min:"0" doc:"A change larger than this is drift and causes a rerun."`
 	DriftField     string                 `yaml:"driftField" doc:"The field compared with the baseline; the rule's own unless said, else count."`
 	SensorTimeout  document.Duration      `yaml:"sensorTimeout" default:"2h" above:"0s" doc:"After this long without a post-run reading, its absence is reported."`
 	Evaluation     *PostEvaluationSection `yaml:"evaluation" doc:"How long and how often the rules are evaluated."`
@@ -138,12 +138,12 @@ type ProbeSection struct {
 	Key      string               `yaml:"key" required:"true" doc:"The sensor key its answers are written to."`
 	Command  *document.TextOrList `yaml:"command" doc:"A subprocess: its words, or one text."`
 	URL      string               `yaml:"url" doc:"An HTTP endpoint that is sent a POST."`
-	Builtin  Builtin              `yaml:"builtin" enum:"file-freshness,http-status" doc:"One that Interlock brings along; its config says what it looks at."`
+	Builtin  Builtin              `yaml:"builtin" enum:"file-freshness,http-status" doc:"A built-in check; config holds its settings."`
 	Headers  map[string]string    `yaml:"headers" doc:"Headers of the HTTP call."`
 	Env      map[string]string    `yaml:"env" doc:"Environment of the subprocess."`
-	Config   map[string]any       `yaml:"config" doc:"Handed to the probe as it is."`
+	Config   map[string]any       `yaml:"config" doc:"Passed to the probe unchanged."`
 	Interval *seconds             `yaml:"interval" doc:"How often it runs; without it when its value has expired and a gate needs it."`
-	TTL      *seconds             `yaml:"ttl" doc:"How long its answer holds."`
+	TTL      *seconds             `yaml:"ttl" doc:"How long its answer is valid."`
 	Timeout  *seconds             `yaml:"timeout" doc:"After this long it is ended; 30s unless said."`
 }
 

@@ -83,7 +83,7 @@ func TestValuesThatAreOnlyWrongTogetherNameBothPlaces(t *testing.T) {
 		},
 		{
 			"period that holds two fires", "schedule: {cron: \"0 8,20 * * *\", period: day}\n",
-			`a.yaml:2:42: schedule.period: one day would hold several fires of "0 8,20 * * *"; use period: hour (see schedule.cron at 2:18)`,
+			`a.yaml:2:42: schedule.period: one day would contain several fires of "0 8,20 * * *"; use period: hour (see schedule.cron at 2:18)`,
 		},
 		{
 			"deadline of minute periods", "schedule: {cron: \"*/5 * * * *\"}\nsla: {deadline: \"10:00\"}\n",
@@ -174,8 +174,8 @@ func TestWarningsDoNotFail(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"start condition that nobody asks for", "schedule: {trigger: {key: a, check: exists}}\nprobes: [{key: a, command: x}]\n", `schedule.trigger.key: the probe "a" answers only when a gate asks`},
 		{"undated status", "validation: {rules: [{key: a, check: equals, field: status, value: ok}]}\n", `a reading of "a" without a date stays true for ever`},
-		{"poll window past the time limit", "job: {type: glue, config: {jobName: x}, jobPollWindowSeconds: 86400}\n", `goes past the usual time limit of 4h`},
-		{"poll interval", "job: {type: glue, config: {jobName: x}, pollInterval: 2h}\n", `so the job's state is asked for only once`},
+		{"poll window past the time limit", "job: {type: glue, config: {jobName: x}, jobPollWindowSeconds: 86400}\n", `exceeds the default time limit of 4h`},
+		{"poll interval", "job: {type: glue, config: {jobName: x}, pollInterval: 2h}\n", `so the job is polled only once`},
 		{"offset of listed days", "schedule: {include: {dates: [2026-03-03]}, offset: -1, time: \"10:00\"}\n", `schedule.offset: moves nothing`},
 		{"empty sla", "sla: {critical: true}\n", `has neither a deadline nor a maxDuration`},
 		{"deadline at its fire", "schedule: {cron: \"0 9 * * *\", timezone: Europe/Berlin}\nsla: {deadline: \"09:00\"}\n", `sla.deadline: "09:00" is not after the run opens (09:00 Europe/Berlin), so no run can meet it; choose a later time`},
@@ -229,7 +229,7 @@ validation:
 func TestASectionWithNothingLeftInItIsNoAbsentOne(t *testing.T) {
 	for section, want := range map[string]string{
 		"validation:":              `a.yaml:2:1: validation.rules: is required: The rules`,
-		"postRun:":                 `a.yaml:2:1: postRun.rules: is required: Rules, all of which must hold`,
+		"postRun:":                 `a.yaml:2:1: postRun.rules: is required: Rules, all of which must pass`,
 		"job:":                     `a.yaml:2:1: job.type: is required: The kind of job`,
 		"schedule:\n  include:":    `a.yaml:3:3: schedule.include.dates: is required: Dates, YYYY-MM-DD`,
 		"schedule:\n  evaluation:": ``,

@@ -12,7 +12,7 @@ func Schema(kinds []JobKind) *jsonschema.Schema {
 	s := document.Schema(File{}, document.SchemaOptions{
 		ID:          "https://github.com/interlock-go/interlock/blob/main/docs/pipeline.schema.json",
 		Title:       "Interlock pipeline",
-		Description: "One pipeline: when it runs, what must hold before its job starts, and what is watched afterwards.",
+		Description: "One pipeline: when it runs, which rules must pass before its job starts, and what is watched afterwards.",
 	})
 	job := s.Properties["job"]
 	for _, kind := range kinds {

@@ -21,7 +21,7 @@ type traitSection struct {
 	Evaluator *document.TextOrList `yaml:"evaluator" doc:"A program and its arguments, an http(s) address, or builtin:NAME."`
 	Config    map[string]any       `yaml:"config" doc:"Handed to the evaluator, over the archetype's defaults."`
 	Interval  *seconds             `yaml:"interval" doc:"How often it is evaluated; each watch.interval unless given."`
-	TTL       *seconds             `yaml:"ttl" doc:"How long its answer holds."`
+	TTL       *seconds             `yaml:"ttl" doc:"How long its answer is valid."`
 	Timeout   *seconds             `yaml:"timeout" doc:"After this long it is ended."`
 }
 
@@ -34,7 +34,7 @@ type traitDefault struct {
 	Description    string               `yaml:"description" doc:"What it says, for people."`
 	Evaluator      *document.TextOrList `yaml:"defaultEvaluator" doc:"Used where a pipeline names none."`
 	DefaultConfig  map[string]any       `yaml:"defaultConfig" doc:"Used under a pipeline's own config."`
-	DefaultTTL     *seconds             `yaml:"defaultTtl" doc:"How long an answer holds."`
+	DefaultTTL     *seconds             `yaml:"defaultTtl" doc:"How long an answer is valid."`
 	DefaultTimeout *seconds             `yaml:"defaultTimeout" doc:"After this long the evaluator is ended."`
 }
 

@@ -22,7 +22,7 @@ func (p Policy) Check(secret ...string) error {
 	}
 	switch {
 	case u.UID == 0:
-		return errors.New("jobs.user: root can read everything; name a user without rights of its own")
+		return errors.New("jobs.user: root can read everything; name an unprivileged user")
 	case int(u.UID) == os.Geteuid():
 		return fmt.Errorf("jobs.user: %s is the user who runs the controller; name another", u.Name)
 	}
@@ -35,7 +35,7 @@ func (p Policy) Check(secret ...string) error {
 			return fmt.Errorf("jobs.user: check whether %s can read %s: %w", u.Name, path, err)
 		}
 		if open != "" {
-			return fmt.Errorf("jobs.user: %s can read %s, which holds secrets of the controller; take that right away, with chmod go-rwx as a rule", u.Name, open)
+			return fmt.Errorf("jobs.user: %s can read %s, which contains secrets of the controller; remove that permission, usually with chmod go-rwx", u.Name, open)
 		}
 	}
 	return nil

@@ -47,7 +47,7 @@ func maySwitch() error {
 func canSwitch(effective uint64) error {
 	for _, c := range switching {
 		if effective&(1<<c) == 0 {
-			return errors.New("that takes root, or the capabilities CAP_SETUID, CAP_SETGID and CAP_KILL (AmbientCapabilities= in a systemd unit); start the controller with them, or leave jobs.user out")
+			return errors.New("this needs root, or the capabilities CAP_SETUID, CAP_SETGID and CAP_KILL (AmbientCapabilities= in a systemd unit); start the controller with them, or remove jobs.user")
 		}
 	}
 	return nil

@@ -23,7 +23,7 @@ func DropCapabilities() {}
 // maySwitch returns an error if this process cannot start programs as another user.
 func maySwitch() error {
 	if os.Geteuid() != 0 {
-		return errors.New("that takes root; start the controller as root, or leave jobs.user out")
+		return errors.New("this needs root; start the controller as root, or remove jobs.user")
 	}
 	return nil
 }

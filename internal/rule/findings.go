@@ -110,14 +110,14 @@ func (c *checker) group(r Rule, groups []group, path string, depth int) (decides
 	for _, other := range groups[1:] {
 		c.found = append(c.found, document.Finding{
 			Path:    at(path, other.kind.String()),
-			Message: fmt.Sprintf("stands beside %s, but a rule is one group; put one inside the other", first.kind),
+			Message: fmt.Sprintf("is next to %s, but a rule is one group; put one inside the other", first.kind),
 			Also:    []string{at(path, first.kind.String())},
 		})
 	}
 	for _, key := range r.ownKeys() {
 		c.found = append(c.found, document.Finding{
 			Path:    at(path, key),
-			Message: fmt.Sprintf("stands beside %s, but a group has no %s of its own; move it into a rule of the group", first.kind, key),
+			Message: fmt.Sprintf("is next to %s, but a group has no %s; move it into a rule of the group", first.kind, key),
 			Also:    []string{at(path, first.kind.String())},
 		})
 	}
@@ -148,7 +148,7 @@ func (c *checker) members(g group, path string, depth int) (decides bool) {
 	case deciding == 0:
 		c.found = append(c.found, document.Finding{
 			Path: here, Severity: document.Warning,
-			Message: "holds only advisory rules, so the group decides nothing",
+			Message: "contains only advisory rules, so the group decides nothing",
 		})
 	}
 	if g.kind == atLeastGroup {
@@ -165,7 +165,7 @@ func (c *checker) count(g group, deciding int, path string) {
 	case total > 0 && g.n > total:
 		c.errorf(path, "is %d, but of has only %d; write a number from 1 to %d", g.n, total, total)
 	case deciding > 0 && g.n > deciding:
-		c.errorf(path, "is %d, but only %d of the %d rules take part, since advisory ones do not; write a number from 1 to %d", g.n, deciding, total, deciding)
+		c.errorf(path, "is %d, but only %d of the %d rules count, since advisory ones do not; write a number from 1 to %d", g.n, deciding, total, deciding)
 	}
 }
 

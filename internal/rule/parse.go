@@ -56,7 +56,7 @@ func (p *parser) warnf(path, format string, args ...any) {
 func (p *parser) key() {
 	key := p.rule.Key
 	if key == "" {
-		p.errorf("key", "is required: the sensor that the rule looks at")
+		p.errorf("key", "is required: the sensor that the rule checks")
 		return
 	}
 	if name, _, dated := strings.Cut(key, "#"); dated {
@@ -110,7 +110,7 @@ func (p *parser) check() {
 		return
 	}
 	if value == nil {
-		p.errorf("value", "is required: what %s compares with", p.rule.Check)
+		p.errorf("value", "is required: the value that %s compares with", p.rule.Check)
 		return
 	}
 	p.value = value
@@ -124,7 +124,7 @@ func (p *parser) exists() {
 		p.field()
 	}
 	if p.rule.Value != nil {
-		p.warnf("value", "is not looked at by exists; use check: equals to compare it, or leave it out")
+		p.warnf("value", "is ignored by exists; use check: equals to compare it, or remove it")
 	}
 }
 
@@ -136,7 +136,7 @@ func (p *parser) field() {
 		field = ownTimestamp
 	}
 	if field == "" {
-		p.errorf("field", "is required: the field of the reading that %s looks at", p.rule.Check)
+		p.errorf("field", "is required: the field of the reading that %s checks", p.rule.Check)
 		return
 	}
 	path := splitField(field)
@@ -242,7 +242,7 @@ func (p *parser) duration() {
 	}
 	p.out.with.i = int64(age)
 	if p.out.op == opYounger && p.out.age() <= 0 {
-		p.errorf("value", "%q can never hold; age_lt needs a duration above 0, like 2h", text)
+		p.errorf("value", "%q can never pass; age_lt needs a duration above 0, like 2h", text)
 	}
 }
 

@@ -48,16 +48,16 @@ const (
 
 // Rule is one predicate, or one group, as written in a pipeline file.
 type Rule struct {
-	Key     string   `yaml:"key" doc:"The sensor to look at, without any #period: the reading of the run's own period is found."`
-	Check   Check    `yaml:"check" enum:"exists,equals,not_equals,in,gt,gte,lt,lte,age_lt,age_gt,matches" doc:"What must hold for the sensor."`
-	Field   string   `yaml:"field" doc:"The field of the reading to look at; a dotted path reaches into objects. Needed by all checks but exists; age checks take updatedAt without it."`
+	Key     string   `yaml:"key" doc:"The sensor to check, without #period: the reading for the run's period is used."`
+	Check   Check    `yaml:"check" enum:"exists,equals,not_equals,in,gt,gte,lt,lte,age_lt,age_gt,matches" doc:"The check."`
+	Field   string   `yaml:"field" doc:"The field of the reading to check; a dotted path reaches into objects. Required by all checks but exists; the default of age checks is updatedAt."`
 	Value   any      `yaml:"value" doc:"What the field is compared with: a list for in, a duration such as 2h for age_lt and age_gt, a regular expression (RE2) for matches. Needed by all checks but exists."`
 	From    string   `yaml:"from" doc:"Another pipeline's id: its sensor is read instead of this pipeline's."`
-	Level   Level    `yaml:"level" enum:"required,advisory" default:"required" doc:"An advisory rule is shown but never blocks and takes part in no group."`
+	Level   Level    `yaml:"level" enum:"required,advisory" default:"required" doc:"An advisory rule is shown but never affects the gate or its group."`
 	All     []Rule   `yaml:"all" doc:"A group that passes when all of its rules pass."`
 	Any     []Rule   `yaml:"any" doc:"A group that passes when one of its rules passes."`
 	AtLeast *AtLeast `yaml:"atLeast" doc:"A group that passes when at least n of its rules pass."`
-	Not     *Rule    `yaml:"not" doc:"Passes when the rule inside it fails; what is unknown stays unknown."`
+	Not     *Rule    `yaml:"not" doc:"Passes if the rule inside it fails; unknown stays unknown."`
 }
 
 // AtLeast passes when N of its rules pass.

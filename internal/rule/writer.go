@@ -135,7 +135,7 @@ func (w *writer) value(v any) {
 	case map[string]any:
 		w.WriteString("an object")
 	default:
-		w.WriteString("of a kind that no reading holds")
+		w.WriteString("of an unsupported type")
 	}
 }
 

@@ -55,7 +55,7 @@ func decodeTokens(data []byte) (Fields, error) {
 		return nil, unexpectedEnd(err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("data goes on after the JSON object; send exactly one object")
+		return nil, errors.New("unexpected data after the JSON object; send exactly one object")
 	}
 	return fields, nil
 }
@@ -98,7 +98,7 @@ func (d decoder) object(path string, depth int) (map[string]any, error) {
 			return object, nil // the only other token here is the closing brace
 		}
 		if _, repeated := object[name]; repeated {
-			return nil, fmt.Errorf("data holds the field %s twice; send it once", shown(path+name))
+			return nil, fmt.Errorf("data has the field %s twice; send it once", shown(path+name))
 		}
 		if object[name], err = d.value(path+name, depth); err != nil {
 			return nil, err

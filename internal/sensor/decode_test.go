@@ -47,8 +47,8 @@ func TestDecodeRefusesWhatIsNoObject(t *testing.T) {
 		"trailing comma":   {`{"a":1,}`, "not JSON"},
 		"comma in a list":  {`{"a":[1,]}`, "not JSON"},
 		"wrong brace":      {`{"a":[1}`, "not JSON"},
-		"two objects":      {`{}{}`, "goes on after"},
-		"garbage behind":   {`{} x`, "goes on after"},
+		"two objects":      {`{}{}`, "unexpected data after"},
+		"garbage behind":   {`{} x`, "unexpected data after"},
 		"a NaN":            {`{"a":NaN}`, "not JSON"},
 		"overflow":         {`{"a":{"b":[1e400]}}`, `field "a.b": "1e400" is not a number that fits`},
 		"twice":            {`{"a":1,"b":{"c":1,"c":2}}`, `field "b.c" twice`},
@@ -117,8 +117,8 @@ func TestNormalizeRefusesWhatNoReadingHolds(t *testing.T) {
 		value any
 		says  string
 	}{
-		"a struct":                 {struct{}{}, "cannot hold a struct"},
-		"a channel":                {map[string]any{"c": make(chan int)}, `field "c": a reading cannot hold`},
+		"a struct":                 {struct{}{}, "cannot contain a struct"},
+		"a channel":                {map[string]any{"c": make(chan int)}, `field "c": a reading cannot contain`},
 		"NaN":                      {math.NaN(), "not a finite number"},
 		"infinity":                 {[]any{math.Inf(-1)}, "not a finite number"},
 		"overflow":                 {json.Number("1e999"), "fits into 64 bits"},

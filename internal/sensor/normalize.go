@@ -68,7 +68,7 @@ func normalizeInteger(v any) (any, error) {
 	case uint64:
 		return unsigned(v), nil
 	}
-	return nil, fmt.Errorf("a reading cannot hold a %T; it holds text, numbers, true, false, null, lists and objects", v)
+	return nil, fmt.Errorf("a reading cannot contain a %T; use text, numbers, true, false, null, lists and objects", v)
 }
 
 // unsigned treats an integer beyond 2^63 as JSON decoding does.

@@ -15,7 +15,7 @@ type Data struct {
 // dataKeys is the longer form.
 type dataKeys struct {
 	Dir     string        `yaml:"dir" default:"./interlock-data" doc:"The directory."`
-	Reserve document.Size `yaml:"reserve" default:"64MiB" doc:"Disk space that is kept free for deadlines and alerts while the disk is full; 0 for none."`
+	Reserve document.Size `yaml:"reserve" default:"64MiB" doc:"Disk space reserved for deadlines and alerts while the disk is full; 0 for none."`
 }
 
 // DecodeNode reads either form.

@@ -28,7 +28,7 @@ type File struct {
 	Sensors     Sensors             `yaml:"sensors" doc:"What readings are accepted."`
 	Limits      Limits              `yaml:"limits" doc:"How much one pipeline, and one client, may use."`
 	Engine      Engine              `yaml:"engine" doc:"How work is done."`
-	Watchdog    Watchdog            `yaml:"watchdog" doc:"How often absences are looked for."`
+	Watchdog    Watchdog            `yaml:"watchdog" doc:"How often the watchdog checks for missing runs and data."`
 	Alerts      Alerts              `yaml:"alerts" doc:"Where alerts go."`
 	Archive     Archive             `yaml:"archive" doc:"Long-term storage in Postgres."`
 	Archiver    *Archiver           `yaml:"archiver" doc:"The older form of archive."`
@@ -41,7 +41,7 @@ type TLS struct {
 	Cert string `yaml:"cert" doc:"File of the certificate chain, PEM."`
 	Key  string `yaml:"key" doc:"File of its private key, PEM."`
 
-	ClientCA          string `yaml:"clientCA" doc:"File of the authorities whose client certificates are accepted, PEM; see auth.certificates."`
+	ClientCA          string `yaml:"clientCA" doc:"PEM file of the authorities whose client certificates are accepted; see auth.certificates."`
 	RequireClientCert bool   `yaml:"requireClientCert" doc:"Refuse connections without a client certificate, also with a token."`
 }
 
@@ -67,10 +67,10 @@ type Certificate struct {
 type OIDC struct {
 	Issuer           string      `yaml:"issuer" required:"true" doc:"Address of the provider, below which it has /.well-known/openid-configuration."`
 	ClientID         string      `yaml:"clientID" required:"true" doc:"Name of this server at the provider."`
-	ClientSecretEnv  string      `yaml:"clientSecretEnv" doc:"Environment variable that holds the client secret; a public client has none."`
-	ClientSecretFile string      `yaml:"clientSecretFile" doc:"File that holds the client secret."`
+	ClientSecretEnv  string      `yaml:"clientSecretEnv" doc:"Environment variable with the client secret; a public client has none."`
+	ClientSecretFile string      `yaml:"clientSecretFile" doc:"File with the client secret."`
 	RedirectURL      string      `yaml:"redirectURL" required:"true" doc:"Address of this server that the provider sends browsers back to; it ends in /api/v1/session/oidc/callback."`
-	Scopes           []string    `yaml:"scopes" doc:"What is asked for; openid, profile, email and groups unless said."`
+	Scopes           []string    `yaml:"scopes" doc:"The scopes to request; default openid, profile, email and groups."`
 	NameClaim        string      `yaml:"nameClaim" default:"email" doc:"Claim of the ID token that names the user."`
 	GroupsClaim      string      `yaml:"groupsClaim" default:"groups" doc:"Claim of the ID token that lists the user's groups."`
 	Label            string      `yaml:"label" default:"Log in with single sign-on" doc:"Button on the login page."`
@@ -95,8 +95,8 @@ type Token struct {
 	Name      string   `yaml:"name" required:"true" doc:"Who it is for; shown as who did something."`
 	Role      string   `yaml:"role" required:"true" enum:"viewer,sensor,operator,admin" doc:"What it may do."`
 	Pipelines []string `yaml:"pipelines" doc:"Patterns of the pipelines the token is limited to, such as silver-*; not for admin."`
-	TokenEnv  string   `yaml:"tokenEnv" doc:"Environment variable that holds the token."`
-	TokenFile string   `yaml:"tokenFile" doc:"File that holds the token."`
+	TokenEnv  string   `yaml:"tokenEnv" doc:"Environment variable with the token."`
+	TokenFile string   `yaml:"tokenFile" doc:"File with the token."`
 }
 
 // Egress lists what outgoing HTTP may reach beside public addresses.
@@ -113,17 +113,17 @@ type Secrets struct {
 // Jobs says how programs run on the server's own machine.
 type Jobs struct {
 	Command string `yaml:"command" default:"on" enum:"on,off" doc:"Whether they run at all; off rejects pipelines that have one."`
-	User    string `yaml:"user" doc:"The user who runs them, by name or number; the server's own unless said. It takes root, or CAP_SETUID, CAP_SETGID and CAP_KILL."`
+	User    string `yaml:"user" doc:"The user who runs them, by name or number; default the server's own. Needs root, or CAP_SETUID, CAP_SETGID and CAP_KILL."`
 	// The limits hold for one job of type command and all its processes together.
 	Memory    document.Size `yaml:"memory" default:"0" doc:"The most memory that one command and its processes may use; three quarters of the machine's memory unless said."`
 	Processes int           `yaml:"processes" default:"2048" min:"0" doc:"The most processes and threads that one command may run; 0: no limit."`
 	Output    document.Size `yaml:"output" default:"4GiB" doc:"The most that one command may print; 0: no limit. The last 64 KiB are kept."`
-	Cgroup    string        `yaml:"cgroup" default:"auto" doc:"Where commands get control groups (version 2) of their own: auto for one that systemd has delegated, a directory, or off."`
+	Cgroup    string        `yaml:"cgroup" default:"auto" doc:"Where commands get their own control groups (version 2): auto for one that systemd has delegated, a directory, or off."`
 }
 
 // HTTP says how requests arrive.
 type HTTP struct {
-	TrustedProxies []string `yaml:"trustedProxies" doc:"Addresses and CIDR blocks of reverse proxies whose X-Forwarded-Proto and X-Forwarded-For headers are believed."`
+	TrustedProxies []string `yaml:"trustedProxies" doc:"Addresses and CIDR blocks of reverse proxies whose X-Forwarded-Proto and X-Forwarded-For headers are trusted."`
 }
 
 // Networks returns the proxies as networks.
@@ -167,7 +167,7 @@ type Engine struct {
 	BlockingStarts     int               `yaml:"blockingStarts" default:"128" min:"1" max:"4096" doc:"Start calls under way at once that are the job itself: http without callback, lambda without async."`
 	ProbeWorkers       int               `yaml:"probeWorkers" default:"4" min:"1" max:"256" doc:"Probes asked at once."`
 	Lease              document.Duration `yaml:"lease" default:"30s" min:"1s" max:"1h" doc:"How long a task is held without a sign of life; a start call gets half of it."`
-	LostAfter          document.Duration `yaml:"lostAfter" default:"10m" min:"1s" doc:"After this long the task of a replica that is gone may be taken by another."`
+	LostAfter          document.Duration `yaml:"lostAfter" default:"10m" min:"1s" doc:"After this long another replica may claim the tasks of a replica that is missing."`
 	RunTimeout         document.Duration `yaml:"runTimeout" default:"4h" min:"1s" doc:"Longest time of an attempt, unless its windows need more."`
 	TriggerMaxAttempts int               `yaml:"triggerMaxAttempts" default:"3" min:"1" max:"100" doc:"How often a refused start is made in all."`
 	TriggerBackoff     document.Duration `yaml:"triggerBackoff" default:"30s" min:"0s" doc:"Wait after the first refusal, doubled after each."`
@@ -189,12 +189,12 @@ type Alerts struct {
 	Routes      []Route       `yaml:"routes" doc:"Which events go where, by the first that fits; without routes, warning and above go everywhere."`
 	Default     *DefaultRoute `yaml:"default" doc:"Where events go that no route fits; nowhere unless said."`
 	BaseURL     string        `yaml:"baseURL" doc:"Address under which people reach the server, for links in alerts."`
-	Concurrency int           `yaml:"concurrency" default:"4" min:"1" max:"256" doc:"Alerts on their way to one sink at once; those of one pipeline go one after the other."`
+	Concurrency int           `yaml:"concurrency" default:"4" min:"1" max:"256" doc:"Alerts sent to one sink at once; those of one pipeline are sent one after the other."`
 }
 
 // Archive is long-term storage in Postgres.
 type Archive struct {
-	DSNEnv   string            `yaml:"dsnEnv" doc:"Environment variable that holds the connection string."`
+	DSNEnv   string            `yaml:"dsnEnv" doc:"Environment variable with the connection string."`
 	Interval document.Duration `yaml:"interval" default:"5m" min:"1s" doc:"Time between two copies."`
 }
 
@@ -209,7 +209,7 @@ type Archiver struct {
 type Redis struct {
 	Addr           string            `yaml:"addr" doc:"host:port."`
 	Password       string            `yaml:"password" doc:"Must be empty: see passwordEnv."`
-	PasswordEnv    string            `yaml:"passwordEnv" doc:"Environment variable that holds the password."`
+	PasswordEnv    string            `yaml:"passwordEnv" doc:"Environment variable with the password."`
 	DB             int               `yaml:"db" default:"0" min:"0" doc:"The database's number."`
 	KeyPrefix      string            `yaml:"keyPrefix" default:"interlock" pattern:"^[A-Za-z0-9._-]+$" hint:"use letters, digits, dots, dashes and underscores" doc:"First part of every key."`
 	ReadinessTTL   document.Duration `yaml:"readinessTTL" default:"1h" min:"1s" doc:"How long the last verdict on a pipeline's gate is shown to others who read Redis."`

@@ -27,7 +27,7 @@ func checkStore(store string) []document.Finding {
 	}
 	if u, err := url.Parse(store); err == nil && u.User != nil {
 		if _, holds := u.User.Password(); holds {
-			return []document.Finding{{Path: "store", Severity: document.Warning, Message: "holds a password in the file; redis.passwordEnv names an environment variable instead"}}
+			return []document.Finding{{Path: "store", Severity: document.Warning, Message: "contains a password; put it into an environment variable and name that in redis.passwordEnv"}}
 		}
 	}
 	return nil

@@ -31,7 +31,7 @@ type DefaultRoute struct {
 // Grouping makes one alert of a burst.
 type Grouping struct {
 	GroupBy  []string          `yaml:"groupBy" doc:"What makes a group: pipeline, schedule, date, type, severity, owner; pipeline and type unless said."`
-	Interval document.Duration `yaml:"interval" default:"0s" min:"0s" max:"24h" doc:"Least time between two alerts of one group; what happens meanwhile is told as one."`
+	Interval document.Duration `yaml:"interval" default:"0s" min:"0s" max:"24h" doc:"Least time between two alerts of one group; events in between are sent as one alert."`
 }
 
 // groupFields are what alerts can be grouped by.
@@ -103,13 +103,13 @@ func (a *Alerts) checkNames() []document.Finding {
 	known := a.SinkNames()
 	for i := range a.Webhooks {
 		if name := a.WebhookName(i); slices.Index(known, name) != len(known)-len(a.Webhooks)+i {
-			findings = append(findings, document.Finding{Path: fmt.Sprintf("alerts.webhooks[%d].name", i), Message: fmt.Sprintf("there is another sink %q; give it a name of its own", name)})
+			findings = append(findings, document.Finding{Path: fmt.Sprintf("alerts.webhooks[%d].name", i), Message: fmt.Sprintf("there is another sink %q; choose a unique name", name)})
 		}
 	}
 	seen := map[string]bool{DefaultName: true}
 	for i := range a.Routes {
 		if name := a.RouteName(i); seen[name] {
-			findings = append(findings, document.Finding{Path: fmt.Sprintf("alerts.routes[%d].name", i), Message: fmt.Sprintf("there is another route %q; give it a name of its own", name)})
+			findings = append(findings, document.Finding{Path: fmt.Sprintf("alerts.routes[%d].name", i), Message: fmt.Sprintf("there is another route %q; choose a unique name", name)})
 		}
 		seen[a.RouteName(i)] = true
 	}

@@ -151,7 +151,7 @@ func (f *File) check() []document.Finding {
 		findings = append(findings, document.Under("redis", f.Redis.check(f.Store))...)
 	}
 	if f.Archiver != nil && f.Archiver.DSN != "" {
-		findings = append(findings, document.Finding{Path: "archiver.dsn", Severity: document.Warning, Message: "holds a password in the file; archive.dsnEnv names an environment variable instead"})
+		findings = append(findings, document.Finding{Path: "archiver.dsn", Severity: document.Warning, Message: "contains a password; put it into an environment variable and name that in archive.dsnEnv"})
 	}
 	return append(findings, f.Alerts.check()...)
 }
@@ -227,7 +227,7 @@ func (o *OIDC) check() []document.Finding {
 		findings = append(findings, document.Finding{Path: "scopes", Message: "must have openid: without it the provider sends no ID token"})
 	}
 	if len(o.Roles) == 0 {
-		findings = append(findings, document.Finding{Path: "roles", Message: "lists no group, so that nobody could log in; write [{group: data, role: viewer}]"})
+		findings = append(findings, document.Finding{Path: "roles", Message: "lists no group, so no user could log in; write [{group: data, role: viewer}]"})
 	}
 	for i, r := range o.Roles {
 		findings = append(findings, document.Under(fmt.Sprintf("roles[%d]", i), checkLimit("group", r.Role, r.Pipelines))...)
@@ -257,7 +257,7 @@ func checkPattern(at, pattern string) []document.Finding {
 func (a Alerts) check() []document.Finding {
 	findings := document.Under("alerts", a.checkPlaces())
 	if a.BaseURL != "" && !isHTTP(a.BaseURL) {
-		findings = append(findings, document.Finding{Path: "alerts.baseURL", Message: "is not an http or https address; write the one that people type, such as https://interlock.example.com"})
+		findings = append(findings, document.Finding{Path: "alerts.baseURL", Message: "is not an http or https address; write the public address, such as https://interlock.example.com"})
 	}
 	return append(findings, a.checkRoutes()...)
 }

@@ -133,7 +133,7 @@ func TestMistakesSayWhatWouldBeRight(t *testing.T) {
 		{"alerts: {email: {host: 'smtp://x', from: a@b.c, to: [d@e.f]}}\n", `alerts.email.host: `},
 		{"alerts: {email: {host: x, from: nobody, to: [d@e.f]}}\n", `alerts.email.from: "nobody" is not a mail address`},
 		{"alerts: {email: {host: x, from: a@b.c, to: [d@e.f, '']}}\n", `alerts.email.to[1]: "" is not a mail address`},
-		{"alerts: {email: {host: x, from: a@b.c, to: []}}\n", `alerts.email.to: nobody gets the mail`},
+		{"alerts: {email: {host: x, from: a@b.c, to: []}}\n", `alerts.email.to: has no recipient`},
 		{"alerts: {email: {host: x, from: a@b.c, to: [d@e.f], username: u}}\n", `alerts.email: the password is in exactly one place; give passwordEnv or passwordFile`},
 		{"alerts: {email: {host: x, from: a@b.c, to: [d@e.f], passwordEnv: P}}\n", `alerts.email.username: a password goes with a username`},
 		{"alerts: {email: {host: x, from: a@b.c, to: [d@e.f], username: u, passwordEnv: P, tls: none}}\n", `alerts.email.tls: the password would travel unencrypted`},

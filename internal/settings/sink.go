@@ -11,8 +11,8 @@ import (
 // Slack is a channel and the bot that writes to it.
 type Slack struct {
 	Channel   string `yaml:"channel" required:"true" doc:"The channel's id, or its name with #."`
-	TokenEnv  string `yaml:"tokenEnv" doc:"Environment variable that holds the bot token."`
-	TokenFile string `yaml:"tokenFile" doc:"File that holds the bot token."`
+	TokenEnv  string `yaml:"tokenEnv" doc:"Environment variable with the bot token."`
+	TokenFile string `yaml:"tokenFile" doc:"File with the bot token."`
 	APIURL    string `yaml:"apiURL" default:"https://slack.com/api/" doc:"The API's address."`
 }
 
@@ -20,14 +20,14 @@ type Slack struct {
 type Webhook struct {
 	Name       string `yaml:"name" doc:"What routes call it; webhook-1, webhook-2 and so on unless said."`
 	URL        string `yaml:"url" required:"true" doc:"Where to post."`
-	SecretEnv  string `yaml:"secretEnv" doc:"Environment variable that holds the signing secret."`
-	SecretFile string `yaml:"secretFile" doc:"File that holds the signing secret."`
+	SecretEnv  string `yaml:"secretEnv" doc:"Environment variable with the signing secret."`
+	SecretFile string `yaml:"secretFile" doc:"File with the signing secret."`
 }
 
 // PagerDuty is a service with an integration of the kind Events API v2.
 type PagerDuty struct {
-	RoutingKeyEnv  string `yaml:"routingKeyEnv" doc:"Environment variable that holds the integration key."`
-	RoutingKeyFile string `yaml:"routingKeyFile" doc:"File that holds the integration key."`
+	RoutingKeyEnv  string `yaml:"routingKeyEnv" doc:"Environment variable with the integration key."`
+	RoutingKeyFile string `yaml:"routingKeyFile" doc:"File with the integration key."`
 	APIURL         string `yaml:"apiURL" default:"https://events.pagerduty.com/" doc:"The API's address; https://events.eu.pagerduty.com/ for accounts in the EU."`
 }
 
@@ -37,8 +37,8 @@ type Email struct {
 	Port         int      `yaml:"port" min:"0" max:"65535" default:"0" doc:"Its port; 587, or 465 for implicit TLS and 25 for none, unless said."`
 	TLS          string   `yaml:"tls" enum:"starttls,implicit,none" default:"starttls" doc:"starttls: required on the way, implicit: from the first byte, none: unencrypted."`
 	Username     string   `yaml:"username" doc:"For servers that ask who sends."`
-	PasswordEnv  string   `yaml:"passwordEnv" doc:"Environment variable that holds the password."`
-	PasswordFile string   `yaml:"passwordFile" doc:"File that holds the password."`
+	PasswordEnv  string   `yaml:"passwordEnv" doc:"Environment variable with the password."`
+	PasswordFile string   `yaml:"passwordFile" doc:"File with the password."`
 	From         string   `yaml:"from" required:"true" doc:"The sender's address."`
 	To           []string `yaml:"to" required:"true" doc:"The recipients' addresses."`
 }
@@ -83,7 +83,7 @@ func (e *Email) check() []document.Finding {
 		findings = append(findings, checkAddress(fmt.Sprintf("to[%d]", i), to)...)
 	}
 	if len(e.To) == 0 {
-		findings = append(findings, document.Finding{Path: "to", Message: "nobody gets the mail; give at least one address"})
+		findings = append(findings, document.Finding{Path: "to", Message: "has no recipient; give at least one address"})
 	}
 	secret := e.PasswordEnv != "" || e.PasswordFile != ""
 	switch {

@@ -63,7 +63,7 @@ type Thread struct {
 }
 
 // ErrTaken says that a thread was changed by somebody else meanwhile: read it again.
-var ErrTaken = errors.New("somebody else has changed this thread")
+var ErrTaken = errors.New("another process has changed this thread")
 
 // Refused is an alert that the sink will never take.
 type Refused struct{ Reason string }

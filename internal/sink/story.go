@@ -76,7 +76,7 @@ func why(extra event.Extra) (facts []string, heals string) {
 		}
 		return facts, heals
 	case event.Infra:
-		return lines(fact("error", x.Error), when(x.Held, "the run is held until somebody decides")), ""
+		return lines(fact("error", x.Error), when(x.Held, "the run is held until an operator decides")), ""
 	case event.Left:
 		return lines(fact("by", x.By), fact("reason", x.Reason), when(x.JobMayRun, "the job could not be stopped and may still run")), ""
 	case event.Deadline:
@@ -100,9 +100,9 @@ func why(extra event.Extra) (facts []string, heals string) {
 func others(extra event.Extra) []string {
 	switch x := extra.(type) {
 	case event.Opening:
-		return lines(fact("cause", string(x.Cause)), fact("asked for by", x.RequestedBy), fact("reason", x.Reason), when(x.Forced, "breaker and budget were skipped"), when(x.GateBypassed, "the gate was skipped"))
+		return lines(fact("cause", string(x.Cause)), fact("requested by", x.RequestedBy), fact("reason", x.Reason), when(x.Forced, "the breaker and the budget were skipped"), when(x.GateBypassed, "the gate was skipped"))
 	case event.Refusal:
-		return lines(fact("against it", x.Why), fact("asked for by", x.RequestedBy), fact("reason", x.Reason))
+		return lines(fact("rejected because", x.Why), fact("requested by", x.RequestedBy), fact("reason", x.Reason))
 	case event.Started:
 		return lines(fact("job", x.JobType), fact("handle", string(x.Handle)))
 	case event.Audited:

@@ -89,7 +89,7 @@ func (d target) fail(ctx context.Context) error {
 // look asks for the DAG run; job.ErrUnknownHandle if there is none.
 func (d target) look(ctx context.Context) (dagRun, error) {
 	var seen dagRun
-	err := d.Do(ctx, rest.Call{What: "look at DAG run " + d.run, Method: http.MethodGet, Path: d.path("dagRuns", d.run)}, &seen)
+	err := d.Do(ctx, rest.Call{What: "get DAG run " + d.run, Method: http.MethodGet, Path: d.path("dagRuns", d.run)}, &seen)
 	if d.missing(err) {
 		return seen, job.ErrUnknownHandle
 	}
@@ -133,7 +133,7 @@ func (d target) missing(err error) bool {
 // dag asks for the DAG.
 func (d target) dag(ctx context.Context) (dag, error) {
 	var found dag
-	err := d.Do(ctx, rest.Call{What: fmt.Sprintf("look at DAG %q", d.DagID), Method: http.MethodGet, Path: d.path()}, &found)
+	err := d.Do(ctx, rest.Call{What: fmt.Sprintf("get DAG %q", d.DagID), Method: http.MethodGet, Path: d.path()}, &found)
 	if err == nil && found.ID != d.DagID {
 		err = d.unfit("the answer is about something else than DAG %q; check job.config.url", d.DagID)
 	}
@@ -151,7 +151,7 @@ func (d target) outcome(ctx context.Context, seen dagRun) (job.Status, error) {
 		message := "the DAG run failed" + d.failedTasks(ctx)
 		return job.Status{Done: true, Result: run.ResultFail, Message: d.Secrets.Text(message)}, nil
 	default:
-		return job.Status{}, fmt.Errorf("look at DAG run %s: unknown state %s", d.run, d.Secrets.Text(fmt.Sprintf("%.100q", seen.State)))
+		return job.Status{}, fmt.Errorf("get DAG run %s: unknown state %s", d.run, d.Secrets.Text(fmt.Sprintf("%.100q", seen.State)))
 	}
 }
 

@@ -57,7 +57,7 @@ func (s *server) bench() jobtest.Bench {
 			{Name: "not in its API", Config: s.config("load", "body: {color: red}\n"), Want: job.Refusal{Category: run.Permanent, Reason: "Unknown field", After: 7 * time.Second}},
 		},
 		Unfit: []jobtest.Refusal{
-			{Name: "no such DAG", Config: s.config("absent", ""), Want: job.Refusal{Category: run.Permanent, Reason: `look at DAG "absent": answered 404 Not Found: DAG not found: The DAG with dag_id: absent was not found; check dagID, and apiVersion`, After: 7 * time.Second}},
+			{Name: "no such DAG", Config: s.config("absent", ""), Want: job.Refusal{Category: run.Permanent, Reason: `get DAG "absent": answered 404 Not Found: DAG not found: The DAG with dag_id: absent was not found; check dagID, and apiVersion`, After: 7 * time.Second}},
 			{Name: "not allowed", Config: s.config("forbidden", ""), Want: job.Refusal{Category: run.Permanent, Reason: "do not allow this", After: 7 * time.Second}},
 			{Name: "removed", Config: s.config("removed", ""), Want: permanent(`DAG "removed" has been removed`)},
 			{Name: "paused", Config: s.config("paused", ""), Want: permanent(`DAG "paused" is paused`)},

@@ -115,7 +115,7 @@ func shown(err error) string {
 		status := answered.HTTPStatusCode()
 		switch named := smithy.APIError(nil); {
 		case !errors.As(err, &named):
-			return fmt.Sprintf("answered %d with something else than was asked for: %v", status, answered.Err)
+			return fmt.Sprintf("answered %d with an unexpected body: %v", status, answered.Err)
 		case isPlain(named):
 			return fmt.Sprintf("answered %d %s", status, http.StatusText(status))
 		default:

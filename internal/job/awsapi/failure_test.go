@@ -84,7 +84,7 @@ func TestWhatIsNotAnErrorOfAWSIsToldAsItIs(t *testing.T) {
 		"a page": {func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(502)
 			fmt.Fprint(w, "<html>Bad gateway")
-		}, "describe it: answered 502 with something else than was asked for: "},
+		}, "describe it: answered 502 with an unexpected body: "},
 		"too much": {func(w http.ResponseWriter, _ *http.Request) {
 			for range 9 {
 				w.Write([]byte(strings.Repeat(" ", 1<<20)))

@@ -33,7 +33,7 @@ type claim struct {
 // errTaken says that an attempt was claimed before, errAbandoned that nobody waits for the claim any more.
 var (
 	errTaken     = errors.New("the attempt is already claimed")
-	errAbandoned = errors.New("the controller that ordered it is gone, or has given it up")
+	errAbandoned = errors.New("the controller that requested it has stopped or abandoned it")
 )
 
 // held is a claim and what a keeper holds as long as it lives.

@@ -19,7 +19,7 @@ type Config struct {
 	Command document.TextOrList      `yaml:"command" required:"true" doc:"The program and its arguments, as one text or as a list of words."`
 	Shell   bool                     `yaml:"shell" default:"false" doc:"Hand the text to /bin/sh -c instead of splitting it into words."`
 	Env     map[string]document.Text `yaml:"env" doc:"Environment variables of the program, beside the few it always has."`
-	Dir     string                   `yaml:"dir" doc:"The directory it runs in; the project directory of the pipeline file unless given, from which a relative path is taken."`
+	Dir     string                   `yaml:"dir" doc:"The working directory; default the project directory of the pipeline file, where a relative path starts."`
 	Timeout document.Duration        `yaml:"timeout" above:"0s" doc:"After this long it is stopped, and failed as TIMEOUT. No limit unless said."`
 }
 
@@ -67,7 +67,7 @@ func (c *Config) checkCommand() []document.Finding {
 		return nil // missing, which is told already
 	}
 	if !c.Command.IsText && c.Shell {
-		return []document.Finding{{Path: "command", Message: "a shell takes one text, not a list; write it as text or leave shell out", Also: []string{"shell"}}}
+		return []document.Finding{{Path: "command", Message: "with shell it must be one text, not a list; write it as text or remove shell", Also: []string{"shell"}}}
 	}
 	argv, err := c.Argv()
 	switch {
@@ -76,7 +76,7 @@ func (c *Config) checkCommand() []document.Finding {
 	case len(argv) == 0 || strings.TrimSpace(argv[0]) == "" || c.Shell && strings.TrimSpace(argv[len(argv)-1]) == "":
 		return wrong("names no program; write it with its arguments, such as [python, load.py]")
 	case strings.ContainsRune(strings.Join(argv, ""), 0):
-		return wrong("holds a NUL character, which no program can be given")
+		return wrong("contains a NUL character, which cannot be passed to a program")
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func (c *Config) checkEnv() []document.Finding {
 		case strings.HasPrefix(name, "INTERLOCK_"):
 			findings = append(findings, document.Finding{Path: at, Key: true, Message: "names beginning with INTERLOCK_ are set by Interlock; choose another"})
 		case strings.ContainsRune(string(c.Env[name]), 0):
-			findings = append(findings, document.Finding{Path: at, Message: "holds a NUL character, which no program can be given"})
+			findings = append(findings, document.Finding{Path: at, Message: "contains a NUL character, which cannot be passed to a program"})
 		}
 	}
 	return findings

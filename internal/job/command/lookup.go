@@ -23,7 +23,7 @@ func lookup(name, dir string, env program.Vars) (string, error) {
 	if err != nil {
 		hint := ""
 		if !strings.Contains(name, "/") && strings.HasPrefix(err.Error(), "no program") {
-			hint = "; write its path, or shell: true for what only a shell knows"
+			hint = "; write its path, or use shell: true for shell built-ins and aliases"
 		}
 		return "", job.Refuse(run.Permanent, "job.config.command: %v%s", err, hint)
 	}

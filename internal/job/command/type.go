@@ -115,7 +115,7 @@ func (t *Type) Check(_ context.Context, a job.Attempt) error {
 		return hide(a.Secrets, err)
 	}
 	if c, ok := a.Config.(*Config); ok && c.Shell {
-		return &job.Unsure{Reason: fmt.Sprintf("the shell %s is there; what it makes of the command shows only when it runs", o.Path)}
+		return &job.Unsure{Reason: fmt.Sprintf("the shell %s exists; whether the command works shows only when it runs", o.Path)}
 	}
 	return nil
 }
@@ -166,7 +166,7 @@ func (t *Type) Status(_ context.Context, a job.Attempt, h run.Handle) (job.Statu
 	}
 	state, e, err := d.look()
 	if err != nil {
-		return job.Status{}, fmt.Errorf("look at the job of %s: %w", a.ID, err)
+		return job.Status{}, fmt.Errorf("read the state of the job of %s: %w", a.ID, err)
 	}
 	output := d.output(a.Secrets)
 	switch state {

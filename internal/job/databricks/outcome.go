@@ -160,7 +160,7 @@ func (w workspace) status(ctx context.Context, r jobRun) (job.Status, error) {
 	e := r.end()
 	switch {
 	case !e.known:
-		return job.Status{}, fmt.Errorf("look at run %d: unknown state %s", r.ID, w.Secrets.Text(fmt.Sprintf("%.100q", e.name)))
+		return job.Status{}, fmt.Errorf("get run %d: unknown state %s", r.ID, w.Secrets.Text(fmt.Sprintf("%.100q", e.name)))
 	case !e.done:
 		return job.Status{}, nil
 	case e.success:

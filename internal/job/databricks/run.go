@@ -81,7 +81,7 @@ func asText(value any) string {
 // look asks for a run; job.ErrUnknownHandle if there is none.
 func (w workspace) look(ctx context.Context, id int64) (jobRun, error) {
 	var seen jobRun
-	what := fmt.Sprintf("look at run %d", id)
+	what := fmt.Sprintf("get run %d", id)
 	err := w.Do(ctx, rest.Call{What: what, Method: http.MethodGet, Path: path("runs", "get"), Query: runQuery(id)}, &seen)
 	if missing(err) {
 		return seen, job.ErrUnknownHandle
@@ -123,7 +123,7 @@ func (w workspace) getJob(ctx context.Context, id string) error {
 	var found struct {
 		ID json.Number `json:"job_id"`
 	}
-	what := "look at job " + id
+	what := "get job " + id
 	err := w.Do(ctx, rest.Call{What: what, Method: http.MethodGet, Path: path("get"), Query: url.Values{"job_id": {id}}}, &found)
 	if err == nil && string(found.ID) != id {
 		err = fmt.Errorf("%s: the answer is about something else; check job.config.workspaceURL", w.Secrets.Text(what))

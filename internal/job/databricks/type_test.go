@@ -61,7 +61,7 @@ func (s *server) bench() jobtest.Bench {
 			{Name: "expired token", Config: strings.Replace(s.config("jobID: 1\n"), "'Bearer ", "'Bearer old-", 1), Want: job.Refusal{Category: run.Permanent, Reason: "Invalid access token. Bearer old-***; the credentials in job.config.headers are missing, wrong or expired"}},
 		},
 		Unfit: []jobtest.Refusal{
-			{Name: "no such job", Config: s.config("jobID: 404\n"), Want: job.Refusal{Category: run.Permanent, Reason: "look at job 404: answered 400 Bad Request: INVALID_PARAMETER_VALUE: Job 404 does not exist."}},
+			{Name: "no such job", Config: s.config("jobID: 404\n"), Want: job.Refusal{Category: run.Permanent, Reason: "get job 404: answered 400 Bad Request: INVALID_PARAMETER_VALUE: Job 404 does not exist."}},
 			{Name: "no such job in a body", Config: s.config("body: {job_id: 404}\n"), Want: job.Refusal{Category: run.Permanent, Reason: "Job 404 does not exist."}},
 			{Name: "not allowed", Config: s.config("jobID: 403\n"), Want: job.Refusal{Category: run.Permanent, Reason: "do not allow this"}},
 			{Name: "expired token", Config: strings.Replace(s.config("body: {tasks: [{task_key: a}]}\n"), "'Bearer ", "'Bearer old-", 1), Want: job.Refusal{Category: run.Permanent, Reason: "list the jobs: answered 401"}},

@@ -40,7 +40,7 @@ func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Sta
 	}
 	status, running := states[types.StepStateCompleted], false
 	for _, s := range steps {
-		step, err := awsapi.StatusOf(c.request("look at the steps of"), states, stateOf(s))
+		step, err := awsapi.StatusOf(c.request("get the steps of"), states, stateOf(s))
 		switch {
 		case err != nil:
 			return job.Status{}, err
@@ -92,10 +92,10 @@ func (c cluster) look(ctx context.Context, h run.Handle) ([]types.StepSummary, e
 		for _, id := range ids {
 			i := slices.IndexFunc(out.Steps, func(s types.StepSummary) bool { return aws.ToString(s.Id) == id })
 			if i < 0 {
-				return nil, fmt.Errorf("%s: it has no step %q: %w", c.what("look at the steps of"), id, job.ErrUnknownHandle)
+				return nil, fmt.Errorf("%s: it has no step %q: %w", c.what("get the steps of"), id, job.ErrUnknownHandle)
 			}
 			if stateOf(out.Steps[i]) == "" {
-				return nil, fmt.Errorf("%s: answered without a state", c.what("look at the steps of"))
+				return nil, fmt.Errorf("%s: answered without a state", c.what("get the steps of"))
 			}
 			steps = append(steps, out.Steps[i])
 		}

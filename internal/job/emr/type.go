@@ -199,16 +199,16 @@ func (t *Type) Check(ctx context.Context, a job.Attempt) error {
 	if err != nil {
 		return err
 	}
-	out, err := awsapi.Call(ctx, c.request("look at"), c.describeCluster, &service.DescribeClusterInput{ClusterId: &c.ClusterID})
+	out, err := awsapi.Call(ctx, c.request("get"), c.describeCluster, &service.DescribeClusterInput{ClusterId: &c.ClusterID})
 	if err != nil {
 		return awsapi.Checked(err)
 	}
 	if out.Cluster == nil || out.Cluster.Status == nil || out.Cluster.Status.State == "" {
-		return fmt.Errorf("%s: answered without a state", c.what("look at"))
+		return fmt.Errorf("%s: answered without a state", c.what("get"))
 	}
 	switch state := out.Cluster.Status.State; state {
 	case types.ClusterStateTerminating, types.ClusterStateTerminated, types.ClusterStateTerminatedWithErrors:
-		return job.Refuse(run.Permanent, "%s: it is %s; name a running one in job.config.clusterID", c.what("look at"), state)
+		return job.Refuse(run.Permanent, "%s: it is %s; name a running one in job.config.clusterID", c.what("get"), state)
 	}
 	return nil
 }

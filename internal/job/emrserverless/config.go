@@ -11,7 +11,7 @@ type Config struct {
 	ApplicationID          string         `yaml:"applicationID" required:"true" doc:"The EMR Serverless application."`
 	ExecutionRoleArn       string         `yaml:"executionRoleArn" required:"true" pattern:"^(.*\\$\\{.*|arn:aws[a-z-]*:iam::[0-9]{12}:role/.+)$" hint:"write a role's ARN such as arn:aws:iam::123456789012:role/name" doc:"The role the job runs as."`
 	JobDriver              JobDriver      `yaml:"jobDriver" required:"true" doc:"What to run: sparkSubmit or hive."`
-	ConfigurationOverrides map[string]any `yaml:"configurationOverrides" doc:"Application and monitoring configuration, as the API takes it."`
+	ConfigurationOverrides map[string]any `yaml:"configurationOverrides" doc:"Application and monitoring configuration, in the form of the API."`
 	job.AWS
 }
 
@@ -30,7 +30,7 @@ type SparkSubmit struct {
 
 // Hive is a Hive query.
 type Hive struct {
-	Query         string `yaml:"query" required:"true" doc:"The query, or the file that holds it."`
+	Query         string `yaml:"query" required:"true" doc:"The query, or the file that contains it."`
 	InitQueryFile string `yaml:"initQueryFile" doc:"A file with queries to run before."`
 	Parameters    string `yaml:"parameters" doc:"Parameters of the query."`
 }
@@ -45,7 +45,7 @@ func (c *Config) Check() []document.Finding {
 		return []document.Finding{{Path: "jobDriver.hive", Key: true, Message: "not together with sparkSubmit; use one of them", Also: []string{"jobDriver.sparkSubmit"}}}
 	}
 	if _, err := c.overrides(); err != nil {
-		return []document.Finding{{Path: "configurationOverrides", Message: err.Error() + "; write it as StartJobRun of the API takes it"}}
+		return []document.Finding{{Path: "configurationOverrides", Message: err.Error() + "; write it in the form of StartJobRun"}}
 	}
 	return nil
 }

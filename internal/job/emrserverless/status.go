@@ -40,7 +40,7 @@ func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Sta
 	if err != nil {
 		return job.Status{}, err
 	}
-	status, err := awsapi.StatusOf(p.request("look at a job of"), states, seen.State)
+	status, err := awsapi.StatusOf(p.request("get a job run of"), states, seen.State)
 	if status.Done && status.Result != run.ResultSuccess {
 		status = awsapi.Told(a.Secrets, status, string(seen.State), aws.ToString(seen.StateDetails))
 	}
@@ -49,12 +49,12 @@ func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Sta
 
 // look is a run as EMR Serverless has it.
 func (p application) look(ctx context.Context, h run.Handle) (types.JobRun, error) {
-	out, err := awsapi.Call(ctx, p.request("look at a job of"), p.get, &service.GetJobRunInput{ApplicationId: &p.ApplicationID, JobRunId: aws.String(string(h))})
+	out, err := awsapi.Call(ctx, p.request("get a job run of"), p.get, &service.GetJobRunInput{ApplicationId: &p.ApplicationID, JobRunId: aws.String(string(h))})
 	switch {
 	case err != nil:
 		return types.JobRun{}, err
 	case out.JobRun == nil || out.JobRun.State == "":
-		return types.JobRun{}, fmt.Errorf("%s: answered without a state", p.what("look at a job of"))
+		return types.JobRun{}, fmt.Errorf("%s: answered without a state", p.what("get a job run of"))
 	}
 	return *out.JobRun, nil
 }

@@ -166,14 +166,14 @@ func (t *Type) Check(ctx context.Context, a job.Attempt) error {
 	if err != nil {
 		return err
 	}
-	out, err := awsapi.Call(ctx, p.request("look at"), p.getApplication, &service.GetApplicationInput{ApplicationId: &p.ApplicationID})
+	out, err := awsapi.Call(ctx, p.request("get"), p.getApplication, &service.GetApplicationInput{ApplicationId: &p.ApplicationID})
 	switch {
 	case err != nil:
 		return awsapi.Checked(err)
 	case out.Application == nil || out.Application.State == "":
-		return fmt.Errorf("%s: answered without a state", p.what("look at"))
+		return fmt.Errorf("%s: answered without a state", p.what("get"))
 	case out.Application.State == types.ApplicationStateTerminated:
-		return job.Refuse(run.Permanent, "%s: it is TERMINATED; name another in job.config.applicationID", p.what("look at"))
+		return job.Refuse(run.Permanent, "%s: it is TERMINATED; name another in job.config.applicationID", p.what("get"))
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func (t *Type) crossCheck(ctx context.Context, g api, r types.JobRun, succeeded 
 	event, found, err := t.search(ctx, g, r)
 	switch {
 	case ctx.Err() != nil:
-		return job.Status{}, fmt.Errorf("%s: the search of its logs was ended: %w", g.what("look at"), ctx.Err())
+		return job.Status{}, fmt.Errorf("%s: the search of its logs was cancelled: %w", g.what("get"), ctx.Err())
 	case err != nil:
 		succeeded.Message = "succeeded, as Glue says; its logs were not checked: " + reason(err)
 		return succeeded, nil

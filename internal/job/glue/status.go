@@ -38,7 +38,7 @@ func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Sta
 	if err != nil {
 		return job.Status{}, err
 	}
-	status, err := awsapi.StatusOf(g.request("look at"), states, r.JobRunState)
+	status, err := awsapi.StatusOf(g.request("get"), states, r.JobRunState)
 	switch {
 	case err != nil || !status.Done:
 		return status, err
@@ -50,14 +50,14 @@ func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Sta
 
 // look is a run as Glue has it.
 func (g api) look(ctx context.Context, h run.Handle) (types.JobRun, error) {
-	out, err := awsapi.Call(ctx, g.request("look at"), g.get, &service.GetJobRunInput{JobName: &g.JobName, RunId: aws.String(string(h))})
+	out, err := awsapi.Call(ctx, g.request("get"), g.get, &service.GetJobRunInput{JobName: &g.JobName, RunId: aws.String(string(h))})
 	switch {
 	case awsapi.HasCode(err, "EntityNotFoundException"):
 		return types.JobRun{}, fmt.Errorf("%w: %w", err, job.ErrUnknownHandle)
 	case err != nil:
 		return types.JobRun{}, err
 	case out.JobRun == nil || out.JobRun.JobRunState == "":
-		return types.JobRun{}, fmt.Errorf("%s: answered without a state", g.what("look at"))
+		return types.JobRun{}, fmt.Errorf("%s: answered without a state", g.what("get"))
 	}
 	return *out.JobRun, nil
 }

@@ -11,7 +11,7 @@ type Config struct {
 	URL      string            `yaml:"url" required:"true" doc:"Where the request goes; http or https, without credentials."`
 	Method   string            `yaml:"method" enum:"GET,POST,PUT,PATCH,DELETE" fold:"true" default:"POST" doc:"The request's method."`
 	Headers  job.Headers       `yaml:"headers" doc:"The request's headers. Take secrets from ${env:NAME} or ${file:PATH}."`
-	Body     any               `yaml:"body" doc:"The request's body: a text is sent as it is, a mapping or list as JSON."`
+	Body     any               `yaml:"body" doc:"The request's body: a text is sent unchanged, a mapping or list as JSON."`
 	Timeout  document.Duration `yaml:"timeout" default:"1m" above:"0s" doc:"How long the answer may take; with callback only the acknowledgement."`
 	Callback bool              `yaml:"callback" default:"false" doc:"A 2xx answer means started, and the result is reported later. Otherwise the answer is the result."`
 	job.Unanswered

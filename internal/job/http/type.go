@@ -112,5 +112,5 @@ func (t *Type) Check(ctx context.Context, a job.Attempt) error {
 	if err != nil {
 		return rest.Hide(a.Secrets, rest.Checked(err))
 	}
-	return &job.Unsure{Reason: fmt.Sprintf("%s takes connections; whether it takes this request shows only when it is sent, which may do what the job does", m.Host())}
+	return &job.Unsure{Reason: fmt.Sprintf("%s accepts connections; whether it accepts the request shows only when it is sent, which may start the job", m.Host())}
 }

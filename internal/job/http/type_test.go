@@ -282,7 +282,7 @@ func TestACheckConnectsAndSendsNothing(t *testing.T) {
 		want any // the kind of the error
 		text string
 	}{
-		"there":           {s.URL, new(*job.Unsure), "takes connections"},
+		"there":           {s.URL, new(*job.Unsure), "accepts connections"},
 		"not there":       {gone.URL, nil, "connect to " + strings.TrimPrefix(gone.URL, "http://") + ": connection refused"},
 		"not trusted":     {secure.URL, nil, "certificate"},
 		"not to be asked": {"http://10.255.255.1/", new(*job.Refusal), "egress.allow"},

@@ -31,6 +31,6 @@ func (c *Config) Check() []document.Finding {
 	}
 	return []document.Finding{{
 		Path: "payload", Severity: document.Warning,
-		Message: "the run's id is only added to a mapping, so the function cannot tell a repeated start from a new one; write a mapping",
+		Message: "the run's id is only added to a mapping, so the function cannot recognise a repeated start; write a mapping",
 	}}
 }

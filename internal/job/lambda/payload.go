@@ -39,7 +39,7 @@ func (f function) payload() (string, error) {
 		most = maxAsyncPayload
 	}
 	if len(text) > most {
-		return "", job.Refuse(run.Permanent, "job.config.payload has %d bytes; Lambda takes at most %d: pass large data by reference, such as an S3 key", len(text), most)
+		return "", job.Refuse(run.Permanent, "job.config.payload has %d bytes; Lambda accepts at most %d: pass large data by reference, such as an S3 key", len(text), most)
 	}
 	return text, nil
 }

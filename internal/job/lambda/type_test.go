@@ -296,7 +296,7 @@ func TestAPayloadThatLambdaWouldNotTakeIsNotSent(t *testing.T) {
 			t.Errorf("%d bytes: %v", tt.size, err)
 		}
 		refusal, refused := err.(*job.Refusal)
-		if tt.want != "" && (!refused || refusal.Category != run.Permanent || !strings.Contains(refusal.Reason, "Lambda takes at most "+tt.want)) {
+		if tt.want != "" && (!refused || refusal.Category != run.Permanent || !strings.Contains(refusal.Reason, "Lambda accepts at most "+tt.want)) {
 			t.Errorf("%d bytes: got %v", tt.size, err)
 		}
 	}

@@ -124,7 +124,7 @@ func (a Answer) decoded(body io.Reader, read func(*json.Decoder) error) (got Ans
 	d := json.NewDecoder(arriving)
 	if a.unread = read(d); a.unread == nil {
 		if _, err := d.Token(); !errors.Is(err, io.EOF) {
-			a.unread = errors.New("something comes after the JSON")
+			a.unread = errors.New("unexpected data after the JSON")
 		}
 	}
 	if arriving.broke != nil {

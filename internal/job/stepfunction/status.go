@@ -40,7 +40,7 @@ func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Sta
 	if err != nil {
 		return job.Status{}, err
 	}
-	status, err := awsapi.StatusOf(m.request("look at an execution of"), states, out.Status)
+	status, err := awsapi.StatusOf(m.request("get an execution of"), states, out.Status)
 	switch {
 	case err != nil || !status.Done:
 		return status, err
@@ -54,9 +54,9 @@ func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Sta
 
 // look is an execution as Step Functions has it.
 func (m machine) look(ctx context.Context, h run.Handle) (*sfn.DescribeExecutionOutput, error) {
-	out, err := awsapi.Call(ctx, m.request("look at an execution of"), m.describe, &sfn.DescribeExecutionInput{ExecutionArn: m.execution(h)})
+	out, err := awsapi.Call(ctx, m.request("get an execution of"), m.describe, &sfn.DescribeExecutionInput{ExecutionArn: m.execution(h)})
 	if err == nil && out.Status == "" {
-		err = fmt.Errorf("%s: answered without a state", m.what("look at an execution of"))
+		err = fmt.Errorf("%s: answered without a state", m.what("get an execution of"))
 	}
 	return out, err
 }

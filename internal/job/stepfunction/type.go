@@ -147,25 +147,25 @@ func (m machine) input() (string, error) {
 		}
 	}
 	if len(text) > maxInput {
-		return "", job.Refuse(run.Permanent, "job.config.input has %d bytes; Step Functions takes at most %d: pass large data by reference, such as an S3 key", len(text), maxInput)
+		return "", job.Refuse(run.Permanent, "job.config.input has %d bytes; Step Functions accepts at most %d: pass large data by reference, such as an S3 key", len(text), maxInput)
 	}
 	return text, nil
 }
 
 // check looks at the state machine. An express one neither refuses a repeated name nor shows what became of an execution.
 func (m machine) check(ctx context.Context) error {
-	out, err := awsapi.Call(ctx, m.request("look at"), m.describeMachine, &sfn.DescribeStateMachineInput{
+	out, err := awsapi.Call(ctx, m.request("get"), m.describeMachine, &sfn.DescribeStateMachineInput{
 		StateMachineArn: aws.String(m.plain()), IncludedData: types.IncludedDataMetadataOnly,
 	})
 	switch {
 	case err != nil:
 		return err
 	case out.Type == "":
-		return fmt.Errorf("%s: answered without its type", m.what("look at"))
+		return fmt.Errorf("%s: answered without its type", m.what("get"))
 	case out.Type != types.StateMachineTypeStandard:
-		return job.Refuse(run.Permanent, "%s: it is of type %s, whose executions cannot be told apart; use one of type STANDARD", m.what("look at"), out.Type)
+		return job.Refuse(run.Permanent, "%s: it is of type %s, which does not reject repeated names; use one of type STANDARD", m.what("get"), out.Type)
 	case out.Status == types.StateMachineStatusDeleting:
-		return job.Refuse(run.Permanent, "%s: it is being deleted", m.what("look at"))
+		return job.Refuse(run.Permanent, "%s: it is being deleted", m.what("get"))
 	}
 	return nil
 }

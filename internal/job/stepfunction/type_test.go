@@ -192,10 +192,10 @@ func (s *target) bench() jobtest.Bench {
 			{Name: "not allowed", Config: config("forbidden"), Want: job.Refusal{Category: run.Permanent, Reason: "states:StartExecution; the controller's AWS role lacks a permission"}},
 			{Name: "throttled", Config: config("throttled"), Want: job.Refusal{Category: run.Transient, Reason: "ThrottlingException"}},
 			{Name: "too many", Config: config("crowded"), Want: job.Refusal{Category: run.Transient, Reason: "ExecutionLimitExceeded"}},
-			{Name: "too large", Config: "stateMachineARN: " + machine + "endless\ninput: ['${RUN_ID}', '" + strings.Repeat("x", 256<<10) + "']\n", Want: job.Refusal{Category: run.Permanent, Reason: "Step Functions takes at most 262144"}},
+			{Name: "too large", Config: "stateMachineARN: " + machine + "endless\ninput: ['${RUN_ID}', '" + strings.Repeat("x", 256<<10) + "']\n", Want: job.Refusal{Category: run.Permanent, Reason: "Step Functions accepts at most 262144"}},
 		},
 		Unfit: []jobtest.Refusal{
-			{Name: "no such machine", Config: config("missing"), Want: job.Refusal{Category: run.Permanent, Reason: "look at " + machine + "missing: StateMachineDoesNotExist"}},
+			{Name: "no such machine", Config: config("missing"), Want: job.Refusal{Category: run.Permanent, Reason: "get " + machine + "missing: StateMachineDoesNotExist"}},
 			{Name: "express", Config: config("express"), Want: job.Refusal{Category: run.Permanent, Reason: "use one of type STANDARD"}},
 		},
 		Wire: &s.Wire, Authorised: func(c jobtest.Call) bool { return awstest.Signed(c, "states") },

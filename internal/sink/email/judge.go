@@ -33,7 +33,7 @@ func judgeConnection(err error) error {
 func judgeMail(err error) error {
 	var failed *mail.SendError
 	if !errors.As(err, &failed) || failed.ErrorCode() < 500 {
-		return fmt.Errorf("email: the mail was not taken: %w", err)
+		return fmt.Errorf("email: the mail was not accepted: %w", err)
 	}
 	switch failed.Reason {
 	case mail.ErrSMTPMailFrom, mail.ErrSMTPRcptTo:

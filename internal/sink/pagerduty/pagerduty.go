@@ -129,7 +129,7 @@ func (s *Sink) post(ctx context.Context, path string, r request) error {
 	answer, err := post.Do(s.config.Client, req, "pagerduty", s.config.Now())
 	// An integration key that is not one is answered like any other malformed event.
 	if answer.Status == http.StatusBadRequest && bytes.Contains(bytes.ToLower(answer.Body), []byte("routing")) {
-		return &sink.Misconfigured{Reason: "pagerduty does not know the integration key; see whether the one that alerts.pagerduty names is right"}
+		return &sink.Misconfigured{Reason: "pagerduty does not know the integration key; check the one that alerts.pagerduty names"}
 	}
 	return err
 }

@@ -29,7 +29,7 @@ var (
 		"team_access_not_granted": scope, "org_login_required": scope, "ekm_access_denied": scope, "two_factor_setup_required": token,
 		"channel_not_found": "see whether alerts.slack.channel is right, and invite the bot to it if it is private", "not_in_channel": invite,
 		"is_archived":   "the channel is archived; name another one in alerts.slack.channel",
-		"accesslimited": "let the server's network use Slack's API", "enterprise_is_restricted": scope, "app_access_restricted": scope, "team_not_found": token,
+		"accesslimited": "allow the server's network to use Slack's API", "enterprise_is_restricted": scope, "app_access_restricted": scope, "team_not_found": token,
 		"messages_tab_disabled": channel, "channel_type_not_supported": channel, "send_on_behalf_not_allowed": scope,
 		"deprecated_endpoint": update, "method_deprecated": update,
 		"restricted_action": allowed, "restricted_action_read_only_channel": allowed, "restricted_action_non_threadable_channel": allowed, "restricted_action_thread_only_channel": allowed,
@@ -59,7 +59,7 @@ const (
 	invite  = "invite the bot to the channel, or give it the scope chat:write.public"
 	channel = "name a channel in alerts.slack.channel that apps can post to"
 	update  = "install a newer version of Interlock"
-	allowed = "let the bot write to the channel, or name another one in alerts.slack.channel"
+	allowed = "allow the bot to write to the channel, or set another one in alerts.slack.channel"
 )
 
 // errorCode is the form of Slack's own error codes; anything else is not repeated.

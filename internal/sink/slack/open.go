@@ -22,7 +22,7 @@ func (s *Sink) wait(c conversation) error {
 	if c.Claim == nil || !s.now().Before(c.Claim.Until) {
 		return nil
 	}
-	return &sink.Busy{After: c.Claim.Until.Sub(s.now()), Reason: fmt.Sprintf("slack: somebody else is opening the thread %s", c.thread.Key)}
+	return &sink.Busy{After: c.Claim.Until.Sub(s.now()), Reason: fmt.Sprintf("slack: another process is opening the thread %s", c.thread.Key)}
 }
 
 // open posts the root of a new thread, after making sure that nobody else does or has done.
@@ -65,7 +65,7 @@ func (s *Sink) claim(ctx context.Context, c conversation) (conversation, error) 
 	c.Claim = next
 	c, err := s.save(ctx, c)
 	if errors.Is(err, sink.ErrTaken) {
-		return c, &sink.Busy{After: time.Second, Reason: fmt.Sprintf("slack: somebody else is opening the thread %s", c.thread.Key)}
+		return c, &sink.Busy{After: time.Second, Reason: fmt.Sprintf("slack: another process is opening the thread %s", c.thread.Key)}
 	}
 	return c, err
 }
@@ -115,7 +115,7 @@ func (s *Sink) keep(ctx context.Context, c conversation, a sink.Alert, at place)
 		return err
 	}
 	if _, _, err := s.client.DeleteMessageContext(ctx, at.channel, at.ts); err != nil && !slices.Contains(gone, said(err)) {
-		return judge("take back a second thread", err)
+		return judge("delete a second thread", err)
 	}
 	return s.Send(ctx, a)
 }
