@@ -63,7 +63,7 @@ test("a run is triggered, started by a reading that is pushed, and ended by a re
   await visit(page, server, `/runs/load/manual/${day}`);
   await page.locator(".lifecycle [aria-current=step]", { hasText: "Running" }).waitFor();
   await ask("Report result…", "Report", { Message: "5 rows" });
-  await page.getByText("The result is taken.").waitFor();
+  await page.getByText("The result is recorded.").waitFor();
   await page.locator(".lifecycle [aria-current=step]", { hasText: "Completed" }).waitFor();
 });
 
@@ -73,15 +73,15 @@ test("a rerun is refused in the dialog, and forced by one that names what is ski
   await page.locator(".lifecycle [aria-current=step]", { hasText: "Failed for good" }).waitFor();
   await ask("Rerun…", "Rerun", { Reason: "once more" });
   await page.getByText("Attempt 2 is open.").or(dialog().getByRole("alert")).first().waitFor();
-  if (await dialog().count()) await dialog().getByRole("button", { name: "Leave it" }).click();
+  if (await dialog().count()) await dialog().getByRole("button", { name: "Cancel", exact: true }).click();
   await page.getByRole("button", { name: "Force…" }).waitFor();
   await page.getByRole("button", { name: "Force…" }).click();
   for (const skipped of ["circuit breaker", "budget", "calendar"]) await dialog().getByText(skipped).waitFor();
   await dialog().getByLabel("Reason").fill("the table is there now");
-  await dialog().getByRole("button", { name: "Force it" }).click();
+  await dialog().getByRole("button", { name: "Force rerun" }).click();
   await dialog().waitFor(); // what is skipped has not been confirmed
   await dialog().getByLabel("I know that these are skipped").check();
-  await dialog().getByRole("button", { name: "Force it" }).click();
+  await dialog().getByRole("button", { name: "Force rerun" }).click();
   await page.getByText(/Attempt \d+ is open./).waitFor();
   await page.getByText("the table is there now").first().waitFor();
 });

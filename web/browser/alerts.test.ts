@@ -55,7 +55,7 @@ test("silences are added and ended, dead letters sent again, and routes tried", 
   await silences.getByRole("cell", { name: "bro*" }).waitFor();
   await silences.getByRole("button", { name: "End…" }).click();
   await dialog.getByLabel("Reason").fill("mended");
-  await dialog.getByRole("button", { name: "End it" }).click();
+  await dialog.getByRole("button", { name: "End silence" }).click();
   await silences.getByText("Nothing is kept quiet.").waitFor();
   await silences.getByRole("button", { name: "Past ones too" }).click();
   await silences.getByText(/we know .*mended/).waitFor();

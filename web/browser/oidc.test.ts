@@ -55,5 +55,5 @@ test("a user logs in at a provider on another site, and out again", async () => 
   await page.getByTitle("oidc:jane@example.com, operator").click();
   await button.waitFor();
   await page.goto(server.url + "/api/v1/session/oidc/callback?code=1&state=made-up");
-  await page.getByText("The login took too long, or began in another browser.").waitFor();
+  await page.getByText("The login timed out, or was started in another browser.").waitFor();
 });

@@ -71,6 +71,6 @@ function View({ place }: { place: Place }) {
     case "config": return <Config />;
     case "pipeline": return <PipelineView key={place.id} id={place.id} />;
     case "run": return <RunView key={`${place.pipeline}/${place.schedule}/${place.date}`} {...place} />;
-    case "unknown": return <Empty><h1>There is nothing here</h1><p><code>{place.path}</code> is no view of the dashboard. <Link href="/">Go to the timeline</Link>.</p></Empty>;
+    case "unknown": return <Empty><h1>Page not found</h1><p><code>{place.path}</code> is not a view of the dashboard. <Link href="/">Go to the timeline</Link>.</p></Empty>;
   }
 }

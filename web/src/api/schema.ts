@@ -112,7 +112,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Who did what: operators' actions, logins, changed files and tokens; newest first
+         * List the audit record: operators' actions, logins, changed files and tokens; newest first
          * @description Needs the role admin.
          */
         get: operations["list-audit"];
@@ -132,7 +132,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * How deadlines were kept over 7, 30 and 90 days, by pipeline and by owner
+         * SLA compliance over 7, 30 and 90 days, by pipeline and by owner
          * @description Needs the role viewer.
          */
         get: operations["compliance"];
@@ -154,7 +154,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Remove the pipelines whose files their folder lost at once
+         * Remove the pipelines whose files are missing
          * @description Needs the role operator.
          */
         post: operations["accept-removal"];
@@ -272,7 +272,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * All pipelines, by id, and how each stands
+         * All pipelines with their states, by id
          * @description Needs the role viewer.
          */
         get: operations["list-pipelines"];
@@ -292,7 +292,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A pipeline and how it stands
+         * A pipeline and its state
          * @description Needs the role viewer.
          */
         get: operations["get-pipeline"];
@@ -332,7 +332,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Why a run waits, how it went, or why there is none
+         * Why a run is waiting, how it went, or why there is none
          * @description Needs the role viewer.
          */
         get: operations["explain"];
@@ -392,7 +392,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What a pipeline waits for, what waits for it, and what blocks whom
+         * The upstream and downstream pipelines of a pipeline, and what blocks each
          * @description Needs the role viewer.
          */
         get: operations["get-graph"];
@@ -434,7 +434,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Stop a pipeline: readings are kept, nothing opens or starts
+         * Pause a pipeline: readings are stored, nothing opens or starts
          * @description Needs the role operator.
          */
         post: operations["pause"];
@@ -492,7 +492,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A sensor's reading: for a period what a rule sees, else the latest
+         * A sensor's reading: with a period the one that a rule uses, else the latest
          * @description Needs the role viewer.
          */
         get: operations["get-sensor"];
@@ -503,7 +503,7 @@ export interface paths {
         put: operations["put-sensor"];
         post?: never;
         /**
-         * Delete the reading of one period, or the undated one; the history keeps both
+         * Delete the reading of one period, or the undated one; the history keeps the write and the deletion
          * @description Needs the role sensor.
          */
         delete: operations["delete-sensor"];
@@ -744,7 +744,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Return the client that makes this request, and what it may do
+         * The client that makes this request, and its role
          * @description Needs the role viewer.
          */
         get: operations["get-session"];
@@ -812,7 +812,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Open a session for a browser that comes back from the provider
+         * Open a session for a browser that returns from the provider
          * @description Needs the role none.
          */
         get: operations["finish-oidc"];
@@ -876,7 +876,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What is and was expected of each pipeline between two instants, and what became of it
+         * The expected periods of each pipeline between two instants, and their results
          * @description Needs the role viewer.
          */
         get: operations["timeline"];
@@ -896,7 +896,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * How long the jobs of each pipeline took and how many attempts they needed, beside the days before
+         * Durations and attempts of the jobs of each pipeline, compared with the days before
          * @description Needs the role viewer.
          */
         get: operations["list-trends"];
@@ -981,9 +981,9 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         AlertRoute: {
-            /** @description What makes a group, where bursts are told as one. */
+            /** @description The fields that define a group; a burst of a group is sent as one alert. */
             groupBy: string[];
-            /** @description The least time between two alerts of one group; null where each event is told by itself. */
+            /** @description The least time between two alerts of one group; null if each event is sent individually. */
             interval: string | null;
             name: string;
             /** @description Patterns of owners; empty: all. */
@@ -1020,7 +1020,7 @@ export interface components {
             key: string;
             /** @description Whose sensor it is. */
             pipeline: string;
-            /** @description It was written more often than is looked at. */
+            /** @description There were more writes than the limit. */
             truncated: boolean;
         };
         Asked: {
@@ -1044,7 +1044,7 @@ export interface components {
             message: string | null;
             /** Format: date-time */
             openedAt: string | null;
-            /** @description The end of what its job printed. */
+            /** @description The end of the job's output. */
             output: string | null;
             reason: string | null;
             requestedBy: string | null;
@@ -1072,22 +1072,22 @@ export interface components {
         AuditEntry: {
             /** @description The operation, such as trigger, pause, login or config. */
             action: string;
-            /** @description The token, certificate or user; local where the server asks for none, server for what it does by itself. */
+            /** @description The token, certificate or user; local if the server requires none, server for its own actions. */
             actor: string;
             /** Format: date-time */
             at: string;
-            /** @description Why it was refused, or what went wrong. */
+            /** @description Why it was refused, or the error. */
             error: string | null;
             id: string;
             /** @description done, refused or failed; null if the server stopped before it was known. */
             outcome: string | null;
-            /** @description What was asked for, such as force: true. */
+            /** @description The parameters of the request, such as force: true. */
             parameters: {
                 [key: string]: unknown;
             };
             pipeline: string | null;
             reason: string | null;
-            /** @description The address that the request came from. */
+            /** @description The address of the client. */
             remote: string | null;
             /** @description The request's id, as in the server's log. */
             requestId: string | null;
@@ -1099,11 +1099,11 @@ export interface components {
             subject: string | null;
         };
         BackfillRequest: {
-            /** @description Only say what would be done. */
+            /** @description Only list the actions. */
             dryRun?: boolean;
             /** @description The first period. */
             from: string;
-            /** @description Leave runs alone that are there, whatever became of them. */
+            /** @description Skip periods that have a run, in any state. */
             onlyMissing?: boolean;
             /** @description Why. */
             reason?: string;
@@ -1178,7 +1178,7 @@ export interface components {
             at: string;
             /** @description One per pipeline that had a deadline, by id. */
             items: components["schemas"]["Kept"][];
-            /** @description How long before or after their deadline runs completed, of all pages; earliest first, what never completed last. */
+            /** @description How long before or after their deadline runs completed, over all pages; earliest first, runs that never completed last. */
             lateness: components["schemas"]["LatenessBin"][];
             /** @description Leads to the next page; null on the last. */
             nextCursor: string | null;
@@ -1196,16 +1196,16 @@ export interface components {
             file: string;
             /** @enum {string} */
             kind: "pipeline" | "calendar" | "archetype";
-            /** @description That it describes; null where nobody can say which. */
+            /** @description The pipeline that it describes; null if unknown. */
             pipeline: string | null;
             /** @description In the order of the file, warnings included. */
             problems: components["schemas"]["FileProblem"][];
             /**
-             * @description in force: what it says counts; refused: it has errors, and the last good version, if there is one, counts; read: a calendar or archetype, which counts where pipelines name it; missing: it cannot be read any more, and the version in force stays in force.
+             * @description in force: this version is active; refused: it has errors, and the last good version, if there is one, is active; read: a calendar or archetype, used by the pipelines that name it; missing: it can no longer be read, and the active version stays active.
              * @enum {string}
              */
             state: "in force" | "refused" | "read" | "missing";
-            /** @description The pipeline's version in force: its last good one. */
+            /** @description The pipeline's active version: its last good one. */
             version: string | null;
         };
         Counters: {
@@ -1239,7 +1239,7 @@ export interface components {
                     attempt?: number;
                     /** @description The change, request or event it follows from. */
                     causedBy?: string;
-                    /** @description The period; empty where there is none. */
+                    /** @description The period; empty if there is none. */
                     date: string;
                     /** @description One sentence. */
                     message: string;
@@ -1258,7 +1258,7 @@ export interface components {
                 "detail-type": string;
                 /** @description The same for every repeat of the same event. */
                 id: string;
-                /** @description The silence that kept the alert about it back; null if none did. */
+                /** @description The silence that held back its alert; null if none did. */
                 silencedBy: string | null;
                 /** @description interlock */
                 source: string;
@@ -1336,14 +1336,14 @@ export interface components {
              * @enum {string}
              */
             kind: "after" | "sensor";
-            /** @description The one that waits. */
+            /** @description The pipeline that waits. */
             to: string;
         };
         Explanation: {
             /** Format: date-time */
             at: string;
             attempts: components["schemas"]["Attempt"][];
-            /** @description How many further attempts each cause may open, by the file in force. */
+            /** @description How many further attempts each cause may open, by the active file. */
             budgets: components["schemas"]["Budgets"];
             date: string | null;
             deadlines: components["schemas"]["Deadline"][];
@@ -1356,15 +1356,15 @@ export interface components {
             /** @description What would open it, most direct first. */
             opens: string[];
             pipeline: string;
-            /** @description Whose answers its gate looks at now. */
+            /** @description The probes whose answers its gate reads now. */
             probes: components["schemas"]["Probe"][];
-            /** @description Why it stands so, most important first. */
+            /** @description The reasons, most important first. */
             reasons: string[];
             reruns: components["schemas"]["Rerun"][];
             /** @description null if there is none. */
             run: components["schemas"]["Run"] | null;
             schedule: string | null;
-            /** @description Silences that kept back alerts about it. */
+            /** @description Silences that held back alerts about it. */
             silenced: components["schemas"]["Silenced"][];
             /** @enum {string} */
             state: "not opened" | "waiting" | "starting" | "held" | "running" | "settling" | "completed" | "would start" | "failed" | "exhausted" | "cancelled";
@@ -1378,7 +1378,7 @@ export interface components {
             column: number;
             /** Format: int64 */
             line: number;
-            /** @description What is wrong, and what would be right. */
+            /** @description The problem and the fix. */
             message: string;
             /** @description The key it is about. */
             path: string;
@@ -1415,7 +1415,7 @@ export interface components {
             /** @description Open runs among them that wait for another pipeline, oldest period first. */
             blocks: components["schemas"]["Block"][];
             edges: components["schemas"]["Edge"][];
-            /** @description By how far away they are, upstream first. */
+            /** @description By distance, upstream first. */
             nodes: components["schemas"]["Node"][];
             pipeline: string;
             /** @description There is more than fits. */
@@ -1424,7 +1424,7 @@ export interface components {
         HealthCheck: {
             /** @description How it is, for people. */
             detail: string;
-            /** @description What was looked at: store, feed, timers, watchdog, files. */
+            /** @description The check: store, feed, timers, watchdog, files. */
             name: string;
             /** @description Whether it is as it should be. */
             ok: boolean;
@@ -1486,7 +1486,7 @@ export interface components {
             result: "success" | "fail" | "timeout";
         };
         JobReported: {
-            /** @description It came for an attempt that no longer waits for one: it is logged and changes nothing. */
+            /** @description The attempt had already ended: the result is logged and changes nothing. */
             late: boolean;
             run: components["schemas"]["Run"];
         };
@@ -1601,7 +1601,7 @@ export interface components {
                     attempt?: number;
                     /** @description The change, request or event it follows from. */
                     causedBy?: string;
-                    /** @description The period; empty where there is none. */
+                    /** @description The period; empty if there is none. */
                     date: string;
                     /** @description One sentence. */
                     message: string;
@@ -1620,7 +1620,7 @@ export interface components {
                 "detail-type": string;
                 /** @description The same for every repeat of the same event. */
                 id: string;
-                /** @description The silence that kept the alert about it back; null if none did. */
+                /** @description The silence that held back its alert; null if none did. */
                 silencedBy: string | null;
                 /** @description interlock */
                 source: string;
@@ -1828,7 +1828,7 @@ export interface components {
         Pipeline: {
             /**
              * Format: date-time
-             * @description Of the version in force.
+             * @description When the active version was accepted.
              */
             acceptedAt: string | null;
             /** @description Its upstream pipelines. */
@@ -1837,7 +1837,7 @@ export interface components {
             attention: components["schemas"]["Attention"][];
             description: string;
             dryRun: boolean;
-            /** @description Where its version in force was read. */
+            /** @description The path of the active version's file. */
             file: string | null;
             /**
              * Format: date-time
@@ -1873,7 +1873,7 @@ export interface components {
             period: "day" | "hour" | "minute" | null;
             /** @description Its probes, in the order of its file. */
             probes: components["schemas"]["Probe"][];
-            /** @description Why its newest file is not in force, or cannot be read; empty if it is in force. */
+            /** @description Why its newest file is not active or cannot be read; empty if it is active. */
             problems: string[];
             /** Format: date-time */
             removedAt: string | null;
@@ -1883,7 +1883,7 @@ export interface components {
              */
             schedule: "cron" | "stream" | "manual" | null;
             /**
-             * @description degraded: its newest file has problems, or its file cannot be read, and an older version is in force; rejected: no version ever was.
+             * @description degraded: its newest file has problems or cannot be read, and an older version is active; rejected: no version was ever active.
              * @enum {string}
              */
             state: "ok" | "paused" | "degraded" | "rejected" | "removed";
@@ -1891,13 +1891,13 @@ export interface components {
                 [key: string]: string;
             };
             timezone: string | null;
-            /** @description The version in force. */
+            /** @description The active version. */
             version: string | null;
         };
         Probe: {
             /** @description Its last answer; all null if there is none. */
             answer: components["schemas"]["ProbeAnswer"];
-            /** @description Which of those that Interlock brings along; null for the others. */
+            /** @description The built-in check; null for other probes. */
             builtin: string | null;
             /** @description What went wrong since. */
             failures: components["schemas"]["ProbeFailures"];
@@ -1958,13 +1958,13 @@ export interface components {
             since: string | null;
         };
         Problem: {
-            /** @description What is wrong this time, and what would be right. */
+            /** @description The problem with this request, and the fix. */
             detail: string;
             /** @description Each single thing that is wrong, where there are several or they have a place. */
             errors: components["schemas"]["ProblemDetail"][];
-            /** @description The path that was asked for. */
+            /** @description The path of the request. */
             instance: string;
-            /** @description The id of this request, as it stands in the server's log. */
+            /** @description The id of this request, as in the server's log. */
             requestId: string;
             /**
              * Format: int64
@@ -2055,7 +2055,7 @@ export interface components {
             error: string | null;
             /** @description The event's. */
             id: string;
-            /** @description The sink took it; it is no dead letter any more. */
+            /** @description The sink accepted it; it is no longer a dead letter. */
             sent: boolean;
             sink: string;
         };
@@ -2077,7 +2077,7 @@ export interface components {
             field: string | null;
             /** @description The other pipeline whose sensor is read. */
             from: string | null;
-            /** @description Where it stands in a group, for people. */
+            /** @description Its position in a group, as text. */
             group: string | null;
             key: string;
             /** @enum {string} */
@@ -2120,7 +2120,7 @@ export interface components {
              */
             attempt: number;
             /**
-             * @description Of a failure; null where nobody can say.
+             * @description Of a failure; null if unknown.
              * @enum {string|null}
              */
             category: "PERMANENT" | "TRANSIENT" | "TIMEOUT" | null;
@@ -2158,7 +2158,7 @@ export interface components {
             /** Format: date-time */
             openedAt: string | null;
             /**
-             * @description Finer than status: what an open run waits for.
+             * @description More specific than status: what an open run waits for.
              * @enum {string}
              */
             phase: "waiting" | "not-due" | "backoff" | "max-active" | "starting" | "start-refused" | "held" | "running" | "status-unread" | "settling" | "completed" | "failed" | "exhausted" | "cancelled";
@@ -2217,7 +2217,7 @@ export interface components {
             /** @description Oldest first. */
             attempts: components["schemas"]["Attempt"][];
             /**
-             * @description Of a failure; null where nobody can say.
+             * @description Of a failure; null if unknown.
              * @enum {string|null}
              */
             category: "PERMANENT" | "TRANSIENT" | "TIMEOUT" | null;
@@ -2236,7 +2236,7 @@ export interface components {
             /** Format: int64 */
             exitCode: number | null;
             forced: boolean;
-            /** @description What the latest attempt started on, or what its gate shows while it waits. */
+            /** @description The gate at the start of the latest attempt, or now while it waits. */
             gate: components["schemas"]["Shown"] | null;
             gateBypassed: boolean;
             /** @description The job's own name at its target. */
@@ -2260,7 +2260,7 @@ export interface components {
             /** Format: date-time */
             openedAt: string | null;
             /**
-             * @description Finer than status: what an open run waits for.
+             * @description More specific than status: what an open run waits for.
              * @enum {string}
              */
             phase: "waiting" | "not-due" | "backoff" | "max-active" | "starting" | "start-refused" | "held" | "running" | "status-unread" | "settling" | "completed" | "failed" | "exhausted" | "cancelled";
@@ -2325,13 +2325,13 @@ export interface components {
              * @description When the session ends, whether or not it is used; null for a request with a token.
              */
             expiresAt: string | null;
-            /** @description The name of the token or certificate; null where the server asks for none. */
+            /** @description The name of the token or certificate; null if the server requires none. */
             name: string | null;
             /** @description Patterns of the pipelines it is limited to; empty: all. */
             pipelines: string[];
             /** @enum {string} */
             role: "viewer" | "sensor" | "operator" | "admin";
-            /** @description Whether the server asks for tokens or certificates. */
+            /** @description Whether the server requires tokens or certificates. */
             tokens: boolean;
         };
         Shown: {
@@ -2339,7 +2339,7 @@ export interface components {
             at: string;
             /** @description An operator had the gate skipped. */
             bypassed: boolean;
-            /** @description As they stand now, rather than what the run started on. */
+            /** @description The rules now, rather than at the start of the run. */
             live: boolean;
             open: boolean;
             /** @enum {string} */
@@ -2350,7 +2350,7 @@ export interface components {
             active: boolean;
             /**
              * Format: date-time
-             * @description When somebody ended it before its time.
+             * @description When an operator ended it early.
              */
             endedAt: string | null;
             endedBy: string | null;
@@ -2364,7 +2364,7 @@ export interface components {
             since: string;
             /**
              * Format: int64
-             * @description How many alerts it has kept back.
+             * @description How many alerts it has held back.
              */
             suppressed: number;
             /** @description Only events of this type; null: any. */
@@ -2406,7 +2406,7 @@ export interface components {
             breachAt: string | null;
             date: string;
             /**
-             * @description How that stands in the ledger, the relative one included; null where none was ever armed.
+             * @description The state of the deadline, including the relative one; null if none was ever armed.
              * @enum {string|null}
              */
             deadline: "ARMED" | "WARNED" | "MET" | "BREACHED" | "CANCELLED" | null;
@@ -2449,7 +2449,7 @@ export interface components {
         StartBlock: {
             /** @enum {string} */
             code: "excluded" | "paused" | "dry-run" | "not-due" | "start-condition" | "start-deadline" | "rules" | "max-active" | "running" | "held" | "completed" | "ended";
-            /** @description The same in a sentence, with what would change it. */
+            /** @description The reason as a sentence, with what would change it. */
             reason: string;
             /**
              * Format: date-time
@@ -2466,7 +2466,7 @@ export interface components {
         Tested: {
             /** @description Why not. */
             error: string | null;
-            /** @description The sink took it. */
+            /** @description The sink accepted it. */
             sent: boolean;
             sink: string;
         };
@@ -2517,7 +2517,7 @@ export interface components {
             pipeline: string;
             /** Format: int64 */
             runs: number;
-            /** @description There were more runs than are looked at; those of the latest periods count. */
+            /** @description There were more runs than the limit; only those of the latest periods count. */
             truncated: boolean;
         };
         Trends: {
@@ -2535,7 +2535,7 @@ export interface components {
             sensors: components["schemas"]["Arrivals"][];
             /** Format: date-time */
             to: string;
-            /** @description There were more runs than are looked at; those of the latest periods count. */
+            /** @description There were more runs than the limit; only those of the latest periods count. */
             truncated: boolean;
         };
         TriggerRequest: {
@@ -2555,13 +2555,13 @@ export interface components {
         Unreadiness: {
             /** @description What was checked; empty without a token where there are tokens, and for a token that is limited to pipelines. */
             checks: components["schemas"]["HealthCheck"][];
-            /** @description What is wrong this time, and what would be right. */
+            /** @description The problem with this request, and the fix. */
             detail: string;
             /** @description Each single thing that is wrong, where there are several or they have a place. */
             errors: components["schemas"]["ProblemDetail"][];
-            /** @description The path that was asked for. */
+            /** @description The path of the request. */
             instance: string;
-            /** @description The id of this request, as it stands in the server's log. */
+            /** @description The id of this request, as in the server's log. */
             requestId: string;
             /**
              * Format: int64
@@ -2630,7 +2630,7 @@ export interface operations {
     "list-dead-letters": {
         parameters: {
             query?: {
-                /** @description How many items at most. A page whose items are large has fewer; nextCursor leads on. */
+                /** @description The most items to return. A page with large items has fewer; nextCursor continues it. */
                 limit?: number;
                 /** @description The nextCursor of the page before. */
                 cursor?: string;
@@ -2794,7 +2794,7 @@ export interface operations {
     "list-audit": {
         parameters: {
             query?: {
-                /** @description How many items at most. A page whose items are large has fewer; nextCursor leads on. */
+                /** @description The most items to return. A page with large items has fewer; nextCursor continues it. */
                 limit?: number;
                 /** @description The nextCursor of the page before. */
                 cursor?: string;
@@ -2840,7 +2840,7 @@ export interface operations {
     compliance: {
         parameters: {
             query?: {
-                /** @description How many items at most. A page whose items are large has fewer; nextCursor leads on. */
+                /** @description The most items to return. A page with large items has fewer; nextCursor continues it. */
                 limit?: number;
                 /** @description The nextCursor of the page before. */
                 cursor?: string;
@@ -2911,7 +2911,7 @@ export interface operations {
     "list-deadlines": {
         parameters: {
             query?: {
-                /** @description How many items at most. A page whose items are large has fewer; nextCursor leads on. */
+                /** @description The most items to return. A page with large items has fewer; nextCursor continues it. */
                 limit?: number;
                 /** @description The nextCursor of the page before. */
                 cursor?: string;
@@ -2953,7 +2953,7 @@ export interface operations {
     "list-events": {
         parameters: {
             query?: {
-                /** @description How many items at most. A page whose items are large has fewer; nextCursor leads on. */
+                /** @description The most items to return. A page with large items has fewer; nextCursor continues it. */
                 limit?: number;
                 /** @description The nextCursor of the page before. */
                 cursor?: string;
@@ -3038,7 +3038,7 @@ export interface operations {
     "list-files": {
         parameters: {
             query?: {
-                /** @description How many items at most. A page whose items are large has fewer; nextCursor leads on. */
+                /** @description The most items to return. A page with large items has fewer; nextCursor continues it. */
                 limit?: number;
                 /** @description The nextCursor of the page before. */
                 cursor?: string;
@@ -3105,7 +3105,7 @@ export interface operations {
     "list-pipelines": {
         parameters: {
             query?: {
-                /** @description How many items at most. A page whose items are large has fewer; nextCursor leads on. */
+                /** @description The most items to return. A page with large items has fewer; nextCursor continues it. */
                 limit?: number;
                 /** @description The nextCursor of the page before. */
                 cursor?: string;
@@ -3458,7 +3458,7 @@ export interface operations {
     "list-sensors": {
         parameters: {
             query?: {
-                /** @description How many items at most. A page whose items are large has fewer; nextCursor leads on. */
+                /** @description The most items to return. A page with large items has fewer; nextCursor continues it. */
                 limit?: number;
                 /** @description The nextCursor of the page before. */
                 cursor?: string;
@@ -3580,7 +3580,7 @@ export interface operations {
     "delete-sensor": {
         parameters: {
             query?: {
-                /** @description The period whose reading is deleted; without it and without #period, the undated one is. */
+                /** @description The period whose reading is deleted; without it and without #period, the undated one. */
                 date?: string;
                 /** @description Who deletes it. */
                 source?: string;
@@ -3621,7 +3621,7 @@ export interface operations {
             query?: {
                 /** @description The period to look for; unless said, the latest write counts, whatever its period. */
                 date?: string;
-                /** @description How many items at most. A page whose items are large has fewer; nextCursor leads on. */
+                /** @description The most items to return. A page with large items has fewer; nextCursor continues it. */
                 limit?: number;
                 /** @description The nextCursor of the page before. */
                 cursor?: string;
@@ -3695,7 +3695,7 @@ export interface operations {
     "list-versions": {
         parameters: {
             query?: {
-                /** @description How many items at most. A page whose items are large has fewer; nextCursor leads on. */
+                /** @description The most items to return. A page with large items has fewer; nextCursor continues it. */
                 limit?: number;
                 /** @description The nextCursor of the page before. */
                 cursor?: string;
@@ -3798,7 +3798,7 @@ export interface operations {
     "list-runs": {
         parameters: {
             query?: {
-                /** @description How many items at most. A page whose items are large has fewer; nextCursor leads on. */
+                /** @description The most items to return. A page with large items has fewer; nextCursor continues it. */
                 limit?: number;
                 /** @description The nextCursor of the page before. */
                 cursor?: string;
@@ -4255,7 +4255,7 @@ export interface operations {
     "list-silences": {
         parameters: {
             query?: {
-                /** @description How many items at most. A page whose items are large has fewer; nextCursor leads on. */
+                /** @description The most items to return. A page with large items has fewer; nextCursor continues it. */
                 limit?: number;
                 /** @description The nextCursor of the page before. */
                 cursor?: string;
@@ -4401,7 +4401,7 @@ export interface operations {
     "list-trends": {
         parameters: {
             query?: {
-                /** @description How many items at most. A page whose items are large has fewer; nextCursor leads on. */
+                /** @description The most items to return. A page with large items has fewer; nextCursor continues it. */
                 limit?: number;
                 /** @description The nextCursor of the page before. */
                 cursor?: string;
@@ -4534,7 +4534,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It does. */
+            /** @description It keeps up. */
             200: {
                 headers: {
                     [name: string]: unknown;

@@ -12,7 +12,7 @@ export interface Lateness {
 export function lateness(d: Pick<Deadline, "state" | "breachAt" | "doneAt" | "warned">, now: number): Lateness {
   const breach = Date.parse(d.breachAt);
   switch (d.state) {
-    case "CANCELLED": return { word: "no longer counts", by: undefined, late: false };
+    case "CANCELLED": return { word: "no longer applies", by: undefined, late: false };
     case "MET": return { word: "early by", by: d.doneAt ? breach - Date.parse(d.doneAt) : undefined, late: false };
     case "BREACHED": return { word: d.doneAt ? "late by" : "overdue by", by: (d.doneAt ? Date.parse(d.doneAt) : now) - breach, late: true };
     case "ARMED": break;

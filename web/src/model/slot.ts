@@ -16,7 +16,7 @@ export const kinds: readonly Kind[] = [
 
 export const kindName: Record<Kind, string> = {
   completed: "completed", running: "running", starting: "starting", waiting: "waiting", failed: "failed, retrying", final: "failed",
-  exhausted: "gave up waiting", cancelled: "cancelled", excluded: "excluded", missing: "missing", upcoming: "upcoming",
+  exhausted: "window ended", cancelled: "cancelled", excluded: "excluded", missing: "missing", upcoming: "upcoming",
 };
 
 export function kindOfStatus(status: string): Kind {

@@ -58,7 +58,7 @@ export function Ask({ title, submit, danger, reason, act, children }: Props) {
         )}
         {trouble && <p className="notice bad" role="alert">{trouble}</p>}
         <div className="buttons">
-          <button type="button" onClick={close}>Leave it</button>
+          <button type="button" onClick={close}>Cancel</button>
           <button type="submit" className={danger ? "danger" : "primary"} disabled={busy}>{busy ? "One moment…" : submit}</button>
         </div>
       </form>

@@ -8,7 +8,7 @@ const keys: [string, string][] = [
   ["?", "this help"],
   ...views.map((v): [string, string] => [`g ${v.key}`, `go to ${v.name.toLowerCase()}`]),
   ["← → ↑ ↓", "from cell to cell, from lane to lane"],
-  ["Enter", "why the period stands as it does"],
+  ["Enter", "explain the period"],
   ["+ −", "zoom in and out"],
   ["[ ]", "earlier, later"],
   ["n", "back to now"],

@@ -6,10 +6,10 @@ type Methods = components["schemas"]["LoginMethods"];
 
 /** What the server says, in the page's address, about a login at the provider that did not succeed. */
 const failures: Record<string, string> = {
-  expired: "The login took too long, or began in another browser. Try again.",
+  expired: "The login timed out, or was started in another browser. Try again.",
   refused: "The provider refused the login.",
-  failed: "The provider's answer could not be used. The server's log says why.",
-  norole: "You are in no group that may use this server. Ask its operator for access.",
+  failed: "The provider's response is invalid. The server's log says why.",
+  norole: "None of your groups has access to this server. Ask its operator for access.",
   unreachable: "The provider could not be reached. The server's log says why.",
   wait: "There were too many failed logins. Wait a few minutes and try again.",
 };
@@ -17,7 +17,7 @@ const failures: Record<string, string> = {
 /** Returns why the last login at the provider failed, if it did. */
 export function loginFailure(search: string): string | undefined {
   const code = new URLSearchParams(search).get("login");
-  return code === null ? undefined : (failures[code] ?? "The login did not succeed. Try again.");
+  return code === null ? undefined : (failures[code] ?? "The login failed. Try again.");
 }
 
 /** The login page: a token, or a provider, or both. */
@@ -44,7 +44,7 @@ export function Login({ why, login }: { why?: string | undefined; login: (token:
         {methods.oidc && <a className="button primary" href="/api/v1/session/oidc">{methods.oidc}</a>}
         {methods.tokens && (
           <>
-            <p>{methods.oidc ? "Or use a token." : "This server asks for a token. Ask its operator for one; the role viewer is enough to read."}</p>
+            <p>{methods.oidc ? "Or use a token." : "This server requires a token. Ask its operator for one; the role viewer is enough to read."}</p>
             <label>
               Token
               <input type="password" autoComplete="current-password" required autoFocus={!methods.oidc} value={token} onChange={(e) => setToken(e.target.value)} />

@@ -41,6 +41,6 @@ export function PromiseMark({ promise }: { promise: Promise }) {
 
 export function RuleMark({ outcome }: { outcome: string }) {
   const kind: Kind = outcome === "pass" ? "completed" : outcome === "fail" ? "final" : "missing";
-  const word = outcome === "pass" ? "holds" : outcome === "fail" ? "does not hold" : "unknown";
+  const word = outcome === "pass" ? "passes" : outcome === "fail" ? "does not pass" : "unknown";
   return <span className={`rulemark k-${kind}`} role="img" aria-label={word} title={word}><Glyph kind={kind} /></span>;
 }

@@ -66,7 +66,7 @@ function Spark({ rule, history }: { rule: Rule; history: RuleHistory }) {
 }
 
 function Writes({ history }: { history: RuleHistory }) {
-  if (history.points.length === 0) return <p className="none">Nothing was ever written.</p>;
+  if (history.points.length === 0) return <p className="none">There are no readings.</p>;
   return (
     <ol className="writes">
       {history.points.slice(0, 12).map((p) => (

@@ -20,8 +20,8 @@ export function Trigger({ id, date }: { id: string; date?: string }) {
         return `The run of ${id} for ${run.date} is open.`;
       }}
     >
-      <p>Opens the run of a period. It starts when its gate is open, as any other.</p>
-      <label>Period<input name="date" defaultValue={date ?? ""} placeholder="that of a fire now" autoFocus /></label>
+      <p>Opens the run of a period. Its job starts when its gate opens.</p>
+      <label>Period<input name="date" defaultValue={date ?? ""} placeholder="default: that of a fire now" autoFocus /></label>
       <label className="check"><input type="checkbox" name="force" /> Also where the calendar excludes it, or its budget is spent</label>
       <label className="check"><input type="checkbox" name="bypass" /> Start whatever the gate says: no rule is asked</label>
     </Ask>
@@ -37,8 +37,8 @@ function Pause({ id }: { id: string }) {
         return `${id} is paused.`;
       }}
     >
-      <p>Readings are kept, nothing opens or starts. Jobs that run are followed to their end.</p>
-      <label>Until<input name="until" placeholder="2h, or 2026-03-03T10:00:00Z; for good unless said" autoFocus /></label>
+      <p>Readings are stored, but nothing opens or starts. Running jobs continue to be polled.</p>
+      <label>Until<input name="until" placeholder="2h, or 2026-03-03T10:00:00Z; default: until resumed" autoFocus /></label>
       <label className="check"><input type="checkbox" name="hold" /> Cancel its deadlines meanwhile</label>
     </Ask>
   );
@@ -50,7 +50,7 @@ function Resume({ id }: { id: string }) {
       title={`Resume ${id}`} submit="Resume" reason="wanted"
       act={async (form) => {
         await act("POST", `${at(id)}/resume`, { reason: field(form, "reason") });
-        return `${id} goes on.`;
+        return `${id} is resumed.`;
       }}
     />
   );
@@ -69,9 +69,9 @@ export function Push({ id, sensor, date }: { id: string; sensor?: string; date?:
         return `Written as version ${put.version}${put.date ? `, for ${put.date}` : ", undated"}.`;
       }}
     >
-      <p>The gate sees it as any other reading, and a job may start on it.</p>
+      <p>It counts like any other reading, and a job may start because of it.</p>
       <label>Key<input name="key" required defaultValue={sensor ?? ""} autoFocus={!sensor} /></label>
-      <label>Period<input name="date" defaultValue={date ?? ""} placeholder="undated unless said" /></label>
+      <label>Period<input name="date" defaultValue={date ?? ""} placeholder="default: undated" /></label>
       <label>Data<textarea name="data" className="mono" rows={4} required defaultValue={'{"status": "ready"}'} autoFocus={Boolean(sensor)} spellCheck={false} /></label>
     </Ask>
   );

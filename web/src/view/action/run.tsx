@@ -20,7 +20,7 @@ const at = (k: Key) => `/runs/${[k.pipeline, k.schedule, k.date].map(encodeURICo
 const named = (k: Key) => `${k.pipeline} ${k.date}`;
 
 function answered(r: Rerun): string {
-  if (!r.accepted) throw new Failure(`It is refused: ${r.why}.`, 409);
+  if (!r.accepted) throw new Failure(`Rejected: ${r.why}.`, 409);
   return `Attempt ${r.attempt ?? ""} is open.`;
 }
 
@@ -30,7 +30,7 @@ function RerunOne({ k }: { k: Key }) {
       title={`Rerun ${named(k)}`} submit="Rerun" reason="required"
       act={async (form, key) => answered(await act<Rerun>("POST", `${at(k)}/reruns`, { reason: field(form, "reason") }, key))}
     >
-      <p>Opens another attempt, if its inputs have changed since the last one and its budget allows. The gate is asked again.</p>
+      <p>Opens another attempt, if its inputs have changed since the last one and its budget allows. The gate is evaluated again.</p>
     </Ask>
   );
 }
@@ -40,10 +40,10 @@ export function skipped(x: Pick<Explanation, "run" | "gate">): string[] {
   const spent = x.run?.counters.manualReruns ?? 0;
   const all = [
     "the circuit breaker: its inputs need not have changed since the last attempt",
-    `the budget for asked reruns: ${spent} ${spent === 1 ? "was" : "were"} opened so far`,
-    "the calendar: also a period that it excludes",
+    `the budget for manual reruns: ${spent} ${spent === 1 ? "was" : "were"} opened so far`,
+    "the calendar: excluded periods are allowed",
   ];
-  all.push(x.run?.jobMayRun ? "the job of the last attempt, which may still run: there would be two" : "a job of the last attempt that might still run");
+  all.push(x.run?.jobMayRun ? "the job of the last attempt, which may still be running: there would be two" : "a job of the last attempt that may still be running");
   return all;
 }
 
@@ -51,7 +51,7 @@ function Force({ k, x }: { k: Key; x: Explanation }) {
   const closed = x.gate?.rules.filter((r) => r.effectiveOutcome !== "pass" && r.level === "required") ?? [];
   return (
     <Ask
-      title={`Force a rerun of ${named(k)}`} submit="Force it" danger reason="required"
+      title={`Force a rerun of ${named(k)}`} submit="Force rerun" danger reason="required"
       act={async (form, key) => answered(await act<Rerun>("POST", `${at(k)}/reruns`, { reason: field(form, "reason"), force: true, bypassGate: form.has("bypass") }, key))}
     >
       <p>This skips</p>
@@ -71,7 +71,7 @@ function Cancel({ k, running }: { k: Key; running: boolean }) {
         return `The run of ${named(k)} is cancelled.`;
       }}
     >
-      <p>Ends the run and its deadlines.{running && " Its job is asked to stop, where its kind can be."}</p>
+      <p>Ends the run and its deadlines.{running && " Its job is asked to stop, if its type supports that."}</p>
     </Ask>
   );
 }
@@ -83,13 +83,13 @@ function Report({ k, attempt }: { k: Key; attempt: number }) {
       act={async (form) => {
         const body = { result: field(form, "result"), attempt, message: field(form, "message"), category: field(form, "category") };
         const done = await act<Reported>("POST", `${at(k)}/job`, body);
-        return done.late ? "It came too late: it is in the log, and changes nothing." : "The result is taken.";
+        return done.late ? "The attempt had already ended: the result is logged and changes nothing." : "The result is recorded.";
       }}
     >
       <p>For jobs whose end Interlock cannot see by itself. It counts for attempt {attempt}.</p>
       <label>Result<select name="result" defaultValue="success" autoFocus><option value="success">success</option><option value="fail">fail</option><option value="timeout">timeout</option></select></label>
       <label>Message<input name="message" maxLength={4000} /></label>
-      <label>Whose fault a failure is<select name="category" defaultValue=""><option value="">nobody can say</option><option>TRANSIENT</option><option>PERMANENT</option><option>TIMEOUT</option></select></label>
+      <label>Failure category<select name="category" defaultValue=""><option value="">unknown</option><option>TRANSIENT</option><option>PERMANENT</option><option>TIMEOUT</option></select></label>
     </Ask>
   );
 }

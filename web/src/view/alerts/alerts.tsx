@@ -58,7 +58,7 @@ function RouteList() {
                 {items.map((r) => (
                   <tr key={r.name}>
                     <td>{r.name}</td><td className="wrap">{takes(r)}</td><td>{r.sinks.length ? r.sinks.join(", ") : "nowhere"}</td>
-                    <td>{r.interval ? `one per ${r.groupBy.join(", ") || "route"} in ${r.interval}` : "each by itself"}</td>
+                    <td>{r.interval ? `one per ${r.groupBy.join(", ") || "route"} in ${r.interval}` : "individually"}</td>
                     <td className="r">{may("operator") && r.sinks.length > 0 && <button type="button" onClick={() => ask.open(<Try name={r.name} sinks={r.sinks} />)}>Send a sample…</button>}</td>
                   </tr>
                 ))}
@@ -74,7 +74,7 @@ function RouteList() {
 /** What sinks said, in one sentence; what one of them refused is an error. */
 export function said(items: readonly { sink: string; sent: boolean; error: string | null }[], done: string): string {
   const failed = items.filter((t) => !t.sent);
-  if (failed.length > 0) throw new Failure(failed.map((t) => `${t.sink}: ${t.error ?? "it did not take it"}`).join("; "), 502);
+  if (failed.length > 0) throw new Failure(failed.map((t) => `${t.sink}: ${t.error ?? "not accepted"}`).join("; "), 502);
   return `${done} ${items.map((t) => t.sink).join(", ")}.`;
 }
 
@@ -132,12 +132,12 @@ function AddSilence() {
       act={async (form) => {
         const body = { pipeline: field(form, "pipeline"), type: field(form, "type")?.toUpperCase(), until: field(form, "until"), reason: field(form, "reason") };
         const s = await act<Silence>("POST", "/silences", body);
-        return `Alerts about ${s.pipeline} are kept back.`;
+        return `Alerts about ${s.pipeline} are held back.`;
       }}
     >
-      <p>Alerts are kept back for a while; the events are recorded all the same.</p>
+      <p>Alerts are held back for a while; the events are still recorded.</p>
       <label>Pipelines<input name="pipeline" required placeholder="orders, or silver-*" autoFocus /></label>
-      <label>Only events of type<input name="type" placeholder="all, unless said: SLA_WARNING" /></label>
+      <label>Only events of type<input name="type" placeholder="default: all; such as SLA_WARNING" /></label>
       <label>Until<input name="until" required defaultValue="2h" placeholder="2h, or 2026-03-03T10:00:00Z" /></label>
     </Ask>
   );
@@ -146,7 +146,7 @@ function AddSilence() {
 function EndSilence({ s }: { s: Silence }) {
   return (
     <Ask
-      title={`End the silence of ${s.pipeline}`} submit="End it" reason="required"
+      title={`End the silence of ${s.pipeline}`} submit="End silence" reason="required"
       act={async (form) => {
         await act("DELETE", `/silences/${encodeURIComponent(s.id)}?reason=${encodeURIComponent(field(form, "reason") ?? "")}`);
         return `Alerts about ${s.pipeline} are sent again.`;
@@ -194,7 +194,7 @@ function Retry({ letters }: { letters: readonly Letter[] }) {
         return said((await act<Retried>("POST", "/alerts/dead/retry", body)).items, "Taken by");
       }}
     >
-      <p>What is taken is no longer listed here.</p>
+      <p>Accepted alerts are no longer listed here.</p>
     </Ask>
   );
 }

@@ -61,7 +61,7 @@ function One({ f }: { f: File }) {
         <span className="gap" />
         {f.pipeline && <Link href={pipelinePath(f.pipeline)}>{f.pipeline}</Link>}
         {f.version && <small>{f.state === "refused" ? "last good version" : "version"} <span className="mono">{f.version.slice(0, 8)}</span> since <Time at={f.acceptedAt} /></small>}
-        {f.state === "refused" && !f.version && <small>no version was ever in force</small>}
+        {f.state === "refused" && !f.version && <small>no version was ever active</small>}
       </p>
       {f.problems.length > 0 && (
         <ol className="problems">

@@ -28,7 +28,7 @@ export function Deadlines() {
         <h1>Deadlines</h1>
         <div className="joined" role="group" aria-label="Show">
           <button type="button" aria-pressed={!kept} onClick={() => change({ view: undefined })}>Armed</button>
-          <button type="button" aria-pressed={kept} onClick={() => change({ view: "kept" })}>Kept and breached</button>
+          <button type="button" aria-pressed={kept} onClick={() => change({ view: "kept" })}>Compliance</button>
         </div>
       </header>
       {kept ? <Kept /> : <Armed />}

@@ -45,10 +45,10 @@ export function Kept() {
       <Show resource={compliance} what="compliance">
         {(c) => {
           const rows: Row[] = byOwner
-            ? c.owners.map((o) => ({ name: o.owner || "no longer in force", owner: o.owner, pipelines: o.pipelines, windows: o.windows }))
+            ? c.owners.map((o) => ({ name: o.owner || "no longer active", owner: o.owner, pipelines: o.pipelines, windows: o.windows }))
             : c.items.map((k) => ({ name: k.pipeline, owner: k.owner, pipelines: undefined, windows: k.windows }));
           const shown = rows.filter((r) => `${r.name}\n${r.owner}`.toLowerCase().includes(search.toLowerCase()));
-          if (rows.length === 0) return <Empty><p>No deadline has ended in the last 90 days. One is kept for each period of a pipeline with <code>sla</code> in its file.</p></Empty>;
+          if (rows.length === 0) return <Empty><p>No deadline has ended in the last 90 days. Pipelines with <code>sla</code> in their file have one for each period.</p></Empty>;
           return (
             <>
               <Tiles w={c.total[at]!} />
@@ -107,7 +107,7 @@ function Worst({ rows, at }: { rows: Row[]; at: number }) {
     <section className="card" aria-label="Worst offenders">
       <h2>Worst offenders</h2>
       {worst.length === 0
-        ? <p className="none">Nobody breached a deadline.</p>
+        ? <p className="none">No deadline was breached.</p>
         : (
           <ol className="worst">
             {worst.map((r) => {

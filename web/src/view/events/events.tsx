@@ -65,7 +65,7 @@ function Feed({ path, page, type, pipeline, severity }: FeedProps) {
     <>
       <p className="hint">
         {shown.length} shown{paused && fresh.length > shown.length && <>, {fresh.length - shown.length} new since</>} ·{" "}
-        <button type="button" className="quiet" aria-pressed={paused} onClick={() => setPaused(!paused)}>{paused ? "Go on" : "Hold still"}</button>
+        <button type="button" className="quiet" aria-pressed={paused} onClick={() => setPaused(!paused)}>{paused ? "Resume" : "Pause"}</button>
       </p>
       {shown.length === 0 ? <Empty><p>Nothing like that has happened{older.more ? " lately" : ""}.</p></Empty> : <ol className="events card">{shown.map((e) => <EventRow key={e.id} event={e} />)}</ol>}
       <Older older={older} />

@@ -21,7 +21,7 @@ export function Graph({ id }: { id: string }) {
             <>
               <Drawing g={g} />
               <Blocks g={g} />
-              {g.truncated && <p className="hint">There is more than fits in here.</p>}
+              {g.truncated && <p className="hint">There are more than are shown here.</p>}
             </>
           );
         }}

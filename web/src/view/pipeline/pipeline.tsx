@@ -66,7 +66,7 @@ function Heading({ p }: { p: Pipeline }) {
       <PauseNotice what="All pipelines are paused" pause={p.pauseAll} />
       {p.problems.length > 0 && (
         <div className="notice bad">
-          Its newest file is not in force: <ul className="reasons">{p.problems.map((text) => <li key={text}>{text}</li>)}</ul>
+          Its newest file is not active: <ul className="reasons">{p.problems.map((text) => <li key={text}>{text}</li>)}</ul>
           <Link href="/config?show=problems">All problems</Link>
         </div>
       )}
@@ -104,7 +104,7 @@ function GateCard({ id }: { id: string }) {
 /** Rules that hold while something else prevents a start make the gate neither open nor closed. */
 function Verdict({ gate }: { gate: Gate }) {
   if (gate.open) return <span className="verdict open">open</span>;
-  return gate.outcome === "pass" ? <span className="verdict">rules hold, no start now</span> : <span className="verdict closed">closed</span>;
+  return gate.outcome === "pass" ? <span className="verdict">rules pass, no start now</span> : <span className="verdict closed">closed</span>;
 }
 
 function Next({ p }: { p: Pipeline }) {
@@ -151,7 +151,7 @@ function Facts({ p }: { p: Pipeline }) {
         <dt>owner</dt><dd><Link href={`/?q=${encodeURIComponent(p.owner)}`}>{p.owner}</Link></dd>
         {Object.entries(p.tags).map(([k, v]) => [<dt key={k}>{k}</dt>, <dd key={`${k}=`}><Link href={`/?q=${encodeURIComponent(`${k}=${v}`)}`}>{v}</Link></dd>])}
         <dt>opened by</dt><dd>{p.schedule}, per {p.period}, {p.timezone}</dd>
-        <dt>job</dt><dd>{p.jobType ?? "none: it gates and watches only"}</dd>
+        <dt>job</dt><dd>{p.jobType ?? "none"}</dd>
         <dt>file</dt><dd className="mono">{p.file ?? "–"}</dd>
         <dt>watched since</dt><dd><Time at={p.horizon} /></dd>
       </dl>

@@ -9,7 +9,7 @@ type Counters = components["schemas"]["Counters"];
 type Budgets = components["schemas"]["Budgets"];
 
 const counted: [keyof Counters, string][] = [
-  ["retries", "retries"], ["codeRetries", "retries of code"], ["driftReruns", "reruns for drift"], ["manualReruns", "asked reruns"],
+  ["retries", "retries"], ["codeRetries", "retries of code"], ["driftReruns", "reruns for drift"], ["manualReruns", "manual reruns"],
   ["reopenings", "reopened"], ["forced", "forced"],
 ];
 
@@ -20,7 +20,7 @@ export function Attempts({ attempts, log, counters, budgets }: { attempts: reado
   return (
     <section className="card" aria-label="Attempts">
       <header><h2>Attempts</h2><span className="gap" />{spent.length > 0 && <small>{spent.map(([k, name]) => `${name}: ${counters[k]}${most(k) === undefined ? "" : ` of ${most(k)}`}`).join(" · ")}</small>}</header>
-      {attempts.length === 0 && <p className="none">None was opened.</p>}
+      {attempts.length === 0 && <p className="none">There are no attempts.</p>}
       {attempts.toReversed().map((a, i) => <One key={a.attempt} a={a} log={log.filter((l) => l.attempt === a.attempt)} open={i === 0} />)}
     </section>
   );
@@ -51,7 +51,7 @@ function One({ a, log, open }: { a: Attempt; log: JobEntry[]; open: boolean }) {
           </li>
         ))}
       </ol>
-      {output && <pre className="output" aria-label="What the job printed" tabIndex={0}>{output}</pre>}
+      {output && <pre className="output" aria-label="Output of the job" tabIndex={0}>{output}</pre>}
     </details>
   );
 }

@@ -46,7 +46,7 @@ export function Lifecycle({ x }: { x: Explanation }) {
       {run?.unread && <p className="notice bad">Its status could not be read since <Time at={run.unreadSince} />: {run.unread}</p>}
       {run?.jobStopping && <p className="notice">Its job has been stopping since <Time at={run.endedAt} />. It keeps its slot, and a rerun is rejected, until it has ended.</p>}
       {run?.jobMayRun && <p className="notice bad">Its job could not be stopped and may still be running.</p>}
-      {run?.nextEvaluation && <p className="hint">Looks at its gate again at <Time at={run.nextEvaluation} />, until <Time at={run.windowEnd} />.</p>}
+      {run?.nextEvaluation && <p className="hint">Its gate is evaluated again at <Time at={run.nextEvaluation} />, until <Time at={run.windowEnd} />.</p>}
     </section>
   );
 }

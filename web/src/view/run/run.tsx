@@ -78,7 +78,7 @@ function Why({ x }: { x: Explanation }) {
   return (
     <section className="card" aria-label="Why">
       <header>
-        <h2>{x.gate && !x.gate.live ? "What it started on" : "Why"}</h2>
+        <h2>{x.gate && !x.gate.live ? "Facts at the start" : "Why"}</h2>
         {x.gate && <span className={`verdict ${x.gate.open ? "open" : "closed"}`}>{x.gate.bypassed ? "bypassed" : x.gate.open ? "open" : "closed"}</span>}
         <span className="gap" />
         {x.gate && !x.gate.live && <small>as it stood at <Time at={x.gate.at} /></small>}

@@ -42,8 +42,8 @@ function Tiles({ t, id }: { t: Trends; id: string }) {
     <dl className="tiles">
       <div><dt>runs</dt><dd>{runs}</dd></div>
       <div><dt>median</dt><dd>{took(d.p50Seconds)}</dd></div>
-      <div><dt>9 of 10 within</dt><dd>{took(d.p90Seconds)}</dd></div>
-      <div><dt>99 of 100 within</dt><dd>{took(d.p99Seconds)}</dd></div>
+      <div><dt>p90</dt><dd>{took(d.p90Seconds)}</dd></div>
+      <div><dt>p99</dt><dd>{took(d.p99Seconds)}</dd></div>
       <div><dt>attempts per period</dt><dd>{runs ? (attempts / runs).toFixed(2) : "–"}</dd></div>
       <div className="tile-link"><dt>gate and periods</dt><dd><Link href={pipelinePath(id)}>{id}</Link></dd></div>
     </dl>
@@ -72,7 +72,7 @@ function Durations({ t }: { t: Trends }) {
   const ticks = durationTicks(0, Math.max(1000, ...dots.map((d) => d.y)));
   return (
     <section className="card" aria-label="Durations">
-      <header><h2>How long jobs took</h2><span className="gap" /><small><i className="key s-p50" /> median of a day <i className="key s-p90" /> 9 of 10 within</small></header>
+      <header><h2>Job durations</h2><span className="gap" /><small><i className="key s-p50" /> p50 per day <i className="key s-p90" /> p90 per day</small></header>
       {dots.length === 0 ? <p className="none">No run has completed.</p> : (
         <Plot
           label={`Durations of ${dots.length} runs`} ticks={ticks} tick={axisText} {...axis(t)} height={190}
@@ -100,7 +100,7 @@ function Arrival({ s, t }: { s: Arrivals; t: Trends }) {
   return (
     <section className="card" aria-label={`Arrival of ${s.key}`}>
       <header><h2>Arrival of <span className="mono">{s.key}</span>{s.pipeline !== t.pipeline && <> of {s.pipeline}</>}</h2><span className="gap" />{ys.length > 0 && <small>median {axisText(ys[ys.length >> 1]!)} after the period begins</small>}</header>
-      {dots.length === 0 ? <p className="none">Nothing was written in these days.</p> : (
+      {dots.length === 0 ? <p className="none">There were no writes in these days.</p> : (
         <Plot label={`Arrival of ${s.key} for ${dots.length} periods`} ticks={durationTicks(least(ys), Math.max(1000, ys[ys.length - 1]!))} tick={axisText} {...axis(t)} series={[{ kind: "dots", points: dots, className: "s-dot" }]} />
       )}
       {s.truncated && <p className="hint">It is written very often: these are the latest writes.</p>}
@@ -120,7 +120,7 @@ function Drift({ t, id }: { t: Trends; id: string }) {
     <>
       <section className="card" aria-label="Drift">
         <h2>Drift after completion</h2>
-        {t.drift.length === 0 ? <p className="none">No value moved after its run had completed.</p> : (
+        {t.drift.length === 0 ? <p className="none">No drift.</p> : (
           <div className="scroll-x">
             <table className="periods">
               <thead><tr><th>When</th><th>Period</th><th>Value</th><th className="r">Was</th><th className="r">Is</th><th className="r">Moved</th></tr></thead>

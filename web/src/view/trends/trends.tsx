@@ -66,8 +66,8 @@ function columns(days: number): Column<Summary>[] {
     { name: "completed", label: "Completed", right: true, by: (s) => (s.runs ? s.completed / s.runs : -1), show: (s) => (s.runs ? `${Math.floor((100 * s.completed) / s.runs)} %` : "–") },
     { name: "attempts", label: "Attempts per period", right: true, by: (s) => (s.runs ? s.attempts / s.runs : 0), show: (s) => (s.runs ? (s.attempts / s.runs).toFixed(2) : "–") },
     took("p50", "Median", (s) => s.durations.p50Seconds),
-    took("p90", "9 of 10 within", (s) => s.durations.p90Seconds),
-    took("p99", "99 of 100", (s) => s.durations.p99Seconds),
+    took("p90", "p90", (s) => s.durations.p90Seconds),
+    took("p99", "p99", (s) => s.durations.p99Seconds),
     { name: "change", label: "Change of median", hint: "beside as many days before", right: true, by: (s) => drift(s) ?? 0, show: (s) => <Change by={drift(s)} /> },
   ];
 }
