@@ -145,7 +145,7 @@ func (c *Catalog) settle(ctx context.Context, v verdict, row, all store.Pipeline
 			break
 		}
 	}
-	return false, fmt.Errorf("store what became of pipeline %q: %w", v.id, err)
+	return false, fmt.Errorf("store the verdict on pipeline %q: %w", v.id, err)
 }
 
 func (c *Catalog) against(v verdict, row, all store.Pipeline, now time.Time) (store.Batch, bool) {

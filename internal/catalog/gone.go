@@ -31,7 +31,7 @@ func (c *Catalog) remembered(ctx context.Context, files Files) ([]pipeline.Sourc
 		case !refused:
 			config, err := c.store.Config(ctx, e.ID, e.Version)
 			if err != nil {
-				return nil, fmt.Errorf("read version %s of pipeline %s, whose file is gone: %w", e.Version, e.ID, err)
+				return nil, fmt.Errorf("read version %s of pipeline %s, whose file is missing: %w", e.Version, e.ID, err)
 			}
 			src = pipeline.Source{File: file, Data: config.File.Data}
 		}

@@ -128,7 +128,7 @@ func (c *Catalog) Differences() []Difference {
 	}
 	for _, e := range current.All() {
 		if _, here := seen[e.ID]; !here {
-			all = append(all, Difference{e.ID, fmt.Sprintf("version %s is in force, and there is no file of it here", e.Version)})
+			all = append(all, Difference{e.ID, fmt.Sprintf("version %s is active, but this replica has no file of it", e.Version)})
 		}
 	}
 	slices.SortFunc(all, func(a, b Difference) int { return strings.Compare(string(a.ID), string(b.ID)) })
@@ -141,11 +141,11 @@ func differs(here string, current *Snapshot, id pipeline.ID) string {
 	case e == nil && (refused || slices.ContainsFunc(current.Broken(), func(b Broken) bool { return b.ID == id })):
 		return "" // its problem is told elsewhere
 	case e == nil:
-		return fmt.Sprintf("its file here is version %s, and none is in force: another replica saw its file go", here)
+		return fmt.Sprintf("its file here is version %s, but none is active: another replica saw its file removed", here)
 	case refused:
-		return fmt.Sprintf("its file here is refused, and version %s is in force", e.Version)
+		return fmt.Sprintf("its file here is rejected; version %s is active", e.Version)
 	case e.Version != here:
-		return fmt.Sprintf("its file here is version %s, and version %s is in force, which another replica has stored", here, e.Version)
+		return fmt.Sprintf("its file here is version %s, but version %s is active, which another replica stored", here, e.Version)
 	default:
 		return ""
 	}

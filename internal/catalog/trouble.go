@@ -64,7 +64,7 @@ func (c *Catalog) Unreadable(ctx context.Context, folder string, cause error, no
 	if cause != nil {
 		t := Trouble{
 			Folder: folder, Since: instant(now),
-			Message: fmt.Sprintf("%v; what is in force stays in force, and no change to a file takes effect", cause),
+			Message: fmt.Sprintf("%v; all active versions stay active, and no file change takes effect", cause),
 		}
 		for _, e := range c.Current().All() {
 			if inFolder(folder, e.File) {
@@ -156,7 +156,7 @@ func (c *Catalog) holdLost(verdicts []verdict, files Files, now time.Time) []Tro
 			continue
 		}
 		slices.Sort(t.Pipelines)
-		t.Message = fmt.Sprintf("%d of %d pipeline files in %s are gone; nothing is removed until they are back, or `interlock config accept-removal` accepts it",
+		t.Message = fmt.Sprintf("%d of %d pipeline files in %s are missing; nothing is removed until they are back, or `interlock config accept-removal` accepts it",
 			len(t.Pipelines), f.known, name)
 		all = append(all, t)
 	}
@@ -257,7 +257,7 @@ func (c *Catalog) alarm(ctx context.Context, t Trouble, state, message string, n
 	b := store.Batch{ID: "config/alarm/" + hash(which)}
 	b.Emit(event.New(event.InfraAlarm, event.About{Which: which, At: now}, message, event.Alarm{Alarm: name, State: state}))
 	if err := c.store.Commit(ctx, b, now); err != nil {
-		return fmt.Errorf("report what became of the %s: %w", name, err)
+		return fmt.Errorf("report the state of the %s: %w", name, err)
 	}
 	return nil
 }

@@ -82,7 +82,7 @@ func TestLostFilesAreReportedOnceAndCountAgainWhenTheyAreBack(t *testing.T) {
 	for range 3 {
 		d.apply()
 	}
-	lost := "ALARM: 4 of 5 pipeline files in ./pipelines are gone; nothing is removed until they are back, or `interlock config accept-removal` accepts it"
+	lost := "ALARM: 4 of 5 pipeline files in ./pipelines are missing; nothing is removed until they are back, or `interlock config accept-removal` accepts it"
 	if diff := cmp.Diff([]string{lost}, d.alarms()); diff != "" {
 		t.Errorf("alarms (-want +got):\n%s", diff)
 	}

@@ -112,7 +112,7 @@ func (v verdict) acceptance(row, all store.Pipeline, pendingFire func() bool, no
 	stored := v.config
 	stored.At = instant(now)
 	b.Configs = append(b.Configs, stored)
-	message := fmt.Sprintf("%s is in force, version %s", v.config.File.File, v.config.Version)
+	message := fmt.Sprintf("%s is active, version %s", v.config.File.File, v.config.Version)
 	b.Emit(event.New(event.ConfigAccepted, v.about(row, v.config.Version, now), message,
 		event.Config{File: v.config.File.File, Version: v.config.Version, Problems: []string{}}))
 	if row.Config == "" && all.Paused() {
@@ -135,9 +135,9 @@ func (v verdict) rejection(row store.Pipeline, now time.Time) store.Batch {
 		return store.Batch{}
 	}
 	b.SwapPipeline(row, next)
-	stays := "no version of it is in force"
+	stays := "no version of it is active"
 	if row.Config != "" {
-		stays = fmt.Sprintf("version %s stays in force", row.Config)
+		stays = fmt.Sprintf("version %s stays active", row.Config)
 	}
 	b.Emit(event.New(event.ConfigRejected, v.about(row, hash(next.Problem), now), v.refusal()+"; "+stays,
 		event.Config{File: strings.Join(v.files, ", "), Version: row.Config, Problems: v.problems}))
@@ -157,7 +157,7 @@ func (v verdict) refusal() string {
 func (v verdict) orphan(now time.Time) store.Batch {
 	which := hash(strings.Join(append(v.files, v.problems...), "\n"))
 	b := store.Batch{ID: "config/refuse/" + which}
-	b.Emit(event.New(event.ConfigRejected, event.About{Which: which, At: now}, v.refusal()+"; nobody can say which pipeline it is",
+	b.Emit(event.New(event.ConfigRejected, event.About{Which: which, At: now}, v.refusal()+"; its pipeline is unknown",
 		event.Config{File: strings.Join(v.files, ", "), Problems: v.problems}))
 	return b
 }
@@ -176,7 +176,7 @@ func (v verdict) removal(row store.Pipeline, now time.Time) (store.Batch, bool) 
 	}
 	next.RemovedAt = instant(now)
 	b.SwapPipeline(row, next)
-	b.Emit(event.New(event.ConfigRemoved, v.about(row, row.Config, now), "its file is gone: open attempts finish, nothing new opens",
+	b.Emit(event.New(event.ConfigRemoved, v.about(row, row.Config, now), "its file was removed: open attempts finish, nothing new opens",
 		event.Config{Version: "", Problems: []string{}}))
 	for _, task := range []string{"fire/", "arm/", "reopen/", "probes/"} {
 		b.Finish(task + string(v.id))

@@ -41,7 +41,7 @@ func (d *Dir) Close() error { return d.lock.Close() }
 func checkSafe(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {
-		return fmt.Errorf("take data directory %s: %w", dir, err)
+		return fmt.Errorf("lock data directory %s: %w", dir, err)
 	}
 	if info.Mode().Perm()&0o002 != 0 {
 		return fmt.Errorf("data directory %s can be written to by every user (mode %04o); run chmod o-w, or name a directory below it, which is then created for this user alone", dir, info.Mode().Perm())

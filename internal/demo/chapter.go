@@ -98,11 +98,11 @@ func (s *story) cascade(ctx context.Context, p period.Period) error {
 	if err := s.await(ctx, completed(quakeSilver, p, 1), completed(quakeGold, p, 1)); err != nil {
 		return err
 	}
-	s.say.line("\n  The project now holds, of that minute,")
+	s.say.line("\n  The project now contains, for that minute,")
 	for _, layer := range []string{bronze, silver, gold} {
 		path := s.quakes.lake.path(layer, s.quakes.name, p)
 		if _, err := os.Stat(path); err != nil {
-			return fmt.Errorf("look for what the jobs have written: %w", err)
+			return fmt.Errorf("read the jobs' output: %w", err)
 		}
 		s.say.line("    %s", filepath.Join(layer, s.quakes.name, filepath.Base(path)))
 	}
@@ -202,7 +202,7 @@ func (s *story) dryRun(ctx context.Context, p period.Period) error {
 func (s *story) missed(ctx context.Context, _ period.Period) error {
 	when := tooLate(s.Now(), s.pausedAt.Truncate(time.Minute).Add(time.Minute))
 	if wait := when.Sub(s.Now()); wait > time.Second {
-		s.say.deed(s.Now(), operator, fmt.Sprintf("is not done yet, and takes another %s", wait.Round(time.Second)))
+		s.say.deed(s.Now(), operator, fmt.Sprintf("is not done yet and needs another %s", wait.Round(time.Second)))
 	}
 	if err := s.until(ctx, when); err != nil {
 		return err

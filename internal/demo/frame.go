@@ -38,7 +38,7 @@ func (s *story) tryThese(title string) {
 
 // epilogue says what goes on after the story.
 func (s *story) epilogue() {
-	s.say.heading("That was the story. The sources catch up, and go on with each minute when it ends.")
+	s.say.heading("That was the story. The sources catch up and continue, minute by minute.")
 	s.say.line("")
 	s.tryThese("  Have a look around, at " + s.Address + "/ in a browser, or with:")
 	s.say.line("\n  The project's files are watched: change one in %s/pipelines\n  and it takes effect within two seconds. Ctrl-C ends it.\n", s.Project)

@@ -29,7 +29,7 @@ func TestEventsAreToldInSentences(t *testing.T) {
 		{about(event.JobFailed, 1, "the job failed: exit code 75", event.Finished{ExitCode: &code}), "has failed with exit code 75"},
 		{about(event.JobFailed, 1, "the job failed: 503", event.Finished{}), "the job failed: 503"},
 		{about(event.RetryScheduled, 1, "transient retry 1 of 2 in 2s", event.Budget{Used: 1, Max: 2, NextAttemptAt: now}), "is tried again at 10:20:30, retry 1 of 2"},
-		{about(event.RetryExhausted, 1, "no budget", event.Budget{}), "has failed for good: no budget"},
+		{about(event.RetryExhausted, 1, "no budget", event.Budget{}), "has failed: no budget"},
 		{about(event.RelativeSLAWarning, 0, "due at 2026-03-03T10:20:30Z: there is no run yet", event.Deadline{Deadline: now}), "may miss its deadline at 10:20:30: there is no run yet"},
 		{about(event.RelativeSLABreach, 0, "not completed by 2026-03-03T10:20:30Z: attempt 1 is PENDING", event.Deadline{Deadline: now}), "has missed its deadline at 10:20:30: attempt 1 is PENDING"},
 		{about(event.SLAMet, 0, "completed 10s before its deadline", event.Deadline{}), "is in time: completed 10s before its deadline"},

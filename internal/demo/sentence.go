@@ -18,7 +18,7 @@ var sentences = map[event.Type]string{
 	event.JobTriggered:        "starts its job",
 	event.JobCompleted:        "is COMPLETED",
 	event.JobTimeout:          "has failed:",
-	event.RetryExhausted:      "has failed for good:",
+	event.RetryExhausted:      "has failed:",
 	event.RunCancelled:        "is cancelled:",
 	event.SLAMet:              "is in time:",
 	event.RerunAccepted:       "runs again:",

@@ -108,8 +108,8 @@ func onlyBody(file string, parsed *ast.File) (ast.Node, *Problem) {
 
 // plainer says in a user's words what the library's more puzzling messages mean.
 var plainer = []struct{ found, say string }{
-	{"found character '\t'", "a tab where YAML wants spaces; indent with spaces"},
-	{"found a tab character", "a tab where YAML wants spaces; indent with spaces"},
+	{"found character '\t'", "a tab where YAML requires spaces; indent with spaces"},
+	{"found a tab character", "a tab where YAML requires spaces; indent with spaces"},
 	{"mapping value is not allowed in this context", "a second \": \" on the line; put the text in quotes, or the mapping on its own line"},
 	{"could not find end character of", "the quote that opens here is never closed"},
 	{"map key-value is pre-defined", "text after a complete value; put the whole text in quotes, or check the indentation"},

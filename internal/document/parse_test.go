@@ -29,7 +29,7 @@ func TestWhatCannotBeReadIsOneClearProblem(t *testing.T) {
 		"invalid UTF-8":          {"a: ü\nb: é\xc3(\n", "2:5: byte 0xc3 is not UTF-8 text; save the file as UTF-8"},
 		"surrogate":              {"a: \xed\xa0\x80\n", "1:4: byte 0xed is not UTF-8 text; save the file as UTF-8"},
 		"control character":      {"a: x\r\nb: \x1b[0m\n", `2:4: control character U+001B; write it as "\x1b" in double quotes`},
-		"tab":                    {"a:\n\tb: 1\n", "2:1: is not YAML: a tab where YAML wants spaces; indent with spaces"},
+		"tab":                    {"a:\n\tb: 1\n", "2:1: is not YAML: a tab where YAML requires spaces; indent with spaces"},
 		"open quote":             {"a: 1\nb: \"x\n", "2:4: is not YAML: the quote that opens here is never closed"},
 		"open bracket":           {"a: [1, 2\nb: 3\n", `2:1: is not YAML: the list that opens with [ is not closed before this; expected "," or "]"`},
 		"variable in brackets":   {"a: {b: x/${DATE}, c: 1}\n", `1:11: is not YAML: the mapping that opens with { is not closed before this; expected "," or "}"; inside brackets, put a text with ${…} in quotes`},
@@ -42,9 +42,9 @@ func TestWhatCannotBeReadIsOneClearProblem(t *testing.T) {
 		"escape of a pattern":    {"a: \"\\d+\"\n", `1:6: is not YAML: \d means nothing in double quotes; put the text in single quotes`},
 		"reserved character":     {"a: @x\n", "1:4: is not YAML: a text may not begin with this character; put it in quotes"},
 		"list on the key's line": {"a: - b\n", `1:4: is not YAML: a list that begins on its key's line; put each "- " on its own line`},
-		"unknown alias":          {"a: 1\nb: [*x]\n", "2:5: unknown alias *x; no anchor &x stands before it"},
-		"alias before anchor":    {"a: *x\nb: &x 1\n", "1:4: unknown alias *x; no anchor &x stands before it"},
-		"alias in itself":        {"a: &a [1, *a]\n", "1:11: alias *a stands inside its own anchor &a"},
+		"unknown alias":          {"a: 1\nb: [*x]\n", "2:5: unknown alias *x; there is no anchor &x before it"},
+		"alias before anchor":    {"a: *x\nb: &x 1\n", "1:4: unknown alias *x; there is no anchor &x before it"},
+		"alias in itself":        {"a: &a [1, *a]\n", "1:11: alias *a is inside its own anchor &a"},
 		"merge of a text":        {"a: {<<: x}\n", `1:9: << merges a mapping or a list of mappings, found the text "x"`},
 		"merge of texts":         {"a: {<<: [{b: 1}, x]}\n", `1:18: << merges mappings, found the text "x"`},
 		"null key":               {"a: 1\n~: 2\n", "2:1: a key must be a text, found nothing"},
@@ -62,7 +62,7 @@ func TestWhatCannotBeReadIsOneClearProblem(t *testing.T) {
 
 func TestAllBadAliasesAreTold(t *testing.T) {
 	got := problems(t, "a: *x\nb: *y\n", new(map[string]any))
-	want := []string{"1:4: unknown alias *x; no anchor &x stands before it", "2:4: unknown alias *y; no anchor &y stands before it"}
+	want := []string{"1:4: unknown alias *x; there is no anchor &x before it", "2:4: unknown alias *y; there is no anchor &y before it"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

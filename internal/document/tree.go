@@ -254,9 +254,9 @@ func (t *tree) alias(from *ast.AliasNode) *node {
 	target, known := t.anchors[name]
 	switch {
 	case !known:
-		return t.fail(from.Start, "unknown alias *%s; no anchor &%s stands before it", name, name)
+		return t.fail(from.Start, "unknown alias *%s; there is no anchor &%s before it", name, name)
 	case target == nil:
-		return t.fail(from.Start, "alias *%s stands inside its own anchor &%s", name, name)
+		return t.fail(from.Start, "alias *%s is inside its own anchor &%s", name, name)
 	}
 	if t.expanded > maxNodes { // told already
 		return &node{size: 1, broken: true}

@@ -40,7 +40,7 @@ func (e *Engine) deliver(ctx, work context.Context, s sink.Sink) {
 		}
 		failures++
 		e.health.failed("sink "+s.Name(), err)
-		e.Logger.Error("cannot keep track of what a sink was sent; it will be tried again", "sink", s.Name(), "error", err)
+		e.Logger.Error("cannot store the progress of a sink; retrying", "sink", s.Name(), "error", err)
 		pause(ctx, backoff(failures))
 	}
 }
@@ -49,7 +49,7 @@ func (e *Engine) deliver(ctx, work context.Context, s sink.Sink) {
 func (e *Engine) abandon(ctx context.Context, c store.Claim) error {
 	gone, err := e.Notifier.Abandon(ctx, c, time.Now())
 	if gone != "" {
-		e.Logger.Warn("events are no longer kept for a sink that is not in the server's file", "sink", gone)
+		e.Logger.Warn("events are no longer kept for a sink that was removed from the server's file", "sink", gone)
 	}
 	return err
 }
@@ -142,7 +142,7 @@ func (d *dispatcher) settle(ctx context.Context, a answer) error {
 		e.health.mended(part)
 	}
 	if s.Back {
-		e.Logger.Info("a sink takes alerts again", "sink", d.sink)
+		e.Logger.Info("a sink accepts alerts again", "sink", d.sink)
 	}
 	if s.Err == nil || ctx.Err() != nil {
 		return err
@@ -151,9 +151,9 @@ func (d *dispatcher) settle(ctx context.Context, a answer) error {
 	e.health.failed(part, s.Err)
 	switch {
 	case s.Tell && s.Buried > 0:
-		e.Logger.Warn("a sink refused an alert for good; `interlock alerts dead` lists what was refused", "sink", d.sink, "error", s.Err)
+		e.Logger.Warn("a sink rejected an alert; `interlock alerts dead` lists it", "sink", d.sink, "error", s.Err)
 	case s.Tell:
-		e.Logger.Warn("a sink does not take alerts; they wait until it does", "sink", d.sink, "error", s.Err)
+		e.Logger.Warn("a sink does not accept alerts; they wait until it does", "sink", d.sink, "error", s.Err)
 	}
 	return err
 }

@@ -34,7 +34,7 @@ func (e *Engine) tickInTurn(ctx, work context.Context, t Tick) {
 		if err != nil && !stopped(ctx, err) {
 			failures++
 			e.health.failed(t.Name, err)
-			e.Logger.Error("cannot tell whether another process does a periodic task; it will be tried again", "name", t.Name, "error", err)
+			e.Logger.Error("cannot claim a periodic task; retrying", "name", t.Name, "error", err)
 			pause(ctx, backoff(failures))
 			continue
 		}

@@ -69,7 +69,7 @@ type found struct {
 func freshness(c *pipeline.FileFreshnessConfig, now time.Time) (probe.Answer, error) {
 	f, err := look(c)
 	if err != nil {
-		return probe.Answer{}, failure(run.Transient, "look at %s: %v", c.Path, err)
+		return probe.Answer{}, failure(run.Transient, "read %s: %v", c.Path, err)
 	}
 	answer := probe.Answer{Status: probe.Pass, Value: sensor.Fields{"count": int64(f.count), "bytes": f.bytes}}
 	if f.count > 0 {

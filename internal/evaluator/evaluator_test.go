@@ -169,8 +169,8 @@ func TestProgramRunsAsAnotherUser(t *testing.T) {
 func TestProgramThatFailsIsBroken(t *testing.T) {
 	newBench(t).shell(`echo '{"status":"PASS"}'; echo first >&2; echo "no such table" >&2; exit 3`).broken(run.Transient, "exited with code 3: no such table")
 	newBench(t).shell(`kill -9 $$`).broken(run.Transient, "was killed by signal 9")
-	newBench(t).shell(`echo "Traceback" >&2; echo oops`).broken(run.Permanent, "belongs to stderr: Traceback")
-	newBench(t).shell(`true`).broken(run.Permanent, "it answered nothing")
+	newBench(t).shell(`echo "Traceback" >&2; echo oops`).broken(run.Permanent, "anything else to stderr: Traceback")
+	newBench(t).shell(`true`).broken(run.Permanent, "its answer is empty")
 	b := newBench(t)
 	b.request.Probe.Command = []string{"no-such-program-anywhere"}
 	b.broken(run.Permanent, `command: no program "no-such-program-anywhere" in PATH`)

@@ -166,7 +166,7 @@ func (l *look) rejected() {
 	if n := len(problems) - 1; n > 0 {
 		more = fmt.Sprintf(" (and %d more)", n)
 	}
-	l.because("the newest version of the file has problems and is not in force: %s%s", problems[0], more)
+	l.because("the newest version of the file has problems and is not active: %s%s", problems[0], more)
 }
 
 // look is one explanation in the making.

@@ -64,7 +64,7 @@ func TestWaitingRunSaysWhichRuleIsClosedAndWhatWouldOpenIt(t *testing.T) {
 	w.Write("orders", "rows#2026-03-04", "count=5000")
 	w.Pass(2 * time.Minute)
 	w.says(w.explain("orders", ""), explain.Waiting,
-		"orders/cron/2026-03-04  WAITING\nthe gate is closed: 1 of 2 rules does not hold\n",
+		"orders/cron/2026-03-04  WAITING\nthe gate is closed: 1 of 2 rules does not pass\n",
 		`✗ source  status equals "ready": status is "pending", needs "ready"`,
 		"written 2026-03-04T08:10:00Z (2m ago) by etl for 2026-03-04",
 		"✓ rows", "✗ note", "(advisory: does not count)",
@@ -78,7 +78,7 @@ func TestMissingSensorIsUnknownAndHinted(t *testing.T) {
 	w := opened(t)
 	w.Write("orders", "source#2026-03-03", "status=ready")
 	w.says(w.explain("orders", "2026-03-04"), explain.Waiting,
-		"2 of 2 rules do not hold", "? source", "2026-03-03",
+		"2 of 2 rules do not pass", "? source", "2026-03-03",
 		"`interlock sensor set orders source#2026-03-04 status=ready`", "`interlock sensor set orders rows#2026-03-04 count=1000`",
 	)
 }
@@ -106,7 +106,7 @@ func TestFailedRunTellsEachAttempt(t *testing.T) {
 	w.Write("orders", "source#2026-03-04", "status=ready")
 	w.Write("orders", "rows#2026-03-04", "count=5000")
 	w.finish("orders/cron/2026-03-04", run.Report{Result: run.ResultFail, Category: run.Transient, Message: "no network"})
-	w.says(w.explain("orders", ""), explain.Waiting, "WAITING\nattempt 1 failed (no network); attempt 2 begins 2026-03-04T08:10:", "attempt 1 (cron)", "failed 2026-03-04T08:10:00Z (TRANSIENT): no network")
+	w.says(w.explain("orders", ""), explain.Waiting, "WAITING\nattempt 1 failed (no network); attempt 2 starts 2026-03-04T08:10:", "attempt 1 (cron)", "failed 2026-03-04T08:10:00Z (TRANSIENT): no network")
 	w.Pass(time.Hour)
 	w.finish("orders/cron/2026-03-04", run.Report{Result: run.ResultFail, Category: run.Transient, Message: "still none", Exited: true, ExitCode: 75})
 	w.says(w.explain("orders", "2026-03-04"), explain.Failed, "FAILED\nfailed after 2 attempts: still none (maxRetries: 1 used up)\n", "attempt 2 (retry: transient)", "(TRANSIENT, exit code 75): still none", "`interlock rerun orders --date 2026-03-04 --reason TEXT`")
@@ -242,7 +242,7 @@ func TestAttemptsAreNumberedEvenIfNothingIsLeftOfThem(t *testing.T) {
 func TestDryRunSaysThatItStartsNothing(t *testing.T) {
 	w := newWorld(t, strings.Replace(stream, "job:", "dryRun: true\njob:", 1))
 	w.Write("stream", "landed#2026-03-03", "status=ready")
-	w.says(w.explain("stream", "2026-03-03"), explain.Waiting, "WAITING (dry run, no job is started)", "its rule does not hold")
+	w.says(w.explain("stream", "2026-03-03"), explain.Waiting, "WAITING (dry run, no job is started)", "its rule does not pass")
 	w.Write("stream", "rows#2026-03-03", "count=11")
 	x := w.explain("stream", "2026-03-03")
 	w.says(x, explain.WouldStart, "WOULD START (dry run, no job is started)\nthe gate was open 2026-03-03T09:10:00Z (now), and the job would have started\n")

@@ -98,7 +98,7 @@ func (l *look) reading(leaf Leaf) string {
 	switch leaf.Check {
 	case rule.AgeGT:
 		if leaf.Outcome == rule.Fail {
-			return text + "; that only takes time"
+			return text + "; only time is needed"
 		}
 	case rule.Exists:
 		text = "a reading of " + sensor

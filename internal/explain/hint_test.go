@@ -18,11 +18,11 @@ func gated(t *testing.T, rules string) *world {
 
 func TestOnlyAReadingThatIsTooYoungWaitsForTime(t *testing.T) {
 	w := gated(t, "{key: rest, check: age_gt, field: since, value: 10m}")
-	if x := w.explain("gated", "2026-03-03"); strings.Contains(x.Text(), "only takes time") {
+	if x := w.explain("gated", "2026-03-03"); strings.Contains(x.Text(), "only time is needed") {
 		t.Errorf("no time brings a reading that nobody writes:\n%s", x.Text())
 	}
 	w.Write("gated", "rest#2026-03-03", "since="+w.Now().Format("2006-01-02T15:04:05Z07:00"))
-	w.says(w.explain("gated", "2026-03-03"), explain.Waiting, "that only takes time")
+	w.says(w.explain("gated", "2026-03-03"), explain.Waiting, "only time is needed")
 }
 
 func TestHintedWriteKeepsWhatOtherRulesNeed(t *testing.T) {

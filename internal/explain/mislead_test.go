@@ -177,7 +177,7 @@ func TestEveryProblemOfARejectedFileHasItsLine(t *testing.T) {
 	w.Offer(orders, "pipeline: {id: broken, owner: data}\nschedule: {cron: \"61 * * * *\", timezone: Mars/Base}\n")
 	w.Settle()
 	x := w.explain("broken", "2026-03-04")
-	w.says(x, explain.NotOpened, "the pipeline's file was rejected, and no version of it is in force\n", "\n  - 1.yaml:2:18: schedule.cron:", "\n  - 1.yaml:2:")
+	w.says(x, explain.NotOpened, "the pipeline's file was rejected, and no version of it is active\n", "\n  - 1.yaml:2:18: schedule.cron:", "\n  - 1.yaml:2:")
 	if strings.ContainsRune(x.Text(), '�') || len(x.Reasons) < 2 {
 		t.Errorf("got %q\n%s", x.Reasons, x.Text())
 	}
@@ -204,7 +204,7 @@ func TestWindowOfARunThatWaitsForASlotStandsStill(t *testing.T) {
 	}
 	w.Pass(10 * time.Minute)
 	x := w.explain("stream", "2026-03-04")
-	w.says(x, explain.Waiting, "its window stands still until a job has ended, with 1h left")
+	w.says(x, explain.Waiting, "its window is paused until a job has ended, with 1h left")
 	if strings.Contains(x.Text(), "the window is open until") {
 		t.Errorf("that window has no end yet:\n%s", x.Text())
 	}
@@ -213,7 +213,7 @@ func TestWindowOfARunThatWaitsForASlotStandsStill(t *testing.T) {
 func TestRejectedFileIsNamedBesideWhatIsInForce(t *testing.T) {
 	w := newWorld(t, stream)
 	w.Offer(strings.NewReplacer("window: 1h", "windw: 1h", "owner: data", "ownr: data").Replace(stream))
-	w.says(w.explain("stream", "2026-03-03"), explain.NotOpened, "the newest version of the file has problems and is not in force: ", "pipeline.owner: is required", "(and 2 more)")
+	w.says(w.explain("stream", "2026-03-03"), explain.NotOpened, "the newest version of the file has problems and is not active: ", "pipeline.owner: is required", "(and 2 more)")
 }
 
 func TestCompletedRunNamesDataThatItHasNotUsed(t *testing.T) {

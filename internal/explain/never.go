@@ -59,10 +59,10 @@ func (l *look) gone() {
 	case !l.row.RemovedAt.IsZero():
 		l.x.Summary = "the pipeline's file was removed " + l.when(l.row.RemovedAt) + ", so no run opens"
 	case l.row.Problem != "":
-		l.x.Summary = "the pipeline's file was rejected, and no version of it is in force"
+		l.x.Summary = "the pipeline's file was rejected, and no version of it is active"
 		l.x.Reasons = append(l.x.Reasons, l.row.Problems()...)
 	default:
-		l.x.Summary = "no version of the pipeline is in force"
+		l.x.Summary = "no version of the pipeline is active"
 	}
 }
 

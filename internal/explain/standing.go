@@ -26,7 +26,7 @@ func (l *look) standing(ctx context.Context) error {
 		l.running()
 	case run.Failed, run.JobPollExhausted:
 		l.x.State = Settling
-		l.x.Summary = fmt.Sprintf("attempt %d failed (%s); whether it is retried is being decided", r.Attempt, orUnknown(r.Reason))
+		l.x.Summary = fmt.Sprintf("attempt %d failed (%s); a retry is being decided", r.Attempt, orUnknown(r.Reason))
 		if l.paused() {
 			l.x.Summary = fmt.Sprintf("attempt %d failed (%s); the pipeline is paused, so no retry opens", r.Attempt, orUnknown(r.Reason))
 		}
@@ -144,7 +144,7 @@ func (l *look) waiting(ctx context.Context) error {
 	if p.WaitingSince.IsZero() {
 		l.because("waiting since %s; the window is open until %s", l.when(p.WindowStart), l.when(p.WindowEnd))
 	} else {
-		l.because("its window stands still until a job has ended, with %s left", span(p.WindowEnd.Sub(p.WaitingSince)))
+		l.because("its window is paused until a job has ended, with %s left", span(p.WindowEnd.Sub(p.WaitingSince)))
 	}
 	if !p.LastEvaluation.IsZero() {
 		l.because("the gate was last evaluated %s; next %s, and at once when one of its sensors is written", l.when(p.LastEvaluation), l.when(p.NextEvaluation))
@@ -155,7 +155,7 @@ func (l *look) waiting(ctx context.Context) error {
 // notBegun explains an attempt whose window is still to begin: a retry after its backoff, or schedule.time.
 func (l *look) notBegun() string {
 	r := l.x.Run
-	begins := fmt.Sprintf("attempt %d begins %s", r.Attempt, l.when(r.Progress.WindowStart))
+	begins := fmt.Sprintf("attempt %d starts %s", r.Attempt, l.when(r.Progress.WindowStart))
 	if r.Attempt < 2 {
 		return begins + " (schedule.time)"
 	}
@@ -231,7 +231,7 @@ func (l *look) definition(ctx context.Context) *pipeline.Definition {
 	def, err := l.Catalog.Definition(ctx, l.key.Pipeline, version)
 	if err != nil {
 		// An explanation on the version in force beats none.
-		l.because("version %s, which it opened with, cannot be read; these are the rules of the version in force", version)
+		l.because("version %s, which it opened with, cannot be read; these are the rules of the active version", version)
 		return l.def
 	}
 	return def

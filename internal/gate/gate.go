@@ -57,7 +57,7 @@ func Look(ctx context.Context, r reader, q Question, now time.Time) (View, error
 	}
 	seen, versions, err := q.read(ctx, r, refs)
 	if err != nil {
-		return View{}, fmt.Errorf("look at the gate of %s for %s: %w", q.Definition.ID, q.Period, err)
+		return View{}, fmt.Errorf("evaluate the gate of %s for %s: %w", q.Definition.ID, q.Period, err)
 	}
 	sensors := make([]store.SeenSensor, len(refs))
 	for i, ref := range refs {

@@ -181,7 +181,7 @@ func (s Situation) paused() Block {
 // notDue is a window that is still to begin: of the open attempt, else of a run that the schedule has yet to open.
 func (s Situation) notDue(now time.Time) Block {
 	on := s.Definition.Schedule
-	at, why := s.Run.Progress.WindowStart, fmt.Sprintf("attempt %d begins", s.Run.Attempt)
+	at, why := s.Run.Progress.WindowStart, fmt.Sprintf("attempt %d starts", s.Run.Attempt)
 	if s.Run.Status == "" {
 		at, why = on.FireFor(s.Period), "the schedule opens the run"
 		if on.HasTime() && on.EarliestStart(s.Period).After(at) {
@@ -242,11 +242,11 @@ func (a Answer) rulesClosed() Block {
 func CountClosed(closed, total int) string {
 	switch {
 	case total == 1:
-		return "its rule does not hold"
+		return "its rule does not pass"
 	case closed == 1:
-		return fmt.Sprintf("1 of %d rules does not hold", total)
+		return fmt.Sprintf("1 of %d rules does not pass", total)
 	}
-	return fmt.Sprintf("%d of %d rules do not hold", closed, total)
+	return fmt.Sprintf("%d of %d rules do not pass", closed, total)
 }
 
 func (s Situation) slots() Block {
@@ -254,5 +254,5 @@ func (s Situation) slots() Block {
 	if most == 0 || s.Busy < most && s.Run.Progress.WaitingSince.IsZero() {
 		return Block{}
 	}
-	return Block{Code: MaxActive, Reason: fmt.Sprintf("as many jobs run as schedule.maxActive allows (%d)", most)}
+	return Block{Code: MaxActive, Reason: fmt.Sprintf("as many jobs are running as schedule.maxActive allows (%d)", most)}
 }

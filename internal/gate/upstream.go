@@ -41,7 +41,7 @@ func (q Question) upstream(id pipeline.ID) *upstream {
 		def = q.Upstream(id)
 	}
 	if def == nil {
-		up.note = fmt.Sprintf("pipeline %s is not in force", id)
+		up.note = fmt.Sprintf("pipeline %s is not active", id)
 		return up
 	}
 	key := func(p period.Period) run.Key { return run.Key{Pipeline: id, Schedule: def.Opens, Period: p} }

@@ -156,7 +156,7 @@ schedule: {cron: "5 6 * * 1", period: hour}
 		t.Errorf("a Tuesday: %s, %q", v.Verdict.Outcome, v.Verdict.Leaves[0].Reason)
 	}
 	delete(h.defs, "silver")
-	if v := h.look(t, "2026-03-03"); v.Open() || !strings.Contains(v.Verdict.Leaves[0].Reason, "not in force") {
+	if v := h.look(t, "2026-03-03"); v.Open() || !strings.Contains(v.Verdict.Leaves[0].Reason, "not active") {
 		t.Errorf("gone: %s, %q", v.Verdict.Outcome, v.Verdict.Leaves[0].Reason)
 	}
 }

@@ -62,7 +62,7 @@ func Next(r run.Run, now time.Time) Step {
 	case !r.Status.Open():
 		return Step{Kind: None, Reason: fmt.Sprintf("there is nothing to do in state %q", r.Status)}
 	case r.Status == run.JobPollExhausted:
-		return due(CompleteTrigger, r.UpdatedAt, now, "the job gave no result within its poll window")
+		return due(CompleteTrigger, r.UpdatedAt, now, "the job returned no result within its poll window")
 	case p.Report.Result != "" && r.Status != run.Pending && r.Status != run.Failed:
 		return due(CompleteTrigger, p.Report.At, now, "the job has ended: "+string(p.Report.Result))
 	}
@@ -80,7 +80,7 @@ func Next(r run.Run, now time.Time) Step {
 	case run.Running:
 		return running(p, now)
 	default:
-		return until(p.LimitAt, "the failure is being settled: another attempt, or final")
+		return until(p.LimitAt, "the failure is being handled: another attempt, or final")
 	}
 }
 
@@ -107,11 +107,11 @@ func standsStill(r run.Run) bool {
 func waiting(p run.Progress, now time.Time) Step {
 	switch {
 	case verdictHolds(p, now):
-		return due(Trigger, p.LastEvaluation, now, "the gate is still open; take a slot if one is free")
+		return due(Trigger, p.LastEvaluation, now, "the gate is still open; claim a slot if one is free")
 	case now.Before(p.NextEvaluation):
-		return until(p.NextEvaluation, "the gate is open; waits for a free slot since "+clock(p.WaitingSince))
+		return until(p.NextEvaluation, "the gate is open; waiting for a free slot since "+clock(p.WaitingSince))
 	default:
-		return due(Evaluate, p.NextEvaluation, now, "look again whether the gate is open and a slot is free")
+		return due(Evaluate, p.NextEvaluation, now, "check again whether the gate is open and a slot is free")
 	}
 }
 
@@ -122,7 +122,7 @@ func pastLimit(r run.Run, now time.Time) Step {
 		return due(InfraFailure, r.UpdatedAt, now, "the attempt has no time limit, so nothing else would end it")
 	}
 	if r.Status == run.Running && polls(p) && p.LastPoll.Before(p.LimitAt) {
-		return due(CheckJob, p.LimitAt, now, "the time limit is over: look at the job one last time")
+		return due(CheckJob, p.LimitAt, now, "the time limit is over: poll the job one last time")
 	}
 	return due(InfraFailure, p.LimitAt, now, "the attempt's time limit ended at "+clock(p.LimitAt))
 }
@@ -133,20 +133,20 @@ func pending(p run.Progress, now time.Time) Step {
 		return due(Trigger, p.LastEvaluation, now, "the gate is open")
 	}
 	if !p.GateOpen && !p.LastEvaluation.IsZero() && !p.LastEvaluation.Before(p.WindowEnd) {
-		return due(ValidationExhausted, p.LastEvaluation, now, "the gate was closed to the end of its window at "+clock(p.WindowEnd))
+		return due(ValidationExhausted, p.LastEvaluation, now, "the gate stayed closed until its window ended at "+clock(p.WindowEnd))
 	}
 	next := earlier(p.NextEvaluation, p.WindowEnd)
 	switch {
 	case now.Before(next) && p.LastEvaluation.IsZero():
 		return until(earlier(next, p.LimitAt), "the window starts at "+clock(p.WindowStart))
 	case now.Before(next):
-		return until(earlier(next, p.LimitAt), fmt.Sprintf("the gate is closed; next look at %s, window until %s", clock(next), clock(p.WindowEnd)))
+		return until(earlier(next, p.LimitAt), fmt.Sprintf("the gate is closed; next evaluation at %s, window until %s", clock(next), clock(p.WindowEnd)))
 	case p.LastEvaluation.IsZero():
 		return due(Evaluate, next, now, "the attempt is open")
 	case now.Before(p.WindowEnd):
-		return due(Evaluate, next, now, "the next look at the gate is due")
+		return due(Evaluate, next, now, "the next evaluation of the gate is due")
 	default:
-		return due(Evaluate, next, now, "the window is over: look at the gate one last time")
+		return due(Evaluate, next, now, "the window is over: evaluate the gate one last time")
 	}
 }
 
@@ -156,7 +156,7 @@ func triggering(p run.Progress, now time.Time) Step {
 	case p.Held.Reason != "":
 		return until(p.LimitAt, fmt.Sprintf("held since %s, an operator decides: %s", clock(p.Held.Since), p.Held.Reason))
 	case !p.AskedAt.IsZero():
-		return due(CheckJob, p.AskedAt, now, "the start call has no known answer: look for its job before anything else")
+		return due(CheckJob, p.AskedAt, now, "the start call was not answered: search for its job first")
 	case now.Before(p.NextTry):
 		return until(earlier(p.NextTry, p.LimitAt), "the start was refused; next try at "+clock(p.NextTry))
 	case verdictHolds(p, now):
@@ -172,13 +172,13 @@ func running(p run.Progress, now time.Time) Step {
 		return until(p.LimitAt, "the job's result will be reported from outside")
 	}
 	if !p.LastPoll.IsZero() && !p.LastPoll.Before(p.PollEnd) {
-		return due(JobPollExhausted, p.PollEnd, now, "the job gave no result until "+clock(p.PollEnd))
+		return due(JobPollExhausted, p.PollEnd, now, "the job returned no result until "+clock(p.PollEnd))
 	}
 	next := earlier(p.NextPoll, p.PollEnd)
 	if now.Before(next) {
-		return until(earlier(next, p.LimitAt), fmt.Sprintf("the job runs; next look at %s, poll window until %s", clock(next), clock(p.PollEnd)))
+		return until(earlier(next, p.LimitAt), fmt.Sprintf("the job is running; next poll at %s, poll window until %s", clock(next), clock(p.PollEnd)))
 	}
-	return due(CheckJob, next, now, "the next look at the job is due")
+	return due(CheckJob, next, now, "the next poll of the job is due")
 }
 
 // verdictHolds says that the gate was found open so lately that a start may rest on it.

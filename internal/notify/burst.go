@@ -155,7 +155,7 @@ func (n *Notifier) forgetBursts(ctx context.Context, name string, lease *store.L
 		swaps[i] = swapNote(note, store.Note{Kind: note.Kind, Key: note.Key, Data: []byte("{}"), Until: now})
 	}
 	if _, err := n.swapNotes(ctx, "forget/"+name, lease, swaps, now); err != nil {
-		return fmt.Errorf("forget the bursts of sink %s: %w", name, err)
+		return fmt.Errorf("delete the bursts of sink %s: %w", name, err)
 	}
 	return nil
 }

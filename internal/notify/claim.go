@@ -86,7 +86,7 @@ func (n *Notifier) want(ctx context.Context, name string, now time.Time) error {
 	b := store.Batch{ID: fmt.Sprintf("want/%s/%d", name, now.UnixNano())}
 	b.Schedule(store.Task{ID: taskPrefix + name, Kind: store.Deliver, Due: now.Add(abandoned)})
 	if err := n.store.Commit(ctx, b, now); err != nil {
-		return fmt.Errorf("want sink %s: %w", name, err)
+		return fmt.Errorf("claim sink %s: %w", name, err)
 	}
 	return nil
 }
@@ -106,7 +106,7 @@ func (n *Notifier) begin(ctx context.Context, name string) error {
 		return len(events) == 0 || !events[0].Event.Time.Before(n.since), err
 	})
 	if err != nil {
-		return fmt.Errorf("find where sink %s begins: %w", name, err)
+		return fmt.Errorf("find the start position of sink %s: %w", name, err)
 	}
 	return n.advance(ctx, name, at)
 }

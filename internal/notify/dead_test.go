@@ -75,7 +75,7 @@ func TestDeadLettersOfARemovedSinkAreListedAndCanBeDiscarded(t *testing.T) {
 	n := notify.New(w.options)
 	done, err := n.Retry(t.Context(), notify.DeadQuery{}, w.clock)
 	w.check(err)
-	if len(done) != 3 || !strings.Contains(done[0].Error, "box is not in the server's file any more") || !strings.Contains(done[0].Error, "alerts discard") {
+	if len(done) != 3 || !strings.Contains(done[0].Error, "box was removed from the server's file") || !strings.Contains(done[0].Error, "alerts discard") {
 		t.Errorf("retry: %+v", done)
 	}
 	dead := w.dead()

@@ -32,7 +32,7 @@ func (n *Notifier) Bring(ctx context.Context, e event.Event) error {
 			err = nil
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("bring event %s to sink %s: %w", e.ID, s.Name(), err))
+			errs = append(errs, fmt.Errorf("deliver event %s to sink %s: %w", e.ID, s.Name(), err))
 		}
 	}
 	return errors.Join(errs...)

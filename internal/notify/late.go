@@ -44,7 +44,7 @@ func (n *Notifier) settledBy(ctx context.Context, e event.Event) (*event.Event, 
 	for {
 		page, err := n.store.Events(ctx, q)
 		if err != nil {
-			return nil, fmt.Errorf("read what happened after event %s: %w", e.ID, err)
+			return nil, fmt.Errorf("read the events after %s: %w", e.ID, err)
 		}
 		for _, later := range page.Items {
 			switch next := state.After(later); {

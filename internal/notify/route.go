@@ -158,7 +158,7 @@ func (r *Route) sample(by string, at time.Time) event.Event {
 		Pipeline: samplePipeline, Schedule: pipeline.ByHand, Which: at.Format(time.RFC3339Nano), At: at, Critical: r.Severity == event.Critical,
 	}
 	of := func(t event.Type) event.Event {
-		return event.New(t, about, "this is a test of the alert route "+r.Name+", asked for by "+by+": nothing has happened", t.Entry().Extra)
+		return event.New(t, about, "this is a test of the alert route "+r.Name+", requested by "+by+": nothing has happened", t.Entry().Extra)
 	}
 	fits := slices.IndexFunc(types, func(t event.Type) bool { return atLeast(of(t).Detail.Severity, r.Severity) })
 	return of(types[max(fits, 0)])

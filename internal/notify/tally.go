@@ -43,7 +43,7 @@ func (n *Notifier) suppressed(ctx context.Context, silences []Silence) (map[stri
 		if one == nil {
 			at, err := n.eventsSince(ctx, s.Since.Add(-clockSlack))
 			if err != nil {
-				return nil, fmt.Errorf("count what silence %s kept back: %w", s.ID, err)
+				return nil, fmt.Errorf("count the alerts that silence %s held back: %w", s.ID, err)
 			}
 			one = &tally{through: at}
 			t.of[s.ID] = one
@@ -56,7 +56,7 @@ func (n *Notifier) suppressed(ctx context.Context, silences []Silence) (map[stri
 		}
 	}
 	if err := n.count(ctx, open, from); err != nil {
-		return nil, fmt.Errorf("count what silences kept back: %w", err)
+		return nil, fmt.Errorf("count the alerts that silences held back: %w", err)
 	}
 	counts := map[string]int{}
 	for _, s := range silences {

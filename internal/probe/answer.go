@@ -36,11 +36,11 @@ const maxReason = 1000
 // evaluator may say more to others.
 func ParseAnswer(text []byte) (Answer, error) {
 	if len(strings.TrimSpace(string(text))) == 0 {
-		return Answer{}, errors.New(`it answered nothing; it must print {"status": "PASS" or "FAIL", …}`)
+		return Answer{}, errors.New(`its answer is empty; it must print {"status": "PASS" or "FAIL", …}`)
 	}
 	fields, err := sensor.Decode(text)
 	if err != nil {
-		return Answer{}, fmt.Errorf("its answer is not one JSON object: %w; whatever else it prints belongs to stderr", err)
+		return Answer{}, fmt.Errorf("its answer is not one JSON object: %w; print anything else to stderr", err)
 	}
 	a := Answer{Value: sensor.Fields{}}
 	for _, read := range []func(sensor.Fields) error{a.readStatus, a.readValue, a.readTexts} {
@@ -69,7 +69,7 @@ func (a *Answer) readValue(fields sensor.Fields) error {
 	case map[string]any:
 		a.Value = value
 	default:
-		return errors.New(`the value of its answer is no object; write {"value": {"count": 3}}`)
+		return errors.New(`the value of its answer is not an object; write {"value": {"count": 3}}`)
 	}
 	return nil
 }
@@ -84,7 +84,7 @@ func (a *Answer) readTexts(fields sensor.Fields) error {
 		case string:
 			*part.to = brief(text)
 		default:
-			return fmt.Errorf("the %s of its answer is no text", part.name)
+			return fmt.Errorf("the %s of its answer is not text", part.name)
 		}
 	}
 	return nil

@@ -39,17 +39,17 @@ func TestAnswerBecomesAReadingWithItsValueSpreadOut(t *testing.T) {
 
 func TestWhatIsNoAnswerSaysWhatItShouldBe(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                 "answered nothing",
-		" \n":                              "answered nothing",
-		"ok":                               "belongs to stderr",
+		"":                                 "answer is empty",
+		" \n":                              "answer is empty",
+		"ok":                               "anything else to stderr",
 		"[1]":                              "not one JSON object",
 		`{"status": "PASS"} {}`:            "not one JSON object",
 		`{"value": {}}`:                    `has no status; it must be "PASS" or "FAIL"`,
 		`{"status": "pass"}`:               `the status "pass"; it must be "PASS" or "FAIL"`,
 		`{"status": true}`:                 `the status "true"`,
-		`{"status": "PASS", "value": 3}`:   "value of its answer is no object",
-		`{"status": "PASS", "reason": []}`: "the reason of its answer is no text",
-		`{"status": "FAIL", "failureCategory": 1}`:                     "the failureCategory of its answer is no text",
+		`{"status": "PASS", "value": 3}`:   "value of its answer is not an object",
+		`{"status": "PASS", "reason": []}`: "the reason of its answer is not text",
+		`{"status": "FAIL", "failureCategory": 1}`:                     "the failureCategory of its answer is not text",
 		`{"status": "PASS", "a": "` + strings.Repeat("x", 1<<17) + `"`: "not one JSON object",
 	} {
 		if _, err := probe.ParseAnswer([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {

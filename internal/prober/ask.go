@@ -132,7 +132,7 @@ func (t *turn) write(ctx context.Context, a asked, answer probe.Answer) error {
 	fields := answer.Fields()
 	about, err := sensor.PeriodOf(fields, a.period)
 	if err != nil {
-		return &probe.Failure{Category: run.Permanent, Reason: fmt.Sprintf("the value of its answer is for no period: %v", err)}
+		return &probe.Failure{Category: run.Permanent, Reason: fmt.Sprintf("the value of its answer has an invalid period: %v", err)}
 	}
 	w := store.Write{Pipeline: a.pipeline, Order: t.claim.Lease.Token, Reading: sensor.Reading{
 		Key: a.key(), Period: about, Fields: fields, Source: Source, ExpiresAt: instant(t.now.Add(a.probe.TTL)),
@@ -220,7 +220,7 @@ func stateOf(ctx context.Context, from notes, id pipeline.ID, key, version strin
 		err = json.Unmarshal(note.Data, &state)
 	}
 	if err != nil {
-		return note, state, fmt.Errorf("read how probe %s of %s has done: %w", key, id, err)
+		return note, state, fmt.Errorf("read the state of probe %s of %s: %w", key, id, err)
 	}
 	return note, state.For(version), nil
 }

@@ -80,7 +80,7 @@ func (p *Prober) Run(ctx context.Context, claim store.Claim, clock func() time.T
 		err = t.ask(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("carry out %s: %w", claim.Task.ID, err)
+		return fmt.Errorf("run task %s: %w", claim.Task.ID, err)
 	}
 	return nil
 }
@@ -249,7 +249,7 @@ func Drop(ctx context.Context, s store.Committer, claim store.Claim, now time.Ti
 	b := t.batch("done")
 	b.Finish(claim.Task.ID)
 	if err := s.Commit(ctx, b, now); err != nil {
-		return fmt.Errorf("put %s away: %w", claim.Task.ID, err)
+		return fmt.Errorf("complete task %s: %w", claim.Task.ID, err)
 	}
 	return nil
 }

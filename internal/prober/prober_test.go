@@ -252,7 +252,7 @@ func TestAnswerMayBeAboutAnotherPeriod(t *testing.T) {
 		return probe.Answer{Status: probe.Pass, Value: sensor.Fields{"date": "soon"}}, nil
 	}
 	w.Pass(15 * time.Hour)
-	if s := w.state("each", "landing"); s.Failures == 0 || !strings.Contains(s.Failure, "is for no period") {
+	if s := w.state("each", "landing"); s.Failures == 0 || !strings.Contains(s.Failure, "has an invalid period") {
 		t.Errorf("its state is %+v", s)
 	}
 }

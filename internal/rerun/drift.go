@@ -38,7 +38,7 @@ func Drift(baseline, current any, threshold float64) Movement {
 	if m.Drifted {
 		than = "beyond"
 	}
-	m.Reason = fmt.Sprintf("moved by %s from %s to %s, %s the threshold of %s", m.Delta, decimal(was), decimal(is), than, decimal(limit))
+	m.Reason = fmt.Sprintf("changed by %s from %s to %s, %s the threshold of %s", m.Delta, decimal(was), decimal(is), than, decimal(limit))
 	return m
 }
 
@@ -79,7 +79,7 @@ func number(v any) (*big.Rat, string) {
 	return nil, noNumber(quote(text))
 }
 
-func noNumber(found string) string { return "has " + found + ", which is no number" }
+func noNumber(found string) string { return "has " + found + ", which is not a number" }
 
 // quote shows a value without letting a long one flood a message.
 func quote(s string) string {

@@ -45,8 +45,8 @@ func TestMovementSaysHowFarAndWhetherThatIsTooFar(t *testing.T) {
 		current int64
 		want    string
 	}{
-		{110, "moved by 10 from 100 to 110, within the threshold of 10.5"},
-		{89, "moved by -11 from 100 to 89, beyond the threshold of 10.5"},
+		{110, "changed by 10 from 100 to 110, within the threshold of 10.5"},
+		{89, "changed by -11 from 100 to 89, beyond the threshold of 10.5"},
 	} {
 		if got := rerun.Drift(int64(100), c.current, 10.5); got.Reason != c.want {
 			t.Errorf("got %q, want %q", got.Reason, c.want)
@@ -65,9 +65,9 @@ func TestMissingOrNonNumericFieldIsReported(t *testing.T) {
 		"missing in both":         {nil, nil, 0, "no such field"},
 		"text":                    {int64(1), "many", 0, `"many"`},
 		"empty text":              {int64(1), "", 0, `""`},
-		"bool":                    {int64(1), true, 0, "new reading has true, which is no number"},
-		"list":                    {[]any{1}, int64(1), 0, "baseline has a list, which is no number"},
-		"object":                  {int64(1), map[string]any{"n": 1}, 0, "new reading has an object, which is no number"},
+		"bool":                    {int64(1), true, 0, "new reading has true, which is not a number"},
+		"list":                    {[]any{1}, int64(1), 0, "baseline has a list, which is not a number"},
+		"object":                  {int64(1), map[string]any{"n": 1}, 0, "new reading has an object, which is not a number"},
 		"not a number":            {int64(1), math.NaN(), 0, "NaN"},
 		"infinity":                {int64(1), math.Inf(1), 0, "Inf"},
 		"hex":                     {int64(1), "0x10", 0, "0x10"},

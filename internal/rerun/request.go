@@ -51,9 +51,9 @@ func Decide(q Request, f Facts, b Budget, now time.Time) Verdict {
 	case f.Excluded != "":
 		return reject(Excluded, "the calendar excludes this period (%s); --force runs it nevertheless", f.Excluded)
 	case !exists:
-		return reject(NoSuchRun, "there is no run to repeat; `interlock trigger` opens one, or --force")
+		return reject(NoSuchRun, "there is no run to repeat; open one with `interlock trigger`, or use --force")
 	case f.JobRunning:
-		return reject(JobRunning, "the job of attempt %d still runs; stop it, or --force", r.Attempt)
+		return reject(JobRunning, "the job of attempt %d is still running; stop it, or use --force", r.Attempt)
 	case r.Status == run.Completed && len(Changed(f.Then, f.Now)) == 0:
 		return reject(NothingNew, "no reading of its gate or start condition has changed since attempt %d started; --force runs it nevertheless", r.Attempt)
 	case r.Attempt == 0:

@@ -111,7 +111,7 @@ func Next(r run.Run, cause run.Cause, b Budget, now time.Time) Verdict {
 	case run.DriftReruns:
 		want = run.Completed
 	default:
-		return reject(WrongState, "cause %q opens no further attempt by itself", cause)
+		return reject(WrongState, "cause %q opens no attempt automatically", cause)
 	}
 	if r.Status != want {
 		return refuseState(r, cause, want)

@@ -117,7 +117,7 @@ func (r Run) SettleLeft(left Leftover, now time.Time) (Run, error) {
 // LeftStarted records the answer to a start call that came after its attempt had ended: the job runs, and is to be stopped.
 func (r Run) LeftStarted(h Handle, now time.Time) (Run, error) {
 	if r.Progress.Left != JobStopping || !r.Progress.StartedAt.IsZero() {
-		return r, fmt.Errorf("record the start of run %s: it does not wait for the answer to a start call", r.ID())
+		return r, fmt.Errorf("record the start of run %s: it has no unanswered start call", r.ID())
 	}
 	next := r.touch(now)
 	next.Progress.Handle, next.Progress.StartedAt = h, next.UpdatedAt

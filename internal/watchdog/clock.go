@@ -58,7 +58,7 @@ func (w *Watchdog) reportClock(ctx context.Context, ahead []watched, until, now 
 	alarm := "clock ahead to " + until.UTC().Format(time.RFC3339)
 	_, err := w.once(ctx, "watchdog/"+alarm, now.Add(clockMark), now, func(b *store.Batch) {
 		b.Emit(event.New(event.InfraAlarm, event.About{Which: alarm, At: now}, fmt.Sprintf(
-			"the clock was ahead, up to %s, and has been corrected; schedules count from the present time again, and runs that opened early stay as they are: %s",
+			"the clock was ahead, up to %s, and has been corrected; schedules continue from the current time, and runs that opened early stay open: %s",
 			until.UTC().Format(time.RFC3339), firstOf(names)), event.Alarm{Alarm: alarm, State: "ALARM"}))
 	})
 	return err

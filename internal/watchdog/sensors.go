@@ -231,7 +231,7 @@ func (w *Watchdog) came(ctx context.Context, x expected, r *sensor.Reading) (boo
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("read what %s ended on: %w", x.after.ID(), err)
+		return false, fmt.Errorf("read the snapshot of %s: %w", x.after.ID(), err)
 	}
 	q := x.query()
 	return end.Missed(store.ReadVersion{Pipeline: q.Pipeline, Key: q.Key, Period: r.Period, Version: r.Version}), nil
