@@ -1,16 +1,16 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/sensor"
 )
 
 // write prints one line per rule, the gate's answer, and what a reader should know beside it.
@@ -31,7 +31,7 @@ func (e *evaluation) write(w io.Writer, s style) {
 	if e.open() {
 		answer = s.green("open")
 	}
-	fmt.Fprintf(w, "gate: %s (%s) for period %s at %s\n", answer, e.why(), e.period, e.at.UTC().Format(time.RFC3339))
+	fmt.Fprintf(w, "gate: %s (%s) for period %s at %s\n", answer, e.why(), e.period, period.Stamp(e.at))
 	for _, note := range e.notes() {
 		fmt.Fprintf(w, "note: %s\n", printable(note))
 	}
@@ -50,7 +50,7 @@ func leafRow(leaf rule.Leaf, s style) []cell {
 	}
 	value := "–"
 	if leaf.Value != nil {
-		value = literal(leaf.Value)
+		value = sensor.Literal(leaf.Value)
 	}
 	reason := leaf.Reason
 	if leaf.Path != "" {
@@ -62,7 +62,7 @@ func leafRow(leaf rule.Leaf, s style) []cell {
 	return []cell{
 		mark(leaf, s),
 		{printable(key), s.bold},
-		plain(printable(shorten(condition(*leaf.Rule), conditionCells))),
+		plain(printable(shorten(leaf.Rule.Condition(), conditionCells))),
 		plain(printable(shorten(value, valueCells))),
 		plain(printable(reason)),
 	}
@@ -86,29 +86,6 @@ func outcomeMark(o rule.Outcome, advisory bool, s style) cell {
 		c.paint = s.dim
 	}
 	return c
-}
-
-// condition is what a rule asks: `status equals "ready"`.
-func condition(r rule.Asked) string {
-	words := []string{string(r.Check)}
-	if r.Field != "" {
-		words = slices.Insert(words, 0, r.Field)
-	}
-	if r.Value != nil {
-		words = append(words, literal(r.Value))
-	}
-	return strings.Join(words, " ")
-}
-
-// literal shows a value as JSON writes it.
-func literal(v any) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return fmt.Sprint(v)
-	}
-	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // why says what keeps the gate closed, or sums up the rules that count.

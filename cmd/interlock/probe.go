@@ -210,7 +210,7 @@ func (t *probeTrial) write(a *app) {
 		paint = s.red
 	}
 	fmt.Fprintf(a.stdout, "%s  %s\n", paint(string(t.answer.Status)), printable(t.answer.Reason))
-	fmt.Fprintf(a.stdout, "value: %s\n", printable(literal(t.answer.Value)))
+	fmt.Fprintf(a.stdout, "value: %s\n", printable(sensor.Literal(t.answer.Value)))
 	var rows [][]cell
 	for _, leaf := range t.leaves {
 		rows = append(rows, leafRow(leaf, s))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/api"
 	"github.com/interlock-go/interlock/internal/engine"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/settings"
 )
 
@@ -40,7 +41,7 @@ func (c *controller) reloadOn(ctx context.Context, signals <-chan os.Signal) {
 		trouble := ""
 		if failed != nil {
 			c.logger.Error("the reload failed; the previous settings stay active", "error", failed)
-			trouble = fmt.Sprintf("the reload at %s failed: %s", time.Now().UTC().Format(time.RFC3339), strings.ReplaceAll(failed.Error(), "\n", "; "))
+			trouble = fmt.Sprintf("the reload at %s failed: %s", period.Stamp(time.Now()), strings.ReplaceAll(failed.Error(), "\n", "; "))
 		} else {
 			c.logger.Info("reloaded")
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/sensor"
 )
 
 // writeRun shows all that is kept of a run.
@@ -116,7 +117,7 @@ func (a *app) ruleRow(r client.Rule) []cell {
 		key = *r.From + ":" + key
 	}
 	if r.Value != nil {
-		value = literal(r.Value)
+		value = sensor.Literal(r.Value)
 	}
 	if r.Group != nil {
 		reason += " [" + *r.Group + "]"
@@ -150,14 +151,11 @@ func outcomeOf(r client.Rule) rule.Outcome {
 
 // ruleText is what a rule asks: `status equals "ready"`.
 func ruleText(r client.Rule) string {
-	text := r.Check
+	a := rule.Asked{Check: rule.Check(r.Check), Value: r.Needs}
 	if r.Field != nil {
-		text = *r.Field + " " + text
+		a.Field = *r.Field
 	}
-	if r.Needs != nil {
-		text += " " + literal(r.Needs)
-	}
-	return text
+	return a.Condition()
 }
 
 func (a *app) writeJobLog(entries []client.JobEntry) {

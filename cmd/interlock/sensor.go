@@ -273,7 +273,7 @@ func (a *app) writeReadings(pipeline string, readings []client.Reading) {
 	}
 	rows := [][]cell{heads(a.outStyle, "KEY", "PERIOD", "WRITTEN", "VERSION", "BY", "EXPIRES", "DATA")}
 	for _, r := range readings {
-		data := literal(r.Data)
+		data := sensor.Literal(r.Data)
 		if r.Deleted {
 			data = "deleted"
 		}

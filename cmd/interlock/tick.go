@@ -16,6 +16,7 @@ import (
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/egress"
 	"github.com/interlock-go/interlock/internal/engine"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
@@ -99,7 +100,7 @@ func (c *controller) health(ctx context.Context) api.Health {
 	})
 	h.Ready = h.Ready && checks[0].OK
 	for part, f := range h.Failures {
-		failure := api.HealthCheck{Name: part, Detail: fmt.Sprintf("last failed at %s: %s", f.At.UTC().Format(time.RFC3339), f.Error)}
+		failure := api.HealthCheck{Name: part, Detail: fmt.Sprintf("last failed at %s: %s", period.Stamp(f.At), f.Error)}
 		if i := slices.IndexFunc(checks, func(c api.HealthCheck) bool { return c.Name == part }); i >= 0 {
 			checks[i].OK = false
 			checks[i].Detail += "; " + failure.Detail
@@ -113,7 +114,7 @@ func (c *controller) health(ctx context.Context) api.Health {
 	checks = append(checks, c.archive.check(ctx)...)
 	checks = append(checks, c.reloadCheck()...)
 	for _, t := range c.catalog.Troubles() {
-		checks = append(checks, api.HealthCheck{Name: "files", Detail: fmt.Sprintf("degraded since %s: %s", t.Since.UTC().Format(time.RFC3339), t.Message)})
+		checks = append(checks, api.HealthCheck{Name: "files", Detail: fmt.Sprintf("degraded since %s: %s", period.Stamp(t.Since), t.Message)})
 	}
 	for _, b := range c.catalog.Current().Broken() {
 		checks = append(checks, api.HealthCheck{Name: "pipeline " + string(b.ID), OK: true, Detail: "degraded: " + b.Problem})
@@ -149,7 +150,7 @@ func failingTasks(h engine.Health) []api.HealthCheck {
 		count = fmt.Sprintf("%d tasks are failing and are", n)
 	}
 	return []api.HealthCheck{{Name: "failing tasks", OK: true, Detail: fmt.Sprintf("%s retried later; %s, due since %s, has failed %d times in a row: %s",
-		count, t.ID, t.Due.UTC().Format(time.RFC3339), t.Failures, t.Error)}}
+		count, t.ID, period.Stamp(t.Due), t.Failures, t.Error)}}
 }
 
 // logReport logs what became of changed files.

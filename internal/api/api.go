@@ -24,6 +24,7 @@ import (
 	"github.com/interlock-go/interlock/internal/audit"
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/notify"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/trend"
@@ -196,7 +197,7 @@ func notInForce(id pipeline.ID, row store.Pipeline) *Problem {
 		}
 		return problem(http.StatusNotFound, unknownPipeline, "pipeline %.140q is not active, since its file was rejected: %.1000s; correct the file", id, first)
 	case !row.RemovedAt.IsZero():
-		return problem(http.StatusNotFound, unknownPipeline, "pipeline %.140q is not active: its file was removed at %s; restore the file", id, row.RemovedAt.UTC().Format(time.RFC3339))
+		return problem(http.StatusNotFound, unknownPipeline, "pipeline %.140q is not active: its file was removed at %s; restore the file", id, period.Stamp(row.RemovedAt))
 	}
 	return noPipeline(id)
 }

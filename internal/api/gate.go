@@ -107,7 +107,7 @@ func (a *API) getGate(ctx context.Context, in *OfPeriod) (*output[Gate], error) 
 // situation is what a start of the pipeline's own run of a period depends on.
 func (a *API) situation(ctx context.Context, e *catalog.Entry, date period.Period) (gate.Situation, error) {
 	s := gate.Situation{Question: gate.Question{Definition: e.Definition, Upstream: a.catalog.Current().Definition, Period: date}}
-	key := run.Key{Pipeline: e.ID, Schedule: e.Opens, Period: date}
+	key := e.Key(date)
 	var err error
 	if s.Row, err = a.row(ctx, e.ID); err != nil {
 		return s, err

@@ -154,7 +154,7 @@ func (a *API) admit(ctx context.Context, e *catalog.Entry, r sensor.Reading, siz
 	if opensRun(e, r) {
 		if p := a.quotas.open(ctx, e.ID, a.now()); p != nil {
 			// A run that exists already is not opened by it.
-			key := run.Key{Pipeline: e.ID, Schedule: e.Opens, Period: r.Period}
+			key := e.Key(r.Period)
 			if found, err := a.store.RunsAt(ctx, []run.Key{key}); err != nil || len(found) == 0 {
 				return nil, p
 			}

@@ -145,7 +145,7 @@ func (a *API) slots(ctx context.Context, e *catalog.Entry, s stretch) (Schedule,
 		return Schedule{}, err
 	}
 	for _, slot := range expected {
-		if r, there := unread[keyOf(e, slot)]; there {
+		if r, there := unread[e.Key(slot.Period)]; there {
 			out.Slots = append(out.Slots, slotOfRun(e, r, due))
 			continue
 		}
@@ -179,7 +179,7 @@ func (out *Schedule) expect(e *catalog.Entry, s stretch, seen map[run.Key]bool) 
 		if !slot.Begins(e.Schedule.Zone()).Before(s.to) {
 			break
 		}
-		if seen[keyOf(e, slot)] {
+		if seen[e.Key(slot.Period)] {
 			continue
 		}
 		if len(out.Slots)+len(expected) >= maxSlots {
@@ -189,11 +189,6 @@ func (out *Schedule) expect(e *catalog.Entry, s stretch, seen map[run.Key]bool) 
 		expected = append(expected, slot)
 	}
 	return expected
-}
-
-// keyOf is the run that a slot expects.
-func keyOf(e *catalog.Entry, slot schedule.Slot) run.Key {
-	return run.Key{Pipeline: e.ID, Schedule: e.Opens, Period: slot.Period}
 }
 
 // reach is how far back a page of q goes: it has all runs of later periods.
@@ -210,7 +205,7 @@ func (a *API) unread(ctx context.Context, e *catalog.Entry, slots []schedule.Slo
 	var keys []run.Key
 	for _, slot := range slots {
 		if slot.Period.Compare(reach) <= 0 {
-			keys = append(keys, keyOf(e, slot))
+			keys = append(keys, e.Key(slot.Period))
 		}
 	}
 	if len(keys) == 0 {
@@ -249,7 +244,7 @@ func bareSlot(e *catalog.Entry, p period.Period) Slot {
 // slotWithout is a period that is expected and has no run.
 func slotWithout(e *catalog.Entry, slot schedule.Slot, now time.Time, due promises) Slot {
 	v := bareSlot(e, slot.Period)
-	v.Excluded, v.State, v.Deadline = text(slot.Excluded), "upcoming", text(due[keyOf(e, slot)])
+	v.Excluded, v.State, v.Deadline = text(slot.Excluded), "upcoming", text(due[e.Key(slot.Period)])
 	switch {
 	case slot.Excluded != "":
 		v.State = "excluded"

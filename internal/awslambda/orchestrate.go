@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/lifecycle"
-	"github.com/interlock-go/interlock/internal/orchestrator"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -101,7 +100,7 @@ func (h *Host) step(ctx context.Context, key run.Key, attempt int) (Orchestrator
 	}
 	// Without its task nobody may take the step: the watchdog stores it again.
 	next = lifecycle.Step{Kind: lifecycle.Wait, Due: h.Now().Add(untasked), Reason: "its task is not there"}
-	err = h.claimed(ctx, orchestrator.TaskID(key), func(ctx context.Context, c store.Claim) (err error) {
+	err = h.claimed(ctx, lifecycle.TaskID(key), func(ctx context.Context, c store.Claim) (err error) {
 		next, err = h.steps.Step(ctx, c, h.Now)
 		return err
 	})

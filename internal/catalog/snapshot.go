@@ -6,8 +6,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -25,6 +27,11 @@ func newEntry(d *pipeline.Definition, row store.Pipeline) *Entry {
 	e := &Entry{Definition: d, Version: row.Config, Horizon: row.Horizon}
 	e.self[0] = e
 	return e
+}
+
+// Key is the pipeline's own run of a period.
+func (e *Entry) Key(p period.Period) run.Key {
+	return run.Key{Pipeline: e.ID, Schedule: e.Opens, Period: p}
 }
 
 // Snapshot is everything that was in force at one moment. It is immutable; its lists must not be changed.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -63,7 +64,7 @@ func (c *Catalog) Unreadable(ctx context.Context, folder string, cause error, no
 	wanted := slices.DeleteFunc(slices.Clone(c.Troubles()), func(t Trouble) bool { return !t.Lost })
 	if cause != nil {
 		t := Trouble{
-			Folder: folder, Since: instant(now),
+			Folder: folder, Since: period.Instant(now),
 			Message: fmt.Sprintf("%v; all active versions stay active, and no file change takes effect", cause),
 		}
 		for _, e := range c.Current().All() {
@@ -144,7 +145,7 @@ func (c *Catalog) holdLost(verdicts []verdict, files Files, now time.Time) []Tro
 	var all []Trouble
 	for name, those := range lost {
 		f := folders.byName[name]
-		t := Trouble{Folder: name, Since: instant(now), Lost: true}
+		t := Trouble{Folder: name, Since: period.Instant(now), Lost: true}
 		for _, v := range those {
 			stays := before[v.id]
 			if v.held = stays || f.mayLose(len(those)); !v.held || !stays && !f.lost(len(those)) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -96,7 +97,7 @@ func (v verdict) acceptance(row, all store.Pipeline, pendingFire func() bool, no
 	}
 	if row.Config == "" {
 		// Pipelines that were not in force expected nothing: neither their first acceptance nor a return opens the past.
-		next.Horizon = instant(now)
+		next.Horizon = period.Instant(now)
 		next.PauseAll = all.Pause
 		b.ExpectPipeline(store.AllPipelines, all)
 		if all.Paused() {
@@ -105,12 +106,12 @@ func (v verdict) acceptance(row, all store.Pipeline, pendingFire func() bool, no
 	}
 	if !pendingFire() {
 		// An edited schedule counts from now: its own past fires were never expected.
-		next.FiredThrough = instant(now)
+		next.FiredThrough = period.Instant(now)
 	}
-	next.Config, next.AcceptedAt, next.RemovedAt = v.config.Version, instant(now), time.Time{}
+	next.Config, next.AcceptedAt, next.RemovedAt = v.config.Version, period.Instant(now), time.Time{}
 	b.SwapPipeline(row, next)
 	stored := v.config
-	stored.At = instant(now)
+	stored.At = period.Instant(now)
 	b.Configs = append(b.Configs, stored)
 	message := fmt.Sprintf("%s is active, version %s", v.config.File.File, v.config.Version)
 	b.Emit(event.New(event.ConfigAccepted, v.about(row, v.config.Version, now), message,
@@ -118,10 +119,10 @@ func (v verdict) acceptance(row, all store.Pipeline, pendingFire func() bool, no
 	if row.Config == "" && all.Paused() {
 		b.Emit(all.Pause.Paused(v.id, row.Version, now))
 	}
-	b.Schedule(store.Task{ID: "reopen/" + string(v.id), Kind: store.ReopenPeriods, Pipeline: v.id, Due: instant(now)})
-	b.Schedule(store.Task{ID: "arm/" + string(v.id), Kind: store.Arm, Pipeline: v.id, Due: instant(now)})
+	b.Schedule(store.Task{ID: "reopen/" + string(v.id), Kind: store.ReopenPeriods, Pipeline: v.id, Due: period.Instant(now)})
+	b.Schedule(store.Task{ID: "arm/" + string(v.id), Kind: store.Arm, Pipeline: v.id, Due: period.Instant(now)})
 	if len(v.definition.Probes) > 0 {
-		b.Schedule(store.Task{ID: "probes/" + string(v.id), Kind: store.RunProbe, Pipeline: v.id, Due: instant(now)})
+		b.Schedule(store.Task{ID: "probes/" + string(v.id), Kind: store.RunProbe, Pipeline: v.id, Due: period.Instant(now)})
 	}
 	return b, true
 }
@@ -174,7 +175,7 @@ func (v verdict) removal(row store.Pipeline, now time.Time) (store.Batch, bool) 
 		}
 		return b, false
 	}
-	next.RemovedAt = instant(now)
+	next.RemovedAt = period.Instant(now)
 	b.SwapPipeline(row, next)
 	b.Emit(event.New(event.ConfigRemoved, v.about(row, row.Config, now), "its file was removed: open attempts finish, nothing new opens",
 		event.Config{Version: "", Problems: []string{}}))
@@ -197,6 +198,3 @@ func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])
 }
-
-// instant is a time in the one form that survives every store unchanged.
-func instant(t time.Time) time.Time { return t.Round(0).UTC() }

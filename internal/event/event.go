@@ -74,7 +74,7 @@ func New(t Type, a About, message string, extra Extra) Event {
 	if a.Critical && entry.Raised != "" {
 		severity = entry.Raised
 	}
-	at := a.At.Round(0).UTC()
+	at := period.Instant(a.At)
 	return Event{
 		ID:   id(t, entry.Scope, a),
 		Type: t,

@@ -11,6 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
 )
 
 // maxHints is how many closed rules are given a hint of their own.
@@ -119,15 +120,7 @@ func (l *look) reading(leaf Leaf) string {
 
 // condition is what a rule asks of its field: `status equals "ready"`.
 func condition(leaf Leaf) string {
-	words := make([]string, 0, 3)
-	if leaf.Field != "" {
-		words = append(words, leaf.Field)
-	}
-	words = append(words, string(leaf.Check))
-	if leaf.Needs != nil {
-		words = append(words, literal(leaf.Needs))
-	}
-	return strings.Join(words, " ")
+	return rule.Asked{Check: leaf.Check, Field: leaf.Field, Value: leaf.Needs}.Condition()
 }
 
 // command writes a reading that satisfies the rule; "" where no single value does. A write replaces the whole reading, so
@@ -197,7 +190,7 @@ func example(leaf Leaf) (string, bool) {
 func assignment(field string, value any) (string, bool) {
 	text, isText := value.(string)
 	if !isText {
-		text = literal(value)
+		text = sensor.Literal(value)
 	}
 	if !bare(field) || !bare(text) {
 		return "", false
@@ -213,15 +206,4 @@ func bare(text string) bool {
 	return text != "" && !strings.ContainsFunc(text, func(c rune) bool {
 		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-+:/", c)
 	})
-}
-
-// literal shows a value as JSON writes it.
-func literal(v any) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return fmt.Sprint(v)
-	}
-	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sla"
@@ -107,7 +108,7 @@ func (l *look) noFire(ctx context.Context) error {
 		x.Summary = "the schedule opens this run " + l.when(fire)
 		return nil
 	case fire.Before(l.horizon()):
-		x.Summary = fmt.Sprintf("its fire at %s came before the pipeline was first accepted, %s", clock(fire), l.when(l.horizon()))
+		x.Summary = fmt.Sprintf("its fire at %s came before the pipeline was first accepted, %s", period.Stamp(fire), l.when(l.horizon()))
 	default:
 		missed, err := l.missed(ctx)
 		if err != nil {
@@ -115,12 +116,12 @@ func (l *look) noFire(ctx context.Context) error {
 		}
 		switch {
 		case missed != "":
-			x.Summary = "its fire at " + clock(fire) + " was missed: " + missed
+			x.Summary = "its fire at " + period.Stamp(fire) + " was missed: " + missed
 		case fire.Before(l.row.AcceptedAt):
-			x.Summary = fmt.Sprintf("its fire at %s came before this version of the file was accepted, %s", clock(fire), l.when(l.row.AcceptedAt))
+			x.Summary = fmt.Sprintf("its fire at %s came before this version of the file was accepted, %s", period.Stamp(fire), l.when(l.row.AcceptedAt))
 			l.because("an edit does not open past periods")
 		default:
-			x.Summary = "its fire at " + clock(fire) + " has not opened the run yet"
+			x.Summary = "its fire at " + period.Stamp(fire) + " has not opened the run yet"
 		}
 	}
 	l.trigger()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/prober"
 	"github.com/interlock-go/interlock/internal/sensor"
@@ -85,7 +86,7 @@ func broken(s prober.Standing, now time.Time) string {
 	state := s.State
 	text := fmt.Sprintf("could not answer %s: %s", instant(state.Failed, now), state.Failure)
 	if state.Failures > 1 {
-		text = fmt.Sprintf("could not answer %d times in a row since %s, last %s: %s", state.Failures, clock(state.Since), instant(state.Failed, now), state.Failure)
+		text = fmt.Sprintf("could not answer %d times in a row since %s, last %s: %s", state.Failures, period.Stamp(state.Since), instant(state.Failed, now), state.Failure)
 	}
 	if state.Resting(now) {
 		text += "; it does not run again before " + instant(state.Rest, now)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/gate"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sla"
@@ -111,7 +112,7 @@ func (x Explanation) rules(w *lines) {
 	g := x.Gate
 	title := "Rules now"
 	if !g.Live {
-		title = "Rules at the start, " + clock(g.At)
+		title = "Rules at the start, " + period.Stamp(g.At)
 	}
 	if g.Bypassed {
 		title += " (bypassed by an operator)"
@@ -155,7 +156,7 @@ func aside(leaf Leaf) string {
 
 // written says when, by whom and for which period the reading was written.
 func (leaf Leaf) written(g *Gate) string {
-	text := "written " + clock(leaf.UpdatedAt)
+	text := "written " + period.Stamp(leaf.UpdatedAt)
 	if age := g.At.Sub(leaf.UpdatedAt); age >= time.Second && g.Live {
 		text += " (" + span(age) + " ago)"
 	} else if age >= time.Second {
@@ -181,10 +182,10 @@ func (a Attempt) line() string {
 	}
 	var parts []string
 	if !a.OpenedAt.IsZero() {
-		parts = append(parts, "opened "+clock(a.OpenedAt))
+		parts = append(parts, "opened "+period.Stamp(a.OpenedAt))
 	}
 	if !a.StartedAt.IsZero() {
-		parts = append(parts, "started "+clock(a.StartedAt))
+		parts = append(parts, "started "+period.Stamp(a.StartedAt))
 	}
 	if ended := a.ended(); ended != "" {
 		parts = append(parts, ended)
@@ -197,11 +198,11 @@ func (a Attempt) ended() string {
 		if a.EndedAt.IsZero() {
 			return ""
 		}
-		return "ended " + clock(a.EndedAt)
+		return "ended " + period.Stamp(a.EndedAt)
 	}
 	text := resultWord(a.Result)
 	if !a.EndedAt.IsZero() {
-		text += " " + clock(a.EndedAt)
+		text += " " + period.Stamp(a.EndedAt)
 	}
 	var aside []string
 	if a.Category != "" {
@@ -269,7 +270,7 @@ func deadline(d store.Deadline, now time.Time) string {
 		text += ", warned"
 	}
 	if !d.DoneAt.IsZero() {
-		text += ", completed " + clock(d.DoneAt)
+		text += ", completed " + period.Stamp(d.DoneAt)
 		if late := d.DoneAt.Sub(d.BreachAt); late > 0 {
 			text += ", " + span(late) + " late"
 		}
@@ -299,15 +300,13 @@ func instant(t, now time.Time) string {
 	case t.IsZero():
 		return "at an unknown time"
 	case d >= time.Second:
-		return clock(t) + " (in " + span(d) + ")"
+		return period.Stamp(t) + " (in " + span(d) + ")"
 	case d > -time.Second:
-		return clock(t) + " (now)"
+		return period.Stamp(t) + " (now)"
 	default:
-		return clock(t) + " (" + span(-d) + " ago)"
+		return period.Stamp(t) + " (" + span(-d) + " ago)"
 	}
 }
-
-func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // span is a duration in its two largest units.
 func span(d time.Duration) string {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/sensor"
@@ -92,7 +93,7 @@ func (q Question) opened(latest []*sensor.Reading) sensor.Seen {
 	for _, r := range latest {
 		if r != nil && !r.Deleted && r.Period.IsZero() {
 			if p := q.Definition.Schedule.PeriodAt(r.UpdatedAt); p != q.Period {
-				note = fmt.Sprintf("written %s without a date, so it belongs to %s", r.UpdatedAt.UTC().Format(time.RFC3339), p)
+				note = fmt.Sprintf("written %s without a date, so it belongs to %s", period.Stamp(r.UpdatedAt), p)
 				continue
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
@@ -191,7 +192,7 @@ func (s Situation) notDue(now time.Time) Block {
 	if !at.After(now) {
 		return Block{}
 	}
-	return Block{Code: NotDue, Reason: fmt.Sprintf("%s at %s", why, at.UTC().Format(time.RFC3339)), Until: at}
+	return Block{Code: NotDue, Reason: fmt.Sprintf("%s at %s", why, period.Stamp(at)), Until: at}
 }
 
 // start is a start condition that is not met. Without cron it opens the run, so an open run does not ask it again.
@@ -203,7 +204,7 @@ func (s Situation) start(a Answer, now time.Time) Block {
 	if deadline := def.Start.Deadline; deadline != nil && !opened {
 		if end := sla.Close(*deadline, s.Period, def.Schedule); !now.Before(end) {
 			return Block{Code: StartDeadline, Final: true, Reason: fmt.Sprintf(
-				"the start condition's deadline was at %s; `interlock trigger %s --date %s` opens the run", end.UTC().Format(time.RFC3339), def.ID, s.Period)}
+				"the start condition's deadline was at %s; `interlock trigger %s --date %s` opens the run", period.Stamp(end), def.ID, s.Period)}
 		}
 	}
 	return a.startUnmet()

@@ -24,8 +24,12 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/run"
 )
+
+// TaskID names the task that advances a run, whichever attempt is open.
+func TaskID(key run.Key) string { return "advance/" + key.String() }
 
 // Kind is what is to be done.
 type Kind string
@@ -109,7 +113,7 @@ func waiting(p run.Progress, now time.Time) Step {
 	case verdictHolds(p, now):
 		return due(Trigger, p.LastEvaluation, now, "the gate is still open; claim a slot if one is free")
 	case now.Before(p.NextEvaluation):
-		return until(p.NextEvaluation, "the gate is open; waiting for a free slot since "+clock(p.WaitingSince))
+		return until(p.NextEvaluation, "the gate is open; waiting for a free slot since "+period.Stamp(p.WaitingSince))
 	default:
 		return due(Evaluate, p.NextEvaluation, now, "check again whether the gate is open and a slot is free")
 	}
@@ -124,7 +128,7 @@ func pastLimit(r run.Run, now time.Time) Step {
 	if r.Status == run.Running && polls(p) && p.LastPoll.Before(p.LimitAt) {
 		return due(CheckJob, p.LimitAt, now, "the time limit is over: poll the job one last time")
 	}
-	return due(InfraFailure, p.LimitAt, now, "the attempt's time limit ended at "+clock(p.LimitAt))
+	return due(InfraFailure, p.LimitAt, now, "the attempt's time limit ended at "+period.Stamp(p.LimitAt))
 }
 
 // pending evaluates the gate until it is open or its window has ended.
@@ -133,14 +137,14 @@ func pending(p run.Progress, now time.Time) Step {
 		return due(Trigger, p.LastEvaluation, now, "the gate is open")
 	}
 	if !p.GateOpen && !p.LastEvaluation.IsZero() && !p.LastEvaluation.Before(p.WindowEnd) {
-		return due(ValidationExhausted, p.LastEvaluation, now, "the gate stayed closed until its window ended at "+clock(p.WindowEnd))
+		return due(ValidationExhausted, p.LastEvaluation, now, "the gate stayed closed until its window ended at "+period.Stamp(p.WindowEnd))
 	}
 	next := earlier(p.NextEvaluation, p.WindowEnd)
 	switch {
 	case now.Before(next) && p.LastEvaluation.IsZero():
-		return until(earlier(next, p.LimitAt), "the window starts at "+clock(p.WindowStart))
+		return until(earlier(next, p.LimitAt), "the window starts at "+period.Stamp(p.WindowStart))
 	case now.Before(next):
-		return until(earlier(next, p.LimitAt), fmt.Sprintf("the gate is closed; next evaluation at %s, window until %s", clock(next), clock(p.WindowEnd)))
+		return until(earlier(next, p.LimitAt), fmt.Sprintf("the gate is closed; next evaluation at %s, window until %s", period.Stamp(next), period.Stamp(p.WindowEnd)))
 	case p.LastEvaluation.IsZero():
 		return due(Evaluate, next, now, "the attempt is open")
 	case now.Before(p.WindowEnd):
@@ -154,11 +158,11 @@ func pending(p run.Progress, now time.Time) Step {
 func triggering(p run.Progress, now time.Time) Step {
 	switch {
 	case p.Held.Reason != "":
-		return until(p.LimitAt, fmt.Sprintf("held since %s, an operator decides: %s", clock(p.Held.Since), p.Held.Reason))
+		return until(p.LimitAt, fmt.Sprintf("held since %s, an operator decides: %s", period.Stamp(p.Held.Since), p.Held.Reason))
 	case !p.AskedAt.IsZero():
 		return due(CheckJob, p.AskedAt, now, "the start call was not answered: search for its job first")
 	case now.Before(p.NextTry):
-		return until(earlier(p.NextTry, p.LimitAt), "the start was refused; next try at "+clock(p.NextTry))
+		return until(earlier(p.NextTry, p.LimitAt), "the start was refused; next try at "+period.Stamp(p.NextTry))
 	case verdictHolds(p, now):
 		return due(Trigger, p.LastEvaluation, now, "the gate is still open: repeat the start")
 	default:
@@ -172,11 +176,11 @@ func running(p run.Progress, now time.Time) Step {
 		return until(p.LimitAt, "the job's result will be reported from outside")
 	}
 	if !p.LastPoll.IsZero() && !p.LastPoll.Before(p.PollEnd) {
-		return due(JobPollExhausted, p.PollEnd, now, "the job returned no result until "+clock(p.PollEnd))
+		return due(JobPollExhausted, p.PollEnd, now, "the job returned no result until "+period.Stamp(p.PollEnd))
 	}
 	next := earlier(p.NextPoll, p.PollEnd)
 	if now.Before(next) {
-		return until(earlier(next, p.LimitAt), fmt.Sprintf("the job is running; next poll at %s, poll window until %s", clock(next), clock(p.PollEnd)))
+		return until(earlier(next, p.LimitAt), fmt.Sprintf("the job is running; next poll at %s, poll window until %s", period.Stamp(next), period.Stamp(p.PollEnd)))
 	}
 	return due(CheckJob, next, now, "the next poll of the job is due")
 }
@@ -195,5 +199,3 @@ func earlier(a, b time.Time) time.Time {
 	}
 	return a
 }
-
-func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -9,13 +9,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/sink"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
 // bury stores a dead letter: an alert that a sink rejects. It works under the lease of the process that sent it.
 func (n *Notifier) bury(ctx context.Context, name string, lease *store.Lease, a sink.Alert, tries int, why error, now time.Time) error {
-	letter := store.DeadLetter{Sink: name, Event: a.Event, Reason: why.Error(), Tries: tries, At: now.Round(0).UTC()}
+	letter := store.DeadLetter{Sink: name, Event: a.Event, Reason: why.Error(), Tries: tries, At: period.Instant(now)}
 	if a.Count > 1 {
 		letter.Count, letter.Since = a.Count, a.Since
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -115,7 +116,7 @@ func (n *Notifier) Silenced(ctx context.Context) (func(event.Event) string, erro
 
 // Silence begins s now, until s.Until, and gives it as it is stored.
 func (n *Notifier) Silence(ctx context.Context, s Silence, now time.Time) (Silence, error) {
-	s.ID, s.Since, s.Until = newSilenceID(), now.Round(0).UTC(), s.Until.Round(0).UTC()
+	s.ID, s.Since, s.Until = newSilenceID(), period.Instant(now), period.Instant(s.Until)
 	return s, n.keep(ctx, store.Note{}, s, now)
 }
 
@@ -153,7 +154,7 @@ func (n *Notifier) EndSilence(ctx context.Context, id, by, why string, now time.
 		if err != nil || !now.Before(s.End()) {
 			return s, err
 		}
-		s.EndedAt, s.EndedBy, s.EndedWhy = now.Round(0).UTC(), by, why
+		s.EndedAt, s.EndedBy, s.EndedWhy = period.Instant(now), by, why
 		if err := n.keep(ctx, note, s, now); !errors.Is(err, store.ErrConflict) {
 			return s, err
 		}

@@ -163,7 +163,7 @@ func (b *bench) again(cause run.Cause) {
 }
 
 func advance(key run.Key, due time.Time) store.Task {
-	return store.Task{ID: orchestrator.TaskID(key), Kind: store.Advance, Pipeline: key.Pipeline, Key: key, Due: due}
+	return store.Task{ID: lifecycle.TaskID(key), Kind: store.Advance, Pipeline: key.Pipeline, Key: key, Due: due}
 }
 
 func (b *bench) commit(batch store.Batch) {
@@ -286,7 +286,7 @@ func (b *bench) want(status run.Status) run.Run {
 // due is when the run's task is due; zero if it has none.
 func (b *bench) due(key run.Key) time.Time {
 	b.t.Helper()
-	task, err := b.store.Task(ctx, orchestrator.TaskID(key))
+	task, err := b.store.Task(ctx, lifecycle.TaskID(key))
 	if errors.Is(err, store.ErrNotFound) {
 		return time.Time{}
 	}

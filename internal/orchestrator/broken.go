@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/lifecycle"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -22,7 +23,7 @@ func (o *Orchestrator) Broken(ctx context.Context, key run.Key, attempt int, who
 		return r, fmt.Errorf("read run %s: %w", key, err)
 	}
 	about := event.About{
-		Pipeline: key.Pipeline, Schedule: key.Schedule, Date: key.Period, Attempt: attempt, At: now, Which: "broken " + who, CausedBy: TaskID(key),
+		Pipeline: key.Pipeline, Schedule: key.Schedule, Date: key.Period, Attempt: attempt, At: now, Which: "broken " + who, CausedBy: lifecycle.TaskID(key),
 	}
 	b := store.Batch{ID: fmt.Sprintf("broken/%s/%s", key.Attempt(attempt), who)}
 	b.Emit(event.New(event.InfraFailure, about, fmt.Sprintf("%s could not go on: %s", who, brief(cause)), event.Infra{Error: brief(cause)}))

@@ -9,6 +9,7 @@ import (
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/lifecycle"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/run"
 )
 
@@ -95,7 +96,7 @@ func unreadText(r run.Run) string {
 	if u.Polls == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the job's status could not be read since %s (%d polls failed): %s", u.Since.UTC().Format(time.RFC3339), u.Polls, u.Reason)
+	return fmt.Sprintf("the job's status could not be read since %s (%d polls failed): %s", period.Stamp(u.Since), u.Polls, u.Reason)
 }
 
 // elsewhere says that only another controller can see the job.

@@ -10,6 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/lifecycle"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/rerun"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/slamonitor"
@@ -149,7 +150,7 @@ func (w *work) nextAttempt(ctx context.Context, failed run.Run) (time.Time, erro
 		return time.Time{}, err
 	}
 	v, _ := rerun.Retry(failed, e.Job, w.now)
-	return v.At.Round(0).UTC(), nil
+	return period.Instant(v.At), nil
 }
 
 // postRun is what is remembered after the run so far; an empty row if nothing is.

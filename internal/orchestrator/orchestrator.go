@@ -77,9 +77,6 @@ func New(d Deps) *Orchestrator {
 // marked is what makes the name of a start's commit one that nobody else gives.
 func (o *Orchestrator) marked() string { return fmt.Sprintf("/%s#%d", o.mark, o.starts.Add(1)) }
 
-// TaskID names the task that advances a run, whichever attempt is open.
-func TaskID(key run.Key) string { return "advance/" + key.String() }
-
 // maxTries is how often a step is decided anew because something changed meanwhile.
 const maxTries = 5
 

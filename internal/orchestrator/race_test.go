@@ -10,6 +10,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/lifecycle"
 	"github.com/interlock-go/interlock/internal/orchestrator"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
@@ -207,7 +208,7 @@ func (b *bench) cancel(left run.Leftover) {
 	}
 	batch := store.Batch{ID: fmt.Sprintf("cancel/v%d", old.Version)}
 	batch.Swap(old, next)
-	batch.Finish(orchestrator.TaskID(b.key))
+	batch.Finish(lifecycle.TaskID(b.key))
 	b.commit(batch)
 }
 

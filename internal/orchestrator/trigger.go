@@ -8,6 +8,7 @@ import (
 	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/lifecycle"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -228,7 +229,7 @@ func (w *work) tellStarted(b *store.Batch, h run.Handle, found string) {
 // entry is a line of the job log about the latest start.
 func (w *work) entry(e store.JobEvent, h run.Handle, message string) store.JobEntry {
 	return store.JobEntry{
-		Key: w.run.Key, Attempt: w.run.Attempt, At: w.now.Round(0).UTC(), Event: e,
+		Key: w.run.Key, Attempt: w.run.Attempt, At: period.Instant(w.now), Event: e,
 		Try: w.run.Progress.StartTries, Handle: h, Message: message,
 	}
 }

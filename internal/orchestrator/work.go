@@ -40,7 +40,7 @@ func (w *work) batch(what string) store.Batch {
 // come to: how often a run was woken meanwhile depends on who looks when, and what is told does not.
 func (w *work) about() event.About {
 	a := event.Of(w.run, w.now)
-	a.CausedBy = TaskID(w.run.Key)
+	a.CausedBy = lifecycle.TaskID(w.run.Key)
 	return a
 }
 
@@ -70,7 +70,7 @@ func (w *work) send(ctx context.Context, b store.Batch) error {
 // schedule moves the run's task to the step, or finishes it.
 func (w *work) schedule(b *store.Batch, r run.Run, step lifecycle.Step) {
 	if step.Kind == lifecycle.None {
-		b.Finish(TaskID(r.Key))
+		b.Finish(lifecycle.TaskID(r.Key))
 		return
 	}
 	due := w.now
@@ -82,7 +82,7 @@ func (w *work) schedule(b *store.Batch, r run.Run, step lifecycle.Step) {
 
 // task advances r. While its job belongs to one replica, so does the task.
 func task(r run.Run, due time.Time) store.Task {
-	t := store.Task{ID: TaskID(r.Key), Kind: store.Advance, Pipeline: r.Pipeline, Key: r.Key, Due: due}
+	t := store.Task{ID: lifecycle.TaskID(r.Key), Kind: store.Advance, Pipeline: r.Pipeline, Key: r.Key, Due: due}
 	if r.Status == run.Triggering || r.Status == run.Running {
 		t.Replica = r.Progress.Replica
 	}

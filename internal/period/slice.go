@@ -192,3 +192,9 @@ func (p Period) leap(n int, zone *time.Location) int {
 	}
 	return int(min(int64(n), (high-length-label)/length))
 }
+
+// Instant is t in the one form that every store keeps unchanged: in UTC, without a monotonic clock reading.
+func Instant(t time.Time) time.Time { return t.Round(0).UTC() }
+
+// Stamp is an instant for people: RFC 3339 in UTC.
+func Stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -3,6 +3,7 @@ package probe
 import (
 	"time"
 
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/run"
 )
 
@@ -57,18 +58,18 @@ func (s State) Resting(now time.Time) bool { return now.Before(s.Rest) }
 // Answer is s after an answer about a period.
 func (s State) Answer(a Answer, about string, began, now, expires time.Time) State {
 	return State{
-		Config: s.Config, Answered: instant(now), Took: now.Sub(began), Period: about, Status: a.Status, Reason: a.Reason, ExpiresAt: instant(expires),
+		Config: s.Config, Answered: period.Instant(now), Took: now.Sub(began), Period: about, Status: a.Status, Reason: a.Reason, ExpiresAt: period.Instant(expires),
 	}
 }
 
 // Break is s after a failure. The last answer stays: it counts until it expires.
 func (s State) Break(f *Failure, now time.Time) State {
 	if s.Failures == 0 {
-		s.Since = instant(now)
+		s.Since = period.Instant(now)
 	}
 	s.Failures++
-	s.Failed, s.Failure, s.Category = instant(now), brief(f.Reason), f.Category
-	s.Rest = instant(now.Add(rest(s.Failures)))
+	s.Failed, s.Failure, s.Category = period.Instant(now), brief(f.Reason), f.Category
+	s.Rest = period.Instant(now.Add(rest(s.Failures)))
 	return s
 }
 
@@ -80,6 +81,3 @@ func rest(failures int) time.Duration {
 	}
 	return min(wait, maxRest)
 }
-
-// instant is a time in the one form that survives every store unchanged.
-func instant(t time.Time) time.Time { return t.Round(0).UTC() }

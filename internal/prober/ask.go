@@ -135,7 +135,7 @@ func (t *turn) write(ctx context.Context, a asked, answer probe.Answer) error {
 		return &probe.Failure{Category: run.Permanent, Reason: fmt.Sprintf("the value of its answer has an invalid period: %v", err)}
 	}
 	w := store.Write{Pipeline: a.pipeline, Order: t.claim.Lease.Token, Reading: sensor.Reading{
-		Key: a.key(), Period: about, Fields: fields, Source: Source, ExpiresAt: instant(t.now.Add(a.probe.TTL)),
+		Key: a.key(), Period: about, Fields: fields, Source: Source, ExpiresAt: period.Instant(t.now.Add(a.probe.TTL)),
 	}}
 	if _, err := t.Store.PutReadings(ctx, []store.Write{w}, t.now); err != nil {
 		return fmt.Errorf("write the answer of probe %s of %s: %w", a.probe.Key, a.pipeline, err)
@@ -158,7 +158,7 @@ func (t *turn) record(ctx context.Context, a asked, next func(probe.State) probe
 			return failed
 		}
 		b := t.batch(fmt.Sprintf("v%d", note.Version))
-		b.SwapNote(note, store.Note{Kind: store.ProbeNote, Key: NoteKey(a.pipeline, a.probe.Key), Data: data, Until: instant(t.now.Add(stateLife))})
+		b.SwapNote(note, store.Note{Kind: store.ProbeNote, Key: NoteKey(a.pipeline, a.probe.Key), Data: data, Until: period.Instant(t.now.Add(stateLife))})
 		if err = t.settle(ctx, &b, a, state.Rest); err != nil {
 			return err
 		}

@@ -115,7 +115,7 @@ func (t *turn) move(ctx context.Context, due time.Time) error {
 // again is the task at a later instant.
 func (t *turn) again(due time.Time) store.Task {
 	later := t.claim.Task
-	later.Due = instant(due)
+	later.Due = period.Instant(due)
 	return later
 }
 
@@ -142,7 +142,7 @@ func (t *turn) spread(ctx context.Context, tasks []store.Task, last func(b *stor
 // asks is the task of asking a probe of owner about a period.
 func (t *turn) asks(owner *pipeline.Definition, key string, about period.Period) store.Task {
 	return store.Task{
-		ID: askID(owner.ID, key, about), Kind: store.RunProbe, Pipeline: owner.ID, Due: instant(t.now),
+		ID: askID(owner.ID, key, about), Kind: store.RunProbe, Pipeline: owner.ID, Due: period.Instant(t.now),
 		Key: run.Key{Pipeline: owner.ID, Schedule: owner.Opens, Period: about},
 	}
 }
@@ -157,7 +157,7 @@ func (t *turn) plan(ctx context.Context) error {
 	if e != nil {
 		for _, p := range e.Probes {
 			if p.Interval > 0 {
-				ticks = append(ticks, store.Task{ID: tickID(e.ID, p.Key), Kind: store.RunProbe, Pipeline: e.ID, Due: instant(t.now)})
+				ticks = append(ticks, store.Task{ID: tickID(e.ID, p.Key), Kind: store.RunProbe, Pipeline: e.ID, Due: period.Instant(t.now)})
 			}
 		}
 	}
@@ -169,7 +169,7 @@ func (t *turn) plan(ctx context.Context) error {
 func Need(b *store.Batch, known *catalog.Snapshot, def *pipeline.Definition, view gate.View, key run.Key, now time.Time) {
 	for _, s := range view.Sensors {
 		if lacks(def, s, now) && probeOf(known, def, s) != nil {
-			b.Schedule(store.Task{ID: needID(key), Kind: store.RunProbe, Pipeline: key.Pipeline, Key: key, Due: instant(now)})
+			b.Schedule(store.Task{ID: needID(key), Kind: store.RunProbe, Pipeline: key.Pipeline, Key: key, Due: period.Instant(now)})
 			return
 		}
 	}
@@ -239,9 +239,6 @@ func (t *turn) lacking(ctx context.Context, a attempt) ([]store.Task, error) {
 	}
 	return asks, nil
 }
-
-// instant is a time in the one form that survives every store unchanged.
-func instant(t time.Time) time.Time { return t.Round(0).UTC() }
 
 // Drop puts a task of a probe away on a platform that asks none: there, others write what probes would.
 func Drop(ctx context.Context, s store.Committer, claim store.Claim, now time.Time) error {

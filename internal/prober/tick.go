@@ -118,7 +118,7 @@ func (t *turn) own(ctx context.Context, e *catalog.Entry, about period.Period) (
 	if e.DryRun {
 		read = t.Store.DryRun
 	}
-	r, err := missing(read(ctx, run.Key{Pipeline: e.ID, Schedule: e.Opens, Period: about}))
+	r, err := missing(read(ctx, e.Key(about)))
 	if err != nil {
 		return r, fmt.Errorf("read run of %s for %s: %w", e.ID, about, err)
 	}

@@ -3,6 +3,7 @@ package rerun
 import (
 	"time"
 
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/run"
 )
 
@@ -22,7 +23,7 @@ func Reopen(r run.Run, now time.Time) Verdict {
 	case used >= MaxReopenings:
 		return reject(BudgetSpent, "reopened %d times already", used)
 	case now.Before(r.Counters.ReopenedUntil):
-		return reject(AlreadyReopened, "reopened already, for a window until %s", r.Counters.ReopenedUntil.UTC().Format(time.RFC3339))
+		return reject(AlreadyReopened, "reopened already, for a window until %s", period.Stamp(r.Counters.ReopenedUntil))
 	}
 	return accept(now, "reopening %d of %d", used+1, MaxReopenings)
 }

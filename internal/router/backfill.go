@@ -128,7 +128,7 @@ func stretch(e *catalog.Entry, q BackfillRequest) ([]period.Period, error) {
 }
 
 func (h *requestHandler) backfill(ctx context.Context, e *catalog.Entry, q BackfillRequest, p period.Period, now time.Time) (Backfilled, error) {
-	key := keyOf(e, p)
+	key := e.Key(p)
 	old, err := h.row(ctx, e, key)
 	if err != nil {
 		return Backfilled{}, err

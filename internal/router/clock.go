@@ -7,6 +7,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -51,7 +52,7 @@ func (h *fireHandler) Rewind(ctx context.Context, id pipeline.ID, now time.Time)
 // accountedThrough is the last instant up to which every fire has a run, was suppressed, or was
 // reported as missed and can no longer open.
 func (h *fireHandler) accountedThrough(ctx context.Context, e *catalog.Entry, row store.Pipeline, now time.Time) (time.Time, error) {
-	row.FiredThrough = instant(now.Add(-rewindReach))
+	row.FiredThrough = period.Instant(now.Add(-rewindReach))
 	if row.AcceptedAt.After(row.FiredThrough) {
 		row.FiredThrough = row.AcceptedAt
 	}
@@ -71,7 +72,7 @@ func (h *fireHandler) accountedThrough(ctx context.Context, e *catalog.Entry, ro
 		if d.fate != settled && !(d.fate == missing && reported[d.Period.String()]) {
 			break
 		}
-		through = instant(d.FireAt)
+		through = period.Instant(d.FireAt)
 	}
 	return through, nil
 }
@@ -96,7 +97,7 @@ func (h *fireHandler) reportedMissed(ctx context.Context, e *catalog.Entry) (map
 
 func earlier(a, now time.Time) time.Time {
 	if a.After(now) {
-		return instant(now)
+		return period.Instant(now)
 	}
 	return a
 }

@@ -219,8 +219,3 @@ func (c *core) tellOnce(ctx context.Context, mark string, e event.Event, now tim
 	}
 	return nil // a conflict means that it is told already
 }
-
-// instant is a time in the one form that survives every store unchanged.
-func instant(t time.Time) time.Time { return t.Round(0).UTC() }
-
-func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -10,6 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/lifecycle"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/prober"
 	"github.com/interlock-go/interlock/internal/rerun"
@@ -134,7 +135,7 @@ func (h *dryHandler) wouldTrigger(ctx context.Context, b *store.Batch, e *catalo
 	b.SwapDryRun(old, next)
 	b.Finish(dryID(old.Key))
 	b.Snapshots = append(b.Snapshots, store.Snapshot{
-		ID: id, Key: old.Key, Attempt: old.Attempt, At: instant(now), Config: e.Version,
+		ID: id, Key: old.Key, Attempt: old.Attempt, At: period.Instant(now), Config: e.Version,
 		Outcome: view.Verdict.Outcome, Bypassed: old.Progress.Opening.GateBypassed, Leaves: view.Leaves(), Sensors: view.Sensors, PostRun: view.PostRun, Read: view.Read,
 	})
 	about := aboutDry(old, now)
@@ -148,7 +149,7 @@ func (h *dryHandler) wouldTrigger(ctx context.Context, b *store.Batch, e *catalo
 		return err
 	}
 	if p, ok := project(deadline, e.SLA.Expected, now); ok {
-		message := fmt.Sprintf("estimated to end at %s, %s the deadline of %s", clock(p.EstimatedCompletion), standing[p.Status], clock(p.Deadline))
+		message := fmt.Sprintf("estimated to end at %s, %s the deadline of %s", period.Stamp(p.EstimatedCompletion), standing[p.Status], period.Stamp(p.Deadline))
 		b.Emit(event.New(event.DryRunSLAProjection, about, message, p))
 	}
 	b.Emit(event.New(event.DryRunCompleted, about, "the dry run is over", nil))

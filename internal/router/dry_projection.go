@@ -79,7 +79,7 @@ func project(deadline time.Time, expected time.Duration, now time.Time) (event.P
 	if deadline.IsZero() {
 		return event.Projection{}, false
 	}
-	p := event.Projection{EstimatedCompletion: instant(now.Add(expected)), Deadline: instant(deadline)}
+	p := event.Projection{EstimatedCompletion: period.Instant(now.Add(expected)), Deadline: period.Instant(deadline)}
 	p.MarginSeconds = int64(p.Deadline.Sub(p.EstimatedCompletion) / time.Second)
 	switch {
 	case deadline.Before(now):

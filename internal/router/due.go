@@ -53,7 +53,7 @@ func (t *fires) plan(ctx context.Context) error {
 			t.more = true
 			break
 		}
-		t.due = append(t.due, dueFire{Slot: slot, key: keyOf(t.entry, slot.Period)})
+		t.due = append(t.due, dueFire{Slot: slot, key: t.entry.Key(slot.Period)})
 	}
 	if len(t.due) == 0 {
 		return nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
@@ -94,7 +95,7 @@ func (t *fires) advance(b *store.Batch, through time.Time) {
 	// Another pass may have decided on the same row at another instant, and so otherwise.
 	b.ID = fmt.Sprintf("fire/%s/v%d/%d/%d", t.row.ID, t.row.Version, t.now.UnixNano(), through.UnixNano())
 	next := t.row
-	next.FiredThrough = instant(through)
+	next.FiredThrough = period.Instant(through)
 	b.SwapPipeline(t.row, next)
 	next.Version = t.row.Version + 1
 	t.row = next
@@ -132,7 +133,7 @@ func (t *fires) rest(ctx context.Context) error {
 
 // open puts the run of a fire into b.
 func (t *fires) open(b *store.Batch, d dueFire) error {
-	o := order{cause: run.CauseCron, causedBy: "fire/" + clock(d.FireAt), message: "the fire of " + clock(d.FireAt)}
+	o := order{cause: run.CauseCron, causedBy: "fire/" + period.Stamp(d.FireAt), message: "the fire of " + period.Stamp(d.FireAt)}
 	if t.entry.Schedule.Listed() {
 		o.cause, o.message = run.CauseInclude, d.Period.String()+" is an include date"
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/lifecycle"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -52,8 +54,8 @@ func (h *jobHandler) cancel(ctx context.Context, old run.Run, by, why string, le
 	}
 	b := store.Batch{ID: name("cancel", old) + "/" + by}
 	b.Swap(old, next)
-	b.Finish(advanceID(old.Key))
-	log := store.JobEntry{Key: old.Key, Attempt: old.Attempt, At: instant(now), Try: old.Progress.StartTries, Handle: old.Progress.Handle, Message: why, By: by}
+	b.Finish(lifecycle.TaskID(old.Key))
+	log := store.JobEntry{Key: old.Key, Attempt: old.Attempt, At: period.Instant(now), Try: old.Progress.StartTries, Handle: old.Progress.Handle, Message: why, By: by}
 	message := fmt.Sprintf("cancelled by %s: %s", by, why)
 	switch left {
 	case run.JobStopping:
@@ -164,7 +166,7 @@ func (h *jobHandler) settleLeft(ctx context.Context, b *store.Batch, old run.Run
 		tellLeft(b, old, "left", fmt.Sprintf("the job may still run: %v", trouble), trouble.Error(), now)
 	} else {
 		b.Append(store.JobEntry{
-			Key: old.Key, Attempt: old.Attempt, At: instant(now), Event: store.JobStopped, Try: old.Progress.StartTries,
+			Key: old.Key, Attempt: old.Attempt, At: period.Instant(now), Event: store.JobStopped, Try: old.Progress.StartTries,
 			Handle: old.Progress.Handle, Message: "its target says that it has ended",
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -84,7 +85,7 @@ func putAnswer(b *store.Batch, read store.Note, key string, a Answer, now time.T
 	if err != nil {
 		return fmt.Errorf("write the answer to request %s: %w", key, err)
 	}
-	b.SwapNote(read, store.Note{Kind: store.AnswerNote, Key: key, Data: data, Until: instant(now.Add(answerLife))})
+	b.SwapNote(read, store.Note{Kind: store.AnswerNote, Key: key, Data: data, Until: period.Instant(now.Add(answerLife))})
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -39,21 +40,21 @@ func checkPause(p store.Pause, now time.Time) error {
 		return refuse(Invalid, "a pause needs who and why")
 	}
 	if !p.Until.IsZero() && !p.Until.After(now) {
-		return refuse(Invalid, "the pause would end at %s, which is past", clock(p.Until))
+		return refuse(Invalid, "the pause would end at %s, which is past", period.Stamp(p.Until))
 	}
 	return nil
 }
 
 // placePause returns the batch that stores p in the row, and the task that ends it; it fills in since when p is in effect.
 func placePause(row store.Pipeline, p *store.Pause, now time.Time) store.Batch {
-	p.Since, p.Until = instant(now), instant(p.Until)
+	p.Since, p.Until = period.Instant(now), period.Instant(p.Until)
 	if row.Pause.Active() {
 		p.Since = row.Pause.Since
 	}
 	next := row
 	next.Pause = *p
 	next.HoldBack(p.Since)
-	b := store.Batch{ID: fmt.Sprintf("pause/%s/v%d/%s/%s/%t", row.ID, row.Version, p.By, clock(p.Until), p.HoldSLA)}
+	b := store.Batch{ID: fmt.Sprintf("pause/%s/v%d/%s/%s/%t", row.ID, row.Version, p.By, period.Stamp(p.Until), p.HoldSLA)}
 	b.SwapPipeline(row, next)
 	if p.Until.IsZero() {
 		b.Finish(resumePrefix + string(row.ID))
@@ -124,7 +125,7 @@ func (h *pauseHandler) ResumeDue(ctx context.Context, claim store.Claim, now tim
 			return err
 		}
 		until := row.Pause.Until
-		why := "the pause was until " + clock(until)
+		why := "the pause was until " + period.Stamp(until)
 		b := store.Batch{ID: fmt.Sprintf("resume/%s/%d", claim.Task.Pipeline, claim.Lease.Token)}
 		switch {
 		case until.IsZero():

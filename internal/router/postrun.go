@@ -11,6 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/gate"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/prober"
 	"github.com/interlock-go/interlock/internal/rerun"
 	"github.com/interlock-go/interlock/internal/rule"
@@ -287,7 +288,7 @@ func (h *postRunHandler) planPostRun(ctx context.Context, e *catalog.Entry, curr
 	b := store.Batch{ID: fmt.Sprintf("plan-post-run/%s", current.ID())}
 	b.Schedule(store.Task{
 		ID: postRunTask(current.Key), Kind: store.CheckPostRun, Pipeline: e.ID, Key: current.Key,
-		Due: instant(current.EndedAt.Add(e.PostRun.Interval)),
+		Due: period.Instant(current.EndedAt.Add(e.PostRun.Interval)),
 	})
 	return h.commit(ctx, b, now)
 }
@@ -317,7 +318,7 @@ func (h *postRunHandler) CheckPostRun(ctx context.Context, claim store.Claim, no
 			return err
 		}
 		task := claim.Task
-		task.Due = instant(now.Add(e.PostRun.Interval))
+		task.Due = period.Instant(now.Add(e.PostRun.Interval))
 		b.Schedule(task)
 		return h.commit(ctx, b, now)
 	})

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/rerun"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
@@ -106,7 +107,7 @@ func (h *jobHandler) classified(ctx context.Context, old run.Run, o run.Outcome)
 func (h *jobHandler) logLate(ctx context.Context, old run.Run, o run.Outcome, now time.Time) (Reported, error) {
 	b := store.Batch{ID: fmt.Sprintf("late-result/%s/%s", o.Key.Attempt(o.Attempt), told(o))}
 	b.Append(store.JobEntry{
-		Key: o.Key, Attempt: o.Attempt, At: instant(now), Event: store.JobLate, Category: o.Category, By: o.By,
+		Key: o.Key, Attempt: o.Attempt, At: period.Instant(now), Event: store.JobLate, Category: o.Category, By: o.By,
 		Message: fmt.Sprintf("%s, while the run is %s in attempt %d: %s", o.Result, old.Status, old.Attempt, o.Message),
 	})
 	current := old

@@ -71,7 +71,7 @@ func signed(by, reason string, force, bypass bool) error {
 }
 
 func (h *requestHandler) trigger(ctx context.Context, e *catalog.Entry, row store.Pipeline, q TriggerRequest, now time.Time) (run.Run, error) {
-	key := keyOf(e, q.Period)
+	key := e.Key(q.Period)
 	old, err := h.row(ctx, e, key)
 	if err != nil {
 		return run.Run{}, err

@@ -97,7 +97,7 @@ func (h *requestHandler) rerun(ctx context.Context, e *catalog.Entry, row store.
 	}
 	answer := store.Rerun{
 		ID: q.ID, Key: key, Reason: q.Reason, By: q.By, Force: q.Force, BypassGate: q.BypassGate,
-		At: instant(now), Accepted: v.Open, Why: v.Reason,
+		At: period.Instant(now), Accepted: v.Open, Why: v.Reason,
 	}
 	// The answer is part of the name: another answer to the same request is another decision, and meets the mark, which
 	// has the request answered once also where the answers do not touch the same run.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/lifecycle"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/rerun"
 	"github.com/interlock-go/interlock/internal/run"
@@ -139,7 +140,7 @@ func (h *runHandler) giveUp(ctx context.Context, old run.Run, budget rerun.Budge
 	}
 	b := store.Batch{ID: name("give-up", old)}
 	b.Swap(old, next)
-	b.Finish(advanceID(old.Key))
+	b.Finish(lifecycle.TaskID(old.Key))
 	b.Emit(event.New(event.RetryExhausted, aboutFailed(old, now), reason,
 		event.Budget{Cause: old.Progress.Report.Category.Cause(), Used: budget.Used, Max: budget.Max}))
 	return h.commit(ctx, b, now)

@@ -151,7 +151,7 @@ func (h *readingHandler) arrived(ctx context.Context, n news, now time.Time) err
 func (h *readingHandler) concerned(ctx context.Context, n news) ([]run.Run, error) {
 	var keys []run.Key
 	for _, p := range n.periods() {
-		keys = append(keys, keyOf(n.entry, p))
+		keys = append(keys, n.entry.Key(p))
 	}
 	found, err := h.rows(ctx, n.entry, keys)
 	if err != nil {

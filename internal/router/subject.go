@@ -86,7 +86,7 @@ func (h *postRunHandler) drySubject(ctx context.Context, n news) (run.Key, bool,
 		if fire = cron.Prev(fire, e.Schedule.Zone()); fire.IsZero() {
 			break
 		}
-		old, err := h.row(ctx, e, keyOf(e, e.Schedule.PeriodAt(fire)))
+		old, err := h.row(ctx, e, e.Key(e.Schedule.PeriodAt(fire)))
 		if err != nil {
 			return run.Key{}, false, err
 		}

@@ -4,27 +4,19 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/lifecycle"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// keyOf is the pipeline's own run of a period.
-func keyOf(e *catalog.Entry, p period.Period) run.Key {
-	return run.Key{Pipeline: e.ID, Schedule: e.Opens, Period: p}
-}
-
-// advanceID names the task that carries a run's open attempt on.
-func advanceID(key run.Key) string { return "advance/" + key.String() }
-
 // dryID names the task that carries a dry run on.
 func dryID(key run.Key) string { return "dry/" + key.String() }
 
 // advance is the task for the next step of a run or dry run.
 func advance(dry bool, key run.Key, due time.Time) store.Task {
-	t := store.Task{ID: advanceID(key), Kind: store.Advance, Pipeline: key.Pipeline, Key: key, Due: instant(due)}
+	t := store.Task{ID: lifecycle.TaskID(key), Kind: store.Advance, Pipeline: key.Pipeline, Key: key, Due: period.Instant(due)}
 	if dry {
 		t.ID, t.Kind = dryID(key), store.AdvanceDry
 	}
@@ -33,7 +25,7 @@ func advance(dry bool, key run.Key, due time.Time) store.Task {
 
 // pipelineTask is a task of a pipeline as a whole; its id begins with what it is.
 func pipelineTask(kind store.TaskKind, prefix string, id pipeline.ID, due time.Time) store.Task {
-	return store.Task{ID: prefix + string(id), Kind: kind, Pipeline: id, Due: instant(due)}
+	return store.Task{ID: prefix + string(id), Kind: kind, Pipeline: id, Due: period.Instant(due)}
 }
 
 // The tasks of a pipeline as a whole.

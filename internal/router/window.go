@@ -10,6 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/gate"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/rerun"
 	"github.com/interlock-go/interlock/internal/rule"
@@ -221,7 +222,7 @@ func (h *windowHandler) closeStart(ctx context.Context, e *catalog.Entry, key ru
 	}
 	b := store.Batch{ID: "close-start/" + key.String()}
 	b.Create(closed)
-	message := fmt.Sprintf("the start condition was not met before %s; `interlock trigger %s --date %s` runs it", clock(at), e.ID, key.Period)
+	message := fmt.Sprintf("the start condition was not met before %s; `interlock trigger %s --date %s` runs it", period.Stamp(at), e.ID, key.Period)
 	about := event.Of(closed, now)
 	about.Critical = e.SLA.Critical
 	b.Emit(event.New(event.SensorDeadlineExpired, about, message, event.Deadline{Deadline: at}))

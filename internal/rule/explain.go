@@ -21,6 +21,18 @@ func (r Rule) Asked() Asked {
 	return Asked{Key: r.Key, Check: r.Check, Field: r.Field, Value: r.Value, From: r.From, Level: r.Level}
 }
 
+// Condition is what a rule asks of its field: `status equals "ready"`.
+func (a Asked) Condition() string {
+	text := string(a.Check)
+	if a.Field != "" {
+		text = a.Field + " " + text
+	}
+	if a.Value != nil {
+		text += " " + sensor.Literal(a.Value)
+	}
+	return text
+}
+
 // Leaf is the report on one predicate.
 type Leaf struct {
 	Path     string  // where the leaf stands in the tree, for people: "", "any 1 of 3", "not" …

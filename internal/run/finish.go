@@ -3,6 +3,8 @@ package run
 import (
 	"fmt"
 	"time"
+
+	"github.com/interlock-go/interlock/internal/period"
 )
 
 // Reported records the job's result; Complete acts on it. The first result counts; one for another attempt,
@@ -25,7 +27,7 @@ func (r Run) Reported(o Outcome, now time.Time) (Run, error) {
 	if rep.At.IsZero() {
 		rep.At = now
 	}
-	rep.At = instant(rep.At)
+	rep.At = period.Instant(rep.At)
 	next.Progress.Report = rep
 	return next, nil
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/interlock-go/interlock/internal/period"
 )
 
 // MoveError says that what happened cannot happen to a run in that state. The run is unchanged.
@@ -70,12 +72,9 @@ func (r Run) stay(what string, now time.Time, in ...Status) (Run, error) {
 
 func (r Run) touch(now time.Time) Run {
 	r.Version++
-	r.UpdatedAt = instant(now)
+	r.UpdatedAt = period.Instant(now)
 	return r
 }
-
-// instant brings a time into the one form that survives every store unchanged.
-func instant(t time.Time) time.Time { return t.Round(0).UTC() }
 
 // New opens a run with its first attempt.
 func New(key Key, o Opening) (Run, error) {
@@ -137,10 +136,10 @@ func begin(o Opening) (Progress, error) {
 	if (o.Forced || o.GateBypassed) && (o.By == "" || o.Reason == "") {
 		return Progress{}, fmt.Errorf("a forced or bypassed attempt needs who and why, got %q and %q", o.By, o.Reason)
 	}
-	o.At, o.Limits = instant(o.At), o.Limits.bounded()
+	o.At, o.Limits = period.Instant(o.At), o.Limits.bounded()
 	from := o.At
 	if o.From.After(from) {
-		from = instant(o.From)
+		from = period.Instant(o.From)
 	}
 	o.From = from
 	return Progress{

@@ -2,6 +2,8 @@ package sensor
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 )
 
 // plain reads JSON as producers usually write it: without escapes in its texts. It gives up on everything else, also on
@@ -197,4 +199,15 @@ func (p *plain) digits() bool {
 		p.at++
 	}
 	return p.at > from
+}
+
+// Literal shows a value as JSON writes it.
+func Literal(v any) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return fmt.Sprint(v)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -46,7 +46,7 @@ func ForStart(p period.Period, since time.Time, latest []*Reading) Seen {
 
 func tooEarly(p period.Period, written, since time.Time) string {
 	return fmt.Sprintf("written %s, before %s: an undated reading counts only for the slice it was written in; date it to use it for %s",
-		written.UTC().Format(time.RFC3339), since.UTC().Format(time.RFC3339), p)
+		period.Stamp(written), period.Stamp(since), p)
 }
 
 // pick tells apart, among the latest readings of one key, the one for the smallest slice that holds p, the

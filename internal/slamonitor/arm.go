@@ -130,7 +130,7 @@ func (m *Monitor) from(e *catalog.Entry, now time.Time) time.Time {
 // armSlot arms the deadline of one period, or moves it where the file asks for other instants now. What was closed, or is
 // first seen after its breach, is left alone. It says whether the period has none because the calendar suppressed it.
 func (m *Monitor) armSlot(ctx context.Context, e *catalog.Entry, slot schedule.Slot, now time.Time) (dormant bool, err error) {
-	key := run.Key{Pipeline: e.ID, Schedule: e.Opens, Period: slot.Period}
+	key := e.Key(slot.Period)
 	want := e.SLA.For(slot.Period, slot.FireAt, e.Schedule)
 	if want.Breach.IsZero() || !want.Breach.After(now) {
 		return false, nil
@@ -162,7 +162,7 @@ func (m *Monitor) ArmRelative(ctx context.Context, e *catalog.Entry, p period.Pe
 	if e.DryRun || want.Breach.IsZero() || e.Schedule.Excluded(p) != "" {
 		return nil
 	}
-	key := run.Key{Pipeline: e.ID, Schedule: e.Opens, Period: p}
+	key := e.Key(p)
 	return again(func() error {
 		rows, err := m.rows(ctx, key)
 		if err != nil {

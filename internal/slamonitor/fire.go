@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sla"
 	"github.com/interlock-go/interlock/internal/store"
@@ -145,7 +146,7 @@ var kinds = map[store.DeadlineKind]struct{ warning, breach event.Type }{
 
 // breachEvent tells of a breach. Where it was told already that the run failed and no retry follows, it alerts nobody again.
 func breachEvent(d store.Deadline, r run.Run, now time.Time) event.Event {
-	message := fmt.Sprintf("not completed by %s: %s", clock(d.BreachAt), stands(r))
+	message := fmt.Sprintf("not completed by %s: %s", period.Stamp(d.BreachAt), stands(r))
 	e := tell(kinds[d.Kind].breach, d, message, event.Deadline{Failed: failed(r)}, now)
 	if exhausted(r) {
 		e.Detail.Severity = event.Info
@@ -160,7 +161,7 @@ func exhausted(r run.Run) bool {
 }
 
 func warningText(d store.Deadline, r run.Run) string {
-	return fmt.Sprintf("due at %s: %s", clock(d.BreachAt), stands(r))
+	return fmt.Sprintf("due at %s: %s", period.Stamp(d.BreachAt), stands(r))
 }
 
 // failed says that a run ended and did not complete.
@@ -173,5 +174,3 @@ func stands(r run.Run) string {
 	}
 	return fmt.Sprintf("attempt %d is %s", r.Attempt, r.Status)
 }
-
-func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }

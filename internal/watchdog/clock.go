@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -55,11 +56,11 @@ func (w *Watchdog) reportClock(ctx context.Context, ahead []watched, until, now 
 	for i, e := range ahead {
 		names[i] = string(e.ID)
 	}
-	alarm := "clock ahead to " + until.UTC().Format(time.RFC3339)
+	alarm := "clock ahead to " + period.Stamp(until)
 	_, err := w.once(ctx, "watchdog/"+alarm, now.Add(clockMark), now, func(b *store.Batch) {
 		b.Emit(event.New(event.InfraAlarm, event.About{Which: alarm, At: now}, fmt.Sprintf(
 			"the clock was ahead, up to %s, and has been corrected; schedules continue from the current time, and runs that opened early stay open: %s",
-			until.UTC().Format(time.RFC3339), firstOf(names)), event.Alarm{Alarm: alarm, State: "ALARM"}))
+			period.Stamp(until), firstOf(names)), event.Alarm{Alarm: alarm, State: "ALARM"}))
 	})
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/gate"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
@@ -246,7 +247,7 @@ func (w *Watchdog) tellMissing(ctx context.Context, e *catalog.Entry, x expected
 		about := event.Of(r, now)
 		about.Which, about.Critical = name, e.SLA.Critical
 		b.Emit(event.New(event.PostRunSensorMissing, about,
-			fmt.Sprintf("sensor %s has not been written since the run completed at %s", name, r.EndedAt.UTC().Format(time.RFC3339)),
+			fmt.Sprintf("sensor %s has not been written since the run completed at %s", name, period.Stamp(r.EndedAt)),
 			event.Sensors{Sensors: []string{name}}))
 	})
 }

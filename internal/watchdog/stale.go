@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/lifecycle"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
@@ -45,18 +46,16 @@ func (w *Watchdog) stale(ctx context.Context, r run.Run, p pass) (bool, error) {
 	if r.UpdatedAt.After(p.settled) || r.Status == run.Failed && p.now.Before(r.Progress.LimitAt) {
 		return false, nil
 	}
-	_, err := w.Store.Task(ctx, advanceTask(r.Key))
+	_, err := w.Store.Task(ctx, lifecycle.TaskID(r.Key))
 	if errors.Is(err, store.ErrNotFound) {
 		return true, nil
 	}
 	return false, err
 }
 
-func advanceTask(key run.Key) string { return "advance/" + key.String() }
-
 // carryOut stores the task of a run again, due at once.
 func (w *Watchdog) carryOut(ctx context.Context, r run.Run, now time.Time) error {
-	b := store.Batch{ID: fmt.Sprintf("watchdog/%s/v%d", advanceTask(r.Key), r.Version)}
-	b.Schedule(store.Task{ID: advanceTask(r.Key), Kind: store.Advance, Pipeline: r.Pipeline, Key: r.Key, Due: now, Replica: r.Progress.Replica})
+	b := store.Batch{ID: fmt.Sprintf("watchdog/%s/v%d", lifecycle.TaskID(r.Key), r.Version)}
+	b.Schedule(store.Task{ID: lifecycle.TaskID(r.Key), Kind: store.Advance, Pipeline: r.Pipeline, Key: r.Key, Due: now, Replica: r.Progress.Replica})
 	return w.Store.Commit(ctx, b, now)
 }

@@ -33,7 +33,7 @@ func (w *Watchdog) closeStarts(ctx context.Context, e *catalog.Entry, p pass) (i
 		}
 		at := sla.Close(*e.Start.Deadline, slot.Period, e.Schedule)
 		if slot.Excluded == "" && !at.After(p.settled) && at.After(e.Horizon) {
-			keys = append(keys, run.Key{Pipeline: e.ID, Schedule: e.Opens, Period: slot.Period})
+			keys = append(keys, e.Key(slot.Period))
 		}
 	}
 	there, err := w.Store.RunsAt(ctx, keys)

@@ -58,7 +58,7 @@ func (w *Watchdog) unarmed(ctx context.Context, e *catalog.Entry, p pass) (bool,
 func nextSlot(e *catalog.Entry, after time.Time) (run.Key, bool) {
 	for slot := range e.Schedule.Upcoming(after.Add(time.Nanosecond)) {
 		breach := e.SLA.For(slot.Period, slot.FireAt, e.Schedule).Breach
-		return run.Key{Pipeline: e.ID, Schedule: e.Opens, Period: slot.Period}, breach.After(after)
+		return e.Key(slot.Period), breach.After(after)
 	}
 	return run.Key{}, false
 }

@@ -107,15 +107,11 @@ func (w *Watchdog) openMissing(ctx context.Context, e watched, openings []openin
 // missing says whether an opening has not led to all of its runs. The calendar may be why.
 func missing(e *catalog.Entry, o opening, there map[run.Key]run.Run) bool {
 	for _, p := range o.periods {
-		if _, opened := there[keyOf(e, p)]; !opened && e.Schedule.Excluded(p) == "" {
+		if _, opened := there[e.Key(p)]; !opened && e.Schedule.Excluded(p) == "" {
 			return true
 		}
 	}
 	return false
-}
-
-func keyOf(e *catalog.Entry, p period.Period) run.Key {
-	return run.Key{Pipeline: e.ID, Schedule: e.Opens, Period: p}
 }
 
 // opened gives the runs that the openings have led to.
@@ -124,7 +120,7 @@ func (w *Watchdog) opened(ctx context.Context, e *catalog.Entry, openings []open
 	seen := map[run.Key]bool{}
 	for _, o := range openings {
 		for _, p := range o.periods {
-			if key := keyOf(e, p); !seen[key] {
+			if key := e.Key(p); !seen[key] {
 				seen[key] = true
 				keys = append(keys, key)
 			}
