@@ -105,3 +105,21 @@ func (c *Client) server() string {
 
 // stay follows no redirect: on most of them a PUT or POST would become a GET, which looks like success and writes nothing.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// Readiness is whether the controller keeps up.
+type Readiness struct {
+	Status string        `json:"status"`
+	Checks []HealthCheck `json:"checks"`
+}
+
+// HealthCheck is one thing that the controller needs in order to do its work.
+type HealthCheck struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
+}
+
+// Ready asks whether the controller keeps up. A *Problem with status 503 says what does not.
+func (c *Client) Ready(ctx context.Context, options ...CallOption) (Readiness, error) {
+	return ask[Readiness](ctx, c, get("/readyz", nil), options)
+}

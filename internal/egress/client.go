@@ -3,6 +3,7 @@ package egress
 import (
 	"io"
 	"net/http"
+	"strconv"
 	"time"
 )
 
@@ -35,4 +36,18 @@ func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 		io.Closer
 	}{io.LimitReader(resp.Body, maxAnswer), resp.Body}
 	return resp, nil
+}
+
+// RetryAfter is how long an answer asks to be left alone, in seconds or until an instant, and at most the given time; 0 if
+// it does not say.
+func RetryAfter(answer http.Header, now time.Time, most time.Duration) time.Duration {
+	wish := answer.Get("Retry-After")
+	if seconds, err := strconv.ParseInt(wish, 10, 64); err == nil {
+		return time.Duration(max(0, min(seconds, int64(most/time.Second)))) * time.Second
+	}
+	until, err := http.ParseTime(wish)
+	if err != nil {
+		return 0
+	}
+	return max(0, min(until.Sub(now), most))
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/notify"
+	"github.com/interlock-go/interlock/internal/panicked"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
@@ -173,3 +174,12 @@ func (unobserved) TaskDone(store.TaskKind, time.Duration, time.Duration, error) 
 func (unobserved) ChangeDone(time.Duration, time.Duration, error)               {}
 func (unobserved) TickDone(string, time.Duration, error)                        {}
 func (unobserved) SinkFailed(string, error)                                     {}
+
+// safely calls what is not the engine's own. A panic is an error like any other; its stack is logged.
+func (e *Engine) safely(do func() error) error {
+	err := panicked.Catch(do)
+	if stack := panicked.Stack(err); stack != "" {
+		e.Logger.Error("a handler panicked", slog.Any("error", err), slog.String("stack", stack))
+	}
+	return err
+}

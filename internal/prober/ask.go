@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/probe"
@@ -223,4 +224,24 @@ func stateOf(ctx context.Context, from notes, id pipeline.ID, key, version strin
 		return note, state, fmt.Errorf("read the state of probe %s of %s: %w", key, id, err)
 	}
 	return note, state.For(version), nil
+}
+
+// Standing is a probe that is in force, and how it has done of late.
+type Standing struct {
+	Pipeline pipeline.ID
+	Probe    pipeline.Probe
+	State    probe.State
+}
+
+// Standings are those of all probes of a pipeline, in the order of its file.
+func Standings(ctx context.Context, from notes, e *catalog.Entry) ([]Standing, error) {
+	all := make([]Standing, 0, len(e.Probes))
+	for _, p := range e.Probes {
+		s, err := StateOf(ctx, from, e.ID, p.Key, e.Version)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, Standing{Pipeline: e.ID, Probe: p, State: s})
+	}
+	return all, nil
 }

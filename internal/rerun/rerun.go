@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 )
@@ -151,4 +152,46 @@ func refuseState(r run.Run, cause run.Cause, want run.Status) Verdict {
 		return reject(AlreadyOpen, "attempt %d is %s; a %s attempt needs a %s run", r.Attempt, r.Status, cause, want)
 	}
 	return reject(WrongState, "the run is %q; a %s attempt needs a %s one", r.Status, cause, want)
+}
+
+// MaxReopenings is how often changed writes may reopen one run.
+const MaxReopenings = 5
+
+// Reopen says whether a changed write that meets the start condition reopens a run whose window ended
+// without an open gate. It costs no budget, so it is bounded by itself: once per window that it gives,
+// and a few times per run.
+func Reopen(r run.Run, now time.Time) Verdict {
+	used := r.Counters.Reopenings
+	switch {
+	case r.Status != run.ValidationExhausted:
+		return refuseState(r, run.CauseReopened, run.ValidationExhausted)
+	case r.StartDeadlinePassed:
+		return reject(StartDeadline, "the start condition's deadline closed this run; `interlock trigger` opens it")
+	case used >= MaxReopenings:
+		return reject(BudgetSpent, "reopened %d times already", used)
+	case now.Before(r.Counters.ReopenedUntil):
+		return reject(AlreadyReopened, "reopened already, for a window until %s", period.Stamp(r.Counters.ReopenedUntil))
+	}
+	return accept(now, "reopening %d of %d", used+1, MaxReopenings)
+}
+
+// Classify is the category of a failed job: the user's first class that matches, else what the job type
+// found. A class that names neither a pattern nor an exit code matches nothing.
+func Classify(classes []pipeline.Class, failure run.Report) run.Category {
+	for _, c := range classes {
+		if matches(c, failure) {
+			return run.Category(c.Category)
+		}
+	}
+	return failure.Category
+}
+
+func matches(c pipeline.Class, failure run.Report) bool {
+	if c.Match == nil && c.ExitCode == nil {
+		return false
+	}
+	if c.ExitCode != nil && (!failure.Exited || failure.ExitCode != *c.ExitCode) {
+		return false
+	}
+	return c.Match == nil || c.Match.MatchString(failure.Message)
 }

@@ -132,3 +132,9 @@ func (s *Schedule) timeOn(day period.Period) time.Time {
 	year, month, date := day.Date()
 	return period.Wall(year, month, date, s.time.Hour, s.time.Minute, s.zone)
 }
+
+// Listed says that the days of a list open by themselves, rather than the fires of a cron expression.
+func (s *Schedule) Listed() bool { return s.opensDays() }
+
+// HasTime says that schedule.time sets an earliest start; without it EarliestStart is no more than the beginning of a period.
+func (s *Schedule) HasTime() bool { return s.time != nil }

@@ -1,5 +1,7 @@
 package sensor
 
+import "math"
+
 // SameData says whether two writes carry the same data, so that the second is no new data.
 // Numbers are compared by value: 1 and 1.0 are the same.
 func SameData(a, b Fields) bool { return sameMap(a, b) }
@@ -63,4 +65,30 @@ func sameList(a, b []any) bool {
 		}
 	}
 	return true
+}
+
+// CompareIntFloat orders an integer and a float by their exact values: -1, 0 or 1 as i is less than, equal
+// to or greater than f. Converting either to the other's type would round from 2^53 on. A NaN f is not ordered and
+// counts as equal to nothing; callers rule it out first, here it is taken as greater.
+func CompareIntFloat(i int64, f float64) int {
+	switch {
+	case f != f, f >= 1<<63:
+		return -1
+	case f < -1<<63:
+		return 1
+	}
+	whole := int64(f) // exact: f is in range, and only its fraction is dropped
+	switch {
+	case i < whole:
+		return -1
+	case i > whole:
+		return 1
+	}
+	switch fraction := f - math.Trunc(f); {
+	case fraction > 0:
+		return -1
+	case fraction < 0:
+		return 1
+	}
+	return 0
 }

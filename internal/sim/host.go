@@ -9,6 +9,7 @@ import (
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/notify"
 	"github.com/interlock-go/interlock/internal/orchestrator"
+	"github.com/interlock-go/interlock/internal/probe"
 	"github.com/interlock-go/interlock/internal/prober"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
@@ -219,4 +220,16 @@ func (w *World) crash(h *host, away time.Duration) {
 	w.tell("%s dies, and is away for %s", h.name, away)
 	h.die()
 	h.starts = w.now.Add(away)
+}
+
+// Evaluator answers the questions to probes.
+type Evaluator interface {
+	Evaluate(ctx context.Context, r probe.Request) (probe.Answer, error)
+}
+
+// passing is a world in which whatever is looked at is fine.
+type passing struct{}
+
+func (passing) Evaluate(context.Context, probe.Request) (probe.Answer, error) {
+	return probe.Answer{Status: probe.Pass}, nil
 }

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"time"
 
@@ -26,6 +27,7 @@ import (
 	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/router"
+	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/memory"
@@ -213,4 +215,34 @@ func (w *World) Close() {
 	for _, f := range w.idle {
 		f.end()
 	}
+}
+
+// bugs are wrappers that tests put around a part of a world to let it misbehave in one way, so that an invariant is seen to
+// break. A world without them is as the product is.
+type bugs struct {
+	store   func(w *World, host string, below store.Store) store.Store // what a controller sees of the store
+	below   func(store.Store) store.Store                              // the store itself, below the watch
+	change  func(changeHandler) changeHandler
+	pools   func(*pools)                    // the workers of a controller
+	insists bool                            // a change that fails is retried without end, and never set aside
+	report  func(o run.Outcome) run.Outcome // a result on its way to the router
+}
+
+// changeHandler reacts to a change, as router.Router does.
+type changeHandler func(ctx context.Context, c store.Change, now time.Time) error
+
+// tell writes a line of the trace, for people who read how a world went.
+func (w *World) tell(format string, args ...any) {
+	if w.trace == nil {
+		return
+	}
+	trace(w.trace, w.Now(), w.steps, marks.ReplaceAllString(fmt.Sprintf(format, args...), "/…#"))
+}
+
+// marks are what each controller puts into the names of its starts, to tell them from those of all others. They are random
+// and decide nothing.
+var marks = regexp.MustCompile(`/[A-Z2-7]{26}#`)
+
+func trace(to io.Writer, at time.Time, step int, line string) {
+	_, _ = fmt.Fprintf(to, "%s %5d  %s\n", at.Format("2006-01-02 15:04:05.000"), step, line) // whoever reads it sees what is missing
 }

@@ -234,3 +234,15 @@ func (m *Monitor) put(ctx context.Context, rows map[store.DeadlineKind]store.Dea
 func same(d store.Deadline, want sla.Instants) bool {
 	return d.BreachAt.Equal(want.Breach) && d.WarnAt.Equal(want.Warn)
 }
+
+// ArmTaskID names the task that arms the coming deadlines of a pipeline.
+func ArmTaskID(id pipeline.ID) string { return "arm/" + string(id) }
+
+// Instants are when the deadline of a period warns and breaches by the file in force; zero where there is none.
+func Instants(e *catalog.Entry, p period.Period) (warn, breach time.Time) {
+	if e.Schedule.Excluded(p) != "" {
+		return time.Time{}, time.Time{}
+	}
+	at := e.SLA.For(p, e.Schedule.FireFor(p), e.Schedule)
+	return at.Warn, at.Breach
+}

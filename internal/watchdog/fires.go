@@ -37,3 +37,8 @@ func overdue(e watched, p pass) bool {
 	}
 	return false
 }
+
+// missedIncludeDates finds listed days that nobody opened. What cannot be opened any more is IRREGULAR_SCHEDULE_MISSED.
+func (w *Watchdog) missedIncludeDates(ctx context.Context, p pass) (int, error) {
+	return w.catchUp(ctx, p, func(e watched) bool { return e.Schedule.Listed() })
+}

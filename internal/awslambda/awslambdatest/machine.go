@@ -1,8 +1,10 @@
 package awslambdatest
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"os/exec"
 	"testing"
 	"time"
 )
@@ -83,4 +85,16 @@ func (m *machine) take() (call, bool) {
 	c := m.calls[0]
 	m.calls = m.calls[1:]
 	return c, true
+}
+
+// Validate has npm's asl-validator look at a state machine.
+func Validate(t testing.TB, definition []byte) {
+	t.Helper()
+	need(t)
+	cmd := exec.Command("node", "check.mjs")
+	cmd.Dir = folder()
+	cmd.Stdin = bytes.NewReader(definition)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("the state machine is not valid: %v\n%s", err, out)
+	}
 }
