@@ -75,7 +75,7 @@ var foreign = map[string]struct {
 }
 
 // awsSetUp are the packages that set up the AWS SDK for others.
-var awsSetUp = []string{"internal/job/awsapi", "internal/awslambda/awsconfig", "internal/store/dynamo"}
+var awsSetUp = []string{"internal/job/awsapi", "internal/awslambda/awscall", "internal/store/dynamo"}
 
 // checkConnections reports what connects past the guard. Tests may: they speak to servers of their own.
 func (s source) checkConnections() {

@@ -102,11 +102,7 @@ var rooms = map[string]layer{
 	"internal/awslambda":   host,
 	"internal/awslambda/*": adapter, // how the functions speak to AWS
 
-	"internal/awslambda/awsconfig":     kit, // how the functions find AWS
 	"internal/awslambda/wire":          wiring,
-	"internal/awslambda/wirerelay":     wiring,
-	"internal/awslambda/wirejobs":      wiring,
-	"internal/awslambda/wirealerts":    wiring,
 	"internal/awslambda/awslambdatest": command, // tests only: it puts a whole deployment together
 	"internal/controllertest":          command, // tests only: it puts a controller without a clock together
 	"internal/sim":                     host,

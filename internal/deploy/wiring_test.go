@@ -100,7 +100,7 @@ func TestFunctionsUnderstandTheirEnvironment(t *testing.T) {
 	}
 }
 
-// reached are the constructors of package awscall or awssecret that a function of ours leads to, as "awscall.NewBus".
+// reached are the constructors of package awscall that a function of ours leads to, as "awscall.NewBus".
 func reached(t testing.TB, dir, name string, seen map[string]bool) {
 	t.Helper()
 	here := dir + "." + name
@@ -156,8 +156,8 @@ var clients = map[string]string{
 	"internal/awslambda/awscall.NewEntries":    "internal/awslambda/awscall/entry.go",
 	"internal/awslambda/awscall.NewExecutions": "internal/awslambda/awscall/execution.go",
 	"internal/awslambda/awscall.NewInvoker":    "internal/awslambda/awscall/invoke.go",
-	"internal/awslambda/awsqueue.New":          "internal/awslambda/awsqueue/queue.go",
-	"internal/awslambda/awssecret.Token":       "internal/awslambda/awssecret/secret.go",
+	"internal/awslambda/awscall.NewQueue":      "internal/awslambda/awscall/queue.go",
+	"internal/awslambda/awscall.Token":         "internal/awslambda/awscall/secret.go",
 }
 
 func TestFunctionsMayDoWhatTheyCall(t *testing.T) {

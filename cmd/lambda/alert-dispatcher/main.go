@@ -6,9 +6,8 @@ import (
 
 	"github.com/interlock-go/interlock/internal/awslambda"
 	"github.com/interlock-go/interlock/internal/awslambda/wire"
-	"github.com/interlock-go/interlock/internal/awslambda/wirealerts"
 )
 
 func main() {
-	wire.Serve(wirealerts.Dispatcher(context.Background(), wire.Begin(awslambda.AlertDispatcher)).Dispatch)
+	wire.Serve(wire.Dispatcher(context.Background(), wire.Begin(awslambda.AlertDispatcher)).Dispatch)
 }

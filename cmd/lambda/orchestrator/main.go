@@ -6,7 +6,6 @@ import (
 
 	"github.com/interlock-go/interlock/internal/awslambda"
 	"github.com/interlock-go/interlock/internal/awslambda/wire"
-	"github.com/interlock-go/interlock/internal/awslambda/wirejobs"
 	"github.com/interlock-go/interlock/internal/job/command"
 	"github.com/interlock-go/interlock/internal/program"
 )
@@ -16,5 +15,5 @@ func main() {
 	if len(os.Args) == 2 && os.Args[1] == command.KeeperArg { // a process that keeps a command for the function
 		os.Exit(command.Keep())
 	}
-	wire.Serve(wirejobs.Host(wire.Begin(awslambda.Orchestrator)).Orchestrate)
+	wire.Serve(wire.Host(wire.Begin(awslambda.Orchestrator)).Orchestrate)
 }

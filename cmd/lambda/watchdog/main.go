@@ -4,9 +4,8 @@ package main
 import (
 	"github.com/interlock-go/interlock/internal/awslambda"
 	"github.com/interlock-go/interlock/internal/awslambda/wire"
-	"github.com/interlock-go/interlock/internal/awslambda/wirerelay"
 )
 
 func main() {
-	wire.Serve(awslambda.NewWatch(wirerelay.Router(wire.Begin(awslambda.Watchdog))).Round)
+	wire.Serve(awslambda.NewWatch(wire.Router(wire.Begin(awslambda.Watchdog))).Round)
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/awslambda/awscall"
-	"github.com/interlock-go/interlock/internal/awslambda/awsconfig"
 )
 
 // scheduler keeps entries. As the service does, it answers a request whose token it knows as it did the first time, and holds on
@@ -59,7 +58,7 @@ func entry(t *testing.T, service *scheduler) (put, drop func() error) {
 	server := httptest.NewServer(service)
 	t.Cleanup(server.Close)
 	env := map[string]string{"AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "key", "AWS_ENDPOINT_URL": server.URL}
-	entries := awscall.NewEntries(awsconfig.New(func(name string) string { return env[name] }), "group", "role")
+	entries := awscall.NewEntries(awscall.Config(func(name string) string { return env[name] }), "group", "role")
 	put = func() error {
 		return entries.Put(t.Context(), "one", time.Date(2026, 3, 3, 6, 0, 0, 0, time.UTC), "arn:function", "{}")
 	}

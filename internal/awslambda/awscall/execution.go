@@ -1,5 +1,6 @@
 // Package awscall is how the functions speak to the services of AWS that wait for them and listen to them: Step Functions,
-// EventBridge Scheduler, EventBridge, Lambda. Every call may be made again: names make the second one harmless.
+// EventBridge Scheduler, EventBridge, Lambda, SQS, Secrets Manager. Every call may be made again: names make the second one
+// harmless.
 //
 // It decides nothing; what is called when is in internal/awslambda.
 package awscall

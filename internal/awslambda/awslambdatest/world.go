@@ -15,7 +15,6 @@ import (
 
 	"github.com/interlock-go/interlock/internal/awslambda"
 	"github.com/interlock-go/interlock/internal/awslambda/awscall"
-	"github.com/interlock-go/interlock/internal/awslambda/awsconfig"
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/job/all"
@@ -104,7 +103,7 @@ func (w *World) Now() time.Time { return w.now }
 
 // config is AWS as the functions find it. A call is made once: what fails is told at once, and not tried again until it works.
 func (w *World) config() aws.Config {
-	c := awsconfig.New(w.environment)
+	c := awscall.Config(w.environment)
 	c.Retryer = func() aws.Retryer { return aws.NopRetryer{} }
 	return c
 }

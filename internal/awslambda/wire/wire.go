@@ -1,5 +1,5 @@
-// Package wire begins a function: its settings, its log, its tables. What only some functions need is in wirerelay and wirejobs,
-// so that the others carry nothing of it.
+// Package wire puts the functions together. Every function begins with its settings, its log and its tables; the linker leaves
+// out what a function does not call.
 package wire
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/interlock-go/interlock/internal/awslambda"
-	"github.com/interlock-go/interlock/internal/awslambda/awsconfig"
+	"github.com/interlock-go/interlock/internal/awslambda/awscall"
 	"github.com/interlock-go/interlock/internal/store/dynamo"
 )
 
@@ -30,7 +30,7 @@ func Begin(f awslambda.Function) Base {
 		logger.Error("cannot begin", "error", err)
 		os.Exit(1)
 	}
-	c := awsconfig.New(os.Getenv)
+	c := awscall.Config(os.Getenv)
 	return Base{Settings: settings, AWS: c, Logger: logger, Store: dynamo.New(c, settings.Environment, dynamo.Options{KeepEvents: settings.EventsKept})}
 }
 

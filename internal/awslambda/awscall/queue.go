@@ -1,5 +1,4 @@
-// Package awsqueue puts messages back into a queue of SQS for later.
-package awsqueue
+package awscall
 
 import (
 	"context"
@@ -19,8 +18,8 @@ type Queue struct {
 	url    string
 }
 
-// New is the queue with that URL.
-func New(c aws.Config, url string) *Queue { return &Queue{client: sqs.NewFromConfig(c), url: url} }
+// NewQueue is the queue with that URL.
+func NewQueue(c aws.Config, url string) *Queue { return &Queue{client: sqs.NewFromConfig(c), url: url} }
 
 // Later sends a message that can be received after a while, 15 minutes at most. It counts as received for the first time then.
 func (q *Queue) Later(ctx context.Context, body string, after time.Duration) error {

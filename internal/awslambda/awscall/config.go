@@ -1,14 +1,13 @@
-// Package awsconfig is AWS as a function finds it.
-package awsconfig
+package awscall
 
 import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 )
 
-// New reads region and credentials, which Lambda puts into the environment for as long as the function lives. Reading
+// Config reads region and credentials, which Lambda puts into the environment for as long as the function lives. Reading
 // profiles and asking for roles, as the SDK's own set-up does, would only make its start longer.
-func New(getenv func(string) string) aws.Config {
+func Config(getenv func(string) string) aws.Config {
 	c := aws.Config{
 		Region: getenv("AWS_REGION"),
 		Credentials: credentials.NewStaticCredentialsProvider(

@@ -1,20 +1,17 @@
-// Package wirerelay puts together the functions that bring stored tasks on their way: stream-router, sla-monitor, watchdog.
-package wirerelay
+package wire
 
 import (
 	"time"
-	_ "time/tzdata" // schedules must not depend on the zone data of the machine
 
 	"github.com/interlock-go/interlock/internal/awslambda"
 	"github.com/interlock-go/interlock/internal/awslambda/awscall"
-	"github.com/interlock-go/interlock/internal/awslambda/wire"
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
 // Monitor is the sla-monitor. It is asked about deadlines of one pipeline at a time, which begin no execution and look at no job.
-func Monitor(b wire.Base) *awslambda.Relay {
+func Monitor(b Base) *awslambda.Relay {
 	some := awslambda.NewNarrow(b.Store)
 	return &awslambda.Relay{
 		Host: awslambda.NewHost(awslambda.Parts{
@@ -25,7 +22,7 @@ func Monitor(b wire.Base) *awslambda.Relay {
 }
 
 // relay is what those have in common that look at all pipelines. Its clients are built once, when the function begins.
-func relay(b wire.Base) *awslambda.Relay {
+func relay(b Base) *awslambda.Relay {
 	invoker := awscall.NewInvoker(b.AWS)
 	return &awslambda.Relay{
 		Host: awslambda.NewHost(awslambda.Parts{
@@ -39,6 +36,6 @@ func relay(b wire.Base) *awslambda.Relay {
 }
 
 // Router is the stream-router, and what the watchdog stands on.
-func Router(b wire.Base) *awslambda.Router {
+func Router(b Base) *awslambda.Router {
 	return &awslambda.Router{Relay: relay(b), Streams: awslambda.Tables{Store: b.Store}, Bus: awscall.NewBus(b.AWS, b.Bus)}
 }

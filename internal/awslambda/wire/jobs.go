@@ -1,14 +1,13 @@
-// Package wirejobs puts together the function that starts jobs: the orchestrator.
-package wirejobs
+package wire
 
 import (
 	"os"
 	"path/filepath"
 	"time"
+
 	_ "time/tzdata" // schedules must not depend on the zone data of the machine
 
 	"github.com/interlock-go/interlock/internal/awslambda"
-	"github.com/interlock-go/interlock/internal/awslambda/wire"
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/egress"
 	"github.com/interlock-go/interlock/internal/job"
@@ -18,7 +17,7 @@ import (
 )
 
 // Host is the orchestrator, with all job types.
-func Host(b wire.Base) *awslambda.Host {
+func Host(b Base) *awslambda.Host {
 	guard, err := egress.New(b.EgressAllow)
 	b.Must(err)
 	secrets, err := job.NewSecrets(b.SecretVariables, nil, os.LookupEnv)

@@ -1,5 +1,4 @@
-// Package wirealerts puts together the function that brings alerts to people: the alert-dispatcher.
-package wirealerts
+package wire
 
 import (
 	"context"
@@ -7,9 +6,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/awslambda"
-	"github.com/interlock-go/interlock/internal/awslambda/awsqueue"
-	"github.com/interlock-go/interlock/internal/awslambda/awssecret"
-	"github.com/interlock-go/interlock/internal/awslambda/wire"
+	"github.com/interlock-go/interlock/internal/awslambda/awscall"
 	"github.com/interlock-go/interlock/internal/egress"
 	"github.com/interlock-go/interlock/internal/notify"
 	"github.com/interlock-go/interlock/internal/sink"
@@ -24,7 +21,7 @@ const answerWithin = 10 * time.Second
 const sinkName = "slack"
 
 // Dispatcher brings alerts to Slack. Without a token or a channel it writes them to its log, and says so once.
-func Dispatcher(ctx context.Context, b wire.Base) *awslambda.Dispatcher {
+func Dispatcher(ctx context.Context, b Base) *awslambda.Dispatcher {
 	sinks := []sink.Sink{log.New(b.Logger)}
 	if s := slackSink(ctx, b); s != nil {
 		sinks = append(sinks, s)
@@ -32,16 +29,16 @@ func Dispatcher(ctx context.Context, b wire.Base) *awslambda.Dispatcher {
 		b.Logger.Warn("alerts go to this log alone: set SLACK_CHANNEL_ID, and SLACK_SECRET_ARN or SLACK_BOT_TOKEN")
 	}
 	return &awslambda.Dispatcher{
-		Notifier: notify.New(notify.Options{Store: b.Store, Sinks: sinks}), Queue: awsqueue.New(b.AWS, b.AlertQueue), Now: time.Now, Logger: b.Logger,
+		Notifier: notify.New(notify.Options{Store: b.Store, Sinks: sinks}), Queue: awscall.NewQueue(b.AWS, b.AlertQueue), Now: time.Now, Logger: b.Logger,
 	}
 }
 
 // slackSink is the channel, if there is one and a token for it.
-func slackSink(ctx context.Context, b wire.Base) sink.Sink {
+func slackSink(ctx context.Context, b Base) sink.Sink {
 	token := b.SlackToken
 	if b.SlackSecret != "" {
 		var err error
-		token, err = awssecret.Token(ctx, b.AWS, b.SlackSecret)
+		token, err = awscall.Token(ctx, b.AWS, b.SlackSecret)
 		b.Must(err)
 	}
 	if token == "" || b.SlackChannel == "" {

@@ -1,4 +1,4 @@
-package wirejobs
+package wire
 
 import (
 	"os"
@@ -10,13 +10,14 @@ import (
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/job/command"
 	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store/dynamotest"
 )
 
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == command.KeeperArg {
 		os.Exit(command.Keep())
 	}
-	os.Exit(m.Run())
+	os.Exit(dynamotest.Main(m))
 }
 
 func inFunction(t *testing.T) inside {

@@ -1,4 +1,4 @@
-package wirealerts_test
+package wire_test
 
 import (
 	"bytes"
@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -18,16 +17,13 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/interlock-go/interlock/internal/awslambda"
-	"github.com/interlock-go/interlock/internal/awslambda/awsconfig"
+	"github.com/interlock-go/interlock/internal/awslambda/awscall"
 	"github.com/interlock-go/interlock/internal/awslambda/wire"
-	"github.com/interlock-go/interlock/internal/awslambda/wirealerts"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/job/awstest"
 	"github.com/interlock-go/interlock/internal/store/dynamo"
 	"github.com/interlock-go/interlock/internal/store/dynamotest"
 )
-
-func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
 
 // slack takes messages, unless it is told to refuse.
 type slack struct {
@@ -97,8 +93,8 @@ func dispatcher(t *testing.T, s *slack, settings awslambda.Settings) (*awslambda
 	environment, c := dynamotest.Streaming(t)
 	settings.SlackAPI, settings.EgressAllow = s.URL+"/", []string{"127.0.0.1"}
 	var out bytes.Buffer
-	d := wirealerts.Dispatcher(t.Context(), wire.Base{
-		Settings: settings, AWS: awsconfig.New(func(name string) string { return env[name] }),
+	d := wire.Dispatcher(t.Context(), wire.Base{
+		Settings: settings, AWS: awscall.Config(func(name string) string { return env[name] }),
 		Store: dynamo.New(c, environment, dynamo.Options{}), Logger: slog.New(slog.NewTextHandler(&out, nil)),
 	})
 	return d, &out

@@ -1,12 +1,11 @@
-package awsqueue_test
+package awscall_test
 
 import (
 	"net/http"
 	"testing"
 	"time"
 
-	"github.com/interlock-go/interlock/internal/awslambda/awsconfig"
-	"github.com/interlock-go/interlock/internal/awslambda/awsqueue"
+	"github.com/interlock-go/interlock/internal/awslambda/awscall"
 	"github.com/interlock-go/interlock/internal/job/awstest"
 )
 
@@ -26,7 +25,7 @@ func TestMessageIsPutBackForAsLongAsTheQueueAllows(t *testing.T) {
 			awstest.Reply(w, map[string]string{"MessageId": "1", "MD5OfMessageBody": "841a2d689ad86bd1611447453c22c6fc"})
 		}})
 		env := map[string]string{"AWS_REGION": awstest.Region, "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "key", "AWS_ENDPOINT_URL": server.URL}
-		q := awsqueue.New(awsconfig.New(func(name string) string { return env[name] }), address)
+		q := awscall.NewQueue(awscall.Config(func(name string) string { return env[name] }), address)
 		if err := q.Later(t.Context(), "body", after); err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package wirejobs
+package wire
 
 import (
 	"context"

@@ -1,12 +1,11 @@
-package awssecret_test
+package awscall_test
 
 import (
 	"net/http"
 	"strings"
 	"testing"
 
-	"github.com/interlock-go/interlock/internal/awslambda/awsconfig"
-	"github.com/interlock-go/interlock/internal/awslambda/awssecret"
+	"github.com/interlock-go/interlock/internal/awslambda/awscall"
 	"github.com/interlock-go/interlock/internal/job/awstest"
 )
 
@@ -21,7 +20,7 @@ func token(t *testing.T, kept string) (string, error) {
 		awstest.Reply(w, map[string]string{"SecretString": kept})
 	}})
 	env := map[string]string{"AWS_REGION": awstest.Region, "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "key", "AWS_ENDPOINT_URL": server.URL}
-	return awssecret.Token(t.Context(), awsconfig.New(func(name string) string { return env[name] }), arn)
+	return awscall.Token(t.Context(), awscall.Config(func(name string) string { return env[name] }), arn)
 }
 
 func TestTokenIsTheTextOrItsField(t *testing.T) {

@@ -1,6 +1,4 @@
-// Package awssecret reads a secret from Secrets Manager, once, when a function starts. What it reads is never logged, and no
-// error holds it.
-package awssecret
+package awscall
 
 import (
 	"context"
@@ -16,7 +14,8 @@ import (
 // tokenField is the field of the token in a secret that is a JSON object.
 const tokenField = "token"
 
-// Token reads the token that a secret holds: as its whole text, or in the field "token" of a JSON object.
+// Token reads the token that a secret of Secrets Manager holds: as its whole text, or in the field "token" of a JSON object. It is
+// never logged, and no error holds it.
 func Token(ctx context.Context, c aws.Config, arn string) (string, error) {
 	out, err := secretsmanager.NewFromConfig(c).GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: &arn})
 	if err != nil {
