@@ -19,7 +19,7 @@ import (
 type AlertRoute struct {
 	Name      string            `json:"name"`
 	Types     []string          `json:"types" doc:"Event types; empty: all."`
-	Severity  *string           `json:"severity" enum:"info,warning,critical" doc:"This one and above; null: any, where types are named."`
+	Severity  *string           `json:"severity" enum:"info,warning,critical" doc:"This severity and above; null: any, if types are named."`
 	Pipelines []string          `json:"pipelines" doc:"Patterns of ids; empty: all."`
 	Owners    []string          `json:"owners" doc:"Patterns of owners; empty: all."`
 	Tags      map[string]string `json:"tags" doc:"Tags that the pipeline must have."`
@@ -31,9 +31,9 @@ type AlertRoute struct {
 // DeadLetter is an alert that a sink would not take.
 type DeadLetter struct {
 	Sink   string     `json:"sink"`
-	Event  Event      `json:"event" doc:"The last one, where it was a burst."`
+	Event  Event      `json:"event" doc:"The event; of a burst, the last one."`
 	Count  int        `json:"count" doc:"How many events it stood for."`
-	Since  *time.Time `json:"since" doc:"When the first of them was, where there were several."`
+	Since  *time.Time `json:"since" doc:"The time of the first event, if there were several."`
 	Reason string     `json:"reason" doc:"What the sink said last."`
 	Tries  int        `json:"tries"`
 	At     time.Time  `json:"at" doc:"When it was given up."`
@@ -43,7 +43,7 @@ type DeadLetter struct {
 type RetryRequest struct {
 	Sink string   `json:"sink,omitempty" doc:"Only those of this sink."`
 	IDs  []string `json:"ids,omitempty" maxItems:"1000" doc:"The ids of their events."`
-	All  bool     `json:"all,omitempty" doc:"All there are; needed where ids is empty."`
+	All  bool     `json:"all,omitempty" doc:"All dead letters; required if ids is empty."`
 }
 
 // Retried is what became of a dead letter that was sent again.
@@ -69,7 +69,7 @@ type Tested struct {
 
 func (a *API) alertRoutes(h huma.API) {
 	const tag = "Alerts"
-	register(h, get("/alerts/routes", "list-alert-routes", tag, "Which events go where, in the order in which they are asked"), a.listRoutes)
+	register(h, get("/alerts/routes", "list-alert-routes", tag, "The alert routes, in the order in which they are matched"), a.listRoutes)
 	register(h, get("/alerts/dead", "list-dead-letters", tag, "Alerts that a sink would not take, oldest first"), a.listDead)
 	retry := post("/alerts/dead/retry", "retry-dead-letters", tag, "Send alerts again that a sink would not take")
 	retry.patient = true

@@ -11,8 +11,8 @@ import (
 // Attention is one thing about a pipeline that needs a person.
 type Attention struct {
 	Code     string     `json:"code" enum:"rejected,degraded,held,status-unread,failed,exhausted" doc:"Of a file: rejected, degraded. Of an open run: held, status-unread. Of the last run that ended: failed, exhausted."`
-	Schedule *string    `json:"schedule" doc:"Of the run; null where it is about the file."`
-	Date     *string    `json:"date" doc:"Of the run; null where it is about the file."`
+	Schedule *string    `json:"schedule" doc:"Of the run; null if it is about the file."`
+	Date     *string    `json:"date" doc:"Of the run; null if it is about the file."`
 	Since    *time.Time `json:"since"`
 	Reason   string     `json:"reason"`
 }

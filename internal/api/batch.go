@@ -22,8 +22,8 @@ type BatchItem struct {
 	Key       string          `json:"key" doc:"The sensor's key, with #period if need be."`
 	Data      json.RawMessage `json:"data" doc:"The reading's data: an object of at most 64 KiB."`
 	Source    string          `json:"source,omitempty" doc:"Who writes it."`
-	TTL       string          `json:"ttl,omitempty" doc:"How long it counts, such as 2h."`
-	ExpiresAt string          `json:"expiresAt,omitempty" doc:"Until when it counts, RFC 3339."`
+	TTL       string          `json:"ttl,omitempty" doc:"How long it is valid, such as 2h."`
+	ExpiresAt string          `json:"expiresAt,omitempty" doc:"When it expires, RFC 3339."`
 }
 
 // BatchWritten is what became of one reading of a batch.

@@ -43,9 +43,9 @@ type KeptWindow struct {
 	Met                int      `json:"met" doc:"Completed in time."`
 	Warned             int      `json:"warned" doc:"Of those, after the warning."`
 	Breached           int      `json:"breached"`
-	Cancelled          int      `json:"cancelled" doc:"These count neither way."`
-	MetPercent         *float64 `json:"metPercent" doc:"Of met and breached; null where there were none."`
-	LongestLateSeconds int64    `json:"longestLateSeconds" doc:"Of those that completed after all."`
+	Cancelled          int      `json:"cancelled" doc:"These count neither as met nor as breached."`
+	MetPercent         *float64 `json:"metPercent" doc:"Of met and breached; null if there were none."`
+	LongestLateSeconds int64    `json:"longestLateSeconds" doc:"Of those that completed late."`
 }
 
 // LatenessBin counts completions between two distances from their deadline.

@@ -24,7 +24,7 @@ type Explanation struct {
 	DryRun    bool         `json:"dryRun"`
 	Run       Maybe[Run]   `json:"run" doc:"null if there is none."`
 	Budgets   Budgets      `json:"budgets" doc:"How many further attempts each cause may open, by the active file."`
-	Gate      Maybe[Shown] `json:"gate" doc:"What the rules show; null where there was nothing to evaluate."`
+	Gate      Maybe[Shown] `json:"gate" doc:"The result of the rules; null if there was nothing to evaluate."`
 	Attempts  []Attempt    `json:"attempts"`
 	JobLog    []JobEntry   `json:"jobLog"`
 	Reruns    []Rerun      `json:"reruns"`
@@ -32,7 +32,7 @@ type Explanation struct {
 	Silenced  []Silenced   `json:"silenced" doc:"Silences that held back alerts about it."`
 	Probes    []Probe      `json:"probes" doc:"The probes whose answers its gate reads now."`
 	Text      string       `json:"text" doc:"All of it, for people."`
-	Lines     []Line       `json:"lines" doc:"The text line by line, with what each line is."`
+	Lines     []Line       `json:"lines" doc:"The text line by line, each with its kind."`
 }
 
 // Line is a line of an explanation.
@@ -75,7 +75,7 @@ type Shown struct {
 
 func (a *API) explain(ctx context.Context, in *struct {
 	OfPeriod
-	Schedule string `query:"schedule" enum:"cron,stream,manual" doc:"The pipeline's own unless said."`
+	Schedule string `query:"schedule" enum:"cron,stream,manual" doc:"Default: the pipeline's own."`
 },
 ) (*output[Explanation], error) {
 	date, p := parsePeriod("query.date", in.Date)

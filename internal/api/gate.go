@@ -27,14 +27,14 @@ type Gate struct {
 	StartCondition    Maybe[Rule]  `json:"startCondition" doc:"null without one. Under cron it is one of the rules, too."`
 	Rules             []Rule       `json:"rules"`
 	Run               Maybe[Run]   `json:"run" doc:"The run of that period; null if there is none."`
-	RetryAfterSeconds *int64       `json:"retryAfterSeconds" doc:"When to ask again; null while a start is allowed, or where asking again is of no use."`
+	RetryAfterSeconds *int64       `json:"retryAfterSeconds" doc:"When to ask again; null while a start is allowed, or if asking again is pointless."`
 }
 
 // StartBlock is one reason why no start is allowed now.
 type StartBlock struct {
 	Code   string     `json:"code" enum:"excluded,paused,dry-run,not-due,start-condition,start-deadline,rules,max-active,running,held,completed,ended"`
 	Reason string     `json:"reason" doc:"The reason as a sentence, with what would change it."`
-	Until  *time.Time `json:"until" doc:"When it ends by itself; null where that is not known."`
+	Until  *time.Time `json:"until" doc:"When it ends automatically; null if unknown."`
 }
 
 // Rule is the report on one rule.
@@ -52,13 +52,13 @@ type Rule struct {
 	Reason           string     `json:"reason"`
 	Version          *int64     `json:"version" doc:"Of the reading that was seen."`
 	UpdatedAt        *time.Time `json:"updatedAt" doc:"When the reading was written."`
-	Source           *string    `json:"source" doc:"Who wrote it, where that is known."`
+	Source           *string    `json:"source" doc:"Who wrote it, if known."`
 }
 
 // OfPeriod is a pipeline and one of its periods.
 type OfPeriod struct {
 	ID   string `path:"id" doc:"The pipeline's id."`
-	Date string `query:"date" doc:"The period; that of a fire now unless said."`
+	Date string `query:"date" doc:"The period; default that of a fire at the current time."`
 }
 
 func (a *API) getGate(ctx context.Context, in *OfPeriod) (*output[Gate], error) {

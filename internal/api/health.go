@@ -33,13 +33,13 @@ type HealthCheck struct {
 // Readiness is the answer of /readyz while the controller is ready.
 type Readiness struct {
 	Status string        `json:"status" doc:"ready"`
-	Checks []HealthCheck `json:"checks" doc:"What was checked; empty without a token where there are tokens, and for a token that is limited to pipelines."`
+	Checks []HealthCheck `json:"checks" doc:"The checks; empty without a token if the server requires one, and for a token that is limited to pipelines."`
 }
 
 // Unreadiness is the answer of /readyz while it is not: a Problem with the checks beside it.
 type Unreadiness struct {
 	Problem
-	Checks []HealthCheck `json:"checks" doc:"What was checked; empty without a token where there are tokens, and for a token that is limited to pipelines."`
+	Checks []HealthCheck `json:"checks" doc:"The checks; empty without a token if the server requires one, and for a token that is limited to pipelines."`
 }
 
 // healthz says that the process answers.

@@ -10,7 +10,7 @@ import (
 // JobReport is the result of a run's job.
 type JobReport struct {
 	Result      string `json:"result" enum:"success,fail,timeout" doc:"How it ended."`
-	Attempt     int    `json:"attempt,omitempty" minimum:"0" doc:"Of which attempt; that of the callback token, else the latest, unless said."`
+	Attempt     int    `json:"attempt,omitempty" minimum:"0" doc:"The attempt; default that of the callback token, else the latest."`
 	Message     string `json:"message,omitempty" maxLength:"4000" doc:"What happened."`
 	Category    string `json:"category,omitempty" enum:"PERMANENT,TRANSIENT,TIMEOUT" doc:"Whose fault a failure is."`
 	ExitCode    *int   `json:"exitCode,omitempty"`

@@ -30,7 +30,7 @@ type Month struct {
 type MonthDeadlines struct {
 	Met        int      `json:"met"`
 	Breached   int      `json:"breached" doc:"Also if the run completed later."`
-	MetPercent *float64 `json:"metPercent" doc:"Null where no run had a deadline."`
+	MetPercent *float64 `json:"metPercent" doc:"Null if no run had a deadline."`
 }
 
 // MonthDurations are percentiles of how long the jobs of a month took that succeeded.

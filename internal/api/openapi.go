@@ -98,7 +98,7 @@ func putOperation(h huma.API) *huma.Operation {
 }
 
 func streamOperation(h huma.API) *huma.Operation {
-	op := get("/events/stream", "follow-events", "Events", "Events as they happen, as server-sent events").operation()
+	op := get("/events/stream", "follow-events", "Events", "Live events, as server-sent events").operation()
 	op.Middlewares = nil
 	word := func(in, name, doc string) *huma.Param {
 		return &huma.Param{In: in, Name: name, Description: doc, Schema: &huma.Schema{Type: "string"}}

@@ -73,7 +73,7 @@ func (a *API) operatorRoutes(h huma.API) {
 	register(h, post("/pipelines/{id}/pause", "pause", "Pipelines", "Pause a pipeline: readings are stored, nothing opens or starts"), a.pause)
 	register(h, post("/pipelines/{id}/resume", "resume", "Pipelines", "End a pause"), a.resume)
 	register(h, many("/pipelines/{id}/backfill", "backfill", "Open the runs of all expected periods of a stretch of time"), a.backfill)
-	register(h, many("/pause", "pause-all", "Stop all pipelines, also those added later"), a.pauseAll)
+	register(h, many("/pause", "pause-all", "Pause all pipelines, including those added later"), a.pauseAll)
 	register(h, many("/resume", "resume-all", "End the pause of all pipelines"), a.resumeAll)
 	accept := many("/config/accept-removal", "accept-removal", "Remove the pipelines whose files are missing")
 	accept.tag = "Files"

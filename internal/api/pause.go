@@ -13,7 +13,7 @@ import (
 
 // PauseRequest stops a pipeline.
 type PauseRequest struct {
-	Until   string `json:"until,omitempty" doc:"When it ends by itself: RFC 3339, or for how long, such as 2h."`
+	Until   string `json:"until,omitempty" doc:"When it ends automatically: RFC 3339, or for how long, such as 2h."`
 	HoldSLA bool   `json:"holdSla,omitempty" doc:"Cancel its deadlines meanwhile."`
 	Asked
 }

@@ -31,7 +31,7 @@ type Pipeline struct {
 	Period      *string           `json:"period" enum:"day,hour,minute" doc:"The slice of data that a run is for."`
 	Timezone    *string           `json:"timezone"`
 	After       []string          `json:"after" doc:"Its upstream pipelines."`
-	JobType     *string           `json:"jobType" doc:"null where Interlock gates and watches only."`
+	JobType     *string           `json:"jobType" doc:"null if the pipeline has no job."`
 	DryRun      bool              `json:"dryRun"`
 	MaxActive   int               `json:"maxActive" doc:"Open jobs at once; 0 is no limit."`
 	Pause       Pause             `json:"pause" doc:"Its own pause."`
@@ -42,7 +42,7 @@ type Pipeline struct {
 	OpenRuns    int               `json:"openRuns" doc:"How many of its runs have not ended."`
 	LastRun     Maybe[Run]        `json:"lastRun" doc:"The run of its latest period; null if there is none."`
 	Attention   []Attention       `json:"attention" doc:"What needs a person, most pressing first; empty if nothing does."`
-	Next        NextFire          `json:"next" doc:"What opens next by itself."`
+	Next        NextFire          `json:"next" doc:"What opens next automatically."`
 	Probes      []Probe           `json:"probes" doc:"Its probes, in the order of its file."`
 }
 
@@ -52,7 +52,7 @@ type Pause struct {
 	By      *string    `json:"by"`
 	Why     *string    `json:"why"`
 	Since   *time.Time `json:"since"`
-	Until   *time.Time `json:"until" doc:"When it ends by itself; null if never."`
+	Until   *time.Time `json:"until" doc:"When it ends automatically; null if never."`
 	HoldSLA bool       `json:"holdSla" doc:"Deadlines are cancelled meanwhile."`
 }
 

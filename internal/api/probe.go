@@ -15,7 +15,7 @@ type Probe struct {
 	Kind     string        `json:"kind" enum:"command,url,builtin"`
 	Builtin  *string       `json:"builtin" doc:"The built-in check; null for other probes."`
 	Interval *string       `json:"interval" doc:"How often it is asked; null: when its answer has expired and a gate needs it."`
-	TTL      string        `json:"ttl" doc:"How long an answer counts."`
+	TTL      string        `json:"ttl" doc:"How long an answer is valid."`
 	Timeout  string        `json:"timeout"`
 	State    string        `json:"state" enum:"new,ok,failing,open" doc:"new: it was not asked yet; failing: it broke; open: it broke so often that it is asked rarely."`
 	Answer   ProbeAnswer   `json:"answer" doc:"Its last answer; all null if there is none."`
@@ -28,7 +28,7 @@ type ProbeAnswer struct {
 	Date         *string    `json:"date" doc:"The period that it was asked about."`
 	Status       *string    `json:"status" enum:"PASS,FAIL"`
 	Reason       *string    `json:"reason"`
-	ExpiresAt    *time.Time `json:"expiresAt" doc:"From when on it no longer counts."`
+	ExpiresAt    *time.Time `json:"expiresAt" doc:"When it expires."`
 	Milliseconds *int64     `json:"milliseconds" doc:"How long it took."`
 }
 

@@ -18,13 +18,13 @@ import (
 
 // Problem is every error that the API answers with: RFC 9457 problem details. All keys are always there.
 type Problem struct {
-	Type      string          `json:"type" doc:"What kind of problem it is; about:blank where the status says it all." example:"urn:interlock:problem:unknown-pipeline"`
+	Type      string          `json:"type" doc:"What kind of problem it is; about:blank if the status says it all." example:"urn:interlock:problem:unknown-pipeline"`
 	Title     string          `json:"title" doc:"The status in words."`
 	Status    int             `json:"status" doc:"The HTTP status."`
 	Detail    string          `json:"detail" doc:"The problem with this request, and the fix."`
 	Instance  string          `json:"instance" doc:"The path of the request."`
 	RequestID string          `json:"requestId" doc:"The id of this request, as in the server's log."`
-	Errors    []ProblemDetail `json:"errors" doc:"Each single thing that is wrong, where there are several or they have a place."`
+	Errors    []ProblemDetail `json:"errors" doc:"The individual errors, if there are several or they have a location."`
 
 	header http.Header // sent along
 	cause  error       // for the log alone
@@ -34,7 +34,7 @@ type Problem struct {
 // ProblemDetail is one thing that is wrong with a request.
 type ProblemDetail struct {
 	Message  string `json:"message" doc:"What is wrong."`
-	Location string `json:"location" doc:"Where: query.limit, body.items[3]; empty where it has no place."`
+	Location string `json:"location" doc:"Where: query.limit, body.items[3]; empty if it has no location."`
 }
 
 // kind is what a Problem's type ends with.

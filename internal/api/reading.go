@@ -22,8 +22,8 @@ type Reading struct {
 	Data      map[string]any `json:"data" doc:"The fields that were written."`
 	Version   int64          `json:"version"`
 	UpdatedAt time.Time      `json:"updatedAt"`
-	Source    *string        `json:"source" doc:"Who wrote it, where that is known."`
-	ExpiresAt *time.Time     `json:"expiresAt" doc:"From when on it no longer counts; null if it always does."`
+	Source    *string        `json:"source" doc:"Who wrote it, if known."`
+	ExpiresAt *time.Time     `json:"expiresAt" doc:"When it expires; null if never."`
 	Deleted   bool           `json:"deleted" doc:"This write deleted the reading of its period, and has no data. Only a history shows it."`
 }
 
@@ -44,7 +44,7 @@ func readingView(id pipeline.ID) func(*sensor.Reading) Reading {
 type OfSensor struct {
 	ID   string `path:"id" doc:"The pipeline's id."`
 	Key  string `path:"key" doc:"The sensor's key, percent-encoded (/ is %2F, # is %23), with #period if need be."`
-	Date string `query:"date" doc:"The period to look for; unless said, the latest write counts, whatever its period."`
+	Date string `query:"date" doc:"The period of the reading; default the latest write of any period."`
 }
 
 type historyInput struct {

@@ -16,7 +16,7 @@ type RerunRequest struct {
 	Pipeline   string `json:"pipeline,omitempty" doc:"As in the path."`
 	Schedule   string `json:"schedule,omitempty" doc:"As in the path."`
 	Date       string `json:"date,omitempty" doc:"As in the path."`
-	Force      bool   `json:"force,omitempty" doc:"Skip circuit breaker, budget, calendar and a job that still runs; open a run that is not there."`
+	Force      bool   `json:"force,omitempty" doc:"Skip circuit breaker, budget, calendar and the check for a running job; open the run if it does not exist."`
 	BypassGate bool   `json:"bypassGate,omitempty" doc:"Start whatever the gate says."`
 	Asked
 }

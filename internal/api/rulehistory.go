@@ -24,8 +24,8 @@ type HistoryPoint struct {
 	At      time.Time `json:"at"`
 	Date    *string   `json:"date" doc:"The period it is for; null if it is undated."`
 	Version int64     `json:"version"`
-	Source  *string   `json:"source" doc:"Who wrote it, where that is known."`
-	Value   any       `json:"value" doc:"Of the field; null where it has none."`
+	Source  *string   `json:"source" doc:"Who wrote it, if known."`
+	Value   any       `json:"value" doc:"Of the field; null if it has none."`
 	Deleted bool      `json:"deleted" doc:"This write deleted the reading of its period."`
 }
 

@@ -47,7 +47,7 @@ type Run struct {
 	Category       *string    `json:"category" enum:"PERMANENT,TRANSIENT,TIMEOUT" doc:"Of a failure; null if unknown."`
 	Message        *string    `json:"message" doc:"What the job's result says."`
 	ExitCode       *int       `json:"exitCode"`
-	JobMayRun      bool       `json:"jobMayRun" doc:"Its job could not be stopped and may still run."`
+	JobMayRun      bool       `json:"jobMayRun" doc:"Its job could not be stopped and may still be running."`
 	JobStopping    bool       `json:"jobStopping" doc:"Its job was asked to stop and its target has not said yet that it has ended."`
 	ConfigVersion  *string    `json:"configVersion" doc:"The version of the file that the latest attempt works on."`
 	Counters       Counters   `json:"counters"`
@@ -140,7 +140,7 @@ type JobEntry struct {
 	Category *string   `json:"category"`
 	Message  *string   `json:"message"`
 	Output   *string   `json:"output"`
-	By       *string   `json:"by" doc:"Who reported it, where that was not the controller."`
+	By       *string   `json:"by" doc:"Who reported it, if not the controller."`
 }
 
 func jobEntryView(e store.JobEntry) JobEntry {
@@ -198,7 +198,7 @@ func (in OfRun) key() (run.Key, *Problem) { return parseKey(in.Pipeline, in.Sche
 func (a *API) runRoutes(h huma.API) {
 	register(h, get("/runs", "list-runs", "Runs", "Runs, latest period first"), a.listRuns)
 	register(h, get("/runs/{pipeline}/{schedule}/{date}", "get-run", "Runs", "A run with its attempts, job log, gate snapshot and deadlines"), a.getRun)
-	register(h, get("/deadlines", "list-deadlines", "Deadlines", "Deadlines, soonest first; the armed ones unless said otherwise"), a.listDeadlines)
+	register(h, get("/deadlines", "list-deadlines", "Deadlines", "Deadlines, soonest first; armed ones by default"), a.listDeadlines)
 	register(h, get("/timeline", "timeline", "Runs", "The expected periods of each pipeline between two instants, and their results"), a.timeline)
 }
 

@@ -22,7 +22,7 @@ const maxSilence = 30 * 24 * time.Hour
 type SilenceRequest struct {
 	Pipeline    string `json:"pipeline" minLength:"1" maxLength:"200" doc:"A pattern of ids, such as silver-*."`
 	Type        string `json:"type,omitempty" doc:"Only events of this type."`
-	Until       string `json:"until" minLength:"1" doc:"When it ends by itself: RFC 3339, or for how long, such as 2h; at most 30 days."`
+	Until       string `json:"until" minLength:"1" doc:"When it ends automatically: RFC 3339, or for how long, such as 2h; at most 30 days."`
 	Reason      string `json:"reason" minLength:"1" maxLength:"1000" doc:"Why."`
 	RequestedBy string `json:"requestedBy,omitempty" maxLength:"200" doc:"Who asks, recorded beside the name of the token."`
 }
@@ -35,7 +35,7 @@ type Silence struct {
 	Reason      string     `json:"reason"`
 	RequestedBy string     `json:"requestedBy"`
 	Since       time.Time  `json:"since"`
-	Until       time.Time  `json:"until" doc:"When it ends by itself."`
+	Until       time.Time  `json:"until" doc:"When it ends automatically."`
 	Active      bool       `json:"active"`
 	EndedAt     *time.Time `json:"endedAt" doc:"When an operator ended it early."`
 	EndedBy     *string    `json:"endedBy"`
@@ -56,7 +56,7 @@ func (a *API) silenceRoutes(h huma.API) {
 
 func (a *API) listSilences(ctx context.Context, in *struct {
 	Paging
-	All bool `query:"all" doc:"Also those that are over."`
+	All bool `query:"all" doc:"Also ended silences."`
 },
 ) (*output[List[Silence]], error) {
 	n, err := a.notifier(ctx)

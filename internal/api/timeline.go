@@ -33,9 +33,9 @@ type Schedule struct {
 type Slot struct {
 	Date      string     `json:"date"`
 	Schedule  string     `json:"schedule"`
-	State     string     `json:"state" enum:"upcoming,missing,excluded,run" doc:"missing: its time is over, and its deadline where a sensor or an upstream opens it, and there is no run."`
+	State     string     `json:"state" enum:"upcoming,missing,excluded,run" doc:"missing: there is no run although its time is over, and its deadline if a sensor or an upstream opens it."`
 	StartsAt  time.Time  `json:"startsAt" doc:"The period's first instant."`
-	FireAt    *time.Time `json:"fireAt" doc:"When it opens by itself."`
+	FireAt    *time.Time `json:"fireAt" doc:"When it opens automatically."`
 	Excluded  *string    `json:"excluded" doc:"Why the calendar suppresses it."`
 	Status    *string    `json:"status" doc:"The run's."`
 	Attempt   *int       `json:"attempt"`
@@ -54,8 +54,8 @@ const (
 )
 
 type timelineInput struct {
-	From     string `query:"from" doc:"RFC 3339, a period, or how long ago; 24h ago unless said."`
-	To       string `query:"to" doc:"Likewise; 24h from now unless said."`
+	From     string `query:"from" doc:"RFC 3339, a period, or how long ago; default 24h ago."`
+	To       string `query:"to" doc:"Likewise; default 24h from now."`
 	Pipeline string `query:"pipeline" doc:"Only this pipeline."`
 	Limit    int    `query:"limit" minimum:"1" maximum:"500" default:"100" doc:"How many pipelines at most."`
 	Cursor   string `query:"cursor" doc:"The nextCursor of the page before."`

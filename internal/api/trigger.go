@@ -13,7 +13,7 @@ import (
 // TriggerRequest opens a run.
 type TriggerRequest struct {
 	Pipeline   string `json:"pipeline" doc:"The pipeline's id."`
-	Date       string `json:"date,omitempty" doc:"The period; that of a fire now unless said."`
+	Date       string `json:"date,omitempty" doc:"The period; default that of a fire at the current time."`
 	Force      bool   `json:"force,omitempty" doc:"Also a period that the calendar excludes, and beyond the budget."`
 	BypassGate bool   `json:"bypassGate,omitempty" doc:"Start whatever the gate says. Needs a reason."`
 	Asked

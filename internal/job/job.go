@@ -153,7 +153,7 @@ var ErrUnknownHandle = errors.New("the target does not know this job")
 
 // AWS is what the job types on AWS have in common.
 type AWS struct {
-	Region string `yaml:"region" pattern:"^(.*\\$\\{.*|[a-z]{2,}(-[a-z]+)+-[0-9]+)$" hint:"write a region such as eu-west-1" doc:"The AWS region; the controller's own unless said."`
+	Region string `yaml:"region" pattern:"^(.*\\$\\{.*|[a-z]{2,}(-[a-z]+)+-[0-9]+)$" hint:"write a region such as eu-west-1" doc:"The AWS region; default the controller's own."`
 }
 
 // Unanswered is for the job types whose target does not refuse a repeated key, so that a start without an answer may

@@ -25,7 +25,7 @@ var builtins = []string{string(FileFreshness), string(HTTPStatus)}
 type FileFreshnessConfig struct {
 	Path     string             `yaml:"path" required:"true" doc:"A file or a directory; a relative path starts at the project directory of the pipeline file."`
 	Pattern  string             `yaml:"pattern" default:"*" doc:"Which files of a directory count, such as *.parquet."`
-	MaxAge   *document.Duration `yaml:"maxAge" above:"0s" doc:"How old the newest may be; any age unless said."`
+	MaxAge   *document.Duration `yaml:"maxAge" above:"0s" doc:"How old the newest may be; default any age."`
 	MinFiles int                `yaml:"minFiles" default:"1" min:"1" doc:"How many files there must be at least."`
 	MinBytes int                `yaml:"minBytes" default:"0" min:"0" doc:"How large they must be together."`
 }
@@ -35,7 +35,7 @@ type HTTPStatusConfig struct {
 	URL     string            `yaml:"url" required:"true" doc:"The address that is asked."`
 	Method  string            `yaml:"method" enum:"GET,HEAD" default:"GET" doc:"How it is asked."`
 	Headers map[string]string `yaml:"headers" doc:"Headers of the request."`
-	Expect  []int             `yaml:"expect" doc:"The answers that pass; any 2xx unless said."`
+	Expect  []int             `yaml:"expect" doc:"The answers that pass; default any 2xx."`
 }
 
 // Config is config as the builtin reads it: a *FileFreshnessConfig or an *HTTPStatusConfig. The findings say what does not fit.

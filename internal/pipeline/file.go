@@ -33,7 +33,7 @@ type Identity struct {
 // ScheduleSection says when runs open.
 type ScheduleSection struct {
 	Cron       *cronText          `yaml:"cron" doc:"Five-field cron expression (or @daily etc.) in the schedule's zone."`
-	Timezone   *zoneName          `yaml:"timezone" doc:"IANA zone of cron, periods, deadlines and calendars; UTC unless said."`
+	Timezone   *zoneName          `yaml:"timezone" doc:"IANA zone of cron, periods, deadlines and calendars; default UTC."`
 	Period     string             `yaml:"period" enum:"day,hour,minute" doc:"The slice of data one run is for. Derived from cron unless said."`
 	Offset     int                `yaml:"offset" default:"0" min:"-100000" max:"0" doc:"Periods back: -1 makes the fire at 11:05 be for the hour 10."`
 	Time       *clockText         `yaml:"time" doc:"Earliest start of a period, HH:MM; also when its absence becomes a miss."`
@@ -86,7 +86,7 @@ type SLASection struct {
 	Deadline         *clockText         `yaml:"deadline" doc:"HH:MM, or :MM for hourly periods."`
 	ExpectedDuration *document.Duration `yaml:"expectedDuration" min:"0s" doc:"How long the job usually takes; the warning is sent this long before the deadline."`
 	MaxDuration      *document.Duration `yaml:"maxDuration" above:"0s" max:"24h" doc:"Longest time from the first reading of the start condition to completion."`
-	Timezone         *zoneName          `yaml:"timezone" doc:"IANA zone of the deadline; the schedule's unless said."`
+	Timezone         *zoneName          `yaml:"timezone" doc:"IANA zone of the deadline; default the schedule's."`
 	DayOffset        int                `yaml:"dayOffset" default:"0" min:"0" max:"366" doc:"Days added to a daily deadline."`
 	Critical         bool               `yaml:"critical" default:"false" doc:"Raises the severity of its alerts."`
 }
@@ -129,7 +129,7 @@ type PostRunSection struct {
 
 // PostEvaluationSection says how long and how often post-run rules are looked at.
 type PostEvaluationSection struct {
-	Window   *document.Duration `yaml:"window" above:"0s" doc:"How long after completion readings are judged; 24h unless said."`
+	Window   *document.Duration `yaml:"window" above:"0s" doc:"How long after completion readings are judged; default 24h."`
 	Interval *document.Duration `yaml:"interval" min:"1s" doc:"Also evaluate each interval; without it only when a reading arrives."`
 }
 
@@ -144,7 +144,7 @@ type ProbeSection struct {
 	Config   map[string]any       `yaml:"config" doc:"Passed to the probe unchanged."`
 	Interval *seconds             `yaml:"interval" doc:"How often it runs; without it when its value has expired and a gate needs it."`
 	TTL      *seconds             `yaml:"ttl" doc:"How long its answer is valid."`
-	Timeout  *seconds             `yaml:"timeout" doc:"After this long it is ended; 30s unless said."`
+	Timeout  *seconds             `yaml:"timeout" doc:"After this long it is ended; default 30s."`
 }
 
 // WatchSection is the older form of two intervals.

@@ -14,12 +14,12 @@ type File struct {
 	Listen      string              `yaml:"listen" default:"127.0.0.1:8740" doc:"Address of the HTTP API, or unix:PATH for a socket; any other than loopback or a socket needs tokens."`
 	SocketMode  string              `yaml:"socketMode" default:"0600" enum:"0600,0660" doc:"Mode of the socket that unix:PATH makes: for the server's own user, or for its group as well."`
 	TLS         TLS                 `yaml:"tls" doc:"Serve HTTPS."`
-	CallbackURL string              `yaml:"callbackURL" doc:"Address under which jobs reach the server, to report their results: that of a load balancer, say. Its own unless said."`
+	CallbackURL string              `yaml:"callbackURL" doc:"Address under which jobs reach the server, to report their results: that of a load balancer, say. Default: its own."`
 	Data        Data                `yaml:"data" default:"./interlock-data" doc:"Directory of the embedded store and of running commands; dir and reserve where the reserve is another."`
 	Store       string              `yaml:"store" default:"sqlite" doc:"sqlite, or redis://host:6379/0."`
-	Pipelines   document.TextOrList `yaml:"pipelines" doc:"Files and directories of pipelines; ./pipelines unless said."`
-	Calendars   document.TextOrList `yaml:"calendars" doc:"Files and directories of calendars; ./calendars unless said."`
-	Archetypes  document.TextOrList `yaml:"archetypes" doc:"Files and directories of archetypes; ./archetypes unless said."`
+	Pipelines   document.TextOrList `yaml:"pipelines" doc:"Files and directories of pipelines; default ./pipelines."`
+	Calendars   document.TextOrList `yaml:"calendars" doc:"Files and directories of calendars; default ./calendars."`
+	Archetypes  document.TextOrList `yaml:"archetypes" doc:"Files and directories of archetypes; default ./archetypes."`
 	Auth        Auth                `yaml:"auth" doc:"Who may use the API."`
 	Egress      Egress              `yaml:"egress" doc:"Exceptions to the guard on outgoing HTTP."`
 	Secrets     Secrets             `yaml:"secrets" doc:"What ${env:…} and ${file:…} may read."`
@@ -115,7 +115,7 @@ type Jobs struct {
 	Command string `yaml:"command" default:"on" enum:"on,off" doc:"Whether they run at all; off rejects pipelines that have one."`
 	User    string `yaml:"user" doc:"The user who runs them, by name or number; default the server's own. Needs root, or CAP_SETUID, CAP_SETGID and CAP_KILL."`
 	// The limits hold for one job of type command and all its processes together.
-	Memory    document.Size `yaml:"memory" default:"0" doc:"The most memory that one command and its processes may use; three quarters of the machine's memory unless said."`
+	Memory    document.Size `yaml:"memory" default:"0" doc:"The most memory that one command and its processes may use; default three quarters of the machine's memory."`
 	Processes int           `yaml:"processes" default:"2048" min:"0" doc:"The most processes and threads that one command may run; 0: no limit."`
 	Output    document.Size `yaml:"output" default:"4GiB" doc:"The most that one command may print; 0: no limit. The last 64 KiB are kept."`
 	Cgroup    string        `yaml:"cgroup" default:"auto" doc:"Where commands get their own control groups (version 2): auto for one that systemd has delegated, a directory, or off."`
@@ -187,7 +187,7 @@ type Alerts struct {
 	Email     *Email     `yaml:"email" doc:"Mail by SMTP."`
 
 	Routes      []Route       `yaml:"routes" doc:"Which events go where, by the first that fits; without routes, warning and above go everywhere."`
-	Default     *DefaultRoute `yaml:"default" doc:"Where events go that no route fits; nowhere unless said."`
+	Default     *DefaultRoute `yaml:"default" doc:"Where events go that no route matches; default nowhere."`
 	BaseURL     string        `yaml:"baseURL" doc:"Address under which people reach the server, for links in alerts."`
 	Concurrency int           `yaml:"concurrency" default:"4" min:"1" max:"256" doc:"Alerts sent to one sink at once; those of one pipeline are sent one after the other."`
 }

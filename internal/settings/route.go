@@ -11,7 +11,7 @@ import (
 
 // Route sends the events that fit all it says to its sinks; the first that fits wins.
 type Route struct {
-	Name      string            `yaml:"name" doc:"What commands call it; route-1, route-2 and so on unless said."`
+	Name      string            `yaml:"name" doc:"Its name in commands; default route-1, route-2 and so on."`
 	Types     []string          `yaml:"types" doc:"Event types."`
 	Severity  string            `yaml:"severity" enum:"info,warning,critical" doc:"This severity and above; warning unless types are named."`
 	Pipelines []string          `yaml:"pipelines" doc:"Patterns of pipeline ids, such as gold-*."`
@@ -30,7 +30,7 @@ type DefaultRoute struct {
 
 // Grouping makes one alert of a burst.
 type Grouping struct {
-	GroupBy  []string          `yaml:"groupBy" doc:"What makes a group: pipeline, schedule, date, type, severity, owner; pipeline and type unless said."`
+	GroupBy  []string          `yaml:"groupBy" doc:"What makes a group: pipeline, schedule, date, type, severity, owner; default pipeline and type."`
 	Interval document.Duration `yaml:"interval" default:"0s" min:"0s" max:"24h" doc:"Least time between two alerts of one group; events in between are sent as one alert."`
 }
 

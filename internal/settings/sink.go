@@ -18,7 +18,7 @@ type Slack struct {
 
 // Webhook is an address that events are posted to.
 type Webhook struct {
-	Name       string `yaml:"name" doc:"What routes call it; webhook-1, webhook-2 and so on unless said."`
+	Name       string `yaml:"name" doc:"What routes call it; default webhook-1, webhook-2 and so on."`
 	URL        string `yaml:"url" required:"true" doc:"Where to post."`
 	SecretEnv  string `yaml:"secretEnv" doc:"Environment variable with the signing secret."`
 	SecretFile string `yaml:"secretFile" doc:"File with the signing secret."`
@@ -34,7 +34,7 @@ type PagerDuty struct {
 // Email is a mail server, and who gets mail.
 type Email struct {
 	Host         string   `yaml:"host" required:"true" pattern:"^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$" hint:"write the mail server's name alone, such as smtp.example.com" doc:"The mail server."`
-	Port         int      `yaml:"port" min:"0" max:"65535" default:"0" doc:"Its port; 587, or 465 for implicit TLS and 25 for none, unless said."`
+	Port         int      `yaml:"port" min:"0" max:"65535" default:"0" doc:"Its port; default 587, or 465 for implicit TLS and 25 for none."`
 	TLS          string   `yaml:"tls" enum:"starttls,implicit,none" default:"starttls" doc:"starttls: required on the way, implicit: from the first byte, none: unencrypted."`
 	Username     string   `yaml:"username" doc:"For servers that ask who sends."`
 	PasswordEnv  string   `yaml:"passwordEnv" doc:"Environment variable with the password."`

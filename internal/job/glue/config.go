@@ -24,7 +24,7 @@ type Config struct {
 type LogCheck struct {
 	Enabled  bool     `yaml:"enabled" default:"true" doc:"Look into the logs at all."`
 	Group    string   `yaml:"group" doc:"The CloudWatch log group; the one the run names, else /aws-glue/jobs/logs-v2."`
-	Patterns []string `yaml:"patterns" minItems:"1" pattern:"\\S" hint:"write a text to look for" doc:"Texts that mean failure; GlueExceptionAnalysisJobFailed unless said."`
+	Patterns []string `yaml:"patterns" minItems:"1" pattern:"\\S" hint:"write a text to look for" doc:"Texts that mean failure; default GlueExceptionAnalysisJobFailed."`
 }
 
 // Check finds what the tags cannot say.

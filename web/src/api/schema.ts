@@ -72,7 +72,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Which events go where, in the order in which they are asked
+         * The alert routes, in the order in which they are matched
          * @description Needs the role viewer.
          */
         get: operations["list-alert-routes"];
@@ -172,7 +172,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Deadlines, soonest first; the armed ones unless said otherwise
+         * Deadlines, soonest first; armed ones by default
          * @description Needs the role viewer.
          */
         get: operations["list-deadlines"];
@@ -212,7 +212,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Events as they happen, as server-sent events
+         * Live events, as server-sent events
          * @description Needs the role viewer.
          */
         get: operations["follow-events"];
@@ -254,7 +254,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Stop all pipelines, also those added later
+         * Pause all pipelines, including those added later
          * @description Needs the role operator.
          */
         post: operations["pause-all"];
@@ -991,7 +991,7 @@ export interface components {
             /** @description Patterns of ids; empty: all. */
             pipelines: string[];
             /**
-             * @description This one and above; null: any, where types are named.
+             * @description This severity and above; null: any, if types are named.
              * @enum {string|null}
              */
             severity: "info" | "warning" | "critical" | null;
@@ -1061,10 +1061,10 @@ export interface components {
              * @enum {string}
              */
             code: "rejected" | "degraded" | "held" | "status-unread" | "failed" | "exhausted";
-            /** @description Of the run; null where it is about the file. */
+            /** @description Of the run; null if it is about the file. */
             date: string | null;
             reason: string;
-            /** @description Of the run; null where it is about the file. */
+            /** @description Of the run; null if it is about the file. */
             schedule: string | null;
             /** Format: date-time */
             since: string | null;
@@ -1122,7 +1122,7 @@ export interface components {
         BatchItem: {
             /** @description The reading's data: an object of at most 64 KiB. */
             data: unknown;
-            /** @description Until when it counts, RFC 3339. */
+            /** @description When it expires, RFC 3339. */
             expiresAt?: string;
             /** @description The sensor's key, with #period if need be. */
             key: string;
@@ -1130,7 +1130,7 @@ export interface components {
             pipeline: string;
             /** @description Who writes it. */
             source?: string;
-            /** @description How long it counts, such as 2h. */
+            /** @description How long it is valid, such as 2h. */
             ttl?: string;
         };
         BatchWritten: {
@@ -1233,7 +1233,7 @@ export interface components {
              * @description How many events it stood for.
              */
             count: number;
-            /** @description The last one, where it was a burst. */
+            /** @description The event; of a burst, the last one. */
             event: {
                 detail: {
                     attempt?: number;
@@ -1269,7 +1269,7 @@ export interface components {
             reason: string;
             /**
              * Format: date-time
-             * @description When the first of them was, where there were several.
+             * @description The time of the first event, if there were several.
              */
             since: string | null;
             sink: string;
@@ -1287,7 +1287,7 @@ export interface components {
             date: string;
             /**
              * Format: date-time
-             * @description When the run completed, also where that was after the breach.
+             * @description When the run completed, even if after the breach.
              */
             doneAt: string | null;
             /**
@@ -1348,10 +1348,10 @@ export interface components {
             date: string | null;
             deadlines: components["schemas"]["Deadline"][];
             dryRun: boolean;
-            /** @description What the rules show; null where there was nothing to evaluate. */
+            /** @description The result of the rules; null if there was nothing to evaluate. */
             gate: components["schemas"]["Shown"] | null;
             jobLog: components["schemas"]["JobEntry"][];
-            /** @description The text line by line, with what each line is. */
+            /** @description The text line by line, each with its kind. */
             lines: components["schemas"]["Line"][];
             /** @description What would open it, most direct first. */
             opens: string[];
@@ -1402,7 +1402,7 @@ export interface components {
             pipeline: string;
             /**
              * Format: int64
-             * @description When to ask again; null while a start is allowed, or where asking again is of no use.
+             * @description When to ask again; null while a start is allowed, or if asking again is pointless.
              */
             retryAfterSeconds: number | null;
             rules: components["schemas"]["Rule"][];
@@ -1436,9 +1436,9 @@ export interface components {
             date: string | null;
             /** @description This write deleted the reading of its period. */
             deleted: boolean;
-            /** @description Who wrote it, where that is known. */
+            /** @description Who wrote it, if known. */
             source: string | null;
-            /** @description Of the field; null where it has none. */
+            /** @description Of the field; null if it has none. */
             value: unknown;
             /** Format: int64 */
             version: number;
@@ -1448,7 +1448,7 @@ export interface components {
             at: string;
             /** Format: int64 */
             attempt: number;
-            /** @description Who reported it, where that was not the controller. */
+            /** @description Who reported it, if not the controller. */
             by: string | null;
             category: string | null;
             /** @enum {string} */
@@ -1465,7 +1465,7 @@ export interface components {
         JobReport: {
             /**
              * Format: int64
-             * @description Of which attempt; that of the callback token, else the latest, unless said.
+             * @description The attempt; default that of the callback token, else the latest.
              */
             attempt?: number;
             /**
@@ -1501,14 +1501,14 @@ export interface components {
             breached: number;
             /**
              * Format: int64
-             * @description These count neither way.
+             * @description These count neither as met nor as breached.
              */
             cancelled: number;
             /** Format: int64 */
             days: number;
             /**
              * Format: int64
-             * @description Of those that completed after all.
+             * @description Of those that completed late.
              */
             longestLateSeconds: number;
             /**
@@ -1518,7 +1518,7 @@ export interface components {
             met: number;
             /**
              * Format: double
-             * @description Of met and breached; null where there were none.
+             * @description Of met and breached; null if there were none.
              */
             metPercent: number | null;
             /**
@@ -1735,7 +1735,7 @@ export interface components {
             met: number;
             /**
              * Format: double
-             * @description Null where no run had a deadline.
+             * @description Null if no run had a deadline.
              */
             metPercent: number | null;
         };
@@ -1810,7 +1810,7 @@ export interface components {
             since: string | null;
             /**
              * Format: date-time
-             * @description When it ends by itself; null if never.
+             * @description When it ends automatically; null if never.
              */
             until: string | null;
             why: string | null;
@@ -1822,7 +1822,7 @@ export interface components {
             reason?: string;
             /** @description Who asks, recorded beside the name of the token. */
             requestedBy?: string;
-            /** @description When it ends by itself: RFC 3339, or for how long, such as 2h. */
+            /** @description When it ends automatically: RFC 3339, or for how long, such as 2h. */
             until?: string;
         };
         Pipeline: {
@@ -1845,7 +1845,7 @@ export interface components {
              */
             horizon: string | null;
             id: string;
-            /** @description null where Interlock gates and watches only. */
+            /** @description null if the pipeline has no job. */
             jobType: string | null;
             /** @description The run of its latest period; null if there is none. */
             lastRun: components["schemas"]["Run"] | null;
@@ -1854,7 +1854,7 @@ export interface components {
              * @description Open jobs at once; 0 is no limit.
              */
             maxActive: number;
-            /** @description What opens next by itself. */
+            /** @description What opens next automatically. */
             next: components["schemas"]["NextFire"];
             /**
              * Format: int64
@@ -1915,7 +1915,7 @@ export interface components {
              */
             state: "new" | "ok" | "failing" | "open";
             timeout: string;
-            /** @description How long an answer counts. */
+            /** @description How long an answer is valid. */
             ttl: string;
         };
         ProbeAnswer: {
@@ -1925,7 +1925,7 @@ export interface components {
             date: string | null;
             /**
              * Format: date-time
-             * @description From when on it no longer counts.
+             * @description When it expires.
              */
             expiresAt: string | null;
             /**
@@ -1960,7 +1960,7 @@ export interface components {
         Problem: {
             /** @description The problem with this request, and the fix. */
             detail: string;
-            /** @description Each single thing that is wrong, where there are several or they have a place. */
+            /** @description The individual errors, if there are several or they have a location. */
             errors: components["schemas"]["ProblemDetail"][];
             /** @description The path of the request. */
             instance: string;
@@ -1974,19 +1974,19 @@ export interface components {
             /** @description The status in words. */
             title: string;
             /**
-             * @description What kind of problem it is; about:blank where the status says it all.
+             * @description What kind of problem it is; about:blank if the status says it all.
              * @example urn:interlock:problem:unknown-pipeline
              */
             type: string;
         };
         ProblemDetail: {
-            /** @description Where: query.limit, body.items[3]; empty where it has no place. */
+            /** @description Where: query.limit, body.items[3]; empty if it has no location. */
             location: string;
             /** @description What is wrong. */
             message: string;
         };
         Readiness: {
-            /** @description What was checked; empty without a token where there are tokens, and for a token that is limited to pipelines. */
+            /** @description The checks; empty without a token if the server requires one, and for a token that is limited to pipelines. */
             checks: components["schemas"]["HealthCheck"][];
             /** @description ready */
             status: string;
@@ -2002,13 +2002,13 @@ export interface components {
             deleted: boolean;
             /**
              * Format: date-time
-             * @description From when on it no longer counts; null if it always does.
+             * @description When it expires; null if never.
              */
             expiresAt: string | null;
             /** @description The sensor's key, without its period. */
             key: string;
             pipeline: string;
-            /** @description Who wrote it, where that is known. */
+            /** @description Who wrote it, if known. */
             source: string | null;
             /** Format: date-time */
             updatedAt: string;
@@ -2039,7 +2039,7 @@ export interface components {
             bypassGate?: boolean;
             /** @description As in the path. */
             date?: string;
-            /** @description Skip circuit breaker, budget, calendar and a job that still runs; open a run that is not there. */
+            /** @description Skip circuit breaker, budget, calendar and the check for a running job; open the run if it does not exist. */
             force?: boolean;
             /** @description As in the path. */
             pipeline?: string;
@@ -2060,7 +2060,7 @@ export interface components {
             sink: string;
         };
         RetryRequest: {
-            /** @description All there are; needed where ids is empty. */
+            /** @description All dead letters; required if ids is empty. */
             all?: boolean;
             /** @description The ids of their events. */
             ids?: string[];
@@ -2090,7 +2090,7 @@ export interface components {
              */
             outcome: "pass" | "fail" | "unknown";
             reason: string;
-            /** @description Who wrote it, where that is known. */
+            /** @description Who wrote it, if known. */
             source: string | null;
             /**
              * Format: date-time
@@ -2145,7 +2145,7 @@ export interface components {
             held: string | null;
             /** Format: date-time */
             heldSince: string | null;
-            /** @description Its job could not be stopped and may still run. */
+            /** @description Its job could not be stopped and may still be running. */
             jobMayRun: boolean;
             /** @description Its job was asked to stop and its target has not said yet that it has ended. */
             jobStopping: boolean;
@@ -2247,7 +2247,7 @@ export interface components {
             heldSince: string | null;
             /** @description What happened to its jobs, oldest first. */
             jobLog: components["schemas"]["JobEntry"][];
-            /** @description Its job could not be stopped and may still run. */
+            /** @description Its job could not be stopped and may still be running. */
             jobMayRun: boolean;
             /** @description Its job was asked to stop and its target has not said yet that it has ended. */
             jobStopping: boolean;
@@ -2371,7 +2371,7 @@ export interface components {
             type: string | null;
             /**
              * Format: date-time
-             * @description When it ends by itself.
+             * @description When it ends automatically.
              */
             until: string;
         };
@@ -2384,7 +2384,7 @@ export interface components {
             requestedBy?: string;
             /** @description Only events of this type. */
             type?: string;
-            /** @description When it ends by itself: RFC 3339, or for how long, such as 2h; at most 30 days. */
+            /** @description When it ends automatically: RFC 3339, or for how long, such as 2h; at most 30 days. */
             until: string;
         };
         Silenced: {
@@ -2416,7 +2416,7 @@ export interface components {
             excluded: string | null;
             /**
              * Format: date-time
-             * @description When it opens by itself.
+             * @description When it opens automatically.
              */
             fireAt: string | null;
             /** Format: date-time */
@@ -2430,7 +2430,7 @@ export interface components {
              */
             startsAt: string;
             /**
-             * @description missing: its time is over, and its deadline where a sensor or an upstream opens it, and there is no run.
+             * @description missing: there is no run although its time is over, and its deadline if a sensor or an upstream opens it.
              * @enum {string}
              */
             state: "upcoming" | "missing" | "excluded" | "run";
@@ -2453,7 +2453,7 @@ export interface components {
             reason: string;
             /**
              * Format: date-time
-             * @description When it ends by itself; null where that is not known.
+             * @description When it ends automatically; null if unknown.
              */
             until: string | null;
         };
@@ -2541,7 +2541,7 @@ export interface components {
         TriggerRequest: {
             /** @description Start whatever the gate says. Needs a reason. */
             bypassGate?: boolean;
-            /** @description The period; that of a fire now unless said. */
+            /** @description The period; default that of a fire at the current time. */
             date?: string;
             /** @description Also a period that the calendar excludes, and beyond the budget. */
             force?: boolean;
@@ -2553,11 +2553,11 @@ export interface components {
             requestedBy?: string;
         };
         Unreadiness: {
-            /** @description What was checked; empty without a token where there are tokens, and for a token that is limited to pipelines. */
+            /** @description The checks; empty without a token if the server requires one, and for a token that is limited to pipelines. */
             checks: components["schemas"]["HealthCheck"][];
             /** @description The problem with this request, and the fix. */
             detail: string;
-            /** @description Each single thing that is wrong, where there are several or they have a place. */
+            /** @description The individual errors, if there are several or they have a location. */
             errors: components["schemas"]["ProblemDetail"][];
             /** @description The path of the request. */
             instance: string;
@@ -2571,7 +2571,7 @@ export interface components {
             /** @description The status in words. */
             title: string;
             /**
-             * @description What kind of problem it is; about:blank where the status says it all.
+             * @description What kind of problem it is; about:blank if the status says it all.
              * @example urn:interlock:problem:unknown-pipeline
              */
             type: string;
@@ -3212,9 +3212,9 @@ export interface operations {
     explain: {
         parameters: {
             query?: {
-                /** @description The period; that of a fire now unless said. */
+                /** @description The period; default that of a fire at the current time. */
                 date?: string;
-                /** @description The pipeline's own unless said. */
+                /** @description Default: the pipeline's own. */
                 schedule?: "cron" | "stream" | "manual";
             };
             header?: never;
@@ -3249,7 +3249,7 @@ export interface operations {
     "get-gate": {
         parameters: {
             query?: {
-                /** @description The period; that of a fire now unless said. */
+                /** @description The period; default that of a fire at the current time. */
                 date?: string;
             };
             header?: never;
@@ -3495,7 +3495,7 @@ export interface operations {
     "get-sensor": {
         parameters: {
             query?: {
-                /** @description The period to look for; unless said, the latest write counts, whatever its period. */
+                /** @description The period of the reading; default the latest write of any period. */
                 date?: string;
             };
             header?: never;
@@ -3619,7 +3619,7 @@ export interface operations {
     "sensor-history": {
         parameters: {
             query?: {
-                /** @description The period to look for; unless said, the latest write counts, whatever its period. */
+                /** @description The period of the reading; default the latest write of any period. */
                 date?: string;
                 /** @description The most items to return. A page with large items has fewer; nextCursor continues it. */
                 limit?: number;
@@ -4259,7 +4259,7 @@ export interface operations {
                 limit?: number;
                 /** @description The nextCursor of the page before. */
                 cursor?: string;
-                /** @description Also those that are over. */
+                /** @description Also ended silences. */
                 all?: boolean;
             };
             header?: never;
@@ -4361,9 +4361,9 @@ export interface operations {
     timeline: {
         parameters: {
             query?: {
-                /** @description RFC 3339, a period, or how long ago; 24h ago unless said. */
+                /** @description RFC 3339, a period, or how long ago; default 24h ago. */
                 from?: string;
-                /** @description Likewise; 24h from now unless said. */
+                /** @description Likewise; default 24h from now. */
                 to?: string;
                 /** @description Only this pipeline. */
                 pipeline?: string;
