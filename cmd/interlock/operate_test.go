@@ -221,7 +221,7 @@ func TestStartWithoutAnAnswerIsShownAsHeld(t *testing.T) {
 	s := serve(t, site{pipelines: map[string]string{"silent.yaml": file}, config: "egress: {allow: [127.0.0.1]}\n"})
 	s.must(0, "trigger", "silent", "--date", "2026-03-03")
 	s.until("its start is held", func() bool { return s.reaches("silent/manual/2026-03-03", client.Triggering).Held != nil })
-	const why = "the start call had no answer within the timeout of 1s\n"
+	const why = "the start call was not answered within the timeout of 1s\n"
 	for _, args := range [][]string{{"explain", "silent"}, {"runs", "--pipeline", "silent"}, {"status"}} {
 		if got := s.must(0, args...).stdout; !in(got, "eld", why) {
 			t.Errorf("%s:\n%s", args, got)

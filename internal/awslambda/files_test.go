@@ -108,7 +108,7 @@ func TestFileThatWasPutBackIsInForceAgain(t *testing.T) {
 	first := d.inForce("orders")
 	d.put(other, "orders", "sales")
 	if d.inForce("orders") == first {
-		t.Fatal("the second version is not in force")
+		t.Fatal("the second version is not active")
 	}
 	d.put(one, "orders", "data")
 	if version := d.inForce("orders"); version != first {

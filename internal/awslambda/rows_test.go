@@ -192,7 +192,7 @@ func TestFileThatIsNotListedYetCountsAndRemovesNobody(t *testing.T) {
 	}
 	for _, row := range rows {
 		if row.Config == "" {
-			t.Errorf("pipeline %s is not in force: %+v", row.ID, row)
+			t.Errorf("pipeline %s is not active: %+v", row.ID, row)
 		}
 	}
 	tables.Delete(dynamo.Control, `{"PK": {"S": "PIPELINE#events"}, "SK": {"S": "CONFIG"}}`)

@@ -30,10 +30,10 @@ func (w *work) capture(ctx context.Context, b *store.Batch, next run.Run, sensor
 	baseline, kept, dropped := w.baseline(sensors)
 	b.SwapPostRun(read, store.PostRun{Key: next.Key, Attempt: next.Attempt, CompletedAt: next.EndedAt, Baseline: baseline})
 	if len(kept) > 0 {
-		b.Emit(event.New(event.PostRunBaselineCaptured, w.about(), "stored what "+strings.Join(kept, ", ")+" showed at completion", event.Sensors{Sensors: kept}))
+		b.Emit(event.New(event.PostRunBaselineCaptured, w.about(), "stored the values of "+strings.Join(kept, ", ")+" at completion", event.Sensors{Sensors: kept}))
 	}
 	if len(dropped) > 0 {
-		message := fmt.Sprintf("what %s showed at completion is too large to be stored", strings.Join(dropped, ", "))
+		message := fmt.Sprintf("the values of %s at completion are too large to store", strings.Join(dropped, ", "))
 		b.Emit(event.New(event.BaselineCaptureFailed, w.about(), message, event.Sensors{Sensors: dropped}))
 	}
 	return nil

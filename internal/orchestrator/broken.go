@@ -26,9 +26,9 @@ func (o *Orchestrator) Broken(ctx context.Context, key run.Key, attempt int, who
 		Pipeline: key.Pipeline, Schedule: key.Schedule, Date: key.Period, Attempt: attempt, At: now, Which: "broken " + who, CausedBy: lifecycle.TaskID(key),
 	}
 	b := store.Batch{ID: fmt.Sprintf("broken/%s/%s", key.Attempt(attempt), who)}
-	b.Emit(event.New(event.InfraFailure, about, fmt.Sprintf("%s could not go on: %s", who, brief(cause)), event.Infra{Error: brief(cause)}))
+	b.Emit(event.New(event.InfraFailure, about, fmt.Sprintf("%s cannot continue: %s", who, brief(cause)), event.Infra{Error: brief(cause)}))
 	if err := o.Store.Commit(ctx, b, now); err != nil {
-		return r, fmt.Errorf("tell that %s of %s could not go on: %w", who, key, err)
+		return r, fmt.Errorf("report that %s of %s cannot continue: %w", who, key, err)
 	}
 	return r, nil
 }

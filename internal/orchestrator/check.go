@@ -20,9 +20,9 @@ func (w *work) check(ctx context.Context) (lifecycle.Step, error) {
 	}
 	if w.run.Status == run.Triggering {
 		if until := w.callEnds(); w.now.Before(until) {
-			return w.wait(ctx, lifecycle.Step{Kind: lifecycle.Wait, Due: until, Reason: "the start call may still be under way"})
+			return w.wait(ctx, lifecycle.Step{Kind: lifecycle.Wait, Due: until, Reason: "the start call may still be in progress"})
 		}
-		return w.unanswered(ctx, "the start call had no known answer")
+		return w.unanswered(ctx, "the start call was not answered")
 	}
 	status, trouble := w.status(ctx)
 	w.now = w.clock()
@@ -112,7 +112,7 @@ func (w *work) checkElsewhere(ctx context.Context) (lifecycle.Step, error) {
 	if w.claim.Task.Replica != owner {
 		return w.wait(ctx, lifecycle.Step{Kind: lifecycle.Wait, Due: w.now, Reason: "its job belongs to controller " + owner})
 	}
-	reason := fmt.Sprintf("its job belongs to controller %s, which has not been heard of since %s", owner, w.claim.Task.Due.UTC().Format("2006-01-02T15:04:05Z07:00"))
+	reason := fmt.Sprintf("its job belongs to controller %s, which was last seen at %s", owner, w.claim.Task.Due.UTC().Format("2006-01-02T15:04:05Z07:00"))
 	if w.run.Status == run.Triggering {
 		return w.hold(ctx, reason)
 	}

@@ -124,7 +124,7 @@ func (w *work) tellResult(b *store.Batch, next run.Run, again time.Time, note st
 	switch {
 	case rep.Result == run.ResultSuccess:
 	case rep.Result == run.ResultTimeout || rep.Category == run.Timeout:
-		t, message = event.JobTimeout, "the job took too long"
+		t, message = event.JobTimeout, "the job exceeded its timeout"
 	default:
 		t, message = event.JobFailed, "the job failed"
 	}
@@ -157,7 +157,7 @@ func (w *work) nextAttempt(ctx context.Context, failed run.Run) (time.Time, erro
 func (w *work) postRun(ctx context.Context) (store.PostRun, error) {
 	p, err := w.o.Store.PostRun(ctx, w.run.Key)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return p, fmt.Errorf("read what is remembered after it: %w", err)
+		return p, fmt.Errorf("read the records that follow it: %w", err)
 	}
 	return p, nil
 }

@@ -123,7 +123,7 @@ func (w *work) report(s job.Status) run.Report {
 	case run.ResultFail, run.ResultTimeout:
 	default:
 		rep.Result = run.ResultFail
-		rep.Message = brief(fmt.Sprintf("the job ended with result %q, which is none: %s", s.Result, s.Message))
+		rep.Message = brief(fmt.Sprintf("unknown job result %q: %s", s.Result, s.Message))
 	}
 	if !rep.Category.Valid() {
 		rep.Category = run.Unknown

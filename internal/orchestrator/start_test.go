@@ -348,7 +348,7 @@ func TestRefusalAfterALostAnswerDoesNotFailTheAttempt(t *testing.T) {
 			b.open(b.key, run.Opening{})
 			b.settle()
 			r := b.want(c.want)
-			if held := r.Progress.Held.Reason; (held != "") != c.held || c.held && !strings.Contains(held, "had no answer") {
+			if held := r.Progress.Held.Reason; (held != "") != c.held || c.held && !strings.Contains(held, "was not answered") {
 				t.Errorf("held: %q", held)
 			}
 			b.checkStarts()

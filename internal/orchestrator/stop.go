@@ -46,7 +46,7 @@ func (o *Orchestrator) StillRuns(ctx context.Context, r run.Run, now time.Time) 
 	case w.def.Job == nil:
 		return false, nil
 	case w.elsewhere():
-		return false, fmt.Errorf("look at the job of %s: it belongs to controller %s", r.ID(), r.Progress.Replica)
+		return false, fmt.Errorf("get the status of the job of %s: it belongs to controller %s", r.ID(), r.Progress.Replica)
 	case r.Progress.StartedAt.IsZero():
 		return w.findLeft(ctx)
 	}
@@ -57,7 +57,7 @@ func (o *Orchestrator) StillRuns(ctx context.Context, r run.Run, now time.Time) 
 func (w *work) runs(ctx context.Context) (bool, error) {
 	status, trouble := w.status(ctx)
 	if trouble != "" {
-		return false, fmt.Errorf("look at the job of %s: %s", w.run.ID(), trouble)
+		return false, fmt.Errorf("get the status of the job of %s: %s", w.run.ID(), trouble)
 	}
 	return !status.Done, nil
 }
@@ -78,7 +78,7 @@ func (w *work) findLeft(ctx context.Context) (bool, error) {
 	case saw == notThere:
 		return false, nil
 	default:
-		return false, fmt.Errorf("look for the job of %s: its target cannot be searched %s", w.run.ID(), trouble)
+		return false, fmt.Errorf("search for the job of %s: its target cannot be searched %s", w.run.ID(), trouble)
 	}
 }
 
@@ -100,7 +100,7 @@ func (w *work) leave(ctx context.Context) (run.Leftover, error) {
 	case w.run.Status != run.Running && !asked && !p.Unanswered && p.Left != run.JobStopping:
 		return run.NothingLeft, nil
 	case w.def == nil:
-		return run.JobMayRun, errors.New("its version of the file cannot be had")
+		return run.JobMayRun, errors.New("its version of the file is not available")
 	case w.def.Job == nil:
 		return run.NothingLeft, nil
 	case w.elsewhere():
@@ -124,13 +124,13 @@ func (w *work) leaveUnanswered(ctx context.Context, kind job.Type, a job.Attempt
 	case saw == there:
 		return w.stop(ctx, kind, a, h)
 	case w.now.Before(w.callOver(kind, a)):
-		return run.JobStopping, errors.New("its start call may still be under way")
+		return run.JobStopping, errors.New("its start call may still be in progress")
 	case saw == notThere:
 		return run.JobStopped, nil
 	case saw == lookFailed:
 		return run.JobStopping, errors.New(trouble)
 	default:
-		return run.JobMayRun, errors.New("its start call has no known answer, and its target cannot be searched")
+		return run.JobMayRun, errors.New("its start call was not answered, and its target cannot be searched")
 	}
 }
 
@@ -159,11 +159,11 @@ func (w *work) left(ctx context.Context, what string, left run.Leftover) (store.
 	b := w.batch(what)
 	switch left {
 	case run.JobStopping:
-		b.Append(w.entry(store.JobStopping, w.run.Progress.Handle, "nothing waits for its result any more"))
+		b.Append(w.entry(store.JobStopping, w.run.Progress.Handle, "its result is no longer needed"))
 		b.Schedule(store.LeftTask(w.run, w.now))
 		return b, nil
 	case run.JobStopped:
-		b.Append(w.entry(store.JobStopped, w.run.Progress.Handle, "nothing waited for its result any more"))
+		b.Append(w.entry(store.JobStopped, w.run.Progress.Handle, "its result was no longer needed"))
 	case run.NothingLeft, run.JobMayRun:
 	}
 	return b, w.vacate(ctx, &b)

@@ -149,7 +149,7 @@ func (p plain) Status(_ context.Context, _ job.Attempt, h run.Handle) (job.Statu
 	return j.status, nil
 }
 
-// searchable can look for the job of an attempt, and stop it.
+// searchable can search for the job of an attempt, and stop it.
 type searchable struct{ plain }
 
 func (s searchable) Find(_ context.Context, a job.Attempt) (run.Handle, bool, error) {

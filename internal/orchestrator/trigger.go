@@ -133,7 +133,7 @@ type answer struct {
 func (w *work) start(ctx context.Context, c call) (lifecycle.Step, error) {
 	a := answer{err: c.err}
 	if stalled := elapsed(w.now, w.clock()); a.err == nil && stalled > w.o.Lease/2 {
-		a.err = job.Refuse(run.Transient, "not started: this controller stood still for %s, and another may have taken over", stalled)
+		a.err = job.Refuse(run.Transient, "not started: this controller was suspended for %s, and another may have taken over", stalled)
 	}
 	if a.err == nil {
 		limited, cancel := context.WithTimeout(ctx, w.o.startLimit(c.kind, c.attempt))

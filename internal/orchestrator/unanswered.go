@@ -28,12 +28,12 @@ const (
 func (w *work) unanswered(ctx context.Context, cause string) (lifecycle.Step, error) {
 	kind, attempt, err := w.job()
 	if err != nil {
-		return w.hold(ctx, fmt.Sprintf("%s; and it cannot be looked for: %s", cause, brief(err.Error())))
+		return w.hold(ctx, fmt.Sprintf("%s; and it cannot be searched for: %s", cause, brief(err.Error())))
 	}
 	h, saw, trouble := w.find(ctx, kind, attempt)
 	w.now = w.clock()
 	if saw == notThere && refusesRepeats(kind) && w.now.Before(w.callOver(kind, attempt)) {
-		saw, trouble = lookFailed, "the target knows no such job yet, and the call may still be under way"
+		saw, trouble = lookFailed, "the target has no such job yet, and the call may still be in progress"
 	}
 	if trouble != "" {
 		cause += "; " + trouble
@@ -55,7 +55,7 @@ func (w *work) unanswered(ctx context.Context, cause string) (lifecycle.Step, er
 func (w *work) refusedLater(ctx context.Context, why job.Refusal) (lifecycle.Step, error) {
 	kind, attempt, err := w.job()
 	if err != nil {
-		return w.hold(ctx, fmt.Sprintf("%s; an earlier start call of this attempt had no answer, and its job cannot be searched for: %s", brief(why.Reason), brief(err.Error())))
+		return w.hold(ctx, fmt.Sprintf("%s; an earlier start call of this attempt was not answered, and its job cannot be searched for: %s", brief(why.Reason), brief(err.Error())))
 	}
 	h, saw, trouble := w.find(ctx, kind, attempt)
 	w.now = w.clock()
@@ -65,7 +65,7 @@ func (w *work) refusedLater(ctx context.Context, why job.Refusal) (lifecycle.Ste
 	case notThere:
 		return w.refused(ctx, why, false)
 	}
-	reason := brief(why.Reason) + "; an earlier start call of this attempt had no answer, so its job may exist"
+	reason := brief(why.Reason) + "; an earlier start call of this attempt was not answered, so its job may exist"
 	if trouble != "" {
 		reason += "; " + trouble
 	}
@@ -83,9 +83,9 @@ func (w *work) find(ctx context.Context, kind job.Type, a job.Attempt) (run.Hand
 	h, found, err := finder.Find(call, a)
 	switch {
 	case err != nil:
-		return "", lookFailed, "looking for its job failed: " + brief(err.Error())
+		return "", lookFailed, "the search for its job failed: " + brief(err.Error())
 	case !found:
-		return "", notThere, "the target knows no such job"
+		return "", notThere, "the target has no such job"
 	default:
 		return h, there, ""
 	}
@@ -122,7 +122,7 @@ func (w *work) hold(ctx context.Context, reason string) (lifecycle.Step, error) 
 	b.Append(w.entry(store.JobHeld, "", reason))
 	about := w.about()
 	about.Which = "held"
-	b.Emit(event.New(event.InfraFailure, about, "the start is held until somebody decides: "+reason, event.Infra{Held: true, Error: reason}))
+	b.Emit(event.New(event.InfraFailure, about, "the start is held until an operator decides: "+reason, event.Infra{Held: true, Error: reason}))
 	return w.commit(ctx, b, next)
 }
 
@@ -160,7 +160,7 @@ func (w *work) overtaken(ctx context.Context, current run.Run, a answer) (lifecy
 func (w *work) answerLeft(ctx context.Context, b *store.Batch, current run.Run, a answer) error {
 	var next run.Run
 	var err error
-	became := fmt.Sprintf("its start was answered when the run was %s already: ", current.Status)
+	became := fmt.Sprintf("its start was answered after the run became %s: ", current.Status)
 	switch {
 	case a.err == nil && a.started.Result == nil:
 		next, err = current.LeftStarted(a.started.Handle, w.now)
@@ -233,9 +233,9 @@ func leftText(left run.Leftover) string {
 	case run.JobStopping:
 		return "the job is being stopped"
 	case run.JobMayRun:
-		return "the job may still run"
+		return "the job may still be running"
 	default:
-		return "no job is left"
+		return "no job is running"
 	}
 }
 
@@ -243,7 +243,7 @@ func leftText(left run.Leftover) string {
 func startUnanswered(err error) string {
 	text := brief(err.Error())
 	if rest, found := strings.CutPrefix(text, "no answer"); found {
-		return "the start call had no answer" + rest
+		return "the start call was not answered" + rest
 	}
-	return "the start call had no answer: " + text
+	return "the start call was not answered: " + text
 }

@@ -118,7 +118,7 @@ func (w *work) withoutDefinition(ctx context.Context, step lifecycle.Step, cause
 	b := w.batch("without definition")
 	about := w.about()
 	about.Which = "definition"
-	message := fmt.Sprintf("no step can be taken: %v", cause)
+	message := fmt.Sprintf("no step is possible: %v", cause)
 	b.Emit(event.New(event.InfraFailure, about, message, event.Infra{Error: cause.Error()}))
 	next := lifecycle.Step{Kind: lifecycle.Wait, Due: w.now.Add(w.interval()), Reason: message}
 	if w.queued() {

@@ -199,7 +199,7 @@ func (j *task) status() job.Status {
 	}
 }
 
-// searchable can look for the job of an attempt, and end it.
+// searchable can search for the job of an attempt, and end it.
 type searchable struct{ plain }
 
 func (s searchable) Find(_ context.Context, a job.Attempt) (run.Handle, bool, error) {

@@ -117,7 +117,7 @@ func stretch(e *catalog.Entry, q BackfillRequest) ([]period.Period, error) {
 	var all []period.Period
 	for n := 0; !p.IsZero() && p.Start(zone).Before(end); n++ {
 		if n == MaxBackfill {
-			return nil, refuse(Invalid, "from %s to %s are more than %d periods; ask for less at once", q.From, q.To, MaxBackfill)
+			return nil, refuse(Invalid, "from %s to %s are more than %d periods; request fewer at once", q.From, q.To, MaxBackfill)
 		}
 		if e.Opens != pipeline.ByCron || !on.FireFor(p).IsZero() || on.Excluded(p) != "" {
 			all = append(all, p)

@@ -187,7 +187,7 @@ func (c *core) snapshot(ctx context.Context, id run.SnapshotID) (store.Snapshot,
 func (c *core) postRunRow(ctx context.Context, key run.Key) (store.PostRun, error) {
 	post, err := c.store.PostRun(ctx, key)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return store.PostRun{}, fmt.Errorf("read what followed run %s: %w", key, err)
+		return store.PostRun{}, fmt.Errorf("read the post-run record of %s: %w", key, err)
 	}
 	return post, nil
 }

@@ -208,14 +208,14 @@ func (t *fires) tellMissed(b *store.Batch, missed []dueFire) {
 	about := event.About{
 		Pipeline: t.entry.ID, Schedule: t.entry.Opens, Date: last.Period, At: t.now, Which: dates[0] + ".." + last.Period.String(),
 	}
-	message := fmt.Sprintf("%d %s passed with no run, from %s to %s; ", len(missed), what, dates[0], last.Period)
+	message := fmt.Sprintf("%d %s passed without a run, from %s to %s; ", len(missed), what, dates[0], last.Period)
 	if len(missed) == 1 {
-		message = fmt.Sprintf("%s passed with no run; ", last.Period)
+		message = fmt.Sprintf("%s passed without a run; ", last.Period)
 	}
 	if t.windowOver(last) {
 		message += "the window is over"
 	} else {
-		message += "only the latest is caught up with"
+		message += "only the latest is opened"
 	}
 	b.Emit(event.New(kind, about, message, event.Missed{Dates: dates}))
 }

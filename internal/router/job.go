@@ -67,7 +67,7 @@ func (h *jobHandler) cancel(ctx context.Context, old run.Run, by, why string, le
 		log.Event = store.JobStopped
 		b.Append(log)
 	case run.JobMayRun:
-		message += "; its job could not be stopped and may still run"
+		message += "; its job could not be stopped and may still be running"
 	case run.NothingLeft:
 	}
 	if trouble != nil {
@@ -119,7 +119,7 @@ func (h *jobHandler) CheckLeft(ctx context.Context, claim store.Claim, now time.
 			b.Finish(claim.Task.ID)
 			return h.commit(ctx, b, now)
 		}
-		left, trouble := run.JobMayRun, fmt.Errorf("controller %s, which it belongs to, has not been heard of", old.Progress.Replica)
+		left, trouble := run.JobMayRun, fmt.Errorf("controller %s, which it belongs to, is missing", old.Progress.Replica)
 		if h.jobs.Sees(old) {
 			left, trouble = h.jobs.Stop(ctx, old, now)
 		}
@@ -151,7 +151,7 @@ func stillStopping(b *store.Batch, old run.Run, trouble error, now time.Time) {
 		text = trouble.Error()
 	}
 	tellLeft(b, old, "stopping", fmt.Sprintf(
-		"the job has not ended %s after it was asked to stop; it keeps its slot until its target says that it has ended, or `interlock job complete %s fail` does",
+		"the job has not ended %s after the stop request; it keeps its slot until its target, or `interlock job complete %s fail`, reports that it has ended",
 		since.Round(time.Second), old.Key), text, now)
 }
 
@@ -163,11 +163,11 @@ func (h *jobHandler) settleLeft(ctx context.Context, b *store.Batch, old run.Run
 	}
 	b.Swap(old, next)
 	if left == run.JobMayRun {
-		tellLeft(b, old, "left", fmt.Sprintf("the job may still run: %v", trouble), trouble.Error(), now)
+		tellLeft(b, old, "left", fmt.Sprintf("the job may still be running: %v", trouble), trouble.Error(), now)
 	} else {
 		b.Append(store.JobEntry{
 			Key: old.Key, Attempt: old.Attempt, At: period.Instant(now), Event: store.JobStopped, Try: old.Progress.StartTries,
-			Handle: old.Progress.Handle, Message: "its target says that it has ended",
+			Handle: old.Progress.Handle, Message: "its target reports that it has ended",
 		})
 	}
 	return h.freeSlot(ctx, b, old)

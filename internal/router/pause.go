@@ -76,7 +76,7 @@ func (h *pauseHandler) Resume(ctx context.Context, id pipeline.ID, by, why strin
 		case row.Config == "":
 			return unknown(id)
 		case row.Paused() && !row.Pause.Active():
-			return refuse(Conflict, "pipeline %s has no pause of its own; %s", id, pauseRemedy(row))
+			return refuse(Conflict, "pipeline %s is not paused individually; %s", id, pauseRemedy(row))
 		case !row.Paused():
 			return refuse(Conflict, "pipeline %s is not paused", id)
 		}

@@ -33,7 +33,7 @@ func (h *pauseHandler) ResumeAll(ctx context.Context, by, why string, now time.T
 	err := h.changeAll(ctx, now, func(all store.Pipeline) (store.Batch, error) {
 		if !all.Paused() {
 			return store.Batch{}, refuse(Conflict,
-				"there is no pause of all pipelines; `interlock resume PIPELINE` ends a pipeline's own pause")
+				"there is no pause of all pipelines; `interlock resume PIPELINE` ends the pause of one pipeline")
 		}
 		return resumeAll(all, by, why), nil
 	})
@@ -135,7 +135,7 @@ func (h *pauseHandler) copyPause(ctx context.Context, id pipeline.ID, now time.T
 		return nil
 	})
 	if err != nil {
-		return row, fmt.Errorf("bring the pause of all pipelines to %s: %w", id, err)
+		return row, fmt.Errorf("apply the pause of all pipelines to %s: %w", id, err)
 	}
 	return row, nil
 }

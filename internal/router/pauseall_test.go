@@ -190,7 +190,7 @@ func TestPauseOfAllIsNamedWhereItRefuses(t *testing.T) {
 	w.pauseAll(store.Pause{})
 	err := w.Router.Resume(ctx, "plain", "ada", "", w.Now())
 	refused(t, err, router.Conflict)
-	same(t, "refusal", "pipeline plain has no pause of its own; `interlock resume --all` ends the pause of all pipelines by bob", err.Error())
+	same(t, "refusal", "pipeline plain is not paused individually; `interlock resume --all` ends the pause of all pipelines by bob", err.Error())
 	_, err = w.Router.PauseAll(ctx, store.Pause{By: "bob"}, w.Now())
 	refused(t, err, router.Invalid)
 	_, err = w.Router.PauseAll(ctx, store.Pause{By: "bob", Why: "tested", Until: w.Now()}, w.Now())

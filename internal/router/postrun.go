@@ -249,9 +249,9 @@ func tellRules(b *store.Batch, old run.Run, next *store.PostRun, view gate.View,
 		return
 	}
 	next.Outcome = string(outcome)
-	message := "the post-run rules hold"
+	message := "the post-run rules pass"
 	if outcome == event.PostRunFailed {
-		message = "the post-run rules do not hold: " + firstReason(view)
+		message = "the post-run rules do not pass: " + firstReason(view)
 	}
 	about := event.Of(old, now)
 	about.Which, about.CausedBy = fmt.Sprintf("v%d", next.Version), causedBy // each telling swaps the row

@@ -158,5 +158,5 @@ func refuse(kind RefusalKind, format string, args ...any) error {
 }
 
 func unknown(id pipeline.ID) error {
-	return refuse(NotFound, "pipeline %q is not in force", id)
+	return refuse(NotFound, "pipeline %q is not active", id)
 }

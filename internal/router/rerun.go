@@ -124,7 +124,7 @@ func (h *requestHandler) rerun(ctx context.Context, e *catalog.Entry, row store.
 func (h *requestHandler) judge(ctx context.Context, e *catalog.Entry, row store.Pipeline, old run.Run, q RerunRequest, now time.Time) (rerun.Verdict, error) {
 	switch {
 	case e == nil:
-		return rerun.Verdict{Rejection: notInForce, Reason: "the pipeline is no longer in force: nothing new opens"}, nil
+		return rerun.Verdict{Rejection: notInForce, Reason: "the pipeline is no longer active: nothing new opens"}, nil
 	case e.DryRun:
 		return rerun.Verdict{Rejection: isDryRun, Reason: "the pipeline is a dry run: it starts nothing"}, nil
 	case row.Paused():
@@ -188,7 +188,7 @@ func (h *requestHandler) accept(b *store.Batch, e *catalog.Entry, key run.Key, o
 		from: v.At, causedBy: "request/" + q.ID, message: v.Reason,
 	}
 	about := aboutRequest(key, q, now)
-	b.Emit(event.New(event.RerunAccepted, about, fmt.Sprintf("rerun asked for by %s: %s", q.By, v.Reason), o.told()))
+	b.Emit(event.New(event.RerunAccepted, about, fmt.Sprintf("rerun requested by %s: %s", q.By, v.Reason), o.told()))
 	if old.Status == "" {
 		return h.begin(b, e, key, o, now)
 	}
@@ -199,7 +199,7 @@ func (h *requestHandler) accept(b *store.Batch, e *catalog.Entry, key run.Key, o
 func reject(b *store.Batch, key run.Key, old run.Run, q RerunRequest, v rerun.Verdict, now time.Time) {
 	about := aboutRequest(key, q, now)
 	about.Attempt = old.Attempt
-	b.Emit(event.New(event.RerunRejected, about, fmt.Sprintf("rerun asked for by %s is refused: %s", q.By, v.Reason),
+	b.Emit(event.New(event.RerunRejected, about, fmt.Sprintf("rerun requested by %s is rejected: %s", q.By, v.Reason),
 		event.Refusal{Why: string(v.Rejection), RequestedBy: q.By, Reason: q.Reason}))
 }
 

@@ -89,7 +89,7 @@ func (h *runHandler) settle(ctx context.Context, key run.Key, now time.Time) err
 			return err
 		}
 		if e == nil {
-			return h.giveUp(ctx, old, rerun.Budget{}, "the pipeline is no longer in force", now)
+			return h.giveUp(ctx, old, rerun.Budget{}, "the pipeline is no longer active", now)
 		}
 		v, budget := rerun.Retry(old, e.Job, now)
 		if !v.Open {

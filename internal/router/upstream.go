@@ -36,7 +36,7 @@ func (h *runHandler) tellDependents(ctx context.Context, c store.Change, now tim
 	}
 	for chunk := range slices.Chunk(writes, maxWrites) {
 		if _, err := h.store.PutReadings(ctx, chunk, now); err != nil {
-			return fmt.Errorf("tell dependents of %s: %w", c.Run, err)
+			return fmt.Errorf("wake the downstream pipelines of %s: %w", c.Run, err)
 		}
 	}
 	return nil

@@ -111,7 +111,7 @@ func (h *windowHandler) reopen(ctx context.Context, n news, old run.Run, v rerun
 	}
 	b := store.Batch{ID: nameOf("reopen", n.entry.DryRun, old.Key, old)}
 	b.ExpectPipeline(n.entry.ID, row)
-	o := order{cause: run.CauseReopened, from: v.At, until: waitsUntil(n.entry, old.Key), causedBy: n.cause(), message: "new data came after the window; " + v.Reason}
+	o := order{cause: run.CauseReopened, from: v.At, until: waitsUntil(n.entry, old.Key), causedBy: n.cause(), message: "new data arrived after the window; " + v.Reason}
 	if _, err := h.further(&b, n.entry, old, o, now); err != nil {
 		return err
 	}
