@@ -112,13 +112,13 @@ func TestWhatASinkRefusesIsListedAndSentAgain(t *testing.T) {
 	s.until("the alert is given up", func() bool {
 		return in(s.run("alerts", "dead", "--sink", "ops").stdout, "RETRY_EXHAUSTED", "broken 2026-03-03", "422")
 	})
-	if got := s.must(1, "alerts", "retry", "--all").stdout; !in(got, "✗ ops did not take", "422") {
+	if got := s.must(1, "alerts", "retry", "--all").stdout; !in(got, "✗ ops did not accept", "422") {
 		t.Errorf("got %s", got)
 	}
 	h.be(http.StatusOK)
 	page := parsed(t, s.must(0, "alerts", "dead", "--format", "json").stdout).(map[string]any)
 	id := page["items"].([]any)[0].(map[string]any)["event"].(map[string]any)["id"].(string)
-	if got := s.must(0, "alerts", "retry", id).stdout; !in(got, "✓ ops took "+id) {
+	if got := s.must(0, "alerts", "retry", id).stdout; !in(got, "✓ ops accepted "+id) {
 		t.Errorf("got %s", got)
 	}
 	if _, taken := h.has(); !cmp.Equal([]string{"RETRY_EXHAUSTED 2026-03-03"}, taken) {
@@ -140,7 +140,7 @@ func TestDeadLettersOfARemovedSinkAreListedAndDiscarded(t *testing.T) {
 	s = serve(t, p) // without the sink
 	page := parsed(t, s.must(0, "alerts", "dead", "--format", "json").stdout).(map[string]any)
 	id := page["items"].([]any)[0].(map[string]any)["event"].(map[string]any)["id"].(string)
-	if got := s.must(1, "alerts", "retry", "--all").stdout; strings.Count(got, "the sink ops is not in the server's file any more") != 2 {
+	if got := s.must(1, "alerts", "retry", "--all").stdout; strings.Count(got, "the sink ops was removed from the server's file") != 2 {
 		t.Errorf("got %s", got)
 	}
 	if got := s.must(0, "alerts", "discard", id).stdout; got != "discarded "+id+" of ops\n" {
@@ -167,7 +167,7 @@ func TestRoutesAreShownAndTried(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	h.be(http.StatusForbidden)
-	if got := s.must(1, "alerts", "test", "pages").stdout; !in(got, "✗ ops did not take the sample", "403") {
+	if got := s.must(1, "alerts", "test", "pages").stdout; !in(got, "✗ ops did not accept the sample", "403") {
 		t.Errorf("got %q", got)
 	}
 	if got := s.must(1, "alerts", "test", "nobody"); !in(got.stderr, "nobody", "pages, quiet") {

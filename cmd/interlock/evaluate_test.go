@@ -206,7 +206,7 @@ func TestMalformedFactsNameTheirKey(t *testing.T) {
 		{"no value", `{"r"}`, []string{"not JSON"}},
 		{"only a comma", `{,}`, []string{"not JSON"}},
 		{"no colon", `{"r" {}}`, []string{"not JSON"}},
-		{"more behind", `{} {}`, []string{"more after"}},
+		{"more behind", `{} {}`, []string{"unexpected data after"}},
 		{"too large", `{"r": {"a": "` + strings.Repeat("x", maxFactsBytes) + `"}}`, []string{"16 MiB"}},
 	}
 	file := write(t, "p.yaml", ruled)

@@ -171,7 +171,7 @@ func TestFollowGoesOnAfterALostConnection(t *testing.T) {
 	if diff := cmp.Diff(want, f.stdout.String()); diff != "" || code != 0 {
 		t.Errorf("exit code %d (-want +got):\n%s", code, diff)
 	}
-	if got := f.stderr.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "trying again") {
+	if got := f.stderr.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "retrying") {
 		t.Errorf("stderr: %s", got)
 	}
 }

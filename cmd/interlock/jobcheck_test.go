@@ -95,7 +95,7 @@ func TestAJobIsTriedWithoutBeingStarted(t *testing.T) {
 		want []string
 	}{
 		"a command":          {"job: {type: command, config: {command: [touch, " + marked + "]}}\n", exitFine, []string{"ok  config", "ok  target"}},
-		"a shell's":          {"job: {type: command, config: {command: 'touch " + marked + "', shell: true}}\n", exitFine, []string{"unsure  target", "/bin/sh is there"}},
+		"a shell's":          {"job: {type: command, config: {command: 'touch " + marked + "', shell: true}}\n", exitFine, []string{"unsure  target", "/bin/sh exists"}},
 		"no such program":    {"job: {type: command, config: {command: no-such-program}}\n", exitNo, []string{"no  target", `no program "no-such-program" in PATH (/bin:/usr/bin)`}},
 		"a request":          {"job: {type: http, config: {url: '" + dag.URL + "/start'}}\n", exitFine, []string{"unsure  target", "accepts connections"}},
 		"nobody there":       {"job: {type: http, config: {url: '" + closed.URL + "'}}\n", exitUnreachable, []string{"unreachable  target", "connection refused"}},
@@ -187,7 +187,7 @@ func TestATriedJobIsStoppedWhenItIsGivenUp(t *testing.T) {
 		}
 	}
 	giveUp()
-	if err := <-done; err == nil || !strings.Contains(out.String(), "it was given up, and was stopped") {
+	if err := <-done; err == nil || !strings.Contains(out.String(), "interrupted, and was stopped") {
 		t.Errorf("got %v\n%s", err, out.String())
 	}
 }

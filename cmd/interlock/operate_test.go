@@ -427,7 +427,7 @@ func TestRunsSayWhatAnOpenRunWaitsFor(t *testing.T) {
 		"TRIGGERING (held) | no answer within 2s": {Status: client.Triggering, Phase: "held", Held: &why, HeldSince: &at},
 		"RUNNING (status-unread) | the job's status could not be read since 2026-03-03 06:00:00Z: no answer within 2s": {Status: client.Running, Phase: "status-unread", Unread: &why, UnreadSince: &at},
 		"PENDING (backoff) | retry at 2026-03-03 06:00:00Z":                                                            {Status: client.Pending, Phase: "backoff", WindowStart: &at},
-		"PENDING (not-due) | begins at 2026-03-03 06:00:00Z":                                                           {Status: client.Pending, Phase: "not-due", WindowStart: &at},
+		"PENDING (not-due) | starts at 2026-03-03 06:00:00Z":                                                           {Status: client.Pending, Phase: "not-due", WindowStart: &at},
 		"PENDING (max-active) | waiting for a running job to end (maxActive)":                                          {Status: client.Pending, Phase: "max-active"},
 		"PENDING | waiting for its gate until 2026-03-03 06:00:00Z":                                                    {Status: client.Pending, Phase: "waiting", WindowEnd: &at},
 		"FAILED_FINAL | no answer within 2s":                                                                           {Status: client.FailedFinal, Phase: "failed", Reason: &why},

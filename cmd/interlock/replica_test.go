@@ -287,13 +287,13 @@ func TestReplicaSaysThatItsFilesDiffer(t *testing.T) {
 		return err == nil && want == ""
 	}
 	all[0].pipeline("orders", prompt+"sla: {maxDuration: 1h}\n")
-	until(t, "the other replica says that its file differs", func() bool { return says(b, "another replica has stored") })
+	until(t, "the other replica says that its file differs", func() bool { return says(b, "another replica stored") })
 	if !says(a, "") || a.told("CONFIG_ACCEPTED", "orders") != 2 {
 		t.Error("the replica that saw its file change differs, or did not store it")
 	}
 	b.stop()
 	b = all[1].start() // it remembers what it saw
-	until(t, "it still says so", func() bool { return says(b, "another replica has stored") })
+	until(t, "it still says so", func() bool { return says(b, "another replica stored") })
 	all[1].pipeline("orders", prompt+"sla: {maxDuration: 1h}\n")
 	until(t, "the files are the same again", func() bool { return says(a, "") && says(b, "") })
 	if n := b.told("CONFIG_ACCEPTED", "orders"); n != 2 {
