@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -104,7 +105,8 @@ func watchPut(server *redistest.Server, address string) ([]string, error) {
 	}
 	for seen := 0; lines.Scan(); {
 		words := quoted.FindAllString(lines.Text(), -1)
-		if len(words) == 0 || !strings.EqualFold(words[0], `"evalsha"`) || !strings.Contains(lines.Text(), firstKey) {
+		if len(words) == 0 || !strings.EqualFold(words[0], `"evalsha"`) || !strings.Contains(lines.Text(), firstKey) ||
+			!slices.Contains(words, putAction) {
 			continue
 		}
 		if seen++; seen == 2 {
@@ -128,12 +130,18 @@ func putOnce(address string) error {
 
 var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
-// unquoted are the words of a command, spread over all keys.
+// putAction is what the script calls an op that writes a row; its condition follows.
+const putAction = `"put"`
+
+// unquoted are the words of a command, spread over all keys and without conditions: it is sent many times.
 func unquoted(words []string) ([]string, error) {
 	for i, word := range words {
 		text, err := strconv.Unquote(word)
 		if err != nil {
 			return nil, err
+		}
+		if i > 0 && words[i-1] == "put" {
+			text = "-1"
 		}
 		words[i] = strings.ReplaceAll(text, firstKey, "key-__rand_int__")
 	}

@@ -159,12 +159,37 @@ func (w wishes) Rerun(ctx context.Context, q router.RerunRequest, now time.Time)
 	}
 	ctx, cancel := context.WithTimeout(ctx, routerWithin)
 	defer cancel()
-	answer, err := w.store.RerunAnswer(ctx, asked)
+	answer, err := w.answer(ctx, asked)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return store.Rerun{}, &router.Refusal{Kind: router.Conflict, Reason: fmt.Sprintf(
 			"the request is stored, but the stream-router did not answer within %s; check its log and its queue", routerWithin)}
 	}
 	return answer, err
+}
+
+// answerPoll is how often the console reads whether a request was answered.
+const answerPoll = 250 * time.Millisecond
+
+// answer waits until a request was answered, or ctx ends.
+func (w wishes) answer(ctx context.Context, asked dynamo.RerunRequest) (store.Rerun, error) {
+	tick := time.NewTicker(answerPoll)
+	defer tick.Stop()
+	for {
+		all, err := w.store.Reruns(ctx, []run.Key{asked.Key})
+		if err != nil {
+			return store.Rerun{}, err
+		}
+		for _, r := range all[asked.Key] {
+			if r.ID == asked.ID {
+				return r, nil
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return store.Rerun{}, fmt.Errorf("wait for the answer to request %s: %w", asked.ID, ctx.Err())
+		}
+	}
 }
 
 func (wishes) refuse(what, instead string) error {

@@ -30,7 +30,7 @@ job: {type: glue, config: {jobName: orders}}
 func deployed(t *testing.T) (string, *dynamo.Store) {
 	t.Helper()
 	url := dynamotest.Own(t)
-	db, err := dynamo.Open(t.Context(), url, dynamo.Options{Alone: true})
+	db, err := dynamotest.Open(t.Context(), url, dynamo.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

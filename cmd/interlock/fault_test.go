@@ -345,8 +345,8 @@ func listen(d *daemon) {
 	<-began
 }
 
-// TestDamagedStoreIsReportedAndRepaired damages a table that nothing reads. The controller finds it by itself, stops taking
-// changes and says what to do; interlock repair does it.
+// TestDamagedStoreIsReportedAndRepaired damages the table by which repeated transactions are recognised. The controller
+// finds it by itself, stops taking changes and says what to do; interlock repair does it.
 func TestDamagedStoreIsReportedAndRepaired(t *testing.T) {
 	binary := builtBinary(t)
 	t.Parallel()
@@ -356,7 +356,7 @@ func TestDamagedStoreIsReportedAndRepaired(t *testing.T) {
 	d.put("orders", "landed#2026-03-03", map[string]any{"n": 1})
 	d.reaches("orders/stream/2026-03-03", client.Completed)
 	d.stop()
-	g.damageTable("reruns")
+	g.damageTable("applied")
 	d = g.start()
 	until(t, "the damage is found", func() bool {
 		resp, err := http.Get(d.url + "/readyz")
@@ -372,7 +372,7 @@ func TestDamagedStoreIsReportedAndRepaired(t *testing.T) {
 	}
 	d.stop()
 	out, err := exec.Command(binary, "repair", "--data", g.path("data")).CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "reruns") || !strings.Contains(string(out), "an unknown number") {
+	if err != nil || !strings.Contains(string(out), "applied") || !strings.Contains(string(out), "an unknown number") {
 		t.Fatalf("repair: %v\n%s", err, out)
 	}
 	d = g.start()

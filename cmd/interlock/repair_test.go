@@ -25,7 +25,7 @@ func TestRepairSaysWhatItSaved(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := interlock("repair", "--data", s.data)
-	if got.code != 0 || !in(got.stdout, "is damaged: the write-ahead log", "TABLE", "pipelines", "is kept as") {
+	if got.code != 0 || !in(got.stdout, "is damaged: the write-ahead log", "TABLE", "rows", "is kept as") {
 		t.Errorf("a store without its log: %+v", got)
 	}
 	again := serve(t, site{pipelines: map[string]string{"shelf.yaml": shelfFile}, data: s.data})

@@ -34,7 +34,7 @@ func TestSensorSetReadsAFileOrStdin(t *testing.T) {
 	s := serve(t, site{pipelines: map[string]string{"shelf.yaml": shelfFile}})
 	s.must(0, "sensor", "set", "shelf", "file#2026-03-03", "--json", write(t, "facts.json", `{"rows": {"new": 3}}`))
 	piped := call{args: []string{"sensor", "set", "shelf", "piped", "--json", "-", "--source", "etl", "--ttl", "2h"}, stdin: `{"date": "20260303", "hour": 7}`, env: s.env}.run()
-	if piped.code != 0 || piped.stdout != "shelf piped is written for 2026-03-03T07, version 3\n" {
+	if piped.code != 0 || !strings.HasPrefix(piped.stdout, "shelf piped is written for 2026-03-03T07, version ") {
 		t.Errorf("got %+v", piped)
 	}
 	shown := s.must(0, "sensor", "get", "shelf").stdout

@@ -69,8 +69,8 @@ data "aws_iam_policy_document" "tables" {
   statement {
     sid = "Tables"
     actions = [
-      "dynamodb:BatchGetItem", "dynamodb:BatchWriteItem", "dynamodb:ConditionCheckItem", "dynamodb:DeleteItem", "dynamodb:GetItem",
-      "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem",
+      "dynamodb:BatchGetItem", "dynamodb:ConditionCheckItem", "dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem",
+      "dynamodb:Query", "dynamodb:UpdateItem",
     ]
     resources = [
       aws_dynamodb_table.control.arn, "${aws_dynamodb_table.control.arn}/index/*",

@@ -33,7 +33,6 @@ type streams struct {
 	each   int            // how many one token may have
 	done   chan struct{}
 	closed bool
-	end    store.Position // events up to here were there once: where the search for the end begins
 }
 
 func newStreams(most, each int) *streams {
@@ -160,7 +159,10 @@ func (a *API) follow(r *http.Request) (*follower, *Problem) {
 
 // find settles the place to start from. A place beyond the end is none of this store's: what happens next counts.
 func (f *follower) find(ctx context.Context) error {
-	start, err := f.api.start(ctx, f.query.Since)
+	start, err := f.api.store.LastPosition(ctx)
+	if err == nil && !f.query.Since.IsZero() {
+		start, err = f.api.store.PositionAt(ctx, f.query.Since)
+	}
 	if err != nil {
 		return err
 	}

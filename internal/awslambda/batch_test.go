@@ -14,6 +14,7 @@ import (
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/dynamo"
+	"github.com/interlock-go/interlock/internal/store/record"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
@@ -24,7 +25,7 @@ func (s scripted) Facts(r awslambda.Record) (awslambda.Facts, error) {
 	return s[r.Change.Sequence], nil
 }
 
-func (scripted) Take(context.Context, dynamo.Produced) (*store.Change, error) {
+func (scripted) PutProduced(context.Context, record.Produced) (*store.Change, error) {
 	return nil, errors.New("the table is throttled")
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/dynamo"
+	"github.com/interlock-go/interlock/internal/store/record"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
@@ -78,9 +79,9 @@ type Refused struct {
 type Streams interface {
 	// Facts are what a record tells. An error is a record that nobody can ever read.
 	Facts(r Record) (Facts, error)
-	// Take makes a reading of a producer's row, unless a later one is there, and gives the change that tells of it; nil where
-	// there is none. To take a row twice is to take it once.
-	Take(ctx context.Context, p dynamo.Produced) (*store.Change, error)
+	// PutProduced makes a reading of a producer's row, unless a later one is there, and returns its change; nil if there is
+	// none. It may be repeated.
+	PutProduced(ctx context.Context, p record.Produced) (*store.Change, error)
 	// Files are all pipeline, calendar and archetype files that there are.
 	Files(ctx context.Context) (dynamo.Files, error)
 	// Outboxes are those that were committed before an instant and that nobody has passed on, oldest first.

@@ -57,7 +57,15 @@ func TestManualNamesEveryAttributeAndEveryList(t *testing.T) {
 				}
 			}
 			for attribute, index := range map[string]string{"list": "control | `listed`", "pending": "control | `pending`", "aging": "all | `aging`"} {
-				if v, is := row[attribute].(*types.AttributeValueMemberS); is && !strings.Contains(lineOf(manual, index), "`"+v.Value+"`") {
+				v, is := row[attribute].(*types.AttributeValueMemberS)
+				if !is {
+					continue
+				}
+				name := "`" + v.Value + "`"
+				if list, _, several := strings.Cut(v.Value, ":"); several {
+					name = "`" + list + ":{" // such as task/due:{kind}
+				}
+				if !strings.Contains(lineOf(manual, index), name) {
 					missing["list "+v.Value+" of "+index] = true
 				}
 			}

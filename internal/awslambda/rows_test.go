@@ -208,7 +208,7 @@ func TestUnreadableRecordStopsNobodyElse(t *testing.T) {
 		return fmt.Sprintf(`{"eventName": "MODIFY", "dynamodb": {"SequenceNumber": %q, "Keys": {"SK": {"S": "TASK"}}, "NewImage": {"PK": {"S": %q}, "SK": {"S": "TASK"}%s}}}`, sequence, pk, more)
 	}
 	payload := fmt.Sprintf(`{"Records": [%s, %s, %s]}`,
-		record("100", "TASK#fire/orders", `, "stored": {"BOOL": true}, "json": {"S": "not json"}`),
+		record("100", "PIPELINE#orders", `, "change": {"S": "not json"}`),
 		record("101", "MARK#of/nobody", ""),
 		`{"eventName": "REMOVE", "userIdentity": {"principalId": "dynamodb.amazonaws.com", "type": "Service"}, "dynamodb": {"SequenceNumber": "102", "Keys": {"PK": {"S": "COMMIT#x"}, "SK": {"S": "COMMIT"}}}}`)
 	got, err := w.Route(awslambda.Tables{}, payload)

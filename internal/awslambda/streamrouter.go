@@ -149,7 +149,7 @@ func (r *Router) sensed(ctx context.Context, p dynamo.Produced) error {
 	if err := r.Catalog.Current().CheckDate(id, reading.Key, reading.Period, p.At, catalog.MaxFuture); err != nil {
 		return r.tellRefused(ctx, Refused{Row: p.Row, Reason: err.Error(), Record: p.Sequence}, id)
 	}
-	c, err := r.Streams.Take(ctx, p)
+	c, err := r.Streams.PutProduced(ctx, p.Produced)
 	if err != nil || c == nil {
 		return err
 	}

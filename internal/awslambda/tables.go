@@ -2,11 +2,14 @@ package awslambda
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/sink"
@@ -29,21 +32,21 @@ const (
 
 // Facts reads a record.
 func (t Tables) Facts(r Record) (Facts, error) {
-	told, err := dynamo.Record{Image: r.Change.Image, Sequence: r.Change.Sequence, At: r.at()}.Read()
-	f := Facts{Pipeline: told.Pipeline, Change: told.Change, Task: told.Task, Sensor: told.Sensor, Result: told.Result}
+	n, err := dynamo.Record{Image: r.Change.Image, Sequence: r.Change.Sequence, At: r.at()}.Read()
+	f := Facts{Pipeline: n.Pipeline, Change: n.Change, Task: n.Task, Sensor: n.Sensor, Result: n.Result}
 	if err != nil {
 		return f, err
 	}
 	if f.Result != nil {
 		f.Result.Message = sink.Cut(f.Result.Message, longestMessage)
 	}
-	if told.File {
+	if n.File {
 		f.File = &pipeline.Source{File: fileName(r.Change.Keys.PK.S), Data: text(r.Change.Image["config"])}
 	}
-	if told.Refused != "" {
-		f.Refused = &Refused{Row: r.Change.Keys.SK.S, Reason: sink.Cut(told.Refused, longestReason), Record: r.Change.Sequence}
+	if n.Refused != "" {
+		f.Refused = &Refused{Row: r.Change.Keys.SK.S, Reason: sink.Cut(n.Refused, longestReason), Record: r.Change.Sequence}
 	}
-	if q := told.Rerun; q != nil {
+	if q := n.Rerun; q != nil {
 		if len(q.ID) > longestName {
 			q.ID = hash(32, q.ID)
 		}
@@ -52,10 +55,10 @@ func (t Tables) Facts(r Record) (Facts, error) {
 			By: sink.Cut(q.By, longestName), Reason: sink.Cut(q.Reason, longestReason), Force: q.Force, BypassGate: q.BypassGate,
 		}
 	}
-	if told.Outbox != nil {
-		f.Outbox = t.outbox(*told.Outbox)
+	if n.Outbox != nil {
+		f.Outbox, err = t.outbox(*n.Outbox)
 	}
-	return f, nil
+	return f, err
 }
 
 // fileName is how Files calls the file of a row.
@@ -72,19 +75,35 @@ func text(v types.AttributeValue) []byte {
 	return nil
 }
 
-func (t Tables) outbox(o dynamo.Outbox) *Outbox {
-	return &Outbox{Events: o.Events, Done: func(ctx context.Context, now time.Time) error { return t.Relayed(ctx, o, now) }}
+// outbox reads the events of an outbox as package record has written them.
+func (t Tables) outbox(o dynamo.Outbox) (*Outbox, error) {
+	out := &Outbox{Done: func(ctx context.Context, now time.Time) error { return t.Relayed(ctx, o, now) }}
+	for _, stored := range o.Events {
+		var e event.Event
+		if err := json.Unmarshal(stored.Body, &e); err != nil {
+			return nil, fmt.Errorf("read event %s: %w", stored.ID, err)
+		}
+		out.Events = append(out.Events, e)
+	}
+	return out, nil
 }
 
 // Overview is the indexes that list what happened by when it was.
 func (t Tables) Overview() watchdog.Overview { return t.Store }
 
-// Outboxes lists what nobody has passed on.
+// Outboxes lists those that no function has published.
 func (t Tables) Outboxes(ctx context.Context, before time.Time) ([]Outbox, error) {
 	found, err := t.Store.Outboxes(ctx, before, store.MaxPage)
+	if err != nil {
+		return nil, err
+	}
 	all := make([]Outbox, len(found))
 	for i, o := range found {
-		all[i] = *t.outbox(o)
+		read, err := t.outbox(o)
+		if err != nil {
+			return nil, err
+		}
+		all[i] = *read
 	}
-	return all, err
+	return all, nil
 }

@@ -101,7 +101,7 @@ func New(o Options) *Engine {
 // rest, and returns. It returns an error only if it could not begin.
 func (e *Engine) Run(ctx context.Context, grace time.Duration) error {
 	if e.Alone {
-		if err := e.Store.VoidLeases(ctx); err != nil {
+		if err := e.Store.VoidLeases(context.WithoutCancel(ctx)); err != nil {
 			return err
 		}
 	}

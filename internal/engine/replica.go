@@ -55,10 +55,7 @@ func (e *Engine) config(ctx context.Context, id pipeline.ID) error {
 
 // configsFromNow finds the end of the events, and then reads everything: what was stored before is not told any more.
 func (e *Engine) configsFromNow(ctx context.Context) (store.Position, error) {
-	at, err := store.Seek(0, func(at store.Position) (bool, error) {
-		events, err := e.Store.EventsAfter(ctx, at, 1)
-		return len(events) == 0, err
-	})
+	at, err := e.Store.LastPosition(ctx)
 	if err != nil {
 		return 0, err
 	}

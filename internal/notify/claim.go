@@ -101,10 +101,7 @@ func (n *Notifier) begin(ctx context.Context, name string) error {
 	if at > 0 {
 		return nil
 	}
-	at, err = store.Seek(0, func(at store.Position) (bool, error) {
-		events, err := n.store.EventsAfter(ctx, at, 1)
-		return len(events) == 0 || !events[0].Event.Time.Before(n.since), err
-	})
+	at, err = n.store.PositionAt(ctx, n.since)
 	if err != nil {
 		return fmt.Errorf("find the start position of sink %s: %w", name, err)
 	}

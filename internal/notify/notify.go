@@ -34,6 +34,7 @@ type storage interface {
 type events interface {
 	Events(ctx context.Context, q store.EventQuery) (store.Page[event.Event], error)
 	EventsAfter(ctx context.Context, after store.Position, limit int) ([]store.StoredEvent, error)
+	PositionAt(ctx context.Context, t time.Time) (store.Position, error)
 }
 
 // Options are what a notifier works with.

@@ -194,6 +194,11 @@ func (s spread) EventsAfter(ctx context.Context, after store.Position, limit int
 	return events, err
 }
 
+func (s spread) PositionAt(ctx context.Context, t time.Time) (store.Position, error) {
+	at, err := s.Store.PositionAt(ctx, t)
+	return at * gap, err
+}
+
 func TestGapBetweenPositionsIsNoBacklog(t *testing.T) {
 	w := newWorld(t)
 	w.options.Store = spread{w.store}

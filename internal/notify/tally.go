@@ -41,7 +41,7 @@ func (n *Notifier) suppressed(ctx context.Context, silences []Silence) (map[stri
 	for _, s := range silences {
 		one := t.of[s.ID]
 		if one == nil {
-			at, err := n.eventsSince(ctx, s.Since.Add(-clockSlack))
+			at, err := n.store.PositionAt(ctx, s.Since.Add(-clockSlack))
 			if err != nil {
 				return nil, fmt.Errorf("count the alerts that silence %s held back: %w", s.ID, err)
 			}
@@ -110,12 +110,4 @@ func (n *Notifier) add(one *tally, s Silence, events []store.StoredEvent) bool {
 		}
 	}
 	return true
-}
-
-// eventsSince returns the position of the last event before an instant.
-func (n *Notifier) eventsSince(ctx context.Context, t time.Time) (store.Position, error) {
-	return store.Seek(0, func(at store.Position) (bool, error) {
-		events, err := n.store.EventsAfter(ctx, at, 1)
-		return len(events) == 0 || !events[0].Event.Time.Before(t), err
-	})
 }

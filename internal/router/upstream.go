@@ -20,7 +20,7 @@ import (
 func upstreamKey(id string) sensor.Key { return sensor.Key("run/" + id) }
 
 // maxWrites is how many readings every store takes at once.
-const maxWrites = 10
+const maxWrites = 5
 
 // tellDependents writes where a run came to stand as a reading of each pipeline that comes after it. The reading wakes them;
 // what their gates rest on is the run itself. One that comes late is passed over, since its version is lower. Every change

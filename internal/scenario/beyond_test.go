@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -100,7 +101,7 @@ func (a away) Receive(_ context.Context, group, consumer string, limit int) (cha
 // onDynamo keeps everything in tables of a real DynamoDB.
 func onDynamo(t *testing.T, url string) *held {
 	return &held{T: t, opens: func() store.Store {
-		s, err := dynamo.Open(t.Context(), url, dynamo.Options{Alone: true, Client: &courier{}})
+		s, err := dynamotest.Open(t.Context(), url, dynamo.Options{Client: &courier{}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,6 +114,7 @@ func onDynamo(t *testing.T, url string) *held {
 type courier struct {
 	mu    sync.Mutex
 	known map[string]*answer
+	lists map[string][]string // that a row is in, or ever was
 }
 
 type answer struct {
@@ -153,7 +155,7 @@ func (c *courier) Do(req *http.Request) (*http.Response, error) {
 	}
 	if call == "GetItem" || call == "BatchGetItem" || call == "Query" {
 		said.of = map[string]bool{}
-		touched(asked, said.of, false)
+		c.touched(asked, said.of, false)
 		c.keep(name, said)
 	} else {
 		c.forget(asked)
@@ -172,7 +174,7 @@ func (c *courier) keep(name string, said *answer) {
 
 func (c *courier) forget(written any) {
 	of := map[string]bool{}
-	touched(written, of, true)
+	c.touched(written, of, true)
 	for name, said := range c.known {
 		for what := range of {
 			if said.of[what] {
@@ -183,28 +185,43 @@ func (c *courier) forget(written any) {
 	}
 }
 
-// touched collects what a request is about: rows by their keys and, where it writes, the partitions and lists that they are in;
-// of a query, the partition or the list that it reads.
-func touched(v any, of map[string]bool, writes bool) {
+// touched collects what a request is about: rows by their keys and, where it writes, the partitions and lists that they are
+// in or were in; of a query, the partition or the list that it reads.
+func (c *courier) touched(v any, of map[string]bool, writes bool) {
 	switch v := v.(type) {
 	case []any:
 		for _, item := range v {
-			touched(item, of, writes)
+			c.touched(item, of, writes)
 		}
 	case map[string]any:
-		pk, sk, hash := textOf(v["PK"]), textOf(v["SK"]), textOf(v[":h"])
-		if hash != "" {
+		if hash := textOf(v[":h"]); hash != "" {
 			of["part "+hash] = true
 		}
-		if pk != "" && sk != "" {
+		if pk, sk := textOf(v["PK"]), textOf(v["SK"]); pk != "" && sk != "" {
 			of["row "+pk+" "+sk] = true
 			if writes {
-				of["part "+pk], of["part "+listOf(pk, sk)] = true, true
+				of["part "+pk] = true
+				c.listed(pk+" "+sk, v, of)
 			}
 		}
 		for _, item := range v {
-			touched(item, of, writes)
+			c.touched(item, of, writes)
 		}
+	}
+}
+
+// listed adds the lists that a row is in, or ever was.
+func (c *courier) listed(name string, row map[string]any, of map[string]bool) {
+	if c.lists == nil {
+		c.lists = map[string][]string{}
+	}
+	for _, attribute := range []string{"list", "pending", "aging"} {
+		if list := textOf(row[attribute]); list != "" && !slices.Contains(c.lists[name], list) {
+			c.lists[name] = append(c.lists[name], list)
+		}
+	}
+	for _, list := range c.lists[name] {
+		of["part "+list] = true
 	}
 }
 
@@ -212,18 +229,6 @@ func textOf(v any) string {
 	attribute, _ := v.(map[string]any)
 	text, _ := attribute["S"].(string)
 	return text
-}
-
-// listOf is the name of the list that a row may be in.
-func listOf(pk, sk string) string {
-	kind, _, _ := strings.Cut(pk, "#")
-	if kind == "PIPELINE" {
-		kind, _, _ = strings.Cut(sk, "#")
-	}
-	if list, other := map[string]string{"TRIGGER": "RUN", "STATE": "PIPELINE", "COMMIT": "OUTBOX", "CONFIG": "FILE", "JOB": "LOG"}[kind]; other {
-		return list
-	}
-	return kind
 }
 
 // carry sends a request and waits for all of the answer.

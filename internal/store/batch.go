@@ -50,10 +50,6 @@ type Batch struct {
 	Tasks    []Task
 	Finished []string
 
-	// Hold, where it is set, has one of Tasks claimed in the same commit, so that nobody comes between what was decided and who
-	// carries it out. If somebody holds that task by then, the Batch is ErrConflict.
-	Hold *Hold
-
 	Dead   []DeadLetter // stored; one with the same sink and event id is replaced
 	Buried []DeadLetter // taken out again, by sink and event id; one that is not there is fine
 }
@@ -69,14 +65,6 @@ type Swap[T any] struct {
 type PipelineVersion struct {
 	ID      pipeline.ID
 	Version int64
-}
-
-// Hold is the wish for a lease on a task that a Batch stores. Given is the lease: set once the Batch has happened, and again
-// where it is sent again, unless the lease is lost by then.
-type Hold struct {
-	Task  string
-	For   time.Duration
-	Given Lease
 }
 
 // Mark is a note that something has been dealt with. It may be forgotten, by Trim or by the store itself, after Until;

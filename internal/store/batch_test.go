@@ -50,21 +50,15 @@ func TestBatchThatNoStoreTakesIsRefused(t *testing.T) {
 			b.SwapPostRun(store.PostRun{}, store.PostRun{Key: first})
 			b.SwapPostRun(store.PostRun{}, store.PostRun{Key: first})
 		},
-		"one config twice":           func(b *store.Batch) { b.Configs = make([]store.Config, 2) },
-		"a config without version":   func(b *store.Batch) { b.Configs = []store.Config{{Pipeline: "orders"}} },
-		"one log entry twice":        func(b *store.Batch) { e := store.JobEntry{Key: first, Event: store.JobFail}; b.Append(e); b.Append(e) },
-		"a snapshot without an id":   func(b *store.Batch) { b.Snapshots = []store.Snapshot{{}} },
-		"a rerun without an id":      func(b *store.Batch) { b.Reruns = []store.Rerun{{Key: first}} },
-		"one mark twice":             func(b *store.Batch) { b.SetMark("m", time.Time{}); b.SetMark("m", time.Time{}) },
-		"a task stored and done":     func(b *store.Batch) { b.Schedule(store.Task{ID: "a"}); b.Finish("a") },
-		"a task without an id":       func(b *store.Batch) { b.Finish("") },
-		"a task held and not stored": func(b *store.Batch) { b.Hold = &store.Hold{Task: "a", For: time.Minute} },
-		"a task held for no time":    func(b *store.Batch) { b.Schedule(store.Task{ID: "a"}); b.Hold = &store.Hold{Task: "a"} },
-		"a task held that is leased": func(b *store.Batch) {
-			b.Schedule(store.Task{ID: "a"})
-			b.Lease, b.Hold = &store.Lease{Task: "a", Token: 1}, &store.Hold{Task: "a", For: time.Minute}
-		},
-		"an event without an id": func(b *store.Batch) { b.Emit(event.Event{}) },
+		"one config twice":         func(b *store.Batch) { b.Configs = make([]store.Config, 2) },
+		"a config without version": func(b *store.Batch) { b.Configs = []store.Config{{Pipeline: "orders"}} },
+		"one log entry twice":      func(b *store.Batch) { e := store.JobEntry{Key: first, Event: store.JobFail}; b.Append(e); b.Append(e) },
+		"a snapshot without an id": func(b *store.Batch) { b.Snapshots = []store.Snapshot{{}} },
+		"a rerun without an id":    func(b *store.Batch) { b.Reruns = []store.Rerun{{Key: first}} },
+		"one mark twice":           func(b *store.Batch) { b.SetMark("m", time.Time{}); b.SetMark("m", time.Time{}) },
+		"a task stored and done":   func(b *store.Batch) { b.Schedule(store.Task{ID: "a"}); b.Finish("a") },
+		"a task without an id":     func(b *store.Batch) { b.Finish("") },
+		"an event without an id":   func(b *store.Batch) { b.Emit(event.Event{}) },
 		"a letter dead and buried": func(b *store.Batch) {
 			b.Dead = []store.DeadLetter{{Sink: "hook", Event: told}}
 			b.Buried = []store.DeadLetter{{Sink: "hook", Event: told}}

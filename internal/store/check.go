@@ -3,7 +3,6 @@ package store
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 )
 
@@ -31,7 +30,7 @@ func (b *Batch) changed() int {
 // with its events, and the row of the leased task unless b changes that anyway.
 func (b *Batch) Rows() int {
 	n := b.changed() + len(b.Expected) + 1
-	if b.Lease != nil && !b.settles(b.Lease.Task) {
+	if b.Lease != nil && !b.Settles(b.Lease.Task) {
 		n++
 	}
 	return n
@@ -41,8 +40,8 @@ func (b *Batch) Rows() int {
 // one begun.
 func (b *Batch) Full() bool { return b.Rows() >= MaxRows }
 
-// settles says whether b stores or finishes that task.
-func (b *Batch) settles(task string) bool {
+// Settles reports whether b stores or finishes that task.
+func (b *Batch) Settles(task string) bool {
 	for _, t := range b.Tasks {
 		if t.ID == task {
 			return true
@@ -68,7 +67,6 @@ func (b *Batch) Check() error {
 	c := checker{seen: map[string]bool{}}
 	c.swaps(b)
 	c.records(b)
-	c.hold(b)
 	if c.err != nil {
 		return fmt.Errorf("commit %s: %w", b.ID, c.err)
 	}
@@ -137,19 +135,6 @@ func (c *checker) records(b *Batch) {
 	}
 	for _, e := range b.Events {
 		c.named("event", e.ID)
-	}
-}
-
-// hold refuses a wish for a lease on a task that b does not store, or that b is made under.
-func (c *checker) hold(b *Batch) {
-	switch h := b.Hold; {
-	case h == nil:
-	case !slices.ContainsFunc(b.Tasks, func(t Task) bool { return t.ID == h.Task }):
-		c.fail("task %q is to be held, and is not stored", h.Task)
-	case b.Lease != nil && b.Lease.Task == h.Task:
-		c.fail("task %q is to be held, and is held already", h.Task)
-	case h.For <= 0:
-		c.fail("task %q is to be held for %s", h.Task, h.For)
 	}
 }
 

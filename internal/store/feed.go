@@ -16,21 +16,21 @@ type Position int64
 // Change is a record that something was written: what the router reacts to. It says what changed, not what it was: a
 // handler reads the current state, which may be newer.
 type Change struct {
-	Position Position
-	Kind     ChangeKind
-	At       time.Time // now of the call that wrote it
-	Pipeline pipeline.ID
-	Version  int64 // of the reading, the run or the pipeline's row
+	Position Position    `json:"position,omitzero"`
+	Kind     ChangeKind  `json:"kind"`
+	At       time.Time   `json:"at"` // now of the call that wrote it
+	Pipeline pipeline.ID `json:"pipeline"`
+	Version  int64       `json:"version"` // of the reading, the run or the pipeline's row
 
 	// Of a reading.
-	Sensor  sensor.Key
-	Period  period.Period
-	Changed bool // the data differs from what was there before, as Put.Changed says
+	Sensor  sensor.Key    `json:"sensor,omitzero"`
+	Period  period.Period `json:"date,omitzero"`
+	Changed bool          `json:"changed,omitzero"` // the data differs from what was there before, as Put.Changed says
 
 	// Of a run whose status or attempt changed.
-	Run     run.Key
-	Status  run.Status
-	Attempt int
+	Run     run.Key    `json:"run,omitzero"`
+	Status  run.Status `json:"status,omitzero"`
+	Attempt int        `json:"attempt,omitzero"`
 }
 
 // ChangeKind says what was written.

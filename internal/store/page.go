@@ -35,33 +35,6 @@ type Page[T any] struct {
 	Next  string
 }
 
-// Piece gives so many items of a list after a place, and the place of the last of them.
-type Piece[T any] func(after string, limit int) (items []T, last string, err error)
-
-// PageOf reads pieces until a page is full and one more is known, or nothing is left.
-func PageOf[T any](limit int, after string, read Piece[T], wanted func(T) bool, cursor func(T) string) (Page[T], error) {
-	size := PageSize(limit)
-	var found []T
-	for {
-		items, last, err := read(after, size+1)
-		if err != nil {
-			return Page[T]{}, err
-		}
-		for _, item := range items {
-			if wanted(item) {
-				found = append(found, item)
-			}
-		}
-		if len(found) > size {
-			return Page[T]{Items: found[:size], Next: cursor(found[size-1])}, nil
-		}
-		if len(items) <= size {
-			return Page[T]{Items: found}, nil
-		}
-		after = last
-	}
-}
-
 // EncodeCursor makes a cursor of the parts that say where a page ended; the same in every store.
 func EncodeCursor(parts ...string) string {
 	text, err := json.Marshal(parts)

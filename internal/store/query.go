@@ -31,19 +31,17 @@ func (q RunQuery) Latest() period.Period {
 	return q.To
 }
 
+// Earliest is the earliest period that is wanted; zero if any is.
+func (q RunQuery) Earliest() period.Period {
+	if !q.Period.IsZero() && q.Period.Compare(q.From) > 0 {
+		return q.Period
+	}
+	return q.From
+}
+
 // Passed says that p and every period before it is too early to be wanted.
 func (q RunQuery) Passed(p period.Period) bool {
 	return !q.From.IsZero() && p.Compare(q.From) < 0 || !q.Period.IsZero() && p.Compare(q.Period) < 0
-}
-
-// Until cuts a list off, latest first, where its periods are too early to be wanted.
-func (q RunQuery) Until(runs []run.Run) []run.Run {
-	for i, r := range runs {
-		if q.Passed(r.Period) {
-			return runs[:i]
-		}
-	}
-	return runs
 }
 
 // Wants says whether a run is one of those, whatever its pipeline.
@@ -102,26 +100,6 @@ type LatestQuery struct {
 	Pipeline pipeline.ID
 	Limit    int
 	Cursor   string
-}
-
-// Keys returns the keys of the page: those after its cursor, and one more if the list goes on.
-func (q LatestQuery) Keys(all []sensor.Key) ([]sensor.Key, error) {
-	after, err := AfterSensor(q.Cursor)
-	if err != nil {
-		return nil, err
-	}
-	all = slices.DeleteFunc(all, func(k sensor.Key) bool { return k <= after })
-	slices.Sort(all)
-	return all[:min(len(all), PageSize(q.Limit)+1)], nil
-}
-
-// Page makes a page of the readings of Keys.
-func (q LatestQuery) Page(readings []*sensor.Reading) Page[*sensor.Reading] {
-	size := PageSize(q.Limit)
-	if len(readings) <= size {
-		return Page[*sensor.Reading]{Items: readings}
-	}
-	return Page[*sensor.Reading]{Items: readings[:size:size], Next: SensorCursor(readings[size-1])}
 }
 
 // WriteID names one write, as the Change does that tells of it.

@@ -71,7 +71,7 @@ type Sensors interface {
 	// A write with Deleted is stored like any other, without fields; rules pass over it.
 	// Written and acknowledged means durable.
 	//
-	// More writes than the store takes at once are ErrTooLarge (MaxWrites everywhere but on DynamoDB, where at least 10 fit);
+	// More writes than the store takes at once are ErrTooLarge (MaxWrites everywhere but on DynamoDB, where at least 5 fit);
 	// a write without pipeline or key, or with data that sensor.Normalize refuses, is an error too. Pipelines need not exist.
 	PutReadings(ctx context.Context, writes []Write, now time.Time) ([]Put, error)
 }
@@ -152,6 +152,11 @@ type Reader interface {
 	// own. Positions start above 0 and grow. There may be gaps, however large, and none is ever filled. A position is never
 	// reused, not even if the technology loses the last commits, as in a failover: followers keep theirs in memory.
 	EventsAfter(ctx context.Context, after Position, limit int) ([]StoredEvent, error)
+	// LastPosition returns the position of the last event; 0 if there is none.
+	LastPosition(ctx context.Context) (Position, error)
+	// PositionAt returns the position after which the events since t come: all of them, where clocks were right. If no event
+	// is that young, it is that of the last event.
+	PositionAt(ctx context.Context, t time.Time) (Position, error)
 	// Marked says which of the marks are set; those that are not are left out.
 	Marked(ctx context.Context, ids []string) (map[string]bool, error)
 	// Note gives one note; ErrNotFound if there is none. Notes lists those of a kind, by key.

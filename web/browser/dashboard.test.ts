@@ -49,7 +49,7 @@ test("a reading is seen on the gate, and the run it opens on the timeline", asyn
   await page.getByRole("img", { name: "unknown" }).waitFor();
   const sent = Date.now();
   await server.send("PUT", `/pipelines/orders/sensors/${encodeURIComponent(`rows#${day}`)}`, { count: 1200 });
-  await page.getByRole("img", { name: "holds", exact: true }).waitFor();
+  await page.getByRole("img", { name: "passes", exact: true }).waitFor();
   console.info(`a reading is seen after ${Date.now() - sent} ms`);
   await page.goto(`${server.url}/?span=2d`);
   await page.getByRole("link", { name: "orders", exact: true }).waitFor();

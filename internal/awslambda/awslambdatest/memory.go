@@ -18,6 +18,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/dynamo"
 	"github.com/interlock-go/interlock/internal/store/memory"
+	"github.com/interlock-go/interlock/internal/store/record"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
@@ -34,20 +35,20 @@ type Memory struct {
 	life, buried int
 
 	mu      sync.Mutex
-	records []record // that were not handled yet
+	records []streamed // that were not handled yet
 	last    int
-	told    map[string]record // by sequence number
+	told    map[string]streamed // by sequence number
 }
 
-// record is what one record of the stream tells.
-type record struct {
+// streamed is one record of the stream.
+type streamed struct {
 	sequence string
 	removed  string // the partition of a file that is gone
 	facts    awslambda.Facts
 }
 
 // NewMemory is empty.
-func NewMemory() *Memory { return &Memory{data: memory.New(), told: map[string]record{}} }
+func NewMemory() *Memory { return &Memory{data: memory.New(), told: map[string]streamed{}} }
 
 // Store is the data.
 func (m *Memory) Store() store.Store {
@@ -179,7 +180,7 @@ func (m *Memory) add(f awslambda.Facts) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.last++
-	r := record{sequence: strconv.Itoa(m.last), facts: f}
+	r := streamed{sequence: strconv.Itoa(m.last), facts: f}
 	m.told[r.sequence] = r
 	m.records = append(m.records, r)
 }
@@ -224,8 +225,8 @@ func (m *Memory) Facts(r awslambda.Record) (awslambda.Facts, error) {
 	return m.told[r.Change.Sequence].facts, nil
 }
 
-// Take stores a reading; its change comes with the stream.
-func (m *Memory) Take(ctx context.Context, p dynamo.Produced) (*store.Change, error) {
+// PutProduced stores a reading; its change comes with the stream.
+func (m *Memory) PutProduced(ctx context.Context, p record.Produced) (*store.Change, error) {
 	_, err := m.Store().PutReadings(ctx, []store.Write{p.Write}, p.At)
 	return nil, err
 }
@@ -280,8 +281,9 @@ func (m *Memory) PutSensor(id pipeline.ID, key string, fields sensor.Fields, now
 	if err != nil {
 		return err
 	}
+	write := store.Write{Pipeline: id, Reading: sensor.Reading{Key: name, Period: date, Fields: fields}}
 	m.add(awslambda.Facts{Pipeline: id, Sensor: &dynamo.Produced{
-		Row: "SENSOR#" + key, Write: store.Write{Pipeline: id, Reading: sensor.Reading{Key: name, Period: date, Fields: fields}}, At: now,
+		Row: "SENSOR#" + key, Produced: record.Produced{Write: write, At: now},
 	}})
 	return nil
 }

@@ -48,7 +48,7 @@ func (w *World) lost(text json.RawMessage) bool {
 		return false
 	}
 	if f.Sensor != nil {
-		c, err := w.Streams().Take(context.Background(), *f.Sensor)
+		c, err := w.Streams().PutProduced(context.Background(), f.Sensor.Produced)
 		if err != nil {
 			w.Fatal(err)
 		}

@@ -144,8 +144,7 @@ func (o *role) Do(r *http.Request) (*http.Response, error) {
 
 // half has a call about several rows leave out some of them, and say so.
 func (t *troubled) half(r *http.Request, operation string) (*http.Response, error) {
-	left := map[string]string{"BatchGetItem": "UnprocessedKeys", "BatchWriteItem": "UnprocessedItems"}[operation]
-	if left == "" {
+	if operation != "BatchGetItem" {
 		return nil, fmt.Errorf("%s happens or does not", operation)
 	}
 	var in struct{ RequestItems map[string]json.RawMessage }
@@ -170,7 +169,7 @@ func (t *troubled) half(r *http.Request, operation string) (*http.Response, erro
 	if err := json.NewDecoder(answer.Body).Decode(&out); err != nil {
 		return nil, err
 	}
-	if out[left], err = json.Marshal(rest); err != nil {
+	if out["UnprocessedKeys"], err = json.Marshal(rest); err != nil {
 		return nil, err
 	}
 	text, err := json.Marshal(out)
@@ -180,22 +179,13 @@ func (t *troubled) half(r *http.Request, operation string) (*http.Response, erro
 	return refusal(r, http.StatusOK, string(text)), nil
 }
 
-// halves splits what is asked of each table: what is read are keys, what is written a list.
+// halves splits the keys that are read from each table.
 func halves(items map[string]json.RawMessage) (first, rest map[string]any, err error) {
 	first, rest = map[string]any{}, map[string]any{}
 	for table, text := range items {
 		var reads struct {
 			ConsistentRead bool
 			Keys           []json.RawMessage
-		}
-		var writes []json.RawMessage
-		if json.Unmarshal(text, &writes) == nil {
-			n := (len(writes) + 1) / 2
-			first[table] = writes[:n]
-			if n < len(writes) {
-				rest[table] = writes[n:]
-			}
-			continue
 		}
 		if err := json.Unmarshal(text, &reads); err != nil {
 			return nil, nil, err

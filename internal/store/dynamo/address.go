@@ -3,141 +3,135 @@ package dynamo
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"strconv"
+	"slices"
 	"strings"
-	"time"
 
-	"github.com/interlock-go/interlock/internal/event"
-	"github.com/interlock-go/interlock/internal/period"
-	"github.com/interlock-go/interlock/internal/pipeline"
-	"github.com/interlock-go/interlock/internal/run"
-	"github.com/interlock-go/interlock/internal/sensor"
-	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/row"
 )
 
 // What the keys of rows begin with, where others have to know it too.
 const (
 	pipelinePrefix = "PIPELINE#"
 	sensorPrefix   = "SENSOR#"
-	readingPrefix  = "READING#"
-	historyPrefix  = "HISTORY#"
-	triggerPrefix  = "TRIGGER#"
 	taskPrefix     = "TASK#"
 	commitPrefix   = "COMMIT#"
 	jobPrefix      = "JOB#"
-	rerunPrefix    = "RERUN#"
 	rerunRequest   = "RERUN_REQUEST#"
 )
 
-// longestName is how much of a key a name may take that holds what others say: a PK has 2048 bytes at most, an SK 1024.
-const longestName = 900
+// kind says where the rows of a kind are.
+type kind struct {
+	table  string
+	pk, sk string // what PK and SK begin with
+	// spread says that PK goes on with the key, not with the partition. Such rows have no
+	// partition, and are not read in the order of their keys.
+	spread bool
+	// only is the key of the one row that a partition has.
+	only string
+	// slashes is how many "/" of a key are "#" in SK.
+	slashes int
+}
 
-// fitting is a name as it is, or, where that is too long, as much of it as fits and a hash of all.
-func fitting(name string) string {
-	if len(name) <= longestName {
+// kinds are those whose addresses the manual names. The rows of other kinds are in control, under
+// their kind in capitals.
+var kinds = map[row.Kind]kind{
+	"pipeline": {table: Control, pk: pipelinePrefix, sk: "STATE", only: "state"},
+	"config":   {table: Control, pk: pipelinePrefix, sk: "CONFIG#"},
+	"run":      {table: Control, pk: pipelinePrefix, sk: "TRIGGER#", slashes: 1},
+	"dry":      {table: Control, pk: pipelinePrefix, sk: "DRY_RUN#", slashes: 1},
+	"deadline": {table: Control, pk: pipelinePrefix, sk: "DEADLINE#", slashes: 2},
+	"baseline": {table: Control, pk: pipelinePrefix, sk: "BASELINE#", slashes: 1},
+	"sensor":   {table: Control, pk: pipelinePrefix, sk: "READING#"},
+	"history":  {table: Control, pk: pipelinePrefix, sk: "HISTORY#"},
+	"snapshot": {table: Control, pk: "SNAPSHOT#", sk: "SNAPSHOT", spread: true},
+	"mark":     {table: Control, pk: "MARK#", sk: "MARK", spread: true},
+	row.Tasks:  {table: Control, pk: taskPrefix, sk: "TASK", spread: true},
+	"runlog":   {table: JobLog, pk: pipelinePrefix, sk: jobPrefix, slashes: 4},
+	"rerun":    {table: Rerun, pk: pipelinePrefix, sk: "RERUN#", slashes: 2},
+	"note":     {table: Events, pk: "NOTE#"},
+	"cursor":   {table: Events, pk: "CURSOR"},
+	row.Events: {table: Events, pk: pipelinePrefix},
+}
+
+func kindOf(k row.Kind) kind {
+	if of, known := kinds[k]; known {
+		return of
+	}
+	return kind{table: Control, pk: strings.ToUpper(string(k)) + "#"}
+}
+
+// spelled returns a key as SK goes on with it.
+func (k kind) spelled(key string) string { return strings.Replace(key, "/", "#", k.slashes) }
+
+// addressOf returns where a row is.
+func addressOf(r row.Ref) address {
+	switch k := kindOf(r.Kind); {
+	case k.spread:
+		return address{k.table, k.pk + cut(r.Key), k.sk}
+	case k.only != "":
+		return address{k.table, k.pk + r.Part, k.sk}
+	default:
+		return address{k.table, k.pk + r.Part, k.sk + cut(k.spelled(r.Key))}
+	}
+}
+
+// ref returns the name of a row that the engine wrote. A key that was cut stays so, and names the
+// same row.
+func (r Row) ref(name row.Kind) row.Ref {
+	k := kindOf(name)
+	pk := strings.TrimPrefix(r.text("PK"), k.pk)
+	switch {
+	case k.spread:
+		return row.Ref{Kind: name, Key: pk}
+	case k.only != "":
+		return row.Ref{Kind: name, Part: pk, Key: k.only}
+	default:
+		key := strings.Replace(strings.TrimPrefix(r.text("SK"), k.sk), "#", "/", k.slashes)
+		return row.Ref{Kind: name, Part: pk, Key: key}
+	}
+}
+
+// longest is how many bytes of a key or a place DynamoDB is given: PK has at most 2048, SK and the
+// keys of indexes 1024.
+const longest = 900
+
+// cut returns a name as it is, or, if it is too long, its beginning and a hash of all.
+func cut(name string) string {
+	if len(name) <= longest {
 		return name
 	}
 	sum := sha256.Sum256([]byte(name))
 	end := "#" + hex.EncodeToString(sum[:])
-	return strings.ToValidUTF8(name[:longestName-len(end)], "") + end
+	return strings.ToValidUTF8(name[:longest-len(end)], "") + end
 }
 
-func partition(id pipeline.ID) string { return pipelinePrefix + string(id) }
-
-func ofRun(prefix string, key run.Key, more ...string) address {
-	sk := append([]string{string(key.Schedule), key.Period.String()}, more...)
-	return address{Control, partition(key.Pipeline), prefix + join(sk...)}
-}
-
-func runAt(key run.Key) address      { return ofRun(triggerPrefix, key) }
-func dryRunAt(key run.Key) address   { return ofRun("DRY_RUN#", key) }
-func baselineAt(key run.Key) address { return ofRun("BASELINE#", key) }
-
-func deadlineAt(key run.Key, kind store.DeadlineKind) address {
-	return ofRun("DEADLINE#", key, string(kind))
-}
-
-func pipelineAt(id pipeline.ID) address { return address{Control, partition(id), "STATE"} }
-
-func configAt(id pipeline.ID, version string) address {
-	return address{Control, partition(id), "CONFIG#" + version}
-}
-
-func snapshotAt(id run.SnapshotID) address {
-	return address{Control, "SNAPSHOT#" + string(id), "SNAPSHOT"}
-}
-
-func markAt(id string) address             { return address{Control, "MARK#" + fitting(id), "MARK"} }
-func taskAt(id string) address             { return address{Control, taskPrefix + id, "TASK"} }
-func deadAt(sink, id string) address       { return address{Control, "DEAD", join(sink, id)} }
-func groupAt(name string) address          { return address{Control, "GROUP", name} }
-func counterAt(table, name string) address { return address{table, "COUNTER", name} }
-func cursorAt(name string) address         { return address{Events, "CURSOR", name} }
-
-func noteAt(kind store.NoteKind, key string) address {
-	return address{Events, "NOTE#" + string(kind), key}
-}
-
-func jobAt(e store.JobEntry) address {
-	at := ofRun(jobPrefix, e.Key, strconv.Itoa(e.Attempt), string(e.Event), strconv.Itoa(e.Try))
-	at.table = JobLog
-	return at
-}
-
-func rerunAt(r store.Rerun) address {
-	at := ofRun(rerunPrefix, r.Key, fitting(r.ID))
-	at.table = Rerun
-	return at
-}
-
-func readingAt(id pipeline.ID, key sensor.Key, p period.Period) address {
-	return address{Control, partition(id), readingPrefix + join(string(key), p.String())}
-}
-
-func historyAt(id pipeline.ID, key sensor.Key, version int64) address {
-	return address{Control, partition(id), historyPrefix + join(string(key), digits(version))}
-}
-
-// commitAt is where it is remembered that a Batch was taken. One of nothing but notes stays in the table of notes, so that
-// who only keeps notes needs no other.
-func commitAt(b store.Batch) address {
-	at := address{Control, commitPrefix + fitting(b.Identity()), "COMMIT"}
-	if len(b.Notes) > 0 && b.Rows() == len(b.Notes)+1 && len(b.Events) == 0 {
-		at.table = Events
+// bound returns where a range begins or ends: at name, or, if that is too long, at what cut keeps of
+// it, followed by end.
+func bound(name, end string) string {
+	if len(name) <= longest {
+		return name
 	}
-	return at
+	return strings.ToValidUTF8(name[:longest-1-2*sha256.Size], "") + end
 }
 
-func changeAt(p store.Position) address { return address{Control, "CHANGES", digits(int64(p))} }
+// first sorts before every key, and last after everything that a key goes on with.
+const first, last = "\x00", "\U0010ffff"
 
-// stretch is how many positions share a partition of the log of all events.
-const stretch = 100_000
-
-func logPartition(p store.Position) string { return "LOG#" + strconv.FormatInt(int64(p)/stretch, 10) }
-
-func logAt(p store.Position) address { return address{Events, logPartition(p), digits(int64(p))} }
-func eventIDAt(id string) address    { return address{Events, "EVENT#" + id, "EVENT"} }
-
-func eventAt(e event.Event) address {
-	return address{Events, partition(e.Detail.Pipeline), join(millis(e.Time), string(e.Type), e.ID)}
+// commitOf returns where it is remembered that a transaction was applied. That of one about nothing
+// but the table of events is in the same table, so that a function that only keeps notes needs no
+// other.
+func commitOf(id string, tx row.Tx) address {
+	outside := func(op row.Op) bool { return kindOf(op.Row.Kind).table != Events }
+	if len(tx.Events) > 0 || slices.ContainsFunc(tx.Ops, outside) {
+		return address{Control, commitPrefix + cut(id), "COMMIT"}
+	}
+	return address{Events, commitPrefix + cut(id), "COMMIT"}
 }
 
-func millis(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
+func counterAt(table, name string) address { return address{table, "COUNTER", name} }
 
-// The places of rows in lists, which are sorted as texts and begin with the kind of row.
+// listOf returns the name of a list as indexes have it: lists of several kinds may have the same
+// name.
+func listOf(k row.Kind, list string) string { return string(k) + "/" + list }
 
-// runPlace is latest period first, then by pipeline and schedule, in the list of all runs or of those that ended somehow.
-func runPlace(list string, key run.Key) string {
-	return join(list, store.LatestFirst(key.Period), names(key))
-}
-
-// endedAs is the list of the runs that ended with a status.
-func endedAs(s run.Status) string { return join("ENDED", string(s)) }
-
-// openPlace is oldest period first.
-func openPlace(key run.Key) string { return join("RUN", store.Place(key.Period), names(key)) }
-
-// deadlinePlace is soonest first, then by period, pipeline, schedule and kind.
-func deadlinePlace(d store.Deadline) string {
-	return join("DEADLINE", store.Nanos(d.BreachAt), store.Place(d.Key.Period), names(d.Key, string(d.Kind)))
-}
+func join(parts ...string) string { return strings.Join(parts, "#") }

@@ -5,107 +5,185 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
+
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// operation is a method of the SDK's client. The store keeps those that it needs instead of the client: a value that
-// reflection could reach would take all methods of its type into the binary, and there are dozens.
+// operation is a method of the SDK's client. The engine keeps those that it calls instead of the
+// client: through a value that reflection can reach, the linker keeps all methods of its type, and
+// there are dozens.
 type operation[In, Out any] = func(context.Context, *In, ...func(*dynamodb.Options)) (*Out, error)
 
 type calls struct {
-	get        operation[dynamodb.GetItemInput, dynamodb.GetItemOutput]
-	put        operation[dynamodb.PutItemInput, dynamodb.PutItemOutput]
-	update     operation[dynamodb.UpdateItemInput, dynamodb.UpdateItemOutput]
-	drop       operation[dynamodb.DeleteItemInput, dynamodb.DeleteItemOutput]
-	query      operation[dynamodb.QueryInput, dynamodb.QueryOutput]
-	batchGet   operation[dynamodb.BatchGetItemInput, dynamodb.BatchGetItemOutput]
-	batchWrite operation[dynamodb.BatchWriteItemInput, dynamodb.BatchWriteItemOutput]
-	transact   operation[dynamodb.TransactWriteItemsInput, dynamodb.TransactWriteItemsOutput]
+	get      operation[dynamodb.GetItemInput, dynamodb.GetItemOutput]
+	put      operation[dynamodb.PutItemInput, dynamodb.PutItemOutput]
+	update   operation[dynamodb.UpdateItemInput, dynamodb.UpdateItemOutput]
+	drop     operation[dynamodb.DeleteItemInput, dynamodb.DeleteItemOutput]
+	query    operation[dynamodb.QueryInput, dynamodb.QueryOutput]
+	batchGet operation[dynamodb.BatchGetItemInput, dynamodb.BatchGetItemOutput]
+	transact operation[dynamodb.TransactWriteItemsInput, dynamodb.TransactWriteItemsOutput]
 }
 
 func callsOf(c *dynamodb.Client) calls {
 	return calls{
 		get: c.GetItem, put: c.PutItem, update: c.UpdateItem, drop: c.DeleteItem, query: c.Query,
-		batchGet: c.BatchGetItem, batchWrite: c.BatchWriteItem, transact: c.TransactWriteItems,
+		batchGet: c.BatchGetItem, transact: c.TransactWriteItems,
 	}
 }
 
-// mostWrites is the most that one call takes.
-const mostWrites = 25
-
 // address is where a row is.
-type address struct {
-	table  string
-	pk, sk string
-}
+type address struct{ table, pk, sk string }
 
 func (a address) key() map[string]types.AttributeValue {
 	return map[string]types.AttributeValue{"PK": text(a.pk), "SK": text(a.sk)}
 }
 
-func (s *Store) table(name string) *string { return aws.String(TableName(s.environment, name)) }
+// tables is the access to the database that Engine and Store share.
+type tables struct {
+	do calls
 
-// write puts and drops rows, without conditions and each for itself.
-func (s *Store) write(ctx context.Context, requests map[string][]types.WriteRequest) error {
-	if err := s.open(); err != nil {
+	environment, region string
+	keepEvents          time.Duration
+
+	gets          *store.Gatherer[*reading]
+	tasks, events store.Signal
+
+	closed chan struct{}
+	once   sync.Once
+	watch  sync.Once
+	ended  sync.WaitGroup
+}
+
+func (t *tables) table(name string) *string { return aws.String(TableName(t.environment, name)) }
+
+func (t *tables) open() error {
+	select {
+	case <-t.closed:
+		return row.ErrClosed
+	default:
+		return nil
+	}
+}
+
+// condition is what must hold of a row for it to be written.
+type condition struct {
+	text   *string
+	names  map[string]string
+	values Row
+}
+
+var (
+	absent  = condition{text: aws.String("attribute_not_exists(PK)")}
+	present = condition{text: aws.String("attribute_exists(PK)")}
+	never   = condition{text: aws.String("attribute_exists(PK) AND attribute_not_exists(PK)")}
+)
+
+func equals(name string, value types.AttributeValue) condition {
+	return condition{text: aws.String("#is = :is"), names: map[string]string{"#is": name}, values: Row{":is": value}}
+}
+
+// item is one part of a transaction. r is what it puts.
+func (t *tables) item(do row.Do, at address, r Row, on condition) (i types.TransactWriteItem) {
+	table := t.table(at.table)
+	switch do {
+	case row.Put:
+		r["PK"], r["SK"] = text(at.pk), text(at.sk)
+		i.Put = &types.Put{
+			TableName: table, Item: r,
+			ConditionExpression: on.text, ExpressionAttributeNames: on.names, ExpressionAttributeValues: on.values,
+		}
+	case row.Delete:
+		i.Delete = &types.Delete{
+			TableName: table, Key: at.key(),
+			ConditionExpression: on.text, ExpressionAttributeNames: on.names, ExpressionAttributeValues: on.values,
+		}
+	default:
+		i.ConditionCheck = &types.ConditionCheck{
+			TableName: table, Key: at.key(),
+			ConditionExpression: on.text, ExpressionAttributeNames: on.names, ExpressionAttributeValues: on.values,
+		}
+	}
+	return i
+}
+
+// atOnce is how many requests one call makes at the same time.
+const atOnce = 16
+
+// together runs do for the numbers below n, several at a time, and returns all errors.
+func together(n int, do func(i int) error) error {
+	errs, slots := make([]error, n), make(chan struct{}, atOnce)
+	var all sync.WaitGroup
+	for i := range n {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = do(i)
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// errAgain says that a transaction has to be repeated: another one was writing one of its rows, or
+// DynamoDB had no capacity.
+var errAgain = errors.New("another transaction is writing the same rows")
+
+// tries is how often a transaction is repeated before that is an error.
+const tries = 50
+
+// transact writes all items or none. It returns the items whose conditions did not hold. The SDK
+// gives every call a token, so that a request which it sends twice happens once.
+func (t *tables) transact(ctx context.Context, items []types.TransactWriteItem) (unmet []int, err error) {
+	_, err = t.do.transact(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: items})
+	canceled, is := errors.AsType[*types.TransactionCanceledException](err)
+	if !is {
+		return nil, t.fault(err)
+	}
+	again := false
+	for i, reason := range canceled.CancellationReasons {
+		switch aws.ToString(reason.Code) {
+		case "", "None":
+		case "ConditionalCheckFailed":
+			unmet = append(unmet, i)
+		case "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded":
+			again = true
+		default:
+			return nil, t.fault(err) // it would be rejected again
+		}
+	}
+	if again || len(unmet) == 0 {
+		return nil, errAgain
+	}
+	return unmet, nil
+}
+
+// put writes a row, whatever is there.
+func (t *tables) put(ctx context.Context, at address, r Row) error {
+	if err := t.open(); err != nil {
 		return err
 	}
-	left := map[string][]types.WriteRequest{}
-	for table, list := range requests {
-		left[*s.table(table)] = list
-	}
-	for try := 0; len(left) > 0; {
-		some, rest := firstOf(left)
-		out, err := s.do.batchWrite(ctx, &dynamodb.BatchWriteItemInput{RequestItems: some})
-		if err != nil {
-			return s.fault(err)
-		}
-		left = rest
-		if len(out.UnprocessedItems) > 0 {
-			for table, list := range out.UnprocessedItems {
-				left[table] = append(left[table], list...)
-			}
-			if err := pause(ctx, try); err != nil {
-				return err
-			}
-			try++
-		}
-	}
-	return nil
+	r["PK"], r["SK"] = text(at.pk), text(at.sk)
+	_, err := t.do.put(ctx, &dynamodb.PutItemInput{TableName: t.table(at.table), Item: r})
+	return t.fault(err)
 }
 
-// firstOf splits off as many requests as one call takes.
-func firstOf(all map[string][]types.WriteRequest) (some, rest map[string][]types.WriteRequest) {
-	some, rest = map[string][]types.WriteRequest{}, map[string][]types.WriteRequest{}
-	room := mostWrites
-	for table, list := range all {
-		n := min(room, len(list))
-		if n > 0 {
-			some[table] = list[:n]
-		}
-		if n < len(list) {
-			rest[table] = list[n:]
-		}
-		room -= n
-	}
-	return some, rest
-}
-
-// pause waits before something that the service did not get to, or that somebody else was quicker with, is asked of it again:
-// not at all the first time, and then ever longer.
+// pause waits before a request is repeated: not at all the first time, then longer each time.
 func pause(ctx context.Context, try int) error {
 	if try == 0 {
 		return ctx.Err()
 	}
-	t := time.NewTimer(min(time.Second, 10*time.Millisecond<<min(try, 10)))
-	defer t.Stop()
+	timer := time.NewTimer(min(time.Second, 10*time.Millisecond<<min(try, 10)))
+	defer timer.Stop()
 	select {
-	case <-t.C:
+	case <-timer.C:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -118,14 +196,15 @@ func unmet(err error) bool {
 	return is
 }
 
-// fault says in words what a refusal means. What errors.Is finds stays.
-func (s *Store) fault(err error) error {
+// fault says in words what an error of DynamoDB means, and wraps it.
+func (t *tables) fault(err error) error {
 	if err == nil {
 		return nil
 	}
 	if _, missing := errors.AsType[*types.ResourceNotFoundException](err); missing {
-		return fmt.Errorf("a table or an index of environment %s is not there in %s (want %s and its like): look at the name, the region and what is deployed: %w",
-			s.environment, s.region, TableName(s.environment, Control), err)
+		return fmt.Errorf("a table or an index of environment %s does not exist in %s (want %s and the others): "+
+			"check the name, the region and what is deployed: %w",
+			t.environment, t.region, TableName(t.environment, Control), err)
 	}
 	said, refused := errors.AsType[smithy.APIError](err)
 	if !refused {
@@ -133,11 +212,12 @@ func (s *Store) fault(err error) error {
 	}
 	switch code := said.ErrorCode(); {
 	case code == "AccessDeniedException":
-		return fmt.Errorf("AWS does not let this identity do that on the tables of environment %s: %w", s.environment, err)
-	case code == "UnrecognizedClientException" || code == "ExpiredTokenException" || code == "InvalidSignatureException":
-		return fmt.Errorf("AWS does not take these credentials; they may have expired, or be another account's: %w", err)
+		return fmt.Errorf("this AWS identity is not allowed to do that on the tables of environment %s: %w",
+			t.environment, err)
+	case code == "UnrecognizedClientException", code == "ExpiredTokenException", code == "InvalidSignatureException":
+		return fmt.Errorf("AWS rejects these credentials; they may have expired, or belong to another account: %w", err)
 	case code == "ValidationException" && strings.Contains(said.ErrorMessage(), "size"):
-		return fmt.Errorf("a row is larger than the 400 KB that DynamoDB takes: %w", err)
+		return fmt.Errorf("a row is larger than 400 KB, the most that DynamoDB stores: %w", err)
 	default:
 		return err
 	}

@@ -1,19 +1,21 @@
-// Package dynamo is the store of a deployment on AWS: four DynamoDB tables, whose rows docs/DYNAMODB.md lists. A Batch is one
-// transaction of at most ten rows, each on condition that it still is as it was read; what a decision depends on is read
-// consistently; nothing ever scans a table.
+// Package dynamo keeps the rows of a deployment on AWS in four DynamoDB tables; docs/DYNAMODB.md
+// lists them. Engine implements row.Engine: a transaction is one TransactWriteItems of at most ten
+// items, what a decision depends on is read consistently, and nothing scans a table.
 //
-// Events and changes are not put in their order by that transaction, which has no room for it. On AWS the stream of the tables
-// does so: a function follows it, and image.go says what each record means to it. A process that is alone with its tables
-// (Options.Alone) does it itself with each call.
+// The streams of the tables are the log of changes: each change is an attribute of the row that it
+// is about. The events of a transaction wait in its outbox until a function has published them and
+// Append has given them a position in the log. image.go says what a record of a stream means.
 //
-// One file per role of the contract: commit.go, swap.go and task.go change records, put.go and producer.go take readings,
-// run.go, record.go, reading.go and event.go list, order.go gives events and changes their places, feed.go hands changes
-// out, trim.go forgets. gather.go reads rows, table.go says what has to be deployed, address.go where each row is, url.go what may be opened.
+// apply.go writes rows, gather.go and scan.go read them, event.go keeps the log of events,
+// outbox.go what waits for it. address.go says where each row is, table.go what has to be deployed,
+// url.go what may be opened. producer.go handles rows that others write.
 package dynamo
 
 import (
+	"context"
+	"crypto/rand"
 	"errors"
-	"sync"
+	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -21,127 +23,100 @@ import (
 	"github.com/aws/smithy-go/logging"
 
 	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-var _ store.Store = (*Store)(nil)
+// poll is how often waiters are woken, since other processes make changes that this one does not
+// hear of.
+const poll = 2 * time.Second
 
-var errClosed = errors.New("store is closed")
-
-// MaxWrites is how many readings one call takes: what fits into one transaction.
-const MaxWrites = 10
-
-// look is how often those who wait are woken where other processes make the changes: nobody tells of these.
-const look = 2 * time.Second
-
-// Options say how a Store is used. The zero value is for tables whose streams are followed by functions.
+// Options say how the tables are used.
 type Options struct {
-	// Alone says that no other process changes the tables and nobody follows their streams: events and changes are given
-	// their places by the call that makes them, and changes are handed out by Receive.
-	Alone bool
-	// KeepEvents is how long events are kept, by DynamoDB's own TTL; 0 leaves that to Trim.
+	// KeepEvents is how long events are kept, by DynamoDB's own TTL; 0 leaves that to retention.
 	KeepEvents time.Duration
 	// Client sends the requests; nil means that of the configuration.
 	Client aws.HTTPClient
 }
 
-// Store is one process's hold on the tables.
-type Store struct {
-	do          calls
-	environment string
-	region      string
-	o           Options
-
-	alone  sync.Mutex // with Options.Alone: one change after the other
-	places places
-	feed   feed
-	ticket ticket
-	gets   *store.Gatherer[wanted]
-
-	tasks, events, changes store.Signal
-
-	closed chan struct{}
-	once   sync.Once
-	watch  sync.Once
-	ended  sync.WaitGroup
+// Engine is a process's access to the tables of an environment.
+type Engine struct {
+	*tables
+	self string
 }
 
-// New works on the tables of an environment, with a client made of c. It connects to nothing yet.
-func New(c aws.Config, environment string, o Options) *Store {
+var _ row.Engine = (*Engine)(nil)
+
+// NewEngine returns an engine on the tables of an environment, with a client made of c. It connects
+// to nothing yet.
+func NewEngine(c aws.Config, environment string, o Options) *Engine {
 	if o.Client != nil {
 		c.HTTPClient = o.Client
 	}
-	c.Logger = logging.Nop{} // what matters is in the errors
-	return &Store{
-		do: callsOf(dynamodb.NewFromConfig(c)), environment: environment, region: c.Region, o: o,
-		feed: feed{groups: map[string]*group{}}, gets: newGets(), closed: make(chan struct{}),
+	c.Logger = logging.Nop{} // the errors say what matters
+	return &Engine{self: rand.Text(), tables: &tables{
+		do: callsOf(dynamodb.NewFromConfig(c)), environment: environment, region: c.Region, keepEvents: o.KeepEvents,
+		gets: newGets(), closed: make(chan struct{}),
+	}}
+}
+
+// errNoFeed is the error of Receive and Ack.
+var errNoFeed = fmt.Errorf("the stream-router reads changes from the streams of the tables: %w", errors.ErrUnsupported)
+
+// Receive fails: on AWS the streams are the log of changes.
+func (e *Engine) Receive(_ context.Context, group, consumer string, _ int) ([]row.Change, error) {
+	return nil, fmt.Errorf("receive changes as %s of %s: %w", consumer, group, errNoFeed)
+}
+
+// Ack fails as Receive does.
+func (e *Engine) Ack(_ context.Context, group string, _ []row.Change) error {
+	return fmt.Errorf("acknowledge changes of %s: %w", group, errNoFeed)
+}
+
+// Backlog returns how many transactions have events that were not published, whatever the group.
+func (e *Engine) Backlog(ctx context.Context, _ string) (int, *row.Change, error) {
+	waiting, err := e.Outboxes(ctx, time.Time{}, store.MaxPage)
+	if err != nil || len(waiting) == 0 {
+		return 0, nil, err
 	}
+	return len(waiting), &row.Change{At: waiting[0].At}, nil
 }
 
-// Close ends what waits, and lets go of the changes that were received and are not done.
-func (s *Store) Close() error {
-	s.once.Do(func() {
-		close(s.closed)
-		s.ended.Wait()
-	})
-	return nil
-}
-
-func (s *Store) open() error {
-	select {
-	case <-s.closed:
-		return errClosed
-	default:
-		return nil
+// Changed returns a channel that is closed by a change of this process, and from time to time.
+func (e *Engine) Changed(t row.Topic) <-chan struct{} {
+	e.watch.Do(func() { e.ended.Go(e.raiseAll) })
+	if t == row.EventTopic {
+		return e.events.Next()
 	}
+	return e.tasks.Next()
 }
 
-// serial begins a change, and the function it gives ends it. A process that is alone makes one after the other: what it gives
-// a place is then in the order in which it happened.
-func (s *Store) serial() func() {
-	if !s.o.Alone {
-		return func() {}
-	}
-	s.alone.Lock()
-	return s.alone.Unlock
-}
-
-// TasksChanged is the same channel for all who wait for the next change.
-func (s *Store) TasksChanged() <-chan struct{} { return s.wait(&s.tasks) }
-
-// EventsChanged is the same channel for all who wait for the next event.
-func (s *Store) EventsChanged() <-chan struct{} { return s.wait(&s.events) }
-
-func (s *Store) wait(on *store.Signal) <-chan struct{} {
-	if !s.o.Alone {
-		s.watch.Do(func() { s.ended.Go(s.raiseAll) })
-	}
-	return on.Next()
-}
-
-func (s *Store) raiseAll() {
-	tick := time.NewTicker(look)
+func (t *tables) raiseAll() {
+	tick := time.NewTicker(poll)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			s.tasks.Raise()
-			s.events.Raise()
-		case <-s.closed:
+			t.tasks.Raise()
+			t.events.Raise()
+		case <-t.closed:
 			return
 		}
 	}
 }
 
-// ticket numbers what this process does, by the clock of its callers as far as that goes on.
-type ticket struct {
-	mu   sync.Mutex
-	last int64
-}
+// Peers returns a random name for this process. Leases end by time: which others run is not known.
+func (e *Engine) Peers() row.Peers { return row.Peers{Self: e.self} }
 
-// next is the first of as many numbers as a Batch has rows.
-func (t *ticket) next(now time.Time) int64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.last = max(t.last+store.MaxRows, now.UnixNano())
-	return t.last
+// Trim does nothing: DynamoDB deletes applied ids by their TTL, and streams forget changes.
+func (e *Engine) Trim(context.Context, time.Time, int) (int, error) { return 0, e.open() }
+
+// Close ends what waits.
+func (e *Engine) Close() error {
+	e.once.Do(func() {
+		close(e.closed)
+		e.tasks.Raise()
+		e.events.Raise()
+		e.ended.Wait()
+	})
+	return nil
 }

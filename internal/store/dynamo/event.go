@@ -3,157 +3,231 @@ package dynamo
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/interlock-go/interlock/internal/event"
-	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// Events pages by position.
-func (s *Store) Events(ctx context.Context, q store.EventQuery) (store.Page[event.Event], error) {
-	after, err := numberCursor(q.Cursor)
-	if err != nil {
-		return store.Page[event.Event]{}, err
-	}
-	about := cmp.Or(q.Pipeline, q.Key.Pipeline)
-	page, err := store.PageOf(q.Limit, after, func(after string, limit int) ([]store.StoredEvent, string, error) {
-		from := store.Position(0)
-		if n, err := strconv.ParseInt(after, 10, 64); err == nil {
-			from = store.Position(n)
-		}
-		items, err := s.eventPiece(ctx, about, from, q.Ascending, limit)
-		if n := len(items); n > 0 {
-			after = strconv.FormatInt(int64(items[n-1].Position), 10)
-		}
-		return items, after, err
-	}, func(e store.StoredEvent) bool { return q.Wants(e.Event) }, func(e store.StoredEvent) string {
-		return store.NumberCursor(e.Position)
-	})
-	if err != nil {
-		return store.Page[event.Event]{}, fmt.Errorf("list events: %w", err)
-	}
-	out := store.Page[event.Event]{Next: page.Next}
-	for _, e := range page.Items {
-		out.Items = append(out.Items, e.Event)
-	}
-	return out, nil
+// An event has three rows: in its partition, in the log of all, and under its id.
+
+// stretch is how many positions share a partition of the log of all events.
+const stretch = 100_000
+
+// logPartition returns PK of the log of all events around a position.
+func logPartition(position int64) string { return "LOG#" + strconv.FormatInt(position/stretch, 10) }
+
+// logAddress returns the row of a position, in digits, in the log of all events.
+func logAddress(position string) address {
+	n, _ := strconv.ParseInt(position, 10, 64) // no event has the position 0
+	return address{Events, logPartition(n), position}
 }
 
-// eventPiece gives events of a pipeline, or of all, after a position, or before it where the newest come first; 0 means
-// from the beginning.
-func (s *Store) eventPiece(ctx context.Context, about pipeline.ID, after store.Position, ascending bool, limit int) ([]store.StoredEvent, error) {
-	of := span{table: Events, low: digits(0), high: last, backwards: !ascending}
-	switch {
-	case after > 0 && ascending:
-		of.low = digits(int64(after) + 1)
-	case after > 0:
-		of.high = digits(int64(after) - 1)
+func eventIDAt(id string) address { return address{Events, "EVENT#" + cut(id), "EVENT"} }
+
+func eventAt(e row.Event) address {
+	millis := strconv.FormatInt(e.At.UnixMilli(), 10)
+	return address{Events, pipelinePrefix + e.Part, join(millis, e.Type, cut(e.ID))}
+}
+
+// eventsPerStep is how many events fit into a transaction, beside the counter.
+const eventsPerStep = (store.MaxRows - 1) / 3
+
+// Append gives events their positions in the log, in this order. It passes over an event whose id
+// is in the log. It needs the table of events only, and may be repeated after an error.
+func (t *tables) Append(ctx context.Context, events []row.Event) error {
+	if err := t.open(); err != nil {
+		return err
 	}
-	if about != "" {
-		of.index, of.hash = byPosition, partition(about)
-		rows, _, err := s.query(ctx, of, limit)
+	appended := map[string]bool{}
+	for try := 0; ; {
+		var some []row.Event
+		for _, e := range events {
+			again := func(other row.Event) bool { return other.ID == e.ID }
+			if !appended[e.ID] && len(some) < eventsPerStep && !slices.ContainsFunc(some, again) {
+				some = append(some, e)
+			}
+		}
+		if len(some) == 0 {
+			t.events.Raise()
+			return nil
+		}
+		err := t.appendSome(ctx, some, appended)
+		if err != nil && (!errors.Is(err, errAgain) || try == tries) {
+			return fmt.Errorf("append events: %w", err)
+		}
 		if err != nil {
-			return nil, err
+			if err := pause(ctx, try); err != nil {
+				return err
+			}
+			try++
 		}
-		return storedEvents(rows)
 	}
-	return s.logPiece(ctx, of, after, limit)
 }
 
-// logPiece goes through the partitions of the log of all events.
-func (s *Store) logPiece(ctx context.Context, of span, after store.Position, limit int) (all []store.StoredEvent, err error) {
-	from, err := s.places.look(ctx, s)
+// appendSome appends events in one transaction, or none of them if the log has some already. It adds
+// to appended what the log has.
+func (t *tables) appendSome(ctx context.Context, events []row.Event, appended map[string]bool) error {
+	first, counted, err := t.positions(ctx, len(events))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	end := from.events / stretch
-	at := min(int64(after)/stretch, end)
-	if of.backwards && after == 0 {
-		at = end
+	items := []types.TransactWriteItem{counted}
+	for i, e := range events {
+		items = append(items, t.eventItems(e, row.Digits(first+int64(i)))...)
 	}
-	for at >= 0 && at <= end && len(all) < limit {
-		of.hash = logPartition(store.Position(at * stretch))
-		rows, _, err := s.query(ctx, of, limit-len(all))
-		if err != nil {
-			return nil, err
-		}
-		some, err := storedEvents(rows)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, some...)
-		if of.backwards {
-			at--
-		} else {
-			at++
-		}
-	}
-	return all, nil
-}
-
-func storedEvents(rows []Row) (all []store.StoredEvent, err error) {
-	for _, row := range rows {
-		e, err := decode[event.Event](row)
-		if err != nil {
-			return nil, err
-		}
-		at, err := strconv.ParseInt(row.text("position"), 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("read the position of event %s: %w", e.ID, err)
-		}
-		all = append(all, store.StoredEvent{Position: store.Position(at), Event: e})
-	}
-	return all, nil
-}
-
-// EventsAfter cuts a piece out of the list.
-func (s *Store) EventsAfter(ctx context.Context, after store.Position, limit int) ([]store.StoredEvent, error) {
-	some, err := s.eventPiece(ctx, "", max(after, 0), true, store.PageSize(limit))
+	unmet, err := t.transact(ctx, items)
 	if err != nil {
-		return nil, fmt.Errorf("read events after %d: %w", after, err)
+		return err
 	}
-	return some, nil
-}
-
-// Cursor gives a place.
-func (s *Store) Cursor(ctx context.Context, name string) (store.Position, error) {
-	row, err := s.row(ctx, cursorAt(name))
-	if err != nil {
-		return 0, fmt.Errorf("read cursor %s: %w", name, err)
+	for i, e := range events {
+		appended[e.ID] = len(unmet) == 0 || slices.Contains(unmet, 3*i+3)
 	}
-	return store.Position(row.number("n")), nil
-}
-
-// SetCursor moves a place.
-func (s *Store) SetCursor(ctx context.Context, name string, at store.Position) error {
-	if err := s.putRow(ctx, cursorAt(name), Row{"n": number(int64(at))}); err != nil {
-		return fmt.Errorf("set cursor %s: %w", name, err)
+	if slices.Contains(unmet, 0) {
+		return errAgain // another process has used these positions
 	}
 	return nil
 }
 
-// putRow writes a row, whatever was there.
-func (s *Store) putRow(ctx context.Context, at address, row Row) error {
-	if err := s.open(); err != nil {
-		return err
+// positions returns the next position of the log, and the item that takes n of them with the events
+// that get them.
+func (t *tables) positions(ctx context.Context, n int) (first int64, counted types.TransactWriteItem, err error) {
+	end, err := t.lastPosition(ctx)
+	if err != nil {
+		return 0, counted, err
 	}
-	row["PK"], row["SK"] = text(at.pk), text(at.sk)
-	_, err := s.do.put(ctx, &dynamodb.PutItemInput{TableName: s.table(at.table), Item: row})
-	return s.fault(err)
+	at, on := counterAt(Events, "EVENTS"), equals("n", number(end))
+	if end == 0 {
+		on = absent
+	}
+	return end + 1, t.item(row.Put, at, Row{"n": number(end + int64(n))}, on), nil
 }
 
-// DropCursor forgets a place.
-func (s *Store) DropCursor(ctx context.Context, name string) error {
-	if err := s.open(); err != nil {
-		return err
+// lastPosition returns the last position of the log; 0 if it is empty.
+func (t *tables) lastPosition(ctx context.Context) (int64, error) {
+	r, err := t.getRow(ctx, counterAt(Events, "EVENTS"))
+	return r.number("n"), err
+}
+
+// eventItems are the three rows of an event. The last one is there only once.
+func (t *tables) eventItems(e row.Event, position string) []types.TransactWriteItem {
+	at := eventAt(e)
+	entry := func() Row {
+		r := Row{"position": text(position), "agedAt": text(join(eventList, store.Nanos(e.At), position))}
+		r.pack("json", e.Body)
+		r.set("eventType", e.Type)
+		if t.keepEvents > 0 {
+			r[TTL] = expires(e.At.Add(t.keepEvents))
+		}
+		return r
 	}
-	at := cursorAt(name)
-	if _, err := s.do.drop(ctx, &dynamodb.DeleteItemInput{TableName: s.table(at.table), Key: at.key()}); err != nil {
-		return fmt.Errorf("drop cursor %s: %w", name, s.fault(err))
+	own, log := entry(), entry()
+	own["timestamp"], own["aging"] = number(e.At.UnixMilli()), text(eventList)
+	log["of"], log["entry"] = text(at.pk), text(at.sk)
+	id := Row{"position": text(position)}
+	if t.keepEvents > 0 {
+		id[TTL] = log[TTL]
 	}
-	return nil
+	return []types.TransactWriteItem{
+		t.item(row.Put, at, own, condition{}), t.item(row.Put, logAddress(position), log, condition{}),
+		t.item(row.Put, eventIDAt(e.ID), id, absent),
+	}
+}
+
+// event returns the entry of the log that a row holds: one in its partition, or in the log of all.
+func (r Row) event() (row.Row, error) {
+	position := r.text("position")
+	if position == "" {
+		return row.Row{}, nil
+	}
+	pk := r.text("of")
+	if pk == "" {
+		pk = r.text("PK")
+	}
+	body, err := r.unpack("json")
+	list := string(row.Events)
+	return row.Row{
+		Ref:     row.Ref{Kind: row.Events, Part: strings.TrimPrefix(pk, pipelinePrefix), Key: position},
+		Version: 1, Body: body, Places: [row.Indexes]row.Place{
+			row.Ordered: {List: list, Key: position}, row.Pending: {List: typeList + r.text("eventType"), Key: position},
+			row.Aging: {List: list, Key: strings.TrimPrefix(r.text("agedAt"), eventList+"#")},
+		},
+	}, err
+}
+
+// eventList is the list of all events by age.
+var eventList = listOf(row.Events, string(row.Events))
+
+// typeList is what the name of the list of all events of a type begins with.
+const typeList = string(row.Events) + ":"
+
+// scanEvents reads a range of positions. For the list of a type it reads all events and drops the
+// others.
+func (e *Engine) scanEvents(ctx context.Context, r row.Range) (row.Page, error) {
+	of := span{
+		table: Events, index: byPosition, hash: pipelinePrefix + r.Part, backwards: r.Backwards,
+		low: max(r.From, row.Digits(0)), high: cmp.Or(r.To, last),
+	}
+	if r.Part != "" || r.List == "" {
+		return e.pageOf(ctx, r, of)
+	}
+	of.index = Index{}
+	if r.Index == row.Pending {
+		of.eventType = strings.TrimPrefix(r.List, typeList)
+	}
+	return e.scanLog(ctx, r, of)
+}
+
+// scanLog reads a range of the log of all events, one partition after the other.
+func (e *Engine) scanLog(ctx context.Context, r row.Range, of span) (p row.Page, err error) {
+	end, err := e.lastPosition(ctx)
+	if err != nil {
+		return p, err
+	}
+	digits := func(position string) int64 {
+		n, err := strconv.ParseInt(position[:min(len(position), row.Width)], 10, 64)
+		if err != nil {
+			return end // a bound beyond all positions
+		}
+		return min(n, end)
+	}
+	partition, stop, step := digits(of.low)/stretch, digits(of.high)/stretch, int64(1)
+	if r.Backwards {
+		partition, stop, step = stop, partition, -1
+	}
+	for rest := r; ; partition += step {
+		of.hash = logPartition(partition * stretch)
+		some, err := e.pageOf(ctx, rest, of)
+		if err != nil {
+			return p, err
+		}
+		p.Rows = append(p.Rows, some.Rows...)
+		if p.More = some.More || partition != stop; partition == stop || len(p.Rows) == r.Limit {
+			return p, nil
+		}
+		rest.Limit -= len(some.Rows)
+	}
+}
+
+// dropEvent deletes the rows of the entry at a position, last the one that names the others, and
+// reports whether there was one.
+func (e *Engine) dropEvent(ctx context.Context, position string) (bool, error) {
+	at := logAddress(position)
+	log, err := e.getRow(ctx, at)
+	if err != nil || log == nil {
+		return false, err
+	}
+	own := address{Events, log.text("of"), log.text("entry")}
+	for _, one := range []address{own, eventIDAt(strings.SplitN(own.sk, "#", 3)[2]), at} {
+		if _, err := e.dropRow(ctx, one, condition{}); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }

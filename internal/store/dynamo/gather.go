@@ -2,170 +2,203 @@ package dynamo
 
 import (
 	"context"
-	"errors"
-	"sync"
-	"sync/atomic"
+	"fmt"
+	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/smithy-go"
 
 	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/row"
 )
 
 const (
-	mostGets     = 100 // how many rows one call reads
-	getsUnderWay = 2   // how many calls read rows at once; what is asked for meanwhile goes together
+	getsPerCall  = 100         // how many rows one call reads
+	callsAtOnce  = 2           // how many calls read at once; what is asked for meanwhile is read together
+	longestCall  = time.Minute // how long a call that serves several callers may take
+	maxPK, maxSK = 2048, 1024  // how many bytes keys have at most
 )
 
-// wanted is a row that somebody asks for.
-type wanted struct {
-	at address
-	by *asking
+// Get returns rows as they are at some moment of the call.
+func (e *Engine) Get(ctx context.Context, refs []row.Ref) ([]row.Row, error) {
+	at := make([]address, len(refs))
+	for i, ref := range refs {
+		if at[i] = addressOf(ref); ref.Kind == row.Events {
+			at[i] = logAddress(ref.Key)
+		}
+	}
+	found, err := e.rows(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]row.Row, len(refs))
+	for i, ref := range refs {
+		if all[i], err = found[at[i]].row(ref.Kind); err != nil {
+			return nil, err
+		}
+		if ref.Kind == row.Events && all[i].Part != ref.Part {
+			all[i] = row.Row{}
+		}
+		all[i].Ref = ref
+	}
+	return all, nil
 }
 
-// asking is one call of rows on its way.
-type asking struct {
+// row returns what the engine wrote; the zero value for a row that does not exist or that others
+// wrote.
+func (r Row) row(k row.Kind) (row.Row, error) {
+	if k == row.Events {
+		return r.event()
+	}
+	version := r.number("version")
+	if version == 0 {
+		return row.Row{}, nil
+	}
+	out := r.name(k)
+	out.Version, out.Tag = version, r.text("tag")
+	if ttl := r.number(TTL); ttl > 0 {
+		out.Expires = time.Unix(ttl, 0).UTC()
+	}
+	var err error
+	out.Body, err = r.unpack("json")
+	return out, err
+}
+
+// name returns what an index holds of a row: its name and its place.
+func (r Row) name(k row.Kind) row.Row {
+	out := row.Row{Ref: r.ref(k)}
+	for i, p := range places {
+		if list := r.text(p.list); list != "" {
+			out.Places[i] = row.Place{List: list[len(k)+1:], Key: r.text(p.key)[len(list)+1:]}
+		}
+	}
+	return out
+}
+
+// reading is a read that waits, of up to getsPerCall rows.
+type reading struct {
 	ctx  context.Context
+	at   []address
 	done chan struct{}
 
-	mu    sync.Mutex
-	left  int
-	found map[address]Row
+	found map[address]Row // of this read and of others
 	err   error
 }
 
-func newGets() *store.Gatherer[wanted] {
-	return store.NewGatherer(getsUnderWay, func(waiting []wanted) int { return min(len(waiting), mostGets) })
+// newGets makes reads that wait one call, as far as their rows fit into it.
+func newGets() *store.Gatherer[*reading] {
+	return store.NewGatherer(callsAtOnce, func(waiting []*reading) int {
+		rows := 0
+		for i, r := range waiting {
+			if rows += len(r.at); rows > getsPerCall {
+				return i
+			}
+		}
+		return len(waiting)
+	})
 }
 
-// row reads one row, consistently; nil if it is not there.
-func (s *Store) row(ctx context.Context, at address) (Row, error) {
-	found, err := s.rows(ctx, []address{at})
+// getRow reads one row consistently; nil if it does not exist.
+func (t *tables) getRow(ctx context.Context, at address) (Row, error) {
+	found, err := t.rows(ctx, []address{at})
 	return found[at], err
 }
 
-// rows reads many, consistently, each as it is at some moment of the call. Those that are not there are left out; those that are
-// must not be changed, since others may have asked for them too.
-func (s *Store) rows(ctx context.Context, at []address) (map[address]Row, error) {
-	if err := s.open(); err != nil {
+// rows reads rows consistently, together with those that other callers ask for. Those that do not
+// exist are nil. Callers must not change what it returns.
+func (t *tables) rows(ctx context.Context, at []address) (map[address]Row, error) {
+	if err := t.open(); err != nil {
 		return nil, err
 	}
-	a := &asking{ctx: ctx, done: make(chan struct{}), found: map[address]Row{}}
-	var all []wanted
-	asked := map[address]bool{}
-	for _, one := range at {
-		if !asked[one] {
-			asked[one] = true
-			all = append(all, wanted{one, a})
-		}
-	}
-	if len(all) == 0 {
-		return a.found, nil
-	}
-	a.left = len(all)
-	s.gets.Take(s.getTogether, all...)
-	select {
-	case <-a.done:
-		return a.found, a.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// answer takes note of one row; nil if it is not there.
-func (a *asking) answer(at address, row Row, err error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if row != nil {
-		a.found[at] = row
-	}
-	if err != nil && a.err == nil {
-		a.err = err
-	}
-	if a.left--; a.left == 0 {
-		close(a.done)
-	}
-}
-
-// getTogether reads the rows of several callers. A key that DynamoDB will not have is the trouble of who asked for it alone.
-func (s *Store) getTogether(all []wanted) {
-	of := map[*asking][]address{}
-	for _, w := range all {
-		of[w.by] = append(of[w.by], w.at)
-	}
-	found, err := s.get(of)
-	for a, own := range of {
-		mine, problem := found, err
-		if malformed(err) && len(of) > 1 {
-			mine, problem = s.get(map[*asking][]address{a: own})
-		}
-		for _, at := range own {
-			a.answer(at, mine[at], problem)
-		}
-	}
-}
-
-func malformed(err error) bool {
-	said, refused := errors.AsType[smithy.APIError](err)
-	return refused && said.ErrorCode() == "ValidationException"
-}
-
-// get reads rows for as long as anybody waits for them.
-func (s *Store) get(of map[*asking][]address) (map[address]Row, error) {
-	var ctx context.Context
-	var end context.CancelFunc
-	waiting := atomic.Int64{}
-	waiting.Store(int64(len(of)))
 	found := map[address]Row{}
-	for a, at := range of {
-		if ctx == nil {
-			ctx, end = context.WithCancel(context.WithoutCancel(a.ctx))
-			defer end()
+	var wanted []address
+	for _, one := range at {
+		if one.pk == "" || one.sk == "" || len(one.pk) > maxPK || len(one.sk) > maxSK {
+			// The reads of other callers must not fail with it.
+			return nil, fmt.Errorf("read %.60q %.60q: a key is empty or too long", one.pk, one.sk)
 		}
-		defer context.AfterFunc(a.ctx, func() {
-			if waiting.Add(-1) == 0 {
-				end()
-			}
-		})()
-		for _, one := range at {
+		if _, again := found[one]; !again {
 			found[one] = nil
+			wanted = append(wanted, one)
 		}
 	}
-	if len(found) > 1 {
-		return found, s.getMany(ctx, found)
+	var reads []*reading
+	for some := range slices.Chunk(wanted, getsPerCall) {
+		reads = append(reads, &reading{ctx: ctx, at: some, done: make(chan struct{})})
 	}
-	for at := range found {
-		out, err := s.do.get(ctx, &dynamodb.GetItemInput{TableName: s.table(at.table), Key: at.key(), ConsistentRead: aws.Bool(true)})
-		if err != nil {
-			return nil, s.fault(err)
+	t.gets.Take(t.getTogether, reads...)
+	for _, r := range reads {
+		select {
+		case <-r.done:
+		case <-ctx.Done():
+			return nil, ctx.Err()
 		}
-		found[at] = out.Item
+		if r.err != nil {
+			return nil, r.err
+		}
+		for _, one := range r.at {
+			found[one] = r.found[one]
+		}
 	}
 	return found, nil
 }
 
-// getMany fills in as many rows as one call takes, and asks again for what it left out.
-func (s *Store) getMany(ctx context.Context, found map[address]Row) error {
-	tables := map[string]string{} // by full name
+// getTogether makes one call of reads, whichever of their callers still waits.
+func (t *tables) getTogether(reads []*reading) {
+	ctx, end := context.WithTimeout(context.WithoutCancel(reads[0].ctx), longestCall)
+	defer end()
+	found := map[address]Row{}
+	for _, r := range reads {
+		for _, at := range r.at {
+			found[at] = nil
+		}
+	}
+	err := t.get(ctx, found)
+	for _, r := range reads {
+		r.found, r.err = found, err
+		close(r.done)
+	}
+}
+
+// get fills in rows: a single one with GetItem, which is all that some functions may call.
+func (t *tables) get(ctx context.Context, found map[address]Row) error {
+	if len(found) > 1 {
+		return t.getMany(ctx, found)
+	}
+	for at := range found {
+		out, err := t.do.get(ctx, &dynamodb.GetItemInput{
+			TableName: t.table(at.table), Key: at.key(), ConsistentRead: aws.Bool(true),
+		})
+		if err != nil {
+			return t.fault(err)
+		}
+		found[at] = out.Item
+	}
+	return nil
+}
+
+// getMany fills in as many rows as one call reads, and asks again for what it left out.
+func (t *tables) getMany(ctx context.Context, found map[address]Row) error {
+	names := map[string]string{} // of tables, by full name
 	ask := map[string]types.KeysAndAttributes{}
-	for a := range found {
-		full := *s.table(a.table)
-		tables[full] = a.table
+	for at := range found {
+		full := *t.table(at.table)
+		names[full] = at.table
 		keys := ask[full]
 		keys.ConsistentRead = aws.Bool(true)
-		keys.Keys = append(keys.Keys, a.key())
+		keys.Keys = append(keys.Keys, at.key())
 		ask[full] = keys
 	}
 	for try := 0; len(ask) > 0; try++ {
-		out, err := s.do.batchGet(ctx, &dynamodb.BatchGetItemInput{RequestItems: ask})
+		out, err := t.do.batchGet(ctx, &dynamodb.BatchGetItemInput{RequestItems: ask})
 		if err != nil {
-			return s.fault(err)
+			return t.fault(err)
 		}
 		for full, items := range out.Responses {
 			for _, item := range items {
-				found[Row(item).at(tables[full])] = item
+				found[Row(item).at(names[full])] = item
 			}
 		}
 		if ask = out.UnprocessedKeys; len(ask) > 0 {

@@ -15,8 +15,8 @@ import (
 
 var noon = time.Date(2026, 3, 3, 12, 0, 0, 123456789, time.UTC)
 
-// told reads a row in DynamoDB's own JSON.
-func told(t *testing.T, row string) dynamo.Told {
+// read reads a row in DynamoDB's own JSON.
+func read(t *testing.T, row string) dynamo.Notice {
 	t.Helper()
 	r := dynamo.Record{Sequence: "300000000000000499659", At: noon}
 	if err := json.Unmarshal([]byte(row), &r.Image); err != nil {
@@ -38,7 +38,7 @@ func TestSensorWrittenFlatOrUnderDataIsTheSame(t *testing.T) {
 		"flat":   `{"PK":{"S":"PIPELINE#orders"},"SK":{"S":"SENSOR#rows"},` + fields + `}`,
 		"nested": `{"PK":{"S":"PIPELINE#orders"},"SK":{"S":"SENSOR#rows"},"data":{"M":{` + fields + `}}}`,
 	} {
-		got := told(t, row)
+		got := read(t, row)
 		if got.Sensor == nil || got.Pipeline != "orders" {
 			t.Fatalf("%s: %+v", name, got)
 		}
@@ -55,11 +55,11 @@ func TestSensorRowsNameTheirPeriod(t *testing.T) {
 		"not at all":   {`{"PK":{"S":"PIPELINE#orders"},"SK":{"S":"SENSOR#rows"},"n":{"N":"1"}}`, ""},
 		"date in data": {`{"PK":{"S":"PIPELINE#orders"},"SK":{"S":"SENSOR#rows"},"data":{"M":{"date":{"S":"2026-03-03"}}},"ttl":{"N":"1772539200"}}`, "2026-03-03"},
 	} {
-		if got := told(t, c.row).Sensor.Write.Reading.Period.String(); got != c.want {
+		if got := read(t, c.row).Sensor.Write.Reading.Period.String(); got != c.want {
 			t.Errorf("%s: period %q, want %q", name, got, c.want)
 		}
 	}
-	expiring := told(t, `{"PK":{"S":"PIPELINE#orders"},"SK":{"S":"SENSOR#rows"},"n":{"N":"1"},"ttl":{"N":"1772539200"}}`).Sensor.Write.Reading
+	expiring := read(t, `{"PK":{"S":"PIPELINE#orders"},"SK":{"S":"SENSOR#rows"},"n":{"N":"1"},"ttl":{"N":"1772539200"}}`).Sensor.Write.Reading
 	if !expiring.ExpiresAt.Equal(time.Unix(1772539200, 0)) || expiring.Fields["ttl"] != nil {
 		t.Errorf("a row with a TTL became %+v", expiring)
 	}
@@ -78,7 +78,7 @@ func TestRowsOfOthersThatMakeNoSenseAreRefused(t *testing.T) {
 		`{"PK":{"S":"PIPELINE#orders"},"SK":{"S":"RERUN_REQUEST#cron"}}`:                                                     "RERUN_REQUEST#SCHEDULE#DATE",
 		`{"PK":{"S":"PIPELINE#orders"},"SK":{"S":"RERUN_REQUEST#daily#2026-03-03"}}`:                                         "cron, stream or manual",
 	} {
-		got := told(t, row)
+		got := read(t, row)
 		if !strings.Contains(got.Refused, want) || got.Pipeline != "orders" {
 			t.Errorf("%.120s: refused because %q, want %q", row, got.Refused, want)
 		}
@@ -86,7 +86,7 @@ func TestRowsOfOthersThatMakeNoSenseAreRefused(t *testing.T) {
 }
 
 func TestResultsOfOthersAreOutcomes(t *testing.T) {
-	got := told(t, `{"PK":{"S":"PIPELINE#orders"},"SK":{"S":"JOB#cron#2026-03-03T10:15#1772539200"},"event":{"S":"fail"},"attempt":{"N":"2"},"error":{"S":"no disk"},"category":{"S":"transient"}}`)
+	got := read(t, `{"PK":{"S":"PIPELINE#orders"},"SK":{"S":"JOB#cron#2026-03-03T10:15#1772539200"},"event":{"S":"fail"},"attempt":{"N":"2"},"error":{"S":"no disk"},"category":{"S":"transient"}}`)
 	want, err := run.ParseKey("orders/cron/2026-03-03T10:15")
 	if err != nil {
 		t.Fatal(err)
@@ -98,16 +98,17 @@ func TestResultsOfOthersAreOutcomes(t *testing.T) {
 }
 
 func TestRequestsWithoutAnIDAreToldApartByTheirRecord(t *testing.T) {
-	got := told(t, `{"PK":{"S":"PIPELINE#orders"},"SK":{"S":"RERUN_REQUEST#cron#2026-03-03"},"reason":{"S":"late"},"force":{"BOOL":true}}`).Rerun
+	got := read(t, `{"PK":{"S":"PIPELINE#orders"},"SK":{"S":"RERUN_REQUEST#cron#2026-03-03"},"reason":{"S":"late"},"force":{"BOOL":true}}`).Rerun
 	want := dynamo.RerunRequest{ID: "stream/300000000000000499659", Reason: "late", By: "control table", Force: true, Key: got.Key}
 	if diff := cmp.Diff(want, *got, cmp.AllowUnexported(run.Key{}.Period)); diff != "" || got.Key.String() != "orders/cron/2026-03-03" {
 		t.Error(diff, got.Key)
 	}
 }
 
-// Whatever such a row says or leaves out, it is answered: the router knows no request without who and why.
+// Whatever such a row says or leaves out, it is answered: the router knows no request without who
+// and why.
 func TestRequestsNeedSayNothing(t *testing.T) {
-	got := told(t, `{"PK":{"S":"PIPELINE#orders"},"SK":{"S":"RERUN_REQUEST#cron#2026-03-03"}}`).Rerun
+	got := read(t, `{"PK":{"S":"PIPELINE#orders"},"SK":{"S":"RERUN_REQUEST#cron#2026-03-03"}}`).Rerun
 	want := dynamo.RerunRequest{ID: "stream/300000000000000499659", Reason: "no reason given", By: "control table", Key: got.Key}
 	if diff := cmp.Diff(want, *got, cmp.AllowUnexported(run.Key{}.Period)); diff != "" {
 		t.Error(diff)
@@ -122,11 +123,11 @@ func TestRowsThatAreNobodysBusinessTellNothing(t *testing.T) {
 		`{"PK":{"S":"PIPELINE#orders"},"SK":{"S":"DEADLINE#cron#2026-03-03#absolute"},"version":{"N":"1"}}`,
 		`{"PK":{"S":"PIPELINE#orders"},"SK":{"S":"HISTORY#rows#1"},"version":{"N":"1"}}`,
 	} {
-		if got := told(t, row); got.Change != nil || got.Task != "" || got.Outbox != nil || got.File || got.Refused != "" {
+		if got := read(t, row); got.Change != nil || got.Task != "" || got.Outbox != nil || got.File || got.Refused != "" {
 			t.Errorf("%s tells %+v", row, got)
 		}
 	}
-	if !told(t, `{"PK":{"S":"CALENDAR#uk"},"SK":{"S":"CONFIG"},"config":{"S":"name: uk"}}`).File {
+	if !read(t, `{"PK":{"S":"CALENDAR#uk"},"SK":{"S":"CONFIG"},"config":{"S":"name: uk"}}`).File {
 		t.Error("a calendar tells nothing")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -14,14 +15,14 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/record"
 )
 
-// Produced is a sensor's row as its producer wrote it: SENSOR#{key}, its fields beside the key or in a map named data.
+// Produced is a sensor's row as its producer wrote it: SENSOR#{key}, its fields beside the key or
+// in a map named data.
 type Produced struct {
-	Row      string // its sort key
-	Write    store.Write
-	Sequence string    // of its record: the row with the higher one is the later
-	At       time.Time // when it was written, by the stream
+	record.Produced
+	Row string // its sort key
 }
 
 // produced reads such a row. An error is what its producer did wrong.
@@ -34,13 +35,15 @@ func (r Record) produced(id pipeline.ID) (*Produced, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Produced{Row: r.Image.text("SK"), Sequence: r.Sequence, At: r.At, Write: store.Write{Pipeline: id, Reading: sensor.Reading{Key: key, Fields: fields}}}
+	p := &Produced{Row: r.Image.text("SK"), Produced: record.Produced{Sequence: r.Sequence, At: r.At}}
+	p.Write = store.Write{Pipeline: id, Reading: sensor.Reading{Key: key, Fields: fields}}
 	if p.Write.Reading.Period, err = sensor.PeriodOf(fields, suffix); err != nil {
 		return nil, err
 	}
 	if gone := r.Image.number(TTL); gone > 0 {
 		if gone > latest {
-			return nil, fmt.Errorf("%s is %d, which is after the year 9999; write seconds since 1970, not milliseconds", TTL, gone)
+			return nil, fmt.Errorf("%s is %d, which is after the year 9999; write seconds since 1970, not milliseconds",
+				TTL, gone)
 		}
 		p.Write.Reading.ExpiresAt = time.Unix(gone, 0).UTC()
 	}
@@ -133,51 +136,18 @@ func plainNumber(text string) (any, error) {
 	return strconv.ParseFloat(text, 64)
 }
 
-// sequenceWidth is how many digits a sequence number has at most.
-const sequenceWidth = 40
-
-// Take makes a reading of a producer's row, written when the stream says it was, and gives the change that tells of it. A row
-// that was taken before gives the same change again; one that a later row or a later write has overtaken gives nil.
-func (s *Store) Take(ctx context.Context, p Produced) (*store.Change, error) {
-	r, err := newReading(p.Write, p.At)
-	if err != nil {
-		return nil, fmt.Errorf("take sensor %s of %s: %w", p.Write.Reading.Key, p.Write.Pipeline, err)
-	}
-	r.sequence = fmt.Sprintf("%0*s", sequenceWidth, p.Sequence)
-	r.streamed = record{r.sequence, r.UpdatedAt}
-	defer s.serial()()
-	for try := 0; ; try++ {
-		k, err := s.put(ctx, []*reading{r})
-		if err == nil {
-			s.changes.Raise()
-			if len(k.changes) == 0 {
-				return nil, nil
-			}
-			return &k.changes[0], nil
-		}
-		if !errors.Is(err, errAgain) || try == tries {
-			return nil, fmt.Errorf("take sensor %s of %s: %w", r.Key, r.pipeline, err)
-		}
-		if err := pause(ctx, try); err != nil {
-			return nil, err
-		}
-	}
-}
-
 // Files are the files that were deployed beside the tables.
 type Files struct{ Pipelines, Calendars, Archetypes []pipeline.Source }
 
 // Files reads all of them. Their places are what the deployment wrote.
-func (s *Store) Files(ctx context.Context) (Files, error) {
-	var f Files
-	err := s.every(ctx, list{table: Control, index: listed, hash: "FILE", prefix: " ", before: last}, func(rows []Row) error {
-		for _, row := range rows {
-			f.add(row)
-		}
-		return nil
-	})
+func (t *tables) Files(ctx context.Context) (Files, error) {
+	rows, err := t.list(ctx, span{table: Control, index: listed, hash: "FILE", low: " ", high: last}, math.MaxInt)
 	if err != nil {
 		return Files{}, fmt.Errorf("list the files: %w", err)
+	}
+	var f Files
+	for _, r := range rows {
+		f.add(r)
 	}
 	return f, nil
 }
@@ -193,4 +163,20 @@ func (f *Files) add(row Row) {
 	case "ARCHETYPE":
 		f.Archetypes = append(f.Archetypes, source)
 	}
+}
+
+// RequestRerun writes a row that requests another attempt, in the place of an earlier request for
+// the same run. The stream-router answers it.
+func (t *tables) RequestRerun(ctx context.Context, q RerunRequest, now time.Time) error {
+	r := Row{
+		"id": text(q.ID), "requestedAt": text(now.UTC().Format(time.RFC3339Nano)),
+		"force": truth(q.Force), "bypassGate": truth(q.BypassGate),
+	}
+	r.set("reason", q.Reason)
+	r.set("requestedBy", q.By)
+	sk := rerunRequest + join(string(q.Key.Schedule), q.Key.Period.String())
+	if err := t.put(ctx, address{Control, pipelinePrefix + string(q.Key.Pipeline), sk}, r); err != nil {
+		return fmt.Errorf("request another attempt of %s: %w", q.Key, err)
+	}
+	return nil
 }

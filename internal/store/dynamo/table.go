@@ -8,18 +8,20 @@ const (
 	Events  = "events"
 )
 
-// TTL is the attribute by which all four tables forget rows: seconds since 1970. Nothing that a promise needs carries it.
+// TTL is the attribute by which all four tables forget rows: seconds since 1970. Nothing that a
+// promise needs carries it.
 const TTL = "ttl"
 
-// Table is what has to be deployed of one table. Its key is PK and SK, both texts, as are the keys of its indexes unless Number
-// says otherwise. Every table is billed by request.
+// Table is what has to be deployed of one table. Its key is PK and SK, both texts, as are the keys
+// of its indexes unless Number says otherwise. Every table is billed by request.
 type Table struct {
 	Name    string
 	Stream  bool // of new images
 	Indexes []Index
 }
 
-// Index is a secondary index. It holds those rows that have both of its attributes, so a row leaves it by losing one.
+// Index is a secondary index. It holds those rows that have both of its attributes, so a row leaves
+// it by losing one.
 type Index struct {
 	Name        string
 	Hash, Range string

@@ -28,19 +28,22 @@ type target struct {
 func parseURL(text string) (target, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "dynamodb" {
-		return target{}, fmt.Errorf("store %q is not understood: want dynamodb://ENVIRONMENT?region=REGION", text)
+		return target{}, fmt.Errorf("store %q is invalid: want dynamodb://ENVIRONMENT?region=REGION", text)
 	}
 	if u.User != nil {
-		return target{}, errors.New("the URL of the tables has a user: credentials come from the environment or a profile, as for every AWS tool")
+		return target{}, errors.New("the URL of the tables has a user: " +
+			"credentials come from the environment or a profile, as for every AWS tool")
 	}
 	t := target{environment: u.Host}
 	if !environmentForm.MatchString(t.environment) || strings.Trim(u.Path, "/") != "" {
-		return target{}, fmt.Errorf("store %q names no environment: want dynamodb://ENVIRONMENT?region=REGION, with the environment of the Terraform module", text)
+		return target{}, fmt.Errorf("store %q names no environment: want dynamodb://ENVIRONMENT?region=REGION, "+
+			"with the environment of the Terraform module", text)
 	}
 	q := u.Query()
 	for name := range q {
 		if !slices.Contains(parameters, name) {
-			return target{}, fmt.Errorf("store %q has a parameter %q: want one of %s", text, name, strings.Join(parameters, ", "))
+			return target{}, fmt.Errorf("store %q has a parameter %q: want one of %s",
+				text, name, strings.Join(parameters, ", "))
 		}
 	}
 	t.region, t.endpoint = q.Get("region"), q.Get("endpoint")
@@ -62,8 +65,19 @@ func (e *UnreachableError) Error() string {
 
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// Open reads a URL and the AWS configuration of the process, and looks whether the tables are there.
+// Open returns the store on the tables that a URL names. It fails with an UnreachableError if they
+// cannot be read.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
+	e, err := OpenEngine(ctx, url, o)
+	if err != nil {
+		return nil, err
+	}
+	return e.Store(e), nil
+}
+
+// OpenEngine returns the engine that Open makes a store of. The AWS configuration is that of the
+// process.
+func OpenEngine(ctx context.Context, url string, o Options) (*Engine, error) {
 	t, err := parseURL(url)
 	if err != nil {
 		return nil, err
@@ -80,24 +94,26 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		return nil, fmt.Errorf("read the AWS configuration: %w", err)
 	}
 	if c.Region == "" {
-		return nil, fmt.Errorf("store %s has no region: write dynamodb://%s?region=REGION, or set AWS_REGION", url, t.environment)
+		return nil, fmt.Errorf("store %s has no region: write dynamodb://%s?region=REGION, or set AWS_REGION",
+			url, t.environment)
 	}
-	s := New(c, t.environment, o)
-	if err := s.reach(ctx, c.Credentials); err != nil {
+	e := NewEngine(c, t.environment, o)
+	if err := e.reach(ctx, c.Credentials); err != nil {
 		return nil, &UnreachableError{Environment: t.environment, Region: c.Region, Err: err}
 	}
-	return s, nil
+	return e, nil
 }
 
-// reach looks whether the tables are there for whoever asks.
-func (s *Store) reach(ctx context.Context, who aws.CredentialsProvider) error {
+// reach reads a row of each table.
+func (t *tables) reach(ctx context.Context, who aws.CredentialsProvider) error {
 	if _, err := who.Retrieve(ctx); err != nil {
-		return fmt.Errorf("there are no AWS credentials; set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or use a role: %w", err)
+		return fmt.Errorf("there are no AWS credentials; "+
+			"set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or use a role: %w", err)
 	}
 	for _, table := range Tables() {
-		_, err := s.row(ctx, counterAt(table.Name, "EVENTS")) // whether that row is there or not
+		_, err := t.getRow(ctx, counterAt(table.Name, "EVENTS")) // it need not exist
 		if _, unsent := errors.AsType[*smithyhttp.RequestSendError](err); unsent {
-			return fmt.Errorf("DynamoDB does not answer; look at the region and the network: %w", err)
+			return fmt.Errorf("DynamoDB does not answer; check the region and the network: %w", err)
 		}
 		if err != nil {
 			return err

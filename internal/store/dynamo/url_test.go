@@ -55,7 +55,7 @@ func TestTablesThatCannotBeAskedAreToldFromWrongUse(t *testing.T) {
 	nowhere.Close()
 	for name, c := range map[string]struct{ key, want string }{
 		"nobody is asking": {"", "AWS_PROFILE"},
-		"nobody answers":   {"id", "look at the region and the network"},
+		"nobody answers":   {"id", "check the region and the network"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, variable := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {

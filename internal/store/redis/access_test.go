@@ -16,24 +16,28 @@ import (
 	"testing"
 	"time"
 
-	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/redistest"
+	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// works makes a few calls of every role.
-func works(t *testing.T, s *Store) {
+// works calls every method, with rows of every kind.
+func works(t *testing.T, e *Engine) {
 	t.Helper()
-	check(t, s.Commit(t.Context(), marking("works"), noon))
-	put(t, s, 1)
-	check(t, s.Done(t.Context(), "router", receive(t, s, 10)))
-	_, err := s.Trim(t.Context(), store.Retention{Events: 1, History: 1, JobLog: 1}, noon)
+	everyKind(t, e)
+	check(t, e.Apply(t.Context(), marking("works"), noon))
+	put(t, e, 1)
+	check(t, e.Ack(t.Context(), "router", receive(t, e, 10)))
+	_, err := e.Trim(t.Context(), noon, 10)
 	check(t, err)
-	if !marked(t, s, "works") {
+	if _, err = e.Drop(t.Context(), scan(t, e, row.Range{Kind: row.Events, List: "events"})); err != nil {
+		t.Error(err)
+	}
+	if !marked(t, e, "works") {
 		t.Error("the mark is not there")
 	}
 }
 
-// The user may do everything, but only to keys and channels of the prefix: so nothing is ever kept elsewhere.
+// The user may do everything, but only with keys and channels of the prefix: so nothing is kept elsewhere.
 func TestUserOfThePrefixAlone(t *testing.T) {
 	server := redistest.Start(t, append(switchedOff("~*", "&*", "+@all"), ann...)...)
 	at := func(login, prefix string) string {
@@ -41,7 +45,7 @@ func TestUserOfThePrefixAlone(t *testing.T) {
 	}
 	works(t, opened(t, at("ann:s3cret", "blue"), Options{}))
 	for login, want := range map[string]string{"ann:wr0ng": "does not know this user", "ben:s3cret": "does not know this user"} {
-		_, err := Open(t.Context(), at(login, "blue"), Options{})
+		_, err := OpenEngine(t.Context(), at(login, "blue"), Options{})
 		refused(t, err, want)
 		for _, secret := range []string{"s3cret", "wr0ng"} {
 			if strings.Contains(err.Error(), secret) {
@@ -49,7 +53,7 @@ func TestUserOfThePrefixAlone(t *testing.T) {
 			}
 		}
 	}
-	_, err := Open(t.Context(), at("ann:s3cret", "green"), Options{})
+	_, err := OpenEngine(t.Context(), at("ann:s3cret", "green"), Options{})
 	refused(t, err, "does not let this user")
 	check(t, server.Kill())
 	check(t, server.Again())
@@ -60,25 +64,26 @@ func TestUserOfThePrefixAlone(t *testing.T) {
 
 var ann = []string{"--user", "ann", "on", ">s3cret", "~blue:*", "&blue:*", "+@all"}
 
-// switchedOff is a user default that nobody can log in as, with rights all the same.
+// switchedOff is a user default that no client can log in as, and that has rights all the same.
 func switchedOff(rights ...string) []string {
 	return append([]string{"--user", "default", "off"}, rights...)
 }
 
-// Redis reads its append-only file back as the user default, and passes over every transaction that this user may not carry out.
+// Redis reads its append-only file back as the user default, and leaves out every transaction that this
+// user may not carry out.
 func TestServerThatCouldNotReadItsDataBackIsRefused(t *testing.T) {
 	for name, rights := range map[string][]string{"no rights": nil, "no commands": {"~*"}, "other keys": {"~green:*", "+@all"}, "reads": {"~*", "+@read"}} {
 		t.Run(name, func(t *testing.T) {
 			server := redistest.Start(t, append(switchedOff(rights...), ann...)...)
 			url := "redis://ann:s3cret@" + server.Address() + "?prefix=blue"
-			_, err := Open(t.Context(), url, Options{})
+			_, err := OpenEngine(t.Context(), url, Options{})
 			refused(t, err, "user default", "user default off ~* &* +@all", "--unsafe-redis")
 			opened(t, url, Options{Unsafe: true})
 		})
 	}
 }
 
-// Who may not ask about users is not refused for it.
+// A user that may not run ACL is not refused for it.
 func TestUserThatMayNotAskAboutUsers(t *testing.T) {
 	server := redistest.Start(t, append(switchedOff("~*", "&*", "+@all"), append(slices.Clone(ann), "-acl")...)...)
 	works(t, opened(t, "redis://ann:s3cret@"+server.Address()+"?prefix=blue", Options{}))
@@ -89,18 +94,18 @@ func TestTLS(t *testing.T) {
 	server := redistest.StartTLS(t, cert, key)
 	url := "rediss://" + server.Address()
 	works(t, opened(t, url+"?ca="+cert+"&cert="+cert+"&key="+key, Options{}))
-	_, err := Open(t.Context(), url+"?ca="+cert, Options{})
+	_, err := OpenEngine(t.Context(), url+"?ca="+cert, Options{})
 	refused(t, err, "no connection") // the server wants a certificate
-	_, err = Open(t.Context(), url+"?cert="+cert+"&key="+key, Options{})
-	refused(t, err, "certificate", "ca=FILE") // nobody vouches for the server's
-	_, err = Open(t.Context(), "redis://"+server.Address(), Options{})
+	_, err = OpenEngine(t.Context(), url+"?cert="+cert+"&key="+key, Options{})
+	refused(t, err, "certificate", "ca=FILE") // the server's is of an unknown authority
+	_, err = OpenEngine(t.Context(), "redis://"+server.Address(), Options{})
 	refused(t, err, "no connection", "rediss://")
 	if strings.Contains(err.Error(), "tried again") {
 		t.Errorf("it says that it goes on trying, and does not: %v", err)
 	}
 }
 
-// certificate writes one for the loopback address that vouches for itself.
+// certificate writes a self-signed one for the loopback address.
 func certificate(t *testing.T, dir string) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -132,9 +137,9 @@ func TestSentinelNamesThePrimary(t *testing.T) {
 	if !marked(t, direct, "works") {
 		t.Error("what was written is not on the primary")
 	}
-	_, err := Open(t.Context(), sentinel.URL()+"?sentinel=other", Options{})
+	_, err := OpenEngine(t.Context(), sentinel.URL()+"?sentinel=other", Options{})
 	refused(t, err, "other", sentinel.Address())
-	_, err = Open(t.Context(), sentinel.URL(), Options{})
+	_, err = OpenEngine(t.Context(), sentinel.URL(), Options{})
 	if err == nil {
 		t.Error("a Sentinel was taken for a Redis")
 	}
@@ -157,7 +162,7 @@ func TestSentinelsOverTLSWithAUser(t *testing.T) {
 	if !marked(t, direct, "works") {
 		t.Error("what was written is not on the primary")
 	}
-	_, err := Open(t.Context(), url("ann:wr0ng"), Options{})
+	_, err := OpenEngine(t.Context(), url("ann:wr0ng"), Options{})
 	refused(t, err, "does not know this user")
 	if strings.Contains(err.Error(), "wr0ng") {
 		t.Errorf("the error shows the password: %v", err)

@@ -4,119 +4,178 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/internal/store/row"
 )
 
 const (
-	aliveFor  = 7 * time.Second         // how long an instance counts as alive after its last sign
-	aliveBeat = 1500 * time.Millisecond // how often it gives one
-	patience  = time.Second             // for one sign, and for a subscription that is silent
+	aliveFor  = 7 * time.Second         // how long an instance counts as alive after a heartbeat
+	aliveBeat = 1500 * time.Millisecond // how often it sends one
+	patience  = time.Second             // for one heartbeat, and for a subscription that is silent
 )
 
-// beat says that this instance is alive. The tasks it holds, and what it was given of the feed, are its own as long as it is.
-func (s *Store) beat(ctx context.Context) error {
-	_, err := s.run(ctx, beatScript, arguments{s.instance, strconv.FormatInt(aliveFor.Milliseconds(), 10)})
-	return err
+// peers is what the heartbeats have found out about the instances.
+type peers struct {
+	mu    sync.Mutex
+	known map[string]bool // whether each may be alive
+	skew  time.Duration
 }
 
-// keepAlive gives a sign every now and then. One that fails is tried again; if too many do, others take over, which costs
-// nothing but a change that comes twice.
-func (s *Store) keepAlive() {
+// Peers answers from the last heartbeat.
+func (e *Engine) Peers() row.Peers {
+	if e.o.CallersClock {
+		return row.Peers{Self: e.instance}
+	}
+	e.peers.mu.Lock()
+	defer e.peers.mu.Unlock()
+	return row.Peers{Self: e.instance, Skew: e.peers.skew, Alive: e.peers.mayBeAlive}
+}
+
+// mayBeAlive returns false only for an instance that a heartbeat has found to be dead. An unknown one may
+// have started after the last heartbeat: the next one finds out.
+func (p *peers) mayBeAlive(instance string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	alive, known := p.known[instance]
+	if !known {
+		p.known[instance], alive = true, true
+	}
+	return alive
+}
+
+// update takes what a heartbeat found. It reports whether an instance has died that was known before.
+func (p *peers) update(before map[string]bool, alive []string, skew time.Duration) (died bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.skew = skew
+	for instance, was := range before {
+		is := slices.Contains(alive, instance)
+		p.known[instance] = is
+		died = died || was && !is
+	}
+	for _, instance := range alive {
+		p.known[instance] = true
+	}
+	return died
+}
+
+// beat keeps this instance alive, and finds out which others are and how far the clock of Redis is
+// ahead of this process's.
+func (e *Engine) beat(ctx context.Context) error {
+	e.peers.mu.Lock()
+	before, sent := maps.Clone(e.peers.known), time.Now()
+	e.peers.mu.Unlock()
+	answer, err := e.run(ctx, beatScript, e.instance, aliveFor.Milliseconds()).StringSlice()
+	if err != nil {
+		return err
+	}
+	middle := sent.Add(time.Since(sent) / 2)
+	micros, err := strconv.ParseInt(answer[0], 10, 64)
+	if err != nil {
+		return err
+	}
+	if e.peers.update(before, answer[1:], time.UnixMicro(micros).Sub(middle)) {
+		e.raise(string(taskTopic)) // the tasks of the dead can be claimed
+	}
+	return nil
+}
+
+// keepAlive sends heartbeats, and another one whenever an instance leaves. One that fails is sent again;
+// if too many fail, other instances take over what this one holds.
+func (e *Engine) keepAlive() {
 	tick := time.NewTicker(aliveBeat)
 	defer tick.Stop()
 	for {
+		left := e.signals[leaveTopic].Next()
 		select {
-		case <-s.closed:
+		case <-e.closed:
 			return
+		case <-left:
 		case <-tick.C:
 		}
-		err := s.within(patience, s.beat)
+		err := within(patience, e.beat)
 		if errors.Is(err, context.DeadlineExceeded) {
-			err = fmt.Errorf("no connection to redis at %s: it has not answered for %s: %w", s.name, patience, err)
+			err = fmt.Errorf("no connection to redis at %s: it has not answered for %s: %w", e.name, patience, err)
 		}
-		s.note(err)
+		e.note(err)
 	}
 }
 
-// note remembers whether Redis took the last sign, and tells when that changes.
-func (s *Store) note(err error) {
-	was := s.Trouble()
-	s.trouble.Store(&err)
+// note remembers whether Redis took the last heartbeat, and logs when that changes.
+func (e *Engine) note(err error) {
+	was := e.Trouble()
+	e.trouble.Store(&err)
 	switch {
 	case err != nil && was == nil:
-		s.o.Log.Warn("redis takes no changes", "redis", s.name, "error", err)
+		e.o.Log.Warn("redis takes no changes", "redis", e.name, "error", err)
 	case err == nil && was != nil:
-		s.o.Log.Info("redis takes changes again", "redis", s.name)
+		e.o.Log.Info("redis takes changes again", "redis", e.name)
 	}
 }
 
-// Trouble is what kept Redis from taking the last sign, which is a change like any other; nil if nothing did.
-func (s *Store) Trouble() error {
-	if err := s.trouble.Load(); err != nil {
+// Trouble is why Redis did not take the last heartbeat, which is a change like any other; nil if it did.
+func (e *Engine) Trouble() error {
+	if err := e.trouble.Load(); err != nil {
 		return *err
 	}
 	return nil
 }
 
-// leave says that this instance is gone, so that others need not wait until it no longer counts as alive. If nobody can be told,
-// they wait.
-func (s *Store) leave() {
-	err := s.within(patience, func(ctx context.Context) error {
-		return s.fault(s.client.Del(ctx, s.key("alive", s.instance)).Err())
-	})
-	if err != nil {
-		s.o.Log.Debug("redis was not told that this instance is gone", "redis", s.name, "error", err)
-	}
+// leave ends this instance, so that others do not wait until it no longer counts as alive. If Redis
+// cannot be reached, they wait.
+func (e *Engine) leave() {
+	_ = within(patience, func(ctx context.Context) error { return e.run(ctx, leaveScript, e.instance).Err() })
 }
 
-func (s *Store) within(d time.Duration, do func(context.Context) error) error {
+func within(d time.Duration, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
 	return do(ctx)
 }
 
-// listen subscribes to what scripts tell those who wait. It comes back once Redis has said that it will tell.
-func (s *Store) listen(ctx context.Context) (*redis.PubSub, error) {
-	messages := s.client.Subscribe(ctx, s.key("wake"))
+// subscribe returns once Redis has confirmed that it sends the messages of scripts.
+func (e *Engine) subscribe(ctx context.Context) (*redis.PubSub, error) {
+	messages := e.client.Subscribe(ctx, e.key("wake"))
 	if _, err := messages.Receive(ctx); err != nil {
-		_ = messages.Close() // what went wrong before says more
-		return nil, s.fault(err)
+		_ = messages.Close() // the first error says more
+		return nil, e.fault(err)
 	}
 	return messages, nil
 }
 
-// hear raises signals as messages come. Messages may be lost with the connection, so whenever it is made again everybody has
-// a look.
-func (s *Store) hear(messages *redis.PubSub) {
-	heard := messages.ChannelWithSubscriptions(redis.WithChannelHealthCheckInterval(patience))
-	defer func() {
-		if err := messages.Close(); err != nil {
-			s.o.Log.Debug("redis subscription did not end well", "redis", s.name, "error", err)
-		}
-	}()
+// listen raises signals as messages arrive. Messages may be lost with the connection, so it raises all
+// signals whenever the connection was made again.
+func (e *Engine) listen(messages *redis.PubSub) {
+	received := messages.ChannelWithSubscriptions(redis.WithChannelHealthCheckInterval(patience))
+	defer func() { _ = messages.Close() }() // no message is needed any more
 	for {
 		select {
-		case <-s.closed:
+		case <-e.closed:
 			return
-		case m, more := <-heard:
+		case m, more := <-received:
 			if !more {
 				return
 			}
-			if said, told := m.(*redis.Message); told {
-				s.raise(said.Payload)
+			if message, is := m.(*redis.Message); is {
+				e.raise(message.Payload)
 			} else {
-				s.raise("cet")
+				e.raise(allTopics)
 			}
 		}
 	}
 }
 
-func (s *Store) raise(what string) {
-	for i := range len(what) {
-		if signal := s.signals[what[i]]; signal != nil {
+// raise wakes what waits for the topics.
+func (e *Engine) raise(topics string) {
+	for _, topic := range []byte(topics) {
+		if signal := e.signals[topic]; signal != nil {
 			signal.Raise()
 		}
 	}

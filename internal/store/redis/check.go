@@ -15,70 +15,71 @@ import (
 const oldest = 7
 
 // schema is the form of the data that this program reads and writes.
-const schema = "2"
+const schema = "3"
 
-// check refuses a server that cannot keep what the store promises, and data of another form. It asks INFO, which servers
-// answer that let nobody see their configuration.
-func (s *Store) check(ctx context.Context) error {
-	text, err := s.client.Info(ctx, "server", "persistence", "memory", "replication", "cluster").Result()
+// check refuses a server that could lose what it acknowledges, and data of another form. It asks INFO,
+// which servers answer even where CONFIG is forbidden.
+func (e *Engine) check(ctx context.Context) error {
+	text, err := e.client.Info(ctx, "server", "persistence", "memory", "replication", "cluster").Result()
 	if err != nil {
-		return s.fault(err)
+		return e.fault(err)
 	}
-	if err := serverFits(parseInfo(text), s.o.Unsafe); err != nil {
+	if err := serverFits(parseInfo(text), e.o.Unsafe); err != nil {
 		return err
 	}
-	if err := s.readsBack(ctx); err != nil {
+	if err := e.readsBack(ctx); err != nil {
 		return err
 	}
-	return s.checkSchema(ctx)
+	return e.checkSchema(ctx)
 }
 
-// changes are some of those that scripts make, one for each type of key.
+// changes are some of those that scripts make, at least one for each type of key.
 var changes = [][]any{
-	{"SET", "", "v"}, {"DEL", ""}, {"HSET", "", "f", "v"}, {"SADD", "", "m"}, {"ZADD", "", "0", "m"}, {"XADD", "", "*", "f", "v"},
+	{"SET", "", "v"}, {"DEL", ""}, {"HSET", "", "f", "v"}, {"ZADD", "", "0", "m"}, {"XADD", "", "*", "f", "v"},
 }
 
-// readsBack refuses a server that would lose what scripts have changed when it starts again: it reads its append-only file as the
-// user default, switched off or not, and passes over each transaction that this user may not carry out. Who may not
-// ask about users cannot be told.
-func (s *Store) readsBack(ctx context.Context) error {
-	if s.o.Unsafe {
+// readsBack refuses a server that would lose what scripts have changed when it starts again: it reads its
+// append-only file as the user default, switched off or not, and skips each transaction that this user
+// may not carry out. It passes if this user may not run ACL.
+func (e *Engine) readsBack(ctx context.Context) error {
+	if e.o.Unsafe {
 		return nil
 	}
 	for _, c := range changes {
 		c = append([]any{"ACL", "DRYRUN", "default"}, c...)
-		c[4] = s.key("schema")
-		said, err := s.client.Do(ctx, c...).Text()
+		c[4] = e.key("schema")
+		answer, err := e.client.Do(ctx, c...).Text()
 		if _, refused := errors.AsType[redis.Error](err); refused {
 			return nil
 		}
 		if err != nil {
-			return s.fault(err)
+			return e.fault(err)
 		}
-		if said != "OK" {
+		if answer != "OK" {
 			return fmt.Errorf("redis would lose what it acknowledged when it starts again: it reads its append-only file as the user default, which may not change keys of the prefix (%s); "+
-				"write `user default off ~* &* +@all`, which leaves it switched off, or pass --unsafe-redis to take that risk", strings.ToLower(said))
+				"write `user default off ~* &* +@all`, which leaves it switched off, or pass --unsafe-redis to take that risk", strings.ToLower(answer))
 		}
 	}
 	return nil
 }
 
-// parseInfo reads what INFO says.
+// parseInfo reads the answer of INFO.
 func parseInfo(text string) map[string]string {
 	info := map[string]string{}
 	for line := range strings.Lines(text) {
-		if name, value, said := strings.Cut(strings.TrimSpace(line), ":"); said {
+		if name, value, found := strings.Cut(strings.TrimSpace(line), ":"); found {
 			info[name] = value
 		}
 	}
 	return info
 }
 
-// serverFits says all that is wrong at once.
+// serverFits returns everything that is wrong in one error.
 func serverFits(info map[string]string, unsafe bool) error {
 	var wrong []string
 	version := info["redis_version"]
-	if major, _, _ := strings.Cut(version, "."); number(major) < oldest {
+	major, _, _ := strings.Cut(version, ".")
+	if n, err := strconv.Atoi(major); err != nil || n < oldest {
 		wrong = append(wrong, fmt.Sprintf("redis is version %q: version %d or later is needed", version, oldest))
 	}
 	if info["cluster_enabled"] == "1" {
@@ -99,27 +100,19 @@ func serverFits(info map[string]string, unsafe bool) error {
 	return errors.New(strings.Join(wrong, "; "))
 }
 
-func number(text string) int {
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		return 0
+// checkSchema marks an empty database with the form of the data and a name that no other data has, and
+// refuses one of another form. From then on scripts refuse to work on any other data: see common.lua.
+func (e *Engine) checkSchema(ctx context.Context) error {
+	if err := e.client.SetNX(ctx, e.key("schema"), schema+" "+rand.Text(), 0).Err(); err != nil {
+		return e.fault(err)
 	}
-	return n
-}
-
-// checkSchema marks an empty database with the form of the data and a name that no other data has, and refuses one of another
-// form. Scripts refuse to work on any other data from then on: see common.lua.
-func (s *Store) checkSchema(ctx context.Context) error {
-	if err := s.client.SetNX(ctx, s.key("schema"), schema+" "+rand.Text(), 0).Err(); err != nil {
-		return s.fault(err)
-	}
-	got, err := s.client.Get(ctx, s.key("schema")).Result()
+	got, err := e.client.Get(ctx, e.key("schema")).Result()
 	if err != nil {
-		return s.fault(err)
+		return e.fault(err)
 	}
 	if form, _, _ := strings.Cut(got, " "); form != schema {
-		return fmt.Errorf("the data under prefix %q is of form %q, and this program knows %q: use the version of Interlock that wrote it, or another prefix", s.prefix, form, schema)
+		return fmt.Errorf("the data under prefix %q is of form %q, and this program knows %q: use the version of Interlock that wrote it, or another prefix", e.prefix, form, schema)
 	}
-	s.data = got
+	e.data = got
 	return nil
 }

@@ -7,15 +7,13 @@ import (
 	"github.com/interlock-go/interlock/internal/store/redistest"
 )
 
-// opened gives a store that is closed with the test.
-func opened(t *testing.T, url string, o Options) *Store {
+// opened returns an engine that is closed with the test.
+func opened(t *testing.T, url string, o Options) *Engine {
 	t.Helper()
-	s, err := Open(t.Context(), url, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() }) // where its server is gone, that cannot go well
-	return s
+	e, err := OpenEngine(t.Context(), url, o)
+	check(t, err)
+	t.Cleanup(func() { _ = e.Close() }) // fails if its server is gone
+	return e
 }
 
 func check(t *testing.T, err error) {
@@ -25,7 +23,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// refused says that an error is there and says all of it.
+// refused fails the test unless err contains all of says.
 func refused(t *testing.T, err error, says ...string) {
 	t.Helper()
 	if err == nil {
@@ -45,7 +43,7 @@ func TestServersThatLoseDataAreRefusedUnlessThatIsWanted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := redistest.Start(t, c.args...)
-			_, err := Open(t.Context(), server.URL(), Options{})
+			_, err := OpenEngine(t.Context(), server.URL(), Options{})
 			refused(t, err, append(c.says, server.Address())...)
 			opened(t, server.URL(), Options{Unsafe: true})
 		})
@@ -75,14 +73,14 @@ func TestServersThatCannotWorkAreRefused(t *testing.T) {
 
 func TestClusterIsRefused(t *testing.T) {
 	server := redistest.Start(t, "--cluster-enabled", "yes")
-	_, err := Open(t.Context(), server.URL(), Options{Unsafe: true})
+	_, err := OpenEngine(t.Context(), server.URL(), Options{Unsafe: true})
 	refused(t, err, "Cluster", "Sentinel")
 }
 
 func TestDataOfANewerProgramIsRefused(t *testing.T) {
 	url := redistest.Shared(t)
-	s := opened(t, url, Options{})
-	check(t, s.client.Set(t.Context(), s.key("schema"), "3", 0).Err())
-	_, err := Open(t.Context(), url, Options{})
-	refused(t, err, `form "3"`, "version of Interlock")
+	e := opened(t, url, Options{})
+	check(t, e.client.Set(t.Context(), e.key("schema"), "4", 0).Err())
+	_, err := OpenEngine(t.Context(), url, Options{})
+	refused(t, err, `form "4"`, "version of Interlock")
 }

@@ -8,19 +8,18 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/interlock-go/interlock/internal/event"
-	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/redistest"
+	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// Sentinels that were reset, or have just been set up anew, do not know the primary and say "nothing": the same as Redis says of a
-// record that is not there.
-func TestPrimaryThatNoSentinelKnowsIsNoRecordThatIsNotThere(t *testing.T) {
+// Sentinels that were reset, or have just been set up anew, do not know the primary and answer with
+// nothing: like Redis when a row does not exist.
+func TestPrimaryThatNoSentinelKnowsIsNoMissingRow(t *testing.T) {
 	primary := redistest.Start(t)
 	sentinel := redistest.Watch(t, primary)
-	s := opened(t, "redis://"+sentinel.Address()+"?sentinel="+redistest.Watched, Options{})
-	check(t, s.Commit(t.Context(), marking("before"), noon))
+	e := opened(t, "redis://"+sentinel.Address()+"?sentinel="+redistest.Watched, Options{})
+	check(t, e.Apply(t.Context(), marking("before"), noon))
 
 	watcher := redis.NewClient(&redis.Options{Addr: sentinel.Address()})
 	defer func() { _ = watcher.Close() }()
@@ -30,76 +29,96 @@ func TestPrimaryThatNoSentinelKnowsIsNoRecordThatIsNotThere(t *testing.T) {
 
 	away := func(err error) {
 		t.Helper()
-		if errors.Is(err, store.ErrNotFound) || !errors.Is(err, store.ErrAway) {
+		if !errors.Is(err, store.ErrAway) {
 			t.Errorf("error %v, want that the store is not available", err)
 		}
 	}
-	for range 3 { // connections that are broken are found out by using them
-		_, err := s.Run(t.Context(), run.Key{})
+	for range 3 { // a broken connection is noticed when it is used
+		_, err := e.Get(t.Context(), []row.Ref{{Kind: "run"}})
 		away(err)
-		_, err = s.RunsAt(t.Context(), []run.Key{{}})
+		_, err = e.Scan(t.Context(), []row.Range{{Kind: "run", Limit: 1}})
 		away(err)
-		_, err = s.Cursor(t.Context(), "mail")
+		_, err = e.Next(t.Context(), 1)
 		away(err)
-		away(s.Commit(t.Context(), marking("after"), noon))
-		_, err = s.Trim(t.Context(), store.Retention{History: 1}, noon)
+		away(e.Apply(t.Context(), marking("after"), noon))
+		_, err = e.Trim(t.Context(), noon, 1)
 		away(err)
 	}
 }
 
-// A failover may lose the last changes, and give their positions to others. Redis goes back here to what it was.
-func TestChangeInThePlaceOfOneThatWasLostIsReceived(t *testing.T) {
-	s := opened(t, redistest.Start(t).URL(), Options{})
-	put(t, s, 1)
-	first := receive(t, s, 1)
-	names := []string{s.key("changes"), s.key("counter", "position")}
-	var before []string
-	for _, name := range names {
-		before = append(before, s.client.Dump(t.Context(), name).Val())
-	}
-	put(t, s, 2)
-	lost := receive(t, s, 1)
-	for i, name := range names {
-		check(t, s.client.RestoreReplace(t.Context(), name, 0, before[i]).Err())
-	}
+// A failover may lose the last changes while a consumer holds them. Redis goes back here to what it was.
+func TestChangeAfterOneThatWasLostIsReceived(t *testing.T) {
+	server := redistest.Start(t)
+	e := opened(t, server.URL(), Options{})
+	put(t, e, 1)
+	first := receive(t, e, 1)
+	lose := e.promotion(t, server, "changes", "counter:change", "counter:number", "server")
+	put(t, e, 2)
+	lost := receive(t, e, 1)
+	lose()
 
-	put(t, s, 3)
-	next := receive(t, s, 1)
-	if len(next) != 1 || next[0].Position != lost[0].Position || next[0].Version == lost[0].Version {
-		t.Fatalf("received %+v after %+v, want the change that came into its place", next, lost)
+	put(t, e, 3)
+	next := receive(t, e, 1)
+	if len(next) != 1 || string(next[0].Body) != `{"count":3}` {
+		t.Fatalf("received %+v after %+v, want the change after the one that was lost", next, lost)
 	}
-	check(t, s.Done(t.Context(), "router", append(first, lost...)))
-	if n, _, err := s.Backlog(t.Context(), "router"); n != 1 || err != nil {
-		t.Errorf("backlog %d, error %v: the change was finished by finishing the one that was lost", n, err)
+	check(t, e.Ack(t.Context(), "router", append(first, lost...)))
+	if n := backlog(t, e); n != 1 {
+		t.Errorf("backlog %d: acknowledging the lost change acknowledged another", n)
 	}
-	check(t, s.Done(t.Context(), "router", next))
-	if n, _, err := s.Backlog(t.Context(), "router"); n != 0 || err != nil {
-		t.Errorf("backlog %d, error %v", n, err)
+	check(t, e.Ack(t.Context(), "router", next))
+	if n := backlog(t, e); n != 0 {
+		t.Errorf("backlog %d, want none", n)
+	}
+}
+
+// promotion returns a function that gives keys the values that they have now, and makes the server the
+// new primary: as one that did not receive what was written in between.
+func (e *Engine) promotion(t *testing.T, server *redistest.Server, names ...string) func() {
+	t.Helper()
+	before := map[string]string{}
+	for _, name := range names {
+		before[e.key(name)] = e.client.Dump(t.Context(), e.key(name)).Val()
+	}
+	return func() {
+		for name, value := range before {
+			check(t, e.client.RestoreReplace(t.Context(), name, 0, value).Err())
+		}
+		for _, primary := range [][2]string{{"127.0.0.1", "1"}, {"no", "one"}} {
+			_, err := server.Do("REPLICAOF", primary[0], primary[1])
+			check(t, err)
+		}
 	}
 }
 
 // followed returns the events after a position, as a sink, a stream or another replica reads them.
-func followed(t *testing.T, s *Store, after store.Position) []store.StoredEvent {
+func followed(t *testing.T, e *Engine, after string) []row.Row {
 	t.Helper()
-	var events []store.StoredEvent
+	var pages []row.Page
 	check(t, again(t, func() (err error) {
-		events, err = s.EventsAfter(t.Context(), after, 100)
+		pages, err = e.Scan(t.Context(), []row.Range{{Kind: row.Events, List: "events", From: after + "\x00", Limit: 100}})
 		return err
 	}))
-	return events
+	return pages[0].Rows
 }
 
-func emit(t *testing.T, s *Store, which string) {
+// emit appends an event and draws a number.
+func emit(t *testing.T, e *Engine, body string) (number int64) {
 	t.Helper()
-	b := store.Batch{ID: "emit " + which}
-	b.Emit(event.New(event.ConfigAccepted, event.About{Pipeline: "orders", Which: which, At: noon}, which, event.Config{}))
-	check(t, again(t, func() error { return s.Commit(t.Context(), b, noon) }))
+	one := row.Event{ID: body, Part: "orders", Type: "T", At: noon, Body: []byte(body)}
+	tx := row.Tx{ID: "emit " + body, Events: []row.Event{one}}
+	check(t, again(t, func() error { return e.Apply(t.Context(), tx, noon) }))
+	check(t, again(t, func() (err error) {
+		number, err = e.Next(t.Context(), 1)
+		return err
+	}))
+	return number
 }
 
-// A follower that has read events which a failover lost keeps its position, in memory or by a cursor that it sets afterwards.
+// A follower that has read events which a failover lost keeps its position.
 func TestEventsAfterALossComeAfterThoseThatWereLost(t *testing.T) {
 	server := redistest.Start(t)
-	s := opened(t, server.URL(), Options{})
+	e := opened(t, server.URL(), Options{})
 	losses := map[string]func(t *testing.T) (lose func()){
 		"restart": func(t *testing.T) func() {
 			rollBack, err := server.Checkpoint()
@@ -107,61 +126,52 @@ func TestEventsAfterALossComeAfterThoseThatWereLost(t *testing.T) {
 			return func() { check(t, rollBack()) }
 		},
 		"promotion": func(t *testing.T) func() {
-			before := map[string]string{}
-			for _, name := range []string{"events", "events:orders", "eventids", "counter:event", "server"} {
-				before[s.key(name)] = s.client.Dump(t.Context(), s.key(name)).Val()
-			}
-			return func() {
-				for name, value := range before {
-					check(t, s.client.RestoreReplace(t.Context(), name, 0, value).Err())
-				}
-				for _, primary := range [][2]string{{"127.0.0.1", "1"}, {"no", "one"}} {
-					_, err := server.Do("REPLICAOF", primary[0], primary[1])
-					check(t, err)
-				}
-			}
+			return e.promotion(t, server, "events", "events:orders", "eventids", "counter:number", "server")
 		},
 	}
 	for name, how := range losses {
 		t.Run(name, func(t *testing.T) {
-			emit(t, s, name+" kept")
+			emit(t, e, name+" kept")
 			lose := how(t)
+			var last int64
 			for _, which := range []string{"a", "b", "c"} {
-				emit(t, s, name+" lost "+which)
+				last = emit(t, e, name+" lost "+which)
 			}
-			all := followed(t, s, 0)
-			at := all[len(all)-1].Position
+			all := followed(t, e, "")
+			at := all[len(all)-1].Key
 			lose()
-			emit(t, s, name+" new")
-			check(t, s.SetCursor(t.Context(), "hook", at))
-			got := followed(t, s, at)
-			if len(got) != 1 || got[0].Event.Detail.Message != name+" new" {
-				t.Fatalf("after position %d come %+v, want the new event", at, got)
+			if n := emit(t, e, name+" new"); n <= last {
+				t.Errorf("drew %d after %d", n, last)
 			}
-			emit(t, s, name+" newer")
-			if next := followed(t, s, got[0].Position); len(next) != 1 || next[0].Position != got[0].Position+1 {
-				t.Errorf("after position %d comes %+v, want the next position", got[0].Position, next)
+			got := followed(t, e, at)
+			if len(got) != 1 || string(got[0].Body) != name+" new" {
+				t.Fatalf("after position %s come %+v, want the new event", at, got)
+			}
+			emit(t, e, name+" newer")
+			if next := followed(t, e, got[0].Key); len(next) != 1 || string(next[0].Body) != name+" newer" {
+				t.Errorf("after position %s come %+v, want the next event", got[0].Key, next)
 			}
 		})
 	}
 }
 
-// late is a context whose time is over, and which has not noticed yet.
+// late is a context whose deadline has passed, and which has not ended yet.
 type late struct{ context.Context }
 
 func (late) Deadline() (time.Time, bool) { return time.Now().Add(-time.Millisecond), true }
 
 func TestConnectionThatIsCutByTheDeadlineOfItsCallerIsNotLost(t *testing.T) {
-	s := opened(t, redistest.Shared(t), Options{})
-	put(t, s, 1)
-	if _, err := s.receive(late{t.Context()}, "router", "one", 1); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, store.ErrAway) {
+	e := opened(t, redistest.Shared(t), Options{})
+	put(t, e, 1)
+	_, err := e.receive(late{t.Context()}, "router", "one", 1)
+	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, store.ErrAway) {
 		t.Errorf("error %v, want that the time is over", err)
 	}
 }
 
 func TestConnectionThatIsNotToBeHadIsAway(t *testing.T) {
-	s := opened(t, redistest.Shared(t), Options{})
-	if err := s.fault(redis.ErrPoolTimeout); !errors.Is(err, store.ErrAway) {
+	e := opened(t, redistest.Shared(t), Options{})
+	if err := e.fault(redis.ErrPoolTimeout); !errors.Is(err, store.ErrAway) {
 		t.Errorf("error %v, want that the store is not available", err)
 	}
 }

@@ -15,14 +15,14 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// refusals are the errors with which Redis refuses everything, by how they begin, and their remedies. Those with a kind are
-// faults: Redis can be reached but stores no changes.
+// refusals are the errors with which Redis refuses everything, by how they begin, and their remedies.
+// Those with a kind are faults: Redis can be reached but stores no changes.
 var refusals = []struct {
 	begins, means string
 	kind          store.FaultKind
 }{
 	{"OOM", "redis is out of memory and took nothing: raise maxmemory, or keep less (retention)", store.Full},
-	{"READONLY", "redis is a read-only replica by now: it waits for the primary to be back, or for the Sentinels to name the new one", store.ReadOnly},
+	{"READONLY", "redis has become a read-only replica: it waits for the primary to be back, or for the Sentinels to name the new one", store.ReadOnly},
 	{"LOADING", "redis is reading its data after a start: it waits until that is done", ""},
 	{"MISCONF", "redis cannot write its data to disk and takes no changes: look at its disk and its log", store.Failing},
 	{"NOREPLICAS", "redis has too few replicas to take changes (min-replicas-to-write)", ""},
@@ -35,18 +35,18 @@ var refusals = []struct {
 	{"ERR max number of clients reached", "redis has as many connections as it takes: raise maxclients", ""},
 }
 
-// fault says in words what a refusal of Redis or a lost connection means. What errors.Is finds stays.
-func (s *Store) fault(err error) error {
-	if err == nil || isNothing(err) {
-		return err
+// fault explains a refusal of Redis or a lost connection. It wraps err.
+func (e *Engine) fault(err error) error {
+	if err == nil {
+		return nil
 	}
 	if errors.Is(err, redis.Nil) {
-		return fmt.Errorf("no Sentinel of %s that answers knows this primary: look at its name, and at the Sentinels: %w", s.name, away{err})
+		return fmt.Errorf("no Sentinel of %s that answers knows this primary: look at its name, and at the Sentinels: %w", e.name, away{err})
 	}
-	if said, refused := errors.AsType[redis.Error](err); refused {
+	if refusal, is := errors.AsType[redis.Error](err); is {
 		for _, r := range refusals {
 			switch {
-			case !strings.HasPrefix(said.Error(), r.begins):
+			case !strings.HasPrefix(refusal.Error(), r.begins):
 			case r.kind != "":
 				return &store.Fault{Kind: r.kind, Remedy: r.means, Err: err}
 			default:
@@ -60,24 +60,20 @@ func (s *Store) fault(err error) error {
 	}
 	_, lost := errors.AsType[net.Error](err)
 	if lost || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) {
-		return fmt.Errorf("no connection to redis at %s%s: %w", s.name, s.hint(err), away{err})
+		return fmt.Errorf("no connection to redis at %s%s: %w", e.name, e.hint(err), away{err})
 	}
 	if _, unknown := errors.AsType[*tls.CertificateVerificationError](err); unknown {
-		return fmt.Errorf("redis at %s shows a certificate that nobody vouches for: name the authority with ca=FILE in the URL: %w", s.name, away{err})
+		return fmt.Errorf("redis at %s shows a certificate of an unknown authority: name it with ca=FILE in the URL: %w", e.name, away{err})
 	}
 	return err
 }
 
-// isNothing says that Redis answered, and that there is nothing. An error that wraps this answer is another one: Sentinels give it
-// too, of a primary that they do not know.
-func isNothing(err error) bool { return err == redis.Nil }
-
-// hint is what helps where a connection is lost: nothing but time, unless there never was one.
-func (s *Store) hint(err error) string {
+// hint says what helps against a lost connection: only time, unless there never was one.
+func (e *Engine) hint(err error) string {
 	switch {
-	case s.data != "":
+	case e.data != "":
 		return ", it is tried again"
-	case strings.HasPrefix(s.name, "redis://") && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)):
+	case strings.HasPrefix(e.name, "redis://") && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)):
 		return "; if it wants TLS, write rediss://"
 	}
 	return ""

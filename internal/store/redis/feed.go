@@ -2,29 +2,44 @@ package redis
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/interlock-go/interlock/internal/pipeline"
-	"github.com/interlock-go/interlock/internal/run"
-	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// look is how often one who waits for changes looks for those of consumers that are gone: nobody tells of these.
-const look = time.Second
+const (
+	lookEvery = time.Second // how often Receive looks for changes of consumers that died: no message announces them
+	maxHeld   = 10000       // more changes than one consumer ever holds
+)
 
-// Receive waits to be told, and looks again every now and then.
-func (s *Store) Receive(ctx context.Context, group, consumer string, limit int) ([]store.Change, error) {
-	tick := time.NewTicker(look)
+// heldChange names a change that this Engine has received and not acknowledged. Redis has the names, too,
+// and more if an answer was lost: of changes that it has handed out and that no consumer received.
+type heldChange struct {
+	group    string
+	position int64
+}
+
+// hold returns the changes that were not held already, and holds them.
+func (e *Engine) hold(group string, changes []row.Change) []row.Change {
+	return slices.DeleteFunc(changes, func(c row.Change) bool {
+		_, held := e.held.LoadOrStore(heldChange{group, c.Position}, true)
+		return held
+	})
+}
+
+// Receive waits for messages, and looks by itself every lookEvery.
+func (e *Engine) Receive(ctx context.Context, group, consumer string, limit int) ([]row.Change, error) {
+	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
-		more := s.signals['c'].Next()
-		changes, err := s.receive(ctx, group, consumer, store.PageSize(limit))
+		more := e.signals[changeTopic].Next()
+		changes, err := e.receive(ctx, group, consumer, limit)
 		if err != nil {
 			return nil, fmt.Errorf("receive changes as %s of %s: %w", consumer, group, err)
 		}
@@ -34,141 +49,97 @@ func (s *Store) Receive(ctx context.Context, group, consumer string, limit int) 
 		select {
 		case <-more:
 		case <-tick.C:
-		case <-s.closed:
-			return nil, errClosed
+		case <-e.closed:
+			return nil, redis.ErrClosed
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 	}
 }
 
-func (s *Store) receive(ctx context.Context, group, consumer string, limit int) ([]store.Change, error) {
+// receive returns what the consumer can have now. After a lost answer it first asks for what Redis has
+// handed out already.
+func (e *Engine) receive(ctx context.Context, group, consumer string, limit int) ([]row.Change, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	who := consumerName(group, consumer)
-	if s.held.doubts(who) {
-		changes, err := s.given(ctx, pendingScript, group, consumer, maxPending)
+	who := group + "/" + consumer
+	if _, is := e.unsure.Load(who); is {
+		changes, err := e.hand(ctx, group, consumer, maxHeld, "again")
 		if err != nil {
 			return nil, err
 		}
-		s.held.doubt(who, false)
-		if unheard := s.held.take(group, changes); len(unheard) > 0 {
+		e.unsure.Delete(who)
+		if unheard := e.hold(group, changes); len(unheard) > 0 {
 			return unheard, nil
 		}
 	}
-	s.held.doubt(who, true) // until there is an answer
-	changes, err := s.given(ctx, receiveScript, group, consumer, limit)
+	e.unsure.Store(who, true) // until there is an answer
+	changes, err := e.hand(ctx, group, consumer, limit, "")
 	if err != nil {
 		return nil, err
 	}
-	s.held.doubt(who, false)
-	return s.held.take(group, changes), nil
+	e.unsure.Delete(who)
+	return e.hold(group, changes), nil
 }
 
-// given runs a script that answers with changes.
-func (s *Store) given(ctx context.Context, script *redis.Script, group, consumer string, limit int) ([]store.Change, error) {
-	var a arguments
-	a.add(group, s.instance, consumer)
-	a.number(limit)
-	answer, err := s.run(ctx, script, a)
+// hand asks Redis for changes; with "again" for those that Redis has handed to the consumer before.
+func (e *Engine) hand(ctx context.Context, group, consumer string, limit int, again string) ([]row.Change, error) {
+	texts, err := e.run(ctx, receiveScript, group, e.instance, consumer, limit, again).StringSlice()
 	if err != nil {
 		return nil, err
 	}
-	entries, err := asList(answer)
-	if err != nil {
-		return nil, err
-	}
-	changes := make([]store.Change, 0, len(entries))
-	for _, entry := range entries {
-		c, err := asChange(entry)
-		if err != nil {
-			return nil, err
+	return asChanges(texts)
+}
+
+// asChanges reads the position, the instant and the body of each change.
+func asChanges(texts []string) (changes []row.Change, err error) {
+	for some := range slices.Chunk(texts, 3) {
+		c := row.Change{Body: []byte(some[2])}
+		if c.Position, err = strconv.ParseInt(some[0], 10, 64); err != nil {
+			return nil, fmt.Errorf("read a stored change: %w", err)
+		}
+		if c.At, err = store.FromNanos(some[1]); err != nil {
+			return nil, fmt.Errorf("read a stored change: %w", err)
 		}
 		changes = append(changes, c)
 	}
 	return changes, nil
 }
 
-// asChange reads an entry of the stream.
-func asChange(entry any) (store.Change, error) {
-	parts, err := asList(entry)
-	if err != nil {
-		return store.Change{}, err
-	}
-	id, named := parts[0].(string)
-	said, err := asTexts(parts[1])
-	if err != nil || !named {
-		return store.Change{}, errors.Join(err, unexpected(parts[0]))
-	}
-	fields := map[string]string{}
-	for i := 0; i+1 < len(said); i += 2 {
-		fields[said[i]] = said[i+1]
-	}
-	c, err := changeOf(id, fields)
-	if err != nil {
-		return c, fmt.Errorf("read stored change %s: %w", id, err)
-	}
-	return c, nil
-}
-
-func changeOf(id string, fields map[string]string) (store.Change, error) {
-	c := store.Change{
-		Kind: store.ChangeKind(fields["kind"]), Pipeline: pipeline.ID(fields["pipeline"]), Sensor: sensor.Key(fields["sensor"]),
-		Changed: fields["changed"] == "1", Status: run.Status(fields["status"]),
-	}
-	at, err := strconv.ParseInt(idNumber(id), 10, 64)
-	if err != nil {
-		return c, err
-	}
-	c.Position = store.Position(at)
-	if c.At, err = store.FromNanos(fields["at"]); err != nil {
-		return c, err
-	}
-	if c.Version, err = strconv.ParseInt(fields["version"], 10, 64); err != nil {
-		return c, err
-	}
-	if c.Kind == store.RunMoved {
-		if c.Attempt, err = strconv.Atoi(fields["attempt"]); err != nil {
-			return c, err
-		}
-		c.Run, err = run.ParseKey(fields["run"])
-		return c, err
-	}
-	return c, c.Period.UnmarshalText([]byte(fields["period"]))
-}
-
-// Done acknowledges: what a group was given and has not finished holds its place back by itself.
-func (s *Store) Done(ctx context.Context, group string, changes []store.Change) error {
-	changes = s.held.own(group, changes)
-	var a arguments
-	a.add(group)
-	a.number(len(changes))
+// Ack is one script.
+func (e *Engine) Ack(ctx context.Context, group string, changes []row.Change) error {
+	args := []any{group, len(changes)}
 	for _, c := range changes {
-		a.add(positionID(c.Position))
+		args = append(args, c.Position)
 	}
-	if _, err := s.run(ctx, doneScript, a); err != nil {
-		return fmt.Errorf("finish changes of %s: %w", group, err)
+	if err := e.run(ctx, ackScript, args...).Err(); err != nil {
+		return fmt.Errorf("acknowledge changes of %s: %w", group, err)
 	}
-	s.held.drop(group, changes)
+	for _, c := range changes {
+		e.held.Delete(heldChange{group, c.Position})
+	}
 	return nil
 }
 
-// Backlog counts what is beyond the group's place and what it holds.
-func (s *Store) Backlog(ctx context.Context, group string) (n int, oldest time.Time, err error) {
-	var a arguments
-	a.add(group)
-	answer, err := s.run(ctx, backlogScript, a)
+// Backlog counts the changes that the group holds and those that it was not handed yet.
+func (e *Engine) Backlog(ctx context.Context, group string) (int, *row.Change, error) {
+	texts, err := e.run(ctx, backlogScript, group).StringSlice()
 	if err != nil {
-		return 0, oldest, fmt.Errorf("count backlog of %s: %w", group, err)
+		return 0, nil, fmt.Errorf("count the backlog of %s: %w", group, err)
 	}
-	parts, err := asList(answer)
-	if err != nil {
-		return 0, oldest, fmt.Errorf("count backlog of %s: %w", group, err)
+	oldest, err := asChanges(texts[1:])
+	if err != nil || len(oldest) == 0 {
+		return 0, nil, err
 	}
-	count, _ := parts[0].(int64)
-	if at, _ := parts[1].(string); at != "" {
-		oldest, err = store.FromNanos(at)
+	n, err := strconv.Atoi(texts[0])
+	return n, &oldest[0], err
+}
+
+// Changed returns the same channel to all that wait for the topic.
+func (e *Engine) Changed(t row.Topic) <-chan struct{} {
+	if t == row.EventTopic {
+		return e.signals[eventTopic].Next()
 	}
-	return int(count), oldest, err
+	return e.signals[taskTopic].Next()
 }

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -17,15 +18,12 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// defaultPrefix is what keys begin with unless the URL says otherwise.
-const defaultPrefix = "interlock"
-
 // parameters are those of a URL.
 var parameters = []string{"prefix", "ca", "cert", "key", "sentinel", "addr", "sentinel_auth"}
 
 // target is what a URL names.
 type target struct {
-	name           string // for people: no user, no password
+	name           string // shown to people: no user, no password
 	prefix         string
 	addrs          []string // of Redis, or of its Sentinels
 	user, password string
@@ -35,8 +33,8 @@ type target struct {
 	sentinelAuth   bool
 }
 
-// parseURL reads redis://[USER:PASSWORD@]HOST[:PORT][/DB][?PARAMETERS], or rediss:// for TLS. No error of it shows the
-// URL, since that may hold a password.
+// parseURL reads redis://[USER:PASSWORD@]HOST[:PORT][/DB][?PARAMETERS], or rediss:// for TLS. Its errors do
+// not show the URL, which may hold a password.
 func parseURL(text string) (target, error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -54,11 +52,10 @@ func parseURL(text string) (target, error) {
 			return target{}, fmt.Errorf("the URL of Redis has a parameter %q: want one of %s", name, strings.Join(parameters, ", "))
 		}
 	}
-	t := target{prefix: defaultPrefix, master: q.Get("sentinel"), sentinelAuth: q.Get("sentinel_auth") == "true"}
-	if prefix := q.Get("prefix"); prefix != "" {
-		t.prefix = prefix
+	t := target{
+		prefix: cmp.Or(q.Get("prefix"), "interlock"), user: u.User.Username(),
+		master: q.Get("sentinel"), sentinelAuth: q.Get("sentinel_auth") == "true",
 	}
-	t.user = u.User.Username()
 	t.password, _ = u.User.Password()
 	if err := t.address(u, q["addr"]); err != nil {
 		return target{}, err
@@ -72,10 +69,7 @@ func (t *target) address(u *url.URL, more []string) error {
 	if t.master != "" {
 		port = "26379"
 	}
-	if u.Port() != "" {
-		port = u.Port()
-	}
-	t.addrs = append([]string{net.JoinHostPort(u.Hostname(), port)}, more...)
+	t.addrs = append([]string{net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port))}, more...)
 	if len(more) > 0 && t.master == "" {
 		return errors.New("the URL of Redis has several addresses, which only Sentinels have: name the primary with sentinel=NAME")
 	}
@@ -127,24 +121,21 @@ func (t *target) secure(u *url.URL, q url.Values) error {
 	return nil
 }
 
-// client never sends a command again by itself: a write whose answer was lost may have happened, and only its caller knows what
-// sending it again would mean.
+// client never repeats a command by itself: a write whose answer was lost may have happened, and only its
+// caller knows what a repetition would do.
 func (t target) client() *redis.Client {
-	const again, dials, dial, answer, size = -1, 1, 3 * time.Second, 5 * time.Second, 64
-	if t.master == "" {
-		return redis.NewClient(&redis.Options{
-			Addr: t.addrs[0], Username: t.user, Password: t.password, DB: t.db, TLSConfig: t.tls, ClientName: "interlock",
-			MaxRetries: again, DialerRetries: dials, DialTimeout: dial, ReadTimeout: answer, WriteTimeout: answer, PoolSize: size,
-			ContextTimeoutEnabled: true, MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-		})
-	}
-	o := &redis.FailoverOptions{
-		MasterName: t.master, SentinelAddrs: t.addrs, Username: t.user, Password: t.password, DB: t.db, TLSConfig: t.tls,
-		ClientName: "interlock", MaxRetries: again, DialerRetries: dials, DialTimeout: dial, ReadTimeout: answer, WriteTimeout: answer, PoolSize: size,
-		ContextTimeoutEnabled: true,
+	const timeout = 5 * time.Second
+	o := &redis.UniversalOptions{
+		Addrs: t.addrs, MasterName: t.master, Username: t.user, Password: t.password, DB: t.db, TLSConfig: t.tls,
+		ClientName: "interlock", MaxRetries: -1, DialerRetries: 1, DialTimeout: 3 * time.Second, ReadTimeout: timeout,
+		WriteTimeout: timeout, PoolSize: 64, ContextTimeoutEnabled: true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
 	if t.sentinelAuth {
 		o.SentinelUsername, o.SentinelPassword = t.user, t.password
 	}
-	return redis.NewFailoverClient(o)
+	if t.master == "" {
+		return redis.NewClient(o.Simple())
+	}
+	return redis.NewFailoverClient(o.Failover())
 }

@@ -9,14 +9,14 @@ import (
 	"path/filepath"
 )
 
-// Backup writes a consistent copy of the store to path while it goes on working. The copy is a database of its own: to use it, put
-// it into an empty data directory as interlock.db. A file that is there already is refused, and one that is there afterwards is
-// whole: the copy gets its name last.
-func (s *Store) Backup(ctx context.Context, path string) error {
-	if err := s.open(); err != nil {
+// Backup writes a consistent copy of the store to path while it goes on working. The copy is a
+// database of its own: to use it, put it into an empty data directory as interlock.db. It fails
+// if path exists. The copy gets its name last, so a file under that name is complete.
+func (e *Engine) Backup(ctx context.Context, path string) error {
+	if err := e.isOpen(); err != nil {
 		return err
 	}
-	return copyFile(ctx, s.conn.path, path)
+	return copyFile(ctx, e.conn.path, path)
 }
 
 // BackupDir is Backup of a data directory that this process has not opened; another may have.
@@ -38,7 +38,7 @@ func copyFile(ctx context.Context, from, path string) error {
 		}
 		return fmt.Errorf("back up to %s: %w", path, err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.partial") // for this user's eyes only
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.partial") // private
 	if err != nil {
 		return fmt.Errorf("back up to %s: %w", path, err)
 	}
@@ -80,7 +80,7 @@ func finishCopy(partial, path string) error {
 	if err := errors.Join(f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	if err := os.Link(partial, path); err != nil { // unlike a rename, it does not take the place of a file that came meanwhile
+	if err := os.Link(partial, path); err != nil { // unlike a rename, it never replaces a file
 		return err
 	}
 	return syncDir(filepath.Dir(path))

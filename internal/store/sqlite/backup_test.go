@@ -9,11 +9,11 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/row"
 )
 
 // restored opens a backup in a directory of its own.
-func restored(t *testing.T, backup string) *Store {
+func restored(t *testing.T, backup string) *Engine {
 	t.Helper()
 	dir := t.TempDir()
 	check(t, os.Rename(backup, filepath.Join(dir, fileName)))
@@ -21,14 +21,14 @@ func restored(t *testing.T, backup string) *Store {
 }
 
 func TestBackupOfALiveStoreIsWhole(t *testing.T) {
-	s := opened(t, empty(t), Options{foldAfter: 10})
-	check(t, s.Commit(t.Context(), opening(orders), noon))
-	note(t, s, write("rows", 0), write("sum", 0))
+	s := opened(t, empty(t), Options{})
+	check(t, s.Apply(t.Context(), opening("x"), noon))
+	put(t, s, reading("rows", 0), reading("sum", 0))
 	ctx, stop := context.WithCancel(t.Context())
 	var writers sync.WaitGroup
 	writers.Go(func() {
 		for n := int64(1); ctx.Err() == nil; n++ {
-			if _, err := s.PutReadings(t.Context(), []store.Write{write("rows", n), write("sum", n)}, noon); err != nil {
+			if err := s.Apply(t.Context(), row.Tx{Ops: []row.Op{reading("rows", n), reading("sum", n)}}, noon); err != nil {
 				t.Error(err)
 				return
 			}
@@ -43,8 +43,8 @@ func TestBackupOfALiveStoreIsWhole(t *testing.T) {
 		if rows != sum || rows < before {
 			t.Errorf("the copy shows %d and %d, at least %d were written before it", rows, sum, before)
 		}
-		if _, err := copied.Run(t.Context(), orders); err != nil {
-			t.Error(err)
+		if get(t, copied, runRef).Version != 1 {
+			t.Error("the run is not in the copy")
 		}
 		copied.mustBeSound(t)
 	}
@@ -85,7 +85,7 @@ func TestBackupThatFailsLeavesNothing(t *testing.T) {
 func TestBackupOfADirectory(t *testing.T) {
 	dir := empty(t)
 	s := opened(t, dir, Options{})
-	note(t, s, write("rows", 1))
+	put(t, s, reading("rows", 1))
 	for _, state := range []string{"owned", "closed"} {
 		path := filepath.Join(t.TempDir(), "copy.db")
 		check(t, BackupDir(t.Context(), dir, path))

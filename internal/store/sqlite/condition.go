@@ -32,7 +32,8 @@ var inReserve = store.Fault{
 		"what is left is kept for deadlines and alerts, and changes from outside are refused; free some space",
 }
 
-// record remembers how a commit went. An error that is about the change, not about the store, says nothing.
+// record remembers how a commit went. An error that is about the change, not about the store, says
+// nothing.
 func (c *condition) record(err error) {
 	f := store.FaultOf(err)
 	if err != nil && f == nil {
@@ -64,47 +65,50 @@ func (c *condition) proved() bool {
 	return proved
 }
 
-// Trouble returns why the store takes no changes from outside, as a store.Fault, or nil if it does. It reads and writes
-// nothing.
-func (s *Store) Trouble() error {
-	s.condition.mu.Lock()
-	defer s.condition.mu.Unlock()
-	if s.condition.damage != nil {
-		return s.condition.damage
+// Trouble returns why the store takes no changes from outside, as a store.Fault, or nil if it does.
+// It reads and writes nothing.
+func (e *Engine) Trouble() error {
+	e.condition.mu.Lock()
+	defer e.condition.mu.Unlock()
+	if e.condition.damage != nil {
+		return e.condition.damage
 	}
-	if s.condition.failure != nil {
-		return s.condition.failure
+	if e.condition.failure != nil {
+		return e.condition.failure
 	}
-	if !s.condition.reserve.Held() {
+	if !e.condition.reserve.Held() {
 		return &inReserve
 	}
 	return nil
 }
 
-// Probe stores a change, unless another commit has succeeded since the last Probe, and takes the reserve again if there is
-// space. It returns Trouble, or another error if it could not find out.
-func (s *Store) Probe(ctx context.Context) error {
-	if !s.condition.proved() {
-		if err := s.write(ctx, probe{}); err != nil && store.FaultOf(err) == nil {
+// Probe stores a change, unless another commit has succeeded since the last Probe, and takes the
+// reserve again if there is space. It returns Trouble, or another error if it could not find out.
+func (e *Engine) Probe(ctx context.Context) error {
+	if !e.condition.proved() {
+		if err := e.write(ctx, probe{}, 1, false); err != nil && store.FaultOf(err) == nil {
 			return err
 		}
 	}
-	if s.Trouble() == error(&inReserve) {
-		if err := s.condition.reserve.Take(); err != nil && !errors.Is(err, datadir.ErrNoReserve) {
+	if e.Trouble() == error(&inReserve) {
+		if err := e.condition.reserve.Take(); err != nil && !errors.Is(err, datadir.ErrNoReserve) {
 			return err
 		}
 	}
-	return s.Trouble()
+	return e.Trouble()
 }
 
 // probe is a change that means nothing. It replaces the one before it, so the file does not grow.
 type probe struct{}
 
 func (probe) do(tx *tx) error {
-	return tx.exec("INSERT INTO meta (name, value) VALUES ('probe', 1) ON CONFLICT DO UPDATE SET value = value + 1")
+	_, err := tx.change(`INSERT INTO meta (name, value) VALUES ('probe', 1)
+		ON CONFLICT DO UPDATE SET value = value + 1`)
+	return err
 }
 
-// withReserve calls write, which stores something. If the disk is full, it frees the reserve and calls write again.
+// withReserve calls write, which stores something. If the disk is full, it frees the reserve and
+// calls write again.
 func (c *condition) withReserve(write func() error) error {
 	err := write()
 	if isFull(err) && c.reserve.Release() {

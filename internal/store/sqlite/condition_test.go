@@ -5,19 +5,20 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/interlock-go/interlock/internal/datadir"
 	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// heldPages is a reserve of a disk that full has made: to release it lets the file grow by so many pages.
+// heldPages is a reserve of a disk that full has made: to release it lets the file grow by so many
+// pages.
 type heldPages struct {
-	store *Store
-	size  int
-	held  bool
-	space bool // there is enough space to take it again
+	engine *Engine
+	size   int
+	held   bool
+	space  bool // there is enough space to take it again
 }
 
 func (p *heldPages) Held() bool { return p.held }
@@ -26,9 +27,9 @@ func (p *heldPages) Release() bool {
 	if !p.held {
 		return false
 	}
-	n, err := p.store.conn.number("PRAGMA page_count")
+	n, err := p.engine.conn.number("PRAGMA page_count")
 	if err == nil {
-		_, err = p.store.conn.number(fmt.Sprintf("PRAGMA max_page_count = %d", n+int64(p.size)))
+		_, err = p.engine.conn.number(fmt.Sprintf("PRAGMA max_page_count = %d", n+int64(p.size)))
 	}
 	p.held = err != nil
 	return err == nil
@@ -42,13 +43,11 @@ func (p *heldPages) Take() error {
 	return nil
 }
 
-// fill writes large readings until the store refuses one.
-func fill(t *testing.T, s *Store) error {
+// fill puts large rows until the engine refuses one.
+func fill(t *testing.T, e *Engine) error {
 	t.Helper()
-	for n := range int64(1000) {
-		w := write("large", n)
-		w.Reading.Fields["text"] = strings.Repeat("x", 60_000)
-		if _, err := s.PutReadings(t.Context(), []store.Write{w}, noon); err != nil {
+	for n := range 1000 {
+		if err := e.Apply(t.Context(), row.Tx{Ops: []row.Op{large(fmt.Sprint("large/", n))}}, noon); err != nil {
 			return err
 		}
 	}
@@ -64,22 +63,20 @@ func wantFault(t *testing.T, what string, err error, kind store.FaultKind) {
 	}
 }
 
-// A full disk frees the reserve, so that what the controller itself has to store is stored. The store says that it is full
-// until the reserve is taken again.
+// A full disk frees the reserve, so that what the controller itself has to store is stored. The
+// store says that it is full until the reserve is taken again.
 func TestFullDiskFreesTheReserve(t *testing.T) {
 	r := &heldPages{size: 500, space: true}
 	s := opened(t, empty(t), Options{reserve: r})
-	r.store, r.space = s, false
+	r.engine, r.space = s, false
 	check(t, s.Probe(t.Context()))
 	full(t, s, 20)
-	for n := int64(0); r.held; n++ {
-		w := write("large", n)
-		w.Reading.Fields["text"] = strings.Repeat("x", 60_000)
-		note(t, s, w) // the one that needs the reserve is stored, too
+	for n := 0; r.held; n++ {
+		put(t, s, large(fmt.Sprint("large/", n))) // the one that needs the reserve is stored, too
 	}
 	wantFault(t, "trouble", s.Trouble(), store.Full)
 	wantFault(t, "probe", s.Probe(t.Context()), store.Full)
-	check(t, s.Commit(t.Context(), opening(orders), noon))
+	check(t, s.Apply(t.Context(), opening("x"), noon))
 	wantFault(t, "trouble after a commit", s.Trouble(), store.Full)
 
 	full(t, s, 1<<20)
@@ -91,7 +88,8 @@ func TestFullDiskFreesTheReserve(t *testing.T) {
 	}
 }
 
-// Without a reserve, or once that is used up as well, the store says so, and takes changes again by itself.
+// Without a reserve, or once that is used up as well, the store says so, and takes changes again by
+// itself.
 func TestFullDiskWithoutReserveIsReported(t *testing.T) {
 	s := opened(t, empty(t), Options{})
 	full(t, s, 20)
@@ -113,7 +111,7 @@ func TestReadOnlyStoreIsReported(t *testing.T) {
 			return err
 		}
 		return probe{}.do(tx)
-	}))
+	}), 1, false)
 	wantFault(t, "write", err, store.ReadOnly)
 	wantFault(t, "trouble", s.Trouble(), store.ReadOnly)
 	wantFault(t, "probe", s.Probe(t.Context()), store.ReadOnly)
@@ -133,7 +131,7 @@ func TestProbeOfABusyStoreWritesNothing(t *testing.T) {
 	check(t, s.Probe(t.Context()))
 	before := probes()
 	for range 3 {
-		note(t, s, write("rows", 1))
+		put(t, s, reading("rows", 1))
 		check(t, s.Probe(t.Context()))
 	}
 	if n := probes(); n != before {

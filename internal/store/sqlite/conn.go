@@ -11,8 +11,9 @@ import (
 	"modernc.org/sqlite"
 )
 
-// conn is one connection to the file with its prepared statements, used by one goroutine at a time. It speaks to the
-// driver directly: the pool of database/sql would cost more than most of our statements.
+// conn is one connection to the file with its prepared statements, used by one goroutine at a time.
+// It speaks to the driver directly: the pool of database/sql would cost more than most of our
+// statements.
 type conn struct {
 	driver driver.Conn
 	path   string
@@ -20,34 +21,41 @@ type conn struct {
 	args   []driver.NamedValue // used again by every statement
 }
 
-// row is one row of an answer.
-type row []driver.Value
+// values is one row of an answer. NULL is read as the zero value.
+type values []driver.Value
 
-func (r row) int(i int) int64 {
-	n, _ := r[i].(int64) // NULL is 0
+func (v values) int(i int) int64 {
+	n, _ := v[i].(int64)
 	return n
 }
 
-func (r row) text(i int) string {
-	s, _ := r[i].(string) // NULL is ""
+func (v values) text(i int) string {
+	s, _ := v[i].(string)
 	return s
 }
 
-// upTo bounds an answer by the statement's last argument. SQLite looks at the value of a bare "LIMIT ?" when it plans, and so
-// plans the statement anew each time it is run, which takes longer than most of them.
+func (v values) blob(i int) []byte {
+	b, _ := v[i].([]byte)
+	return b
+}
+
+// upTo bounds an answer by the statement's last argument. SQLite plans a statement with
+// a bare "LIMIT ?" anew each time it is run, which takes longer than most of them.
 const upTo = " LIMIT 0 + ?"
 
 // errStop ends a query before its last row.
 var errStop = errors.New("no more rows, please")
 
-// connect opens path, which mode "rw" must find there and "rwc" creates. SQLite looks at the file only when it is first asked for something.
+// connect opens path, which mode "rw" must find there and "rwc" creates. SQLite reads the file
+// with the first statement.
 func connect(path, mode string) (*conn, error) {
 	name := url.URL{Scheme: "file", Path: path, RawQuery: "mode=" + mode + "&_error_rc=1"}
 	d, err := (&sqlite.Driver{}).Open(name.String())
 	if err != nil {
 		return nil, fault(path, err)
 	}
-	// Usually the write-ahead log is removed when the last connection closes. This one stays, so that a missing log is a loss.
+	// Usually the write-ahead log is removed when the last connection closes. This one stays, so
+	// that a missing log is a loss.
 	if _, err := d.(sqlite.FileControl).FileControlPersistWAL("main", 1); err != nil {
 		return nil, errors.Join(fault(path, err), d.Close())
 	}
@@ -81,8 +89,9 @@ func (c *conn) run(ctx context.Context, script string, args ...any) error {
 	return nil
 }
 
-// query gives each row of the answer to each, which may end it early with errStop. A row is valid until each returns.
-func (c *conn) query(query string, each func(row) error, args ...any) (err error) {
+// query calls each with every row of the answer, which may end it early with errStop. A row is
+// valid until each returns.
+func (c *conn) query(query string, each func(values) error, args ...any) (err error) {
 	stmt, err := c.prepare(query)
 	if err != nil {
 		return err
@@ -96,15 +105,15 @@ func (c *conn) query(query string, each func(row) error, args ...any) (err error
 			err = fault(c.path, closed)
 		}
 	}()
-	values := make([]driver.Value, len(rows.Columns()))
+	found := make(values, len(rows.Columns()))
 	for {
-		if err := rows.Next(values); err != nil {
+		if err := rows.Next(found); err != nil {
 			if errors.Is(err, io.EOF) {
 				return nil
 			}
 			return fault(c.path, err)
 		}
-		if err := each(values); err != nil {
+		if err := each(found); err != nil {
 			if errors.Is(err, errStop) {
 				return nil
 			}
@@ -114,10 +123,10 @@ func (c *conn) query(query string, each func(row) error, args ...any) (err error
 }
 
 // one is query for an answer of at most one row, and says whether there was one.
-func (c *conn) one(query string, each func(row) error, args ...any) (found bool, err error) {
-	err = c.query(query, func(r row) error {
+func (c *conn) one(query string, each func(values) error, args ...any) (found bool, err error) {
+	err = c.query(query, func(v values) error {
 		found = true
-		if err := each(r); err != nil {
+		if err := each(v); err != nil {
 			return err
 		}
 		return errStop
@@ -127,8 +136,8 @@ func (c *conn) one(query string, each func(row) error, args ...any) (found bool,
 
 // number is one for a single number; 0 if there is none.
 func (c *conn) number(query string, args ...any) (n int64, err error) {
-	_, err = c.one(query, func(r row) error {
-		n = r.int(0)
+	_, err = c.one(query, func(v values) error {
+		n = v.int(0)
 		return nil
 	}, args...)
 	return n, err

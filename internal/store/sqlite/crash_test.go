@@ -3,6 +3,7 @@ package sqlite
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -13,13 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/interlock-go/interlock/internal/pipeline"
-	"github.com/interlock-go/interlock/internal/run"
-	"github.com/interlock-go/interlock/internal/sensor"
-	"github.com/interlock-go/interlock/internal/sla"
-	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/row"
 )
 
 // crashDir names the directory that a process works on until it is killed.
@@ -32,128 +28,109 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, workUntilKilled(dir))
 		os.Exit(1)
 	}
-	// A transaction of this store costs a thousand times what one in memory does.
+	// A transaction of this engine costs a thousand times what one in memory does.
 	if err := flag.Set("rapid.checks", "15"); err != nil {
 		panic(err)
 	}
 	os.Exit(m.Run())
 }
 
-// workUntilKilled writes as fast as it can and says on standard output what was acknowledged, after it was, and what
-// it is about to have done, before it does. It returns only if something fails.
+// workUntilKilled writes as fast as it can. It prints what was acknowledged, after it was, and what
+// it is about to acknowledge itself, before it does. It returns only if something fails.
 func workUntilKilled(dir string) error {
 	ctx := context.Background()
-	// Folding and checkpoints are to come often, so that many a kill falls into one.
-	s, err := Open(ctx, dir, Options{foldAfter: 20, foldStep: 3, checkpointAfter: 30})
+	e, err := OpenEngine(ctx, dir, Options{checkpointAfter: 30}) // often: some kills hit one
 	if err != nil {
 		return err
 	}
 	failed := make(chan error)
 	for w := range crashWorkers {
-		go func() { failed <- crashWorker(ctx, s, w) }()
+		go func() { failed <- crashWorker(ctx, e, w) }()
 	}
-	go func() { failed <- crashFollower(ctx, s) }()
-	go func() { failed <- crashTrimmer(ctx, s) }()
+	go func() { failed <- crashFollower(ctx, e) }()
+	go func() { failed <- crashTrimmer(ctx, e) }()
 	return <-failed
 }
 
-// crashWorker goes on from where its run stands, or with the readings that were not written any more: every round is
-// one batch that touches all kinds of rows, and one call that writes three readings.
-func crashWorker(ctx context.Context, s *Store, w int) error {
-	key := crashKey(w)
-	current, err := s.Run(ctx, key)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return err
+func crashRef(w int) row.Ref {
+	return row.Ref{Kind: "run", Part: fmt.Sprint("worker-", w), Key: "state"}
+}
+
+// crashRows are how many rows a round replaces beside that of the worker, all with its version.
+const crashRows = 5
+
+// crashTx is one round of a worker: it touches everything that a transaction can.
+func crashTx(w int, n int64) row.Tx {
+	ref := crashRef(w)
+	version := func(key string, condition int64) row.Op {
+		return row.Op{If: condition, Row: row.Row{
+			Ref: row.Ref{Kind: ref.Kind, Part: ref.Part, Key: key}, Version: n, Body: fmt.Appendf(nil, `{"n":%d}`, n),
+			Places: [row.Indexes]row.Place{row.Ordered: {List: "runs", Key: fmt.Sprintf("%d#%d#%s", n%7, w, key)}},
+		}}
 	}
-	page, err := s.LatestReadings(ctx, store.LatestQuery{Pipeline: key.Pipeline})
+	tx := row.Tx{
+		ID: fmt.Sprintf("round/%d/%d", w, n), Ops: []row.Op{version(ref.Key, n-1), version(fmt.Sprint("log/", n), 0)},
+		Events: []row.Event{{
+			ID: fmt.Sprintf("%d/%d", w, n), Part: ref.Part, Type: "ROUND", At: noon,
+			Body: fmt.Appendf(nil, `{"n":%d}`, n),
+		}},
+	}
+	for i := range crashRows {
+		tx.Ops = append(tx.Ops, version(fmt.Sprint("row/", i), row.Any))
+	}
+	tx.Ops[0].Change = fmt.Appendf(nil, `{"n":%d}`, n)
+	tx.Ops[1].Change = tx.Ops[0].Change
+	return tx
+}
+
+// crashWorker continues from the version of its row.
+func crashWorker(ctx context.Context, e *Engine, w int) error {
+	rows, err := e.Get(ctx, []row.Ref{crashRef(w)})
 	if err != nil {
 		return err
 	}
-	for n := current.Version; ; n++ {
-		if n > current.Version {
-			b, next := crashBatch(current, key, n)
-			if err := s.Commit(ctx, b, noon); err != nil {
-				return err
-			}
-			fmt.Printf("commit %d %d\n", w, n)
-			current = next
-		}
-		if n == 0 || len(page.Items) > 0 && page.Items[0].Fields["n"] == n {
-			continue
-		}
-		if _, err := s.PutReadings(ctx, crashWrites(key.Pipeline, n), noon); err != nil {
+	for n := rows[0].Version + 1; ; n++ {
+		if err := e.Apply(ctx, crashTx(w, n), noon); err != nil {
 			return err
 		}
-		fmt.Printf("put %d %d\n", w, n)
-	}
-}
-
-func crashKey(w int) run.Key { return keyOf(pipeline.ID(fmt.Sprintf("worker-%d", w))) }
-
-func crashBatch(current run.Run, key run.Key, n int64) (store.Batch, run.Run) {
-	next := run.Run{Key: key, Version: n, Status: run.Pending, Attempt: int(n), OpenedAt: noon}
-	b := store.Batch{ID: fmt.Sprintf("round/%s/%d", key, n)}
-	b.Swap(current, next)
-	b.SwapDeadline(store.Deadline{Version: n - 1}, store.Deadline{Key: key, Kind: store.Absolute, Deadline: sla.Deadline{State: sla.Armed, BreachAt: noon}})
-	b.Append(store.JobEntry{Key: key, Attempt: int(n), Event: store.JobStarted, At: noon})
-	b.SetMark(crashMark(key, n), time.Time{})
-	b.Emit(told(key, strconv.FormatInt(n, 10)))
-	b.Schedule(store.Task{ID: "advance/" + key.String(), Kind: store.Advance, Key: key, Due: noon.Add(time.Duration(n))})
-	return b, next
-}
-
-func crashMark(key run.Key, n int64) string { return fmt.Sprintf("%s/%d", key, n) }
-
-var crashSensors = []sensor.Key{"a", "b", "c"}
-
-func crashWrites(id pipeline.ID, n int64) (writes []store.Write) {
-	for _, key := range crashSensors {
-		writes = append(writes, store.Write{Pipeline: id, Reading: sensor.Reading{
-			Key: key, Period: day(fmt.Sprintf("2026-03-%02d", 1+n%28)), Fields: sensor.Fields{"n": n},
-		}})
-	}
-	return writes
-}
-
-// crashFollower receives changes and says that they are done, and claims tasks.
-func crashFollower(ctx context.Context, s *Store) error {
-	for {
-		changes, err := s.Receive(ctx, "router", "follower", 7)
+		fmt.Printf("applied %d %d\n", w, n)
+		number, err := e.Next(ctx, 100)
 		if err != nil {
 			return err
 		}
-		fmt.Printf("done %d\n", changes[len(changes)-1].Position)
-		if err := s.Done(ctx, "router", changes); err != nil {
-			return err
-		}
-		claims, err := s.Claim(ctx, store.ClaimQuery{Limit: 1, Lease: time.Second}, noon.Add(time.Hour))
+		fmt.Printf("drawn %d\n", number+99)
+	}
+}
+
+// crashFollower receives changes and acknowledges them.
+func crashFollower(ctx context.Context, e *Engine) error {
+	for {
+		changes, err := e.Receive(ctx, "router", "follower", 7)
 		if err != nil {
 			return err
 		}
-		for _, c := range claims {
-			fmt.Printf("token %d\n", c.Lease.Token)
-		}
-	}
-}
-
-// crashTrimmer forgets changes that were passed, while the rest of the world goes on.
-func crashTrimmer(ctx context.Context, s *Store) error {
-	for {
-		if _, err := s.Trim(ctx, store.Retention{}, noon); err != nil {
+		fmt.Printf("acked %d\n", changes[len(changes)-1].Position)
+		if err := e.Ack(ctx, "router", changes); err != nil {
 			return err
 		}
-		select {
-		case <-s.feed.fed.Next():
-		case <-ctx.Done():
-			return ctx.Err()
-		}
 	}
 }
 
-// witness is what a process said before it was killed.
+// crashTrimmer trims changes that were acknowledged, while the others go on.
+func crashTrimmer(ctx context.Context, e *Engine) error {
+	for {
+		changed := e.Changed(row.EventTopic)
+		if _, err := e.Trim(ctx, noon, 10); err != nil {
+			return err
+		}
+		<-changed
+	}
+}
+
+// witness is what a process printed before it was killed.
 type witness struct {
-	committed, put [crashWorkers]int64
-	done, token    int64
+	applied      [crashWorkers]int64
+	acked, drawn int64
 }
 
 func TestKilledAtAnyPointNothingAcknowledgedIsLost(t *testing.T) {
@@ -165,39 +142,34 @@ func TestKilledAtAnyPointNothingAcknowledgedIsLost(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var seen witness
 	for range rounds {
-		before := seen.token
 		runAndKill(t, dir, 1+random.IntN(400), &seen)
-		if seen.token != 0 && seen.token < before {
-			t.Errorf("token %d came after %d", seen.token, before)
-		}
-		image := crashImage(t, dir)
-		seen.examine(t, opened(t, image, Options{}))
+		seen.examine(t, opened(t, crashImage(t, dir), Options{}))
 	}
 }
 
-// runAndKill kills the process after it has said so many things.
+// runAndKill kills the process after it has printed so many lines.
 func runAndKill(t *testing.T, dir string, lines int, seen *witness) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), crashDir+"="+dir)
-	var complaints strings.Builder
-	cmd.Stderr = &complaints
+	var failure strings.Builder
+	cmd.Stderr = &failure
 	out, err := cmd.StdoutPipe()
 	check(t, err)
 	check(t, cmd.Start())
-	said := bufio.NewScanner(out)
-	for n := 0; said.Scan(); n++ {
-		seen.hear(t, said.Text())
+	printed := bufio.NewScanner(out)
+	for n := 0; printed.Scan(); n++ {
+		seen.read(t, printed.Text())
 		if n == lines {
 			check(t, cmd.Process.Kill())
 		}
 	}
-	if err := cmd.Wait(); err == nil || complaints.Len() > 0 {
-		t.Fatalf("the process ended by itself: %v: %s", err, complaints.String())
+	if err := cmd.Wait(); err == nil || failure.Len() > 0 {
+		t.Fatalf("the process ended by itself: %v: %s", err, failure.String())
 	}
 }
 
-func (w *witness) hear(t *testing.T, line string) {
+func (w *witness) read(t *testing.T, line string) {
 	t.Helper()
 	words := strings.Fields(line)
 	numbers := make([]int64, 2)
@@ -207,18 +179,17 @@ func (w *witness) hear(t *testing.T, line string) {
 		numbers[i] = n
 	}
 	switch words[0] {
-	case "commit":
-		w.committed[numbers[0]] = numbers[1]
-	case "put":
-		w.put[numbers[0]] = numbers[1]
-	case "done":
-		w.done = max(w.done, numbers[0])
-	case "token":
-		w.token = numbers[0]
+	case "applied":
+		w.applied[numbers[0]] = numbers[1]
+	case "acked":
+		w.acked = max(w.acked, numbers[0])
+	case "drawn":
+		w.drawn = max(w.drawn, numbers[0])
 	}
 }
 
-// crashImage copies the files as a crash leaves them, so that looking at them does not tidy up for the next process.
+// crashImage copies the files as a crash leaves them, so that reading them changes nothing for the
+// next process.
 func crashImage(t testing.TB, dir string) string {
 	t.Helper()
 	image := t.TempDir()
@@ -234,116 +205,102 @@ func crashImage(t testing.TB, dir string) string {
 }
 
 // examine checks that everything acknowledged is there, and no half of anything.
-func (w *witness) examine(t *testing.T, s *Store) {
+func (w *witness) examine(t *testing.T, e *Engine) {
 	t.Helper()
+	rounds := int64(0)
 	for worker := range crashWorkers {
-		version := w.examineBatch(t, s, worker)
-		if version < w.committed[worker] {
-			t.Errorf("worker %d: batch %d was acknowledged, the run is at %d", worker, w.committed[worker], version)
+		n := examineWorker(t, e, worker)
+		if n < w.applied[worker] {
+			t.Errorf("worker %d: round %d was acknowledged, the row is at %d", worker, w.applied[worker], n)
 		}
-		if n := examineReadings(t, s, worker); n < w.put[worker] || n > version {
-			t.Errorf("worker %d: readings %d were acknowledged, %d are there; the run is at %d", worker, w.put[worker], n, version)
-		}
+		rounds += n
 	}
-	w.examineFeed(t, s)
-	s.mustBeSound(t)
+	w.examineChanges(t, e, 2*rounds)
+	if n, err := e.Next(t.Context(), 1); err != nil || n <= w.drawn {
+		t.Errorf("number %d came after %d: %v", n, w.drawn, err)
+	}
+	e.mustBeSound(t)
 }
 
-// examineBatch gives the version of a worker's run, and checks that everything else says the same.
-func (w *witness) examineBatch(t *testing.T, s *Store, worker int) int64 {
+// examineWorker returns the version of a worker's row, and checks that everything else agrees with
+// it.
+func examineWorker(t *testing.T, e *Engine, worker int) int64 {
 	t.Helper()
-	key := crashKey(worker)
-	r, err := s.Run(t.Context(), key)
-	if errors.Is(err, store.ErrNotFound) {
+	ref := crashRef(worker)
+	n := get(t, e, ref).Version
+	if n == 0 {
 		return 0
 	}
+	pages, err := e.Scan(t.Context(), []row.Range{
+		{Kind: ref.Kind, Part: ref.Part, From: "log/", To: "log0", Limit: 100_000},
+		{Kind: ref.Kind, Part: ref.Part, From: "row/", To: "row0", Limit: 100_000},
+		{
+			Kind: ref.Kind, Part: ref.Part, List: "runs", Limit: 100_000,
+			From: fmt.Sprintf("%d#", n%7), To: fmt.Sprintf("%d$", n%7),
+		},
+		{Kind: row.Events, Part: ref.Part, List: "events", Limit: 100_000},
+	})
 	check(t, err)
-	logs, err := s.JobLogs(t.Context(), []run.Key{key})
-	check(t, err)
-	deadlines, err := s.Deadlines(t.Context(), store.DeadlineQuery{Key: key})
-	check(t, err)
-	task, err := s.Task(t.Context(), "advance/"+key.String())
-	check(t, err)
-	marks, err := s.Marked(t.Context(), []string{crashMark(key, r.Version), crashMark(key, r.Version+1)})
-	check(t, err)
-	events, err := s.Events(t.Context(), store.EventQuery{Key: key, Limit: 1})
-	check(t, err)
-	got := []any{len(logs[key]), deadlines.Items[0].Version, task.Due.Sub(noon).Nanoseconds(), len(marks), marks[crashMark(key, r.Version)], events.Items[0].Detail.Message}
-	want := []any{int(r.Version), r.Version, r.Version, 1, true, strconv.FormatInt(r.Version, 10)}
+	listed := 0
+	for _, r := range pages[2].Rows {
+		if r.Version == n {
+			listed++
+		}
+	}
+	last := pages[3].Rows[len(pages[3].Rows)-1]
+	got := []any{len(pages[0].Rows), len(pages[1].Rows), listed, len(pages[3].Rows), string(last.Body)}
+	want := []any{n, crashRows, crashRows + 2, n, fmt.Sprintf(`{"n":%d}`, n)}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("worker %d: log, deadline, task, marks and event say %v, want %v", worker, got, want)
+		t.Errorf("worker %d: log, rows, places and events are %v, want %v", worker, got, want)
 	}
-	return r.Version
+	for _, r := range pages[1].Rows {
+		if r.Version != n {
+			t.Errorf("worker %d: %s is at version %d, want %d", worker, r.Ref, r.Version, n)
+		}
+	}
+	if err := e.Apply(t.Context(), crashTx(worker, n), noon); err != nil {
+		t.Errorf("worker %d: round %d is not recognised: %v", worker, n, err)
+	}
+	return n
 }
 
-// examineReadings gives the last call of a worker, and checks that all its writes are there, and their history.
-func examineReadings(t *testing.T, s *Store, worker int) (last int64) {
+// examineChanges checks that the group has passed nothing but what was acknowledged, and that the
+// log has no gap.
+func (w *witness) examineChanges(t *testing.T, e *Engine, last int64) {
 	t.Helper()
-	page, err := s.LatestReadings(t.Context(), store.LatestQuery{Pipeline: crashKey(worker).Pipeline})
+	n, oldest, err := e.Backlog(t.Context(), "router")
 	check(t, err)
-	latest := page.Items
-	if len(latest) == 0 {
-		return 0
-	}
-	last = latest[0].Fields["n"].(int64)
-	for _, r := range latest {
-		if r.Fields["n"] != last || len(latest) != len(crashSensors) {
-			t.Errorf("worker %d: half a call was stored: %v and %v", worker, latest[0], r)
+	if oldest == nil {
+		if w.acked < last {
+			t.Errorf("%d changes are lost after %d", last-w.acked, w.acked)
 		}
-		history := allHistory(t, s, store.HistoryQuery{Pipeline: crashKey(worker).Pipeline, Key: r.Key})
-		if int64(len(history)) != last {
-			t.Errorf("worker %d: history of %s has %d writes, want %d", worker, r.Key, len(history), last)
-		}
-		for i, h := range history {
-			if h.Fields["n"] != last-int64(i) {
-				t.Fatalf("worker %d: write %d of %s is %v", worker, last-int64(i), r.Key, h.Fields)
-			}
-		}
+		return
 	}
-	return last
-}
-
-func allHistory(t testing.TB, s *Store, q store.HistoryQuery) (all []*sensor.Reading) {
-	t.Helper()
-	for {
-		page, err := s.History(t.Context(), q)
-		check(t, err)
-		if all = append(all, page.Items...); page.Next == "" {
-			return all
-		}
-		q.Cursor = page.Next
+	if oldest.Position > w.acked+1 {
+		t.Errorf("the oldest change is %d, and %d was the last to be acknowledged", oldest.Position, w.acked)
 	}
-}
-
-// examineFeed checks that the group's place has passed nothing but what was done.
-func (w *witness) examineFeed(t *testing.T, s *Store) {
-	t.Helper()
-	place := s.feed.get("router").place
-	if place > w.done {
-		t.Errorf("the place %d has passed %d, the last that was done", place, w.done)
-	}
-	n, _, err := s.Backlog(t.Context(), "router")
-	check(t, err)
-	for next := place + 1; n > 0; {
-		changes, err := s.Receive(t.Context(), "router", "examiner", n)
+	for next := oldest.Position; n > 0; {
+		changes, err := e.Receive(t.Context(), "router", "examiner", n)
 		check(t, err)
 		for _, c := range changes {
-			if int64(c.Position) != next {
-				t.Fatalf("change %d came where %d was due", c.Position, next)
+			if c.Position != next || !json.Valid(c.Body) {
+				t.Fatalf("change %d (%s) came where %d was due", c.Position, c.Body, next)
 			}
 			next++
 		}
-		n -= len(changes)
+		if n -= len(changes); n == 0 && next != last+1 {
+			t.Errorf("the last change is %d, want %d", next-1, last)
+		}
 	}
 }
 
-// mustBeSound lets SQLite look at the whole file.
-func (s *Store) mustBeSound(t testing.TB) {
+// mustBeSound has SQLite check the whole file.
+func (e *Engine) mustBeSound(t testing.TB) {
 	t.Helper()
-	check(t, s.read(t.Context(), func(c *conn) error {
-		_, err := c.one("PRAGMA integrity_check", func(r row) error {
-			if r.text(0) != "ok" {
-				t.Errorf("integrity: %s", r.text(0))
+	check(t, e.read(t.Context(), func(c *conn) error {
+		_, err := c.one("PRAGMA integrity_check", func(v values) error {
+			if v.text(0) != "ok" {
+				t.Errorf("integrity: %s", v.text(0))
 			}
 			return nil
 		})

@@ -12,19 +12,19 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// check looks for damage in the whole file, one table after the other, so that the write-ahead log need not keep everything
-// that is committed meanwhile. Damage is remembered; nothing is changed. It ends early with ctx.
-func (s *Store) check(ctx context.Context) {
-	c, err := connect(s.conn.path, "rw")
+// check searches the whole file for damage and remembers it. It reads one table after the other, so
+// that the write-ahead log need not keep everything that is committed meanwhile. It ends with ctx.
+func (e *Engine) check(ctx context.Context) {
+	c, err := connect(e.conn.path, "rw")
 	if err != nil {
-		return // whoever reads or writes next reports it
+		return // the next read or write reports it
 	}
 	defer func() { _ = c.close() }() // it only reads
 	found, err := quickCheck(ctx, c)
 	if err == nil && len(found) > 0 {
-		err = fault(s.conn.path, &store.Fault{Kind: store.Damaged, Remedy: damageRemedy, Err: errors.New(found[0])})
+		err = fault(e.conn.path, &store.Fault{Kind: store.Damaged, Remedy: damageRemedy, Err: errors.New(found[0])})
 	}
-	s.condition.recordDamage(err)
+	e.condition.recordDamage(err)
 }
 
 // quickCheck returns what is wrong with the file, at most a few things for each table.
@@ -54,19 +54,19 @@ func (c *conn) texts(ctx context.Context, query string) (texts []string, err err
 		return nil, fault(c.path, err)
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	values := make([]driver.Value, len(rows.Columns()))
+	found := make(values, len(rows.Columns()))
 	for {
-		if err := rows.Next(values); errors.Is(err, io.EOF) {
+		if err := rows.Next(found); errors.Is(err, io.EOF) {
 			return texts, nil
 		} else if err != nil {
 			return nil, fault(c.path, err)
 		}
-		texts = append(texts, row(values).text(0))
+		texts = append(texts, found.text(0))
 	}
 }
 
-// markSuffix ends the name of a file that is beside the database while it is open, and after a crash. Then the write-ahead log
-// is there, too.
+// markSuffix ends the name of a file that is beside the database while it is open, and after a
+// crash. Then the write-ahead log is there, too.
 const markSuffix = "-open"
 
 func markOpen(path string) error {
@@ -84,19 +84,22 @@ func unmarkOpen(path string) error {
 	return nil
 }
 
-// checkLog refuses a database whose write-ahead log is missing after a crash: what was committed last is in it.
+// checkLog refuses a database whose write-ahead log is missing after a crash: what was committed
+// last is in it.
 func checkLog(path string) error {
 	_, marked := os.Lstat(path + markSuffix)
 	_, log := os.Lstat(path + "-wal")
 	if marked != nil || !errors.Is(log, fs.ErrNotExist) {
 		return nil
 	}
-	return &store.Fault{Kind: store.Damaged, Remedy: fmt.Sprintf("the write-ahead log %s-wal is missing, and with it what was acknowledged before the last crash; put it back beside the database. "+
-		"To go on without it, with a restored backup or after another program opened the database, remove %s", path, path+markSuffix)}
+	return &store.Fault{Kind: store.Damaged, Remedy: fmt.Sprintf("the write-ahead log %s-wal is missing, "+
+		"and with it what was acknowledged before the last crash; put it back beside the database. "+
+		"To go on without it, with a restored backup or after another program opened the database, remove %s",
+		path, path+markSuffix)}
 }
 
-// truncateLog brings what earlier processes left in the write-ahead log into the database, so that crashes do not make it
-// grow. A full disk leaves it as it is.
+// truncateLog copies what earlier processes left in the write-ahead log into the database, so that
+// crashes do not make it grow. A full disk leaves it as it is.
 func truncateLog(ctx context.Context, c *conn) error {
 	if err := c.run(ctx, "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil && !isFull(err) {
 		return err

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -9,24 +10,27 @@ import (
 	"testing"
 
 	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// filled is a closed data directory with so many readings, a run and its event.
+// filled is a closed data directory with so many readings of 500 bytes, a run and its event.
 func filled(t *testing.T, readings int) (dir string) {
 	t.Helper()
 	dir = empty(t)
 	s := opened(t, dir, Options{})
-	for n := range int64(readings) {
-		w := write(sensorKey(n), n)
-		w.Reading.Fields["text"] = strings.Repeat("x", 500)
-		note(t, s, w)
+	for n := range readings {
+		op := reading(sensorKey(n), int64(n))
+		op.Row.Body = fmt.Appendf(nil, `{"count":%d,"text":"%0500d"}`, n, 0)
+		put(t, s, op)
 	}
-	check(t, s.Commit(t.Context(), opening(orders), noon))
+	check(t, s.Apply(t.Context(), opening("x"), noon))
 	check(t, s.Close())
 	return dir
 }
 
-// rootOf is the first page of a table.
+func sensorKey(n int) string { return fmt.Sprintf("sensor-%d", n) }
+
+// rootOf is the first page of a table or of an index.
 func rootOf(t *testing.T, dir, table string) (page int64) {
 	t.Helper()
 	c, err := connect(filepath.Join(dir, fileName), "rw")
@@ -56,8 +60,8 @@ func TestDamageIsFoundAfterTheStart(t *testing.T) {
 	check(t, s.Trouble())
 	check(t, s.Close())
 
-	overwrite(t, dir, rootOf(t, dir, "job_log"))
-	s, err := Open(t.Context(), dir, Options{})
+	overwrite(t, dir, rootOf(t, dir, "rows_aging"))
+	s, err := OpenEngine(t.Context(), dir, Options{})
 	check(t, err)
 	s.checks.Wait()
 	wantFault(t, "trouble", s.Trouble(), store.Damaged)
@@ -70,8 +74,8 @@ func TestDamageIsFoundAfterTheStart(t *testing.T) {
 
 func TestReadThatHitsDamageIsRemembered(t *testing.T) {
 	dir := filled(t, 1)
-	overwrite(t, dir, rootOf(t, dir, "events"))
-	s, err := Open(t.Context(), dir, Options{})
+	overwrite(t, dir, rootOf(t, dir, "rows_pending"))
+	s, err := OpenEngine(t.Context(), dir, Options{})
 	if err != nil {
 		wantFault(t, "open", err, store.Damaged)
 		return
@@ -79,17 +83,18 @@ func TestReadThatHitsDamageIsRemembered(t *testing.T) {
 	s.stopChecking()
 	s.checks.Wait()
 	s.condition.damage = nil
-	_, err = s.Events(t.Context(), store.EventQuery{})
+	_, err = s.Scan(t.Context(), []row.Range{{Kind: "run", Index: row.Pending, List: "open", Limit: 1}})
 	wantFault(t, "read", err, store.Damaged)
 	wantFault(t, "trouble", s.Trouble(), store.Damaged)
 	check(t, s.Close())
 }
 
-// What was acknowledged before a crash is in the write-ahead log. Without it the store would quietly go on with less.
+// What was acknowledged before a crash is in the write-ahead log. Without it the store would
+// quietly go on with less.
 func TestMissingLogIsNoticed(t *testing.T) {
 	dir := empty(t)
 	s := opened(t, dir, Options{})
-	note(t, s, write("rows", 7))
+	put(t, s, reading("rows", 7))
 	image := t.TempDir()
 	check(t, os.CopyFS(image, os.DirFS(dir)))
 	check(t, s.Close())
@@ -103,7 +108,7 @@ func TestMissingLogIsNoticed(t *testing.T) {
 	check(t, err)
 	check(t, os.Remove(log))
 	for range 2 {
-		if _, err := Open(t.Context(), image, Options{}); err == nil || !strings.Contains(err.Error(), "-wal is missing") {
+		if _, err := OpenEngine(t.Context(), image, Options{}); err == nil || !strings.Contains(err.Error(), "-wal is missing") {
 			t.Fatalf("without its log it is opened: %v", err)
 		}
 	}
@@ -120,7 +125,7 @@ func TestMissingLogIsNoticed(t *testing.T) {
 func TestBackupAfterACrashLeavesTheLog(t *testing.T) {
 	dir := empty(t)
 	s := opened(t, dir, Options{})
-	note(t, s, write("rows", 7))
+	put(t, s, reading("rows", 7))
 	image := t.TempDir()
 	check(t, os.CopyFS(image, os.DirFS(dir)))
 	check(t, BackupDir(t.Context(), image, filepath.Join(t.TempDir(), "backup.db")))
@@ -133,8 +138,8 @@ func TestLogDoesNotGrowWithCrashes(t *testing.T) {
 	dir, largest := empty(t), int64(0)
 	for crash := range 20 {
 		s := opened(t, dir, Options{})
-		for n := range int64(50) {
-			note(t, s, write(sensorKey(n), int64(crash)))
+		for n := range 50 {
+			put(t, s, reading(sensorKey(n), int64(crash)))
 		}
 		image := t.TempDir()
 		check(t, os.CopyFS(image, os.DirFS(dir)))

@@ -10,9 +10,16 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-const damageRemedy = "the database is damaged or no database at all, and was left as it is; stop the controller and put a backup in its place, or run interlock repair, which saves what can still be read"
+const damageRemedy = "the database is damaged or no database at all, and was left as it is; " +
+	"stop the controller and put a backup in its place, or run interlock repair, which saves what can still be read"
 
-// fault names the file that an error of SQLite is about. An error that a person can repair becomes a store.Fault.
+func cannotOpen(path string, err error) error {
+	return fmt.Errorf("database %s: it cannot be opened or created; check the directory and its permissions: %w",
+		path, err)
+}
+
+// fault names the file that an error of SQLite is about. An error that a person can repair becomes
+// a store.Fault.
 func fault(path string, err error) error {
 	e, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {
@@ -25,15 +32,19 @@ func fault(path string, err error) error {
 	}
 	switch code {
 	case lib.SQLITE_FULL:
-		kind, remedy = store.Full, "there is no space left on the disk of the data directory; what was acknowledged is safe; free some space"
+		kind = store.Full
+		remedy = "there is no space left on the disk of the data directory; " +
+			"what was acknowledged is safe; free some space"
 	case lib.SQLITE_READONLY:
-		kind, remedy = store.ReadOnly, "the database cannot be written to; give this user write permission on the file and its directory"
+		kind = store.ReadOnly
+		remedy = "the database cannot be written to; give this user write permission on the file and its directory"
 	case lib.SQLITE_IOERR:
-		kind, remedy = store.Failing, "the disk of the data directory returns errors; check the disk and its file system"
+		kind = store.Failing
+		remedy = "the disk of the data directory returns errors; check the disk and its file system"
 	case lib.SQLITE_NOTADB, lib.SQLITE_CORRUPT:
 		kind, remedy = store.Damaged, damageRemedy
 	case lib.SQLITE_CANTOPEN:
-		return fmt.Errorf("database %s: it cannot be opened or created; check the directory and its permissions: %w", path, err)
+		return cannotOpen(path, err)
 	default:
 		return fmt.Errorf("database %s: %w", path, err)
 	}

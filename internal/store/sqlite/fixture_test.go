@@ -2,76 +2,81 @@ package sqlite
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/interlock-go/interlock/internal/event"
-	"github.com/interlock-go/interlock/internal/period"
-	"github.com/interlock-go/interlock/internal/pipeline"
-	"github.com/interlock-go/interlock/internal/run"
-	"github.com/interlock-go/interlock/internal/sensor"
-	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/row"
 )
 
 var noon = time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC)
 
-var orders = keyOf("orders")
-
-func keyOf(id pipeline.ID) run.Key {
-	return run.Key{Pipeline: id, Schedule: "cron", Period: day("2026-03-03")}
+// reading is an op as a sensor write makes it: a row of orders that holds a number, with a change.
+func reading(key string, count int64) row.Op {
+	return row.Op{If: row.Any, Change: []byte(key), Row: row.Row{
+		Ref: row.Ref{Kind: "sensor", Part: "orders", Key: key}, Version: 1,
+		Body: fmt.Appendf(nil, `{"count":%d}`, count),
+	}}
 }
 
-// day parses a period that is known to be one.
-func day(name string) period.Period {
-	p, err := period.Parse(name)
-	if err != nil {
-		panic(err)
+// large is a reading of 60 kB.
+func large(key string) row.Op {
+	op := reading(key, 0)
+	op.Row.Body = fmt.Appendf(nil, `{"count":0,"text":%q}`, fmt.Sprintf("%060000d", 0))
+	return op
+}
+
+// runRef names the run that opening creates.
+var runRef = row.Ref{Kind: "run", Part: "orders", Key: "cron/2026-03-03"}
+
+// opening creates a run, with an event and a task, as one decision.
+func opening(id string) row.Tx {
+	return row.Tx{
+		ID: id,
+		Ops: []row.Op{
+			{Row: row.Row{
+				Ref: runRef, Version: 1, Body: []byte(`{"status":"PENDING"}`),
+				Places: [row.Indexes]row.Place{
+					row.Ordered: {List: "runs", Key: "1"}, row.Pending: {List: "open", Key: "1"},
+				},
+			}},
+			{If: row.Any, Row: row.Row{
+				Ref: row.Ref{Kind: row.Tasks, Key: "advance/" + id}, Version: 1, Tag: "orders",
+				Body: []byte(`{"kind":"advance"}`),
+				Places: [row.Indexes]row.Place{
+					row.Ordered: {List: "tasks:advance", Key: id}, row.Pending: {List: "due:advance", Key: id},
+				},
+			}},
+		},
+		Events: []row.Event{{
+			ID: "opened/" + id, Part: "orders", Type: "RUN_OPENED", At: noon, Body: []byte(`{"id":"opened"}`),
+		}},
 	}
-	return p
 }
 
-// told is an event about a run; which tells it apart from others.
-func told(key run.Key, which string) event.Event {
-	return event.New(event.TriggerStarted, event.About{
-		Pipeline: key.Pipeline, Schedule: key.Schedule, Date: key.Period, Attempt: 1, Which: which, At: noon,
-	}, which, nil)
-}
-
-// write is an undated reading of orders.
-func write(key sensor.Key, count int64) store.Write {
-	return store.Write{Pipeline: "orders", Reading: sensor.Reading{Key: key, Fields: sensor.Fields{"count": count}}}
-}
-
-// opening creates a run, with an event and a task.
-func opening(key run.Key) store.Batch {
-	b := store.Batch{ID: "open/" + key.String()}
-	b.Create(run.Run{Key: key, Version: 1, Status: run.Pending, Attempt: 1, OpenedAt: noon, UpdatedAt: noon})
-	b.Emit(told(key, "opened"))
-	b.Schedule(store.Task{ID: "advance/" + key.String(), Kind: store.Advance, Pipeline: key.Pipeline, Key: key, Due: noon})
-	return b
-}
-
-// template is an empty database, made once: creating the tables anew for every test takes longer than most of the tests.
+// template is an empty database, made once: creating the tables takes longer than most of the
+// tests.
 var template = sync.OnceValues(func() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "interlock")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	s, err := Open(context.Background(), dir, Options{})
+	e, err := OpenEngine(context.Background(), dir, Options{})
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Close(); err != nil {
+	if err := e.Close(); err != nil {
 		return nil, err
 	}
 	return os.ReadFile(filepath.Join(dir, fileName))
 })
 
-// empty gives a data directory with an empty database.
+// empty creates a data directory with an empty database.
 func empty(t testing.TB) string {
 	t.Helper()
 	text, err := template()
@@ -85,15 +90,15 @@ func empty(t testing.TB) string {
 	return dir
 }
 
-// opened opens a directory; the test closes it, if it has not done so itself.
-func opened(t testing.TB, dir string, o Options) *Store {
+// opened opens a directory until the test ends, or closes it itself.
+func opened(t testing.TB, dir string, o Options) *Engine {
 	t.Helper()
-	s, err := Open(t.Context(), dir, o)
+	e, err := OpenEngine(t.Context(), dir, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { check(t, s.Close()) })
-	return s
+	t.Cleanup(func() { check(t, e.Close()) })
+	return e
 }
 
 func check(t testing.TB, err error) {
@@ -103,39 +108,47 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// note writes readings at noon.
-func note(t testing.TB, s *Store, writes ...store.Write) []store.Put {
+// put applies ops at noon.
+func put(t testing.TB, e *Engine, ops ...row.Op) {
 	t.Helper()
-	puts, err := s.PutReadings(t.Context(), writes, noon)
-	check(t, err)
-	return puts
+	check(t, e.Apply(t.Context(), row.Tx{Ops: ops}, noon))
 }
 
-// count reads the undated reading of a key of orders; -1 if there is none.
-func count(t testing.TB, s *Store, key sensor.Key) int64 {
+// count reads the number of a reading; -1 if there is none.
+func count(t testing.TB, e *Engine, key string) int64 {
 	t.Helper()
-	answers, err := s.Readings(t.Context(), []store.ReadingQuery{{Pipeline: "orders", Key: key}})
-	check(t, err)
-	if len(answers[0]) == 0 {
+	r := get(t, e, reading(key, 0).Row.Ref)
+	if r.Version == 0 {
 		return -1
 	}
-	return answers[0][0].Fields["count"].(int64)
+	var body struct{ Count int64 }
+	check(t, json.Unmarshal(r.Body, &body))
+	return body.Count
 }
 
-// busy keeps the writer from its work until the given function is called, so that a test can see what is queued behind.
-func busy(t testing.TB, s *Store) (release func()) {
+func get(t testing.TB, e *Engine, ref row.Ref) row.Row {
+	t.Helper()
+	rows, err := e.Get(t.Context(), []row.Ref{ref})
+	check(t, err)
+	return rows[0]
+}
+
+// busy keeps the writer from its work until release is called, so that a test can queue requests.
+func busy(t testing.TB, e *Engine) (release func()) {
 	t.Helper()
 	began, free := make(chan struct{}), make(chan struct{})
-	go func() { _ = s.write(context.Background(), &stopper{began: began, free: free}) }()
+	var once sync.Once
+	go func() {
+		_ = e.write(context.Background(), opFunc(func(*tx) error {
+			once.Do(func() { close(began) })
+			<-free
+			return nil
+		}), 1, false)
+	}()
 	<-began
 	return sync.OnceFunc(func() { close(free) })
 }
 
-// stopper is an op that lasts.
-type stopper struct{ began, free chan struct{} }
+type opFunc func(*tx) error
 
-func (o *stopper) do(*tx) error {
-	close(o.began)
-	<-o.free
-	return nil
-}
+func (f opFunc) do(tx *tx) error { return f(tx) }

@@ -7,14 +7,15 @@ import (
 	"io/fs"
 )
 
-// applicationID marks a file as ours ("ILCK"), so that nobody's other database is taken for an old one of Interlock.
+// applicationID marks a file as ours ("ILCK"), so that the database of another program is
+// not taken for an old one of Interlock.
 const applicationID = 0x494c434b
 
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// migrations gives the scripts in the order of their names: the nth leads from version n-1 to n. A script that was
-// released is never changed; what is to be different goes into the next.
+// migrations returns the scripts in the order of their names: the nth leads from version n-1 to n.
+// A script that was released is never changed; what is to be different goes into the next.
 func migrations() ([]string, error) {
 	entries, err := fs.ReadDir(migrationFiles, "migrations")
 	if err != nil {
@@ -31,8 +32,8 @@ func migrations() ([]string, error) {
 	return scripts, nil
 }
 
-// migrate brings the file to the newest version, each step as a whole or not at all. A file of a newer version, or of
-// somebody else, is refused and left as it is.
+// migrate brings the file to the newest version, each step as a whole or not at all. It
+// fails, and changes nothing, if the file is of a newer version or of another program.
 func migrate(ctx context.Context, c *conn, scripts []string) error {
 	version, err := versionOf(c, len(scripts))
 	if err != nil {
@@ -42,7 +43,7 @@ func migrate(ctx context.Context, c *conn, scripts []string) error {
 		script := fmt.Sprintf("BEGIN IMMEDIATE;\n%s\n;PRAGMA application_id = %d;\nPRAGMA user_version = %d;\nCOMMIT;",
 			scripts[version], applicationID, version+1)
 		if err := c.run(ctx, script); err != nil {
-			_ = c.run(context.Background(), "ROLLBACK") // most errors have ended the transaction already
+			_ = c.run(context.Background(), "ROLLBACK") // most errors have done so already
 			return fmt.Errorf("migrate to version %d: %w", version+1, err)
 		}
 	}
@@ -66,8 +67,8 @@ func versionOf(c *conn, newest int) (int, error) {
 	case objects > 0 && id != applicationID:
 		return 0, fmt.Errorf("database %s belongs to another program; choose another data directory", c.path)
 	case version > int64(newest):
-		return 0, fmt.Errorf("database %s has version %d, and this program knows versions up to %d: it was written by a newer Interlock; use that one",
-			c.path, version, newest)
+		return 0, fmt.Errorf("database %s has version %d, and this program knows versions up to %d: "+
+			"it was written by a newer Interlock; use that one", c.path, version, newest)
 	}
 	return int(version), nil
 }

@@ -13,7 +13,7 @@ import (
 // refused opens a directory that must not open, and checks that the error says what it should.
 func refused(t *testing.T, dir string, says ...string) {
 	t.Helper()
-	s, err := Open(t.Context(), dir, Options{})
+	s, err := OpenEngine(t.Context(), dir, Options{})
 	if err == nil {
 		check(t, s.Close())
 		t.Fatalf("%s was opened", dir)
@@ -42,7 +42,7 @@ func TestSecondProcessIsToldWhoHasTheDirectory(t *testing.T) {
 	dir := empty(t)
 	s := opened(t, dir, Options{})
 	refused(t, dir, dir, "in use by process "+strconv.Itoa(os.Getpid()))
-	note(t, s, write("rows", 1))
+	put(t, s, reading("rows", 1))
 	check(t, s.Close())
 	opened(t, dir, Options{})
 }
@@ -100,7 +100,8 @@ func TestFileInPlaceOfADirectory(t *testing.T) {
 	})
 }
 
-// Not even root can make a directory here, as nobody can on a file system that is mounted read-only.
+// Not even root can make a directory here, as nobody can on a file system that is mounted
+// read-only.
 func TestDirectoryThatCannotBeCreated(t *testing.T) {
 	refused(t, "/dev/null/data", "create data directory /dev/null/data")
 }
@@ -150,7 +151,7 @@ func TestMigrationThatFailsChangesNothing(t *testing.T) {
 func TestPathMayHoldAnything(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a b?c#d%20e&mode=ro")
 	s := opened(t, dir, Options{})
-	note(t, s, write("rows", 1))
+	put(t, s, reading("rows", 1))
 	if _, err := os.Stat(filepath.Join(dir, fileName)); err != nil {
 		t.Error(err)
 	}
@@ -163,7 +164,7 @@ func TestPathMayHoldAnything(t *testing.T) {
 func TestOpenEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Open(ctx, t.TempDir(), Options{}); err == nil {
+	if _, err := OpenEngine(ctx, t.TempDir(), Options{}); err == nil {
 		t.Error("opened after the context had ended")
 	}
 }

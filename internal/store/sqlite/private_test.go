@@ -9,14 +9,15 @@ import (
 	"testing"
 )
 
-// Only the controller's user may read what it stores, whatever the umask, and whatever the permissions were before.
+// Only the controller's user may read what it stores, whatever the umask, and whatever the
+// permissions were before.
 func TestFilesAreForOneUser(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	before := syscall.Umask(0)
-	s, err := Open(t.Context(), dir, Options{Reserve: 4096})
+	s, err := OpenEngine(t.Context(), dir, Options{Reserve: 4096})
 	syscall.Umask(before)
 	check(t, err)
 	private := func() {
@@ -34,7 +35,7 @@ func TestFilesAreForOneUser(t *testing.T) {
 			}
 		}
 	}
-	note(t, s, write("rows", 1))
+	put(t, s, reading("rows", 1))
 	private()
 	image := filepath.Join(t.TempDir(), "image")
 	check(t, os.CopyFS(image, os.DirFS(dir)))
@@ -46,6 +47,6 @@ func TestFilesAreForOneUser(t *testing.T) {
 		check(t, os.Chmod(name, 0o666))
 	}
 	s = opened(t, dir, Options{Reserve: 4096})
-	note(t, s, write("rows", 2))
+	put(t, s, reading("rows", 2))
 	private()
 }

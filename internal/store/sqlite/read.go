@@ -5,11 +5,12 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// pool is the connections that read, each for one caller at a time. The one that was used last is used first: it has
-// its statements ready and its pages at hand. A commit is visible to whoever begins to read after it.
+// pool is the connections that read, each for one caller at a time. The one that was used last is
+// used first: it has its statements ready and its pages at hand. A read sees every
+// commit before it.
 type pool struct {
 	path string
 	free chan struct{} // one for each caller that may begin
@@ -29,7 +30,7 @@ func newPool(path string, size int) *pool {
 	return p
 }
 
-// take gives a connection, a new one if none is idle.
+// take returns a connection, a new one if none is idle.
 func (p *pool) take() (*conn, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,7 +43,8 @@ func (p *pool) take() (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.run(context.Background(), "PRAGMA busy_timeout = 5000; PRAGMA query_only = ON; PRAGMA cache_size = -4000; PRAGMA temp_store = MEMORY"); err != nil {
+	if err := c.run(context.Background(), `PRAGMA busy_timeout = 5000; PRAGMA query_only = ON;
+		PRAGMA cache_size = -4000; PRAGMA temp_store = MEMORY`); err != nil {
 		return nil, errors.Join(err, c.close())
 	}
 	return c, nil
@@ -54,7 +56,7 @@ func (p *pool) giveBack(c *conn) {
 	p.idle = append(p.idle, c)
 }
 
-// close waits for those who still read.
+// close waits until all reads have ended.
 func (p *pool) close() error {
 	for range cap(p.free) {
 		<-p.free
@@ -66,95 +68,48 @@ func (p *pool) close() error {
 	return errors.Join(errs...)
 }
 
-// read lends a connection to f. It ends with ctx only while it waits for one: what is read is short.
-func (s *Store) read(ctx context.Context, f func(*conn) error) error {
-	if err := s.ready(ctx); err != nil {
+// read lends a connection to f. It ends with ctx only while it waits for one: what is read is
+// short.
+func (e *Engine) read(ctx context.Context, f func(*conn) error) error {
+	if err := e.ready(ctx); err != nil {
 		return err
 	}
 	select {
-	case <-s.readers.free:
-		defer func() { s.readers.free <- struct{}{} }()
+	case <-e.readers.free:
+		defer func() { e.readers.free <- struct{}{} }()
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-s.quit:
-		return errClosed
+	case <-e.quit:
+		return row.ErrClosed
 	}
-	c, err := s.readers.take()
+	c, err := e.readers.take()
 	if err != nil {
 		return err
 	}
-	defer s.readers.giveBack(c)
+	defer e.readers.giveBack(c)
 	err = f(c)
-	s.condition.recordDamage(err)
+	e.condition.recordDamage(err)
 	return err
 }
 
+// readAll is read for several statements that see the same commit. That is faster, too: SQLite
+// prepares to read once.
+func (e *Engine) readAll(ctx context.Context, statements int, f func(*conn) error) error {
+	return e.read(ctx, func(c *conn) error {
+		if statements < 2 {
+			return f(c)
+		}
+		if err := c.exec("BEGIN"); err != nil {
+			return err
+		}
+		return errors.Join(f(c), c.exec("COMMIT"))
+	})
+}
+
 // ready says whether a read may begin.
-func (s *Store) ready(ctx context.Context) error {
-	if err := s.open(); err != nil {
+func (e *Engine) ready(ctx context.Context) error {
+	if err := e.isOpen(); err != nil {
 		return err
 	}
 	return ctx.Err()
-}
-
-// find reads one record; ErrNotFound if there is none.
-func find[T any](ctx context.Context, s *Store, query string, args ...any) (record T, err error) {
-	var found bool
-	err = s.read(ctx, func(c *conn) error {
-		found, err = c.one(query, func(r row) (err error) {
-			record, err = decode[T](r.text(0))
-			return err
-		}, args...)
-		return err
-	})
-	if err == nil && !found {
-		err = store.ErrNotFound
-	}
-	return record, err
-}
-
-// list reads all records that a query gives.
-func list[T any](ctx context.Context, s *Store, query string, args ...any) (records []T, err error) {
-	err = s.read(ctx, func(c *conn) error {
-		records, err = gather(c, records, query, args...)
-		return err
-	})
-	return records, err
-}
-
-// gather adds the records that a query gives to those that are there.
-func gather[T any](c *conn, records []T, query string, args ...any) ([]T, error) {
-	err := c.query(query, func(r row) error {
-		records = append(records, *new(T))
-		return decodeInto(r.text(0), &records[len(records)-1])
-	}, args...)
-	if err != nil {
-		return nil, err
-	}
-	return records, nil
-}
-
-// paged cuts a page off what was read with one more than fits.
-func paged[T any](found []T, limit int, cursor func(last T) string) store.Page[T] {
-	size := store.PageSize(limit)
-	if len(found) <= size {
-		return store.Page[T]{Items: found}
-	}
-	return store.Page[T]{Items: found[:size], Next: cursor(found[size-1])}
-}
-
-// where gathers the conditions of a query.
-type where struct {
-	text string
-	args []any
-}
-
-func (w *where) and(condition string, args ...any) {
-	if w.text == "" {
-		w.text = " WHERE "
-	} else {
-		w.text += " AND "
-	}
-	w.text += condition
-	w.args = append(w.args, args...)
 }

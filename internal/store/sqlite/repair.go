@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/datadir"
-	"github.com/interlock-go/interlock/internal/period"
 )
 
 // Repaired is what Repair did.
@@ -28,12 +27,13 @@ type SavedTable struct {
 	Name    string
 	Saved   int  // rows
 	Invalid int  // rows that can be read but are no records
-	Damaged bool // some of it could not be read at all: how many rows that were, nobody can tell
+	Damaged bool // some of it could not be read at all; how many rows is unknown
 }
 
-// Repair makes a new database of all rows that can still be read in a damaged one, and puts it in its place. The damaged one
-// is kept under another name. A directory that a process uses is refused; a database that is whole is left alone. It
-// cannot tell what a row that is gone has said, nor that a row which can be read is what was written.
+// Repair makes a new database of all rows that can still be read in a damaged one, and puts it in
+// its place. The damaged one is kept under another name. It fails if a process uses the
+// directory, and changes nothing if the database is whole. It cannot know what a lost row held, nor
+// whether a row that it can read is as it was written.
 func Repair(ctx context.Context, dir string, now time.Time) (Repaired, error) {
 	path, err := filepath.Abs(filepath.Join(dir, fileName))
 	if err != nil {
@@ -78,7 +78,8 @@ func repair(ctx context.Context, path string, now time.Time) (report Repaired, e
 		return report, err
 	}
 	if !slices.ContainsFunc(report.Tables, func(t SavedTable) bool { return t.Name != "meta" && t.Saved > 0 }) {
-		return report, errors.Join(errors.New("nothing in it can be read; put a backup in its place"), removeAll(fresh, fresh+"-journal"))
+		return report, errors.Join(errors.New("nothing in it can be read; put a backup in its place"),
+			removeAll(fresh, fresh+"-journal"))
 	}
 	report.Kept = fmt.Sprintf("%s.damaged-%s", path, now.UTC().Format("20060102T150405Z"))
 	return report, replace(path, fresh, report.Kept)
@@ -93,8 +94,9 @@ func removeAll(names ...string) error {
 	return nil
 }
 
-// replace puts the new database in the place of the damaged one, which is kept. Between any two of its steps a start either
-// finds the damaged database as it was, or is refused because its log is missing.
+// replace puts the new database in the place of the damaged one, which is kept. Between any two of
+// its steps a start either finds the damaged database as it was, or is refused because its log is
+// missing.
 func replace(path, fresh, kept string) error {
 	if err := os.Link(path, kept); err != nil {
 		return err
@@ -128,13 +130,15 @@ func salvage(ctx context.Context, from *conn, fresh string) (tables []SavedTable
 	if err != nil {
 		return nil, err
 	}
-	if err := to.run(ctx, "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL; PRAGMA foreign_keys = OFF; PRAGMA temp_store = MEMORY"); err != nil {
+	if err := to.run(ctx, `PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL;
+		PRAGMA temp_store = MEMORY`); err != nil {
 		return nil, err
 	}
 	if err := migrate(ctx, to, scripts); err != nil {
 		return nil, err
 	}
-	names, err := to.texts(ctx, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name")
+	names, err := to.texts(ctx, `SELECT name FROM sqlite_schema
+		WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name`)
 	if err != nil {
 		return nil, err
 	}
@@ -154,18 +158,23 @@ func salvage(ctx context.Context, from *conn, fresh string) (tables []SavedTable
 	return tables, to.exec("COMMIT")
 }
 
-// keepPositions makes sure that no position of the feed or of an event, and no version of a reading, is used twice, although
-// the rows that held the last ones may be gone.
+// keepPositions makes sure that no position and no number is used twice, although the rows that
+// held the last ones may be lost: each sequence skips ahead of what was found.
 func keepPositions(to *conn) error {
-	for name, query := range map[string]string{
-		"last_change": "SELECT max(n) FROM (SELECT max(pos) AS n FROM log UNION ALL SELECT max(version) FROM readings UNION ALL SELECT max(place) FROM feed_groups)",
-		"last_event":  "SELECT max(n) FROM (SELECT max(pos) AS n FROM events UNION ALL SELECT max(pos) FROM cursors UNION ALL SELECT value FROM meta WHERE name = 'last_event')",
+	const skipped = 1 << 20
+	w, err := newWriter(to, nil)
+	if err != nil {
+		return err
+	}
+	number, err := to.number(`SELECT max(n) FROM (SELECT max(version) AS n FROM rows
+		UNION ALL SELECT value FROM meta WHERE name = 'number')`)
+	if err != nil {
+		return err
+	}
+	for name, last := range map[string]int64{
+		"last_change": w.lastChange, "last_event": w.lastEvent, "number": number,
 	} {
-		last, err := to.number(query)
-		if err != nil {
-			return err
-		}
-		if err := to.exec("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", name, last); err != nil {
+		if err := to.exec("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", name, last+skipped); err != nil {
 			return err
 		}
 	}
@@ -178,38 +187,30 @@ type rescue struct {
 	SavedTable
 
 	columns []string // that both databases have
-	key     string   // what the rows are ordered by
 	insert  string
 	scans   int
 }
 
-// maxScans bounds how often a damaged table is read: a file in which everything is damaged must not take for ever.
+// maxScans bounds how often a table is read, so that a file in which everything is damaged does not
+// take for ever.
 const maxScans = 100_000
 
-func (r *rescue) table(ctx context.Context) (err error) {
+func (r *rescue) table(ctx context.Context) error {
 	if err := r.describe(ctx); err != nil {
 		return err
 	}
-	switch {
-	case len(r.columns) == 0:
-		r.Damaged = true // not even its definition can be read
-	case r.key == "rowid":
-		err = r.between(0, 1<<62)
-	default:
-		_, err = r.scan(r.key, "ASC")
-		if r.Damaged && err == nil {
-			_, err = r.scan(r.key, "DESC")
+	if r.Damaged = len(r.columns) == 0; !r.Damaged { // otherwise not even its definition can be read
+		if err := r.between(0, 1<<62); err != nil {
+			return err
 		}
-	}
-	if err != nil {
-		return err
 	}
 	n, err := r.to.number(fmt.Sprintf("SELECT count(*) FROM %q", r.Name))
 	r.Saved = int(n)
 	return err
 }
 
-// describe finds the columns that are in both databases. The damaged one may be of an earlier version.
+// describe finds the columns that are in both databases. The damaged one may be of an earlier
+// version.
 func (r *rescue) describe(ctx context.Context) error {
 	columns, err := r.to.texts(ctx, fmt.Sprintf("SELECT name FROM pragma_table_info(%q) ORDER BY cid", r.Name))
 	if err != nil {
@@ -219,40 +220,28 @@ func (r *rescue) describe(ctx context.Context) error {
 	if err != nil {
 		return nil // it says nothing
 	}
-	for _, c := range columns {
-		if slices.Contains(before, c) {
-			r.columns = append(r.columns, c)
-		}
-	}
-	keys, err := r.to.texts(ctx, fmt.Sprintf("SELECT name FROM pragma_table_info(%q) WHERE pk > 0 ORDER BY pk", r.Name))
-	if err != nil || len(r.columns) == 0 {
-		return err
-	}
-	without, err := r.to.number("SELECT count(*) FROM sqlite_schema WHERE name = ? AND sql LIKE '%WITHOUT ROWID%'", r.Name)
-	if r.key = strings.Join(keys, ", "); without == 0 {
-		r.key = "rowid"
-	}
-	r.insert = fmt.Sprintf("INSERT OR REPLACE INTO %q (%s) VALUES (?%s)", r.Name, strings.Join(r.columns, ", "), strings.Repeat(", ?", len(r.columns)-1))
-	return err
+	r.columns = slices.DeleteFunc(columns, func(c string) bool { return !slices.Contains(before, c) })
+	r.insert = fmt.Sprintf("INSERT OR REPLACE INTO %q (%s) VALUES (?%s)",
+		r.Name, strings.Join(r.columns, ", "), strings.Repeat(", ?", len(r.columns)-1))
+	return nil
 }
 
-// between copies the rows whose number is in [low, high]: from both ends up to what cannot be read, then the two halves of
-// what is left.
+// between copies the rows whose rowid is in [low, high]: from both ends up to what cannot be read,
+// then the two halves of what is left.
 func (r *rescue) between(low, high int64) error {
 	if low > high || r.scans > maxScans {
 		return nil
 	}
-	last, err := r.scan("rowid", "ASC", low, high)
-	if err != nil || last == whole {
+	last, whole, err := r.scan(low, high, "ASC")
+	if err != nil || whole {
 		return err
 	}
-	if low = max(low, last+1); low > high {
-		return nil
-	}
-	if last, err = r.scan("rowid", "DESC", low, high); err != nil || last == whole {
+	low = max(low, last+1)
+	last, whole, err = r.scan(low, high, "DESC")
+	if err != nil || whole {
 		return err
 	}
-	if last >= 0 {
+	if last > 0 {
 		high = last - 1
 	}
 	if low >= high {
@@ -262,49 +251,30 @@ func (r *rescue) between(low, high int64) error {
 	return errors.Join(r.between(low, middle), r.between(middle+1, high))
 }
 
-// What scan returns where it came to the end, and where it could read no row.
-const (
-	whole = -2
-	none  = -1
-)
-
-// scan copies rows in the order of key until one cannot be read, and returns the number of the last that could: whole if all
-// could, none if none could.
-func (r *rescue) scan(key, order string, bounds ...int64) (last int64, err error) {
+// scan copies rows in the order of their rowids until one cannot be read. It returns the rowid of
+// the last that it could read, 0 if there is none, and whether it came to the end.
+func (r *rescue) scan(low, high int64, order string) (last int64, whole bool, err error) {
 	r.scans++
-	query, number, args := "", "0", []any{}
-	if len(bounds) > 0 {
-		query, number, args = " WHERE rowid BETWEEN ? AND ?", "rowid", []any{bounds[0], bounds[1]}
-	}
-	query = fmt.Sprintf("SELECT %s, %s FROM %q%s ORDER BY %s", number, strings.Join(r.columns, ", "), r.Name, query, strings.ReplaceAll(key, ",", " "+order+",")+" "+order)
-	last = none
 	var failed error
-	err = r.from.query(query, func(row row) error {
-		last = row.int(0)
-		failed = r.keep(row[1:])
+	err = r.from.query(fmt.Sprintf("SELECT rowid, %s FROM %q WHERE rowid BETWEEN ? AND ? ORDER BY rowid %s",
+		strings.Join(r.columns, ", "), r.Name, order), func(v values) error {
+		last = v.int(0)
+		failed = r.keep(v[1:])
 		return failed
-	}, args...)
-	switch {
-	case failed != nil:
-		return last, failed
-	case err == nil:
-		return whole, nil
+	}, low, high)
+	if failed != nil || err == nil {
+		return last, err == nil, failed
 	}
 	r.Damaged = true
-	return last, nil
+	return last, false, nil
 }
 
-// keep stores a row, unless it is no record: SQLite does not notice all damage.
-func (r *rescue) keep(row row) error {
-	args := make([]any, len(row))
-	for i, v := range row {
-		args[i] = v
-		text, isText := v.(string)
-		if !isText {
-			continue
-		}
-		_, err := period.Parse(text)
-		if r.columns[i] == "body" && !json.Valid([]byte(text)) || r.columns[i] == "period" && text != "" && err != nil {
+// keep stores a row, unless its body is not JSON: SQLite does not notice all damage.
+func (r *rescue) keep(v values) error {
+	args := make([]any, len(v))
+	for i := range v {
+		args[i] = v[i]
+		if r.columns[i] == "body" && !json.Valid(v.blob(i)) {
 			r.Invalid++
 			return nil
 		}

@@ -10,30 +10,21 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// spoiler is an op that makes its transaction worthless after it has changed something.
-type spoiler struct{ err error }
-
-func (o *spoiler) do(tx *tx) error {
-	if err := tx.exec("INSERT INTO marks (mark) VALUES ('spoilt')"); err != nil {
-		return err
-	}
-	return o.err
-}
-
-// queued hands calls to the writer while it is busy, one after the other, so that it finds all of them when it is free.
-func queued(t *testing.T, s *Store, calls ...func() error) []error {
+// queued hands calls to the writer while it is busy, one after the other, so that it commits them
+// as one group.
+func queued(t *testing.T, e *Engine, calls ...func() error) []error {
 	t.Helper()
-	release := busy(t, s)
+	release := busy(t, e)
 	defer release()
 	answers := make([]chan error, len(calls))
 	for i, call := range calls {
 		answers[i] = make(chan error, 1)
 		go func() { answers[i] <- call() }()
-		waitFor(t, s, i+1)
+		waitFor(t, e, i+1)
 	}
 	release()
 	errs := make([]error, len(calls))
@@ -44,9 +35,9 @@ func queued(t *testing.T, s *Store, calls ...func() error) []error {
 }
 
 // waitFor returns once so many calls are queued.
-func waitFor(t *testing.T, s *Store, n int) {
+func waitFor(t *testing.T, e *Engine, n int) {
 	t.Helper()
-	for len(s.queue) < n {
+	for len(e.queue) < n {
 		if t.Context().Err() != nil {
 			t.Fatal("the calls were never queued")
 		}
@@ -54,255 +45,206 @@ func waitFor(t *testing.T, s *Store, n int) {
 	}
 }
 
-func TestConflictInAGroupHarmsNobodyElse(t *testing.T) {
-	s := opened(t, empty(t), Options{})
-	twice := opening(orders)
-	twice.ID = "another"
-	errs := queued(t, s,
-		func() error { return s.Commit(t.Context(), opening(orders), noon) },
-		func() error { _, err := s.PutReadings(t.Context(), []store.Write{write("rows", 1)}, noon); return err },
-		func() error { return s.Commit(t.Context(), twice, noon) },
-		func() error { return s.Commit(t.Context(), opening(keyOf("silver")), noon) },
-		func() error { _, err := s.PutReadings(t.Context(), []store.Write{write("rows", 2)}, noon); return err },
-	)
-	for i, err := range errs {
-		if want := i == 2; want != errors.Is(err, store.ErrConflict) || !want && err != nil {
-			t.Errorf("call %d was answered with %v", i, err)
-		}
-	}
-	if got := count(t, s, "rows"); got != 2 {
-		t.Errorf("the last write shows %d", got)
-	}
-	page, err := s.Runs(t.Context(), store.RunQuery{})
-	check(t, err)
-	if len(page.Items) != 2 {
-		t.Errorf("there are %d runs, want 2", len(page.Items))
-	}
+// applying is a call that applies a transaction.
+func applying(t *testing.T, e *Engine, tx row.Tx) func() error {
+	return func() error { return e.Apply(t.Context(), tx, noon) }
 }
 
-// Two rounds of trimming may begin at the same moment. Each folds a step, and both steps may be in one transaction.
-func TestTwoFoldsInOneTransactionLoseNoReading(t *testing.T) {
-	dir := empty(t)
-	s := opened(t, dir, Options{foldStep: 1})
-	const keys = 6
-	for i := range keys {
-		note(t, s, write(sensor.Key(fmt.Sprint("rows-", i)), int64(i+1)))
-	}
-	fold := func() error { return s.write(t.Context(), &foldUpTo{pos: s.committed.Load()}) }
-	for range keys {
-		for _, err := range queued(t, s, fold, fold) {
-			check(t, err)
-		}
-	}
-	shows := func(when string, s *Store) {
-		t.Helper()
-		for i := range keys {
-			if got := count(t, s, sensor.Key(fmt.Sprint("rows-", i))); got != int64(i+1) {
-				t.Errorf("%s, sensor %d shows %d", when, i, got)
+// late is a transaction whose last op is a conflict if the run of opening exists.
+func late(id string) row.Tx {
+	tx := opening(id)
+	tx.Ops[0], tx.Ops[1] = tx.Ops[1], tx.Ops[0]
+	tx.Ops = append([]row.Op{reading(id, 1)}, tx.Ops...)
+	return tx
+}
+
+func TestConflictInAGroupHarmsNoOther(t *testing.T) {
+	for name, tx := range map[string]row.Tx{"at the first op": opening("b"), "after changes": late("b")} {
+		t.Run(name, func(t *testing.T) {
+			e := opened(t, empty(t), Options{})
+			errs := queued(t, e,
+				applying(t, e, opening("a")),
+				applying(t, e, row.Tx{Ops: []row.Op{reading("rows", 1)}}),
+				applying(t, e, tx),
+				applying(t, e, opening("a")),
+				applying(t, e, row.Tx{Ops: []row.Op{reading("rows", 2)}}),
+			)
+			for i, err := range errs {
+				if want := i == 2; want != errors.Is(err, store.ErrConflict) || !want && err != nil {
+					t.Errorf("call %d was answered with %v", i, err)
+				}
 			}
-		}
+			if got := count(t, e, "rows"); got != 2 {
+				t.Errorf("the last write shows %d", got)
+			}
+			if got := count(t, e, "b"); got != -1 {
+				t.Errorf("a part of the conflict was stored: %d", got)
+			}
+			pages, err := e.Scan(t.Context(), []row.Range{
+				{Kind: row.Events, List: "events", Limit: 9}, {Kind: row.Tasks, List: "tasks:advance", Limit: 9},
+			})
+			check(t, err)
+			if len(pages[0].Rows) != 1 || len(pages[1].Rows) != 1 {
+				t.Errorf("there are %d events and %d tasks, want one of each", len(pages[0].Rows), len(pages[1].Rows))
+			}
+			changes, err := e.Receive(t.Context(), "router", "one", 9)
+			check(t, err)
+			if len(changes) != 2 || changes[1].Position != changes[0].Position+1 {
+				t.Errorf("changes %+v, want those of the readings", changes)
+			}
+		})
 	}
-	shows("at once", s)
-	check(t, s.Close())
-	shows("after a restart", opened(t, dir, Options{}))
 }
 
 // A row that is too large, or a disk that is full for one and not for another.
-func TestSpoiltTransactionIsTriedAgainWithoutTheSpoiler(t *testing.T) {
-	s := opened(t, empty(t), Options{})
-	spoilt := errors.New("spoilt")
-	var puts []store.Put
-	errs := queued(t, s,
-		func() (err error) {
-			puts, err = s.PutReadings(t.Context(), []store.Write{write("rows", 1), write("rows", 1)}, noon)
-			return err
+func TestFailedRequestIsCommittedApart(t *testing.T) {
+	e := opened(t, empty(t), Options{})
+	failure := errors.New("failure")
+	errs := queued(t, e,
+		applying(t, e, row.Tx{Ops: []row.Op{reading("rows", 1)}}),
+		func() error {
+			return e.write(t.Context(), opFunc(func(tx *tx) error {
+				return errors.Join(tx.setMeta("failed", 1), failure)
+			}), 1, false)
 		},
-		func() error { return s.write(t.Context(), &spoiler{spoilt}) },
-		func() error { return s.Commit(t.Context(), opening(orders), noon) },
+		applying(t, e, opening("a")),
 	)
-	if errs[0] != nil || !errors.Is(errs[1], spoilt) || errs[2] != nil {
+	if errs[0] != nil || !errors.Is(errs[1], failure) || errs[2] != nil {
 		t.Errorf("answers %v", errs)
 	}
-	if len(puts) != 2 || !puts[0].Changed || puts[1].Changed || puts[1].Version != puts[0].Version+1 {
-		t.Errorf("puts %+v", puts)
-	}
-	marks, err := s.Marked(t.Context(), []string{"spoilt"})
-	check(t, err)
-	if len(marks) > 0 {
-		t.Error("something of the spoilt transaction is left")
+	check(t, e.read(t.Context(), func(c *conn) error {
+		n, err := c.number("SELECT value FROM meta WHERE name = 'failed'")
+		if n != 0 {
+			t.Error("something of the failed transaction is left")
+		}
+		return err
+	}))
+	if count(t, e, "rows") != 1 || get(t, e, runRef).Version != 1 {
+		t.Error("the other transactions are lost")
 	}
 }
 
 func TestCallerDoesNotWaitLongerThanItsContext(t *testing.T) {
-	s := opened(t, empty(t), Options{})
-	release := busy(t, s)
+	e := opened(t, empty(t), Options{})
+	release := busy(t, e)
 	defer release()
 	ctx, cancel := context.WithCancel(t.Context())
 	answer := make(chan error)
-	go func() { answer <- s.Commit(ctx, opening(orders), noon) }()
-	waitFor(t, s, 1)
+	go func() { answer <- e.Apply(ctx, opening("a"), noon) }()
+	waitFor(t, e, 1)
 	cancel()
 	if err := <-answer; !errors.Is(err, context.Canceled) {
 		t.Errorf("answered with %v", err)
 	}
 	release()
-	note(t, s, write("rows", 1)) // comes after it in the queue
-	if _, err := s.Run(t.Context(), orders); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("what nobody waited for any more was begun: %v", err)
+	put(t, e, reading("rows", 1)) // comes after it in the queue
+	if get(t, e, runRef).Version != 0 {
+		t.Error("the writer began a transaction whose caller had returned")
 	}
 }
 
-func TestCloseAnswersEverybody(t *testing.T) {
+func TestCloseAnswersAll(t *testing.T) {
 	dir := empty(t)
-	s := opened(t, dir, Options{})
-	release := busy(t, s)
+	e := opened(t, dir, Options{})
+	release := busy(t, e)
 	answers := make(chan error)
-	go func() { answers <- s.Commit(t.Context(), opening(orders), noon) }()
-	waitFor(t, s, 1)
+	go func() { answers <- e.Apply(t.Context(), opening("a"), noon) }()
+	waitFor(t, e, 1)
 	go func() {
-		_, err := s.Receive(t.Context(), "router", "a", 1)
-		answers <- err
-	}()
-	go func() { answers <- s.Close() }()
-	<-s.quit
-	release()
-	var failed []error
-	for range 3 {
-		if err := <-answers; err != nil {
-			failed = append(failed, err)
+		_, err := e.Receive(t.Context(), "router", "a", 1)
+		if !errors.Is(err, row.ErrClosed) {
+			t.Errorf("receive ended with %v", err)
 		}
+		answers <- nil
+	}()
+	go func() { answers <- e.Close() }()
+	<-e.quit
+	release()
+	for range 3 {
+		check(t, <-answers)
 	}
-	// The consumer may have seen the commit before the store was closed.
-	if len(failed) > 1 || len(failed) == 1 && !errors.Is(failed[0], errClosed) {
-		t.Errorf("answers %v", failed)
-	}
-	if _, err := opened(t, dir, Options{}).Run(t.Context(), orders); err != nil {
-		t.Errorf("what was acknowledged is lost: %v", err)
+	if get(t, opened(t, dir, Options{}), runRef).Version != 1 {
+		t.Error("the acknowledged transaction is lost")
 	}
 }
 
-// full makes the file refuse to grow beyond so many pages more, as a full disk does.
-func full(t *testing.T, s *Store, pages int) {
+// full makes the file refuse to grow by more than so many pages, as a full disk does.
+func full(t *testing.T, e *Engine, pages int) {
 	t.Helper()
-	check(t, s.write(t.Context(), opFunc(func(tx *tx) error {
+	check(t, e.write(t.Context(), opFunc(func(tx *tx) error {
 		n, err := tx.number("PRAGMA page_count")
 		if err != nil {
 			return err
 		}
 		_, err = tx.number(fmt.Sprintf("PRAGMA max_page_count = %d", n+int64(pages)))
 		return err
-	})))
+	}), 1, false))
 }
 
-type opFunc func(*tx) error
-
-func (f opFunc) do(tx *tx) error { return f(tx) }
-
 func TestFullDiskHarmsNothing(t *testing.T) {
-	s := opened(t, empty(t), Options{})
-	note(t, s, write("rows", 1))
-	full(t, s, 0)
-	large := write("large", 0)
-	large.Reading.Fields["text"] = strings.Repeat("x", 60_000)
-	b := opening(orders)
-	for i := range 9 {
-		b.Emit(told(orders, fmt.Sprint(i)+strings.Repeat("x", 60_000)))
-	}
-	_, err := s.PutReadings(t.Context(), []store.Write{write("rows", 2), large}, noon)
-	for what, err := range map[string]error{"put": err, "commit": s.Commit(t.Context(), b, noon)} {
-		if err == nil || !strings.Contains(err.Error(), "no space left") || !strings.Contains(err.Error(), s.conn.path) {
-			t.Errorf("%s was answered with %v", what, err)
+	e := opened(t, empty(t), Options{})
+	put(t, e, reading("rows", 1))
+	full(t, e, 0)
+	tx := opening("a")
+	tx.Ops = append(tx.Ops, reading("rows", 2), large("large"))
+	for what, err := range map[string]error{
+		"alone":    e.Apply(t.Context(), tx, noon),
+		"in group": queued(t, e, applying(t, e, tx), applying(t, e, tx))[1],
+	} {
+		if err == nil || !strings.Contains(err.Error(), "no space left") || !strings.Contains(err.Error(), e.conn.path) {
+			t.Errorf("%s it was answered with %v", what, err)
 		}
 	}
-	if got := count(t, s, "rows"); got != 1 {
-		t.Errorf("half a call was stored: %d", got)
+	if got := count(t, e, "rows"); got != 1 || get(t, e, runRef).Version != 0 {
+		t.Errorf("a part of the transaction was stored: %d", got)
 	}
-	if _, err := s.Run(t.Context(), orders); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("half a batch was stored: %v", err)
-	}
-	full(t, s, 1<<20)
-	check(t, s.Commit(t.Context(), b, noon))
-	note(t, s, write("rows", 2), large)
-	if got := count(t, s, "rows"); got != 2 {
+	full(t, e, 1<<20)
+	check(t, e.Apply(t.Context(), tx, noon))
+	if got := count(t, e, "rows"); got != 2 {
 		t.Errorf("with space again it shows %d", got)
 	}
 }
 
-// Folding needs space too. Without it readings stay in memory, up to a limit, and nothing that was acknowledged is lost.
-func TestFullDiskStopsFoldingOnly(t *testing.T) {
-	dir := empty(t)
-	s := opened(t, dir, Options{foldAfter: 10})
-	full(t, s, 25)
-	var taken int64
-	for n := range int64(10_000) {
-		text := write(sensorKey(n), n)
-		text.Reading.Fields["text"] = strings.Repeat("x", 1000)
-		if _, err := s.PutReadings(t.Context(), []store.Write{text}, noon); err != nil {
-			if !strings.Contains(err.Error(), "no space left") {
-				t.Error(err)
-			}
-			break
-		}
-		taken++
-	}
-	if taken == 0 || taken == 10_000 {
-		t.Fatalf("%d writes were taken", taken)
-	}
-	for n := range taken {
-		if got := count(t, s, sensorKey(n)); got != n {
-			t.Fatalf("write %d shows %d", n, got)
-		}
-	}
-	full(t, s, 1<<20)
-	note(t, s, write("last", 1))
-	check(t, s.Close())
-	s = opened(t, dir, Options{})
-	for n := range taken {
-		if got := count(t, s, sensorKey(n)); got != n {
-			t.Fatalf("write %d shows %d after reopening", n, got)
-		}
-	}
-}
-
-func sensorKey(n int64) sensor.Key { return sensor.Key(fmt.Sprintf("sensor-%d", n)) }
-
 func TestWriteAheadLogDoesNotGrow(t *testing.T) {
 	dir := empty(t)
-	s := opened(t, dir, Options{checkpointAfter: 50})
-	large := write("large", 0)
-	for n := range int64(400) {
-		large.Reading.Fields = sensor.Fields{"text": strings.Repeat("x", 40_000), "n": n}
-		note(t, s, large)
+	e := opened(t, dir, Options{checkpointAfter: 50})
+	for range 300 {
+		put(t, e, large("large"))
 	}
 	info, err := os.Stat(filepath.Join(dir, fileName+"-wal"))
 	check(t, err)
 	if most := int64(8 << 20); info.Size() > most {
-		t.Errorf("it has %d bytes after 16 MB of writes, want at most %d", info.Size(), most)
+		t.Errorf("it has %d bytes after 18 MB of writes, want at most %d", info.Size(), most)
 	}
 }
 
-// However long folding fails, memory stays bounded: writes are refused once there is no more room to remember them.
-func TestFoldingThatFailsStopsWritesInTime(t *testing.T) {
-	s := opened(t, empty(t), Options{foldAfter: 10})
-	change := func(sql string) {
+// A lazy transaction is not written through, and becomes durable with the next that is.
+func TestLazyTransactionDoesNotWaitForTheDisk(t *testing.T) {
+	e := opened(t, empty(t), Options{})
+	mode := func() (n int64) {
 		t.Helper()
-		check(t, s.write(t.Context(), opFunc(func(tx *tx) error { return tx.exec(sql) })))
+		check(t, e.write(t.Context(), opFunc(func(tx *tx) (err error) {
+			n, err = tx.number("PRAGMA synchronous")
+			return err
+		}), 1, true))
+		return n
 	}
-	change("CREATE TRIGGER stuck BEFORE INSERT ON readings BEGIN SELECT RAISE(ABORT, 'the shelf is broken'); END")
-	var taken int64
-	var err error
-	for ; err == nil && taken < 1000; taken++ {
-		_, err = s.PutReadings(t.Context(), []store.Write{write(sensorKey(taken), taken)}, noon)
+	const normal, full = 1, 2
+	if got := mode(); got != normal {
+		t.Errorf("a lazy group is committed with synchronous = %d", got)
 	}
-	if taken--; taken < 10 || taken > 30 || !strings.Contains(err.Error(), "the shelf is broken") {
-		t.Fatalf("after %d writes: %v", taken, err)
+	var durable int64
+	lazy := func() error {
+		return e.write(t.Context(), opFunc(func(tx *tx) (err error) {
+			durable, err = tx.number("PRAGMA synchronous")
+			return err
+		}), 1, true)
 	}
-	check(t, s.Commit(t.Context(), opening(orders), noon)) // what takes no memory goes on
-	change("DROP TRIGGER stuck")
-	note(t, s, write(sensorKey(taken), taken))
-	for n := range taken + 1 {
-		if got := count(t, s, sensorKey(n)); got != n {
-			t.Errorf("write %d shows %d", n, got)
-		}
+	queued(t, e, lazy, applying(t, e, row.Tx{Ops: []row.Op{reading("rows", 1)}}))
+	if durable != full {
+		t.Errorf("a group with a durable transaction is committed with synchronous = %d", durable)
+	}
+	if got := mode(); got != normal {
+		t.Errorf("the lazy group after it is committed with synchronous = %d", got)
 	}
 }

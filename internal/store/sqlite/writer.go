@@ -4,145 +4,122 @@ import (
 	"context"
 	"errors"
 	"runtime"
-	"sync/atomic"
+	"strconv"
 
-	"github.com/interlock-go/interlock/internal/period"
-	"github.com/interlock-go/interlock/internal/pipeline"
-	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-var errClosed = errors.New("store is closed")
-
-// The kinds of rows in the log.
 const (
-	kindSame = iota // a reading whose data is that of the one before it
-	kindChanged
-	kindRun
-	kindPipeline
+	queueLength = 1024 // requests that may wait; more wait to enter the queue
+	groupWeight = 2048 // rows that are committed together, at most, unless one request has more
 )
 
-// groupWeight is how much is committed together at most, counted in readings.
-const groupWeight = 1024
-
-// writer owns the one connection that changes the file. Whatever waits in its queue when it turns to it is committed in one
-// transaction, with one fsync for all; nobody is answered before that.
+// writer owns the only connection that changes the file. It commits all requests that wait in its
+// queue in one transaction, with one fsync, and answers them after that.
 type writer struct {
-	conn    *conn
-	queue   chan *request
-	overlay *overlay
-	leases  *leases
-	feed    *feed
-	cursors *cursors
-
+	*row.Groups  // Receive, Ack, Backlog
+	conn         *conn
+	queue        chan *request
+	progress     progress
 	checkpointer *checkpointer
 	condition    *condition
+	durable      bool // a commit waits for the disk
 
-	pos   int64 // the last position of the log
-	event int64 // the last position of an event
-	high  int64 // the latest instant of any event
+	lastChange, lastEvent int64 // positions
 
-	tips map[sensorID]tip
-	rows map[rowID]*reading
+	tasksChanged, eventsChanged store.Signal
+}
 
-	runs      *recent[run.Key, run.Run]
-	pipelines *recent[pipeline.ID, store.Pipeline]
-
-	foldAfter, foldStep int   // rows
-	foldErr             error // why folding got stuck, if it is
-
-	committed     atomic.Int64 // the last position that readers of the feed may see
-	tasksChanged  store.Signal
-	eventsChanged store.Signal
+func newWriter(c *conn, r reserve) (*writer, error) {
+	w := &writer{conn: c, condition: &condition{reserve: r}, queue: make(chan *request, queueLength), durable: true}
+	var err error
+	if w.lastChange, err = c.number(`SELECT max(n) FROM (SELECT max(last) AS n FROM changes
+		UNION ALL SELECT max(through) FROM groups
+		UNION ALL SELECT value FROM meta WHERE name = 'last_change')`); err != nil {
+		return nil, err
+	}
+	if w.lastEvent, err = c.number("SELECT value FROM meta WHERE name = 'last_event'"); err != nil {
+		return nil, err
+	}
+	newest, err := scan(c, row.Range{Kind: row.Events, List: string(row.Events), Backwards: true, Limit: 1})
+	if err != nil || len(newest.Rows) == 0 {
+		return w, err
+	}
+	position, err := strconv.ParseInt(newest.Rows[0].Key, 10, 64)
+	w.lastEvent = max(w.lastEvent, position)
+	return w, err
 }
 
 // request is a call that waits for its answer.
 type request struct {
-	ctx  context.Context
-	op   op
-	done chan error
+	ctx    context.Context
+	op     op
+	weight int  // rows
+	lazy   bool // it need not be durable
+	done   chan error
 }
 
-func (r *request) weight() int {
-	if p, ok := r.op.(*put); ok {
-		return len(p.writes)
-	}
-	return store.MaxRows
-}
-
-// op is what a call does. It looks before it changes anything, so that with store.ErrConflict the transaction is as it
-// was; any other error spoils it. An op may be done more than once, if the transaction it was in comes to nothing.
+// op is what a call does to the database. It is done again if the transaction was rolled back, so
+// it sets its results anew each time.
 type op interface{ do(tx *tx) error }
 
-// tx is the transaction of one group.
+// tx is the transaction of a group of requests.
 type tx struct {
 	*conn
-	w *writer
-
-	pos, event, high int64
-
-	told   []store.Change // to the feed
-	puts   []*reading     // in order, with the last of each key and row beside it
-	tips   map[sensorID]tip
-	rows   map[rowID]*reading
-	runs   map[run.Key]earlier // those that were swapped
-	leases map[string]*lease   // what becomes of leases; nil for one that ends
-
-	folded        bool     // it holds a step of folding
-	tasks, events bool     // something of the kind was changed
-	after         []func() // what is to be remembered once it is durable
+	w                     *writer
+	lastChange, lastEvent int64
+	changed               int64 // rows
+	tasks, events         bool  // a waiter for the topic is to be woken
 }
 
-type rowID struct {
-	sensorID
-	period period.Period
+// change runs a statement and returns how many rows it changed.
+func (tx *tx) change(query string, args ...any) (int64, error) {
+	n, err := tx.changes(query, args...)
+	tx.changed += n
+	return n, err
 }
 
-// write hands o to the writer and waits for its commit. If ctx ends first, nobody knows whether it took place.
-func (s *Store) write(ctx context.Context, o op) error {
-	if err := s.open(); err != nil {
+// write hands o to the writer and waits for its commit. If ctx ends first, o may or may not be
+// done.
+func (e *Engine) write(ctx context.Context, o op, weight int, lazy bool) error {
+	if err := e.isOpen(); err != nil {
 		return err
 	}
-	r, _ := s.requests.Get().(*request)
-	r.ctx, r.op = ctx, o
+	r, _ := e.requests.Get().(*request)
+	r.ctx, r.op, r.weight, r.lazy = ctx, o, weight, lazy
 	select {
-	case s.queue <- r: // the usual case, for which one look at one channel is enough
-	default:
-		select {
-		case s.queue <- r:
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-s.quit:
-			return errClosed
-		}
+	case e.queue <- r:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-e.quit:
+		return row.ErrClosed
 	}
 	select {
 	case err := <-r.done:
 		r.ctx, r.op = nil, nil
-		s.requests.Put(r)
+		e.requests.Put(r)
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-s.stopped:
+	case <-e.stopped:
 	}
 	select {
 	case err := <-r.done: // it was among the last that were committed
 		return err
 	default:
-		return errClosed
+		return row.ErrClosed
 	}
 }
 
-// loop works until quit is closed, and then on what is queued.
+// loop commits until quit is closed, and then what is queued.
 func (w *writer) loop(quit <-chan struct{}) {
 	for {
 		select {
 		case r := <-w.queue:
-			before := w.pos
-			w.letCome()
+			w.yield()
 			w.commit(w.gather(r))
-			w.tend(w.pos - before)
-			w.checkpointer.tend(w.conn)
+			w.checkpointer.committed(w.conn)
 		case <-quit:
 			for len(w.queue) > 0 {
 				w.commit(w.gather(<-w.queue))
@@ -152,9 +129,8 @@ func (w *writer) loop(quit <-chan struct{}) {
 	}
 }
 
-// letCome lets whoever is about to bring something come along, for as long as there are more of them: fewer commits, and for a
-// single one no wait.
-func (w *writer) letCome() {
+// yield lets concurrent callers join the group commit, as long as more of them arrive.
+func (w *writer) yield() {
 	for n := -1; n < len(w.queue); {
 		n = len(w.queue)
 		runtime.Gosched()
@@ -163,11 +139,11 @@ func (w *writer) letCome() {
 
 // gather takes what is queued, without waiting for more.
 func (w *writer) gather(first *request) []*request {
-	group, weight := []*request{first}, first.weight()
+	group, weight := []*request{first}, first.weight
 	for weight < groupWeight {
 		select {
 		case r := <-w.queue:
-			group, weight = append(group, r), weight+r.weight()
+			group, weight = append(group, r), weight+r.weight
 		default:
 			return group
 		}
@@ -175,18 +151,22 @@ func (w *writer) gather(first *request) []*request {
 	return group
 }
 
-// commit answers every request of the group. If one request fails the transaction of all, for example with a row that is
-// too large, each is committed alone, so that only those that must fail do.
+// commit commits a group and answers its requests. If one of them fails the transaction, those
+// before it, itself and those after it are committed apart, so that only what must fail does.
 func (w *writer) commit(group []*request) {
+	if len(group) == 0 {
+		return
+	}
 	var answers []error
+	var failed int
 	err := w.condition.withReserve(func() (err error) {
-		answers, err = w.attempt(group)
+		answers, failed, err = w.attempt(group)
 		return err
 	})
 	if err != nil && len(group) > 1 {
-		for _, r := range group {
-			w.commit([]*request{r})
-		}
+		w.commit(group[:failed])
+		w.commit(group[failed : failed+1])
+		w.commit(group[failed+1:])
 		return
 	}
 	w.condition.record(err)
@@ -199,60 +179,72 @@ func (w *writer) commit(group []*request) {
 	}
 }
 
-// attempt makes the group's transaction. With an error nothing of it has happened.
-func (w *writer) attempt(group []*request) (answers []error, err error) {
-	defer w.leases.drop()
-	tx, err := w.begin(len(group))
+// attempt makes the group's transaction. With an error nothing of it has happened, and failed is a
+// request to commit apart from the others.
+func (w *writer) attempt(group []*request) (answers []error, failed int, err error) {
+	if err := w.setDurable(group); err != nil {
+		return nil, 0, err
+	}
+	tx, err := w.begin()
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	answers = make([]error, len(group))
 	for i, r := range group {
 		if answers[i] = r.ctx.Err(); answers[i] != nil {
-			continue // nobody waits for it any more
+			continue // its caller has returned
 		}
+		before := tx.changed
 		answers[i] = r.op.do(tx)
-		if answers[i] != nil && !errors.Is(answers[i], store.ErrConflict) {
-			return nil, tx.rollback(answers[i])
+		if err := answers[i]; err != nil && (tx.changed > before || !errors.Is(err, store.ErrConflict)) {
+			return nil, i, tx.rollback(err)
 		}
 	}
-	return answers, tx.commit()
+	if err := tx.commit(); err != nil {
+		return nil, len(group) / 2, tx.rollback(err)
+	}
+	return answers, 0, nil
 }
 
-// begin begins a transaction of about so many calls.
-func (w *writer) begin(calls int) (*tx, error) {
-	clear(w.tips)
-	clear(w.rows)
-	tx := &tx{
-		conn: w.conn, w: w, pos: w.pos, event: w.event, high: w.high, tips: w.tips, rows: w.rows, runs: map[run.Key]earlier{}, leases: map[string]*lease{},
-		told: make([]store.Change, 0, calls), puts: make([]*reading, 0, calls),
+// setDurable makes the next commit wait for the disk unless all of the group is lazy. A later
+// commit that waits makes this one durable too.
+func (w *writer) setDurable(group []*request) error {
+	durable := false
+	for _, r := range group {
+		durable = durable || !r.lazy
 	}
+	if durable == w.durable {
+		return nil
+	}
+	mode := "NORMAL"
+	if durable {
+		mode = "FULL"
+	}
+	err := w.conn.run(context.Background(), "PRAGMA synchronous = "+mode)
+	w.durable = err == nil && durable
+	return err
+}
+
+func (w *writer) begin() (*tx, error) {
+	tx := &tx{conn: w.conn, w: w, lastChange: w.lastChange, lastEvent: w.lastEvent}
 	return tx, tx.exec("BEGIN IMMEDIATE")
 }
 
-// commit makes the transaction durable, then visible, in this order.
+// commit makes the transaction durable, and wakes what waits for its changes.
 func (tx *tx) commit() error {
-	if err := tx.savePlaces(); err != nil {
-		return tx.rollback(err)
-	}
-	if err := tx.saveCursors(); err != nil {
-		return tx.rollback(err)
+	w := tx.w
+	saved, err := tx.saveProgress()
+	if err != nil {
+		return err
 	}
 	if err := tx.exec("COMMIT"); err != nil {
-		return tx.rollback(err)
+		return err
 	}
-	w := tx.w
-	for _, f := range tx.after {
-		f()
-	}
-	w.overlay.publish(tx.puts)
-	w.leases.apply(tx.leases)
-	w.feed.append(tx.told)
-	fed := tx.pos > w.pos
-	w.pos, w.event, w.high = tx.pos, tx.event, tx.high
-	w.committed.Store(w.pos)
-	if fed {
-		w.feed.fed.Raise()
+	w.progress.remove(saved)
+	changed := tx.lastChange > w.lastChange
+	w.lastChange, w.lastEvent = tx.lastChange, tx.lastEvent
+	if changed {
+		w.Raise()
 	}
 	if tx.tasks {
 		w.tasksChanged.Raise()
@@ -264,6 +256,6 @@ func (tx *tx) commit() error {
 }
 
 func (tx *tx) rollback(err error) error {
-	_ = tx.conn.exec("ROLLBACK") // after most errors SQLite has done so by itself, and says that there is no transaction
+	_ = tx.exec("ROLLBACK") // it fails where SQLite has rolled back already
 	return err
 }

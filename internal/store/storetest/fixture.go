@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -134,12 +135,19 @@ func (f *fixture) run(key run.Key) run.Run {
 // put writes readings of one pipeline.
 func (f *fixture) put(now time.Time, writes ...store.Write) []store.Put {
 	f.t.Helper()
-	puts, err := f.s.PutReadings(f.ctx, writes, now)
-	f.check(err)
-	if len(puts) != len(writes) {
-		f.t.Fatalf("%d writes, %d answers", len(writes), len(puts))
+	most, all := f.o.MaxWrites, []store.Put{}
+	if most == 0 {
+		most = store.MaxWrites
 	}
-	return puts
+	for some := range slices.Chunk(writes, most) {
+		puts, err := f.s.PutReadings(f.ctx, some, now)
+		f.check(err)
+		if len(puts) != len(some) {
+			f.t.Fatalf("%d writes, %d answers", len(some), len(puts))
+		}
+		all = append(all, puts...)
+	}
+	return all
 }
 
 func (f *fixture) schedule(tasks ...store.Task) {

@@ -26,10 +26,6 @@ var leaseClaims = []claim{
 	{"StoringLeavesWhicheverIsSooner", storeLeavesSooner},
 	{"WhatWasAskedBeforeTheClaimIsDoneByIt", movedBeforeClaim},
 	{"TaskFinishedByAnotherIsLostToItsHolder", finishedByAnother},
-	{"TaskMayBeStoredHeld", storedHeld},
-	{"TaskStoredHeldIsFreeOnceTheLeaseLapses", storedHeldLapses},
-	{"TaskThatSomebodyHoldsCannotBeStoredHeld", storedHeldConflicts},
-	{"TaskStoredHeldIsGivenAgainToTheSameBatch", storedHeldAgain},
 }
 
 // under is a Batch that only needs its lease.
@@ -275,76 +271,4 @@ func finishedByAnother(f *fixture) {
 		b.Schedule(taskFor("a", after(time.Minute)))
 	})
 	f.noTask("a")
-}
-
-// held is a Batch that stores a task which it holds for a minute.
-func held(id string, t store.Task) store.Batch {
-	b := store.Batch{ID: id}
-	b.Schedule(t)
-	b.Hold = &store.Hold{Task: t.ID, For: time.Minute}
-	return b
-}
-
-func storedHeld(f *fixture) {
-	f.schedule(taskFor("a", noon), taskFor("b", noon))
-	earlier := f.claim(noon)[1].Lease
-	f.commit(func(b *store.Batch) { b.Finish("a") })
-	b := held("open", taskFor("a", noon))
-	b.SetMark("m", time.Time{})
-	f.check(f.s.Commit(f.ctx, b, noon))
-	f.same("whose lease", b.Hold.Given.Task, "a")
-	if b.Hold.Given.Token <= earlier.Token {
-		f.t.Errorf("token %d came after %d", b.Hold.Given.Token, earlier.Token)
-	}
-	f.same("claimed by others", ids(f.claim(after(time.Minute-1))), []string(nil))
-	f.same("renewed", f.renew(noon, b.Hold.Given), []store.Lease{b.Hold.Given})
-	f.commit(under(b.Hold.Given))
-
-	f.schedule(taskFor("a", after(time.Hour))) // somebody wants it, later
-	f.commit(func(next *store.Batch) {
-		next.Lease = &b.Hold.Given
-		next.Finish("a")
-	})
-	f.conflicts("after that", noon, under(b.Hold.Given))
-	f.same("what others asked for", f.task("a").Due, after(time.Hour))
-}
-
-func storedHeldLapses(f *fixture) {
-	b := held("open", taskFor("a", after(-time.Hour)))
-	f.check(f.s.Commit(f.ctx, b, noon))
-	f.same("when it is next due", f.everything().NextDue, after(time.Minute))
-	next := f.claimOne(after(time.Minute)).Lease
-	f.conflicts("the old lease", after(time.Minute), under(b.Hold.Given))
-	f.commitAt(after(time.Minute), under(next))
-}
-
-func storedHeldConflicts(f *fixture) {
-	f.schedule(taskFor("a", noon))
-	theirs := f.claimOne(noon).Lease
-	before := f.everything()
-	b := held("open", taskFor("a", noon))
-	b.SetMark("m", time.Time{})
-	f.wantErr("while it is held", f.s.Commit(f.ctx, b, after(time.Minute-1)), store.ErrConflict)
-	f.same("what it left", f.everything(), before)
-	f.same("the lease", b.Hold.Given, store.Lease{})
-
-	f.check(f.s.Commit(f.ctx, b, after(time.Minute)))
-	f.conflicts("the lease that lapsed", noon, under(theirs))
-	f.commitAt(after(time.Minute), under(b.Hold.Given))
-}
-
-func storedHeldAgain(f *fixture) {
-	first := held("open", taskFor("a", noon))
-	f.check(f.s.Commit(f.ctx, first, noon))
-	again := held("open", taskFor("a", noon))
-	f.check(f.s.Commit(f.ctx, again, noon))
-	f.same("sent again", again.Hold.Given, first.Hold.Given)
-
-	f.renew(after(30*time.Second), first.Hold.Given)
-	f.check(f.s.Commit(f.ctx, again, after(time.Minute)))
-	f.same("sent again once it was renewed", again.Hold.Given, first.Hold.Given)
-
-	f.claimOne(after(2 * time.Minute))
-	f.check(f.s.Commit(f.ctx, again, after(2*time.Minute)))
-	f.same("sent again once it is another's", again.Hold.Given, store.Lease{})
 }

@@ -30,7 +30,7 @@ func checkModel(t *testing.T, open func(t *testing.T) store.Store, o Options) {
 			}
 		}()
 		w := &walker{
-			T: rt, f: &fixture{t: rt, s: s, ctx: t.Context()}, now: noon,
+			T: rt, f: &fixture{t: rt, s: s, ctx: t.Context(), o: o}, now: noon,
 			m: newModel(),
 		}
 		rt.Repeat(map[string]func(*rapid.T){
@@ -111,9 +111,6 @@ func (w *walker) commit(t *rapid.T) {
 			b.Schedule(w.drawTask(t, id))
 		}
 	}
-	if last := len(b.Tasks) - 1; last >= 0 && (b.Lease == nil || b.Lease.Task != b.Tasks[last].ID) && rapid.IntRange(0, 3).Draw(t, "hold") == 0 {
-		b.Hold = &store.Hold{Task: b.Tasks[last].ID, For: 30 * time.Second}
-	}
 	if rapid.IntRange(0, 4).Draw(t, "mark") == 0 {
 		b.SetMark(rapid.SampledFrom(modelMarks).Draw(t, "which mark"), time.Time{})
 	}
@@ -155,15 +152,6 @@ func (w *walker) send(t *rapid.T, b store.Batch) {
 	got := w.f.s.Commit(w.f.ctx, b, w.now)
 	if want == nil && got != nil || want != nil && !errors.Is(got, want) {
 		t.Fatalf("commit %+v at %s: error %v, want %v", b, w.now, got, want)
-	}
-	if got != nil || b.Hold == nil {
-		return
-	}
-	if err := w.m.hold(b, w.now); err != nil {
-		t.Fatal(err)
-	}
-	if b.Hold.Given.Token != 0 {
-		w.leases = append(w.leases, b.Hold.Given)
 	}
 }
 

@@ -63,7 +63,6 @@ type modelTask struct {
 	token int64
 	until time.Time
 	moved bool
-	by    string // the Batch that its lease came with
 }
 
 type modelWrite struct {
@@ -91,9 +90,6 @@ func (m *model) commit(b store.Batch, now time.Time) error {
 	if b.Lease != nil && !m.holds(*b.Lease, now) {
 		return store.ErrConflict
 	}
-	if b.Hold != nil && m.tasks[b.Hold.Task] != nil && now.Before(m.tasks[b.Hold.Task].until) {
-		return store.ErrConflict
-	}
 	for _, s := range b.Runs {
 		if m.runs[s.Next.Key].Version != s.Read {
 			return store.ErrConflict
@@ -117,30 +113,6 @@ func (m *model) commit(b store.Batch, now time.Time) error {
 		}
 	}
 	m.settle(b)
-	if b.Hold != nil {
-		task := m.tasks[b.Hold.Task]
-		task.token, task.until, task.moved, task.by = 0, now.Add(b.Hold.For), false, b.Identity()
-	}
-	return nil
-}
-
-// hold checks the lease that a store gave with a Batch, and takes note of it if that is new.
-func (m *model) hold(b store.Batch, now time.Time) error {
-	given, task := b.Hold.Given, m.tasks[b.Hold.Task]
-	var want store.Lease
-	switch {
-	case task == nil || task.by != b.Identity() || !now.Before(task.until): // the lease is lost
-	case task.token != 0:
-		want = store.Lease{Task: task.ID, Token: task.token}
-	case given.Token <= m.token:
-		return fmt.Errorf("held %+v, want a token above %d", given, m.token)
-	default:
-		task.token, m.token = given.Token, given.Token
-		want = store.Lease{Task: task.ID, Token: given.Token}
-	}
-	if given != want {
-		return fmt.Errorf("held %+v, want %+v", given, want)
-	}
 	return nil
 }
 
@@ -206,7 +178,7 @@ func (m *model) claim(q store.ClaimQuery, got []store.Claim, now time.Time) erro
 			return fmt.Errorf("claimed %+v, want %+v and a token above %d", c, want[i], m.token)
 		}
 		task := m.tasks[c.Task.ID]
-		task.token, task.until, task.moved, task.by = c.Lease.Token, now.Add(q.Lease), false, ""
+		task.token, task.until, task.moved = c.Lease.Token, now.Add(q.Lease), false
 		m.token = c.Lease.Token
 	}
 	return nil

@@ -380,7 +380,9 @@ func changesStay(f *fixture) {
 }
 
 func changesGo(f *fixture) {
-	f.put(noon, write("", 1), write("", 2), write("", 3))
+	for n := range int64(3) {
+		f.put(noon, write("", n))
+	}
 	f.done("router", f.receive("router", 2)...)
 	f.same("asked, though nobody follows", f.backlog("archive"), 3)
 	f.trimAll(store.Retention{}, noon)

@@ -1,15 +1,9 @@
--- Counts what a group has not finished, and gives the oldest of it.
-local group = take()
-local first = redis.call('XRANGE', stream, '-', '+', 'COUNT', 1)[1]
-if not first then return { 0, '' } end
-local last = tonumber(redis.call('GET', k('counter:position')))
-local place, pending, oldest = position(first[1]) - 1, 0, nil
+-- Counts the changes that a group has not acknowledged. The answer is that and the oldest of them.
+local group, handed, pending, oldest = take(), '0-0', 0, nil
 for _, g in ipairs(groups()) do
-  if g.name == group then
-    place = math.max(place, position(g['last-delivered-id']))
-    pending, oldest = g.pending, unfinished(g)
-  end
+  if g.name == group then handed, pending, oldest = g['last-delivered-id'], g.pending, unacknowledged(g) end
 end
-if pending == 0 and last > place then oldest = string.format('%.0f-0', place + 1) end
-if not oldest then return { 0, '' } end
-return { last - place + pending, info(redis.call('XRANGE', stream, oldest, oldest)[1][2]).at }
+local first, n = redis.call('XRANGE', changes, '(' .. handed, '+', 'COUNT', 1)[1], pending
+if first then n = pending + tonumber(redis.call('GET', k('counter:change'))) - tonumber(first[2][6]) + 1 end
+if oldest then first = redis.call('XRANGE', changes, oldest, oldest)[1] end
+return first and texts({ tostring(n) }, first) or { '0' }

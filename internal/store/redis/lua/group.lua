@@ -1,33 +1,38 @@
--- Groups of those who follow the feed.
-local stream = k('changes')
+-- Groups of consumers of changes.
+local changes = k('changes')
 
--- info makes a table of what XINFO says of one thing.
+-- info makes a table of what XINFO answers about one thing.
 local function info(list)
   local t = {}
   for i = 1, #list, 2 do t[list[i]] = list[i + 1] end
   return t
 end
 
-local function position(id) return tonumber(string.match(id, '^%d+')) end
+local function number(id) return tonumber(string.match(id, '^%d+')) end
 
--- groups are all there are.
+-- texts appends the position, the instant and the body of a change to an answer.
+local function texts(answer, entry)
+  for _, text in ipairs({ string.match(entry[1], '^%d+'), entry[2][2], entry[2][4] }) do answer[#answer + 1] = text end
+  return answer
+end
+
 local function groups()
-  if redis.call('EXISTS', stream) == 0 then return {} end
+  if redis.call('EXISTS', changes) == 0 then return {} end
   local all = {}
-  for i, g in ipairs(redis.call('XINFO', 'GROUPS', stream)) do all[i] = info(g) end
+  for i, g in ipairs(redis.call('XINFO', 'GROUPS', changes)) do all[i] = info(g) end
   return all
 end
 
--- following makes a group that begins at the oldest change, unless it is there.
-local function following(group)
+-- join creates a group at the oldest change, unless it exists.
+local function join(group)
   for _, g in ipairs(groups()) do
     if g.name == group then return end
   end
-  redis.call('XGROUP', 'CREATE', stream, group, '0', 'MKSTREAM')
+  redis.call('XGROUP', 'CREATE', changes, group, '0', 'MKSTREAM')
 end
 
--- unfinished is the first change that a group was given and has not finished; nil if there is none.
-local function unfinished(g)
+-- unacknowledged is the first change that a group holds; nil if it holds none.
+local function unacknowledged(g)
   if g.pending == 0 then return nil end
-  return redis.call('XPENDING', stream, g.name)[2]
+  return redis.call('XPENDING', changes, g.name)[2]
 end

@@ -1,0 +1,226 @@
+package dynamo
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/row"
+)
+
+// Apply sends one TransactWriteItems with an item for each op and one for the id, which also
+// carries the events.
+func (e *Engine) Apply(ctx context.Context, tx row.Tx, now time.Time) error {
+	if err := e.open(); err != nil {
+		return err
+	}
+	p := &plan{Tx: tx, tables: e.tables, now: now, exists: map[int]bool{}}
+	for try := 0; ; try++ {
+		err := p.apply(ctx)
+		switch {
+		case err == nil:
+			e.wake(tx)
+			return nil
+		case !errors.Is(err, errAgain) || try == tries:
+			return err
+		}
+		if err := pause(ctx, try); err != nil {
+			return err
+		}
+	}
+}
+
+// wake raises the topics of a transaction for this process.
+func (e *Engine) wake(tx row.Tx) {
+	if len(tx.Events) > 0 {
+		e.events.Raise()
+	}
+	for _, op := range tx.Ops {
+		if op.Row.Kind == row.Tasks && op.Do != row.Check && !op.Quiet {
+			e.tasks.Raise()
+			return
+		}
+	}
+}
+
+// plan is a transaction on its way to the database.
+type plan struct {
+	row.Tx
+	*tables
+	now    time.Time
+	exists map[int]bool // ops with First whose rows are known to exist
+
+	items []types.TransactWriteItem
+	ops   []int // the op of each item, or ofID
+}
+
+// ofID is the item of the transaction's id.
+const ofID = -1
+
+func (p *plan) apply(ctx context.Context) error {
+	if err := p.build(); err != nil {
+		return err
+	}
+	if len(p.items) == 0 {
+		return nil
+	}
+	unmet, err := p.transact(ctx, p.items)
+	if err != nil {
+		return err
+	}
+	for _, i := range unmet {
+		switch op := p.ops[i]; {
+		case op == ofID:
+			return nil // it was applied before
+		case p.Ops[op].If != row.First:
+			return &row.Conflict{Op: op, Ref: p.Ops[op].Row.Ref}
+		default:
+			p.exists[op], err = !p.exists[op], errAgain
+		}
+	}
+	return err
+}
+
+// build makes the items: first that of the id, then those of the ops.
+func (p *plan) build() error {
+	p.items, p.ops = nil, nil
+	if p.ID != "" || len(p.Events) > 0 {
+		item, err := p.commit()
+		if err != nil {
+			return err
+		}
+		p.add(ofID, item)
+	}
+	for i, op := range p.Ops {
+		p.op(i, op)
+	}
+	if n := len(p.items); n > store.MaxRows {
+		return fmt.Errorf("apply %d rows, more than %d: %w", n, store.MaxRows, store.ErrTooLarge)
+	}
+	return nil
+}
+
+func (p *plan) add(op int, item types.TransactWriteItem) {
+	p.items, p.ops = append(p.items, item), append(p.ops, op)
+}
+
+// commit is the row that remembers the id, and carries the events until they were published.
+func (p *plan) commit() (types.TransactWriteItem, error) {
+	id, r := p.ID, Row{"at": text(store.Nanos(p.now))}
+	if id == "" {
+		id = rand.Text()
+	}
+	if len(p.Events) == 0 {
+		r[TTL] = expires(p.now.Add(store.CommitLife))
+	} else if err := r.setOutbox(p.Events, p.now); err != nil {
+		return types.TransactWriteItem{}, err
+	}
+	return p.item(row.Put, commitOf(id, p.Tx), r, absent), nil
+}
+
+func (p *plan) op(i int, op row.Op) {
+	do, on, r := op.Do, condition{}, Row(nil)
+	switch {
+	case op.If == row.Never:
+		do, on = row.Check, never
+	case op.If == row.First && p.exists[i]:
+		do, on = row.Check, present
+	case op.If == row.First || op.If == 0:
+		on = absent
+	case op.If > 0:
+		on = equals("version", number(op.If))
+	}
+	if do == row.Check && on.text == nil {
+		return // there is nothing to check
+	}
+	if do == row.Put {
+		r = rowOf(op)
+	}
+	p.add(i, p.tables.item(do, addressOf(op.Row.Ref), r, on))
+}
+
+// places are the attributes of a row's place in each index.
+var places = [row.Indexes]struct{ list, key string }{
+	row.Ordered: {"list", "place"}, row.Pending: {"pending", "pendingPlace"}, row.Aging: {"aging", "agedAt"},
+}
+
+// rowOf returns what an op puts. A change is part of its row, so that the stream delivers it.
+func rowOf(op row.Op) Row {
+	r := Row{"version": number(op.Row.Version)}
+	r.pack("json", op.Row.Body)
+	r.set("tag", op.Row.Tag)
+	for i, p := range op.Row.Places {
+		if p.List != "" {
+			list := listOf(op.Row.Kind, p.List)
+			r[places[i].list], r[places[i].key] = text(list), text(cut(join(list, p.Key)))
+		}
+	}
+	if !op.Row.Expires.IsZero() {
+		r[TTL] = expires(op.Row.Expires)
+	}
+	if op.Change != nil {
+		r.pack("change", op.Change)
+	}
+	if op.Row.Kind == row.Tasks && !op.Quiet {
+		r["stored"] = truth(true)
+	}
+	return r
+}
+
+// Next adds to a counter.
+func (e *Engine) Next(ctx context.Context, n int) (int64, error) {
+	if err := e.open(); err != nil {
+		return 0, err
+	}
+	at := counterAt(Control, "NUMBERS")
+	out, err := e.do.update(ctx, &dynamodb.UpdateItemInput{
+		TableName: e.table(at.table), Key: at.key(), UpdateExpression: aws.String("ADD #n :n"),
+		ExpressionAttributeNames: map[string]string{"#n": "n"}, ExpressionAttributeValues: Row{":n": number(int64(n))},
+		ReturnValues: types.ReturnValueUpdatedNew,
+	})
+	if err != nil {
+		return 0, fmt.Errorf("draw a number: %w", e.fault(err))
+	}
+	return Row(out.Attributes).number("n") - int64(n) + 1, nil
+}
+
+// Drop deletes each row on condition that it is at its version.
+func (e *Engine) Drop(ctx context.Context, rows []row.Row) (int, error) {
+	if err := e.open(); err != nil {
+		return 0, err
+	}
+	var dropped atomic.Int64
+	err := together(len(rows), func(i int) (err error) {
+		var is bool
+		if r := rows[i]; r.Kind == row.Events {
+			is, err = e.dropEvent(ctx, r.Key)
+		} else {
+			is, err = e.dropRow(ctx, addressOf(r.Ref), equals("version", number(r.Version)))
+		}
+		if is {
+			dropped.Add(1)
+		}
+		return err
+	})
+	return int(dropped.Load()), err
+}
+
+// dropRow deletes a row if a condition holds, and reports whether it did.
+func (t *tables) dropRow(ctx context.Context, at address, on condition) (bool, error) {
+	_, err := t.do.drop(ctx, &dynamodb.DeleteItemInput{
+		TableName: t.table(at.table), Key: at.key(),
+		ConditionExpression: on.text, ExpressionAttributeNames: on.names, ExpressionAttributeValues: on.values,
+	})
+	if unmet(err) {
+		return false, nil
+	}
+	return err == nil, t.fault(err)
+}

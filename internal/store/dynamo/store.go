@@ -1,0 +1,51 @@
+package dynamo
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/record"
+	"github.com/interlock-go/interlock/internal/store/row"
+)
+
+// MaxWrites is how many readings one call of PutReadings stores.
+const MaxWrites = store.MaxRows / 2
+
+// Store is the store of a deployment, and what producers and the functions on AWS need beside it.
+type Store struct {
+	*record.Store
+	*tables
+}
+
+// New returns the store on the tables of an environment, with a client made of c. It connects to
+// nothing yet.
+func New(c aws.Config, environment string, o Options) *Store {
+	e := NewEngine(c, environment, o)
+	return e.Store(e)
+}
+
+// Store returns the store on the tables of e whose rows are those of rows: e, or what wraps it.
+func (e *Engine) Store(rows row.Engine) *Store {
+	return &Store{record.New(rows, record.Options{MaxOps: store.MaxRows}), e.tables}
+}
+
+// AppendEvents gives events their positions in the log, in this order. It passes over an event
+// whose id is in the log. It needs the table of events only: it is what the event-sink does.
+func (s *Store) AppendEvents(ctx context.Context, events []event.Event) error {
+	all := make([]row.Event, len(events))
+	for i, e := range events {
+		body, err := json.Marshal(e)
+		if err != nil {
+			return fmt.Errorf("write event %s as JSON: %w", e.ID, err)
+		}
+		all[i] = row.Event{
+			ID: e.ID, Part: string(e.Detail.Pipeline), Type: string(e.Type), At: e.Time, Body: body,
+		}
+	}
+	return s.Append(ctx, all)
+}

@@ -1,0 +1,84 @@
+package record
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/row"
+)
+
+// encode writes a record as the body of a row.
+func encode(v any) ([]byte, error) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("write %T as JSON: %w", v, err)
+	}
+	return body, nil
+}
+
+// decode reads the record of a row.
+func decode[T any](r row.Row) (v T, err error) {
+	if err := json.Unmarshal(r.Body, &v); err != nil {
+		return v, fmt.Errorf("read stored %s: %w", r.Ref, err)
+	}
+	return v, nil
+}
+
+// decodeAll reads the records of rows.
+func decodeAll[T any](rows []row.Row) ([]T, error) {
+	var all []T
+	for _, r := range rows {
+		v, err := decode[T](r)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, v)
+	}
+	return all, nil
+}
+
+// find reads one record; store.ErrNotFound if there is none. what names it in errors.
+func find[T any](ctx context.Context, s *Store, ref row.Ref, what string, args ...any) (v T, err error) {
+	r, err := s.get(ctx, ref)
+	if err == nil && r.Version == 0 {
+		err = store.ErrNotFound
+	}
+	if err == nil {
+		v, err = decode[T](r)
+	}
+	if err != nil {
+		return v, fmt.Errorf("read "+what+": %w", append(args, err)...)
+	}
+	return v, nil
+}
+
+// list reads a page of records. Only those count that wanted returns true for.
+func list[T any](ctx context.Context, s *Store, r row.Range, limit int, read func(row.Row) (T, error), wanted func(T) bool, cursor func(T) string) (store.Page[T], error) {
+	size := store.PageSize(limit)
+	var found []T
+	for {
+		r.Limit = size + 1
+		page, err := s.scan(ctx, r)
+		if err != nil {
+			return store.Page[T]{}, err
+		}
+		for _, one := range page.Rows {
+			v, err := read(one)
+			if err != nil {
+				return store.Page[T]{}, err
+			}
+			if wanted(v) {
+				found = append(found, v)
+			}
+		}
+		if len(found) > size {
+			return store.Page[T]{Items: found[:size:size], Next: cursor(found[size-1])}, nil
+		}
+		if !page.More || len(page.Rows) == 0 {
+			return store.Page[T]{Items: found}, nil
+		}
+		r = after(r, page.Rows[len(page.Rows)-1])
+	}
+}

@@ -1,0 +1,205 @@
+package record
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/row"
+)
+
+// eventLog is the log of all events, or of those of a partition.
+func eventLog(part string) row.Range {
+	return row.Range{Kind: row.Events, Part: part, Index: row.Ordered, List: listEvents}
+}
+
+// EventOf reads an event of the log.
+func EventOf(r row.Row) (store.StoredEvent, error) {
+	e, err := decode[event.Event](r)
+	if err != nil {
+		return store.StoredEvent{}, err
+	}
+	at, err := strconv.ParseInt(r.Key, 10, 64)
+	if err != nil {
+		return store.StoredEvent{}, fmt.Errorf("read the position of event %s: %w", e.ID, err)
+	}
+	return store.StoredEvent{Position: store.Position(at), Event: e}, nil
+}
+
+// recent is how many events Events reads by their time. If more are as young as a query asks for, it reads the log.
+const recent = 1000
+
+// Events reads the log, or the list of a type; where few events are as young as the query asks for, only those.
+func (s *Store) Events(ctx context.Context, q store.EventQuery) (store.Page[event.Event], error) {
+	var none store.Page[event.Event]
+	last, err := store.AfterNumber(q.Cursor)
+	if err != nil {
+		return none, err
+	}
+	r := eventLog(string(cmp.Or(q.Pipeline, q.Key.Pipeline)))
+	if q.Type != "" {
+		r.Index, r.List = row.Pending, listTyped+string(q.Type)
+	}
+	r.Backwards = !q.Ascending
+	switch {
+	case last > 0 && q.Ascending:
+		r.From = row.Digits(last + 1)
+	case last > 0:
+		r.To = row.Digits(last)
+	}
+	wanted := func(e store.StoredEvent) bool { return q.Wants(e.Event) }
+	cursor := func(e store.StoredEvent) string { return store.NumberCursor(e.Position) }
+	page, few, err := s.recentEvents(ctx, q, r)
+	if err == nil && !few {
+		page, err = list(ctx, s, r, q.Limit, EventOf, wanted, cursor)
+	}
+	if err != nil {
+		return none, fmt.Errorf("list events: %w", err)
+	}
+	out := store.Page[event.Event]{Next: page.Next}
+	for _, e := range page.Items {
+		out.Items = append(out.Items, e.Event)
+	}
+	return out, nil
+}
+
+// recentEvents answers a query for events since an instant from those events alone; false if there are many of them.
+func (s *Store) recentEvents(ctx context.Context, q store.EventQuery, log row.Range) (page store.Page[store.StoredEvent], few bool, err error) {
+	if q.Since.IsZero() {
+		return page, false, nil
+	}
+	young := row.Range{Kind: row.Events, Index: row.Aging, List: listEvents, From: store.Nanos(q.Since), Limit: recent + 1}
+	found, err := s.scan(ctx, young)
+	if err != nil || len(found.Rows) > recent {
+		return page, false, err
+	}
+	var all []store.StoredEvent
+	for _, r := range found.Rows {
+		e, err := EventOf(r)
+		if err != nil {
+			return page, false, err
+		}
+		if q.Wants(e.Event) && r.Key >= log.From && (log.To == "" || r.Key < log.To) {
+			all = append(all, e)
+		}
+	}
+	slices.SortFunc(all, func(a, b store.StoredEvent) int {
+		if q.Ascending {
+			return cmp.Compare(a.Position, b.Position)
+		}
+		return cmp.Compare(b.Position, a.Position)
+	})
+	size := store.PageSize(q.Limit)
+	if len(all) > size {
+		return store.Page[store.StoredEvent]{Items: all[:size], Next: store.NumberCursor(all[size-1].Position)}, true, nil
+	}
+	return store.Page[store.StoredEvent]{Items: all}, true, nil
+}
+
+// EventsAfter reads the log of all events.
+func (s *Store) EventsAfter(ctx context.Context, after store.Position, limit int) ([]store.StoredEvent, error) {
+	r := eventLog("")
+	r.From, r.Limit = row.Digits(int64(max(after, 0))+1), store.PageSize(limit)
+	page, err := s.scan(ctx, r)
+	if err != nil {
+		return nil, fmt.Errorf("read events after %d: %w", after, err)
+	}
+	var all []store.StoredEvent
+	for _, one := range page.Rows {
+		e, err := EventOf(one)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+// LastPosition reads the log from its end.
+func (s *Store) LastPosition(ctx context.Context) (store.Position, error) {
+	r := eventLog("")
+	r.Backwards, r.Limit = true, 1
+	page, err := s.scan(ctx, r)
+	if err != nil || len(page.Rows) == 0 {
+		return 0, wrap("read the position of the last event", err)
+	}
+	e, err := EventOf(page.Rows[0])
+	return e.Position, err
+}
+
+// youngest is how many events PositionAt reads by their time: clocks of processes may differ a little.
+const youngest = 100
+
+// PositionAt reads the first events since t.
+func (s *Store) PositionAt(ctx context.Context, t time.Time) (store.Position, error) {
+	at, err := s.LastPosition(ctx)
+	if err != nil {
+		return 0, err
+	}
+	page, err := s.scan(ctx, row.Range{
+		Kind: row.Events, Index: row.Aging, List: listEvents, From: store.Nanos(t), Limit: youngest,
+	})
+	if err != nil {
+		return 0, fmt.Errorf("read the position of events since %s: %w", t, err)
+	}
+	for _, r := range page.Rows {
+		e, err := EventOf(r)
+		if err != nil {
+			return 0, err
+		}
+		at = min(at, e.Position-1)
+	}
+	return at, nil
+}
+
+// EventsChanged returns a channel that is closed when events were committed.
+func (s *Store) EventsChanged() <-chan struct{} { return s.engine.Changed(row.EventTopic) }
+
+// Receive waits for changes.
+func (s *Store) Receive(ctx context.Context, group, consumer string, limit int) ([]store.Change, error) {
+	got, err := s.engine.Receive(ctx, group, consumer, store.PageSize(limit))
+	if err != nil {
+		return nil, fmt.Errorf("receive changes as %s of %s: %w", consumer, group, err)
+	}
+	changes := make([]store.Change, len(got))
+	for i, c := range got {
+		if changes[i], err = DecodeChange(c.Body); err != nil {
+			return nil, fmt.Errorf("receive change %d: %w", c.Position, err)
+		}
+		changes[i].Position = store.Position(c.Position)
+	}
+	return changes, nil
+}
+
+// Done acknowledges changes.
+func (s *Store) Done(ctx context.Context, group string, changes []store.Change) error {
+	handled := make([]row.Change, len(changes))
+	for i, c := range changes {
+		body, err := encodeChange(c)
+		if err != nil {
+			return err
+		}
+		handled[i] = row.Change{Position: int64(c.Position), At: c.At, Body: body}
+	}
+	if err := s.engine.Ack(ctx, group, handled); err != nil {
+		return fmt.Errorf("finish changes of %s: %w", group, err)
+	}
+	return nil
+}
+
+// Backlog counts the changes that a group has not handled.
+func (s *Store) Backlog(ctx context.Context, group string) (int, time.Time, error) {
+	n, oldest, err := s.engine.Backlog(ctx, group)
+	if err != nil {
+		return 0, time.Time{}, fmt.Errorf("count backlog of %s: %w", group, err)
+	}
+	if oldest == nil {
+		return n, time.Time{}, nil
+	}
+	return n, oldest.At, nil
+}

@@ -1,0 +1,321 @@
+package record
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/row"
+)
+
+// reading is a reading as it is stored: as the current one of its period and, in the same form, in the history.
+type reading struct {
+	Key       sensor.Key      `json:"key"`
+	Period    period.Period   `json:"date,omitzero"`
+	Version   int64           `json:"version"`
+	UpdatedAt time.Time       `json:"updatedAt"`
+	ExpiresAt time.Time       `json:"expiresAt,omitzero"`
+	Source    string          `json:"source,omitempty"`
+	Order     int64           `json:"order,omitempty"`
+	Changed   bool            `json:"changed,omitempty"`
+	Data      json.RawMessage `json:"data"` // store.EncodeData: equal texts are equal data
+	// Record is the newest record of a producer's stream that was stored for this row, by this write or one before it.
+	Record streamed `json:"record,omitzero"`
+	// Own says that this very write was made of Record.
+	Own bool `json:"own,omitempty"`
+
+	pipeline pipeline.ID
+}
+
+// newReading prepares a write to be stored.
+func newReading(w store.Write, now time.Time) (reading, error) {
+	data, err := store.EncodeData(w.Reading)
+	if err != nil {
+		return reading{}, fmt.Errorf("put reading %s of %s: %w", w.Reading.Key, w.Pipeline, err)
+	}
+	return reading{
+		Key: w.Reading.Key, Period: w.Reading.Period, UpdatedAt: now.Round(0).UTC(),
+		ExpiresAt: w.Reading.ExpiresAt.Round(0).UTC(), Source: w.Reading.Source, Order: w.Order,
+		Data: json.RawMessage(data), pipeline: w.Pipeline,
+	}, nil
+}
+
+func (r *reading) ref() row.Ref { return refReading(r.pipeline, r.Key, r.Period) }
+
+func (r *reading) change() store.Change {
+	return store.Change{
+		Kind: store.ReadingWritten, At: r.UpdatedAt, Pipeline: r.pipeline, Sensor: r.Key, Period: r.Period,
+		Version: r.Version, Changed: r.Changed,
+	}
+}
+
+// sensor returns the reading as callers know it.
+func (r *reading) sensor() (*sensor.Reading, error) {
+	out := &sensor.Reading{
+		Key: r.Key, Period: r.Period, Version: r.Version, UpdatedAt: r.UpdatedAt, ExpiresAt: r.ExpiresAt, Source: r.Source,
+	}
+	if err := store.DecodeData(out, r.Data); err != nil {
+		return nil, fmt.Errorf("read reading %s of %s: %w", r.Key, r.pipeline, err)
+	}
+	return out, nil
+}
+
+func readingOf(r row.Row) (*reading, error) {
+	found, err := decode[reading](r)
+	found.pipeline = pipeline.ID(r.Part)
+	return &found, err
+}
+
+func sensorOf(r row.Row) (*sensor.Reading, error) {
+	found, err := readingOf(r)
+	if err != nil {
+		return nil, err
+	}
+	return found.sensor()
+}
+
+// call is one call of PutReadings.
+type call struct {
+	writes []reading
+	puts   []store.Put
+	err    error
+	done   chan struct{}
+}
+
+// combiner makes concurrent calls of PutReadings one transaction: while one is under way, the next ones gather.
+type combiner struct {
+	mu      sync.Mutex
+	busy    bool
+	waiting []*call
+}
+
+// PutReadings stores the writes together with those of concurrent calls.
+func (s *Store) PutReadings(ctx context.Context, writes []store.Write, now time.Time) ([]store.Put, error) {
+	if err := store.CheckWrites(writes, s.maxWrites()); err != nil {
+		return nil, err
+	}
+	c := &call{writes: make([]reading, len(writes)), done: make(chan struct{})}
+	for i, w := range writes {
+		var err error
+		if c.writes[i], err = newReading(w, now); err != nil {
+			return nil, err
+		}
+	}
+	if s.puts.join(c) {
+		s.putCalls(ctx, []*call{c})
+		if group := s.puts.next(s.maxWrites()); group != nil {
+			go s.putGroups(context.WithoutCancel(ctx), group)
+		}
+	}
+	select {
+	case <-c.done:
+		return c.puts, c.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// putGroups stores calls that gathered, until none are left.
+func (s *Store) putGroups(ctx context.Context, group []*call) {
+	for ; group != nil; group = s.puts.next(s.maxWrites()) {
+		s.putCalls(ctx, group)
+	}
+}
+
+// join returns true if no other call is under way. Otherwise c waits for the calls that are.
+func (p *combiner) join(c *call) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.busy {
+		p.waiting = append(p.waiting, c)
+		return false
+	}
+	p.busy = true
+	return true
+}
+
+// next returns the calls that go together after those that were under way; nil if none waits.
+func (p *combiner) next(most int) []*call {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	group, writes := p.waiting, 0
+	for i, c := range group {
+		if writes += len(c.writes); i > 0 && writes > most {
+			group = group[:i:i]
+			break
+		}
+	}
+	p.waiting = p.waiting[len(group):]
+	p.busy = len(group) > 0
+	if !p.busy {
+		return nil
+	}
+	return group
+}
+
+// putCalls stores calls in one transaction. If that fails for another reason than an unavailable store, each is stored
+// alone, so that only those fail that must.
+func (s *Store) putCalls(ctx context.Context, group []*call) {
+	var all []*reading
+	for _, c := range group {
+		for i := range c.writes {
+			all = append(all, &c.writes[i])
+		}
+	}
+	k, err := s.put(ctx, all)
+	if err != nil && len(group) > 1 && !errors.Is(err, store.ErrAway) {
+		for _, c := range group {
+			s.putCalls(ctx, []*call{c})
+		}
+		return
+	}
+	for _, c := range group {
+		if c.err = wrap("put readings", err); err == nil {
+			c.puts, k.puts = k.puts[:len(c.writes):len(c.writes)], k.puts[len(c.writes):]
+		}
+		close(c.done)
+	}
+}
+
+// intake decides what becomes of writes.
+type intake struct {
+	before, current map[row.Ref]*reading
+	version         int64 // of the next write
+
+	puts    []store.Put
+	taken   []*reading // in order
+	changes []store.Change
+}
+
+// put stores writes, and decides again where another process has written the same rows.
+func (s *Store) put(ctx context.Context, writes []*reading) (*intake, error) {
+	if len(writes) == 0 {
+		_, err := s.engine.Get(ctx, nil)
+		return &intake{}, err
+	}
+	for try := 0; try < tries; try++ {
+		k, err := s.intake(ctx, writes)
+		if err == nil {
+			err = s.store(ctx, k)
+		}
+		if _, conflict := errors.AsType[*row.Conflict](err); !conflict {
+			return k, err
+		}
+		if err := backoff(ctx, try); err != nil {
+			return nil, err
+		}
+	}
+	return nil, errRepeat
+}
+
+// intake reads what is stored and decides about each write.
+func (s *Store) intake(ctx context.Context, writes []*reading) (*intake, error) {
+	k := &intake{before: map[row.Ref]*reading{}, current: map[row.Ref]*reading{}}
+	refs := make([]row.Ref, 0, len(writes))
+	for _, w := range writes {
+		if ref := w.ref(); k.before[ref] == nil {
+			k.before[ref] = &reading{}
+			refs = append(refs, ref)
+		}
+	}
+	rows, err := s.engine.Get(ctx, refs)
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range rows {
+		delete(k.before, refs[i])
+		if r.Version == 0 {
+			continue
+		}
+		if k.before[refs[i]], err = readingOf(r); err != nil {
+			return nil, err
+		}
+		k.current[refs[i]] = k.before[refs[i]]
+	}
+	if k.version, err = s.engine.Next(ctx, len(writes)); err != nil {
+		return nil, err
+	}
+	for _, w := range writes {
+		k.take(*w)
+	}
+	return k, nil
+}
+
+// take decides about one write.
+func (k *intake) take(next reading) {
+	next.Version = k.version
+	k.version++
+	old := k.current[next.ref()]
+	if old != nil {
+		if next.Own && next.overtakenBy(old) {
+			k.repeat(next, old)
+			return
+		}
+		if next.Order != 0 && next.Order <= old.Order {
+			k.puts = append(k.puts, store.Put{Version: old.Version, UpdatedAt: old.UpdatedAt, Ignored: true})
+			return
+		}
+		if next.Order == 0 {
+			next.Order = old.Order
+		}
+		if !next.Own {
+			next.Record = old.Record
+		}
+	}
+	next.Changed = old == nil || string(old.Data) != string(next.Data)
+	k.current[next.ref()] = &next
+	k.taken = append(k.taken, &next)
+	k.puts = append(k.puts, store.Put{Version: next.Version, UpdatedAt: next.UpdatedAt, Changed: next.Changed})
+	k.changes = append(k.changes, next.change())
+}
+
+// store applies the writes that were taken. The first write of a period makes sure that its key is listed.
+func (s *Store) store(ctx context.Context, k *intake) error {
+	if len(k.taken) == 0 {
+		return nil
+	}
+	var tx row.Tx
+	var keys []row.Op
+	listed := map[row.Ref]bool{}
+	for _, r := range k.taken {
+		body, err := encode(r)
+		if err != nil {
+			return err
+		}
+		write := row.Row{Ref: refWrite(r.pipeline, r.Key, r.Version), Version: 1, Body: body}
+		aging(&write, listHistory, r.UpdatedAt)
+		op := row.Op{If: 0, Row: write}
+		if !r.Own { // otherwise the follower of the stream has the change already
+			if op.Change, err = encodeChange(r.change()); err != nil {
+				return err
+			}
+		}
+		tx.Ops = append(tx.Ops, op)
+		if ref := r.ref(); k.current[ref] == r {
+			var read int64
+			if old := k.before[ref]; old != nil {
+				read = old.Version
+			} else if of := refSensor(r.pipeline, r.Key); !listed[of] {
+				listed[of] = true
+				keys = append(keys, row.Op{If: row.First, Row: row.Row{Ref: of, Version: 1, Body: []byte("{}")}})
+			}
+			tx.Ops = append(tx.Ops, row.Op{If: read, Row: row.Row{Ref: ref, Version: r.Version, Body: body}})
+		}
+	}
+	if len(keys) > 0 && s.o.MaxOps > 0 && len(keys)+len(tx.Ops) > s.o.MaxOps {
+		// A key that is listed and has no reading yet is passed over.
+		if err := s.engine.Apply(ctx, row.Tx{Ops: keys}, k.taken[0].UpdatedAt); err != nil {
+			return err
+		}
+		keys = nil
+	}
+	tx.Ops = append(tx.Ops, keys...)
+	return s.engine.Apply(ctx, tx, k.taken[0].UpdatedAt)
+}

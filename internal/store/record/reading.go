@@ -1,0 +1,233 @@
+package record
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/row"
+)
+
+// latestPeriods is how many readings of a key are read at first. Of the latest four at most three are of slices that hold
+// the period of a query.
+const latestPeriods = 4
+
+// Readings reads the latest periods of each key, and those that matter and are older by name.
+func (s *Store) Readings(ctx context.Context, queries []store.ReadingQuery) ([][]*sensor.Reading, error) {
+	ranges := make([]row.Range, len(queries))
+	for i, q := range queries {
+		ranges[i] = row.Range{
+			Kind: Readings, Part: string(q.Pipeline), From: join(string(q.Key), ""), To: bound(string(q.Key)),
+			Backwards: true, Limit: latestPeriods,
+		}
+	}
+	pages, err := s.engine.Scan(ctx, ranges)
+	if err != nil {
+		return nil, fmt.Errorf("read readings: %w", err)
+	}
+	answers := make([][]*sensor.Reading, len(queries))
+	var older []row.Ref
+	var of []int // the queries of older
+	for i, page := range pages {
+		refs, err := answer(queries[i], page, &answers[i])
+		if err != nil {
+			return nil, fmt.Errorf("read readings: %w", err)
+		}
+		for _, ref := range refs {
+			older, of = append(older, ref), append(of, i)
+		}
+	}
+	if len(older) == 0 {
+		return answers, nil
+	}
+	rows, err := s.engine.Get(ctx, older)
+	if err != nil {
+		return nil, fmt.Errorf("read readings: %w", err)
+	}
+	for i, r := range rows {
+		if r.Version == 0 {
+			continue
+		}
+		found, err := sensorOf(r)
+		if err != nil {
+			return nil, err
+		}
+		answers[of[i]] = append(answers[of[i]], found)
+	}
+	return answers, nil
+}
+
+// answer adds those of the latest readings that matter to a query, and returns where others may be.
+func answer(q store.ReadingQuery, page row.Page, to *[]*sensor.Reading) (older []row.Ref, err error) {
+	seen, other := map[period.Period]bool{}, false
+	for _, r := range page.Rows {
+		found, err := sensorOf(r)
+		if err != nil {
+			return nil, err
+		}
+		matters := found.Period.IsZero() || found.Period.Holds(q.Period)
+		if matters || !other {
+			*to = append(*to, found)
+		}
+		seen[found.Period] = true
+		other = other || !matters
+	}
+	if !page.More {
+		return nil, nil
+	}
+	for _, p := range append([]period.Period{{}}, outer(q.Period)...) {
+		if !seen[p] {
+			seen[p] = true
+			older = append(older, refReading(q.Pipeline, q.Key, p))
+		}
+	}
+	return older, nil
+}
+
+// outer are the period and the slices that hold it.
+func outer(p period.Period) (all []period.Period) {
+	for _, size := range store.Sizes {
+		if o := p.Outer(size); !o.IsZero() {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// ofKey is the history of a key, newest first.
+func ofKey(id pipeline.ID, key sensor.Key) row.Range {
+	return row.Range{
+		Kind: History, Part: string(id), From: join(string(key), ""), To: bound(string(key)), Backwards: true,
+	}
+}
+
+// LatestReadings reads the newest write of each key.
+func (s *Store) LatestReadings(ctx context.Context, q store.LatestQuery) (page store.Page[*sensor.Reading], err error) {
+	last, err := store.AfterSensor(q.Cursor)
+	if err != nil {
+		return page, err
+	}
+	size := store.PageSize(q.Limit)
+	keys := row.Range{Kind: Sensors, Part: string(q.Pipeline), Limit: size + 1}
+	if last != "" {
+		keys.From = next(string(last))
+	}
+	var found []*sensor.Reading
+	for {
+		listed, err := s.scan(ctx, keys)
+		if err != nil {
+			return page, fmt.Errorf("read readings of %s: %w", q.Pipeline, err)
+		}
+		some, err := s.newest(ctx, listed.Rows)
+		if err != nil {
+			return page, fmt.Errorf("read readings of %s: %w", q.Pipeline, err)
+		}
+		if found = append(found, some...); len(found) > size {
+			return store.Page[*sensor.Reading]{Items: found[:size:size], Next: store.SensorCursor(found[size-1])}, nil
+		}
+		if !listed.More || len(listed.Rows) == 0 {
+			return store.Page[*sensor.Reading]{Items: found}, nil
+		}
+		keys = after(keys, listed.Rows[len(listed.Rows)-1])
+	}
+}
+
+// newest reads the newest writes of keys. A key without any is left out.
+func (s *Store) newest(ctx context.Context, keys []row.Row) (found []*sensor.Reading, err error) {
+	ranges := make([]row.Range, len(keys))
+	for i, k := range keys {
+		ranges[i] = ofKey(pipeline.ID(k.Part), sensor.Key(k.Key))
+		ranges[i].Limit = 1
+	}
+	pages, err := s.engine.Scan(ctx, ranges)
+	if err != nil {
+		return nil, err
+	}
+	for _, page := range pages {
+		for _, r := range page.Rows {
+			one, err := sensorOf(r)
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, one)
+		}
+	}
+	return found, nil
+}
+
+// SensorSizes reads the newest write of each key.
+func (s *Store) SensorSizes(ctx context.Context, id pipeline.ID) (map[sensor.Key]int, error) {
+	keys, err := s.all(ctx, row.Range{Kind: Sensors, Part: string(id)})
+	if err != nil {
+		return nil, fmt.Errorf("read the sizes of the sensors of %s: %w", id, err)
+	}
+	sizes := map[sensor.Key]int{}
+	for len(keys) > 0 {
+		n := min(len(keys), store.DefaultPage)
+		ranges := make([]row.Range, n)
+		for i, k := range keys[:n] {
+			ranges[i] = ofKey(id, sensor.Key(k.Key))
+			ranges[i].Limit = 1
+		}
+		pages, err := s.engine.Scan(ctx, ranges)
+		if err != nil {
+			return nil, fmt.Errorf("read the sizes of the sensors of %s: %w", id, err)
+		}
+		for _, page := range pages {
+			for _, r := range page.Rows {
+				found, err := readingOf(r)
+				if err != nil {
+					return nil, err
+				}
+				sizes[found.Key] = len(found.Data)
+			}
+		}
+		keys = keys[n:]
+	}
+	return sizes, nil
+}
+
+// History reads the writes of a key.
+func (s *Store) History(ctx context.Context, q store.HistoryQuery) (store.Page[*sensor.Reading], error) {
+	before, err := store.AfterNumber(q.Cursor)
+	if err != nil {
+		return store.Page[*sensor.Reading]{}, err
+	}
+	r := ofKey(q.Pipeline, q.Key)
+	if before > 0 {
+		r.To = join(string(q.Key), row.Digits(before))
+	}
+	wanted := func(r *sensor.Reading) bool { return q.Period.IsZero() || r.Period == q.Period }
+	page, err := list(ctx, s, r, q.Limit, sensorOf, wanted, func(r *sensor.Reading) string {
+		return store.NumberCursor(r.Version)
+	})
+	if err != nil {
+		return page, fmt.Errorf("read history of %s of %s: %w", q.Key, q.Pipeline, err)
+	}
+	return page, nil
+}
+
+// Writes reads all of them at once.
+func (s *Store) Writes(ctx context.Context, ids []store.WriteID) (map[store.WriteID]*sensor.Reading, error) {
+	refs := make([]row.Ref, len(ids))
+	for i, id := range ids {
+		refs[i] = refWrite(id.Pipeline, id.Key, id.Version)
+	}
+	rows, err := s.engine.Get(ctx, refs)
+	if err != nil {
+		return nil, fmt.Errorf("read writes: %w", err)
+	}
+	found := map[store.WriteID]*sensor.Reading{}
+	for i, r := range rows {
+		if r.Version == 0 {
+			continue
+		}
+		if found[ids[i]], err = sensorOf(r); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,166 @@
+// Package record is the store: it keeps runs, readings, deadlines, events and tasks as rows of an engine. Keys, orders,
+// paging, leases and retention are decided here, once for every engine; an engine only compares, applies and scans.
+//
+// key.go says where each record is, codec.go how it is written. commit.go turns a Batch into one transaction, put.go and
+// reading.go store and read readings, task.go leases tasks, list.go and event.go list records, trim.go applies retention.
+package record
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/row"
+)
+
+var _ store.Store = (*Store)(nil)
+
+// Options are what may differ between two stores. The zero value fits an engine without limits.
+type Options struct {
+	// MaxOps is how many ops one transaction may have; 0 means as many as there are.
+	MaxOps int
+	// Readiness is how long the last verdict on a pipeline's gate is kept in a row of its own, for others to read; 0 means
+	// that there is no such row.
+	Readiness time.Duration
+}
+
+// Store is a store on an engine.
+type Store struct {
+	engine  row.Engine
+	o       Options
+	tickets tickets
+	puts    combiner
+	claims  chan struct{} // holds one value while a call of Claim is under way
+}
+
+// New returns the store on an engine. Closing it closes the engine.
+func New(e row.Engine, o Options) *Store {
+	return &Store{engine: e, o: o, claims: make(chan struct{}, 1)}
+}
+
+// Close closes the engine.
+func (s *Store) Close() error { return s.engine.Close() }
+
+// maxWrites is how many readings one call stores: each is two ops.
+func (s *Store) maxWrites() int {
+	if s.o.MaxOps > 0 {
+		return min(store.MaxWrites, s.o.MaxOps/2)
+	}
+	return store.MaxWrites
+}
+
+// maxOps is how many ops go into a transaction that has no natural end.
+func (s *Store) maxOps() int {
+	if s.o.MaxOps > 0 {
+		return s.o.MaxOps
+	}
+	return 100
+}
+
+// get reads one row; its Version is 0 if there is none.
+func (s *Store) get(ctx context.Context, ref row.Ref) (row.Row, error) {
+	rows, err := s.engine.Get(ctx, []row.Ref{ref})
+	if err != nil {
+		return row.Row{}, err
+	}
+	return rows[0], nil
+}
+
+// scan reads one page of a range.
+func (s *Store) scan(ctx context.Context, r row.Range) (row.Page, error) {
+	pages, err := s.engine.Scan(ctx, []row.Range{r})
+	if err != nil {
+		return row.Page{}, err
+	}
+	return pages[0], nil
+}
+
+// scanAll reads all of some ranges, and returns the rows of each. It ignores their limits.
+func (s *Store) scanAll(ctx context.Context, ranges []row.Range) ([][]row.Row, error) {
+	found := make([][]row.Row, len(ranges))
+	open, at := make([]row.Range, len(ranges)), make([]int, len(ranges))
+	for i, r := range ranges {
+		r.Limit = store.MaxPage
+		open[i], at[i] = r, i
+	}
+	for len(open) > 0 {
+		pages, err := s.engine.Scan(ctx, open)
+		if err != nil {
+			return nil, err
+		}
+		n := 0
+		for i, page := range pages {
+			found[at[i]] = append(found[at[i]], page.Rows...)
+			if page.More && len(page.Rows) > 0 {
+				open[n], at[n] = after(open[i], page.Rows[len(page.Rows)-1]), at[i]
+				n++
+			}
+		}
+		open, at = open[:n], at[:n]
+	}
+	return found, nil
+}
+
+// all reads all of a range.
+func (s *Store) all(ctx context.Context, r row.Range) ([]row.Row, error) {
+	found, err := s.scanAll(ctx, []row.Range{r})
+	if err != nil {
+		return nil, err
+	}
+	return found[0], nil
+}
+
+// after is what is left of a range behind one of its rows.
+func after(r row.Range, last row.Row) row.Range {
+	at := last.Key
+	if r.List != "" {
+		at = last.Places[r.Index].Key
+	}
+	if r.Backwards {
+		r.To = at
+	} else {
+		r.From = next(at)
+	}
+	return r
+}
+
+// next is the first text behind another.
+func next(text string) string { return text + "\x00" }
+
+// errRepeat is the error of a transaction that was refused too often because others changed what it depends on.
+var errRepeat = fmt.Errorf("others kept changing the same rows: %w", store.ErrConflict)
+
+// tries is how often a transaction is decided again after others changed a row that it depends on.
+const tries = 50
+
+// backoff waits before a transaction is decided again: not at all the first times, and then longer and longer.
+func backoff(ctx context.Context, try int) error {
+	if try < 3 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(min(time.Second, time.Millisecond<<min(try, 10)))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// tickets number what this process appends, by the clock of its callers as far as that goes on, so that entries of one
+// instant keep their order.
+type tickets struct {
+	mu   sync.Mutex
+	last int64
+}
+
+// next returns the first of as many numbers as a Batch has rows.
+func (t *tickets) next(now time.Time) int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last = max(t.last+store.MaxRows, now.UnixNano())
+	return t.last
+}

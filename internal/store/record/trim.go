@@ -1,0 +1,366 @@
+package record
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/row"
+)
+
+// keptAgain is how long Trim does not look again at a record that it had to keep.
+const keptAgain = 24 * time.Hour
+
+// blocked is how many old events Trim reads that a cursor has not passed.
+const blocked = 1000
+
+// trim is one call of Trim.
+type trim struct {
+	*Store
+	keep store.Retention
+	now  time.Time
+	left int
+	open *store.Periods // of open runs; nil if they were not read yet
+}
+
+// Trim applies the retention of one kind of records after the other until the call's share is used up.
+func (s *Store) Trim(ctx context.Context, keep store.Retention, now time.Time) (int, error) {
+	t := &trim{Store: s, keep: keep, now: now, left: store.MaxTrim}
+	for _, forget := range []func(context.Context) error{t.engines, t.events, t.logs, t.expired, t.writes} {
+		if t.left == 0 {
+			break
+		}
+		if err := forget(ctx); err != nil {
+			return store.MaxTrim - t.left, fmt.Errorf("trim the store: %w", err)
+		}
+	}
+	return store.MaxTrim - t.left, nil
+}
+
+// engines forgets what the engine keeps for itself.
+func (t *trim) engines(ctx context.Context) error {
+	n, err := t.engine.Trim(ctx, t.now, t.left)
+	t.left -= n
+	return err
+}
+
+// drop deletes rows.
+func (t *trim) drop(ctx context.Context, rows []row.Row) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	n, err := t.engine.Drop(ctx, rows)
+	t.left -= n
+	return err
+}
+
+// aged goes through the rows of a list from before an instant, oldest first, as long as forget returns true.
+func (t *trim) aged(ctx context.Context, kind row.Kind, list string, before time.Time, forget func([]row.Row) (bool, error)) error {
+	r := row.Range{Kind: kind, Index: row.Aging, List: list, To: store.Nanos(before)}
+	for t.left > 0 {
+		r.Limit = min(t.left, store.DefaultPage)
+		page, err := t.scan(ctx, r)
+		if err != nil || len(page.Rows) == 0 {
+			return err
+		}
+		if more, err := forget(page.Rows); err != nil || !more || !page.More {
+			return err
+		}
+		r = after(r, page.Rows[len(page.Rows)-1])
+	}
+	return nil
+}
+
+// events deletes old events that every cursor has passed.
+func (t *trim) events(ctx context.Context) error {
+	if t.keep.Events <= 0 {
+		return nil
+	}
+	cursors, err := t.all(ctx, row.Range{Kind: Cursors})
+	if err != nil {
+		return err
+	}
+	passed := int64(1) << 62
+	for _, c := range cursors {
+		at, err := strconv.ParseInt(string(c.Body), 10, 64)
+		if err != nil {
+			return fmt.Errorf("read cursor %s: %w", c.Key, err)
+		}
+		passed = min(passed, at)
+	}
+	waiting := 0
+	return t.aged(ctx, row.Events, listEvents, t.now.Add(-t.keep.Events), func(rows []row.Row) (bool, error) {
+		var old []row.Row
+		for _, r := range rows {
+			if r.Key <= row.Digits(max(passed, 0)) {
+				old = append(old, r)
+			}
+		}
+		waiting += len(rows) - len(old)
+		return waiting < blocked, t.drop(ctx, old)
+	})
+}
+
+// logs deletes job log entries, rerun requests and snapshots of runs that are not open, but not the snapshot that a run
+// refers to.
+func (t *trim) logs(ctx context.Context) error {
+	if t.keep.JobLog <= 0 {
+		return nil
+	}
+	before := t.now.Add(-t.keep.JobLog)
+	for _, of := range []struct {
+		kind  row.Kind
+		list  string
+		about func(row.Row) (run.Key, run.SnapshotID, error)
+	}{
+		{RunLog, listRunLogs, func(r row.Row) (run.Key, run.SnapshotID, error) {
+			e, err := decode[entry[store.JobEntry]](r)
+			return e.Entry.Key, "", err
+		}},
+		{Reruns, listReruns, func(r row.Row) (run.Key, run.SnapshotID, error) {
+			e, err := decode[entry[store.Rerun]](r)
+			return e.Entry.Key, "", err
+		}},
+		{Snapshots, listSnapshots, func(r row.Row) (run.Key, run.SnapshotID, error) {
+			v, err := decode[store.Snapshot](r)
+			return v.Key, v.ID, err
+		}},
+	} {
+		err := t.aged(ctx, of.kind, of.list, before, func(rows []row.Row) (bool, error) {
+			return true, t.log(ctx, of.list, before, rows, of.about)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *trim) log(ctx context.Context, list string, before time.Time, rows []row.Row, about func(row.Row) (run.Key, run.SnapshotID, error)) error {
+	keys, snapshots := make([]run.Key, len(rows)), make([]run.SnapshotID, len(rows))
+	for i, r := range rows {
+		var err error
+		if keys[i], snapshots[i], err = about(r); err != nil {
+			return err
+		}
+	}
+	runs, err := t.RunsAt(ctx, keys)
+	if err != nil {
+		return err
+	}
+	var old []row.Row
+	for i, r := range rows {
+		of := runs[keys[i]]
+		if !of.Status.Open() && (snapshots[i] == "" || of.Progress.Snapshot != snapshots[i]) {
+			old = append(old, r)
+		} else if err := t.keepUntil(ctx, r, list, before.Add(keptAgain)); err != nil {
+			return err
+		}
+	}
+	return t.drop(ctx, old)
+}
+
+// keepUntil lists a row by when Trim looks at it again. One that has changed meanwhile stays as it is.
+func (t *trim) keepUntil(ctx context.Context, r row.Row, list string, at time.Time) error {
+	read := r.Version
+	r.Version++
+	aging(&r, list, at)
+	err := t.engine.Apply(ctx, row.Tx{Ops: []row.Op{{If: read, Row: r, Quiet: true}}}, t.now)
+	if errors.Is(err, store.ErrConflict) {
+		return nil
+	}
+	return err
+}
+
+// expired deletes marks, notes and dry runs whose time has passed.
+func (t *trim) expired(ctx context.Context) error {
+	for _, kind := range []row.Kind{Marks, Notes, DryRuns} {
+		err := t.aged(ctx, kind, listExpiring+string(kind), t.now, func(rows []row.Row) (bool, error) {
+			return true, t.drop(ctx, rows)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writes deletes old writes that no gate needs.
+func (t *trim) writes(ctx context.Context) error {
+	if t.keep.History <= 0 {
+		return nil
+	}
+	cutoff := t.now.Add(-t.keep.History)
+	for _, list := range []string{listHistory, listKept} {
+		err := t.aged(ctx, History, list, cutoff, func(rows []row.Row) (bool, error) {
+			return true, t.oldWrites(ctx, rows, cutoff)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// oldWrite is a write, and its row.
+type oldWrite struct {
+	*reading
+	row     row.Row
+	current bool // it is the current reading of its period
+}
+
+func (t *trim) oldWrites(ctx context.Context, rows []row.Row, cutoff time.Time) error {
+	old, err := t.readWrites(ctx, rows)
+	if err != nil {
+		return err
+	}
+	if t.open == nil {
+		if t.open, err = t.openPeriods(ctx); err != nil {
+			return err
+		}
+	}
+	newest, err := t.newestOf(ctx, old)
+	if err != nil {
+		return err
+	}
+	var replaced []row.Row
+	var gone []oldWrite
+	for _, w := range old {
+		over := store.AgesFrom(w.UpdatedAt, w.Period)
+		switch {
+		case !w.current:
+			replaced = append(replaced, w.row)
+		case !over.Before(cutoff):
+			err = t.keepUntil(ctx, w.row, listKept, over)
+		case w.Period.IsZero() || newest[refSensor(w.pipeline, w.Key)] == w.Version:
+			err = t.keepUntil(ctx, w.row, listKept, cutoff.Add(keptAgain))
+		case !t.open.Touch(w.Period):
+			gone = append(gone, w)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := t.drop(ctx, replaced); err != nil {
+		return err
+	}
+	return t.dropCurrent(ctx, gone)
+}
+
+// readWrites decodes rows of the history, and finds out which of them are current.
+func (t *trim) readWrites(ctx context.Context, rows []row.Row) ([]oldWrite, error) {
+	old, refs := make([]oldWrite, len(rows)), make([]row.Ref, len(rows))
+	for i, r := range rows {
+		read, err := readingOf(r)
+		if err != nil {
+			return nil, err
+		}
+		old[i], refs[i] = oldWrite{reading: read, row: r}, read.ref()
+	}
+	current, err := t.engine.Get(ctx, refs)
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range current {
+		old[i].current = r.Version == old[i].Version
+	}
+	return old, nil
+}
+
+// newestOf returns the version of the newest write of each key among the writes that are current.
+func (t *trim) newestOf(ctx context.Context, old []oldWrite) (map[row.Ref]int64, error) {
+	newest := map[row.Ref]int64{}
+	var keys []row.Ref
+	var ranges []row.Range
+	for _, w := range old {
+		of := refSensor(w.pipeline, w.Key)
+		if _, known := newest[of]; known || !w.current {
+			continue
+		}
+		newest[of] = 0
+		r := ofKey(w.pipeline, w.Key)
+		r.Limit = 1
+		keys, ranges = append(keys, of), append(ranges, r)
+	}
+	pages, err := t.engine.Scan(ctx, ranges)
+	if err != nil {
+		return nil, err
+	}
+	for i, page := range pages {
+		for _, r := range page.Rows {
+			last, err := readingOf(r)
+			if err != nil {
+				return nil, err
+			}
+			newest[keys[i]] = last.Version
+		}
+	}
+	return newest, nil
+}
+
+// dropCurrent deletes current readings with their writes. A run that was opened meanwhile may need one of them: those are
+// put back.
+func (t *trim) dropCurrent(ctx context.Context, old []oldWrite) error {
+	var gone []oldWrite
+	for _, w := range old {
+		if t.left == 0 {
+			break
+		}
+		err := t.engine.Apply(ctx, row.Tx{Ops: []row.Op{
+			{Do: row.Delete, If: w.Version, Row: row.Row{Ref: w.ref()}},
+			{Do: row.Delete, If: row.Any, Row: row.Row{Ref: w.row.Ref}},
+		}}, t.now)
+		if errors.Is(err, store.ErrConflict) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		gone = append(gone, w)
+		t.left--
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	var err error
+	if t.open, err = t.openPeriods(ctx); err != nil {
+		return err
+	}
+	for _, w := range gone {
+		if !t.open.Touch(w.Period) {
+			continue
+		}
+		t.left++
+		current := row.Row{Ref: w.ref(), Version: w.Version, Body: w.row.Body}
+		err := t.engine.Apply(ctx, row.Tx{Ops: []row.Op{{If: 0, Row: current}, {If: row.First, Row: w.row}}}, t.now)
+		if err != nil && !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+	}
+	return nil
+}
+
+// openPeriods are the periods of all open runs, of every pipeline: a gate may read another pipeline's sensors.
+func (t *trim) openPeriods(ctx context.Context) (*store.Periods, error) {
+	rows, err := t.scanAll(ctx, []row.Range{
+		{Kind: Runs, Index: row.Pending, List: listOpen}, {Kind: DryRuns, Index: row.Pending, List: listDry},
+	})
+	if err != nil {
+		return nil, err
+	}
+	open := &store.Periods{}
+	for _, of := range rows {
+		runs, err := decodeAll[run.Run](of)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range runs {
+			open.Add(r.Period)
+		}
+	}
+	return open, nil
+}

@@ -1,0 +1,2 @@
+-- Draws numbers.
+return draw(count())

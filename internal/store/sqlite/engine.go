@@ -1,0 +1,238 @@
+// Package sqlite is the store of the embedded controller: one SQLite file in a data directory that
+// belongs to one process. An acknowledged transaction has been written through to the disk.
+//
+// One goroutine owns the connection that writes (writer.go). It commits all transactions that wait
+// in its queue together, with one fsync. Reads have connections of their own (read.go, scan.go).
+// The tables are in migrations/.
+package sqlite
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/interlock-go/interlock/internal/datadir"
+	"github.com/interlock-go/interlock/internal/store/row"
+)
+
+var _ row.Engine = (*Engine)(nil)
+
+// fileName is the database's name in the data directory.
+const fileName = "interlock.db"
+
+// Options are what may differ between two engines. The zero value is ready to use.
+type Options struct {
+	Readers int   // connections that read; 4 if it is 0
+	Reserve int64 // bytes of disk space that are freed when the disk is full; 0 for none
+
+	reserve         reserve // set by tests in place of the one that Reserve asks for
+	checkpointAfter int     // pages; checkpointPages if it is 0
+}
+
+// Engine is an open data directory.
+type Engine struct {
+	*writer
+	dir     *datadir.Dir
+	readers *pool
+	self    string
+	numbers numbers
+
+	checks       sync.WaitGroup // of the file, in the background
+	stopChecking func()
+
+	requests sync.Pool // to reuse; of this engine, as a channel may belong to a synctest bubble
+
+	quit    chan struct{} // closed when the engine is to close
+	stopped chan struct{} // closed when the writer has ended
+	closing sync.Once
+	err     error // of Close
+}
+
+// OpenEngine takes the data directory dir for this process, creates it if need be and brings its
+// schema up to date. It fails, and changes nothing, if another process has the directory, or if the
+// file is damaged, of a newer version or not of Interlock.
+func OpenEngine(ctx context.Context, dir string, o Options) (*Engine, error) {
+	taken, err := datadir.Take(dir)
+	if err != nil {
+		return nil, err
+	}
+	e, err := openDir(ctx, taken, o)
+	if err != nil {
+		_ = taken.Close() // the first error says more
+		return nil, fmt.Errorf("open data directory %s: %w", taken.Path, err)
+	}
+	e.dir = taken
+	go e.checkpointer.loop()
+	checking, stop := context.WithCancel(context.Background())
+	e.stopChecking = stop
+	e.checks.Go(func() { e.check(checking) })
+	go func() {
+		e.loop(e.quit)
+		close(e.stopped)
+	}()
+	return e, nil
+}
+
+// openDir opens the database of a directory and takes its reserve. A full disk is no reason not to
+// start: openDir frees the reserve that an earlier process has taken.
+func openDir(ctx context.Context, dir *datadir.Dir, o Options) (*Engine, error) {
+	if o.reserve == nil {
+		o.reserve = dir.Reserve(o.Reserve)
+	}
+	path := filepath.Join(dir.Path, fileName)
+	if err := checkLog(path); err != nil {
+		return nil, err
+	}
+	if err := createPrivate(path); err != nil {
+		return nil, err
+	}
+	e, err := open(ctx, path, o)
+	if isFull(err) && o.reserve.Take() == nil && o.reserve.Release() {
+		e, err = open(ctx, path, o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := o.reserve.Take(); err != nil && !errors.Is(err, datadir.ErrNoReserve) {
+		return nil, errors.Join(err, e.readers.close(), e.conn.close(), e.checkpointer.conn.close())
+	}
+	return e, nil
+}
+
+// createPrivate creates an empty database file that only this user may read, unless the file
+// exists. SQLite gives the files beside it the same permissions.
+func createPrivate(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return cannotOpen(path, err)
+	}
+	return errors.Join(f.Close(), datadir.Private(path, path+"-wal", path+"-shm", path+markSuffix))
+}
+
+func open(ctx context.Context, path string, o Options) (_ *Engine, err error) {
+	c, err := connect(path, "rwc")
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{
+		readers: newPool(path, o.Readers), self: rand.Text(),
+		quit: make(chan struct{}), stopped: make(chan struct{}),
+		requests: sync.Pool{New: func() any { return &request{done: make(chan error, 1)} }},
+	}
+	defer func() {
+		if err != nil {
+			_ = errors.Join(e.readers.close(), c.close()) // the first error says more
+		}
+	}()
+	if err := setUp(ctx, c); err != nil {
+		return nil, err
+	}
+	if err := truncateLog(ctx, c); err != nil {
+		return nil, err
+	}
+	if e.writer, err = newWriter(c, o.reserve); err != nil {
+		return nil, err
+	}
+	if e.numbers.last, err = c.number("SELECT value FROM meta WHERE name = 'number'"); err != nil {
+		return nil, err
+	}
+	e.numbers.reserved = e.numbers.last
+	if err := e.restoreGroups(ctx); err != nil {
+		return nil, err
+	}
+	// The write-ahead log exists by now: where the mark exists and the log does not, the log was
+	// removed.
+	if err := errors.Join(markOpen(path), syncDir(filepath.Dir(path))); err != nil {
+		return nil, err
+	}
+	e.checkpointer, err = newCheckpointer(ctx, path, o.checkpointAfter)
+	return e, err
+}
+
+// setUp prepares the connection that writes. It reads the file's version before it changes
+// anything.
+func setUp(ctx context.Context, c *conn) error {
+	scripts, err := migrations()
+	if err != nil {
+		return err
+	}
+	if _, err := versionOf(c, len(scripts)); err != nil {
+		return err
+	}
+	// synchronous=FULL makes every commit wait for the disk; see writer.durable. For checkpoints
+	// see checkpointer.
+	if err := c.run(ctx, `PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
+		PRAGMA journal_size_limit = 67108864; PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -16000;
+		PRAGMA temp_store = MEMORY`); err != nil {
+		return err
+	}
+	return migrate(ctx, c, scripts)
+}
+
+// syncDir makes sure that files which were created in dir are found there after a power cut.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	return errors.Join(err, d.Close())
+}
+
+// isOpen returns row.ErrClosed once the engine is closing.
+func (e *Engine) isOpen() error {
+	select {
+	case <-e.quit:
+		return row.ErrClosed
+	default:
+		return nil
+	}
+}
+
+// Peers returns that this process is the only one, under a name that no process had before.
+func (e *Engine) Peers() row.Peers { return row.Peers{Self: e.self} }
+
+// Changed returns the same channel to all that wait for the same topic.
+func (e *Engine) Changed(t row.Topic) <-chan struct{} {
+	if t == row.TaskTopic {
+		return e.tasksChanged.Next()
+	}
+	return e.eventsChanged.Next()
+}
+
+// Close commits what is queued, brings all commits into the database file and gives the directory
+// back.
+func (e *Engine) Close() error {
+	e.closing.Do(func() {
+		close(e.quit)
+		e.Groups.Close()
+		<-e.stopped
+		e.stopChecking()
+		e.checks.Wait()
+		e.err = errors.Join(e.readers.close(), e.checkpointer.close(), e.finish())
+		if e.err == nil {
+			e.err = unmarkOpen(e.conn.path) // all is in the database file
+		}
+		e.err = errors.Join(e.err, e.conn.close(), e.dir.Close())
+	})
+	return e.err
+}
+
+// finish saves what is in memory only, and truncates the write-ahead log. A crash does without it:
+// acknowledged changes are received again, and some numbers are never drawn.
+func (e *Engine) finish() error {
+	return e.condition.withReserve(func() error {
+		if e.numbers.last < e.numbers.reserved || len(e.progress.all()) > 0 {
+			done := make(chan error, 1)
+			e.commit([]*request{{ctx: context.Background(), op: reservation(e.numbers.last), done: done}})
+			if err := <-done; err != nil {
+				return err
+			}
+		}
+		return e.conn.run(context.Background(), "PRAGMA wal_checkpoint(TRUNCATE)")
+	})
+}
