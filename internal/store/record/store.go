@@ -1,8 +1,9 @@
 // Package record is the store: it keeps runs, readings, deadlines, events and tasks as rows of an engine. Keys, orders,
 // paging, leases and retention are decided here, once for every engine; an engine only compares, applies and scans.
 //
-// key.go says where each record is, codec.go how it is written. commit.go turns a Batch into one transaction, put.go and
-// reading.go store and read readings, task.go leases tasks, list.go and event.go list records, trim.go applies retention.
+// key.go says where each record is, codec.go how it is written. commit.go turns a Batch into one transaction; put.go,
+// produced.go and reading.go store and read readings; task.go stores tasks with their leases and claim.go leases them;
+// list.go, event.go and overview.go list records; trim.go applies retention.
 package record
 
 import (
@@ -131,6 +132,14 @@ func next(text string) string { return text + "\x00" }
 
 // errRepeat is the error of a transaction that was refused too often because others changed what it depends on.
 var errRepeat = fmt.Errorf("others kept changing the same rows: %w", store.ErrConflict)
+
+// wrap says what failed; it returns nil for nil.
+func wrap(what string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
 
 // tries is how often a transaction is decided again after others changed a row that it depends on.
 const tries = 50

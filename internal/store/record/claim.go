@@ -1,0 +1,343 @@
+package record
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/row"
+)
+
+// Claim leases as many tasks as fit into one transaction, and further ones in further transactions.
+func (s *Store) Claim(ctx context.Context, q store.ClaimQuery, now time.Time) ([]store.Claim, error) {
+	select {
+	case s.claims <- struct{}{}: // one after the other: tokens are given out in the order in which they are drawn
+		defer func() { <-s.claims }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	claims := []store.Claim{}
+	for try := 0; try < tries; try++ {
+		leased, err := s.claim(ctx, q, now)
+		if err == nil {
+			for _, t := range leased {
+				claims = append(claims, store.Claim{Task: t.Task, Lease: store.Lease{Task: t.ID, Token: t.Token}})
+			}
+			return claims, nil
+		}
+		if !errors.Is(err, store.ErrConflict) {
+			return nil, wrap("claim tasks", err)
+		}
+		if err := backoff(ctx, try); err != nil {
+			return nil, wrap("claim tasks", err)
+		}
+	}
+	return claims, nil // other processes are busy claiming the same tasks
+}
+
+// claim tries once. It is store.ErrConflict if one of the first tasks has changed since it was read.
+func (s *Store) claim(ctx context.Context, q store.ClaimQuery, now time.Time) (leased []*task, err error) {
+	clock := s.leaseClock(now)
+	due, err := s.claimable(ctx, q, clock, now)
+	if err != nil || len(due) == 0 {
+		return nil, err
+	}
+	token, err := s.engine.Next(ctx, len(due))
+	if err != nil {
+		return nil, err
+	}
+	for i, t := range due {
+		clock.lease(t, token+int64(i), q.Lease)
+	}
+	for len(due) > 0 {
+		n := min(len(due), s.maxOps())
+		err := s.replaceAll(ctx, due[:n], clock, true)
+		if errors.Is(err, store.ErrConflict) && len(leased) > 0 {
+			return leased, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		leased, due = append(leased, due[:n]...), due[n:]
+	}
+	return leased, nil
+}
+
+// replace writes tasks in place of what was read, and returns those that nothing had changed meanwhile.
+func (s *Store) replace(ctx context.Context, tasks []*task, clock leaseClock, quiet bool) ([]*task, error) {
+	var done []*task
+	for size := s.maxOps(); len(tasks) > 0; {
+		n := min(len(tasks), size)
+		err := s.replaceAll(ctx, tasks[:n], clock, quiet)
+		switch {
+		case err == nil:
+			done = append(done, tasks[:n]...)
+		case !errors.Is(err, store.ErrConflict):
+			return nil, err
+		case n > 1:
+			size = n / 2
+			continue
+		}
+		tasks = tasks[n:]
+	}
+	return done, nil
+}
+
+// replaceAll writes tasks in one transaction. It is store.ErrConflict if one of them has changed since it was read.
+func (s *Store) replaceAll(ctx context.Context, tasks []*task, clock leaseClock, quiet bool) error {
+	tx := row.Tx{}
+	for _, t := range tasks {
+		r, err := t.row(clock)
+		if err != nil {
+			return err
+		}
+		tx.Ops = append(tx.Ops, row.Op{If: t.version, Row: r, Quiet: quiet})
+	}
+	return s.engine.Apply(ctx, tx, clock.now)
+}
+
+// claimable lists the tasks that q may claim, in order.
+func (s *Store) claimable(ctx context.Context, q store.ClaimQuery, clock leaseClock, now time.Time) ([]*task, error) {
+	if q.Task == "" {
+		return s.dueTasks(ctx, q, now.Add(1), q.Limit, func(t *task) bool {
+			from, wanted := q.From(t.Task)
+			return wanted && !now.Before(from) && clock.free(t)
+		})
+	}
+	r, err := s.get(ctx, refTask(q.Task))
+	if err != nil || r.Version == 0 || q.Limit <= 0 {
+		return nil, err
+	}
+	t, err := taskOf(r)
+	if err != nil || !clock.free(t) {
+		return nil, err
+	}
+	return []*task{t}, nil
+}
+
+// dueTasks lists tasks that are due before an instant, longest due first, until there are enough that are wanted.
+func (s *Store) dueTasks(ctx context.Context, q store.ClaimQuery, before time.Time, limit int, wanted func(*task) bool) ([]*task, error) {
+	if limit <= 0 {
+		return nil, nil
+	}
+	lists := ranges(q, row.Pending, listDue)
+	for i := range lists {
+		lists[i].To, lists[i].Limit = store.Nanos(before), min(limit, store.DefaultPage)+heldAround
+	}
+	var all []*task
+	counts := map[string]int{} // by list
+	for len(lists) > 0 {
+		pages, err := s.engine.Scan(ctx, lists)
+		if err != nil {
+			return nil, err
+		}
+		var open []row.Range
+		for i, page := range pages {
+			for _, r := range page.Rows {
+				t, err := taskOf(r)
+				if err != nil {
+					return nil, err
+				}
+				if wanted(t) {
+					all = append(all, t)
+					counts[lists[i].List]++
+				}
+			}
+			if page.More && len(page.Rows) > 0 && counts[lists[i].List] < limit {
+				open = append(open, after(lists[i], page.Rows[len(page.Rows)-1]))
+			}
+		}
+		lists = open
+	}
+	slices.SortFunc(all, func(a, b *task) int { return cmp.Or(a.Ready().Compare(b.Ready()), cmp.Compare(a.ID, b.ID)) })
+	return all[:min(limit, len(all))], nil
+}
+
+// heldAround is how many more tasks a page has than are wanted: some of the first are usually held.
+const heldAround = 16
+
+// Renew extends what is still held.
+func (s *Store) Renew(ctx context.Context, leases []store.Lease, life time.Duration, now time.Time) ([]store.Lease, error) {
+	held, err := s.changeHeld(ctx, leases, now, true, func(t *task, c leaseClock) { t.Until = c.now.Add(life) })
+	return held, wrap("renew leases", err)
+}
+
+// Release ends leases.
+func (s *Store) Release(ctx context.Context, leases []store.Lease, now time.Time) error {
+	_, err := s.changeHeld(ctx, leases, now, false, func(t *task, _ leaseClock) { t.end() })
+	return wrap("release leases", err)
+}
+
+// changeHeld changes the tasks whose leases are held, and returns those leases.
+func (s *Store) changeHeld(ctx context.Context, leases []store.Lease, now time.Time, quiet bool, change func(*task, leaseClock)) ([]store.Lease, error) {
+	clock, done := s.leaseClock(now), map[store.Lease]bool{}
+	for left, try := leases, 0; len(left) > 0 && try < tries; try++ {
+		tasks, err := s.held(ctx, left, clock)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range tasks {
+			change(t, clock)
+		}
+		replaced, err := s.replace(ctx, tasks, clock, quiet)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range replaced {
+			done[store.Lease{Task: t.ID, Token: t.Token}] = true
+		}
+		left = nil
+		for _, t := range tasks { // others stored them meanwhile: the lease may still be held
+			if l := (store.Lease{Task: t.ID, Token: t.Token}); !done[l] {
+				left = append(left, l)
+			}
+		}
+		if err := backoff(ctx, try); err != nil && len(left) > 0 {
+			return nil, err
+		}
+	}
+	var held []store.Lease
+	for _, l := range leases {
+		if done[l] {
+			held = append(held, l)
+		}
+	}
+	return held, nil
+}
+
+// held reads the tasks whose leases are held.
+func (s *Store) held(ctx context.Context, leases []store.Lease, clock leaseClock) ([]*task, error) {
+	refs := make([]row.Ref, len(leases))
+	for i, l := range leases {
+		refs[i] = refTask(l.Task)
+	}
+	rows, err := s.engine.Get(ctx, refs)
+	if err != nil {
+		return nil, err
+	}
+	var tasks []*task
+	for i, r := range rows {
+		if r.Version == 0 {
+			continue
+		}
+		t, err := taskOf(r)
+		if err != nil {
+			return nil, err
+		}
+		if clock.holds(t, leases[i]) {
+			tasks = append(tasks, t)
+		}
+	}
+	return tasks, nil
+}
+
+// VoidLeases ends all leases.
+func (s *Store) VoidLeases(ctx context.Context) error {
+	clock := s.leaseClock(time.Time{})
+	for range tries {
+		rows, err := s.all(ctx, row.Range{Kind: row.Tasks, Index: row.Aging, List: listLeased})
+		if err != nil || len(rows) == 0 {
+			return wrap("void leases", err)
+		}
+		var tasks []*task
+		for _, r := range rows {
+			t, err := taskOf(r)
+			if err != nil {
+				return err
+			}
+			t.end()
+			tasks = append(tasks, t)
+		}
+		if _, err := s.replace(ctx, tasks, clock, false); err != nil {
+			return wrap("void leases", err)
+		}
+	}
+	return wrap("void leases", errRepeat)
+}
+
+// Task returns one task.
+func (s *Store) Task(ctx context.Context, id string) (store.Task, error) {
+	t, err := find[task](ctx, s, refTask(id), "task %q", id)
+	return t.Task, err
+}
+
+// NextDue reads tasks in the order in which they can be claimed until none can be sooner.
+func (s *Store) NextDue(ctx context.Context, q store.ClaimQuery) (time.Time, error) {
+	clock := s.leaseClock(time.Time{})
+	lists := ranges(q, row.Ordered, listTasks)
+	for i := range lists {
+		lists[i].Limit = nextPage
+	}
+	var soonest time.Time
+	sooner := func(at time.Time) bool { return soonest.IsZero() || at.Before(soonest) }
+	for len(lists) > 0 {
+		pages, err := s.engine.Scan(ctx, lists)
+		if err != nil {
+			return time.Time{}, wrap("read when the next task is due", err)
+		}
+		var open []row.Range
+		for i, page := range pages {
+			further := page.More && len(page.Rows) > 0
+			for _, r := range page.Rows {
+				t, err := taskOf(r)
+				if err != nil {
+					return time.Time{}, err
+				}
+				if further = further && sooner(clock.claimable(t, t.Ready())); !sooner(clock.claimable(t, t.Ready())) {
+					break
+				}
+				from, wanted := q.From(t.Task)
+				if at := clock.claimable(t, from); wanted && sooner(at) {
+					soonest = at.UTC()
+				}
+			}
+			if further {
+				r := after(lists[i], page.Rows[len(page.Rows)-1])
+				r.Limit = store.DefaultPage
+				open = append(open, r)
+			}
+		}
+		lists = open
+	}
+	return soonest, nil
+}
+
+// nextPage is how many tasks of each kind NextDue reads at first: most often the first of them answers it.
+const nextPage = 2
+
+// Overdue leaves out tasks whose lease has not lapsed for as long.
+func (s *Store) Overdue(ctx context.Context, before time.Time, limit int) ([]store.Task, error) {
+	clock := s.leaseClock(before)
+	found, err := s.dueTasks(ctx, store.ClaimQuery{}, before, store.PageSize(limit), func(t *task) bool {
+		return clock.claimable(t, t.Ready()).Before(before)
+	})
+	if err != nil {
+		return nil, wrap("list overdue tasks", err)
+	}
+	var late []store.Task
+	for _, t := range found {
+		late = append(late, t.Task)
+	}
+	return late, nil
+}
+
+// TasksChanged returns a channel that is closed when a task was stored, finished or released.
+func (s *Store) TasksChanged() <-chan struct{} { return s.engine.Changed(row.TaskTopic) }
+
+// ranges are the lists of the kinds that q asks for, without the pipelines that it leaves out.
+func ranges(q store.ClaimQuery, index row.Index, list string) (all []row.Range) {
+	except := make([]string, len(q.Except))
+	for i, id := range q.Except {
+		except[i] = string(id)
+	}
+	for _, name := range []string{steps, timers} {
+		in := func(kind store.TaskKind) bool { return listed(kind) == name }
+		if len(q.Kinds) == 0 || slices.ContainsFunc(q.Kinds, in) {
+			all = append(all, row.Range{Kind: row.Tasks, Index: index, List: list + name, Except: except})
+		}
+	}
+	return all
+}
