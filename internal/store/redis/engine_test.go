@@ -65,7 +65,7 @@ func put(t *testing.T, e *Engine, count int64) {
 // marking creates a mark and a task.
 func marking(name string) row.Tx {
 	task := row.Row{Ref: row.Ref{Kind: row.Tasks, Key: name}, Version: 1, Body: []byte(`{}`), Tag: "orders"}
-	task.Places[row.Ordered] = row.Place{List: "tasks:fire", Key: row.Digits(noon.UnixNano()) + "#" + name}
+	task.Places[row.Ordered] = row.Place{List: "tasks:timers", Key: row.Digits(noon.UnixNano()) + "#" + name}
 	return row.Tx{ID: "mark " + name, Ops: []row.Op{
 		{Row: row.Row{Ref: row.Ref{Kind: "mark", Key: name}, Version: 1, Body: []byte(`{}`)}}, {Row: task},
 	}}

@@ -31,7 +31,7 @@ func TestFullMemoryTakesNothingAndRecovers(t *testing.T) {
 	refused(t, err, "out of memory")
 	_, err = e.Receive(t.Context(), "router", "one", 10)
 	refused(t, err, "out of memory")
-	if marked(t, e, "full") || len(scan(t, e, row.Range{Kind: row.Tasks, List: "tasks:fire"})) > 0 {
+	if marked(t, e, "full") || len(scan(t, e, row.Range{Kind: row.Tasks, List: "tasks:timers"})) > 0 {
 		t.Error("a part of the transaction was stored")
 	}
 	limit("0")
