@@ -152,6 +152,22 @@ func (h *Health) countOverdue(e *Engine, overdue []store.Task, before, now time.
 	h.Overdue = len(own)
 }
 
+// stillFailing leaves out the tasks that failed here because the store took no changes, and that another replica has
+// carried out since. If the store does not answer, a task counts as failing.
+func (e *Engine) stillFailing(ctx context.Context, failing []FailingTask) []FailingTask {
+	return slices.DeleteFunc(failing, func(t FailingTask) bool {
+		if !t.storeDown {
+			return false
+		}
+		stored, err := e.Store.Task(ctx, t.ID)
+		done := errors.Is(err, store.ErrNotFound) || err == nil && !stored.Due.Equal(t.Due)
+		if done {
+			e.health.taskDone(t.ID)
+		}
+		return done
+	})
+}
+
 // Health says whether feed and timers are within an interval of where they should be.
 func (e *Engine) Health(ctx context.Context, interval time.Duration) Health {
 	now := time.Now()
@@ -174,6 +190,7 @@ func (e *Engine) Health(ctx context.Context, interval time.Duration) Health {
 		h.Why = append(h.Why, fmt.Sprintf("the store does not answer: %v", err))
 		return h
 	}
+	h.Failing = e.stillFailing(ctx, h.Failing)
 	h.countOverdue(e, overdue, before, now)
 	if h.FeedLag > interval {
 		h.Why = append(h.Why, fmt.Sprintf("the feed is %s behind", h.FeedLag.Round(time.Second)))

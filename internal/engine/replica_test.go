@@ -208,3 +208,28 @@ func TestOverdueTaskOfADeadReplicaWakesNoOther(t *testing.T) {
 		}
 	})
 }
+
+func TestTaskThatAnotherReplicaHasRunIsNotOverdue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newHost(t)
+		b := store.Batch{ID: "task"}
+		b.Schedule(store.Task{ID: "shared", Kind: store.Advance, Pipeline: "orders", Due: time.Now()})
+		if err := a.store.Commit(t.Context(), b, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		a.options.Handlers.Tasks[store.Advance] = func(context.Context, store.Claim) error {
+			done := store.Batch{ID: "done"}
+			done.Finish("shared") // as another replica does once the lease has lapsed
+			if err := a.store.Commit(t.Context(), done, time.Now()); err != nil {
+				t.Error(err)
+			}
+			return fmt.Errorf("complete the run: %w", store.ErrAway)
+		}
+		e := a.start(time.Second)
+		a.pass(90 * time.Second)
+		if h := e.Health(t.Context(), time.Minute); !h.Ready || h.Overdue != 0 {
+			t.Errorf("health is %+v, want ready: the task is done", h)
+		}
+		a.end()
+	})
+}
