@@ -107,8 +107,9 @@ func (q ClaimQuery) From(t Task) (time.Time, bool) {
 // lapsed, and a lease that has lapsed is nobody's, even if nobody has taken it over. A store that can tell that a process is
 // gone may let others have its leases sooner; whoever was taken for gone has lost what others have claimed since.
 type Tasks interface {
-	// Claim gives due tasks (also those due just now) that nobody holds, longest due first, then by id; or the one that q names. Claiming never
-	// removes a task: only a Batch does.
+	// Claim leases due tasks (also those due just now) that are not held, longest due first, then by id; or the one that q
+	// names. It may leave out a task that a concurrent call is changing, so an empty answer does not mean that none is due.
+	// Claiming never removes a task: only a Batch does.
 	Claim(ctx context.Context, q ClaimQuery, now time.Time) ([]Claim, error)
 	// Renew extends leases to now + lease. It gives back those that are still held, in the same order; the others have lapsed,
 	// were taken over or are done.

@@ -67,7 +67,7 @@ func (c *client) draw() call {
 	case n < 8 && len(c.sent) > 0: // as if the answer had been lost
 		in.kind, in.batch = commits, pick(c.rand, c.sent)
 	case n < 11:
-		in.kind, in.query = claims, store.ClaimQuery{Replica: "here", Limit: 1 + c.rand.IntN(2), Lease: lease}
+		in.kind, in.query = claims, store.ClaimQuery{Replica: "here", Limit: 1 + c.rand.IntN(2), Lease: life}
 	case n < 13 && len(c.leases) > 0:
 		in.kind, in.leases = pick(c.rand, []callKind{renews, renews, releases}), []store.Lease{pick(c.rand, lately(c.leases))}
 	case n < 15:

@@ -85,8 +85,8 @@ type reply struct {
 	readings []*sensor.Reading
 }
 
-// lease is how long claims are held: a few calls, so that some lapse under those who work.
-const lease = 30 * time.Second
+// life is how long claims are held: a few calls, so that some lapse under those who work.
+const life = 30 * time.Second
 
 // make makes the call.
 func (c call) make(ctx context.Context, s store.Store) (r reply, err error) {
@@ -99,7 +99,7 @@ func (c call) make(ctx context.Context, s store.Store) (r reply, err error) {
 	case claims:
 		r.claims, err = s.Claim(ctx, c.query, c.now)
 	case renews:
-		r.kept, err = s.Renew(ctx, c.leases, lease, c.now)
+		r.kept, err = s.Renew(ctx, c.leases, life, c.now)
 	case releases:
 		err = s.Release(ctx, c.leases, c.now)
 	case puts:
@@ -129,7 +129,7 @@ func (m *model) explains(c call, r reply) bool {
 	case commits:
 		return (m.commit(c.batch, c.now) != nil) == r.conflict
 	case claims:
-		return m.claim(c.query, r.claims, c.now) == nil
+		return m.claimBeside(c.query, r.claims, c.now) == nil
 	case renews:
 		return slices.Equal(m.renew(c.leases, c.now), r.kept)
 	case releases:

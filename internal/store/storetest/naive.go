@@ -157,25 +157,55 @@ func (m *model) holds(l store.Lease, now time.Time) bool {
 	return t != nil && t.token == l.Token && now.Before(t.until)
 }
 
-// claim checks what a store gave out, and takes note of it.
+// claim checks and records claims that nothing ran beside: they are the first tasks that q may claim.
 func (m *model) claim(q store.ClaimQuery, got []store.Claim, now time.Time) error {
-	var want []store.Task
+	want := m.claimable(q, now)
+	want = want[:min(len(want), q.Limit)]
+	if len(got) != len(want) {
+		return fmt.Errorf("claimed %+v, want %+v", got, want)
+	}
+	for i, c := range got {
+		if c.Task != want[i] {
+			return fmt.Errorf("claimed %+v, want %+v", c, want[i])
+		}
+	}
+	return m.lease(q, got, now)
+}
+
+// claimBeside checks and records claims that other calls ran beside: each is a task that q may claim, in order. Tasks
+// that those calls were changing may be missing.
+func (m *model) claimBeside(q store.ClaimQuery, got []store.Claim, now time.Time) error {
+	left := m.claimable(q, now)
+	for _, c := range got {
+		i := slices.Index(left, c.Task)
+		if i < 0 {
+			return fmt.Errorf("claimed %+v, want one of %+v", c, left)
+		}
+		left = left[i+1:]
+	}
+	return m.lease(q, got, now)
+}
+
+// claimable lists the tasks that q may claim, in order.
+func (m *model) claimable(q store.ClaimQuery, now time.Time) (free []store.Task) {
 	for _, task := range m.byDue() {
 		bound := task.Replica != "" && task.Replica != q.Replica && now.Sub(task.Ready()) < q.LostAfter
 		wanted := !task.Ready().After(now) && !bound && (len(q.Kinds) == 0 || task.Kind == q.Kinds[0])
 		if q.Task != "" {
 			wanted = task.ID == q.Task
 		}
-		if len(want) < q.Limit && wanted && !task.until.After(now) {
-			want = append(want, task.Task)
+		if wanted && !task.until.After(now) {
+			free = append(free, task.Task)
 		}
 	}
-	if len(got) != len(want) {
-		return fmt.Errorf("claimed %+v, want %+v", got, want)
-	}
-	for i, c := range got {
-		if c.Task != want[i] || c.Lease.Task != want[i].ID || c.Lease.Token <= m.token {
-			return fmt.Errorf("claimed %+v, want %+v and a token above %d", c, want[i], m.token)
+	return free
+}
+
+// lease records claims. Their tokens must be larger than all before.
+func (m *model) lease(q store.ClaimQuery, got []store.Claim, now time.Time) error {
+	for _, c := range got {
+		if c.Lease.Task != c.Task.ID || c.Lease.Token <= m.token {
+			return fmt.Errorf("claimed %+v, want a lease on that task and a token above %d", c, m.token)
 		}
 		task := m.tasks[c.Task.ID]
 		task.token, task.until, task.moved = c.Lease.Token, now.Add(q.Lease), false
