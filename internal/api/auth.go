@@ -12,7 +12,8 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// Role is what somebody may do. Each may do all that those before it may.
+// Role is what a client may do. Each includes the roles before it, except that a runner does not write readings: a worker
+// that could would open its own gate.
 type Role uint8
 
 // The roles, least first.
@@ -20,6 +21,7 @@ const (
 	RoleNone     Role = iota
 	RoleViewer        // reads
 	RoleSensor        // writes readings
+	RoleRunner        // claims, runs and reports jobs of other schedulers, opens on-demand runs
 	RoleOperator      // opens, repeats and ends runs, pauses pipelines
 	RoleAdmin         // everything
 )
@@ -31,7 +33,7 @@ func ParseRole(name string) (Role, error) {
 			return r, nil
 		}
 	}
-	return RoleNone, fmt.Errorf("role %.40q is unknown: use viewer, sensor, operator or admin", name)
+	return RoleNone, fmt.Errorf("role %.40q is unknown: use viewer, sensor, runner, operator or admin", name)
 }
 
 // String is the role's name in the server's file.
@@ -41,6 +43,8 @@ func (r Role) String() string {
 		return "viewer"
 	case RoleSensor:
 		return "sensor"
+	case RoleRunner:
+		return "runner"
 	case RoleOperator:
 		return "operator"
 	case RoleAdmin:
@@ -48,6 +52,11 @@ func (r Role) String() string {
 	case RoleNone:
 	}
 	return "none"
+}
+
+// includes reports whether r may do what needs the other role.
+func (r Role) includes(other Role) bool {
+	return r >= other && !(r == RoleRunner && other == RoleSensor)
 }
 
 // Token is a bearer token and what it may do.
@@ -86,7 +95,7 @@ func (p principal) unlimited() bool { return len(p.pipelines) == 0 }
 // may says why p may not do what needs role, to the pipeline if one is named; nil if it may.
 func (p principal) may(role Role, id pipeline.ID) *Problem {
 	switch {
-	case p.role < role:
+	case !p.role.includes(role):
 		return problem(http.StatusForbidden, plainKind, "this needs the role %s; the token has the role %s", role, p.role)
 	case id != "" && !p.sees(id):
 		return problem(http.StatusForbidden, plainKind, "the token is limited to other pipelines than %.140q", id)

@@ -12,6 +12,7 @@ const (
 	viewerToken   = "viewer-0123456789"
 	sensorToken   = "sensor-0123456789"
 	limitedToken  = "limited-0123456789"
+	runnerToken   = "runner-0123456789"
 	operatorToken = "operator-0123456789"
 	adminToken    = "admin-0123456789"
 )
@@ -21,6 +22,7 @@ func withTokens(d *api.Deps) {
 		{Name: "wall", Role: api.RoleViewer, Secret: viewerToken},
 		{Name: "etl", Role: api.RoleSensor, Secret: sensorToken},
 		{Name: "silver", Role: api.RoleSensor, Secret: limitedToken, Pipelines: []string{"silver-*"}},
+		{Name: "cron", Role: api.RoleRunner, Secret: runnerToken, Pipelines: []string{"on-*"}},
 		{Name: "ann", Role: api.RoleOperator, Secret: operatorToken},
 		{Name: "root", Role: api.RoleAdmin, Secret: adminToken},
 	}
@@ -63,6 +65,11 @@ func TestEachRoleMayDoItsOwnAndNoMore(t *testing.T) {
 		{limitedToken, try{"GET", "/api/v1/pipelines/silver-orders", ""}, 200},
 		{limitedToken, try{"GET", "/api/v1/pipelines/orders", ""}, 403},
 		{limitedToken, try{"GET", "/api/v1/runs?pipeline=orders", ""}, 403},
+		{runnerToken, read, 200},
+		{runnerToken, write, 403},
+		{runnerToken, batch, 403},
+		{runnerToken, pause, 403},
+		{runnerToken, text, 403},
 		{operatorToken, read, 200},
 		{operatorToken, write, 200},
 		{operatorToken, pause, 200},

@@ -51,12 +51,12 @@ func (a *API) report(ctx context.Context, in *struct {
 	return answer(JobReported{Run: a.runView(done.Run), Late: done.Late}), nil
 }
 
-// reports is the attempt of key that whoever asks may report on, given which one was asked for: an operator on any, the job
-// itself on its own.
+// reports is the attempt of key that whoever asks may report on, given which one was asked for: an operator on any, a runner
+// on one without a job, the job itself on its own.
 func (a *API) reports(ctx context.Context, key run.Key, asked int) (int, error) {
 	who := whoOf(ctx)
 	if who.callback == "" {
-		if p := who.may(RoleOperator, key.Pipeline); p != nil {
+		if p := a.mayReport(ctx, key.Pipeline); p != nil {
 			return 0, p
 		}
 		return asked, nil

@@ -62,6 +62,7 @@ func (q *Asked) why() string {
 func (a *API) operatorRoutes(h huma.API) {
 	trigger := post("/runs", "trigger", "Runs", "Open the run of a period")
 	trigger.status = http.StatusCreated
+	trigger.role, trigger.recorded = RoleRunner, true // the handler checks what a runner may open
 	register(h, trigger, a.trigger)
 	rerun := post("/runs/{pipeline}/{schedule}/{date}/reruns", "rerun", "Runs", "Ask for another attempt")
 	rerun.status = http.StatusCreated

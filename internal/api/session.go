@@ -14,7 +14,7 @@ import (
 // Session is the client that makes a request, and what it may do.
 type Session struct {
 	Name      *string    `json:"name" doc:"The name of the token or certificate; null if the server requires none."`
-	Role      string     `json:"role" enum:"viewer,sensor,operator,admin"`
+	Role      string     `json:"role" enum:"viewer,sensor,runner,operator,admin"`
 	Pipelines []string   `json:"pipelines" doc:"Patterns of the pipelines it is limited to; empty: all."`
 	Tokens    bool       `json:"tokens" doc:"Whether the server requires tokens or certificates."`
 	ExpiresAt *time.Time `json:"expiresAt" doc:"When the session ends, whether or not it is used; null for a request with a token."`

@@ -32,7 +32,7 @@ func (a *API) trigger(ctx context.Context, in *struct {
 ) (*created[Run], error) {
 	q := in.Body
 	id := pipeline.ID(q.Pipeline)
-	if p := whoOf(ctx).may(RoleOperator, id); p != nil {
+	if p := a.mayOpen(ctx, q); p != nil {
 		return nil, p
 	}
 	date, p := parsePeriod("body.date", q.Date)

@@ -57,7 +57,7 @@ type Auth struct {
 // Certificate is a client certificate, by its subject or one of its alternative names.
 type Certificate struct {
 	Name      string   `yaml:"name" required:"true" doc:"The client; recorded as who did something."`
-	Role      string   `yaml:"role" required:"true" enum:"viewer,sensor,operator,admin" doc:"What it may do."`
+	Role      string   `yaml:"role" required:"true" enum:"viewer,sensor,runner,operator,admin" doc:"What it may do."`
 	Pipelines []string `yaml:"pipelines" doc:"Patterns of the pipelines the certificate is limited to; not for admin."`
 	Subject   string   `yaml:"subject" doc:"The whole subject, such as CN=etl,O=Data."`
 	SAN       string   `yaml:"san" doc:"A DNS name, URI, e-mail or IP address among its alternative names."`
@@ -80,7 +80,7 @@ type OIDC struct {
 // GroupRole is what the members of a group may do.
 type GroupRole struct {
 	Group     string   `yaml:"group" required:"true" doc:"Name of the group, as the provider writes it."`
-	Role      string   `yaml:"role" required:"true" enum:"viewer,sensor,operator,admin" doc:"What its members may do."`
+	Role      string   `yaml:"role" required:"true" enum:"viewer,sensor,runner,operator,admin" doc:"What its members may do."`
 	Pipelines []string `yaml:"pipelines" doc:"Patterns of the pipelines they are limited to; not for admin."`
 }
 
@@ -93,7 +93,7 @@ type Sessions struct {
 // Token is one bearer token, which stands in an environment variable or a file.
 type Token struct {
 	Name      string   `yaml:"name" required:"true" doc:"Who it is for; shown as who did something."`
-	Role      string   `yaml:"role" required:"true" enum:"viewer,sensor,operator,admin" doc:"What it may do."`
+	Role      string   `yaml:"role" required:"true" enum:"viewer,sensor,runner,operator,admin" doc:"What it may do."`
 	Pipelines []string `yaml:"pipelines" doc:"Patterns of the pipelines the token is limited to, such as silver-*; not for admin."`
 	TokenEnv  string   `yaml:"tokenEnv" doc:"Environment variable with the token."`
 	TokenFile string   `yaml:"tokenFile" doc:"File with the token."`

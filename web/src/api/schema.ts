@@ -627,7 +627,7 @@ export interface paths {
         put?: never;
         /**
          * Open the run of a period
-         * @description Needs the role operator.
+         * @description Needs the role runner.
          */
         post: operations["trigger"];
         delete?: never;
@@ -2330,7 +2330,7 @@ export interface components {
             /** @description Patterns of the pipelines it is limited to; empty: all. */
             pipelines: string[];
             /** @enum {string} */
-            role: "viewer" | "sensor" | "operator" | "admin";
+            role: "viewer" | "sensor" | "runner" | "operator" | "admin";
             /** @description Whether the server requires tokens or certificates. */
             tokens: boolean;
         };
