@@ -148,6 +148,8 @@ servers() {
 	{ need javac openjdk-17-jdk-headless && need npm npm && scripts/dynamodb-local.sh; } || touch "$work/nodynamo"
 	need_postgres || touch "$work/nopostgres"
 	need_machine || touch "$work/nomachine"
+	need promtool prometheus || touch "$work/nopromtool"
+	need prometheus-alertmanager prometheus-alertmanager || touch "$work/noalertmanager"
 }
 
 # need_machine fetches what plays the state machine of AWS, once.
@@ -237,6 +239,8 @@ if [ "${1:-all}" = all ]; then
 	[ ! -f "$work/nodynamo" ] || skip 'tests on DynamoDB' 'no DynamoDB Local' 'openjdk-17-jdk-headless npm'
 	[ ! -f "$work/nomachine" ] || skip 'tests of the state machine' 'no interpreter of it' 'nodejs npm'
 	[ ! -f "$work/nopostgres" ] || skip 'tests on PostgreSQL' 'no PostgreSQL server' 'postgresql'
+	[ ! -f "$work/nopromtool" ] || skip 'tests of the alert rules' 'no promtool' 'prometheus'
+	[ ! -f "$work/noalertmanager" ] || skip 'tests with Alertmanager' 'no prometheus-alertmanager' 'prometheus-alertmanager'
 	[ ! -f "$work/norace" ] || skip 'race detector' 'no C compiler, the tests ran without it' 'gcc libc6-dev'
 	step simulation simulation
 fi

@@ -24,6 +24,7 @@ import (
 	"github.com/interlock-go/interlock/internal/egress"
 	"github.com/interlock-go/interlock/internal/engine"
 	"github.com/interlock-go/interlock/internal/job/all"
+	"github.com/interlock-go/interlock/internal/metrics"
 	"github.com/interlock-go/interlock/internal/orchestrator"
 	"github.com/interlock-go/interlock/internal/prober"
 	"github.com/interlock-go/interlock/internal/router"
@@ -178,12 +179,16 @@ func (c *controller) assemble(ctx context.Context, s surroundings) error {
 		return err
 	}
 	registry := prometheus.NewRegistry()
-	observer := newObserver(registry)
+	observer := metrics.New(registry)
+	metrics.Process(registry, version, revision())
 	if c.archive, err = newArchiving(c.file, c.store, who.replica, s.getenv); err != nil {
 		return err
 	}
-	registry.MustRegister(newOpenRuns(c.store), c.archive)
-	counted := observedStore{Store: c.store, observer: observer}
+	registry.MustRegister(metrics.NewOpenRuns(c.store), c.archive)
+	if c.file.Metrics.PerPipeline {
+		registry.MustRegister(metrics.NewPipelines(c.store, c.catalog, time.Now))
+	}
+	counted := observer.Store(c.store)
 	monitor := slamonitor.New(counted, c.catalog)
 	steps := orchestrator.New(orchestrator.Deps{
 		Store: counted, Catalog: c.catalog, Jobs: jobs.types, Expand: jobs.expand, Replica: who.replica, Lease: c.file.Engine.Lease.D(),
@@ -211,7 +216,7 @@ func (c *controller) assemble(ctx context.Context, s surroundings) error {
 	if err != nil {
 		return err
 	}
-	observer.expectSinks(sinks)
+	observer.Sinks(sinks)
 	c.engine = engine.New(engine.Options{
 		Store: counted, Logger: c.logger, Observer: observer, Replica: who.replica, Alone: !c.store.shared,
 		Apart:   map[store.TaskKind]int{store.RunProbe: c.file.Engine.ProbeWorkers},

@@ -5,6 +5,7 @@ package main
 import (
 	"io"
 	"os"
+	"runtime/debug"
 	"time"
 	_ "time/tzdata" // schedules must not depend on the zone data of the machine
 
@@ -15,8 +16,10 @@ import (
 	"github.com/interlock-go/interlock/internal/program"
 )
 
-// version is set when the binary is built: -ldflags "-X main.version=v1.2.3".
-var version = "dev"
+// version is set when the binary is built, with -ldflags "-X main.version=v1.2.3"; see buildVersion.
+var version = unversioned
+
+const unversioned = "dev"
 
 // world is everything a command takes from outside.
 type world struct {
@@ -37,6 +40,8 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == demo.JobCommand {
 		os.Exit(demo.Job(os.Args[2:], os.Stdout, os.Stderr))
 	}
+	info, ok := debug.ReadBuildInfo()
+	version = buildVersion(version, info, ok)
 	os.Exit(execute(os.Args[1:], world{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 		getenv: os.Getenv, unsetenv: os.Unsetenv, now: time.Now, terminal: isTerminal,

@@ -16,19 +16,20 @@ import (
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/egress"
 	"github.com/interlock-go/interlock/internal/engine"
+	"github.com/interlock-go/interlock/internal/metrics"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
 // ticks is what is done again and again.
-func (c *controller) ticks(dog *watchdog.Watchdog, j *jobs, o *observer) []engine.Tick {
+func (c *controller) ticks(dog *watchdog.Watchdog, j *jobs, o *metrics.Observer) []engine.Tick {
 	retention := store.Retention{Events: c.file.Retention.Events.D(), History: c.file.Retention.History.D(), JobLog: c.file.Retention.JobLog.D()}
 	beat := heartbeat{url: c.file.Watchdog.HeartbeatURL, client: j.guard.Client(10 * time.Second)}
 	return append(append(c.archive.ticks(), c.storeTick()...), []engine.Tick{
 		{Name: "watchdog", Every: c.file.Watchdog.Interval.D(), First: true, One: true, Do: func(ctx context.Context, now time.Time) error {
 			report, err := dog.Pass(ctx, now)
-			o.watched(report)
+			o.Watched(report)
 			if err != nil || beat.url == "" {
 				return err
 			}

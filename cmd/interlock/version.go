@@ -38,6 +38,22 @@ func newVersion(a *app) *cobra.Command {
 	return cmd
 }
 
+// buildVersion returns the version that -ldflags set, or the module version of a binary that `go install …@v1.2.3` built.
+func buildVersion(set string, info *debug.BuildInfo, ok bool) string {
+	if set != unversioned || !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return set
+	}
+	return info.Main.Version
+}
+
+// revision is the commit, or "unknown".
+func revision() string {
+	if at := commit(); at != nil {
+		return *at
+	}
+	return "unknown"
+}
+
 // commit is what the binary was built from, where the Go tool wrote that down.
 func commit() *string {
 	info, ok := debug.ReadBuildInfo()

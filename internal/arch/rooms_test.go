@@ -114,6 +114,7 @@ var rooms = map[string]layer{
 
 	"internal/api":       face,
 	"internal/dashboard": face,
+	"internal/metrics":   face,
 	"web":                face,
 	"internal/arch":      face,
 	"client":             face,

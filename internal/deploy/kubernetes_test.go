@@ -8,14 +8,16 @@ import (
 
 // manifest is what these tests look at of a Kubernetes object.
 type manifest struct {
-	Kind     string            `yaml:"kind"`
-	Metadata map[string]string `yaml:"metadata"`
-	Data     map[string]string `yaml:"data"`
-	Spec     struct {
-		Replicas int `yaml:"replicas"`
-		Ports    []struct {
-			Port int `yaml:"port"`
-		} `yaml:"ports"`
+	Kind     string `yaml:"kind"`
+	Metadata struct {
+		Name      string            `yaml:"name"`
+		Namespace string            `yaml:"namespace"`
+		Labels    map[string]string `yaml:"labels"`
+	} `yaml:"metadata"`
+	Data map[string]string `yaml:"data"`
+	Spec struct {
+		Replicas int           `yaml:"replicas"`
+		Ports    []servicePort `yaml:"ports"`
 		Template struct {
 			Spec struct {
 				Security struct {
@@ -30,6 +32,11 @@ type manifest struct {
 			Metadata object `yaml:"metadata"`
 		} `yaml:"volumeClaimTemplates"`
 	} `yaml:"spec"`
+}
+
+type servicePort struct {
+	Name string `yaml:"name"`
+	Port int    `yaml:"port"`
 }
 
 type object struct {

@@ -61,7 +61,7 @@ func TestJobsCanReportToAnyController(t *testing.T) {
 	}
 	inPods, _ := settings.Parse("kubernetes", []byte(settingsOfPods(t)))
 	service := manifests(t, "Service")[0]
-	want := fmt.Sprintf("http://%s.%s.svc:%d", service.Metadata["name"], service.Metadata["namespace"], service.Spec.Ports[0].Port)
+	want := fmt.Sprintf("http://%s.%s.svc:%d", service.Metadata.Name, service.Metadata.Namespace, service.Spec.Ports[0].Port)
 	if inPods.CallbackURL != want {
 		t.Errorf("jobs are told to report to %s, and the service is at %s", inPods.CallbackURL, want)
 	}

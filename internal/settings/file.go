@@ -29,6 +29,7 @@ type File struct {
 	Limits      Limits              `yaml:"limits" doc:"How much one pipeline, and one client, may use."`
 	Engine      Engine              `yaml:"engine" doc:"How work is done."`
 	Watchdog    Watchdog            `yaml:"watchdog" doc:"How often the watchdog checks for missing runs and data."`
+	Metrics     Metrics             `yaml:"metrics" doc:"What /metrics shows."`
 	Alerts      Alerts              `yaml:"alerts" doc:"Where alerts go."`
 	Archive     Archive             `yaml:"archive" doc:"Long-term storage in Postgres."`
 	Archiver    *Archiver           `yaml:"archiver" doc:"The older form of archive."`
@@ -177,6 +178,11 @@ type Engine struct {
 type Watchdog struct {
 	Interval     document.Duration `yaml:"interval" default:"1m" min:"1s" doc:"Time between two passes."`
 	HeartbeatURL string            `yaml:"heartbeatURL" doc:"Pinged after each healthy pass."`
+}
+
+// Metrics says what /metrics shows.
+type Metrics struct {
+	PerPipeline bool `yaml:"perPipeline" doc:"Show three more series for each pipeline: its last success, its deadlines, and since when a run is open."`
 }
 
 // Alerts says where alerts go.

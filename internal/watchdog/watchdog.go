@@ -91,6 +91,15 @@ func (w *Watchdog) checks() []check {
 	}
 }
 
+// Checks returns the names of the checks.
+func Checks() []string {
+	var names []string
+	for _, c := range new(Watchdog).checks() {
+		names = append(names, c.name)
+	}
+	return names
+}
+
 // pass is one look at everything.
 type pass struct {
 	now     time.Time

@@ -1,4 +1,7 @@
-package main
+// Package metrics is what Interlock shows to Prometheus about its work: what the engine did, how things stand in the store, and
+// what was built. It reads and counts, and changes nothing. The HTTP API counts its requests by itself; docs/METRICS.md lists
+// all series, deploy/monitoring has rules and a dashboard made of them.
+package metrics
 
 import (
 	"context"
@@ -14,8 +17,8 @@ import (
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
-// observer turns what the engine does into metrics.
-type observer struct {
+// Observer turns what the engine does into metrics.
+type Observer struct {
 	tasks    *prometheus.HistogramVec
 	taskLag  *prometheus.HistogramVec
 	changes  *prometheus.HistogramVec
@@ -31,24 +34,26 @@ type observer struct {
 	jitter      prometheus.Histogram
 }
 
-var _ engine.Observer = (*observer)(nil)
+var _ engine.Observer = (*Observer)(nil)
 
-var seconds = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60}
+var buckets = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60}
 
-func newObserver(r *prometheus.Registry) *observer {
+// New registers the metrics of the engine. Every counter starts at 0 for every value of its labels that is known beforehand:
+// an alert on an increase does not see a series that appears with its first event.
+func New(r *prometheus.Registry) *Observer {
 	histogram := func(name, help string, labels ...string) *prometheus.HistogramVec {
-		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: seconds}, labels)
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
 	}
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
-	o := &observer{
+	o := &Observer{
 		tasks:   histogram("interlock_task_duration_seconds", "Duration of a task, by kind and result.", "kind", "result"),
 		taskLag: histogram("interlock_task_lag_seconds", "Delay between a task's due time and its start, by kind.", "kind"),
 		changes: histogram("interlock_change_duration_seconds", "Duration of handling a change, by result.", "result"),
-		feedLag: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "interlock_feed_lag_seconds", Help: "Age of a change when it was handled.", Buckets: seconds}),
+		feedLag: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "interlock_feed_lag_seconds", Help: "Age of a change when it was handled.", Buckets: buckets}),
 		ticks:   histogram("interlock_tick_duration_seconds", "Duration of a periodic task, by name and result.", "name", "result"),
-		jitter:  prometheus.NewHistogram(prometheus.HistogramOpts{Name: "interlock_deadline_jitter_seconds", Help: "Delay between a deadline's instant and its handling.", Buckets: seconds}),
+		jitter:  prometheus.NewHistogram(prometheus.HistogramOpts{Name: "interlock_deadline_jitter_seconds", Help: "Delay between a deadline's instant and its handling.", Buckets: buckets}),
 
 		sinks:       counter("interlock_sink_failures_total", "Failed deliveries of an alert, by sink.", "sink"),
 		findings:    counter("interlock_watchdog_findings_total", "Findings of the watchdog, by check.", "check"),
@@ -68,19 +73,28 @@ const (
 	gateClosed = "closed"
 )
 
-// expect shows what has not happened yet as none: a count that appears with its first event is no increase to whoever asks for one.
-func (o *observer) expect() {
+// expect starts the counters at 0.
+func (o *Observer) expect() {
+	for _, t := range event.Types() {
+		for _, severity := range []event.Severity{event.Info, event.Warning, event.Critical} {
+			o.events.WithLabelValues(t, string(severity))
+		}
+	}
+	for _, check := range watchdog.Checks() {
+		o.findings.WithLabelValues(check)
+	}
 	for _, gate := range []string{gateOpen, gateClosed} {
 		o.evaluations.WithLabelValues(gate)
 	}
 	o.outcomes.WithLabelValues(string(event.JobCompleted), "")
+	o.outcomes.WithLabelValues(string(event.JobTimeout), string(run.Timeout))
 	for _, category := range []run.Category{run.Permanent, run.Transient, run.Timeout, run.Unknown} {
 		o.outcomes.WithLabelValues(string(event.JobFailed), string(category))
 	}
 }
 
-// expectSinks does the same for sinks.
-func (o *observer) expectSinks(sinks []sink.Sink) {
+// Sinks names the sinks whose failures are counted.
+func (o *Observer) Sinks(sinks []sink.Sink) {
 	for _, s := range sinks {
 		o.sinks.WithLabelValues(s.Name())
 	}
@@ -94,7 +108,7 @@ func resultLabel(err error) string {
 }
 
 // TaskDone counts a task.
-func (o *observer) TaskDone(kind store.TaskKind, late, took time.Duration, err error) {
+func (o *Observer) TaskDone(kind store.TaskKind, late, took time.Duration, err error) {
 	o.tasks.WithLabelValues(string(kind), resultLabel(err)).Observe(took.Seconds())
 	o.taskLag.WithLabelValues(string(kind)).Observe(max(late, 0).Seconds())
 	if kind == store.FireDeadline {
@@ -103,7 +117,7 @@ func (o *observer) TaskDone(kind store.TaskKind, late, took time.Duration, err e
 }
 
 // committed counts what a Batch that was stored says.
-func (o *observer) committed(b store.Batch) {
+func (o *Observer) committed(b store.Batch) {
 	for _, s := range b.Runs {
 		open, looked := s.Next.Verdict()
 		switch {
@@ -124,14 +138,17 @@ func (o *observer) committed(b store.Batch) {
 	}
 }
 
-// observedStore is the store with every commit counted.
-type observedStore struct {
+// counted is the store with every commit counted.
+type counted struct {
 	store.Store
-	observer *observer
+	observer *Observer
 }
 
+// Store returns s with every commit counted.
+func (o *Observer) Store(s store.Store) store.Store { return counted{Store: s, observer: o} }
+
 // Commit commits, and counts what was committed.
-func (s observedStore) Commit(ctx context.Context, b store.Batch, now time.Time) error {
+func (s counted) Commit(ctx context.Context, b store.Batch, now time.Time) error {
 	err := s.Store.Commit(ctx, b, now)
 	if err == nil {
 		s.observer.committed(b)
@@ -139,54 +156,22 @@ func (s observedStore) Commit(ctx context.Context, b store.Batch, now time.Time)
 	return err
 }
 
-// openRuns shows, whenever it is asked, how many runs have not ended.
-type openRuns struct {
-	store store.Store
-	desc  *prometheus.Desc
-}
-
-func newOpenRuns(s store.Store) *openRuns {
-	return &openRuns{store: s, desc: prometheus.NewDesc("interlock_open_runs", "Runs that have not ended, by status.", []string{"status"}, nil)}
-}
-
-// Describe names the metric.
-func (o *openRuns) Describe(to chan<- *prometheus.Desc) { to <- o.desc }
-
-// Collect counts the runs. A store that does not answer in time shows nothing.
-func (o *openRuns) Collect(to chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	open, err := o.store.OpenRuns(ctx, "")
-	if err != nil {
-		return
-	}
-	count := map[run.Status]int{}
-	for _, r := range open {
-		count[r.Status]++
-	}
-	for _, status := range run.Statuses() {
-		if status.Open() { // none is a number, too
-			to <- prometheus.MustNewConstMetric(o.desc, prometheus.GaugeValue, float64(count[status]), string(status))
-		}
-	}
-}
-
 // ChangeDone counts a change.
-func (o *observer) ChangeDone(late, took time.Duration, err error) {
+func (o *Observer) ChangeDone(late, took time.Duration, err error) {
 	o.changes.WithLabelValues(resultLabel(err)).Observe(took.Seconds())
 	o.feedLag.Observe(max(late, 0).Seconds())
 }
 
 // TickDone counts a periodic task.
-func (o *observer) TickDone(name string, took time.Duration, err error) {
+func (o *Observer) TickDone(name string, took time.Duration, err error) {
 	o.ticks.WithLabelValues(name, resultLabel(err)).Observe(took.Seconds())
 }
 
 // SinkFailed counts an alert that a sink did not take.
-func (o *observer) SinkFailed(name string, _ error) { o.sinks.WithLabelValues(name).Inc() }
+func (o *Observer) SinkFailed(name string, _ error) { o.sinks.WithLabelValues(name).Inc() }
 
-// watched counts what the watchdog found.
-func (o *observer) watched(r watchdog.Report) {
+// Watched counts what the watchdog found.
+func (o *Observer) Watched(r watchdog.Report) {
 	for check, n := range r.Findings {
 		o.findings.WithLabelValues(check).Add(float64(n))
 	}

@@ -1,0 +1,228 @@
+package metrics
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sla"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// DeadlineState is how the deadlines of a pipeline stand: the value of interlock_pipeline_deadline_state.
+type DeadlineState int
+
+// The states, from good to bad.
+const (
+	NoDeadline       DeadlineState = iota // none is armed, and the last one was not breached
+	DeadlineArmed                         // at least one is armed
+	DeadlineWarned                        // an armed one is past its warning
+	DeadlineBreached                      // the last one that ended was breached, and its run has not completed since
+)
+
+// Pipelines shows three series for each active pipeline. It reads a pipeline's rows when the pipeline is first seen, and again
+// after an event that may have changed them, so the cost of a scrape follows the number of events since the last one, and
+// not the number of pipelines.
+type Pipelines struct {
+	store   store.Store
+	catalog *catalog.Catalog
+	now     func() time.Time
+
+	lastSuccess, deadline, openSince *prometheus.Desc
+
+	mu    sync.Mutex
+	after store.Position // events up to here are taken into account
+	known map[pipeline.ID]standing
+}
+
+// standing is what was last read of a pipeline.
+type standing struct {
+	success  time.Time // zero if no run has completed
+	deadline DeadlineState
+}
+
+// NewPipelines returns the collector of the per-pipeline metrics.
+func NewPipelines(s store.Store, c *catalog.Catalog, now func() time.Time) *Pipelines {
+	desc := func(name, help string) *prometheus.Desc {
+		return prometheus.NewDesc(name, help, []string{"pipeline"}, nil)
+	}
+	return &Pipelines{
+		store: s, catalog: c, now: now, known: map[pipeline.ID]standing{},
+		lastSuccess: desc("interlock_pipeline_last_success_timestamp_seconds", "When a run of the pipeline last completed; missing until one has."),
+		deadline:    desc("interlock_pipeline_deadline_state", "Deadlines of the pipeline: 0 none armed, 1 armed, 2 warned, 3 breached and not completed since."),
+		openSince:   desc("interlock_pipeline_open_since_timestamp_seconds", "When the longest open run of the pipeline opened; missing while none is open."),
+	}
+}
+
+// Describe names the metrics.
+func (p *Pipelines) Describe(to chan<- *prometheus.Desc) {
+	to <- p.lastSuccess
+	to <- p.deadline
+	to <- p.openSince
+}
+
+// firstRead bounds the scrape that reads all pipelines. What it has read is kept if it ends early.
+const firstRead = time.Minute
+
+// Collect shows the active pipelines. If the store does not answer in time, the metrics are missing from that scrape.
+func (p *Pipelines) Collect(to chan<- prometheus.Metric) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), firstRead)
+	defer cancel()
+	active := p.catalog.Current().All()
+	if err := p.refresh(ctx, active); err != nil {
+		return
+	}
+	open, err := p.store.OpenRuns(ctx, "")
+	if err != nil {
+		return
+	}
+	since := map[pipeline.ID]time.Time{}
+	for _, r := range open {
+		if first, ok := since[r.Pipeline]; !ok || r.OpenedAt.Before(first) {
+			since[r.Pipeline] = r.OpenedAt
+		}
+	}
+	for _, e := range active {
+		show := func(d *prometheus.Desc, value float64) {
+			to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, string(e.ID))
+		}
+		s := p.known[e.ID]
+		show(p.deadline, float64(s.deadline))
+		if !s.success.IsZero() {
+			show(p.lastSuccess, seconds(s.success))
+		}
+		if at, ok := since[e.ID]; ok {
+			show(p.openSince, seconds(at))
+		}
+	}
+}
+
+func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
+
+// refresh reads the pipelines that are new, or that an event names, and forgets those that are gone.
+func (p *Pipelines) refresh(ctx context.Context, active []*catalog.Entry) error {
+	if err := p.forgetChanged(ctx); err != nil {
+		return err
+	}
+	there := make(map[pipeline.ID]bool, len(active))
+	for _, e := range active {
+		there[e.ID] = true
+		// Arming emits no event: a deadline that is missing may have been armed since.
+		if s, ok := p.known[e.ID]; ok && (s.deadline != NoDeadline || e.SLA.Deadline == nil && e.SLA.Max == 0) {
+			continue
+		}
+		s, err := p.read(ctx, e.ID)
+		if err != nil {
+			return err
+		}
+		p.known[e.ID] = s
+	}
+	for id := range p.known {
+		if !there[id] {
+			delete(p.known, id)
+		}
+	}
+	return nil
+}
+
+// forgetChanged forgets the pipelines whose rows have changed, as the events say.
+func (p *Pipelines) forgetChanged(ctx context.Context) error {
+	if p.after == 0 {
+		last, err := p.store.LastPosition(ctx)
+		p.after = last
+		return err
+	}
+	for {
+		events, err := p.store.EventsAfter(ctx, p.after, store.MaxPage)
+		if err != nil {
+			return err
+		}
+		for _, e := range events {
+			p.after = e.Position
+			switch e.Event.Type {
+			case event.JobCompleted, event.SLAWarning, event.SLABreach, event.SLAMet, event.SLACancelled,
+				event.RelativeSLAWarning, event.RelativeSLABreach, event.ConfigAccepted, event.TriggerStarted:
+				delete(p.known, e.Event.Detail.Pipeline)
+			}
+		}
+		if len(events) < store.MaxPage {
+			return nil
+		}
+	}
+}
+
+// recentRuns is how many of the latest completed periods are read for the last success: a backfill may complete an older one
+// after a younger.
+const recentRuns = 50
+
+func (p *Pipelines) read(ctx context.Context, id pipeline.ID) (standing, error) {
+	var s standing
+	completed, err := p.store.Runs(ctx, store.RunQuery{Pipeline: id, Status: run.Completed, Limit: recentRuns})
+	if err != nil {
+		return s, err
+	}
+	for _, r := range completed.Items {
+		if r.EndedAt.After(s.success) {
+			s.success = r.EndedAt
+		}
+	}
+	s.deadline, err = p.readDeadlines(ctx, id)
+	return s, err
+}
+
+// How far back the last deadline that ended is searched for. Most pipelines have one in two days; a monthly one in forty.
+var lookBack = []time.Duration{48 * time.Hour, 40 * 24 * time.Hour}
+
+func (p *Pipelines) readDeadlines(ctx context.Context, id pipeline.ID) (DeadlineState, error) {
+	var state DeadlineState
+	for _, back := range lookBack {
+		q := store.DeadlineQuery{Pipeline: id, From: p.now().Add(-back), Limit: store.MaxPage}
+		var all []store.Deadline
+		for {
+			page, err := p.store.Deadlines(ctx, q)
+			if err != nil {
+				return 0, err
+			}
+			all = append(all, page.Items...)
+			if q.Cursor = page.Next; q.Cursor == "" {
+				break
+			}
+		}
+		var ended bool
+		if state, ended = standingOf(all); ended {
+			break
+		}
+	}
+	return state, nil
+}
+
+// standingOf sums up deadlines that are ordered by their breach instant. Ended is false if none of them has been met or breached.
+func standingOf(all []store.Deadline) (state DeadlineState, ended bool) {
+	breached := false
+	for _, d := range all {
+		switch d.State {
+		case sla.Armed:
+			state = max(state, DeadlineArmed)
+			if d.Warned {
+				state = DeadlineWarned
+			}
+		case sla.Met:
+			breached, ended = false, true
+		case sla.Breached:
+			breached, ended = d.DoneAt.IsZero(), true
+		case sla.Cancelled:
+		}
+	}
+	if breached {
+		state = DeadlineBreached
+	}
+	return state, ended
+}
