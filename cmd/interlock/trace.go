@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
+	"github.com/interlock-go/interlock/internal/api"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -58,7 +59,7 @@ func (t *tracing) change(handle func(context.Context, store.Change, time.Time) e
 func (t *tracing) requests(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, span := t.tracer.Start(r.Context(), r.Method, trace.WithSpanKind(trace.SpanKindServer),
-			trace.WithAttributes(attribute.String("http.request.method", r.Method), attribute.String("url.path", r.URL.Path)))
+			trace.WithAttributes(attribute.String("http.request.method", r.Method), attribute.String("url.path", api.LoggedPath(r))))
 		defer span.End()
 		h.ServeHTTP(w, r.WithContext(ctx))
 	})

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -46,5 +48,24 @@ func TestWithoutAnEndpointNothingIsTraced(t *testing.T) {
 	_, span := tr.tracer.Start(t.Context(), "x")
 	if span.IsRecording() {
 		t.Error("a span is recorded for nobody")
+	}
+}
+
+func TestPathsOfPingsAreInNoSpan(t *testing.T) {
+	var sent bytes.Buffer
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(&sent, r.Body) }))
+	defer collector.Close()
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
+	tr, err := newTracing(t.Context(), os.Getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := tr.requests(http.NotFoundHandler())
+	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/ping/secret-0123456789/orders/load/0", nil))
+	if err := tr.stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(sent.Bytes(), []byte("/ping")) || bytes.Contains(sent.Bytes(), []byte("secret-0123456789")) {
+		t.Errorf("sent %q", sent.String())
 	}
 }

@@ -22,12 +22,21 @@ var (
 
 // ServeHTTP answers one request: it is given an id, checked, answered, counted and logged.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var in ping
+	asPing := isPing(r)
+	if asPing {
+		in, r = takePing(r) // before anything can log its path
+	}
 	c := &call{api: a, Context: r.Context(), id: a.ids.of(r.Header.Get("X-Request-Id")), path: r.URL.Path, since: a.now()}
 	c.response = response{ResponseWriter: w, request: r}
 	answer := &c.response
 	defer a.finish(answer, c)
 	header := w.Header()
 	header["X-Request-Id"] = []string{c.id}
+	if asPing {
+		a.servePing(c, r, in)
+		return
+	}
 	p := a.check(r, c)
 	if id, key, ok := sensorWrite(r); ok && p == nil {
 		r.Pattern = putPattern

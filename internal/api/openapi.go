@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"reflect"
+	"strings"
 	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -28,7 +29,7 @@ func describe(h huma.API) []byte {
 	doc := h.OpenAPI()
 	doc.AddOperation(putOperation(h))
 	doc.AddOperation(streamOperation(h))
-	for _, op := range plainOperations(h) {
+	for _, op := range append(plainOperations(h), pingOperations(h)...) {
 		doc.AddOperation(op)
 	}
 	for _, s := range doc.Components.Schemas.Map() {
@@ -133,4 +134,36 @@ func plainOperations(h huma.API) []*huma.Operation {
 		plain("/metrics", "metrics", "Figures for Prometheus", metrics),
 		plain("/openapi.json", "openapi", "This description", anything),
 	}
+}
+
+// pingOperations are pings, with and without a signal.
+func pingOperations(h huma.API) []*huma.Operation {
+	word := func(name, doc string) *huma.Param {
+		return &huma.Param{In: "path", Name: name, Required: true, Description: doc, Schema: &huma.Schema{Type: "string"}}
+	}
+	plain := map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: "string"}}}
+	var all []*huma.Operation
+	for _, path := range []string{pingPath, pingSignalPath} {
+		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
+			op := &huma.Operation{
+				Method: method, Path: path, OperationID: "ping-" + strings.ToLower(method), Tags: []string{"Sensors"},
+				Summary:     "Write a reading {status, exitStatus, durationSeconds, body} without a request body of JSON",
+				Description: "For cron lines and others that can call an address and no more. The path is not logged.",
+				Parameters: []*huma.Param{
+					word("token", "A token with the role sensor; on a server without tokens, any text."),
+					word("pipeline", "The pipeline's id."), word("key", "The sensor's key, percent-encoded, with #period if need be."),
+				},
+				Responses: map[string]*huma.Response{"200": {Description: "Stored durably.", Content: plain}, "default": problems(h)},
+			}
+			if path == pingSignalPath {
+				op.OperationID += "-signal"
+				op.Parameters = append(op.Parameters, word("signal", "start, fail, or an exit status from 0 to 255: 0 is success, others are failures."))
+			}
+			if method == http.MethodPost {
+				op.RequestBody = &huma.RequestBody{Description: "Kept as the field body, up to 10 KiB.", Content: plain}
+			}
+			all = append(all, op)
+		}
+	}
+	return all
 }

@@ -959,6 +959,62 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/ping/{token}/{pipeline}/{key}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Write a reading {status, exitStatus, durationSeconds, body} without a request body of JSON
+         * @description For cron lines and others that can call an address and no more. The path is not logged.
+         */
+        get: operations["ping-get"];
+        put?: never;
+        /**
+         * Write a reading {status, exitStatus, durationSeconds, body} without a request body of JSON
+         * @description For cron lines and others that can call an address and no more. The path is not logged.
+         */
+        post: operations["ping-post"];
+        delete?: never;
+        options?: never;
+        /**
+         * Write a reading {status, exitStatus, durationSeconds, body} without a request body of JSON
+         * @description For cron lines and others that can call an address and no more. The path is not logged.
+         */
+        head: operations["ping-head"];
+        patch?: never;
+        trace?: never;
+    };
+    "/ping/{token}/{pipeline}/{key}/{signal}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Write a reading {status, exitStatus, durationSeconds, body} without a request body of JSON
+         * @description For cron lines and others that can call an address and no more. The path is not logged.
+         */
+        get: operations["ping-get-signal"];
+        put?: never;
+        /**
+         * Write a reading {status, exitStatus, durationSeconds, body} without a request body of JSON
+         * @description For cron lines and others that can call an address and no more. The path is not logged.
+         */
+        post: operations["ping-post-signal"];
+        delete?: never;
+        options?: never;
+        /**
+         * Write a reading {status, exitStatus, durationSeconds, body} without a request body of JSON
+         * @description For cron lines and others that can call an address and no more. The path is not logged.
+         */
+        head: operations["ping-head-signal"];
+        patch?: never;
+        trace?: never;
+    };
     "/readyz": {
         parameters: {
             query?: never;
@@ -4512,6 +4568,238 @@ export interface operations {
                     "application/json": {
                         [key: string]: unknown;
                     };
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "ping-get": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A token with the role sensor; on a server without tokens, any text. */
+                token: string;
+                /** @description The pipeline's id. */
+                pipeline: string;
+                /** @description The sensor's key, percent-encoded, with #period if need be. */
+                key: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Stored durably. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "ping-post": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A token with the role sensor; on a server without tokens, any text. */
+                token: string;
+                /** @description The pipeline's id. */
+                pipeline: string;
+                /** @description The sensor's key, percent-encoded, with #period if need be. */
+                key: string;
+            };
+            cookie?: never;
+        };
+        /** @description Kept as the field body, up to 10 KiB. */
+        requestBody?: {
+            content: {
+                "text/plain": string;
+            };
+        };
+        responses: {
+            /** @description Stored durably. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "ping-head": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A token with the role sensor; on a server without tokens, any text. */
+                token: string;
+                /** @description The pipeline's id. */
+                pipeline: string;
+                /** @description The sensor's key, percent-encoded, with #period if need be. */
+                key: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Stored durably. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "ping-get-signal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A token with the role sensor; on a server without tokens, any text. */
+                token: string;
+                /** @description The pipeline's id. */
+                pipeline: string;
+                /** @description The sensor's key, percent-encoded, with #period if need be. */
+                key: string;
+                /** @description start, fail, or an exit status from 0 to 255: 0 is success, others are failures. */
+                signal: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Stored durably. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "ping-post-signal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A token with the role sensor; on a server without tokens, any text. */
+                token: string;
+                /** @description The pipeline's id. */
+                pipeline: string;
+                /** @description The sensor's key, percent-encoded, with #period if need be. */
+                key: string;
+                /** @description start, fail, or an exit status from 0 to 255: 0 is success, others are failures. */
+                signal: string;
+            };
+            cookie?: never;
+        };
+        /** @description Kept as the field body, up to 10 KiB. */
+        requestBody?: {
+            content: {
+                "text/plain": string;
+            };
+        };
+        responses: {
+            /** @description Stored durably. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "ping-head-signal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A token with the role sensor; on a server without tokens, any text. */
+                token: string;
+                /** @description The pipeline's id. */
+                pipeline: string;
+                /** @description The sensor's key, percent-encoded, with #period if need be. */
+                key: string;
+                /** @description start, fail, or an exit status from 0 to 255: 0 is success, others are failures. */
+                signal: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Stored durably. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
                 };
             };
             /** @description Error */

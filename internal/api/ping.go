@@ -1,0 +1,260 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// The address of a ping is /ping/{token}/{pipeline}/{key}, with a signal behind it: /start, /fail or an exit status.
+const (
+	pingPath       = "/ping/{token}/{pipeline}/{key}"
+	pingSignalPath = pingPath + "/{signal}"
+	pingRoot       = "/ping"
+
+	maxPingBody   = 10 << 10 // how much of a ping's body is kept
+	maxExitStatus = 255
+)
+
+// ping is what the path of a ping says. It holds a token, so the path itself is kept nowhere.
+type ping struct {
+	token    string
+	pipeline pipeline.ID
+	key      string
+	signal   string // empty: success
+	short    bool   // parts are missing, or there are too many
+}
+
+// LoggedPath returns the path of a request as it may be logged: that of a ping contains a token.
+func LoggedPath(r *http.Request) string {
+	if isPing(r) {
+		return pingRoot
+	}
+	return r.URL.Path
+}
+
+func isPing(r *http.Request) bool {
+	return r.URL.Path == pingRoot || strings.HasPrefix(r.URL.Path, pingRoot+"/")
+}
+
+// takePing returns the ping that r is, and a request whose URL no longer contains the token.
+func takePing(r *http.Request) (ping, *http.Request) {
+	parts := strings.Split(strings.TrimPrefix(r.URL.EscapedPath(), pingRoot+"/"), "/")
+	for i, part := range parts {
+		if text, err := url.PathUnescape(part); err == nil {
+			parts[i] = text
+		}
+	}
+	safe := *r
+	safe.URL, safe.RequestURI, safe.Pattern = &url.URL{Path: pingRoot}, pingRoot, pingPath
+	if len(parts) != 3 && len(parts) != 4 {
+		return ping{short: true}, &safe
+	}
+	p := ping{token: parts[0], pipeline: pipeline.ID(parts[1]), key: parts[2]}
+	if len(parts) == 4 {
+		p.signal, safe.Pattern = parts[3], pingSignalPath
+	}
+	return p, &safe
+}
+
+// servePing writes the reading that a ping stands for, and answers as Healthchecks does.
+func (a *API) servePing(c *call, r *http.Request, in ping) {
+	p := a.checkPing(r, c, in)
+	if p == nil {
+		p = a.writePing(c, r, in)
+	}
+	header := c.Header()
+	header["X-Content-Type-Options"] = nosniff
+	header.Set("Ping-Body-Limit", strconv.Itoa(maxPingBody))
+	if p != nil {
+		a.metrics.refusals.Inc()
+		p.write(&c.response, r.WithContext(c))
+		return
+	}
+	a.metrics.writes.Inc()
+	header.Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = io.WriteString(&c.response, "OK") // it is stored, whether or not the client still wants to know
+}
+
+// checkPing returns the Problem with a ping's client. The answer to a token that is unknown, has another role or is limited to
+// other pipelines is that to a pipeline that does not exist.
+func (a *API) checkPing(r *http.Request, c *call, in ping) *Problem {
+	if p := a.checkHost(r); p != nil {
+		return p
+	}
+	// A GET writes, too: a page of another origin must not make one.
+	writes := *r
+	writes.Method = http.MethodPost
+	if err := a.origins.Check(&writes); err != nil {
+		return problem(http.StatusForbidden, crossOrigin, "a page of another origin may not write here: %s", err)
+	}
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodPost:
+	default:
+		return problem(http.StatusMethodNotAllowed, plainKind, "%s is not allowed here; use GET, HEAD or POST", methodLabel(r.Method)).with("Allow", "GET, HEAD, POST")
+	}
+	if in.short {
+		return noPing()
+	}
+	who, p := a.pinger(r.Context(), c, in.token)
+	if p != nil {
+		return p
+	}
+	c.who = who
+	if who.may(RoleSensor, in.pipeline) != nil {
+		return noPing()
+	}
+	if a.settings.ReadOnly != "" {
+		return problem(http.StatusForbidden, plainKind, "%s", a.settings.ReadOnly)
+	}
+	if f := store.FaultOf(a.trouble()); f != nil {
+		return faultProblem(f)
+	}
+	return nil
+}
+
+// pinger returns the client whose token a ping has. On a server without tokens any text is accepted. Tokens of roles that may
+// do more than write readings are not: addresses end up in the logs of proxies.
+func (a *API) pinger(ctx context.Context, c *call, secret string) (principal, *Problem) {
+	if !a.asks() {
+		if !a.settings.Loopback {
+			return principal{}, noPing()
+		}
+		return principal{role: RoleSensor}, nil
+	}
+	if token := a.keys.Load().find(secret); token != nil {
+		if token.role != RoleSensor {
+			return principal{}, noPing()
+		}
+		return token.principal, nil
+	}
+	a.guesses.failed(c.address(), a.now())
+	if a.auditor != nil {
+		a.recordRefusal(ctx, c, "authenticate", &a.auditor.unknown, unauthorized("the token of a ping is not known"))
+	}
+	return principal{}, noPing()
+}
+
+func noPing() *Problem {
+	return problem(http.StatusNotFound, unknownPipeline,
+		"no such ping address; it is /ping/TOKEN/PIPELINE/KEY, with /start, /fail or an exit status behind it, and TOKEN has the role sensor for that pipeline")
+}
+
+// pinged is the data of a ping's reading.
+type pinged struct {
+	Status          string   `json:"status"`
+	ExitStatus      *int     `json:"exitStatus"`
+	DurationSeconds *float64 `json:"durationSeconds"`
+	Body            *string  `json:"body"`
+}
+
+// writePing stores the reading of a ping.
+func (a *API) writePing(c *call, r *http.Request, in ping) *Problem {
+	if _, p := a.entry(c, in.pipeline); p != nil {
+		if p.Status == http.StatusNotFound {
+			return noPing()
+		}
+		return p
+	}
+	data, p := readSignal(in.signal)
+	if p != nil {
+		return p
+	}
+	if data.Body, p = pingBody(r); p != nil {
+		return p
+	}
+	key, suffix, err := sensor.ExternalKey(in.key)
+	if err != nil {
+		return badRequest("%s", err)
+	}
+	if data.Status != "start" {
+		if data.DurationSeconds, err = a.sinceStart(c, store.ReadingQuery{Pipeline: in.pipeline, Key: key, Period: suffix}); err != nil {
+			return problemOf(err)
+		}
+	}
+	text, err := json.Marshal(data)
+	if err != nil {
+		return problemOf(err)
+	}
+	write, undo, p := a.reading(c, c.who, incoming{pipeline: in.pipeline, key: in.key, data: text, source: "ping"})
+	if p != nil {
+		return p
+	}
+	if _, err := a.store.PutReadings(context.WithoutCancel(c), []store.Write{write}, a.now()); err != nil {
+		undo()
+		return problemOf(fmt.Errorf("store reading %s of %s: %w", key, in.pipeline, err))
+	}
+	return nil
+}
+
+// readSignal returns the status that the end of a ping's path stands for.
+func readSignal(signal string) (pinged, *Problem) {
+	switch signal {
+	case "":
+		return pinged{Status: "success"}, nil
+	case "start", "fail":
+		return pinged{Status: signal}, nil
+	}
+	code, err := strconv.ParseUint(signal, 10, 64)
+	switch {
+	case err != nil && !errors.Is(err, strconv.ErrRange):
+		return pinged{}, badRequest("%.40q is no signal; write start, fail or an exit status behind the key, and / in a key as %%2F", signal)
+	case err != nil || code > maxExitStatus:
+		return pinged{}, badRequest("exit status %.40s is above %d", signal, maxExitStatus)
+	}
+	status, exit := "success", int(code)
+	if exit != 0 {
+		status = "fail"
+	}
+	return pinged{Status: status, ExitStatus: &exit}, nil
+}
+
+// pingBody returns the beginning of a ping's body; nil if it has none.
+func pingBody(r *http.Request) (*string, *Problem) {
+	var buf bytes.Buffer
+	if _, err := io.Copy(&buf, io.LimitReader(r.Body, maxPingBody+utf8.UTFMax)); err != nil {
+		return nil, badRequest("the body could not be read to its end: %s", err)
+	}
+	text := buf.Bytes()
+	if len(text) == 0 {
+		return nil, nil
+	}
+	if len(text) > maxPingBody {
+		cut := maxPingBody
+		for cut > maxPingBody-utf8.UTFMax && !utf8.RuneStart(text[cut]) {
+			cut--
+		}
+		text = text[:cut]
+	}
+	body := strings.ToValidUTF8(string(text), "�")
+	return &body, nil
+}
+
+// sinceStart returns the seconds since the start ping that is the last reading of that key and period; nil if another is.
+func (a *API) sinceStart(ctx context.Context, q store.ReadingQuery) (*float64, error) {
+	answers, err := a.store.Readings(ctx, []store.ReadingQuery{q})
+	if err != nil {
+		return nil, fmt.Errorf("read sensor %s of %s: %w", q.Key, q.Pipeline, err)
+	}
+	for _, r := range answers[0] {
+		if r.Period != q.Period || r.Deleted || r.Fields["status"] != "start" {
+			continue
+		}
+		took := max(a.now().Sub(r.UpdatedAt).Round(time.Millisecond).Seconds(), 0)
+		return &took, nil
+	}
+	return nil, nil
+}
