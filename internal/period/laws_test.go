@@ -86,7 +86,7 @@ func TestDayIsTheLatestDateTheClockHasShown(t *testing.T) {
 func TestPeriodsPartitionTheTimeline(t *testing.T) {
 	for _, c := range zonetest.Changes(t) {
 		from, to := window(c)
-		for _, size := range []period.Size{period.Day, period.Hour, period.Minute} {
+		for _, size := range period.Sizes() {
 			seen := map[period.Period]bool{}
 			first := period.At(from, size, c.Zone)
 			n := 0

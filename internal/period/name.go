@@ -6,21 +6,30 @@ import (
 )
 
 // forms is what Parse accepts, for its errors.
-const forms = "use 2026-03-03, 2026-03-03T07 or 2026-03-03T07:15 (or 20260303, 20260303T07, 20260303T0715), " +
-	"with an offset such as -05:00 after the second occurrence of a repeated hour or minute"
+const forms = "use 2026-03, 2026-W10, 2026-03-03, 2026-03-03T07 or 2026-03-03T07:15 (or 2026W10, 20260303, 20260303T07, " +
+	"20260303T0715), with an offset such as -05:00 after the second occurrence of a repeated hour or minute"
 
-// Parse reads a period's canonical name or one of its short forms: 2026-03-03, 20260303, 2026-03-03T07,
-// 20260303T07, 2026-03-03T07:15, 20260303T0715, each hour and minute form optionally with an offset (-05:00).
+// Parse reads a period's canonical name or one of its short forms: 2026-03, 2026-W10, 2026W10, 2026-03-03, 20260303,
+// 2026-03-03T07, 20260303T07, 2026-03-03T07:15, 20260303T0715, each hour and minute form optionally with an offset
+// (-05:00). A month has no short form, since 202603 could be a day of another century.
 func Parse(s string) (Period, error) {
 	r := reader{rest: s}
-	size, hour, minute := Day, 0, 0
+	size, day, hour, minute := Day, 1, 0, 0
 	year := r.number(4)
 	dashed := r.skip('-')
-	month := r.number(2)
-	if dashed {
-		r.want('-')
+	if r.skip('W') {
+		return r.week(s, year)
 	}
-	day := r.number(2)
+	month := r.number(2)
+	switch {
+	case dashed && r.rest == "":
+		size = Month
+	case dashed:
+		r.want('-')
+		fallthrough
+	default:
+		day = r.number(2)
+	}
 	var repeated bool
 	var offset int32
 	if r.skip('T') {
@@ -39,6 +48,29 @@ func Parse(s string) (Period, error) {
 	}
 	p.repeated, p.offsetSec = repeated, offset
 	return p, nil
+}
+
+// week takes the number of a week, the last part of a name.
+func (r *reader) week(s string, year int) (Period, error) {
+	week := r.number(2)
+	if r.bad || r.rest != "" {
+		return Period{}, fmt.Errorf("period %.60q is not understood: %s", s, forms)
+	}
+	if year < minYear {
+		return Period{}, fmt.Errorf("period %q: year %d is out of range: use %04d to %d", s, year, minYear, maxYear)
+	}
+	first := time.Date(year, time.January, 4, 0, 0, 0, 0, time.UTC).Unix() // which is always in week 1
+	p := named(Week, monday(first)+int64(week-1)*Week.seconds())
+	if isoYear, isoWeek := p.ISOWeek(); week < 1 || isoYear != year || isoWeek != week {
+		_, last := time.Date(year, time.December, 28, 0, 0, 0, 0, time.UTC).ISOWeek()
+		return Period{}, fmt.Errorf("period %q: week %d does not exist: %d has weeks 1 to %d", s, week, year, last)
+	}
+	return p, nil
+}
+
+// ISOWeek returns the year and the number of the ISO 8601 week that p, or its first day, lies in.
+func (p Period) ISOWeek() (year, week int) {
+	return time.Date(int(p.year), time.Month(p.month), int(p.day), 0, 0, 0, 0, time.UTC).ISOWeek()
 }
 
 // reader takes a name apart from left to right. After the first misfit it stays bad, so that Parse checks once.
@@ -109,12 +141,20 @@ func (p Period) String() string {
 }
 
 func (p Period) append(b []byte) []byte {
-	if p.size == 0 {
+	switch p.size {
+	case 0:
 		return b
+	case Week:
+		year, week := p.ISOWeek()
+		b = appendTwo(appendTwo(b, year/100), year%100)
+		return appendTwo(append(b, "-W"...), week)
 	}
 	b = appendTwo(b, int(p.year)/100)
 	b = appendTwo(b, int(p.year)%100)
 	b = appendTwo(append(b, '-'), int(p.month))
+	if p.size == Month {
+		return b
+	}
 	b = appendTwo(append(b, '-'), int(p.day))
 	if p.size <= Hour {
 		b = appendTwo(append(b, 'T'), int(p.hour))

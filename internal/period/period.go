@@ -1,7 +1,8 @@
-// Package period is the slice of data a run is for: a day, an hour or a minute in a time zone.
+// Package period is the slice of data a run is for: a month, an ISO week, a day, an hour or a minute in
+// a time zone.
 //
-// A Period is a name ("2026-03-03", "2026-03-03T10", "2026-03-03T10:15"); only together with a zone
-// does it have a first and a last instant. In a local hour that a clock change repeats, the second
+// A Period is a name ("2026-03", "2026-W10", "2026-03-03", "2026-03-03T10", "2026-03-03T10:15"); only
+// together with a zone does it have a first and a last instant. In a local hour that a clock change repeats, the second
 // occurrence carries its offset ("2026-11-01T01-05:00"), so every name is unique. The package never
 // reads a clock. Schedules over periods are in package schedule.
 package period
@@ -9,6 +10,7 @@ package period
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"time"
 )
 
@@ -20,11 +22,23 @@ const (
 	Minute Size = iota + 1
 	Hour
 	Day
+	Week
+	Month
 )
 
-// ParseSize reads "day", "hour" or "minute".
+// SizeNames lists the names of the sizes, for messages.
+const SizeNames = "month, week, day, hour or minute"
+
+// Sizes returns all sizes, smallest first.
+func Sizes() [5]Size { return [...]Size{Minute, Hour, Day, Week, Month} }
+
+// ParseSize reads "month", "week", "day", "hour" or "minute".
 func ParseSize(s string) (Size, error) {
 	switch s {
+	case "month":
+		return Month, nil
+	case "week":
+		return Week, nil
 	case "day":
 		return Day, nil
 	case "hour":
@@ -32,12 +46,16 @@ func ParseSize(s string) (Size, error) {
 	case "minute":
 		return Minute, nil
 	}
-	return 0, fmt.Errorf("period size %.60q is unknown: use day, hour or minute", s)
+	return 0, fmt.Errorf("period size %.60q is unknown: use "+SizeNames, s)
 }
 
-// String gives "day", "hour" or "minute".
+// String returns the name that ParseSize reads.
 func (s Size) String() string {
 	switch s {
+	case Month:
+		return "month"
+	case Week:
+		return "week"
 	case Day:
 		return "day"
 	case Hour:
@@ -48,9 +66,17 @@ func (s Size) String() string {
 	return "unknown size"
 }
 
-// seconds is how long a slice of this size is where no clock change touches it; 0 for an unknown size.
+// known says that s is one of the sizes.
+func (s Size) known() bool { return s >= Minute && s <= Month }
+
+// seconds is how long a slice of this size is where no clock change touches it; 0 for a month, which has no fixed
+// length, and for an unknown size.
 func (s Size) seconds() int64 {
 	switch s {
+	case Month:
+		return 0
+	case Week:
+		return 7 * 86400
 	case Day:
 		return 86400
 	case Hour:
@@ -61,7 +87,26 @@ func (s Size) seconds() int64 {
 	return 0
 }
 
+// Longest returns a duration that no slice of this size exceeds, whatever clock changes it contains.
+func (s Size) Longest() time.Duration {
+	const day = 24 * time.Hour
+	switch s {
+	case Month:
+		return 33 * day // a zone that crosses the date line may add a day
+	case Week:
+		return 9 * day
+	case Day:
+		return 3 * day
+	case Hour:
+		return time.Hour
+	case Minute:
+		return time.Minute
+	}
+	return 0
+}
+
 // Period names one slice. The zero Period means "undated". Periods are comparable with ==.
+// A week and a month hold the date of their first day.
 type Period struct {
 	size      Size
 	year      int16
@@ -80,10 +125,14 @@ const (
 )
 
 // New builds the (first) period of that size whose name holds the given fields; fields below size are ignored.
+// A week is the one that holds the given date.
 // It fails on a date, hour or minute that does not exist on any clock (February 30th, hour 24).
 func New(size Size, year int, month time.Month, day, hour, minute int) (Period, error) {
-	if size < Minute || size > Day {
-		return Period{}, fmt.Errorf("period size %d is unknown: use day, hour or minute", size)
+	if !size.known() {
+		return Period{}, fmt.Errorf("period size %d is unknown: use "+SizeNames, size)
+	}
+	if size == Month {
+		day = 1
 	}
 	if year < minYear || year > maxYear {
 		return Period{}, fmt.Errorf("year %d is out of range: use %04d to %d", year, minYear, maxYear)
@@ -95,6 +144,10 @@ func New(size Size, year int, month time.Month, day, hour, minute int) (Period, 
 		return Period{}, fmt.Errorf("day %d does not exist: %s %d has days 1 to %d", day, month, year, last)
 	}
 	p := Period{size: size, year: int16(year), month: uint8(month), day: uint8(day)}
+	if size == Week {
+		p.size = Day
+		return p.Outer(Week), nil
+	}
 	if size <= Hour {
 		if hour < 0 || hour > 23 {
 			return Period{}, fmt.Errorf("hour %d does not exist: use 0 to 23", hour)
@@ -120,7 +173,8 @@ func (p Period) IsZero() bool { return p == Period{} }
 // Size is p's size; 0 for the zero Period.
 func (p Period) Size() Size { return p.size }
 
-// Date gives the calendar date p lies on, which is all that calendars look at.
+// Date gives the calendar date p lies on, which is all that calendars look at; for a week or month it is that of
+// its first day.
 func (p Period) Date() (year int, month time.Month, day int) {
 	return int(p.year), time.Month(p.month), int(p.day)
 }
@@ -134,18 +188,63 @@ func (p Period) Weekday() time.Weekday {
 }
 
 // Outer is the slice of a larger (or the same) size that holds p; asking for a smaller size gives the zero Period.
-// It goes by name: a repeated minute lies in the repeated hour, and both lie in their day.
+// It goes by name: a repeated minute lies in the repeated hour, and both lie in their day. A week that touches two
+// months lies in the one with its Thursday, by which ISO 8601 also counts weeks to years.
 func (p Period) Outer(size Size) Period {
-	switch {
-	case p.size == 0 || size < p.size || size > Day:
+	if p.size == 0 || size < p.size || !size.known() {
 		return Period{}
-	case size == p.size:
-		return p
-	case size == Hour:
-		p.size, p.minute = Hour, 0
+	}
+	if size == p.size {
 		return p
 	}
+	switch size {
+	case Hour:
+		p.size, p.minute = Hour, 0
+		return p
+	case Day:
+		return p.firstDay()
+	case Week:
+		return named(Week, monday(p.firstDay().label()))
+	case Month:
+		day := p.firstDay()
+		if p.size == Week {
+			day = named(Day, p.label()+thursday*86400)
+		}
+		day.size, day.day = Month, 1
+		return day
+	}
+	return Period{}
+}
+
+// FirstDay is the day that p lies on or, for a week or month, its first; the zero Period if p is zero.
+func (p Period) FirstDay() Period {
+	if p.size == 0 {
+		return Period{}
+	}
+	return p.firstDay()
+}
+
+func (p Period) firstDay() Period {
 	return Period{size: Day, year: p.year, month: p.month, day: p.day}
+}
+
+// Days walks the days that p holds, by name; for a day or a smaller slice it is the one that p lies on.
+func (p Period) Days() iter.Seq[Period] {
+	return func(yield func(Period) bool) {
+		if p.size == 0 {
+			return
+		}
+		first := p.firstDay()
+		end := first.label() + 86400
+		if p.size > Day {
+			end = p.next()
+		}
+		for label := first.label(); label < end; label += 86400 {
+			if !yield(named(Day, label)) {
+				return
+			}
+		}
+	}
 }
 
 // Holds says whether q lies inside p (or is p).

@@ -41,6 +41,14 @@ func TestEveryFormIsReadIntoItsCanonicalName(t *testing.T) {
 		"0001-01-01":                "0001-01-01",
 		"9999-12-31T23:59":          "9999-12-31T23:59",
 		"2028-02-29":                "2028-02-29",
+		"2026-03":                   "2026-03",
+		"2026-W10":                  "2026-W10",
+		"2026W10":                   "2026-W10",
+		"2026-W01":                  "2026-W01", // begins in 2025
+		"2026-W53":                  "2026-W53",
+		"0001-W01":                  "0001-W01",
+		"9999-W52":                  "9999-W52", // ends in the year 10000
+		"9999-12":                   "9999-12",
 	} {
 		if got := parse(t, text).String(); got != want {
 			t.Errorf("Parse(%q) = %s, want %s", text, got, want)
@@ -72,6 +80,18 @@ func TestAnythingElseIsRefusedWithWhatWouldBeRight(t *testing.T) {
 		"2026-11-01T01-00:00":       "such as -05:00",
 		"2026-11-01T01-05:00:00":    "such as -05:00",
 		"2026-11-01T01-05:00:60":    "such as -05:00",
+		"2025-W53":                  "2025 has weeks 1 to 52",
+		"2026-W54":                  "2026 has weeks 1 to 53",
+		"2026-W00":                  "2026 has weeks 1 to 53",
+		"0000-W01":                  "use 0001 to 9999",
+		"2026-W1":                   "2026-W10",
+		"2026-w10":                  "2026-W10",
+		"2026-W10-1":                "2026-W10",
+		"2026-W10T01":               "2026-W10",
+		"202603":                    "2026-03",
+		"2026-13":                   "use 1 to 12",
+		"2026-03-":                  "2026-03",
+		"2026-03T07":                "2026-03",
 		"2026-02-30":                "February 2026 has days 1 to 28",
 		"2026-13-01":                "use 1 to 12",
 		"2026-00-01":                "use 1 to 12",
@@ -135,13 +155,13 @@ func TestNewRefusesWhatNoClockShows(t *testing.T) {
 }
 
 func TestSizesReadAndWriteTheirNames(t *testing.T) {
-	for _, size := range []period.Size{period.Minute, period.Hour, period.Day} {
+	for _, size := range period.Sizes() {
 		if got, err := period.ParseSize(size.String()); err != nil || got != size {
 			t.Errorf("ParseSize(%q) = %s, %v", size, got, err)
 		}
 	}
-	if _, err := period.ParseSize("week"); err == nil || !strings.Contains(err.Error(), "day, hour or minute") {
-		t.Errorf("ParseSize(week): %v", err)
+	if _, err := period.ParseSize("quarter"); err == nil || !strings.Contains(err.Error(), "day, hour or minute") {
+		t.Errorf("ParseSize(quarter): %v", err)
 	}
 }
 
@@ -160,6 +180,7 @@ func TestOuterGoesByName(t *testing.T) {
 	minute := parse(t, "2026-11-01T01:30-05:00")
 	for size, want := range map[period.Size]string{
 		period.Minute: "2026-11-01T01:30-05:00", period.Hour: "2026-11-01T01-05:00", period.Day: "2026-11-01",
+		period.Week: "2026-W44", period.Month: "2026-11",
 		0: "", 9: "",
 	} {
 		if got := minute.Outer(size); got.String() != want {
@@ -182,6 +203,14 @@ func TestHoldsGoesDownward(t *testing.T) {
 		{"2026-11-01T01", "2026-11-01T01:30-05:00", false},
 		{"2026-11-01T01", "2026-11-01", false},
 		{"2026-11-02", "2026-11-01T01", false},
+		{"2026-W44", "2026-11-01T01-05:00", true},
+		{"2026-W45", "2026-11-01", false},
+		{"2026-11", "2026-11-01T01:30", true},
+		{"2026-11", "2026-W45", true},
+		{"2026-10", "2026-W44", true}, // its Thursday is 29 October
+		{"2026-11", "2026-W44", false},
+		{"2026-W45", "2026-11", false},
+		{"2026-01", "2026-W01", true}, // its Monday is in 2025
 	} {
 		if got := parse(t, c.outer).Holds(parse(t, c.inner)); got != c.want {
 			t.Errorf("%s holds %s: %t", c.outer, c.inner, got)
@@ -194,9 +223,9 @@ func TestHoldsGoesDownward(t *testing.T) {
 
 func TestCompareListsOldestFirst(t *testing.T) {
 	want := []string{
-		"2026-10-31T23", "2026-11-01", "2026-11-01T00", "2026-11-01T00:00", "2026-11-01T00:59",
+		"2026-W44", "2026-10-31T23", "2026-11", "2026-11-01", "2026-11-01T00", "2026-11-01T00:00", "2026-11-01T00:59",
 		"2026-11-01T01", "2026-11-01T01:00", "2026-11-01T01:59", "2026-11-01T01-04:30", "2026-11-01T01-05:00",
-		"2026-11-01T01:00-05:00", "2026-11-01T01:59-05:00", "2026-11-01T02", "2026-11-02", "2026-12-01", "2027-01-01",
+		"2026-11-01T01:00-05:00", "2026-11-01T01:59-05:00", "2026-11-01T02", "2026-W45", "2026-11-02", "2026-12", "2026-12-01", "2026-W53", "2027-01", "2027-01-01",
 	}
 	periods := make([]period.Period, 0, len(want))
 	for _, i := range rapid.Permutation(want).Example(1) {
@@ -216,7 +245,7 @@ func TestTextRoundTrips(t *testing.T) {
 	type row struct {
 		Date period.Period `json:"date"`
 	}
-	for _, text := range []string{`{"date":"2026-11-01T01-05:00"}`, `{"date":""}`} {
+	for _, text := range []string{`{"date":"2026-11-01T01-05:00"}`, `{"date":"2026-W10"}`, `{"date":"2026-03"}`, `{"date":""}`} {
 		r := row{Date: parse(t, "2020-01-01")}
 		if err := json.Unmarshal([]byte(text), &r); err != nil {
 			t.Fatal(err)
@@ -235,9 +264,9 @@ func TestNamesRoundTripForAnyInstant(t *testing.T) {
 	zones := []*time.Location{
 		time.UTC, nil, zonetest.Load(t, "America/New_York"), zonetest.Load(t, "Africa/Monrovia"), zonetest.Load(t, "Australia/Lord_Howe"), zonetest.Load(t, "Asia/Kathmandu"),
 	}
-	sizes := []period.Size{period.Minute, period.Hour, period.Day}
+	sizes := period.Sizes()
 	rapid.Check(t, func(t *rapid.T) {
-		zone, size := rapid.SampledFrom(zones).Draw(t, "zone"), rapid.SampledFrom(sizes).Draw(t, "size")
+		zone, size := rapid.SampledFrom(zones).Draw(t, "zone"), rapid.SampledFrom(sizes[:]).Draw(t, "size")
 		at := time.Unix(rapid.Int64Range(-62135424000, 253402128000).Draw(t, "sec"), rapid.Int64Range(0, 999999999).Draw(t, "ns"))
 		p := period.At(at, size, zone)
 		if back, err := period.Parse(p.String()); err != nil || back != p {

@@ -9,14 +9,14 @@ import (
 // At is the period of that size that holds t in zone; the zero Period outside the years 1 to 9999.
 //
 // A day begins when the clock first reaches its midnight and ends when it first reaches the next one, so no day
-// is split or repeated. Hours and minutes are what the clock shows: turned back, it begins a new slice.
+// is split or repeated. Weeks and months begin and end with their days. Hours and minutes are what the clock shows: turned back, it begins a new slice.
 func At(t time.Time, size Size, zone *time.Location) Period {
 	length, sec := size.seconds(), t.Unix()
-	if length == 0 || sec < minSec || sec > maxSec {
+	if !size.known() || sec < minSec || sec > maxSec {
 		return Period{}
 	}
-	if size == Day {
-		return named(Day, floor(Reached(sec+1, zone)-1, length))
+	if size >= Day {
+		return named(Day, floor(Reached(sec+1, zone)-1, Day.seconds())).Outer(size)
 	}
 	g := SegmentAt(sec, zone)
 	label := floor(sec+g.Offset, length)
@@ -31,7 +31,8 @@ func At(t time.Time, size Size, zone *time.Location) Period {
 	return Period{}
 }
 
-// named is the plain period whose name is the local time label; the zero Period if the year does not fit.
+// named is the plain period whose name is, or whose first day begins at, the local time label; the zero Period if
+// the year does not fit.
 func named(size Size, label int64) Period {
 	t := time.Unix(label, 0).UTC()
 	year, month, day := t.Date()
@@ -88,17 +89,34 @@ func (p Period) bounds(zone *time.Location) (start, end time.Time) {
 	return time.Unix(r.start, 0).UTC(), time.Unix(r.end, 0).UTC()
 }
 
+// next is the local time at which the slice after p begins, where no clock change repeats p.
+func (p Period) next() int64 {
+	if p.size == Month {
+		return time.Date(int(p.year), time.Month(p.month)+1, 1, 0, 0, 0, 0, time.UTC).Unix()
+	}
+	return p.label() + p.size.seconds()
+}
+
+// thursday is how many days after Monday it comes.
+const thursday = 3
+
+// monday is the beginning of the week that holds the local day which begins at label.
+func monday(label int64) int64 {
+	return floor(label-4*86400, Week.seconds()) + 4*86400 // 5 January 1970 was a Monday
+}
+
 // run is p's stretch of time, empty where zone has no such slice.
 func (p Period) run(zone *time.Location) run {
-	label, length := p.label(), p.size.seconds()
+	label, next := p.label(), p.next()
 	if !p.repeated {
-		if g := SegmentAt(label, zone); g.calm(label) && g.calm(label+length) {
-			return run{start: label - g.Offset, end: label + length - g.Offset}
+		if g := SegmentAt(label, zone); g.calm(label) && g.calm(next) {
+			return run{start: label - g.Offset, end: next - g.Offset}
 		}
 	}
-	if p.size == Day {
-		return run{start: wall(label, zone), end: wall(label+length, zone)}
+	if p.size >= Day {
+		return run{start: wall(label, zone), end: wall(next, zone)}
 	}
+	length := next - label
 	for i, r := range runsOf(label, length, zone) {
 		if r.name(p.size, label, i > 0) == p {
 			return r
@@ -152,6 +170,9 @@ func runsOf(label, length int64, zone *time.Location) []run {
 // the zero Period if that is outside the years 1 to 9999.
 func (p Period) Add(n int, zone *time.Location) Period {
 	n = int(min(max(int64(n), -maxSec), maxSec)) // more slices than there are; it can be negated
+	if p.size > Day {
+		return p.addLarge(n)
+	}
 	for n != 0 && p.size != 0 {
 		if k := p.leap(n, zone); k != 0 {
 			p = named(p.size, p.label()+int64(k)*p.size.seconds())
@@ -167,6 +188,16 @@ func (p Period) Add(n int, zone *time.Location) Period {
 		}
 	}
 	return p
+}
+
+// addLarge is Add for weeks and months, which no clock change skips or repeats.
+func (p Period) addLarge(n int) Period {
+	const most = 12 * maxYear * 5 // more weeks than there are, and few enough to count in seconds
+	n = min(max(n, -most), most)
+	if p.size == Week {
+		return named(Week, p.label()+int64(n)*Week.seconds())
+	}
+	return named(Month, time.Date(int(p.year), time.Month(int(p.month)+n), 1, 0, 0, 0, 0, time.UTC).Unix())
 }
 
 // leap is how many of the n slices from p on (or back) can be counted off at once: those that lie wholly in
