@@ -16,7 +16,7 @@ type Pipeline struct {
 	Version     *string           `json:"version"`
 	Problems    []string          `json:"problems"` // why its newest file is not in force
 	Schedule    *string           `json:"schedule"` // cron, stream or manual
-	Period      *string           `json:"period"`   // day, hour or minute
+	Period      *string           `json:"period"`   // month, week, day, hour or minute
 	Timezone    *string           `json:"timezone"`
 	After       []string          `json:"after"`
 	JobType     *string           `json:"jobType"`

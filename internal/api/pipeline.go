@@ -28,7 +28,7 @@ type Pipeline struct {
 	Version     *string           `json:"version" doc:"The active version."`
 	Problems    []string          `json:"problems" doc:"Why its newest file is not active or cannot be read; empty if it is active."`
 	Schedule    *string           `json:"schedule" enum:"cron,stream,manual" doc:"What opens its runs."`
-	Period      *string           `json:"period" enum:"day,hour,minute" doc:"The slice of data that a run is for."`
+	Period      *string           `json:"period" enum:"month,week,day,hour,minute" doc:"The slice of data that a run is for."`
 	Timezone    *string           `json:"timezone"`
 	After       []string          `json:"after" doc:"Its upstream pipelines."`
 	JobType     *string           `json:"jobType" doc:"null if the pipeline has no job."`

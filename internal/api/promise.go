@@ -30,15 +30,16 @@ func (p promises) add(d store.Deadline) {
 	}
 }
 
-// promises reads the deadlines of the periods in s. A deadline lies after the beginning of its period, by two days at most
-// and those that the file adds.
+// promises reads the deadlines of the periods in s. A deadline lies after the beginning of its period, by the length of the
+// period, two days at most and those that the file adds.
 func (a *API) promises(ctx context.Context, e *catalog.Entry, s stretch) (promises, error) {
 	out := promises{}
 	if e.SLA.Deadline == nil && e.SLA.Max == 0 {
 		return out, nil
 	}
 	const day = 24 * time.Hour
-	q := store.DeadlineQuery{Pipeline: e.ID, From: s.from.Add(-day), To: s.to.Add(time.Duration(e.SLA.DayOffset+2) * day), Limit: store.MaxPage}
+	later := time.Duration(e.SLA.DayOffset+2)*day + e.Schedule.Size().Longest()
+	q := store.DeadlineQuery{Pipeline: e.ID, From: s.from.Add(-day), To: s.to.Add(later), Limit: store.MaxPage}
 	page, err := a.store.Deadlines(ctx, q)
 	if err != nil {
 		return nil, fmt.Errorf("read deadlines of %s: %w", e.ID, err)

@@ -122,7 +122,7 @@ func (a *API) span(in *timelineInput) (stretch, *Problem) {
 // slots is one pipeline's part: what its schedule expects, and the runs there are.
 func (a *API) slots(ctx context.Context, e *catalog.Entry, s stretch) (Schedule, error) {
 	zone := e.Schedule.Zone()
-	q := store.RunQuery{Pipeline: e.ID, From: period.At(s.from, period.Day, zone), To: period.At(s.to, period.Minute, zone), Limit: maxSlots}
+	q := store.RunQuery{Pipeline: e.ID, From: period.At(s.from, max(e.Schedule.Size(), period.Day), zone), To: period.At(s.to, period.Minute, zone), Limit: maxSlots}
 	page, err := a.store.Runs(ctx, q)
 	if err != nil {
 		return Schedule{}, fmt.Errorf("read runs of %s: %w", e.ID, err)

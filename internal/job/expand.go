@@ -45,7 +45,7 @@ func Expand(a Attempt, raw document.Node, into pipeline.JobConfig, s *Secrets) (
 	return a, nil
 }
 
-// Variables are the names that pipeline files may use, and their values. A day has no hour.
+// Variables are the names that pipeline files may use, and their values. A day, week or month has no hour.
 func (a Attempt) Variables() map[string]string {
 	return map[string]string{
 		"DATE": a.Date(), "HOUR": a.Hour(), "PERIOD": a.Period.String(),
@@ -54,10 +54,10 @@ func (a Attempt) Variables() map[string]string {
 	}
 }
 
-// Date is the day that the period lies on, as 2026-03-03.
-func (a Attempt) Date() string { return a.Period.Outer(period.Day).String() }
+// Date is the day that the period lies on, as 2026-03-03; of a week or month it is the first day.
+func (a Attempt) Date() string { return a.Period.FirstDay().String() }
 
-// Hour is the hour that the period lies in, as 07; "" for a day.
+// Hour is the hour that the period lies in, as 07; "" for a day, week or month.
 func (a Attempt) Hour() string {
 	if a.Period.Size() == 0 || a.Period.Size() > period.Hour {
 		return ""

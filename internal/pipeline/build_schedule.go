@@ -80,7 +80,7 @@ func (b *builder) periodSize(s *ScheduleSection) period.Size {
 	if err != nil {
 		return b.impliedSize(s)
 	}
-	if s.Cron != nil && explicit > s.Cron.cron.Size() {
+	if s.Cron != nil && !s.Cron.cron.Fits(explicit) {
 		b.clashf("schedule.period", "schedule.cron",
 			"one %s would contain several fires of %q; use period: %s", explicit, s.Cron.cron, s.Cron.cron.Size())
 	}
@@ -179,8 +179,8 @@ func (b *builder) checkClockFitsPeriod(path string, clock *clockText) {
 	switch {
 	case size == period.Minute:
 		b.clashf(path, b.sizePath(), "minute periods have no deadline by the clock; use sla.maxDuration")
-	case size == period.Day && clock.Hourly():
-		b.clashf(path, b.sizePath(), "%q is for hourly periods, and these are days; write HH:MM, or period: hour", clock)
+	case size >= period.Day && clock.Hourly():
+		b.clashf(path, b.sizePath(), "%q is for hourly periods, and these are %ss; write HH:MM, or period: hour", clock, size)
 	}
 }
 

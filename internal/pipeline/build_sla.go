@@ -46,7 +46,7 @@ func (b *builder) checkSLA(s *SLASection, spec sla.Spec) {
 			Message: "is not shorter than maxDuration, so the warning is sent at 75 % of it",
 		})
 	}
-	if s.DayOffset > 0 && b.def.Schedule.Size() != period.Day {
-		b.clashf("sla.dayOffset", b.sizePath(), "days are added to daily deadlines only, and these periods are not days; remove it")
+	if s.DayOffset > 0 && b.def.Schedule.Size() < period.Day {
+		b.clashf("sla.dayOffset", b.sizePath(), "days are added to the deadlines of days, weeks and months only, and these periods are %ss; remove it", b.def.Schedule.Size())
 	}
 }

@@ -34,7 +34,7 @@ type Identity struct {
 type ScheduleSection struct {
 	Cron       *cronText          `yaml:"cron" doc:"Five-field cron expression (or @daily etc.) in the schedule's zone."`
 	Timezone   *zoneName          `yaml:"timezone" doc:"IANA zone of cron, periods, deadlines and calendars; default UTC."`
-	Period     string             `yaml:"period" enum:"day,hour,minute" doc:"The slice of data one run is for. Derived from cron unless said."`
+	Period     string             `yaml:"period" enum:"month,week,day,hour,minute" doc:"The slice of data one run is for. Derived from cron unless said; week (ISO, 2026-W10) and month (2026-03) must be said."`
 	Offset     int                `yaml:"offset" default:"0" min:"-100000" max:"0" doc:"Periods back: -1 makes the fire at 11:05 be for the hour 10."`
 	Time       *clockText         `yaml:"time" doc:"Earliest start of a period, HH:MM; also when its absence becomes a miss."`
 	Trigger    *TriggerSection    `yaml:"trigger" doc:"The start condition: the sensor predicate that opens a run."`
@@ -83,11 +83,11 @@ type Exclusion struct {
 
 // SLASection says by when a period must be done.
 type SLASection struct {
-	Deadline         *clockText         `yaml:"deadline" doc:"HH:MM, or :MM for hourly periods."`
+	Deadline         *clockText         `yaml:"deadline" doc:"HH:MM, or :MM for hourly periods. The deadline of a week or month is on the day after it ends, moved by dayOffset."`
 	ExpectedDuration *document.Duration `yaml:"expectedDuration" min:"0s" doc:"How long the job usually takes; the warning is sent this long before the deadline."`
 	MaxDuration      *document.Duration `yaml:"maxDuration" above:"0s" max:"24h" doc:"Longest time from the first reading of the start condition to completion."`
 	Timezone         *zoneName          `yaml:"timezone" doc:"IANA zone of the deadline; default the schedule's."`
-	DayOffset        int                `yaml:"dayOffset" default:"0" min:"0" max:"366" doc:"Days added to a daily deadline."`
+	DayOffset        int                `yaml:"dayOffset" default:"0" min:"0" max:"366" doc:"Days added to the deadline of a day, week or month."`
 	Critical         bool               `yaml:"critical" default:"false" doc:"Raises the severity of its alerts."`
 }
 

@@ -214,8 +214,12 @@ func (h *readingHandler) standing(ctx context.Context, n news) ([]run.Run, error
 // runsInside lists the pipeline's own runs, and all that are open, inside a slice.
 func (h *readingHandler) runsInside(ctx context.Context, e *catalog.Entry, outer period.Period) ([]run.Run, error) {
 	zone := e.Schedule.Zone()
+	from := outer
+	if outer.Size() == period.Month { // its first week may begin before it
+		from = outer.FirstDay().Outer(period.Week)
+	}
 	q := store.RunQuery{
-		Pipeline: e.ID, From: outer, Limit: store.MaxPage,
+		Pipeline: e.ID, From: from, Limit: store.MaxPage,
 		To: period.At(outer.End(zone).Add(-time.Second), period.Minute, zone),
 	}
 	var inside []run.Run

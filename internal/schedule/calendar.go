@@ -41,7 +41,7 @@ func (e *exclusions) add(c Calendar) {
 		reason = fmt.Sprintf("calendar %q", c.Name)
 	}
 	for _, p := range c.Dates {
-		if day := p.Outer(period.Day); e.dates[day] == "" {
+		if day := p.FirstDay(); e.dates[day] == "" {
 			e.dates[day] = reason
 		}
 	}
@@ -57,25 +57,51 @@ func (c Calendar) weekdayReason(d time.Weekday) string {
 	return "listed weekday"
 }
 
-// Excluded says why the calendar suppresses p; "" when it does not.
+// Excluded says why the calendar suppresses p; "" when it does not. A week or month is suppressed if all of its days are.
 func (s *Schedule) Excluded(p period.Period) string {
-	if p.IsZero() {
+	switch {
+	case p.IsZero() || len(s.include) == 0 && s.exclude == nil:
 		return ""
+	case p.Size() <= period.Day:
+		return s.excludedDay(p.FirstDay())
 	}
-	if len(s.include) > 0 && !s.includes(p) {
+	reason := ""
+	for day := range p.Days() {
+		switch why := s.excludedDay(day); {
+		case why == "":
+			return ""
+		case reason == "":
+			reason = why
+		case reason != why:
+			reason = "each of its days is excluded"
+		}
+	}
+	return reason
+}
+
+func (s *Schedule) excludedDay(day period.Period) string {
+	if len(s.include) > 0 && s.includedIn(day).IsZero() {
 		return "not an include date"
 	}
 	if s.exclude == nil {
 		return ""
 	}
-	if reason := s.exclude.weekdays[p.Weekday()]; reason != "" {
+	if reason := s.exclude.weekdays[day.Weekday()]; reason != "" {
 		return reason
 	}
-	return s.exclude.dates[p.Outer(period.Day)]
+	return s.exclude.dates[day]
 }
 
-// includes says whether p lies on a listed include date.
-func (s *Schedule) includes(p period.Period) bool {
-	_, found := slices.BinarySearchFunc(s.include, p.Outer(period.Day), period.Period.Compare)
-	return found
+// includedIn returns the first include date on which p lies or, for a week or month, that lies in p; the zero Period if there
+// is none.
+func (s *Schedule) includedIn(p period.Period) period.Period {
+	i, _ := slices.BinarySearchFunc(s.include, p.FirstDay(), period.Period.Compare)
+	if i == len(s.include) {
+		return period.Period{}
+	}
+	day := s.include[i]
+	if day == p.FirstDay() || p.Holds(day) {
+		return day
+	}
+	return period.Period{}
 }

@@ -213,6 +213,28 @@ func (c *Cron) Size() period.Size {
 	return period.Day
 }
 
+// Fits says that no period of that size holds two fires of ordinary days.
+func (c *Cron) Fits(size period.Size) bool {
+	least := c.Size()
+	if size <= period.Day || least < period.Day {
+		return size <= least
+	}
+	// The calendar of 2001 to 2040 has every sequence of weekdays and leap years.
+	first := time.Date(2001, time.January, 1, 0, 0, 0, 0, time.UTC)
+	var last period.Period
+	for day := first; day.Year() <= 2040; day = day.AddDate(0, 0, 1) {
+		if c.month>>day.Month()&1 == 0 || !c.matchesDay(day.Year(), day.Month(), day.Day()) {
+			continue
+		}
+		p := period.At(day, size, time.UTC)
+		if p == last {
+			return false
+		}
+		last = p
+	}
+	return true
+}
+
 // matchesDay says whether the day fields let the expression fire on that date of a month it names.
 func (c *Cron) matchesDay(year int, month time.Month, day int) bool {
 	dom := c.dom>>day&1 == 1

@@ -42,7 +42,7 @@ func New(spec Spec) *Schedule {
 		s.zone = time.UTC
 	}
 	for _, p := range spec.Include {
-		if day := p.Outer(period.Day); !day.IsZero() {
+		if day := p.FirstDay(); !day.IsZero() {
 			s.include = append(s.include, day)
 		}
 	}
@@ -93,13 +93,13 @@ func (s *Schedule) FireFor(p period.Period) time.Time {
 	return fire
 }
 
-// EarliestStart is schedule.time on the day that p is handled, which is p's own day unless an offset moves it;
-// without schedule.time it is the first instant of p.
+// EarliestStart is schedule.time on the day that p is handled, which is p's own day unless an offset moves it, and the
+// first day of a week or month; without schedule.time it is the first instant of p.
 func (s *Schedule) EarliestStart(p period.Period) time.Time {
 	if s.time == nil || p.IsZero() {
 		return p.Start(s.zone)
 	}
-	return s.timeOn(s.handled(p).Outer(period.Day))
+	return s.timeOn(s.handled(p).FirstDay())
 }
 
 // OpensFrom is the earliest instant at which p can open: its fire or, without one, the beginning of the slice in which

@@ -61,13 +61,16 @@ func (s *Schedule) fires(from time.Time) iter.Seq[Slot] {
 	}
 }
 
-// openings walks the listed days that open by themselves.
+// openings walks the listed days that open by themselves. Of the listed days of one week or month the first opens it.
 func (s *Schedule) openings(from time.Time) iter.Seq[Slot] {
 	return func(yield func(Slot) bool) {
+		var last period.Period
 		for _, day := range s.include {
-			if slot := s.opening(day); !slot.FireAt.Before(from) && !yield(slot) {
+			slot := s.opening(day)
+			if slot.Period != last && !slot.FireAt.Before(from) && !yield(slot) {
 				return
 			}
+			last = slot.Period
 		}
 	}
 }
@@ -83,17 +86,24 @@ func (s *Schedule) opening(day period.Period) Slot {
 
 // openingOf is when the listed day of p opens, if that opens p.
 func (s *Schedule) openingOf(p period.Period) time.Time {
-	if !s.opensDays() || !s.includes(p) {
+	if !s.opensDays() {
 		return time.Time{}
 	}
-	if slot := s.opening(p.Outer(period.Day)); slot.Period == p {
+	day := s.includedIn(p)
+	if day.IsZero() {
+		return time.Time{}
+	}
+	if slot := s.opening(day); slot.Period == p {
 		return slot.FireAt
 	}
 	return time.Time{}
 }
 
-// slicesOfListedDays walks every slice of the listed days.
+// slicesOfListedDays walks every slice of the listed days, or the weeks or months that they lie in.
 func (s *Schedule) slicesOfListedDays(from time.Time) iter.Seq[Slot] {
+	if s.size > period.Day {
+		return s.aroundListedDays(from)
+	}
 	return func(yield func(Slot) bool) {
 		for _, day := range s.include {
 			if day.End(s.zone).Before(from) {
@@ -104,6 +114,19 @@ func (s *Schedule) slicesOfListedDays(from time.Time) iter.Seq[Slot] {
 					return
 				}
 			}
+		}
+	}
+}
+
+func (s *Schedule) aroundListedDays(from time.Time) iter.Seq[Slot] {
+	return func(yield func(Slot) bool) {
+		var last period.Period
+		for _, day := range s.include {
+			p := day.Outer(s.size)
+			if p != last && !p.Start(s.zone).Before(from) && !yield(s.slot(p, time.Time{})) {
+				return
+			}
+			last = p
 		}
 	}
 }
@@ -137,9 +160,19 @@ func (s *Schedule) Inside(p period.Period) iter.Seq[Slot] {
 		if !from.Before(until) {
 			return
 		}
+		if s.size == period.Week { // a month's first and last week may reach beyond it
+			from = s.sliceAt(from).Start(s.zone)
+			until = s.sliceAt(until.Add(-time.Second)).End(s.zone)
+		}
 		until = s.turn(until)
 		for slot := range s.Slots(s.turn(from)) {
-			if !slot.Begins(s.zone).Before(until) || !yield(slot) {
+			if !slot.Begins(s.zone).Before(until) {
+				return
+			}
+			if s.size == period.Week && !p.Holds(slot.Period) {
+				continue
+			}
+			if !yield(slot) {
 				return
 			}
 		}

@@ -43,8 +43,11 @@ func (s *Schedule) Upcoming(from time.Time) iter.Seq[Slot] {
 }
 
 // leaves is an instant up to which every slice after p lies on the day of p: the end of that day, or
-// a change of the clock before it, which may lead back to the day before.
+// a change of the clock before it, which may lead back to the day before. A week or month has none after it.
 func (s *Schedule) leaves(p period.Period) time.Time {
+	if p.Size() > period.Day {
+		return p.End(s.zone)
+	}
 	end := p.Outer(period.Day).End(s.zone)
 	if _, change := p.Start(s.zone).In(s.zone).ZoneBounds(); !change.IsZero() && change.Before(end) {
 		return change

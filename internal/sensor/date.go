@@ -9,6 +9,7 @@ import (
 )
 
 // PeriodOf is the period a write is for: "date" (with "hour", "minute") in its fields, else the key's suffix, else undated.
+// A date may also be a week, "2026-W10", or a month, "2026-03"; neither takes an hour.
 // A present but malformed date, hour or minute is an error: the write must be refused.
 //
 // An hour without a date is refused, unless the key names the period: it would pass for an undated fact.
@@ -32,6 +33,10 @@ func PeriodOf(f Fields, suffix period.Period) (period.Period, error) {
 		}
 		return day, nil
 	}
+	if day.Size() > period.Day {
+		return period.Period{}, fmt.Errorf("date %s is a whole %s, so hour %s has no day; send a date like 2026-03-03, or leave hour out",
+			literal(written), day.Size(), literal(hourField))
+	}
 	hour, err := clockField("hour", hourField, 23)
 	if err != nil {
 		return period.Period{}, err
@@ -54,9 +59,9 @@ func dayOf(v any) (period.Period, error) {
 	}
 	day, err := period.Parse(text)
 	if err != nil {
-		return period.Period{}, fmt.Errorf("date %s is not a calendar date; write it like 2026-03-03 or 20260303", literal(v))
+		return period.Period{}, fmt.Errorf("date %s is not a calendar date; write it like 2026-03-03 or 20260303, a week like 2026-W10, a month like 2026-03", literal(v))
 	}
-	if day.Size() != period.Day {
+	if day.Size() < period.Day {
 		return period.Period{}, fmt.Errorf("date %s is more than a date; write the day alone, like 2026-03-03, and the rest in hour and minute", literal(v))
 	}
 	return day, nil

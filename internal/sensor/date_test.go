@@ -41,6 +41,11 @@ func TestPeriodOfAWrite(t *testing.T) {
 		{`{"date":"2026-03-03"}`, "2026-03-02T07", "2026-03-03"},
 		{`{"hour":7}`, "2026-03-03", "2026-03-03"},
 		{`{"date":"2026-11-01","hour":1}`, "", "2026-11-01T01"},
+		{`{"date":"2026-W10"}`, "", "2026-W10"},
+		{`{"date":"2026W10"}`, "", "2026-W10"},
+		{`{"date":"2026-03"}`, "2026-03-03", "2026-03"},
+		{`{}`, "2026-W10", "2026-W10"},
+		{`{}`, "2026-03", "2026-03"},
 	} {
 		fields, err := sensor.Decode([]byte(tc.data))
 		if err != nil {
@@ -55,6 +60,10 @@ func TestPeriodOfAWrite(t *testing.T) {
 
 func TestMalformedDateRefusesTheWrite(t *testing.T) {
 	for data, says := range map[string]string{
+		`{"date":"2026-W54"}`:                            "is not a calendar date",
+		`{"date":202603}`:                                "a month like 2026-03",
+		`{"date":"2026-W10","hour":7}`:                   "date \"2026-W10\" is a whole week, so hour 7 has no day",
+		`{"date":"2026-03","hour":7}`:                    "is a whole month",
 		`{"date":null}`:                                  "date is null; write it like 2026-03-03 or 20260303",
 		`{"date":true}`:                                  "date is true or false",
 		`{"date":[1]}`:                                   "date is a list",

@@ -26,7 +26,8 @@ type Instants struct{ Warn, Breach time.Time }
 // is not of the schedule's size, and for one that no fire of its cron is for, it is zero.
 //
 // A day's deadline is looked for from its cron fire on or, without cron, from its first instant, also where a listed day
-// opens later; an hour's from its end. Minutes have none: a relative deadline is for them.
+// opens later; that of an hour, week or month from its end, with or without cron. Minutes have none: a relative deadline
+// is for them.
 func (s Spec) For(p period.Period, fire time.Time, on *schedule.Schedule) Instants {
 	if s.Deadline == nil || p.IsZero() || p.Size() != on.Size() || p.Size() == period.Minute {
 		return Instants{}
@@ -35,11 +36,11 @@ func (s Spec) For(p period.Period, fire time.Time, on *schedule.Schedule) Instan
 		return Instants{}
 	}
 	from, days := base(*s.Deadline, p, on.Zone()), 0
-	if p.Size() == period.Day {
+	if p.Size() >= period.Day {
 		days = s.DayOffset
-		if on.Cron() != nil {
-			from = fire
-		}
+	}
+	if p.Size() == period.Day && on.Cron() != nil {
+		from = fire
 	}
 	breach := s.Deadline.AfterDays(from, days, s.Zone)
 	if breach.IsZero() {
@@ -81,8 +82,8 @@ func Close(c schedule.Clock, p period.Period, on *schedule.Schedule) time.Time {
 	return c.After(from, on.Zone())
 }
 
-// base is the instant from which a deadline of p is looked for: a time of day belongs to the day that begins,
-// anything else comes when the data of p can be complete.
+// base is the instant from which a deadline of p is looked for: for a day, a time of day is one of that day; in all other
+// cases the deadline comes when the data of p can be complete.
 func base(c schedule.Clock, p period.Period, zone *time.Location) time.Time {
 	if p.Size() == period.Day && !c.Hourly() {
 		return p.Start(zone)

@@ -56,6 +56,10 @@ func TestAbsoluteDeadlines(t *testing.T) {
 	listed := schedule.New(schedule.Spec{
 		Size: period.Day, Zone: newYork, Time: clock(t, "09:00"), Opens: true, Include: []period.Period{parse(t, "2026-03-03")},
 	})
+	weekly := schedule.New(schedule.Spec{Size: period.Week, Zone: newYork})
+	monthly := schedule.New(schedule.Spec{Size: period.Month, Zone: newYork})
+	weeklyCron := schedule.New(schedule.Spec{Cron: cron(t, "0 5 * * 3", 0, newYork).Cron(), Size: period.Week, Offset: -1, Zone: newYork})
+	monthlyFire := schedule.New(schedule.Spec{Cron: cron(t, "0 5 1 * *", 0, newYork).Cron(), Size: period.Week, Zone: newYork})
 	for _, c := range []struct {
 		name, period, deadline string
 		on                     *schedule.Schedule
@@ -89,6 +93,14 @@ func TestAbsoluteDeadlines(t *testing.T) {
 		{"the second of two hours", "2026-11-01T01-05:00", ":30", hourly, newYork, 0, "2026-11-01T07:30:00Z"},
 		{"a day that no fire is for has none", "2026-03-04", "08:00", cron(t, "0 5 * * 1,2", 0, newYork), newYork, 0, ""},
 		{"an hour that no fire is for has none", "2026-03-03T09", ":30", cron(t, "0 6,18 * * *", 0, newYork), newYork, 0, ""},
+		{"a week ends on the Monday after it", "2026-W09", "08:00", weekly, newYork, 0, "2026-03-02T13:00:00Z"},
+		{"a week is due in the zone of the deadline", "2026-W09", "08:00", weekly, time.UTC, 0, "2026-03-02T08:00:00Z"},
+		{"a week moved by days", "2026-W09", "08:00", weekly, newYork, 2, "2026-03-04T13:00:00Z"},
+		{"a week after a clock change", "2026-W10", "08:00", weekly, newYork, 0, "2026-03-09T12:00:00Z"},
+		{"a week's fire does not matter", "2026-W09", "08:00", weeklyCron, newYork, 0, "2026-03-02T13:00:00Z"},
+		{"a week that no fire is for has none", "2026-W08", "08:00", monthlyFire, newYork, 0, ""},
+		{"a month ends on the first of the next", "2026-02", "08:00", monthly, newYork, 0, "2026-03-01T13:00:00Z"},
+		{"a month moved by days", "2025-12", "08:00", monthly, newYork, 4, "2026-01-05T13:00:00Z"},
 		{"minutes have none", "2026-03-03T10:15", ":30", minutes, newYork, 0, ""},
 		{"another size has none", "2026-03-03T10", "08:00", daily, newYork, 0, ""},
 	} {

@@ -94,8 +94,8 @@ func (m *Monitor) finish(ctx context.Context, claim store.Claim, due, now time.T
 // lookBack is how far back a period may have begun whose deadline is still to come.
 func lookBack(e *catalog.Entry) time.Duration {
 	const day = 24 * time.Hour
-	if e.Schedule.Size() == period.Day {
-		return time.Duration(e.SLA.DayOffset+3) * day
+	if size := e.Schedule.Size(); size >= period.Day {
+		return time.Duration(e.SLA.DayOffset+1)*day + size.Longest()
 	}
 	return 2 * day
 }

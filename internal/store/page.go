@@ -65,8 +65,23 @@ func PeriodKey(p period.Period) string {
 	}
 	year, month, day := p.Date()
 	hour, minute := p.Clock()
-	// Larger slices come first, so the sizes count the other way round.
-	return fmt.Sprintf("%04d%02d%02d%02d%s%02d%d", year, month, day, hour, repeatKey(p), minute, period.Day-p.Size())
+	return fmt.Sprintf("%04d%02d%02d%02d%s%02d%c", year, month, day, hour, repeatKey(p), minute, sizeKey(p.Size()))
+}
+
+// sizeKey puts larger slices first. Weeks and months came after the others, whose keys are stored.
+func sizeKey(s period.Size) byte {
+	switch s {
+	case period.Month:
+		return '*'
+	case period.Week:
+		return '+'
+	case period.Day:
+		return '0'
+	case period.Hour:
+		return '1'
+	case period.Minute:
+	}
+	return '2'
 }
 
 // repeatKey is six digits: 0 for a first occurrence, and for a repeated one more the further west its offset is.

@@ -44,13 +44,13 @@ func TestCursorOfAnotherKindIsRefused(t *testing.T) {
 
 // somePeriod draws names that lie close together, repeated ones with all kinds of offsets among them.
 func somePeriod(t *rapid.T, label string) period.Period {
-	size := rapid.SampledFrom([]period.Size{period.Minute, period.Hour, period.Day}).Draw(t, label+" size")
+	size := rapid.SampledFrom([]period.Size{period.Minute, period.Hour, period.Day, period.Week, period.Month}).Draw(t, label+" size")
 	p, err := period.New(size, rapid.SampledFrom([]int{1, 2026, 9999}).Draw(t, label+" year"), time.March,
 		rapid.IntRange(1, 2).Draw(t, label+" day"), rapid.IntRange(0, 2).Draw(t, label+" hour"), rapid.IntRange(0, 2).Draw(t, label+" minute"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if size == period.Day || rapid.Bool().Draw(t, label+" first") {
+	if size >= period.Day || rapid.Bool().Draw(t, label+" first") {
 		return p
 	}
 	offset := rapid.SampledFrom([]string{"-05:00", "+00:00", "+05:30", "-04:56:02", "+23:59:59", "-23:59"}).Draw(t, label+" offset")

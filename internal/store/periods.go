@@ -6,9 +6,6 @@ import (
 	"github.com/interlock-go/interlock/internal/period"
 )
 
-// Sizes are those of periods, each held by the next.
-var Sizes = []period.Size{period.Minute, period.Hour, period.Day}
-
 // Periods is a set of periods that says quickly what lies in them or holds them: what Trim asks of the periods of open runs.
 type Periods struct{ is, holds map[period.Period]bool }
 
@@ -18,14 +15,14 @@ func (s *Periods) Add(p period.Period) {
 		s.is, s.holds = map[period.Period]bool{}, map[period.Period]bool{}
 	}
 	s.is[p] = true
-	for _, size := range Sizes {
+	for _, size := range period.Sizes() {
 		s.holds[p.Outer(size)] = true
 	}
 }
 
 // Touch says whether p is, holds or lies in one of them.
 func (s *Periods) Touch(p period.Period) bool {
-	for _, size := range Sizes {
+	for _, size := range period.Sizes() {
 		if outer := p.Outer(size); !outer.IsZero() && s.is[outer] {
 			return true
 		}
@@ -37,13 +34,15 @@ func (s *Periods) Touch(p period.Period) bool {
 const westmost = 12 * time.Hour
 
 // AgesFrom returns the instant that the retention of a write counts from: when it was written or, if that is later, when the
-// day of its period is over everywhere. A reading may be written long before its period.
+// day, week or month of its period is over everywhere. A reading may be written long before its period.
 func AgesFrom(written time.Time, p period.Period) time.Time {
 	if p.IsZero() {
 		return written
 	}
-	year, month, day := p.Date()
-	if over := time.Date(year, month, day+1, 0, 0, 0, 0, time.UTC).Add(westmost); over.After(written) {
+	if p.Size() < period.Day {
+		p = p.Outer(period.Day)
+	}
+	if over := p.End(time.UTC).Add(westmost); over.After(written) {
 		return over
 	}
 	return written

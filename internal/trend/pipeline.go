@@ -54,7 +54,7 @@ func Of(ctx context.Context, s reader, e *catalog.Entry, days int, now time.Time
 
 // runsSince gives the runs of the latest periods that do not start before an instant, newest first.
 func runsSince(ctx context.Context, s reader, e *catalog.Entry, since time.Time) (runs []run.Run, more bool, err error) {
-	page, err := s.Runs(ctx, store.RunQuery{Pipeline: e.ID, From: period.At(since, period.Day, e.Schedule.Zone()), Limit: MaxRuns})
+	page, err := s.Runs(ctx, store.RunQuery{Pipeline: e.ID, From: period.At(since, max(e.Schedule.Size(), period.Day), e.Schedule.Zone()), Limit: MaxRuns})
 	if err != nil {
 		return nil, false, fmt.Errorf("read runs of %s: %w", e.ID, err)
 	}
@@ -100,7 +100,7 @@ func daily(runs []run.Run) ([]Day, Durations) {
 	var days []Day
 	var all, today []time.Duration
 	for i, r := range runs {
-		date := r.Period.Outer(period.Day)
+		date := r.Period.FirstDay()
 		if len(days) == 0 || days[len(days)-1].Date != date {
 			days, today = append(days, Day{Date: date}), nil
 		}
@@ -109,7 +109,7 @@ func daily(runs []run.Run) ([]Day, Durations) {
 		if took, done := took(r); done {
 			all, today = append(all, took), append(today, took)
 		}
-		if i == len(runs)-1 || runs[i+1].Period.Outer(period.Day) != date {
+		if i == len(runs)-1 || runs[i+1].Period.FirstDay() != date {
 			d.Took = durations(today)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/sla"
 )
 
-// startLookBack is how far back periods are looked at whose start condition has a deadline: longer than a week-end.
+// startLookBack is how long ago the periods may have ended whose start condition has a deadline: longer than a week-end.
 const startLookBack = 7 * 24 * time.Hour
 
 // startDeadlines finds periods whose start condition was not met before its deadline, and closes them
@@ -59,7 +59,7 @@ func (w *Watchdog) closeStarts(ctx context.Context, e *catalog.Entry, p pass) (i
 // startFrom is where to begin looking: the period that holds the pipeline's horizon, or some days ago.
 func (w *Watchdog) startFrom(e *catalog.Entry, p pass) time.Time {
 	from := e.Schedule.PeriodAt(e.Horizon).Start(e.Schedule.Zone())
-	if back := p.now.Add(-startLookBack); back.After(from) {
+	if back := p.now.Add(-startLookBack - e.Schedule.Size().Longest()); back.After(from) {
 		return back
 	}
 	return from

@@ -89,7 +89,7 @@ func answer(q store.ReadingQuery, page row.Page, to *[]*sensor.Reading) (older [
 
 // outer are the period and the slices that hold it.
 func outer(p period.Period) (all []period.Period) {
-	for _, size := range store.Sizes {
+	for _, size := range period.Sizes() {
 		if o := p.Outer(size); !o.IsZero() {
 			all = append(all, o)
 		}

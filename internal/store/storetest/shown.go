@@ -11,6 +11,7 @@ import (
 var shownClaims = []claim{
 	{"CandidatesAreWhatForPeriodChoosesFrom", candidates},
 	{"RepeatedHoursAreTheirOwn", repeatedHours},
+	{"WeeksAndMonthsHoldTheirDays", weeksAndMonths},
 	{"OtherIsTheLatestPeriodNotTheLatestWrite", latestPeriod},
 	{"ExpiredReadingsAreShown", expiredShown},
 	{"EachQueryIsAnsweredInItsPlace", queriesInPlace},
@@ -64,6 +65,26 @@ func candidates(f *fixture) {
 	}
 	f.put(noon, write("2026-03-03T10", 7))
 	f.same("rewritten", f.shown("2026-03-03T10").Reading.Fields, sensor.Fields{"count": int64(7)})
+}
+
+func weeksAndMonths(f *fixture) {
+	f.put(noon, write("2026-03", 1), write("2026-W10", 2), write("2026-03-08", 3), write("2026-W14", 4), write("2026-02", 5), write("", 6))
+	f.put(noon, write("2026-04", 7), write("2026-04-20", 8), write("2026-04-21", 9)) // the latest, of other periods
+	for _, c := range []struct {
+		date string
+		want []string
+	}{
+		{"2026-03-08T10:15", []string{"", "2026-03", "2026-W10", "2026-03-08", "2026-04-21"}},
+		{"2026-03-09", []string{"", "2026-03", "2026-04-21"}},
+		{"2026-03-01", []string{"", "2026-03", "2026-04-21"}},
+		{"2026-03-31", []string{"", "2026-03", "2026-W14", "2026-04-21"}},
+		{"2026-W10", []string{"", "2026-03", "2026-W10", "2026-04-21"}},
+		{"2026-W14", []string{"", "2026-W14", "2026-04", "2026-04-21"}},
+		{"2026-W09", []string{"", "2026-02", "2026-04-21"}},
+		{"2026-03", []string{"", "2026-03", "2026-04-21"}},
+	} {
+		f.same("for "+c.date, f.periods(c.date), c.want)
+	}
 }
 
 func repeatedHours(f *fixture) {

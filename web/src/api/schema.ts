@@ -1926,7 +1926,7 @@ export interface components {
              * @description The slice of data that a run is for.
              * @enum {string|null}
              */
-            period: "day" | "hour" | "minute" | null;
+            period: "month" | "week" | "day" | "hour" | "minute" | null;
             /** @description Its probes, in the order of its file. */
             probes: components["schemas"]["Probe"][];
             /** @description Why its newest file is not active or cannot be read; empty if it is active. */

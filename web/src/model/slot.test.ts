@@ -15,7 +15,7 @@ test("a period without a run looks as its schedule says", () => {
   expect(kindOf(slot("2026-03-03", { state: "excluded" }))).toBe("excluded");
 });
 
-test.each([["2026-03-03", "day"], ["2026-03-03T10", "hour"], ["2026-11-01T01-05:00", "hour"], ["2026-03-03T10:15", "minute"]])("%s is a %s", (name, size) => {
+test.each([["2026-03-03", "day"], ["2026-03-03T10", "hour"], ["2026-11-01T01-05:00", "hour"], ["2026-03-03T10:15", "minute"], ["2026-W10", "week"], ["2026-03", "month"]])("%s is a %s", (name, size) => {
   expect(sizeOf(name)).toBe(size);
 });
 
@@ -23,6 +23,10 @@ test("a period ends after its length, or where the next begins", () => {
   const a = slot("2026-03-03");
   expect(endOf(a) - startOf(a)).toBe(day);
   expect(endOf(slot("2026-03-03T10:15")) - startOf(slot("2026-03-03T10:15"))).toBe(minute);
+  const week = slot("2026-W10", { startsAt: "2026-03-02T00:00:00Z" });
+  expect(endOf(week) - startOf(week)).toBe(7 * day);
+  const month = slot("2028-02", { startsAt: "2028-02-01T00:00:00Z" });
+  expect(endOf(month) - startOf(month)).toBe(29 * day);
   const short = slot("2026-03-29", { startsAt: "2026-03-28T23:00:00Z" });
   expect(endOf(short, slot("2026-03-30", { startsAt: "2026-03-29T22:00:00Z" })) - startOf(short)).toBe(23 * hour);
 });

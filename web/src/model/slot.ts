@@ -38,16 +38,26 @@ export function kindOf(slot: Slot): Kind {
   return slot.state === "run" ? kindOfStatus(slot.status ?? "") : slot.state;
 }
 
-export type Size = "day" | "hour" | "minute";
+export type Size = "month" | "week" | "day" | "hour" | "minute";
 
 /** How much data a period holds, by the form of its name. */
 export function sizeOf(period: string): Size {
+  if (/^\d{4}-W\d\d$/.test(period)) return "week";
+  if (/^\d{4}-\d\d$/.test(period)) return "month";
   const rest = period.slice(10);
   if (rest === "") return "day";
   return /^T\d\d:\d\d/.test(rest) ? "minute" : "hour";
 }
 
-const lengths: Record<Size, number> = { day, hour, minute };
+const lengths: Record<Exclude<Size, "month">, number> = { week: 7 * day, day, hour, minute };
+
+/** How long a period is, as far as its name tells. */
+function lengthOf(period: string): number {
+  const size = sizeOf(period);
+  if (size !== "month") return lengths[size];
+  const [year, month] = period.split("-").map(Number);
+  return new Date(Date.UTC(year!, month!, 0)).getUTCDate() * day;
+}
 
 export function startOf(slot: Slot): number {
   return Date.parse(slot.startsAt);
@@ -55,7 +65,7 @@ export function startOf(slot: Slot): number {
 
 /** Where a period ends, as far as its name tells; a day with a clock change ends where the next begins. */
 export function endOf(slot: Slot, next?: Slot): number {
-  const end = startOf(slot) + lengths[sizeOf(slot.date)];
+  const end = startOf(slot) + lengthOf(slot.date);
   if (!next) return end;
   const following = startOf(next);
   return following > startOf(slot) && following < end ? following : end;
