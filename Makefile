@@ -18,7 +18,7 @@ FUZZTIME = 5s
 SEEDS = 1000
 FROM = 1000
 
-.PHONY: help demo tour test quick build lambda fmt lint fuzz sim nightly bench generate web browser screenshots
+.PHONY: help demo tour test quick build lambda fmt lint fuzz sim nightly bench generate web browser screenshots docs
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -80,3 +80,6 @@ browser: build ## try the dashboard of bin/interlock in a real browser (needs No
 screenshots: build ## take the pictures in docs/images (needs Node and chromium)
 	@go build -o bin/seed ./internal/dashboard/seed
 	@cd web && npm install --no-save --no-audit --no-fund && npm run -s screenshots
+
+docs: ## build the documentation as a site, dist/docs (needs Node); fails on a dead link
+	@cd docs/site && npm install --no-save --no-audit --no-fund && npm run -s build

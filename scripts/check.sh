@@ -107,6 +107,10 @@ dashboard() {
 	return 1
 }
 
+# docs builds the documentation from the copy of the tree that the check of generated files has made. It fails on a link
+# that leads nowhere.
+docs() { (cd "$work/tree/docs/site" && npm install --no-save --no-audit --no-fund && npm run -s build); }
+
 # browser tries the page that the check before has left, in a real browser and with the real binary. On failure what failed comes
 # first, and then the list of all.
 browser() {
@@ -218,8 +222,10 @@ step 'dead code' dead_code
 step 'generated files' generated
 if node_there >/dev/null 2>&1; then
 	step dashboard dashboard
+	step docs docs
 else
 	skip dashboard 'no Node 20.19 or later, so whether web/dist is fresh was not checked' 'nodejs npm'
+	skip docs 'no Node 20.19 or later, so links were not checked' 'nodejs npm'
 fi
 if command -v terraform >/dev/null 2>&1; then
 	step terraform terraform_files
