@@ -1,3 +1,4 @@
+import optimizeLocales from "@react-aria/optimize-locales-plugin";
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vitest/config";
 
@@ -5,7 +6,7 @@ import { defineConfig } from "vitest/config";
 const server = process.env.INTERLOCK_SERVER ?? "http://127.0.0.1:8740";
 
 export default defineConfig({
-  plugins: [react()],
+  plugins: [react(), { ...optimizeLocales.vite({ locales: ["en-GB", "en-US"] }), enforce: "pre" }],
   build: {
     target: "es2022",
     assetsInlineLimit: 0, // the page's policy allows nothing inline

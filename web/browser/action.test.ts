@@ -70,7 +70,7 @@ test("a run is triggered, started by a reading that is pushed, and ended by a re
 test("a rerun is refused in the dialog, and forced by one that names what is skipped", async () => {
   await server.send("POST", "/runs", { pipeline: "report", date: day }, tokens.OPS);
   await visit(page, server, `/runs/report/manual/${day}`);
-  await page.locator(".lifecycle [aria-current=step]", { hasText: "Failed for good" }).waitFor();
+  await page.locator(".lifecycle [aria-current=step]", { hasText: "Failed" }).waitFor();
   await ask("Rerun…", "Rerun", { Reason: "once more" });
   await page.getByText("Attempt 2 is open.").or(dialog().getByRole("alert")).first().waitFor();
   if (await dialog().count()) await dialog().getByRole("button", { name: "Cancel", exact: true }).click();
@@ -100,7 +100,7 @@ test("a pipeline is paused and resumed, also from the palette", async () => {
   await page.getByText(/Paused by ops/).waitFor();
   await dialog().waitFor({ state: "detached" }); // until then, its field takes the key
   await page.keyboard.press("/");
-  await page.getByRole("combobox", { name: "Find" }).fill("resume");
+  await page.getByRole("searchbox", { name: "Find" }).fill("resume");
   await page.getByRole("option", { name: "Resume…" }).waitFor();
   await page.keyboard.press("Enter");
   await dialog().getByRole("button", { name: "Resume" }).click();

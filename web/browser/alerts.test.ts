@@ -40,7 +40,7 @@ test("silences are added and ended, dead letters sent again, and routes tried", 
   answer = 204;
   await dead.getByRole("button", { name: "Send again…" }).click();
   await dialog.getByRole("button", { name: "Send" }).click();
-  await dead.getByText("Every alert was taken.").waitFor();
+  await dead.getByText("Every alert was delivered.").waitFor();
 
   const routes = page.getByRole("region", { name: "Routes" });
   await routes.getByRole("button", { name: "Send a sample…" }).click();
@@ -56,8 +56,8 @@ test("silences are added and ended, dead letters sent again, and routes tried", 
   await silences.getByRole("button", { name: "End…" }).click();
   await dialog.getByLabel("Reason").fill("mended");
   await dialog.getByRole("button", { name: "End silence" }).click();
-  await silences.getByText("Nothing is kept quiet.").waitFor();
-  await silences.getByRole("button", { name: "Past ones too" }).click();
+  await silences.getByText("No alert is silenced.").waitFor();
+  await silences.getByRole("button", { name: "Include past ones" }).click();
   await silences.getByText(/we know .*mended/).waitFor();
   expect(complaints).toEqual([]);
   await page.close();

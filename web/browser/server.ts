@@ -10,7 +10,7 @@ export const binary = process.env.INTERLOCK ?? join(import.meta.dirname, "../../
 const seed = process.env.SEED ?? join(import.meta.dirname, "../../bin/seed");
 const browserPath = process.env.CHROMIUM ?? "/usr/bin/chromium";
 
-const patience = 200_000;
+const patience = Number(process.env.PATIENCE ?? 200_000); // milliseconds
 
 const flags = [
   "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",

@@ -1,6 +1,7 @@
-import { useEffect } from "react";
+import { QueryClientProvider } from "@tanstack/react-query";
+import { lazy, Suspense, useEffect } from "react";
+import { cache } from "./api/resource";
 import { type Session, useSession } from "./api/session";
-import { knownZone } from "./model/time";
 import { type Place, usePlace, useQuery } from "./route/route";
 import { Zone } from "./ui/clock";
 import { Me } from "./ui/me";
@@ -8,20 +9,46 @@ import { Login } from "./ui/login";
 import { Link } from "./ui/link";
 import { Shell } from "./ui/shell";
 import { Empty, Loading } from "./ui/state";
-import { Alerts } from "./view/alerts/alerts";
-import { Config } from "./view/config/config";
-import { Deadlines } from "./view/deadlines/deadlines";
-import { Events } from "./view/events/events";
-import { PipelineView } from "./view/pipeline/pipeline";
-import { RunView } from "./view/run/run";
-import { Trends } from "./view/trends/trends";
+import { LoadFailed } from "./ui/loadfailed";
+import { chosenZone } from "./ui/zone";
 import { Timeline } from "./view/timeline/timeline";
 
+// Every view but the first is its own file. They load while the page is idle, so that they are there when the server is not.
+const views = {
+  alerts: () => import("./view/alerts/alerts"),
+  config: () => import("./view/config/config"),
+  deadlines: () => import("./view/deadlines/deadlines"),
+  events: () => import("./view/events/events"),
+  pipeline: () => import("./view/pipeline/pipeline"),
+  run: () => import("./view/run/run"),
+  trends: () => import("./view/trends/trends"),
+};
+const Alerts = lazy(async () => ({ default: (await views.alerts()).Alerts }));
+const Config = lazy(async () => ({ default: (await views.config()).Config }));
+const Deadlines = lazy(async () => ({ default: (await views.deadlines()).Deadlines }));
+const Events = lazy(async () => ({ default: (await views.events()).Events }));
+const PipelineView = lazy(async () => ({ default: (await views.pipeline()).PipelineView }));
+const RunView = lazy(async () => ({ default: (await views.run()).RunView }));
+const Trends = lazy(async () => ({ default: (await views.trends()).Trends }));
+
+function usePreload() {
+  useEffect(() => {
+    const idle = requestIdleCallback(() => {
+      for (const load of Object.values(views)) load().catch(() => undefined); // shown when the view is opened
+    }, { timeout: 10_000 });
+    return () => cancelIdleCallback(idle);
+  }, []);
+}
+
 export function App() {
+  return <QueryClientProvider client={cache}><Gatekeeper /></QueryClientProvider>;
+}
+
+function Gatekeeper() {
   const { known, login, logout } = useSession();
   switch (known.state) {
     case "asking": return <Loading what="the server" />;
-    case "unreachable": return <main className="login"><div className="state error" role="alert"><strong>The server cannot be reached.</strong> Trying again every two seconds.</div></main>;
+    case "unreachable": return <main className="login"><div className="state error" role="alert"><strong>The server cannot be reached.</strong> Retrying every two seconds.</div></main>;
     case "out": return <Login why={known.why} login={login} />;
     case "in": return <Page session={known.session} logout={logout} />;
   }
@@ -36,7 +63,7 @@ function titleOf(p: Place): string {
     case "alerts": return "Alerts";
     case "config": return "Config";
     case "pipeline": return p.id;
-    case "run": return `${p.pipeline} ${p.date}`;
+    case "run": return `${p.pipeline} · ${p.date}`;
     case "unknown": return "Not found";
   }
 }
@@ -44,17 +71,16 @@ function titleOf(p: Place): string {
 function Page({ session, logout }: { session: Session; logout: () => Promise<void> }) {
   const place = usePlace();
   const [query] = useQuery();
-  const asked = query.get("zone") ?? "local";
-  const zone = knownZone(asked) ? asked : "UTC";
   const title = titleOf(place);
+  usePreload();
   useEffect(() => {
     document.title = `${title} · Interlock`;
   }, [title]);
   return (
-    <Zone value={zone}>
+    <Zone value={chosenZone(query.get("zone"))}>
       <Me value={session}>
         <Shell place={place} session={session} logout={logout}>
-          <View place={place} />
+          <LoadFailed key={location.pathname}><Suspense fallback={<Loading what="the view" />}><View place={place} /></Suspense></LoadFailed>
         </Shell>
       </Me>
     </Zone>

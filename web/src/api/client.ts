@@ -27,8 +27,11 @@ async function failure(response: Response): Promise<Failure> {
   }
 }
 
-/** Told when the server no longer knows who asks: the token was taken back, or the cookie has lapsed. */
+/** Called when the server no longer accepts the session: its token was revoked, or the cookie has expired. */
 export const strangers = new Set<() => void>();
+
+/** Called when a request gets no answer at all. */
+export const unreachable = new Set<() => void>();
 
 export async function request(path: string, init: RequestInit = {}): Promise<Response> {
   let response: Response;
@@ -36,6 +39,7 @@ export async function request(path: string, init: RequestInit = {}): Promise<Res
     response = await fetch("/api/v1" + path, { credentials: "same-origin", ...init });
   } catch (cause) {
     if (init.signal?.aborted) throw cause;
+    for (const told of unreachable) told();
     throw new Failure("the server cannot be reached", 0);
   }
   if (response.status === 401) for (const told of strangers) told();

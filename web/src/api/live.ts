@@ -1,7 +1,8 @@
 import { useEffect, useSyncExternalStore } from "react";
+import { unreachable } from "./client";
 import type { components } from "./schema";
 
-// The stream of events: what tells every view that something has changed, and whether the server can be heard at all.
+// The event stream: it announces every change, and it shows whether the server can be reached.
 
 export type Event = components["schemas"]["ListEvent"]["items"][number];
 
@@ -10,15 +11,19 @@ export interface Connection {
   since: number;
 }
 
-/** How long to wait before the nth attempt to connect again: at once, then longer, up to ten seconds. */
+/** How long to wait before the nth attempt to reconnect, up to ten seconds. */
 export function backoff(n: number): number {
   return Math.min(10_000, 500 * 2 ** Math.max(0, n - 1));
 }
 
-class Live {
+/** A stream that has sent heartbeats and then nothing for this long is dead, although its socket may still be open. */
+export const silence = 45_000;
+
+export class Live {
   connection: Connection = { state: "connecting", since: Date.now() };
   private source: EventSource | undefined;
   private timer: ReturnType<typeof setTimeout> | undefined;
+  private pulse: ReturnType<typeof setTimeout> | undefined;
   private tries = 0;
   private lastID = "";
   private watchers = new Set<() => void>();
@@ -35,46 +40,60 @@ class Live {
     };
     source.onmessage = (m) => {
       this.lastID = m.lastEventId || this.lastID;
+      if (this.pulse) this.beat();
       const event = JSON.parse(m.data as string) as Event;
       for (const h of this.hearers) h(event);
     };
+    source.addEventListener("heartbeat", () => this.beat());
     source.onerror = () => {
-      source.close();
-      if (this.source !== source) return;
-      this.source = undefined;
-      this.lost();
-      this.timer = setTimeout(() => {
-        this.timer = undefined;
-        this.start();
-      }, backoff(++this.tries));
+      if (this.source === source) this.retry();
+      else source.close();
     };
   }
 
-  /** Tries again at once, for example because somebody has logged in. */
+  /** Reconnects at once, for example after a login. */
   restart(): void {
-    clearTimeout(this.timer);
-    this.timer = undefined;
-    this.source?.close();
-    this.source = undefined;
+    this.drop();
     this.start();
   }
 
-  /** The server answered: whatever was missed meanwhile is read again. */
+  /** A request was not answered: the stream may look open, but nothing that is shown is fresh. */
+  missed(): void {
+    if (this.source) this.retry();
+  }
+
+  private beat(): void {
+    clearTimeout(this.pulse);
+    this.pulse = setTimeout(() => this.retry(), silence);
+  }
+
+  private drop(): void {
+    clearTimeout(this.timer);
+    clearTimeout(this.pulse);
+    this.timer = this.pulse = undefined;
+    this.source?.close();
+    this.source = undefined;
+  }
+
+  private retry(): void {
+    this.drop();
+    this.change("lost");
+    this.timer = setTimeout(() => {
+      this.timer = undefined;
+      this.start();
+    }, backoff(++this.tries));
+  }
+
+  /** The server answered: everything that changed in the meantime is read again. */
   private heard(): void {
     const before = this.connection.state;
-    if (before === "live") return;
-    this.connection = { state: "live", since: Date.now() };
-    this.tell();
+    this.change("live");
     if (before === "lost") this.fallBehind();
   }
 
-  private lost(): void {
-    if (this.connection.state === "lost") return;
-    this.connection = { state: "lost", since: Date.now() };
-    this.tell();
-  }
-
-  private tell(): void {
+  private change(state: Connection["state"]): void {
+    if (this.connection.state === state) return;
+    this.connection = { state, since: Date.now() };
     for (const w of this.watchers) w();
   }
 
@@ -88,7 +107,7 @@ class Live {
     return () => this.hearers.delete(f);
   }
 
-  /** Calls f whenever all that is shown may be old: the server is back, or somebody has just changed something here. */
+  /** Calls f whenever all that is shown may be old: after reconnecting, and after an action on this page. */
   onBehind(f: () => void): () => void {
     this.behind.add(f);
     return () => this.behind.delete(f);
@@ -100,6 +119,7 @@ class Live {
 }
 
 export const live = new Live();
+unreachable.add(() => live.missed());
 
 export function useConnection(): Connection {
   return useSyncExternalStore(live.watch, () => live.connection);

@@ -1,6 +1,18 @@
-import { useEffect, useRef, useState } from "react";
+import { QueryClient, useQuery } from "@tanstack/react-query";
+import { useEffect, useRef } from "react";
 import { type Answer, Failure, read } from "./client";
 import { type Event, live } from "./live";
+
+/** Holds every answer of the server. It survives a change of view, so that Back shows a view at once. */
+export const cache = new QueryClient({
+  defaultOptions: { queries: { retry: false, networkMode: "always", structuralSharing: (old, fresh) => (sameTag(old, fresh) ? old : fresh) } },
+});
+live.onBehind(() => void cache.invalidateQueries());
+
+function sameTag(old: unknown, fresh: unknown): boolean {
+  const [a, b] = [old as Answer<unknown> | undefined, fresh as Answer<unknown>];
+  return a !== undefined && a.tag !== null && a.tag === b.tag;
+}
 
 /** What a view knows of an answer. Data stays while it is read again, so that nothing flickers. */
 export interface Resource<T> {
@@ -12,118 +24,68 @@ export interface Resource<T> {
 export interface Options<T> {
   /** Which events call for reading again; without it, any. */
   on?: (e: Event) => boolean;
-  /** How often to read again although nothing was announced, in milliseconds. */
+  /** How often to read again without an event, in milliseconds. */
   every?: number;
-  /** How to read; one answer unless said. */
+  /** How to read; by default one answer. */
   by?: (path: string, signal: AbortSignal) => Promise<Answer<T>>;
-  /** The data of the path before is shown until that of the new one is there. */
+  /** The data of the previous path is shown until that of the new one arrives. */
   keep?: boolean;
 }
 
 /**
  * Events come in bursts: the first is followed at once, the rest of a burst together. The longer an answer takes, the longer
- * the server is left alone afterwards, so that a page that is kept open never is what keeps it busy.
+ * the page waits before it asks again, so that an open page never keeps the server busy.
  */
 export function rest(took: number): number {
   return Math.min(10_000, Math.max(250, 4 * took));
 }
 
-/** Reads path, and again whenever what it tells may have changed. Null reads nothing. */
-export function useResource<T>(path: string | null, options: Options<T> = {}): Resource<T> {
-  const [state, setState] = useState<Resource<T> & { path: string | null }>(() => ({ data: undefined, failure: undefined, at: 0, path }));
-  const latest = useRef(options);
-  latest.current = options;
-  const { every } = options;
-
-  useEffect(() => {
-    if (path === null) return;
-    const reader = new Reader<T>(path, () => latest.current, setState);
-    const stops = [
-      live.hear((e) => {
-        if (latest.current.on?.(e) ?? true) reader.soon();
-      }),
-      live.onBehind(() => reader.now()),
-    ];
-    const seen = () => document.visibilityState === "visible" && reader.now();
-    document.addEventListener("visibilitychange", seen);
-    const timer = every && setInterval(() => document.visibilityState === "visible" && reader.now(), every);
-    reader.now();
-    return () => {
-      for (const stop of stops) stop();
-      document.removeEventListener("visibilitychange", seen);
-      clearInterval(timer || undefined);
-      reader.stop();
-    };
-  }, [path, every]);
-
-  if (state.path !== path && !options.keep) return { data: undefined, failure: undefined, at: 0 };
-  return state;
+/** Reads path, and again whenever its answer may have changed. Null reads nothing. */
+export function useResource<T>(path: string | null, { on, every, by = read<T>, keep = false }: Options<T> = {}): Resource<T> {
+  const rested = useRef(0);
+  const query = useQuery<Answer<T>, Failure>({
+    queryKey: [path],
+    enabled: path !== null,
+    refetchInterval: every ?? false,
+    queryFn: async ({ signal }) => {
+      const began = Date.now();
+      try {
+        return await by(path!, signal);
+      } catch (cause) {
+        throw cause instanceof Failure || signal.aborted ? cause : new Failure(String(cause), 0);
+      } finally {
+        rested.current = Date.now() + rest(Date.now() - began);
+      }
+    },
+  });
+  useFollow(path, on, rested);
+  const last = useRef<Answer<T>>(undefined);
+  if (query.data) last.current = query.data;
+  const answer = query.data ?? (keep ? last.current : undefined);
+  return { data: answer?.data, failure: query.error ?? undefined, at: query.dataUpdatedAt };
 }
 
-type Set<T> = (f: (old: Resource<T> & { path: string | null }) => Resource<T> & { path: string | null }) => void;
-
-/** Reader reads one path, one request at a time. */
-class Reader<T> {
-  private abort = new AbortController();
-  private busy = false;
-  private again = false;
-  private timer: ReturnType<typeof setTimeout> | undefined;
-  private rested = 0; // when it may be read again
-  private tag: string | null = null;
-
-  constructor(
-    private path: string,
-    private options: () => Options<T>,
-    private set: Set<T>,
-  ) {}
-
-  soon(): void {
-    if (this.timer) return;
-    this.timer = setTimeout(() => {
-      this.timer = undefined;
-      this.now();
-    }, Math.max(0, this.rested - Date.now()));
-  }
-
-  now(): void {
-    if (this.busy) {
-      this.again = true;
-      return;
-    }
-    this.busy = true;
-    void this.run();
-  }
-
-  stop(): void {
-    clearTimeout(this.timer);
-    this.abort.abort();
-  }
-
-  private async run(): Promise<void> {
-    const by = this.options().by ?? read<T>;
-    const began = Date.now();
-    try {
-      this.take(await by(this.path, this.abort.signal));
-    } catch (cause) {
-      if (this.abort.signal.aborted) return;
-      const failure = cause instanceof Failure ? cause : new Failure(String(cause), 0);
-      this.set((old) => ({ ...(old.path === this.path || this.options().keep ? old : { data: undefined, at: 0 }), path: this.path, failure }));
-    }
-    this.busy = false;
-    this.rested = Date.now() + rest(Date.now() - began);
-    if (this.again && !this.abort.signal.aborted) {
-      this.again = false;
-      this.soon();
-    }
-  }
-
-  private take(answer: Answer<T>): void {
-    if (this.abort.signal.aborted) return;
-    const same = answer.tag !== null && answer.tag === this.tag;
-    this.tag = answer.tag;
-    this.set((old) => {
-      if (same && old.path === this.path && !old.failure) return old;
-      return { path: this.path, data: same && old.path === this.path ? old.data : answer.data, failure: undefined, at: Date.now() };
+/** Reads path again after each event that on accepts, at most once per rest. */
+function useFollow(path: string | null, on: ((e: Event) => boolean) | undefined, rested: { current: number }) {
+  const wanted = useRef(on);
+  wanted.current = on;
+  useEffect(() => {
+    if (path === null) return;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const again = () => {
+      timer = undefined;
+      if (cache.isFetching({ queryKey: [path], exact: true })) soon(); // that answer may be older than the event
+      else void cache.refetchQueries({ queryKey: [path], exact: true });
+    };
+    const soon = () => {
+      timer ??= setTimeout(again, Math.max(cache.isFetching({ queryKey: [path], exact: true }) ? 100 : 0, rested.current - Date.now()));
+    };
+    const stop = live.hear((e) => {
+      if (wanted.current?.(e) ?? true) soon();
     });
-  }
+    return () => {
+      stop();
+      clearTimeout(timer);
+    };
+  }, [path, rested]);
 }

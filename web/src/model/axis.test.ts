@@ -12,7 +12,7 @@ test("every span has a name that is read back", () => {
 test("zoom stops at both ends", () => {
   expect(zoom(hour, 1)).toBe(3 * hour);
   expect(zoom(spans[0], -1)).toBe(spans[0]);
-  expect(zoom(30 * day, 1)).toBe(30 * day);
+  expect(zoom(90 * day, 1)).toBe(90 * day);
 });
 
 test("a live window holds now, and stands still between its steps", () => {
@@ -31,7 +31,7 @@ test("ticks are at round times of the zone and keep their distance", () => {
   const w = { from: noon, to: noon + day };
   const got = ticks(w, 1200, "Asia/Kolkata");
   expect(got.every((t) => t.label.endsWith(":00") || t.major)).toBe(true);
-  expect(got.filter((t) => t.major).map((t) => t.label)).toEqual(["Wed 04/03"]);
+  expect(got.filter((t) => t.major).map((t) => t.label)).toEqual(["Wed 03-04"]);
   for (let i = 1; i < got.length; i++) expect(((got[i]!.at - got[i - 1]!.at) / day) * 1200).toBeGreaterThanOrEqual(56);
 });
 

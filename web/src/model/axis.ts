@@ -8,7 +8,7 @@ export interface Window {
 }
 
 /** The zoom levels, closest first. */
-export const spans = [15 * minute, hour, 3 * hour, 6 * hour, 12 * hour, day, 2 * day, 4 * day, 7 * day, 14 * day, 30 * day] as const;
+export const spans = [15 * minute, hour, 3 * hour, 6 * hour, 12 * hour, day, 2 * day, 4 * day, 7 * day, 14 * day, 30 * day, 90 * day] as const;
 
 const names = new Map<number, string>(spans.map((s) => [s, s < hour ? `${s / minute}m` : s < day ? `${s / hour}h` : `${s / day}d`]));
 
@@ -46,7 +46,7 @@ export interface Tick {
   major: boolean; // a day begins
 }
 
-const steps = [minute, 5 * minute, 10 * minute, 15 * minute, 30 * minute, hour, 2 * hour, 3 * hour, 6 * hour, 12 * hour, day, 2 * day, 7 * day];
+const steps = [minute, 5 * minute, 10 * minute, 15 * minute, 30 * minute, hour, 2 * hour, 3 * hour, 6 * hour, 12 * hour, day, 2 * day, 7 * day, 14 * day, 28 * day];
 
 /** How many pixels a tick's words need: those of days are longer than those of hours. */
 const room = (step: number) => (step < day ? 56 : 78);
@@ -54,7 +54,7 @@ const room = (step: number) => (step < day ? 56 : 78);
 /** The ticks of a window that is so many pixels wide, at round times of the zone, none of them closer than their words need. */
 export function ticks(w: Window, width: number, zone: string): Tick[] {
   const span = w.to - w.from;
-  const step = steps.find((s) => (s / span) * width >= room(s)) ?? 7 * day;
+  const step = steps.find((s) => (s / span) * width >= room(s)) ?? 28 * day;
   const out: Tick[] = [];
   let wall = Math.ceil((w.from + offset(w.from, zone)) / step) * step;
   for (let n = 0; n < 200; n++, wall += step) {

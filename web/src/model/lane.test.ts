@@ -51,3 +51,9 @@ test("a period whose deadline was breached is late", () => {
   expect(count(of).get("late")).toBe(1);
   expect(names(rows([...of, ...lanes], { ...all, filters: new Set(["late"]) }))).toEqual(["a"]);
 });
+
+test("counts follow the search", () => {
+  expect(count(lanes).get("final")).toBe(1);
+  expect(count(lanes, "risk").get("final")).toBeUndefined();
+  expect(count(lanes, "risk").get("missing")).toBe(1);
+});

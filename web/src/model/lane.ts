@@ -41,11 +41,12 @@ export function late(slot: Slot): boolean {
   return promiseOf(slot) === "breached";
 }
 
-/** How many periods of each kind the lanes have. */
-export function count(lanes: readonly Lane[]): Map<Filter, number> {
+/** How many periods of each kind the lanes have that the search leaves. */
+export function count(lanes: readonly Lane[], search = ""): Map<Filter, number> {
   const out = new Map<Filter, number>();
   const add = (f: Filter) => out.set(f, (out.get(f) ?? 0) + 1);
   for (const lane of lanes) {
+    if (!found(lane.pipeline, search)) continue;
     for (const slot of lane.slots) {
       add(kindOf(slot));
       if (late(slot)) add("late");
@@ -67,7 +68,7 @@ function wanted(lane: Lane, c: Choice): boolean {
   return lane.slots.some((s) => c.filters.has(kindOf(s)) || (c.filters.has("late") && late(s)));
 }
 
-const troubles = new Set<Kind>(["final", "exhausted", "missing", "failed"]);
+const troubles = new Set<Kind>(["final", "exhausted", "missing", "held", "failed"]);
 
 /** How much a lane needs to be looked at. */
 function trouble(lane: Lane): number {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { asks, figure, spark } from "./rule";
+import { asks, figure, neededBy, spark } from "./rule";
 
 test("rules are told in a few words", () => {
   expect(asks({ check: "gte", field: "count", needs: 20 })).toBe("count ≥ 20");
@@ -17,4 +17,11 @@ test("what a rule saw is drawn as a figure", () => {
   expect([figure(2, gte), figure("2.5", gte), figure(true, gte), figure("x", gte), figure(null, gte)]).toEqual([2, 2.5, 1, undefined, undefined]);
   const ready = { check: "equals", needs: "ready" };
   expect([figure("ready", ready), figure("loading", ready)]).toEqual([1, 0]);
+});
+
+test("a push is filled in with what the rule needs", () => {
+  expect(neededBy({ check: "gte", field: "count", needs: 1000 })).toEqual({ count: 1000 });
+  expect(neededBy({ check: "gt", field: "load.rows", needs: 5 })).toEqual({ load: { rows: 6 } });
+  expect(neededBy({ check: "in", field: "state", needs: ["done", "skipped"] })).toEqual({ state: "done" });
+  expect(neededBy({ check: "exists", field: null, needs: null })).toEqual({ status: "ready" });
 });

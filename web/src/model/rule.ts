@@ -49,3 +49,25 @@ export function historyOf(all: readonly RuleHistory[] | undefined, pipeline: str
 export function writer(r: Rule, h: RuleHistory | undefined): string | null {
   return r.source ?? h?.points.find((p) => p.version === r.version)?.source ?? null;
 }
+
+/** The fields of a reading that makes a rule pass, as far as they can be known. */
+export function neededBy(r: Pick<Rule, "check" | "field" | "needs">, now = Date.now()): Record<string, unknown> {
+  if (!r.field || r.field === "updatedAt") return { status: "ready" };
+  let out = neededValue(r, now);
+  for (const name of r.field.split(".").toReversed()) out = { [name]: out };
+  return out as Record<string, unknown>;
+}
+
+function neededValue(r: Pick<Rule, "check" | "needs">, now: number): unknown {
+  const n = Number(r.needs);
+  switch (r.check) {
+    case "gt": return Number.isNaN(n) ? 1 : n + 1;
+    case "lt": return Number.isNaN(n) ? 0 : n - 1;
+    case "in": return Array.isArray(r.needs) ? (r.needs as unknown[])[0] : r.needs;
+    case "not_equals": return typeof r.needs === "boolean" ? !r.needs : "";
+    case "age_lt": return new Date(now).toISOString();
+    case "exists": return true;
+    case "matches": return "";
+    default: return r.needs ?? true;
+  }
+}

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { slot } from "./sample";
-import { endOf, kindOf, promiseOf, sizeOf, startOf } from "./slot";
+import { endOf, kindOf, kindOfRun, promiseOf, sizeOf, startOf } from "./slot";
 import { day, hour, minute } from "./time";
 
 test.each([
@@ -40,4 +40,10 @@ test.each([["ARMED", "armed"], ["WARNED", "warned"], ["MET", "met"], ["BREACHED"
 
 test("an instant in the file is no promise before the ledger has it", () => {
   expect(promiseOf(slot("2026-03-03", { breachAt: "2026-03-03T12:00:00Z" }))).toBeUndefined();
+});
+
+test("a run in backoff is a failure, a held start is neither starting nor calm, and a dry run completes nothing", () => {
+  expect(kindOfRun({ status: "PENDING", phase: "backoff" })).toBe("failed");
+  expect(kindOfRun({ status: "TRIGGERING", phase: "held" })).toBe("held");
+  expect(kindOfRun({ status: "COMPLETED", phase: "completed", dryRun: true })).toBe("dryrun");
 });

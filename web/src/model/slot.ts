@@ -5,17 +5,17 @@ import { day, hour, minute } from "./time";
 export type Slot = components["schemas"]["Slot"];
 export type Status = components["schemas"]["Run"]["status"];
 
-/** How a period looks: each kind has its own colour and its own shape. */
+/** How a period looks: each kind has its own shape, so that none depends on its colour. */
 export type Kind =
-  | "completed" | "running" | "starting" | "waiting" | "failed" | "final" | "exhausted" | "cancelled" | "excluded" | "missing" | "upcoming";
+  | "completed" | "dryrun" | "running" | "starting" | "waiting" | "held" | "failed" | "final" | "exhausted" | "cancelled" | "excluded" | "missing" | "upcoming";
 
 /** The kinds, the one that most needs to be seen first. */
 export const kinds: readonly Kind[] = [
-  "final", "exhausted", "missing", "failed", "running", "starting", "waiting", "cancelled", "completed", "excluded", "upcoming",
+  "final", "exhausted", "missing", "held", "failed", "running", "starting", "waiting", "cancelled", "completed", "dryrun", "excluded", "upcoming",
 ];
 
 export const kindName: Record<Kind, string> = {
-  completed: "completed", running: "running", starting: "starting", waiting: "waiting", failed: "failed, retrying", final: "failed",
+  completed: "completed", dryrun: "dry run: would have started", running: "running", starting: "starting", waiting: "waiting", held: "held", failed: "failed, retrying", final: "failed",
   exhausted: "window ended", cancelled: "cancelled", excluded: "excluded", missing: "missing", upcoming: "upcoming",
 };
 
@@ -34,8 +34,18 @@ export function kindOfStatus(status: string): Kind {
   return "waiting";
 }
 
+export type Phase = components["schemas"]["Run"]["phase"];
+
+/** How a run looks. Its phase says more than its status: an attempt in backoff is a failure, and a held start needs a human. */
+export function kindOfRun(r: { status: string; phase?: Phase | null | undefined; dryRun?: boolean | undefined }): Kind {
+  if (r.phase === "held") return "held";
+  if (r.phase === "backoff" || r.phase === "start-refused") return "failed";
+  const kind = kindOfStatus(r.status);
+  return kind === "completed" && r.dryRun ? "dryrun" : kind;
+}
+
 export function kindOf(slot: Slot): Kind {
-  return slot.state === "run" ? kindOfStatus(slot.status ?? "") : slot.state;
+  return slot.state === "run" ? kindOfRun({ ...slot, status: slot.status ?? "" }) : slot.state;
 }
 
 export type Size = "month" | "week" | "day" | "hour" | "minute";

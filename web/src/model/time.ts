@@ -73,9 +73,10 @@ export function date(at: number, zone: string): string {
   return `${p.year}-${p.month}-${p.day}`;
 }
 
+/** A day on an axis, in the order of every other date on the page. */
 export function weekday(at: number, zone: string): string {
   const p = parts(at, zone);
-  return `${p.weekday} ${p.day}/${p.month}`;
+  return `${p.weekday} ${p.month}-${p.day}`;
 }
 
 /** A time of the same day as now without its date. */

@@ -1,6 +1,7 @@
 import { useCallback, useSyncExternalStore } from "react";
+import { onBack, step } from "./history";
 
-// Where the page is. All of its state that somebody might want to send to a colleague is in the address.
+// Where the page is. All state that is worth sending to a colleague is in the address.
 
 export type Place =
   | { view: "timeline" }
@@ -38,7 +39,7 @@ export const pipelinePath = (id: string) => `/pipelines/${enc(id)}`;
 export const runPath = (pipeline: string, schedule: string, date: string) =>
   `/runs/${enc(pipeline)}/${enc(schedule)}/${enc(date)}`;
 
-/** An address with its query changed; what is empty is left out. */
+/** Returns the query with patch applied; empty values are removed. */
 export function withQuery(search: string, patch: Record<string, string | undefined>): string {
   const q = new URLSearchParams(search);
   for (const [k, v] of Object.entries(patch)) {
@@ -53,15 +54,18 @@ const listeners = new Set<() => void>();
 
 function subscribe(listener: () => void): () => void {
   listeners.add(listener);
-  addEventListener("popstate", listener);
-  return () => {
-    listeners.delete(listener);
-    removeEventListener("popstate", listener);
-  };
+  return () => void listeners.delete(listener);
 }
 
-/** What is carried from view to view: how things are shown. */
+/** Parameters that are carried from view to view. */
 const kept = ["zone"];
+
+/** Changes the address. A push adds a step for Back; what was scrolled and focused is kept with the step that is left. */
+function move(url: string | URL, replace: boolean): void {
+  if (replace) history.replaceState(history.state, "", url);
+  else step(url);
+  for (const l of listeners) l();
+}
 
 /** Goes to another view of the page. */
 export function go(to: string, replace = false): void {
@@ -71,9 +75,16 @@ export function go(to: string, replace = false): void {
     if (v && !url.searchParams.has(k)) url.searchParams.set(k, v);
   }
   const changed = url.pathname !== location.pathname;
-  history[replace ? "replaceState" : "pushState"](null, "", url);
-  if (changed) scrollTo(0, 0);
-  for (const l of listeners) l();
+  move(url, replace);
+  if (!changed) return;
+  scrollTo(0, 0);
+  document.getElementById("main")?.focus({ preventScroll: true });
+}
+
+if (typeof addEventListener === "function" && typeof history === "object") {
+  onBack(() => {
+    for (const l of listeners) l();
+  });
 }
 
 export function usePlace(): Place {
@@ -81,12 +92,14 @@ export function usePlace(): Place {
   return parsePlace(path);
 }
 
-/** The address's query, and a function that changes it in place. */
-export function useQuery(): [URLSearchParams, (patch: Record<string, string | undefined>) => void] {
+/** Changes the query. Typing replaces the current step; every other change adds one, so that Back undoes it. */
+export type Change = (patch: Record<string, string | undefined>, how?: "typing") => void;
+
+export function useQuery(): [URLSearchParams, Change] {
   const search = useSyncExternalStore(subscribe, () => location.search);
-  const change = useCallback((patch: Record<string, string | undefined>) => {
-    history.replaceState(null, "", location.pathname + withQuery(location.search, patch));
-    for (const l of listeners) l();
+  const change = useCallback<Change>((patch, how) => {
+    const to = withQuery(location.search, patch);
+    if (to !== location.search) move(location.pathname + to, how === "typing");
   }, []);
   return [new URLSearchParams(search), change];
 }

@@ -3,7 +3,7 @@ import { onceKey } from "../api/act";
 import { Failure } from "../api/client";
 import { Dialog } from "./dialog";
 
-/** Opens a dialog above the page, and tells what became of it. */
+/** Opens a dialog above the page, and shows a message after it. */
 export interface Asker {
   open: (dialog: ReactNode) => void;
   close: () => void;
@@ -18,15 +18,17 @@ interface Props {
   title: string;
   submit: string;
   danger?: boolean;
-  /** "required", "wanted", or none at all. */
+  /** Whether the dialog asks for a reason. */
   reason?: "required" | "wanted";
-  /** Does it, with what was filled in, and says what became of it. A key makes a repeat the same request. */
-  act: (form: FormData, key: string) => Promise<string>;
+  /** Prefills the reason. */
+  because?: string | undefined;
+  /** Does it, and returns the message to show; null if another dialog has replaced this one. The key makes a repeat the same request. */
+  act: (form: FormData, key: string) => Promise<string | null>;
   children?: ReactNode;
 }
 
 /** Asks for what an action needs, and why. What the server answers is shown, and only success closes it. */
-export function Ask({ title, submit, danger, reason, act, children }: Props) {
+export function Ask({ title, submit, danger, reason, because, act, children }: Props) {
   const { close, tell } = useAsk();
   const [busy, setBusy] = useState(false);
   const [trouble, setTrouble] = useState("");
@@ -38,6 +40,7 @@ export function Ask({ title, submit, danger, reason, act, children }: Props) {
     setTrouble("");
     try {
       const done = await act(form, key);
+      if (done === null) return;
       close();
       tell(done);
     } catch (cause) {
@@ -52,8 +55,8 @@ export function Ask({ title, submit, danger, reason, act, children }: Props) {
         {children}
         {reason && (
           <label>
-            Reason{reason === "wanted" && <small> (kept beside the action)</small>}
-            <textarea name="reason" rows={2} maxLength={1000} required={reason === "required"} autoFocus={!children} />
+            Reason{reason === "wanted" && <small> (optional, recorded with the action)</small>}
+            <textarea name="reason" rows={2} maxLength={1000} required={reason === "required"} defaultValue={because ?? ""} autoFocus={!children} />
           </label>
         )}
         {trouble && <p className="notice bad" role="alert">{trouble}</p>}

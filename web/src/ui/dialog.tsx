@@ -1,25 +1,14 @@
-import { type ReactNode, useEffect, useRef } from "react";
+import type { ReactNode } from "react";
+import { Dialog as AriaDialog } from "react-aria-components/Dialog";
+import { Modal, ModalOverlay } from "react-aria-components/Modal";
 
-/** A dialog that takes the keyboard until it is closed, and gives it back where it was. */
-export function Dialog({ label, className, close, children }: { label: string; className?: string; close: () => void; children: ReactNode }) {
-  const ref = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    const d = ref.current!;
-    if (!d.open) d.showModal();
-    return () => d.close();
-  }, []);
+/** A modal dialog. Closing it gives the focus back to what had it before. */
+export function Dialog({ label, className = "", close, children }: { label: string; className?: string; close: () => void; children: ReactNode }) {
   return (
-    <dialog
-      ref={ref}
-      aria-label={label}
-      className={className}
-      onCancel={(e) => {
-        e.preventDefault();
-        close();
-      }}
-      onClick={(e) => e.target === ref.current && close()}
-    >
-      {children}
-    </dialog>
+    <ModalOverlay isOpen isDismissable onOpenChange={(open) => !open && close()} className="overlay">
+      <Modal className={`modal ${className}`}>
+        <AriaDialog aria-label={label}>{children}</AriaDialog>
+      </Modal>
+    </ModalOverlay>
   );
 }

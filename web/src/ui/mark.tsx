@@ -1,12 +1,14 @@
 import type { ReactElement } from "react";
 import type { Kind, Promise } from "../model/slot";
 
-// The shapes by which a kind is told from the others without its colour. All are drawn in a box of 12 by 12.
+// The shapes that tell kinds apart without colour. All are drawn in a box of 12 by 12.
 
 const line = { fill: "none", stroke: "currentColor", strokeWidth: 1.8, strokeLinecap: "round", strokeLinejoin: "round" } as const;
 
 const shapes: Record<Kind, ReactElement> = {
   completed: <path d="M2.5 6.5 5 9l4.5-6" {...line} />,
+  dryrun: <path d="M2.5 6.5 5 9l4.5-6" {...line} strokeDasharray="1.5 2.4" />,
+  held: <g {...line} strokeWidth={2}><path d="M4 3v6M8 3v6" /></g>,
   running: <path d="M3.5 2.2v7.6L10 6z" fill="currentColor" />,
   starting: <path d="M3.5 2.5v7L9.5 6z" {...line} strokeWidth={1.5} />,
   waiting: <g {...line} strokeWidth={1.5}><circle cx="6" cy="6" r="4" /><path d="M6 3.8V6l1.5 1" /></g>,

@@ -7,17 +7,19 @@ interface Props {
   rules: readonly Rule[];
   now: number;
   when: "live" | "then";
+  /** Opens a dialog that pushes what a closed rule needs; absent if the user may not push. */
+  push?: ((r: Rule) => void) | undefined;
   /** With the history of what its rules read, each has a small chart and opens to its last writes. */
   lately?: { pipeline: string; histories: readonly RuleHistory[] | undefined };
 }
 
 /** The rules of a gate, each with what it saw. */
-export function Rules({ rules, now, when, lately }: Props) {
+export function Rules({ rules, now, when, push, lately }: Props) {
   const [open, setOpen] = useState<number | null>(null);
   return (
     <div className="scroll-x">
       <table className="rules">
-        <thead><tr><th><span className="sr">Outcome</span></th><th>Sensor</th><th>Asks</th><th>Saw</th><th>{when === "live" ? "Age" : "Written"}</th><th>By</th>{lately && <th>Lately</th>}</tr></thead>
+        <thead><tr><th><span className="sr">Outcome</span></th><th>Sensor</th><th>Asks</th><th>Saw</th><th>{when === "live" ? "Age" : "Written"}</th><th>By</th>{lately && <th>Lately</th>}{push && <th><span className="sr">Actions</span></th>}</tr></thead>
         <tbody>
           {rules.map((r, i) => {
             const h = lately && historyOf(lately.histories, lately.pipeline, r);
@@ -35,8 +37,9 @@ export function Rules({ rules, now, when, lately }: Props) {
                 <td className="num">{when === "live" ? <Age at={r.updatedAt} now={now} /> : <Time at={r.updatedAt} />}</td>
                 <td>{writer(r, h) ?? <span className="none">–</span>}</td>
                 {lately && <td>{h && <Spark rule={r} history={h} />}</td>}
+                {push && <td className="r">{r.effectiveOutcome !== "pass" && <button type="button" aria-label={`Push ${r.key}…`} onClick={() => push(r)}>Push…</button>}</td>}
               </tr>,
-              h && open === i && <tr key={`${i} history`} className="history"><td /><td colSpan={6}><Writes history={h} /></td></tr>,
+              h && open === i && <tr key={`${i} history`} className="history"><td /><td colSpan={7}><Writes history={h} /></td></tr>,
             ];
           })}
         </tbody>

@@ -1,15 +1,17 @@
-import { type ReactNode, useCallback, useEffect, useMemo, useState } from "react";
+import { lazy, type ReactNode, Suspense, useCallback, useEffect, useMemo, useState } from "react";
 import { useConnection } from "../api/live";
 import type { Session } from "../api/session";
-import { clock, duration, zoneName } from "../model/time";
-import { go, type Place, useQuery } from "../route/route";
+import { clock, duration } from "../model/time";
+import { go, type Place } from "../route/route";
 import { useNow, useZone } from "./clock";
 import { type Asker, Asking } from "./ask";
-import { Help } from "./help";
 import { Link } from "./link";
-import { Palette } from "./palette";
 import { views } from "./views";
 import { applyTheme, nextTheme, storedTheme } from "./theme";
+
+const Palette = lazy(async () => ({ default: (await import("./palette")).Palette }));
+const Help = lazy(async () => ({ default: (await import("./help")).Help }));
+const ZoneChoice = lazy(async () => ({ default: (await import("./zonechoice")).ZoneChoice }));
 
 /** What surrounds every view: where one is, whether what one sees is fresh, and the keys that work everywhere. */
 export function Shell({ place, session, logout, children }: { place: Place; session: Session; logout: () => Promise<void>; children: ReactNode }) {
@@ -33,18 +35,20 @@ export function Shell({ place, session, logout, children }: { place: Place; sess
           </button>
           <div className="tools">
             <Freshness />
-            <ZoneChoice />
+            <Suspense fallback={<span className="zone" />}><ZoneChoice /></Suspense>
             <ThemeButton />
             <button type="button" className="icon" aria-label="Keyboard help" title="Keyboard help (?)" onClick={() => setOpen("help")}>?</button>
-            {session.tokens && <button type="button" className="quiet" onClick={() => void logout()} title={`${session.name ?? "somebody"}, ${session.role}`}>Log out</button>}
+            {session.tokens && <button type="button" className="quiet" onClick={() => void logout()} title={`${session.name ?? "logged in"}, ${session.role}`}>Log out</button>}
           </div>
         </header>
         <Stale />
         <main id="main" tabIndex={-1}>{children}</main>
         <Told message={told} clear={quiet} />
         {dialog}
-        {open === "palette" && <Palette place={place} close={() => setOpen(null)} help={() => setOpen("help")} />}
-        {open === "help" && <Help close={() => setOpen(null)} />}
+        <Suspense>
+          {open === "palette" && <Palette place={place} close={() => setOpen(null)} help={() => setOpen("help")} />}
+          {open === "help" && <Help close={() => setOpen(null)} />}
+        </Suspense>
       </div>
     </Asking>
   );
@@ -60,7 +64,7 @@ function useKeys(open: (what: "palette" | "help") => void, busy: boolean) {
     let prefix = 0;
     const pressed = (e: KeyboardEvent) => {
       const t = e.target as HTMLElement;
-      const typing = t.closest("input, textarea, select, [contenteditable]");
+      const typing = t.closest("input, textarea, select, [contenteditable], [role=spinbutton]");
       if (busy || (e.key === "k" && (e.metaKey || e.ctrlKey))) {
         if (!busy) {
           e.preventDefault();
@@ -86,7 +90,7 @@ function useKeys(open: (what: "palette" | "help") => void, busy: boolean) {
 function Freshness() {
   const c = useConnection();
   const word = c.state === "live" ? "Live" : c.state === "lost" ? "Stale" : "Connecting";
-  return <span className={`fresh f-${c.state}`} role="status" title={c.state === "live" ? "Changes are shown as they happen" : "Nothing is heard from the server"}><i aria-hidden="true" />{word}</span>;
+  return <span className={`fresh f-${c.state}`} role="status" title={c.state === "live" ? "Changes are shown as they happen" : "The server does not answer"}><i aria-hidden="true" />{word}</span>;
 }
 
 function Stale() {
@@ -96,25 +100,8 @@ function Stale() {
   if (c.state !== "lost" || now - c.since < 1500) return null;
   return (
     <p className="stale" role="alert">
-      <strong>Connection lost at {clock(c.since, zone)}</strong>, {duration(now - c.since)} ago. What you see is how things stood then; trying again.
+      <strong>Connection lost at {clock(c.since, zone)}</strong>, {duration(now - c.since)} ago. The page shows the state at that time. Reconnecting…
     </p>
-  );
-}
-
-function ZoneChoice() {
-  const zone = useZone();
-  const [, change] = useQuery();
-  const all = Intl.supportedValuesOf("timeZone");
-  const value = zone === "local" || zone === "UTC" || all.includes(zone) ? zone : "UTC";
-  return (
-    <label className="zone">
-      <span className="sr">Time zone</span>
-      <select value={value} title={`Times are shown in ${zoneName(zone)}`} onChange={(e) => change({ zone: e.target.value === "local" ? undefined : e.target.value })}>
-        <option value="local">{zoneName("local") === "UTC" ? "Local (UTC)" : zoneName("local")}</option>
-        <option value="UTC">UTC</option>
-        <optgroup label="Others">{all.filter((z) => z !== "UTC").map((z) => <option key={z}>{z}</option>)}</optgroup>
-      </select>
-    </label>
   );
 }
 

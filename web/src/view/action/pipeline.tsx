@@ -1,7 +1,9 @@
 import { act } from "../../api/act";
 import type { components } from "../../api/schema";
 import { Ask, field, useAsk } from "../../ui/ask";
+import { neededBy, type Rule } from "../../model/rule";
 import { useMay } from "../../ui/me";
+import { AddSilence } from "./silence";
 
 type Pipeline = components["schemas"]["Pipeline"];
 type Run = components["schemas"]["Run"];
@@ -21,9 +23,9 @@ export function Trigger({ id, date }: { id: string; date?: string }) {
       }}
     >
       <p>Opens the run of a period. Its job starts when its gate opens.</p>
-      <label>Period<input name="date" defaultValue={date ?? ""} placeholder="default: that of a fire now" autoFocus /></label>
-      <label className="check"><input type="checkbox" name="force" /> Also where the calendar excludes it, or its budget is spent</label>
-      <label className="check"><input type="checkbox" name="bypass" /> Start whatever the gate says: no rule is asked</label>
+      <label>Period<input name="date" defaultValue={date ?? ""} placeholder="default: the current period" autoFocus /></label>
+      <label className="check"><input type="checkbox" name="force" /> Also if the calendar excludes it, or its budget is used up</label>
+      <label className="check"><input type="checkbox" name="bypass" /> Start without evaluating the gate</label>
     </Ask>
   );
 }
@@ -56,23 +58,23 @@ function Resume({ id }: { id: string }) {
   );
 }
 
-/** Pushes a reading, to try what it does. */
-export function Push({ id, sensor, date }: { id: string; sensor?: string; date?: string }) {
+/** Pushes a reading, filled in as far as it is known. */
+export function Push({ id, sensor, date, data }: { id: string; sensor?: string; date?: string; data?: string }) {
   return (
     <Ask
       title={`Push a reading to ${id}`} submit="Push"
       act={async (form) => {
-        const data = parse(field(form, "data") ?? "");
+        const fields = parse(field(form, "data") ?? "");
         const period = field(form, "date");
         const key = field(form, "key")! + (period ? `#${period}` : "");
-        const put = await act<Written>("PUT", `${at(id)}/sensors/${encodeURIComponent(key)}`, data);
+        const put = await act<Written>("PUT", `${at(id)}/sensors/${encodeURIComponent(key)}`, fields);
         return `Written as version ${put.version}${put.date ? `, for ${put.date}` : ", undated"}.`;
       }}
     >
       <p>It counts like any other reading, and a job may start because of it.</p>
       <label>Key<input name="key" required defaultValue={sensor ?? ""} autoFocus={!sensor} /></label>
       <label>Period<input name="date" defaultValue={date ?? ""} placeholder="default: undated" /></label>
-      <label>Data<textarea name="data" className="mono" rows={4} required defaultValue={'{"status": "ready"}'} autoFocus={Boolean(sensor)} spellCheck={false} /></label>
+      <label>Data<textarea name="data" className="mono" rows={4} required defaultValue={data ?? '{"status": "ready"}'} autoFocus={Boolean(sensor)} spellCheck={false} /></label>
     </Ask>
   );
 }
@@ -87,7 +89,15 @@ function parse(text: string): unknown {
   throw new Error('The data is not a JSON object; write it like {"status": "ready"}.');
 }
 
-/** What may be done to a pipeline, as far as whoever looks may. */
+/** Opens the push dialog with the key, the period and the value that a closed rule needs; undefined if the user may not push. */
+export function usePushRule(pipeline: string, date: string | null): ((r: Rule) => void) | undefined {
+  const may = useMay();
+  const { open } = useAsk();
+  if (!may("sensor", pipeline)) return undefined;
+  return (r) => open(<Push id={r.from ?? pipeline} sensor={r.key} {...(date ? { date } : {})} data={JSON.stringify(neededBy(r))} />);
+}
+
+/** The actions on a pipeline that the user may take. */
 export function usePipelineActions(p: Pipeline | undefined): { name: string; run: () => void }[] {
   const may = useMay();
   const { open } = useAsk();
@@ -98,6 +108,7 @@ export function usePipelineActions(p: Pipeline | undefined): { name: string; run
     if (p.pause.paused) all.push({ name: "Resume…", run: () => open(<Resume id={p.id} />) });
     else all.push({ name: "Pause…", run: () => open(<Pause id={p.id} />) });
   }
+  if (may("operator") && p.version) all.push({ name: "Silence…", run: () => open(<AddSilence pipeline={p.id} />) });
   if (may("sensor", p.id) && p.version) all.push({ name: "Push a reading…", run: () => open(<Push id={p.id} />) });
   return all;
 }

@@ -2,7 +2,9 @@ import { act } from "../../api/act";
 import { Failure } from "../../api/client";
 import type { components } from "../../api/schema";
 import { asks } from "../../model/rule";
+import { ruleText } from "../../model/why";
 import { Ask, field, useAsk } from "../../ui/ask";
+import { Dialog } from "../../ui/dialog";
 import { useMay } from "../../ui/me";
 import { Trigger } from "./pipeline";
 
@@ -24,11 +26,18 @@ function answered(r: Rerun): string {
   return `Attempt ${r.attempt ?? ""} is open.`;
 }
 
-function RerunOne({ k }: { k: Key }) {
+function RerunOne({ k, x }: { k: Key; x: Explanation }) {
+  const { open } = useAsk();
   return (
     <Ask
       title={`Rerun ${named(k)}`} submit="Rerun" reason="required"
-      act={async (form, key) => answered(await act<Rerun>("POST", `${at(k)}/reruns`, { reason: field(form, "reason") }, key))}
+      act={async (form, key) => {
+        const reason = field(form, "reason") ?? "";
+        const r = await act<Rerun>("POST", `${at(k)}/reruns`, { reason }, key);
+        if (r.accepted) return answered(r);
+        open(<Refused k={k} x={x} why={r.why} reason={reason} />);
+        return null;
+      }}
     >
       <p>Opens another attempt, if its inputs have changed since the last one and its budget allows. The gate is evaluated again.</p>
     </Ask>
@@ -47,11 +56,46 @@ export function skipped(x: Pick<Explanation, "run" | "gate">): string[] {
   return all;
 }
 
-function Force({ k, x }: { k: Key; x: Explanation }) {
+/** Starts a run that waits for its gate, without the gate. */
+export function StartAnyway({ k, x }: { k: Key; x: Explanation }) {
   const closed = x.gate?.rules.filter((r) => r.effectiveOutcome !== "pass" && r.level === "required") ?? [];
   return (
     <Ask
-      title={`Force a rerun of ${named(k)}`} submit="Force rerun" danger reason="required"
+      title={`Start ${named(k)} anyway`} submit="Start anyway" danger reason="required"
+      act={async (form, key) => {
+        const reason = field(form, "reason");
+        await act("POST", `${at(k)}/cancel`, { reason });
+        return answered(await act<Rerun>("POST", `${at(k)}/reruns`, { reason, force: true, bypassGate: true }, key));
+      }}
+    >
+      <p>Cancels the attempt that waits, and opens one that starts without its gate.</p>
+      {closed.length > 0 && <ul className="reasons">{closed.map((r, i) => <li key={i}>{ruleText(r)}</li>)}</ul>}
+    </Ask>
+  );
+}
+
+/** A rerun that was refused, and the way around. */
+function Refused({ k, x, why, reason }: { k: Key; x: Explanation; why: string; reason: string }) {
+  const { open, close } = useAsk();
+  return (
+    <Dialog label={`Rerun ${named(k)}`} className="ask" close={close}>
+      <form onSubmit={(e) => e.preventDefault()}>
+        <h2>The rerun was refused</h2>
+        <p className="notice bad" role="alert">{why}</p>
+        <div className="buttons">
+          <button type="button" onClick={close}>Cancel</button>
+          <button type="button" className="danger" autoFocus onClick={() => open(<Force k={k} x={x} reason={reason} />)}>Force…</button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+function Force({ k, x, reason }: { k: Key; x: Explanation; reason?: string }) {
+  const closed = x.gate?.rules.filter((r) => r.effectiveOutcome !== "pass" && r.level === "required") ?? [];
+  return (
+    <Ask
+      title={`Force a rerun of ${named(k)}`} submit="Force rerun" danger reason="required" because={reason}
       act={async (form, key) => answered(await act<Rerun>("POST", `${at(k)}/reruns`, { reason: field(form, "reason"), force: true, bypassGate: form.has("bypass") }, key))}
     >
       <p>This skips</p>
@@ -96,7 +140,7 @@ function Report({ k, attempt }: { k: Key; attempt: number }) {
 
 const open = new Set(["PENDING", "TRIGGERING", "RUNNING", "FAILED"]);
 
-/** What may be done to a run, as far as whoever looks may and it stands so that it makes sense. */
+/** The actions on a run that the user may take and that make sense in its state. */
 export function useRunActions(k: Key, x: Explanation | undefined): { name: string; run: () => void }[] {
   const may = useMay();
   const ask = useAsk();
@@ -106,10 +150,11 @@ export function useRunActions(k: Key, x: Explanation | undefined): { name: strin
   if (open.has(run.status)) {
     const started = run.status === "RUNNING" || run.status === "TRIGGERING";
     const report = started ? [{ name: "Report result…", run: () => ask.open(<Report k={k} attempt={run.attempt} />) }] : [];
-    return [...report, { name: "Cancel…", run: () => ask.open(<Cancel k={k} running={started} />) }];
+    const anyway = run.status === "PENDING" ? [{ name: "Start anyway…", run: () => ask.open(<StartAnyway k={k} x={x} />) }] : [];
+    return [...anyway, ...report, { name: "Cancel…", run: () => ask.open(<Cancel k={k} running={started} />) }];
   }
   return [
-    { name: "Rerun…", run: () => ask.open(<RerunOne k={k} />) },
+    { name: "Rerun…", run: () => ask.open(<RerunOne k={k} x={x} />) },
     { name: "Force…", run: () => ask.open(<Force k={k} x={x} />) },
   ];
 }

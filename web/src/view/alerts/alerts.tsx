@@ -2,9 +2,11 @@ import { act } from "../../api/act";
 import { Failure, readAll } from "../../api/client";
 import { useResource } from "../../api/resource";
 import type { components } from "../../api/schema";
+import { groupBy } from "../../model/group";
 import { useQuery } from "../../route/route";
 import { Ask, field, useAsk } from "../../ui/ask";
 import { Time } from "../../ui/clock";
+import { AddSilence } from "../action/silence";
 import { EventRow } from "../../ui/eventrow";
 import { useMay } from "../../ui/me";
 import { Show } from "../../ui/state";
@@ -18,7 +20,7 @@ type Letter = Dead["items"][number];
 type Tested = components["schemas"]["ListTested"];
 type Retried = components["schemas"]["ListRetried"];
 
-/** Who is told of what, what is kept quiet, and what could not be delivered. */
+/** The routes of alerts, the silences, and the alerts that could not be delivered. */
 export function Alerts() {
   return (
     <section className="detail" aria-label="Alerts">
@@ -30,7 +32,7 @@ export function Alerts() {
   );
 }
 
-/** Says in words which events a route takes. */
+/** Describes which events a route matches. */
 export function takes(r: Pick<Route, "types" | "severity" | "pipelines" | "owners" | "tags">): string {
   const parts = [r.types.length ? r.types.join(", ") : r.severity ? `${r.severity} and above` : "every event"];
   if (r.types.length && r.severity) parts.push(`${r.severity} and above`);
@@ -48,12 +50,12 @@ function RouteList() {
   return (
     <section className="card" aria-label="Routes">
       <h2>Routes</h2>
-      <p className="hint">The first that fits an event decides where it goes. They stand in the server's file, under <code>alerts</code>.</p>
+      <p className="hint">The first route that matches an event decides where it goes. Routes are set in the server's file, under <code>alerts</code>.</p>
       <Show resource={routes} what="routes">
-        {({ items }) => items.length === 0 ? <p className="none">There are none, and no place to send to: name one in the server's file.</p> : (
+        {({ items }) => items.length === 0 ? <p className="none">There are no routes: add a sink to the server's file.</p> : (
           <div className="scroll-x">
             <table className="periods">
-              <thead><tr><th>Route</th><th>Takes</th><th>Goes to</th><th>Bursts</th><th><span className="sr">Actions</span></th></tr></thead>
+              <thead><tr><th>Route</th><th>Events</th><th>Goes to</th><th>Bursts</th><th><span className="sr">Actions</span></th></tr></thead>
               <tbody>
                 {items.map((r) => (
                   <tr key={r.name}>
@@ -71,11 +73,15 @@ function RouteList() {
   );
 }
 
-/** What sinks said, in one sentence; what one of them refused is an error. */
+/** The sinks' answers in one sentence, each sink once with how many alerts it took; a rejected alert is an error. */
 export function said(items: readonly { sink: string; sent: boolean; error: string | null }[], done: string): string {
   const failed = items.filter((t) => !t.sent);
-  if (failed.length > 0) throw new Failure(failed.map((t) => `${t.sink}: ${t.error ?? "not accepted"}`).join("; "), 502);
-  return `${done} ${items.map((t) => t.sink).join(", ")}.`;
+  const times = (n: number) => (n > 1 ? ` (${n})` : "");
+  if (failed.length > 0) {
+    const reasons = groupBy(failed, (t) => `${t.sink}: ${t.error ?? "not accepted"}`);
+    throw new Failure([...reasons].map(([reason, of]) => reason + times(of.length)).join("; "), 502);
+  }
+  return `${done} ${[...groupBy(items, (t) => t.sink)].map(([sink, of]) => sink + times(of.length)).join(", ")}.`;
 }
 
 function Try({ name, sinks }: { name: string; sinks: readonly string[] }) {
@@ -96,14 +102,14 @@ function SilenceList() {
     <section className="card" aria-label="Silences">
       <header>
         <h2>Silences</h2><span className="gap" />
-        <button type="button" className="quiet" aria-pressed={all} onClick={() => change({ silences: all ? undefined : "all" })}>{all ? "Active only" : "Past ones too"}</button>
+        <button type="button" className="quiet" aria-pressed={all} onClick={() => change({ silences: all ? undefined : "all" })}>{all ? "Active only" : "Include past ones"}</button>
         {may("operator") && <button type="button" onClick={() => ask.open(<AddSilence />)}>Add a silence…</button>}
       </header>
       <Show resource={silences} what="silences">
-        {({ items }) => items.length === 0 ? <p className="none">Nothing is kept quiet.</p> : (
+        {({ items }) => items.length === 0 ? <p className="none">No alert is silenced.</p> : (
           <div className="scroll-x">
             <table className="periods">
-              <thead><tr><th>Pipelines</th><th>Events</th><th>Until</th><th>Why</th><th className="r">Kept back</th><th><span className="sr">Actions</span></th></tr></thead>
+              <thead><tr><th>Pipelines</th><th>Events</th><th>Until</th><th>Why</th><th className="r">Held back</th><th><span className="sr">Actions</span></th></tr></thead>
               <tbody>{items.map((s) => <SilenceRow key={s.id} s={s} end={may("operator") ? () => ask.open(<EndSilence s={s} />) : undefined} />)}</tbody>
             </table>
           </div>
@@ -122,24 +128,6 @@ function SilenceRow({ s, end }: { s: Silence; end: (() => void) | undefined }) {
       <td className="r num">{s.suppressed}</td>
       <td className="r">{s.active && end && <button type="button" onClick={end}>End…</button>}</td>
     </tr>
-  );
-}
-
-function AddSilence() {
-  return (
-    <Ask
-      title="Add a silence" submit="Silence" reason="required"
-      act={async (form) => {
-        const body = { pipeline: field(form, "pipeline"), type: field(form, "type")?.toUpperCase(), until: field(form, "until"), reason: field(form, "reason") };
-        const s = await act<Silence>("POST", "/silences", body);
-        return `Alerts about ${s.pipeline} are held back.`;
-      }}
-    >
-      <p>Alerts are held back for a while; the events are still recorded.</p>
-      <label>Pipelines<input name="pipeline" required placeholder="orders, or silver-*" autoFocus /></label>
-      <label>Only events of type<input name="type" placeholder="default: all; such as SLA_WARNING" /></label>
-      <label>Until<input name="until" required defaultValue="2h" placeholder="2h, or 2026-03-03T10:00:00Z" /></label>
-    </Ask>
   );
 }
 
@@ -167,7 +155,7 @@ function DeadLetters() {
             <h2>Not delivered</h2><span className="gap" />
             {may("operator") && items.length > 1 && <button type="button" onClick={() => ask.open(<Retry letters={items} />)}>Send all {items.length} again…</button>}
           </header>
-          {items.length === 0 ? <p className="none">Every alert was taken.</p> : (
+          {items.length === 0 ? <p className="none">Every alert was delivered.</p> : (
             <ul className="letters">
               {items.map((l) => (
                 <li key={`${l.sink}/${l.event.id}`}>
@@ -191,7 +179,7 @@ function Retry({ letters }: { letters: readonly Letter[] }) {
       title={one ? `Send it to ${one.sink} again` : `Send ${letters.length} alerts again`} submit="Send"
       act={async () => {
         const body = one ? { sink: one.sink, ids: [one.event.id] } : { all: true };
-        return said((await act<Retried>("POST", "/alerts/dead/retry", body)).items, "Taken by");
+        return said((await act<Retried>("POST", "/alerts/dead/retry", body)).items, "Accepted by");
       }}
     >
       <p>Accepted alerts are no longer listed here.</p>

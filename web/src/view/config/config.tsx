@@ -22,7 +22,7 @@ export function Config() {
     <section className="detail" aria-label="Config">
       <header className="heading"><h1>Config</h1><p>Files are watched: a change takes effect within two seconds. One with errors changes nothing; the last good version stays in force.</p></header>
       <div className="controls">
-        <input type="search" className="search" placeholder="Filter files" aria-label="Filter files" value={query.get("q") ?? ""} onChange={(e) => change({ q: e.target.value })} />
+        <input type="search" className="search" placeholder="Filter files" aria-label="Filter files" value={query.get("q") ?? ""} onChange={(e) => change({ q: e.target.value }, "typing")} />
         <button type="button" aria-pressed={only} onClick={() => change({ show: only ? undefined : "problems" })}>With problems only</button>
       </div>
       <Show resource={files} what="files">

@@ -40,7 +40,7 @@ export function Kept() {
           <button type="button" aria-pressed={!byOwner} onClick={() => change({ by: undefined })}>By pipeline</button>
           <button type="button" aria-pressed={byOwner} onClick={() => change({ by: "owner" })}>By owner</button>
         </div>
-        <input type="search" className="search" placeholder="Filter" aria-label="Filter by name or owner" value={search} onChange={(e) => change({ q: e.target.value })} />
+        <input type="search" className="search" placeholder="Filter" aria-label="Filter by name or owner" value={search} onChange={(e) => change({ q: e.target.value }, "typing")} />
       </div>
       <Show resource={compliance} what="compliance">
         {(c) => {

@@ -1,7 +1,7 @@
 import { useResource } from "../../api/resource";
 import type { components } from "../../api/schema";
 import { lateness } from "../../model/lateness";
-import { kindName, kindOfStatus } from "../../model/slot";
+import { kindName, kindOfRun } from "../../model/slot";
 import { duration } from "../../model/time";
 import { runPath } from "../../route/route";
 import { Time, Took, useNow } from "../../ui/clock";
@@ -40,7 +40,7 @@ export function Periods({ id }: { id: string }) {
                     return (
                       <tr key={`${r.schedule}/${r.date}`}>
                         <td><Link href={runPath(id, r.schedule, r.date)}>{r.date}</Link></td>
-                        <td><Badge kind={kindOfStatus(r.status)}>{kindName[kindOfStatus(r.status)]}</Badge></td>
+                        <td><Badge kind={kindOfRun(r)}>{kindName[kindOfRun(r)]}</Badge></td>
                         <td className="r num">{r.attempt}</td>
                         <td><Time at={r.openedAt} /></td>
                         <td className="bar"><i style={{ width: `${(took[i]! / longest) * 100}%` }} /><Took from={r.startedAt} to={r.endedAt} now={now} /></td>

@@ -1,6 +1,6 @@
 import { useResource } from "../../api/resource";
 import type { components } from "../../api/schema";
-import { kindName, kindOfStatus } from "../../model/slot";
+import { kindName, kindOfRun } from "../../model/slot";
 import { runPath, useQuery } from "../../route/route";
 import { Actions } from "../../ui/actions";
 import { Age, Time, useNow } from "../../ui/clock";
@@ -8,7 +8,8 @@ import { Link } from "../../ui/link";
 import { Badge } from "../../ui/mark";
 import { Rules } from "../../ui/rules";
 import { Empty, Show } from "../../ui/state";
-import { usePipelineActions } from "../action/pipeline";
+import { fromWall } from "../../model/time";
+import { usePipelineActions, usePushRule } from "../action/pipeline";
 import { Graph } from "./graph";
 import { Periods } from "./periods";
 import { Versions } from "./versions";
@@ -33,7 +34,7 @@ export function PipelineView({ id }: { id: string }) {
             <Heading p={p} />
             <div className="columns">
               <div>
-                <GateCard id={id} />
+                <GateCard p={p} />
                 <Graph id={id} />
                 <Periods id={id} />
               </div>
@@ -74,9 +75,20 @@ function Heading({ p }: { p: Pipeline }) {
   );
 }
 
-function GateCard({ id }: { id: string }) {
+/** The period that the gate is shown for, unless the address names one: that of the open run, if there is one. */
+export function usualPeriod(p: Pick<Pipeline, "lastRun">): string | null {
+  const run = p.lastRun;
+  return run && openStates.has(run.status) ? run.date : null;
+}
+
+const openStates = new Set(["PENDING", "TRIGGERING", "RUNNING", "FAILED"]);
+
+function GateCard({ p }: { p: Pipeline }) {
+  const id = p.id;
   const [query, change] = useQuery();
-  const date = query.get("date");
+  const asked = query.get("date");
+  const date = asked ?? usualPeriod(p);
+  const push = usePushRule(id, date);
   const histories = useResource<Histories>(`/pipelines/${encodeURIComponent(id)}/gate/history`, { every: 2000 });
   const gate = useResource<Gate>(`/pipelines/${encodeURIComponent(id)}/gate${date ? `?date=${encodeURIComponent(date)}` : ""}`, { every: 1000 });
   const now = useNow(1000);
@@ -87,13 +99,13 @@ function GateCard({ id }: { id: string }) {
           <>
             <header>
               <h2>Gate</h2>
-              <Verdict gate={g} />
+              <Verdict gate={g} unfinished={isUnfinished(g.date, p, now)} />
               <span className="gap" />
               <label className="period">for <input key={g.date} defaultValue={g.date} aria-label="Period" size={16} onKeyDown={(e) => e.key === "Enter" && change({ date: e.currentTarget.value })} onBlur={(e) => e.target.value !== g.date && change({ date: e.target.value })} /></label>
-              {date && <button type="button" className="quiet" onClick={() => change({ date: undefined })}>current</button>}
+              {asked && <button type="button" className="quiet" onClick={() => change({ date: undefined })}>current</button>}
             </header>
             {g.blockedBy.filter((b) => b.code !== "rules").map((b) => <p key={b.code} className="notice">{b.reason}</p>)}
-            {g.rules.length === 0 ? <p className="none">This gate has no rules.</p> : <Rules rules={g.rules} now={now} when="live" lately={{ pipeline: id, histories: histories.data?.items }} />}
+            {g.rules.length === 0 ? <p className="none">This gate has no rules.</p> : <Rules rules={g.rules} now={now} when="live" push={push} lately={{ pipeline: id, histories: histories.data?.items }} />}
           </>
         )}
       </Show>
@@ -101,9 +113,18 @@ function GateCard({ id }: { id: string }) {
   );
 }
 
-/** Rules that hold while something else prevents a start make the gate neither open nor closed. */
-function Verdict({ gate }: { gate: Gate }) {
+/** Whether a period has no run and has not ended yet: a stream's rules are not expected to pass before that. */
+function isUnfinished(date: string, p: Pipeline, now: number): boolean {
+  if (p.lastRun?.date === date || p.schedule !== "stream" || p.timezone === null) return false;
+  const length = { minute: 60_000, hour: 3_600_000, day: 86_400_000 }[p.period ?? "day"];
+  const wall = Date.parse(date.length === 10 ? `${date}T00:00:00Z` : date.length === 13 ? `${date}:00:00Z` : `${date}:00Z`);
+  return fromWall(wall, p.timezone) + length > now;
+}
+
+/** Rules that pass while something else prevents a start make the gate neither open nor closed. */
+function Verdict({ gate, unfinished }: { gate: Gate; unfinished: boolean }) {
   if (gate.open) return <span className="verdict open">open</span>;
+  if (unfinished && gate.outcome !== "pass") return <span className="verdict">the period has not ended</span>;
   return gate.outcome === "pass" ? <span className="verdict">rules pass, no start now</span> : <span className="verdict closed">closed</span>;
 }
 
@@ -115,18 +136,26 @@ function Next({ p }: { p: Pipeline }) {
       <h2>Now and next</h2>
       <dl className="facts">
         <dt>last run</dt>
-        <dd>{last ? <Link href={runPath(p.id, last.schedule, last.date)}><Badge kind={kindOfStatus(last.status)}>{kindName[kindOfStatus(last.status)]}</Badge> {last.date}</Link> : "none yet"}</dd>
+        <dd>{last ? <Link href={runPath(p.id, last.schedule, last.date)}><Badge kind={kindOfRun(last)}>{kindName[kindOfRun(last)]}</Badge> {last.date}</Link> : "none yet"}</dd>
         <dt>open runs</dt><dd className="num">{p.openRuns}{p.maxActive > 0 && ` of at most ${p.maxActive}`}</dd>
-        <dt>opens next</dt><dd>{p.next.fireAt ? <><Time at={p.next.fireAt} /> (<Age at={p.next.fireAt} now={now} />)</> : p.schedule === "stream" ? "when its start condition or upstream is met" : "by hand"}</dd>
-        {p.next.date && <><dt>for</dt><dd>{p.next.date}</dd></>}
+        <dt>opens next</dt><dd><Opens p={p} now={now} /></dd>
+        {p.next.date && !p.pause.paused && !p.pauseAll.paused && <><dt>for</dt><dd>{p.next.date}</dd></>}
         {p.next.breachAt && <><dt>deadline</dt><dd><Time at={p.next.breachAt} /></dd></>}
       </dl>
-      {p.next.fireAt && <Then id={p.id} after={p.next.fireAt} />}
+      {p.next.fireAt && !p.pause.paused && !p.pauseAll.paused && <Then id={p.id} after={p.next.fireAt} />}
     </section>
   );
 }
 
-/** What opens after the next one, and the deadline of each. */
+/** When the next run opens. While the pipeline is paused, nothing opens. */
+function Opens({ p, now }: { p: Pipeline; now: number }) {
+  const pause = p.pause.paused ? p.pause : p.pauseAll.paused ? p.pauseAll : undefined;
+  if (pause) return <span className="warn-text">{pause.until ? <>not before <Time at={pause.until} />: paused</> : "not until it is resumed: paused"}</span>;
+  if (p.next.fireAt) return <><Time at={p.next.fireAt} /> (<Age at={p.next.fireAt} now={now} />)</>;
+  return p.schedule === "stream" ? "when its start condition or upstream is met" : "by hand";
+}
+
+/** The fires after the next one, and the deadline of each. */
 function Then({ id, after }: { id: string; after: string }) {
   const from = new Date(Date.parse(after) + 1000).toISOString();
   const to = new Date(Date.parse(after) + 30 * 86_400_000).toISOString();

@@ -13,7 +13,7 @@ const counted: [keyof Counters, string][] = [
   ["reopenings", "reopened"], ["forced", "forced"],
 ];
 
-/** The attempts of a run, newest first: why each was opened, its times, its log and what its job printed. */
+/** The attempts of a run, newest first: why each was opened, its times and its log. */
 export function Attempts({ attempts, log, counters, budgets }: { attempts: readonly Attempt[]; log: readonly JobEntry[]; counters: Counters; budgets: Budgets }) {
   const most = (k: keyof Counters) => (k in budgets ? budgets[k as keyof Budgets] : undefined);
   const spent = counted.filter(([k]) => counters[k] > 0 || (most(k) ?? 0) > 0);
@@ -34,7 +34,6 @@ function resultKind(a: Attempt): Kind {
 
 function One({ a, log, open }: { a: Attempt; log: JobEntry[]; open: boolean }) {
   const now = useNow(1000);
-  const output = a.output ?? log.findLast((l) => l.output)?.output;
   return (
     <details className="attempt" open={open}>
       <summary>
@@ -47,11 +46,10 @@ function One({ a, log, open }: { a: Attempt; log: JobEntry[]; open: boolean }) {
         <li><Time at={a.openedAt} /> opened</li>
         {log.map((l, i) => (
           <li key={i} className={l.event === "success" ? "good-text" : l.event === "fail" || l.event === "timeout" || l.event === "refused" ? "bad-text" : undefined}>
-            <Time at={l.at} /> {l.event}{l.try > 1 && <> (try {l.try})</>}{l.category && <> {l.category}</>}{l.message && <>: {l.message}</>}{l.by && <> – {l.by}</>}
+            <Time at={l.at} /> {l.event}{l.try > 1 && <> (try {l.try})</>}{l.category && <> {l.category.toLowerCase()}</>}{l.message && <>: {l.message}</>}{l.by && <> – {l.by}</>}
           </li>
         ))}
       </ol>
-      {output && <pre className="output" aria-label="Output of the job" tabIndex={0}>{output}</pre>}
     </details>
   );
 }

@@ -1,27 +1,33 @@
 import type { components } from "../../api/schema";
 import { Time } from "../../ui/clock";
-import { type Kind, kindOfStatus } from "../../model/slot";
+import { type Kind, kindOfRun, kindOfStatus } from "../../model/slot";
 import { Glyph } from "../../ui/mark";
 
 type Explanation = components["schemas"]["Explanation"];
 type Status = NonNullable<Explanation["run"]>["status"];
 
 const path: { status: Status; name: string }[] = [
-  { status: "PENDING", name: "Waiting for its gate" },
-  { status: "TRIGGERING", name: "Starting its job" },
+  { status: "PENDING", name: "Waiting for the gate" },
+  { status: "TRIGGERING", name: "Starting the job" },
   { status: "RUNNING", name: "Running" },
   { status: "COMPLETED", name: "Completed" },
 ];
 
 const ends: Partial<Record<Status, { name: string; after: Status }>> = {
   FAILED: { name: "Failed; another attempt follows", after: "RUNNING" },
-  FAILED_FINAL: { name: "Failed for good", after: "RUNNING" },
+  FAILED_FINAL: { name: "Failed", after: "RUNNING" },
   JOB_POLL_EXHAUSTED: { name: "No result in time", after: "RUNNING" },
-  VALIDATION_EXHAUSTED: { name: "Its window ended with the gate closed", after: "PENDING" },
+  VALIDATION_EXHAUSTED: { name: "Window ended with the gate closed", after: "PENDING" },
   CANCELLED: { name: "Cancelled", after: "PENDING" },
 };
 
-/** The way of a run from opened to completed, with the place where it stands lit. */
+/** What a step is called in the run's current phase. */
+const phases: Partial<Record<NonNullable<Explanation["run"]>["phase"], string>> = {
+  backoff: "Failed, waiting to retry", "not-due": "Waiting until it is due", "max-active": "Waiting for another run to end",
+  "start-refused": "Start refused, retrying", held: "Held: it is unknown whether the job started", "status-unread": "Running, status unknown", settling: "Waiting for late data to settle",
+};
+
+/** The steps of a run from opened to completed, with the current one lit. */
 export function Lifecycle({ x }: { x: Explanation }) {
   const run = x.run;
   const status = run?.status;
@@ -36,7 +42,7 @@ export function Lifecycle({ x }: { x: Explanation }) {
           const lit = s.status === status;
           const been = run && i <= reached;
           return [
-            <Step key={s.status} kind={kindOfStatus(s.status)} lit={lit} been={Boolean(been)} name={s.name} at={been ? at?.[s.status as keyof typeof at] ?? null : null} />,
+            <Step key={s.status} kind={lit && run ? kindOfRun(run) : kindOfStatus(s.status)} lit={lit} been={Boolean(been)} name={(lit && run && phases[run.phase]) || (x.dryRun && s.status === "COMPLETED" ? "Would have started" : s.name)} at={been ? at?.[s.status as keyof typeof at] ?? null : null} />,
             end && end.after === s.status && <Step key={status} kind={kindOfStatus(status)} lit been name={end.name} at={run!.endedAt} branch />,
           ];
         })}

@@ -3,32 +3,34 @@ import type { components } from "../../api/schema";
 import { type Event, useConnection } from "../../api/live";
 import { merge } from "../../model/events";
 import { lateness } from "../../model/lateness";
-import { kindName, kindOfStatus } from "../../model/slot";
+import { type Kind, kindName, kindOfRun } from "../../model/slot";
 import { duration } from "../../model/time";
+import { causeOf } from "../../model/why";
 import { pipelinePath } from "../../route/route";
 import { Actions } from "../../ui/actions";
-import { Time, useNow } from "../../ui/clock";
+import { Age, Time, useNow } from "../../ui/clock";
 import { EventRow } from "../../ui/eventrow";
 import { Link } from "../../ui/link";
 import { Older, useOlder } from "../../ui/older";
 import { Badge } from "../../ui/mark";
 import { Prose } from "../../ui/prose";
-import { Rules } from "../../ui/rules";
 import { Copy, Show } from "../../ui/state";
 import { useRunActions } from "../action/run";
 import { Attempts } from "./attempts";
 import { Lifecycle } from "./lifecycle";
+import { Output, outputs } from "./output";
+import { Why } from "./why";
 
 type Explanation = components["schemas"]["Explanation"];
 type Events = components["schemas"]["ListEvent"];
 
-interface Key {
+export interface Key {
   pipeline: string;
   schedule: string;
   date: string;
 }
 
-/** One period of a pipeline: how it stands and why, told as `interlock explain` tells it, also where there is no run. */
+/** One period of a pipeline: its state, the cause, what its job printed, and what can be done. */
 export function RunView({ pipeline, schedule, date }: Key) {
   const on = (e: Event) => e.detail.pipelineId === pipeline;
   const { state } = useConnection();
@@ -42,15 +44,16 @@ export function RunView({ pipeline, schedule, date }: Key) {
             <Heading x={x} pipeline={pipeline} schedule={schedule} date={date} />
             <div className="columns">
               <div>
-                <Why x={x} />
+                {x.attempts.some((a) => a.startedAt) && <Output attempts={outputs(x.attempts, x.jobLog)} running={x.run?.status === "RUNNING"} />}
+                <Why x={x} k={{ pipeline, schedule, date }} />
                 {x.run && <Attempts attempts={x.attempts} log={x.jobLog} counters={x.run.counters} budgets={x.budgets} />}
-                <History pipeline={pipeline} schedule={schedule} date={date} />
               </div>
               <div>
                 <Lifecycle x={x} />
                 <Deadlines x={x} />
                 <Requests x={x} />
-                <Told text={x.text} command={`interlock explain ${pipeline} --date ${date}`} />
+                <History pipeline={pipeline} schedule={schedule} date={date} />
+                <Copy>{`interlock explain ${pipeline} --date ${date}`}</Copy>
               </div>
             </div>
           </>
@@ -60,33 +63,27 @@ export function RunView({ pipeline, schedule, date }: Key) {
   );
 }
 
+/** The badge of the heading. A dry run never completed anything, and a period without a run is not "open". */
+function standing(x: Explanation): { kind: Kind; word: string } {
+  if (x.dryRun && (x.state === "would start" || x.run?.status === "COMPLETED")) return { kind: "dryrun", word: "dry run: would have started" };
+  if (x.run) return { kind: kindOfRun(x.run), word: kindName[kindOfRun(x.run)] };
+  return { kind: "upcoming", word: x.state };
+}
+
 function Heading({ x, pipeline, schedule, date }: { x: Explanation } & Key) {
-  const kind = x.run ? kindOfStatus(x.run.status) : "upcoming";
+  const now = useNow(1000);
+  const { kind, word } = standing(x);
   const actions = useRunActions({ pipeline, schedule, date }, x);
+  const cause = causeOf(x);
+  const next = x.run?.nextEvaluation;
+  const retrying = x.run?.phase === "backoff" || x.run?.phase === "start-refused";
   return (
     <header className="heading">
       <p className="crumbs"><Link href="/">Timeline</Link> / <Link href={pipelinePath(pipeline)}>{pipeline}</Link> / {schedule}</p>
-      <h1>{date} <Badge kind={kind}>{x.run ? kindName[kind] : x.state}</Badge>{x.run && x.run.attempt > 1 && <span className="flag">attempt {x.run.attempt}</span>}<span className="gap" /><Actions actions={actions} /></h1>
-      <p className="summary"><Prose>{x.summary}</Prose></p>
+      <h1><Link href={pipelinePath(pipeline)}>{pipeline}</Link> · {date} <Badge kind={kind}>{word}</Badge>{x.run && x.run.attempt > 1 && <span className="flag">attempt {x.run.attempt}</span>}<span className="gap" /><Actions actions={actions} /></h1>
+      {cause && <p className="cause-line bad-text" role="status">{cause}{retrying && next && <>; next attempt <Age at={next} now={now} /></>}</p>}
+      {!cause && <p className="summary"><Prose>{x.summary}</Prose></p>}
     </header>
-  );
-}
-
-function Why({ x }: { x: Explanation }) {
-  const now = useNow(1000);
-  if (x.reasons.length + x.opens.length === 0 && !x.gate) return null;
-  return (
-    <section className="card" aria-label="Why">
-      <header>
-        <h2>{x.gate && !x.gate.live ? "Facts at the start" : "Why"}</h2>
-        {x.gate && <span className={`verdict ${x.gate.open ? "open" : "closed"}`}>{x.gate.bypassed ? "bypassed" : x.gate.open ? "open" : "closed"}</span>}
-        <span className="gap" />
-        {x.gate && !x.gate.live && <small>as it stood at <Time at={x.gate.at} /></small>}
-      </header>
-      {x.reasons.length > 0 && <ul className="reasons">{x.reasons.map((r) => <li key={r}><Prose>{r}</Prose></li>)}</ul>}
-      {x.gate && x.gate.rules.length > 0 && <Rules rules={x.gate.rules} now={now} when={x.gate.live ? "live" : "then"} />}
-      {x.opens.length > 0 && <><h3>What would open it</h3><ul className="reasons">{x.opens.map((o) => <li key={o}><Prose>{o}</Prose></li>)}</ul></>}
-    </section>
   );
 }
 
@@ -121,16 +118,6 @@ function Requests({ x }: { x: Explanation }) {
   );
 }
 
-function Told({ text, command }: { text: string; command: string }) {
-  return (
-    <section className="card" aria-label="In words">
-      <h2>In words</h2>
-      <Copy>{command}</Copy>
-      <pre className="file">{text}</pre>
-    </section>
-  );
-}
-
 function History({ pipeline, schedule, date }: Key) {
   const on = (e: Event) => e.detail.pipelineId === pipeline;
   const q = new URLSearchParams({ pipeline, schedule, date, limit: "100" });
@@ -143,8 +130,8 @@ function History({ pipeline, schedule, date }: Key) {
       <Show resource={events} what="events">
         {({ items }) => {
           const all = merge(items, older.items, "info");
-          if (all.length === 0) return <p className="none">None about this period. <Link href={`/events?pipeline=${encodeURIComponent(pipeline)}`}>All of its events</Link></p>;
-          return <ol className="events">{all.map((e) => <EventRow key={e.id} event={e} brief />)}</ol>;
+          if (all.length === 0) return <p className="none">There are no events about this period. <Link href={`/events?pipeline=${encodeURIComponent(pipeline)}`}>All events of {pipeline}</Link></p>;
+          return <ol className="events narrow">{all.map((e) => <EventRow key={e.id} event={e} brief />)}</ol>;
         }}
       </Show>
       <Older older={older} />

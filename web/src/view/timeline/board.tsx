@@ -1,3 +1,4 @@
+import { useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, type PointerEvent, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { ticks, type Window } from "../../model/axis";
 import type { Cell } from "../../model/cell";
@@ -9,36 +10,35 @@ import { Tip, type Pointed } from "./tip";
 import { useSize } from "../../ui/size";
 
 export const rowHeight = 34;
-const spare = 6; // rows drawn beyond what can be seen
 
-/** The lanes and their axis. Only the rows that can be seen are drawn, whatever their number. */
-export function Board({ rows, window: w, now }: { rows: Row[]; window: Window; now: number }) {
+/** The lanes and their axis. Only the rows in view are drawn, whatever their number. */
+export function Board({ rows, window: w, now, zoomTo }: { rows: Row[]; window: Window; now: number; zoomTo: (from: number, to: number) => void }) {
   const zone = useZone();
   const scroller = useRef<HTMLDivElement>(null);
   const track = useRef<HTMLDivElement>(null);
   const width = useSize(track).width;
-  const height = useSize(scroller).height;
-  const [top, setTop] = useState(0);
-  const [pointed, setPointed] = useState<Pointed | null>(null);
+  const tip = useTip();
+  const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => scroller.current, estimateSize: () => rowHeight, overscan: 6, scrollMargin: 30 });
   const marks = useMemo(() => (width ? ticks(w, width, zone) : []), [w, width, zone]);
-  const first = Math.max(0, Math.floor(top / rowHeight) - spare);
-  const last = Math.min(rows.length, Math.ceil((top + height) / rowHeight) + spare);
   const isNow = now >= w.from && now < w.to;
   const x = (t: number) => ((t - w.from) / (w.to - w.from)) * width;
-  const point = useCallback((lane: Lane, cell: Cell, at: DOMRect) => setPointed({ lane, cell, at }), []);
-  useEffect(() => setPointed(null), [w, rows.length]);
+  const { hide } = tip;
+  useEffect(() => hide("now"), [w, rows.length, hide]);
 
   return (
     <div className="board">
       <div
         className="scroller" ref={scroller}
-        onScroll={(e) => {
-          setTop(e.currentTarget.scrollTop);
-          setPointed(null);
+        onScroll={() => hide("now")}
+        onPointerLeave={() => hide("soon")}
+        onPointerOver={(e: PointerEvent) => !(e.target as HTMLElement).closest(".cell") && hide("soon")}
+        onKeyDown={(e) => {
+          if (e.key === " " && (e.target as HTMLElement).closest("a.cell")) {
+            e.preventDefault();
+            tip.pin();
+          } else if (e.key === "Escape") hide("now");
+          else steer(e);
         }}
-        onPointerLeave={() => setPointed(null)}
-        onPointerOver={(e: PointerEvent) => !(e.target as HTMLElement).closest(".cell") && setPointed(null)}
-        onKeyDown={steer}
       >
         <div className="axis">
           <div className="corner">{rows.filter((r) => "lane" in r).length} pipelines</div>
@@ -52,17 +52,46 @@ export function Board({ rows, window: w, now }: { rows: Row[]; window: Window; n
             {marks.map((m) => <i key={m.at} className={m.major ? "major" : undefined} style={{ left: x(m.at) }} />)}
             {isNow && <i className="now" style={{ left: x(now) }} />}
           </div>
-          {rows.slice(first, last).map((row, i) => {
-            const at = first + i;
-            if ("head" in row) return <div key={`head ${row.head}`} role="listitem" className="head" style={{ top: at * rowHeight }}>{row.head}<small>{row.count}</small></div>;
-            return <LaneRow key={row.lane.pipeline.id} lane={row.lane} row={at} of={rows.length} window={w} width={width} point={point} />;
+          {virtual.getVirtualItems().map(({ index }) => {
+            const row = rows[index];
+            if (!row) return null;
+            if ("head" in row) return <div key={`head ${row.head}`} role="listitem" className="head" style={{ top: index * rowHeight }}>{row.head}<small>{row.count}</small></div>;
+            return <LaneRow key={row.lane.pipeline.id} lane={row.lane} row={index} of={rows.length} window={w} width={width} point={tip.point} zoomTo={zoomTo} />;
           })}
         </div>
       </div>
-      {pointed && <Tip pointed={pointed} now={now} />}
+      {tip.pointed && <Tip key={tip.pointed.id} pointed={tip.pointed} now={now} tip={tip} />}
     </div>
   );
 }
+
+/** The panel beside a cell: it follows the pointer and the focus until it is pinned. */
+function useTip() {
+  const [pointed, setPointed] = useState<(Pointed & { id: number }) | null>(null);
+  const [pinned, setPinned] = useState(false);
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  const held = useRef(false);
+  held.current = pinned;
+  const point = useCallback((lane: Lane, cell: Cell, el: HTMLElement) => {
+    clearTimeout(timer.current);
+    if (!held.current) setPointed((old) => (old?.el === el && old.cell === cell ? old : { lane, cell, el, id: (old?.id ?? 0) + 1 }));
+  }, []);
+  const hide = useCallback((when: "now" | "soon") => {
+    clearTimeout(timer.current);
+    if (held.current) return;
+    if (when === "now") setPointed(null);
+    else timer.current = setTimeout(() => setPointed(null), 250); // long enough to move into the panel
+  }, []);
+  const stay = useCallback(() => clearTimeout(timer.current), []);
+  const pin = useCallback(() => setPinned(true), []);
+  const close = useCallback(() => {
+    setPinned(false);
+    setPointed(null);
+  }, []);
+  return useMemo(() => ({ pointed, pinned, point, hide, stay, pin, close }), [pointed, pinned, point, hide, stay, pin, close]);
+}
+
+export type TipState = ReturnType<typeof useTip>;
 
 /** Arrow keys go from cell to cell; up and down to the cell of the next lane that is nearest in time. */
 function steer(e: KeyboardEvent) {

@@ -32,7 +32,7 @@ function Lanes({ pipelines }: { pipelines: Pipelines["items"] }) {
   const iso = (t: number) => new Date(t).toISOString();
   const answer: Resource<Answer> = useResource<Answer>(`/timeline?limit=500&from=${iso(from)}&to=${iso(to)}`, { by: readAll, every: 5000, keep: true });
   const lanes = useMemo<Lane[]>(() => lanesOf(pipelines, answer.data?.items ?? []), [pipelines, answer.data]);
-  const counts = useMemo(() => count(lanes), [lanes]);
+  const counts = useMemo(() => count(lanes, view.choice.search), [lanes, view.choice.search]);
   const shown = useMemo(() => rows(lanes, view.choice), [lanes, view.choice]);
   useTimelineKeys(view);
   return (
@@ -41,8 +41,8 @@ function Lanes({ pipelines }: { pipelines: Pipelines["items"] }) {
       <Toolbar view={view} window={w} pipelines={pipelines} counts={counts} />
       <Show resource={answer} what="timeline">
         {() => shown.length > 0
-          ? <Board rows={shown} window={w} now={now} />
-          : <Empty><p>No pipeline is like that in this stretch of time.</p><button type="button" onClick={view.clear}>Show all {pipelines.length}</button></Empty>}
+          ? <Board rows={shown} window={w} now={now} zoomTo={view.zoomTo} />
+          : <Empty><p>No pipeline matches in this time range.</p><button type="button" onClick={view.clear}>Show all {pipelines.length}</button></Empty>}
       </Show>
     </section>
   );
@@ -52,7 +52,7 @@ function useTimelineKeys(view: ReturnType<typeof useView>) {
   useEffect(() => {
     const pressed = (e: KeyboardEvent) => {
       const t = e.target as HTMLElement;
-      if (e.metaKey || e.ctrlKey || e.altKey || t.closest("input, select, textarea, dialog")) return;
+      if (e.metaKey || e.ctrlKey || e.altKey || t.closest("input, select, textarea, [role=dialog], [role=spinbutton], [role=listbox]")) return;
       if (e.key === "+" || e.key === "=") view.zoomBy(-1);
       else if (e.key === "-") view.zoomBy(1);
       else if (e.key === "[") view.move(-1);

@@ -1,3 +1,4 @@
+import { lazy, Suspense } from "react";
 import { spanName, title, type Window } from "../../model/axis";
 import { type Filter, groups, type Pipeline } from "../../model/lane";
 import { kindName, type Kind } from "../../model/slot";
@@ -6,7 +7,9 @@ import { useZone } from "../../ui/clock";
 import { Glyph, PromiseMark } from "../../ui/mark";
 import type { View } from "./view";
 
-const chips: Filter[] = ["final", "exhausted", "missing", "late", "failed", "running", "waiting", "completed"];
+const DateJump = lazy(async () => ({ default: (await import("../../ui/datejump")).DateJump }));
+
+const chips: Filter[] = ["final", "exhausted", "missing", "held", "late", "failed", "running", "waiting", "completed"];
 
 export function Toolbar({ view, window: w, pipelines, counts }: { view: View; window: Window; pipelines: readonly Pipeline[]; counts: Map<Filter, number> }) {
   const zone = useZone();
@@ -19,7 +22,7 @@ export function Toolbar({ view, window: w, pipelines, counts }: { view: View; wi
       <div className="controls">
         <input
           type="search" className="search" placeholder="Filter pipelines" aria-label="Filter pipelines by name, owner or tag"
-          value={view.choice.search} onChange={(e) => view.change({ q: e.target.value })}
+          value={view.choice.search} onChange={(e) => view.change({ q: e.target.value }, "typing")}
         />
         <select aria-label="Group by" value={view.choice.group} onChange={(e) => view.change({ group: e.target.value })}>
           <option value="">No groups</option>
@@ -36,10 +39,9 @@ export function Toolbar({ view, window: w, pipelines, counts }: { view: View; wi
           <button type="button" onClick={view.live} aria-pressed={view.at === undefined} title="Follow now (n)">Now</button>
           <button type="button" onClick={() => view.move(1)} aria-label="Later" title="Later (])">›</button>
         </div>
-        <input
-          type="date" aria-label="Jump to a date" value={date(w.from, zone)}
-          onChange={(e) => e.target.value && view.jump(fromWall(Date.parse(`${e.target.value}T00:00:00Z`), zone))}
-        />
+        <Suspense fallback={<span className="datefield">{date(w.from, zone)}</span>}>
+          <DateJump label="Jump to a date" value={date(w.from, zone)} jump={(d) => view.jump(fromWall(Date.parse(`${d}T00:00:00Z`), zone))} />
+        </Suspense>
         <div className="joined" role="group" aria-label="Zoom">
           <button type="button" onClick={() => view.zoomBy(1)} aria-label="Zoom out" title="Zoom out (−)">−</button>
           <span className="span">{spanName(view.span)}</span>

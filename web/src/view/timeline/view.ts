@@ -1,6 +1,6 @@
 import { useMemo } from "react";
 import { groupBy } from "../../model/group";
-import { parseSpan, spanName, windowOf, zoom } from "../../model/axis";
+import { parseSpan, spanName, spans, windowOf, zoom } from "../../model/axis";
 import { type Choice, type Filter, isFilter, type Pipeline } from "../../model/lane";
 import { day, hour } from "../../model/time";
 import { useQuery } from "../../route/route";
@@ -30,6 +30,10 @@ export function useView(pipelines: readonly Pipeline[]) {
     const place = (t: number) => change({ at: new Date(Math.round(t)).toISOString().replace(".000Z", "Z") });
     return {
       span, at, choice, change,
+      zoomTo: (from: number, to: number) => {
+        const next = spans.find((x) => x >= 1.5 * (to - from) && x < span) ?? zoom(span, -1);
+        change({ span: spanName(next), at: new Date((from + to - next) / 2).toISOString() });
+      },
       live: () => change({ at: undefined }),
       jump: (t: number) => place(t),
       move: (by: 1 | -1) => place(windowOf(span, at, Date.now()).from + (by * span) / 2),

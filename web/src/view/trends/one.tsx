@@ -41,7 +41,7 @@ function Tiles({ t, id }: { t: Trends; id: string }) {
   return (
     <dl className="tiles">
       <div><dt>runs</dt><dd>{runs}</dd></div>
-      <div><dt>median</dt><dd>{took(d.p50Seconds)}</dd></div>
+      <div><dt>p50</dt><dd>{took(d.p50Seconds)}</dd></div>
       <div><dt>p90</dt><dd>{took(d.p90Seconds)}</dd></div>
       <div><dt>p99</dt><dd>{took(d.p99Seconds)}</dd></div>
       <div><dt>attempts per period</dt><dd>{runs ? (attempts / runs).toFixed(2) : "–"}</dd></div>
@@ -95,11 +95,11 @@ function Attempts({ t }: { t: Trends }) {
 }
 
 function Arrival({ s, t }: { s: Arrivals; t: Trends }) {
-  const dots = s.items.map((a) => ({ x: at(a.date), y: a.afterSeconds * 1000, label: `${a.date}: ${axisText(a.afterSeconds * 1000)} after its begin` }));
+  const dots = s.items.map((a) => ({ x: at(a.date), y: a.afterSeconds * 1000, label: `${a.date}: ${axisText(a.afterSeconds * 1000)} after its start` }));
   const ys = dots.map((d) => d.y).toSorted((a, b) => a - b);
   return (
     <section className="card" aria-label={`Arrival of ${s.key}`}>
-      <header><h2>Arrival of <span className="mono">{s.key}</span>{s.pipeline !== t.pipeline && <> of {s.pipeline}</>}</h2><span className="gap" />{ys.length > 0 && <small>median {axisText(ys[ys.length >> 1]!)} after the period begins</small>}</header>
+      <header><h2>Arrival of <span className="mono">{s.key}</span>{s.pipeline !== t.pipeline && <> of {s.pipeline}</>}</h2><span className="gap" />{ys.length > 0 && <small>p50 {axisText(ys[ys.length >> 1]!)} after the period starts</small>}</header>
       {dots.length === 0 ? <p className="none">There were no writes in these days.</p> : (
         <Plot label={`Arrival of ${s.key} for ${dots.length} periods`} ticks={durationTicks(least(ys), Math.max(1000, ys[ys.length - 1]!))} tick={axisText} {...axis(t)} series={[{ kind: "dots", points: dots, className: "s-dot" }]} />
       )}

@@ -1,0 +1,53 @@
+import type { components } from "../../api/schema";
+import { useAsk } from "../../ui/ask";
+import { Time, useNow } from "../../ui/clock";
+import { useMay } from "../../ui/me";
+import { Prose } from "../../ui/prose";
+import { Rules } from "../../ui/rules";
+import { usePushRule } from "../action/pipeline";
+import { StartAnyway } from "../action/run";
+import type { Key } from "./run";
+
+type Explanation = components["schemas"]["Explanation"];
+type Shown = NonNullable<Explanation["gate"]>;
+
+/** What the gate says. Only a gate that lets this very run start is green: without a run it opens nothing. */
+export function verdict(gate: Pick<Shown, "open" | "bypassed" | "outcome">, hasRun: boolean): { word: string; className: string } {
+  if (gate.bypassed) return { word: "bypassed", className: "warned" };
+  if (!hasRun) return { word: gate.outcome === "pass" ? "rules pass" : "rules do not pass", className: "" };
+  if (gate.open) return { word: "open", className: "open" };
+  return gate.outcome === "pass" ? { word: "rules pass, no start now", className: "" } : { word: "closed", className: "closed" };
+}
+
+/** The rules and what they saw, with the actions that would open the gate. */
+export function Why({ x, k }: { x: Explanation; k: Key }) {
+  const now = useNow(1000);
+  const push = usePushRule(k.pipeline, k.date);
+  const may = useMay();
+  const ask = useAsk();
+  if (x.reasons.length + x.opens.length === 0 && !x.gate) return null;
+  const live = !x.gate || x.gate.live;
+  const is = x.gate && verdict(x.gate, x.run !== null);
+  const closed = live ? (x.gate?.rules.filter((r) => r.effectiveOutcome !== "pass" && r.level === "required") ?? []) : [];
+  const waiting = x.run?.status === "PENDING" && !x.dryRun;
+  const anyway = waiting && may("operator", k.pipeline);
+  return (
+    <section className="card" aria-label="Why">
+      <header>
+        <h2>{live ? "Why" : "Rules at the start"}</h2>
+        {is && <span className={`verdict ${is.className}`}>{is.word}</span>}
+        <span className="gap" />
+        {x.gate && !x.gate.live && <small>as of <Time at={x.gate.at} /></small>}
+      </header>
+      {x.reasons.length > 0 && <ul className="reasons">{x.reasons.map((r) => <li key={r}><Prose>{r}</Prose></li>)}</ul>}
+      {x.gate && x.gate.rules.length > 0 && <Rules rules={x.gate.rules} now={now} when={live ? "live" : "then"} push={live ? push : undefined} />}
+      {x.opens.length > 0 && <><h3>What would open it</h3><ul className="reasons">{x.opens.map((o) => <li key={o}><Prose>{o}</Prose></li>)}</ul></>}
+      {((closed.length > 0 && push) || anyway) && (
+        <div className="actions" role="group" aria-label="What would open it">
+          {push && closed.map((r, i) => <button key={i} type="button" onClick={() => push(r)}>Push {r.key}…</button>)}
+          {anyway && <button type="button" onClick={() => ask.open(<StartAnyway k={k} x={x} />)}>Start anyway…</button>}
+        </div>
+      )}
+    </section>
+  );
+}
