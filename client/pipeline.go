@@ -46,16 +46,6 @@ const (
 	StateRemoved  State = "removed"
 )
 
-// Attention is one thing about a pipeline that needs a person. Code is rejected or degraded (its file), held or
-// status-unread (an open run), failed or exhausted (the last run that ended).
-type Attention struct {
-	Code     string     `json:"code"`
-	Schedule *string    `json:"schedule"` // of the run; nil where it is about the file
-	Date     *string    `json:"date"`
-	Since    *time.Time `json:"since"`
-	Reason   string     `json:"reason"`
-}
-
 // Pause is an operator's stop of a pipeline, or of all.
 type Pause struct {
 	Paused  bool       `json:"paused"`

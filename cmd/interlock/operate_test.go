@@ -389,7 +389,14 @@ func TestStatusCountsWhatNeedsAttention(t *testing.T) {
 	s.must(0, "trigger", "broken", "--date", "2026-03-03")
 	s.reaches("broken/manual/2026-03-03", client.FailedFinal)
 	const reason = "failed after 1 attempt: exit code 2, no such table (maxCodeRetries: 0)"
-	if got := s.must(0, "status").stdout; !in(got, "3 pipelines: 1 ok, 1 dry run, 1 needs attention\n", "NEEDS ATTENTION", "broken/manual/2026-03-03  failed", reason) {
+	if got := s.must(0, "status").stdout; !in(got, "3 pipelines: 1 ok, 1 dry run, 1 needs attention\n", "NEEDS ATTENTION", "broken/manual/2026-03-03  failed", reason) ||
+		!strings.HasSuffix(got, "\n1 thing needs attention: `interlock attention` shows it.\n") {
+		t.Errorf("got\n%s", got)
+	}
+	if got := s.must(0, "attention").stdout; !in(got, "failed  broken/manual/2026-03-03  since ", "\n  "+reason+"\n  → interlock rerun broken --date 2026-03-03 --reason TEXT\n") {
+		t.Errorf("got\n%s", got)
+	}
+	if got := s.must(0, "attention", "--format", "json").stdout; !in(got, `"code": "failed"`, `"severity": "critical"`, `"name": "exitCode"`) {
 		t.Errorf("got\n%s", got)
 	}
 	if got := s.must(0, "status", "broken").stdout; !in(got, "broken  failed\n", "broken/manual/2026-03-03: FAILED_FINAL, attempt 1: "+reason) {

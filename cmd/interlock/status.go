@@ -36,9 +36,14 @@ func newStatus(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		needs, err := c.Attention(ctx, client.AttentionQuery{Paging: client.Paging{Limit: 1}})
+		if err != nil {
+			return err
+		}
 		return showList(a, format, l, func(pipelines []client.Pipeline) {
 			a.writePipelines(pipelines)
 			a.more(l.next, "pipelines")
+			a.writeNeeds(needs.Total)
 		})
 	})
 	return cmd

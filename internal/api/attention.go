@@ -1,57 +1,115 @@
 package api
 
 import (
-	"fmt"
+	"context"
 	"time"
 
-	"github.com/interlock-go/interlock/internal/run"
-	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/attention"
+	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// Attention is one thing about a pipeline that needs a person.
+// Attention is one thing that needs a person.
 type Attention struct {
-	Code     string     `json:"code" enum:"rejected,degraded,held,status-unread,failed,exhausted" doc:"Of a file: rejected, degraded. Of an open run: held, status-unread. Of the last run that ended: failed, exhausted."`
-	Schedule *string    `json:"schedule" doc:"Of the run; null if it is about the file."`
-	Date     *string    `json:"date" doc:"Of the run; null if it is about the file."`
-	Since    *time.Time `json:"since"`
-	Reason   string     `json:"reason"`
+	Code     string     `json:"code" enum:"held,status-unread,failed,exhausted,overdue,missing,rejected,degraded,undelivered,paused" doc:"Of an open run: held, status-unread. Of the last run that ended: failed, exhausted. Of a deadline that has passed: overdue. Of a missed period: missing. Of a file: rejected, degraded. Of a sink: undelivered. Of a pause of a day or longer: paused."`
+	Severity string     `json:"severity" enum:"critical,warning,info"`
+	Pipeline *string    `json:"pipeline" doc:"null if it is about the server."`
+	Schedule *string    `json:"schedule" doc:"Of the run; null if it is about none."`
+	Date     *string    `json:"date" doc:"Of the run; null if it is about none."`
+	Since    *time.Time `json:"since" doc:"null if unknown."`
+	Reason   string     `json:"reason" doc:"One line, in UTC."`
+	Why      Reason     `json:"why" doc:"The same with its parameters."`
+	Action   Action     `json:"action" doc:"What to do."`
 }
 
-// attention lists what needs a person, most pressing first. Last is the run of the latest period that has ended; nil if
-// there is none.
-func (a *API) attention(row store.Pipeline, open []run.Run, last *run.Run) []Attention {
-	all := []Attention{}
-	about := func(r run.Run, since time.Time, reason string) {
-		all = append(all, Attention{
-			Code: string(r.Phase(a.now())), Schedule: text(r.Schedule), Date: date(r.Period), Since: instant(since), Reason: reason,
-		})
+// Action is what to do, for programs and for people.
+type Action struct {
+	Code    string `json:"code" enum:"job-complete,rerun,trigger,explain,fix-file,retry-alerts,resume,none"`
+	Command string `json:"command" doc:"A command line; TEXT and a|b are for the reader to fill in."`
+}
+
+// AttentionList is everything that needs a person.
+type AttentionList struct {
+	List[Attention]
+	At     time.Time      `json:"at" doc:"The server's time."`
+	Total  int            `json:"total" doc:"How many there are on all pages."`
+	Counts map[string]int `json:"counts" doc:"How many there are of each code."`
+}
+
+func (a *API) listAttention(ctx context.Context, in *struct {
+	Paging
+	Pipeline string `query:"pipeline" doc:"Only this pipeline's."`
+},
+) (*output[AttentionList], error) {
+	who := whoOf(ctx)
+	only, p := parseID(who, in.Pipeline)
+	if p != nil {
+		return nil, p
 	}
-	for _, r := range open {
-		switch r.Phase(a.now()) {
-		case run.StartHeld:
-			about(r, r.Progress.Held.Since, r.Progress.Held.Reason)
-		case run.StatusUnread:
-			about(r, r.Progress.Unread.Since, "the job's status could not be read: "+r.Progress.Unread.Reason)
-		default:
+	if only != "" {
+		if _, err := a.row(ctx, only); err != nil {
+			return nil, err
 		}
 	}
-	if last != nil && (last.Status == run.FailedFinal || last.Status == run.ValidationExhausted) {
-		reason := last.Reason
-		if last.StartDeadlinePassed {
-			reason = "the start condition was not met before its deadline"
-		}
-		about(*last, last.EndedAt, reason)
+	now := a.now()
+	all, err := a.needs(ctx, only, now)
+	if err != nil {
+		return nil, err
 	}
-	if problems := a.problemsOf(row); len(problems) > 0 {
-		reason := problems[0]
-		if more := len(problems) - 1; more > 0 {
-			reason += fmt.Sprintf(" (and %d more)", more)
+	out := AttentionList{At: now.UTC(), Counts: map[string]int{}}
+	seen := all[:0]
+	for _, item := range all {
+		if item.Pipeline == "" && who.unlimited() || item.Pipeline != "" && who.sees(item.Pipeline) {
+			seen = append(seen, item)
+			out.Counts[string(item.Kind)]++
 		}
-		code := "degraded"
-		if row.Config == "" {
-			code = "rejected"
-		}
-		all = append(all, Attention{Code: code, Reason: reason})
 	}
-	return all
+	out.Total = len(seen)
+	page, err := cut(a.cursors, "attention", in.Paging, seen, attention.Item.Place, everything, attentionView)
+	if err != nil {
+		return nil, err
+	}
+	out.List = page.Body
+	return answer(out), nil
+}
+
+// needs lists what needs a person: of one pipeline, or of all.
+func (a *API) needs(ctx context.Context, only pipeline.ID, now time.Time) ([]attention.Item, error) {
+	return attention.List(ctx, attention.Sources{Store: a.store.records, Catalog: a.catalog}, only, now)
+}
+
+func attentionView(i attention.Item) Attention {
+	return Attention{
+		Code: string(i.Kind), Severity: string(i.Severity), Pipeline: text(i.Pipeline), Schedule: text(i.Schedule), Date: date(i.Period),
+		Since: instant(i.Since), Reason: i.Reason.String(), Why: reasonView(i.Reason), Action: actionView(i.Action),
+	}
+}
+
+func actionView(a attention.Action) Action {
+	if a.Code == "" {
+		return Action{Code: "none"}
+	}
+	return Action{Code: a.Code, Command: a.Command}
+}
+
+// attentions groups what needs a person by pipeline.
+type attentions map[pipeline.ID][]Attention
+
+// of lists that of one pipeline; [] if nothing does.
+func (all attentions) of(id pipeline.ID) []Attention {
+	if list := all[id]; list != nil {
+		return list
+	}
+	return []Attention{}
+}
+
+func (a *API) attentions(ctx context.Context, only pipeline.ID) (attentions, error) {
+	items, err := a.needs(ctx, only, a.now())
+	if err != nil {
+		return nil, err
+	}
+	out := attentions{}
+	for _, item := range items {
+		out[item.Pipeline] = append(out[item.Pipeline], attentionView(item))
+	}
+	return out, nil
 }

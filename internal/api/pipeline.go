@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -13,7 +12,6 @@ import (
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/prober"
-	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -94,6 +92,7 @@ type OfPipeline struct {
 
 func (a *API) pipelineRoutes(h huma.API) {
 	register(h, get("/pipelines", "list-pipelines", "Pipelines", "All pipelines with their states, by id"), a.listPipelines)
+	register(h, get("/attention", "list-attention", "Pipelines", "What needs a person now, most pressing first"), a.listAttention)
 	register(h, get("/pipelines/{id}", "get-pipeline", "Pipelines", "A pipeline and its state"), a.getPipeline)
 	register(h, get("/pipelines/{id}/versions", "list-versions", "Pipelines", "The accepted versions of a pipeline's file, newest first"), a.listVersions)
 	text := get("/pipelines/{id}/versions/{version}", "get-version", "Pipelines", "One version of a pipeline's file, with its text")
@@ -120,6 +119,10 @@ func (a *API) listPipelines(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
+	needs, err := a.attentions(ctx, "")
+	if err != nil {
+		return nil, err
+	}
 	out := List[Pipeline]{Items: []Pipeline{}}
 	for _, row := range rows {
 		if row.ID == store.AllPipelines || row.ID <= after || !who.sees(row.ID) || !row.RemovedAt.IsZero() && row.Config == "" && !in.Removed {
@@ -129,7 +132,7 @@ func (a *API) listPipelines(ctx context.Context, in *struct {
 			out.NextCursor = a.cursors.next("pipelines", out.last().ID)
 			break
 		}
-		view, err := a.pipelineView(ctx, row)
+		view, err := a.pipelineView(ctx, row, needs)
 		if err != nil {
 			return nil, err
 		}
@@ -143,7 +146,11 @@ func (a *API) getPipeline(ctx context.Context, in *OfPipeline) (*output[Pipeline
 	if err != nil {
 		return nil, err
 	}
-	view, err := a.pipelineView(ctx, row)
+	needs, err := a.attentions(ctx, row.ID)
+	if err != nil {
+		return nil, err
+	}
+	view, err := a.pipelineView(ctx, row, needs)
 	if err != nil {
 		return nil, err
 	}
@@ -162,13 +169,13 @@ func (a *API) row(ctx context.Context, id pipeline.ID) (store.Pipeline, error) {
 	return row, nil
 }
 
-func (a *API) pipelineView(ctx context.Context, row store.Pipeline) (Pipeline, error) {
+func (a *API) pipelineView(ctx context.Context, row store.Pipeline, needs attentions) (Pipeline, error) {
 	e := a.catalog.Current().Get(row.ID)
 	v := Pipeline{
 		ID: string(row.ID), State: a.stateOf(row), Version: text(row.Config), Problems: a.problemsOf(row),
 		Pause: pauseView(row.Pause), PauseAll: pauseView(row.PauseAll),
 		Horizon: instant(row.Horizon), AcceptedAt: instant(row.AcceptedAt), RemovedAt: instant(row.RemovedAt),
-		Tags: map[string]string{}, After: []string{}, Probes: []Probe{},
+		Tags: map[string]string{}, After: []string{}, Probes: []Probe{}, Attention: needs.of(row.ID),
 	}
 	if e != nil {
 		a.describePipeline(&v, e)
@@ -183,19 +190,13 @@ func (a *API) pipelineView(ctx context.Context, row store.Pipeline) (Pipeline, e
 		return v, fmt.Errorf("read open runs of %s: %w", row.ID, err)
 	}
 	v.OpenRuns = len(open)
-	// Of one run more than are open at least one has ended, if any has.
-	latest, err := a.store.Runs(ctx, store.RunQuery{Pipeline: row.ID, Limit: min(len(open)+1, store.MaxPage)})
+	latest, err := a.store.Runs(ctx, store.RunQuery{Pipeline: row.ID, Limit: 1})
 	if err != nil {
 		return v, fmt.Errorf("read runs of %s: %w", row.ID, err)
 	}
 	if len(latest.Items) > 0 {
 		v.LastRun = some(a.runView(latest.Items[0]))
 	}
-	var ended *run.Run
-	if i := slices.IndexFunc(latest.Items, func(r run.Run) bool { return r.Status.Ended() }); i >= 0 {
-		ended = &latest.Items[i]
-	}
-	v.Attention = a.attention(row, open, ended)
 	return v, nil
 }
 

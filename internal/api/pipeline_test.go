@@ -149,7 +149,7 @@ func TestPipelineListsWhatNeedsAttention(t *testing.T) {
 		t.Errorf("two polls that failed (-want +got):\n%s", diff)
 	}
 	change("poll 3", unread)
-	want := "status-unread cron 2026-03-04 2026-03-04T08:10:00Z the job's status could not be read: unknown state"
+	want := "status-unread cron 2026-03-04 2026-03-04T08:10:00Z the job's status could not be read since 2026-03-04T08:10:00Z: unknown state"
 	if diff := cmp.Diff([]string{want}, attention()); diff != "" {
 		t.Errorf("three polls that failed (-want +got):\n%s", diff)
 	}
@@ -168,7 +168,7 @@ func TestPipelineListsWhatNeedsAttention(t *testing.T) {
 		t.Errorf("failed (-want +got):\n%s", diff)
 	}
 	w.Offer(strings.Replace(orders, "check: equals", "check: equalz", 1), silver)
-	if got := attention(); len(got) != 2 || !strings.HasPrefix(got[1], "degraded <nil> <nil> <nil> 0.yaml:") {
+	if got := attention(); len(got) != 2 || !strings.HasPrefix(got[1], "degraded <nil> <nil> 2026-03-04T08:11:00Z 0.yaml:") {
 		t.Errorf("got %q", got)
 	}
 }

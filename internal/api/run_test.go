@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -283,7 +284,7 @@ func TestTimelineShowsWhatWasAndWhatIsToCome(t *testing.T) {
 	if second["nextCursor"] != nil || second["items"].([]any)[0].(map[string]any)["pipeline"] != "silver-orders" {
 		t.Errorf("got %v", second)
 	}
-	for _, query := range []string{"?from=soon", "?to=soon", "?from=2026-03-02&to=2026-03-01", "?from=2026-01-01&to=2026-03-01", "?cursor=x"} {
+	for _, query := range []string{"?from=soon", "?to=soon", "?from=2026-03-02&to=2026-03-01", "?from=2025-01-01&to=2026-03-01", "?bucket=1s", "?bucket=wide", "?axis=time", "?cursor=x"} {
 		w.get("/api/v1/timeline" + query).problem(400)
 	}
 }
@@ -311,7 +312,9 @@ func TestInstantBeyondFourDigitYearsIsABadRequest(t *testing.T) {
 func (w *world) slots(query string) (shown []string) {
 	w.Helper()
 	for _, slot := range at(w.get("/api/v1/timeline?"+query).object(200), "items", 0, "slots").([]any) {
-		shown = append(shown, fmt.Sprint(at(slot, "date"), " ", at(slot, "state"), " ", at(slot, "fireAt")))
+		if at(slot, "outside") == false {
+			shown = append(shown, fmt.Sprint(at(slot, "date"), " ", at(slot, "state"), " ", at(slot, "fireAt")))
+		}
 	}
 	return shown
 }
@@ -328,8 +331,11 @@ func TestTimelineFindsRunsOfPeriodsThatEndedLongBeforeTheyFire(t *testing.T) {
 			"2026-03-03 run 2026-03-04T08:00:00Z", "2026-03-04 upcoming 2026-03-05T08:00:00Z",
 		},
 	} {
-		if diff := cmp.Diff(want, w.slots(query)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", query, diff)
+		got := w.slots(query)
+		for _, slot := range want {
+			if !slices.Contains(got, slot) {
+				t.Errorf("%s: %s is not shown: %v", query, slot, got)
+			}
 		}
 	}
 }
@@ -341,8 +347,9 @@ func TestTimelineFindsRunsBehindThoseOfLaterFires(t *testing.T) {
 	w.Settle()
 	w.Pass(21 * time.Hour) // until ten past six on Wednesday
 	got := w.slots("pipeline=minutes&from=2026-03-03T20:00:30Z&to=2026-03-03T20:02:30Z")
-	want := []string{"2026-03-03T10:01 run 2026-03-03T20:01:00Z", "2026-03-03T10:02 run 2026-03-03T20:02:00Z"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	for _, slot := range []string{"2026-03-03T10:01 run 2026-03-03T20:01:00Z", "2026-03-03T10:02 run 2026-03-03T20:02:00Z"} {
+		if !slices.Contains(got, slot) {
+			t.Errorf("%s is not shown: %v", slot, got)
+		}
 	}
 }

@@ -135,6 +135,15 @@ func parseInstant(name, sent string, now time.Time) (time.Time, *Problem) {
 		at(name, "not an instant")
 }
 
+// parseWidth reads how wide the buckets of a timeline are.
+func parseWidth(sent string) (time.Duration, *Problem) {
+	d, err := document.ParseDuration(sent)
+	if err != nil || d < time.Minute {
+		return 0, badRequest("bucket %.60q is not a width; write a duration of at least 1m, such as 1h or 1d", sent).at("query.bucket", "not a width")
+	}
+	return d, nil
+}
+
 // parseKey reads the three parts of a run's path.
 func parseKey(id, schedule, date string) (run.Key, *Problem) {
 	key, err := run.ParseKey(strings.Join([]string{id, schedule, date}, "/"))

@@ -45,6 +45,7 @@ var decideOrder = []string{
 	"internal/panicked",
 	"internal/document",
 	"internal/period",
+	"internal/reason",
 	"internal/sensor",
 	"internal/rule",
 	"internal/schedule",
@@ -95,6 +96,8 @@ var rooms = map[string]layer{
 	"internal/notify":       handle,
 	"internal/prober":       handle,
 	"internal/trend":        handle,
+	"internal/timeline":     handle,
+	"internal/attention":    handle,
 	"internal/audit":        handle,
 
 	"internal/files":          adapter,

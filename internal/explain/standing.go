@@ -243,25 +243,40 @@ func (l *look) anotherAttempt(does string) {
 		return // nothing of a pipeline that is not in force is run again
 	}
 	l.paused()
-	r := l.x.Run
-	first := r.Attempt == 0 // closed by the start deadline: its first attempt spends no budget
-	budget := rerun.BudgetsOf(l.def.Job).For(*r, run.CauseManual)
-	spent := !first && budget.Used >= budget.Max
-	force := ""
-	if spent || l.def.Schedule.Excluded(l.key.Period) != "" {
-		force = " --force --reason TEXT"
+	r := *l.x.Run
+	if l.x.DryRun {
+		r.Attempt = 0 // a dry run spends no budget
 	}
-	if spent {
+	if budget, spent := manualSpent(l.def, r); spent {
 		does += fmt.Sprintf(" (%s: %d used up)", budget.Key, budget.Max)
 	}
-	switch {
-	case first || l.x.DryRun:
-		l.opens("`interlock trigger %s --date %s%s` %s", l.key.Pipeline, l.key.Period, force, does)
-	case force != "":
-		l.opens("`interlock rerun %s --date %s%s` %s", l.key.Pipeline, l.key.Period, force, does)
-	default:
-		l.opens("`interlock rerun %s --date %s --reason TEXT` %s", l.key.Pipeline, l.key.Period, does)
+	_, command := Again(l.def, r)
+	l.opens("`%s` %s", command, does)
+}
+
+// manualSpent says whether the budget for manual reruns of r is used up. Its first attempt spends none.
+func manualSpent(def *pipeline.Definition, r run.Run) (rerun.Budget, bool) {
+	budget := rerun.BudgetsOf(def.Job).For(r, run.CauseManual)
+	return budget, r.Attempt > 0 && budget.Used >= budget.Max
+}
+
+// Again is the command that opens another attempt of an ended run, in a form that would be accepted, and the code of what it
+// does: trigger or rerun. A nil definition has none.
+func Again(def *pipeline.Definition, r run.Run) (code, command string) {
+	if def == nil {
+		return "", ""
 	}
+	_, spent := manualSpent(def, r)
+	force := spent || def.Schedule.Excluded(r.Period) != ""
+	switch {
+	case r.Attempt == 0 && force:
+		return "trigger", fmt.Sprintf("interlock trigger %s --date %s --force --reason TEXT", r.Pipeline, r.Period)
+	case r.Attempt == 0:
+		return "trigger", fmt.Sprintf("interlock trigger %s --date %s", r.Pipeline, r.Period)
+	case force:
+		return "rerun", fmt.Sprintf("interlock rerun %s --date %s --force --reason TEXT", r.Pipeline, r.Period)
+	}
+	return "rerun", fmt.Sprintf("interlock rerun %s --date %s --reason TEXT", r.Pipeline, r.Period)
 }
 
 // paused says whether the pipeline is paused, and if so, since when, by whom and why.

@@ -104,6 +104,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/attention": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What needs a person now, most pressing first
+         * @description Needs the role viewer.
+         */
+        get: operations["list-attention"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/audit": {
         parameters: {
             query?: never;
@@ -1036,6 +1056,12 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        Action: {
+            /** @enum {string} */
+            code: "job-complete" | "rerun" | "trigger" | "explain" | "fix-file" | "retry-alerts" | "resume" | "none";
+            /** @description A command line; TEXT and a|b are for the reader to fill in. */
+            command: string;
+        };
         AlertRoute: {
             /** @description The fields that define a group; a burst of a group is sent as one alert. */
             groupBy: string[];
@@ -1112,18 +1138,50 @@ export interface components {
             startedAt: string | null;
         };
         Attention: {
+            /** @description What to do. */
+            action: components["schemas"]["Action"];
             /**
-             * @description Of a file: rejected, degraded. Of an open run: held, status-unread. Of the last run that ended: failed, exhausted.
+             * @description Of an open run: held, status-unread. Of the last run that ended: failed, exhausted. Of a deadline that has passed: overdue. Of a missed period: missing. Of a file: rejected, degraded. Of a sink: undelivered. Of a pause of a day or longer: paused.
              * @enum {string}
              */
-            code: "rejected" | "degraded" | "held" | "status-unread" | "failed" | "exhausted";
-            /** @description Of the run; null if it is about the file. */
+            code: "held" | "status-unread" | "failed" | "exhausted" | "overdue" | "missing" | "rejected" | "degraded" | "undelivered" | "paused";
+            /** @description Of the run; null if it is about none. */
             date: string | null;
+            /** @description null if it is about the server. */
+            pipeline: string | null;
+            /** @description One line, in UTC. */
             reason: string;
-            /** @description Of the run; null if it is about the file. */
+            /** @description Of the run; null if it is about none. */
             schedule: string | null;
-            /** Format: date-time */
+            /** @enum {string} */
+            severity: "critical" | "warning" | "info";
+            /**
+             * Format: date-time
+             * @description null if unknown.
+             */
             since: string | null;
+            /** @description The same with its parameters. */
+            why: components["schemas"]["Reason"];
+        };
+        AttentionList: {
+            /**
+             * Format: date-time
+             * @description The server's time.
+             */
+            at: string;
+            /** @description How many there are of each code. */
+            counts: {
+                [key: string]: number;
+            };
+            /** @description The items of this page. */
+            items: components["schemas"]["Attention"][];
+            /** @description Leads to the next page; null on the last. */
+            nextCursor: string | null;
+            /**
+             * Format: int64
+             * @description How many there are on all pages.
+             */
+            total: number;
         };
         AuditEntry: {
             /** @description The operation, such as trigger, pause, login or config. */
@@ -1218,6 +1276,36 @@ export interface components {
              * @description When the run was opened.
              */
             since: string | null;
+        };
+        Bucket: {
+            /**
+             * Format: int64
+             * @description Periods whose deadline was breached.
+             */
+            breached: number;
+            /**
+             * Format: int64
+             * @description Completed runs whose gate an operator had skipped.
+             */
+            bypassed: number;
+            /** @description How many of its periods have each phase. */
+            counts: {
+                [key: string]: number;
+            };
+            /** @description Its first period. */
+            first: string;
+            /** Format: date-time */
+            from: string;
+            /** @description Its last period. */
+            last: string;
+            /** @description Of the first period. */
+            schedule: string;
+            /** Format: date-time */
+            to: string;
+            /** Format: int64 */
+            total: number;
+            /** @description The phase among its periods that needs a person most. */
+            worst: string;
         };
         Budgets: {
             /** Format: int64 */
@@ -1857,6 +1945,27 @@ export interface components {
             /** @description Over 7, 30 and 90 days. */
             windows: components["schemas"]["KeptWindow"][];
         };
+        Part: {
+            /**
+             * Format: date-time
+             * @description Of an instant.
+             */
+            at: string | null;
+            /**
+             * @description command: a command line that can be copied.
+             * @enum {string}
+             */
+            kind: "text" | "instant" | "duration" | "command";
+            /** @description The parameter's name; null for the words between parameters. */
+            name: string | null;
+            /**
+             * Format: double
+             * @description Of a duration.
+             */
+            seconds: number | null;
+            /** @description As in the sentence. */
+            text: string;
+        };
         Pause: {
             by: string | null;
             /** @description Deadlines are cancelled meanwhile. */
@@ -2070,6 +2179,16 @@ export interface components {
             updatedAt: string;
             /** Format: int64 */
             version: number;
+        };
+        Reason: {
+            /** @description Parameters that the sentence does not mention, such as exitCode and lastLine. */
+            also: components["schemas"]["Part"][];
+            /** @description Stable; the wording of the sentence is not. */
+            code: string;
+            /** @description The sentence in parts. */
+            parts: components["schemas"]["Part"][];
+            /** @description The sentence, in English and UTC. */
+            text: string;
         };
         Rerun: {
             accepted: boolean;
@@ -2369,10 +2488,21 @@ export interface components {
             windowStart: string | null;
         };
         Schedule: {
+            /**
+             * Format: int64
+             * @description The width of a bucket; null without buckets.
+             */
+            bucketSeconds: number | null;
+            /** @description Its periods counted, oldest first, if there are too many to list; empty otherwise. */
+            buckets: components["schemas"]["Bucket"][];
+            /** @description How many of its periods have each phase: all of them, each once. */
+            counts: {
+                [key: string]: number;
+            };
             pipeline: string;
-            /** @description Oldest first. */
+            /** @description Its periods, oldest first. With buckets only the open runs and the last one that ended. */
             slots: components["schemas"]["Slot"][];
-            /** @description There are more than fit; ask for less at once. */
+            /** @description Always false: what does not fit is counted in buckets. */
             truncated: boolean;
         };
         Session: {
@@ -2460,14 +2590,23 @@ export interface components {
              * @description Its deadline.
              */
             breachAt: string | null;
+            /** @description Why it stands so: the first rule that does not hold with the value seen, the exit code and last line of output of a failed job, or when it is retried; null if there is nothing to say. */
+            cause: components["schemas"]["Reason"] | null;
             date: string;
             /**
              * @description The state of the deadline, including the relative one; null if none was ever armed.
              * @enum {string|null}
              */
             deadline: "ARMED" | "WARNED" | "MET" | "BREACHED" | "CANCELLED" | null;
+            /** @description No job is started. */
+            dryRun: boolean;
             /** Format: date-time */
             endedAt: string | null;
+            /**
+             * Format: date-time
+             * @description The first instant after the period.
+             */
+            endsAt: string;
             /** @description Why the calendar suppresses it. */
             excluded: string | null;
             /**
@@ -2475,10 +2614,27 @@ export interface components {
              * @description When it opens automatically.
              */
             fireAt: string | null;
+            /** @description An operator had the gate skipped. */
+            gateBypassed: boolean;
             /** Format: date-time */
             openedAt: string | null;
+            /** @description It lies outside the time asked for, and is shown because it is open, or the last that ended. */
+            outside: boolean;
+            /**
+             * @description More specific than state. due: its time has come and it may still open. paused: the pipeline is paused. backoff: it failed and is retried at retryAt. would-start: a dry run whose gate was open.
+             * @enum {string}
+             */
+            phase: "upcoming" | "due" | "missing" | "excluded" | "paused" | "waiting" | "not-due" | "backoff" | "max-active" | "starting" | "start-refused" | "held" | "offered" | "running" | "status-unread" | "settling" | "completed" | "would-start" | "failed" | "exhausted" | "cancelled";
+            /**
+             * Format: date-time
+             * @description When the next attempt, or the next start call, is made after a failure.
+             */
+            retryAt: string | null;
             schedule: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the latest attempt's job was started.
+             */
             startedAt: string | null;
             /**
              * Format: date-time
@@ -2490,7 +2646,7 @@ export interface components {
              * @enum {string}
              */
             state: "upcoming" | "missing" | "excluded" | "run";
-            /** @description The run's. */
+            /** @description The run's; null without a run, and of a dry run. */
             status: string | null;
             /**
              * Format: date-time
@@ -2527,6 +2683,13 @@ export interface components {
             sink: string;
         };
         Timeline: {
+            /**
+             * Format: date-time
+             * @description The server's time.
+             */
+            at: string;
+            /** @enum {string} */
+            axis: "period" | "execution";
             /** Format: date-time */
             from: string;
             /** @description One per pipeline, by id. */
@@ -2834,6 +2997,42 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ListTested"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-attention": {
+        parameters: {
+            query?: {
+                /** @description The most items to return. A page with large items has fewer; nextCursor continues it. */
+                limit?: number;
+                /** @description The nextCursor of the page before. */
+                cursor?: string;
+                /** @description Only this pipeline's. */
+                pipeline?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AttentionList"];
                 };
             };
             /** @description Error */
@@ -4421,6 +4620,10 @@ export interface operations {
                 from?: string;
                 /** @description Likewise; default 24h from now. */
                 to?: string;
+                /** @description Which time places a period in a bucket: that of its data, or that in which it ran. */
+                axis?: "period" | "execution";
+                /** @description Count the periods of every pipeline in buckets of this width, such as 1h; default: where there are too many to list. */
+                bucket?: string;
                 /** @description Only this pipeline. */
                 pipeline?: string;
                 /** @description How many pipelines at most. */

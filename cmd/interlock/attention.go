@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-go/interlock/client"
+)
+
+func newAttention(a *app) *cobra.Command {
+	var q client.AttentionQuery
+	cmd := &cobra.Command{
+		Use: "attention", Short: "List what needs a person now, most pressing first",
+		Long: "List what needs a person now, most pressing first: held starts, failed last runs, gates that stayed closed, overdue and " +
+			"missing runs, rejected files, undelivered alerts, and pauses of a day or longer.",
+		Example: "  interlock attention\n" +
+			"  interlock attention --pipeline orders --format json",
+		Args: noArguments,
+	}
+	addFilled(cmd, &q.Pipeline, "pipeline", "only of this `PIPELINE`")
+	limit, format := addLimit(cmd, 0), addFormat(cmd)
+	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
+		l, err := read(limit, func(p client.Paging, raw client.CallOption) (client.Page[client.Attention], error) {
+			q.Paging = p
+			page, err := c.Attention(ctx, q, raw)
+			return page.Page, err
+		})
+		if err != nil {
+			return err
+		}
+		return showList(a, format, l, func(items []client.Attention) {
+			if len(items) == 0 {
+				fmt.Fprintln(a.stdout, "Nothing needs attention.")
+				return
+			}
+			a.writeNeeding(items)
+			a.more(l.next, "items")
+		})
+	})
+	return cmd
+}
+
+// writeNeeding lists what needs a person, each with its reason and what to do below it.
+func (a *app) writeNeeding(items []client.Attention) {
+	s := a.outStyle
+	for i, n := range items {
+		if i > 0 {
+			fmt.Fprintln(a.stdout)
+		}
+		paint := s.yellow
+		if n.Severity == "critical" {
+			paint = s.red
+		}
+		since := ""
+		if n.Since != nil {
+			since = "  since " + shortTime(n.Since)
+		}
+		fmt.Fprintf(a.stdout, "%s  %s%s\n  %s\n", paint(n.Code), s.bold(subjectOf(n)), since, printable(n.Reason))
+		if n.Action.Command != "" {
+			fmt.Fprintf(a.stdout, "  → %s\n", printable(n.Action.Command))
+		}
+	}
+}
+
+// subjectOf is what an item is about.
+func subjectOf(n client.Attention) string {
+	switch {
+	case n.Pipeline == nil:
+		return "the server"
+	case n.Schedule == nil || n.Date == nil:
+		return *n.Pipeline
+	}
+	return client.RunKey{Pipeline: *n.Pipeline, Schedule: *n.Schedule, Date: *n.Date}.String()
+}
+
+// writeNeeds ends the status of all pipelines with how much needs a person.
+func (a *app) writeNeeds(total int) {
+	switch {
+	case total == 1:
+		fmt.Fprintln(a.stdout, a.outStyle.red("\n1 thing needs attention: `interlock attention` shows it."))
+	case total > 1:
+		fmt.Fprintln(a.stdout, a.outStyle.red(fmt.Sprintf("\n%d things need attention: `interlock attention` lists them.", total)))
+	}
+}

@@ -1,0 +1,184 @@
+// Package attention lists what needs a person now: held starts, runs that failed, overdue and missing ones, rejected files,
+// alerts that were not delivered, long pauses. It reads and changes nothing.
+//
+// A row goes away when its matter is over: the run is run again, a later period of the pipeline ends, the file is corrected.
+// Why a run stands as it does is package explain's to say.
+package attention
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/reason"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// records is what the list is made from.
+type records interface {
+	Pipeline(ctx context.Context, id pipeline.ID) (store.Pipeline, error)
+	Pipelines(ctx context.Context) ([]store.Pipeline, error)
+	OpenRuns(ctx context.Context, id pipeline.ID) ([]run.Run, error)
+	Runs(ctx context.Context, q store.RunQuery) (store.Page[run.Run], error)
+	RunsAt(ctx context.Context, keys []run.Key) (map[run.Key]run.Run, error)
+	JobLogs(ctx context.Context, keys []run.Key) (map[run.Key][]store.JobEntry, error)
+	Deadlines(ctx context.Context, q store.DeadlineQuery) (store.Page[store.Deadline], error)
+	Events(ctx context.Context, q store.EventQuery) (store.Page[event.Event], error)
+	Dead(ctx context.Context, sink string) ([]store.DeadLetter, error)
+}
+
+// Sources are where the facts are.
+type Sources struct {
+	Store   records
+	Catalog *catalog.Catalog
+}
+
+// Kind is what a person is needed for.
+type Kind string
+
+// The kinds, in no order.
+const (
+	Held        Kind = "held"          // it is not known whether a job was started
+	Unread      Kind = "status-unread" // a job's status cannot be read
+	Failed      Kind = "failed"        // the last run failed for good
+	Exhausted   Kind = "exhausted"     // the gate of the last run did not open in time
+	Overdue     Kind = "overdue"       // a deadline has passed, and its run has not completed
+	Missing     Kind = "missing"       // a run should have opened and did not
+	Rejected    Kind = "rejected"      // a file has errors, and no version of it is active
+	Degraded    Kind = "degraded"      // the newest file has errors or cannot be read, and an older version is active
+	Undelivered Kind = "undelivered"   // a sink rejected alerts
+	Paused      Kind = "paused"        // a pause has lasted for long
+)
+
+// Severity is how much it matters.
+type Severity string
+
+// The severities, those of events.
+const (
+	Critical Severity = "critical"
+	Warning  Severity = "warning"
+	Info     Severity = "info"
+)
+
+var rank = map[Severity]int{Critical: 0, Warning: 1, Info: 2}
+
+// Action is what to do, as a code for programs and a command for people.
+type Action struct {
+	Code    string
+	Command string
+}
+
+// Item is one thing that needs a person.
+type Item struct {
+	Pipeline pipeline.ID         // "" if it is about the server
+	Schedule pipeline.ScheduleID // of the run; "" if it is about none
+	Period   period.Period       // of the run; zero if it is about none
+	Kind     Kind
+	Severity Severity
+	Reason   reason.Reason
+	Since    time.Time // zero if unknown
+	Action   Action
+}
+
+// Place orders items, the most pressing first, as text: by severity, then by age, the oldest first.
+func (i Item) Place() string {
+	return fmt.Sprintf("%d %s %s %s %s %s %s", rank[i.Severity], store.Nanos(i.Since), i.Pipeline, i.Schedule, i.Period, i.Kind, i.Reason)
+}
+
+// lookBack is how far back deadlines and missed fires are read. Older ones are history.
+const lookBack = 14 * 24 * time.Hour
+
+// LongPause is from when on a pause needs attention.
+const LongPause = 24 * time.Hour
+
+// List lists what needs a person, most pressing first: of one pipeline, or of all and the server if only is "".
+func List(ctx context.Context, s Sources, only pipeline.ID, now time.Time) ([]Item, error) {
+	l := &look{Sources: s, only: only, now: now, open: map[pipeline.ID][]run.Run{}, ended: map[pipeline.ID]run.Run{}, named: map[run.Key]bool{}}
+	for _, step := range []func(context.Context) error{l.read, l.standing, l.failed, l.overdue, l.missing, l.files, l.undelivered, l.pauses} {
+		if err := step(ctx); err != nil {
+			return nil, fmt.Errorf("list what needs attention: %w", err)
+		}
+	}
+	slices.SortStableFunc(l.items, func(a, b Item) int { return cmp.Compare(a.Place(), b.Place()) })
+	return l.items, nil
+}
+
+// look is one list in the making.
+type look struct {
+	Sources
+	only  pipeline.ID
+	now   time.Time
+	rows  []store.Pipeline
+	open  map[pipeline.ID][]run.Run
+	ended map[pipeline.ID]run.Run // the runs of the latest periods that have ended, as far as they were read
+	named map[run.Key]bool        // runs that already have an item
+	items []Item
+}
+
+func (l *look) add(i Item) {
+	if i.Schedule != "" {
+		l.named[run.Key{Pipeline: i.Pipeline, Schedule: i.Schedule, Period: i.Period}] = true
+	}
+	l.items = append(l.items, i)
+}
+
+// about is an item about a run.
+func about(key run.Key, kind Kind, s Severity, why reason.Reason, since time.Time, do Action) Item {
+	return Item{Pipeline: key.Pipeline, Schedule: key.Schedule, Period: key.Period, Kind: kind, Severity: s, Reason: why, Since: since, Action: do}
+}
+
+// read reads the pipelines and their open runs.
+func (l *look) read(ctx context.Context) error {
+	if l.only != "" {
+		row, err := l.Store.Pipeline(ctx, l.only)
+		if err != nil {
+			return fmt.Errorf("read pipeline %s: %w", l.only, err)
+		}
+		l.rows = []store.Pipeline{row}
+	} else {
+		rows, err := l.Store.Pipelines(ctx)
+		if err != nil {
+			return fmt.Errorf("read pipelines: %w", err)
+		}
+		l.rows = rows
+	}
+	open, err := l.Store.OpenRuns(ctx, l.only)
+	if err != nil {
+		return fmt.Errorf("read open runs: %w", err)
+	}
+	for _, r := range open {
+		l.open[r.Pipeline] = append(l.open[r.Pipeline], r)
+	}
+	return nil
+}
+
+// lastEnded is the run of the latest period of a pipeline that has ended; without a Status if there is none.
+func (l *look) lastEnded(ctx context.Context, id pipeline.ID) (run.Run, error) {
+	if r, known := l.ended[id]; known {
+		return r, nil
+	}
+	// Of one run more than are open at least one has ended, if any has.
+	page, err := l.Store.Runs(ctx, store.RunQuery{Pipeline: id, Limit: min(len(l.open[id])+1, store.MaxPage)})
+	if err != nil {
+		return run.Run{}, fmt.Errorf("read runs of %s: %w", id, err)
+	}
+	var last run.Run
+	if i := slices.IndexFunc(page.Items, func(r run.Run) bool { return r.Status.Ended() }); i >= 0 {
+		last = page.Items[i]
+	}
+	l.ended[id] = last
+	return last, nil
+}
+
+// passed says whether a later period of the pipeline than key's has ended: what was wrong before is history.
+func (l *look) passed(ctx context.Context, key run.Key) (bool, error) {
+	last, err := l.lastEnded(ctx, key.Pipeline)
+	return last.Status != "" && last.Period.Compare(key.Period) > 0, err
+}

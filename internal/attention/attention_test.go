@@ -1,0 +1,166 @@
+package attention_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/interlock-go/interlock/internal/attention"
+	"github.com/interlock-go/interlock/internal/controllertest"
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/memory"
+)
+
+var ctx = context.Background()
+
+type world struct {
+	*testing.T
+	*controllertest.Controller
+}
+
+func newWorld(t *testing.T, files ...string) *world {
+	t.Helper()
+	w := &world{t, controllertest.New(t, memory.New(), map[string]job.Type{"command": controllertest.Idle{}})}
+	w.Apply(files...)
+	w.Settle()
+	return w
+}
+
+func (w *world) list(only string) []attention.Item {
+	w.Helper()
+	items, err := attention.List(ctx, attention.Sources{Store: w.Store, Catalog: w.Catalog}, pipeline.ID(only), w.Now())
+	w.Check(err)
+	return items
+}
+
+// needs compares "kind pipeline date severity: action".
+func (w *world) needs(want ...string) {
+	w.Helper()
+	got := []string{}
+	for _, i := range w.list("") {
+		got = append(got, fmt.Sprintf("%s %s %s %s: %s", i.Kind, i.Pipeline, i.Period, i.Severity, i.Action.Command))
+	}
+	if want == nil {
+		want = []string{}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		w.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func (w *world) finish(key string, r run.Report) {
+	w.Helper()
+	_, err := w.Router.Report(ctx, run.Outcome{Key: w.Key(key), Report: r}, w.Now())
+	w.Check(err)
+	w.Settle()
+}
+
+const daily = `
+pipeline: {id: orders, owner: data}
+schedule: {cron: "0 8 * * *"}
+sla: {deadline: "12:00"}
+job: {type: command, maxRetries: 0, jobPollWindowSeconds: 86400, config: {command: [load]}}
+`
+
+func TestNothingNeedsAttentionWhereAllIsWell(t *testing.T) {
+	w := newWorld(t, daily)
+	w.Pass(23 * time.Hour)
+	w.finish("orders/cron/2026-03-04", run.Report{Result: run.ResultSuccess})
+	w.needs()
+}
+
+func TestFailedRunNeedsAttentionUntilALaterOneEnds(t *testing.T) {
+	w := newWorld(t, daily)
+	w.Pass(23 * time.Hour)
+	w.finish("orders/cron/2026-03-04", run.Report{Result: run.ResultFail, Category: run.Transient, Message: "exit code 75, connection refused", Exited: true, ExitCode: 75})
+	want := "failed orders 2026-03-04 critical: interlock rerun orders --date 2026-03-04 --reason TEXT"
+	w.needs(want)
+	item := w.list("orders")[0]
+	if got := item.Reason.String(); got != "failed after 1 attempt: exit code 75, connection refused (maxRetries: 0)" || item.Reason.Param("exitCode") != "75" {
+		t.Errorf("the reason is %q: %+v", got, item.Reason)
+	}
+	if !item.Since.Equal(w.Now()) {
+		t.Errorf("it is so since %s", item.Since)
+	}
+	w.Pass(10 * time.Hour)
+	w.needs(want) // the breach of its deadline is no second row
+	w.Pass(14 * time.Hour)
+	w.finish("orders/cron/2026-03-05", run.Report{Result: run.ResultSuccess})
+	w.needs()
+}
+
+func TestRunningJobIsOverdueOnceItsDeadlineHasPassed(t *testing.T) {
+	w := newWorld(t, daily)
+	w.Pass(27 * time.Hour) // ten past twelve on Wednesday
+	w.needs("overdue orders 2026-03-04 critical: interlock explain orders --date 2026-03-04")
+	if got := w.list("")[0].Reason.String(); got != "it was due by 2026-03-04T12:00:00Z and is running" {
+		t.Errorf("the reason is %q", got)
+	}
+	w.finish("orders/cron/2026-03-04", run.Report{Result: run.ResultSuccess})
+	w.needs()
+}
+
+func TestClosedGateNeedsAttentionWithTheRuleThatClosedIt(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: gated, owner: data}
+schedule: {trigger: {key: go, check: exists}, evaluation: {window: 1h, interval: 5m}}
+validation: {rules: [{key: rows, check: gte, field: count, value: 1000}]}
+`)
+	w.Write("gated", "rows#2026-03-03", "count=12")
+	w.Write("gated", "go#2026-03-03", "on=true")
+	w.Pass(2 * time.Hour)
+	w.needs("exhausted gated 2026-03-03 warning: interlock rerun gated --date 2026-03-03 --reason TEXT")
+	if got := w.list("")[0].Reason; got.Param("key") != "rows" || !strings.Contains(got.String(), "12") {
+		t.Errorf("the reason is %q", got)
+	}
+}
+
+func TestRejectedFileNeedsAttention(t *testing.T) {
+	w := newWorld(t, daily)
+	w.Offer(strings.Replace(daily, "0 8 * * *", "0 8 * *", 1), "pipeline: {id: new, owner: data}\nschedule: {period: year}\n")
+	items := w.list("")
+	if len(items) != 2 || items[0].Kind != attention.Rejected || items[0].Pipeline != "new" || items[1].Kind != attention.Degraded || items[1].Pipeline != "orders" {
+		t.Fatalf("got %+v", items)
+	}
+	if items[1].Action.Command != "interlock validate 0.yaml" || !items[1].Since.Equal(w.Now()) {
+		t.Errorf("got %+v", items[1])
+	}
+}
+
+func TestUndeliveredAlertsAreOneRowPerSink(t *testing.T) {
+	w := newWorld(t, daily)
+	for i := range 110 {
+		var b store.Batch
+		b.ID = fmt.Sprintf("dead/%d", i)
+		b.Dead = append(b.Dead, store.DeadLetter{
+			Sink: "ops", Reason: "503 Service Unavailable", Tries: 5, At: w.Now().Add(time.Duration(i) * time.Second),
+			Event: event.New(event.SLABreach, event.About{Pipeline: "orders", Which: fmt.Sprint(i), At: w.Now()}, "late", nil),
+		})
+		w.Check(w.Store.Commit(ctx, b, w.Now()))
+	}
+	w.needs("undelivered   warning: interlock alerts retry --all --sink ops")
+	if got := w.list("")[0].Reason.String(); got != "110 alerts undelivered to ops, which answered: 503 Service Unavailable" {
+		t.Errorf("the reason is %q", got)
+	}
+}
+
+func TestPauseNeedsAttentionOnceItIsLong(t *testing.T) {
+	w := newWorld(t, daily)
+	_, err := w.Router.Pause(ctx, "orders", store.Pause{By: "ada", Why: "migration", HoldSLA: true}, w.Now())
+	w.Check(err)
+	w.Pass(23 * time.Hour)
+	w.needs()
+	w.Pass(2 * time.Hour)
+	w.needs("paused orders  info: interlock resume orders")
+	if got := w.list("")[0].Reason.String(); got != "paused since 2026-03-03T09:10:00Z by ada: migration" {
+		t.Errorf("the reason is %q", got)
+	}
+}

@@ -1,0 +1,269 @@
+package attention
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/explain"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/reason"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sla"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// standing lists the open runs that stand still.
+func (l *look) standing(context.Context) error {
+	for _, open := range l.open {
+		for _, r := range open {
+			why := explain.Cause(r, explain.Evidence{Now: l.now})
+			switch r.Phase(l.now) {
+			case run.StartHeld:
+				l.add(about(r.Key, Held, Critical, why, r.Progress.Held.Since, Action{"job-complete", fmt.Sprintf("interlock job complete %s success|fail", r.Key)}))
+			case run.StatusUnread:
+				l.add(about(r.Key, Unread, Warning, why, r.Progress.Unread.Since, explained(r.Key)))
+			default:
+			}
+		}
+	}
+	return nil
+}
+
+// explained is the action that shows more.
+func explained(key run.Key) Action {
+	return Action{"explain", fmt.Sprintf("interlock explain %s --date %s", key.Pipeline, key.Period)}
+}
+
+// failed lists the pipelines whose last run did not complete.
+func (l *look) failed(ctx context.Context) error {
+	ids, err := l.suspects(ctx)
+	if err != nil {
+		return err
+	}
+	var runs []run.Run
+	for _, id := range ids {
+		if l.Catalog.Current().Get(id) == nil {
+			continue // nothing of a removed pipeline is run again
+		}
+		last, err := l.lastEnded(ctx, id)
+		if err != nil {
+			return err
+		}
+		if last.Status == run.FailedFinal || last.Status == run.ValidationExhausted {
+			runs = append(runs, last)
+		}
+	}
+	logs, err := l.logs(ctx, runs)
+	if err != nil {
+		return err
+	}
+	for _, r := range runs {
+		if err := l.addFailed(ctx, r, logs[r.Key]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *look) addFailed(ctx context.Context, r run.Run, log []store.JobEntry) error {
+	kind, severity, e := Failed, Critical, explain.Evidence{Log: log, Now: l.now}
+	if r.Status == run.ValidationExhausted {
+		kind, severity = Exhausted, l.severity(r.Pipeline, Warning)
+		page, err := l.Store.Events(ctx, store.EventQuery{Key: r.Key, Pipeline: r.Pipeline, Type: event.ValidationExhausted, Limit: 1})
+		if err != nil {
+			return fmt.Errorf("read events of %s: %w", r.Key, err)
+		}
+		if len(page.Items) > 0 {
+			if g, ok := page.Items[0].Detail.Extra.(event.Gate); ok {
+				e.Closed = explain.ToldClosed(g)
+			}
+		}
+	}
+	code, command := explain.Again(l.Catalog.Current().Definition(r.Pipeline), r)
+	l.add(about(r.Key, kind, severity, explain.Cause(r, e), r.EndedAt, Action{code, command}))
+	return nil
+}
+
+// severity is critical where the file says so.
+func (l *look) severity(id pipeline.ID, s Severity) Severity {
+	if e := l.Catalog.Current().Get(id); e != nil && e.SLA.Critical {
+		return Critical
+	}
+	return s
+}
+
+// logs reads the job logs of failed runs.
+func (l *look) logs(ctx context.Context, runs []run.Run) (map[run.Key][]store.JobEntry, error) {
+	var keys []run.Key
+	for _, r := range runs {
+		if r.Status == run.FailedFinal {
+			keys = append(keys, r.Key)
+		}
+	}
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	return l.Store.JobLogs(ctx, keys)
+}
+
+// suspects lists the pipelines whose last run may have failed: those with a failed run at all, or every one where there are more
+// failed runs than one page has.
+func (l *look) suspects(ctx context.Context) ([]pipeline.ID, error) {
+	if l.only != "" {
+		return []pipeline.ID{l.only}, nil
+	}
+	var ids []pipeline.ID
+	for _, status := range []run.Status{run.FailedFinal, run.ValidationExhausted} {
+		page, err := l.Store.Runs(ctx, store.RunQuery{Status: status, Limit: store.MaxPage})
+		if err != nil {
+			return nil, fmt.Errorf("read failed runs: %w", err)
+		}
+		if page.Next != "" {
+			return l.all(), nil
+		}
+		for _, r := range page.Items {
+			ids = append(ids, r.Pipeline)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
+// all lists every pipeline that is active.
+func (l *look) all() []pipeline.ID {
+	var ids []pipeline.ID
+	for _, e := range l.Catalog.Current().All() {
+		ids = append(ids, e.ID)
+	}
+	return ids
+}
+
+// overdue lists the runs whose deadline has passed and that have not completed.
+func (l *look) overdue(ctx context.Context) error {
+	due := map[run.Key]store.Deadline{}
+	q := store.DeadlineQuery{Pipeline: l.only, From: l.now.Add(-lookBack), To: l.now, Limit: store.MaxPage}
+	for {
+		page, err := l.Store.Deadlines(ctx, q)
+		if err != nil {
+			return fmt.Errorf("read deadlines: %w", err)
+		}
+		for _, d := range page.Items {
+			if d.DoneAt.IsZero() && (d.State == sla.Breached || d.State == sla.Armed) && l.Catalog.Current().Get(d.Key.Pipeline) != nil {
+				due[d.Key] = d
+			}
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			break
+		}
+	}
+	var keys []run.Key
+	for key := range due {
+		passed, err := l.passed(ctx, key)
+		if err != nil {
+			return err
+		}
+		if !passed && !l.named[key] {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	runs, err := l.Store.RunsAt(ctx, keys)
+	if err != nil {
+		return fmt.Errorf("read overdue runs: %w", err)
+	}
+	for _, key := range keys {
+		l.addOverdue(due[key], runs[key])
+	}
+	return nil
+}
+
+func (l *look) addOverdue(d store.Deadline, r run.Run) {
+	severity := Critical
+	deadline := reason.At("deadline", d.BreachAt)
+	switch {
+	case r.Status == run.Completed || r.Status == run.Cancelled:
+	case r.Status == "":
+		l.add(about(d.Key, Overdue, severity, reason.New("overdue", "it was due by {deadline}, and no run has opened", deadline, reason.Str("phase", "missing")),
+			d.BreachAt, Action{"trigger", fmt.Sprintf("interlock trigger %s --date %s", d.Key.Pipeline, d.Key.Period)}))
+	default:
+		phase := r.Phase(l.now)
+		l.add(about(d.Key, Overdue, severity, reason.New("overdue", "it was due by {deadline} and is {phase}", deadline, reason.Str("phase", phase)),
+			d.BreachAt, explained(d.Key)))
+	}
+}
+
+// maxMissed is how many reports of missed fires are read.
+const maxMissed = 500
+
+// missing lists the latest missed period of each pipeline, until it or a later one has a run.
+func (l *look) missing(ctx context.Context) error {
+	seen := map[pipeline.ID]bool{}
+	for _, t := range []event.Type{event.ScheduleMissed, event.IrregularScheduleMissed} {
+		page, err := l.Store.Events(ctx, store.EventQuery{Pipeline: l.only, Type: t, Since: l.now.Add(-lookBack), Limit: maxMissed})
+		if err != nil {
+			return fmt.Errorf("read missed fires: %w", err)
+		}
+		for _, e := range page.Items {
+			if id := e.Detail.Pipeline; !seen[id] && l.Catalog.Current().Get(id) != nil {
+				seen[id] = true
+				if err := l.addMissing(ctx, e); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (l *look) addMissing(ctx context.Context, e event.Event) error {
+	entry := l.Catalog.Current().Get(e.Detail.Pipeline)
+	key := entry.Key(newest(e))
+	if key.Period.IsZero() || l.named[key] {
+		return nil
+	}
+	runs, err := l.Store.RunsAt(ctx, []run.Key{key})
+	if err != nil {
+		return fmt.Errorf("read run %s: %w", key, err)
+	}
+	passed, err := l.passed(ctx, key)
+	if err != nil || passed || len(runs) > 0 || entry.Schedule.Excluded(key.Period) != "" {
+		return err
+	}
+	fire := entry.Schedule.FireFor(key.Period)
+	since := fire
+	if since.IsZero() {
+		since = e.Time
+	}
+	count := 1
+	if m, ok := e.Detail.Extra.(event.Missed); ok {
+		count = max(len(m.Dates), 1)
+	}
+	why := reason.New(explain.CauseMissing, "its fire at {at} was missed: {message}",
+		reason.At("at", since), reason.Str("message", e.Detail.Message), reason.Int("count", count))
+	l.add(about(key, Missing, l.severity(key.Pipeline, Warning), why, since, Action{"trigger", fmt.Sprintf("interlock trigger %s --date %s", key.Pipeline, key.Period)}))
+	return nil
+}
+
+// newest is the latest of the periods that an event reports as missed.
+func newest(e event.Event) period.Period {
+	if m, ok := e.Detail.Extra.(event.Missed); ok && len(m.Dates) > 0 {
+		if p, err := period.Parse(m.Dates[len(m.Dates)-1]); err == nil {
+			return p
+		}
+	}
+	return e.Detail.Date
+}
+
+// age is how long ago something was; 0 if that is unknown.
+func (l *look) age(since time.Time) time.Duration {
+	if since.IsZero() {
+		return 0
+	}
+	return l.now.Sub(since)
+}

@@ -1,0 +1,139 @@
+package attention
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/explain"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/reason"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// files lists the files that are not active, or cannot be read.
+func (l *look) files(ctx context.Context) error {
+	for _, row := range l.rows {
+		problems := row.Problems()
+		if t, in := l.Catalog.TroubleOf(row.ID); in && row.Config != "" {
+			problems = append(problems, t.Message)
+		}
+		if row.ID == store.AllPipelines || len(problems) == 0 {
+			continue
+		}
+		since, err := l.rejectedAt(ctx, row.ID)
+		if err != nil {
+			return err
+		}
+		kind, severity := Degraded, Warning
+		if row.Config == "" {
+			kind, severity = Rejected, Critical
+		}
+		l.add(Item{Pipeline: row.ID, Kind: kind, Severity: severity, Reason: flawed(problems[0], len(problems)), Since: since, Action: l.fix(row.ID)})
+	}
+	if l.only != "" {
+		return nil
+	}
+	l.strays()
+	return nil
+}
+
+// strays lists the rejected files that belong to no pipeline anyone knows.
+func (l *look) strays() {
+	for _, f := range l.Catalog.Files() {
+		if !f.Refused || f.Pipeline != "" {
+			continue
+		}
+		first, errors := "it was rejected", 0
+		for _, p := range f.Problems {
+			if p.Severity == document.Error {
+				if errors++; errors == 1 {
+					first = fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
+				}
+			}
+		}
+		l.add(Item{Kind: Rejected, Severity: Critical, Reason: flawed(first, errors), Action: Action{"fix-file", "interlock validate " + f.Name}})
+	}
+}
+
+func flawed(first string, n int) reason.Reason {
+	if n > 1 {
+		return reason.New("file", "{message} (and {more} more)", reason.Str("message", first), reason.Int("more", n-1))
+	}
+	return reason.New("file", "{message}", reason.Str("message", first))
+}
+
+// rejectedAt is when the newest file of a pipeline was rejected; zero if that is not recorded.
+func (l *look) rejectedAt(ctx context.Context, id pipeline.ID) (time.Time, error) {
+	page, err := l.Store.Events(ctx, store.EventQuery{Pipeline: id, Type: event.ConfigRejected, Limit: 1})
+	if err != nil || len(page.Items) == 0 {
+		return time.Time{}, err
+	}
+	return page.Items[0].Time, nil
+}
+
+// fix is the command that shows what is wrong with a pipeline's file.
+func (l *look) fix(id pipeline.ID) Action {
+	for _, f := range l.Catalog.Files() {
+		if f.Pipeline == id {
+			return Action{"fix-file", "interlock validate " + f.Name}
+		}
+	}
+	return Action{"fix-file", "interlock status " + string(id)}
+}
+
+// undelivered lists the sinks that rejected alerts.
+func (l *look) undelivered(ctx context.Context) error {
+	if l.only != "" {
+		return nil
+	}
+	letters, err := l.Store.Dead(ctx, "")
+	if err != nil {
+		return fmt.Errorf("read dead letters: %w", err)
+	}
+	first, last, count := map[string]time.Time{}, map[string]store.DeadLetter{}, map[string]int{}
+	var sinks []string
+	for _, d := range letters {
+		if count[d.Sink] == 0 {
+			sinks = append(sinks, d.Sink)
+			first[d.Sink] = d.At
+		}
+		count[d.Sink] += max(d.Count, 1)
+		last[d.Sink] = d
+	}
+	for _, sink := range sinks {
+		why := reason.New("undelivered", "{count} undelivered to {sink}, which answered: {message}",
+			reason.Str("count", plural(count[sink], "alert")), reason.Str("sink", sink), reason.Str("message", last[sink].Reason),
+			reason.Int("alerts", count[sink]), reason.At("last", last[sink].At))
+		l.add(Item{Kind: Undelivered, Severity: Warning, Reason: why, Since: first[sink], Action: Action{"retry-alerts", "interlock alerts retry --all --sink " + sink}})
+	}
+	return nil
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// pauses lists the pauses that have lasted for long. That of all pipelines is one item.
+func (l *look) pauses(context.Context) error {
+	for _, row := range l.rows {
+		id, command := row.ID, "interlock resume "+string(row.ID)
+		if row.ID == store.AllPipelines {
+			id, command = "", "interlock resume --all"
+		} else {
+			row.PauseAll = store.Pause{} // it has an item of its own
+			if l.Catalog.Current().Get(id) == nil {
+				continue
+			}
+		}
+		if p := row.Pause; p.Active() && l.age(p.Since) >= LongPause {
+			l.add(Item{Pipeline: id, Kind: Paused, Severity: Info, Reason: explain.PausedSince(row), Since: p.Since, Action: Action{"resume", command}})
+		}
+	}
+	return nil
+}

@@ -1,0 +1,260 @@
+package explain
+
+import (
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/reason"
+	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// The codes of a Cause. Those of a run that ended badly, or that stands still, name what a person has to know first.
+const (
+	CauseHeld         reason.Code = "held"          // it is not known whether the job was started
+	CauseUnread       reason.Code = "status-unread" // the job's status cannot be read
+	CauseRetrying     reason.Code = "retrying"      // an attempt failed, and another one opens later
+	CauseSettling     reason.Code = "settling"      // an attempt failed, and whether it is retried is being decided
+	CauseFailed       reason.Code = "failed"        // it failed for good
+	CauseExhausted    reason.Code = "gate-closed"   // its gate stayed closed to the end of its window
+	CauseStartTooLate reason.Code = "start-deadline"
+	CauseCancelled    reason.Code = "cancelled"
+	CauseRule         reason.Code = "rule"          // a rule keeps its gate closed
+	CauseNotDue       reason.Code = "not-due"       // its window begins later
+	CauseSlots        reason.Code = "max-active"    // its gate is open, but no slot is free
+	CauseRefused      reason.Code = "start-refused" // the target refused to start the job, and is asked again
+	CauseStarting     reason.Code = "starting"
+	CauseRunning      reason.Code = "running"
+	CauseBypassed     reason.Code = "bypassed" // an operator had the gate skipped
+	CauseWouldStart   reason.Code = "would-start"
+	CauseMissing      reason.Code = "missing" // no run opened
+)
+
+// Evidence is what a cause is told from, beside the run.
+type Evidence struct {
+	Log    []store.JobEntry // of the run, oldest first; may be empty
+	Closed *Rule            // the first rule that keeps, or kept, its gate closed; nil if that is not known
+	DryRun bool
+	Now    time.Time
+}
+
+// Rule is a rule with the value that it saw.
+type Rule struct{ store.SeenLeaf }
+
+// FirstClosed is the first required rule that does not hold; nil if all do.
+func FirstClosed(leaves []store.SeenLeaf) *Rule {
+	for _, leaf := range leaves {
+		if !leaf.Advisory && leaf.Outcome.In(leaf.Negated) != rule.Pass {
+			return &Rule{leaf}
+		}
+	}
+	return nil
+}
+
+// Cause says in one line why r stands as it does; the zero Reason if there is nothing to say.
+func Cause(r run.Run, e Evidence) reason.Reason {
+	p := r.Progress
+	attempt := reason.Int("attempt", r.Attempt)
+	switch r.Phase(e.Now) {
+	case run.StartHeld:
+		return reason.New(CauseHeld, "the start has been held since {since}: {message}",
+			reason.At("since", p.Held.Since), reason.Str("message", p.Held.Reason), attempt)
+	case run.StatusUnread:
+		return reason.New(CauseUnread, "the job's status could not be read since {since}: {message}",
+			reason.At("since", p.Unread.Since), reason.Str("message", p.Unread.Reason), attempt)
+	case run.Backoff:
+		return e.failure(r, CauseRetrying, "attempt {failed} failed: {message}; attempt {attempt} starts {retryAt}",
+			reason.Int("failed", r.Attempt-1), attempt, reason.At("retryAt", p.WindowStart))
+	case run.Settling:
+		return e.failure(r, CauseSettling, "attempt {attempt} failed: {message}; a retry is being decided", attempt)
+	case run.FailedForGood:
+		return e.failed(r)
+	case run.GateClosed:
+		return e.exhausted(r)
+	case run.CalledOff:
+		return reason.New(CauseCancelled, "{message}", reason.Str("message", orUnknown(r.Reason)))
+	case run.Done:
+		return e.done(r)
+	default:
+		return e.open(r)
+	}
+}
+
+// open is the cause of an open run that nothing is wrong with.
+func (e Evidence) open(r run.Run) reason.Reason {
+	p := r.Progress
+	switch r.Phase(e.Now) {
+	case run.NotDue:
+		return reason.New(CauseNotDue, "its window begins {at}", reason.At("at", p.WindowStart))
+	case run.WaitingForSlot:
+		return reason.New(CauseSlots, "the gate is open, but as many jobs are running as schedule.maxActive allows, since {since}", reason.At("since", p.WaitingSince))
+	case run.StartRefused:
+		return reason.New(CauseRefused, "start call {tries} was refused: {message}; the next one is {retryAt}",
+			reason.Int("tries", p.StartTries), reason.Str("message", orUnknown(lastMessage(e.Log, r.Attempt))), reason.At("retryAt", p.NextTry))
+	case run.Starting:
+		return reason.New(CauseStarting, "the job is being started since {since}", reason.At("since", p.AskedAt))
+	case run.JobRunning:
+		return reason.New(CauseRunning, "attempt {attempt} has been running since {since}", reason.Int("attempt", r.Attempt), reason.At("since", p.StartedAt))
+	case run.Waiting:
+		if e.Closed != nil {
+			return e.Closed.cause(CauseRule, "{key}: {message}", reason.At("until", p.WindowEnd))
+		}
+	default:
+	}
+	return reason.Reason{}
+}
+
+// done is the cause of a completed run that a person should know more of.
+func (e Evidence) done(r run.Run) reason.Reason {
+	o := r.Progress.Opening
+	switch {
+	case e.DryRun:
+		return reason.New(CauseWouldStart, "the gate was open {at}, and the job would have started", reason.At("at", r.EndedAt))
+	case o.GateBypassed:
+		return reason.New(CauseBypassed, "{by} had the gate skipped: {message}", reason.Str("by", orUnknown(o.By)), reason.Str("message", orUnknown(o.Reason)))
+	}
+	return reason.Reason{}
+}
+
+// failed is the cause of a run that failed for good. Its reason names the attempts, the last failure and the budget.
+func (e Evidence) failed(r run.Run) reason.Reason {
+	return e.failure(r, CauseFailed, "{text}", reason.Str("text", orUnknown(r.Reason)), reason.Int("attempts", r.Attempt))
+}
+
+// failure is a cause that tells of the last failed attempt: its message, exit code, category and last line of output.
+func (e Evidence) failure(r run.Run, code reason.Code, format string, params ...reason.Part) reason.Reason {
+	report, number := r.Progress.Report, r.Attempt
+	if code == CauseRetrying {
+		report, number = run.Report{}, r.Attempt-1
+	}
+	message, category, output := report.Message, report.Category, ""
+	for _, entry := range e.Log {
+		if entry.Attempt != number {
+			continue
+		}
+		if message == "" || code == CauseRetrying {
+			message, category = entry.Message, entry.Category
+		}
+		if entry.Output != "" {
+			output = entry.Output
+		}
+	}
+	params = append(params, reason.Str("message", orUnknown(message)), reason.Str("category", category))
+	if report.Exited {
+		params = append(params, reason.Int("exitCode", report.ExitCode))
+	}
+	return reason.New(code, format, append(params, reason.Str("lastLine", lastLine(output)))...)
+}
+
+// exhausted is the cause of a run whose gate did not open in time.
+func (e Evidence) exhausted(r run.Run) reason.Reason {
+	switch {
+	case r.StartDeadlinePassed:
+		return reason.New(CauseStartTooLate, "the start condition was not met before its deadline", reason.At("at", r.EndedAt))
+	case e.Closed != nil:
+		return e.Closed.cause(CauseExhausted, "the gate stayed closed until {at}: {key}: {message}", reason.At("at", r.EndedAt))
+	}
+	return reason.New(CauseExhausted, "the gate stayed closed until {at}", reason.At("at", r.EndedAt))
+}
+
+// cause is a reason with the rule's own parameters.
+func (l *Rule) cause(code reason.Code, format string, params ...reason.Part) reason.Reason {
+	key := l.Key
+	if l.From != "" {
+		key = l.From + ":" + key
+	}
+	params = append(params, reason.Str("key", key), reason.Str("message", l.Reason), reason.Str("check", l.Check),
+		reason.Str("field", l.Field), reason.Str("outcome", l.Outcome.String()))
+	if l.Needs != nil {
+		params = append(params, reason.Value("needs", l.Needs))
+	}
+	if l.Value != nil {
+		params = append(params, reason.Value("value", l.Value))
+	}
+	return reason.New(code, format, params...)
+}
+
+// lastMessage is what the job log said last of an attempt.
+func lastMessage(log []store.JobEntry, attempt int) string {
+	message := ""
+	for _, entry := range log {
+		if entry.Attempt == attempt && entry.Message != "" {
+			message = entry.Message
+		}
+	}
+	return message
+}
+
+// maxLastLine bounds a line of output in a cause.
+const maxLastLine = 300
+
+// lastLine is the last line of a job's output that says something.
+func lastLine(output string) string {
+	output = strings.TrimSpace(output)
+	line := strings.TrimSpace(output[strings.LastIndexAny(output, "\n\r")+1:])
+	if len(line) > maxLastLine {
+		line = strings.ToValidUTF8(line[:maxLastLine], "") + "…"
+	}
+	return printable(line)
+}
+
+// ToldClosed is the first required rule that did not hold when an event was emitted; nil if all did.
+func ToldClosed(g event.Gate) *Rule {
+	for _, r := range g.Rules {
+		outcome := r.Outcome
+		if r.EffectiveOutcome != "" {
+			outcome = r.EffectiveOutcome
+		}
+		if !r.Advisory && outcome != rule.Pass.String() {
+			return &Rule{store.SeenLeaf{Key: r.Key, Check: rule.Check(r.Check), Outcome: outcomeOf(r.Outcome), Value: told(r.Value), Reason: r.Reason}}
+		}
+	}
+	return nil
+}
+
+// told is a value as an event has it; nil if it has none.
+func told(value string) any {
+	if value == "" {
+		return nil
+	}
+	return value
+}
+
+func outcomeOf(name string) rule.Outcome {
+	for _, o := range []rule.Outcome{rule.Pass, rule.Fail} {
+		if o.String() == name {
+			return o
+		}
+	}
+	return rule.Unknown
+}
+
+// PausedSince says who paused a pipeline, since when, why, and until when; the zero Reason if it is not paused.
+func PausedSince(row store.Pipeline) reason.Reason {
+	pauses := row.Pauses()
+	if len(pauses) == 0 {
+		return reason.Reason{}
+	}
+	return pausedSince(pauses[0])
+}
+
+func pausedSince(p store.Pause) reason.Reason {
+	format := "paused since {since}"
+	if p.All {
+		format = "all pipelines have been paused since {since}"
+	}
+	if p.By != "" {
+		format += " by {by}"
+	}
+	if p.Why != "" {
+		format += ": {why}"
+	}
+	params := []reason.Part{reason.At("since", p.Since), reason.Str("by", p.By), reason.Str("why", p.Why)}
+	if !p.Until.IsZero() {
+		format += "; the pause ends {until}"
+		params = append(params, reason.At("until", p.Until))
+	}
+	return reason.New("paused", format, params...)
+}

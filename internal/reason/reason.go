@@ -1,0 +1,195 @@
+// Package reason holds why something is as it is, as a code with named parameters, so that a program can act on it and each
+// reader can put its instants and durations into words: the terminal in UTC, the dashboard in the zone that is chosen there.
+//
+// It decides nothing. Packages explain, attention and timeline write reasons; the API returns them as they are.
+package reason
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/period"
+)
+
+// Code names a kind of reason. It is stable; the wording is not.
+type Code string
+
+// Kind says how a part is shown.
+type Kind string
+
+// The kinds of parts.
+const (
+	Text     Kind = "text"     // plain words, or a value as it is
+	Instant  Kind = "instant"  // At
+	Duration Kind = "duration" // Seconds
+	Command  Kind = "command"  // a command line that can be copied
+)
+
+// Part is a piece of a reason. A parameter has a name; the words between parameters have none.
+type Part struct {
+	Kind    Kind
+	Name    string
+	Text    string // of an instant or a duration, its form in UTC without a distance
+	At      time.Time
+	Seconds float64
+}
+
+// Reason is one sentence in parts. The zero Reason is none.
+type Reason struct {
+	Code  Code
+	Parts []Part // the sentence
+	Also  []Part // parameters that the sentence does not mention
+}
+
+// New makes a reason. Each {name} in format stands for the parameter with that name.
+func New(code Code, format string, params ...Part) Reason {
+	r := Reason{Code: code}
+	used := make([]bool, len(params))
+	words := func(s string) {
+		if s != "" {
+			r.Parts = append(r.Parts, Part{Kind: Text, Text: s})
+		}
+	}
+	for format != "" {
+		before, rest, found := strings.Cut(format, "{")
+		words(before)
+		if !found {
+			break
+		}
+		name, after, closed := strings.Cut(rest, "}")
+		i := index(params, name)
+		if !closed || i < 0 {
+			words("{")
+			format = rest
+			continue
+		}
+		used[i] = true
+		r.Parts = append(r.Parts, params[i])
+		format = after
+	}
+	for i, p := range params {
+		if !used[i] && p.Text != "" {
+			r.Also = append(r.Also, p)
+		}
+	}
+	return r
+}
+
+func index(params []Part, name string) int {
+	for i, p := range params {
+		if p.Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// At is a parameter that is an instant.
+func At(name string, t time.Time) Part {
+	if t.IsZero() {
+		return Part{Kind: Text, Name: name, Text: "at an unknown time"}
+	}
+	return Part{Kind: Instant, Name: name, Text: period.Stamp(t), At: t.UTC()}
+}
+
+// For is a parameter that is a duration.
+func For(name string, d time.Duration) Part {
+	return Part{Kind: Duration, Name: name, Text: Span(d), Seconds: d.Seconds()}
+}
+
+// Str is a parameter that is a text.
+func Str[S ~string](name string, s S) Part { return Part{Kind: Text, Name: name, Text: string(s)} }
+
+// Int is a parameter that is a whole number.
+func Int(name string, n int) Part { return Part{Kind: Text, Name: name, Text: strconv.Itoa(n)} }
+
+// Value is a parameter that is a value of a sensor's field, as JSON.
+func Value(name string, v any) Part {
+	text, err := json.Marshal(v)
+	if err != nil {
+		text = fmt.Append(nil, v)
+	}
+	return Part{Kind: Text, Name: name, Text: string(text)}
+}
+
+// Run is a parameter that is a command line.
+func Run(name, format string, args ...any) Part {
+	return Part{Kind: Command, Name: name, Text: fmt.Sprintf(format, args...)}
+}
+
+// IsZero says that there is no reason.
+func (r Reason) IsZero() bool { return r.Code == "" && len(r.Parts) == 0 }
+
+// Param is the text of the parameter with that name; "" if there is none.
+func (r Reason) Param(name string) string {
+	for _, p := range slices.Concat(r.Parts, r.Also) {
+		if p.Name == name {
+			return p.Text
+		}
+	}
+	return ""
+}
+
+// String is the sentence in UTC.
+func (r Reason) String() string { return r.text(func(p Part) string { return p.Text }) }
+
+// Tell is the sentence in UTC, each instant with how far from now it is.
+func (r Reason) Tell(now time.Time) string {
+	return r.text(func(p Part) string {
+		if p.Kind == Instant {
+			return When(p.At, now)
+		}
+		return p.Text
+	})
+}
+
+func (r Reason) text(show func(Part) string) string {
+	var w strings.Builder
+	for _, p := range r.Parts {
+		if p.Kind == Command {
+			w.WriteString("`" + p.Text + "`")
+			continue
+		}
+		w.WriteString(show(p))
+	}
+	return w.String()
+}
+
+// When is an instant in UTC with how far from now it is.
+func When(t, now time.Time) string {
+	switch d := t.Sub(now); {
+	case t.IsZero():
+		return "at an unknown time"
+	case d >= time.Second:
+		return period.Stamp(t) + " (in " + Span(d) + ")"
+	case d > -time.Second:
+		return period.Stamp(t) + " (now)"
+	default:
+		return period.Stamp(t) + " (" + Span(-d) + " ago)"
+	}
+}
+
+// Span is a duration in its two largest units.
+func Span(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch d = d.Round(time.Second); {
+	case d >= day:
+		return trimZero(fmt.Sprintf("%dd%dh", d/day, d%day/time.Hour), "d0h", "d")
+	case d >= time.Hour:
+		return trimZero(fmt.Sprintf("%dh%dm", d/time.Hour, d%time.Hour/time.Minute), "h0m", "h")
+	case d >= time.Minute:
+		return trimZero(fmt.Sprintf("%dm%ds", d/time.Minute, d%time.Minute/time.Second), "m0s", "m")
+	}
+	return fmt.Sprintf("%ds", d/time.Second)
+}
+
+func trimZero(s, tail, instead string) string {
+	if cut, ok := strings.CutSuffix(s, tail); ok {
+		return cut + instead
+	}
+	return s
+}

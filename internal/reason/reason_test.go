@@ -1,0 +1,32 @@
+package reason_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/reason"
+)
+
+var noon = time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC)
+
+func TestSentenceIsPutTogetherFromItsParameters(t *testing.T) {
+	r := reason.New("retry", "attempt {attempt} starts {at}: {command}, after {wait}",
+		reason.Int("attempt", 2), reason.At("at", noon), reason.Run("command", "interlock explain %s", "orders"),
+		reason.For("wait", 90*time.Second), reason.Int("exitCode", 75))
+	if got, want := r.String(), "attempt 2 starts 2026-03-03T12:00:00Z: `interlock explain orders`, after 1m30s"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := r.Tell(noon.Add(-5*time.Minute)), "attempt 2 starts 2026-03-03T12:00:00Z (in 5m): `interlock explain orders`, after 1m30s"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := r.Param("exitCode"); got != "75" {
+		t.Errorf("a parameter that the sentence does not mention is lost: %q", got)
+	}
+}
+
+func TestBracesOfOthersStayAsTheyAre(t *testing.T) {
+	r := reason.New("x", "got {\"a\": {b}} and {unknown}", reason.Str("b", "{c}"))
+	if got, want := r.String(), `got {"a": {c}} and {unknown}`; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

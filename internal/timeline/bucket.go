@@ -1,0 +1,88 @@
+package timeline
+
+import (
+	"slices"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sla"
+)
+
+// Bucket counts the periods that begin in one part of the stretch.
+type Bucket struct {
+	From, To    time.Time
+	Worst       Phase
+	Counts      map[Phase]int
+	Total       int
+	Bypassed    int           // runs whose gate an operator had skipped
+	Breached    int           // periods whose deadline was breached
+	First, Last period.Period // the periods in it, by name
+	Schedule    string        // of First
+}
+
+// How many periods and buckets a lane has before it becomes hard to read.
+const (
+	maxSlots   = 200
+	maxBuckets = 128
+	longSpan   = 31 * 24 * time.Hour // from here on there are always buckets
+)
+
+// widths are those that buckets may have when nobody asks for one.
+var widths = []time.Duration{
+	5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute,
+	time.Hour, 2 * time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour,
+}
+
+// widthFor is the width of buckets for a stretch of that length.
+func widthFor(span time.Duration) time.Duration {
+	for _, w := range widths {
+		if span <= maxBuckets*w {
+			return w
+		}
+	}
+	return widths[len(widths)-1]
+}
+
+// tally puts a slot into its bucket.
+func (b *builder) tally(s Slot) {
+	at, _ := b.place(s)
+	i := int(max(at.Sub(b.look.From), 0) / b.width)
+	bucket := b.buckets[i]
+	if bucket == nil {
+		from := b.look.From.Add(time.Duration(i) * b.width)
+		to := from.Add(b.width)
+		if to.After(b.look.To) {
+			to = b.look.To
+		}
+		bucket = &Bucket{From: from, To: to, Worst: s.Phase, Counts: map[Phase]int{}, First: s.Key.Period, Last: s.Key.Period, Schedule: string(s.Key.Schedule)}
+		b.buckets[i] = bucket
+	}
+	bucket.Total++
+	bucket.Counts[s.Phase]++
+	if s.Phase.worse(bucket.Worst) {
+		bucket.Worst = s.Phase
+	}
+	if s.Key.Period.Compare(bucket.First) < 0 {
+		bucket.First, bucket.Schedule = s.Key.Period, string(s.Key.Schedule)
+	}
+	if s.Key.Period.Compare(bucket.Last) > 0 {
+		bucket.Last = s.Key.Period
+	}
+	if s.Run.Status == run.Completed && s.Run.Progress.Opening.GateBypassed {
+		bucket.Bypassed++
+	}
+	if s.Deadline == string(sla.Breached) {
+		bucket.Breached++
+	}
+}
+
+// sorted lists the buckets, oldest first.
+func (b *builder) sorted() []Bucket {
+	out := make([]Bucket, 0, len(b.buckets))
+	for _, bucket := range b.buckets {
+		out = append(out, *bucket)
+	}
+	slices.SortFunc(out, func(a, b Bucket) int { return a.From.Compare(b.From) })
+	return out
+}

@@ -1,0 +1,126 @@
+package timeline
+
+import (
+	"context"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/explain"
+	"github.com/interlock-go/interlock/internal/gate"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/reason"
+	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// How much of a lane is looked at for causes: the newest of each kind. An older one tells what its run alone knows.
+const (
+	maxGates = 5  // gates evaluated
+	maxLogs  = 50 // job logs read
+	maxRules = 50 // exhausted windows read
+)
+
+// causes says of each slot why it stands as it does.
+func (b *builder) causes(ctx context.Context) error {
+	logs, err := b.logs(ctx)
+	if err != nil {
+		return err
+	}
+	closed, err := b.closed(ctx)
+	if err != nil {
+		return err
+	}
+	gates := 0
+	for i := len(b.lane.Slots) - 1; i >= 0; i-- {
+		s := &b.lane.Slots[i]
+		if s.Run.Status == "" {
+			s.Cause = b.absence(*s)
+			continue
+		}
+		e := explain.Evidence{Log: logs[s.Key], Closed: closed[s.Key], DryRun: s.DryRun, Now: b.look.now}
+		if s.Phase == Phase(run.Waiting) && gates < maxGates {
+			gates++
+			if e.Closed, err = b.live(ctx, s.Run); err != nil {
+				return err
+			}
+		}
+		s.Cause = explain.Cause(s.Run, e)
+	}
+	return nil
+}
+
+// absence says why a period has no run.
+func (b *builder) absence(s Slot) reason.Reason {
+	switch s.Phase {
+	case Missing:
+		if !s.FireAt.IsZero() {
+			return reason.New(explain.CauseMissing, "its fire at {at} opened no run", reason.At("at", s.FireAt))
+		}
+		return reason.New(explain.CauseMissing, "it ended {at}, and nothing opened a run", reason.At("at", s.End))
+	case Paused:
+		return explain.PausedSince(b.row)
+	case Excluded:
+		return reason.New("excluded", "the calendar excludes it: {rule}", reason.Str("rule", s.Excluded))
+	default:
+		return reason.Reason{}
+	}
+}
+
+// logs reads the job logs of the newest runs that failed.
+func (b *builder) logs(ctx context.Context) (map[run.Key][]store.JobEntry, error) {
+	var keys []run.Key
+	for i := len(b.lane.Slots) - 1; i >= 0 && len(keys) < maxLogs; i-- {
+		switch s := b.lane.Slots[i]; run.Phase(s.Phase) {
+		case run.FailedForGood, run.Backoff, run.Settling, run.StartRefused:
+			keys = append(keys, s.Key)
+		default:
+		}
+	}
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	return b.look.Store.JobLogs(ctx, keys)
+}
+
+// closed reads the first rule that kept each of the newest exhausted gates closed.
+func (b *builder) closed(ctx context.Context) (map[run.Key]*explain.Rule, error) {
+	found := map[run.Key]*explain.Rule{}
+	any := false
+	for _, s := range b.lane.Slots {
+		any = any || s.Phase == Phase(run.GateClosed)
+	}
+	if !any {
+		return found, nil
+	}
+	page, err := b.look.Store.Events(ctx, store.EventQuery{Pipeline: b.e.ID, Type: event.ValidationExhausted, Limit: maxRules})
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range page.Items {
+		key := run.Key{Pipeline: e.Detail.Pipeline, Schedule: e.Detail.Schedule, Period: e.Detail.Date}
+		if g, ok := e.Detail.Extra.(event.Gate); ok && found[key] == nil {
+			found[key] = explain.ToldClosed(g)
+		}
+	}
+	return found, nil
+}
+
+// live is the first rule that keeps the gate of a waiting run closed now; nil if none does.
+func (b *builder) live(ctx context.Context, r run.Run) (*explain.Rule, error) {
+	def := b.definition(ctx, r)
+	view, err := gate.Look(ctx, b.look.Store, gate.Question{Definition: def, Upstream: b.look.Catalog.Current().Definition, Period: r.Period}, b.look.now)
+	if err != nil || view.Verdict.Outcome == rule.Pass {
+		return nil, err
+	}
+	return explain.FirstClosed(view.Leaves()), nil
+}
+
+// definition is the version that an attempt works on, or the active one if that cannot be read any more.
+func (b *builder) definition(ctx context.Context, r run.Run) *pipeline.Definition {
+	if version := r.Progress.Opening.ConfigVersion; version != "" && version != b.e.Version {
+		if def, err := b.look.Catalog.Definition(ctx, b.e.ID, version); err == nil {
+			return def
+		}
+	}
+	return b.e.Definition
+}

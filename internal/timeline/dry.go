@@ -1,0 +1,83 @@
+package timeline
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/schedule"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// maxMarkers bounds how many dry runs of a lane are read one by one.
+const maxMarkers = 100
+
+// dryRuns adds the dry runs of a pipeline that has only those: from their markers, as long as these are kept, and from
+// the events that told of them.
+func (b *builder) dryRuns(ctx context.Context) error {
+	if !b.e.DryRun {
+		return nil
+	}
+	var recent []schedule.Slot
+	oldest := b.look.now.Add(-store.DryRunLife)
+	for slot := range b.slots() {
+		if !slot.Period.End(b.zone).Before(oldest) {
+			recent = append(recent, slot)
+		}
+	}
+	for _, slot := range recent[max(0, len(recent)-maxMarkers):] {
+		r, err := b.look.Store.DryRun(ctx, b.e.Key(slot.Period))
+		if errors.Is(err, store.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		b.add(b.ofDryRun(r))
+	}
+	return b.dryEvents(ctx)
+}
+
+func (b *builder) ofDryRun(r run.Run) Slot {
+	s := b.ofRun(r)
+	s.DryRun, s.Phase = true, phaseOf(r, true, b.look.now)
+	return s
+}
+
+// dryEvents adds the dry runs whose markers are gone. Those that would have started are told before those that ended.
+func (b *builder) dryEvents(ctx context.Context) error {
+	type told struct {
+		run   run.Run
+		phase Phase
+	}
+	var all []told
+	for _, t := range []event.Type{event.DryRunWouldTrigger, event.DryRunCompleted} {
+		phase := WouldStart
+		if t == event.DryRunCompleted {
+			phase = Phase(run.GateClosed)
+		}
+		err := b.events(ctx, t, maxOpened, func(e event.Event) {
+			r := run.Run{Key: run.Key{Pipeline: e.Detail.Pipeline, Schedule: e.Detail.Schedule, Period: e.Detail.Date}}
+			r.Attempt, r.OpenedAt, r.EndedAt = max(e.Detail.Attempt, 1), e.Time, e.Time
+			if !slices.ContainsFunc(all, func(x told) bool { return x.run.Key == r.Key }) {
+				all = append(all, told{r, phase})
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, x := range all {
+		if x.run.Period.IsZero() {
+			continue
+		}
+		x.run.Status = run.Completed
+		if x.phase != WouldStart {
+			x.run.Status = run.ValidationExhausted
+		}
+		b.add(b.ofDryRun(x.run))
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package timeline
+
+import (
+	"time"
+
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// Phase is how a period stands. A period with a run has the run's phase (run.Phase), except that a dry run that
+// ended WouldStart never completed; a period without a run has one of these.
+type Phase string
+
+// The phases of periods without a run, and of a dry run whose gate was open.
+const (
+	Upcoming   Phase = "upcoming"    // its time has not come
+	Due        Phase = "due"         // its time has come, and it may still open
+	Missing    Phase = "missing"     // it should have opened and did not
+	Excluded   Phase = "excluded"    // the calendar suppresses it
+	Paused     Phase = "paused"      // the pipeline is paused, so it does not open
+	WouldStart Phase = "would-start" // a dry run whose job would have started
+)
+
+// Worst orders phases, the one that needs a person most first.
+var Worst = []Phase{
+	Phase(run.FailedForGood), Phase(run.StartHeld), Phase(run.GateClosed), Missing, Phase(run.StatusUnread),
+	Phase(run.Settling), Phase(run.Backoff), Phase(run.StartRefused), Phase(run.CalledOff), Paused,
+	Phase(run.WaitingForSlot), Phase(run.Waiting), Phase(run.Starting), Phase(run.JobRunning), Phase(run.NotDue), Due,
+	Phase(run.Done), WouldStart, Upcoming, Excluded,
+}
+
+var rank = func() map[Phase]int {
+	ranks := map[Phase]int{}
+	for i, p := range Worst {
+		ranks[p] = i
+	}
+	return ranks
+}()
+
+// worse says whether p needs a person more than q. A phase that is not known here comes last.
+func (p Phase) worse(q Phase) bool {
+	at := func(p Phase) int {
+		if i, known := rank[p]; known {
+			return i
+		}
+		return len(Worst)
+	}
+	return at(p) < at(q)
+}
+
+// phaseOf is how a run stands.
+func phaseOf(r run.Run, dry bool, now time.Time) Phase {
+	if p := Phase(r.Phase(now)); !dry || p != Phase(run.Done) {
+		return p
+	}
+	return WouldStart
+}
+
+// retryAt is when a failed attempt, or a refused start, is tried again.
+func retryAt(r run.Run, now time.Time) time.Time {
+	switch r.Phase(now) {
+	case run.Backoff:
+		return r.Progress.WindowStart
+	case run.StartRefused:
+		return r.Progress.NextTry
+	default:
+		return time.Time{}
+	}
+}
+
+// grace is how long after its fire a period may be without a run before it counts as missing: the run opens a moment later.
+const grace = time.Minute
+
+// vacant is how a period stands that has no run. Begins is when it opens or its data begins, last the instant from which
+// on it is missing.
+func vacant(excluded string, begins, last time.Time, row store.Pipeline, now time.Time) Phase {
+	switch {
+	case excluded != "":
+		return Excluded
+	case pausedAt(row, begins, last, now):
+		return Paused
+	case now.Before(begins):
+		return Upcoming
+	case now.Before(last):
+		return Due
+	}
+	return Missing
+}
+
+// pausedAt says whether a pause in effect keeps a period from opening: it had not missed its time when the pause began, and its
+// time comes before the pause ends automatically.
+func pausedAt(row store.Pipeline, begins, last, now time.Time) bool {
+	if !row.Paused() {
+		return false
+	}
+	until := row.PausedUntil()
+	for _, p := range row.Pauses() {
+		if !last.Before(p.Since) && (until.IsZero() || begins.Before(until) || !until.After(now)) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,150 @@
+package timeline
+
+import (
+	"context"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/schedule"
+	"github.com/interlock-go/interlock/internal/sla"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// bare is what the schedule alone says of a period. A bucket on the axis of periods needs no more than its place.
+func (b *builder) bare(key run.Key) Slot {
+	s := Slot{Key: key, Start: key.Period.Start(b.zone), End: key.Period.End(b.zone), Deadline: b.due.state[key]}
+	if b.width == 0 || b.look.Axis == ByExecution {
+		b.fire(&s)
+	}
+	return s
+}
+
+// fire fills in when a period opens and is due.
+func (b *builder) fire(s *Slot) {
+	s.FireAt = b.e.Schedule.FireFor(s.Key.Period)
+	due := b.e.SLA.For(s.Key.Period, s.FireAt, b.e.Schedule)
+	s.Warn, s.Breach = due.Warn, due.Breach
+}
+
+// ofRun is the slot of a run.
+func (b *builder) ofRun(r run.Run) Slot {
+	s := b.bare(r.Key)
+	s.Run, s.Phase, s.RetryAt = r, phaseOf(r, false, b.look.now), retryAt(r, b.look.now)
+	return s
+}
+
+// without is the slot of an expected period that has no run.
+func (b *builder) without(slot schedule.Slot) Slot {
+	s := b.bare(b.e.Key(slot.Period))
+	s.FireAt, s.Excluded, s.DryRun = slot.FireAt, slot.Excluded, b.e.DryRun
+	s.Phase = vacant(slot.Excluded, slot.Begins(b.zone), b.lastCall(slot), b.row, b.look.now)
+	if s.Phase == Missing && b.e.DryRun {
+		s.Phase = Due // of a dry run nothing is missed: its marker may have expired
+	}
+	return s
+}
+
+// lastCall is from when on a period without a run is missing: its fire or, where a sensor or an upstream opens it, its end;
+// not before its deadline, up to which what opens it may still come.
+func (b *builder) lastCall(slot schedule.Slot) time.Time {
+	if !slot.FireAt.IsZero() {
+		return slot.FireAt.Add(grace)
+	}
+	end := slot.Period.End(b.zone)
+	if breach := b.e.SLA.For(slot.Period, slot.FireAt, b.e.Schedule).Breach; breach.After(end) {
+		return breach
+	}
+	return end
+}
+
+// ledger is how the deadlines of a lane stand.
+type ledger struct {
+	state    map[run.Key]string // the worse of two
+	inWindow map[run.Key]bool   // a deadline lies in the stretch
+}
+
+// Warned is the state of an armed deadline that has warned.
+const Warned = "WARNED"
+
+// weight orders the states of deadlines, the worst last.
+var weight = map[string]int{string(sla.Cancelled): 1, string(sla.Met): 2, string(sla.Armed): 3, Warned: 4, string(sla.Breached): 5}
+
+// StateOf is the state of a deadline as a timeline shows it.
+func StateOf(d store.Deadline) string {
+	if d.State == sla.Armed && d.Warned {
+		return Warned
+	}
+	return string(d.State)
+}
+
+// ledger reads the deadlines of the periods in the stretch. A deadline lies after the beginning of its period, by two days at
+// most, those that the file adds, and the length of a period that is longer than a day.
+func (b *builder) ledger(ctx context.Context) error {
+	b.due = ledger{state: map[run.Key]string{}, inWindow: map[run.Key]bool{}}
+	spec, q := b.e.SLA, b.look.Query
+	if spec.Deadline == nil && spec.Max == 0 {
+		return nil
+	}
+	until := q.To.AddDate(0, 0, spec.DayOffset+2).Add(b.e.Schedule.Size().Longest())
+	want := store.DeadlineQuery{Pipeline: b.e.ID, From: q.From.AddDate(0, 0, -1), To: until, Limit: store.MaxPage}
+	for {
+		page, err := b.look.Store.Deadlines(ctx, want)
+		if err != nil {
+			return err
+		}
+		for _, d := range page.Items {
+			if state := StateOf(d); weight[state] > weight[b.due.state[d.Key]] {
+				b.due.state[d.Key] = state
+			}
+			if q.holds(d.BreachAt) {
+				b.due.inWindow[d.Key] = true
+			}
+		}
+		if want.Cursor = page.Next; want.Cursor == "" {
+			return nil
+		}
+	}
+}
+
+// lookBack is how long before the stretch an attempt may have opened that still ran in it.
+const lookBack = 24 * time.Hour
+
+// maxOpened bounds how many openings of attempts are read for one lane.
+const maxOpened = 5000
+
+// executed lists the runs of which an attempt opened in the stretch, or shortly before it.
+func (b *builder) executed(ctx context.Context) ([]run.Key, error) {
+	if b.e.DryRun || b.look.From.After(b.look.now) {
+		return nil, nil
+	}
+	var keys []run.Key
+	err := b.events(ctx, event.TriggerStarted, maxOpened, func(e event.Event) {
+		keys = append(keys, run.Key{Pipeline: e.Detail.Pipeline, Schedule: e.Detail.Schedule, Period: e.Detail.Date})
+	})
+	return keys, err
+}
+
+// events goes through the events of one type from the end of the stretch back to shortly before it.
+func (b *builder) events(ctx context.Context, t event.Type, most int, each func(event.Event)) error {
+	oldest := b.look.From.Add(-lookBack)
+	q := store.EventQuery{Pipeline: b.e.ID, Type: t, Limit: 100, Cursor: b.look.cursor}
+	for read := 0; read < most; {
+		page, err := b.look.Store.Events(ctx, q)
+		if err != nil {
+			return err
+		}
+		for _, e := range page.Items {
+			if e.Time.Before(oldest) {
+				return nil
+			}
+			each(e)
+		}
+		read += len(page.Items)
+		if q.Cursor = page.Next; q.Cursor == "" {
+			return nil
+		}
+		q.Limit = store.MaxPage
+	}
+	return nil
+}
