@@ -384,7 +384,7 @@ func serveListening(t *testing.T, config string) *service {
 func TestAuditTellsWhoDidWhat(t *testing.T) {
 	s := serve(t, site{pipelines: map[string]string{"orders.yaml": "pipeline: {id: orders, owner: tests}\nschedule: {cron: \"0 8 * * *\"}\njob: {type: command, config: {command: [\"true\"]}}\n"}})
 	s.must(0, "pause", "orders", "--reason", "maintenance")
-	got := s.must(0, "audit").stdout
+	got := s.must(0, "audit", "-o", "wide").stdout
 	for _, want := range []string{"server", "config", "accepted=[orders]", "start", "ann (local)", "pause", "done", "maintenance"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("there is no %q in\n%s", want, got)

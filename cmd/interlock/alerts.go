@@ -31,11 +31,11 @@ func newAlertsRoutes(a *app) *cobra.Command {
 			return err
 		}
 		return a.show(format, raw, func() {
-			rows := [][]cell{heads(a.outStyle, "ROUTE", "EVENTS", "SINKS", "GROUPED")}
+			var rows [][]cell
 			for _, r := range routes {
-				rows = append(rows, []cell{{printable(r.Name), a.outStyle.bold}, plain(printable(routed(r))), plain(printable(sinksOf(r))), plain(printable(groupedBy(r)))})
+				rows = append(rows, []cell{{printable(r.Name), a.outStyle.bold}, plain(printable(sinksOf(r))), plain(printable(groupedBy(r))), plain(printable(routed(r)))})
 			}
-			fmt.Fprint(a.stdout, table("", rows))
+			a.sheet([]column{col("ROUTE"), col("SINKS"), extraCol("GROUPED"), wrapCol("EVENTS")}, rows)
 		})
 	})
 	return cmd
@@ -145,7 +145,7 @@ func (a *app) writeDead(dead []client.DeadLetter) {
 		fmt.Fprintln(a.stdout, "There are no dead letters: every alert was accepted or is being delivered.")
 		return
 	}
-	rows := [][]cell{heads(a.outStyle, "ID", "SINK", "GIVEN UP", "TRIES", "EVENT", "ABOUT", "ERROR")}
+	var rows [][]cell
 	for _, d := range dead {
 		about := d.Event.Detail.Pipeline
 		if d.Event.Detail.Date != "" {
@@ -157,11 +157,11 @@ func (a *app) writeDead(dead []client.DeadLetter) {
 		}
 		rows = append(rows, []cell{
 			{d.Event.ID, a.outStyle.bold},
-			plain(printable(d.Sink)), plain(shortTime(&d.At)), plain(fmt.Sprint(d.Tries)),
-			plain(kind), plain(printable(about)), plain(printable(d.Reason)),
+			plain(printable(d.Sink)), plain(printable(about)), plain(kind), plain(a.tableTime(&d.At)), plain(fmt.Sprint(d.Tries)),
+			plain(printable(d.Reason)),
 		})
 	}
-	fmt.Fprint(a.stdout, table("", rows))
+	a.sheet([]column{col("ID"), col("SINK"), extraCol("ABOUT"), extraCol("EVENT"), extraCol("GIVEN UP"), extraCol("TRIES"), wrapCol("ERROR")}, rows)
 	fmt.Fprintln(a.stdout, a.outStyle.dim("\n`interlock alerts retry ID…` or `--all` sends them again, `interlock alerts discard` deletes them."))
 }
 

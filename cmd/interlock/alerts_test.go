@@ -110,7 +110,7 @@ func TestWhatASinkRefusesIsListedAndSentAgain(t *testing.T) {
 	}
 	s.must(0, "trigger", "broken", "--date", "2026-03-03")
 	s.until("the alert is given up", func() bool {
-		return in(s.run("alerts", "dead", "--sink", "ops").stdout, "RETRY_EXHAUSTED", "broken 2026-03-03", "422")
+		return in(s.run("alerts", "dead", "--sink", "ops", "-o", "wide").stdout, "RETRY_EXHAUSTED", "broken 2026-03-03", "422")
 	})
 	if got := s.must(1, "alerts", "retry", "--all").stdout; !in(got, "✗ ops did not accept", "422") {
 		t.Errorf("got %s", got)
@@ -157,7 +157,7 @@ func TestDeadLettersOfARemovedSinkAreListedAndDiscarded(t *testing.T) {
 func TestRoutesAreShownAndTried(t *testing.T) {
 	h := newHook(t, http.StatusOK)
 	s := serve(t, h.site("  routes: [{name: pages, severity: critical, pipelines: ['gold-*'], sinks: [ops, log], interval: 5m}, {name: quiet, sinks: []}]\n"))
-	if got := s.must(0, "alerts", "routes").stdout; !in(got, "pages", "severity critical and above; pipeline gold-*", "ops, log", "by pipeline, type, every 5m0s at most", "quiet", "nowhere") {
+	if got := s.must(0, "alerts", "routes", "-o", "wide").stdout; !in(got, "pages", "severity critical and above; pipeline gold-*", "ops, log", "by pipeline, type, every 5m0s at most", "quiet", "nowhere") {
 		t.Errorf("got\n%s", got)
 	}
 	if got := s.must(0, "alerts", "test", "pages").stdout; got != "✓ ops accepted the sample\n✓ log accepted the sample\n" {
@@ -197,7 +197,7 @@ func TestASilenceKeepsAlertsBackAndHidesNothing(t *testing.T) {
 	if got := s.must(0, "silence", "list").stdout; !in(got, "No silence is active") {
 		t.Errorf("got %q", got)
 	}
-	if got := s.must(0, "silence", "list", "--all").stdout; !in(got, id, "by ann: done") {
+	if got := s.must(0, "silence", "list", "--all", "-o", "wide").stdout; !in(got, id, "by ann: done") {
 		t.Errorf("got\n%s", got)
 	}
 	s.must(0, "trigger", "broken", "--date", "2026-03-04")

@@ -17,7 +17,7 @@ func newArchive(a *app) *cobra.Command {
 
 // archiveOf finds the archive as serve does.
 func (a *app) archiveOf(config string) (string, error) {
-	file, err := a.serverFile(config)
+	file, err := a.serverFile(config, a.printProblem)
 	if err != nil {
 		return "", err
 	}

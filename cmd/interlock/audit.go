@@ -49,11 +49,11 @@ func newAudit(a *app) *cobra.Command {
 				return
 			}
 			a.more(l.next, "entries before these")
-			rows := [][]cell{heads(a.outStyle, "TIME", "ACTOR", "ACTION", "ABOUT", "OUTCOME", "WITH", "REASON")}
+			var rows [][]cell
 			for _, e := range slices.Backward(entries) { // the newest at the prompt
 				rows = append(rows, a.auditRow(e))
 			}
-			fmt.Fprint(a.stdout, table("", rows))
+			a.sheet([]column{col("TIME"), col("ACTOR"), col("ACTION"), extraCol("ABOUT"), col("OUTCOME"), extraCol("WITH"), textCol("REASON")}, rows)
 		})
 	})
 	return cmd
@@ -73,7 +73,7 @@ func (a *app) auditRow(e client.AuditEntry) []cell {
 		why = e.Error
 	}
 	return []cell{
-		plain(e.At.UTC().Format(timeShape)),
+		plain(a.tableTime(&e.At)),
 		{printable(actor), a.outStyle.bold},
 		plain(printable(e.Action)), plain(orDash(about)),
 		a.outcomeCell(e.Outcome), plain(orDash(parametersOf(e.Parameters))), plain(orDash(why)),

@@ -21,7 +21,7 @@ func newBackup(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&data, "data", "", "`DIR` of the embedded store (default as for serve: from ./interlock.yaml, else ./interlock-data)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if data == "" {
-			file, err := a.serverFile("")
+			file, err := a.serverFile("", a.printProblem)
 			if err != nil {
 				return err
 			}
@@ -30,7 +30,10 @@ func newBackup(a *app) *cobra.Command {
 			}
 			data = file.Data.Dir
 		}
-		if err := sqlite.BackupDir(cmd.Context(), data, args[0]); err != nil {
+		end := a.progress("copying the store")
+		err := sqlite.BackupDir(cmd.Context(), data, args[0])
+		end()
+		if err != nil {
 			return err
 		}
 		fmt.Fprintf(a.stdout, "%s is a copy of the store in %s\n", args[0], data)

@@ -120,7 +120,11 @@ func (a *app) serveTables(ctx context.Context, file settings.File, logger *slog.
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.stderr, "interlock shows %s at %s; stop it with Ctrl-C\n", file.Store, c.address())
+	if _, isJSON := logger.Handler().(*slog.JSONHandler); isJSON {
+		logger.Info("interlock shows a deployment", "store", file.Store, "address", c.address())
+	} else {
+		fmt.Fprintf(a.stderr, "interlock shows %s at %s; stop it with Ctrl-C\n", file.Store, c.address())
+	}
 	c.follow(ctx)
 	return c.close()
 }

@@ -20,7 +20,7 @@ func newDeadlines(a *app) *cobra.Command {
 	addFilled(cmd, &q.Pipeline, "pipeline", "only of this `PIPELINE`")
 	addFilled(cmd, &q.State, "state", "those in this `STATE`: ARMED, MET, BREACHED, CANCELLED or all (default ARMED)")
 	limit, format := addLimit(cmd, 100), addFormat(cmd)
-	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
+	a.watchable(cmd, func(ctx context.Context, c *client.Client, _ []string) error {
 		l, err := read(limit, func(p client.Paging, raw client.CallOption) (client.Page[client.Deadline], error) {
 			q.Paging = p
 			return c.Deadlines(ctx, q, raw)
@@ -51,14 +51,14 @@ func noDeadlines(state string) string {
 }
 
 func (a *app) writeDeadlines(deadlines []client.Deadline) {
-	rows := [][]cell{heads(a.outStyle, "RUN", "KIND", "STATE", "WARNS", "BREACHES", "COMPLETED", "NOTE")}
+	var rows [][]cell
 	for _, d := range deadlines {
 		rows = append(rows, []cell{
 			{d.Pipeline + "/" + d.Schedule + "/" + d.Date, a.outStyle.bold},
-			plain(d.Kind), a.deadlineCell(d), plain(shortTime(d.WarnAt)), plain(shortTime(&d.BreachAt)), plain(shortTime(d.DoneAt)), plain(deadlineNote(d)),
+			a.deadlineCell(d), plain(a.tableTime(&d.BreachAt)), plain(d.Kind), plain(a.tableTime(d.WarnAt)), plain(a.tableTime(d.DoneAt)), plain(deadlineNote(d)),
 		})
 	}
-	fmt.Fprint(a.stdout, table("", rows))
+	a.sheet([]column{col("RUN"), col("STATE"), col("BREACHES"), extraCol("KIND"), extraCol("WARNS"), extraCol("COMPLETED"), textCol("NOTE")}, rows)
 }
 
 func (a *app) deadlineCell(d client.Deadline) cell {

@@ -140,7 +140,7 @@ func (a *app) demoController(ctx context.Context, f *demoFlags, dir string) (*co
 	if err := demo.Write(dir, self); err != nil {
 		return nil, err
 	}
-	file, err := a.serverFile(filepath.Join(dir, usualServerFile))
+	file, err := a.serverFile(filepath.Join(dir, usualServerFile), a.printProblem)
 	if err != nil {
 		return nil, err
 	}

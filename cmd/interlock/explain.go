@@ -21,7 +21,7 @@ func newExplain(a *app) *cobra.Command {
 	}
 	addFilled(cmd, &date, "date", "the `PERIOD` (default that of the newest open run, else of a fire now)")
 	format := addFormat(cmd)
-	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
+	a.watchable(cmd, func(ctx context.Context, c *client.Client, args []string) error {
 		var raw json.RawMessage
 		x, err := c.Explain(ctx, args[0], date, client.Raw(&raw))
 		if err != nil {

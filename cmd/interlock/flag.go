@@ -39,18 +39,25 @@ func (c *choice) Set(s string) error {
 const (
 	textFormat   = "text"
 	jsonFormat   = "json"
+	wideFormat   = "wide" // text, with tables as wide as they are
 	githubFormat = "github"
+	sarifFormat  = "sarif"
+	junitFormat  = "junit"
 )
 
-// addFormat gives cmd a --format flag with text, json and whatever more it can print.
+// addFormat gives cmd a --format flag, short -o, with text, wide, json and the given formats.
 func addFormat(cmd *cobra.Command, more ...string) *choice {
-	format := &choice{value: textFormat, options: append([]string{textFormat, jsonFormat}, more...)}
-	addChoice(cmd, format, "format", "output format")
+	format := &choice{value: textFormat, options: append([]string{textFormat, wideFormat, jsonFormat}, more...)}
+	addShortChoice(cmd, format, "format", "o", "output format")
 	return format
 }
 
 func addChoice(cmd *cobra.Command, c *choice, name, usage string) {
-	cmd.Flags().Var(c, name, usage)
+	addShortChoice(cmd, c, name, "", usage)
+}
+
+func addShortChoice(cmd *cobra.Command, c *choice, name, short, usage string) {
+	cmd.Flags().VarP(c, name, short, usage)
 	complete := cobra.FixedCompletions(c.options, cobra.ShellCompDirectiveNoFileComp)
 	// It fails only for a flag that does not exist, and this one was made above.
 	_ = cmd.RegisterFlagCompletionFunc(name, complete)

@@ -22,7 +22,7 @@ func newHealth(a *app) *cobra.Command {
 		Args:    noArguments,
 	}
 	format := addFormat(cmd)
-	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
+	a.watchable(cmd, func(ctx context.Context, c *client.Client, _ []string) error {
 		var raw json.RawMessage
 		h, err := c.Ready(ctx, client.Raw(&raw))
 		var problem *client.Problem

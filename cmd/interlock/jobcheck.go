@@ -90,7 +90,7 @@ type jobTest struct {
 
 // prepare makes the types of a server with that file. Commands run in a directory of their own, which is removed in the end.
 func (t *jobTest) prepare(a *app, f *jobTestFlags) (cleanUp func(), err error) {
-	file, err := a.serverFile(f.config)
+	file, err := a.serverFile(f.config, a.printProblem)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 // show prints an answer of the server: as it was sent, or for people.
 func (a *app) show(format *choice, raw json.RawMessage, text func()) error {
 	if format.value != jsonFormat {
+		a.wide = format.value == wideFormat
 		text()
 		return nil
 	}
@@ -89,6 +90,7 @@ func (l *listing[T]) page(limit int) client.Paging {
 // showList prints a list: as JSON in the server's form, {items, nextCursor}, or for people.
 func showList[T any](a *app, format *choice, l listing[T], text func(items []T)) error {
 	if format.value != jsonFormat {
+		a.wide = format.value == wideFormat
 		text(l.items)
 		return nil
 	}
@@ -114,15 +116,6 @@ func (a *app) more(next, what string) {
 	if next != "" {
 		fmt.Fprintln(a.stdout, a.outStyle.dim("There are more "+what+": raise --limit to list them."))
 	}
-}
-
-// heads is the first row of a table.
-func heads(s style, titles ...string) []cell {
-	row := make([]cell, len(titles))
-	for i, title := range titles {
-		row[i] = cell{title, s.dim}
-	}
-	return row
 }
 
 // facts is a table of names and values; what has no value is left out.

@@ -29,6 +29,8 @@ type world struct {
 	unsetenv       func(string) error
 	now            func() time.Time
 	terminal       func(io.Writer) bool
+	columns        func(io.Writer) int                  // of a terminal; 0 if it is none
+	after          func(time.Duration) <-chan time.Time // as time.After
 }
 
 func main() {
@@ -44,8 +46,17 @@ func main() {
 	version = buildVersion(version, info, ok)
 	os.Exit(execute(os.Args[1:], world{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
-		getenv: os.Getenv, unsetenv: os.Unsetenv, now: time.Now, terminal: isTerminal,
+		getenv: os.Getenv, unsetenv: os.Unsetenv, now: time.Now, terminal: isTerminal, columns: columnsOf, after: time.After,
 	}))
+}
+
+func columnsOf(w io.Writer) int {
+	if f, ok := w.(*os.File); ok {
+		if columns, _, err := term.GetSize(int(f.Fd())); err == nil {
+			return columns
+		}
+	}
+	return 0
 }
 
 func isTerminal(w io.Writer) bool {

@@ -25,6 +25,7 @@ type call struct {
 	stdin    string
 	env      map[string]string
 	terminal bool
+	after    func(time.Duration) <-chan time.Time
 }
 
 type result struct {
@@ -40,6 +41,7 @@ func (c call) run() result {
 		getenv:   func(name string) string { return c.env[name] },
 		now:      func() time.Time { return noon },
 		terminal: func(io.Writer) bool { return c.terminal },
+		after:    c.after,
 	})
 	return result{code, stdout.String(), stderr.String()}
 }

@@ -158,7 +158,9 @@ func newBackfill(a *app) *cobra.Command {
 		}
 		q.Asked = a.asked(reason)
 		var raw json.RawMessage
+		end := a.progress("opening the runs from " + q.From + " to " + q.To)
 		periods, err := c.Backfill(ctx, args[0], q, client.Raw(&raw))
+		end()
 		if err != nil {
 			return err
 		}
@@ -172,7 +174,7 @@ func (a *app) writeBackfill(periods []client.Backfilled, dryRun bool) {
 		fmt.Fprintln(a.stdout, "No period is expected in that range.")
 		return
 	}
-	rows := [][]cell{heads(a.outStyle, "PERIOD", "ACTION", "WHY")}
+	var rows [][]cell
 	done := 0
 	for _, p := range periods {
 		paint := a.outStyle.dim
@@ -186,7 +188,8 @@ func (a *app) writeBackfill(periods []client.Backfilled, dryRun bool) {
 	if dryRun {
 		verb = "would run"
 	}
-	fmt.Fprintf(a.stdout, "%s\n%d of %s %s\n", table("", rows), done, plural(len(periods), "period"), verb)
+	a.sheet([]column{col("PERIOD"), col("ACTION"), wrapCol("WHY")}, rows)
+	fmt.Fprintf(a.stdout, "\n%d of %s %s\n", done, plural(len(periods), "period"), verb)
 }
 
 func newJob(a *app) *cobra.Command {

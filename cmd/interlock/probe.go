@@ -57,7 +57,7 @@ func (a *app) probeRun(ctx context.Context, file, name string, f *probeFlags) er
 	if p == nil {
 		return noProbe(file, name, def)
 	}
-	server, err := a.serverFile(f.config)
+	server, err := a.serverFile(f.config, a.printProblem)
 	if err != nil {
 		return err
 	}

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -21,12 +23,13 @@ import (
 const exitUnreachable = 3
 
 // remoteFlags say which server to ask.
-type remoteFlags struct{ server, token, store, ca, cert, key string }
+type remoteFlags struct{ server, token, store, ca, cert, key, context string }
 
 // addRemoteFlags gives every command the flags that name the server.
 func addRemoteFlags(root *cobra.Command, a *app) {
 	a.remote = &remoteFlags{}
-	root.PersistentFlags().StringVar(&a.remote.server, "server", "", "`URL` of the server, or unix:PATH of its socket (INTERLOCK_SERVER, default "+client.DefaultServer+")")
+	root.PersistentFlags().StringVar(&a.remote.server, "server", "", "`URL` of the server, HOST:PORT, or unix:PATH of its socket (INTERLOCK_SERVER, default "+client.DefaultServer+")")
+	root.PersistentFlags().StringVar(&a.remote.context, "context", "", "`NAME` of the context to use, see interlock context (INTERLOCK_CONTEXT, default the current one)")
 	root.PersistentFlags().StringVar(&a.remote.store, "store", "", "`URL` of an AWS deployment to read instead of a server: dynamodb://ENVIRONMENT?region=REGION")
 	root.PersistentFlags().StringVar(&a.remote.ca, "ca", "", "PEM `FILE` of the certificate authorities of the server (INTERLOCK_CA)")
 	root.PersistentFlags().StringVar(&a.remote.cert, "cert", "", "PEM `FILE` of the client certificate to present (INTERLOCK_CERT)")
@@ -57,20 +60,23 @@ func (a *app) askTables(ctx context.Context, ask func(ctx context.Context, c *cl
 	return errors.Join(hinted(ask(ctx, c, args)), end())
 }
 
-// server is the one that flags or environment name.
+// server is the one that flags, environment or a context name, in this order. What a context says is used for its own server
+// alone: its token never goes to another.
 func (a *app) server() (*client.Client, error) {
-	or := func(flag, variable string) string {
-		if flag != "" {
-			return flag
+	chosen, err := a.chosenContext()
+	if err != nil {
+		return nil, err
+	}
+	or := func(flag, variable, stored string) string { return cmp.Or(flag, stored, a.getenv(variable)) }
+	address := withScheme(cmp.Or(a.remote.server, chosen.Server, a.getenv("INTERLOCK_SERVER"), client.DefaultServer))
+	token := a.remote.token
+	if token == "" {
+		if token, err = chosen.token(a); err != nil {
+			return nil, usageError{err}
 		}
-		return a.getenv(variable)
 	}
-	address := or(a.remote.server, "INTERLOCK_SERVER")
-	if address == "" {
-		address = client.DefaultServer
-	}
-	options := []client.Option{client.WithToken(or(a.remote.token, "INTERLOCK_TOKEN"))}
-	ca, cert, key := or(a.remote.ca, "INTERLOCK_CA"), or(a.remote.cert, "INTERLOCK_CERT"), or(a.remote.key, "INTERLOCK_KEY")
+	options := []client.Option{client.WithToken(cmp.Or(token, a.getenv("INTERLOCK_TOKEN")))}
+	ca, cert, key := or(a.remote.ca, "INTERLOCK_CA", chosen.CA), or(a.remote.cert, "INTERLOCK_CERT", chosen.Cert), or(a.remote.key, "INTERLOCK_KEY", chosen.Key)
 	if (ca != "" || cert != "" || key != "") && !strings.HasPrefix(address, "unix:") {
 		config, err := clientTLS(ca, cert, key)
 		if err != nil {
@@ -83,6 +89,45 @@ func (a *app) server() (*client.Client, error) {
 		return nil, usageError{err}
 	}
 	return c, nil
+}
+
+// chosenContext returns the context that --context or INTERLOCK_CONTEXT names, else the current one. It is empty if the server
+// is named otherwise.
+func (a *app) chosenContext() (serverContext, error) {
+	if a.remote.server != "" {
+		if a.remote.context != "" {
+			return serverContext{}, usagef("--server and --context name two servers; give one of them")
+		}
+		return serverContext{}, nil
+	}
+	name := a.remote.context
+	if name == "" && a.getenv("INTERLOCK_SERVER") != "" {
+		return serverContext{}, nil
+	}
+	all, err := a.readContexts()
+	if err != nil {
+		return serverContext{}, err
+	}
+	if name = cmp.Or(name, a.getenv("INTERLOCK_CONTEXT"), all.Current); name == "" {
+		return serverContext{}, nil
+	}
+	return all.find(name)
+}
+
+// withScheme completes HOST:PORT: http on this machine, https elsewhere, so that no token travels unencrypted unless the user
+// writes http.
+func withScheme(address string) string {
+	if strings.Contains(address, "://") || strings.HasPrefix(address, "unix:") {
+		return address
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		host = address
+	}
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+		return "http://" + address
+	}
+	return "https://" + address
 }
 
 // clientTLS reads the authorities that vouch for a server, and the certificate that a command presents to it.

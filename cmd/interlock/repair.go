@@ -25,7 +25,7 @@ func newRepair(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&data, "data", "", "`DIR` of the embedded store (default as for serve: from ./interlock.yaml, else ./interlock-data)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if data == "" {
-			file, err := a.serverFile("")
+			file, err := a.serverFile("", a.printProblem)
 			if err != nil {
 				return err
 			}

@@ -31,6 +31,9 @@ var (
 // usageError is a command line that cannot be understood; it is told together with the way to the help text.
 type usageError struct{ error }
 
+// loggedError is an error that is in the log already.
+type loggedError struct{ error }
+
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 // app is what commands work with: where they read and write, and how that looks.
@@ -41,6 +44,11 @@ type app struct {
 	getenv         func(string) string
 	takeenv        func(names []string) // takes secrets out of the process's environment; getenv still returns them
 	flush          func() error         // sends what was printed so far
+	after          func(time.Duration) <-chan time.Time
+	terminal       bool // stdout is one
+	errTerminal    bool // stderr is one
+	width          int  // of tables
+	wide           bool // tables are as wide as they are
 	outStyle       style
 	errStyle       style
 	remote         *remoteFlags
@@ -53,6 +61,10 @@ func execute(args []string, w world) int {
 	a := &app{
 		stdin: w.stdin, stdout: out, stderr: w.stderr, now: w.now, getenv: env.get, takeenv: env.take, flush: out.Flush,
 		outStyle: styleFor(w, w.stdout), errStyle: styleFor(w, w.stderr),
+		after: w.after, terminal: w.terminal(w.stdout), errTerminal: w.terminal(w.stderr), width: narrow,
+	}
+	if w.columns != nil {
+		a.width = max(narrow, w.columns(w.stdout))
 	}
 	root := newRoot(a)
 	root.SetArgs(append([]string{}, args...)) // nil would mean those of the process
@@ -76,6 +88,8 @@ func (a *app) exitCode(cmd *cobra.Command, err error) int {
 		return exitNo
 	case errors.Is(err, errUnreachable):
 		return exitUnreachable
+	case errors.As(err, &loggedError{}):
+		return exitUsage
 	}
 	fmt.Fprintf(a.stderr, "%s %s\n", a.errStyle.red("interlock:"), printableLines(err.Error()))
 	if code, ok := remoteCode(err); ok {
@@ -94,6 +108,7 @@ func newRoot(a *app) *cobra.Command {
 		Long: "Interlock decides when a data job may start:\n" +
 			"it starts a pipeline's job when the rules over its sensors pass, and then keeps watching.",
 		Example:            "  interlock validate pipelines/",
+		Version:            version,
 		SilenceUsage:       true,
 		SilenceErrors:      true,
 		DisableSuggestions: true, // unknownCommand makes one line of them
@@ -105,14 +120,16 @@ func newRoot(a *app) *cobra.Command {
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp(root))
+	root.SetVersionTemplate(versionLine(thisBuild()) + "\n")
 	addRemoteFlags(root, a)
 	root.AddCommand(
 		newDemo(a), newInit(a), newServe(a),
 		newSensor(a), newStatus(a), newAttention(a), newRuns(a), newRun(a), newExplain(a), newDeadlines(a), newEvents(a), newAudit(a), newHealth(a), newAlerts(a), newSilence(a),
 		newTrigger(a), newRerun(a), newBackfill(a), newCancel(a), newPause(a), newResume(a), newJob(a), newProbe(a), newConfig(a), newBackup(a), newRepair(a), newArchive(a),
 		newValidate(a), newEvaluate(a), newNext(a),
-		newSchema(a), newVersion(a), newCompletion(a),
+		newContext(a), newSchema(a), newVersion(a), newCompletion(a),
 	)
+	addCompletions(root, a)
 	return root
 }
 

@@ -74,18 +74,18 @@ func (a *app) writeAttempts(attempts []client.Attempt) {
 		return
 	}
 	a.section("Attempts")
-	rows := [][]cell{heads(a.outStyle, "ATTEMPT", "CAUSE", "BY", "OPENED", "STARTED", "ENDED", "RESULT", "MESSAGE")}
+	var rows [][]cell
 	for _, t := range attempts {
 		result := orDash(t.Result)
 		if t.Category != nil {
 			result += " " + *t.Category
 		}
 		rows = append(rows, []cell{
-			plain(fmt.Sprint(t.Attempt)), plain(orDash(t.Cause)), plain(orDash(t.RequestedBy)), plain(shortTime(t.OpenedAt)),
-			plain(shortTime(t.StartedAt)), plain(shortTime(t.EndedAt)), plain(printable(result)), plain(orDash(t.Message)),
+			plain(fmt.Sprint(t.Attempt)), plain(orDash(t.Cause)), plain(printable(result)), plain(a.tableTime(t.StartedAt)),
+			plain(a.tableTime(t.EndedAt)), plain(a.tableTime(t.OpenedAt)), plain(orDash(t.RequestedBy)), plain(orDash(t.Message)),
 		})
 	}
-	fmt.Fprint(a.stdout, table("", rows))
+	a.sheet([]column{col("ATTEMPT"), col("CAUSE"), col("RESULT"), extraCol("STARTED"), extraCol("ENDED"), extraCol("OPENED"), extraCol("BY"), wrapCol("MESSAGE")}, rows)
 }
 
 func (a *app) writeGate(g *client.Shown) {
@@ -163,7 +163,7 @@ func (a *app) writeJobLog(entries []client.JobEntry) {
 		return
 	}
 	a.section("Job log")
-	rows := [][]cell{heads(a.outStyle, "AT", "ATTEMPT", "EVENT", "BY", "MESSAGE")}
+	var rows [][]cell
 	for _, e := range entries {
 		what := e.Event
 		if e.Category != nil {
@@ -173,7 +173,7 @@ func (a *app) writeJobLog(entries []client.JobEntry) {
 			plain(shortTime(&e.At)), plain(fmt.Sprint(e.Attempt)), plain(printable(what)), plain(orDash(e.By)), plain(orDash(e.Message)),
 		})
 	}
-	fmt.Fprint(a.stdout, table("", rows))
+	a.sheet([]column{col("AT"), col("ATTEMPT"), col("EVENT"), extraCol("BY"), wrapCol("MESSAGE")}, rows)
 }
 
 func (a *app) writeReruns(reruns []client.Rerun) {
@@ -181,17 +181,17 @@ func (a *app) writeReruns(reruns []client.Rerun) {
 		return
 	}
 	a.section("Rerun requests")
-	rows := [][]cell{heads(a.outStyle, "AT", "BY", "REASON", "ANSWER", "WHY")}
+	var rows [][]cell
 	for _, r := range reruns {
 		answer := cell{"rejected", a.outStyle.red}
 		if r.Accepted {
 			answer = cell{"accepted", a.outStyle.green}
 		}
 		rows = append(rows, []cell{
-			plain(shortTime(&r.At)), plain(printable(r.RequestedBy)), plain(printable(shorten(r.Reason, reasonCells))), answer, plain(printable(r.Why)),
+			plain(a.tableTime(&r.At)), plain(printable(r.RequestedBy)), answer, plain(printable(shorten(r.Reason, reasonCells))), plain(printable(r.Why)),
 		})
 	}
-	fmt.Fprint(a.stdout, table("", rows))
+	a.sheet([]column{col("AT"), col("BY"), col("ANSWER"), extraCol("REASON"), wrapCol("WHY")}, rows)
 }
 
 // writeOutput shows the end of what the last job printed.

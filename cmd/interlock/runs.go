@@ -23,7 +23,7 @@ func newRuns(a *app) *cobra.Command {
 	addFilled(cmd, &q.To, "to", "of this `PERIOD` and earlier ones")
 	addFilled(cmd, (*string)(&q.Status), "status", "only with this `STATUS`")
 	limit, format := addLimit(cmd, 20), addFormat(cmd)
-	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
+	a.watchable(cmd, func(ctx context.Context, c *client.Client, _ []string) error {
 		l, err := read(limit, func(p client.Paging, raw client.CallOption) (client.Page[client.Run], error) {
 			q.Paging = p
 			return c.Runs(ctx, q, raw)
@@ -102,15 +102,15 @@ func (a *app) writeRuns(runs []client.Run) {
 		fmt.Fprintln(a.stdout, "There are no such runs. `interlock explain PIPELINE` says why, `interlock trigger PIPELINE` opens one.")
 		return
 	}
-	rows := [][]cell{heads(a.outStyle, "RUN", "STATUS", "ATTEMPT", "OPENED", "ENDED", "REASON")}
+	var rows [][]cell
 	for _, r := range runs {
 		rows = append(rows, []cell{
 			{r.Key().String(), a.outStyle.bold},
 			a.statusCell(r), plain(fmt.Sprint(r.Attempt)),
-			plain(shortTime(r.OpenedAt)), plain(shortTime(r.EndedAt)), plain(shorten(printable(reasonText(r)), reasonCells)),
+			plain(a.tableTime(r.OpenedAt)), plain(a.tableTime(r.EndedAt)), plain(printable(reasonText(r))),
 		})
 	}
-	fmt.Fprint(a.stdout, table("", rows))
+	a.sheet([]column{col("RUN"), col("STATUS"), extraCol("ATTEMPT"), extraCol("OPENED"), extraCol("ENDED"), textCol("REASON")}, rows)
 }
 
 // runFlags let a run be named by its pipeline and period, too.
@@ -165,7 +165,7 @@ func newRun(a *app) *cobra.Command {
 		Args: arguments("RUN"),
 	}
 	flags, format := addRunFlags(show), addFormat(show)
-	show.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
+	a.watchable(show, func(ctx context.Context, c *client.Client, args []string) error {
 		key, err := flags.key(ctx, c, args[0])
 		if err != nil {
 			return err

@@ -263,15 +263,12 @@ func readingFor(date *string) string {
 	return "reading for " + *date
 }
 
-// dataCells is the widest that the fields of a reading are shown; the whole is in the JSON.
-const dataCells = 120
-
 func (a *app) writeReadings(pipeline string, readings []client.Reading) {
 	if len(readings) == 0 {
 		fmt.Fprintf(a.stdout, "There are no readings. `interlock sensor set %s KEY FIELD=VALUE` writes a sensor.\n", pipeline)
 		return
 	}
-	rows := [][]cell{heads(a.outStyle, "KEY", "PERIOD", "WRITTEN", "VERSION", "BY", "EXPIRES", "DATA")}
+	var rows [][]cell
 	for _, r := range readings {
 		data := sensor.Literal(r.Data)
 		if r.Deleted {
@@ -280,12 +277,12 @@ func (a *app) writeReadings(pipeline string, readings []client.Reading) {
 		rows = append(rows, []cell{
 			{r.Key, a.outStyle.bold},
 			plain(orDash(r.Date)),
-			plain(shortTime(&r.UpdatedAt)),
+			plain(a.tableTime(&r.UpdatedAt)),
 			plain(fmt.Sprint(r.Version)),
 			plain(orDash(r.Source)),
-			plain(shortTime(r.ExpiresAt)),
-			plain(printable(shorten(data, dataCells))),
+			plain(a.tableTime(r.ExpiresAt)),
+			plain(printable(data)),
 		})
 	}
-	fmt.Fprint(a.stdout, table("", rows))
+	a.sheet([]column{col("KEY"), col("PERIOD"), col("WRITTEN"), extraCol("VERSION"), extraCol("BY"), extraCol("EXPIRES"), textCol("DATA")}, rows)
 }

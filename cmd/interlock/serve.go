@@ -9,10 +9,12 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"go.opentelemetry.io/otel"
 
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/engine"
 	"github.com/interlock-go/interlock/internal/settings"
+	"github.com/interlock-go/interlock/internal/store/redis"
 )
 
 // serveFlags are the flags of serve; each wins over the server's file.
@@ -51,11 +53,33 @@ func newServe(a *app) *cobra.Command {
 }
 
 func (a *app) serve(ctx context.Context, f *serveFlags) error {
+	logger := a.newLogger(f.logFormat.value)
+	err := a.serveLogging(ctx, f, logger)
+	if err == nil || f.logFormat.value != jsonFormat {
+		return err
+	}
+	logger.Error("interlock ends", "error", err)
+	return loggedError{err}
+}
+
+// newLogger returns the server's log. What libraries log goes there, too, so that a log in JSON is nothing but JSON.
+func (a *app) newLogger(format string) *slog.Logger {
+	logger := slog.New(slog.NewTextHandler(a.stderr, nil))
+	if format == jsonFormat {
+		logger = slog.New(slog.NewJSONHandler(a.stderr, nil))
+	}
+	slog.SetDefault(logger)
+	redis.LogTo(logger)
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { logger.Warn("send traces", "error", err) }))
+	return logger
+}
+
+func (a *app) serveLogging(ctx context.Context, f *serveFlags, logger *slog.Logger) error {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP) // first of all: it must never end the server
 	defer signal.Stop(hangups)
 	read := func() (settings.File, engine.Folders, error) {
-		file, err := a.serverFile(f.config)
+		file, err := a.serverFile(f.config, a.problemLog(f.logFormat.value, logger))
 		if err != nil {
 			return file, engine.Folders{}, err
 		}
@@ -67,30 +91,49 @@ func (a *app) serve(ctx context.Context, f *serveFlags) error {
 	if err != nil {
 		return err
 	}
-	logger := slog.New(slog.NewTextHandler(a.stderr, nil))
-	if f.logFormat.value == jsonFormat {
-		logger = slog.New(slog.NewJSONHandler(a.stderr, nil))
-	}
 	if isDeployed(file.Store) {
 		return a.serveTables(ctx, file, logger)
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	end := func() {}
+	if f.logFormat.value != jsonFormat {
+		end = a.progress("reading the files and the store")
+	}
 	c, err := newController(ctx, file, folders, surroundings{getenv: a.getenv, logger: logger, unsafeRedis: f.unsafeRedis})
+	end()
 	if err != nil {
 		return err
 	}
 	c.reread = read
 	go c.reloadOn(ctx, hangups)
-	fmt.Fprintf(a.stderr, "interlock listens on %s with %s; stop it with Ctrl-C\n", c.address(), plural(len(c.catalog.Current().All()), "pipeline"))
+	if active := len(c.catalog.Current().All()); f.logFormat.value == jsonFormat {
+		logger.Info("interlock listens", "address", c.address(), "pipelines", active, "version", version)
+	} else {
+		fmt.Fprintf(a.stderr, "interlock listens on %s with %s; stop it with Ctrl-C\n", c.address(), plural(active, "pipeline"))
+	}
 	return c.run(ctx)
+}
+
+// problemLog returns how a problem of the server's file is reported: with its line, or as an entry of a log in JSON.
+func (a *app) problemLog(format string, logger *slog.Logger) func(p document.Problem, line string) {
+	if format != jsonFormat {
+		return a.printProblem
+	}
+	return func(p document.Problem, _ string) { logger.Error("problem in a file", "problem", p.String()) }
+}
+
+// printProblem prints a problem with the line it is about.
+func (a *app) printProblem(p document.Problem, line string) {
+	fmt.Fprintln(a.stderr, problemLine(p, a.errStyle))
+	fmt.Fprint(a.stderr, snippet(line, p.Line, p.Column, a.errStyle.dim, a.errStyle.red))
 }
 
 // usualServerFile is read if it is there.
 const usualServerFile = "interlock.yaml"
 
 // serverFile reads the server's file, or gives the defaults where there is none.
-func (a *app) serverFile(name string) (settings.File, error) {
+func (a *app) serverFile(name string, report func(p document.Problem, line string)) (settings.File, error) {
 	path := name
 	if path == "" {
 		path = usualServerFile
@@ -104,8 +147,7 @@ func (a *app) serverFile(name string) (settings.File, error) {
 	}
 	f, problems := settings.Parse(path, data)
 	for _, p := range problems {
-		fmt.Fprintln(a.stderr, problemLine(p, a.errStyle))
-		fmt.Fprint(a.stderr, snippet(document.SourceLine(string(data), p.Line), p.Line, p.Column, a.errStyle.dim, a.errStyle.red))
+		report(p, document.SourceLine(string(data), p.Line))
 	}
 	if n := errorCount(problems); n > 0 {
 		return f, fmt.Errorf("%s is not a valid server file: %s", path, plural(n, "error"))

@@ -78,7 +78,7 @@ func serve(t *testing.T, p site) *service {
 func serveStarter(t *testing.T) *service {
 	t.Helper()
 	a := &app{stderr: io.Discard}
-	file, err := a.serverFile("")
+	file, err := a.serverFile("", a.printProblem)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -95,15 +95,15 @@ func (a *app) writeSilences(silences []client.Silence, all bool) {
 		}
 		return
 	}
-	rows := [][]cell{heads(a.outStyle, "SILENCE", "ABOUT", "SINCE", "UNTIL", "KEPT BACK", "BY", "REASON", "STATE")}
+	var rows [][]cell
 	for _, s := range silences {
 		rows = append(rows, []cell{
 			{s.ID, a.outStyle.bold},
-			plain(silenced(s)), plain(shortTime(&s.Since)), plain(shortTime(&s.Until)), plain(fmt.Sprint(s.Suppressed)),
-			plain(printable(s.RequestedBy)), plain(printable(s.Reason)), a.silenceState(s),
+			plain(silenced(s)), a.silenceState(s), plain(a.tableTime(&s.Until)), plain(printable(s.RequestedBy)),
+			plain(a.tableTime(&s.Since)), plain(fmt.Sprint(s.Suppressed)), plain(printable(s.Reason + endedText(s))),
 		})
 	}
-	fmt.Fprint(a.stdout, table("", rows))
+	a.sheet([]column{col("SILENCE"), col("ABOUT"), col("STATE"), col("UNTIL"), extraCol("BY"), extraCol("SINCE"), extraCol("KEPT BACK"), wrapCol("REASON")}, rows)
 }
 
 func (a *app) silenceState(s client.Silence) cell {
@@ -111,9 +111,17 @@ func (a *app) silenceState(s client.Silence) cell {
 	case s.Active:
 		return cell{"active", a.outStyle.yellow}
 	case s.EndedAt != nil:
-		return plain(fmt.Sprintf("ended %s by %s: %s", shortTime(s.EndedAt), orDash(s.EndedBy), orDash(s.EndedReason)))
+		return plain("ended")
 	}
 	return plain("over")
+}
+
+// endedText says who ended a silence early, and why.
+func endedText(s client.Silence) string {
+	if s.EndedAt == nil {
+		return ""
+	}
+	return fmt.Sprintf("; ended %s by %s: %s", shortTime(s.EndedAt), orDash(s.EndedBy), orDash(s.EndedReason))
 }
 
 func newSilenceEnd(a *app) *cobra.Command {

@@ -26,7 +26,7 @@ func newStatus(a *app) *cobra.Command {
 		},
 	}
 	limit, format := addLimit(cmd, 0), addFormat(cmd)
-	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
+	a.watchable(cmd, func(ctx context.Context, c *client.Client, args []string) error {
 		if len(args) == 1 {
 			return a.showPipeline(ctx, c, format, args[0])
 		}
@@ -64,7 +64,7 @@ func (a *app) writePipelines(pipelines []client.Pipeline) {
 		return
 	}
 	s := a.outStyle
-	rows := [][]cell{heads(s, "PIPELINE", "STATE", "LAST PERIOD", "STATUS", "ATTEMPT", "OPEN RUNS", "NEXT FIRE", "DUE BY")}
+	var rows [][]cell
 	for _, p := range pipelines {
 		period, status, attempt := "–", plain("–"), "–"
 		if r := p.LastRun; r != nil {
@@ -73,11 +73,12 @@ func (a *app) writePipelines(pipelines []client.Pipeline) {
 		next := comingFire(p)
 		rows = append(rows, []cell{
 			{p.ID, s.bold},
-			a.stateCell(p), plain(period), status, plain(attempt), plain(fmt.Sprint(p.OpenRuns)),
-			plain(shortTime(next.FireAt)), plain(shortTime(next.BreachAt)),
+			a.stateCell(p), plain(period), status, plain(a.tableTime(next.BreachAt)), plain(a.tableTime(next.FireAt)),
+			plain(fmt.Sprint(p.OpenRuns)), plain(attempt),
 		})
 	}
-	fmt.Fprintf(a.stdout, "%s\n%s\n", table("", rows), stateCounts(pipelines))
+	a.sheet([]column{col("PIPELINE"), col("STATE"), col("LAST PERIOD"), col("STATUS"), extraCol("DUE BY"), extraCol("NEXT FIRE"), extraCol("OPEN RUNS"), extraCol("ATTEMPT")}, rows)
+	fmt.Fprintf(a.stdout, "\n%s\n", stateCounts(pipelines))
 	a.writeAttention(pipelines...)
 	a.writePauseAll(pipelines)
 	for _, p := range shareProblems(pipelines) {
@@ -156,18 +157,20 @@ const needAttention = "need attention"
 
 // writeAttention lists the runs that need a person. Problems of files are writeTrouble's.
 func (a *app) writeAttention(pipelines ...client.Pipeline) {
-	rows := [][]cell{heads(a.outStyle, "NEEDS ATTENTION", "WHAT", "SINCE", "REASON")}
+	var rows [][]cell
 	for _, p := range pipelines {
 		for _, n := range p.Attention {
 			if n.Schedule == nil || n.Date == nil {
 				continue
 			}
 			key := client.RunKey{Pipeline: p.ID, Schedule: *n.Schedule, Date: *n.Date}
-			rows = append(rows, []cell{{key.String(), a.outStyle.bold}, {n.Code, a.outStyle.red}, plain(shortTime(n.Since)), plain(printable(n.Reason))})
+			rows = append(rows, []cell{{key.String(), a.outStyle.bold}, {n.Code, a.outStyle.red}, plain(a.tableTime(n.Since)), plain(printable(n.Reason))})
 		}
 	}
-	if len(rows) > 1 {
-		fmt.Fprintf(a.stdout, "\n%s`interlock explain PIPELINE --date PERIOD` shows why, and what to do.\n", table("", rows))
+	if len(rows) > 0 {
+		fmt.Fprintln(a.stdout)
+		a.sheet([]column{col("NEEDS ATTENTION"), col("WHAT"), extraCol("SINCE"), wrapCol("REASON")}, rows)
+		fmt.Fprintln(a.stdout, "`interlock explain PIPELINE --date PERIOD` shows why, and what to do.")
 	}
 }
 

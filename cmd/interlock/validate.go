@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,14 +27,16 @@ type validateFlags struct {
 func newValidate(a *app) *cobra.Command {
 	var f validateFlags
 	cmd := &cobra.Command{
-		Use:   "validate PATH... | --config FILE",
+		Use:   "validate PATH... | - | --config FILE",
 		Short: "Report every mistake in pipeline files",
 		Long: "Check pipeline, calendar, archetype and server files, and report every mistake with its position\n" +
 			"and the fix. A directory is read recursively (*.yaml, *.yml) and checked as a\n" +
-			"whole: an undefined name is then a mistake.\n" +
+			"whole: an undefined name is then a mistake. - reads one file from standard input.\n" +
 			"Exit code 1 if there are errors, 0 if there are none or only warnings.",
 		Example: "  interlock validate pipelines/ --calendars calendars/\n" +
-			"  interlock validate pipelines/ --config prod.yaml",
+			"  interlock validate pipelines/ --config prod.yaml\n" +
+			"  interlock validate - < orders.yaml\n" +
+			"  interlock validate pipelines/ -o sarif > interlock.sarif",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 && f.config == "" {
 				return usagef("validate needs a PATH: a pipeline file or a directory of them")
@@ -41,7 +44,7 @@ func newValidate(a *app) *cobra.Command {
 			return nil
 		},
 	}
-	f.format, f.platform = addFormat(cmd, githubFormat), &choice{options: []string{string(pipeline.AWS)}}
+	f.format, f.platform = addFormat(cmd, githubFormat, sarifFormat, junitFormat), &choice{options: []string{string(pipeline.AWS)}}
 	addFilled(cmd, &f.config, "config", "a server `FILE`, checked as serve --config reads it")
 	addChoice(cmd, f.platform, "platform", "also check the limits of that platform")
 	addFilled(cmd, &f.timeLimit, "time-limit", "how long an attempt may take there (default the platform's)")
@@ -51,7 +54,7 @@ func newValidate(a *app) *cobra.Command {
 }
 
 func (a *app) validate(paths []string, f validateFlags) error {
-	p, err := readProject(paths, *f.shelf, f.config)
+	p, err := a.readGiven(paths, f)
 	if err != nil {
 		return err
 	}
@@ -65,7 +68,7 @@ func (a *app) validate(paths []string, f validateFlags) error {
 		_, problems := settings.Parse(src.File, src.Data)
 		set.Include(src, problems)
 	}
-	if err := a.writeReport(set, p.checked(set), f.format.value); err != nil {
+	if err := a.writeReport(set, p, f.format.value); err != nil {
 		return err
 	}
 	if set.Failed() {
@@ -89,8 +92,45 @@ func (f validateFlags) limit() (time.Duration, error) {
 	return d, nil
 }
 
-func (a *app) writeReport(set *pipeline.Set, files int, format string) error {
+// stdinName is the argument that stands for standard input, and its name in a report.
+const stdinName = "-"
+
+// readGiven reads the files to validate.
+func (a *app) readGiven(paths []string, f validateFlags) (*project, error) {
+	if !slices.Contains(paths, stdinName) {
+		return readProject(paths, *f.shelf, f.config)
+	}
+	if len(paths) > 1 || f.config != "" {
+		return nil, usagef("- is one file from standard input; name no other files")
+	}
+	text, err := io.ReadAll(io.LimitReader(a.stdin, document.MaxBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("read standard input: %w", err)
+	}
+	p, shelf := sortSources([]pipeline.Source{{File: stdinName, Data: text}}), *f.shelf
+	if len(shelf.calendars) == 0 {
+		shelf.calendars = folders("calendars", ".")
+	}
+	if len(shelf.archetypes) == 0 {
+		shelf.archetypes = folders("archetypes", ".")
+	}
+	opts, err := shelf.options()
+	if err != nil {
+		return nil, err
+	}
+	p.borrowed = slices.Concat(opts.Calendars, opts.Archetypes)
+	opts.Calendars, opts.Archetypes = append(opts.Calendars, p.opts.Calendars...), append(opts.Archetypes, p.opts.Archetypes...)
+	p.opts = opts
+	return &p, nil
+}
+
+func (a *app) writeReport(set *pipeline.Set, p *project, format string) error {
+	files := p.checked(set)
 	switch format {
+	case sarifFormat:
+		return writeSARIF(a.stdout, set.Problems)
+	case junitFormat:
+		return writeJUnit(a.stdout, set.Problems, p.names(set))
 	case jsonFormat:
 		return writeJSON(a.stdout, append([]document.Problem{}, set.Problems...))
 	case githubFormat:
@@ -130,6 +170,19 @@ func (p *project) withoutPrograms() bool {
 
 func (p *project) files() int {
 	return len(p.pipelines) + len(p.servers) + len(p.opts.Calendars) + len(p.opts.Archetypes)
+}
+
+// names are the files that the report is about, as checked counts them.
+func (p *project) names(set *pipeline.Set) []string {
+	var names []string
+	for _, src := range slices.Concat(p.pipelines, p.servers, p.opts.Calendars, p.opts.Archetypes) {
+		borrowed := slices.ContainsFunc(p.borrowed, func(b pipeline.Source) bool { return b.File == src.File })
+		if !borrowed || slices.ContainsFunc(set.Problems, func(problem document.Problem) bool { return problem.File == src.File }) {
+			names = append(names, src.File)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // checked is how many files the report is about: what was asked for, and of the borrowed ones those with problems.

@@ -24,18 +24,25 @@ func newVersion(a *app) *cobra.Command {
 	}
 	format := addFormat(cmd)
 	cmd.RunE = func(*cobra.Command, []string) error {
-		report := buildReport{Version: version, Go: runtime.Version(), Commit: commit()}
 		if format.value == jsonFormat {
-			return writeJSON(a.stdout, report)
+			return writeJSON(a.stdout, thisBuild())
 		}
-		line := fmt.Sprintf("interlock %s (%s", report.Version, report.Go)
-		if report.Commit != nil {
-			line += ", commit " + *report.Commit
-		}
-		fmt.Fprintln(a.stdout, line+")")
+		fmt.Fprintln(a.stdout, versionLine(thisBuild()))
 		return nil
 	}
 	return cmd
+}
+
+func thisBuild() buildReport {
+	return buildReport{Version: version, Go: runtime.Version(), Commit: commit()}
+}
+
+func versionLine(r buildReport) string {
+	line := fmt.Sprintf("interlock %s (%s", r.Version, r.Go)
+	if r.Commit != nil {
+		line += ", commit " + *r.Commit
+	}
+	return line + ")"
 }
 
 // buildVersion returns the version that -ldflags set, or the module version of a binary that `go install …@v1.2.3` built.

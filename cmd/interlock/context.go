@@ -1,0 +1,276 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/spf13/cobra"
+)
+
+// contexts is the file of contexts: the servers that a user works with, by name.
+type contexts struct {
+	Current  string                   `yaml:"current,omitempty" json:"current"`
+	Contexts map[string]serverContext `yaml:"contexts,omitempty" json:"contexts"`
+}
+
+// serverContext is one server, and where its token is found. The token itself is never stored.
+type serverContext struct {
+	Server       string `yaml:"server" json:"server"`
+	TokenEnv     string `yaml:"tokenEnv,omitempty" json:"tokenEnv,omitempty"`
+	TokenCommand string `yaml:"tokenCommand,omitempty" json:"tokenCommand,omitempty"`
+	CA           string `yaml:"ca,omitempty" json:"ca,omitempty"`
+	Cert         string `yaml:"cert,omitempty" json:"cert,omitempty"`
+	Key          string `yaml:"key,omitempty" json:"key,omitempty"`
+}
+
+// contextsFile is where contexts are stored: INTERLOCK_CONTEXTS, or interlock/contexts.yaml in the user's configuration.
+func (a *app) contextsFile() (string, error) {
+	if name := a.getenv("INTERLOCK_CONTEXTS"); name != "" {
+		return name, nil
+	}
+	dir := a.getenv("XDG_CONFIG_HOME")
+	if dir == "" && runtime.GOOS == "windows" {
+		dir = a.getenv("APPDATA")
+	}
+	if home := a.getenv("HOME"); dir == "" && home != "" {
+		dir = filepath.Join(home, ".config")
+	}
+	if dir == "" {
+		return "", errors.New("no place for the contexts: set HOME, XDG_CONFIG_HOME or INTERLOCK_CONTEXTS")
+	}
+	return filepath.Join(dir, "interlock", "contexts.yaml"), nil
+}
+
+// readContexts returns the stored contexts; none if there is no file, or no place for one.
+func (a *app) readContexts() (contexts, error) {
+	var c contexts
+	name, err := a.contextsFile()
+	if err != nil {
+		return c, nil // without a home there are no contexts
+	}
+	text, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, nil
+	}
+	if err != nil {
+		return c, fmt.Errorf("read the contexts: %w", err)
+	}
+	if err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(&c); err != nil && !errors.Is(err, io.EOF) {
+		return c, fmt.Errorf("read the contexts in %s: %w; correct the file, or delete it and add the contexts again", name, err)
+	}
+	return c, nil
+}
+
+// writeContexts replaces the file of contexts as a whole.
+func (a *app) writeContexts(c contexts) error {
+	name, err := a.contextsFile()
+	if err != nil {
+		return err
+	}
+	text, err := yaml.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("write the contexts: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return fmt.Errorf("write the contexts: %w", err)
+	}
+	if err := os.WriteFile(name+".new", text, 0o600); err != nil {
+		return fmt.Errorf("write the contexts: %w", err)
+	}
+	if err := os.Rename(name+".new", name); err != nil {
+		return fmt.Errorf("write the contexts: %w", err)
+	}
+	return nil
+}
+
+// find returns a context by name.
+func (c contexts) find(name string) (serverContext, error) {
+	found, ok := c.Contexts[name]
+	if !ok {
+		return found, usagef("there is no context %q; `interlock context list` lists them, `interlock context add %s --server URL` adds it", name, name)
+	}
+	return found, nil
+}
+
+// token reads the context's token from the environment or from the output of its command.
+func (c serverContext) token(a *app) (string, error) {
+	switch {
+	case c.TokenEnv != "":
+		token := a.getenv(c.TokenEnv)
+		if token == "" {
+			return "", fmt.Errorf("the environment variable %s, which holds the context's token, is not set", c.TokenEnv)
+		}
+		return token, nil
+	case c.TokenCommand != "":
+		shell, flag := "sh", "-c"
+		if runtime.GOOS == "windows" {
+			shell, flag = "cmd", "/C"
+		}
+		cmd := exec.Command(shell, flag, c.TokenCommand)
+		cmd.Stdin, cmd.Stderr = a.stdin, a.stderr // it may ask for a password
+		out, err := cmd.Output()
+		token := strings.TrimSpace(string(out))
+		if err != nil || token == "" {
+			return "", fmt.Errorf("the context's token command %q printed no token: %w", c.TokenCommand, errors.Join(err, errNoToken(token)))
+		}
+		return token, nil
+	}
+	return "", nil
+}
+
+func errNoToken(token string) error {
+	if token == "" {
+		return errors.New("its output is empty")
+	}
+	return nil
+}
+
+func newContext(a *app) *cobra.Command {
+	return group("context", "Manage the servers that you work with", newContextAdd(a), newContextUse(a), newContextList(a), newContextRemove(a))
+}
+
+func newContextAdd(a *app) *cobra.Command {
+	var c serverContext
+	cmd := &cobra.Command{
+		Use: "add NAME --server URL", Short: "Add or replace a context",
+		Long: "Add a context: a server under a short name, and where its token is found. The token itself is never stored.\n" +
+			"The first context becomes the current one. Contexts are stored in interlock/contexts.yaml in your\n" +
+			"configuration directory; INTERLOCK_CONTEXTS names another file.",
+		Example: "  interlock context add prod --server https://interlock.example.com --token-env PROD_TOKEN\n" +
+			"  interlock context add prod --server https://interlock.example.com --token-command 'pass interlock/prod'",
+		Args: arguments("NAME"),
+	}
+	addFilled(cmd, &c.TokenEnv, "token-env", "environment `VARIABLE` that holds the token")
+	addFilled(cmd, &c.TokenCommand, "token-command", "`COMMAND` that prints the token, run by the shell")
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		switch {
+		case a.remote.server == "":
+			return usagef("context add needs --server URL")
+		case a.remote.token != "":
+			return usagef("a token is never stored; name where it is found with --token-env or --token-command")
+		case c.TokenEnv != "" && c.TokenCommand != "":
+			return usagef("the token is in one place; give --token-env or --token-command, not both")
+		}
+		c.Server, c.CA, c.Cert, c.Key = withScheme(a.remote.server), a.remote.ca, a.remote.cert, a.remote.key
+		all, err := a.readContexts()
+		if err != nil {
+			return err
+		}
+		if all.Contexts == nil {
+			all.Contexts = map[string]serverContext{}
+		}
+		all.Contexts[args[0]] = c
+		if all.Current == "" {
+			all.Current = args[0]
+		}
+		if err := a.writeContexts(all); err != nil {
+			return err
+		}
+		fmt.Fprintf(a.stdout, "context %s is %s; the current context is %s\n", args[0], c.Server, all.Current)
+		return nil
+	}
+	return cmd
+}
+
+func newContextUse(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "use NAME", Short: "Make a context the current one",
+		Example: "  interlock context use prod", Args: arguments("NAME"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			all, err := a.readContexts()
+			if err != nil {
+				return err
+			}
+			c, err := all.find(args[0])
+			if err != nil {
+				return err
+			}
+			all.Current = args[0]
+			if err := a.writeContexts(all); err != nil {
+				return err
+			}
+			fmt.Fprintf(a.stdout, "the current context is %s, %s\n", args[0], c.Server)
+			return nil
+		},
+	}
+}
+
+func newContextRemove(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "remove NAME", Short: "Remove a context",
+		Example: "  interlock context remove staging", Args: arguments("NAME"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			all, err := a.readContexts()
+			if err != nil {
+				return err
+			}
+			if _, err := all.find(args[0]); err != nil {
+				return err
+			}
+			delete(all.Contexts, args[0])
+			if all.Current == args[0] {
+				all.Current = ""
+			}
+			if err := a.writeContexts(all); err != nil {
+				return err
+			}
+			fmt.Fprintf(a.stdout, "context %s is removed\n", args[0])
+			return nil
+		},
+	}
+}
+
+func newContextList(a *app) *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: "List the contexts", Example: "  interlock context list", Args: noArguments}
+	format := addFormat(cmd)
+	cmd.RunE = func(*cobra.Command, []string) error {
+		all, err := a.readContexts()
+		if err != nil {
+			return err
+		}
+		if all.Contexts == nil {
+			all.Contexts = map[string]serverContext{}
+		}
+		if format.value == jsonFormat {
+			return writeJSON(a.stdout, all)
+		}
+		a.wide = format.value == wideFormat
+		if len(all.Contexts) == 0 {
+			fmt.Fprintln(a.stdout, "There are no contexts. `interlock context add NAME --server URL` adds one.")
+			return nil
+		}
+		var rows [][]cell
+		for _, name := range slices.Sorted(maps.Keys(all.Contexts)) {
+			mark, paint := "", a.outStyle.bold
+			if name == all.Current {
+				mark, paint = "*", a.outStyle.green
+			}
+			rows = append(rows, []cell{plain(mark), {name, paint}, plain(printable(all.Contexts[name].Server)), plain(printable(all.Contexts[name].tokenText()))})
+		}
+		a.sheet([]column{col(""), col("CONTEXT"), col("SERVER"), textCol("TOKEN")}, rows)
+		return nil
+	}
+	return cmd
+}
+
+// tokenText says where the token is found.
+func (c serverContext) tokenText() string {
+	switch {
+	case c.TokenEnv != "":
+		return "from $" + c.TokenEnv
+	case c.TokenCommand != "":
+		return "from `" + c.TokenCommand + "`"
+	}
+	return "–"
+}

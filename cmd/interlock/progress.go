@@ -1,0 +1,40 @@
+package main
+
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
+// progressPace is how often a terminal shows how long something has taken.
+const progressPace = time.Second
+
+// progress shows on a terminal that work is under way, and for how long, from its second second on. In a pipe or a log it
+// shows nothing. The caller ends it before it prints anything else.
+func (a *app) progress(what string) (end func()) {
+	if !a.errTerminal {
+		return func() {}
+	}
+	done, ended := make(chan struct{}), make(chan struct{})
+	began := a.now()
+	go func() {
+		defer close(ended)
+		shown := false
+		for {
+			select {
+			case <-done:
+				if shown {
+					fmt.Fprint(a.stderr, "\r\x1b[K")
+				}
+				return
+			case <-a.after(progressPace):
+				shown = true
+				fmt.Fprintf(a.stderr, "\r\x1b[K%s… %s", what, a.now().Sub(began).Round(time.Second))
+			}
+		}
+	}()
+	return sync.OnceFunc(func() {
+		close(done)
+		<-ended
+	})
+}
