@@ -9,6 +9,10 @@
 //	    refused         → wait the backoff, evaluate again, trigger again (or wait for the gate again)
 //	    no answer       → check-job: look whether the job is there before anything is repeated
 //	    held            → wait for an operator
+//	  open, external    → offered: TRIGGERING until a worker claims it; evaluated again each interval
+//	    unclaimed       → validation-exhausted at the end of the window
+//	    claimed         → wait for its result; a missed heartbeat is check-job, the end of the poll window
+//	                      job-poll-exhausted
 //	    started         → check-job each poll interval, and one last time at the end of the poll window
 //	      result        → complete-trigger: COMPLETED, or FAILED, which waits to be settled
 //	      none          → job-poll-exhausted, then complete-trigger: FAILED_FINAL
@@ -80,8 +84,14 @@ func Next(r run.Run, now time.Time) Step {
 	case run.Pending:
 		return pending(p, now)
 	case run.Triggering:
+		if r.Offered() {
+			return offered(p, now)
+		}
 		return triggering(p, now)
 	case run.Running:
+		if r.Claimed() {
+			return claimed(p, now)
+		}
 		return running(p, now)
 	default:
 		return until(p.LimitAt, "the failure is being handled: another attempt, or final")
@@ -168,6 +178,36 @@ func triggering(p run.Progress, now time.Time) Step {
 	default:
 		return due(Evaluate, p.NextTry, now, "evaluate the gate again before the start is repeated")
 	}
+}
+
+// offered waits for a worker until the window has ended. The gate is evaluated meanwhile: one that closes takes the offer back.
+func offered(p run.Progress, now time.Time) Step {
+	end := p.OfferEnd()
+	next := earlier(p.NextEvaluation, end)
+	switch {
+	case !now.Before(end):
+		return due(ValidationExhausted, end, now, "no worker claimed it; it was offered from "+period.Stamp(p.Offer.Since)+" until "+period.Stamp(end))
+	case now.Before(next):
+		return until(earlier(next, p.LimitAt), fmt.Sprintf("waiting for a worker since %s, until %s", period.Stamp(p.Offer.Since), period.Stamp(end)))
+	default:
+		return due(Evaluate, next, now, "evaluate the gate of the offer again")
+	}
+}
+
+// claimed waits for the result that the worker reports.
+func claimed(p run.Progress, now time.Time) Step {
+	lost := p.HeartbeatEnd()
+	switch {
+	case p.Lost(now):
+		return due(CheckJob, lost, now, fmt.Sprintf("worker %s stopped reporting", p.Offer.Worker))
+	case !now.Before(p.PollEnd):
+		return due(JobPollExhausted, p.PollEnd, now, fmt.Sprintf("worker %s reported no result until %s", p.Offer.Worker, period.Stamp(p.PollEnd)))
+	}
+	next := p.PollEnd
+	if !lost.IsZero() {
+		next = earlier(next, lost)
+	}
+	return until(earlier(next, p.LimitAt), fmt.Sprintf("worker %s runs the job; its next heartbeat or result is due at %s", p.Offer.Worker, period.Stamp(next)))
 }
 
 // running looks at the job until its poll window has ended.

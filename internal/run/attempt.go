@@ -19,9 +19,14 @@ func (r Run) Evaluated(open bool, now time.Time) (Run, error) {
 			return r, fmt.Errorf("record an evaluation of run %s: its start is not settled, so none may be repeated", r.ID())
 		}
 		if !open {
-			if next, err = r.move(OnGateClosed, "gate closed before the start was repeated", now); err != nil {
+			reason := "gate closed before the start was repeated"
+			if r.Offered() {
+				reason = "gate closed before a worker claimed it"
+			}
+			if next, err = r.move(OnGateClosed, reason, now); err != nil {
 				return r, err
 			}
+			next.Progress.Offer = Offer{}
 		}
 	}
 	p := &next.Progress
@@ -35,13 +40,13 @@ func (r Run) Evaluated(open bool, now time.Time) (Run, error) {
 
 // Wake moves the version of an attempt because something that it depends on has changed: a sensor was
 // written, a slot became free, a pause ended. Whoever has decided on the version before must decide again.
-// A PENDING attempt is evaluated now, but never before the end of a backoff or before schedule.time.
+// A PENDING or offered attempt is evaluated now, but never before the end of a backoff or before schedule.time.
 func (r Run) Wake(now time.Time) (Run, error) {
-	if r.Status == Triggering || r.Status == Running {
+	if !r.Offered() && (r.Status == Triggering || r.Status == Running) {
 		r.Version++
 		return r, nil
 	}
-	next, err := r.stay("a wake-up", now, Pending)
+	next, err := r.stay("a wake-up", now, Pending, Triggering)
 	if err != nil {
 		return r, err
 	}
@@ -55,7 +60,8 @@ func (r Run) Wake(now time.Time) (Run, error) {
 	return next, nil
 }
 
-// Repeats says that a start was refused and no other call has been made yet: the gate is evaluated again before it is repeated.
+// Repeats says that the gate is evaluated again before the job is started: a start was refused and no other call has been made
+// yet, or the attempt is offered.
 func (r Run) Repeats() bool {
 	return r.Status == Triggering && r.Progress.AskedAt.IsZero() && r.Progress.Held.Reason == ""
 }

@@ -52,8 +52,14 @@ func (r Run) Complete(now time.Time) (Run, error) {
 	return next, nil
 }
 
-// Exhausted ends a run whose gate was closed to the end of its window.
+// Exhausted ends a run whose gate was closed to the end of its window, or whose offer no worker claimed.
 func (r Run) Exhausted(reason string, now time.Time) (Run, error) {
+	if r.Status == Triggering {
+		if !r.Offered() {
+			return r, r.refuse(OnWindowClosed)
+		}
+		reason = unclaimed
+	}
 	next, err := r.move(OnWindowClosed, reason, now)
 	if err == nil && r.Progress.Unanswered {
 		next.Progress.Left = JobMayRun

@@ -5,13 +5,14 @@ import "time"
 // Limits are what an attempt may take, copied from its config version when it opens, so that an edit of the
 // file never moves a window that is already open.
 type Limits struct {
-	Window       time.Duration `json:"window"`       // how long the gate is evaluated
-	Interval     time.Duration `json:"interval"`     // how often
-	PollInterval time.Duration `json:"pollInterval"` // how often the job is looked at; 0: its result is only ever reported
-	PollWindow   time.Duration `json:"pollWindow"`   // how long
-	RunTimeout   time.Duration `json:"runTimeout"`   // the server's limit for a whole attempt
-	StartTries   int           `json:"startTries"`   // how often a refused start is made in all
-	StartBackoff time.Duration `json:"startBackoff"` // the wait after the first refusal, doubled after each
+	Window       time.Duration `json:"window"`              // how long the gate is evaluated
+	Interval     time.Duration `json:"interval"`            // how often
+	PollInterval time.Duration `json:"pollInterval"`        // how often the job is looked at; 0: its result is only ever reported
+	PollWindow   time.Duration `json:"pollWindow"`          // how long
+	Heartbeat    time.Duration `json:"heartbeat,omitempty"` // how long a worker outside may be silent; 0: as long as it likes
+	RunTimeout   time.Duration `json:"runTimeout"`          // the server's limit for a whole attempt
+	StartTries   int           `json:"startTries"`          // how often a refused start is made in all
+	StartBackoff time.Duration `json:"startBackoff"`        // the wait after the first refusal, doubled after each
 }
 
 const (
@@ -38,6 +39,7 @@ func (l Limits) bounded() Limits {
 		l.PollInterval = within(l.PollInterval, leastInterval)
 	}
 	l.PollWindow = within(l.PollWindow, l.PollInterval)
+	l.Heartbeat = within(l.Heartbeat, 0)
 	l.RunTimeout = within(l.RunTimeout, 0)
 	l.StartTries = min(max(l.StartTries, 1), 1000)
 	l.StartBackoff = within(l.StartBackoff, 0)

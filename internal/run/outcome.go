@@ -67,6 +67,7 @@ type Outcome struct {
 	Key     Key `json:"key"`
 	Attempt int `json:"attempt"`
 	Report
+	Output string `json:"-"` // the end of what the job printed; the run does not keep it
 }
 
 // check refuses a report that no job can give, and fills in what its result implies.

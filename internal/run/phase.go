@@ -12,6 +12,7 @@ const (
 	Backoff        Phase = "backoff"       // PENDING: a retry whose backoff is not over
 	WaitingForSlot Phase = "max-active"    // PENDING: its gate is open, but no slot is free
 	Starting       Phase = "starting"      // TRIGGERING: a start call is being made
+	Offering       Phase = "offered"       // TRIGGERING: no worker has claimed it yet
 	StartRefused   Phase = "start-refused" // TRIGGERING: the target refused, and is asked again
 	StartHeld      Phase = "held"          // TRIGGERING: it is not known whether the job was started
 	JobRunning     Phase = "running"       // RUNNING
@@ -34,6 +35,8 @@ func (r Run) Phase(now time.Time) Phase {
 		return p.pending(r.Attempt, now)
 	case Triggering:
 		switch {
+		case r.Offered():
+			return Offering
 		case p.Held.Reason != "":
 			return StartHeld
 		case !p.NextTry.IsZero():

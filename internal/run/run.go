@@ -112,6 +112,7 @@ type Progress struct {
 	NextTry    time.Time  `json:"nextTry,omitzero"`     // when a refused start may be repeated
 	Unanswered bool       `json:"unanswered,omitempty"` // an earlier start call had no answer, and its job may exist
 	Held       Held       `json:"held,omitzero"`
+	Offer      Offer      `json:"offer,omitzero"` // where a worker outside runs the job
 
 	Handle    Handle    `json:"handle,omitempty"`
 	StartedAt time.Time `json:"startedAt,omitzero"`

@@ -7,6 +7,7 @@ package run
 //
 //	PENDING ──window closed──> VALIDATION_EXHAUSTED ──reopened──> PENDING
 //	TRIGGERING ──gate closed──> PENDING
+//	TRIGGERING ──window closed──> VALIDATION_EXHAUSTED
 //	TRIGGERING ──succeeded──> COMPLETED
 //	TRIGGERING ──start failed──> FAILED
 //	TRIGGERING ──failed──> FAILED
@@ -20,13 +21,14 @@ package run
 //
 // retry, rerun and reopened begin attempt+1; gate closed goes back within the same attempt, because the
 // gate is evaluated again before a start is repeated. TRIGGERING reaches a result directly where the
-// start call is the job itself, and where an operator reports one for a held start.
+// start call is the job itself, and where an operator reports one for a held start. A window closes on
+// TRIGGERING where the attempt was offered and no worker claimed it.
 type Status string
 
 // The states of a run. COMPLETED, FAILED_FINAL, VALIDATION_EXHAUSTED and CANCELLED end it.
 const (
 	Pending             Status = "PENDING"              // waiting for its gate
-	Triggering          Status = "TRIGGERING"           // its job is being started
+	Triggering          Status = "TRIGGERING"           // its job is being started, or waits for a worker to claim it
 	Running             Status = "RUNNING"              // its job runs
 	Completed           Status = "COMPLETED"            // its job succeeded
 	Failed              Status = "FAILED"               // its job failed; retry or final failure is being settled
@@ -76,8 +78,8 @@ const (
 	OnStartDeadline On = "start deadline"   // the start condition was not met in time: closed without an attempt
 	OnGateOpen      On = "gate open"        // the gate is open and the start is about to be made
 	OnGateClosed    On = "gate closed"      // it closed again before the start was repeated
-	OnWindowClosed  On = "window closed"    // the last evaluation of the window found it closed
-	OnStarted       On = "started"          // the target took the job
+	OnWindowClosed  On = "window closed"    // the last evaluation of the window found it closed, or no worker claimed the offer
+	OnStarted       On = "started"          // the target took the job, or a worker claimed it
 	OnStartFailed   On = "start failed"     // it refused for good, or too often
 	OnSucceeded     On = "succeeded"        // the job's result
 	OnFailed        On = "failed"           // the job's result
@@ -105,6 +107,7 @@ var transitions = []Transition{
 	{Pending, Triggering, OnGateOpen},
 	{Pending, ValidationExhausted, OnWindowClosed},
 	{Triggering, Pending, OnGateClosed},
+	{Triggering, ValidationExhausted, OnWindowClosed},
 	{Triggering, Running, OnStarted},
 	{Triggering, Failed, OnStartFailed},
 	{Triggering, Completed, OnSucceeded},
