@@ -70,6 +70,7 @@ const (
 	NotOpened  State = "not opened"
 	Waiting    State = "waiting"
 	Starting   State = "starting"
+	Offered    State = "offered" // its gate is open, and no worker has claimed it
 	Held       State = "held"
 	Running    State = "running"
 	Settling   State = "settling" // it failed, and whether it is retried is being decided

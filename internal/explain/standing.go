@@ -54,6 +54,10 @@ func (l *look) standing(ctx context.Context) error {
 func (l *look) starting() {
 	r := l.x.Run
 	p := r.Progress
+	if r.Offered() {
+		l.offered()
+		return
+	}
 	if p.Held.Reason != "" {
 		l.x.State = Held
 		l.x.Summary = fmt.Sprintf("the start of attempt %d has been held since %s: %s", r.Attempt, l.when(p.Held.Since), p.Held.Reason)
@@ -70,9 +74,40 @@ func (l *look) starting() {
 	}
 }
 
+// offered explains an attempt that waits for a worker.
+func (l *look) offered() {
+	r := l.x.Run
+	p := r.Progress
+	l.x.State = Offered
+	l.x.Summary = fmt.Sprintf("attempt %d has been offered since %s; no worker has claimed it", r.Attempt, l.when(p.Offer.Since))
+	if l.paused() {
+		l.because("no worker can claim it while the pipeline is paused")
+	}
+	l.because("the offer expires %s; without a claim until then the run ends as %s", l.when(p.OfferEnd()), run.ValidationExhausted)
+	l.opens("`interlock exec %s --date %s -- COMMAND` claims it and runs the command", r.Pipeline, r.Period)
+}
+
+// claimed explains an attempt that a worker runs.
+func (l *look) claimed() {
+	r := l.x.Run
+	p := r.Progress
+	l.x.State = Running
+	l.x.Summary = fmt.Sprintf("worker %s has been running attempt %d since %s", p.Offer.Worker, r.Attempt, l.when(p.StartedAt))
+	if lost := p.HeartbeatEnd(); lost.IsZero() {
+		l.because("it sends no heartbeats (job.config.heartbeat: 0)")
+	} else {
+		l.because("it was last heard of %s; without another heartbeat until %s the attempt fails", l.when(p.Offer.Heartbeat), l.when(lost))
+	}
+	l.because("its result must be reported before %s", l.when(p.PollEnd))
+}
+
 func (l *look) running() {
 	r := l.x.Run
 	p := r.Progress
+	if r.Claimed() {
+		l.claimed()
+		return
+	}
 	l.x.State = Running
 	l.x.Summary = fmt.Sprintf("attempt %d has been running since %s", r.Attempt, l.when(p.StartedAt))
 	if u := p.Unread; u.Polls > 0 {
@@ -174,6 +209,8 @@ func (l *look) exhausted(ctx context.Context) error {
 	deadline := l.expired(def)
 	final := r.StartDeadlinePassed
 	switch {
+	case r.Unclaimed():
+		x.Summary = fmt.Sprintf("attempt %d was offered since %s, and no worker claimed it until %s", r.Attempt, l.when(r.Progress.Offer.Since), l.when(r.EndedAt))
 	case final:
 		x.Summary = "the start condition was not met before its deadline, " + l.when(deadline)
 	case !deadline.IsZero() && deadline.Equal(r.Progress.WindowEnd):

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/rule"
@@ -23,6 +24,7 @@ const (
 	Excluded       Code = "excluded"        // the calendar excludes the period
 	Paused         Code = "paused"          // an operator paused the pipeline
 	DryRun         Code = "dry-run"         // the pipeline never starts its job
+	NotOffered     Code = "not-offered"     // no worker can claim the attempt: it is about to be offered, or was offered in vain
 	NotDue         Code = "not-due"         // a cron fire, schedule.time or a backoff is still to come
 	StartCondition Code = "start-condition" // the start condition is not met
 	StartDeadline  Code = "start-deadline"  // it was not met before its deadline
@@ -121,7 +123,23 @@ func (s Situation) blocks(a Answer, now time.Time) []Block {
 	if !s.Run.Progress.Opening.GateBypassed {
 		rules = a.rulesClosed()
 	}
-	return known(s.dry(), excluded, s.paused(), s.notDue(now), s.start(a, now), rules, s.slots())
+	blocks := known(s.dry(), excluded, s.paused(), s.notDue(now), s.start(a, now), rules, s.slots())
+	if len(blocks) == 0 {
+		blocks = known(s.notOffered(now))
+	}
+	return blocks
+}
+
+// notOffered is an open gate whose attempt no worker can claim at this moment, where a worker outside runs the job.
+func (s Situation) notOffered(now time.Time) Block {
+	_, external := job.Offers(s.Definition.Job)
+	switch r := s.Run; {
+	case external && r.Status == run.Pending:
+		return Block{Code: NotOffered, Reason: fmt.Sprintf("the gate is open, and attempt %d is about to be offered", r.Attempt)}
+	case r.Offered() && !now.Before(r.Progress.OfferEnd()):
+		return Block{Code: NotOffered, Reason: "no worker claimed it before its window ended at " + period.Stamp(r.Progress.OfferEnd())}
+	}
+	return Block{}
 }
 
 func (s Situation) dry() Block {
@@ -151,6 +169,13 @@ func (s Situation) settled() (Block, bool) {
 	case run.FailedFinal, run.ValidationExhausted, run.Cancelled:
 		return Block{Code: Ended, Reason: fmt.Sprintf("the run is %s: %s; %s", r.Status, r.Reason, rerun), Final: true}, true
 	case run.Triggering, run.Running, run.Failed, run.JobPollExhausted:
+	}
+	switch {
+	case r.Offered():
+		return Block{}, false
+	case r.Claimed():
+		return Block{Code: Running, Reason: fmt.Sprintf(
+			"worker %s has held attempt %d since %s", r.Progress.Offer.Worker, r.Attempt, period.Stamp(r.Progress.StartedAt))}, true
 	}
 	if held := r.Progress.Held; held.Reason != "" {
 		return Block{Code: Held, Reason: fmt.Sprintf("the start of attempt %d is held: %s", r.Attempt, held.Reason)}, true
@@ -252,7 +277,7 @@ func CountClosed(closed, total int) string {
 
 func (s Situation) slots() Block {
 	most := s.Definition.MaxActive
-	if most == 0 || s.Busy < most && s.Run.Progress.WaitingSince.IsZero() {
+	if most == 0 || s.Run.Offered() || s.Busy < most && s.Run.Progress.WaitingSince.IsZero() {
 		return Block{}
 	}
 	return Block{Code: MaxActive, Reason: fmt.Sprintf("as many jobs are running as schedule.maxActive allows (%d)", most)}

@@ -1,13 +1,16 @@
 package gate
 
 import (
+	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/rerun"
 	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -30,6 +33,16 @@ func (v View) Leaves() []store.SeenLeaf {
 		leaves = append(leaves, SeenLeaf(l))
 	}
 	return leaves
+}
+
+// Snapshot is what the next start of r is decided on, as it is stored with it.
+func (v View) Snapshot(r run.Run, at time.Time) store.Snapshot {
+	return store.Snapshot{
+		ID:  run.SnapshotID(fmt.Sprintf("%s/%d", r.ID(), r.Progress.StartTries+1)),
+		Key: r.Key, Attempt: r.Attempt, At: at, Config: r.Progress.Opening.ConfigVersion,
+		Outcome: v.Verdict.Outcome, Bypassed: r.Progress.Opening.GateBypassed,
+		Leaves: v.Leaves(), Sensors: v.Sensors, PostRun: v.PostRun,
+	}
 }
 
 // SeenLeaf is the report on a rule as it is stored with a start.

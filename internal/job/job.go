@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -65,6 +66,22 @@ type Preparer interface {
 // SelfReporting is a config whose job may report its own result, so that its target cannot be asked for it.
 type SelfReporting interface{ ReportsItself() bool }
 
+// External is a config whose job is run by a worker outside: the attempt is offered, and no type is asked to start, poll or
+// stop it.
+type External interface {
+	// HeartbeatLimit is how long the worker that claimed an attempt may be silent; 0: as long as it likes.
+	HeartbeatLimit() time.Duration
+}
+
+// Offers returns the limits of a job that is run by a worker outside, and whether it is.
+func Offers(j *pipeline.Job) (External, bool) {
+	if j == nil {
+		return nil, false
+	}
+	e, ok := j.Config.(External)
+	return e, ok
+}
+
 // Local is a type whose jobs live on the machine of one replica, which alone can follow them.
 type Local interface{ OnThisReplica() bool }
 
@@ -91,6 +108,18 @@ func (a Attempt) String() string { return string(a.ID) }
 
 // LogValue is String.
 func (a Attempt) LogValue() slog.Value { return slog.StringValue(a.String()) }
+
+// Env is what a program that is the attempt's job finds in its environment, beside its own.
+func (a Attempt) Env() map[string]string {
+	env := map[string]string{
+		"INTERLOCK_RUN_ID": string(a.ID), "INTERLOCK_PIPELINE": string(a.Pipeline), "INTERLOCK_DATE": a.Date(), "INTERLOCK_HOUR": a.Hour(),
+		"INTERLOCK_ATTEMPT": strconv.Itoa(a.Number),
+	}
+	if a.Callback.URL != "" {
+		env["INTERLOCK_CALLBACK_URL"], env["INTERLOCK_CALLBACK_TOKEN"] = a.Callback.URL, a.Callback.Token
+	}
+	return env
+}
 
 // Callback is how a job may report its own result.
 type Callback struct{ URL, Token string }

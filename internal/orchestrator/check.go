@@ -15,6 +15,9 @@ import (
 
 // check looks for a job whose start call had no answer, or polls one that runs.
 func (w *work) check(ctx context.Context) (lifecycle.Step, error) {
+	if w.run.Claimed() {
+		return w.checkWorker(ctx)
+	}
 	if w.elsewhere() {
 		return w.checkElsewhere(ctx)
 	}

@@ -42,7 +42,11 @@ func (w *work) settleResult(ctx context.Context, step lifecycle.Step) (lifecycle
 		if w.run.Status == run.Triggering && !w.run.Progress.AskedAt.IsZero() && w.def.Job != nil {
 			w.tellStarted(&b, "", "told by its own result")
 		}
-		return w.complete(ctx, b, w.run, "")
+		output, err := w.output(ctx)
+		if err != nil {
+			return lifecycle.Step{}, err
+		}
+		return w.complete(ctx, b, w.run, output)
 	}
 	next, err := w.run.GiveUp(withUnread(step.Reason, w.run), w.now)
 	if err != nil {
@@ -123,6 +127,8 @@ func (w *work) tellResult(b *store.Batch, next run.Run, again time.Time, note st
 	t, message := event.JobCompleted, "the job succeeded"
 	switch {
 	case rep.Result == run.ResultSuccess:
+	case next.Progress.Offer.Worker != "" && rep.Category == run.Timeout && rep.Result == run.ResultFail:
+		t, message = event.JobTimeout, "the job failed"
 	case rep.Result == run.ResultTimeout || rep.Category == run.Timeout:
 		t, message = event.JobTimeout, "the job exceeded its timeout"
 	default:
@@ -151,6 +157,18 @@ func (w *work) nextAttempt(ctx context.Context, failed run.Run) (time.Time, erro
 	}
 	v, _ := rerun.Retry(failed, e.Job, w.now)
 	return period.Instant(v.At), nil
+}
+
+// output is the end of what the job printed, as far as the worker that runs it has sent it.
+func (w *work) output(ctx context.Context) (string, error) {
+	if w.run.Progress.Offer.Worker == "" {
+		return "", nil
+	}
+	note, err := w.o.Store.Note(ctx, store.OutputNote, string(w.run.ID()))
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return "", fmt.Errorf("read its output: %w", err)
+	}
+	return string(note.Data), nil
 }
 
 // postRun is what is remembered after the run so far; an empty row if nothing is.

@@ -32,8 +32,11 @@ func (w *work) evaluate(ctx context.Context) (lifecycle.Step, error) {
 	if err != nil {
 		return lifecycle.Step{}, err
 	}
-	if !evaluated.Progress.GateOpen {
+	switch {
+	case !evaluated.Progress.GateOpen:
 		return w.closed(ctx, evaluated, view, row)
+	case w.run.Offered():
+		return w.stillOffered(ctx)
 	}
 	return w.trigger(ctx, evaluated, view, row)
 }
@@ -71,14 +74,19 @@ func (w *work) closed(ctx context.Context, evaluated run.Run, view gate.View, ro
 	if err != nil {
 		return lifecycle.Step{}, err
 	}
-	w.tellExhausted(&b, next, view)
+	w.tellExhausted(&b, next, next.Reason, view)
 	return w.commit(ctx, b, next)
 }
 
-// exhaust ends a run whose last look found its gate closed. It looks again only to say which rule that was.
+// exhaust ends a run whose last look found its gate closed, or whose offer no worker claimed. It looks again only to say which
+// rules keep the gate closed.
 func (w *work) exhaust(ctx context.Context, step lifecycle.Step) (lifecycle.Step, error) {
 	b := w.batch("exhausted")
-	if err := w.leaveQueue(ctx, &b); err != nil {
+	leave := w.leaveQueue
+	if w.run.Offered() {
+		leave = w.vacate
+	}
+	if err := leave(ctx, &b); err != nil {
 		return lifecycle.Step{}, err
 	}
 	return w.exhaustIn(ctx, b, step.Reason)
@@ -103,14 +111,14 @@ func (w *work) exhaustIn(ctx context.Context, b store.Batch, reason string) (lif
 	if err != nil {
 		return lifecycle.Step{}, err
 	}
-	w.tellExhausted(&b, next, view)
+	w.tellExhausted(&b, next, reason, view)
 	return w.commit(ctx, b, next)
 }
 
-// tellExhausted announces that a window has ended with the gate closed, and stores what the gate was closed on.
-func (w *work) tellExhausted(b *store.Batch, exhausted run.Run, view gate.View) {
+// tellExhausted announces that a window has ended, and stores what the gate showed then.
+func (w *work) tellExhausted(b *store.Batch, exhausted run.Run, reason string, view gate.View) {
 	b.Snapshots = append(b.Snapshots, ending(exhausted, view))
-	b.Emit(event.New(event.ValidationExhausted, w.about(), exhausted.Reason, event.Gate{Rules: view.Rules()}))
+	b.Emit(event.New(event.ValidationExhausted, w.about(), reason, event.Gate{Rules: view.Rules()}))
 }
 
 // paused starts nothing. The attempt evaluates again each interval and when it is woken because the pause has ended. One whose

@@ -35,6 +35,7 @@ type keeper interface {
 	Readings(ctx context.Context, queries []store.ReadingQuery) ([][]*sensor.Reading, error)
 	Deadlines(ctx context.Context, q store.DeadlineQuery) (store.Page[store.Deadline], error)
 	PostRun(ctx context.Context, key run.Key) (store.PostRun, error)
+	Note(ctx context.Context, kind store.NoteKind, key string) (store.Note, error)
 }
 
 // Deps is what an Orchestrator works with.
@@ -143,6 +144,9 @@ func (o *Orchestrator) definition(ctx context.Context, r run.Run) (*pipeline.Def
 func (w *work) perform(ctx context.Context, step lifecycle.Step) (lifecycle.Step, error) {
 	switch step.Kind {
 	case lifecycle.CheckJob, lifecycle.JobPollExhausted, lifecycle.InfraFailure: // they call the job's target
+		if w.external() {
+			break
+		}
 		if err := w.enter(ctx, false); err != nil {
 			return lifecycle.Step{}, err
 		}

@@ -45,6 +45,8 @@ func (o *Orchestrator) StillRuns(ctx context.Context, r run.Run, now time.Time) 
 	switch {
 	case w.def.Job == nil:
 		return false, nil
+	case w.external():
+		return w.workerRuns()
 	case w.elsewhere():
 		return false, fmt.Errorf("get the status of the job of %s: it belongs to controller %s", r.ID(), r.Progress.Replica)
 	case r.Progress.StartedAt.IsZero():
@@ -103,6 +105,8 @@ func (w *work) leave(ctx context.Context) (run.Leftover, error) {
 		return run.JobMayRun, errors.New("its version of the file is not available")
 	case w.def.Job == nil:
 		return run.NothingLeft, nil
+	case w.external():
+		return w.leaveWorker()
 	case w.elsewhere():
 		return run.JobStopping, fmt.Errorf("it belongs to controller %s", p.Replica)
 	}

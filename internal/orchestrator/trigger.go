@@ -33,8 +33,11 @@ func (w *work) trigger(ctx context.Context, evaluated run.Run, view gate.View, r
 	if err != nil {
 		return lifecycle.Step{}, err
 	}
-	if w.def.Job == nil {
+	switch {
+	case w.def.Job == nil:
 		return w.gateOnly(ctx, b, next)
+	case w.external():
+		return w.commit(ctx, b, next)
 	}
 	// The call follows the commit at once: a start that is stored and not made holds the run up.
 	if err := w.enter(ctx, w.startBlocks()); err != nil {
@@ -52,11 +55,15 @@ func (w *work) trigger(ctx context.Context, evaluated run.Run, view gate.View, r
 	return w.start(ctx, c)
 }
 
-// triggered is the run as it is when its start is stored. The snapshot of the gate goes into b.
+// triggered is the run as it is when its start, or its offer, is stored. The snapshot of the gate goes into b.
 func (w *work) triggered(b *store.Batch, evaluated run.Run, view gate.View) (run.Run, error) {
-	snapshot := w.snapshot(evaluated, view)
+	snapshot := view.Snapshot(evaluated, evaluated.UpdatedAt)
 	b.Snapshots = append(b.Snapshots, snapshot)
-	return evaluated.Trigger(run.Start{Snapshot: snapshot.ID, Replica: w.replica()}, w.now)
+	s := run.Start{Snapshot: snapshot.ID, Replica: w.replica()}
+	if w.external() {
+		return evaluated.Offer(s, w.now)
+	}
+	return evaluated.Trigger(s, w.now)
 }
 
 // gateOnly is a pipeline without a job: whoever asked runs it, and reports its result.
@@ -78,16 +85,6 @@ func (w *work) replica() string {
 		return w.o.Replica
 	}
 	return ""
-}
-
-// snapshot is what this start is decided on.
-func (w *work) snapshot(r run.Run, view gate.View) store.Snapshot {
-	return store.Snapshot{
-		ID:  run.SnapshotID(fmt.Sprintf("%s/%d", r.ID(), r.Progress.StartTries+1)),
-		Key: r.Key, Attempt: r.Attempt, At: r.UpdatedAt, Config: r.Progress.Opening.ConfigVersion,
-		Outcome: view.Verdict.Outcome, Bypassed: r.Progress.Opening.GateBypassed,
-		Leaves: view.Leaves(), Sensors: view.Sensors, PostRun: view.PostRun,
-	}
 }
 
 // ending is what the end of the attempt was decided on: what is written later is compared with it, by version.

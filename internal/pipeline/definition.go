@@ -145,7 +145,7 @@ type JobConfig interface {
 	Check() []document.Finding
 }
 
-// JobKind is a job type as pipeline files name it. The nine live beside their adapters; internal/job/all lists them.
+// JobKind is a job type as pipeline files name it. They live beside their adapters; internal/job/all lists them.
 type JobKind struct {
 	Name      string
 	NewConfig func() JobConfig

@@ -99,7 +99,7 @@ type ValidationSection struct {
 
 // JobSection is the job and its budgets.
 type JobSection struct {
-	Type                 string            `yaml:"type" required:"true" enum:"command,http,airflow,databricks,glue,emr,emr-serverless,step-function,lambda" doc:"The kind of job."`
+	Type                 string            `yaml:"type" required:"true" enum:"command,http,airflow,databricks,glue,emr,emr-serverless,step-function,lambda,external" doc:"The kind of job."`
 	Config               document.Node     `yaml:"config" doc:"What the job type needs; see docs for each type."`
 	MaxRetries           int               `yaml:"maxRetries" default:"0" min:"0" max:"10" doc:"Retries after transient, timed-out or unclassified failures."`
 	MaxCodeRetries       int               `yaml:"maxCodeRetries" default:"1" min:"0" max:"3" doc:"Retries after PERMANENT failures."`

@@ -81,7 +81,7 @@ func (h *requestHandler) Backfill(ctx context.Context, q BackfillRequest, now ti
 // backfilled stores the answer to a backfill that is done.
 func (h *requestHandler) backfilled(ctx context.Context, q BackfillRequest, plan []Backfilled, now time.Time) error {
 	b := store.Batch{ID: fmt.Sprintf("backfill/%s/%s/%d", q.Pipeline, q.ID, now.UnixNano())}
-	if err := answered(ctx, h, &b, q.Once, plan, now); err != nil {
+	if err := answered(ctx, &h.core, &b, q.Once, plan, now); err != nil {
 		return err
 	}
 	return h.commit(ctx, b, now)

@@ -165,9 +165,13 @@ func (h *jobHandler) settleLeft(ctx context.Context, b *store.Batch, old run.Run
 	if left == run.JobMayRun {
 		tellLeft(b, old, "left", fmt.Sprintf("the job may still be running: %v", trouble), trouble.Error(), now)
 	} else {
+		message := "its target reports that it has ended"
+		if worker := old.Progress.Offer.Worker; worker != "" {
+			message = fmt.Sprintf("worker %s has stopped reporting", worker)
+		}
 		b.Append(store.JobEntry{
 			Key: old.Key, Attempt: old.Attempt, At: period.Instant(now), Event: store.JobStopped, Try: old.Progress.StartTries,
-			Handle: old.Progress.Handle, Message: "its target reports that it has ended",
+			Handle: old.Progress.Handle, Message: message,
 		})
 	}
 	return h.freeSlot(ctx, b, old)

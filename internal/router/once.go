@@ -62,11 +62,11 @@ func (h *requestHandler) KeepAnswer(ctx context.Context, key string, a Answer, n
 }
 
 // answered adds the answer to a result to the commit that brings the result about. It is errAnswered if there is an answer.
-func answered[T any](ctx context.Context, h *requestHandler, b *store.Batch, o Once[T], result T, now time.Time) error {
+func answered[T any](ctx context.Context, c *core, b *store.Batch, o Once[T], result T, now time.Time) error {
 	if o.Key == "" {
 		return nil
 	}
-	read, err := h.answerNote(ctx, o.Key)
+	read, err := c.answerNote(ctx, o.Key)
 	if err != nil {
 		return err
 	}
@@ -93,8 +93,8 @@ func putAnswer(b *store.Batch, read store.Note, key string, a Answer, now time.T
 func answers(note store.Note, now time.Time) bool { return note.Version > 0 && now.Before(note.Until) }
 
 // answerNote is the note of a request, also of one whose time is over; the zero Note if there is none.
-func (h *requestHandler) answerNote(ctx context.Context, key string) (store.Note, error) {
-	note, err := h.store.Note(ctx, store.AnswerNote, key)
+func (c *core) answerNote(ctx context.Context, key string) (store.Note, error) {
+	note, err := c.store.Note(ctx, store.AnswerNote, key)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return store.Note{}, fmt.Errorf("read the answer to request %s: %w", key, err)
 	}

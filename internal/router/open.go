@@ -8,6 +8,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
@@ -108,6 +109,9 @@ func (op *opener) limitsOf(e *catalog.Entry) run.Limits {
 	}
 	if e.Job != nil {
 		l.PollInterval, l.PollWindow = e.Job.PollInterval, e.Job.PollWindow
+	}
+	if external, ok := job.Offers(e.Job); ok {
+		l.PollInterval, l.Heartbeat = 0, external.HeartbeatLimit()
 	}
 	l.Interval = max(l.Interval, op.leastInterval(l.Window))
 	if l.PollInterval > 0 {

@@ -70,6 +70,9 @@ func (h *jobHandler) report(ctx context.Context, old run.Run, o run.Outcome, now
 	b := store.Batch{ID: name("report", old) + "/" + told(o)}
 	b.Swap(old, next)
 	b.Schedule(reportedTask(old, now))
+	if err := h.putOutput(ctx, &b, old, o.Output); err != nil {
+		return Reported{}, err
+	}
 	return Reported{Run: next}, h.commit(ctx, b, now)
 }
 
@@ -98,6 +101,9 @@ func (h *jobHandler) classified(ctx context.Context, old run.Run, o run.Outcome)
 	d, err := h.catalog.Definition(ctx, old.Pipeline, old.Progress.Opening.ConfigVersion)
 	if err != nil || d.Job == nil {
 		return o.Category, ignoreMissing(err)
+	}
+	if o.Output != "" { // as where the controller reads the output itself
+		o.Message += "\n" + o.Output
 	}
 	return rerun.Classify(d.Job.Classes, o.Report), nil
 }

@@ -96,7 +96,7 @@ func (h *requestHandler) trigger(ctx context.Context, e *catalog.Entry, row stor
 	if err != nil {
 		return run.Run{}, err
 	}
-	if err := answered(ctx, h, &b, q.Once, next, now); err != nil {
+	if err := answered(ctx, &h.core, &b, q.Once, next, now); err != nil {
 		return run.Run{}, err
 	}
 	return next, h.commit(ctx, b, now)

@@ -114,7 +114,7 @@ func (h *requestHandler) rerun(ctx context.Context, e *catalog.Entry, row store.
 		reject(&b, key, old, q, v, now)
 	}
 	b.Reruns = append(b.Reruns, answer)
-	if err := answered(ctx, h, &b, q.Once, answer, now); err != nil {
+	if err := answered(ctx, &h.core, &b, q.Once, answer, now); err != nil {
 		return store.Rerun{}, err
 	}
 	return answer, h.commit(ctx, b, now)

@@ -72,6 +72,7 @@ type Router struct {
 	pauseHandler
 	requestHandler
 	jobHandler
+	workerHandler
 }
 
 // New is a router over d.
@@ -92,6 +93,7 @@ func New(d Deps) *Router {
 		pauseHandler:    pause,
 		requestHandler:  requestHandler{opener: op, jobs: d.Jobs},
 		jobHandler:      jobHandler{core: c, jobs: d.Jobs},
+		workerHandler:   workerHandler{c},
 	}
 }
 

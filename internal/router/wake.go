@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// wake moves the version of an open attempt, and has a waiting one evaluate its gate at once. It moves the version also where
+// wake moves the version of an open attempt, and has one that waits or is offered evaluate its gate at once. It moves the version also where
 // an evaluation is due already: one that is under way may have read the sensors before this write. Its commit, or that of a
 // completion, then conflicts, and is decided again on what was written. If the attempt has moved since old was read, wake is
 // store.ErrConflict: it may have ended by now.
@@ -19,7 +19,7 @@ func (c *core) wake(ctx context.Context, dry bool, old run.Run, now time.Time) e
 	}
 	b := store.Batch{ID: nameOf("wake", dry, old.Key, old)}
 	swap(&b, dry, old, next)
-	if old.Status == run.Pending {
+	if old.Status == run.Pending || old.Offered() {
 		b.Schedule(advance(dry, old.Key, next.Progress.NextEvaluation))
 	}
 	return c.commit(ctx, b, now)

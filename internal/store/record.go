@@ -250,6 +250,7 @@ const (
 	CatalogNote NoteKind = "catalog" // that files have changed
 	KeyNote     NoteKind = "key"     // the public key that each replica signs with, and the key that encrypts cursors
 	AnswerNote  NoteKind = "answer"  // the answer to a request, for its repeats
+	OutputNote  NoteKind = "output"  // the end of what the job of an attempt printed, as a worker outside sends it
 	SessionNote NoteKind = "session" // a browser that logged in to the dashboard
 	AuditNote   NoteKind = "audit"   // a day of the audit record; its entries are of the kind audit/DAY
 )

@@ -7,6 +7,7 @@ import (
 	"github.com/interlock-go/interlock/internal/job/databricks"
 	"github.com/interlock-go/interlock/internal/job/emr"
 	"github.com/interlock-go/interlock/internal/job/emrserverless"
+	"github.com/interlock-go/interlock/internal/job/external"
 	"github.com/interlock-go/interlock/internal/job/glue"
 	"github.com/interlock-go/interlock/internal/job/http"
 	"github.com/interlock-go/interlock/internal/job/lambda"
@@ -26,5 +27,6 @@ func Kinds() []pipeline.JobKind {
 		{Name: "emr-serverless", NewConfig: func() pipeline.JobConfig { return new(emrserverless.Config) }},
 		{Name: "step-function", NewConfig: func() pipeline.JobConfig { return new(stepfunction.Config) }},
 		{Name: "lambda", NewConfig: func() pipeline.JobConfig { return new(lambda.Config) }},
+		{Name: "external", NewConfig: func() pipeline.JobConfig { return new(external.Config) }},
 	}
 }

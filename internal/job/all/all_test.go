@@ -51,12 +51,12 @@ func newConfig(t *testing.T, kind string) pipeline.JobConfig {
 	return nil
 }
 
-func TestTheNineTypesAreListed(t *testing.T) {
+func TestTheTypesAreListed(t *testing.T) {
 	var names []string
 	for _, k := range all.Kinds() {
 		names = append(names, k.Name)
 	}
-	want := strings.Fields("command http airflow databricks glue emr emr-serverless step-function lambda")
+	want := strings.Fields("command http airflow databricks glue emr emr-serverless step-function lambda external")
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -85,6 +85,11 @@ var good = map[string][]string{
 		"command: [python, load.py, --retries, 3]\nenv: {MODE: full, LEVEL: 3}\ndir: /srv\ntimeout: 1h\n",
 		"command: ls *.csv | wc -l\nshell: true\n",
 		"command: true\n",
+	},
+	"external": {
+		"heartbeat: 30s\n",
+		"heartbeat: 0\n",
+		"{}\n",
 	},
 	"http": {
 		"url: https://host/run\n",

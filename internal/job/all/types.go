@@ -10,6 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/job/databricks"
 	"github.com/interlock-go/interlock/internal/job/emr"
 	"github.com/interlock-go/interlock/internal/job/emrserverless"
+	"github.com/interlock-go/interlock/internal/job/external"
 	"github.com/interlock-go/interlock/internal/job/glue"
 	"github.com/interlock-go/interlock/internal/job/http"
 	"github.com/interlock-go/interlock/internal/job/lambda"
@@ -32,6 +33,7 @@ func Types(guard *egress.Guard, commands job.Type) map[string]job.Type {
 		"emr-serverless": emrserverless.New(cloud),
 		"step-function":  stepfunction.New(cloud),
 		"lambda":         lambda.New(cloud),
+		"external":       external.Type{},
 	}
 }
 

@@ -5,8 +5,8 @@ package command
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/job"
@@ -112,14 +112,6 @@ func environment(a job.Attempt, c *Config, policy program.Policy, getenv func(st
 	for name, value := range c.Env {
 		env[name] = string(value)
 	}
-	env["INTERLOCK_RUN_ID"] = string(a.ID)
-	env["INTERLOCK_PIPELINE"] = string(a.Pipeline)
-	env["INTERLOCK_DATE"] = a.Date()
-	env["INTERLOCK_HOUR"] = a.Hour()
-	env["INTERLOCK_ATTEMPT"] = strconv.Itoa(a.Number)
-	if a.Callback.URL != "" {
-		env["INTERLOCK_CALLBACK_URL"] = a.Callback.URL
-		env["INTERLOCK_CALLBACK_TOKEN"] = a.Callback.Token
-	}
+	maps.Copy(env, a.Env())
 	return env
 }

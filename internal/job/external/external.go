@@ -1,0 +1,80 @@
+// Package external is the job type whose jobs are run by workers outside: cron, Airflow, a CI system. The controller starts,
+// polls and stops nothing. It offers the attempt, a worker claims it, sends heartbeats and reports the result; package
+// router takes those requests, and package lifecycle decides what a silent worker means.
+package external
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// Config is job.config of an external job.
+type Config struct {
+	Heartbeat Heartbeat `yaml:"heartbeat" default:"2m" doc:"How long a worker may be silent before its attempt fails as TIMEOUT, at least 10s; 0: as long as it likes."`
+}
+
+var (
+	_ job.External      = (*Config)(nil)
+	_ job.SelfReporting = (*Config)(nil)
+	_ job.Checker       = Type{}
+)
+
+// minHeartbeat keeps the heartbeats of many workers from becoming most of what the controller does.
+const minHeartbeat = 10 * time.Second
+
+// Check finds what the tags cannot say.
+func (c *Config) Check() []document.Finding {
+	if d := time.Duration(c.Heartbeat); d != 0 && d < minHeartbeat {
+		return []document.Finding{{Path: "heartbeat", Message: "is " + document.Duration(d).String() + "; must be at least 10s, or 0 for no heartbeat"}}
+	}
+	return nil
+}
+
+// HeartbeatLimit is how long a worker may be silent; 0: as long as it likes.
+func (c *Config) HeartbeatLimit() time.Duration { return time.Duration(c.Heartbeat) }
+
+// ReportsItself is true: only the worker knows the result.
+func (c *Config) ReportsItself() bool { return true }
+
+// Heartbeat is a duration that may also be the number 0.
+type Heartbeat document.Duration
+
+// DecodeNode reads a duration, or 0.
+func (h *Heartbeat) DecodeNode(n document.Node) []document.Finding {
+	if n.Kind() == document.Int && n.Text() == "0" {
+		*h = 0
+		return nil
+	}
+	return (*document.Duration)(h).DecodeNode(n)
+}
+
+// JSONSchema describes the notation.
+func (Heartbeat) JSONSchema() *jsonschema.Schema {
+	zero := any(0)
+	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{document.Duration(0).JSONSchema(), {Const: &zero}}}
+}
+
+// Type says of each job that only a worker outside can start it.
+type Type struct{}
+
+const notHere = "jobs of type external are run by a worker outside, which claims them: `interlock exec PIPELINE -- COMMAND`"
+
+// Start refuses: nothing here can start the job.
+func (Type) Start(context.Context, job.Attempt) (job.Started, error) {
+	return job.Started{}, job.Refuse(run.Permanent, "%s", notHere)
+}
+
+// Status is an error: only the worker knows.
+func (Type) Status(context.Context, job.Attempt, run.Handle) (job.Status, error) {
+	return job.Status{}, errors.New(notHere)
+}
+
+// Check finds nothing wrong: whether a worker comes shows only when the gate opens.
+func (Type) Check(context.Context, job.Attempt) error { return &job.Unsure{Reason: notHere} }

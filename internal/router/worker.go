@@ -1,0 +1,245 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/gate"
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/lifecycle"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// workerHandler serves workers outside, which run the jobs of type external: they claim an offered attempt and send heartbeats.
+// What became of the job they report like anybody else, see Report.
+//
+// Which of several workers gets an attempt is decided by the swap of the run: all decide on the same version, and the store takes
+// one commit.
+type workerHandler struct{ core }
+
+// ClaimRequest is a worker's wish to run the job of a run's open attempt.
+type ClaimRequest struct {
+	Once   Once[run.Run]
+	Key    run.Key
+	Worker string
+	By     string // the client that asks, if it has a name
+}
+
+// ClaimCode says why a claim was refused.
+type ClaimCode string
+
+// Why a claim may be refused.
+const (
+	ClaimHeld       ClaimCode = "held"        // another worker has it
+	ClaimDone       ClaimCode = "done"        // the run has ended, or has its result
+	ClaimNotOffered ClaimCode = "not-offered" // its gate is closed, it waits for its turn, or its offer has expired
+	ClaimPaused     ClaimCode = "paused"      // an operator paused the pipeline
+)
+
+// ClaimRefused is a claim that was not granted. Nothing has changed.
+type ClaimRefused struct {
+	Code   ClaimCode
+	Reason string
+	Run    run.Run
+	Gate   *gate.Answer // what the gate shows, if that is why
+}
+
+func (e *ClaimRefused) Error() string { return e.Reason }
+
+// Claim gives the open attempt of a run to a worker, on a gate that is evaluated for it. Exactly one claim of an attempt is
+// granted. Any other is a *ClaimRefused, or a *Refusal if there is no such run or no worker is to run it.
+func (h *workerHandler) Claim(ctx context.Context, q ClaimRequest, now time.Time) (run.Run, error) {
+	if q.Worker == "" {
+		return run.Run{}, refuse(Invalid, "a claim needs the name of the worker")
+	}
+	var claimed run.Run
+	err := again(func() error {
+		old, err := h.store.Run(ctx, q.Key)
+		if errors.Is(err, store.ErrNotFound) {
+			return refuse(NotFound, "there is no run %s", q.Key)
+		}
+		if err != nil {
+			return fmt.Errorf("read run %s: %w", q.Key, err)
+		}
+		claimed, err = h.claim(ctx, q, old, now)
+		return err
+	})
+	return claimed, err
+}
+
+func (h *workerHandler) claim(ctx context.Context, q ClaimRequest, old run.Run, now time.Time) (run.Run, error) {
+	if no := unclaimable(old); no != nil {
+		return run.Run{}, no
+	}
+	ask, row, err := h.ask(ctx, old, now)
+	if err != nil {
+		return run.Run{}, err
+	}
+	if !ask.Allowed() {
+		if err := h.reconsider(ctx, old, now); err != nil {
+			return run.Run{}, err
+		}
+		return run.Run{}, notClaimed(old, ask)
+	}
+	snapshot := ask.Snapshot(old, period.Instant(now))
+	next, err := old.Claim(q.Worker, snapshot.ID, now)
+	if err != nil {
+		return run.Run{}, err
+	}
+	b := store.Batch{ID: name("claim", old) + "/" + q.Worker + "/" + q.Once.Key}
+	b.ExpectPipeline(old.Pipeline, row)
+	b.Swap(old, next)
+	b.Snapshots = append(b.Snapshots, snapshot)
+	b.Schedule(advance(false, old.Key, lifecycle.Next(next, now).Due))
+	tellClaimed(&b, next, q, now)
+	if err := answered(ctx, &h.core, &b, q.Once, next, now); err != nil {
+		return run.Run{}, err
+	}
+	return next, h.commit(ctx, b, now)
+}
+
+// unclaimable says why no worker can have a run that is not offered and does not wait for its gate either; nil if it may be.
+func unclaimable(old run.Run) error {
+	o := old.Progress.Offer
+	switch {
+	case old.Status == run.Pending, old.Offered():
+		return nil
+	case old.Claimed():
+		return &ClaimRefused{Code: ClaimHeld, Run: old, Reason: fmt.Sprintf(
+			"worker %s has held attempt %d of run %s since %s", o.Worker, old.Attempt, old.Key, period.Stamp(old.Progress.StartedAt))}
+	case old.Status == run.Running || old.Status == run.Triggering:
+		return refuse(Conflict, "run %s is %s, and no worker is to run its job; write job: {type: external} in the pipeline file", old.Key, old.Status)
+	default:
+		return &ClaimRefused{Code: ClaimDone, Run: old, Reason: fmt.Sprintf("run %s is %s in attempt %d: %s", old.Key, old.Status, old.Attempt, old.Reason)}
+	}
+}
+
+// ask evaluates the gate of an attempt, by the version of the file that it opened with.
+func (h *workerHandler) ask(ctx context.Context, old run.Run, now time.Time) (gate.Answer, store.Pipeline, error) {
+	row, err := h.pipelineRow(ctx, old.Pipeline)
+	if err != nil {
+		return gate.Answer{}, row, err
+	}
+	def, err := h.catalog.Definition(ctx, old.Pipeline, old.Progress.Opening.ConfigVersion)
+	if err != nil {
+		return gate.Answer{}, row, err
+	}
+	if _, external := job.Offers(def.Job); !external {
+		return gate.Answer{}, row, refuse(Conflict, "pipeline %s has no job that a worker runs; write job: {type: external} in its file", old.Pipeline)
+	}
+	ask, err := gate.Ask(ctx, h.store, gate.Situation{
+		Question: gate.Question{Definition: def, Upstream: h.catalog.Current().Definition, Period: old.Period, PostRun: true}, Row: row, Run: old,
+	}, now)
+	return ask, row, err
+}
+
+// notClaimed is the refusal for what the gate shows.
+func notClaimed(old run.Run, ask gate.Answer) *ClaimRefused {
+	first := ask.Blocks[0]
+	code := ClaimNotOffered
+	if first.Code == gate.Paused {
+		code = ClaimPaused
+	}
+	return &ClaimRefused{
+		Code: code, Run: old, Gate: &ask, Reason: fmt.Sprintf("attempt %d of run %s is not offered: %s", old.Attempt, old.Key, first.Reason),
+	}
+}
+
+// reconsider has the gate of an offer that was found closed evaluated again at once, which takes the offer back.
+func (h *workerHandler) reconsider(ctx context.Context, old run.Run, now time.Time) error {
+	if !old.Offered() || old.Progress.NextEvaluation.Before(now) {
+		return nil
+	}
+	if err := h.wake(ctx, false, old, now); !errors.Is(err, store.ErrConflict) {
+		return err
+	}
+	return nil // it has moved, so it has been considered again
+}
+
+func tellClaimed(b *store.Batch, claimed run.Run, q ClaimRequest, now time.Time) {
+	p := claimed.Progress
+	b.Append(store.JobEntry{
+		Key: claimed.Key, Attempt: claimed.Attempt, At: period.Instant(now), Event: store.JobStarted, Try: p.StartTries,
+		Handle: p.Handle, Message: "claimed by worker " + q.Worker, By: q.By,
+	})
+	about := event.Of(claimed, now)
+	about.CausedBy = lifecycle.TaskID(claimed.Key)
+	b.Emit(event.New(event.JobTriggered, about, fmt.Sprintf("claimed by worker %s", q.Worker),
+		event.Started{JobType: "external", Handle: p.Handle, Snapshot: p.Snapshot}))
+}
+
+// MaxOutput is how much of a job's output is kept.
+const MaxOutput = 64 << 10
+
+// Heartbeat records that the worker of an attempt was heard of, and the end of the job's output if it sends one. A worker that has
+// no say any more is told so by a *ClaimRefused: its attempt was given up, was cancelled, or has its result.
+func (h *workerHandler) Heartbeat(ctx context.Context, key run.Key, attempt int, output string, now time.Time) (run.Run, error) {
+	var beaten run.Run
+	err := again(func() error {
+		old, err := h.store.Run(ctx, key)
+		if errors.Is(err, store.ErrNotFound) {
+			return refuse(NotFound, "there is no run %s", key)
+		}
+		if err != nil {
+			return fmt.Errorf("read run %s: %w", key, err)
+		}
+		if old.Attempt != attempt || !old.Claimed() || old.Progress.Report.Result != "" {
+			return notHeld(old, attempt)
+		}
+		if beaten, err = old.Beat(now); err != nil {
+			return err
+		}
+		b := store.Batch{ID: fmt.Sprintf("%s/%d", name("heartbeat", old), now.UnixNano())}
+		b.Swap(old, beaten)
+		if err := h.putOutput(ctx, &b, old, output); err != nil {
+			return err
+		}
+		return h.commit(ctx, b, now)
+	})
+	return beaten, err
+}
+
+// notHeld tells a worker that its attempt is not its own any more.
+func notHeld(old run.Run, attempt int) *ClaimRefused {
+	reason := fmt.Sprintf("attempt %d of run %s is over: the run is %s in attempt %d", attempt, old.Key, old.Status, old.Attempt)
+	if old.Reason != "" {
+		reason += ", " + old.Reason
+	}
+	return &ClaimRefused{Code: ClaimDone, Run: old, Reason: reason}
+}
+
+// outputLife is how long the end of the output of a job stays after its time limit, unless the job log has it before.
+const outputLife = 24 * time.Hour
+
+// putOutput adds the end of a job's output to b.
+func (c *core) putOutput(ctx context.Context, b *store.Batch, of run.Run, output string) error {
+	if output == "" {
+		return nil
+	}
+	id := string(of.ID())
+	read, err := c.store.Note(ctx, store.OutputNote, id)
+	if ignoreMissing(err) != nil {
+		return fmt.Errorf("read the output of %s: %w", id, err)
+	}
+	b.SwapNote(read, store.Note{
+		Kind: store.OutputNote, Key: id, Data: []byte(lastBytes(output, MaxOutput)), Until: period.Instant(of.Progress.LimitAt.Add(outputLife)),
+	})
+	return nil
+}
+
+// lastBytes is the end of a text, from a whole character on.
+func lastBytes(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	text = text[len(text)-most:]
+	for len(text) > 0 && text[0]&0xC0 == 0x80 {
+		text = text[1:]
+	}
+	return text
+}
