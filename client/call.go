@@ -31,6 +31,11 @@ func IdempotencyKey(key string) CallOption {
 	return func(r *call) { r.header.Set("Idempotency-Key", key) }
 }
 
+// Permit makes a call with the permit of a claim instead of the client's token: heartbeats and the result of the attempt.
+func Permit(permit string) CallOption {
+	return func(r *call) { r.header.Set("Authorization", "Bearer "+permit) }
+}
+
 // call is one request.
 type call struct {
 	method string
@@ -229,7 +234,7 @@ func (c *Client) request(ctx context.Context, r call) (*http.Request, error) {
 	if content != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	if c.token != "" {
+	if c.token != "" && req.Header.Get("Authorization") == "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	return req, nil

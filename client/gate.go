@@ -19,7 +19,7 @@ type Gate struct {
 	RetryAfterSeconds *int64       `json:"retryAfterSeconds"` // nil while a start is allowed, or where asking again is of no use
 }
 
-// StartBlock is one reason why no start is allowed now. Code is one of excluded, paused, dry-run, not-due, start-condition,
+// StartBlock is one reason why no start is allowed now. Code is one of excluded, paused, dry-run, not-offered, not-due, start-condition,
 // start-deadline, rules, max-active, running, held, completed and ended.
 type StartBlock struct {
 	Code   string     `json:"code"`
@@ -49,6 +49,14 @@ type Rule struct {
 // Gate asks whether a start of a pipeline's run is allowed now; an empty date means the period of a fire now.
 func (c *Client) Gate(ctx context.Context, id, date string, options ...CallOption) (Gate, error) {
 	return ask[Gate](ctx, c, get(path("pipelines", id, "gate"), query("date", date)), options)
+}
+
+// AwaitGate is Gate, but the server holds the request until a start is allowed, never will be, or another has started the job,
+// and at most for wait, which may be 60s.
+func (c *Client) AwaitGate(ctx context.Context, id, date string, wait time.Duration, options ...CallOption) (Gate, error) {
+	r := get(path("pipelines", id, "gate"), query("date", date, "wait", wait.String()))
+	r.patient = true
+	return ask[Gate](ctx, c, r, options)
 }
 
 // Explanation is why a run stands as it does.

@@ -71,6 +71,7 @@ type JobReport struct {
 	Message     string `json:"message,omitempty"`
 	Category    string `json:"category,omitempty"` // of a failure: PERMANENT, TRANSIENT or TIMEOUT
 	ExitCode    *int   `json:"exitCode,omitempty"`
+	Output      string `json:"output,omitempty"` // the end of what the job printed, at most 64 KiB; with a permit only
 	RequestedBy string `json:"requestedBy,omitempty"`
 }
 

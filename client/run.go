@@ -37,6 +37,10 @@ type Run struct {
 	Unread         *string    `json:"unread"`      // why the job's status could not be read; nil if the last poll succeeded
 	UnreadSince    *time.Time `json:"unreadSince"` // the first of the polls in a row that failed
 	Handle         *string    `json:"handle"`
+	OfferedSince   *time.Time `json:"offeredSince"`  // since when the attempt has been offered to workers outside
+	Worker         *string    `json:"worker"`        // who claimed it
+	ClaimedAt      *time.Time `json:"claimedAt"`     // when
+	LastHeartbeat  *time.Time `json:"lastHeartbeat"` // when the worker was last heard of
 	Result         *string    `json:"result"`
 	Category       *string    `json:"category"`
 	Message        *string    `json:"message"`

@@ -217,9 +217,31 @@ func (w wishes) Cancel(context.Context, run.Key, string, string, time.Time) (run
 	return run.Run{}, w.refuse("cancel", useJob)
 }
 
-// Report is for the job log table.
-func (w wishes) Report(context.Context, run.Outcome, time.Time) (router.Reported, error) {
-	return router.Reported{}, w.refuse("job complete", useTable)
+// Report is for the job log table, except for the result of a worker, which claimed its attempt here.
+func (w wishes) Report(ctx context.Context, o run.Outcome, now time.Time) (router.Reported, error) {
+	r, err := w.store.Run(ctx, o.Key)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return router.Reported{}, err
+	}
+	if o.Attempt == 0 || r.Attempt == o.Attempt && r.Progress.Offer.Worker == "" {
+		return router.Reported{}, w.refuse("job complete", useTable)
+	}
+	return w.workers().Report(ctx, o, now)
+}
+
+// workers serves workers on the tables themselves: what they ask for needs no function, only the swap of a run.
+func (w wishes) workers() *router.Router {
+	return router.New(router.Deps{Store: w.store, Catalog: w.catalog})
+}
+
+// Claim gives an offered attempt to a worker.
+func (w wishes) Claim(ctx context.Context, q router.ClaimRequest, now time.Time) (run.Run, error) {
+	return w.workers().Claim(ctx, q, now)
+}
+
+// Heartbeat records that a worker was heard of.
+func (w wishes) Heartbeat(ctx context.Context, key run.Key, attempt int, output string, now time.Time) (run.Run, error) {
+	return w.workers().Heartbeat(ctx, key, attempt, output, now)
 }
 
 // Pause is the functions' own.
@@ -247,10 +269,10 @@ func (w wishes) Backfill(context.Context, router.BackfillRequest, time.Time) ([]
 	return nil, w.refuse("backfill", useRerun)
 }
 
-// Answered knows no answers: the stream-router recognises a rerun that was asked for twice by its id.
-func (w wishes) Answered(context.Context, string, time.Time) (router.Answer, bool, error) {
-	return router.Answer{}, false, nil
+// Answered knows the answers to claims. A rerun that was asked for twice is recognised by the stream-router, by its id.
+func (w wishes) Answered(ctx context.Context, key string, now time.Time) (router.Answer, bool, error) {
+	return w.workers().Answered(ctx, key, now)
 }
 
-// KeepAnswer keeps none, either.
+// KeepAnswer keeps none: what is refused has changed nothing, and may be asked for again.
 func (w wishes) KeepAnswer(context.Context, string, router.Answer, time.Time) error { return nil }

@@ -47,6 +47,7 @@ type controller struct {
 	reload  *engine.Reloader
 	engine  *engine.Engine
 	server  *http.Server
+	api     *api.API
 	access  *access
 	audit   *audit.Log
 	archive *archiving
@@ -223,7 +224,7 @@ func (c *controller) assemble(ctx context.Context, s surroundings) error {
 		Workers: c.file.Engine.Workers, BlockingStarts: c.file.Engine.BlockingStarts, Lease: c.file.Engine.Lease.D(), LostAfter: c.file.Engine.LostAfter.D(),
 		Notifier: c.notifier(sinks),
 		Handlers: engine.Handlers{
-			Change: c.tracing.change(routes.Handle),
+			Change: c.tracing.change(c.watched(routes.Handle)),
 			Tasks:  c.taskHandlers(steps, routes, monitor, probes),
 			Await:  func(ctx context.Context, key run.Key, n int) error { return steps.Await(ctx, key, n, time.Now) },
 			Ticks:  c.ticks(dog, jobs, observer),
@@ -256,8 +257,9 @@ func (c *controller) assembleServer(ctx context.Context, operator api.Operator, 
 	}
 	handler := api.New(api.Deps{
 		Store: c.store, Catalog: c.catalog, Operator: operator, AcceptRemoval: c.acceptRemoval, Alerts: c.engine.Notifier, Audit: c.audit, Settings: who, CursorKey: cursors, Metrics: registry,
-		Health: c.health, Trouble: c.store.trouble, Months: c.archive.askMonths(), Dashboard: page, Now: time.Now, Logger: c.logger,
+		GatePace: c.gatePace(), Health: c.health, Trouble: c.store.trouble, Months: c.archive.askMonths(), Dashboard: page, Now: time.Now, Logger: c.logger,
 	})
+	c.api = handler
 	c.access = &access{file: c.file, getenv: s.getenv, api: handler, logger: c.logger, tokens: who.Tokens, record: c.record}
 	if err := c.access.Reload(ctx); err != nil {
 		return err
@@ -266,6 +268,26 @@ func (c *controller) assembleServer(ctx context.Context, operator api.Operator, 
 	c.server.TLSConfig = c.access.config()
 	c.server.Handler = c.tracing.requests(handler)
 	return nil
+}
+
+// watched has the requests that wait for a gate look at it again after each change that may open it.
+func (c *controller) watched(handle func(context.Context, store.Change, time.Time) error) func(context.Context, store.Change, time.Time) error {
+	return func(ctx context.Context, change store.Change, now time.Time) error {
+		err := handle(ctx, change, now)
+		c.api.GateChanged(change)
+		return err
+	}
+}
+
+// sharedGatePace is how often waiting requests look at their gate where other replicas handle changes, too.
+const sharedGatePace = time.Second
+
+// gatePace is how often waiting requests look at their gate without a change that this replica has handled; 0: as usual.
+func (c *controller) gatePace() time.Duration {
+	if c.store.shared {
+		return sharedGatePace
+	}
+	return 0
 }
 
 // taskHandlers says who carries out which kind of task.

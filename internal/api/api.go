@@ -49,9 +49,12 @@ type Deps struct {
 	// AcceptRemoval removes the pipelines whose files were lost at once; the catalog's own unless it is set.
 	AcceptRemoval func(ctx context.Context, by, why string, now time.Time) ([]pipeline.ID, error)
 
-	Alerts    *notify.Notifier // nil: there are none
-	Audit     *audit.Log       // nil: nothing is recorded
-	Settings  Settings
+	Alerts   *notify.Notifier // nil: there are none
+	Audit    *audit.Log       // nil: nothing is recorded
+	Settings Settings
+	// GatePace is how often a request that waits for a gate looks at it again although nobody has called GateChanged: shorter
+	// where other processes change what it waits for. 5s unless it is set.
+	GatePace  time.Duration
 	CursorKey []byte                                                                // cursors are encrypted with it; nil: with one of this process
 	Health    func(context.Context) Health                                          // nil: always ready
 	Trouble   func() error                                                          // why the store takes no changes from outside, as a store.Fault; nil: it always does
@@ -89,6 +92,8 @@ type API struct {
 	ledger   *trend.Ledger
 	streams  *streams
 	quotas   *quotas
+	permits  Callbacks
+	waits    *waits
 	mux      *http.ServeMux
 }
 
@@ -100,6 +105,8 @@ func New(d Deps) *API {
 		guesses: newGuesses(), origins: http.NewCrossOriginProtection(), ids: newIDs(), ledger: trend.NewLedger(d.Store), mux: http.NewServeMux(),
 	}
 	a.keys.Store(newKeys(d.Settings.Tokens))
+	a.permits = a.settings.Callbacks.ephemeral()
+	a.waits = newWaits(a, d.GatePace)
 	a.sessions = &sessions{store: d.Store, oidc: d.Settings.OIDC, lifetime: a.settings.SessionLifetime, idle: a.settings.SessionIdle}
 	if d.Audit != nil {
 		a.auditor = &auditor{log: d.Audit}
@@ -140,6 +147,7 @@ func (a *API) routes(h huma.API) {
 	a.pipelineRoutes(h)
 	a.runRoutes(h)
 	a.operatorRoutes(h)
+	a.workerRoutes(h)
 	a.eventRoutes(h)
 	a.alertRoutes(h)
 	a.silenceRoutes(h)
@@ -206,5 +214,8 @@ func noPipeline(id pipeline.ID) *Problem {
 	return problem(http.StatusNotFound, unknownPipeline, "there is no pipeline %.140q; GET %s/pipelines lists them", id, prefix)
 }
 
-// Close ends the event streams, which would otherwise keep the server from shutting down.
-func (a *API) Close() { a.streams.close() }
+// Close ends the event streams, and answers what waits for a gate: both would otherwise keep the server from shutting down.
+func (a *API) Close() {
+	a.streams.close()
+	a.waits.close()
+}

@@ -152,7 +152,11 @@ func (k *keys) find(secret string) *key {
 func (a *API) authenticate(r *http.Request, c *call) (principal, *Problem) {
 	secret, given := bearer(r)
 	if given && isCallback(secret) {
-		return principal{name: "the job itself", callback: secret}, nil
+		name := "the job itself"
+		if isPermit(secret) {
+			name = "the worker"
+		}
+		return principal{name: name, callback: secret}, nil
 	}
 	keys := a.keys.Load()
 	if !a.asks() {

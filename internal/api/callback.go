@@ -30,21 +30,35 @@ type Callbacks struct {
 // callbackPrefix tells callback tokens from those of the server's file.
 const callbackPrefix = "ilcb_"
 
+// permitPrefix tells permits, which workers outside are given for the attempts that they claim.
+const permitPrefix = "ilpm_"
+
 // For returns the callback of an attempt; the zero Callback where there is no key to make it with, or no address.
 func (c Callbacks) For(key run.Key, attempt int) job.Callback {
 	if len(c.Key) == 0 || c.Base == "" {
 		return job.Callback{}
 	}
-	signature := ed25519.Sign(c.Key, callbackOf(key, attempt))
-	return job.Callback{
-		URL:   strings.TrimSuffix(c.Base, "/") + runPath(key) + "/job",
-		Token: callbackPrefix + strconv.Itoa(attempt) + "_" + c.Replica + "_" + base64.RawURLEncoding.EncodeToString(signature),
-	}
+	return job.Callback{URL: c.url(key), Token: c.sign(callbackPrefix, key, attempt)}
 }
 
-// callbackOf is what is signed.
-func callbackOf(key run.Key, attempt int) []byte {
-	return []byte("callback\x00" + string(key.Attempt(attempt)))
+// url is where the result of a run's job is reported.
+func (c Callbacks) url(key run.Key) string {
+	return strings.TrimSuffix(c.Base, "/") + runPath(key) + "/job"
+}
+
+// sign makes the token of an attempt, of the kind that begins with prefix. The same replica makes the same token each time.
+func (c Callbacks) sign(prefix string, key run.Key, attempt int) string {
+	signature := ed25519.Sign(c.Key, signedText(prefix, key, attempt))
+	return prefix + strconv.Itoa(attempt) + "_" + c.Replica + "_" + base64.RawURLEncoding.EncodeToString(signature)
+}
+
+// signedText is what is signed: neither kind of token passes for the other.
+func signedText(prefix string, key run.Key, attempt int) []byte {
+	kind := "callback"
+	if prefix == permitPrefix {
+		kind = "permit"
+	}
+	return []byte(kind + "\x00" + string(key.Attempt(attempt)))
 }
 
 // runPath is where a run is found under the server's address.
@@ -52,12 +66,29 @@ func runPath(key run.Key) string {
 	return prefix + "/runs/" + url.PathEscape(string(key.Pipeline)) + "/" + url.PathEscape(string(key.Schedule)) + "/" + url.PathEscape(key.Period.String())
 }
 
-func isCallback(token string) bool { return strings.HasPrefix(token, callbackPrefix) }
+func isCallback(token string) bool {
+	return strings.HasPrefix(token, callbackPrefix) || isPermit(token)
+}
+
+func isPermit(token string) bool { return strings.HasPrefix(token, permitPrefix) }
+
+// ephemeral is callbacks of this process alone, for a server that has no key: it makes and recognises permits as long as it runs.
+func (c Callbacks) ephemeral() Callbacks {
+	if len(c.Key) > 0 {
+		return c
+	}
+	_, key, _ := ed25519.GenerateKey(nil) // it never fails
+	return Callbacks{Base: c.Base, Replica: "local", Key: key}
+}
 
 // attempt is the attempt of key that token was made for.
 func (c Callbacks) attempt(ctx context.Context, token string, key run.Key) (int, error) {
-	parts := strings.SplitN(strings.TrimPrefix(token, callbackPrefix), "_", 3)
-	foreign := problem(http.StatusForbidden, plainKind, "the callback token was not made for run %s", key)
+	kind, what := callbackPrefix, "callback token"
+	if isPermit(token) {
+		kind, what = permitPrefix, "permit"
+	}
+	parts := strings.SplitN(strings.TrimPrefix(token, kind), "_", 3)
+	foreign := problem(http.StatusForbidden, plainKind, "the %s was not made for run %s", what, key)
 	if len(parts) != 3 {
 		return 0, foreign
 	}
@@ -73,7 +104,7 @@ func (c Callbacks) attempt(ctx context.Context, token string, key run.Key) (int,
 	if err != nil {
 		return 0, fmt.Errorf("read the key of replica %s: %w", parts[1], err)
 	}
-	if !ed25519.Verify(public, callbackOf(key, n), signature) {
+	if !ed25519.Verify(public, signedText(kind, key, n), signature) {
 		return 0, foreign
 	}
 	return n, nil

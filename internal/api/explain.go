@@ -17,7 +17,7 @@ type Explanation struct {
 	Schedule  *string      `json:"schedule"`
 	Date      *string      `json:"date"`
 	At        time.Time    `json:"at"`
-	State     string       `json:"state" enum:"not opened,waiting,starting,held,running,settling,completed,would start,failed,exhausted,cancelled"`
+	State     string       `json:"state" enum:"not opened,waiting,starting,offered,held,running,settling,completed,would start,failed,exhausted,cancelled"`
 	Summary   string       `json:"summary" doc:"One sentence."`
 	Reasons   []string     `json:"reasons" doc:"The reasons, most important first."`
 	Opens     []string     `json:"opens" doc:"What would open it, most direct first."`

@@ -32,7 +32,7 @@ type Gate struct {
 
 // StartBlock is one reason why no start is allowed now.
 type StartBlock struct {
-	Code   string     `json:"code" enum:"excluded,paused,dry-run,not-due,start-condition,start-deadline,rules,max-active,running,held,completed,ended"`
+	Code   string     `json:"code" enum:"excluded,paused,dry-run,not-offered,not-due,start-condition,start-deadline,rules,max-active,running,held,completed,ended"`
 	Reason string     `json:"reason" doc:"The reason as a sentence, with what would change it."`
 	Until  *time.Time `json:"until" doc:"When it ends automatically; null if unknown."`
 }
@@ -61,26 +61,48 @@ type OfPeriod struct {
 	Date string `query:"date" doc:"The period; default that of a fire at the current time."`
 }
 
-func (a *API) getGate(ctx context.Context, in *OfPeriod) (*output[Gate], error) {
+// gateInput is a pipeline, one of its periods, and how long to wait for its gate.
+type gateInput struct {
+	OfPeriod
+	Wait string `query:"wait" doc:"Hold the request until a start is allowed, never will be, or another has started the job, and at most this long: a duration such as 30s, at most 60s."`
+}
+
+func (a *API) getGate(ctx context.Context, in *gateInput) (*output[Gate], error) {
 	e, p := a.entry(ctx, pipeline.ID(in.ID))
 	if p != nil {
 		return nil, p
 	}
-	now := a.now()
 	date, p := parsePeriod("query.date", in.Date)
 	if p != nil {
 		return nil, p
 	}
-	if date.IsZero() {
-		date = e.Schedule.PeriodAt(now)
+	wait, p := parseWait(in.Wait)
+	if p != nil {
+		return nil, p
 	}
-	s, err := a.situation(ctx, e, date)
+	if date.IsZero() {
+		date = e.Schedule.PeriodAt(a.now())
+	}
+	out, err := a.gateView(ctx, e, date)
+	if err == nil && wait > 0 && !out.endsWait(blockCode(out)) {
+		out, err = a.awaitGate(ctx, e, date, out, wait)
+	}
 	if err != nil {
 		return nil, err
+	}
+	return answer(out), nil
+}
+
+// gateView is what the gate of a period shows now.
+func (a *API) gateView(ctx context.Context, e *catalog.Entry, date period.Period) (Gate, error) {
+	now := a.now()
+	s, err := a.situation(ctx, e, date)
+	if err != nil {
+		return Gate{}, err
 	}
 	ask, err := gate.Ask(ctx, a.store, s, now)
 	if err != nil {
-		return nil, err
+		return Gate{}, err
 	}
 	out := Gate{
 		Pipeline: string(e.ID), Date: date.String(), At: now.UTC(), Open: ask.Allowed(), Outcome: ask.Verdict.Outcome.String(), Rules: []Rule{},
@@ -101,7 +123,7 @@ func (a *API) getGate(ctx context.Context, in *OfPeriod) (*output[Gate], error) 
 		seconds := int64(math.Ceil(wait.Seconds()))
 		out.RetryAfterSeconds = &seconds
 	}
-	return answer(out), nil
+	return out, nil
 }
 
 // situation is what a start of the pipeline's own run of a period depends on.

@@ -83,7 +83,9 @@ func (rt route) let(ctx huma.Context, next func(huma.Context)) {
 	}
 	if rt.patient {
 		// Where there is no connection beneath, as in a test's recorder, there is no limit either.
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience))
+		control := http.NewResponseController(w)
+		_ = control.SetWriteDeadline(time.Now().Add(patience))
+		_ = control.SetReadDeadline(time.Now().Add(patience)) // once that is over, the request counts as given up
 	}
 	next(ctx)
 }

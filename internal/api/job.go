@@ -3,7 +3,9 @@ package api
 import (
 	"context"
 	"fmt"
+	"net/http"
 
+	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
 )
 
@@ -14,6 +16,7 @@ type JobReport struct {
 	Message     string `json:"message,omitempty" maxLength:"4000" doc:"What happened."`
 	Category    string `json:"category,omitempty" enum:"PERMANENT,TRANSIENT,TIMEOUT" doc:"Whose fault a failure is."`
 	ExitCode    *int   `json:"exitCode,omitempty"`
+	Output      string `json:"output,omitempty" maxLength:"65536" doc:"The end of what the job printed, at most 64 KiB. It is kept of claimed attempts."`
 	RequestedBy string `json:"requestedBy,omitempty" maxLength:"200" doc:"Who reports it."`
 }
 
@@ -44,11 +47,26 @@ func (a *API) report(ctx context.Context, in *struct {
 	if q.ExitCode != nil {
 		o.Exited, o.ExitCode = true, *q.ExitCode
 	}
+	permitted := isPermit(whoOf(ctx).callback)
+	if permitted {
+		o.Output = q.Output
+	}
 	done, err := a.operator.Report(ctx, o, a.now())
 	if err != nil {
 		return nil, fmt.Errorf("report the job of %s: %w", key, err)
 	}
+	if permitted && done.Late {
+		return nil, lateProblem(a.runView(done.Run), attempt)
+	}
 	return answer(JobReported{Run: a.runView(done.Run), Late: done.Late}), nil
+}
+
+// lateProblem refuses the result of a worker that has no say any more.
+func lateProblem(r Run, attempt int) *Problem {
+	p := problem(http.StatusConflict, claimRefused+kind(router.ClaimDone),
+		"attempt %d is over: the run is %s in attempt %d; the result is logged and changes nothing", attempt, r.Status, r.Attempt)
+	p.ClaimRefusal = &ClaimRefusal{Code: string(router.ClaimDone), Worker: r.Worker, Since: r.ClaimedAt, Rules: []Rule{}, Run: r}
+	return p
 }
 
 // reports is the attempt of key that whoever asks may report on, given which one was asked for: an operator on any, a runner
@@ -61,7 +79,7 @@ func (a *API) reports(ctx context.Context, key run.Key, asked int) (int, error) 
 		}
 		return asked, nil
 	}
-	own, err := a.settings.Callbacks.attempt(ctx, who.callback, key)
+	own, err := a.permits.attempt(ctx, who.callback, key)
 	if err == nil && asked != 0 && asked != own {
 		return 0, badRequest("the callback token is that of attempt %d, the body speaks of attempt %d", own, asked)
 	}

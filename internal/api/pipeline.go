@@ -101,7 +101,9 @@ func (a *API) pipelineRoutes(h huma.API) {
 	register(h, get("/pipelines/{id}/graph", "get-graph", "Pipelines", "The upstream and downstream pipelines of a pipeline, and what blocks each"), a.getGraph)
 	register(h, get("/pipelines/{id}/gate/history", "gate-history", "Pipelines", "The last writes of the sensors that a gate reads, rule by rule"), a.ruleHistory)
 	register(h, get("/files", "list-files", "Files", "The files that the server reads, by name, with their problems"), a.listFiles)
-	register(h, get("/pipelines/{id}/gate", "get-gate", "Pipelines", "Whether a run may start: the gate's verdict, rule by rule"), a.getGate)
+	gate := get("/pipelines/{id}/gate", "get-gate", "Pipelines", "Whether a run may start: the gate's verdict, rule by rule")
+	gate.patient = true
+	register(h, gate, a.getGate)
 	register(h, get("/pipelines/{id}/explain", "explain", "Pipelines", "Why a run is waiting, how it went, or why there is none"), a.explain)
 }
 

@@ -26,6 +26,8 @@ type Problem struct {
 	RequestID string          `json:"requestId" doc:"The id of this request, as in the server's log."`
 	Errors    []ProblemDetail `json:"errors" doc:"The individual errors, if there are several or they have a location."`
 
+	*ClaimRefusal // where a worker was refused, and only there
+
 	header http.Header // sent along
 	cause  error       // for the log alone
 	placed bool        // it names the request that it answered first
@@ -54,6 +56,7 @@ const (
 	notReady        kind = "not-ready"
 	storeFault      kind = "store-" // followed by the kind of the fault
 	limitReached    kind = "limit-reached"
+	claimRefused    kind = "claim-" // followed by why: held, done, not-offered, paused
 )
 
 const typePrefix = "urn:interlock:problem:"

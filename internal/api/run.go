@@ -20,7 +20,7 @@ type Run struct {
 	Schedule       string     `json:"schedule" enum:"cron,stream,manual"`
 	Date           string     `json:"date" doc:"The period it is for."`
 	Status         string     `json:"status" enum:"PENDING,TRIGGERING,RUNNING,COMPLETED,FAILED,FAILED_FINAL,JOB_POLL_EXHAUSTED,VALIDATION_EXHAUSTED,CANCELLED"`
-	Phase          string     `json:"phase" enum:"waiting,not-due,backoff,max-active,starting,start-refused,held,running,status-unread,settling,completed,failed,exhausted,cancelled" doc:"More specific than status: what an open run waits for."`
+	Phase          string     `json:"phase" enum:"waiting,not-due,backoff,max-active,starting,offered,start-refused,held,running,status-unread,settling,completed,failed,exhausted,cancelled" doc:"More specific than status: what an open run waits for."`
 	DryRun         bool       `json:"dryRun" doc:"No job is started."`
 	Attempt        int        `json:"attempt" doc:"The latest; 0 for a run that was closed before any was opened."`
 	Reason         *string    `json:"reason" doc:"Why it has that status."`
@@ -43,6 +43,10 @@ type Run struct {
 	Unread         *string    `json:"unread" doc:"Why the job's status could not be read; null if the last poll succeeded."`
 	UnreadSince    *time.Time `json:"unreadSince" doc:"The first of the polls in a row that failed."`
 	Handle         *string    `json:"handle" doc:"The job's own name at its target."`
+	OfferedSince   *time.Time `json:"offeredSince" doc:"Since when the attempt has been offered to workers; null unless its job is external."`
+	Worker         *string    `json:"worker" doc:"The worker that claimed the attempt."`
+	ClaimedAt      *time.Time `json:"claimedAt"`
+	LastHeartbeat  *time.Time `json:"lastHeartbeat" doc:"When the worker was last heard of."`
 	Result         *string    `json:"result" enum:"success,fail,timeout" doc:"Of the latest attempt's job."`
 	Category       *string    `json:"category" enum:"PERMANENT,TRANSIENT,TIMEOUT" doc:"Of a failure; null if unknown."`
 	Message        *string    `json:"message" doc:"What the job's result says."`
@@ -79,6 +83,12 @@ func (a *API) runView(r run.Run) Run {
 			Retries: r.Counters.Retries, CodeRetries: r.Counters.CodeRetries, DriftReruns: r.Counters.DriftReruns,
 			ManualReruns: r.Counters.ManualReruns, Reopenings: r.Counters.Reopenings, Forced: r.Counters.Forced,
 		},
+	}
+	if o := p.Offer; !o.Since.IsZero() {
+		v.OfferedSince, v.Worker, v.LastHeartbeat = instant(o.Since), text(o.Worker), instant(o.Heartbeat)
+		if o.Worker != "" {
+			v.ClaimedAt = instant(p.StartedAt)
+		}
 	}
 	if r.Status == run.Pending {
 		v.NextEvaluation = instant(p.NextEvaluation)

@@ -59,7 +59,7 @@ func (s Settings) Check() error {
 		case len(t.Secret) < minSecret:
 			return fmt.Errorf("token %q has %d characters; make it at least %d long", t.Name, len(t.Secret), minSecret)
 		case isCallback(t.Secret):
-			return fmt.Errorf("token %q begins with %s, as only callback tokens do", t.Name, callbackPrefix)
+			return fmt.Errorf("token %q begins with %s, as only callback tokens and permits do", t.Name, t.Secret[:len(callbackPrefix)])
 		case repeated:
 			return fmt.Errorf("tokens %q and %q are the same", other, t.Name)
 		}

@@ -696,6 +696,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{pipeline}/{schedule}/{date}/claim": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Claim the offered attempt of a run whose job is external; exactly one claim is granted
+         * @description Needs the role none.
+         */
+        post: operations["claim"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{pipeline}/{schedule}/{date}/heartbeat": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a sign of life, and the end of the output, with the permit of a claimed attempt
+         * @description Needs the role none.
+         */
+        post: operations["heartbeat"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{pipeline}/{schedule}/{date}/job": {
         parameters: {
             query?: never;
@@ -1317,6 +1357,34 @@ export interface components {
             /** Format: int64 */
             retries: number;
         };
+        Claim: {
+            /** Format: int64 */
+            attempt: number;
+            /**
+             * Format: date-time
+             * @description When the result must have been reported (jobPollWindowSeconds).
+             */
+            deadline: string;
+            /** @description What the job should find in its environment. */
+            env: {
+                [key: string]: string;
+            };
+            /**
+             * Format: int64
+             * @description The worker counts as lost after so many seconds without a heartbeat: send one every third of it. 0: heartbeats are not needed.
+             */
+            heartbeatSeconds: number;
+            /** @description The bearer token for the heartbeats and the result of this attempt. It is good for nothing else. */
+            permit: string;
+            run: components["schemas"]["Run"];
+            /** @description The attempt's id, which its job may use as an idempotency key. */
+            runId: string;
+            worker: string;
+        };
+        ClaimRequest: {
+            /** @description The worker's name, such as host-7/4711. It is shown wherever the run is. */
+            worker: string;
+        };
         Compliance: {
             /** Format: date-time */
             at: string;
@@ -1511,7 +1579,7 @@ export interface components {
             /** @description Silences that held back alerts about it. */
             silenced: components["schemas"]["Silenced"][];
             /** @enum {string} */
-            state: "not opened" | "waiting" | "starting" | "held" | "running" | "settling" | "completed" | "would start" | "failed" | "exhausted" | "cancelled";
+            state: "not opened" | "waiting" | "starting" | "offered" | "held" | "running" | "settling" | "completed" | "would start" | "failed" | "exhausted" | "cancelled";
             /** @description One sentence. */
             summary: string;
             /** @description All of it, for people. */
@@ -1573,6 +1641,25 @@ export interface components {
             /** @description Whether it is as it should be. */
             ok: boolean;
         };
+        Heartbeat: {
+            /** @description The end of what the job has printed so far, at most 64 KiB. */
+            output?: string;
+        };
+        HeartbeatTaken: {
+            /** Format: int64 */
+            attempt: number;
+            /**
+             * Format: date-time
+             * @description When the result must have been reported.
+             */
+            deadline: string;
+            /**
+             * Format: date-time
+             * @description When the next heartbeat must have come; null if none is needed.
+             */
+            nextBy: string | null;
+            runId: string;
+        };
         HistoryPoint: {
             /** Format: date-time */
             at: string;
@@ -1621,6 +1708,8 @@ export interface components {
             exitCode?: number;
             /** @description What happened. */
             message?: string;
+            /** @description The end of what the job printed, at most 64 KiB. It is kept of claimed attempts. */
+            output?: string;
             /** @description Who reports it. */
             requestedBy?: string;
             /**
@@ -2123,6 +2212,11 @@ export interface components {
             since: string | null;
         };
         Problem: {
+            /**
+             * @description Why: another worker has it, the attempt or the run is over, it is not offered, the pipeline is paused.
+             * @enum {string}
+             */
+            code?: "held" | "done" | "not-offered" | "paused";
             /** @description The problem with this request, and the fix. */
             detail: string;
             /** @description The individual errors, if there are several or they have a location. */
@@ -2131,6 +2225,14 @@ export interface components {
             instance: string;
             /** @description The id of this request, as in the server's log. */
             requestId: string;
+            /** @description The rules that keep the gate closed. */
+            rules?: components["schemas"]["Rule"][];
+            run?: components["schemas"]["Run"];
+            /**
+             * Format: date-time
+             * @description Since when.
+             */
+            since?: string | null;
             /**
              * Format: int64
              * @description The HTTP status.
@@ -2143,6 +2245,8 @@ export interface components {
              * @example urn:interlock:problem:unknown-pipeline
              */
             type: string;
+            /** @description Who holds it, or held it last. */
+            worker?: string | null;
         };
         ProblemDetail: {
             /** @description Where: query.limit, body.items[3]; empty if it has no location. */
@@ -2301,6 +2405,8 @@ export interface components {
             category: "PERMANENT" | "TRANSIENT" | "TIMEOUT" | null;
             /** @description Why the latest attempt was opened. */
             cause: string | null;
+            /** Format: date-time */
+            claimedAt: string | null;
             /** @description The version of the file that the latest attempt works on. */
             configVersion: string | null;
             counters: components["schemas"]["Counters"];
@@ -2326,17 +2432,27 @@ export interface components {
             jobStopping: boolean;
             /** Format: date-time */
             lastEvaluation: string | null;
+            /**
+             * Format: date-time
+             * @description When the worker was last heard of.
+             */
+            lastHeartbeat: string | null;
             /** @description What the job's result says. */
             message: string | null;
             /** Format: date-time */
             nextEvaluation: string | null;
+            /**
+             * Format: date-time
+             * @description Since when the attempt has been offered to workers; null unless its job is external.
+             */
+            offeredSince: string | null;
             /** Format: date-time */
             openedAt: string | null;
             /**
              * @description More specific than status: what an open run waits for.
              * @enum {string}
              */
-            phase: "waiting" | "not-due" | "backoff" | "max-active" | "starting" | "start-refused" | "held" | "running" | "status-unread" | "settling" | "completed" | "failed" | "exhausted" | "cancelled";
+            phase: "waiting" | "not-due" | "backoff" | "max-active" | "starting" | "offered" | "start-refused" | "held" | "running" | "status-unread" | "settling" | "completed" | "failed" | "exhausted" | "cancelled";
             pipeline: string;
             /** @description Why it has that status. */
             reason: string | null;
@@ -2382,6 +2498,8 @@ export interface components {
              * @description When the gate is first evaluated.
              */
             windowStart: string | null;
+            /** @description The worker that claimed the attempt. */
+            worker: string | null;
         };
         RunDetail: {
             /**
@@ -2398,6 +2516,8 @@ export interface components {
             category: "PERMANENT" | "TRANSIENT" | "TIMEOUT" | null;
             /** @description Why the latest attempt was opened. */
             cause: string | null;
+            /** Format: date-time */
+            claimedAt: string | null;
             /** @description The version of the file that the latest attempt works on. */
             configVersion: string | null;
             counters: components["schemas"]["Counters"];
@@ -2428,17 +2548,27 @@ export interface components {
             jobStopping: boolean;
             /** Format: date-time */
             lastEvaluation: string | null;
+            /**
+             * Format: date-time
+             * @description When the worker was last heard of.
+             */
+            lastHeartbeat: string | null;
             /** @description What the job's result says. */
             message: string | null;
             /** Format: date-time */
             nextEvaluation: string | null;
+            /**
+             * Format: date-time
+             * @description Since when the attempt has been offered to workers; null unless its job is external.
+             */
+            offeredSince: string | null;
             /** Format: date-time */
             openedAt: string | null;
             /**
              * @description More specific than status: what an open run waits for.
              * @enum {string}
              */
-            phase: "waiting" | "not-due" | "backoff" | "max-active" | "starting" | "start-refused" | "held" | "running" | "status-unread" | "settling" | "completed" | "failed" | "exhausted" | "cancelled";
+            phase: "waiting" | "not-due" | "backoff" | "max-active" | "starting" | "offered" | "start-refused" | "held" | "running" | "status-unread" | "settling" | "completed" | "failed" | "exhausted" | "cancelled";
             pipeline: string;
             /** @description Why it has that status. */
             reason: string | null;
@@ -2486,6 +2616,8 @@ export interface components {
              * @description When the gate is first evaluated.
              */
             windowStart: string | null;
+            /** @description The worker that claimed the attempt. */
+            worker: string | null;
         };
         Schedule: {
             /**
@@ -2660,7 +2792,7 @@ export interface components {
         };
         StartBlock: {
             /** @enum {string} */
-            code: "excluded" | "paused" | "dry-run" | "not-due" | "start-condition" | "start-deadline" | "rules" | "max-active" | "running" | "held" | "completed" | "ended";
+            code: "excluded" | "paused" | "dry-run" | "not-offered" | "not-due" | "start-condition" | "start-deadline" | "rules" | "max-active" | "running" | "held" | "completed" | "ended";
             /** @description The reason as a sentence, with what would change it. */
             reason: string;
             /**
@@ -2774,6 +2906,11 @@ export interface components {
         Unreadiness: {
             /** @description The checks; empty without a token if the server requires one, and for a token that is limited to pipelines. */
             checks: components["schemas"]["HealthCheck"][];
+            /**
+             * @description Why: another worker has it, the attempt or the run is over, it is not offered, the pipeline is paused.
+             * @enum {string}
+             */
+            code?: "held" | "done" | "not-offered" | "paused";
             /** @description The problem with this request, and the fix. */
             detail: string;
             /** @description The individual errors, if there are several or they have a location. */
@@ -2782,6 +2919,14 @@ export interface components {
             instance: string;
             /** @description The id of this request, as in the server's log. */
             requestId: string;
+            /** @description The rules that keep the gate closed. */
+            rules?: components["schemas"]["Rule"][];
+            run?: components["schemas"]["Run"];
+            /**
+             * Format: date-time
+             * @description Since when.
+             */
+            since?: string | null;
             /**
              * Format: int64
              * @description The HTTP status.
@@ -2794,6 +2939,8 @@ export interface components {
              * @example urn:interlock:problem:unknown-pipeline
              */
             type: string;
+            /** @description Who holds it, or held it last. */
+            worker?: string | null;
         };
         Version: {
             /**
@@ -3506,6 +3653,8 @@ export interface operations {
             query?: {
                 /** @description The period; default that of a fire at the current time. */
                 date?: string;
+                /** @description Hold the request until a start is allowed, never will be, or another has started the job, and at most this long: a duration such as 30s, at most 60s. */
+                wait?: string;
             };
             header?: never;
             path: {
@@ -4194,6 +4343,89 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Run"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    claim: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Repeating a request with the same key, within 24 hours, returns the first answer and changes nothing. The same key with another request is 422. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The pipeline's id. */
+                pipeline: string;
+                /** @description cron, stream or manual. */
+                schedule: string;
+                /** @description The period, such as 2026-03-03 or 2026-03-03T07. */
+                date: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ClaimRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Claim"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    heartbeat: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The pipeline's id. */
+                pipeline: string;
+                /** @description cron, stream or manual. */
+                schedule: string;
+                /** @description The period, such as 2026-03-03 or 2026-03-03T07. */
+                date: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["Heartbeat"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HeartbeatTaken"];
                 };
             };
             /** @description Error */

@@ -1,0 +1,230 @@
+package api
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/gate"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+const (
+	maxWait  = time.Minute     // how long a request may wait for a gate
+	gatePace = 5 * time.Second // see Deps.GatePace
+)
+
+// parseWait reads how long a request waits for a gate; 0 without.
+func parseWait(sent string) (time.Duration, *Problem) {
+	if sent == "" {
+		return 0, nil
+	}
+	d, err := document.ParseDuration(sent)
+	if err != nil {
+		return 0, badRequest("wait: %s", err).at("query.wait", "not a duration")
+	}
+	if d > maxWait {
+		return 0, badRequest("wait is %s; at most %s, so ask again after that", document.Duration(d), document.Duration(maxWait)).at("query.wait", "too long")
+	}
+	return d, nil
+}
+
+// asked is a gate that requests wait for.
+type asked struct {
+	pipeline pipeline.ID
+	period   period.Period
+}
+
+// waits are the requests that wait for gates. Those that wait for the same gate share one watch, which looks at it on their
+// behalf: when something changed that the gate depends on, and from time to time, since rules may depend on the time alone.
+type waits struct {
+	api  *API
+	pace time.Duration
+
+	mu      sync.Mutex
+	watches map[asked]*watch
+	of      map[pipeline.ID]int // how many watches each pipeline has
+	done    chan struct{}
+	closed  bool
+}
+
+// watch looks at one gate for those who wait for it. All of it but the channels is guarded by waits.mu.
+type watch struct {
+	asked
+	waiting int
+	stale   chan struct{}      // holds one token if something has changed since the last look
+	found   chan struct{}      // closed once there is an answer that ends the wait
+	answer  Gate               // once found is closed
+	stop    context.CancelFunc // nobody waits any more
+}
+
+func newWaits(a *API, pace time.Duration) *waits {
+	if pace <= 0 {
+		pace = gatePace
+	}
+	return &waits{api: a, pace: pace, watches: map[asked]*watch{}, of: map[pipeline.ID]int{}, done: make(chan struct{})}
+}
+
+// GateChanged wakes the requests that wait for a gate which depends on what changed, and no others. The host calls it for
+// each change that it has handled.
+func (a *API) GateChanged(c store.Change) { a.waits.changed(c) }
+
+func (w *waits) changed(c store.Change) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.watches) == 0 {
+		return
+	}
+	for _, id := range w.concerned(c) {
+		if w.of[id] == 0 {
+			continue
+		}
+		for _, one := range w.watches {
+			if one.pipeline == id && matters(c, one.period) {
+				one.touch()
+			}
+		}
+	}
+}
+
+// concerned lists the pipelines whose gates may depend on a change.
+func (w *waits) concerned(c store.Change) []pipeline.ID {
+	ids := []pipeline.ID{c.Pipeline}
+	if c.Kind != store.ReadingWritten {
+		return ids
+	}
+	for _, e := range w.api.catalog.Current().Readers(c.Pipeline, c.Sensor) {
+		if !slices.Contains(ids, e.ID) {
+			ids = append(ids, e.ID)
+		}
+	}
+	return ids
+}
+
+// matters says whether a change may matter to the gate of a period: a dated reading only to its own period and those inside it.
+// Other runs of the pipeline matter, too: they may give back a slot.
+func matters(c store.Change, p period.Period) bool {
+	return c.Kind != store.ReadingWritten || c.Period.IsZero() || c.Period == p || c.Period.Holds(p)
+}
+
+func (o *watch) touch() {
+	select {
+	case o.stale <- struct{}{}:
+	default:
+	}
+}
+
+// join adds a request to those that wait for a gate.
+func (w *waits) join(e *catalog.Entry, p period.Period, first Gate) *watch {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key := asked{e.ID, p}
+	one := w.watches[key]
+	if one == nil {
+		ctx, stop := context.WithCancel(context.Background())
+		one = &watch{asked: key, stale: make(chan struct{}, 1), found: make(chan struct{}), stop: stop}
+		one.touch() // what changed before it was known as one that waits
+		w.watches[key] = one
+		w.of[key.pipeline]++
+		go w.look(ctx, one, e, blockCode(first))
+	}
+	one.waiting++
+	return one
+}
+
+// leave takes a request away. The last one ends the watch.
+func (w *waits) leave(one *watch) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if one.waiting--; one.waiting == 0 {
+		w.end(one)
+	}
+}
+
+// end forgets a watch, so that the next request begins another.
+func (w *waits) end(one *watch) {
+	one.stop()
+	if w.watches[one.asked] != one {
+		return
+	}
+	delete(w.watches, one.asked)
+	if w.of[one.pipeline]--; w.of[one.pipeline] == 0 {
+		delete(w.of, one.pipeline)
+	}
+}
+
+func (w *waits) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.closed {
+		w.closed = true
+		close(w.done)
+	}
+}
+
+// look looks at a gate until it ends the wait, or nobody waits.
+func (w *waits) look(ctx context.Context, one *watch, e *catalog.Entry, before gate.Code) {
+	tick := time.NewTicker(w.pace)
+	defer tick.Stop()
+	for {
+		select {
+		case <-one.stale:
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		if current := w.api.catalog.Current().Get(one.pipeline); current != nil {
+			e = current
+		}
+		g, err := w.api.gateView(ctx, e, one.period)
+		if err != nil { // the requests that wait look themselves in the end, and report it
+			continue
+		}
+		if g.endsWait(before) {
+			w.mu.Lock()
+			one.answer = g
+			w.end(one)
+			w.mu.Unlock()
+			close(one.found)
+			return
+		}
+		before = blockCode(g)
+	}
+}
+
+// blockCode is why a start is not allowed; "" if it is.
+func blockCode(g Gate) gate.Code {
+	if len(g.BlockedBy) == 0 {
+		return ""
+	}
+	return gate.Code(g.BlockedBy[0].Code)
+}
+
+// endsWait says whether a request that waits is answered: a start is allowed, it never will be, or the run has got its job
+// while the request waited.
+func (g Gate) endsWait(before gate.Code) bool {
+	code := blockCode(g)
+	return g.Open || g.RetryAfterSeconds == nil || code != before && (code == gate.Running || code == gate.Held)
+}
+
+// awaitGate holds a request until a start is allowed or d is over, and returns what the gate shows then.
+func (a *API) awaitGate(ctx context.Context, e *catalog.Entry, p period.Period, first Gate, d time.Duration) (Gate, error) {
+	one := a.waits.join(e, p, first)
+	defer a.waits.leave(one)
+	limit := time.NewTimer(d)
+	defer limit.Stop()
+	select {
+	case <-one.found:
+		return one.answer, nil
+	case <-ctx.Done():
+		return Gate{}, ctx.Err()
+	case <-limit.C:
+	case <-a.waits.done:
+	}
+	return a.gateView(ctx, e, p)
+}

@@ -1,0 +1,180 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+	"unicode"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/interlock-go/interlock/internal/gate"
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/router"
+	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// ClaimRequest is a worker that wants to run the job of a run's open attempt.
+type ClaimRequest struct {
+	Worker string `json:"worker" minLength:"1" maxLength:"200" doc:"The worker's name, such as host-7/4711. It is shown wherever the run is."`
+}
+
+// Claim is an attempt that a worker has been given.
+type Claim struct {
+	RunID            string            `json:"runId" doc:"The attempt's id, which its job may use as an idempotency key."`
+	Attempt          int               `json:"attempt"`
+	Permit           string            `json:"permit" doc:"The bearer token for the heartbeats and the result of this attempt. It is good for nothing else."`
+	HeartbeatSeconds int64             `json:"heartbeatSeconds" doc:"The worker counts as lost after so many seconds without a heartbeat: send one every third of it. 0: heartbeats are not needed."`
+	Deadline         time.Time         `json:"deadline" doc:"When the result must have been reported (jobPollWindowSeconds)."`
+	Env              map[string]string `json:"env" doc:"What the job should find in its environment."`
+	Worker           string            `json:"worker"`
+	Run              Run               `json:"run"`
+}
+
+// ClaimRefusal is what a problem says beside the rest where a worker was refused.
+type ClaimRefusal struct {
+	Code   string     `json:"code" required:"false" enum:"held,done,not-offered,paused" doc:"Why: another worker has it, the attempt or the run is over, it is not offered, the pipeline is paused."`
+	Worker *string    `json:"worker" required:"false" doc:"Who holds it, or held it last."`
+	Since  *time.Time `json:"since" required:"false" doc:"Since when."`
+	Rules  []Rule     `json:"rules" required:"false" doc:"The rules that keep the gate closed."`
+	Run    Run        `json:"run" required:"false"`
+}
+
+// Heartbeat is a sign of life of the worker that claimed an attempt.
+type Heartbeat struct {
+	Output string `json:"output,omitempty" maxLength:"65536" doc:"The end of what the job has printed so far, at most 64 KiB."`
+}
+
+// HeartbeatTaken says until when the next one is due.
+type HeartbeatTaken struct {
+	RunID    string     `json:"runId"`
+	Attempt  int        `json:"attempt"`
+	NextBy   *time.Time `json:"nextBy" doc:"When the next heartbeat must have come; null if none is needed."`
+	Deadline time.Time  `json:"deadline" doc:"When the result must have been reported."`
+}
+
+func (a *API) workerRoutes(h huma.API) {
+	claim := post("/runs/{pipeline}/{schedule}/{date}/claim", "claim", "Workers", "Claim the offered attempt of a run whose job is external; exactly one claim is granted")
+	claim.role = RoleNone // the handler checks the role; the job log records claims
+	register(h, claim, a.claim)
+	beat := post("/runs/{pipeline}/{schedule}/{date}/heartbeat", "heartbeat", "Workers", "Send a sign of life, and the end of the output, with the permit of a claimed attempt")
+	beat.role = RoleNone // the permit is checked by the handler
+	register(h, beat, a.heartbeat)
+}
+
+func (a *API) claim(ctx context.Context, in *struct {
+	OfRun
+	Once
+	Body ClaimRequest
+},
+) (*output[Claim], error) {
+	key, p := in.key()
+	if p != nil {
+		return nil, p
+	}
+	if p := whoOf(ctx).may(RoleRunner, key.Pipeline); p != nil {
+		return nil, p
+	}
+	for _, c := range in.Body.Worker {
+		if unicode.IsControl(c) {
+			return nil, badRequest("the worker's name has a control character").at("body.worker", "control character")
+		}
+	}
+	// The permit is not part of the stored answer: it is made again for each repeat.
+	view := func(r run.Run) (*output[Claim], *Problem) { return answer(a.claimView(r)), nil }
+	out, err := once(ctx, a, in.Once, []any{"claim", key.String(), in.Body}, view, func(o router.Once[run.Run]) (run.Run, error) {
+		r, err := a.operator.Claim(ctx, router.ClaimRequest{Once: o, Key: key, Worker: in.Body.Worker, By: whoOf(ctx).name}, a.now())
+		if err != nil {
+			return run.Run{}, fmt.Errorf("claim run %s: %w", key, a.workerRefused(err))
+		}
+		return r, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.permit(&out.Body, key)
+	return out, nil
+}
+
+// claimView is a claim without its permit.
+func (a *API) claimView(r run.Run) Claim {
+	return Claim{
+		RunID: string(r.ID()), Attempt: r.Attempt, HeartbeatSeconds: int64(r.Progress.Opening.Limits.Heartbeat / time.Second), Deadline: r.Progress.PollEnd.UTC(),
+		Worker: r.Progress.Offer.Worker, Run: a.runView(r),
+	}
+}
+
+// permit adds what only the worker is given.
+func (a *API) permit(c *Claim, key run.Key) {
+	c.Permit = a.permits.sign(permitPrefix, key, c.Attempt)
+	of := job.Attempt{ID: key.Attempt(c.Attempt), Pipeline: key.Pipeline, Schedule: key.Schedule, Period: key.Period, Number: c.Attempt}
+	if a.permits.Base != "" {
+		of.Callback = job.Callback{URL: a.permits.url(key), Token: c.Permit}
+	}
+	c.Env = of.Env()
+}
+
+func (a *API) heartbeat(ctx context.Context, in *struct {
+	OfRun
+	Body *Heartbeat
+},
+) (*output[HeartbeatTaken], error) {
+	key, p := in.key()
+	if p != nil {
+		return nil, p
+	}
+	who := whoOf(ctx)
+	if !isPermit(who.callback) {
+		return nil, problem(http.StatusForbidden, plainKind, "a heartbeat needs the permit of the attempt: send the header Authorization: Bearer PERMIT")
+	}
+	attempt, err := a.permits.attempt(ctx, who.callback, key)
+	if err != nil {
+		return nil, err
+	}
+	sent := ""
+	if in.Body != nil {
+		sent = in.Body.Output
+	}
+	r, err := a.operator.Heartbeat(ctx, key, attempt, sent, a.now())
+	if err != nil {
+		return nil, fmt.Errorf("heartbeat of run %s: %w", key, a.workerRefused(err))
+	}
+	return answer(HeartbeatTaken{
+		RunID: string(r.ID()), Attempt: r.Attempt, NextBy: instant(r.Progress.HeartbeatEnd()), Deadline: r.Progress.PollEnd.UTC(),
+	}), nil
+}
+
+// workerRefused makes a problem of a refusal that is a worker's; any other error stays as it is.
+func (a *API) workerRefused(err error) error {
+	var no *router.ClaimRefused
+	if !errors.As(err, &no) {
+		if errors.As(err, new(*router.Refusal)) {
+			return problemOf(err) // and not an answer to keep: the same claim may be granted later
+		}
+		return err
+	}
+	p := problem(http.StatusConflict, claimRefused+kind(no.Code), "%s", no.Reason)
+	o := no.Run.Progress.Offer
+	p.ClaimRefusal = &ClaimRefusal{Code: string(no.Code), Worker: text(o.Worker), Rules: a.closedRules(no.Gate), Run: a.runView(no.Run)}
+	if o.Worker != "" {
+		p.ClaimRefusal.Since = instant(no.Run.Progress.StartedAt)
+	}
+	return p
+}
+
+// closedRules are the rules that keep a gate closed.
+func (a *API) closedRules(g *gate.Answer) []Rule {
+	closed := []Rule{}
+	if g == nil {
+		return closed
+	}
+	for i, leaf := range g.Leaves() {
+		if seen := g.Verdict.Leaves[i]; !seen.Advisory && seen.Effective() != rule.Pass {
+			closed = append(closed, liveRule(leaf, seen, a.now()))
+		}
+	}
+	return closed
+}
