@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { type Choice, count, found, groups, lanesOf, type Row, rows } from "./lane";
 import { pipeline, slot } from "./sample";
+import type { Slot } from "./slot";
 
 const all: Choice = { search: "", filters: new Set(), group: "", sort: "name" };
 const names = (list: Row[]) => list.map((r) => ("head" in r ? `# ${r.head}` : r.lane.pipeline.id));
@@ -8,9 +9,10 @@ const names = (list: Row[]) => list.map((r) => ("head" in r ? `# ${r.head}` : r.
 const pipelines = [
   pipeline("lane10", { owner: "billing" }), pipeline("lane2", { owner: "risk", tags: { layer: "gold" } }), pipeline("lane1", { owner: "billing", tags: { layer: "gold" } }),
 ];
+const schedule = (id: string, counts: Record<string, number>, slots: Slot[]) => ({ pipeline: id, slots, buckets: [], bucketSeconds: null, counts, truncated: false });
 const lanes = lanesOf(pipelines, [
-  { pipeline: "lane10", truncated: true, slots: [slot("2026-03-03T10", { status: "FAILED_FINAL" })] },
-  { pipeline: "lane2", truncated: false, slots: [slot("2026-03-03T10", { status: "COMPLETED" }), slot("2026-03-03T11", { state: "missing" })] },
+  schedule("lane10", { failed: 1 }, [slot("2026-03-03T10", { phase: "failed" })]),
+  schedule("lane2", { completed: 1, missing: 1 }, [slot("2026-03-03T10", { phase: "completed" }), slot("2026-03-03T11", { phase: "missing" })]),
 ]);
 
 test("lanes are in the order in which people count", () => {
@@ -39,7 +41,7 @@ test("every word of a search has to be somewhere", () => {
 });
 
 test("a pipeline of which the timeline says nothing has an empty lane", () => {
-  expect(lanes[2]).toMatchObject({ slots: [], truncated: false });
+  expect(lanes[2]).toMatchObject({ slots: [], buckets: [] });
 });
 
 test("kinds are counted", () => {
@@ -47,7 +49,7 @@ test("kinds are counted", () => {
 });
 
 test("a period whose deadline was breached is late", () => {
-  const of = lanesOf([pipeline("a")], [{ pipeline: "a", truncated: false, slots: [slot("2026-03-03T08", { status: "COMPLETED", deadline: "BREACHED" })] }]);
+  const of = lanesOf([pipeline("a")], [schedule("a", { completed: 1 }, [slot("2026-03-03T08", { phase: "completed", deadline: "BREACHED" })])]);
   expect(count(of).get("late")).toBe(1);
   expect(names(rows([...of, ...lanes], { ...all, filters: new Set(["late"]) }))).toEqual(["a"]);
 });

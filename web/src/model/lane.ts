@@ -1,7 +1,7 @@
 import type { components } from "../api/schema";
 import { groupBy } from "./group";
 import { natural } from "./natural";
-import { type Kind, kindOf, kinds, promiseOf, type Slot } from "./slot";
+import { type Bucket, type Kind, kindOfPhase, kinds, promiseOf, type Slot } from "./slot";
 
 export type Pipeline = components["schemas"]["Pipeline"];
 export type Schedule = components["schemas"]["Schedule"];
@@ -10,7 +10,8 @@ export type Schedule = components["schemas"]["Schedule"];
 export interface Lane {
   pipeline: Pipeline;
   slots: Slot[];
-  truncated: boolean;
+  buckets: Bucket[]; // its periods counted, where there are too many to list
+  counts: ReadonlyMap<Filter, number>;
 }
 
 /** What can be asked of the lanes beside their kinds. */
@@ -26,31 +27,31 @@ export interface Choice {
 /** Row is what is drawn below the axis: the head of a group, or a lane. */
 export type Row = { head: string; count: number } | { lane: Lane };
 
-const none: Slot[] = [];
-
-/** Joins what is known of the pipelines with what became of their periods. */
+/** Joins the pipelines with their periods. */
 export function lanesOf(pipelines: readonly Pipeline[], schedules: readonly Schedule[]): Lane[] {
   const by = new Map(schedules.map((s) => [s.pipeline, s]));
   return pipelines.map((pipeline) => {
     const s = by.get(pipeline.id);
-    return { pipeline, slots: s?.slots ?? none, truncated: s?.truncated ?? false };
+    return { pipeline, slots: s?.slots ?? [], buckets: s?.buckets ?? [], counts: s ? countsOf(s) : new Map() };
   });
 }
 
-export function late(slot: Slot): boolean {
-  return promiseOf(slot) === "breached";
+/** How many periods of each kind a lane has: all of them, whether listed or counted. */
+function countsOf(s: Schedule): Map<Filter, number> {
+  const out = new Map<Filter, number>();
+  const add = (f: Filter, n: number) => n > 0 && out.set(f, (out.get(f) ?? 0) + n);
+  for (const [phase, n] of Object.entries(s.counts)) add(kindOfPhase(phase), n);
+  if (s.buckets.length > 0) for (const b of s.buckets) add("late", b.breached);
+  else add("late", s.slots.filter((slot) => promiseOf(slot) === "breached").length);
+  return out;
 }
 
 /** How many periods of each kind the lanes have that the search leaves. */
 export function count(lanes: readonly Lane[], search = ""): Map<Filter, number> {
   const out = new Map<Filter, number>();
-  const add = (f: Filter) => out.set(f, (out.get(f) ?? 0) + 1);
   for (const lane of lanes) {
     if (!found(lane.pipeline, search)) continue;
-    for (const slot of lane.slots) {
-      add(kindOf(slot));
-      if (late(slot)) add("late");
-    }
+    for (const [f, n] of lane.counts) out.set(f, (out.get(f) ?? 0) + n);
   }
   return out;
 }
@@ -65,15 +66,15 @@ export function found(p: Pipeline, search: string): boolean {
 function wanted(lane: Lane, c: Choice): boolean {
   if (!found(lane.pipeline, c.search)) return false;
   if (c.filters.size === 0) return true;
-  return lane.slots.some((s) => c.filters.has(kindOf(s)) || (c.filters.has("late") && late(s)));
+  return [...c.filters].some((f) => lane.counts.has(f));
 }
 
 const troubles = new Set<Kind>(["final", "exhausted", "missing", "held", "failed"]);
 
-/** How much a lane needs to be looked at. */
+/** How much attention a lane needs. */
 function trouble(lane: Lane): number {
   let n = 0;
-  for (const s of lane.slots) n += (troubles.has(kindOf(s)) ? 2 : 0) + (late(s) ? 1 : 0);
+  for (const [f, many] of lane.counts) n += many * (f === "late" ? 1 : troubles.has(f) ? 2 : 0);
   return n;
 }
 

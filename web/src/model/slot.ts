@@ -3,21 +3,48 @@ import { day, hour, minute } from "./time";
 
 /** Slot is one period of a timeline. */
 export type Slot = components["schemas"]["Slot"];
+export type Bucket = components["schemas"]["Bucket"];
+export type Phase = Slot["phase"];
 export type Status = components["schemas"]["Run"]["status"];
 
 /** How a period looks: each kind has its own shape, so that none depends on its colour. */
 export type Kind =
-  | "completed" | "dryrun" | "running" | "starting" | "waiting" | "held" | "failed" | "final" | "exhausted" | "cancelled" | "excluded" | "missing" | "upcoming";
+  | "completed" | "dryrun" | "running" | "offered" | "starting" | "waiting" | "held" | "failed" | "final" | "exhausted" | "cancelled"
+  | "excluded" | "missing" | "paused" | "upcoming";
 
 /** The kinds, the one that most needs to be seen first. */
 export const kinds: readonly Kind[] = [
-  "final", "exhausted", "missing", "held", "failed", "running", "starting", "waiting", "cancelled", "completed", "dryrun", "excluded", "upcoming",
+  "final", "held", "exhausted", "missing", "failed", "running", "offered", "starting", "waiting", "paused", "cancelled", "completed", "dryrun",
+  "excluded", "upcoming",
 ];
 
 export const kindName: Record<Kind, string> = {
-  completed: "completed", dryrun: "dry run: would have started", running: "running", starting: "starting", waiting: "waiting", held: "held", failed: "failed, retrying", final: "failed",
-  exhausted: "window ended", cancelled: "cancelled", excluded: "excluded", missing: "missing", upcoming: "upcoming",
+  completed: "completed", dryrun: "dry run: would have started", running: "running", offered: "offered, waiting for a worker", starting: "starting",
+  waiting: "waiting", held: "held", failed: "failed, retrying", final: "failed", exhausted: "window ended", cancelled: "cancelled",
+  excluded: "excluded", missing: "missing", paused: "paused", upcoming: "upcoming",
 };
+
+const byPhase: Record<Phase, Kind> = {
+  upcoming: "upcoming", due: "upcoming", missing: "missing", excluded: "excluded", paused: "paused", waiting: "waiting", "not-due": "waiting",
+  "max-active": "waiting", backoff: "failed", "start-refused": "failed", settling: "failed", starting: "starting", held: "held", offered: "offered",
+  running: "running", "status-unread": "running", completed: "completed", "would-start": "dryrun", failed: "final", exhausted: "exhausted",
+  cancelled: "cancelled",
+};
+
+/** How a period in a phase looks. An attempt in backoff is a failure, and a held start needs a human. */
+export function kindOfPhase(phase: string): Kind {
+  return byPhase[phase as Phase] ?? "waiting";
+}
+
+export function kindOf(slot: Slot): Kind {
+  return kindOfPhase(slot.phase);
+}
+
+/** How a run looks; a dry run never completes anything. */
+export function kindOfRun(r: { phase: string; dryRun: boolean }): Kind {
+  const kind = kindOfPhase(r.phase);
+  return kind === "completed" && r.dryRun ? "dryrun" : kind;
+}
 
 export function kindOfStatus(status: string): Kind {
   switch (status as Status) {
@@ -34,20 +61,6 @@ export function kindOfStatus(status: string): Kind {
   return "waiting";
 }
 
-export type Phase = components["schemas"]["Run"]["phase"];
-
-/** How a run looks. Its phase says more than its status: an attempt in backoff is a failure, and a held start needs a human. */
-export function kindOfRun(r: { status: string; phase?: Phase | null | undefined; dryRun?: boolean | undefined }): Kind {
-  if (r.phase === "held") return "held";
-  if (r.phase === "backoff" || r.phase === "start-refused") return "failed";
-  const kind = kindOfStatus(r.status);
-  return kind === "completed" && r.dryRun ? "dryrun" : kind;
-}
-
-export function kindOf(slot: Slot): Kind {
-  return slot.state === "run" ? kindOfRun({ ...slot, status: slot.status ?? "" }) : slot.state;
-}
-
 export type Size = "month" | "week" | "day" | "hour" | "minute";
 
 /** How much data a period holds, by the form of its name. */
@@ -59,26 +72,19 @@ export function sizeOf(period: string): Size {
   return /^T\d\d:\d\d/.test(rest) ? "minute" : "hour";
 }
 
-const lengths: Record<Exclude<Size, "month">, number> = { week: 7 * day, day, hour, minute };
+const lengths: Record<Size, number> = { month: 31 * day, week: 7 * day, day, hour, minute };
 
-/** How long a period is, as far as its name tells. */
-function lengthOf(period: string): number {
-  const size = sizeOf(period);
-  if (size !== "month") return lengths[size];
-  const [year, month] = period.split("-").map(Number);
-  return new Date(Date.UTC(year!, month!, 0)).getUTCDate() * day;
-}
+/** The longest that a period of that name can be. */
+export const lengthOf = (period: string) => lengths[sizeOf(period)];
 
-export function startOf(slot: Slot): number {
-  return Date.parse(slot.startsAt);
-}
+export const startOf = (slot: Slot) => Date.parse(slot.startsAt);
+export const endOf = (slot: Slot) => Date.parse(slot.endsAt);
 
-/** Where a period ends, as far as its name tells; a day with a clock change ends where the next begins. */
-export function endOf(slot: Slot, next?: Slot): number {
-  const end = startOf(slot) + lengthOf(slot.date);
-  if (!next) return end;
-  const following = startOf(next);
-  return following > startOf(slot) && following < end ? following : end;
+/** The time in which a period ran: from its job's start, or as long as it has waited, to its end or to now. */
+export function executionOf(slot: Slot, now: number): { from: number; to: number } {
+  const from = Date.parse(slot.startedAt ?? slot.openedAt ?? slot.fireAt ?? slot.endsAt);
+  const to = slot.endedAt ? Date.parse(slot.endedAt) : slot.openedAt ? Math.max(now, from) : from;
+  return { from, to: Math.max(to, from) };
 }
 
 export type Promise = "armed" | "warned" | "met" | "breached";
@@ -91,7 +97,7 @@ const promises: Record<NonNullable<Slot["deadline"]>, Promise | undefined> = {
   ARMED: "armed", WARNED: "warned", MET: "met", BREACHED: "breached", CANCELLED: undefined,
 };
 
-/** How a period stands to its deadline, by the ledger; undefined where it has none, or none that counts any more. */
+/** The state of a period's deadline; undefined without one, or once it is cancelled. */
 export function promiseOf(slot: Slot): Promise | undefined {
   return slot.deadline ? promises[slot.deadline] : undefined;
 }

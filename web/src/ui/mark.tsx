@@ -8,7 +8,9 @@ const line = { fill: "none", stroke: "currentColor", strokeWidth: 1.8, strokeLin
 const shapes: Record<Kind, ReactElement> = {
   completed: <path d="M2.5 6.5 5 9l4.5-6" {...line} />,
   dryrun: <path d="M2.5 6.5 5 9l4.5-6" {...line} strokeDasharray="1.5 2.4" />,
-  held: <g {...line} strokeWidth={2}><path d="M4 3v6M8 3v6" /></g>,
+  held: <g {...line} strokeWidth={2}><path d="M6 2v4.6M6 9.8v.01" /></g>,
+  paused: <g {...line} strokeWidth={1.8}><path d="M4 3v6M8 3v6" /></g>,
+  offered: <g {...line} strokeWidth={1.5}><path d="M2.5 4h7v5h-7zM4.5 4V2.5h3V4" /></g>,
   running: <path d="M3.5 2.2v7.6L10 6z" fill="currentColor" />,
   starting: <path d="M3.5 2.5v7L9.5 6z" {...line} strokeWidth={1.5} />,
   waiting: <g {...line} strokeWidth={1.5}><circle cx="6" cy="6" r="4" /><path d="M6 3.8V6l1.5 1" /></g>,

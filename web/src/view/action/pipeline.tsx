@@ -46,7 +46,7 @@ function Pause({ id }: { id: string }) {
   );
 }
 
-function Resume({ id }: { id: string }) {
+export function Resume({ id }: { id: string }) {
   return (
     <Ask
       title={`Resume ${id}`} submit="Resume" reason="wanted"

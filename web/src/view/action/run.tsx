@@ -1,5 +1,6 @@
 import { act } from "../../api/act";
 import { Failure } from "../../api/client";
+import { useResource } from "../../api/resource";
 import type { components } from "../../api/schema";
 import { asks } from "../../model/rule";
 import { ruleText } from "../../model/why";
@@ -21,12 +22,18 @@ export interface Key {
 const at = (k: Key) => `/runs/${[k.pipeline, k.schedule, k.date].map(encodeURIComponent).join("/")}`;
 const named = (k: Key) => `${k.pipeline} ${k.date}`;
 
+/** Why a run is as it is; undefined until it is read. */
+export function useExplanation(k: Key | null): Explanation | undefined {
+  const path = k && `/pipelines/${encodeURIComponent(k.pipeline)}/explain?date=${encodeURIComponent(k.date)}&schedule=${encodeURIComponent(k.schedule)}`;
+  return useResource<Explanation>(path, { on: (e) => e.detail.pipelineId === k?.pipeline }).data;
+}
+
 function answered(r: Rerun): string {
   if (!r.accepted) throw new Failure(`Rejected: ${r.why}.`, 409);
   return `Attempt ${r.attempt ?? ""} is open.`;
 }
 
-function RerunOne({ k, x }: { k: Key; x: Explanation }) {
+export function RerunOne({ k }: { k: Key }) {
   const { open } = useAsk();
   return (
     <Ask
@@ -35,7 +42,7 @@ function RerunOne({ k, x }: { k: Key; x: Explanation }) {
         const reason = field(form, "reason") ?? "";
         const r = await act<Rerun>("POST", `${at(k)}/reruns`, { reason }, key);
         if (r.accepted) return answered(r);
-        open(<Refused k={k} x={x} why={r.why} reason={reason} />);
+        open(<Refused k={k} why={r.why} reason={reason} />);
         return null;
       }}
     >
@@ -75,7 +82,7 @@ export function StartAnyway({ k, x }: { k: Key; x: Explanation }) {
 }
 
 /** A rerun that was refused, and the way around. */
-function Refused({ k, x, why, reason }: { k: Key; x: Explanation; why: string; reason: string }) {
+function Refused({ k, why, reason }: { k: Key; why: string; reason: string }) {
   const { open, close } = useAsk();
   return (
     <Dialog label={`Rerun ${named(k)}`} className="ask" close={close}>
@@ -84,14 +91,16 @@ function Refused({ k, x, why, reason }: { k: Key; x: Explanation; why: string; r
         <p className="notice bad" role="alert">{why}</p>
         <div className="buttons">
           <button type="button" onClick={close}>Cancel</button>
-          <button type="button" className="danger" autoFocus onClick={() => open(<Force k={k} x={x} reason={reason} />)}>Force…</button>
+          <button type="button" className="danger" autoFocus onClick={() => open(<Force k={k} reason={reason} />)}>Force…</button>
         </div>
       </form>
     </Dialog>
   );
 }
 
-function Force({ k, x, reason }: { k: Key; x: Explanation; reason?: string }) {
+function Force({ k, reason }: { k: Key; reason?: string }) {
+  const x = useExplanation(k);
+  if (!x) return null;
   const closed = x.gate?.rules.filter((r) => r.effectiveOutcome !== "pass" && r.level === "required") ?? [];
   return (
     <Ask
@@ -138,6 +147,12 @@ function Report({ k, attempt }: { k: Key; attempt: number }) {
   );
 }
 
+/** Reports the result of a run's latest attempt. */
+export function ReportOne({ k }: { k: Key }) {
+  const x = useExplanation(k);
+  return x?.run ? <Report k={k} attempt={x.run.attempt} /> : null;
+}
+
 const open = new Set(["PENDING", "TRIGGERING", "RUNNING", "FAILED"]);
 
 /** The actions on a run that the user may take and that make sense in its state. */
@@ -154,7 +169,7 @@ export function useRunActions(k: Key, x: Explanation | undefined): { name: strin
     return [...anyway, ...report, { name: "Cancel…", run: () => ask.open(<Cancel k={k} running={started} />) }];
   }
   return [
-    { name: "Rerun…", run: () => ask.open(<RerunOne k={k} x={x} />) },
-    { name: "Force…", run: () => ask.open(<Force k={k} x={x} />) },
+    { name: "Rerun…", run: () => ask.open(<RerunOne k={k} />) },
+    { name: "Force…", run: () => ask.open(<Force k={k} />) },
   ];
 }

@@ -1,6 +1,6 @@
 import { useResource } from "../../api/resource";
 import type { components } from "../../api/schema";
-import { kindName, kindOfRun } from "../../model/slot";
+import { kindName, kindOfRun, lengthOf } from "../../model/slot";
 import { runPath, useQuery } from "../../route/route";
 import { Actions } from "../../ui/actions";
 import { Age, Time, useNow } from "../../ui/clock";
@@ -116,9 +116,8 @@ function GateCard({ p }: { p: Pipeline }) {
 /** Whether a period has no run and has not ended yet: a stream's rules are not expected to pass before that. */
 function isUnfinished(date: string, p: Pipeline, now: number): boolean {
   if (p.lastRun?.date === date || p.schedule !== "stream" || p.timezone === null) return false;
-  const length = { minute: 60_000, hour: 3_600_000, day: 86_400_000 }[p.period ?? "day"];
   const wall = Date.parse(date.length === 10 ? `${date}T00:00:00Z` : date.length === 13 ? `${date}:00:00Z` : `${date}:00Z`);
-  return fromWall(wall, p.timezone) + length > now;
+  return fromWall(wall, p.timezone) + lengthOf(date) > now;
 }
 
 /** Rules that pass while something else prevents a start make the gate neither open nor closed. */

@@ -22,9 +22,9 @@ const ends: Partial<Record<Status, { name: string; after: Status }>> = {
 };
 
 /** What a step is called in the run's current phase. */
-const phases: Partial<Record<NonNullable<Explanation["run"]>["phase"], string>> = {
+const phases: Partial<Record<string, string>> = {
   backoff: "Failed, waiting to retry", "not-due": "Waiting until it is due", "max-active": "Waiting for another run to end",
-  "start-refused": "Start refused, retrying", held: "Held: it is unknown whether the job started", "status-unread": "Running, status unknown", settling: "Waiting for late data to settle",
+  "start-refused": "Start refused, retrying", held: "Held: it is unknown whether the job started", "status-unread": "Running, status unknown", settling: "Failed, deciding whether to retry", offered: "Offered, waiting for a worker",
 };
 
 /** The steps of a run from opened to completed, with the current one lit. */

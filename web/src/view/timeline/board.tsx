@@ -1,7 +1,7 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, type PointerEvent, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { ticks, type Window } from "../../model/axis";
-import type { Cell } from "../../model/cell";
+import type { Axis, Cell } from "../../model/cell";
 import type { Lane, Row } from "../../model/lane";
 import { clock } from "../../model/time";
 import { useZone } from "../../ui/clock";
@@ -12,7 +12,7 @@ import { useSize } from "../../ui/size";
 export const rowHeight = 34;
 
 /** The lanes and their axis. Only the rows in view are drawn, whatever their number. */
-export function Board({ rows, window: w, now, zoomTo }: { rows: Row[]; window: Window; now: number; zoomTo: (from: number, to: number) => void }) {
+export function Board({ rows, window: w, now, axis, zoomTo }: { rows: Row[]; window: Window; now: number; axis: Axis; zoomTo: (from: number, to: number) => void }) {
   const zone = useZone();
   const scroller = useRef<HTMLDivElement>(null);
   const track = useRef<HTMLDivElement>(null);
@@ -21,6 +21,7 @@ export function Board({ rows, window: w, now, zoomTo }: { rows: Row[]; window: W
   const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => scroller.current, estimateSize: () => rowHeight, overscan: 6, scrollMargin: 30 });
   const marks = useMemo(() => (width ? ticks(w, width, zone) : []), [w, width, zone]);
   const isNow = now >= w.from && now < w.to;
+  const edge = axis === "execution" ? Math.floor(now / 5000) * 5000 : 0; // of what runs; it grows in steps
   const x = (t: number) => ((t - w.from) / (w.to - w.from)) * width;
   const { hide } = tip;
   useEffect(() => hide("now"), [w, rows.length, hide]);
@@ -56,7 +57,7 @@ export function Board({ rows, window: w, now, zoomTo }: { rows: Row[]; window: W
             const row = rows[index];
             if (!row) return null;
             if ("head" in row) return <div key={`head ${row.head}`} role="listitem" className="head" style={{ top: index * rowHeight }}>{row.head}<small>{row.count}</small></div>;
-            return <LaneRow key={row.lane.pipeline.id} lane={row.lane} row={index} of={rows.length} window={w} width={width} point={tip.point} zoomTo={zoomTo} />;
+            return <LaneRow key={row.lane.pipeline.id} lane={row.lane} row={index} of={rows.length} window={w} width={width} axis={axis} now={edge} point={tip.point} zoomTo={zoomTo} />;
           })}
         </div>
       </div>

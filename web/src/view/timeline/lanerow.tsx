@@ -1,8 +1,8 @@
 import { memo, useMemo } from "react";
 import type { Window } from "../../model/axis";
-import { type Cell, cells } from "../../model/cell";
+import { type Axis, type Cell, cells } from "../../model/cell";
 import type { Lane } from "../../model/lane";
-import { type Kind, kindName, kindOfRun, promiseName, endOf, startOf } from "../../model/slot";
+import { type Kind, kindName, kindOfRun, promiseName } from "../../model/slot";
 import { pipelinePath, runPath } from "../../route/route";
 import { Link } from "../../ui/link";
 import { Glyph, PromiseMark } from "../../ui/mark";
@@ -14,6 +14,8 @@ interface Props {
   of: number;
   window: Window;
   width: number;
+  axis: Axis;
+  now: number; // 0 where nothing grows
   point: (lane: Lane, cell: Cell, el: HTMLElement) => void;
   zoomTo: (from: number, to: number) => void;
 }
@@ -21,11 +23,11 @@ interface Props {
 /** Kinds of which there are many and that need no shape drawn: the style sheet gives them theirs. */
 const drawnByStyle: Partial<Record<Kind, true>> = { upcoming: true, excluded: true };
 
-/** One pipeline: its name, how it stands, and its periods. */
-export const LaneRow = memo(function LaneRow({ lane, row, of, window: w, width, point, zoomTo }: Props) {
-  const drawn = useMemo(() => (width ? cells(lane.slots, w, width) : []), [lane.slots, w, width]);
+/** One pipeline: its name, its state, and its periods. */
+export const LaneRow = memo(function LaneRow({ lane, row, of, window: w, width, axis, now, point, zoomTo }: Props) {
+  const drawn = useMemo(() => (width ? cells(lane, w, width, axis, now) : []), [lane, w, width, axis, now]);
   const p = lane.pipeline;
-  const entry = [...drawn].reverse().find((c) => c.kind !== "upcoming") ?? drawn[0];
+  const entry = drawn.findLast((c) => c.kind !== "upcoming") ?? drawn[0];
   const last = p.lastRun && kindOfRun(p.lastRun);
   return (
     <div className="lane" role="listitem" aria-setsize={of} aria-posinset={row + 1} style={{ top: row * rowHeight, height: rowHeight }}>
@@ -36,38 +38,44 @@ export const LaneRow = memo(function LaneRow({ lane, row, of, window: w, width, 
         {p.dryRun && <span className="flag">dry run</span>}
       </div>
       <div className="cells">
-        {drawn.map((c) => <CellLink key={c.slots[0]!.schedule + c.slots[0]!.date} cell={c} lane={lane} entry={c === entry} point={point} zoomTo={zoomTo} />)}
-        {lane.truncated && <span className="truncated" title="There are more periods than fit: zoom in to see all of them">more…</span>}
+        {drawn.map((c) => <CellLink key={`${c.first.schedule} ${c.first.date}`} cell={c} lane={lane} entry={c === entry} point={point} zoomTo={zoomTo} />)}
       </div>
     </div>
   );
 });
 
 function CellLink({ cell, lane, entry, point, zoomTo }: { cell: Cell; lane: Lane; entry: boolean } & Pick<Props, "point" | "zoomTo">) {
-  const slot = cell.slots.find((s) => s.status) ?? cell.slots[0]!;
-  const attempt = cell.slots.length === 1 ? (slot.attempt ?? 0) : 0;
-  const again = cell.slots.some((s) => (s.attempt ?? 0) > 1);
-  const several = cell.slots.length > 1 ? `, ${cell.slots.length} periods` : "";
-  const label = `${lane.pipeline.id} ${slot.date}: ${kindName[cell.kind]}${several}${attempt > 1 ? `, attempt ${attempt}` : ""}${cell.promise ? `, ${promiseName[cell.promise]}` : ""}`;
+  const { slot, first } = cell;
+  const attempt = slot?.attempt ?? 0;
+  const words = [
+    kindName[cell.kind], cell.total > 1 ? `${cell.total} periods` : "", attempt > 1 ? `attempt ${attempt}` : "", slot?.gateBypassed ? "gate bypassed" : "",
+    cell.promise ? promiseName[cell.promise] : "", cell.outside ? "outside the time shown" : "",
+  ].filter(Boolean);
+  const thin = cell.width < 13;
+  const classes = [
+    "cell", `k-${cell.kind}`, thin && "thin", cell.again && "again", cell.growing && "growing", cell.outside && "outside", cell.outside && cell.left > 0 && "late-edge",
+    cell.promise && thin && `t-${cell.promise}`, slot?.gateBypassed && "bypassed",
+  ];
   const show = (el: HTMLElement) => point(lane, cell, el);
   return (
     <Link
-      href={runPath(lane.pipeline.id, slot.schedule, slot.date)}
-      className={`cell k-${cell.kind}${cell.width < 13 ? " thin" : ""}${again ? " again" : ""}${cell.promise && cell.width < 13 ? ` t-${cell.promise}` : ""}`}
+      href={runPath(lane.pipeline.id, first.schedule, first.date)}
+      className={classes.filter(Boolean).join(" ")}
       style={{ left: cell.left, width: Math.max(2, cell.width - (cell.width > 4 ? 2 : 0.5)) }}
       tabIndex={entry ? 0 : -1}
-      aria-label={label}
+      aria-label={`${lane.pipeline.id} ${first.date}: ${words.join(", ")}`}
       onPointerEnter={(e) => show(e.currentTarget)}
       onFocus={(e) => show(e.currentTarget)}
       onClick={(e) => {
-        if (cell.slots.length === 1 || e.metaKey || e.ctrlKey || e.shiftKey || e.altKey) return;
+        if (slot || e.metaKey || e.ctrlKey || e.shiftKey || e.altKey) return;
         e.preventDefault();
-        zoomTo(startOf(cell.slots[0]!), endOf(cell.slots.at(-1)!));
+        zoomTo(cell.from, cell.to);
       }}
     >
-      {cell.width >= 13 && drawnByStyle[cell.kind] === undefined && <Glyph kind={cell.kind} />}
+      {!thin && !drawnByStyle[cell.kind] && <Glyph kind={cell.kind} />}
       {attempt > 1 && cell.width >= 34 && <span className="attempts">{attempt}</span>}
-      {cell.promise && cell.width >= 13 && <PromiseMark promise={cell.promise} />}
+      {!slot && cell.width >= 34 && <span className="attempts">{cell.counts.get(cell.kind) ?? cell.total}</span>}
+      {cell.promise && !thin && <PromiseMark promise={cell.promise} />}
     </Link>
   );
 }

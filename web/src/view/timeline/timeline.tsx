@@ -7,6 +7,7 @@ import { count, type Lane, lanesOf, rows } from "../../model/lane";
 import { useNow } from "../../ui/clock";
 import { Empty, Show } from "../../ui/state";
 import { Board } from "./board";
+import { NeedsAttention } from "./attention";
 import { FirstVisit } from "./first";
 import { Toolbar } from "./toolbar";
 import { useView } from "./view";
@@ -14,7 +15,7 @@ import { useView } from "./view";
 type Pipelines = components["schemas"]["ListPipeline"];
 type Answer = components["schemas"]["Timeline"];
 
-/** What ran, what waits, what is late and what never came: one lane per pipeline, one cell per period. */
+/** What needs attention, and one lane per pipeline with one cell per period. */
 export function Timeline() {
   const pipelines = useResource<Pipelines>("/pipelines?limit=500", { by: readAll, every: 15_000 });
   return (
@@ -30,7 +31,7 @@ function Lanes({ pipelines }: { pipelines: Pipelines["items"] }) {
   const { from, to } = windowOf(view.span, view.at, now);
   const w = useMemo(() => ({ from, to }), [from, to]);
   const iso = (t: number) => new Date(t).toISOString();
-  const answer: Resource<Answer> = useResource<Answer>(`/timeline?limit=500&from=${iso(from)}&to=${iso(to)}`, { by: readAll, every: 5000, keep: true });
+  const answer: Resource<Answer> = useResource<Answer>(`/timeline?limit=500&from=${iso(from)}&to=${iso(to)}&axis=${view.axis}`, { by: readAll, every: 5000, keep: true });
   const lanes = useMemo<Lane[]>(() => lanesOf(pipelines, answer.data?.items ?? []), [pipelines, answer.data]);
   const counts = useMemo(() => count(lanes, view.choice.search), [lanes, view.choice.search]);
   const shown = useMemo(() => rows(lanes, view.choice), [lanes, view.choice]);
@@ -38,10 +39,11 @@ function Lanes({ pipelines }: { pipelines: Pipelines["items"] }) {
   return (
     <section className="timeline" aria-label="Timeline">
       <h1 className="sr">Timeline</h1>
+      <NeedsAttention />
       <Toolbar view={view} window={w} pipelines={pipelines} counts={counts} />
       <Show resource={answer} what="timeline">
         {() => shown.length > 0
-          ? <Board rows={shown} window={w} now={now} zoomTo={view.zoomTo} />
+          ? <Board rows={shown} window={w} now={now} axis={view.axis} zoomTo={view.zoomTo} />
           : <Empty><p>No pipeline matches in this time range.</p><button type="button" onClick={view.clear}>Show all {pipelines.length}</button></Empty>}
       </Show>
     </section>

@@ -34,6 +34,10 @@ export function Toolbar({ view, window: w, pipelines, counts }: { view: View; wi
         </select>
         <span className="gap" />
         {shown.includes(" ") && <span className="range">{shown}</span>}
+        <div className="joined" role="group" aria-label="Time axis">
+          <button type="button" aria-pressed={view.axis === "period"} title="Each cell is drawn at the time of its data" onClick={() => view.change({ axis: undefined })}>Period</button>
+          <button type="button" aria-pressed={view.axis === "execution"} title="Each cell is drawn at the time in which it ran" onClick={() => view.change({ axis: "execution" })}>Execution</button>
+        </div>
         <div className="joined" role="group" aria-label="Move in time">
           <button type="button" onClick={() => view.move(-1)} aria-label="Earlier" title="Earlier ([)">‹</button>
           <button type="button" onClick={view.live} aria-pressed={view.at === undefined} title="Follow now (n)">Now</button>

@@ -1,6 +1,7 @@
 import { useMemo } from "react";
 import { groupBy } from "../../model/group";
 import { parseSpan, spanName, spans, windowOf, zoom } from "../../model/axis";
+import type { Axis } from "../../model/cell";
 import { type Choice, type Filter, isFilter, type Pipeline } from "../../model/lane";
 import { day, hour } from "../../model/time";
 import { useQuery } from "../../route/route";
@@ -24,12 +25,13 @@ export function useView(pipelines: readonly Pipeline[]) {
     const asked = Date.parse(q.get("at") ?? "");
     const at = Number.isNaN(asked) ? undefined : asked;
     const filters = new Set<Filter>((q.get("show") ?? "").split(",").filter(isFilter));
+    const axis: Axis = q.get("axis") === "execution" ? "execution" : "period";
     const choice: Choice = {
       search: q.get("q") ?? "", filters, group: q.get("group") ?? "", sort: q.get("sort") === "trouble" ? "trouble" : "name",
     };
     const place = (t: number) => change({ at: new Date(Math.round(t)).toISOString().replace(".000Z", "Z") });
     return {
-      span, at, choice, change,
+      span, at, axis, choice, change,
       zoomTo: (from: number, to: number) => {
         const next = spans.find((x) => x >= 1.5 * (to - from) && x < span) ?? zoom(span, -1);
         change({ span: spanName(next), at: new Date((from + to - next) / 2).toISOString() });
