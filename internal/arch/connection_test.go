@@ -66,6 +66,7 @@ var foreign = map[string]struct {
 	"github.com/robfig/cron/v3":                               {},
 	"github.com/spf13/cobra":                                  {},
 	"github.com/spf13/pflag":                                  {},
+	"github.com/theory/jsonpath":                              {},
 	"github.com/zclconf/go-cty":                               {},
 	"golang.org/x/sys/unix":                                   {}, // used for what a process says about itself
 	"golang.org/x/term":                                       {},

@@ -57,6 +57,7 @@ var decideOrder = []string{
 	"internal/event",
 	"internal/lifecycle",
 	"internal/settings",
+	"internal/source",
 }
 
 // rooms gives every other package its layer, by its folder. A pattern ends in "/*" and stands for one more folder
@@ -99,6 +100,7 @@ var rooms = map[string]layer{
 	"internal/timeline":     handle,
 	"internal/attention":    handle,
 	"internal/audit":        handle,
+	"internal/ingest":       handle,
 
 	"internal/files":          adapter,
 	"internal/oidc":           adapter,

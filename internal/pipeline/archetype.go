@@ -39,7 +39,7 @@ func (a *archetype) at(path string) string {
 }
 
 func readArchetype(src Source) (*archetype, []document.Problem) {
-	doc, problems := src.parse()
+	doc, problems := src.Parse()
 	a := &archetype{doc: doc, source: src}
 	if doc == nil {
 		return a, problems

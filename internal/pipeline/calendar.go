@@ -23,7 +23,7 @@ type calendar struct {
 func (c calendar) name() string { return c.Name }
 
 func readCalendar(src Source) (calendar, []document.Problem) {
-	doc, problems := src.parse()
+	doc, problems := src.Parse()
 	if doc == nil {
 		return calendar{}, problems
 	}

@@ -17,11 +17,12 @@ const (
 	CalendarFile
 	ArchetypeFile
 	ServerFile
+	SourceFile
 )
 
 // The keys by which a server file of any name is told from a pipeline file that lacks its pipeline.
 var (
-	serverKeys   = []string{"listen", "tls", "callbackURL", "data", "store", "pipelines", "auth", "egress", "secrets", "engine", "watchdog", "alerts", "retention"}
+	serverKeys   = []string{"listen", "tls", "callbackURL", "data", "store", "pipelines", "sources", "auth", "egress", "secrets", "engine", "watchdog", "alerts", "retention"}
 	pipelineKeys = []string{"schedule", "validation", "job", "sla", "postRun", "traits", "archetype"}
 )
 
@@ -39,6 +40,8 @@ func Classify(src Source) FileKind {
 	switch {
 	case strings.TrimSuffix(base, filepath.Ext(base)) == "interlock", isServerFile(doc):
 		return ServerFile
+	case doc.Has("source"):
+		return SourceFile
 	case !doc.Has("name"):
 		return PipelineFile
 	case doc.Has("probes"), doc.Has("rules"), doc.Has("parameters"), doc.Has("requiredTraits"), doc.Has("optionalTraits"):

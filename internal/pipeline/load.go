@@ -22,8 +22,8 @@ type Source struct {
 	Gone bool `json:"-"`
 }
 
-// parse reads the YAML of a file. The document is nil if there is none, and the problems say why.
-func (s Source) parse() (*document.Document, []document.Problem) {
+// Parse reads the YAML of a file. The document is nil if there is none, and the problems say why.
+func (s Source) Parse() (*document.Document, []document.Problem) {
 	if s.Unread != "" {
 		return nil, []document.Problem{{
 			File: s.File, Line: 1, Column: 1, Severity: document.Error, Message: "cannot be read: " + s.Unread,
@@ -87,6 +87,21 @@ func (s *Set) Find(id ID) *Definition {
 		return nil
 	}
 	return s.Definitions[i]
+}
+
+// Names lists the pipelines that the files name, also those with errors, by id.
+func (s *Set) Names() []string {
+	var names []string
+	for _, d := range s.Definitions {
+		names = append(names, string(d.ID))
+	}
+	for _, r := range s.Refused {
+		if r.ID != "" {
+			names = append(names, string(r.ID))
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // Failed says whether any problem is an error.
@@ -176,7 +191,7 @@ type name struct {
 
 func readEntry(src Source, shelf *shelf) *entry {
 	e := &entry{source: src}
-	doc, problems := src.parse()
+	doc, problems := src.Parse()
 	e.problems, e.unread = problems, doc == nil
 	if doc == nil {
 		return e
@@ -234,7 +249,7 @@ func (e *entry) add(doc *document.Document, findings ...document.Finding) {
 
 // report is add for what is found later. The file is read again, since so few have such findings.
 func (e *entry) report(f document.Finding) {
-	if doc, _ := e.source.parse(); doc != nil {
+	if doc, _ := e.source.Parse(); doc != nil {
 		e.add(doc, f)
 	}
 }

@@ -17,15 +17,25 @@ const MaxBytes = 64 << 10
 // maxDepth is how deep a reading's objects and lists may nest; the data itself is the first level.
 const maxDepth = 32
 
-var errTooDeep = fmt.Errorf("data nests deeper than %d levels", maxDepth)
+var errTooDeep = tooDeep(maxDepth)
+
+func tooDeep(depth int) error { return fmt.Errorf("data nests deeper than %d levels", depth) }
 
 // Decode reads a JSON object of at most MaxBytes into Fields. It refuses anything else with an error that says what was found.
 //
 // It does not use json.Unmarshal, which would keep the last of two equal keys in silence: a producer that sends a field
 // twice has a bug, and a gate must not guess which value was meant.
 func Decode(data []byte) (Fields, error) {
-	if len(data) > MaxBytes {
-		return nil, fmt.Errorf("data has %d bytes; at most %d are allowed", len(data), MaxBytes)
+	return DecodeObject(data, Bounds{Bytes: MaxBytes, Depth: maxDepth})
+}
+
+// Bounds limit what DecodeObject reads. The object itself is the first level of Depth.
+type Bounds struct{ Bytes, Depth int }
+
+// DecodeObject is Decode of an object that is not a reading, such as an event, within other bounds.
+func DecodeObject(data []byte, most Bounds) (Fields, error) {
+	if len(data) > most.Bytes {
+		return nil, fmt.Errorf("data has %d bytes; at most %d are allowed", len(data), most.Bytes)
 	}
 	if !utf8.Valid(data) {
 		return nil, errors.New("data is not valid UTF-8; send JSON in UTF-8")
@@ -33,12 +43,12 @@ func Decode(data []byte) (Fields, error) {
 	if fields, ok := decodePlain(data); ok {
 		return fields, nil
 	}
-	return decodeTokens(data)
+	return decodeTokens(data, most.Depth)
 }
 
-// decodeTokens is Decode of any JSON text, and knows what is wrong with one.
-func decodeTokens(data []byte) (Fields, error) {
-	d := decoder{json.NewDecoder(bytes.NewReader(data))}
+// decodeTokens decodes any JSON object, and knows what is wrong with one.
+func decodeTokens(data []byte, depth int) (Fields, error) {
+	d := decoder{json.NewDecoder(bytes.NewReader(data)), depth}
 	d.UseNumber()
 	first, err := d.next()
 	if errors.Is(err, io.EOF) {
@@ -61,7 +71,10 @@ func decodeTokens(data []byte) (Fields, error) {
 }
 
 // decoder builds values from the tokens of a JSON text.
-type decoder struct{ *json.Decoder }
+type decoder struct {
+	*json.Decoder
+	most int // levels
+}
 
 // next is Token with errors in the words of this package; io.EOF stays as it is.
 func (d decoder) next() (json.Token, error) {
@@ -84,8 +97,8 @@ func unexpectedEnd(err error) error {
 
 // object reads the rest of an object whose { was read.
 func (d decoder) object(path string, depth int) (map[string]any, error) {
-	if depth > maxDepth {
-		return nil, errTooDeep
+	if depth > d.most {
+		return nil, tooDeep(d.most)
 	}
 	object := map[string]any{}
 	for {
@@ -108,8 +121,8 @@ func (d decoder) object(path string, depth int) (map[string]any, error) {
 
 // list reads the rest of a list whose [ was read.
 func (d decoder) list(path string, depth int) ([]any, error) {
-	if depth > maxDepth {
-		return nil, errTooDeep
+	if depth > d.most {
+		return nil, tooDeep(d.most)
 	}
 	list := []any{}
 	for d.More() {

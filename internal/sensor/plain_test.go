@@ -14,7 +14,7 @@ func TestPlainDataIsReadWithoutTokens(t *testing.T) {
 		`{"a":999999999999999999,"b":-999999999999999999,"c":1000000000000000000,"d":9223372036854775808,"e":-0,"f":0.0,"g":1E+2}`,
 	} {
 		got, ok := decodePlain([]byte(data))
-		want, err := decodeTokens([]byte(data))
+		want, err := decodeTokens([]byte(data), maxDepth)
 		if diff := cmp.Diff(want, got); !ok || err != nil || diff != "" {
 			t.Errorf("%s: %v, %v, (-tokens +plain):\n%s", data, ok, err, diff)
 		}
@@ -34,7 +34,7 @@ func TestPlainAndTokensAgree(t *testing.T) {
 		if !ok {
 			return
 		}
-		want, err := decodeTokens(data)
+		want, err := decodeTokens(data, maxDepth)
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Fatalf("%q: %v, (-tokens +plain):\n%s", data, err, diff)
 		}

@@ -1,0 +1,154 @@
+package source
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Activity is what has come from a source so far.
+type Activity struct {
+	FirstEvent time.Time `json:"firstEvent,omitzero"`
+	LastEvent  time.Time `json:"lastEvent,omitzero"` // that matched
+	Matched    int64     `json:"matched"`            // events
+	Written    int64     `json:"written"`            // readings
+	Repeated   int64     `json:"repeated"`           // readings of events that had come before
+	Problems   int64     `json:"problems"`
+	Problem    string    `json:"problem,omitempty"` // the last one
+	ProblemAt  time.Time `json:"problemAt,omitzero"`
+	Recent     []Taken   `json:"recent,omitempty"` // newest first
+	// Gaps are the longest time without an event that ended on a day, for the last days with events, oldest first.
+	Gaps []Gap `json:"gaps,omitempty"`
+	// Quiet is when it was reported that events are missing; zero while none are.
+	Quiet time.Time `json:"quiet,omitzero"`
+}
+
+// Taken is an event that matched.
+type Taken struct {
+	At       time.Time `json:"at" doc:"When it came."`
+	Event    string    `json:"event" doc:"What names the event, without its data."`
+	Written  int       `json:"written" doc:"Readings that were written."`
+	Repeated int       `json:"repeated" doc:"Readings that were not, because the event had come before."`
+	Problems []string  `json:"problems" doc:"Why less was written than the source wants."`
+}
+
+// Gap is the longest time without an event that ended on a day.
+type Gap struct {
+	Day    string        `json:"day"` // in UTC
+	Length time.Duration `json:"length"`
+}
+
+const (
+	maxRecent = 5
+	maxGaps   = 14
+	// minGaps is how many days with events it takes to know what is usual.
+	minGaps = 3
+	// minSlack is how much longer than ever the source may be quiet before that is reported, at least.
+	minSlack = 15 * time.Minute
+)
+
+// Add adds an event.
+func (a *Activity) Add(t Taken) {
+	if a.FirstEvent.IsZero() {
+		a.FirstEvent = t.At
+	}
+	if !a.LastEvent.IsZero() && t.At.After(a.LastEvent) {
+		a.addGap(Gap{t.At.UTC().Format(time.DateOnly), t.At.Sub(a.LastEvent)})
+	}
+	if t.At.After(a.LastEvent) {
+		a.LastEvent = t.At
+	}
+	a.Matched++
+	a.Written += int64(t.Written)
+	a.Repeated += int64(t.Repeated)
+	a.Problems += int64(len(t.Problems))
+	if n := len(t.Problems); n > 0 {
+		a.Problem, a.ProblemAt = t.Problems[n-1], t.At
+	}
+	a.Recent = append([]Taken{t}, a.Recent[:min(len(a.Recent), maxRecent-1)]...)
+}
+
+// Join adds what came after everything that a knows of.
+func (a *Activity) Join(later Activity) {
+	if later.Matched == 0 {
+		return
+	}
+	recent := slices.Concat(later.Recent, a.Recent)
+	for _, g := range later.Gaps {
+		a.addGap(g)
+	}
+	if later.FirstEvent.After(a.LastEvent) {
+		a.addGap(Gap{later.FirstEvent.UTC().Format(time.DateOnly), later.FirstEvent.Sub(a.LastEvent)})
+	}
+	if later.LastEvent.After(a.LastEvent) {
+		a.LastEvent = later.LastEvent
+	}
+	a.Matched += later.Matched
+	a.Written += later.Written
+	a.Repeated += later.Repeated
+	a.Problems += later.Problems
+	if later.Problem != "" {
+		a.Problem, a.ProblemAt = later.Problem, later.ProblemAt
+	}
+	a.Recent = recent[:min(len(recent), maxRecent)]
+}
+
+func (a *Activity) addGap(g Gap) {
+	a.Gaps = slices.Clone(a.Gaps)
+	if n := len(a.Gaps); n > 0 && a.Gaps[n-1].Day == g.Day {
+		a.Gaps[n-1].Length = max(a.Gaps[n-1].Length, g.Length)
+		return
+	}
+	a.Gaps = append(a.Gaps, g)
+	a.Gaps = a.Gaps[max(0, len(a.Gaps)-maxGaps):]
+}
+
+// Usual is how far apart events are, as a rule: the median of the longest gap of each day; 0 while too little is known.
+func (a Activity) Usual() time.Duration {
+	if len(a.Gaps) < minGaps {
+		return 0
+	}
+	lengths := a.lengths()
+	return lengths[len(lengths)/2]
+}
+
+func (a Activity) lengths() []time.Duration {
+	lengths := make([]time.Duration, len(a.Gaps))
+	for i, g := range a.Gaps {
+		lengths[i] = g.Length
+	}
+	slices.Sort(lengths)
+	return lengths
+}
+
+// ExpectedBy is when the next event is missing: once the source has been quiet for longer than on any of the last days with
+// events, and a twelfth of that more. It is zero while too little is known.
+func (a Activity) ExpectedBy() time.Time {
+	if len(a.Gaps) < minGaps {
+		return time.Time{}
+	}
+	longest := slices.Max(a.lengths())
+	return a.LastEvent.Add(longest + max(longest/12, minSlack))
+}
+
+// Silence describes for how long there has been no event: "no event of source orders-landed for 26 h; usually every 24 h".
+// It is "" unless one is missing.
+func (a Activity) Silence(id ID, now time.Time) string {
+	if by := a.ExpectedBy(); by.IsZero() || !now.After(by) {
+		return ""
+	}
+	return fmt.Sprintf("no event of source %s for %s; usually every %s", id, Rough(now.Sub(a.LastEvent)), Rough(a.Usual()))
+}
+
+// Rough is a duration for people: in days, hours, minutes or seconds, rounded.
+func Rough(d time.Duration) string {
+	for _, unit := range []struct {
+		length, from time.Duration
+		name         string
+	}{{24 * time.Hour, 72 * time.Hour, "d"}, {time.Hour, 2 * time.Hour, "h"}, {time.Minute, 2 * time.Minute, "min"}} {
+		if d >= unit.from {
+			return fmt.Sprintf("%d %s", (d+unit.length/2)/unit.length, unit.name)
+		}
+	}
+	return fmt.Sprintf("%d s", d/time.Second)
+}

@@ -1,0 +1,207 @@
+package source
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"mime"
+	"net/url"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/interlock-go/interlock/internal/sensor"
+)
+
+// bounds limit one event: lineage of a large job is longer and deeper than any reading.
+var bounds = sensor.Bounds{Bytes: 8 << 20, Depth: 256}
+
+// MaxEvent is how many bytes one event, or a batch of them, may have.
+const MaxEvent = 8 << 20
+
+// DecodeEvent reads one event, which is a JSON object.
+func DecodeEvent(body []byte) (map[string]any, error) {
+	event, err := sensor.DecodeObject(body, bounds)
+	if err != nil {
+		return nil, fmt.Errorf("event: %w", err)
+	}
+	return event, nil
+}
+
+// DecodeEvents reads a list of events.
+func DecodeEvents(body []byte) ([]map[string]any, error) {
+	// What reads one object reads a list of them, too, as its only field.
+	wrapped := append(append([]byte(`{"events":`), body...), '}')
+	object, err := sensor.DecodeObject(wrapped, sensor.Bounds{Bytes: bounds.Bytes + len(wrapped) - len(body), Depth: bounds.Depth})
+	if err != nil {
+		return nil, fmt.Errorf("batch: %w", err)
+	}
+	list, ok := object["events"].([]any)
+	if !ok || len(object) != 1 {
+		return nil, errors.New("batch: the body is not a JSON list of events")
+	}
+	events := make([]map[string]any, len(list))
+	for i, item := range list {
+		if events[i], ok = item.(map[string]any); !ok {
+			return nil, fmt.Errorf("event %d: it is not a JSON object", i)
+		}
+	}
+	return events, nil
+}
+
+// BinaryEvent makes an event of its attributes, as the headers ce-NAME give them, and its data.
+func BinaryEvent(attributes map[string]string, contentType string, data []byte) (map[string]any, error) {
+	event := make(map[string]any, len(attributes)+2)
+	for name, value := range attributes {
+		if name == "datacontenttype" || name == "data" || name == "data_base64" {
+			return nil, fmt.Errorf("header ce-%s: it is not an attribute in binary mode; the body is the data, and Content-Type its type", name)
+		}
+		text, err := unescape(value)
+		if err != nil {
+			return nil, fmt.Errorf("header ce-%s: %w", name, err)
+		}
+		event[name] = text
+	}
+	if contentType != "" {
+		event["datacontenttype"] = contentType
+	}
+	if len(data) > 0 {
+		if err := setData(event, contentType, data); err != nil {
+			return nil, err
+		}
+	}
+	return event, CheckCloudEvent(event)
+}
+
+// unescape decodes a header's value: characters that a header cannot hold are percent-encoded.
+func unescape(value string) (string, error) {
+	if !strings.Contains(value, "%") {
+		return value, nil
+	}
+	text, err := url.PathUnescape(value)
+	if err != nil || !utf8.ValidString(text) {
+		return "", fmt.Errorf("%.100q is not percent-encoded UTF-8", value)
+	}
+	return text, nil
+}
+
+// setData adds the data: JSON as it is, other text as a text, and everything else as data_base64.
+func setData(event map[string]any, contentType string, data []byte) error {
+	switch {
+	case isJSON(contentType):
+		value, err := decodeJSON(data)
+		if err != nil {
+			return err
+		}
+		event["data"] = value
+	case utf8.Valid(data):
+		event["data"] = string(data)
+	default:
+		event["data_base64"] = base64.StdEncoding.EncodeToString(data)
+	}
+	return nil
+}
+
+// decodeJSON reads data that is any JSON value.
+func decodeJSON(data []byte) (any, error) {
+	wrapped := append(append([]byte(`{"data":`), data...), '}')
+	object, err := sensor.DecodeObject(wrapped, sensor.Bounds{Bytes: bounds.Bytes + len(wrapped) - len(data), Depth: bounds.Depth})
+	if err == nil && len(object) != 1 {
+		err = errors.New("there is more than one value")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("attribute data is not JSON, as datacontenttype says: %w", err)
+	}
+	return object["data"], nil
+}
+
+// isJSON reports whether a media type is JSON; none means that it is.
+func isJSON(contentType string) bool {
+	if contentType == "" {
+		return true
+	}
+	media, _, err := mime.ParseMediaType(contentType)
+	return err == nil && (media == "application/json" || media == "text/json" || strings.HasSuffix(media, "+json"))
+}
+
+// CheckCloudEvent returns an error that names the attribute if an event in JSON is not a CloudEvent 1.0. Data in base64 that
+// is JSON, by its type, is decoded.
+func CheckCloudEvent(event map[string]any) error {
+	for _, name := range []string{"specversion", "id", "source", "type"} {
+		switch text, isText := event[name].(string); {
+		case event[name] == nil:
+			return fmt.Errorf("attribute %s is missing; CloudEvents requires specversion, id, source and type", name)
+		case !isText || text == "":
+			return fmt.Errorf("attribute %s must be a text that is not empty", name)
+		}
+	}
+	if event["specversion"] != "1.0" {
+		return fmt.Errorf("attribute specversion is %.40q; only 1.0 is supported", event["specversion"])
+	}
+	if text, _ := event["source"].(string); !isReference(text) {
+		return fmt.Errorf("attribute source: %.100q is not a URI reference", text)
+	}
+	for name, value := range event {
+		if err := checkAttribute(name, value); err != nil {
+			return err
+		}
+	}
+	return decodeBase64(event)
+}
+
+func isReference(text string) bool {
+	_, err := url.Parse(text)
+	return err == nil
+}
+
+// checkAttribute checks the attributes that need not be there, and extensions.
+func checkAttribute(name string, value any) error {
+	if name == "data" || name == "data_base64" || value == nil {
+		return nil
+	}
+	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
+		return fmt.Errorf("attribute %.60q: names have only lower-case letters and digits", name)
+	}
+	text, isText := value.(string)
+	switch name {
+	case "time":
+		if _, err := time.Parse(time.RFC3339, text); !isText || err != nil {
+			return fmt.Errorf("attribute time: %s is not RFC 3339, such as 2026-03-03T10:00:00Z", sensor.Literal(value))
+		}
+	case "subject", "datacontenttype", "dataschema":
+		if !isText || text == "" {
+			return fmt.Errorf("attribute %s must be a text that is not empty", name)
+		}
+	default:
+		switch value.(type) {
+		case map[string]any, []any, float64:
+			return fmt.Errorf("attribute %s must be a text, an integer, true or false", name)
+		}
+	}
+	return nil
+}
+
+// decodeBase64 replaces data in base64 by what it stands for, if that is JSON or text.
+func decodeBase64(event map[string]any) error {
+	encoded, given := event["data_base64"]
+	if !given || encoded == nil {
+		return nil
+	}
+	if _, both := event["data"]; both {
+		return errors.New("attributes data and data_base64: an event has one of them")
+	}
+	text, ok := encoded.(string)
+	data, err := base64.StdEncoding.DecodeString(text)
+	if !ok || err != nil {
+		return errors.New("attribute data_base64 is not base64")
+	}
+	contentType, _ := event["datacontenttype"].(string)
+	if contentType == "" || !isJSON(contentType) && !utf8.Valid(data) {
+		return nil // what it is cannot be known, or not be shown
+	}
+	if err := setData(event, contentType, data); err != nil {
+		return err
+	}
+	delete(event, "data_base64")
+	return nil
+}

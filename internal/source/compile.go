@@ -1,0 +1,279 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/theory/jsonpath"
+	"github.com/theory/jsonpath/spec"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/sensor"
+)
+
+// Definition is a source, compiled. It is immutable.
+type Definition struct {
+	ID          ID
+	Owner       string
+	Description string
+	Format      Format
+	File        string             // where it was read from
+	Warnings    []document.Problem // of the file by itself
+
+	conditions []condition
+	targets    []target
+}
+
+// condition is a compiled condition.
+type condition struct {
+	text    string // of the path, as it is written
+	path    path
+	values  []any          // one of which it must have; nil: any
+	matches *regexp.Regexp // nil: any
+	prefix  string         // that every match begins with
+	groups  []string       // of matches, "" where a group has no name
+	absent  bool           // there must be no value
+}
+
+// target is a compiled target.
+type target struct {
+	at            int // among those of the file
+	pipeline, key template
+	period        template
+	fields        []field
+	ttl           time.Duration
+}
+
+type field struct {
+	name  string
+	path  *path
+	text  template // of a text
+	value any      // of any other scalar
+}
+
+// path is a compiled JSONPath. Its name is the same for all ways of writing it.
+type path struct {
+	name  string
+	query *jsonpath.Path
+	names []string // of a path that only names members, one after the other
+}
+
+func parsePath(text string) (path, error) {
+	query, err := paths.Parse(text)
+	if err != nil {
+		_, reason, _ := strings.Cut(err.Error(), "jsonpath: ")
+		return path{}, fmt.Errorf("%.100q is not a JSONPath (RFC 9535): %s", text, reason)
+	}
+	p := path{name: query.String(), query: query}
+	for _, segment := range query.Query().Segments() {
+		selectors := segment.Selectors()
+		if name, ok := selectors[0].(spec.Name); ok && len(selectors) == 1 && !segment.IsDescendant() {
+			p.names = append(p.names, string(name))
+			continue
+		}
+		p.names = nil
+		break
+	}
+	return p, nil
+}
+
+// find returns the values at the path. A path of names needs no query.
+func (p *path) find(event map[string]any) []any {
+	if p.names == nil {
+		return p.query.Select(event)
+	}
+	var value any = event
+	for _, name := range p.names {
+		object, _ := value.(map[string]any)
+		var found bool
+		if value, found = object[name]; !found {
+			return nil
+		}
+	}
+	return []any{value}
+}
+
+// compiler turns a File into a Definition and reports what is wrong at its path.
+type compiler struct {
+	file     *File
+	def      *Definition
+	groups   []string        // of all conditions
+	sent     map[string]bool // groups that hold when an event was sent
+	findings []document.Finding
+}
+
+func compile(f *File) (*Definition, []document.Finding) {
+	c := &compiler{
+		file: f, sent: map[string]bool{}, findings: f.findings(),
+		def: &Definition{ID: f.Source.ID, Owner: f.Source.Owner, Description: f.Source.Description, Format: f.Source.Format},
+	}
+	for i, condition := range f.Match {
+		c.condition(fmt.Sprintf("match[%d]", i), condition)
+	}
+	for i, target := range f.Write {
+		c.target(fmt.Sprintf("write[%d]", i), i, target)
+	}
+	return c.def, c.findings
+}
+
+func (c *compiler) errorf(path, format string, args ...any) {
+	c.findings = append(c.findings, document.Finding{Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+func (c *compiler) path(at, text string) path {
+	if text == "" {
+		return path{} // reported as missing
+	}
+	p, err := parsePath(text)
+	if err != nil {
+		c.errorf(at, "%s", err)
+	}
+	return p
+}
+
+func (c *compiler) condition(at string, in Condition) {
+	out := condition{text: in.Path, path: c.path(at+".path", in.Path)}
+	switch n := in.given(); {
+	case n == 0:
+		c.errorf(at, "the condition checks nothing; add one of equals, in, matches, exists")
+	case n > 1:
+		c.errorf(at, "a condition has one of equals, in, matches, exists; write one condition for each")
+	}
+	switch {
+	case in.Equals != nil:
+		out.values = []any{c.scalar(at+".equals", in.Equals)}
+	case in.In != nil:
+		out.values = []any{}
+		for i, v := range in.In {
+			out.values = append(out.values, c.scalar(fmt.Sprintf("%s.in[%d]", at, i), v))
+		}
+	case in.Exists != nil:
+		out.absent = !*in.Exists
+	}
+	if in.Matches != "" {
+		c.matches(at+".matches", in.Matches, &out)
+	}
+	c.def.conditions = append(c.def.conditions, out)
+}
+
+func (c *compiler) scalar(at string, v any) any {
+	switch v.(type) {
+	case []any, map[string]any, nil:
+		c.errorf(at, "expected a text, a number, true or false")
+	}
+	return v
+}
+
+func (c *compiler) matches(at, text string, out *condition) {
+	expr, err := regexp.Compile(text)
+	if err != nil {
+		c.errorf(at, "%s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		return
+	}
+	out.matches, out.groups = expr, expr.SubexpNames()
+	if strings.HasPrefix(text, "^") {
+		out.prefix, _ = expr.LiteralPrefix()
+	}
+	for _, group := range out.groups[1:] {
+		switch {
+		case group == "":
+		case slices.Contains(c.groups, group):
+			c.errorf(at, "the group %q has its name twice; give each group a name of its own", group)
+		default:
+			c.groups = append(c.groups, group)
+			c.sent[group] = out.path.isInstant(c.def.Format)
+		}
+	}
+}
+
+// isInstant reports whether the path holds when the event was sent.
+func (p path) isInstant(f Format) bool {
+	name := map[Format]string{OpenLineage: "eventTime", CloudEvents: "time"}[f]
+	return len(p.names) == 1 && p.names[0] == name
+}
+
+func (c *compiler) template(at, text string) template {
+	t, findings := parseTemplate(text, c.groups)
+	c.findings = append(c.findings, document.Under(at, findings)...)
+	return t
+}
+
+func (c *compiler) target(at string, i int, in Target) {
+	out := target{at: i, pipeline: c.template(at+".pipeline", in.Pipeline), key: c.template(at+".key", in.Key), period: c.template(at+".period", string(in.Period))}
+	if id, constant := out.pipeline.constant(); constant && id != "" && !pipeline.ID(id).Valid() {
+		c.errorf(at+".pipeline", "%.140q is no pipeline id", id)
+	}
+	if key, constant := out.key.constant(); constant && key != "" {
+		if _, suffix, err := sensor.ExternalKey(key); err != nil {
+			c.errorf(at+".key", "%s", err)
+		} else if !suffix.IsZero() {
+			c.errorf(at+".key", "the key names the period %s, which would hold for every event; write period: \"${group}\"", suffix)
+		}
+	}
+	c.period(at+".period", out.period)
+	if in.TTL != nil {
+		out.ttl = in.TTL.D()
+	}
+	for _, name := range slices.Sorted(maps.Keys(in.Fields)) {
+		out.fields = append(out.fields, c.field(document.KeyPath(at+".fields", name), name, in.Fields[name]))
+	}
+	c.def.targets = append(c.def.targets, out)
+}
+
+// period refuses a period that no event can change, or that is made of the instant at which an event was sent.
+func (c *compiler) period(at string, t template) {
+	if len(t) == 0 {
+		return
+	}
+	if text, constant := t.constant(); constant {
+		if _, err := period.Parse(text); err != nil {
+			c.errorf(at, "%s", err)
+			return
+		}
+		c.errorf(at, "the period %s would hold for every event; take it from the event with a named group: ${day}", text)
+	}
+	for _, group := range c.groups {
+		if c.sent[group] && t.uses(group) {
+			c.sentAt(at)
+		}
+	}
+}
+
+// sentAt reports a period that is made of the instant at which an event was sent: late data would count for the wrong one.
+func (c *compiler) sentAt(at string) {
+	switch c.def.Format {
+	case OpenLineage:
+		c.errorf(at, "eventTime is when the event was sent, not the period of the data; use a facet, such as $.run.facets.nominalTime.nominalStartTime, or the name of the job or of a dataset")
+	case CloudEvents:
+		c.findings = append(c.findings, document.Finding{Path: at, Severity: document.Warning, Message: "time is when the event happened: data that comes late is counted for the wrong period; use the subject or the data"})
+	case JSON:
+	}
+}
+
+func (c *compiler) field(at, name string, in Field) field {
+	out := field{name: name, value: in.Value}
+	switch text, isText := in.Value.(string); {
+	case in.Path != "":
+		p := c.path(at+".path", in.Path)
+		out.path = &p
+		if name == "date" && p.isInstant(c.def.Format) {
+			c.sentAt(at + ".path")
+		}
+	case isText:
+		out.text = c.template(at, text)
+		if out.text == nil {
+			out.text = template{{}}
+		}
+	}
+	return out
+}
+
+// errNoValue says that a template came out empty.
+var errNoValue = errors.New("is empty")

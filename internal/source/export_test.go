@@ -1,0 +1,4 @@
+package source
+
+// Paths is the parser of paths, for tests.
+var Paths = paths

@@ -1,0 +1,110 @@
+package source
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/interlock-go/interlock/internal/document"
+)
+
+// ID names a source: in its file, in the store, in the API.
+type ID string
+
+// Format is the kind of events that a source reads.
+type Format string
+
+// The formats. Events of the first two have a route of their own; a source of JSON has one each.
+const (
+	CloudEvents Format = "cloudevents"
+	OpenLineage Format = "openlineage"
+	JSON        Format = "json"
+)
+
+// File is a source file as it is written.
+type File struct {
+	Source Identity    `yaml:"source" required:"true" doc:"What the source is."`
+	Match  []Condition `yaml:"match" doc:"The conditions on an event; all must hold. Only a source of format json may have none."`
+	Write  []Target    `yaml:"write" required:"true" minItems:"1" doc:"The readings to write for an event that matches."`
+}
+
+// Identity says what a source is.
+type Identity struct {
+	ID          ID     `yaml:"id" required:"true" pattern:"^[a-z0-9]([a-z0-9._-]{0,126}[a-z0-9])?$" hint:"use 1 to 128 lower-case letters, digits, dots, dashes and underscores, beginning and ending with a letter or digit" doc:"Its unique name."`
+	Owner       string `yaml:"owner" required:"true" doc:"The team or person who is responsible."`
+	Format      Format `yaml:"format" required:"true" enum:"cloudevents,openlineage,json" doc:"The kind of events."`
+	Description string `yaml:"description" doc:"What it is, for people."`
+}
+
+// Condition is one condition on an event.
+type Condition struct {
+	Path    string `yaml:"path" required:"true" doc:"JSONPath (RFC 9535) into the event, such as $.subject."`
+	Equals  any    `yaml:"equals" doc:"The value that it must have."`
+	In      []any  `yaml:"in" doc:"The values of which it must have one."`
+	Matches string `yaml:"matches" doc:"Regular expression (RE2). Its named groups, such as (?P<day>…), are variables of write."`
+	Exists  *bool  `yaml:"exists" doc:"Whether there must be a value."`
+}
+
+// Target is one reading to write.
+type Target struct {
+	Pipeline string             `yaml:"pipeline" required:"true" doc:"The pipeline's id; may hold ${group}."`
+	Key      string             `yaml:"key" required:"true" doc:"The sensor's key; may hold ${group}."`
+	Period   document.Text      `yaml:"period" doc:"The period that the reading is for, such as ${day}; without it the reading is undated, unless its fields have a date."`
+	Fields   map[string]Field   `yaml:"fields" required:"true" minItems:"1" doc:"The reading's fields: a value, text with ${group}, or {path: …} into the event."`
+	TTL      *document.Duration `yaml:"ttl" above:"0s" doc:"How long the reading is valid; default for ever."`
+}
+
+// Field is the value of a field: a scalar, or a path into the event.
+type Field struct {
+	Path  string // "" for a scalar
+	Value any
+}
+
+// fieldPath is the longer form of a field.
+type fieldPath struct {
+	Path string `yaml:"path" required:"true" doc:"JSONPath (RFC 9535) into the event. A field whose path finds nothing is left out."`
+}
+
+// DecodeNode reads either form.
+func (f *Field) DecodeNode(n document.Node) []document.Finding {
+	switch n.Kind() {
+	case document.Map:
+		var long fieldPath
+		findings := n.Decode(&long)
+		f.Path = long.Path
+		return findings
+	case document.List, document.Null:
+		return []document.Finding{{Message: "expected a text, a number, true, false or {path: $…}, found " + n.Describe()}}
+	}
+	f.Value = n.Value()
+	return nil
+}
+
+// JSONSchema describes both forms.
+func (Field) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Types: []string{"string", "number", "boolean"}}, document.Fragment(fieldPath{})}}
+}
+
+// Schema is the JSON Schema of a source file.
+func Schema() *jsonschema.Schema {
+	return document.Schema(File{}, document.SchemaOptions{
+		ID:          "https://github.com/interlock-go/interlock/blob/main/docs/source.schema.json",
+		Title:       "Interlock source",
+		Description: "One source of facts: which events of another tool count, and which readings are written for them.",
+	})
+}
+
+// findings reports what no single value shows.
+func (f *File) findings() []document.Finding {
+	if len(f.Match) > 0 || f.Source.Format == JSON || f.Source.Format == "" {
+		return nil
+	}
+	return []document.Finding{{Path: "source.format", Message: fmt.Sprintf(
+		"a source of format %s needs match: without conditions every event would be written; add match: [{path: $.type, equals: …}]", f.Source.Format)}}
+}
+
+// given counts the checks of a condition.
+func (c Condition) given() int {
+	return len(slices.DeleteFunc([]bool{c.Equals != nil, c.In != nil, c.Matches != "", c.Exists != nil}, func(is bool) bool { return !is }))
+}

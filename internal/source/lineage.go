@@ -1,0 +1,51 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/sensor"
+)
+
+// eventTypes are the states of a run that OpenLineage knows.
+var eventTypes = []string{"START", "RUNNING", "COMPLETE", "ABORT", "FAIL", "OTHER"}
+
+// CheckLineage returns an error that names the field if an event is not one of OpenLineage's: about a run, a job or a dataset.
+func CheckLineage(event map[string]any) error {
+	fields := sensor.Fields(event)
+	required := []string{"eventTime", "producer", "schemaURL"}
+	switch {
+	case event["run"] != nil:
+		required = append(required, "run.runId", "job.namespace", "job.name")
+	case event["job"] != nil:
+		required = append(required, "job.namespace", "job.name")
+	case event["dataset"] != nil:
+		required = append(required, "dataset.namespace", "dataset.name")
+	default:
+		return errors.New("field run is missing; an OpenLineage event is about a run, a job or a dataset")
+	}
+	for _, name := range required {
+		switch text, isText := fields.At(name).(string); {
+		case fields.At(name) == nil:
+			return fmt.Errorf("field %s is missing; OpenLineage requires it", name)
+		case !isText || text == "":
+			return fmt.Errorf("field %s must be a text that is not empty", name)
+		}
+	}
+	if text, _ := event["eventTime"].(string); !isTime(text) {
+		return fmt.Errorf("field eventTime: %.60q is not RFC 3339", text)
+	}
+	if kind, given := event["eventType"]; given && kind != nil {
+		if text, _ := kind.(string); !slices.Contains(eventTypes, text) {
+			return fmt.Errorf("field eventType: %s is not one of %q", sensor.Literal(kind), eventTypes)
+		}
+	}
+	return nil
+}
+
+func isTime(text string) bool {
+	_, err := time.Parse(time.RFC3339, text)
+	return err == nil
+}

@@ -1,0 +1,143 @@
+package source
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/sensor"
+)
+
+// Write is a reading that an event gives.
+type Write struct {
+	Pipeline pipeline.ID
+	Key      sensor.Key
+	Period   period.Period // zero: undated
+	Fields   sensor.Fields
+	TTL      time.Duration // 0: valid for ever
+	At       int           // the entry of write that it comes from, counted from 0
+}
+
+// EventProblem is why an event gives less than its source wants: a reading is not written, or a field is left out.
+type EventProblem struct {
+	Source   ID     `json:"source" doc:"The source's id."`
+	Write    int    `json:"write" doc:"The entry of write, counted from 0."`
+	Pipeline string `json:"pipeline" doc:"The pipeline, as far as the event names it."`
+	Key      string `json:"key" doc:"The sensor's key, as far as the event names it."`
+	Message  string `json:"message" doc:"What is wrong, and what it means for the reading."`
+}
+
+func (p EventProblem) String() string {
+	return fmt.Sprintf("source %s, write[%d]: %s", p.Source, p.Write, p.Message)
+}
+
+// Mapped is what one source makes of an event.
+type Mapped struct {
+	Source   *Definition
+	Writes   []Write
+	Problems []EventProblem
+}
+
+// Map returns what the source makes of an event, and whether the event matches at all.
+func (d *Definition) Map(event map[string]any) (Mapped, bool) {
+	return d.mapped(newLookup(event))
+}
+
+func (d *Definition) mapped(l *lookup) (Mapped, bool) {
+	groups, ok := d.matches(l)
+	if !ok {
+		return Mapped{}, false
+	}
+	m := Mapped{Source: d}
+	for i := range d.targets {
+		m.add(&d.targets[i], l, groups)
+	}
+	return m, true
+}
+
+// add adds the reading that a target makes of an event, or says why there is none.
+func (m *Mapped) add(t *target, l *lookup, groups map[string]string) {
+	at := EventProblem{Source: m.Source.ID, Write: t.at, Pipeline: t.pipeline.fill(groups), Key: t.key.fill(groups)}
+	report := func(format string, args ...any) {
+		p := at
+		p.Message = fmt.Sprintf(format, args...)
+		m.Problems = append(m.Problems, p)
+	}
+	w := Write{Pipeline: pipeline.ID(at.Pipeline), Fields: make(sensor.Fields, len(t.fields)), TTL: t.ttl, At: t.at}
+	for i := range t.fields {
+		if why := t.fields[i].read(l, groups, w.Fields); why != "" {
+			report("field %s is left out: %s", t.fields[i].name, why)
+		}
+	}
+	var suffix period.Period
+	var err error
+	w.Key, suffix, err = sensor.ExternalKey(at.Key)
+	switch {
+	case !w.Pipeline.Valid():
+		report("nothing is written: %.140q is no pipeline id", at.Pipeline)
+		return
+	case err != nil:
+		report("nothing is written: %s", err)
+		return
+	case len(w.Fields) == 0:
+		report("nothing is written: the event has none of the fields")
+		return
+	}
+	if w.Period, err = t.periodOf(groups, w.Fields, suffix); err != nil {
+		report("nothing is written: %s", err)
+		return
+	}
+	m.Writes = append(m.Writes, w)
+}
+
+// periodOf is the period of a reading: what the target says, else what the fields or the key say.
+func (t *target) periodOf(groups map[string]string, fields sensor.Fields, suffix period.Period) (period.Period, error) {
+	if len(t.period) == 0 {
+		return sensor.PeriodOf(fields, suffix)
+	}
+	text := t.period.fill(groups)
+	if text == "" {
+		return period.Period{}, fmt.Errorf("the period %w", errNoValue)
+	}
+	p, err := period.Parse(text)
+	if err != nil {
+		return period.Period{}, fmt.Errorf("the period cannot be read: %w", err)
+	}
+	return p, nil
+}
+
+// read puts the field's value into fields, or returns why it does not. A path that finds nothing is no problem.
+func (f *field) read(l *lookup, groups map[string]string, fields sensor.Fields) string {
+	switch {
+	case f.text != nil:
+		fields[f.name] = f.text.fill(groups)
+	case f.path == nil:
+		fields[f.name] = f.value
+	default:
+		values := l.at(f.path)
+		if len(values) > 1 {
+			return fmt.Sprintf("%s finds %d values; narrow the path down to one", f.path.query, len(values))
+		}
+		if len(values) == 1 {
+			fields[f.name] = values[0]
+		}
+	}
+	return ""
+}
+
+// Summary describes an event that no source matched by what names it, without its data.
+func Summary(f Format, event map[string]any) string {
+	names := map[Format][]string{
+		CloudEvents: {"type", "source", "subject", "id"},
+		OpenLineage: {"eventType", "job.namespace", "job.name", "producer"},
+	}[f]
+	var parts []string
+	for _, name := range names {
+		if text, ok := sensor.Fields(event).At(name).(string); ok {
+			parts = append(parts, fmt.Sprintf("%s=%.120q", name, text))
+		}
+	}
+	return strings.Join(parts, " ")
+}
