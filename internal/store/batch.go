@@ -70,8 +70,8 @@ type PipelineVersion struct {
 // Mark is a note that something has been dealt with. It may be forgotten, by Trim or by the store itself, after Until;
 // whether it still counts then is open. Without Until it stays for ever.
 type Mark struct {
-	ID    string
-	Until time.Time
+	ID    string    `json:"id"`
+	Until time.Time `json:"until,omitzero"`
 }
 
 // Create adds a run that must not be there yet.

@@ -252,6 +252,7 @@ const (
 	AnswerNote  NoteKind = "answer"  // the answer to a request, for its repeats
 	OutputNote  NoteKind = "output"  // the end of what the job of an attempt printed, as a worker outside sends it
 	SessionNote NoteKind = "session" // a browser that logged in to the dashboard
+	SourceNote  NoteKind = "source"  // the last good file of a source of events, and what came from it
 	AuditNote   NoteKind = "audit"   // a day of the audit record; its entries are of the kind audit/DAY
 )
 

@@ -71,7 +71,7 @@ type Sensors interface {
 	// A write with Deleted is stored like any other, without fields; rules pass over it.
 	// Written and acknowledged means durable.
 	//
-	// More writes than the store takes at once are ErrTooLarge (MaxWrites everywhere but on DynamoDB, where at least 5 fit);
+	// More writes than the store takes at once are ErrTooLarge (MaxWrites everywhere but on DynamoDB, where at least 5 fit, or 4 with one mark);
 	// a write without pipeline or key, or with data that sensor.Normalize refuses, is an error too. Pipelines need not exist.
 	PutReadings(ctx context.Context, writes []Write, now time.Time) ([]Put, error)
 }
@@ -84,6 +84,9 @@ type Write struct {
 	// that pipeline, key and period is passed over. The engine's own readings use it. A write without it is always taken, and
 	// leaves the stored order as it is.
 	Order int64
+	// Once, where it has an ID, makes a repeat harmless: the mark is set together with the write, and a write of another call
+	// whose mark is set already is passed over. Writes of one call may share a mark. A mark does not count after its Until.
+	Once Mark
 }
 
 // Put is what became of a Write.
@@ -94,6 +97,8 @@ type Put struct {
 	// that one of the two is Deleted.
 	Changed bool
 	Ignored bool // a later one, by Order, was there already: Version and UpdatedAt are its own
+	// Repeated says that the mark of Once was set already, and nothing was stored. Version and UpdatedAt are zero.
+	Repeated bool
 }
 
 // Reader reads. Every answer reflects all commits and writes that were acknowledged before the call. (On DynamoDB events,

@@ -32,6 +32,8 @@ type reading struct {
 	Own bool `json:"own,omitempty"`
 
 	pipeline pipeline.ID
+	once     store.Mark
+	call     *call // that wrote it
 }
 
 // newReading prepares a write to be stored.
@@ -43,7 +45,7 @@ func newReading(w store.Write, now time.Time) (reading, error) {
 	return reading{
 		Key: w.Reading.Key, Period: w.Reading.Period, UpdatedAt: now.Round(0).UTC(),
 		ExpiresAt: w.Reading.ExpiresAt.Round(0).UTC(), Source: w.Reading.Source, Order: w.Order,
-		Data: json.RawMessage(data), pipeline: w.Pipeline,
+		Data: json.RawMessage(data), pipeline: w.Pipeline, once: w.Once,
 	}, nil
 }
 
@@ -84,6 +86,7 @@ func sensorOf(r row.Row) (*sensor.Reading, error) {
 // call is one call of PutReadings.
 type call struct {
 	writes []reading
+	size   int // how much of what one transaction takes it needs, in writes
 	puts   []store.Put
 	err    error
 	done   chan struct{}
@@ -107,6 +110,10 @@ func (s *Store) PutReadings(ctx context.Context, writes []store.Write, now time.
 		if c.writes[i], err = newReading(w, now); err != nil {
 			return nil, err
 		}
+		c.writes[i].call = c
+	}
+	if c.size = c.opsNeeded(); c.size > s.maxWrites() {
+		return nil, fmt.Errorf("put readings: %d with their marks: %w", len(writes), store.ErrTooLarge)
 	}
 	if s.puts.join(c) {
 		s.putCalls(ctx, []*call{c})
@@ -120,6 +127,17 @@ func (s *Store) PutReadings(ctx context.Context, writes []store.Write, now time.
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// opsNeeded counts the writes, and two marks as one more: a write takes two rows, a mark one.
+func (c *call) opsNeeded() int {
+	marks := map[string]bool{}
+	for i := range c.writes {
+		if id := c.writes[i].once.ID; id != "" {
+			marks[id] = true
+		}
+	}
+	return len(c.writes) + (len(marks)+1)/2
 }
 
 // putGroups stores calls that gathered, until none are left.
@@ -145,9 +163,9 @@ func (p *combiner) join(c *call) bool {
 func (p *combiner) next(most int) []*call {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	group, writes := p.waiting, 0
+	group, size := p.waiting, 0
 	for i, c := range group {
-		if writes += len(c.writes); i > 0 && writes > most {
+		if size += c.size; i > 0 && size > most {
 			group = group[:i:i]
 			break
 		}
@@ -188,6 +206,7 @@ func (s *Store) putCalls(ctx context.Context, group []*call) {
 type intake struct {
 	before, current map[row.Ref]*reading
 	version         int64 // of the next write
+	marks           map[string]mark
 
 	puts    []store.Put
 	taken   []*reading // in order
@@ -225,11 +244,15 @@ func (s *Store) intake(ctx context.Context, writes []*reading) (*intake, error) 
 			refs = append(refs, ref)
 		}
 	}
-	rows, err := s.engine.Get(ctx, refs)
+	marks := markRefs(writes)
+	rows, err := s.engine.Get(ctx, append(refs, marks...))
 	if err != nil {
 		return nil, err
 	}
-	for i, r := range rows {
+	if err := k.readMarks(rows[len(refs):], writes); err != nil {
+		return nil, err
+	}
+	for i, r := range rows[:len(refs)] {
 		delete(k.before, refs[i])
 		if r.Version == 0 {
 			continue
@@ -252,6 +275,10 @@ func (s *Store) intake(ctx context.Context, writes []*reading) (*intake, error) 
 func (k *intake) take(next reading) {
 	next.Version = k.version
 	k.version++
+	if !k.mark(next) {
+		k.puts = append(k.puts, store.Put{Repeated: true})
+		return
+	}
 	old := k.current[next.ref()]
 	if old != nil {
 		if next.Own && next.overtakenBy(old) {
@@ -309,7 +336,7 @@ func (s *Store) store(ctx context.Context, k *intake) error {
 			tx.Ops = append(tx.Ops, row.Op{If: read, Row: row.Row{Ref: ref, Version: r.Version, Body: body}})
 		}
 	}
-	if len(keys) > 0 && s.o.MaxOps > 0 && len(keys)+len(tx.Ops) > s.o.MaxOps {
+	if len(keys) > 0 && s.o.MaxOps > 0 && len(keys)+len(tx.Ops)+len(k.marks) > s.o.MaxOps {
 		// A key that is listed and has no reading yet is passed over.
 		if err := s.engine.Apply(ctx, row.Tx{Ops: keys}, k.taken[0].UpdatedAt); err != nil {
 			return err
@@ -317,5 +344,10 @@ func (s *Store) store(ctx context.Context, k *intake) error {
 		keys = nil
 	}
 	tx.Ops = append(tx.Ops, keys...)
+	marks, err := k.markOps()
+	if err != nil {
+		return err
+	}
+	tx.Ops = append(tx.Ops, marks...)
 	return s.engine.Apply(ctx, tx, k.taken[0].UpdatedAt)
 }

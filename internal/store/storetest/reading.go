@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -22,6 +24,8 @@ var readingClaims = []claim{
 	{"TwoWritesOfOneRowAreTwo", twoOfOneRow},
 	{"LaterOrderWins", orderWins},
 	{"WriteWithoutOrderIsTaken", withoutOrder},
+	{"MarkedWriteCountsOnce", markedWriteCountsOnce},
+	{"OfConcurrentMarkedWritesOneIsStored", oneOfManyIsStored},
 	{"DataComesBackAsItWas", dataSurvives},
 	{"DeletedReadingIsPassedOver", deleted},
 	{"HistoryIsNewestFirst", history},
@@ -216,6 +220,45 @@ func orderWins(f *fixture) {
 	f.same("a later one", f.put(later, ordered(write("2026-03-03", 3), 6))[0].Changed, true)
 	f.same("within one call", f.put(later, ordered(write("2026-03-03", 9), 9), ordered(write("2026-03-03", 8), 8))[1].Ignored, true)
 	f.same("shown", f.shown("2026-03-03").Reading.Fields, sensor.Fields{"count": int64(9)})
+}
+
+// once is a write that a mark keeps from being repeated.
+func once(w store.Write, id string) store.Write {
+	w.Once = store.Mark{ID: id, Until: after(24 * time.Hour)}
+	return w
+}
+
+func markedWriteCountsOnce(f *fixture) {
+	first := f.put(noon, once(write("2026-03-03", 1), "e1"), once(write("2026-03-04", 1), "e1"))
+	f.same("the writes of one call", []bool{first[0].Repeated, first[1].Repeated}, []bool{false, false})
+	f.put(after(time.Minute), write("2026-03-03", 5))
+	again := f.put(after(time.Hour), once(write("2026-03-03", 1), "e1"), write("2026-03-05", 7))
+	f.same("repeated", again[0], store.Put{Repeated: true})
+	f.same("without a mark", again[1].Changed, true)
+	f.same("shown", f.shown("2026-03-03").Reading.Fields, sensor.Fields{"count": int64(5)})
+	f.same("another mark", f.put(after(time.Hour), once(write("2026-03-03", 6), "e2"))[0].Repeated, false)
+	f.same("after its time", f.put(after(24*time.Hour), once(write("2026-03-03", 8), "e1"))[0].Repeated, false)
+	f.same("two calls", len(f.history("rows")), 6)
+}
+
+// Of concurrent calls with one mark, one is stored.
+func oneOfManyIsStored(f *fixture) {
+	const calls = 8
+	var stored atomic.Int64
+	var wg sync.WaitGroup
+	for range calls {
+		wg.Go(func() {
+			puts, err := f.s.PutReadings(f.ctx, []store.Write{once(write("2026-03-03", 1), "e1")}, noon)
+			if err != nil {
+				f.t.Error(err)
+			} else if !puts[0].Repeated {
+				stored.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	f.same("stored", stored.Load(), int64(1))
+	f.same("history", len(f.history("rows")), 1)
 }
 
 func withoutOrder(f *fixture) {

@@ -85,6 +85,9 @@ func countersGoOn(f *fixture) {
 		}
 	}
 	f.same("order", f.put(noon, ordered(write("", 3), 5))[0].Ignored, true)
+	f.put(noon, once(write("", 4), "event"))
+	f.reopen()
+	f.same("mark", f.put(noon, once(write("", 4), "event"))[0].Repeated, true)
 }
 
 func undoneComeAgain(f *fixture) {

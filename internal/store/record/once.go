@@ -1,0 +1,86 @@
+package record
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/row"
+)
+
+// mark is the mark of a write: who set it, and at which version it was stored.
+type mark struct {
+	store.Mark
+	by      *call // nil: it was set before
+	version int64
+}
+
+// markRefs lists the rows of the marks of writes, each once.
+func markRefs(writes []*reading) []row.Ref {
+	var refs []row.Ref
+	seen := map[string]bool{}
+	for _, w := range writes {
+		if id := w.once.ID; id != "" && !seen[id] {
+			seen[id] = true
+			refs = append(refs, refMark(id))
+		}
+	}
+	return refs
+}
+
+// readMarks keeps the marks that are set. One whose time has passed only keeps its version.
+func (k *intake) readMarks(rows []row.Row, writes []*reading) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	k.marks = map[string]mark{}
+	now := writes[0].UpdatedAt
+	for _, r := range rows {
+		if r.Version == 0 {
+			continue
+		}
+		stored, err := decode[store.Mark](r)
+		if err != nil {
+			return err
+		}
+		if !stored.Until.IsZero() && !stored.Until.After(now) {
+			stored.ID = ""
+		} else {
+			stored.ID = r.Key
+		}
+		k.marks[r.Key] = mark{Mark: stored, version: r.Version}
+	}
+	return nil
+}
+
+// mark sets the mark of a write, and reports false if it was set before by another call.
+func (k *intake) mark(next reading) bool {
+	if next.once.ID == "" {
+		return true
+	}
+	m := k.marks[next.once.ID]
+	if m.ID != "" {
+		return m.by == next.call
+	}
+	k.marks[next.once.ID] = mark{Mark: next.once, by: next.call, version: m.version}
+	return true
+}
+
+// markOps stores the marks that were set.
+func (k *intake) markOps() ([]row.Op, error) {
+	var ops []row.Op
+	for _, id := range slices.Sorted(maps.Keys(k.marks)) {
+		m := k.marks[id]
+		if m.by == nil {
+			continue
+		}
+		body, err := encode(m.Mark)
+		if err != nil {
+			return nil, err
+		}
+		r := row.Row{Ref: refMark(id), Version: m.version + 1, Body: body}
+		expiring(&r, m.Until)
+		ops = append(ops, row.Op{If: m.version, Row: r})
+	}
+	return ops, nil
+}
