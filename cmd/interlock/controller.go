@@ -367,7 +367,7 @@ func (c *controller) stop(worked <-chan error, watched <-chan struct{}) error {
 		err = c.server.Close()
 	}
 	<-watched
-	return errors.Join(err, <-worked, c.tracing.stop(ctx), c.store.Close())
+	return errors.Join(err, <-worked, c.access.api.Flush(ctx), c.tracing.stop(ctx), c.store.Close())
 }
 
 func (c *controller) serve() error {

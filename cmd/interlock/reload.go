@@ -79,7 +79,7 @@ func (c *controller) reloadFile() error {
 // needRestart lists the keys of the server's file that differ and cannot change while the server runs.
 func needRestart(now, next settings.File) []string {
 	next.Auth.Tokens = now.Auth.Tokens
-	next.Pipelines, next.Calendars, next.Archetypes = now.Pipelines, now.Calendars, now.Archetypes
+	next.Pipelines, next.Calendars, next.Archetypes, next.Sources = now.Pipelines, now.Calendars, now.Archetypes, now.Sources
 	if now.TLS.Cert != "" && next.TLS.Cert != "" {
 		next.TLS = now.TLS
 	}

@@ -19,10 +19,10 @@ import (
 
 // serveFlags are the flags of serve; each wins over the server's file.
 type serveFlags struct {
-	pipelines, calendars, archetypes []string
-	data, store, listen, config      string
-	unsafeRedis                      bool
-	logFormat                        *choice
+	pipelines, calendars, archetypes, sources []string
+	data, store, listen, config               string
+	unsafeRedis                               bool
+	logFormat                                 *choice
 }
 
 func newServe(a *app) *cobra.Command {
@@ -41,6 +41,7 @@ func newServe(a *app) *cobra.Command {
 	flags.StringArrayVar(&f.pipelines, "pipelines", nil, "`DIR` of pipeline files; may be given several times (default ./pipelines)")
 	flags.StringArrayVar(&f.calendars, "calendars", nil, "`DIR` of calendar files (default ./calendars, if it exists)")
 	flags.StringArrayVar(&f.archetypes, "archetypes", nil, "`DIR` of archetype files (default ./archetypes, if it exists)")
+	flags.StringArrayVar(&f.sources, "sources", nil, "`DIR` of source files (default ./sources, if it exists)")
 	flags.StringVar(&f.data, "data", "", "`DIR` of the embedded store and of running commands (default ./interlock-data)")
 	flags.StringVar(&f.store, "store", "", "`URL` of the store: sqlite, redis://HOST:PORT/DB, rediss://…; dynamodb://ENVIRONMENT?region=REGION is read-only (default sqlite)")
 	flags.BoolVar(&f.unsafeRedis, "unsafe-redis", false, "accept a Redis that may lose acknowledged writes: no append-only file, or eviction")
@@ -155,11 +156,11 @@ func (a *app) serverFile(name string, report func(p document.Problem, line strin
 	return f, nil
 }
 
-// override lets flags win over the file, and says which folders may be missing: calendars and archetypes that nobody named.
+// override lets flags win over the file, and says which folders may be missing: calendars, archetypes and sources that nobody named.
 func (f *serveFlags) override(file *settings.File) engine.Folders {
 	usual := settings.Default()
 	optional := map[string]bool{}
-	for _, list := range [][2][]string{{file.Calendars.Values, usual.Calendars.Values}, {file.Archetypes.Values, usual.Archetypes.Values}} {
+	for _, list := range [][2][]string{{file.Calendars.Values, usual.Calendars.Values}, {file.Archetypes.Values, usual.Archetypes.Values}, {file.Sources.Values, usual.Sources.Values}} {
 		if fmt.Sprint(list[0]) == fmt.Sprint(list[1]) {
 			for _, dir := range list[0] {
 				optional[dir] = true
@@ -174,11 +175,11 @@ func (f *serveFlags) override(file *settings.File) engine.Folders {
 	text(&file.Data.Dir, f.data)
 	text(&file.Store, f.store)
 	text(&file.Listen, f.listen)
-	folders := engine.Folders{Pipelines: file.Pipelines.Values, Calendars: file.Calendars.Values, Archetypes: file.Archetypes.Values, Optional: optional}
+	folders := engine.Folders{Pipelines: file.Pipelines.Values, Calendars: file.Calendars.Values, Archetypes: file.Archetypes.Values, Sources: file.Sources.Values, Optional: optional}
 	for _, o := range []struct {
 		to   *[]string
 		flag []string
-	}{{&folders.Pipelines, f.pipelines}, {&folders.Calendars, f.calendars}, {&folders.Archetypes, f.archetypes}} {
+	}{{&folders.Pipelines, f.pipelines}, {&folders.Calendars, f.calendars}, {&folders.Archetypes, f.archetypes}, {&folders.Sources, f.sources}} {
 		if len(o.flag) > 0 {
 			*o.to = o.flag
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/interlock-go/interlock/internal/files"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/settings"
+	"github.com/interlock-go/interlock/internal/source"
 )
 
 type validateFlags struct {
@@ -28,8 +29,8 @@ func newValidate(a *app) *cobra.Command {
 	var f validateFlags
 	cmd := &cobra.Command{
 		Use:   "validate PATH... | - | --config FILE",
-		Short: "Report every mistake in pipeline files",
-		Long: "Check pipeline, calendar, archetype and server files, and report every mistake with its position\n" +
+		Short: "Report every mistake in pipeline and source files",
+		Long: "Check pipeline, source, calendar, archetype and server files, and report every mistake with its position\n" +
 			"and the fix. A directory is read recursively (*.yaml, *.yml) and checked as a\n" +
 			"whole: an undefined name is then a mistake. - reads one file from standard input.\n" +
 			"Exit code 1 if there are errors, 0 if there are none or only warnings.",
@@ -64,6 +65,9 @@ func (a *app) validate(paths []string, f validateFlags) error {
 	}
 	p.opts.NoPrograms = p.withoutPrograms()
 	set := pipeline.Load(p.pipelines, p.opts)
+	if err := p.checkSources(set, paths); err != nil {
+		return err
+	}
 	for _, src := range p.servers {
 		_, problems := settings.Parse(src.File, src.Data)
 		set.Include(src, problems)
@@ -154,6 +158,7 @@ func (a *app) writeReport(set *pipeline.Set, p *project, format string) error {
 type project struct {
 	pipelines []pipeline.Source
 	servers   []pipeline.Source // server files
+	sources   []pipeline.Source // source files
 	opts      pipeline.Options
 	borrowed  []pipeline.Source // calendars and archetypes that nobody named: there for the pipelines that refer to them
 }
@@ -169,13 +174,13 @@ func (p *project) withoutPrograms() bool {
 }
 
 func (p *project) files() int {
-	return len(p.pipelines) + len(p.servers) + len(p.opts.Calendars) + len(p.opts.Archetypes)
+	return len(p.pipelines) + len(p.servers) + len(p.sources) + len(p.opts.Calendars) + len(p.opts.Archetypes)
 }
 
 // names are the files that the report is about, as checked counts them.
 func (p *project) names(set *pipeline.Set) []string {
 	var names []string
-	for _, src := range slices.Concat(p.pipelines, p.servers, p.opts.Calendars, p.opts.Archetypes) {
+	for _, src := range slices.Concat(p.pipelines, p.servers, p.sources, p.opts.Calendars, p.opts.Archetypes) {
 		borrowed := slices.ContainsFunc(p.borrowed, func(b pipeline.Source) bool { return b.File == src.File })
 		if !borrowed || slices.ContainsFunc(set.Problems, func(problem document.Problem) bool { return problem.File == src.File }) {
 			names = append(names, src.File)
@@ -219,7 +224,7 @@ func readProject(paths []string, flags shelfFlags, config string) (*project, err
 	if len(flags.archetypes) == 0 {
 		shelf.archetypes = usualFolders("archetypes", paths, found.opts.Archetypes)
 	}
-	p := &project{servers: found.servers}
+	p := &project{servers: found.servers, sources: found.sources}
 	if p.opts, err = shelf.options(); err != nil {
 		return nil, err
 	}
@@ -234,6 +239,36 @@ func readProject(paths []string, flags shelfFlags, config string) (*project, err
 	p.opts.Calendars = append(p.opts.Calendars, without(found.opts.Calendars, p.opts.Calendars)...)
 	p.opts.Archetypes = append(p.opts.Archetypes, without(found.opts.Archetypes, p.opts.Archetypes)...)
 	return p, nil
+}
+
+// checkSources adds the problems of source files to the report. The pipelines that they write to are those that are checked
+// with them, or those beside them.
+func (p *project) checkSources(set *pipeline.Set, paths []string) error {
+	if len(p.sources) == 0 {
+		return nil
+	}
+	opts := source.Options{Unknown: document.Warning}
+	if p.opts.Whole {
+		opts.Unknown = document.Error
+	}
+	known := set
+	if len(p.pipelines) == 0 {
+		beside, err := files.Read(folders("pipelines", paths...)...)
+		if err != nil {
+			return err
+		}
+		known = pipeline.Load(beside, p.opts)
+	}
+	names := known.Names()
+	if len(names) > 0 {
+		opts.Pipelines = func(id pipeline.ID) bool { return slices.Contains(names, string(id)) }
+		opts.Names = func() []string { return names }
+	}
+	loaded := source.Load(p.sources, opts)
+	for _, src := range p.sources {
+		set.Include(src, slices.DeleteFunc(slices.Clone(loaded.Problems), func(problem document.Problem) bool { return problem.File != src.File }))
+	}
+	return nil
 }
 
 // usualFolders looks one step up only for a project that has shown nothing of the kind: a broken calendar in its own
@@ -257,6 +292,8 @@ func sortSources(sources []pipeline.Source) project {
 			p.opts.Archetypes = append(p.opts.Archetypes, src)
 		case pipeline.ServerFile:
 			p.servers = append(p.servers, src)
+		case pipeline.SourceFile:
+			p.sources = append(p.sources, src)
 		}
 	}
 	return p

@@ -23,6 +23,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/audit"
 	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/ingest"
 	"github.com/interlock-go/interlock/internal/notify"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -94,6 +95,7 @@ type API struct {
 	quotas   *quotas
 	permits  Callbacks
 	waits    *waits
+	intake   *ingest.Intake
 	mux      *http.ServeMux
 }
 
@@ -128,7 +130,9 @@ func New(d Deps) *API {
 	a.metrics = newMetrics(registry)
 	a.streams = newStreams(a.settings.MaxStreams, a.settings.StreamsPerToken)
 	a.quotas = newQuotas(a.settings.Limits, d.Store)
+	a.intake = ingest.New(d.Store, d.Catalog, a.settings.MaxFuture)
 	a.routes(newHuma(a.mux))
+	a.ingestRoutes()
 	a.mux.HandleFunc(putPattern, a.putSensor)
 	a.mux.HandleFunc("GET "+streamPath, a.stream)
 	a.mux.HandleFunc("GET /healthz", a.healthz)
@@ -154,6 +158,7 @@ func (a *API) routes(h huma.API) {
 	a.trendRoutes(h)
 	a.sessionRoutes(h)
 	a.auditRoutes(h)
+	a.sourceRoutes(h)
 }
 
 // serve passes a request that was let in on to its handler. Answers to reads carry a tag; streams cannot.
@@ -219,3 +224,6 @@ func (a *API) Close() {
 	a.streams.close()
 	a.waits.close()
 }
+
+// Flush stores what is known of sources and was not stored yet. It is called after the last request.
+func (a *API) Flush(ctx context.Context) error { return a.intake.Flush(ctx, a.now()) }

@@ -224,6 +224,8 @@ func public(r *http.Request) bool {
 		return true
 	case "/metrics":
 		return false
+	case cloudEventsPath:
+		return r.Method == http.MethodOptions
 	case sessionPath:
 		return r.Method == http.MethodPost || r.Method == http.MethodDelete
 	case prefix + oidcPath, OIDCCallback, prefix + "/session/methods":

@@ -16,8 +16,8 @@ import (
 // ConfigFile is one file that the server reads, and what there is to say about it.
 type ConfigFile struct {
 	File       string        `json:"file"`
-	Kind       string        `json:"kind" enum:"pipeline,calendar,archetype"`
-	State      string        `json:"state" enum:"in force,refused,read,missing" doc:"in force: this version is active; refused: it has errors, and the last good version, if there is one, is active; read: a calendar or archetype, used by the pipelines that name it; missing: it can no longer be read, and the active version stays active."`
+	Kind       string        `json:"kind" enum:"pipeline,calendar,archetype,source"`
+	State      string        `json:"state" enum:"in force,refused,read,missing" doc:"in force: this version of the pipeline or source is active; refused: it has errors, and the last good version, if there is one, is active; read: a calendar or archetype, used by the pipelines that name it; missing: it can no longer be read, and the active version stays active."`
 	Pipeline   *string       `json:"pipeline" doc:"The pipeline that it describes; null if unknown."`
 	Version    *string       `json:"version" doc:"The pipeline's active version: its last good one."`
 	AcceptedAt *time.Time    `json:"acceptedAt" doc:"When that was accepted."`
@@ -88,7 +88,7 @@ func fileView(f catalog.File, row store.Pipeline) ConfigFile {
 		v.Problems = append(v.Problems, FileProblem{Line: 1, Column: 1, Message: f.Missing, Severity: string(document.Error)})
 	case f.Refused:
 		v.State = "refused"
-	case f.Kind != catalog.PipelineFile:
+	case f.Kind != catalog.PipelineFile && f.Kind != catalog.SourceFile:
 		v.State = "read"
 	}
 	return v

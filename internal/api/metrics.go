@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/interlock-go/interlock/internal/ingest"
+	"github.com/interlock-go/interlock/internal/source"
 )
 
 // metrics counts what the API does.
@@ -16,6 +19,8 @@ type metrics struct {
 	writes   prometheus.Counter
 	refusals prometheus.Counter
 	streams  prometheus.Gauge
+	events   map[source.Format]eventCounters
+	readings map[string]prometheus.Counter // of events, by result
 
 	// Of sensor writes that were taken, found beforehand: there are many of them.
 	taken     prometheus.Counter
@@ -39,7 +44,44 @@ func newMetrics(r *prometheus.Registry) *metrics {
 	m.writes, m.refusals = written.WithLabelValues("accepted"), written.WithLabelValues("refused")
 	m.taken, m.takenTime = m.requests.WithLabelValues(http.MethodPut, sensorPath, "200"), m.duration.WithLabelValues(sensorPath)
 	r.MustRegister(m.requests, m.duration, m.streams, written)
+	m.countEvents(r)
 	return m
+}
+
+// eventCounters count the events of one format.
+type eventCounters struct{ matched, unmatched, refused prometheus.Counter }
+
+func (m *metrics) countEvents(r *prometheus.Registry) {
+	events := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "interlock_ingest_events_total", Help: "Events received, by format and by whether a source matched. A refused request counts as one.",
+	}, []string{"format", "result"})
+	m.events = map[source.Format]eventCounters{}
+	for _, f := range []source.Format{source.CloudEvents, source.OpenLineage, source.JSON} {
+		of := func(result string) prometheus.Counter { return events.WithLabelValues(string(f), result) }
+		m.events[f] = eventCounters{of("matched"), of("unmatched"), of("refused")}
+	}
+	readings := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "interlock_ingest_readings_total", Help: "Readings of events: written, repeated (the event had come before), or not written or incomplete because of a problem.",
+	}, []string{"result"})
+	m.readings = map[string]prometheus.Counter{}
+	for _, result := range []string{"written", "repeated", "problem"} {
+		m.readings[result] = readings.WithLabelValues(result)
+	}
+	r.MustRegister(events, readings)
+}
+
+// took counts events that were taken.
+func (m *metrics) took(events []ingest.Event, result ingest.Result) {
+	for i, matched := range result.Hits {
+		if counters := m.events[events[i].Format]; matched {
+			counters.matched.Inc()
+		} else {
+			counters.unmatched.Inc()
+		}
+	}
+	m.readings["written"].Add(float64(result.Written))
+	m.readings["repeated"].Add(float64(result.Repeated))
+	m.readings["problem"].Add(float64(len(result.Problems)))
 }
 
 // answered counts a request.

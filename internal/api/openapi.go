@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -29,7 +30,7 @@ func describe(h huma.API) []byte {
 	doc := h.OpenAPI()
 	doc.AddOperation(putOperation(h))
 	doc.AddOperation(streamOperation(h))
-	for _, op := range append(plainOperations(h), pingOperations(h)...) {
+	for _, op := range slices.Concat(plainOperations(h), pingOperations(h), eventOperations(h)) {
 		doc.AddOperation(op)
 	}
 	for _, s := range doc.Components.Schemas.Map() {

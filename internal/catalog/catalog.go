@@ -14,6 +14,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/source"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -23,6 +24,7 @@ type keeper interface {
 	Pipeline(ctx context.Context, id pipeline.ID) (store.Pipeline, error)
 	Pipelines(ctx context.Context) ([]store.Pipeline, error)
 	Config(ctx context.Context, id pipeline.ID, version string) (store.Config, error)
+	Notes(ctx context.Context, kind store.NoteKind) ([]store.Note, error)
 }
 
 // Catalog is the definitions in force. It is safe for concurrent use.
@@ -40,6 +42,9 @@ type Catalog struct {
 	seen    atomic.Pointer[Seen]   // never changed in place
 
 	troubles atomic.Pointer[[]Trouble] // never changed in place
+
+	sourceFiles sourceFiles
+	sources     atomic.Pointer[source.Set]
 }
 
 // New makes an empty catalog; Load fills it.
@@ -47,13 +52,14 @@ func New(s keeper, kinds []pipeline.JobKind) *Catalog {
 	c := &Catalog{store: s, kinds: kinds, older: newShelf(maxOlder)}
 	c.current.Store(newSnapshot(nil, nil))
 	c.seen.Store(&Seen{})
+	c.sources.Store(source.NewSet(nil))
 	return c
 }
 
 // Current is what is in force now. It never changes; ask again for what came later.
 func (c *Catalog) Current() *Snapshot { return c.current.Load() }
 
-// Files are all pipeline, calendar and archetype files that there are. Gone are pipeline files that were there until just
+// Files are all pipeline, calendar, archetype and source files that there are. Gone are pipeline files that were there until just
 // now and may come back: they count as if they were as they were last. Modified is when each file was, by its name; only
 // replicas need it. Folders are the paths that pipelines are read from; where they are given, a folder that loses most of its
 // files removes nothing: see Trouble.
@@ -61,6 +67,7 @@ type Files struct {
 	Pipelines  []pipeline.Source
 	Calendars  []pipeline.Source
 	Archetypes []pipeline.Source
+	Sources    []pipeline.Source
 	Gone       []string
 	Modified   map[string]time.Time
 	Folders    []string

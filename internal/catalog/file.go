@@ -26,6 +26,7 @@ const (
 	PipelineFile  FileKind = "pipeline"
 	CalendarFile  FileKind = "calendar"
 	ArchetypeFile FileKind = "archetype"
+	SourceFile    FileKind = "source"
 )
 
 // Files lists, by name, the files that were last judged, with everything there is to say about them, and those that are
@@ -88,6 +89,7 @@ func (c *Catalog) note(files Files, set *pipeline.Set) {
 	add(PipelineFile, files.Pipelines)
 	add(CalendarFile, files.Calendars)
 	add(ArchetypeFile, files.Archetypes)
+	all = append(all, c.sourceFiles.list(files.Sources)...)
 	sortFiles(all)
 	c.read.Store(&all)
 }

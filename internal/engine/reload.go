@@ -25,11 +25,11 @@ const (
 	goneAfter = 5 * time.Second
 )
 
-// Folders are the files and directories that pipelines, calendars and archetypes are read from. Those that are Optional
+// Folders are the files and directories that pipelines, calendars, archetypes and sources are read from. Those that are Optional
 // may be missing.
 type Folders struct {
-	Pipelines, Calendars, Archetypes []string
-	Optional                         map[string]bool
+	Pipelines, Calendars, Archetypes, Sources []string
+	Optional                                  map[string]bool
 }
 
 // Check returns an error where a directory is missing, or one of them cannot be read.
@@ -38,7 +38,7 @@ func (f Folders) Check() error {
 	return err
 }
 
-// FolderError is a path that pipelines, calendars or archetypes are read from, and that cannot be read.
+// FolderError is a path that pipelines, calendars, archetypes or sources are read from, and that cannot be read.
 type FolderError struct {
 	Folder string
 	Err    error
@@ -55,7 +55,7 @@ type Reloader struct {
 	tell    func(err error) // what keeps files from being read, a FolderError among others; nil once they can be read again
 
 	stamps []files.Stamp        // by file, as they were applied last
-	beside catalog.Files        // the calendars and archetypes that were applied last
+	beside catalog.Files        // the calendars, archetypes and sources that were applied last
 	gone   map[string]time.Time // since when a file has been missing
 	again  chan Folders         // to be read at once
 	ended  chan struct{}        // closed when Watch has ended
@@ -153,7 +153,7 @@ func has(stamps []files.Stamp, file string) bool {
 // scan looks at all files, by name.
 func (r *Reloader) scan() ([]files.Stamp, error) {
 	var all []files.Stamp
-	for _, list := range [][]string{r.folders.Pipelines, r.folders.Calendars, r.folders.Archetypes} {
+	for _, list := range [][]string{r.folders.Pipelines, r.folders.Calendars, r.folders.Archetypes, r.folders.Sources} {
 		stamps, err := files.Stamps(r.present(list)...)
 		if err != nil {
 			return nil, r.blame(list, err)
@@ -191,7 +191,7 @@ func (r *Reloader) take(ctx context.Context, stamps []files.Stamp, now time.Time
 	if err := r.apply(ctx, read, now); err != nil {
 		return fmt.Errorf("apply the files: %w", err)
 	}
-	r.stamps, r.beside = stamps, catalog.Files{Calendars: read.Calendars, Archetypes: read.Archetypes}
+	r.stamps, r.beside = stamps, catalog.Files{Calendars: read.Calendars, Archetypes: read.Archetypes, Sources: read.Sources}
 	maps.DeleteFunc(r.gone, func(_ string, since time.Time) bool { return now.Sub(since) >= goneAfter })
 	return nil
 }
@@ -204,7 +204,7 @@ func (r *Reloader) read(stamps []files.Stamp, now time.Time) (catalog.Files, err
 	for _, part := range []struct {
 		from []string
 		to   *[]pipeline.Source
-	}{{r.folders.Pipelines, &all.Pipelines}, {r.folders.Calendars, &all.Calendars}, {r.folders.Archetypes, &all.Archetypes}} {
+	}{{r.folders.Pipelines, &all.Pipelines}, {r.folders.Calendars, &all.Calendars}, {r.folders.Archetypes, &all.Archetypes}, {r.folders.Sources, &all.Sources}} {
 		sources, err := files.Read(r.present(part.from)...)
 		if err != nil {
 			return catalog.Files{}, r.blame(part.from, err)
@@ -238,7 +238,7 @@ func (r *Reloader) addMissed(to *catalog.Files, there map[string]bool, now time.
 	for _, part := range []struct {
 		old []pipeline.Source
 		to  *[]pipeline.Source
-	}{{r.beside.Calendars, &to.Calendars}, {r.beside.Archetypes, &to.Archetypes}} {
+	}{{r.beside.Calendars, &to.Calendars}, {r.beside.Archetypes, &to.Archetypes}, {r.beside.Sources, &to.Sources}} {
 		for _, src := range part.old {
 			if missed[src.File] {
 				src.Gone = true

@@ -20,6 +20,7 @@ type File struct {
 	Pipelines   document.TextOrList `yaml:"pipelines" doc:"Files and directories of pipelines; default ./pipelines."`
 	Calendars   document.TextOrList `yaml:"calendars" doc:"Files and directories of calendars; default ./calendars."`
 	Archetypes  document.TextOrList `yaml:"archetypes" doc:"Files and directories of archetypes; default ./archetypes."`
+	Sources     document.TextOrList `yaml:"sources" doc:"Files and directories of sources; default ./sources."`
 	Auth        Auth                `yaml:"auth" doc:"Who may use the API."`
 	Egress      Egress              `yaml:"egress" doc:"Exceptions to the guard on outgoing HTTP."`
 	Secrets     Secrets             `yaml:"secrets" doc:"What ${env:…} and ${file:…} may read."`

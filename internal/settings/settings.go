@@ -36,7 +36,7 @@ func Parse(name string, src []byte) (File, []document.Problem) {
 
 // complete fills in what depends on nothing else in the file but has no scalar default.
 func (f *File) complete() {
-	for dir, list := range map[string]*document.TextOrList{"./pipelines": &f.Pipelines, "./calendars": &f.Calendars, "./archetypes": &f.Archetypes} {
+	for dir, list := range map[string]*document.TextOrList{"./pipelines": &f.Pipelines, "./calendars": &f.Calendars, "./archetypes": &f.Archetypes, "./sources": &f.Sources} {
 		if list.Values == nil {
 			list.Values = []string{dir}
 		}

@@ -1,0 +1,64 @@
+package client
+
+import (
+	"context"
+	"time"
+)
+
+// EventSource is a source of events, and what came from it.
+type EventSource struct {
+	ID          string     `json:"id"`
+	Owner       string     `json:"owner"`
+	Format      string     `json:"format"` // cloudevents, openlineage or json
+	Description *string    `json:"description"`
+	File        string     `json:"file"`
+	Pipelines   []string   `json:"pipelines"` // that it names
+	Matched     int64      `json:"matched"`   // events
+	Written     int64      `json:"written"`   // readings
+	Repeated    int64      `json:"repeated"`  // readings of events that had come before
+	Problems    int64      `json:"problems"`
+	LastProblem *string    `json:"lastProblem"`
+	ProblemAt   *time.Time `json:"problemAt"`
+	FirstEvent  *time.Time `json:"firstEvent"`
+	LastEvent   *time.Time `json:"lastEvent"`
+
+	UsualSeconds *int64        `json:"usualSeconds"` // between events; nil while too little is known
+	ExpectedBy   *time.Time    `json:"expectedBy"`   // after this an event is missing
+	Silence      *string       `json:"silence"`      // for how long there has been no event, if one is missing
+	Recent       []SourceEvent `json:"recent"`       // newest first
+}
+
+// SourceEvent is an event that a source matched.
+type SourceEvent struct {
+	At       time.Time `json:"at"`
+	Event    string    `json:"event"` // what names it
+	Written  int       `json:"written"`
+	Repeated int       `json:"repeated"`
+	Problems []string  `json:"problems"`
+}
+
+// UnmatchedEvents counts events that no source matched, since the server began.
+type UnmatchedEvents struct {
+	CloudEvents int64         `json:"cloudevents"`
+	OpenLineage int64         `json:"openlineage"`
+	JSON        int64         `json:"json"`
+	Samples     []EventSample `json:"samples"` // newest first
+}
+
+// EventSample is an event that no source matched.
+type EventSample struct {
+	At     time.Time `json:"at"`
+	Format string    `json:"format"`
+	Event  string    `json:"event"` // what names it
+}
+
+// Sources is all sources, and what none of them matched.
+type Sources struct {
+	Items     []EventSource   `json:"items"`
+	Unmatched UnmatchedEvents `json:"unmatched"`
+}
+
+// Sources lists the sources of events by id.
+func (c *Client) Sources(ctx context.Context, options ...CallOption) (Sources, error) {
+	return ask[Sources](ctx, c, get(path("sources"), nil), options)
+}

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-go/interlock/client"
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/files"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/source"
+)
+
+func newSources(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "sources", Short: "Show the sources of events and what came from them",
+		Long: "Show each source of events: how many events matched, when the last one came, how many readings were\n" +
+			"written, and the last problem. Events that no source matched are counted, with some of them as samples.",
+		Example: "  interlock sources\n  interlock sources test sources/orders.yaml event.json",
+		Args:    noArguments,
+	}
+	format := addFormat(cmd)
+	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
+		var raw json.RawMessage
+		all, err := c.Sources(ctx, client.Raw(&raw))
+		if err != nil {
+			return err
+		}
+		return a.show(format, raw, func() { a.writeSources(all) })
+	})
+	cmd.AddCommand(newSourcesTest(a))
+	return cmd
+}
+
+func (a *app) writeSources(all client.Sources) {
+	if len(all.Items) == 0 {
+		fmt.Fprintln(a.stdout, "There are no sources. `interlock serve --sources DIR` reads their files.")
+	} else {
+		rows := [][]cell{heads(a.outStyle, "SOURCE", "FORMAT", "LAST EVENT", "MATCHED", "WRITTEN", "REPEATED", "PROBLEMS", "OWNER")}
+		for _, s := range all.Items {
+			problems := plain(fmt.Sprint(s.Problems))
+			if s.Problems > 0 {
+				problems.paint = a.outStyle.yellow
+			}
+			rows = append(rows, []cell{
+				{s.ID, a.outStyle.bold}, plain(s.Format), plain(shortTime(s.LastEvent)), plain(fmt.Sprint(s.Matched)),
+				plain(fmt.Sprint(s.Written)), plain(fmt.Sprint(s.Repeated)), problems, plain(printable(s.Owner)),
+			})
+		}
+		fmt.Fprint(a.stdout, table("", rows))
+	}
+	for _, s := range all.Items {
+		a.writeSourceNotes(s)
+	}
+	if n := all.Unmatched; n.CloudEvents+n.OpenLineage+n.JSON > 0 {
+		fmt.Fprintf(a.stdout, "\nNo source matched %s, %s and %s since the server began. The last of them:\n",
+			plural(int(n.CloudEvents), "CloudEvent"), plural(int(n.OpenLineage), "OpenLineage event"), plural(int(n.JSON), "JSON event"))
+		for _, s := range n.Samples {
+			fmt.Fprintf(a.stdout, "  %s  %s  %s\n", shortTime(&s.At), s.Format, printable(s.Event))
+		}
+	}
+}
+
+// writeSourceNotes shows what there is to say about a source beside its figures.
+func (a *app) writeSourceNotes(s client.EventSource) {
+	if s.Silence != nil {
+		fmt.Fprintf(a.stdout, "\n%s\n", a.outStyle.red(printable(*s.Silence)))
+	}
+	if s.LastProblem != nil {
+		fmt.Fprintf(a.stdout, "\n%s %s\n", a.outStyle.yellow("problem at "+shortTime(s.ProblemAt)+":"), printable(*s.LastProblem))
+	}
+	if len(s.Recent) > 0 {
+		fmt.Fprintf(a.stdout, "\n%s: the last events\n", a.outStyle.bold(s.ID))
+		for _, e := range s.Recent {
+			fmt.Fprintf(a.stdout, "  %s  %s  %s\n", shortTime(&e.At), plural(e.Written, "reading"), printable(e.Event))
+		}
+	}
+}
+
+// wouldWrite is a reading that an event would give.
+type wouldWrite struct {
+	Pipeline string         `json:"pipeline"`
+	Key      string         `json:"key"`
+	Date     *string        `json:"date"`
+	Data     map[string]any `json:"data"`
+	TTL      *string        `json:"ttl"`
+}
+
+// sourceTest is the answer of sources test.
+type sourceTest struct {
+	Source     string                `json:"source"`
+	Format     string                `json:"format"`
+	Matched    bool                  `json:"matched"`
+	Conditions []source.Checked      `json:"conditions"`
+	Writes     []wouldWrite          `json:"writes"`
+	Problems   []source.EventProblem `json:"problems"`
+}
+
+func newSourcesTest(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "test FILE EVENT.json", Short: "Show what an event would write",
+		Long: "Show what a source file makes of an event, without a server: which conditions hold, and which readings would be\n" +
+			"written. A CloudEvent is in its JSON form, with its data as data. EVENT.json may be - for stdin.\n" +
+			"Exit code 1 if the event does not match, or less would be written than the source wants.",
+		Example: "  interlock sources test sources/orders.yaml event.json",
+		Args:    arguments("a FILE", "an EVENT.json"),
+	}
+	format := addFormat(cmd)
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		d, err := a.loadSource(args[0])
+		if err != nil {
+			return err
+		}
+		event, err := a.readEvent(args[1], d.Format)
+		if err != nil {
+			return err
+		}
+		t := testSource(d, event)
+		if format.value == jsonFormat {
+			if err := writeJSON(a.stdout, t); err != nil {
+				return err
+			}
+		} else {
+			a.writeSourceTest(t)
+		}
+		if !t.Matched || len(t.Problems) > 0 {
+			return errNo
+		}
+		return nil
+	}
+	return cmd
+}
+
+// loadSource reads a single source. If its file is not valid, its problems are printed as validate prints them.
+func (a *app) loadSource(file string) (*source.Definition, error) {
+	if dir, err := files.IsDir(file); err != nil {
+		return nil, err
+	} else if dir {
+		return nil, usagef("%s is a directory; name one source file", file)
+	}
+	read, err := files.Read(file)
+	if err != nil {
+		return nil, err
+	}
+	loaded := source.Load(read, source.Options{})
+	if len(loaded.Definitions) != 1 {
+		set := pipeline.Load(nil, pipeline.Options{})
+		set.Include(read[0], loaded.Problems)
+		writeProblems(a.stderr, set, a.errStyle)
+		return nil, fmt.Errorf("%s is not a valid source file: %s", file, plural(errorCount(loaded.Problems), "error"))
+	}
+	return loaded.Definitions[0], nil
+}
+
+// readEvent reads an event and checks its envelope.
+func (a *app) readEvent(file string, format source.Format) (map[string]any, error) {
+	in := a.stdin
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, fmt.Errorf("read the event: %w", err)
+		}
+		defer f.Close()
+		in = f
+	}
+	data, err := io.ReadAll(io.LimitReader(in, source.MaxEvent+1))
+	if err != nil {
+		return nil, fmt.Errorf("read the event: %w", err)
+	}
+	event, err := source.DecodeEvent(data)
+	if err == nil {
+		err = source.Check(format, event)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return event, nil
+}
+
+func testSource(d *source.Definition, event map[string]any) sourceTest {
+	m, matched := d.Map(event)
+	t := sourceTest{
+		Source: string(d.ID), Format: string(d.Format), Matched: matched, Conditions: d.Conditions(event),
+		Writes: []wouldWrite{}, Problems: append([]source.EventProblem{}, m.Problems...),
+	}
+	for _, w := range m.Writes {
+		one := wouldWrite{Pipeline: string(w.Pipeline), Key: string(w.Key), Data: w.Fields}
+		if !w.Period.IsZero() {
+			date := w.Period.String()
+			one.Date = &date
+		}
+		if w.TTL > 0 {
+			ttl := document.Duration(w.TTL).String()
+			one.TTL = &ttl
+		}
+		t.Writes = append(t.Writes, one)
+	}
+	return t
+}
+
+func (a *app) writeSourceTest(t sourceTest) {
+	for _, c := range t.Conditions {
+		mark := a.outStyle.green("✓")
+		if !c.Holds {
+			mark = a.outStyle.red("✗")
+		}
+		fmt.Fprintf(a.stdout, "%s %s: %s\n", mark, printable(c.Path), printable(c.Reason))
+	}
+	if !t.Matched {
+		fmt.Fprintf(a.stdout, "source %s does not match the event; nothing would be written\n", t.Source)
+	}
+	for _, w := range t.Writes {
+		when := "undated"
+		if w.Date != nil {
+			when = "for " + *w.Date
+		}
+		data, _ := json.Marshal(w.Data) // it came from JSON
+		fmt.Fprintf(a.stdout, "would write %s %s, %s: %s\n", w.Pipeline, w.Key, when, printable(string(data)))
+	}
+	for _, p := range t.Problems {
+		fmt.Fprintf(a.stdout, "%s %s\n", a.outStyle.yellow("problem:"), printable(p.String()))
+	}
+}

@@ -1,0 +1,255 @@
+package api
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/interlock-go/interlock/internal/ingest"
+	"github.com/interlock-go/interlock/internal/source"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// The routes of events.
+const (
+	cloudEventsPath = prefix + "/cloudevents"
+	lineagePath     = prefix + "/lineage"
+	ingestPath      = prefix + "/ingest/{source}"
+)
+
+// ingestRoutes registers what takes events. Their bodies are read here, because huma knows none of their formats.
+func (a *API) ingestRoutes() {
+	a.mux.HandleFunc("POST "+cloudEventsPath, a.events(source.CloudEvents, cloudEvents))
+	a.mux.HandleFunc("OPTIONS "+cloudEventsPath, webhookHandshake)
+	a.mux.HandleFunc("POST "+lineagePath, a.events(source.OpenLineage, lineage))
+	a.mux.HandleFunc("POST "+ingestPath, a.events(source.JSON, a.jsonEvents))
+}
+
+// events takes the events that read makes of a request.
+func (a *API) events(format source.Format, read func(*http.Request, []byte) ([]ingest.Event, *Problem)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		result, p := a.take(r, read)
+		if p != nil {
+			a.metrics.events[format].refused.Inc()
+			p.write(w, r)
+			return
+		}
+		header := w.Header()
+		header["Content-Type"] = plainJSON
+		_ = json.NewEncoder(w).Encode(result) // it is stored, whether or not the sender still waits
+	}
+}
+
+func (a *API) take(r *http.Request, read func(*http.Request, []byte) ([]ingest.Event, *Problem)) (ingest.Result, *Problem) {
+	who := whoOf(r.Context())
+	if p := who.may(RoleSensor, ""); p != nil {
+		return ingest.Result{}, p
+	}
+	body, p := eventBody(r)
+	if p != nil {
+		return ingest.Result{}, p
+	}
+	events, p := read(r, body)
+	if p != nil {
+		return ingest.Result{}, p
+	}
+	admit := func(w *store.Write, size int) (func(), error) {
+		if p := who.may(RoleSensor, w.Pipeline); p != nil {
+			return nil, p
+		}
+		w.Reading.Source = who.by(w.Reading.Source)
+		undo, p := a.admit(r.Context(), a.catalog.Current().Get(w.Pipeline), w.Reading, size)
+		if p != nil {
+			return nil, p
+		}
+		return undo, nil
+	}
+	result, err := a.intake.Take(r.Context(), events, admit, a.now())
+	if err != nil {
+		return result, problemOf(err)
+	}
+	a.metrics.took(events, result)
+	return result, nil
+}
+
+// eventBody reads the body of a request, which may be compressed: clients of OpenLineage do that.
+func eventBody(r *http.Request) ([]byte, *Problem) {
+	var in io.Reader = r.Body
+	switch encoding := r.Header.Get("Content-Encoding"); encoding {
+	case "", "identity":
+		if r.ContentLength > maxBody {
+			return nil, tooMany(maxBody)
+		}
+	case "gzip":
+		unzipped, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, badRequest("the body is not gzip, as Content-Encoding says: %s", err)
+		}
+		in = unzipped
+	default:
+		return nil, problem(http.StatusUnsupportedMediaType, plainKind, "content encoding %.40q is not supported; send gzip or none", encoding)
+	}
+	body, err := io.ReadAll(io.LimitReader(in, source.MaxEvent+1))
+	if limit := new(http.MaxBytesError); errors.As(err, &limit) {
+		return nil, tooMany(maxBody)
+	}
+	if err != nil {
+		return nil, badRequest("the body could not be read to its end: %s", err)
+	}
+	if len(body) > source.MaxEvent {
+		return nil, tooMany(source.MaxEvent)
+	}
+	return body, nil
+}
+
+func tooMany(most int) *Problem {
+	return problem(http.StatusRequestEntityTooLarge, plainKind, "a request has at most %d bytes of events; send fewer at once, or compress them with gzip", most)
+}
+
+// cloudEvents reads CloudEvents in binary, structured or batched mode.
+func cloudEvents(r *http.Request, body []byte) ([]ingest.Event, *Problem) {
+	contentType := r.Header.Get("Content-Type")
+	media, _, err := mime.ParseMediaType(contentType)
+	if err != nil && contentType != "" {
+		return nil, badRequest("header Content-Type: %.100q is not a media type", contentType)
+	}
+	switch {
+	case media == "application/cloudevents+json":
+		event, err := source.DecodeEvent(body)
+		if err == nil {
+			err = source.CheckCloudEvent(event)
+		}
+		return oneCloudEvent(event, err)
+	case media == "application/cloudevents-batch+json":
+		return cloudEventBatch(body)
+	case strings.HasPrefix(media, "application/cloudevents"):
+		return nil, problem(http.StatusUnsupportedMediaType, plainKind, "content type %.60q is not supported; send application/cloudevents+json, application/cloudevents-batch+json, or binary mode", media)
+	}
+	attributes := map[string]string{}
+	for name, values := range r.Header {
+		if attribute, ok := strings.CutPrefix(name, "Ce-"); ok {
+			attributes[strings.ToLower(attribute)] = values[0]
+		}
+	}
+	if len(attributes) == 0 {
+		return nil, badRequest("the request is no CloudEvent: send the headers ce-specversion, ce-id, ce-source and ce-type, or the content type application/cloudevents+json")
+	}
+	event, err := source.BinaryEvent(attributes, contentType, body)
+	return oneCloudEvent(event, err)
+}
+
+func oneCloudEvent(event map[string]any, err error) ([]ingest.Event, *Problem) {
+	if err != nil {
+		return nil, badRequest("%s", err)
+	}
+	return []ingest.Event{cloudEvent(event)}, nil
+}
+
+// cloudEvent is an event whose attributes were checked.
+func cloudEvent(event map[string]any) ingest.Event {
+	return ingest.Event{Format: source.CloudEvents, ID: fmt.Sprintf("%s\n%s", event["source"], event["id"]), Body: event}
+}
+
+func cloudEventBatch(body []byte) ([]ingest.Event, *Problem) {
+	list, err := source.DecodeEvents(body)
+	if err != nil {
+		return nil, badRequest("%s", err)
+	}
+	events := make([]ingest.Event, len(list))
+	for i, event := range list {
+		if err := source.CheckCloudEvent(event); err != nil {
+			return nil, badRequest("event %d of the batch: %s; nothing of the batch was written", i, err).at(fmt.Sprintf("body[%d]", i), err.Error())
+		}
+		events[i] = cloudEvent(event)
+	}
+	return events, nil
+}
+
+// webhookHandshake answers the validation request of CloudEvents' web hooks: every origin may deliver, at any rate, as far as
+// its token allows. It tells nothing, and needs no token: senders validate before they use one.
+func webhookHandshake(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("Allow", "POST, OPTIONS")
+	if origin := r.Header.Get("WebHook-Request-Origin"); origin != "" {
+		header.Set("WebHook-Allowed-Origin", origin)
+		header.Set("WebHook-Allowed-Rate", "*")
+		if rate := r.Header.Get("WebHook-Request-Rate"); rate != "" {
+			header.Set("WebHook-Allowed-Rate", rate)
+		}
+	}
+	w.WriteHeader(http.StatusOK)
+}
+
+// lineage reads an event of OpenLineage.
+func lineage(_ *http.Request, body []byte) ([]ingest.Event, *Problem) {
+	event, err := source.DecodeEvent(body)
+	if err == nil {
+		err = source.CheckLineage(event)
+	}
+	if err != nil {
+		return nil, badRequest("%s", err)
+	}
+	return []ingest.Event{{Format: source.OpenLineage, Body: event}}, nil
+}
+
+// jsonEvents reads the events that a source of format json is sent: an object, or a list of objects.
+func (a *API) jsonEvents(r *http.Request, body []byte) ([]ingest.Event, *Problem) {
+	id := source.ID(r.PathValue("source"))
+	d := a.catalog.Sources().Get(id)
+	switch {
+	case d == nil:
+		return nil, problem(http.StatusNotFound, plainKind, "there is no source %.140q; GET %s/sources lists them", id, prefix)
+	case d.Format != source.JSON:
+		return nil, problem(http.StatusConflict, plainKind, "source %s is of format %s; send its events to %s", id, d.Format, map[source.Format]string{
+			source.CloudEvents: cloudEventsPath, source.OpenLineage: lineagePath,
+		}[d.Format])
+	}
+	var list []map[string]any
+	var err error
+	if strings.HasPrefix(strings.TrimLeft(string(body), " \t\r\n"), "[") {
+		list, err = source.DecodeEvents(body)
+	} else {
+		list = make([]map[string]any, 1)
+		list[0], err = source.DecodeEvent(body)
+	}
+	if err != nil {
+		return nil, badRequest("%s", err)
+	}
+	events := make([]ingest.Event, len(list))
+	for i, event := range list {
+		events[i] = ingest.Event{Format: source.JSON, Source: id, Body: event}
+		if key := r.Header.Get("Idempotency-Key"); key != "" {
+			events[i].ID = fmt.Sprintf("%s\n%s\n%d", id, key, i)
+		}
+	}
+	return events, nil
+}
+
+// eventOperations describe the routes of events.
+func eventOperations(h huma.API) []*huma.Operation {
+	operation := func(path, name, summary string, types ...string) *huma.Operation {
+		op := route{method: http.MethodPost, path: strings.TrimPrefix(path, prefix), name: name, tag: "Sources", role: RoleSensor, summary: summary}.operation()
+		op.Middlewares = nil
+		op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{}}
+		for _, media := range types {
+			op.RequestBody.Content[media] = &huma.MediaType{Schema: &huma.Schema{}}
+		}
+		op.Responses = map[string]*huma.Response{"200": jsonAnswer[ingest.Result](h, "The events were taken."), "default": problems(h)}
+		return &op
+	}
+	word := func(in, name, doc string) *huma.Param {
+		return &huma.Param{In: in, Name: name, Required: in == "path", Description: doc, Schema: &huma.Schema{Type: "string"}}
+	}
+	cloud := operation(cloudEventsPath, "put-cloudevents", "Take CloudEvents 1.0: in binary mode (headers ce-NAME, the body is the data), structured or batched",
+		"application/cloudevents+json", "application/cloudevents-batch+json", "*/*")
+	bridge := operation(ingestPath, "put-json-events", "Take a JSON object, or a list of them, for a source of format json", "application/json")
+	bridge.Parameters = []*huma.Param{word("path", "source", "The source's id."), word("header", "Idempotency-Key", "Repeating a request with the same key, within 24 hours, writes nothing.")}
+	return []*huma.Operation{cloud, operation(lineagePath, "put-lineage", "Take an OpenLineage event", "application/json"), bridge}
+}

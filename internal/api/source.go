@@ -1,0 +1,95 @@
+package api
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/interlock-go/interlock/internal/ingest"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/source"
+)
+
+// Source is a source of events, and what came from it.
+type Source struct {
+	ID          string     `json:"id"`
+	Owner       string     `json:"owner"`
+	Format      string     `json:"format" enum:"cloudevents,openlineage,json"`
+	Description *string    `json:"description"`
+	File        string     `json:"file"`
+	Pipelines   []string   `json:"pipelines" doc:"The pipelines that it names."`
+	Matched     int64      `json:"matched" doc:"Events that matched."`
+	Written     int64      `json:"written" doc:"Readings that were written."`
+	Repeated    int64      `json:"repeated" doc:"Readings that were not written because the event had come before."`
+	Problems    int64      `json:"problems" doc:"Readings that could not be written, and fields that were left out."`
+	LastProblem *string    `json:"lastProblem"`
+	ProblemAt   *time.Time `json:"problemAt"`
+	FirstEvent  *time.Time `json:"firstEvent"`
+	LastEvent   *time.Time `json:"lastEvent"`
+
+	UsualSeconds *int64         `json:"usualSeconds" doc:"How far apart its events are, as a rule; null while too little is known."`
+	ExpectedBy   *time.Time     `json:"expectedBy" doc:"After this an event is missing; null while too little is known."`
+	Silence      *string        `json:"silence" doc:"For how long there has been no event, if one is missing."`
+	Recent       []source.Taken `json:"recent" doc:"The last events that matched, newest first."`
+}
+
+// SourceList is all sources, and what none of them matched.
+type SourceList struct {
+	List[Source]
+	Unmatched UnmatchedEvents `json:"unmatched" doc:"Events that no source matched, since this server began."`
+}
+
+// UnmatchedEvents is what no source matched.
+type UnmatchedEvents struct {
+	CloudEvents int64           `json:"cloudevents"`
+	OpenLineage int64           `json:"openlineage"`
+	JSON        int64           `json:"json"`
+	Samples     []ingest.Sample `json:"samples" doc:"Some of them, newest first."`
+}
+
+func (a *API) sourceRoutes(h huma.API) {
+	register(h, get("/sources", "list-sources", "Sources", "The sources of events, by id, and what came from them"), a.listSources)
+}
+
+func (a *API) listSources(ctx context.Context, _ *struct{}) (*output[SourceList], error) {
+	activities, err := a.intake.Activities(ctx)
+	if err != nil {
+		return nil, err
+	}
+	who, out := whoOf(ctx), SourceList{}
+	out.Items, out.Unmatched.Samples = []Source{}, []ingest.Sample{}
+	for _, d := range a.catalog.Sources().All() {
+		if ids, any := d.Pipelines(); !who.unlimited() && (any || slices.ContainsFunc(ids, func(id pipeline.ID) bool { return !who.sees(id) })) {
+			continue
+		}
+		out.Items = append(out.Items, sourceView(d, activities[d.ID], a.now()))
+	}
+	if who.unlimited() {
+		none := a.intake.Unmatched()
+		out.Unmatched = UnmatchedEvents{
+			CloudEvents: none.Count[source.CloudEvents], OpenLineage: none.Count[source.OpenLineage], JSON: none.Count[source.JSON],
+			Samples: append([]ingest.Sample{}, none.Samples...),
+		}
+	}
+	return answer(out), nil
+}
+
+func sourceView(d *source.Definition, a source.Activity, now time.Time) Source {
+	ids, _ := d.Pipelines()
+	v := Source{
+		ID: string(d.ID), Owner: d.Owner, Format: string(d.Format), Description: text(d.Description), File: d.File, Pipelines: []string{},
+		Matched: a.Matched, Written: a.Written, Repeated: a.Repeated, Problems: a.Problems, LastProblem: text(a.Problem), ProblemAt: instant(a.ProblemAt),
+		FirstEvent: instant(a.FirstEvent), LastEvent: instant(a.LastEvent), ExpectedBy: instant(a.ExpectedBy()), Silence: text(a.Silence(d.ID, now)),
+		Recent: append([]source.Taken{}, a.Recent...),
+	}
+	for _, id := range ids {
+		v.Pipelines = append(v.Pipelines, string(id))
+	}
+	if usual := a.Usual(); usual > 0 {
+		seconds := int64(usual / time.Second)
+		v.UsualSeconds = &seconds
+	}
+	return v
+}

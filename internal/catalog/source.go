@@ -1,0 +1,233 @@
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/source"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// sourceFiles is what the catalog knows of source files. Each replica reads its own: unlike a pipeline, a source has no state
+// of which there must be one.
+type sourceFiles struct {
+	stored map[source.ID]storedSource // nil until it is read
+	stale  bool                       // another replica has stored something since
+	told   map[string]bool            // the refusals that were reported
+	loaded *source.Loaded
+}
+
+// storedSource is the last good version of a source, with the note that it is stored in.
+type storedSource struct {
+	note store.Note
+	file pipeline.Source
+}
+
+// sourceKey is the prefix of the notes that hold the last good version of a source.
+const sourceKey = "file/"
+
+// Sources is the sources in force. It never changes; ask again for what came later.
+func (c *Catalog) Sources() *source.Set { return c.sources.Load() }
+
+// applySources puts sources in force: those of the files without errors, and the last good version of the others, which is
+// stored, so that it survives a restart. Pipelines that are not known are warnings: they may come later.
+func (c *Catalog) applySources(ctx context.Context, files []pipeline.Source, now time.Time) error {
+	s := &c.sourceFiles
+	if len(files) == 0 && s.loaded == nil {
+		return nil
+	}
+	if err := c.readStoredSources(ctx); err != nil {
+		return err
+	}
+	loaded := source.Load(files, source.Options{
+		Pipelines: func(id pipeline.ID) bool { return c.Current().Get(id) != nil }, Names: c.names, Unknown: document.Warning,
+	})
+	inForce := map[source.ID]*source.Definition{}
+	texts := map[string]pipeline.Source{}
+	for _, src := range files {
+		texts[src.File] = src
+	}
+	var errs []error
+	for _, d := range loaded.Definitions {
+		inForce[d.ID] = d
+		errs = append(errs, c.storeSource(ctx, d.ID, texts[d.File], now))
+	}
+	for _, r := range loaded.Refused {
+		id := s.ownerOf(r)
+		if old := s.stored[id].compile(); old != nil && inForce[id] == nil {
+			inForce[id] = old
+		}
+		errs = append(errs, c.refuseSource(ctx, r.File, loaded, inForce[id] != nil, now))
+	}
+	for id := range s.stored {
+		if inForce[id] == nil {
+			errs = append(errs, c.dropSource(ctx, id, now))
+		}
+	}
+	s.loaded = loaded
+	c.sources.Store(source.NewSet(slices.Collect(maps.Values(inForce))))
+	return errors.Join(errs...)
+}
+
+func (c *Catalog) names() []string {
+	var names []string
+	for _, e := range c.Current().All() {
+		names = append(names, string(e.ID))
+	}
+	return names
+}
+
+// ownerOf is the source that a refused file names, or that was last read from it; "" if there is none.
+func (s *sourceFiles) ownerOf(r source.Refused) source.ID {
+	if r.ID != "" {
+		return r.ID
+	}
+	for id, stored := range s.stored {
+		if stored.file.File == r.File {
+			return id
+		}
+	}
+	return ""
+}
+
+// compile reads a stored version; nil if there is none.
+func (s storedSource) compile() *source.Definition {
+	if s.file.File == "" {
+		return nil
+	}
+	loaded := source.Load([]pipeline.Source{s.file}, source.Options{})
+	if len(loaded.Definitions) != 1 {
+		return nil
+	}
+	return loaded.Definitions[0]
+}
+
+func (c *Catalog) readStoredSources(ctx context.Context) error {
+	s := &c.sourceFiles
+	if s.stored != nil && !s.stale {
+		return nil
+	}
+	notes, err := c.store.Notes(ctx, store.SourceNote)
+	if err != nil {
+		return fmt.Errorf("read the stored sources: %w", err)
+	}
+	stored := map[source.ID]storedSource{}
+	for _, n := range notes {
+		id, isFile := strings.CutPrefix(n.Key, sourceKey)
+		if !isFile {
+			continue
+		}
+		var file pipeline.Source
+		if err := json.Unmarshal(n.Data, &file); err != nil {
+			return fmt.Errorf("read the stored source %s: %w", id, err)
+		}
+		stored[source.ID(id)] = storedSource{n, file}
+	}
+	s.stored, s.stale = stored, false
+	return nil
+}
+
+// storeSource stores a version that differs from the stored one.
+func (c *Catalog) storeSource(ctx context.Context, id source.ID, file pipeline.Source, now time.Time) error {
+	s := &c.sourceFiles
+	old := s.stored[id]
+	if old.file.File == file.File && string(old.file.Data) == string(file.Data) {
+		return nil
+	}
+	data, err := json.Marshal(pipeline.Source{File: file.File, Data: file.Data})
+	if err != nil {
+		return fmt.Errorf("store source %s: %w", id, err)
+	}
+	next := store.Note{Kind: store.SourceNote, Key: sourceKey + string(id), Data: data}
+	if err := c.swapSource(ctx, "accept", old.note, next, now); err != nil {
+		return fmt.Errorf("store source %s: %w", id, err)
+	}
+	next.Version = old.note.Version + 1
+	s.stored[id] = storedSource{next, file}
+	return nil
+}
+
+// dropSource forgets a source whose file is gone.
+func (c *Catalog) dropSource(ctx context.Context, id source.ID, now time.Time) error {
+	s := &c.sourceFiles
+	old := s.stored[id]
+	if old.file.File == "" {
+		return nil
+	}
+	next := old.note
+	next.Data, next.Until = []byte("{}"), now
+	if err := c.swapSource(ctx, "remove", old.note, next, now); err != nil {
+		return fmt.Errorf("remove source %s: %w", id, err)
+	}
+	next.Version++
+	s.stored[id] = storedSource{note: next}
+	return nil
+}
+
+// swapSource swaps a note. Where another replica was faster, its version stays: the two have the same files, or will soon.
+func (c *Catalog) swapSource(ctx context.Context, what string, old, next store.Note, now time.Time) error {
+	b := store.Batch{ID: fmt.Sprintf("source/%s/%s/%s/v%d", what, next.Key, hash(string(next.Data)), old.Version)}
+	b.SwapNote(old, next)
+	err := c.store.Commit(ctx, b, now)
+	if errors.Is(err, store.ErrConflict) {
+		c.sourceFiles.stale = true
+		return nil
+	}
+	return err
+}
+
+// refuseSource reports a file with errors, once.
+func (c *Catalog) refuseSource(ctx context.Context, file string, loaded *source.Loaded, stays bool, now time.Time) error {
+	s := &c.sourceFiles
+	v := verdict{files: []string{file}, problems: errorTexts(loaded.Problems, map[string]bool{file: true})}
+	if more := len(v.problems) - maxProblems; more > 0 {
+		v.problems = append(v.problems[:maxProblems], fmt.Sprintf("%s: and %d more", file, more))
+	}
+	which := hash(strings.Join(append(v.files, v.problems...), "\n"))
+	if s.told[which] {
+		return nil
+	}
+	message := v.refusal() + "; no version of the source is active"
+	if stays {
+		message = v.refusal() + "; the last good version of the source stays active"
+	}
+	b := store.Batch{ID: "source/refuse/" + which}
+	b.Emit(event.New(event.ConfigRejected, event.About{Which: "source/" + which, At: now}, message, event.Config{File: file, Problems: v.problems}))
+	if err := c.store.Commit(ctx, b, now); err != nil {
+		return fmt.Errorf("report %s: %w", file, err)
+	}
+	if s.told == nil {
+		s.told = map[string]bool{}
+	}
+	s.told[which] = true
+	return nil
+}
+
+// list lists the source files for Files.
+func (s *sourceFiles) list(files []pipeline.Source) []File {
+	if s.loaded == nil {
+		return nil
+	}
+	refused := map[string]bool{}
+	for _, r := range s.loaded.Refused {
+		refused[r.File] = true
+	}
+	problems := map[string][]document.Problem{}
+	for _, p := range s.loaded.Problems {
+		problems[p.File] = append(problems[p.File], p)
+	}
+	all := make([]File, 0, len(files))
+	for _, src := range files {
+		all = append(all, File{Name: src.File, Kind: SourceFile, Refused: refused[src.File], Problems: problems[src.File]})
+	}
+	return all
+}

@@ -1,0 +1,241 @@
+package ingest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/source"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+const (
+	// storeEvery is how often what came from a source is stored at most. A process that ends without a chance to store it loses
+	// the counts of that long, and the last event is at most that much later than is stored.
+	storeEvery = time.Minute
+	// stateKey is the prefix of the notes about what came from a source.
+	stateKey = "state/"
+	// maxSamples is how many events that no source matched are kept to be shown.
+	maxSamples = 10
+)
+
+// book keeps what came from each source. It gathers events in memory, and stores the first at once and the later ones at most
+// once a minute, so that a busy source costs no commit for each event.
+type book struct {
+	records records
+	mu      sync.Mutex
+	of      map[source.ID]*pending
+	none    Unmatched
+}
+
+// pending is what came from a source and is not stored yet.
+type pending struct {
+	first   source.Taken
+	later   source.Activity // all but the first
+	any     bool
+	storing bool
+	stored  time.Time
+}
+
+// Unmatched is what is known of events that no source matched, since this process began.
+type Unmatched struct {
+	Count   map[source.Format]int64
+	Samples []Sample // newest first
+}
+
+// Sample is an event that no source matched.
+type Sample struct {
+	At     time.Time     `json:"at" doc:"When it came."`
+	Format source.Format `json:"format" doc:"The kind of event."`
+	Event  string        `json:"event" doc:"What names the event, without its data."`
+}
+
+func newBook(s records) *book {
+	return &book{records: s, of: map[source.ID]*pending{}, none: Unmatched{Count: map[source.Format]int64{}}}
+}
+
+// unmatched counts an event that no source matched. One in a second is kept to be shown, so that a flood costs little.
+func (b *book) unmatched(e *Event, now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.none.Count[e.Format]++
+	if n := b.none.Samples; len(n) > 0 && now.Sub(n[0].At) < time.Second && len(n) >= maxSamples {
+		return
+	}
+	s := Sample{At: now.UTC(), Format: e.Format, Event: source.Summary(e.Format, e.Body)}
+	if e.Source != "" {
+		s.Event = strings.TrimSpace("source=" + string(e.Source) + " " + s.Event)
+	}
+	b.none.Samples = append([]Sample{s}, b.none.Samples[:min(len(b.none.Samples), maxSamples-1)]...)
+}
+
+// add gathers an event.
+func (b *book) add(id source.ID, t source.Taken) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p := b.of[id]
+	if p == nil {
+		p = &pending{}
+		b.of[id] = p
+	}
+	if !p.any {
+		p.first, p.any = t, true
+		return
+	}
+	p.later.Add(t)
+}
+
+// store stores what was gathered of the sources that were not stored for that long.
+func (b *book) store(ctx context.Context, now time.Time, every time.Duration) error {
+	for _, id := range b.due(now, every) {
+		if err := b.storeOne(ctx, id, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// due lists the sources whose activity is to be stored now, each by one caller.
+func (b *book) due(now time.Time, every time.Duration) []source.ID {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var ids []source.ID
+	for id, p := range b.of {
+		if p.any && !p.storing && now.Sub(p.stored) >= every {
+			p.storing = true
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// storeOne adds what was gathered of a source to what is stored. The end of a silence that was reported is reported with it.
+func (b *book) storeOne(ctx context.Context, id source.ID, now time.Time) error {
+	b.mu.Lock()
+	p := b.of[id]
+	gathered := *p
+	p.any, p.later = false, source.Activity{}
+	b.mu.Unlock()
+	err := Change(ctx, b.records, id, now, func(a *source.Activity) []event.Event {
+		var events []event.Event
+		if !a.Quiet.IsZero() {
+			events = append(events, backEvent(id, *a, now))
+			a.Quiet = time.Time{}
+		}
+		a.Add(gathered.first)
+		a.Join(gathered.later)
+		return events
+	})
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p.storing, p.stored = false, now
+	if err != nil && !p.any { // it is stored with the next event
+		p.first, p.later, p.any, p.stored = gathered.first, gathered.later, true, time.Time{}
+	}
+	return err
+}
+
+// Activities returns what came from each source, by id, what is not stored yet included.
+func (i *Intake) Activities(ctx context.Context) (map[source.ID]source.Activity, error) {
+	all, err := Stored(ctx, i.store)
+	if err != nil {
+		return nil, err
+	}
+	i.book.mu.Lock()
+	defer i.book.mu.Unlock()
+	for id, p := range i.book.of {
+		if p.any {
+			a := all[id]
+			a.Add(p.first)
+			a.Join(p.later)
+			all[id] = a
+		}
+	}
+	return all, nil
+}
+
+// Unmatched returns what no source matched.
+func (i *Intake) Unmatched() Unmatched {
+	i.book.mu.Lock()
+	defer i.book.mu.Unlock()
+	return Unmatched{Count: maps.Clone(i.book.none.Count), Samples: slices.Clone(i.book.none.Samples)}
+}
+
+// Flush stores what came from sources and is not stored yet.
+func (i *Intake) Flush(ctx context.Context, now time.Time) error { return i.book.store(ctx, now, 0) }
+
+type notes interface {
+	Notes(ctx context.Context, kind store.NoteKind) ([]store.Note, error)
+}
+
+// Stored returns what is stored of each source, by id.
+func Stored(ctx context.Context, s notes) (map[source.ID]source.Activity, error) {
+	all, err := s.Notes(ctx, store.SourceNote)
+	if err != nil {
+		return nil, fmt.Errorf("read what came from sources: %w", err)
+	}
+	out := map[source.ID]source.Activity{}
+	for _, n := range all {
+		id, ok := strings.CutPrefix(n.Key, stateKey)
+		if !ok {
+			continue
+		}
+		var a source.Activity
+		if err := json.Unmarshal(n.Data, &a); err != nil {
+			return nil, fmt.Errorf("read what came from source %s: %w", id, err)
+		}
+		out[source.ID(id)] = a
+	}
+	return out, nil
+}
+
+// changer is what Change needs of a store.
+type changer interface {
+	store.Committer
+	Note(ctx context.Context, kind store.NoteKind, key string) (store.Note, error)
+}
+
+// maxTries is how often a change is made anew because another replica was faster.
+const maxTries = 10
+
+// Change changes what is stored of a source, and emits events with it. It does nothing if that changes nothing.
+func Change(ctx context.Context, s changer, id source.ID, now time.Time, change func(*source.Activity) []event.Event) error {
+	err := error(store.ErrConflict)
+	for try := 0; try < maxTries && errors.Is(err, store.ErrConflict); try++ {
+		err = changeOnce(ctx, s, id, now, change)
+	}
+	if err != nil {
+		return fmt.Errorf("store what came from source %s: %w", id, err)
+	}
+	return nil
+}
+
+func changeOnce(ctx context.Context, s changer, id source.ID, now time.Time, change func(*source.Activity) []event.Event) error {
+	old, err := s.Note(ctx, store.SourceNote, stateKey+string(id))
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	var a source.Activity
+	if len(old.Data) > 0 {
+		if err := json.Unmarshal(old.Data, &a); err != nil {
+			return err
+		}
+	}
+	events := change(&a)
+	data, err := json.Marshal(a)
+	if err != nil || string(data) == string(old.Data) {
+		return err
+	}
+	b := store.Batch{ID: fmt.Sprintf("source/state/%s/v%d/%d", id, old.Version, now.UnixNano())}
+	b.SwapNote(old, store.Note{Kind: store.SourceNote, Key: stateKey + string(id), Data: data})
+	b.Emit(events...)
+	return s.Commit(ctx, b, now)
+}

@@ -1,0 +1,264 @@
+// Package ingest takes events of other tools and writes the readings that the sources in force make of them. What an event
+// gives is decided in package source. An event with an id is written once, within a day, across restarts and replicas: the
+// mark that says so is stored with its readings. What came from each source is stored, too, so that the watchdog can tell
+// when events are missing.
+//
+// It knows nothing of HTTP: whoever receives events, from a bus or a queue, calls Take.
+package ingest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/source"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// remembered is how long the id of an event is known.
+const remembered = 24 * time.Hour
+
+// mostWrites is how many readings are stored at once; the rest of a call is for marks.
+const mostWrites = store.MaxWrites / 2
+
+// records is what an Intake needs of a store.
+type records interface {
+	store.Committer
+	store.Sensors
+	Note(ctx context.Context, kind store.NoteKind, key string) (store.Note, error)
+	Notes(ctx context.Context, kind store.NoteKind) ([]store.Note, error)
+}
+
+// Intake takes events. It is safe for concurrent use.
+type Intake struct {
+	store   records
+	catalog *catalog.Catalog
+	book    *book
+
+	maxFuture time.Duration // how far ahead a reading may be dated
+}
+
+// New is an Intake of the sources that c has in force. Readings may be dated that far ahead.
+func New(s records, c *catalog.Catalog, maxFuture time.Duration) *Intake {
+	return &Intake{store: s, catalog: c, book: newBook(s), maxFuture: maxFuture}
+}
+
+// Event is one event.
+type Event struct {
+	Format source.Format
+	Source source.ID      // that a JSON event was sent to
+	ID     string         // that a repeat has, too, among all events of its format; "" where there is none
+	Body   map[string]any // as package source decodes it
+}
+
+// Admit decides whether a reading may be written, and says who writes it. The error is a problem of the event. Undo takes
+// back what was counted for it.
+type Admit func(w *store.Write, size int) (undo func(), err error)
+
+// Result is what became of events.
+type Result struct {
+	Matched  int                   `json:"matched" doc:"Sources that matched, of all events."`
+	Written  int                   `json:"written" doc:"Readings that were written."`
+	Repeated int                   `json:"repeated" doc:"Readings that were not written because the event had come before."`
+	Problems []source.EventProblem `json:"problems" doc:"Why less was written than the sources want."`
+
+	Hits []bool `json:"-"` // whether a source matched, by event
+}
+
+// taking is one event on its way in.
+type taking struct {
+	event  *Event
+	mapped []source.Mapped
+	writes []store.Write
+	of     []int // the source of each write, by its place in mapped
+	undo   []func()
+	taken  []source.Taken // by place in mapped
+}
+
+// Take writes the readings of events. An error means that the store failed, and that some of the events may have been
+// written: sending them again is safe. A reading that cannot be written is a problem and keeps no other from being written.
+func (i *Intake) Take(ctx context.Context, events []Event, admit Admit, now time.Time) (Result, error) {
+	result := Result{Problems: []source.EventProblem{}}
+	all := make([]*taking, 0, len(events))
+	for n := range events {
+		t := i.prepare(ctx, &events[n], admit, now)
+		result.Hits = append(result.Hits, len(t.mapped) > 0)
+		if len(t.mapped) == 0 {
+			i.book.unmatched(&events[n], now)
+			continue
+		}
+		all = append(all, t)
+		result.Matched += len(t.mapped)
+		for _, m := range t.mapped {
+			result.Problems = append(result.Problems, m.Problems...)
+		}
+	}
+	err := i.write(ctx, all, now)
+	for _, t := range all {
+		for n, m := range t.mapped {
+			result.Written += t.taken[n].Written
+			result.Repeated += t.taken[n].Repeated
+			if err == nil {
+				i.book.add(m.Source.ID, t.taken[n])
+			}
+		}
+	}
+	if err != nil {
+		return result, err
+	}
+	return result, i.book.store(ctx, now, storeEvery)
+}
+
+// prepare decides what an event gives.
+func (i *Intake) prepare(ctx context.Context, e *Event, admit Admit, now time.Time) *taking {
+	t := &taking{event: e, mapped: i.mapped(e)}
+	t.taken = make([]source.Taken, len(t.mapped))
+	name := ""
+	if len(t.mapped) > 0 {
+		name = source.Summary(e.Format, e.Body)
+	}
+	for n := range t.mapped {
+		m := &t.mapped[n]
+		for _, w := range m.Writes {
+			write, undo, err := i.check(ctx, m.Source.ID, w, admit, now)
+			if err != nil {
+				m.Problems = append(m.Problems, source.EventProblem{
+					Source: m.Source.ID, Write: w.At, Pipeline: string(w.Pipeline), Key: string(w.Key), Message: fmt.Sprintf("nothing is written: %s", err),
+				})
+				continue
+			}
+			if e.ID != "" {
+				write.Once = store.Mark{ID: markID(e), Until: now.Add(remembered)}
+			}
+			t.writes, t.of, t.undo = append(t.writes, write), append(t.of, n), append(t.undo, undo)
+		}
+		t.taken[n] = source.Taken{At: now.UTC(), Event: name, Problems: texts(m.Problems)}
+	}
+	return t
+}
+
+// mapped is what the sources make of an event.
+func (i *Intake) mapped(e *Event) []source.Mapped {
+	sources := i.catalog.Sources()
+	if e.Format != source.JSON {
+		return sources.Map(e.Format, e.Body)
+	}
+	d := sources.Get(e.Source)
+	if d == nil {
+		return nil
+	}
+	if m, ok := d.Map(e.Body); ok {
+		return []source.Mapped{m}
+	}
+	return nil
+}
+
+func texts(problems []source.EventProblem) []string {
+	all := make([]string, len(problems))
+	for i, p := range problems {
+		all[i] = p.String()
+	}
+	return all
+}
+
+// markID is the id of the mark of an event.
+func markID(e *Event) string {
+	sum := sha256.Sum256([]byte(string(e.Format) + "\n" + e.ID))
+	return "event/" + hex.EncodeToString(sum[:16])
+}
+
+// check makes a store.Write of a write, or says why it cannot be written.
+func (i *Intake) check(ctx context.Context, id source.ID, w source.Write, admit Admit, now time.Time) (store.Write, func(), error) {
+	if i.catalog.Current().Get(w.Pipeline) == nil {
+		if e, _, err := i.catalog.InForce(ctx, w.Pipeline); err != nil {
+			return store.Write{}, nil, err
+		} else if e == nil {
+			return store.Write{}, nil, fmt.Errorf("there is no pipeline %q", w.Pipeline)
+		}
+	}
+	if err := i.catalog.Current().CheckDate(w.Pipeline, w.Key, w.Period, now, i.maxFuture); err != nil {
+		return store.Write{}, nil, err
+	}
+	data, err := json.Marshal(w.Fields)
+	if err != nil {
+		return store.Write{}, nil, err
+	}
+	if len(data) > sensor.MaxBytes {
+		return store.Write{}, nil, fmt.Errorf("the fields have %d bytes; at most %d are allowed", len(data), sensor.MaxBytes)
+	}
+	write := store.Write{Pipeline: w.Pipeline, Reading: sensor.Reading{Key: w.Key, Period: w.Period, Fields: w.Fields, Source: string(id)}}
+	if w.TTL > 0 {
+		write.Reading.ExpiresAt = now.Add(w.TTL).UTC()
+	}
+	undo, err := admit(&write, len(data))
+	return write, undo, err
+}
+
+// write stores the readings of events, as many events at once as fit. Those of one event are stored together.
+func (i *Intake) write(ctx context.Context, all []*taking, now time.Time) error {
+	for len(all) > 0 {
+		n, size := 0, 0
+		for ; n < len(all) && (n == 0 || size+len(all[n].writes) <= mostWrites); n++ {
+			size += len(all[n].writes)
+		}
+		err := i.put(ctx, all[:n], now)
+		if errors.Is(err, store.ErrTooLarge) && n > 1 {
+			for _, t := range all[:n] {
+				if err = i.put(ctx, []*taking{t}, now); err != nil {
+					break
+				}
+			}
+		}
+		if err != nil {
+			for _, t := range all {
+				t.takeBack()
+			}
+			return fmt.Errorf("store the readings of %d events: %w", len(all), err)
+		}
+		all = all[n:]
+	}
+	return nil
+}
+
+func (t *taking) takeBack() {
+	for _, undo := range t.undo {
+		if undo != nil {
+			undo()
+		}
+	}
+}
+
+// put stores the readings of events in one call.
+func (i *Intake) put(ctx context.Context, all []*taking, now time.Time) error {
+	var writes []store.Write
+	for _, t := range all {
+		writes = append(writes, t.writes...)
+	}
+	if len(writes) == 0 {
+		return nil
+	}
+	// What was accepted is stored, even if the sender has gone meanwhile: it could not know otherwise whether it was.
+	puts, err := i.store.PutReadings(context.WithoutCancel(ctx), writes, now)
+	if err != nil {
+		return err
+	}
+	for _, t := range all {
+		for n := range t.writes {
+			to := &t.taken[t.of[n]]
+			if puts[n].Repeated {
+				to.Repeated++
+			} else {
+				to.Written++
+			}
+		}
+		t.undo = nil
+		puts = puts[len(t.writes):]
+	}
+	return nil
+}
