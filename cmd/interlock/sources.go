@@ -41,18 +41,19 @@ func (a *app) writeSources(all client.Sources) {
 	if len(all.Items) == 0 {
 		fmt.Fprintln(a.stdout, "There are no sources. `interlock serve --sources DIR` reads their files.")
 	} else {
-		rows := [][]cell{heads(a.outStyle, "SOURCE", "FORMAT", "LAST EVENT", "MATCHED", "WRITTEN", "REPEATED", "PROBLEMS", "OWNER")}
+		var rows [][]cell
 		for _, s := range all.Items {
 			problems := plain(fmt.Sprint(s.Problems))
 			if s.Problems > 0 {
 				problems.paint = a.outStyle.yellow
 			}
 			rows = append(rows, []cell{
-				{s.ID, a.outStyle.bold}, plain(s.Format), plain(shortTime(s.LastEvent)), plain(fmt.Sprint(s.Matched)),
+				{s.ID, a.outStyle.bold},
+				plain(s.Format), plain(a.tableTime(s.LastEvent)), plain(fmt.Sprint(s.Matched)),
 				plain(fmt.Sprint(s.Written)), plain(fmt.Sprint(s.Repeated)), problems, plain(printable(s.Owner)),
 			})
 		}
-		fmt.Fprint(a.stdout, table("", rows))
+		a.sheet([]column{col("SOURCE"), col("FORMAT"), col("LAST EVENT"), col("MATCHED"), col("WRITTEN"), extraCol("REPEATED"), col("PROBLEMS"), extraCol("OWNER")}, rows)
 	}
 	for _, s := range all.Items {
 		a.writeSourceNotes(s)

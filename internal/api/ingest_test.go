@@ -186,7 +186,9 @@ func TestBinaryDataAndTypes(t *testing.T) {
 }
 
 func TestWebhookHandshake(t *testing.T) {
-	w := newWorld(t, func(d *api.Deps) { d.Settings.Tokens = []api.Token{{Name: "x", Role: api.RoleSensor, Secret: "secret"}} })
+	w := newWorld(t, func(d *api.Deps) {
+		d.Settings.Tokens = []api.Token{{Name: "x", Role: api.RoleSensor, Secret: "secret"}}
+	})
 	got := w.request("OPTIONS", "/api/v1/cloudevents", "", "WebHook-Request-Origin: events.example", "WebHook-Request-Rate: 120")
 	if got.status != http.StatusOK || got.header.Get("WebHook-Allowed-Origin") != "events.example" || got.header.Get("WebHook-Allowed-Rate") != "120" || got.header.Get("Allow") != "POST, OPTIONS" {
 		t.Errorf("%d %v", got.status, got.header)

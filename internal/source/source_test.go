@@ -99,11 +99,15 @@ write:
   - {pipeline: orders, key: dated, fields: {date: {path: $.date}, n: 1}}
 `)
 	for _, c := range []struct{ event, want string }{
-		{`{"kind":1.0,"there":null,"files":[{"name":"!"},{"name":"eu-20260303","rows":7}],"date":"2026-03-04"}`,
-			"orders land/eu 2026-03-03 {\"file\":\"eu of 20260303\",\"price\":\"${5}\",\"rows\":7}\norders dated 2026-03-04 {\"date\":\"2026-03-04\",\"n\":1}"},
-		{`{"kind":true,"there":0,"files":[{"name":"eu-20260303","rows":7},{"rows":8}]}`,
+		{
+			`{"kind":1.0,"there":null,"files":[{"name":"!"},{"name":"eu-20260303","rows":7}],"date":"2026-03-04"}`,
+			"orders land/eu 2026-03-03 {\"file\":\"eu of 20260303\",\"price\":\"${5}\",\"rows\":7}\norders dated 2026-03-04 {\"date\":\"2026-03-04\",\"n\":1}",
+		},
+		{
+			`{"kind":true,"there":0,"files":[{"name":"eu-20260303","rows":7},{"rows":8}]}`,
 			"orders land/eu 2026-03-03 {\"file\":\"eu of 20260303\",\"price\":\"${5}\"}\norders dated {\"n\":1}\n" +
-				"source many, write[0]: field rows is left out: $[\"files\"][*][\"rows\"] finds 2 values; narrow the path down to one"},
+				"source many, write[0]: field rows is left out: $[\"files\"][*][\"rows\"] finds 2 values; narrow the path down to one",
+		},
 		{`{"kind":"1","there":0,"files":[{"name":"eu-20260303"}]}`, ""},
 		{`{"kind":"a","there":0,"gone":null,"files":[{"name":"eu-20260303"}]}`, ""},
 		{`{"kind":"a","files":[{"name":"eu-20260303"}]}`, ""},

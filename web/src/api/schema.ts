@@ -144,6 +144,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/cloudevents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take CloudEvents 1.0: in binary mode (headers ce-NAME, the body is the data), structured or batched
+         * @description Needs the role sensor.
+         */
+        post: operations["put-cloudevents"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/compliance": {
         parameters: {
             query?: never;
@@ -258,6 +278,46 @@ export interface paths {
         get: operations["list-files"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/ingest/{source}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take a JSON object, or a list of them, for a source of format json
+         * @description Needs the role sensor.
+         */
+        post: operations["put-json-events"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/lineage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take an OpenLineage event
+         * @description Needs the role sensor.
+         */
+        post: operations["put-lineage"];
         delete?: never;
         options?: never;
         head?: never;
@@ -928,6 +988,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/sources": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The sources of events, by id, and what came from them
+         * @description Needs the role viewer.
+         */
+        get: operations["list-sources"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/timeline": {
         parameters: {
             query?: never;
@@ -1407,13 +1487,13 @@ export interface components {
             acceptedAt: string | null;
             file: string;
             /** @enum {string} */
-            kind: "pipeline" | "calendar" | "archetype";
+            kind: "pipeline" | "calendar" | "archetype" | "source";
             /** @description The pipeline that it describes; null if unknown. */
             pipeline: string | null;
             /** @description In the order of the file, warnings included. */
             problems: components["schemas"]["FileProblem"][];
             /**
-             * @description in force: this version is active; refused: it has errors, and the last good version, if there is one, is active; read: a calendar or archetype, used by the pipelines that name it; missing: it can no longer be read, and the active version stays active.
+             * @description in force: this version of the pipeline or source is active; refused: it has errors, and the last good version, if there is one, is active; read: a calendar or archetype, used by the pipelines that name it; missing: it can no longer be read, and the active version stays active.
              * @enum {string}
              */
             state: "in force" | "refused" | "read" | "missing";
@@ -1550,6 +1630,21 @@ export interface components {
             kind: "after" | "sensor";
             /** @description The pipeline that waits. */
             to: string;
+        };
+        EventProblem: {
+            /** @description The sensor's key, as far as the event names it. */
+            key: string;
+            /** @description What is wrong, and what it means for the reading. */
+            message: string;
+            /** @description The pipeline, as far as the event names it. */
+            pipeline: string;
+            /** @description The source's id. */
+            source: string;
+            /**
+             * Format: int64
+             * @description The entry of write, counted from 0.
+             */
+            write: number;
         };
         Explanation: {
             /** Format: date-time */
@@ -2329,6 +2424,25 @@ export interface components {
             /** @description As in the path. */
             schedule?: string;
         };
+        Result: {
+            /**
+             * Format: int64
+             * @description Sources that matched, of all events.
+             */
+            matched: number;
+            /** @description Why less was written than the sources want. */
+            problems: components["schemas"]["EventProblem"][];
+            /**
+             * Format: int64
+             * @description Readings that were not written because the event had come before.
+             */
+            repeated: number;
+            /**
+             * Format: int64
+             * @description Readings that were written.
+             */
+            written: number;
+        };
         Retried: {
             /** @description Why not. */
             error: string | null;
@@ -2619,6 +2733,17 @@ export interface components {
             /** @description The worker that claimed the attempt. */
             worker: string | null;
         };
+        Sample: {
+            /**
+             * Format: date-time
+             * @description When it came.
+             */
+            at: string;
+            /** @description What names the event, without its data. */
+            event: string;
+            /** @description The kind of event. */
+            format: string;
+        };
         Schedule: {
             /**
              * Format: int64
@@ -2786,6 +2911,65 @@ export interface components {
              */
             warnAt: string | null;
         };
+        Source: {
+            description: string | null;
+            /**
+             * Format: date-time
+             * @description After this an event is missing; null while too little is known.
+             */
+            expectedBy: string | null;
+            file: string;
+            /** Format: date-time */
+            firstEvent: string | null;
+            /** @enum {string} */
+            format: "cloudevents" | "openlineage" | "json";
+            id: string;
+            /** Format: date-time */
+            lastEvent: string | null;
+            lastProblem: string | null;
+            /**
+             * Format: int64
+             * @description Events that matched.
+             */
+            matched: number;
+            owner: string;
+            /** @description The pipelines that it names. */
+            pipelines: string[];
+            /** Format: date-time */
+            problemAt: string | null;
+            /**
+             * Format: int64
+             * @description Readings that could not be written, and fields that were left out.
+             */
+            problems: number;
+            /** @description The last events that matched, newest first. */
+            recent: components["schemas"]["Taken"][];
+            /**
+             * Format: int64
+             * @description Readings that were not written because the event had come before.
+             */
+            repeated: number;
+            /** @description For how long there has been no event, if one is missing. */
+            silence: string | null;
+            /**
+             * Format: int64
+             * @description How far apart its events are, as a rule; null while too little is known.
+             */
+            usualSeconds: number | null;
+            /**
+             * Format: int64
+             * @description Readings that were written.
+             */
+            written: number;
+        };
+        SourceList: {
+            /** @description The items of this page. */
+            items: components["schemas"]["Source"][];
+            /** @description Leads to the next page; null on the last. */
+            nextCursor: string | null;
+            /** @description Events that no source matched, since this server began. */
+            unmatched: components["schemas"]["UnmatchedEvents"];
+        };
         SourceText: {
             file: string;
             text: string;
@@ -2800,6 +2984,27 @@ export interface components {
              * @description When it ends automatically; null if unknown.
              */
             until: string | null;
+        };
+        Taken: {
+            /**
+             * Format: date-time
+             * @description When it came.
+             */
+            at: string;
+            /** @description What names the event, without its data. */
+            event: string;
+            /** @description Why less was written than the source wants. */
+            problems: string[];
+            /**
+             * Format: int64
+             * @description Readings that were not, because the event had come before.
+             */
+            repeated: number;
+            /**
+             * Format: int64
+             * @description Readings that were written.
+             */
+            written: number;
         };
         TestRequest: {
             /** @description Who asks, named in the sample. */
@@ -2902,6 +3107,16 @@ export interface components {
             reason?: string;
             /** @description Who asks, recorded beside the name of the token. */
             requestedBy?: string;
+        };
+        UnmatchedEvents: {
+            /** Format: int64 */
+            cloudevents: number;
+            /** Format: int64 */
+            json: number;
+            /** Format: int64 */
+            openlineage: number;
+            /** @description Some of them, newest first. */
+            samples: components["schemas"]["Sample"][];
         };
         Unreadiness: {
             /** @description The checks; empty without a token if the server requires one, and for a token that is limited to pipelines. */
@@ -3239,6 +3454,41 @@ export interface operations {
             };
         };
     };
+    "put-cloudevents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "*/*": unknown;
+                "application/cloudevents+json": unknown;
+                "application/cloudevents-batch+json": unknown;
+            };
+        };
+        responses: {
+            /** @description The events were taken. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Result"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     compliance: {
         parameters: {
             query?: {
@@ -3458,6 +3708,78 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ListConfigFile"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "put-json-events": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Repeating a request with the same key, within 24 hours, writes nothing. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The source's id. */
+                source: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": unknown;
+            };
+        };
+        responses: {
+            /** @description The events were taken. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Result"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "put-lineage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": unknown;
+            };
+        };
+        responses: {
+            /** @description The events were taken. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Result"];
                 };
             };
             /** @description Error */
@@ -4832,6 +5154,35 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Silence"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-sources": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SourceList"];
                 };
             };
             /** @description Error */
