@@ -66,11 +66,11 @@ func (p *player) settle() { p.until(p.now()) }
 func (p *player) take(n int, s step) {
 	p.Helper()
 	err := p.act(s)
-	refusal := (*router.Refusal)(nil)
+	refused := errors.As(err, new(*router.Refusal)) || errors.As(err, new(*router.ClaimRefused))
 	switch {
 	case s.Refused == "" && err != nil:
 		p.Fatalf("step %d: %v", n, err)
-	case s.Refused != "" && (!errors.As(err, &refusal) || !strings.Contains(err.Error(), s.Refused)):
+	case s.Refused != "" && (!refused || !strings.Contains(err.Error(), s.Refused)):
 		p.Errorf("step %d was answered with %v, want a refusal that says %q", n, err, s.Refused)
 	}
 }
@@ -172,6 +172,10 @@ func (p *player) request(ctx context.Context, r *router.Router, id string, s ste
 		err = r.Resume(ctx, pipeline.ID(s.Resume), s.By, s.Reason, now)
 	case s.Cancel != "":
 		_, err = r.Cancel(ctx, p.key(s.Cancel), s.By, s.Reason, now)
+	case s.Claim != "":
+		_, err = r.Claim(ctx, router.ClaimRequest{Key: p.key(s.Claim), Worker: s.Worker}, now)
+	case s.Beat != "":
+		_, err = r.Heartbeat(ctx, p.key(s.Beat), s.Attempt, "", now)
 	case s.Report != "":
 		_, err = r.Report(ctx, run.Outcome{Key: p.key(s.Report), Attempt: s.Attempt, Report: run.Report{
 			Result: run.Result(s.Result), Category: run.Category(s.Category), Message: s.Message, By: s.By,

@@ -59,6 +59,8 @@ type step struct {
 	Resume   string            `yaml:"resume" doc:"A person resumes it."`
 	Cancel   string            `yaml:"cancel" doc:"A person cancels a run."`
 	Report   string            `yaml:"report" doc:"The result of a run's job is reported from outside."`
+	Claim    string            `yaml:"claim" doc:"A worker claims a run's attempt."`
+	Beat     string            `yaml:"heartbeat" doc:"The worker of a run's attempt is heard of."`
 	Lose     string            `yaml:"lose" doc:"A stored task vanishes, as if its store had lost it."`
 	Stop     bool              `yaml:"stop" doc:"The controller stops."`
 	Start    bool              `yaml:"start" doc:"It starts again."`
@@ -84,6 +86,7 @@ type step struct {
 	Category    string        `yaml:"category"`
 	Message     string        `yaml:"message"`
 	Attempt     int           `yaml:"attempt"`
+	Worker      string        `yaml:"worker" default:"w1"`
 	Refused     string        `yaml:"refused" doc:"It is not granted, and the answer says this."`
 }
 
@@ -93,6 +96,7 @@ func (s step) actions() []string {
 	for name, is := range map[string]bool{
 		"write": s.Write != "", "delete": s.Delete != "", "file": s.File != "", "remove": s.Remove != "", "trigger": s.Trigger != "", "rerun": s.Rerun != "",
 		"backfill": s.Backfill != "", "pause": s.Pause != "", "resume": s.Resume != "", "cancel": s.Cancel != "", "report": s.Report != "",
+		"claim": s.Claim != "", "heartbeat": s.Beat != "",
 		"lose": s.Lose != "", "stop": s.Stop, "start": s.Start, "pass": s.Pass, "expect": s.Expect != nil,
 	} {
 		if is {

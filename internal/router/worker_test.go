@@ -1,0 +1,282 @@
+package router_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/controllertest"
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/router"
+	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/memory"
+)
+
+const outside = `
+pipeline: {id: nightly, owner: data}
+schedule: {cron: "0 9 * * *", evaluation: {window: 1h, interval: 5m}}
+validation: {rules: [{key: landed, check: equals, field: state, value: ready}]}
+job: {type: external, config: {heartbeat: 2m}, maxRetries: 1, retryBackoff: 1s, classify: [{match: disk full, category: PERMANENT}]}
+`
+
+const nightly = "nightly/cron/2026-03-03"
+
+// crew is a controller whose job workers outside run.
+type crew struct {
+	*testing.T
+	*controllertest.Controller
+}
+
+func newCrew(t *testing.T, file string) *crew {
+	t.Helper()
+	c := &crew{t, controllertest.New(t, memory.New(), nil)}
+	c.Move(controllertest.Tuesday.Add(-time.Hour)) // ten past eight: the fire is to come
+	c.Apply(file)
+	c.Settle()
+	c.Pass(time.Hour)
+	return c
+}
+
+func (c *crew) claim(worker string) error {
+	_, err := c.Router.Claim(ctx, router.ClaimRequest{Key: c.Key(nightly), Worker: worker}, c.Now())
+	c.Settle()
+	return err
+}
+
+func (c *crew) beat(attempt int, output string) error {
+	_, err := c.Router.Heartbeat(ctx, c.Key(nightly), attempt, output, c.Now())
+	c.Settle()
+	return err
+}
+
+func (c *crew) report(attempt int, rep run.Report, output string) router.Reported {
+	c.Helper()
+	done, err := c.Router.Report(ctx, run.Outcome{Key: c.Key(nightly), Attempt: attempt, Report: rep, Output: output}, c.Now())
+	c.Check(err)
+	c.Settle()
+	return done
+}
+
+// stands checks where the run stands: status, attempt and reason.
+func (c *crew) stands(want string) run.Run {
+	c.Helper()
+	r, err := c.Store.Run(ctx, c.Key(nightly))
+	c.Check(err)
+	if got := fmt.Sprintf("%s %d: %s", r.Status, r.Attempt, r.Reason); !strings.Contains(got, want) {
+		c.Errorf("the run is %q, want %q", got, want)
+	}
+	return r
+}
+
+// refused checks that a claim or heartbeat was refused for that reason.
+func (c *crew) refused(err error, code router.ClaimCode, says string) {
+	c.Helper()
+	var no *router.ClaimRefused
+	if !errors.As(err, &no) || no.Code != code || !strings.Contains(no.Reason, says) {
+		c.Errorf("answered with %v, want %s that says %q", err, code, says)
+	}
+}
+
+func (c *crew) events(types ...event.Type) []string {
+	c.Helper()
+	page, err := c.Store.Events(ctx, store.EventQuery{Ascending: true, Limit: 100})
+	c.Check(err)
+	var told []string
+	for _, e := range page.Items {
+		for _, t := range types {
+			if e.Type == t {
+				told = append(told, e.Detail.Message)
+			}
+		}
+	}
+	return told
+}
+
+func TestOneOfManyClaimsIsGranted(t *testing.T) {
+	c := newCrew(t, outside)
+	c.Write("nightly", "landed#2026-03-03", "state=ready")
+	c.stands("TRIGGERING 1: waiting for a worker")
+	var all sync.WaitGroup
+	errs := make([]error, 20)
+	for i := range errs {
+		all.Go(func() {
+			_, errs[i] = c.Router.Claim(ctx, router.ClaimRequest{Key: c.Key(nightly), Worker: fmt.Sprintf("w%d", i)}, c.Now())
+		})
+	}
+	all.Wait()
+	granted := 0
+	for _, err := range errs {
+		if err == nil {
+			granted++
+			continue
+		}
+		c.refused(err, router.ClaimHeld, "has held attempt 1")
+	}
+	if told := c.events(event.JobTriggered); granted != 1 || len(told) != 1 || !strings.Contains(told[0], "claimed by worker w") {
+		t.Errorf("%d claims were granted, and announced: %q", granted, told)
+	}
+}
+
+func TestClaimRestsOnItsOwnSnapshot(t *testing.T) {
+	c := newCrew(t, outside)
+	c.Write("nightly", "landed#2026-03-03", "state=ready")
+	offered := c.stands("TRIGGERING 1").Progress.Snapshot
+	c.Move(c.Now().Add(time.Minute))
+	c.Check(c.claim("w1"))
+	r := c.stands("RUNNING 1: claimed by worker w1")
+	s, err := c.Store.Snapshot(ctx, r.Progress.Snapshot)
+	c.Check(err)
+	if s.ID == offered || !s.At.Equal(r.Progress.StartedAt) || s.Outcome != rule.Pass {
+		t.Errorf("the claim rests on %+v", s)
+	}
+}
+
+func TestGateThatClosesTakesTheOfferBack(t *testing.T) {
+	c := newCrew(t, outside)
+	c.Write("nightly", "landed#2026-03-03", "state=ready")
+	c.Write("nightly", "landed#2026-03-03", "state=wrong")
+	c.stands("PENDING 1: gate closed before a worker claimed it")
+	c.refused(c.claim("w1"), router.ClaimNotOffered, `landed: state is "wrong"`)
+	c.Write("nightly", "landed#2026-03-03", "state=ready")
+	c.Check(c.claim("w1"))
+}
+
+func TestClaimOnAGateThatNobodySawCloseIsRefused(t *testing.T) {
+	c := newCrew(t, outside)
+	c.Write("nightly", "landed#2026-03-03", "state=ready")
+	c.Put("nightly", "landed#2026-03-03", "state=wrong") // the change is still on its way
+	_, err := c.Router.Claim(ctx, router.ClaimRequest{Key: c.Key(nightly), Worker: "w1"}, c.Now())
+	c.refused(err, router.ClaimNotOffered, `landed: state is "wrong"`)
+	c.Settle()
+	c.stands("PENDING 1")
+}
+
+func TestOfferExpiresWithItsWindow(t *testing.T) {
+	c := newCrew(t, outside)
+	c.Write("nightly", "landed#2026-03-03", "state=ready")
+	c.Pass(49 * time.Minute) // 09:59
+	c.stands("TRIGGERING 1")
+	c.Pass(time.Minute)
+	if r := c.stands("VALIDATION_EXHAUSTED 1: no worker claimed it"); !r.Unclaimed() {
+		t.Error("it does not say that it was offered")
+	}
+	c.refused(c.claim("w1"), router.ClaimDone, "no worker claimed it")
+	if told := c.events(event.ValidationExhausted); len(told) != 1 || !strings.HasPrefix(told[0], "no worker claimed it") {
+		t.Errorf("announced: %q", told)
+	}
+}
+
+func TestSilentWorkerLosesItsAttempt(t *testing.T) {
+	c := newCrew(t, outside)
+	c.Write("nightly", "landed#2026-03-03", "state=ready")
+	c.Check(c.claim("w1"))
+	for range 10 { // heartbeats keep it
+		c.Pass(110 * time.Second)
+		c.Check(c.beat(1, "so far"))
+	}
+	c.Pass(119 * time.Second)
+	c.stands("RUNNING 1")
+	c.Pass(3 * time.Second)
+	r := c.stands("TRIGGERING 2: waiting for a worker")
+	if r.Counters.Retries != 1 {
+		t.Errorf("the retry used %+v", r.Counters)
+	}
+	if told := c.events(event.JobTimeout); len(told) != 1 || !strings.Contains(told[0], "worker w1 stopped reporting") {
+		t.Errorf("announced: %q", told)
+	}
+	c.Check(c.claim("w2"))
+	c.refused(c.beat(1, ""), router.ClaimDone, "attempt 1 of run "+nightly+" is over")
+	if done := c.report(1, run.Report{Result: run.ResultSuccess}, ""); !done.Late {
+		t.Error("the late result counts")
+	}
+	c.stands("RUNNING 2: claimed by worker w2")
+	c.report(2, run.Report{Result: run.ResultSuccess}, "")
+	c.stands("COMPLETED 2")
+}
+
+func TestControllerThatWasAwayExcusesTheSilence(t *testing.T) {
+	c := newCrew(t, outside)
+	c.Write("nightly", "landed#2026-03-03", "state=ready")
+	c.Check(c.claim("w1"))
+	c.Move(c.Now().Add(10 * time.Minute)) // the controller is down, and so the worker cannot be heard
+	c.Settle()
+	c.stands("RUNNING 1")
+	c.Pass(119 * time.Second)
+	c.Check(c.beat(1, ""))
+	c.Pass(119 * time.Second)
+	c.stands("RUNNING 1")
+	c.Pass(3 * time.Second)
+	c.stands("TRIGGERING 2")
+}
+
+func TestOutputIsKeptAndClassified(t *testing.T) {
+	c := newCrew(t, outside)
+	c.Write("nightly", "landed#2026-03-03", "state=ready")
+	c.Check(c.claim("w1"))
+	c.Check(c.beat(1, "step 1"))
+	c.report(1, run.Report{Result: run.ResultFail, Message: "exit code 1", Exited: true, ExitCode: 1}, "step 2\ndisk full\n")
+	logs, err := c.Store.JobLogs(ctx, []run.Key{c.Key(nightly)})
+	c.Check(err)
+	log := logs[c.Key(nightly)]
+	last := log[len(log)-1]
+	if last.Output != "step 2\ndisk full\n" || last.Category != run.Permanent || last.Handle != "w1" {
+		t.Errorf("the job log says %+v", last)
+	}
+}
+
+func TestPausedPipelineGrantsNoClaim(t *testing.T) {
+	c := newCrew(t, outside)
+	c.Write("nightly", "landed#2026-03-03", "state=ready")
+	_, err := c.Router.Pause(ctx, "nightly", store.Pause{By: "ada", Why: "repairs"}, c.Now())
+	c.Check(err)
+	c.Settle()
+	c.refused(c.claim("w1"), router.ClaimPaused, "paused by ada: repairs")
+	c.Check(c.Router.Resume(ctx, "nightly", "ada", "done", c.Now()))
+	c.Settle()
+	c.Check(c.claim("w1"))
+}
+
+func TestWorkerOfACancelledRunIsTold(t *testing.T) {
+	c := newCrew(t, outside)
+	c.Write("nightly", "landed#2026-03-03", "state=ready")
+	c.Check(c.claim("w1"))
+	_, err := c.Router.Cancel(ctx, c.Key(nightly), "ada", "wrong day", c.Now())
+	c.Check(err)
+	if r := c.stands("CANCELLED 1"); r.Progress.Left != run.JobStopping {
+		t.Errorf("the job is %q", r.Progress.Left)
+	}
+	c.refused(c.beat(1, ""), router.ClaimDone, "cancelled by ada: wrong day")
+	c.Pass(3 * time.Minute) // silent for as long as a worker may be
+	if r := c.stands("CANCELLED 1"); r.Progress.Left != run.JobStopped {
+		t.Errorf("the job is %q", r.Progress.Left)
+	}
+}
+
+func TestClaimNeedsAnExternalJob(t *testing.T) {
+	c := newCrew(t, strings.Replace(outside, "job: {type: external, config: {heartbeat: 2m}, maxRetries: 1, retryBackoff: 1s, classify: [{match: disk full, category: PERMANENT}]}", "", 1))
+	var no *router.Refusal
+	if err := c.claim("w1"); !errors.As(err, &no) || !strings.Contains(no.Reason, "job: {type: external}") {
+		t.Errorf("answered with %v", err)
+	}
+	c.Write("nightly", "landed#2026-03-03", "state=ready")
+	if err := c.claim("w1"); !errors.As(err, &no) || !strings.Contains(no.Reason, "job: {type: external}") {
+		t.Errorf("answered with %v", err)
+	}
+}
+
+func TestWorkerWithoutHeartbeatsIsLeftUntilThePollWindowEnds(t *testing.T) {
+	c := newCrew(t, strings.Replace(outside, "heartbeat: 2m", "heartbeat: 0", 1))
+	c.Write("nightly", "landed#2026-03-03", "state=ready")
+	c.Check(c.claim("w1"))
+	c.Pass(59 * time.Minute)
+	c.stands("RUNNING 1")
+	c.Pass(time.Minute)
+	if r := c.stands("FAILED_FINAL 1: the job returned no result within its poll window"); r.Progress.Left != run.JobMayRun {
+		t.Errorf("the job is %q", r.Progress.Left)
+	}
+}
