@@ -105,6 +105,7 @@ func (a *API) runView(r run.Run) Run {
 // RunDetail is a run with everything that is kept of it.
 type RunDetail struct {
 	Run
+	Output    *string      `json:"output" doc:"The end of the latest attempt's output, as far as it is known: while it runs, what its worker sent last."`
 	Attempts  []Attempt    `json:"attempts" doc:"Oldest first."`
 	JobLog    []JobEntry   `json:"jobLog" doc:"What happened to its jobs, oldest first."`
 	Gate      Maybe[Shown] `json:"gate" doc:"The gate at the start of the latest attempt, or now while it waits."`
@@ -259,5 +260,26 @@ func (a *API) getRun(ctx context.Context, in *OfRun) (*output[RunDetail], error)
 		return nil, err
 	}
 	v := a.explanationView(x)
-	return answer(RunDetail{Run: a.runView(r), Attempts: v.Attempts, JobLog: v.JobLog, Gate: v.Gate, Deadlines: v.Deadlines, Reruns: v.Reruns}), nil
+	if r.Claimed() {
+		if err := a.addOutput(ctx, v.Attempts, r); err != nil {
+			return nil, err
+		}
+	}
+	var out *string
+	if n := len(v.Attempts); n > 0 {
+		out = v.Attempts[n-1].Output
+	}
+	return answer(RunDetail{Run: a.runView(r), Output: out, Attempts: v.Attempts, JobLog: v.JobLog, Gate: v.Gate, Deadlines: v.Deadlines, Reruns: v.Reruns}), nil
+}
+
+// addOutput adds the output that the worker of a claimed attempt has sent so far.
+func (a *API) addOutput(ctx context.Context, attempts []Attempt, r run.Run) error {
+	note, err := a.store.Note(ctx, store.OutputNote, string(r.ID()))
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return fmt.Errorf("read the output of run %s: %w", r.Key, err)
+	}
+	if n := len(attempts); n > 0 {
+		attempts[n-1].Output = text(string(note.Data))
+	}
+	return nil
 }

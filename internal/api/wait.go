@@ -77,19 +77,28 @@ func (a *API) GateChanged(c store.Change) { a.waits.changed(c) }
 func (w *waits) changed(c store.Change) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.watches) == 0 {
-		return
+	for _, one := range w.waitingFor(c) {
+		one.touch()
 	}
+}
+
+// waitingFor are the watches of gates that may depend on a change.
+func (w *waits) waitingFor(c store.Change) []*watch {
+	if len(w.watches) == 0 {
+		return nil
+	}
+	var found []*watch
 	for _, id := range w.concerned(c) {
 		if w.of[id] == 0 {
 			continue
 		}
 		for _, one := range w.watches {
 			if one.pipeline == id && matters(c, one.period) {
-				one.touch()
+				found = append(found, one)
 			}
 		}
 	}
+	return found
 }
 
 // concerned lists the pipelines whose gates may depend on a change.

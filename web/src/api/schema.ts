@@ -2678,6 +2678,8 @@ export interface components {
             offeredSince: string | null;
             /** Format: date-time */
             openedAt: string | null;
+            /** @description The end of the latest attempt's output, as far as it is known: while it runs, what its worker sent last. */
+            output: string | null;
             /**
              * @description More specific than status: what an open run waits for.
              * @enum {string}

@@ -1,0 +1,31 @@
+package api
+
+import (
+	"runtime"
+
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// AwaitWaiting returns once so many requests wait for a gate.
+func (a *API) AwaitWaiting(n int) {
+	for a.waiting() != n {
+		runtime.Gosched()
+	}
+}
+
+func (a *API) waiting() int {
+	a.waits.mu.Lock()
+	defer a.waits.mu.Unlock()
+	n := 0
+	for _, one := range a.waits.watches {
+		n += one.waiting
+	}
+	return n
+}
+
+// Concerned is how many gates that requests wait for may depend on a change.
+func (a *API) Concerned(c store.Change) int {
+	a.waits.mu.Lock()
+	defer a.waits.mu.Unlock()
+	return len(a.waits.waitingFor(c))
+}
