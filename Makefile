@@ -11,6 +11,9 @@ UNREACHED = client internal/store/memory internal/sim
 # Packages whose tests start programs, servers or simulated worlds, which takes its time; make quick leaves them out.
 SLOW = cmd/interlock|internal/archive|internal/awslambda|internal/deploy|internal/evaluator|internal/job|internal/promise|internal/scenario|internal/sim|internal/store/dynamo
 
+# The processor of the functions on AWS.
+ARCH = arm64
+
 # How long each fuzz target runs.
 FUZZTIME = 5s
 
@@ -40,8 +43,8 @@ build: ## build bin/interlock, a static binary
 	@CGO_ENABLED=0 go build -trimpath -buildvcs=false -o bin/interlock \
 		-ldflags "-s -w -X main.version=$$(git describe --tags --always --dirty 2>/dev/null || echo dev)" ./cmd/interlock
 
-lambda: ## build the six functions of AWS, dist/*.zip
-	@sh deploy/build.sh dist
+lambda: ## build the six functions of AWS, dist/*.zip (ARCH=x86_64 for that processor)
+	@ARCH=$(ARCH) sh deploy/build.sh dist
 
 fmt: ## format all Go files
 	@$(TOOL) gofumpt -w .

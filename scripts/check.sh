@@ -134,7 +134,7 @@ terraform_files() {
 	terraform fmt -check -recursive -diff deploy/terraform examples/aws || return 1
 	cache=${XDG_CACHE_HOME:-${HOME:-$work}/.cache}/interlock/terraform # providers are large
 	mkdir -p "$cache" "$work/modules/deploy" "$work/modules/examples" || return 1
-	cp -R deploy/terraform deploy/statemachine.asl.json "$work/modules/deploy" && cp -R examples/aws "$work/modules/examples" || return 1
+	cp -R deploy/terraform "$work/modules/deploy" && cp -R examples/aws "$work/modules/examples" || return 1
 	if TF_PLUGIN_CACHE_DIR=$cache terraform -chdir="$work/modules/examples/aws" init -backend=false -input=false; then
 		terraform -chdir="$work/modules/examples/aws" validate
 	else

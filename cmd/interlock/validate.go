@@ -13,6 +13,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/files"
+	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/settings"
 	"github.com/interlock-go/interlock/internal/source"
@@ -21,6 +22,7 @@ import (
 type validateFlags struct {
 	format, platform *choice
 	timeLimit        string
+	jobs, env        []string
 	config           string
 	shelf            *shelfFlags
 }
@@ -48,6 +50,8 @@ func newValidate(a *app) *cobra.Command {
 	f.format, f.platform = addFormat(cmd, githubFormat, sarifFormat, junitFormat), &choice{options: []string{string(pipeline.AWS)}}
 	addFilled(cmd, &f.config, "config", "a server `FILE`, checked as serve --config reads it")
 	addChoice(cmd, f.platform, "platform", "also check the limits of that platform")
+	cmd.Flags().StringSliceVar(&f.jobs, "job-types", nil, "the job `TYPES` that the deployment there may start (default all)")
+	cmd.Flags().StringSliceVar(&f.env, "env", nil, "the `NAMES` of variables that ${env:…} may read there; with --job-types")
 	addFilled(cmd, &f.timeLimit, "time-limit", "how long an attempt may take there (default the platform's)")
 	f.shelf = addShelfFlags(cmd)
 	cmd.RunE = func(_ *cobra.Command, args []string) error { return a.validate(args, f) }
@@ -61,6 +65,9 @@ func (a *app) validate(paths []string, f validateFlags) error {
 	}
 	p.opts.Platform = pipeline.Platform(f.platform.value)
 	if p.opts.TimeLimit, err = f.limit(); err != nil {
+		return err
+	}
+	if p.opts.Offers, err = f.offers(); err != nil {
 		return err
 	}
 	p.opts.NoPrograms = p.withoutPrograms()
@@ -94,6 +101,24 @@ func (f validateFlags) limit() (time.Duration, error) {
 		return 0, usagef("--time-limit %q is not a duration; write 4h or 14400s", f.timeLimit)
 	}
 	return d, nil
+}
+
+// offers is what the deployment on the platform offers; nil if the flags do not say.
+func (f validateFlags) offers() (*pipeline.Offers, error) {
+	switch {
+	case f.jobs == nil && f.env == nil:
+		return nil, nil
+	case f.platform.value == "":
+		return nil, usagef("--job-types and --env need --platform")
+	case f.jobs == nil:
+		return nil, usagef("--env needs --job-types")
+	}
+	for _, name := range f.jobs {
+		if !slices.ContainsFunc(all.Kinds(), func(k pipeline.JobKind) bool { return k.Name == name }) {
+			return nil, usagef("--job-types: there is no job type %q", name)
+		}
+	}
+	return &pipeline.Offers{Jobs: f.jobs, Env: f.env}, nil
 }
 
 // stdinName is the argument that stands for standard input, and its name in a report.

@@ -27,6 +27,16 @@ locals {
       period      = 300
       dimensions  = { QueueName = "${local.prefix}-${name}-dlq" }
     } },
+    # Who watches the watchdog: three of its passes are missing.
+    { watchdog-silent = {
+      description = "The watchdog was not called."
+      namespace   = "AWS/Lambda"
+      metric      = "Invocations"
+      statistic   = "Sum"
+      threshold   = 1
+      period      = 3 * local.watchdog_seconds
+      dimensions  = { FunctionName = "${local.prefix}-watchdog" }
+    } },
     # Lambda knows the age by function and by alias only: each stream has an alias of its own.
     { for name in ["control", "joblog"] : "${name}-iterator-age" => {
       description = "The stream of the table ${name} is handled five minutes late."
@@ -49,11 +59,11 @@ resource "aws_cloudwatch_metric_alarm" "this" {
   metric_name         = each.value.metric
   dimensions          = each.value.dimensions
   statistic           = each.value.statistic
-  comparison_operator = "GreaterThanOrEqualToThreshold"
+  comparison_operator = each.value.metric == "Invocations" ? "LessThanThreshold" : "GreaterThanOrEqualToThreshold"
   threshold           = each.value.threshold
   period              = each.value.period
   evaluation_periods  = 1
-  treat_missing_data  = "notBreaching"
+  treat_missing_data  = each.value.metric == "Invocations" ? "breaching" : "notBreaching"
   alarm_actions       = local.alarm_topics
   ok_actions          = local.alarm_topics
   tags                = local.tags

@@ -1,15 +1,28 @@
 #!/bin/sh
-# check.sh INTERLOCK TIMELIMIT PATH... answers Terraform with {"problems": "…"}: what `interlock validate` has against the files, where
-# an execution may take that long; nothing where they are fine.
+# check.sh INTERLOCK TIMELIMIT JOBTYPES ENV PATH... answers Terraform with {"problems": "…", "warnings": "…"}: what
+# `interlock validate` reports about the files, where an execution may take that long, jobs of these types may be started and
+# ${env:NAME} may read these variables. Without errors, what it reports is warnings.
 set -u
-command=$1 limit=$2
-shift 2
+command=$1 limit=$2 types=$3 env=$4
+shift 4
 if ! command -v "$command" >/dev/null 2>&1; then
 	echo "there is no $command to check the files with; install Interlock, or name it with interlock_path" >&2
 	exit 1
 fi
-problems=$("$command" validate --platform aws --time-limit "$limit" "$@" 2>&1) && problems=
-printf '%s' "$problems" | awk '
-	BEGIN { printf "{\"problems\": \"" }
-	{ gsub(/\\/, "&&"); gsub(/"/, "\\\""); gsub(/\t/, "\\t"); gsub(/[\001-\037]/, ""); printf "%s%s", (NR > 1 ? "\\n" : ""), $0 }
-	END { print "\"}" }'
+validate() { "$command" validate --platform aws --time-limit "$limit" --job-types "$types" ${env:+--env "$env"} "$@"; }
+
+# text makes a text a JSON string.
+text() {
+	printf '%s' "$1" | awk '
+		BEGIN { printf "\"" }
+		{ gsub(/\\/, "&&"); gsub(/"/, "\\\""); gsub(/\t/, "\\t"); gsub(/[\001-\037]/, ""); printf "%s%s", (NR > 1 ? "\\n" : ""), $0 }
+		END { printf "\"" }'
+}
+
+problems= warnings=
+if found=$(validate --format json "$@" 2>&1); then
+	[ "$found" = "[]" ] || warnings=$(validate "$@" 2>&1)
+else
+	problems=$(validate "$@" 2>&1)
+fi
+printf '{"problems": %s, "warnings": %s}\n' "$(text "$problems")" "$(text "$warnings")"

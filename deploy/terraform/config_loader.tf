@@ -17,7 +17,8 @@ locals {
 data "external" "check" {
   count = length(local.pipeline_files) > 0 ? 1 : 0
 
-  program = concat(["sh", "${path.module}/check.sh", var.interlock_path, "${var.sfn_timeout_seconds}s"],
+  program = concat(["sh", "${path.module}/check.sh", var.interlock_path, "${var.sfn_timeout_seconds}s",
+    local.offers_environment.JOB_TYPES, local.offers_environment.SECRET_VARIABLES],
   [for path in [var.pipelines_path, var.calendars_path, var.archetypes_path] : abspath(path) if path != null])
 
   lifecycle {
@@ -25,6 +26,14 @@ data "external" "check" {
       condition     = self.result.problems == ""
       error_message = "The pipeline files have errors:\n${self.result.problems}"
     }
+  }
+}
+
+# A warning does not fail the plan, and is shown in it.
+check "files" {
+  assert {
+    condition     = alltrue([for c in data.external.check : c.result.warnings == ""])
+    error_message = "The pipeline files have warnings:\n${join("\n", [for c in data.external.check : c.result.warnings])}"
   }
 }
 

@@ -66,29 +66,39 @@ resource "aws_cloudwatch_event_target" "watchdog" {
   }
 }
 
-# A changed alarm is told as INFRA_ALARM to both who listen to the bus, and by the stream-router to everybody else who does.
-# CloudWatch tells of it on the default bus.
+# A changed alarm goes as INFRA_ALARM to the sink and to the alerts, and through the stream-router to the bus. CloudWatch reports
+# it on the default bus. That it is over is no warning.
+locals {
+  alarm_states = {
+    alarm = { states = ["ALARM", "INSUFFICIENT_DATA"], severity = "warning" }
+    ok    = { states = ["OK"], severity = "info" }
+  }
+}
+
 resource "aws_cloudwatch_event_rule" "alarms" {
-  name        = "${local.prefix}-alarms"
-  description = "Alarms of Interlock that changed their state"
+  for_each = local.alarm_states
+
+  name        = "${local.prefix}-alarms-${each.key}"
+  description = "Alarms of Interlock that are now ${join(" or ", each.value.states)}"
   tags        = local.tags
 
   event_pattern = jsonencode({
     source        = ["aws.cloudwatch"]
     "detail-type" = ["CloudWatch Alarm State Change"]
     resources     = [{ prefix = "${local.arn.alarms}:${local.prefix}-" }]
+    detail        = { state = { value = each.value.states } }
   })
 }
 
 resource "aws_cloudwatch_event_target" "alarm" {
-  for_each = {
-    sink   = aws_lambda_function.this["event-sink"].arn
-    alerts = aws_sqs_queue.alerts.arn
-    bus    = aws_lambda_function.this["stream-router"].arn
-  }
+  for_each = merge([for state, of in local.alarm_states : {
+    "${state}-sink"   = { state = state, severity = of.severity, arn = aws_lambda_function.this["event-sink"].arn }
+    "${state}-alerts" = { state = state, severity = of.severity, arn = aws_sqs_queue.alerts.arn }
+    "${state}-bus"    = { state = state, severity = of.severity, arn = aws_lambda_function.this["stream-router"].arn }
+  }]...)
 
-  rule = aws_cloudwatch_event_rule.alarms.name
-  arn  = each.value
+  rule = aws_cloudwatch_event_rule.alarms[each.value.state].name
+  arn  = each.value.arn
 
   input_transformer {
     input_paths = {
@@ -97,7 +107,7 @@ resource "aws_cloudwatch_event_target" "alarm" {
       alarm = "$.detail.alarmName"
       state = "$.detail.state.value"
     }
-    input_template = file("${path.module}/alarm.json")
+    input_template = replace(file("${path.module}/alarm.json"), "SEVERITY", each.value.severity)
   }
 
   dead_letter_config {
@@ -108,8 +118,10 @@ resource "aws_cloudwatch_event_target" "alarm" {
 resource "aws_lambda_permission" "rule" {
   for_each = {
     all      = { function = "event-sink", rule = aws_cloudwatch_event_rule.all.arn }
-    alarms   = { function = "event-sink", rule = aws_cloudwatch_event_rule.alarms.arn }
-    bus      = { function = "stream-router", rule = aws_cloudwatch_event_rule.alarms.arn }
+    alarms   = { function = "event-sink", rule = aws_cloudwatch_event_rule.alarms["alarm"].arn }
+    bus      = { function = "stream-router", rule = aws_cloudwatch_event_rule.alarms["alarm"].arn }
+    over     = { function = "event-sink", rule = aws_cloudwatch_event_rule.alarms["ok"].arn }
+    over-bus = { function = "stream-router", rule = aws_cloudwatch_event_rule.alarms["ok"].arn }
     watchdog = { function = "watchdog", rule = aws_cloudwatch_event_rule.watchdog.arn }
   }
 
@@ -120,22 +132,50 @@ resource "aws_lambda_permission" "rule" {
   source_arn    = each.value.rule
 }
 
-# Rules put events into the queue of alerts, and what they cannot deliver into that of the dead.
+# Rules put events into the queue of alerts, and what they cannot deliver into that of the dead. Nothing reaches a queue over plain
+# HTTP.
 data "aws_iam_policy_document" "queue" {
-  for_each = { alerts = aws_sqs_queue.alerts.arn, dead = aws_sqs_queue.dead["alert"].arn }
+  for_each = {
+    alerts  = aws_sqs_queue.alerts.arn
+    alert   = aws_sqs_queue.dead["alert"].arn
+    control = aws_sqs_queue.dead["control"].arn
+    joblog  = aws_sqs_queue.dead["joblog"].arn
+  }
 
   statement {
-    sid       = "Rules"
-    actions   = ["sqs:SendMessage"]
+    sid       = "OnlyTLS"
+    effect    = "Deny"
+    actions   = ["sqs:*"]
     resources = [each.value]
     principals {
-      type        = "Service"
-      identifiers = ["events.amazonaws.com"]
+      type        = "*"
+      identifiers = ["*"]
     }
     condition {
-      test     = "ArnEquals"
-      variable = "aws:SourceArn"
-      values   = [aws_cloudwatch_event_rule.all.arn, aws_cloudwatch_event_rule.alerts.arn, aws_cloudwatch_event_rule.alarms.arn]
+      test     = "Bool"
+      variable = "aws:SecureTransport"
+      values   = ["false"]
+    }
+  }
+
+  dynamic "statement" {
+    for_each = contains(["alerts", "alert"], each.key) ? [each.value] : []
+    content {
+      sid       = "Rules"
+      actions   = ["sqs:SendMessage"]
+      resources = [statement.value]
+      principals {
+        type        = "Service"
+        identifiers = ["events.amazonaws.com"]
+      }
+      condition {
+        test     = "ArnEquals"
+        variable = "aws:SourceArn"
+        values = [
+          aws_cloudwatch_event_rule.all.arn, aws_cloudwatch_event_rule.alerts.arn,
+          aws_cloudwatch_event_rule.alarms["alarm"].arn, aws_cloudwatch_event_rule.alarms["ok"].arn,
+        ]
+      }
     }
   }
 }
@@ -146,8 +186,10 @@ resource "aws_sqs_queue_policy" "alerts" {
 }
 
 resource "aws_sqs_queue_policy" "dead" {
-  queue_url = aws_sqs_queue.dead["alert"].id
-  policy    = data.aws_iam_policy_document.queue["dead"].json
+  for_each = toset(["control", "joblog", "alert"])
+
+  queue_url = aws_sqs_queue.dead[each.key].id
+  policy    = data.aws_iam_policy_document.queue[each.key].json
 }
 
 # One-time entries, made by the functions: an instant that has not come yet.

@@ -26,6 +26,8 @@ resource "aws_iam_role" "function" {
   name               = "${local.prefix}-${each.key}"
   assume_role_policy = data.aws_iam_policy_document.assume["lambda"].json
   tags               = local.tags
+
+  permissions_boundary = var.permissions_boundary_arn
 }
 
 resource "aws_iam_role_policy" "function" {
@@ -61,6 +63,34 @@ data "aws_iam_policy_document" "common" {
     sid       = "Key"
     actions   = ["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*"]
     resources = [local.kms_key_arn]
+    condition {
+      test     = "StringEquals"
+      variable = "kms:ViaService"
+      values   = [for service in ["dynamodb", "events", "lambda", "sqs"] : "${service}.${local.region}.amazonaws.com"]
+    }
+  }
+
+  # Interfaces cannot be named before they are there.
+  dynamic "statement" {
+    for_each = contains(keys(local.networks), each.key) ? [each.key] : []
+    content {
+      sid = "Network"
+      actions = [
+        "ec2:AssignPrivateIpAddresses", "ec2:CreateNetworkInterface", "ec2:DeleteNetworkInterface", "ec2:DescribeNetworkInterfaces",
+        "ec2:DescribeSubnets", "ec2:UnassignPrivateIpAddresses",
+      ]
+      resources = ["*"]
+    }
+  }
+
+  # Traces belong to no resource.
+  dynamic "statement" {
+    for_each = var.xray_tracing ? [each.key] : []
+    content {
+      sid       = "Trace"
+      actions   = ["xray:PutTelemetryRecords", "xray:PutTraceSegments"]
+      resources = ["*"]
+    }
   }
 }
 
@@ -303,6 +333,8 @@ resource "aws_iam_role" "service" {
   name               = "${local.prefix}-${each.key}"
   assume_role_policy = data.aws_iam_policy_document.assume[each.key].json
   tags               = local.tags
+
+  permissions_boundary = var.permissions_boundary_arn
 }
 
 resource "aws_iam_role_policy" "service" {
@@ -321,6 +353,28 @@ data "aws_iam_policy_document" "states" {
     sid       = "Steps"
     actions   = ["lambda:InvokeFunction"]
     resources = [local.function_arns["orchestrator"], local.function_arns["sla-monitor"]]
+  }
+
+  # Who delivers logs is an account's own list, which has no name.
+  dynamic "statement" {
+    for_each = var.sfn_log_level == "OFF" ? [] : [var.sfn_log_level]
+    content {
+      sid = "Log"
+      actions = [
+        "logs:CreateLogDelivery", "logs:DeleteLogDelivery", "logs:DescribeLogGroups", "logs:DescribeResourcePolicies", "logs:GetLogDelivery",
+        "logs:ListLogDeliveries", "logs:PutResourcePolicy", "logs:UpdateLogDelivery",
+      ]
+      resources = ["*"]
+    }
+  }
+
+  dynamic "statement" {
+    for_each = var.xray_tracing ? ["states"] : []
+    content {
+      sid       = "Trace"
+      actions   = ["xray:GetSamplingRules", "xray:GetSamplingTargets", "xray:PutTelemetryRecords", "xray:PutTraceSegments"]
+      resources = ["*"]
+    }
   }
 }
 

@@ -2,7 +2,7 @@ locals {
   # The functions, and how long each may take, in seconds.
   functions = {
     stream-router    = 60
-    orchestrator     = 120 # a start may take 100
+    orchestrator     = 900 # it waits for jobs that answer when they are done, for 14 minutes
     sla-monitor      = 60
     watchdog         = 120
     event-sink       = 30
@@ -38,16 +38,15 @@ locals {
   }
 
   # Of those that bring every stored intent to what waits for it.
-  relay_environment = merge(local.schedule_environment, {
+  relay_environment = merge(local.schedule_environment, local.offers_environment, {
     EVENT_BUS_NAME    = aws_cloudwatch_event_bus.this.name
     STATE_MACHINE_ARN = local.state_machine_arn
     ORCHESTRATOR_ARN  = local.function_arns["orchestrator"]
   })
 
   # Of the one that starts jobs.
-  job_environment = merge(var.job_environment, {
-    SECRET_VARIABLES = join(",", nonsensitive(keys(var.job_environment)))
-    EGRESS_ALLOW     = join(",", var.egress_allow)
+  job_environment = merge(var.job_environment, local.offers_environment, {
+    EGRESS_ALLOW = join(",", var.egress_allow)
   })
 
   slack_environment = { for name, value in {
@@ -56,6 +55,24 @@ locals {
     SLACK_SECRET_ARN = var.slack_secret_arn
     SLACK_BOT_TOKEN  = var.slack_bot_token
   } : name => value if value != null }
+
+  # Where each function that is in a network of yours is.
+  networks = { for name in keys(local.functions) : name => try(var.vpc_config[name], var.vpc_config["all"]) if can(try(var.vpc_config[name], var.vpc_config["all"])) }
+
+  # What pipeline files may ask for: the functions reject others, and so does the check of the plan.
+  job_types = concat(
+    ["command", "http", "airflow", "databricks", "external"],
+    var.enable_glue_trigger ? ["glue"] : [],
+    var.enable_emr_trigger ? ["emr"] : [],
+    var.enable_emr_serverless_trigger ? ["emr-serverless"] : [],
+    var.enable_sfn_trigger ? ["step-function"] : [],
+    var.enable_lambda_trigger ? ["lambda"] : [],
+  )
+
+  offers_environment = {
+    JOB_TYPES        = join(",", local.job_types)
+    SECRET_VARIABLES = join(",", nonsensitive(keys(var.job_environment)))
+  }
 
   watchdog_rate    = regex("^rate\\((?P<count>[0-9]+) (?P<unit>minute|hour)s?\\)$", var.watchdog_schedule)
   watchdog_seconds = tonumber(local.watchdog_rate.count) * (local.watchdog_rate.unit == "hour" ? 3600 : 60)
@@ -70,11 +87,26 @@ resource "aws_lambda_function" "this" {
   source_code_hash = filebase64sha256("${var.dist_path}/${each.key}.zip")
   handler          = "bootstrap"
   runtime          = "provided.al2023"
-  architectures    = ["arm64"]
+  architectures    = [var.architecture]
   memory_size      = var.lambda_memory_size
   timeout          = each.value
   kms_key_arn      = local.kms_key_arn
   tags             = local.tags
+
+  # -1 leaves the function in what the account has unreserved.
+  reserved_concurrent_executions = lookup(var.reserved_concurrency, each.key, -1)
+
+  tracing_config {
+    mode = var.xray_tracing ? "Active" : "PassThrough"
+  }
+
+  dynamic "vpc_config" {
+    for_each = contains(keys(local.networks), each.key) ? [local.networks[each.key]] : []
+    content {
+      subnet_ids         = vpc_config.value.subnet_ids
+      security_group_ids = vpc_config.value.security_group_ids
+    }
+  }
 
   # An event is brought to the sink once; what it cannot keep in three tries would be gone. The other functions have a queue or a
   # stream in front of them, or find again what is left to do.
@@ -135,6 +167,35 @@ resource "aws_lambda_event_source_mapping" "stream" {
     on_failure {
       destination_arn = aws_sqs_queue.dead[each.key].arn
     }
+  }
+
+  # Only rows that mean something to the function come: those that it has marked, and those that others write.
+  filter_criteria {
+    dynamic "filter" {
+      for_each = local.stream_filters[each.key]
+      content {
+        pattern = jsonencode(filter.value)
+      }
+    }
+  }
+
+  # Nothing that the first records lead to is published before it has somewhere to go.
+  depends_on = [
+    aws_cloudwatch_event_target.sink, aws_cloudwatch_event_target.alerts, aws_lambda_permission.rule,
+    aws_sqs_queue_policy.alerts, aws_sqs_queue_policy.dead, aws_sfn_state_machine.pipeline,
+  ]
+}
+
+locals {
+  stream_filters = {
+    control = [
+      { dynamodb = { NewImage = { told = { BOOL = [true] } } } },
+      { dynamodb = { Keys = { SK = { S = ["CONFIG", { prefix = "SENSOR#" }, { prefix = "RERUN_REQUEST#" }, { prefix = "REQUEST#" }] } } } },
+    ]
+    joblog = [
+      { dynamodb = { NewImage = { told = { BOOL = [true] } } } },
+      { dynamodb = { NewImage = { version = { N = [{ exists = false }] } } } },
+    ]
   }
 }
 

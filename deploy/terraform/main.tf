@@ -108,7 +108,7 @@ data "aws_iam_policy_document" "key" {
     condition {
       test     = "ArnLike"
       variable = "kms:EncryptionContext:aws:logs:arn"
-      values   = ["${local.arn.logs}:log-group:/aws/lambda/${local.prefix}-*"]
+      values   = ["${local.arn.logs}:log-group:/aws/lambda/${local.prefix}-*", "${local.arn.logs}:log-group:/aws/vendedlogs/states/${local.prefix}-*"]
     }
   }
 }

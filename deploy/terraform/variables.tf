@@ -66,8 +66,8 @@ variable "sfn_timeout_seconds" {
   default     = 14400
 
   validation {
-    condition     = var.sfn_timeout_seconds >= 60 && floor(var.sfn_timeout_seconds) == var.sfn_timeout_seconds
-    error_message = "Write a whole number of seconds, at least 60."
+    condition     = var.sfn_timeout_seconds >= 600 && var.sfn_timeout_seconds <= 31536000 && floor(var.sfn_timeout_seconds) == var.sfn_timeout_seconds
+    error_message = "Write a whole number of seconds, from 600 (an attempt ends five minutes earlier) to 31536000 (a year, which Step Functions allows)."
   }
 }
 
@@ -254,4 +254,62 @@ variable "tags" {
   description = "Tags of everything."
   type        = map(string)
   default     = {}
+}
+
+variable "architecture" {
+  description = "Processor of the functions, arm64 or x86_64: that of the zip files (`make lambda ARCH=x86_64`)."
+  type        = string
+  default     = "arm64"
+
+  validation {
+    condition     = contains(["arm64", "x86_64"], var.architecture)
+    error_message = "Write arm64 or x86_64."
+  }
+}
+
+variable "vpc_config" {
+  description = "Networks of the functions, by function or for \"all\": subnets and security groups. They need a way to the AWS services: endpoints or NAT."
+  type        = map(object({ subnet_ids = list(string), security_group_ids = list(string) }))
+  default     = {}
+
+  validation {
+    condition = alltrue([for name in keys(var.vpc_config) : contains(
+    ["all", "stream-router", "orchestrator", "sla-monitor", "watchdog", "event-sink", "alert-dispatcher"], name)])
+    error_message = "Name functions, or all."
+  }
+}
+
+variable "permissions_boundary_arn" {
+  description = "A permissions boundary of all roles."
+  type        = string
+  default     = null
+}
+
+variable "reserved_concurrency" {
+  description = "Reserved concurrency by function, such as { event-sink = 20 }. It is part of what the account has."
+  type        = map(number)
+  default     = {}
+
+  validation {
+    condition = alltrue([for name, n in var.reserved_concurrency : n >= 1 && contains(
+    ["stream-router", "orchestrator", "sla-monitor", "watchdog", "event-sink", "alert-dispatcher"], name)])
+    error_message = "Name functions, each with at least 1."
+  }
+}
+
+variable "xray_tracing" {
+  description = "Trace functions and executions with X-Ray."
+  type        = bool
+  default     = false
+}
+
+variable "sfn_log_level" {
+  description = "What the state machine logs: ALL, ERROR, FATAL or OFF. Its data is never logged."
+  type        = string
+  default     = "ERROR"
+
+  validation {
+    condition     = contains(["ALL", "ERROR", "FATAL", "OFF"], var.sfn_log_level)
+    error_message = "Write ALL, ERROR, FATAL or OFF."
+  }
 }

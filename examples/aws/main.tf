@@ -1,5 +1,5 @@
 # Interlock in an account of yours, with the pipelines in ./pipelines. From this folder:
-#   ../../deploy/build.sh ../../dist
+#   make -C ../.. build lambda
 #   terraform init && terraform apply -var environment=dev
 terraform {
   required_version = ">= 1.9"
@@ -34,6 +34,7 @@ module "interlock" {
   dist_path      = "${path.module}/../../dist"
   pipelines_path = "${path.module}/pipelines"
   calendars_path = "${path.module}/calendars"
+  interlock_path = abspath("${path.module}/../../bin/interlock") # what `make build` makes
   tags           = { Team = "data-platform" }
 }
 

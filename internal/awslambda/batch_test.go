@@ -12,6 +12,7 @@ import (
 	"github.com/interlock-go/interlock/internal/awslambda"
 	"github.com/interlock-go/interlock/internal/awslambda/awslambdatest"
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/dynamo"
 	"github.com/interlock-go/interlock/internal/store/record"
@@ -30,6 +31,10 @@ func (scripted) PutProduced(context.Context, record.Produced) (*store.Change, er
 }
 
 func (scripted) Files(context.Context) (dynamo.Files, error) { return dynamo.Files{}, nil }
+
+func (scripted) Unread(context.Context, pipeline.ID, time.Time) ([]dynamo.Produced, error) {
+	return nil, nil
+}
 
 func (scripted) Outboxes(context.Context, time.Time) ([]awslambda.Outbox, error) { return nil, nil }
 

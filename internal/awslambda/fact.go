@@ -51,6 +51,7 @@ func (r Record) at() time.Time {
 // Facts are what a record tells. Most tell one, many none: not every row is anybody's business.
 type Facts struct {
 	Pipeline pipeline.ID // whose rows they are, which come in order
+	At       time.Time   // when the row was written, by the stream: in whole seconds
 
 	Change  *store.Change        // for the router
 	Task    string               // stored, by its id: on its way to what waits for it
@@ -59,6 +60,7 @@ type Facts struct {
 	File    *pipeline.Source     // a pipeline, calendar or archetype file, which somebody deployed
 	Result  *run.Outcome         // of a job, written by somebody else
 	Rerun   *router.RerunRequest // written by somebody else
+	Operate *Operation           // what an operator asks for
 	Refused *Refused             // a row of somebody else's that makes no sense
 }
 
@@ -82,6 +84,8 @@ type Streams interface {
 	// PutProduced makes a reading of a producer's row, unless a later one is there, and returns its change; nil if there is
 	// none. It may be repeated.
 	PutProduced(ctx context.Context, p record.Produced) (*store.Change, error)
+	// Unread are the rows of a pipeline's producers whose records were lost.
+	Unread(ctx context.Context, id pipeline.ID, now time.Time) ([]dynamo.Produced, error)
 	// Files are all pipeline, calendar and archetype files that there are.
 	Files(ctx context.Context) (dynamo.Files, error)
 	// Outboxes are those that were committed before an instant and that nobody has passed on, oldest first.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -47,11 +48,11 @@ func (f *Files) refresh(ctx context.Context, h *Host) error {
 
 // changed looks at all files because of one, unless that one was looked at as it is: where very many are deployed at once, a
 // look sees far more of them than its record tells of.
-func (f *Files) changed(ctx context.Context, r *Router, one pipeline.Source) error {
+func (f *Files) changed(ctx context.Context, r *Router, one pipeline.Source, put time.Time) error {
 	if f.looked[one.File] == digest(one) {
 		return nil
 	}
-	return f.apply(ctx, r, one, "")
+	return f.apply(ctx, r, one, "", put)
 }
 
 // gone looks at all files because one was taken away.
@@ -59,7 +60,7 @@ func (f *Files) gone(ctx context.Context, r *Router, name string) error {
 	if _, there := f.looked[name]; f.looked != nil && !there {
 		return nil
 	}
-	return f.apply(ctx, r, pipeline.Source{}, name)
+	return f.apply(ctx, r, pipeline.Source{}, name, time.Time{})
 }
 
 func digest(s pipeline.Source) string { return hash(32, s.File, string(s.Data)) }
@@ -68,14 +69,15 @@ func digest(s pipeline.Source) string { return hash(32, s.File, string(s.Data)) 
 // other from being accepted.
 //
 // The list of files may follow a moment later: the one that was just written counts although it is not listed yet, and a file
-// that is missing is gone only if its removal was told.
-func (f *Files) apply(ctx context.Context, r *Router, written pipeline.Source, removed string) error {
+// that is missing is gone only if its removal was told. The one that was written was put at that instant, and others that
+// are new not before it.
+func (f *Files) apply(ctx context.Context, r *Router, written pipeline.Source, removed string, put time.Time) error {
 	f.looked = nil
 	listed, err := r.Streams.Files(ctx)
 	if err != nil {
 		return err
 	}
-	all := catalog.Files{Pipelines: listed.Pipelines, Calendars: listed.Calendars, Archetypes: listed.Archetypes}
+	all := catalog.Files{Pipelines: listed.Pipelines, Calendars: listed.Calendars, Archetypes: listed.Archetypes, Since: put}
 	add(&all, written)
 	all.Gone = unlisted(r.Catalog.Current(), all.Pipelines, removed)
 	report, err := r.Catalog.Apply(ctx, all, r.Now())

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
 // Settings are what the functions take from their environment. A function reads only what it needs of them.
@@ -25,6 +27,7 @@ type Settings struct {
 	Watch      time.Duration // between two passes of the watchdog
 	EventsKept time.Duration
 
+	JobTypes        []string // that may be started; nil if the function does not know
 	SecretVariables []string // names that ${env:…} may read
 	EgressAllow     []string // hosts and networks that may be reached beside the public ones
 
@@ -50,6 +53,7 @@ const (
 	envStartTries     = "TRIGGER_MAX_ATTEMPTS"
 	envWatch          = "WATCHDOG_INTERVAL_SECONDS"
 	envEventsKept     = "EVENTS_TTL_DAYS"
+	envJobTypes       = "JOB_TYPES"
 	envSecrets        = "SECRET_VARIABLES"
 	envEgress         = "EGRESS_ALLOW"
 	envSlackToken     = "SLACK_BOT_TOKEN"
@@ -100,11 +104,11 @@ func Read(f Function, getenv func(string) string) (Settings, error) {
 		Environment: getenv(envEnvironment), Bus: getenv(envBus), StateMachine: getenv(envStateMachine), Orchestrator: getenv(envOrchestrator),
 		StreamRouter: getenv(envStreamRouter), SLAMonitor: getenv(envSLAMonitor),
 		SchedulerGroup: getenv(envSchedulerGroup), SchedulerRole: getenv(envSchedulerRole),
-		TimeLimit:       time.Duration(r.number(envTimeLimit, 14400)) * time.Second,
-		StartTries:      r.number(envStartTries, 3),
-		Watch:           time.Duration(r.number(envWatch, 300)) * time.Second,
-		EventsKept:      time.Duration(r.number(envEventsKept, 90)) * 24 * time.Hour,
-		SecretVariables: list(getenv(envSecrets)), EgressAllow: list(getenv(envEgress)),
+		TimeLimit:  time.Duration(r.number(envTimeLimit, 14400)) * time.Second,
+		StartTries: r.number(envStartTries, 3),
+		Watch:      time.Duration(r.number(envWatch, 300)) * time.Second,
+		EventsKept: time.Duration(r.number(envEventsKept, 90)) * 24 * time.Hour,
+		JobTypes:   list(getenv(envJobTypes)), SecretVariables: list(getenv(envSecrets)), EgressAllow: list(getenv(envEgress)),
 		SlackToken: getenv(envSlackToken), SlackSecret: getenv(envSlackSecret), SlackChannel: getenv(envSlackChannel),
 		SlackAPI: r.text(envSlackAPI, "https://slack.com/api/"), AlertQueue: getenv(envAlertQueue),
 	}
@@ -112,6 +116,14 @@ func Read(f Function, getenv func(string) string) (Settings, error) {
 		return s, fmt.Errorf("the environment of function %s: %w", f, errors.Join(r.errs...))
 	}
 	return s, nil
+}
+
+// Offers is what the deployment offers to pipeline files; nil if the function does not know.
+func (s Settings) Offers() *pipeline.Offers {
+	if len(s.JobTypes) == 0 {
+		return nil
+	}
+	return &pipeline.Offers{Jobs: s.JobTypes, Env: s.SecretVariables}
 }
 
 // reader collects what is wrong.

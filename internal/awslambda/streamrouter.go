@@ -59,7 +59,9 @@ func (r *Router) records(ctx context.Context, batch []Record) events.DynamoDBEve
 	answer := events.DynamoDBEventResponse{BatchItemFailures: []events.DynamoDBBatchItemFailure{}}
 	failed := map[pipeline.ID]bool{}
 	for _, rec := range batch {
-		id, err := r.record(ctx, rec, failed)
+		one, end := r.share(ctx)
+		id, err := r.record(one, rec, failed)
+		end()
 		if err == nil {
 			continue
 		}
@@ -69,6 +71,16 @@ func (r *Router) records(ctx context.Context, batch []Record) events.DynamoDBEve
 		answer.BatchItemFailures = append(answer.BatchItemFailures, events.DynamoDBBatchItemFailure{ItemIdentifier: rec.Change.Sequence})
 	}
 	return answer
+}
+
+// share gives one record a third of the time that the function has left, so that one that hangs leaves time for those behind
+// it, and for the answer.
+func (r *Router) share(ctx context.Context) (context.Context, context.CancelFunc) {
+	end, limited := ctx.Deadline()
+	if !limited {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, end.Sub(r.Now())/3)
 }
 
 // errAfter says that an earlier record of the pipeline has to come first.
@@ -131,10 +143,12 @@ func (r *Router) written(ctx context.Context, f Facts) error {
 	case f.Sensor != nil:
 		return r.sensed(ctx, *f.Sensor)
 	case f.File != nil:
-		return r.files.changed(ctx, r, *f.File)
+		return r.files.changed(ctx, r, *f.File, f.At)
 	case f.Result != nil:
 		_, err := r.router.Report(ctx, *f.Result, r.Now())
 		return r.refused(err)
+	case f.Operate != nil:
+		return r.operate(ctx, *f.Operate)
 	case f.Rerun != nil:
 		_, err := r.router.Rerun(ctx, *f.Rerun, r.Now())
 		return r.refused(err)
@@ -142,18 +156,22 @@ func (r *Router) written(ctx context.Context, f Facts) error {
 	return nil
 }
 
-// sensed makes a reading of a row, and reacts to it at once. If that fails, the row comes again and gives the same change. A row
-// for a period that cannot be is rejected.
+// sensed makes a reading of a row, and reacts to it at once. If that fails, the row comes again and gives the same change.
 func (r *Router) sensed(ctx context.Context, p dynamo.Produced) error {
-	id, reading := p.Write.Pipeline, p.Write.Reading
-	if err := r.Catalog.Current().CheckDate(id, reading.Key, reading.Period, p.At, catalog.MaxFuture); err != nil {
-		return r.tellRefused(ctx, Refused{Row: p.Row, Reason: err.Error(), Record: p.Sequence}, id)
-	}
-	c, err := r.Streams.PutProduced(ctx, p.Produced)
+	c, err := r.reading(ctx, p)
 	if err != nil || c == nil {
 		return err
 	}
 	return r.router.Handle(ctx, *c, r.Now())
+}
+
+// reading makes a reading of a row, and returns its change; nil if there is none. It rejects a row for a period that cannot be.
+func (r *Router) reading(ctx context.Context, p dynamo.Produced) (*store.Change, error) {
+	id, reading := p.Write.Pipeline, p.Write.Reading
+	if err := r.Catalog.Current().CheckDate(id, reading.Key, reading.Period, p.At, catalog.MaxFuture); err != nil {
+		return nil, r.tellRefused(ctx, Refused{Row: p.Row, Reason: err.Error(), Record: p.Sequence}, id)
+	}
+	return r.Streams.PutProduced(ctx, p.Produced)
 }
 
 // refused passes over what the router will never grant, however often it is asked: there is nobody to answer, so it is logged.

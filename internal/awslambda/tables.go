@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/interlock-go/interlock/internal/sink"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/dynamo"
+	"github.com/interlock-go/interlock/internal/store/record"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
@@ -33,7 +35,7 @@ const (
 // Facts reads a record.
 func (t Tables) Facts(r Record) (Facts, error) {
 	n, err := dynamo.Record{Image: r.Change.Image, Sequence: r.Change.Sequence, At: r.at()}.Read()
-	f := Facts{Pipeline: n.Pipeline, Change: n.Change, Task: n.Task, Sensor: n.Sensor, Result: n.Result}
+	f := Facts{Pipeline: n.Pipeline, At: r.at(), Change: n.Change, Task: n.Task, Sensor: n.Sensor, Result: n.Result}
 	if err != nil {
 		return f, err
 	}
@@ -55,10 +57,24 @@ func (t Tables) Facts(r Record) (Facts, error) {
 			By: sink.Cut(q.By, longestName), Reason: sink.Cut(q.Reason, longestReason), Force: q.Force, BypassGate: q.BypassGate,
 		}
 	}
+	if n.RequestID != "" {
+		f.operation(n.RequestID, n.Request, r)
+	}
 	if n.Outbox != nil {
 		f.Outbox, err = t.outbox(*n.Outbox)
 	}
 	return f, err
+}
+
+// operation reads what an operator asks for.
+func (f *Facts) operation(id string, request []byte, r Record) {
+	o := Operation{ID: id}
+	if err := json.Unmarshal(request, &o); err != nil {
+		f.Refused = &Refused{Row: r.Change.Keys.SK.S, Reason: "the attribute request is not JSON as `interlock` writes it", Record: r.Change.Sequence}
+		return
+	}
+	o.By, o.Reason, o.Outcome.Message = sink.Cut(o.By, longestName), sink.Cut(o.Reason, longestReason), sink.Cut(o.Outcome.Message, longestMessage)
+	f.Operate = &o
 }
 
 // fileName is how Files calls the file of a row.
@@ -86,6 +102,29 @@ func (t Tables) outbox(o dynamo.Outbox) (*Outbox, error) {
 		out.Events = append(out.Events, e)
 	}
 	return out, nil
+}
+
+// Unread compares the rows of producers with what was stored of their records.
+func (t Tables) Unread(ctx context.Context, id pipeline.ID, now time.Time) ([]dynamo.Produced, error) {
+	rows, err := t.Produced(ctx, id, now)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	all := make([]record.Produced, len(rows))
+	for i, r := range rows {
+		all[i] = r.Produced
+	}
+	unread, err := t.Store.Unread(ctx, all)
+	var lost []dynamo.Produced
+	for _, r := range rows {
+		same := func(u record.Produced) bool {
+			return u.Write.Reading.Key == r.Write.Reading.Key && u.Write.Reading.Period == r.Write.Reading.Period
+		}
+		if slices.ContainsFunc(unread, same) {
+			lost = append(lost, r)
+		}
+	}
+	return lost, err
 }
 
 // Overview is the indexes that list what happened by when it was.

@@ -41,10 +41,12 @@ func (w *Watch) Pass(ctx context.Context) (WatchReply, error) {
 	if err := w.Catalog.Load(ctx); err != nil {
 		return WatchReply{}, err
 	}
+	lost, unread := w.recoverSensors(ctx)
 	report, err := w.dog.Pass(ctx, w.Now())
+	report.Findings[lostSensors] = lost
 	tasks, failed := w.relayOverdue(ctx)
 	outboxes, unpublished := w.publishOverdue(ctx)
-	return WatchReply{Findings: report.Findings, Relayed: tasks + outboxes}, errors.Join(err, failed, unpublished)
+	return WatchReply{Findings: report.Findings, Relayed: tasks + outboxes}, errors.Join(unread, err, failed, unpublished)
 }
 
 // relayOverdue relays the intents that should have been carried out two passes ago: the record that told of them was lost, or

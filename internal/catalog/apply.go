@@ -29,13 +29,16 @@ func (c *Catalog) Apply(ctx context.Context, files Files, now time.Time) (Report
 	files.Pipelines = append(slices.Clip(files.Pipelines), gone...)
 	set := pipeline.Load(files.Pipelines, pipeline.Options{
 		Jobs: c.kinds, Calendars: files.Calendars, Archetypes: files.Archetypes, Whole: true, Known: c.unchanged(files), InForce: c.inForce,
-		Platform: c.place.platform, TimeLimit: c.place.timeLimit, NoPrograms: c.place.noPrograms,
+		Platform: c.place.platform, TimeLimit: c.place.timeLimit, NoPrograms: c.place.noPrograms, Offers: c.place.offers,
 	})
 	rows, err := c.rows(ctx)
 	if err != nil {
 		return Report{Problems: set.Problems}, err
 	}
 	verdicts := c.judge(files.Pipelines, set, rows)
+	for i := range verdicts {
+		verdicts[i].since = files.Since
+	}
 	lost := c.holdLost(verdicts, files, now)
 	verdicts, seen := c.ours(verdicts, rows, files)
 	report, changed, err := c.settleAll(ctx, verdicts, rows, now)

@@ -71,6 +71,9 @@ type Files struct {
 	Gone       []string
 	Modified   map[string]time.Time
 	Folders    []string
+	// Since, where it is set, is when the first of the new files was put where they are read from, if that was before now: a
+	// pipeline that was not in force accepts what was written from then on.
+	Since time.Time
 }
 
 // Report says what Apply did, each list sorted.
@@ -85,12 +88,14 @@ type Report struct {
 type place struct {
 	platform   pipeline.Platform
 	timeLimit  time.Duration // of an attempt
+	offers     *pipeline.Offers
 	noPrograms bool
 }
 
-// On has files judged by the limits of a platform, too. It is said before files are applied.
-func (c *Catalog) On(p pipeline.Platform, timeLimit time.Duration) *Catalog {
-	c.place.platform, c.place.timeLimit = p, timeLimit
+// On has files judged by the limits of a platform, too, and by what the deployment there offers, unless that is nil. It is
+// called before files are applied.
+func (c *Catalog) On(p pipeline.Platform, timeLimit time.Duration, offers *pipeline.Offers) *Catalog {
+	c.place.platform, c.place.timeLimit, c.place.offers = p, timeLimit, offers
 	return c
 }
 

@@ -22,6 +22,7 @@ type verdict struct {
 	held       bool         // there is no file, and the removal waits: see Trouble
 	files      []string     // that were refused
 	problems   []string
+	since      time.Time // see Files
 }
 
 func accepted(d *pipeline.Definition, file pipeline.Source) *verdict {
@@ -98,6 +99,9 @@ func (v verdict) acceptance(row, all store.Pipeline, pendingFire func() bool, no
 	if row.Config == "" {
 		// Pipelines that were not in force expected nothing: neither their first acceptance nor a return opens the past.
 		next.Horizon = period.Instant(now)
+		if !v.since.IsZero() && v.since.Before(now) {
+			next.Horizon = period.Instant(v.since)
+		}
 		next.PauseAll = all.Pause
 		b.ExpectPipeline(store.AllPipelines, all)
 		if all.Paused() {

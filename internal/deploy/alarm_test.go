@@ -15,6 +15,7 @@ import (
 // dimensions are those by which CloudWatch knows the metrics.
 var dimensions = map[string][]string{
 	"AWS/Lambda Errors":                          {"FunctionName"},
+	"AWS/Lambda Invocations":                     {"FunctionName"},
 	"AWS/Lambda IteratorAge":                     {"FunctionName", "Resource"},
 	"AWS/States ExecutionsFailed":                {"StateMachineArn"},
 	"AWS/States ExecutionsTimedOut":              {"StateMachineArn"},
@@ -88,10 +89,28 @@ func TestAlarmsAreAllThere(t *testing.T) {
 		"ExecutionsTimedOut ≥ 1 in 300 s":                 {"executions-timed-out"},
 		"ExecutionsAborted ≥ 1 in 300 s":                  {"executions-aborted"},
 		"ApproximateNumberOfMessagesVisible ≥ 1 in 300 s": {"alert-dlq", "control-dlq", "joblog-dlq"},
+		"Invocations ≥ 1 in 900 s":                        {"watchdog-silent"}, // fewer, see below
 		"IteratorAge ≥ 300000 in 300 s":                   {"control-iterator-age", "joblog-iterator-age"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The watchdog's own alarm is raised by what is missing; every other by what is there.
+func TestTheWatchdogIsWatched(t *testing.T) {
+	m := least(t)
+	b := m.blocks["aws_cloudwatch_metric_alarm.this"]
+	each, err := m.instances(b)
+	check(t, err)
+	for _, one := range each {
+		want := "GreaterThanOrEqualToThreshold notBreaching"
+		if shown(one["each"].GetAttr("key")) == "watchdog-silent" {
+			want = "LessThanThreshold breaching"
+		}
+		if got := m.text(t, b, "comparison_operator", one) + " " + m.text(t, b, "treat_missing_data", one); got != want {
+			t.Errorf("%s: %s", shown(one["each"].GetAttr("key")), got)
+		}
 	}
 }
 
@@ -117,30 +136,38 @@ func TestStreamsAreReadThroughTheAliasThatIsWatched(t *testing.T) {
 	}
 }
 
+// An alarm that is over is an event like the one that began it, and no warning.
 func TestChangedAlarmIsAnEventOfTheCatalogue(t *testing.T) {
-	var paths []string
 	m := least(t)
-	for _, b := range m.blocks["aws_cloudwatch_event_target.alarm"].Body.Blocks {
-		if b.Type == "input_transformer" {
-			v, err := m.eval(b.Body.Attributes["input_paths"].Expr, nil)
+	b := m.blocks["aws_cloudwatch_event_target.alarm"]
+	targets, err := m.instances(b)
+	check(t, err)
+	for _, each := range targets {
+		state, severity := "ALARM", event.Warning
+		if shown(each["each"].GetAttr("value").GetAttr("state")) == "ok" {
+			state, severity = "OK", event.Info
+		}
+		given := map[string]string{"id": "3f2a", "time": "2026-03-03T10:00:00Z", "alarm": "prod-interlock-control-dlq", "state": state}
+		var text string
+		for _, inner := range b.Body.Blocks {
+			if inner.Type != "input_transformer" {
+				continue
+			}
+			text = m.text(t, inner, "input_template", each)
+			v, err := m.eval(inner.Body.Attributes["input_paths"].Expr, each)
 			check(t, err)
 			for name := range v.AsValueMap() {
-				paths = append(paths, name)
+				text = strings.ReplaceAll(text, "<"+name+">", given[name])
 			}
 		}
-	}
-	text := read(t, "deploy/terraform/alarm.json")
-	given := map[string]string{"id": "3f2a", "time": "2026-03-03T10:00:00Z", "alarm": "prod-interlock-control-dlq", "state": "OK"}
-	for _, name := range paths {
-		text = strings.ReplaceAll(text, "<"+name+">", given[name])
-	}
-	var e event.Event
-	check(t, json.Unmarshal([]byte(text), &e))
-	if want := (event.Alarm{Alarm: given["alarm"], State: "OK"}); e.Type != event.InfraAlarm || e.ID != "3f2a" || e.Detail.Extra != want {
-		t.Errorf("got %+v", e)
-	}
-	if e.Detail.Severity != event.Warning || !e.Time.Equal(e.Detail.Timestamp) {
-		t.Errorf("got %+v", e)
+		var e event.Event
+		check(t, json.Unmarshal([]byte(text), &e))
+		if want := (event.Alarm{Alarm: given["alarm"], State: state}); e.Type != event.InfraAlarm || e.ID != "3f2a" || e.Detail.Extra != want {
+			t.Errorf("got %+v", e)
+		}
+		if e.Detail.Severity != severity || !e.Time.Equal(e.Detail.Timestamp) {
+			t.Errorf("%s: got %+v", state, e)
+		}
 	}
 }
 
@@ -151,9 +178,15 @@ func TestChangedAlarmGoesToTheBusAndPastIt(t *testing.T) {
 	check(t, err)
 	var got []string
 	for _, each := range targets {
-		got = append(got, shown(each["each"].GetAttr("value")))
+		v := each["each"].GetAttr("value")
+		got = append(got, shown(v.GetAttr("state"))+" "+shown(v.GetAttr("arn")))
 	}
-	want := []string{"<aws_lambda_function.this.event-sink.arn>", "<aws_lambda_function.this.stream-router.arn>", "<aws_sqs_queue.alerts.arn>"}
+	var want []string
+	for _, state := range []string{"alarm", "ok"} {
+		for _, target := range []string{"<aws_lambda_function.this.event-sink.arn>", "<aws_lambda_function.this.stream-router.arn>", "<aws_sqs_queue.alerts.arn>"} {
+			want = append(want, state+" "+target)
+		}
+	}
 	if diff := cmp.Diff(want, sorted(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -168,8 +201,9 @@ func TestChangedAlarmGoesToTheBusAndPastIt(t *testing.T) {
 		may = append(may, shown(v.GetAttr("function"))+" "+shown(v.GetAttr("rule")))
 	}
 	wantMay := []string{
-		"event-sink <aws_cloudwatch_event_rule.alarms.arn>", "event-sink <aws_cloudwatch_event_rule.all.arn>",
-		"stream-router <aws_cloudwatch_event_rule.alarms.arn>", "watchdog <aws_cloudwatch_event_rule.watchdog.arn>",
+		"event-sink <aws_cloudwatch_event_rule.alarms.alarm.arn>", "event-sink <aws_cloudwatch_event_rule.alarms.ok.arn>",
+		"event-sink <aws_cloudwatch_event_rule.all.arn>", "stream-router <aws_cloudwatch_event_rule.alarms.alarm.arn>",
+		"stream-router <aws_cloudwatch_event_rule.alarms.ok.arn>", "watchdog <aws_cloudwatch_event_rule.watchdog.arn>",
 	}
 	if diff := cmp.Diff(wantMay, sorted(may)); diff != "" {
 		t.Errorf("who may be called by which rule (-want +got):\n%s", diff)

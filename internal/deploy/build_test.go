@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,7 +68,7 @@ func TestFilesAreCheckedByTheTimeLimitThatIsDeployed(t *testing.T) {
 	v, err := m.eval(m.blocks["data.external.check"].Body.Attributes["program"].Expr, nil)
 	check(t, err)
 	got := texts(v)
-	if len(got) != 4 || got[2] != "il" || got[3] != "86400s" {
+	if want := []string{"il", "86400s", "command,http,airflow,databricks,external", ""}; len(got) != 6 || !slices.Equal(got[2:], want) {
 		t.Errorf("it is called as %q", got)
 	}
 }
@@ -75,12 +76,14 @@ func TestFilesAreCheckedByTheTimeLimitThatIsDeployed(t *testing.T) {
 func TestFilesAreCheckedBeforeTheyAreDeployed(t *testing.T) {
 	name := binary(t)
 	script := filepath.Join(root, "deploy", "terraform", "check.sh")
+	var warned string
 	within := func(limit, path string) string {
 		t.Helper()
-		out, err := exec.Command("sh", script, name, limit, path).Output()
+		out, err := exec.Command("sh", script, name, limit, "http,glue", "JOBS_TOKEN", path).Output()
 		check(t, err)
 		var answer map[string]string // all that Terraform takes
 		check(t, json.Unmarshal(out, &answer))
+		warned = answer["warnings"]
 		return answer["problems"]
 	}
 	ask := func(path string) string { t.Helper(); return within("14400s", path) }
@@ -100,7 +103,24 @@ func TestFilesAreCheckedBeforeTheyAreDeployed(t *testing.T) {
 	if got := within("86400s", long); got != "" {
 		t.Errorf("a file that the functions would take is refused: %q", got)
 	}
-	if out, err := exec.Command("sh", script, "no-such-interlock", "14400s", bad).CombinedOutput(); err == nil || !strings.Contains(string(out), "interlock_path") {
+	for config, want := range map[string]string{
+		"type: http, config: {url: 'https://a.example', callback: true}":                        "callback",
+		"type: http, config: {url: 'https://a.example', headers: {Authorization: '${env:NO}'}}": "job_environment",
+		"type: http, config: {url: 'https://a.example', timeout: 15m}":                          "14m",
+		"type: lambda, config: {functionName: f}":                                               "enable_lambda_trigger",
+	} {
+		file := filepath.Join(t.TempDir(), "job.yaml")
+		check(t, os.WriteFile(file, []byte("pipeline: {id: a, owner: me}\nschedule: {cron: 0 8 * * *}\njob: {"+config+"}\n"), 0o600))
+		if got := ask(file); !strings.Contains(got, want) {
+			t.Errorf("%s: %q", config, got)
+		}
+	}
+	slow := filepath.Join(t.TempDir(), "slow.yaml")
+	check(t, os.WriteFile(slow, []byte("pipeline: {id: a, owner: me}\nschedule: {cron: 0 8 * * *}\njob: {type: http, pollInterval: 1s, config: {url: 'https://a.example', timeout: 5m}}\n"), 0o600))
+	if got := ask(slow); got != "" || !strings.Contains(warned, "will be raised") {
+		t.Errorf("the warning is not shown: %q, %q", got, warned)
+	}
+	if out, err := exec.Command("sh", script, "no-such-interlock", "14400s", "http", "", bad).CombinedOutput(); err == nil || !strings.Contains(string(out), "interlock_path") {
 		t.Errorf("%v: %s", err, out)
 	}
 }

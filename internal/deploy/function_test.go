@@ -17,7 +17,7 @@ import (
 
 // functions are those of Terraform that the modules use.
 var functions = map[string]function.Function{
-	"can": tryfunc.CanFunc, "concat": stdlib.ConcatFunc, "flatten": stdlib.FlattenFunc, "floor": stdlib.FloorFunc,
+	"can": tryfunc.CanFunc, "try": tryfunc.TryFunc, "contains": stdlib.ContainsFunc, "alltrue": allTrue, "concat": stdlib.ConcatFunc, "flatten": stdlib.FlattenFunc, "floor": stdlib.FloorFunc,
 	"join": stdlib.JoinFunc, "jsonencode": stdlib.JSONEncodeFunc, "nonsensitive": same, "keys": stdlib.KeysFunc, "length": counting, "lookup": stdlib.LookupFunc,
 	"merge": stdlib.MergeFunc, "regex": stdlib.RegexFunc, "replace": stdlib.ReplaceFunc, "tonumber": stdlib.MakeToFunc(cty.Number),
 	"toset": stdlib.MakeToFunc(cty.Set(cty.DynamicPseudoType)), "tostring": stdlib.MakeToFunc(cty.String),
@@ -55,6 +55,23 @@ var templating = function.New(&function.Spec{
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 		_, err := os.Stat(args[0].AsString())
 		return cty.StringVal("<" + filepath.Base(args[0].AsString()) + ">"), err
+	},
+})
+
+// allTrue says whether all elements of a list are true.
+var allTrue = function.New(&function.Spec{
+	Params: []function.Parameter{{Name: "of", Type: cty.DynamicPseudoType, AllowUnknown: true, AllowDynamicType: true}},
+	Type:   function.StaticReturnType(cty.Bool),
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		if !args[0].IsKnown() {
+			return cty.UnknownVal(cty.Bool), nil
+		}
+		for it := args[0].ElementIterator(); it.Next(); {
+			if _, one := it.Element(); !one.IsKnown() || one.False() {
+				return one, nil
+			}
+		}
+		return cty.True, nil
 	},
 })
 

@@ -58,7 +58,7 @@ func (m *module) declare(t testing.TB, b *hclsyntax.Block) {
 	}
 	address := strings.Join(b.Labels, ".")
 	switch b.Type {
-	case "data", "module", "output", "provider":
+	case "check", "data", "module", "output", "provider":
 		address = b.Type + "." + address
 	case "variable":
 		address = "var." + address

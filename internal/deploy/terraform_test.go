@@ -44,7 +44,13 @@ func everything(t testing.TB) *module {
 		"slack_channel_id":                   cty.StringVal("C1"),
 		"job_environment":                    cty.MapVal(map[string]cty.Value{"JOBS_TOKEN": cty.StringVal("sesame")}),
 		"egress_allow":                       arns("10.0.0.0/8"),
-		"sns_alarm_topic_arn":                cty.StringVal("arn:aws:sns:eu-central-1:1:alarms"),
+		"permissions_boundary_arn":           cty.StringVal("arn:aws:iam::1:policy/boundary"),
+		"xray_tracing":                       cty.True,
+		"reserved_concurrency":               cty.MapVal(map[string]cty.Value{"event-sink": cty.NumberIntVal(20)}),
+		"vpc_config": cty.MapVal(map[string]cty.Value{"orchestrator": cty.ObjectVal(map[string]cty.Value{
+			"subnet_ids": arns("subnet-1"), "security_group_ids": arns("sg-1"),
+		})}),
+		"sns_alarm_topic_arn": cty.StringVal("arn:aws:sns:eu-central-1:1:alarms"),
 	}
 	for _, kind := range triggers {
 		given["enable_"+kind+"_trigger"] = cty.True
@@ -207,7 +213,7 @@ func TestVariablesRefuseWhatMakesNoSense(t *testing.T) {
 	for name, bad := range map[string][]cty.Value{
 		"environment":          {cty.StringVal("Prod"), cty.StringVal(""), cty.StringVal("a-very-long-environment")},
 		"watchdog_schedule":    {cty.StringVal("cron(0 * * * ? *)"), cty.StringVal("rate(5 days)"), cty.StringVal("rate(0 minutes)"), cty.StringVal("rate(1 hours)")},
-		"sfn_timeout_seconds":  {cty.NumberIntVal(10), cty.NumberFloatVal(100.5)},
+		"sfn_timeout_seconds":  {cty.NumberIntVal(300), cty.NumberFloatVal(1000.5), cty.NumberIntVal(31536001)},
 		"trigger_max_attempts": {cty.NumberIntVal(0)},
 		"events_ttl_days":      {cty.NumberIntVal(0)},
 	} {

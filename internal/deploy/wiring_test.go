@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"encoding/json"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -14,8 +15,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/interlock-go/interlock/internal/awslambda"
+	"github.com/interlock-go/interlock/internal/awslambda/awslambdatest"
+	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/store/dynamo"
 )
 
@@ -272,6 +276,72 @@ func TestEventThatCannotBeKeptIsNotLost(t *testing.T) {
 		const queue = "<aws_sqs_queue.dead.alert.arn>"
 		if is := slices.Contains(dead, queue); is != (name == "event-sink") || is != may(m.granted(t, name), "sqs:SendMessage", queue) {
 			t.Errorf("what %s fails on goes to %q", name, dead)
+		}
+	}
+}
+
+// What the functions are given of the streams is what they were tested with.
+func TestStreamsAreFilteredAsInTheTests(t *testing.T) {
+	m := least(t)
+	filters, err := m.local("stream_filters")
+	check(t, err)
+	for table, want := range awslambdatest.Filters {
+		var got []string
+		for it := filters.GetAttr(table).ElementIterator(); it.Next(); {
+			_, one := it.Element()
+			text, err := ctyjson.SimpleJSONValue{Value: one}.MarshalJSON()
+			check(t, err)
+			got = append(got, string(text))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", table, diff)
+		}
+	}
+}
+
+// What the first records lead to must not be published before it has somewhere to go.
+func TestStreamsAreReadOnceEventsHaveTargets(t *testing.T) {
+	waits := needs(least(t).blocks["aws_lambda_event_source_mapping.stream"].Body.Attributes["depends_on"].Expr)
+	for _, first := range []string{"aws_cloudwatch_event_target.sink", "aws_cloudwatch_event_target.alerts", "aws_lambda_permission.rule", "aws_sqs_queue_policy.alerts"} {
+		if !slices.Contains(waits, first) {
+			t.Errorf("the streams are read before there is %s", first)
+		}
+	}
+}
+
+// A function lives long enough for the longest start that a file may ask for, and the state machine waits for it.
+func TestAStartFitsIntoTheFunction(t *testing.T) {
+	functions, err := least(t).local("functions")
+	check(t, err)
+	var machine struct {
+		States map[string]struct {
+			Type, Resource string
+			TimeoutSeconds int
+		}
+	}
+	check(t, json.Unmarshal([]byte(bare.ReplaceAllStringFunc(read(t, "deploy/statemachine.asl.json"), func(found string) string {
+		if strings.HasPrefix(found, `"`) {
+			return found
+		}
+		return "1"
+	})), &machine))
+	lives := map[string]int{}
+	for name, seconds := range functions.AsValueMap() {
+		lives[name], _ = strconv.Atoi(shown(seconds))
+	}
+	if start := int(job.MaxAWSStart.D().Seconds()); lives["orchestrator"] < start+30 || lives["orchestrator"] > 900 {
+		t.Errorf("the orchestrator lives for %d s, and a start may take %d s", lives["orchestrator"], start)
+	}
+	for name, s := range machine.States {
+		if s.Type != "Task" {
+			continue
+		}
+		of := "orchestrator"
+		if strings.Contains(s.Resource, "sla_monitor") {
+			of = "sla-monitor"
+		}
+		if s.TimeoutSeconds <= lives[of] {
+			t.Errorf("%s waits for %d s, and its function lives for %d s", name, s.TimeoutSeconds, lives[of])
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
@@ -84,6 +85,10 @@ func Offers(j *pipeline.Job) (External, bool) {
 
 // Local is a type whose jobs live on the machine of one replica, which alone can follow them.
 type Local interface{ OnThisReplica() bool }
+
+// MaxAWSStart is how long a start call that is the job itself may take on AWS: a function lives for 15 minutes, and needs
+// the rest to store the result.
+const MaxAWSStart = document.Duration(14 * time.Minute)
 
 // Blocking is a type for which the start call is the job itself, so that it takes as long as Limit says.
 type Blocking interface {

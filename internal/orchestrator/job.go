@@ -51,6 +51,9 @@ func refusalIn(err error) *job.Refusal {
 // startLimit is how long a start call may take: half the lease, or as long as the job where the call is the job.
 func (o *Orchestrator) startLimit(kind job.Type, a job.Attempt) time.Duration {
 	if limit, is := blockingLimit(kind, a.Config); is {
+		if o.LongestStart > 0 {
+			limit = min(limit, o.LongestStart)
+		}
 		return limit + grace
 	}
 	return o.Lease / 2

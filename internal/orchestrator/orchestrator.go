@@ -48,6 +48,8 @@ type Deps struct {
 	Expand  func(a job.Attempt, j *pipeline.Job) (job.Attempt, error)
 	Replica string // who this controller is, for jobs that only one can follow
 	Lease   time.Duration
+	// LongestStart bounds a start call that is the job itself; 0 if only the job's own limit does.
+	LongestStart time.Duration
 	// Early says that leases may be lost before they end, because others were told that this controller is gone. It may be
 	// wrong, and in the middle of a start call.
 	Early bool

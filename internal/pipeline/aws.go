@@ -1,6 +1,10 @@
 package pipeline
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/document"
@@ -23,6 +27,7 @@ func (b *builder) checkAWS() {
 			b.addUnder("job.config", limited.AWSFindings())
 		}
 	}
+	b.checkOffers()
 	if len(b.def.Probes) > 0 {
 		b.warnf(b.probesPath(), "only `interlock serve` runs probes; on AWS let a scheduled function write their sensors")
 	}
@@ -33,6 +38,28 @@ func (b *builder) checkAWS() {
 			document.Duration(need), document.Duration(b.shelf.timeLimit))
 	}
 }
+
+// checkOffers rejects what the deployment does not offer to the file's job.
+func (b *builder) checkOffers() {
+	o, j := b.shelf.offers, b.file.Job
+	if o == nil || j == nil {
+		return
+	}
+	if !slices.Contains(o.Jobs, j.Type) {
+		variable := "enable_" + strings.ReplaceAll(cmp.Or(triggers[j.Type], j.Type), "-", "_") + "_trigger"
+		b.errorf("job.type", "the deployment may not start jobs of type %s; set %s, with the resources that it may start", j.Type, variable)
+	}
+	b.addUnder("job.config", eachVariable(j.Config.Value(), func(name string) string {
+		env, is := strings.CutPrefix(name, "env:")
+		if !is || slices.Contains(o.Env, env) {
+			return ""
+		}
+		return fmt.Sprintf("${env:%s} is not set in the deployment; add %s to job_environment", env, env)
+	}))
+}
+
+// triggers are the job types whose variable of the deployment is named otherwise.
+var triggers = map[string]string{"step-function": "sfn"}
 
 // probesPath is where the file's first probe comes from.
 func (b *builder) probesPath() string {

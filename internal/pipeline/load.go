@@ -41,6 +41,12 @@ const (
 	AWS         Platform = "aws"
 )
 
+// Offers is what a deployment offers to files, beside what every one of its platform does.
+type Offers struct {
+	Jobs []string // the job types that it may start
+	Env  []string // the variables that ${env:NAME} may read
+}
+
 // Options is what Load needs beside the pipeline files.
 type Options struct {
 	Jobs       []JobKind
@@ -49,6 +55,8 @@ type Options struct {
 	Platform   Platform
 	// TimeLimit is how long an attempt may take on the platform; what is usual there unless it is set.
 	TimeLimit time.Duration
+	// Offers is what the deployment on the platform offers; nil if that is not known.
+	Offers *Offers
 	// NoPrograms says that no program may run on the controller's own machine.
 	NoPrograms bool
 	// Whole says that every pipeline, calendar and archetype there is has been given, so that an unknown name is an

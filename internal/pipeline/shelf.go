@@ -16,6 +16,7 @@ type shelf struct {
 	jobs       []JobKind
 	platform   Platform
 	timeLimit  time.Duration // of an attempt on the platform
+	offers     *Offers
 	noPrograms bool
 	calendars  rack[calendar]
 	archetypes rack[*archetype]
@@ -25,7 +26,7 @@ type shelf struct {
 
 func newShelf(opts Options) *shelf {
 	s := &shelf{
-		jobs: opts.Jobs, platform: opts.Platform, timeLimit: cmp.Or(opts.TimeLimit, awsTimeLimit), texts: map[string][]byte{}, noPrograms: opts.NoPrograms,
+		jobs: opts.Jobs, platform: opts.Platform, timeLimit: cmp.Or(opts.TimeLimit, awsTimeLimit), texts: map[string][]byte{}, noPrograms: opts.NoPrograms, offers: opts.Offers,
 		calendars:  newRack[calendar]("calendar", "--calendars DIR"),
 		archetypes: newRack[*archetype]("archetype", "--archetypes DIR"),
 	}

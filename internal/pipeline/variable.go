@@ -18,19 +18,25 @@ var probeVariables = []string{"DATE", "HOUR", "PERIOD", "PIPELINE", "ATTEMPT"}
 // variableFindings checks every ${…} in the strings of value, a decoded job.config or a part of a probe, against the names
 // that are known there.
 func variableFindings(value any, known []string) []document.Finding {
+	return eachVariable(value, func(name string) string { return variableProblem(name, known) })
+}
+
+// eachVariable calls problem with the name of every ${…} in the strings of value, and returns its messages where they
+// belong. An empty message is no finding.
+func eachVariable(value any, problem func(name string) string) []document.Finding {
 	switch v := value.(type) {
 	case string:
-		return textFindings(v, known)
+		return textFindings(v, problem)
 	case []any:
 		var findings []document.Finding
 		for i, item := range v {
-			findings = append(findings, document.Under(fmt.Sprintf("[%d]", i), variableFindings(item, known))...)
+			findings = append(findings, document.Under(fmt.Sprintf("[%d]", i), eachVariable(item, problem))...)
 		}
 		return findings
 	case map[string]any:
 		var findings []document.Finding
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			findings = append(findings, document.Under(document.KeyPath("", key), variableFindings(v[key], known))...)
+			findings = append(findings, document.Under(document.KeyPath("", key), eachVariable(v[key], problem))...)
 		}
 		return findings
 	default:
@@ -39,7 +45,7 @@ func variableFindings(value any, known []string) []document.Finding {
 }
 
 // textFindings checks the variables of one text. `\${` is a literal.
-func textFindings(text string, known []string) []document.Finding {
+func textFindings(text string, problem func(name string) string) []document.Finding {
 	var findings []document.Finding
 	for rest := text; ; {
 		before, after, ok := strings.Cut(rest, "${")
@@ -55,7 +61,7 @@ func textFindings(text string, known []string) []document.Finding {
 			return append(findings, document.Finding{Message: `"${" is not closed by "}"; write \${ for a literal one`})
 		}
 		rest = tail
-		if message := variableProblem(name, known); message != "" {
+		if message := problem(name); message != "" {
 			findings = append(findings, document.Finding{Message: message})
 		}
 	}

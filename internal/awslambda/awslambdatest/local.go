@@ -44,7 +44,7 @@ type Local struct {
 }
 
 // stream is a table's, and the place up to which it was read.
-type stream struct{ arn, shard, iterator, last string }
+type stream struct{ table, arn, shard, iterator, last string }
 
 // NewLocal is the tables of an environment, which are empty.
 func NewLocal(t testing.TB, environment string, c aws.Config, now func() time.Time) *Local {
@@ -58,7 +58,7 @@ func NewLocal(t testing.TB, environment string, c aws.Config, now func() time.Ti
 	}
 	for _, table := range dynamo.Tables() {
 		if table.Stream {
-			l.streams = append(l.streams, l.stream(dynamo.TableName(environment, table.Name)))
+			l.streams = append(l.streams, l.stream(table.Name))
 		}
 	}
 	return l
@@ -120,13 +120,14 @@ func (l *Local) ask(operation string, in map[string]any, out any) error {
 }
 
 // stream finds the stream of a table, and its beginning.
-func (l *Local) stream(table string) *stream {
+func (l *Local) stream(name string) *stream {
 	l.Helper()
+	table := dynamo.TableName(l.environment, name)
 	var found struct{ Streams []struct{ StreamArn string } }
 	if err := l.ask("ListStreams", map[string]any{"TableName": table}, &found); err != nil || len(found.Streams) != 1 {
 		l.Fatalf("table %s has %d streams: %v", table, len(found.Streams), err)
 	}
-	s := &stream{arn: found.Streams[0].StreamArn}
+	s := &stream{table: name, arn: found.Streams[0].StreamArn}
 	var described struct {
 		StreamDescription struct{ Shards []struct{ ShardId string } }
 	}
@@ -180,7 +181,10 @@ func (l *Local) read(s *stream) {
 	for _, r := range out.Records {
 		change, _ := r["dynamodb"].(map[string]any)
 		s.last, _ = change["SequenceNumber"].(string)
-		change["ApproximateCreationDateTime"] = float64(l.now().UnixMilli()) / 1000
+		change["ApproximateCreationDateTime"] = l.now().Unix() // in whole seconds
+		if !passes(s.table, map[string]any(r)) {
+			continue
+		}
 		text, err := json.Marshal(r)
 		if err != nil {
 			l.Fatal(err)

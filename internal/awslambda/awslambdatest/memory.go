@@ -231,6 +231,11 @@ func (m *Memory) PutProduced(ctx context.Context, p record.Produced) (*store.Cha
 	return nil, err
 }
 
+// Unread are none: see Outboxes.
+func (m *Memory) Unread(context.Context, pipeline.ID, time.Time) ([]dynamo.Produced, error) {
+	return nil, nil
+}
+
 // Files are those that were put last.
 func (m *Memory) Files(context.Context) (dynamo.Files, error) { return m.files, nil }
 

@@ -11,7 +11,8 @@ import (
 	"github.com/interlock-go/interlock/internal/awslambda"
 )
 
-// maxTries is how often a stream brings a record again before it gives up.
+// maxTries is how often a stream brings records before it gives up all that are left of the batch: those from the first that
+// failed on.
 const maxTries = 4
 
 // streamed has a batch of records handled, if there is one.
@@ -34,8 +35,8 @@ func (w *World) streamed() bool {
 		}
 		batch = batch[n:]
 		if try == maxTries {
-			w.Poison = append(w.Poison, batch[0])
-			w.Handled(1)
+			w.Poison = append(w.Poison, batch...)
+			w.Handled(len(batch))
 			return true
 		}
 	}

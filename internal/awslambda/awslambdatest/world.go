@@ -152,7 +152,7 @@ func (w *World) parts(f awslambda.Function) awslambda.Parts {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
-	p := awslambda.Parts{Settings: settings, Store: w.Store(), Catalog: catalog.New(w.Store(), all.Kinds()).On(pipeline.AWS, cmp.Or(w.o.FileLimit, settings.TimeLimit)), Now: w.Now, Logger: logger}
+	p := awslambda.Parts{Settings: settings, Store: w.Store(), Catalog: catalog.New(w.Store(), all.Kinds()).On(pipeline.AWS, cmp.Or(w.o.FileLimit, settings.TimeLimit), settings.Offers()), Now: w.Now, Logger: logger}
 	if f == awslambda.SLAMonitor {
 		p.Store = w.only(dynamo.Control)
 	}

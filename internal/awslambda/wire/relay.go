@@ -26,7 +26,7 @@ func relay(b Base) *awslambda.Relay {
 	invoker := awscall.NewInvoker(b.AWS)
 	return &awslambda.Relay{
 		Host: awslambda.NewHost(awslambda.Parts{
-			Settings: b.Settings, Store: b.Store, Catalog: catalog.New(b.Store, all.Kinds()).On(pipeline.AWS, b.TimeLimit), Now: time.Now, Logger: b.Logger,
+			Settings: b.Settings, Store: b.Store, Catalog: catalog.New(b.Store, all.Kinds()).On(pipeline.AWS, b.TimeLimit, b.Offers()), Now: time.Now, Logger: b.Logger,
 			Remote: awslambda.Jobs{Invoker: invoker, Orchestrator: b.Orchestrator},
 		}),
 		Executions: awscall.NewExecutions(b.AWS, b.StateMachine, awslambda.ErrSpent),

@@ -2,6 +2,8 @@
 package http
 
 import (
+	"fmt"
+
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/job"
 )
@@ -30,6 +32,25 @@ func (c *Config) Check() []document.Finding {
 	}
 	if c.Body != nil && c.Method == "GET" {
 		findings = append(findings, document.Finding{Path: "body", Message: "a GET request has no body; use POST or leave body out", Also: []string{"method"}})
+	}
+	return findings
+}
+
+// AWSFindings are the limits of the AWS platform, where the orchestrator's function waits for the answer and no server
+// receives a callback.
+func (c *Config) AWSFindings() []document.Finding {
+	var findings []document.Finding
+	if c.Callback {
+		findings = append(findings, document.Finding{
+			Path:    "callback",
+			Message: "no server on AWS receives callbacks; remove it and let the answer be the result, or start the job through lambda, step-function or airflow",
+		})
+	}
+	if c.Timeout > job.MaxAWSStart {
+		findings = append(findings, document.Finding{
+			Path:    "timeout",
+			Message: fmt.Sprintf("is %s; on AWS the orchestrator waits for an answer for at most %s", c.Timeout, job.MaxAWSStart),
+		})
 	}
 	return findings
 }

@@ -2,6 +2,10 @@
 package lambda
 
 import (
+	"cmp"
+	"fmt"
+	"time"
+
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/job"
 )
@@ -11,7 +15,7 @@ type Config struct {
 	FunctionName string            `yaml:"functionName" required:"true" pattern:"^(.*\\$\\{.*|[A-Za-z0-9:._$-]{1,256})$" hint:"write a function's name or ARN" doc:"The function: its name or ARN, with a version or alias if wanted."`
 	Payload      any               `yaml:"payload" doc:"What the function is given; the run's id is added to a mapping as interlock_run_id."`
 	Async        bool              `yaml:"async" default:"false" doc:"Only start it: the result is reported later. Otherwise its answer is the result."`
-	Timeout      document.Duration `yaml:"timeout" default:"15m" above:"0s" max:"15m" doc:"How long the answer may take."`
+	Timeout      document.Duration `yaml:"timeout" above:"0s" max:"15m" doc:"How long the answer may take (default 15m; on AWS 14m)."`
 	job.AWS
 	job.Unanswered
 }
@@ -33,4 +37,27 @@ func (c *Config) Check() []document.Finding {
 		Path: "payload", Severity: document.Warning,
 		Message: "the run's id is only added to a mapping, so the function cannot recognise a repeated start; write a mapping",
 	}}
+}
+
+// longest is how long a function can take at most.
+const longest = 15 * time.Minute
+
+// limit is how long the answer may take.
+func (c *Config) limit() time.Duration { return cmp.Or(c.Timeout.D(), longest) }
+
+// AWSFindings are the limits of the AWS platform, where the orchestrator's function waits for the answer.
+func (c *Config) AWSFindings() []document.Finding {
+	switch {
+	case c.Async:
+		return []document.Finding{{
+			Path: "async", Severity: document.Warning,
+			Message: "on AWS the function reports its result by writing a JOB# row to the job log table",
+		}}
+	case c.Timeout > job.MaxAWSStart:
+		return []document.Finding{{
+			Path:    "timeout",
+			Message: fmt.Sprintf("is %s; on AWS the orchestrator waits for at most %s; set async: true for a longer function", c.Timeout, job.MaxAWSStart),
+		}}
+	}
+	return nil
 }

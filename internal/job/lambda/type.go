@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/job/awsapi"
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -53,7 +54,7 @@ func (t *Type) Limit(config pipeline.JobConfig) (time.Duration, bool) {
 	if !ok || c.Async {
 		return 0, false
 	}
-	return c.Timeout.D(), true
+	return c.limit(), true
 }
 
 // function is that of one attempt.
@@ -109,14 +110,14 @@ func (f function) invoke(ctx context.Context, payload string) (*service.InvokeOu
 	if f.Async {
 		kind, want = types.InvocationTypeEvent, http.StatusAccepted
 	}
-	limited, cancel := context.WithTimeout(ctx, f.Timeout.D())
+	limited, cancel := context.WithTimeout(ctx, f.limit())
 	defer cancel()
 	out, err := awsapi.Call(limited, f.request("invoke"), f.call, &service.InvokeInput{
 		FunctionName: &f.FunctionName, InvocationType: kind, LogType: f.logs(), Payload: []byte(payload),
 	})
 	switch {
 	case err != nil && limited.Err() != nil && ctx.Err() == nil && !errors.As(err, new(*awsapi.Failure)):
-		return nil, fmt.Errorf("%s: no answer within the timeout of %s: %w", f.what("invoke"), f.Timeout, context.DeadlineExceeded)
+		return nil, fmt.Errorf("%s: no answer within the timeout of %s: %w", f.what("invoke"), document.Duration(f.limit()), context.DeadlineExceeded)
 	case err != nil:
 		return nil, awsapi.Started(err)
 	}

@@ -17,6 +17,7 @@ const (
 	commitPrefix   = "COMMIT#"
 	jobPrefix      = "JOB#"
 	rerunRequest   = "RERUN_REQUEST#"
+	request        = "REQUEST#"
 )
 
 // kind says where the rows of a kind are.

@@ -172,6 +172,9 @@ func rowOf(op row.Op) Row {
 	if op.Row.Kind == row.Tasks && !op.Quiet {
 		r["stored"] = truth(true)
 	}
+	if op.Change != nil || r["stored"] != nil {
+		r[told] = truth(true)
+	}
 	return r
 }
 

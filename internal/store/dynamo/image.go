@@ -15,6 +15,10 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
+// told marks the rows of the engine that mean something to a function that follows the streams. The
+// filters of the event source mappings pass these, and the rows that others write.
+const told = "told"
+
 // Notice is what the new image of a row means to a function that follows the streams. Most hold one
 // thing, many nothing: a task that was claimed, a deadline, a mark.
 type Notice struct {
@@ -29,6 +33,9 @@ type Notice struct {
 	Sensor *Produced
 	Result *run.Outcome  // of a job; attempt 0 if the row names none
 	Rerun  *RerunRequest // for another attempt
+	// Request is what an operator asks for, as JSON, and RequestID the id of the row.
+	Request   []byte
+	RequestID string
 
 	// Refused is why a row that others wrote is invalid; "" if it is valid.
 	Refused string
@@ -66,6 +73,8 @@ func (r Record) Read() (n Notice, err error) {
 		n.Result, wrong = r.result(n.Pipeline)
 	case owned && strings.HasPrefix(sk, rerunRequest):
 		n.Rerun, wrong = r.rerun(n.Pipeline)
+	case strings.HasPrefix(sk, request):
+		n.RequestID, n.Request = strings.TrimPrefix(sk, request), []byte(r.Image.text("request"))
 	case sk == "CONFIG":
 		n.File = true
 	case strings.HasPrefix(pk, taskPrefix) && r.Image.truth("stored"):

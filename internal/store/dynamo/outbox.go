@@ -44,6 +44,7 @@ func (r Row) setOutbox(events []row.Event, now time.Time) error {
 		return fmt.Errorf("write an outbox: %w", err)
 	}
 	r.pack("events", body)
+	r[told] = truth(true)
 	r["pending"], r["pendingPlace"] = text(outboxes), text(join(outboxes, store.Nanos(now)))
 	return nil
 }
@@ -90,9 +91,9 @@ func (t *tables) Relayed(ctx context.Context, o Outbox, now time.Time) error {
 	}
 	_, err := t.do.update(ctx, &dynamodb.UpdateItemInput{
 		TableName: t.table(o.row.table), Key: o.row.key(),
-		UpdateExpression:          aws.String("SET #ttl = :ttl REMOVE pending, pendingPlace, events"),
+		UpdateExpression:          aws.String("SET #ttl = :ttl REMOVE pending, pendingPlace, events, #told"),
 		ConditionExpression:       present.text,
-		ExpressionAttributeNames:  map[string]string{"#ttl": TTL},
+		ExpressionAttributeNames:  map[string]string{"#ttl": TTL, "#told": told},
 		ExpressionAttributeValues: Row{":ttl": expires(now.Add(store.CommitLife))},
 	})
 	if err != nil && !unmet(err) {

@@ -136,6 +136,29 @@ func plainNumber(text string) (any, error) {
 	return strconv.ParseFloat(text, 64)
 }
 
+// Produced reads the rows of a pipeline's producers as they are now, as if each was written at an
+// instant. It leaves out those that are invalid.
+func (t *tables) Produced(ctx context.Context, id pipeline.ID, at time.Time) (all []Produced, err error) {
+	if err := t.open(); err != nil {
+		return nil, err
+	}
+	of := span{table: Control, hash: pipelinePrefix + string(id), low: sensorPrefix, high: sensorPrefix + last}
+	for {
+		rows, err := t.query(ctx, &of, store.MaxPage)
+		if err != nil {
+			return nil, fmt.Errorf("read the sensors of %s: %w", id, err)
+		}
+		for _, r := range rows {
+			if p, err := (Record{Image: r, At: at}).produced(id); err == nil {
+				all = append(all, *p)
+			}
+		}
+		if of.next == nil {
+			return all, nil
+		}
+	}
+}
+
 // Files are the files that were deployed beside the tables.
 type Files struct{ Pipelines, Calendars, Archetypes []pipeline.Source }
 
@@ -177,6 +200,29 @@ func (t *tables) RequestRerun(ctx context.Context, q RerunRequest, now time.Time
 	sk := rerunRequest + join(string(q.Key.Schedule), q.Key.Period.String())
 	if err := t.put(ctx, address{Control, pipelinePrefix + string(q.Key.Pipeline), sk}, r); err != nil {
 		return fmt.Errorf("request another attempt of %s: %w", q.Key, err)
+	}
+	return nil
+}
+
+// requests is the partition of requests about all pipelines.
+const requests = "REQUESTS"
+
+// requestLife is how long the row of a request is kept.
+const requestLife = 24 * time.Hour
+
+// Request writes a row with what an operator asks for, as JSON, about a pipeline or, if that is "",
+// about all. The stream-router carries it out.
+func (t *tables) Request(ctx context.Context, id pipeline.ID, name string, body []byte, now time.Time) error {
+	at := address{Control, pipelinePrefix + string(id), request + cut(name)}
+	if id == "" {
+		at.pk = requests
+	}
+	r := Row{
+		"request": text(string(body)), "requestedAt": text(now.UTC().Format(time.RFC3339Nano)),
+		TTL: expires(now.Add(requestLife)),
+	}
+	if err := t.put(ctx, at, r); err != nil {
+		return fmt.Errorf("write the request to the control table: %w", err)
 	}
 	return nil
 }

@@ -2,22 +2,28 @@ package record
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/row"
 )
 
 // streamed identifies a record of a producer's stream: its sequence number, padded to sort, and when it was written.
 type streamed struct {
 	Sequence string    `json:"sequence"`
 	At       time.Time `json:"at"`
+	Digest   string    `json:"digest,omitempty"` // of what the producer's row held
 }
 
 // Produced is a reading that a producer wrote into the database itself, as a record of the database's stream reports it.
 type Produced struct {
-	Write    store.Write
-	Sequence string    // of the record: of two records of one row, the later has the higher one
+	Write store.Write
+	// Sequence is that of the record: of two records of one row, the later has the higher one. It is "" for a row that was
+	// read itself, because its record was lost.
+	Sequence string
 	At       time.Time // when it was written, by the stream
 }
 
@@ -34,7 +40,10 @@ func (s *Store) PutProduced(ctx context.Context, p Produced) (*store.Change, err
 	if err != nil {
 		return nil, err
 	}
-	r.Record, r.Own = streamed{fmt.Sprintf("%0*s", sequenceWidth, p.Sequence), r.UpdatedAt}, true
+	r.Record, r.Own = streamed{At: r.UpdatedAt, Digest: r.digest()}, true
+	if p.Sequence != "" {
+		r.Record.Sequence = fmt.Sprintf("%0*s", sequenceWidth, p.Sequence)
+	}
 	k, err := s.put(ctx, []*reading{&r})
 	if err != nil {
 		return nil, fmt.Errorf("put sensor %s of %s: %w", r.Key, r.pipeline, err)
@@ -45,10 +54,52 @@ func (s *Store) PutProduced(ctx context.Context, p Produced) (*store.Change, err
 	return &k.changes[0], nil
 }
 
+// digest names what a producer's row holds.
+func (r *reading) digest() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", r.ExpiresAt.Unix(), r.Data))
+	return hex.EncodeToString(sum[:16])
+}
+
+// Unread returns those of some rows of producers that no record of the stream has brought: the last record of such a row, if
+// there was one, held something else.
+func (s *Store) Unread(ctx context.Context, rows []Produced) ([]Produced, error) {
+	refs, digests := make([]row.Ref, len(rows)), make([]string, len(rows))
+	for i, p := range rows {
+		r, err := newReading(p.Write, p.At)
+		if err != nil {
+			return nil, err
+		}
+		refs[i], digests[i] = r.ref(), r.digest()
+	}
+	found, err := s.engine.Get(ctx, refs)
+	if err != nil {
+		return nil, fmt.Errorf("read readings: %w", err)
+	}
+	var unread []Produced
+	for i, p := range rows {
+		if found[i].Version == 0 {
+			unread = append(unread, p)
+			continue
+		}
+		old, err := readingOf(found[i])
+		if err != nil {
+			return nil, err
+		}
+		// An older version of Interlock stored no digest: its reading is trusted.
+		if old.Record.Digest != digests[i] && (old.Record.Digest != "" || old.Record.Sequence == "") {
+			unread = append(unread, p)
+		}
+	}
+	return unread, nil
+}
+
 // overtakenBy reports whether r is a record that was stored before, or that a newer record of its row has overtaken. The
 // stream of a restored table numbers its records anew, so a lower number counts as newer if it was written later.
 func (r *reading) overtakenBy(old *reading) bool {
 	last := old.Record
+	if r.Record.Sequence == "" { // it was read itself
+		return r.Record.Digest == last.Digest
+	}
 	return r.Record.Sequence <= last.Sequence &&
 		(r.Record.Sequence == last.Sequence || !r.UpdatedAt.After(last.At.Add(skew)))
 }

@@ -292,8 +292,11 @@ func (k *intake) take(next reading) {
 		if next.Order == 0 {
 			next.Order = old.Order
 		}
-		if !next.Own {
+		switch {
+		case !next.Own:
 			next.Record = old.Record
+		case next.Record.Sequence == "":
+			next.Record.Sequence = old.Record.Sequence
 		}
 	}
 	next.Changed = old == nil || string(old.Data) != string(next.Data)

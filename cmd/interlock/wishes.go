@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/api"
+	"github.com/interlock-go/interlock/internal/awslambda"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/router"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/dynamo"
+)
+
+// wishes pass what an operator asks for to the functions of a deployment: each is a row that the stream-router carries out and
+// answers. Writing the row is all that the operator's own AWS identity must be allowed to do.
+type wishes struct{ *console }
+
+var _ api.Operator = wishes{}
+
+const (
+	routerWithin = 30 * time.Second       // how long a request may take to be answered
+	answerPoll   = 250 * time.Millisecond // how often the console reads whether it was
+)
+
+// unanswered says that the stream-router has not answered in time.
+func unanswered() error {
+	return &router.Refusal{Kind: router.Conflict, Reason: fmt.Sprintf(
+		"the request is stored, but the stream-router did not answer within %s; check its log and its queue", routerWithin)}
+}
+
+// await calls read until it returns true, an error, or the time is over.
+func await(ctx context.Context, read func(context.Context) (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, routerWithin)
+	defer cancel()
+	tick := time.NewTicker(answerPoll)
+	defer tick.Stop()
+	for {
+		done, err := read(ctx)
+		if errors.Is(err, context.DeadlineExceeded) {
+			return unanswered()
+		}
+		if err != nil || done {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return unanswered()
+			}
+			return ctx.Err()
+		}
+	}
+}
+
+// Rerun writes the request where the stream-router finds it, and waits for its answer.
+func (w wishes) Rerun(ctx context.Context, q router.RerunRequest, now time.Time) (answer store.Rerun, err error) {
+	asked := dynamo.RerunRequest{
+		ID: q.ID, Key: run.Key{Pipeline: q.Pipeline, Schedule: q.Schedule, Period: q.Period}, Reason: q.Reason, By: q.By, Force: q.Force, BypassGate: q.BypassGate,
+	}
+	if err := w.store.RequestRerun(ctx, asked, now); err != nil {
+		return store.Rerun{}, err
+	}
+	err = await(ctx, func(ctx context.Context) (bool, error) {
+		all, err := w.store.Reruns(ctx, []run.Key{asked.Key})
+		for _, r := range all[asked.Key] {
+			if r.ID == asked.ID {
+				answer = r
+				return true, nil
+			}
+		}
+		return false, err
+	})
+	return answer, err
+}
+
+// ask writes an operation where the stream-router finds it, and waits for its answer. A refusal is an error.
+func (w wishes) ask(ctx context.Context, o awslambda.Operation, now time.Time) (out awslambda.Outcome, err error) {
+	if o.ID == "" {
+		o.ID = rand.Text()
+	}
+	body, err := json.Marshal(o)
+	if err != nil {
+		return out, fmt.Errorf("write the request as JSON: %w", err)
+	}
+	if err := w.store.Request(ctx, o.Pipeline, o.ID, body, now); err != nil {
+		return out, err
+	}
+	err = await(ctx, func(ctx context.Context) (bool, error) {
+		note, err := w.store.Note(ctx, store.AnswerNote, awslambda.AnswerKey(o.ID))
+		if errors.Is(err, store.ErrNotFound) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		var a router.Answer
+		if err := json.Unmarshal(note.Data, &a); err != nil {
+			return false, fmt.Errorf("read the answer: %w", err)
+		}
+		return true, json.Unmarshal(a.Data, &out)
+	})
+	if err == nil && out.Refusal != nil {
+		err = out.Refusal
+	}
+	return out, err
+}
+
+// Trigger asks for a run.
+func (w wishes) Trigger(ctx context.Context, q router.TriggerRequest, now time.Time) (run.Run, error) {
+	return runOf(w.ask(ctx, awslambda.Operation{
+		ID: q.ID, Action: awslambda.Trigger, Pipeline: q.Pipeline, Period: q.Period, By: q.By, Reason: q.Reason, Force: q.Force, BypassGate: q.BypassGate,
+	}, now))
+}
+
+// Cancel asks for the end of a run.
+func (w wishes) Cancel(ctx context.Context, key run.Key, by, why string, now time.Time) (run.Run, error) {
+	return runOf(w.ask(ctx, awslambda.Operation{Action: awslambda.Cancel, Pipeline: key.Pipeline, Key: key, By: by, Reason: why}, now))
+}
+
+// runOf is the run of an answer.
+func runOf(out awslambda.Outcome, err error) (run.Run, error) {
+	if err != nil || out.Run == nil {
+		return run.Run{}, err
+	}
+	return *out.Run, nil
+}
+
+// Report reports the result of a job. That of a worker, which claimed its attempt here, needs no function.
+func (w wishes) Report(ctx context.Context, o run.Outcome, now time.Time) (router.Reported, error) {
+	r, err := w.store.Run(ctx, o.Key)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return router.Reported{}, err
+	}
+	if o.Attempt != 0 && (r.Attempt != o.Attempt || r.Progress.Offer.Worker != "") {
+		return w.workers().Report(ctx, o, now)
+	}
+	out, err := w.ask(ctx, awslambda.Operation{Action: awslambda.Report, Pipeline: o.Key.Pipeline, Outcome: o, By: o.By}, now)
+	if err != nil || out.Reported == nil {
+		return router.Reported{}, err
+	}
+	return *out.Reported, nil
+}
+
+// workers serves workers on the tables themselves: what they ask for needs no function, only the swap of a run.
+func (w wishes) workers() *router.Router {
+	return router.New(router.Deps{Store: w.store, Catalog: w.catalog})
+}
+
+// Claim gives an offered attempt to a worker.
+func (w wishes) Claim(ctx context.Context, q router.ClaimRequest, now time.Time) (run.Run, error) {
+	return w.workers().Claim(ctx, q, now)
+}
+
+// Heartbeat records that a worker was heard of.
+func (w wishes) Heartbeat(ctx context.Context, key run.Key, attempt int, output string, now time.Time) (run.Run, error) {
+	return w.workers().Heartbeat(ctx, key, attempt, output, now)
+}
+
+// Pause asks for the pause of a pipeline.
+func (w wishes) Pause(ctx context.Context, id pipeline.ID, p store.Pause, now time.Time) (store.Pause, error) {
+	out, err := w.ask(ctx, awslambda.Operation{Action: awslambda.Pause, Pipeline: id, Pause: p, By: p.By, Reason: p.Why}, now)
+	if err != nil || out.Pause == nil {
+		return store.Pause{}, err
+	}
+	return *out.Pause, nil
+}
+
+// PauseAll asks for the pause of all pipelines.
+func (w wishes) PauseAll(ctx context.Context, p store.Pause, now time.Time) ([]pipeline.ID, error) {
+	out, err := w.ask(ctx, awslambda.Operation{Action: awslambda.PauseAll, Pause: p, By: p.By, Reason: p.Why}, now)
+	return out.Pipelines, err
+}
+
+// Resume asks for the end of a pause.
+func (w wishes) Resume(ctx context.Context, id pipeline.ID, by, why string, now time.Time) error {
+	_, err := w.ask(ctx, awslambda.Operation{Action: awslambda.Resume, Pipeline: id, By: by, Reason: why}, now)
+	return err
+}
+
+// ResumeAll asks for the end of the pause of all pipelines.
+func (w wishes) ResumeAll(ctx context.Context, by, why string, now time.Time) ([]pipeline.ID, error) {
+	out, err := w.ask(ctx, awslambda.Operation{Action: awslambda.ResumeAll, By: by, Reason: why}, now)
+	return out.Pipelines, err
+}
+
+// Backfill asks for the runs of a range of periods.
+func (w wishes) Backfill(ctx context.Context, q router.BackfillRequest, now time.Time) ([]router.Backfilled, error) {
+	out, err := w.ask(ctx, awslambda.Operation{
+		ID: q.ID, Action: awslambda.Backfill, Pipeline: q.Pipeline, From: q.From, To: q.To, By: q.By, Reason: q.Reason, OnlyMissing: q.OnlyMissing, DryRun: q.DryRun,
+	}, now)
+	return out.Backfilled, err
+}
+
+// Answered knows the answers to claims. The stream-router recognises any other request that is repeated by its id.
+func (w wishes) Answered(ctx context.Context, key string, now time.Time) (router.Answer, bool, error) {
+	return w.workers().Answered(ctx, key, now)
+}
+
+// KeepAnswer keeps none: what is refused has changed nothing, and may be asked for again.
+func (w wishes) KeepAnswer(context.Context, string, router.Answer, time.Time) error { return nil }

@@ -1,0 +1,72 @@
+package awslambda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/store/dynamo"
+)
+
+// mostRead is how many pipelines one pass reads the sensors of. A deployment with more goes through them in turn.
+const mostRead = 1000
+
+// lostSensors is the name of the check among the findings of a pass.
+const lostSensors = "lost-sensors"
+
+// recoverSensors reads the rows of producers itself, and acts on those whose records the stream gave up. It returns how many
+// there were. A pipeline that cannot be read keeps no other from it.
+func (w *Watch) recoverSensors(ctx context.Context) (int, error) {
+	entries := w.inTurn(w.Now())
+	errs, slots := make([]error, len(entries)), make(chan struct{}, lookers)
+	var found atomic.Int64
+	var all sync.WaitGroup
+	for i, e := range entries {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			n, err := w.recoverSensorsOf(ctx, e)
+			found.Add(int64(n))
+			if err != nil {
+				errs[i] = fmt.Errorf("%s: %s: %w", lostSensors, e.ID, err)
+			}
+		})
+	}
+	all.Wait()
+	return int(found.Load()), errors.Join(errs...)
+}
+
+// inTurn are the pipelines whose turn it is.
+func (w *Watch) inTurn(now time.Time) []*catalog.Entry {
+	all := w.Catalog.Current().All()
+	if len(all) <= mostRead {
+		return all
+	}
+	turns := (len(all) + mostRead - 1) / mostRead
+	first := int(now.Unix()/int64(w.Settings.Watch.Seconds())) % turns * mostRead
+	return all[first:min(first+mostRead, len(all))]
+}
+
+func (w *Watch) recoverSensorsOf(ctx context.Context, e *catalog.Entry) (int, error) {
+	lost, err := w.Streams.Unread(ctx, e.ID, w.Now())
+	for _, p := range lost {
+		err = errors.Join(err, w.recoverSensor(ctx, p))
+	}
+	return len(lost), err
+}
+
+// recoverSensor makes a reading of a row, and has its readers react as to one that was overlooked.
+func (w *Watch) recoverSensor(ctx context.Context, p dynamo.Produced) error {
+	c, err := w.reading(ctx, p)
+	if err != nil || c == nil {
+		return err
+	}
+	for _, reader := range w.Catalog.Current().Readers(c.Pipeline, c.Sensor) {
+		err = errors.Join(err, w.router.Recover(ctx, reader.ID, *c, w.Now()))
+	}
+	return err
+}
