@@ -16,14 +16,12 @@ export function backoff(n: number): number {
   return Math.min(10_000, 500 * 2 ** Math.max(0, n - 1));
 }
 
-/** A stream that has sent heartbeats and then nothing for this long is dead, although its socket may still be open. */
-export const silence = 45_000;
-
 export class Live {
   connection: Connection = { state: "connecting", since: Date.now() };
   private source: EventSource | undefined;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private pulse: ReturnType<typeof setTimeout> | undefined;
+  private silence = 45_000; // three heartbeats; a stream that is silent for longer is dead, although its socket may look open
   private tries = 0;
   private lastID = "";
   private watchers = new Set<() => void>();
@@ -44,7 +42,10 @@ export class Live {
       const event = JSON.parse(m.data as string) as Event;
       for (const h of this.hearers) h(event);
     };
-    source.addEventListener("heartbeat", () => this.beat());
+    source.addEventListener("heartbeat", (m) => {
+      this.silence = 3000 * (JSON.parse(m.data as string) as { intervalSeconds: number }).intervalSeconds;
+      this.beat();
+    });
     source.onerror = () => {
       if (this.source === source) this.retry();
       else source.close();
@@ -64,7 +65,7 @@ export class Live {
 
   private beat(): void {
     clearTimeout(this.pulse);
-    this.pulse = setTimeout(() => this.retry(), silence);
+    this.pulse = setTimeout(() => this.retry(), this.silence);
   }
 
   private drop(): void {

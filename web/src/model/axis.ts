@@ -49,7 +49,7 @@ export interface Tick {
 const steps = [minute, 5 * minute, 10 * minute, 15 * minute, 30 * minute, hour, 2 * hour, 3 * hour, 6 * hour, 12 * hour, day, 2 * day, 7 * day, 14 * day, 28 * day];
 
 /** How many pixels a tick's words need: those of days are longer than those of hours. */
-const room = (step: number) => (step < day ? 56 : 78);
+const room = (step: number) => (step < day ? 74 : 84);
 
 /** The ticks of a window that is so many pixels wide, at round times of the zone, none of them closer than their words need. */
 export function ticks(w: Window, width: number, zone: string): Tick[] {

@@ -1,4 +1,5 @@
 import { useRef } from "react";
+import { go } from "../route/route";
 import { useSize } from "./size";
 
 export interface Point {
@@ -27,7 +28,7 @@ interface Props {
   wide?: number; // room for the ticks' words
 }
 
-/** A small chart. What a mark stands for is told when it is pointed at. */
+/** A small chart. Each mark names what it stands for, and may lead there. */
 export function Plot({ label, series, ticks, tick, xs, from, to, height = 150, wide = 78 }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const width = useSize(box).width;
@@ -40,7 +41,7 @@ export function Plot({ label, series, ticks, tick, xs, from, to, height = 150, w
   return (
     <div className="plot" ref={box} style={{ height }}>
       {width > 0 && (
-        <svg width={width} height={height} role="img" aria-label={label}>
+        <svg width={width} height={height} role="group" aria-label={label}>
           {ticks.map((t) => <g key={t}><line className="rule" x1={wide} x2={width - 10} y1={y(t)} y2={y(t)} /><text x={wide - 6} y={y(t) + 4} textAnchor="end">{tick(t)}</text></g>)}
           {xs.filter((_, i) => i % room === 0).map((t) => <text key={t.x} x={Math.min(x(t.x), width - 34)} y={height - 4} textAnchor="middle">{t.label}</text>)}
           {series.map((s, i) => <Drawn key={i} s={s} x={x} y={y} base={y(Math.max(low, 0))} gap={inner / Math.max(1, s.points.length)} />)}
@@ -50,12 +51,31 @@ export function Plot({ label, series, ticks, tick, xs, from, to, height = 150, w
   );
 }
 
+/** One mark, which leads to what it stands for. */
+function Dot({ p, className, cx, cy }: { p: Point; className: string; cx: number; cy: number }) {
+  const dot = <circle className={className} cx={cx} cy={cy} r={3}><title>{p.label}</title></circle>;
+  if (!p.href) return dot;
+  const { href } = p;
+  return (
+    <a
+      href={href} aria-label={p.label}
+      onClick={(e) => {
+        if (e.metaKey || e.ctrlKey || e.shiftKey || e.altKey) return;
+        e.preventDefault();
+        go(href);
+      }}
+    >
+      {dot}
+    </a>
+  );
+}
+
 function Drawn({ s, x, y, base, gap }: { s: Series; x: (v: number) => number; y: (v: number) => number; base: number; gap: number }) {
   if (s.kind === "line") {
     return <polyline className={`line ${s.className}`} points={s.points.map((p) => `${x(p.x).toFixed(1)},${y(p.y).toFixed(1)}`).join(" ")} />;
   }
   if (s.kind === "dots") {
-    return <>{s.points.map((p, i) => <circle key={i} className={`dot ${p.className ?? s.className}`} cx={x(p.x)} cy={y(p.y)} r={2.6}><title>{p.label}</title></circle>)}</>;
+    return <>{s.points.map((p, i) => <Dot key={i} p={p} className={`dot ${p.className ?? s.className}`} cx={x(p.x)} cy={y(p.y)} />)}</>;
   }
   const width = Math.max(2, Math.min(26, gap - 3));
   return <>{s.points.map((p, i) => <rect key={i} className={`bar ${p.className ?? s.className}`} x={x(p.x) - width / 2} width={width} y={Math.min(y(p.y), base - 1)} height={Math.max(1, base - y(p.y))}><title>{p.label}</title></rect>)}</>;

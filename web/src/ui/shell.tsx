@@ -1,5 +1,7 @@
 import { lazy, type ReactNode, Suspense, useCallback, useEffect, useMemo, useState } from "react";
 import { useConnection } from "../api/live";
+import { useResource } from "../api/resource";
+import type { components } from "../api/schema";
 import type { Session } from "../api/session";
 import { clock, duration } from "../model/time";
 import { go, type Place } from "../route/route";
@@ -19,6 +21,7 @@ export function Shell({ place, session, logout, children }: { place: Place; sess
   const [dialog, setDialog] = useState<ReactNode>(null);
   const [told, setTold] = useState("");
   useKeys(setOpen, open !== null || dialog !== null);
+  const counts = useCounts();
   const quiet = useCallback(() => setTold(""), []);
   const asker = useMemo<Asker>(() => ({ open: setDialog, close: () => setDialog(null), tell: setTold }), []);
   return (
@@ -28,7 +31,7 @@ export function Shell({ place, session, logout, children }: { place: Place; sess
         <header className="top">
           <Link href="/" className="brand"><img src="/icon.svg" alt="" width="22" height="22" />Interlock</Link>
           <nav aria-label="Views">
-            {views.map((v) => <Tab key={v.path} href={v.path} on={v.path === (place.view === "timeline" ? "/" : `/${place.view}`)}>{v.name}</Tab>)}
+            {views.map((v) => <Tab key={v.path} href={v.path} on={v.path === (place.view === "timeline" ? "/" : `/${place.view}`)} count={counts[v.path]}>{v.name}</Tab>)}
           </nav>
           <button type="button" className="find" onClick={() => setOpen("palette")}>
             <span>Find a pipeline or command</span><kbd>/</kbd>
@@ -54,8 +57,14 @@ export function Shell({ place, session, logout, children }: { place: Place; sess
   );
 }
 
-function Tab({ href, on, children }: { href: string; on: boolean; children: string }) {
-  return <Link href={href} className="tab" aria-current={on ? "page" : undefined}>{children}</Link>;
+function Tab({ href, on, count, children }: { href: string; on: boolean; count: number | undefined; children: string }) {
+  return <Link href={href} className="tab" aria-current={on ? "page" : undefined}>{children}{count ? <span className="count" title={`${count} need attention`}>{count}</span> : null}</Link>;
+}
+
+/** How many things need attention, by the view that shows them. */
+function useCounts(): Partial<Record<string, number>> {
+  const list = useResource<components["schemas"]["AttentionList"]>("/attention?limit=200", { every: 10_000 }).data;
+  return list ? { "/": list.total, "/alerts": list.counts.undelivered, "/config": (list.counts.rejected ?? 0) + (list.counts.degraded ?? 0) } : {};
 }
 
 /** Keys that work in every view, unless somebody is typing. */

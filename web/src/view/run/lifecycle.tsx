@@ -50,6 +50,8 @@ export function Lifecycle({ x }: { x: Explanation }) {
       {run?.reason && <p className="hint">{run.reason}</p>}
       {run?.held && <p className="notice bad">Held since <Time at={run.heldSince} />: {run.held}</p>}
       {run?.unread && <p className="notice bad">Its status could not be read since <Time at={run.unreadSince} />: {run.unread}</p>}
+      {run?.phase === "offered" && <p className="hint">The job is offered. It starts when a worker claims it.</p>}
+      {run?.worker && <p className="hint">Worker {run.worker}, claimed at <Time at={run.claimedAt} />{run.lastHeartbeat && <>, last heartbeat at <Time at={run.lastHeartbeat} /></>}.</p>}
       {run?.jobStopping && <p className="notice">Its job has been stopping since <Time at={run.endedAt} />. It keeps its slot, and a rerun is rejected, until it has ended.</p>}
       {run?.jobMayRun && <p className="notice bad">Its job could not be stopped and may still be running.</p>}
       {run?.nextEvaluation && <p className="hint">Its gate is evaluated again at <Time at={run.nextEvaluation} />, until <Time at={run.windowEnd} />.</p>}

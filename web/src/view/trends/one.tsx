@@ -66,7 +66,7 @@ function Durations({ t }: { t: Trends }) {
   const dots: Point[] = t.periods.flatMap((p) => {
     if (p.status !== "COMPLETED" || !p.startedAt || !p.endedAt) return [];
     const y = Date.parse(p.endedAt) - Date.parse(p.startedAt);
-    return y < 0 ? [] : [{ x: at(p.date), y, label: `${p.date}: ${duration(y)}${p.attempt > 1 ? `, attempt ${p.attempt}` : ""}` }];
+    return y < 0 ? [] : [{ x: at(p.date), y, href: runPath(t.pipeline, p.schedule, p.date), label: `${p.date}: ${duration(y)}${p.attempt > 1 ? `, attempt ${p.attempt}` : ""}` }];
   });
   const line = (of: (d: Trends["durations"]) => number) => t.days.filter((d) => d.durations.count > 0).map((d) => ({ x: at(d.date), y: of(d.durations) * 1000, label: d.date }));
   const ticks = durationTicks(0, Math.max(1000, ...dots.map((d) => d.y)));
