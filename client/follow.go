@@ -143,7 +143,7 @@ func (s *stream) connect(ctx context.Context) (*http.Response, error) {
 }
 
 // message is one message of a stream of server-sent events.
-type message struct{ id, data, retry string }
+type message struct{ id, name, data, retry string }
 
 // add takes a line and says whether the message is complete.
 func (m *message) add(line string) bool {
@@ -155,6 +155,8 @@ func (m *message) add(line string) bool {
 	switch name {
 	case "id":
 		m.id = value
+	case "event":
+		m.name = value
 	case "retry":
 		m.retry = value
 	case "data":
@@ -171,7 +173,7 @@ func (s *stream) take(m message) error {
 	if ms, err := strconv.ParseInt(m.retry, 10, 32); err == nil && ms > 0 {
 		s.retry = time.Duration(ms) * time.Millisecond
 	}
-	if m.data != "" {
+	if m.data != "" && m.name == "" { // named messages are none of the log
 		e := Event{}
 		if err := json.Unmarshal([]byte(m.data), &e); err != nil {
 			return s.client.unreachable(errors.New("an event of the stream is not JSON"))

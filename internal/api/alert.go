@@ -71,6 +71,7 @@ func (a *API) alertRoutes(h huma.API) {
 	const tag = "Alerts"
 	register(h, get("/alerts/routes", "list-alert-routes", tag, "The alert routes, in the order in which they are matched"), a.listRoutes)
 	register(h, get("/alerts/dead", "list-dead-letters", tag, "Alerts that a sink would not take, oldest first"), a.listDead)
+	register(h, get("/alerts/dead/groups", "group-dead-letters", tag, "Alerts that a sink would not take, those of one sink, type and answer together"), a.groupDead)
 	retry := post("/alerts/dead/retry", "retry-dead-letters", tag, "Send alerts again that a sink would not take")
 	retry.patient = true
 	register(h, retry, a.retryDead)

@@ -164,13 +164,19 @@ func keptWindows(k trend.Kept) []KeptWindow {
 			Days: trend.Windows[i], Met: t.Met, Warned: t.Warned, Breached: t.Breached, Cancelled: t.Cancelled,
 			LongestLateSeconds: int64(t.Longest / time.Second),
 		}
-		if n := t.Met + t.Breached; n > 0 {
-			percent := math.Floor(10000*float64(t.Met)/float64(n)) / 100 // 100 only if all were
-			w.MetPercent = &percent
-		}
+		w.MetPercent = percent(t.Met, t.Met+t.Breached)
 		out[i] = w
 	}
 	return out
+}
+
+// percent is how many of so many, rounded down, so that 100 means all; null of none.
+func percent(n, of int) *float64 {
+	if of <= 0 {
+		return nil
+	}
+	p := math.Floor(10000*float64(n)/float64(of)) / 100
+	return &p
 }
 
 func latenessBins(k trend.Kept) []LatenessBin {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -62,14 +63,19 @@ type eventsInput struct {
 	Schedule string `query:"schedule" enum:"cron,stream,manual" doc:"With pipeline and date: only this run's."`
 	Date     string `query:"date" doc:"With pipeline and schedule: only this run's."`
 	Type     string `query:"type" doc:"Only of this type."`
+	Types    string `query:"types" maxLength:"2000" doc:"Only of these types, separated by commas."`
 	Since    string `query:"since" doc:"RFC 3339, a period, or how long ago."`
+	From     string `query:"from" doc:"Only from this instant on: RFC 3339, a period, or how long ago."`
+	To       string `query:"to" doc:"Only before this instant; likewise."`
+	Q        string `query:"q" maxLength:"200" doc:"Only those whose message, type, pipeline or period contains this text, in any case."`
 }
 
 func (a *API) eventRoutes(h huma.API) {
 	register(h, get("/events", "list-events", "Events", "Events, newest first"), a.listEvents)
+	register(h, get("/events/types", "list-event-types", "Events", "The types of events, in groups"), a.listEventTypes)
 }
 
-func (a *API) listEvents(ctx context.Context, in *eventsInput) (*output[List[Event]], error) {
+func (a *API) listEvents(ctx context.Context, in *eventsInput) (*output[EventList], error) {
 	q, p := a.eventQuery(whoOf(ctx), in.Pipeline, in.Type, in.Since)
 	if p != nil {
 		return nil, p
@@ -80,16 +86,35 @@ func (a *API) listEvents(ctx context.Context, in *eventsInput) (*output[List[Eve
 		}
 	}
 	q.Limit, q.Cursor = in.Limit, in.Cursor
-	page, err := a.store.Events(ctx, q)
+	f, p := a.eventFilter(ctx, in, &q)
+	if p != nil {
+		return nil, p
+	}
+	page, searched, err := a.findEvents(ctx, q, f)
 	if err != nil {
-		return nil, fmt.Errorf("read events: %w", err)
+		return nil, err
 	}
 	silenced, err := a.silenced(ctx)
 	if err != nil {
 		return nil, err
 	}
-	who := whoOf(ctx)
-	return answer(list(page, func(e event.Event) bool { return who.hears(e) && shows(q, e) }, func(e event.Event) Event { return Event{e, silenced(e)} })), nil
+	view := func(e event.Event) Event { return Event{e, silenced(e)} }
+	return answer(EventList{List: list(page, f.see, view), SearchedTo: searched}), nil
+}
+
+// findEvents reads a page of events: as the store has it, or searched.
+func (a *API) findEvents(ctx context.Context, q store.EventQuery, f eventFilter) (store.Page[event.Event], *time.Time, error) {
+	if f.narrow {
+		return a.search(ctx, q, f)
+	}
+	page, err := a.store.Events(ctx, q)
+	if err != nil {
+		return page, nil, fmt.Errorf("read events: %w", err)
+	}
+	if len(page.Items) == 0 {
+		return page, nil, nil
+	}
+	return page, instant(page.Items[len(page.Items)-1].Time), nil
 }
 
 func unknownType(at, name string) *Problem {

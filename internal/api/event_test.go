@@ -244,6 +244,27 @@ func TestIdleStreamShowsThatItIsAlive(t *testing.T) {
 	}
 }
 
+func TestHeartbeatsAreEventsForThoseWhoAskForThem(t *testing.T) {
+	w := newWorld(t, func(d *api.Deps) { d.Settings.Heartbeat = 5 * time.Millisecond })
+	resp, err := http.Get(w.server.URL + "/api/v1/events/stream?heartbeat=true")
+	w.Check(err)
+	defer resp.Body.Close()
+	lines, beats := bufio.NewScanner(resp.Body), 0
+	for beats < 3 && lines.Scan() {
+		if lines.Text() != "event: heartbeat" {
+			continue
+		}
+		lines.Scan()
+		if beats++; lines.Text() != `data: {"at":"2026-03-03T09:10:00Z","intervalSeconds":0.005}` {
+			t.Errorf("got %q", lines.Text())
+		}
+	}
+	if beats != 3 {
+		t.Errorf("%d heartbeats before the stream ended: %v", beats, lines.Err())
+	}
+	w.get("/api/v1/events/stream?heartbeat=maybe").problem(400, "heartbeat")
+}
+
 func TestStreamsAreBoundedAndEndWithTheServer(t *testing.T) {
 	w := newWorld(t, func(d *api.Deps) { d.Settings.MaxStreams = 1 })
 	s := w.follow("")

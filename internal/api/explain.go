@@ -9,30 +9,33 @@ import (
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/explain"
 	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/timeline"
 )
 
 // Explanation is why a run stands as it does.
 type Explanation struct {
-	Pipeline  string       `json:"pipeline"`
-	Schedule  *string      `json:"schedule"`
-	Date      *string      `json:"date"`
-	At        time.Time    `json:"at"`
-	State     string       `json:"state" enum:"not opened,waiting,starting,offered,held,running,settling,completed,would start,failed,exhausted,cancelled"`
-	Summary   string       `json:"summary" doc:"One sentence."`
-	Reasons   []string     `json:"reasons" doc:"The reasons, most important first."`
-	Opens     []string     `json:"opens" doc:"What would open it, most direct first."`
-	DryRun    bool         `json:"dryRun"`
-	Run       Maybe[Run]   `json:"run" doc:"null if there is none."`
-	Budgets   Budgets      `json:"budgets" doc:"How many further attempts each cause may open, by the active file."`
-	Gate      Maybe[Shown] `json:"gate" doc:"The result of the rules; null if there was nothing to evaluate."`
-	Attempts  []Attempt    `json:"attempts"`
-	JobLog    []JobEntry   `json:"jobLog"`
-	Reruns    []Rerun      `json:"reruns"`
-	Deadlines []Deadline   `json:"deadlines"`
-	Silenced  []Silenced   `json:"silenced" doc:"Silences that held back alerts about it."`
-	Probes    []Probe      `json:"probes" doc:"The probes whose answers its gate reads now."`
-	Text      string       `json:"text" doc:"All of it, for people."`
-	Lines     []Line       `json:"lines" doc:"The text line by line, each with its kind."`
+	Pipeline  string        `json:"pipeline"`
+	Schedule  *string       `json:"schedule"`
+	Date      *string       `json:"date"`
+	At        time.Time     `json:"at"`
+	State     string        `json:"state" enum:"not opened,waiting,starting,offered,held,running,settling,completed,would start,failed,exhausted,cancelled"`
+	Summary   string        `json:"summary" doc:"One sentence."`
+	Why       Maybe[Reason] `json:"why" doc:"The cause in one line, with its parameters; null if there is nothing to say."`
+	Reasons   []string      `json:"reasons" doc:"The reasons, most important first."`
+	Opens     []string      `json:"opens" doc:"What would open it, most direct first."`
+	DryRun    bool          `json:"dryRun"`
+	Run       Maybe[Run]    `json:"run" doc:"null if there is none."`
+	Budgets   Budgets       `json:"budgets" doc:"How many further attempts each cause may open, by the active file."`
+	Gate      Maybe[Shown]  `json:"gate" doc:"The result of the rules; null if there was nothing to evaluate."`
+	Attempts  []Attempt     `json:"attempts"`
+	JobLog    []JobEntry    `json:"jobLog"`
+	Reruns    []Rerun       `json:"reruns"`
+	Deadlines []Deadline    `json:"deadlines"`
+	Silenced  []Silenced    `json:"silenced" doc:"Silences that held back alerts about it."`
+	Probes    []Probe       `json:"probes" doc:"The probes whose answers its gate reads now."`
+	Text      string        `json:"text" doc:"All of it, for people."`
+	Lines     []Line        `json:"lines" doc:"The text line by line, each with its kind."`
 }
 
 // Line is a line of an explanation.
@@ -110,14 +113,25 @@ func (a *API) explanationView(x explain.Explanation) Explanation {
 		Silenced: views(x.Silenced, func(s explain.Silenced) Silenced { return Silenced{By: s.By, Alerts: s.Alerts} }),
 	}
 	if x.Run != nil {
-		r := a.runView(*x.Run)
-		r.DryRun = x.DryRun
-		v.Run = some(r)
+		v.Run, v.Why = some(a.explainedRun(x)), maybeReason(x.Cause())
 	}
 	if x.Gate != nil {
 		v.Gate = some(shownView(*x.Gate))
 	}
 	return v
+}
+
+// explainedRun is the run of an explanation. The job of a dry run never ran, so it has no result.
+func (a *API) explainedRun(x explain.Explanation) Run {
+	r := a.runView(*x.Run)
+	if !x.DryRun {
+		return r
+	}
+	r.DryRun, r.Result, r.Message = true, nil, nil
+	if r.Phase == string(run.Done) {
+		r.Phase = string(timeline.WouldStart)
+	}
+	return r
 }
 
 func shownView(g explain.Gate) Shown {

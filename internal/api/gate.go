@@ -18,8 +18,9 @@ import (
 
 // Gate is the answer to "may I run?".
 type Gate struct {
-	Pipeline          string       `json:"pipeline"`
-	Date              string       `json:"date" doc:"The period that was asked about."`
+	Pipeline string `json:"pipeline"`
+	Date     string `json:"date" doc:"The period that was asked about."`
+	Turn
 	At                time.Time    `json:"at"`
 	Open              bool         `json:"open" doc:"A start is allowed now: nothing is in blockedBy."`
 	Outcome           string       `json:"outcome" enum:"pass,fail,unknown" doc:"What the rules alone say."`
@@ -105,7 +106,7 @@ func (a *API) gateView(ctx context.Context, e *catalog.Entry, date period.Period
 		return Gate{}, err
 	}
 	out := Gate{
-		Pipeline: string(e.ID), Date: date.String(), At: now.UTC(), Open: ask.Allowed(), Outcome: ask.Verdict.Outcome.String(), Rules: []Rule{},
+		Pipeline: string(e.ID), Date: date.String(), Turn: turnOf(e, date, s.Run.Status.Open(), now), At: now.UTC(), Open: ask.Allowed(), Outcome: ask.Verdict.Outcome.String(), Rules: []Rule{},
 		BlockedBy: views(ask.Blocks, func(b gate.Block) StartBlock {
 			return StartBlock{Code: string(b.Code), Reason: b.Reason, Until: instant(b.Until)}
 		}),

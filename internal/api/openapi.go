@@ -109,10 +109,11 @@ func streamOperation(h huma.API) *huma.Operation {
 		word("query", "pipeline", "Only this pipeline's."), word("query", "type", "Only of this type."),
 		word("query", "since", "Begin in the past: RFC 3339, a period, or how long ago."),
 		word("query", "lastEventId", "As the header, for clients that cannot set it."),
+		word("query", "heartbeat", "true: signs of life are events named heartbeat, {at, intervalSeconds}, the first at once. Otherwise they are comments."),
 		word("header", "Last-Event-ID", "Go on after this event."),
 	}
 	op.Responses = map[string]*huma.Response{
-		"200":     {Description: "data is an event, id its place. Comments show that the stream is alive.", Content: map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: "string"}}}},
+		"200":     {Description: "data is an event, id its place. A sign of life comes every 15 seconds.", Content: map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: "string"}}}},
 		"default": problems(h),
 	}
 	return &op

@@ -40,7 +40,8 @@ type Pipeline struct {
 	OpenRuns    int               `json:"openRuns" doc:"How many of its runs have not ended."`
 	LastRun     Maybe[Run]        `json:"lastRun" doc:"The run of its latest period; null if there is none."`
 	Attention   []Attention       `json:"attention" doc:"What needs a person, most pressing first; empty if nothing does."`
-	Next        NextFire          `json:"next" doc:"What opens next automatically."`
+	Next        NextFire          `json:"next" doc:"What opens next automatically; all null while a pause without an end is in effect."`
+	Current     Maybe[Current]    `json:"current" doc:"The period whose gate says most now; null if the pipeline is not active."`
 	Probes      []Probe           `json:"probes" doc:"Its probes, in the order of its file."`
 }
 
@@ -180,7 +181,7 @@ func (a *API) pipelineView(ctx context.Context, row store.Pipeline, needs attent
 		Tags: map[string]string{}, After: []string{}, Probes: []Probe{}, Attention: needs.of(row.ID),
 	}
 	if e != nil {
-		a.describePipeline(&v, e)
+		a.describePipeline(&v, e, row)
 		probes, err := prober.Standings(ctx, a.store, e)
 		if err != nil {
 			return v, err
@@ -192,6 +193,9 @@ func (a *API) pipelineView(ctx context.Context, row store.Pipeline, needs attent
 		return v, fmt.Errorf("read open runs of %s: %w", row.ID, err)
 	}
 	v.OpenRuns = len(open)
+	if e != nil {
+		v.Current = currentOf(e, open, a.now())
+	}
 	latest, err := a.store.Runs(ctx, store.RunQuery{Pipeline: row.ID, Limit: 1})
 	if err != nil {
 		return v, fmt.Errorf("read runs of %s: %w", row.ID, err)
@@ -203,7 +207,7 @@ func (a *API) pipelineView(ctx context.Context, row store.Pipeline, needs attent
 }
 
 // describePipeline fills in what the definition in force says.
-func (a *API) describePipeline(v *Pipeline, e *catalog.Entry) {
+func (a *API) describePipeline(v *Pipeline, e *catalog.Entry, row store.Pipeline) {
 	v.Owner, v.Description, v.File = e.Owner, e.Description, text(e.File)
 	v.Schedule, v.Period, v.Timezone = text(e.Opens), text(e.Schedule.Size().String()), text(e.Schedule.Zone().String())
 	v.DryRun, v.MaxActive = e.DryRun, e.MaxActive
@@ -219,11 +223,7 @@ func (a *API) describePipeline(v *Pipeline, e *catalog.Entry) {
 	if e.Opens != pipeline.ByCron {
 		return
 	}
-	for slot := range e.Schedule.Upcoming(a.now().Add(time.Nanosecond)) {
-		due := e.SLA.For(slot.Period, slot.FireAt, e.Schedule)
-		v.Next = NextFire{Date: date(slot.Period), FireAt: instant(slot.FireAt), WarnAt: instant(due.Warn), BreachAt: instant(due.Breach)}
-		return
-	}
+	v.Next = nextFire(e, row, a.now())
 }
 
 // problemsOf is why a pipeline's file does not count; empty where it does.

@@ -20,7 +20,7 @@ type Run struct {
 	Schedule       string     `json:"schedule" enum:"cron,stream,manual"`
 	Date           string     `json:"date" doc:"The period it is for."`
 	Status         string     `json:"status" enum:"PENDING,TRIGGERING,RUNNING,COMPLETED,FAILED,FAILED_FINAL,JOB_POLL_EXHAUSTED,VALIDATION_EXHAUSTED,CANCELLED"`
-	Phase          string     `json:"phase" enum:"waiting,not-due,backoff,max-active,starting,offered,start-refused,held,running,status-unread,settling,completed,failed,exhausted,cancelled" doc:"More specific than status: what an open run waits for."`
+	Phase          string     `json:"phase" enum:"waiting,not-due,backoff,max-active,starting,offered,start-refused,held,running,status-unread,settling,completed,would-start,failed,exhausted,cancelled" doc:"More specific than status: what an open run waits for."`
 	DryRun         bool       `json:"dryRun" doc:"No job is started."`
 	Attempt        int        `json:"attempt" doc:"The latest; 0 for a run that was closed before any was opened."`
 	Reason         *string    `json:"reason" doc:"Why it has that status."`
@@ -105,12 +105,13 @@ func (a *API) runView(r run.Run) Run {
 // RunDetail is a run with everything that is kept of it.
 type RunDetail struct {
 	Run
-	Output    *string      `json:"output" doc:"The end of the latest attempt's output, as far as it is known: while it runs, what its worker sent last."`
-	Attempts  []Attempt    `json:"attempts" doc:"Oldest first."`
-	JobLog    []JobEntry   `json:"jobLog" doc:"What happened to its jobs, oldest first."`
-	Gate      Maybe[Shown] `json:"gate" doc:"The gate at the start of the latest attempt, or now while it waits."`
-	Deadlines []Deadline   `json:"deadlines"`
-	Reruns    []Rerun      `json:"reruns" doc:"Requests for further attempts and their answers, oldest first."`
+	Why       Maybe[Reason] `json:"why" doc:"The cause in one line, with its parameters; null if there is nothing to say."`
+	Output    *string       `json:"output" doc:"The end of the latest attempt's output, as far as it is known: while it runs, what its worker sent last."`
+	Attempts  []Attempt     `json:"attempts" doc:"Oldest first."`
+	JobLog    []JobEntry    `json:"jobLog" doc:"What happened to its jobs, oldest first."`
+	Gate      Maybe[Shown]  `json:"gate" doc:"The gate at the start of the latest attempt, or now while it waits."`
+	Deadlines []Deadline    `json:"deadlines"`
+	Reruns    []Rerun       `json:"reruns" doc:"Requests for further attempts and their answers, oldest first."`
 }
 
 // Attempt is one try to bring a run to COMPLETED.
@@ -269,7 +270,7 @@ func (a *API) getRun(ctx context.Context, in *OfRun) (*output[RunDetail], error)
 	if n := len(v.Attempts); n > 0 {
 		out = v.Attempts[n-1].Output
 	}
-	return answer(RunDetail{Run: a.runView(r), Output: out, Attempts: v.Attempts, JobLog: v.JobLog, Gate: v.Gate, Deadlines: v.Deadlines, Reruns: v.Reruns}), nil
+	return answer(RunDetail{Run: a.runView(r), Why: v.Why, Output: out, Attempts: v.Attempts, JobLog: v.JobLog, Gate: v.Gate, Deadlines: v.Deadlines, Reruns: v.Reruns}), nil
 }
 
 // addOutput adds the output that the worker of a claimed attempt has sent so far.

@@ -117,6 +117,7 @@ type follower struct {
 	request *http.Request
 	query   store.EventQuery
 	resumes bool           // it goes on where an earlier one stopped
+	beats   bool           // signs of life are events, which scripts in a browser can see, rather than comments
 	at      store.Position // everything up to here has been looked at
 	told    store.Position // the client knows that
 	out     http.ResponseWriter
@@ -132,10 +133,17 @@ func (a *API) follow(r *http.Request) (*follower, *Problem) {
 	in := r.URL.Query()
 	for name := range in {
 		switch name {
-		case "pipeline", "type", "since", "lastEventId":
+		case "pipeline", "type", "since", "lastEventId", "heartbeat":
 		default:
-			return nil, badRequest("query parameter %.60q is unknown; use pipeline, type, since or lastEventId", name)
+			return nil, badRequest("query parameter %.60q is unknown; use pipeline, type, since, lastEventId or heartbeat", name)
 		}
+	}
+	switch beats := in.Get("heartbeat"); beats {
+	case "", "false":
+	case "true":
+		f.beats = true
+	default:
+		return nil, badRequest("heartbeat %.60q is neither true nor false", beats)
 	}
 	var p *Problem
 	if f.query, p = a.eventQuery(f.who, in.Get("pipeline"), in.Get("type"), in.Get("since")); p != nil {
@@ -176,7 +184,11 @@ func (f *follower) find(ctx context.Context) error {
 // run sends what happens until the client, or the server, ends it. The first line lets the client know that the stream is
 // open, and where it stands.
 func (f *follower) run(ctx context.Context) error {
-	if err := f.send(fmt.Appendf(nil, "retry: %d\nid: %d\n\n", retryAfter, f.at)); err != nil {
+	first := fmt.Appendf(nil, "retry: %d\nid: %d\n", retryAfter, f.at)
+	if f.beats {
+		first = append(first, f.heartbeat()...)
+	}
+	if err := f.send(append(first, '\n')); err != nil {
 		return err
 	}
 	beat := time.NewTicker(f.api.settings.Heartbeat)
@@ -266,11 +278,20 @@ func (f *follower) wants(e event.Event) bool {
 // have all the others looked at again.
 func (f *follower) alive() error {
 	out := []byte(": alive\n")
+	if f.beats {
+		out = f.heartbeat()
+	}
 	if f.at != f.told {
 		out = fmt.Appendf(out, "id: %d\n", f.at)
 		f.told = f.at
 	}
 	return f.send(append(out, '\n'))
+}
+
+// heartbeat is a sign of life that a script in a browser can see, and after how long without one the stream is dead.
+func (f *follower) heartbeat() []byte {
+	return fmt.Appendf(nil, "event: heartbeat\ndata: {\"at\":%q,\"intervalSeconds\":%g}\n",
+		f.api.now().UTC().Format(time.RFC3339Nano), f.api.settings.Heartbeat.Seconds())
 }
 
 // send gives a client its time to accept what is sent. One that does not is let go: it comes back and goes on.

@@ -22,14 +22,16 @@ type Durations struct {
 
 // TrendSummary is how the runs of a pipeline went over some days.
 type TrendSummary struct {
-	Pipeline  string    `json:"pipeline"`
-	Owner     string    `json:"owner"`
-	Runs      int       `json:"runs"`
-	Completed int       `json:"completed"`
-	Attempts  int       `json:"attempts" doc:"Of all runs together."`
-	Durations Durations `json:"durations"`
-	Before    Durations `json:"before" doc:"The same over as many days before."`
-	Truncated bool      `json:"truncated" doc:"There were more runs than the limit; only those of the latest periods count."`
+	Pipeline         string    `json:"pipeline"`
+	Owner            string    `json:"owner"`
+	Runs             int       `json:"runs"`
+	Completed        int       `json:"completed"`
+	Open             int       `json:"open" doc:"Runs that have not ended: they count neither as completed nor as failed."`
+	CompletedPercent *float64  `json:"completedPercent" doc:"Of the runs that have ended; null if none has."`
+	Attempts         int       `json:"attempts" doc:"Of all runs together."`
+	Durations        Durations `json:"durations"`
+	Before           Durations `json:"before" doc:"The same over as many days before."`
+	Truncated        bool      `json:"truncated" doc:"There were more runs than the limit; only those of the latest periods count."`
 }
 
 // Trends is how the periods of one pipeline went.
@@ -118,7 +120,7 @@ func (a *API) listTrends(ctx context.Context, in *struct {
 			return nil, err
 		}
 		out.add(TrendSummary{
-			Pipeline: string(e.ID), Owner: e.Owner, Runs: s.Runs, Completed: s.Completed, Attempts: s.Attempts,
+			Pipeline: string(e.ID), Owner: e.Owner, Runs: s.Runs, Completed: s.Completed, Open: s.Open, CompletedPercent: percent(s.Completed, s.Runs-s.Open), Attempts: s.Attempts,
 			Durations: durationsView(s.Took), Before: durationsView(s.Before), Truncated: s.Truncated,
 		})
 	}

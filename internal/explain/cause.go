@@ -26,6 +26,8 @@ const (
 	CauseSlots        reason.Code = "max-active"    // its gate is open, but no slot is free
 	CauseRefused      reason.Code = "start-refused" // the target refused to start the job, and is asked again
 	CauseStarting     reason.Code = "starting"
+	CauseOffered      reason.Code = "offered"   // it waits for a worker to claim it
+	CauseUnclaimed    reason.Code = "unclaimed" // no worker claimed it in time
 	CauseRunning      reason.Code = "running"
 	CauseBypassed     reason.Code = "bypassed" // an operator had the gate skipped
 	CauseWouldStart   reason.Code = "would-start"
@@ -51,6 +53,21 @@ func FirstClosed(leaves []store.SeenLeaf) *Rule {
 		}
 	}
 	return nil
+}
+
+// Cause says in one line why the run of the explanation stands as it does; the zero Reason if there is nothing to say, or no
+// run.
+func (x Explanation) Cause() reason.Reason {
+	if x.Run == nil {
+		return reason.Reason{}
+	}
+	e := Evidence{Log: x.Log, DryRun: x.DryRun, Now: x.At}
+	if x.Gate != nil && x.Gate.Outcome != rule.Pass {
+		if closed := x.Gate.Closed(); len(closed) > 0 {
+			e.Closed = &Rule{closed[0].SeenLeaf}
+		}
+	}
+	return Cause(*x.Run, e)
 }
 
 // Cause says in one line why r stands as it does; the zero Reason if there is nothing to say.
@@ -93,9 +110,16 @@ func (e Evidence) open(r run.Run) reason.Reason {
 	case run.StartRefused:
 		return reason.New(CauseRefused, "start call {tries} was refused: {message}; the next one is {retryAt}",
 			reason.Int("tries", p.StartTries), reason.Str("message", orUnknown(lastMessage(e.Log, r.Attempt))), reason.At("retryAt", p.NextTry))
+	case run.Offering:
+		return reason.New(CauseOffered, "offered to workers since {since}; none has claimed it, until {until}",
+			reason.At("since", p.Offer.Since), reason.At("until", p.OfferEnd()))
 	case run.Starting:
 		return reason.New(CauseStarting, "the job is being started since {since}", reason.At("since", p.AskedAt))
 	case run.JobRunning:
+		if worker := p.Offer.Worker; worker != "" {
+			return reason.New(CauseRunning, "attempt {attempt} has been running since {since} on {worker}",
+				reason.Int("attempt", r.Attempt), reason.At("since", p.StartedAt), reason.Str("worker", worker), reason.At("heartbeat", p.Offer.Heartbeat))
+		}
 		return reason.New(CauseRunning, "attempt {attempt} has been running since {since}", reason.Int("attempt", r.Attempt), reason.At("since", p.StartedAt))
 	case run.Waiting:
 		if e.Closed != nil {
@@ -151,6 +175,8 @@ func (e Evidence) failure(r run.Run, code reason.Code, format string, params ...
 // exhausted is the cause of a run whose gate did not open in time.
 func (e Evidence) exhausted(r run.Run) reason.Reason {
 	switch {
+	case r.Unclaimed():
+		return reason.New(CauseUnclaimed, "no worker claimed it until {at}", reason.At("at", r.EndedAt))
 	case r.StartDeadlinePassed:
 		return reason.New(CauseStartTooLate, "the start condition was not met before its deadline", reason.At("at", r.EndedAt))
 	case e.Closed != nil:

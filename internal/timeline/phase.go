@@ -24,7 +24,7 @@ const (
 // Worst orders phases, the one that needs a person most first.
 var Worst = []Phase{
 	Phase(run.FailedForGood), Phase(run.StartHeld), Phase(run.GateClosed), Missing, Phase(run.StatusUnread),
-	Phase(run.Settling), Phase(run.Backoff), Phase(run.StartRefused), Phase(run.CalledOff), Paused,
+	Phase(run.Settling), Phase(run.Backoff), Phase(run.StartRefused), Phase(run.CalledOff), Paused, Phase(run.Offering),
 	Phase(run.WaitingForSlot), Phase(run.Waiting), Phase(run.Starting), Phase(run.JobRunning), Phase(run.NotDue), Due,
 	Phase(run.Done), WouldStart, Upcoming, Excluded,
 }

@@ -19,6 +19,7 @@ const MaxRuns = 1000
 // Summary is how the runs of a pipeline went over some days, and over as many before.
 type Summary struct {
 	Runs, Completed, Attempts int
+	Open                      int // runs that have not ended, and so say nothing yet
 	Took, Before              Durations
 	Truncated                 bool // there were more runs than are looked at
 }
@@ -41,8 +42,11 @@ func Of(ctx context.Context, s reader, e *catalog.Entry, days int, now time.Time
 			continue
 		}
 		sum.Runs, sum.Attempts = sum.Runs+1, sum.Attempts+r.Attempt
-		if r.Status == run.Completed {
+		switch {
+		case r.Status == run.Completed:
 			sum.Completed++
+		case !r.Status.Ended():
+			sum.Open++
 		}
 		if done {
 			lately = append(lately, d)

@@ -44,6 +44,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/alerts/dead/groups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Alerts that a sink would not take, those of one sink, type and answer together
+         * @description Needs the role viewer.
+         */
+        get: operations["group-dead-letters"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/alerts/dead/retry": {
         parameters: {
             query?: never;
@@ -256,6 +276,26 @@ export interface paths {
          * @description Needs the role viewer.
          */
         get: operations["follow-events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/events/types": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The types of events, in groups
+         * @description Needs the role viewer.
+         */
+        get: operations["list-event-types"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1514,6 +1554,112 @@ export interface components {
             /** Format: int64 */
             retries: number;
         };
+        Current: {
+            date: string;
+            /** @description A start is expected by now: its fire has come, a run is open, or, where a sensor or an upstream opens it, the period is over. While it is not due, a closed gate is nothing to worry about. */
+            due: boolean;
+            /**
+             * Format: date-time
+             * @description When it is due; null for a pipeline without a schedule.
+             */
+            dueAt: string | null;
+            /**
+             * Format: date-time
+             * @description The first instant after the period.
+             */
+            endsAt: string;
+            /** @description It is that of an open run. */
+            openRun: boolean;
+            /**
+             * Format: date-time
+             * @description The period's first instant.
+             */
+            startsAt: string;
+        };
+        DeadGroup: {
+            /**
+             * Format: int64
+             * @description How many events these stood for.
+             */
+            alerts: number;
+            /**
+             * Format: date-time
+             * @description When the first was given up.
+             */
+            first: string;
+            /** @description The ids of their events, at most 1000: what retry and discard take. */
+            ids: string[];
+            /**
+             * Format: date-time
+             * @description When the last was given up.
+             */
+            last: string;
+            /** @description The event of the last one. */
+            latest: {
+                detail: {
+                    attempt?: number;
+                    /** @description The change, request or event it follows from. */
+                    causedBy?: string;
+                    /** @description The period; empty if there is none. */
+                    date: string;
+                    /** @description One sentence. */
+                    message: string;
+                    /** @description Empty for events about the platform. */
+                    pipelineId: string;
+                    /** @description Empty for events about a pipeline. */
+                    scheduleId: string;
+                    /** @enum {string} */
+                    severity: "info" | "warning" | "critical";
+                    /** Format: date-time */
+                    timestamp: string;
+                } & {
+                    [key: string]: unknown;
+                };
+                /** @description The event's type. */
+                "detail-type": string;
+                /** @description The same for every repeat of the same event. */
+                id: string;
+                /** @description The silence that held back its alert; null if none did. */
+                silencedBy: string | null;
+                /** @description interlock */
+                source: string;
+                /** Format: date-time */
+                time: string;
+            };
+            /**
+             * Format: int64
+             * @description How many dead letters it has.
+             */
+            letters: number;
+            /** @description The pipelines that they are about, at most 20. */
+            pipelines: string[];
+            /** @description What the sink answered. */
+            reason: string;
+            /**
+             * @description The highest among them.
+             * @enum {string}
+             */
+            severity: "info" | "warning" | "critical";
+            sink: string;
+            /** @description Of the events. */
+            type: string;
+        };
+        DeadGroups: {
+            /**
+             * Format: int64
+             * @description How many events these stood for.
+             */
+            alerts: number;
+            /** @description The items of this page. */
+            items: components["schemas"]["DeadGroup"][];
+            /**
+             * Format: int64
+             * @description How many dead letters there are on all pages.
+             */
+            letters: number;
+            /** @description Leads to the next page; null on the last. */
+            nextCursor: string | null;
+        };
         DeadLetter: {
             /**
              * Format: date-time
@@ -1631,6 +1777,47 @@ export interface components {
             /** @description The pipeline that waits. */
             to: string;
         };
+        EventList: {
+            /** @description The items of this page. */
+            items: {
+                detail: {
+                    attempt?: number;
+                    /** @description The change, request or event it follows from. */
+                    causedBy?: string;
+                    /** @description The period; empty if there is none. */
+                    date: string;
+                    /** @description One sentence. */
+                    message: string;
+                    /** @description Empty for events about the platform. */
+                    pipelineId: string;
+                    /** @description Empty for events about a pipeline. */
+                    scheduleId: string;
+                    /** @enum {string} */
+                    severity: "info" | "warning" | "critical";
+                    /** Format: date-time */
+                    timestamp: string;
+                } & {
+                    [key: string]: unknown;
+                };
+                /** @description The event's type. */
+                "detail-type": string;
+                /** @description The same for every repeat of the same event. */
+                id: string;
+                /** @description The silence that held back its alert; null if none did. */
+                silencedBy: string | null;
+                /** @description interlock */
+                source: string;
+                /** Format: date-time */
+                time: string;
+            }[];
+            /** @description Leads to the next page; null on the last. */
+            nextCursor: string | null;
+            /**
+             * Format: date-time
+             * @description The time of the last event that was read, whether or not it matched: with a nextCursor, older ones have not been searched yet. null if none was read.
+             */
+            searchedTo: string | null;
+        };
         EventProblem: {
             /** @description The sensor's key, as far as the event names it. */
             key: string;
@@ -1645,6 +1832,18 @@ export interface components {
              * @description The entry of write, counted from 0.
              */
             write: number;
+        };
+        EventType: {
+            /** @description What happened, in a sentence. */
+            about: string;
+            /** @description What it is about. */
+            group: string;
+            /**
+             * @description The usual one.
+             * @enum {string}
+             */
+            severity: "info" | "warning" | "critical";
+            type: string;
         };
         Explanation: {
             /** Format: date-time */
@@ -1679,6 +1878,8 @@ export interface components {
             summary: string;
             /** @description All of it, for people. */
             text: string;
+            /** @description The cause in one line, with its parameters; null if there is nothing to say. */
+            why: components["schemas"]["Reason"] | null;
         };
         FileProblem: {
             /** Format: int64 */
@@ -1699,6 +1900,18 @@ export interface components {
             blockedBy: components["schemas"]["StartBlock"][];
             /** @description The period that was asked about. */
             date: string;
+            /** @description A start is expected by now: its fire has come, a run is open, or, where a sensor or an upstream opens it, the period is over. While it is not due, a closed gate is nothing to worry about. */
+            due: boolean;
+            /**
+             * Format: date-time
+             * @description When it is due; null for a pipeline without a schedule.
+             */
+            dueAt: string | null;
+            /**
+             * Format: date-time
+             * @description The first instant after the period.
+             */
+            endsAt: string;
             /** @description A start is allowed now: nothing is in blockedBy. */
             open: boolean;
             /**
@@ -1717,6 +1930,11 @@ export interface components {
             run: components["schemas"]["Run"] | null;
             /** @description null without one. Under cron it is one of the rules, too. */
             startCondition: components["schemas"]["Rule"] | null;
+            /**
+             * Format: date-time
+             * @description The period's first instant.
+             */
+            startsAt: string;
         };
         Graph: {
             /** @description Open runs among them that wait for another pipeline, oldest period first. */
@@ -1922,39 +2140,9 @@ export interface components {
             /** @description Leads to the next page; null on the last. */
             nextCursor: string | null;
         };
-        ListEvent: {
+        ListEventType: {
             /** @description The items of this page. */
-            items: {
-                detail: {
-                    attempt?: number;
-                    /** @description The change, request or event it follows from. */
-                    causedBy?: string;
-                    /** @description The period; empty if there is none. */
-                    date: string;
-                    /** @description One sentence. */
-                    message: string;
-                    /** @description Empty for events about the platform. */
-                    pipelineId: string;
-                    /** @description Empty for events about a pipeline. */
-                    scheduleId: string;
-                    /** @enum {string} */
-                    severity: "info" | "warning" | "critical";
-                    /** Format: date-time */
-                    timestamp: string;
-                } & {
-                    [key: string]: unknown;
-                };
-                /** @description The event's type. */
-                "detail-type": string;
-                /** @description The same for every repeat of the same event. */
-                id: string;
-                /** @description The silence that held back its alert; null if none did. */
-                silencedBy: string | null;
-                /** @description interlock */
-                source: string;
-                /** Format: date-time */
-                time: string;
-            }[];
+            items: components["schemas"]["EventType"][];
             /** @description Leads to the next page; null on the last. */
             nextCursor: string | null;
         };
@@ -2184,6 +2372,8 @@ export interface components {
             after: string[];
             /** @description What needs a person, most pressing first; empty if nothing does. */
             attention: components["schemas"]["Attention"][];
+            /** @description The period whose gate says most now; null if the pipeline is not active. */
+            current: components["schemas"]["Current"] | null;
             description: string;
             dryRun: boolean;
             /** @description The path of the active version's file. */
@@ -2203,7 +2393,7 @@ export interface components {
              * @description Open jobs at once; 0 is no limit.
              */
             maxActive: number;
-            /** @description What opens next automatically. */
+            /** @description What opens next automatically; all null while a pause without an end is in effect. */
             next: components["schemas"]["NextFire"];
             /**
              * Format: int64
@@ -2566,7 +2756,7 @@ export interface components {
              * @description More specific than status: what an open run waits for.
              * @enum {string}
              */
-            phase: "waiting" | "not-due" | "backoff" | "max-active" | "starting" | "offered" | "start-refused" | "held" | "running" | "status-unread" | "settling" | "completed" | "failed" | "exhausted" | "cancelled";
+            phase: "waiting" | "not-due" | "backoff" | "max-active" | "starting" | "offered" | "start-refused" | "held" | "running" | "status-unread" | "settling" | "completed" | "would-start" | "failed" | "exhausted" | "cancelled";
             pipeline: string;
             /** @description Why it has that status. */
             reason: string | null;
@@ -2684,7 +2874,7 @@ export interface components {
              * @description More specific than status: what an open run waits for.
              * @enum {string}
              */
-            phase: "waiting" | "not-due" | "backoff" | "max-active" | "starting" | "offered" | "start-refused" | "held" | "running" | "status-unread" | "settling" | "completed" | "failed" | "exhausted" | "cancelled";
+            phase: "waiting" | "not-due" | "backoff" | "max-active" | "starting" | "offered" | "start-refused" | "held" | "running" | "status-unread" | "settling" | "completed" | "would-start" | "failed" | "exhausted" | "cancelled";
             pipeline: string;
             /** @description Why it has that status. */
             reason: string | null;
@@ -2722,6 +2912,8 @@ export interface components {
             version: number;
             /** @description The gate is open and all jobs the pipeline may have at once are running. */
             waitingForSlot: boolean;
+            /** @description The cause in one line, with its parameters; null if there is nothing to say. */
+            why: components["schemas"]["Reason"] | null;
             /**
              * Format: date-time
              * @description Until when it is.
@@ -3070,7 +3262,17 @@ export interface components {
             before: components["schemas"]["Durations"];
             /** Format: int64 */
             completed: number;
+            /**
+             * Format: double
+             * @description Of the runs that have ended; null if none has.
+             */
+            completedPercent: number | null;
             durations: components["schemas"]["Durations"];
+            /**
+             * Format: int64
+             * @description Runs that have not ended: they count neither as completed nor as failed.
+             */
+            open: number;
             owner: string;
             pipeline: string;
             /** Format: int64 */
@@ -3266,6 +3468,42 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ListDeadLetter"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "group-dead-letters": {
+        parameters: {
+            query?: {
+                /** @description The most items to return. A page with large items has fewer; nextCursor continues it. */
+                limit?: number;
+                /** @description The nextCursor of the page before. */
+                cursor?: string;
+                /** @description Only those of this sink. */
+                sink?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeadGroups"];
                 };
             };
             /** @description Error */
@@ -3619,8 +3857,16 @@ export interface operations {
                 date?: string;
                 /** @description Only of this type. */
                 type?: string;
+                /** @description Only of these types, separated by commas. */
+                types?: string;
                 /** @description RFC 3339, a period, or how long ago. */
                 since?: string;
+                /** @description Only from this instant on: RFC 3339, a period, or how long ago. */
+                from?: string;
+                /** @description Only before this instant; likewise. */
+                to?: string;
+                /** @description Only those whose message, type, pipeline or period contains this text, in any case. */
+                q?: string;
             };
             header?: never;
             path?: never;
@@ -3634,7 +3880,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ListEvent"];
+                    "application/json": components["schemas"]["EventList"];
                 };
             };
             /** @description Error */
@@ -3659,6 +3905,8 @@ export interface operations {
                 since?: string;
                 /** @description As the header, for clients that cannot set it. */
                 lastEventId?: string;
+                /** @description true: signs of life are events named heartbeat, {at, intervalSeconds}, the first at once. Otherwise they are comments. */
+                heartbeat?: string;
             };
             header?: {
                 /** @description Go on after this event. */
@@ -3669,13 +3917,42 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description data is an event, id its place. Comments show that the stream is alive. */
+            /** @description data is an event, id its place. A sign of life comes every 15 seconds. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "text/event-stream": string;
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-event-types": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListEventType"];
                 };
             };
             /** @description Error */

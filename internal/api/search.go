@@ -1,0 +1,152 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// EventList is a page of events.
+type EventList struct {
+	List[Event]
+	SearchedTo *time.Time `json:"searchedTo" doc:"The time of the last event that was read, whether or not it matched: with a nextCursor, older ones have not been searched yet. null if none was read."`
+}
+
+// EventType is one type of events.
+type EventType struct {
+	Type     string `json:"type"`
+	Group    string `json:"group" doc:"What it is about."`
+	Severity string `json:"severity" enum:"info,warning,critical" doc:"The usual one."`
+	About    string `json:"about" doc:"What happened, in a sentence."`
+}
+
+// How many events one request reads in search of those that match: at most, and at once.
+const (
+	maxSearched = 5000
+	searchPiece = 100
+)
+
+// eventFilter is what a list of events is searched for above the store.
+type eventFilter struct {
+	types  map[event.Type]bool // nil: all
+	text   string              // in lower case; "": all
+	from   time.Time
+	to     time.Time
+	see    func(event.Event) bool
+	narrow bool // the store cannot answer it alone
+}
+
+func (f eventFilter) wants(e event.Event) bool {
+	switch {
+	case f.types != nil && !f.types[e.Type], !f.to.IsZero() && !e.Time.Before(f.to), !f.from.IsZero() && e.Time.Before(f.from):
+		return false
+	}
+	return f.see(e) && (f.text == "" || mentions(e, f.text))
+}
+
+// mentions says whether an event has the text, in lower case, in its type, run or message.
+func mentions(e event.Event, text string) bool {
+	d := e.Detail
+	for _, s := range []string{d.Message, string(e.Type), string(d.Pipeline), d.Date.String(), string(d.Schedule)} {
+		if strings.Contains(strings.ToLower(s), text) {
+			return true
+		}
+	}
+	return false
+}
+
+// search reads events until there are enough that match, or enough have been read.
+func (a *API) search(ctx context.Context, q store.EventQuery, f eventFilter) (store.Page[event.Event], *time.Time, error) {
+	var out store.Page[event.Event]
+	var last *time.Time
+	limit := q.Limit
+	cursor, err := a.cursors.open("events", q.Cursor)
+	if err != nil {
+		return out, nil, err
+	}
+	q.Cursor = cursor
+	if cursor == "" && !f.to.IsZero() && f.to.Before(a.now()) {
+		at, err := a.store.PositionAt(ctx, f.to)
+		if err != nil {
+			return out, nil, fmt.Errorf("find events at %s: %w", f.to, err)
+		}
+		q.Cursor = store.NumberCursor(at + slack)
+	}
+	for read, bytes := 0, 0; ; {
+		q.Limit = min(limit-len(out.Items), searchPiece)
+		page, err := a.store.records.Events(ctx, q)
+		if err != nil {
+			return out, nil, fmt.Errorf("read events: %w", err)
+		}
+		for _, e := range page.Items {
+			last = instant(e.Time)
+			if f.wants(e) {
+				out.Items = append(out.Items, e)
+				bytes += encodedSize(e)
+			}
+		}
+		read += max(len(page.Items), 1)
+		q.Cursor = page.Next
+		if q.Cursor == "" || len(out.Items) >= limit || bytes >= maxPageBytes || read >= maxSearched || last != nil && last.Before(f.from.Add(-time.Hour)) {
+			break
+		}
+	}
+	if q.Cursor != "" && (last == nil || !last.Before(f.from.Add(-time.Hour))) {
+		out.Next = a.cursors.seal("events", q.Cursor)
+	}
+	return out, last, nil
+}
+
+// slack is how many events beyond an instant's place are read: clocks of replicas differ a little.
+const slack = 1000
+
+// eventFilter reads what a list of events is searched for.
+func (a *API) eventFilter(ctx context.Context, in *eventsInput, q *store.EventQuery) (eventFilter, *Problem) {
+	who, now := whoOf(ctx), a.now()
+	f := eventFilter{text: strings.ToLower(strings.TrimSpace(in.Q))}
+	var p *Problem
+	if f.from, p = parseInstant("query.from", in.From, now); p != nil {
+		return f, p
+	}
+	if f.to, p = parseInstant("query.to", in.To, now); p != nil {
+		return f, p
+	}
+	if !f.to.IsZero() && !f.to.After(f.from) {
+		return f, badRequest("query.to %s is not after query.from %s", in.To, in.From).at("query.to", "not after query.from")
+	}
+	audit := q.Type == event.Audit
+	if names := strings.Split(in.Types, ","); in.Types != "" {
+		f.types = map[event.Type]bool{}
+		for _, name := range names {
+			t := event.Type(strings.TrimSpace(name))
+			if !t.Known() {
+				return f, unknownType("query.types", name)
+			}
+			f.types[t] = true
+			audit = audit || t == event.Audit
+			if len(names) == 1 && q.Type == "" {
+				q.Type = t
+			}
+		}
+	}
+	f.see = func(e event.Event) bool { return who.hears(e) && (audit || e.Type != event.Audit) }
+	f.narrow = f.text != "" || f.types != nil || !f.from.IsZero() || !f.to.IsZero()
+	if f.from.IsZero() {
+		f.from = q.Since
+	}
+	return f, nil
+}
+
+func (a *API) listEventTypes(context.Context, *struct{}) (*output[List[EventType]], error) {
+	out := List[EventType]{Items: []EventType{}}
+	for _, g := range event.Catalogue() {
+		for _, e := range g.Entries {
+			out.Items = append(out.Items, EventType{Type: string(e.Type), Group: g.Title, Severity: string(e.Severity), About: e.When})
+		}
+	}
+	return answer(out), nil
+}
