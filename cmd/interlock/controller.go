@@ -227,7 +227,7 @@ func (c *controller) assemble(ctx context.Context, s surroundings) error {
 			Change: c.tracing.change(c.watched(routes.Handle)),
 			Tasks:  c.taskHandlers(steps, routes, monitor, probes),
 			Await:  func(ctx context.Context, key run.Key, n int) error { return steps.Await(ctx, key, n, time.Now) },
-			Ticks:  c.ticks(dog, jobs, observer),
+			Ticks:  append(c.ticks(dog, jobs, observer), repeatTick(sinks)...),
 			Config: c.takeConfig,
 		},
 	})

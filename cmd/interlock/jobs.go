@@ -32,6 +32,7 @@ func newJobs(f settings.File, getenv func(string) string, callbacks api.Callback
 	if err != nil {
 		return nil, err
 	}
+	guard = guard.As("interlock/" + version)
 	secrets, err := newSecrets(f, getenv)
 	if err != nil {
 		return nil, err

@@ -108,7 +108,6 @@ func newRoot(a *app) *cobra.Command {
 		Long: "Interlock decides when a data job may start:\n" +
 			"it starts a pipeline's job when the rules over its sensors pass, and then keeps watching.",
 		Example:            "  interlock validate pipelines/",
-		Version:            version,
 		SilenceUsage:       true,
 		SilenceErrors:      true,
 		DisableSuggestions: true, // unknownCommand makes one line of them
@@ -120,7 +119,15 @@ func newRoot(a *app) *cobra.Command {
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp(root))
-	root.SetVersionTemplate(versionLine(thisBuild()) + "\n")
+	// Not cobra's own flag: its template is one of text/template, with which the linker keeps every method.
+	printVersion := root.Flags().BoolP("version", "v", false, "print the version")
+	root.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *printVersion {
+			fmt.Fprintln(a.stdout, versionLine(thisBuild()))
+			return nil
+		}
+		return cmd.Help()
+	}
 	addRemoteFlags(root, a)
 	root.AddCommand(
 		newDemo(a), newInit(a), newServe(a),

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -11,11 +13,13 @@ import (
 	"github.com/interlock-go/interlock/internal/notify"
 	"github.com/interlock-go/interlock/internal/settings"
 	"github.com/interlock-go/interlock/internal/sink"
+	"github.com/interlock-go/interlock/internal/sink/alertmanager"
 	"github.com/interlock-go/interlock/internal/sink/email"
 	logsink "github.com/interlock-go/interlock/internal/sink/log"
 	"github.com/interlock-go/interlock/internal/sink/pagerduty"
 	"github.com/interlock-go/interlock/internal/sink/slack"
 	"github.com/interlock-go/interlock/internal/sink/webhook"
+	"github.com/interlock-go/interlock/internal/template"
 )
 
 // answerWithin is how long a sink may take to answer.
@@ -44,6 +48,9 @@ func newSinks(a settings.Alerts, p sinkParts) ([]sink.Sink, error) {
 	}
 	if a.Email != nil {
 		makers = append(makers, func() (sink.Sink, error) { return p.email(*a.Email) })
+	}
+	if a.Alertmanager != nil {
+		makers = append(makers, func() (sink.Sink, error) { return p.alertmanager(*a.Alertmanager) })
 	}
 	for i := range a.Webhooks {
 		makers = append(makers, func() (sink.Sink, error) { return p.webhook(a, i) })
@@ -85,7 +92,55 @@ func (p sinkParts) email(f settings.Email) (sink.Sink, error) {
 func (p sinkParts) webhook(a settings.Alerts, i int) (sink.Sink, error) {
 	w := a.Webhooks[i]
 	secret, err := readOptionalSecret(fmt.Sprintf("the signing secret of alerts.webhooks[%d]", i), w.SecretEnv, w.SecretFile, p.getenv)
-	return webhook.New(webhook.Config{Name: a.WebhookName(i), URL: w.URL, Secret: secret, Client: p.guard.Client(answerWithin), Now: time.Now}), err
+	if err != nil {
+		return nil, err
+	}
+	config := webhook.Config{
+		Name: a.WebhookName(i), URL: w.URL, Secret: secret, Source: p.source(a), ContentType: w.ContentType, Client: p.guard.Client(answerWithin), Now: time.Now,
+	}
+	if config.Authorization, err = readOptionalSecret(fmt.Sprintf("the Authorization header of alerts.webhooks[%d]", i), w.AuthorizationEnv, w.AuthorizationFile, p.getenv); err != nil {
+		return nil, err
+	}
+	if w.Template != "" {
+		if config.Template, err = template.Parse(w.Template); err != nil {
+			return nil, fmt.Errorf("alerts.webhooks[%d].template: %w", i, err)
+		}
+	}
+	s := webhook.New(config)
+	if err := s.Try(time.Now()); err != nil {
+		return nil, fmt.Errorf("alerts.webhooks[%d]: %w", i, err)
+	}
+	return s, nil
+}
+
+// source names this server in CloudEvents: by the address that people use, else by its machine.
+func (p sinkParts) source(a settings.Alerts) string {
+	if a.BaseURL != "" {
+		return a.BaseURL
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
+	}
+	return "urn:interlock:" + host
+}
+
+func (p sinkParts) alertmanager(f settings.Alertmanager) (sink.Sink, error) {
+	header, err := readOptionalSecret("the Authorization header of alerts.alertmanager", f.AuthorizationEnv, f.AuthorizationFile, p.getenv)
+	return alertmanager.New(alertmanager.Config{
+		Name: settings.AlertmanagerSink, URLs: f.URL.Values, Authorization: header, Labels: f.Labels, Client: p.guard.Client(answerWithin), Threads: p.threads, Now: time.Now,
+	}), err
+}
+
+// repeat sends again what is open in sinks that forget.
+func repeat(ctx context.Context, sinks []sink.Sink) error {
+	var failures []error
+	for _, s := range sinks {
+		if r, ok := s.(sink.Repeater); ok {
+			failures = append(failures, r.Repeat(ctx))
+		}
+	}
+	return errors.Join(failures...)
 }
 
 // readSecret reads what the server's file only names: an environment variable or a file.

@@ -42,7 +42,8 @@ func everySink(address string) string {
   slack: {channel: "#data", tokenEnv: SLACK, apiURL: "http://` + address + `/api"}
   pagerduty: {routingKeyEnv: PD, apiURL: "http://` + address + `"}
   email: {host: "` + host + `", port: ` + port + `, from: a@example.com, to: [b@example.com], tls: none}
-  webhooks: [{url: "http://` + address + `/hook", secretEnv: HOOK}]
+  alertmanager: {url: "http://` + address + `", authorizationEnv: HOOK}
+  webhooks: [{url: "http://` + address + `/hook", secretEnv: HOOK}, {url: "http://` + address + `/teams", template: '{"text": {{json .Message}}}', authorizationEnv: HOOK}]
 `
 }
 

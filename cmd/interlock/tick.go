@@ -18,6 +18,7 @@ import (
 	"github.com/interlock-go/interlock/internal/engine"
 	"github.com/interlock-go/interlock/internal/metrics"
 	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/sink"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
@@ -55,6 +56,16 @@ func (c *controller) ticks(dog *watchdog.Watchdog, j *jobs, o *metrics.Observer)
 			return j.sweep(ctx, c.store, now, retention.JobLog)
 		}},
 	}...)
+}
+
+// repeatTick sends open alerts again, where a sink needs that.
+func repeatTick(sinks []sink.Sink) []engine.Tick {
+	if !slices.ContainsFunc(sinks, func(s sink.Sink) bool { _, ok := s.(sink.Repeater); return ok }) {
+		return nil
+	}
+	return []engine.Tick{{Name: "open alerts", Every: time.Minute, First: true, One: true, Do: func(ctx context.Context, _ time.Time) error {
+		return repeat(ctx, sinks)
+	}}}
 }
 
 // heartbeat tells somebody else that the watchdog has looked: the watcher is watched.

@@ -56,6 +56,7 @@ var decideOrder = []string{
 	"internal/rerun",
 	"internal/event",
 	"internal/lifecycle",
+	"internal/template",
 	"internal/settings",
 	"internal/source",
 }

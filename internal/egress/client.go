@@ -15,7 +15,7 @@ const maxAnswer = 1 << 20
 // request (a token, a signature) is meant for the address that the settings name and no other.
 func (g *Guard) Client(timeout time.Duration) *http.Client {
 	return &http.Client{
-		Transport: bounded{g.Transport()},
+		Transport: bounded{g.Transport(), g.agent},
 		Timeout:   timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse
@@ -23,10 +23,24 @@ func (g *Guard) Client(timeout time.Duration) *http.Client {
 	}
 }
 
-// bounded cuts off the bodies of answers.
-type bounded struct{ next http.RoundTripper }
+// As has requests say who they are from, in their User-Agent header.
+func (g *Guard) As(agent string) *Guard {
+	named := *g
+	named.agent = agent
+	return &named
+}
+
+// bounded names the sender and cuts off the bodies of answers.
+type bounded struct {
+	next  http.RoundTripper
+	agent string
+}
 
 func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
+	if b.agent != "" && req.Header.Get("User-Agent") == "" {
+		req = req.Clone(req.Context())
+		req.Header.Set("User-Agent", b.agent)
+	}
 	resp, err := b.next.RoundTrip(req)
 	if err != nil {
 		return nil, err

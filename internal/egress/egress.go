@@ -26,6 +26,7 @@ type Guard struct {
 	networks []netip.Prefix
 	resolve  func(ctx context.Context, host string) ([]netip.Addr, error)
 	dialer   net.Dialer
+	agent    string // who requests say they are from
 }
 
 // New makes a guard with exceptions: hosts by name, addresses, and networks such as 10.0.0.0/8.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
@@ -155,7 +156,7 @@ func (r *Route) sample(by string, at time.Time) event.Event {
 		types = []event.Type{event.JobFailed, event.InfraFailure}
 	}
 	about := event.About{
-		Pipeline: samplePipeline, Schedule: pipeline.ByHand, Which: at.Format(time.RFC3339Nano), At: at, Critical: r.Severity == event.Critical,
+		Pipeline: samplePipeline, Schedule: pipeline.ByHand, Date: period.At(at, period.Day, time.UTC), Attempt: 1, Which: at.Format(time.RFC3339Nano), At: at, Critical: r.Severity == event.Critical,
 	}
 	of := func(t event.Type) event.Event {
 		return event.New(t, about, "this is a test of the alert route "+r.Name+", requested by "+by+": nothing has happened", t.Entry().Extra)

@@ -189,9 +189,11 @@ type Metrics struct {
 // Alerts says where alerts go.
 type Alerts struct {
 	Slack     *Slack     `yaml:"slack" doc:"A Slack channel."`
-	Webhooks  []Webhook  `yaml:"webhooks" doc:"Signed webhooks, CloudEvents JSON."`
+	Webhooks  []Webhook  `yaml:"webhooks" doc:"Webhooks: signed CloudEvents JSON, or a body by template."`
 	PagerDuty *PagerDuty `yaml:"pagerduty" doc:"A PagerDuty service."`
 	Email     *Email     `yaml:"email" doc:"Mail by SMTP."`
+
+	Alertmanager *Alertmanager `yaml:"alertmanager" doc:"A Prometheus Alertmanager."`
 
 	Routes      []Route       `yaml:"routes" doc:"Which events go where, by the first that fits; without routes, warning and above go everywhere."`
 	Default     *DefaultRoute `yaml:"default" doc:"Where events go that no route matches; default nowhere."`

@@ -59,6 +59,8 @@ const (
 	SlackSink     = "slack"
 	PagerDutySink = "pagerduty"
 	EmailSink     = "email"
+
+	AlertmanagerSink = "alertmanager"
 )
 
 // SinkNames are the names that routes may use.
@@ -72,6 +74,9 @@ func (a *Alerts) SinkNames() []string {
 	}
 	if a.Email != nil {
 		names = append(names, EmailSink)
+	}
+	if a.Alertmanager != nil {
+		names = append(names, AlertmanagerSink)
 	}
 	for i := range a.Webhooks {
 		names = append(names, a.WebhookName(i))

@@ -2,10 +2,14 @@ package settings
 
 import (
 	"fmt"
+	"maps"
 	"net/mail"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/template"
 )
 
 // Slack is a channel and the bot that writes to it.
@@ -22,6 +26,50 @@ type Webhook struct {
 	URL        string `yaml:"url" required:"true" doc:"Where to post."`
 	SecretEnv  string `yaml:"secretEnv" doc:"Environment variable with the signing secret."`
 	SecretFile string `yaml:"secretFile" doc:"File with the signing secret."`
+
+	Template          string `yaml:"template" doc:"A Go template of the body, for receivers that want their own form; default CloudEvents JSON."`
+	ContentType       string `yaml:"contentType" default:"application/json" doc:"Content type of a body by template."`
+	AuthorizationEnv  string `yaml:"authorizationEnv" doc:"Environment variable with the Authorization header, such as GenieKey …"`
+	AuthorizationFile string `yaml:"authorizationFile" doc:"File with the Authorization header."`
+}
+
+// Alertmanager is a Prometheus Alertmanager, or a cluster of them.
+type Alertmanager struct {
+	URL               document.TextOrList `yaml:"url" required:"true" doc:"Its address, or those of all members of a cluster."`
+	Labels            map[string]string   `yaml:"labels" doc:"Labels that every alert has beside its own."`
+	AuthorizationEnv  string              `yaml:"authorizationEnv" doc:"Environment variable with the Authorization header, such as Bearer …"`
+	AuthorizationFile string              `yaml:"authorizationFile" doc:"File with the Authorization header."`
+}
+
+// labelName is what Prometheus takes as the name of a label.
+var labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+
+func (m *Alertmanager) check() []document.Finding {
+	var findings []document.Finding
+	for i, url := range m.URL.Values {
+		path := fmt.Sprintf("url[%d]", i)
+		if m.URL.IsText {
+			path = "url"
+		}
+		findings = append(findings, checkHTTP(path, url)...)
+	}
+	if len(m.URL.Values) == 0 {
+		findings = append(findings, document.Finding{Path: "url", Message: "is empty; give the address of Alertmanager, such as http://alertmanager:9093"})
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Labels)) {
+		if !labelName.MatchString(name) {
+			findings = append(findings, document.Finding{Path: "labels." + name, Message: "is not the name of a label; use letters, digits and underscores"})
+		}
+	}
+	return append(findings, atMostOne("the Authorization header", "authorizationEnv", m.AuthorizationEnv, "authorizationFile", m.AuthorizationFile)...)
+}
+
+// atMostOne reports a secret that is in two places.
+func atMostOne(what, env, envValue, file, fileValue string) []document.Finding {
+	if envValue == "" || fileValue == "" {
+		return nil
+	}
+	return []document.Finding{{Path: file, Also: []string{env}, Message: fmt.Sprintf("%s is in one place; give %s or %s, not both", what, env, file)}}
 }
 
 // PagerDuty is a service with an integration of the kind Events API v2.
@@ -58,6 +106,9 @@ func (a *Alerts) checkPlaces() []document.Finding {
 	if a.Email != nil {
 		findings = append(findings, document.Under("email", a.Email.check())...)
 	}
+	if a.Alertmanager != nil {
+		findings = append(findings, document.Under("alertmanager", a.Alertmanager.check())...)
+	}
 	return findings
 }
 
@@ -66,7 +117,10 @@ func (w Webhook) check() []document.Finding {
 	if w.SecretEnv != "" && w.SecretFile != "" {
 		findings = append(findings, document.Finding{Path: "secretFile", Also: []string{"secretEnv"}, Message: "the secret is in one place; give secretEnv or secretFile, not both"})
 	}
-	return findings
+	if _, err := template.Parse(w.Template); err != nil {
+		findings = append(findings, document.Finding{Path: "template", Message: err.Error() + "; write a Go template, such as {\"text\": {{json .Message}}}"})
+	}
+	return append(findings, atMostOne("the Authorization header", "authorizationEnv", w.AuthorizationEnv, "authorizationFile", w.AuthorizationFile)...)
 }
 
 func (s *Slack) check() []document.Finding {

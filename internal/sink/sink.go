@@ -31,6 +31,13 @@ type Follower interface {
 	Follow(ctx context.Context, a Alert) error
 }
 
+// Repeater is a sink whose receiver forgets an alert that is not sent again.
+type Repeater interface {
+	Sink
+	// Repeat sends again what is open. It is called every minute, by one process, and fails as Send does.
+	Repeat(ctx context.Context) error
+}
+
 // Alert is one event, or a burst of events of one group as one message.
 type Alert struct {
 	Event event.Event // the last one of a burst

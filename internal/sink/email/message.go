@@ -4,7 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"html/template"
+	"html"
 	netmail "net/mail"
 	"strings"
 	"unicode"
@@ -21,19 +21,6 @@ const (
 	maxPart    = 10_000
 	maxLines   = 50
 )
-
-// page is the mail as a mail program shows it.
-var page = template.Must(template.New("mail").Parse(`<!DOCTYPE html>
-<html><body style="font-family: sans-serif; max-width: 42em">
-<p style="border-left: 4px solid {{.Colour}}; padding-left: 8px"><b>{{.Story.Title}}</b><br>{{.Story.What}}</p>
-{{with .Story.Why}}<p><b>Why</b></p><ul>{{range .}}<li>{{.}}</li>{{end}}</ul>{{end}}
-{{with .Story.Heals}}<p><b>By itself</b><br>{{.}}</p>{{end}}
-{{with .Story.Todo}}<p><b>What to do</b><br>{{.}}</p>{{end}}
-{{with .Story.Burst}}<p>{{.}}</p>{{end}}
-{{with .Owner}}<p>Owner: {{.}}</p>{{end}}
-<p>{{with .Links.Run}}<a href="{{.}}">Run</a> {{end}}{{with .Links.Pipeline}}<a href="{{.}}">Pipeline</a>{{end}}</p>
-</body></html>
-`))
 
 // view is what a mail is made of.
 type view struct {
@@ -68,9 +55,7 @@ func (s *Sink) message(a sink.Alert) (*mail.Msg, error) {
 	s.head(m, a.Event)
 	v := newView(a)
 	m.SetBodyString(mail.TypeTextPlain, v.text())
-	if err := m.AddAlternativeHTMLTemplate(page, v); err != nil {
-		return nil, fmt.Errorf("write the mail: %w", err)
-	}
+	m.AddAlternativeString(mail.TypeTextHTML, v.page())
 	return m, nil
 }
 
@@ -124,6 +109,35 @@ func (v view) text() string {
 	part("Owner:", v.Owner)
 	part("Run:", v.Links.Run)
 	part("Pipeline:", v.Links.Pipeline)
+	return b.String()
+}
+
+// page is the mail as a mail program shows it. It is not written with html/template, which makes the linker keep every method
+// of every type.
+func (v view) page() string {
+	var b strings.Builder
+	text := html.EscapeString
+	part := func(before, value, after string) {
+		if value != "" {
+			b.WriteString(before + text(value) + after + "\n")
+		}
+	}
+	fmt.Fprintf(&b, "<!DOCTYPE html>\n<html><body style=\"font-family: sans-serif; max-width: 42em\">\n")
+	fmt.Fprintf(&b, "<p style=\"border-left: 4px solid %s; padding-left: 8px\"><b>%s</b><br>%s</p>\n", v.Colour, text(v.Story.Title), text(v.Story.What))
+	if len(v.Story.Why) > 0 {
+		b.WriteString("<p><b>Why</b></p><ul>\n")
+		for _, why := range v.Story.Why {
+			part("<li>", why, "</li>")
+		}
+		b.WriteString("</ul>\n")
+	}
+	part("<p><b>By itself</b><br>", v.Story.Heals, "</p>")
+	part("<p><b>What to do</b><br>", v.Story.Todo, "</p>")
+	part("<p>", v.Story.Burst, "</p>")
+	part("<p>Owner: ", v.Owner, "</p>")
+	part(`<p><a href="`, v.Links.Run, `">Run</a></p>`)
+	part(`<p><a href="`, v.Links.Pipeline, `">Pipeline</a></p>`)
+	b.WriteString("</body></html>\n")
 	return b.String()
 }
 

@@ -4,6 +4,7 @@ package webhook
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -17,6 +18,7 @@ import (
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/sink"
 	"github.com/interlock-go/interlock/internal/sink/post"
+	"github.com/interlock-go/interlock/internal/template"
 )
 
 // SignatureHeader is "t=<unix seconds>,v1=<hex of the HMAC-SHA256 of "t.body">".
@@ -26,7 +28,13 @@ const SignatureHeader = "Interlock-Signature"
 type Config struct {
 	Name   string
 	URL    string
-	Secret string           // signs the body; empty: unsigned
+	Secret string // signs the body; empty: unsigned
+	Source string // of CloudEvents: names the server; "" for event.Source
+
+	Template      *template.Template // of the body; nil: CloudEvents JSON
+	ContentType   string             // of a body by template
+	Authorization string             // the header; "" for none
+
 	Client *http.Client     // guarded against private addresses
 	Now    func() time.Time // for the signature's timestamp
 }
@@ -57,8 +65,8 @@ type cloudEvent struct {
 	Since time.Time `json:"since,omitzero"`  // the first of a burst
 }
 
-// Body is the alert as it is posted.
-func Body(a sink.Alert) ([]byte, error) {
+// Body is the alert as CloudEvents JSON. Source names the server.
+func Body(a sink.Alert, source string) ([]byte, error) {
 	e := a.Event
 	whole, err := json.Marshal(e)
 	if err != nil {
@@ -71,13 +79,31 @@ func Body(a sink.Alert) ([]byte, error) {
 		return nil, fmt.Errorf("encode event %s: %w", e.ID, err)
 	}
 	c := cloudEvent{
-		SpecVersion: "1.0", ID: e.ID, Source: event.Source, Type: string(e.Type), Subject: string(e.Detail.Pipeline),
+		SpecVersion: "1.0", ID: e.ID, Source: cmp.Or(source, event.Source), Type: string(e.Type), Subject: string(e.Detail.Pipeline),
 		Time: e.Time, ContentType: "application/json", Data: part.Detail,
 	}
 	if a.Count > 1 {
 		c.Count, c.Since = a.Count, a.Since.UTC()
 	}
 	return json.Marshal(c)
+}
+
+func (s *Sink) body(a sink.Alert) (body []byte, contentType string, err error) {
+	if s.config.Template == nil {
+		body, err = Body(a, s.config.Source)
+		return body, "application/cloudevents+json", err
+	}
+	body, err = rendered(s.config.Template, a)
+	return body, cmp.Or(s.config.ContentType, "application/json"), err
+}
+
+// Try renders the template with a sample, so that a mistake is found at the start.
+func (s *Sink) Try(at time.Time) error {
+	if s.config.Template == nil {
+		return nil
+	}
+	_, err := rendered(s.config.Template, Sample(at))
+	return err
 }
 
 // Sign is the value of the signature header for a body sent at that time.
@@ -91,17 +117,20 @@ func Sign(secret string, at time.Time, body []byte) string {
 
 // Send posts one alert; post.Do says how the answer is judged.
 func (s *Sink) Send(ctx context.Context, a sink.Alert) error {
-	body, err := Body(a)
-	if err != nil {
-		return &sink.Refused{Reason: err.Error()}
-	}
 	who := "webhook " + s.config.Name
+	body, contentType, err := s.body(a)
+	if err != nil {
+		return &sink.Refused{Reason: who + ": " + err.Error()}
+	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.config.URL, bytes.NewReader(body))
 	if err != nil {
 		return &sink.Misconfigured{Reason: who + ": its address cannot be used"}
 	}
 	now := s.config.Now()
-	req.Header.Set("Content-Type", "application/cloudevents+json")
+	req.Header.Set("Content-Type", contentType)
+	if s.config.Authorization != "" {
+		req.Header.Set("Authorization", s.config.Authorization)
+	}
 	if s.config.Secret != "" {
 		req.Header.Set(SignatureHeader, Sign(s.config.Secret, now, body))
 	}

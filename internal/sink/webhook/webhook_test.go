@@ -81,7 +81,7 @@ func TestEventIsPostedAsASignedCloudEvent(t *testing.T) {
 }
 
 func TestBurstSaysHowManyEventsItStandsFor(t *testing.T) {
-	body, err := webhook.Body(sink.Alert{Event: alert(), Count: 12, Since: noon.Add(-time.Hour)})
+	body, err := webhook.Body(sink.Alert{Event: alert(), Count: 12, Since: noon.Add(-time.Hour)}, "https://interlock.example.com")
 	var got struct {
 		Count int       `json:"count"`
 		Since time.Time `json:"since"`

@@ -1,0 +1,233 @@
+package template
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// functions are those of text/template that make sense for texts and numbers, and a few for message bodies.
+var functions = map[string]func(args []any) (any, error){
+	"and": func(args []any) (any, error) { return firstThat(args, false) },
+	"or":  func(args []any) (any, error) { return firstThat(args, true) },
+	"not": one(func(v any) (any, error) { return !truth(v), nil }),
+	"eq":  equal,
+	"ne": func(args []any) (any, error) {
+		same, err := equal(args)
+		return same != true, err
+	},
+	"lt":       compare(func(order int) bool { return order < 0 }),
+	"le":       compare(func(order int) bool { return order <= 0 }),
+	"gt":       compare(func(order int) bool { return order > 0 }),
+	"ge":       compare(func(order int) bool { return order >= 0 }),
+	"len":      one(length),
+	"index":    index,
+	"print":    func(args []any) (any, error) { return fmt.Sprint(args...), nil },
+	"println":  func(args []any) (any, error) { return fmt.Sprintln(args...), nil },
+	"printf":   printf,
+	"json":     one(func(v any) (any, error) { return toJSON(v) }),
+	"upper":    one(func(v any) (any, error) { return strings.ToUpper(text(v)), nil }),
+	"lower":    one(func(v any) (any, error) { return strings.ToLower(text(v)), nil }),
+	"default":  or,
+	"join":     join,
+	"replace":  replace,
+	"truncate": truncate,
+}
+
+func one(f func(any) (any, error)) func([]any) (any, error) {
+	return func(args []any) (any, error) {
+		if len(args) != 1 {
+			return nil, fmt.Errorf("it takes 1 argument, not %d", len(args))
+		}
+		return f(args[0])
+	}
+}
+
+// truth says whether a value is set: not nil, false, 0, "" or empty.
+func truth(value any) bool {
+	switch v := value.(type) {
+	case nil:
+		return false
+	case bool:
+		return v
+	case string:
+		return v != ""
+	case []any:
+		return len(v) > 0
+	case []string:
+		return len(v) > 0
+	case map[string]any:
+		return len(v) > 0
+	}
+	n, ok := number(value)
+	return !ok || n != 0
+}
+
+func firstThat(args []any, want bool) (any, error) {
+	if len(args) == 0 {
+		return nil, errors.New("it needs an argument")
+	}
+	for _, arg := range args {
+		if truth(arg) == want {
+			return arg, nil
+		}
+	}
+	return args[len(args)-1], nil
+}
+
+func number(value any) (float64, bool) {
+	switch v := value.(type) {
+	case int:
+		return float64(v), true
+	case int64:
+		return float64(v), true
+	case float64:
+		return v, true
+	}
+	return 0, false
+}
+
+func equal(args []any) (any, error) {
+	if len(args) < 2 {
+		return nil, errors.New("it needs 2 arguments")
+	}
+	for _, other := range args[1:] {
+		a, isNumber := number(args[0])
+		b, otherNumber := number(other)
+		if isNumber && otherNumber && a == b || reflect.DeepEqual(args[0], other) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func compare(holds func(order int) bool) func([]any) (any, error) {
+	return func(args []any) (any, error) {
+		if len(args) != 2 {
+			return nil, fmt.Errorf("it takes 2 arguments, not %d", len(args))
+		}
+		a, isNumber := number(args[0])
+		b, otherNumber := number(args[1])
+		if isNumber && otherNumber {
+			return holds(cmp.Compare(a, b)), nil
+		}
+		x, isText := args[0].(string)
+		y, otherText := args[1].(string)
+		if isText && otherText {
+			return holds(cmp.Compare(x, y)), nil
+		}
+		return nil, fmt.Errorf("%s and %s cannot be compared", text(args[0]), text(args[1]))
+	}
+}
+
+func length(value any) (any, error) {
+	if s, ok := value.(string); ok {
+		return len(s), nil
+	}
+	_, items, err := elements(value)
+	return len(items), err
+}
+
+func index(args []any) (any, error) {
+	if len(args) == 0 {
+		return nil, errors.New("it needs an argument")
+	}
+	value := args[0]
+	for _, key := range args[1:] {
+		keys, items, err := elements(value)
+		if err != nil {
+			return nil, err
+		}
+		value = nil
+		for i := range keys {
+			if keys[i] == key {
+				value = items[i]
+			}
+		}
+	}
+	return value, nil
+}
+
+func printf(args []any) (any, error) {
+	if len(args) == 0 {
+		return nil, errors.New("it needs a format")
+	}
+	return fmt.Sprintf(text(args[0]), args[1:]...), nil
+}
+
+// toJSON encodes a value for a JSON body: a text with its quotes.
+func toJSON(value any) (string, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(value)
+	return strings.TrimSuffix(b.String(), "\n"), err
+}
+
+// or is {{default "none" .Owner}}: the value, or the first argument where it is not set.
+func or(args []any) (any, error) {
+	if len(args) != 2 {
+		return nil, fmt.Errorf("it takes 2 arguments, not %d", len(args))
+	}
+	if truth(args[1]) {
+		return args[1], nil
+	}
+	return args[0], nil
+}
+
+func join(args []any) (any, error) {
+	if len(args) != 2 {
+		return nil, errors.New("it takes a separator and a list")
+	}
+	_, items, err := elements(args[1])
+	var parts []string
+	for _, item := range items {
+		parts = append(parts, text(item))
+	}
+	return strings.Join(parts, text(args[0])), err
+}
+
+func replace(args []any) (any, error) {
+	if len(args) != 3 {
+		return nil, errors.New("it takes the old text, the new one, and where to replace it")
+	}
+	return strings.ReplaceAll(text(args[2]), text(args[0]), text(args[1])), nil
+}
+
+// truncate is {{truncate 100 .Message}}: at most so many characters.
+func truncate(args []any) (any, error) {
+	most, ok := any(nil), false
+	if len(args) == 2 {
+		most = args[0]
+		_, ok = most.(int)
+	}
+	if !ok || most.(int) < 1 {
+		return nil, errors.New("it takes a number of characters and a text")
+	}
+	runes := []rune(text(args[1]))
+	if len(runes) <= most.(int) {
+		return string(runes), nil
+	}
+	return string(runes[:most.(int)-1]) + "…", nil
+}
+
+// text is a value as it is printed; nil is nothing.
+func text(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case []any, []string, map[string]any:
+		encoded, err := toJSON(v)
+		if err != nil {
+			return fmt.Sprint(v)
+		}
+		return encoded
+	}
+	return fmt.Sprint(value)
+}
