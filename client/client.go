@@ -2,8 +2,8 @@
 // does. The command line is built on it; so may be anybody's job or sensor. It decides nothing and keeps nothing.
 //
 // Every method takes a context and returns a *Problem where the server refused, with its own words, or an
-// *UnreachableError where it could not be asked. Nothing is tried again behind the caller's back, except that Follow goes
-// on after a lost connection. What each answer holds is described in api/openapi.json, and served at /openapi.json.
+// *UnreachableError where it could not be asked. Nothing is tried again behind the caller's back, except that Follow,
+// Acquire and a Lease go on after a lost connection. What each answer holds is described in api/openapi.json, and served at /openapi.json.
 package client
 
 import (

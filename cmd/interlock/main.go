@@ -5,6 +5,7 @@ package main
 import (
 	"io"
 	"os"
+	"strings"
 	"runtime/debug"
 	"time"
 	_ "time/tzdata" // schedules must not depend on the zone data of the machine
@@ -34,7 +35,9 @@ type world struct {
 }
 
 func main() {
-	program.Protect()
+	if !passesThrough(os.Args[1:]) {
+		program.Protect()
+	}
 	// A process that keeps a command for the controller must be there fast, and needs nothing of what follows.
 	if len(os.Args) == 2 && os.Args[1] == command.KeeperArg {
 		os.Exit(command.Keep())
@@ -57,6 +60,20 @@ func columnsOf(w io.Writer) int {
 		}
 	}
 	return 0
+}
+
+// passesThrough reports whether the arguments are those of exec, whose command gets the open files and the rights of this
+// process.
+func passesThrough(args []string) bool {
+	for i := 0; i < len(args); i++ {
+		switch name := strings.TrimLeft(args[i], "-"); {
+		case !strings.HasPrefix(args[i], "-"):
+			return args[i] == "exec"
+		case !strings.Contains(name, "="):
+			i++ // every flag of the program itself has a value
+		}
+	}
+	return false
 }
 
 func isTerminal(w io.Writer) bool {

@@ -40,6 +40,7 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	direct         io.Writer // stdout without a buffer, for what a command passes through
 	now            func() time.Time
 	getenv         func(string) string
 	takeenv        func(names []string) // takes secrets out of the process's environment; getenv still returns them
@@ -59,7 +60,7 @@ func execute(args []string, w world) int {
 	out := bufio.NewWriter(w.stdout)
 	env := &environment{read: w.getenv, unset: w.unsetenv}
 	a := &app{
-		stdin: w.stdin, stdout: out, stderr: w.stderr, now: w.now, getenv: env.get, takeenv: env.take, flush: out.Flush,
+		stdin: w.stdin, stdout: out, stderr: w.stderr, direct: w.stdout, now: w.now, getenv: env.get, takeenv: env.take, flush: out.Flush,
 		outStyle: styleFor(w, w.stdout), errStyle: styleFor(w, w.stderr),
 		after: w.after, terminal: w.terminal(w.stdout), errTerminal: w.terminal(w.stderr), width: narrow,
 	}
@@ -90,6 +91,10 @@ func (a *app) exitCode(cmd *cobra.Command, err error) int {
 		return exitUnreachable
 	case errors.As(err, &loggedError{}):
 		return exitUsage
+	}
+	var code codeError
+	if errors.As(err, &code) {
+		return int(code)
 	}
 	fmt.Fprintf(a.stderr, "%s %s\n", a.errStyle.red("interlock:"), printableLines(err.Error()))
 	if code, ok := remoteCode(err); ok {
@@ -132,7 +137,7 @@ func newRoot(a *app) *cobra.Command {
 	root.AddCommand(
 		newDemo(a), newInit(a), newServe(a),
 		newSensor(a), newStatus(a), newAttention(a), newRuns(a), newRun(a), newExplain(a), newDeadlines(a), newEvents(a), newAudit(a), newHealth(a), newAlerts(a), newSilence(a), newSources(a),
-		newTrigger(a), newRerun(a), newBackfill(a), newCancel(a), newPause(a), newResume(a), newJob(a), newProbe(a), newConfig(a), newBackup(a), newRepair(a), newArchive(a),
+		newTrigger(a), newRerun(a), newBackfill(a), newCancel(a), newPause(a), newResume(a), newJob(a), newGate(a), newExec(a), newProbe(a), newConfig(a), newBackup(a), newRepair(a), newArchive(a),
 		newValidate(a), newEvaluate(a), newNext(a),
 		newContext(a), newSchema(a), newVersion(a), newCompletion(a),
 	)
@@ -209,6 +214,9 @@ func noArguments(cmd *cobra.Command, args []string) error {
 // noEmptyArgument refuses what a script makes of a variable that is not set: no thing has an empty name. Only a shell that
 // completes a command, by way of a hidden one, may have a word that is still empty.
 func noEmptyArgument(cmd *cobra.Command, args []string) error {
+	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+		args = args[:dash] // what follows is for another program
+	}
 	for i, arg := range args {
 		if arg == "" && !cmd.Hidden {
 			return usagef("%s: argument %d is empty", below(cmd), i+1)

@@ -1,0 +1,160 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// Lease is a claimed attempt: the caller alone may run the job. It sends heartbeats until Finish.
+type Lease struct {
+	Claim
+	Key RunKey
+
+	c    *Client
+	stop context.CancelFunc
+	done sync.WaitGroup
+	lost chan struct{}
+
+	mu     sync.Mutex
+	output func() string
+	sent   string // of the output, with the last heartbeat
+	why    error
+}
+
+// The pace of a claimed attempt.
+const (
+	slowestBeat = 30 * time.Second
+	beatLimit   = 15 * time.Second // for one heartbeat
+	beatAgain   = 3 * time.Second  // after one that failed
+	reportAgain = 10 * time.Second // at most, between two tries to report
+	settleLimit = 2 * time.Second
+)
+
+func newLease(c *Client, key RunKey, claim Claim) *Lease {
+	ctx, stop := context.WithCancel(context.Background())
+	l := &Lease{Claim: claim, Key: key, c: c, stop: stop, lost: make(chan struct{})}
+	l.done.Go(func() { l.beat(ctx) })
+	return l
+}
+
+// SendOutput sends the text that tail returns, the end of the job's output, with every heartbeat from now on.
+func (l *Lease) SendOutput(tail func() string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.output = tail
+}
+
+// Lost is closed when the server says that the attempt is no longer the caller's: it was given up, cancelled, or has a result.
+// The job should stop. Why says more.
+func (l *Lease) Lost() <-chan struct{} { return l.lost }
+
+// Why is the server's reason once Lost is closed.
+func (l *Lease) Why() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.why
+}
+
+// every is the time between two heartbeats: a third of what the server allows.
+func (l *Lease) every() time.Duration {
+	every := time.Duration(l.HeartbeatSeconds) * time.Second / 3
+	if every <= 0 {
+		return slowestBeat // none is asked for; they still carry the output, and show a cancelled run
+	}
+	return min(max(every, time.Second), slowestBeat)
+}
+
+// beat sends heartbeats until ctx ends or the attempt is lost.
+func (l *Lease) beat(ctx context.Context) {
+	timer := time.NewTimer(l.every())
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		err := l.beatOnce(ctx)
+		next := l.every()
+		switch {
+		case conflict(err):
+			l.mu.Lock()
+			l.why = err
+			l.mu.Unlock()
+			close(l.lost)
+			return
+		case err != nil:
+			next = min(next, beatAgain)
+			l.unsent()
+		}
+		timer.Reset(next)
+	}
+}
+
+func (l *Lease) beatOnce(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, beatLimit)
+	defer cancel()
+	_, err := l.c.Heartbeat(ctx, l.Key, l.newOutput(), Permit(l.Permit))
+	return err
+}
+
+// newOutput is the end of the output; empty if the last heartbeat had it.
+func (l *Lease) newOutput() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.output == nil {
+		return ""
+	}
+	text := l.output()
+	if text == l.sent {
+		return ""
+	}
+	l.sent = text
+	return text
+}
+
+func (l *Lease) unsent() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sent = ""
+}
+
+// Finish reports the result of the job and ends the heartbeats. A server that cannot be reached is asked again until it answers,
+// the attempt's deadline has passed, or ctx ends. A *Problem with status 409 says that the attempt was no longer the caller's,
+// and that the result changes nothing.
+func (l *Lease) Finish(ctx context.Context, r JobReport) (JobReported, error) {
+	defer l.done.Wait()
+	defer l.stop()
+	for wait := time.Second / 4; ; wait = min(2*wait, reportAgain) {
+		done, err := l.c.Report(ctx, l.Key, r, Permit(l.Permit))
+		if err == nil {
+			return l.settled(ctx, done), nil
+		}
+		if ctx.Err() != nil || final(err) || !time.Now().Before(l.Deadline) {
+			return done, err
+		}
+		if interrupted := rest(ctx, wait); !errors.Is(interrupted, errAgain) {
+			return done, err
+		}
+	}
+}
+
+// settled waits a moment until the run shows the result, so that what the caller asks next is answered accordingly. It is only
+// a convenience: the result is stored.
+func (l *Lease) settled(ctx context.Context, done JobReported) JobReported {
+	ctx, cancel := context.WithTimeout(ctx, settleLimit)
+	defer cancel()
+	for wait := 5 * time.Millisecond; done.Run.Status == Running && done.Run.Attempt == l.Attempt; wait *= 2 {
+		if !errors.Is(rest(ctx, wait), errAgain) {
+			break
+		}
+		r, err := l.c.Run(ctx, l.Key)
+		if err != nil {
+			break
+		}
+		done.Run = r.Run
+	}
+	return done
+}

@@ -1,0 +1,26 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"syscall"
+)
+
+// passedOn are the signals that exec passes on to its command. SIGPIPE is caught so that a closed output is an error of exec's
+// copy, which closes the command's pipe: the command then gets the signal that it would have got without exec.
+var passedOn = []os.Signal{
+	syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGPIPE,
+}
+
+func passes(s syscall.Signal) bool { return s != syscall.SIGPIPE }
+
+// ends reports whether a signal ends a program that does not catch it, and is meant to.
+func ends(s syscall.Signal) bool { return s != syscall.SIGWINCH }
+
+// fromTerminal reports whether a terminal sends the signal to all processes in its foreground.
+func fromTerminal(s syscall.Signal) bool {
+	return s == syscall.SIGINT || s == syscall.SIGQUIT || s == syscall.SIGWINCH
+}
+
+func stopChild(p *os.Process) error { return p.Signal(syscall.SIGTERM) }

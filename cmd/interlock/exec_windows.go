@@ -1,0 +1,17 @@
+package main
+
+import (
+	"os"
+	"syscall"
+)
+
+// passedOn are the signals that end exec. Windows passes none on: a console sends its own to all its processes.
+var passedOn = []os.Signal{os.Interrupt}
+
+func passes(syscall.Signal) bool { return true }
+
+func ends(syscall.Signal) bool { return true }
+
+func fromTerminal(syscall.Signal) bool { return true }
+
+func stopChild(p *os.Process) error { return p.Kill() }

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-go/interlock/client"
+	"github.com/interlock-go/interlock/internal/document"
+)
+
+// maxHold is how long a server holds a question.
+const maxHold = time.Minute
+
+func newGate(a *app) *cobra.Command {
+	var date, wait string
+	cmd := &cobra.Command{
+		Use: "gate PIPELINE", Short: "Ask whether a run may start",
+		Long: "Ask whether a start of the pipeline's run is allowed now, rule by rule. The exit code is 0 if it is and 1 if\n" +
+			"it is not. With --wait the answer is yes as soon as the gate opens within that time.",
+		Example: "  interlock gate orders && ./load.sh\n" +
+			"  interlock gate orders --date 2026-03-03 --wait 30m", Args: arguments("PIPELINE"),
+	}
+	addFilled(cmd, &date, "date", "the `PERIOD` (default the pipeline's current one)")
+	addFilled(cmd, &wait, "wait", "how long to wait for the gate, a `DURATION` such as 30m (default not at all)")
+	format := addFormat(cmd)
+	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
+		limit := time.Duration(0)
+		if wait != "" {
+			var err error
+			if limit, err = document.ParseDuration(wait); err != nil || limit < 0 {
+				return usagef("--wait %q is not a duration; write it like 90s or 2h", wait)
+			}
+		}
+		var raw json.RawMessage
+		g, err := awaitGate(ctx, c, args[0], date, limit, client.Raw(&raw))
+		if err != nil {
+			return err
+		}
+		if err := a.show(format, raw, func() { a.writeAnswer(g) }); err != nil || g.Open {
+			return err
+		}
+		return errNo
+	})
+	return cmd
+}
+
+// awaitGate asks until the gate is open, waiting is pointless or the time is over: at most once a minute, since the server
+// holds each question for as long.
+func awaitGate(ctx context.Context, c *client.Client, id, date string, wait time.Duration, raw client.CallOption) (client.Gate, error) {
+	g, err := c.Gate(ctx, id, date, raw)
+	for end := time.Now().Add(wait); err == nil && !g.Open && g.RetryAfterSeconds != nil; {
+		asked := time.Now()
+		hold := min(time.Until(end), maxHold).Round(time.Millisecond)
+		if hold <= 0 {
+			break
+		}
+		if g, err = c.AwaitGate(ctx, id, g.Date, hold, raw); err != nil || g.Open {
+			break
+		}
+		select {
+		case <-time.After(min(hold-time.Since(asked), time.Until(end))):
+		case <-ctx.Done():
+			return g, ctx.Err()
+		}
+	}
+	return g, err
+}
+
+// writeAnswer prints the rules, the answer, and why it is no.
+func (a *app) writeAnswer(g client.Gate) {
+	var rows [][]cell
+	if start := g.StartCondition; start != nil && !slices.ContainsFunc(g.Rules, func(r client.Rule) bool { return r.Key == start.Key && ruleText(r) == ruleText(*start) }) {
+		row := a.ruleRow(*start)
+		row[len(row)-1].text += " (start condition)"
+		rows = append(rows, row)
+	}
+	for _, r := range g.Rules {
+		rows = append(rows, a.ruleRow(r))
+	}
+	if len(rows) > 0 {
+		fmt.Fprintf(a.stdout, "%s\n", table("", rows))
+	}
+	answer := a.outStyle.red("closed")
+	if g.Open {
+		answer = a.outStyle.green("open")
+	}
+	fmt.Fprintf(a.stdout, "%s %s: %s\n", g.Pipeline, g.Date, answer)
+	for _, b := range g.BlockedBy {
+		fmt.Fprintf(a.stdout, "  - %s\n", printable(b.Reason))
+	}
+}
