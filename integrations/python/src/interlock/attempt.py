@@ -1,0 +1,272 @@
+"""Running a job as the attempt that Interlock offers."""
+
+from __future__ import annotations
+
+import datetime
+import threading
+import time
+import traceback
+import uuid
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Type
+
+from .errors import Completed, GateClosed, Held, Lost, Problem, Unavailable, Unreachable
+from .model import Claim, Gate
+
+if TYPE_CHECKING:
+    from .client import Client
+
+MAX_OUTPUT = 64 * 1024
+OFFER_GRACE = 10.0  # how long an attempt that is about to be offered is waited for in any case
+MAX_HOLD = 60.0
+
+
+class Attempt:
+    """Waits for the gate, claims the attempt, sends heartbeats, and reports the result::
+
+        with client.attempt("orders", wait=3600) as attempt:
+            attempt.log("loading")
+            load(attempt.date)
+
+    The run is opened if the pipeline's schedule leaves that to people. Entering raises Completed, GateClosed, Held or
+    Unavailable where there is nothing to run. An exception inside is reported as a failure and raised again; its
+    category is its attribute interlock_category, if it has one, as PermanentError and TransientError do.
+
+    Lost is raised by check, and at the end, if the attempt was given up or cancelled meanwhile.
+    """
+
+    def __init__(self, client: "Client", pipeline: str, date: Optional[str], *, wait: float, worker: str) -> None:
+        self._client = client
+        self.pipeline = pipeline
+        self.worker = worker
+        self._asked_date = date
+        self._wait = wait
+        self._key = uuid.uuid4().hex
+        self._schedule: Optional[str] = None
+        self._claim: Optional[Claim] = None
+        self._stop = threading.Event()
+        self._lost: Optional[Problem] = None
+        self._thread: Optional[threading.Thread] = None
+        self._output: List[str] = []
+        self._lock = threading.Lock()
+
+    @property
+    def claim(self) -> Claim:
+        """The claim; there is one inside the context."""
+        if self._claim is None:
+            raise RuntimeError("the attempt is not claimed yet; use it as a context: with client.attempt(…) as attempt")
+        return self._claim
+
+    @property
+    def date(self) -> str:
+        """The period to work on."""
+        return self.claim.date
+
+    @property
+    def number(self) -> int:
+        """The attempt's number, from 1."""
+        return self.claim.attempt
+
+    @property
+    def run_id(self) -> str:
+        """PIPELINE/SCHEDULE/DATE/ATTEMPT: an idempotency key for what the job does elsewhere."""
+        return self.claim.run_id
+
+    @property
+    def lost(self) -> bool:
+        """Whether the attempt is no longer this worker's."""
+        return self._lost is not None
+
+    def check(self) -> None:
+        """Raises Lost if the attempt is no longer this worker's. A long job calls it now and then."""
+        if self._lost is not None:
+            raise Lost(self._lost.detail)
+
+    def log(self, text: str) -> None:
+        """Adds a line to the output, the end of which the server keeps (64 KiB)."""
+        with self._lock:
+            self._output.append(text + "\n")
+            while len(self._output) > 1 and sum(map(len, self._output)) > 2 * MAX_OUTPUT:
+                self._output = ["".join(self._output)[-MAX_OUTPUT:]]
+
+    def __enter__(self) -> "Attempt":
+        self._claim = self._acquire()
+        self._thread = threading.Thread(target=self._beat, name=f"interlock {self._claim.run_id}", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], where: Optional[TracebackType]
+    ) -> None:
+        try:
+            if error is None or isinstance(error, SystemExit) and error.code in (None, 0):
+                self._report("success", "", None)
+            else:
+                if where is not None:
+                    self.log("".join(traceback.format_exception(kind, error, where)).rstrip("\n"))
+                category = getattr(error, "interlock_category", None)
+                if category is None and not isinstance(error, Exception):
+                    category = "TRANSIENT"  # the worker was stopped
+                self._report("fail", f"{type(error).__name__}: {error}", category)
+        except Exception:
+            if error is None:
+                raise
+            # The job's own error says more than that it could not be reported.
+        finally:
+            self._stop.set()
+            if self._thread is not None:
+                self._thread.join(timeout=20)
+
+    def _tail(self) -> str:
+        with self._lock:
+            return "".join(self._output)[-MAX_OUTPUT:]
+
+    def _beat(self) -> None:
+        sent, wait = "", self.claim.every
+        while not self._stop.wait(wait):
+            output = self._tail()
+            try:
+                self._client.heartbeat(self.claim, "" if output == sent else output)
+                sent, wait = output, self.claim.every
+            except Problem as problem:
+                if problem.status == 409:
+                    self._lost = problem
+                    return
+                wait = min(self.claim.every, 3.0)
+            except Unreachable:
+                wait = min(self.claim.every, 3.0)
+
+    def _report(self, result: str, message: str, category: Optional[str]) -> None:
+        """Reports until the server answers or the attempt's deadline has passed."""
+        end, wait = _instant(self.claim.deadline), 0.25
+        while True:
+            try:
+                done = self._client.report(self.claim, result, message=message, category=category, output=self._tail())
+                self._settle(done["run"])
+                return
+            except Problem as problem:
+                if problem.status == 409:
+                    raise Lost(problem.detail) from None
+                if problem.status < 500 and problem.status != 429 or time.time() >= end:
+                    raise
+            except Unreachable:
+                if time.time() >= end:
+                    raise
+            time.sleep(wait)
+            wait = min(2 * wait, 10.0)
+
+    def _settle(self, run: Dict[str, Any]) -> None:
+        """Waits a moment until the run shows the result, so that what is asked next is answered accordingly."""
+        wait = 0.01
+        while run["status"] == "RUNNING" and run["attempt"] == self.number and wait < 2:
+            time.sleep(wait)
+            wait *= 2
+            try:
+                run = self._client.run(self.claim.pipeline, self.claim.schedule, self.claim.date)
+            except (Problem, Unreachable):
+                return  # the result is stored
+
+    def _acquire(self) -> Claim:
+        """Waits for the gate and claims the attempt."""
+        date, began = self._asked_date, time.monotonic()
+        gate: Optional[Gate] = None
+        early = 0  # answers that came before the end of their wait and did not help
+        while True:
+            spent = time.monotonic() - began
+            hold = 0.0
+            if gate is not None:
+                hold = max(0.0, min(MAX_HOLD, max(self._wait - spent, _grace(gate) - spent)))
+            asked = time.monotonic()
+            try:
+                gate = self._client.gate(self.pipeline, date, wait=hold)
+                date = gate.date
+                if gate.open and gate.run is not None:
+                    return self._client.claim(
+                        self.pipeline,
+                        date,
+                        schedule=gate.run.schedule,
+                        worker=self.worker,
+                        key=f"{self._key}/{gate.run.attempt}",
+                    )
+                if self._schedule is None:
+                    self._check_job()
+                if gate.run is None and self._schedule == "manual" and not gate.blocked("excluded", "paused", "dry-run"):
+                    self._open(date)
+                    continue
+            except Problem as problem:
+                if problem.status == 404:
+                    raise Unavailable(problem.detail, gate) from None
+                if problem.status < 500 and problem.status not in (409, 429) or spent >= self._wait + OFFER_GRACE:
+                    raise
+                time.sleep(0.2 if problem.status == 409 else 2.0)  # the gate, asked again, says what has become of the run
+                continue
+            except Unreachable:
+                if spent >= self._wait:
+                    raise
+                time.sleep(min(2.0, max(0.0, self._wait - spent)))
+                continue
+            if _settling(gate) and spent < self._wait + OFFER_GRACE:
+                time.sleep(0.05)
+                continue
+            self._refuse(gate, time.monotonic() - began)
+            rest = hold - (time.monotonic() - asked)
+            early = early + 1 if rest > 0 else max(0, early - 1)
+            if early > 5:
+                time.sleep(rest)
+
+    def _check_job(self) -> None:
+        about = self._client.pipeline(self.pipeline)
+        self._schedule = about["schedule"]
+        if about["jobType"] != "external":
+            kind = about["jobType"] or "none"
+            raise Unavailable(
+                f"workers cannot run the job of pipeline {self.pipeline} (its type: {kind}); "
+                "write job: {type: external} in its file"
+            )
+
+    def _open(self, date: str) -> None:
+        try:
+            self._client.open(self.pipeline, date, reason="a worker asked for it", key=f"{self._key}/open")
+        except Problem as problem:
+            if problem.status != 409:  # another worker has opened it
+                raise
+
+    def _refuse(self, gate: Gate, spent: float) -> None:
+        """Raises why nothing more is waited for, if that is so."""
+        if gate.blocked("completed"):
+            raise Completed(gate.reason, gate)
+        if gate.blocked("excluded", "dry-run"):
+            raise Unavailable(gate.reason, gate)
+        if gate.blocked("running", "held") and gate.run is not None and gate.run.status in ("RUNNING", "TRIGGERING"):
+            raise Held(gate.reason, gate)
+        if gate.blocked("ended", "start-deadline"):
+            raise GateClosed(gate.reason, gate)
+        if spent < max(self._wait, _grace(gate)):
+            return
+        if gate.blocked("paused"):
+            raise Unavailable(gate.reason, gate)
+        if gate.open:
+            raise Unavailable(f"there is no run of {gate.pipeline} for {gate.date}: its schedule has not opened one", gate)
+        raise GateClosed(f"the gate of {gate.pipeline} is closed for {gate.date}: {gate.reason}", gate)
+
+
+def _settling(gate: Gate) -> bool:
+    """Whether the run's job has ended, and what follows from its result is about to be decided."""
+    run = gate.run
+    return run is not None and (run.status == "FAILED" or run.status == "RUNNING" and run.raw["result"] is not None)
+
+
+def _grace(gate: Gate) -> float:
+    """Seconds that are waited in any case: a run is opened and offered a moment after its time."""
+    return OFFER_GRACE if all(b.code == "not-offered" for b in gate.blocked_by) else 0.0
+
+
+def _instant(text: Optional[str]) -> float:
+    if not text:
+        return time.time() + 3600
+    whole = text.replace("Z", "+00:00")
+    if "." in whole:  # before 3.11, fromisoformat takes fractions of three or six digits only
+        head, rest = whole.split(".", 1)
+        sign = max(rest.find("+"), rest.find("-"))
+        whole = f"{head}.{rest[:sign][:6].ljust(6, '0')}{rest[sign:]}"
+    return datetime.datetime.fromisoformat(whole).timestamp()
