@@ -70,6 +70,7 @@ type waiter struct {
 	pipeline *Pipeline // nil until it was asked for
 	early    int       // answers that came before the end of their wait and did not help, less one for each that did not
 	failed   int       // questions in a row that were not answered
+	acted    bool      // the run has been opened or claimed, by this client or another, since the last question
 }
 
 // The pace of a wait.
@@ -89,7 +90,7 @@ func (w *waiter) step(ctx context.Context) (*Lease, error) {
 	if err != nil {
 		return nil, w.unanswered(ctx, err)
 	}
-	w.failed, w.gate, w.q.Date = 0, &g, g.Date
+	w.failed, w.acted, w.gate, w.q.Date = 0, false, &g, g.Date
 	if g.Open && g.Run != nil {
 		a, err := w.claim(ctx)
 		switch {
@@ -98,7 +99,7 @@ func (w *waiter) step(ctx context.Context) (*Lease, error) {
 		case !conflict(err):
 			return nil, w.unanswered(ctx, err)
 		}
-		// The gate, asked again, says what has become of the run.
+		w.acted = true // the gate, asked again, says what has become of the run
 		if err := w.checkJob(ctx); err != nil {
 			return nil, err
 		}
@@ -139,8 +140,8 @@ func (w *waiter) left() time.Duration { return w.q.Wait - time.Since(w.since) }
 
 // hold is how long the server is to hold the next question: not the first one, which is mostly answered with yes.
 func (w *waiter) hold() time.Duration {
-	if w.gate == nil {
-		return 0
+	if w.gate == nil || w.acted {
+		return 0 // a question is held while another worker has the run
 	}
 	hold := min(max(w.left(), w.grace()), maxHold)
 	for _, b := range w.gate.BlockedBy {
@@ -172,6 +173,7 @@ func (w *waiter) open(ctx context.Context) error {
 	if err != nil && !conflict(err) {
 		return w.unanswered(ctx, err)
 	}
+	w.acted = true
 	return w.pause(ctx, time.Second)
 }
 

@@ -5,8 +5,8 @@ package main
 import (
 	"io"
 	"os"
-	"strings"
 	"runtime/debug"
+	"strings"
 	"time"
 	_ "time/tzdata" // schedules must not depend on the zone data of the machine
 

@@ -170,13 +170,14 @@ class Attempt:
         """Waits for the gate and claims the attempt."""
         date, began = self._asked_date, time.monotonic()
         gate: Optional[Gate] = None
+        acted = False  # the run has been opened or claimed, here or by another, since the last question
         early = 0  # answers that came before the end of their wait and did not help
         while True:
             spent = time.monotonic() - began
             hold = 0.0
-            if gate is not None:
+            if gate is not None and not acted:  # a question is held while another worker has the run
                 hold = max(0.0, min(MAX_HOLD, max(self._wait - spent, _grace(gate) - spent)))
-            asked = time.monotonic()
+            asked, acted = time.monotonic(), False
             try:
                 gate = self._client.gate(self.pipeline, date, wait=hold)
                 date = gate.date
@@ -192,13 +193,15 @@ class Attempt:
                     self._check_job()
                 if gate.run is None and self._schedule == "manual" and not gate.blocked("excluded", "paused", "dry-run"):
                     self._open(date)
+                    acted = True
                     continue
             except Problem as problem:
                 if problem.status == 404:
                     raise Unavailable(problem.detail, gate) from None
                 if problem.status < 500 and problem.status not in (409, 429) or spent >= self._wait + OFFER_GRACE:
                     raise
-                time.sleep(0.2 if problem.status == 409 else 2.0)  # the gate, asked again, says what has become of the run
+                acted = problem.status == 409  # the gate, asked again, says what has become of the run
+                time.sleep(0.1 if acted else 2.0)
                 continue
             except Unreachable:
                 if spent >= self._wait:

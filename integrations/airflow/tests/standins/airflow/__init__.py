@@ -1,0 +1,1 @@
+"""Stand-ins of the parts of Airflow that the package builds on."""

@@ -1,0 +1,6 @@
+class AirflowException(Exception):
+    pass
+
+
+class AirflowSkipException(AirflowException):
+    pass
