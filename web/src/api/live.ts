@@ -4,7 +4,7 @@ import type { components } from "./schema";
 
 // The event stream: it announces every change, and it shows whether the server can be reached.
 
-export type Event = components["schemas"]["ListEvent"]["items"][number];
+export type Event = components["schemas"]["EventList"]["items"][number];
 
 export interface Connection {
   state: "connecting" | "live" | "lost";
@@ -30,7 +30,7 @@ export class Live {
 
   start(): void {
     if (this.source || this.timer) return;
-    const source = new EventSource("/api/v1/events/stream" + (this.lastID ? `?lastEventId=${this.lastID}` : ""));
+    const source = new EventSource("/api/v1/events/stream?heartbeat=true" + (this.lastID ? `&lastEventId=${this.lastID}` : ""));
     this.source = source;
     source.onopen = () => {
       this.tries = 0;

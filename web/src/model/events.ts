@@ -1,7 +1,42 @@
 import type { Event } from "../api/live";
+import { day, hour, minute } from "./time";
 
 export const severities = ["info", "warning", "critical"] as const;
 export type Severity = (typeof severities)[number];
+
+/** What a list of events is narrowed down to; an empty text leaves everything. */
+export interface Filter {
+  type: string;
+  pipeline: string;
+  q: string;
+  from: string; // an instant, or how long ago
+  to: string;
+}
+
+/** The filter as the query of a request. */
+export function filterQuery(f: Filter): URLSearchParams {
+  const q = new URLSearchParams({ limit: "200" });
+  for (const [name, value] of Object.entries(f)) if (value) q.set(name, value as string);
+  return q;
+}
+
+const units: Record<string, number> = { d: day, h: hour, m: minute };
+
+/** An instant that is written as one, or as how long ago. */
+function instantOf(text: string, now: number): number {
+  const ago = /^(\d+)([dhm])$/.exec(text);
+  return ago ? now - Number(ago[1]) * units[ago[2]!]! : Date.parse(text);
+}
+
+/** Whether an event that has just happened belongs into a list with this filter. */
+export function wants(f: Filter, e: Event, now = Date.now()): boolean {
+  const at = Date.parse(e.time);
+  if (f.type && e["detail-type"] !== f.type) return false;
+  if (f.pipeline && e.detail.pipelineId !== f.pipeline) return false;
+  if ((f.from && at < instantOf(f.from, now)) || (f.to && at >= instantOf(f.to, now))) return false;
+  const text = [e.detail.message, e["detail-type"], e.detail.pipelineId, e.detail.date].join("\n").toLowerCase();
+  return text.includes(f.q.toLowerCase());
+}
 
 /** Events that came live before those that were read, each once, newest first, of that severity and above. */
 export function merge(news: readonly Event[], read: readonly Event[], least: Severity): Event[] {

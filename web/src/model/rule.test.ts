@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { asks, figure, neededBy, spark } from "./rule";
+import { asks, figure, neededBy, ruleText, spark } from "./rule";
 
 test("rules are told in a few words", () => {
   expect(asks({ check: "gte", field: "count", needs: 20 })).toBe("count ≥ 20");
@@ -24,4 +24,10 @@ test("a push is filled in with what the rule needs", () => {
   expect(neededBy({ check: "gt", field: "load.rows", needs: 5 })).toEqual({ load: { rows: 6 } });
   expect(neededBy({ check: "in", field: "state", needs: ["done", "skipped"] })).toEqual({ state: "done" });
   expect(neededBy({ check: "exists", field: null, needs: null })).toEqual({ status: "ready" });
+});
+
+test("a closed rule is told with the value it saw", () => {
+  const rule = { key: "rows", check: "gte", field: "count", needs: 1000, value: 12, from: null } as Parameters<typeof ruleText>[0];
+  expect(ruleText(rule)).toBe("rows: count ≥ 1000, but it is 12");
+  expect(ruleText({ ...rule, value: null, from: "fx" })).toBe("fx/rows: count ≥ 1000, but there is no reading");
 });

@@ -16,6 +16,12 @@ export function asks(r: Pick<Rule, "check" | "field" | "needs">): string {
   return `${r.field ? `${r.field} ` : ""}${signs[r.check] ?? r.check.replaceAll("_", " ")}${needs}`;
 }
 
+/** What a closed rule asks for and what it saw, such as "rows: count ≥ 1000, but it is 12". */
+export function ruleText(r: Rule): string {
+  const name = `${r.from ? `${r.from}/` : ""}${r.key}`;
+  return r.value === null || r.value === undefined ? `${name}: ${asks(r)}, but there is no reading` : `${name}: ${asks(r)}, but it is ${value(r.value)}`;
+}
+
 /** Points of a small chart of that size: values over time, oldest at the left, the largest at the top. */
 export function spark(values: readonly { at: number; value: number }[], width: number, height: number): string {
   if (values.length < 2) return "";

@@ -2,8 +2,7 @@ import { act } from "../../api/act";
 import { Failure } from "../../api/client";
 import { useResource } from "../../api/resource";
 import type { components } from "../../api/schema";
-import { asks } from "../../model/rule";
-import { ruleText } from "../../model/why";
+import { asks, ruleText } from "../../model/rule";
 import { Ask, field, useAsk } from "../../ui/ask";
 import { Dialog } from "../../ui/dialog";
 import { useMay } from "../../ui/me";
@@ -40,10 +39,13 @@ export function RerunOne({ k }: { k: Key }) {
       title={`Rerun ${named(k)}`} submit="Rerun" reason="required"
       act={async (form, key) => {
         const reason = field(form, "reason") ?? "";
-        const r = await act<Rerun>("POST", `${at(k)}/reruns`, { reason }, key);
-        if (r.accepted) return answered(r);
-        open(<Refused k={k} why={r.why} reason={reason} />);
-        return null;
+        try {
+          return answered(await act<Rerun>("POST", `${at(k)}/reruns`, { reason }, key));
+        } catch (cause) {
+          if (!(cause instanceof Failure) || cause.status !== 409) throw cause;
+          open(<Refused k={k} why={cause.message} reason={reason} />);
+          return null;
+        }
       }}
     >
       <p>Opens another attempt, if its inputs have changed since the last one and its budget allows. The gate is evaluated again.</p>

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { said, takes } from "./alerts";
+import { takes } from "./alerts";
+import { said } from "./said";
 
 const route = { types: [] as string[], severity: null, pipelines: [] as string[], owners: [] as string[], tags: {} };
 

@@ -1,24 +1,21 @@
 import { act } from "../../api/act";
-import { Failure, readAll } from "../../api/client";
+import { readAll } from "../../api/client";
 import { useResource } from "../../api/resource";
 import type { components } from "../../api/schema";
-import { groupBy } from "../../model/group";
 import { useQuery } from "../../route/route";
 import { Ask, field, useAsk } from "../../ui/ask";
 import { Time } from "../../ui/clock";
 import { AddSilence } from "../action/silence";
-import { EventRow } from "../../ui/eventrow";
 import { useMay } from "../../ui/me";
 import { Show } from "../../ui/state";
+import { DeadLetters } from "./dead";
+import { said } from "./said";
 
 type Routes = components["schemas"]["ListAlertRoute"];
 type Route = Routes["items"][number];
 type Silences = components["schemas"]["ListSilence"];
 type Silence = Silences["items"][number];
-type Dead = components["schemas"]["ListDeadLetter"];
-type Letter = Dead["items"][number];
 type Tested = components["schemas"]["ListTested"];
-type Retried = components["schemas"]["ListRetried"];
 
 /** The routes of alerts, the silences, and the alerts that could not be delivered. */
 export function Alerts() {
@@ -71,17 +68,6 @@ function RouteList() {
       </Show>
     </section>
   );
-}
-
-/** The sinks' answers in one sentence, each sink once with how many alerts it took; a rejected alert is an error. */
-export function said(items: readonly { sink: string; sent: boolean; error: string | null }[], done: string): string {
-  const failed = items.filter((t) => !t.sent);
-  const times = (n: number) => (n > 1 ? ` (${n})` : "");
-  if (failed.length > 0) {
-    const reasons = groupBy(failed, (t) => `${t.sink}: ${t.error ?? "not accepted"}`);
-    throw new Failure([...reasons].map(([reason, of]) => reason + times(of.length)).join("; "), 502);
-  }
-  return `${done} ${[...groupBy(items, (t) => t.sink)].map(([sink, of]) => sink + times(of.length)).join(", ")}.`;
 }
 
 function Try({ name, sinks }: { name: string; sinks: readonly string[] }) {
@@ -140,49 +126,5 @@ function EndSilence({ s }: { s: Silence }) {
         return `Alerts about ${s.pipeline} are sent again.`;
       }}
     />
-  );
-}
-
-function DeadLetters() {
-  const dead = useResource<Dead>("/alerts/dead?limit=500", { by: readAll, every: 10_000 });
-  const may = useMay();
-  const ask = useAsk();
-  return (
-    <Show resource={dead} what="dead letters">
-      {({ items }) => (
-        <section className="card" aria-label="Dead letters">
-          <header>
-            <h2>Not delivered</h2><span className="gap" />
-            {may("operator") && items.length > 1 && <button type="button" onClick={() => ask.open(<Retry letters={items} />)}>Send all {items.length} again…</button>}
-          </header>
-          {items.length === 0 ? <p className="none">Every alert was delivered.</p> : (
-            <ul className="letters">
-              {items.map((l) => (
-                <li key={`${l.sink}/${l.event.id}`}>
-                  <ol className="events"><EventRow event={l.event} /></ol>
-                  <p className="bad-text">{l.sink} would not take {l.count > 1 ? `${l.count} of these` : "it"}, {l.tries} tries until <Time at={l.at} />: {l.reason}</p>
-                  {may("operator") && <button type="button" onClick={() => ask.open(<Retry letters={[l]} />)}>Send again…</button>}
-                </li>
-              ))}
-            </ul>
-          )}
-        </section>
-      )}
-    </Show>
-  );
-}
-
-function Retry({ letters }: { letters: readonly Letter[] }) {
-  const one = letters.length === 1 ? letters[0]! : undefined;
-  return (
-    <Ask
-      title={one ? `Send it to ${one.sink} again` : `Send ${letters.length} alerts again`} submit="Send"
-      act={async () => {
-        const body = one ? { sink: one.sink, ids: [one.event.id] } : { all: true };
-        return said((await act<Retried>("POST", "/alerts/dead/retry", body)).items, "Accepted by");
-      }}
-    >
-      <p>Accepted alerts are no longer listed here.</p>
-    </Ask>
   );
 }

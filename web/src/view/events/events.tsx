@@ -2,59 +2,110 @@ import { useCallback, useEffect, useMemo, useState } from "react";
 import { type Event, useEvents } from "../../api/live";
 import { useResource } from "../../api/resource";
 import type { components } from "../../api/schema";
-import { merge, severities, type Severity } from "../../model/events";
+import { filterQuery, type Filter, merge, severities, type Severity, wants } from "../../model/events";
+import { date, fromWall } from "../../model/time";
 import { useQuery } from "../../route/route";
+import { useZone } from "../../ui/clock";
+import { DateJump } from "../../ui/datejump";
 import { EventRow } from "../../ui/eventrow";
 import { Older, useOlder } from "../../ui/older";
 import { Empty, Show } from "../../ui/state";
+import { Suggest } from "../../ui/suggest";
 
-type Page = components["schemas"]["ListEvent"];
+type Page = components["schemas"]["EventList"];
+type Types = components["schemas"]["ListEventType"];
+type Pipelines = components["schemas"]["ListPipeline"];
 
-/** What was announced, newest first, as it happens. */
+const ranges: [string, string][] = [["", "Any time"], ["1h", "Last hour"], ["24h", "Last 24 hours"], ["7d", "Last 7 days"], ["30d", "Last 30 days"]];
+
+/** Events, newest first, as they happen; all filters are in the address and on the server. */
 export function Events() {
   const [query, change] = useQuery();
-  const [type, pipeline] = [query.get("type") ?? "", query.get("pipeline") ?? ""];
-  const severity = (severities as readonly string[]).includes(query.get("severity") ?? "") ? (query.get("severity") as Severity) : "info";
-  const q = new URLSearchParams({ limit: "200" });
-  if (type) q.set("type", type);
-  if (pipeline) q.set("pipeline", pipeline);
-  const path = `/events?${q}`;
+  const get = (name: string) => query.get(name) ?? "";
+  const filter: Filter = { type: get("type"), pipeline: get("pipeline"), q: get("q"), from: get("from"), to: get("to") };
+  const severity = (severities as readonly string[]).includes(get("severity")) ? (get("severity") as Severity) : "info";
+  const path = `/events?${filterQuery(filter)}`;
   const first = useResource<Page>(path, { on: () => false });
+  const narrowed = severity !== "info" || Object.values(filter).some(Boolean);
   return (
     <section className="detail" aria-label="Events">
       <header className="heading"><h1>Events</h1></header>
       <div className="controls">
+        <Search value={filter.q} change={(q) => change({ q }, "typing")} />
+        <TypeChoice value={filter.type} change={(type) => change({ type })} />
+        <PipelineChoice value={filter.pipeline} change={(pipeline) => change({ pipeline })} />
         <select aria-label="At least this severe" value={severity} onChange={(e) => change({ severity: e.target.value === "info" ? undefined : e.target.value })}>
           <option value="info">Every severity</option><option value="warning">Warnings and critical</option><option value="critical">Critical only</option>
         </select>
-        <Typed key={`t ${type}`} label="Only of this type, such as SLA_BREACH" placeholder="Type" value={type} change={(v) => change({ type: v.toUpperCase() })} />
-        <Typed key={`p ${pipeline}`} label="Only of this pipeline" placeholder="Pipeline" value={pipeline} change={(v) => change({ pipeline: v })} />
-        {(type || pipeline || severity !== "info") && <button type="button" className="quiet" onClick={() => change({ type: undefined, pipeline: undefined, severity: undefined })}>Show all</button>}
+        <Range from={filter.from} to={filter.to} change={change} />
+        {narrowed && <button type="button" className="quiet" onClick={() => change({ type: undefined, pipeline: undefined, severity: undefined, q: undefined, from: undefined, to: undefined })}>Show all</button>}
       </div>
-      <Show resource={first} what="events">{(page) => <Feed key={path} path={path} page={page} type={type} pipeline={pipeline} severity={severity} />}</Show>
+      <Show resource={first} what="events">{(page) => <Feed key={path} path={path} page={page} filter={filter} severity={severity} />}</Show>
     </section>
   );
 }
 
-function Typed({ label, placeholder, value, change }: { label: string; placeholder: string; value: string; change: (v: string) => void }) {
-  return <input type="search" aria-label={label} placeholder={placeholder} defaultValue={value} onKeyDown={(e) => e.key === "Enter" && change(e.currentTarget.value.trim())} onBlur={(e) => e.target.value.trim() !== value && change(e.target.value.trim())} />;
+/** A text that is searched for once typing has stopped for a moment. */
+function Search({ value, change }: { value: string; change: (v: string) => void }) {
+  const [text, setText] = useState(value);
+  useEffect(() => setText(value), [value]);
+  useEffect(() => {
+    if (text.trim() === value) return;
+    const timer = setTimeout(() => change(text.trim()), 300);
+    return () => clearTimeout(timer);
+  }, [text, value, change]);
+  return <input type="search" className="search" aria-label="Search the events" placeholder="Search" value={text} onChange={(e) => setText(e.target.value)} />;
+}
+
+function TypeChoice({ value, change }: { value: string; change: (v: string) => void }) {
+  const types = useResource<Types>("/events/types", { on: () => false });
+  return <Suggest label="Only of this type" placeholder="Type" value={value} change={change} items={types.data?.items.map((t) => ({ id: t.type, hint: t.about })) ?? []} />;
+}
+
+function PipelineChoice({ value, change }: { value: string; change: (v: string) => void }) {
+  const pipelines = useResource<Pipelines>("/pipelines?limit=500", { on: () => false });
+  return <Suggest label="Only of this pipeline" placeholder="Pipeline" value={value} change={change} items={pipelines.data?.items.map((p) => ({ id: p.id, hint: p.owner })) ?? []} />;
+}
+
+/** The time range: a preset that ends now, or two days. */
+function Range({ from, to, change }: { from: string; to: string; change: ReturnType<typeof useQuery>[1] }) {
+  const zone = useZone();
+  const preset = ranges.some(([v]) => v === from) && !to;
+  const day = (t: string) => date(Number.isNaN(Date.parse(t)) ? Date.now() : Date.parse(t), zone);
+  const start = (d: string) => new Date(fromWall(Date.parse(`${d}T00:00:00Z`), zone)).toISOString();
+  return (
+    <>
+      <select
+        aria-label="Time range" value={preset ? from : "days"}
+        onChange={(e) => change(e.target.value === "days" ? { from: start(day("")), to: start(date(Date.now() + 86_400_000, zone)) } : { from: e.target.value, to: undefined })}
+      >
+        {ranges.map(([v, name]) => <option key={v} value={v}>{name}</option>)}<option value="days">Between two days</option>
+      </select>
+      {!preset && (
+        <>
+          <DateJump label="From" value={day(from)} jump={(d) => change({ from: start(d) })} />
+          <DateJump label="Before" value={day(to)} jump={(d) => change({ to: start(d) })} />
+        </>
+      )}
+    </>
+  );
 }
 
 interface FeedProps {
   path: string;
   page: Page;
-  type: string;
-  pipeline: string;
+  filter: Filter;
   severity: Severity;
 }
 
-function Feed({ path, page, type, pipeline, severity }: FeedProps) {
+function Feed({ path, page, filter, severity }: FeedProps) {
   const [news, setNews] = useState<Event[]>([]);
   const older = useOlder<Event>(path, page.nextCursor);
   const [paused, setPaused] = useState(false);
+  const key = JSON.stringify(filter);
   useEvents(useCallback((e: Event) => {
-    if ((!type || e["detail-type"] === type) && (!pipeline || e.detail.pipelineId === pipeline)) setNews((old) => [e, ...old].slice(0, 1000));
-  }, [type, pipeline]));
+    if (wants(JSON.parse(key) as Filter, e)) setNews((old) => [e, ...old].slice(0, 1000));
+  }, [key]));
   const fresh = useMemo(() => merge(news, [...page.items, ...older.items], severity), [news, page.items, older.items, severity]);
   const [held, setHeld] = useState(fresh);
   useEffect(() => {
@@ -67,7 +118,7 @@ function Feed({ path, page, type, pipeline, severity }: FeedProps) {
         {shown.length} shown{paused && fresh.length > shown.length && <>, {fresh.length - shown.length} new since</>} ·{" "}
         <button type="button" className="quiet" aria-pressed={paused} onClick={() => setPaused(!paused)}>{paused ? "Resume" : "Pause"}</button>
       </p>
-      {shown.length === 0 ? <Empty><p>Nothing like that has happened{older.more ? " lately" : ""}.</p></Empty> : <ol className="events card">{shown.map((e) => <EventRow key={e.id} event={e} />)}</ol>}
+      {shown.length === 0 ? <Empty><p>No event matches{older.more ? " in the part that was searched" : ""}.</p></Empty> : <ol className="events card">{shown.map((e) => <EventRow key={e.id} event={e} />)}</ol>}
       <Older older={older} />
     </>
   );

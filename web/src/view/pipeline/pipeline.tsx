@@ -1,6 +1,6 @@
 import { useResource } from "../../api/resource";
 import type { components } from "../../api/schema";
-import { kindName, kindOfRun, lengthOf } from "../../model/slot";
+import { kindName, kindOfRun } from "../../model/slot";
 import { runPath, useQuery } from "../../route/route";
 import { Actions } from "../../ui/actions";
 import { Age, Time, useNow } from "../../ui/clock";
@@ -8,7 +8,6 @@ import { Link } from "../../ui/link";
 import { Badge } from "../../ui/mark";
 import { Rules } from "../../ui/rules";
 import { Empty, Show } from "../../ui/state";
-import { fromWall } from "../../model/time";
 import { usePipelineActions, usePushRule } from "../action/pipeline";
 import { Graph } from "./graph";
 import { Periods } from "./periods";
@@ -75,19 +74,11 @@ function Heading({ p }: { p: Pipeline }) {
   );
 }
 
-/** The period that the gate is shown for, unless the address names one: that of the open run, if there is one. */
-export function usualPeriod(p: Pick<Pipeline, "lastRun">): string | null {
-  const run = p.lastRun;
-  return run && openStates.has(run.status) ? run.date : null;
-}
-
-const openStates = new Set(["PENDING", "TRIGGERING", "RUNNING", "FAILED"]);
-
 function GateCard({ p }: { p: Pipeline }) {
   const id = p.id;
   const [query, change] = useQuery();
   const asked = query.get("date");
-  const date = asked ?? usualPeriod(p);
+  const date = asked ?? p.current?.date ?? null; // that of the open run, if there is one
   const push = usePushRule(id, date);
   const histories = useResource<Histories>(`/pipelines/${encodeURIComponent(id)}/gate/history`, { every: 2000 });
   const gate = useResource<Gate>(`/pipelines/${encodeURIComponent(id)}/gate${date ? `?date=${encodeURIComponent(date)}` : ""}`, { every: 1000 });
@@ -99,7 +90,7 @@ function GateCard({ p }: { p: Pipeline }) {
           <>
             <header>
               <h2>Gate</h2>
-              <Verdict gate={g} unfinished={isUnfinished(g.date, p, now)} />
+              <Verdict gate={g} />
               <span className="gap" />
               <label className="period">for <input key={g.date} defaultValue={g.date} aria-label="Period" size={16} onKeyDown={(e) => e.key === "Enter" && change({ date: e.currentTarget.value })} onBlur={(e) => e.target.value !== g.date && change({ date: e.target.value })} /></label>
               {asked && <button type="button" className="quiet" onClick={() => change({ date: undefined })}>current</button>}
@@ -113,17 +104,10 @@ function GateCard({ p }: { p: Pipeline }) {
   );
 }
 
-/** Whether a period has no run and has not ended yet: a stream's rules are not expected to pass before that. */
-function isUnfinished(date: string, p: Pipeline, now: number): boolean {
-  if (p.lastRun?.date === date || p.schedule !== "stream" || p.timezone === null) return false;
-  const wall = Date.parse(date.length === 10 ? `${date}T00:00:00Z` : date.length === 13 ? `${date}:00:00Z` : `${date}:00Z`);
-  return fromWall(wall, p.timezone) + lengthOf(date) > now;
-}
-
 /** Rules that pass while something else prevents a start make the gate neither open nor closed. */
-function Verdict({ gate, unfinished }: { gate: Gate; unfinished: boolean }) {
+function Verdict({ gate }: { gate: Gate }) {
   if (gate.open) return <span className="verdict open">open</span>;
-  if (unfinished && gate.outcome !== "pass") return <span className="verdict">the period has not ended</span>;
+  if (!gate.due && gate.outcome !== "pass") return <span className="verdict">not due yet</span>;
   return gate.outcome === "pass" ? <span className="verdict">rules pass, no start now</span> : <span className="verdict closed">closed</span>;
 }
 

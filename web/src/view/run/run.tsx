@@ -5,7 +5,6 @@ import { merge } from "../../model/events";
 import { lateness } from "../../model/lateness";
 import { type Kind, kindName, kindOfRun } from "../../model/slot";
 import { duration } from "../../model/time";
-import { causeOf } from "../../model/why";
 import { pipelinePath } from "../../route/route";
 import { Actions } from "../../ui/actions";
 import { Age, Time, useNow } from "../../ui/clock";
@@ -14,6 +13,7 @@ import { Link } from "../../ui/link";
 import { Older, useOlder } from "../../ui/older";
 import { Badge } from "../../ui/mark";
 import { Prose } from "../../ui/prose";
+import { ReasonText } from "../../ui/reason";
 import { Copy, Show } from "../../ui/state";
 import { useRunActions } from "../action/run";
 import { Attempts } from "./attempts";
@@ -22,7 +22,7 @@ import { Output, outputs } from "./output";
 import { Why } from "./why";
 
 type Explanation = components["schemas"]["Explanation"];
-type Events = components["schemas"]["ListEvent"];
+type Events = components["schemas"]["EventList"];
 
 export interface Key {
   pipeline: string;
@@ -74,15 +74,16 @@ function Heading({ x, pipeline, schedule, date }: { x: Explanation } & Key) {
   const now = useNow(1000);
   const { kind, word } = standing(x);
   const actions = useRunActions({ pipeline, schedule, date }, x);
-  const cause = causeOf(x);
+  const bad = kind === "final" || kind === "held" || kind === "exhausted" || kind === "failed";
   const next = x.run?.nextEvaluation;
   const retrying = x.run?.phase === "backoff" || x.run?.phase === "start-refused";
   return (
     <header className="heading">
       <p className="crumbs"><Link href="/">Timeline</Link> / <Link href={pipelinePath(pipeline)}>{pipeline}</Link> / {schedule}</p>
       <h1><Link href={pipelinePath(pipeline)}>{pipeline}</Link> · {date} <Badge kind={kind}>{word}</Badge>{x.run && x.run.attempt > 1 && <span className="flag">attempt {x.run.attempt}</span>}<span className="gap" /><Actions actions={actions} /></h1>
-      {cause && <p className="cause-line bad-text" role="status">{cause}{retrying && next && <>; next attempt <Age at={next} now={now} /></>}</p>}
-      {!cause && <p className="summary"><Prose>{x.summary}</Prose></p>}
+      {x.why
+        ? <p className={bad ? "cause-line bad-text" : "summary"} role="status"><ReasonText reason={x.why} />{retrying && next && <>; next attempt <Age at={next} now={now} /></>}</p>
+        : <p className="summary"><Prose>{x.summary}</Prose></p>}
     </header>
   );
 }

@@ -25,7 +25,8 @@ export function Why({ x, k }: { x: Explanation; k: Key }) {
   const push = usePushRule(k.pipeline, k.date);
   const may = useMay();
   const ask = useAsk();
-  if (x.reasons.length + x.opens.length === 0 && !x.gate) return null;
+  const told = x.why ? [] : x.reasons; // the heading has the reason
+  if (told.length + x.opens.length === 0 && !x.gate) return null;
   const live = !x.gate || x.gate.live;
   const is = x.gate && verdict(x.gate, x.run !== null);
   const closed = live ? (x.gate?.rules.filter((r) => r.effectiveOutcome !== "pass" && r.level === "required") ?? []) : [];
@@ -39,15 +40,16 @@ export function Why({ x, k }: { x: Explanation; k: Key }) {
         <span className="gap" />
         {x.gate && !x.gate.live && <small>as of <Time at={x.gate.at} /></small>}
       </header>
-      {x.reasons.length > 0 && <ul className="reasons">{x.reasons.map((r) => <li key={r}><Prose>{r}</Prose></li>)}</ul>}
+      {told.length > 0 && <ul className="reasons">{told.map((r) => <li key={r}><Prose>{r}</Prose></li>)}</ul>}
       {x.gate && x.gate.rules.length > 0 && <Rules rules={x.gate.rules} now={now} when={live ? "live" : "then"} push={live ? push : undefined} />}
-      {x.opens.length > 0 && <><h3>What would open it</h3><ul className="reasons">{x.opens.map((o) => <li key={o}><Prose>{o}</Prose></li>)}</ul></>}
+      {x.opens.length > 0 && <h3>What would open it</h3>}
       {((closed.length > 0 && push) || anyway) && (
         <div className="actions" role="group" aria-label="What would open it">
           {push && closed.map((r, i) => <button key={i} type="button" onClick={() => push(r)}>Push {r.key}…</button>)}
           {anyway && <button type="button" onClick={() => ask.open(<StartAnyway k={k} x={x} />)}>Start anyway…</button>}
         </div>
       )}
+      {x.opens.length > 0 && <ul className="reasons">{x.opens.map((o) => <li key={o}><Prose>{o}</Prose></li>)}</ul>}
     </section>
   );
 }

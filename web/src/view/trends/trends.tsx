@@ -38,8 +38,6 @@ const seconds = (s: number) => duration(s * 1000);
 function All({ days }: { days: number }) {
   const [query, change] = useQuery();
   const search = query.get("q") ?? "";
-  const pipelines = useResource<components["schemas"]["ListPipeline"]>("/pipelines?limit=500", { by: readAll, every: 15_000 });
-  const open: Open = new Map(pipelines.data?.items.map((p) => [p.id, p.openRuns]));
   const list = useResource<List>(`/trends?limit=100&days=${days}`, { by: readAll, on: () => false, every: 60_000, keep: true });
   return (
     <>
@@ -48,7 +46,7 @@ function All({ days }: { days: number }) {
         {({ items }) => {
           const shown = items.filter((s) => `${s.pipeline}\n${s.owner}`.toLowerCase().includes(search.toLowerCase()));
           if (shown.length === 0) return <Empty><p>{items.length ? "No pipeline has that in its name." : "There are no pipelines yet."}</p></Empty>;
-          return <div className="card"><Table label="Pipelines" rows={shown} columns={columns(days, open)} usual={{ name: "pipeline", down: false }} id={(s) => s.pipeline} /></div>;
+          return <div className="card"><Table label="Pipelines" rows={shown} columns={columns(days)} usual={{ name: "pipeline", down: false }} id={(s) => s.pipeline} /></div>;
         }}
       </Show>
     </>
@@ -57,17 +55,7 @@ function All({ days }: { days: number }) {
 
 const drift = (s: Summary) => changed(s.durations.p50Seconds, s.before.p50Seconds);
 
-type Open = ReadonlyMap<string, number>;
-
-/** Which part of the runs that have ended completed; undefined while none has. */
-export function completedShare(s: Pick<Summary, "pipeline" | "runs" | "completed">, open: Open): number | undefined {
-  const ended = s.runs - (open.get(s.pipeline) ?? 0);
-  return ended > 0 ? Math.min(1, s.completed / ended) : undefined;
-}
-
-const shareText = (share: number | undefined) => (share === undefined ? <span className="none">–</span> : `${Math.floor(100 * share)} %`);
-
-function columns(days: number, open: Open): Column<Summary>[] {
+function columns(days: number): Column<Summary>[] {
   const took = (name: string, label: string, of: (s: Summary) => number): Column<Summary> => ({
     name, label, right: true, by: of, show: (s) => (s.durations.count ? seconds(of(s)) : <span className="none">–</span>),
   });
@@ -75,7 +63,7 @@ function columns(days: number, open: Open): Column<Summary>[] {
     { name: "pipeline", label: "Pipeline", by: (s) => s.pipeline, show: (s) => <Link href={`/trends?pipeline=${encodeURIComponent(s.pipeline)}&days=${days}`}>{s.pipeline}</Link> },
     { name: "owner", label: "Owner", by: (s) => s.owner, show: (s) => s.owner },
     { name: "runs", label: "Runs", right: true, by: (s) => s.runs, show: (s) => <>{s.runs}{s.truncated && "+"}</> },
-    { name: "completed", label: "Completed", right: true, by: (s) => completedShare(s, open) ?? -1, show: (s) => shareText(completedShare(s, open)) },
+    { name: "completed", label: "Completed", right: true, hint: "of the runs that have ended", by: (s) => s.completedPercent ?? -1, show: (s) => (s.completedPercent === null ? <span className="none">–</span> : `${Math.floor(s.completedPercent)} %`) },
     { name: "attempts", label: "Attempts per period", right: true, by: (s) => (s.runs ? s.attempts / s.runs : 0), show: (s) => (s.runs ? (s.attempts / s.runs).toFixed(2) : "–") },
     took("p50", "p50", (s) => s.durations.p50Seconds),
     took("p90", "p90", (s) => s.durations.p90Seconds),
