@@ -48,6 +48,8 @@ const (
 	AlertUnanswered Kind = "alert sent but not acknowledged"
 	EventsLost      Kind = "store lost its latest events"
 	Raced           Kind = "others acted during a commit"
+	WorkerDied      Kind = "worker outside died"
+	WorkerSilent    Kind = "worker outside fell silent for a while"
 )
 
 // Fault is one thing that went wrong. Its ID is the same in every replay.

@@ -42,8 +42,12 @@ const (
 	risky   = "job: {type: lambda, config: {functionName: x, async: true, onUnknown: retry}, " + budgets + "}\n"
 	local   = "job: {type: command, config: {command: [x]}, " + budgets + "}\n"
 	mute    = "job: {type: http, config: {url: 'https://mute.example.com', timeout: 5m}, jobPollWindowSeconds: 900}\n"
+	outside = "job: {type: external, config: {heartbeat: 1m}, " + budgets + "}\n"
 	web     = "job: {type: http, config: {url: 'https://example.com/run', timeout: 5m}, " + budgets + "}\n"
 )
+
+// handed is the pipeline whose jobs workers outside run.
+const handed = "handed"
 
 // template is a pipeline of a world. Its variants are what an edit makes of it; %[1]s is the zone, %[2]s and %[3]s are days.
 type template struct {
@@ -99,6 +103,10 @@ var templates = []template{
 	{id: "web", variants: []string{
 		"schedule: {cron: '*/30 * * * *', timezone: %[1]s, maxActive: 1, evaluation: {window: 40m, interval: 5m}}\nvalidation: {rules: [{key: rows, check: gte, field: count, value: 3}]}\n" + web,
 		"schedule: {cron: '15 * * * *', timezone: %[1]s, evaluation: {window: 40m, interval: 5m}}\nvalidation: {rules: [{key: rows, check: gte, field: count, value: 3}]}\nsla: {deadline: ':30'}\n" + web,
+	}},
+	{id: handed, variants: []string{
+		"schedule: {cron: '*/20 * * * *', timezone: %[1]s, evaluation: {window: 15m, interval: 5m}}\nvalidation: {rules: [{key: rows, check: gte, field: count, value: 2}]}\n" + outside,
+		"schedule: {cron: '*/20 * * * *', timezone: %[1]s, maxActive: 1, evaluation: {window: 40m, interval: 5m}}\nvalidation: {rules: [{key: rows, check: gte, field: count, value: 2}]}\nsla: {deadline: ':30'}\n" + outside,
 	}},
 	{id: "risky", variants: []string{
 		"schedule: {cron: '10 * * * *', timezone: %[1]s, evaluation: {window: 40m, interval: 5m}}\n" + risky,

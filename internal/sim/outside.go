@@ -99,7 +99,7 @@ func (p *plan) choice(w *World, d *dice) (pipeline.ID, string, sensor.Fields) {
 		return pipeline.ID(t.id), "ready" + p.suffix(w, d, t.id == "nightly"), sensor.Fields{"status": one(d, "done", "done", "done", "pending")}
 	case "noted":
 		return "noted", "asked" + p.suffix(w, d, false), counted
-	case "fires", "web", "listed":
+	case "fires", "web", "listed", handed:
 		suffix := one(d, "", "", p.suffix(w, d, true))
 		return pipeline.ID(t.id), "rows" + suffix, counted
 	case "lands":

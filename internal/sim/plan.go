@@ -129,7 +129,8 @@ var usual = map[Kind]float64{
 	ErrorBefore: 0.02, ErrorAfter: 0.02, CrashBefore: 0.003, CrashAfter: 0.003, Asleep: 0.004, Overslept: 0.003, Slow: 0.01,
 	Repeated: 0.15, Delayed: 0.1, LeaseLost: 0.02,
 	StartTimedOut: 0.06, StartLost: 0.05, StartRefused: 0.08, StartForbidden: 0.02, StartSlow: 0.1,
-	Raced:    0.02,
+	Raced:      0.02,
+	WorkerDied: 0.1, WorkerSilent: 0.15,
 	StopSlow: 0.3, AlertFailed: 0.05, AlertUnanswered: 0.05,
 	StatusFailed: 0.05, StatusLied: 0.01, JobLost: 0.005, SearchFailed: 0.1, SearchMissed: 0.1, JobFailed: 0.15, JobHung: 0.03,
 }
@@ -174,6 +175,9 @@ func (p *plan) fill(c *chaos) {
 	every(p.writes, func(at time.Time) { p.add(c, p.sensor(at)) })
 	every(p.wishes, func(at time.Time) { p.add(c, p.wish(at)) })
 	every(p.edits, func(at time.Time) { p.add(c, p.edit(at)) })
+	if p.folder.texts[handed] != "" {
+		every(3*time.Minute, func(at time.Time) { p.add(c, p.seekWork(at)) })
+	}
 	if d.chance(0.2) {
 		p.add(c, p.curse(p.during()))
 	}

@@ -65,6 +65,8 @@ type World struct {
 	hosts  []*host
 	edits  int // how often the files were changed
 
+	shifts map[run.AttemptID][]*shift // of workers outside
+
 	clogged time.Time // until then the changes of one pipeline cannot be handled
 
 	acts    []*act
@@ -96,7 +98,7 @@ func New(o Options) *World {
 	if o.Workers == 0 {
 		o.Workers = 4
 	}
-	w := &World{Options: o, now: o.Start.UTC(), data: memory.New()}
+	w := &World{Options: o, now: o.Start.UTC(), data: memory.New(), shifts: map[run.AttemptID][]*shift{}}
 	w.target, w.pager = newTarget(w), &pager{world: w, got: map[string]bool{}}
 	if w.Jobs == nil {
 		w.Jobs = w.target.types()

@@ -258,6 +258,10 @@ func (w *watch) runMoved(before, after run.Run, b store.Batch, now time.Time) {
 		w.startIsSafe(after, b)
 		w.isNotPaused(after, "starts")
 	}
+	if after.Claimed() && !before.Claimed() {
+		w.startIsSafe(after, b)
+		w.isNotPaused(after, "is claimed")
+	}
 	if after.Status == run.Completed && before.Status != run.Completed {
 		w.completedWithSuccess(after)
 	}

@@ -1,0 +1,200 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/router"
+	"github.com/interlock-go/interlock/internal/run"
+)
+
+// Workers outside: they claim attempts, often several at once, run their jobs, send heartbeats and report. They die, fall silent
+// for a while and come back late, and report to attempts that are over. What they were answered is all they know.
+
+// heartbeat is how long a worker of the world's pipelines may be silent, beats how often one sends a heartbeat.
+const (
+	heartbeat = time.Minute
+	beats     = 20 * time.Second
+)
+
+// shift is an attempt that a worker was given, as the worker sees it.
+type shift struct {
+	key     run.Key
+	attempt int
+	claim   string // the request that it was given for
+	worker  string
+	dice    dice
+	ends    time.Time
+	silent  time.Time     // until then it sends nothing; zero: it is not silent
+	dead    bool          // it was never heard of again
+	over    bool          // it has reported, or was told that it has no say any more
+	heard   time.Time     // when it was last told that the attempt is its own
+	skew    time.Duration // how wrong all clocks were then
+}
+
+func (s *shift) id() run.AttemptID { return s.key.Attempt(s.attempt) }
+
+// seekWork has some workers look for an attempt to claim, all for the same one.
+func (p *plan) seekWork(at time.Time) *errand {
+	d := p.own()
+	name := fmt.Sprintf("claim %d", p.errands)
+	return &errand{at: at, what: "workers look for work", do: func(w *World) {
+		key, there := w.claimable(&d)
+		if !there {
+			return
+		}
+		for n := range one(&d, 1, 2, 3) {
+			w.claim(key, fmt.Sprintf("worker-%d", d.under(5)), fmt.Sprintf("%s.%d", name, n))
+		}
+	}}
+}
+
+// claimable is an offered run, or now and then any run that a worker may have heard of.
+func (w *World) claimable(d *dice) (run.Key, bool) {
+	var offered, all []run.Key
+	for _, key := range w.watch.order {
+		if r := w.watch.runs[key]; key.Pipeline == handed {
+			all = append(all, key)
+			if r.Offered() {
+				offered = append(offered, key)
+			}
+		}
+	}
+	if len(offered) > 0 && d.chance(0.9) {
+		return offered[d.under(len(offered))], true
+	}
+	if len(all) == 0 {
+		return run.Key{}, false
+	}
+	return all[len(all)-1-d.under(min(len(all), 5))], true
+}
+
+// claim has a worker claim an attempt, and ask again in the same words until there is an answer.
+func (w *World) claim(key run.Key, worker, id string) {
+	q := router.ClaimRequest{Key: key, Worker: worker, Once: router.Once[run.Run]{Key: id, Request: id, Answer: func(r run.Run) ([]byte, error) {
+		return []byte(strconv.Itoa(r.Attempt)), nil
+	}}}
+	w.ask("the "+id+" of "+key.String(), 0, func(ctx context.Context, h *host) error {
+		r, failed := h.router.Claim(ctx, q, h.clock())
+		if failed == nil {
+			w.granted(key, r.Attempt, worker, id)
+			return nil
+		}
+		answer, found, err := h.router.Answered(ctx, id, h.clock())
+		if err != nil {
+			return err
+		}
+		if found {
+			attempt, err := strconv.Atoi(string(answer.Data))
+			if err == nil {
+				w.granted(key, attempt, worker, id)
+			}
+			return err
+		}
+		if refused(failed) {
+			return nil
+		}
+		return failed
+	})
+}
+
+// refused says that a worker was answered, with a no.
+func refused(err error) bool {
+	return errors.As(err, new(*router.ClaimRefused)) || errors.As(err, new(*router.Refusal))
+}
+
+// granted has a worker run the job of an attempt.
+func (w *World) granted(key run.Key, attempt int, worker, claim string) {
+	s := &shift{key: key, attempt: attempt, claim: claim, worker: worker, heard: w.now, skew: w.skew}
+	for _, before := range w.shifts[s.id()] {
+		if before.claim == claim {
+			return // the same answer again
+		}
+	}
+	w.tell("%s has %s", worker, s.id())
+	w.shifts[s.id()] = append(w.shifts[s.id()], s)
+	w.watch.claimedOnce(s)
+	w.watch.claimedAlone(s)
+	kind, d := w.chaos.decide(w.now, "worker "+string(s.id()), []odds{{WorkerDied, 1}, {WorkerSilent, 1}})
+	s.dice, s.ends = d, w.now.Add(time.Second+d.span(one(&d, 30*time.Second, 5*time.Minute)))
+	switch kind {
+	case WorkerDied:
+		s.dead = true
+		return
+	case WorkerSilent:
+		s.silent = w.now.Add(heartbeat + d.span(4*heartbeat))
+	}
+	w.work(s)
+}
+
+// work has a worker send its next heartbeat, or its result.
+func (w *World) work(s *shift) {
+	at := w.now.Add(beats)
+	if s.silent.After(at) {
+		at = s.silent
+	}
+	w.chaos.plan(&errand{at: at, what: "", again: true, do: func(w *World) {
+		switch {
+		case s.over:
+		case !w.now.Before(s.ends):
+			w.finish(s)
+		default:
+			w.beat(s)
+			w.work(s)
+		}
+	}})
+}
+
+func (w *World) beat(s *shift) {
+	what := "the heartbeat of " + string(s.id())
+	h := w.reachable(what, w.steps)
+	if h == nil {
+		return
+	}
+	h.do(what, func(ctx context.Context) {
+		_, err := h.router.Heartbeat(ctx, s.key, s.attempt, "", h.clock())
+		switch {
+		case err == nil:
+			s.heard, s.skew = w.now, w.skew
+		case refused(err):
+			s.over = true
+			w.tell("%s is told that %s is over: %v", s.worker, s.id(), err)
+		}
+	})
+}
+
+// finish has a worker report its result, also where the attempt is over by now.
+func (w *World) finish(s *shift) {
+	s.over = true
+	o := run.Outcome{Key: s.key, Attempt: s.attempt, Report: run.Report{Result: one(&s.dice, run.ResultSuccess, run.ResultSuccess, run.ResultFail), By: s.worker}}
+	w.watch.said(s.id(), o.Result)
+	w.ask(fmt.Sprintf("the report of %s for %s", o.Result, s.id()), 0, func(ctx context.Context, h *host) error {
+		_, err := h.router.Report(ctx, o, h.clock())
+		return err
+	})
+}
+
+// S2, for workers: at most one of them is given an attempt.
+func (w *watch) claimedOnce(s *shift) {
+	if all := w.world.shifts[s.id()]; len(all) > 1 {
+		w.fail(AtMostOneStart, "attempt %s was given to %s and to %s", s.id(), all[0].worker, s.worker)
+	}
+}
+
+// claimedAlone is AttemptsDoNotOverlap for workers: no attempt is given out while the worker of an earlier one reports.
+func (w *watch) claimedAlone(s *shift) {
+	if w.runs[s.key].Progress.Opening.Forced {
+		return
+	}
+	for n := max(w.notes.forced[s.key], 1); n < s.attempt; n++ {
+		for _, earlier := range w.world.shifts[s.key.Attempt(n)] {
+			reports := !earlier.over && earlier.skew == w.world.skew && w.world.now.Sub(earlier.heard) < heartbeat
+			if reports && len(w.notes.said[earlier.id()]) == 0 {
+				w.fail(AttemptsDoNotOverlap, "%s is given to %s while %s reports on %s", s.id(), s.worker, earlier.worker, earlier.id())
+			}
+		}
+	}
+}
