@@ -33,6 +33,7 @@ var benchmarks = []benchmark{
 	{"redis", redisRows},
 	{"aws", awsRows},
 	{"dashboard", dashboardRows},
+	{"workers", workerRows},
 }
 
 func one(measure func() (row, error)) func() ([]row, error) {
