@@ -45,7 +45,7 @@ var foreign = map[string]struct {
 	"github.com/aws/aws-sdk-go-v2/feature":            {awsSetUp, "awsapi gives it a client that is guarded"},
 	"github.com/aws/smithy-go":                        {},
 	"github.com/aws/aws-lambda-go":                    {}, // its runtime is asked for calls by the functions alone
-	"github.com/jackc/pgx/v5":                         {[]string{"internal/archive", "internal/archive/pgtest", "bench"}, "not at all: which Postgres the archive is in is said by the operator and by nobody else"},
+	"github.com/jackc/pgx/v5":                         {[]string{"internal/archive", "internal/archive/pgtest", "internal/evaluator", "bench"}, "not at all: which Postgres the archive is in, and which the sql probes ask, is said by the operator's environment and by nobody else"},
 	"github.com/slack-go/slack":                       {[]string{"internal/sink/slack"}, "the sink gives it the guard's client"},
 	"github.com/coreos/go-oidc/v3":                    {[]string{"internal/oidc"}, "it is given the guard's client"},
 	"golang.org/x/oauth2":                             {[]string{"internal/oidc"}, "it is given the guard's client"},

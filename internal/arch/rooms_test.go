@@ -58,6 +58,7 @@ var decideOrder = []string{
 	"internal/lifecycle",
 	"internal/template",
 	"internal/settings",
+	"internal/artifact",
 	"internal/source",
 }
 

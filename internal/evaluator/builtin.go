@@ -33,6 +33,8 @@ func (a *asking) builtin(ctx context.Context) (probe.Answer, error) {
 		return inTime(ctx, func() (probe.Answer, error) { return freshness(c, time.Now()) })
 	case *pipeline.HTTPStatusConfig:
 		return a.status(ctx, c)
+	case *pipeline.SQLConfig:
+		return a.query(ctx, c)
 	default:
 		return probe.Answer{}, failure(run.Permanent, "there is no builtin probe %q in this build", a.probe.Builtin)
 	}

@@ -81,6 +81,7 @@ type asking struct {
 	dir      string // from which relative paths are taken
 	question func() probe.Question
 	secrets  job.Redactor
+	dsn      string // of a probe of kind sql
 }
 
 // ask does what the probe's kind says.
@@ -120,8 +121,14 @@ func (e *Evaluator) filled(r probe.Request) (*asking, error) {
 	if p.Config = config.(map[string]any); p.Config == nil {
 		p.Config = map[string]any{}
 	}
+	dsn := ""
+	if name, _ := p.Config["dsnEnv"].(string); p.Builtin == pipeline.SQL && name != "" {
+		if dsn, err = fill.Text("${env:" + name + "}"); err != nil {
+			return nil, fmt.Errorf("config.dsnEnv: %w", err)
+		}
+	}
 	ends := time.Now().Add(p.Timeout).UTC().Truncate(time.Millisecond)
-	return &asking{Evaluator: e, probe: p, attempt: attempt, dir: program.ProjectDir(r.File), secrets: fill.Secrets(), question: func() probe.Question {
+	return &asking{Evaluator: e, probe: p, attempt: attempt, dir: program.ProjectDir(r.File), secrets: fill.Secrets(), dsn: dsn, question: func() probe.Question {
 		return probe.Question{
 			Protocol: probe.Protocol, Pipeline: string(r.Pipeline), TraitType: p.Key, Period: r.Period.String(),
 			Config: p.Config, Attempt: r.Attempt, Deadline: ends,

@@ -149,7 +149,7 @@ func Look(ctx context.Context, s Sources, q Question, now time.Time) (Explanatio
 	}
 	if err == nil {
 		l.rejected()
-		err = l.probes(ctx)
+		err = errors.Join(l.probes(ctx), l.sources(ctx))
 	}
 	if err != nil {
 		return Explanation{}, fmt.Errorf("explain %s: %w", l.key, err)

@@ -125,11 +125,7 @@ func (b *book) storeOne(ctx context.Context, id source.ID, now time.Time) error 
 	p.any, p.later = false, source.Activity{}
 	b.mu.Unlock()
 	err := Change(ctx, b.records, id, now, func(a *source.Activity) []event.Event {
-		var events []event.Event
-		if !a.Quiet.IsZero() {
-			events = append(events, backEvent(id, *a, now))
-			a.Quiet = time.Time{}
-		}
+		events := back(id, a, now)
 		a.Add(gathered.first)
 		a.Join(gathered.later)
 		return events
@@ -195,6 +191,24 @@ func Stored(ctx context.Context, s notes) (map[source.ID]source.Activity, error)
 		out[source.ID(id)] = a
 	}
 	return out, nil
+}
+
+// StoredOf returns what is stored of one source.
+func StoredOf(ctx context.Context, s interface {
+	Note(ctx context.Context, kind store.NoteKind, key string) (store.Note, error)
+}, id source.ID,
+) (a source.Activity, err error) {
+	n, err := s.Note(ctx, store.SourceNote, stateKey+string(id))
+	if errors.Is(err, store.ErrNotFound) {
+		return a, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(n.Data, &a)
+	}
+	if err != nil {
+		return a, fmt.Errorf("read what came from source %s: %w", id, err)
+	}
+	return a, nil
 }
 
 // changer is what Change needs of a store.

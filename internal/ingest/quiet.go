@@ -1,15 +1,52 @@
 package ingest
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/source"
 )
 
-// Silent reports that events of a source are missing, unless that was reported, and returns the events to emit.
-func Silent(id source.ID, a *source.Activity, now time.Time) []event.Event {
+// watcher is what CheckSilence needs of a store.
+type watcher interface {
+	notes
+	changer
+}
+
+// CheckSilence reports each source in force whose events are missing, once, with INFRA_ALARM. For a source that is no longer
+// in force it reports the end. It returns how many it has reported.
+func CheckSilence(ctx context.Context, s watcher, inForce *source.Set, now time.Time) (int, error) {
+	all, err := Stored(ctx, s)
+	if err != nil {
+		return 0, err
+	}
+	found := 0
+	var errs []error
+	for _, id := range slices.Sorted(maps.Keys(all)) {
+		judge := silent
+		if inForce.Get(id) == nil {
+			judge = removed
+		}
+		a := all[id]
+		if judge(id, &a, now) == nil {
+			continue
+		}
+		if err := Change(ctx, s, id, now, func(a *source.Activity) []event.Event { return judge(id, a, now) }); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		found++
+	}
+	return found, errors.Join(errs...)
+}
+
+// silent reports that events of a source are missing, unless that was reported.
+func silent(id source.ID, a *source.Activity, now time.Time) []event.Event {
 	message := a.Silence(id, now)
 	if message == "" || !a.Quiet.IsZero() {
 		return nil
@@ -18,8 +55,8 @@ func Silent(id source.ID, a *source.Activity, now time.Time) []event.Event {
 	return []event.Event{alarm(id, *a, "ALARM", message, now)}
 }
 
-// Removed ends a silence that was reported of a source that is no longer in force.
-func Removed(id source.ID, a *source.Activity, now time.Time) []event.Event {
+// removed ends a silence that was reported of a source that is no longer in force.
+func removed(id source.ID, a *source.Activity, now time.Time) []event.Event {
 	if a.Quiet.IsZero() {
 		return nil
 	}
@@ -28,8 +65,14 @@ func Removed(id source.ID, a *source.Activity, now time.Time) []event.Event {
 	return []event.Event{over}
 }
 
-func backEvent(id source.ID, a source.Activity, now time.Time) event.Event {
-	return alarm(id, a, "OK", fmt.Sprintf("source %s has an event again, after %s", id, source.Rough(now.Sub(a.LastEvent))), now)
+// back ends a silence that was reported of a source that has an event again.
+func back(id source.ID, a *source.Activity, now time.Time) []event.Event {
+	if a.Quiet.IsZero() {
+		return nil
+	}
+	over := alarm(id, *a, "OK", fmt.Sprintf("source %s has an event again, after %s", id, source.Rough(now.Sub(a.LastEvent))), now)
+	a.Quiet = time.Time{}
+	return []event.Event{over}
 }
 
 func alarm(id source.ID, a source.Activity, state, message string, now time.Time) event.Event {

@@ -17,9 +17,10 @@ type Builtin string
 const (
 	FileFreshness Builtin = "file-freshness"
 	HTTPStatus    Builtin = "http-status"
+	SQL           Builtin = "sql"
 )
 
-var builtins = []string{string(FileFreshness), string(HTTPStatus)}
+var builtins = []string{string(FileFreshness), string(HTTPStatus), string(SQL)}
 
 // FileFreshnessConfig is what file-freshness looks at.
 type FileFreshnessConfig struct {
@@ -38,7 +39,15 @@ type HTTPStatusConfig struct {
 	Expect  []int             `yaml:"expect" doc:"The answers that pass; default any 2xx."`
 }
 
-// Config is config as the builtin reads it: a *FileFreshnessConfig or an *HTTPStatusConfig. The findings say what does not fit.
+// SQLConfig is what sql asks.
+type SQLConfig struct {
+	Driver  string             `yaml:"driver" required:"true" enum:"postgres" doc:"The kind of database."`
+	DSNEnv  string             `yaml:"dsnEnv" required:"true" pattern:"^[A-Za-z_][A-Za-z0-9_]*$" hint:"name an environment variable" doc:"Environment variable with the connection string; secrets.env in the server's file must allow it."`
+	Query   string             `yaml:"query" required:"true" doc:"One statement that returns exactly one row; its columns are the fields."`
+	Timeout *document.Duration `yaml:"timeout" above:"0s" doc:"How long the statement may take; default the probe's timeout."`
+}
+
+// Config is config as the builtin reads it: a *FileFreshnessConfig, an *HTTPStatusConfig or an *SQLConfig. The findings say what does not fit.
 func (b Builtin) Config(config map[string]any) (any, []document.Finding) {
 	var into any
 	switch b {
@@ -46,8 +55,10 @@ func (b Builtin) Config(config map[string]any) (any, []document.Finding) {
 		into = new(FileFreshnessConfig)
 	case HTTPStatus:
 		into = new(HTTPStatusConfig)
+	case SQL:
+		into = new(SQLConfig)
 	default:
-		return nil, []document.Finding{{Message: fmt.Sprintf("there is no builtin probe %q; there are %s", string(b), strings.Join(builtins, " and "))}}
+		return nil, []document.Finding{{Message: fmt.Sprintf("there is no builtin probe %q; there are %s", string(b), strings.Join(builtins, ", "))}}
 	}
 	if config == nil {
 		config = map[string]any{}

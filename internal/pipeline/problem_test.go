@@ -146,7 +146,7 @@ func TestSingleMistakesSayWhatWouldBeRight(t *testing.T) {
 		{"probe without target", "probes: [{key: a}]\n", `probes[0]: needs one of command, url and builtin`},
 		{"probe of two kinds", "probes: [{key: a, command: x, builtin: file-freshness, config: {path: /x}}]\n", `probes[0]: needs one of command, url and builtin`},
 		{"unknown builtin", "probes: [{key: a, builtin: file-fresh}]\n", `probes[0].builtin: unknown value "file-fresh"; use one of file-freshness, http-status`},
-		{"unknown builtin of a trait", "traits: {a: {evaluator: \"builtin:sql\"}}\n", `traits.a.evaluator: there is no builtin probe "sql"; there are file-freshness and http-status`},
+		{"unknown builtin of a trait", "traits: {a: {evaluator: \"builtin:mail\"}}\n", `traits.a.evaluator: there is no builtin probe "mail"; there are file-freshness, http-status, sql`},
 		{"builtin without its config", "probes: [{key: a, builtin: file-freshness}]\n", `probes[0].config.path: is required`},
 		{"builtin with another's config", "probes: [{key: a, builtin: http-status, config: {url: \"https://x.example.com\", maxAge: 1h}}]\n", `probes[0].config.maxAge: unknown key "maxAge"`},
 		{"builtin with a wrong address", "probes: [{key: a, builtin: http-status, config: {url: x.example.com}}]\n", `probes[0].config.url: "x.example.com" is not an absolute http or https address`},

@@ -74,11 +74,11 @@ func (a *Activity) Join(later Activity) {
 		return
 	}
 	recent := slices.Concat(later.Recent, a.Recent)
-	for _, g := range later.Gaps {
-		a.addGap(g)
-	}
 	if later.FirstEvent.After(a.LastEvent) {
 		a.addGap(Gap{later.FirstEvent.UTC().Format(time.DateOnly), later.FirstEvent.Sub(a.LastEvent)})
+	}
+	for _, g := range later.Gaps {
+		a.addGap(g)
 	}
 	if later.LastEvent.After(a.LastEvent) {
 		a.LastEvent = later.LastEvent
@@ -95,8 +95,8 @@ func (a *Activity) Join(later Activity) {
 
 func (a *Activity) addGap(g Gap) {
 	a.Gaps = slices.Clone(a.Gaps)
-	if n := len(a.Gaps); n > 0 && a.Gaps[n-1].Day == g.Day {
-		a.Gaps[n-1].Length = max(a.Gaps[n-1].Length, g.Length)
+	if i := slices.IndexFunc(a.Gaps, func(old Gap) bool { return old.Day == g.Day }); i >= 0 {
+		a.Gaps[i].Length = max(a.Gaps[i].Length, g.Length)
 		return
 	}
 	a.Gaps = append(a.Gaps, g)

@@ -1,6 +1,6 @@
 // Package watchdog notices what did not happen. It looks on its own tick and with its own eyes, at configuration and rows
 // rather than at tasks, so that a lost change, a lost task or a controller that was away leaves no silence. Each of its
-// eight checks has a file. A check that fails does not stop the others, nor does a pipeline that cannot be checked stop the
+// nine checks has a file. A check that fails does not stop the others, nor does a pipeline that cannot be checked stop the
 // check for the others; WATCHDOG_DEGRADED names both.
 //
 // A check reacts only to facts that have settled: older than one interval, and passed by the feed, so that a feed that
@@ -66,6 +66,7 @@ type Watchdog struct {
 	followed memory // what needs no further look for post-run sensors
 	// How far the checks have come that go through what happened.
 	unopened, missing reach
+	hadSources        bool // there were sources of events since it began
 }
 
 // New is a watchdog over d. Its passes must not overlap.
@@ -77,7 +78,7 @@ type check struct {
 	look func(ctx context.Context, p pass) (int, error)
 }
 
-// checks lists the eight.
+// checks lists the nine.
 func (w *Watchdog) checks() []check {
 	return []check{
 		{"stale-runs", w.staleRuns},
@@ -88,6 +89,7 @@ func (w *Watchdog) checks() []check {
 		{"start-deadlines", w.startDeadlines},
 		{"missing-post-run-sensors", w.missingSensors},
 		{"unfired-deadlines", w.unfiredDeadlines},
+		{"silent-sources", w.silentSources},
 	}
 }
 

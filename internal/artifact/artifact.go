@@ -1,0 +1,100 @@
+// Package artifact reads the result files of dbt, Great Expectations and Soda and decides which readings they give. It writes
+// only what a file says: a node that is left out gets no reading, and a check that the tool could not evaluate gets a
+// reading whose status is null, so that a rule on it is unknown instead of seeing an older status.
+//
+// It does no I/O: the command `interlock ingest` reads the files and sends the readings.
+package artifact
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// File is a result file.
+type File struct {
+	Name string
+	Data []byte
+}
+
+// Reading is one reading that a file gives.
+type Reading struct {
+	Key    string         `json:"key"`
+	Fields map[string]any `json:"data"`
+}
+
+// Result is what files give. Failed and Unknown name what did not pass, and what the tool could not evaluate.
+type Result struct {
+	Readings []Reading
+	Failed   []string
+	Unknown  []string
+}
+
+// Passed reports whether everything was evaluated, and nothing failed. Warnings pass.
+func (r *Result) Passed() bool { return len(r.Failed) == 0 && len(r.Unknown) == 0 }
+
+func (r *Result) add(key string, fields map[string]any) {
+	r.Readings = append(r.Readings, Reading{key, fields})
+}
+
+func (r *Result) sort() {
+	slices.SortFunc(r.Readings, func(a, b Reading) int { return cmp.Compare(a.Key, b.Key) })
+}
+
+// decode reads JSON; an error names the file and the field.
+func decode(f File, into any) error {
+	err := json.Unmarshal(f.Data, into)
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &kind) && kind.Field != "":
+		return fmt.Errorf("%s: field %s: expected %s, found %s", f.Name, kind.Field, kind.Type, kind.Value)
+	case err != nil:
+		return fmt.Errorf("%s: it is not JSON: %w", f.Name, err)
+	}
+	return nil
+}
+
+func missing(f File, field string) error {
+	return fmt.Errorf("%s: field %s is missing", f.Name, field)
+}
+
+// maxName is how long the part of a key behind its prefix may be.
+const maxName = 100
+
+// keyName makes a name fit for a sensor's key: other characters become _, and a long name ends in a hash.
+func keyName(name string) string {
+	var b strings.Builder
+	for _, c := range name {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("._/-", c) {
+			b.WriteRune(c)
+		} else if text := b.String(); text != "" && !strings.HasSuffix(text, "_") {
+			b.WriteByte('_')
+		}
+	}
+	out := strings.Trim(b.String(), "_")
+	if len(out) <= maxName && out != "" {
+		return out
+	}
+	sum := sha256.Sum256([]byte(name))
+	return strings.TrimPrefix(out[:min(len(out), maxName-9)]+"-"+hex.EncodeToString(sum[:4]), "-")
+}
+
+// named gives each thing the short name if no other has it, else the long one.
+func named[T any](all []T, short, long func(T) string) []string {
+	count := map[string]int{}
+	for _, one := range all {
+		count[keyName(short(one))]++
+	}
+	names := make([]string, len(all))
+	for i, one := range all {
+		if names[i] = keyName(short(one)); count[names[i]] > 1 {
+			names[i] = keyName(long(one))
+		}
+	}
+	return names
+}

@@ -1,0 +1,239 @@
+package artifact
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// dbtMetadata is the head of each file of dbt.
+type dbtMetadata struct {
+	Schema       string  `json:"dbt_schema_version"`
+	GeneratedAt  string  `json:"generated_at"`
+	InvocationID *string `json:"invocation_id"`
+}
+
+// dbtFile is what run_results.json, sources.json and freshness.json have in common.
+type dbtFile struct {
+	Metadata *dbtMetadata `json:"metadata"`
+	Results  *[]dbtResult `json:"results"`
+}
+
+type dbtResult struct {
+	UniqueID      string   `json:"unique_id"`
+	Status        string   `json:"status"`
+	Failures      *float64 `json:"failures"`
+	ExecutionTime *float64 `json:"execution_time"`
+	MaxLoadedAt   *string  `json:"max_loaded_at"`
+	Age           *float64 `json:"max_loaded_at_time_ago_in_s"`
+}
+
+// dbtManifest has the names of nodes.
+type dbtManifest struct {
+	Nodes map[string]struct {
+		Name    string `json:"name"`
+		Version any    `json:"version"`
+	} `json:"nodes"`
+}
+
+// dbtVersions are the versions of each file that are understood.
+var dbtVersions = map[string][]string{"run-results": {"v4", "v5", "v6"}, "sources": {"v3"}, "freshness": {"v0"}}
+
+// DbtFiles are the files that dbt writes to its target directory and that are read.
+var DbtFiles = []string{"run_results.json", "sources.json", "freshness.json", "manifest.json"}
+
+// Dbt reads files of dbt: run_results.json, sources.json, freshness.json, in any order, and a manifest.json for the names of
+// nodes. Which is which says the file itself.
+func Dbt(files []File) (*Result, error) {
+	out := &Result{}
+	names := map[string]string{}
+	read := 0
+	for _, f := range files {
+		if err := readManifest(f, names); err != nil {
+			return nil, err
+		}
+	}
+	for _, f := range files {
+		kind, err := dbtKind(f)
+		if err != nil {
+			return nil, err
+		}
+		if kind == "manifest" {
+			continue
+		}
+		read++
+		if err := out.dbt(f, kind, names); err != nil {
+			return nil, err
+		}
+	}
+	if read == 0 {
+		return nil, errors.New("there is no run_results.json, sources.json or freshness.json among the files")
+	}
+	out.sort()
+	return out, nil
+}
+
+// dbtKind says which of its files dbt made.
+func dbtKind(f File) (string, error) {
+	var head struct {
+		Metadata *dbtMetadata `json:"metadata"`
+	}
+	if err := decode(f, &head); err != nil {
+		return "", err
+	}
+	if head.Metadata == nil || head.Metadata.Schema == "" {
+		return "", missing(f, "metadata.dbt_schema_version")
+	}
+	// https://schemas.getdbt.com/dbt/run-results/v6.json
+	version := strings.TrimSuffix(path.Base(head.Metadata.Schema), ".json")
+	kind := path.Base(path.Dir(head.Metadata.Schema))
+	known, ok := dbtVersions[kind]
+	switch {
+	case kind == "manifest":
+		return kind, nil
+	case !ok:
+		return "", fmt.Errorf("%s: field metadata.dbt_schema_version: %q is not a file that is read; give run_results.json, sources.json or freshness.json", f.Name, head.Metadata.Schema)
+	case !slices.Contains(known, version):
+		return "", fmt.Errorf("%s: field metadata.dbt_schema_version: %s %s is not supported; supported are %s", f.Name, kind, version, strings.Join(known, ", "))
+	}
+	return kind, nil
+}
+
+func readManifest(f File, names map[string]string) error {
+	if kind, err := dbtKind(f); err != nil || kind != "manifest" {
+		return err
+	}
+	var m dbtManifest
+	if err := decode(f, &m); err != nil {
+		return err
+	}
+	for id, node := range m.Nodes {
+		if node.Name != "" {
+			names[id] = node.Name
+			if node.Version != nil {
+				names[id] += fmt.Sprintf(".v%v", node.Version)
+			}
+		}
+	}
+	return nil
+}
+
+func (r *Result) dbt(f File, kind string, names map[string]string) error {
+	var file dbtFile
+	if err := decode(f, &file); err != nil {
+		return err
+	}
+	if file.Results == nil {
+		return missing(f, "results")
+	}
+	for i, one := range *file.Results {
+		switch {
+		case one.UniqueID == "":
+			return missing(f, fmt.Sprintf("results[%d].unique_id", i))
+		case one.Status == "":
+			return missing(f, fmt.Sprintf("results[%d].status", i))
+		}
+	}
+	if kind == "run-results" {
+		r.dbtRun(file, names)
+	} else {
+		r.dbtFreshness(*file.Results)
+	}
+	return nil
+}
+
+// dbtRun gives the reading of the run and one for each node.
+func (r *Result) dbtRun(file dbtFile, names map[string]string) {
+	all := *file.Results
+	counts := map[string]int{}
+	keys := named(all, func(one dbtResult) string { return nodeName(one.UniqueID, names) }, func(one dbtResult) string { return one.UniqueID })
+	for i, one := range all {
+		status := strings.ToLower(one.Status)
+		counts[countedAs(status)]++
+		fields := map[string]any{"status": status}
+		if one.Failures != nil {
+			fields["failures"] = *one.Failures
+		}
+		if one.ExecutionTime != nil {
+			fields["executionTime"] = *one.ExecutionTime
+		}
+		r.add("dbt/node/"+keys[i], fields)
+		if as := countedAs(status); as == "fail" || as == "error" || as == "skipped" {
+			r.Failed = append(r.Failed, fmt.Sprintf("%s: %s", one.UniqueID, status))
+		}
+	}
+	status := "pass"
+	for _, worst := range []string{"warn", "skipped", "fail", "error"} {
+		if counts[worst] > 0 {
+			status = worst
+		}
+	}
+	if len(all) == 0 {
+		status = "empty"
+		r.Unknown = append(r.Unknown, "dbt ran no node")
+	}
+	run := map[string]any{"status": status, "generatedAt": file.Metadata.GeneratedAt}
+	for _, count := range []string{"pass", "warn", "fail", "error", "skipped"} {
+		run[count] = counts[count]
+	}
+	if file.Metadata.InvocationID != nil {
+		run["invocationId"] = *file.Metadata.InvocationID
+	}
+	r.add("dbt/run", run)
+}
+
+// countedAs is under what a node's status is counted. A status that is not known counts as an error: it is no pass.
+func countedAs(status string) string {
+	switch status {
+	case "success", "pass", "no-op", "reused":
+		return "pass"
+	case "warn", "fail", "skipped":
+		return status
+	}
+	return "error"
+}
+
+// nodeName is the name of a node: what the manifest says, else what its id says. The id of a test ends in a hash.
+func nodeName(id string, names map[string]string) string {
+	if name := names[id]; name != "" {
+		return name
+	}
+	parts := strings.SplitN(id, ".", 3)
+	if len(parts) < 3 {
+		return id
+	}
+	if parts[0] == "test" {
+		if name, _, hashed := strings.Cut(parts[2], "."); hashed {
+			return name
+		}
+	}
+	return parts[2]
+}
+
+// dbtFreshness gives a reading for each source table, and each model. A query that failed gives no status.
+func (r *Result) dbtFreshness(all []dbtResult) {
+	keys := named(all, func(one dbtResult) string { return nodeName(one.UniqueID, nil) }, func(one dbtResult) string { return one.UniqueID })
+	for i, one := range all {
+		fields := map[string]any{"status": nil, "maxLoadedAt": nil, "ageSeconds": nil}
+		status := strings.ToLower(one.Status)
+		switch status {
+		case "pass", "warn":
+		case "error":
+			r.Failed = append(r.Failed, one.UniqueID+": stale")
+		default: // runtime error
+			r.Unknown = append(r.Unknown, fmt.Sprintf("%s: %s", one.UniqueID, status))
+			r.add("dbt/freshness/"+keys[i], fields)
+			continue
+		}
+		fields["status"] = status
+		if one.MaxLoadedAt != nil {
+			fields["maxLoadedAt"] = *one.MaxLoadedAt
+		}
+		if one.Age != nil {
+			fields["ageSeconds"] = *one.Age
+		}
+		r.add("dbt/freshness/"+keys[i], fields)
+	}
+}

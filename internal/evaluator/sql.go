@@ -1,0 +1,137 @@
+package evaluator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/probe"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
+)
+
+// query asks a database: the columns of the one row are the fields. The connection string comes from a variable that the
+// operator allows in secrets.env; it is taken out of everything that is reported.
+func (a *asking) query(ctx context.Context, c *pipeline.SQLConfig) (probe.Answer, error) {
+	config, err := pgconn.ParseConfig(a.dsn)
+	if err != nil {
+		return probe.Answer{}, failure(run.Permanent, "dsnEnv: %s does not hold a connection string; write postgres://user:password@host:5432/database", c.DSNEnv)
+	}
+	conn, err := pgconn.ConnectConfig(ctx, config)
+	if err != nil {
+		return probe.Answer{}, failure(run.Transient, "connect to Postgres: %s", reasonOf(ctx, err))
+	}
+	defer func() {
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = conn.Close(closing) // the answer is known, or the error is
+	}()
+	limit := a.probe.Timeout
+	if c.Timeout != nil {
+		limit = c.Timeout.D()
+	}
+	// Everything is local to the transaction, so that a pooler may lend the connection to others.
+	begin := fmt.Sprintf("BEGIN READ ONLY; SET LOCAL statement_timeout = %d; SET LOCAL TIME ZONE 'UTC'; SET LOCAL datestyle = 'ISO, YMD'", max(limit.Milliseconds(), 1))
+	if _, err := conn.Exec(ctx, begin).ReadAll(); err != nil {
+		return probe.Answer{}, failure(run.Transient, "begin a read-only transaction: %s", reasonOf(ctx, err))
+	}
+	return a.readRow(ctx, conn, c, limit)
+}
+
+// readRow runs the query and reads its only row.
+func (a *asking) readRow(ctx context.Context, conn *pgconn.PgConn, c *pipeline.SQLConfig, limit time.Duration) (probe.Answer, error) {
+	rows := conn.ExecParams(ctx, c.Query, nil, nil, nil, nil)
+	var fields sensor.Fields
+	for n := 1; rows.NextRow(); n++ {
+		if n > 1 {
+			return probe.Answer{}, failure(run.Permanent, "the query returned more than one row; aggregate, or add LIMIT 1 with an ORDER BY")
+		}
+		fields = sensor.Fields{}
+		for i, column := range rows.FieldDescriptions() {
+			if _, twice := fields[column.Name]; twice {
+				return probe.Answer{}, failure(run.Permanent, "the query returned two columns named %q; give each a name with AS", column.Name)
+			}
+			fields[column.Name] = columnValue(column.DataTypeOID, rows.Values()[i])
+		}
+	}
+	if _, err := rows.Close(); err != nil {
+		return probe.Answer{}, queryFailure(ctx, err, limit)
+	}
+	if fields == nil {
+		return probe.Answer{Status: probe.Fail, Value: sensor.Fields{}, Reason: "the query returned no row", Category: string(run.Transient)}, nil
+	}
+	return probe.Answer{Status: probe.Pass, Value: fields}, nil
+}
+
+func queryFailure(ctx context.Context, err error, limit time.Duration) error {
+	if told := (*pgconn.PgError)(nil); errors.As(err, &told) {
+		switch {
+		case told.Code == "57014":
+			return failure(run.Timeout, "the query was cancelled after its timeout of %s", document.Duration(limit))
+		case told.Code == "25006":
+			return failure(run.Permanent, "the query writes, and probes only read: %s", told.Message)
+		case strings.HasPrefix(told.Code, "42"):
+			return failure(run.Permanent, "the query is wrong: %s", told.Message)
+		}
+	}
+	return failure(run.Transient, "the query failed: %s", reasonOf(ctx, err))
+}
+
+// reasonOf is why a call failed. What the library says of a failed connection names host, user and database, but no password;
+// secrets are taken out later all the same.
+func reasonOf(ctx context.Context, err error) string {
+	if ctx.Err() != nil {
+		return "no answer within the timeout"
+	}
+	return err.Error()
+}
+
+// The types of columns that are not shown as text, by their number in Postgres.
+const (
+	boolType, int8Type, int2Type, int4Type      = 16, 20, 21, 23
+	float4Type, float8Type, numericType         = 700, 701, 1700
+	jsonType, jsonbType, timestamptz, timestamp = 114, 3802, 1184, 1114
+)
+
+// columnValue is the value of a column, which is sent as text.
+func columnValue(oid uint32, text []byte) any {
+	if text == nil {
+		return nil
+	}
+	switch oid {
+	case boolType:
+		return string(text) == "t"
+	case int2Type, int4Type, int8Type, numericType, float4Type, float8Type:
+		if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
+			return n
+		}
+		if f, err := strconv.ParseFloat(string(text), 64); err == nil && !math.IsNaN(f) && !math.IsInf(f, 0) {
+			return f
+		}
+	case jsonType, jsonbType:
+		var v any
+		d := json.NewDecoder(strings.NewReader(string(text)))
+		d.UseNumber()
+		if d.Decode(&v) == nil {
+			if normal, err := sensor.Normalize(v); err == nil {
+				return normal
+			}
+		}
+	case timestamptz:
+		if at, err := time.Parse("2006-01-02 15:04:05.999999999-07", string(text)); err == nil {
+			return at.UTC().Format(time.RFC3339Nano)
+		}
+	case timestamp:
+		return strings.Replace(string(text), " ", "T", 1)
+	}
+	return string(text)
+}

@@ -1,0 +1,155 @@
+package ingest_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/ingest"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/source"
+	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/memory"
+)
+
+var (
+	ctx  = context.Background()
+	noon = time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC)
+)
+
+const landed = `source: {id: orders-landed, owner: x, format: cloudevents}
+match: [{path: $.type, equals: landed}]
+write: [{pipeline: orders, key: landed, fields: {n: {path: $.n}}}]
+`
+
+// desk is an intake on a store of its own.
+type desk struct {
+	*testing.T
+	store   *memory.Store
+	catalog *catalog.Catalog
+	intake  *ingest.Intake
+	events  int
+}
+
+func newDesk(t *testing.T) *desk {
+	t.Helper()
+	s := memory.New()
+	c := catalog.New(s, nil)
+	d := &desk{T: t, store: s, catalog: c, intake: ingest.New(s, c, catalog.MaxFuture)}
+	d.use(landed)
+	return d
+}
+
+func (d *desk) use(sources ...string) {
+	d.Helper()
+	f := catalog.Files{Pipelines: []pipeline.Source{{File: "orders.yaml", Data: []byte("pipeline: {id: orders, owner: x}\n")}}}
+	for i, text := range sources {
+		f.Sources = append(f.Sources, pipeline.Source{File: fmt.Sprintf("s%d.yaml", i), Data: []byte(text)})
+	}
+	if _, err := d.catalog.Apply(ctx, f, noon); err != nil {
+		d.Fatal(err)
+	}
+}
+
+func (d *desk) take(at time.Time) {
+	d.Helper()
+	d.events++
+	e := ingest.Event{Format: source.CloudEvents, ID: fmt.Sprint(d.events), Body: map[string]any{"type": "landed", "n": int64(d.events)}}
+	result, err := d.intake.Take(ctx, []ingest.Event{e}, func(*store.Write, int) (func(), error) { return nil, nil }, at)
+	if err != nil || result.Written != 1 {
+		d.Fatal(result, err)
+	}
+}
+
+// check is a pass of the watchdog. It returns the alarms there are.
+func (d *desk) check(at time.Time) string {
+	d.Helper()
+	if _, err := ingest.CheckSilence(ctx, d.store, d.catalog.Sources(), at); err != nil {
+		d.Fatal(err)
+	}
+	page, err := d.store.Events(ctx, store.EventQuery{Type: event.InfraAlarm, Ascending: true})
+	if err != nil {
+		d.Fatal(err)
+	}
+	var lines []string
+	for _, e := range page.Items {
+		alarm, _ := e.Detail.Extra.(event.Alarm)
+		lines = append(lines, alarm.State+" "+e.Detail.Message)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Missing events are reported once, their return ends that, and a busy source costs one commit a minute.
+func TestSilenceIsReportedOnceAndItsEnd(t *testing.T) {
+	d := newDesk(t)
+	for day := range 5 {
+		at := noon.Add(time.Duration(day) * 24 * time.Hour)
+		for i := range 3 {
+			d.take(at.Add(time.Duration(i) * time.Second))
+		}
+	}
+	last := noon.Add(4 * 24 * time.Hour)
+	if got := d.check(last.Add(25 * time.Hour)); got != "" {
+		t.Errorf("too early: %s", got)
+	}
+	const quiet = "ALARM no event of source orders-landed for 26 h; usually every 24 h"
+	for _, later := range []time.Duration{26*time.Hour + 10*time.Minute, 27 * time.Hour} {
+		if got := d.check(last.Add(later)); got != quiet {
+			t.Errorf("after %s: %s", later, got)
+		}
+	}
+	d.take(last.Add(30 * time.Hour))
+	const back = "\nOK source orders-landed has an event again, after 30 h"
+	if got := d.check(last.Add(31 * time.Hour)); got != quiet+back {
+		t.Errorf("after the return: %s", got)
+	}
+	d.check(last.Add(200 * time.Hour))
+	d.use()
+	if got := d.check(last.Add(201 * time.Hour)); !strings.HasSuffix(got, "OK source orders-landed was removed; its events are no longer expected") {
+		t.Errorf("after the removal: %s", got)
+	}
+}
+
+// Without three days of events nothing is usual.
+func TestNewSourceIsNotMissed(t *testing.T) {
+	d := newDesk(t)
+	d.take(noon)
+	d.take(noon.Add(time.Hour))
+	if got := d.check(noon.Add(1000 * time.Hour)); got != "" {
+		t.Errorf("reported %s", got)
+	}
+}
+
+// What came is stored: the first event at once, the rest within a minute or when the process ends.
+func TestActivityIsStored(t *testing.T) {
+	d := newDesk(t)
+	for i := range 10 {
+		d.take(noon.Add(time.Duration(i) * time.Second))
+	}
+	stored := func() int64 {
+		all, err := ingest.Stored(ctx, d.store)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all["orders-landed"].Matched
+	}
+	if got := stored(); got != 1 {
+		t.Errorf("%d events are stored at once", got)
+	}
+	all, err := d.intake.Activities(ctx)
+	if a := all["orders-landed"]; err != nil || a.Matched != 10 || len(a.Recent) != 5 || !a.LastEvent.Equal(noon.Add(9*time.Second)) {
+		t.Errorf("%+v %v", a, err)
+	}
+	d.take(noon.Add(time.Minute))
+	if got := stored(); got != 11 {
+		t.Errorf("%d events are stored after a minute", got)
+	}
+	d.take(noon.Add(61 * time.Second))
+	if err := d.intake.Flush(ctx, noon.Add(62*time.Second)); err != nil || stored() != 12 {
+		t.Errorf("%d events are stored at the end: %v", stored(), err)
+	}
+}
