@@ -96,7 +96,7 @@ test("the keyboard is enough to find a pipeline and its last period", async () =
 
 test("the next deadline leads to the period it is for", async () => {
   await page.goto(`${server.url}/deadlines`);
-  const period = page.getByRole("row").nth(1).getByRole("link").nth(1);
+  const period = page.getByRole("region", { name: /On track|At risk|Overdue/ }).getByRole("listitem").first().getByRole("link").nth(1);
   const date = await period.innerText();
   await period.click();
   await page.getByRole("heading", { name: date }).waitFor();

@@ -33,5 +33,5 @@ const yesterday = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
 /** Every view, with something to see in each. */
 export const views = [
   "/?span=4d", "/pipelines/billing", `/runs/billing/cron/${yesterday}`, "/deadlines", "/deadlines?view=kept", "/deadlines?view=kept&by=owner&days=90",
-  "/trends", "/trends?pipeline=billing", "/events", "/alerts", "/config", "/nowhere",
+  "/?span=90d", "/?span=4d&axis=execution", "/trends", "/trends?pipeline=billing", "/events", "/events?from=7d&type=SLA_BREACH", "/alerts", "/config", "/nowhere",
 ];

@@ -52,8 +52,11 @@ test("trends lead from all pipelines to the charts of one", async () => {
   await visit(page, server, "/trends");
   await page.getByRole("link", { name: "billing" }).click();
   await page.getByRole("heading", { name: "Trends of billing" }).waitFor();
-  for (const name of [/Durations of \d+ runs/, /Attempts per period/, /Arrival of landed for \d+ periods/]) await page.getByRole("img", { name }).waitFor();
+  for (const name of [/Durations of \d+ runs/, /Attempts per period/, /Arrival of landed for \d+ periods/]) await page.getByRole("group", { name }).waitFor();
   await page.getByRole("cell", { name: "landed.count" }).first().waitFor();
+  await page.getByRole("group", { name: /Durations of/ }).getByRole("link").last().focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: /^billing · / }).waitFor();
 });
 
 test("the graph leads upstream and downstream", async () => {

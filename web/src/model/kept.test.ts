@@ -23,7 +23,7 @@ test("a rate of less than all is never called all", () => {
   expect([100, 99, 98, 94, null].map(grade)).toEqual(["good", "good", "fair", "poor", "none"]);
 });
 
-test("the worst offenders come first, and who kept all is none", () => {
+test("the lowest rates come first, and a pipeline that met all is not listed", () => {
   const kept = (id: string, met: number, breached: number) => ({ id, windows: [{ met, breached, metPercent: (100 * met) / (met + breached) } as Window] });
   const got = offenders([kept("a", 9, 1), kept("b", 10, 0), kept("c", 1, 1), kept("d", 0, 4)], 0, 3);
   expect(got.map((k) => k.id)).toEqual(["d", "c", "a"]);

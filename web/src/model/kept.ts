@@ -33,11 +33,11 @@ interface Kept {
   windows: Window[];
 }
 
-/** Those with breaches in a window, most of them first, then by the share of what was missed. */
+/** Those with breaches in a window, the lowest rate first, then by the number of breaches. */
 export function offenders<T extends Kept>(items: readonly T[], window: number, most: number): T[] {
   const of = (k: T) => k.windows[window]!;
   return items
     .filter((k) => of(k).breached > 0)
-    .toSorted((a, b) => of(b).breached - of(a).breached || (of(a).metPercent ?? 0) - (of(b).metPercent ?? 0))
+    .toSorted((a, b) => (of(a).metPercent ?? 0) - (of(b).metPercent ?? 0) || of(b).breached - of(a).breached)
     .slice(0, most);
 }

@@ -22,7 +22,7 @@ const ended = (e: Event) => e["detail-type"].startsWith("SLA_") || e["detail-typ
 
 const spans = [7, 30, 90];
 
-/** How deadlines were kept: rates by pipeline and owner, who breached most, and how early or late runs were. */
+/** How deadlines were met: rates by pipeline and owner, the lowest of them, and how early or late runs were. */
 export function Kept() {
   const [query, change] = useQuery();
   const days = Number(query.get("days")) || 30;
@@ -104,15 +104,15 @@ function Name({ r }: { r: Row }) {
 function Worst({ rows, at }: { rows: Row[]; at: number }) {
   const worst = offenders(rows, at, 6);
   return (
-    <section className="card" aria-label="Worst offenders">
-      <h2>Worst offenders</h2>
+    <section className="card" aria-label="Lowest rates">
+      <h2>Lowest rates</h2>
       {worst.length === 0
         ? <p className="none">No deadline was breached.</p>
         : (
           <ol className="worst">
             {worst.map((r) => {
               const w = r.windows[at]!;
-              return <li key={r.name}><span className="who"><Name r={r} /></span><Share w={w} /><span className="num">{w.breached} of {w.met + w.breached}</span></li>;
+              return <li key={r.name}><span className="who"><Name r={r} /></span><Share w={w} /><span className="num" title={`${w.breached} of ${w.met + w.breached} breached`}>{percentText(w.metPercent)}</span></li>;
             })}
           </ol>
         )}
