@@ -19,6 +19,7 @@ import (
 const (
 	recordLimit = 1.3 // at most
 	watchLimit  = 60  // seconds, at most
+	sinkLimit   = 5   // at least
 	initRounds  = 5
 )
 
@@ -29,11 +30,11 @@ var functions = []string{"stream-router", "orchestrator", "sla-monitor", "watchd
 // pipelines against one in a deployment of one; a pass of the watchdog over them; what a run asks of DynamoDB; and how large
 // each function is and how soon it is ready.
 func awsRows() ([]row, error) {
-	metrics, err := goBenchmarks("./internal/awslambda", "BenchmarkSensorRecord", "BenchmarkRun")
+	metrics, err := goBenchmarks("./internal/awslambda", "BenchmarkSensorRecord", "BenchmarkRun", "BenchmarkEventSink")
 	if err != nil {
 		return nil, err
 	}
-	record, run := metrics["BenchmarkSensorRecord"], metrics["BenchmarkRun"]
+	record, run, sink := metrics["BenchmarkSensorRecord"], metrics["BenchmarkRun"], metrics["BenchmarkEventSink"]
 	rows := []row{
 		{
 			name: "stream-router: a record among many pipelines", ratio: record["ratio"], limit: recordLimit, failed: record["ratio"] > recordLimit,
@@ -52,6 +53,13 @@ func awsRows() ([]row, error) {
 			detail: fmt.Sprintf("%.0f of them writes; a job of 5m, looked at each 30s, with a deadline", run["writes"]),
 		},
 	}
+	rows = append(rows, row{
+		name: "stream records of a run", ratio: run["control-delivered"] + run["joblog-delivered"], reported: true,
+		detail: fmt.Sprintf("that pass the filters: %.0f of %.0f of control, %.0f of %.0f of joblog", run["control-delivered"], run["control-records"], run["joblog-delivered"], run["joblog-records"]),
+	}, row{
+		name: "event-sink: 50 callers against one", ratio: sink["ratio"], limit: sinkLimit, atLeast: true, failed: sink["ratio"] < sinkLimit,
+		detail: fmt.Sprintf("%.0f events/s against %.0f, each call of DynamoDB 30 ms away", sink["events/s-of-50"], sink["events/s-of-one"]),
+	})
 	sizes, err := functionRows()
 	return append(rows, sizes...), err
 }

@@ -43,7 +43,7 @@ type console struct {
 
 // openConsole opens the tables and listens, and begins to answer. What is only to be looked at says why in readOnly.
 func openConsole(ctx context.Context, url, listen, readOnly string, logger *slog.Logger) (_ *console, err error) {
-	db, err := dynamo.Open(ctx, url, dynamo.Options{})
+	db, err := dynamo.Open(ctx, url, dynamo.Options{Follow: true})
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -148,7 +149,7 @@ func BenchmarkRun(b *testing.B) {
 		return tables
 	}}, daily)
 	for b.Loop() {
-		before := tables.Calls()
+		before, records := tables.Calls(), tables.Records()
 		w.at("06:30")
 		all, writes := 0, 0
 		for operation, n := range tables.Calls() {
@@ -160,5 +161,56 @@ func BenchmarkRun(b *testing.B) {
 		b.ReportMetric(float64(all), "calls")
 		b.ReportMetric(float64(writes), "writes")
 		b.ReportMetric(float64(w.Called("StartExecution")), "executions")
+		for table, n := range tables.Records() {
+			b.ReportMetric(float64(n.Written-records[table].Written), table+"-records")
+			b.ReportMetric(float64(n.Delivered-records[table].Delivered), table+"-delivered")
+		}
 	}
+}
+
+// BenchmarkEventSink compares how many events per second 50 callers of the event-sink store with how many one does. Each call
+// takes as long as DynamoDB does at least from a function: the database of this machine answers sooner than a network.
+func BenchmarkEventSink(b *testing.B) {
+	environment, c := dynamotest.Still(b)
+	c.HTTPClient = distant{}
+	sink := awslambda.Sink{Log: dynamo.New(c, environment, dynamo.Options{})}
+	keep := func(n int) {
+		d := awslambda.Delivered{
+			ID: fmt.Sprint("e", n), Source: "interlock", Type: "JOB_COMPLETED", Time: noon.Format(time.RFC3339), Resources: []string{},
+			Detail: json.RawMessage(fmt.Sprintf(`{"pipelineId": "p%d", "scheduleId": "cron", "date": "2026-03-03", "message": "done", "timestamp": %q}`, n%20, noon.Format(time.RFC3339))),
+		}
+		if err := sink.Keep(context.Background(), d); err != nil {
+			b.Error(err)
+		}
+	}
+	const callers = 50
+	rate := func(callers, events, from int) float64 {
+		began := time.Now()
+		var all sync.WaitGroup
+		var next atomic.Int64
+		for range callers {
+			all.Go(func() {
+				for n := next.Add(1); n <= int64(events); n = next.Add(1) {
+					keep(from + int(n))
+				}
+			})
+		}
+		all.Wait()
+		return float64(events) / time.Since(began).Seconds()
+	}
+	for b.Loop() {
+		one := rate(1, 50, 0)
+		many := rate(callers, 1000, 1000)
+		b.ReportMetric(one, "events/s-of-one")
+		b.ReportMetric(many, "events/s-of-50")
+		b.ReportMetric(many/one, "ratio")
+	}
+}
+
+// distant answers no sooner than DynamoDB does over a network.
+type distant struct{}
+
+func (distant) Do(r *http.Request) (*http.Response, error) {
+	time.Sleep(30 * time.Millisecond)
+	return http.DefaultClient.Do(r)
 }

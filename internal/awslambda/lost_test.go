@@ -4,8 +4,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/awslambda"
 	"github.com/interlock-go/interlock/internal/awslambda/awslambdatest"
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/dynamo"
 	"github.com/interlock-go/interlock/internal/store/dynamotest"
 )
@@ -55,4 +58,56 @@ func TestASensorThatTheStreamGaveUpIsRecovered(t *testing.T) {
 	}
 	w.AdvanceTo(dawn.Add(30 * time.Minute)) // it is recovered once
 	w.wantStarts(t, "orders/stream/2026-03-03/1")
+}
+
+// An entry that cannot be taken back does no harm: the run stays COMPLETED, and nobody is alarmed.
+func TestARunThatCompletedIsNotBrokenByItsEntries(t *testing.T) {
+	w := deploy(t, awslambdatest.Options{
+		Wrong: func(string, error) {},
+		Fault: func(operation string, _ int) awslambdatest.Trouble {
+			if operation == "DeleteSchedule" {
+				return awslambdatest.Throttled
+			}
+			return awslambdatest.NoTrouble
+		},
+	}, daily)
+	w.at("06:50")
+	if got := w.run(t, today).Status; got != run.Completed {
+		t.Fatalf("the run is %s", got)
+	}
+	if w.Called("DeleteSchedule") == 0 {
+		t.Fatal("no entry was taken back")
+	}
+	for _, kind := range w.told(t, today) {
+		if kind == event.InfraFailure {
+			t.Errorf("told %v", w.told(t, today))
+		}
+	}
+	for name, status := range w.Ended() {
+		if status != "SUCCEEDED" {
+			t.Errorf("%s: %s", name, status)
+		}
+	}
+}
+
+// The bus delivers in any order; events are listed by when they happened.
+func TestEventsAreListedInTheOrderOfTime(t *testing.T) {
+	_, tables := onTables(t)
+	log := tables.Store().(awslambda.EventLog)
+	for _, minute := range []int{3, 1, 2} {
+		at := dawn.Add(time.Duration(minute) * time.Minute)
+		e := event.New(event.SLAWarning, event.About{Pipeline: "orders", At: at, Which: at.String()}, "late", nil)
+		if err := log.AppendEvents(t.Context(), []event.Event{e}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page, err := tables.Store().Events(t.Context(), store.EventQuery{Pipeline: "orders"})
+	if err != nil || len(page.Items) != 3 {
+		t.Fatalf("%d events, %v", len(page.Items), err)
+	}
+	for i, e := range page.Items[1:] {
+		if e.Time.After(page.Items[i].Time) {
+			t.Errorf("%s comes after %s", e.Time, page.Items[i].Time)
+		}
+	}
 }

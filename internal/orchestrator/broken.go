@@ -22,6 +22,9 @@ func (o *Orchestrator) Broken(ctx context.Context, key run.Key, attempt int, who
 	if err != nil {
 		return r, fmt.Errorf("read run %s: %w", key, err)
 	}
+	if r.Status.Ended() {
+		return r, nil // there is nothing left to continue
+	}
 	about := event.About{
 		Pipeline: key.Pipeline, Schedule: key.Schedule, Date: key.Period, Attempt: attempt, At: now, Which: "broken " + who, CausedBy: lifecycle.TaskID(key),
 	}

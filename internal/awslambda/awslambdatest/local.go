@@ -39,6 +39,7 @@ type Local struct {
 	config      aws.Config // of the functions
 
 	streams []*stream
+	counted map[string]Records // by table
 	records []json.RawMessage
 	files   map[string]bool // that are deployed, by their partition
 }
@@ -54,7 +55,7 @@ func NewLocal(t testing.TB, environment string, c aws.Config, now func() time.Ti
 	own.HTTPClient, own.Retryer, c.HTTPClient = calls, nil, functions
 	l := &Local{
 		TB: t, calls: calls, troubled: functions, config: c, data: dynamo.New(c, environment, dynamo.Options{}), client: dynamodb.NewFromConfig(own),
-		endpoint: aws.ToString(c.BaseEndpoint), region: c.Region, environment: environment, now: now, files: map[string]bool{},
+		endpoint: aws.ToString(c.BaseEndpoint), region: c.Region, environment: environment, now: now, files: map[string]bool{}, counted: map[string]Records{},
 	}
 	for _, table := range dynamo.Tables() {
 		if table.Stream {
@@ -83,6 +84,12 @@ func (l *Local) Calls() map[string]int {
 	defer l.calls.mu.Unlock()
 	return maps.Clone(l.calls.n)
 }
+
+// Records are how many records a stream had, and how many of them passed its filters.
+type Records struct{ Written, Delivered int }
+
+// Records are those of each table's stream.
+func (l *Local) Records() map[string]Records { return maps.Clone(l.counted) }
 
 // Store is the tables.
 func (l *Local) Store() store.Store { return l.data }
@@ -182,7 +189,13 @@ func (l *Local) read(s *stream) {
 		change, _ := r["dynamodb"].(map[string]any)
 		s.last, _ = change["SequenceNumber"].(string)
 		change["ApproximateCreationDateTime"] = l.now().Unix() // in whole seconds
-		if !passes(s.table, map[string]any(r)) {
+		n := l.counted[s.table]
+		n.Written++
+		passed := passes(s.table, map[string]any(r))
+		if passed {
+			n.Delivered++
+		}
+		if l.counted[s.table] = n; !passed {
 			continue
 		}
 		text, err := json.Marshal(r)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"time"
@@ -52,9 +53,11 @@ type tables struct {
 
 	environment, region string
 	keepEvents          time.Duration
+	follow              bool
 
 	gets          *store.Gatherer[*reading]
 	tasks, events store.Signal
+	log           log
 
 	closed chan struct{}
 	once   sync.Once
@@ -180,7 +183,8 @@ func pause(ctx context.Context, try int) error {
 	if try == 0 {
 		return ctx.Err()
 	}
-	timer := time.NewTimer(min(time.Second, 10*time.Millisecond<<min(try, 10)))
+	wait := min(time.Second, 10*time.Millisecond<<min(try, 10))
+	timer := time.NewTimer(wait/2 + rand.N(wait/2)) // so that those that met do not meet again
 	defer timer.Stop()
 	select {
 	case <-timer.C:

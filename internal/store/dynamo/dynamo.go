@@ -34,6 +34,8 @@ const poll = 2 * time.Second
 type Options struct {
 	// KeepEvents is how long events are kept, by DynamoDB's own TTL; 0 leaves that to retention.
 	KeepEvents time.Duration
+	// Follow says that the log of events is followed while other processes append to it.
+	Follow bool
 	// Client sends the requests; nil means that of the configuration.
 	Client aws.HTTPClient
 }
@@ -54,7 +56,7 @@ func NewEngine(c aws.Config, environment string, o Options) *Engine {
 	}
 	c.Logger = logging.Nop{} // the errors say what matters
 	return &Engine{self: rand.Text(), tables: &tables{
-		do: callsOf(dynamodb.NewFromConfig(c)), environment: environment, region: c.Region, keepEvents: o.KeepEvents,
+		do: callsOf(dynamodb.NewFromConfig(c)), environment: environment, region: c.Region, keepEvents: o.KeepEvents, follow: o.Follow,
 		gets: newGets(), closed: make(chan struct{}),
 	}}
 }

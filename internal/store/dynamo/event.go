@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -15,18 +17,34 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// An event has three rows: in its partition, in the log of all, and under its id.
+// An event has three rows: in its partition, in the log of all, and under its id. Its position is
+// the microsecond in which it was appended: processes that append at the same time need no row in
+// common, and positions grow with time. Two that append within moments of each other may be in the
+// log in another order than they were committed, so whoever follows the log stays Settle behind.
 
-// stretch is how many positions share a partition of the log of all events.
-const stretch = 100_000
+// stretch is how many positions share a partition of the log of all events: those of a day.
+const stretch = int64(24 * time.Hour / time.Microsecond)
 
-// logPartition returns PK of the log of all events around a position.
-func logPartition(position int64) string { return "LOG#" + strconv.FormatInt(position/stretch, 10) }
+// Settle is how far behind the newest position a follower of the log must stay: longer than one
+// attempt to append takes, and than clocks differ.
+const Settle = 5 * time.Second
+
+// appendWithin is how long one attempt to append may take before it gets a new position.
+const appendWithin = 2 * time.Second
+
+// logDays is the partition that lists the days of the log.
+const logDays = "LOGS"
+
+// logPartition returns PK of the log of all events on a day.
+func logPartition(day string) string { return "LOG#" + day }
+
+// dayOf returns the day of a position, as the log lists it.
+func dayOf(position int64) string { return row.Digits(position / stretch) }
 
 // logAddress returns the row of a position, in digits, in the log of all events.
 func logAddress(position string) address {
 	n, _ := strconv.ParseInt(position, 10, 64) // no event has the position 0
-	return address{Events, logPartition(n), position}
+	return address{Events, logPartition(dayOf(n)), position}
 }
 
 func eventIDAt(id string) address { return address{Events, "EVENT#" + cut(id), "EVENT"} }
@@ -36,8 +54,8 @@ func eventAt(e row.Event) address {
 	return address{Events, pipelinePrefix + e.Part, join(millis, e.Type, cut(e.ID))}
 }
 
-// eventsPerStep is how many events fit into a transaction, beside the counter.
-const eventsPerStep = (store.MaxRows - 1) / 3
+// eventsPerStep is how many events fit into a transaction.
+const eventsPerStep = store.MaxRows / 3
 
 // Append gives events their positions in the log, in this order. It passes over an event whose id
 // is in the log. It needs the table of events only, and may be repeated after an error.
@@ -74,45 +92,60 @@ func (t *tables) Append(ctx context.Context, events []row.Event) error {
 // appendSome appends events in one transaction, or none of them if the log has some already. It adds
 // to appended what the log has.
 func (t *tables) appendSome(ctx context.Context, events []row.Event, appended map[string]bool) error {
-	first, counted, err := t.positions(ctx, len(events))
+	first, err := t.positions(ctx, len(events))
 	if err != nil {
 		return err
 	}
-	items := []types.TransactWriteItem{counted}
+	var items []types.TransactWriteItem
 	for i, e := range events {
 		items = append(items, t.eventItems(e, row.Digits(first+int64(i)))...)
 	}
-	unmet, err := t.transact(ctx, items)
+	limited, end := context.WithTimeout(ctx, appendWithin)
+	defer end()
+	unmet, err := t.transact(limited, items)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return errAgain // it may have happened: then its ids are there
+	}
 	if err != nil {
 		return err
 	}
 	for i, e := range events {
-		appended[e.ID] = len(unmet) == 0 || slices.Contains(unmet, 3*i+3)
+		appended[e.ID] = len(unmet) == 0 || slices.Contains(unmet, 3*i+2)
+		if slices.Contains(unmet, 3*i+1) {
+			err = errAgain // another process has used the position
+		}
 	}
-	if slices.Contains(unmet, 0) {
-		return errAgain // another process has used these positions
-	}
-	return nil
+	return err
 }
 
-// positions returns the next position of the log, and the item that takes n of them with the events
-// that get them.
-func (t *tables) positions(ctx context.Context, n int) (first int64, counted types.TransactWriteItem, err error) {
-	end, err := t.lastPosition(ctx)
-	if err != nil {
-		return 0, counted, err
-	}
-	at, on := counterAt(Events, "EVENTS"), equals("n", number(end))
-	if end == 0 {
-		on = absent
-	}
-	return end + 1, t.item(row.Put, at, Row{"n": number(end + int64(n))}, on), nil
+// log is the memory of a process that appends.
+type log struct {
+	mu   sync.Mutex
+	last int64  // position that was used
+	day  string // that is listed
 }
 
-// lastPosition returns the last position of the log; 0 if it is empty.
-func (t *tables) lastPosition(ctx context.Context) (int64, error) {
-	r, err := t.getRow(ctx, counterAt(Events, "EVENTS"))
-	return r.number("n"), err
+// positions draws n positions in a row and returns the first. Before the first one of a day it
+// lists the day.
+func (t *tables) positions(ctx context.Context, n int) (int64, error) {
+	t.log.mu.Lock()
+	defer t.log.mu.Unlock()
+	first := max(time.Now().UnixMicro(), t.log.last+1)
+	if dayOf(first) != dayOf(first+int64(n)-1) {
+		first = (first/stretch + 1) * stretch
+	}
+	if day := dayOf(first); day != t.log.day {
+		r := Row{}
+		if t.keepEvents > 0 {
+			r[TTL] = expires(time.UnixMicro(first).Add(t.keepEvents + 48*time.Hour))
+		}
+		if err := t.put(ctx, address{Events, logDays, day}, r); err != nil {
+			return 0, fmt.Errorf("list day %s of the log: %w", day, err)
+		}
+		t.log.day = day
+	}
+	t.log.last = first + int64(n) - 1
+	return first, nil
 }
 
 // eventItems are the three rows of an event. The last one is there only once.
@@ -135,7 +168,7 @@ func (t *tables) eventItems(e row.Event, position string) []types.TransactWriteI
 		id[TTL] = log[TTL]
 	}
 	return []types.TransactWriteItem{
-		t.item(row.Put, at, own, condition{}), t.item(row.Put, logAddress(position), log, condition{}),
+		t.item(row.Put, at, own, condition{}), t.item(row.Put, logAddress(position), log, absent),
 		t.item(row.Put, eventIDAt(e.ID), id, absent),
 	}
 }
@@ -184,35 +217,41 @@ func (e *Engine) scanEvents(ctx context.Context, r row.Range) (row.Page, error) 
 	return e.scanLog(ctx, r, of)
 }
 
-// scanLog reads a range of the log of all events, one partition after the other.
+// scanLog reads a range of the log of all events, one day after the other.
 func (e *Engine) scanLog(ctx context.Context, r row.Range, of span) (p row.Page, err error) {
-	end, err := e.lastPosition(ctx)
-	if err != nil {
-		return p, err
-	}
-	digits := func(position string) int64 {
-		n, err := strconv.ParseInt(position[:min(len(position), row.Width)], 10, 64)
-		if err != nil {
-			return end // a bound beyond all positions
-		}
-		return min(n, end)
-	}
-	partition, stop, step := digits(of.low)/stretch, digits(of.high)/stretch, int64(1)
-	if r.Backwards {
-		partition, stop, step = stop, partition, -1
-	}
-	for rest := r; ; partition += step {
-		of.hash = logPartition(partition * stretch)
-		some, err := e.pageOf(ctx, rest, of)
+	days := span{table: Events, hash: logDays, low: dayAt(of.low), high: dayAt(of.high), backwards: r.Backwards}
+	for rest := r; ; {
+		listed, err := e.query(ctx, &days, store.MaxPage)
 		if err != nil {
 			return p, err
 		}
-		p.Rows = append(p.Rows, some.Rows...)
-		if p.More = some.More || partition != stop; partition == stop || len(p.Rows) == r.Limit {
+		for i, day := range listed {
+			of.hash, of.next = logPartition(day.text("SK")), nil
+			some, err := e.pageOf(ctx, rest, of)
+			if err != nil {
+				return p, err
+			}
+			p.Rows = append(p.Rows, some.Rows...)
+			p.More = some.More || i < len(listed)-1 || days.next != nil
+			if len(p.Rows) == r.Limit {
+				return p, nil
+			}
+			rest.Limit -= len(some.Rows)
+		}
+		if days.next == nil {
+			p.More = false
 			return p, nil
 		}
-		rest.Limit -= len(some.Rows)
 	}
+}
+
+// dayAt returns the day of a bound of positions.
+func dayAt(position string) string {
+	n, err := strconv.ParseInt(position[:min(len(position), row.Width)], 10, 64)
+	if err != nil {
+		return last // a bound beyond all positions
+	}
+	return dayOf(n)
 }
 
 // dropEvent deletes the rows of the entry at a position, last the one that names the others, and

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
@@ -32,6 +34,17 @@ func New(c aws.Config, environment string, o Options) *Store {
 // Store returns the store on the tables of e whose rows are those of rows: e, or what wraps it.
 func (e *Engine) Store(rows row.Engine) *Store {
 	return &Store{record.New(rows, record.Options{MaxOps: store.MaxRows}), e.tables}
+}
+
+// EventsAfter reads the log as far as it is settled: what is appended later than Settle ago may still
+// be preceded by an event that another process is appending. Without Options.Follow it reads all.
+func (s *Store) EventsAfter(ctx context.Context, after store.Position, limit int) ([]store.StoredEvent, error) {
+	events, err := s.Store.EventsAfter(ctx, after, limit)
+	if !s.follow {
+		return events, err
+	}
+	settled := store.Position(time.Now().Add(-Settle).UnixMicro())
+	return slices.DeleteFunc(events, func(e store.StoredEvent) bool { return e.Position > settled }), err
 }
 
 // AppendEvents gives events their positions in the log, in this order. It passes over an event
