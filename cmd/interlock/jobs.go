@@ -33,7 +33,7 @@ func newJobs(f settings.File, getenv func(string) string, callbacks api.Callback
 		return nil, err
 	}
 	guard = guard.As("interlock/" + version)
-	secrets, err := newSecrets(f, getenv)
+	secrets, err := newSecrets(f, guard, getenv)
 	if err != nil {
 		return nil, err
 	}

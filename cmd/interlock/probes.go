@@ -4,6 +4,7 @@ import (
 	"github.com/interlock-go/interlock/internal/egress"
 	"github.com/interlock-go/interlock/internal/evaluator"
 	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/job/awsapi"
 	"github.com/interlock-go/interlock/internal/settings"
 )
 
@@ -13,7 +14,7 @@ func newEvaluator(f settings.File, getenv func(string) string) (*evaluator.Evalu
 	if err != nil {
 		return nil, err
 	}
-	secrets, err := newSecrets(f, getenv)
+	secrets, err := newSecrets(f, guard, getenv)
 	if err != nil {
 		return nil, err
 	}
@@ -25,9 +26,14 @@ func newEvaluator(f settings.File, getenv func(string) string) (*evaluator.Evalu
 }
 
 // newSecrets allows what a server's file lets pipelines read.
-func newSecrets(f settings.File, getenv func(string) string) (*job.Secrets, error) {
-	return job.NewSecrets(f.Secrets.Env, f.Secrets.Files, func(name string) (string, bool) {
+func newSecrets(f settings.File, guard *egress.Guard, getenv func(string) string) (*job.Secrets, error) {
+	s, err := job.NewSecrets(f.Secrets.Env, f.Secrets.Files, func(name string) (string, bool) {
 		value := getenv(name)
 		return value, value != ""
 	})
+	if err != nil {
+		return nil, err
+	}
+	stored := map[job.SecretKind][]string{job.ManagedSecret: f.Secrets.SecretsManager, job.Parameter: f.Secrets.SSM}
+	return s.From(stored, awsapi.NewSecrets(awsapi.New(guard)).Read), nil
 }

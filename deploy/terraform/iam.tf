@@ -253,6 +253,38 @@ data "aws_iam_policy_document" "orchestrator" {
     var.enable_sfn_trigger ? [data.aws_iam_policy_document.step_function.json] : [],
     var.enable_lambda_trigger ? [data.aws_iam_policy_document.lambda.json] : [],
   )
+
+  dynamic "statement" {
+    for_each = length(var.job_secret_arns) > 0 ? [var.job_secret_arns] : []
+    content {
+      sid       = "Secrets"
+      actions   = ["secretsmanager:GetSecretValue"]
+      resources = statement.value
+    }
+  }
+
+  dynamic "statement" {
+    for_each = length(var.job_parameter_arns) > 0 ? [var.job_parameter_arns] : []
+    content {
+      sid       = "Parameters"
+      actions   = ["ssm:GetParameter"]
+      resources = statement.value
+    }
+  }
+
+  dynamic "statement" {
+    for_each = length(var.job_secret_kms_key_arns) > 0 ? [var.job_secret_kms_key_arns] : []
+    content {
+      sid       = "SecretKeys"
+      actions   = ["kms:Decrypt"]
+      resources = statement.value
+      condition {
+        test     = "StringEquals"
+        variable = "kms:ViaService"
+        values   = [for service in ["secretsmanager", "ssm"] : "${service}.${local.region}.amazonaws.com"]
+      }
+    }
+  }
 }
 
 data "aws_iam_policy_document" "glue" {

@@ -313,3 +313,21 @@ variable "sfn_log_level" {
     error_message = "Write ALL, ERROR, FATAL or OFF."
   }
 }
+
+variable "job_secret_arns" {
+  description = "Secrets that $${secret:NAME} and $${secret:NAME#key} in the configuration of jobs may read, when a job starts."
+  type        = list(string)
+  default     = []
+}
+
+variable "job_parameter_arns" {
+  description = "Parameters of Systems Manager that $${ssm:NAME} may read, when a job starts."
+  type        = list(string)
+  default     = []
+}
+
+variable "job_secret_kms_key_arns" {
+  description = "Keys of yours that these secrets and parameters are encrypted with."
+  type        = list(string)
+  default     = []
+}

@@ -169,7 +169,8 @@ func TestNoFailureOfATaskIsSilent(t *testing.T) {
 			continue
 		}
 		// What records a failure and fails itself ends the execution as failed, for which there is an alarm.
-		if to := s.Catch[0].Next; !records[to] && (!records[name] || d.States[to].Type != "Fail") {
+		// An entry that cannot be taken back finds nothing to do; the function's own alarm tells.
+		if to := s.Catch[0].Next; !records[to] && name != "CancelSLASchedules" && (!records[name] || d.States[to].Type != "Fail") {
 			t.Errorf("a failure of %s leads to %s, which records nothing", name, to)
 		}
 		i := slices.IndexFunc(s.Retry, func(r struct {

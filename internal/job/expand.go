@@ -109,6 +109,10 @@ func (e *expander) value(name string) (value string, err error) {
 		value, err = e.secrets.fromEnv(variable)
 	} else if path, ok := strings.CutPrefix(name, "file:"); ok {
 		value, err = e.secrets.fromFile(path)
+	} else if stored, ok := strings.CutPrefix(name, string(ManagedSecret)+":"); ok {
+		value, err = e.secrets.fromService(ManagedSecret, stored)
+	} else if stored, ok := strings.CutPrefix(name, string(Parameter)+":"); ok {
+		value, err = e.secrets.fromService(Parameter, stored)
 	} else if value, ok = e.variables[name]; ok {
 		return value, nil
 	} else {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -22,7 +23,42 @@ type Secrets struct {
 	env    map[string]bool
 	files  []string
 	lookup func(name string) (value string, set bool)
+	stored map[SecretKind][]string // names that may be read of a service
+	read   func(kind SecretKind, name string) (string, error)
 }
+
+// SecretKind is where a secret is stored outside the process, as ${…} names it.
+type SecretKind string
+
+// The kinds: a secret of AWS Secrets Manager, ${secret:NAME} or ${secret:NAME#key}, and a parameter of Systems Manager,
+// ${ssm:NAME}.
+const (
+	ManagedSecret SecretKind = "secret"
+	Parameter     SecretKind = "ssm"
+)
+
+// From also allows secrets that a service stores, by their names; one that ends in * stands for all that begin so. They are
+// read when a job starts, through read, whose error is a *Refusal.
+func (s *Secrets) From(allowed map[SecretKind][]string, read func(kind SecretKind, name string) (string, error)) *Secrets {
+	s.stored, s.read = allowed, read
+	return s
+}
+
+// fromService reads a secret that a service stores.
+func (s *Secrets) fromService(kind SecretKind, name string) (string, error) {
+	id, _, _ := strings.Cut(name, "#")
+	allows := func(allowed string) bool {
+		prefix, open := strings.CutSuffix(allowed, "*")
+		return allowed == id || open && strings.HasPrefix(id, prefix)
+	}
+	if s == nil || s.read == nil || !slices.ContainsFunc(s.stored[kind], allows) {
+		return "", Refuse(run.Permanent, "${%s:%s} may not be read; add %s to secrets.%s in the server's file", kind, name, id, settingOf[kind])
+	}
+	return s.read(kind, name)
+}
+
+// settingOf are the lists of the server's file.
+var settingOf = map[SecretKind]string{ManagedSecret: "secretsManager", Parameter: "ssm"}
 
 // NewSecrets allows the environment variables of these names and the files at or below these paths. The environment is
 // read through lookup; relative paths are taken from the current directory.

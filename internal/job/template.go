@@ -1,6 +1,9 @@
 package job
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Template variables such as ${DATE} may stand in any text of a job's config. Their names are checked with the pipeline;
 // here they are only kept out of the way of other checks.
@@ -8,9 +11,9 @@ import "strings"
 // HasVariable says whether text holds a template variable.
 func HasVariable(text string) bool { return Mask(text) != text }
 
-// HasSecret says whether text takes a part from the environment or a file.
+// HasSecret says whether text takes a part from the environment, a file or a service that stores secrets.
 func HasSecret(text string) bool {
-	return strings.Contains(text, "${env:") || strings.Contains(text, "${file:")
+	return slices.ContainsFunc([]string{"${env:", "${file:", "${secret:", "${ssm:"}, func(prefix string) bool { return strings.Contains(text, prefix) })
 }
 
 // Mask is text with each template variable replaced by the digit 1, which fits wherever a variable's value would: in a

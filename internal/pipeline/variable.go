@@ -68,10 +68,10 @@ func textFindings(text string, problem func(name string) string) []document.Find
 }
 
 func variableProblem(name string, known []string) string {
-	for _, prefix := range []string{"env:", "file:"} {
+	for _, prefix := range []string{"env:", "file:", "secret:", "ssm:"} {
 		if secret, ok := strings.CutPrefix(name, prefix); ok {
 			if strings.TrimSpace(secret) == "" {
-				return fmt.Sprintf("${%s} names nothing; write ${env:NAME} or ${file:PATH}", name)
+				return fmt.Sprintf("${%s} names nothing; write ${env:NAME}, ${file:PATH}, ${secret:NAME#key} or ${ssm:NAME}", name)
 			}
 			return ""
 		}

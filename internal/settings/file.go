@@ -110,6 +110,9 @@ type Egress struct {
 type Secrets struct {
 	Env   []string `yaml:"env" doc:"Names of environment variables."`
 	Files []string `yaml:"files" doc:"Files, and directories of files."`
+	// Both are read with the AWS credentials of the process.
+	SecretsManager []string `yaml:"secretsManager" doc:"Secrets of AWS Secrets Manager, by name or ARN; one that ends in * stands for all that begin so."`
+	SSM            []string `yaml:"ssm" doc:"Parameters of AWS Systems Manager, by name; one that ends in * stands for all that begin so."`
 }
 
 // Jobs says how programs run on the server's own machine.

@@ -12,6 +12,7 @@ import (
 	"github.com/interlock-go/interlock/internal/egress"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/job/all"
+	"github.com/interlock-go/interlock/internal/job/awsapi"
 	"github.com/interlock-go/interlock/internal/job/command"
 	"github.com/interlock-go/interlock/internal/run"
 )
@@ -22,6 +23,9 @@ func Host(b Base) *awslambda.Host {
 	b.Must(err)
 	secrets, err := job.NewSecrets(b.SecretVariables, nil, os.LookupEnv)
 	b.Must(err)
+	// What the function may read of them is what its role allows.
+	everything := map[job.SecretKind][]string{job.ManagedSecret: {"*"}, job.Parameter: {"*"}}
+	secrets.From(everything, awsapi.NewSecrets(awsapi.New(guard)).Read)
 	commands, err := command.New(command.Options{Jobs: filepath.Join(os.TempDir(), "jobs"), Getenv: os.Getenv})
 	b.Must(err)
 	some := awslambda.NewNarrow(b.Store)
