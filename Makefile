@@ -21,7 +21,7 @@ FUZZTIME = 5s
 SEEDS = 1000
 FROM = 1000
 
-.PHONY: help demo tour test quick build lambda fmt lint fuzz sim nightly bench generate web browser screenshots docs
+.PHONY: help demo tour test quick build release lambda fmt lint fuzz sim nightly bench generate web browser screenshots docs
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -42,6 +42,9 @@ quick: ## the inner loop: vet, and the short tests of packages that start no pro
 build: ## build bin/interlock, a static binary
 	@CGO_ENABLED=0 go build -trimpath -buildvcs=false -o bin/interlock \
 		-ldflags "-s -w -X main.version=$$(git describe --tags --always --dirty 2>/dev/null || echo dev)" ./cmd/interlock
+
+release: ## build dist/: archives, deb, rpm, SBOM, checksums, man pages (make release VERSION=v0.1.0)
+	@sh scripts/release.sh '$(VERSION)'
 
 lambda: ## build the six functions of AWS, dist/*.zip (ARCH=x86_64 for that processor)
 	@ARCH=$(ARCH) sh deploy/build.sh dist

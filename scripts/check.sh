@@ -142,6 +142,17 @@ terraform_files() {
 	fi
 }
 
+# binary_size keeps the binary of make build at 40 MB or less. What usually breaks it is a package that calls methods by name
+# (text/template, html/template): with one, the linker keeps every method of every type.
+binary_size() {
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o "$work/size" ./cmd/interlock || return 1
+	bytes=$(wc -c <"$work/size")
+	echo "$((bytes / 1000000)) MB" >"$work/note"
+	[ "$bytes" -le 40000000 ] && return 0
+	echo "the binary has $bytes bytes, more than 40 MB; see what was linked anew: go list -deps ./cmd/interlock, go tool nm -size -sort size"
+	return 1
+}
+
 import_direction() { go test ./internal/arch; }
 
 module_files() { go mod tidy -diff; }
@@ -233,6 +244,7 @@ else
 	echo 'none terraform: it is not here, and no package registry has it; only our own tests have read the modules'
 fi
 step 'import direction' import_direction
+step 'binary size' binary_size
 step 'module files' module_files
 if [ "${1:-all}" = all ]; then
 	if [ -d "$work/page" ] && need chromium chromium >/dev/null 2>&1; then

@@ -92,7 +92,7 @@ func newController(ctx context.Context, f settings.File, folders engine.Folders,
 		return nil, err
 	}
 	opened = append(opened, c.listen)
-	if c.tracing, err = newTracing(ctx, s.getenv); err != nil {
+	if c.tracing, err = newTracing(s.getenv); err != nil {
 		return nil, err
 	}
 	if c.store, err = openStore(ctx, f, s); err != nil {

@@ -8,13 +8,14 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/interlock-go/interlock/internal/api"
+	"github.com/interlock-go/interlock/internal/otlp"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -25,16 +26,25 @@ type tracing struct {
 	stop   func(context.Context) error
 }
 
-func newTracing(ctx context.Context, getenv func(string) string) (*tracing, error) {
-	if getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
+func newTracing(getenv func(string) string) (*tracing, error) {
+	config, on, err := otlp.FromEnvironment(getenv)
+	if err != nil {
+		return nil, err
+	}
+	if !on {
 		return &tracing{tracer: noop.NewTracerProvider().Tracer(""), stop: func(context.Context) error { return nil }}, nil
 	}
-	exporter, err := otlptracehttp.New(ctx) // it reads the environment itself, as users of OpenTelemetry expect
+	exporter, err := otlp.New(config)
+	if err != nil {
+		return nil, err
+	}
+	who, err := resource.Merge(
+		resource.NewSchemaless(attribute.String("service.name", "interlock"), attribute.String("service.version", version)),
+		resource.Environment()) // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win
 	if err != nil {
 		return nil, fmt.Errorf("set up tracing: %w", err)
 	}
-	name := resource.NewSchemaless(attribute.String("service.name", "interlock"), attribute.String("service.version", version))
-	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(name))
+	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(who))
 	return &tracing{tracer: provider.Tracer("github.com/interlock-go/interlock"), stop: provider.Shutdown}, nil
 }
 
@@ -58,7 +68,8 @@ func (t *tracing) change(handle func(context.Context, store.Change, time.Time) e
 // requests traces what is asked over HTTP.
 func (t *tracing) requests(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, span := t.tracer.Start(r.Context(), r.Method, trace.WithSpanKind(trace.SpanKindServer),
+		parent := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
+		ctx, span := t.tracer.Start(parent, r.Method, trace.WithSpanKind(trace.SpanKindServer),
 			trace.WithAttributes(attribute.String("http.request.method", r.Method), attribute.String("url.path", api.LoggedPath(r))))
 		defer span.End()
 		h.ServeHTTP(w, r.WithContext(ctx))

@@ -23,7 +23,7 @@ func TestSpansAreSentWhereAnEndpointIsSet(t *testing.T) {
 	}))
 	defer collector.Close()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
-	tr, err := newTracing(t.Context(), os.Getenv)
+	tr, err := newTracing(os.Getenv)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestSpansAreSentWhereAnEndpointIsSet(t *testing.T) {
 }
 
 func TestWithoutAnEndpointNothingIsTraced(t *testing.T) {
-	tr, err := newTracing(t.Context(), func(string) string { return "" })
+	tr, err := newTracing(func(string) string { return "" })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestPathsOfPingsAreInNoSpan(t *testing.T) {
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(&sent, r.Body) }))
 	defer collector.Close()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
-	tr, err := newTracing(t.Context(), os.Getenv)
+	tr, err := newTracing(os.Getenv)
 	if err != nil {
 		t.Fatal(err)
 	}

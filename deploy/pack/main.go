@@ -1,4 +1,4 @@
-// Command pack puts one program into a zip file, as Lambda wants it: pack PROGRAM ZIP. The same program makes the same
+// Command pack puts one program into a zip file, as Lambda wants it, or a folder, for a release: pack PROGRAM|DIR ZIP. The same program makes the same
 // bytes: no clock, no owner and no path of this machine is in it.
 package main
 
@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -14,7 +15,7 @@ import (
 
 func main() {
 	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "use: pack PROGRAM ZIP")
+		fmt.Fprintln(os.Stderr, "use: pack PROGRAM|DIR ZIP")
 		os.Exit(2)
 	}
 	if err := pack(os.Args[1], os.Args[2]); err != nil {
@@ -39,21 +40,34 @@ func pack(program, name string) error {
 // made is when every file was made: the earliest instant that the format can hold.
 var made = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
+// fill writes a program, or all files of a folder below its name.
 func fill(out io.Writer, program string) error {
-	in, err := os.Open(program)
+	z := zip.NewWriter(out)
+	err := filepath.WalkDir(program, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(filepath.Dir(program), path)
+		if err != nil {
+			return err
+		}
+		return add(z, filepath.ToSlash(name), path)
+	})
+	return errors.Join(err, z.Close())
+}
+
+func add(z *zip.Writer, name, path string) error {
+	in, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	header := &zip.FileHeader{Name: filepath.Base(program), Method: zip.Deflate, Modified: made}
+	header := &zip.FileHeader{Name: name, Method: zip.Deflate, Modified: made}
 	header.SetMode(0o755)
-	z := zip.NewWriter(out)
 	file, err := z.CreateHeader(header)
 	if err != nil {
 		return err
 	}
-	if _, err := io.Copy(file, in); err != nil {
-		return err
-	}
-	return z.Close()
+	_, err = io.Copy(file, in)
+	return err
 }

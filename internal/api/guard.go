@@ -7,6 +7,10 @@ import (
 	"net/netip"
 	"strings"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -112,6 +116,20 @@ func hostOf(host string) string {
 	return strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"), "."))
 }
 
+// traced completes the span of a request, where there is one.
+func traced(r *http.Request, status int) {
+	span := trace.SpanFromContext(r.Context())
+	if !span.IsRecording() {
+		return
+	}
+	route := routeOf(r)
+	span.SetName(methodLabel(r.Method) + " " + route)
+	span.SetAttributes(attribute.String("http.route", route), attribute.Int("http.response.status_code", status))
+	if status >= http.StatusInternalServerError {
+		span.SetStatus(codes.Error, http.StatusText(status))
+	}
+}
+
 // finish counts and logs a request, also one whose handler panicked.
 func (a *API) finish(w *response, c *call) {
 	if cause := recover(); cause != nil {
@@ -128,6 +146,7 @@ func (a *API) finish(w *response, c *call) {
 	}
 	took := a.now().Sub(c.since)
 	a.metrics.answered(w.request, w.status, took)
+	traced(w.request, w.status)
 	level := levelOf(w)
 	if !a.logger.Enabled(w.request.Context(), level) {
 		return

@@ -91,15 +91,21 @@ func (m *metrics) answered(r *http.Request, status int, took time.Duration) {
 		m.takenTime.Observe(took.Seconds())
 		return
 	}
+	route := routeOf(r)
+	m.requests.WithLabelValues(methodLabel(r.Method), route, strconv.Itoa(status)).Inc()
+	m.duration.WithLabelValues(route).Observe(took.Seconds())
+}
+
+// routeOf is the pattern that a request matched, without its method.
+func routeOf(r *http.Request) string {
 	route := r.Pattern
 	if _, path, ok := strings.Cut(route, " "); ok {
 		route = path
 	}
 	if route == "" {
-		route = "none"
+		return "none"
 	}
-	m.requests.WithLabelValues(methodLabel(r.Method), route, strconv.Itoa(status)).Inc()
-	m.duration.WithLabelValues(route).Observe(took.Seconds())
+	return route
 }
 
 // methodLabel keeps what strangers send out of the labels.

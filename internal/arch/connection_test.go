@@ -50,8 +50,9 @@ var foreign = map[string]struct {
 	"github.com/coreos/go-oidc/v3":                    {[]string{"internal/oidc"}, "it is given the guard's client"},
 	"golang.org/x/oauth2":                             {[]string{"internal/oidc"}, "it is given the guard's client"},
 	"github.com/wneessen/go-mail":                     {[]string{"internal/sink/email"}, "the sink gives it the guard's way of dialling"},
-	"go.opentelemetry.io/otel/exporters":              {[]string{"cmd/interlock"}, "not at all: where traces go is said by the operator's environment and by nobody else, and is this machine as a rule"},
 	"go.opentelemetry.io/otel":                        {},
+	"go.opentelemetry.io/proto/otlp":                  {},
+	"google.golang.org/protobuf":                      {},
 	"github.com/redis/go-redis/v9":                    {[]string{"internal/store/redis"}, "not at all: which Redis keeps the data is said by the operator and by nobody else"},
 
 	"github.com/anishathalye/porcupine":                       {},

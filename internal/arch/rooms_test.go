@@ -106,6 +106,7 @@ var rooms = map[string]layer{
 
 	"internal/files":          adapter,
 	"internal/oidc":           adapter,
+	"internal/otlp":           adapter,
 	"internal/evaluator":      adapter,
 	"internal/archive":        adapter,
 	"internal/archive/pgtest": kit, // starts a real PostgreSQL, for tests and for bench

@@ -98,6 +98,9 @@ func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 	if err != nil {
 		return job.Started{}, hide(a.Secrets, err)
 	}
+	if parent := job.Traceparent(ctx); parent != "" {
+		o.Env = append(o.Env, "TRACEPARENT="+parent)
+	}
 	answer, err := t.spawn(ctx, o)
 	switch {
 	case err != nil:

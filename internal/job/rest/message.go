@@ -97,6 +97,9 @@ func (m Message) request(ctx context.Context) (*http.Request, error) {
 	if m.Key != "" {
 		req.Header.Set("Idempotency-Key", m.Key)
 	}
+	if parent := job.Traceparent(ctx); parent != "" && req.Header.Get(job.TraceHeader) == "" {
+		req.Header.Set(job.TraceHeader, parent)
+	}
 	if m.host != "" {
 		req.Host = m.host
 	}

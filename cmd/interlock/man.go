@@ -1,0 +1,117 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// newMan is for packages: it writes the manual pages of all commands.
+func newMan(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "man DIR", Short: "Write the manual pages", Hidden: true,
+		Example: "  interlock man /usr/local/share/man/man1", Args: arguments("DIR"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := os.MkdirAll(args[0], 0o755); err != nil {
+				return fmt.Errorf("write the manual pages: %w", err)
+			}
+			n := 0
+			if err := writeManual(cmd.Root(), args[0], &n); err != nil {
+				return fmt.Errorf("write the manual pages: %w", err)
+			}
+			fmt.Fprintf(a.stdout, "%s in %s\n", plural(n, "manual page"), args[0])
+			return nil
+		},
+	}
+}
+
+// writeManual writes the page of cmd and of every command below it.
+func writeManual(cmd *cobra.Command, dir string, n *int) error {
+	if cmd.Hidden {
+		return nil
+	}
+	name := strings.ReplaceAll(cmd.CommandPath(), " ", "-")
+	if err := os.WriteFile(filepath.Join(dir, name+".1"), []byte(manualPage(cmd, name)), 0o644); err != nil {
+		return err
+	}
+	*n++
+	for _, sub := range cmd.Commands() {
+		if err := writeManual(sub, dir, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// manualPage is a page in the man macros of troff.
+func manualPage(cmd *cobra.Command, name string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, ".TH %q 1 \"\" %q \"Interlock\"\n", strings.ToUpper(name), "interlock "+version)
+	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(name), roff(cmd.Short))
+	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n", roff(cmd.UseLine()))
+	long := cmd.Long
+	if long == "" {
+		long = cmd.Short
+	}
+	fmt.Fprintf(&b, ".SH DESCRIPTION\n%s\n", roff(long))
+	cmd.InitDefaultHelpFlag()
+	writeOptions(&b, "OPTIONS", cmd.NonInheritedFlags())
+	writeOptions(&b, "GLOBAL OPTIONS", cmd.InheritedFlags())
+	if cmd.Example != "" {
+		fmt.Fprintf(&b, ".SH EXAMPLES\n.nf\n%s\n.fi\n", roff(cmd.Example))
+	}
+	var also []string
+	if cmd.HasParent() {
+		also = append(also, strings.ReplaceAll(cmd.Parent().CommandPath(), " ", "-"))
+	}
+	for _, sub := range cmd.Commands() {
+		if !sub.Hidden {
+			also = append(also, strings.ReplaceAll(sub.CommandPath(), " ", "-"))
+		}
+	}
+	if len(also) > 0 {
+		fmt.Fprintf(&b, ".SH SEE ALSO\n")
+		for i, other := range also {
+			end := ","
+			if i == len(also)-1 {
+				end = ""
+			}
+			fmt.Fprintf(&b, ".BR %s (1)%s\n", roff(other), end)
+		}
+	}
+	return b.String()
+}
+
+func writeOptions(b *strings.Builder, title string, flags *pflag.FlagSet) {
+	if !flags.HasAvailableFlags() {
+		return
+	}
+	fmt.Fprintf(b, ".SH %s\n", title)
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Hidden {
+			return
+		}
+		value, usage := pflag.UnquoteUsage(f)
+		name := "--" + f.Name
+		if f.Shorthand != "" {
+			name = "-" + f.Shorthand + ", " + name
+		}
+		fmt.Fprintf(b, ".TP\n\\fB%s\\fR %s\n%s\n", roff(name), roff(value), roff(usage))
+	})
+}
+
+// roff escapes text: backslashes and dashes, and lines that begin with a control character.
+func roff(text string) string {
+	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
+			lines[i] = `\&` + line
+		}
+	}
+	return strings.Join(lines, "\n")
+}
