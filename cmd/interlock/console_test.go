@@ -11,12 +11,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/awslambda"
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/job/all"
+	"github.com/interlock-go/interlock/internal/lifecycle"
+	"github.com/interlock-go/interlock/internal/orchestrator"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/router"
+	"github.com/interlock-go/interlock/internal/slamonitor"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/dynamo"
 	"github.com/interlock-go/interlock/internal/store/dynamotest"
@@ -53,9 +57,78 @@ func TestDeployedTables(t *testing.T) {
 		"OperatorsAskByRows":            operatorsAsk,
 		"RerunWaitsForItsAnswer":        rerunWaits,
 		"DashboardOnlyShows":            dashboardShows,
+		"WorkersClaim":                  workersClaim,
 		"TablesThatAreNotThereAreNamed": missingTables,
 	} {
 		t.Run(name, func(t *testing.T) { claim(t, url, db) })
+	}
+}
+
+// offered opens the run of a pipeline whose job workers run, and has it offered, as the functions do.
+func offered(t *testing.T, db *dynamo.Store) client.RunKey {
+	t.Helper()
+	files := catalog.Files{Pipelines: []pipeline.Source{
+		{File: "orders.yaml", Data: []byte(deployedOrders)},
+		{File: "nightly.yaml", Data: []byte("pipeline: {id: nightly, owner: data}\njob: {type: external}\n")},
+	}}
+	c := catalog.New(db, all.Kinds())
+	if _, err := c.Apply(t.Context(), files, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	steps := orchestrator.New(orchestrator.Deps{Store: db, Catalog: c})
+	routes := router.New(router.Deps{Store: db, Catalog: c, Deadlines: slamonitor.New(db, c), Jobs: steps, Limits: router.Limits{RunTimeout: time.Hour, StartTries: 1}})
+	r, err := routes.Trigger(t.Context(), router.TriggerRequest{ID: "w1", Pipeline: "nightly", By: "ada"}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	claims, err := db.Claim(t.Context(), store.ClaimQuery{Replica: "function", Task: lifecycle.TaskID(r.Key), Limit: 1, Lease: time.Minute}, time.Now())
+	if err != nil || len(claims) != 1 {
+		t.Fatalf("%d tasks, error %v", len(claims), err)
+	}
+	if _, err := steps.Step(t.Context(), claims[0], time.Now); err != nil {
+		t.Fatal(err)
+	}
+	return client.RunKey{Pipeline: "nightly", Schedule: string(r.Schedule), Date: r.Period.String()}
+}
+
+// Workers claim, send heartbeats and report through the tables. The functions see what became of it in the run's row.
+func workersClaim(t *testing.T, url string, db *dynamo.Store) {
+	key := offered(t, db)
+	c, err := openConsole(t.Context(), url, "127.0.0.1:0", "", slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := c.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	asks, err := client.New(c.address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g, err := asks.AwaitGate(t.Context(), "nightly", key.Date, time.Minute); err != nil || !g.Open {
+		t.Fatalf("the gate is %+v, error %v", g, err)
+	}
+	first, err := asks.Claim(t.Context(), key, "w1", client.IdempotencyKey("mine"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := asks.Claim(t.Context(), key, "w1", client.IdempotencyKey("mine")); err != nil || again.Permit != first.Permit {
+		t.Errorf("the same claim has permit %q, error %v; want %q", again.Permit, err, first.Permit)
+	}
+	var problem *client.Problem
+	if _, err := asks.Claim(t.Context(), key, "w2"); !errors.As(err, &problem) || problem.Status != http.StatusConflict {
+		t.Errorf("another claim was answered with %v", err)
+	}
+	if _, err := asks.Heartbeat(t.Context(), key, "so far", client.Permit(first.Permit)); err != nil {
+		t.Error(err)
+	}
+	if _, err := asks.Report(t.Context(), key, client.JobReport{Result: "success", Output: "all"}, client.Permit(first.Permit)); err != nil {
+		t.Error(err)
+	}
+	if r, err := asks.Run(t.Context(), key); err != nil || *r.Worker != "w1" || *r.Result != "success" || *r.Output != "all" {
+		t.Errorf("the run is %+v, error %v", r, err)
 	}
 }
 
