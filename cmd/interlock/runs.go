@@ -56,6 +56,7 @@ const (
 	phaseBackoff = "backoff"
 	phaseSlot    = "max-active"
 	phaseRefused = "start-refused"
+	phaseOffered = "offered"
 	phaseHeld    = "held"
 	phaseUnread  = "status-unread"
 )
@@ -63,7 +64,7 @@ const (
 // statusText is a run's status, with the phase where that says more.
 func statusText(r client.Run) string {
 	switch r.Phase {
-	case phaseNotDue, phaseBackoff, phaseSlot, phaseRefused, phaseHeld, phaseUnread:
+	case phaseNotDue, phaseBackoff, phaseSlot, phaseRefused, phaseOffered, phaseHeld, phaseUnread:
 		return fmt.Sprintf("%s (%s)", r.Status, r.Phase)
 	}
 	if r.JobStopping {
@@ -85,6 +86,8 @@ func reasonText(r client.Run) string {
 		return "retry at " + someTime(r.WindowStart)
 	case phaseRefused:
 		return "a start call was refused and will be repeated; `interlock explain` shows why"
+	case phaseOffered:
+		return fmt.Sprintf("offered since %s; no worker has claimed it", someTime(r.OfferedSince))
 	case phaseSlot:
 		return "waiting for a running job to end (maxActive)"
 	}

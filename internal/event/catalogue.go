@@ -11,12 +11,12 @@ var groups = []Group{
 	{"The life of an attempt", []Entry{
 		{ValidationPassed, Info, "", PerAttempt, "The gate is open.", "", Gate{}},
 		{
-			ValidationExhausted, Warning, "", PerAttempt, "The window ended before the gate opened; the run ends.",
-			explain + "the rule that stayed closed; then " + runAgain + ".",
+			ValidationExhausted, Warning, "", PerAttempt, "The window ended before the gate opened, or before a worker claimed the attempt; the run ends.",
+			explain + "the rule that stayed closed, or that no worker came; then " + runAgain + ".",
 			Gate{},
 		},
 		{TriggerStarted, Info, "", PerAttempt, "A run, or another attempt of a run, was opened.", "", Opening{}},
-		{JobTriggered, Info, "", PerAttempt, "The job of the attempt was started.", "", Started{}},
+		{JobTriggered, Info, "", PerAttempt, "The job of the attempt was started, or claimed by a worker.", "", Started{}},
 		{JobCompleted, Info, "", PerAttempt, "The job succeeded; the run is COMPLETED.", "", Finished{}},
 		{
 			JobFailed, Warning, "", PerAttempt, "The job failed; a retry or RETRY_EXHAUSTED follows.",
@@ -24,8 +24,8 @@ var groups = []Group{
 			Finished{},
 		},
 		{
-			JobTimeout, Warning, "", PerAttempt, "The job exceeded its own timeout; a retry or RETRY_EXHAUSTED follows.",
-			explain + "its output; raise the job's `timeout` if it needs longer.",
+			JobTimeout, Warning, "", PerAttempt, "The job exceeded its own timeout, or its worker stopped reporting; a retry or RETRY_EXHAUSTED follows.",
+			explain + "its output; raise the job's `timeout` if it needs longer, or find out what became of the worker.",
 			Finished{},
 		},
 		{

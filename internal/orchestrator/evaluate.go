@@ -82,11 +82,10 @@ func (w *work) closed(ctx context.Context, evaluated run.Run, view gate.View, ro
 // rules keep the gate closed.
 func (w *work) exhaust(ctx context.Context, step lifecycle.Step) (lifecycle.Step, error) {
 	b := w.batch("exhausted")
-	leave := w.leaveQueue
 	if w.run.Offered() {
-		leave = w.vacate
+		return w.expire(ctx, b, step.Reason)
 	}
-	if err := leave(ctx, &b); err != nil {
+	if err := w.leaveQueue(ctx, &b); err != nil {
 		return lifecycle.Step{}, err
 	}
 	return w.exhaustIn(ctx, b, step.Reason)

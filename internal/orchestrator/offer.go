@@ -9,6 +9,7 @@ import (
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/lifecycle"
 	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
 )
 
 // The steps of an attempt that a worker outside runs. What the worker asks for (to claim the attempt, to be heard, to report) is
@@ -30,6 +31,19 @@ func (w *work) stillOffered(ctx context.Context) (lifecycle.Step, error) {
 		return lifecycle.Step{}, err
 	}
 	return w.commit(ctx, w.batch("offered"), next)
+}
+
+// expire ends a run whose offer no worker claimed. During a pause none could.
+func (w *work) expire(ctx context.Context, b store.Batch, reason string) (lifecycle.Step, error) {
+	row, err := w.row(ctx)
+	if err != nil {
+		return lifecycle.Step{}, err
+	}
+	if row.Paused() {
+		reason += "; the pipeline is " + row.PauseText()
+	}
+	giveBack(&b, row, w.run.ID())
+	return w.exhaustIn(ctx, b, reason)
 }
 
 // awayAfter is how late a missed heartbeat may be noticed. Later means that the controller was away, and nobody could have
