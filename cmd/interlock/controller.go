@@ -55,6 +55,7 @@ type controller struct {
 	tracing *tracing
 	logger  *slog.Logger
 	began   time.Time
+	tail    func(context.Context, run.Run) (string, bool, error) // what the running job of a run has printed
 	folders engine.Folders // as the server's file last named them
 	around  surroundings
 	reread  rereading // nil: there is no server file
@@ -234,6 +235,7 @@ func (c *controller) assemble(ctx context.Context, s surroundings) error {
 	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "interlock_failing_tasks", Help: "Tasks whose last try by this controller failed.",
 	}, func() float64 { return float64(c.engine.FailingTasks()) }))
+	c.tail = jobs.tails(who.replica, c.catalog)
 	return c.assembleServer(ctx, routes, callbacks, registry, jobs.guard, s)
 }
 
@@ -257,7 +259,7 @@ func (c *controller) assembleServer(ctx context.Context, operator api.Operator, 
 	}
 	handler := api.New(api.Deps{
 		Store: c.store, Catalog: c.catalog, Operator: operator, AcceptRemoval: c.acceptRemoval, Alerts: c.engine.Notifier, Audit: c.audit, Settings: who, CursorKey: cursors, Metrics: registry,
-		GatePace: c.gatePace(), Health: c.health, Trouble: c.store.trouble, Months: c.archive.askMonths(), Dashboard: page, Now: time.Now, Logger: c.logger,
+		GatePace: c.gatePace(), Health: c.health, Trouble: c.store.trouble, Months: c.archive.askMonths(), Tail: c.tail, Dashboard: page, Now: time.Now, Logger: c.logger,
 	})
 	c.api = handler
 	c.access = &access{file: c.file, getenv: s.getenv, api: handler, logger: c.logger, tokens: who.Tokens, record: c.record}

@@ -27,6 +27,7 @@ import (
 	"github.com/interlock-go/interlock/internal/notify"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/trend"
 )
@@ -61,6 +62,8 @@ type Deps struct {
 	Trouble   func() error                                                          // why the store takes no changes from outside, as a store.Fault; nil: it always does
 	Metrics   *prometheus.Registry                                                  // nil: one of its own
 	Months    func(ctx context.Context, id pipeline.ID, limit int) ([]Month, error) // of the archive, newest first; nil: there is none
+	// Tail returns the end of what the running job of a run has printed so far; false if it cannot be read here. It may be nil.
+	Tail      func(ctx context.Context, r run.Run) (string, bool, error)
 	Dashboard http.Handler                                                          // answers GET / and what lies below it outside the API; nil: nothing there
 	Now       func() time.Time
 	Logger    *slog.Logger
@@ -80,6 +83,7 @@ type API struct {
 	health   func(context.Context) Health
 	trouble  func() error
 	months   func(context.Context, pipeline.ID, int) ([]Month, error)
+	tail     func(context.Context, run.Run) (string, bool, error)
 	now      func() time.Time
 	logger   *slog.Logger
 
@@ -102,7 +106,7 @@ type API struct {
 // New is an API over d.
 func New(d Deps) *API {
 	a := &API{
-		cursors: newCursors(d.CursorKey), catalog: d.Catalog, operator: d.Operator, alerts: d.Alerts, settings: d.Settings.complete(), health: d.Health, trouble: d.Trouble, months: d.Months,
+		cursors: newCursors(d.CursorKey), catalog: d.Catalog, operator: d.Operator, alerts: d.Alerts, settings: d.Settings.complete(), health: d.Health, trouble: d.Trouble, months: d.Months, tail: d.Tail,
 		now: d.Now, logger: d.Logger,
 		guesses: newGuesses(), origins: http.NewCrossOriginProtection(), ids: newIDs(), ledger: trend.NewLedger(d.Store), mux: http.NewServeMux(),
 	}

@@ -210,6 +210,9 @@ func (in OfRun) key() (run.Key, *Problem) { return parseKey(in.Pipeline, in.Sche
 func (a *API) runRoutes(h huma.API) {
 	register(h, get("/runs", "list-runs", "Runs", "Runs, latest period first"), a.listRuns)
 	register(h, get("/runs/{pipeline}/{schedule}/{date}", "get-run", "Runs", "A run with its attempts, job log, gate snapshot and deadlines"), a.getRun)
+	follow := get("/runs/{pipeline}/{schedule}/{date}/output", "get-output", "Runs", "The end of what an attempt's job has printed, also while it runs")
+	follow.patient = true
+	register(h, follow, a.getOutput)
 	register(h, get("/deadlines", "list-deadlines", "Deadlines", "Deadlines, soonest first; armed ones by default"), a.listDeadlines)
 	register(h, get("/timeline", "timeline", "Runs", "The expected periods of each pipeline between two instants, and their results"), a.timeline)
 }

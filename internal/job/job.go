@@ -50,6 +50,13 @@ type Waiter interface {
 	Wait(ctx context.Context, a Attempt, h run.Handle) error
 }
 
+// Tailer is a type that can read what a job has printed so far.
+type Tailer interface {
+	// Tail returns the end of what a job has printed, at most MaxOutput, without secrets. It looks at nothing else, and changes
+	// nothing.
+	Tail(h run.Handle) (string, error)
+}
+
 // Checker is a type that can say whether a job could be started, without starting it.
 type Checker interface {
 	// Check asks the target whether it is there, takes the credentials and has what the config names. A *Refusal says what

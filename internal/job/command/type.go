@@ -44,6 +44,7 @@ var (
 	_ job.Deduplicator = (*Type)(nil)
 	_ job.Local        = (*Type)(nil)
 	_ job.Checker      = (*Type)(nil)
+	_ job.Tailer       = (*Type)(nil)
 )
 
 // Options say where and how commands run.
@@ -159,6 +160,15 @@ func (t *Type) Find(_ context.Context, a job.Attempt) (run.Handle, bool, error) 
 	default:
 		return "", false, nil
 	}
+}
+
+// Tail reads the end of the output that the keeper has written, which holds no secrets.
+func (t *Type) Tail(h run.Handle) (string, error) {
+	d, err := t.known(h)
+	if err != nil {
+		return "", err
+	}
+	return d.output(job.Redactor{}), nil
 }
 
 // Status looks at what the keeper has written, and whether it lives.

@@ -1,0 +1,147 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// RunOutput is the end of what the job of an attempt has printed.
+type RunOutput struct {
+	Pipeline string    `json:"pipeline"`
+	Schedule string    `json:"schedule"`
+	Date     string    `json:"date"`
+	Attempt  int       `json:"attempt"`
+	Running  bool      `json:"running" doc:"The job runs, and may print more."`
+	Live     bool      `json:"live" doc:"It is what the job has printed so far. false: what was kept when it ended, or nothing, if its output cannot be read from here."`
+	Output   string    `json:"output" doc:"At most the last 64 KiB."`
+	Seen     string    `json:"seen" doc:"Send it back to be answered when there is more."`
+	At       time.Time `json:"at" doc:"The server's time."`
+}
+
+type outputInput struct {
+	OfRun
+	Attempt int    `query:"attempt" minimum:"0" maximum:"10000" doc:"Default: the latest."`
+	Follow  string `query:"follow" doc:"Hold the request until there is more output than seen, or the job has ended, and at most this long: a duration such as 20s, at most 60s."`
+	Seen    string `query:"seen" maxLength:"40" doc:"The seen of the answer before."`
+}
+
+// outputPace is how often the output of a job that is followed is read. A command's output is written down once a second.
+const outputPace = 500 * time.Millisecond
+
+func (a *API) getOutput(ctx context.Context, in *outputInput) (*output[RunOutput], error) {
+	key, p := in.key()
+	if p != nil {
+		return nil, p
+	}
+	wait, p := parseFollow(in.Follow)
+	if p != nil {
+		return nil, p
+	}
+	pace := time.NewTicker(outputPace)
+	defer pace.Stop()
+	over := time.NewTimer(wait)
+	defer over.Stop()
+	for {
+		out, err := a.outputOf(ctx, key, in.Attempt)
+		if err != nil {
+			return nil, err
+		}
+		if wait == 0 || out.Seen != in.Seen || !out.Running {
+			return answer(out), nil
+		}
+		select {
+		case <-ctx.Done():
+			return answer(out), nil
+		case <-a.streams.done:
+			return answer(out), nil
+		case <-over.C:
+			return answer(out), nil
+		case <-pace.C:
+		}
+	}
+}
+
+// parseFollow reads how long a request for output waits for more.
+func parseFollow(sent string) (time.Duration, *Problem) {
+	if sent == "true" {
+		return 30 * time.Second, nil
+	}
+	d, p := parseWait(sent)
+	if p != nil {
+		return 0, badRequest("follow %.60q is not a wait; write a duration of at most 60s, such as 20s", sent).at("query.follow", "not a wait")
+	}
+	return d, nil
+}
+
+// outputOf reads the output of an attempt: from its job while it runs, from the job log afterwards.
+func (a *API) outputOf(ctx context.Context, key run.Key, attempt int) (RunOutput, error) {
+	r, err := a.store.Run(ctx, key)
+	if errors.Is(err, store.ErrNotFound) {
+		return RunOutput{}, problem(http.StatusNotFound, unknownRun, "there is no run %s", key)
+	}
+	if err != nil {
+		return RunOutput{}, fmt.Errorf("read run %s: %w", key, err)
+	}
+	if attempt == 0 {
+		attempt = r.Attempt
+	}
+	if attempt < 1 || attempt > r.Attempt {
+		return RunOutput{}, problem(http.StatusNotFound, unknownRun, "run %s has no attempt %d; its latest is %d", key, attempt, r.Attempt)
+	}
+	out := RunOutput{Pipeline: string(key.Pipeline), Schedule: string(key.Schedule), Date: key.Period.String(), Attempt: attempt, At: a.now().UTC()}
+	if attempt == r.Attempt && r.Status == run.Running {
+		out.Running = true
+		out.Output, out.Live, err = a.liveOutput(ctx, r)
+	} else {
+		out.Output, err = a.keptOutput(ctx, key, attempt)
+	}
+	if err != nil {
+		return out, err
+	}
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(out.Output)) // it never fails
+	out.Seen = strconv.FormatUint(hash.Sum64(), 36)
+	return out, nil
+}
+
+// liveOutput is what a running job has printed so far: as its worker sent it, or as its type reads it.
+func (a *API) liveOutput(ctx context.Context, r run.Run) (string, bool, error) {
+	if r.Claimed() {
+		note, err := a.store.Note(ctx, store.OutputNote, string(r.ID()))
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return "", false, fmt.Errorf("read the output of run %s: %w", r.Key, err)
+		}
+		return string(note.Data), true, nil
+	}
+	if a.tail == nil {
+		return "", false, nil
+	}
+	text, known, err := a.tail(ctx, r)
+	if err != nil {
+		return "", false, fmt.Errorf("read the output of run %s: %w", r.Key, err)
+	}
+	return text, known, nil
+}
+
+// keptOutput is the output of an attempt that the job log has.
+func (a *API) keptOutput(ctx context.Context, key run.Key, attempt int) (string, error) {
+	logs, err := a.store.JobLogs(ctx, []run.Key{key})
+	if err != nil {
+		return "", fmt.Errorf("read the job log of run %s: %w", key, err)
+	}
+	kept := ""
+	for _, entry := range logs[key] {
+		if entry.Attempt == attempt && entry.Output != "" {
+			kept = entry.Output
+		}
+	}
+	return kept, nil
+}
