@@ -56,7 +56,7 @@ type controller struct {
 	logger  *slog.Logger
 	began   time.Time
 	tail    func(context.Context, run.Run) (string, bool, error) // what the running job of a run has printed
-	folders engine.Folders // as the server's file last named them
+	folders engine.Folders                                       // as the server's file last named them
 	around  surroundings
 	reread  rereading // nil: there is no server file
 

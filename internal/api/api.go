@@ -64,7 +64,7 @@ type Deps struct {
 	Months    func(ctx context.Context, id pipeline.ID, limit int) ([]Month, error) // of the archive, newest first; nil: there is none
 	// Tail returns the end of what the running job of a run has printed so far; false if it cannot be read here. It may be nil.
 	Tail      func(ctx context.Context, r run.Run) (string, bool, error)
-	Dashboard http.Handler                                                          // answers GET / and what lies below it outside the API; nil: nothing there
+	Dashboard http.Handler // answers GET / and what lies below it outside the API; nil: nothing there
 	Now       func() time.Time
 	Logger    *slog.Logger
 }

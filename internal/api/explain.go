@@ -24,6 +24,7 @@ type Explanation struct {
 	Why       Maybe[Reason] `json:"why" doc:"The cause in one line, with its parameters; null if there is nothing to say."`
 	Reasons   []string      `json:"reasons" doc:"The reasons, most important first."`
 	Opens     []string      `json:"opens" doc:"What would open it, most direct first."`
+	Said      Said          `json:"said" doc:"Summary, reasons and opens with their codes and parameters."`
 	DryRun    bool          `json:"dryRun"`
 	Run       Maybe[Run]    `json:"run" doc:"null if there is none."`
 	Budgets   Budgets       `json:"budgets" doc:"How many further attempts each cause may open, by the active file."`
@@ -36,6 +37,13 @@ type Explanation struct {
 	Probes    []Probe       `json:"probes" doc:"The probes whose answers its gate reads now."`
 	Text      string        `json:"text" doc:"All of it, for people."`
 	Lines     []Line        `json:"lines" doc:"The text line by line, each with its kind."`
+}
+
+// Said is what an explanation says, as codes with parameters.
+type Said struct {
+	Summary Reason   `json:"summary"`
+	Reasons []Reason `json:"reasons"`
+	Opens   []Reason `json:"opens"`
 }
 
 // Line is a line of an explanation.
@@ -106,6 +114,7 @@ func (a *API) explanationView(x explain.Explanation) Explanation {
 	v := Explanation{
 		Pipeline: string(x.Key.Pipeline), Schedule: text(x.Key.Schedule), Date: date(x.Key.Period), At: x.At.UTC(),
 		State: string(x.State), Summary: x.Summary, Reasons: append([]string{}, x.Reasons...), Opens: append([]string{}, x.Opens...),
+		Said:   Said{Summary: reasonView(x.Said.Summary), Reasons: views(x.Said.Reasons, reasonView), Opens: views(x.Said.Opens, reasonView)},
 		DryRun: x.DryRun, Attempts: views(x.Attempts, attemptView), JobLog: views(x.Log, jobEntryView),
 		Reruns: views(x.Reruns, rerunView), Deadlines: views(x.Deadlines, deadlineView), Text: x.Text(),
 		Lines:    views(x.Lines(), func(l explain.Line) Line { return Line{Style: string(l.Style), Text: l.Text} }),

@@ -36,7 +36,7 @@ func TestOutputOfARunningJobIsReadFromTheJob(t *testing.T) {
 	if ended["running"] != false || ended["live"] != false {
 		t.Errorf("got %v", ended)
 	}
-	w.get(wednesday + "/output?attempt=7").problem(404, "attempt 7")
-	w.get(wednesday + "/output?follow=2h").problem(400, "follow")
+	w.get(wednesday+"/output?attempt=7").problem(404, "attempt 7")
+	w.get(wednesday+"/output?follow=2h").problem(400, "follow")
 	w.get("/api/v1/runs/orders/cron/2026-03-01/output").problem(404)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/prober"
+	"github.com/interlock-go/interlock/internal/reason"
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
@@ -89,6 +90,7 @@ type Explanation struct {
 	Summary string   // one sentence
 	Reasons []string // why it stands so, most important first
 	Opens   []string // what would open it, most direct first
+	Said    Said     // the same three with their codes and parameters
 
 	DryRun bool
 	Run    *run.Run // nil if there is none
@@ -100,6 +102,13 @@ type Explanation struct {
 	Deadlines []store.Deadline
 	Silenced  []Silenced        // in the order of their first alert
 	Probes    []prober.Standing // those whose answers its gate reads now, in the order of its rules
+}
+
+// Said is what an explanation says, as codes with parameters.
+type Said struct {
+	Summary reason.Reason
+	Reasons []reason.Reason
+	Opens   []reason.Reason
 }
 
 // Silenced is a silence that suppressed alerts about the run.
@@ -167,7 +176,7 @@ func (l *look) rejected() {
 	if n := len(problems) - 1; n > 0 {
 		more = fmt.Sprintf(" (and %d more)", n)
 	}
-	l.because("the newest version of the file has problems and is not active: %s%s", problems[0], more)
+	l.because("rejected", "the newest version of the file has problems and is not active: %s%s", problems[0], more)
 }
 
 // look is one explanation in the making.

@@ -35,11 +35,11 @@ func (l *look) hints(ctx context.Context, prefix string) error {
 			return err
 		}
 		if hint = prefix + hint; !slices.Contains(l.x.Opens, hint) {
-			l.x.Opens = append(l.x.Opens, hint)
+			l.opens("hint", strings.ReplaceAll(hint, "%", "%%"))
 		}
 	}
 	if more := len(closed) - maxHints; more > 0 {
-		l.opens("and %d more rules", more)
+		l.opens("more", "and %d more rules", more)
 	}
 	return nil
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
-	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/reason"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sla"
 	"github.com/interlock-go/interlock/internal/store"
@@ -24,13 +24,13 @@ func (l *look) never(ctx context.Context) error {
 		return nil
 	}
 	if l.key.Schedule != l.def.Opens {
-		x.Summary = fmt.Sprintf("there is no such run: runs of %s have schedule %s, not %s", l.key.Pipeline, l.def.Opens, l.key.Schedule)
+		l.sum("other-schedule", "there is no such run: runs of %s have schedule %s, not %s", l.key.Pipeline, l.def.Opens, l.key.Schedule)
 		return nil
 	}
 	if why := l.excluded(); why != "" {
-		x.Summary = "the calendar excludes this period: " + why
-		l.because("only a forced trigger opens it")
-		l.opens("`interlock trigger %s --date %s --force --reason TEXT`", l.key.Pipeline, l.key.Period)
+		l.sum("excluded", "the calendar excludes this period: %s", why)
+		l.because("excluded", "only a forced trigger opens it")
+		l.opens("trigger", "`interlock trigger %s --date %s --force --reason TEXT`", l.key.Pipeline, l.key.Period)
 		return nil
 	}
 	paused := l.paused()
@@ -38,7 +38,7 @@ func (l *look) never(ctx context.Context) error {
 		return err
 	}
 	if paused {
-		x.Summary = "the pipeline is paused, so no run opens"
+		l.sum("paused", "the pipeline is paused, so no run opens")
 	}
 	if x.Gate == nil {
 		var err error
@@ -58,12 +58,14 @@ func (l *look) never(ctx context.Context) error {
 func (l *look) gone() {
 	switch {
 	case !l.row.RemovedAt.IsZero():
-		l.x.Summary = "the pipeline's file was removed " + l.when(l.row.RemovedAt) + ", so no run opens"
+		l.sum("removed", "the pipeline's file was removed %s, so no run opens", l.when(l.row.RemovedAt))
 	case l.row.Problem != "":
-		l.x.Summary = "the pipeline's file was rejected, and no version of it is active"
-		l.x.Reasons = append(l.x.Reasons, l.row.Problems()...)
+		l.sum("rejected", "the pipeline's file was rejected, and no version of it is active")
+		for _, problem := range l.row.Problems() {
+			l.because("file", "%s", problem)
+		}
 	default:
-		l.x.Summary = "no version of the pipeline is active"
+		l.sum("not-active", "no version of the pipeline is active")
 	}
 }
 
@@ -89,26 +91,25 @@ func (l *look) notYet(ctx context.Context) error {
 		return l.noStart(ctx)
 	case pipeline.ByHand:
 	}
-	l.x.Summary = "the pipeline has no schedule: a run opens when it is triggered"
+	l.sum("manual", "the pipeline has no schedule: a run opens when it is triggered")
 	l.trigger()
 	return nil
 }
 
 // noFire explains a period that its schedule has not opened.
 func (l *look) noFire(ctx context.Context) error {
-	x := &l.x
 	fire := l.def.Schedule.FireFor(l.key.Period)
 	switch {
 	case fire.IsZero():
-		x.Summary = "the schedule has no fire for this period"
+		l.sum("no-fire", "the schedule has no fire for this period")
 		if size := l.def.Schedule.Size(); l.key.Period.Size() != size {
-			l.because("each run of this pipeline is for one %s", size)
+			l.because("period-size", "each run of this pipeline is for one %s", size)
 		}
 	case fire.After(l.now):
-		x.Summary = "the schedule opens this run " + l.when(fire)
+		l.sum("opens-at", "the schedule opens this run %s", l.when(fire))
 		return nil
 	case fire.Before(l.horizon()):
-		x.Summary = fmt.Sprintf("its fire at %s came before the pipeline was first accepted, %s", period.Stamp(fire), l.when(l.horizon()))
+		l.sum("before-first-version", "its fire at %s came before the pipeline was first accepted, %s", reason.On("fire", fire), l.when(l.horizon()))
 	default:
 		missed, err := l.missed(ctx)
 		if err != nil {
@@ -116,12 +117,12 @@ func (l *look) noFire(ctx context.Context) error {
 		}
 		switch {
 		case missed != "":
-			x.Summary = "its fire at " + period.Stamp(fire) + " was missed: " + missed
+			l.sum("missed", "its fire at %s was missed: %s", reason.On("fire", fire), missed)
 		case fire.Before(l.row.AcceptedAt):
-			x.Summary = fmt.Sprintf("its fire at %s came before this version of the file was accepted, %s", period.Stamp(fire), l.when(l.row.AcceptedAt))
-			l.because("an edit does not open past periods")
+			l.sum("before-this-version", "its fire at %s came before this version of the file was accepted, %s", reason.On("fire", fire), l.when(l.row.AcceptedAt))
+			l.because("no-past", "an edit does not open past periods")
 		default:
-			x.Summary = "its fire at " + period.Stamp(fire) + " has not opened the run yet"
+			l.sum("opening", "its fire at %s has not opened the run yet", reason.On("fire", fire))
 		}
 	}
 	l.trigger()
@@ -160,17 +161,17 @@ func (l *look) noStart(ctx context.Context) error {
 	over := !deadline.IsZero() && !l.now.Before(deadline)
 	switch opens := l.def.Schedule.OpensFrom(l.key.Period); {
 	case view.Open() && over && !view.written().Before(deadline):
-		x.Summary = "the start condition was met only after its deadline, " + l.when(deadline)
+		l.sum("start-deadline", "the start condition was met only after its deadline, %s", l.when(deadline))
 		l.trigger()
 	case view.Open():
 		l.unopened(view.written())
 	case over:
-		x.Summary = "the start condition was not met before its deadline, " + l.when(deadline)
+		l.sum("start-deadline", "the start condition was not met before its deadline, %s", l.when(deadline))
 		l.trigger()
 	case opens.After(l.now):
-		x.Summary = fmt.Sprintf("%s; the period begins %s", unmet, l.when(opens))
+		l.sum("not-begun", "%s; the period begins %s", unmet, l.when(opens))
 	default:
-		x.Summary = unmet
+		l.sum("not-met", "%s", unmet)
 	}
 	return nil
 }
@@ -179,23 +180,23 @@ func (l *look) noStart(ctx context.Context) error {
 // nobody reacted to that write when it came, and the watchdog opens only what it would call overlooked.
 func (l *look) unopened(at time.Time) {
 	x := &l.x
-	met := "the last upstream run completed " + l.when(at)
+	met, when := "the last upstream run completed", l.when(at)
 	if l.def.Start != nil {
-		met = "the start condition was met " + l.when(at)
+		met = "the start condition was met"
 	}
 	switch {
 	case at.Before(l.horizon()):
-		x.Summary = fmt.Sprintf("%s, before the pipeline was first accepted, %s", met, l.when(l.horizon()))
-		l.because("a new pipeline does not open past periods")
+		l.sum("before-first-version", "%s %s, before the pipeline was first accepted, %s", met, when, l.when(l.horizon()))
+		l.because("no-past", "a new pipeline does not open past periods")
 	case at.Before(l.row.AcceptedAt):
-		x.Summary = fmt.Sprintf("%s, before this version of the file was accepted, %s", met, l.when(l.row.AcceptedAt))
-		l.because("an edit does not open past periods")
+		l.sum("before-this-version", "%s %s, before this version of the file was accepted, %s", met, when, l.when(l.row.AcceptedAt))
+		l.because("no-past", "an edit does not open past periods")
 	case x.DryRun:
-		x.Summary = met + ", but there is no record of a dry run; it may have expired"
+		l.sum("dry-run-expired", "%s %s, but there is no record of a dry run; it may have expired", met, when)
 	case at.Before(l.now.Add(-watchdog.LookBack)):
-		x.Summary = fmt.Sprintf("%s, longer ago than the watchdog looks back (%s)", met, span(watchdog.LookBack))
+		l.sum("overlooked", "%s %s, longer ago than the watchdog looks back (%s)", met, when, reason.For("lookBack", watchdog.LookBack))
 	default:
-		x.Summary = met + "; the run opens within one watchdog interval"
+		l.sum("opening", "%s %s; the run opens within one watchdog interval", met, when)
 		return
 	}
 	l.trigger()
@@ -204,7 +205,7 @@ func (l *look) unopened(at time.Time) {
 // trigger names the command that opens the run, where nothing else does.
 func (l *look) trigger() {
 	l.triggered = true
-	l.opens("`interlock trigger %s --date %s`", l.key.Pipeline, l.key.Period)
+	l.opens("trigger", "`interlock trigger %s --date %s`", l.key.Pipeline, l.key.Period)
 }
 
 // startDeadline is when the start condition's deadline closes the automatic window of a run; zero without one.

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/reason"
 	"github.com/interlock-go/interlock/internal/rerun"
 	"github.com/interlock-go/interlock/internal/run"
 )
@@ -26,24 +26,26 @@ func (l *look) standing(ctx context.Context) error {
 		l.running()
 	case run.Failed, run.JobPollExhausted:
 		l.x.State = Settling
-		l.x.Summary = fmt.Sprintf("attempt %d failed (%s); a retry is being decided", r.Attempt, orUnknown(r.Reason))
+		l.sum("settling", "attempt %d failed (%s); a retry is being decided", r.Attempt, orUnknown(r.Reason))
 		if l.paused() {
-			l.x.Summary = fmt.Sprintf("attempt %d failed (%s); the pipeline is paused, so no retry opens", r.Attempt, orUnknown(r.Reason))
+			l.sum("paused", "attempt %d failed (%s); the pipeline is paused, so no retry opens", r.Attempt, orUnknown(r.Reason))
 		}
 	case run.Completed:
 		l.completed()
 	case run.FailedFinal:
-		l.x.State, l.x.Summary = Failed, orUnknown(r.Reason)
+		l.x.State = Failed
+		l.sum("failed", "%s", orUnknown(r.Reason))
 		l.anotherAttempt("opens another attempt")
 	case run.Cancelled:
-		l.x.State, l.x.Summary = Cancelled, orUnknown(r.Reason)
+		l.x.State = Cancelled
+		l.sum("cancelled", "%s", orUnknown(r.Reason))
 		l.anotherAttempt("opens another attempt")
 	}
 	switch r.Progress.Left {
 	case run.JobMayRun:
-		l.because("the job of attempt %d could not be stopped and may still be running; a rerun is rejected while it is", r.Attempt)
+		l.because("job-may-run", "the job of attempt %d could not be stopped and may still be running; a rerun is rejected while it is", r.Attempt)
 	case run.JobStopping:
-		l.because("the job of attempt %d has been stopping since %s; until it has ended, it keeps its slot and a rerun is rejected", r.Attempt, l.when(r.EndedAt))
+		l.because("job-stopping", "the job of attempt %d has been stopping since %s; until it has ended, it keeps its slot and a rerun is rejected", r.Attempt, l.when(r.EndedAt))
 	case run.NothingLeft, run.JobStopped:
 	}
 	var err error
@@ -60,17 +62,16 @@ func (l *look) starting() {
 	}
 	if p.Held.Reason != "" {
 		l.x.State = Held
-		l.x.Summary = fmt.Sprintf("the start of attempt %d has been held since %s: %s", r.Attempt, l.when(p.Held.Since), p.Held.Reason)
-		l.because("it is not known whether the job was started, so it is not started again")
-		l.opens("`interlock job complete %s success` or `fail`, once you know how the job ended", l.key)
-		l.opens("`interlock cancel %s`", l.key)
+		l.sum("held", "the start of attempt %d has been held since %s: %s", r.Attempt, l.when(p.Held.Since), p.Held.Reason)
+		l.because("held", "it is not known whether the job was started, so it is not started again")
+		l.opens("job-complete", "`interlock job complete %s success` or `fail`, once you know how the job ended", l.key)
+		l.opens("cancel", "`interlock cancel %s`", l.key)
 		return
 	}
 	l.x.State = Starting
-	l.x.Summary = fmt.Sprintf("the job of attempt %d is being started (start call %d)", r.Attempt, p.StartTries)
+	l.sum("starting", "the job of attempt %d is being started (start call %d)", r.Attempt, p.StartTries)
 	if !p.NextTry.IsZero() {
-		l.x.Summary = fmt.Sprintf("start call %d of attempt %d was refused (%s); the next one is %s",
-			p.StartTries, r.Attempt, orUnknown(l.x.Attempts[len(l.x.Attempts)-1].Message), l.when(p.NextTry))
+		l.sum("start-refused", "start call %d of attempt %d was refused (%s); the next one is %s", p.StartTries, r.Attempt, orUnknown(l.x.Attempts[len(l.x.Attempts)-1].Message), l.when(p.NextTry))
 	}
 }
 
@@ -79,12 +80,12 @@ func (l *look) offered() {
 	r := l.x.Run
 	p := r.Progress
 	l.x.State = Offered
-	l.x.Summary = fmt.Sprintf("attempt %d has been offered since %s; no worker has claimed it", r.Attempt, l.when(p.Offer.Since))
+	l.sum("offered", "attempt %d has been offered since %s; no worker has claimed it", r.Attempt, l.when(p.Offer.Since))
 	if l.paused() {
-		l.because("no worker can claim it while the pipeline is paused")
+		l.because("paused", "no worker can claim it while the pipeline is paused")
 	}
-	l.because("the offer expires %s; without a claim until then the run ends as %s", l.when(p.OfferEnd()), run.ValidationExhausted)
-	l.opens("`interlock exec %s --date %s -- COMMAND` claims it and runs the command", r.Pipeline, r.Period)
+	l.because("offer-expires", "the offer expires %s; without a claim until then the run ends as %s", l.when(p.OfferEnd()), run.ValidationExhausted)
+	l.opens("exec", "`interlock exec %s --date %s -- COMMAND` claims it and runs the command", r.Pipeline, r.Period)
 }
 
 // claimed explains an attempt that a worker runs.
@@ -92,13 +93,13 @@ func (l *look) claimed() {
 	r := l.x.Run
 	p := r.Progress
 	l.x.State = Running
-	l.x.Summary = fmt.Sprintf("worker %s has been running attempt %d since %s", p.Offer.Worker, r.Attempt, l.when(p.StartedAt))
+	l.sum("running", "worker %s has been running attempt %d since %s", p.Offer.Worker, r.Attempt, l.when(p.StartedAt))
 	if lost := p.HeartbeatEnd(); lost.IsZero() {
-		l.because("it sends no heartbeats (job.config.heartbeat: 0)")
+		l.because("heartbeat", "it sends no heartbeats (job.config.heartbeat: 0)")
 	} else {
-		l.because("it was last heard of %s; without another heartbeat until %s the attempt fails", l.when(p.Offer.Heartbeat), l.when(lost))
+		l.because("heartbeat", "it was last heard of %s; without another heartbeat until %s the attempt fails", l.when(p.Offer.Heartbeat), l.when(lost))
 	}
-	l.because("its result must be reported before %s", l.when(p.PollEnd))
+	l.because("poll-window", "its result must be reported before %s", l.when(p.PollEnd))
 }
 
 func (l *look) running() {
@@ -109,15 +110,15 @@ func (l *look) running() {
 		return
 	}
 	l.x.State = Running
-	l.x.Summary = fmt.Sprintf("attempt %d has been running since %s", r.Attempt, l.when(p.StartedAt))
+	l.sum("running", "attempt %d has been running since %s", r.Attempt, l.when(p.StartedAt))
 	if u := p.Unread; u.Polls > 0 {
-		l.because("its status could not be read since %s (%d polls failed): %s", l.when(u.Since), u.Polls, u.Reason)
+		l.because("status-unread", "its status could not be read since %s (%d polls failed): %s", l.when(u.Since), u.Polls, u.Reason)
 	}
 	if interval := p.Opening.Limits.PollInterval; interval > 0 {
-		l.because("its job is polled every %s until %s", document.Duration(interval), l.when(p.PollEnd))
+		l.because("poll-window", "its job is polled every %s until %s", reason.For("interval", interval), l.when(p.PollEnd))
 	} else {
-		l.because("its result is reported from outside, until %s", l.when(p.LimitAt))
-		l.opens("`interlock job complete %s success` or `fail`", l.key)
+		l.because("reported-outside", "its result is reported from outside, until %s", l.when(p.LimitAt))
+		l.opens("job-complete", "`interlock job complete %s success` or `fail`", l.key)
 	}
 }
 
@@ -125,11 +126,11 @@ func (l *look) completed() {
 	r := l.x.Run
 	if l.x.DryRun {
 		l.x.State = WouldStart
-		l.x.Summary = fmt.Sprintf("the gate was open %s, and the job would have started", l.when(r.EndedAt))
+		l.sum("would-start", "the gate was open %s, and the job would have started", l.when(r.EndedAt))
 		return
 	}
 	l.x.State = Completed
-	l.x.Summary = fmt.Sprintf("attempt %d succeeded, %s after the run opened", r.Attempt, span(r.EndedAt.Sub(r.OpenedAt)))
+	l.sum("completed", "attempt %d succeeded, %s after the run opened", r.Attempt, reason.For("took", r.EndedAt.Sub(r.OpenedAt)))
 	l.unused()
 }
 
@@ -138,7 +139,7 @@ func (l *look) unused() {
 	found := false
 	for _, e := range l.events {
 		if (e.Type == event.LateDataArrival || e.Type == event.PostRunDrift) && e.Detail.Attempt == l.x.Run.Attempt {
-			l.because("%s", e.Detail.Message)
+			l.because("late-data", "%s", e.Detail.Message)
 			found = true
 		}
 	}
@@ -163,42 +164,44 @@ func (l *look) waiting(ctx context.Context) error {
 	}
 	switch {
 	case !x.DryRun && l.paused():
-		x.Summary = fmt.Sprintf("the pipeline is paused, so attempt %d does not start", r.Attempt)
+		l.sum("paused", "the pipeline is paused, so attempt %d does not start", r.Attempt)
 	case l.now.Before(p.WindowStart):
-		x.Summary = l.notBegun()
+		l.notBegun()
 	case !p.WaitingSince.IsZero():
-		x.Summary = "the gate is open, but as many jobs are running as schedule.maxActive allows, since " + l.when(p.WaitingSince)
-		l.opens("the end of a running job of %s; the oldest period starts first", l.key.Pipeline)
+		l.sum("max-active", "the gate is open, but as many jobs are running as schedule.maxActive allows, since %s", l.when(p.WaitingSince))
+		l.opens("slot", "the end of a running job of %s; the oldest period starts first", l.key.Pipeline)
 	case x.Gate.Open():
-		x.Summary = "the gate is open; the job starts " + l.when(p.NextEvaluation)
+		l.sum("starts-at", "the gate is open; the job starts %s", l.when(p.NextEvaluation))
 	case x.Gate != nil:
-		x.Summary = "the gate is closed: " + count(x.Gate)
+		l.sum("gate-closed", "the gate is closed: %s", count(x.Gate))
 	default:
-		x.Summary = "the gate has not opened"
+		l.sum("gate-closed", "the gate has not opened")
 	}
 	if p.WaitingSince.IsZero() {
-		l.because("waiting since %s; the window is open until %s", l.when(p.WindowStart), l.when(p.WindowEnd))
+		l.because("window", "waiting since %s; the window is open until %s", l.when(p.WindowStart), l.when(p.WindowEnd))
 	} else {
-		l.because("its window is paused until a job has ended, with %s left", span(p.WindowEnd.Sub(p.WaitingSince)))
+		l.because("window", "its window is paused until a job has ended, with %s left", reason.For("left", p.WindowEnd.Sub(p.WaitingSince)))
 	}
 	if !p.LastEvaluation.IsZero() {
-		l.because("the gate was last evaluated %s; next %s, and at once when one of its sensors is written", l.when(p.LastEvaluation), l.when(p.NextEvaluation))
+		l.because("evaluation", "the gate was last evaluated %s; next %s, and at once when one of its sensors is written", l.when(p.LastEvaluation), l.when(p.NextEvaluation))
 	}
 	return l.hints(ctx, "")
 }
 
 // notBegun explains an attempt whose window is still to begin: a retry after its backoff, or schedule.time.
-func (l *look) notBegun() string {
+func (l *look) notBegun() {
 	r := l.x.Run
-	begins := fmt.Sprintf("attempt %d starts %s", r.Attempt, l.when(r.Progress.WindowStart))
+	begins := l.when(r.Progress.WindowStart)
 	if r.Attempt < 2 {
-		return begins + " (schedule.time)"
+		l.sum("not-due", "attempt %d starts %s (schedule.time)", r.Attempt, begins)
+		return
 	}
 	before := l.x.Attempts[r.Attempt-2]
 	if before.Result == run.ResultSuccess || before.Message == "" {
-		return begins
+		l.sum("not-due", "attempt %d starts %s", r.Attempt, begins)
+		return
 	}
-	return fmt.Sprintf("attempt %d failed (%s); %s", before.Number, before.Message, begins)
+	l.sum("retrying", "attempt %d failed (%s); attempt %d starts %s", before.Number, before.Message, r.Attempt, begins)
 }
 
 // exhausted explains a run whose gate did not open in time, on what the gate shows now.
@@ -210,17 +213,17 @@ func (l *look) exhausted(ctx context.Context) error {
 	final := r.StartDeadlinePassed
 	switch {
 	case r.Unclaimed():
-		x.Summary = fmt.Sprintf("attempt %d was offered since %s, and no worker claimed it until %s", r.Attempt, l.when(r.Progress.Offer.Since), l.when(r.EndedAt))
+		l.sum("unclaimed", "attempt %d was offered since %s, and no worker claimed it until %s", r.Attempt, l.when(r.Progress.Offer.Since), l.when(r.EndedAt))
 	case final:
-		x.Summary = "the start condition was not met before its deadline, " + l.when(deadline)
+		l.sum("start-deadline", "the start condition was not met before its deadline, %s", l.when(deadline))
 	case !deadline.IsZero() && deadline.Equal(r.Progress.WindowEnd):
 		final = true
-		x.Summary = "the gate stayed closed until the start condition's deadline, " + l.when(deadline)
+		l.sum("start-deadline", "the gate stayed closed until the start condition's deadline, %s", l.when(deadline))
 	default:
-		x.Summary = fmt.Sprintf("the gate stayed closed until the window of attempt %d ended, %s", r.Attempt, l.when(r.Progress.WindowEnd))
+		l.sum("gate-closed", "the gate stayed closed until the window of attempt %d ended, %s", r.Attempt, l.when(r.Progress.WindowEnd))
 	}
 	if final {
-		l.because("no reading opens it after the deadline; only an operator does")
+		l.because("start-deadline", "no reading opens it after the deadline; only an operator does")
 	}
 	if l.def == nil {
 		return nil
@@ -230,7 +233,7 @@ func (l *look) exhausted(ctx context.Context) error {
 		return err
 	}
 	if x.Gate.Open() {
-		l.because("the gate would be open now")
+		l.because("open-now", "the gate would be open now")
 	}
 	opens := "opens another attempt with a new window"
 	if r.Attempt == 0 {
@@ -238,7 +241,7 @@ func (l *look) exhausted(ctx context.Context) error {
 	}
 	l.anotherAttempt(opens)
 	if start := l.def.Start; start != nil && !final && rerun.Reopen(*r, l.now).Open {
-		l.opens("a changed reading of %s that meets the start condition reopens the run", start.Rule.Key)
+		l.opens("reading", "a changed reading of %s that meets the start condition reopens the run", start.Rule.Key)
 	}
 	return l.hints(ctx, "that attempt also needs ")
 }
@@ -268,7 +271,7 @@ func (l *look) definition(ctx context.Context) *pipeline.Definition {
 	def, err := l.Catalog.Definition(ctx, l.key.Pipeline, version)
 	if err != nil {
 		// An explanation on the version in force beats none.
-		l.because("version %s, which it opened with, cannot be read; these are the rules of the active version", version)
+		l.because("old-version", "version %s, which it opened with, cannot be read; these are the rules of the active version", version)
 		return l.def
 	}
 	return def
@@ -288,7 +291,7 @@ func (l *look) anotherAttempt(does string) {
 		does += fmt.Sprintf(" (%s: %d used up)", budget.Key, budget.Max)
 	}
 	_, command := Again(l.def, r)
-	l.opens("`%s` %s", command, does)
+	l.opens("again", "`%s` %s", command, does)
 }
 
 // manualSpent says whether the budget for manual reruns of r is used up. Its first attempt spends none.
@@ -319,29 +322,35 @@ func Again(def *pipeline.Definition, r run.Run) (code, command string) {
 // paused says whether the pipeline is paused, and if so, since when, by whom and why.
 func (l *look) paused() bool {
 	for _, p := range l.row.Pauses() {
-		text, name := "paused since "+l.when(p.Since), string(l.key.Pipeline)
+		name := string(l.key.Pipeline)
 		if p.All {
-			text, name = "all pipelines have been paused since "+l.when(p.Since), "--all"
+			name = "--all"
 		}
-		if p.By != "" {
-			text += " by " + p.By
-		}
-		if p.Why != "" {
-			text += ": " + p.Why
-		}
-		if !p.Until.IsZero() {
-			text += "; the pause ends " + l.when(p.Until)
-		}
-		l.because("%s", text)
-		l.opens("`interlock resume %s`", name)
+		l.why(pausedSince(p))
+		l.opens("resume", "`interlock resume %s`", name)
 	}
 	return l.row.Paused()
 }
 
-func (l *look) because(format string, args ...any) {
-	l.x.Reasons = append(l.x.Reasons, fmt.Sprintf(format, args...))
+// sum says how the run stands, in one sentence.
+func (l *look) sum(code reason.Code, format string, args ...any) {
+	l.x.Said.Summary = reason.Say(code, format, args...)
+	l.x.Summary = l.x.Said.Summary.Tell(l.now)
 }
 
-func (l *look) opens(format string, args ...any) {
-	l.x.Opens = append(l.x.Opens, fmt.Sprintf(format, args...))
+// because adds a reason.
+func (l *look) because(code reason.Code, format string, args ...any) {
+	l.why(reason.Say(code, format, args...))
+}
+
+func (l *look) why(r reason.Reason) {
+	l.x.Said.Reasons = append(l.x.Said.Reasons, r)
+	l.x.Reasons = append(l.x.Reasons, r.Tell(l.now))
+}
+
+// opens adds what would open the run.
+func (l *look) opens(code reason.Code, format string, args ...any) {
+	r := reason.Say(code, format, args...)
+	l.x.Said.Opens = append(l.x.Said.Opens, r)
+	l.x.Opens = append(l.x.Opens, r.Tell(l.now))
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/reason"
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sla"
@@ -292,42 +293,13 @@ func count(g *Gate) string {
 	return gate.CountClosed(closed, total)
 }
 
-func (l *look) when(t time.Time) string { return instant(t, l.now) }
+func (l *look) when(t time.Time) reason.Part { return reason.At("", t) }
 
 // instant is a time with how far away it is.
-func instant(t, now time.Time) string {
-	switch d := t.Sub(now); {
-	case t.IsZero():
-		return "at an unknown time"
-	case d >= time.Second:
-		return period.Stamp(t) + " (in " + span(d) + ")"
-	case d > -time.Second:
-		return period.Stamp(t) + " (now)"
-	default:
-		return period.Stamp(t) + " (" + span(-d) + " ago)"
-	}
-}
+func instant(t, now time.Time) string { return reason.When(t, now) }
 
 // span is a duration in its two largest units.
-func span(d time.Duration) string {
-	const day = 24 * time.Hour
-	switch d = d.Round(time.Second); {
-	case d >= day:
-		return trimZero(fmt.Sprintf("%dd%dh", d/day, d%day/time.Hour), "d0h", "d")
-	case d >= time.Hour:
-		return trimZero(fmt.Sprintf("%dh%dm", d/time.Hour, d%time.Hour/time.Minute), "h0m", "h")
-	case d >= time.Minute:
-		return trimZero(fmt.Sprintf("%dm%ds", d/time.Minute, d%time.Minute/time.Second), "m0s", "m")
-	}
-	return fmt.Sprintf("%ds", d/time.Second)
-}
-
-func trimZero(s, tail, instead string) string {
-	if cut, ok := strings.CutSuffix(s, tail); ok {
-		return cut + instead
-	}
-	return s
-}
+func span(d time.Duration) string { return reason.Span(d) }
 
 func orUnknown(s string) string {
 	if s == "" {

@@ -36,6 +36,7 @@ type Part struct {
 	Text    string // of an instant or a duration, its form in UTC without a distance
 	At      time.Time
 	Seconds float64
+	bare    bool // Tell says only the instant
 }
 
 // Reason is one sentence in parts. The zero Reason is none.
@@ -96,6 +97,13 @@ func At(name string, t time.Time) Part {
 	return Part{Kind: Instant, Name: name, Text: period.Stamp(t), At: t.UTC()}
 }
 
+// On is a parameter that is an instant whose distance from now says nothing.
+func On(name string, t time.Time) Part {
+	p := At(name, t)
+	p.bare = true
+	return p
+}
+
 // For is a parameter that is a duration.
 func For(name string, d time.Duration) Part {
 	return Part{Kind: Duration, Name: name, Text: Span(d), Seconds: d.Seconds()}
@@ -140,7 +148,7 @@ func (r Reason) String() string { return r.text(func(p Part) string { return p.T
 // Tell is the sentence in UTC, each instant with how far from now it is.
 func (r Reason) Tell(now time.Time) string {
 	return r.text(func(p Part) string {
-		if p.Kind == Instant {
+		if p.Kind == Instant && !p.bare {
 			return When(p.At, now)
 		}
 		return p.Text
@@ -192,4 +200,69 @@ func trimZero(s, tail, instead string) string {
 		return cut + instead
 	}
 	return s
+}
+
+// Say makes a reason from a format as fmt.Sprintf knows it. An argument that is a Part becomes that part; any other becomes
+// text. What stands between two backticks of the format is a command.
+func Say(code Code, format string, args ...any) Reason {
+	s := sentence{Reason: Reason{Code: code}}
+	for format != "" {
+		at := strings.IndexAny(format, "%`")
+		if at < 0 {
+			s.text.WriteString(format)
+			break
+		}
+		s.text.WriteString(format[:at])
+		switch {
+		case format[at] == '`':
+			s.quote()
+			format = format[at+1:]
+			continue
+		case strings.HasPrefix(format[at:], "%%"):
+			s.text.WriteByte('%')
+		case len(args) > 0:
+			s.argument(format[at:min(at+2, len(format))], args[0])
+			args = args[1:]
+		}
+		format = format[min(at+2, len(format)):]
+	}
+	s.flush(Text)
+	return s.Reason
+}
+
+// sentence is a reason in the making.
+type sentence struct {
+	Reason
+	text    strings.Builder // of the part that is being written
+	command bool
+}
+
+func (s *sentence) argument(verb string, arg any) {
+	p, isPart := arg.(Part)
+	switch {
+	case isPart && !s.command:
+		s.flush(Text)
+		s.Parts = append(s.Parts, p)
+	case isPart:
+		s.text.WriteString(p.Text)
+	default:
+		fmt.Fprintf(&s.text, verb, arg)
+	}
+}
+
+// quote begins or ends a command.
+func (s *sentence) quote() {
+	if s.command {
+		s.flush(Command)
+	} else {
+		s.flush(Text)
+	}
+	s.command = !s.command
+}
+
+func (s *sentence) flush(k Kind) {
+	if s.text.Len() > 0 {
+		s.Parts = append(s.Parts, Part{Kind: k, Text: s.text.String()})
+	}
+	s.text.Reset()
 }

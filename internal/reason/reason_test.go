@@ -30,3 +30,17 @@ func TestBracesOfOthersStayAsTheyAre(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+func TestFormattedSentenceKeepsItsInstantsAndCommands(t *testing.T) {
+	r := reason.Say("opens", "100%% of %d, next %s: `interlock trigger %s --date %s` %s", 3, reason.At("next", noon), "orders", "2026-03-03", "opens `it`")
+	if got, want := r.String(), "100% of 3, next 2026-03-03T12:00:00Z: `interlock trigger orders --date 2026-03-03` opens `it`"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	var kinds []reason.Kind
+	for _, p := range r.Parts {
+		kinds = append(kinds, p.Kind)
+	}
+	if len(kinds) != 5 || kinds[1] != reason.Instant || kinds[3] != reason.Command || r.Parts[3].Text != "interlock trigger orders --date 2026-03-03" {
+		t.Errorf("got %+v", r.Parts)
+	}
+}

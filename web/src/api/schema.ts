@@ -856,6 +856,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{pipeline}/{schedule}/{date}/output": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The end of what an attempt's job has printed, also while it runs
+         * @description Needs the role viewer.
+         */
+        get: operations["get-output"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{pipeline}/{schedule}/{date}/reruns": {
         parameters: {
             query?: never;
@@ -1869,6 +1889,8 @@ export interface components {
             reruns: components["schemas"]["Rerun"][];
             /** @description null if there is none. */
             run: components["schemas"]["Run"] | null;
+            /** @description Summary, reasons and opens with their codes and parameters. */
+            said: components["schemas"]["Said"];
             schedule: string | null;
             /** @description Silences that held back alerts about it. */
             silenced: components["schemas"]["Silenced"][];
@@ -2926,6 +2948,31 @@ export interface components {
             windowStart: string | null;
             /** @description The worker that claimed the attempt. */
             worker: string | null;
+        };
+        RunOutput: {
+            /**
+             * Format: date-time
+             * @description The server's time.
+             */
+            at: string;
+            /** Format: int64 */
+            attempt: number;
+            date: string;
+            /** @description It is what the job has printed so far. false: what was kept when it ended, or nothing, if its output cannot be read from here. */
+            live: boolean;
+            /** @description At most the last 64 KiB. */
+            output: string;
+            pipeline: string;
+            /** @description The job runs, and may print more. */
+            running: boolean;
+            schedule: string;
+            /** @description Send it back to be answered when there is more. */
+            seen: string;
+        };
+        Said: {
+            opens: components["schemas"]["Reason"][];
+            reasons: components["schemas"]["Reason"][];
+            summary: components["schemas"]["Reason"];
         };
         Sample: {
             /**
@@ -5067,6 +5114,49 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["JobReported"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "get-output": {
+        parameters: {
+            query?: {
+                /** @description Default: the latest. */
+                attempt?: number;
+                /** @description Hold the request until there is more output than seen, or the job has ended, and at most this long: a duration such as 20s, at most 60s. */
+                follow?: string;
+                /** @description The seen of the answer before. */
+                seen?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The pipeline's id. */
+                pipeline: string;
+                /** @description cron, stream or manual. */
+                schedule: string;
+                /** @description The period, such as 2026-03-03 or 2026-03-03T07. */
+                date: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunOutput"];
                 };
             };
             /** @description Error */
