@@ -24,6 +24,7 @@ var benchmarks = []benchmark{
 	{"rules", func() ([]row, error) { return ruleRows(), nil }},
 	{"load", one(loadRow)},
 	{"put", one(putRow)},
+	{"ingest", ingestRows},
 	{"start", startRows},
 	{"flood", floodRows},
 	{"idle", one(idleRow)},
