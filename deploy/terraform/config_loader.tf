@@ -15,7 +15,7 @@ locals {
 
 # All of them are checked by Interlock itself, with the limits of this platform.
 data "external" "check" {
-  count = length(local.pipeline_files) > 0 ? 1 : 0
+  count = length(local.pipeline_files) > 0 && var.files_checked_by == "command" ? 1 : 0
 
   program = concat(["sh", "${path.module}/check.sh", var.interlock_path, "${var.sfn_timeout_seconds}s",
     local.offers_environment.JOB_TYPES, local.offers_environment.SECRET_VARIABLES],
@@ -29,11 +29,31 @@ data "external" "check" {
   }
 }
 
+# Where there is no command, the deployed function checks them: once it is there, which is before any file is put.
+data "aws_lambda_invocation" "check" {
+  count = length(local.pipeline_files) > 0 && var.files_checked_by == "function" ? 1 : 0
+
+  function_name = aws_lambda_function.this["stream-router"].function_name
+  input         = jsonencode({ check = { pipelines = local.pipeline_files, calendars = local.calendar_files, archetypes = local.archetype_files } })
+
+  lifecycle {
+    postcondition {
+      condition     = jsondecode(self.result).problems == ""
+      error_message = "The pipeline files have errors:\n${jsondecode(self.result).problems}"
+    }
+  }
+}
+
 # A warning does not fail the plan, and is shown in it.
 check "files" {
   assert {
     condition     = alltrue([for c in data.external.check : c.result.warnings == ""])
     error_message = "The pipeline files have warnings:\n${join("\n", [for c in data.external.check : c.result.warnings])}"
+  }
+
+  assert {
+    condition     = alltrue([for c in data.aws_lambda_invocation.check : jsondecode(c.result).warnings == ""])
+    error_message = "The pipeline files have warnings:\n${join("\n", [for c in data.aws_lambda_invocation.check : jsondecode(c.result).warnings])}"
   }
 }
 
@@ -51,7 +71,7 @@ resource "aws_dynamodb_table_item" "file" {
   table_name = aws_dynamodb_table.control.name
   hash_key   = "PK"
   range_key  = "SK"
-  depends_on = [data.external.check]
+  depends_on = [data.external.check, data.aws_lambda_invocation.check]
 
   item = jsonencode({
     PK     = { S = each.key }

@@ -37,6 +37,17 @@ variable "interlock_path" {
   default     = "interlock"
 }
 
+variable "files_checked_by" {
+  description = "What checks the files before they are put: the interlock command of this machine, or the deployed function."
+  type        = string
+  default     = "command"
+
+  validation {
+    condition     = contains(["command", "function"], var.files_checked_by)
+    error_message = "Write command or function."
+  }
+}
+
 variable "lambda_memory_size" {
   description = "Memory of each function, in MB."
   type        = number

@@ -30,16 +30,20 @@ type Router struct {
 	files   Files
 }
 
-// Route answers one call of the stream-router: records of a stream, a task from Scheduler, or an event that is not on the bus yet,
+// Route answers one call of the stream-router: records of a stream, files to check, a task from Scheduler, or an event that is not on the bus yet,
 // such as an alarm of CloudWatch.
 func (r *Router) Route(ctx context.Context, payload json.RawMessage) (any, error) {
 	var call struct {
-		Task    string   `json:"task"`
-		Records []Record `json:"Records"`
+		Task    string     `json:"task"`
+		Records []Record   `json:"Records"`
+		Check   *FileCheck `json:"check"`
 		Delivered
 	}
 	if err := json.Unmarshal(payload, &call); err != nil {
 		return nil, fmt.Errorf("read the call: %w", err)
+	}
+	if call.Check != nil {
+		return r.check(*call.Check), nil
 	}
 	if call.Type != "" {
 		return nil, r.passOn(ctx, call.Delivered)

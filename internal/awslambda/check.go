@@ -1,0 +1,48 @@
+package awslambda
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/job/all"
+	"github.com/interlock-go/interlock/internal/pipeline"
+)
+
+// FileCheck is files that a deployment is about to put, by their names.
+type FileCheck struct {
+	Pipelines  map[string]string `json:"pipelines"`
+	Calendars  map[string]string `json:"calendars"`
+	Archetypes map[string]string `json:"archetypes"`
+}
+
+// FileReport is what is wrong with files, as text; both are empty if nothing is.
+type FileReport struct {
+	Problems string `json:"problems"`
+	Warnings string `json:"warnings"`
+}
+
+// check judges files as it would when they are put, and puts nothing.
+func (h *Host) check(c FileCheck) FileReport {
+	set := pipeline.Load(sources(c.Pipelines), pipeline.Options{
+		Jobs: all.Kinds(), Calendars: sources(c.Calendars), Archetypes: sources(c.Archetypes), Whole: true,
+		Platform: pipeline.AWS, TimeLimit: h.TimeLimit, Offers: h.Settings.Offers(),
+	})
+	var problems, warnings []string
+	for _, p := range set.Problems {
+		if p.Severity == document.Warning {
+			warnings = append(warnings, p.String())
+		} else {
+			problems = append(problems, p.String())
+		}
+	}
+	return FileReport{Problems: strings.Join(problems, "\n"), Warnings: strings.Join(warnings, "\n")}
+}
+
+func sources(files map[string]string) (all []pipeline.Source) {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		all = append(all, pipeline.Source{File: name, Data: []byte(files[name])})
+	}
+	return all
+}

@@ -1,0 +1,42 @@
+package awslambda_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/internal/awslambda"
+	"github.com/interlock-go/interlock/internal/awslambda/awslambdatest"
+)
+
+// A plan without the command asks the deployed function, which judges files and puts none.
+func TestFilesAreCheckedByTheFunction(t *testing.T) {
+	w := deploy(t, awslambdatest.Options{})
+	ask := func(file string) (r awslambda.FileReport) {
+		t.Helper()
+		payload, err := json.Marshal(map[string]any{"check": awslambda.FileCheck{Pipelines: map[string]string{"orders.yaml": file}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := w.Route(scripted{}, string(payload))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal([]byte(answer), &r); err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	if r := ask(daily); r != (awslambda.FileReport{}) {
+		t.Errorf("a good file: %+v", r)
+	}
+	if r := ask(strings.Replace(daily, "owner", "ownr", 1)); !strings.Contains(r.Problems, `orders.yaml:1`) {
+		t.Errorf("a bad file: %+v", r)
+	}
+	if r := ask(strings.Replace(daily, "maxRetries: 1", "pollInterval: 1s", 1)); r.Problems != "" || !strings.Contains(r.Warnings, "will be raised") {
+		t.Errorf("a file with a warning: %+v", r)
+	}
+	if rows, err := w.Store().Pipelines(t.Context()); err != nil || len(rows) != 0 {
+		t.Errorf("%d pipelines were put, %v", len(rows), err)
+	}
+}
