@@ -164,6 +164,63 @@ func linear(history []porcupine.Operation) bool {
 	}, history)
 }
 
+// String is a call in one line: only what the model depends on.
+func (c call) String() string {
+	at := c.now.Sub(noon)
+	switch c.kind {
+	case commits:
+		var parts []string
+		for _, w := range c.batch.Runs {
+			parts = append(parts, fmt.Sprintf("%s %d→%d %s", w.Next.Key, w.Read, w.Next.Version, w.Next.Status))
+		}
+		for _, t := range c.batch.Tasks {
+			parts = append(parts, fmt.Sprintf("schedule %s at +%s", t.ID, t.Due.Sub(noon)))
+		}
+		for _, id := range c.batch.Finished {
+			parts = append(parts, "finish "+id)
+		}
+		if c.batch.Lease != nil {
+			parts = append(parts, fmt.Sprintf("under %v", *c.batch.Lease))
+		}
+		return fmt.Sprintf("+%s commit %s: %s", at, c.batch.ID, strings.Join(parts, ", "))
+	case claims:
+		return fmt.Sprintf("+%s claim up to %d", at, c.query.Limit)
+	case renews, releases:
+		return fmt.Sprintf("+%s %s %v", at, c.kind, c.leases)
+	case puts:
+		return fmt.Sprintf("+%s put %v, order %d", at, c.write.Reading.Fields, c.write.Order)
+	default:
+		return fmt.Sprintf("+%s %s %s%s", at, c.kind, c.run, c.task)
+	}
+}
+
+// String is the answer in one line.
+func (r reply) String() string {
+	var parts []string
+	if r.conflict {
+		parts = append(parts, "conflict")
+	}
+	for _, c := range r.claims {
+		parts = append(parts, fmt.Sprintf("%s due +%s, token %d", c.Task.ID, c.Task.Due.Sub(noon), c.Lease.Token))
+	}
+	if len(r.kept) > 0 {
+		parts = append(parts, fmt.Sprintf("kept %v", r.kept))
+	}
+	if r.put != (store.Put{}) {
+		parts = append(parts, fmt.Sprintf("version %d, changed %t, ignored %t", r.put.Version, r.put.Changed, r.put.Ignored))
+	}
+	if r.run.Version > 0 {
+		parts = append(parts, fmt.Sprintf("version %d %s by %s", r.run.Version, r.run.Status, r.run.Reason))
+	}
+	if r.task.ID != "" {
+		parts = append(parts, fmt.Sprintf("%s due +%s", r.task.ID, r.task.Due.Sub(noon)))
+	}
+	for _, found := range r.readings {
+		parts = append(parts, fmt.Sprintf("version %d %v", found.Version, found.Fields))
+	}
+	return strings.Join(parts, "; ")
+}
+
 // recorder notes who asked what when, by a counter that all share.
 type recorder struct {
 	clock   atomic.Int64 // counts calls and returns
@@ -197,7 +254,7 @@ func historyText(history []porcupine.Operation) string {
 	slices.SortFunc(history, func(a, b porcupine.Operation) int { return int(a.Call - b.Call) })
 	var text strings.Builder
 	for _, o := range history {
-		fmt.Fprintf(&text, "%d..%d client %d: %+v => %+v\n", o.Call, o.Return, o.ClientId, o.Input, o.Output)
+		fmt.Fprintf(&text, "%d..%d client %d: %s => %s\n", o.Call, o.Return, o.ClientId, o.Input, o.Output)
 	}
 	return text.String()
 }
