@@ -35,6 +35,7 @@ var benchmarks = []benchmark{
 	{"aws", awsRows},
 	{"dashboard", dashboardRows},
 	{"workers", workerRows},
+	{"exec", one(execRow)},
 }
 
 func one(measure func() (row, error)) func() ([]row, error) {
