@@ -124,11 +124,6 @@ func Value(name string, v any) Part {
 	return Part{Kind: Text, Name: name, Text: string(text)}
 }
 
-// Run is a parameter that is a command line.
-func Run(name, format string, args ...any) Part {
-	return Part{Kind: Command, Name: name, Text: fmt.Sprintf(format, args...)}
-}
-
 // IsZero says that there is no reason.
 func (r Reason) IsZero() bool { return r.Code == "" && len(r.Parts) == 0 }
 

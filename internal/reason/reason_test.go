@@ -11,7 +11,7 @@ var noon = time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC)
 
 func TestSentenceIsPutTogetherFromItsParameters(t *testing.T) {
 	r := reason.New("retry", "attempt {attempt} starts {at}: {command}, after {wait}",
-		reason.Int("attempt", 2), reason.At("at", noon), reason.Run("command", "interlock explain %s", "orders"),
+		reason.Int("attempt", 2), reason.At("at", noon), reason.Part{Kind: reason.Command, Name: "command", Text: "interlock explain orders"},
 		reason.For("wait", 90*time.Second), reason.Int("exitCode", 75))
 	if got, want := r.String(), "attempt 2 starts 2026-03-03T12:00:00Z: `interlock explain orders`, after 1m30s"; got != want {
 		t.Errorf("got %q, want %q", got, want)
