@@ -214,6 +214,7 @@ func (a *API) runRoutes(h huma.API) {
 	follow.patient = true
 	register(h, follow, a.getOutput)
 	register(h, get("/deadlines", "list-deadlines", "Deadlines", "Deadlines, soonest first; armed ones by default"), a.listDeadlines)
+	register(h, get("/deadlines/board", "deadline-board", "Deadlines", "The deadlines that matter now: overdue, at risk, on track"), a.deadlineBoard)
 	register(h, get("/timeline", "timeline", "Runs", "The expected periods of each pipeline between two instants, and their results"), a.timeline)
 }
 

@@ -244,6 +244,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/deadlines/board": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The deadlines that matter now: overdue, at risk, on track
+         * @description Needs the role viewer.
+         */
+        get: operations["deadline-board"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/events": {
         parameters: {
             query?: never;
@@ -1456,6 +1476,34 @@ export interface components {
              * @description When the run was opened.
              */
             since: string | null;
+        };
+        Board: {
+            /** Format: date-time */
+            at: string;
+            /** @description Overdue ones first, then by deadline. */
+            items: components["schemas"]["BoardItem"][];
+            /** @description More deadlines are armed than are listed. */
+            more: boolean;
+        };
+        BoardItem: {
+            /** Format: date-time */
+            breachAt: string;
+            date: string;
+            /**
+             * Format: date-time
+             * @description When the run completes by the p90 of its durations; null if it is overdue or has no past.
+             */
+            expectedAt: string | null;
+            owner: string;
+            /** @description Of the run; null if none has opened. */
+            phase: string | null;
+            pipeline: string;
+            schedule: string;
+            /**
+             * @description overdue: it has passed, and the run has not completed. at-risk: by the p90 of its durations the run completes after it.
+             * @enum {string}
+             */
+            state: "overdue" | "at-risk" | "on-track";
         };
         Bucket: {
             /**
@@ -3876,6 +3924,35 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ListDeadline"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "deadline-board": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Board"];
                 };
             };
             /** @description Error */

@@ -1,0 +1,39 @@
+package api_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+func TestBoardTellsOverdueAtRiskAndOnTrackApart(t *testing.T) {
+	w := running(t)
+	board := func() (states []string) {
+		t.Helper()
+		for _, item := range w.get("/api/v1/deadlines/board").object(200)["items"].([]any) {
+			states = append(states, fmt.Sprint(at(item, "date"), " ", at(item, "state"), " ", at(item, "phase"), " ", at(item, "owner")))
+		}
+		return states
+	}
+	on := []string{"2026-03-04 on-track running data", "2026-03-05 on-track <nil> data"}
+	if diff := cmp.Diff(on, board()); diff != "" {
+		t.Errorf("without a past (-want +got):\n%s", diff)
+	}
+	key := w.Key("orders/cron/2026-03-02")
+	ended := w.Now().Add(-24 * time.Hour)
+	long := run.Run{Key: key, Version: 1, Status: run.Completed, Attempt: 1, OpenedAt: ended.Add(-6 * time.Hour), UpdatedAt: ended, EndedAt: ended}
+	long.Progress.StartedAt = ended.Add(-6 * time.Hour)
+	b := store.Batch{ID: "past"}
+	b.Create(long)
+	w.Check(w.Store.Commit(ctx, b, ended))
+	w.Settle()
+	risk := []string{"2026-03-04 at-risk running data", "2026-03-05 at-risk <nil> data"}
+	if diff := cmp.Diff(risk, board()); diff != "" {
+		t.Errorf("jobs that take six hours (-want +got):\n%s", diff)
+	}
+}
