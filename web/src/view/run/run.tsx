@@ -12,12 +12,12 @@ import { EventRow } from "../../ui/eventrow";
 import { Link } from "../../ui/link";
 import { Older, useOlder } from "../../ui/older";
 import { Badge } from "../../ui/mark";
-import { Prose } from "../../ui/prose";
 import { ReasonText } from "../../ui/reason";
 import { Copy, Show } from "../../ui/state";
 import { useRunActions } from "../action/run";
 import { Attempts } from "./attempts";
 import { Lifecycle } from "./lifecycle";
+import { useLiveOutput } from "./live";
 import { Output, outputs } from "./output";
 import { Why } from "./why";
 
@@ -44,7 +44,7 @@ export function RunView({ pipeline, schedule, date }: Key) {
             <Heading x={x} pipeline={pipeline} schedule={schedule} date={date} />
             <div className="columns">
               <div>
-                {x.attempts.some((a) => a.startedAt) && <Output attempts={outputs(x.attempts, x.jobLog)} running={x.run?.status === "RUNNING"} />}
+                {x.attempts.some((a) => a.startedAt) && <RunOutput x={x} k={{ pipeline, schedule, date }} />}
                 <Why x={x} k={{ pipeline, schedule, date }} />
                 {x.run && <Attempts attempts={x.attempts} log={x.jobLog} counters={x.run.counters} budgets={x.budgets} />}
               </div>
@@ -61,6 +61,15 @@ export function RunView({ pipeline, schedule, date }: Key) {
       </Show>
     </div>
   );
+}
+
+/** What the attempts printed; that of a running job as it prints it. */
+function RunOutput({ x, k }: { x: Explanation; k: Key }) {
+  const running = x.run?.status === "RUNNING";
+  const text = useLiveOutput(k, x.run?.attempt, running);
+  const kept = outputs(x.attempts, x.jobLog);
+  const all = text !== undefined && x.run ? [...kept.filter((a) => a.attempt !== x.run!.attempt), { attempt: x.run.attempt, text }] : kept;
+  return <Output attempts={all} running={running} />;
 }
 
 /** The badge of the heading. A dry run never completed anything, and a period without a run is not "open". */
@@ -83,7 +92,7 @@ function Heading({ x, pipeline, schedule, date }: { x: Explanation } & Key) {
       <h1><Link href={pipelinePath(pipeline)}>{pipeline}</Link> · {date} <Badge kind={kind}>{word}</Badge>{x.run && x.run.attempt > 1 && <span className="flag">attempt {x.run.attempt}</span>}<span className="gap" /><Actions actions={actions} /></h1>
       {x.why
         ? <p className={bad ? "cause-line bad-text" : "summary"} role="status"><ReasonText reason={x.why} />{retrying && next && <>; next attempt <Age at={next} now={now} /></>}</p>
-        : <p className="summary"><Prose>{x.summary}</Prose></p>}
+        : <p className="summary"><ReasonText reason={x.said.summary} /></p>}
     </header>
   );
 }

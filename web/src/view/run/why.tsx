@@ -2,7 +2,7 @@ import type { components } from "../../api/schema";
 import { useAsk } from "../../ui/ask";
 import { Time, useNow } from "../../ui/clock";
 import { useMay } from "../../ui/me";
-import { Prose } from "../../ui/prose";
+import { ReasonText } from "../../ui/reason";
 import { Rules } from "../../ui/rules";
 import { usePushRule } from "../action/pipeline";
 import { StartAnyway } from "../action/run";
@@ -25,8 +25,8 @@ export function Why({ x, k }: { x: Explanation; k: Key }) {
   const push = usePushRule(k.pipeline, k.date);
   const may = useMay();
   const ask = useAsk();
-  const told = x.why ? [] : x.reasons; // the heading has the reason
-  if (told.length + x.opens.length === 0 && !x.gate) return null;
+  const told = x.said.reasons;
+  if (told.length + x.said.opens.length === 0 && !x.gate) return null;
   const live = !x.gate || x.gate.live;
   const is = x.gate && verdict(x.gate, x.run !== null);
   const closed = live ? (x.gate?.rules.filter((r) => r.effectiveOutcome !== "pass" && r.level === "required") ?? []) : [];
@@ -40,16 +40,16 @@ export function Why({ x, k }: { x: Explanation; k: Key }) {
         <span className="gap" />
         {x.gate && !x.gate.live && <small>as of <Time at={x.gate.at} /></small>}
       </header>
-      {told.length > 0 && <ul className="reasons">{told.map((r) => <li key={r}><Prose>{r}</Prose></li>)}</ul>}
+      {told.length > 0 && <ul className="reasons">{told.map((r, i) => <li key={i}><ReasonText reason={r} /></li>)}</ul>}
       {x.gate && x.gate.rules.length > 0 && <Rules rules={x.gate.rules} now={now} when={live ? "live" : "then"} push={live ? push : undefined} />}
-      {x.opens.length > 0 && <h3>What would open it</h3>}
+      {x.said.opens.length > 0 && <h3>What would open it</h3>}
       {((closed.length > 0 && push) || anyway) && (
         <div className="actions" role="group" aria-label="What would open it">
           {push && closed.map((r, i) => <button key={i} type="button" onClick={() => push(r)}>Push {r.key}…</button>)}
           {anyway && <button type="button" onClick={() => ask.open(<StartAnyway k={k} x={x} />)}>Start anyway…</button>}
         </div>
       )}
-      {x.opens.length > 0 && <ul className="reasons">{x.opens.map((o) => <li key={o}><Prose>{o}</Prose></li>)}</ul>}
+      {x.said.opens.length > 0 && <ul className="reasons">{x.said.opens.map((o, i) => <li key={i}><ReasonText reason={o} /></li>)}</ul>}
     </section>
   );
 }
