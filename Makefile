@@ -71,7 +71,7 @@ nightly: ## what takes long or tries something new each time: simulated worlds, 
 	@FUZZTIME=1m sh scripts/fuzz.sh
 
 bench: ## speed, as ratios measured in one run
-	@go run ./bench
+	@sh scripts/bench.sh
 
 generate: ## write generated files anew
 	@go generate ./...

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -56,11 +57,12 @@ func main() {
 		}
 		return measure(*only)
 	})
+	fine := *scale != "" || print(rows)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(2)
 	}
-	if *scale == "" && !print(rows) {
+	if !fine {
 		os.Exit(1)
 	}
 }
@@ -73,20 +75,23 @@ func names() []string {
 	return names
 }
 
+// measure runs the benchmarks one after the other. One that cannot run leaves the rows of the others.
 func measure(only string) ([]row, error) {
 	wanted := strings.Split(only, ",")
 	var rows []row
+	var failures []error
 	for _, b := range benchmarks {
 		if only != "" && !slices.Contains(wanted, b.name) {
 			continue
 		}
 		more, err := b.rows()
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", b.name, err)
+			failures = append(failures, fmt.Errorf("%s: %w", b.name, err))
+			continue
 		}
 		rows = append(rows, more...)
 	}
-	return rows, nil
+	return rows, errors.Join(failures...)
 }
 
 func profiled(path string, measure func() ([]row, error)) (_ []row, err error) {
