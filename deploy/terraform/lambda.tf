@@ -16,7 +16,7 @@ locals {
     stream-router    = local.relay_environment
     orchestrator     = local.job_environment
     sla-monitor      = local.schedule_environment
-    watchdog         = local.relay_environment
+    watchdog         = merge(local.relay_environment, var.heartbeat_url == null ? {} : { HEARTBEAT_URL = var.heartbeat_url, EGRESS_ALLOW = join(",", var.egress_allow) })
     alert-dispatcher = local.slack_environment
   }
 

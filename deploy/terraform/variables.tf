@@ -342,3 +342,10 @@ variable "job_secret_kms_key_arns" {
   type        = list(string)
   default     = []
 }
+
+variable "heartbeat_url" {
+  description = "A URL that the watchdog pings after each healthy pass: that of a service that tells when pings stop."
+  type        = string
+  default     = null
+  sensitive   = true
+}

@@ -27,7 +27,11 @@ type RoundReply struct {
 func (w *Watch) Round(ctx context.Context) (RoundReply, error) {
 	found, err := w.Pass(ctx)
 	forgotten, failed := w.forget(ctx)
-	return RoundReply{WatchReply: found, Forgotten: forgotten}, errors.Join(err, failed)
+	err = errors.Join(err, failed)
+	if err == nil && w.Beat != nil {
+		err = w.Beat(ctx)
+	}
+	return RoundReply{WatchReply: found, Forgotten: forgotten}, err
 }
 
 // forget goes in small steps, for as long as there is time.

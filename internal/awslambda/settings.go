@@ -36,6 +36,7 @@ type Settings struct {
 	SlackChannel string
 	SlackAPI     string
 
+	Heartbeat  string // the URL that is pinged after each healthy pass of the watchdog
 	AlertQueue string // the URL of the queue that alerts come from
 }
 
@@ -61,6 +62,7 @@ const (
 	envSlackChannel   = "SLACK_CHANNEL_ID"
 	envSlackAPI       = "SLACK_API_URL"
 	envAlertQueue     = "ALERT_QUEUE_URL"
+	envHeartbeat      = "HEARTBEAT_URL"
 )
 
 // Function is one of the six.
@@ -110,7 +112,7 @@ func Read(f Function, getenv func(string) string) (Settings, error) {
 		EventsKept: time.Duration(r.number(envEventsKept, 90)) * 24 * time.Hour,
 		JobTypes:   list(getenv(envJobTypes)), SecretVariables: list(getenv(envSecrets)), EgressAllow: list(getenv(envEgress)),
 		SlackToken: getenv(envSlackToken), SlackSecret: getenv(envSlackSecret), SlackChannel: getenv(envSlackChannel),
-		SlackAPI: r.text(envSlackAPI, "https://slack.com/api/"), AlertQueue: getenv(envAlertQueue),
+		SlackAPI: r.text(envSlackAPI, "https://slack.com/api/"), AlertQueue: getenv(envAlertQueue), Heartbeat: getenv(envHeartbeat),
 	}
 	if len(r.errs) > 0 {
 		return s, fmt.Errorf("the environment of function %s: %w", f, errors.Join(r.errs...))

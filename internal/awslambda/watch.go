@@ -13,7 +13,9 @@ import (
 // Watch is the watchdog of the function: it looks for what did not happen, and relays intents that nobody carried out.
 type Watch struct {
 	*Router
-	dog *watchdog.Watchdog
+	// Beat, where it is set, tells another party of each healthy pass: the watcher is watched.
+	Beat func(ctx context.Context) error
+	dog  *watchdog.Watchdog
 }
 
 // lookers is how many pipelines are looked at at once: what they ask for at the same time is read together.

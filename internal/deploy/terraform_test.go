@@ -48,6 +48,7 @@ func everything(t testing.TB) *module {
 		"job_secret_arns":                    arns("arn:aws:secretsmanager:eu-central-1:1:secret:jobs-*"),
 		"job_parameter_arns":                 arns("arn:aws:ssm:eu-central-1:1:parameter/jobs/token"),
 		"job_secret_kms_key_arns":            arns("arn:aws:kms:eu-central-1:1:key/2"),
+		"heartbeat_url":                      cty.StringVal("https://beats.example/1"),
 		"xray_tracing":                       cty.True,
 		"reserved_concurrency":               cty.MapVal(map[string]cty.Value{"event-sink": cty.NumberIntVal(20)}),
 		"vpc_config": cty.MapVal(map[string]cty.Value{"orchestrator": cty.ObjectVal(map[string]cty.Value{

@@ -7,5 +7,5 @@ import (
 )
 
 func main() {
-	wire.Serve(awslambda.NewWatch(wire.Router(wire.Begin(awslambda.Watchdog))).Round)
+	wire.Serve(wire.Watchdog(wire.Begin(awslambda.Watchdog)).Round)
 }

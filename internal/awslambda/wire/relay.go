@@ -1,11 +1,16 @@
 package wire
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/awslambda"
 	"github.com/interlock-go/interlock/internal/awslambda/awscall"
 	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/egress"
 	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
@@ -38,4 +43,32 @@ func relay(b Base) *awslambda.Relay {
 // Router is the stream-router, and what the watchdog stands on.
 func Router(b Base) *awslambda.Router {
 	return &awslambda.Router{Relay: relay(b), Streams: awslambda.Tables{Store: b.Store}, Bus: awscall.NewBus(b.AWS, b.Bus)}
+}
+
+// Watchdog is the watchdog, with its heartbeat if it has one.
+func Watchdog(b Base) *awslambda.Watch {
+	w := awslambda.NewWatch(Router(b))
+	if b.Heartbeat != "" {
+		guard, err := egress.New(b.EgressAllow)
+		b.Must(err)
+		w.Beat = func(ctx context.Context) error { return beat(ctx, guard.Client(answerWithin), b.Heartbeat) }
+	}
+	return w
+}
+
+// beat pings a URL, which may hold a token: no error shows it.
+func beat(ctx context.Context, client *http.Client, url string) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return errors.New("heartbeat_url cannot be used")
+	}
+	answer, err := client.Do(r)
+	if err != nil {
+		return errors.New("send the heartbeat: no answer")
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode >= http.StatusMultipleChoices {
+		return fmt.Errorf("send the heartbeat: answered %s", answer.Status)
+	}
+	return nil
 }
