@@ -138,7 +138,7 @@ type ProbeSection struct {
 	Key      string               `yaml:"key" required:"true" doc:"The sensor key its answers are written to."`
 	Command  *document.TextOrList `yaml:"command" doc:"A subprocess: its words, or one text."`
 	URL      string               `yaml:"url" doc:"An HTTP endpoint that is sent a POST."`
-	Builtin  Builtin              `yaml:"builtin" enum:"file-freshness,http-status" doc:"A built-in check; config holds its settings."`
+	Builtin  Builtin              `yaml:"builtin" enum:"file-freshness,http-status,sql" doc:"A built-in check; config holds its settings."`
 	Headers  map[string]string    `yaml:"headers" doc:"Headers of the HTTP call."`
 	Env      map[string]string    `yaml:"env" doc:"Environment of the subprocess."`
 	Config   map[string]any       `yaml:"config" doc:"Passed to the probe unchanged."`
