@@ -15,6 +15,9 @@ type Gate struct {
 	BlockedBy         []StartBlock `json:"blockedBy"`      // why no start is allowed now, most important first
 	StartCondition    *Rule        `json:"startCondition"` // nil without one; under cron it is one of Rules, too
 	Rules             []Rule       `json:"rules"`
+	PreferUntil       *time.Time   `json:"preferUntil"`       // when preferred rules cease to close the gate; nil without such rules
+	Degraded          []string     `json:"degraded"`          // the preferred rules without which the gate is open
+	OpensAt           *time.Time   `json:"opensAt"`           // when time alone opens a closed gate; nil if it does not
 	Run               *Run         `json:"run"`               // nil if the period has none
 	RetryAfterSeconds *int64       `json:"retryAfterSeconds"` // nil while a start is allowed, or where asking again is of no use
 }
@@ -34,7 +37,8 @@ type Rule struct {
 	Field   *string `json:"field"`
 	Needs   any     `json:"needs"`
 	From    *string `json:"from"`
-	Level   string  `json:"level"` // required or advisory
+	Level   string  `json:"level"` // required, preferred or advisory
+	Time    *string `json:"time"`  // settled and over in words
 	Group   *string `json:"group"`
 	Outcome string  `json:"outcome"` // of the rule itself
 	// EffectiveOutcome is the outcome after every "not" around the rule: what it contributes to the gate.
@@ -111,6 +115,10 @@ type Shown struct {
 	Outcome  string    `json:"outcome"`
 	Bypassed bool      `json:"bypassed"`
 	Rules    []Rule    `json:"rules"`
+
+	PreferUntil *time.Time `json:"preferUntil"` // when preferred rules cease to close the gate; nil without such rules
+	Degraded    []string   `json:"degraded"`    // the preferred rules without which the gate was open
+	OpensAt     *time.Time `json:"opensAt"`     // when time alone opens a closed gate; nil if it does not
 }
 
 // Explain says why the run of a period waits, how it went, or why there is none. An empty date means the newest open run

@@ -30,7 +30,9 @@ func newEvaluate(a *app) *cobra.Command {
 		Long: "Show, rule by rule, whether a pipeline's gate would be open on given facts.\n" +
 			"The sensors file is an object {\"key\": {\"field\": value, …}, …}. A key may contain a period\n" +
 			"(\"key#2026-03-03\") and, for rules with `from`, the other pipeline (\"other:key\").\n" +
-			"All facts count as written at --at. Upstream pipelines are not checked.\n" +
+			"A rule with `over` reads one such fact per slice (\"key#2026-03-03T07\").\n" +
+			"All facts count as written at --at, so a rule with `settled` cannot pass here. Upstream\n" +
+			"pipelines are not checked.\n" +
 			"Exit code 0 if the gate is open, 1 if it is closed.",
 		Example: "  interlock evaluate pipelines/orders.yaml --sensors facts.json --at 2026-03-03T06:00:00Z",
 		Args:    oneFile,
@@ -98,7 +100,7 @@ func (e *evaluation) ask() error {
 	q := gate.Question{Definition: e.def, Period: e.period, Gate: e.def.Facts}
 	var err error
 	e.answer, err = gate.Ask(context.Background(), given{e.def.ID, e.given}, gate.Situation{Question: q}, e.at)
-	e.unmet = e.answer.Unmet(q)
+	e.unmet = e.answer.Unmet(q, e.at)
 	return err
 }
 
@@ -153,6 +155,9 @@ type evaluationReport struct {
 	ExcludedReason *string       `json:"excludedReason"` // why the calendar suppresses the period
 	After          []pipeline.ID `json:"after"`          // upstreams, which are not asked
 	Rules          []leafReport  `json:"rules"`
+	PreferUntil    *string       `json:"preferUntil"` // when preferred rules cease to close the gate
+	Degraded       []string      `json:"degraded"`    // preferred rules that do not pass and without which the gate is open
+	OpensAt        *string       `json:"opensAt"`     // when a closed gate opens if the facts stay as they are
 	// Run and RetryAfterSeconds are always null: given facts know of no run. They are here so that the answer has the
 	// form of the API's.
 	Run               *struct{} `json:"run"`
@@ -161,9 +166,9 @@ type evaluationReport struct {
 
 // blockReport is one reason why the gate is closed.
 type blockReport struct {
-	Code   gate.Code  `json:"code"`
-	Reason string     `json:"reason"`
-	Until  *time.Time `json:"until"`
+	Code   gate.Code `json:"code"`
+	Reason string    `json:"reason"`
+	Until  *string   `json:"until"`
 }
 
 // leafReport is the report on one rule. Value is what was seen, Needs what the rule compares it with.
@@ -172,6 +177,7 @@ type leafReport struct {
 	Check   rule.Check   `json:"check"`
 	Field   *string      `json:"field"`
 	Needs   any          `json:"needs"`
+	Time    *string      `json:"time"` // settled and over in words
 	From    *string      `json:"from"`
 	Level   rule.Level   `json:"level"`
 	Group   *string      `json:"group"`
@@ -189,9 +195,10 @@ func (e *evaluation) report() evaluationReport {
 		Date: e.period.String(), At: e.at.UTC().Format(time.RFC3339Nano),
 		Excluded: excluded != "", ExcludedReason: textOrNull(excluded),
 		After: append([]pipeline.ID{}, e.def.After...), Rules: []leafReport{},
+		PreferUntil: timeOrNull(e.answer.PreferUntil), Degraded: append([]string{}, e.answer.Degraded...), OpensAt: timeOrNull(e.answer.OpensAt),
 	}
 	for _, b := range e.unmet {
-		report.BlockedBy = append(report.BlockedBy, blockReport{Code: b.Code, Reason: b.Reason})
+		report.BlockedBy = append(report.BlockedBy, blockReport{Code: b.Code, Reason: b.Reason, Until: timeOrNull(b.Until)})
 	}
 	if e.answer.Start != nil {
 		start := reportOn(*e.answer.Start)
@@ -206,14 +213,17 @@ func (e *evaluation) report() evaluationReport {
 func reportOn(leaf rule.Leaf) leafReport {
 	return leafReport{
 		Key: leaf.Rule.Key, Check: leaf.Rule.Check, Field: textOrNull(leaf.Rule.Field), Needs: leaf.Rule.Value,
-		From: textOrNull(leaf.Rule.From), Level: levelOf(leaf), Group: textOrNull(leaf.Path),
+		Time: textOrNull(leaf.Rule.Time), From: textOrNull(leaf.Rule.From), Level: levelOf(leaf), Group: textOrNull(leaf.Path),
 		Outcome: leaf.Outcome, EffectiveOutcome: leaf.Effective(), Value: leaf.Value, Reason: leaf.Reason,
 	}
 }
 
 func levelOf(leaf rule.Leaf) rule.Level {
-	if leaf.Advisory {
+	switch {
+	case leaf.Advisory:
 		return rule.Advisory
+	case leaf.Preferred:
+		return rule.Preferred
 	}
 	return rule.Required
 }

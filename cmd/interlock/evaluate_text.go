@@ -56,8 +56,11 @@ func leafRow(leaf rule.Leaf, s style) []cell {
 	if leaf.Path != "" {
 		reason += " [" + leaf.Path + "]"
 	}
-	if leaf.Advisory {
+	switch {
+	case leaf.Advisory:
 		reason += " (advisory: does not count)"
+	case leaf.Preferred:
+		reason += " (preferred)"
 	}
 	return []cell{
 		mark(leaf, s),
@@ -105,6 +108,8 @@ func (e *evaluation) why() string {
 	switch {
 	case total == 0:
 		return "there are no rules"
+	case len(e.answer.Degraded) > 0:
+		return "degraded: without " + plural(len(e.answer.Degraded), "preferred rule")
 	case v.Outcome == rule.Pass && n[rule.Pass] == total && total == 1:
 		return "its rule passes"
 	case v.Outcome == rule.Pass && n[rule.Pass] == total:
@@ -136,6 +141,12 @@ func (e *evaluation) notes() []string {
 			ids[i] = string(id)
 		}
 		notes = append(notes, fmt.Sprintf("not evaluated offline: %s must also be COMPLETED for %s", strings.Join(ids, " and "), e.period))
+	}
+	if until := e.answer.PreferUntil; !until.IsZero() {
+		notes = append(notes, fmt.Sprintf("preferred rules close the gate until %s (validation.preferUntil)", period.Stamp(until)))
+	}
+	if slices.ContainsFunc(e.answer.Verdict.Leaves, func(l rule.Leaf) bool { return !l.PassesAt.IsZero() }) {
+		notes = append(notes, "the facts count as written at --at, so a rule with settled cannot pass here")
 	}
 	return append(notes, e.unreadNotes()...)
 }

@@ -82,6 +82,10 @@ type Shown struct {
 	Outcome  string    `json:"outcome" enum:"pass,fail,unknown"`
 	Bypassed bool      `json:"bypassed" doc:"An operator had the gate skipped."`
 	Rules    []Rule    `json:"rules"`
+
+	PreferUntil *time.Time `json:"preferUntil" doc:"When preferred rules cease to close the gate; null without such rules."`
+	Degraded    []string   `json:"degraded" doc:"The preferred rules that did not pass and without which the gate was open."`
+	OpensAt     *time.Time `json:"opensAt" doc:"When a closed gate opens if its data stays as it is; null if time alone does not open it."`
 }
 
 func (a *API) explain(ctx context.Context, in *struct {
@@ -146,6 +150,7 @@ func (a *API) explainedRun(x explain.Explanation) Run {
 func shownView(g explain.Gate) Shown {
 	return Shown{
 		Live: g.Live, At: g.At.UTC(), Open: g.Open(), Outcome: g.Outcome.String(), Bypassed: g.Bypassed,
+		PreferUntil: instant(g.PreferUntil), Degraded: append([]string{}, g.Degraded...), OpensAt: instant(g.OpensAt),
 		Rules: views(g.Leaves, func(l explain.Leaf) Rule {
 			r := ruleView(l.SeenLeaf)
 			r.Version, r.UpdatedAt, r.Source = number(l.Version), instant(l.UpdatedAt), text(l.Source)

@@ -27,6 +27,9 @@ type Gate struct {
 	BlockedBy         []StartBlock `json:"blockedBy" doc:"Why no start is allowed now, most important first; empty if one is."`
 	StartCondition    Maybe[Rule]  `json:"startCondition" doc:"null without one. Under cron it is one of the rules, too."`
 	Rules             []Rule       `json:"rules"`
+	PreferUntil       *time.Time   `json:"preferUntil" doc:"When preferred rules cease to close the gate; null without such rules."`
+	Degraded          []string     `json:"degraded" doc:"The preferred rules that do not pass and without which the gate is open."`
+	OpensAt           *time.Time   `json:"opensAt" doc:"When a closed gate opens if its data stays as it is; null if time alone does not open it."`
 	Run               Maybe[Run]   `json:"run" doc:"The run of that period; null if there is none."`
 	RetryAfterSeconds *int64       `json:"retryAfterSeconds" doc:"When to ask again; null while a start is allowed, or if asking again is pointless."`
 }
@@ -45,7 +48,8 @@ type Rule struct {
 	Field            *string    `json:"field"`
 	Needs            any        `json:"needs" doc:"What the field is compared with."`
 	From             *string    `json:"from" doc:"The other pipeline whose sensor is read."`
-	Level            string     `json:"level" enum:"required,advisory"`
+	Level            string     `json:"level" enum:"required,preferred,advisory" doc:"A preferred rule closes the gate only until preferUntil."`
+	Time             *string    `json:"time" doc:"settled and over in words; null without."`
 	Group            *string    `json:"group" doc:"Its position in a group, as text."`
 	Outcome          string     `json:"outcome" enum:"pass,fail,unknown" doc:"Of the rule itself."`
 	EffectiveOutcome string     `json:"effectiveOutcome" enum:"pass,fail,unknown" doc:"After every not around the rule: what it contributes to the gate."`
@@ -107,6 +111,7 @@ func (a *API) gateView(ctx context.Context, e *catalog.Entry, date period.Period
 	}
 	out := Gate{
 		Pipeline: string(e.ID), Date: date.String(), Turn: turnOf(e, date, s.Run.Status.Open(), now), At: now.UTC(), Open: ask.Allowed(), Outcome: ask.Verdict.Outcome.String(), Rules: []Rule{},
+		PreferUntil: instant(ask.PreferUntil), Degraded: append([]string{}, ask.Degraded...), OpensAt: instant(ask.OpensAt),
 		BlockedBy: views(ask.Blocks, func(b gate.Block) StartBlock {
 			return StartBlock{Code: string(b.Code), Reason: b.Reason, Until: instant(b.Until)}
 		}),
@@ -138,6 +143,7 @@ func (a *API) situation(ctx context.Context, e *catalog.Entry, date period.Perio
 	if s.Run, err = a.store.Run(ctx, key); err != nil && !errors.Is(err, store.ErrNotFound) {
 		return s, fmt.Errorf("read run %s: %w", key, err)
 	}
+	s.Opened = s.Run.Progress.WindowStart
 	if version := s.Run.Progress.Opening.ConfigVersion; version != "" && version != e.Version {
 		// An attempt keeps the version it opened with. One that cannot be read any more is answered by the version in force.
 		if def, err := a.catalog.Definition(ctx, e.ID, version); err == nil {
@@ -177,11 +183,14 @@ func number(n int64) *int64 {
 
 func ruleView(leaf store.SeenLeaf) Rule {
 	level := rule.Required
-	if leaf.Advisory {
+	switch {
+	case leaf.Advisory:
 		level = rule.Advisory
+	case leaf.Preferred:
+		level = rule.Preferred
 	}
 	return Rule{
-		Key: leaf.Key, Check: string(leaf.Check), Field: text(leaf.Field), Needs: leaf.Needs, From: text(leaf.From), Level: string(level),
+		Key: leaf.Key, Check: string(leaf.Check), Field: text(leaf.Field), Needs: leaf.Needs, From: text(leaf.From), Level: string(level), Time: text(leaf.Time),
 		Group: text(leaf.Group), Outcome: leaf.Outcome.String(), EffectiveOutcome: leaf.Outcome.In(leaf.Negated).String(), Value: leaf.Value, Reason: leaf.Reason,
 	}
 }

@@ -12,7 +12,8 @@ type Extra interface{ extra() }
 
 // Gate is the result of evaluating the rules.
 type Gate struct {
-	Rules []RuleOutcome `json:"rules" doc:"each rule with its outcome, value and reason"`
+	Rules    []RuleOutcome `json:"rules" doc:"each rule with its outcome, value and reason"`
+	Degraded []string      `json:"degraded,omitempty" doc:"the preferred rules that do not pass and without which the run starts"`
 }
 
 // RuleOutcome is one rule of a Gate.
@@ -24,7 +25,8 @@ type RuleOutcome struct {
 	Reason  string `json:"reason"`
 	// EffectiveOutcome is what a rule under a "not" contributes to the gate; empty if equal to Outcome.
 	EffectiveOutcome string `json:"effectiveOutcome,omitempty"`
-	Advisory         bool   `json:"advisory,omitempty"` // it never closes a gate
+	Advisory         bool   `json:"advisory,omitempty"`  // it never closes a gate
+	Preferred        bool   `json:"preferred,omitempty"` // it closes a gate only for a time
 }
 
 // Closes reports whether the rule keeps the gate closed.

@@ -124,6 +124,10 @@ type Gate struct {
 	Outcome  rule.Outcome
 	Bypassed bool
 	Leaves   []Leaf
+
+	PreferUntil time.Time // when the preferred rules cease to close it; zero without such rules
+	Degraded    []string  // the preferred rules that do not pass and without which it is open
+	OpensAt     time.Time // when it opens if its data stays as it is; zero where time alone does not open it
 }
 
 // Leaf is one rule with the reading that it saw.
@@ -133,6 +137,7 @@ type Leaf struct {
 	Version   int64
 	UpdatedAt time.Time // zero where there was no reading
 	Source    string    // the writer, where it is known
+	PassesAt  time.Time // when it passes if its data stays as it is; zero where time alone does not help
 	Period    period.Period
 }
 

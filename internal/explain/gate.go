@@ -25,17 +25,25 @@ type inputs interface {
 // live evaluates a gate of def on what the store shows now; nil is the pipeline's own.
 func (l *look) live(ctx context.Context, def *pipeline.Definition, g *rule.Gate) (*Gate, error) {
 	q := gate.Question{Definition: def, Upstream: l.Catalog.Current().Definition, Period: l.key.Period, Gate: g}
+	if r := l.x.Run; r != nil && r.Status == run.Pending {
+		q.Opened = r.Progress.WindowStart
+	}
 	view, err := gate.Look(ctx, l.Store, q, l.now)
 	if err != nil {
 		return nil, err
 	}
-	out := &Gate{Live: true, At: l.now, Outcome: view.Verdict.Outcome}
+	out := &Gate{
+		Live: true, At: l.now, Outcome: view.Verdict.Outcome,
+		PreferUntil: view.PreferUntil, Degraded: view.Degraded, OpensAt: view.OpensAt,
+	}
 	for i, leaf := range view.Leaves() {
 		sensors := view.Sensors
 		if view.Verdict.Leaves[i].Age < 0 {
 			sensors = nil // it saw none, whatever the same sensor showed to another rule
 		}
-		out.Leaves = append(out.Leaves, l.leaf(leaf, view.Verdict.Leaves[i].Version, sensors))
+		shown := l.leaf(leaf, view.Verdict.Leaves[i].Version, sensors)
+		shown.PassesAt = view.Verdict.Leaves[i].PassesAt
+		out.Leaves = append(out.Leaves, shown)
 	}
 	return out, l.name(ctx, out.Leaves)
 }
@@ -53,7 +61,7 @@ func (l *look) stored(ctx context.Context) (*Gate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read snapshot %s: %w", id, err)
 	}
-	out := &Gate{At: s.At, Outcome: s.Outcome, Bypassed: s.Bypassed}
+	out := &Gate{At: s.At, Outcome: s.Outcome, Bypassed: s.Bypassed, PreferUntil: s.PreferUntil, Degraded: s.Degraded}
 	for _, leaf := range s.Leaves {
 		out.Leaves = append(out.Leaves, l.leaf(leaf, 0, s.Sensors))
 	}
@@ -67,6 +75,10 @@ func (l *look) leaf(seen store.SeenLeaf, version int64, sensors []store.SeenSens
 	for _, s := range sensors {
 		if s.Pipeline != l.owner(seen) || string(s.Key) != seen.Key || version != 0 && s.Version != version {
 			continue
+		}
+		if len(s.Slices) > 0 {
+			leaf.Version = s.Version // no single reading
+			break
 		}
 		leaf.Version, leaf.UpdatedAt, leaf.Period = s.Version, s.UpdatedAt, s.Period
 		break
@@ -121,6 +133,9 @@ func (l *look) name(ctx context.Context, leaves []Leaf) error {
 	return nil
 }
 
+// lapsed says that preferred rules do not close the gate any more.
+func (g *Gate) lapsed() bool { return !g.PreferUntil.IsZero() && !g.At.Before(g.PreferUntil) }
+
 // Closed lists the rules that keep the gate from opening.
 func (g *Gate) Closed() []Leaf {
 	var closed []Leaf
@@ -128,7 +143,7 @@ func (g *Gate) Closed() []Leaf {
 		return nil
 	}
 	for _, leaf := range g.Leaves {
-		if !leaf.Holds && !leaf.Advisory {
+		if !leaf.Holds && !leaf.Advisory && !(leaf.Preferred && g.lapsed()) {
 			closed = append(closed, leaf)
 		}
 	}

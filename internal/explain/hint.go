@@ -9,6 +9,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/reason"
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
@@ -40,6 +41,13 @@ func (l *look) hints(ctx context.Context, prefix string) error {
 	}
 	if more := len(closed) - maxHints; more > 0 {
 		l.opens("more", "and %d more rules", more)
+	}
+	if g := l.x.Gate; g != nil && g.Live && !g.OpensAt.IsZero() {
+		if g.OpensAt.Equal(g.PreferUntil) {
+			l.opens("hint", "time: the run starts without the preferred rules %s (validation.preferUntil)", reason.At("at", g.OpensAt))
+		} else if len(closed) > 1 {
+			l.opens("hint", "time: the gate opens %s if the data does not change before", reason.At("at", g.OpensAt))
+		}
 	}
 	return nil
 }
@@ -95,6 +103,12 @@ func (l *look) reading(leaf Leaf) string {
 	if leaf.Negated {
 		return fmt.Sprintf("a change of %s, so that this is no longer true: %s [%s]", sensor, leaf.Reason, leaf.Group)
 	}
+	if !leaf.PassesAt.IsZero() && !leaf.Negated {
+		return fmt.Sprintf("time: %s passes at %s if its data does not change before", sensor, period.Stamp(leaf.PassesAt))
+	}
+	if leaf.Over {
+		return fmt.Sprintf("readings of %s with %s: %s", sensor, condition(leaf), leaf.Reason)
+	}
 	text := fmt.Sprintf("%s with %s", sensor, condition(leaf))
 	switch leaf.Check {
 	case rule.AgeGT:
@@ -120,7 +134,7 @@ func (l *look) reading(leaf Leaf) string {
 
 // condition is what a rule asks of its field: `status equals "ready"`.
 func condition(leaf Leaf) string {
-	return rule.Asked{Check: leaf.Check, Field: leaf.Field, Value: leaf.Needs}.Condition()
+	return rule.Asked{Check: leaf.Check, Field: leaf.Field, Value: leaf.Needs, Time: leaf.Time}.Condition()
 }
 
 // command writes a reading that satisfies the rule; "" where no single value does. A write replaces the whole reading, so
@@ -150,7 +164,7 @@ func (l *look) command(leaf Leaf) string {
 // needed says that a reading must have the rule's field: the rule holds on it, or no other rule can stand in for it. The
 // time of the write itself is not a field of the data.
 func (leaf Leaf) needed() bool {
-	if leaf.Advisory || leaf.Field == "" || leaf.Field == "updatedAt" {
+	if leaf.Advisory || leaf.Over || leaf.Field == "" || leaf.Field == "updatedAt" {
 		return false
 	}
 	return leaf.Holds && leaf.Value != nil || !leaf.Holds && leaf.Group == ""

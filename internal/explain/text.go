@@ -122,6 +122,12 @@ func (x Explanation) rules(w *lines) {
 	if len(g.Leaves) == 0 {
 		w.add(Plain, "  there are no rules")
 	}
+	if !g.PreferUntil.IsZero() {
+		w.add(Plain, "  preferred rules close the gate until %s", period.Stamp(g.PreferUntil))
+	}
+	for _, missing := range g.Degraded {
+		w.add(Plain, "  degraded: open without %s", printable(missing))
+	}
 	for _, leaf := range g.Leaves {
 		key := leaf.Key
 		if leaf.From != "" {
@@ -149,8 +155,11 @@ func aside(leaf Leaf) string {
 	if leaf.Group != "" {
 		text = " [" + leaf.Group + "]"
 	}
-	if leaf.Advisory {
+	switch {
+	case leaf.Advisory:
 		text += " (advisory: does not count)"
+	case leaf.Preferred:
+		text += " (preferred)"
 	}
 	return text
 }

@@ -35,6 +35,8 @@ type Question struct {
 	Gate *rule.Gate
 	// Fire is the instant that opened the run under cron. Zero means the fire that is for Period.
 	Fire time.Time
+	// Opened is when the window of the run's attempt begins. Zero means the earliest instant at which Period can open.
+	Opened time.Time
 	// PostRun asks for the sensors of the post-run rules as well. They do not take part in the verdict.
 	PostRun bool
 }
@@ -62,8 +64,13 @@ func Look(ctx context.Context, r reader, q Question, now time.Time) (View, error
 	sensors := make([]store.SeenSensor, len(refs))
 	for i, ref := range refs {
 		sensors[i] = noted(q.Definition.ID, ref, seen[i])
+		if len(sensors[i].Slices) > 0 {
+			prune(sensors[i].Slices, g.Fields(i))
+		}
 	}
-	return View{Verdict: g.Explain(seen[:decisive], now), Sensors: sensors[:inputs:inputs], PostRun: sensors[inputs:], Read: versions}, nil
+	v := View{Verdict: g.Explain(seen[:decisive], now), Sensors: sensors[:inputs:inputs], PostRun: sensors[inputs:], Read: versions}
+	v.overTime(q, g, seen[:decisive], now)
+	return v, nil
 }
 
 // startBeside is the start condition's sensor where it is not part of the gate: without cron it opens the run and is

@@ -8,6 +8,7 @@ import (
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/schedule"
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -15,13 +16,24 @@ import (
 // read gives what each of refs shows, in their order, and the versions of all readings that were read for it.
 func (q Question) read(ctx context.Context, r reader, refs []rule.Ref) (rule.Snapshot, []store.ReadVersion, error) {
 	upstreams := make(map[int]*upstream)
+	var over map[int][]period.Period
 	var queries []store.ReadingQuery
 	for i, ref := range refs {
 		if id, ok := q.upstreamOf(ref); ok {
 			upstreams[i] = q.upstream(id)
 			continue
 		}
-		queries = append(queries, store.ReadingQuery{Pipeline: owner(q.Definition.ID, ref), Key: ref.Key, Period: q.Period})
+		query := store.ReadingQuery{Pipeline: owner(q.Definition.ID, ref), Key: ref.Key, Period: q.Period}
+		if ref.Over != (rule.Range{}) {
+			if over == nil {
+				over = map[int][]period.Period{}
+			}
+			over[i] = Slices(q.Definition.Schedule, ref.Over, q.Period)
+			if n := len(over[i]); n > 0 {
+				query.Period, query.Through = over[i][0], over[i][n-1]
+			}
+		}
+		queries = append(queries, query)
 	}
 	var answers [][]*sensor.Reading
 	if len(queries) > 0 {
@@ -43,10 +55,25 @@ func (q Question) read(ctx context.Context, r reader, refs []rule.Ref) (rule.Sna
 			snapshot[i] = up.seen(q.Period)
 			continue
 		}
-		snapshot[i] = q.shows(ref, answers[0])
+		if ref.Over != (rule.Range{}) {
+			snapshot[i] = sensor.Seen{For: q.Period, Over: sensor.ForSlices(over[i], answers[0])}
+			if len(over[i]) == 0 {
+				snapshot[i].Note = "the calendar excludes all of them"
+			}
+		} else {
+			snapshot[i] = q.shows(ref, answers[0])
+		}
 		answers = answers[1:]
 	}
 	return snapshot, versions, nil
+}
+
+// Slices lists the slices that a rule over a range is evaluated for when the run is for p.
+func Slices(on *schedule.Schedule, r rule.Range, p period.Period) []period.Period {
+	if r.Last > 0 {
+		return on.LastSlices(p, r.Size, r.Last)
+	}
+	return on.SlicesIn(p, r.Size)
 }
 
 // versionsOf lists the versions of the readings that queries were answered with.

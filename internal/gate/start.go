@@ -103,8 +103,8 @@ func Ask(ctx context.Context, r reader, s Situation, now time.Time) (Answer, err
 
 // Unmet is what the facts themselves have against a start, whatever the time and the run: an excluded period, a start
 // condition that is not met, rules that do not hold.
-func (a Answer) Unmet(q Question) []Block {
-	return known(q.excluded(), a.startUnmet(), a.rulesClosed())
+func (a Answer) Unmet(q Question, now time.Time) []Block {
+	return known(q.excluded(), a.startUnmet(), a.rulesClosed(now))
 }
 
 // known leaves out what is no block.
@@ -121,7 +121,7 @@ func (s Situation) blocks(a Answer, now time.Time) []Block {
 		excluded = s.excluded()
 	}
 	if !s.Run.Progress.Opening.GateBypassed {
-		rules = a.rulesClosed()
+		rules = a.rulesClosed(now)
 	}
 	blocks := known(s.dry(), excluded, s.paused(), s.notDue(now), s.start(a, now), rules, s.slots())
 	if len(blocks) == 0 {
@@ -243,13 +243,13 @@ func (a Answer) startUnmet() Block {
 }
 
 // rulesClosed are the rules beside the start condition that do not hold.
-func (a Answer) rulesClosed() Block {
+func (a Answer) rulesClosed(now time.Time) Block {
 	if a.View.Open() {
 		return Block{}
 	}
 	closed, total, first := 0, 0, ""
 	for _, l := range a.Verdict.Leaves {
-		if l.Advisory || l.Start {
+		if l.Advisory || l.Start || l.Preferred && a.Lapsed(now) {
 			continue
 		}
 		if total++; l.Effective() != rule.Pass {
@@ -261,7 +261,7 @@ func (a Answer) rulesClosed() Block {
 	if closed == 0 { // nothing but the start condition keeps it closed
 		return Block{}
 	}
-	return Block{Code: RulesClosed, Reason: fmt.Sprintf("%s: %s", CountClosed(closed, total), first)}
+	return Block{Code: RulesClosed, Reason: fmt.Sprintf("%s: %s", CountClosed(closed, total), first), Until: a.OpensAt}
 }
 
 // CountClosed says how many of a gate's rules keep it closed.

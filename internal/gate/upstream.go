@@ -21,6 +21,7 @@ type upstream struct {
 	keys []run.Key
 	own  run.Key // of our very period, where the upstream's slices are larger: a dated reading opens runs of any size
 	runs map[run.Key]run.Run
+	need int // how many must be COMPLETED; 0 is all
 }
 
 // upstreamOf says which upstream ref asks for, if it asks for one.
@@ -35,7 +36,7 @@ func (q Question) upstreamOf(ref rule.Ref) (pipeline.ID, bool) {
 // upstream finds the runs that must be COMPLETED: those of every expected slice inside our period, or the one that
 // holds it. A calendar that leaves none inside it gives no permission: nothing would ever have produced the data.
 func (q Question) upstream(id pipeline.ID) *upstream {
-	up := &upstream{id: id}
+	up := &upstream{id: id, need: q.Definition.AtLeast[id]}
 	var def *pipeline.Definition
 	if q.Upstream != nil {
 		def = q.Upstream(id)
@@ -93,12 +94,24 @@ func (u *upstream) seen(p period.Period) sensor.Seen {
 		return sensor.Seen{For: p, Note: u.note}
 	}
 	done, first := u.progress()
-	if done == len(u.keys) {
-		return sensor.Seen{For: p, Reading: u.completed(p)}
+	enough := len(u.keys)
+	if u.need > 0 && len(u.keys) > 1 {
+		enough = u.need
 	}
 	of := ""
 	if len(u.keys) > 1 {
 		of = fmt.Sprintf("%d of %d runs of %s are COMPLETED", done, len(u.keys), u.id)
+	}
+	if enough < len(u.keys) && of != "" {
+		of += fmt.Sprintf(" (needs %d)", enough)
+	}
+	switch {
+	case done == len(u.keys) && done >= enough:
+		return sensor.Seen{For: p, Reading: u.completed(p)}
+	case done >= enough:
+		return sensor.Seen{For: p, Reading: u.completed(p), Note: of}
+	case done == len(u.keys):
+		return sensor.Seen{For: p, Note: fmt.Sprintf("all %d runs of %s are COMPLETED, but atLeast asks for %d", done, u.id, enough)}
 	}
 	r, there := u.runs[first]
 	switch {
@@ -127,10 +140,13 @@ func (u *upstream) progress() (done int, first run.Key) {
 
 // completed is the reading of an upstream that is done: the latest of its runs speaks for all.
 func (u *upstream) completed(p period.Period) *sensor.Reading {
-	last := u.runs[u.keys[0]]
+	var last run.Run
 	version := int64(0)
 	for _, key := range u.keys {
 		r := u.runs[key]
+		if r.Status != run.Completed {
+			continue
+		}
 		version += r.Version
 		if r.EndedAt.After(last.EndedAt) {
 			last = r

@@ -21,6 +21,10 @@ type View struct {
 	Sensors []store.SeenSensor  // of the gate, in the order of its Refs; then the start condition's, if it is not among them
 	PostRun []store.SeenSensor  // of the post-run rules, if the question asks for them
 	Read    []store.ReadVersion // all readings that these were chosen from
+
+	PreferUntil time.Time // when the preferred rules cease to close the gate; zero without such rules
+	Degraded    []string  // the preferred rules that do not pass and without which the gate is open
+	OpensAt     time.Time // when a closed gate opens if its data stays as it is; zero where time alone does not open it
 }
 
 // Open says that a start may rest on this view.
@@ -42,6 +46,7 @@ func (v View) Snapshot(r run.Run, at time.Time) store.Snapshot {
 		Key: r.Key, Attempt: r.Attempt, At: at, Config: r.Progress.Opening.ConfigVersion,
 		Outcome: v.Verdict.Outcome, Bypassed: r.Progress.Opening.GateBypassed,
 		Leaves: v.Leaves(), Sensors: v.Sensors, PostRun: v.PostRun,
+		PreferUntil: v.PreferUntil, Degraded: v.Degraded,
 	}
 }
 
@@ -49,7 +54,7 @@ func (v View) Snapshot(r run.Run, at time.Time) store.Snapshot {
 func SeenLeaf(l rule.Leaf) store.SeenLeaf {
 	return store.SeenLeaf{
 		Key: l.Rule.Key, From: l.Rule.From, Check: l.Rule.Check, Field: l.Rule.Field, Needs: l.Rule.Value,
-		Advisory: l.Advisory, Group: l.Path, Negated: l.Negated, Outcome: l.Outcome, Value: l.Value, Reason: l.Reason,
+		Over: l.Rule.Over, Time: l.Rule.Time, Advisory: l.Advisory, Preferred: l.Preferred, Group: l.Path, Negated: l.Negated, Outcome: l.Outcome, Value: l.Value, Reason: l.Reason,
 	}
 }
 
@@ -57,7 +62,7 @@ func SeenLeaf(l rule.Leaf) store.SeenLeaf {
 func (v View) Rules() []event.RuleOutcome {
 	rules := make([]event.RuleOutcome, 0, len(v.Verdict.Leaves))
 	for _, l := range v.Verdict.Leaves {
-		r := event.RuleOutcome{Key: l.Rule.Key, Check: string(l.Rule.Check), Outcome: l.Outcome.String(), Value: text(l.Value), Reason: l.Reason, Advisory: l.Advisory}
+		r := event.RuleOutcome{Key: l.Rule.Key, Check: string(l.Rule.Check), Outcome: l.Outcome.String(), Value: text(l.Value), Reason: l.Reason, Advisory: l.Advisory, Preferred: l.Preferred}
 		if l.Negated {
 			r.EffectiveOutcome = l.Effective().String()
 		}
@@ -84,7 +89,7 @@ func WithoutData(sensors []store.SeenSensor) []store.SeenSensor {
 	bare := slices.Clone(sensors)
 	for i := range bare {
 		if !IsUpstream(bare[i]) {
-			bare[i].Fields = nil
+			bare[i].Fields, bare[i].Slices = nil, nil
 		}
 	}
 	return bare
@@ -98,7 +103,10 @@ func noted(own pipeline.ID, ref rule.Ref, seen sensor.Seen) store.SeenSensor {
 	s := store.SeenSensor{Pipeline: owner(own, ref), Key: ref.Key, Start: ref.Start}
 	if r := seen.Reading; r != nil {
 		s.Period, s.Version, s.UpdatedAt, s.ExpiresAt = r.Period, r.Version, r.UpdatedAt, r.ExpiresAt
-		s.Content, s.Fields = Content(r.Fields), r.Fields
+		s.ChangedAt, s.Content, s.Fields = r.ChangedAt, Content(r.Fields), r.Fields
+	}
+	if len(seen.Over) > 0 {
+		noteSlices(&s, seen.Over)
 	}
 	return s
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/lifecycle"
@@ -396,13 +397,5 @@ func (b *bench) checkStarts() {
 
 // judge is the gate's outcome on nothing but the facts of a snapshot.
 func judge(d *pipeline.Definition, s store.Snapshot) rule.Outcome {
-	facts := make(rule.Snapshot, len(d.Gate.Refs()))
-	for i := range facts {
-		if seen := s.Sensors[i]; seen.Version != 0 {
-			facts[i].Reading = &sensor.Reading{
-				Key: seen.Key, Period: seen.Period, Fields: seen.Fields, UpdatedAt: seen.UpdatedAt, ExpiresAt: seen.ExpiresAt, Version: seen.Version,
-			}
-		}
-	}
-	return d.Gate.Decide(facts, s.At)
+	return gate.Judge(d.Gate, s)
 }

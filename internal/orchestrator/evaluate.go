@@ -34,7 +34,7 @@ func (w *work) evaluate(ctx context.Context) (lifecycle.Step, error) {
 	}
 	switch {
 	case !evaluated.Progress.GateOpen:
-		return w.closed(ctx, evaluated, view, row)
+		return w.closed(ctx, evaluated.EvaluateBy(view.OpensAt), view, row)
 	case w.run.Offered():
 		return w.stillOffered(ctx)
 	}
@@ -44,7 +44,7 @@ func (w *work) evaluate(ctx context.Context) (lifecycle.Step, error) {
 // look is what the gate shows now.
 func (w *work) look(ctx context.Context) (gate.View, error) {
 	return gate.Look(ctx, w.o.Store, gate.Question{
-		Definition: w.def, Upstream: w.o.Catalog.Current().Definition, Period: w.run.Period, PostRun: true,
+		Definition: w.def, Upstream: w.o.Catalog.Current().Definition, Period: w.run.Period, Opened: w.run.Progress.WindowStart, PostRun: true,
 	}, w.now)
 }
 

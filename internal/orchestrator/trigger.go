@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/gate"
@@ -98,10 +99,20 @@ func ending(ended run.Run, view gate.View) store.Snapshot {
 // tellPassed announces the open gate, once per attempt: the event's id sees to that.
 func (w *work) tellPassed(b *store.Batch, view gate.View) {
 	message := "the gate is open"
+	if n := len(view.Degraded); n > 0 {
+		message = fmt.Sprintf("the gate is open without %d preferred %s: %s", n, plural(n, "rule"), strings.Join(view.Degraded, "; "))
+	}
 	if o := w.run.Progress.Opening; o.GateBypassed && !view.Open() {
 		message = fmt.Sprintf("the gate is %s and was bypassed by %s: %s", view.Verdict.Outcome, o.By, o.Reason)
 	}
-	b.Emit(event.New(event.ValidationPassed, w.about(), message, event.Gate{Rules: view.Rules()}))
+	b.Emit(event.New(event.ValidationPassed, w.about(), message, event.Gate{Rules: view.Rules(), Degraded: view.Degraded}))
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return noun
+	}
+	return noun + "s"
 }
 
 // call is a start call that is ready to be made, or why it cannot be.

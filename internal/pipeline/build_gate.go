@@ -19,6 +19,10 @@ func (b *builder) buildGate(a additions) {
 	if v := b.file.Validation; v != nil {
 		fine = b.checkRules("validation.rules", v.Rules) && fine
 		own = append(own, rule.Part{Mode: v.Trigger, Rules: v.Rules})
+		if v.PreferUntil != nil {
+			b.def.Prefer = &v.PreferUntil.Prefer
+		}
+		fine = b.checkTimes(v) && fine
 	}
 	if !fine || a.failed {
 		return

@@ -26,7 +26,16 @@ func (b *builder) buildPostRun() {
 		b.clashf("postRun.evaluation.window", "postRun.evaluation.interval", "the window of %s is shorter than the interval of %s; make it at least as long",
 			document.Duration(p.Window), document.Duration(p.Interval))
 	}
-	if b.checkRules("postRun.rules", s.Rules) {
+	fine := b.checkRules("postRun.rules", s.Rules)
+	for path, leaf := range rule.Leaves(s.Rules) {
+		for key, written := range map[string]bool{"level": leaf.Level == rule.Preferred, "settled": leaf.Settled != nil, "over": leaf.Over != nil} {
+			if written {
+				b.errorf("postRun.rules"+path+"."+key, "is for the rules of validation, which wait for data; remove it here")
+				fine = false
+			}
+		}
+	}
+	if fine {
 		p.Gate = b.compile("postRun.rules", rule.Part{Mode: rule.ModeAll, Rules: s.Rules})
 	}
 	b.def.PostRun = p

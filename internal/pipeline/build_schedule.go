@@ -30,7 +30,7 @@ func (b *builder) buildSchedule() {
 		spec.Zone = s.Timezone.zone
 	}
 	if s.After != nil {
-		b.def.After = s.After.ids
+		b.def.After, b.def.AtLeast = s.After.ids, s.After.atLeast
 	}
 	spec.Size = b.periodSize(s)
 	spec.Time = b.earliestStart(s)

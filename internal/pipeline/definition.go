@@ -28,8 +28,10 @@ type Definition struct {
 
 	Opens     ScheduleID
 	Schedule  *schedule.Schedule
-	Start     *Start // the start condition; nil without
-	After     []ID   // upstream pipelines
+	Start     *Start     // the start condition; nil without
+	After     []ID       // upstream pipelines
+	AtLeast   map[ID]int // how many runs of an upstream suffice, where that is not all of them
+	Prefer    *Prefer    // until when preferred rules close the gate; nil without
 	Window    time.Duration
 	Interval  time.Duration
 	MaxActive int
@@ -64,6 +66,27 @@ func (d *Definition) Following(up *Definition, p period.Period) []period.Period 
 	}
 	slices.Reverse(inside)
 	return inside
+}
+
+// Prefer says until when preferred rules close the gate: until a time of day or of the hour, or for a while.
+type Prefer struct {
+	Clock *schedule.Clock
+	For   time.Duration // from the opening; without a Clock
+}
+
+// PreferUntil is when the preferred rules of d cease to close the gate of a run for p whose window began at opened; zero means
+// the earliest instant at which p can open. A time is looked for as the start condition's deadline is.
+func (d *Definition) PreferUntil(p period.Period, opened time.Time) time.Time {
+	if opened.IsZero() {
+		opened = d.Schedule.OpensFrom(p)
+	}
+	switch {
+	case d.Prefer == nil:
+		return opened
+	case d.Prefer.Clock != nil:
+		return sla.Close(*d.Prefer.Clock, p, d.Schedule)
+	}
+	return opened.Add(d.Prefer.For)
 }
 
 // CatchUp says which fires missed in a downtime are still opened.

@@ -41,7 +41,7 @@ type ScheduleSection struct {
 	Evaluation *EvaluationSection `yaml:"evaluation" doc:"How long and how often the gate is evaluated."`
 	Include    *IncludeSection    `yaml:"include" doc:"The only days it runs. Not with cron."`
 	Exclude    *Exclusion         `yaml:"exclude" doc:"Days on which it does not run."`
-	After      *upstreams         `yaml:"after" doc:"Upstream pipelines that must be COMPLETED for the same period."`
+	After      *upstreams         `yaml:"after" doc:"Upstream pipelines that must be COMPLETED for the same period: ids, or {pipeline, atLeast} if not all of an upstream's smaller periods have to be."`
 	MaxActive  int                `yaml:"maxActive" default:"0" min:"0" doc:"Open jobs of this pipeline at once; 0 is no limit."`
 	CatchUp    string             `yaml:"catchUp" enum:"all,latest" default:"all" doc:"Which fires missed in a downtime are opened while their window is open."`
 }
@@ -93,8 +93,9 @@ type SLASection struct {
 
 // ValidationSection is the gate.
 type ValidationSection struct {
-	Trigger rule.Mode   `yaml:"trigger" enum:"ALL,ANY" fold:"true" default:"ALL" doc:"Whether all rules must pass, or any."`
-	Rules   []rule.Rule `yaml:"rules" required:"true" minItems:"1" doc:"The rules."`
+	Trigger     rule.Mode   `yaml:"trigger" enum:"ALL,ANY" fold:"true" default:"ALL" doc:"Whether all rules must pass, or any."`
+	Rules       []rule.Rule `yaml:"rules" required:"true" minItems:"1" doc:"The rules."`
+	PreferUntil *preferText `yaml:"preferUntil" doc:"Until when rules with level: preferred close the gate: HH:MM, :MM, or a duration from the opening of the run."`
 }
 
 // JobSection is the job and its budgets.

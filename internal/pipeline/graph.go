@@ -27,6 +27,7 @@ func checkTogether(entries []*entry, shelf *shelf, opts Options) {
 	g.names = slices.Sorted(maps.Keys(g.byID))
 	for _, e := range entries {
 		g.checkNames(e)
+		g.checkCounts(e)
 	}
 	g.findCycles()
 }

@@ -171,10 +171,41 @@ func (seconds) JSONSchema() *jsonschema.Schema {
 	}}
 }
 
-// upstreams is schedule.after: a list of pipeline ids or, in the older form, the time of day that is now schedule.time.
+// preferText is validation.preferUntil: a time of day, a minute of the hour, or a duration.
+type preferText struct{ Prefer }
+
+// UnmarshalText parses any of the three.
+func (p *preferText) UnmarshalText(text []byte) error {
+	if strings.Contains(string(text), ":") {
+		clock, err := schedule.ParseClock(string(text))
+		p.Clock = &clock
+		return err
+	}
+	d, err := document.ParseDuration(string(text))
+	if err != nil || d <= 0 {
+		return fmt.Errorf("%q is neither a time such as \"09:00\" or \":30\" nor a duration such as 45m", text)
+	}
+	p.For = d
+	return nil
+}
+
+// JSONSchema describes all forms.
+func (preferText) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{clockText{}.JSONSchema(), document.Duration(0).JSONSchema()}}
+}
+
+// upstreams is schedule.after: a list of pipeline ids, some with the number of their runs that suffice, or, in the older form,
+// the time of day that is now schedule.time.
 type upstreams struct {
-	ids  []ID
-	time *clockText
+	ids     []ID
+	atLeast map[ID]int
+	time    *clockText
+}
+
+// upstreamSection is the longer form of an upstream.
+type upstreamSection struct {
+	Pipeline string `yaml:"pipeline" required:"true" doc:"The upstream's id."`
+	AtLeast  int    `yaml:"atLeast" min:"1" doc:"How many of its runs inside the period must be COMPLETED; all of them unless said."`
 }
 
 // DecodeNode reads either form.
@@ -195,23 +226,52 @@ func (u *upstreams) decodeList(n document.Node) []document.Finding {
 	seen := map[ID]bool{}
 	for i, item := range n.Items() {
 		id, path := ID(item.Text()), fmt.Sprintf("[%d]", i)
+		var long upstreamSection
+		if item.Kind() == document.Map {
+			found := item.Decode(&long)
+			for _, f := range found {
+				if f.Path = path + "." + f.Path; strings.HasSuffix(f.Path, ".") {
+					f.Path = path
+				}
+				findings = append(findings, f)
+			}
+			if hasError(found) {
+				continue
+			}
+			id = ID(long.Pipeline)
+		}
 		switch {
-		case item.Kind() != document.String || !id.Valid():
+		case item.Kind() == document.Map && !id.Valid():
+			findings = append(findings, document.Finding{Path: path + ".pipeline", Message: fmt.Sprintf("%q is not a pipeline id", id)})
+		case item.Kind() != document.Map && (item.Kind() != document.String || !id.Valid()):
 			findings = append(findings, document.Finding{Path: path, Message: fmt.Sprintf("%q is not a pipeline id", item.Text())})
 		case seen[id]:
 			findings = append(findings, document.Finding{Path: path, Message: fmt.Sprintf("%q is listed twice", id)})
 		default:
 			seen[id] = true
 			u.ids = append(u.ids, id)
+			if long.AtLeast > 0 {
+				if u.atLeast == nil {
+					u.atLeast = map[ID]int{}
+				}
+				u.atLeast[id] = long.AtLeast
+			}
 		}
 	}
 	return findings
 }
 
-// JSONSchema describes both forms.
+// JSONSchema describes all forms.
 func (upstreams) JSONSchema() *jsonschema.Schema {
+	id := &jsonschema.Schema{Type: "string", Pattern: idPattern}
+	long := &jsonschema.Schema{
+		Type: "object", Required: []string{"pipeline"}, AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
+		Properties: map[string]*jsonschema.Schema{
+			"pipeline": id, "atLeast": {Type: "integer", Minimum: jsonschema.Ptr(1.0)},
+		},
+	}
 	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{
-		{Type: "array", Items: &jsonschema.Schema{Type: "string", Pattern: idPattern}, UniqueItems: true},
+		{Type: "array", Items: &jsonschema.Schema{AnyOf: []*jsonschema.Schema{id, long}}, UniqueItems: true},
 		{Type: "string", Pattern: `^([01][0-9]|2[0-3]):[0-5][0-9]$`},
 	}}
 }

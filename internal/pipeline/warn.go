@@ -33,7 +33,7 @@ func (b *builder) warnAboutStatuses() {
 	}
 	for path, leaf := range rule.Leaves(v.Rules) {
 		name := sensorName{leaf.From, leaf.Key}
-		if !comparesStatus(leaf) || aged[name] {
+		if !comparesStatus(leaf) || aged[name] || leaf.Over != nil { // an undated reading counts for no slice
 			continue
 		}
 		aged[name] = true // one warning per sensor

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/rule"
@@ -77,19 +78,11 @@ func gateOf(w *world, c store.Config) *rule.Gate {
 
 // verdict is the gate's, on nothing but the facts of a snapshot.
 func verdict(w *world, c store.Config, s store.Snapshot) rule.Outcome {
-	gate := gateOf(w, c)
-	if gate == nil {
+	compiled := gateOf(w, c)
+	if compiled == nil {
 		return rule.Fail
 	}
-	facts := make(rule.Snapshot, len(gate.Refs()))
-	for i := range facts {
-		if seen := s.Sensors[i]; seen.Fields != nil {
-			facts[i].Reading = &sensor.Reading{
-				Key: seen.Key, Period: seen.Period, Fields: seen.Fields, UpdatedAt: seen.UpdatedAt, ExpiresAt: seen.ExpiresAt, Version: seen.Version,
-			}
-		}
-	}
-	return gate.Decide(facts, s.At)
+	return gate.Judge(compiled, s)
 }
 
 // checkFacts compares what a snapshot says it saw with what was written.

@@ -64,7 +64,7 @@ func (h *dryHandler) AdvanceDry(ctx context.Context, claim store.Claim, now time
 // evaluateDry looks at the gate. A dry run does not wait for a pause to end, since it starts nothing.
 func (h *dryHandler) evaluateDry(ctx context.Context, b *store.Batch, e *catalog.Entry, old run.Run, now time.Time) error {
 	q := h.question(e, old.Period)
-	q.PostRun = true
+	q.PostRun, q.Opened = true, old.Progress.WindowStart
 	view, err := gate.Look(ctx, h.store, q, now)
 	if err != nil {
 		return err
@@ -72,6 +72,9 @@ func (h *dryHandler) evaluateDry(ctx context.Context, b *store.Batch, e *catalog
 	next, err := old.Evaluated(view.Open(), now)
 	if err != nil {
 		return err
+	}
+	if !next.Progress.GateOpen {
+		next = next.EvaluateBy(view.OpensAt)
 	}
 	if next.Progress.GateOpen {
 		return h.wouldTrigger(ctx, b, e, old, next, view, now)
@@ -137,6 +140,7 @@ func (h *dryHandler) wouldTrigger(ctx context.Context, b *store.Batch, e *catalo
 	b.Snapshots = append(b.Snapshots, store.Snapshot{
 		ID: id, Key: old.Key, Attempt: old.Attempt, At: period.Instant(now), Config: e.Version,
 		Outcome: view.Verdict.Outcome, Bypassed: old.Progress.Opening.GateBypassed, Leaves: view.Leaves(), Sensors: view.Sensors, PostRun: view.PostRun, Read: view.Read,
+		PreferUntil: view.PreferUntil, Degraded: view.Degraded,
 	})
 	about := aboutDry(old, now)
 	gateIs := "open"

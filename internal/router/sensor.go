@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/rule"
@@ -33,6 +34,7 @@ type news struct {
 	row   store.Pipeline // the reader's
 
 	start, gate, post bool                 // what the sensor is to the reader
+	over              bool                 // its gate reads the sensor for several slices
 	upstream          *pipeline.Definition // whose run it announces; nil for any other sensor
 	overlooked        bool                 // nobody reacted when it was written
 }
@@ -85,6 +87,7 @@ func (h *readingHandler) react(ctx context.Context, n news, now time.Time) error
 
 func (h *readingHandler) newsFor(e *catalog.Entry, row store.Pipeline, c store.Change) news {
 	n := news{Change: c, entry: e, row: row, gate: reads(e, e.Gate, c)}
+	n.over = n.gate && readsOver(e, c)
 	n.start = e.Start != nil && reads(e, e.Start.Gate, c)
 	n.post = e.PostRun != nil && reads(e, e.PostRun.Gate, c)
 	if up, ok := strings.CutPrefix(string(c.Sensor), "run/"); ok && c.Pipeline == e.ID && slices.Contains(e.After, pipeline.ID(up)) {
@@ -98,13 +101,21 @@ func reads(e *catalog.Entry, g *rule.Gate, c store.Change) bool {
 	if g == nil {
 		return false
 	}
-	return slices.ContainsFunc(g.Refs(), func(ref rule.Ref) bool {
-		owner := e.ID
-		if ref.From != "" {
-			owner = pipeline.ID(ref.From)
-		}
-		return owner == c.Pipeline && ref.Key == c.Sensor
-	})
+	return slices.ContainsFunc(g.Refs(), func(ref rule.Ref) bool { return isOf(e, ref, c) })
+}
+
+// readsOver says whether the gate of e reads the sensor that c is about for several slices.
+func readsOver(e *catalog.Entry, c store.Change) bool {
+	return slices.ContainsFunc(e.Gate.Refs(), func(ref rule.Ref) bool { return ref.Over != rule.Range{} && isOf(e, ref, c) })
+}
+
+// isOf says that ref, in a gate of e, is the sensor that c is about.
+func isOf(e *catalog.Entry, ref rule.Ref, c store.Change) bool {
+	owner := e.ID
+	if ref.From != "" {
+		owner = pipeline.ID(ref.From)
+	}
+	return owner == c.Pipeline && ref.Key == c.Sensor
 }
 
 // slice is the period that the write is for as a start condition: the one it names, else the one that holds the instant
@@ -184,6 +195,9 @@ func (n news) periods() []period.Period {
 	case n.upstream != nil:
 		return n.entry.Following(n.upstream, n.Period)
 	case !n.Period.IsZero():
+		if whole := n.Period.Outer(n.entry.Schedule.Size()); n.over && !whole.IsZero() && whole != n.Period {
+			return []period.Period{n.Period, whole}
+		}
 		return []period.Period{n.Period}
 	}
 	own := n.entry.Schedule.PeriodAt(n.At)
@@ -197,6 +211,8 @@ func (n news) periods() []period.Period {
 // smaller slices inside its own.
 func (h *readingHandler) standing(ctx context.Context, n news) ([]run.Run, error) {
 	switch {
+	case n.over && !n.Period.IsZero() && n.upstream == nil && !n.entry.DryRun:
+		return h.runsOver(ctx, n)
 	case n.entry.DryRun || n.upstream != nil || n.Period.Size() == period.Minute:
 		return nil, nil
 	case !n.Period.IsZero():
@@ -209,6 +225,39 @@ func (h *readingHandler) standing(ctx context.Context, n news) ([]run.Run, error
 		return nil, fmt.Errorf("list open runs of %s: %w", n.entry.ID, err)
 	}
 	return open, nil
+}
+
+// runsOver lists the runs inside the slice of the write, and the open ones of which it is one of the slices that their gate reads.
+func (h *readingHandler) runsOver(ctx context.Context, n news) ([]run.Run, error) {
+	runs, err := h.runsInside(ctx, n.entry, n.Period)
+	if err != nil {
+		return nil, err
+	}
+	open, err := h.store.OpenRuns(ctx, n.entry.ID)
+	if err != nil {
+		return nil, fmt.Errorf("list open runs of %s: %w", n.entry.ID, err)
+	}
+	for _, one := range open {
+		same := func(r run.Run) bool { return r.Key == one.Key }
+		if n.sliceOf(one.Period) && !slices.ContainsFunc(runs, same) {
+			runs = append(runs, one)
+		}
+	}
+	return runs, nil
+}
+
+// sliceOf says whether the write is of one of the slices that the gate of a run for p reads, or holds some of them.
+func (n news) sliceOf(p period.Period) bool {
+	on := n.entry.Schedule
+	for _, ref := range n.entry.Gate.Refs() {
+		if ref.Over == (rule.Range{}) || !isOf(n.entry, ref, n.Change) {
+			continue
+		}
+		if slices.ContainsFunc(gate.Slices(on, ref.Over, p), n.Period.Holds) {
+			return true
+		}
+	}
+	return false
 }
 
 // runsInside lists the pipeline's own runs, and all that are open, inside a slice.

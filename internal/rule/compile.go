@@ -24,14 +24,14 @@ func Compile(parts ...Part) (*Gate, error) {
 		return nil, err
 	}
 	var c compiler
-	c.gate.root.kind = allGroup
+	c.gate.root.kind, c.gate.preferred.kind = allGroup, allGroup
 	for _, part := range parts {
 		c.start = part.Start
 		list := group{kind: allGroup, members: part.Rules}
 		if part.Mode == ModeAny {
 			list.kind = anyGroup
 		}
-		c.gate.root.add(c.list(list, place{}, list.kind == anyGroup))
+		c.gate.root.add(c.list(list, place{top: true}, list.kind == anyGroup))
 	}
 	gate := c.gate // by itself: what it took to compile it goes
 	gate.settle(c.advisory)
@@ -43,6 +43,7 @@ func (g *Gate) settle(advisory []predicate) {
 	g.refs, g.reports = exact(g.refs), exact(g.reports)
 	g.predicates = make([]predicate, 0, len(g.reports))
 	g.place(&g.root)
+	g.place(&g.preferred)
 	g.predicates = append(g.predicates, advisory...)
 	for i, p := range g.predicates {
 		g.reports[p.report].predicate = int32(i)
@@ -92,9 +93,11 @@ type compiler struct {
 
 // place is where a rule stands in the tree.
 type place struct {
-	path     string // for people: "any 1 of 3"
-	negated  bool   // an odd number of "not" stands around it
-	advisory bool   // it, or a group around it, is only shown
+	path      string // for people: "any 1 of 3"
+	negated   bool   // an odd number of "not" stands around it
+	advisory  bool   // it, or a group around it, is only shown
+	preferred bool   // it, or a group around it, closes the gate only for a time
+	top       bool   // no group is around it
 }
 
 // list compiles the members of a group. The path of each member says which one of the group it is if numbered.
@@ -129,9 +132,16 @@ func join(path, place string) string {
 	return path + " › " + place
 }
 
-// rule compiles a predicate or a group; what is advisory is reported but gives no node.
+// rule compiles a predicate or a group; what is advisory is reported but gives no node, and what is preferred stands apart.
 func (c *compiler) rule(r Rule, at place) node {
 	at.advisory = at.advisory || r.Level == Advisory
+	if at.top && r.Level == Preferred {
+		at.top, at.preferred = false, true
+		r.Level = Required
+		c.gate.preferred.add(c.rule(r, at))
+		return node{}
+	}
+	at.top = false
 	if groups := r.groups(); len(groups) > 0 {
 		n := c.list(groups[0], at, true)
 		if at.advisory {
@@ -150,7 +160,11 @@ func (c *compiler) rule(r Rule, at place) node {
 
 func (c *compiler) predicate(r Rule) predicate {
 	p, _ := parse(r)
-	p.slot = c.slot(Ref{From: r.From, Key: sensor.Key(r.Key), Start: c.start})
+	ref := Ref{From: r.From, Key: sensor.Key(r.Key), Start: c.start}
+	if r.Over != nil {
+		ref.Over = r.Over.compiled()
+	}
+	p.slot = c.slot(ref)
 	p.report = int32(len(c.gate.reports))
 	return p
 }

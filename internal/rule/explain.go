@@ -14,11 +14,13 @@ type Asked struct {
 	Value any
 	From  string
 	Level Level
+	Over  bool   // it is evaluated for several slices
+	Time  string // settled and over in words: "settled for 15m", "for at least 22 hours"; often ""
 }
 
 // Asked is a predicate without its groups, of which it has none.
 func (r Rule) Asked() Asked {
-	return Asked{Key: r.Key, Check: r.Check, Field: r.Field, Value: r.Value, From: r.From, Level: r.Level}
+	return Asked{Key: r.Key, Check: r.Check, Field: r.Field, Value: r.Value, From: r.From, Level: r.Level, Over: r.Over != nil, Time: r.time()}
 }
 
 // Condition is what a rule asks of its field: `status equals "ready"`.
@@ -30,14 +32,21 @@ func (a Asked) Condition() string {
 	if a.Value != nil {
 		text += " " + sensor.Literal(a.Value)
 	}
+	if a.Time != "" {
+		text += ", " + a.Time
+	}
 	return text
 }
 
 // Leaf is the report on one predicate.
 type Leaf struct {
-	Path     string  // where the leaf stands in the tree, for people: "", "any 1 of 3", "not" …
-	Rule     *Asked  // all verdicts of a gate share it, so it must not be changed
-	Advisory bool    // the rule, or a group around it, is only shown
+	Path     string // where the leaf stands in the tree, for people: "", "any 1 of 3", "not" …
+	Rule     *Asked // all verdicts of a gate share it, so it must not be changed
+	Advisory bool   // the rule, or a group around it, is only shown
+	// Preferred says that the rule, or a group around it, closes the gate only for a time.
+	Preferred bool
+	// PassesAt is when the rule passes if its data stays as it is; zero where it passes, or where time alone does not help.
+	PassesAt time.Time
 	Negated  bool    // an odd number of "not" stands around it
 	Start    bool    // it is the start condition
 	Outcome  Outcome // of the rule itself; Effective is what it contributes to the gate
@@ -74,7 +83,7 @@ func (g *Gate) Explain(s Snapshot, now time.Time) Verdict {
 	w.Grow(usualReason * len(g.reports))
 	for i := range g.reports {
 		r := &g.reports[i]
-		v.Leaves[i] = Leaf{Path: r.path, Rule: &r.rule, Advisory: r.advisory, Negated: r.negated, Start: r.start, Age: -1}
+		v.Leaves[i] = Leaf{Path: r.path, Rule: &r.rule, Advisory: r.advisory, Preferred: r.preferred, Negated: r.negated, Start: r.start, Age: -1}
 		w.needs = r.needs
 		g.predicates[r.predicate].fill(&v.Leaves[i], &w, s, now)
 	}
@@ -101,6 +110,11 @@ func (p *predicate) fill(l *Leaf, w *writer, s Snapshot, now time.Time) {
 		seen = &s[p.slot]
 	}
 	w.begin()
+	if p.timed {
+		p.fillOverTime(l, w, seen, now)
+		l.Reason = w.taken()
+		return
+	}
 	switch reading := seen.Reading; {
 	case reading == nil:
 		w.missing(seen)

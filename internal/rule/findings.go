@@ -46,6 +46,9 @@ func (c *checker) rule(r Rule, path string, depth int) (decides bool) {
 		return true
 	}
 	decides = true
+	if r.Level == Preferred && depth > 0 {
+		c.errorf(at(path, "level"), "is preferred inside a group, where it could not be told from the rest; write the level beside the outermost group")
+	}
 	groups := r.groups()
 	switch {
 	case len(groups) > 0:
@@ -70,6 +73,8 @@ func (r Rule) ownKeys() []string {
 		{"field", r.Field != ""},
 		{"value", r.Value != nil},
 		{"from", r.From != ""},
+		{"settled", r.Settled != nil},
+		{"over", r.Over != nil},
 	} {
 		if k.written {
 			keys = append(keys, k.name)

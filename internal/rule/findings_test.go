@@ -69,7 +69,7 @@ func TestFindingsSayWhatWouldBeRight(t *testing.T) {
 		"only advisory":       {rule.Rule{Any: []rule.Rule{advisory(x)}}, []string{"warning any: contains only advisory rules"}},
 		"not advisory":        {negated(advisory(x)), []string{"not.level: is advisory, so there is nothing to negate; write the level beside not"}},
 		"advisory not":        {advisory(negated(x)), nil},
-		"group level":         {rule.Rule{Level: "x", All: []rule.Rule{x}}, []string{`level: unknown level "x"; known are required, advisory`}},
+		"group level":         {rule.Rule{Level: "x", All: []rule.Rule{x}}, []string{`level: unknown level "x"; known are required, preferred, advisory`}},
 		"inside groups":       {rule.Rule{Any: []rule.Rule{x, atLeast(1, negated(rule.Rule{Key: "k"}))}}, []string{"any[1].atLeast.of[0].not.check: is required"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -47,6 +47,7 @@ func (o *Outcome) UnmarshalText(text []byte) error {
 type Gate struct {
 	refs       []Ref
 	root       node
+	preferred  node        // what must hold beside root, until an instant that is not the gate's business
 	predicates []predicate // those of each node side by side, advisory ones last
 	reports    []report    // one per predicate, as written
 }
@@ -57,8 +58,20 @@ func (g *Gate) Refs() []Ref { return append([]Ref(nil), g.refs...) }
 // Snapshot is what each of the gate's Refs shows, in that order.
 type Snapshot []sensor.Seen
 
-// Decide is the gate's outcome on s at now. On the passing path it allocates nothing.
-func (g *Gate) Decide(s Snapshot, now time.Time) Outcome { return g.root.eval(s, now) }
+// Decide is the gate's outcome on s at now, preferred rules included. On the passing path it allocates nothing.
+func (g *Gate) Decide(s Snapshot, now time.Time) Outcome {
+	out := g.root.eval(s, now)
+	if g.Prefers() {
+		out = min(out, g.preferred.eval(s, now))
+	}
+	return out
+}
+
+// DecideRequired is Decide without the preferred rules.
+func (g *Gate) DecideRequired(s Snapshot, now time.Time) Outcome { return g.root.eval(s, now) }
+
+// Prefers says that g has preferred rules.
+func (g *Gate) Prefers() bool { return !g.preferred.absent() }
 
 // node is a group: its members that are predicates stand side by side, those that are groups beside them.
 // Since rules have no effects, the order in which members are evaluated does not matter.

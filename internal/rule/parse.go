@@ -23,7 +23,7 @@ var checks = []string{
 }
 
 // levels are what a rule may say of itself; nothing is the same as required.
-var levels = []Level{"", Required, Advisory}
+var levels = []Level{"", Required, Preferred, Advisory}
 
 var ordersOf = map[Check]orders{GT: greater, GTE: greater | equal, LT: less, LTE: less | equal}
 
@@ -42,6 +42,8 @@ func parse(r Rule) (predicate, []document.Finding) {
 	p.from()
 	p.level()
 	p.check()
+	p.settled()
+	p.over()
 	return p.out, p.found
 }
 
@@ -80,7 +82,7 @@ func levelFindings(l Level) []document.Finding {
 	if slices.Contains(levels, l) {
 		return nil
 	}
-	return []document.Finding{{Path: "level", Message: fmt.Sprintf("unknown level %q%s", l, choice(string(l), []string{string(Required), string(Advisory)}))}}
+	return []document.Finding{{Path: "level", Message: fmt.Sprintf("unknown level %q%s", l, choice(string(l), []string{string(Required), string(Preferred), string(Advisory)}))}}
 }
 
 // choice ends a message about an unknown word: the close one, or else all of them.

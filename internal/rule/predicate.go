@@ -49,6 +49,7 @@ type predicate struct {
 	absent Outcome // when there is no reading or no such field
 	own    bool    // the field is ownTimestamp of an age check
 	dotted bool    // the field is a path
+	timed  bool    // it has settled or over
 	slot   int32   // of the sensor in a Snapshot
 	report int32   // of its rule
 	field  string
@@ -64,6 +65,7 @@ type rare struct {
 	path []string       // of a dotted field
 	in   []operand      // of opIn
 	expr *regexp.Regexp // of opMatches
+	time *timed         // of a rule with settled or over
 }
 
 // eval is the outcome on what the snapshot shows of the predicate's sensor.
@@ -71,7 +73,14 @@ func (p *predicate) eval(s Snapshot, now time.Time) Outcome {
 	if int(p.slot) >= len(s) {
 		return p.absent
 	}
-	r := s[p.slot].Reading
+	if p.timed {
+		return p.overTime(&s[p.slot], now)
+	}
+	return p.on(s[p.slot].Reading, now)
+}
+
+// on is the outcome on one reading; nil is none.
+func (p *predicate) on(r *sensor.Reading, now time.Time) Outcome {
 	if r == nil || expired(r, now) {
 		return p.absent
 	}

@@ -7,6 +7,8 @@ import (
 	"iter"
 	"strconv"
 
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
@@ -31,10 +33,11 @@ const (
 // Level says whether a rule can close the gate.
 type Level string
 
-// Required rules decide; advisory ones are only shown.
+// Required rules decide; preferred ones do so until an instant that the pipeline sets; advisory ones are only shown.
 const (
-	Required Level = "required"
-	Advisory Level = "advisory"
+	Required  Level = "required"
+	Preferred Level = "preferred"
+	Advisory  Level = "advisory"
 )
 
 // Mode says how the rules of a list combine.
@@ -48,16 +51,18 @@ const (
 
 // Rule is one predicate, or one group, as written in a pipeline file.
 type Rule struct {
-	Key     string   `yaml:"key" doc:"The sensor to check, without #period: the reading for the run's period is used."`
-	Check   Check    `yaml:"check" enum:"exists,equals,not_equals,in,gt,gte,lt,lte,age_lt,age_gt,matches" doc:"The check."`
-	Field   string   `yaml:"field" doc:"The field of the reading to check; a dotted path reaches into objects. Required by all checks but exists; the default of age checks is updatedAt."`
-	Value   any      `yaml:"value" doc:"What the field is compared with: a list for in, a duration such as 2h for age_lt and age_gt, a regular expression (RE2) for matches. Needed by all checks but exists."`
-	From    string   `yaml:"from" doc:"Another pipeline's id: its sensor is read instead of this pipeline's."`
-	Level   Level    `yaml:"level" enum:"required,advisory" default:"required" doc:"An advisory rule is shown but never affects the gate or its group."`
-	All     []Rule   `yaml:"all" doc:"A group that passes when all of its rules pass."`
-	Any     []Rule   `yaml:"any" doc:"A group that passes when one of its rules passes."`
-	AtLeast *AtLeast `yaml:"atLeast" doc:"A group that passes when at least n of its rules pass."`
-	Not     *Rule    `yaml:"not" doc:"Passes if the rule inside it fails; unknown stays unknown."`
+	Key     string             `yaml:"key" doc:"The sensor to check, without #period: the reading for the run's period is used."`
+	Check   Check              `yaml:"check" enum:"exists,equals,not_equals,in,gt,gte,lt,lte,age_lt,age_gt,matches" doc:"The check."`
+	Field   string             `yaml:"field" doc:"The field of the reading to check; a dotted path reaches into objects. Required by all checks but exists; the default of age checks is updatedAt."`
+	Value   any                `yaml:"value" doc:"What the field is compared with: a list for in, a duration such as 2h for age_lt and age_gt, a regular expression (RE2) for matches. Needed by all checks but exists."`
+	From    string             `yaml:"from" doc:"Another pipeline's id: its sensor is read instead of this pipeline's."`
+	Level   Level              `yaml:"level" enum:"required,preferred,advisory" default:"required" doc:"A preferred rule closes the gate only until validation.preferUntil; an advisory rule is shown but never affects the gate or its group."`
+	Settled *document.Duration `yaml:"settled" above:"0s" doc:"The rule passes only while the data of its reading has not changed for this long."`
+	Over    *Over              `yaml:"over" doc:"Evaluate the rule for several slices of time rather than for the run's period."`
+	All     []Rule             `yaml:"all" doc:"A group that passes when all of its rules pass."`
+	Any     []Rule             `yaml:"any" doc:"A group that passes when one of its rules passes."`
+	AtLeast *AtLeast           `yaml:"atLeast" doc:"A group that passes when at least n of its rules pass."`
+	Not     *Rule              `yaml:"not" doc:"Passes if the rule inside it fails; unknown stays unknown."`
 }
 
 // AtLeast passes when N of its rules pass.
@@ -66,11 +71,27 @@ type AtLeast struct {
 	Of []Rule `yaml:"of" required:"true" doc:"The rules to choose from."`
 }
 
+// Over says for which slices of time a rule is evaluated, and for how many of them it must pass: those inside the period
+// (Slices), or the last ones up to and including it (Last, Of).
+type Over struct {
+	Slices  string `yaml:"slices" enum:"week,day,hour,minute" doc:"All slices of this size inside the run's period."`
+	Last    int    `yaml:"last" min:"1" max:"1500" doc:"So many slices, up to and including the run's period."`
+	Of      string `yaml:"of" enum:"month,week,day,hour,minute" doc:"The size of the slices that last counts."`
+	AtLeast int    `yaml:"atLeast" min:"1" doc:"For how many of the slices the rule must pass; all of them unless said."`
+}
+
+// Range is a compiled Over without the number that must pass. The zero Range is the run's period itself.
+type Range struct {
+	Size period.Size
+	Last int // 0: the slices inside the period
+}
+
 // Ref is a sensor that a gate reads.
 type Ref struct {
 	From  string // another pipeline's id; "" is the gate's own
 	Key   sensor.Key
-	Start bool // read as a start condition (sensor.ForStart) rather than as a standing fact
+	Start bool  // read as a start condition (sensor.ForStart) rather than as a standing fact
+	Over  Range // read for several slices (sensor.ForSlices)
 }
 
 // Leaves walks the predicates of rules, those inside groups included, each with its path relative to the list:

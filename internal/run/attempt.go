@@ -38,6 +38,15 @@ func (r Run) Evaluated(open bool, now time.Time) (Run, error) {
 	return next, nil
 }
 
+// EvaluateBy makes the next evaluation of a closed gate at an instant, if that is earlier: time alone opens the gate then. The
+// zero time changes nothing.
+func (r Run) EvaluateBy(at time.Time) Run {
+	if !at.IsZero() && at.Before(r.Progress.NextEvaluation) {
+		r.Progress.NextEvaluation = at.Round(0).UTC()
+	}
+	return r
+}
+
 // Wake moves the version of an attempt because something that it depends on has changed: a sensor was
 // written, a slot became free, a pause ended. Whoever has decided on the version before must decide again.
 // A PENDING or offered attempt is evaluated now, but never before the end of a backoff or before schedule.time.

@@ -13,6 +13,26 @@ type Seen struct {
 	For     period.Period // the period that was asked for
 	Other   period.Period // without a Reading: a period there is a reading for, the newest; zero if there is none
 	Note    string        // why a reading does not count, or what to know beside the one that does; often ""
+	Over    []Seen        // of a rule over several slices: what each of them shows, in order; then there is no Reading
+}
+
+// ForSlices picks what a rule over several slices sees for each of them, among the latest reading of each period (any order).
+// It is ForPeriod without the undated reading, which is a fact about no slice.
+func ForSlices(slices []period.Period, latest []*Reading) []Seen {
+	dated := make(map[period.Period]*Reading, len(latest))
+	for _, r := range latest {
+		if r != nil && !r.Deleted && !r.Period.IsZero() {
+			dated[r.Period] = r
+		}
+	}
+	all := make([]Seen, len(slices))
+	for i, p := range slices {
+		all[i].For = p
+		for size := p.Size(); size <= period.Month && all[i].Reading == nil; size++ {
+			all[i].Reading = dated[p.Outer(size)]
+		}
+	}
+	return all
 }
 
 // ForPeriod picks what rules see of one key for period p, among the latest reading of each period (any order):

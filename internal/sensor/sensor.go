@@ -27,12 +27,21 @@ func (f Fields) At(path string) any {
 	return Fields(inner).At(rest)
 }
 
+// Unchanged returns the instant since which the data of r has been as it is.
+func (r *Reading) Unchanged() time.Time {
+	if r.ChangedAt.IsZero() {
+		return r.UpdatedAt
+	}
+	return r.ChangedAt
+}
+
 // Reading is one write of a sensor. With Deleted it has no fields: rules then see its period as if it had never been written.
 type Reading struct {
 	Key       Key
 	Period    period.Period // zero: undated
 	Fields    Fields
 	UpdatedAt time.Time
+	ChangedAt time.Time // since when it has had these fields, however often it was written since; zero: since UpdatedAt
 	Version   int64
 	Source    string
 	ExpiresAt time.Time // zero: never

@@ -161,13 +161,13 @@ func (w *watch) gateWasOpened(r run.Run, def *pipeline.Definition, now time.Time
 	return def.Gate.Decide(facts, written) == rule.Pass && def.Gate.Decide(facts, now) == rule.Pass
 }
 
-// facts are the readings up to a version as a run's gate sees them. It returns false for a gate with a start condition, which has
-// rules of its own for what counts.
+// facts are the readings up to a version as a run's gate sees them. It returns false for a gate with a start condition, or a rule
+// over several slices, which have rules of their own for what counts.
 func (w *watch) facts(r run.Run, def *pipeline.Definition, upTo int64) (rule.Snapshot, bool) {
 	refs := def.Gate.Refs()
 	facts := make(rule.Snapshot, len(refs))
 	for i, ref := range refs {
-		if ref.Start {
+		if ref.Start || ref.Over != (rule.Range{}) {
 			return nil, false
 		}
 		owner := r.Pipeline

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -52,6 +53,9 @@ func (w *watch) startIsSafe(r run.Run, b store.Batch) {
 		w.fail(NoUnsafeStart, "snapshot %s rests on config %s, which nobody stored", s.ID, s.Config)
 		return
 	}
+	if until := def.PreferUntil(r.Period, r.Progress.WindowStart); def.Gate.Prefers() && !s.PreferUntil.Equal(until) {
+		w.fail(NoUnsafeStart, "snapshot %s prefers rules until %s, its file until %s", s.ID, s.PreferUntil, until)
+	}
 	if got := verdict(def, s); got != rule.Pass {
 		w.fail(NoUnsafeStart, "start of %s rests on a gate that is %s", r.ID(), got)
 	}
@@ -60,15 +64,7 @@ func (w *watch) startIsSafe(r run.Run, b store.Batch) {
 
 // verdict is the gate's, on nothing but the facts of a snapshot.
 func verdict(def *pipeline.Definition, s store.Snapshot) rule.Outcome {
-	facts := make(rule.Snapshot, len(def.Gate.Refs()))
-	for i := range facts {
-		if seen := s.Sensors[i]; seen.Version != 0 || seen.Fields != nil {
-			facts[i].Reading = &sensor.Reading{
-				Key: seen.Key, Period: seen.Period, Fields: seen.Fields, UpdatedAt: seen.UpdatedAt, ExpiresAt: seen.ExpiresAt, Version: seen.Version,
-			}
-		}
-	}
-	return def.Gate.Decide(facts, s.At)
+	return gate.Judge(def.Gate, s)
 }
 
 // factsAreRight compares what a snapshot says it saw with what was written: the fact is true, it belongs to the period, and
@@ -79,6 +75,10 @@ func (w *watch) factsAreRight(def *pipeline.Definition, s store.Snapshot) {
 		if strings.HasPrefix(string(seen.Key), "run/") {
 			continue // answered from runs
 		}
+		if ref.Over != (rule.Range{}) {
+			w.slicesAreRight(def, s, ref.Over, seen)
+			continue
+		}
 		if seen.Version != 0 {
 			w.factIsTrue(s, seen)
 		}
@@ -87,6 +87,35 @@ func (w *watch) factsAreRight(def *pipeline.Definition, s store.Snapshot) {
 			continue
 		}
 		w.factIsTheBest(s, seen)
+	}
+}
+
+// slicesAreRight wants each slice of a rule over several in the snapshot, with the reading that was written for it.
+func (w *watch) slicesAreRight(def *pipeline.Definition, s store.Snapshot, r rule.Range, seen store.SeenSensor) {
+	zone, p := def.Schedule.Zone(), s.Key.Period
+	count := 0
+	for at := p.Start(zone); r.Last == 0 && at.Before(p.End(zone)); count++ {
+		at = period.At(at, r.Size, zone).End(zone)
+	}
+	if r.Last > 0 {
+		count = r.Last
+	}
+	if def.Schedule.Excluded(p) == "" && len(seen.Slices) > count {
+		w.fail(NoUnsafeStart, "snapshot %s counts %d slices of %s, there are %d", s.ID, len(seen.Slices), p, count)
+	}
+	for _, one := range seen.Slices {
+		if one.Version == 0 {
+			continue
+		}
+		written, there := w.written[one.Version]
+		if !there || written.pipeline != seen.Pipeline || written.Key != seen.Key || !written.Period.Holds(one.Date) {
+			w.fail(NoUnsafeStart, "snapshot %s saw %s for %s in version %d, which nobody wrote", s.ID, seen.Key, one.Date, one.Version)
+		}
+		for name, value := range one.Fields {
+			if !sensor.SameData(sensor.Fields{name: value}, sensor.Fields{name: written.Fields[name]}) {
+				w.fail(NoUnsafeStart, "snapshot %s saw %s of %s as %v, written was %v", s.ID, name, one.Date, value, written.Fields[name])
+			}
+		}
 	}
 }
 

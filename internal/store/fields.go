@@ -87,6 +87,20 @@ func (s *SeenSensor) UnmarshalJSON(text []byte) error {
 }
 
 // UnmarshalJSON keeps whole numbers exact.
+func (s *SeenSlice) UnmarshalJSON(text []byte) error {
+	type plain SeenSlice
+	over := struct {
+		*plain
+		Fields fields `json:"fields"`
+	}{plain: (*plain)(s)}
+	if err := json.Unmarshal(text, &over); err != nil {
+		return err
+	}
+	s.Fields = sensor.Fields(over.Fields)
+	return nil
+}
+
+// UnmarshalJSON keeps whole numbers exact.
 func (p *PostRun) UnmarshalJSON(text []byte) error {
 	type plain PostRun
 	over := struct {

@@ -84,6 +84,8 @@ type ReadingQuery struct {
 	Pipeline pipeline.ID
 	Key      sensor.Key
 	Period   period.Period
+	// Through asks for all readings of the periods from Period to this one, and of those that hold them.
+	Through period.Period
 }
 
 // HistoryQuery says which writes. A zero Period means all of them.

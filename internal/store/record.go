@@ -140,6 +140,10 @@ type Snapshot struct {
 	Sensors  []SeenSensor   `json:"sensors"`
 	PostRun  []SeenSensor   `json:"postRun,omitempty"` // the sensors of the post-run rules
 	Read     []ReadVersion  `json:"read,omitempty"`    // all that was read, shown or not; of an end only
+	// PreferUntil is when the preferred rules cease to close the gate; zero without such rules.
+	PreferUntil time.Time `json:"preferUntil,omitzero"`
+	// Degraded names the preferred rules that did not pass and without which the gate was open.
+	Degraded []string `json:"degraded,omitempty"`
 }
 
 // ReadVersion is a reading that a decision has read.
@@ -165,17 +169,21 @@ func (s Snapshot) Missed(r ReadVersion) bool {
 
 // SeenLeaf is the report on one rule at that moment.
 type SeenLeaf struct {
-	Key      string       `json:"key"`
-	From     string       `json:"from,omitempty"`
-	Check    rule.Check   `json:"check"`
-	Field    string       `json:"field,omitempty"`
-	Needs    any          `json:"needs,omitempty"`
-	Advisory bool         `json:"advisory,omitempty"`
-	Group    string       `json:"group,omitempty"`
-	Negated  bool         `json:"negated,omitempty"` // it stands under a "not"
-	Outcome  rule.Outcome `json:"outcome"`           // of the rule itself
-	Value    any          `json:"value"`
-	Reason   string       `json:"reason"`
+	Key      string     `json:"key"`
+	From     string     `json:"from,omitempty"`
+	Check    rule.Check `json:"check"`
+	Field    string     `json:"field,omitempty"`
+	Needs    any        `json:"needs,omitempty"`
+	Over     bool       `json:"over,omitempty"` // it was evaluated for several slices
+	Time     string     `json:"time,omitempty"` // settled and over in words
+	Advisory bool       `json:"advisory,omitempty"`
+	// Preferred says that the rule closes the gate only until Snapshot.PreferUntil.
+	Preferred bool         `json:"preferred,omitempty"`
+	Group     string       `json:"group,omitempty"`
+	Negated   bool         `json:"negated,omitempty"` // it stands under a "not"
+	Outcome   rule.Outcome `json:"outcome"`           // of the rule itself
+	Value     any          `json:"value"`
+	Reason    string       `json:"reason"`
 }
 
 // SeenSensor is one sensor of the gate or the start condition as it was seen.
@@ -187,7 +195,20 @@ type SeenSensor struct {
 	Version   int64         `json:"version"` // 0 where there was no reading
 	UpdatedAt time.Time     `json:"updatedAt,omitzero"`
 	ExpiresAt time.Time     `json:"expiresAt,omitzero"`
-	Content   string        `json:"content,omitempty"` // a hash of the data
+	ChangedAt time.Time     `json:"changedAt,omitzero"` // since when the data was as it is; zero: since UpdatedAt
+	Content   string        `json:"content,omitempty"`  // a hash of the data
+	Fields    sensor.Fields `json:"fields,omitempty"`
+	Slices    []SeenSlice   `json:"slices,omitempty"` // of a rule over several slices: each of them, in order
+}
+
+// SeenSlice is what one slice showed to a rule over several. Of its data it has the fields that the rule reads.
+type SeenSlice struct {
+	Date      period.Period `json:"date"`
+	Of        period.Period `json:"of,omitzero"`      // the period of the reading, if that is a longer one
+	Version   int64         `json:"version,omitzero"` // 0 where there was no reading
+	UpdatedAt time.Time     `json:"updatedAt,omitzero"`
+	ChangedAt time.Time     `json:"changedAt,omitzero"`
+	ExpiresAt time.Time     `json:"expiresAt,omitzero"`
 	Fields    sensor.Fields `json:"fields,omitempty"`
 }
 

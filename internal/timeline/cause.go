@@ -108,7 +108,7 @@ func (b *builder) closed(ctx context.Context) (map[run.Key]*explain.Rule, error)
 // live is the first rule that keeps the gate of a waiting run closed now; nil if none does.
 func (b *builder) live(ctx context.Context, r run.Run) (*explain.Rule, error) {
 	def := b.definition(ctx, r)
-	view, err := gate.Look(ctx, b.look.Store, gate.Question{Definition: def, Upstream: b.look.Catalog.Current().Definition, Period: r.Period}, b.look.now)
+	view, err := gate.Look(ctx, b.look.Store, gate.Question{Definition: def, Upstream: b.look.Catalog.Current().Definition, Period: r.Period, Opened: r.Progress.WindowStart}, b.look.now)
 	if err != nil || view.Verdict.Outcome == rule.Pass {
 		return nil, err
 	}

@@ -17,14 +17,16 @@ import (
 
 // reading is a reading as it is stored: as the current one of its period and, in the same form, in the history.
 type reading struct {
-	Key       sensor.Key      `json:"key"`
-	Period    period.Period   `json:"date,omitzero"`
-	Version   int64           `json:"version"`
-	UpdatedAt time.Time       `json:"updatedAt"`
-	ExpiresAt time.Time       `json:"expiresAt,omitzero"`
-	Source    string          `json:"source,omitempty"`
-	Order     int64           `json:"order,omitempty"`
-	Changed   bool            `json:"changed,omitempty"`
+	Key       sensor.Key    `json:"key"`
+	Period    period.Period `json:"date,omitzero"`
+	Version   int64         `json:"version"`
+	UpdatedAt time.Time     `json:"updatedAt"`
+	ExpiresAt time.Time     `json:"expiresAt,omitzero"`
+	Source    string        `json:"source,omitempty"`
+	Order     int64         `json:"order,omitempty"`
+	Changed   bool          `json:"changed,omitempty"`
+	// ChangedAt is since when the data has been as it is; zero if since UpdatedAt.
+	ChangedAt time.Time       `json:"changedAt,omitzero"`
 	Data      json.RawMessage `json:"data"` // store.EncodeData: equal texts are equal data
 	// Record is the newest record of a producer's stream that was stored for this row, by this write or one before it.
 	Record streamed `json:"record,omitzero"`
@@ -61,7 +63,7 @@ func (r *reading) change() store.Change {
 // sensor returns the reading as callers know it.
 func (r *reading) sensor() (*sensor.Reading, error) {
 	out := &sensor.Reading{
-		Key: r.Key, Period: r.Period, Version: r.Version, UpdatedAt: r.UpdatedAt, ExpiresAt: r.ExpiresAt, Source: r.Source,
+		Key: r.Key, Period: r.Period, Version: r.Version, UpdatedAt: r.UpdatedAt, ChangedAt: r.ChangedAt, ExpiresAt: r.ExpiresAt, Source: r.Source,
 	}
 	if err := store.DecodeData(out, r.Data); err != nil {
 		return nil, fmt.Errorf("read reading %s of %s: %w", r.Key, r.pipeline, err)
@@ -299,7 +301,11 @@ func (k *intake) take(next reading) {
 			next.Record.Sequence = old.Record.Sequence
 		}
 	}
-	next.Changed = old == nil || string(old.Data) != string(next.Data)
+	if next.Changed = old == nil || string(old.Data) != string(next.Data); !next.Changed {
+		if next.ChangedAt = old.ChangedAt; next.ChangedAt.IsZero() {
+			next.ChangedAt = old.UpdatedAt
+		}
+	}
 	k.current[next.ref()] = &next
 	k.taken = append(k.taken, &next)
 	k.puts = append(k.puts, store.Put{Version: next.Version, UpdatedAt: next.UpdatedAt, Changed: next.Changed})

@@ -23,6 +23,9 @@ func (s *Store) Readings(ctx context.Context, queries []store.ReadingQuery) ([][
 			Kind: Readings, Part: string(q.Pipeline), From: join(string(q.Key), ""), To: bound(string(q.Key)),
 			Backwards: true, Limit: latestPeriods,
 		}
+		if !q.Through.IsZero() {
+			ranges[i] = through(q)
+		}
 	}
 	pages, err := s.engine.Scan(ctx, ranges)
 	if err != nil {
@@ -32,7 +35,14 @@ func (s *Store) Readings(ctx context.Context, queries []store.ReadingQuery) ([][
 	var older []row.Ref
 	var of []int // the queries of older
 	for i, page := range pages {
-		refs, err := answer(queries[i], page, &answers[i])
+		choose := answer
+		if !queries[i].Through.IsZero() {
+			choose = answerAll
+			if page.Rows, err = s.rest(ctx, ranges[i], page); err != nil {
+				return nil, fmt.Errorf("read readings: %w", err)
+			}
+		}
+		refs, err := choose(queries[i], page, &answers[i])
 		if err != nil {
 			return nil, fmt.Errorf("read readings: %w", err)
 		}
@@ -79,6 +89,45 @@ func answer(q store.ReadingQuery, page row.Page, to *[]*sensor.Reading) (older [
 		return nil, nil
 	}
 	for _, p := range append([]period.Period{{}}, outer(q.Period)...) {
+		if !seen[p] {
+			seen[p] = true
+			older = append(older, refReading(q.Pipeline, q.Key, p))
+		}
+	}
+	return older, nil
+}
+
+// through is where the readings are of the periods from one to another.
+func through(q store.ReadingQuery) row.Range {
+	return row.Range{
+		Kind: Readings, Part: string(q.Pipeline), Limit: store.MaxPage,
+		From: join(string(q.Key), store.Place(q.Period)), To: next(join(string(q.Key), store.Place(q.Through))),
+	}
+}
+
+// rest returns the rows of a range of which the first page is known.
+func (s *Store) rest(ctx context.Context, r row.Range, page row.Page) ([]row.Row, error) {
+	rows := page.Rows
+	if !page.More || len(rows) == 0 {
+		return rows, nil
+	}
+	more, err := s.all(ctx, after(r, rows[len(rows)-1]))
+	return append(rows, more...), err
+}
+
+// answerAll adds all readings of a range of periods, and returns where those may be that hold its ends: any other holds
+// periods of the range because it begins in it.
+func answerAll(q store.ReadingQuery, page row.Page, to *[]*sensor.Reading) (older []row.Ref, err error) {
+	seen := map[period.Period]bool{}
+	for _, r := range page.Rows {
+		found, err := sensorOf(r)
+		if err != nil {
+			return nil, err
+		}
+		*to = append(*to, found)
+		seen[found.Period] = true
+	}
+	for _, p := range append(outer(q.Period), outer(q.Through)...) {
 		if !seen[p] {
 			seen[p] = true
 			older = append(older, refReading(q.Pipeline, q.Key, p))

@@ -297,6 +297,9 @@ func (m *model) put(in store.Write, got store.Put, now time.Time) error {
 		return fmt.Errorf("write %+v: %+v, want %+v and a version above %d", in, got, want, newest)
 	}
 	next.Version, next.UpdatedAt = got.Version, now
+	if !got.Changed {
+		next.ChangedAt = old.Unchanged()
+	}
 	m.writes = append(m.writes, next)
 	m.changes = append(m.changes, modelChange{Change: store.Change{
 		Kind: store.ReadingWritten, At: now, Pipeline: in.Pipeline, Sensor: in.Reading.Key,

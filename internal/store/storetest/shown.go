@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -12,6 +13,8 @@ var shownClaims = []claim{
 	{"CandidatesAreWhatForPeriodChoosesFrom", candidates},
 	{"RepeatedHoursAreTheirOwn", repeatedHours},
 	{"WeeksAndMonthsHoldTheirDays", weeksAndMonths},
+	{"RangeHasAllOfItsPeriodsAndWhatHoldsThem", rangeOfPeriods},
+	{"IdenticalDataIsUnchangedSinceItsFirstWrite", unchangedSince},
 	{"OtherIsTheLatestPeriodNotTheLatestWrite", latestPeriod},
 	{"ExpiredReadingsAreShown", expiredShown},
 	{"EachQueryIsAnsweredInItsPlace", queriesInPlace},
@@ -85,6 +88,43 @@ func weeksAndMonths(f *fixture) {
 	} {
 		f.same("for "+c.date, f.periods(c.date), c.want)
 	}
+}
+
+func rangeOfPeriods(f *fixture) {
+	f.put(noon, write("2026-03", 1), write("2026-03-03", 2), write("2026-03-04", 3), write("", 4), write("2026-03-05T00", 5), write("2026-W10", 6))
+	for hour := range 24 {
+		f.put(noon, write(fmt.Sprintf("2026-03-03T%02d", hour), int64(hour)))
+	}
+	for _, c := range []struct {
+		from, through string
+		want          []string
+	}{
+		{"2026-03-03T22", "2026-03-05T00", []string{"2026-03", "2026-W10", "2026-03-03", "2026-03-03T22", "2026-03-03T23", "2026-03-04", "2026-03-05T00"}},
+		{"2026-03-03T07", "2026-03-03T07", []string{"2026-03", "2026-W10", "2026-03-03", "2026-03-03T07"}},
+		{"2026-03-04", "2026-03-06", []string{"2026-03", "2026-W10", "2026-03-04", "2026-03-05T00"}},
+		{"2026-04-07", "2026-04-08", nil},
+	} {
+		answers, err := f.s.Readings(f.ctx, []store.ReadingQuery{{Pipeline: "orders", Key: "rows", Period: on(c.from), Through: on(c.through)}})
+		f.check(err)
+		var got []string
+		for _, r := range byPeriod(answers[0]) {
+			got = append(got, r.Period.String())
+		}
+		f.same("from "+c.from+" to "+c.through, got, c.want)
+	}
+}
+
+func unchangedSince(f *fixture) {
+	since := func() time.Time { return f.shown("2026-03-03").Reading.Unchanged() }
+	f.put(noon, write("2026-03-03", 1))
+	f.same("written once", since(), noon)
+	f.put(noon.Add(time.Minute), write("2026-03-03", 1))
+	f.put(noon.Add(2*time.Minute), write("2026-03-03", 1))
+	f.same("written again", since(), noon)
+	f.put(noon.Add(3*time.Minute), write("2026-03-03", 2))
+	f.same("with other data", since(), noon.Add(3*time.Minute))
+	f.put(noon.Add(4*time.Minute), write("2026-03-03", 1))
+	f.same("with the first data", since(), noon.Add(4*time.Minute))
 }
 
 func repeatedHours(f *fixture) {

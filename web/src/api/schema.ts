@@ -1970,6 +1970,8 @@ export interface components {
             blockedBy: components["schemas"]["StartBlock"][];
             /** @description The period that was asked about. */
             date: string;
+            /** @description The preferred rules that do not pass and without which the gate is open. */
+            degraded: string[];
             /** @description A start is expected by now: its fire has come, a run is open, or, where a sensor or an upstream opens it, the period is over. While it is not due, a closed gate is nothing to worry about. */
             due: boolean;
             /**
@@ -1985,11 +1987,21 @@ export interface components {
             /** @description A start is allowed now: nothing is in blockedBy. */
             open: boolean;
             /**
+             * Format: date-time
+             * @description When a closed gate opens if its data stays as it is; null if time alone does not open it.
+             */
+            opensAt: string | null;
+            /**
              * @description What the rules alone say.
              * @enum {string}
              */
             outcome: "pass" | "fail" | "unknown";
             pipeline: string;
+            /**
+             * Format: date-time
+             * @description When preferred rules cease to close the gate; null without such rules.
+             */
+            preferUntil: string | null;
             /**
              * Format: int64
              * @description When to ask again; null while a start is allowed, or if asking again is pointless.
@@ -2733,8 +2745,11 @@ export interface components {
             /** @description Its position in a group, as text. */
             group: string | null;
             key: string;
-            /** @enum {string} */
-            level: "required" | "advisory";
+            /**
+             * @description A preferred rule closes the gate only until preferUntil.
+             * @enum {string}
+             */
+            level: "required" | "preferred" | "advisory";
             /** @description What the field is compared with. */
             needs: unknown;
             /**
@@ -2745,6 +2760,8 @@ export interface components {
             reason: string;
             /** @description Who wrote it, if known. */
             source: string | null;
+            /** @description settled and over in words; null without. */
+            time: string | null;
             /**
              * Format: date-time
              * @description When the reading was written.
@@ -3071,11 +3088,23 @@ export interface components {
             at: string;
             /** @description An operator had the gate skipped. */
             bypassed: boolean;
+            /** @description The preferred rules that did not pass and without which the gate was open. */
+            degraded: string[];
             /** @description The rules now, rather than at the start of the run. */
             live: boolean;
             open: boolean;
+            /**
+             * Format: date-time
+             * @description When a closed gate opens if its data stays as it is; null if time alone does not open it.
+             */
+            opensAt: string | null;
             /** @enum {string} */
             outcome: "pass" | "fail" | "unknown";
+            /**
+             * Format: date-time
+             * @description When preferred rules cease to close the gate; null without such rules.
+             */
+            preferUntil: string | null;
             rules: components["schemas"]["Rule"][];
         };
         Silence: {

@@ -1,0 +1,142 @@
+package gate
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// overTime applies the instant until which rules are preferred, and finds the one at which time alone opens the gate.
+func (v *View) overTime(q Question, g *rule.Gate, seen rule.Snapshot, now time.Time) {
+	if g.Prefers() {
+		v.PreferUntil = q.Definition.PreferUntil(q.Period, q.Opened)
+	}
+	decide := func(at time.Time) rule.Outcome {
+		if !v.PreferUntil.IsZero() && !at.Before(v.PreferUntil) {
+			return g.DecideRequired(seen, at)
+		}
+		return g.Decide(seen, at)
+	}
+	if !v.PreferUntil.IsZero() {
+		if v.Verdict.Outcome != rule.Pass && decide(now) == rule.Pass {
+			v.Degraded = v.missing()
+		}
+		v.Verdict.Outcome = decide(now)
+	}
+	if v.Verdict.Outcome == rule.Pass {
+		return
+	}
+	instants := []time.Time{v.PreferUntil}
+	for i := range v.Verdict.Leaves {
+		instants = append(instants, v.Verdict.Leaves[i].PassesAt)
+	}
+	slices.SortFunc(instants, time.Time.Compare)
+	for _, at := range instants {
+		if at.After(now) && decide(at) == rule.Pass {
+			v.OpensAt = at
+			return
+		}
+	}
+}
+
+// Lapsed says that the preferred rules do not close the gate any more.
+func (v View) Lapsed(now time.Time) bool {
+	return !v.PreferUntil.IsZero() && !now.Before(v.PreferUntil)
+}
+
+// missing names the preferred rules that do not pass.
+func (v *View) missing() []string {
+	var names []string
+	for _, l := range v.Verdict.Leaves {
+		if !l.Preferred || l.Effective() == rule.Pass {
+			continue
+		}
+		name := l.Rule.Key
+		if l.Rule.From != "" {
+			name = l.Rule.From + ":" + name
+		}
+		names = append(names, name+": "+l.Reason)
+	}
+	return names
+}
+
+// noteSlices adds what slices showed, in the form that is stored. The sensor's own version and instant are the newest.
+func noteSlices(s *store.SeenSensor, over []sensor.Seen) {
+	content := sha256.New()
+	for _, one := range over {
+		slice := store.SeenSlice{Date: one.For}
+		if r := one.Reading; r != nil {
+			slice.Version, slice.UpdatedAt, slice.ChangedAt, slice.ExpiresAt, slice.Fields = r.Version, r.UpdatedAt, r.ChangedAt, r.ExpiresAt, r.Fields
+			if r.Period != one.For {
+				slice.Of = r.Period
+			}
+			if r.Version > s.Version {
+				s.Version, s.UpdatedAt = r.Version, r.UpdatedAt
+			}
+			content.Write([]byte(one.For.String() + "=" + Content(r.Fields) + "\n"))
+		}
+		s.Slices = append(s.Slices, slice)
+	}
+	s.Content = hex.EncodeToString(content.Sum(nil)[:16])
+}
+
+// prune leaves of the data of slices only the fields that rules read, so that a snapshot of many slices stays small.
+func prune(seen []store.SeenSlice, fields []string) {
+	for i := range seen {
+		if seen[i].Fields == nil {
+			continue
+		}
+		kept := sensor.Fields{}
+		for _, field := range fields {
+			for _, name := range []string{field, strings.SplitN(field, ".", 2)[0]} {
+				if v, there := seen[i].Fields[name]; there {
+					kept[name] = v
+				}
+			}
+		}
+		seen[i].Fields = kept
+	}
+}
+
+// Facts is what stored sensors showed to a gate with so many refs, as its rules see it.
+func Facts(refs int, sensors []store.SeenSensor) rule.Snapshot {
+	facts := make(rule.Snapshot, min(refs, len(sensors)))
+	for i := range facts {
+		s := sensors[i]
+		for _, one := range s.Slices {
+			seen := sensor.Seen{For: one.Date}
+			if one.Version != 0 {
+				of := one.Of
+				if of.IsZero() {
+					of = one.Date
+				}
+				seen.Reading = fact(s.Key, of, one.Fields, one.Version, one.UpdatedAt, one.ChangedAt, one.ExpiresAt)
+			}
+			facts[i].Over = append(facts[i].Over, seen)
+		}
+		if len(s.Slices) == 0 && (s.Version != 0 || s.Fields != nil) {
+			facts[i].Reading = fact(s.Key, s.Period, s.Fields, s.Version, s.UpdatedAt, s.ChangedAt, s.ExpiresAt)
+		}
+	}
+	return facts
+}
+
+func fact(key sensor.Key, p period.Period, f sensor.Fields, version int64, updated, changed, expires time.Time) *sensor.Reading {
+	return &sensor.Reading{Key: key, Period: p, Fields: f, Version: version, UpdatedAt: updated, ChangedAt: changed, ExpiresAt: expires}
+}
+
+// Judge is the gate's outcome on nothing but a stored snapshot.
+func Judge(g *rule.Gate, s store.Snapshot) rule.Outcome {
+	facts := Facts(len(g.Refs()), s.Sensors)
+	if !s.PreferUntil.IsZero() && !s.At.Before(s.PreferUntil) {
+		return g.DecideRequired(facts, s.At)
+	}
+	return g.Decide(facts, s.At)
+}

@@ -1,0 +1,89 @@
+package pipeline_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/pipeline"
+)
+
+func loadTimes(t *testing.T, texts ...string) *pipeline.Set {
+	t.Helper()
+	var sources []pipeline.Source
+	for i, text := range texts {
+		sources = append(sources, pipeline.Source{File: string(rune('a'+i)) + ".yaml", Data: []byte(text)})
+	}
+	return pipeline.Load(sources, pipeline.Options{Whole: true})
+}
+
+const timed = `
+pipeline: {id: gold, owner: data}
+schedule: {cron: "0 6 * * *", evaluation: {window: 5h}, after: [{pipeline: bronze, atLeast: 22}, silver]}
+validation:
+  preferUntil: "09:00"
+  rules:
+    - {key: landed, check: exists, over: {slices: hour, atLeast: 22}, settled: 15m}
+    - {key: prices, check: exists, level: preferred}
+`
+
+const (
+	hourlyBronze = "pipeline: {id: bronze, owner: data}\nschedule: {cron: '0 * * * *'}\n"
+	dailySilver  = "pipeline: {id: silver, owner: data}\nschedule: {cron: '0 3 * * *'}\n"
+)
+
+func TestRulesOverTimeLoad(t *testing.T) {
+	set := loadTimes(t, timed, hourlyBronze, dailySilver)
+	if len(set.Problems) != 0 {
+		t.Fatalf("problems: %v", set.Problems)
+	}
+	for _, d := range set.Definitions {
+		if d.ID != "gold" {
+			continue
+		}
+		if len(d.After) != 2 || d.AtLeast["bronze"] != 22 || d.AtLeast["silver"] != 0 {
+			t.Errorf("after %v, at least %v", d.After, d.AtLeast)
+		}
+		p := d.Schedule.PeriodAt(time.Date(2026, 3, 3, 6, 0, 0, 0, time.UTC))
+		if until := d.PreferUntil(p, time.Time{}); until.Format("15:04") != "09:00" || !d.Gate.Prefers() {
+			t.Errorf("prefers until %s", until)
+		}
+	}
+}
+
+func TestMistakesAboutTimeAreExplained(t *testing.T) {
+	for _, c := range []struct{ old, new, want string }{
+		{`preferUntil: "09:00"`, "", "8:43: validation.rules[1].level: is preferred, but validation.preferUntil does not say until when"},
+		{`preferUntil: "09:00"`, "preferUntil: soon", `neither a time such as "09:00" or ":30" nor a duration such as 45m`},
+		{`preferUntil: "09:00"`, "preferUntil: 6h", "its window is over after 5h"},
+		{", level: preferred", "", "validation.preferUntil: there is no rule with level: preferred"},
+		{"level: preferred", "level: prefered", `did you mean "preferred"?`},
+		{"slices: hour", "slices: hours", `did you mean "hour"?`},
+		{"slices: hour", "slice: hour", `did you mean "slices"?`},
+		{"slices: hour", "slices: week", "a day has no weeks inside it"},
+		{"atLeast: 22}, settled", "atLeast: 26}, settled", "is 26, but a day has at most 25 hours"},
+		{"settled: 15m", "settled: 0s", "settled: is 0s; must be above 0s"},
+		{"settled: 15m", "setled: 15m", `did you mean "settled"?`},
+		{"{pipeline: bronze, atLeast: 22}", "{pipeline: bronze, atleast: 22}", `did you mean "atLeast"?`},
+		{"{pipeline: bronze, atLeast: 22}", "{atLeast: 22}", "schedule.after[0].pipeline: is required"},
+		{"{pipeline: bronze, atLeast: 22}", "{pipeline: bronz, atLeast: 22}", `did you mean "bronze"?`},
+		{"after: [{pipeline: bronze, atLeast: 22}, silver]", "after: [bronze, {pipeline: silver, atLeast: 2}]", "atLeast: 2 has no effect: silver runs for each day"},
+		{"{pipeline: bronze, atLeast: 22}", "{pipeline: bronze, atLeast: 30}", "can never be reached: a day has at most 25 hours"},
+	} {
+		set := loadTimes(t, strings.Replace(timed, c.old, c.new, 1), hourlyBronze, dailySilver)
+		var found []string
+		for _, p := range set.Problems {
+			found = append(found, p.String())
+		}
+		if !strings.Contains(strings.Join(found, "\n"), c.want) {
+			t.Errorf("%s → %s: %q does not say %q", c.old, c.new, found, c.want)
+		}
+	}
+}
+
+func TestPostRunRulesDoNotWait(t *testing.T) {
+	set := loadTimes(t, "pipeline: {id: p, owner: d}\nschedule: {cron: '0 6 * * *'}\npostRun: {rules: [{key: a, check: exists, settled: 5m}]}\n")
+	if len(set.Problems) != 1 || !strings.Contains(set.Problems[0].String(), "postRun.rules[0].settled: is for the rules of validation") {
+		t.Errorf("%v", set.Problems)
+	}
+}

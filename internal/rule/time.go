@@ -1,0 +1,298 @@
+package rule
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/sensor"
+)
+
+// maxSlices is how many slices a rule is evaluated for at most: the minutes of a day of 25 hours.
+const maxSlices = 1500
+
+// timed is what a rule with settled or over asks of time.
+type timed struct {
+	settled time.Duration // 0 without
+	over    bool
+	need    int // of over: how many slices must pass; 0 is all
+}
+
+func (p *parser) time() *timed {
+	p.out.timed = true
+	if p.rare().time == nil {
+		p.rare().time = &timed{}
+	}
+	return p.rare().time
+}
+
+func (p *parser) settled() {
+	if p.rule.Settled == nil {
+		return
+	}
+	settled := time.Duration(*p.rule.Settled)
+	if settled <= 0 {
+		p.errorf("settled", "is %s; it must be above 0, like 15m", *p.rule.Settled)
+		return
+	}
+	p.time().settled = settled
+}
+
+func (p *parser) over() {
+	o := p.rule.Over
+	if o == nil {
+		return
+	}
+	switch {
+	case o.Slices != "" && (o.Last != 0 || o.Of != ""):
+		p.errorf("over", "has slices beside last or of; write {slices: hour} for those inside the period, or {last: 7, of: day}")
+	case o.Slices == "" && o.Last == 0 && o.Of == "":
+		p.errorf("over", "needs slices, like {slices: hour}, or last and of, like {last: 7, of: day}")
+	case o.Slices == "" && o.Of == "":
+		p.errorf("over", "last needs of, the size of the slices, like {last: %d, of: day}", o.Last)
+	case o.Slices == "" && o.Last < 1:
+		p.errorf("over", "of needs last, how many slices, like {last: 7, of: %s}", o.Of)
+	case o.Last > maxSlices:
+		p.errorf("over.last", "is %d; at most %d slices are evaluated together", o.Last, maxSlices)
+	case o.AtLeast < 0 || o.Last > 0 && o.AtLeast > o.Last:
+		p.errorf("over.atLeast", "is %d; write a number from 1 to %d", o.AtLeast, o.Last)
+	case o.compiled().Size == 0:
+		p.errorf("over", "unknown size %q; use %s", o.Slices+o.Of, period.SizeNames)
+	}
+	t := p.time()
+	t.over, t.need = true, o.AtLeast
+}
+
+// compiled is the range of slices; one without a size where the size is not known.
+func (o *Over) compiled() Range {
+	text := o.Slices
+	if text == "" {
+		text = o.Of
+	}
+	size, _ := period.ParseSize(text)
+	if o.Slices != "" {
+		return Range{Size: size}
+	}
+	return Range{Size: size, Last: o.Last}
+}
+
+// time is settled and over in words.
+func (r Rule) time() string {
+	text := ""
+	if r.Settled != nil {
+		text = "settled for " + r.Settled.String()
+	}
+	if o := r.Over; o != nil {
+		if text != "" {
+			text += ", "
+		}
+		text += o.words()
+	}
+	return text
+}
+
+func (o *Over) words() string {
+	many := "each"
+	if o.AtLeast > 0 {
+		many = fmt.Sprintf("at least %d", o.AtLeast)
+	}
+	if o.Slices != "" {
+		return fmt.Sprintf("for %s of its %ss", many, o.Slices)
+	}
+	return fmt.Sprintf("for %s of the last %d %ss", many, o.Last, o.Of)
+}
+
+// overTime is the outcome of a rule with settled or over.
+func (p *predicate) overTime(seen *sensor.Seen, now time.Time) Outcome {
+	if !p.more.time.over {
+		out, _ := p.settledOn(seen.Reading, now)
+		return out
+	}
+	var count [Pass + 1]int
+	for i := range seen.Over {
+		out, _ := p.settledOn(seen.Over[i].Reading, now)
+		count[out]++
+	}
+	return p.counted(count)
+}
+
+// settledOn is the outcome on one reading. If it fails only because its data changed lately, at is when it passes.
+func (p *predicate) settledOn(r *sensor.Reading, now time.Time) (out Outcome, at time.Time) {
+	out = p.on(r, now)
+	if out != Pass || p.more.time.settled == 0 {
+		return out, at
+	}
+	if at = r.Unchanged().Add(p.more.time.settled); now.Before(at) {
+		return Fail, at
+	}
+	return Pass, time.Time{}
+}
+
+// counted is the outcome on how many slices had each outcome.
+func (p *predicate) counted(count [Pass + 1]int) Outcome {
+	total := count[Pass] + count[Fail] + count[Unknown]
+	switch need := p.need(total); {
+	case total == 0:
+		return Unknown
+	case count[Pass] >= need:
+		return Pass
+	case count[Pass]+count[Unknown] < need:
+		return Fail
+	}
+	return Unknown
+}
+
+// need is how many of total slices must pass.
+func (p *predicate) need(total int) int {
+	if p.more.time.need > 0 {
+		return p.more.time.need
+	}
+	return total
+}
+
+// fillOverTime reports on a rule with settled or over.
+func (p *predicate) fillOverTime(l *Leaf, w *writer, seen *sensor.Seen, now time.Time) {
+	if p.more.time.over {
+		p.fillSlices(l, w, seen, now)
+		return
+	}
+	reading := seen.Reading
+	if reading == nil {
+		w.missing(seen)
+		return
+	}
+	l.Version, l.Age = reading.Version, max(0, now.Sub(reading.UpdatedAt))
+	if expired(reading, now) {
+		w.expired(now.Sub(reading.ExpiresAt))
+		return
+	}
+	p.found(l, w, reading, now)
+	out, at := p.settledOn(reading, now)
+	if l.Outcome == Pass {
+		w.unchanged(now.Sub(reading.Unchanged()), p.more.time.settled)
+	}
+	if !at.IsZero() {
+		w.WriteString(": passes at ")
+		w.WriteString(period.Stamp(at))
+	}
+	l.Outcome, l.PassesAt = out, at
+	if seen.Note != "" {
+		w.WriteString("; ")
+		w.WriteString(seen.Note)
+	}
+}
+
+// unchanged says for how long data has not changed, and for how long it must not.
+func (w *writer) unchanged(age, settled time.Duration) {
+	w.WriteString(", unchanged for ")
+	w.duration(max(age, 0))
+	w.WriteString(" (needs ")
+	w.WriteString(document.Duration(settled).String())
+	w.WriteByte(')')
+}
+
+// mostSlices is how many slices a reason names.
+const mostSlices = 10
+
+// fillSlices reports on a rule over several slices: how many pass, and what the others show.
+func (p *predicate) fillSlices(l *Leaf, w *writer, seen *sensor.Seen, now time.Time) {
+	var count [Pass + 1]int
+	var passing []time.Time // when slices pass by themselves
+	var missing []int
+	for i := range seen.Over {
+		out, at := p.settledOn(seen.Over[i].Reading, now)
+		count[out]++
+		if out != Pass {
+			missing = append(missing, i)
+		}
+		if !at.IsZero() {
+			passing = append(passing, at)
+		}
+		if r := seen.Over[i].Reading; r != nil && r.Version > l.Version {
+			l.Version, l.Age = r.Version, max(0, now.Sub(r.UpdatedAt))
+		}
+	}
+	l.Outcome, l.Value = p.counted(count), int64(count[Pass])
+	if len(seen.Over) == 0 {
+		w.WriteString("no slice counts")
+		if seen.Note != "" {
+			w.WriteString(": ")
+			w.WriteString(seen.Note)
+		}
+		return
+	}
+	need := p.need(len(seen.Over))
+	if lack := need - count[Pass]; lack > 0 && lack <= len(passing) {
+		slices.SortFunc(passing, time.Time.Compare)
+		l.PassesAt = passing[lack-1]
+	}
+	w.WriteString(strconv.Itoa(count[Pass]))
+	w.WriteString(" of ")
+	if l.Outcome == Pass && need < len(seen.Over) {
+		w.WriteString(strconv.Itoa(len(seen.Over)))
+		w.WriteString(" (needs ")
+		w.WriteString(strconv.Itoa(need))
+		w.WriteByte(')')
+	} else {
+		w.WriteString(strconv.Itoa(need))
+	}
+	for n, i := range missing[:min(len(missing), mostSlices)] {
+		w.WriteString([...]string{": ", ", "}[min(n, 1)])
+		p.slice(w, &seen.Over[i], seen.For, now)
+	}
+	if more := len(missing) - mostSlices; more > 0 {
+		w.WriteString(" and ")
+		w.WriteString(strconv.Itoa(more))
+		w.WriteString(" more")
+	}
+}
+
+// slice writes what a slice of period whole shows that does not pass: "T03 no reading".
+func (p *predicate) slice(w *writer, seen *sensor.Seen, whole period.Period, now time.Time) {
+	name := seen.For.String()
+	if day := seen.For.FirstDay(); seen.For.Size() < period.Day && whole.Size() <= period.Day && day == whole.FirstDay() {
+		name = name[len(day.String()):]
+	}
+	w.WriteString(name)
+	w.WriteByte(' ')
+	r := seen.Reading
+	if r == nil {
+		w.WriteString("no reading")
+		return
+	}
+	if expired(r, now) {
+		w.expired(now.Sub(r.ExpiresAt))
+		return
+	}
+	if _, at := p.settledOn(r, now); !at.IsZero() {
+		w.WriteString("changed ")
+		w.duration(max(now.Sub(r.Unchanged()), 0))
+		w.WriteString(" ago")
+		return
+	}
+	v := p.value(r)
+	switch age, ok := ageOf(v, r, now); {
+	case (p.op == opYounger || p.op == opOlder) && ok && (v != nil || p.own):
+		w.subject(p.field)
+		w.age(age)
+	case v == nil:
+		w.missingField(p.field)
+	default:
+		w.subject(p.field)
+		w.value(v)
+	}
+}
+
+// Fields returns the fields that the rules of the i-th Ref read, each once; "" is the reading itself.
+func (g *Gate) Fields(i int) []string {
+	var fields []string
+	for n := range g.predicates {
+		if p := &g.predicates[n]; int(p.slot) == i && !slices.Contains(fields, p.field) {
+			fields = append(fields, p.field)
+		}
+	}
+	return fields
+}
