@@ -365,3 +365,33 @@ func TestStatusSaysWhatThereIs(t *testing.T) {
 	check(t, err)
 	same(t, "backlog", b, archive.Backlog{})
 }
+
+// Values go to Postgres as text, by COPY and in arrays; what has a meaning there arrives as it was.
+func TestWhatPostgresWouldReadAsSomethingElseArrives(t *testing.T) {
+	const odd = "tab\there, \"quoted\", back\\slash, \\N NULL {a,b} \r\nnext\\.\n\\.\n"
+	dsn, w := pgtest.Database(t), newWorld(t)
+	w.accept("orders", noon)
+	pass(t, w.archiver(dsn), noon) // only what comes after the first is copied
+	r := sensor.Reading{Key: "landing", Fields: sensor.Fields{"file": odd}, Source: odd}
+	_, err := w.store.PutReadings(context.Background(), []store.Write{{Pipeline: "orders", Reading: r}}, noon.Add(1234567))
+	check(t, err)
+	key := keyOf("orders", "2026-03-03")
+	w.commit(noon, func(b *store.Batch) {
+		b.Create(run.Run{Key: key, Version: 1, Status: run.Running, Attempt: 1, OpenedAt: noon, UpdatedAt: noon})
+		b.Append(store.JobEntry{Key: key, Attempt: 1, At: noon, Event: store.JobSuccess, Output: odd})
+	})
+	arrived := func(how string) {
+		same(t, how+": source", lines(t, dsn, "SELECT source FROM sensor_history"), []string{odd})
+		same(t, how+": field", lines(t, dsn, "SELECT fields->>'file' FROM sensor_history"), []string{odd})
+		same(t, how+": instant", lines(t, dsn, "SELECT (extract(epoch FROM at) * 1000000)::bigint % 1000000 FROM sensor_history"), []string{"1234"})
+		same(t, how+": no instant", lines(t, dsn, "SELECT expires_at IS NULL FROM sensor_history"), []string{"true"})
+		same(t, how+": output", lines(t, dsn, "SELECT output FROM run_logs"), []string{odd})
+		same(t, how+": no end", lines(t, dsn, "SELECT ended_at IS NULL FROM runs"), []string{"true"})
+	}
+	pass(t, w.archiver(dsn), noon)
+	arrived("copied")
+	exec(t, dsn, "TRUNCATE sensor_history, run_logs, runs")
+	check(t, archive.RequestBackfill(context.Background(), dsn))
+	pass(t, w.archiver(dsn), noon)
+	arrived("in arrays")
+}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 const (
@@ -25,8 +25,8 @@ func Check(dsn string) error {
 	return err
 }
 
-func config(dsn string) (*pgx.ConnConfig, error) {
-	c, err := pgx.ParseConfig(dsn)
+func config(dsn string) (*pgconn.Config, error) {
+	c, err := pgconn.ParseConfig(dsn)
 	if err != nil || dsn == "" {
 		return nil, errors.New("archive: the connection string is not understood; write postgres://user:password@host:5432/database?sslmode=verify-full")
 	}
@@ -41,7 +41,7 @@ func config(dsn string) (*pgx.ConnConfig, error) {
 
 // session is one connection.
 type session struct {
-	conn *pgx.Conn
+	conn *pgconn.PgConn
 }
 
 func connect(ctx context.Context, dsn string) (*session, error) {
@@ -51,7 +51,7 @@ func connect(ctx context.Context, dsn string) (*session, error) {
 	}
 	limited, cancel := context.WithTimeout(ctx, connectLimit)
 	defer cancel()
-	conn, err := pgx.ConnectConfig(limited, c)
+	conn, err := pgconn.ConnectConfig(limited, c)
 	if err != nil {
 		return nil, fault(ctx, "connect", err)
 	}
@@ -60,15 +60,15 @@ func connect(ctx context.Context, dsn string) (*session, error) {
 
 // lock says whether this session is the one that may copy.
 func (s *session) lock(ctx context.Context) (mine bool, err error) {
-	err = s.conn.QueryRow(ctx, "SELECT pg_try_advisory_lock($1)", lockKey).Scan(&mine)
-	return mine, fault(ctx, "take the lock", err)
+	said, err := s.one(ctx, fmt.Sprintf("SELECT pg_try_advisory_lock(%d)", lockKey))
+	return said == yes, fault(ctx, "take the lock", err)
 }
 
 // close gives the lock back and hangs up. Nothing depends on Postgres hearing of it, but that the lock is free at once.
 func (s *session) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
 	defer cancel()
-	_, _ = s.conn.Exec(ctx, "SELECT pg_advisory_unlock_all()")
+	_ = s.do(ctx, "SELECT pg_advisory_unlock_all()")
 	_ = s.conn.Close(ctx)
 }
 
@@ -80,25 +80,19 @@ type place struct {
 
 // places reads all of them.
 func (s *session) places(ctx context.Context) (map[string]place, error) {
-	rows, err := s.conn.Query(ctx, "SELECT name, position, at FROM cursors")
-	if err != nil {
-		return nil, fault(ctx, "read the cursors", err)
-	}
+	said, err := s.ask(ctx, "SELECT name, position, (extract(epoch FROM at) * 1000000)::bigint FROM cursors")
 	found := map[string]place{}
-	var name string
-	var p place
-	_, err = pgx.ForEachRow(rows, []any{&name, &p.position, &p.at}, func() error {
-		found[name] = place{p.position, p.at.UTC()}
-		return nil
-	})
+	for _, row := range said {
+		found[row.text(0)] = place{row.number(1), time.UnixMicro(row.number(2)).UTC()}
+	}
 	return found, fault(ctx, "read the cursors", err)
 }
 
 // within runs f in one transaction.
-func (s *session) within(ctx context.Context, doing string, f func(context.Context, pgx.Tx) error) error {
+func (s *session) within(ctx context.Context, doing string, f func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
-	err := pgx.BeginFunc(limited, s.conn, func(tx pgx.Tx) error { return f(limited, tx) })
+	err := s.transact(limited, f)
 	var own *versionError
 	if errors.As(err, &own) {
 		return fmt.Errorf("archive: %w", own)

@@ -5,8 +5,6 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
-
-	"github.com/jackc/pgx/v5"
 )
 
 //go:embed migrations/*.sql
@@ -31,7 +29,10 @@ func migrations() ([]string, error) {
 }
 
 // versionError says that a newer program was here.
-type versionError struct{ found, known int }
+type versionError struct {
+	found int64
+	known int
+}
 
 func (e *versionError) Error() string {
 	return fmt.Sprintf("the archive has version %d, and this program knows versions up to %d: it was written by a newer Interlock; use that one", e.found, e.known)
@@ -39,22 +40,22 @@ func (e *versionError) Error() string {
 
 // migrate brings the archive to the newest version, all steps or none. The caller holds the lock.
 func (s *session) migrate(ctx context.Context, scripts []string) error {
-	return s.within(ctx, "bring the tables up to date", func(ctx context.Context, tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "CREATE TABLE IF NOT EXISTS archive_version (version integer NOT NULL)"); err != nil {
+	return s.within(ctx, "bring the tables up to date", func(ctx context.Context) error {
+		if err := s.do(ctx, "CREATE TABLE IF NOT EXISTS archive_version (version integer NOT NULL)"); err != nil {
 			return err
 		}
-		var version int
-		if err := tx.QueryRow(ctx, "SELECT coalesce(max(version), 0) FROM archive_version").Scan(&version); err != nil {
+		version, err := s.count(ctx, "SELECT coalesce(max(version), 0) FROM archive_version")
+		if err != nil {
 			return err
 		}
-		if version > len(scripts) {
+		if version > int64(len(scripts)) {
 			return &versionError{version, len(scripts)}
 		}
-		for ; version < len(scripts); version++ {
-			if _, err := tx.Exec(ctx, scripts[version]); err != nil {
+		for ; version < int64(len(scripts)); version++ {
+			if err := s.do(ctx, scripts[version]); err != nil {
 				return err
 			}
-			if _, err := tx.Exec(ctx, "INSERT INTO archive_version (version) VALUES ($1)", version+1); err != nil {
+			if err := s.do(ctx, fmt.Sprintf("INSERT INTO archive_version (version) VALUES (%d)", version+1)); err != nil {
 				return err
 			}
 		}

@@ -2,8 +2,7 @@ package archive
 
 import (
 	"context"
-
-	"github.com/jackc/pgx/v5"
+	"strconv"
 )
 
 // Month is what the views say of a pipeline's month.
@@ -63,18 +62,29 @@ func (m *Months) Of(ctx context.Context, pipeline string, limit int) ([]Month, e
 	if err != nil || !there {
 		return nil, err
 	}
-	rows, err := s.conn.Query(ctx, months, pipeline, limit)
-	if err != nil {
-		return nil, fault(ctx, "ask about months", err)
-	}
+	said, err := s.ask(ctx, months, pipeline, strconv.Itoa(limit))
 	var all []Month
-	var one Month
-	_, err = pgx.ForEachRow(rows, []any{
-		&one.Month, &one.Runs, &one.Attempts, &one.JobsStarted, &one.JobsFailed, &one.Reruns, &one.Met, &one.Breached, &one.MetPercent,
-		&one.Jobs, &one.P50, &one.P90, &one.P95, &one.P99, &one.Longest,
-	}, func() error {
-		all = append(all, one)
-		return nil
-	})
+	for _, row := range said {
+		all = append(all, monthOf(row))
+	}
 	return all, fault(ctx, "ask about months", err)
+}
+
+// monthOf reads a row of months.
+func monthOf(row answer) Month {
+	one := Month{Month: row.text(0)}
+	counts := map[int]*int{
+		1: &one.Runs, 2: &one.Attempts, 3: &one.JobsStarted, 4: &one.JobsFailed, 5: &one.Reruns, 6: &one.Met, 7: &one.Breached, 9: &one.Jobs,
+	}
+	for i, into := range counts {
+		*into = int(row.number(i))
+	}
+	for i, into := range []*float64{&one.P50, &one.P90, &one.P95, &one.P99, &one.Longest} {
+		*into = row.fraction(10 + i)
+	}
+	if row[8] != nil {
+		percent := row.fraction(8)
+		one.MetPercent = &percent
+	}
+	return one
 }

@@ -68,11 +68,11 @@ func Read(ctx context.Context, dsn string) (Status, error) {
 	}
 	var status Status
 	for _, t := range tables {
-		c := Count{Table: t.name}
-		if err := s.conn.QueryRow(ctx, "SELECT count(*) FROM "+t.name).Scan(&c.Rows); err != nil {
+		n, err := s.count(ctx, "SELECT count(*) FROM "+t.name)
+		if err != nil {
 			return status, fault(ctx, "count the rows of "+t.name, err)
 		}
-		status.Rows = append(status.Rows, c)
+		status.Rows = append(status.Rows, Count{Table: t.name, Rows: n})
 	}
 	places, err := s.places(ctx)
 	for _, name := range []string{eventsCursor, changesCursor, filledCursor, sweptCursor} {
@@ -85,8 +85,8 @@ func Read(ctx context.Context, dsn string) (Status, error) {
 
 // begun says whether the archive was ever written to.
 func (s *session) begun(ctx context.Context) (there bool, err error) {
-	err = s.conn.QueryRow(ctx, "SELECT to_regclass('archive_version') IS NOT NULL").Scan(&there)
-	return there, fault(ctx, "look for the tables", err)
+	said, err := s.one(ctx, "SELECT to_regclass('archive_version') IS NOT NULL")
+	return said == yes, fault(ctx, "look for the tables", err)
 }
 
 // RequestBackfill makes the next pass, whichever process it is in, copy everything that the store has: rows that are
@@ -101,6 +101,5 @@ func RequestBackfill(ctx context.Context, dsn string) error {
 	if err != nil || !there {
 		return err // the first pass copies everything anyway
 	}
-	_, err = s.conn.Exec(ctx, "DELETE FROM cursors")
-	return fault(ctx, "forget the cursors", err)
+	return fault(ctx, "forget the cursors", s.do(ctx, "DELETE FROM cursors"))
 }

@@ -16,6 +16,7 @@ type table struct {
 	name    string
 	columns []string
 	insert  string
+	copy    string
 	once    bool // no row comes twice unless something was lost: see session.write
 }
 
@@ -30,6 +31,7 @@ func newTable(name, columns, conflict string) table {
 	return table{
 		name: name, columns: names,
 		insert: fmt.Sprintf("INSERT INTO %s (%s) SELECT %s ON CONFLICT %s", name, list, strings.Join(arrays, ", "), conflict),
+		copy:   fmt.Sprintf("COPY %s (%s) FROM STDIN", name, list),
 	}
 }
 
@@ -72,19 +74,6 @@ type row []any
 type rows struct {
 	table table
 	rows  []row
-}
-
-// arrays turns rows into one array for each column.
-func (r rows) arrays() []any {
-	arrays := make([]any, len(r.table.columns))
-	for i := range arrays {
-		column := make([]any, len(r.rows))
-		for n, values := range r.rows {
-			column[n] = values[i]
-		}
-		arrays[i] = column
-	}
-	return arrays
 }
 
 // cursorRow says how far something has come.

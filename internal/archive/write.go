@@ -1,11 +1,11 @@
 package archive
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"sync/atomic"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
@@ -44,28 +44,24 @@ func isThere(err error) bool {
 
 // compare passes over the rows that are there. It is one exchange, which without a transaction of its own is one.
 func (s *session) compare(ctx context.Context, b batch) error {
-	return s.conn.SendBatch(ctx, b.statements(b.rows)).Close()
+	return s.conn.ExecBatch(ctx, b.statements(b.rows)).Close()
 }
 
 // copy fails if one of the rows that come once is there.
 func (s *session) copy(ctx context.Context, b batch) error {
-	return pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
+	return s.transact(ctx, func(ctx context.Context) error {
 		var others []rows
 		for _, r := range b.rows {
 			if !r.table.once {
 				others = append(others, r)
 				continue
 			}
-			if _, err := tx.CopyFrom(ctx, pgx.Identifier{r.table.name}, r.table.columns, r.source()); err != nil {
+			if _, err := s.conn.CopyFrom(ctx, bytes.NewReader(r.lines()), r.table.copy); err != nil {
 				return err
 			}
 		}
-		return tx.SendBatch(ctx, b.statements(others)).Close()
+		return s.conn.ExecBatch(ctx, b.statements(others)).Close()
 	})
-}
-
-func (r rows) source() pgx.CopyFromSource {
-	return pgx.CopyFromSlice(len(r.rows), func(i int) ([]any, error) { return r.rows[i], nil })
 }
 
 // noWait lets a transaction be over before it is on the disk.
@@ -73,15 +69,15 @@ const noWait = "SELECT set_config('synchronous_commit', 'off', true)"
 
 // statements write some of b's rows, and its places. Where b does not say how far it is nobody relies on it yet, and Postgres
 // need not wait for the disk: it will with the next one that does, for all before it.
-func (b batch) statements(some []rows) *pgx.Batch {
-	var all pgx.Batch
+func (b batch) statements(some []rows) *pgconn.Batch {
+	var all pgconn.Batch
 	if len(b.places.rows) == 0 {
-		all.Queue(noWait)
+		all.ExecParams(noWait, nil, nil, nil, nil)
 	} else {
 		some = append(some[:len(some):len(some)], b.places)
 	}
 	for _, r := range some {
-		all.Queue(r.table.insert, r.arrays()...)
+		all.ExecParams(r.table.insert, r.arrays(), nil, nil, nil)
 	}
 	return &all
 }

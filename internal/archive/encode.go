@@ -1,0 +1,73 @@
+package archive
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// inArray and inLine escape what has a meaning in an array, and in a line of COPY.
+var (
+	inArray = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+	inLine  = strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`, "\t", `\t`)
+)
+
+// plain is a value of a row as Postgres reads it. Instants are kept to the microsecond.
+func plain(value any) string {
+	switch v := value.(type) {
+	case string:
+		return v
+	case int:
+		return strconv.Itoa(v)
+	case int64:
+		return strconv.FormatInt(v, 10)
+	case bool:
+		return strconv.FormatBool(v)
+	case time.Time:
+		return v.UTC().Format("2006-01-02T15:04:05.999999Z")
+	default:
+		panic(fmt.Sprintf("archive: a column cannot hold a %T", v))
+	}
+}
+
+// arrays turns rows into one array for each column.
+func (r rows) arrays() [][]byte {
+	arrays := make([][]byte, len(r.table.columns))
+	for i := range arrays {
+		array := []byte{'{'}
+		for n, values := range r.rows {
+			if n > 0 {
+				array = append(array, ',')
+			}
+			if values[i] == nil {
+				array = append(array, "NULL"...)
+				continue
+			}
+			array = append(array, '"')
+			array = append(array, inArray.Replace(plain(values[i]))...)
+			array = append(array, '"')
+		}
+		arrays[i] = append(array, '}')
+	}
+	return arrays
+}
+
+// lines turns rows into what COPY reads.
+func (r rows) lines() []byte {
+	var lines []byte
+	for _, values := range r.rows {
+		for i, value := range values {
+			if i > 0 {
+				lines = append(lines, '\t')
+			}
+			if value == nil {
+				lines = append(lines, `\N`...)
+				continue
+			}
+			lines = append(lines, inLine.Replace(plain(value))...)
+		}
+		lines = append(lines, '\n')
+	}
+	return lines
+}
