@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/interlock-go/interlock/internal/awslambda"
 	"github.com/interlock-go/interlock/internal/awslambda/awslambdatest"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/run"
@@ -92,8 +91,8 @@ func TestARunThatCompletedIsNotBrokenByItsEntries(t *testing.T) {
 
 // The bus delivers in any order; events are listed by when they happened.
 func TestEventsAreListedInTheOrderOfTime(t *testing.T) {
-	_, tables := onTables(t)
-	log := tables.Store().(awslambda.EventLog)
+	environment, c := dynamotest.Streaming(t)
+	log := dynamo.New(c, environment, dynamo.Options{Follow: true})
 	for _, minute := range []int{3, 1, 2} {
 		at := dawn.Add(time.Duration(minute) * time.Minute)
 		e := event.New(event.SLAWarning, event.About{Pipeline: "orders", At: at, Which: at.String()}, "late", nil)
@@ -101,7 +100,7 @@ func TestEventsAreListedInTheOrderOfTime(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	page, err := tables.Store().Events(t.Context(), store.EventQuery{Pipeline: "orders"})
+	page, err := log.Events(t.Context(), store.EventQuery{Pipeline: "orders"})
 	if err != nil || len(page.Items) != 3 {
 		t.Fatalf("%d events, %v", len(page.Items), err)
 	}

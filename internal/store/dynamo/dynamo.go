@@ -34,7 +34,7 @@ const poll = 2 * time.Second
 type Options struct {
 	// KeepEvents is how long events are kept, by DynamoDB's own TTL; 0 leaves that to retention.
 	KeepEvents time.Duration
-	// Follow says that the log of events is followed while other processes append to it.
+	// Follow says that the log of events is read while other processes append to it.
 	Follow bool
 	// Client sends the requests; nil means that of the configuration.
 	Client aws.HTTPClient

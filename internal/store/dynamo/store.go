@@ -47,6 +47,22 @@ func (s *Store) EventsAfter(ctx context.Context, after store.Position, limit int
 	return slices.DeleteFunc(events, func(e store.StoredEvent) bool { return e.Position > settled }), err
 }
 
+// Events lists the log. With Options.Follow each page is in the order of its events' times: the bus
+// delivers in any order, so that an event may be appended after a later one.
+func (s *Store) Events(ctx context.Context, q store.EventQuery) (store.Page[event.Event], error) {
+	page, err := s.Store.Events(ctx, q)
+	if !s.follow {
+		return page, err
+	}
+	slices.SortStableFunc(page.Items, func(a, b event.Event) int {
+		if q.Ascending {
+			return a.Time.Compare(b.Time)
+		}
+		return b.Time.Compare(a.Time)
+	})
+	return page, err
+}
+
 // AppendEvents gives events their positions in the log, in this order. It passes over an event
 // whose id is in the log. It needs the table of events only: it is what the event-sink does.
 func (s *Store) AppendEvents(ctx context.Context, events []event.Event) error {

@@ -61,23 +61,11 @@ func (s *Store) Events(ctx context.Context, q store.EventQuery) (store.Page[even
 	if err != nil {
 		return none, fmt.Errorf("list events: %w", err)
 	}
-	inTime(page.Items, q.Ascending)
 	out := store.Page[event.Event]{Next: page.Next}
 	for _, e := range page.Items {
 		out.Items = append(out.Items, e.Event)
 	}
 	return out, nil
-}
-
-// inTime puts a page in the order of its events' times. Where several processes append, an event may be appended after a later
-// one.
-func inTime(page []store.StoredEvent, ascending bool) {
-	slices.SortStableFunc(page, func(a, b store.StoredEvent) int {
-		if ascending {
-			return a.Event.Time.Compare(b.Event.Time)
-		}
-		return b.Event.Time.Compare(a.Event.Time)
-	})
 }
 
 // recentEvents answers a query for events since an instant from those events alone; false if there are many of them.
