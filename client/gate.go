@@ -7,9 +7,10 @@ import (
 
 // Gate is the answer to "may I run?".
 type Gate struct {
-	Pipeline          string       `json:"pipeline"`
-	Date              string       `json:"date"`
-	At                time.Time    `json:"at"`
+	Pipeline string    `json:"pipeline"`
+	Date     string    `json:"date"`
+	At       time.Time `json:"at"`
+	Turn
 	Open              bool         `json:"open"`           // a start is allowed now: nothing is in BlockedBy
 	Outcome           string       `json:"outcome"`        // what the rules alone say: pass, fail or unknown
 	BlockedBy         []StartBlock `json:"blockedBy"`      // why no start is allowed now, most important first
@@ -20,6 +21,14 @@ type Gate struct {
 	OpensAt           *time.Time   `json:"opensAt"`           // when time alone opens a closed gate; nil if it does not
 	Run               *Run         `json:"run"`               // nil if the period has none
 	RetryAfterSeconds *int64       `json:"retryAfterSeconds"` // nil while a start is allowed, or where asking again is of no use
+}
+
+// Turn is when a period is, and whether it is its turn to run.
+type Turn struct {
+	StartsAt *time.Time `json:"startsAt"`
+	EndsAt   *time.Time `json:"endsAt"`
+	Due      bool       `json:"due"`   // its inputs are expected to be there by now
+	DueAt    *time.Time `json:"dueAt"` // from when on they are; nil where that is not known
 }
 
 // StartBlock is one reason why no start is allowed now. Code is one of excluded, paused, dry-run, not-offered, not-due, start-condition,
@@ -71,8 +80,10 @@ type Explanation struct {
 	At        time.Time  `json:"at"`
 	State     string     `json:"state"`
 	Summary   string     `json:"summary"`
+	Why       *Reason    `json:"why"`     // the cause in one line, with its parameters; nil if there is nothing to say
 	Reasons   []string   `json:"reasons"` // why it stands so, most important first
 	Opens     []string   `json:"opens"`   // what would open it, most direct first
+	Said      Said       `json:"said"`    // summary, reasons and opens with their codes and parameters
 	DryRun    bool       `json:"dryRun"`
 	Run       *Run       `json:"run"`
 	Budgets   Budgets    `json:"budgets"`
@@ -85,6 +96,13 @@ type Explanation struct {
 	Probes    []Probe    `json:"probes"` // whose answers its gate looks at now
 	Text      string     `json:"text"`   // all of it, for people
 	Lines     []Line     `json:"lines"`  // the text line by line
+}
+
+// Said is what an explanation says, as codes with parameters.
+type Said struct {
+	Summary Reason   `json:"summary"`
+	Reasons []Reason `json:"reasons"`
+	Opens   []Reason `json:"opens"`
 }
 
 // Line is a line of an explanation.

@@ -30,8 +30,16 @@ type Pipeline struct {
 	OpenRuns    int               `json:"openRuns"`
 	LastRun     *Run              `json:"lastRun"`   // of its latest period
 	Attention   []Attention       `json:"attention"` // what needs a person, most pressing first
+	Current     *Current          `json:"current"`   // the period whose gate says most now; nil if the pipeline is not active
 	Next        NextFire          `json:"next"`
 	Probes      []Probe           `json:"probes"` // in the order of its file
+}
+
+// Current is the period of a pipeline whose gate says most now.
+type Current struct {
+	Date    string `json:"date"`
+	OpenRun bool   `json:"openRun"` // it is that of an open run
+	Turn
 }
 
 // State is how a pipeline stands.

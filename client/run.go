@@ -84,6 +84,7 @@ type Counters struct {
 // RunDetail is a run with everything that is kept of it.
 type RunDetail struct {
 	Run
+	Why       *Reason    `json:"why"`      // the cause in one line, with its parameters; nil if there is nothing to say
 	Output    *string    `json:"output"`   // the end of the latest attempt's output, as far as it is known
 	Attempts  []Attempt  `json:"attempts"` // oldest first
 	JobLog    []JobEntry `json:"jobLog"`

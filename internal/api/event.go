@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -111,6 +112,8 @@ func (a *API) findEvents(ctx context.Context, q store.EventQuery, f eventFilter)
 	if err != nil {
 		return page, nil, fmt.Errorf("read events: %w", err)
 	}
+	// On AWS the bus delivers events in any order, so one may be stored after a later one.
+	slices.SortStableFunc(page.Items, func(a, b event.Event) int { return b.Time.Compare(a.Time) })
 	if len(page.Items) == 0 {
 		return page, nil, nil
 	}
