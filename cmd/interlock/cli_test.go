@@ -110,7 +110,7 @@ var moments = []struct {
 	pattern *regexp.Regexp
 	instead string
 }{
-	{regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?Z`), "TIME"},
+	{regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?Z`), "TIME"},
 	{regexp.MustCompile(`\b[0-9a-f]{16,}\b`), "HASH"},
 	{regexp.MustCompile(`\bs-[0-9a-f]{8}\b`), "SILENCE"},
 	{regexp.MustCompile(`\((now|in [0-9dhms]+|[0-9dhms]+ ago)\)`), "(MOMENT)"},
