@@ -9,13 +9,16 @@ import { StartAnyway } from "../action/run";
 import type { Key } from "./run";
 
 type Explanation = components["schemas"]["Explanation"];
-type Shown = NonNullable<Explanation["gate"]>;
 
-/** What the gate says. Only a gate that lets this very run start is green: without a run it opens nothing. */
-export function verdict(gate: Pick<Shown, "open" | "bypassed" | "outcome">, hasRun: boolean): { word: string; className: string } {
+/** The explanations of a run that starts as soon as its rules pass: not one that is paused, not due, or whose window has ended. */
+const starts = ["starts-at", "max-active"];
+
+/** What the gate says. Only a gate that lets this very run start, or did, is green: rules that pass now start nothing else. */
+export function verdict({ gate, run, said }: Pick<Explanation, "gate" | "run" | "said">): { word: string; className: string } | undefined {
+  if (!gate) return undefined;
   if (gate.bypassed) return { word: "bypassed", className: "warned" };
-  if (!hasRun) return { word: gate.outcome === "pass" ? "rules pass" : "rules do not pass", className: "" };
-  if (gate.open) return { word: "open", className: "open" };
+  if (!run) return { word: gate.outcome === "pass" ? "rules pass" : "rules do not pass", className: "" };
+  if (gate.open && (!gate.live || starts.includes(said.summary.code))) return { word: "open", className: "open" };
   return gate.outcome === "pass" ? { word: "rules pass, no start now", className: "" } : { word: "closed", className: "closed" };
 }
 
@@ -28,7 +31,7 @@ export function Why({ x, k }: { x: Explanation; k: Key }) {
   const told = x.said.reasons;
   if (told.length + x.said.opens.length === 0 && !x.gate) return null;
   const live = !x.gate || x.gate.live;
-  const is = x.gate && verdict(x.gate, x.run !== null);
+  const is = verdict(x);
   const closed = live ? (x.gate?.rules.filter((r) => r.effectiveOutcome !== "pass" && r.level === "required") ?? []) : [];
   const waiting = x.run?.status === "PENDING" && !x.dryRun;
   const anyway = waiting && may("operator", k.pipeline);
