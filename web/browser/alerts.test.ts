@@ -36,7 +36,8 @@ test("silences are added and ended, dead letters sent again, and routes tried", 
   await visit(page, server, "/alerts");
 
   const dead = page.getByRole("region", { name: "Dead letters" });
-  await dead.getByText("CONFIG_REJECTED").waitFor();
+  await dead.getByText("CONFIG_REJECTED to ops about broken").waitFor();
+  await dead.getByText(/^ops answered: .*400/).waitFor();
   answer = 204;
   await dead.getByRole("button", { name: "Send again…" }).click();
   await dialog.getByRole("button", { name: "Send" }).click();
