@@ -1,10 +1,19 @@
 import { expect, test } from "vitest";
-import { asks, figure, neededBy, ruleText, spark } from "./rule";
+import { asks, closing, figure, neededBy, type Rule, ruleText, spark } from "./rule";
 
 test("rules are told in a few words", () => {
   expect(asks({ check: "gte", field: "count", needs: 20 })).toBe("count ≥ 20");
   expect(asks({ check: "exists", field: null, needs: null })).toBe("exists");
   expect(asks({ check: "age_lt", field: "updatedAt", needs: "2h" })).toBe("updatedAt age lt 2h");
+  expect(asks({ check: "gte", field: "count", needs: 20, time: "settled for 15m" })).toBe("count ≥ 20, settled for 15m");
+});
+
+test("a preferred rule keeps a gate closed for a while, an advisory one never", () => {
+  const rules = ["required", "preferred", "advisory"].map((level) => ({ key: level, level, effectiveOutcome: "fail" })) as unknown as Rule[];
+  const at = (time: string) => closing({ at: time, preferUntil: "2026-03-03T10:00:00Z", rules }).map((r) => r.key);
+  expect(at("2026-03-03T09:59:59.5Z")).toEqual(["required", "preferred"]);
+  expect(at("2026-03-03T10:00:00Z")).toEqual(["required"]);
+  expect(closing(null)).toEqual([]);
 });
 
 test("a small chart goes from its lowest to its highest value", () => {

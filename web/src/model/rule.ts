@@ -10,10 +10,17 @@ export function value(v: unknown): string {
 }
 
 /** What a rule asks for, in a few words. */
-export function asks(r: Pick<Rule, "check" | "field" | "needs">): string {
-  if (r.check === "exists") return r.field ? `${r.field} exists` : "exists";
+export function asks(r: Pick<Rule, "check" | "field" | "needs"> & Partial<Pick<Rule, "time">>): string {
+  const time = r.time ? `, ${r.time}` : "";
+  if (r.check === "exists") return `${r.field ? `${r.field} ` : ""}exists${time}`;
   const needs = r.needs === null || r.needs === undefined ? "" : ` ${value(r.needs)}`;
-  return `${r.field ? `${r.field} ` : ""}${signs[r.check] ?? r.check.replaceAll("_", " ")}${needs}`;
+  return `${r.field ? `${r.field} ` : ""}${signs[r.check] ?? r.check.replaceAll("_", " ")}${needs}${time}`;
+}
+
+/** The rules that keep a gate closed: a preferred one does until preferUntil, an advisory one never. */
+export function closing(gate: { at: string; preferUntil: string | null; rules: readonly Rule[] } | null): Rule[] {
+  const preferred = gate?.preferUntil ? Date.parse(gate.at) < Date.parse(gate.preferUntil) : false;
+  return gate?.rules.filter((r) => r.effectiveOutcome !== "pass" && (r.level === "required" || (r.level === "preferred" && preferred))) ?? [];
 }
 
 /** What a closed rule asks for and what it saw, such as "rows: count ≥ 1000, but it is 12". */

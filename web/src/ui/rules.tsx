@@ -30,7 +30,7 @@ export function Rules({ rules, now, when, push, lately }: Props) {
                   {h
                     ? <button type="button" className="plain" aria-expanded={open === i} onClick={() => setOpen(open === i ? null : i)}>{r.key}</button>
                     : <span className="mono">{r.key}</span>}
-                  {r.from && <small> of {r.from}</small>}{r.level === "advisory" && <small> advisory</small>}{r.group && <small> {r.group}</small>}
+                  {r.from && <small> of {r.from}</small>}{r.level !== "required" && <small> {r.level}</small>}{r.group && <small> {r.group}</small>}
                 </td>
                 <td className="mono">{asks(r)}</td>
                 <td><span className="mono">{value(r.value)}</span>{r.effectiveOutcome !== "pass" && <small className="why">{r.reason}</small>}</td>

@@ -2,7 +2,7 @@ import { act } from "../../api/act";
 import { Failure } from "../../api/client";
 import { useResource } from "../../api/resource";
 import type { components } from "../../api/schema";
-import { asks, ruleText } from "../../model/rule";
+import { asks, closing, ruleText } from "../../model/rule";
 import { Ask, field, useAsk } from "../../ui/ask";
 import { Dialog } from "../../ui/dialog";
 import { useMay } from "../../ui/me";
@@ -67,7 +67,7 @@ export function skipped(x: Pick<Explanation, "run" | "gate">): string[] {
 
 /** Starts a run that waits for its gate, without the gate. */
 export function StartAnyway({ k, x }: { k: Key; x: Explanation }) {
-  const closed = x.gate?.rules.filter((r) => r.effectiveOutcome !== "pass" && r.level === "required") ?? [];
+  const closed = closing(x.gate);
   return (
     <Ask
       title={`Start ${named(k)} anyway`} submit="Start anyway" danger reason="required"
@@ -103,7 +103,7 @@ function Refused({ k, why, reason }: { k: Key; why: string; reason: string }) {
 function Force({ k, reason }: { k: Key; reason?: string }) {
   const x = useExplanation(k);
   if (!x) return null;
-  const closed = x.gate?.rules.filter((r) => r.effectiveOutcome !== "pass" && r.level === "required") ?? [];
+  const closed = closing(x.gate);
   return (
     <Ask
       title={`Force a rerun of ${named(k)}`} submit="Force rerun" danger reason="required" because={reason}

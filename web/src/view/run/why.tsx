@@ -1,4 +1,5 @@
 import type { components } from "../../api/schema";
+import { closing } from "../../model/rule";
 import { useAsk } from "../../ui/ask";
 import { Time, useNow } from "../../ui/clock";
 import { useMay } from "../../ui/me";
@@ -32,7 +33,7 @@ export function Why({ x, k }: { x: Explanation; k: Key }) {
   if (told.length + x.said.opens.length === 0 && !x.gate) return null;
   const live = !x.gate || x.gate.live;
   const is = verdict(x);
-  const closed = live ? (x.gate?.rules.filter((r) => r.effectiveOutcome !== "pass" && r.level === "required") ?? []) : [];
+  const closed = live ? closing(x.gate) : [];
   const waiting = x.run?.status === "PENDING" && !x.dryRun;
   const anyway = waiting && may("operator", k.pipeline);
   return (
