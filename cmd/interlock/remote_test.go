@@ -25,6 +25,8 @@ var remoteCommands = [][]string{
 	{"runs"},
 	{"run", "show", "orders/stream/2026-03-03"},
 	{"run", "show", "orders", "--date", "2026-03-03"},
+	{"logs", "orders/stream/2026-03-03"},
+	{"logs", "orders/stream/2026-03-03", "--follow"},
 	{"explain", "orders"},
 	{"deadlines"},
 	{"events"},
@@ -286,7 +288,7 @@ func TestServerCommandsHaveHelp(t *testing.T) {
 		if diff := cmp.Diff(flagged.stdout, asked.stdout); diff != "" {
 			t.Errorf("help %s differs:\n%s", name, diff)
 		}
-		if !in(asked.stdout, "Examples:\n  interlock "+strings.Join(name, " "), "--server URL", "--token TOKEN", "--format text|json") {
+		if !in(asked.stdout, "Examples:\n  interlock "+strings.Join(name, " "), "--server URL", "--token TOKEN", "--format text|wide|json") {
 			t.Errorf("help %s:\n%s", name, asked.stdout)
 		}
 	}

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-go/interlock/client"
+)
+
+const (
+	mostAttempts = 10_000           // that the server can be asked about
+	logsHold     = 30 * time.Second // how long the server waits for more output
+	keptLogs     = 128 << 10        // how much of what was printed is compared with what comes
+)
+
+func newLogs(a *app) *cobra.Command {
+	var follow bool
+	attempt := &count{most: mostAttempts}
+	cmd := &cobra.Command{
+		Use: "logs RUN", Short: "Print what a run's job has printed, or follow it live",
+		Long: "Print the end of what the job of a run has printed, at most 64 KiB, of its latest attempt or of another. With\n" +
+			"--follow, wait for the job to start, print more as it comes, and end with the job. As JSON, followed answers are\n" +
+			"one per line, each with all of the output.",
+		Example: "  interlock logs orders/stream/2026-03-03 --follow\n" +
+			"  interlock logs orders --date 2026-03-03 --attempt 1",
+		Args: arguments("RUN"),
+	}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "print more as it comes, until the job ends or Ctrl-C")
+	cmd.Flags().Var(attempt, "attempt", "the attempt (default the latest)")
+	flags, format := addRunFlags(cmd), addFormat(cmd)
+	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
+		key, err := flags.key(ctx, c, args[0])
+		if err != nil {
+			return err
+		}
+		l := &logs{app: a, client: c, key: key, json: format.value == jsonFormat}
+		if l.query.Attempt = attempt.value; attempt.value == 0 {
+			l.query.Attempt = attemptOf(args[0])
+		}
+		if follow {
+			return l.follow(ctx)
+		}
+		var raw json.RawMessage
+		out, err := c.Output(ctx, key, l.query, client.Raw(&raw))
+		if err != nil {
+			return err
+		}
+		return a.show(format, raw, func() {
+			l.print(out.Output)
+			l.end(out)
+		})
+	})
+	return cmd
+}
+
+// attemptOf is the attempt at the end of RUN, as events and emails name one; 0 if there is none.
+func attemptOf(run string) int {
+	parts := strings.Split(run, "/")
+	if len(parts) != 4 {
+		return 0
+	}
+	n, _ := strconv.Atoi(parts[3]) // RUN was read before
+	return n
+}
+
+// logs prints the output of a run's job.
+type logs struct {
+	*app
+	client *client.Client
+	key    client.RunKey
+	query  client.OutputQuery
+	json   bool
+	shown  string // the end of what was printed
+	noted  string // the latest note
+}
+
+// follow prints output as it comes, until the job has ended. Only the first answer may be an error: after that a server that
+// is away is reported and asked again.
+func (l *logs) follow(ctx context.Context) error {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	for first := true; ; first = false {
+		seen := l.query.Seen
+		goesOn, err := l.next(ctx)
+		var away *client.UnreachableError
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil && (first || !errors.As(err, &away)):
+			return err
+		case err != nil:
+			l.lost(err)
+		case !goesOn:
+			return nil
+		case l.query.Seen != seen:
+			continue // the server waits until there is more
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-l.after(watchPace):
+		}
+	}
+}
+
+// next asks for what is new and prints it. It says whether there may be more.
+func (l *logs) next(ctx context.Context) (bool, error) {
+	var raw json.RawMessage
+	out, err := l.client.Output(ctx, l.key, l.query, client.Raw(&raw))
+	if err != nil {
+		return false, err
+	}
+	changed := out.Seen != l.query.Seen || !out.Running
+	if out.Running && !out.Live {
+		l.note(unreadable)
+	}
+	if !out.Running && out.Output == "" {
+		starts, err := l.starts(ctx, out.Attempt)
+		if err != nil {
+			return false, err
+		}
+		if starts {
+			l.note("waiting for the job to start")
+			return true, nil
+		}
+	}
+	// A retry is another attempt: it is not shown as if this one went on.
+	l.query = client.OutputQuery{Attempt: out.Attempt, Seen: out.Seen, Follow: logsHold}
+	switch {
+	case l.json && changed:
+		var line bytes.Buffer
+		if err := json.Compact(&line, raw); err != nil {
+			return false, fmt.Errorf("print the answer: %w", err)
+		}
+		fmt.Fprintln(l.stdout, line.String())
+	case !l.json:
+		l.more(out)
+	}
+	return out.Running, l.flush()
+}
+
+// starts says whether the job of the attempt is still to be started.
+func (l *logs) starts(ctx context.Context, attempt int) (bool, error) {
+	r, err := l.client.Run(ctx, l.key)
+	return err == nil && r.Attempt == attempt && (r.Status == client.Pending || r.Status == client.Triggering), err
+}
+
+// more prints what the answer before did not have.
+func (l *logs) more(out client.RunOutput) {
+	fresh, gap := since(l.shown, out.Output)
+	if gap {
+		l.note("some of the output is missing here: the job prints faster than it is read")
+	}
+	l.print(fresh)
+	l.shown += fresh
+	l.shown = l.shown[max(0, len(l.shown)-keptLogs):]
+	if !out.Running {
+		l.end(out)
+	}
+}
+
+// since is what now has after the end of before; both are the end of a text that grows. A gap is between them where they have
+// nothing in common. What was kept of an output may be less than what was shown of it.
+func since(before, now string) (fresh string, gap bool) {
+	if strings.Contains(before, strings.TrimSpace(now)) {
+		return "", false
+	}
+	for i := range before {
+		if strings.HasPrefix(now, before[i:]) {
+			return now[len(before)-i:], false
+		}
+	}
+	return now, before != ""
+}
+
+func (l *logs) print(text string) { fmt.Fprint(l.stdout, printableLines(text)) }
+
+// end finishes the last line, or says why there is none.
+func (l *logs) end(out client.RunOutput) {
+	text := out.Output + l.shown
+	switch {
+	case text != "" && !strings.HasSuffix(text, "\n"):
+		fmt.Fprintln(l.stdout)
+	case text != "":
+	case out.Running && !out.Live:
+		l.note(unreadable)
+	case out.Running:
+		l.note("the job has printed nothing yet")
+	default:
+		l.note(fmt.Sprintf("there is no output of attempt %d of %s", out.Attempt, l.key))
+	}
+}
+
+const unreadable = "the output of this job cannot be read while it runs"
+
+// note is said once, beside the output.
+func (l *logs) note(text string) {
+	if l.noted == text {
+		return
+	}
+	l.noted = text
+	fmt.Fprintln(l.stderr, l.errStyle.dim(printable("interlock: "+text)))
+}
