@@ -19,7 +19,8 @@ type loop struct {
 	keeper
 	jobs    *target
 	parts   *controller
-	watched time.Time // when the watchdog looks next
+	every   time.Duration // the watchdog looks
+	watched time.Time     // when it looks next
 }
 
 func (l *loop) start() {
@@ -56,7 +57,7 @@ func (l *loop) check(err error) {
 func (l *loop) watch() {
 	l.Helper()
 	l.check(l.parts.watch(l.Context(), time.Now()))
-	l.watched = time.Now().Add(interval)
+	l.watched = time.Now().Add(l.every)
 	l.settle()
 }
 

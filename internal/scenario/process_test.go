@@ -19,6 +19,7 @@ type process struct {
 	*testing.T
 	keeper
 	jobs   *target
+	every  time.Duration // the watchdog looks
 	parts  *controller
 	cancel context.CancelFunc
 	ended  chan struct{}
@@ -35,7 +36,7 @@ func (p *process) start() {
 		Store: p.store(), Logger: slog.New(slog.DiscardHandler), Replica: replica, Workers: 4, Lease: lease, LostAfter: 10 * time.Minute, Alone: true,
 		Handlers: engine.Handlers{
 			Change: parts.router.Handle, Tasks: parts.tasks(),
-			Ticks: []engine.Tick{{Name: "watchdog", Every: interval, First: true, Do: parts.watch}},
+			Ticks: []engine.Tick{{Name: "watchdog", Every: p.every, First: true, Do: parts.watch}},
 		},
 	})
 	ctx, cancel := context.WithCancel(p.Context())

@@ -32,25 +32,25 @@ var platforms = []struct {
 	build func(t *testing.T, s story, where string) platform
 }{
 	{"memory", false, false, nil, func(t *testing.T, s story, _ string) platform {
-		return &loop{T: t, keeper: onMemory(t), jobs: newTarget(s.Jobs, time.Now)}
+		return &loop{T: t, keeper: onMemory(t), jobs: newTarget(s.Jobs, time.Now), every: time.Duration(s.Watch)}
 	}},
 	{"sqlite", false, false, nil, func(t *testing.T, s story, dir string) platform {
-		return &loop{T: t, keeper: onSQLite(t, dir), jobs: newTarget(s.Jobs, time.Now)}
+		return &loop{T: t, keeper: onSQLite(t, dir), jobs: newTarget(s.Jobs, time.Now), every: time.Duration(s.Watch)}
 	}},
 	{"engine-memory", false, false, nil, func(t *testing.T, s story, _ string) platform {
-		return &process{T: t, keeper: onMemory(t), jobs: newTarget(s.Jobs, time.Now)}
+		return &process{T: t, keeper: onMemory(t), jobs: newTarget(s.Jobs, time.Now), every: time.Duration(s.Watch)}
 	}},
 	{"engine-sqlite", false, false, nil, func(t *testing.T, s story, dir string) platform {
-		return &process{T: t, keeper: onSQLite(t, dir), jobs: newTarget(s.Jobs, time.Now)}
+		return &process{T: t, keeper: onSQLite(t, dir), jobs: newTarget(s.Jobs, time.Now), every: time.Duration(s.Watch)}
 	}},
 	{"redis", false, false, redistest.Shared, func(t *testing.T, s story, url string) platform {
-		return &loop{T: t, keeper: onRedis(t, url), jobs: newTarget(s.Jobs, time.Now)}
+		return &loop{T: t, keeper: onRedis(t, url), jobs: newTarget(s.Jobs, time.Now), every: time.Duration(s.Watch)}
 	}},
 	{"dynamo", false, false, dynamotest.Shared, func(t *testing.T, s story, url string) platform {
-		return &loop{T: t, keeper: onDynamo(t, url), jobs: newTarget(s.Jobs, time.Now)}
+		return &loop{T: t, keeper: onDynamo(t, url), jobs: newTarget(s.Jobs, time.Now), every: time.Duration(s.Watch)}
 	}},
 	{"sim", true, false, nil, func(_ *testing.T, s story, _ string) platform {
-		return &world{begins: s.begins, plays: s.Jobs}
+		return &world{begins: s.begins, plays: s.Jobs, every: time.Duration(s.Watch)}
 	}},
 	{"aws", true, true, nil, func(t *testing.T, s story, _ string) platform {
 		return newDeployment(t, s, interval, func(func() time.Time) awslambdatest.Tables { return awslambdatest.NewMemory() })

@@ -26,6 +26,7 @@ type story struct {
 	Days   map[string]string `yaml:"calendars" doc:"Calendar files, by name."`
 	Jobs   map[string]play   `yaml:"jobs" doc:"What jobs do, by attempt or by pipeline; any other succeeds after a minute."`
 	Probes map[string][]said `yaml:"probes" doc:"What probes answer, by pipeline/key, in order of time."`
+	Watch  document.Duration `yaml:"watchdog" default:"1m" above:"0s" doc:"How often the watchdog of a process looks; longer saves a story of days most of its time."`
 	Steps  []step            `yaml:"steps" required:"true" minItems:"1" doc:"What happens, in order."`
 
 	name   string

@@ -17,6 +17,7 @@ type world struct {
 	begins time.Time
 	plays  map[string]play
 	tells  map[string][]said
+	every  time.Duration // the watchdog looks
 	sim    *sim.World
 }
 
@@ -25,7 +26,7 @@ func (w *world) start() {
 		clock := func() time.Time { return w.sim.Now() }
 		jobs := newTarget(w.plays, clock)
 		jobs.tells, jobs.begin = w.tells, w.begins
-		w.sim = sim.New(sim.Options{Start: w.begins, Jobs: jobs.types(), Probes: jobs, Watchdog: interval, Lease: lease, Limits: limits})
+		w.sim = sim.New(sim.Options{Start: w.begins, Jobs: jobs.types(), Probes: jobs, Watchdog: w.every, Lease: lease, Limits: limits})
 	}
 	w.sim.Start()
 	w.sim.Settle()
