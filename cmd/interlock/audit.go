@@ -53,7 +53,7 @@ func newAudit(a *app) *cobra.Command {
 			for _, e := range slices.Backward(entries) { // the newest at the prompt
 				rows = append(rows, a.auditRow(e))
 			}
-			a.sheet([]column{col("TIME"), col("ACTOR"), col("ACTION"), extraCol("ABOUT"), col("OUTCOME"), extraCol("WITH"), textCol("REASON")}, rows)
+			a.sheet([]column{col("TIME"), col("ACTOR"), col("ACTION"), extraCol("ABOUT"), col("OUTCOME"), extraCol("WITH"), wrapCol("REASON")}, rows)
 		})
 	})
 	return cmd

@@ -165,12 +165,12 @@ func TestEveryKeyOfAnEvaluationIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{
-		"after", "at", "blockedBy", "date", "excluded", "excludedReason", "open", "outcome", "pipeline", "retryAfterSeconds", "rules", "run", "startCondition",
+		"after", "at", "blockedBy", "date", "degraded", "excluded", "excludedReason", "open", "opensAt", "outcome", "pipeline", "preferUntil", "retryAfterSeconds", "rules", "run", "startCondition",
 	}, sortedKeys(r)); diff != "" {
 		t.Errorf("keys (-want +got):\n%s", diff)
 	}
 	leaf := r["rules"].([]any)[0].(map[string]any)
-	if diff := cmp.Diff([]string{"check", "effectiveOutcome", "field", "from", "group", "key", "level", "needs", "outcome", "reason", "value"}, sortedKeys(leaf)); diff != "" {
+	if diff := cmp.Diff([]string{"check", "effectiveOutcome", "field", "from", "group", "key", "level", "needs", "outcome", "reason", "time", "value"}, sortedKeys(leaf)); diff != "" {
 		t.Errorf("keys of a rule (-want +got):\n%s", diff)
 	}
 	if leaf["value"] != nil || leaf["reason"] == "" {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -45,8 +46,9 @@ func addLimit(cmd *cobra.Command, usual int) *count {
 // listing is the part of a list that was asked for.
 type listing[T any] struct {
 	items []T
-	raw   []json.RawMessage // the same as they were sent
-	next  string            // leads to what was left out
+	raw   []json.RawMessage          // the same as they were sent
+	last  map[string]json.RawMessage // the last page as it was sent
+	next  string                     // leads to what was left out
 }
 
 // read asks for one page after the other until there are as many items as wanted.
@@ -59,7 +61,8 @@ func read[T any](limit *count, ask func(client.Paging, client.CallOption) (clien
 			return l, err
 		}
 		var sent client.Page[json.RawMessage]
-		if err := json.Unmarshal(raw, &sent); err != nil {
+		l.last = nil
+		if err := errors.Join(json.Unmarshal(raw, &sent), json.Unmarshal(raw, &l.last)); err != nil {
 			return l, fmt.Errorf("read a page of the list: %w", err)
 		}
 		l.items, l.raw, l.next = append(l.items, page.Items...), append(l.raw, sent.Items...), page.NextCursor
@@ -87,22 +90,23 @@ func (l *listing[T]) page(limit int) client.Paging {
 	return client.Paging{Limit: size, Cursor: l.next}
 }
 
-// showList prints a list: as JSON in the server's form, {items, nextCursor}, or for people.
+// showList prints a list: as JSON in the form of the server's last page, with the items of all pages, or for people.
 func showList[T any](a *app, format *choice, l listing[T], text func(items []T)) error {
 	if format.value != jsonFormat {
 		a.wide = format.value == wideFormat
 		text(l.items)
 		return nil
 	}
-	page := struct {
-		Items      []json.RawMessage `json:"items"`
-		NextCursor *string           `json:"nextCursor"`
-	}{Items: l.raw}
+	page := map[string]any{}
+	for key, value := range l.last {
+		page[key] = value
+	}
+	page["items"], page["nextCursor"] = l.raw, nil
 	if l.raw == nil {
-		page.Items = []json.RawMessage{}
+		page["items"] = []json.RawMessage{}
 	}
 	if l.next != "" {
-		page.NextCursor = &l.next
+		page["nextCursor"] = l.next
 	}
 	raw, err := json.Marshal(page)
 	if err != nil {

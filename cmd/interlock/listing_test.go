@@ -20,10 +20,12 @@ import (
 func items(t *testing.T, text string) ([]any, any) {
 	t.Helper()
 	page, ok := parsed(t, text).(map[string]any)
-	if !ok || len(page) != 2 {
+	list, isList := page["items"].([]any)
+	next, hasNext := page["nextCursor"]
+	if !ok || !isList || !hasNext {
 		t.Fatalf("no list: %s", text)
 	}
-	return page["items"].([]any), page["nextCursor"]
+	return list, next
 }
 
 func TestListsFollowTheirPagesUpToTheLimit(t *testing.T) {

@@ -221,9 +221,9 @@ func TestStartWithoutAnAnswerIsShownAsHeld(t *testing.T) {
 	s := serve(t, site{pipelines: map[string]string{"silent.yaml": file}, config: "egress: {allow: [127.0.0.1]}\n"})
 	s.must(0, "trigger", "silent", "--date", "2026-03-03")
 	s.until("its start is held", func() bool { return s.reaches("silent/manual/2026-03-03", client.Triggering).Held != nil })
-	const why = "the start call was not answered within the timeout of 1s\n"
+	const why = "the start call was not answered within the timeout of 1s"
 	for _, args := range [][]string{{"explain", "silent"}, {"runs", "--pipeline", "silent"}, {"status"}} {
-		if got := s.must(0, args...).stdout; !in(got, "eld", why) {
+		if got := s.must(0, append(args, "-o", "wide")...).stdout; !in(got, "eld", why) {
 			t.Errorf("%s:\n%s", args, got)
 		}
 	}
@@ -389,7 +389,7 @@ func TestStatusCountsWhatNeedsAttention(t *testing.T) {
 	s.must(0, "trigger", "broken", "--date", "2026-03-03")
 	s.reaches("broken/manual/2026-03-03", client.FailedFinal)
 	const reason = "failed after 1 attempt: exit code 2, no such table (maxCodeRetries: 0)"
-	if got := s.must(0, "status").stdout; !in(got, "3 pipelines: 1 ok, 1 dry run, 1 needs attention\n", "NEEDS ATTENTION", "broken/manual/2026-03-03  failed", reason) ||
+	if got := s.must(0, "status", "-o", "wide").stdout; !in(got, "3 pipelines: 1 ok, 1 dry run, 1 needs attention\n", "NEEDS ATTENTION", "broken/manual/2026-03-03  failed", reason) ||
 		!strings.HasSuffix(got, "\n1 thing needs attention: `interlock attention` shows it.\n") {
 		t.Errorf("got\n%s", got)
 	}
@@ -402,7 +402,7 @@ func TestStatusCountsWhatNeedsAttention(t *testing.T) {
 	if got := s.must(0, "status", "broken").stdout; !in(got, "broken  failed\n", "broken/manual/2026-03-03: FAILED_FINAL, attempt 1: "+reason) {
 		t.Errorf("got\n%s", got)
 	}
-	if got := s.must(0, "runs", "--pipeline", "broken").stdout; !in(got, reason) {
+	if got := s.must(0, "runs", "--pipeline", "broken", "-o", "wide").stdout; !in(got, reason) {
 		t.Errorf("got\n%s", got)
 	}
 	if got := s.must(0, "explain", "broken", "--date", "2026-03-03").stdout; !in(got, "broken/manual/2026-03-03  FAILED\n"+reason+"\n") {

@@ -113,7 +113,7 @@ func (a *app) writeRuns(runs []client.Run) {
 			plain(a.tableTime(r.OpenedAt)), plain(a.tableTime(r.EndedAt)), plain(printable(reasonText(r))),
 		})
 	}
-	a.sheet([]column{col("RUN"), col("STATUS"), extraCol("ATTEMPT"), extraCol("OPENED"), extraCol("ENDED"), textCol("REASON")}, rows)
+	a.sheet([]column{col("RUN"), col("STATUS"), extraCol("ATTEMPT"), extraCol("OPENED"), extraCol("ENDED"), wrapCol("REASON")}, rows)
 }
 
 // runFlags let a run be named by its pipeline and period, too.

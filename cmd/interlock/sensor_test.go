@@ -37,7 +37,7 @@ func TestSensorSetReadsAFileOrStdin(t *testing.T) {
 	if piped.code != 0 || !strings.HasPrefix(piped.stdout, "shelf piped is written for 2026-03-03T07, version ") {
 		t.Errorf("got %+v", piped)
 	}
-	shown := s.must(0, "sensor", "get", "shelf").stdout
+	shown := s.must(0, "sensor", "get", "shelf", "-o", "wide").stdout
 	for _, want := range []string{`{"rows":{"new":3}}`, "2026-03-03T07", "  ann  ", "  etl  "} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("%q is not in:\n%s", want, shown)

@@ -95,7 +95,7 @@ func TestSecretThatIsMissingIsNamed(t *testing.T) {
 	for name, want := range map[string]string{
 		"SLACK": "the bot token of alerts.slack is empty: check environment variable SLACK",
 		"PD":    "the integration key of alerts.pagerduty is empty: check environment variable PD",
-		"HOOK":  "the signing secret of alerts.webhooks[0] is empty: check environment variable HOOK",
+		"HOOK":  "the Authorization header of alerts.alertmanager is empty: check environment variable HOOK",
 	} {
 		env := map[string]string{}
 		for other, value := range everySecret {
