@@ -89,20 +89,21 @@ var rooms = map[string]layer{
 	"internal/sink/*":           adapter,
 	"internal/egress":           contract, // what adapters send HTTP through
 
-	"internal/catalog":      handle,
-	"internal/gate":         handle,
-	"internal/explain":      handle,
-	"internal/router":       handle,
-	"internal/orchestrator": handle,
-	"internal/slamonitor":   handle,
-	"internal/watchdog":     handle,
-	"internal/notify":       handle,
-	"internal/prober":       handle,
-	"internal/trend":        handle,
-	"internal/timeline":     handle,
-	"internal/attention":    handle,
-	"internal/audit":        handle,
-	"internal/ingest":       handle,
+	"internal/catalog":       handle,
+	"internal/gate":          handle,
+	"internal/gate/gatetest": handle, // tests and the simulator only
+	"internal/explain":       handle,
+	"internal/router":        handle,
+	"internal/orchestrator":  handle,
+	"internal/slamonitor":    handle,
+	"internal/watchdog":      handle,
+	"internal/notify":        handle,
+	"internal/prober":        handle,
+	"internal/trend":         handle,
+	"internal/timeline":      handle,
+	"internal/attention":     handle,
+	"internal/audit":         handle,
+	"internal/ingest":        handle,
 
 	"internal/files":          adapter,
 	"internal/oidc":           adapter,
@@ -167,6 +168,7 @@ var unseen = []struct {
 
 // forTests may be imported by any _test.go file, whatever its package's layer.
 var forTests = map[string]string{
+	"internal/gate/gatetest":           "it decides a stored gate again",
 	"internal/job/all":                 "examples are checked with the real job types",
 	"internal/job/jobtest":             "it is a conformance suite",
 	"internal/job/awstest":             "it stands for AWS",

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
@@ -103,40 +102,4 @@ func prune(seen []store.SeenSlice, fields []string) {
 		}
 		seen[i].Fields = kept
 	}
-}
-
-// Facts is what stored sensors showed to a gate with so many refs, as its rules see it.
-func Facts(refs int, sensors []store.SeenSensor) rule.Snapshot {
-	facts := make(rule.Snapshot, min(refs, len(sensors)))
-	for i := range facts {
-		s := sensors[i]
-		for _, one := range s.Slices {
-			seen := sensor.Seen{For: one.Date}
-			if one.Version != 0 {
-				of := one.Of
-				if of.IsZero() {
-					of = one.Date
-				}
-				seen.Reading = fact(s.Key, of, one.Fields, one.Version, one.UpdatedAt, one.ChangedAt, one.ExpiresAt)
-			}
-			facts[i].Over = append(facts[i].Over, seen)
-		}
-		if len(s.Slices) == 0 && (s.Version != 0 || s.Fields != nil) {
-			facts[i].Reading = fact(s.Key, s.Period, s.Fields, s.Version, s.UpdatedAt, s.ChangedAt, s.ExpiresAt)
-		}
-	}
-	return facts
-}
-
-func fact(key sensor.Key, p period.Period, f sensor.Fields, version int64, updated, changed, expires time.Time) *sensor.Reading {
-	return &sensor.Reading{Key: key, Period: p, Fields: f, Version: version, UpdatedAt: updated, ChangedAt: changed, ExpiresAt: expires}
-}
-
-// Judge is the gate's outcome on nothing but a stored snapshot.
-func Judge(g *rule.Gate, s store.Snapshot) rule.Outcome {
-	facts := Facts(len(g.Refs()), s.Sensors)
-	if !s.PreferUntil.IsZero() && !s.At.Before(s.PreferUntil) {
-		return g.DecideRequired(facts, s.At)
-	}
-	return g.Decide(facts, s.At)
 }

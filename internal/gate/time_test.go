@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/gate"
+	"github.com/interlock-go/interlock/internal/gate/gatetest"
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
@@ -120,7 +121,7 @@ func TestTimeAloneOpensAGateAtTheInstantItNames(t *testing.T) {
 	if v.Open() || !v.OpensAt.Equal(nine) {
 		t.Errorf("before nine: open %t, opens at %s, want %s", v.Open(), v.OpensAt, nine)
 	}
-	if got := gate.Judge(def.Gate, stored(t, v, six)); got == rule.Pass {
+	if got := gatetest.Judge(def.Gate, stored(t, v, six)); got == rule.Pass {
 		t.Error("its snapshot is judged as open")
 	}
 	v = look(t, s, q, v.OpensAt)
@@ -128,7 +129,7 @@ func TestTimeAloneOpensAGateAtTheInstantItNames(t *testing.T) {
 		t.Errorf("at nine: open %t, degraded %q", v.Open(), v.Degraded)
 	}
 	kept := stored(t, v, nine)
-	if got := gate.Judge(def.Gate, kept); got != rule.Pass {
+	if got := gatetest.Judge(def.Gate, kept); got != rule.Pass {
 		t.Errorf("its snapshot alone is judged as %s", got)
 	}
 	if note := kept.Sensors[0].Slices[0].Fields["note"]; note != nil || len(kept.Sensors[0].Slices) != 24 {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
-	"github.com/interlock-go/interlock/internal/gate"
+	"github.com/interlock-go/interlock/internal/gate/gatetest"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/lifecycle"
@@ -397,5 +397,5 @@ func (b *bench) checkStarts() {
 
 // judge is the gate's outcome on nothing but the facts of a snapshot.
 func judge(d *pipeline.Definition, s store.Snapshot) rule.Outcome {
-	return gate.Judge(d.Gate, s)
+	return gatetest.Judge(d.Gate, s)
 }

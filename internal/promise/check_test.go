@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
-	"github.com/interlock-go/interlock/internal/gate"
+	"github.com/interlock-go/interlock/internal/gate/gatetest"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/rule"
@@ -82,7 +82,7 @@ func verdict(w *world, c store.Config, s store.Snapshot) rule.Outcome {
 	if compiled == nil {
 		return rule.Fail
 	}
-	return gate.Judge(compiled, s)
+	return gatetest.Judge(compiled, s)
 }
 
 // checkFacts compares what a snapshot says it saw with what was written.

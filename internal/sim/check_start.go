@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/interlock-go/interlock/internal/gate"
+	"github.com/interlock-go/interlock/internal/gate/gatetest"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -64,7 +64,7 @@ func (w *watch) startIsSafe(r run.Run, b store.Batch) {
 
 // verdict is the gate's, on nothing but the facts of a snapshot.
 func verdict(def *pipeline.Definition, s store.Snapshot) rule.Outcome {
-	return gate.Judge(def.Gate, s)
+	return gatetest.Judge(def.Gate, s)
 }
 
 // factsAreRight compares what a snapshot says it saw with what was written: the fact is true, it belongs to the period, and
