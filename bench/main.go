@@ -23,6 +23,7 @@ type benchmark struct {
 
 var benchmarks = []benchmark{
 	{"rules", func() ([]row, error) { return ruleRows(), nil }},
+	{"slices", one(slicesRow)},
 	{"load", one(loadRow)},
 	{"put", one(putRow)},
 	{"ingest", ingestRows},
