@@ -217,6 +217,7 @@ go_test() {
 	grep -E '^(=== FAIL|--- FAIL|panic:|WARNING: DATA RACE|FAIL.*(build|setup) failed)|^ +[a-z_0-9]+_test\.go:[0-9]+: ' "$work/tests" | awk '!seen[$0]++' | cut -c 1-200 | head -n 40
 	echo
 	sed -n '/^=== \(Failed\|Errors\)/,$p' "$work/tests"
+	grep -qE '^=== (Failed|Errors)' "$work/tests" || cat "$work/tests" # the tests did not even begin
 	return 1
 }
 
