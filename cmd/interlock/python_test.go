@@ -3,6 +3,7 @@
 package main
 
 import (
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,8 +16,8 @@ func TestThePythonPackagesWork(t *testing.T) {
 		t.Skip("builds the binary")
 	}
 	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("there is no python3")
+	if err != nil || exec.Command(python, "-c", "import sys; sys.exit(sys.version_info < (3, 9))").Run() != nil {
+		t.Skip("there is no Python 3.9 or later") // make test says so, and fails with CI=true
 	}
 	binary := builtBinary(t)
 	t.Parallel()
@@ -25,6 +26,7 @@ func TestThePythonPackagesWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"python", "airflow"} {
+		isInput(t, filepath.Join(root, name))
 		cmd := exec.Command(python, "-m", "unittest", "discover", "--start-directory", "tests")
 		cmd.Dir = filepath.Join(root, name)
 		cmd.Env = append(os.Environ(), "INTERLOCK_BINARY="+binary, "PYTHONDONTWRITEBYTECODE=1",
@@ -32,5 +34,20 @@ func TestThePythonPackagesWork(t *testing.T) {
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", name, err, out)
 		}
+	}
+}
+
+// isInput reads all files of a directory: go test repeats a result that it has stored unless a file changed that the test
+// itself, and not a program that it started, has read.
+func isInput(t *testing.T, directory string) {
+	t.Helper()
+	err := filepath.WalkDir(directory, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			_, err = os.ReadFile(path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -73,7 +73,8 @@ class Load:
     def __init__(self, *, task_id: str, script: str = "") -> None:
         self.task_id, self.script = task_id, script
 
-    def execute(self, context: Any) -> str:
+    def execute(self, context: Any, **kwargs: Any) -> str:
+        self.passed = kwargs
         if self.script == "fail":
             raise ValueError("no such table")
         return "loaded"
@@ -145,6 +146,13 @@ class AirflowTest(unittest.TestCase):
         self.assertEqual(task.execute({}), "loaded")
         (claim, _, token), (report, body, permit) = Answers.seen
         self.assertEqual((claim, token, report, body["result"], permit), ("claim", "Bearer token", "job", "success", "Bearer p"))
+
+    def test_keyword_of_the_task_runner_reaches_the_operator(self) -> None:
+        self.gates(OPEN)
+        task = GatedLoad(task_id="load", interlock_pipeline="orders")
+        marker = {"GatedLoad__sentinel": object()}  # as Airflow 2.10 calls execute
+        task.execute(context={}, **marker)
+        self.assertEqual(task.passed, marker)
 
     def test_failed_attempt_is_reported_and_raised(self) -> None:
         self.gates(OPEN)

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import pathlib
-import subprocess
-import sys
-import tempfile
+import socket
 import threading
 import unittest
-import zipfile
 
 import interlock
 from server import ServerTest
@@ -143,19 +138,20 @@ class AwayTest(unittest.TestCase):
         with self.assertRaises(ValueError):
             interlock.Client("127.0.0.1:8740")
 
-    def test_wheel(self) -> None:
-        root = pathlib.Path(__file__).resolve().parent.parent
-        with tempfile.TemporaryDirectory() as to:
-            build = "import sys; sys.path.insert(0, 'backend'); import wheel_backend; print(wheel_backend.build_wheel(sys.argv[1]))"
-            env = dict(os.environ, PYTHONDONTWRITEBYTECODE="1")
-            name = subprocess.run([sys.executable, "-c", build, to], cwd=root, env=env, check=True, capture_output=True, text=True).stdout.strip()
-            wheel = pathlib.Path(to) / name
-            names = zipfile.ZipFile(wheel).namelist()
-            self.assertIn("interlock/py.typed", names)
-            use = "import interlock; print(interlock.Client.__name__, interlock.__file__)"
-            env["PYTHONPATH"] = str(wheel)
-            said = subprocess.run([sys.executable, "-c", use], cwd=to, env=env, check=True, capture_output=True, text=True).stdout
-            self.assertIn(f"Client {wheel}", said)
+    def test_answer_that_is_cut_short(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+
+            def answer() -> None:
+                connection, _ = listener.accept()
+                with connection:
+                    connection.recv(65536)
+                    connection.sendall(b'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"open"')
+
+            thread = threading.Thread(target=answer)
+            thread.start()
+            with self.assertRaises(interlock.Unreachable):
+                interlock.Client(f"http://127.0.0.1:{listener.getsockname()[1]}").gate("orders")
+            thread.join()
 
 
 if __name__ == "__main__":

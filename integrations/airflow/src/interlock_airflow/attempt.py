@@ -39,12 +39,13 @@ class InterlockAttempt:
         fields = tuple(getattr(type(self), "template_fields", ()))
         self.template_fields = fields + ("interlock_pipeline", "interlock_date")
 
-    def execute(self, context: Any) -> Any:
+    def execute(self, context: Any, **kwargs: Any) -> Any:
+        # Airflow 2.10 passes a keyword that shows the operator's own execute that a task instance called it.
         client = client_of(self.interlock_conn_id, worker=worker_of(context))
         try:
             with client.attempt(self.interlock_pipeline, self.interlock_date, wait=self.interlock_wait) as attempt:
                 self.interlock_attempt = attempt
-                return super().execute(context)  # type: ignore[misc]
+                return super().execute(context, **kwargs)  # type: ignore[misc]
         except Completed as completed:
             raise AirflowSkipException(str(completed)) from None
 

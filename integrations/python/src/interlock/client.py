@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import socket
@@ -220,7 +221,7 @@ class Client:
         except urllib.error.HTTPError as error:
             with error:
                 raise _problem(error, self.url) from None
-        except (OSError, ValueError) as error:  # URLError is an OSError
+        except (OSError, ValueError, http.client.HTTPException) as error:  # URLError is an OSError; an answer cut short is neither
             reason = getattr(error, "reason", error)
             raise Unreachable(f"cannot reach the server at {self.url}: {reason}") from None
 
