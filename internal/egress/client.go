@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"crypto/tls"
 	"io"
 	"net/http"
 	"strconv"
@@ -28,6 +29,13 @@ func (g *Guard) As(agent string) *Guard {
 	named := *g
 	named.agent = agent
 	return &named
+}
+
+// Trusting has connections use c: which authorities they trust, and the client's certificate. Nil: as usual.
+func (g *Guard) Trusting(c *tls.Config) *Guard {
+	trusting := *g
+	trusting.tls = c
+	return &trusting
 }
 
 // bounded names the sender and cuts off the bodies of answers.

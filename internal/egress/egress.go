@@ -9,6 +9,7 @@ package egress
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"maps"
 	"net"
@@ -27,6 +28,7 @@ type Guard struct {
 	resolve  func(ctx context.Context, host string) ([]netip.Addr, error)
 	dialer   net.Dialer
 	agent    string // who requests say they are from
+	tls      *tls.Config
 }
 
 // New makes a guard with exceptions: hosts by name, addresses, and networks such as 10.0.0.0/8.
@@ -216,6 +218,7 @@ func (g *Guard) Transport() *http.Transport {
 		DialContext:            g.DialContext,
 		DisableKeepAlives:      true,
 		DisableCompression:     true,
+		TLSClientConfig:        g.tls.Clone(),
 		TLSHandshakeTimeout:    30 * time.Second,
 		MaxResponseHeaderBytes: 1 << 20,
 	}

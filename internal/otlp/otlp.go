@@ -12,8 +12,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
-	"strings"
 	"time"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -21,73 +19,6 @@ import (
 
 	"github.com/interlock-go/interlock/internal/egress"
 )
-
-// Config is what the environment says about the collector.
-type Config struct {
-	Endpoint string // the whole address of the traces
-	Headers  map[string]string
-	Gzip     bool
-	Timeout  time.Duration
-}
-
-const usualTimeout = 10 * time.Second
-
-// FromEnvironment reads the configuration. It returns false where tracing is off: no endpoint is set, or OTEL_SDK_DISABLED,
-// or OTEL_TRACES_EXPORTER says so.
-func FromEnvironment(getenv func(string) string) (Config, bool, error) {
-	either := func(name string) string {
-		if value := getenv("OTEL_EXPORTER_OTLP_TRACES_" + name); value != "" {
-			return value
-		}
-		return getenv("OTEL_EXPORTER_OTLP_" + name)
-	}
-	c := Config{Endpoint: getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), Timeout: usualTimeout}
-	if base := getenv("OTEL_EXPORTER_OTLP_ENDPOINT"); c.Endpoint == "" && base != "" {
-		c.Endpoint = strings.TrimSuffix(base, "/") + "/v1/traces"
-	}
-	if c.Endpoint == "" || strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") || getenv("OTEL_TRACES_EXPORTER") == "none" {
-		return c, false, nil
-	}
-	if u, err := url.Parse(c.Endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return c, false, errors.New("OTEL_EXPORTER_OTLP_ENDPOINT is not an http or https address, such as http://127.0.0.1:4318")
-	}
-	if protocol := either("PROTOCOL"); protocol != "" && protocol != "http/protobuf" {
-		return c, false, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL is %q; only http/protobuf is supported, usually on port 4318", protocol)
-	}
-	if either("CERTIFICATE") != "" || either("CLIENT_CERTIFICATE") != "" {
-		return c, false, errors.New("OTEL_EXPORTER_OTLP_CERTIFICATE is not supported; add the authority to the machine's, or send to a collector on this machine")
-	}
-	var err error
-	if c.Headers, err = parseHeaders(either("HEADERS")); err != nil {
-		return c, false, err
-	}
-	c.Gzip = either("COMPRESSION") == "gzip"
-	if text := either("TIMEOUT"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n <= 0 {
-			return c, false, fmt.Errorf("OTEL_EXPORTER_OTLP_TIMEOUT %q is not a number of milliseconds", text)
-		}
-		c.Timeout = time.Duration(n) * time.Millisecond
-	}
-	return c, true, nil
-}
-
-// parseHeaders reads "name=value,name=value" with percent-encoded values. Its error holds no value: that may be a token.
-func parseHeaders(text string) (map[string]string, error) {
-	headers := map[string]string{}
-	for pair := range strings.SplitSeq(text, ",") {
-		if strings.TrimSpace(pair) == "" {
-			continue
-		}
-		name, value, ok := strings.Cut(pair, "=")
-		decoded, err := url.PathUnescape(strings.TrimSpace(value))
-		if !ok || err != nil || strings.TrimSpace(name) == "" {
-			return nil, errors.New("OTEL_EXPORTER_OTLP_HEADERS is not a list of name=value pairs, separated by commas")
-		}
-		headers[strings.TrimSpace(name)] = decoded
-	}
-	return headers, nil
-}
 
 // Exporter sends spans to one collector.
 type Exporter struct {
@@ -107,7 +38,11 @@ func New(c Config) (*Exporter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up tracing: %w", err)
 	}
-	return &Exporter{config: c, client: guard.Client(c.Timeout)}, nil
+	trust, err := c.tls()
+	if err != nil {
+		return nil, err
+	}
+	return &Exporter{config: c, client: guard.Trusting(trust).Client(c.Timeout)}, nil
 }
 
 // tries is how often a batch is sent while the collector asks for time.
