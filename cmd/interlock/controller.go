@@ -198,6 +198,7 @@ func (c *controller) assemble(ctx context.Context, s surroundings) error {
 		Enter: func(ctx context.Context, jobType string, blocking bool) (bool, error) {
 			return c.engine.Enter(ctx, jobType, blocking)
 		},
+		Span:    c.tracing.step,
 		Running: func(key run.Key, attempt int) { c.engine.Began(key, attempt) },
 	})
 	routes := router.New(router.Deps{
@@ -227,7 +228,9 @@ func (c *controller) assemble(ctx context.Context, s surroundings) error {
 		Handlers: engine.Handlers{
 			Change: c.tracing.change(c.watched(routes.Handle)),
 			Tasks:  c.taskHandlers(steps, routes, monitor, probes),
-			Await:  func(ctx context.Context, key run.Key, n int) error { return steps.Await(ctx, key, n, time.Now) },
+			Await: c.tracing.await(counted, func(ctx context.Context, key run.Key, n int) error {
+				return steps.Await(ctx, key, n, time.Now)
+			}),
 			Ticks:  append(c.ticks(dog, jobs, observer), repeatTick(sinks)...),
 			Config: c.takeConfig,
 		},

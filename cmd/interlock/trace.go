@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -15,12 +16,17 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/interlock-go/interlock/internal/api"
+	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/lifecycle"
 	"github.com/interlock-go/interlock/internal/otlp"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// tracing makes spans of what the controller does: one per request, change and task. Without an OTLP endpoint in the
-// environment (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT) it does nothing and costs nothing.
+// tracing makes spans of what the controller does: one per request, change, task and step. Without an OTLP endpoint in the
+// environment (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT) it sends none, and only passes on the trace
+// of each request, which the store carries to the jobs.
 type tracing struct {
 	tracer trace.Tracer
 	stop   func(context.Context) error
@@ -44,36 +50,86 @@ func newTracing(getenv func(string) string) (*tracing, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up tracing: %w", err)
 	}
-	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(who))
+	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(who), sdktrace.WithSampler(config.Sampler))
 	return &tracing{tracer: provider.Tracer("github.com/interlock-go/interlock"), stop: provider.Shutdown}, nil
 }
 
-// task traces the handler of a kind of task.
+// begin starts a span that continues the trace of a traceparent, where there is one. What is stored with the context carries the span
+// on to what follows from it.
+func (t *tracing) begin(ctx context.Context, parent, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
+	if parent != "" {
+		ctx = propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{job.TraceHeader: parent})
+	}
+	ctx, span := t.tracer.Start(ctx, name, options...)
+	return store.WithTrace(ctx, job.Traceparent(ctx)), span
+}
+
+// task traces the handler of a kind of task. The steps of an attempt, and what they bring about, are siblings: each has the
+// span that opened or woke the attempt as its parent, however many there are.
 func (t *tracing) task(kind store.TaskKind, handle func(context.Context, store.Claim) error) func(context.Context, store.Claim) error {
 	return func(ctx context.Context, c store.Claim) error {
-		ctx, span := t.tracer.Start(ctx, "task "+string(kind), trace.WithAttributes(
-			attribute.String("interlock.pipeline", string(c.Task.Pipeline)), attribute.String("interlock.date", c.Task.Key.Period.String())))
+		ctx, span := t.begin(ctx, c.Task.Trace, "task "+string(kind), trace.WithAttributes(subject(c.Task.Pipeline, c.Task.Key)...))
+		if c.Task.Trace != "" {
+			ctx = store.WithTrace(ctx, c.Task.Trace)
+		}
 		return ended(span, handle(ctx, c))
+	}
+}
+
+// await traces the wait for the end of a job in the trace of its attempt.
+func (t *tracing) await(tasks interface {
+	Task(ctx context.Context, id string) (store.Task, error)
+}, handle func(context.Context, run.Key, int) error,
+) func(context.Context, run.Key, int) error {
+	return func(ctx context.Context, key run.Key, attempt int) error {
+		task, err := tasks.Task(ctx, lifecycle.TaskID(key))
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		ctx, span := t.begin(ctx, task.Trace, "wait for the job", trace.WithAttributes(
+			append(subject(key.Pipeline, key), attribute.Int("interlock.attempt", attempt))...))
+		if task.Trace != "" {
+			ctx = store.WithTrace(ctx, task.Trace)
+		}
+		return ended(span, handle(ctx, key, attempt))
 	}
 }
 
 // change traces the handling of a change.
 func (t *tracing) change(handle func(context.Context, store.Change, time.Time) error) func(context.Context, store.Change, time.Time) error {
 	return func(ctx context.Context, c store.Change, now time.Time) error {
-		ctx, span := t.tracer.Start(ctx, "change "+string(c.Kind), trace.WithAttributes(attribute.String("interlock.pipeline", string(c.Pipeline))))
+		attributes := subject(c.Pipeline, c.Run)
+		if c.Kind == store.ReadingWritten {
+			attributes = append(attributes, attribute.String("interlock.sensor", string(c.Sensor)))
+		}
+		ctx, span := t.begin(ctx, c.Trace, "change "+string(c.Kind), trace.WithAttributes(attributes...))
 		return ended(span, handle(ctx, c, now))
 	}
+}
+
+// step traces a part of a task: a step of an attempt, or the start of its job.
+func (t *tracing) step(ctx context.Context, name string, r run.Run) (context.Context, func(error)) {
+	ctx, span := t.tracer.Start(ctx, name, trace.WithAttributes(append(subject(r.Pipeline, r.Key), attribute.Int("interlock.attempt", r.Attempt))...))
+	return ctx, func(err error) { _ = ended(span, err) }
 }
 
 // requests traces what is asked over HTTP.
 func (t *tracing) requests(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		parent := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
-		ctx, span := t.tracer.Start(parent, r.Method, trace.WithSpanKind(trace.SpanKindServer),
+		ctx, span := t.begin(r.Context(), r.Header.Get(job.TraceHeader), r.Method, trace.WithSpanKind(trace.SpanKindServer),
 			trace.WithAttributes(attribute.String("http.request.method", r.Method), attribute.String("url.path", api.LoggedPath(r))))
 		defer span.End()
 		h.ServeHTTP(w, r.WithContext(ctx))
 	})
+}
+
+// subject names the run that a span is about, where it is about one.
+func subject(id pipeline.ID, key run.Key) []attribute.KeyValue {
+	all := []attribute.KeyValue{attribute.String("interlock.pipeline", string(id))}
+	if key != (run.Key{}) {
+		all = append(all, attribute.String("interlock.schedule", string(key.Schedule)), attribute.String("interlock.date", key.Period.String()))
+	}
+	return all
 }
 
 func ended(span trace.Span, err error) error {

@@ -56,6 +56,8 @@ type Deps struct {
 	// Enter waits for a worker that may make calls to targets of a job type or, if blocking is set, calls that take as long as
 	// the job itself. It returns whether it had to wait: then what was read before may be old. Nil: there is always one.
 	Enter func(ctx context.Context, jobType string, blocking bool) (waited bool, err error)
+	// Span begins a span of a trace, and returns how it ends. Nil: nothing is traced.
+	Span func(ctx context.Context, name string, r run.Run) (context.Context, func(error))
 	// Running is called after each commit that stores a job of this controller as RUNNING. It may be nil.
 	Running func(key run.Key, attempt int)
 }
@@ -73,6 +75,11 @@ const usualLease = 30 * time.Second
 func New(d Deps) *Orchestrator {
 	if d.Lease <= 0 {
 		d.Lease = usualLease
+	}
+	if d.Span == nil {
+		d.Span = func(ctx context.Context, _ string, _ run.Run) (context.Context, func(error)) {
+			return ctx, func(error) {}
+		}
 	}
 	return &Orchestrator{Deps: d, mark: rand.Text()}
 }
@@ -130,7 +137,14 @@ func (o *Orchestrator) step(ctx context.Context, claim store.Claim, clock func()
 	if w.def, err = o.definition(ctx, w.run); err != nil {
 		return w.withoutDefinition(ctx, step, err)
 	}
-	return w.perform(ctx, step)
+	ctx, end := o.Span(ctx, "step "+string(step.Kind), w.run)
+	next, err := w.perform(ctx, step)
+	if errors.Is(err, errWaited) || errors.Is(err, store.ErrConflict) {
+		end(nil) // it is decided again, which is no failure
+	} else {
+		end(err)
+	}
+	return next, err
 }
 
 // definition is the version of the pipeline that an attempt opened with.

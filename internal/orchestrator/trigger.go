@@ -145,7 +145,9 @@ func (w *work) start(ctx context.Context, c call) (lifecycle.Step, error) {
 	}
 	if a.err == nil {
 		limited, cancel := context.WithTimeout(ctx, w.o.startLimit(c.kind, c.attempt))
-		a.started, a.err = c.kind.Start(limited, c.attempt)
+		called, end := w.o.Span(limited, "start "+w.def.Job.Type, w.run)
+		a.started, a.err = c.kind.Start(called, c.attempt)
+		end(a.err)
 		cancel()
 	}
 	return w.settle(ctx, a)

@@ -31,6 +31,9 @@ type Change struct {
 	Run     run.Key    `json:"run,omitzero"`
 	Status  run.Status `json:"status,omitzero"`
 	Attempt int        `json:"attempt,omitzero"`
+
+	// Trace is the trace that the write belongs to: see WithTrace.
+	Trace string `json:"trace,omitempty"`
 }
 
 // ChangeKind says what was written.

@@ -27,6 +27,8 @@ type Task struct {
 	RetryAt  time.Time `json:"retryAt,omitzero"`
 	// Change is the change that a task of kind HandleChange is about.
 	Change Change `json:"change,omitzero"`
+	// Trace is the trace that the task belongs to: see WithTrace. Only steps of attempts have one.
+	Trace string `json:"trace,omitempty"`
 }
 
 // Ready returns the instant from which the task may be carried out: its due time or, after a failure, the time of its

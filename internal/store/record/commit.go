@@ -39,7 +39,7 @@ func (s *Store) Commit(ctx context.Context, b store.Batch, now time.Time) error 
 
 // commit tries once. It returns errRepeat if a task has changed since it was read.
 func (s *Store) commit(ctx context.Context, b store.Batch, ticket int64, now time.Time) error {
-	p := &plan{Batch: b, now: now.Round(0).UTC(), ticket: ticket, lease: s.leaseClock(now)}
+	p := &plan{Batch: b, now: now.Round(0).UTC(), ticket: ticket, lease: s.leaseClock(now), trace: store.TraceOf(ctx)}
 	if err := p.read(ctx, s.engine); err != nil {
 		return err
 	}
@@ -71,6 +71,7 @@ type plan struct {
 	now    time.Time
 	ticket int64
 	lease  leaseClock
+	trace  string // that the changes and tasks belong to
 
 	found    map[row.Ref]row.Row // runs and tasks as they are
 	ops      []row.Op
@@ -132,7 +133,7 @@ func (p *plan) swaps() error {
 		if err != nil {
 			return err
 		}
-		c := store.Change{Kind: store.PipelineMoved, At: p.now, Pipeline: w.Next.ID, Version: w.Next.Version}
+		c := store.Change{Kind: store.PipelineMoved, At: p.now, Pipeline: w.Next.ID, Version: w.Next.Version, Trace: p.trace}
 		if op.Change, err = encodeChange(c); err != nil {
 			return err
 		}
@@ -203,7 +204,7 @@ func (p *plan) run(w store.Swap[run.Run]) error {
 	}
 	op.Change, err = encodeChange(store.Change{
 		Kind: store.RunMoved, At: p.now, Pipeline: next.Pipeline, Version: next.Version,
-		Run: next.Key, Status: next.Status, Attempt: next.Attempt,
+		Run: next.Key, Status: next.Status, Attempt: next.Attempt, Trace: p.trace,
 	})
 	return err
 }

@@ -34,6 +34,7 @@ type reading struct {
 	Own bool `json:"own,omitempty"`
 
 	pipeline pipeline.ID
+	trace    string // that the write belongs to
 	once     store.Mark
 	call     *call // that wrote it
 }
@@ -56,7 +57,7 @@ func (r *reading) ref() row.Ref { return refReading(r.pipeline, r.Key, r.Period)
 func (r *reading) change() store.Change {
 	return store.Change{
 		Kind: store.ReadingWritten, At: r.UpdatedAt, Pipeline: r.pipeline, Sensor: r.Key, Period: r.Period,
-		Version: r.Version, Changed: r.Changed,
+		Version: r.Version, Changed: r.Changed, Trace: r.trace,
 	}
 }
 
@@ -112,7 +113,7 @@ func (s *Store) PutReadings(ctx context.Context, writes []store.Write, now time.
 		if c.writes[i], err = newReading(w, now); err != nil {
 			return nil, err
 		}
-		c.writes[i].call = c
+		c.writes[i].call, c.writes[i].trace = c, store.TraceOf(ctx)
 	}
 	if c.size = c.opsNeeded(); c.size > s.maxWrites() {
 		return nil, fmt.Errorf("put readings: %d with their marks: %w", len(writes), store.ErrTooLarge)

@@ -115,7 +115,7 @@ func (p *plan) tasks() error {
 		if err != nil {
 			return err
 		}
-		if err := p.store(p.stored(old, t)); err != nil {
+		if err := p.store(p.stored(old, p.traced(old, t))); err != nil {
 			return err
 		}
 	}
@@ -158,6 +158,18 @@ func (p *plan) leased() error {
 		p.ops = append(p.ops, row.Op{Do: row.Check, If: held.version, Row: of})
 	}
 	return nil
+}
+
+// traced returns t with the trace that it belongs to.
+func (p *plan) traced(old *task, t store.Task) store.Task {
+	switch {
+	case t.Trace != "" || !t.Kind.Traced():
+	case p.trace == "" && old != nil:
+		t.Trace = old.Trace
+	default:
+		t.Trace = p.trace
+	}
+	return t
 }
 
 // stored is what becomes of a task when t is stored in its place.

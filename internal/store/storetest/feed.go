@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/run"
@@ -14,6 +15,7 @@ import (
 var feedClaims = []claim{
 	{"ChangesSayWhatWasWritten", changesSay},
 	{"WhatOthersNeedNotKnowIsNoChange", noChange},
+	{"ChangesAndStepsCarryTheirTrace", carriesTrace},
 	{"GivenOldestFirst", oldestFirst},
 	{"HeldByOneConsumer", heldByOne},
 	{"EachGroupHasItsOwnPlace", ownPlace},
@@ -289,4 +291,35 @@ func closedRefuses(f *fixture) {
 			f.t.Errorf("%s after close: error %v", name, err)
 		}
 	}
+}
+
+// carriesTrace follows a trace from a write to the step of an attempt. A step that is stored again without a trace keeps it,
+// and a timer has none.
+func carriesTrace(f *fixture) {
+	const first, second = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01"
+	_, err := f.s.PutReadings(store.WithTrace(f.ctx, first), []store.Write{write("2026-03-03", 1)}, noon)
+	f.check(err)
+	b := f.batch()
+	r := opened(orders)
+	b.Create(r)
+	b.Schedule(kindOf("step", store.Advance, noon))
+	b.Schedule(kindOf("timer", store.Fire, noon))
+	f.check(f.s.Commit(store.WithTrace(f.ctx, second), b, noon))
+	var traces []string
+	for len(traces) < 2 {
+		got := f.receive("router", 10)
+		f.done("router", got...)
+		for _, c := range got {
+			traces = append(traces, c.Trace)
+		}
+	}
+	slices.Sort(traces) // the two are rows of their own, so that either may come first
+	f.same("traces of the changes", traces, []string{second, first})
+	f.schedule(kindOf("step", store.Advance, after(1)))
+	f.same("trace of a step", f.task("step").Trace, second)
+	f.same("trace of a timer", f.task("timer").Trace, "")
+	b = f.batch()
+	b.Schedule(kindOf("step", store.Advance, noon))
+	f.check(f.s.Commit(store.WithTrace(f.ctx, first), b, noon))
+	f.same("trace of a step that another write woke", f.task("step").Trace, first)
 }

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"encoding/hex"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/interlock-go/interlock/client"
+)
+
+// receiver is an OpenTelemetry collector that keeps what it is sent, decoded by the official message types.
+type receiver struct {
+	*httptest.Server
+	mu    sync.Mutex
+	spans []*tracepb.Span
+}
+
+func newReceiver(t *testing.T) *receiver {
+	r := &receiver{}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, _ := io.ReadAll(req.Body)
+		var data tracepb.TracesData
+		if err := proto.Unmarshal(body, &data); err != nil || req.URL.Path != "/v1/traces" {
+			t.Errorf("%s: %v", req.URL.Path, err)
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for _, resource := range data.ResourceSpans {
+			for _, scope := range resource.ScopeSpans {
+				r.spans = append(r.spans, scope.Spans...)
+			}
+		}
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+// of lists the spans of a trace by id.
+func (r *receiver) of(trace string) map[string]*tracepb.Span {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := map[string]*tracepb.Span{}
+	for _, s := range r.spans {
+		if hex.EncodeToString(s.TraceId) == trace {
+			all[hex.EncodeToString(s.SpanId)] = s
+		}
+	}
+	return all
+}
+
+// path names a span and those above it, the outermost first.
+func path(spans map[string]*tracepb.Span, s *tracepb.Span) string {
+	names := []string{s.Name}
+	for parent := spans[hex.EncodeToString(s.ParentSpanId)]; parent != nil; parent = spans[hex.EncodeToString(parent.ParentSpanId)] {
+		names = append([]string{parent.Name}, names...)
+	}
+	return strings.Join(names, " > ")
+}
+
+const (
+	tracedFile = `pipeline: {id: orders, owner: data}
+schedule: {trigger: {key: landed, check: exists}}
+validation: {rules: [{key: landed, check: exists}]}
+job: {type: command, config: {command: [sh, -c, 'echo "$TRACEPARENT" > "$0"', %FILE%]}, pollInterval: 1h}
+`
+	givenTrace, givenSpan = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+)
+
+// writeTraced writes the sensor that starts orders, as a client does whose trace has begun before.
+func writeTraced(t *testing.T, s *service) {
+	t.Helper()
+	req, err := http.NewRequest(http.MethodPut, s.address+"/api/v1/pipelines/orders/sensors/landed", strings.NewReader(`{"date": "2026-03-03", "fields": {"rows": 1}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("traceparent", "00-"+givenTrace+"-"+givenSpan+"-01")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if text, _ := io.ReadAll(resp.Body); resp.StatusCode >= 300 {
+		t.Fatalf("%s: %s", resp.Status, text)
+	}
+}
+
+func TestOneTraceFromSensorWriteToJobEnd(t *testing.T) {
+	collector, printed := newReceiver(t), filepath.Join(t.TempDir(), "traceparent")
+	s := serve(t, site{
+		pipelines: map[string]string{"orders.yaml": strings.ReplaceAll(tracedFile, "%FILE%", printed)},
+		env:       map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": collector.URL},
+	})
+	writeTraced(t, s)
+	s.reaches("orders/stream/2026-03-03", client.Completed)
+	s.settled()
+	s.stop()
+	spans, paths := collector.of(givenTrace), map[string]*tracepb.Span{}
+	var root *tracepb.Span
+	for _, span := range spans {
+		paths[path(spans, span)] = span
+		if hex.EncodeToString(span.ParentSpanId) == givenSpan {
+			root = span
+		}
+	}
+	const request = "PUT /api/v1/pipelines/{id}/sensors/{key}"
+	const start = request + " > change reading > task advance > step evaluate > start command"
+	for _, want := range []string{start, request + " > change reading > wait for the job", request + " > change reading > change run"} {
+		if paths[want] == nil {
+			t.Errorf("no span %s", want)
+		}
+	}
+	if root == nil || root.Name != request || root.Kind != tracepb.Span_SPAN_KIND_SERVER || attributeOf(root, "http.route") == "" || attributeOf(root, "http.response.status_code") != "200" {
+		t.Errorf("the request is %v", root)
+	}
+	if t.Failed() {
+		for p := range paths {
+			t.Log(p)
+		}
+		return
+	}
+	got, err := os.ReadFile(printed)
+	if want := "00-" + givenTrace + "-" + hex.EncodeToString(paths[start].SpanId) + "-01\n"; err != nil || string(got) != want {
+		t.Errorf("the job's TRACEPARENT is %q, want %q; %v", got, want, err)
+	}
+	if got := attributeOf(paths[start], "interlock.attempt"); got != "1" {
+		t.Errorf("the start is that of attempt %q", got)
+	}
+}
+
+func TestTraceReachesTheJobWithoutACollector(t *testing.T) {
+	printed := filepath.Join(t.TempDir(), "traceparent")
+	s := serve(t, site{pipelines: map[string]string{"orders.yaml": strings.ReplaceAll(tracedFile, "%FILE%", printed)}})
+	writeTraced(t, s)
+	s.reaches("orders/stream/2026-03-03", client.Completed)
+	if got, err := os.ReadFile(printed); err != nil || string(got) != "00-"+givenTrace+"-"+givenSpan+"-01\n" {
+		t.Errorf("the job's TRACEPARENT is %q; %v", got, err)
+	}
+}
+
+// attributeOf returns an attribute of a span as a text; "" if there is none.
+func attributeOf(s *tracepb.Span, key string) string {
+	for _, a := range s.Attributes {
+		if a.Key == key {
+			text := a.Value.String()
+			_, text, _ = strings.Cut(text, ":")
+			return strings.Trim(text, `" `)
+		}
+	}
+	return ""
+}
