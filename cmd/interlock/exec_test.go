@@ -61,9 +61,14 @@ func (d *daemon) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// ends runs a command to its end.
 func (d *daemon) ends(cmd *exec.Cmd) finished {
 	d.Helper()
+	return runToEnd(d.T, cmd)
+}
+
+// runToEnd runs a command to its end.
+func runToEnd(t *testing.T, cmd *exec.Cmd) finished {
+	t.Helper()
 	var stdout, stderr bytes.Buffer
 	if cmd.Stdout == nil {
 		cmd.Stdout = &stdout
@@ -72,7 +77,8 @@ func (d *daemon) ends(cmd *exec.Cmd) finished {
 		cmd.Stderr = &stderr
 	}
 	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
-		d.Fatal(err)
+		t.Error(err)
+		return finished{code: -1}
 	}
 	return finished{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
