@@ -71,6 +71,7 @@ type waiter struct {
 	early    int       // answers that came before the end of their wait and did not help, less one for each that did not
 	failed   int       // questions in a row that were not answered
 	acted    bool      // the run has been opened or claimed, by this client or another, since the last question
+	conflict *Problem  // the latest answer 409 to opening or claiming
 }
 
 // The pace of a wait.
@@ -99,19 +100,23 @@ func (w *waiter) step(ctx context.Context) (*Lease, error) {
 		case !conflict(err):
 			return nil, w.unanswered(ctx, err)
 		}
-		w.acted = true // the gate, asked again, says what has become of the run
+		_ = errors.As(err, &w.conflict) // it is one
+		w.acted = true                  // the gate, asked again, says what has become of the run
 		if err := w.checkJob(ctx); err != nil {
 			return nil, err
 		}
-		return nil, w.pause(ctx, time.Second)
+		return nil, w.contested(ctx)
 	}
 	if err := w.checkJob(ctx); err != nil {
 		return nil, err
 	}
 	if g.Run == nil && *w.pipeline.Schedule == "manual" && !w.blocked("excluded", "paused", "dry-run") {
+		if w.conflict != nil && w.overdue() {
+			return nil, w.refuse(RefusedUnavailable, "the run of %s for %s was not opened: %s", g.Pipeline, g.Date, w.conflict.Detail)
+		}
 		return nil, w.open(ctx)
 	}
-	if g.settling() && time.Since(w.since) < w.q.Wait+offerGrace {
+	if g.settling() && !w.overdue() {
 		return nil, rest(ctx, settlePace)
 	}
 	if err := w.refusal(); err != nil {
@@ -137,6 +142,9 @@ func (w *waiter) ask(ctx context.Context, hold time.Duration) (Gate, error) {
 
 // left is what is left of the wait.
 func (w *waiter) left() time.Duration { return w.q.Wait - time.Since(w.since) }
+
+// overdue reports whether the wait is over, and with it the time that a run needs to be opened, offered and settled.
+func (w *waiter) overdue() bool { return time.Since(w.since) >= w.q.Wait+offerGrace }
 
 // hold is how long the server is to hold the next question: not the first one, which is mostly answered with yes.
 func (w *waiter) hold() time.Duration {
@@ -173,7 +181,17 @@ func (w *waiter) open(ctx context.Context) error {
 	if err != nil && !conflict(err) {
 		return w.unanswered(ctx, err)
 	}
+	_ = errors.As(err, &w.conflict) // it is one, if there is an error
 	w.acted = true
+	return w.pause(ctx, time.Second)
+}
+
+// contested returns errAgain after a claim that was refused though the gate was open. That another worker was faster the gate
+// says when it is asked again; where it never does, the refusal stands once the wait is over.
+func (w *waiter) contested(ctx context.Context) error {
+	if w.overdue() {
+		return w.refuse(RefusedClosed, "%s", w.conflict.Detail)
+	}
 	return w.pause(ctx, time.Second)
 }
 

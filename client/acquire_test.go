@@ -131,6 +131,39 @@ func claimed(t *testing.T, more func(r *http.Request) (int, any)) (*scripted, *c
 	return s, lease
 }
 
+func TestRefusalThatTheGateDoesNotExplainEndsTheWait(t *testing.T) {
+	for name, c := range map[string]struct {
+		gate map[string]any
+		want client.Refused
+	}{
+		"a run that is never opened":    {map[string]any{"pipeline": "orders", "date": "2026-03-03", "open": true, "rules": []any{}, "blockedBy": []any{}}, client.RefusedUnavailable},
+		"a claim that is never granted": {gateAnswer(true, ""), client.RefusedClosed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &scripted{answers: func(r *http.Request) (int, any) {
+					switch {
+					case r.Method == http.MethodPost:
+						return http.StatusConflict, map[string]any{"status": http.StatusConflict, "detail": "the stream-router did not answer"}
+					case strings.HasSuffix(r.URL.Path, "/gate"):
+						return http.StatusOK, c.gate
+					}
+					return http.StatusOK, map[string]any{"id": "orders", "schedule": "manual", "jobType": "external"}
+				}}
+				began := time.Now()
+				_, err := s.client(t).Acquire(t.Context(), client.AcquireRequest{Pipeline: "orders", Worker: "w", Wait: time.Minute})
+				var no *client.RefusedError
+				if !errors.As(err, &no) || no.Why != c.want || !strings.Contains(no.Reason, "the stream-router did not answer") {
+					t.Errorf("got %v", err)
+				}
+				if took := time.Since(began); took < time.Minute || took > 2*time.Minute {
+					t.Errorf("it took %s of virtual time", took)
+				}
+			})
+		})
+	}
+}
+
 func TestLeaseSendsHeartbeatsUntilItIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()

@@ -171,6 +171,7 @@ class Attempt:
         date, began = self._asked_date, time.monotonic()
         gate: Optional[Gate] = None
         acted = False  # the run has been opened or claimed, here or by another, since the last question
+        unopened = ""  # why the run was not opened, if it was not
         early = 0  # answers that came before the end of their wait and did not help
         while True:
             spent = time.monotonic() - began
@@ -192,8 +193,11 @@ class Attempt:
                 if self._schedule is None:
                     self._check_job()
                 if gate.run is None and self._schedule == "manual" and not gate.blocked("excluded", "paused", "dry-run"):
-                    self._open(date)
+                    if unopened and spent >= self._wait + OFFER_GRACE:
+                        raise Unavailable(f"the run of {self.pipeline} for {date} was not opened: {unopened}", gate)
+                    unopened = self._open(date)
                     acted = True
+                    time.sleep(0.1 if unopened else 0)
                     continue
             except Problem as problem:
                 if problem.status == 404:
@@ -227,12 +231,15 @@ class Attempt:
                 "write job: {type: external} in its file"
             )
 
-    def _open(self, date: str) -> None:
+    def _open(self, date: str) -> str:
+        """Opens the run. If the server refuses, which it also does where another worker has opened it, the answer says why."""
         try:
             self._client.open(self.pipeline, date, reason="a worker asked for it", key=f"{self._key}/open")
         except Problem as problem:
-            if problem.status != 409:  # another worker has opened it
+            if problem.status != 409:
                 raise
+            return problem.detail
+        return ""
 
     def _refuse(self, gate: Gate, spent: float) -> None:
         """Raises why nothing more is waited for, if that is so."""
