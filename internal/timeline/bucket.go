@@ -25,7 +25,7 @@ type Bucket struct {
 const (
 	maxSlots   = 200
 	maxBuckets = 128
-	longSpan   = 31 * 24 * time.Hour // from here on there are always buckets
+	longSpan   = 31 * 24 * time.Hour // from here on there are always buckets for days and less
 )
 
 // widths are those that buckets may have when nobody asks for one.

@@ -3,7 +3,6 @@ package timeline
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/run"
@@ -11,8 +10,11 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// maxMarkers bounds how many dry runs of a lane are read one by one.
-const maxMarkers = 100
+// How many dry runs of a lane are read: one by one, and from events. The second is enough for every minute of 100 days.
+const (
+	maxMarkers   = 100
+	maxDryEvents = 150_000
+)
 
 // dryRuns adds the dry runs of a pipeline that has only those: from their markers, as long as these are kept, and from
 // the events that told of them.
@@ -53,15 +55,17 @@ func (b *builder) dryEvents(ctx context.Context) error {
 		phase Phase
 	}
 	var all []told
+	seen := map[run.Key]bool{}
 	for _, t := range []event.Type{event.DryRunWouldTrigger, event.DryRunCompleted} {
 		phase := WouldStart
 		if t == event.DryRunCompleted {
 			phase = Phase(run.GateClosed)
 		}
-		err := b.events(ctx, t, maxOpened, func(e event.Event) {
+		err := b.events(ctx, t, maxDryEvents, func(e event.Event) {
 			r := run.Run{Key: run.Key{Pipeline: e.Detail.Pipeline, Schedule: e.Detail.Schedule, Period: e.Detail.Date}}
 			r.Attempt, r.OpenedAt, r.EndedAt = max(e.Detail.Attempt, 1), e.Time, e.Time
-			if !slices.ContainsFunc(all, func(x told) bool { return x.run.Key == r.Key }) {
+			if !seen[r.Key] {
+				seen[r.Key] = true
 				all = append(all, told{r, phase})
 			}
 		})

@@ -61,7 +61,7 @@ func (b *builder) chooseWidth() {
 		b.width = max(b.width, span/(8*maxBuckets), time.Minute)
 		return
 	}
-	if span > longSpan || b.crowded() {
+	if span > longSpan && b.e.Schedule.Size() < period.Week || b.crowded() {
 		b.width = widthFor(span)
 	}
 }

@@ -155,6 +155,16 @@ func TestLongStretchesAreCountedWithoutACut(t *testing.T) {
 	}
 }
 
+// A week is a cell of a week, however long the stretch is: a bucket would draw one of its days.
+func TestWeeksAreListedOneByOneOverNinetyDays(t *testing.T) {
+	w := newWorld(t, "pipeline: {id: weekly, owner: data}\nschedule: {cron: \"0 6 * * 1\", offset: -1, period: week}\n")
+	w.past("weekly", 12)
+	l := w.lane("weekly", w.around(90*24*time.Hour, 0))
+	if len(l.Buckets) != 0 || len(l.Slots) < 12 || l.Counts["failed"] != 2 {
+		t.Errorf("got %d buckets and %v, counted %v", len(l.Buckets), shown(l), l.Counts)
+	}
+}
+
 // past writes so many periods before the current one, of which every tenth failed.
 func (w *world) past(id string, n int) {
 	w.Helper()

@@ -44,6 +44,15 @@ export function address(child: ChildProcess): Promise<string> {
   });
 }
 
+/** Period is one period of a seeded past. */
+export interface Period {
+  pipeline: string;
+  date: string;
+  start: string;
+  end: string;
+  phase: string;
+}
+
 /** Server is one controller with a directory of its own. */
 export class Server {
   readonly dir = mkdtempSync(join(tmpdir(), "interlock-browser-"));
@@ -55,9 +64,10 @@ export class Server {
     for (const [name, text] of Object.entries(files)) writeFileSync(join(this.dir, "pipelines", name), text);
   }
 
-  /** Gives it a past, before it is started for the first time. */
-  seed(...args: string[]): void {
-    execFileSync(seed, ["-data", join(this.dir, "interlock-data"), ...args]);
+  /** Gives it a past, before it is started for the first time, and returns the periods of it. */
+  seed(...args: string[]): Period[] {
+    const said = execFileSync(seed, ["-data", join(this.dir, "interlock-data"), ...args], { cwd: this.dir, maxBuffer: 1 << 26 });
+    return JSON.parse(said.toString() || "[]") as Period[];
   }
 
   /** Writes a pipeline file anew. */

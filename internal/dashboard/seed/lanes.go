@@ -15,17 +15,26 @@ import (
 
 const (
 	laneHours = 48
-	atOnce    = 16 // commits, which then share what makes them durable
+	atOnce    = 32 // commits, which then share what makes them durable
 )
 
 // writeLanes writes so many pipelines with a run and a deadline for each of the last 48 hours.
 func writeLanes(ctx context.Context, s store.Store, lanes int, now time.Time) error {
-	todo, failed := make(chan int), make(chan error, atOnce)
+	var ids []pipeline.ID
+	for lane := 1; lane <= lanes; lane++ {
+		ids = append(ids, pipeline.ID(fmt.Sprintf("lane%d", lane)))
+	}
+	return each(ids, func(id pipeline.ID) error { return writeLane(ctx, s, id, now) })
+}
+
+// each calls write for every item, several at once, roughly in order. It returns the first error, and calls no more after it.
+func each[T any](items []T, write func(T) error) error {
+	todo, failed := make(chan T), make(chan error, atOnce)
 	var writers sync.WaitGroup
 	for range atOnce {
 		writers.Go(func() {
-			for lane := range todo {
-				if err := writeLane(ctx, s, pipeline.ID(fmt.Sprintf("lane%d", lane)), now); err != nil {
+			for item := range todo {
+				if err := write(item); err != nil {
 					failed <- err
 					return
 				}
@@ -33,14 +42,17 @@ func writeLanes(ctx context.Context, s store.Store, lanes int, now time.Time) er
 		})
 	}
 	var err error
-	for lane := 1; lane <= lanes && err == nil; lane++ {
+	for i := 0; i < len(items) && err == nil; i++ {
 		select {
-		case todo <- lane:
+		case todo <- items[i]:
 		case err = <-failed:
 		}
 	}
 	close(todo)
 	writers.Wait()
+	if err != nil {
+		return err
+	}
 	select {
 	case err = <-failed:
 	default:

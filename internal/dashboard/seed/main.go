@@ -1,33 +1,43 @@
 // Command seed writes the past of some pipelines into a data directory that no server owns yet: runs, deadlines, readings
 // and events of the last weeks, as a controller would have left them. The tests of the dashboard in a real browser look at
-// it, and so do the pictures in docs/images; bench makes lanes with it.
+// it, and so do the pictures in docs/images; bench makes lanes with it. It prints the periods that it wrote, as JSON.
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
 	"time"
 
-	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/sqlite"
 )
 
+// options is what to write, and where.
+type options struct {
+	data      string
+	pipelines string
+	days      int
+	lanes     int
+}
+
 func main() {
-	data := flag.String("data", "", "the data directory to write into")
-	days := flag.Int("days", 40, "how many days of orders, billing and ledger")
-	lanes := flag.Int("lanes", 0, "instead: so many pipelines lane1, lane2, … with 48 hours each")
+	var o options
+	flag.StringVar(&o.data, "data", "", "the data directory to write into")
+	flag.StringVar(&o.pipelines, "pipelines", "pipelines", "the pipeline files, by the path that the server reads them from")
+	flag.IntVar(&o.days, "days", 40, "how many days of those pipelines that have a habit")
+	flag.IntVar(&o.lanes, "lanes", 0, "instead: so many pipelines lane1, lane2, … with a run for each hour")
 	flag.Parse()
-	if err := seed(*data, *days, *lanes); err != nil {
+	if err := seed(o); err != nil {
 		fmt.Fprintln(os.Stderr, "seed:", err)
 		os.Exit(1)
 	}
 }
 
-func seed(data string, days, lanes int) (err error) {
+func seed(o options) (err error) {
 	ctx := context.Background()
-	s, err := sqlite.Open(ctx, data, sqlite.Options{})
+	s, err := sqlite.Open(ctx, o.data, sqlite.Options{})
 	if err != nil {
 		return err
 	}
@@ -37,30 +47,15 @@ func seed(data string, days, lanes int) (err error) {
 		}
 	}()
 	now := time.Now()
-	if lanes > 0 {
-		err = writeLanes(ctx, s, lanes, now)
-	} else {
-		err = writePast(ctx, s, days, now)
+	if o.lanes > 0 {
+		if err := writeLanes(ctx, s, o.lanes, now); err != nil {
+			return err
+		}
+		return settle(ctx, s)
 	}
+	wrote, err := writePast(ctx, s, o.pipelines, o.days, now)
 	if err != nil {
 		return err
 	}
-	return settle(ctx, s)
-}
-
-// settle marks everything as dealt with, so that the controller does not take the past for news.
-func settle(ctx context.Context, s store.Store) error {
-	for {
-		left, _, err := s.Backlog(ctx, "router")
-		if err != nil || left == 0 {
-			return err
-		}
-		changes, err := s.Receive(ctx, "router", "seed", store.MaxPage)
-		if err != nil {
-			return err
-		}
-		if err := s.Done(ctx, "router", changes); err != nil {
-			return err
-		}
-	}
+	return json.NewEncoder(os.Stdout).Encode(wrote)
 }

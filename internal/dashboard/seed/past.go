@@ -2,115 +2,136 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
-	"github.com/interlock-go/interlock/internal/event"
-	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/files"
+	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/pipeline"
-	"github.com/interlock-go/interlock/internal/run"
-	"github.com/interlock-go/interlock/internal/sensor"
-	"github.com/interlock-go/interlock/internal/sla"
+	"github.com/interlock-go/interlock/internal/schedule"
 	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/memory"
 )
 
-// habit is how a pipeline's days usually go.
+// habit is how the periods of a pipeline usually go.
 type habit struct {
-	id       pipeline.ID
-	size     period.Size
-	arrives  time.Duration // of its sensor, after the period's end
+	arrives  time.Duration // its sensor, after the fire
 	takes    time.Duration // its job
-	due      time.Duration // its deadline, after the period's end
+	due      time.Duration // its deadline, after the fire; 0 without
 	fails    float64       // how often an attempt fails
 	slow     float64       // how often it takes four times as long
-	drifting bool          // what it published moves afterwards, now and then
+	drifting bool          // some published values move after completion
+	silent   bool          // it has no sensor
+	never    int           // so many periods before the last one, no run opened; 0: every period has one
+	broken   bool          // its last period failed for good
 }
 
-var habits = []habit{
-	{id: "orders", size: period.Hour, arrives: 4 * time.Minute, takes: 6 * time.Minute, due: 30 * time.Minute, fails: 0.05, slow: 0.02},
-	{id: "billing", size: period.Day, arrives: 50 * time.Minute, takes: 25 * time.Minute, due: 2 * time.Hour, fails: 0.15, slow: 0.12, drifting: true},
-	{id: "ledger", size: period.Day, arrives: 20 * time.Minute, takes: 12 * time.Minute, due: 90 * time.Minute, fails: 0.02},
+// habits are by pipeline. A pipeline without one has no past.
+var habits = map[pipeline.ID]habit{
+	"orders":  {arrives: 4 * time.Minute, takes: 6 * time.Minute, due: 28 * time.Minute, fails: 0.05, slow: 0.02},
+	"billing": {arrives: 5 * time.Minute, takes: 25 * time.Minute, due: time.Hour, fails: 0.15, slow: 0.12, drifting: true},
+	"ledger":  {arrives: 5 * time.Minute, takes: 12 * time.Minute, due: 30 * time.Minute},
+	"nightly": {arrives: 2 * time.Minute, takes: 9 * time.Minute, fails: 0.1, never: 3, broken: true},
+	"ticks":   {arrives: 10 * time.Second, takes: time.Minute, silent: true},
+	"weekly":  {arrives: 30 * time.Minute, takes: 40 * time.Minute, fails: 0.2},
+	"trial":   {arrives: time.Minute},
 }
 
-// writePast writes the past of all habits. The same numbers are drawn each time; only the days are others.
-func writePast(ctx context.Context, s store.Store, days int, now time.Time) error {
+// written is one period of the past, as the program prints it.
+type written struct {
+	Pipeline pipeline.ID `json:"pipeline"`
+	Date     string      `json:"date"`
+	Start    time.Time   `json:"start"`
+	End      time.Time   `json:"end"`
+	Phase    string      `json:"phase"`
+}
+
+// turn is one expected period of a pipeline.
+type turn struct {
+	*catalog.Entry
+	habit
+	slot     schedule.Slot
+	fire     time.Time // when it opens: at its end, where its sensor opens it
+	fromLast int       // how many periods come after it
+}
+
+// writePast writes the past of the pipelines in a directory. The same numbers are drawn each time; only the days are others.
+func writePast(ctx context.Context, s store.Store, dir string, days int, now time.Time) ([]written, error) {
+	from := now.Add(-time.Duration(days) * 24 * time.Hour)
+	sources, err := files.Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	// The definitions are needed before the pipelines are accepted: a controller reacts to an acceptance.
+	known := catalog.New(memory.New(), all.Kinds())
+	if _, err := known.Apply(ctx, catalog.Files{Pipelines: sources}, from); err != nil {
+		return nil, err
+	}
 	draw := rand.New(rand.NewPCG(1, 2))
-	for _, h := range habits {
-		p := period.At(now.Add(-time.Duration(days)*24*time.Hour), h.size, time.UTC)
-		for ; p.End(time.UTC).Add(h.due).Before(now); p = p.Add(1, time.UTC) {
-			if err := h.write(ctx, s, p, draw); err != nil {
-				return fmt.Errorf("%s for %s: %w", h.id, p, err)
+	var out []written
+	var steps []step
+	for _, t := range turns(known, from, now) {
+		w, step := t.plan(draw, now)
+		out, steps = append(out, w), append(steps, step)
+	}
+	if err := each(steps, func(st step) error { return st.write(ctx, s) }); err != nil {
+		return nil, err
+	}
+	if err := settle(ctx, s); err != nil {
+		return nil, err
+	}
+	_, err = catalog.New(s, all.Kinds()).Apply(ctx, catalog.Files{Pipelines: sources, Since: from}, now)
+	return out, err
+}
+
+// turns lists the expected periods that have fired, in the order of their fires.
+func turns(c *catalog.Catalog, from, now time.Time) []turn {
+	var all []turn
+	for id, h := range habits {
+		e := c.Current().Get(id)
+		if e == nil {
+			continue
+		}
+		var own []turn
+		for slot := range e.Schedule.Slots(from) {
+			fire := slot.FireAt
+			if fire.IsZero() {
+				fire = slot.Period.End(e.Schedule.Zone())
 			}
+			if !fire.Before(now) {
+				break
+			}
+			own = append(own, turn{Entry: e, habit: h, slot: slot, fire: fire})
+		}
+		for i := range own {
+			own[i].fromLast = len(own) - 1 - i
+		}
+		all = append(all, own...)
+	}
+	slices.SortFunc(all, func(a, b turn) int {
+		if c := a.fire.Compare(b.fire); c != 0 {
+			return c
+		}
+		return slices.Compare([]byte(a.ID), []byte(b.ID))
+	})
+	return all
+}
+
+// settle marks all changes as handled, so that the controller does not react to the past.
+func settle(ctx context.Context, s store.Store) error {
+	for {
+		left, _, err := s.Backlog(ctx, "router")
+		if err != nil || left == 0 {
+			return err
+		}
+		changes, err := s.Receive(ctx, "router", "seed", store.MaxPage)
+		if err != nil {
+			return err
+		}
+		if err := s.Done(ctx, "router", changes); err != nil {
+			return err
 		}
 	}
-	return nil
-}
-
-// write writes one period: its sensor, its run, its deadline, and what was told of them.
-func (h habit) write(ctx context.Context, s store.Store, p period.Period, draw *rand.Rand) error {
-	end := p.End(time.UTC)
-	arrived := end.Add(jitter(draw, h.arrives))
-	rows := int64(1000 + draw.IntN(400))
-	reading := sensor.Reading{Key: "landed", Period: p, Fields: sensor.Fields{"complete": true, "count": rows}, Source: "loader"}
-	if _, err := s.PutReadings(ctx, []store.Write{{Pipeline: h.id, Reading: reading}}, arrived); err != nil {
-		return err
-	}
-	attempts := 1
-	for attempts < 3 && draw.Float64() < h.fails {
-		attempts++
-	}
-	took := jitter(draw, h.takes)
-	if draw.Float64() < h.slow {
-		took *= 4
-	}
-	started := arrived.Add(time.Duration(attempts-1) * h.takes)
-	r := completed(run.Key{Pipeline: h.id, Schedule: pipeline.ByCron, Period: p}, attempts, end, started, started.Add(took))
-	b := store.Batch{ID: "seed/" + r.Key.String()}
-	b.Create(r)
-	h.close(&b, r, end.Add(h.due))
-	if h.drifting && draw.Float64() < 0.15 {
-		moved := event.Drift{Sensor: "landed", Field: "count", Baseline: fmt.Sprint(rows), Current: fmt.Sprint(rows + 40), Threshold: "10"}
-		about := event.About{Pipeline: h.id, Schedule: r.Schedule, Date: p, Attempt: r.Attempt, Which: "landed", At: r.EndedAt.Add(time.Hour)}
-		b.Emit(event.New(event.PostRunDrift, about, "landed.count moved after completion", moved))
-	}
-	return s.Commit(ctx, b, r.EndedAt)
-}
-
-// close ends the deadline of a run that has completed.
-func (h habit) close(b *store.Batch, r run.Run, breach time.Time) {
-	warn := breach.Add(-h.takes)
-	d := store.Deadline{
-		Key: r.Key, Kind: store.Absolute, Config: "seed", ArmedAt: r.OpenedAt, ClosedAt: r.EndedAt, DoneAt: r.EndedAt,
-		Deadline: sla.Deadline{State: sla.Armed, WarnAt: warn, BreachAt: breach, Warned: r.EndedAt.After(warn)},
-	}
-	d.Deadline = d.Complete(r.EndedAt)
-	if d.State == sla.Breached {
-		d.ClosedAt = breach
-		late := event.Deadline{Deadline: breach, Warned: true, LateSeconds: int64(r.EndedAt.Sub(breach) / time.Second)}
-		about := event.About{Pipeline: h.id, Schedule: r.Schedule, Date: r.Period, Attempt: r.Attempt, Which: breach.Format(time.RFC3339), At: breach}
-		b.Emit(event.New(event.SLABreach, about, fmt.Sprintf("it has not completed by %s", breach.UTC().Format("15:04")), late))
-	}
-	b.SwapDeadline(store.Deadline{}, d)
-}
-
-// completed is a run that has ended well.
-func completed(key run.Key, attempts int, opened, started, ended time.Time) run.Run {
-	cause := run.Cause("cron")
-	if attempts > 1 {
-		cause = "transient"
-	}
-	return run.Run{
-		Key: key, Version: 1, Status: run.Completed, Attempt: attempts, OpenedAt: opened.UTC(), UpdatedAt: ended.UTC(), EndedAt: ended.UTC(),
-		Counters: run.Counters{Retries: attempts - 1},
-		Progress: run.Progress{
-			Opening: run.Opening{Cause: cause, ConfigVersion: "seed", At: opened.UTC()}, StartedAt: started.UTC(),
-			Report: run.Report{Result: run.ResultSuccess, Message: "done"},
-		},
-	}
-}
-
-// jitter is about d, between three quarters and five quarters of it.
-func jitter(draw *rand.Rand, d time.Duration) time.Duration {
-	return time.Duration(float64(d) * (0.75 + draw.Float64()/2))
 }

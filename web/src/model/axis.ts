@@ -26,8 +26,8 @@ export function zoom(span: number, by: 1 | -1): number {
   return spans[Math.min(spans.length - 1, Math.max(0, at + by))] ?? span;
 }
 
-/** How much of a live window lies behind now. */
-const behind = 0.8;
+/** How much of a live window lies behind now. Weeks are looked back on. */
+const behind = (span: number) => (span < 30 * day ? 0.8 : 0.97);
 
 /**
  * The window to show: around a chosen instant, or with now in it. A live window moves in steps, so that cells stand still
@@ -36,7 +36,7 @@ const behind = 0.8;
 export function windowOf(span: number, at: number | undefined, now: number): Window {
   if (at !== undefined) return { from: at, to: at + span };
   const step = span / 60;
-  const from = Math.floor((now - span * behind) / step) * step;
+  const from = Math.floor((now - span * behind(span)) / step) * step;
   return { from, to: from + span };
 }
 

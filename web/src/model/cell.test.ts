@@ -13,6 +13,17 @@ test("each period lies where its time is", () => {
   expect(got.map((c) => [c.left, c.width])).toEqual([[0, 100], [100, 100], [200, 100]]);
 });
 
+test("a failed period that the window does not reach stands at its edge, also beside buckets", () => {
+  const old = slot("2026-02-01", { phase: "failed", outside: true });
+  const bucket = {
+    from: "2026-03-03T00:00:00Z", to: "2026-03-03T12:00:00Z", worst: "completed", counts: { completed: 7 }, total: 7, bypassed: 0,
+    breached: 0, schedule: "cron", first: "2026-03-03T00", last: "2026-03-03T06",
+  };
+  expect(cells({ slots: [old], buckets: [bucket] }, w, 240).map((c) => [c.kind, c.total, c.outside])).toEqual([["final", 1, true], ["completed", 7, false]]);
+  const due = slot("2026-03-01", { phase: "failed" }); // only its deadline lies in the window
+  expect(cells(lane([due]), w, 240)).toMatchObject([{ kind: "final", outside: true }]);
+});
+
 test("what sticks out of the window is cut", () => {
   const [day] = cells(lane([slot("2026-03-03", { phase: "running" })]), { from: from + 12 * hour, to: from + 36 * hour }, 240);
   expect(day).toMatchObject({ left: 0, width: 120 });

@@ -33,24 +33,35 @@ const worse = (a: Kind, b: Kind): Kind => (rank.get(a)! <= rank.get(b)! ? a : b)
 const promiseRank: (Promise | undefined)[] = ["breached", "warned", "armed", "met", undefined];
 const worsePromise = (a: Promise | undefined, b: Promise | undefined) => (promiseRank.indexOf(a) <= promiseRank.indexOf(b) ? a : b);
 
+/** Kinds that need nobody: outside the window they are left out, the others stand at its edge. */
+const calm: ReadonlySet<Kind> = new Set<Kind>(["completed", "dryrun", "upcoming", "excluded"]);
+
+const stretch = (slot: Slot, axis: Axis, now: number) => (axis === "execution" ? executionOf(slot, now) : { from: startOf(slot), to: endOf(slot) });
+const inside = (c: { from: number; to: number }, w: Window) => c.from < w.to && (c.to > w.from || c.from >= w.from);
+
+/** Whether a period is drawn at all: in the window, or at its edge. */
+export function isDrawn(slot: Slot, w: Window, axis: Axis): boolean {
+  return !calm.has(kindOf(slot)) || inside(stretch(slot, axis, 0), w);
+}
+
 /** Places the periods of a lane in a window that is so many pixels wide. */
 export function cells(lane: Pick<Lane, "slots" | "buckets">, w: Window, width: number, axis: Axis = "period", now = 0): Cell[] {
   const scale = width / (w.to - w.from);
-  if (lane.buckets.length > 0) return lane.buckets.flatMap((b) => place(ofBucket(b), w, scale) ?? []);
-  const out: Cell[] = [];
+  const counted = lane.buckets.length > 0; // then only what lies outside is drawn from the list
+  const out = lane.buckets.flatMap((b) => place(ofBucket(b), w, scale) ?? []);
   const edges: Cell[] = [];
-  const drawn = lane.slots.map((s) => ofSlot(s, axis, now));
+  const drawn = lane.slots.filter((s) => !counted || s.outside).map((s) => ofSlot(s, axis, now));
   if (axis === "execution") drawn.sort((a, b) => a.from - b.from);
   for (const c of drawn) {
-    const placed = place(c, w, scale);
+    const placed = counted ? undefined : place(c, w, scale);
     if (placed) add(out, placed);
-    else if (c.slot?.outside && c.kind !== "completed") edges.push({ ...c, outside: true, left: c.from < w.from ? 0 : width - edge, width: edge });
+    else if (!calm.has(c.kind)) edges.push({ ...c, outside: true, left: c.from < w.from ? 0 : width - edge, width: edge });
   }
   return [...merged(edges.filter((c) => c.left === 0)), ...out, ...merged(edges.filter((c) => c.left !== 0))];
 }
 
 function ofSlot(slot: Slot, axis: Axis, now: number): Cell {
-  const { from, to } = axis === "execution" ? executionOf(slot, now) : { from: startOf(slot), to: endOf(slot) };
+  const { from, to } = stretch(slot, axis, now);
   return {
     first: slot, slot, counts: new Map([[kindOf(slot), 1]]), total: 1, kind: kindOf(slot), promise: promiseOf(slot), again: (slot.attempt ?? 0) > 1,
     growing: axis === "execution" && slot.openedAt !== null && slot.endedAt === null, outside: false, from, to, left: 0, width: 0,
@@ -68,7 +79,7 @@ function ofBucket(b: Bucket): Cell {
 
 /** Cuts a cell to the window; undefined where nothing of it is in there. */
 function place(c: Cell, w: Window, scale: number): Cell | undefined {
-  if (c.from >= w.to || (c.to <= w.from && c.from < w.from)) return undefined;
+  if (!inside(c, w)) return undefined;
   const from = Math.max(c.from, w.from);
   const width = Math.max(2, (Math.min(c.to, w.to) - from) * scale);
   return { ...c, left: (from - w.from) * scale, width };

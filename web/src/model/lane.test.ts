@@ -10,10 +10,11 @@ const pipelines = [
   pipeline("lane10", { owner: "billing" }), pipeline("lane2", { owner: "risk", tags: { layer: "gold" } }), pipeline("lane1", { owner: "billing", tags: { layer: "gold" } }),
 ];
 const schedule = (id: string, counts: Record<string, number>, slots: Slot[]) => ({ pipeline: id, slots, buckets: [], bucketSeconds: null, counts, truncated: false });
+const w = { from: Date.UTC(2026, 2, 3), to: Date.UTC(2026, 2, 4) };
 const lanes = lanesOf(pipelines, [
   schedule("lane10", { failed: 1 }, [slot("2026-03-03T10", { phase: "failed" })]),
   schedule("lane2", { completed: 1, missing: 1 }, [slot("2026-03-03T10", { phase: "completed" }), slot("2026-03-03T11", { phase: "missing" })]),
-]);
+], w);
 
 test("lanes are in the order in which people count", () => {
   expect(names(rows(lanes, all))).toEqual(["lane1", "lane2", "lane10"]);
@@ -49,7 +50,7 @@ test("kinds are counted", () => {
 });
 
 test("a period whose deadline was breached is late", () => {
-  const of = lanesOf([pipeline("a")], [schedule("a", { completed: 1 }, [slot("2026-03-03T08", { phase: "completed", deadline: "BREACHED" })])]);
+  const of = lanesOf([pipeline("a")], [schedule("a", { completed: 1 }, [slot("2026-03-03T08", { phase: "completed", deadline: "BREACHED" })])], w);
   expect(count(of).get("late")).toBe(1);
   expect(names(rows([...of, ...lanes], { ...all, filters: new Set(["late"]) }))).toEqual(["a"]);
 });
@@ -58,4 +59,10 @@ test("counts follow the search", () => {
   expect(count(lanes).get("final")).toBe(1);
   expect(count(lanes, "risk").get("final")).toBeUndefined();
   expect(count(lanes, "risk").get("missing")).toBe(1);
+});
+
+test("what is not drawn is not counted, and what stands at the edge is", () => {
+  const old = (phase: "failed" | "completed") => slot("2026-02-01", { phase, outside: true, deadline: "BREACHED" });
+  const of = lanesOf([pipeline("a"), pipeline("b")], [schedule("a", { completed: 2 }, [old("completed"), slot("2026-03-03", { phase: "completed" })]), schedule("b", { failed: 1 }, [old("failed")])], w);
+  expect(Object.fromEntries(count(of))).toEqual({ completed: 1, final: 1, late: 1 });
 });

@@ -1,7 +1,9 @@
 import type { components } from "../api/schema";
+import type { Window } from "./axis";
+import { type Axis, isDrawn } from "./cell";
 import { groupBy } from "./group";
 import { natural } from "./natural";
-import { type Bucket, type Kind, kindOfPhase, kinds, promiseOf, type Slot } from "./slot";
+import { type Bucket, type Kind, kindOf, kindOfPhase, kinds, promiseOf, type Slot } from "./slot";
 
 export type Pipeline = components["schemas"]["Pipeline"];
 export type Schedule = components["schemas"]["Schedule"];
@@ -27,23 +29,28 @@ export interface Choice {
 /** Row is what is drawn below the axis: the head of a group, or a lane. */
 export type Row = { head: string; count: number } | { lane: Lane };
 
-/** Joins the pipelines with their periods. */
-export function lanesOf(pipelines: readonly Pipeline[], schedules: readonly Schedule[]): Lane[] {
+/** Joins the pipelines with their periods. The counts are of what is drawn in the window. */
+export function lanesOf(pipelines: readonly Pipeline[], schedules: readonly Schedule[], w: Window, axis: Axis = "period"): Lane[] {
   const by = new Map(schedules.map((s) => [s.pipeline, s]));
   return pipelines.map((pipeline) => {
     const s = by.get(pipeline.id);
-    return { pipeline, slots: s?.slots ?? [], buckets: s?.buckets ?? [], counts: s ? countsOf(s) : new Map() };
+    return { pipeline, slots: s?.slots ?? [], buckets: s?.buckets ?? [], counts: s ? countsOf(s, w, axis) : new Map() };
   });
 }
 
-/** How many periods of each kind a lane has: all of them, whether listed or counted. */
-function countsOf(s: Schedule): Map<Filter, number> {
+/** How many periods of each kind a lane shows, whether listed or counted in buckets. */
+function countsOf(s: Schedule, w: Window, axis: Axis): Map<Filter, number> {
   const out = new Map<Filter, number>();
-  const add = (f: Filter, n: number) => n > 0 && out.set(f, (out.get(f) ?? 0) + n);
+  const add = (f: Filter, n: number) => n !== 0 && out.set(f, (out.get(f) ?? 0) + n);
   for (const [phase, n] of Object.entries(s.counts)) add(kindOfPhase(phase), n);
-  if (s.buckets.length > 0) for (const b of s.buckets) add("late", b.breached);
-  else add("late", s.slots.filter((slot) => promiseOf(slot) === "breached").length);
-  return out;
+  const counted = s.buckets.length > 0;
+  for (const b of s.buckets) add("late", b.breached);
+  for (const slot of s.slots) {
+    if (counted && !slot.outside) continue; // it is in a bucket
+    if (!isDrawn(slot, w, axis)) add(kindOf(slot), -1);
+    else if (promiseOf(slot) === "breached") add("late", 1);
+  }
+  return new Map([...out].filter(([, n]) => n > 0));
 }
 
 /** How many periods of each kind the lanes have that the search leaves. */

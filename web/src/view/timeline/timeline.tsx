@@ -32,7 +32,7 @@ function Lanes({ pipelines }: { pipelines: Pipelines["items"] }) {
   const w = useMemo(() => ({ from, to }), [from, to]);
   const iso = (t: number) => new Date(t).toISOString();
   const answer: Resource<Answer> = useResource<Answer>(`/timeline?limit=500&from=${iso(from)}&to=${iso(to)}&axis=${view.axis}`, { by: readAll, every: 5000, keep: true });
-  const lanes = useMemo<Lane[]>(() => lanesOf(pipelines, answer.data?.items ?? []), [pipelines, answer.data]);
+  const lanes = useMemo<Lane[]>(() => lanesOf(pipelines, answer.data?.items ?? [], w, view.axis), [pipelines, answer.data, w, view.axis]);
   const counts = useMemo(() => count(lanes, view.choice.search), [lanes, view.choice.search]);
   const shown = useMemo(() => rows(lanes, view.choice), [lanes, view.choice]);
   useTimelineKeys(view);
