@@ -115,6 +115,39 @@ resource "aws_cloudwatch_event_target" "alarm" {
   }
 }
 
+# Events of others that may be facts, to the stream-router: the source files say of which pipelines.
+resource "aws_cloudwatch_event_rule" "source" {
+  for_each = var.source_events
+
+  name           = "${local.prefix}-source-${each.key}"
+  description    = "Events that source files of Interlock see"
+  event_bus_name = each.value.event_bus_name
+  event_pattern  = each.value.pattern
+  tags           = local.tags
+}
+
+resource "aws_cloudwatch_event_target" "source" {
+  for_each = var.source_events
+
+  rule           = aws_cloudwatch_event_rule.source[each.key].name
+  event_bus_name = each.value.event_bus_name
+  arn            = aws_lambda_function.this["stream-router"].arn
+
+  dead_letter_config {
+    arn = aws_sqs_queue.dead["alert"].arn
+  }
+}
+
+resource "aws_lambda_permission" "source" {
+  for_each = var.source_events
+
+  statement_id  = "source-${each.key}"
+  action        = "lambda:InvokeFunction"
+  function_name = aws_lambda_function.this["stream-router"].function_name
+  principal     = "events.amazonaws.com"
+  source_arn    = aws_cloudwatch_event_rule.source[each.key].arn
+}
+
 resource "aws_lambda_permission" "rule" {
   for_each = {
     all      = { function = "event-sink", rule = aws_cloudwatch_event_rule.all.arn }
@@ -171,10 +204,10 @@ data "aws_iam_policy_document" "queue" {
       condition {
         test     = "ArnEquals"
         variable = "aws:SourceArn"
-        values = [
+        values = concat([
           aws_cloudwatch_event_rule.all.arn, aws_cloudwatch_event_rule.alerts.arn,
           aws_cloudwatch_event_rule.alarms["alarm"].arn, aws_cloudwatch_event_rule.alarms["ok"].arn,
-        ]
+        ], [for rule in aws_cloudwatch_event_rule.source : rule.arn])
       }
     }
   }

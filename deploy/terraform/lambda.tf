@@ -108,10 +108,10 @@ resource "aws_lambda_function" "this" {
     }
   }
 
-  # An event is brought to the sink once; what it cannot keep in three tries would be gone. The other functions have a queue or a
-  # stream in front of them, or find again what is left to do.
+  # An event is delivered once to the sink, or as a fact to the stream-router; after three failures it would be lost. The other
+  # functions have a queue or a stream in front of them, or find again what is left to do.
   dynamic "dead_letter_config" {
-    for_each = each.key == "event-sink" ? [aws_sqs_queue.dead["alert"].arn] : []
+    for_each = each.key == "event-sink" ? [aws_sqs_queue.dead["alert"].arn] : each.key == "stream-router" ? [aws_sqs_queue.dead["control"].arn] : []
     content {
       target_arn = dead_letter_config.value
     }

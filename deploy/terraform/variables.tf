@@ -31,6 +31,31 @@ variable "archetypes_path" {
   default     = null
 }
 
+variable "sources_path" {
+  description = "Folder of source files, which say what the events of source_events are facts of."
+  type        = string
+  default     = null
+}
+
+variable "source_events" {
+  description = "Events of EventBridge that the source files see, by a name: their pattern as JSON, and the bus that has them."
+  type = map(object({
+    pattern        = string
+    event_bus_name = optional(string, "default")
+  }))
+  default = {}
+
+  validation {
+    condition     = alltrue([for name in keys(var.source_events) : can(regex("^[a-z][a-z0-9-]{0,29}$", name))])
+    error_message = "Name each of them with 1 to 30 lower case letters, digits and dashes, the first a letter."
+  }
+
+  validation {
+    condition     = alltrue([for of in values(var.source_events) : can(keys(jsondecode(of.pattern)))])
+    error_message = "A pattern is a JSON object, such as jsonencode({ source = [\"aws.s3\"] })."
+  }
+}
+
 variable "interlock_path" {
   description = "The interlock command that checks the files before they are deployed."
   type        = string

@@ -34,8 +34,16 @@ module "interlock" {
   dist_path      = "${path.module}/../../dist"
   pipelines_path = "${path.module}/pipelines"
   calendars_path = "${path.module}/calendars"
+  sources_path   = "${path.module}/sources"
   interlock_path = abspath("${path.module}/../../bin/interlock") # what `make build` makes
   tags           = { Team = "data-platform" }
+
+  # What the files in ./sources see. The bucket sends its events to EventBridge.
+  source_events = {
+    rates = {
+      pattern = jsonencode({ source = ["aws.s3"], "detail-type" = ["Object Created"], detail = { bucket = { name = ["rates.example.com"] } } })
+    }
+  }
 }
 
 output "store_url" {

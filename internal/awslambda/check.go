@@ -8,6 +8,7 @@ import (
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/source"
 )
 
 // FileCheck is files that a deployment is about to put, by their names.
@@ -15,6 +16,7 @@ type FileCheck struct {
 	Pipelines  map[string]string `json:"pipelines"`
 	Calendars  map[string]string `json:"calendars"`
 	Archetypes map[string]string `json:"archetypes"`
+	Sources    map[string]string `json:"sources"`
 }
 
 // FileReport is what is wrong with files, as text; both are empty if nothing is.
@@ -29,8 +31,12 @@ func (h *Host) check(c FileCheck) FileReport {
 		Jobs: all.Kinds(), Calendars: sources(c.Calendars), Archetypes: sources(c.Archetypes), Whole: true,
 		Platform: pipeline.AWS, TimeLimit: h.TimeLimit, Offers: h.Settings.Offers(),
 	})
+	names := set.Names()
+	loaded := source.Load(sources(c.Sources), source.Options{
+		Pipelines: func(id pipeline.ID) bool { return slices.Contains(names, string(id)) }, Names: set.Names, Unknown: document.Error,
+	})
 	var problems, warnings []string
-	for _, p := range set.Problems {
+	for _, p := range slices.Concat(set.Problems, loaded.Problems) {
 		if p.Severity == document.Warning {
 			warnings = append(warnings, p.String())
 		} else {

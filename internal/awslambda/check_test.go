@@ -12,9 +12,13 @@ import (
 // A plan without the command asks the deployed function, which judges files and puts none.
 func TestFilesAreCheckedByTheFunction(t *testing.T) {
 	w := deploy(t, awslambdatest.Options{})
-	ask := func(file string) (r awslambda.FileReport) {
+	ask := func(file string, sources ...string) (r awslambda.FileReport) {
 		t.Helper()
-		payload, err := json.Marshal(map[string]any{"check": awslambda.FileCheck{Pipelines: map[string]string{"orders.yaml": file}}})
+		check := awslambda.FileCheck{Pipelines: map[string]string{"orders.yaml": file}, Sources: map[string]string{}}
+		for _, text := range sources {
+			check.Sources["landings.yaml"] = text
+		}
+		payload, err := json.Marshal(map[string]any{"check": check})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,6 +39,12 @@ func TestFilesAreCheckedByTheFunction(t *testing.T) {
 	}
 	if r := ask(strings.Replace(daily, "maxRetries: 1", "pollInterval: 1s", 1)); r.Problems != "" || !strings.Contains(r.Warnings, "will be raised") {
 		t.Errorf("a file with a warning: %+v", r)
+	}
+	if r := ask(daily, landings); r != (awslambda.FileReport{}) {
+		t.Errorf("a good source: %+v", r)
+	}
+	if r := ask(daily, strings.Replace(landings, "pipeline: orders", "pipeline: ordrs", 1)); !strings.Contains(r.Problems, `landings.yaml:8:16: write[0].pipeline: there is no pipeline "ordrs"`) {
+		t.Errorf("a source of a pipeline that is not there: %+v", r)
 	}
 	if rows, err := w.Store().Pipelines(t.Context()); err != nil || len(rows) != 0 {
 		t.Errorf("%d pipelines were put, %v", len(rows), err)

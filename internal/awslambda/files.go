@@ -36,7 +36,7 @@ func (f *Files) refresh(ctx context.Context, h *Host) error {
 	if f.loaded && note.Version == f.version {
 		return nil
 	}
-	if err := h.Catalog.Load(ctx); err != nil {
+	if err := errors.Join(h.Catalog.Load(ctx), h.Catalog.LoadSources(ctx)); err != nil {
 		return err
 	}
 	if note.Version != f.own {
@@ -77,9 +77,9 @@ func (f *Files) apply(ctx context.Context, r *Router, written pipeline.Source, r
 	if err != nil {
 		return err
 	}
-	all := catalog.Files{Pipelines: listed.Pipelines, Calendars: listed.Calendars, Archetypes: listed.Archetypes, Since: put}
+	all := catalog.Files{Pipelines: listed.Pipelines, Calendars: listed.Calendars, Archetypes: listed.Archetypes, Sources: listed.Sources, Since: put}
 	add(&all, written)
-	all.Gone = unlisted(r.Catalog.Current(), all.Pipelines, removed)
+	all.Gone = unlisted(r.Catalog, all, removed)
 	report, err := r.Catalog.Apply(ctx, all, r.Now())
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func (f *Files) apply(ctx context.Context, r *Router, written pipeline.Source, r
 		return err
 	}
 	f.looked = map[string]string{}
-	for _, one := range slices.Concat(all.Pipelines, all.Calendars, all.Archetypes) {
+	for _, one := range slices.Concat(all.Pipelines, all.Calendars, all.Archetypes, all.Sources) {
 		f.looked[one.File] = digest(one)
 	}
 	for _, name := range all.Gone {
@@ -101,7 +101,9 @@ func (f *Files) apply(ctx context.Context, r *Router, written pipeline.Source, r
 // add adds a file that is not listed yet.
 func add(all *catalog.Files, one pipeline.Source) {
 	kind, _, _ := strings.Cut(one.File, "/")
-	to, known := map[string]*[]pipeline.Source{"pipeline": &all.Pipelines, "calendar": &all.Calendars, "archetype": &all.Archetypes}[kind]
+	to, known := map[string]*[]pipeline.Source{
+		"pipeline": &all.Pipelines, "calendar": &all.Calendars, "archetype": &all.Archetypes, "source": &all.Sources,
+	}[kind]
 	if known && !lists(*to, one.File) {
 		*to = append(*to, one)
 	}
@@ -111,16 +113,21 @@ func lists(files []pipeline.Source, name string) bool {
 	return slices.ContainsFunc(files, func(s pipeline.Source) bool { return s.File == name })
 }
 
-// unlisted are the files of pipelines in force that are not listed, but for one that was taken away.
-func unlisted(known *catalog.Snapshot, files []pipeline.Source, removed string) []string {
-	there := make(map[string]bool, len(files))
-	for _, s := range files {
+// unlisted are the files of pipelines and sources in force that are not listed, but for one that was taken away.
+func unlisted(known *catalog.Catalog, files catalog.Files, removed string) []string {
+	there := map[string]bool{removed: true}
+	for _, s := range slices.Concat(files.Pipelines, files.Sources) {
 		there[s.File] = true
 	}
 	var names []string
-	for _, e := range known.All() {
-		if !there[e.File] && e.File != removed {
+	for _, e := range known.Current().All() {
+		if !there[e.File] {
 			names = append(names, e.File)
+		}
+	}
+	for _, d := range known.Sources().All() {
+		if !there[d.File] {
+			names = append(names, d.File)
 		}
 	}
 	return names

@@ -11,6 +11,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/ingest"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/store"
@@ -28,10 +29,11 @@ type Router struct {
 	Streams Streams
 	Bus     Bus
 	files   Files
+	intake  *ingest.Intake // from the first event of another bus on
 }
 
-// Route answers one call of the stream-router: records of a stream, files to check, a task from Scheduler, or an event that is not on the bus yet,
-// such as an alarm of CloudWatch.
+// Route answers one call of the stream-router: records of a stream, files to check, a task from Scheduler, an event that is not
+// on the bus yet, such as an alarm of CloudWatch, or an event of another bus that may be a fact.
 func (r *Router) Route(ctx context.Context, payload json.RawMessage) (any, error) {
 	var call struct {
 		Task    string     `json:"task"`
@@ -45,11 +47,14 @@ func (r *Router) Route(ctx context.Context, payload json.RawMessage) (any, error
 	if call.Check != nil {
 		return r.check(*call.Check), nil
 	}
-	if call.Type != "" {
+	if call.Type != "" && call.Source == event.Source {
 		return nil, r.passOn(ctx, call.Delivered)
 	}
 	if err := r.files.refresh(ctx, r.Host); err != nil {
 		return nil, err
+	}
+	if call.Type != "" {
+		return r.take(ctx, payload)
 	}
 	if call.Task != "" {
 		return nil, r.task(ctx, call.Task, true)

@@ -40,7 +40,7 @@ type WatchReply struct {
 
 // Pass looks at everything once. What could not be looked at is an error, after all the rest has been.
 func (w *Watch) Pass(ctx context.Context) (WatchReply, error) {
-	if err := w.Catalog.Load(ctx); err != nil {
+	if err := errors.Join(w.Catalog.Load(ctx), w.Catalog.LoadSources(ctx)); err != nil {
 		return WatchReply{}, err
 	}
 	lost, unread := w.recoverSensors(ctx)

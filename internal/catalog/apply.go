@@ -52,7 +52,7 @@ func (c *Catalog) Apply(ctx context.Context, files Files, now time.Time) (Report
 		rows, err = c.again(ctx, rows, err)
 	}
 	err = errors.Join(err, c.load(ctx, rows, c.fresh(verdicts)))
-	err = errors.Join(err, c.applySources(ctx, files.Sources, now))
+	err = errors.Join(err, c.applySources(ctx, files, now))
 	if loaded := c.sourceFiles.loaded; loaded != nil {
 		report.Problems = append(slices.Clip(report.Problems), loaded.Problems...)
 	}

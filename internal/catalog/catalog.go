@@ -59,7 +59,7 @@ func New(s keeper, kinds []pipeline.JobKind) *Catalog {
 // Current is what is in force now. It never changes; ask again for what came later.
 func (c *Catalog) Current() *Snapshot { return c.current.Load() }
 
-// Files are all pipeline, calendar, archetype and source files that there are. Gone are pipeline files that were there until just
+// Files are all pipeline, calendar, archetype and source files that there are. Gone are pipeline and source files that were there until just
 // now and may come back: they count as if they were as they were last. Modified is when each file was, by its name; only
 // replicas need it. Folders are the paths that pipelines are read from; where they are given, a folder that loses most of its
 // files removes nothing: see Trouble.

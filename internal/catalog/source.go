@@ -40,8 +40,10 @@ func (c *Catalog) Sources() *source.Set { return c.sources.Load() }
 
 // applySources puts sources in force: those of the files without errors, and the last good version of the others, which is
 // stored, so that it survives a restart. Pipelines that are not known are warnings: they may come later.
-func (c *Catalog) applySources(ctx context.Context, files []pipeline.Source, now time.Time) error {
-	s := &c.sourceFiles
+//
+// A stored source whose file is only not listed (Files.Gone) stays in force.
+func (c *Catalog) applySources(ctx context.Context, all Files, now time.Time) error {
+	s, files := &c.sourceFiles, all.Sources
 	if len(files) == 0 && s.loaded == nil {
 		return nil
 	}
@@ -68,14 +70,40 @@ func (c *Catalog) applySources(ctx context.Context, files []pipeline.Source, now
 		}
 		errs = append(errs, c.refuseSource(ctx, r.File, loaded, inForce[id] != nil, now))
 	}
-	for id := range s.stored {
-		if inForce[id] == nil {
+	for id, stored := range s.stored {
+		if slices.Contains(all.Gone, stored.file.File) && inForce[id] == nil {
+			if old := stored.compile(); old != nil {
+				inForce[id] = old
+			}
+		} else if inForce[id] == nil {
 			errs = append(errs, c.dropSource(ctx, id, now))
 		}
 	}
 	s.loaded = loaded
 	c.sources.Store(source.NewSet(slices.Collect(maps.Values(inForce))))
 	return errors.Join(errs...)
+}
+
+// LoadSources puts in force the sources that are stored, for a process that reads no files of its own: another one has.
+func (c *Catalog) LoadSources(ctx context.Context) error {
+	c.change.Lock()
+	defer c.change.Unlock()
+	s := &c.sourceFiles
+	s.stale = true
+	if err := c.readStoredSources(ctx); err != nil {
+		return err
+	}
+	if s.loaded == nil {
+		s.loaded = &source.Loaded{}
+	}
+	var all []*source.Definition
+	for _, stored := range s.stored {
+		if d := stored.compile(); d != nil {
+			all = append(all, d)
+		}
+	}
+	c.sources.Store(source.NewSet(all))
+	return nil
 }
 
 func (c *Catalog) names() []string {

@@ -34,6 +34,10 @@ func everything(t testing.TB) *module {
 	given := map[string]cty.Value{
 		"environment": cty.StringVal("test"), "dist_path": cty.StringVal("dist"),
 		"pipelines_path": cty.StringVal(filepath.Join(example, "pipelines")), "calendars_path": cty.StringVal(filepath.Join(example, "calendars")),
+		"sources_path": cty.StringVal(filepath.Join(example, "sources")),
+		"source_events": cty.MapVal(map[string]cty.Value{"landing": cty.ObjectVal(map[string]cty.Value{
+			"pattern": cty.StringVal(`{"source":["aws.s3"]}`), "event_bus_name": cty.StringVal("files"),
+		})}),
 		"glue_job_arns":                      arns("arn:aws:glue:eu-central-1:1:job/orders"),
 		"emr_cluster_arns":                   arns("arn:aws:elasticmapreduce:eu-central-1:1:cluster/j-1"),
 		"emr_serverless_application_arns":    arns("arn:aws:emr-serverless:eu-central-1:1:/applications/a"),
@@ -271,6 +275,7 @@ func TestConfigRowsBearThePipelinesID(t *testing.T) {
 	want := map[string]map[string]string{
 		"PIPELINE#orders":   row("PIPELINE#orders", "examples/aws/pipelines/orders.yaml"),
 		"CALENDAR#holidays": row("CALENDAR#holidays", "examples/aws/calendars/holidays.yaml"),
+		"SOURCE#rates":      row("SOURCE#rates", "examples/aws/sources/rates.yaml"),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -255,7 +255,8 @@ func TestMonitorMayDoWhatDeadlinesTake(t *testing.T) {
 	}
 }
 
-// Nothing stands in front of the event-sink that would keep an event it fails on.
+// Nothing stands in front of the event-sink, nor of the stream-router where it is given an event, that would keep what it fails
+// on.
 func TestEventThatCannotBeKeptIsNotLost(t *testing.T) {
 	m := least(t)
 	b := m.blocks["aws_lambda_function.this"]
@@ -273,9 +274,33 @@ func TestEventThatCannotBeKeptIsNotLost(t *testing.T) {
 				dead = append(dead, shown(v))
 			}
 		}
-		const queue = "<aws_sqs_queue.dead.alert.arn>"
-		if is := slices.Contains(dead, queue); is != (name == "event-sink") || is != may(m.granted(t, name), "sqs:SendMessage", queue) {
-			t.Errorf("what %s fails on goes to %q", name, dead)
+		want := []string{}
+		if queue := map[string]string{"event-sink": "alert", "stream-router": "control"}[name]; queue != "" {
+			want = append(want, "<aws_sqs_queue.dead."+queue+".arn>")
+		}
+		if !slices.Equal(dead, want) || len(want) > 0 && !may(m.granted(t, name), "sqs:SendMessage", want[0]) {
+			t.Errorf("what %s fails on goes to %q, want %q", name, dead, want)
+		}
+	}
+}
+
+// Events of others reach the stream-router, and what cannot be delivered is kept.
+func TestEventsOfOthersReachTheStreamRouter(t *testing.T) {
+	m := everything(t)
+	for name, want := range map[string]string{
+		"aws_cloudwatch_event_rule.source.event_pattern": `{"source":["aws.s3"]}`, "aws_cloudwatch_event_rule.source.event_bus_name": "files",
+		"aws_cloudwatch_event_target.source.event_bus_name": "files", "aws_cloudwatch_event_target.source.arn": "<aws_lambda_function.this.stream-router.arn>",
+		"aws_lambda_permission.source.function_name": "<aws_lambda_function.this.stream-router.function_name>",
+	} {
+		dot := strings.LastIndex(name, ".")
+		b := m.blocks[name[:dot]]
+		all, err := m.instances(b)
+		check(t, err)
+		if len(all) != 1 {
+			t.Fatalf("%d of %s", len(all), name[:dot])
+		}
+		if got := m.text(t, b, name[dot+1:], all[0]); got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
 		}
 	}
 }

@@ -277,7 +277,7 @@ func attribute(v any) (string, error) {
 // PutFiles deploys files: those that were there and are not any more are taken away.
 func (l *Local) PutFiles(f catalog.Files) error {
 	now := map[string]bool{}
-	for kind, sources := range map[string][]pipeline.Source{"PIPELINE": f.Pipelines, "CALENDAR": f.Calendars, "ARCHETYPE": f.Archetypes} {
+	for kind, sources := range map[string][]pipeline.Source{"PIPELINE": f.Pipelines, "CALENDAR": f.Calendars, "ARCHETYPE": f.Archetypes, "SOURCE": f.Sources} {
 		for _, src := range sources {
 			pk := kind + "#" + strings.TrimSuffix(src.File, ".yaml")
 			now[pk] = true

@@ -248,13 +248,17 @@ func (m *Memory) Overview() watchdog.Overview { return nil }
 // PutFiles puts files in the place of those that there are.
 func (m *Memory) PutFiles(f catalog.Files) error {
 	old := m.files
-	m.files = dynamo.Files{Pipelines: named("pipeline", f.Pipelines), Calendars: named("calendar", f.Calendars), Archetypes: named("archetype", f.Archetypes)}
-	for _, src := range slices.Concat(m.files.Calendars, m.files.Archetypes, m.files.Pipelines) {
+	m.files = dynamo.Files{Pipelines: named("pipeline", f.Pipelines), Calendars: named("calendar", f.Calendars), Archetypes: named("archetype", f.Archetypes), Sources: named("source", f.Sources)}
+	for _, src := range slices.Concat(m.files.Calendars, m.files.Archetypes, m.files.Pipelines, m.files.Sources) {
 		m.add(awslambda.Facts{File: &src})
 	}
-	for _, src := range old.Pipelines {
-		if !slices.ContainsFunc(m.files.Pipelines, func(s pipeline.Source) bool { return s.File == src.File }) {
-			m.remove("PIPELINE#" + strings.TrimPrefix(src.File, "pipeline/"))
+	still := map[string]bool{}
+	for _, src := range slices.Concat(m.files.Pipelines, m.files.Sources) {
+		still[src.File] = true
+	}
+	for _, src := range slices.Concat(old.Pipelines, old.Sources) {
+		if kind, name, _ := strings.Cut(src.File, "/"); !still[src.File] {
+			m.remove(strings.ToUpper(kind) + "#" + name)
 		}
 	}
 	return nil

@@ -160,7 +160,7 @@ func (t *tables) Produced(ctx context.Context, id pipeline.ID, at time.Time) (al
 }
 
 // Files are the files that were deployed beside the tables.
-type Files struct{ Pipelines, Calendars, Archetypes []pipeline.Source }
+type Files struct{ Pipelines, Calendars, Archetypes, Sources []pipeline.Source }
 
 // Files reads all of them. Their places are what the deployment wrote.
 func (t *tables) Files(ctx context.Context) (Files, error) {
@@ -185,6 +185,8 @@ func (f *Files) add(row Row) {
 		f.Calendars = append(f.Calendars, source)
 	case "ARCHETYPE":
 		f.Archetypes = append(f.Archetypes, source)
+	case "SOURCE":
+		f.Sources = append(f.Sources, source)
 	}
 }
 
