@@ -111,7 +111,7 @@ func (e Evidence) open(r run.Run) reason.Reason {
 		return reason.New(CauseRefused, "start call {tries} was refused: {message}; the next one is {retryAt}",
 			reason.Int("tries", p.StartTries), reason.Str("message", orUnknown(lastMessage(e.Log, r.Attempt))), reason.At("retryAt", p.NextTry))
 	case run.Offering:
-		return reason.New(CauseOffered, "offered to workers since {since}; none has claimed it, until {until}",
+		return reason.New(CauseOffered, "offered since {since}; no worker has claimed it, and the offer expires {until}",
 			reason.At("since", p.Offer.Since), reason.At("until", p.OfferEnd()))
 	case run.Starting:
 		return reason.New(CauseStarting, "the job is being started since {since}", reason.At("since", p.AskedAt))

@@ -91,6 +91,12 @@ func (l *look) notYet(ctx context.Context) error {
 		return l.noStart(ctx)
 	case pipeline.ByHand:
 	}
+	if external(l.def) {
+		l.sum("manual", "the pipeline has no schedule: a run opens when a worker asks for it, or it is triggered")
+		l.opens("exec", "`interlock exec %s --date %s -- COMMAND` opens it, and runs the command once the gate is open", l.key.Pipeline, l.key.Period)
+		l.triggered = true
+		return nil
+	}
 	l.sum("manual", "the pipeline has no schedule: a run opens when it is triggered")
 	l.trigger()
 	return nil

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/reason"
 	"github.com/interlock-go/interlock/internal/rerun"
@@ -41,16 +42,26 @@ func (l *look) standing(ctx context.Context) error {
 		l.sum("cancelled", "%s", orUnknown(r.Reason))
 		l.anotherAttempt("opens another attempt")
 	}
-	switch r.Progress.Left {
-	case run.JobMayRun:
-		l.because("job-may-run", "the job of attempt %d could not be stopped and may still be running; a rerun is rejected while it is", r.Attempt)
-	case run.JobStopping:
-		l.because("job-stopping", "the job of attempt %d has been stopping since %s; until it has ended, it keeps its slot and a rerun is rejected", r.Attempt, l.when(r.EndedAt))
-	case run.NothingLeft, run.JobStopped:
-	}
+	l.leftover()
 	var err error
 	l.x.Gate, err = l.stored(ctx)
 	return err
+}
+
+// leftover explains a job that may still run though its attempt has ended.
+func (l *look) leftover() {
+	r := l.x.Run
+	worker, lost := r.Progress.Offer.Worker, r.Progress.HeartbeatEnd()
+	switch left := r.Progress.Left; {
+	case left == run.JobMayRun && worker != "":
+		l.because("job-may-run", "worker %s sends no heartbeats, so it could not be told to stop and may still be running attempt %d; a rerun is rejected until it has reported", worker, r.Attempt)
+	case left == run.JobMayRun:
+		l.because("job-may-run", "the job of attempt %d could not be stopped and may still be running; a rerun is rejected while it is", r.Attempt)
+	case left == run.JobStopping && worker != "":
+		l.because("job-stopping", "worker %s is told to stop when it sends its next heartbeat; until it has reported, or counts as lost %s, it keeps its slot and a rerun is rejected", worker, l.when(lost))
+	case left == run.JobStopping:
+		l.because("job-stopping", "the job of attempt %d has been stopping since %s; until it has ended, it keeps its slot and a rerun is rejected", r.Attempt, l.when(r.EndedAt))
+	}
 }
 
 func (l *look) starting() {
@@ -81,6 +92,9 @@ func (l *look) offered() {
 	p := r.Progress
 	l.x.State = Offered
 	l.sum("offered", "attempt %d has been offered since %s; no worker has claimed it", r.Attempt, l.when(p.Offer.Since))
+	if before := l.failedBefore(); before != nil {
+		l.because("retrying", "attempt %d failed: %s", before.Number, before.Message)
+	}
 	if l.paused() {
 		l.because("paused", "no worker can claim it while the pipeline is paused")
 	}
@@ -97,7 +111,7 @@ func (l *look) claimed() {
 	if lost := p.HeartbeatEnd(); lost.IsZero() {
 		l.because("heartbeat", "it sends no heartbeats (job.config.heartbeat: 0)")
 	} else {
-		l.because("heartbeat", "it was last heard of %s; without another heartbeat until %s the attempt fails", l.when(p.Offer.Heartbeat), l.when(lost))
+		l.because("heartbeat", "its last heartbeat was %s; without another one it counts as lost %s, and the attempt fails (%s)", l.when(p.Offer.Heartbeat), l.when(lost), run.Timeout)
 	}
 	l.because("poll-window", "its result must be reported before %s", l.when(p.PollEnd))
 }
@@ -166,21 +180,28 @@ func (l *look) waiting(ctx context.Context) error {
 	case !x.DryRun && l.paused():
 		l.sum("paused", "the pipeline is paused, so attempt %d does not start", r.Attempt)
 	case l.now.Before(p.WindowStart):
-		l.notBegun()
+		l.notBegun(def)
 	case !p.WaitingSince.IsZero():
 		l.sum("max-active", "the gate is open, but as many jobs are running as schedule.maxActive allows, since %s", l.when(p.WaitingSince))
 		l.opens("slot", "the end of a running job of %s; the oldest period starts first", l.key.Pipeline)
 	case x.Gate.Open():
+		if external(def) {
+			l.sum("starts-at", "the gate is open; attempt %d is offered to workers %s", r.Attempt, l.when(p.NextEvaluation))
+			break
+		}
 		l.sum("starts-at", "the gate is open; the job starts %s", l.when(p.NextEvaluation))
 	case x.Gate != nil:
 		l.sum("gate-closed", "the gate is closed: %s", count(x.Gate))
 	default:
 		l.sum("gate-closed", "the gate has not opened")
 	}
-	if p.WaitingSince.IsZero() {
-		l.because("window", "waiting since %s; the window is open until %s", l.when(p.WindowStart), l.when(p.WindowEnd))
-	} else {
+	switch {
+	case !p.WaitingSince.IsZero():
 		l.because("window", "its window is paused until a job has ended, with %s left", reason.For("left", p.WindowEnd.Sub(p.WaitingSince)))
+	case l.now.Before(p.WindowStart):
+		l.because("window", "the window is open from %s until %s", l.when(p.WindowStart), l.when(p.WindowEnd))
+	default:
+		l.because("window", "waiting since %s; the window is open until %s", l.when(p.WindowStart), l.when(p.WindowEnd))
 	}
 	if !p.LastEvaluation.IsZero() {
 		l.because("evaluation", "the gate was last evaluated %s; next %s, and at once when one of its sensors is written", l.when(p.LastEvaluation), l.when(p.NextEvaluation))
@@ -189,19 +210,43 @@ func (l *look) waiting(ctx context.Context) error {
 }
 
 // notBegun explains an attempt whose window is still to begin: a retry after its backoff, or schedule.time.
-func (l *look) notBegun() {
+func (l *look) notBegun(def *pipeline.Definition) {
 	r := l.x.Run
-	begins := l.when(r.Progress.WindowStart)
+	begins, starts := l.when(r.Progress.WindowStart), "starts"
+	if external(def) {
+		starts = "is offered to workers"
+	}
 	if r.Attempt < 2 {
-		l.sum("not-due", "attempt %d starts %s (schedule.time)", r.Attempt, begins)
+		l.sum("not-due", "attempt %d %s %s (schedule.time)", r.Attempt, starts, begins)
 		return
 	}
-	before := l.x.Attempts[r.Attempt-2]
+	before := l.failedBefore()
+	if before == nil {
+		l.sum("not-due", "attempt %d %s %s", r.Attempt, starts, begins)
+		return
+	}
+	l.sum("retrying", "attempt %d failed (%s); attempt %d %s %s", before.Number, before.Message, r.Attempt, starts, begins)
+}
+
+// failedBefore is the attempt before the latest, if it failed and said why.
+func (l *look) failedBefore() *Attempt {
+	if l.x.Run.Attempt < 2 {
+		return nil
+	}
+	before := &l.x.Attempts[l.x.Run.Attempt-2]
 	if before.Result == run.ResultSuccess || before.Message == "" {
-		l.sum("not-due", "attempt %d starts %s", r.Attempt, begins)
-		return
+		return nil
 	}
-	l.sum("retrying", "attempt %d failed (%s); attempt %d starts %s", before.Number, before.Message, r.Attempt, begins)
+	return before
+}
+
+// external reports whether workers outside run the pipeline's job. Its attempts start only if one claims them.
+func external(def *pipeline.Definition) bool {
+	if def == nil {
+		return false
+	}
+	_, is := job.Offers(def.Job)
+	return is
 }
 
 // exhausted explains a run whose gate did not open in time, on what the gate shows now.
@@ -289,6 +334,9 @@ func (l *look) anotherAttempt(does string) {
 	}
 	if budget, spent := manualSpent(l.def, r); spent {
 		does += fmt.Sprintf(" (%s: %d used up)", budget.Key, budget.Max)
+	}
+	if external(l.def) {
+		does += "; a worker must claim it"
 	}
 	_, command := Again(l.def, r)
 	l.opens("again", "`%s` %s", command, does)

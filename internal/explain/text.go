@@ -112,7 +112,10 @@ func (l *lines) block(title string, items []string) {
 func (x Explanation) rules(w *lines) {
 	g := x.Gate
 	title := "Rules now"
-	if !g.Live {
+	switch {
+	case !g.Live && x.State == Offered:
+		title = "Rules when it was offered, " + period.Stamp(g.At)
+	case !g.Live:
 		title = "Rules at the start, " + period.Stamp(g.At)
 	}
 	if g.Bypassed {
