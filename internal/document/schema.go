@@ -12,7 +12,13 @@ import (
 
 // SchemaOptions name a schema.
 type SchemaOptions struct {
-	ID, Title, Description string
+	Name, Title, Description string
+}
+
+// SchemaID is the $id of the schema of that name: where its newest version is published. It never changes, so that files
+// can refer to it.
+func SchemaID(name string) string {
+	return "https://raw.githubusercontent.com/interlock-go/interlock/main/api/schema/" + name + ".schema.json"
 }
 
 // Schema is the JSON Schema (2020-12) of the files that decode into v, which is a struct or a pointer to one. It never
@@ -20,7 +26,9 @@ type SchemaOptions struct {
 func Schema(v any, opts SchemaOptions) *jsonschema.Schema {
 	s := Fragment(v)
 	s.Schema = "https://json-schema.org/draft/2020-12/schema"
-	s.ID, s.Title = opts.ID, opts.Title
+	if s.Title = opts.Title; opts.Name != "" {
+		s.ID = SchemaID(opts.Name)
+	}
 	if opts.Description != "" {
 		s.Description = opts.Description
 	}

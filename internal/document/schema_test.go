@@ -71,7 +71,7 @@ func TestTheSchemaSaysWhatTheTagsSay(t *testing.T) {
 		Any   any               `yaml:"any" doc:"Anything."`
 		Gate  colour            `yaml:"gate"`
 	}
-	text, err := json.MarshalIndent(document.Schema(whole{}, document.SchemaOptions{ID: "https://x/y.json", Title: "Whole"}), "", " ")
+	text, err := json.MarshalIndent(document.Schema(whole{}, document.SchemaOptions{Name: "whole", Title: "Whole"}), "", " ")
 	if err != nil {
 		t.Fatal(err)
 	}

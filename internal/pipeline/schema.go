@@ -1,16 +1,19 @@
 package pipeline
 
 import (
+	"slices"
+
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/rule"
 )
 
 // Schema is the JSON Schema of a pipeline file, made of the same types that decode it. job.config takes the schema of
 // the job type that job.type names.
 func Schema(kinds []JobKind) *jsonschema.Schema {
 	s := document.Schema(File{}, document.SchemaOptions{
-		ID:          "https://github.com/interlock-go/interlock/blob/main/docs/pipeline.schema.json",
+		Name:        "pipeline",
 		Title:       "Interlock pipeline",
 		Description: "One pipeline: when it runs, which rules must pass before its job starts, and what is watched afterwards.",
 	})
@@ -30,4 +33,71 @@ func Schema(kinds []JobKind) *jsonschema.Schema {
 		})
 	}
 	return s
+}
+
+// CalendarSchema is the JSON Schema of a calendar file.
+func CalendarSchema() *jsonschema.Schema {
+	return document.Schema(calendarFile{}, document.SchemaOptions{
+		Name:        "calendar",
+		Title:       "Interlock calendar",
+		Description: "One calendar: the days on which pipelines that exclude it have no period.",
+	})
+}
+
+// ArchetypeSchema is the JSON Schema of an archetype file. Its probes and rules are those of a pipeline file, in which
+// each value may come from a parameter.
+func ArchetypeSchema() *jsonschema.Schema {
+	s := document.Schema(archetypeFile{}, document.SchemaOptions{
+		Name:        "archetype",
+		Title:       "Interlock archetype",
+		Description: "One archetype: probes and rules with parameters, which pipelines fill in.",
+	})
+	parts := document.Fragment(struct {
+		Probes []ProbeSection `yaml:"probes"`
+		Rules  []rule.Rule    `yaml:"rules"`
+	}{})
+	for name, part := range parts.Properties {
+		part.Description = s.Properties[name].Description
+		s.Properties[name] = orParameter(part)
+	}
+	if s.Defs == nil {
+		s.Defs = map[string]*jsonschema.Schema{}
+	}
+	for name, def := range parts.Defs {
+		s.Defs[name] = orParameter(def)
+	}
+	return s
+}
+
+// orParameter allows a text with a parameter wherever s allows a single value.
+func orParameter(s *jsonschema.Schema) *jsonschema.Schema {
+	if s == nil || s.Ref != "" {
+		return s
+	}
+	nested := false
+	for _, list := range [][]*jsonschema.Schema{s.AnyOf, s.OneOf, s.AllOf} {
+		for i := range list {
+			list[i], nested = orParameter(list[i]), true
+		}
+	}
+	for name, property := range s.Properties {
+		s.Properties[name], nested = orParameter(property), true
+	}
+	if s.Items != nil {
+		s.Items, nested = orParameter(s.Items), true
+	}
+	if s.AdditionalProperties != nil {
+		if s.AdditionalProperties.Not == nil {
+			s.AdditionalProperties = orParameter(s.AdditionalProperties)
+		}
+		nested = true
+	}
+	s.Then, s.Else = orParameter(s.Then), orParameter(s.Else)
+	anyText := s.Enum == nil && s.Pattern == "" && (s.Type == "string" || slices.Contains(s.Types, "string"))
+	if nested || anyText || s.Type == "null" || s.Type == "" && s.Types == nil && s.Enum == nil && s.Pattern == "" {
+		return s
+	}
+	value := *s
+	value.Description = ""
+	return &jsonschema.Schema{Description: s.Description, AnyOf: []*jsonschema.Schema{&value, {Type: "string", Pattern: `\$\{with\.`}}}
 }

@@ -89,7 +89,7 @@ func (Field) JSONSchema() *jsonschema.Schema {
 // Schema is the JSON Schema of a source file.
 func Schema() *jsonschema.Schema {
 	return document.Schema(File{}, document.SchemaOptions{
-		ID:          "https://github.com/interlock-go/interlock/blob/main/docs/source.schema.json",
+		Name:        "source",
 		Title:       "Interlock source",
 		Description: "One source of facts: which events of another tool count, and which readings are written for them.",
 	})
