@@ -117,6 +117,7 @@ func (w *watch) said(id run.AttemptID, result run.Result) {
 
 // completedWithSuccess wants a success that somebody has called one, of this very attempt.
 func (w *watch) completedWithSuccess(r run.Run) {
+	w.notes.completed[r.Key] = true
 	if !w.notes.said[r.ID()][run.ResultSuccess] {
 		w.fail(SilenceIsNeverSuccess, "%s is COMPLETED, and nobody said that this attempt succeeded", r.ID())
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/gate"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
@@ -143,40 +145,72 @@ func (w *watch) slotIsFree(r run.Run, def *pipeline.Definition, row store.Pipeli
 	return free > 0
 }
 
-// gateWasOpened reports whether a write has opened the gate. One that time alone opens is noticed at the next evaluation.
+// gateWasOpened reports whether a write has opened the gate, or time has in a way that a run is woken for: settled data, or the end
+// of what is preferred. A gate that an age opens is noticed at the next evaluation.
 func (w *watch) gateWasOpened(r run.Run, def *pipeline.Definition, now time.Time) bool {
 	if len(def.After) > 0 {
 		return false
 	}
 	facts, known := w.facts(r, def, w.lastVersion)
-	if !known {
+	if !known || w.decides(r, def, facts, now) != rule.Pass {
 		return false
 	}
-	written := r.Progress.WindowStart
+	instants := []time.Time{r.Progress.WindowStart, def.PreferUntil(r.Period, r.Progress.WindowStart)}
 	for _, f := range facts {
-		if f.Reading != nil {
-			written = later(written, f.Reading.UpdatedAt)
+		for _, one := range append([]sensor.Seen{f}, f.Over...) {
+			if one.Reading != nil {
+				instants = append(instants, later(instants[0], one.Reading.UpdatedAt))
+			}
 		}
 	}
-	return def.Gate.Decide(facts, written) == rule.Pass && def.Gate.Decide(facts, now) == rule.Pass
+	for _, l := range def.Gate.Explain(facts, slices.MaxFunc(instants, time.Time.Compare)).Leaves {
+		instants = append(instants, l.PassesAt)
+	}
+	return slices.ContainsFunc(instants, func(at time.Time) bool {
+		return !at.Before(r.Progress.WindowStart) && !at.After(now) && w.decides(r, def, facts, at) == rule.Pass
+	})
 }
 
-// facts are the readings up to a version as a run's gate sees them. It returns false for a gate with a start condition, or a rule
-// over several slices, which have rules of their own for what counts.
+// decides is the outcome of a run's gate on facts at an instant.
+func (w *watch) decides(r run.Run, def *pipeline.Definition, facts rule.Snapshot, at time.Time) rule.Outcome {
+	if def.Gate.Prefers() && !at.Before(def.PreferUntil(r.Period, r.Progress.WindowStart)) {
+		return def.Gate.DecideRequired(facts, at)
+	}
+	return def.Gate.Decide(facts, at)
+}
+
+// facts are the readings up to a version as a run's gate sees them. It returns false for a gate with a start condition, which has
+// rules of its own for what counts.
 func (w *watch) facts(r run.Run, def *pipeline.Definition, upTo int64) (rule.Snapshot, bool) {
 	refs := def.Gate.Refs()
 	facts := make(rule.Snapshot, len(refs))
 	for i, ref := range refs {
-		if ref.Start || ref.Over != (rule.Range{}) {
+		if ref.Start {
 			return nil, false
 		}
-		owner := r.Pipeline
+		at := sensorID{r.Pipeline, ref.Key}
 		if ref.From != "" {
-			owner = pipeline.ID(ref.From)
+			at.pipeline = pipeline.ID(ref.From)
 		}
-		if best, there := w.best(sensorID{owner, ref.Key}, r.Period, upTo); there {
-			facts[i] = sensor.Seen{Reading: &best.Reading, For: r.Period}
+		if ref.Over == (rule.Range{}) {
+			best, there := w.best(at, r.Period, upTo)
+			facts[i] = w.fact(best, there, r.Period)
+			continue
+		}
+		facts[i].For = r.Period
+		for _, slice := range gate.Slices(def.Schedule, ref.Over, r.Period) {
+			best, there := w.dated(at, slice, upTo)
+			facts[i].Over = append(facts[i].Over, w.fact(best, there, slice))
 		}
 	}
 	return facts, true
+}
+
+// fact is a reading as a rule sees it for a period.
+func (w *watch) fact(r write, there bool, p period.Period) sensor.Seen {
+	if !there {
+		return sensor.Seen{For: p}
+	}
+	r.ChangedAt = w.unchangedSince(sensorID{r.pipeline, r.Key}, r)
+	return sensor.Seen{Reading: &r.Reading, For: p}
 }

@@ -34,12 +34,18 @@ func (w *watch) readyIsNotExhausted(before, after run.Run, now time.Time) {
 // wasOpen reports whether a run's gate is open on the readings up to a version that were written before its window ended.
 func (w *watch) wasOpen(r run.Run, def *pipeline.Definition, windowEnd time.Time, upTo int64, now time.Time) bool {
 	facts, known := w.facts(r, def, upTo)
-	for i, f := range facts {
-		if f.Reading != nil && !f.Reading.UpdatedAt.Before(windowEnd) {
+	late := func(f *sensor.Seen) bool { return f.Reading != nil && !f.Reading.UpdatedAt.Before(windowEnd) }
+	for i := range facts {
+		if late(&facts[i]) {
 			facts[i] = sensor.Seen{}
 		}
+		for n := range facts[i].Over {
+			if late(&facts[i].Over[n]) {
+				facts[i].Over[n].Reading = nil
+			}
+		}
 	}
-	return known && def.Gate.Decide(facts, now) == rule.Pass
+	return known && w.decides(r, def, facts, now) == rule.Pass
 }
 
 // nothingIsForgotten looks, once nothing goes wrong any more, whether everything that was to open a run has led to one, or

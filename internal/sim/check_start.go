@@ -2,7 +2,9 @@ package sim
 
 import (
 	"context"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/interlock-go/interlock/internal/gate/gatetest"
 	"github.com/interlock-go/interlock/internal/job"
@@ -59,6 +61,12 @@ func (w *watch) startIsSafe(r run.Run, b store.Batch) {
 	if got := verdict(def, s); got != rule.Pass {
 		w.fail(NoUnsafeStart, "start of %s rests on a gate that is %s", r.ID(), got)
 	}
+	bare := s
+	bare.PreferUntil = time.Time{}
+	if complete := verdict(def, bare) == rule.Pass; complete != (len(s.Degraded) == 0) {
+		w.fail(NoUnsafeStart, "start of %s misses %q, and that all of its rules pass is %t", r.ID(), s.Degraded, complete)
+	}
+	w.rulesHold(r, s)
 	w.factsAreRight(def, s)
 }
 
@@ -81,6 +89,7 @@ func (w *watch) factsAreRight(def *pipeline.Definition, s store.Snapshot) {
 		}
 		if seen.Version != 0 {
 			w.factIsTrue(s, seen)
+			w.changeIsTrue(s, sensorID{seen.Pipeline, seen.Key}, seen.Version, seen.ChangedAt)
 		}
 		if ref.Start && def.Opens == pipeline.ByCron {
 			w.startFactIsOfThePeriod(def, s, seen)
@@ -90,20 +99,25 @@ func (w *watch) factsAreRight(def *pipeline.Definition, s store.Snapshot) {
 	}
 }
 
-// slicesAreRight wants each slice of a rule over several in the snapshot, with the reading that was written for it.
+// slicesAreRight wants each slice of a rule over several in the snapshot, with the best reading that was written for it.
 func (w *watch) slicesAreRight(def *pipeline.Definition, s store.Snapshot, r rule.Range, seen store.SeenSensor) {
 	zone, p := def.Schedule.Zone(), s.Key.Period
-	count := 0
-	for at := p.Start(zone); r.Last == 0 && at.Before(p.End(zone)); count++ {
-		at = period.At(at, r.Size, zone).End(zone)
+	count := r.Last
+	for at := p.Start(zone); r.Last == 0 && at.Before(p.End(zone)); {
+		slice := period.At(at, r.Size, zone)
+		if def.Schedule.Excluded(slice) == "" {
+			count++
+		}
+		at = slice.End(zone)
 	}
-	if r.Last > 0 {
-		count = r.Last
-	}
-	if def.Schedule.Excluded(p) == "" && len(seen.Slices) > count {
-		w.fail(NoUnsafeStart, "snapshot %s counts %d slices of %s, there are %d", s.ID, len(seen.Slices), p, count)
+	if n := len(seen.Slices); n != count {
+		w.fail(NoUnsafeStart, "snapshot %s counts %d slices of %s, there are %d", s.ID, n, p, count)
 	}
 	for _, one := range seen.Slices {
+		at := sensorID{seen.Pipeline, seen.Key}
+		if best, there := w.dated(at, one.Date, w.began()); there && one.Version < best.Version {
+			w.fail(NoUnsafeStart, "snapshot %s saw version %d of %s for %s although version %d was there", s.ID, one.Version, seen.Key, one.Date, best.Version)
+		}
 		if one.Version == 0 {
 			continue
 		}
@@ -111,12 +125,40 @@ func (w *watch) slicesAreRight(def *pipeline.Definition, s store.Snapshot, r rul
 		if !there || written.pipeline != seen.Pipeline || written.Key != seen.Key || !written.Period.Holds(one.Date) {
 			w.fail(NoUnsafeStart, "snapshot %s saw %s for %s in version %d, which nobody wrote", s.ID, seen.Key, one.Date, one.Version)
 		}
+		w.changeIsTrue(s, at, one.Version, one.ChangedAt)
 		for name, value := range one.Fields {
 			if !sensor.SameData(sensor.Fields{name: value}, sensor.Fields{name: written.Fields[name]}) {
 				w.fail(NoUnsafeStart, "snapshot %s saw %s of %s as %v, written was %v", s.ID, name, one.Date, value, written.Fields[name])
 			}
 		}
 	}
+}
+
+// changeIsTrue compares since when data is said to be as it is with what was written.
+func (w *watch) changeIsTrue(s store.Snapshot, at sensorID, version int64, changed time.Time) {
+	last := w.written[version]
+	if changed.IsZero() {
+		changed = last.UpdatedAt
+	}
+	if since := w.unchangedSince(at, last); !changed.Equal(since) {
+		w.fail(NoUnsafeStart, "snapshot %s saw version %d of %s unchanged since %s; it was written first at %s", s.ID, version, at.key, changed, since)
+	}
+}
+
+// unchangedSince is when the data of a reading was first written, without other data for the period in between.
+func (w *watch) unchangedSince(at sensorID, last write) time.Time {
+	since := last.UpdatedAt
+	for _, v := range slices.Backward(w.bySensor[at]) {
+		earlier := w.written[v]
+		if v >= last.Version || earlier.Period != last.Period {
+			continue
+		}
+		if earlier.Deleted || !sensor.SameData(earlier.Fields, last.Fields) {
+			break
+		}
+		since = earlier.UpdatedAt
+	}
+	return since
 }
 
 func (w *watch) factIsTrue(s store.Snapshot, seen store.SeenSensor) {

@@ -106,11 +106,35 @@ var templates = []template{
 	}},
 	{id: handed, variants: []string{
 		"schedule: {cron: '*/20 * * * *', timezone: %[1]s, evaluation: {window: 15m, interval: 5m}}\nvalidation: {rules: [{key: rows, check: gte, field: count, value: 2}]}\n" + outside,
-		"schedule: {cron: '*/20 * * * *', timezone: %[1]s, maxActive: 1, evaluation: {window: 40m, interval: 5m}}\nvalidation: {rules: [{key: rows, check: gte, field: count, value: 2}]}\nsla: {deadline: ':30'}\n" + outside,
+		"schedule: {cron: '*/20 * * * *', timezone: %[1]s, maxActive: 1, evaluation: {window: 40m, interval: 5m}}\nvalidation: {rules: [{key: rows, check: gte, field: count, value: 2}]}\n" + outside,
 	}},
 	{id: "risky", variants: []string{
 		"schedule: {cron: '10 * * * *', timezone: %[1]s, evaluation: {window: 40m, interval: 5m}}\n" + risky,
 		"schedule: {cron: '10,40 * * * *', timezone: %[1]s, evaluation: {window: 20m, interval: 5m}}\n" + risky,
+	}},
+	{id: "settles", variants: []string{
+		"schedule: {cron: '*/20 * * * *', timezone: %[1]s, evaluation: {window: 50m, interval: 10m}}\nvalidation: {rules: [{key: rows, check: gte, field: count, value: 3, settled: 7m}]}\n" + machine,
+		"schedule: {cron: '*/30 * * * *', timezone: %[1]s, evaluation: {window: 45m, interval: 10m}}\nvalidation: {preferUntil: 25m, rules: [{key: rows, check: gte, field: count, value: 2, settled: 4m}, {key: extra, check: gte, field: count, value: 6, level: preferred, settled: 5m}]}\n" + machine,
+	}},
+	{id: "sums", variants: []string{
+		"schedule: {cron: '5 * * * *', timezone: %[1]s, offset: -1, evaluation: {window: 50m, interval: 10m}}\nvalidation: {preferUntil: ':40', rules: [{key: part, check: gte, field: count, value: 1, over: {last: 3, of: hour, atLeast: 2}}, {key: extra, check: exists, level: preferred}]}\n" + glue,
+		"schedule: {cron: '10 * * * *', timezone: %[1]s, offset: -1, exclude: {dates: ['%[3]s']}, evaluation: {window: 45m, interval: 10m}}\nvalidation: {rules: [{key: part, check: gte, field: count, value: 2, over: {last: 4, of: hour, atLeast: 2}, settled: 3m}]}\nsla: {deadline: ':55'}\n" + glue,
+	}},
+	{id: "daily", variants: []string{
+		"schedule: {trigger: {key: closed, check: equals, field: status, value: done}, timezone: %[1]s, period: day, evaluation: {window: 90m, interval: 15m}}\nvalidation: {rules: [{key: part, check: gte, field: count, value: 1, over: {slices: hour, atLeast: 2}}]}\nsla: {deadline: '04:00'}\n" + lambda,
+		"schedule: {trigger: {key: closed, check: equals, field: status, value: done}, timezone: %[1]s, period: day, exclude: {weekends: true}, evaluation: {window: 90m, interval: 15m}}\nvalidation: {preferUntil: 40m, rules: [{key: part, check: gte, field: count, value: 1, over: {slices: hour, atLeast: 2}, settled: 4m}, {key: extra, check: exists, level: preferred}]}\n" + lambda,
+	}},
+	{id: "weekly", variants: []string{
+		"schedule: {trigger: {key: closed, check: equals, field: status, value: done}, timezone: %[1]s, period: week, evaluation: {window: 90m, interval: 15m}}\nvalidation: {rules: [{key: part, check: gte, field: count, value: 2, over: {slices: day, atLeast: 1}}]}\nsla: {deadline: '03:00'}\n" + glue,
+		"schedule: {trigger: {key: closed, check: equals, field: status, value: done}, timezone: %[1]s, period: week, exclude: {weekends: true}, evaluation: {window: 90m, interval: 15m}}\nvalidation: {rules: [{key: part, check: gte, field: count, value: 2, over: {slices: day, atLeast: 1}, settled: 6m}]}\n" + glue,
+	}},
+	{id: "monthly", variants: []string{
+		"schedule: {trigger: {key: closed, check: equals, field: status, value: done}, timezone: %[1]s, period: month, evaluation: {window: 80m, interval: 15m}}\nvalidation: {rules: [{key: part, check: gte, field: count, value: 2, over: {last: 2, of: day, atLeast: 1}}]}\nsla: {deadline: '02:00', dayOffset: 0}\n" + local,
+		"schedule: {trigger: {key: closed, check: equals, field: status, value: done}, timezone: %[1]s, period: month, exclude: {dates: ['%[2]s']}, evaluation: {window: 80m, interval: 15m}}\nvalidation: {rules: [{key: part, check: gte, field: count, value: 2, over: {slices: day, atLeast: 1}}]}\nsla: {deadline: '02:00'}\n" + local,
+	}},
+	{id: "gathers", variants: []string{
+		"schedule: {after: [{pipeline: lands, atLeast: 2}], timezone: %[1]s, period: day, evaluation: {window: 60m, interval: 10m}}\n" + local,
+		"schedule: {after: [{pipeline: lands, atLeast: 3}], timezone: %[1]s, period: day, evaluation: {window: 60m, interval: 10m}}\nvalidation: {preferUntil: 20m, rules: [{key: extra, check: exists, level: preferred}]}\nsla: {deadline: '23:00'}\n" + local,
 	}},
 	silent("mute1", "", "0"), silent("mute2", "mute1", "5"), silent("mute3", "mute1", "1"),
 }

@@ -32,32 +32,33 @@ const (
 
 // notes are what the invariants remember.
 type notes struct {
-	jobs     map[run.AttemptID]int                 // started on targets
-	said     map[run.AttemptID]map[run.Result]bool // by targets and people
-	spent    map[run.Key]map[run.Counter]int       // further attempts by what they spend
-	forced   map[run.Key]int                       // the last attempt that a person forced
-	excluded map[run.Key]bool                      // told as suppressed
-	why      map[run.AttemptID]bool                // it was told why it ended
-	ids      map[string]bool                       // of events
-	once     map[string]bool                       // what is told once, beside its id
-	missed   map[string]time.Time                  // pipeline and date of missed fires, and when they were reported
-	setBacks []setBack
-	missing  map[string]bool                 // run, attempt and key of post-run sensors that were told as missing
-	late     map[run.Key]bool                // told as late data
-	spentOn  map[run.AttemptID]bool          // late data was reported for the attempt
-	judged   map[run.AttemptID]bool          // an outcome of its post-run rules was reported, or drift
-	waits    map[run.AttemptID]time.Time     // since when it has waited for what is there
-	due      map[string]time.Time            // since when a task was seen to be due
-	ends     map[string]bool                 // of deadlines, with their instants
-	answers  map[string]int                  // to requests
-	asked    map[string]bool                 // requests that had an answer
-	aside    map[store.Position]store.Change // became tasks
-	handled  map[store.Position]bool
+	jobs      map[run.AttemptID]int                 // started on targets
+	completed map[run.Key]bool                      // at some time
+	said      map[run.AttemptID]map[run.Result]bool // by targets and people
+	spent     map[run.Key]map[run.Counter]int       // further attempts by what they spend
+	forced    map[run.Key]int                       // the last attempt that a person forced
+	excluded  map[run.Key]bool                      // told as suppressed
+	why       map[run.AttemptID]bool                // it was told why it ended
+	ids       map[string]bool                       // of events
+	once      map[string]bool                       // what is told once, beside its id
+	missed    map[string]time.Time                  // pipeline and date of missed fires, and when they were reported
+	setBacks  []setBack
+	missing   map[string]bool                 // run, attempt and key of post-run sensors that were told as missing
+	late      map[run.Key]bool                // told as late data
+	spentOn   map[run.AttemptID]bool          // late data was reported for the attempt
+	judged    map[run.AttemptID]bool          // an outcome of its post-run rules was reported, or drift
+	waits     map[run.AttemptID]time.Time     // since when it has waited for what is there
+	due       map[string]time.Time            // since when a task was seen to be due
+	ends      map[string]bool                 // of deadlines, with their instants
+	answers   map[string]int                  // to requests
+	asked     map[string]bool                 // requests that had an answer
+	aside     map[store.Position]store.Change // became tasks
+	handled   map[store.Position]bool
 }
 
 func newNotes() notes {
 	return notes{
-		jobs: map[run.AttemptID]int{}, said: map[run.AttemptID]map[run.Result]bool{}, spent: map[run.Key]map[run.Counter]int{},
+		jobs: map[run.AttemptID]int{}, completed: map[run.Key]bool{}, said: map[run.AttemptID]map[run.Result]bool{}, spent: map[run.Key]map[run.Counter]int{},
 		forced: map[run.Key]int{}, excluded: map[run.Key]bool{}, why: map[run.AttemptID]bool{}, ids: map[string]bool{}, once: map[string]bool{},
 		missed: map[string]time.Time{}, missing: map[string]bool{}, late: map[run.Key]bool{},
 		spentOn: map[run.AttemptID]bool{}, judged: map[run.AttemptID]bool{}, waits: map[run.AttemptID]time.Time{},

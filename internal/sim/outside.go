@@ -7,9 +7,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/router"
+	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
@@ -64,7 +66,15 @@ func (w *World) reachable(what string, try int) *host {
 func (p *plan) sensor(at time.Time) *errand {
 	d := p.own()
 	return &errand{at: at, what: "a producer writes", do: func(w *World) {
-		w.produce(p.choice(w, &d))
+		w.produce(p.choice(w, p.templates[d.under(len(p.templates))], &d))
+	}}
+}
+
+// part is a write to a pipeline whose rules are over time: they need more of them than others do.
+func (p *plan) part(at time.Time, timed []template) *errand {
+	d := p.own()
+	return &errand{at: at, what: "a producer writes a part", do: func(w *World) {
+		w.produce(p.choice(w, timed[d.under(len(timed))], &d))
 	}}
 }
 
@@ -83,8 +93,7 @@ func (w *World) produce(owner pipeline.ID, key string, fields sensor.Fields) {
 }
 
 // choice is what a producer writes.
-func (p *plan) choice(w *World, d *dice) (pipeline.ID, string, sensor.Fields) {
-	t := p.templates[d.under(len(p.templates))]
+func (p *plan) choice(w *World, t template, d *dice) (pipeline.ID, string, sensor.Fields) {
 	counted := sensor.Fields{"count": d.under(9)}
 	switch d.under(24) {
 	case 0:
@@ -96,29 +105,44 @@ func (p *plan) choice(w *World, d *dice) (pipeline.ID, string, sensor.Fields) {
 	}
 	switch t.id {
 	case "nightly", "hourly":
-		return pipeline.ID(t.id), "ready" + p.suffix(w, d, t.id == "nightly"), sensor.Fields{"status": one(d, "done", "done", "done", "pending")}
+		return pipeline.ID(t.id), "ready" + p.suffix(w, d, sliceOf[t.id]), sensor.Fields{"status": one(d, "done", "done", "done", "pending")}
 	case "noted":
-		return "noted", "asked" + p.suffix(w, d, false), counted
+		return "noted", "asked" + p.suffix(w, d, period.Hour), counted
 	case "fires", "web", "listed", handed:
-		suffix := one(d, "", "", p.suffix(w, d, true))
+		suffix := one(d, "", "", p.suffix(w, d, period.Day))
 		return pipeline.ID(t.id), "rows" + suffix, counted
+	case "settles":
+		return "settles", one(d, "rows", "rows", "extra") + one(d, "", p.suffix(w, d, period.Day)), counted
+	case "gathers":
+		if d.chance(0.5) {
+			return "gathers", "extra" + p.suffix(w, d, period.Day), counted
+		}
+	case "sums", "daily", "weekly", "monthly":
+		switch d.under(4) {
+		case 0:
+			return pipeline.ID(t.id), "closed" + p.suffix(w, d, sliceOf[t.id]), sensor.Fields{"status": one(d, "done", "done", "pending")}
+		case 1:
+			return pipeline.ID(t.id), "extra" + p.suffix(w, d, sliceOf[t.id]), counted
+		}
+		return pipeline.ID(t.id), "part" + p.suffix(w, d, one(d, period.Hour, period.Hour, period.Day)), counted
 	case "lands":
 		if d.chance(0.3) {
-			return "lands", "loaded" + p.suffix(w, d, false), counted
+			return "lands", "loaded" + p.suffix(w, d, period.Hour), counted
 		}
 	}
-	return "lands", "landed" + p.suffix(w, d, false), counted
+	return "lands", "landed" + p.suffix(w, d, period.Hour), counted
+}
+
+// sliceOf is the size of the periods that producers of some pipelines write for.
+var sliceOf = map[string]period.Size{
+	"nightly": period.Day, "hourly": period.Hour, "sums": period.Hour, "daily": period.Day, "weekly": period.Week, "monthly": period.Month,
 }
 
 // suffix dates a key, for now, a slice before or after, or not at all.
-func (p *plan) suffix(w *World, d *dice, day bool) string {
+func (p *plan) suffix(w *World, d *dice, size period.Size) string {
 	zone, err := time.LoadLocation(p.folder.place.zone)
 	if err != nil {
 		panic(err) // the zones are embedded
-	}
-	size := period.Hour
-	if day {
-		size = period.Day
 	}
 	if d.chance(0.3) {
 		return ""
@@ -172,7 +196,11 @@ func (p *plan) writeFor(w *World, r run.Run, d *dice) {
 	if ref.From != "" {
 		owner = pipeline.ID(ref.From)
 	}
-	w.produce(owner, string(ref.Key)+"#"+r.Period.String(), sensor.Fields{"count": d.under(9), "status": one(d, "done", "done", "pending")})
+	slice := r.Period
+	if all := gate.Slices(def.Schedule, ref.Over, slice); ref.Over != (rule.Range{}) && len(all) > 0 && d.chance(0.7) {
+		slice = all[d.under(len(all))]
+	}
+	w.produce(owner, string(ref.Key)+"#"+slice.String(), sensor.Fields{"count": d.under(9), "status": one(d, "done", "done", "pending")})
 }
 
 // wish is what a person asks for.

@@ -173,6 +173,9 @@ func (p *plan) fill(c *chaos) {
 	}
 	d := &p.dice
 	every(p.writes, func(at time.Time) { p.add(c, p.sensor(at)) })
+	if timed := p.timed(); len(timed) > 0 {
+		every(p.writes, func(at time.Time) { p.add(c, p.part(at, timed)) })
+	}
 	every(p.wishes, func(at time.Time) { p.add(c, p.wish(at)) })
 	every(p.edits, func(at time.Time) { p.add(c, p.edit(at)) })
 	if p.folder.texts[handed] != "" {
@@ -193,6 +196,13 @@ func (p *plan) fill(c *chaos) {
 	}
 	every(one(d, 45*time.Minute, 4*time.Hour), func(at time.Time) { p.add(c, p.kill(at)) })
 	every(one(d, 6*time.Hour, 24*time.Hour), func(at time.Time) { p.add(c, p.jump(at)) })
+}
+
+// timed are the pipelines that producers write slices for.
+func (p *plan) timed() []template {
+	return slices.DeleteFunc(slices.Clone(p.templates), func(t template) bool {
+		return !slices.Contains([]string{"sums", "daily", "weekly", "monthly"}, t.id)
+	})
 }
 
 // during is an instant before the calm.

@@ -134,6 +134,57 @@ func (e evergreen) Readings(ctx context.Context, queries []store.ReadingQuery) (
 	return answers, err
 }
 
+// The store forgets when data last changed: what has just been written has settled at once.
+func TestRevertChangeOfDataIsForgotten(t *testing.T) {
+	breaks(t, NoUnsafeStart, onReadings(func(r *sensor.Reading) { r.ChangedAt = r.UpdatedAt.Add(-time.Hour) }), only(0, "settles"))
+}
+
+// A fact without a date counts for a slice.
+func TestRevertUndatedFactIsAFactAboutASlice(t *testing.T) {
+	breaks(t, NoUnsafeStart, onReadings(func(r *sensor.Reading) {
+		if r.Period.IsZero() {
+			r.Period = period.At(r.UpdatedAt, period.Day, time.UTC)
+		}
+	}), only(0, "daily"))
+}
+
+// A run is not woken when data has settled: it waits for its interval.
+func TestRevertSettledDataWakesNothing(t *testing.T) {
+	breaks(t, WakeUpsArrive, onCommit(func(ctx context.Context, below store.Store, b store.Batch, now time.Time) error {
+		b.Tasks = slices.Clone(b.Tasks)
+		for i := range b.Tasks {
+			if due := &b.Tasks[i].Due; b.Tasks[i].Kind == store.Advance && due.After(now) && due.Before(now.Add(10*time.Minute)) {
+				*due = now.Add(10 * time.Minute)
+			}
+		}
+		return below.Commit(ctx, b, now)
+	}), only(0, "settles"), (*plan).hush)
+}
+
+// onReadings is a bug in every reading that a controller reads.
+func onReadings(change func(r *sensor.Reading)) bugs {
+	return onStore(func(_ *World, _ string, below store.Store) store.Store { return misread{below, change} })
+}
+
+type misread struct {
+	store.Store
+	change func(r *sensor.Reading)
+}
+
+func (m misread) Readings(ctx context.Context, queries []store.ReadingQuery) ([][]*sensor.Reading, error) {
+	answers, err := m.Store.Readings(ctx, queries)
+	for _, all := range answers {
+		for i, r := range all {
+			if r != nil {
+				wrong := *r
+				m.change(&wrong)
+				all[i] = &wrong
+			}
+		}
+	}
+	return answers, err
+}
+
 // The lease is not fenced: whoever has once had one writes without comparing.
 func TestRevertLeaseIsNotFenced(t *testing.T) {
 	breaks(t, AtMostOneStart, onCommit(func(ctx context.Context, below store.Store, b store.Batch, now time.Time) error {

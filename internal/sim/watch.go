@@ -312,10 +312,19 @@ func (w *watch) current(id pipeline.ID) store.Pipeline {
 // best is the reading that a period has, of those up to a version: its own, else that of the smallest slice that holds it,
 // else the undated one.
 func (w *watch) best(at sensorID, p period.Period, upTo int64) (write, bool) {
+	return w.latest(at, p, upTo, true)
+}
+
+// dated is best without the undated reading.
+func (w *watch) dated(at sensorID, p period.Period, upTo int64) (write, bool) {
+	return w.latest(at, p, upTo, false)
+}
+
+func (w *watch) latest(at sensorID, p period.Period, upTo int64, undated bool) (write, bool) {
 	latest := map[period.Period]write{}
 	for _, v := range w.bySensor[at] {
 		r := w.written[v]
-		if v <= upTo && (r.Period.IsZero() || r.Period == p || r.Period.Holds(p)) {
+		if v <= upTo && (r.Period.IsZero() && undated || r.Period == p || r.Period.Holds(p)) {
 			latest[r.Period] = r
 		}
 	}
