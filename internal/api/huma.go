@@ -43,9 +43,11 @@ type route struct {
 	name    string // of the operation
 	summary string
 	tag     string
-	role    Role // the least that may use it
-	status  int  // of success; 200 unless said
-	patient bool // it may take longer than other requests
+	role    Role   // the least that may use it
+	needs   string // what a client needs, where that is not the role
+	public  bool   // it needs no token
+	status  int    // of success; 200 unless said
+	patient bool   // it may take longer than other requests
 
 	recorded bool // in the audit record, whatever its role
 }
@@ -55,13 +57,30 @@ const patience = 10 * time.Minute
 
 // operation is the route in huma's words.
 func (rt route) operation() huma.Operation {
+	needs, security := rt.needs, needsToken
+	switch {
+	case rt.public:
+		needs, security = needsNothing, needsNoToken
+	case needs == "":
+		needs = needsRole(rt.role)
+	}
 	return huma.Operation{
 		Method: rt.method, Path: prefix + rt.path, OperationID: rt.name, Summary: rt.summary, Tags: []string{rt.tag},
-		Description: "Needs the role " + rt.role.String() + ".", DefaultStatus: rt.status, MaxBodyBytes: maxBody + 1,
-		Security:    []map[string][]string{{"bearer": {}}},
+		Description: needs, DefaultStatus: rt.status, MaxBodyBytes: maxBody + 1,
+		Security:    security,
 		Middlewares: huma.Middlewares{rt.let},
 	}
 }
+
+// What a client needs, in the words and terms of the description.
+var (
+	needsToken   = []map[string][]string{{"bearer": {}}}
+	needsNoToken = []map[string][]string{{}}
+)
+
+const needsNothing = "Needs no token."
+
+func needsRole(r Role) string { return "Needs the role " + r.String() + "." }
 
 // let lets those through who may use the route, for the pipeline that its path names.
 func (rt route) let(ctx huma.Context, next func(huma.Context)) {

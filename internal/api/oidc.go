@@ -78,7 +78,7 @@ type redirect struct {
 func (a *API) oidcRoutes(h huma.API) {
 	public := func(path, name, summary string) route {
 		rt := get(path, name, "Session", summary)
-		rt.role = RoleNone
+		rt.role, rt.public = RoleNone, true
 		return rt
 	}
 	register(h, public("/session/methods", "login-methods", "Return the ways to log in"), a.loginMethods)

@@ -33,6 +33,7 @@ func describe(h huma.API) []byte {
 	for _, op := range slices.Concat(plainOperations(h), pingOperations(h), eventOperations(h)) {
 		doc.AddOperation(op)
 	}
+	addWords(doc)
 	for _, s := range doc.Components.Schemas.Map() {
 		nullableEnums(s)
 	}
@@ -123,7 +124,7 @@ func streamOperation(h huma.API) *huma.Operation {
 func plainOperations(h huma.API) []*huma.Operation {
 	plain := func(path, name, summary string, ok *huma.Response) *huma.Operation {
 		return &huma.Operation{
-			Method: http.MethodGet, Path: path, OperationID: name, Summary: summary, Tags: []string{"Server"},
+			Method: http.MethodGet, Path: path, OperationID: name, Summary: summary, Tags: []string{"Server"}, Description: needsNothing, Security: needsNoToken,
 			Responses: map[string]*huma.Response{"200": ok, "default": problems(h)},
 		}
 	}
@@ -131,9 +132,12 @@ func plainOperations(h huma.API) []*huma.Operation {
 	ready.Responses["503"] = &huma.Response{Description: "It does not.", Content: map[string]*huma.MediaType{problemType: {Schema: schemaOf[Unreadiness](h, "")}}}
 	anything := &huma.Response{Description: "OK", Content: map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Type: "object", AdditionalProperties: true}}}}
 	metrics := &huma.Response{Description: "OK", Content: map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: "string"}}}}
+	figures := plain("/metrics", "metrics", "Figures for Prometheus", metrics)
+	figures.Description, figures.Security = needsRole(RoleViewer), needsToken
+	ready.Description += " A viewer whose token is not limited to some pipelines sees details."
 	return []*huma.Operation{
 		plain("/healthz", "healthz", "Whether the process answers", anything), ready,
-		plain("/metrics", "metrics", "Figures for Prometheus", metrics),
+		figures,
 		plain("/openapi.json", "openapi", "This description", anything),
 	}
 }
@@ -150,7 +154,8 @@ func pingOperations(h huma.API) []*huma.Operation {
 			op := &huma.Operation{
 				Method: method, Path: path, OperationID: "ping-" + strings.ToLower(method), Tags: []string{"Sensors"},
 				Summary:     "Write a reading {status, exitStatus, durationSeconds, body} without a request body of JSON",
-				Description: "For cron lines and others that can call an address and no more. The path is not logged.",
+				Description: "For cron lines and others that can call an address and no more. The path is not logged. Needs no header: the token is in the path.",
+				Security:    needsNoToken,
 				Parameters: []*huma.Param{
 					word("token", "A token with the role sensor; on a server without tokens, any text."),
 					word("pipeline", "The pipeline's id."), word("key", "The sensor's key, percent-encoded, with #period if need be."),

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -154,6 +155,167 @@ func TestEveryPathOfTheContractIsDescribed(t *testing.T) {
 		for _, method := range strings.Fields(methods) {
 			if doc.Paths[path][method] == nil {
 				t.Errorf("%s %s is not described", method, path)
+			}
+		}
+	}
+}
+
+// described is what the tests below need of an operation.
+type described struct {
+	OperationID string                `json:"operationId"`
+	Description string                `json:"description"`
+	Tags        []string              `json:"tags"`
+	Security    []map[string][]string `json:"security"`
+	RequestBody struct {
+		Content map[string]struct {
+			Example json.RawMessage `json:"example"`
+		} `json:"content"`
+	} `json:"requestBody"`
+}
+
+// operations lists the operations by method and path.
+func operations(t *testing.T) (servers []struct{ URL string }, tags map[string]bool, all map[string]described) {
+	t.Helper()
+	var doc struct {
+		Servers []struct{ URL string }
+		Tags    []struct{ Name, Description string }
+		Paths   map[string]map[string]described
+	}
+	if err := json.Unmarshal(api.OpenAPI(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	tags, all = map[string]bool{}, map[string]described{}
+	for _, tag := range doc.Tags {
+		tags[tag.Name] = tag.Description != ""
+	}
+	for path, methods := range doc.Paths {
+		for method, op := range methods {
+			all[strings.ToUpper(method)+" "+path] = op
+		}
+	}
+	return doc.Servers, tags, all
+}
+
+func TestDescriptionSaysWhereAndWithWhatToCall(t *testing.T) {
+	servers, tags, all := operations(t)
+	if len(servers) == 0 {
+		t.Error("no servers")
+	}
+	ids := map[string]string{}
+	for at, op := range all {
+		if ids[op.OperationID] != "" {
+			t.Errorf("%s and %s are both named %s", at, ids[op.OperationID], op.OperationID)
+		}
+		ids[op.OperationID] = at
+		if len(op.Security) != 1 || !strings.Contains(op.Description, "Needs ") || strings.Contains(op.Description, "role none") {
+			t.Errorf("%s does not say what it needs: %q, %v", at, op.Description, op.Security)
+		}
+		for _, tag := range op.Tags {
+			if !tags[tag] {
+				t.Errorf("%s has the tag %s, which is not described", at, tag)
+			}
+		}
+		for media, content := range op.RequestBody.Content {
+			if strings.HasSuffix(media, "/json") && content.Example == nil {
+				t.Errorf("%s has no example of its body", at)
+			}
+		}
+	}
+}
+
+func TestExamplesOfBodiesAreAsDescribed(t *testing.T) {
+	j, err := description()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, all := operations(t)
+	escape := strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace
+	for at, op := range all {
+		method, path, _ := strings.Cut(at, " ")
+		for media, content := range op.RequestBody.Content {
+			if content.Example == nil {
+				continue
+			}
+			schema, err := j.schema(fmt.Sprintf("openapi.json#/paths/%s/%s/requestBody/content/%s/schema", escape(path), strings.ToLower(method), escape(media)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			value, err := jsonschema.UnmarshalJSON(bytes.NewReader(content.Example))
+			if err == nil {
+				err = schema.Validate(value)
+			}
+			if err != nil {
+				t.Errorf("%s: %v", at, err)
+			}
+		}
+	}
+	problem, err := j.schema("openapi.json#/components/schemas/Problem")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Components struct {
+			Schemas struct{ Problem struct{ Examples []any } }
+		}
+	}
+	if err := json.Unmarshal(api.OpenAPI(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	for _, example := range doc.Components.Schemas.Problem.Examples {
+		if err := problem.Validate(example); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestDescribedRolesAreThoseThatCount calls every operation with a token of each role, and with none.
+func TestDescribedRolesAreThoseThatCount(t *testing.T) {
+	w := newWorld(t, func(d *api.Deps) {
+		for r := api.RoleViewer; r <= api.RoleAdmin; r++ {
+			d.Settings.Tokens = append(d.Settings.Tokens, api.Token{Name: r.String(), Role: r, Secret: r.String() + "-0123456789"})
+		}
+	})
+	fill := strings.NewReplacer("{id}", "orders", "{pipeline}", "orders", "{key}", "landed", "{schedule}", "manual", "{date}", "2026-03-03",
+		"{version}", "none", "{silence}", "none", "{source}", "none")
+	_, _, all := operations(t)
+	for at, op := range all {
+		method, path, _ := strings.Cut(at, " ")
+		if strings.HasPrefix(path, "/ping/") {
+			continue // their token is in the path
+		}
+		body := bytes.ReplaceAll(op.RequestBody.Content["application/json"].Example, []byte("TOKEN"), []byte("viewer-0123456789"))
+		call := func(token string) (int, string) {
+			r, err := http.NewRequestWithContext(t.Context(), method, w.server.URL+fill.Replace(path), bytes.NewReader(body))
+			w.Check(err)
+			r.Header.Set("Content-Type", "application/json")
+			if token != "" {
+				r.Header.Set("Authorization", "Bearer "+token)
+			}
+			answer, err := transport.RoundTrip(r)
+			w.Check(err)
+			defer answer.Body.Close()
+			var problem struct{ Detail string }
+			if answer.StatusCode == http.StatusForbidden {
+				w.Check(json.NewDecoder(answer.Body).Decode(&problem))
+			}
+			return answer.StatusCode, problem.Detail
+		}
+		status, _ := call("")
+		if public := len(op.Security[0]) == 0; public == (status == http.StatusUnauthorized) {
+			t.Errorf("%s without a token: %d, described as %v", at, status, op.Security)
+		}
+		_, rest, ok := strings.Cut(op.Description, "Needs the role ")
+		if !ok {
+			continue
+		}
+		name, _, _ := strings.Cut(rest, ".")
+		needed, err := api.ParseRole(name)
+		w.Check(err)
+		for r := api.RoleViewer; r <= api.RoleAdmin; r++ {
+			status, detail := call(r.String() + "-0123456789")
+			rejected := status == http.StatusForbidden && strings.Contains(detail, "this needs the role "+name)
+			if may := r >= needed && !(r == api.RoleRunner && needed == api.RoleSensor); may == rejected {
+				t.Errorf("%s needs the role %s; with %s: %d %s", at, name, r, status, detail)
 			}
 		}
 	}

@@ -65,6 +65,7 @@ func (a *API) operatorRoutes(h huma.API) {
 	trigger := post("/runs", "trigger", "Runs", "Open the run of a period")
 	trigger.status = http.StatusCreated
 	trigger.role, trigger.recorded = RoleRunner, true // the handler checks what a runner may open
+	trigger.needs = needsRole(RoleRunner) + " Pipelines that a schedule opens, force and bypassGate need the role operator."
 	register(h, trigger, a.trigger)
 	rerun := post("/runs/{pipeline}/{schedule}/{date}/reruns", "rerun", "Runs", "Ask for another attempt")
 	rerun.status = http.StatusCreated
@@ -72,6 +73,7 @@ func (a *API) operatorRoutes(h huma.API) {
 	register(h, post("/runs/{pipeline}/{schedule}/{date}/cancel", "cancel", "Runs", "End an open run"), a.cancel)
 	report := post("/runs/{pipeline}/{schedule}/{date}/job", "report", "Runs", "Report the result of a run's job, also with the attempt's own callback token")
 	report.role, report.recorded = RoleNone, true // the handler checks the role: the job itself may report
+	report.needs = needsRole(RoleRunner) + " Pipelines with a job need the role operator, or the attempt's own callback token or permit."
 	register(h, report, a.report)
 	register(h, post("/pipelines/{id}/pause", "pause", "Pipelines", "Pause a pipeline: readings are stored, nothing opens or starts"), a.pause)
 	register(h, post("/pipelines/{id}/resume", "resume", "Pipelines", "End a pause"), a.resume)

@@ -45,9 +45,9 @@ type loggedOut struct {
 func (a *API) sessionRoutes(h huma.API) {
 	register(h, get("/session", "get-session", "Session", "The client that makes this request, and its role"), a.getSession)
 	in := post("/session", "login", "Session", "Open a session for a browser: a cookie that no script can read")
-	in.role = RoleNone // login records itself, once the client has a name
+	in.role, in.public = RoleNone, true // login records itself, once the client has a name
 	register(h, in, a.login)
-	out := route{method: http.MethodDelete, path: "/session", name: "logout", tag: "Session", summary: "End the session", role: RoleNone}
+	out := route{method: http.MethodDelete, path: "/session", name: "logout", tag: "Session", summary: "End the session", role: RoleNone, public: true}
 	out.status = http.StatusNoContent
 	register(h, out, a.logout)
 	a.oidcRoutes(h)

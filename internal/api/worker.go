@@ -58,10 +58,10 @@ type HeartbeatTaken struct {
 
 func (a *API) workerRoutes(h huma.API) {
 	claim := post("/runs/{pipeline}/{schedule}/{date}/claim", "claim", "Workers", "Claim the offered attempt of a run whose job is external; exactly one claim is granted")
-	claim.role = RoleNone // the handler checks the role; the job log records claims
+	claim.role, claim.needs = RoleNone, needsRole(RoleRunner) // the handler checks the role; the job log records claims
 	register(h, claim, a.claim)
 	beat := post("/runs/{pipeline}/{schedule}/{date}/heartbeat", "heartbeat", "Workers", "Send a sign of life, and the end of the output, with the permit of a claimed attempt")
-	beat.role = RoleNone // the permit is checked by the handler
+	beat.role, beat.needs = RoleNone, "Needs the permit that the claim was answered with, as the token." // the handler checks it
 	register(h, beat, a.heartbeat)
 }
 
