@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -39,6 +40,38 @@ func TestTheExamplesOfTheManualsAreRight(t *testing.T) {
 		if got := interlock("validate", project); got.code != 0 || len(blocks) < least || strings.Contains(got.stdout, "warning") {
 			t.Errorf("%s: %d examples, exit code %d\n%s%s", page, len(blocks), got.code, got.stdout, got.stderr)
 		}
+	}
+}
+
+// howToFile is a pipeline file in a how-to page.
+var howToFile = regexp.MustCompile("(?ms)^ *```yaml\n( *# [^\n]*\n)?( *)pipeline: .*?^ *```$")
+
+// TestThePipelinesOfTheHowToPagesAreAccepted validates the files of each page as a project of its own, as a reader copies them.
+func TestThePipelinesOfTheHowToPagesAreAccepted(t *testing.T) {
+	pages, err := filepath.Glob("../../docs/how-to/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, page := range pages {
+		project := t.TempDir()
+		examples := howToFile.FindAllStringSubmatch(manual(t, filepath.Join("how-to", filepath.Base(page))), -1)
+		for i, example := range examples {
+			lines := strings.Split(example[0], "\n")
+			text := strings.ReplaceAll("\n"+strings.Join(lines[1:len(lines)-1], "\n"), "\n"+example[2], "\n")
+			if err := os.WriteFile(filepath.Join(project, fmt.Sprintf("example-%d.yaml", i)), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if found += len(examples); len(examples) == 0 {
+			continue
+		}
+		if got := interlock("validate", project); got.code != 0 {
+			t.Errorf("%s: exit code %d\n%s%s", page, got.code, got.stdout, got.stderr)
+		}
+	}
+	if found < 6 {
+		t.Errorf("found only %d files", found)
 	}
 }
 
