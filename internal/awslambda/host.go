@@ -9,6 +9,8 @@ import (
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/orchestrator"
 	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/probe"
+	"github.com/interlock-go/interlock/internal/prober"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/slamonitor"
@@ -41,8 +43,15 @@ type Parts struct {
 	Jobs   map[string]job.Type
 	Expand func(a job.Attempt, j *pipeline.Job) (job.Attempt, error)
 	Remote Remote
-	Now    func() time.Time
-	Logger *slog.Logger
+	// Evaluator asks probes: by itself in the orchestrator, which has the secrets, and through it in the watchdog.
+	Evaluator Evaluator
+	Now       func() time.Time
+	Logger    *slog.Logger
+}
+
+// Evaluator asks one probe; the error is a *probe.Failure, or that of ctx.
+type Evaluator interface {
+	Evaluate(ctx context.Context, r probe.Request) (probe.Answer, error)
 }
 
 // Remote asks the orchestrator about jobs: it alone is allowed to look at them.
@@ -58,6 +67,7 @@ type Host struct {
 	router  *router.Router
 	steps   *orchestrator.Orchestrator
 	monitor *slamonitor.Monitor
+	probes  *prober.Prober
 }
 
 // NewHost puts the handlers together.
@@ -75,5 +85,6 @@ func NewHost(p Parts) *Host {
 		deps.Jobs = p.Remote
 	}
 	h.router = router.New(deps)
+	h.probes = prober.New(prober.Deps{Store: p.Store, Catalog: p.Catalog, Evaluator: p.Evaluator})
 	return h
 }

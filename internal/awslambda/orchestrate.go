@@ -21,6 +21,7 @@ const (
 	Advance   Mode = "advance"    // whatever is due, without anybody who waits for the answer
 	StillRuns Mode = "still-runs" // whether a job that was left behind runs
 	Stop      Mode = "stop"       // end a job
+	AskProbe  Mode = "ask-probe"  // ask a probe
 )
 
 // OrchestratorRequest is what the orchestrator is called with, by the state machine above all.
@@ -32,6 +33,9 @@ type OrchestratorRequest struct {
 	Attempt    int     `json:"attempt"`
 	Generation int     `json:"generation,omitempty"`
 	Error      Failure `json:"error,omitzero"` // what kept the state machine from going on
+
+	Probe   string `json:"probe,omitempty"`   // for ask-probe: its key
+	Version string `json:"version,omitempty"` // for ask-probe: that of the pipeline
 }
 
 // Failure is an error as Step Functions hands it to whoever catches it.
@@ -54,6 +58,9 @@ type OrchestratorReply struct {
 	Left run.Leftover `json:"left,omitempty"` // for stop
 	// Trouble is why a job that was to be stopped may still run.
 	Trouble string `json:"trouble,omitempty"`
+
+	Answer json.RawMessage `json:"answer,omitempty"` // for ask-probe: what the probe answered
+	Broken *Broken         `json:"broken,omitempty"` // for ask-probe: why it did not
 }
 
 // noEvent stands for a result that is not there yet.
@@ -61,6 +68,9 @@ const noEvent = "none"
 
 // Orchestrate answers one call of the orchestrator.
 func (h *Host) Orchestrate(ctx context.Context, in OrchestratorRequest) (OrchestratorReply, error) {
+	if in.Mode == AskProbe {
+		return h.askProbe(ctx, in)
+	}
 	key, err := run.ParseKey(fmt.Sprintf("%s/%s/%s", in.Pipeline, in.Schedule, in.Date))
 	if err != nil {
 		return OrchestratorReply{}, err
@@ -77,7 +87,7 @@ func (h *Host) Orchestrate(ctx context.Context, in OrchestratorRequest) (Orchest
 	case lifecycle.Kind(StillRuns), lifecycle.Kind(Stop):
 		return h.job(ctx, key, in.Mode)
 	default:
-		return OrchestratorReply{}, fmt.Errorf("mode %q is unknown; it is one of the steps of an attempt, advance, still-runs or stop", in.Mode)
+		return OrchestratorReply{}, fmt.Errorf("mode %q is unknown; it is one of the steps of an attempt, advance, still-runs, stop or ask-probe", in.Mode)
 	}
 }
 

@@ -53,6 +53,8 @@ func (r *Relay) task(ctx context.Context, id string, sure bool) error {
 		return nil // done
 	case err != nil:
 		return fmt.Errorf("read task %s: %w", id, err)
+	case t.Kind == store.RunProbe:
+		return nil // the watchdog asks it
 	case t.Kind == store.Advance:
 		return r.attempt(ctx, t, sure)
 	default:

@@ -43,16 +43,23 @@ func (j Jobs) Stop(ctx context.Context, r run.Run, _ time.Time) (run.Leftover, e
 func (Jobs) Sees(run.Run) bool { return true }
 
 func (j Jobs) ask(ctx context.Context, mode Mode, r run.Run) (OrchestratorReply, error) {
-	var out OrchestratorReply
-	in, err := json.Marshal(OrchestratorRequest{
+	out, err := j.call(ctx, OrchestratorRequest{
 		Mode: mode, Pipeline: string(r.Pipeline), Schedule: string(r.Schedule), Date: r.Period.String(), Attempt: r.Attempt,
 	})
+	if err != nil {
+		return out, fmt.Errorf("ask the orchestrator about the job of %s: %w", r.ID(), err)
+	}
+	return out, nil
+}
+
+func (j Jobs) call(ctx context.Context, request OrchestratorRequest) (out OrchestratorReply, err error) {
+	in, err := json.Marshal(request)
 	if err != nil {
 		return out, err
 	}
 	answer, err := j.Invoker.Call(ctx, j.Orchestrator, in)
 	if err != nil {
-		return out, fmt.Errorf("ask the orchestrator about the job of %s: %w", r.ID(), err)
+		return out, err
 	}
 	return out, json.Unmarshal(answer, &out)
 }

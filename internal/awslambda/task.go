@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/interlock-go/interlock/internal/prober"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -28,8 +27,8 @@ func (h *Host) handlers() map[store.TaskKind]func(context.Context, store.Claim, 
 		store.CheckLeft:     h.router.CheckLeft,
 		store.Arm:           h.monitor.Arm,
 		store.FireDeadline:  h.monitor.Fire,
-		store.RunProbe: func(ctx context.Context, c store.Claim, now time.Time) error {
-			return prober.Drop(ctx, h.Store, c, now)
+		store.RunProbe: func(ctx context.Context, c store.Claim, _ time.Time) error {
+			return h.probes.Run(ctx, c, h.Now)
 		},
 	}
 }
@@ -46,14 +45,17 @@ func (h *Host) perform(ctx context.Context, t store.Task) error {
 	if err := h.know(ctx, t.Pipeline); err != nil {
 		return err
 	}
-	return h.claimed(ctx, t.ID, func(ctx context.Context, c store.Claim) error {
-		err := handle(ctx, c, h.Now())
-		if err == nil || ctx.Err() != nil {
-			return err
-		}
-		now := h.Now()
-		return errors.Join(err, h.Store.Commit(context.WithoutCancel(ctx), store.Postpone(c, err, now), now))
-	})
+	return h.claimed(ctx, t.ID, func(ctx context.Context, c store.Claim) error { return h.try(ctx, c, handle) })
+}
+
+// try carries out a task; one that fails is stored to be tried again later.
+func (h *Host) try(ctx context.Context, c store.Claim, handle func(context.Context, store.Claim, time.Time) error) error {
+	err := handle(ctx, c, h.Now())
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	now := h.Now()
+	return errors.Join(err, h.Store.Commit(context.WithoutCancel(ctx), store.Postpone(c, err, now), now))
 }
 
 // claimed does something under the lease of a task, which is renewed meanwhile. Without the lease the context ends. A task
@@ -73,14 +75,19 @@ func (h *Host) claimed(ctx context.Context, id string, do func(context.Context, 
 			return &Busy{Task: id}
 		}
 	}
+	return h.held(ctx, claims[0], do)
+}
+
+// held does something under a lease.
+func (h *Host) held(ctx context.Context, c store.Claim, do func(context.Context, store.Claim) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stop := h.renew(ctx, cancel, claims[0].Lease)
-	err = do(ctx, claims[0])
+	stop := h.renew(ctx, cancel, c.Lease)
+	err := do(ctx, c)
 	stop()
 	if err != nil {
 		// Handing it back early only saves time: the lease lapses by itself.
-		_ = h.Store.Release(context.WithoutCancel(ctx), []store.Lease{claims[0].Lease}, h.Now())
+		_ = h.Store.Release(context.WithoutCancel(ctx), []store.Lease{c.Lease}, h.Now())
 	}
 	return err
 }

@@ -36,6 +36,7 @@ func NewWatch(r *Router) *Watch {
 type WatchReply struct {
 	Findings map[string]int `json:"findings"`
 	Relayed  int            `json:"relayed"`
+	Probes   int            `json:"probes"` // tasks of probes
 }
 
 // Pass looks at everything once. What could not be looked at is an error, after all the rest has been.
@@ -48,7 +49,8 @@ func (w *Watch) Pass(ctx context.Context) (WatchReply, error) {
 	report.Findings[lostSensors] = lost
 	tasks, failed := w.relayOverdue(ctx)
 	outboxes, unpublished := w.publishOverdue(ctx)
-	return WatchReply{Findings: report.Findings, Relayed: tasks + outboxes}, errors.Join(unread, err, failed, unpublished)
+	probes, unasked := w.askProbes(ctx)
+	return WatchReply{Findings: report.Findings, Relayed: tasks + outboxes, Probes: probes}, errors.Join(unread, err, failed, unpublished, unasked)
 }
 
 // relayOverdue relays the intents that should have been carried out two passes ago: the record that told of them was lost, or

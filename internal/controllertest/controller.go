@@ -16,7 +16,6 @@ import (
 	"github.com/interlock-go/interlock/internal/orchestrator"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
-	"github.com/interlock-go/interlock/internal/prober"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
@@ -65,7 +64,9 @@ func New(t T, s *memory.Store, jobs map[string]job.Type) *Controller {
 		Limits: router.Limits{RunTimeout: 4 * time.Hour, StartTries: 3, StartBackoff: 30 * time.Second},
 	})
 	c.Probe = func(ctx context.Context, claim store.Claim, now func() time.Time) error {
-		return prober.Drop(ctx, s, claim, now())
+		b := store.Batch{ID: fmt.Sprintf("%s/%d/none", claim.Task.ID, claim.Lease.Token), Lease: &claim.Lease}
+		b.Finish(claim.Task.ID)
+		return s.Commit(ctx, b, now())
 	}
 	return c
 }

@@ -28,9 +28,7 @@ func (b *builder) checkAWS() {
 		}
 	}
 	b.checkOffers()
-	if len(b.def.Probes) > 0 {
-		b.warnf(b.probesPath(), "only `interlock serve` runs probes; on AWS let a scheduled function write their sensors")
-	}
+	b.checkAWSProbes()
 	b.warnTurns("schedule.evaluation.interval", b.def.Interval, b.def.Window)
 	if need := b.def.Window + pollWindow; need > b.shelf.timeLimit {
 		b.clashf("schedule.evaluation.window", "job.jobPollWindowSeconds",
@@ -60,6 +58,21 @@ func (b *builder) checkOffers() {
 
 // triggers are the job types whose variable of the deployment is named otherwise.
 var triggers = map[string]string{"step-function": "sfn"}
+
+// awsProbeTimeout is how long a probe may take: the watchdog waits for it.
+const awsProbeTimeout = time.Minute
+
+// checkAWSProbes rejects the probes that no function can ask.
+func (b *builder) checkAWSProbes() {
+	for _, p := range b.def.Probes {
+		switch {
+		case p.URL == "" && p.Builtin != HTTPStatus && p.Builtin != SQL:
+			b.errorf(b.probesPath(), "probe %s looks at a machine of its own, which AWS does not have; use url, or builtin http-status or sql", p.Key)
+		case p.Timeout > awsProbeTimeout:
+			b.errorf(b.probesPath(), "probe %s may take %s; on AWS the longest timeout is %s", p.Key, document.Duration(p.Timeout), document.Duration(awsProbeTimeout))
+		}
+	}
+}
 
 // probesPath is where the file's first probe comes from.
 func (b *builder) probesPath() string {

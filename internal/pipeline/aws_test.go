@@ -18,9 +18,14 @@ func TestAWSAddsItsLimits(t *testing.T) {
 			"window and poll window together take 5h, longer than an execution's time limit of 4h (sfn_timeout_seconds); shorten one of them", true,
 		},
 		{
-			"probes", "probes: [{key: a, command: x}]\n",
-			"probes: only `interlock serve` runs probes; on AWS let a scheduled function write their sensors", false,
+			"a probe that is a command", "probes: [{key: a, command: x}]\n",
+			"probes: probe a looks at a machine of its own, which AWS does not have; use url, or builtin http-status or sql", true,
 		},
+		{
+			"a probe that takes long", "probes: [{key: a, url: https://example.com, timeout: 2m}]\n",
+			"probes: probe a may take 2m; on AWS the longest timeout is 1m", true,
+		},
+		{"a probe that is a call", "probes: [{key: a, url: https://example.com, interval: 5m}]\n", "", false},
 		{
 			"a command without a timeout", "job: {type: command, config: {command: x}}\n",
 			"job.config.timeout: is required on AWS: at most 100s", true,

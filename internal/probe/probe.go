@@ -28,6 +28,7 @@ type Question struct {
 // Request is one question to one probe, before it is put into words.
 type Request struct {
 	Pipeline pipeline.ID
+	Version  string // of the pipeline, that the probe is from
 	File     string // the pipeline's
 	Probe    pipeline.Probe
 	Period   period.Period

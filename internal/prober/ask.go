@@ -57,7 +57,7 @@ func (t *turn) ask(ctx context.Context) error {
 			return errors.Join(err, t.finishIf(ctx, err == nil))
 		}
 	}
-	answer, failure := t.Evaluator.Evaluate(ctx, probe.Request{Pipeline: a.pipeline, File: a.file, Probe: *a.probe, Period: a.period, Attempt: state.Failures + 1})
+	answer, failure := t.Evaluator.Evaluate(ctx, probe.Request{Pipeline: a.pipeline, Version: a.version, File: a.file, Probe: *a.probe, Period: a.period, Attempt: state.Failures + 1})
 	if ctx.Err() != nil {
 		return ctx.Err() // it was broken off, which says nothing about the probe
 	}

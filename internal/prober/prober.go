@@ -239,14 +239,3 @@ func (t *turn) lacking(ctx context.Context, a attempt) ([]store.Task, error) {
 	}
 	return asks, nil
 }
-
-// Drop puts a task of a probe away on a platform that asks none: there, others write what probes would.
-func Drop(ctx context.Context, s store.Committer, claim store.Claim, now time.Time) error {
-	t := turn{claim: claim, now: now}
-	b := t.batch("done")
-	b.Finish(claim.Task.ID)
-	if err := s.Commit(ctx, b, now); err != nil {
-		return fmt.Errorf("complete task %s: %w", claim.Task.ID, err)
-	}
-	return nil
-}

@@ -43,8 +43,10 @@ type Options struct {
 	Begins time.Time
 	Tables func(now func() time.Time) Tables
 	Jobs   map[string]job.Type
-	Watch  time.Duration // between two passes of the watchdog
-	Fault  Fault
+	// Evaluator asks probes for the orchestrator.
+	Evaluator awslambda.Evaluator
+	Watch     time.Duration // between two passes of the watchdog
+	Fault     Fault
 	// FileLimit is how long window and poll window of a file may take together; as long as an execution unless it is set.
 	FileLimit time.Duration
 	// Shuffle changes the order in which records come, and how often; those of one pipeline stay in order.
@@ -162,9 +164,10 @@ func (w *World) parts(f awslambda.Function) awslambda.Parts {
 	}
 	switch f {
 	case awslambda.Orchestrator:
-		p.Jobs = w.o.Jobs
+		p.Jobs, p.Evaluator = w.o.Jobs, w.o.Evaluator
 	case awslambda.StreamRouter, awslambda.Watchdog:
-		p.Remote = awslambda.Jobs{Invoker: awscall.NewInvoker(w.config()), Orchestrator: settings.Orchestrator}
+		orchestrator := awslambda.Jobs{Invoker: awscall.NewInvoker(w.config()), Orchestrator: settings.Orchestrator}
+		p.Remote, p.Evaluator = orchestrator, orchestrator
 	}
 	return p
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/awslambda"
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/egress"
+	"github.com/interlock-go/interlock/internal/evaluator"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/job/awsapi"
@@ -31,7 +32,8 @@ func Host(b Base) *awslambda.Host {
 	some := awslambda.NewNarrow(b.Store)
 	return awslambda.NewHost(awslambda.Parts{
 		Settings: b.Settings, Store: b.Store, Narrow: some, Catalog: catalog.New(some, all.Kinds()), Now: time.Now, Logger: b.Logger,
-		Jobs:   all.Types(guard, inside{commands}),
-		Expand: all.Expander(secrets, func(run.Key, int) job.Callback { return job.Callback{} }), // results are written to the job log
+		Evaluator: evaluator.New(evaluator.Options{Guard: guard, Secrets: secrets, Getenv: os.Getenv}),
+		Jobs:      all.Types(guard, inside{commands}),
+		Expand:    all.Expander(secrets, func(run.Key, int) job.Callback { return job.Callback{} }), // results are written to the job log
 	})
 }

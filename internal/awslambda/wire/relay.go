@@ -29,10 +29,11 @@ func Monitor(b Base) *awslambda.Relay {
 // relay is what those have in common that look at all pipelines. Its clients are built once, when the function begins.
 func relay(b Base) *awslambda.Relay {
 	invoker := awscall.NewInvoker(b.AWS)
+	orchestrator := awslambda.Jobs{Invoker: invoker, Orchestrator: b.Orchestrator}
 	return &awslambda.Relay{
 		Host: awslambda.NewHost(awslambda.Parts{
 			Settings: b.Settings, Store: b.Store, Catalog: catalog.New(b.Store, all.Kinds()).On(pipeline.AWS, b.TimeLimit, b.Offers()), Now: time.Now, Logger: b.Logger,
-			Remote: awslambda.Jobs{Invoker: invoker, Orchestrator: b.Orchestrator},
+			Remote: orchestrator, Evaluator: orchestrator,
 		}),
 		Executions: awscall.NewExecutions(b.AWS, b.StateMachine, awslambda.ErrSpent),
 		Entries:    awscall.NewEntries(b.AWS, b.SchedulerGroup, b.SchedulerRole),

@@ -1,0 +1,116 @@
+package awslambda
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/probe"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+const (
+	// askers is how many probes are asked at once.
+	askers = 20
+	// askRounds is how often the watchdog looks for probes in one pass: one task finds out what to ask, the next asks.
+	askRounds = 4
+	// askMargin is what is left of the watchdog's time for the rest of its pass.
+	askMargin = 30 * time.Second
+)
+
+// askProbes asks the probes that are due. Those that there is no time for wait for the next pass.
+func (w *Watch) askProbes(ctx context.Context) (int, error) {
+	if end, limited := ctx.Deadline(); limited {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, end.Add(-askMargin))
+		defer cancel()
+	}
+	asked, query := 0, store.ClaimQuery{Replica: replica, Kinds: []store.TaskKind{store.RunProbe}, Limit: store.MaxPage, Lease: lease}
+	for range askRounds {
+		claims, err := w.Store.Claim(ctx, query, w.Now())
+		if err != nil {
+			return asked, fmt.Errorf("claim the tasks of probes: %w", err)
+		}
+		if len(claims) == 0 {
+			break
+		}
+		asked += len(claims)
+		if err := w.askAll(ctx, claims); err != nil {
+			return asked, err
+		}
+	}
+	return asked, nil
+}
+
+// askAll carries out tasks of probes, several at once.
+func (w *Watch) askAll(ctx context.Context, claims []store.Claim) error {
+	handle := w.handlers()[store.RunProbe]
+	errs := make([]error, len(claims))
+	free := make(chan struct{}, askers)
+	var all sync.WaitGroup
+	for i, c := range claims {
+		free <- struct{}{}
+		all.Go(func() {
+			defer func() { <-free }()
+			errs[i] = w.held(ctx, c, func(ctx context.Context, c store.Claim) error { return w.try(ctx, c, handle) })
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// Broken is why a probe gave no answer.
+type Broken struct {
+	Category run.Category `json:"category"`
+	Reason   string       `json:"reason"`
+}
+
+// askProbe asks a probe for a function that has no secrets.
+func (h *Host) askProbe(ctx context.Context, in OrchestratorRequest) (out OrchestratorReply, err error) {
+	about, err := period.Parse(in.Date)
+	if err != nil {
+		return out, err
+	}
+	id := pipeline.ID(in.Pipeline)
+	def, err := h.Catalog.Definition(ctx, id, in.Version)
+	if err != nil {
+		return out, err
+	}
+	for _, p := range def.Probes {
+		if p.Key != in.Probe {
+			continue
+		}
+		answer, err := h.Evaluator.Evaluate(ctx, probe.Request{Pipeline: id, Version: in.Version, File: def.File, Probe: p, Period: about, Attempt: in.Attempt})
+		if broken := (*probe.Failure)(nil); errors.As(err, &broken) {
+			out.Broken = &Broken{broken.Category, broken.Reason}
+			return out, nil
+		} else if err != nil {
+			return out, err
+		}
+		out.Answer, err = json.Marshal(map[string]any{
+			"status": answer.Status, "value": answer.Value, "reason": answer.Reason, "failureCategory": answer.Category,
+		})
+		return out, err
+	}
+	return out, fmt.Errorf("version %s of pipeline %s has no probe %s", in.Version, id, in.Probe)
+}
+
+// Evaluate has the orchestrator ask a probe.
+func (j Jobs) Evaluate(ctx context.Context, r probe.Request) (probe.Answer, error) {
+	out, err := j.call(ctx, OrchestratorRequest{
+		Mode: AskProbe, Pipeline: string(r.Pipeline), Version: r.Version, Probe: r.Probe.Key, Date: r.Period.String(), Attempt: r.Attempt,
+	})
+	if err != nil {
+		return probe.Answer{}, fmt.Errorf("have the orchestrator ask probe %s of %s: %w", r.Probe.Key, r.Pipeline, err)
+	}
+	if b := out.Broken; b != nil {
+		return probe.Answer{}, &probe.Failure{Category: b.Category, Reason: b.Reason}
+	}
+	return probe.ParseAnswer(out.Answer)
+}

@@ -1,0 +1,61 @@
+package awslambda_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/awslambda/awslambdatest"
+	"github.com/interlock-go/interlock/internal/probe"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// warehouse answers probes, or is down.
+type warehouse struct {
+	down  bool
+	asked []probe.Request
+}
+
+func (w *warehouse) Evaluate(_ context.Context, r probe.Request) (probe.Answer, error) {
+	w.asked = append(w.asked, r)
+	if w.down {
+		return probe.Answer{}, &probe.Failure{Category: run.Transient, Reason: "connection refused"}
+	}
+	return probe.Answer{Status: probe.Pass, Value: sensor.Fields{"rows": int64(9007199254740993)}}, nil
+}
+
+const probed = `pipeline: {id: orders, owner: data}
+schedule: {cron: "30 6 * * *", evaluation: {window: 1h, interval: 1m}}
+probes: [{key: warehouse, url: "https://warehouse.example.com/ready", ttl: 10m}]
+validation: {rules: [{key: warehouse, check: equals, field: rows, value: 9007199254740993}]}
+job: {type: step-function, config: {stateMachineARN: "arn:aws:states:eu-west-1:123456789012:stateMachine:orders"}}
+`
+
+// The watchdog asks what a gate needs, through the orchestrator, and the answer starts the job.
+func TestTheWatchdogAsksProbes(t *testing.T) {
+	source := &warehouse{down: true}
+	w := deploy(t, awslambdatest.Options{Evaluator: source}, probed)
+	w.at("06:41")
+	w.wantStarts(t)
+	if len(source.asked) == 0 {
+		t.Fatal("nobody has asked the probe")
+	}
+	r := source.asked[0]
+	if r.Pipeline != "orders" || r.Probe.Key != "warehouse" || r.Probe.URL != "https://warehouse.example.com/ready" || r.Period.String() != "2026-03-03" || r.Attempt != 1 {
+		t.Errorf("asked %+v", r)
+	}
+	source.down = false
+	w.at("07:15")
+	w.wantStarts(t, "orders/cron/2026-03-03/1")
+	asked := len(source.asked)
+	w.AdvanceTo(w.Now().Add(2 * time.Hour))
+	if len(source.asked) != asked {
+		t.Errorf("asked %d times more about a run that has started", len(source.asked)-asked)
+	}
+	tasks, err := w.Store().Overdue(t.Context(), w.Now(), store.MaxPage)
+	if err != nil || len(tasks) != 0 {
+		t.Errorf("left: %+v, %v", tasks, err)
+	}
+}
