@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -86,11 +87,13 @@ func newArchiveBackfill(a *app) *cobra.Command {
 		Example: "  interlock archive backfill", Args: noArguments,
 	}
 	addServerFile(cmd, &config)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return a.backfillArchive(cmd.Context(), config) }
+	var wait bool
+	cmd.Flags().BoolVar(&wait, "wait", false, "return once everything has been copied; a terminal shows the progress")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return a.backfillArchive(cmd.Context(), config, wait) }
 	return cmd
 }
 
-func (a *app) backfillArchive(ctx context.Context, config string) error {
+func (a *app) backfillArchive(ctx context.Context, config string, wait bool) error {
 	dsn, err := a.archiveOf(config)
 	if err != nil {
 		return err
@@ -98,6 +101,28 @@ func (a *app) backfillArchive(ctx context.Context, config string) error {
 	if err := archive.RequestBackfill(ctx, dsn); err != nil {
 		return err
 	}
-	fmt.Fprintln(a.stdout, "the server's next copy includes everything; `interlock archive status` shows when it is done")
-	return nil
+	if !wait {
+		fmt.Fprintln(a.stdout, "the server's next copy includes everything; `interlock archive status` shows when it is done")
+		return nil
+	}
+	var rows atomic.Int64
+	end := a.progress("copying everything", func() string { return plural(int(rows.Load()), "row") + " in the archive" })
+	defer end()
+	for {
+		s, err := archive.Read(ctx, dsn)
+		if err != nil {
+			return err
+		}
+		rows.Store(s.Total())
+		if s.Filled() {
+			end()
+			fmt.Fprintf(a.stdout, "everything is copied: %s\n", plural(int(s.Total()), "row"))
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-a.after(progressPace):
+		}
+	}
 }

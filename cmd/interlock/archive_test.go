@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/archive/pgtest"
@@ -41,7 +42,7 @@ func TestServerArchives(t *testing.T) {
 	config := write(t, "interlock.yaml", archiveConfig)
 	status := func(code int, args ...string) result {
 		t.Helper()
-		got := call{args: append(append([]string{"archive"}, args...), "--config", config), env: env}.run()
+		got := call{args: append(append([]string{"archive"}, args...), "--config", config), env: env, after: time.After}.run()
 		if got.code != code {
 			t.Fatalf("archive %v: %+v", args, got)
 		}
@@ -59,6 +60,9 @@ func TestServerArchives(t *testing.T) {
 	})
 	if got := status(0, "status").stdout; !in(got, "runs            1 row\n", "run_logs        2 rows\n", "sweep") {
 		t.Errorf("got\n%s", got)
+	}
+	if got := status(0, "backfill", "--wait"); !in(got.stdout, "everything is copied: ", " rows\n") {
+		t.Errorf("got %q", got.stdout)
 	}
 	status(0, "backfill")
 	s.until("it was copied again", func() bool { return in(status(0, "status").stdout, "backfill", "1 row\n") })

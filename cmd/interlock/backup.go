@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -30,7 +32,7 @@ func newBackup(a *app) *cobra.Command {
 			}
 			data = file.Data.Dir
 		}
-		end := a.progress("copying the store")
+		end := a.progress("copying the store", func() string { return copied(data, args[0]) })
 		err := sqlite.BackupDir(cmd.Context(), data, args[0])
 		end()
 		if err != nil {
@@ -40,4 +42,20 @@ func newBackup(a *app) *cobra.Command {
 		return nil
 	}
 	return cmd
+}
+
+// copied says how much of the embedded store in a data directory has been copied on its way to a file.
+func copied(data, file string) string {
+	whole := sqlite.Size(data)
+	var copied int64
+	partial, err := filepath.Glob(filepath.Join(filepath.Dir(file), filepath.Base(file)+".*.partial"))
+	for _, name := range partial {
+		if info, err := os.Stat(name); err == nil {
+			copied = max(copied, info.Size())
+		}
+	}
+	if err != nil || whole == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of about %d MB", copied>>20, whole>>20)
 }

@@ -71,6 +71,7 @@ type surroundings struct {
 	getenv      func(string) string
 	logger      *slog.Logger
 	unsafeRedis bool                  // a Redis that may lose what it acknowledged is good enough
+	applying    *catalog.Progress     // counts the pipelines that the start stores; may be nil
 	between     func(records) records // set by tests, puts something between the controller and its store
 }
 
@@ -105,6 +106,7 @@ func newController(ctx context.Context, f settings.File, folders engine.Folders,
 	}
 	c.audit = audit.New(c.store, f.Retention.Audit.D())
 	c.catalog = catalog.New(c.store, all.Kinds())
+	c.catalog.Report(s.applying)
 	if f.Jobs.Command == "off" {
 		c.catalog.WithoutPrograms()
 	}

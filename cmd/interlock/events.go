@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -68,20 +69,51 @@ func (a *app) listEvents(ctx context.Context, c *client.Client, f *eventFlags) e
 		for _, e := range slices.Backward(events) { // the newest at the prompt
 			rows = append(rows, a.eventRow(e))
 		}
-		fmt.Fprint(a.stdout, table("", rows))
+		fmt.Fprint(a.stdout, a.eventTable(rows))
 	})
+}
+
+// messageColumn is where an event's row has its message.
+const messageColumn = 3
+
+// eventTable lays out events. If a line would be too wide, each message is below its event, wrapped; never with `-o wide`.
+func (a *app) eventTable(rows [][]cell) string {
+	whole := table("", rows)
+	fits := !slices.ContainsFunc(strings.Split(whole, "\n"), func(line string) bool { return cells(withoutColours(line)) > a.width })
+	if a.wide || fits {
+		return whole
+	}
+	const indent = "    "
+	heads := make([][]cell, len(rows))
+	for i, row := range rows {
+		heads[i] = row[:messageColumn]
+	}
+	var b strings.Builder
+	for i, head := range strings.Split(strings.TrimSuffix(table("", heads), "\n"), "\n") {
+		b.WriteString(head + "\n")
+		for _, c := range rows[i][messageColumn:] {
+			for _, line := range wrapped(c.text, a.width-len(indent)) {
+				if c.paint != nil {
+					line = c.paint(line)
+				}
+				b.WriteString(indent + line + "\n")
+			}
+		}
+	}
+	return b.String()
 }
 
 // followEvents prints events as they come, until Ctrl-C.
 func (a *app) followEvents(ctx context.Context, c *client.Client, f *eventFlags) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
+	a.wide = f.format.value == wideFormat
 	q := client.Following{Pipeline: f.pipeline, Type: f.kind, Since: f.since, Lost: a.lost}
 	err := c.Follow(ctx, q, func(e client.Event) error {
 		if f.format.value == jsonFormat {
 			fmt.Fprintf(a.stdout, "%s\n", e.Raw)
 		} else {
-			fmt.Fprint(a.stdout, table("", [][]cell{padded(a.eventRow(e))}))
+			fmt.Fprint(a.stdout, a.eventTable([][]cell{padded(a.eventRow(e))}))
 		}
 		return a.flush()
 	})

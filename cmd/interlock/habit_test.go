@@ -224,13 +224,37 @@ func TestProgressIsShownOnATerminalOnly(t *testing.T) {
 		ticks := make(chan time.Time)
 		var shown strings.Builder
 		a := &app{stderr: &shown, errTerminal: terminal, now: func() time.Time { return noon }, after: func(time.Duration) <-chan time.Time { return ticks }}
-		end := a.progress("copying")
+		end := a.progress("copying", func() string { return "3 of 7 rows" })
 		if terminal {
 			ticks <- noon
 		}
 		end()
-		if strings.Contains(shown.String(), "copying… 0s") != terminal {
+		if strings.Contains(shown.String(), "copying… 3 of 7 rows, 0s") != terminal {
 			t.Errorf("terminal: %t, shown %q", terminal, shown.String())
 		}
+	}
+}
+
+func TestWideEventsHaveTheirMessageBelow(t *testing.T) {
+	long := strings.Repeat("word ", 30) + "end"
+	row := func(message string) []cell {
+		return []cell{plain("2026-03-03 12:00:00Z"), plain("JOB_COMPLETED"), {"orders 2026-03-03", style{true}.bold}, plain(message)}
+	}
+	a := &app{width: narrow}
+	if got := a.eventTable([][]cell{row("short")}); strings.Count(got, "\n") != 1 {
+		t.Errorf("a row that fits has one line:\n%s", got)
+	}
+	got := a.eventTable([][]cell{row("short"), row(long)})
+	if !strings.Contains(got, "orders 2026-03-03\x1b[0m\n    short\n") || !strings.HasSuffix(got, "    end\n") {
+		t.Errorf("got\n%s", got)
+	}
+	for line := range strings.Lines(withoutColours(got)) {
+		if cells(strings.TrimSuffix(line, "\n")) > narrow {
+			t.Errorf("%d columns: %s", cells(line), line)
+		}
+	}
+	a.wide = true
+	if got := a.eventTable([][]cell{row(long)}); strings.Count(got, "\n") != 1 {
+		t.Errorf("-o wide has one line for each:\n%s", got)
 	}
 }

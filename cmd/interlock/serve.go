@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.opentelemetry.io/otel"
 
+	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/engine"
 	"github.com/interlock-go/interlock/internal/settings"
@@ -97,11 +98,16 @@ func (a *app) serveLogging(ctx context.Context, f *serveFlags, logger *slog.Logg
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	end := func() {}
+	end, applying := func() {}, &catalog.Progress{}
 	if f.logFormat.value != jsonFormat {
-		end = a.progress("reading the files and the store")
+		end = a.progress("reading the files and the store", func() string {
+			if all := applying.All.Load(); all > 0 {
+				return fmt.Sprintf("%d of %d pipelines stored", applying.Done.Load(), all)
+			}
+			return ""
+		})
 	}
-	c, err := newController(ctx, file, folders, surroundings{getenv: a.getenv, logger: logger, unsafeRedis: f.unsafeRedis})
+	c, err := newController(ctx, file, folders, surroundings{getenv: a.getenv, logger: logger, unsafeRedis: f.unsafeRedis, applying: applying})
 	end()
 	if err != nil {
 		return err

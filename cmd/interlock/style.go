@@ -119,3 +119,15 @@ func printableLines(text string) string {
 	}
 	return strings.Join(lines, "\n")
 }
+
+// withoutColours removes the colours from text.
+func withoutColours(text string) string {
+	for {
+		before, rest, found := strings.Cut(text, "\x1b[")
+		_, after, ended := strings.Cut(rest, "m")
+		if !found || !ended {
+			return text
+		}
+		text = before + after
+	}
+}

@@ -2,6 +2,7 @@ package archive
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/store"
@@ -40,6 +41,19 @@ func (a *Archiver) Backlog(ctx context.Context) (Backlog, error) {
 type Status struct {
 	Rows    []Count `json:"rows"`
 	Cursors []Place `json:"cursors"`
+}
+
+// Total is how many rows all tables have.
+func (s Status) Total() (n int64) {
+	for _, c := range s.Rows {
+		n += c.Rows
+	}
+	return n
+}
+
+// Filled says that everything the store had has been copied, since the last backfill was requested.
+func (s Status) Filled() bool {
+	return slices.ContainsFunc(s.Cursors, func(p Place) bool { return p.Name == filledCursor && !p.At.IsZero() })
 }
 
 // Count is the number of rows of a table.

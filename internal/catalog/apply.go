@@ -94,11 +94,18 @@ func (c *Catalog) settleAll(ctx context.Context, verdicts []verdict, rows []stor
 	if len(todo) > many {
 		workers = atOnce
 	}
+	progress := c.progress
+	if progress == nil {
+		progress = &Progress{}
+	}
+	progress.All.Store(int64(len(todo)))
+	progress.Done.Store(0)
 	done, did := make([]bool, len(verdicts)), make([]bool, len(verdicts))
 	err := together(workers, len(todo), func(n int) (err error) {
 		i := todo[n]
 		did[i], err = c.settle(ctx, verdicts[i], byID[verdicts[i].id], byID[store.AllPipelines], now)
 		done[i] = err == nil
+		progress.Done.Add(1)
 		return err
 	})
 	var report Report

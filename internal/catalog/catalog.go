@@ -43,6 +43,8 @@ type Catalog struct {
 
 	troubles atomic.Pointer[[]Trouble] // never changed in place
 
+	progress *Progress // nil: nothing is counted
+
 	sourceFiles sourceFiles
 	sources     atomic.Pointer[source.Set]
 }
@@ -98,6 +100,12 @@ func (c *Catalog) On(p pipeline.Platform, timeLimit time.Duration, offers *pipel
 	c.place.platform, c.place.timeLimit, c.place.offers = p, timeLimit, offers
 	return c
 }
+
+// Progress counts the pipelines that Apply has to store, and those that it has stored.
+type Progress struct{ All, Done atomic.Int64 }
+
+// Report has Apply count in p. It is called before files are applied.
+func (c *Catalog) Report(p *Progress) { c.progress = p }
 
 // WithoutPrograms rejects files whose jobs or probes run a program on the controller's own machine. It is called before files
 // are applied. An older version that is in force stays so.

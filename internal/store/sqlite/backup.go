@@ -31,6 +31,15 @@ func BackupDir(ctx context.Context, dir, path string) error {
 	return copyFile(ctx, from, path)
 }
 
+// Size is how many bytes the store in a data directory has; 0 if that cannot be told.
+func Size(dir string) int64 {
+	info, err := os.Stat(filepath.Join(dir, fileName))
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
 func copyFile(ctx context.Context, from, path string) error {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		if err == nil {
