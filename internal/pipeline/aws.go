@@ -47,13 +47,16 @@ func (b *builder) checkOffers() {
 		variable := "enable_" + strings.ReplaceAll(cmp.Or(triggers[j.Type], j.Type), "-", "_") + "_trigger"
 		b.errorf("job.type", "the deployment may not start jobs of type %s; set %s, with the resources that it may start", j.Type, variable)
 	}
-	b.addUnder("job.config", eachVariable(j.Config.Value(), func(name string) string {
-		env, is := strings.CutPrefix(name, "env:")
-		if !is || slices.Contains(o.Env, env) {
-			return ""
-		}
-		return fmt.Sprintf("${env:%s} is not set in the deployment; add %s to job_environment", env, env)
-	}))
+	b.addUnder("job.config", eachVariable(j.Config.Value(), b.unset))
+}
+
+// unset says that a variable is an environment variable that the deployment does not have; "" if it is none, or if it has it.
+func (b *builder) unset(name string) string {
+	env, is := strings.CutPrefix(name, "env:")
+	if o := b.shelf.offers; !is || o == nil || slices.Contains(o.Env, env) {
+		return ""
+	}
+	return fmt.Sprintf("${env:%s} is not set in the deployment; add %s to job_environment", env, env)
 }
 
 // triggers are the job types whose variable of the deployment is named otherwise.
@@ -70,6 +73,16 @@ func (b *builder) checkAWSProbes() {
 			b.errorf(b.probesPath(), "probe %s looks at a machine of its own, which AWS does not have; use url, or builtin http-status or sql", p.Key)
 		case p.Timeout > awsProbeTimeout:
 			b.errorf(b.probesPath(), "probe %s may take %s; on AWS the longest timeout is %s", p.Key, document.Duration(p.Timeout), document.Duration(awsProbeTimeout))
+		}
+		texts := []any{p.URL, p.Config}
+		for _, header := range p.Headers {
+			texts = append(texts, header)
+		}
+		if name, _ := p.Config["dsnEnv"].(string); name != "" {
+			texts = append(texts, "${env:"+name+"}")
+		}
+		for _, f := range eachVariable(texts, b.unset) {
+			b.errorf(b.probesPath(), "probe %s: %s", p.Key, f.Message)
 		}
 	}
 }

@@ -52,3 +52,19 @@ func TestAWSAddsItsLimits(t *testing.T) {
 		})
 	}
 }
+
+func TestAWSKnowsWhichVariablesThereAre(t *testing.T) {
+	offers := &pipeline.Offers{Jobs: []string{"http"}, Env: []string{"TOKEN"}}
+	for text, want := range map[string]string{
+		"job: {type: http, config: {url: https://x.example, headers: {A: \"${env:OTHER}\"}}}\n":                      "${env:OTHER} is not set in the deployment; add OTHER to job_environment",
+		"probes: [{key: a, url: https://x.example, headers: {A: \"${env:OTHER}\"}}]\n":                               "probe a: ${env:OTHER} is not set in the deployment; add OTHER to job_environment",
+		"probes: [{key: a, builtin: sql, config: {driver: postgres, dsnEnv: WAREHOUSE, query: select 1 as n}}]\n":    "probe a: ${env:WAREHOUSE} is not set in the deployment; add WAREHOUSE to job_environment",
+		"probes: [{key: a, url: https://x.example, headers: {A: \"${env:TOKEN}\"}, config: {about: \"${DATE}\"}}]\n": "",
+		"job: {type: http, config: {url: https://x.example, headers: {A: \"${env:TOKEN}\"}}}\n":                      "",
+	} {
+		set := pipeline.Load(sources(minimal+text), pipeline.Options{Jobs: all.Kinds(), Whole: true, Platform: pipeline.AWS, Offers: offers})
+		if got := strings.Join(report(set), "\n"); !strings.Contains(got, want) || set.Failed() != (want != "") {
+			t.Errorf("%s%s\nwant %q", text, got, want)
+		}
+	}
+}
