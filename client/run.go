@@ -23,6 +23,7 @@ type Run struct {
 	RequestReason  *string    `json:"requestReason"`
 	Forced         bool       `json:"forced"`
 	GateBypassed   bool       `json:"gateBypassed"`
+	Degraded       []string   `json:"degraded"` // the sensors of the preferred rules that the latest attempt started without
 	OpenedAt       *time.Time `json:"openedAt"`
 	UpdatedAt      *time.Time `json:"updatedAt"`
 	StartedAt      *time.Time `json:"startedAt"`

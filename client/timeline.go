@@ -59,10 +59,11 @@ type Slot struct {
 	BreachAt  *time.Time `json:"breachAt"`
 	Deadline  *string    `json:"deadline"` // ARMED, WARNED, MET, BREACHED or CANCELLED; nil where none was ever armed
 
-	DryRun       bool    `json:"dryRun"`
-	GateBypassed bool    `json:"gateBypassed"`
-	Cause        *Reason `json:"cause"`   // why it stands so; nil where there is nothing to say
-	Outside      bool    `json:"outside"` // it lies outside the time asked for, and is open or the last that ended
+	DryRun       bool     `json:"dryRun"`
+	GateBypassed bool     `json:"gateBypassed"`
+	Degraded     []string `json:"degraded"` // the sensors of the preferred rules that it started without
+	Cause        *Reason  `json:"cause"`    // why it stands so; nil where there is nothing to say
+	Outside      bool     `json:"outside"`  // it lies outside the time asked for, and is open or the last that ended
 }
 
 // TimelineQuery is which stretch of time is asked for: a day back and a day ahead unless said.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -17,6 +18,7 @@ import (
 
 type evaluateFlags struct {
 	sensors string
+	age     string
 	at      instant
 	date    slice
 	shelf   *shelfFlags
@@ -31,15 +33,16 @@ func newEvaluate(a *app) *cobra.Command {
 			"The sensors file is an object {\"key\": {\"field\": value, …}, …}. A key may contain a period\n" +
 			"(\"key#2026-03-03\") and, for rules with `from`, the other pipeline (\"other:key\").\n" +
 			"A rule with `over` reads one such fact per slice (\"key#2026-03-03T07\").\n" +
-			"All facts count as written at --at, so a rule with `settled` cannot pass here. Upstream\n" +
-			"pipelines are not checked.\n" +
+			"All facts count as written at --at, or as long before as --age says, and unchanged since: a\n" +
+			"rule with `settled` needs --age. Upstream pipelines are not checked.\n" +
 			"Exit code 0 if the gate is open, 1 if it is closed.",
 		Example: "  interlock evaluate pipelines/orders.yaml --sensors facts.json --at 2026-03-03T06:00:00Z",
 		Args:    oneFile,
 	}
 	f := &evaluateFlags{}
 	cmd.Flags().StringVar(&f.sensors, "sensors", "", "`FILE` with the facts as JSON; - reads stdin")
-	cmd.Flags().Var(&f.at, "at", "when the rules are evaluated and the facts were written, RFC 3339 (default now)")
+	cmd.Flags().Var(&f.at, "at", "when the rules are evaluated, RFC 3339 (default now)")
+	addFilled(cmd, &f.age, "age", "how long before --at the facts were written, a `DURATION` such as 20m (default 0s)")
 	cmd.Flags().Var(&f.date, "date", "the period to evaluate for (default that of --at)")
 	f.shelf = addShelfFlags(cmd)
 	f.format = addFormat(cmd)
@@ -66,7 +69,13 @@ func (a *app) evaluate(file string, f *evaluateFlags) error {
 	if err != nil {
 		return err
 	}
-	if e.given, err = parseFacts(f.sensors, data, def.ID, e.at); err != nil {
+	var age time.Duration
+	if f.age != "" {
+		if age, err = document.ParseDuration(f.age); err != nil || age < 0 {
+			return usagef("--age %q is not a duration; write it like 20m or 2h", f.age)
+		}
+	}
+	if e.given, err = parseFacts(f.sensors, data, def.ID, e.at.Add(-age)); err != nil {
 		return err
 	}
 	if err := e.ask(); err != nil {

@@ -142,11 +142,17 @@ func (e *evaluation) notes() []string {
 		}
 		notes = append(notes, fmt.Sprintf("not evaluated offline: %s must also be COMPLETED for %s", strings.Join(ids, " and "), e.period))
 	}
-	if until := e.answer.PreferUntil; !until.IsZero() {
+	if until := e.answer.PreferUntil; until.After(e.at) {
 		notes = append(notes, fmt.Sprintf("preferred rules close the gate until %s (validation.preferUntil)", period.Stamp(until)))
 	}
+	for _, missing := range e.answer.Degraded {
+		notes = append(notes, "degraded: open without "+printable(missing))
+	}
+	if at := e.answer.OpensAt; !at.IsZero() {
+		notes = append(notes, fmt.Sprintf("the gate opens at %s if the facts stay as they are", period.Stamp(at)))
+	}
 	if slices.ContainsFunc(e.answer.Verdict.Leaves, func(l rule.Leaf) bool { return !l.PassesAt.IsZero() }) {
-		notes = append(notes, "the facts count as written at --at, so a rule with settled cannot pass here")
+		notes = append(notes, "the facts count as written at --at; --age says how long before, for rules with settled")
 	}
 	return append(notes, e.unreadNotes()...)
 }

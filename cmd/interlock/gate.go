@@ -93,4 +93,25 @@ func (a *app) writeAnswer(g client.Gate) {
 	for _, b := range g.BlockedBy {
 		fmt.Fprintf(a.stdout, "  - %s\n", printable(b.Reason))
 	}
+	for _, line := range timeLines(g.PreferUntil, g.OpensAt, g.Degraded) {
+		fmt.Fprintf(a.stdout, "  %s\n", line)
+	}
+}
+
+// timeLines say what a gate is open without, and when time alone opens it.
+func timeLines(preferUntil, opensAt *time.Time, degraded []string) []string {
+	var lines []string
+	for _, missing := range degraded {
+		lines = append(lines, "degraded: open without "+printable(missing))
+	}
+	switch {
+	case len(degraded) > 0:
+	case opensAt != nil && preferUntil != nil && opensAt.Equal(*preferUntil):
+		lines = append(lines, "opens at "+someTime(opensAt)+" without the preferred rules (validation.preferUntil)")
+	case opensAt != nil:
+		lines = append(lines, "opens at "+someTime(opensAt)+" if its data does not change before")
+	case preferUntil != nil:
+		lines = append(lines, "preferred rules close the gate until "+someTime(preferUntil)+" (validation.preferUntil)")
+	}
+	return lines
 }

@@ -18,6 +18,7 @@ func (a *app) writeRun(r client.RunDetail) {
 		fact("attempt", fmt.Sprint(r.Attempt)),
 		fact("reason", reasonText(r.Run)),
 		fact("held since", someTime(r.HeldSince)),
+		fact("started without", strings.Join(r.Degraded, ", ")),
 		fact("requested by", askedText(r.Run)),
 		fact("opened", someTime(r.OpenedAt)),
 		fact("started", someTime(r.StartedAt)),
@@ -109,6 +110,9 @@ func (a *app) writeGate(g *client.Shown) {
 		rows = append(rows, a.ruleRow(r))
 	}
 	fmt.Fprint(a.stdout, table("", rows))
+	for _, line := range timeLines(g.PreferUntil, g.OpensAt, g.Degraded) {
+		fmt.Fprintf(a.stdout, "%s\n", line)
+	}
 }
 
 func (a *app) ruleRow(r client.Rule) []cell {
@@ -122,8 +126,11 @@ func (a *app) ruleRow(r client.Rule) []cell {
 	if r.Group != nil {
 		reason += " [" + *r.Group + "]"
 	}
-	if r.Level == "advisory" {
+	switch r.Level {
+	case "advisory":
 		reason += " (advisory: does not count)"
+	case "preferred":
+		reason += " (preferred)"
 	}
 	if r.UpdatedAt != nil {
 		reason += ", written " + someTime(r.UpdatedAt)
@@ -155,6 +162,7 @@ func ruleText(r client.Rule) string {
 	if r.Field != nil {
 		a.Field = *r.Field
 	}
+	a.Time = orNone(r.Time)
 	return a.Condition()
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -29,6 +30,7 @@ type Run struct {
 	RequestReason  *string    `json:"requestReason"`
 	Forced         bool       `json:"forced"`
 	GateBypassed   bool       `json:"gateBypassed"`
+	Degraded       []string   `json:"degraded" doc:"The sensors of the preferred rules that the latest attempt started without; usually empty."`
 	OpenedAt       *time.Time `json:"openedAt"`
 	UpdatedAt      *time.Time `json:"updatedAt"`
 	StartedAt      *time.Time `json:"startedAt" doc:"When the latest attempt's job was started."`
@@ -73,7 +75,7 @@ func (a *API) runView(r run.Run) Run {
 	v := Run{
 		Pipeline: string(r.Pipeline), Schedule: string(r.Schedule), Date: r.Period.String(), Status: string(r.Status), Phase: string(r.Phase(a.now())), Attempt: r.Attempt,
 		Reason: text(r.Reason), Cause: text(o.Cause), RequestedBy: text(o.By), RequestReason: text(o.Reason),
-		Forced: o.Forced, GateBypassed: o.GateBypassed,
+		Forced: o.Forced, GateBypassed: o.GateBypassed, Degraded: startedWithout(r),
 		OpenedAt: instant(r.OpenedAt), UpdatedAt: instant(r.UpdatedAt), StartedAt: instant(p.StartedAt), EndedAt: instant(r.EndedAt),
 		WindowStart: instant(p.WindowStart), WindowEnd: instant(p.WindowEnd), LastEvaluation: instant(p.LastEvaluation),
 		WaitingForSlot: !p.WaitingSince.IsZero(), Held: text(p.Held.Reason), HeldSince: instant(p.Held.Since), Handle: text(p.Handle),
@@ -100,6 +102,14 @@ func (a *API) runView(r run.Run) Run {
 		v.ExitCode = &p.Report.ExitCode
 	}
 	return v
+}
+
+// startedWithout names what the latest attempt of a run started without. One whose gate closed before the start has not started.
+func startedWithout(r run.Run) []string {
+	if r.Status == run.Pending || r.Progress.Degraded == "" {
+		return []string{}
+	}
+	return strings.Split(r.Progress.Degraded, ",")
 }
 
 // RunDetail is a run with everything that is kept of it.

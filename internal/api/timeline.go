@@ -48,6 +48,7 @@ type Slot struct {
 	Deadline     *string       `json:"deadline" enum:"ARMED,WARNED,MET,BREACHED,CANCELLED" doc:"The state of the deadline, including the relative one; null if none was ever armed."`
 	DryRun       bool          `json:"dryRun" doc:"No job is started."`
 	GateBypassed bool          `json:"gateBypassed" doc:"An operator had the gate skipped."`
+	Degraded     []string      `json:"degraded" doc:"The sensors of the preferred rules that it started without; usually empty."`
 	Cause        Maybe[Reason] `json:"cause" doc:"Why it stands so: the first rule that does not hold with the value seen, the exit code and last line of output of a failed job, or when it is retried; null if there is nothing to say."`
 	Outside      bool          `json:"outside" doc:"It lies outside the time asked for, and is shown because it is open, or the last that ended."`
 }
@@ -181,7 +182,7 @@ func slotView(s timeline.Slot) Slot {
 		Date: s.Key.Period.String(), Schedule: string(s.Key.Schedule), State: "upcoming", Phase: string(s.Phase),
 		StartsAt: s.Start.UTC(), EndsAt: s.End.UTC(), FireAt: instant(s.FireAt), Excluded: text(s.Excluded),
 		RetryAt: instant(s.RetryAt), WarnAt: instant(s.Warn), BreachAt: instant(s.Breach), Deadline: text(s.Deadline),
-		DryRun: s.DryRun, Cause: maybeReason(s.Cause), Outside: s.Outside,
+		DryRun: s.DryRun, Cause: maybeReason(s.Cause), Outside: s.Outside, Degraded: startedWithout(s.Run),
 	}
 	switch {
 	case s.Run.Status != "":

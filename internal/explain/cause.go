@@ -30,6 +30,7 @@ const (
 	CauseUnclaimed    reason.Code = "unclaimed" // no worker claimed it in time
 	CauseRunning      reason.Code = "running"
 	CauseBypassed     reason.Code = "bypassed" // an operator had the gate skipped
+	CauseDegraded     reason.Code = "degraded" // it started without preferred rules
 	CauseWouldStart   reason.Code = "would-start"
 	CauseMissing      reason.Code = "missing" // no run opened
 )
@@ -138,6 +139,8 @@ func (e Evidence) done(r run.Run) reason.Reason {
 		return reason.New(CauseWouldStart, "the gate was open {at}, and the job would have started", reason.At("at", r.EndedAt))
 	case o.GateBypassed:
 		return reason.New(CauseBypassed, "{by} had the gate skipped: {message}", reason.Str("by", orUnknown(o.By)), reason.Str("message", orUnknown(o.Reason)))
+	case r.Progress.Degraded != "":
+		return reason.New(CauseDegraded, "started without {missing} (preferred rules)", reason.Str("missing", strings.ReplaceAll(r.Progress.Degraded, ",", ", ")))
 	}
 	return reason.Reason{}
 }

@@ -3,6 +3,7 @@ package gate
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -25,7 +26,9 @@ func (v *View) overTime(q Question, g *rule.Gate, seen rule.Snapshot, now time.T
 	}
 	if !v.PreferUntil.IsZero() {
 		if v.Verdict.Outcome != rule.Pass && decide(now) == rule.Pass {
-			v.Degraded = v.missing()
+			for name, reason := range v.missing() {
+				v.Degraded = append(v.Degraded, name+": "+reason)
+			}
 		}
 		v.Verdict.Outcome = decide(now)
 	}
@@ -50,20 +53,36 @@ func (v View) Lapsed(now time.Time) bool {
 	return !v.PreferUntil.IsZero() && !now.Before(v.PreferUntil)
 }
 
-// missing names the preferred rules that do not pass.
-func (v *View) missing() []string {
-	var names []string
-	for _, l := range v.Verdict.Leaves {
-		if !l.Preferred || l.Effective() == rule.Pass {
-			continue
-		}
-		name := l.Rule.Key
-		if l.Rule.From != "" {
-			name = l.Rule.From + ":" + name
-		}
-		names = append(names, name+": "+l.Reason)
+// Lacking names the sensors of the preferred rules without which the gate is open, each once, separated by commas.
+func (v View) Lacking() string {
+	if len(v.Degraded) == 0 {
+		return ""
 	}
-	return names
+	var names []string
+	for name := range v.missing() {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ",")
+}
+
+// missing walks the preferred rules that do not pass: the name of their sensor, and the reason.
+func (v View) missing() iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for _, l := range v.Verdict.Leaves {
+			if !l.Preferred || l.Effective() == rule.Pass {
+				continue
+			}
+			name := l.Rule.Key
+			if l.Rule.From != "" {
+				name = l.Rule.From + ":" + name
+			}
+			if !yield(name, l.Reason) {
+				return
+			}
+		}
+	}
 }
 
 // noteSlices adds what slices showed, in the form that is stored. The sensor's own version and instant are the newest.

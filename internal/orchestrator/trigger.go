@@ -60,7 +60,7 @@ func (w *work) trigger(ctx context.Context, evaluated run.Run, view gate.View, r
 func (w *work) triggered(b *store.Batch, evaluated run.Run, view gate.View) (run.Run, error) {
 	snapshot := view.Snapshot(evaluated, evaluated.UpdatedAt)
 	b.Snapshots = append(b.Snapshots, snapshot)
-	s := run.Start{Snapshot: snapshot.ID, Replica: w.replica()}
+	s := run.Start{Snapshot: snapshot.ID, Degraded: view.Lacking(), Replica: w.replica()}
 	if w.external() {
 		return evaluated.Offer(s, w.now)
 	}

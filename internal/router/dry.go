@@ -131,7 +131,7 @@ func aboutDry(old run.Run, now time.Time) event.About {
 // with.
 func (h *dryHandler) wouldTrigger(ctx context.Context, b *store.Batch, e *catalog.Entry, old, evaluated run.Run, view gate.View, now time.Time) error {
 	id := run.SnapshotID("dry/" + dryLife(old))
-	next, err := completeDry(evaluated, id, now)
+	next, err := completeDry(evaluated, run.Start{Snapshot: id, Degraded: view.Lacking()}, now)
 	if err != nil {
 		return err
 	}
@@ -144,10 +144,13 @@ func (h *dryHandler) wouldTrigger(ctx context.Context, b *store.Batch, e *catalo
 	})
 	about := aboutDry(old, now)
 	gateIs := "open"
-	if !view.Open() {
+	switch {
+	case !view.Open():
 		gateIs = "bypassed"
+	case len(view.Degraded) > 0:
+		gateIs = "open without " + strings.Join(view.Degraded, "; ")
 	}
-	b.Emit(event.New(event.DryRunWouldTrigger, about, fmt.Sprintf("the gate is %s: %s job would start now", gateIs, e.Job.Type), event.Gate{Rules: view.Rules()}))
+	b.Emit(event.New(event.DryRunWouldTrigger, about, fmt.Sprintf("the gate is %s: %s job would start now", gateIs, e.Job.Type), event.Gate{Rules: view.Rules(), Degraded: view.Degraded}))
 	deadline, err := h.soonest(ctx, e, old.Period)
 	if err != nil {
 		return err
@@ -161,8 +164,8 @@ func (h *dryHandler) wouldTrigger(ctx context.Context, b *store.Batch, e *catalo
 }
 
 // completeDry brings a dry run through to its end, as if its job had started and succeeded at once.
-func completeDry(r run.Run, id run.SnapshotID, now time.Time) (run.Run, error) {
-	next, err := r.Trigger(run.Start{Snapshot: id}, now)
+func completeDry(r run.Run, s run.Start, now time.Time) (run.Run, error) {
+	next, err := r.Trigger(s, now)
 	if err != nil {
 		return r, err
 	}

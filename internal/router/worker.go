@@ -87,7 +87,7 @@ func (h *workerHandler) claim(ctx context.Context, q ClaimRequest, old run.Run, 
 		return run.Run{}, notClaimed(old, ask)
 	}
 	snapshot := ask.Snapshot(old, period.Instant(now))
-	next, err := old.Claim(q.Worker, snapshot.ID, now)
+	next, err := old.Claim(q.Worker, run.Start{Snapshot: snapshot.ID, Degraded: ask.Lacking()}, now)
 	if err != nil {
 		return run.Run{}, err
 	}

@@ -109,6 +109,7 @@ func (r Run) LeaveQueue(now time.Time) (Run, error) {
 // Start is what must be stored before a start call is made.
 type Start struct {
 	Snapshot SnapshotID // the facts on which the gate is open, or was bypassed
+	Degraded string     // the preferred sensors without which the gate is open, separated by commas
 	Replica  string     // the replica that the job belongs to, where it belongs to one
 }
 
@@ -134,7 +135,7 @@ func (r Run) Trigger(s Start, now time.Time) (Run, error) {
 	}
 	p.shift(next.UpdatedAt)
 	p.GateOpen = false
-	p.Snapshot, p.Replica = s.Snapshot, s.Replica
+	p.Snapshot, p.Degraded, p.Replica = s.Snapshot, s.Degraded, s.Replica
 	p.AskedAt, p.NextTry = next.UpdatedAt, time.Time{}
 	p.StartTries++
 	next.Progress = p

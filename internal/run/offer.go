@@ -100,14 +100,14 @@ func (r Run) StillOffered(now time.Time) (Run, error) {
 
 // Claim gives an offered attempt to a worker, on facts of its own: the gate is evaluated again before. It is an error if
 // the attempt is not offered, or the offer has expired.
-func (r Run) Claim(worker string, snapshot SnapshotID, now time.Time) (Run, error) {
+func (r Run) Claim(worker string, s Start, now time.Time) (Run, error) {
 	switch {
 	case !r.Offered():
 		return r, fmt.Errorf("claim run %s: it is %s and not offered", r.ID(), r.Status)
 	case !now.Before(r.Progress.OfferEnd()):
 		return r, fmt.Errorf("claim run %s: the offer has expired", r.ID())
-	case worker == "" || snapshot == "":
-		return r, fmt.Errorf("claim run %s: want a worker and the snapshot its gate is open on, got %q and %q", r.ID(), worker, snapshot)
+	case worker == "" || s.Snapshot == "":
+		return r, fmt.Errorf("claim run %s: want a worker and the snapshot its gate is open on, got %q and %q", r.ID(), worker, s.Snapshot)
 	}
 	next, err := r.move(OnStarted, "claimed by worker "+worker, now)
 	if err != nil {
@@ -115,7 +115,8 @@ func (r Run) Claim(worker string, snapshot SnapshotID, now time.Time) (Run, erro
 	}
 	p, at := &next.Progress, next.UpdatedAt
 	p.StartTries++
-	p.Snapshot, p.Handle, p.StartedAt, p.LastEvaluation = snapshot, Handle(worker), at, at
+	p.Snapshot, p.Degraded = s.Snapshot, s.Degraded
+	p.Handle, p.StartedAt, p.LastEvaluation = Handle(worker), at, at
 	p.PollEnd = at.Add(p.Opening.Limits.PollWindow)
 	p.Offer.Worker, p.Offer.Heartbeat = worker, at
 	return next, nil

@@ -105,6 +105,7 @@ type Progress struct {
 	WaitingSince time.Time `json:"waitingSince,omitzero"`
 
 	Snapshot   SnapshotID `json:"snapshot,omitempty"`
+	Degraded   string     `json:"degraded,omitempty"`   // the preferred sensors that the snapshot lacks, separated by commas
 	Replica    string     `json:"replica,omitempty"`    // the one replica that may handle the job, where there is one
 	StartTries int        `json:"startTries,omitempty"` // start calls made
 	Postponed  int        `json:"postponed,omitempty"`  // start calls that the controller could not make for lack of its own resources
