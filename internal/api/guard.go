@@ -1,6 +1,8 @@
 package api
 
 import (
+	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -147,7 +149,7 @@ func (a *API) finish(w *response, c *call) {
 	took := a.now().Sub(c.since)
 	a.metrics.answered(w.request, w.status, took)
 	traced(w.request, w.status)
-	level := levelOf(w)
+	level := levelOf(w, c.err)
 	if !a.logger.Enabled(w.request.Context(), level) {
 		return
 	}
@@ -163,9 +165,12 @@ func (a *API) finish(w *response, c *call) {
 }
 
 // levelOf keeps the log readable: what failed inside is an error, who was turned away a warning, what an operator did is
-// told, and the stream of readings and reads only to those who look closely.
-func levelOf(w *response) slog.Level {
+// told, and the stream of readings and reads only to those who look closely. A client that did not wait for its answer is
+// no failure.
+func levelOf(w *response, err error) slog.Level {
 	switch {
+	case errors.Is(err, context.Canceled) && w.request.Context().Err() != nil:
+		return slog.LevelInfo
 	case w.status >= http.StatusInternalServerError:
 		return slog.LevelError
 	case w.status == http.StatusUnauthorized || w.status == http.StatusForbidden:

@@ -172,6 +172,17 @@ func TestPanicIsAnsweredAndLogged(t *testing.T) {
 	}
 }
 
+func TestClientThatHasLeftIsNoErrorOfTheServer(t *testing.T) {
+	w := newWorld(t)
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	answer := httptest.NewRecorder()
+	w.api.ServeHTTP(answer, httptest.NewRequestWithContext(gone, "GET", "http://localhost/api/v1/pipelines/orders/gate?date=2026-03-03&wait=30s", nil))
+	if log := w.log.String(); answer.Code != http.StatusServiceUnavailable || !strings.Contains(log, "context canceled") || strings.Contains(log, "ERROR") {
+		t.Errorf("answered %d, and the log says %s", answer.Code, log)
+	}
+}
+
 func TestInnerErrorsStayInside(t *testing.T) {
 	w := newWorld(t)
 	w.Check(w.Store.Close())
