@@ -111,14 +111,20 @@ func (a *app) runChild(x execution, lease *client.Lease, signals *signals) (chil
 	// The kernel sends the parent-death signal when the thread that started the child ends, so that thread must stay.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	tail := &tail{}
-	cmd := &exec.Cmd{Path: x.program, Args: x.argv, Env: a.childEnv(x, lease), Stdin: a.stdin, SysProcAttr: childAttributes(), WaitDelay: drainLimit}
+	tail, group := &tail{}, ownGroup()
+	cmd := &exec.Cmd{Path: x.program, Args: x.argv, Env: a.childEnv(x, lease), Stdin: a.stdin, SysProcAttr: childAttributes(group), WaitDelay: drainLimit}
 	a.connect(cmd, tail)
 	if err := cmd.Start(); err != nil {
 		return childEnd{}, err
 	}
-	signals.forward(cmd.Process)
-	defer signals.forward(nil)
+	signals.forward(cmd.Process, group)
+	defer signals.forward(nil, false)
+	if group {
+		// Without a guard, the command alone dies with exec.
+		if ended, err := guardGroup(cmd.Process.Pid); err == nil {
+			defer ended()
+		}
+	}
 	over := make(chan struct{})
 	defer close(over)
 	if lease != nil {
@@ -127,7 +133,7 @@ func (a *app) runChild(x execution, lease *client.Lease, signals *signals) (chil
 			select {
 			case <-lease.Lost():
 				a.note("%v; stopping %s", lease.Why(), x.argv[0])
-				_ = stopChild(cmd.Process) // it may have just ended
+				_ = stopChild(cmd.Process, group) // it may have just ended
 			case <-over:
 			}
 		}()

@@ -18,6 +18,7 @@ type signals struct {
 	mu     sync.Mutex
 	first  syscall.Signal // that came while there was no command
 	child  *os.Process
+	group  bool // the child has a process group of its own
 	cancel context.CancelFunc
 }
 
@@ -47,7 +48,7 @@ func (s *signals) handle(sig os.Signal) {
 	}
 	if s.child != nil {
 		if !s.terminal || !fromTerminal(number) {
-			_ = s.child.Signal(sig) // it may have just ended
+			_ = signalChild(s.child, s.group, number) // it may have just ended
 		}
 		return
 	}
@@ -71,11 +72,11 @@ func (s *signals) cancels(ctx context.Context) (context.Context, context.CancelF
 	return ctx, cancel
 }
 
-// forward passes signals on to a process from now on; nil: to none.
-func (s *signals) forward(to *os.Process) {
+// forward passes signals on to a process, or its group, from now on; nil: to none.
+func (s *signals) forward(to *os.Process, group bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.child = to
+	s.child, s.group = to, group
 }
 
 // caught is the first signal that came while there was no command; 0 if none did.

@@ -251,6 +251,7 @@ func (d *daemon) begun(setup, script string) (*exec.Cmd, int) {
 	d.Helper()
 	cmd := d.command("exec", "orders", "--date", execDay, "--", "sh", "-c", setup+"echo $$ >"+d.path("started")+"; mv "+d.path("started")+" "+d.path("pid")+"; "+script)
 	cmd.Stderr = os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // without a terminal, as under cron
 	if err := cmd.Start(); err != nil {
 		d.Fatal(err)
 	}
@@ -260,16 +261,27 @@ func (d *daemon) begun(setup, script string) (*exec.Cmd, int) {
 			_ = cmd.Wait()
 		}
 	})
+	return cmd, d.pid("pid")
+}
+
+// pid waits until a file has the id of a process.
+func (d *daemon) pid(file string) int {
+	d.Helper()
 	pid := 0
 	until(d.T, "the command runs", func() bool {
-		text, err := os.ReadFile(d.path("pid"))
-		if err != nil {
+		text, err := os.ReadFile(d.path(file))
+		if err != nil || !strings.HasSuffix(string(text), "\n") {
 			return false
 		}
 		_, err = fmt.Sscan(string(text), &pid)
 		return err == nil
 	})
-	return cmd, pid
+	return pid
+}
+
+// waitsForProgram is the part of a script that waits for a program, whose process id is in the file program.
+func (d *daemon) waitsForProgram() string {
+	return "sh -c 'echo $$ >" + d.path("program") + "; exec sleep 60'; echo not reached"
 }
 
 func TestExecPassesSignalsOn(t *testing.T) {
@@ -287,17 +299,35 @@ func TestExecPassesSignalsOn(t *testing.T) {
 	}
 }
 
+func TestStoppedExecStopsWhatItsScriptHasStarted(t *testing.T) {
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		t.Skip("elsewhere the command shares the process group of exec")
+	}
+	d := execGround(t, "")
+	cmd, _ := d.begun("", d.waitsForProgram())
+	program := d.pid("program")
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // its state says how
+	if code := cmd.ProcessState.ExitCode(); code != exitBySignal+int(syscall.SIGTERM) {
+		t.Errorf("exit code %d", code)
+	}
+	until(t, "the program is gone", func() bool { return gone(program) })
+}
+
 func TestKilledExecTakesItsCommandAlong(t *testing.T) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		t.Skip("only Linux has a parent-death signal")
 	}
 	d := execGround(t, "")
-	cmd, pid := d.begun("", "while :; do sleep 0.05; done")
+	cmd, pid := d.begun("", d.waitsForProgram())
+	program := d.pid("program")
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // it was killed
-	until(t, "the command is gone", func() bool { return gone(pid) })
+	until(t, "the command and what it started are gone", func() bool { return gone(pid) && gone(program) })
 	if got := d.exec("echo again"); got.code != 101 {
 		t.Errorf("until its heartbeat is missed the attempt is held: %+v", got)
 	}

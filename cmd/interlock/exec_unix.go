@@ -23,4 +23,12 @@ func fromTerminal(s syscall.Signal) bool {
 	return s == syscall.SIGINT || s == syscall.SIGQUIT || s == syscall.SIGWINCH
 }
 
-func stopChild(p *os.Process) error { return p.Signal(syscall.SIGTERM) }
+// signalChild sends a signal to the command, or to all of its process group.
+func signalChild(p *os.Process, group bool, s syscall.Signal) error {
+	if group {
+		return syscall.Kill(-p.Pid, s)
+	}
+	return p.Signal(s)
+}
+
+func stopChild(p *os.Process, group bool) error { return signalChild(p, group, syscall.SIGTERM) }

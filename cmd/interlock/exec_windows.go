@@ -14,4 +14,6 @@ func ends(syscall.Signal) bool { return true }
 
 func fromTerminal(syscall.Signal) bool { return true }
 
-func stopChild(p *os.Process) error { return p.Kill() }
+func signalChild(p *os.Process, _ bool, s syscall.Signal) error { return p.Signal(s) }
+
+func stopChild(p *os.Process, _ bool) error { return p.Kill() }

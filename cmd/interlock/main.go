@@ -42,6 +42,9 @@ func main() {
 	if len(os.Args) == 2 && os.Args[1] == command.KeeperArg {
 		os.Exit(command.Keep())
 	}
+	if guards(os.Args[1:]) {
+		return
+	}
 	if len(os.Args) > 1 && os.Args[1] == demo.JobCommand {
 		os.Exit(demo.Job(os.Args[2:], os.Stdout, os.Stderr))
 	}

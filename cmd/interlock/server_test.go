@@ -27,6 +27,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == command.KeeperArg {
 		os.Exit(command.Keep())
 	}
+	if guards(os.Args[1:]) {
+		return
+	}
 	os.Exit(m.Run())
 }
 
