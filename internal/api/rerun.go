@@ -17,7 +17,7 @@ type RerunRequest struct {
 	Schedule   string `json:"schedule,omitempty" doc:"As in the path."`
 	Date       string `json:"date,omitempty" doc:"As in the path."`
 	Force      bool   `json:"force,omitempty" doc:"Skip circuit breaker, budget, calendar and the check for a running job; open the run if it does not exist."`
-	BypassGate bool   `json:"bypassGate,omitempty" doc:"Start whatever the gate says."`
+	BypassGate bool   `json:"bypassGate,omitempty" doc:"Start whatever the gate says. With force, also in place of an attempt that waits for its gate: that one ends in the same commit, and the deadlines stay armed."`
 	Asked
 }
 

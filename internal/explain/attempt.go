@@ -55,7 +55,17 @@ func Attempts(r run.Run, log []store.JobEntry, events []event.Event) []Attempt {
 		}
 	}
 	at(r.Attempt).latest(r)
+	for i := range attempts[:max(0, len(attempts)-1)] {
+		attempts[i].replaced(attempts[i+1])
+	}
 	return attempts
+}
+
+// replaced ends an attempt that never started its job, and of which nothing else says when it ended: the next one took its place.
+func (a *Attempt) replaced(next Attempt) {
+	if a.EndedAt.IsZero() && a.StartedAt.IsZero() {
+		a.EndedAt = next.OpenedAt
+	}
 }
 
 // refused ends an earlier attempt whose job was never started: its last line in the job log is the refusal.

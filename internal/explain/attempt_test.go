@@ -29,3 +29,14 @@ func TestAttemptWhoseStartWasRefusedHasEnded(t *testing.T) {
 		}
 	}
 }
+
+func TestAttemptThatWasReplacedEndsWhereTheNextOneOpened(t *testing.T) {
+	at := time.Date(2026, 3, 3, 6, 0, 0, 0, time.UTC)
+	got := explain.Attempts(run.Run{Attempt: 2, Progress: run.Progress{Opening: run.Opening{At: at}}}, nil, nil)
+	if a := got[0]; !a.EndedAt.Equal(at) || a.Result != "" {
+		t.Errorf("attempt 1: %+v", a)
+	}
+	if a := got[1]; !a.EndedAt.IsZero() {
+		t.Errorf("attempt 2: %+v", a)
+	}
+}

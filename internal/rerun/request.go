@@ -11,7 +11,8 @@ import (
 // Request is an operator's wish for another attempt. Who asked and why go into the attempt's Opening;
 // they do not change the answer.
 type Request struct {
-	Force bool // skips breaker, budget and a job that still runs, and opens a run that was never there
+	Force      bool // skips breaker, budget and a job that still runs, and opens a run that was never there
+	BypassGate bool // the gate counts as open; with Force, also in place of an attempt that waits for it
 }
 
 // Facts are what a request is judged by.
@@ -34,10 +35,14 @@ type Seen struct {
 // running again only produces the same output. Force skips breaker, budget and a job that still runs, and
 // opens a run that does not exist. It repeats a run of an excluded period, which somebody has wanted before,
 // but what the calendar suppressed is revived by a forced trigger alone; and nothing opens a second attempt
-// beside an open one.
+// beside an open one. With BypassGate as well, it replaces an attempt that waits for its gate or its backoff:
+// that one has started nothing.
 func Decide(q Request, f Facts, b Budget, now time.Time) Verdict {
 	r := f.Run
 	exists := r.Status != ""
+	if r.Status == run.Pending && r.Progress.WaitingSince.IsZero() && q.Force && q.BypassGate {
+		return accept(now, "forced, in place of attempt %d, which had not started", r.Attempt)
+	}
 	if r.Status.Open() {
 		return reject(AlreadyOpen, "attempt %d is %s; wait for it or cancel it", r.Attempt, r.Status)
 	}

@@ -50,6 +50,27 @@ func TestRequestIsAnsweredByItsFirstObstacle(t *testing.T) {
 	}
 }
 
+func TestOnlyAnAttemptThatWaitsForItsGateIsReplaced(t *testing.T) {
+	queued := state(run.Pending, 1)
+	queued.Progress.WaitingSince = noon
+	for name, c := range map[string]struct {
+		run  run.Run
+		q    rerun.Request
+		open bool
+	}{
+		"waiting":             {state(run.Pending, 1), rerun.Request{Force: true, BypassGate: true}, true},
+		"without a bypass":    {state(run.Pending, 1), rerun.Request{Force: true}, false},
+		"without force":       {state(run.Pending, 1), rerun.Request{BypassGate: true}, false},
+		"waiting for a slot":  {queued, rerun.Request{Force: true, BypassGate: true}, false},
+		"start call was made": {state(run.Triggering, 1), rerun.Request{Force: true, BypassGate: true}, false},
+		"running":             {state(run.Running, 1), rerun.Request{Force: true, BypassGate: true}, false},
+	} {
+		if got := rerun.Decide(c.q, rerun.Facts{Run: c.run}, rerun.Budget{}, noon); got.Open != c.open {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
 func TestOnlyNewDataCountsAsChanged(t *testing.T) {
 	then := []rerun.Seen{
 		{Sensor: "a", Content: "1"},

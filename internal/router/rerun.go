@@ -136,7 +136,7 @@ func (h *requestHandler) judge(ctx context.Context, e *catalog.Entry, row store.
 	if err != nil {
 		return rerun.Verdict{}, err
 	}
-	return rerun.Decide(rerun.Request{Force: q.Force}, facts, rerun.BudgetsOf(e.Job).For(old, run.CauseManual), now), nil
+	return rerun.Decide(rerun.Request{Force: q.Force, BypassGate: q.BypassGate}, facts, rerun.BudgetsOf(e.Job).For(old, run.CauseManual), now), nil
 }
 
 // facts are what speaks for and against another attempt; of a forced one, what force does not skip.
@@ -192,7 +192,25 @@ func (h *requestHandler) accept(b *store.Batch, e *catalog.Entry, key run.Key, o
 	if old.Status == "" {
 		return h.begin(b, e, key, o, now)
 	}
+	if old.Status == run.Pending {
+		return h.replace(b, e, old, o, now)
+	}
 	return h.further(b, e, old, o, now)
+}
+
+// replace puts attempt+1 of a run whose attempt waits into b. That attempt ends in the same commit, so that the run is never
+// without one: its deadlines stay armed, and a failure leaves it waiting.
+func (h *requestHandler) replace(b *store.Batch, e *catalog.Entry, old run.Run, o order, now time.Time) (run.Run, error) {
+	ended, err := old.Cancel(o.by, o.reason, run.NothingLeft, now)
+	if err != nil {
+		return run.Run{}, err
+	}
+	next, err := ended.NextAttempt(h.opening(e, o, now))
+	if err != nil {
+		return run.Run{}, err
+	}
+	announce(b, e, old, next, o, now)
+	return next, nil
 }
 
 // reject puts the answer to a request that is turned down into b.

@@ -223,6 +223,32 @@ func TestOnlyABypassSkipsTheGate(t *testing.T) {
 	}
 }
 
+// The attempt that waits ends in the commit that opens the next, so nothing sees the run as cancelled, and a refusal leaves it
+// waiting.
+func TestForcedBypassStartsAWaitingRunWithoutCancellingIt(t *testing.T) {
+	w := newWorld(t, orders)
+	w.Write("orders", "arrival", "status=ready", "n=1")
+	w.expect(day3, "PENDING 1")
+	q := router.RerunRequest{ID: "1", Pipeline: "orders", Period: w.Period("2026-03-03"), Force: true, BypassGate: true}
+	_, err := w.Router.Pause(ctx, "orders", store.Pause{By: "ada", Why: "audit"}, w.Now())
+	w.Check(err)
+	if answer := w.rerun(q); answer.Accepted {
+		t.Errorf("accepted while paused: %+v", answer)
+	}
+	w.expect(day3, "PENDING 1")
+	w.Check(w.Router.Resume(ctx, "orders", "ada", "done", w.Now()))
+	w.Settle()
+	q.ID = "2"
+	if answer := w.rerun(q); !answer.Accepted || answer.Attempt != 2 {
+		t.Fatalf("answered %+v", answer)
+	}
+	w.expect(day3, "RUNNING 2")
+	if o := w.run(day3).Progress.Opening; !o.GateBypassed || !o.Forced || o.By != "ada" {
+		t.Errorf("recorded: %+v", o)
+	}
+	same(t, "cancellations", 0, len(w.told(event.RunCancelled)))
+}
+
 func TestRequestAskedTwiceIsAnsweredTwiceAndSentTwiceOnce(t *testing.T) {
 	w := completed(t)
 	first := w.rerun(ask(w, "1"))
