@@ -84,6 +84,7 @@ type Explanation struct {
 	Reasons   []string   `json:"reasons"` // why it stands so, most important first
 	Opens     []string   `json:"opens"`   // what would open it, most direct first
 	Said      Said       `json:"said"`    // summary, reasons and opens with their codes and parameters
+	Next      Next       `json:"next"`    // whether it goes on automatically
 	DryRun    bool       `json:"dryRun"`
 	Run       *Run       `json:"run"`
 	Budgets   Budgets    `json:"budgets"`
@@ -103,6 +104,14 @@ type Said struct {
 	Summary Reason   `json:"summary"`
 	Reasons []Reason `json:"reasons"`
 	Opens   []Reason `json:"opens"`
+}
+
+// Next says whether a run goes on automatically, and if not, what a person can do.
+type Next struct {
+	By     string     `json:"by"`     // start, time, data, slot, worker, job; operator: it does not go on automatically; nothing: it is done
+	At     *time.Time `json:"at"`     // when it goes on; nil if that is unknown
+	Until  *time.Time `json:"until"`  // when it stops waiting; nil if it does not
+	Action *string    `json:"action"` // resume, trigger, rerun, job-complete or exec; nil if there is none
 }
 
 // Line is a line of an explanation.
@@ -129,7 +138,7 @@ type Silenced struct {
 type Shown struct {
 	Live     bool      `json:"live"` // as they stand now, rather than what the run started on
 	At       time.Time `json:"at"`
-	Open     bool      `json:"open"`
+	Open     bool      `json:"open"` // the run starts, or started, on it
 	Outcome  string    `json:"outcome"`
 	Bypassed bool      `json:"bypassed"`
 	Rules    []Rule    `json:"rules"`

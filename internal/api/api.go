@@ -95,6 +95,7 @@ type API struct {
 	ids      *ids
 	metrics  *metrics
 	ledger   *trend.Ledger
+	p90s     p90s
 	streams  *streams
 	quotas   *quotas
 	permits  Callbacks

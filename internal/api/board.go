@@ -1,11 +1,15 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/attention"
+	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sla"
@@ -15,14 +19,18 @@ import (
 
 // BoardItem is a deadline that matters now.
 type BoardItem struct {
-	State      string     `json:"state" enum:"overdue,at-risk,on-track" doc:"overdue: it has passed, and the run has not completed. at-risk: by the p90 of its durations the run completes after it."`
+	State      string     `json:"state" enum:"overdue,at-risk,on-track" doc:"overdue: it has passed, and the run has not completed. at-risk: it has warned, the run failed or is held, or by the p90 of its durations the run completes after it."`
 	Pipeline   string     `json:"pipeline"`
 	Schedule   string     `json:"schedule"`
 	Date       string     `json:"date"`
 	Owner      string     `json:"owner"`
+	Kind       string     `json:"kind" enum:"absolute,relative" doc:"relative: it counts from the first reading of the start condition."`
+	Critical   bool       `json:"critical"`
+	Warned     bool       `json:"warned"`
+	WarnAt     *time.Time `json:"warnAt"`
 	BreachAt   time.Time  `json:"breachAt"`
 	Phase      *string    `json:"phase" doc:"Of the run; null if none has opened."`
-	ExpectedAt *time.Time `json:"expectedAt" doc:"When the run completes by the p90 of its durations; null if it is overdue or has no past."`
+	ExpectedAt *time.Time `json:"expectedAt" doc:"When the run completes by the p90 of its durations; null if it is overdue, does not go on automatically, or has no past."`
 }
 
 // Board is the deadlines that matter now.
@@ -32,90 +40,154 @@ type Board struct {
 	More  bool        `json:"more" doc:"More deadlines are armed than are listed."`
 }
 
-// What a board shows: how far ahead, and the past that it expects the same of.
+// What a board shows: how far ahead, and the past that it expects the same of. The p90 of a pipeline is computed again after
+// boardFresh.
 const (
 	boardAhead = 48 * time.Hour
 	boardDays  = 30
+	boardFresh = 5 * time.Minute
 )
 
-func (a *API) deadlineBoard(ctx context.Context, _ *struct{}) (*output[Board], error) {
+func (a *API) deadlineBoard(ctx context.Context, in *struct {
+	Pipeline string `query:"pipeline" doc:"Only this pipeline's."`
+},
+) (*output[Board], error) {
 	now, who := a.now(), whoOf(ctx)
+	only, p := parseID(who, in.Pipeline)
+	if p != nil {
+		return nil, p
+	}
+	if only != "" {
+		if _, err := a.row(ctx, only); err != nil {
+			return nil, err
+		}
+	}
 	out := Board{At: now.UTC(), Items: []BoardItem{}}
-	needs, err := a.needs(ctx, "", now)
+	late, err := attention.LateRuns(ctx, attention.Sources{Store: a.store.records, Catalog: a.catalog}, only, now)
 	if err != nil {
 		return nil, err
 	}
-	for _, item := range needs {
-		if item.Kind == attention.Overdue && who.sees(item.Pipeline) {
-			out.Items = append(out.Items, BoardItem{
-				State: "overdue", Pipeline: string(item.Pipeline), Schedule: string(item.Schedule), Date: item.Period.String(), Owner: a.ownerOf(item.Pipeline),
-				BreachAt: item.Since.UTC(), Phase: text(item.Reason.Param("phase")),
-			})
+	for _, d := range late {
+		if who.sees(d.Key.Pipeline) {
+			out.Items = append(out.Items, a.boardItem("overdue", d.Deadline, d.Run, now))
 		}
 	}
-	page, err := a.store.records.Deadlines(ctx, store.DeadlineQuery{State: string(sla.Armed), From: now, To: now.Add(boardAhead), Limit: store.MaxPage})
+	slices.SortStableFunc(out.Items, func(a, b BoardItem) int { return a.BreachAt.Compare(b.BreachAt) })
+	page, err := a.store.records.Deadlines(ctx, store.DeadlineQuery{Pipeline: only, State: string(sla.Armed), From: now, To: now.Add(boardAhead), Limit: store.MaxPage})
 	if err != nil {
 		return nil, fmt.Errorf("read deadlines: %w", err)
 	}
 	out.More = page.Next != ""
+	ahead, err := a.ahead(ctx, page.Items, now)
+	out.Items = append(out.Items, ahead...)
+	return answer(out), err
+}
+
+func (a *API) boardItem(state string, d store.Deadline, r run.Run, now time.Time) BoardItem {
+	id := d.Key.Pipeline
+	v := BoardItem{
+		State: state, Pipeline: string(id), Schedule: string(d.Key.Schedule), Date: d.Key.Period.String(), Owner: a.ownerOf(id),
+		Kind: string(d.Kind), Critical: d.Critical, Warned: d.Warned, WarnAt: instant(d.WarnAt), BreachAt: d.BreachAt.UTC(),
+	}
+	if r.Status != "" {
+		v.Phase = text(r.Phase(now))
+	}
+	return v
+}
+
+// ahead lists deadlines that are still to come, soonest first.
+func (a *API) ahead(ctx context.Context, due []store.Deadline, now time.Time) ([]BoardItem, error) {
+	who := whoOf(ctx)
 	var keys []run.Key
-	for _, d := range page.Items {
+	for _, d := range due {
 		keys = append(keys, d.Key)
 	}
 	runs, err := a.store.RunsAt(ctx, keys)
 	if err != nil {
 		return nil, fmt.Errorf("read runs: %w", err)
 	}
-	p90 := map[pipeline.ID]time.Duration{}
-	for _, d := range page.Items {
+	var out []BoardItem
+	for _, d := range due {
 		if !who.sees(d.Key.Pipeline) {
 			continue
 		}
-		item, err := a.ahead(ctx, d, runs[d.Key], p90, now)
+		r := runs[d.Key]
+		v := a.boardItem("on-track", d, r, now)
+		expected, err := a.expectedEnd(ctx, d.Key, r, now)
 		if err != nil {
 			return nil, err
 		}
-		out.Items = append(out.Items, item)
+		v.ExpectedAt = instant(expected)
+		if d.Warned || stuck(r, now) || expected.After(d.BreachAt) {
+			v.State = "at-risk"
+		}
+		out = append(out, v)
 	}
-	return answer(out), nil
+	slices.SortStableFunc(out, func(a, b BoardItem) int { return cmp.Compare(a.BreachAt.UnixNano(), b.BreachAt.UnixNano()) })
+	return out, nil
 }
 
-// ahead is a deadline that is still to come. The p90 of each pipeline is read once.
-func (a *API) ahead(ctx context.Context, d store.Deadline, r run.Run, p90 map[pipeline.ID]time.Duration, now time.Time) (BoardItem, error) {
-	id := d.Key.Pipeline
-	v := BoardItem{
-		State: "on-track", Pipeline: string(id), Schedule: string(d.Key.Schedule), Date: d.Key.Period.String(), Owner: a.ownerOf(id), BreachAt: d.BreachAt.UTC(),
+// stuck says that a run does not go on automatically: it ended without completing, or its start is held.
+func stuck(r run.Run, now time.Time) bool {
+	return r.Status.Ended() && r.Status != run.Completed || r.Status.Open() && r.Phase(now) == run.StartHeld
+}
+
+// expectedEnd is when a run completes if its job takes as long as the p90: from its start, or from when it can start at the
+// earliest. It is zero for a run that does not go on automatically, and without a past.
+func (a *API) expectedEnd(ctx context.Context, key run.Key, r run.Run, now time.Time) (time.Time, error) {
+	e := a.catalog.Current().Get(key.Pipeline)
+	if e == nil || stuck(r, now) {
+		return time.Time{}, nil
 	}
-	if r.Status != "" {
-		v.Phase = text(r.Phase(now))
-	}
-	e := a.catalog.Current().Get(id)
-	if e == nil {
-		return v, nil
-	}
-	if _, known := p90[id]; !known {
-		s, err := trend.Of(ctx, a.store.records, e, boardDays, now)
-		if err != nil {
-			return v, err
-		}
-		p90[id] = s.Took.P90
-	}
-	if p90[id] == 0 {
-		return v, nil
+	p90, err := a.p90s.of(ctx, a.store.records, e, now)
+	if err != nil || p90 == 0 {
+		return time.Time{}, err
 	}
 	begins := now
-	if fire := e.Schedule.FireFor(d.Key.Period); r.Status == "" && fire.After(now) {
+	switch fire := e.Schedule.FireFor(key.Period); {
+	case r.Status == "" && fire.After(now):
 		begins = fire
-	}
-	if r.Status == run.Running {
+	case r.Status == run.Running:
 		begins = r.Progress.StartedAt
+	case r.Status == run.Pending && r.Progress.WindowStart.After(now):
+		begins = r.Progress.WindowStart
 	}
-	expected := begins.Add(p90[id])
+	expected := begins.Add(p90)
 	if expected.Before(now) {
 		expected = now
 	}
-	if v.ExpectedAt = instant(expected); expected.After(d.BreachAt) {
-		v.State = "at-risk"
+	return expected, nil
+}
+
+// p90s keeps how long the jobs of each pipeline take, for a while: a board is asked for often, and weeks of runs are read for it.
+type p90s struct {
+	mu   sync.Mutex
+	kept map[pipeline.ID]keptP90
+}
+
+type keptP90 struct {
+	took time.Duration
+	at   time.Time
+}
+
+func (p *p90s) of(ctx context.Context, s records, e *catalog.Entry, now time.Time) (time.Duration, error) {
+	p.mu.Lock()
+	kept, known := p.kept[e.ID]
+	p.mu.Unlock()
+	if known && now.Sub(kept.at) < boardFresh {
+		return kept.took, nil
 	}
-	return v, nil
+	sum, err := trend.Of(ctx, s, e, boardDays, now)
+	if err != nil {
+		return 0, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.kept == nil {
+		p.kept = map[pipeline.ID]keptP90{}
+	}
+	if sum.Took.P90 > 0 {
+		p.kept[e.ID] = keptP90{sum.Took.P90, now}
+	}
+	return sum.Took.P90, nil
 }

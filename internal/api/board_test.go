@@ -37,3 +37,25 @@ func TestBoardTellsOverdueAtRiskAndOnTrackApart(t *testing.T) {
 		t.Errorf("jobs that take six hours (-want +got):\n%s", diff)
 	}
 }
+
+// A run that failed for good is overdue once its deadline has passed, and nothing is expected of it before.
+func TestBoardHasFailedRunsAndWhatADeadlineIs(t *testing.T) {
+	w := running(t)
+	for range 2 { // the second time there is no retry left
+		w.post("/api/v1/runs/orders/cron/2026-03-04/job", `{"result":"fail","category":"PERMANENT","message":"no such table"}`).object(200)
+		w.Settle()
+		w.Pass(30 * time.Minute)
+	}
+	first := func() any { return w.get("/api/v1/deadlines/board?pipeline=orders").object(200)["items"].([]any)[0] }
+	item := first()
+	for key, want := range map[string]any{"state": "at-risk", "date": "2026-03-04", "phase": "failed", "kind": "absolute", "critical": false, "warned": false, "expectedAt": nil} {
+		if got := at(item, key); got != want {
+			t.Errorf("%s is %v, want %v: %v", key, got, want, item)
+		}
+	}
+	w.Pass(6 * time.Hour)
+	if item := first(); at(item, "state") != "overdue" || at(item, "date") != "2026-03-04" || at(item, "phase") != "failed" {
+		t.Errorf("after its deadline: %v", item)
+	}
+	w.get("/api/v1/deadlines/board?pipeline=nothing").problem(404, "nothing")
+}

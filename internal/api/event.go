@@ -65,6 +65,7 @@ type eventsInput struct {
 	Date     string `query:"date" doc:"With pipeline and schedule: only this run's."`
 	Type     string `query:"type" doc:"Only of this type."`
 	Types    string `query:"types" maxLength:"2000" doc:"Only of these types, separated by commas."`
+	Severity string `query:"severity" enum:"info,warning,critical" doc:"Only those at least this severe."`
 	Since    string `query:"since" doc:"RFC 3339, a period, or how long ago."`
 	From     string `query:"from" doc:"Only from this instant on: RFC 3339, a period, or how long ago."`
 	To       string `query:"to" doc:"Only before this instant; likewise."`

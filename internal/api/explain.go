@@ -25,6 +25,7 @@ type Explanation struct {
 	Reasons   []string      `json:"reasons" doc:"The reasons, most important first."`
 	Opens     []string      `json:"opens" doc:"What would open it, most direct first."`
 	Said      Said          `json:"said" doc:"Summary, reasons and opens with their codes and parameters."`
+	Next      Next          `json:"next" doc:"Whether it goes on automatically."`
 	DryRun    bool          `json:"dryRun"`
 	Run       Maybe[Run]    `json:"run" doc:"null if there is none."`
 	Budgets   Budgets       `json:"budgets" doc:"How many further attempts each cause may open, by the active file."`
@@ -44,6 +45,14 @@ type Said struct {
 	Summary Reason   `json:"summary"`
 	Reasons []Reason `json:"reasons"`
 	Opens   []Reason `json:"opens"`
+}
+
+// Next says whether a run goes on automatically, and if not, what a person can do.
+type Next struct {
+	By     string     `json:"by" enum:"start,time,data,slot,worker,job,operator,nothing" doc:"What it needs to go on: start: its job is about to start. time: at an instant, or a moment from now. data: its rules, or what opens it, must be met. slot: another job of the pipeline must end. worker: a worker must claim it. job: its job must end. operator: it does not go on automatically. nothing: it is done, or its pipeline is not active."`
+	At     *time.Time `json:"at" doc:"When it goes on, if its data stays as it is; null if that is unknown."`
+	Until  *time.Time `json:"until" doc:"When it stops waiting; null if it does not."`
+	Action *string    `json:"action" enum:"resume,trigger,rerun,job-complete,exec" doc:"The most direct action of a person; null if there is none."`
 }
 
 // Line is a line of an explanation.
@@ -78,8 +87,8 @@ type Silenced struct {
 type Shown struct {
 	Live     bool      `json:"live" doc:"The rules now, rather than at the start of the run."`
 	At       time.Time `json:"at"`
-	Open     bool      `json:"open"`
-	Outcome  string    `json:"outcome" enum:"pass,fail,unknown"`
+	Open     bool      `json:"open" doc:"The run starts, or started, on it. Rules that pass while nothing waits for them do not open it."`
+	Outcome  string    `json:"outcome" enum:"pass,fail,unknown" doc:"What the rules alone say."`
 	Bypassed bool      `json:"bypassed" doc:"An operator had the gate skipped."`
 	Rules    []Rule    `json:"rules"`
 
@@ -118,8 +127,8 @@ func (a *API) explanationView(x explain.Explanation) Explanation {
 	v := Explanation{
 		Pipeline: string(x.Key.Pipeline), Schedule: text(x.Key.Schedule), Date: date(x.Key.Period), At: x.At.UTC(),
 		State: string(x.State), Summary: x.Summary, Reasons: append([]string{}, x.Reasons...), Opens: append([]string{}, x.Opens...),
-		Said:   Said{Summary: reasonView(x.Said.Summary), Reasons: views(x.Said.Reasons, reasonView), Opens: views(x.Said.Opens, reasonView)},
-		DryRun: x.DryRun, Attempts: views(x.Attempts, attemptView), JobLog: views(x.Log, jobEntryView),
+		Said: Said{Summary: reasonView(x.Said.Summary), Reasons: views(x.Said.Reasons, reasonView), Opens: views(x.Said.Opens, reasonView)},
+		Next: nextView(x.Next()), DryRun: x.DryRun, Attempts: views(x.Attempts, attemptView), JobLog: views(x.Log, jobEntryView),
 		Reruns: views(x.Reruns, rerunView), Deadlines: views(x.Deadlines, deadlineView), Text: x.Text(),
 		Lines:    views(x.Lines(), func(l explain.Line) Line { return Line{Style: string(l.Style), Text: l.Text} }),
 		Probes:   views(x.Probes, probeView),
@@ -129,9 +138,15 @@ func (a *API) explanationView(x explain.Explanation) Explanation {
 		v.Run, v.Why = some(a.explainedRun(x)), maybeReason(x.Cause())
 	}
 	if x.Gate != nil {
-		v.Gate = some(shownView(*x.Gate))
+		shown := shownView(*x.Gate)
+		shown.Open = x.LetsStart()
+		v.Gate = some(shown)
 	}
 	return v
+}
+
+func nextView(n explain.Next) Next {
+	return Next{By: string(n.By), At: instant(n.At), Until: instant(n.Until), Action: text(n.Action)}
 }
 
 // explainedRun is the run of an explanation. The job of a dry run never ran, so it has no result.

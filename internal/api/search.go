@@ -33,6 +33,7 @@ const (
 // eventFilter is what a list of events is searched for above the store.
 type eventFilter struct {
 	types  map[event.Type]bool // nil: all
+	least  event.Severity      // "": all
 	text   string              // in lower case; "": all
 	from   time.Time
 	to     time.Time
@@ -45,8 +46,11 @@ func (f eventFilter) wants(e event.Event) bool {
 	case f.types != nil && !f.types[e.Type], !f.to.IsZero() && !e.Time.Before(f.to), !f.from.IsZero() && e.Time.Before(f.from):
 		return false
 	}
-	return f.see(e) && (f.text == "" || mentions(e, f.text))
+	return f.see(e) && severe[e.Detail.Severity] >= severe[f.least] && (f.text == "" || mentions(e, f.text))
 }
+
+// severe orders the severities.
+var severe = map[event.Severity]int{event.Info: 1, event.Warning: 2, event.Critical: 3}
 
 // mentions says whether an event has the text, in lower case, in its type, run or message.
 func mentions(e event.Event, text string) bool {
@@ -107,7 +111,7 @@ const slack = 1000
 // eventFilter reads what a list of events is searched for.
 func (a *API) eventFilter(ctx context.Context, in *eventsInput, q *store.EventQuery) (eventFilter, *Problem) {
 	who, now := whoOf(ctx), a.now()
-	f := eventFilter{text: strings.ToLower(strings.TrimSpace(in.Q))}
+	f := eventFilter{least: event.Severity(in.Severity), text: strings.ToLower(strings.TrimSpace(in.Q))}
 	var p *Problem
 	if f.from, p = parseInstant("query.from", in.From, now); p != nil {
 		return f, p
@@ -134,7 +138,7 @@ func (a *API) eventFilter(ctx context.Context, in *eventsInput, q *store.EventQu
 		}
 	}
 	f.see = func(e event.Event) bool { return who.hears(e) && (audit || e.Type != event.Audit) }
-	f.narrow = f.text != "" || f.types != nil || !f.from.IsZero() || !f.to.IsZero()
+	f.narrow = f.text != "" || severe[f.least] > severe[event.Info] || f.types != nil || !f.from.IsZero() || !f.to.IsZero()
 	if f.from.IsZero() {
 		f.from = q.Since
 	}

@@ -34,12 +34,14 @@ func TestEventsAreSearchedOnTheServer(t *testing.T) {
 		"types=PIPELINE_PAUSED&to=" + begin.Add(time.Minute).Format(time.RFC3339): 250,
 		"types=PIPELINE_PAUSED&from=30m":                                          50,
 		"types=PIPELINE_PAUSED&limit=7":                                           300,
+		"types=PIPELINE_PAUSED&severity=info":                                     300,
+		"types=PIPELINE_PAUSED&severity=critical":                                 0,
 	} {
 		if got := count(query); got != want {
 			t.Errorf("%s: %d events, want %d", query, got, want)
 		}
 	}
-	for _, query := range []string{"types=NONSENSE", "from=soon", "to=soon", "from=1h&to=2h"} {
+	for _, query := range []string{"types=NONSENSE", "from=soon", "to=soon", "from=1h&to=2h", "severity=loud"} {
 		w.get("/api/v1/events?" + query).problem(400)
 	}
 }

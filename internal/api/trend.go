@@ -22,16 +22,17 @@ type Durations struct {
 
 // TrendSummary is how the runs of a pipeline went over some days.
 type TrendSummary struct {
-	Pipeline         string    `json:"pipeline"`
-	Owner            string    `json:"owner"`
-	Runs             int       `json:"runs"`
-	Completed        int       `json:"completed"`
-	Open             int       `json:"open" doc:"Runs that have not ended: they count neither as completed nor as failed."`
-	CompletedPercent *float64  `json:"completedPercent" doc:"Of the runs that have ended; null if none has."`
-	Attempts         int       `json:"attempts" doc:"Of all runs together."`
-	Durations        Durations `json:"durations"`
-	Before           Durations `json:"before" doc:"The same over as many days before."`
-	Truncated        bool      `json:"truncated" doc:"There were more runs than the limit; only those of the latest periods count."`
+	Pipeline         string     `json:"pipeline"`
+	Owner            string     `json:"owner"`
+	Runs             int        `json:"runs"`
+	Completed        int        `json:"completed"`
+	Open             int        `json:"open" doc:"Runs that have not ended: they count neither as completed nor as failed."`
+	CompletedPercent *float64   `json:"completedPercent" doc:"Of the runs that have ended; null if none has."`
+	Attempts         int        `json:"attempts" doc:"Of all runs together."`
+	Durations        Durations  `json:"durations"`
+	Before           Durations  `json:"before" doc:"The same over as many days before."`
+	P50ByDay         []*float64 `json:"p50ByDay" doc:"The p50 of each day in seconds, by UTC, oldest first; null for a day without a completed run."`
+	Truncated        bool       `json:"truncated" doc:"There were more runs than the limit; only those of the latest periods count."`
 }
 
 // Trends is how the periods of one pipeline went.
@@ -121,7 +122,7 @@ func (a *API) listTrends(ctx context.Context, in *struct {
 		}
 		out.add(TrendSummary{
 			Pipeline: string(e.ID), Owner: e.Owner, Runs: s.Runs, Completed: s.Completed, Open: s.Open, CompletedPercent: percent(s.Completed, s.Runs-s.Open), Attempts: s.Attempts,
-			Durations: durationsView(s.Took), Before: durationsView(s.Before), Truncated: s.Truncated,
+			Durations: durationsView(s.Took), Before: durationsView(s.Before), P50ByDay: views(s.Days, p50Of), Truncated: s.Truncated,
 		})
 	}
 	return answer(out), nil
@@ -147,6 +148,15 @@ func (a *API) getTrends(ctx context.Context, in *struct {
 		Days: views(t.Days, trendDayView), Periods: views(t.Runs, trendRunView), Drift: views(t.Drift, driftView),
 		Sensors: list(store.Page[trend.Arrivals]{Items: t.Sensors}, func(s trend.Arrivals) bool { return who.sees(s.Pipeline) }, arrivalsView).Items,
 	}), nil
+}
+
+// p50Of is the p50 of a day; nil without a completed run.
+func p50Of(d trend.Durations) *float64 {
+	if d.Count == 0 {
+		return nil
+	}
+	seconds := d.P50.Seconds()
+	return &seconds
 }
 
 func durationsView(d trend.Durations) Durations {

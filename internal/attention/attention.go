@@ -100,7 +100,7 @@ const LongPause = 24 * time.Hour
 
 // List lists what needs a person, most pressing first: of one pipeline, or of all and the server if only is "".
 func List(ctx context.Context, s Sources, only pipeline.ID, now time.Time) ([]Item, error) {
-	l := &look{Sources: s, only: only, now: now, open: map[pipeline.ID][]run.Run{}, ended: map[pipeline.ID]run.Run{}, named: map[run.Key]bool{}}
+	l := newLook(s, only, now)
 	for _, step := range []func(context.Context) error{l.read, l.standing, l.failed, l.overdue, l.missing, l.files, l.undelivered, l.pauses} {
 		if err := step(ctx); err != nil {
 			return nil, fmt.Errorf("list what needs attention: %w", err)
@@ -120,6 +120,10 @@ type look struct {
 	ended map[pipeline.ID]run.Run // the runs of the latest periods that have ended, as far as they were read
 	named map[run.Key]bool        // runs that already have an item
 	items []Item
+}
+
+func newLook(s Sources, only pipeline.ID, now time.Time) *look {
+	return &look{Sources: s, only: only, now: now, open: map[pipeline.ID][]run.Run{}, ended: map[pipeline.ID]run.Run{}, named: map[run.Key]bool{}}
 }
 
 func (l *look) add(i Item) {

@@ -142,18 +142,34 @@ func (l *look) all() []pipeline.ID {
 	return ids
 }
 
-// overdue lists the runs whose deadline has passed and that have not completed.
-func (l *look) overdue(ctx context.Context) error {
-	due := map[run.Key]store.Deadline{}
+// Late is a deadline that has passed, and the run that has not completed; without a Status if none has opened.
+type Late struct {
+	store.Deadline
+	Run run.Run
+}
+
+// LateRuns lists the deadlines that have passed and whose runs have not completed, held and failed ones included: of one pipeline,
+// or of all if only is "". One that a later period of its pipeline has left behind is history.
+func LateRuns(ctx context.Context, s Sources, only pipeline.ID, now time.Time) ([]Late, error) {
+	l := newLook(s, only, now)
+	if err := l.read(ctx); err != nil {
+		return nil, err
+	}
+	return l.late(ctx)
+}
+
+// late lists the deadlines that have passed and whose runs have not completed.
+func (l *look) late(ctx context.Context) ([]Late, error) {
+	var due []store.Deadline
 	q := store.DeadlineQuery{Pipeline: l.only, From: l.now.Add(-lookBack), To: l.now, Limit: store.MaxPage}
 	for {
 		page, err := l.Store.Deadlines(ctx, q)
 		if err != nil {
-			return fmt.Errorf("read deadlines: %w", err)
+			return nil, fmt.Errorf("read deadlines: %w", err)
 		}
 		for _, d := range page.Items {
 			if d.DoneAt.IsZero() && (d.State == sla.Breached || d.State == sla.Armed) && l.Catalog.Current().Get(d.Key.Pipeline) != nil {
-				due[d.Key] = d
+				due = append(due, d)
 			}
 		}
 		if q.Cursor = page.Next; q.Cursor == "" {
@@ -161,41 +177,56 @@ func (l *look) overdue(ctx context.Context) error {
 		}
 	}
 	var keys []run.Key
-	for key := range due {
-		passed, err := l.passed(ctx, key)
+	var current []store.Deadline
+	for _, d := range due {
+		passed, err := l.passed(ctx, d.Key)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if !passed && !l.named[key] {
-			keys = append(keys, key)
+		if !passed {
+			keys, current = append(keys, d.Key), append(current, d)
 		}
 	}
 	if len(keys) == 0 {
-		return nil
+		return nil, nil
 	}
 	runs, err := l.Store.RunsAt(ctx, keys)
 	if err != nil {
-		return fmt.Errorf("read overdue runs: %w", err)
+		return nil, fmt.Errorf("read overdue runs: %w", err)
 	}
-	for _, key := range keys {
-		l.addOverdue(due[key], runs[key])
+	var out []Late
+	for _, d := range current {
+		if r := runs[d.Key]; r.Status != run.Completed && r.Status != run.Cancelled {
+			out = append(out, Late{d, r})
+		}
+	}
+	return out, nil
+}
+
+// overdue lists the runs whose deadline has passed and that have not completed, unless they are listed for another reason.
+func (l *look) overdue(ctx context.Context) error {
+	late, err := l.late(ctx)
+	if err != nil {
+		return err
+	}
+	for _, d := range late {
+		if !l.named[d.Key] {
+			l.addOverdue(d)
+		}
 	}
 	return nil
 }
 
-func (l *look) addOverdue(d store.Deadline, r run.Run) {
+func (l *look) addOverdue(d Late) {
 	severity := Critical
 	deadline := reason.At("deadline", d.BreachAt)
-	switch {
-	case r.Status == run.Completed || r.Status == run.Cancelled:
-	case r.Status == "":
+	if d.Run.Status == "" {
 		l.add(about(d.Key, Overdue, severity, reason.New("overdue", "it was due by {deadline}, and no run has opened", deadline, reason.Str("phase", "missing")),
 			d.BreachAt, Action{"trigger", fmt.Sprintf("interlock trigger %s --date %s", d.Key.Pipeline, d.Key.Period)}))
-	default:
-		phase := r.Phase(l.now)
-		l.add(about(d.Key, Overdue, severity, reason.New("overdue", "it was due by {deadline} and is {phase}", deadline, reason.Str("phase", phase)),
-			d.BreachAt, explained(d.Key)))
+		return
 	}
+	l.add(about(d.Key, Overdue, severity, reason.New("overdue", "it was due by {deadline} and is {phase}", deadline, reason.Str("phase", d.Run.Phase(l.now))),
+		d.BreachAt, explained(d.Key)))
 }
 
 // maxMissed is how many reports of missed fires are read.

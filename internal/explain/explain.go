@@ -102,6 +102,8 @@ type Explanation struct {
 	Deadlines []store.Deadline
 	Silenced  []Silenced        // in the order of their first alert
 	Probes    []prober.Standing // those whose answers its gate reads now, in the order of its rules
+
+	opensAt time.Time // when the schedule opens a period that has no run; zero where it does not
 }
 
 // Said is what an explanation says, as codes with parameters.

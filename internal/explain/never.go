@@ -113,6 +113,7 @@ func (l *look) noFire(ctx context.Context) error {
 		}
 	case fire.After(l.now):
 		l.sum("opens-at", "the schedule opens this run %s", l.when(fire))
+		l.x.opensAt = fire
 		return nil
 	case fire.Before(l.horizon()):
 		l.sum("before-first-version", "its fire at %s came before the pipeline was first accepted, %s", reason.On("fire", fire), l.when(l.horizon()))
@@ -127,8 +128,11 @@ func (l *look) noFire(ctx context.Context) error {
 		case fire.Before(l.row.AcceptedAt):
 			l.sum("before-this-version", "its fire at %s came before this version of the file was accepted, %s", reason.On("fire", fire), l.when(l.row.AcceptedAt))
 			l.because("no-past", "an edit does not open past periods")
-		default:
+		case fire.After(l.row.FiredThrough):
 			l.sum("opening", "its fire at %s has not opened the run yet", reason.On("fire", fire))
+			return nil
+		default:
+			l.sum("missed", "its fire at %s opened no run", reason.On("fire", fire))
 		}
 	}
 	l.trigger()
@@ -211,6 +215,9 @@ func (l *look) unopened(at time.Time) {
 // trigger names the command that opens the run, where nothing else does.
 func (l *look) trigger() {
 	l.triggered = true
+	if l.def.Opens != pipeline.ByHand {
+		l.because("not-automatic", "it does not open automatically any more")
+	}
 	l.opens("trigger", "`interlock trigger %s --date %s`", l.key.Pipeline, l.key.Period)
 }
 

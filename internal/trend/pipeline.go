@@ -21,7 +21,8 @@ type Summary struct {
 	Runs, Completed, Attempts int
 	Open                      int // runs that have not ended, and so say nothing yet
 	Took, Before              Durations
-	Truncated                 bool // there were more runs than are looked at
+	Days                      []Durations // of each day, oldest first
+	Truncated                 bool        // there were more runs than are looked at
 }
 
 // Of summarises the last so many days of a pipeline.
@@ -33,9 +34,11 @@ func Of(ctx context.Context, s reader, e *catalog.Entry, days int, now time.Time
 	}
 	sum := Summary{Truncated: more}
 	var lately, before []time.Duration
+	daily := make([][]time.Duration, days)
 	for _, r := range runs {
 		d, done := took(r)
-		if r.Period.Start(e.Schedule.Zone()).Before(since) {
+		start := r.Period.Start(e.Schedule.Zone())
+		if start.Before(since) {
 			if done {
 				before = append(before, d)
 			}
@@ -50,9 +53,14 @@ func Of(ctx context.Context, s reader, e *catalog.Entry, days int, now time.Time
 		}
 		if done {
 			lately = append(lately, d)
+			on := min(int(start.Sub(since)/day), days-1)
+			daily[on] = append(daily[on], d)
 		}
 	}
 	sum.Took, sum.Before = durations(lately), durations(before)
+	for _, took := range daily {
+		sum.Days = append(sum.Days, durations(took))
+	}
 	return sum, nil
 }
 

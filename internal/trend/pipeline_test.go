@@ -58,9 +58,9 @@ func TestSummaryComparesTheDaysWithAsManyBefore(t *testing.T) {
 	ran(t, s, 15*day, time.Second, 1, run.Completed)
 	got, err := trend.Of(ctx, s, e, 7, noon)
 	must(t, err)
+	took := trend.Durations{Count: 11, P50: 5 * time.Minute, P90: 9 * time.Minute, P99: 594 * time.Second, Longest: 10 * time.Minute}
 	want := trend.Summary{
-		Runs: 12, Completed: 11, Attempts: 19,
-		Took:   trend.Durations{Count: 11, P50: 5 * time.Minute, P90: 9 * time.Minute, P99: 594 * time.Second, Longest: 10 * time.Minute},
+		Runs: 12, Completed: 11, Attempts: 19, Took: took, Days: []trend.Durations{6: took}, // all of them today
 		Before: trend.Durations{Count: 1, P50: time.Hour, P90: time.Hour, P99: time.Hour, Longest: time.Hour},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

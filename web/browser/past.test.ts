@@ -82,7 +82,7 @@ for (const days of [30, 90]) {
       await page.locator(".lane").first().waitFor();
       const mine = within("completed", from, from + days * day).filter((p) => !pipeline || p.pipeline === pipeline);
       expect(mine.length).toBeGreaterThan(0);
-      await expect.poll(() => chip(/ completed$/), `completed of ${pipeline || "all"}`).toBe(mine.length);
+      await expect.poll(() => chip(/ completed$/), { message: `completed of ${pipeline || "all"}` }).toBe(mine.length);
     }
     const sum = (texts: string[]) => texts.reduce((n, t) => n + Number(/(\d+) periods/.exec(t)?.[1] ?? 1), 0);
     await visit(page, server, `/?span=${days}d&at=${iso(from)}&q=trial`);

@@ -1488,22 +1488,31 @@ export interface components {
         BoardItem: {
             /** Format: date-time */
             breachAt: string;
+            critical: boolean;
             date: string;
             /**
              * Format: date-time
-             * @description When the run completes by the p90 of its durations; null if it is overdue or has no past.
+             * @description When the run completes by the p90 of its durations; null if it is overdue, does not go on automatically, or has no past.
              */
             expectedAt: string | null;
+            /**
+             * @description relative: it counts from the first reading of the start condition.
+             * @enum {string}
+             */
+            kind: "absolute" | "relative";
             owner: string;
             /** @description Of the run; null if none has opened. */
             phase: string | null;
             pipeline: string;
             schedule: string;
             /**
-             * @description overdue: it has passed, and the run has not completed. at-risk: by the p90 of its durations the run completes after it.
+             * @description overdue: it has passed, and the run has not completed. at-risk: it has warned, the run failed or is held, or by the p90 of its durations the run completes after it.
              * @enum {string}
              */
             state: "overdue" | "at-risk" | "on-track";
+            /** Format: date-time */
+            warnAt: string | null;
+            warned: boolean;
         };
         Bucket: {
             /**
@@ -1927,6 +1936,8 @@ export interface components {
             jobLog: components["schemas"]["JobEntry"][];
             /** @description The text line by line, each with its kind. */
             lines: components["schemas"]["Line"][];
+            /** @description Whether it goes on automatically. */
+            next: components["schemas"]["Next"];
             /** @description What would open it, most direct first. */
             opens: string[];
             pipeline: string;
@@ -2356,6 +2367,28 @@ export interface components {
             items: components["schemas"]["Month"][];
             pipeline: string;
         };
+        Next: {
+            /**
+             * @description The most direct action of a person; null if there is none.
+             * @enum {string|null}
+             */
+            action: "resume" | "trigger" | "rerun" | "job-complete" | "exec" | null;
+            /**
+             * Format: date-time
+             * @description When it goes on, if its data stays as it is; null if that is unknown.
+             */
+            at: string | null;
+            /**
+             * @description What it needs to go on: start: its job is about to start. time: at an instant, or a moment from now. data: its rules, or what opens it, must be met. slot: another job of the pipeline must end. worker: a worker must claim it. job: its job must end. operator: it does not go on automatically. nothing: it is done, or its pipeline is not active.
+             * @enum {string}
+             */
+            by: "start" | "time" | "data" | "slot" | "worker" | "job" | "operator" | "nothing";
+            /**
+             * Format: date-time
+             * @description When it stops waiting; null if it does not.
+             */
+            until: string | null;
+        };
         NextFire: {
             /**
              * Format: date-time
@@ -2681,7 +2714,7 @@ export interface components {
             why: string;
         };
         RerunRequest: {
-            /** @description Start whatever the gate says. */
+            /** @description Start whatever the gate says. With force, also in place of an attempt that waits for its gate: that one ends in the same commit, and the deadlines stay armed. */
             bypassGate?: boolean;
             /** @description As in the path. */
             date?: string;
@@ -3092,13 +3125,17 @@ export interface components {
             degraded: string[];
             /** @description The rules now, rather than at the start of the run. */
             live: boolean;
+            /** @description The run starts, or started, on it. Rules that pass while nothing waits for them do not open it. */
             open: boolean;
             /**
              * Format: date-time
              * @description When a closed gate opens if its data stays as it is; null if time alone does not open it.
              */
             opensAt: string | null;
-            /** @enum {string} */
+            /**
+             * @description What the rules alone say.
+             * @enum {string}
+             */
             outcome: "pass" | "fail" | "unknown";
             /**
              * Format: date-time
@@ -3398,6 +3435,8 @@ export interface components {
              */
             open: number;
             owner: string;
+            /** @description The p50 of each day in seconds, by UTC, oldest first; null for a day without a completed run. */
+            p50ByDay: (number | null)[];
             pipeline: string;
             /** Format: int64 */
             runs: number;
@@ -3968,7 +4007,10 @@ export interface operations {
     };
     "deadline-board": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Only this pipeline's. */
+                pipeline?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -4012,6 +4054,8 @@ export interface operations {
                 type?: string;
                 /** @description Only of these types, separated by commas. */
                 types?: string;
+                /** @description Only those at least this severe. */
+                severity?: "info" | "warning" | "critical";
                 /** @description RFC 3339, a period, or how long ago. */
                 since?: string;
                 /** @description Only from this instant on: RFC 3339, a period, or how long ago. */

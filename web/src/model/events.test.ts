@@ -8,12 +8,11 @@ const event = (id: string, severity: Event["detail"]["severity"]): Event => ({
 });
 
 test("an event that came live and was read as well is shown once", () => {
-  const got = merge([event("3", "info"), event("2", "critical")], [event("2", "critical"), event("1", "warning")], "info");
+  const got = merge([event("3", "info"), event("2", "critical")], [event("2", "critical"), event("1", "warning")]);
   expect(got.map((e) => e.id)).toEqual(["3", "2", "1"]);
-  expect(merge(got, [], "warning").map((e) => e.id)).toEqual(["2", "1"]);
 });
 
-const all: Filter = { type: "", pipeline: "", q: "", from: "", to: "" };
+const all: Filter = { type: "", pipeline: "", q: "", severity: "", from: "", to: "" };
 const noon = Date.parse("2026-03-03T12:00:00Z");
 
 test("a new event is added if it matches every filter", () => {
@@ -22,6 +21,7 @@ test("a new event is added if it matches every filter", () => {
   expect(wants({ ...all, q: "job_f", pipeline: "a" }, e, noon)).toBe(true);
   expect(wants({ ...all, q: "other" }, e, noon)).toBe(false);
   expect([wants({ ...all, from: "1h" }, e, noon), wants({ ...all, from: "24h" }, e, noon)]).toEqual([false, true]);
+  expect([wants({ ...all, severity: "info" }, e, noon), wants({ ...all, severity: "warning" }, e, noon)]).toEqual([true, false]);
   expect(wants({ ...all, to: "2026-03-03T10:00:00Z" }, e, noon)).toBe(false);
 });
 

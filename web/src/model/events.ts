@@ -9,6 +9,7 @@ export interface Filter {
   type: string;
   pipeline: string;
   q: string;
+  severity: string; // at least this severe
   from: string; // an instant, or how long ago
   to: string;
 }
@@ -34,17 +35,17 @@ export function wants(f: Filter, e: Event, now = Date.now()): boolean {
   if (f.type && e["detail-type"] !== f.type) return false;
   if (f.pipeline && e.detail.pipelineId !== f.pipeline) return false;
   if ((f.from && at < instantOf(f.from, now)) || (f.to && at >= instantOf(f.to, now))) return false;
+  if (severities.indexOf(e.detail.severity) < severities.indexOf(f.severity as Severity)) return false;
   const text = [e.detail.message, e["detail-type"], e.detail.pipelineId, e.detail.date].join("\n").toLowerCase();
   return text.includes(f.q.toLowerCase());
 }
 
-/** Events that came live before those that were read, each once, newest first, of that severity and above. */
-export function merge(news: readonly Event[], read: readonly Event[], least: Severity): Event[] {
+/** Events that came live before those that were read, each once, newest first. */
+export function merge(news: readonly Event[], read: readonly Event[]): Event[] {
   const seen = new Set<string>();
-  const from = severities.indexOf(least);
   const out: Event[] = [];
   for (const e of [...news, ...read]) {
-    if (seen.has(e.id) || severities.indexOf(e.detail.severity) < from) continue;
+    if (seen.has(e.id)) continue;
     seen.add(e.id);
     out.push(e);
   }

@@ -3,6 +3,16 @@ import { asks, figure, historyOf, type Rule, type RuleHistory, spark, value, wri
 import { Age, Time } from "./clock";
 import { RuleMark } from "./mark";
 
+/** What time does to a gate: rules that are only preferred, and rules that pass later if their data stays as it is. */
+export function GateTimes({ gate, starts }: { gate: { live?: boolean; outcome: string; preferUntil: string | null; degraded: readonly string[]; opensAt: string | null }; starts: boolean }) {
+  const live = gate.live !== false;
+  if (gate.degraded.length > 0) return <p className="notice">{live ? "Open" : "Started"} without {gate.degraded.join(", ")}, which {gate.degraded.length === 1 ? "is" : "are"} only preferred and {live ? (gate.degraded.length === 1 ? "does" : "do") : "did"} not pass.</p>;
+  if (!live || gate.outcome === "pass") return null;
+  if (gate.opensAt && gate.opensAt === gate.preferUntil) return <p className="hint">{starts ? "Opens" : "The rules pass"} automatically at <Time at={gate.opensAt} />, without the rules that are only preferred.</p>;
+  if (gate.opensAt) return <p className="hint">{starts ? "Opens" : "The rules pass"} automatically at <Time at={gate.opensAt} />, if the data stays as it is.</p>;
+  return null;
+}
+
 interface Props {
   rules: readonly Rule[];
   now: number;

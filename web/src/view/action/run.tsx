@@ -27,6 +27,9 @@ export function useExplanation(k: Key | null): Explanation | undefined {
   return useResource<Explanation>(path, { on: (e) => e.detail.pipelineId === k?.pipeline }).data;
 }
 
+/** What is said of a run that only a person moves on. */
+export const stuck = "Nothing more happens automatically.";
+
 function answered(r: Rerun): string {
   if (!r.accepted) throw new Failure(`Rejected: ${r.why}.`, 409);
   return `Attempt ${r.attempt ?? ""} is open.`;
@@ -65,19 +68,20 @@ export function skipped(x: Pick<Explanation, "run" | "gate">): string[] {
   return all;
 }
 
+/** Whether a run waits for something that a start without the gate does not wait for: not for a slot, nor for the end of a pause. */
+export function canStartAnyway(x: Pick<Explanation, "run" | "dryRun" | "said">): boolean {
+  return x.run?.status === "PENDING" && !x.dryRun && x.run.phase !== "max-active" && x.said.summary.code !== "paused";
+}
+
 /** Starts a run that waits for its gate, without the gate. */
 export function StartAnyway({ k, x }: { k: Key; x: Explanation }) {
   const closed = closing(x.gate);
   return (
     <Ask
       title={`Start ${named(k)} anyway`} submit="Start anyway" danger reason="required"
-      act={async (form, key) => {
-        const reason = field(form, "reason");
-        await act("POST", `${at(k)}/cancel`, { reason });
-        return answered(await act<Rerun>("POST", `${at(k)}/reruns`, { reason, force: true, bypassGate: true }, key));
-      }}
+      act={async (form, key) => answered(await act<Rerun>("POST", `${at(k)}/reruns`, { reason: field(form, "reason"), force: true, bypassGate: true }, key))}
     >
-      <p>Cancels the attempt that waits, and opens one that starts without its gate.</p>
+      <p>Opens an attempt that starts without its gate, in place of the one that waits. Its deadlines stay armed.</p>
       {closed.length > 0 && <ul className="reasons">{closed.map((r, i) => <li key={i}>{ruleText(r)}</li>)}</ul>}
     </Ask>
   );
@@ -167,7 +171,7 @@ export function useRunActions(k: Key, x: Explanation | undefined): { name: strin
   if (open.has(run.status)) {
     const started = run.status === "RUNNING" || run.status === "TRIGGERING";
     const report = started ? [{ name: "Report result…", run: () => ask.open(<Report k={k} attempt={run.attempt} />) }] : [];
-    const anyway = run.status === "PENDING" ? [{ name: "Start anyway…", run: () => ask.open(<StartAnyway k={k} x={x} />) }] : [];
+    const anyway = canStartAnyway(x) ? [{ name: "Start anyway…", run: () => ask.open(<StartAnyway k={k} x={x} />) }] : [];
     return [...anyway, ...report, { name: "Cancel…", run: () => ask.open(<Cancel k={k} running={started} />) }];
   }
   return [

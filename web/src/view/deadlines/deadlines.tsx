@@ -1,9 +1,7 @@
-import { readAll } from "../../api/client";
 import { useResource } from "../../api/resource";
 import type { Event } from "../../api/live";
 import type { components } from "../../api/schema";
-import { type Card, cardOf, type Column, columnName, inColumn } from "../../model/board";
-import { kindName, kindOfRun } from "../../model/slot";
+import { kindName, kindOfPhase } from "../../model/slot";
 import { duration } from "../../model/time";
 import { pipelinePath, runPath, useQuery } from "../../route/route";
 import { Age, Time, useNow } from "../../ui/clock";
@@ -12,9 +10,8 @@ import { Badge } from "../../ui/mark";
 import { Empty, Show } from "../../ui/state";
 import { Kept } from "./kept";
 
-type List = components["schemas"]["ListDeadline"];
-type Pipelines = components["schemas"]["ListPipeline"];
-type Summaries = components["schemas"]["ListTrendSummary"];
+type Answer = components["schemas"]["Board"];
+type Item = Answer["items"][number];
 
 const onSLA = (e: Event) => e["detail-type"].includes("SLA") || e["detail-type"] === "JOB_COMPLETED";
 
@@ -36,33 +33,24 @@ export function Deadlines() {
   );
 }
 
-const columns: Column[] = ["overdue", "risk", "track"];
-const days = 2; // how long an overdue deadline stays on the board
+const columns: [Item["state"], string, string][] = [["overdue", "Overdue", "overdue"], ["at-risk", "At risk", "risk"], ["on-track", "On track", "track"]];
 
-/** Every deadline that is armed, or was breached by a run that has not completed since. */
+/** Every deadline of the next two days, and those that have passed while their run has not completed. */
 function Board() {
   const [query, change] = useQuery();
   const pipeline = query.get("pipeline") ?? "";
   const now = useNow(1000);
-  const only = pipeline ? `&pipeline=${encodeURIComponent(pipeline)}` : "";
-  const armed = useResource<List>(`/deadlines?limit=500${only}`, { on: onSLA, every: 10_000, keep: true });
-  const breached = useResource<List>(`/deadlines?limit=500&state=BREACHED&from=${days}d${only}`, { on: onSLA, every: 10_000, keep: true });
-  const pipelines = useResource<Pipelines>("/pipelines?limit=500", { by: readAll, every: 15_000 });
-  const trends = useResource<Summaries>("/trends?limit=100&days=30", { by: readAll, on: () => false, every: 60_000 });
-  const byID = new Map(pipelines.data?.items.map((p) => [p.id, p]));
-  const durations = new Map(trends.data?.items.map((s) => [s.pipeline, s]));
+  const board = useResource<Answer>(`/deadlines/board${pipeline && `?pipeline=${encodeURIComponent(pipeline)}`}`, { on: onSLA, every: 10_000, keep: true });
   return (
     <>
       {pipeline && <div className="controls"><span>Only {pipeline}</span><button type="button" className="quiet" onClick={() => change({ pipeline: undefined })}>Show all</button></div>}
-      <Show resource={armed} what="deadlines">
-        {({ items, nextCursor }) => {
-          const late = breached.data?.items.filter((d) => d.doneAt === null) ?? [];
-          const cards = [...late, ...items].map((d) => cardOf(d, byID.get(d.pipeline), durations.get(d.pipeline), now));
-          if (cards.length === 0) return <Empty><p>No deadline is armed. A pipeline with <code>sla</code> in its file has one for each period.</p></Empty>;
+      <Show resource={board} what="deadlines">
+        {({ items, more }) => {
+          if (items.length === 0) return <Empty><p>No deadline is due in the next two days. A pipeline with <code>sla</code> in its file has one for each period.</p></Empty>;
           return (
             <>
-              <div className="board-columns">{columns.map((c) => <ColumnOf key={c} column={c} cards={inColumn(cards, c)} now={now} />)}</div>
-              {nextCursor && <p className="hint">These are the next {items.length} deadlines; there are more.</p>}
+              <div className="board-columns">{columns.map(([state, name, look]) => <ColumnOf key={state} name={name} look={look} cards={items.filter((d) => d.state === state)} now={now} />)}</div>
+              {more && <p className="hint">These are the next deadlines; there are more.</p>}
             </>
           );
         }}
@@ -71,32 +59,37 @@ function Board() {
   );
 }
 
-function ColumnOf({ column, cards, now }: { column: Column; cards: readonly Card[]; now: number }) {
+function ColumnOf({ name, look, cards, now }: { name: string; look: string; cards: readonly Item[]; now: number }) {
   return (
-    <section className={`board-column c-${column}`} aria-label={columnName[column]}>
-      <h2>{columnName[column]} <small>{cards.length}</small></h2>
+    <section className={`board-column c-${look}`} aria-label={name}>
+      <h2>{name} <small>{cards.length}</small></h2>
       {cards.length === 0 && <p className="none">None.</p>}
-      <ul>{cards.map((c) => <CardView key={`${c.deadline.pipeline}/${c.deadline.schedule}/${c.deadline.date}/${c.deadline.kind}`} c={c} now={now} />)}</ul>
+      <ul>{cards.map((d) => <CardView key={`${d.pipeline}/${d.schedule}/${d.date}/${d.kind}`} d={d} now={now} />)}</ul>
     </section>
   );
 }
 
-function CardView({ c, now }: { c: Card; now: number }) {
-  const d = c.deadline;
+function CardView({ d, now }: { d: Item; now: number }) {
   const breach = Date.parse(d.breachAt);
+  const late = d.state === "overdue" || breach <= now;
   return (
     <li className="card deadline">
       <p className="deadline-title"><Link href={pipelinePath(d.pipeline)}>{d.pipeline}</Link> · <Link href={runPath(d.pipeline, d.schedule, d.date)}>{d.date}</Link><span className="gap" />{d.critical && <span className="flag s-degraded">critical</span>}</p>
       <p>
-        {c.run ? <Badge kind={kindOfRun(c.run)}>{kindName[kindOfRun(c.run)]}</Badge> : <Badge kind="upcoming">not open yet</Badge>}
-        {c.owner && <small> {c.owner}</small>}
+        {d.phase ? <Badge kind={kindOfPhase(d.phase)}>{kindName[kindOfPhase(d.phase)]}</Badge> : <Badge kind={late ? "missing" : "upcoming"}>{late ? "no run has opened" : "not open yet"}</Badge>}
+        {d.owner && <small> {d.owner}</small>}
       </p>
       <p>
-        {c.column === "overdue" ? <strong className="bad-text">overdue by {duration(now - breach)}</strong> : <>due <Age at={d.breachAt} now={now} /></>} <small>(<Time at={d.breachAt} />{d.kind === "relative" && ", relative"})</small>
+        {late ? <strong className="bad-text">overdue by {duration(now - breach)}</strong> : <>due <Age at={d.breachAt} now={now} /></>} <small>(<Time at={d.breachAt} />{d.kind === "relative" && ", relative"})</small>
       </p>
-      {c.column !== "overdue" && c.expectedEnd !== undefined && (
-        <p className={c.expectedEnd > breach ? "warn-text" : "none"}>p90 finish {c.expectedEnd > breach ? `${duration(c.expectedEnd - breach)} after` : `${duration(breach - c.expectedEnd)} before`} the deadline</p>
-      )}
+      {!late && <Expected d={d} breach={breach} />}
     </li>
   );
+}
+
+/** Why a deadline is at risk, or how early its run is expected to end. */
+function Expected({ d, breach }: { d: Item; breach: number }) {
+  if (!d.expectedAt) return d.warned ? <p className="warn-text">the deadline has warned</p> : null;
+  const end = Date.parse(d.expectedAt);
+  return <p className={end > breach ? "warn-text" : "none"}>p90 finish {end > breach ? `${duration(end - breach)} after` : `${duration(breach - end)} before`} the deadline{d.warned && "; it has warned"}</p>;
 }

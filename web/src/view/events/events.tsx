@@ -2,7 +2,7 @@ import { useCallback, useEffect, useMemo, useState } from "react";
 import { type Event, useEvents } from "../../api/live";
 import { useResource } from "../../api/resource";
 import type { components } from "../../api/schema";
-import { filterQuery, type Filter, merge, severities, type Severity, wants } from "../../model/events";
+import { filterQuery, type Filter, merge, severities, wants } from "../../model/events";
 import { date, fromWall } from "../../model/time";
 import { useQuery } from "../../route/route";
 import { useZone } from "../../ui/clock";
@@ -22,11 +22,11 @@ const ranges: [string, string][] = [["", "Any time"], ["1h", "Last hour"], ["24h
 export function Events() {
   const [query, change] = useQuery();
   const get = (name: string) => query.get(name) ?? "";
-  const filter: Filter = { type: get("type"), pipeline: get("pipeline"), q: get("q"), from: get("from"), to: get("to") };
-  const severity = (severities as readonly string[]).includes(get("severity")) ? (get("severity") as Severity) : "info";
+  const severity = get("severity") !== "info" && (severities as readonly string[]).includes(get("severity")) ? get("severity") : "";
+  const filter: Filter = { type: get("type"), pipeline: get("pipeline"), q: get("q"), severity, from: get("from"), to: get("to") };
   const path = `/events?${filterQuery(filter)}`;
   const first = useResource<Page>(path, { on: () => false });
-  const narrowed = severity !== "info" || Object.values(filter).some(Boolean);
+  const narrowed = Object.values(filter).some(Boolean);
   return (
     <section className="detail" aria-label="Events">
       <header className="heading"><h1>Events</h1></header>
@@ -34,13 +34,13 @@ export function Events() {
         <Search value={filter.q} change={(q) => change({ q }, "typing")} />
         <TypeChoice value={filter.type} change={(type) => change({ type })} />
         <PipelineChoice value={filter.pipeline} change={(pipeline) => change({ pipeline })} />
-        <select aria-label="At least this severe" value={severity} onChange={(e) => change({ severity: e.target.value === "info" ? undefined : e.target.value })}>
-          <option value="info">Every severity</option><option value="warning">Warnings and critical</option><option value="critical">Critical only</option>
+        <select aria-label="At least this severe" value={severity} onChange={(e) => change({ severity: e.target.value })}>
+          <option value="">Every severity</option><option value="warning">Warnings and critical</option><option value="critical">Critical only</option>
         </select>
         <Range from={filter.from} to={filter.to} change={change} />
         {narrowed && <button type="button" className="quiet" onClick={() => change({ type: undefined, pipeline: undefined, severity: undefined, q: undefined, from: undefined, to: undefined })}>Show all</button>}
       </div>
-      <Show resource={first} what="events">{(page) => <Feed key={path} path={path} page={page} filter={filter} severity={severity} />}</Show>
+      <Show resource={first} what="events">{(page) => <Feed key={path} path={path} page={page} filter={filter} />}</Show>
     </section>
   );
 }
@@ -95,10 +95,9 @@ interface FeedProps {
   path: string;
   page: Page;
   filter: Filter;
-  severity: Severity;
 }
 
-function Feed({ path, page, filter, severity }: FeedProps) {
+function Feed({ path, page, filter }: FeedProps) {
   const [news, setNews] = useState<Event[]>([]);
   const older = useOlder<Event>(path, page.nextCursor);
   const [paused, setPaused] = useState(false);
@@ -106,7 +105,7 @@ function Feed({ path, page, filter, severity }: FeedProps) {
   useEvents(useCallback((e: Event) => {
     if (wants(JSON.parse(key) as Filter, e)) setNews((old) => [e, ...old].slice(0, 1000));
   }, [key]));
-  const fresh = useMemo(() => merge(news, [...page.items, ...older.items], severity), [news, page.items, older.items, severity]);
+  const fresh = useMemo(() => merge(news, [...page.items, ...older.items]), [news, page.items, older.items]);
   const [held, setHeld] = useState(fresh);
   useEffect(() => {
     if (!paused) setHeld(fresh);

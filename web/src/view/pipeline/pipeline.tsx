@@ -6,7 +6,7 @@ import { Actions } from "../../ui/actions";
 import { Age, Time, useNow } from "../../ui/clock";
 import { Link } from "../../ui/link";
 import { Badge } from "../../ui/mark";
-import { Rules } from "../../ui/rules";
+import { GateTimes, Rules } from "../../ui/rules";
 import { Empty, Show } from "../../ui/state";
 import { usePipelineActions, usePushRule } from "../action/pipeline";
 import { Graph } from "./graph";
@@ -96,6 +96,7 @@ function GateCard({ p }: { p: Pipeline }) {
               {asked && <button type="button" className="quiet" onClick={() => change({ date: undefined })}>current</button>}
             </header>
             {g.blockedBy.filter((b) => b.code !== "rules").map((b) => <p key={b.code} className="notice">{b.reason}</p>)}
+            <GateTimes gate={g} starts={g.run?.status === "PENDING"} />
             {g.rules.length === 0 ? <p className="none">This gate has no rules.</p> : <Rules rules={g.rules} now={now} when="live" push={push} lately={{ pipeline: id, histories: histories.data?.items }} />}
           </>
         )}

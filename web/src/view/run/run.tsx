@@ -14,7 +14,7 @@ import { Older, useOlder } from "../../ui/older";
 import { Badge } from "../../ui/mark";
 import { ReasonText } from "../../ui/reason";
 import { Copy, Show } from "../../ui/state";
-import { useRunActions } from "../action/run";
+import { stuck, useRunActions } from "../action/run";
 import { Attempts } from "./attempts";
 import { Lifecycle } from "./lifecycle";
 import { useLiveOutput } from "./live";
@@ -93,6 +93,7 @@ function Heading({ x, pipeline, schedule, date }: { x: Explanation } & Key) {
       {x.why
         ? <p className={bad ? "cause-line bad-text" : "summary"} role="status"><ReasonText reason={x.why} />{retrying && next && <>; next attempt <Age at={next} now={now} /></>}</p>
         : <p className="summary"><ReasonText reason={x.said.summary} /></p>}
+      {x.next.by === "operator" && <p className="summary">{stuck}</p>}
     </header>
   );
 }
@@ -139,7 +140,7 @@ function History({ pipeline, schedule, date }: Key) {
       <h2>Events</h2>
       <Show resource={events} what="events">
         {({ items }) => {
-          const all = merge(items, older.items, "info");
+          const all = merge(items, older.items);
           if (all.length === 0) return <p className="none">There are no events about this period. <Link href={`/events?pipeline=${encodeURIComponent(pipeline)}`}>All events of {pipeline}</Link></p>;
           return <ol className="events narrow">{all.map((e) => <EventRow key={e.id} event={e} brief />)}</ol>;
         }}

@@ -4,22 +4,19 @@ import { useAsk } from "../../ui/ask";
 import { Time, useNow } from "../../ui/clock";
 import { useMay } from "../../ui/me";
 import { ReasonText } from "../../ui/reason";
-import { Rules } from "../../ui/rules";
+import { GateTimes, Rules } from "../../ui/rules";
 import { usePushRule } from "../action/pipeline";
-import { StartAnyway } from "../action/run";
+import { canStartAnyway, StartAnyway } from "../action/run";
 import type { Key } from "./run";
 
 type Explanation = components["schemas"]["Explanation"];
 
-/** The explanations of a run that starts as soon as its rules pass: not one that is paused, not due, or whose window has ended. */
-const starts = ["starts-at", "max-active"];
-
 /** What the gate says. Only a gate that lets this very run start, or did, is green: rules that pass now start nothing else. */
-export function verdict({ gate, run, said }: Pick<Explanation, "gate" | "run" | "said">): { word: string; className: string } | undefined {
+export function verdict({ gate, run }: Pick<Explanation, "gate" | "run">): { word: string; className: string } | undefined {
   if (!gate) return undefined;
   if (gate.bypassed) return { word: "bypassed", className: "warned" };
   if (!run) return { word: gate.outcome === "pass" ? "rules pass" : "rules do not pass", className: "" };
-  if (gate.open && (!gate.live || starts.includes(said.summary.code))) return { word: "open", className: "open" };
+  if (gate.open) return { word: "open", className: "open" };
   return gate.outcome === "pass" ? { word: "rules pass, no start now", className: "" } : { word: "closed", className: "closed" };
 }
 
@@ -34,8 +31,7 @@ export function Why({ x, k }: { x: Explanation; k: Key }) {
   const live = !x.gate || x.gate.live;
   const is = verdict(x);
   const closed = live ? closing(x.gate) : [];
-  const waiting = x.run?.status === "PENDING" && !x.dryRun;
-  const anyway = waiting && may("operator", k.pipeline);
+  const anyway = canStartAnyway(x) && may("operator", k.pipeline);
   return (
     <section className="card" aria-label="Why">
       <header>
@@ -45,6 +41,7 @@ export function Why({ x, k }: { x: Explanation; k: Key }) {
         {x.gate && !x.gate.live && <small>as of <Time at={x.gate.at} /></small>}
       </header>
       {told.length > 0 && <ul className="reasons">{told.map((r, i) => <li key={i}><ReasonText reason={r} /></li>)}</ul>}
+      {x.gate && <GateTimes gate={x.gate} starts={x.next.by === "data" && x.run !== null} />}
       {x.gate && x.gate.rules.length > 0 && <Rules rules={x.gate.rules} now={now} when={live ? "live" : "then"} push={live ? push : undefined} />}
       {x.said.opens.length > 0 && <h3>What would open it</h3>}
       {((closed.length > 0 && push) || anyway) && (

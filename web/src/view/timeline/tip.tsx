@@ -9,7 +9,8 @@ import { Age, Time } from "../../ui/clock";
 import { Link } from "../../ui/link";
 import { Badge, PromiseMark } from "../../ui/mark";
 import { ReasonText } from "../../ui/reason";
-import { useExplanation, useRunActions } from "../action/run";
+import { GateTimes } from "../../ui/rules";
+import { stuck, useExplanation, useRunActions } from "../action/run";
 import type { TipState } from "./board";
 
 const Pinned = lazy(async () => ({ default: (await import("./pinned")).Pinned }));
@@ -68,6 +69,8 @@ function One({ slot, cell, lane, now }: { slot: Slot; cell: Cell; lane: Lane; no
       <p><Badge kind={cell.kind}>{kindName[cell.kind]}</Badge>{(slot.attempt ?? 0) > 1 && <> · attempt {slot.attempt}</>}{slot.gateBypassed && <> · <span className="warn-text">gate bypassed</span></>}</p>
       {slot.cause && <p className={bad ? "bad-text" : cell.kind === "failed" || cell.kind === "waiting" ? "warn-text" : undefined}><ReasonText reason={slot.cause} /></p>}
       {slot.retryAt && Date.parse(slot.retryAt) > now && <p>Next attempt at <Time at={slot.retryAt} /> (<Age at={slot.retryAt} now={now} />)</p>}
+      {x?.gate && <GateTimes gate={x.gate} starts={x.next.by === "data" && x.run !== null} />}
+      {x?.next.by === "operator" && <p>{stuck}</p>}
       {slot.excluded && <p>{slot.excluded}</p>}
       <Facts slot={slot} cell={cell} />
       {x && <div className="tip-actions"><Actions actions={actions} /><Link href={runPath(key.pipeline, key.schedule, key.date)}>Open the run</Link></div>}

@@ -2,6 +2,7 @@ import { readAll } from "../../api/client";
 import { useResource } from "../../api/resource";
 import type { components } from "../../api/schema";
 import { change as changed } from "../../model/plot";
+import { spark } from "../../model/rule";
 import { duration } from "../../model/time";
 import { useQuery } from "../../route/route";
 import { Link } from "../../ui/link";
@@ -68,8 +69,26 @@ function columns(days: number): Column<Summary>[] {
     took("p50", "p50", (s) => s.durations.p50Seconds),
     took("p90", "p90", (s) => s.durations.p90Seconds),
     took("p99", "p99", (s) => s.durations.p99Seconds),
+    { name: "spark", label: `p50 over ${days} days`, show: (s) => <Spark s={s} /> },
     { name: "change", label: "Change of p50", hint: "compared with the same number of days before", right: true, by: (s) => drift(s) ?? 0, show: (s) => <Change by={drift(s)} /> },
   ];
+}
+
+const wide = 110;
+const tall = 22;
+
+/** The p50 of each day as a line. */
+function Spark({ s }: { s: Summary }) {
+  const points = s.p50ByDay.flatMap((value, at) => (value === null ? [] : [{ at, value }]));
+  const line = spark(points, wide, tall);
+  if (!line) return <span className="none">–</span>;
+  const last = line.split(" ").at(-1)!.split(",");
+  return (
+    <svg className="spark" width={wide + 6} height={tall + 6} viewBox={`-3 -3 ${wide + 6} ${tall + 6}`} role="img" aria-label={`p50 from ${seconds(points[0]!.value)} to ${seconds(points.at(-1)!.value)} over ${points.length} days`}>
+      <polyline points={line} fill="none" stroke="currentColor" strokeWidth="1.4" strokeLinejoin="round" />
+      <circle cx={last[0]} cy={last[1]} r="2.2" fill="currentColor" />
+    </svg>
+  );
 }
 
 function Change({ by }: { by: number | undefined }) {

@@ -1,0 +1,133 @@
+package explain
+
+import (
+	"slices"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/reason"
+)
+
+// By is what a run needs to go on.
+type By string
+
+// What a run needs. Only ByOperator needs a person: without one, nothing more happens.
+const (
+	ByStart    By = "start"    // its job is about to start
+	ByTime     By = "time"     // it goes on at an instant, or a moment from now
+	ByData     By = "data"     // it goes on when its rules, or what opens it, are met
+	BySlot     By = "slot"     // another job of the pipeline must end
+	ByWorker   By = "worker"   // a worker must claim it
+	ByJob      By = "job"      // its job runs
+	ByOperator By = "operator" // it does not go on automatically
+	ByNothing  By = "nothing"  // it is done, or its pipeline is not active
+)
+
+// Next says whether a run goes on automatically, and if not, what a person can do.
+type Next struct {
+	By     By
+	At     time.Time   // when it goes on, if its data stays as it is; zero where that is unknown
+	Until  time.Time   // when it stops waiting; zero where it does not
+	Action reason.Code // the most direct one: trigger, rerun, resume, job-complete, …; "" without one
+}
+
+// actions are the codes of what would open a run that a person can do.
+var actions = []reason.Code{"resume", "trigger", "rerun", "again", "job-complete", "exec"}
+
+// Next says how the run goes on.
+func (x Explanation) Next() Next {
+	n := x.next()
+	for _, r := range x.Said.Opens {
+		if n.Action == "" && n.By != ByJob && slices.Contains(actions, r.Code) {
+			n.Action = r.Code
+		}
+	}
+	if n.Action == "again" {
+		n.Action = "rerun"
+		if x.Run != nil && x.Run.Attempt == 0 {
+			n.Action = "trigger"
+		}
+	}
+	return n
+}
+
+func (x Explanation) next() Next {
+	switch x.State {
+	case NotOpened:
+		return x.opening()
+	case Waiting:
+		return x.awaited()
+	case Starting:
+		if x.Said.Summary.Code == "start-refused" {
+			return Next{By: ByTime, At: x.Run.Progress.NextTry}
+		}
+		return Next{By: ByStart}
+	case Offered:
+		return Next{By: ByWorker, Until: x.Run.Progress.OfferEnd()}
+	case Running:
+		return Next{By: ByJob, Until: x.Run.Progress.PollEnd}
+	case Settling:
+		if x.Said.Summary.Code == "paused" {
+			return Next{By: ByOperator}
+		}
+		return Next{By: ByTime}
+	case Completed, WouldStart:
+		return Next{By: ByNothing}
+	case Exhausted:
+		if slices.ContainsFunc(x.Said.Opens, func(r reason.Reason) bool { return r.Code == "reading" }) {
+			return Next{By: ByData}
+		}
+	case Held, Failed, Cancelled:
+	}
+	if len(x.Said.Opens) == 0 {
+		return Next{By: ByNothing} // its pipeline is not active
+	}
+	return Next{By: ByOperator}
+}
+
+// opening is how a period without a run goes on.
+func (x Explanation) opening() Next {
+	switch x.Said.Summary.Code {
+	case "opens-at":
+		return Next{By: ByTime, At: x.opensAt}
+	case "opening":
+		return Next{By: ByTime}
+	case "not-begun", "not-met":
+		return Next{By: ByData}
+	case "removed", "not-active", "other-schedule":
+		return Next{By: ByNothing}
+	}
+	return Next{By: ByOperator}
+}
+
+// awaited is how an attempt that waits goes on.
+func (x Explanation) awaited() Next {
+	p := x.Run.Progress
+	switch x.Said.Summary.Code {
+	case "paused":
+		return Next{By: ByOperator}
+	case "not-due", "retrying":
+		return Next{By: ByTime, At: p.WindowStart}
+	case "max-active":
+		return Next{By: BySlot}
+	case "starts-at":
+		return Next{By: ByStart, At: p.NextEvaluation}
+	}
+	n := Next{By: ByData, Until: p.WindowEnd}
+	if x.Gate != nil {
+		n.At = x.Gate.OpensAt
+	}
+	return n
+}
+
+// LetsStart says that the gate lets the run start now, or let it start: rules that pass for a period that no run is waiting for
+// start nothing.
+func (x Explanation) LetsStart() bool {
+	if !x.Gate.Open() || x.Gate.Live && x.Run == nil {
+		return false
+	}
+	if !x.Gate.Live {
+		return true
+	}
+	by := x.Next().By
+	return by == ByStart || by == BySlot
+}
