@@ -34,6 +34,7 @@ var benchmarks = []benchmark{
 	{"alerts", alertRows},
 	{"archive", one(archiveRow)},
 	{"redis", redisRows},
+	{"capacity", capacityRows},
 	{"aws", awsRows},
 	{"dashboard", dashboardRows},
 	{"workers", workerRows},

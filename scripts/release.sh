@@ -29,7 +29,8 @@ mkdir -p "$work/docs/completions" "$work/docs/man"
 "$work/interlock" completion powershell >"$work/docs/completions/interlock.ps1"
 "$work/interlock" man "$work/docs/man"
 
-sed 's|/usr/local/bin/interlock|/usr/bin/interlock|' deploy/systemd/interlock.service >"$work/docs/interlock.service"
+# The unit without the lines that say how to install it by hand: the packages do that.
+sed -e '1,/^\[Unit\]/{/^#/d;}' -e 's|/usr/local/bin/interlock|/usr/bin/interlock|' deploy/systemd/interlock.service >"$work/docs/interlock.service"
 
 for platform in $platforms; do
 	os=${platform%/*} arch=${platform#*/} name=interlock_${plain}_${platform%/*}_${platform#*/}
@@ -49,16 +50,17 @@ for platform in $platforms; do
 	[ "$os" = linux ] || continue
 	for package in $packages; do
 		ARCH=$arch VERSION=$plain BINARY=$work/$name/interlock DOCS=$work/docs \
-			go tool -modfile=tools.mod nfpm package -f deploy/nfpm.yaml -p "$package" -t "$dist"
+			go tool -modfile=tools.mod nfpm package -f deploy/packages/nfpm.yaml -p "$package" -t "$dist"
 	done
 done
 
-(cd "$dist" && sha256sum -- * >checksums.txt)
+sum=$(command -v sha256sum || echo shasum -a 256)
+(cd "$dist" && $sum -- * >checksums.txt)
 formula=$work/interlock.rb
 sed "s/@VERSION@/$plain/g" deploy/homebrew/interlock.rb >"$formula"
 for platform in darwin_arm64 darwin_amd64 linux_arm64 linux_amd64; do
-	sum=$(awk -v f="interlock_${plain}_$platform.tar.gz" '$2 == f { print $1 }' "$dist/checksums.txt")
-	sed "s/@SHA256_$platform@/$sum/" "$formula" >"$formula.next" && mv "$formula.next" "$formula"
+	digest=$(awk -v f="interlock_${plain}_$platform.tar.gz" '$2 == f { print $1 }' "$dist/checksums.txt")
+	sed "s/@SHA256_$platform@/$digest/" "$formula" >"$formula.next" && mv "$formula.next" "$formula"
 done
 cp "$formula" "$dist/interlock.rb"
 ls -l "$dist"
