@@ -60,7 +60,8 @@ formula=$work/interlock.rb
 sed "s/@VERSION@/$plain/g" deploy/homebrew/interlock.rb >"$formula"
 for platform in darwin_arm64 darwin_amd64 linux_arm64 linux_amd64; do
 	digest=$(awk -v f="interlock_${plain}_$platform.tar.gz" '$2 == f { print $1 }' "$dist/checksums.txt")
+	[ -n "$digest" ] || { echo "no Homebrew formula: $platform was not built" && formula= && break; }
 	sed "s/@SHA256_$platform@/$digest/" "$formula" >"$formula.next" && mv "$formula.next" "$formula"
 done
-cp "$formula" "$dist/interlock.rb"
+[ -z "$formula" ] || cp "$formula" "$dist/interlock.rb"
 ls -l "$dist"
