@@ -125,9 +125,14 @@ func (r *Relay) attempt(ctx context.Context, t store.Task, sure bool) error {
 // justNow is how old an execution may be that this call has started, by another clock.
 const justNow = 5 * time.Second
 
-// wake has a step that is due taken now: the execution may wait for long.
+// wake has a step that is due taken now: the execution may wait for long. It may also wait past the instant at which time alone
+// opens the gate, because what was written since has moved that: then Scheduler comes back.
 func (r *Relay) wake(ctx context.Context, t store.Task, current run.Run, now time.Time) error {
 	if t.Due.After(now) {
+		p := current.Progress
+		if current.Status == run.Pending && t.Due.Equal(p.NextEvaluation) && t.Due.Before(current.UpdatedAt.Add(p.Opening.Limits.Interval)) {
+			return r.later(ctx, t, t.Due)
+		}
 		return nil
 	}
 	payload, err := json.Marshal(OrchestratorRequest{
