@@ -27,13 +27,20 @@ const (
 // askProbes asks the probes that are due. Those that there is no time for wait for the next pass.
 func (w *Watch) askProbes(ctx context.Context) (int, error) {
 	if end, limited := ctx.Deadline(); limited {
+		left := end.Sub(w.Now()) - askMargin
+		if left <= 0 {
+			return 0, nil
+		}
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, end.Add(-askMargin))
+		ctx, cancel = context.WithTimeout(ctx, left)
 		defer cancel()
 	}
 	asked, query := 0, store.ClaimQuery{Replica: replica, Kinds: []store.TaskKind{store.RunProbe}, Limit: store.MaxPage, Lease: lease}
 	for range askRounds {
 		claims, err := w.Store.Claim(ctx, query, w.Now())
+		if ctx.Err() != nil {
+			break
+		}
 		if err != nil {
 			return asked, fmt.Errorf("claim the tasks of probes: %w", err)
 		}
@@ -41,7 +48,7 @@ func (w *Watch) askProbes(ctx context.Context) (int, error) {
 			break
 		}
 		asked += len(claims)
-		if err := w.askAll(ctx, claims); err != nil {
+		if err := w.askAll(ctx, claims); err != nil && ctx.Err() == nil {
 			return asked, err
 		}
 	}
