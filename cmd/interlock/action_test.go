@@ -62,8 +62,7 @@ var expression = regexp.MustCompile(`\$\{\{ *(\S+?) *\}\}`)
 // workflow runs the action's step as GitHub does.
 type workflow struct {
 	*daemon
-	action  action
-	outputs string // where the step writes its outputs
+	action action
 }
 
 func (w *workflow) fill(text string, inputs map[string]string) string {
