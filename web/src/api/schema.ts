@@ -767,7 +767,7 @@ export interface paths {
         put?: never;
         /**
          * Open the run of a period
-         * @description Needs the role runner.
+         * @description Needs the role runner. Pipelines that a schedule opens, force and bypassGate need the role operator.
          */
         post: operations["trigger"];
         delete?: never;
@@ -827,7 +827,7 @@ export interface paths {
         put?: never;
         /**
          * Claim the offered attempt of a run whose job is external; exactly one claim is granted
-         * @description Needs the role none.
+         * @description Needs the role runner.
          */
         post: operations["claim"];
         delete?: never;
@@ -847,7 +847,7 @@ export interface paths {
         put?: never;
         /**
          * Send a sign of life, and the end of the output, with the permit of a claimed attempt
-         * @description Needs the role none.
+         * @description Needs the permit that the claim was answered with, as the token.
          */
         post: operations["heartbeat"];
         delete?: never;
@@ -867,7 +867,7 @@ export interface paths {
         put?: never;
         /**
          * Report the result of a run's job, also with the attempt's own callback token
-         * @description Needs the role none.
+         * @description Needs the role runner. Pipelines with a job need the role operator, or the attempt's own callback token or permit.
          */
         post: operations["report"];
         delete?: never;
@@ -951,12 +951,12 @@ export interface paths {
         put?: never;
         /**
          * Open a session for a browser: a cookie that no script can read
-         * @description Needs the role none.
+         * @description Needs no token.
          */
         post: operations["login"];
         /**
          * End the session
-         * @description Needs the role none.
+         * @description Needs no token.
          */
         delete: operations["logout"];
         options?: never;
@@ -973,7 +973,7 @@ export interface paths {
         };
         /**
          * Return the ways to log in
-         * @description Needs the role none.
+         * @description Needs no token.
          */
         get: operations["login-methods"];
         put?: never;
@@ -993,7 +993,7 @@ export interface paths {
         };
         /**
          * Send a browser to the OpenID Connect provider to log in
-         * @description Needs the role none.
+         * @description Needs no token.
          */
         get: operations["begin-oidc"];
         put?: never;
@@ -1013,7 +1013,7 @@ export interface paths {
         };
         /**
          * Open a session for a browser that returns from the provider
-         * @description Needs the role none.
+         * @description Needs no token.
          */
         get: operations["finish-oidc"];
         put?: never;
@@ -1135,7 +1135,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether the process answers */
+        /**
+         * Whether the process answers
+         * @description Needs no token.
+         */
         get: operations["healthz"];
         put?: never;
         post?: never;
@@ -1152,7 +1155,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Figures for Prometheus */
+        /**
+         * Figures for Prometheus
+         * @description Needs the role viewer.
+         */
         get: operations["metrics"];
         put?: never;
         post?: never;
@@ -1169,7 +1175,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** This description */
+        /**
+         * This description
+         * @description Needs no token.
+         */
         get: operations["openapi"];
         put?: never;
         post?: never;
@@ -1188,20 +1197,20 @@ export interface paths {
         };
         /**
          * Write a reading {status, exitStatus, durationSeconds, body} without a request body of JSON
-         * @description For cron lines and others that can call an address and no more. The path is not logged.
+         * @description For cron lines and others that can call an address and no more. The path is not logged. Needs no header: the token is in the path.
          */
         get: operations["ping-get"];
         put?: never;
         /**
          * Write a reading {status, exitStatus, durationSeconds, body} without a request body of JSON
-         * @description For cron lines and others that can call an address and no more. The path is not logged.
+         * @description For cron lines and others that can call an address and no more. The path is not logged. Needs no header: the token is in the path.
          */
         post: operations["ping-post"];
         delete?: never;
         options?: never;
         /**
          * Write a reading {status, exitStatus, durationSeconds, body} without a request body of JSON
-         * @description For cron lines and others that can call an address and no more. The path is not logged.
+         * @description For cron lines and others that can call an address and no more. The path is not logged. Needs no header: the token is in the path.
          */
         head: operations["ping-head"];
         patch?: never;
@@ -1216,20 +1225,20 @@ export interface paths {
         };
         /**
          * Write a reading {status, exitStatus, durationSeconds, body} without a request body of JSON
-         * @description For cron lines and others that can call an address and no more. The path is not logged.
+         * @description For cron lines and others that can call an address and no more. The path is not logged. Needs no header: the token is in the path.
          */
         get: operations["ping-get-signal"];
         put?: never;
         /**
          * Write a reading {status, exitStatus, durationSeconds, body} without a request body of JSON
-         * @description For cron lines and others that can call an address and no more. The path is not logged.
+         * @description For cron lines and others that can call an address and no more. The path is not logged. Needs no header: the token is in the path.
          */
         post: operations["ping-post-signal"];
         delete?: never;
         options?: never;
         /**
          * Write a reading {status, exitStatus, durationSeconds, body} without a request body of JSON
-         * @description For cron lines and others that can call an address and no more. The path is not logged.
+         * @description For cron lines and others that can call an address and no more. The path is not logged. Needs no header: the token is in the path.
          */
         head: operations["ping-head-signal"];
         patch?: never;
@@ -1242,7 +1251,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether the controller keeps up */
+        /**
+         * Whether the controller keeps up
+         * @description Needs no token. A viewer whose token is not limited to some pipelines sees details.
+         */
         get: operations["readyz"];
         put?: never;
         post?: never;
@@ -2611,6 +2623,17 @@ export interface components {
             /** Format: date-time */
             since: string | null;
         };
+        /**
+         * @example {
+         *       "type": "about:blank",
+         *       "title": "Not Found",
+         *       "status": 404,
+         *       "detail": "there is no pipeline \"order\"; did you mean orders?",
+         *       "instance": "/api/v1/pipelines/order",
+         *       "requestId": "m1-27",
+         *       "errors": []
+         *     }
+         */
         Problem: {
             /**
              * @description Why: another worker has it, the attempt or the run is over, it is not offered, the pipeline is paused.
@@ -2836,6 +2859,8 @@ export interface components {
             counters: components["schemas"]["Counters"];
             /** @description The period it is for. */
             date: string;
+            /** @description The sensors of the preferred rules that the latest attempt started without; usually empty. */
+            degraded: string[];
             /** @description No job is started. */
             dryRun: boolean;
             /** Format: date-time */
@@ -2948,6 +2973,8 @@ export interface components {
             /** @description The period it is for. */
             date: string;
             deadlines: components["schemas"]["Deadline"][];
+            /** @description The sensors of the preferred rules that the latest attempt started without; usually empty. */
+            degraded: string[];
             /** @description No job is started. */
             dryRun: boolean;
             /** Format: date-time */
@@ -3210,6 +3237,8 @@ export interface components {
              * @enum {string|null}
              */
             deadline: "ARMED" | "WARNED" | "MET" | "BREACHED" | "CANCELLED" | null;
+            /** @description The sensors of the preferred rules that it started without; usually empty. */
+            degraded: string[];
             /** @description No job is started. */
             dryRun: boolean;
             /** Format: date-time */
@@ -3620,6 +3649,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "sink": "slack",
+                 *       "all": true
+                 *     }
+                 */
                 "application/json": components["schemas"]["RetryRequest"];
             };
         };
@@ -3689,6 +3724,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "sink": "slack",
+                 *       "all": true
+                 *     }
+                 */
                 "application/json": components["schemas"]["RetryRequest"];
             };
         };
@@ -3751,6 +3792,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "route": "slack",
+                 *       "requestedBy": "ann"
+                 *     }
+                 */
                 "application/json": components["schemas"]["TestRequest"];
             };
         };
@@ -3782,7 +3829,10 @@ export interface operations {
                 limit?: number;
                 /** @description The nextCursor of the page before. */
                 cursor?: string;
-                /** @description Only this pipeline's. */
+                /**
+                 * @description Only this pipeline's.
+                 * @example orders
+                 */
                 pipeline?: string;
             };
             header?: never;
@@ -3822,11 +3872,17 @@ export interface operations {
                 actor?: string;
                 /** @description Only this operation, such as trigger or login. */
                 action?: string;
-                /** @description Only about this pipeline. */
+                /**
+                 * @description Only about this pipeline.
+                 * @example orders
+                 */
                 pipeline?: string;
                 /** @description Only with this outcome. */
                 outcome?: "done" | "refused" | "failed";
-                /** @description RFC 3339, a period, or how long ago. */
+                /**
+                 * @description RFC 3339, a period, or how long ago.
+                 * @example 24h
+                 */
                 since?: string;
                 /** @description RFC 3339, a period, or how long ago; not included. */
                 until?: string;
@@ -3867,6 +3923,17 @@ export interface operations {
         requestBody: {
             content: {
                 "*/*": unknown;
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "a1",
+                 *       "type": "com.example.landed",
+                 *       "source": "/lake/orders",
+                 *       "data": {
+                 *         "date": "2026-03-03"
+                 *       }
+                 *     }
+                 */
                 "application/cloudevents+json": unknown;
                 "application/cloudevents-batch+json": unknown;
             };
@@ -3899,7 +3966,10 @@ export interface operations {
                 limit?: number;
                 /** @description The nextCursor of the page before. */
                 cursor?: string;
-                /** @description Only this pipeline. */
+                /**
+                 * @description Only this pipeline.
+                 * @example orders
+                 */
                 pipeline?: string;
                 /** @description Only pipelines of this owner. */
                 owner?: string;
@@ -3939,6 +4009,12 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "reason": "team moved away",
+                 *       "requestedBy": "ann"
+                 *     }
+                 */
                 "application/json": components["schemas"]["Asked"];
             };
         };
@@ -3970,13 +4046,22 @@ export interface operations {
                 limit?: number;
                 /** @description The nextCursor of the page before. */
                 cursor?: string;
-                /** @description Only this pipeline's. */
+                /**
+                 * @description Only this pipeline's.
+                 * @example orders
+                 */
                 pipeline?: string;
                 /** @description ARMED, MET, BREACHED, CANCELLED, or all. */
                 state?: string;
-                /** @description Only those that breach at this instant or later: RFC 3339, a period, or how long ago. */
+                /**
+                 * @description Only those that breach at this instant or later: RFC 3339, a period, or how long ago.
+                 * @example 2026-03-01
+                 */
                 from?: string;
-                /** @description Only those that breach before this instant; likewise. */
+                /**
+                 * @description Only those that breach before this instant; likewise.
+                 * @example 2026-03-07
+                 */
                 to?: string;
             };
             header?: never;
@@ -4008,7 +4093,10 @@ export interface operations {
     "deadline-board": {
         parameters: {
             query?: {
-                /** @description Only this pipeline's. */
+                /**
+                 * @description Only this pipeline's.
+                 * @example orders
+                 */
                 pipeline?: string;
             };
             header?: never;
@@ -4044,11 +4132,17 @@ export interface operations {
                 limit?: number;
                 /** @description The nextCursor of the page before. */
                 cursor?: string;
-                /** @description Only this pipeline's. */
+                /**
+                 * @description Only this pipeline's.
+                 * @example orders
+                 */
                 pipeline?: string;
                 /** @description With pipeline and date: only this run's. */
                 schedule?: "cron" | "stream" | "manual";
-                /** @description With pipeline and schedule: only this run's. */
+                /**
+                 * @description With pipeline and schedule: only this run's.
+                 * @example 2026-03-03
+                 */
                 date?: string;
                 /** @description Only of this type. */
                 type?: string;
@@ -4056,11 +4150,20 @@ export interface operations {
                 types?: string;
                 /** @description Only those at least this severe. */
                 severity?: "info" | "warning" | "critical";
-                /** @description RFC 3339, a period, or how long ago. */
+                /**
+                 * @description RFC 3339, a period, or how long ago.
+                 * @example 24h
+                 */
                 since?: string;
-                /** @description Only from this instant on: RFC 3339, a period, or how long ago. */
+                /**
+                 * @description Only from this instant on: RFC 3339, a period, or how long ago.
+                 * @example 2026-03-01
+                 */
                 from?: string;
-                /** @description Only before this instant; likewise. */
+                /**
+                 * @description Only before this instant; likewise.
+                 * @example 2026-03-07
+                 */
                 to?: string;
                 /** @description Only those whose message, type, pipeline or period contains this text, in any case. */
                 q?: string;
@@ -4094,11 +4197,17 @@ export interface operations {
     "follow-events": {
         parameters: {
             query?: {
-                /** @description Only this pipeline's. */
+                /**
+                 * @description Only this pipeline's.
+                 * @example orders
+                 */
                 pipeline?: string;
                 /** @description Only of this type. */
                 type?: string;
-                /** @description Begin in the past: RFC 3339, a period, or how long ago. */
+                /**
+                 * @description Begin in the past: RFC 3339, a period, or how long ago.
+                 * @example 24h
+                 */
                 since?: string;
                 /** @description As the header, for clients that cannot set it. */
                 lastEventId?: string;
@@ -4205,13 +4314,23 @@ export interface operations {
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description The source's id. */
+                /**
+                 * @description The source's id.
+                 * @example landed-files
+                 */
                 source: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "id": "a1",
+                 *       "table": "orders",
+                 *       "rows": 1200
+                 *     }
+                 */
                 "application/json": unknown;
             };
         };
@@ -4245,6 +4364,21 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "eventType": "COMPLETE",
+                 *       "eventTime": "2026-03-03T04:00:00Z",
+                 *       "run": {
+                 *         "runId": "0195589e-7f9b-7cc5-9d4e-2f6c1b3a8e10"
+                 *       },
+                 *       "job": {
+                 *         "namespace": "spark",
+                 *         "name": "orders"
+                 *       },
+                 *       "producer": "https://example.com/spark",
+                 *       "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent"
+                 *     }
+                 */
                 "application/json": unknown;
             };
         };
@@ -4278,6 +4412,13 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "until": "2h",
+                 *       "reason": "warehouse maintenance",
+                 *       "holdSla": true
+                 *     }
+                 */
                 "application/json": components["schemas"]["PauseRequest"];
             };
         };
@@ -4343,7 +4484,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The pipeline's id. */
+                /**
+                 * @description The pipeline's id.
+                 * @example orders
+                 */
                 id: string;
             };
             cookie?: never;
@@ -4378,13 +4522,24 @@ export interface operations {
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description The pipeline's id. */
+                /**
+                 * @description The pipeline's id.
+                 * @example orders
+                 */
                 id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "from": "2026-03-01",
+                 *       "to": "2026-03-07",
+                 *       "onlyMissing": true,
+                 *       "dryRun": true
+                 *     }
+                 */
                 "application/json": components["schemas"]["BackfillRequest"];
             };
         };
@@ -4412,14 +4567,20 @@ export interface operations {
     explain: {
         parameters: {
             query?: {
-                /** @description The period; default that of a fire at the current time. */
+                /**
+                 * @description The period; default that of a fire at the current time.
+                 * @example 2026-03-03
+                 */
                 date?: string;
                 /** @description Default: the pipeline's own. */
                 schedule?: "cron" | "stream" | "manual";
             };
             header?: never;
             path: {
-                /** @description The pipeline's id. */
+                /**
+                 * @description The pipeline's id.
+                 * @example orders
+                 */
                 id: string;
             };
             cookie?: never;
@@ -4449,14 +4610,23 @@ export interface operations {
     "get-gate": {
         parameters: {
             query?: {
-                /** @description The period; default that of a fire at the current time. */
+                /**
+                 * @description The period; default that of a fire at the current time.
+                 * @example 2026-03-03
+                 */
                 date?: string;
-                /** @description Hold the request until a start is allowed, never will be, or another has started the job, and at most this long: a duration such as 30s, at most 60s. */
+                /**
+                 * @description Hold the request until a start is allowed, never will be, or another has started the job, and at most this long: a duration such as 30s, at most 60s.
+                 * @example 30s
+                 */
                 wait?: string;
             };
             header?: never;
             path: {
-                /** @description The pipeline's id. */
+                /**
+                 * @description The pipeline's id.
+                 * @example orders
+                 */
                 id: string;
             };
             cookie?: never;
@@ -4491,7 +4661,10 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The pipeline's id. */
+                /**
+                 * @description The pipeline's id.
+                 * @example orders
+                 */
                 id: string;
             };
             cookie?: never;
@@ -4523,7 +4696,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The pipeline's id. */
+                /**
+                 * @description The pipeline's id.
+                 * @example orders
+                 */
                 id: string;
             };
             cookie?: never;
@@ -4558,7 +4734,10 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The pipeline's id. */
+                /**
+                 * @description The pipeline's id.
+                 * @example orders
+                 */
                 id: string;
             };
             cookie?: never;
@@ -4590,13 +4769,23 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The pipeline's id. */
+                /**
+                 * @description The pipeline's id.
+                 * @example orders
+                 */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "until": "2h",
+                 *       "reason": "migration",
+                 *       "requestedBy": "ann"
+                 *     }
+                 */
                 "application/json": components["schemas"]["PauseRequest"];
             };
         };
@@ -4626,13 +4815,21 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The pipeline's id. */
+                /**
+                 * @description The pipeline's id.
+                 * @example orders
+                 */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "reason": "migration finished"
+                 *     }
+                 */
                 "application/json": components["schemas"]["Asked"];
             };
         };
@@ -4667,7 +4864,10 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The pipeline's id. */
+                /**
+                 * @description The pipeline's id.
+                 * @example orders
+                 */
                 id: string;
             };
             cookie?: never;
@@ -4697,14 +4897,23 @@ export interface operations {
     "get-sensor": {
         parameters: {
             query?: {
-                /** @description The period of the reading; default the latest write of any period. */
+                /**
+                 * @description The period of the reading; default the latest write of any period.
+                 * @example 2026-03-03
+                 */
                 date?: string;
             };
             header?: never;
             path: {
-                /** @description The pipeline's id. */
+                /**
+                 * @description The pipeline's id.
+                 * @example orders
+                 */
                 id: string;
-                /** @description The sensor's key, percent-encoded (/ is %2F, # is %23), with #period if need be. */
+                /**
+                 * @description The sensor's key, percent-encoded (/ is %2F, # is %23), with #period if need be.
+                 * @example landed
+                 */
                 key: string;
             };
             cookie?: never;
@@ -4734,18 +4943,30 @@ export interface operations {
     "put-sensor": {
         parameters: {
             query?: {
-                /** @description Who writes it. */
+                /**
+                 * @description Who writes it.
+                 * @example airflow
+                 */
                 source?: string;
-                /** @description How long it counts, such as 2h. */
+                /**
+                 * @description How long it counts, such as 2h.
+                 * @example 2h
+                 */
                 ttl?: string;
                 /** @description Until when it counts, RFC 3339. */
                 expiresAt?: string;
             };
             header?: never;
             path: {
-                /** @description The pipeline's id. */
+                /**
+                 * @description The pipeline's id.
+                 * @example orders
+                 */
                 id: string;
-                /** @description The sensor's key, percent-encoded (/ is %2F, # is %23), with #period if need be. */
+                /**
+                 * @description The sensor's key, percent-encoded (/ is %2F, # is %23), with #period if need be.
+                 * @example landed
+                 */
                 key: string;
             };
             cookie?: never;
@@ -4753,6 +4974,13 @@ export interface operations {
         /** @description An object of at most 64 KiB. date (with hour and minute) in it, else the key's suffix, says which period it is for. */
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "date": "2026-03-03",
+                 *       "complete": true,
+                 *       "count": 1200
+                 *     }
+                 */
                 "application/json": {
                     [key: string]: unknown;
                 };
@@ -4782,16 +5010,28 @@ export interface operations {
     "delete-sensor": {
         parameters: {
             query?: {
-                /** @description The period whose reading is deleted; without it and without #period, the undated one. */
+                /**
+                 * @description The period whose reading is deleted; without it and without #period, the undated one.
+                 * @example 2026-03-03
+                 */
                 date?: string;
-                /** @description Who deletes it. */
+                /**
+                 * @description Who deletes it.
+                 * @example airflow
+                 */
                 source?: string;
             };
             header?: never;
             path: {
-                /** @description The pipeline's id. */
+                /**
+                 * @description The pipeline's id.
+                 * @example orders
+                 */
                 id: string;
-                /** @description The sensor's key, percent-encoded (/ is %2F, # is %23), with #period if need be. */
+                /**
+                 * @description The sensor's key, percent-encoded (/ is %2F, # is %23), with #period if need be.
+                 * @example landed
+                 */
                 key: string;
             };
             cookie?: never;
@@ -4821,7 +5061,10 @@ export interface operations {
     "sensor-history": {
         parameters: {
             query?: {
-                /** @description The period of the reading; default the latest write of any period. */
+                /**
+                 * @description The period of the reading; default the latest write of any period.
+                 * @example 2026-03-03
+                 */
                 date?: string;
                 /** @description The most items to return. A page with large items has fewer; nextCursor continues it. */
                 limit?: number;
@@ -4830,9 +5073,15 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The pipeline's id. */
+                /**
+                 * @description The pipeline's id.
+                 * @example orders
+                 */
                 id: string;
-                /** @description The sensor's key, percent-encoded (/ is %2F, # is %23), with #period if need be. */
+                /**
+                 * @description The sensor's key, percent-encoded (/ is %2F, # is %23), with #period if need be.
+                 * @example landed
+                 */
                 key: string;
             };
             cookie?: never;
@@ -4867,7 +5116,10 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The pipeline's id. */
+                /**
+                 * @description The pipeline's id.
+                 * @example orders
+                 */
                 id: string;
             };
             cookie?: never;
@@ -4904,7 +5156,10 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The pipeline's id. */
+                /**
+                 * @description The pipeline's id.
+                 * @example orders
+                 */
                 id: string;
             };
             cookie?: never;
@@ -4936,7 +5191,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The pipeline's id. */
+                /**
+                 * @description The pipeline's id.
+                 * @example orders
+                 */
                 id: string;
                 version: string;
             };
@@ -4973,6 +5231,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "reason": "maintenance finished"
+                 *     }
+                 */
                 "application/json": components["schemas"]["Asked"];
             };
         };
@@ -5004,13 +5267,25 @@ export interface operations {
                 limit?: number;
                 /** @description The nextCursor of the page before. */
                 cursor?: string;
-                /** @description Only this pipeline's. */
+                /**
+                 * @description Only this pipeline's.
+                 * @example orders
+                 */
                 pipeline?: string;
-                /** @description Only this period's. */
+                /**
+                 * @description Only this period's.
+                 * @example 2026-03-03
+                 */
                 date?: string;
-                /** @description This period and later ones. */
+                /**
+                 * @description This period and later ones.
+                 * @example 2026-03-01
+                 */
                 from?: string;
-                /** @description This period and earlier ones. */
+                /**
+                 * @description This period and earlier ones.
+                 * @example 2026-03-07
+                 */
                 to?: string;
                 /** @description Only those with this status. */
                 status?: string;
@@ -5053,6 +5328,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "pipeline": "orders",
+                 *       "date": "2026-03-03",
+                 *       "reason": "file delivered again"
+                 *     }
+                 */
                 "application/json": components["schemas"]["TriggerRequest"];
             };
         };
@@ -5083,11 +5365,20 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The pipeline's id. */
+                /**
+                 * @description The pipeline's id.
+                 * @example orders
+                 */
                 pipeline: string;
-                /** @description cron, stream or manual. */
+                /**
+                 * @description cron, stream or manual.
+                 * @example stream
+                 */
                 schedule: string;
-                /** @description The period, such as 2026-03-03 or 2026-03-03T07. */
+                /**
+                 * @description The period, such as 2026-03-03 or 2026-03-03T07.
+                 * @example 2026-03-03
+                 */
                 date: string;
             };
             cookie?: never;
@@ -5119,17 +5410,32 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The pipeline's id. */
+                /**
+                 * @description The pipeline's id.
+                 * @example orders
+                 */
                 pipeline: string;
-                /** @description cron, stream or manual. */
+                /**
+                 * @description cron, stream or manual.
+                 * @example stream
+                 */
                 schedule: string;
-                /** @description The period, such as 2026-03-03 or 2026-03-03T07. */
+                /**
+                 * @description The period, such as 2026-03-03 or 2026-03-03T07.
+                 * @example 2026-03-03
+                 */
                 date: string;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "reason": "no longer needed",
+                 *       "requestedBy": "ann"
+                 *     }
+                 */
                 "application/json": components["schemas"]["Asked"];
             };
         };
@@ -5162,17 +5468,31 @@ export interface operations {
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description The pipeline's id. */
+                /**
+                 * @description The pipeline's id.
+                 * @example orders
+                 */
                 pipeline: string;
-                /** @description cron, stream or manual. */
+                /**
+                 * @description cron, stream or manual.
+                 * @example stream
+                 */
                 schedule: string;
-                /** @description The period, such as 2026-03-03 or 2026-03-03T07. */
+                /**
+                 * @description The period, such as 2026-03-03 or 2026-03-03T07.
+                 * @example 2026-03-03
+                 */
                 date: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "worker": "airflow/scheduler-1"
+                 *     }
+                 */
                 "application/json": components["schemas"]["ClaimRequest"];
             };
         };
@@ -5202,17 +5522,31 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The pipeline's id. */
+                /**
+                 * @description The pipeline's id.
+                 * @example orders
+                 */
                 pipeline: string;
-                /** @description cron, stream or manual. */
+                /**
+                 * @description cron, stream or manual.
+                 * @example stream
+                 */
                 schedule: string;
-                /** @description The period, such as 2026-03-03 or 2026-03-03T07. */
+                /**
+                 * @description The period, such as 2026-03-03 or 2026-03-03T07.
+                 * @example 2026-03-03
+                 */
                 date: string;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "output": "1200 rows loaded\n"
+                 *     }
+                 */
                 "application/json": components["schemas"]["Heartbeat"];
             };
         };
@@ -5242,17 +5576,34 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The pipeline's id. */
+                /**
+                 * @description The pipeline's id.
+                 * @example orders
+                 */
                 pipeline: string;
-                /** @description cron, stream or manual. */
+                /**
+                 * @description cron, stream or manual.
+                 * @example stream
+                 */
                 schedule: string;
-                /** @description The period, such as 2026-03-03 or 2026-03-03T07. */
+                /**
+                 * @description The period, such as 2026-03-03 or 2026-03-03T07.
+                 * @example 2026-03-03
+                 */
                 date: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "result": "fail",
+                 *       "category": "TRANSIENT",
+                 *       "exitCode": 75,
+                 *       "message": "connection refused"
+                 *     }
+                 */
                 "application/json": components["schemas"]["JobReport"];
             };
         };
@@ -5289,11 +5640,20 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The pipeline's id. */
+                /**
+                 * @description The pipeline's id.
+                 * @example orders
+                 */
                 pipeline: string;
-                /** @description cron, stream or manual. */
+                /**
+                 * @description cron, stream or manual.
+                 * @example stream
+                 */
                 schedule: string;
-                /** @description The period, such as 2026-03-03 or 2026-03-03T07. */
+                /**
+                 * @description The period, such as 2026-03-03 or 2026-03-03T07.
+                 * @example 2026-03-03
+                 */
                 date: string;
             };
             cookie?: never;
@@ -5328,17 +5688,32 @@ export interface operations {
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description The pipeline's id. */
+                /**
+                 * @description The pipeline's id.
+                 * @example orders
+                 */
                 pipeline: string;
-                /** @description cron, stream or manual. */
+                /**
+                 * @description cron, stream or manual.
+                 * @example stream
+                 */
                 schedule: string;
-                /** @description The period, such as 2026-03-03 or 2026-03-03T07. */
+                /**
+                 * @description The period, such as 2026-03-03 or 2026-03-03T07.
+                 * @example 2026-03-03
+                 */
                 date: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "reason": "fixed the schema",
+                 *       "requestedBy": "ann"
+                 *     }
+                 */
                 "application/json": components["schemas"]["RerunRequest"];
             };
         };
@@ -5373,6 +5748,18 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example [
+                 *       {
+                 *         "pipeline": "orders",
+                 *         "key": "landed",
+                 *         "data": {
+                 *           "date": "2026-03-03",
+                 *           "count": 1200
+                 *         }
+                 *       }
+                 *     ]
+                 */
                 "application/json": components["schemas"]["BatchItem"][];
             };
         };
@@ -5435,6 +5822,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "token": "TOKEN"
+                 *     }
+                 */
                 "application/json": components["schemas"]["LoginRequest"];
             };
         };
@@ -5625,6 +6017,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "pipeline": "orders",
+                 *       "type": "SLA_WARNING",
+                 *       "until": "4h",
+                 *       "reason": "known delay"
+                 *     }
+                 */
                 "application/json": components["schemas"]["SilenceRequest"];
             };
         };
@@ -5659,7 +6059,10 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The silence's id. */
+                /**
+                 * @description The silence's id.
+                 * @example s1
+                 */
                 silence: string;
             };
             cookie?: never;
@@ -5718,15 +6121,24 @@ export interface operations {
     timeline: {
         parameters: {
             query?: {
-                /** @description RFC 3339, a period, or how long ago; default 24h ago. */
+                /**
+                 * @description RFC 3339, a period, or how long ago; default 24h ago.
+                 * @example 2026-03-01
+                 */
                 from?: string;
-                /** @description Likewise; default 24h from now. */
+                /**
+                 * @description Likewise; default 24h from now.
+                 * @example 2026-03-07
+                 */
                 to?: string;
                 /** @description Which time places a period in a bucket: that of its data, or that in which it ran. */
                 axis?: "period" | "execution";
                 /** @description Count the periods of every pipeline in buckets of this width, such as 1h; default: where there are too many to list. */
                 bucket?: string;
-                /** @description Only this pipeline. */
+                /**
+                 * @description Only this pipeline.
+                 * @example orders
+                 */
                 pipeline?: string;
                 /** @description How many pipelines at most. */
                 limit?: number;
@@ -5893,9 +6305,15 @@ export interface operations {
             path: {
                 /** @description A token with the role sensor; on a server without tokens, any text. */
                 token: string;
-                /** @description The pipeline's id. */
+                /**
+                 * @description The pipeline's id.
+                 * @example orders
+                 */
                 pipeline: string;
-                /** @description The sensor's key, percent-encoded, with #period if need be. */
+                /**
+                 * @description The sensor's key, percent-encoded, with #period if need be.
+                 * @example landed
+                 */
                 key: string;
             };
             cookie?: never;
@@ -5929,9 +6347,15 @@ export interface operations {
             path: {
                 /** @description A token with the role sensor; on a server without tokens, any text. */
                 token: string;
-                /** @description The pipeline's id. */
+                /**
+                 * @description The pipeline's id.
+                 * @example orders
+                 */
                 pipeline: string;
-                /** @description The sensor's key, percent-encoded, with #period if need be. */
+                /**
+                 * @description The sensor's key, percent-encoded, with #period if need be.
+                 * @example landed
+                 */
                 key: string;
             };
             cookie?: never;
@@ -5970,9 +6394,15 @@ export interface operations {
             path: {
                 /** @description A token with the role sensor; on a server without tokens, any text. */
                 token: string;
-                /** @description The pipeline's id. */
+                /**
+                 * @description The pipeline's id.
+                 * @example orders
+                 */
                 pipeline: string;
-                /** @description The sensor's key, percent-encoded, with #period if need be. */
+                /**
+                 * @description The sensor's key, percent-encoded, with #period if need be.
+                 * @example landed
+                 */
                 key: string;
             };
             cookie?: never;
@@ -6006,11 +6436,20 @@ export interface operations {
             path: {
                 /** @description A token with the role sensor; on a server without tokens, any text. */
                 token: string;
-                /** @description The pipeline's id. */
+                /**
+                 * @description The pipeline's id.
+                 * @example orders
+                 */
                 pipeline: string;
-                /** @description The sensor's key, percent-encoded, with #period if need be. */
+                /**
+                 * @description The sensor's key, percent-encoded, with #period if need be.
+                 * @example landed
+                 */
                 key: string;
-                /** @description start, fail, or an exit status from 0 to 255: 0 is success, others are failures. */
+                /**
+                 * @description start, fail, or an exit status from 0 to 255: 0 is success, others are failures.
+                 * @example fail
+                 */
                 signal: string;
             };
             cookie?: never;
@@ -6044,11 +6483,20 @@ export interface operations {
             path: {
                 /** @description A token with the role sensor; on a server without tokens, any text. */
                 token: string;
-                /** @description The pipeline's id. */
+                /**
+                 * @description The pipeline's id.
+                 * @example orders
+                 */
                 pipeline: string;
-                /** @description The sensor's key, percent-encoded, with #period if need be. */
+                /**
+                 * @description The sensor's key, percent-encoded, with #period if need be.
+                 * @example landed
+                 */
                 key: string;
-                /** @description start, fail, or an exit status from 0 to 255: 0 is success, others are failures. */
+                /**
+                 * @description start, fail, or an exit status from 0 to 255: 0 is success, others are failures.
+                 * @example fail
+                 */
                 signal: string;
             };
             cookie?: never;
@@ -6087,11 +6535,20 @@ export interface operations {
             path: {
                 /** @description A token with the role sensor; on a server without tokens, any text. */
                 token: string;
-                /** @description The pipeline's id. */
+                /**
+                 * @description The pipeline's id.
+                 * @example orders
+                 */
                 pipeline: string;
-                /** @description The sensor's key, percent-encoded, with #period if need be. */
+                /**
+                 * @description The sensor's key, percent-encoded, with #period if need be.
+                 * @example landed
+                 */
                 key: string;
-                /** @description start, fail, or an exit status from 0 to 255: 0 is success, others are failures. */
+                /**
+                 * @description start, fail, or an exit status from 0 to 255: 0 is success, others are failures.
+                 * @example fail
+                 */
                 signal: string;
             };
             cookie?: never;

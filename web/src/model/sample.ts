@@ -7,7 +7,7 @@ export function slot(date: string, over: Partial<Slot> = {}): Slot {
   const whole = date.length === 10 ? `${date}T00:00:00Z` : date.length === 13 ? `${date}:00:00Z` : `${date}:00Z`;
   return {
     date, schedule: "cron", state: over.phase ? "run" : "upcoming", phase: "upcoming", startsAt: whole,
-    endsAt: new Date(Date.parse(whole) + lengthOf(date)).toISOString(), retryAt: null, dryRun: false, gateBypassed: false, cause: null, outside: false, fireAt: null, excluded: null, status: null, attempt: null,
+    endsAt: new Date(Date.parse(whole) + lengthOf(date)).toISOString(), retryAt: null, dryRun: false, gateBypassed: false, cause: null, degraded: [], outside: false, fireAt: null, excluded: null, status: null, attempt: null,
     openedAt: null, startedAt: null, endedAt: null, warnAt: null, breachAt: null, deadline: null, ...over,
   };
 }

@@ -5,7 +5,7 @@ import { Time, useNow } from "../../ui/clock";
 import { useMay } from "../../ui/me";
 import { ReasonText } from "../../ui/reason";
 import { GateTimes, Rules } from "../../ui/rules";
-import { usePushRule } from "../action/pipeline";
+import { Trigger, usePushRule } from "../action/pipeline";
 import { canStartAnyway, StartAnyway } from "../action/run";
 import type { Key } from "./run";
 
@@ -31,6 +31,7 @@ export function Why({ x, k }: { x: Explanation; k: Key }) {
   const live = !x.gate || x.gate.live;
   const is = verdict(x);
   const closed = live ? closing(x.gate) : [];
+  const trigger = !x.run && !x.dryRun && x.next.action === "trigger" && may("operator", k.pipeline); // readings alone do not open it
   const anyway = canStartAnyway(x) && may("operator", k.pipeline);
   return (
     <section className="card" aria-label="Why">
@@ -44,8 +45,9 @@ export function Why({ x, k }: { x: Explanation; k: Key }) {
       {x.gate && <GateTimes gate={x.gate} starts={x.next.by === "data" && x.run !== null} />}
       {x.gate && x.gate.rules.length > 0 && <Rules rules={x.gate.rules} now={now} when={live ? "live" : "then"} push={live ? push : undefined} />}
       {x.said.opens.length > 0 && <h3>What would open it</h3>}
-      {((closed.length > 0 && push) || anyway) && (
+      {((closed.length > 0 && push) || anyway || trigger) && (
         <div className="actions" role="group" aria-label="What would open it">
+          {trigger && <button type="button" onClick={() => ask.open(<Trigger id={k.pipeline} date={k.date} />)}>Trigger…</button>}
           {push && closed.map((r, i) => <button key={i} type="button" onClick={() => push(r)}>Push {r.key}…</button>)}
           {anyway && <button type="button" onClick={() => ask.open(<StartAnyway k={k} x={x} />)}>Start anyway…</button>}
         </div>

@@ -69,6 +69,7 @@ function One({ slot, cell, lane, now }: { slot: Slot; cell: Cell; lane: Lane; no
       <p><Badge kind={cell.kind}>{kindName[cell.kind]}</Badge>{(slot.attempt ?? 0) > 1 && <> · attempt {slot.attempt}</>}{slot.gateBypassed && <> · <span className="warn-text">gate bypassed</span></>}</p>
       {slot.cause && <p className={bad ? "bad-text" : cell.kind === "failed" || cell.kind === "waiting" ? "warn-text" : undefined}><ReasonText reason={slot.cause} /></p>}
       {slot.retryAt && Date.parse(slot.retryAt) > now && <p>Next attempt at <Time at={slot.retryAt} /> (<Age at={slot.retryAt} now={now} />)</p>}
+      {!x?.gate && slot.degraded.length > 0 && <p className="warn-text">Started without {slot.degraded.join(", ")}, which did not pass.</p>}
       {x?.gate && <GateTimes gate={x.gate} starts={x.next.by === "data" && x.run !== null} />}
       {x?.next.by === "operator" && <p>{stuck}</p>}
       {slot.excluded && <p>{slot.excluded}</p>}
