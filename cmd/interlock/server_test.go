@@ -36,6 +36,7 @@ func TestMain(m *testing.M) {
 // site is what a controller is started on.
 type site struct {
 	pipelines map[string]string // text by file name
+	sources   map[string]string // likewise; without any there is no such directory
 	config    string            // the server's file, beyond what a test needs
 	env       map[string]string // the server's environment
 	data      string            // the data directory; a new one unless said
@@ -73,7 +74,17 @@ func serve(t *testing.T, p site) *service {
 		t.Fatal(problems)
 	}
 	file.Data = settings.Data{Dir: s.data, Reserve: 1 << 20}
-	s.start(file, engine.Folders{Pipelines: []string{s.pipelines}}, p.env)
+	folders := engine.Folders{Pipelines: []string{s.pipelines}}
+	if p.sources != nil {
+		folders.Sources = []string{filepath.Join(dir, "sources")}
+		if err := os.Mkdir(folders.Sources[0], 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range p.sources {
+			s.write("../sources/"+name, text)
+		}
+	}
+	s.start(file, folders, p.env)
 	return s
 }
 

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A running server takes source files as it takes pipeline files: what is bad keeps its last good version, and keeps no other
+// from being used.
+func TestSourceFilesAreReloaded(t *testing.T) {
+	text := func(id string) string {
+		return "source: {id: " + id + ", owner: data, format: json}\nwrite: [{pipeline: patient, key: landed, fields: {count: {path: $.rows}}}]\n"
+	}
+	s := serve(t, site{pipelines: map[string]string{"patient.yaml": patientFile}, sources: map[string]string{"a.yaml": text("first")}})
+	shows := func(id string) bool { return strings.Contains(s.must(0, "sources").stdout, id) }
+	s.until("the first source", func() bool { return shows("first") })
+
+	s.write("../sources/b.yaml", text("second"))
+	s.until("an added source", func() bool { return shows("second") })
+
+	s.write("../sources/b.yaml", "source: {id: second, owner: data, format: jsn}\n")
+	s.until("the problem of a broken source", func() bool { return strings.Contains(fmt.Sprint(s.fetch("/api/v1/files")), "jsn") })
+	if !shows("first") || !shows("second") {
+		t.Error("a broken source took another with it, or its last good version")
+	}
+
+	s.write("../sources/a.yaml", text("renamed"))
+	s.until("a changed source", func() bool { return shows("renamed") })
+
+	if err := os.Remove(filepath.Join(s.pipelines, "../sources/b.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	s.until("a removed source", func() bool { return !shows("second") })
+}
