@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/xml"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -256,5 +257,18 @@ func TestWideEventsHaveTheirMessageBelow(t *testing.T) {
 	a.wide = true
 	if got := a.eventTable([][]cell{row(long)}); strings.Count(got, "\n") != 1 {
 		t.Errorf("-o wide has one line for each:\n%s", got)
+	}
+}
+
+func TestLogTakesThePlaceOfTheStatus(t *testing.T) {
+	var shown strings.Builder
+	l := &statusLine{out: &shown}
+	l.show("reading… 1s")
+	fmt.Fprintln(l, "accepted")
+	l.show("reading… 2s")
+	l.show("")
+	l.show("")
+	if want := clearLine + "reading… 1s" + clearLine + "accepted\n" + clearLine + "reading… 2s" + clearLine; shown.String() != want {
+		t.Errorf("got %q, want %q", shown.String(), want)
 	}
 }

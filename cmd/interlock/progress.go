@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"sync"
 	"time"
 )
@@ -10,10 +11,15 @@ import (
 const progressPace = time.Second
 
 // progress shows on a terminal that work is under way, how far it is if one can say, and for how long it has taken, from its
-// second second on. In a pipe or a log it shows nothing. The caller ends it before it prints anything else.
+// second second on. In a pipe or a log it shows nothing. The caller ends it before it prints anything else, unless that goes
+// through a statusLine.
 func (a *app) progress(what string, far ...func() string) (end func()) {
 	if !a.errTerminal {
 		return func() {}
+	}
+	status, ok := a.stderr.(*statusLine)
+	if !ok {
+		status = &statusLine{out: a.stderr}
 	}
 	done, ended := make(chan struct{}), make(chan struct{})
 	began := a.now()
@@ -28,17 +34,13 @@ func (a *app) progress(what string, far ...func() string) (end func()) {
 	}
 	go func() {
 		defer close(ended)
-		shown := false
 		for {
 			select {
 			case <-done:
-				if shown {
-					fmt.Fprint(a.stderr, "\r\x1b[K")
-				}
+				status.show("")
 				return
 			case <-a.after(progressPace):
-				shown = true
-				fmt.Fprint(a.stderr, "\r\x1b[K"+line())
+				status.show(line())
 			}
 		}
 	}()
@@ -46,4 +48,33 @@ func (a *app) progress(what string, far ...func() string) (end func()) {
 		close(done)
 		<-ended
 	})
+}
+
+// statusLine is a terminal whose last line shows the status of something. What is written to it takes the place of that line.
+type statusLine struct {
+	mu    sync.Mutex
+	out   io.Writer
+	shown bool
+}
+
+const clearLine = "\r\x1b[K"
+
+// show replaces the status; "" removes it.
+func (l *statusLine) show(status string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.shown || status != "" {
+		fmt.Fprint(l.out, clearLine+status)
+	}
+	l.shown = status != ""
+}
+
+func (l *statusLine) Write(text []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.shown {
+		fmt.Fprint(l.out, clearLine)
+		l.shown = false
+	}
+	return l.out.Write(text)
 }

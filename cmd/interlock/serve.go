@@ -55,6 +55,9 @@ func newServe(a *app) *cobra.Command {
 }
 
 func (a *app) serve(ctx context.Context, f *serveFlags) error {
+	if a.errTerminal {
+		a.stderr = &statusLine{out: a.stderr}
+	}
 	logger := a.newLogger(f.logFormat.value)
 	err := a.serveLogging(ctx, f, logger)
 	if err == nil || f.logFormat.value != jsonFormat {
