@@ -17,7 +17,7 @@ const ends: Partial<Record<Status, { name: string; after: Status }>> = {
   FAILED: { name: "Failed; another attempt follows", after: "RUNNING" },
   FAILED_FINAL: { name: "Failed", after: "RUNNING" },
   JOB_POLL_EXHAUSTED: { name: "No result in time", after: "RUNNING" },
-  VALIDATION_EXHAUSTED: { name: "Window ended with the gate closed", after: "PENDING" },
+  VALIDATION_EXHAUSTED: { name: "Window ended without a start", after: "PENDING" },
   CANCELLED: { name: "Cancelled", after: "PENDING" },
 };
 

@@ -36,7 +36,7 @@ export function Why({ x, k }: { x: Explanation; k: Key }) {
   return (
     <section className="card" aria-label="Why">
       <header>
-        <h2>{live ? "Why" : "Rules at the start"}</h2>
+        <h2>{live ? "Why" : x.run?.phase === "offered" ? "Rules when it was offered" : "Rules at the start"}</h2>
         {is && <span className={`verdict ${is.className}`}>{is.word}</span>}
         <span className="gap" />
         {x.gate && !x.gate.live && <small>as of <Time at={x.gate.at} /></small>}
