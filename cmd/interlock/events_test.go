@@ -166,8 +166,8 @@ func TestFollowGoesOnAfterALostConnection(t *testing.T) {
 	f := follow(server.URL)
 	f.until(t, "number 2")
 	code := f.interrupted(t)
-	want := "2026-03-03 10:00:00Z  JOB_FAILED                orders                            number 1\n" +
-		"2026-03-03 10:00:00Z  JOB_FAILED                orders                            number 2\n"
+	want := "2026-03-03 10:00:00Z  JOB_FAILED                orders\n    number 1\n" +
+		"2026-03-03 10:00:00Z  JOB_FAILED                orders\n    number 2\n"
 	if diff := cmp.Diff(want, f.stdout.String()); diff != "" || code != 0 {
 		t.Errorf("exit code %d (-want +got):\n%s", code, diff)
 	}
