@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -149,10 +150,10 @@ func (l *logs) next(ctx context.Context) (bool, error) {
 	return out.Running, l.flush()
 }
 
-// starts says whether the job of the attempt is still to be started.
+// starts says whether the job of the attempt is still to be started, or has been since its output was read.
 func (l *logs) starts(ctx context.Context, attempt int) (bool, error) {
 	r, err := l.client.Run(ctx, l.key)
-	return err == nil && r.Attempt == attempt && (r.Status == client.Pending || r.Status == client.Triggering), err
+	return err == nil && r.Attempt == attempt && slices.Contains([]client.Status{client.Pending, client.Triggering, client.Running}, r.Status), err
 }
 
 // more prints what the answer before did not have.
