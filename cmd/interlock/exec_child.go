@@ -46,7 +46,7 @@ func (e childEnd) code() error {
 	return nil
 }
 
-// report is the result as the server is told.
+// report is the result in the form that the server expects.
 func (e childEnd) report() client.JobReport {
 	r := client.JobReport{Result: "success", Message: "exit code 0", Output: e.output, ExitCode: &e.exit}
 	switch {
@@ -96,7 +96,7 @@ func (a *app) runClaimed(ctx context.Context, x execution, lease *client.Lease, 
 	return end.code()
 }
 
-// deliver reports the result, as long as it takes and nobody stops it.
+// deliver reports the result. It retries until the server answers or ctx ends.
 func (a *app) deliver(ctx context.Context, lease *client.Lease, r client.JobReport, signals *signals) {
 	ctx, cancel := signals.cancels(ctx)
 	defer cancel()
