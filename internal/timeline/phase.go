@@ -14,8 +14,8 @@ type Phase string
 // The phases of periods without a run, and of a dry run whose gate was open.
 const (
 	Upcoming   Phase = "upcoming"    // its time has not come
-	Due        Phase = "due"         // its time has come, and it may still open
-	Missing    Phase = "missing"     // it should have opened and did not
+	Due        Phase = "due"         // its time has come, and it may still open: without a fire or a deadline, at any time
+	Missing    Phase = "missing"     // it should have opened by its fire or its deadline, and did not
 	Excluded   Phase = "excluded"    // the calendar suppresses it
 	Paused     Phase = "paused"      // the pipeline is paused, so it does not open
 	WouldStart Phase = "would-start" // a dry run whose job would have started
@@ -25,8 +25,8 @@ const (
 var Worst = []Phase{
 	Phase(run.FailedForGood), Phase(run.StartHeld), Phase(run.GateClosed), Missing, Phase(run.StatusUnread),
 	Phase(run.Settling), Phase(run.Backoff), Phase(run.StartRefused), Phase(run.CalledOff), Paused, Phase(run.Offering),
-	Phase(run.WaitingForSlot), Phase(run.Waiting), Phase(run.Starting), Phase(run.JobRunning), Phase(run.NotDue), Due,
-	Phase(run.Done), WouldStart, Upcoming, Excluded,
+	Phase(run.WaitingForSlot), Phase(run.Waiting), Phase(run.Starting), Phase(run.JobRunning), Phase(run.NotDue),
+	Phase(run.Done), WouldStart, Due, Upcoming, Excluded,
 }
 
 var rank = func() map[Phase]int {

@@ -38,24 +38,26 @@ func (b *builder) ofRun(r run.Run) Slot {
 func (b *builder) without(slot schedule.Slot) Slot {
 	s := b.bare(b.e.Key(slot.Period))
 	s.FireAt, s.Excluded, s.DryRun = slot.FireAt, slot.Excluded, b.e.DryRun
-	s.Phase = vacant(slot.Excluded, slot.Begins(b.zone), b.lastCall(slot), b.row, b.look.now)
-	if s.Phase == Missing && b.e.DryRun {
-		s.Phase = Due // of a dry run nothing is missed: its marker may have expired
+	breach := b.e.SLA.For(slot.Period, slot.FireAt, b.e.Schedule).Breach
+	s.Phase = vacant(slot.Excluded, slot.Begins(b.zone), b.lastCall(slot, breach), b.row, b.look.now)
+	if s.Phase == Missing && (b.e.DryRun || slot.FireAt.IsZero() && breach.IsZero()) {
+		// Nothing of a dry run is missing: its marker may have expired. Nor is a period that has no time to open by, neither a
+		// fire nor a deadline: what opens it may still come.
+		s.Phase = Due
 	}
 	return s
 }
 
 // lastCall is from when on a period without a run is missing: its fire or, where a sensor or an upstream opens it, its end;
 // not before its deadline, up to which what opens it may still come.
-func (b *builder) lastCall(slot schedule.Slot) time.Time {
+func (b *builder) lastCall(slot schedule.Slot, breach time.Time) time.Time {
 	if !slot.FireAt.IsZero() {
 		return slot.FireAt.Add(grace)
 	}
-	end := slot.Period.End(b.zone)
-	if breach := b.e.SLA.For(slot.Period, slot.FireAt, b.e.Schedule).Breach; breach.After(end) {
-		return breach
+	if end := slot.Period.End(b.zone); end.After(breach) {
+		return end
 	}
-	return end
+	return breach
 }
 
 // ledger is how the deadlines of a lane stand.

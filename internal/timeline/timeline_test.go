@@ -244,10 +244,16 @@ dryRun: true
 	}
 }
 
-func TestUnfinishedPeriodOfAStreamIsNotMissing(t *testing.T) {
-	w := newWorld(t, "pipeline: {id: stream, owner: data}\nschedule: {period: minute, trigger: {key: go, check: exists}}\n")
+func TestPeriodOfAStreamIsMissingOnlyAfterItsDeadline(t *testing.T) {
+	w := newWorld(t,
+		"pipeline: {id: stream, owner: data}\nschedule: {period: minute, trigger: {key: go, check: exists}}\n",
+		"pipeline: {id: bound, owner: data}\nschedule: {period: hour, trigger: {key: go, check: exists}}\nsla: {deadline: \":30\"}\n")
 	w.Pass(150 * time.Second)
-	w.shows(w.lane("stream", w.around(time.Minute, 30*time.Second)), "2026-03-03T09:11 missing", "2026-03-03T09:12 due")
+	w.shows(w.lane("stream", w.around(time.Minute, 30*time.Second)), "2026-03-03T09:11 due", "2026-03-03T09:12 due")
+	w.Pass(135 * time.Minute) // not yet half past eleven
+	w.shows(w.lane("bound", w.around(80*time.Minute, 0)), "2026-03-03T10 due", "2026-03-03T11 due")
+	w.Pass(10 * time.Minute)
+	w.shows(w.lane("bound", w.around(90*time.Minute, 0)), "2026-03-03T10 missing", "2026-03-03T11 due")
 }
 
 func TestRunOfAnOldPeriodIsShownWhereItRan(t *testing.T) {

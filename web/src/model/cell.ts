@@ -34,7 +34,7 @@ const promiseRank: (Promise | undefined)[] = ["breached", "warned", "armed", "me
 const worsePromise = (a: Promise | undefined, b: Promise | undefined) => (promiseRank.indexOf(a) <= promiseRank.indexOf(b) ? a : b);
 
 /** Kinds that need nobody: outside the window they are left out, the others stand at its edge. */
-const calm: ReadonlySet<Kind> = new Set<Kind>(["completed", "dryrun", "upcoming", "excluded"]);
+const calm: ReadonlySet<Kind> = new Set<Kind>(["completed", "dryrun", "due", "upcoming", "excluded"]);
 
 const stretch = (slot: Slot, axis: Axis, now: number) => (axis === "execution" ? executionOf(slot, now) : { from: startOf(slot), to: endOf(slot) });
 const inside = (c: { from: number; to: number }, w: Window) => c.from < w.to && (c.to > w.from || c.from >= w.from);

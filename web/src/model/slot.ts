@@ -10,22 +10,22 @@ export type Status = components["schemas"]["Run"]["status"];
 /** How a period looks: each kind has its own shape, so that none depends on its colour. */
 export type Kind =
   | "completed" | "dryrun" | "running" | "offered" | "starting" | "waiting" | "held" | "failed" | "final" | "exhausted" | "cancelled"
-  | "excluded" | "missing" | "paused" | "upcoming";
+  | "excluded" | "missing" | "paused" | "due" | "upcoming";
 
 /** The kinds, the one that most needs to be seen first. */
 export const kinds: readonly Kind[] = [
   "final", "held", "exhausted", "missing", "failed", "running", "offered", "starting", "waiting", "paused", "cancelled", "completed", "dryrun",
-  "excluded", "upcoming",
+  "due", "excluded", "upcoming",
 ];
 
 export const kindName: Record<Kind, string> = {
   completed: "completed", dryrun: "dry run: would have started", running: "running", offered: "offered, waiting for a worker", starting: "starting",
   waiting: "waiting", held: "held", failed: "failed, retrying", final: "failed", exhausted: "window ended", cancelled: "cancelled",
-  excluded: "excluded", missing: "missing", paused: "paused", upcoming: "upcoming",
+  excluded: "excluded", missing: "missing", paused: "paused", due: "no run yet", upcoming: "upcoming",
 };
 
 const byPhase: Record<Phase, Kind> = {
-  upcoming: "upcoming", due: "upcoming", missing: "missing", excluded: "excluded", paused: "paused", waiting: "waiting", "not-due": "waiting",
+  upcoming: "upcoming", due: "due", missing: "missing", excluded: "excluded", paused: "paused", waiting: "waiting", "not-due": "waiting",
   "max-active": "waiting", backoff: "failed", "start-refused": "failed", settling: "failed", starting: "starting", held: "held", offered: "offered",
   running: "running", "status-unread": "running", completed: "completed", "would-start": "dryrun", failed: "final", exhausted: "exhausted",
   cancelled: "cancelled",

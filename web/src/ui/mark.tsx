@@ -20,6 +20,7 @@ const shapes: Record<Kind, ReactElement> = {
   cancelled: <path d="M2.5 6h7" {...line} />,
   excluded: <path d="M2.5 9.5l7-7" {...line} strokeWidth={1.3} />,
   missing: <g {...line} strokeWidth={1.7}><path d="M4 4.3a2 2 0 1 1 2.9 1.8c-.7.4-.9.7-.9 1.3" /><path d="M6 9.8v.01" /></g>,
+  due: <circle cx="6" cy="6" r="1.3" fill="currentColor" />,
   upcoming: <circle cx="6" cy="6" r="1.3" fill="currentColor" />,
 };
 

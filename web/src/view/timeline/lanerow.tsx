@@ -21,13 +21,13 @@ interface Props {
 }
 
 /** Kinds of which there are many and that need no shape drawn: the style sheet gives them theirs. */
-const drawnByStyle: Partial<Record<Kind, true>> = { upcoming: true, excluded: true };
+const drawnByStyle: Partial<Record<Kind, true>> = { due: true, upcoming: true, excluded: true };
 
 /** One pipeline: its name, its state, and its periods. */
 export const LaneRow = memo(function LaneRow({ lane, row, of, window: w, width, axis, now, point, zoomTo }: Props) {
   const drawn = useMemo(() => (width ? cells(lane, w, width, axis, now) : []), [lane, w, width, axis, now]);
   const p = lane.pipeline;
-  const entry = drawn.findLast((c) => c.kind !== "upcoming") ?? drawn[0];
+  const entry = drawn.findLast((c) => c.kind !== "upcoming" && c.kind !== "due") ?? drawn[0];
   const last = p.lastRun && kindOfRun(p.lastRun);
   return (
     <div className="lane" role="listitem" aria-setsize={of} aria-posinset={row + 1} style={{ top: row * rowHeight, height: rowHeight }}>
