@@ -23,7 +23,7 @@ type Attention struct {
 
 // Action is what to do, for programs and for people.
 type Action struct {
-	Code    string `json:"code" enum:"job-complete,rerun,trigger,explain,fix-file,retry-alerts,resume,none"`
+	Code    string `json:"code" enum:"job-complete,rerun,trigger,backfill,explain,fix-file,retry-alerts,resume,none"`
 	Command string `json:"command" doc:"A command line; TEXT and a|b are for the reader to fill in."`
 }
 

@@ -2,6 +2,7 @@
 // alerts that were not delivered, long pauses. It reads and changes nothing.
 //
 // A row goes away when its matter is over: the run is run again, a later period of the pipeline ends, the file is corrected.
+// A gap stays for a week: later periods do not fill it.
 // Why a run stands as it does is package explain's to say.
 package attention
 
@@ -92,7 +93,7 @@ func (i Item) Place() string {
 	return fmt.Sprintf("%d %s %s %s %s %s %s", rank[i.Severity], store.Nanos(i.Since), i.Pipeline, i.Schedule, i.Period, i.Kind, i.Reason)
 }
 
-// lookBack is how far back deadlines and missed fires are read. Older ones are history.
+// lookBack is how far back deadlines are read. Older ones are history.
 const lookBack = 14 * 24 * time.Hour
 
 // LongPause is from when on a pause needs attention.

@@ -14,6 +14,7 @@ import (
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/memory"
@@ -105,6 +106,53 @@ func TestRunningJobIsOverdueOnceItsDeadlineHasPassed(t *testing.T) {
 		t.Errorf("the reason is %q", got)
 	}
 	w.finish("orders/cron/2026-03-04", run.Report{Result: run.ResultSuccess})
+	w.needs()
+}
+
+// missSome pauses a pipeline over three fires and resumes it after the last one's window.
+func (w *world) missSome(id pipeline.ID) {
+	w.Helper()
+	_, err := w.Router.Pause(ctx, id, store.Pause{By: "ada", Why: "migration", HoldSLA: true}, w.Now())
+	w.Check(err)
+	w.Pass(72*time.Hour + 10*time.Hour) // Friday, ten past seven in the evening
+	w.Check(w.Router.Resume(ctx, id, "ada", "", w.Now()))
+	w.Settle()
+}
+
+func TestMissingPeriodsNeedAttentionUntilEachHasARun(t *testing.T) {
+	w := newWorld(t, daily)
+	w.missSome("orders")
+	w.needs("missing orders 2026-03-06 warning: interlock backfill orders --from 2026-03-04 --to 2026-03-06 --only-missing")
+	w.Pass(13 * time.Hour)
+	w.finish("orders/cron/2026-03-07", run.Report{Result: run.ResultSuccess})
+	w.needs("missing orders 2026-03-06 info: interlock backfill orders --from 2026-03-04 --to 2026-03-06 --only-missing")
+	if got := w.list("")[0].Reason.String(); got != "3 periods from 2026-03-04 to 2026-03-06 have no run: their fires were missed" {
+		t.Errorf("the reason is %q", got)
+	}
+	for _, date := range []string{"2026-03-04", "2026-03-06"} {
+		_, err := w.Router.Trigger(ctx, router.TriggerRequest{ID: date, Pipeline: "orders", Period: w.Period(date), By: "ada"}, w.Now())
+		w.Check(err)
+		w.Settle()
+		w.finish("orders/cron/"+date, run.Report{Result: run.ResultSuccess})
+	}
+	w.needs("missing orders 2026-03-05 info: interlock trigger orders --date 2026-03-05")
+	later, err := attention.List(ctx, attention.Sources{Store: w.Store, Catalog: w.Catalog}, "", w.Now().Add(7*24*time.Hour))
+	w.Check(err)
+	for _, i := range later {
+		if i.Kind == attention.Missing {
+			t.Errorf("after a week: %+v", i)
+		}
+	}
+}
+
+func TestLaterRunMakesUpForMissingOnesWhereTheFileSaysSo(t *testing.T) {
+	w := newWorld(t, strings.Replace(daily, "{cron: \"0 8 * * *\"}", "{cron: \"0 8 * * *\", catchUp: latest}", 1))
+	w.missSome("orders")
+	if items := w.list(""); len(items) != 1 || items[0].Kind != attention.Missing {
+		t.Fatalf("got %+v", items)
+	}
+	w.Pass(13 * time.Hour)
+	w.finish("orders/cron/2026-03-07", run.Report{Result: run.ResultSuccess})
 	w.needs()
 }
 

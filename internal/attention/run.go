@@ -8,7 +8,6 @@ import (
 
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/explain"
-	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/reason"
 	"github.com/interlock-go/interlock/internal/run"
@@ -227,68 +226,6 @@ func (l *look) addOverdue(d Late) {
 	}
 	l.add(about(d.Key, Overdue, severity, reason.New("overdue", "it was due by {deadline} and is {phase}", deadline, reason.Str("phase", d.Run.Phase(l.now))),
 		d.BreachAt, explained(d.Key)))
-}
-
-// maxMissed is how many reports of missed fires are read.
-const maxMissed = 500
-
-// missing lists the latest missed period of each pipeline, until it or a later one has a run.
-func (l *look) missing(ctx context.Context) error {
-	seen := map[pipeline.ID]bool{}
-	for _, t := range []event.Type{event.ScheduleMissed, event.IrregularScheduleMissed} {
-		page, err := l.Store.Events(ctx, store.EventQuery{Pipeline: l.only, Type: t, Since: l.now.Add(-lookBack), Limit: maxMissed})
-		if err != nil {
-			return fmt.Errorf("read missed fires: %w", err)
-		}
-		for _, e := range page.Items {
-			if id := e.Detail.Pipeline; !seen[id] && l.Catalog.Current().Get(id) != nil {
-				seen[id] = true
-				if err := l.addMissing(ctx, e); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
-}
-
-func (l *look) addMissing(ctx context.Context, e event.Event) error {
-	entry := l.Catalog.Current().Get(e.Detail.Pipeline)
-	key := entry.Key(newest(e))
-	if key.Period.IsZero() || l.named[key] {
-		return nil
-	}
-	runs, err := l.Store.RunsAt(ctx, []run.Key{key})
-	if err != nil {
-		return fmt.Errorf("read run %s: %w", key, err)
-	}
-	passed, err := l.passed(ctx, key)
-	if err != nil || passed || len(runs) > 0 || entry.Schedule.Excluded(key.Period) != "" {
-		return err
-	}
-	fire := entry.Schedule.FireFor(key.Period)
-	since := fire
-	if since.IsZero() {
-		since = e.Time
-	}
-	count := 1
-	if m, ok := e.Detail.Extra.(event.Missed); ok {
-		count = max(len(m.Dates), 1)
-	}
-	why := reason.New(explain.CauseMissing, "its fire at {at} was missed: {message}",
-		reason.At("at", since), reason.Str("message", e.Detail.Message), reason.Int("count", count))
-	l.add(about(key, Missing, l.severity(key.Pipeline, Warning), why, since, Action{"trigger", fmt.Sprintf("interlock trigger %s --date %s", key.Pipeline, key.Period)}))
-	return nil
-}
-
-// newest is the latest of the periods that an event reports as missed.
-func newest(e event.Event) period.Period {
-	if m, ok := e.Detail.Extra.(event.Missed); ok && len(m.Dates) > 0 {
-		if p, err := period.Parse(m.Dates[len(m.Dates)-1]); err == nil {
-			return p
-		}
-	}
-	return e.Detail.Date
 }
 
 // age is how long ago something was; 0 if that is unknown.

@@ -27,9 +27,6 @@ func (st step) write(ctx context.Context, s store.Store) error {
 			return fmt.Errorf("%s: %w", st.batch.ID, err)
 		}
 	}
-	if st.batch.ID == "" {
-		return nil // no run opened
-	}
 	if err := s.Commit(ctx, st.batch, st.at); err != nil {
 		return fmt.Errorf("%s: %w", st.batch.ID, err)
 	}
@@ -53,7 +50,7 @@ func (t turn) plan(draw *rand.Rand, now time.Time) (written, step) {
 	rows := int64(1000 + draw.IntN(400))
 	if t.never > 0 && t.fromLast == t.never {
 		out.Phase = "missing"
-		return out, step{}
+		return out, t.missed(now)
 	}
 	r := completed(t.Key(p), attempts, t.fire, started, earlier(started.Add(took), now))
 	r.Progress.Opening.ConfigVersion = t.Version
@@ -83,6 +80,15 @@ func (t turn) plan(draw *rand.Rand, now time.Time) (written, step) {
 		b.Emit(event.New(event.PostRunDrift, about, "landed.count moved after completion", moved))
 	}
 	return out, st
+}
+
+// missed writes the report of a fire that opened no run.
+func (t turn) missed(now time.Time) step {
+	date, at := t.slot.Period, earlier(t.fire.Add(3*time.Hour), now)
+	about := event.About{Pipeline: t.ID, Schedule: t.Opens, Date: date, At: at, Which: date.String() + ".." + date.String()}
+	st := step{batch: store.Batch{ID: "seed/missed/" + t.Key(date).String()}, at: at}
+	st.batch.Emit(event.New(event.ScheduleMissed, about, date.String()+" passed without a run; the window is over", event.Missed{Dates: []string{date.String()}}))
+	return st
 }
 
 // dry writes a dry run whose gate was open: its marker, which a store keeps for some days, and its events.

@@ -1270,7 +1270,7 @@ export interface components {
     schemas: {
         Action: {
             /** @enum {string} */
-            code: "job-complete" | "rerun" | "trigger" | "explain" | "fix-file" | "retry-alerts" | "resume" | "none";
+            code: "job-complete" | "rerun" | "trigger" | "backfill" | "explain" | "fix-file" | "retry-alerts" | "resume" | "none";
             /** @description A command line; TEXT and a|b are for the reader to fill in. */
             command: string;
         };

@@ -7,6 +7,7 @@ import { AddSilence } from "./silence";
 
 type Pipeline = components["schemas"]["Pipeline"];
 type Run = components["schemas"]["Run"];
+type Backfilled = components["schemas"]["ListBackfilled"];
 type Written = { version: number; date: string | null };
 
 const at = (id: string) => `/pipelines/${encodeURIComponent(id)}`;
@@ -26,6 +27,25 @@ export function Trigger({ id, date }: { id: string; date?: string }) {
       <label>Period<input name="date" defaultValue={date ?? ""} placeholder="default: the current period" autoFocus /></label>
       <label className="check"><input type="checkbox" name="force" /> Also if the calendar excludes it, or its budget is used up</label>
       <label className="check"><input type="checkbox" name="bypass" /> Start without evaluating the gate</label>
+    </Ask>
+  );
+}
+
+/** Opens the runs of several periods. */
+export function Backfill({ id, from, to }: { id: string; from: string; to: string }) {
+  return (
+    <Ask
+      title={`Backfill ${id}`} submit="Backfill" reason="wanted"
+      act={async (form, key) => {
+        const body = { from: field(form, "from"), to: field(form, "to"), onlyMissing: true, reason: field(form, "reason") };
+        const { items } = await act<Backfilled>("POST", `${at(id)}/backfill`, body, key);
+        const opened = items.filter((i) => i.action === "open").length;
+        return `${opened} ${opened === 1 ? "run" : "runs"} of ${id} ${opened === 1 ? "is" : "are"} open.`;
+      }}
+    >
+      <p>Opens a run for each period that has none. Their jobs start when their gates open, as many at once as the file allows.</p>
+      <label>First period<input name="from" required defaultValue={from} autoFocus /></label>
+      <label>Last period<input name="to" required defaultValue={to} /></label>
     </Ask>
   );
 }

@@ -10,7 +10,7 @@ import { Badge } from "../../ui/mark";
 import { useMay } from "../../ui/me";
 import { ReasonText } from "../../ui/reason";
 import { Failed } from "../../ui/state";
-import { Resume, Trigger } from "../action/pipeline";
+import { Backfill, Resume, Trigger } from "../action/pipeline";
 import { ReportOne, RerunOne } from "../action/run";
 
 type List = components["schemas"]["AttentionList"];
@@ -70,6 +70,7 @@ function Act({ i }: { i: Item }) {
     case "job-complete": return key && operator ? <button type="button" onClick={() => open(<ReportOne k={key} />)}>Report result…</button> : null;
     case "rerun": return key && operator ? <button type="button" onClick={() => open(<RerunOne k={key} />)}>Rerun…</button> : null;
     case "trigger": return pipeline && operator ? <button type="button" onClick={() => open(<Trigger id={pipeline} {...(date ? { date } : {})} />)}>Trigger…</button> : null;
+    case "backfill": return pipeline && date && operator ? <button type="button" onClick={() => open(<Backfill id={pipeline} from={i.why.parts.find((p) => p.name === "first")?.text ?? date} to={date} />)}>Backfill…</button> : null;
     case "resume": return pipeline && operator ? <button type="button" onClick={() => open(<Resume id={pipeline} />)}>Resume…</button> : null;
     case "fix-file": return <Link className="button" href="/config?show=problems">Problems</Link>;
     case "retry-alerts": return <Link className="button" href="/alerts">Alerts</Link>;

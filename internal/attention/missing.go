@@ -1,0 +1,128 @@
+package attention
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/explain"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/reason"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// missing lists the pipelines that have periods without a run although their fires were reported as missed. A row stays until
+// each of these periods has a run, unless a later one makes up for it.
+func (l *look) missing(ctx context.Context) error {
+	gaps := map[pipeline.ID]*gap{}
+	for _, t := range []event.Type{event.ScheduleMissed, event.IrregularScheduleMissed} {
+		page, err := l.Store.Events(ctx, store.EventQuery{Pipeline: l.only, Type: t, Since: l.now.Add(-missedFor), Limit: maxMissed})
+		if err != nil {
+			return fmt.Errorf("read missed fires: %w", err)
+		}
+		for _, e := range page.Items {
+			entry := l.Catalog.Current().Get(e.Detail.Pipeline)
+			if entry == nil {
+				continue
+			}
+			if gaps[entry.ID] == nil {
+				gaps[entry.ID] = &gap{entry: entry}
+			}
+			gaps[entry.ID].add(e)
+		}
+	}
+	for _, g := range gaps {
+		if err := l.addMissing(ctx, g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	maxMissed = 500                // reports of missed fires that are read
+	missedFor = 7 * 24 * time.Hour // for so long a report counts; afterwards its gap is history
+)
+
+// gap is the missed periods of one pipeline.
+type gap struct {
+	entry *catalog.Entry
+	keys  []run.Key
+	told  event.Event // the latest report
+}
+
+func (g *gap) add(e event.Event) {
+	if e.Time.After(g.told.Time) {
+		g.told = e
+	}
+	dates := []string{e.Detail.Date.String()}
+	if m, ok := e.Detail.Extra.(event.Missed); ok && len(m.Dates) > 0 {
+		dates = m.Dates
+	}
+	for _, date := range dates {
+		if p, err := period.Parse(date); err == nil && !p.IsZero() {
+			g.keys = append(g.keys, g.entry.Key(p))
+		}
+	}
+}
+
+// without lists the periods of g that have no run and need one, oldest first. Where the file opens only the latest of the fires
+// that were missed, a run of a later period is enough.
+func (l *look) without(ctx context.Context, g *gap) ([]run.Key, error) {
+	runs, err := l.Store.RunsAt(ctx, g.keys)
+	if err != nil {
+		return nil, fmt.Errorf("read missed runs of %s: %w", g.entry.ID, err)
+	}
+	var left []run.Key
+	for _, key := range g.keys {
+		_, there := runs[key]
+		if there || l.named[key] || g.entry.Schedule.Excluded(key.Period) != "" || slices.Contains(left, key) {
+			continue
+		}
+		passed, err := l.passed(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		if !passed || g.entry.CatchUp != pipeline.CatchUpLatest {
+			left = append(left, key)
+		}
+	}
+	slices.SortFunc(left, func(a, b run.Key) int { return a.Period.Compare(b.Period) })
+	return left, nil
+}
+
+// addMissing lists the periods of g as one row, about the newest. Once a later period has ended it is less pressing.
+func (l *look) addMissing(ctx context.Context, g *gap) error {
+	left, err := l.without(ctx, g)
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	first, last := left[0], left[len(left)-1]
+	severity := l.severity(last.Pipeline, Warning)
+	passed, err := l.passed(ctx, last)
+	if err != nil {
+		return err
+	}
+	if passed {
+		severity = Info
+	}
+	since := g.entry.Schedule.FireFor(last.Period)
+	if since.IsZero() {
+		since = g.told.Time
+	}
+	if len(left) == 1 {
+		why := reason.New(explain.CauseMissing, "its fire at {at} opened no run", reason.At("at", since), reason.Int("count", 1))
+		l.add(about(last, Missing, severity, why, since, Action{"trigger", fmt.Sprintf("interlock trigger %s --date %s", last.Pipeline, last.Period)}))
+		return nil
+	}
+	why := reason.New(explain.CauseMissing, "{count} periods from {first} to {last} have no run: their fires were missed",
+		reason.Int("count", len(left)), reason.Str("first", first.Period.String()), reason.Str("last", last.Period.String()))
+	l.add(about(last, Missing, severity, why, since,
+		Action{"backfill", fmt.Sprintf("interlock backfill %s --from %s --to %s --only-missing", last.Pipeline, first.Period, last.Period)}))
+	return nil
+}
