@@ -1,18 +1,11 @@
 import { expect, test } from "vitest";
-import { axisText, change, countTicks, durationTicks } from "./plot";
+import { axisText, change, room } from "./plot";
 import { hour, minute, second } from "./time";
 
 test.each([
-  [0, 3500, [0, second, 2 * second, 3 * second, 4 * second]],
-  [0, 50 * minute, [0, 15 * minute, 30 * minute, 45 * minute, hour]],
-  [-90 * minute, 2 * hour, [-2 * hour, -hour, 0, hour, 2 * hour]],
-  [0, 0, [0]],
-])("durations from %d to %d have round ticks", (low, high, want) => {
-  expect(durationTicks(low, high)).toEqual(want);
-});
-
-test.each([[0, [0, 1]], [3, [0, 1, 2, 3]], [37, [0, 10, 20, 30, 40]], [1000, [0, 500, 1000]]])("counts up to %d have round ticks", (high, want) => {
-  expect(countTicks(high)).toEqual(want);
+  [0, 100, false, [0, 106]], [90, 100, false, [0, 106]], [90, 100, true, [89.4, 100.6]], [10, 100, true, [0, 106]], [-50, 50, true, [-56, 56]], [0, 0, false, [0, 1]],
+])("values from %d to %d have room (near: %s)", (low, high, near, want) => {
+  expect(room(low, high, near)).toEqual(want);
 });
 
 test("a change is told in per cent", () => {

@@ -1,28 +1,19 @@
 import { day, duration, hour, minute, second } from "./time";
 
-/** Round steps of durations, smallest first. */
-const steps = [
+/** Round distances between durations, smallest first. */
+export const durationSteps = [
   second, 2 * second, 5 * second, 10 * second, 15 * second, 30 * second, minute, 2 * minute, 5 * minute, 10 * minute, 15 * minute, 30 * minute,
-  hour, 2 * hour, 3 * hour, 6 * hour, 12 * hour, day, 2 * day, 7 * day,
+  hour, 2 * hour, 3 * hour, 6 * hour, 12 * hour, day, 2 * day, 7 * day, 14 * day, 28 * day, 91 * day,
 ];
 
-/** Round values between two durations in milliseconds, four at most beside the first; the last is not below the larger one. */
-export function durationTicks(low: number, high: number): number[] {
-  const step = steps.find((s) => (high - low) / s <= 4) ?? Math.ceil((high - low) / 4 / day) * day;
-  const from = Math.floor(low / step) * step;
-  const out = [from];
-  while (out[out.length - 1]! < high) out.push(out[out.length - 1]! + step);
-  return out;
-}
+/** Round distances between counts, smallest first. */
+export const countSteps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
 
-/** Round values from nought to a count. */
-export function countTicks(high: number): number[] {
-  const rough = Math.max(1, high) / 4;
-  const size = 10 ** Math.floor(Math.log10(rough));
-  const step = Math.max(1, [1, 2, 5, 10].map((n) => n * size).find((n) => n >= rough) ?? rough);
-  const out = [0];
-  while (out[out.length - 1]! < high) out.push(out[out.length - 1]! + step);
-  return out.length > 1 ? out : [0, 1];
+/** From where to where an axis goes for values between low and high: from nought, or where near is set and all are far from it, from them. */
+export function room(low: number, high: number, near: boolean): [number, number] {
+  const from = near && low > high / 2 ? low : Math.min(0, low);
+  const margin = 0.06 * (high - from) || 1;
+  return [from === 0 ? 0 : from - margin, high + margin];
 }
 
 /** How much larger or smaller something is than it was, in per cent; undefined where it was nothing. */

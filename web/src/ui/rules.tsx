@@ -1,7 +1,8 @@
 import { useState } from "react";
-import { asks, figure, historyOf, type Rule, type RuleHistory, spark, value, writer } from "../model/rule";
+import { asks, figure, historyOf, type Rule, type RuleHistory, value, writer } from "../model/rule";
 import { Age, Time } from "./clock";
 import { RuleMark } from "./mark";
+import { Spark } from "./spark";
 
 /** What time does to a gate: rules that are only preferred, and rules that pass later if their data stays as it is. */
 export function GateTimes({ gate, starts }: { gate: { live?: boolean; outcome: string; preferUntil: string | null; degraded: readonly string[]; opensAt: string | null }; starts: boolean }) {
@@ -46,7 +47,7 @@ export function Rules({ rules, now, when, push, lately }: Props) {
                 <td><span className="mono">{value(r.value)}</span>{r.effectiveOutcome !== "pass" && <small className="why">{r.reason}</small>}</td>
                 <td className="num">{when === "live" ? <Age at={r.updatedAt} now={now} /> : <Time at={r.updatedAt} />}</td>
                 <td>{writer(r, h) ?? <span className="none">–</span>}</td>
-                {lately && <td>{h && <Spark rule={r} history={h} />}</td>}
+                {lately && <td>{h && <Lately rule={r} history={h} />}</td>}
                 {push && <td className="r">{r.effectiveOutcome !== "pass" && <button type="button" aria-label={`Push ${r.key}…`} onClick={() => push(r)}>Push…</button>}</td>}
               </tr>,
               h && open === i && <tr key={`${i} history`} className="history"><td /><td colSpan={7}><Writes history={h} /></td></tr>,
@@ -58,24 +59,14 @@ export function Rules({ rules, now, when, push, lately }: Props) {
   );
 }
 
-const wide = 96;
-const tall = 22;
-
 /** What the rule's field was, write by write. */
-function Spark({ rule, history }: { rule: Rule; history: RuleHistory }) {
+function Lately({ rule, history }: { rule: Rule; history: RuleHistory }) {
   const points = history.points.flatMap((p) => {
     const v = figure(p.value, rule);
     return v === undefined ? [] : [{ at: Date.parse(p.at), value: v }];
   });
-  const line = spark(points, wide, tall);
-  if (!line) return <span className="none">{history.points.length === 1 ? "1 write" : history.points.length ? `${history.points.length} writes` : "–"}</span>;
-  const last = line.split(" ").at(-1)!.split(",");
-  return (
-    <svg className="spark" viewBox={`-3 -3 ${wide + 6} ${tall + 6}`} role="img" aria-label={`${rule.field ?? rule.key} over the last ${points.length} writes`}>
-      <polyline points={line} fill="none" stroke="currentColor" strokeWidth="1.4" strokeLinejoin="round" />
-      <circle cx={last[0]} cy={last[1]} r="2.2" fill="currentColor" />
-    </svg>
-  );
+  if (points.length < 2) return <span className="none">{history.points.length === 1 ? "1 write" : history.points.length ? `${history.points.length} writes` : "–"}</span>;
+  return <Spark points={points} label={`${rule.field ?? rule.key} over the last ${points.length} writes`} />;
 }
 
 function Writes({ history }: { history: RuleHistory }) {

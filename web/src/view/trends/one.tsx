@@ -1,9 +1,9 @@
 import type { Event } from "../../api/live";
 import { useResource } from "../../api/resource";
 import type { components } from "../../api/schema";
-import { axisText, countTicks, durationTicks } from "../../model/plot";
+import { axisText, countSteps, durationSteps } from "../../model/plot";
 import { kindName, kindOfStatus } from "../../model/slot";
-import { duration } from "../../model/time";
+import { day, duration } from "../../model/time";
 import { pipelinePath, runPath } from "../../route/route";
 import { Time } from "../../ui/clock";
 import { Link } from "../../ui/link";
@@ -53,14 +53,8 @@ function Tiles({ t, id }: { t: Trends; id: string }) {
 /** Where a period stands on the axis: its name is a date, and maybe a time of that. */
 const at = (date: string) => Date.parse(date.length === 10 ? `${date}T12:00:00Z` : `${date.slice(0, 13)}:${date.length >= 16 && date[13] === ":" ? date.slice(14, 16) : "00"}:00Z`);
 
-function axis(t: Trends) {
-  const from = Date.parse(t.from);
-  const to = Math.max(Date.parse(t.to), from + 1);
-  const step = 86_400_000;
-  const xs = [];
-  for (let x = Math.ceil(from / step) * step; x <= to; x += step) xs.push({ x: x + step / 2, label: new Date(x).toISOString().slice(5, 10) });
-  return { from, to: Math.max(to, xs.at(-1)?.x ?? to), xs };
-}
+/** The days of the axis, whole ones. */
+const axis = (t: Trends) => ({ from: Math.floor(Date.parse(t.from) / day) * day, to: Math.ceil(Date.parse(t.to) / day) * day });
 
 function Durations({ t }: { t: Trends }) {
   const dots: Point[] = t.periods.flatMap((p) => {
@@ -69,14 +63,13 @@ function Durations({ t }: { t: Trends }) {
     return y < 0 ? [] : [{ x: at(p.date), y, href: runPath(t.pipeline, p.schedule, p.date), label: `${p.date}: ${duration(y)}${p.attempt > 1 ? `, attempt ${p.attempt}` : ""}` }];
   });
   const line = (of: (d: Trends["durations"]) => number) => t.days.filter((d) => d.durations.count > 0).map((d) => ({ x: at(d.date), y: of(d.durations) * 1000, label: d.date }));
-  const ticks = durationTicks(0, Math.max(1000, ...dots.map((d) => d.y)));
   return (
     <section className="card" aria-label="Durations">
       <header><h2>Job durations</h2><span className="gap" /><small><i className="key s-p50" /> p50 per day <i className="key s-p90" /> p90 per day</small></header>
       {dots.length === 0 ? <p className="none">No run has completed.</p> : (
         <Plot
-          label={`Durations of ${dots.length} runs`} ticks={ticks} tick={axisText} {...axis(t)} height={190}
-          series={[{ kind: "dots", points: dots, className: "s-dot" }, { kind: "line", points: line((d) => d.p90Seconds), className: "s-p90" }, { kind: "line", points: line((d) => d.p50Seconds), className: "s-p50" }]}
+          label={`Durations of ${dots.length} runs`} steps={durationSteps} tick={axisText} {...axis(t)} height={190}
+          series={[{ kind: "dots", points: dots, color: "--run" }, { kind: "line", points: line((d) => d.p90Seconds), color: "--now", dash: [5, 3] }, { kind: "line", points: line((d) => d.p50Seconds), color: "--accent" }]}
         />
       )}
     </section>
@@ -84,12 +77,17 @@ function Durations({ t }: { t: Trends }) {
 }
 
 function Attempts({ t }: { t: Trends }) {
-  const bars: Point[] = t.days.map((d) => ({ x: at(d.date), y: d.attempts / d.runs, label: `${d.date}: ${d.attempts} attempts for ${d.runs} periods`, ...(d.attempts >= 1.5 * d.runs ? { className: "s-warn" } : {}) }));
-  const most = Math.max(1, ...bars.map((b) => b.y));
+  const bars = (many: boolean): Point[] => t.days.filter((d) => d.attempts >= 1.5 * d.runs === many).map((d) => ({ x: at(d.date), y: d.attempts / d.runs, label: `${d.date}: ${d.attempts} attempts for ${d.runs} periods` }));
+  const most = Math.max(1, ...t.days.map((d) => d.attempts / d.runs));
   return (
     <section className="card" aria-label="Attempts">
       <h2>Attempts per period</h2>
-      {bars.length === 0 ? <p className="none">No period had a run.</p> : <Plot label={`Attempts per period, at most ${most.toFixed(1)} a day`} ticks={countTicks(most)} tick={String} {...axis(t)} series={[{ kind: "bars", points: bars, className: "s-bar" }]} />}
+      {t.days.length === 0 ? <p className="none">No period had a run.</p> : (
+        <Plot
+          label={`Attempts per period, at most ${most.toFixed(1)} a day`} steps={countSteps} tick={String} {...axis(t)}
+          series={[{ kind: "bars", points: bars(false), color: "--run" }, { kind: "bars", points: bars(true), color: "--warn" }]}
+        />
+      )}
     </section>
   );
 }
@@ -101,17 +99,11 @@ function Arrival({ s, t }: { s: Arrivals; t: Trends }) {
     <section className="card" aria-label={`Arrival of ${s.key}`}>
       <header><h2>Arrival of <span className="mono">{s.key}</span>{s.pipeline !== t.pipeline && <> of {s.pipeline}</>}</h2><span className="gap" />{ys.length > 0 && <small>p50 {axisText(ys[ys.length >> 1]!)} after the period starts</small>}</header>
       {dots.length === 0 ? <p className="none">There were no writes in these days.</p> : (
-        <Plot label={`Arrival of ${s.key} for ${dots.length} periods`} ticks={durationTicks(least(ys), Math.max(1000, ys[ys.length - 1]!))} tick={axisText} {...axis(t)} series={[{ kind: "dots", points: dots, className: "s-dot" }]} />
+        <Plot label={`Arrival of ${s.key} for ${dots.length} periods`} steps={durationSteps} tick={axisText} near {...axis(t)} series={[{ kind: "dots", points: dots, color: "--run" }]} />
       )}
       {s.truncated && <p className="hint">It is written very often: these are the latest writes.</p>}
     </section>
   );
-}
-
-/** Where the axis of sorted values begins: at nought, unless all of them are far from it. */
-function least(ys: readonly number[]): number {
-  const [low, high] = [ys[0]!, ys[ys.length - 1]!];
-  return low > high / 2 ? low : Math.min(0, low);
 }
 
 function Drift({ t, id }: { t: Trends; id: string }) {

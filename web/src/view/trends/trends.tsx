@@ -1,14 +1,16 @@
+import { lazy, Suspense } from "react";
 import { readAll } from "../../api/client";
 import { useResource } from "../../api/resource";
 import type { components } from "../../api/schema";
 import { change as changed } from "../../model/plot";
-import { spark } from "../../model/rule";
 import { duration } from "../../model/time";
 import { useQuery } from "../../route/route";
 import { Link } from "../../ui/link";
-import { Empty, Show } from "../../ui/state";
+import { Spark } from "../../ui/spark";
+import { Empty, Loading, Show } from "../../ui/state";
 import { type Column, Table } from "../../ui/table";
-import { One } from "./one";
+
+const One = lazy(async () => ({ default: (await import("./one")).One })); // with its charts
 
 type List = components["schemas"]["ListTrendSummary"];
 type Summary = List["items"][number];
@@ -29,7 +31,7 @@ export function Trends() {
         </div>
         {id && <button type="button" className="quiet" onClick={() => change({ pipeline: undefined })}>All pipelines</button>}
       </header>
-      {id ? <One id={id} days={days} /> : <All days={days} />}
+      {id ? <Suspense fallback={<Loading what="trends" />}><One id={id} days={days} /></Suspense> : <All days={days} />}
     </section>
   );
 }
@@ -69,26 +71,16 @@ function columns(days: number): Column<Summary>[] {
     took("p50", "p50", (s) => s.durations.p50Seconds),
     took("p90", "p90", (s) => s.durations.p90Seconds),
     took("p99", "p99", (s) => s.durations.p99Seconds),
-    { name: "spark", label: `p50 over ${days} days`, show: (s) => <Spark s={s} /> },
+    { name: "spark", label: `p50 over ${days} days`, show: (s) => <Daily s={s} /> },
     { name: "change", label: "Change of p50", hint: "compared with the same number of days before", right: true, by: (s) => drift(s) ?? 0, show: (s) => <Change by={drift(s)} /> },
   ];
 }
 
-const wide = 110;
-const tall = 22;
-
 /** The p50 of each day as a line. */
-function Spark({ s }: { s: Summary }) {
+function Daily({ s }: { s: Summary }) {
   const points = s.p50ByDay.flatMap((value, at) => (value === null ? [] : [{ at, value }]));
-  const line = spark(points, wide, tall);
-  if (!line) return <span className="none">–</span>;
-  const last = line.split(" ").at(-1)!.split(",");
-  return (
-    <svg className="spark" width={wide + 6} height={tall + 6} viewBox={`-3 -3 ${wide + 6} ${tall + 6}`} role="img" aria-label={`p50 from ${seconds(points[0]!.value)} to ${seconds(points.at(-1)!.value)} over ${points.length} days`}>
-      <polyline points={line} fill="none" stroke="currentColor" strokeWidth="1.4" strokeLinejoin="round" />
-      <circle cx={last[0]} cy={last[1]} r="2.2" fill="currentColor" />
-    </svg>
-  );
+  if (points.length < 2) return <span className="none">–</span>;
+  return <Spark points={points} label={`p50 from ${seconds(points[0]!.value)} to ${seconds(points.at(-1)!.value)} over ${points.length} days`} />;
 }
 
 function Change({ by }: { by: number | undefined }) {
