@@ -7,8 +7,8 @@
 //	{"seq", "world", "to": MILLISECONDS}                   the clock moves on, not beyond the next timer
 //	{"seq", "world", "abort": NAME}                        somebody ends an execution
 //
-// Each command is answered with {"seq", "calls": […], "ended": […], "next"}: the calls that tasks have made since, the
-// executions that have ended, and when the next timer is due. Waits, retries and time limits all hang on the world's clock.
+// Each command is answered with {"seq", "calls": […], "ended": […], "entered", "next"}: the calls that tasks have made since, the
+// executions that have ended, how many states were entered, and when the next timer is due. Waits, retries and time limits all hang on the world's clock.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createInterface } from 'node:readline';
 
@@ -34,6 +34,7 @@ class World {
   executions = new Map();
   calls = [];
   ended = [];
+  entered = 0;
 }
 
 class Timer {
@@ -82,6 +83,7 @@ function begin(world, name, input) {
   executing.run(name, () => {
     const execution = world.machine.run(input, { overrides: { taskResourceLocalHandlers: world.handlers } });
     world.executions.set(name, execution);
+    count(world, execution.eventLogs);
     const end = (status, more) => {
       world.executions.delete(name);
       world.ended.push({ execution: name, status, ...more });
@@ -95,6 +97,11 @@ function begin(world, name, input) {
       },
     );
   });
+}
+
+// count adds up the states that an execution enters.
+async function count(world, events) {
+  for await (const event of events) if (event.type === 'StateEntered') world.entered++;
 }
 
 function settle(world, { call: id, result, error }) {
@@ -137,11 +144,12 @@ async function obey(c) {
   });
   const due = [...world.timers.values()].map((t) => t.at);
   const next = due.length ? Math.min(...due) : null;
-  const { calls, ended } = world;
+  const { calls, ended, entered } = world;
   world.calls = [];
   world.ended = [];
+  world.entered = 0;
   if (c.close) worlds.delete(c.world);
-  process.stdout.write(JSON.stringify({ seq: c.seq, calls, ended, next }) + '\n');
+  process.stdout.write(JSON.stringify({ seq: c.seq, calls, ended, entered, next }) + '\n');
 }
 
 let turn = Promise.resolve();

@@ -139,31 +139,74 @@ func (d deployment) measureWatchdog(b *testing.B) {
 	}
 }
 
-// BenchmarkRun counts the calls of DynamoDB that one run takes, from its fire to the end of its execution: a job of five minutes
-// that is looked at each 30 seconds, and a deadline.
-func BenchmarkRun(b *testing.B) {
-	environment, c := dynamotest.Streaming(b)
+// spent is what a run took.
+type spent struct {
+	calls   map[string]int // of DynamoDB, by operation
+	records map[string]awslambdatest.Records
+	states  int // that its execution entered
+}
+
+func (s spent) total() (all, writes int) {
+	for operation, n := range s.calls {
+		all += n
+		if operation != "GetItem" && operation != "Query" && operation != "BatchGetItem" {
+			writes += n
+		}
+	}
+	return all, writes
+}
+
+// spendRun counts what one run takes, from its fire to the end of its execution: a job of five minutes that is polled every 30
+// seconds, and a deadline.
+func spendRun(t testing.TB) spent {
+	t.Helper()
+	environment, c := dynamotest.Streaming(t)
 	var tables *awslambdatest.Local
-	w := deploy(b, awslambdatest.Options{Watch: 24 * time.Hour, Tables: func(now func() time.Time) awslambdatest.Tables {
-		tables = awslambdatest.NewLocal(b, environment, c, now)
+	w := deploy(t, awslambdatest.Options{Watch: 24 * time.Hour, Tables: func(now func() time.Time) awslambdatest.Tables {
+		tables = awslambdatest.NewLocal(t, environment, c, now)
 		return tables
 	}}, daily)
+	calls, records := tables.Calls(), tables.Records()
+	w.at("06:30")
+	if ended := w.Ended(); len(ended) != 1 {
+		t.Fatalf("executions ended as %v, want one", ended)
+	}
+	s := spent{calls: tables.Calls(), records: tables.Records(), states: w.Entered()}
+	for operation, n := range calls {
+		s.calls[operation] -= n
+	}
+	for table, n := range records {
+		s.records[table] = awslambdatest.Records{Written: s.records[table].Written - n.Written, Delivered: s.records[table].Delivered - n.Delivered}
+	}
+	return s
+}
+
+// The smallest run with a deadline once took 225 calls of DynamoDB and 28 records of the control table that reached the router.
+// It must stay a third below that.
+func TestRunTakesFewCallsAndRecords(t *testing.T) {
+	s := spendRun(t)
+	if all, _ := s.total(); all > 150 || all == 0 {
+		t.Errorf("%d calls of DynamoDB, want at most 150: %v", all, s.calls)
+	}
+	if n := s.records[dynamo.Control].Delivered; n > 18 || n == 0 {
+		t.Errorf("%d records of control reach the stream-router, want at most 18", n)
+	}
+	if s.states != 59 { // 14 for a job that is done at its first poll, and 5 for each further poll
+		t.Errorf("its execution enters %d states, want 59", s.states)
+	}
+}
+
+// BenchmarkRun reports what one run takes.
+func BenchmarkRun(b *testing.B) {
 	for b.Loop() {
-		before, records := tables.Calls(), tables.Records()
-		w.at("06:30")
-		all, writes := 0, 0
-		for operation, n := range tables.Calls() {
-			all += n - before[operation]
-			if operation != "GetItem" && operation != "Query" && operation != "BatchGetItem" {
-				writes += n - before[operation]
-			}
-		}
+		s := spendRun(b)
+		all, writes := s.total()
 		b.ReportMetric(float64(all), "calls")
 		b.ReportMetric(float64(writes), "writes")
-		b.ReportMetric(float64(w.Called("StartExecution")), "executions")
-		for table, n := range tables.Records() {
-			b.ReportMetric(float64(n.Written-records[table].Written), table+"-records")
-			b.ReportMetric(float64(n.Delivered-records[table].Delivered), table+"-delivered")
+		b.ReportMetric(float64(s.states), "states")
+		for table, n := range s.records {
+			b.ReportMetric(float64(n.Written), table+"-records")
+			b.ReportMetric(float64(n.Delivered), table+"-delivered")
 		}
 	}
 }

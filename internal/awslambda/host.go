@@ -68,6 +68,8 @@ type Host struct {
 	steps   *orchestrator.Orchestrator
 	monitor *slamonitor.Monitor
 	probes  *prober.Prober
+
+	deadlines recent // runs that have some
 }
 
 // NewHost puts the handlers together.

@@ -81,7 +81,7 @@ func (h *Host) Orchestrate(ctx context.Context, in OrchestratorRequest) (Orchest
 	switch lifecycle.Kind(in.Mode) {
 	case lifecycle.Evaluate, lifecycle.Trigger, lifecycle.CheckJob, lifecycle.ValidationExhausted, lifecycle.JobPollExhausted,
 		lifecycle.CompleteTrigger, lifecycle.Kind(Advance):
-		return h.step(ctx, key, in.Attempt)
+		return h.step(ctx, key, in)
 	case lifecycle.InfraFailure:
 		return h.broken(ctx, key, in)
 	case lifecycle.Kind(StillRuns), lifecycle.Kind(Stop):
@@ -93,7 +93,10 @@ func (h *Host) Orchestrate(ctx context.Context, in OrchestratorRequest) (Orchest
 
 // step takes the step that an attempt is due for. An attempt that has been followed by another is left alone: nobody judges
 // a retry by its predecessor.
-func (h *Host) step(ctx context.Context, key run.Key, attempt int) (OrchestratorReply, error) {
+//
+// The execution that asks waits for the next step itself, so the stream need not bring the task to anybody.
+func (h *Host) step(ctx context.Context, key run.Key, in OrchestratorRequest) (OrchestratorReply, error) {
+	attempt := in.Attempt
 	current, err := h.Store.Run(ctx, key)
 	if errors.Is(err, store.ErrNotFound) {
 		return h.over("there is no such run"), nil
@@ -110,15 +113,20 @@ func (h *Host) step(ctx context.Context, key run.Key, attempt int) (Orchestrator
 	}
 	// Without its task nobody may take the step: the watchdog stores it again.
 	next = lifecycle.Step{Kind: lifecycle.Wait, Due: h.Now().Add(untasked), Reason: "its task is not there"}
+	read := current
+	current = run.Run{}
 	err = h.claimed(ctx, lifecycle.TaskID(key), func(ctx context.Context, c store.Claim) (err error) {
-		next, err = h.steps.Step(ctx, c, h.Now)
+		c.Awaited = in.Mode != Advance
+		next, current, err = h.steps.StepFrom(ctx, c, read, h.Now)
 		return err
 	})
 	if err != nil {
 		return OrchestratorReply{}, err
 	}
-	if current, err = h.Store.Run(ctx, key); err != nil {
-		return OrchestratorReply{}, fmt.Errorf("read run %s after its step: %w", key, err)
+	if current.Version == 0 {
+		if current, err = h.Store.Run(ctx, key); err != nil {
+			return OrchestratorReply{}, fmt.Errorf("read run %s after its step: %w", key, err)
+		}
 	}
 	return h.reply(ctx, current, attempt, next)
 }
@@ -133,12 +141,12 @@ func (h *Host) over(reason string) OrchestratorReply {
 
 // reply says how an attempt stands, and which step comes next.
 func (h *Host) reply(ctx context.Context, current run.Run, attempt int, next lifecycle.Step) (OrchestratorReply, error) {
-	ledger, err := h.Store.Deadlines(ctx, store.DeadlineQuery{Key: current.Key, Limit: 1})
+	sla, err := h.hasDeadline(ctx, current.Key)
 	if err != nil {
-		return OrchestratorReply{}, fmt.Errorf("read the deadlines of %s: %w", current.Key, err)
+		return OrchestratorReply{}, err
 	}
 	out := OrchestratorReply{
-		Status: string(current.Status), Next: next.Kind, Due: instant(h.Now()), Event: noEvent, SLA: len(ledger.Items) > 0, Reason: next.Reason,
+		Status: string(current.Status), Next: next.Kind, Due: instant(h.Now()), Event: noEvent, SLA: sla, Reason: next.Reason,
 	}
 	switch {
 	case current.Attempt != attempt || current.Status.Ended():
@@ -150,6 +158,21 @@ func (h *Host) reply(ctx context.Context, current run.Run, attempt int, next lif
 		out.Event = string(result)
 	}
 	return out, nil
+}
+
+// hasDeadline reports whether a run has a deadline, open or closed. A run that has one keeps it, so that is read once.
+func (h *Host) hasDeadline(ctx context.Context, key run.Key) (bool, error) {
+	if h.deadlines.has(key.String()) {
+		return true, nil
+	}
+	ledger, err := h.Store.Deadlines(ctx, store.DeadlineQuery{Key: key, Limit: 1})
+	if err != nil {
+		return false, fmt.Errorf("read the deadlines of %s: %w", key, err)
+	}
+	if len(ledger.Items) > 0 {
+		h.deadlines.add(key.String())
+	}
+	return len(ledger.Items) > 0, nil
 }
 
 // instant is a time as Step Functions reads it, on the second that has come by then.

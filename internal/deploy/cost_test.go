@@ -38,7 +38,7 @@ func states(t testing.TB) map[string]state {
 // The way of a run through the machine, and what comes on top of it for each further look.
 var (
 	shortest = strings.Fields(`InitEvalLoop Evaluate IsReady Trigger HasTriggerResult CheckSLA ScheduleSLAAlerts InitJobPollLoop WaitForJob CheckJob
-		IsJobDone CompleteTrigger CheckCancelSLA CancelSLASchedules Done`)
+		IsJobDone CheckCancelSLA CancelSLASchedules Done`)
 	lookAtGate = strings.Fields("IsReady WaitInterval IncrementElapsed CheckWindowExhausted Evaluate IsReady")
 	lookAtJob  = strings.Fields("IsJobDone IncrementJobPollElapsed CheckJobPollExhausted WaitForJob CheckJob IsJobDone")
 )

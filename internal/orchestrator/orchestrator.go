@@ -98,10 +98,22 @@ const maxTries = 5
 // A start call takes up to half a lease, or as long as the job itself where the call is the job: the caller renews the
 // lease meanwhile.
 func (o *Orchestrator) Step(ctx context.Context, claim store.Claim, clock func() time.Time) (lifecycle.Step, error) {
+	next, _, err := o.StepFrom(ctx, claim, run.Run{}, clock)
+	return next, err
+}
+
+// StepFrom is Step for a caller that has just read the run, or passes the zero Run. It also returns the run as the step stored
+// it; the zero Run if the step stored no run, so that it has to be read.
+func (o *Orchestrator) StepFrom(ctx context.Context, claim store.Claim, read run.Run, clock func() time.Time) (lifecycle.Step, run.Run, error) {
 	var next lifecycle.Step
 	var err error
 	for tries := 0; tries < maxTries; {
-		next, err = o.step(ctx, claim, clock)
+		w := &work{o: o, claim: &claim, clock: clock, now: clock(), run: read}
+		next, err = w.step(ctx)
+		if err == nil {
+			return next, w.stored, nil
+		}
+		read = run.Run{} // what was read has changed
 		switch {
 		case errors.Is(err, errWaited):
 			continue
@@ -111,16 +123,15 @@ func (o *Orchestrator) Step(ctx context.Context, claim store.Claim, clock func()
 		}
 		break
 	}
-	if err != nil {
-		return lifecycle.Step{}, fmt.Errorf("advance run %s: %w", claim.Task.Key, err)
-	}
-	return next, nil
+	return lifecycle.Step{}, run.Run{}, fmt.Errorf("advance run %s: %w", claim.Task.Key, err)
 }
 
-func (o *Orchestrator) step(ctx context.Context, claim store.Claim, clock func() time.Time) (lifecycle.Step, error) {
-	w := &work{o: o, claim: &claim, clock: clock, now: clock()}
+// step reads the run, unless it was read, and performs the step that it is due for.
+func (w *work) step(ctx context.Context) (lifecycle.Step, error) {
 	var err error
-	w.run, err = o.Store.Run(ctx, claim.Task.Key)
+	if w.run.Version == 0 {
+		w.run, err = w.o.Store.Run(ctx, w.claim.Task.Key)
+	}
 	if errors.Is(err, store.ErrNotFound) {
 		return w.drop(ctx, "there is no such run")
 	}
@@ -134,10 +145,10 @@ func (o *Orchestrator) step(ctx context.Context, claim store.Claim, clock func()
 	case lifecycle.Wait:
 		return w.wait(ctx, step)
 	}
-	if w.def, err = o.definition(ctx, w.run); err != nil {
+	if w.def, err = w.o.definition(ctx, w.run); err != nil {
 		return w.withoutDefinition(ctx, step, err)
 	}
-	ctx, end := o.Span(ctx, "step "+string(step.Kind), w.run)
+	ctx, end := w.o.Span(ctx, "step "+string(step.Kind), w.run)
 	next, err := w.perform(ctx, step)
 	if errors.Is(err, errWaited) || errors.Is(err, store.ErrConflict) {
 		end(nil) // it is decided again, which is no failure

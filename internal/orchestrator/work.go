@@ -20,6 +20,8 @@ type work struct {
 	now   time.Time // when it was decided; later again after a slow call
 	run   run.Run   // as it was read
 	def   *pipeline.Definition
+
+	stored run.Run // as the last commit left it; zero before that
 }
 
 // name is the decision that is made on what was read.
@@ -31,7 +33,7 @@ func (w *work) name(what string) string {
 func (w *work) batch(what string) store.Batch {
 	b := store.Batch{ID: w.name(what)}
 	if w.claim != nil {
-		b.Lease = &w.claim.Lease
+		b.Lease, b.Awaited = &w.claim.Lease, w.claim.Awaited
 	}
 	return b
 }
@@ -52,6 +54,7 @@ func (w *work) commit(ctx context.Context, b store.Batch, next run.Run) (lifecyc
 	if err := w.send(ctx, b); err != nil {
 		return lifecycle.Step{}, err
 	}
+	w.stored = next
 	if w.o.Running != nil && next.Status == run.Running && next.Progress.Replica == w.o.Replica {
 		w.o.Running(next.Key, next.Attempt)
 	}

@@ -40,25 +40,21 @@ func (h *pipelineHandler) pipelineMoved(ctx context.Context, id pipeline.ID, now
 	}
 	if row.Config == "" {
 		// A failure that waited for the end of a pause waits for nothing any more. Open attempts go on.
-		return errors.Join(h.deadlines.CancelAll(ctx, id, slamonitor.Removed, now), h.run.settleAll(ctx, id, now), h.handSlots(ctx, id, now))
+		return errors.Join(h.deadlines.CancelAll(ctx, id, slamonitor.Removed, now), h.run.settleAll(ctx, id, now), h.handSlots(ctx, row, now))
 	}
 	if row.HoldsSLA() {
 		return h.deadlines.CancelAll(ctx, id, slamonitor.Paused, now)
 	}
-	return h.handSlots(ctx, id, now)
+	return h.handSlots(ctx, row, now)
 }
 
 // handSlots wakes the oldest runs of a pipeline that wait for a slot, as many as are free by the limit that each opened with:
 // the file may have another by now, or be gone. The slot itself is taken in the commit that starts the job, so that waking too
 // many does no harm.
-func (h *pipelineHandler) handSlots(ctx context.Context, id pipeline.ID, now time.Time) error {
-	row, err := h.pipelineRow(ctx, id)
+func (h *pipelineHandler) handSlots(ctx context.Context, row store.Pipeline, now time.Time) error {
+	open, err := h.store.OpenRuns(ctx, row.ID)
 	if err != nil {
-		return err
-	}
-	open, err := h.store.OpenRuns(ctx, id)
-	if err != nil {
-		return fmt.Errorf("list open runs of %s: %w", id, err)
+		return fmt.Errorf("list open runs of %s: %w", row.ID, err)
 	}
 	var errs []error
 	taken := len(row.Slots)
@@ -66,7 +62,7 @@ func (h *pipelineHandler) handSlots(ctx context.Context, id pipeline.ID, now tim
 		if one.Status != run.Pending || one.Progress.WaitingSince.IsZero() {
 			continue
 		}
-		def, err := h.catalog.Definition(ctx, id, one.Progress.Opening.ConfigVersion)
+		def, err := h.catalog.Definition(ctx, row.ID, one.Progress.Opening.ConfigVersion)
 		if err == nil && def.MaxActive > 0 && taken >= def.MaxActive {
 			continue
 		}

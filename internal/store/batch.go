@@ -50,6 +50,10 @@ type Batch struct {
 	Tasks    []Task
 	Finished []string
 
+	// Awaited says that the caller comes back by itself when the leased task is due. Storing that task then wakes no waiter,
+	// unless another Batch has stored it since it was claimed.
+	Awaited bool
+
 	Dead   []DeadLetter // stored; one with the same sink and event id is replaced
 	Buried []DeadLetter // taken out again, by sink and event id; one that is not there is fine
 }

@@ -75,10 +75,11 @@ type Lease struct {
 	Token int64
 }
 
-// Claim is a task and the lease on it.
+// Claim is a task and the lease on it. Awaited is for the holder to set: see Batch.Awaited.
 type Claim struct {
-	Task  Task
-	Lease Lease
+	Task    Task
+	Lease   Lease
+	Awaited bool
 }
 
 // ClaimQuery says who claims what.

@@ -27,6 +27,13 @@ func (w *World) Ended() map[string]string {
 	return all
 }
 
+// Entered is how many states all executions have entered.
+func (w *World) Entered() int {
+	w.cloud.mu.Lock()
+	defer w.cloud.mu.Unlock()
+	return w.cloud.machine.entered
+}
+
 // Entries are the names of the entries of Scheduler that are there.
 func (w *World) Entries() []string {
 	w.cloud.mu.Lock()

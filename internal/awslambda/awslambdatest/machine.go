@@ -19,6 +19,8 @@ type machine struct {
 	names map[string]string // of executions that were started: their input while they run, and "" afterwards
 	since map[string]time.Time
 	Ended []ended
+
+	entered int // states
 }
 
 // newMachine is one that has no executions yet.
@@ -44,6 +46,7 @@ func (m *machine) tell(c command) error {
 		return err
 	}
 	m.calls = append(m.calls, r.Calls...)
+	m.entered += r.Entered
 	for _, e := range r.Ended {
 		m.names[e.Execution] = ""
 		m.Ended = append(m.Ended, e)

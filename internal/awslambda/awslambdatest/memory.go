@@ -76,6 +76,11 @@ func (s tapped) Commit(ctx context.Context, b store.Batch, now time.Time) error 
 		return err
 	}
 	for _, t := range b.Tasks {
+		if b.Awaited && t.ID == b.Lease.Task {
+			if stored, err := s.Task(ctx, t.ID); err != nil || stored.Due.Equal(t.Due) {
+				continue // nobody else has stored it meanwhile
+			}
+		}
 		s.told.add(awslambda.Facts{Pipeline: t.Pipeline, Task: t.ID})
 	}
 	if len(b.Events) > 0 {

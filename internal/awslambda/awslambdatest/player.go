@@ -115,10 +115,11 @@ type failure struct {
 
 // report is what has happened since.
 type report struct {
-	Seq   int     `json:"seq"`
-	Calls []call  `json:"calls"`
-	Ended []ended `json:"ended"`
-	Next  *int64  `json:"next"` // in milliseconds; nothing is due if there is none
+	Seq     int     `json:"seq"`
+	Calls   []call  `json:"calls"`
+	Ended   []ended `json:"ended"`
+	Entered int     `json:"entered"` // states
+	Next    *int64  `json:"next"`    // in milliseconds; nothing is due if there is none
 }
 
 // call is a task that waits for its function.

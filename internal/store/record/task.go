@@ -115,7 +115,8 @@ func (p *plan) tasks() error {
 		if err != nil {
 			return err
 		}
-		if err := p.store(p.stored(old, p.traced(old, t))); err != nil {
+		quiet := p.Awaited && p.own(t.ID) && old != nil && !old.Moved
+		if err := p.store(p.stored(old, p.traced(old, t)), quiet); err != nil {
 			return err
 		}
 	}
@@ -127,7 +128,7 @@ func (p *plan) tasks() error {
 			}
 			if old.Moved {
 				old.end()
-				if err := p.store(old); err != nil {
+				if err := p.store(old, false); err != nil {
 					return err
 				}
 				continue
@@ -188,12 +189,12 @@ func (p *plan) stored(old *task, t store.Task) *task {
 	return old
 }
 
-func (p *plan) store(t *task) error {
+func (p *plan) store(t *task, quiet bool) error {
 	r, err := t.row(p.lease)
 	if err != nil {
 		return err
 	}
-	p.ops = append(p.ops, row.Op{If: t.version, Row: r})
+	p.ops = append(p.ops, row.Op{If: t.version, Row: r, Quiet: quiet})
 	return nil
 }
 

@@ -26,6 +26,7 @@ var taskClaims = []claim{
 	{"NextDueLeavesOutWhatTheQueryCannotClaim", nextDueForQuery},
 	{"OverdueListsWhatNobodyCarriesOut", overdue},
 	{"StoredTaskWakesThoseWhoWait", taskWakes},
+	{"AwaitedTaskWakesNobody", awaitedTaskWakesNobody},
 }
 
 // ids are the tasks of claims.
@@ -306,6 +307,33 @@ func taskWakes(f *fixture) {
 	f.claimOne(noon)
 	wakes("all leases voided", func() { f.check(f.s.VoidLeases(f.ctx)) })
 	wakes("a finished task", func() { f.commit(func(b *store.Batch) { b.Finish("a") }) })
+}
+
+// awaitedTaskWakesNobody stores a leased task whose holder comes back by itself: that wakes others only if one of them has
+// stored the task meanwhile.
+func awaitedTaskWakesNobody(f *fixture) {
+	f.schedule(taskFor("a", noon))
+	move := func(lease store.Lease, due time.Time) {
+		f.t.Helper()
+		f.commit(func(b *store.Batch) {
+			b.Lease, b.Awaited = &lease, true
+			b.Schedule(taskFor("a", due))
+		})
+	}
+	lease := f.claimOne(noon).Lease
+	changed := f.s.TasksChanged()
+	move(lease, after(time.Hour))
+	select {
+	case <-changed:
+		f.t.Error("an awaited task woke others")
+	default:
+	}
+	lease = f.claimOne(after(time.Hour)).Lease
+	f.schedule(taskFor("a", noon))
+	changed = f.s.TasksChanged()
+	move(lease, after(2*time.Hour))
+	f.await("an awaited task that others stored", changed)
+	f.claimOne(noon) // as they stored it
 }
 
 // await waits for a channel to be closed.
