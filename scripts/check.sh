@@ -226,12 +226,6 @@ go_test() {
 	return 1
 }
 
-# simulation plays a thousand worlds, without the race detector: each has one thread.
-simulation() {
-	go run ./internal/sim/simulate -from 0 -seeds 1000 || return 1
-	grep 'faults,' "$work/log" | sed 's/^ *//; s/^/1000 seeds, /' >"$work/note"
-}
-
 step formatting formatting
 step vet vet
 step staticcheck staticcheck
@@ -267,7 +261,6 @@ if [ "${1:-all}" = all ]; then
 	[ ! -f "$work/noalertmanager" ] || skip 'tests with Alertmanager' 'no prometheus-alertmanager' 'prometheus-alertmanager'
 	[ ! -f "$work/nopython" ] || skip 'tests of the Python packages' 'no Python 3.9 or later' 'python3'
 	[ ! -f "$work/norace" ] || skip 'race detector' 'no C compiler, the tests ran without it' 'gcc libc6-dev'
-	step simulation simulation
 fi
 
 echo "$checks checks in $(($(date +%s) - began))s: $failures failed, $skips skipped"
