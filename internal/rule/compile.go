@@ -24,7 +24,7 @@ func Compile(parts ...Part) (*Gate, error) {
 		return nil, err
 	}
 	var c compiler
-	c.gate.root.kind, c.gate.preferred.kind = allGroup, allGroup
+	c.gate.root.kind = allGroup
 	for _, part := range parts {
 		c.start = part.Start
 		list := group{kind: allGroup, members: part.Rules}
@@ -43,7 +43,9 @@ func (g *Gate) settle(advisory []predicate) {
 	g.refs, g.reports = exact(g.refs), exact(g.reports)
 	g.predicates = make([]predicate, 0, len(g.reports))
 	g.place(&g.root)
-	g.place(&g.preferred)
+	if g.preferred != nil {
+		g.place(g.preferred)
+	}
 	g.predicates = append(g.predicates, advisory...)
 	for i, p := range g.predicates {
 		g.reports[p.report].predicate = int32(i)
@@ -138,6 +140,9 @@ func (c *compiler) rule(r Rule, at place) node {
 	if at.top && r.Level == Preferred {
 		at.top, at.preferred = false, true
 		r.Level = Required
+		if c.gate.preferred == nil {
+			c.gate.preferred = &node{kind: allGroup}
+		}
 		c.gate.preferred.add(c.rule(r, at))
 		return node{}
 	}
@@ -150,7 +155,7 @@ func (c *compiler) rule(r Rule, at place) node {
 		return n
 	}
 	p := c.predicate(r)
-	c.gate.reports = append(c.gate.reports, report{place: at, needs: needs(r), rule: r.Asked(), start: c.start})
+	c.gate.reports = append(c.gate.reports, reportOn(r, at, c.start))
 	if at.advisory {
 		c.advisory = append(c.advisory, p)
 		return node{}

@@ -1,12 +1,13 @@
 package rule
 
 import (
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// Asked is a predicate as it is written: a Rule without what makes others groups. A server holds very many.
+// Asked is a predicate as it is written: a Rule without what makes others groups.
 type Asked struct {
 	Key   string
 	Check Check
@@ -16,11 +17,6 @@ type Asked struct {
 	Level Level
 	Over  bool   // it is evaluated for several slices
 	Time  string // settled and over in words: "settled for 15m", "for at least 22 hours"; often ""
-}
-
-// Asked is a predicate without its groups, of which it has none.
-func (r Rule) Asked() Asked {
-	return Asked{Key: r.Key, Check: r.Check, Field: r.Field, Value: r.Value, From: r.From, Level: r.Level, Over: r.Over != nil, Time: r.time()}
 }
 
 // Condition is what a rule asks of its field: `status equals "ready"`.
@@ -41,8 +37,8 @@ func (a Asked) Condition() string {
 // Leaf is the report on one predicate.
 type Leaf struct {
 	Path     string // where the leaf stands in the tree, for people: "", "any 1 of 3", "not" …
-	Rule     *Asked // all verdicts of a gate share it, so it must not be changed
-	Advisory bool   // the rule, or a group around it, is only shown
+	Rule     *Asked
+	Advisory bool // the rule, or a group around it, is only shown
 	// Preferred says that the rule, or a group around it, closes the gate only for a time.
 	Preferred bool
 	// PassesAt is when the rule passes if its data stays as it is; zero where it passes, or where time alone does not help.
@@ -79,24 +75,52 @@ const usualReason = 48
 // Explain is Decide with one report per leaf; every leaf is evaluated.
 func (g *Gate) Explain(s Snapshot, now time.Time) Verdict {
 	v := Verdict{Outcome: g.Decide(s, now), Leaves: make([]Leaf, len(g.reports))}
+	asked := make([]Asked, len(g.reports))
 	var w writer
 	w.Grow(usualReason * len(g.reports))
 	for i := range g.reports {
 		r := &g.reports[i]
-		v.Leaves[i] = Leaf{Path: r.path, Rule: &r.rule, Advisory: r.advisory, Preferred: r.preferred, Negated: r.negated, Start: r.start, Age: -1}
-		w.needs = r.needs
+		asked[i] = g.asked(r)
+		v.Leaves[i] = Leaf{Path: r.path, Rule: &asked[i], Advisory: r.advisory, Preferred: r.preferred, Negated: r.negated, Start: r.start, Age: -1}
+		w.rule = &asked[i]
 		g.predicates[r.predicate].fill(&v.Leaves[i], &w, s, now)
 	}
 	return v
 }
 
-// report is what the report on a predicate needs beside the predicate itself.
+// report is what the report on a predicate needs beside the predicate itself. A server holds very many, so it has nothing
+// that its predicate or the gate's Refs have.
 type report struct {
-	place
-	needs     string // what the rule asks of its field's value
-	rule      Asked
-	predicate int32 // in the gate
-	start     bool  // it is the start condition
+	path                         string // as in place, like the next three
+	value                        any
+	predicate                    int32 // in the gate
+	negated, advisory, preferred bool
+	start                        bool  // it is the start condition
+	unnamed                      bool  // the rule names no field; that of the predicate is the default
+	check, level                 uint8 // in checks and levels
+}
+
+// reportOn is the report on the rule that stands at a place; its predicate is yet to be set.
+func reportOn(r Rule, at place, start bool) report {
+	return report{
+		path: at.path, negated: at.negated, advisory: at.advisory, preferred: at.preferred, start: start,
+		value: r.Value, unnamed: r.Field == "",
+		check: uint8(slices.Index(checks, string(r.Check))), level: uint8(slices.Index(levels, r.Level)),
+	}
+}
+
+// asked is the rule that r is the report on, as it is written.
+func (g *Gate) asked(r *report) Asked {
+	p := &g.predicates[r.predicate]
+	ref := &g.refs[p.slot]
+	a := Asked{Key: string(ref.Key), Check: Check(checks[r.check]), Field: p.field, Value: r.value, From: ref.From, Level: levels[r.level]}
+	if r.unnamed {
+		a.Field = ""
+	}
+	if p.timed {
+		a.Over, a.Time = p.more.time.over, p.more.time.words
+	}
+	return a
 }
 
 // nothing is what a sensor shows that a snapshot does not have.
@@ -188,13 +212,13 @@ func (p *predicate) ending(l *Leaf, w *writer) {
 	switch l.Outcome {
 	case Fail:
 		w.WriteString(", needs ")
-		w.WriteString(w.needs)
+		w.needs()
 	case Unknown:
 		w.WriteString(unfit(p.op))
 	case Pass:
 		if p.op != opSame && p.op != opIn { // what was seen is what is needed
 			w.WriteString(" (needs ")
-			w.WriteString(w.needs)
+			w.needs()
 			w.WriteByte(')')
 		}
 	}
@@ -213,17 +237,16 @@ func unfit(op op) string {
 	return ""
 }
 
-// needs is what r asks of its field's value: "≥ 1000", "one of \"a\", \"b\"".
-func needs(r Rule) string {
-	var w writer
-	value := normal(r.Value)
-	switch r.Check {
+// needs writes what the rule asks of its field's value: "≥ 1000", "one of \"a\", \"b\"".
+func (w *writer) needs() {
+	value := normal(w.rule.Value)
+	switch w.rule.Check {
 	case NotEquals:
 		w.WriteString("anything but ")
 	case In:
 		w.WriteString("one of ")
 		w.listed(value)
-		return w.String()
+		return
 	case GT, AgeGT:
 		w.WriteString("> ")
 	case GTE:
@@ -236,15 +259,14 @@ func needs(r Rule) string {
 		w.WriteString("a match of ")
 	}
 	text, quoted := value.(string)
-	switch r.Check {
+	switch w.rule.Check {
 	case GT, GTE, LT, LTE, AgeLT, AgeGT:
 		if quoted { // a number or a duration, written as text
 			w.WriteString(text)
-			return w.String()
+			return
 		}
 	}
 	w.value(value)
-	return w.String()
 }
 
 // normal is a rule's value in the types that a writer knows. Most are of these already.

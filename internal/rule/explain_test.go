@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/sensor"
 )
@@ -81,7 +82,7 @@ func TestReasonsForAbsentReadings(t *testing.T) {
 func TestLeafReportsValueVersionAndAge(t *testing.T) {
 	check := rule.Rule{Key: "k", Check: rule.GTE, Field: "count", Value: int64(1000)}
 	got := answer(t, check, reading(sensor.Fields{"count": int64(950)}))
-	asked := check.Asked()
+	asked := rule.Asked{Key: "k", Check: rule.GTE, Field: "count", Value: int64(1000)}
 	want := rule.Leaf{Rule: &asked, Outcome: fail, Value: int64(950), Version: 7, Age: time.Hour, Reason: "count is 950, needs ≥ 1000"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -98,6 +99,36 @@ func TestLeafReportsValueVersionAndAge(t *testing.T) {
 	own := answer(t, rule.Rule{Key: "k", Check: rule.AgeLT, Value: "2h"}, reading(nil))
 	if own.Value != "2026-03-03T11:00:00Z" {
 		t.Errorf("the store's own time is shown as %v", own.Value)
+	}
+}
+
+func TestLeafShowsTheRuleAsWritten(t *testing.T) {
+	quarter := document.Duration(15 * time.Minute)
+	for _, tc := range []struct {
+		written rule.Rule
+		want    rule.Asked
+	}{
+		{rule.Rule{Key: "k", Check: rule.Exists}, rule.Asked{Key: "k", Check: rule.Exists}},
+		{
+			rule.Rule{Key: "k", Check: rule.AgeLT, Value: "2h", From: "other", Level: rule.Advisory},
+			rule.Asked{Key: "k", Check: rule.AgeLT, Value: "2h", From: "other", Level: rule.Advisory},
+		},
+		{
+			rule.Rule{Key: "k", Check: rule.AgeGT, Field: "updatedAt", Value: "2h", Level: rule.Required},
+			rule.Asked{Key: "k", Check: rule.AgeGT, Field: "updatedAt", Value: "2h", Level: rule.Required},
+		},
+		{
+			rule.Rule{Key: "k", Check: rule.Matches, Field: "a.b", Value: "^x", Settled: &quarter, Over: &rule.Over{Slices: "hour", AtLeast: 22}},
+			rule.Asked{
+				Key: "k", Check: rule.Matches, Field: "a.b", Value: "^x", Over: true,
+				Time: "settled for 15m, for at least 22 of its hours",
+			},
+		},
+	} {
+		got := all(t, rule.Rule{Key: "first", Check: rule.Exists}, tc.written).Explain(nil, noon).Leaves[1].Rule
+		if diff := cmp.Diff(&tc.want, got); diff != "" {
+			t.Error(diff)
+		}
 	}
 }
 

@@ -47,7 +47,7 @@ func (o *Outcome) UnmarshalText(text []byte) error {
 type Gate struct {
 	refs       []Ref
 	root       node
-	preferred  node        // what must hold beside root, until an instant that is not the gate's business
+	preferred  *node       // what must hold beside root, until an instant that is not the gate's business; often nil
 	predicates []predicate // those of each node side by side, advisory ones last
 	reports    []report    // one per predicate, as written
 }
@@ -71,7 +71,7 @@ func (g *Gate) Decide(s Snapshot, now time.Time) Outcome {
 func (g *Gate) DecideRequired(s Snapshot, now time.Time) Outcome { return g.root.eval(s, now) }
 
 // Prefers says that g has preferred rules.
-func (g *Gate) Prefers() bool { return !g.preferred.absent() }
+func (g *Gate) Prefers() bool { return g.preferred != nil && !g.preferred.absent() }
 
 // node is a group: its members that are predicates stand side by side, those that are groups beside them.
 // Since rules have no effects, the order in which members are evaluated does not matter.

@@ -44,6 +44,9 @@ func parse(r Rule) (predicate, []document.Finding) {
 	p.check()
 	p.settled()
 	p.over()
+	if p.out.timed {
+		p.time().words = r.time()
+	}
 	return p.out, p.found
 }
 

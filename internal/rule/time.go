@@ -18,7 +18,8 @@ const maxSlices = 1500
 type timed struct {
 	settled time.Duration // 0 without
 	over    bool
-	need    int // of over: how many slices must pass; 0 is all
+	need    int    // of over: how many slices must pass; 0 is all
+	words   string // settled and over, for people
 }
 
 func (p *parser) time() *timed {

@@ -15,7 +15,7 @@ import (
 type writer struct {
 	strings.Builder
 	start int    // of the text at hand
-	needs string // what the rule asks that it is about
+	rule  *Asked // that it is about
 }
 
 // begin starts a text.
