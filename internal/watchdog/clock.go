@@ -20,7 +20,7 @@ func (w *Watchdog) correctClock(ctx context.Context, p *pass) error {
 	var ahead []watched
 	var until time.Time
 	for _, e := range p.entries {
-		if at := latest(e.row); at.After(p.now.Add(w.Interval)) {
+		if at := e.latest; at.After(p.now.Add(w.Interval)) {
 			ahead = append(ahead, e)
 			if at.After(until) {
 				until = at
@@ -38,17 +38,6 @@ func (w *Watchdog) correctClock(ctx context.Context, p *pass) error {
 		p.entries = together(w.Catalog.Current().All(), rows)
 	}
 	return err
-}
-
-// latest is the last instant that a pipeline's schedule has been moved to.
-func latest(row *store.Pipeline) time.Time {
-	at := row.FiredThrough
-	for _, other := range []time.Time{row.Horizon, row.AcceptedAt} {
-		if other.After(at) {
-			at = other
-		}
-	}
-	return at
 }
 
 func (w *Watchdog) reportClock(ctx context.Context, ahead []watched, until, now time.Time) error {

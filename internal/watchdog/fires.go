@@ -16,7 +16,7 @@ func (w *Watchdog) missedFires(ctx context.Context, p pass) (int, error) {
 // catchUp deals with the fires of the pipelines that are meant.
 func (w *Watchdog) catchUp(ctx context.Context, p pass, meant func(watched) bool) (int, error) {
 	return each(ctx, w.Workers, p.entries, func(e watched) (int, error) {
-		if e.Opens != pipeline.ByCron || !meant(e) || e.paused() || !overdue(e, p) {
+		if e.Opens != pipeline.ByCron || !meant(e) || e.paused || !overdue(e, p) {
 			return 0, nil
 		}
 		if err := w.Router.CatchUp(ctx, e.ID, p.now); err != nil {
@@ -29,7 +29,7 @@ func (w *Watchdog) catchUp(ctx context.Context, p pass, meant func(watched) bool
 // overdue says whether a fire came before what has settled, and nobody has dealt with it.
 func overdue(e watched, p pass) bool {
 	from := e.Horizon
-	if fired := e.row.FiredThrough; fired.After(from) {
+	if fired := e.fired; fired.After(from) {
 		from = fired.Add(time.Nanosecond)
 	}
 	for slot := range e.Schedule.Slots(from) {

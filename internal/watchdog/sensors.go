@@ -73,7 +73,7 @@ func (w *Watchdog) unseenDue(p pass) time.Time {
 
 // unjudged is the same for one pipeline, of which a new version of its file may ask for other sensors than were looked for.
 func (w *Watchdog) unjudged(e watched, p pass) time.Time {
-	if e.row.AcceptedAt.After(w.missing.at) {
+	if e.accepted.After(w.missing.at) {
 		return p.now.Add(-missingLookBack)
 	}
 	return w.unseenDue(p)

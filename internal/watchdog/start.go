@@ -18,7 +18,7 @@ const startLookBack = 7 * 24 * time.Hour
 // (SENSOR_DEADLINE_EXPIRED).
 func (w *Watchdog) startDeadlines(ctx context.Context, p pass) (int, error) {
 	return each(ctx, w.Workers, p.entries, func(e watched) (int, error) {
-		if e.Start == nil || e.Start.Deadline == nil || e.Opens != pipeline.ByStream || e.DryRun || e.paused() {
+		if e.Start == nil || e.Start.Deadline == nil || e.Opens != pipeline.ByStream || e.DryRun || e.paused {
 			return 0, nil
 		}
 		return w.closeStarts(ctx, e.Entry, p)

@@ -16,7 +16,7 @@ import (
 // again.
 func (w *Watchdog) unarmedDeadlines(ctx context.Context, p pass) (int, error) {
 	return each(ctx, w.Workers, p.entries, func(e watched) (int, error) {
-		if e.SLA.Deadline == nil || e.DryRun || e.Opens == pipeline.ByHand || e.row.HoldsSLA() || e.row.AcceptedAt.After(p.settled) {
+		if e.SLA.Deadline == nil || e.DryRun || e.Opens == pipeline.ByHand || e.holdsSLA || e.accepted.After(p.settled) {
 			return 0, nil
 		}
 		missing, err := w.unarmed(ctx, e.Entry, p)

@@ -36,7 +36,7 @@ func (w *Watchdog) unopenedRuns(ctx context.Context, p pass) (int, error) {
 		return 0, err
 	}
 	found, err := each(ctx, w.Workers, p.entries, func(e watched) (int, error) {
-		if e.Opens != pipeline.ByStream || e.DryRun || e.paused() {
+		if e.Opens != pipeline.ByStream || e.DryRun || e.paused {
 			return 0, nil
 		}
 		return w.recover(ctx, e, p, names)
@@ -136,7 +136,7 @@ func (w *Watchdog) opened(ctx context.Context, e *catalog.Entry, openings []open
 // lately says that something happened neither too lately nor too long ago to be called overlooked. What was before the file
 // in force was accepted does not count: an edit opens no past.
 func (p pass) lately(e watched, at time.Time) bool {
-	return !at.After(p.settled) && !at.Before(p.now.Add(-LookBack)) && !at.Before(e.row.AcceptedAt)
+	return !at.After(p.settled) && !at.Before(p.now.Add(-LookBack)) && !at.Before(e.accepted)
 }
 
 // recoverWrites goes through the writes of the start condition's sensor.

@@ -109,14 +109,26 @@ type pass struct {
 	entries []watched
 }
 
-// watched is a pipeline in force and its row.
+// watched is a pipeline in force and what the checks need of its row. There are very many, and the rows are several times
+// as large.
 type watched struct {
 	*catalog.Entry
-	row *store.Pipeline
+	fired    time.Time // up to when fires have been dealt with
+	accepted time.Time // its version in force
+	latest   time.Time // the last instant that its schedule has been moved to
+	paused   bool      // nothing is expected of it now
+	holdsSLA bool
 }
 
-// paused says that nothing is expected of the pipeline now.
-func (e watched) paused() bool { return e.row.Paused() }
+func newWatched(e *catalog.Entry, row store.Pipeline) watched {
+	w := watched{Entry: e, fired: row.FiredThrough, accepted: row.AcceptedAt, paused: row.Paused(), holdsSLA: row.HoldsSLA()}
+	for _, at := range []time.Time{row.FiredThrough, row.Horizon, row.AcceptedAt} {
+		if at.After(w.latest) {
+			w.latest = at
+		}
+	}
+	return w
+}
 
 // Report is what one pass found, by check, and which checks failed, at least for some pipelines.
 type Report struct {
@@ -194,15 +206,15 @@ func (w *Watchdog) prepare(ctx context.Context, now time.Time) (pass, error) {
 // together puts entries and rows together; both come by id.
 func together(entries []*catalog.Entry, rows []store.Pipeline) []watched {
 	all := make([]watched, len(entries))
-	var none store.Pipeline
 	for i, e := range entries {
 		for len(rows) > 0 && rows[0].ID < e.ID {
 			rows = rows[1:]
 		}
-		all[i] = watched{e, &none}
+		var row store.Pipeline
 		if len(rows) > 0 && rows[0].ID == e.ID {
-			all[i].row = &rows[0]
+			row = rows[0]
 		}
+		all[i] = newWatched(e, row)
 	}
 	return all
 }
@@ -230,7 +242,7 @@ func (w *Watchdog) tellDegraded(ctx context.Context, all []degraded, errs []erro
 		which := strings.Join(told.Checks, ",") + "@" + now.UTC().Format(time.RFC3339Nano)
 		b := store.Batch{ID: "watchdog/" + which}
 		b.Emit(event.New(event.WatchdogDegraded, event.About{Which: which, At: now},
-			fmt.Sprintf("%d of 8 checks failed: %s", len(all), strings.Join(texts, ", ")), told))
+			fmt.Sprintf("%d of %d checks failed: %s", len(all), len(w.checks()), strings.Join(texts, ", ")), told))
 		if err := w.Store.Commit(ctx, b, now); err != nil {
 			return fmt.Errorf("report that the watchdog is degraded: %w", errors.Join(append(errs, err)...))
 		}

@@ -28,7 +28,10 @@ func decode[T any](r row.Row) (v T, err error) {
 
 // decodeAll reads the records of rows.
 func decodeAll[T any](rows []row.Row) ([]T, error) {
-	var all []T
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	all := make([]T, 0, len(rows))
 	for _, r := range rows {
 		v, err := decode[T](r)
 		if err != nil {

@@ -82,11 +82,11 @@ func (s *Store) Runs(ctx context.Context, q store.RunQuery) (store.Page[run.Run]
 
 // OpenRuns reads the list of open runs.
 func (s *Store) OpenRuns(ctx context.Context, id pipeline.ID) ([]run.Run, error) {
-	rows, err := s.all(ctx, row.Range{Kind: Runs, Part: string(id), Index: row.Pending, List: listOpen})
+	all, err := readAll[run.Run](ctx, s, row.Range{Kind: Runs, Part: string(id), Index: row.Pending, List: listOpen})
 	if err != nil {
 		return nil, fmt.Errorf("list open runs: %w", err)
 	}
-	return decodeAll[run.Run](rows)
+	return all, nil
 }
 
 // Pipeline returns one pipeline.
@@ -96,11 +96,11 @@ func (s *Store) Pipeline(ctx context.Context, id pipeline.ID) (store.Pipeline, e
 
 // Pipelines reads all of them.
 func (s *Store) Pipelines(ctx context.Context) ([]store.Pipeline, error) {
-	rows, err := s.all(ctx, row.Range{Kind: Pipelines, Index: row.Ordered, List: listPipelines})
+	all, err := readAll[store.Pipeline](ctx, s, row.Range{Kind: Pipelines, Index: row.Ordered, List: listPipelines})
 	if err != nil {
 		return nil, fmt.Errorf("list pipelines: %w", err)
 	}
-	return decodeAll[store.Pipeline](rows)
+	return all, nil
 }
 
 // Config returns one version.
@@ -110,18 +110,17 @@ func (s *Store) Config(ctx context.Context, id pipeline.ID, version string) (sto
 
 // Configs sorts all versions of a pipeline.
 func (s *Store) Configs(ctx context.Context, id pipeline.ID) ([]store.Config, error) {
-	rows, err := s.all(ctx, row.Range{Kind: Configs, Part: string(id)})
+	all, err := readAll[store.Config](ctx, s, row.Range{Kind: Configs, Part: string(id)})
 	if err != nil {
 		return nil, fmt.Errorf("list versions of pipeline %s: %w", id, err)
 	}
-	all, err := decodeAll[store.Config](rows)
 	for i := range all {
 		all[i] = all[i].WithoutTexts()
 	}
 	slices.SortFunc(all, func(a, b store.Config) int {
 		return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.Version, b.Version))
 	})
-	return all, err
+	return all, nil
 }
 
 // Deadlines reads the deadlines of a run by name, and all others from the list of armed or of all deadlines.
@@ -252,20 +251,20 @@ func (s *Store) Note(ctx context.Context, kind store.NoteKind, key string) (stor
 
 // Notes reads all of a kind.
 func (s *Store) Notes(ctx context.Context, kind store.NoteKind) ([]store.Note, error) {
-	rows, err := s.all(ctx, row.Range{Kind: Notes, Part: string(kind)})
+	all, err := readAll[store.Note](ctx, s, row.Range{Kind: Notes, Part: string(kind)})
 	if err != nil {
 		return nil, fmt.Errorf("list notes of kind %s: %w", kind, err)
 	}
-	return decodeAll[store.Note](rows)
+	return all, nil
 }
 
 // Dead reads the letters of one sink, or of all.
 func (s *Store) Dead(ctx context.Context, sink string) ([]store.DeadLetter, error) {
-	rows, err := s.all(ctx, row.Range{Kind: Dead, Part: sink, Index: row.Ordered, List: listDead})
+	all, err := readAll[store.DeadLetter](ctx, s, row.Range{Kind: Dead, Part: sink, Index: row.Ordered, List: listDead})
 	if err != nil {
 		return nil, fmt.Errorf("list dead letters: %w", err)
 	}
-	return decodeAll[store.DeadLetter](rows)
+	return all, nil
 }
 
 // Cursor returns a position.

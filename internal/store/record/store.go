@@ -9,6 +9,7 @@ package record
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -111,6 +112,31 @@ func (s *Store) all(ctx context.Context, r row.Range) ([]row.Row, error) {
 		return nil, err
 	}
 	return found[0], nil
+}
+
+// readAll reads the records of all of a range. It decodes each page before it reads the next: of 100,000 rows, neither the
+// bodies nor a list that grows are held at once.
+func readAll[T any](ctx context.Context, s *Store, r row.Range) ([]T, error) {
+	var found [][]T
+	for r.Limit = store.MaxPage; ; {
+		page, err := s.scan(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		decoded, err := decodeAll[T](page.Rows)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, decoded)
+		if !page.More || len(page.Rows) == 0 {
+			break
+		}
+		r = after(r, page.Rows[len(page.Rows)-1])
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	return slices.Concat(found...), nil
 }
 
 // after is what is left of a range behind one of its rows.
