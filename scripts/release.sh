@@ -15,9 +15,12 @@ dist=$PWD/dist
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 rm -rf "$dist" && mkdir -p "$dist"
+# The binary names its commit where git can tell it.
+vcs=false
+if git rev-parse -q --verify HEAD >/dev/null 2>&1; then vcs=true; fi
 
 build() { # OS ARCH FILE
-	CGO_ENABLED=0 GOOS=$1 GOARCH=$2 go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$version" -o "$3" ./cmd/interlock
+	CGO_ENABLED=0 GOOS=$1 GOARCH=$2 go build -trimpath -buildvcs=$vcs -ldflags "-s -w -X main.version=$version" -o "$3" ./cmd/interlock
 }
 
 echo 'completions and man pages'
@@ -57,7 +60,7 @@ done
 sum=$(command -v sha256sum || echo shasum -a 256)
 (cd "$dist" && $sum -- * >checksums.txt)
 formula=$work/interlock.rb
-sed "s/@VERSION@/$plain/g" deploy/homebrew/interlock.rb >"$formula"
+sed -e '1{/^#/d;}' -e "s/@VERSION@/$plain/g" deploy/homebrew/interlock.rb >"$formula"
 for platform in darwin_arm64 darwin_amd64 linux_arm64 linux_amd64; do
 	digest=$(awk -v f="interlock_${plain}_$platform.tar.gz" '$2 == f { print $1 }' "$dist/checksums.txt")
 	[ -n "$digest" ] || { echo "no Homebrew formula: $platform was not built" && formula= && break; }

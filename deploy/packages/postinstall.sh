@@ -2,7 +2,7 @@
 # Runs after the deb or rpm package is installed or upgraded. It creates the user of the service, and starts nothing.
 set -e
 if ! id -u interlock >/dev/null 2>&1; then
-	useradd --system --home-dir /var/lib/interlock --shell /usr/sbin/nologin interlock
+	useradd --system --user-group --home-dir /var/lib/interlock --shell /usr/sbin/nologin interlock
 fi
 if [ -d /run/systemd/system ]; then
 	systemctl daemon-reload
