@@ -96,8 +96,16 @@ func (l *Lease) beat(ctx context.Context) {
 func (l *Lease) beatOnce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, beatLimit)
 	defer cancel()
-	_, err := l.c.Heartbeat(ctx, l.Key, l.newOutput(), Permit(l.Permit))
+	_, err := l.c.Heartbeat(ctx, l.Key, l.newOutput(), Permit(l.Permit), l.trace())
 	return err
+}
+
+// trace makes a call part of the attempt's trace.
+func (l *Lease) trace() CallOption {
+	if l.Traceparent == nil {
+		return Traceparent("")
+	}
+	return Traceparent(*l.Traceparent)
 }
 
 // newOutput is the end of the output; empty if the last heartbeat had it.
@@ -128,7 +136,7 @@ func (l *Lease) Finish(ctx context.Context, r JobReport) (JobReported, error) {
 	defer l.done.Wait()
 	defer l.stop()
 	for wait := time.Second / 4; ; wait = min(2*wait, reportAgain) {
-		done, err := l.c.Report(ctx, l.Key, r, Permit(l.Permit))
+		done, err := l.c.Report(ctx, l.Key, r, Permit(l.Permit), l.trace())
 		if err == nil {
 			return l.settled(ctx, done), nil
 		}

@@ -12,6 +12,7 @@ type Claim struct {
 	Permit           string            `json:"permit"`           // the token for heartbeats and the result of this attempt
 	HeartbeatSeconds int64             `json:"heartbeatSeconds"` // the silence after which the worker counts as lost; 0: it never does
 	Deadline         time.Time         `json:"deadline"`         // when the result must have been reported
+	Traceparent      *string           `json:"traceparent"`      // the trace of the attempt, which the job continues; nil if nothing is traced
 	Env              map[string]string `json:"env"`              // what the job should find in its environment
 	Worker           string            `json:"worker"`
 	Run              Run               `json:"run"`

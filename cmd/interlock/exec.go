@@ -153,9 +153,12 @@ func defaultWorker() string {
 	return fmt.Sprintf("%s:%d", host, os.Getpid())
 }
 
-// traceparent is the trace that the command belongs to: that of the environment, or a new one.
+// traceVariable is the trace of a program, in its environment.
+const traceVariable = "TRACEPARENT"
+
+// traceparent is the trace that the claim belongs to: that of the environment, or a new one.
 func (a *app) traceparent() string {
-	if given := a.getenv("TRACEPARENT"); given != "" {
+	if given := a.getenv(traceVariable); given != "" {
 		return given
 	}
 	var id [24]byte

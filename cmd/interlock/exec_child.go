@@ -167,9 +167,10 @@ func sameFile(a, b io.Writer) bool {
 	return failed == nil && failedToo == nil && os.SameFile(first, second)
 }
 
-// childEnv is the environment of the command: that of exec, and what the server adds.
+// childEnv is the environment of the command: that of exec, and what the server adds. A trace that exec was given stays; otherwise
+// the command continues the attempt's.
 func (a *app) childEnv(x execution, lease *client.Lease) []string {
-	env := append(os.Environ(), "TRACEPARENT="+x.traceparent, "INTERLOCK_PIPELINE="+x.pipeline, "INTERLOCK_WORKER="+x.worker)
+	env := append(os.Environ(), traceVariable+"="+x.traceparent, "INTERLOCK_PIPELINE="+x.pipeline, "INTERLOCK_WORKER="+x.worker)
 	if x.date != "" {
 		env = append(env, "INTERLOCK_DATE="+x.date)
 	}
@@ -178,7 +179,9 @@ func (a *app) childEnv(x execution, lease *client.Lease) []string {
 	}
 	if lease != nil {
 		for name, value := range lease.Env {
-			env = append(env, name+"="+value)
+			if name != traceVariable || a.getenv(traceVariable) == "" {
+				env = append(env, name+"="+value)
+			}
 		}
 	}
 	return env // of a name that is there twice, the last one counts

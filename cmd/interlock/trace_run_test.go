@@ -147,6 +147,50 @@ func TestTraceReachesTheJobWithoutACollector(t *testing.T) {
 	}
 }
 
+func TestClaimedAttemptContinuesTheTraceThatOpenedIt(t *testing.T) {
+	collector := newReceiver(t)
+	s := serve(t, site{
+		pipelines: map[string]string{"orders.yaml": "pipeline: {id: orders, owner: data}\n" +
+			"schedule: {trigger: {key: landed, check: exists}}\njob: {type: external}\n"},
+		env: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": collector.URL},
+	})
+	writeTraced(t, s)
+	s.reaches("orders/stream/2026-03-03", client.Triggering)
+	c, key := s.client(), client.RunKey{Pipeline: "orders", Schedule: "stream", Date: "2026-03-03"}
+	claim, err := c.Claim(t.Context(), key, "w1", client.IdempotencyKey("k1"), client.Traceparent("00-"+strings.Repeat("1", 32)+"-"+strings.Repeat("2", 16)+"-01"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := c.Claim(t.Context(), key, "w1", client.IdempotencyKey("k1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if claim.Traceparent == nil || again.Traceparent == nil || *claim.Traceparent != *again.Traceparent || claim.Env["TRACEPARENT"] != *claim.Traceparent {
+		t.Fatalf("claimed with %v, again with %v; the environment has %q", claim.Traceparent, again.Traceparent, claim.Env["TRACEPARENT"])
+	}
+	if _, err := c.Report(t.Context(), key, client.JobReport{Result: "success"}, client.Permit(claim.Permit), client.Traceparent(*claim.Traceparent)); err != nil {
+		t.Fatal(err)
+	}
+	s.reaches("orders/stream/2026-03-03", client.Completed)
+	s.settled()
+	s.stop()
+	spans := collector.of(givenTrace)
+	parent := spans[strings.Split(*claim.Traceparent, "-")[2]]
+	const request = "PUT /api/v1/pipelines/{id}/sensors/{key}"
+	if parent == nil || path(spans, parent) != request+" > change reading" {
+		t.Fatalf("the claim's traceparent %s is not of the trace that the write began", *claim.Traceparent)
+	}
+	names := map[string]bool{}
+	for _, span := range spans {
+		names[path(spans, span)] = true
+	}
+	for _, want := range []string{" > change reading > POST /api/v1/runs/{pipeline}/{schedule}/{date}/job", " > change reading > change run"} {
+		if !names[request+want] {
+			t.Errorf("no span %s in %v", request+want, names)
+		}
+	}
+}
+
 // attributeOf returns an attribute of a span as a text; "" if there is none.
 func attributeOf(s *tracepb.Span, key string) string {
 	for _, a := range s.Attributes {

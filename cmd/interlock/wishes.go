@@ -163,6 +163,11 @@ func (w wishes) Heartbeat(ctx context.Context, key run.Key, attempt int, output 
 	return w.workers().Heartbeat(ctx, key, attempt, output, now)
 }
 
+// Trace is the trace that an attempt belongs to.
+func (w wishes) Trace(ctx context.Context, key run.Key) (string, error) {
+	return w.workers().Trace(ctx, key)
+}
+
 // Pause asks for the pause of a pipeline.
 func (w wishes) Pause(ctx context.Context, id pipeline.ID, p store.Pause, now time.Time) (store.Pause, error) {
 	out, err := w.ask(ctx, awslambda.Operation{Action: awslambda.Pause, Pipeline: id, Pause: p, By: p.By, Reason: p.Why}, now)

@@ -29,7 +29,8 @@ type Claim struct {
 	Permit           string            `json:"permit" doc:"The bearer token for the heartbeats and the result of this attempt. It is good for nothing else."`
 	HeartbeatSeconds int64             `json:"heartbeatSeconds" doc:"The worker counts as lost after so many seconds without a heartbeat: send one every third of it. 0: heartbeats are not needed."`
 	Deadline         time.Time         `json:"deadline" doc:"When the result must have been reported (jobPollWindowSeconds)."`
-	Env              map[string]string `json:"env" doc:"What the job should find in its environment."`
+	Traceparent      *string           `json:"traceparent" doc:"The trace of the attempt (W3C Trace Context), which the job continues; null if nothing is traced."`
+	Env              map[string]string `json:"env" doc:"What the job should find in its environment, TRACEPARENT included."`
 	Worker           string            `json:"worker"`
 	Run              Run               `json:"run"`
 }
@@ -95,7 +96,11 @@ func (a *API) claim(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	a.permit(&out.Body, key)
+	trace, err := a.operator.Trace(ctx, key)
+	if err != nil {
+		return nil, fmt.Errorf("claim run %s: %w", key, err)
+	}
+	a.permit(&out.Body, key, trace)
 	return out, nil
 }
 
@@ -107,14 +112,17 @@ func (a *API) claimView(r run.Run) Claim {
 	}
 }
 
-// permit adds what only the worker is given.
-func (a *API) permit(c *Claim, key run.Key) {
+// permit adds what only the worker is given, and the trace that its job continues.
+func (a *API) permit(c *Claim, key run.Key, trace string) {
 	c.Permit = a.permits.sign(permitPrefix, key, c.Attempt)
 	of := job.Attempt{ID: key.Attempt(c.Attempt), Pipeline: key.Pipeline, Schedule: key.Schedule, Period: key.Period, Number: c.Attempt}
 	if a.permits.Base != "" {
 		of.Callback = job.Callback{URL: a.permits.url(key), Token: c.Permit}
 	}
-	c.Env = of.Env()
+	c.Env, c.Traceparent = of.Env(), text(trace)
+	if trace != "" {
+		c.Env["TRACEPARENT"] = trace
+	}
 }
 
 func (a *API) heartbeat(ctx context.Context, in *struct {

@@ -20,6 +20,7 @@ type records interface {
 	store.Committer
 	store.Sensors
 	store.Reader
+	Task(ctx context.Context, id string) (store.Task, error)
 }
 
 // core reads what all handlers decide on, and commits what they decided.

@@ -66,10 +66,27 @@ func (h *workerHandler) Claim(ctx context.Context, q ClaimRequest, now time.Time
 		if err != nil {
 			return fmt.Errorf("read run %s: %w", q.Key, err)
 		}
+		trace, err := h.Trace(ctx, q.Key)
+		if err != nil {
+			return err
+		}
+		if trace != "" { // the attempt stays in the trace of what opened or woke it
+			ctx = store.WithTrace(ctx, trace)
+		}
 		claimed, err = h.claim(ctx, q, old, now)
 		return err
 	})
 	return claimed, err
+}
+
+// Trace is the trace that the open attempt of a run belongs to, as a traceparent (W3C Trace Context), so that the job of a worker
+// continues it; "" where nothing is traced.
+func (h *workerHandler) Trace(ctx context.Context, key run.Key) (string, error) {
+	task, err := h.store.Task(ctx, lifecycle.TaskID(key))
+	if ignoreMissing(err) != nil {
+		return "", fmt.Errorf("read the task of run %s: %w", key, err)
+	}
+	return task.Trace, nil
 }
 
 func (h *workerHandler) claim(ctx context.Context, q ClaimRequest, old run.Run, now time.Time) (run.Run, error) {

@@ -1574,7 +1574,7 @@ export interface components {
              * @description When the result must have been reported (jobPollWindowSeconds).
              */
             deadline: string;
-            /** @description What the job should find in its environment. */
+            /** @description What the job should find in its environment, TRACEPARENT included. */
             env: {
                 [key: string]: string;
             };
@@ -1588,6 +1588,8 @@ export interface components {
             run: components["schemas"]["Run"];
             /** @description The attempt's id, which its job may use as an idempotency key. */
             runId: string;
+            /** @description The trace of the attempt (W3C Trace Context), which the job continues; null if nothing is traced. */
+            traceparent: string | null;
             worker: string;
         };
         ClaimRequest: {

@@ -154,13 +154,14 @@ class Client:
             heartbeat_seconds=got["heartbeatSeconds"],
             deadline=got["deadline"],
             env=got["env"],
+            traceparent=got.get("traceparent"),
         )
 
     def heartbeat(self, claim: Claim, output: str = "") -> None:
         """Shows that the worker is alive, with the end of the job's output, if any."""
         body = {"output": output[-65536:]} if output else {}
         path = f"{_run(claim.pipeline, claim.schedule, claim.date)}/heartbeat"
-        self.request("POST", path, body, token=claim.permit, timeout=min(self.timeout, 15.0))
+        self.request("POST", path, body, token=claim.permit, timeout=min(self.timeout, 15.0), traceparent=claim.traceparent)
 
     def report(
         self,
@@ -182,7 +183,8 @@ class Client:
             body["exitCode"] = exit_code
         if output:
             body["output"] = output[-65536:]
-        return self.request("POST", f"{_run(claim.pipeline, claim.schedule, claim.date)}/job", body, token=claim.permit)
+        path = f"{_run(claim.pipeline, claim.schedule, claim.date)}/job"
+        return self.request("POST", path, body, token=claim.permit, traceparent=claim.traceparent)
 
     def attempt(
         self, pipeline: str, date: Optional[str] = None, *, wait: float = 0, worker: Optional[str] = None
@@ -200,6 +202,7 @@ class Client:
         key: Optional[str] = None,
         token: Optional[str] = None,
         timeout: Optional[float] = None,
+        traceparent: Optional[str] = None,
     ) -> Dict[str, Any]:
         """Makes a request below /api/v1 and returns its JSON answer."""
         given = {name: value for name, value in (query or {}).items() if value is not None}
@@ -210,6 +213,8 @@ class Client:
             headers["Authorization"] = f"Bearer {secret}"
         if key:
             headers["Idempotency-Key"] = key
+        if traceparent:
+            headers["traceparent"] = traceparent
         data = None
         if body is not None:
             headers["Content-Type"] = "application/json"

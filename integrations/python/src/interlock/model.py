@@ -116,6 +116,8 @@ class Claim:
     heartbeat_seconds: float
     deadline: Optional[str]
     env: Dict[str, str] = field(repr=False)
+    traceparent: Optional[str] = None
+    """The attempt's trace (W3C Trace Context), for the job to continue."""
 
     @property
     def every(self) -> float:
