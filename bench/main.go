@@ -44,7 +44,10 @@ var benchmarks = []benchmark{
 func one(measure func() (row, error)) func() ([]row, error) {
 	return func() ([]row, error) {
 		r, err := measure()
-		return []row{r}, err
+		if err != nil {
+			return nil, err
+		}
+		return []row{r}, nil
 	}
 }
 
@@ -77,7 +80,7 @@ func names() []string {
 	return names
 }
 
-// measure runs the benchmarks one after the other. One that cannot run leaves the rows of the others.
+// measure runs the benchmarks one after the other. One that cannot run leaves the rows of the others, and those that it has.
 func measure(only string) ([]row, error) {
 	wanted := strings.Split(only, ",")
 	var rows []row
@@ -89,9 +92,12 @@ func measure(only string) ([]row, error) {
 		more, err := b.rows()
 		if err != nil {
 			failures = append(failures, fmt.Errorf("%s: %w", b.name, err))
-			continue
 		}
-		rows = append(rows, more...)
+		for _, r := range more {
+			if r.name != "" { // it was measured
+				rows = append(rows, r)
+			}
+		}
 	}
 	return rows, errors.Join(failures...)
 }
