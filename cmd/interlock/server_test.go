@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,6 +30,10 @@ func TestMain(m *testing.M) {
 	}
 	if guards(os.Args[1:]) {
 		return
+	}
+	// A shell that starts the tests in the background has them ignore interrupts, and with them all programs they start.
+	if signal.Ignored(os.Interrupt) {
+		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	}
 	os.Exit(m.Run())
 }
