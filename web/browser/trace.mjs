@@ -1,5 +1,5 @@
-// Traces the timeline of a server in Chromium and prints, as JSON, how long its scripts ran: until the first cells are there,
-// and in each frame while it scrolls. `make bench` runs it.
+// Traces the timeline of a server in Chromium and prints, as JSON, how much it loaded on the first visit, and how long its
+// scripts ran: until the first cells are there, and in each frame while it scrolls. `make bench` runs it.
 import { rmSync } from "node:fs";
 import { chromium } from "playwright-core";
 
@@ -9,6 +9,7 @@ const browser = await chromium.launch({
   args: ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"],
 });
 const page = await browser.newPage({ viewport: { width: 1600, height: 900 } });
+page.setDefaultTimeout(200_000);
 const trace = `${process.env.TMPDIR ?? "/tmp"}/interlock-trace-${process.pid}.json`;
 
 /** Traces what f does, and gives the events. */
@@ -41,9 +42,21 @@ const load = await traced(async () => {
 const took = (e) => (e.tdur ?? e.dur) / 1000;
 const interactive = running(load).reduce((sum, e) => sum + took(e), 0);
 
+/** The page and its files, those included that load while it is idle. */
+async function loaded() {
+  const sizes = () => page.evaluate(() => [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource").filter((r) => !r.name.includes("/api/"))].map((r) => r.encodedBodySize));
+  for (let before = 0; ;) {
+    const all = await sizes();
+    if (all.length === before) return { files: all.length, bytes: all.reduce((sum, n) => sum + n, 0) };
+    before = all.length;
+    await page.waitForTimeout(2000);
+  }
+}
+const visit = await loaded();
+
 const scroll = await traced(() => page.evaluate(async () => {
   const scroller = document.querySelector(".scroller");
-  for (let y = 0; y < scroller.scrollHeight; y += 120) {
+  for (let y = 0; y < Math.min(scroller.scrollHeight, 300 * 120); y += 120) {
     performance.mark("frame");
     scroller.scrollTop = y;
     await new Promise(requestAnimationFrame);
@@ -56,4 +69,4 @@ const frames = marks.slice(0, -1).map((at, i) => within(at, marks[i + 1])).sort(
 await browser.close();
 rmSync(trace, { force: true });
 const of = (q) => frames[Math.min(frames.length - 1, Math.floor(frames.length * q))] ?? 0;
-console.log(JSON.stringify({ interactive, frame: of(0.5), slowest: of(0.95), frames: frames.length }));
+console.log(JSON.stringify({ ...visit, interactive, frame: of(0.5), slowest: of(0.95), frames: frames.length }));

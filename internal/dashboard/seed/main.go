@@ -20,6 +20,7 @@ type options struct {
 	pipelines string
 	days      int
 	lanes     int
+	laneDays  int
 }
 
 func main() {
@@ -27,7 +28,8 @@ func main() {
 	flag.StringVar(&o.data, "data", "", "the data directory to write into")
 	flag.StringVar(&o.pipelines, "pipelines", "pipelines", "the pipeline files, by the path that the server reads them from")
 	flag.IntVar(&o.days, "days", 40, "how many days of those pipelines that have a habit")
-	flag.IntVar(&o.lanes, "lanes", 0, "instead: so many pipelines lane1, lane2, … with a run for each hour")
+	flag.IntVar(&o.lanes, "lanes", 0, "instead: so many pipelines lane1, lane2, … with a run for each of 48 hours")
+	flag.IntVar(&o.laneDays, "lane-days", 0, "with -lanes: a run for each of so many days instead, and for each hour of every 25th lane")
 	flag.Parse()
 	if err := seed(o); err != nil {
 		fmt.Fprintln(os.Stderr, "seed:", err)
@@ -48,7 +50,7 @@ func seed(o options) (err error) {
 	}()
 	now := time.Now()
 	if o.lanes > 0 {
-		if err := writeLanes(ctx, s, o.lanes, now); err != nil {
+		if err := writeLanes(ctx, s, o.lanes, o.laneDays, now); err != nil {
 			return err
 		}
 		return settle(ctx, s)

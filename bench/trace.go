@@ -1,0 +1,81 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+const (
+	firstVisitLimit = 250.0 // KB, packed
+	tracePatience   = 5 * time.Minute
+)
+
+// traced is what a browser loaded and was busy with; times in milliseconds.
+type traced struct {
+	Bytes       int     // of the page and its files, packed
+	Files       int     // how many they are
+	Interactive float64 // scripting until the first cells can be used
+	Frame       float64 // scripting of a frame while it scrolls, the median
+	Slowest     float64 // of 19 frames in 20
+	Frames      int
+}
+
+// traceRows has Chromium trace the page. Without a browser, Node or the page's packages there is nothing to measure.
+func traceRows(binary string, all ...lanes) ([]row, error) {
+	var rows []row
+	for i, l := range all {
+		t, why, err := trace(binary, l)
+		if err != nil {
+			return nil, err
+		}
+		if why != "" {
+			return []row{{name: "timeline in Chromium", reported: true, detail: "not measured: " + why}}, nil
+		}
+		if kb := float64(t.Bytes) / 1024; i == 0 {
+			rows = append(rows, row{
+				name: "dashboard, KB of the first visit", ratio: kb, limit: firstVisitLimit, failed: kb > firstVisitLimit, detail: fmt.Sprintf("%d files, packed", t.Files),
+			})
+		}
+		rows = append(rows,
+			row{name: "timeline in Chromium, ms of scripting to interactive", ratio: t.Interactive, reported: true, detail: l.String()},
+			row{name: "timeline in Chromium, ms of scripting per scroll frame", ratio: t.Frame, reported: true, detail: fmt.Sprintf("%s, p50 of %d frames; p95 %.1f", l, t.Frames, t.Slowest)},
+		)
+	}
+	return rows, nil
+}
+
+// trace serves the lanes and has a browser look at them. It returns why not, where there is no browser.
+func trace(binary string, l lanes) (t traced, why string, err error) {
+	s, err := start(binary, l.dir)
+	if err != nil {
+		return t, "", err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), tracePatience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "node", "web/browser/trace.mjs", "http://"+s.address)
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	out, failed := cmd.Output()
+	if err := s.stop(); err != nil {
+		return t, "", err
+	}
+	if failed != nil {
+		return t, fmt.Sprintf("%s; it needs node, chromium and `npm install` in web (%s)", failed, firstError(said.String())), nil
+	}
+	return t, "", json.Unmarshal(out, &t)
+}
+
+// firstError is the line of what Node printed that names the error.
+func firstError(said string) string {
+	for line := range strings.Lines(said) {
+		if strings.Contains(line, "Error") {
+			return strings.TrimSpace(line)
+		}
+	}
+	return strings.TrimSpace(said)
+}
