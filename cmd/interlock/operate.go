@@ -137,61 +137,6 @@ func newCancel(a *app) *cobra.Command {
 	return cmd
 }
 
-func newBackfill(a *app) *cobra.Command {
-	var q client.BackfillRequest
-	var reason string
-	cmd := &cobra.Command{
-		Use: "backfill PIPELINE --from PERIOD --to PERIOD", Short: "Open the runs of a range of periods",
-		Long: "Open the runs of all expected periods from --from to --to, oldest first; maxActive limits how many of their\n" +
-			"jobs run at once. Existing runs are rerun, by the rules of rerun, unless --only-missing.",
-		Example: "  interlock backfill orders --from 2026-03-01 --to 2026-03-07 --only-missing --dry-run", Args: arguments("PIPELINE"),
-	}
-	addFilled(cmd, &q.From, "from", "the first `PERIOD`")
-	addFilled(cmd, &q.To, "to", "the last `PERIOD`, inclusive")
-	cmd.Flags().BoolVar(&q.OnlyMissing, "only-missing", false, "skip periods that have a run")
-	cmd.Flags().BoolVar(&q.DryRun, "dry-run", false, "only list the actions")
-	addReason(cmd, &reason)
-	format := addFormat(cmd)
-	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
-		if q.From == "" || q.To == "" {
-			return usagef("backfill needs --from PERIOD and --to PERIOD")
-		}
-		q.Asked = a.asked(reason)
-		var raw json.RawMessage
-		end := a.progress("opening the runs from " + q.From + " to " + q.To)
-		periods, err := c.Backfill(ctx, args[0], q, client.Raw(&raw))
-		end()
-		if err != nil {
-			return err
-		}
-		return a.show(format, raw, func() { a.writeBackfill(periods, q.DryRun) })
-	})
-	return cmd
-}
-
-func (a *app) writeBackfill(periods []client.Backfilled, dryRun bool) {
-	if len(periods) == 0 {
-		fmt.Fprintln(a.stdout, "No period is expected in that range.")
-		return
-	}
-	var rows [][]cell
-	done := 0
-	for _, p := range periods {
-		paint := a.outStyle.dim
-		if p.Action != "skip" {
-			paint = a.outStyle.green
-			done++
-		}
-		rows = append(rows, []cell{plain(p.Date), {p.Action, paint}, plain(orDash(p.Reason))})
-	}
-	verb := "will run"
-	if dryRun {
-		verb = "would run"
-	}
-	a.sheet([]column{col("PERIOD"), col("ACTION"), wrapCol("WHY")}, rows)
-	fmt.Fprintf(a.stdout, "\n%d of %s %s\n", done, plural(len(periods), "period"), verb)
-}
-
 func newJob(a *app) *cobra.Command {
 	var r client.JobReport
 	complete := &cobra.Command{

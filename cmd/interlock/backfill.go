@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/spf13/cobra"
+
+	"github.com/interlock-go/interlock/client"
+)
+
+func newBackfill(a *app) *cobra.Command {
+	var q client.BackfillRequest
+	var reason string
+	cmd := &cobra.Command{
+		Use: "backfill PIPELINE --from PERIOD --to PERIOD", Short: "Open the runs of a range of periods",
+		Long: "Open the runs of all expected periods from --from to --to, oldest first; maxActive limits how many of their\n" +
+			"jobs run at once. Existing runs are rerun, by the rules of rerun, unless --only-missing.",
+		Example: "  interlock backfill orders --from 2026-03-01 --to 2026-03-07 --only-missing --dry-run", Args: arguments("PIPELINE"),
+	}
+	addFilled(cmd, &q.From, "from", "the first `PERIOD`")
+	addFilled(cmd, &q.To, "to", "the last `PERIOD`, inclusive")
+	cmd.Flags().BoolVar(&q.OnlyMissing, "only-missing", false, "skip periods that have a run")
+	cmd.Flags().BoolVar(&q.DryRun, "dry-run", false, "only list the actions")
+	addReason(cmd, &reason)
+	format := addFormat(cmd)
+	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
+		if q.From == "" || q.To == "" {
+			return usagef("backfill needs --from PERIOD and --to PERIOD")
+		}
+		q.Asked = a.asked(reason)
+		backfill := a.backfill
+		if q.DryRun {
+			backfill = backfillPart
+		}
+		periods, raw, err := backfill(ctx, c, args[0], q)
+		if err != nil {
+			return err
+		}
+		return a.show(format, raw, func() { a.writeBackfill(periods, q.DryRun) })
+	})
+	return cmd
+}
+
+// backfillAtOnce is how many periods one request opens: few enough that a person sees how far it is.
+const backfillAtOnce = 100
+
+// backfill asks for the plan, and then opens its periods part by part. It returns the answers to all parts as one.
+func (a *app) backfill(ctx context.Context, c *client.Client, id string, q client.BackfillRequest) ([]client.Backfilled, json.RawMessage, error) {
+	dry := q
+	dry.DryRun = true
+	plan, _, err := backfillPart(ctx, c, id, dry)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(plan) <= backfillAtOnce {
+		return backfillPart(ctx, c, id, q)
+	}
+	var done atomic.Int64
+	end := a.progress("opening runs", func() string { return fmt.Sprintf("%d of %s", done.Load(), plural(len(plan), "period")) })
+	defer end()
+	all := make([]client.Backfilled, 0, len(plan))
+	for part := range slices.Chunk(plan, backfillAtOnce) {
+		q.From, q.To = part[0].Date, part[len(part)-1].Date
+		opened, _, err := backfillPart(ctx, c, id, q)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%w\n%d of %s are done; the same command with --only-missing does the rest", err, len(all), plural(len(plan), "period"))
+		}
+		all = append(all, opened...)
+		done.Store(int64(len(all)))
+	}
+	raw, err := json.Marshal(struct {
+		Items      []client.Backfilled `json:"items"`
+		NextCursor *string             `json:"nextCursor"`
+	}{Items: all})
+	return all, raw, err
+}
+
+// backfillPart is one request. It also returns its answer as it came.
+func backfillPart(ctx context.Context, c *client.Client, id string, q client.BackfillRequest) (periods []client.Backfilled, raw json.RawMessage, err error) {
+	periods, err = c.Backfill(ctx, id, q, client.Raw(&raw))
+	return periods, raw, err
+}
+
+func (a *app) writeBackfill(periods []client.Backfilled, dryRun bool) {
+	if len(periods) == 0 {
+		fmt.Fprintln(a.stdout, "No period is expected in that range.")
+		return
+	}
+	var rows [][]cell
+	done := 0
+	for _, p := range periods {
+		paint := a.outStyle.dim
+		if p.Action != "skip" {
+			paint = a.outStyle.green
+			done++
+		}
+		rows = append(rows, []cell{plain(p.Date), {p.Action, paint}, plain(orDash(p.Reason))})
+	}
+	verb := "will run"
+	if dryRun {
+		verb = "would run"
+	}
+	a.sheet([]column{col("PERIOD"), col("ACTION"), wrapCol("WHY")}, rows)
+	fmt.Fprintf(a.stdout, "\n%d of %s %s\n", done, plural(len(periods), "period"), verb)
+}

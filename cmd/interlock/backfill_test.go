@@ -1,0 +1,72 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/client"
+)
+
+// A server that answers backfills of days, and says how many periods each request was for.
+func backfills(t *testing.T, asked func(days int, dry bool)) *client.Client {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var q client.BackfillRequest
+		if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
+			t.Error(err)
+		}
+		from, _ := time.Parse(time.DateOnly, q.From)
+		to, err := time.Parse(time.DateOnly, q.To)
+		if err != nil {
+			t.Error(err)
+		}
+		page := client.Page[client.Backfilled]{}
+		for day := from; !day.After(to); day = day.AddDate(0, 0, 1) {
+			page.Items = append(page.Items, client.Backfilled{Date: day.Format(time.DateOnly), Action: "open"})
+		}
+		asked(len(page.Items), q.DryRun)
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(page)
+	}))
+	t.Cleanup(server.Close)
+	c, err := client.New(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestLongBackfillShowsHowManyPeriodsAreDone(t *testing.T) {
+	ticks := make(chan time.Time)
+	var shown strings.Builder
+	a := &app{stderr: &shown, errTerminal: true, now: func() time.Time { return noon }, after: func(time.Duration) <-chan time.Time { return ticks }}
+	var parts []int
+	c := backfills(t, func(days int, dry bool) {
+		if dry {
+			return
+		}
+		if parts = append(parts, days); len(parts) == 2 {
+			ticks <- noon
+		}
+	})
+	all, raw, err := a.backfill(t.Context(), c, "orders", client.BackfillRequest{From: "2026-01-01", To: "2026-05-30"})
+	if err != nil || len(all) != 150 || all[0].Date != "2026-01-01" || all[149].Date != "2026-05-30" {
+		t.Fatalf("%d periods, %v", len(all), err)
+	}
+	if len(parts) != 2 || parts[0] != 100 || parts[1] != 50 {
+		t.Errorf("asked in parts of %v", parts)
+	}
+	if !strings.Contains(shown.String(), "opening runs… 100 of 150 periods, 0s") {
+		t.Errorf("shown: %q", shown.String())
+	}
+	var page struct {
+		Items      []client.Backfilled
+		NextCursor *string
+	}
+	if err := json.Unmarshal(raw, &page); err != nil || len(page.Items) != 150 || page.NextCursor != nil {
+		t.Errorf("the JSON has %d items, %v", len(page.Items), err)
+	}
+}
