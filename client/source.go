@@ -54,8 +54,24 @@ type EventSample struct {
 
 // Sources is all sources, and what none of them matched.
 type Sources struct {
-	Items     []EventSource   `json:"items"`
-	Unmatched UnmatchedEvents `json:"unmatched"`
+	Items     []EventSource    `json:"items"`
+	Rejected  []RejectedSource `json:"rejected"`
+	Unmatched UnmatchedEvents  `json:"unmatched"`
+}
+
+// RejectedSource is a source file with errors. Where it had a good version before, that one is active.
+type RejectedSource struct {
+	File     string        `json:"file"`
+	Problems []FileProblem `json:"problems"` // in the order of the file, warnings included
+}
+
+// FileProblem is something wrong at a place in a file.
+type FileProblem struct {
+	Line     int    `json:"line"`
+	Column   int    `json:"column"`
+	Path     string `json:"path"` // the key it is about
+	Message  string `json:"message"`
+	Severity string `json:"severity"` // error or warning
 }
 
 // Sources lists the sources of events by id.

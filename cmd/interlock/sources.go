@@ -20,7 +20,8 @@ func newSources(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "sources", Short: "Show the sources of events and what came from them",
 		Long: "Show each source of events: how many events matched, when the last one came, how many readings were\n" +
-			"written, and the last problem. Events that no source matched are counted, with some of them as samples.",
+			"written, and the last problem. Source files with errors are named with their problems. Events that no source\n" +
+			"matched are counted, with some of them as samples.",
 		Example: "  interlock sources\n  interlock sources test sources/orders.yaml event.json",
 		Args:    noArguments,
 	}
@@ -38,9 +39,10 @@ func newSources(a *app) *cobra.Command {
 }
 
 func (a *app) writeSources(all client.Sources) {
-	if len(all.Items) == 0 {
+	if len(all.Items)+len(all.Rejected) == 0 {
 		fmt.Fprintln(a.stdout, "There are no sources. `interlock serve --sources DIR` reads their files.")
-	} else {
+	}
+	if len(all.Items) > 0 {
 		var rows [][]cell
 		for _, s := range all.Items {
 			problems := plain(fmt.Sprint(s.Problems))
@@ -58,11 +60,35 @@ func (a *app) writeSources(all client.Sources) {
 	for _, s := range all.Items {
 		a.writeSourceNotes(s)
 	}
+	a.writeRejected(all)
 	if n := all.Unmatched; n.CloudEvents+n.OpenLineage+n.JSON > 0 {
 		fmt.Fprintf(a.stdout, "\nNo source matched %s, %s and %s since the server began. The last of them:\n",
 			plural(int(n.CloudEvents), "CloudEvent"), plural(int(n.OpenLineage), "OpenLineage event"), plural(int(n.JSON), "JSON event"))
 		for _, s := range n.Samples {
 			fmt.Fprintf(a.stdout, "  %s  %s  %s\n", shortTime(&s.At), s.Format, printable(s.Event))
+		}
+	}
+}
+
+// writeRejected names the source files with errors, and what is wrong with them.
+func (a *app) writeRejected(all client.Sources) {
+	active := map[string]bool{}
+	for _, s := range all.Items {
+		active[s.File] = true
+	}
+	for i, f := range all.Rejected {
+		if i > 0 || len(all.Items) > 0 {
+			fmt.Fprintln(a.stdout)
+		}
+		stays := "no version of the source is active"
+		if active[f.File] {
+			stays = "the last good version of the source stays active"
+		}
+		fmt.Fprintf(a.stdout, "%s %s: %s\n", a.outStyle.red("rejected"), printable(f.File), stays)
+		for _, p := range f.Problems {
+			fmt.Fprintln(a.stdout, "  "+problemLine(document.Problem{
+				File: f.File, Line: p.Line, Column: p.Column, Path: p.Path, Message: p.Message, Severity: document.Severity(p.Severity),
+			}, a.outStyle))
 		}
 	}
 }

@@ -23,6 +23,17 @@ func TestSourceFilesAreReloaded(t *testing.T) {
 
 	s.write("../sources/b.yaml", "source: {id: second, owner: data, format: jsn}\n")
 	s.until("the problem of a broken source", func() bool { return strings.Contains(fmt.Sprint(s.fetch("/api/v1/files")), "jsn") })
+	s.write("../sources/c.yaml", "source: {id: third, owner: data, format: json, ownr: x}\nwrite: [{pipeline: patient, key: landed, fields: {count: 1}}]\n")
+	s.until("the problem of a new source", func() bool { return shows("ownr") })
+	got := s.must(0, "sources").stdout
+	for _, want := range []string{
+		"b.yaml: the last good version of the source stays active\n", `b.yaml:1:43: source.format: `,
+		"c.yaml: no version of the source is active\n", `c.yaml:1:48: source.ownr: unknown key "ownr"; did you mean "owner"?`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("sources shows no %q:\n%s", want, got)
+		}
+	}
 	if !shows("first") || !shows("second") {
 		t.Error("a broken source took another with it, or its last good version")
 	}

@@ -75,12 +75,14 @@ func (a *API) acceptRemoval(ctx context.Context, in *struct{ Body *Asked }) (*ou
 	return answer(names(ids)), nil
 }
 
+func problemView(p document.Problem) FileProblem {
+	return FileProblem{Line: p.Line, Column: p.Column, Path: p.Path, Message: p.Message, Severity: string(p.Severity)}
+}
+
 func fileView(f catalog.File, row store.Pipeline) ConfigFile {
 	v := ConfigFile{
 		File: f.Name, Kind: string(f.Kind), State: "in force", Pipeline: text(f.Pipeline), Version: text(row.Config), AcceptedAt: instant(row.AcceptedAt),
-		Problems: views(f.Problems, func(p document.Problem) FileProblem {
-			return FileProblem{Line: p.Line, Column: p.Column, Path: p.Path, Message: p.Message, Severity: string(p.Severity)}
-		}),
+		Problems: views(f.Problems, problemView),
 	}
 	switch {
 	case f.Missing != "":

@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/ingest"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/source"
@@ -38,7 +39,14 @@ type Source struct {
 // SourceList is all sources, and what none of them matched.
 type SourceList struct {
 	List[Source]
-	Unmatched UnmatchedEvents `json:"unmatched" doc:"Events that no source matched, since this server began."`
+	Rejected  []RejectedSource `json:"rejected" doc:"Source files with errors. Where a file had a good version before, that one is active and among the items."`
+	Unmatched UnmatchedEvents  `json:"unmatched" doc:"Events that no source matched, since this server began."`
+}
+
+// RejectedSource is a source file that has errors.
+type RejectedSource struct {
+	File     string        `json:"file"`
+	Problems []FileProblem `json:"problems" doc:"In the order of the file, warnings included."`
 }
 
 // UnmatchedEvents is what no source matched.
@@ -59,7 +67,7 @@ func (a *API) listSources(ctx context.Context, _ *struct{}) (*output[SourceList]
 		return nil, err
 	}
 	who, out := whoOf(ctx), SourceList{}
-	out.Items, out.Unmatched.Samples = []Source{}, []ingest.Sample{}
+	out.Items, out.Rejected, out.Unmatched.Samples = []Source{}, []RejectedSource{}, []ingest.Sample{}
 	for _, d := range a.catalog.Sources().All() {
 		if ids, any := d.Pipelines(); !who.unlimited() && (any || slices.ContainsFunc(ids, func(id pipeline.ID) bool { return !who.sees(id) })) {
 			continue
@@ -67,6 +75,7 @@ func (a *API) listSources(ctx context.Context, _ *struct{}) (*output[SourceList]
 		out.Items = append(out.Items, sourceView(d, activities[d.ID], a.now()))
 	}
 	if who.unlimited() {
+		out.Rejected = rejectedSources(a.catalog.Files())
 		none := a.intake.Unmatched()
 		out.Unmatched = UnmatchedEvents{
 			CloudEvents: none.Count[source.CloudEvents], OpenLineage: none.Count[source.OpenLineage], JSON: none.Count[source.JSON],
@@ -74,6 +83,17 @@ func (a *API) listSources(ctx context.Context, _ *struct{}) (*output[SourceList]
 		}
 	}
 	return answer(out), nil
+}
+
+// rejectedSources lists the source files with errors.
+func rejectedSources(files []catalog.File) []RejectedSource {
+	rejected := []RejectedSource{}
+	for _, f := range files {
+		if f.Kind == catalog.SourceFile && f.Refused {
+			rejected = append(rejected, RejectedSource{File: f.Name, Problems: views(f.Problems, problemView)})
+		}
+	}
+	return rejected
 }
 
 func sourceView(d *source.Definition, a source.Activity, now time.Time) Source {

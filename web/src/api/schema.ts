@@ -2719,6 +2719,11 @@ export interface components {
             /** @description The sentence, in English and UTC. */
             text: string;
         };
+        RejectedSource: {
+            file: string;
+            /** @description In the order of the file, warnings included. */
+            problems: components["schemas"]["FileProblem"][];
+        };
         Rerun: {
             accepted: boolean;
             /** Format: date-time */
@@ -3353,6 +3358,8 @@ export interface components {
             items: components["schemas"]["Source"][];
             /** @description Leads to the next page; null on the last. */
             nextCursor: string | null;
+            /** @description Source files with errors. Where a file had a good version before, that one is active and among the items. */
+            rejected: components["schemas"]["RejectedSource"][];
             /** @description Events that no source matched, since this server began. */
             unmatched: components["schemas"]["UnmatchedEvents"];
         };
