@@ -136,7 +136,9 @@ terraform_files() {
 	mkdir -p "$cache" "$work/modules/deploy" "$work/modules/examples" || return 1
 	cp -R deploy/terraform "$work/modules/deploy" && cp -R examples/aws "$work/modules/examples" || return 1
 	if TF_PLUGIN_CACHE_DIR=$cache terraform -chdir="$work/modules/examples/aws" init -backend=false -input=false; then
-		terraform -chdir="$work/modules/examples/aws" validate
+		terraform -chdir="$work/modules/examples/aws" validate || return 1
+		TF_PLUGIN_CACHE_DIR=$cache terraform -chdir="$work/modules/deploy/terraform" init -backend=false -input=false || return 1
+		terraform -chdir="$work/modules/deploy/terraform" test
 	else
 		echo 'terraform fmt only: the providers cannot be had' >"$work/note"
 	fi

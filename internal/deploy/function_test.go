@@ -17,7 +17,7 @@ import (
 
 // functions are those of Terraform that the modules use.
 var functions = map[string]function.Function{
-	"can": tryfunc.CanFunc, "try": tryfunc.TryFunc, "contains": stdlib.ContainsFunc, "alltrue": allTrue, "concat": stdlib.ConcatFunc, "flatten": stdlib.FlattenFunc, "floor": stdlib.FloorFunc,
+	"can": tryfunc.CanFunc, "try": tryfunc.TryFunc, "contains": stdlib.ContainsFunc, "alltrue": allTrue, "anytrue": anyTrue, "values": stdlib.ValuesFunc, "concat": stdlib.ConcatFunc, "flatten": stdlib.FlattenFunc, "floor": stdlib.FloorFunc,
 	"join": stdlib.JoinFunc, "jsonencode": stdlib.JSONEncodeFunc, "jsondecode": stdlib.JSONDecodeFunc, "nonsensitive": same, "keys": stdlib.KeysFunc, "length": counting, "lookup": stdlib.LookupFunc,
 	"merge": stdlib.MergeFunc, "regex": stdlib.RegexFunc, "replace": stdlib.ReplaceFunc, "tonumber": stdlib.MakeToFunc(cty.Number),
 	"toset": stdlib.MakeToFunc(cty.Set(cty.DynamicPseudoType)), "tostring": stdlib.MakeToFunc(cty.String),
@@ -55,6 +55,20 @@ var templating = function.New(&function.Spec{
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 		_, err := os.Stat(args[0].AsString())
 		return cty.StringVal("<" + filepath.Base(args[0].AsString()) + ">"), err
+	},
+})
+
+// anyTrue says whether an element of a list is true.
+var anyTrue = function.New(&function.Spec{
+	Params: []function.Parameter{{Name: "of", Type: cty.DynamicPseudoType}},
+	Type:   function.StaticReturnType(cty.Bool),
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		for it := args[0].ElementIterator(); it.Next(); {
+			if _, v := it.Element(); v.True() {
+				return cty.True, nil
+			}
+		}
+		return cty.False, nil
 	},
 })
 

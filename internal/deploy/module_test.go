@@ -21,6 +21,8 @@ type module struct {
 	locals map[string]hclsyntax.Expression
 	given  map[string]cty.Value // variables that the caller sets
 	known  map[string]cty.Value // locals that were evaluated
+
+	answers map[string]cty.Value // what AWS is taken to answer, by address and attribute
 }
 
 // parse reads all files of a module.
@@ -175,7 +177,12 @@ func (m *module) placeForeign(under *node, name string, steps []string) error {
 		under.at(steps...).value = cty.DynamicVal
 		return nil
 	}
-	under.at(steps...).value = cty.StringVal("<" + strings.Join(append([]string{name}, steps...), ".") + ">")
+	asked := strings.Join(append([]string{name}, steps...), ".")
+	if answer, there := m.answers[asked]; there {
+		under.at(steps...).value = answer
+		return nil
+	}
+	under.at(steps...).value = cty.StringVal("<" + asked + ">")
 	return nil
 }
 

@@ -1,0 +1,263 @@
+# What the module promises, planned against mocks: `terraform init -backend=false && terraform test` in this module's folder. No
+# account and no credentials are needed. What only AWS knows is unknown in a plan, so nothing is asserted of it here.
+
+mock_provider "aws" {
+  mock_data "aws_caller_identity" {
+    defaults = { account_id = "123456789012" }
+  }
+  mock_data "aws_partition" {
+    defaults = { partition = "aws" }
+  }
+  mock_data "aws_region" {
+    defaults = { id = "eu-west-1" }
+  }
+  mock_data "aws_iam_policy_document" {
+    defaults = { json = "{\"Version\":\"2012-10-17\",\"Statement\":[]}" }
+  }
+}
+
+mock_provider "external" {}
+
+variables {
+  environment = "test"
+  dist_path   = "tests/zips"
+}
+
+run "defaults" {
+  command = plan
+
+  assert {
+    condition     = length(aws_lambda_function.this) == 6
+    error_message = "There are six functions."
+  }
+
+  assert {
+    condition     = alltrue([for f in aws_lambda_function.this : contains(f.architectures, "arm64") && f.reserved_concurrent_executions == -1 && f.memory_size == 128])
+    error_message = "Functions are for arm64, with 128 MB and the account's unreserved concurrency."
+  }
+
+  assert {
+    condition     = alltrue([for f in aws_lambda_function.this : length(f.vpc_config) == 0 && f.tracing_config[0].mode == "PassThrough"])
+    error_message = "Without being asked, no function is in a network, and none is traced."
+  }
+
+  assert {
+    condition     = alltrue([for r in aws_iam_role.function : r.permissions_boundary == null]) && alltrue([for r in aws_iam_role.service : r.permissions_boundary == null])
+    error_message = "Without being asked, no role has a boundary."
+  }
+
+  assert {
+    condition     = length(aws_kms_key.this) == 1 && aws_kms_key.this[0].enable_key_rotation
+    error_message = "Without a key of the caller's there is one, which is rotated."
+  }
+
+  assert {
+    condition     = output.store_url == "dynamodb://test?region=eu-west-1"
+    error_message = "store_url is what `interlock --store` takes."
+  }
+}
+
+run "streams" {
+  command = plan
+
+  assert {
+    condition = alltrue([for m in aws_lambda_event_source_mapping.stream : (
+      m.batch_size == 10 && m.bisect_batch_on_function_error && m.maximum_retry_attempts == 3 && m.starting_position == "TRIM_HORIZON" &&
+      contains(m.function_response_types, "ReportBatchItemFailures")
+    )])
+    error_message = "A stream loses nothing: it begins at its first record, and a record that fails takes no other with it."
+  }
+
+  assert {
+    condition     = alltrue([for m in aws_lambda_event_source_mapping.stream : length(m.filter_criteria[0].filter) == 2 && length(m.destination_config[0].on_failure) == 1])
+    error_message = "Streams are filtered, and what is given up goes to a queue."
+  }
+
+  assert {
+    condition = alltrue([for t in [aws_dynamodb_table.control, aws_dynamodb_table.joblog, aws_dynamodb_table.rerun, aws_dynamodb_table.events] : (
+      t.deletion_protection_enabled && t.point_in_time_recovery[0].enabled && t.server_side_encryption[0].enabled && t.billing_mode == "PAY_PER_REQUEST"
+    )])
+    error_message = "Tables are protected, recoverable, encrypted and on demand."
+  }
+}
+
+run "queues_refuse_plain_http" {
+  command = plan
+
+  assert {
+    condition = alltrue([for name in ["alerts", "alert", "control", "joblog"] : anytrue([for s in data.aws_iam_policy_document.queue[name].statement : (
+      s.effect == "Deny" && contains(s.actions, "sqs:*") &&
+      anytrue([for c in s.condition : c.variable == "aws:SecureTransport" && contains(c.values, "false")])
+    )])])
+    error_message = "Every queue denies what does not come over TLS."
+  }
+
+  assert {
+    condition     = length(aws_sqs_queue_policy.dead) == 3
+    error_message = "Every queue of dead letters has its policy."
+  }
+}
+
+run "alarms" {
+  command = plan
+
+  variables {
+    sns_alarm_topic_arn = "arn:aws:sns:eu-west-1:123456789012:alarms"
+  }
+
+  assert {
+    condition = (
+      aws_cloudwatch_metric_alarm.this["watchdog-silent"].treat_missing_data == "breaching" &&
+      aws_cloudwatch_metric_alarm.this["watchdog-silent"].comparison_operator == "LessThanThreshold" &&
+      aws_cloudwatch_metric_alarm.this["watchdog-silent"].period == 900
+    )
+    error_message = "A watchdog that is silent for three of its passes raises an alarm."
+  }
+
+  assert {
+    condition     = alltrue([for name, a in aws_cloudwatch_metric_alarm.this : name == "watchdog-silent" || a.treat_missing_data == "notBreaching"])
+    error_message = "Every other alarm is raised by what is there."
+  }
+
+  assert {
+    condition     = alltrue([for a in aws_cloudwatch_metric_alarm.this : contains(a.alarm_actions, "arn:aws:sns:eu-west-1:123456789012:alarms") && contains(a.ok_actions, "arn:aws:sns:eu-west-1:123456789012:alarms")])
+    error_message = "Every alarm goes to the topic, and so does its end."
+  }
+
+  assert {
+    condition     = length(aws_cloudwatch_metric_alarm.this) == 15
+    error_message = "There are 15 alarms."
+  }
+}
+
+run "platform_inputs" {
+  command = plan
+
+  variables {
+    architecture             = "x86_64"
+    permissions_boundary_arn = "arn:aws:iam::123456789012:policy/boundary"
+    reserved_concurrency     = { event-sink = 20 }
+    xray_tracing             = true
+    sfn_log_level            = "ALL"
+    kms_key_arn              = "arn:aws:kms:eu-west-1:123456789012:key/11111111-2222-3333-4444-555555555555"
+    vpc_config = {
+      all          = { subnet_ids = ["subnet-1"], security_group_ids = ["sg-1"] }
+      orchestrator = { subnet_ids = ["subnet-2"], security_group_ids = ["sg-2"] }
+    }
+  }
+
+  assert {
+    condition     = alltrue([for r in aws_iam_role.function : r.permissions_boundary == "arn:aws:iam::123456789012:policy/boundary"]) && alltrue([for r in aws_iam_role.service : r.permissions_boundary == "arn:aws:iam::123456789012:policy/boundary"])
+    error_message = "Every role has the boundary."
+  }
+
+  assert {
+    condition     = aws_lambda_function.this["event-sink"].reserved_concurrent_executions == 20 && aws_lambda_function.this["orchestrator"].reserved_concurrent_executions == -1
+    error_message = "Concurrency is reserved for the function that was named, and no other."
+  }
+
+  assert {
+    condition     = contains(aws_lambda_function.this["orchestrator"].vpc_config[0].subnet_ids, "subnet-2") && contains(aws_lambda_function.this["event-sink"].vpc_config[0].security_group_ids, "sg-1")
+    error_message = "A function is in its own network, or in that of all."
+  }
+
+  assert {
+    condition     = alltrue([for f in aws_lambda_function.this : contains(f.architectures, "x86_64") && f.tracing_config[0].mode == "Active"])
+    error_message = "Architecture and tracing reach every function."
+  }
+
+  assert {
+    condition     = aws_sfn_state_machine.pipeline.tracing_configuration[0].enabled && aws_sfn_state_machine.pipeline.logging_configuration[0].level == "ALL" && !aws_sfn_state_machine.pipeline.logging_configuration[0].include_execution_data
+    error_message = "The state machine is traced and logs its states, never its data."
+  }
+
+  assert {
+    condition     = length(aws_kms_key.this) == 0 && alltrue([for f in aws_lambda_function.this : f.kms_key_arn == "arn:aws:kms:eu-west-1:123456789012:key/11111111-2222-3333-4444-555555555555"])
+    error_message = "A key of the caller's is used, and no other made."
+  }
+
+  assert {
+    condition     = alltrue([for d in data.aws_iam_policy_document.common : anytrue([for s in d.statement : s.sid == "Key" && anytrue([for c in s.condition : c.variable == "kms:ViaService"])])])
+    error_message = "Functions use the key through the services that encrypt with it, and never by themselves."
+  }
+}
+
+run "secrets" {
+  command = plan
+
+  variables {
+    job_secret_arns    = ["arn:aws:secretsmanager:eu-west-1:123456789012:secret:warehouse-??????"]
+    job_parameter_arns = ["arn:aws:ssm:eu-west-1:123456789012:parameter/orders/token"]
+  }
+
+  assert {
+    condition     = anytrue([for s in data.aws_iam_policy_document.orchestrator.statement : s.sid == "Secrets" && contains(s.resources, "arn:aws:secretsmanager:eu-west-1:123456789012:secret:warehouse-??????")])
+    error_message = "The orchestrator reads the secrets that were named."
+  }
+
+  assert {
+    condition     = anytrue([for s in data.aws_iam_policy_document.orchestrator.statement : s.sid == "Parameters" && contains(s.resources, "arn:aws:ssm:eu-west-1:123456789012:parameter/orders/token")])
+    error_message = "The orchestrator reads the parameters that were named."
+  }
+}
+
+run "source_events" {
+  command = plan
+
+  variables {
+    source_events = { landed = { pattern = "{\"source\":[\"aws.s3\"],\"detail-type\":[\"Object Created\"]}" } }
+  }
+
+  assert {
+    condition     = aws_cloudwatch_event_rule.source["landed"].event_bus_name == "default" && aws_lambda_permission.source["landed"].principal == "events.amazonaws.com"
+    error_message = "Events of the default bus reach the stream-router."
+  }
+}
+
+run "errors_in_files_fail_the_plan" {
+  command = plan
+
+  variables {
+    pipelines_path = "tests/pipelines"
+  }
+
+  override_data {
+    target = data.external.check
+    values = { result = { problems = "orders.yaml:1:1: error", warnings = "" } }
+  }
+
+  expect_failures = [data.external.check]
+}
+
+run "warnings_in_files_are_shown" {
+  command = plan
+
+  variables {
+    pipelines_path = "tests/pipelines"
+  }
+
+  override_data {
+    target = data.external.check
+    values = { result = { problems = "", warnings = "orders.yaml:1:1: warning" } }
+  }
+
+  expect_failures = [check.files]
+}
+
+run "files_become_rows" {
+  command = plan
+
+  variables {
+    pipelines_path = "tests/pipelines"
+  }
+
+  override_data {
+    target = data.external.check
+    values = { result = { problems = "", warnings = "" } }
+  }
+
+  assert {
+    condition     = jsondecode(aws_dynamodb_table_item.file["PIPELINE#orders"].item).SK.S == "CONFIG"
+    error_message = "A file is a row under the id of its pipeline."
+  }
+}
