@@ -39,6 +39,8 @@ type HTTPBench struct {
 	// has to fail on each of the answers, but for those in Fine, such as "Stop: 200 with {}".
 	Handle func(id run.AttemptID) run.Handle
 	Fine   []string
+
+	arrived chan struct{} // receives once the server has a request
 }
 
 // Verdict is what a start call comes to.
@@ -179,9 +181,19 @@ func RunHTTP(t *testing.T, b HTTPBench) {
 	for _, a := range answers {
 		t.Run(a.name, func(t *testing.T) {
 			var requests atomic.Int64
+			b := b
+			b.arrived = make(chan struct{})
 			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if b.Begins == nil || b.Begins(r) {
 					requests.Add(1)
+				}
+				if a.name == noAnswer {
+					go func() {
+						select {
+						case b.arrived <- struct{}{}:
+						case <-r.Context().Done():
+						}
+					}()
 				}
 				a.answer(w, r)
 			}))
@@ -259,21 +271,39 @@ func (b HTTPBench) in(t *testing.T, url string, allow ...string) bed {
 // noAnswer is the one that callers have to give up waiting for.
 const noAnswer = "no answer in time"
 
-// call is a context for a call that is answered like that. It ends soon only where nothing else ends the call.
-func (b bed) call(answer string) context.Context {
-	if answer != noAnswer {
-		return b.ctx()
+// call is a context for a call that is answered like that. Where the job has no timeout of its own, the call's time is up as
+// soon as the server has its request.
+func (b HTTPBench) call(bed bed, answer string) context.Context {
+	if answer != noAnswer || strings.Contains(b.Config(""), "timeout:") {
+		return bed.ctx()
 	}
-	ctx, cancel := context.WithTimeout(b.ctx(), 2*time.Second)
-	b.Cleanup(cancel)
-	return ctx
+	ctx, end := context.WithCancelCause(bed.ctx())
+	bed.Cleanup(func() { end(nil) })
+	go func() {
+		select {
+		case <-b.arrived:
+			end(context.DeadlineExceeded)
+		case <-ctx.Done():
+		}
+	}()
+	return late{ctx}
+}
+
+// late is a context that ends because its time is up.
+type late struct{ context.Context }
+
+func (l late) Err() error {
+	if l.Context.Err() == nil {
+		return nil
+	}
+	return context.Cause(l.Context)
 }
 
 // check starts a job at the URL, which answers like that, and compares what it comes to.
 func (b HTTPBench) check(t *testing.T, url, answer string, allow ...string) error {
 	t.Helper()
 	bed := b.in(t, url, allow...)
-	started, err := bed.Start(bed.call(answer), bed.attempt(b.Config(url)))
+	started, err := bed.Start(b.call(bed, answer), bed.attempt(b.Config(url)))
 	bed.clean(err)
 	if started.Result != nil {
 		bed.cleanStatus(*started.Result)
@@ -294,7 +324,7 @@ func (b HTTPBench) checkRoles(t *testing.T, url, answer string, allow ...string)
 	a := bed.attempt(b.Config(url))
 	for _, r := range bed.roles() {
 		name := r.name + ": " + answer
-		err := r.call(bed.call(answer), a, b.Handle(a.ID))
+		err := r.call(b.call(bed, answer), a, b.Handle(a.ID))
 		bed.clean(err)
 		switch fine := slices.Contains(b.Fine, name); {
 		case fine && err != nil:
