@@ -111,6 +111,11 @@ dashboard() {
 # that leads nowhere.
 docs() { (cd "$work/tree/docs/site" && npm install --no-save --no-audit --no-fund && npm run -s build); }
 
+# openapi lints the description of the API, with what the check before has installed. The linter sends nothing to its makers.
+openapi() {
+	(cd "$work/tree/docs/site" && REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true npm run -s api)
+}
+
 # browser tries the page that the check before has left, in a real browser and with the real binary. On failure what failed comes
 # first, and then the list of all.
 browser() {
@@ -236,9 +241,11 @@ step 'generated files' generated
 if node_there >/dev/null 2>&1; then
 	step dashboard dashboard
 	step docs docs
+	step openapi openapi
 else
 	skip dashboard 'no Node 20.19 or later, so whether web/dist is fresh was not checked' 'nodejs npm'
 	skip docs 'no Node 20.19 or later, so links were not checked' 'nodejs npm'
+	skip openapi 'no Node 20.19 or later, so the description of the API was not linted' 'nodejs npm'
 fi
 if command -v terraform >/dev/null 2>&1; then
 	step terraform terraform_files
