@@ -76,7 +76,7 @@ func (c *Catalog) note(files Files, set *pipeline.Set) {
 	for _, r := range set.Refused {
 		ids[r.File], refused[r.File] = c.ownerOf(r), true
 	}
-	var all []File
+	all := make([]File, 0, len(files.Pipelines)+len(files.Calendars)+len(files.Archetypes)+len(files.Sources))
 	add := func(kind FileKind, sources []pipeline.Source) {
 		for _, s := range sources {
 			if s.Gone && kind == PipelineFile && ids[s.File] == "" && !refused[s.File] {

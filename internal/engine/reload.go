@@ -209,8 +209,11 @@ func (r *Reloader) read(stamps []files.Stamp, now time.Time) (catalog.Files, err
 		if err != nil {
 			return catalog.Files{}, r.blame(part.from, err)
 		}
-		for _, src := range sources {
+		for i, src := range sources {
 			there[src.File] = true
+			if at, found := slices.BinarySearchFunc(stamps, src.File, byFile); found {
+				sources[i].File = stamps[at].File // the same text, held once
+			}
 		}
 		*part.to = sources
 	}
