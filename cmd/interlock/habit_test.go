@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 const wrongFile = `pipeline: {id: orders, owner: data, ownr: x}
@@ -154,6 +156,26 @@ func TestShellCompletesWhatTheServerHas(t *testing.T) {
 		if got := complete(words...); !strings.HasPrefix(got, want) {
 			t.Errorf("%v completes to %q, want %q", words, got, want)
 		}
+	}
+}
+
+func TestLongNamesHaveALineOfTheirOwn(t *testing.T) {
+	long := strings.Repeat("finance-", 11) + "close"
+	a := &app{width: narrow}
+	var shown strings.Builder
+	a.stdout = &shown
+	columns := []column{col("PIPELINE"), col("STATE"), extraCol("DUE BY"), wrapCol("REASON")}
+	reason := "waiting for its gate until 2026-11-18 11:52:00Z, and then for its upstream"
+	a.sheet(columns, [][]cell{
+		{plain("orders"), plain("ok"), plain("2026-03-03"), plain("–")}, {plain(long), plain("failed"), plain("2026-03-04"), plain(reason)},
+	})
+	want := "PIPELINE  STATE   DUE BY      REASON\n" +
+		"orders    ok      2026-03-03  –\n" +
+		long + "\n" +
+		"          failed  2026-03-04  waiting for its gate until 2026-11-18 11:52:00Z,\n" +
+		"                              and then for its upstream\n"
+	if diff := cmp.Diff(want, shown.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 

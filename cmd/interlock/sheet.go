@@ -32,7 +32,7 @@ const (
 )
 
 // sheet prints a table that fits the terminal, or 80 columns where there is none. With `-o wide` it is as wide as it is.
-// Names are never cut: a row with a long one is wider.
+// Names are never cut: one that would make the table too wide has a line of its own.
 func (a *app) sheet(columns []column, rows [][]cell) {
 	head := make([]cell, len(columns))
 	for i, c := range columns {
@@ -45,16 +45,42 @@ func (a *app) sheet(columns []column, rows [][]cell) {
 	fmt.Fprint(a.stdout, table("", all))
 }
 
-// fit leaves out extra columns and cuts the text until a table is at most so wide.
+// fit makes a table at most so wide, if it can: it leaves out extra columns and cuts the text. Where that is not enough, long
+// names are put on lines of their own.
 func fit(columns []column, rows [][]cell, most int) [][]cell {
+	left, shown, room := leaveOut(columns, rows, most)
+	if room < min(leastText, textWidth(left, shown)) {
+		left, shown, room = leaveOut(columns, namesAlone(rows, most/2), most)
+	}
+	return cut(left, shown, max(room, leastText))
+}
+
+// textWidth is how wide the text of a table is; 0 without one.
+func textWidth(columns []column, rows [][]cell) int {
+	_, flexible := used(columns, rows)
+	return flexible
+}
+
+// namesAlone puts first cells that are wider than most on a line of their own, above the rest of their row.
+func namesAlone(rows [][]cell, most int) [][]cell {
+	var all [][]cell
+	for _, row := range rows {
+		if cells(row[0].text) > most {
+			all = append(all, row[:1:1])
+			row = append([]cell{{}}, row[1:]...)
+		}
+		all = append(all, row)
+	}
+	return all
+}
+
+// leaveOut leaves out extra columns as long as there is too little room for the text, which it also returns.
+func leaveOut(columns []column, rows [][]cell, most int) (left []column, shown [][]cell, room int) {
 	for {
 		used, flexible := used(columns, rows)
-		if used+min(flexible, goodText) <= most {
-			return cut(columns, rows, max(most-used, leastText))
-		}
 		i := slices.IndexFunc(columns, func(c column) bool { return c.extra })
-		if i < 0 {
-			return cut(columns, rows, max(most-used, leastText))
+		if used+min(flexible, goodText) <= most || i < 0 {
+			return columns, rows, most - used
 		}
 		for last := i + 1; last < len(columns); last++ {
 			if columns[last].extra {
@@ -70,7 +96,7 @@ func used(columns []column, rows [][]cell) (fixed, flexible int) {
 	for i, c := range columns {
 		widest := 0
 		for _, row := range rows {
-			if i < len(row) {
+			if i < len(row) && !alone(row, len(columns)) {
 				widest = max(widest, cells(row[i].text))
 			}
 		}
@@ -89,7 +115,9 @@ func used(columns []column, rows [][]cell) (fixed, flexible int) {
 func withoutColumn(rows [][]cell, i int) [][]cell {
 	left := make([][]cell, len(rows))
 	for n, row := range rows {
-		left[n] = slices.Delete(slices.Clone(row), i, i+1)
+		if left[n] = row; i < len(row) {
+			left[n] = slices.Delete(slices.Clone(row), i, i+1)
+		}
 	}
 	return left
 }
@@ -102,6 +130,10 @@ func cut(columns []column, rows [][]cell, most int) [][]cell {
 	}
 	var fitted [][]cell
 	for _, row := range rows {
+		if alone(row, len(columns)) {
+			fitted = append(fitted, row)
+			continue
+		}
 		text := row[last].text
 		if !columns[last].wrap {
 			row[last].text = shorten(text, most)

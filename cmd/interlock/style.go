@@ -41,12 +41,16 @@ func plain(text string) cell { return cell{text: text} }
 // table lays out rows in columns as wide as their widest cell, two spaces apart. It measures before it paints, so that
 // colours do not disturb the columns.
 func table(indent string, rows [][]cell) string {
-	var widths []int
+	columns := 0
 	for _, row := range rows {
+		columns = max(columns, len(row))
+	}
+	widths := make([]int, columns)
+	for _, row := range rows {
+		if alone(row, columns) {
+			continue
+		}
 		for i, c := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
 			widths[i] = max(widths[i], cells(c.text))
 		}
 	}
@@ -54,7 +58,7 @@ func table(indent string, rows [][]cell) string {
 	for _, row := range rows {
 		line := indent
 		for i, c := range row {
-			pad := widths[i] - cells(c.text) + 2
+			pad := max(widths[i]-cells(c.text)+2, 0)
 			if c.paint != nil {
 				c.text = c.paint(c.text)
 			}
@@ -64,6 +68,9 @@ func table(indent string, rows [][]cell) string {
 	}
 	return b.String()
 }
+
+// alone says that a row is one cell above the rest of its row, which the columns need not make room for.
+func alone(row []cell, columns int) bool { return len(row) == 1 && columns > 1 }
 
 // cells is how many columns of a terminal text takes.
 func cells(text string) int {
