@@ -23,6 +23,7 @@ type validateFlags struct {
 	format, platform *choice
 	timeLimit        string
 	jobs, env        []string
+	secrets, params  []string
 	config           string
 	shelf            *shelfFlags
 }
@@ -52,6 +53,8 @@ func newValidate(a *app) *cobra.Command {
 	addChoice(cmd, f.platform, "platform", "also check the limits of that platform")
 	cmd.Flags().StringSliceVar(&f.jobs, "job-types", nil, "the job `TYPES` that the deployment there may start (default all)")
 	cmd.Flags().StringSliceVar(&f.env, "env", nil, "the `NAMES` of variables that ${env:…} may read there; with --job-types")
+	cmd.Flags().StringSliceVar(&f.secrets, "secrets", nil, "the `ARNS` of secrets that ${secret:…} may read there; with --job-types")
+	cmd.Flags().StringSliceVar(&f.params, "parameters", nil, "the `ARNS` of parameters that ${ssm:…} may read there; with --job-types")
 	addFilled(cmd, &f.timeLimit, "time-limit", "how long an attempt may take there (default the platform's)")
 	f.shelf = addShelfFlags(cmd)
 	cmd.RunE = func(_ *cobra.Command, args []string) error { return a.validate(args, f) }
@@ -106,19 +109,19 @@ func (f validateFlags) limit() (time.Duration, error) {
 // offers is what the deployment on the platform offers; nil if the flags do not say.
 func (f validateFlags) offers() (*pipeline.Offers, error) {
 	switch {
-	case f.jobs == nil && f.env == nil:
+	case f.jobs == nil && f.env == nil && f.secrets == nil && f.params == nil:
 		return nil, nil
 	case f.platform.value == "":
-		return nil, usagef("--job-types and --env need --platform")
+		return nil, usagef("--job-types, --env, --secrets and --parameters need --platform")
 	case f.jobs == nil:
-		return nil, usagef("--env needs --job-types")
+		return nil, usagef("--env, --secrets and --parameters need --job-types")
 	}
 	for _, name := range f.jobs {
 		if !slices.ContainsFunc(all.Kinds(), func(k pipeline.JobKind) bool { return k.Name == name }) {
 			return nil, usagef("--job-types: there is no job type %q", name)
 		}
 	}
-	return &pipeline.Offers{Jobs: f.jobs, Env: f.env}, nil
+	return &pipeline.Offers{Jobs: f.jobs, Env: f.env, Secrets: f.secrets, Parameters: f.params}, nil
 }
 
 // stdinName is the argument that stands for standard input, and its name in a report.

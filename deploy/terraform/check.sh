@@ -1,15 +1,19 @@
 #!/bin/sh
-# check.sh INTERLOCK TIMELIMIT JOBTYPES ENV PATH... answers Terraform with {"problems": "…", "warnings": "…"}: what
-# `interlock validate` reports about the files, where an execution may take that long, jobs of these types may be started and
-# ${env:NAME} may read these variables. Without errors, what it reports is warnings.
+# check.sh INTERLOCK TIMELIMIT JOBTYPES ENV SECRETS PARAMETERS PATH... answers Terraform with {"problems": "…", "warnings": "…"}:
+# what `interlock validate` reports about the files, where an execution may take that long, jobs of these types may be started,
+# ${env:NAME} may read these variables, and ${secret:NAME} and ${ssm:NAME} what has these ARNs. Without errors, what it reports is
+# warnings.
 set -u
-command=$1 limit=$2 types=$3 env=$4
-shift 4
+command=$1 limit=$2 types=$3 env=$4 secrets=$5 parameters=$6
+shift 6
 if ! command -v "$command" >/dev/null 2>&1; then
 	echo "there is no $command to check the files with; install Interlock, or name it with interlock_path" >&2
 	exit 1
 fi
-validate() { "$command" validate --platform aws --time-limit "$limit" --job-types "$types" ${env:+--env "$env"} "$@"; }
+validate() {
+	"$command" validate --platform aws --time-limit "$limit" --job-types "$types" ${env:+--env "$env"} \
+		${secrets:+--secrets "$secrets"} ${parameters:+--parameters "$parameters"} "$@"
+}
 
 # text makes a text a JSON string.
 text() {

@@ -20,7 +20,8 @@ data "external" "check" {
   count = length(local.pipeline_files) > 0 && var.files_checked_by == "command" ? 1 : 0
 
   program = concat(["sh", "${path.module}/check.sh", var.interlock_path, "${var.sfn_timeout_seconds}s",
-    local.offers_environment.JOB_TYPES, local.offers_environment.SECRET_VARIABLES],
+    local.offers_environment.JOB_TYPES, local.offers_environment.SECRET_VARIABLES,
+    local.offers_environment.JOB_SECRET_ARNS, local.offers_environment.JOB_PARAMETER_ARNS],
   [for path in [var.pipelines_path, var.calendars_path, var.archetypes_path, var.sources_path] : abspath(path) if path != null])
 
   lifecycle {

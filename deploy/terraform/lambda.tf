@@ -70,8 +70,10 @@ locals {
   )
 
   offers_environment = {
-    JOB_TYPES        = join(",", local.job_types)
-    SECRET_VARIABLES = join(",", nonsensitive(keys(var.job_environment)))
+    JOB_TYPES          = join(",", local.job_types)
+    SECRET_VARIABLES   = join(",", nonsensitive(keys(var.job_environment)))
+    JOB_SECRET_ARNS    = join(",", var.job_secret_arns)
+    JOB_PARAMETER_ARNS = join(",", var.job_parameter_arns)
   }
 
   watchdog_rate    = regex("^rate\\((?P<count>[0-9]+) (?P<unit>minute|hour)s?\\)$", var.watchdog_schedule)

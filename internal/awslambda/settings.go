@@ -29,6 +29,8 @@ type Settings struct {
 
 	JobTypes        []string // that may be started; nil if the function does not know
 	SecretVariables []string // names that ${env:…} may read
+	Secrets         []string // ARNs that ${secret:…} may read
+	Parameters      []string // ARNs that ${ssm:…} may read
 	EgressAllow     []string // hosts and networks that may be reached beside the public ones
 
 	SlackToken   string
@@ -56,6 +58,8 @@ const (
 	envEventsKept     = "EVENTS_TTL_DAYS"
 	envJobTypes       = "JOB_TYPES"
 	envSecrets        = "SECRET_VARIABLES"
+	envSecretARNs     = "JOB_SECRET_ARNS"
+	envParameterARNs  = "JOB_PARAMETER_ARNS"
 	envEgress         = "EGRESS_ALLOW"
 	envSlackToken     = "SLACK_BOT_TOKEN"
 	envSlackSecret    = "SLACK_SECRET_ARN"
@@ -110,7 +114,7 @@ func Read(f Function, getenv func(string) string) (Settings, error) {
 		StartTries: r.number(envStartTries, 3),
 		Watch:      time.Duration(r.number(envWatch, 300)) * time.Second,
 		EventsKept: time.Duration(r.number(envEventsKept, 90)) * 24 * time.Hour,
-		JobTypes:   list(getenv(envJobTypes)), SecretVariables: list(getenv(envSecrets)), EgressAllow: list(getenv(envEgress)),
+		JobTypes:   list(getenv(envJobTypes)), SecretVariables: list(getenv(envSecrets)), Secrets: list(getenv(envSecretARNs)), Parameters: list(getenv(envParameterARNs)), EgressAllow: list(getenv(envEgress)),
 		SlackToken: getenv(envSlackToken), SlackSecret: getenv(envSlackSecret), SlackChannel: getenv(envSlackChannel),
 		SlackAPI: r.text(envSlackAPI, "https://slack.com/api/"), AlertQueue: getenv(envAlertQueue), Heartbeat: getenv(envHeartbeat),
 	}
@@ -125,7 +129,7 @@ func (s Settings) Offers() *pipeline.Offers {
 	if len(s.JobTypes) == 0 {
 		return nil
 	}
-	return &pipeline.Offers{Jobs: s.JobTypes, Env: s.SecretVariables}
+	return &pipeline.Offers{Jobs: s.JobTypes, Env: s.SecretVariables, Secrets: s.Secrets, Parameters: s.Parameters}
 }
 
 // reader collects what is wrong.

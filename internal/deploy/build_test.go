@@ -68,7 +68,7 @@ func TestFilesAreCheckedByTheTimeLimitThatIsDeployed(t *testing.T) {
 	v, err := m.eval(m.blocks["data.external.check"].Body.Attributes["program"].Expr, nil)
 	check(t, err)
 	got := texts(v)
-	if want := []string{"il", "86400s", "command,http,airflow,databricks,external", ""}; len(got) != 6 || !slices.Equal(got[2:], want) {
+	if want := []string{"il", "86400s", "command,http,airflow,databricks,external", "", "", ""}; len(got) != 8 || !slices.Equal(got[2:], want) {
 		t.Errorf("it is called as %q", got)
 	}
 }
@@ -79,7 +79,7 @@ func TestFilesAreCheckedBeforeTheyAreDeployed(t *testing.T) {
 	var warned string
 	within := func(limit, path string) string {
 		t.Helper()
-		out, err := exec.Command("sh", script, name, limit, "http,glue", "JOBS_TOKEN", path).Output()
+		out, err := exec.Command("sh", script, name, limit, "http,glue", "JOBS_TOKEN", "arn:aws:secretsmanager:eu-west-1:1:secret:warehouse-??????", "arn:aws:ssm:eu-west-1:1:parameter/orders/*", path).Output()
 		check(t, err)
 		var answer map[string]string // all that Terraform takes
 		check(t, json.Unmarshal(out, &answer))
@@ -108,6 +108,8 @@ func TestFilesAreCheckedBeforeTheyAreDeployed(t *testing.T) {
 		"type: http, config: {url: 'https://a.example', headers: {Authorization: '${env:NO}'}}": "job_environment",
 		"type: http, config: {url: 'https://a.example', timeout: 15m}":                          "14m",
 		"type: lambda, config: {functionName: f}":                                               "enable_lambda_trigger",
+		"type: http, config: {url: 'https://a.example', body: '${secret:other#key}'}":           "job_secret_arns",
+		"type: http, config: {url: 'https://a.example', body: '${ssm:/other/token}'}":           "job_parameter_arns",
 	} {
 		file := filepath.Join(t.TempDir(), "job.yaml")
 		check(t, os.WriteFile(file, []byte("pipeline: {id: a, owner: me}\nschedule: {cron: 0 8 * * *}\njob: {"+config+"}\n"), 0o600))
@@ -120,7 +122,7 @@ func TestFilesAreCheckedBeforeTheyAreDeployed(t *testing.T) {
 	if got := ask(slow); got != "" || !strings.Contains(warned, "will be raised") {
 		t.Errorf("the warning is not shown: %q, %q", got, warned)
 	}
-	if out, err := exec.Command("sh", script, "no-such-interlock", "14400s", "http", "", bad).CombinedOutput(); err == nil || !strings.Contains(string(out), "interlock_path") {
+	if out, err := exec.Command("sh", script, "no-such-interlock", "14400s", "http", "", "", "", bad).CombinedOutput(); err == nil || !strings.Contains(string(out), "interlock_path") {
 		t.Errorf("%v: %s", err, out)
 	}
 }

@@ -40,20 +40,24 @@ func (b *builder) checkAWS() {
 // checkOffers rejects what the deployment does not offer to the file's job.
 func (b *builder) checkOffers() {
 	o, j := b.shelf.offers, b.file.Job
-	if o == nil || j == nil {
+	if j == nil {
 		return
 	}
-	if !slices.Contains(o.Jobs, j.Type) {
+	if o != nil && !slices.Contains(o.Jobs, j.Type) {
 		variable := "enable_" + strings.ReplaceAll(cmp.Or(triggers[j.Type], j.Type), "-", "_") + "_trigger"
 		b.errorf("job.type", "the deployment may not start jobs of type %s; set %s, with the resources that it may start", j.Type, variable)
 	}
 	b.addUnder("job.config", eachVariable(j.Config.Value(), b.unset))
 }
 
-// unset says that a variable is an environment variable that the deployment does not have; "" if it is none, or if it has it.
+// unset says that a variable is an environment variable or a secret that the deployment does not have; "" if it is none, or if
+// it has it.
 func (b *builder) unset(name string) string {
 	env, is := strings.CutPrefix(name, "env:")
-	if o := b.shelf.offers; !is || o == nil || slices.Contains(o.Env, env) {
+	if !is {
+		return b.shelf.offers.unreadable(name)
+	}
+	if o := b.shelf.offers; o == nil || slices.Contains(o.Env, env) {
 		return ""
 	}
 	return fmt.Sprintf("${env:%s} is not set in the deployment; add %s to job_environment", env, env)

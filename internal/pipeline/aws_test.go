@@ -1,6 +1,7 @@
 package pipeline_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -54,13 +55,34 @@ func TestAWSAddsItsLimits(t *testing.T) {
 }
 
 func TestAWSKnowsWhichVariablesThereAre(t *testing.T) {
-	offers := &pipeline.Offers{Jobs: []string{"http"}, Env: []string{"TOKEN"}}
+	offers := &pipeline.Offers{
+		Jobs: []string{"http"}, Env: []string{"TOKEN"},
+		Secrets:    []string{"arn:aws:secretsmanager:eu-west-1:1:secret:warehouse-??????", "arn:aws:secretsmanager:eu-west-1:1:secret:orders/*", "arn:aws:secretsmanager:eu-west-1:1:secret:exact-AbCdEf"},
+		Parameters: []string{"arn:aws:ssm:eu-west-1:1:parameter/orders/*", "arn:aws:ssm:eu-west-1:1:parameter/token"},
+	}
+	body := func(text string) string {
+		return fmt.Sprintf("job: {type: http, config: {url: https://x.example, body: %q}}\n", text)
+	}
 	for text, want := range map[string]string{
 		"job: {type: http, config: {url: https://x.example, headers: {A: \"${env:OTHER}\"}}}\n":                      "${env:OTHER} is not set in the deployment; add OTHER to job_environment",
 		"probes: [{key: a, url: https://x.example, headers: {A: \"${env:OTHER}\"}}]\n":                               "probe a: ${env:OTHER} is not set in the deployment; add OTHER to job_environment",
 		"probes: [{key: a, builtin: sql, config: {driver: postgres, dsnEnv: WAREHOUSE, query: select 1 as n}}]\n":    "probe a: ${env:WAREHOUSE} is not set in the deployment; add WAREHOUSE to job_environment",
 		"probes: [{key: a, url: https://x.example, headers: {A: \"${env:TOKEN}\"}, config: {about: \"${DATE}\"}}]\n": "",
 		"job: {type: http, config: {url: https://x.example, headers: {A: \"${env:TOKEN}\"}}}\n":                      "",
+		body("${secret:warehouse#key} ${secret:orders/db} ${secret:exact}"):                                          "",
+		body("${secret:arn:aws:secretsmanager:eu-west-1:1:secret:warehouse-a1B2c3#key}"):                             "",
+		body("${secret:arn:aws:secretsmanager:eu-west-1:1:secret:warehouse}"):                                        "",
+		body("${ssm:/orders/token} ${ssm:token:3} ${ssm:arn:aws:ssm:eu-west-1:1:parameter/token}"):                   "",
+		body("${secret:warehouse2#key}"):   "the deployment may not read secret warehouse2; add its ARN to job_secret_arns",
+		body("${secret:exact-AbCdE}"):      "the deployment may not read secret exact-AbCdE",
+		body("${ssm:/other/token}"):        "the deployment may not read parameter other/token; add its ARN to job_parameter_arns",
+		body("${file:/run/secrets/token}"): "${file:/run/secrets/token}: the functions have no such file; use ${secret:NAME#key}",
+		body("${secret:#key}"):             "${secret:#key} is no name of a secret",
+		body("${secret:warehouse#}"):       "${secret:warehouse#} names no key; write ${secret:warehouse#key}",
+		body("${secret:ware house}"):       "${secret:ware house} is no name of a secret",
+		body("${ssm:/orders/token#key}"):   "a parameter has no keys",
+		body("${ssm:orders token}"):        "${ssm:orders token} is no name of a parameter",
+		"probes: [{key: a, url: https://x.example, headers: {A: \"${secret:other}\"}}]\n": "probe a: the deployment may not read secret other",
 	} {
 		set := pipeline.Load(sources(minimal+text), pipeline.Options{Jobs: all.Kinds(), Whole: true, Platform: pipeline.AWS, Offers: offers})
 		if got := strings.Join(report(set), "\n"); !strings.Contains(got, want) || set.Failed() != (want != "") {

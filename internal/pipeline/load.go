@@ -45,6 +45,8 @@ const (
 type Offers struct {
 	Jobs []string // the job types that it may start
 	Env  []string // the variables that ${env:NAME} may read
+	// Secrets and Parameters are the ARNs that ${secret:NAME} and ${ssm:NAME} may read, with the wildcards of IAM.
+	Secrets, Parameters []string
 }
 
 // Options is what Load needs beside the pipeline files.

@@ -73,7 +73,7 @@ func variableProblem(name string, known []string) string {
 			if strings.TrimSpace(secret) == "" {
 				return fmt.Sprintf("${%s} names nothing; write ${env:NAME}, ${file:PATH}, ${secret:NAME#key} or ${ssm:NAME}", name)
 			}
-			return ""
+			return secretProblem(name)
 		}
 	}
 	if slices.Contains(known, name) {
@@ -82,6 +82,6 @@ func variableProblem(name string, known []string) string {
 	if near, ok := document.Suggest(name, known); ok {
 		return fmt.Sprintf("unknown variable ${%s}; did you mean ${%s}?", name, near)
 	}
-	return fmt.Sprintf("unknown variable ${%s}; known are %s, env:NAME and file:PATH; write \\${%s} for a literal one",
+	return fmt.Sprintf("unknown variable ${%s}; known are %s, env:NAME, file:PATH, secret:NAME#key and ssm:NAME; write \\${%s} for a literal one",
 		name, strings.Join(known, ", "), name)
 }

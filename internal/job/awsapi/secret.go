@@ -129,13 +129,20 @@ func (v vault) value(ctx context.Context, kind job.SecretKind, id string) (strin
 		return "", job.Refuse(run.Transient, "${%s:%s} cannot be read: %s answered no JSON", kind, id, service)
 	}
 	if answer.StatusCode == http.StatusOK {
-		return cmp.Or(out.SecretString, out.Parameter.Value), nil
+		value := cmp.Or(out.SecretString, out.Parameter.Value)
+		if value == "" {
+			return "", job.Refuse(run.Permanent, "${%s:%s} is empty or binary; store a text", kind, id)
+		}
+		return value, nil
 	}
 	code := out.Type[strings.LastIndex(out.Type, "#")+1:]
 	category := run.Transient
 	switch code {
 	case "AccessDeniedException", "ResourceNotFoundException", "ParameterNotFound", "ValidationException", "InvalidRequestException":
 		category = run.Permanent
+	}
+	if code == "AccessDeniedException" {
+		code += "; the controller's AWS identity may not read it (deployed by the Terraform module: job_secret_arns, job_parameter_arns, job_secret_kms_key_arns)"
 	}
 	return "", job.Refuse(category, "${%s:%s} cannot be read: %s", kind, id, cmp.Or(code, answer.Status))
 }
