@@ -321,10 +321,12 @@ func (w *world) slots(query string) (shown []string) {
 
 func TestTimelineFindsRunsOfPeriodsThatEndedLongBeforeTheyFire(t *testing.T) {
 	w := newWorld(t)
-	w.Apply("pipeline: {id: minutes, owner: data}\nschedule: {cron: \"* * * * *\", period: minute, offset: -2880}\n",
-		"pipeline: {id: days, owner: data}\nschedule: {cron: \"0 8 * * *\", offset: -1}\n")
+	days := "pipeline: {id: days, owner: data}\nschedule: {cron: \"0 8 * * *\", offset: -1}\n"
+	w.Apply(days)
 	w.Settle()
-	w.Pass(23*time.Hour + 30*time.Second)
+	w.Pass(22*time.Hour + 55*time.Minute)
+	w.Apply(days, "pipeline: {id: minutes, owner: data}\nschedule: {cron: \"* * * * *\", period: minute, offset: -2880}\n")
+	w.Pass(5*time.Minute + 30*time.Second)
 	for query, want := range map[string][]string{
 		"pipeline=minutes&from=150s&to=30s": {"2026-03-02T08:08 run 2026-03-04T08:08:00Z", "2026-03-02T08:09 run 2026-03-04T08:09:00Z"},
 		"pipeline=days&from=2026-03-04T05:00:00Z&to=2026-03-05T09:00:00Z": {
@@ -343,9 +345,10 @@ func TestTimelineFindsRunsOfPeriodsThatEndedLongBeforeTheyFire(t *testing.T) {
 // More runs than are read at once have periods in the stretch, and fire after it.
 func TestTimelineFindsRunsBehindThoseOfLaterFires(t *testing.T) {
 	w := newWorld(t)
+	w.Pass(10*time.Hour + 45*time.Minute)
 	w.Apply("pipeline: {id: minutes, owner: data}\nschedule: {cron: \"* * * * *\", period: minute, offset: -600}\n")
 	w.Settle()
-	w.Pass(21 * time.Hour) // until ten past six on Wednesday
+	w.Pass(10*time.Hour + 15*time.Minute) // until ten past six on Wednesday
 	got := w.slots("pipeline=minutes&from=2026-03-03T20:00:30Z&to=2026-03-03T20:02:30Z")
 	for _, slot := range []string{"2026-03-03T10:01 run 2026-03-03T20:01:00Z", "2026-03-03T10:02 run 2026-03-03T20:02:00Z"} {
 		if !slices.Contains(got, slot) {
