@@ -112,14 +112,39 @@ test("events can be narrowed down, and say so in the address", async () => {
   expect(new URL(page.url()).searchParams.get("severity")).toBe("critical");
 });
 
-test("what is shown is called stale while the server is gone, and fresh when it is back", async () => {
+const fresh = () => page.getByText("Live", { exact: true });
+const stale = () => page.getByText("Stale", { exact: true });
+
+test("what is shown is called stale while the server is gone, and a view that failed meanwhile recovers when it is back", async () => {
   await page.goto(server.url);
-  await page.getByText("Live", { exact: true }).waitFor();
+  await fresh().waitFor();
   await page.getByRole("link", { name: "orders", exact: true }).waitFor();
+  await page.waitForFunction(() => performance.getEntriesByType("resource").some((r) => r.name.includes("/deadlines-"))); // loaded while idle
   await server.stop();
   await page.getByText(/Connection lost at/).waitFor();
+  await stale().waitFor();
+  expect(await fresh().count()).toBe(0);
   await page.getByRole("link", { name: "orders", exact: true }).waitFor();
+  await page.getByRole("link", { name: "Deadlines", exact: true }).click();
+  await page.getByText("Could not read deadlines.").waitFor();
   await server.start();
-  await page.getByText("Live", { exact: true }).waitFor();
+  await fresh().waitFor();
+  await page.getByRole("region", { name: "On track" }).getByRole("link", { name: "orders" }).first().waitFor();
+  expect(await page.getByText("Could not read deadlines.").count()).toBe(0);
   await page.getByText(/Connection lost at/).waitFor({ state: "detached" });
+});
+
+test("a server that hangs is noticed by its missing heartbeat, although the connection stays open", async () => {
+  await page.clock.install();
+  await page.goto(server.url);
+  await fresh().waitFor();
+  await page.getByRole("link", { name: "orders", exact: true }).waitFor();
+  server.freeze();
+  await page.clock.fastForward(60_000); // more than three heartbeats
+  await stale().waitFor();
+  expect(await fresh().count()).toBe(0);
+  server.thaw();
+  await page.clock.fastForward(10_000); // the pause before the next attempt
+  await fresh().waitFor();
+  await stale().waitFor({ state: "detached" });
 });

@@ -11,7 +11,7 @@ let complaints: string[];
 beforeAll(async () => {
   browser = await openBrowser();
   server = new Server({ ...files, "preorders.yaml": "pipeline: {id: all-preorders, owner: sales}\n" });
-  server.seed("-days", "20");
+  server.remember();
   await server.start();
 });
 afterAll(async () => {

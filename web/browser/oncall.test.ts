@@ -33,7 +33,7 @@ beforeAll(async () => {
     },
     "egress: {allow: [127.0.0.0/8]}\n",
   );
-  server.seed("-days", "95");
+  server.remember();
   await server.start();
   for (const pipeline of ["final", "retry", "slow", "gated", "lost"]) await server.send("POST", "/runs", { pipeline, date: day });
 });

@@ -23,7 +23,7 @@ beforeAll(async () => {
     "today.yaml": "pipeline: {id: today, owner: ops}\nvalidation: {rules: [{key: ready, check: exists}]}\n",
     "minutes.yaml": "pipeline: {id: minutes, owner: ops}\nschedule: {period: minute, trigger: {key: go, check: exists}}\njob: {type: command, config: {command: [\"true\"], timeout: 1m}}\n",
   });
-  past = server.seed("-days", "100");
+  past = server.remember();
   await server.start();
   await server.send("POST", "/runs", { pipeline: "today", date: iso(midnight - 3 * day).slice(0, 10) });
 });
@@ -85,6 +85,7 @@ for (const days of [30, 90]) {
       await expect.poll(() => chip(/ completed$/), { message: `completed of ${pipeline || "all"}` }).toBe(mine.length);
     }
     const sum = (texts: string[]) => texts.reduce((n, t) => n + Number(/(\d+) periods/.exec(t)?.[1] ?? 1), 0);
+    if (days > 30) return; // a dry run is known by its events, and those before these 90 days have been removed
     await visit(page, server, `/?span=${days}d&at=${iso(from)}&q=trial`);
     await cell(/^trial .*would have started/).first().waitFor();
     const drawn = await cell(/^trial .*would have started/).evaluateAll((all) => all.map((a) => a.getAttribute("aria-label") ?? ""));
@@ -103,6 +104,9 @@ test("a week is as wide as a week, and a missing night is where it is missing", 
   const missing = past.find((p) => p.phase === "missing")!;
   await cell(new RegExp(`^nightly ${missing.date}: missing`)).waitFor();
   expect(await chip(/ missing$/)).toBe(1);
+  const row = page.getByRole("region", { name: "Needs attention" }).getByRole("listitem").filter({ hasText: missing.date }); // although later nights have ended
+  await row.getByText("missing", { exact: true }).waitFor();
+  await row.getByRole("button", { name: "Trigger…" }).waitFor();
 });
 
 test("a missing period says what to press, and nothing about it is green", async () => {

@@ -1,24 +1,26 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { inject } from "vitest";
 
 // The real binary and a real browser. INTERLOCK, SEED and CHROMIUM name them where they are elsewhere.
 export const binary = process.env.INTERLOCK ?? join(import.meta.dirname, "../../bin/interlock");
-const seed = process.env.SEED ?? join(import.meta.dirname, "../../bin/seed");
-const browserPath = process.env.CHROMIUM ?? "/usr/bin/chromium";
+export const seedPath = process.env.SEED ?? join(import.meta.dirname, "../../bin/seed");
+export const browserPath = process.env.CHROMIUM ?? "/usr/bin/chromium";
 
-const patience = Number(process.env.PATIENCE ?? 200_000); // milliseconds
+export const patience = Number(process.env.PATIENCE ?? 200_000); // milliseconds
 
-const flags = [
+export const flags = [
   "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
   "--disable-component-update", "--disable-sync",
 ];
 
+/** Connects to the browser that all tests share. */
 export function openBrowser(): Promise<Browser> {
-  return chromium.launch({ executablePath: browserPath, args: flags, timeout: patience });
+  return chromium.connect(inject("browser"), { timeout: patience });
 }
 
 /** Opens a page that is given all the time it needs: how fast it is, is for bench to say. */
@@ -64,10 +66,16 @@ export class Server {
     for (const [name, text] of Object.entries(files)) writeFileSync(join(this.dir, "pipelines", name), text);
   }
 
-  /** Gives it a past, before it is started for the first time, and returns the periods of it. */
-  seed(...args: string[]): Period[] {
-    const said = execFileSync(seed, ["-data", join(this.dir, "interlock-data"), ...args], { cwd: this.dir, maxBuffer: 1 << 26 });
-    return JSON.parse(said.toString() || "[]") as Period[];
+  /** Gives it the past that all tests share, before it is started for the first time, and returns the periods of it. */
+  remember(): Period[] {
+    const past = inject("past");
+    cpSync(join(past, "data"), join(this.dir, "interlock-data"), { recursive: true });
+    return JSON.parse(readFileSync(join(past, "periods.json"), "utf8")) as Period[];
+  }
+
+  /** Gives it a past of its own. */
+  seed(...args: string[]): void {
+    execFileSync(seedPath, ["-data", join(this.dir, "interlock-data"), ...args], { cwd: this.dir, maxBuffer: 1 << 26 });
   }
 
   /** Writes a pipeline file anew. */
@@ -83,11 +91,21 @@ export class Server {
     this.url = await address(child);
   }
 
+  /** Stops the process where it is: its connections stay open, and nothing is answered until it is thawed. */
+  freeze(): void {
+    this.child!.kill("SIGSTOP");
+  }
+
+  thaw(): void {
+    this.child!.kill("SIGCONT");
+  }
+
   async stop(): Promise<void> {
     const child = this.child;
     if (!child || child.exitCode !== null) return;
     const ended = new Promise((resolve) => child.once("exit", resolve));
     child.kill("SIGTERM");
+    this.thaw();
     await ended;
   }
 

@@ -11,7 +11,7 @@ let complaints: string[];
 beforeAll(async () => {
   browser = await openBrowser();
   server = new Server(files);
-  server.seed("-days", "35");
+  server.remember();
   await server.start();
 });
 afterAll(async () => {
@@ -48,14 +48,22 @@ test("compliance is told by pipeline and by owner, over 7, 30 and 90 days, and s
   await page.getByText("never completed").waitFor();
 });
 
-test("trends lead from all pipelines to the charts of one", async () => {
+test("trends lead from all pipelines to the charts of one, and from their dots to runs", async () => {
   await visit(page, server, "/trends");
+  await page.getByRole("row", { name: /billing/ }).getByRole("img", { name: /^p50 from .* over \d+ days$/ }).waitFor();
   await page.getByRole("link", { name: "billing" }).click();
   await page.getByRole("heading", { name: "Trends of billing" }).waitFor();
   for (const name of [/Durations of \d+ runs/, /Attempts per period/, /Arrival of landed for \d+ periods/]) await page.getByRole("group", { name }).waitFor();
   await page.getByRole("cell", { name: "landed.count" }).first().waitFor();
-  await page.getByRole("group", { name: /Durations of/ }).getByRole("link").last().focus();
+  const dots = page.getByRole("group", { name: /Durations of/ }).getByRole("link");
+  const [before, last] = [await dots.nth(-2).getAttribute("href"), dots.last()];
+  await last.focus();
+  await page.keyboard.press("ArrowLeft");
   await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: /^billing · / }).waitFor();
+  expect(new URL(page.url()).pathname).toBe(before);
+  await page.goBack();
+  await last.click();
   await page.getByRole("heading", { name: /^billing · / }).waitFor();
 });
 
@@ -95,31 +103,56 @@ test("versions of a file are kept with what changed between them", async () => {
   await page.locator(".removed", { hasText: "01:30" }).waitFor();
 });
 
-test("nothing keeps people from using any view or dialog", async () => {
-  for (const path of views) {
+test("equal dead letters are one row with the sink's answer, and the navigation has their badge", async () => {
+  await visit(page, server, "/alerts");
+  const letters = page.getByRole("region", { name: "Dead letters" }).locator(".letters > li");
+  await letters.getByText("110 × SLA_BREACH").waitFor();
+  expect(await letters.count()).toBe(1);
+  await letters.getByText("ops answered: 503 Service Unavailable").waitFor();
+  expect(await page.getByRole("navigation", { name: "Views" }).getByRole("link", { name: /^Alerts/ }).innerText()).toMatch(/Alerts\s*1/);
+  await visit(page, server, "/");
+  await page.getByRole("region", { name: "Needs attention" }).getByText("110 alerts undelivered to ops, which answered: 503 Service Unavailable").waitFor();
+});
+
+test("events are found by text, type and time, on the server", async () => {
+  const asked: URLSearchParams[] = [];
+  page.on("request", (r) => new URL(r.url()).pathname === "/api/v1/events" && asked.push(new URL(r.url()).searchParams));
+  const rows = () => page.locator(".events > li");
+  const all = async (text: RegExp) => expect.poll(async () => (await rows().allInnerTexts()).every((t) => text.test(t)), { message: String(text) }).toBe(true);
+  await visit(page, server, "/events");
+  await page.getByLabel("Search the events").fill("moved after");
+  await all(/moved after completion/);
+  await page.getByLabel("Search the events").fill("");
+  await page.getByRole("combobox", { name: "Only of this type" }).fill("breach");
+  await page.getByRole("option", { name: /^SLA_BREACH/ }).click();
+  await all(/SLA_BREACH/);
+  const before = await rows().count();
+  expect(before).toBeGreaterThan(1);
+  await page.getByLabel("Time range").selectOption("7d");
+  await expect.poll(() => rows().count()).toBeLessThan(before);
+  expect(asked.some((q) => q.get("q") === "moved after")).toBe(true);
+  expect(Object.fromEntries(asked.at(-1)!)).toMatchObject({ type: "SLA_BREACH", from: "7d" });
+  expect(new URL(page.url()).search).toContain("type=SLA_BREACH");
+});
+
+const width = () => page.evaluate(() => document.documentElement.scrollWidth);
+
+for (const path of views) {
+  test(`${path} can be used by everybody, in both themes, on a phone and on a wide screen`, async () => {
     await visit(page, server, path);
-    expect(await hindrances(page), path).toEqual([]);
-  }
+    expect(await hindrances(page)).toEqual([]);
+    await page.emulateMedia({ colorScheme: "dark" });
+    expect(await hindrances(page, "color-contrast")).toEqual([]);
+    for (const wide of [360, 3840]) {
+      await page.setViewportSize({ width: wide, height: 800 });
+      await expect.poll(width).toBeLessThanOrEqual(wide);
+    }
+  });
+}
+
+test("a dialog can be used by everybody", async () => {
   await visit(page, server, "/pipelines/billing");
   await page.getByRole("button", { name: "Trigger…" }).click();
   await page.getByRole("dialog", { name: "Trigger billing" }).waitFor();
   expect(await hindrances(page)).toEqual([]);
 });
-
-test("all of it can be read in the dark, too", async () => {
-  await page.emulateMedia({ colorScheme: "dark" });
-  for (const path of views) {
-    await visit(page, server, path);
-    expect(await hindrances(page, "color-contrast"), path).toEqual([]);
-  }
-});
-
-for (const width of [360, 3840]) {
-  test(`no view scrolls sideways on a screen of ${width} pixels`, async () => {
-    await page.setViewportSize({ width, height: 800 });
-    for (const path of views) {
-      await visit(page, server, path);
-      expect(await page.evaluate(() => document.documentElement.scrollWidth), path).toBeLessThanOrEqual(width);
-    }
-  });
-}

@@ -21,6 +21,7 @@ type options struct {
 	days      int
 	lanes     int
 	laneDays  int
+	dead      int
 }
 
 func main() {
@@ -30,6 +31,7 @@ func main() {
 	flag.IntVar(&o.days, "days", 40, "how many days of those pipelines that have a habit")
 	flag.IntVar(&o.lanes, "lanes", 0, "instead: so many pipelines lane1, lane2, … with a run for each of 48 hours")
 	flag.IntVar(&o.laneDays, "lane-days", 0, "with -lanes: a run for each of so many days instead, and for each hour of every 25th lane")
+	flag.IntVar(&o.dead, "dead", 0, "also so many alerts that the sink ops rejected, all with the same answer")
 	flag.Parse()
 	if err := seed(o); err != nil {
 		fmt.Fprintln(os.Stderr, "seed:", err)
@@ -54,6 +56,9 @@ func seed(o options) (err error) {
 			return err
 		}
 		return settle(ctx, s)
+	}
+	if err := writeDead(ctx, s, o.dead, now); err != nil {
+		return err
 	}
 	wrote, err := writePast(ctx, s, o.pipelines, o.days, now)
 	if err != nil {

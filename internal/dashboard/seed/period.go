@@ -91,6 +91,20 @@ func (t turn) missed(now time.Time) step {
 	return st
 }
 
+// writeDead writes alerts that a sink rejected, one a minute up to now.
+func writeDead(ctx context.Context, s store.Store, count int, now time.Time) error {
+	for i := range count {
+		at := now.Add(time.Duration(i-count) * time.Minute)
+		breach := event.New(event.SLABreach, event.About{Pipeline: "billing", Which: fmt.Sprint(i), At: at}, "it has not completed by 02:00", nil)
+		b := store.Batch{ID: fmt.Sprintf("seed/dead/%d", i)}
+		b.Dead = append(b.Dead, store.DeadLetter{Sink: "ops", Event: breach, Reason: "503 Service Unavailable", Tries: 5, At: at})
+		if err := s.Commit(ctx, b, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // dry writes a dry run whose gate was open: its marker, which a store keeps for some days, and its events.
 func dry(b *store.Batch, r run.Run) {
 	about := event.Of(r, r.EndedAt)
