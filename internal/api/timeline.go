@@ -77,8 +77,8 @@ type timelineInput struct {
 	Cursor   string `query:"cursor" doc:"The nextCursor of the page before."`
 }
 
-// maxTimelineRuns is after how many runs a page of a timeline ends.
-const maxTimelineRuns = 50_000
+// maxPageRuns is after how many runs a page of a timeline, or of trends, ends.
+const maxPageRuns = 50_000
 
 func (a *API) timeline(ctx context.Context, in *timelineInput) (*output[Timeline], error) {
 	q, p := a.stretch(in)
@@ -104,7 +104,7 @@ func (a *API) timeline(ctx context.Context, in *timelineInput) (*output[Timeline
 		if e.ID <= after || only != "" && e.ID != only || !who.sees(e.ID) {
 			continue
 		}
-		if page.full(in.Limit) || read >= maxTimelineRuns {
+		if page.full(in.Limit) || read >= maxPageRuns {
 			page.NextCursor = a.cursors.next("timeline", page.last().Pipeline)
 			break
 		}

@@ -108,11 +108,12 @@ func (a *API) listTrends(ctx context.Context, in *struct {
 		return nil, err
 	}
 	who, now, out := whoOf(ctx), a.now(), List[TrendSummary]{Items: []TrendSummary{}}
+	read := 0
 	for _, e := range a.catalog.Current().All() {
 		if e.ID <= after || !who.sees(e.ID) {
 			continue
 		}
-		if out.full(in.Limit) {
+		if out.full(in.Limit) || read >= maxPageRuns {
 			out.NextCursor = a.cursors.next("trends", out.last().Pipeline)
 			break
 		}
@@ -120,6 +121,7 @@ func (a *API) listTrends(ctx context.Context, in *struct {
 		if err != nil {
 			return nil, err
 		}
+		read += s.Read
 		out.add(TrendSummary{
 			Pipeline: string(e.ID), Owner: e.Owner, Runs: s.Runs, Completed: s.Completed, Open: s.Open, CompletedPercent: percent(s.Completed, s.Runs-s.Open), Attempts: s.Attempts,
 			Durations: durationsView(s.Took), Before: durationsView(s.Before), P50ByDay: views(s.Days, p50Of), Truncated: s.Truncated,

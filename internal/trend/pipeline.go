@@ -13,8 +13,12 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// MaxRuns is how many runs of a pipeline are looked at; those of the latest periods count.
-const MaxRuns = 1000
+// MaxRuns is how many runs of a pipeline are counted: all of 90 days, and of the 90 days before, where one opens each hour. If there
+// are more, those of the latest periods count.
+const MaxRuns = 5000
+
+// MaxListed is how many runs of a trend are listed one by one, the latest.
+const MaxListed = 1000
 
 // Summary is how the runs of a pipeline went over some days, and over as many before.
 type Summary struct {
@@ -22,7 +26,8 @@ type Summary struct {
 	Open                      int // runs that have not ended, and so say nothing yet
 	Took, Before              Durations
 	Days                      []Durations // of each day, oldest first
-	Truncated                 bool        // there were more runs than are looked at
+	Truncated                 bool        // there were more runs in these days than are counted
+	Read                      int         // how many runs were read for it
 }
 
 // Of summarises the last so many days of a pipeline.
@@ -32,7 +37,8 @@ func Of(ctx context.Context, s reader, e *catalog.Entry, days int, now time.Time
 	if err != nil {
 		return Summary{}, err
 	}
-	sum := Summary{Truncated: more}
+	// Runs are cut at their oldest: without some of the days before, these days are still complete.
+	sum := Summary{Read: len(runs), Truncated: more && !runs[len(runs)-1].Period.Start(e.Schedule.Zone()).Before(since)}
 	var lately, before []time.Duration
 	daily := make([][]time.Duration, days)
 	for _, r := range runs {
@@ -64,20 +70,27 @@ func Of(ctx context.Context, s reader, e *catalog.Entry, days int, now time.Time
 	return sum, nil
 }
 
-// runsSince gives the runs of the latest periods that do not start before an instant, newest first.
+// runsSince gives the runs of the latest periods that do not start before an instant, newest first, and whether there are more.
 func runsSince(ctx context.Context, s reader, e *catalog.Entry, since time.Time) (runs []run.Run, more bool, err error) {
-	page, err := s.Runs(ctx, store.RunQuery{Pipeline: e.ID, From: period.At(since, max(e.Schedule.Size(), period.Day), e.Schedule.Zone()), Limit: MaxRuns})
-	if err != nil {
-		return nil, false, fmt.Errorf("read runs of %s: %w", e.ID, err)
+	q := store.RunQuery{Pipeline: e.ID, From: period.At(since, max(e.Schedule.Size(), period.Day), e.Schedule.Zone()), Limit: store.MaxPage}
+	for len(runs) < MaxRuns {
+		page, err := s.Runs(ctx, q)
+		if err != nil {
+			return nil, false, fmt.Errorf("read runs of %s: %w", e.ID, err)
+		}
+		runs = append(runs, page.Items...)
+		if q.Cursor = page.Next; q.Cursor == "" {
+			return runs, false, nil
+		}
 	}
-	return page.Items, page.Next != "", nil
+	return runs, true, nil
 }
 
 // Trend is how the periods of one pipeline went, day by day.
 type Trend struct {
 	Took      Durations
-	Days      []Day // oldest first; days without a run are left out
-	Runs      []run.Run
+	Days      []Day     // oldest first; days without a run are left out
+	Runs      []run.Run // the latest, oldest first
 	Sensors   []Arrivals
 	Drift     []event.Event
 	Truncated bool
@@ -98,7 +111,7 @@ func Look(ctx context.Context, s reader, e *catalog.Entry, days int, now time.Ti
 		return Trend{}, err
 	}
 	slices.Reverse(runs)
-	t := Trend{Runs: runs, Truncated: more}
+	t := Trend{Runs: runs[max(0, len(runs)-MaxListed):], Truncated: more}
 	t.Days, t.Took = daily(runs)
 	if t.Sensors, err = arrivals(ctx, s, e, since); err != nil {
 		return Trend{}, err

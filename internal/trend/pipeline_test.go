@@ -60,11 +60,32 @@ func TestSummaryComparesTheDaysWithAsManyBefore(t *testing.T) {
 	must(t, err)
 	took := trend.Durations{Count: 11, P50: 5 * time.Minute, P90: 9 * time.Minute, P99: 594 * time.Second, Longest: 10 * time.Minute}
 	want := trend.Summary{
-		Runs: 12, Completed: 11, Attempts: 19, Took: took, Days: []trend.Durations{6: took}, // all of them today
+		Runs: 12, Completed: 11, Attempts: 19, Took: took, Days: []trend.Durations{6: took}, Read: 13, // all of them today
 		Before: trend.Durations{Count: 1, P50: time.Hour, P90: time.Hour, P99: time.Hour, Longest: time.Hour},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("summary (-want +got):\n%s", diff)
+	}
+}
+
+func TestEveryRunCountsAlsoWhereNotAllAreListed(t *testing.T) {
+	s, e := known(t)
+	const runs = trend.MaxListed + 500
+	for i := range runs {
+		ran(t, s, time.Duration(i)*time.Hour, time.Minute, 1, run.Completed)
+	}
+	sum, err := trend.Of(ctx, s, e, 90, noon)
+	must(t, err)
+	if sum.Runs != runs || sum.Took.Count != runs || sum.Truncated {
+		t.Errorf("the summary counts %d runs, truncated: %t", sum.Runs, sum.Truncated)
+	}
+	got, err := trend.Look(ctx, s, e, 90, noon)
+	must(t, err)
+	if got.Took.Count != runs || len(got.Runs) != trend.MaxListed || got.Truncated {
+		t.Errorf("the trend counts %d runs and lists %d, truncated: %t", got.Took.Count, len(got.Runs), got.Truncated)
+	}
+	if last := got.Runs[len(got.Runs)-1].Period.String(); last != "2026-03-03T12" {
+		t.Errorf("the last one listed is %s", last)
 	}
 }
 

@@ -26,18 +26,22 @@ export function One({ id, days }: { id: string; days: number }) {
             <div><Durations t={t} /><Attempts t={t} /></div>
             <div>{t.sensors.map((s) => <Arrival key={`${s.pipeline}/${s.key}`} s={s} t={t} />)}<Drift t={t} id={id} /></div>
           </div>
-          {t.truncated && <p className="hint">These are the latest 1000 runs; there were more.</p>}
+          {t.truncated
+            ? <p className="hint">These are the latest runs; there were more.</p>
+            : t.periods.length < runsOf(t) && <p className="hint">The dots are the latest {t.periods.length} runs; everything else counts all {runsOf(t)}.</p>}
         </>
       )}
     </Show>
   );
 }
 
+const runsOf = (t: Trends) => t.days.reduce((n, d) => n + d.runs, 0);
+
 function Tiles({ t, id }: { t: Trends; id: string }) {
   const d = t.durations;
   const took = (s: number) => (d.count ? duration(s * 1000) : "–");
   const attempts = t.days.reduce((n, x) => n + x.attempts, 0);
-  const runs = t.days.reduce((n, x) => n + x.runs, 0);
+  const runs = runsOf(t);
   return (
     <dl className="tiles">
       <div><dt>runs</dt><dd>{runs}</dd></div>
