@@ -95,13 +95,25 @@ function GateCard({ p }: { p: Pipeline }) {
               <label className="period">for <input key={g.date} defaultValue={g.date} aria-label="Period" size={16} onKeyDown={(e) => e.key === "Enter" && change({ date: e.currentTarget.value })} onBlur={(e) => e.target.value !== g.date && change({ date: e.target.value })} /></label>
               {asked && <button type="button" className="quiet" onClick={() => change({ date: undefined })}>current</button>}
             </header>
-            {g.blockedBy.filter((b) => b.code !== "rules").map((b) => <p key={b.code} className="notice">{b.reason}</p>)}
+            {g.blockedBy.filter((b) => b.code !== "rules").map((b) => <Block key={b.code} b={b} gate={g} />)}
             <GateTimes gate={g} starts={g.run?.status === "PENDING"} />
             {g.rules.length === 0 ? <p className="none">This gate has no rules.</p> : <Rules rules={g.rules} now={now} when="live" push={push} lately={{ pipeline: id, histories: histories.data?.items }} />}
           </>
         )}
       </Show>
     </section>
+  );
+}
+
+/** Why no start is allowed. A run that has started says so itself, and only one that needs a person stands out. */
+function Block({ b, gate }: { b: Gate["blockedBy"][number]; gate: Gate }) {
+  const run = gate.run;
+  if (!run || !["completed", "ended", "running", "held"].includes(b.code)) return <p className={b.code === "start-condition" ? "hint" : "notice"}>{b.reason}</p>;
+  const kind = kindOfRun(run);
+  return (
+    <p className={b.code === "ended" || b.code === "held" ? "notice bad" : "hint"}>
+      <Link href={runPath(gate.pipeline, run.schedule, run.date)}>The run of {run.date}</Link> <Badge kind={kind}>{kindName[kind]}</Badge> {b.code === "ended" && run.reason ? run.reason : `attempt ${run.attempt}`}
+    </p>
   );
 }
 
