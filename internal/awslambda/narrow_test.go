@@ -33,6 +33,13 @@ func (c *counted) Pipelines(ctx context.Context) ([]store.Pipeline, error) {
 	return rows, err
 }
 
+func (c *counted) EachPipeline(ctx context.Context, do func(store.Pipeline) error) error {
+	return c.Store.EachPipeline(ctx, func(p store.Pipeline) error {
+		c.reads++
+		return do(p)
+	})
+}
+
 func (c *counted) Config(ctx context.Context, id pipeline.ID, version string) (store.Config, error) {
 	c.reads++
 	return c.Store.Config(ctx, id, version)

@@ -106,6 +106,19 @@ func (l *line) Pipelines(ctx context.Context) ([]store.Pipeline, error) {
 	return ask(l, "Pipelines", func() ([]store.Pipeline, error) { return l.Store.Pipelines(ctx) })
 }
 
+func (l *line) EachPipeline(ctx context.Context, do func(store.Pipeline) error) error {
+	rows, err := l.Pipelines(ctx)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if err := do(row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (l *line) Config(ctx context.Context, id pipeline.ID, version string) (store.Config, error) {
 	if l.whole { // the catalog asks for many at once, and the world has one thread
 		return l.Store.Config(ctx, id, version)

@@ -120,8 +120,10 @@ type Reader interface {
 
 	// Pipeline gives a pipeline's own row; ErrNotFound if it was never accepted.
 	Pipeline(ctx context.Context, id pipeline.ID) (Pipeline, error)
-	// Pipelines lists all of them by id, removed ones included.
+	// Pipelines lists all of them by id, removed ones included. EachPipeline hands them over one by one, for those who need little
+	// of each: a row is large, and there may be very many. It ends with the first error of do.
 	Pipelines(ctx context.Context) ([]Pipeline, error)
+	EachPipeline(ctx context.Context, do func(Pipeline) error) error
 	// Config gives one version of a pipeline's file; ErrNotFound if there is none. Configs lists them WithoutTexts, newest
 	// first by At, those of one instant by version.
 	Config(ctx context.Context, id pipeline.ID, version string) (Config, error)

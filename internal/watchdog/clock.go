@@ -34,8 +34,8 @@ func (w *Watchdog) correctClock(ctx context.Context, p *pass) error {
 		return err
 	}
 	_, err := each(ctx, w.Workers, ahead, func(e watched) (int, error) { return 1, w.Router.Rewind(ctx, e.ID, p.now) })
-	if rows, failed := w.Store.Pipelines(ctx); failed == nil {
-		p.entries = together(w.Catalog.Current().All(), rows)
+	if entries, failed := w.together(ctx, w.Catalog.Current().All()); failed == nil {
+		p.entries = entries
 	}
 	return err
 }

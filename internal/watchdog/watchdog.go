@@ -195,28 +195,31 @@ func (w *Watchdog) prepare(ctx context.Context, now time.Time) (pass, error) {
 	if n > 0 && !oldest.After(p.settled) {
 		p.settled = oldest.Add(-time.Nanosecond) // the oldest itself is still to come
 	}
-	rows, err := w.Store.Pipelines(ctx)
-	if err != nil {
-		return p, fmt.Errorf("list pipelines: %w", err)
-	}
-	p.entries = together(entries, rows)
-	return p, nil
+	p.entries, err = w.together(ctx, entries)
+	return p, err
 }
 
-// together puts entries and rows together; both come by id.
-func together(entries []*catalog.Entry, rows []store.Pipeline) []watched {
-	all := make([]watched, len(entries))
-	for i, e := range entries {
-		for len(rows) > 0 && rows[0].ID < e.ID {
-			rows = rows[1:]
+// together puts entries and their rows together; both come by id.
+func (w *Watchdog) together(ctx context.Context, entries []*catalog.Entry) ([]watched, error) {
+	all := make([]watched, 0, len(entries))
+	upTo := func(id pipeline.ID) { // those before it have no row
+		for len(all) < len(entries) && entries[len(all)].ID < id {
+			all = append(all, newWatched(entries[len(all)], store.Pipeline{}))
 		}
-		var row store.Pipeline
-		if len(rows) > 0 && rows[0].ID == e.ID {
-			row = rows[0]
-		}
-		all[i] = newWatched(e, row)
 	}
-	return all
+	err := w.Store.EachPipeline(ctx, func(row store.Pipeline) error {
+		if upTo(row.ID); len(all) < len(entries) && entries[len(all)].ID == row.ID {
+			all = append(all, newWatched(entries[len(all)], row))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list pipelines: %w", err)
+	}
+	for _, e := range entries[len(all):] {
+		all = append(all, newWatched(e, store.Pipeline{}))
+	}
+	return all, nil
 }
 
 // maxNamed bounds the pipelines in the detail of an event.

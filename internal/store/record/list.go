@@ -94,9 +94,24 @@ func (s *Store) Pipeline(ctx context.Context, id pipeline.ID) (store.Pipeline, e
 	return find[store.Pipeline](ctx, s, refPipeline(id), "pipeline %s", id)
 }
 
+var allPipelines = row.Range{Kind: Pipelines, Index: row.Ordered, List: listPipelines}
+
+// EachPipeline reads all of them, a page at a time.
+func (s *Store) EachPipeline(ctx context.Context, do func(store.Pipeline) error) error {
+	err := readPages(ctx, s, allPipelines, func(page []store.Pipeline) error {
+		for _, p := range page {
+			if err := do(p); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return wrap("list pipelines", err)
+}
+
 // Pipelines reads all of them.
 func (s *Store) Pipelines(ctx context.Context) ([]store.Pipeline, error) {
-	all, err := readAll[store.Pipeline](ctx, s, row.Range{Kind: Pipelines, Index: row.Ordered, List: listPipelines})
+	all, err := readAll[store.Pipeline](ctx, s, allPipelines)
 	if err != nil {
 		return nil, fmt.Errorf("list pipelines: %w", err)
 	}

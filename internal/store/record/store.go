@@ -114,24 +114,33 @@ func (s *Store) all(ctx context.Context, r row.Range) ([]row.Row, error) {
 	return found[0], nil
 }
 
-// readAll reads the records of all of a range. It decodes each page before it reads the next: of 100,000 rows, neither the
-// bodies nor a list that grows are held at once.
-func readAll[T any](ctx context.Context, s *Store, r row.Range) ([]T, error) {
-	var found [][]T
+// readPages hands over the records of all of a range, a page at a time.
+func readPages[T any](ctx context.Context, s *Store, r row.Range, take func([]T) error) error {
 	for r.Limit = store.MaxPage; ; {
 		page, err := s.scan(ctx, r)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		decoded, err := decodeAll[T](page.Rows)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		found = append(found, decoded)
-		if !page.More || len(page.Rows) == 0 {
-			break
+		if err := take(decoded); err != nil || !page.More || len(page.Rows) == 0 {
+			return err
 		}
 		r = after(r, page.Rows[len(page.Rows)-1])
+	}
+}
+
+// readAll reads the records of all of a range. Of 100,000 rows, neither the bodies nor a list that grows are held at once.
+func readAll[T any](ctx context.Context, s *Store, r row.Range) ([]T, error) {
+	var found [][]T
+	err := readPages(ctx, s, r, func(page []T) error {
+		found = append(found, page)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	if len(found) == 1 {
 		return found[0], nil

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
@@ -210,6 +211,16 @@ func pipelinesListed(f *fixture) {
 		ids = append(ids, p.ID)
 	}
 	f.same("ids", ids, []pipeline.ID{"a", "a-b", "a.b", "b", "c"})
+	var each []store.Pipeline
+	f.check(f.s.EachPipeline(f.ctx, func(p store.Pipeline) error {
+		each = append(each, p)
+		return nil
+	}))
+	f.same("one by one", each, all)
+	enough := errors.New("enough")
+	if err := f.s.EachPipeline(f.ctx, func(store.Pipeline) error { return enough }); !errors.Is(err, enough) {
+		f.t.Errorf("got %v", err)
+	}
 }
 
 func firstSnapshotStays(f *fixture) {
