@@ -66,6 +66,7 @@ nightly: ## what takes long or tries something new each time: simulated worlds, 
 	@CGO_ENABLED=1 go test -race -count=1 -timeout 120m ./...
 	@RAPID_CHECKS=2000 go test -count=1 -timeout 60m $$(go list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... | grep 'pgregory.net/rapid' | cut -d' ' -f1)
 	@go test -timeout 60m ./internal/scenario -run E1 -tables
+	@go test -timeout 60m ./internal/store/dynamo -thorough
 	@go test -timeout 60m ./cmd/interlock -run TestSoak -soak 15m -v
 	@go test -count=10 -timeout 120m ./cmd/interlock -run 'Killed|FullDisk|DamagedStore|TakesNoChanges|Idle|OfAnotherUser|CannotRead'
 	@FUZZTIME=1m sh scripts/fuzz.sh

@@ -1,6 +1,7 @@
 package dynamo_test
 
 import (
+	"flag"
 	"os"
 	"testing"
 
@@ -11,6 +12,10 @@ import (
 	"github.com/interlock-go/interlock/internal/store/rowtest"
 	"github.com/interlock-go/interlock/internal/store/storetest"
 )
+
+// thorough runs the suites as they run on every other engine: with all their repetitions. What they repeat is decided above the
+// engines, and a call of DynamoDB Local takes milliseconds.
+var thorough = flag.Bool("thorough", false, "repeat as often as on other engines")
 
 func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
 
@@ -26,7 +31,7 @@ func TestEngine(t *testing.T) {
 		return f
 	}
 	rowtest.Run(t, func(t *testing.T) row.Engine { return open(t, dynamotest.Shared(t)) }, rowtest.Options{
-		MaxOps: store.MaxRows, Slow: true,
+		MaxOps: store.MaxRows, Slow: !*thorough,
 		Reopen: func(t *testing.T, e row.Engine) row.Engine {
 			if err := e.Close(); err != nil {
 				t.Fatal(err)
@@ -47,7 +52,7 @@ func TestStore(t *testing.T) {
 		return s
 	}
 	storetest.Run(t, func(t *testing.T) store.Store { return open(t, dynamotest.Shared(t)) }, storetest.Options{
-		MaxWrites: dynamo.MaxWrites, Slow: true,
+		MaxWrites: dynamo.MaxWrites, Slow: !*thorough,
 		Reopen: func(t *testing.T, s store.Store) store.Store {
 			if err := s.Close(); err != nil {
 				t.Fatal(err)

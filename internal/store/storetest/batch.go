@@ -133,8 +133,8 @@ func oneConflictUndoesAll(f *fixture) {
 					c.part(b)
 				}
 			})
-			f.same("after a batch with "+c.name, f.everything(), before)
 		}
+		f.same("after batches that begin and end with "+c.name, f.everything(), before)
 	}
 }
 

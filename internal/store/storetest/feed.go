@@ -221,7 +221,7 @@ func backlog(f *fixture) {
 
 // receiveWaits writes only once the change before was received, so that the consumer is mostly there first.
 func receiveWaits(f *fixture) {
-	rounds := 100 / f.stride()
+	rounds := f.rounds(100)
 	ctx, cancel := context.WithTimeout(f.ctx, guard)
 	defer cancel()
 	got := make(chan error)

@@ -48,12 +48,20 @@ func newFixture(t *testing.T, s store.Store, o Options) *fixture {
 	return f
 }
 
-// stride is by how much claims go on that look at every size of a page, or do the same many times over.
+// stride is by how much claims go on that look at every size of a page.
 func (f *fixture) stride() int {
 	if f.o.Slow {
 		return 3
 	}
 	return 1
+}
+
+// rounds is how often a claim that does the same many times over does it, out of n.
+func (f *fixture) rounds(n int) int {
+	if f.o.Slow {
+		return n / 8
+	}
+	return n
 }
 
 func (f *fixture) reopen() { f.s = f.o.Reopen(f.tt, f.s) }

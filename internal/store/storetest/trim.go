@@ -206,7 +206,7 @@ func (m *trimModel) trim(now time.Time, gone func(version int64) bool) {
 
 // Writes, runs and rounds of trimming follow one another in any order.
 func trimmedWrites(f *fixture) {
-	for seed := range uint64(24 / f.stride()) {
+	for seed := range uint64(f.rounds(24)) {
 		draw := rand.New(rand.NewPCG(seed, 0))
 		id := pipeline.ID(fmt.Sprint("orders-", seed))
 		m, now, runs := trimModel{open: map[period.Period]bool{}, kept: map[int64]time.Time{}}, noon, map[period.Period]run.Run{}
