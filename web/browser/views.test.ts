@@ -118,7 +118,10 @@ test("events are found by text, type and time, on the server", async () => {
   const asked: URLSearchParams[] = [];
   page.on("request", (r) => new URL(r.url()).pathname === "/api/v1/events" && asked.push(new URL(r.url()).searchParams));
   const rows = () => page.locator(".events > li");
-  const all = async (text: RegExp) => expect.poll(async () => (await rows().allInnerTexts()).every((t) => text.test(t)), { message: String(text) }).toBe(true);
+  const all = async (text: RegExp) => {
+    await rows().filter({ hasText: text }).first().waitFor();
+    await rows().filter({ hasNotText: text }).first().waitFor({ state: "detached" });
+  };
   await visit(page, server, "/events");
   await page.getByLabel("Search the events").fill("moved after");
   await all(/moved after completion/);
