@@ -36,7 +36,7 @@ func (w *world) fillSensors(n int) {
 
 func TestPagesAreBoundedInBytes(t *testing.T) {
 	w := newWorld(t)
-	const keys = 200
+	const keys = 80
 	w.fillSensors(keys)
 	for path, want := range map[string]int{
 		"/api/v1/pipelines/orders/sensors":                keys + 1,
