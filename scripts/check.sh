@@ -191,7 +191,7 @@ need_postgres() {
 }
 
 # RACED are the packages whose goroutines share memory; their tests run under the race detector. make nightly has it watch all.
-RACED='client api archive catalog egress engine evaluator job job/command job/rest notify orchestrator prober promise router
+RACED='client api archive catalog egress engine evaluator job job/command job/rest notify orchestrator prober router
 	slamonitor store store/memory store/redis store/sqlite watchdog'
 
 # The race detector watches Interlock's code, not SQLite's, which is C translated to Go: with SQLite
