@@ -207,7 +207,7 @@ func (e *evaluation) report() evaluationReport {
 		PreferUntil: timeOrNull(e.answer.PreferUntil), Degraded: append([]string{}, e.answer.Degraded...), OpensAt: timeOrNull(e.answer.OpensAt),
 	}
 	for _, b := range e.unmet {
-		report.BlockedBy = append(report.BlockedBy, blockReport{Code: b.Code, Reason: b.Reason, Until: timeOrNull(b.Until)})
+		report.BlockedBy = append(report.BlockedBy, blockReport{Code: b.Code, Reason: b.Reason.String(), Until: timeOrNull(b.Until)})
 	}
 	if e.answer.Start != nil {
 		start := reportOn(*e.answer.Start)

@@ -95,7 +95,7 @@ func outcomeMark(o rule.Outcome, advisory bool, s style) cell {
 func (e *evaluation) why() string {
 	v := e.answer.Verdict
 	if v.Outcome == rule.Pass && !e.open() {
-		return printable(e.unmet[0].Reason)
+		return printable(e.unmet[0].Reason.String())
 	}
 	var n [rule.Pass + 1]int
 	total := 0

@@ -38,6 +38,7 @@ type Gate struct {
 type StartBlock struct {
 	Code   string     `json:"code" enum:"excluded,paused,dry-run,not-offered,not-due,start-condition,start-deadline,rules,max-active,running,held,completed,ended"`
 	Reason string     `json:"reason" doc:"The reason as a sentence, with what would change it."`
+	Said   Reason     `json:"said" doc:"The same sentence in parts."`
 	Until  *time.Time `json:"until" doc:"When it ends automatically; null if unknown."`
 }
 
@@ -113,7 +114,7 @@ func (a *API) gateView(ctx context.Context, e *catalog.Entry, date period.Period
 		Pipeline: string(e.ID), Date: date.String(), Turn: turnOf(e, date, s.Run.Status.Open(), now), At: now.UTC(), Open: ask.Allowed(), Outcome: ask.Verdict.Outcome.String(), Rules: []Rule{},
 		PreferUntil: instant(ask.PreferUntil), Degraded: append([]string{}, ask.Degraded...), OpensAt: instant(ask.OpensAt),
 		BlockedBy: views(ask.Blocks, func(b gate.Block) StartBlock {
-			return StartBlock{Code: string(b.Code), Reason: b.Reason, Until: instant(b.Until)}
+			return StartBlock{Code: string(b.Code), Reason: b.Reason.String(), Said: reasonView(b.Reason), Until: instant(b.Until)}
 		}),
 	}
 	for i, leaf := range ask.Leaves() {

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/job"
-	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/reason"
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sla"
@@ -39,7 +39,7 @@ const (
 // Block is one reason why no start is allowed now.
 type Block struct {
 	Code   Code
-	Reason string
+	Reason reason.Reason
 	Until  time.Time // when it ends by itself; zero where that is not known
 	Final  bool      // it does not end by itself
 }
@@ -112,6 +112,18 @@ func known(blocks ...Block) []Block {
 	return slices.DeleteFunc(blocks, func(b Block) bool { return b.Code == "" })
 }
 
+// block says in a sentence why nothing starts; see reason.Say.
+func block(code Code, format string, args ...any) Block {
+	return Block{Code: code, Reason: reason.Say(reason.Code(code), format, args...)}
+}
+
+// final is a block that does not end by itself.
+func final(code Code, format string, args ...any) Block {
+	b := block(code, format, args...)
+	b.Final = true
+	return b
+}
+
 func (s Situation) blocks(a Answer, now time.Time) []Block {
 	if b, ended := s.settled(); ended {
 		return []Block{b}
@@ -135,9 +147,9 @@ func (s Situation) notOffered(now time.Time) Block {
 	_, external := job.Offers(s.Definition.Job)
 	switch r := s.Run; {
 	case external && r.Status == run.Pending:
-		return Block{Code: NotOffered, Reason: fmt.Sprintf("the gate is open, and attempt %d is about to be offered", r.Attempt)}
+		return block(NotOffered, "the gate is open, and attempt %d is about to be offered", r.Attempt)
 	case r.Offered() && !now.Before(r.Progress.OfferEnd()):
-		return Block{Code: NotOffered, Reason: "no worker claimed it before its window ended at " + period.Stamp(r.Progress.OfferEnd())}
+		return block(NotOffered, "no worker claimed it before its window ended at %s", reason.At("end", r.Progress.OfferEnd()))
 	}
 	return Block{}
 }
@@ -146,7 +158,7 @@ func (s Situation) dry() Block {
 	if !s.Definition.DryRun {
 		return Block{}
 	}
-	return Block{Code: DryRun, Reason: "dryRun: true, so no job is started", Final: true}
+	return final(DryRun, "dryRun: true, so no job is started")
 }
 
 func (q Question) excluded() Block {
@@ -154,54 +166,56 @@ func (q Question) excluded() Block {
 	if why == "" {
 		return Block{}
 	}
-	return Block{Code: Excluded, Reason: "the calendar excludes this period: " + why, Final: true}
+	return final(Excluded, "the calendar excludes this period: %s", why)
 }
 
 // settled is what a run that does not wait for its gate says.
 func (s Situation) settled() (Block, bool) {
 	r := s.Run
-	rerun := fmt.Sprintf("`interlock rerun %s --date %s --reason WHY` opens another attempt", r.Pipeline, r.Period)
+	const rerun = "; `interlock rerun %s --date %s --reason WHY` opens another attempt"
 	switch r.Status {
 	case "", run.Pending:
 		return Block{}, false
 	case run.Completed:
-		return Block{Code: Completed, Reason: fmt.Sprintf("the run is COMPLETED in attempt %d; %s", r.Attempt, rerun), Final: true}, true
+		return final(Completed, "the run is COMPLETED in attempt %d"+rerun, r.Attempt, r.Pipeline, r.Period), true
 	case run.FailedFinal, run.ValidationExhausted, run.Cancelled:
-		return Block{Code: Ended, Reason: fmt.Sprintf("the run is %s: %s; %s", r.Status, r.Reason, rerun), Final: true}, true
+		return final(Ended, "the run is %s: %s"+rerun, r.Status, r.Reason, r.Pipeline, r.Period), true
 	case run.Triggering, run.Running, run.Failed, run.JobPollExhausted:
 	}
 	switch {
 	case r.Offered():
 		return Block{}, false
 	case r.Claimed():
-		return Block{Code: Running, Reason: fmt.Sprintf(
-			"worker %s has held attempt %d since %s", r.Progress.Offer.Worker, r.Attempt, period.Stamp(r.Progress.StartedAt))}, true
+		return block(Running, "worker %s has held attempt %d since %s",
+			r.Progress.Offer.Worker, r.Attempt, reason.At("since", r.Progress.StartedAt)), true
 	}
 	if held := r.Progress.Held; held.Reason != "" {
-		return Block{Code: Held, Reason: fmt.Sprintf("the start of attempt %d is held: %s", r.Attempt, held.Reason)}, true
+		return block(Held, "the start of attempt %d is held: %s", r.Attempt, held.Reason), true
 	}
-	return Block{Code: Running, Reason: fmt.Sprintf("the run is %s in attempt %d", r.Status, r.Attempt)}, true
+	return block(Running, "the run is %s in attempt %d", r.Status, r.Attempt), true
 }
 
 func (s Situation) paused() Block {
 	var reasons []string
 	for _, p := range s.Row.Pauses() {
-		reason := "the pipeline is paused"
+		why := "the pipeline is paused"
 		if p.All {
-			reason = "all pipelines are paused"
+			why = "all pipelines are paused"
 		}
 		if p.By != "" {
-			reason += " by " + p.By
+			why += " by " + p.By
 		}
 		if p.Why != "" {
-			reason += ": " + p.Why
+			why += ": " + p.Why
 		}
-		reasons = append(reasons, reason)
+		reasons = append(reasons, why)
 	}
 	if reasons == nil {
 		return Block{}
 	}
-	return Block{Code: Paused, Reason: strings.Join(reasons, "; "), Until: s.Row.PausedUntil()}
+	b := block(Paused, "%s", strings.Join(reasons, "; "))
+	b.Until = s.Row.PausedUntil()
+	return b
 }
 
 // notDue is a window that is still to begin: of the open attempt, else of a run that the schedule has yet to open.
@@ -217,7 +231,9 @@ func (s Situation) notDue(now time.Time) Block {
 	if !at.After(now) {
 		return Block{}
 	}
-	return Block{Code: NotDue, Reason: fmt.Sprintf("%s at %s", why, period.Stamp(at)), Until: at}
+	b := block(NotDue, "%s at %s", why, reason.At("at", at))
+	b.Until = at
+	return b
 }
 
 // start is a start condition that is not met. Without cron it opens the run, so an open run does not ask it again.
@@ -228,8 +244,8 @@ func (s Situation) start(a Answer, now time.Time) Block {
 	}
 	if deadline := def.Start.Deadline; deadline != nil && !opened {
 		if end := sla.Close(*deadline, s.Period, def.Schedule); !now.Before(end) {
-			return Block{Code: StartDeadline, Final: true, Reason: fmt.Sprintf(
-				"the start condition's deadline was at %s; `interlock trigger %s --date %s` opens the run", period.Stamp(end), def.ID, s.Period)}
+			return final(StartDeadline, "the start condition's deadline was at %s; `interlock trigger %s --date %s` opens the run",
+				reason.At("deadline", end), def.ID, s.Period)
 		}
 	}
 	return a.startUnmet()
@@ -239,7 +255,7 @@ func (a Answer) startUnmet() Block {
 	if a.Start == nil || a.Start.Effective() == rule.Pass {
 		return Block{}
 	}
-	return Block{Code: StartCondition, Reason: fmt.Sprintf("the start condition is not met: %s: %s", a.Start.Rule.Key, a.Start.Reason)}
+	return block(StartCondition, "the start condition is not met: %s: %s", a.Start.Rule.Key, a.Start.Reason)
 }
 
 // rulesClosed are the rules beside the start condition that do not hold.
@@ -261,7 +277,9 @@ func (a Answer) rulesClosed(now time.Time) Block {
 	if closed == 0 { // nothing but the start condition keeps it closed
 		return Block{}
 	}
-	return Block{Code: RulesClosed, Reason: fmt.Sprintf("%s: %s", CountClosed(closed, total), first), Until: a.OpensAt}
+	b := block(RulesClosed, "%s: %s", CountClosed(closed, total), first)
+	b.Until = a.OpensAt
+	return b
 }
 
 // CountClosed says how many of a gate's rules keep it closed.
@@ -280,5 +298,5 @@ func (s Situation) slots() Block {
 	if most == 0 || s.Run.Offered() || s.Busy < most && s.Run.Progress.WaitingSince.IsZero() {
 		return Block{}
 	}
-	return Block{Code: MaxActive, Reason: fmt.Sprintf("as many jobs are running as schedule.maxActive allows (%d)", most)}
+	return block(MaxActive, "as many jobs are running as schedule.maxActive allows (%d)", most)
 }

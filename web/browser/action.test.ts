@@ -47,7 +47,7 @@ const dialog = () => page.getByRole("dialog");
 
 /** Presses the button of an action, fills in its dialog and sends it. */
 async function ask(button: string, submit: string, fill: Record<string, string> = {}): Promise<void> {
-  await page.getByRole("button", { name: button }).click();
+  await page.getByRole("button", { name: button }).first().click();
   for (const [label, text] of Object.entries(fill)) await dialog().getByLabel(label).fill(text);
   await dialog().getByRole("button", { name: submit }).click();
 }

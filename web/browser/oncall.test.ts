@@ -102,7 +102,7 @@ test("the run page leads with the cause and the output, which can be searched", 
 test("a refused rerun offers to force it, with the reason that was typed", async () => {
   await visit(page, server, `/runs/final/manual/${day}`);
   for (let n = 0; n < 2; n++) { // the budget allows one
-    await page.getByRole("button", { name: "Rerun…" }).click();
+    await page.getByRole("group", { name: "What would open it" }).getByRole("button", { name: "Rerun…" }).click();
     await dialog().getByLabel("Reason").fill("the table is there");
     await dialog().getByRole("button", { name: "Rerun", exact: true }).click();
     await page.getByText("Attempt 2 is open.").or(dialog().getByRole("button", { name: "Force…" })).first().waitFor();

@@ -162,6 +162,14 @@ test("all times and reasons are in the chosen zone", async () => {
   expect(ended("UTC")).not.toBe(ended("Asia/Kolkata"));
 });
 
+test("a gate that is not due says when it is in the chosen zone", async () => {
+  const date = new Date(Date.now() + 72 * hour).toISOString().slice(0, 10);
+  await visit(page, server, `/pipelines/nightly?date=${date}&zone=Asia%2FTokyo`);
+  const said = page.getByRole("region", { name: "Gate" }).locator("p", { hasText: "the schedule opens the run at" });
+  await said.waitFor();
+  expect(await said.locator("time").innerText()).toContain("10:00"); // 01:00 in UTC
+});
+
 test("with nothing wrong, the list of what needs attention is a calm sentence", async () => {
   const calm = new Server({ "fine.yaml": "pipeline: {id: fine, owner: ops}\n" });
   await calm.start();

@@ -3372,6 +3372,8 @@ export interface components {
             code: "excluded" | "paused" | "dry-run" | "not-offered" | "not-due" | "start-condition" | "start-deadline" | "rules" | "max-active" | "running" | "held" | "completed" | "ended";
             /** @description The reason as a sentence, with what would change it. */
             reason: string;
+            /** @description The same sentence in parts. */
+            said: components["schemas"]["Reason"];
             /**
              * Format: date-time
              * @description When it ends automatically; null if unknown.

@@ -6,6 +6,7 @@ import { Actions } from "../../ui/actions";
 import { Age, Time, useNow } from "../../ui/clock";
 import { Link } from "../../ui/link";
 import { Badge } from "../../ui/mark";
+import { ReasonText } from "../../ui/reason";
 import { GateTimes, Rules } from "../../ui/rules";
 import { Empty, Show } from "../../ui/state";
 import { usePipelineActions, usePushRule } from "../action/pipeline";
@@ -108,7 +109,7 @@ function GateCard({ p }: { p: Pipeline }) {
 /** Why no start is allowed. A run that has started says so itself, and only one that needs a person stands out. */
 function Block({ b, gate }: { b: Gate["blockedBy"][number]; gate: Gate }) {
   const run = gate.run;
-  if (!run || !["completed", "ended", "running", "held"].includes(b.code)) return <p className={b.code === "start-condition" ? "hint" : "notice"}>{b.reason}</p>;
+  if (!run || !["completed", "ended", "running", "held"].includes(b.code)) return <p className={b.code === "start-condition" ? "hint" : "notice"}><ReasonText reason={b.said} /></p>;
   const kind = kindOfRun(run);
   return (
     <p className={b.code === "ended" || b.code === "held" ? "notice bad" : "hint"}>

@@ -1,12 +1,10 @@
 import type { components } from "../../api/schema";
 import { closing } from "../../model/rule";
-import { useAsk } from "../../ui/ask";
 import { Time, useNow } from "../../ui/clock";
-import { useMay } from "../../ui/me";
 import { ReasonText } from "../../ui/reason";
 import { GateTimes, Rules } from "../../ui/rules";
-import { Trigger, usePushRule } from "../action/pipeline";
-import { canStartAnyway, StartAnyway } from "../action/run";
+import { usePushRule } from "../action/pipeline";
+import { useRunActions } from "../action/run";
 import type { Key } from "./run";
 
 type Explanation = components["schemas"]["Explanation"];
@@ -24,15 +22,15 @@ export function verdict({ gate, run }: Pick<Explanation, "gate" | "run">): { wor
 export function Why({ x, k }: { x: Explanation; k: Key }) {
   const now = useNow(1000);
   const push = usePushRule(k.pipeline, k.date);
-  const may = useMay();
-  const ask = useAsk();
+  const offered = useRunActions(k, x);
   const told = x.said.reasons;
   if (told.length + x.said.opens.length === 0 && !x.gate) return null;
   const live = !x.gate || x.gate.live;
   const is = verdict(x);
   const closed = live ? closing(x.gate) : [];
-  const trigger = !x.run && !x.dryRun && x.next.action === "trigger" && may("operator", k.pipeline); // readings alone do not open it
-  const anyway = canStartAnyway(x) && may("operator", k.pipeline);
+  // Readings alone do not open a run that only a trigger does, nor one that has ended.
+  const opening = ["Start anyway…", x.next.action === "trigger" && "Trigger…", x.said.opens.length > 0 && "Rerun…"];
+  const actions = offered.filter((a) => opening.includes(a.name));
   return (
     <section className="card" aria-label="Why">
       <header>
@@ -45,11 +43,10 @@ export function Why({ x, k }: { x: Explanation; k: Key }) {
       {x.gate && <GateTimes gate={x.gate} starts={x.next.by === "data" && x.run !== null} />}
       {x.gate && x.gate.rules.length > 0 && <Rules rules={x.gate.rules} now={now} when={live ? "live" : "then"} push={live ? push : undefined} />}
       {x.said.opens.length > 0 && <h3>What would open it</h3>}
-      {((closed.length > 0 && push) || anyway || trigger) && (
+      {((closed.length > 0 && push) || actions.length > 0) && (
         <div className="actions" role="group" aria-label="What would open it">
-          {trigger && <button type="button" onClick={() => ask.open(<Trigger id={k.pipeline} date={k.date} />)}>Trigger…</button>}
           {push && closed.map((r, i) => <button key={i} type="button" onClick={() => push(r)}>Push {r.key}…</button>)}
-          {anyway && <button type="button" onClick={() => ask.open(<StartAnyway k={k} x={x} />)}>Start anyway…</button>}
+          {actions.map((a) => <button key={a.name} type="button" onClick={a.run}>{a.name}</button>)}
         </div>
       )}
       {x.said.opens.length > 0 && <ul className="reasons">{x.said.opens.map((o, i) => <li key={i}><ReasonText reason={o} /></li>)}</ul>}
