@@ -36,6 +36,7 @@ type Turn struct {
 type StartBlock struct {
 	Code   string     `json:"code"`
 	Reason string     `json:"reason"` // the same in a sentence, with what would change it
+	Said   Reason     `json:"said"`   // the sentence in parts
 	Until  *time.Time `json:"until"`  // when it ends by itself; nil where that is not known
 }
 

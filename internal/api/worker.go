@@ -85,16 +85,24 @@ func (a *API) claim(ctx context.Context, in *struct {
 		}
 	}
 	// The permit is not part of the stored answer: it is made again for each repeat.
+	fresh := false
 	view := func(r run.Run) (*output[Claim], *Problem) { return answer(a.claimView(r)), nil }
 	out, err := once(ctx, a, in.Once, []any{"claim", key.String(), in.Body}, view, func(o router.Once[run.Run]) (run.Run, error) {
 		r, err := a.operator.Claim(ctx, router.ClaimRequest{Once: o, Key: key, Worker: in.Body.Worker, By: whoOf(ctx).name}, a.now())
 		if err != nil {
 			return run.Run{}, fmt.Errorf("claim run %s: %w", key, a.workerRefused(err))
 		}
+		fresh = true
 		return r, nil
 	})
 	if err != nil {
 		return nil, err
+	}
+	// A worker that repeats its claim starts the job only now, so the attempt must still be its own. The repeat is a sign of life.
+	if !fresh {
+		if _, err := a.operator.Heartbeat(ctx, key, out.Body.Attempt, "", a.now()); err != nil {
+			return nil, fmt.Errorf("claim run %s: %w", key, a.workerRefused(err))
+		}
 	}
 	trace, err := a.operator.Trace(ctx, key)
 	if err != nil {

@@ -125,6 +125,26 @@ func TestRefusedClaimMayBeRepeatedUnderItsKey(t *testing.T) {
 	w.post(nightlyRun+"/claim", `{"worker":"w1"}`, key).object(200)
 }
 
+// The answer to a claim was lost, and its worker asks again: it starts its job only if the attempt is still its own.
+func TestRepeatedClaimIsGrantedOnlyWhileItsAttemptIsHeld(t *testing.T) {
+	w := newNightly(t)
+	w.Write("nightly", "landed#2026-03-02", "state=ready")
+	const key = "Idempotency-Key: lost"
+	w.post(nightlyRun+"/claim", `{"worker":"w1"}`, key).object(200)
+	w.Settle()
+	w.Pass(time.Minute)
+	w.post(nightlyRun+"/claim", `{"worker":"w1"}`, key).object(200)
+	w.Pass(90 * time.Second) // the repeat was a sign of life
+	if r := w.get(nightlyRun).object(200); r["status"] != "RUNNING" || r["attempt"] != 1.0 {
+		t.Errorf("the run is %v in attempt %v", r["status"], r["attempt"])
+	}
+	w.Pass(time.Minute)
+	w.post(nightlyRun+"/claim", `{"worker":"w1"}`, key).problem(409, "claim-done", "attempt 1 of run nightly/manual/2026-03-02 is over")
+	if c := w.post(nightlyRun+"/claim", `{"worker":"w1"}`, "Idempotency-Key: next").object(200); c["attempt"] != 2.0 {
+		t.Errorf("given is attempt %v", c["attempt"])
+	}
+}
+
 // waiting asks for a gate in the background, as the nth that waits for one.
 func (w *world) waiting(path string, n int) <-chan reply {
 	w.Helper()

@@ -90,7 +90,13 @@ func (w *World) claim(key run.Key, worker, id string) {
 		if found {
 			attempt, err := strconv.Atoi(string(answer.Data))
 			if err == nil {
+				_, err = h.router.Heartbeat(ctx, key, attempt, "", h.clock()) // as the API does for a repeat
+			}
+			switch {
+			case err == nil:
 				w.granted(key, attempt, worker, id)
+			case refused(err):
+				return nil
 			}
 			return err
 		}
