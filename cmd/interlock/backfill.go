@@ -67,7 +67,7 @@ func (a *app) backfill(ctx context.Context, c *client.Client, id string, q clien
 		q.From, q.To = part[0].Date, part[len(part)-1].Date
 		opened, _, err := backfillPart(ctx, c, id, q)
 		if err != nil {
-			return nil, nil, fmt.Errorf("%w\n%d of %s are done; the same command with --only-missing does the rest", err, len(all), plural(len(plan), "period"))
+			return nil, nil, fmt.Errorf("%w\n%d of %s are done; the same command with --from %s does the rest", err, len(all), plural(len(plan), "period"), q.From)
 		}
 		all = append(all, opened...)
 		done.Store(int64(len(all)))

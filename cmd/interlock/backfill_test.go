@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -11,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/client"
 )
 
-// A server that answers backfills of days, and says how many periods each request was for.
-func backfills(t *testing.T, asked func(days int, dry bool)) *client.Client {
+// backfills asks a server that backfills days as long as allowed, which is told how many each request is for, returns true.
+func backfills(t *testing.T, allowed func(days int, dry bool) bool) *client.Client {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var q client.BackfillRequest
 		if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
@@ -27,8 +28,12 @@ func backfills(t *testing.T, asked func(days int, dry bool)) *client.Client {
 		for day := from; !day.After(to); day = day.AddDate(0, 0, 1) {
 			page.Items = append(page.Items, client.Backfilled{Date: day.Format(time.DateOnly), Action: "open"})
 		}
-		asked(len(page.Items), q.DryRun)
 		w.Header().Set("Content-Type", "application/json")
+		if !allowed(len(page.Items), q.DryRun) {
+			w.WriteHeader(http.StatusConflict)
+			_, _ = io.WriteString(w, `{"status":409,"title":"Conflict","detail":"too many open runs"}`)
+			return
+		}
 		_ = json.NewEncoder(w).Encode(page)
 	}))
 	t.Cleanup(server.Close)
@@ -44,13 +49,14 @@ func TestLongBackfillShowsHowManyPeriodsAreDone(t *testing.T) {
 	var shown strings.Builder
 	a := &app{stderr: &shown, errTerminal: true, now: func() time.Time { return noon }, after: func(time.Duration) <-chan time.Time { return ticks }}
 	var parts []int
-	c := backfills(t, func(days int, dry bool) {
+	c := backfills(t, func(days int, dry bool) bool {
 		if dry {
-			return
+			return true
 		}
 		if parts = append(parts, days); len(parts) == 2 {
 			ticks <- noon
 		}
+		return true
 	})
 	all, raw, err := a.backfill(t.Context(), c, "orders", client.BackfillRequest{From: "2026-01-01", To: "2026-05-30"})
 	if err != nil || len(all) != 150 || all[0].Date != "2026-01-01" || all[149].Date != "2026-05-30" {
@@ -68,5 +74,14 @@ func TestLongBackfillShowsHowManyPeriodsAreDone(t *testing.T) {
 	}
 	if err := json.Unmarshal(raw, &page); err != nil || len(page.Items) != 150 || page.NextCursor != nil {
 		t.Errorf("the JSON has %d items, %v", len(page.Items), err)
+	}
+}
+
+func TestBackfillThatStopsSaysWhereToGoOn(t *testing.T) {
+	a := &app{stderr: io.Discard, now: func() time.Time { return noon }}
+	c := backfills(t, func(days int, dry bool) bool { return dry || days == backfillAtOnce })
+	_, _, err := a.backfill(t.Context(), c, "orders", client.BackfillRequest{From: "2026-01-01", To: "2026-05-30"})
+	if err == nil || !strings.Contains(err.Error(), "too many open runs\n100 of 150 periods are done; the same command with --from 2026-04-11 does the rest") {
+		t.Errorf("got %v", err)
 	}
 }
