@@ -79,8 +79,9 @@ func redisPutRow() (_ row, err error) {
 	}, nil
 }
 
-// firstKey is a sensor that only watchPut writes.
-const firstKey = "key-first"
+// firstKey is a sensor that only watchPut writes. It is as long as the keys of redis-benchmark, because the script is told how
+// long some of its arguments are.
+const firstKey = "key-first-number"
 
 // watchPut sees what the store sends to Redis for one write over HTTP: the script by its hash, and its arguments. The first write
 // may bring the script itself.
