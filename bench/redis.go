@@ -79,8 +79,8 @@ func redisPutRow() (_ row, err error) {
 	}, nil
 }
 
-// firstKey is a sensor that only watchPut writes. It is as long as the keys of redis-benchmark, because the script is told how
-// long some of its arguments are.
+// firstKey is a sensor that only watchPut writes. It has the length of the keys that redis-benchmark generates: some arguments
+// of the script contain the length of a key.
 const firstKey = "key-first-number"
 
 // watchPut sees what the store sends to Redis for one write over HTTP: the script by its hash, and its arguments. The first write

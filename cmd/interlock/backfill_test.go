@@ -12,7 +12,8 @@ import (
 	"github.com/interlock-go/interlock/client"
 )
 
-// backfills asks a server that backfills days as long as allowed, which is told how many each request is for, returns true.
+// backfills returns the client of a server that backfills days. Before each request it calls allowed with the number of periods,
+// and rejects the request if allowed returns false.
 func backfills(t *testing.T, allowed func(days int, dry bool) bool) *client.Client {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var q client.BackfillRequest

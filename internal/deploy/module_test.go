@@ -171,7 +171,7 @@ func (m *module) placeForeign(under *node, name string, steps []string) error {
 	}
 	address := strings.Join(append([]string{name}, steps[:min(whole, len(steps))]...), ".")
 	if m.blocks[address] == nil {
-		return fmt.Errorf("nobody declares %s", address)
+		return fmt.Errorf("%s is not declared", address)
 	}
 	if len(steps) <= whole {
 		under.at(steps...).value = cty.DynamicVal
@@ -206,7 +206,7 @@ func stepsOf(path hcl.Traversal) []string {
 func (m *module) variable(name string) (cty.Value, error) {
 	b := m.blocks["var."+name]
 	if b == nil {
-		return cty.NilVal, fmt.Errorf("nobody declares var.%s", name)
+		return cty.NilVal, fmt.Errorf("var.%s is not declared", name)
 	}
 	if v, set := m.given[name]; set {
 		return v, nil

@@ -67,7 +67,7 @@ func (m *module) givenBy(t *testing.T, blocks []*hclsyntax.Block) map[string]cty
 			}
 			declared := m.blocks["var."+name]
 			if declared == nil {
-				t.Fatalf("nobody declares var.%s", name)
+				t.Fatalf("var.%s is not declared", name)
 			}
 			is, usual, wrong := typeexpr.TypeConstraintWithDefaults(declared.Body.Attributes["type"].Expr)
 			if wrong.HasErrors() {
@@ -125,7 +125,7 @@ func (m *module) expect(t *testing.T, run *hclsyntax.Body, refused map[string]bo
 		for _, path := range a.Expr.Variables() {
 			address := strings.Join(append([]string{path.RootName()}, stepsOf(path)...), ".")
 			if m.blocks[address] == nil {
-				t.Errorf("nobody declares %s", address)
+				t.Errorf("%s is not declared", address)
 			}
 			expected = append(expected, address)
 		}
@@ -183,7 +183,7 @@ func (m *module) declared(t *testing.T, address string) cty.Value {
 	t.Helper()
 	b := m.blocks[address]
 	if b == nil {
-		t.Fatalf("nobody declares %s", address)
+		t.Fatalf("%s is not declared", address)
 	}
 	if count := b.Body.Attributes["count"]; count != nil {
 		n, err := m.eval(count.Expr, nil)

@@ -78,7 +78,7 @@ func (s tapped) Commit(ctx context.Context, b store.Batch, now time.Time) error 
 	for _, t := range b.Tasks {
 		if b.Awaited && t.ID == b.Lease.Task {
 			if stored, err := s.Task(ctx, t.ID); err != nil || stored.Due.Equal(t.Due) {
-				continue // nobody else has stored it meanwhile
+				continue // no one else stored it since it was claimed
 			}
 		}
 		s.told.add(awslambda.Facts{Pipeline: t.Pipeline, Task: t.ID})
