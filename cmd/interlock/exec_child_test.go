@@ -1,0 +1,36 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/client"
+)
+
+// lastOf is the value that counts of a variable that an environment may have more than once.
+func lastOf(env []string, name string) (value string) {
+	for _, v := range env {
+		if is, found := strings.CutPrefix(v, name+"="); found {
+			value = is
+		}
+	}
+	return value
+}
+
+func TestCommandContinuesTheTraceOfItsAttempt(t *testing.T) {
+	lease := &client.Lease{Claim: client.Claim{Env: map[string]string{traceVariable: "of the attempt", "INTERLOCK_ATTEMPT": "2"}}}
+	for given, want := range map[string]string{"": "of the attempt", "of the environment": "of the environment"} {
+		a := &app{getenv: func(string) string { return given }, remote: &remoteFlags{}}
+		x := execution{traceparent: "of the claim"}
+		if given != "" {
+			x.traceparent = given
+		}
+		env := a.childEnv(x, lease)
+		if got := lastOf(env, traceVariable); got != want || lastOf(env, "INTERLOCK_ATTEMPT") != "2" {
+			t.Errorf("with %q in the environment of exec the command has %q, want %q", given, got, want)
+		}
+		if got := lastOf(a.childEnv(x, nil), traceVariable); got != x.traceparent {
+			t.Errorf("without a claim the command has %q", got)
+		}
+	}
+}
