@@ -311,6 +311,9 @@ func TestTerminatedControllerHandsBackWhatItCannotFinish(t *testing.T) {
 	d.reaches("command/stream/2026-03-03", client.Running)
 	<-asked
 	d.stop()
+	if said := d.said(); !strings.Contains(said, "interlock stops") {
+		t.Errorf("it did not say that it stops:\n%s", said)
+	}
 	d = g.start()
 	g.write("go", "")
 	d.reaches("command/stream/2026-03-03", client.Completed)

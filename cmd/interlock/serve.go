@@ -122,7 +122,16 @@ func (a *app) serveLogging(ctx context.Context, f *serveFlags, logger *slog.Logg
 	} else {
 		fmt.Fprintf(a.stderr, "interlock listens on %s with %s; stop it with Ctrl-C\n", c.address(), plural(active, "pipeline"))
 	}
-	return c.run(ctx)
+	said := make(chan struct{})
+	context.AfterFunc(ctx, func() {
+		logger.Info("interlock stops; it finishes or hands back the work in progress")
+		close(said)
+	})
+	err = c.run(ctx)
+	if ctx.Err() != nil {
+		<-said
+	}
+	return err
 }
 
 // problemLog returns how a problem of the server's file is reported: with its line, or as an entry of a log in JSON.
