@@ -193,25 +193,7 @@ func (c *controller) assemble(ctx context.Context, s surroundings) error {
 		registry.MustRegister(metrics.NewPipelines(c.store, c.catalog, time.Now))
 	}
 	counted := observer.Store(c.store)
-	monitor := slamonitor.New(counted, c.catalog)
-	steps := orchestrator.New(orchestrator.Deps{
-		Store: counted, Catalog: c.catalog, Jobs: jobs.types, Expand: jobs.expand, Replica: who.replica, Lease: c.file.Engine.Lease.D(),
-		Early: c.store.shared,
-		Enter: func(ctx context.Context, jobType string, blocking bool) (bool, error) {
-			return c.engine.Enter(ctx, jobType, blocking)
-		},
-		Span:    c.tracing.step,
-		Running: func(key run.Key, attempt int) { c.engine.Began(key, attempt) },
-	})
-	routes := router.New(router.Deps{
-		Store: counted, Catalog: c.catalog, Deadlines: monitor, Jobs: steps,
-		Limits: router.Limits{
-			RunTimeout: c.file.Engine.RunTimeout.D(), StartTries: c.file.Engine.TriggerMaxAttempts, StartBackoff: c.file.Engine.TriggerBackoff.D(),
-		},
-	})
-	dog := watchdog.New(watchdog.Deps{
-		Store: counted, Catalog: c.catalog, Router: routes, Deadlines: monitor, Group: engine.Group, Interval: c.file.Watchdog.Interval.D(),
-	})
+	h := c.newHandlers(counted, jobs, who.replica)
 	asking, err := newEvaluator(c.file, s.getenv)
 	if err != nil {
 		return err
@@ -228,12 +210,12 @@ func (c *controller) assemble(ctx context.Context, s surroundings) error {
 		Workers: c.file.Engine.Workers, BlockingStarts: c.file.Engine.BlockingStarts, Lease: c.file.Engine.Lease.D(), LostAfter: c.file.Engine.LostAfter.D(),
 		Notifier: c.notifier(sinks),
 		Handlers: engine.Handlers{
-			Change: c.tracing.change(c.watched(routes.Handle)),
-			Tasks:  c.taskHandlers(steps, routes, monitor, probes),
+			Change: c.tracing.change(c.watched(h.routes.Handle)),
+			Tasks:  c.taskHandlers(h.steps, h.routes, h.monitor, probes),
 			Await: c.tracing.await(counted, func(ctx context.Context, key run.Key, n int) error {
-				return steps.Await(ctx, key, n, time.Now)
+				return h.steps.Await(ctx, key, n, time.Now)
 			}),
-			Ticks:  append(c.ticks(dog, jobs, observer), repeatTick(sinks)...),
+			Ticks:  append(c.ticks(h.dog, jobs, observer), repeatTick(sinks)...),
 			Config: c.takeConfig,
 		},
 	})
@@ -241,7 +223,39 @@ func (c *controller) assemble(ctx context.Context, s surroundings) error {
 		Name: "interlock_failing_tasks", Help: "Tasks whose last try by this controller failed.",
 	}, func() float64 { return float64(c.engine.FailingTasks()) }))
 	c.tail = jobs.tails(who.replica, c.catalog)
-	return c.assembleServer(ctx, routes, callbacks, registry, jobs.guard, s)
+	return c.assembleServer(ctx, h.routes, callbacks, registry, jobs.guard, s)
+}
+
+// handlers are the parts that decide.
+type handlers struct {
+	monitor *slamonitor.Monitor
+	steps   *orchestrator.Orchestrator
+	routes  *router.Router
+	dog     *watchdog.Watchdog
+}
+
+func (c *controller) newHandlers(s store.Store, jobs *jobs, replica string) handlers {
+	var h handlers
+	h.monitor = slamonitor.New(s, c.catalog)
+	h.steps = orchestrator.New(orchestrator.Deps{
+		Store: s, Catalog: c.catalog, Jobs: jobs.types, Expand: jobs.expand, Replica: replica, Lease: c.file.Engine.Lease.D(),
+		Early: c.store.shared,
+		Enter: func(ctx context.Context, jobType string, blocking bool) (bool, error) {
+			return c.engine.Enter(ctx, jobType, blocking)
+		},
+		Span:    c.tracing.step,
+		Running: func(key run.Key, attempt int) { c.engine.Began(key, attempt) },
+	})
+	h.routes = router.New(router.Deps{
+		Store: s, Catalog: c.catalog, Deadlines: h.monitor, Jobs: h.steps,
+		Limits: router.Limits{
+			RunTimeout: c.file.Engine.RunTimeout.D(), StartTries: c.file.Engine.TriggerMaxAttempts, StartBackoff: c.file.Engine.TriggerBackoff.D(),
+		},
+	})
+	h.dog = watchdog.New(watchdog.Deps{
+		Store: s, Catalog: c.catalog, Router: h.routes, Deadlines: h.monitor, Group: engine.Group, Interval: c.file.Watchdog.Interval.D(),
+	})
+	return h
 }
 
 // assembleServer makes the HTTP face.
