@@ -1,7 +1,6 @@
 package row
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -149,18 +148,19 @@ func (g *Groups) Ack(ctx context.Context, name string, changes []Change) error {
 		return err
 	}
 	defer g.mu.Unlock()
+	acked := make(map[int64]bool, len(changes))
+	last := int64(0)
 	for _, c := range changes {
-		for from := int64(-1); from < m.read && m.read < c.Position; {
-			from = m.read
-			if err := g.readOn(ctx, m, store.MaxPage); err != nil {
-				return err
-			}
-		}
-		at := func(r received, position int64) int { return cmp.Compare(r.Position, position) }
-		if i, open := slices.BinarySearchFunc(m.open, c.Position, at); open {
-			m.open = slices.Delete(m.open, i, i+1)
+		acked[c.Position] = true
+		last = max(last, c.Position)
+	}
+	for from := int64(-1); from < m.read && m.read < last; {
+		from = m.read
+		if err := g.readOn(ctx, m, store.MaxPage); err != nil {
+			return err
 		}
 	}
+	m.open = slices.DeleteFunc(m.open, func(r received) bool { return acked[r.Position] })
 	p := Progress{Through: m.read}
 	for _, r := range m.open {
 		p.Open = append(p.Open, r.Position)
