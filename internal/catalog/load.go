@@ -105,7 +105,7 @@ func (s *Snapshot) isBroken(row store.Pipeline) bool {
 func (c *Catalog) load(ctx context.Context, rows []store.Pipeline, fresh map[shelved]*pipeline.Definition) error {
 	entries := make([]*Entry, 0, len(rows))
 	var broken []Broken
-	missing := make([]store.Pipeline, 0, atATime)
+	missing := make([]store.Pipeline, 0, min(atATime, len(rows)))
 	compile := func() error {
 		all, err := c.compileAll(ctx, missing)
 		for i, found := range all {

@@ -21,7 +21,7 @@ func TestSeedsKeepEveryPromise(t *testing.T) {
 		played /= 5
 	}
 	// Worlds are small and short: time matters more than memory.
-	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	defer debug.SetGCPercent(debug.SetGCPercent(1000))
 	var next, faults atomic.Uint64
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {

@@ -19,7 +19,7 @@ import (
 )
 
 func main() {
-	debug.SetGCPercent(400) // worlds are small and short: time matters more than memory
+	debug.SetGCPercent(1000) // worlds are small and short: time matters more than memory
 	os.Exit(run(os.Args[1:], os.Stdout))
 }
 

@@ -37,6 +37,7 @@ func (l list) find(at string) int {
 }
 
 func (t *table) add(r *stored) {
+	r.Memo = &row.Memo{}
 	t.records[r.Ref] = r
 	for i := range byKey + 1 {
 		r.each(i, t.insert)
@@ -52,6 +53,7 @@ func (t *table) replace(r *stored, next row.Row) {
 		}
 	}
 	r.Row = next
+	r.Memo = &row.Memo{}
 	for i := range row.Indexes {
 		if before[i] != next.Places[i] {
 			r.each(i, t.insert)

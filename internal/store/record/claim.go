@@ -282,15 +282,16 @@ func (s *Store) NextDue(ctx context.Context, q store.ClaimQuery) (time.Time, err
 		for i, page := range pages {
 			further := page.More && len(page.Rows) > 0
 			for _, r := range page.Rows {
-				t, err := taskOf(r)
+				t, err := decode[task](r)
 				if err != nil {
 					return time.Time{}, err
 				}
-				if further = further && sooner(clock.claimable(t, t.Ready())); !sooner(clock.claimable(t, t.Ready())) {
+				if !sooner(clock.claimable(&t, t.Ready())) {
+					further = false
 					break
 				}
 				from, wanted := q.From(t.Task)
-				if at := clock.claimable(t, from); wanted && sooner(at) {
+				if at := clock.claimable(&t, from); wanted && sooner(at) {
 					soonest = at.UTC()
 				}
 			}

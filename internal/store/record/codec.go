@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/row"
 )
@@ -19,11 +20,32 @@ func encode(v any) ([]byte, error) {
 }
 
 // decode reads the record of a row.
-func decode[T any](r row.Row) (v T, err error) {
+func decode[T any](r row.Row) (T, error) {
+	if known, ok := r.Memo.Load().(T); ok {
+		return known, nil
+	}
+	return unmarshal[T](r)
+}
+
+func unmarshal[T any](r row.Row) (v T, err error) {
 	if err := json.Unmarshal(r.Body, &v); err != nil {
 		return v, fmt.Errorf("read stored %s: %w", r.Ref, err)
 	}
+	if independent(v) {
+		r.Memo.Store(v)
+	}
 	return v, nil
+}
+
+// independent reports whether v is of a type whose copies share nothing that can be modified, so
+// that several callers may have the same one.
+func independent(v any) bool {
+	switch v.(type) {
+	case run.Run, task, store.Deadline, reading:
+		return true
+	default:
+		return false
+	}
 }
 
 // decodeAll reads the records of rows.

@@ -11,6 +11,7 @@ package row
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/store"
@@ -85,6 +86,30 @@ type Row struct {
 	Expires time.Time
 	// Lock, where it is set, names the lease that the row is under, for engines that show leases to operators.
 	Lock Lock
+	// Memo, where an engine sets it, holds the record that Body encodes, so that package record decodes it once. It
+	// belongs to this Version of the row. An engine whose rows stay in memory may set it; nil is always right.
+	Memo *Memo
+}
+
+// Memo holds a decoded record. The methods of a nil Memo do nothing.
+type Memo struct{ record atomic.Pointer[any] }
+
+// Load returns the record; nil if none was stored.
+func (m *Memo) Load() any {
+	if m == nil {
+		return nil
+	}
+	if record := m.record.Load(); record != nil {
+		return *record
+	}
+	return nil
+}
+
+// Store keeps a record, which must share no memory with its copies that a caller could modify.
+func (m *Memo) Store(record any) {
+	if m != nil {
+		m.record.Store(&record)
+	}
 }
 
 // Lock is a lease as an operator may want to see it. Only the Body counts for decisions.
