@@ -10,14 +10,14 @@ import (
 // AlertRoute says which events go where. The first that fits an event decides; what is empty fits any.
 type AlertRoute struct {
 	Name      string            `json:"name"`
-	Types     []string          `json:"types"`
-	Severity  *string           `json:"severity"` // this one and above
-	Pipelines []string          `json:"pipelines"`
-	Owners    []string          `json:"owners"`
-	Tags      map[string]string `json:"tags"`
-	Sinks     []string          `json:"sinks"` // none: nowhere
-	GroupBy   []string          `json:"groupBy"`
-	Interval  *string           `json:"interval"` // between two alerts of one group
+	Types     []string          `json:"types" doc:"Event types; empty: all."`
+	Severity  *string           `json:"severity" enum:"info,warning,critical" doc:"This severity and above; null: any, if types are named."`
+	Pipelines []string          `json:"pipelines" doc:"Patterns of ids; empty: all."`
+	Owners    []string          `json:"owners" doc:"Patterns of owners; empty: all."`
+	Tags      map[string]string `json:"tags" doc:"Tags that the pipeline must have."`
+	Sinks     []string          `json:"sinks" doc:"Where they go; empty: nowhere."`
+	GroupBy   []string          `json:"groupBy" doc:"The fields that define a group; a burst of a group is sent as one alert."`
+	Interval  *string           `json:"interval" doc:"The least time between two alerts of one group; null if each event is sent individually."`
 }
 
 // AlertRoutes lists the routes, in the order in which they are asked.
@@ -44,17 +44,17 @@ func (c *Client) DeadLetters(ctx context.Context, sink string, options ...CallOp
 
 // RetryRequest says which dead letters are sent again, or discarded: those of some events, or all.
 type RetryRequest struct {
-	Sink string   `json:"sink,omitempty"` // only of this one
-	IDs  []string `json:"ids,omitempty"`  // of events
-	All  bool     `json:"all,omitempty"`
+	Sink string   `json:"sink,omitempty" doc:"Only those of this sink."`
+	IDs  []string `json:"ids,omitempty" maxItems:"1000" doc:"The ids of their events."`
+	All  bool     `json:"all,omitempty" doc:"All dead letters; required if ids is empty."`
 }
 
 // Retried is what became of a dead letter that was sent again.
 type Retried struct {
 	Sink  string  `json:"sink"`
-	ID    string  `json:"id"` // of its event
-	Sent  bool    `json:"sent"`
-	Error *string `json:"error"`
+	ID    string  `json:"id" doc:"The event's."`
+	Sent  bool    `json:"sent" doc:"The sink accepted it; it is no longer a dead letter."`
+	Error *string `json:"error" doc:"Why not."`
 }
 
 // RetryDeadLetters sends dead letters again, oldest first.
@@ -72,8 +72,8 @@ func (c *Client) DiscardDeadLetters(ctx context.Context, q RetryRequest, options
 // Tested is what a sink said to a sample.
 type Tested struct {
 	Sink  string  `json:"sink"`
-	Sent  bool    `json:"sent"`
-	Error *string `json:"error"`
+	Sent  bool    `json:"sent" doc:"The sink accepted it."`
+	Error *string `json:"error" doc:"Why not."`
 }
 
 // TestAlertRoute has the server send a sample through the sinks of a route.
@@ -88,26 +88,27 @@ func (c *Client) TestAlertRoute(ctx context.Context, route, by string, options .
 
 // SilenceRequest asks to hear nothing of some pipelines for a while.
 type SilenceRequest struct {
-	Pipeline string `json:"pipeline"` // a pattern with *
-	Type     string `json:"type,omitempty"`
-	Until    string `json:"until"` // RFC 3339, or for how long, such as 2h
-	Asked
+	Pipeline    string `json:"pipeline" minLength:"1" maxLength:"200" doc:"A pattern of ids, such as silver-*."`
+	Type        string `json:"type,omitempty" doc:"Only events of this type."`
+	Until       string `json:"until" minLength:"1" doc:"When it ends automatically: RFC 3339, or for how long, such as 2h; at most 30 days."`
+	Reason      string `json:"reason" minLength:"1" maxLength:"1000" doc:"Why."`
+	RequestedBy string `json:"requestedBy,omitempty" maxLength:"200" doc:"Who asks, recorded beside the name of the token."`
 }
 
 // Silence keeps back alerts. The events are recorded all the same.
 type Silence struct {
 	ID          string     `json:"id"`
-	Pipeline    string     `json:"pipeline"`
-	Type        *string    `json:"type"`
+	Pipeline    string     `json:"pipeline" doc:"A pattern of ids."`
+	Type        *string    `json:"type" doc:"Only events of this type; null: any."`
 	Reason      string     `json:"reason"`
 	RequestedBy string     `json:"requestedBy"`
 	Since       time.Time  `json:"since"`
-	Until       time.Time  `json:"until"`
+	Until       time.Time  `json:"until" doc:"When it ends automatically."`
 	Active      bool       `json:"active"`
-	EndedAt     *time.Time `json:"endedAt"` // by somebody, before its time
+	EndedAt     *time.Time `json:"endedAt" doc:"When an operator ended it early."`
 	EndedBy     *string    `json:"endedBy"`
 	EndedReason *string    `json:"endedReason"`
-	Suppressed  int        `json:"suppressed"` // alerts
+	Suppressed  int        `json:"suppressed" doc:"How many alerts it has held back."`
 }
 
 // Silence keeps alerts back for a while.

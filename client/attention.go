@@ -5,41 +5,40 @@ import (
 	"time"
 )
 
-// Attention is one thing that needs a person. Code is held or status-unread (an open run), failed or exhausted (the last run
-// that ended), overdue (a deadline), missing (a period), rejected or degraded (a file), undelivered (a sink) or paused.
+// Attention is one thing that needs a person.
 type Attention struct {
-	Code     string     `json:"code"`
-	Severity string     `json:"severity"` // critical, warning or info
-	Pipeline *string    `json:"pipeline"` // nil where it is about the server
-	Schedule *string    `json:"schedule"` // of the run; nil where it is about none
-	Date     *string    `json:"date"`
-	Since    *time.Time `json:"since"`
-	Reason   string     `json:"reason"` // one line
-	Why      Reason     `json:"why"`    // the same with its parameters
-	Action   Action     `json:"action"`
+	Code     string     `json:"code" enum:"held,status-unread,failed,exhausted,overdue,missing,rejected,degraded,undelivered,paused" doc:"Of an open run: held, status-unread. Of the last run that ended: failed, exhausted. Of a deadline that has passed: overdue. Of a missed period: missing. Of a file: rejected, degraded. Of a sink: undelivered. Of a pause of a day or longer: paused."`
+	Severity string     `json:"severity" enum:"critical,warning,info"`
+	Pipeline *string    `json:"pipeline" doc:"null if it is about the server."`
+	Schedule *string    `json:"schedule" doc:"Of the run; null if it is about none."`
+	Date     *string    `json:"date" doc:"Of the run; null if it is about none."`
+	Since    *time.Time `json:"since" doc:"null if unknown."`
+	Reason   string     `json:"reason" doc:"One line, in UTC."`
+	Why      Reason     `json:"why" doc:"The same with its parameters."`
+	Action   Action     `json:"action" doc:"What to do."`
 }
 
 // Action is what to do: a code for programs, a command for people.
 type Action struct {
-	Code    string `json:"code"`
-	Command string `json:"command"`
+	Code    string `json:"code" enum:"job-complete,rerun,trigger,backfill,explain,fix-file,retry-alerts,resume,none"`
+	Command string `json:"command" doc:"A command line; TEXT and a|b are for the reader to fill in."`
 }
 
 // Reason is why something is as it is. The code is stable, the wording is not.
 type Reason struct {
-	Code  string `json:"code"`
-	Text  string `json:"text"`
-	Parts []Part `json:"parts"` // of the text
-	Also  []Part `json:"also"`  // parameters that the text does not mention
+	Code  string `json:"code" doc:"Stable; the wording of the sentence is not."`
+	Text  string `json:"text" doc:"The sentence, in English and UTC."`
+	Parts []Part `json:"parts" doc:"The sentence in parts."`
+	Also  []Part `json:"also" doc:"Parameters that the sentence does not mention, such as exitCode and lastLine."`
 }
 
 // Part is a piece of a reason: words, or a parameter with its name.
 type Part struct {
-	Kind    string     `json:"kind"` // text, instant, duration or command
-	Name    *string    `json:"name"`
-	Text    string     `json:"text"`
-	At      *time.Time `json:"at"`      // of an instant
-	Seconds *float64   `json:"seconds"` // of a duration
+	Kind    string     `json:"kind" enum:"text,instant,duration,command" doc:"command: a command line that can be copied."`
+	Name    *string    `json:"name" doc:"The parameter's name; null for the words between parameters."`
+	Text    string     `json:"text" doc:"As in the sentence."`
+	At      *time.Time `json:"at" doc:"Of an instant."`
+	Seconds *float64   `json:"seconds" doc:"Of a duration."`
 }
 
 // AttentionPage is a page of what needs a person. Total and Counts, by code, are of all pages.

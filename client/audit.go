@@ -9,18 +9,18 @@ import (
 type AuditEntry struct {
 	ID          string         `json:"id"`
 	At          time.Time      `json:"at"`
-	Actor       string         `json:"actor"` // the token, certificate or user; local where the server asks for none, server for what it does by itself
-	Role        *string        `json:"role"`
-	RequestedBy *string        `json:"requestedBy"` // the person, as the client named them
-	Remote      *string        `json:"remote"`      // the address that the request came from
-	RequestID   *string        `json:"requestId"`
-	Action      string         `json:"action"` // the operation, such as trigger, pause, login or config
+	Actor       string         `json:"actor" doc:"The token, certificate or user; local if the server requires none, server for its own actions."`
+	Role        *string        `json:"role" doc:"The actor's role."`
+	RequestedBy *string        `json:"requestedBy" doc:"The person, as the client named them."`
+	Remote      *string        `json:"remote" doc:"The address of the client."`
+	RequestID   *string        `json:"requestId" doc:"The request's id, as in the server's log."`
+	Action      string         `json:"action" doc:"The operation, such as trigger, pause, login or config."`
 	Pipeline    *string        `json:"pipeline"`
-	Subject     *string        `json:"subject"` // what else it is about, such as a run
+	Subject     *string        `json:"subject" doc:"What else it is about, such as a run."`
 	Reason      *string        `json:"reason"`
-	Parameters  map[string]any `json:"parameters"`
-	Outcome     *string        `json:"outcome"` // done, refused or failed; nil if the server stopped before it was known
-	Error       *string        `json:"error"`
+	Parameters  map[string]any `json:"parameters" doc:"The parameters of the request, such as force: true."`
+	Outcome     *string        `json:"outcome" doc:"done, refused or failed; null if the server stopped before it was known."`
+	Error       *string        `json:"error" doc:"Why it was refused, or the error."`
 }
 
 // AuditQuery says which entries; empty fields mean any.

@@ -3,7 +3,10 @@
 //
 // Every method takes a context and returns a *Problem where the server refused, with its own words, or an
 // *UnreachableError where it could not be asked. Nothing is tried again behind the caller's back, except that Follow,
-// Acquire and a Lease go on after a lost connection. What each answer holds is described in api/openapi.json, and served at /openapi.json.
+// Acquire and a Lease go on after a lost connection.
+//
+// The server itself sends and takes the types of this package, and writes api/openapi.json, which it serves at /openapi.json,
+// from their tags: doc says what a field means, enum which values it may have. A field that is null in JSON is nil.
 package client
 
 import (
@@ -108,15 +111,15 @@ func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse
 
 // Readiness is whether the controller keeps up.
 type Readiness struct {
-	Status string        `json:"status"`
-	Checks []HealthCheck `json:"checks"`
+	Status string        `json:"status" doc:"ready"`
+	Checks []HealthCheck `json:"checks" doc:"The checks; empty without a token if the server requires one, and for a token that is limited to pipelines."`
 }
 
 // HealthCheck is one thing that the controller needs in order to do its work.
 type HealthCheck struct {
-	Name   string `json:"name"`
-	OK     bool   `json:"ok"`
-	Detail string `json:"detail"`
+	Name   string `json:"name" doc:"The check: store, feed, timers, watchdog, files."`
+	OK     bool   `json:"ok" doc:"Whether it is as it should be."`
+	Detail string `json:"detail" doc:"How it is, for people."`
 }
 
 // Ready asks whether the controller keeps up. A *Problem with status 503 says what does not.

@@ -163,7 +163,7 @@ func TestEveryAnswerIsUnderstood(t *testing.T) {
 func TestSilencesBeginAndEnd(t *testing.T) {
 	_, server := serve(t)
 	c := connect(t, server)
-	q := client.SilenceRequest{Pipeline: "orders", Until: "2h", Asked: client.Asked{Reason: "maintenance", RequestedBy: "ann"}}
+	q := client.SilenceRequest{Pipeline: "orders", Until: "2h", Reason: "maintenance", RequestedBy: "ann"}
 	s := whole(t, func(o client.CallOption) (client.Silence, error) { return c.Silence(ctx, q, o) })
 	if !s.Active || s.RequestedBy != "ann" || !s.Until.Equal(tuesday.Add(2*time.Hour)) {
 		t.Errorf("got %+v", s)
@@ -226,7 +226,7 @@ func TestOperatorsWishesAreCarriedOut(t *testing.T) {
 func TestAPauseSaysWhoWhyAndUntilWhen(t *testing.T) {
 	_, server := serve(t)
 	c := connect(t, server)
-	q := client.PauseRequest{Reason: "test", RequestedBy: "ann", Until: "1h", HoldSLA: true}
+	q := client.PauseRequest{Asked: client.Asked{Reason: "test", RequestedBy: "ann"}, Until: "1h", HoldSLA: true}
 	p := whole(t, func(o client.CallOption) (client.Pause, error) { return c.Pause(ctx, "orders", q, o) })
 	if !p.Paused || *p.By != "ann" || *p.Why != "test" || !p.Until.Equal(tuesday.Add(time.Hour)) || !p.HoldSLA {
 		t.Errorf("got %+v", p)

@@ -10,16 +10,16 @@ type Deadline struct {
 	Pipeline string     `json:"pipeline"`
 	Schedule string     `json:"schedule"`
 	Date     string     `json:"date"`
-	Kind     string     `json:"kind"`  // absolute or relative
-	State    string     `json:"state"` // ARMED, MET, BREACHED or CANCELLED
+	Kind     string     `json:"kind" enum:"absolute,relative" doc:"relative: it counts from the first reading of the start condition."`
+	State    string     `json:"state" enum:"ARMED,MET,BREACHED,CANCELLED"`
 	WarnAt   *time.Time `json:"warnAt"`
 	BreachAt time.Time  `json:"breachAt"`
 	Warned   bool       `json:"warned"`
 	Critical bool       `json:"critical"`
 	ArmedAt  time.Time  `json:"armedAt"`
 	ClosedAt *time.Time `json:"closedAt"`
-	DoneAt   *time.Time `json:"doneAt"`
-	Reason   *string    `json:"reason"`
+	DoneAt   *time.Time `json:"doneAt" doc:"When the run completed, even if after the breach."`
+	Reason   *string    `json:"reason" doc:"Why it was cancelled."`
 }
 
 // DeadlineQuery is which deadlines are asked for.

@@ -7,16 +7,16 @@ import (
 
 // Asked is who asks for something, and why. The server records RequestedBy beside the name of the token.
 type Asked struct {
-	Reason      string `json:"reason,omitempty"`
-	RequestedBy string `json:"requestedBy,omitempty"`
+	Reason      string `json:"reason,omitempty" maxLength:"1000" doc:"Why."`
+	RequestedBy string `json:"requestedBy,omitempty" maxLength:"200" doc:"Who asks, recorded beside the name of the token."`
 }
 
 // TriggerRequest is a wish to open the run of a period.
 type TriggerRequest struct {
-	Pipeline   string `json:"pipeline"`
-	Date       string `json:"date,omitempty"`       // that of a fire now unless said
-	Force      bool   `json:"force,omitempty"`      // also a period that the calendar excludes; needs a reason
-	BypassGate bool   `json:"bypassGate,omitempty"` // start whatever the gate says; needs a reason
+	Pipeline   string `json:"pipeline" doc:"The pipeline's id."`
+	Date       string `json:"date,omitempty" doc:"The period; default that of a fire at the current time."`
+	Force      bool   `json:"force,omitempty" doc:"Also a period that the calendar excludes, and beyond the budget."`
+	BypassGate bool   `json:"bypassGate,omitempty" doc:"Start whatever the gate says. Needs a reason."`
 	Asked
 }
 
@@ -45,7 +45,7 @@ type Rerun struct {
 	At          time.Time `json:"at"`
 	Accepted    bool      `json:"accepted"`
 	Why         string    `json:"why"`
-	Attempt     *int      `json:"attempt"`
+	Attempt     *int      `json:"attempt" doc:"The attempt that was opened."`
 }
 
 // Rerun asks for another attempt of a run. One that is rejected is a *Problem.
@@ -66,19 +66,19 @@ func (c *Client) AcceptRemoval(ctx context.Context, q Asked, options ...CallOpti
 
 // JobReport is the result of a run's job, told from outside.
 type JobReport struct {
-	Result      string `json:"result"`            // success, fail or timeout
-	Attempt     int    `json:"attempt,omitempty"` // the latest unless said
-	Message     string `json:"message,omitempty"`
-	Category    string `json:"category,omitempty"` // of a failure: PERMANENT, TRANSIENT or TIMEOUT
+	Result      string `json:"result" enum:"success,fail,timeout" doc:"How it ended."`
+	Attempt     int    `json:"attempt,omitempty" minimum:"0" doc:"The attempt; default that of the callback token, else the latest."`
+	Message     string `json:"message,omitempty" maxLength:"4000" doc:"What happened."`
+	Category    string `json:"category,omitempty" enum:"PERMANENT,TRANSIENT,TIMEOUT" doc:"Whose fault a failure is."`
 	ExitCode    *int   `json:"exitCode,omitempty"`
-	Output      string `json:"output,omitempty"` // the end of what the job printed, at most 64 KiB; with a permit only
-	RequestedBy string `json:"requestedBy,omitempty"`
+	Output      string `json:"output,omitempty" maxLength:"65536" doc:"The end of what the job printed, at most 64 KiB. It is kept of claimed attempts."`
+	RequestedBy string `json:"requestedBy,omitempty" maxLength:"200" doc:"Who reports it."`
 }
 
 // JobReported is what became of a result.
 type JobReported struct {
 	Run  Run  `json:"run"`
-	Late bool `json:"late"` // nobody waits for it any more: it is logged and changes nothing
+	Late bool `json:"late" doc:"The attempt had already ended: the result is logged and changes nothing."`
 }
 
 // Report tells the result of a run's job. A job itself may use the token that it was given as INTERLOCK_CALLBACK_TOKEN.
@@ -88,18 +88,18 @@ func (c *Client) Report(ctx context.Context, key RunKey, r JobReport, options ..
 
 // BackfillRequest is a wish for the runs of a stretch of time.
 type BackfillRequest struct {
-	From        string `json:"from"`
-	To          string `json:"to"`                    // included
-	OnlyMissing bool   `json:"onlyMissing,omitempty"` // leave runs alone that are there
-	DryRun      bool   `json:"dryRun,omitempty"`      // only say what would be done
+	From        string `json:"from" doc:"The first period."`
+	To          string `json:"to" doc:"The last period, included."`
+	OnlyMissing bool   `json:"onlyMissing,omitempty" doc:"Skip periods that have a run, in any state."`
+	DryRun      bool   `json:"dryRun,omitempty" doc:"Only list the actions."`
 	Asked
 }
 
 // Backfilled is what became, or would become, of one period.
 type Backfilled struct {
 	Date   string  `json:"date"`
-	Action string  `json:"action"` // open, rerun or skip
-	Reason *string `json:"reason"`
+	Action string  `json:"action" enum:"open,rerun,skip"`
+	Reason *string `json:"reason" doc:"Why it is left alone."`
 }
 
 // Backfill opens the runs of all expected periods of a stretch of time, oldest first.

@@ -12,11 +12,11 @@ type RunOutput struct {
 	Schedule string    `json:"schedule"`
 	Date     string    `json:"date"`
 	Attempt  int       `json:"attempt"`
-	Running  bool      `json:"running"` // the job runs, and may print more
-	Live     bool      `json:"live"`    // it is what a running job has printed so far
-	Output   string    `json:"output"`  // at most the last 64 KiB
-	Seen     string    `json:"seen"`    // for OutputQuery, to be answered when there is more
-	At       time.Time `json:"at"`
+	Running  bool      `json:"running" doc:"The job runs, and may print more."`
+	Live     bool      `json:"live" doc:"It is what the job has printed so far. false: what was kept when it ended, or nothing, if its output cannot be read from here."`
+	Output   string    `json:"output" doc:"At most the last 64 KiB."`
+	Seen     string    `json:"seen" doc:"Send it back to be answered when there is more."`
+	At       time.Time `json:"at" doc:"The server's time."`
 }
 
 // OutputQuery is whose output is asked for.

@@ -8,37 +8,37 @@ import (
 // Pipeline is a pipeline and how it stands.
 type Pipeline struct {
 	ID          string            `json:"id"`
-	State       State             `json:"state"`
+	State       State             `json:"state" enum:"ok,paused,degraded,rejected,removed" doc:"degraded: its newest file has problems or cannot be read, and an older version is active; rejected: no version was ever active."`
 	Owner       string            `json:"owner"`
 	Description string            `json:"description"`
 	Tags        map[string]string `json:"tags"`
-	File        *string           `json:"file"`
-	Version     *string           `json:"version"`
-	Problems    []string          `json:"problems"` // why its newest file is not in force
-	Schedule    *string           `json:"schedule"` // cron, stream or manual
-	Period      *string           `json:"period"`   // month, week, day, hour or minute
+	File        *string           `json:"file" doc:"The path of the active version's file."`
+	Version     *string           `json:"version" doc:"The active version."`
+	Problems    []string          `json:"problems" doc:"Why its newest file is not active or cannot be read; empty if it is active."`
+	Schedule    *string           `json:"schedule" enum:"cron,stream,manual" doc:"What opens its runs."`
+	Period      *string           `json:"period" enum:"month,week,day,hour,minute" doc:"The slice of data that a run is for."`
 	Timezone    *string           `json:"timezone"`
-	After       []string          `json:"after"`
-	JobType     *string           `json:"jobType"`
+	After       []string          `json:"after" doc:"Its upstream pipelines."`
+	JobType     *string           `json:"jobType" doc:"null if the pipeline has no job."`
 	DryRun      bool              `json:"dryRun"`
-	MaxActive   int               `json:"maxActive"`
-	Pause       Pause             `json:"pause"`    // its own
-	PauseAll    Pause             `json:"pauseAll"` // that of all pipelines
-	Horizon     *time.Time        `json:"horizon"`  // its first acceptance
-	AcceptedAt  *time.Time        `json:"acceptedAt"`
+	MaxActive   int               `json:"maxActive" doc:"Open jobs at once; 0 is no limit."`
+	Pause       Pause             `json:"pause" doc:"Its own pause."`
+	PauseAll    Pause             `json:"pauseAll" doc:"The pause of all pipelines, if it covers this one. The pipeline is paused while either is in effect."`
+	Horizon     *time.Time        `json:"horizon" doc:"Its first acceptance: nothing before it is opened or missed."`
+	AcceptedAt  *time.Time        `json:"acceptedAt" doc:"When the active version was accepted."`
 	RemovedAt   *time.Time        `json:"removedAt"`
-	OpenRuns    int               `json:"openRuns"`
-	LastRun     *Run              `json:"lastRun"`   // of its latest period
-	Attention   []Attention       `json:"attention"` // what needs a person, most pressing first
-	Current     *Current          `json:"current"`   // the period whose gate says most now; nil if the pipeline is not active
-	Next        NextFire          `json:"next"`
-	Probes      []Probe           `json:"probes"` // in the order of its file
+	OpenRuns    int               `json:"openRuns" doc:"How many of its runs have not ended."`
+	LastRun     *Run              `json:"lastRun" doc:"The run of its latest period; null if there is none."`
+	Attention   []Attention       `json:"attention" doc:"What needs a person, most pressing first; empty if nothing does."`
+	Next        NextFire          `json:"next" doc:"What opens next automatically; all null while a pause without an end is in effect."`
+	Current     *Current          `json:"current" doc:"The period whose gate says most now; null if the pipeline is not active."`
+	Probes      []Probe           `json:"probes" doc:"Its probes, in the order of its file."`
 }
 
 // Current is the period of a pipeline whose gate says most now.
 type Current struct {
 	Date    string `json:"date"`
-	OpenRun bool   `json:"openRun"` // it is that of an open run
+	OpenRun bool   `json:"openRun" doc:"It is that of an open run."`
 	Turn
 }
 
@@ -60,16 +60,16 @@ type Pause struct {
 	By      *string    `json:"by"`
 	Why     *string    `json:"why"`
 	Since   *time.Time `json:"since"`
-	Until   *time.Time `json:"until"`
-	HoldSLA bool       `json:"holdSla"`
+	Until   *time.Time `json:"until" doc:"When it ends automatically; null if never."`
+	HoldSLA bool       `json:"holdSla" doc:"Deadlines are cancelled meanwhile."`
 }
 
 // NextFire is the next period that a schedule opens by itself.
 type NextFire struct {
 	Date     *string    `json:"date"`
 	FireAt   *time.Time `json:"fireAt"`
-	WarnAt   *time.Time `json:"warnAt"`
-	BreachAt *time.Time `json:"breachAt"`
+	WarnAt   *time.Time `json:"warnAt" doc:"When its deadline warns."`
+	BreachAt *time.Time `json:"breachAt" doc:"Its deadline."`
 }
 
 // Pipelines lists the pipelines, by id.
@@ -85,21 +85,21 @@ func (c *Client) Pipeline(ctx context.Context, id string, options ...CallOption)
 // Version is one accepted version of a pipeline's file.
 type Version struct {
 	Version string    `json:"version"`
-	At      time.Time `json:"at"`
-	File    string    `json:"file"`
+	At      time.Time `json:"at" doc:"When it was accepted."`
+	File    string    `json:"file" doc:"Where it was read."`
 	InForce bool      `json:"inForce"`
 }
 
 // VersionText is a version with its text.
 type VersionText struct {
 	Version
-	Text       string   `json:"text"`
-	Calendars  []Source `json:"calendars"`
-	Archetypes []Source `json:"archetypes"`
+	Text       string       `json:"text" doc:"The file as it was read."`
+	Calendars  []SourceText `json:"calendars" doc:"The calendars it was read with."`
+	Archetypes []SourceText `json:"archetypes" doc:"The archetypes it was read with."`
 }
 
-// Source is a file that belongs to a version.
-type Source struct {
+// SourceText is a file that belongs to a version.
+type SourceText struct {
 	File string `json:"file"`
 	Text string `json:"text"`
 }
@@ -116,10 +116,9 @@ func (c *Client) Version(ctx context.Context, id, version string, options ...Cal
 
 // PauseRequest is a wish to stop a pipeline.
 type PauseRequest struct {
-	Until       string `json:"until,omitempty"`   // when it ends by itself: RFC 3339, or for how long, such as 2h
-	HoldSLA     bool   `json:"holdSla,omitempty"` // cancel its deadlines meanwhile
-	Reason      string `json:"reason,omitempty"`
-	RequestedBy string `json:"requestedBy,omitempty"`
+	Until   string `json:"until,omitempty" doc:"When it ends automatically: RFC 3339, or for how long, such as 2h."`
+	HoldSLA bool   `json:"holdSla,omitempty" doc:"Cancel its deadlines meanwhile."`
+	Asked
 }
 
 // Pause stops a pipeline: readings are kept, nothing opens or starts.

@@ -11,46 +11,46 @@ import (
 // Run is one pipeline, one schedule, one period of data, and how it stands.
 type Run struct {
 	Pipeline       string     `json:"pipeline"`
-	Schedule       string     `json:"schedule"`
-	Date           string     `json:"date"`
-	Status         Status     `json:"status"`
-	Phase          string     `json:"phase"`  // finer than Status: what an open run waits for
-	DryRun         bool       `json:"dryRun"` // no job is started
-	Attempt        int        `json:"attempt"`
-	Reason         *string    `json:"reason"`
-	Cause          *string    `json:"cause"` // why the latest attempt was opened
+	Schedule       string     `json:"schedule" enum:"cron,stream,manual"`
+	Date           string     `json:"date" doc:"The period it is for."`
+	Status         Status     `json:"status" enum:"PENDING,TRIGGERING,RUNNING,COMPLETED,FAILED,FAILED_FINAL,JOB_POLL_EXHAUSTED,VALIDATION_EXHAUSTED,CANCELLED"`
+	Phase          string     `json:"phase" enum:"waiting,not-due,backoff,max-active,starting,offered,start-refused,held,running,status-unread,settling,completed,would-start,failed,exhausted,cancelled" doc:"More specific than status: what an open run waits for."`
+	DryRun         bool       `json:"dryRun" doc:"No job is started."`
+	Attempt        int        `json:"attempt" doc:"The latest; 0 for a run that was closed before any was opened."`
+	Reason         *string    `json:"reason" doc:"Why it has that status."`
+	Cause          *string    `json:"cause" doc:"Why the latest attempt was opened."`
 	RequestedBy    *string    `json:"requestedBy"`
 	RequestReason  *string    `json:"requestReason"`
 	Forced         bool       `json:"forced"`
 	GateBypassed   bool       `json:"gateBypassed"`
-	Degraded       []string   `json:"degraded"` // the sensors of the preferred rules that the latest attempt started without
+	Degraded       []string   `json:"degraded" doc:"The sensors of the preferred rules that the latest attempt started without; usually empty."`
 	OpenedAt       *time.Time `json:"openedAt"`
 	UpdatedAt      *time.Time `json:"updatedAt"`
-	StartedAt      *time.Time `json:"startedAt"`
+	StartedAt      *time.Time `json:"startedAt" doc:"When the latest attempt's job was started."`
 	EndedAt        *time.Time `json:"endedAt"`
-	WindowStart    *time.Time `json:"windowStart"`
-	WindowEnd      *time.Time `json:"windowEnd"`
+	WindowStart    *time.Time `json:"windowStart" doc:"When the gate is first evaluated."`
+	WindowEnd      *time.Time `json:"windowEnd" doc:"Until when it is."`
 	LastEvaluation *time.Time `json:"lastEvaluation"`
 	NextEvaluation *time.Time `json:"nextEvaluation"`
-	WaitingForSlot bool       `json:"waitingForSlot"`
-	Held           *string    `json:"held"` // why the start is held: it is not known whether the job was started
+	WaitingForSlot bool       `json:"waitingForSlot" doc:"The gate is open and all jobs the pipeline may have at once are running."`
+	Held           *string    `json:"held" doc:"Why the start is held: it is not known whether the job was started."`
 	HeldSince      *time.Time `json:"heldSince"`
-	Unread         *string    `json:"unread"`      // why the job's status could not be read; nil if the last poll succeeded
-	UnreadSince    *time.Time `json:"unreadSince"` // the first of the polls in a row that failed
-	Handle         *string    `json:"handle"`
-	OfferedSince   *time.Time `json:"offeredSince"`  // since when the attempt has been offered to workers outside
-	Worker         *string    `json:"worker"`        // who claimed it
-	ClaimedAt      *time.Time `json:"claimedAt"`     // when
-	LastHeartbeat  *time.Time `json:"lastHeartbeat"` // when the worker was last heard of
-	Result         *string    `json:"result"`
-	Category       *string    `json:"category"`
-	Message        *string    `json:"message"`
+	Unread         *string    `json:"unread" doc:"Why the job's status could not be read; null if the last poll succeeded."`
+	UnreadSince    *time.Time `json:"unreadSince" doc:"The first of the polls in a row that failed."`
+	Handle         *string    `json:"handle" doc:"The job's own name at its target."`
+	OfferedSince   *time.Time `json:"offeredSince" doc:"Since when the attempt has been offered to workers; null unless its job is external."`
+	Worker         *string    `json:"worker" doc:"The worker that claimed the attempt."`
+	ClaimedAt      *time.Time `json:"claimedAt"`
+	LastHeartbeat  *time.Time `json:"lastHeartbeat" doc:"When the worker was last heard of."`
+	Result         *string    `json:"result" enum:"success,fail,timeout" doc:"Of the latest attempt's job."`
+	Category       *string    `json:"category" enum:"PERMANENT,TRANSIENT,TIMEOUT" doc:"Of a failure; null if unknown."`
+	Message        *string    `json:"message" doc:"What the job's result says."`
 	ExitCode       *int       `json:"exitCode"`
-	JobMayRun      bool       `json:"jobMayRun"`   // its job could not be stopped
-	JobStopping    bool       `json:"jobStopping"` // its job was asked to stop and has not ended yet
-	ConfigVersion  *string    `json:"configVersion"`
+	JobMayRun      bool       `json:"jobMayRun" doc:"Its job could not be stopped and may still be running."`
+	JobStopping    bool       `json:"jobStopping" doc:"Its job was asked to stop and its target has not said yet that it has ended."`
+	ConfigVersion  *string    `json:"configVersion" doc:"The version of the file that the latest attempt works on."`
 	Counters       Counters   `json:"counters"`
-	Version        int64      `json:"version"`
+	Version        int64      `json:"version" doc:"Grows with every change."`
 }
 
 // Key names the run.
@@ -85,13 +85,13 @@ type Counters struct {
 // RunDetail is a run with everything that is kept of it.
 type RunDetail struct {
 	Run
-	Why       *Reason    `json:"why"`      // the cause in one line, with its parameters; nil if there is nothing to say
-	Output    *string    `json:"output"`   // the end of the latest attempt's output, as far as it is known
-	Attempts  []Attempt  `json:"attempts"` // oldest first
-	JobLog    []JobEntry `json:"jobLog"`
-	Gate      *Shown     `json:"gate"` // what the latest attempt started on, or what its gate shows while it waits
+	Why       *Reason    `json:"why" doc:"The cause in one line, with its parameters; null if there is nothing to say."`
+	Output    *string    `json:"output" doc:"The end of the latest attempt's output, as far as it is known: while it runs, what its worker sent last."`
+	Attempts  []Attempt  `json:"attempts" doc:"Oldest first."`
+	JobLog    []JobEntry `json:"jobLog" doc:"What happened to its jobs, oldest first."`
+	Gate      *Shown     `json:"gate" doc:"The gate at the start of the latest attempt, or now while it waits."`
 	Deadlines []Deadline `json:"deadlines"`
-	Reruns    []Rerun    `json:"reruns"`
+	Reruns    []Rerun    `json:"reruns" doc:"Requests for further attempts and their answers, oldest first."`
 }
 
 // Attempt is one try to bring a run to COMPLETED.
@@ -105,26 +105,26 @@ type Attempt struct {
 	OpenedAt     *time.Time `json:"openedAt"`
 	StartedAt    *time.Time `json:"startedAt"`
 	EndedAt      *time.Time `json:"endedAt"`
-	Snapshot     *string    `json:"snapshot"` // the stored facts it started on
+	Snapshot     *string    `json:"snapshot" doc:"The stored facts it started on."`
 	Handle       *string    `json:"handle"`
-	Result       *string    `json:"result"`
+	Result       *string    `json:"result" enum:"success,fail,timeout"`
 	Category     *string    `json:"category"`
 	Message      *string    `json:"message"`
 	ExitCode     *int       `json:"exitCode"`
-	Output       *string    `json:"output"` // the end of what its job printed
+	Output       *string    `json:"output" doc:"The end of the job's output."`
 }
 
 // JobEntry is one thing that happened to a run's job.
 type JobEntry struct {
 	Attempt  int       `json:"attempt"`
 	At       time.Time `json:"at"`
-	Event    string    `json:"event"`
-	Try      int       `json:"try"`
+	Event    string    `json:"event" enum:"started,refused,held,success,fail,timeout,stopping,stopped,late"`
+	Try      int       `json:"try" doc:"Of a start; 0 for the rest."`
 	Handle   *string   `json:"handle"`
 	Category *string   `json:"category"`
 	Message  *string   `json:"message"`
 	Output   *string   `json:"output"`
-	By       *string   `json:"by"`
+	By       *string   `json:"by" doc:"Who reported it, if not the controller."`
 }
 
 // RunKey names a run: pipeline, schedule and date.

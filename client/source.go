@@ -62,16 +62,16 @@ type Sources struct {
 // RejectedSource is a source file with errors. Where it had a good version before, that one is active.
 type RejectedSource struct {
 	File     string        `json:"file"`
-	Problems []FileProblem `json:"problems"` // in the order of the file, warnings included
+	Problems []FileProblem `json:"problems" doc:"In the order of the file, warnings included."`
 }
 
 // FileProblem is something wrong at a place in a file.
 type FileProblem struct {
 	Line     int    `json:"line"`
 	Column   int    `json:"column"`
-	Path     string `json:"path"` // the key it is about
-	Message  string `json:"message"`
-	Severity string `json:"severity"` // error or warning
+	Path     string `json:"path" doc:"The key it is about."`
+	Message  string `json:"message" doc:"The problem and the fix."`
+	Severity string `json:"severity" enum:"error,warning"`
 }
 
 // Sources lists the sources of events by id.

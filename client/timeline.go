@@ -18,52 +18,51 @@ type Timeline struct {
 // Schedule is one pipeline's part of a timeline.
 type Schedule struct {
 	Pipeline      string         `json:"pipeline"`
-	Slots         []Slot         `json:"slots"`         // oldest first; with buckets only the open runs and the last one that ended
-	Buckets       []Bucket       `json:"buckets"`       // oldest first; empty where all periods are in Slots
-	BucketSeconds *int64         `json:"bucketSeconds"` // the width of a bucket; nil without
-	Counts        map[string]int `json:"counts"`        // by phase, of all periods
-	Truncated     bool           `json:"truncated"`     // always false
+	Slots         []Slot         `json:"slots" doc:"Its periods, oldest first. With buckets only the open runs and the last one that ended."`
+	Buckets       []Bucket       `json:"buckets" doc:"Its periods counted, oldest first, if there are too many to list; empty otherwise."`
+	BucketSeconds *int64         `json:"bucketSeconds" doc:"The width of a bucket; null without buckets."`
+	Counts        map[string]int `json:"counts" doc:"How many of its periods have each phase: all of them, each once."`
+	Truncated     bool           `json:"truncated" doc:"Always false: what does not fit is counted in buckets."`
 }
 
 // Bucket counts the periods that begin in a part of the time asked for.
 type Bucket struct {
 	From     time.Time      `json:"from"`
 	To       time.Time      `json:"to"`
-	Worst    string         `json:"worst"`  // the phase that needs a person most
-	Counts   map[string]int `json:"counts"` // by phase
+	Worst    string         `json:"worst" doc:"The phase among its periods that needs a person most."`
+	Counts   map[string]int `json:"counts" doc:"How many of its periods have each phase."`
 	Total    int            `json:"total"`
-	Bypassed int            `json:"bypassed"`
-	Breached int            `json:"breached"`
-	Schedule string         `json:"schedule"` // of the first period
-	First    string         `json:"first"`    // period
-	Last     string         `json:"last"`     // period
+	Bypassed int            `json:"bypassed" doc:"Completed runs whose gate an operator had skipped."`
+	Breached int            `json:"breached" doc:"Periods whose deadline was breached."`
+	Schedule string         `json:"schedule" doc:"Of the first period."`
+	First    string         `json:"first" doc:"Its first period."`
+	Last     string         `json:"last" doc:"Its last period."`
 }
 
 // Slot is one period of a timeline: upcoming, missing, excluded, or with a run.
 type Slot struct {
-	Date      string     `json:"date"`
-	Schedule  string     `json:"schedule"`
-	State     string     `json:"state"`
-	Phase     string     `json:"phase"` // more specific than State and Status
-	StartsAt  time.Time  `json:"startsAt"`
-	EndsAt    time.Time  `json:"endsAt"`
-	FireAt    *time.Time `json:"fireAt"`
-	Excluded  *string    `json:"excluded"`
-	Status    *Status    `json:"status"`
-	Attempt   *int       `json:"attempt"`
-	OpenedAt  *time.Time `json:"openedAt"`
-	StartedAt *time.Time `json:"startedAt"`
-	EndedAt   *time.Time `json:"endedAt"`
-	RetryAt   *time.Time `json:"retryAt"` // when a failed attempt or start is tried again
-	WarnAt    *time.Time `json:"warnAt"`
-	BreachAt  *time.Time `json:"breachAt"`
-	Deadline  *string    `json:"deadline"` // ARMED, WARNED, MET, BREACHED or CANCELLED; nil where none was ever armed
-
-	DryRun       bool     `json:"dryRun"`
-	GateBypassed bool     `json:"gateBypassed"`
-	Degraded     []string `json:"degraded"` // the sensors of the preferred rules that it started without
-	Cause        *Reason  `json:"cause"`    // why it stands so; nil where there is nothing to say
-	Outside      bool     `json:"outside"`  // it lies outside the time asked for, and is open or the last that ended
+	Date         string     `json:"date"`
+	Schedule     string     `json:"schedule"`
+	State        string     `json:"state" enum:"upcoming,missing,excluded,run" doc:"missing: there is no run although its time is over, and its deadline if a sensor or an upstream opens it."`
+	Phase        string     `json:"phase" enum:"upcoming,due,missing,excluded,paused,waiting,not-due,backoff,max-active,starting,start-refused,held,offered,running,status-unread,settling,completed,would-start,failed,exhausted,cancelled" doc:"More specific than state. due: its time has come and it may still open. paused: the pipeline is paused. backoff: it failed and is retried at retryAt. would-start: a dry run whose gate was open."`
+	StartsAt     time.Time  `json:"startsAt" doc:"The period's first instant."`
+	EndsAt       time.Time  `json:"endsAt" doc:"The first instant after the period."`
+	FireAt       *time.Time `json:"fireAt" doc:"When it opens automatically."`
+	Excluded     *string    `json:"excluded" doc:"Why the calendar suppresses it."`
+	Status       *Status    `json:"status" doc:"The run's; null without a run, and of a dry run."`
+	Attempt      *int       `json:"attempt"`
+	OpenedAt     *time.Time `json:"openedAt"`
+	StartedAt    *time.Time `json:"startedAt" doc:"When the latest attempt's job was started."`
+	EndedAt      *time.Time `json:"endedAt"`
+	RetryAt      *time.Time `json:"retryAt" doc:"When the next attempt, or the next start call, is made after a failure."`
+	WarnAt       *time.Time `json:"warnAt" doc:"When its deadline warns."`
+	BreachAt     *time.Time `json:"breachAt" doc:"Its deadline."`
+	Deadline     *string    `json:"deadline" enum:"ARMED,WARNED,MET,BREACHED,CANCELLED" doc:"The state of the deadline, including the relative one; null if none was ever armed."`
+	DryRun       bool       `json:"dryRun" doc:"No job is started."`
+	GateBypassed bool       `json:"gateBypassed" doc:"An operator had the gate skipped."`
+	Degraded     []string   `json:"degraded" doc:"The sensors of the preferred rules that it started without; usually empty."`
+	Cause        *Reason    `json:"cause" doc:"Why it stands so: the first rule that does not hold with the value seen, the exit code and last line of output of a failed job, or when it is retried; null if there is nothing to say."`
+	Outside      bool       `json:"outside" doc:"It lies outside the time asked for, and is shown because it is open, or the last that ended."`
 }
 
 // TimelineQuery is which stretch of time is asked for: a day back and a day ahead unless said.

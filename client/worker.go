@@ -7,13 +7,13 @@ import (
 
 // Claim is an attempt that a worker has been given: it runs the job, sends heartbeats, and reports the result.
 type Claim struct {
-	RunID            string            `json:"runId"` // the attempt's id
+	RunID            string            `json:"runId" doc:"The attempt's id, which its job may use as an idempotency key."`
 	Attempt          int               `json:"attempt"`
-	Permit           string            `json:"permit"`           // the token for heartbeats and the result of this attempt
-	HeartbeatSeconds int64             `json:"heartbeatSeconds"` // the silence after which the worker counts as lost; 0: it never does
-	Deadline         time.Time         `json:"deadline"`         // when the result must have been reported
-	Traceparent      *string           `json:"traceparent"`      // the trace of the attempt, which the job continues; nil if nothing is traced
-	Env              map[string]string `json:"env"`              // what the job should find in its environment
+	Permit           string            `json:"permit" doc:"The bearer token for the heartbeats and the result of this attempt. It is good for nothing else."`
+	HeartbeatSeconds int64             `json:"heartbeatSeconds" doc:"The worker counts as lost after so many seconds without a heartbeat: send one every third of it. 0: heartbeats are not needed."`
+	Deadline         time.Time         `json:"deadline" doc:"When the result must have been reported (jobPollWindowSeconds)."`
+	Traceparent      *string           `json:"traceparent" doc:"The trace of the attempt (W3C Trace Context), which the job continues; null if nothing is traced."`
+	Env              map[string]string `json:"env" doc:"What the job should find in its environment, TRACEPARENT included."`
 	Worker           string            `json:"worker"`
 	Run              Run               `json:"run"`
 }
@@ -30,8 +30,8 @@ func (c *Client) Claim(ctx context.Context, key RunKey, worker string, options .
 type HeartbeatTaken struct {
 	RunID    string     `json:"runId"`
 	Attempt  int        `json:"attempt"`
-	NextBy   *time.Time `json:"nextBy"` // nil if none is needed
-	Deadline time.Time  `json:"deadline"`
+	NextBy   *time.Time `json:"nextBy" doc:"When the next heartbeat must have come; null if none is needed."`
+	Deadline time.Time  `json:"deadline" doc:"When the result must have been reported."`
 }
 
 // Heartbeat says that the worker of an attempt is alive, and sends the end of its output, at most 64 KiB. It

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/api"
 	"github.com/interlock-go/interlock/internal/archive"
 	"github.com/interlock-go/interlock/internal/engine"
@@ -79,13 +80,13 @@ func (a *archiving) retain(ctx context.Context, keep store.Retention, now time.T
 }
 
 // check is what /readyz tells of it. A backlog is no reason to send nobody here: nothing waits for the archive.
-func (a *archiving) check(ctx context.Context) []api.HealthCheck {
+func (a *archiving) check(ctx context.Context) []client.HealthCheck {
 	if a.archiver == nil {
 		return nil
 	}
 	b, err := a.archiver.Backlog(ctx)
 	if err != nil {
-		return []api.HealthCheck{{Name: "archive backlog", OK: true, Detail: "the store does not answer"}}
+		return []client.HealthCheck{{Name: "archive backlog", OK: true, Detail: "the store does not answer"}}
 	}
 	detail := "everything is archived"
 	if !b.Oldest.IsZero() {
@@ -95,7 +96,7 @@ func (a *archiving) check(ctx context.Context) []api.HealthCheck {
 		}
 		detail = fmt.Sprintf("%d changes and %s events to archive, the oldest from %s ago", b.Changes, events, time.Since(b.Oldest).Round(time.Second))
 	}
-	return []api.HealthCheck{{Name: "archive backlog", OK: true, Detail: detail}}
+	return []client.HealthCheck{{Name: "archive backlog", OK: true, Detail: detail}}
 }
 
 // monthsLimit is how long the archive may take to answer.

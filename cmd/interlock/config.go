@@ -26,7 +26,7 @@ func newAcceptRemoval(a *app) *cobra.Command {
 	format := addFormat(cmd)
 	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
 		var raw json.RawMessage
-		ids, err := c.AcceptRemoval(ctx, client.Asked{Reason: reason, RequestedBy: a.person()}, client.Raw(&raw))
+		ids, err := c.AcceptRemoval(ctx, a.asked(reason), client.Raw(&raw))
 		if err != nil {
 			return err
 		}

@@ -138,7 +138,7 @@ func TestExecSaysWhyItDoesNotRun(t *testing.T) {
 		page, err := d.api.Pipelines(t.Context(), client.Paging{})
 		return err == nil && len(page.Items) == 7
 	})
-	if _, err := d.api.Pause(t.Context(), "paused", client.PauseRequest{Reason: "maintenance"}); err != nil {
+	if _, err := d.api.Pause(t.Context(), "paused", client.PauseRequest{Asked: client.Asked{Reason: "maintenance"}}); err != nil {
 		t.Fatal(err)
 	}
 	held, err := d.api.Acquire(t.Context(), client.AcquireRequest{Pipeline: "orders", Date: execDay, Worker: "another"})

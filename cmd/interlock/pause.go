@@ -31,7 +31,7 @@ func newPause(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		q := client.PauseRequest{Until: end, HoldSLA: hold, Reason: reason, RequestedBy: a.person()}
+		q := client.PauseRequest{Until: end, HoldSLA: hold, Asked: a.asked(reason)}
 		var raw json.RawMessage
 		if all {
 			ids, err := c.PauseAll(ctx, q, client.Raw(&raw))

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/interlock-go/interlock/internal/api"
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/engine"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/settings"
@@ -50,9 +50,9 @@ func (c *controller) reloadOn(ctx context.Context, signals <-chan os.Signal) {
 }
 
 // reloadCheck reports the last reload, if it failed.
-func (c *controller) reloadCheck() []api.HealthCheck {
+func (c *controller) reloadCheck() []client.HealthCheck {
 	if trouble := c.reloadTrouble.Load(); trouble != nil && *trouble != "" {
-		return []api.HealthCheck{{Name: "reload", Detail: *trouble}}
+		return []client.HealthCheck{{Name: "reload", Detail: *trouble}}
 	}
 	return nil
 }

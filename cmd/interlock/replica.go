@@ -12,7 +12,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/interlock-go/interlock/internal/api"
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/engine"
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -91,18 +91,18 @@ func (c *controller) takeConfig(ctx context.Context, id pipeline.ID) error {
 const mostDifferences = 20
 
 // replicaChecks is what /readyz tells of a controller that is one of several.
-func (c *controller) replicaChecks(h engine.Health) []api.HealthCheck {
-	var checks []api.HealthCheck
+func (c *controller) replicaChecks(h engine.Health) []client.HealthCheck {
+	var checks []client.HealthCheck
 	for _, replica := range slices.Sorted(maps.Keys(h.Elsewhere)) {
-		checks = append(checks, api.HealthCheck{Name: "replica " + replica, OK: true, Detail: plural(h.Elsewhere[replica], "task") + " of jobs that run there wait for it; is it down?"})
+		checks = append(checks, client.HealthCheck{Name: "replica " + replica, OK: true, Detail: plural(h.Elsewhere[replica], "task") + " of jobs that run there wait for it; is it down?"})
 	}
 	differences := c.catalog.Differences()
 	for i, d := range differences {
 		if i == mostDifferences {
-			checks = append(checks, api.HealthCheck{Name: "files", OK: true, Detail: fmt.Sprintf("%d more differ from the active versions", len(differences)-i)})
+			checks = append(checks, client.HealthCheck{Name: "files", OK: true, Detail: fmt.Sprintf("%d more differ from the active versions", len(differences)-i)})
 			break
 		}
-		checks = append(checks, api.HealthCheck{Name: "file of " + string(d.ID), OK: true, Detail: d.Why})
+		checks = append(checks, client.HealthCheck{Name: "file of " + string(d.ID), OK: true, Detail: d.Why})
 	}
 	return checks
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/interlock-go/interlock/internal/api"
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/engine"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/store"
@@ -65,12 +65,12 @@ func (w *storeWatch) announce(ctx context.Context, state, message string, now ti
 }
 
 // storeCheck reports whether the store takes changes from outside.
-func (c *controller) storeCheck() []api.HealthCheck {
+func (c *controller) storeCheck() []client.HealthCheck {
 	if c.store.trouble == nil {
 		return nil
 	}
 	if err := c.store.trouble(); err != nil {
-		return []api.HealthCheck{{Name: "store", Detail: err.Error()}}
+		return []client.HealthCheck{{Name: "store", Detail: err.Error()}}
 	}
-	return []api.HealthCheck{{Name: "store", OK: true, Detail: "accepts writes"}}
+	return []client.HealthCheck{{Name: "store", OK: true, Detail: "accepts writes"}}
 }

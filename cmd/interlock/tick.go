@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/api"
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/document"
@@ -102,18 +103,18 @@ func (c *controller) health(ctx context.Context) api.Health {
 	ctx, cancel := context.WithTimeout(ctx, healthLimit)
 	defer cancel()
 	h := c.engine.Health(ctx, c.file.Watchdog.Interval.D())
-	keepsUp := api.HealthCheck{Name: "engine", OK: h.Ready, Detail: "feed and timers keep up"}
+	keepsUp := client.HealthCheck{Name: "engine", OK: h.Ready, Detail: "feed and timers keep up"}
 	if len(h.Why) > 0 {
 		keepsUp.Detail = strings.Join(h.Why, "; ")
 	}
 	// A store that takes no changes comes first: it is why timers are late.
-	checks := append(c.storeCheck(), keepsUp, api.HealthCheck{
+	checks := append(c.storeCheck(), keepsUp, client.HealthCheck{
 		Name: "feed", OK: true, Detail: fmt.Sprintf("%d changes to handle, the oldest from %s ago", h.FeedBacklog, h.FeedLag.Round(time.Millisecond)),
 	})
 	h.Ready = h.Ready && checks[0].OK
 	for part, f := range h.Failures {
-		failure := api.HealthCheck{Name: part, Detail: fmt.Sprintf("last failed at %s: %s", period.Stamp(f.At), f.Error)}
-		if i := slices.IndexFunc(checks, func(c api.HealthCheck) bool { return c.Name == part }); i >= 0 {
+		failure := client.HealthCheck{Name: part, Detail: fmt.Sprintf("last failed at %s: %s", period.Stamp(f.At), f.Error)}
+		if i := slices.IndexFunc(checks, func(c client.HealthCheck) bool { return c.Name == part }); i >= 0 {
 			checks[i].OK = false
 			checks[i].Detail += "; " + failure.Detail
 		} else {
@@ -126,20 +127,20 @@ func (c *controller) health(ctx context.Context) api.Health {
 	checks = append(checks, c.archive.check(ctx)...)
 	checks = append(checks, c.reloadCheck()...)
 	for _, t := range c.catalog.Troubles() {
-		checks = append(checks, api.HealthCheck{Name: "files", Detail: fmt.Sprintf("degraded since %s: %s", period.Stamp(t.Since), t.Message)})
+		checks = append(checks, client.HealthCheck{Name: "files", Detail: fmt.Sprintf("degraded since %s: %s", period.Stamp(t.Since), t.Message)})
 	}
 	for _, b := range c.catalog.Current().Broken() {
-		checks = append(checks, api.HealthCheck{Name: "pipeline " + string(b.ID), OK: true, Detail: "degraded: " + b.Problem})
+		checks = append(checks, client.HealthCheck{Name: "pipeline " + string(b.ID), OK: true, Detail: "degraded: " + b.Problem})
 	}
 	return api.Health{Ready: h.Ready, Checks: checks}
 }
 
 // waitingCalls reports attempts that cannot call their job's target because all workers for that are taken.
-func (c *controller) waitingCalls(h engine.Health) []api.HealthCheck {
-	var checks []api.HealthCheck
+func (c *controller) waitingCalls(h engine.Health) []client.HealthCheck {
+	var checks []client.HealthCheck
 	for _, jobType := range slices.Sorted(maps.Keys(h.Waiting)) {
 		n := h.Waiting[jobType]
-		check := api.HealthCheck{Name: jobType + " calls", OK: true, Detail: fmt.Sprintf("%d waiting: the targets of earlier calls are slow to answer", n)}
+		check := client.HealthCheck{Name: jobType + " calls", OK: true, Detail: fmt.Sprintf("%d waiting: the targets of earlier calls are slow to answer", n)}
 		if jobType == "" {
 			check.Name = "blocking starts"
 			check.Detail = fmt.Sprintf("%d waiting: %d in progress; raise engine.blockingStarts to allow more", n, c.file.Engine.BlockingStarts)
@@ -152,7 +153,7 @@ func (c *controller) waitingCalls(h engine.Health) []api.HealthCheck {
 }
 
 // failingTasks reports tasks that keep failing. The others are not held up by them, so the controller is still ready.
-func failingTasks(h engine.Health) []api.HealthCheck {
+func failingTasks(h engine.Health) []client.HealthCheck {
 	if len(h.Failing) == 0 {
 		return nil
 	}
@@ -161,7 +162,7 @@ func failingTasks(h engine.Health) []api.HealthCheck {
 	if n := len(h.Failing); n > 1 {
 		count = fmt.Sprintf("%d tasks are failing and are", n)
 	}
-	return []api.HealthCheck{{Name: "failing tasks", OK: true, Detail: fmt.Sprintf("%s retried later; %s, due since %s, has failed %d times in a row: %s",
+	return []client.HealthCheck{{Name: "failing tasks", OK: true, Detail: fmt.Sprintf("%s retried later; %s, due since %s, has failed %d times in a row: %s",
 		count, t.ID, period.Stamp(t.Due), t.Failures, t.Error)}}
 }
 

@@ -10,23 +10,11 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/notify"
 	"github.com/interlock-go/interlock/internal/store"
 )
-
-// AlertRoute says which events go where. The first that fits an event decides.
-type AlertRoute struct {
-	Name      string            `json:"name"`
-	Types     []string          `json:"types" doc:"Event types; empty: all."`
-	Severity  *string           `json:"severity" enum:"info,warning,critical" doc:"This severity and above; null: any, if types are named."`
-	Pipelines []string          `json:"pipelines" doc:"Patterns of ids; empty: all."`
-	Owners    []string          `json:"owners" doc:"Patterns of owners; empty: all."`
-	Tags      map[string]string `json:"tags" doc:"Tags that the pipeline must have."`
-	Sinks     []string          `json:"sinks" doc:"Where they go; empty: nowhere."`
-	GroupBy   []string          `json:"groupBy" doc:"The fields that define a group; a burst of a group is sent as one alert."`
-	Interval  *string           `json:"interval" doc:"The least time between two alerts of one group; null if each event is sent individually."`
-}
 
 // DeadLetter is an alert that a sink would not take.
 type DeadLetter struct {
@@ -39,32 +27,10 @@ type DeadLetter struct {
 	At     time.Time  `json:"at" doc:"When it was given up."`
 }
 
-// RetryRequest says which dead letters are sent again, or discarded.
-type RetryRequest struct {
-	Sink string   `json:"sink,omitempty" doc:"Only those of this sink."`
-	IDs  []string `json:"ids,omitempty" maxItems:"1000" doc:"The ids of their events."`
-	All  bool     `json:"all,omitempty" doc:"All dead letters; required if ids is empty."`
-}
-
-// Retried is what became of a dead letter that was sent again.
-type Retried struct {
-	Sink  string  `json:"sink"`
-	ID    string  `json:"id" doc:"The event's."`
-	Sent  bool    `json:"sent" doc:"The sink accepted it; it is no longer a dead letter."`
-	Error *string `json:"error" doc:"Why not."`
-}
-
 // TestRequest asks for a sample.
 type TestRequest struct {
 	Route       string `json:"route" minLength:"1" doc:"The route's name."`
 	RequestedBy string `json:"requestedBy,omitempty" maxLength:"200" doc:"Who asks, named in the sample."`
-}
-
-// Tested is what a sink said to a sample.
-type Tested struct {
-	Sink  string  `json:"sink"`
-	Sent  bool    `json:"sent" doc:"The sink accepted it."`
-	Error *string `json:"error" doc:"Why not."`
 }
 
 func (a *API) alertRoutes(h huma.API) {
@@ -83,8 +49,8 @@ func (a *API) alertRoutes(h huma.API) {
 	register(h, test, a.testRoute)
 }
 
-// query is the dead letters that are asked for.
-func (q RetryRequest) query() (notify.DeadQuery, *Problem) {
+// deadQuery is the dead letters that are asked for.
+func deadQuery(q client.RetryRequest) (notify.DeadQuery, *Problem) {
 	if (len(q.IDs) > 0) == q.All {
 		return notify.DeadQuery{}, badRequest("say which dead letters: give ids, or all: true").at("body.ids", "either ids or all")
 	}
@@ -110,16 +76,16 @@ func (a *API) silenced(ctx context.Context) (func(event.Event) string, error) {
 	return a.alerts.Silenced(ctx)
 }
 
-func (a *API) listRoutes(ctx context.Context, _ *struct{}) (*output[List[AlertRoute]], error) {
+func (a *API) listRoutes(ctx context.Context, _ *struct{}) (*output[List[client.AlertRoute]], error) {
 	n, err := a.notifier(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return answer(List[AlertRoute]{Items: views(n.Routes(), routeView)}), nil
+	return answer(List[client.AlertRoute]{Items: views(n.Routes(), routeView)}), nil
 }
 
-func routeView(r notify.Route) AlertRoute {
-	v := AlertRoute{
+func routeView(r notify.Route) client.AlertRoute {
+	v := client.AlertRoute{
 		Name: r.Name, Types: views(r.Types, func(t event.Type) string { return string(t) }), Severity: text(r.Severity),
 		Pipelines: append([]string{}, r.Pipelines...), Owners: append([]string{}, r.Owners...), Tags: map[string]string{},
 		Sinks: append([]string{}, r.Sinks...), GroupBy: views(r.GroupBy, func(f notify.Field) string { return string(f) }),
@@ -152,12 +118,12 @@ func deadView(d store.DeadLetter) DeadLetter {
 	return DeadLetter{Sink: d.Sink, Event: Event{event: d.Event}, Count: max(d.Count, 1), Since: instant(d.Since), Reason: d.Reason, Tries: d.Tries, At: d.At.UTC()}
 }
 
-func (a *API) retryDead(ctx context.Context, in *struct{ Body RetryRequest }) (*output[List[Retried]], error) {
+func (a *API) retryDead(ctx context.Context, in *struct{ Body client.RetryRequest }) (*output[List[client.Retried]], error) {
 	n, err := a.notifier(ctx)
 	if err != nil {
 		return nil, err
 	}
-	q, p := in.Body.query()
+	q, p := deadQuery(in.Body)
 	if p != nil {
 		return nil, p
 	}
@@ -165,17 +131,17 @@ func (a *API) retryDead(ctx context.Context, in *struct{ Body RetryRequest }) (*
 	if err != nil {
 		return nil, err
 	}
-	return answer(List[Retried]{Items: views(done, func(r notify.Retried) Retried {
-		return Retried{Sink: r.Letter.Sink, ID: r.Letter.Event.ID, Sent: r.Error == "", Error: text(r.Error)}
+	return answer(List[client.Retried]{Items: views(done, func(r notify.Retried) client.Retried {
+		return client.Retried{Sink: r.Letter.Sink, ID: r.Letter.Event.ID, Sent: r.Error == "", Error: text(r.Error)}
 	})}), nil
 }
 
-func (a *API) discardDead(ctx context.Context, in *struct{ Body RetryRequest }) (*output[List[DeadLetter]], error) {
+func (a *API) discardDead(ctx context.Context, in *struct{ Body client.RetryRequest }) (*output[List[DeadLetter]], error) {
 	n, err := a.notifier(ctx)
 	if err != nil {
 		return nil, err
 	}
-	q, p := in.Body.query()
+	q, p := deadQuery(in.Body)
 	if p != nil {
 		return nil, p
 	}
@@ -186,13 +152,12 @@ func (a *API) discardDead(ctx context.Context, in *struct{ Body RetryRequest }) 
 	return answer(List[DeadLetter]{Items: views(gone, deadView)}), nil
 }
 
-func (a *API) testRoute(ctx context.Context, in *struct{ Body TestRequest }) (*output[List[Tested]], error) {
+func (a *API) testRoute(ctx context.Context, in *struct{ Body TestRequest }) (*output[List[client.Tested]], error) {
 	n, err := a.notifier(ctx)
 	if err != nil {
 		return nil, err
 	}
-	asked := Asked{RequestedBy: in.Body.RequestedBy}
-	said, err := n.Test(ctx, in.Body.Route, asked.by(ctx), a.now())
+	said, err := n.Test(ctx, in.Body.Route, askedBy(ctx, &client.Asked{RequestedBy: in.Body.RequestedBy}), a.now())
 	if errors.Is(err, notify.ErrNoRoute) {
 		names := views(n.Routes(), func(r notify.Route) string { return r.Name })
 		return nil, problem(http.StatusNotFound, plainKind, "there is no alert route %.60q; there are %s", in.Body.Route, strings.Join(names, ", "))
@@ -200,7 +165,7 @@ func (a *API) testRoute(ctx context.Context, in *struct{ Body TestRequest }) (*o
 	if err != nil {
 		return nil, err
 	}
-	return answer(List[Tested]{Items: views(said, func(t notify.Tested) Tested {
-		return Tested{Sink: t.Sink, Sent: t.Error == "", Error: text(t.Error)}
+	return answer(List[client.Tested]{Items: views(said, func(t notify.Tested) client.Tested {
+		return client.Tested{Sink: t.Sink, Sent: t.Error == "", Error: text(t.Error)}
 	})}), nil
 }

@@ -4,32 +4,14 @@ import (
 	"context"
 	"time"
 
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/attention"
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// Attention is one thing that needs a person.
-type Attention struct {
-	Code     string     `json:"code" enum:"held,status-unread,failed,exhausted,overdue,missing,rejected,degraded,undelivered,paused" doc:"Of an open run: held, status-unread. Of the last run that ended: failed, exhausted. Of a deadline that has passed: overdue. Of a missed period: missing. Of a file: rejected, degraded. Of a sink: undelivered. Of a pause of a day or longer: paused."`
-	Severity string     `json:"severity" enum:"critical,warning,info"`
-	Pipeline *string    `json:"pipeline" doc:"null if it is about the server."`
-	Schedule *string    `json:"schedule" doc:"Of the run; null if it is about none."`
-	Date     *string    `json:"date" doc:"Of the run; null if it is about none."`
-	Since    *time.Time `json:"since" doc:"null if unknown."`
-	Reason   string     `json:"reason" doc:"One line, in UTC."`
-	Why      Reason     `json:"why" doc:"The same with its parameters."`
-	Action   Action     `json:"action" doc:"What to do."`
-}
-
-// Action is what to do, for programs and for people.
-type Action struct {
-	Code    string `json:"code" enum:"job-complete,rerun,trigger,backfill,explain,fix-file,retry-alerts,resume,none"`
-	Command string `json:"command" doc:"A command line; TEXT and a|b are for the reader to fill in."`
-}
-
 // AttentionList is everything that needs a person.
 type AttentionList struct {
-	List[Attention]
+	List[client.Attention]
 	At     time.Time      `json:"at" doc:"The server's time."`
 	Total  int            `json:"total" doc:"How many there are on all pages."`
 	Counts map[string]int `json:"counts" doc:"How many there are of each code."`
@@ -77,29 +59,29 @@ func (a *API) needs(ctx context.Context, only pipeline.ID, now time.Time) ([]att
 	return attention.List(ctx, attention.Sources{Store: a.store.records, Catalog: a.catalog}, only, now)
 }
 
-func attentionView(i attention.Item) Attention {
-	return Attention{
+func attentionView(i attention.Item) client.Attention {
+	return client.Attention{
 		Code: string(i.Kind), Severity: string(i.Severity), Pipeline: text(i.Pipeline), Schedule: text(i.Schedule), Date: date(i.Period),
 		Since: instant(i.Since), Reason: i.Reason.String(), Why: reasonView(i.Reason), Action: actionView(i.Action),
 	}
 }
 
-func actionView(a attention.Action) Action {
+func actionView(a attention.Action) client.Action {
 	if a.Code == "" {
-		return Action{Code: "none"}
+		return client.Action{Code: "none"}
 	}
-	return Action{Code: a.Code, Command: a.Command}
+	return client.Action{Code: a.Code, Command: a.Command}
 }
 
 // attentions groups what needs a person by pipeline.
-type attentions map[pipeline.ID][]Attention
+type attentions map[pipeline.ID][]client.Attention
 
 // of lists that of one pipeline; [] if nothing does.
-func (all attentions) of(id pipeline.ID) []Attention {
+func (all attentions) of(id pipeline.ID) []client.Attention {
 	if list := all[id]; list != nil {
 		return list
 	}
-	return []Attention{}
+	return []client.Attention{}
 }
 
 func (a *API) attentions(ctx context.Context, only pipeline.ID) (attentions, error) {

@@ -11,27 +11,10 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/audit"
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
-
-// AuditEntry is one action of the audit record.
-type AuditEntry struct {
-	ID          string         `json:"id"`
-	At          time.Time      `json:"at"`
-	Actor       string         `json:"actor" doc:"The token, certificate or user; local if the server requires none, server for its own actions."`
-	Role        *string        `json:"role" doc:"The actor's role."`
-	RequestedBy *string        `json:"requestedBy" doc:"The person, as the client named them."`
-	Remote      *string        `json:"remote" doc:"The address of the client."`
-	RequestID   *string        `json:"requestId" doc:"The request's id, as in the server's log."`
-	Action      string         `json:"action" doc:"The operation, such as trigger, pause, login or config."`
-	Pipeline    *string        `json:"pipeline"`
-	Subject     *string        `json:"subject" doc:"What else it is about, such as a run."`
-	Reason      *string        `json:"reason"`
-	Parameters  map[string]any `json:"parameters" doc:"The parameters of the request, such as force: true."`
-	Outcome     *string        `json:"outcome" doc:"done, refused or failed; null if the server stopped before it was known."`
-	Error       *string        `json:"error" doc:"Why it was refused, or the error."`
-}
 
 type auditInput struct {
 	Paging
@@ -49,7 +32,7 @@ func (a *API) auditRoutes(h huma.API) {
 	register(h, rt, a.listAudit)
 }
 
-func (a *API) listAudit(ctx context.Context, in *auditInput) (*output[List[AuditEntry]], error) {
+func (a *API) listAudit(ctx context.Context, in *auditInput) (*output[List[client.AuditEntry]], error) {
 	if a.auditor == nil {
 		return nil, problem(http.StatusNotFound, plainKind, "this server has no audit record")
 	}
@@ -76,8 +59,8 @@ func (a *API) listAudit(ctx context.Context, in *auditInput) (*output[List[Audit
 	return answer(list(page, func(audit.Entry) bool { return true }, auditView)), nil
 }
 
-func auditView(e audit.Entry) AuditEntry {
-	v := AuditEntry{
+func auditView(e audit.Entry) client.AuditEntry {
+	v := client.AuditEntry{
 		ID: e.ID, At: e.At.UTC(), Actor: e.Actor, Role: text(e.Role), RequestedBy: text(e.RequestedBy), Remote: text(e.Remote), RequestID: text(e.Request),
 		Action: e.Action, Pipeline: text(e.Pipeline), Subject: text(e.Subject), Reason: text(e.Reason), Parameters: e.Parameters,
 		Outcome: text(e.Outcome), Error: text(e.Error),

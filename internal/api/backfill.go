@@ -4,35 +4,20 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/router"
 )
 
-// BackfillRequest runs all periods of a stretch of time.
-type BackfillRequest struct {
-	From        string `json:"from" doc:"The first period."`
-	To          string `json:"to" doc:"The last period, included."`
-	OnlyMissing bool   `json:"onlyMissing,omitempty" doc:"Skip periods that have a run, in any state."`
-	DryRun      bool   `json:"dryRun,omitempty" doc:"Only list the actions."`
-	Asked
-}
-
-// Backfilled is what became, or would become, of one period.
-type Backfilled struct {
-	Date   string  `json:"date"`
-	Action string  `json:"action" enum:"open,rerun,skip"`
-	Reason *string `json:"reason" doc:"Why it is left alone."`
-}
-
 func (a *API) backfill(ctx context.Context, in *struct {
 	Once
 	OfPipeline
-	Body BackfillRequest
+	Body client.BackfillRequest
 },
-) (*output[List[Backfilled]], error) {
+) (*output[List[client.Backfilled]], error) {
 	id := pipeline.ID(in.ID)
 	q := router.BackfillRequest{
-		ID: in.id(ctx), Pipeline: id, By: in.Body.by(ctx), Reason: in.Body.why(), OnlyMissing: in.Body.OnlyMissing, DryRun: in.Body.DryRun,
+		ID: in.id(ctx), Pipeline: id, By: askedBy(ctx, &in.Body.Asked), Reason: askedWhy(&in.Body.Asked), OnlyMissing: in.Body.OnlyMissing, DryRun: in.Body.DryRun,
 	}
 	var p *Problem
 	if q.From, p = parsePeriod("body.from", in.Body.From); p != nil {
@@ -73,8 +58,8 @@ func opens(done []router.Backfilled) (n int) {
 }
 
 // backfillAnswer is the answer to a backfill.
-func backfillAnswer(done []router.Backfilled) (*output[List[Backfilled]], *Problem) {
-	return answer(List[Backfilled]{Items: views(done, func(b router.Backfilled) Backfilled {
-		return Backfilled{Date: b.Period.String(), Action: string(b.Action), Reason: text(b.Reason)}
+func backfillAnswer(done []router.Backfilled) (*output[List[client.Backfilled]], *Problem) {
+	return answer(List[client.Backfilled]{Items: views(done, func(b router.Backfilled) client.Backfilled {
+		return client.Backfilled{Date: b.Period.String(), Action: string(b.Action), Reason: text(b.Reason)}
 	})}), nil
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -30,7 +31,7 @@ type BatchItem struct {
 type BatchWritten struct {
 	Pipeline string `json:"pipeline"`
 	Key      string `json:"key" doc:"The sensor's key, without its period."`
-	Written
+	client.Written
 }
 
 // putSensors takes many readings, all of them or none. The error names the first that is wrong.
@@ -74,7 +75,7 @@ func (a *API) putSensors(ctx context.Context, in *batchInput) (*output[List[Batc
 		r := writes[i].Reading
 		out.Items[i] = BatchWritten{
 			Pipeline: string(writes[i].Pipeline), Key: string(r.Key),
-			Written: Written{Version: put.Version, UpdatedAt: put.UpdatedAt.UTC(), Date: date(r.Period)},
+			Written: client.Written{Version: put.Version, UpdatedAt: put.UpdatedAt.UTC(), Date: date(r.Period)},
 		}
 	}
 	return answer(out), nil

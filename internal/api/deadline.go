@@ -4,31 +4,14 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/sla"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Deadline is one row of the ledger.
-type Deadline struct {
-	Pipeline string     `json:"pipeline"`
-	Schedule string     `json:"schedule"`
-	Date     string     `json:"date"`
-	Kind     string     `json:"kind" enum:"absolute,relative" doc:"relative: it counts from the first reading of the start condition."`
-	State    string     `json:"state" enum:"ARMED,MET,BREACHED,CANCELLED"`
-	WarnAt   *time.Time `json:"warnAt"`
-	BreachAt time.Time  `json:"breachAt"`
-	Warned   bool       `json:"warned"`
-	Critical bool       `json:"critical"`
-	ArmedAt  time.Time  `json:"armedAt"`
-	ClosedAt *time.Time `json:"closedAt"`
-	DoneAt   *time.Time `json:"doneAt" doc:"When the run completed, even if after the breach."`
-	Reason   *string    `json:"reason" doc:"Why it was cancelled."`
-}
-
-func deadlineView(d store.Deadline) Deadline {
-	return Deadline{
+func deadlineView(d store.Deadline) client.Deadline {
+	return client.Deadline{
 		Pipeline: string(d.Key.Pipeline), Schedule: string(d.Key.Schedule), Date: d.Key.Period.String(), Kind: string(d.Kind), State: string(d.State),
 		WarnAt: instant(d.WarnAt), BreachAt: d.BreachAt.UTC(), Warned: d.Warned, Critical: d.Critical, ArmedAt: d.ArmedAt.UTC(),
 		ClosedAt: instant(d.ClosedAt), DoneAt: instant(d.DoneAt), Reason: text(d.Reason),
@@ -43,7 +26,7 @@ type deadlinesInput struct {
 	To       string `query:"to" doc:"Only those that breach before this instant; likewise."`
 }
 
-func (a *API) listDeadlines(ctx context.Context, in *deadlinesInput) (*output[List[Deadline]], error) {
+func (a *API) listDeadlines(ctx context.Context, in *deadlinesInput) (*output[List[client.Deadline]], error) {
 	who := whoOf(ctx)
 	id, p := parseID(who, in.Pipeline)
 	if p != nil {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -15,22 +16,13 @@ import (
 
 // ConfigFile is one file that the server reads, and what there is to say about it.
 type ConfigFile struct {
-	File       string        `json:"file"`
-	Kind       string        `json:"kind" enum:"pipeline,calendar,archetype,source"`
-	State      string        `json:"state" enum:"in force,refused,read,missing" doc:"in force: this version of the pipeline or source is active; refused: it has errors, and the last good version, if there is one, is active; read: a calendar or archetype, used by the pipelines that name it; missing: it can no longer be read, and the active version stays active."`
-	Pipeline   *string       `json:"pipeline" doc:"The pipeline that it describes; null if unknown."`
-	Version    *string       `json:"version" doc:"The pipeline's active version: its last good one."`
-	AcceptedAt *time.Time    `json:"acceptedAt" doc:"When that was accepted."`
-	Problems   []FileProblem `json:"problems" doc:"In the order of the file, warnings included."`
-}
-
-// FileProblem is something wrong at a place in a file.
-type FileProblem struct {
-	Line     int    `json:"line"`
-	Column   int    `json:"column"`
-	Path     string `json:"path" doc:"The key it is about."`
-	Message  string `json:"message" doc:"The problem and the fix."`
-	Severity string `json:"severity" enum:"error,warning"`
+	File       string               `json:"file"`
+	Kind       string               `json:"kind" enum:"pipeline,calendar,archetype,source"`
+	State      string               `json:"state" enum:"in force,refused,read,missing" doc:"in force: this version of the pipeline or source is active; refused: it has errors, and the last good version, if there is one, is active; read: a calendar or archetype, used by the pipelines that name it; missing: it can no longer be read, and the active version stays active."`
+	Pipeline   *string              `json:"pipeline" doc:"The pipeline that it describes; null if unknown."`
+	Version    *string              `json:"version" doc:"The pipeline's active version: its last good one."`
+	AcceptedAt *time.Time           `json:"acceptedAt" doc:"When that was accepted."`
+	Problems   []client.FileProblem `json:"problems" doc:"In the order of the file, warnings included."`
 }
 
 func (a *API) listFiles(ctx context.Context, in *Paging) (*output[List[ConfigFile]], error) {
@@ -61,11 +53,11 @@ func (a *API) listFiles(ctx context.Context, in *Paging) (*output[List[ConfigFil
 }
 
 // acceptRemoval removes the pipelines whose files were lost at once.
-func (a *API) acceptRemoval(ctx context.Context, in *struct{ Body *Asked }) (*output[List[string]], error) {
+func (a *API) acceptRemoval(ctx context.Context, in *struct{ Body *client.Asked }) (*output[List[string]], error) {
 	if p := forAll(ctx); p != nil {
 		return nil, p
 	}
-	ids, err := a.acceptance(ctx, in.Body.by(ctx), in.Body.why(), a.now())
+	ids, err := a.acceptance(ctx, askedBy(ctx, in.Body), askedWhy(in.Body), a.now())
 	if errors.Is(err, catalog.ErrNothingLost) {
 		return nil, problem(http.StatusConflict, refused, "%v; with several replicas, use the one that reports it", err)
 	}
@@ -75,8 +67,8 @@ func (a *API) acceptRemoval(ctx context.Context, in *struct{ Body *Asked }) (*ou
 	return answer(names(ids)), nil
 }
 
-func problemView(p document.Problem) FileProblem {
-	return FileProblem{Line: p.Line, Column: p.Column, Path: p.Path, Message: p.Message, Severity: string(p.Severity)}
+func problemView(p document.Problem) client.FileProblem {
+	return client.FileProblem{Line: p.Line, Column: p.Column, Path: p.Path, Message: p.Message, Severity: string(p.Severity)}
 }
 
 func fileView(f catalog.File, row store.Pipeline) ConfigFile {
@@ -87,7 +79,7 @@ func fileView(f catalog.File, row store.Pipeline) ConfigFile {
 	switch {
 	case f.Missing != "":
 		v.State = "missing"
-		v.Problems = append(v.Problems, FileProblem{Line: 1, Column: 1, Message: f.Missing, Severity: string(document.Error)})
+		v.Problems = append(v.Problems, client.FileProblem{Line: 1, Column: 1, Message: f.Missing, Severity: string(document.Error)})
 	case f.Refused:
 		v.State = "refused"
 	case f.Kind != catalog.PipelineFile && f.Kind != catalog.SourceFile:

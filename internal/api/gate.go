@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/period"
@@ -15,51 +16,6 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
-
-// Gate is the answer to "may I run?".
-type Gate struct {
-	Pipeline string `json:"pipeline"`
-	Date     string `json:"date" doc:"The period that was asked about."`
-	Turn
-	At                time.Time    `json:"at"`
-	Open              bool         `json:"open" doc:"A start is allowed now: nothing is in blockedBy."`
-	Outcome           string       `json:"outcome" enum:"pass,fail,unknown" doc:"What the rules alone say."`
-	BlockedBy         []StartBlock `json:"blockedBy" doc:"Why no start is allowed now, most important first; empty if one is."`
-	StartCondition    Maybe[Rule]  `json:"startCondition" doc:"null without one. Under cron it is one of the rules, too."`
-	Rules             []Rule       `json:"rules"`
-	PreferUntil       *time.Time   `json:"preferUntil" doc:"When preferred rules cease to close the gate; null without such rules."`
-	Degraded          []string     `json:"degraded" doc:"The preferred rules that do not pass and without which the gate is open."`
-	OpensAt           *time.Time   `json:"opensAt" doc:"When a closed gate opens if its data stays as it is; null if time alone does not open it."`
-	Run               Maybe[Run]   `json:"run" doc:"The run of that period; null if there is none."`
-	RetryAfterSeconds *int64       `json:"retryAfterSeconds" doc:"When to ask again; null while a start is allowed, or if asking again is pointless."`
-}
-
-// StartBlock is one reason why no start is allowed now.
-type StartBlock struct {
-	Code   string     `json:"code" enum:"excluded,paused,dry-run,not-offered,not-due,start-condition,start-deadline,rules,max-active,running,held,completed,ended"`
-	Reason string     `json:"reason" doc:"The reason as a sentence, with what would change it."`
-	Said   Reason     `json:"said" doc:"The same sentence in parts."`
-	Until  *time.Time `json:"until" doc:"When it ends automatically; null if unknown."`
-}
-
-// Rule is the report on one rule.
-type Rule struct {
-	Key              string     `json:"key"`
-	Check            string     `json:"check"`
-	Field            *string    `json:"field"`
-	Needs            any        `json:"needs" doc:"What the field is compared with."`
-	From             *string    `json:"from" doc:"The other pipeline whose sensor is read."`
-	Level            string     `json:"level" enum:"required,preferred,advisory" doc:"A preferred rule closes the gate only until preferUntil."`
-	Time             *string    `json:"time" doc:"settled and over in words; null without."`
-	Group            *string    `json:"group" doc:"Its position in a group, as text."`
-	Outcome          string     `json:"outcome" enum:"pass,fail,unknown" doc:"Of the rule itself."`
-	EffectiveOutcome string     `json:"effectiveOutcome" enum:"pass,fail,unknown" doc:"After every not around the rule: what it contributes to the gate."`
-	Value            any        `json:"value" doc:"The value seen; null if there was none."`
-	Reason           string     `json:"reason"`
-	Version          *int64     `json:"version" doc:"Of the reading that was seen."`
-	UpdatedAt        *time.Time `json:"updatedAt" doc:"When the reading was written."`
-	Source           *string    `json:"source" doc:"Who wrote it, if known."`
-}
 
 // OfPeriod is a pipeline and one of its periods.
 type OfPeriod struct {
@@ -73,7 +29,7 @@ type gateInput struct {
 	Wait string `query:"wait" doc:"Hold the request until a start is allowed, never will be, or another has started the job, and at most this long: a duration such as 30s, at most 60s."`
 }
 
-func (a *API) getGate(ctx context.Context, in *gateInput) (*output[Gate], error) {
+func (a *API) getGate(ctx context.Context, in *gateInput) (*output[client.Gate], error) {
 	e, p := a.entry(ctx, pipeline.ID(in.ID))
 	if p != nil {
 		return nil, p
@@ -90,7 +46,7 @@ func (a *API) getGate(ctx context.Context, in *gateInput) (*output[Gate], error)
 		date = e.Schedule.PeriodAt(a.now())
 	}
 	out, err := a.gateView(ctx, e, date)
-	if err == nil && wait > 0 && !out.endsWait(blockCode(out)) {
+	if err == nil && wait > 0 && !endsWait(out, blockCode(out)) {
 		out, err = a.awaitGate(ctx, e, date, out, wait)
 	}
 	if err != nil {
@@ -100,31 +56,31 @@ func (a *API) getGate(ctx context.Context, in *gateInput) (*output[Gate], error)
 }
 
 // gateView is what the gate of a period shows now.
-func (a *API) gateView(ctx context.Context, e *catalog.Entry, date period.Period) (Gate, error) {
+func (a *API) gateView(ctx context.Context, e *catalog.Entry, date period.Period) (client.Gate, error) {
 	now := a.now()
 	s, err := a.situation(ctx, e, date)
 	if err != nil {
-		return Gate{}, err
+		return client.Gate{}, err
 	}
 	ask, err := gate.Ask(ctx, a.store, s, now)
 	if err != nil {
-		return Gate{}, err
+		return client.Gate{}, err
 	}
-	out := Gate{
-		Pipeline: string(e.ID), Date: date.String(), Turn: turnOf(e, date, s.Run.Status.Open(), now), At: now.UTC(), Open: ask.Allowed(), Outcome: ask.Verdict.Outcome.String(), Rules: []Rule{},
+	out := client.Gate{
+		Pipeline: string(e.ID), Date: date.String(), Turn: turnOf(e, date, s.Run.Status.Open(), now), At: now.UTC(), Open: ask.Allowed(), Outcome: ask.Verdict.Outcome.String(), Rules: []client.Rule{},
 		PreferUntil: instant(ask.PreferUntil), Degraded: append([]string{}, ask.Degraded...), OpensAt: instant(ask.OpensAt),
-		BlockedBy: views(ask.Blocks, func(b gate.Block) StartBlock {
-			return StartBlock{Code: string(b.Code), Reason: b.Reason.String(), Said: reasonView(b.Reason), Until: instant(b.Until)}
+		BlockedBy: views(ask.Blocks, func(b gate.Block) client.StartBlock {
+			return client.StartBlock{Code: string(b.Code), Reason: b.Reason.String(), Said: reasonView(b.Reason), Until: instant(b.Until)}
 		}),
 	}
 	for i, leaf := range ask.Leaves() {
 		out.Rules = append(out.Rules, liveRule(leaf, ask.Verdict.Leaves[i], now))
 	}
 	if ask.Start != nil {
-		out.StartCondition = some(liveRule(gate.SeenLeaf(*ask.Start), *ask.Start, now))
+		out.StartCondition = new(liveRule(gate.SeenLeaf(*ask.Start), *ask.Start, now))
 	}
 	if s.Run.Status != "" {
-		out.Run = some(a.runView(s.Run))
+		out.Run = new(a.runView(s.Run))
 	}
 	if wait := ask.RetryAfter(e.Interval, now); wait > 0 {
 		seconds := int64(math.Ceil(wait.Seconds()))
@@ -167,7 +123,7 @@ func (a *API) situation(ctx context.Context, e *catalog.Entry, date period.Perio
 }
 
 // liveRule is the report on a rule at this moment.
-func liveRule(leaf store.SeenLeaf, seen rule.Leaf, now time.Time) Rule {
+func liveRule(leaf store.SeenLeaf, seen rule.Leaf, now time.Time) client.Rule {
 	r := ruleView(leaf)
 	if seen.Age >= 0 {
 		r.Version, r.UpdatedAt = number(seen.Version), instant(now.Add(-seen.Age))
@@ -182,7 +138,7 @@ func number(n int64) *int64 {
 	return &n
 }
 
-func ruleView(leaf store.SeenLeaf) Rule {
+func ruleView(leaf store.SeenLeaf) client.Rule {
 	level := rule.Required
 	switch {
 	case leaf.Advisory:
@@ -190,7 +146,7 @@ func ruleView(leaf store.SeenLeaf) Rule {
 	case leaf.Preferred:
 		level = rule.Preferred
 	}
-	return Rule{
+	return client.Rule{
 		Key: leaf.Key, Check: string(leaf.Check), Field: text(leaf.Field), Needs: leaf.Needs, From: text(leaf.From), Level: string(level), Time: text(leaf.Time),
 		Group: text(leaf.Group), Outcome: leaf.Outcome.String(), EffectiveOutcome: leaf.Outcome.In(leaf.Negated).String(), Value: leaf.Value, Reason: leaf.Reason,
 	}

@@ -195,7 +195,7 @@ func (a *API) node(ctx context.Context, id pipeline.ID, distance int) (Node, err
 	if err != nil {
 		return n, fmt.Errorf("read pipeline %s: %w", id, err)
 	}
-	n.State = a.stateOf(row)
+	n.State = string(a.stateOf(row))
 	last, err := a.store.Runs(ctx, store.RunQuery{Pipeline: id, Limit: 1})
 	if err != nil {
 		return n, fmt.Errorf("read runs of %s: %w", id, err)

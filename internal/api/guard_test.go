@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/api"
 )
 
@@ -124,7 +125,7 @@ func TestHealthAndReadiness(t *testing.T) {
 	ready := true
 	w := newWorld(t, withTokens, func(d *api.Deps) {
 		d.Health = func(context.Context) api.Health {
-			return api.Health{Ready: ready, Checks: []api.HealthCheck{{Name: "store", OK: true}, {Name: "feed", OK: ready, Detail: "3m behind"}}}
+			return api.Health{Ready: ready, Checks: []client.HealthCheck{{Name: "store", OK: true}, {Name: "feed", OK: ready, Detail: "3m behind"}}}
 		}
 	})
 	if got := w.get("/healthz").object(200); got["status"] != "ok" {

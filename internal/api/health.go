@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+
+	"github.com/interlock-go/interlock/client"
 )
 
 // Health is how the controller is.
 type Health struct {
 	Ready  bool
-	Checks []HealthCheck
+	Checks []client.HealthCheck
 }
 
 // Why joins the details of the checks that failed.
@@ -23,23 +25,10 @@ func (h Health) Why() string {
 	return strings.Join(why, "; ")
 }
 
-// HealthCheck is one thing that the controller needs in order to do its work.
-type HealthCheck struct {
-	Name   string `json:"name" doc:"The check: store, feed, timers, watchdog, files."`
-	OK     bool   `json:"ok" doc:"Whether it is as it should be."`
-	Detail string `json:"detail" doc:"How it is, for people."`
-}
-
-// Readiness is the answer of /readyz while the controller is ready.
-type Readiness struct {
-	Status string        `json:"status" doc:"ready"`
-	Checks []HealthCheck `json:"checks" doc:"The checks; empty without a token if the server requires one, and for a token that is limited to pipelines."`
-}
-
 // Unreadiness is the answer of /readyz while it is not: a Problem with the checks beside it.
 type Unreadiness struct {
 	Problem
-	Checks []HealthCheck `json:"checks" doc:"The checks; empty without a token if the server requires one, and for a token that is limited to pipelines."`
+	Checks []client.HealthCheck `json:"checks" doc:"The checks; empty without a token if the server requires one, and for a token that is limited to pipelines."`
 }
 
 // healthz says that the process answers.
@@ -53,10 +42,10 @@ func (a *API) readyz(w http.ResponseWriter, r *http.Request) {
 	h := a.health(r.Context())
 	checks := h.Checks
 	if who := whoOf(r.Context()); checks == nil || who.role < RoleViewer || !who.unlimited() {
-		checks = []HealthCheck{}
+		checks = []client.HealthCheck{}
 	}
 	if h.Ready {
-		writeJSON(w, http.StatusOK, "application/json", Readiness{Status: "ready", Checks: checks})
+		writeJSON(w, http.StatusOK, "application/json", client.Readiness{Status: "ready", Checks: checks})
 		return
 	}
 	p := problem(http.StatusServiceUnavailable, notReady, "the controller is not ready")

@@ -12,6 +12,9 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
+// schemaPrefix begins references to the schemas of types.
+const schemaPrefix = "#/components/schemas/"
+
 // newHuma is a huma API on mux. It serves no pages of its own: the description is ours to serve, and there is nothing
 // to load from elsewhere.
 func newHuma(mux *http.ServeMux) huma.API {
@@ -24,7 +27,7 @@ func newHuma(mux *http.ServeMux) huma.API {
 					"Lists answer {items, nextCursor}, newest first. Every documented key is present, null and false included.",
 			},
 			Components: &huma.Components{
-				Schemas: huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer),
+				Schemas: huma.NewMapRegistry(schemaPrefix, huma.DefaultSchemaNamer),
 				SecuritySchemes: map[string]*huma.SecurityScheme{
 					"bearer": {Type: "http", Scheme: "bearer", Description: "A token of the server's file. A server on a loopback address without tokens needs none."},
 				},

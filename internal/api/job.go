@@ -5,32 +5,16 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// JobReport is the result of a run's job.
-type JobReport struct {
-	Result      string `json:"result" enum:"success,fail,timeout" doc:"How it ended."`
-	Attempt     int    `json:"attempt,omitempty" minimum:"0" doc:"The attempt; default that of the callback token, else the latest."`
-	Message     string `json:"message,omitempty" maxLength:"4000" doc:"What happened."`
-	Category    string `json:"category,omitempty" enum:"PERMANENT,TRANSIENT,TIMEOUT" doc:"Whose fault a failure is."`
-	ExitCode    *int   `json:"exitCode,omitempty"`
-	Output      string `json:"output,omitempty" maxLength:"65536" doc:"The end of what the job printed, at most 64 KiB. It is kept of claimed attempts."`
-	RequestedBy string `json:"requestedBy,omitempty" maxLength:"200" doc:"Who reports it."`
-}
-
-// JobReported is what became of a result.
-type JobReported struct {
-	Run  Run  `json:"run"`
-	Late bool `json:"late" doc:"The attempt had already ended: the result is logged and changes nothing."`
-}
-
 func (a *API) report(ctx context.Context, in *struct {
 	OfRun
-	Body JobReport
+	Body client.JobReport
 },
-) (*output[JobReported], error) {
+) (*output[client.JobReported], error) {
 	key, p := in.key()
 	if p != nil {
 		return nil, p
@@ -42,7 +26,7 @@ func (a *API) report(ctx context.Context, in *struct {
 	q := in.Body
 	o := run.Outcome{Key: key, Attempt: attempt, Report: run.Report{
 		Result: run.Result(q.Result), Category: run.Category(q.Category), Message: q.Message,
-		By: (&Asked{RequestedBy: q.RequestedBy}).by(ctx), At: a.now().UTC(),
+		By: askedBy(ctx, &client.Asked{RequestedBy: q.RequestedBy}), At: a.now().UTC(),
 	}}
 	if q.ExitCode != nil {
 		o.Exited, o.ExitCode = true, *q.ExitCode
@@ -58,14 +42,14 @@ func (a *API) report(ctx context.Context, in *struct {
 	if permitted && done.Late {
 		return nil, lateProblem(a.runView(done.Run), attempt)
 	}
-	return answer(JobReported{Run: a.runView(done.Run), Late: done.Late}), nil
+	return answer(client.JobReported{Run: a.runView(done.Run), Late: done.Late}), nil
 }
 
 // lateProblem refuses the result of a worker that has no say any more.
-func lateProblem(r Run, attempt int) *Problem {
+func lateProblem(r client.Run, attempt int) *Problem {
 	p := problem(http.StatusConflict, claimRefused+kind(router.ClaimDone),
 		"attempt %d is over: the run is %s in attempt %d; the result is logged and changes nothing", attempt, r.Status, r.Attempt)
-	p.ClaimRefusal = &ClaimRefusal{Code: string(router.ClaimDone), Worker: r.Worker, Since: r.ClaimedAt, Rules: []Rule{}, Run: r}
+	p.ClaimRefusal = &ClaimRefusal{Code: string(router.ClaimDone), Worker: r.Worker, Since: r.ClaimedAt, Rules: []client.Rule{}, Run: r}
 	return p
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/api"
 )
 
@@ -15,7 +16,7 @@ func withLimited(d *api.Deps) {
 		d.Settings.Tokens = append(d.Settings.Tokens, api.Token{Name: role.String(), Role: role, Secret: limitedSecret(role), Pipelines: []string{"silver-*"}})
 	}
 	d.Health = func(context.Context) api.Health {
-		return api.Health{Ready: true, Checks: []api.HealthCheck{{Name: "pipeline orders", OK: true, Detail: "degraded: orders.yaml:1:1"}}}
+		return api.Health{Ready: true, Checks: []client.HealthCheck{{Name: "pipeline orders", OK: true, Detail: "degraded: orders.yaml:1:1"}}}
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/interlock-go/interlock/client"
 )
 
 func (a *API) describe(w http.ResponseWriter, _ *http.Request) {
@@ -34,8 +36,9 @@ func describe(h huma.API) []byte {
 		doc.AddOperation(op)
 	}
 	addWords(doc)
-	for _, s := range doc.Components.Schemas.Map() {
-		nullableEnums(s)
+	types := doc.Components.Schemas
+	for name, s := range types.Map() {
+		nullables(s, types.TypeFromRef(schemaPrefix+name))
 	}
 	raw, err := json.Marshal(doc)
 	if err != nil {
@@ -49,11 +52,18 @@ func describe(h huma.API) []byte {
 	return out.Bytes()
 }
 
-// nullableEnums lets what may be null be null although its words are listed.
-func nullableEnums(s *huma.Schema) {
-	for _, property := range s.Properties {
-		if property.Nullable && len(property.Enum) > 0 {
+// nullables lets what may be null be null although its words are listed, or although it is an object.
+func nullables(s *huma.Schema, of reflect.Type) {
+	for _, f := range reflect.VisibleFields(of) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		property := s.Properties[name]
+		switch {
+		case property == nil:
+		case property.Nullable && len(property.Enum) > 0:
 			property.Enum = append(property.Enum, nil)
+		case property.Ref != "" && f.Type.Kind() == reflect.Pointer:
+			object := &huma.Schema{Ref: property.Ref}
+			s.Properties[name] = &huma.Schema{AnyOf: []*huma.Schema{object, {Type: "null"}}, Description: property.Description}
 		}
 	}
 }
@@ -96,7 +106,7 @@ func putOperation(h huma.API) *huma.Operation {
 		Description: "An object of at most 64 KiB. date (with hour and minute) in it, else the key's suffix, says which period it is for.",
 		Content:     map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Type: "object", AdditionalProperties: true}}},
 	}
-	put.Responses = map[string]*huma.Response{"200": jsonAnswer[Written](h, "Stored durably."), "default": problems(h)}
+	put.Responses = map[string]*huma.Response{"200": jsonAnswer[client.Written](h, "Stored durably."), "default": problems(h)}
 	return &put
 }
 
@@ -128,7 +138,7 @@ func plainOperations(h huma.API) []*huma.Operation {
 			Responses: map[string]*huma.Response{"200": ok, "default": problems(h)},
 		}
 	}
-	ready := plain("/readyz", "readyz", "Whether the controller keeps up", jsonAnswer[Readiness](h, "It keeps up."))
+	ready := plain("/readyz", "readyz", "Whether the controller keeps up", jsonAnswer[client.Readiness](h, "It keeps up."))
 	ready.Responses["503"] = &huma.Response{Description: "It does not.", Content: map[string]*huma.MediaType{problemType: {Schema: schemaOf[Unreadiness](h, "")}}}
 	anything := &huma.Response{Description: "OK", Content: map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Type: "object", AdditionalProperties: true}}}}
 	metrics := &huma.Response{Description: "OK", Content: map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: "string"}}}}

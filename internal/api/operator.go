@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
@@ -37,14 +38,8 @@ type Operator interface {
 // noReason stands where nobody gave one.
 const noReason = "no reason given"
 
-// Asked is who asks for something, and why.
-type Asked struct {
-	Reason      string `json:"reason,omitempty" maxLength:"1000" doc:"Why."`
-	RequestedBy string `json:"requestedBy,omitempty" maxLength:"200" doc:"Who asks, recorded beside the name of the token."`
-}
-
-// by is who is recorded: somebody always is.
-func (q *Asked) by(ctx context.Context) string {
+// askedBy is who is recorded: somebody always is.
+func askedBy(ctx context.Context, q *client.Asked) string {
 	said := ""
 	if q != nil {
 		said = q.RequestedBy
@@ -55,7 +50,7 @@ func (q *Asked) by(ctx context.Context) string {
 	return "local"
 }
 
-func (q *Asked) why() string {
+func askedWhy(q *client.Asked) string {
 	if q == nil || q.Reason == "" {
 		return noReason
 	}
@@ -95,14 +90,14 @@ func many(path, name, summary string) route {
 
 func (a *API) cancel(ctx context.Context, in *struct {
 	OfRun
-	Body *Asked
+	Body *client.Asked
 },
-) (*output[Run], error) {
+) (*output[client.Run], error) {
 	key, p := in.key()
 	if p != nil {
 		return nil, p
 	}
-	r, err := a.operator.Cancel(ctx, key, in.Body.by(ctx), in.Body.why(), a.now())
+	r, err := a.operator.Cancel(ctx, key, askedBy(ctx, in.Body), askedWhy(in.Body), a.now())
 	if err != nil {
 		return nil, fmt.Errorf("cancel %s: %w", key, err)
 	}

@@ -9,22 +9,10 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
-
-// RunOutput is the end of what the job of an attempt has printed.
-type RunOutput struct {
-	Pipeline string    `json:"pipeline"`
-	Schedule string    `json:"schedule"`
-	Date     string    `json:"date"`
-	Attempt  int       `json:"attempt"`
-	Running  bool      `json:"running" doc:"The job runs, and may print more."`
-	Live     bool      `json:"live" doc:"It is what the job has printed so far. false: what was kept when it ended, or nothing, if its output cannot be read from here."`
-	Output   string    `json:"output" doc:"At most the last 64 KiB."`
-	Seen     string    `json:"seen" doc:"Send it back to be answered when there is more."`
-	At       time.Time `json:"at" doc:"The server's time."`
-}
 
 type outputInput struct {
 	OfRun
@@ -36,7 +24,7 @@ type outputInput struct {
 // outputPace is how often the output of a job that is followed is read. A command's output is written down once a second.
 const outputPace = 500 * time.Millisecond
 
-func (a *API) getOutput(ctx context.Context, in *outputInput) (*output[RunOutput], error) {
+func (a *API) getOutput(ctx context.Context, in *outputInput) (*output[client.RunOutput], error) {
 	key, p := in.key()
 	if p != nil {
 		return nil, p
@@ -82,21 +70,21 @@ func parseFollow(sent string) (time.Duration, *Problem) {
 }
 
 // outputOf reads the output of an attempt: from its job while it runs, from the job log afterwards.
-func (a *API) outputOf(ctx context.Context, key run.Key, attempt int) (RunOutput, error) {
+func (a *API) outputOf(ctx context.Context, key run.Key, attempt int) (client.RunOutput, error) {
 	r, err := a.store.Run(ctx, key)
 	if errors.Is(err, store.ErrNotFound) {
-		return RunOutput{}, problem(http.StatusNotFound, unknownRun, "there is no run %s", key)
+		return client.RunOutput{}, problem(http.StatusNotFound, unknownRun, "there is no run %s", key)
 	}
 	if err != nil {
-		return RunOutput{}, fmt.Errorf("read run %s: %w", key, err)
+		return client.RunOutput{}, fmt.Errorf("read run %s: %w", key, err)
 	}
 	if attempt == 0 {
 		attempt = r.Attempt
 	}
 	if attempt < 1 || attempt > r.Attempt {
-		return RunOutput{}, problem(http.StatusNotFound, unknownRun, "run %s has no attempt %d; its latest is %d", key, attempt, r.Attempt)
+		return client.RunOutput{}, problem(http.StatusNotFound, unknownRun, "run %s has no attempt %d; its latest is %d", key, attempt, r.Attempt)
 	}
-	out := RunOutput{Pipeline: string(key.Pipeline), Schedule: string(key.Schedule), Date: key.Period.String(), Attempt: attempt, At: a.now().UTC()}
+	out := client.RunOutput{Pipeline: string(key.Pipeline), Schedule: string(key.Schedule), Date: key.Period.String(), Attempt: attempt, At: a.now().UTC()}
 	if attempt == r.Attempt && r.Status == run.Running {
 		out.Running = true
 		out.Output, out.Live, err = a.liveOutput(ctx, r)

@@ -6,24 +6,18 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// PauseRequest stops a pipeline.
-type PauseRequest struct {
-	Until   string `json:"until,omitempty" doc:"When it ends automatically: RFC 3339, or for how long, such as 2h."`
-	HoldSLA bool   `json:"holdSla,omitempty" doc:"Cancel its deadlines meanwhile."`
-	Asked
-}
-
 // pauseOf is the pause that is asked for.
-func (a *API) pauseOf(ctx context.Context, q *PauseRequest) (store.Pause, *Problem) {
+func (a *API) pauseOf(ctx context.Context, q *client.PauseRequest) (store.Pause, *Problem) {
 	if q == nil {
-		q = &PauseRequest{}
+		q = &client.PauseRequest{}
 	}
-	p := store.Pause{By: q.by(ctx), Why: q.why(), HoldSLA: q.HoldSLA}
+	p := store.Pause{By: askedBy(ctx, &q.Asked), Why: askedWhy(&q.Asked), HoldSLA: q.HoldSLA}
 	if q.Until == "" {
 		return p, nil
 	}
@@ -46,9 +40,9 @@ func (a *API) parseEnd(sent string) (time.Time, *Problem) {
 
 func (a *API) pause(ctx context.Context, in *struct {
 	OfPipeline
-	Body *PauseRequest
+	Body *client.PauseRequest
 },
-) (*output[Pause], error) {
+) (*output[client.Pause], error) {
 	e, p := a.entry(ctx, pipeline.ID(in.ID))
 	if p != nil {
 		return nil, p
@@ -66,14 +60,14 @@ func (a *API) pause(ctx context.Context, in *struct {
 
 func (a *API) resume(ctx context.Context, in *struct {
 	OfPipeline
-	Body *Asked
+	Body *client.Asked
 },
-) (*output[Pause], error) {
+) (*output[client.Pause], error) {
 	e, p := a.entry(ctx, pipeline.ID(in.ID))
 	if p != nil {
 		return nil, p
 	}
-	if err := a.operator.Resume(ctx, e.ID, in.Body.by(ctx), in.Body.why(), a.now()); err != nil {
+	if err := a.operator.Resume(ctx, e.ID, askedBy(ctx, in.Body), askedWhy(in.Body), a.now()); err != nil {
 		return nil, fmt.Errorf("resume %s: %w", e.ID, err)
 	}
 	row, err := a.row(ctx, e.ID)
@@ -83,7 +77,7 @@ func (a *API) resume(ctx context.Context, in *struct {
 	return answer(pauseView(row.PauseAll)), nil
 }
 
-func (a *API) pauseAll(ctx context.Context, in *struct{ Body *PauseRequest }) (*output[List[string]], error) {
+func (a *API) pauseAll(ctx context.Context, in *struct{ Body *client.PauseRequest }) (*output[List[string]], error) {
 	q, p := a.pauseOf(ctx, in.Body)
 	if p != nil {
 		return nil, p
@@ -98,11 +92,11 @@ func (a *API) pauseAll(ctx context.Context, in *struct{ Body *PauseRequest }) (*
 	return answer(names(ids)), nil
 }
 
-func (a *API) resumeAll(ctx context.Context, in *struct{ Body *Asked }) (*output[List[string]], error) {
+func (a *API) resumeAll(ctx context.Context, in *struct{ Body *client.Asked }) (*output[List[string]], error) {
 	if p := forAll(ctx); p != nil {
 		return nil, p
 	}
-	ids, err := a.operator.ResumeAll(ctx, in.Body.by(ctx), in.Body.why(), a.now())
+	ids, err := a.operator.ResumeAll(ctx, askedBy(ctx, in.Body), askedWhy(in.Body), a.now())
 	if err != nil {
 		return nil, fmt.Errorf("resume all pipelines: %w", err)
 	}

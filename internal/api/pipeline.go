@@ -5,86 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/prober"
 	"github.com/interlock-go/interlock/internal/store"
 )
-
-// Pipeline is a pipeline and how it stands.
-type Pipeline struct {
-	ID          string            `json:"id"`
-	State       string            `json:"state" enum:"ok,paused,degraded,rejected,removed" doc:"degraded: its newest file has problems or cannot be read, and an older version is active; rejected: no version was ever active."`
-	Owner       string            `json:"owner"`
-	Description string            `json:"description"`
-	Tags        map[string]string `json:"tags"`
-	File        *string           `json:"file" doc:"The path of the active version's file."`
-	Version     *string           `json:"version" doc:"The active version."`
-	Problems    []string          `json:"problems" doc:"Why its newest file is not active or cannot be read; empty if it is active."`
-	Schedule    *string           `json:"schedule" enum:"cron,stream,manual" doc:"What opens its runs."`
-	Period      *string           `json:"period" enum:"month,week,day,hour,minute" doc:"The slice of data that a run is for."`
-	Timezone    *string           `json:"timezone"`
-	After       []string          `json:"after" doc:"Its upstream pipelines."`
-	JobType     *string           `json:"jobType" doc:"null if the pipeline has no job."`
-	DryRun      bool              `json:"dryRun"`
-	MaxActive   int               `json:"maxActive" doc:"Open jobs at once; 0 is no limit."`
-	Pause       Pause             `json:"pause" doc:"Its own pause."`
-	PauseAll    Pause             `json:"pauseAll" doc:"The pause of all pipelines, if it covers this one. The pipeline is paused while either is in effect."`
-	Horizon     *time.Time        `json:"horizon" doc:"Its first acceptance: nothing before it is opened or missed."`
-	AcceptedAt  *time.Time        `json:"acceptedAt" doc:"When the active version was accepted."`
-	RemovedAt   *time.Time        `json:"removedAt"`
-	OpenRuns    int               `json:"openRuns" doc:"How many of its runs have not ended."`
-	LastRun     Maybe[Run]        `json:"lastRun" doc:"The run of its latest period; null if there is none."`
-	Attention   []Attention       `json:"attention" doc:"What needs a person, most pressing first; empty if nothing does."`
-	Next        NextFire          `json:"next" doc:"What opens next automatically; all null while a pause without an end is in effect."`
-	Current     Maybe[Current]    `json:"current" doc:"The period whose gate says most now; null if the pipeline is not active."`
-	Probes      []Probe           `json:"probes" doc:"Its probes, in the order of its file."`
-}
-
-// Pause is an operator's stop of a pipeline, or of all.
-type Pause struct {
-	Paused  bool       `json:"paused"`
-	By      *string    `json:"by"`
-	Why     *string    `json:"why"`
-	Since   *time.Time `json:"since"`
-	Until   *time.Time `json:"until" doc:"When it ends automatically; null if never."`
-	HoldSLA bool       `json:"holdSla" doc:"Deadlines are cancelled meanwhile."`
-}
-
-// NextFire is the next period that a schedule opens by itself. All is null where a sensor, an upstream or an operator
-// opens them.
-type NextFire struct {
-	Date     *string    `json:"date"`
-	FireAt   *time.Time `json:"fireAt"`
-	WarnAt   *time.Time `json:"warnAt" doc:"When its deadline warns."`
-	BreachAt *time.Time `json:"breachAt" doc:"Its deadline."`
-}
-
-// Version is one accepted version of a pipeline's file.
-type Version struct {
-	Version string    `json:"version"`
-	At      time.Time `json:"at" doc:"When it was accepted."`
-	File    string    `json:"file" doc:"Where it was read."`
-	InForce bool      `json:"inForce"`
-}
-
-// VersionText is a version with its text.
-type VersionText struct {
-	Version
-	Text       string       `json:"text" doc:"The file as it was read."`
-	Calendars  []SourceText `json:"calendars" doc:"The calendars it was read with."`
-	Archetypes []SourceText `json:"archetypes" doc:"The archetypes it was read with."`
-}
-
-// SourceText is a file that belongs to a version.
-type SourceText struct {
-	File string `json:"file"`
-	Text string `json:"text"`
-}
 
 // OfPipeline is the path of a pipeline.
 type OfPipeline struct {
@@ -112,7 +41,7 @@ func (a *API) listPipelines(ctx context.Context, in *struct {
 	Paging
 	Removed bool `query:"removed" doc:"Removed pipelines too."`
 },
-) (*output[List[Pipeline]], error) {
+) (*output[List[client.Pipeline]], error) {
 	rows, err := a.store.Pipelines(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read pipelines: %w", err)
@@ -126,7 +55,7 @@ func (a *API) listPipelines(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	out := List[Pipeline]{Items: []Pipeline{}}
+	out := List[client.Pipeline]{Items: []client.Pipeline{}}
 	for _, row := range rows {
 		if row.ID == store.AllPipelines || row.ID <= after || !who.sees(row.ID) || !row.RemovedAt.IsZero() && row.Config == "" && !in.Removed {
 			continue
@@ -144,7 +73,7 @@ func (a *API) listPipelines(ctx context.Context, in *struct {
 	return answer(out), nil
 }
 
-func (a *API) getPipeline(ctx context.Context, in *OfPipeline) (*output[Pipeline], error) {
+func (a *API) getPipeline(ctx context.Context, in *OfPipeline) (*output[client.Pipeline], error) {
 	row, err := a.row(ctx, pipeline.ID(in.ID))
 	if err != nil {
 		return nil, err
@@ -172,13 +101,13 @@ func (a *API) row(ctx context.Context, id pipeline.ID) (store.Pipeline, error) {
 	return row, nil
 }
 
-func (a *API) pipelineView(ctx context.Context, row store.Pipeline, needs attentions) (Pipeline, error) {
+func (a *API) pipelineView(ctx context.Context, row store.Pipeline, needs attentions) (client.Pipeline, error) {
 	e := a.catalog.Current().Get(row.ID)
-	v := Pipeline{
+	v := client.Pipeline{
 		ID: string(row.ID), State: a.stateOf(row), Version: text(row.Config), Problems: a.problemsOf(row),
 		Pause: pauseView(row.Pause), PauseAll: pauseView(row.PauseAll),
 		Horizon: instant(row.Horizon), AcceptedAt: instant(row.AcceptedAt), RemovedAt: instant(row.RemovedAt),
-		Tags: map[string]string{}, After: []string{}, Probes: []Probe{}, Attention: needs.of(row.ID),
+		Tags: map[string]string{}, After: []string{}, Probes: []client.Probe{}, Attention: needs.of(row.ID),
 	}
 	if e != nil {
 		a.describePipeline(&v, e, row)
@@ -201,13 +130,13 @@ func (a *API) pipelineView(ctx context.Context, row store.Pipeline, needs attent
 		return v, fmt.Errorf("read runs of %s: %w", row.ID, err)
 	}
 	if len(latest.Items) > 0 {
-		v.LastRun = some(a.runView(latest.Items[0]))
+		v.LastRun = new(a.runView(latest.Items[0]))
 	}
 	return v, nil
 }
 
 // describePipeline fills in what the definition in force says.
-func (a *API) describePipeline(v *Pipeline, e *catalog.Entry, row store.Pipeline) {
+func (a *API) describePipeline(v *client.Pipeline, e *catalog.Entry, row store.Pipeline) {
 	v.Owner, v.Description, v.File = e.Owner, e.Description, text(e.File)
 	v.Schedule, v.Period, v.Timezone = text(e.Opens), text(e.Schedule.Size().String()), text(e.Schedule.Zone().String())
 	v.DryRun, v.MaxActive = e.DryRun, e.MaxActive
@@ -235,25 +164,25 @@ func (a *API) problemsOf(row store.Pipeline) []string {
 	return problems
 }
 
-func (a *API) stateOf(row store.Pipeline) string {
+func (a *API) stateOf(row store.Pipeline) client.State {
 	switch {
 	case row.Config == "" && !row.RemovedAt.IsZero():
-		return "removed"
+		return client.StateRemoved
 	case row.Config == "":
-		return "rejected"
+		return client.StateRejected
 	case row.Paused():
-		return "paused"
+		return client.StatePaused
 	case len(a.problemsOf(row)) > 0:
-		return "degraded"
+		return client.StateDegraded
 	}
-	return "ok"
+	return client.StateOK
 }
 
-func pauseView(p store.Pause) Pause {
+func pauseView(p store.Pause) client.Pause {
 	if !p.Active() {
-		return Pause{}
+		return client.Pause{}
 	}
-	return Pause{
+	return client.Pause{
 		Paused: true, By: text(p.By), Why: text(p.Why), Since: instant(p.Since), Until: instant(p.Until), HoldSLA: p.HoldSLA,
 	}
 }
@@ -262,7 +191,7 @@ func (a *API) listVersions(ctx context.Context, in *struct {
 	OfPipeline
 	Paging
 },
-) (*output[List[Version]], error) {
+) (*output[List[client.Version]], error) {
 	row, err := a.row(ctx, pipeline.ID(in.ID))
 	if err != nil {
 		return nil, err
@@ -276,9 +205,9 @@ func (a *API) listVersions(ctx context.Context, in *struct {
 	}, everything, versionView(row))
 }
 
-func versionView(row store.Pipeline) func(store.Config) Version {
-	return func(c store.Config) Version {
-		return Version{Version: c.Version, At: c.At.UTC(), File: c.File.File, InForce: c.Version == row.Config}
+func versionView(row store.Pipeline) func(store.Config) client.Version {
+	return func(c store.Config) client.Version {
+		return client.Version{Version: c.Version, At: c.At.UTC(), File: c.File.File, InForce: c.Version == row.Config}
 	}
 }
 
@@ -286,7 +215,7 @@ func (a *API) getVersion(ctx context.Context, in *struct {
 	OfPipeline
 	Version string `path:"version"`
 },
-) (*output[VersionText], error) {
+) (*output[client.VersionText], error) {
 	row, err := a.row(ctx, pipeline.ID(in.ID))
 	if err != nil {
 		return nil, err
@@ -295,15 +224,15 @@ func (a *API) getVersion(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, fmt.Errorf("read version %.80q of %s: %w", in.Version, row.ID, err)
 	}
-	return answer(VersionText{
+	return answer(client.VersionText{
 		Version: versionView(row)(c), Text: string(c.File.Data), Calendars: texts(c.Calendars), Archetypes: texts(c.Archetypes),
 	}), nil
 }
 
-func texts(sources []pipeline.Source) []SourceText {
-	out := make([]SourceText, len(sources))
+func texts(sources []pipeline.Source) []client.SourceText {
+	out := make([]client.SourceText, len(sources))
 	for i, s := range sources {
-		out[i] = SourceText{File: s.File, Text: string(s.Data)}
+		out[i] = client.SourceText{File: s.File, Text: string(s.Data)}
 	}
 	return out
 }

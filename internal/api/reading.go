@@ -4,36 +4,23 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Reading is one write of a sensor.
-type Reading struct {
-	Pipeline  string         `json:"pipeline"`
-	Key       string         `json:"key" doc:"The sensor's key, without its period."`
-	Date      *string        `json:"date" doc:"The period it is for; null if it is undated."`
-	Data      map[string]any `json:"data" doc:"The fields that were written."`
-	Version   int64          `json:"version"`
-	UpdatedAt time.Time      `json:"updatedAt"`
-	Source    *string        `json:"source" doc:"Who wrote it, if known."`
-	ExpiresAt *time.Time     `json:"expiresAt" doc:"When it expires; null if never."`
-	Deleted   bool           `json:"deleted" doc:"This write deleted the reading of its period, and has no data. Only a history shows it."`
-}
-
-func readingView(id pipeline.ID) func(*sensor.Reading) Reading {
-	return func(r *sensor.Reading) Reading {
+func readingView(id pipeline.ID) func(*sensor.Reading) client.Reading {
+	return func(r *sensor.Reading) client.Reading {
 		data := r.Fields
 		if r.Deleted {
 			data = sensor.Fields{}
 		}
-		return Reading{
+		return client.Reading{
 			Pipeline: string(id), Key: string(r.Key), Date: date(r.Period), Data: data, Version: r.Version,
 			UpdatedAt: r.UpdatedAt.UTC(), Source: text(r.Source), ExpiresAt: instant(r.ExpiresAt), Deleted: r.Deleted,
 		}
@@ -77,7 +64,7 @@ func (a *API) listSensors(ctx context.Context, in *struct {
 	OfPipeline
 	Paging
 },
-) (*output[List[Reading]], error) {
+) (*output[List[client.Reading]], error) {
 	id, err := a.known(ctx, in.ID)
 	if err != nil {
 		return nil, err
@@ -101,7 +88,7 @@ func (a *API) listSensors(ctx context.Context, in *struct {
 	return answer(list(page, everything, readingView(id))), nil
 }
 
-func (a *API) getSensor(ctx context.Context, in *OfSensor) (*output[Reading], error) {
+func (a *API) getSensor(ctx context.Context, in *OfSensor) (*output[client.Reading], error) {
 	id, q, err := a.sensorQuery(ctx, in)
 	if err != nil {
 		return nil, err
@@ -157,7 +144,7 @@ func (a *API) deleteSensor(ctx context.Context, in *struct {
 	Date   string `query:"date" doc:"The period whose reading is deleted; without it and without #period, the undated one."`
 	Source string `query:"source" maxLength:"200" doc:"Who deletes it."`
 },
-) (*output[Written], error) {
+) (*output[client.Written], error) {
 	id, q, err := a.sensorQuery(ctx, &OfSensor{ID: in.ID, Key: in.Key, Date: in.Date})
 	if err != nil {
 		return nil, err
@@ -174,7 +161,7 @@ func (a *API) deleteSensor(ctx context.Context, in *struct {
 		return nil, fmt.Errorf("delete sensor %s of %s: %w", q.Key, id, err)
 	}
 	a.metrics.writes.Inc()
-	return answer(Written{Version: puts[0].Version, UpdatedAt: puts[0].UpdatedAt.UTC(), Date: date(q.Period)}), nil
+	return answer(client.Written{Version: puts[0].Version, UpdatedAt: puts[0].UpdatedAt.UTC(), Date: date(q.Period)}), nil
 }
 
 // deletable returns an error, unless there is a reading of exactly that period.
@@ -205,7 +192,7 @@ func noReading(id pipeline.ID, key sensor.Key, note string) *Problem {
 	return problem(http.StatusNotFound, unknownSensor, "pipeline %s has no reading of %s%s", id, key, note)
 }
 
-func (a *API) sensorHistory(ctx context.Context, in *historyInput) (*output[List[Reading]], error) {
+func (a *API) sensorHistory(ctx context.Context, in *historyInput) (*output[List[client.Reading]], error) {
 	id, q, err := a.sensorQuery(ctx, &in.OfSensor)
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
@@ -18,7 +19,7 @@ type RerunRequest struct {
 	Date       string `json:"date,omitempty" doc:"As in the path."`
 	Force      bool   `json:"force,omitempty" doc:"Skip circuit breaker, budget, calendar and the check for a running job; open the run if it does not exist."`
 	BypassGate bool   `json:"bypassGate,omitempty" doc:"Start whatever the gate says. With force, also in place of an attempt that waits for its gate: that one ends in the same commit, and the deadlines stay armed."`
-	Asked
+	client.Asked
 }
 
 func (a *API) rerun(ctx context.Context, in *struct {
@@ -26,7 +27,7 @@ func (a *API) rerun(ctx context.Context, in *struct {
 	OfRun
 	Body RerunRequest
 },
-) (*created[Rerun], error) {
+) (*created[client.Rerun], error) {
 	key, p := in.key()
 	if p != nil {
 		return nil, p
@@ -45,7 +46,7 @@ func (a *API) rerun(ctx context.Context, in *struct {
 	}
 	request := router.RerunRequest{
 		ID: in.id(ctx), Pipeline: key.Pipeline, Schedule: key.Schedule, Period: key.Period,
-		By: q.by(ctx), Reason: q.Reason, Force: q.Force, BypassGate: q.BypassGate,
+		By: askedBy(ctx, &q.Asked), Reason: q.Reason, Force: q.Force, BypassGate: q.BypassGate,
 	}
 	q.Pipeline, q.Schedule, q.Date = string(key.Pipeline), string(key.Schedule), key.Period.String()
 	return once(ctx, a, in.Once, []any{"rerun", q}, rerunAnswer, func(o router.Once[store.Rerun]) (store.Rerun, error) {
@@ -65,11 +66,11 @@ func (a *API) rerun(ctx context.Context, in *struct {
 }
 
 // rerunAnswer is the answer to a request for another attempt.
-func rerunAnswer(r store.Rerun) (*created[Rerun], *Problem) {
+func rerunAnswer(r store.Rerun) (*created[client.Rerun], *Problem) {
 	if !r.Accepted {
 		return nil, problem(http.StatusConflict, refused, "%s", r.Why)
 	}
-	return &created[Rerun]{Location: runPath(r.Key), Body: rerunView(r)}, nil
+	return &created[client.Rerun]{Location: runPath(r.Key), Body: rerunView(r)}, nil
 }
 
 // key is the run that the body speaks of, which is the path's where it does not say.

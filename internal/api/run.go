@@ -6,74 +6,19 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/explain"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Run is one pipeline, one schedule, one period of data, and how it stands.
-type Run struct {
-	Pipeline       string     `json:"pipeline"`
-	Schedule       string     `json:"schedule" enum:"cron,stream,manual"`
-	Date           string     `json:"date" doc:"The period it is for."`
-	Status         string     `json:"status" enum:"PENDING,TRIGGERING,RUNNING,COMPLETED,FAILED,FAILED_FINAL,JOB_POLL_EXHAUSTED,VALIDATION_EXHAUSTED,CANCELLED"`
-	Phase          string     `json:"phase" enum:"waiting,not-due,backoff,max-active,starting,offered,start-refused,held,running,status-unread,settling,completed,would-start,failed,exhausted,cancelled" doc:"More specific than status: what an open run waits for."`
-	DryRun         bool       `json:"dryRun" doc:"No job is started."`
-	Attempt        int        `json:"attempt" doc:"The latest; 0 for a run that was closed before any was opened."`
-	Reason         *string    `json:"reason" doc:"Why it has that status."`
-	Cause          *string    `json:"cause" doc:"Why the latest attempt was opened."`
-	RequestedBy    *string    `json:"requestedBy"`
-	RequestReason  *string    `json:"requestReason"`
-	Forced         bool       `json:"forced"`
-	GateBypassed   bool       `json:"gateBypassed"`
-	Degraded       []string   `json:"degraded" doc:"The sensors of the preferred rules that the latest attempt started without; usually empty."`
-	OpenedAt       *time.Time `json:"openedAt"`
-	UpdatedAt      *time.Time `json:"updatedAt"`
-	StartedAt      *time.Time `json:"startedAt" doc:"When the latest attempt's job was started."`
-	EndedAt        *time.Time `json:"endedAt"`
-	WindowStart    *time.Time `json:"windowStart" doc:"When the gate is first evaluated."`
-	WindowEnd      *time.Time `json:"windowEnd" doc:"Until when it is."`
-	LastEvaluation *time.Time `json:"lastEvaluation"`
-	NextEvaluation *time.Time `json:"nextEvaluation"`
-	WaitingForSlot bool       `json:"waitingForSlot" doc:"The gate is open and all jobs the pipeline may have at once are running."`
-	Held           *string    `json:"held" doc:"Why the start is held: it is not known whether the job was started."`
-	HeldSince      *time.Time `json:"heldSince"`
-	Unread         *string    `json:"unread" doc:"Why the job's status could not be read; null if the last poll succeeded."`
-	UnreadSince    *time.Time `json:"unreadSince" doc:"The first of the polls in a row that failed."`
-	Handle         *string    `json:"handle" doc:"The job's own name at its target."`
-	OfferedSince   *time.Time `json:"offeredSince" doc:"Since when the attempt has been offered to workers; null unless its job is external."`
-	Worker         *string    `json:"worker" doc:"The worker that claimed the attempt."`
-	ClaimedAt      *time.Time `json:"claimedAt"`
-	LastHeartbeat  *time.Time `json:"lastHeartbeat" doc:"When the worker was last heard of."`
-	Result         *string    `json:"result" enum:"success,fail,timeout" doc:"Of the latest attempt's job."`
-	Category       *string    `json:"category" enum:"PERMANENT,TRANSIENT,TIMEOUT" doc:"Of a failure; null if unknown."`
-	Message        *string    `json:"message" doc:"What the job's result says."`
-	ExitCode       *int       `json:"exitCode"`
-	JobMayRun      bool       `json:"jobMayRun" doc:"Its job could not be stopped and may still be running."`
-	JobStopping    bool       `json:"jobStopping" doc:"Its job was asked to stop and its target has not said yet that it has ended."`
-	ConfigVersion  *string    `json:"configVersion" doc:"The version of the file that the latest attempt works on."`
-	Counters       Counters   `json:"counters"`
-	Version        int64      `json:"version" doc:"Grows with every change."`
-}
-
-// Counters are the attempts that each cause has opened.
-type Counters struct {
-	Retries      int `json:"retries"`
-	CodeRetries  int `json:"codeRetries"`
-	DriftReruns  int `json:"driftReruns"`
-	ManualReruns int `json:"manualReruns"`
-	Reopenings   int `json:"reopenings"`
-	Forced       int `json:"forced"`
-}
-
-func (a *API) runView(r run.Run) Run {
+func (a *API) runView(r run.Run) client.Run {
 	p, o := r.Progress, r.Progress.Opening
-	v := Run{
-		Pipeline: string(r.Pipeline), Schedule: string(r.Schedule), Date: r.Period.String(), Status: string(r.Status), Phase: string(r.Phase(a.now())), Attempt: r.Attempt,
+	v := client.Run{
+		Pipeline: string(r.Pipeline), Schedule: string(r.Schedule), Date: r.Period.String(), Status: client.Status(r.Status), Phase: string(r.Phase(a.now())), Attempt: r.Attempt,
 		Reason: text(r.Reason), Cause: text(o.Cause), RequestedBy: text(o.By), RequestReason: text(o.Reason),
 		Forced: o.Forced, GateBypassed: o.GateBypassed, Degraded: startedWithout(r),
 		OpenedAt: instant(r.OpenedAt), UpdatedAt: instant(r.UpdatedAt), StartedAt: instant(p.StartedAt), EndedAt: instant(r.EndedAt),
@@ -81,7 +26,7 @@ func (a *API) runView(r run.Run) Run {
 		WaitingForSlot: !p.WaitingSince.IsZero(), Held: text(p.Held.Reason), HeldSince: instant(p.Held.Since), Handle: text(p.Handle),
 		Result: text(p.Report.Result), Category: text(p.Report.Category), Message: text(p.Report.Message),
 		JobMayRun: p.Left == run.JobMayRun, JobStopping: p.Left == run.JobStopping, ConfigVersion: text(o.ConfigVersion), Version: r.Version,
-		Counters: Counters{
+		Counters: client.Counters{
 			Retries: r.Counters.Retries, CodeRetries: r.Counters.CodeRetries, DriftReruns: r.Counters.DriftReruns,
 			ManualReruns: r.Counters.ManualReruns, Reopenings: r.Counters.Reopenings, Forced: r.Counters.Forced,
 		},
@@ -112,84 +57,23 @@ func startedWithout(r run.Run) []string {
 	return strings.Split(r.Progress.Degraded, ",")
 }
 
-// RunDetail is a run with everything that is kept of it.
-type RunDetail struct {
-	Run
-	Why       Maybe[Reason] `json:"why" doc:"The cause in one line, with its parameters; null if there is nothing to say."`
-	Output    *string       `json:"output" doc:"The end of the latest attempt's output, as far as it is known: while it runs, what its worker sent last."`
-	Attempts  []Attempt     `json:"attempts" doc:"Oldest first."`
-	JobLog    []JobEntry    `json:"jobLog" doc:"What happened to its jobs, oldest first."`
-	Gate      Maybe[Shown]  `json:"gate" doc:"The gate at the start of the latest attempt, or now while it waits."`
-	Deadlines []Deadline    `json:"deadlines"`
-	Reruns    []Rerun       `json:"reruns" doc:"Requests for further attempts and their answers, oldest first."`
-}
-
-// Attempt is one try to bring a run to COMPLETED.
-type Attempt struct {
-	Attempt      int        `json:"attempt"`
-	Cause        *string    `json:"cause"`
-	RequestedBy  *string    `json:"requestedBy"`
-	Reason       *string    `json:"reason"`
-	Forced       bool       `json:"forced"`
-	GateBypassed bool       `json:"gateBypassed"`
-	OpenedAt     *time.Time `json:"openedAt"`
-	StartedAt    *time.Time `json:"startedAt"`
-	EndedAt      *time.Time `json:"endedAt"`
-	Snapshot     *string    `json:"snapshot" doc:"The stored facts it started on."`
-	Handle       *string    `json:"handle"`
-	Result       *string    `json:"result" enum:"success,fail,timeout"`
-	Category     *string    `json:"category"`
-	Message      *string    `json:"message"`
-	ExitCode     *int       `json:"exitCode"`
-	Output       *string    `json:"output" doc:"The end of the job's output."`
-}
-
-func attemptView(a explain.Attempt) Attempt {
-	return Attempt{
+func attemptView(a explain.Attempt) client.Attempt {
+	return client.Attempt{
 		Attempt: a.Number, Cause: text(a.Cause), RequestedBy: text(a.By), Reason: text(a.Reason), Forced: a.Forced, GateBypassed: a.GateBypassed,
 		OpenedAt: instant(a.OpenedAt), StartedAt: instant(a.StartedAt), EndedAt: instant(a.EndedAt), Snapshot: text(a.Snapshot),
 		Handle: text(a.Handle), Result: text(a.Result), Category: text(a.Category), Message: text(a.Message), ExitCode: a.ExitCode, Output: text(a.Output),
 	}
 }
 
-// JobEntry is one thing that happened to a run's job.
-type JobEntry struct {
-	Attempt  int       `json:"attempt"`
-	At       time.Time `json:"at"`
-	Event    string    `json:"event" enum:"started,refused,held,success,fail,timeout,stopping,stopped,late"`
-	Try      int       `json:"try" doc:"Of a start; 0 for the rest."`
-	Handle   *string   `json:"handle"`
-	Category *string   `json:"category"`
-	Message  *string   `json:"message"`
-	Output   *string   `json:"output"`
-	By       *string   `json:"by" doc:"Who reported it, if not the controller."`
-}
-
-func jobEntryView(e store.JobEntry) JobEntry {
-	return JobEntry{
+func jobEntryView(e store.JobEntry) client.JobEntry {
+	return client.JobEntry{
 		Attempt: e.Attempt, At: e.At.UTC(), Event: string(e.Event), Try: e.Try, Handle: text(e.Handle), Category: text(e.Category),
 		Message: text(e.Message), Output: text(e.Output), By: text(e.By),
 	}
 }
 
-// Rerun is a request for another attempt and its answer.
-type Rerun struct {
-	ID          string    `json:"id"`
-	Pipeline    string    `json:"pipeline"`
-	Schedule    string    `json:"schedule"`
-	Date        string    `json:"date"`
-	Reason      string    `json:"reason"`
-	RequestedBy string    `json:"requestedBy"`
-	Force       bool      `json:"force"`
-	BypassGate  bool      `json:"bypassGate"`
-	At          time.Time `json:"at"`
-	Accepted    bool      `json:"accepted"`
-	Why         string    `json:"why"`
-	Attempt     *int      `json:"attempt" doc:"The attempt that was opened."`
-}
-
-func rerunView(r store.Rerun) Rerun {
-	v := Rerun{
+func rerunView(r store.Rerun) client.Rerun {
+	v := client.Rerun{
 		ID: r.ID, Pipeline: string(r.Key.Pipeline), Schedule: string(r.Key.Schedule), Date: r.Key.Period.String(), Reason: r.Reason,
 		RequestedBy: r.By, Force: r.Force, BypassGate: r.BypassGate, At: r.At.UTC(), Accepted: r.Accepted, Why: r.Why,
 	}
@@ -228,7 +112,7 @@ func (a *API) runRoutes(h huma.API) {
 	register(h, get("/timeline", "timeline", "Runs", "The expected periods of each pipeline between two instants, and their results"), a.timeline)
 }
 
-func (a *API) listRuns(ctx context.Context, in *runsInput) (*output[List[Run]], error) {
+func (a *API) listRuns(ctx context.Context, in *runsInput) (*output[List[client.Run]], error) {
 	who := whoOf(ctx)
 	q := store.RunQuery{Limit: in.Limit, Cursor: in.Cursor}
 	var problems [5]*Problem
@@ -257,7 +141,7 @@ func first(problems []*Problem) *Problem {
 	return nil
 }
 
-func (a *API) getRun(ctx context.Context, in *OfRun) (*output[RunDetail], error) {
+func (a *API) getRun(ctx context.Context, in *OfRun) (*output[client.RunDetail], error) {
 	key, p := in.key()
 	if p != nil {
 		return nil, p
@@ -284,11 +168,11 @@ func (a *API) getRun(ctx context.Context, in *OfRun) (*output[RunDetail], error)
 	if n := len(v.Attempts); n > 0 {
 		out = v.Attempts[n-1].Output
 	}
-	return answer(RunDetail{Run: a.runView(r), Why: v.Why, Output: out, Attempts: v.Attempts, JobLog: v.JobLog, Gate: v.Gate, Deadlines: v.Deadlines, Reruns: v.Reruns}), nil
+	return answer(client.RunDetail{Run: a.runView(r), Why: v.Why, Output: out, Attempts: v.Attempts, JobLog: v.JobLog, Gate: v.Gate, Deadlines: v.Deadlines, Reruns: v.Reruns}), nil
 }
 
 // addOutput adds the output that the worker of a claimed attempt has sent so far.
-func (a *API) addOutput(ctx context.Context, attempts []Attempt, r run.Run) error {
+func (a *API) addOutput(ctx context.Context, attempts []client.Attempt, r run.Run) error {
 	note, err := a.store.Note(ctx, store.OutputNote, string(r.ID()))
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return fmt.Errorf("read the output of run %s: %w", r.Key, err)

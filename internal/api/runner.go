@@ -4,12 +4,13 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
 // mayOpen returns a Problem unless the client may open the run that q asks for. A runner may open what no schedule opens, and
 // skips no safeguard; an operator may do all of it.
-func (a *API) mayOpen(ctx context.Context, q TriggerRequest) *Problem {
+func (a *API) mayOpen(ctx context.Context, q client.TriggerRequest) *Problem {
 	who, id := whoOf(ctx), pipeline.ID(q.Pipeline)
 	if p := who.may(RoleRunner, id); p != nil || who.role.includes(RoleOperator) {
 		return p

@@ -25,13 +25,6 @@ const (
 	putPattern = http.MethodPut + " " + sensorPath
 )
 
-// Written is the answer to a sensor write.
-type Written struct {
-	Version   int64     `json:"version" doc:"The reading's version: larger than that of every write before it."`
-	UpdatedAt time.Time `json:"updatedAt" doc:"When it was written, by the store."`
-	Date      *string   `json:"date" doc:"The period it is for; null if it is undated."`
-}
-
 // buffers hold the bodies of sensor writes, and the answers to them.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 

@@ -11,37 +11,13 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/notify"
 )
 
 // maxSilence is how long a silence may last: what is to be quiet for good is a matter for routes.
 const maxSilence = 30 * 24 * time.Hour
-
-// SilenceRequest asks to hear nothing of some pipelines for a while.
-type SilenceRequest struct {
-	Pipeline    string `json:"pipeline" minLength:"1" maxLength:"200" doc:"A pattern of ids, such as silver-*."`
-	Type        string `json:"type,omitempty" doc:"Only events of this type."`
-	Until       string `json:"until" minLength:"1" doc:"When it ends automatically: RFC 3339, or for how long, such as 2h; at most 30 days."`
-	Reason      string `json:"reason" minLength:"1" maxLength:"1000" doc:"Why."`
-	RequestedBy string `json:"requestedBy,omitempty" maxLength:"200" doc:"Who asks, recorded beside the name of the token."`
-}
-
-// Silence keeps back alerts. The events are recorded all the same.
-type Silence struct {
-	ID          string     `json:"id"`
-	Pipeline    string     `json:"pipeline" doc:"A pattern of ids."`
-	Type        *string    `json:"type" doc:"Only events of this type; null: any."`
-	Reason      string     `json:"reason"`
-	RequestedBy string     `json:"requestedBy"`
-	Since       time.Time  `json:"since"`
-	Until       time.Time  `json:"until" doc:"When it ends automatically."`
-	Active      bool       `json:"active"`
-	EndedAt     *time.Time `json:"endedAt" doc:"When an operator ended it early."`
-	EndedBy     *string    `json:"endedBy"`
-	EndedReason *string    `json:"endedReason"`
-	Suppressed  int        `json:"suppressed" doc:"How many alerts it has held back."`
-}
 
 func (a *API) silenceRoutes(h huma.API) {
 	const tag = "Alerts"
@@ -58,7 +34,7 @@ func (a *API) listSilences(ctx context.Context, in *struct {
 	Paging
 	All bool `query:"all" doc:"Also ended silences."`
 },
-) (*output[List[Silence]], error) {
+) (*output[List[client.Silence]], error) {
 	n, err := a.notifier(ctx)
 	if err != nil {
 		return nil, err
@@ -70,7 +46,7 @@ func (a *API) listSilences(ctx context.Context, in *struct {
 	return cut(a.cursors, "silences", in.Paging, all, func(s notify.Standing) string { return s.ID }, everything, silenceView)
 }
 
-func (a *API) addSilence(ctx context.Context, in *struct{ Body SilenceRequest }) (*output[Silence], error) {
+func (a *API) addSilence(ctx context.Context, in *struct{ Body client.SilenceRequest }) (*output[client.Silence], error) {
 	n, err := a.notifier(ctx)
 	if err != nil {
 		return nil, err
@@ -79,8 +55,7 @@ func (a *API) addSilence(ctx context.Context, in *struct{ Body SilenceRequest })
 	if strings.TrimSpace(q.Reason) == "" {
 		return nil, badRequest("a silence needs a reason").at("body.reason", "missing")
 	}
-	asked := Asked{RequestedBy: q.RequestedBy}
-	s := notify.Silence{Pipeline: q.Pipeline, Type: event.Type(q.Type), By: asked.by(ctx), Why: q.Reason}
+	s := notify.Silence{Pipeline: q.Pipeline, Type: event.Type(q.Type), By: askedBy(ctx, &client.Asked{RequestedBy: q.RequestedBy}), Why: q.Reason}
 	if _, err := path.Match(q.Pipeline, ""); err != nil {
 		return nil, badRequest("pipeline %.60q is not a pattern; write an id, with * for any characters", q.Pipeline).at("body.pipeline", "not a pattern")
 	}
@@ -107,13 +82,13 @@ func (a *API) endSilence(ctx context.Context, in *struct {
 	Reason      string `query:"reason" maxLength:"1000" doc:"Why."`
 	RequestedBy string `query:"requestedBy" maxLength:"200" doc:"Who asks, recorded beside the name of the token."`
 },
-) (*output[Silence], error) {
+) (*output[client.Silence], error) {
 	n, err := a.notifier(ctx)
 	if err != nil {
 		return nil, err
 	}
-	asked := Asked{Reason: in.Reason, RequestedBy: in.RequestedBy}
-	s, err := n.EndSilence(ctx, in.ID, asked.by(ctx), asked.why(), a.now())
+	asked := &client.Asked{Reason: in.Reason, RequestedBy: in.RequestedBy}
+	s, err := n.EndSilence(ctx, in.ID, askedBy(ctx, asked), askedWhy(asked), a.now())
 	if errors.Is(err, notify.ErrNoSilence) {
 		return nil, problem(http.StatusNotFound, plainKind, "there is no silence %.40q; GET %s/silences lists those that are active", in.ID, prefix)
 	}
@@ -123,8 +98,8 @@ func (a *API) endSilence(ctx context.Context, in *struct {
 	return answer(silenceView(notify.Standing{Silence: s})), nil
 }
 
-func silenceView(s notify.Standing) Silence {
-	return Silence{
+func silenceView(s notify.Standing) client.Silence {
+	return client.Silence{
 		ID: s.ID, Pipeline: s.Pipeline, Type: text(s.Type), Reason: s.Why, RequestedBy: s.By, Since: s.Since.UTC(), Until: s.Until.UTC(),
 		Active: s.Active, EndedAt: instant(s.EndedAt), EndedBy: text(s.EndedBy), EndedReason: text(s.EndedWhy), Suppressed: s.Suppressed,
 	}

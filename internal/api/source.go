@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/ingest"
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -39,14 +40,8 @@ type Source struct {
 // SourceList is all sources, and what none of them matched.
 type SourceList struct {
 	List[Source]
-	Rejected  []RejectedSource `json:"rejected" doc:"Source files with errors. Where a file had a good version before, that one is active and among the items."`
-	Unmatched UnmatchedEvents  `json:"unmatched" doc:"Events that no source matched, since this server began."`
-}
-
-// RejectedSource is a source file that has errors.
-type RejectedSource struct {
-	File     string        `json:"file"`
-	Problems []FileProblem `json:"problems" doc:"In the order of the file, warnings included."`
+	Rejected  []client.RejectedSource `json:"rejected" doc:"Source files with errors. Where a file had a good version before, that one is active and among the items."`
+	Unmatched UnmatchedEvents         `json:"unmatched" doc:"Events that no source matched, since this server began."`
 }
 
 // UnmatchedEvents is what no source matched.
@@ -67,7 +62,7 @@ func (a *API) listSources(ctx context.Context, _ *struct{}) (*output[SourceList]
 		return nil, err
 	}
 	who, out := whoOf(ctx), SourceList{}
-	out.Items, out.Rejected, out.Unmatched.Samples = []Source{}, []RejectedSource{}, []ingest.Sample{}
+	out.Items, out.Rejected, out.Unmatched.Samples = []Source{}, []client.RejectedSource{}, []ingest.Sample{}
 	for _, d := range a.catalog.Sources().All() {
 		if ids, any := d.Pipelines(); !who.unlimited() && (any || slices.ContainsFunc(ids, func(id pipeline.ID) bool { return !who.sees(id) })) {
 			continue
@@ -86,11 +81,11 @@ func (a *API) listSources(ctx context.Context, _ *struct{}) (*output[SourceList]
 }
 
 // rejectedSources lists the source files with errors.
-func rejectedSources(files []catalog.File) []RejectedSource {
-	rejected := []RejectedSource{}
+func rejectedSources(files []catalog.File) []client.RejectedSource {
+	rejected := []client.RejectedSource{}
 	for _, f := range files {
 		if f.Kind == catalog.SourceFile && f.Refused {
-			rejected = append(rejected, RejectedSource{File: f.Name, Problems: views(f.Problems, problemView)})
+			rejected = append(rejected, client.RejectedSource{File: f.Name, Problems: views(f.Problems, problemView)})
 		}
 	}
 	return rejected

@@ -4,67 +4,18 @@ import (
 	"context"
 	"time"
 
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/timeline"
 )
 
 // Timeline is what was expected of the pipelines between two instants, and what became of it.
 type Timeline struct {
-	From       time.Time  `json:"from"`
-	To         time.Time  `json:"to"`
-	At         time.Time  `json:"at" doc:"The server's time."`
-	Axis       string     `json:"axis" enum:"period,execution"`
-	Items      []Schedule `json:"items" doc:"One per pipeline, by id."`
-	NextCursor *string    `json:"nextCursor" doc:"Leads to the next page; null on the last."`
-}
-
-// Schedule is one pipeline's part of a timeline.
-type Schedule struct {
-	Pipeline      string         `json:"pipeline"`
-	Slots         []Slot         `json:"slots" doc:"Its periods, oldest first. With buckets only the open runs and the last one that ended."`
-	Buckets       []Bucket       `json:"buckets" doc:"Its periods counted, oldest first, if there are too many to list; empty otherwise."`
-	BucketSeconds *int64         `json:"bucketSeconds" doc:"The width of a bucket; null without buckets."`
-	Counts        map[string]int `json:"counts" doc:"How many of its periods have each phase: all of them, each once."`
-	Truncated     bool           `json:"truncated" doc:"Always false: what does not fit is counted in buckets."`
-}
-
-// Slot is one period of a timeline.
-type Slot struct {
-	Date         string        `json:"date"`
-	Schedule     string        `json:"schedule"`
-	State        string        `json:"state" enum:"upcoming,missing,excluded,run" doc:"missing: there is no run although its time is over, and its deadline if a sensor or an upstream opens it."`
-	Phase        string        `json:"phase" enum:"upcoming,due,missing,excluded,paused,waiting,not-due,backoff,max-active,starting,start-refused,held,offered,running,status-unread,settling,completed,would-start,failed,exhausted,cancelled" doc:"More specific than state. due: its time has come and it may still open. paused: the pipeline is paused. backoff: it failed and is retried at retryAt. would-start: a dry run whose gate was open."`
-	StartsAt     time.Time     `json:"startsAt" doc:"The period's first instant."`
-	EndsAt       time.Time     `json:"endsAt" doc:"The first instant after the period."`
-	FireAt       *time.Time    `json:"fireAt" doc:"When it opens automatically."`
-	Excluded     *string       `json:"excluded" doc:"Why the calendar suppresses it."`
-	Status       *string       `json:"status" doc:"The run's; null without a run, and of a dry run."`
-	Attempt      *int          `json:"attempt"`
-	OpenedAt     *time.Time    `json:"openedAt"`
-	StartedAt    *time.Time    `json:"startedAt" doc:"When the latest attempt's job was started."`
-	EndedAt      *time.Time    `json:"endedAt"`
-	RetryAt      *time.Time    `json:"retryAt" doc:"When the next attempt, or the next start call, is made after a failure."`
-	WarnAt       *time.Time    `json:"warnAt" doc:"When its deadline warns."`
-	BreachAt     *time.Time    `json:"breachAt" doc:"Its deadline."`
-	Deadline     *string       `json:"deadline" enum:"ARMED,WARNED,MET,BREACHED,CANCELLED" doc:"The state of the deadline, including the relative one; null if none was ever armed."`
-	DryRun       bool          `json:"dryRun" doc:"No job is started."`
-	GateBypassed bool          `json:"gateBypassed" doc:"An operator had the gate skipped."`
-	Degraded     []string      `json:"degraded" doc:"The sensors of the preferred rules that it started without; usually empty."`
-	Cause        Maybe[Reason] `json:"cause" doc:"Why it stands so: the first rule that does not hold with the value seen, the exit code and last line of output of a failed job, or when it is retried; null if there is nothing to say."`
-	Outside      bool          `json:"outside" doc:"It lies outside the time asked for, and is shown because it is open, or the last that ended."`
-}
-
-// Bucket counts the periods that begin in one part of the time asked for.
-type Bucket struct {
-	From     time.Time      `json:"from"`
-	To       time.Time      `json:"to"`
-	Worst    string         `json:"worst" doc:"The phase among its periods that needs a person most."`
-	Counts   map[string]int `json:"counts" doc:"How many of its periods have each phase."`
-	Total    int            `json:"total"`
-	Bypassed int            `json:"bypassed" doc:"Completed runs whose gate an operator had skipped."`
-	Breached int            `json:"breached" doc:"Periods whose deadline was breached."`
-	Schedule string         `json:"schedule" doc:"Of the first period."`
-	First    string         `json:"first" doc:"Its first period."`
-	Last     string         `json:"last" doc:"Its last period."`
+	From       time.Time         `json:"from"`
+	To         time.Time         `json:"to"`
+	At         time.Time         `json:"at" doc:"The server's time."`
+	Axis       string            `json:"axis" enum:"period,execution"`
+	Items      []client.Schedule `json:"items" doc:"One per pipeline, by id."`
+	NextCursor *string           `json:"nextCursor" doc:"Leads to the next page; null on the last."`
 }
 
 type timelineInput struct {
@@ -99,7 +50,7 @@ func (a *API) timeline(ctx context.Context, in *timelineInput) (*output[Timeline
 	if err != nil {
 		return nil, err
 	}
-	page, read := List[Schedule]{Items: []Schedule{}}, 0
+	page, read := List[client.Schedule]{Items: []client.Schedule{}}, 0
 	for _, e := range a.catalog.Current().All() {
 		if e.ID <= after || only != "" && e.ID != only || !who.sees(e.ID) {
 			continue
@@ -151,8 +102,8 @@ func (a *API) stretch(in *timelineInput) (timeline.Query, *Problem) {
 	return q, nil
 }
 
-func laneView(l timeline.Lane) Schedule {
-	v := Schedule{
+func laneView(l timeline.Lane) client.Schedule {
+	v := client.Schedule{
 		Pipeline: string(l.Pipeline), Slots: views(l.Slots, slotView), Buckets: views(l.Buckets, bucketView), Counts: countsView(l.Counts),
 	}
 	if l.Width > 0 {
@@ -170,15 +121,15 @@ func countsView(counts map[timeline.Phase]int) map[string]int {
 	return out
 }
 
-func bucketView(b timeline.Bucket) Bucket {
-	return Bucket{
+func bucketView(b timeline.Bucket) client.Bucket {
+	return client.Bucket{
 		From: b.From.UTC(), To: b.To.UTC(), Worst: string(b.Worst), Counts: countsView(b.Counts), Total: b.Total, Bypassed: b.Bypassed, Breached: b.Breached,
 		Schedule: b.Schedule, First: b.First.String(), Last: b.Last.String(),
 	}
 }
 
-func slotView(s timeline.Slot) Slot {
-	v := Slot{
+func slotView(s timeline.Slot) client.Slot {
+	v := client.Slot{
 		Date: s.Key.Period.String(), Schedule: string(s.Key.Schedule), State: "upcoming", Phase: string(s.Phase),
 		StartsAt: s.Start.UTC(), EndsAt: s.End.UTC(), FireAt: instant(s.FireAt), Excluded: text(s.Excluded),
 		RetryAt: instant(s.RetryAt), WarnAt: instant(s.Warn), BreachAt: instant(s.Breach), Deadline: text(s.Deadline),
@@ -190,7 +141,7 @@ func slotView(s timeline.Slot) Slot {
 		v.State, v.Attempt, v.GateBypassed = "run", &r.Attempt, r.Progress.Opening.GateBypassed
 		v.OpenedAt, v.StartedAt, v.EndedAt = instant(r.OpenedAt), instant(r.Progress.StartedAt), instant(r.EndedAt)
 		if !s.DryRun {
-			v.Status = text(r.Status)
+			v.Status = new(client.Status(r.Status))
 		}
 	case s.Phase == timeline.Excluded:
 		v.State = "excluded"

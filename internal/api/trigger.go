@@ -5,19 +5,11 @@ import (
 	"fmt"
 	"net/url"
 
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
 )
-
-// TriggerRequest opens a run.
-type TriggerRequest struct {
-	Pipeline   string `json:"pipeline" doc:"The pipeline's id."`
-	Date       string `json:"date,omitempty" doc:"The period; default that of a fire at the current time."`
-	Force      bool   `json:"force,omitempty" doc:"Also a period that the calendar excludes, and beyond the budget."`
-	BypassGate bool   `json:"bypassGate,omitempty" doc:"Start whatever the gate says. Needs a reason."`
-	Asked
-}
 
 // created is an answer that says where what was made lies.
 type created[T any] struct {
@@ -27,9 +19,9 @@ type created[T any] struct {
 
 func (a *API) trigger(ctx context.Context, in *struct {
 	Once
-	Body TriggerRequest
+	Body client.TriggerRequest
 },
-) (*created[Run], error) {
+) (*created[client.Run], error) {
 	q := in.Body
 	id := pipeline.ID(q.Pipeline)
 	if p := a.mayOpen(ctx, q); p != nil {
@@ -39,8 +31,8 @@ func (a *API) trigger(ctx context.Context, in *struct {
 	if p != nil {
 		return nil, p
 	}
-	view := func(r run.Run) (*created[Run], *Problem) {
-		made := &created[Run]{Location: runPath(r.Key), Body: a.runView(r)}
+	view := func(r run.Run) (*created[client.Run], *Problem) {
+		made := &created[client.Run]{Location: runPath(r.Key), Body: a.runView(r)}
 		if def := a.catalog.Current().Definition(r.Pipeline); def != nil && def.DryRun {
 			made.Body.DryRun = true
 			made.Location = fmt.Sprintf("%s/pipelines/%s/explain?date=%s", prefix, r.Pipeline, url.QueryEscape(r.Period.String()))
@@ -55,7 +47,7 @@ func (a *API) trigger(ctx context.Context, in *struct {
 			return run.Run{}, p
 		}
 		r, err := a.operator.Trigger(ctx, router.TriggerRequest{
-			ID: in.id(ctx), Once: o, Pipeline: id, Period: date, By: q.by(ctx), Reason: q.Reason, Force: q.Force, BypassGate: q.BypassGate,
+			ID: in.id(ctx), Once: o, Pipeline: id, Period: date, By: askedBy(ctx, &q.Asked), Reason: q.Reason, Force: q.Force, BypassGate: q.BypassGate,
 		}, a.now())
 		if err != nil {
 			a.quotas.opened(id, 0)

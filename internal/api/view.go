@@ -1,13 +1,9 @@
 package api
 
 import (
-	"encoding/json"
 	"net/http"
-	"reflect"
 	"strings"
 	"time"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/period"
@@ -45,19 +41,6 @@ func list[T, V any](page store.Page[T], sees func(T) bool, view func(T) V) List[
 		}
 	}
 	return l
-}
-
-// Maybe is an object, or null.
-type Maybe[T any] struct{ value *T }
-
-func some[T any](v T) Maybe[T] { return Maybe[T]{&v} }
-
-// MarshalJSON writes the object, or null.
-func (m Maybe[T]) MarshalJSON() ([]byte, error) { return json.Marshal(m.value) }
-
-// Schema says that it may be null.
-func (m Maybe[T]) Schema(r huma.Registry) *huma.Schema {
-	return &huma.Schema{AnyOf: []*huma.Schema{r.Schema(reflect.TypeFor[T](), true, ""), {Type: "null"}}}
 }
 
 // text is s, or null where there is none.

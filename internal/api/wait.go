@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/gate"
@@ -59,7 +60,7 @@ type watch struct {
 	waiting int
 	stale   chan struct{}      // holds one token if something has changed since the last look
 	found   chan struct{}      // closed once there is an answer that ends the wait
-	answer  Gate               // once found is closed
+	answer  client.Gate        // once found is closed
 	stop    context.CancelFunc // nobody waits any more
 }
 
@@ -129,7 +130,7 @@ func (o *watch) touch() {
 }
 
 // join adds a request to those that wait for a gate.
-func (w *waits) join(e *catalog.Entry, p period.Period, first Gate) *watch {
+func (w *waits) join(e *catalog.Entry, p period.Period, first client.Gate) *watch {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	key := asked{e.ID, p}
@@ -194,7 +195,7 @@ func (w *waits) look(ctx context.Context, one *watch, e *catalog.Entry, before g
 		if err != nil { // the requests that wait look themselves in the end, and report it
 			continue
 		}
-		if g.endsWait(before) {
+		if endsWait(g, before) {
 			w.mu.Lock()
 			one.answer = g
 			w.end(one)
@@ -207,7 +208,7 @@ func (w *waits) look(ctx context.Context, one *watch, e *catalog.Entry, before g
 }
 
 // blockCode is why a start is not allowed; "" if it is.
-func blockCode(g Gate) gate.Code {
+func blockCode(g client.Gate) gate.Code {
 	if len(g.BlockedBy) == 0 {
 		return ""
 	}
@@ -216,13 +217,13 @@ func blockCode(g Gate) gate.Code {
 
 // endsWait says whether a request that waits is answered: a start is allowed, it never will be, or the run has got its job
 // while the request waited.
-func (g Gate) endsWait(before gate.Code) bool {
+func endsWait(g client.Gate, before gate.Code) bool {
 	code := blockCode(g)
 	return g.Open || g.RetryAfterSeconds == nil || code != before && (code == gate.Running || code == gate.Held)
 }
 
 // awaitGate holds a request until a start is allowed or d is over, and returns what the gate shows then.
-func (a *API) awaitGate(ctx context.Context, e *catalog.Entry, p period.Period, first Gate, d time.Duration) (Gate, error) {
+func (a *API) awaitGate(ctx context.Context, e *catalog.Entry, p period.Period, first client.Gate, d time.Duration) (client.Gate, error) {
 	one := a.waits.join(e, p, first)
 	defer a.waits.leave(one)
 	limit := time.NewTimer(d)
@@ -231,7 +232,7 @@ func (a *API) awaitGate(ctx context.Context, e *catalog.Entry, p period.Period, 
 	case <-one.found:
 		return one.answer, nil
 	case <-ctx.Done():
-		return Gate{}, ctx.Err()
+		return client.Gate{}, ctx.Err()
 	case <-limit.C:
 	case <-a.waits.done:
 	}

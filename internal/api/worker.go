@@ -10,6 +10,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/router"
@@ -22,39 +23,18 @@ type ClaimRequest struct {
 	Worker string `json:"worker" minLength:"1" maxLength:"200" doc:"The worker's name, such as host-7/4711. It is shown wherever the run is."`
 }
 
-// Claim is an attempt that a worker has been given.
-type Claim struct {
-	RunID            string            `json:"runId" doc:"The attempt's id, which its job may use as an idempotency key."`
-	Attempt          int               `json:"attempt"`
-	Permit           string            `json:"permit" doc:"The bearer token for the heartbeats and the result of this attempt. It is good for nothing else."`
-	HeartbeatSeconds int64             `json:"heartbeatSeconds" doc:"The worker counts as lost after so many seconds without a heartbeat: send one every third of it. 0: heartbeats are not needed."`
-	Deadline         time.Time         `json:"deadline" doc:"When the result must have been reported (jobPollWindowSeconds)."`
-	Traceparent      *string           `json:"traceparent" doc:"The trace of the attempt (W3C Trace Context), which the job continues; null if nothing is traced."`
-	Env              map[string]string `json:"env" doc:"What the job should find in its environment, TRACEPARENT included."`
-	Worker           string            `json:"worker"`
-	Run              Run               `json:"run"`
-}
-
 // ClaimRefusal is what a problem says beside the rest where a worker was refused.
 type ClaimRefusal struct {
-	Code   string     `json:"code" required:"false" enum:"held,done,not-offered,paused" doc:"Why: another worker has it, the attempt or the run is over, it is not offered, the pipeline is paused."`
-	Worker *string    `json:"worker" required:"false" doc:"Who holds it, or held it last."`
-	Since  *time.Time `json:"since" required:"false" doc:"Since when."`
-	Rules  []Rule     `json:"rules" required:"false" doc:"The rules that keep the gate closed."`
-	Run    Run        `json:"run" required:"false"`
+	Code   string        `json:"code" required:"false" enum:"held,done,not-offered,paused" doc:"Why: another worker has it, the attempt or the run is over, it is not offered, the pipeline is paused."`
+	Worker *string       `json:"worker" required:"false" doc:"Who holds it, or held it last."`
+	Since  *time.Time    `json:"since" required:"false" doc:"Since when."`
+	Rules  []client.Rule `json:"rules" required:"false" doc:"The rules that keep the gate closed."`
+	Run    client.Run    `json:"run" required:"false"`
 }
 
 // Heartbeat is a sign of life of the worker that claimed an attempt.
 type Heartbeat struct {
 	Output string `json:"output,omitempty" maxLength:"65536" doc:"The end of what the job has printed so far, at most 64 KiB."`
-}
-
-// HeartbeatTaken says until when the next one is due.
-type HeartbeatTaken struct {
-	RunID    string     `json:"runId"`
-	Attempt  int        `json:"attempt"`
-	NextBy   *time.Time `json:"nextBy" doc:"When the next heartbeat must have come; null if none is needed."`
-	Deadline time.Time  `json:"deadline" doc:"When the result must have been reported."`
 }
 
 func (a *API) workerRoutes(h huma.API) {
@@ -71,7 +51,7 @@ func (a *API) claim(ctx context.Context, in *struct {
 	Once
 	Body ClaimRequest
 },
-) (*output[Claim], error) {
+) (*output[client.Claim], error) {
 	key, p := in.key()
 	if p != nil {
 		return nil, p
@@ -86,7 +66,7 @@ func (a *API) claim(ctx context.Context, in *struct {
 	}
 	// The permit is not part of the stored answer: it is made again for each repeat.
 	fresh := false
-	view := func(r run.Run) (*output[Claim], *Problem) { return answer(a.claimView(r)), nil }
+	view := func(r run.Run) (*output[client.Claim], *Problem) { return answer(a.claimView(r)), nil }
 	out, err := once(ctx, a, in.Once, []any{"claim", key.String(), in.Body}, view, func(o router.Once[run.Run]) (run.Run, error) {
 		r, err := a.operator.Claim(ctx, router.ClaimRequest{Once: o, Key: key, Worker: in.Body.Worker, By: whoOf(ctx).name}, a.now())
 		if err != nil {
@@ -113,15 +93,15 @@ func (a *API) claim(ctx context.Context, in *struct {
 }
 
 // claimView is a claim without its permit.
-func (a *API) claimView(r run.Run) Claim {
-	return Claim{
+func (a *API) claimView(r run.Run) client.Claim {
+	return client.Claim{
 		RunID: string(r.ID()), Attempt: r.Attempt, HeartbeatSeconds: int64(r.Progress.Opening.Limits.Heartbeat / time.Second), Deadline: r.Progress.PollEnd.UTC(),
 		Worker: r.Progress.Offer.Worker, Run: a.runView(r),
 	}
 }
 
 // permit adds what only the worker is given, and the trace that its job continues.
-func (a *API) permit(c *Claim, key run.Key, trace string) {
+func (a *API) permit(c *client.Claim, key run.Key, trace string) {
 	c.Permit = a.permits.sign(permitPrefix, key, c.Attempt)
 	of := job.Attempt{ID: key.Attempt(c.Attempt), Pipeline: key.Pipeline, Schedule: key.Schedule, Period: key.Period, Number: c.Attempt}
 	if a.permits.Base != "" {
@@ -137,7 +117,7 @@ func (a *API) heartbeat(ctx context.Context, in *struct {
 	OfRun
 	Body *Heartbeat
 },
-) (*output[HeartbeatTaken], error) {
+) (*output[client.HeartbeatTaken], error) {
 	key, p := in.key()
 	if p != nil {
 		return nil, p
@@ -158,7 +138,7 @@ func (a *API) heartbeat(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, fmt.Errorf("heartbeat of run %s: %w", key, a.workerRefused(err))
 	}
-	return answer(HeartbeatTaken{
+	return answer(client.HeartbeatTaken{
 		RunID: string(r.ID()), Attempt: r.Attempt, NextBy: instant(r.Progress.HeartbeatEnd()), Deadline: r.Progress.PollEnd.UTC(),
 	}), nil
 }
@@ -182,8 +162,8 @@ func (a *API) workerRefused(err error) error {
 }
 
 // closedRules are the rules that keep a gate closed.
-func (a *API) closedRules(g *gate.Answer) []Rule {
-	closed := []Rule{}
+func (a *API) closedRules(g *gate.Answer) []client.Rule {
+	closed := []client.Rule{}
 	if g == nil {
 		return closed
 	}

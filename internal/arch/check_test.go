@@ -89,6 +89,8 @@ func (s source) refuses(dir string) string {
 		return "it has no room in internal/arch/rooms_test.go"
 	case s.layer == adapter && to == adapter:
 		return "adapters never import each other"
+	case s.layer == form && !s.test:
+		return "programs outside import it, so it stands on its own"
 	case !slices.Contains(mayImport[s.layer], to):
 		return fmt.Sprintf("a package of layer %s sees only %s, and that one is of layer %s", s.layer, join(mayImport[s.layer]), to)
 	}

@@ -56,6 +56,7 @@ func TestEachRuleCanBeBroken(t *testing.T) {
 		"lambda decides on reruns":         {"internal/awslambda/a.go", imports("internal/rerun"), "only waits"},
 		"host imports a host":              {"internal/sim/a.go", imports("internal/engine"), "of layer host"},
 		"host imports a face":              {"internal/engine/a.go", imports("internal/api"), "of layer face"},
+		"client imports one of ours":       {"client/a.go", imports("internal/run"), "stands on its own"},
 		"face imports an adapter":          {"internal/api/a.go", imports("internal/store/sqlite"), "of layer adapter"},
 		"anything imports a command":       {"internal/api/a.go", imports("cmd/interlock"), "of layer command"},
 		"AWS in a decider":                 {"internal/rule/a.go", imports("github.com/aws/aws-sdk-go-v2/aws"), "AWS SDK"},
