@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,14 +22,9 @@ func newAlertsRoutes(a *app) *cobra.Command {
 		Use: "routes", Short: "List the alert routes; the first that matches an event decides",
 		Example: "  interlock alerts routes", Args: noArguments,
 	}
-	format := addFormat(cmd)
-	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
-		var raw json.RawMessage
-		routes, err := c.AlertRoutes(ctx, client.Raw(&raw))
-		if err != nil {
-			return err
-		}
-		return a.show(format, raw, func() {
+	return a.asking(cmd, func(ctx context.Context, c *connection, _ []string) error {
+		routes, err := c.AlertRoutes(ctx, c.raw())
+		return c.show(err, func() {
 			var rows [][]cell
 			for _, r := range routes {
 				rows = append(rows, []cell{{printable(r.Name), a.outStyle.bold}, plain(printable(sinksOf(r))), plain(printable(groupedBy(r))), plain(printable(routed(r)))})
@@ -38,7 +32,6 @@ func newAlertsRoutes(a *app) *cobra.Command {
 			a.sheet([]column{col("ROUTE"), col("SINKS"), extraCol("GROUPED"), wrapCol("EVENTS")}, rows)
 		})
 	})
-	return cmd
 }
 
 // routed is which events a route fits, in words.
@@ -85,18 +78,9 @@ func newAlertsTest(a *app) *cobra.Command {
 			"recorded. Exit code 1 if a sink rejected it.",
 		Example: "  interlock alerts test default", Args: arguments("a ROUTE"),
 	}
-	format := addFormat(cmd)
-	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
-		var raw json.RawMessage
-		said, err := c.TestAlertRoute(ctx, args[0], a.person(), client.Raw(&raw))
-		if err != nil {
-			return err
-		}
-		all := true
-		for _, t := range said {
-			all = all && t.Sent
-		}
-		err = a.show(format, raw, func() {
+	return a.asking(cmd, func(ctx context.Context, c *connection, args []string) error {
+		said, err := c.TestAlertRoute(ctx, args[0], a.person(), c.raw())
+		err = c.show(err, func() {
 			if len(said) == 0 {
 				fmt.Fprintf(a.stdout, "The route %s sends nowhere.\n", printable(args[0]))
 			}
@@ -104,12 +88,8 @@ func newAlertsTest(a *app) *cobra.Command {
 				a.writeSent(t.Sink, "the sample", t.Sent, t.Error)
 			}
 		})
-		if err == nil && !all {
-			return errNo
-		}
-		return err
+		return verdict(!slices.ContainsFunc(said, func(t client.Tested) bool { return !t.Sent }), err)
 	})
-	return cmd
 }
 
 // writeSent tells whether a sink took something.
@@ -128,16 +108,10 @@ func newAlertsDead(a *app) *cobra.Command {
 		Example: "  interlock alerts dead --sink ops", Args: noArguments,
 	}
 	addFilled(cmd, &sink, "sink", "only of this `SINK`")
-	format := addFormat(cmd)
-	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
-		var raw json.RawMessage
-		dead, err := c.DeadLetters(ctx, sink, client.Raw(&raw))
-		if err != nil {
-			return err
-		}
-		return a.show(format, raw, func() { a.writeDead(dead) })
+	return a.asking(cmd, func(ctx context.Context, c *connection, _ []string) error {
+		dead, err := c.DeadLetters(ctx, sink, c.raw())
+		return c.show(err, func() { a.writeDead(dead) })
 	})
-	return cmd
 }
 
 func (a *app) writeDead(dead []client.DeadLetter) {
@@ -173,23 +147,13 @@ func newAlertsRetry(a *app) *cobra.Command {
 		Example: "  interlock alerts retry --all --sink ops",
 	}
 	addDead(cmd, &q)
-	format := addFormat(cmd)
-	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
+	return a.asking(cmd, func(ctx context.Context, c *connection, args []string) error {
 		q.IDs = args
-		var raw json.RawMessage
-		done, err := c.RetryDeadLetters(ctx, q, client.Raw(&raw))
-		if err != nil {
-			return err
-		}
-		if err := a.show(format, raw, func() { a.writeRetried(done) }); err != nil {
-			return err
-		}
-		if slices.ContainsFunc(done, func(r client.Retried) bool { return !r.Sent }) || len(done) == 0 && len(args) > 0 {
-			return errNo
-		}
-		return nil
+		done, err := c.RetryDeadLetters(ctx, q, c.raw())
+		err = c.show(err, func() { a.writeRetried(done) })
+		failed := slices.ContainsFunc(done, func(r client.Retried) bool { return !r.Sent })
+		return verdict(!failed && (len(done) > 0 || len(args) == 0), err)
 	})
-	return cmd
 }
 
 // addDead lets a command say which dead letters it is about.
@@ -213,15 +177,10 @@ func newAlertsDiscard(a *app) *cobra.Command {
 		Example: "  interlock alerts discard --all --sink ops",
 	}
 	addDead(cmd, &q)
-	format := addFormat(cmd)
-	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
+	return a.asking(cmd, func(ctx context.Context, c *connection, args []string) error {
 		q.IDs = args
-		var raw json.RawMessage
-		gone, err := c.DiscardDeadLetters(ctx, q, client.Raw(&raw))
-		if err != nil {
-			return err
-		}
-		err = a.show(format, raw, func() {
+		gone, err := c.DiscardDeadLetters(ctx, q, c.raw())
+		err = c.show(err, func() {
 			if len(gone) == 0 {
 				fmt.Fprintln(a.stdout, "There are no such dead letters.")
 			}
@@ -229,12 +188,8 @@ func newAlertsDiscard(a *app) *cobra.Command {
 				fmt.Fprintf(a.stdout, "discarded %s of %s\n", d.Event.ID, printable(d.Sink))
 			}
 		})
-		if err == nil && len(gone) == 0 && len(args) > 0 {
-			return errNo
-		}
-		return err
+		return verdict(len(gone) > 0 || len(args) == 0, err)
 	})
-	return cmd
 }
 
 func (a *app) writeRetried(done []client.Retried) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -52,11 +51,7 @@ func newArchiveStatus(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		raw, err := json.Marshal(s)
-		if err != nil {
-			return err
-		}
-		return a.show(format, raw, func() { a.writeArchive(s) })
+		return a.print(format, s, func() { a.writeArchive(s) })
 	}
 	return cmd
 }

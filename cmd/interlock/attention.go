@@ -20,17 +20,14 @@ func newAttention(a *app) *cobra.Command {
 		Args: noArguments,
 	}
 	addFilled(cmd, &q.Pipeline, "pipeline", "only of this `PIPELINE`")
-	limit, format := addLimit(cmd, 0), addFormat(cmd)
-	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
-		l, err := read(limit, func(p client.Paging, raw client.CallOption) (client.Page[client.Attention], error) {
+	limit := addLimit(cmd, 0)
+	return a.asking(cmd, func(ctx context.Context, c *connection, _ []string) error {
+		l, err := read(c, limit, func(p client.Paging) (client.Page[client.Attention], error) {
 			q.Paging = p
-			page, err := c.Attention(ctx, q, raw)
+			page, err := c.Attention(ctx, q, c.raw())
 			return page.Page, err
 		})
-		if err != nil {
-			return err
-		}
-		return showList(a, format, l, func(items []client.Attention) {
+		return showList(c, l, err, func(items []client.Attention) {
 			if len(items) == 0 {
 				fmt.Fprintln(a.stdout, "Nothing needs attention.")
 				return
@@ -39,7 +36,6 @@ func newAttention(a *app) *cobra.Command {
 			a.more(l.next, "items")
 		})
 	})
-	return cmd
 }
 
 // writeNeeding lists what needs a person, each with its reason and what to do below it.

@@ -34,16 +34,13 @@ func newAudit(a *app) *cobra.Command {
 	addFilled(cmd, &q.Outcome, "outcome", "only with this `OUTCOME`: done, refused or failed")
 	addFilled(cmd, &q.Since, "since", "only at or after this `TIME`: RFC 3339, a period, or how long ago, such as 2h")
 	addFilled(cmd, &q.Until, "until", "only before this `TIME`")
-	limit, format := addLimit(cmd, 50), addFormat(cmd)
-	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
-		l, err := read(limit, func(p client.Paging, raw client.CallOption) (client.Page[client.AuditEntry], error) {
+	limit := addLimit(cmd, 50)
+	return a.asking(cmd, func(ctx context.Context, c *connection, _ []string) error {
+		l, err := read(c, limit, func(p client.Paging) (client.Page[client.AuditEntry], error) {
 			q.Paging = p
-			return c.Audit(ctx, q, raw)
+			return c.Audit(ctx, q, c.raw())
 		})
-		if err != nil {
-			return err
-		}
-		return showList(a, format, l, func(entries []client.AuditEntry) {
+		return showList(c, l, err, func(entries []client.AuditEntry) {
 			if len(entries) == 0 {
 				fmt.Fprintln(a.stdout, "There are no such entries.")
 				return
@@ -56,7 +53,6 @@ func newAudit(a *app) *cobra.Command {
 			a.sheet([]column{col("TIME"), col("ACTOR"), col("ACTION"), extraCol("ABOUT"), col("OUTCOME"), extraCol("WITH"), wrapCol("REASON")}, rows)
 		})
 	})
-	return cmd
 }
 
 func (a *app) auditRow(e client.AuditEntry) []cell {

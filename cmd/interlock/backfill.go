@@ -26,8 +26,7 @@ func newBackfill(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&q.OnlyMissing, "only-missing", false, "skip periods that have a run")
 	cmd.Flags().BoolVar(&q.DryRun, "dry-run", false, "only list the actions")
 	addReason(cmd, &reason)
-	format := addFormat(cmd)
-	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
+	return a.asking(cmd, func(ctx context.Context, c *connection, args []string) error {
 		if q.From == "" || q.To == "" {
 			return usagef("backfill needs --from PERIOD and --to PERIOD")
 		}
@@ -36,25 +35,21 @@ func newBackfill(a *app) *cobra.Command {
 		if q.DryRun {
 			backfill = backfillPart
 		}
-		periods, raw, err := backfill(ctx, c, args[0], q)
-		if err != nil {
-			return err
-		}
-		return a.show(format, raw, func() { a.writeBackfill(periods, q.DryRun) })
+		periods, err := backfill(ctx, c, args[0], q)
+		return c.show(err, func() { a.writeBackfill(periods, q.DryRun) })
 	})
-	return cmd
 }
 
 // backfillAtOnce is how many periods one request opens: few enough that a person sees how far it is.
 const backfillAtOnce = 100
 
-// backfill asks for the plan, and then opens its periods part by part. It returns the answers to all parts as one.
-func (a *app) backfill(ctx context.Context, c *client.Client, id string, q client.BackfillRequest) ([]client.Backfilled, json.RawMessage, error) {
+// backfill asks for the plan, and then opens its periods part by part. The answers to all parts are shown as one.
+func (a *app) backfill(ctx context.Context, c *connection, id string, q client.BackfillRequest) ([]client.Backfilled, error) {
 	dry := q
 	dry.DryRun = true
-	plan, _, err := backfillPart(ctx, c, id, dry)
+	plan, err := backfillPart(ctx, c, id, dry)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if len(plan) <= backfillAtOnce {
 		return backfillPart(ctx, c, id, q)
@@ -65,24 +60,23 @@ func (a *app) backfill(ctx context.Context, c *client.Client, id string, q clien
 	all := make([]client.Backfilled, 0, len(plan))
 	for part := range slices.Chunk(plan, backfillAtOnce) {
 		q.From, q.To = part[0].Date, part[len(part)-1].Date
-		opened, _, err := backfillPart(ctx, c, id, q)
+		opened, err := backfillPart(ctx, c, id, q)
 		if err != nil {
-			return nil, nil, fmt.Errorf("%w\n%d of %s are done; the same command with --from %s does the rest", err, len(all), plural(len(plan), "period"), q.From)
+			return nil, fmt.Errorf("%w\n%d of %s are done; the same command with --from %s does the rest", err, len(all), plural(len(plan), "period"), q.From)
 		}
 		all = append(all, opened...)
 		done.Store(int64(len(all)))
 	}
-	raw, err := json.Marshal(struct {
+	c.answer, err = json.Marshal(struct {
 		Items      []client.Backfilled `json:"items"`
 		NextCursor *string             `json:"nextCursor"`
 	}{Items: all})
-	return all, raw, err
+	return all, err
 }
 
-// backfillPart is one request. It also returns its answer as it came.
-func backfillPart(ctx context.Context, c *client.Client, id string, q client.BackfillRequest) (periods []client.Backfilled, raw json.RawMessage, err error) {
-	periods, err = c.Backfill(ctx, id, q, client.Raw(&raw))
-	return periods, raw, err
+// backfillPart is one request.
+func backfillPart(ctx context.Context, c *connection, id string, q client.BackfillRequest) ([]client.Backfilled, error) {
+	return c.Backfill(ctx, id, q, c.raw())
 }
 
 func (a *app) writeBackfill(periods []client.Backfilled, dryRun bool) {

@@ -14,7 +14,7 @@ import (
 
 // backfills returns the client of a server that backfills days. Before each request it calls allowed with the number of periods,
 // and rejects the request if allowed returns false.
-func backfills(t *testing.T, allowed func(days int, dry bool) bool) *client.Client {
+func backfills(t *testing.T, allowed func(days int, dry bool) bool) *connection {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var q client.BackfillRequest
 		if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
@@ -42,7 +42,7 @@ func backfills(t *testing.T, allowed func(days int, dry bool) bool) *client.Clie
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c
+	return &connection{Client: c}
 }
 
 func TestLongBackfillShowsHowManyPeriodsAreDone(t *testing.T) {
@@ -59,7 +59,7 @@ func TestLongBackfillShowsHowManyPeriodsAreDone(t *testing.T) {
 		}
 		return true
 	})
-	all, raw, err := a.backfill(t.Context(), c, "orders", client.BackfillRequest{From: "2026-01-01", To: "2026-05-30"})
+	all, err := a.backfill(t.Context(), c, "orders", client.BackfillRequest{From: "2026-01-01", To: "2026-05-30"})
 	if err != nil || len(all) != 150 || all[0].Date != "2026-01-01" || all[149].Date != "2026-05-30" {
 		t.Fatalf("%d periods, %v", len(all), err)
 	}
@@ -73,7 +73,7 @@ func TestLongBackfillShowsHowManyPeriodsAreDone(t *testing.T) {
 		Items      []client.Backfilled
 		NextCursor *string
 	}
-	if err := json.Unmarshal(raw, &page); err != nil || len(page.Items) != 150 || page.NextCursor != nil {
+	if err := json.Unmarshal(c.answer, &page); err != nil || len(page.Items) != 150 || page.NextCursor != nil {
 		t.Errorf("the JSON has %d items, %v", len(page.Items), err)
 	}
 }
@@ -81,7 +81,7 @@ func TestLongBackfillShowsHowManyPeriodsAreDone(t *testing.T) {
 func TestBackfillThatStopsSaysWhereToGoOn(t *testing.T) {
 	a := &app{stderr: io.Discard, now: func() time.Time { return noon }}
 	c := backfills(t, func(days int, dry bool) bool { return dry || days == backfillAtOnce })
-	_, _, err := a.backfill(t.Context(), c, "orders", client.BackfillRequest{From: "2026-01-01", To: "2026-05-30"})
+	_, err := a.backfill(t.Context(), c, "orders", client.BackfillRequest{From: "2026-01-01", To: "2026-05-30"})
 	if err == nil || !strings.Contains(err.Error(), "too many open runs\n100 of 150 periods are done; the same command with --from 2026-04-11 does the rest") {
 		t.Errorf("got %v", err)
 	}

@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/spf13/cobra"
-
-	"github.com/interlock-go/interlock/client"
 )
 
 func newConfig(a *app) *cobra.Command {
@@ -23,14 +20,8 @@ func newAcceptRemoval(a *app) *cobra.Command {
 		Example: "  interlock config accept-removal --reason 'moved to the other team'", Args: noArguments,
 	}
 	addReason(cmd, &reason)
-	format := addFormat(cmd)
-	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
-		var raw json.RawMessage
-		ids, err := c.AcceptRemoval(ctx, a.asked(reason), client.Raw(&raw))
-		if err != nil {
-			return err
-		}
-		return a.show(format, raw, func() { a.writeIDs("removed", ids) })
+	return a.asking(cmd, func(ctx context.Context, c *connection, _ []string) error {
+		ids, err := c.AcceptRemoval(ctx, a.asked(reason), c.raw())
+		return c.show(err, func() { a.writeIDs("removed", ids) })
 	})
-	return cmd
 }

@@ -242,26 +242,25 @@ func newContextList(a *app) *cobra.Command {
 		if all.Contexts == nil {
 			all.Contexts = map[string]serverContext{}
 		}
-		if format.value == jsonFormat {
-			return writeJSON(a.stdout, all)
-		}
-		a.wide = format.value == wideFormat
-		if len(all.Contexts) == 0 {
-			fmt.Fprintln(a.stdout, "There are no contexts. `interlock context add NAME --server URL` adds one.")
-			return nil
-		}
-		var rows [][]cell
-		for _, name := range slices.Sorted(maps.Keys(all.Contexts)) {
-			mark, paint := "", a.outStyle.bold
-			if name == all.Current {
-				mark, paint = "*", a.outStyle.green
-			}
-			rows = append(rows, []cell{plain(mark), {name, paint}, plain(printable(all.Contexts[name].Server)), plain(printable(all.Contexts[name].tokenText()))})
-		}
-		a.sheet([]column{col(""), col("CONTEXT"), col("SERVER"), textCol("TOKEN")}, rows)
-		return nil
+		return a.print(format, all, func() { a.writeContextList(all) })
 	}
 	return cmd
+}
+
+func (a *app) writeContextList(all contexts) {
+	if len(all.Contexts) == 0 {
+		fmt.Fprintln(a.stdout, "There are no contexts. `interlock context add NAME --server URL` adds one.")
+		return
+	}
+	var rows [][]cell
+	for _, name := range slices.Sorted(maps.Keys(all.Contexts)) {
+		mark, paint := "", a.outStyle.bold
+		if name == all.Current {
+			mark, paint = "*", a.outStyle.green
+		}
+		rows = append(rows, []cell{plain(mark), {name, paint}, plain(printable(all.Contexts[name].Server)), plain(printable(all.Contexts[name].tokenText()))})
+	}
+	a.sheet([]column{col(""), col("CONTEXT"), col("SERVER"), textCol("TOKEN")}, rows)
 }
 
 // tokenText says where the token is found.

@@ -19,19 +19,16 @@ func newDeadlines(a *app) *cobra.Command {
 	}
 	addFilled(cmd, &q.Pipeline, "pipeline", "only of this `PIPELINE`")
 	addFilled(cmd, &q.State, "state", "those in this `STATE`: ARMED, MET, BREACHED, CANCELLED or all (default ARMED)")
-	limit, format := addLimit(cmd, 100), addFormat(cmd)
-	a.watchable(cmd, func(ctx context.Context, c *client.Client, _ []string) error {
-		l, err := read(limit, func(p client.Paging, raw client.CallOption) (client.Page[client.Deadline], error) {
+	limit := addLimit(cmd, 100)
+	return a.watchable(cmd, func(ctx context.Context, c *connection, _ []string) error {
+		l, err := read(c, limit, func(p client.Paging) (client.Page[client.Deadline], error) {
 			q.Paging = p
-			return c.Deadlines(ctx, q, raw)
+			return c.Deadlines(ctx, q, c.raw())
 		})
 		if err == nil {
 			_, err = none(ctx, c, l, q.Pipeline)
 		}
-		if err != nil {
-			return err
-		}
-		return showList(a, format, l, func(deadlines []client.Deadline) {
+		return showList(c, l, err, func(deadlines []client.Deadline) {
 			if len(deadlines) == 0 {
 				fmt.Fprintln(a.stdout, noDeadlines(q.State))
 				return
@@ -40,7 +37,6 @@ func newDeadlines(a *app) *cobra.Command {
 			a.more(l.next, "deadlines")
 		})
 	})
-	return cmd
 }
 
 func noDeadlines(state string) string {

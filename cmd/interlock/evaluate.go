@@ -81,15 +81,7 @@ func (a *app) evaluate(file string, f *evaluateFlags) error {
 	if err := e.ask(); err != nil {
 		return err
 	}
-	if f.format.value == jsonFormat {
-		err = writeJSON(a.stdout, e.report())
-	} else {
-		e.write(a.stdout, a.outStyle)
-	}
-	if err == nil && !e.open() {
-		err = errNo
-	}
-	return err
+	return verdict(e.open(), a.print(f.format, e.report(), func() { e.write(a.stdout, a.outStyle) }))
 }
 
 // evaluation is a pipeline's gate on given facts.

@@ -19,7 +19,6 @@ type eventFlags struct {
 	follow                bool
 	kind, pipeline, since string
 	limit                 *count
-	format                *choice
 }
 
 func newEvents(a *app) *cobra.Command {
@@ -36,8 +35,8 @@ func newEvents(a *app) *cobra.Command {
 	addFilled(cmd, &f.kind, "type", "only of this `TYPE`, such as SLA_BREACH")
 	addFilled(cmd, &f.pipeline, "pipeline", "only of this `PIPELINE`")
 	addFilled(cmd, &f.since, "since", "only at or after this `TIME`: RFC 3339, a period, or how long ago, such as 2h")
-	f.limit, f.format = addLimit(cmd, 50), addFormat(cmd)
-	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
+	f.limit = addLimit(cmd, 50)
+	return a.asking(cmd, func(ctx context.Context, c *connection, _ []string) error {
 		if !f.follow {
 			return a.listEvents(ctx, c, f)
 		}
@@ -46,20 +45,16 @@ func newEvents(a *app) *cobra.Command {
 		}
 		return a.followEvents(ctx, c, f)
 	})
-	return cmd
 }
 
-func (a *app) listEvents(ctx context.Context, c *client.Client, f *eventFlags) error {
-	l, err := read(f.limit, func(p client.Paging, raw client.CallOption) (client.Page[client.Event], error) {
-		return c.Events(ctx, client.EventQuery{Pipeline: f.pipeline, Type: f.kind, Since: f.since, Paging: p}, raw)
+func (a *app) listEvents(ctx context.Context, c *connection, f *eventFlags) error {
+	l, err := read(c, f.limit, func(p client.Paging) (client.Page[client.Event], error) {
+		return c.Events(ctx, client.EventQuery{Pipeline: f.pipeline, Type: f.kind, Since: f.since, Paging: p}, c.raw())
 	})
 	if err == nil {
 		_, err = none(ctx, c, l, f.pipeline)
 	}
-	if err != nil {
-		return err
-	}
-	return showList(a, f.format, l, func(events []client.Event) {
+	return showList(c, l, err, func(events []client.Event) {
 		if len(events) == 0 {
 			fmt.Fprintln(a.stdout, "There are no such events. `interlock events --follow` waits for the next.")
 			return
@@ -104,13 +99,13 @@ func (a *app) eventTable(rows [][]cell) string {
 }
 
 // followEvents prints events as they come, until Ctrl-C.
-func (a *app) followEvents(ctx context.Context, c *client.Client, f *eventFlags) error {
+func (a *app) followEvents(ctx context.Context, c *connection, f *eventFlags) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	a.wide = f.format.value == wideFormat
+	a.wide = c.format.value == wideFormat
 	q := client.Following{Pipeline: f.pipeline, Type: f.kind, Since: f.since, Lost: a.lost}
 	err := c.Follow(ctx, q, func(e client.Event) error {
-		if f.format.value == jsonFormat {
+		if c.format.value == jsonFormat {
 			fmt.Fprintf(a.stdout, "%s\n", e.Raw)
 		} else {
 			fmt.Fprint(a.stdout, a.eventTable([][]cell{padded(a.eventRow(e))}))

@@ -114,7 +114,7 @@ func (a *app) exec(ctx context.Context, x execution) error {
 	defer signals.stop()
 	waiting, cancel := signals.cancels(ctx)
 	defer cancel()
-	c, end, err := a.workerClient(waiting)
+	c, end, err := a.connect(waiting)
 	if err != nil {
 		return a.notAcquired(x, err, signals)
 	}
@@ -133,15 +133,6 @@ func (x execution) patience() time.Duration {
 		return openPatience
 	}
 	return 0
-}
-
-// workerClient is a client of the server, or of deployed tables.
-func (a *app) workerClient(ctx context.Context) (*client.Client, func() error, error) {
-	if a.remote.store != "" {
-		return a.onTables(ctx, a.remote.store)
-	}
-	c, err := a.server()
-	return c, func() error { return nil }, err
 }
 
 // defaultWorker names this process.

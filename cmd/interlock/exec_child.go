@@ -113,7 +113,7 @@ func (a *app) runChild(x execution, lease *client.Lease, signals *signals) (chil
 	defer runtime.UnlockOSThread()
 	tail, group := &tail{}, ownGroup()
 	cmd := &exec.Cmd{Path: x.program, Args: x.argv, Env: a.childEnv(x, lease), Stdin: a.stdin, SysProcAttr: childAttributes(group), WaitDelay: drainLimit}
-	a.connect(cmd, tail)
+	a.passThrough(cmd, tail)
 	if err := cmd.Start(); err != nil {
 		return childEnd{}, err
 	}
@@ -146,9 +146,9 @@ func (a *app) runChild(x execution, lease *client.Lease, signals *signals) (chil
 	return end, nil
 }
 
-// connect passes the command's output through and keeps its end. Where stdout and stderr are the same file the command has
+// passThrough passes the command's output through and keeps its end. Where stdout and stderr are the same file the command has
 // one pipe for both, so that nothing is reordered.
-func (a *app) connect(cmd *exec.Cmd, tail *tail) {
+func (a *app) passThrough(cmd *exec.Cmd, tail *tail) {
 	out := &tee{a.direct, tail}
 	cmd.Stdout, cmd.Stderr = out, out
 	if !sameFile(a.direct, a.stderr) {

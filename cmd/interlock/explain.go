@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -20,16 +19,10 @@ func newExplain(a *app) *cobra.Command {
 		Example: "  interlock explain orders --date 2026-03-03", Args: arguments("PIPELINE"),
 	}
 	addFilled(cmd, &date, "date", "the `PERIOD` (default that of the newest open run, else of a fire now)")
-	format := addFormat(cmd)
-	a.watchable(cmd, func(ctx context.Context, c *client.Client, args []string) error {
-		var raw json.RawMessage
-		x, err := c.Explain(ctx, args[0], date, client.Raw(&raw))
-		if err != nil {
-			return err
-		}
-		return a.show(format, raw, func() { a.writeExplanation(x.Lines) })
+	return a.watchable(cmd, func(ctx context.Context, c *connection, args []string) error {
+		x, err := c.Explain(ctx, args[0], date, c.raw())
+		return c.show(err, func() { a.writeExplanation(x.Lines) })
 	})
-	return cmd
 }
 
 // writeExplanation prints the server's words, with colours where there are some.

@@ -35,21 +35,27 @@ type facts map[sensorName][]*sensor.Reading
 
 // openFacts reads a sensors file, or stdin for "-".
 func (a *app) openFacts(file string) ([]byte, error) {
+	data, err := a.readInput("the sensors", file, maxFactsBytes)
+	if err == nil && len(data) > maxFactsBytes {
+		err = fmt.Errorf("%s is larger than %d MiB; give only the sensors that the rules read", file, maxFactsBytes>>20)
+	}
+	return data, err
+}
+
+// readInput reads a file, or stdin for "-": at most one byte more than most, so that the caller can tell that it is too large.
+func (a *app) readInput(what, file string, most int64) ([]byte, error) {
 	in := a.stdin
-	if file != "-" {
+	if file != stdinName {
 		f, err := os.Open(file)
 		if err != nil {
-			return nil, fmt.Errorf("read the sensors: %w", err)
+			return nil, fmt.Errorf("read %s: %w", what, err)
 		}
 		defer f.Close()
 		in = f
 	}
-	data, err := io.ReadAll(io.LimitReader(in, maxFactsBytes+1))
+	data, err := io.ReadAll(io.LimitReader(in, most+1))
 	if err != nil {
-		return nil, fmt.Errorf("read the sensors: %w", err)
-	}
-	if len(data) > maxFactsBytes {
-		return nil, fmt.Errorf("%s is larger than %d MiB; give only the sensors that the rules read", file, maxFactsBytes>>20)
+		return nil, fmt.Errorf("read %s: %w", what, err)
 	}
 	return data, nil
 }

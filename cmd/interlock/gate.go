@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -27,8 +26,7 @@ func newGate(a *app) *cobra.Command {
 	}
 	addFilled(cmd, &date, "date", "the `PERIOD` (default the pipeline's current one)")
 	addFilled(cmd, &wait, "wait", "how long to wait for the gate, a `DURATION` such as 30m (default not at all)")
-	format := addFormat(cmd)
-	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
+	return a.asking(cmd, func(ctx context.Context, c *connection, args []string) error {
 		limit := time.Duration(0)
 		if wait != "" {
 			var err error
@@ -36,17 +34,9 @@ func newGate(a *app) *cobra.Command {
 				return usagef("--wait %q is not a duration; write it like 90s or 2h", wait)
 			}
 		}
-		var raw json.RawMessage
-		g, err := awaitGate(ctx, c, args[0], date, limit, client.Raw(&raw))
-		if err != nil {
-			return err
-		}
-		if err := a.show(format, raw, func() { a.writeAnswer(g) }); err != nil || g.Open {
-			return err
-		}
-		return errNo
+		g, err := awaitGate(ctx, c.Client, args[0], date, limit, c.raw())
+		return verdict(g.Open, c.show(err, func() { a.writeAnswer(g) }))
 	})
-	return cmd
 }
 
 // awaitGate asks until the gate is open, waiting is pointless or the time is over: at most once a minute, since the server

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -21,21 +20,15 @@ func newHealth(a *app) *cobra.Command {
 		Example: "  interlock health",
 		Args:    noArguments,
 	}
-	format := addFormat(cmd)
-	a.watchable(cmd, func(ctx context.Context, c *client.Client, _ []string) error {
-		var raw json.RawMessage
-		h, err := c.Ready(ctx, client.Raw(&raw))
+	return a.watchable(cmd, func(ctx context.Context, c *connection, _ []string) error {
+		h, err := c.Ready(ctx, c.raw())
 		var problem *client.Problem
 		if errors.As(err, &problem) && problem.Status == http.StatusServiceUnavailable {
 			fmt.Fprintf(a.stderr, "%s %s\n", a.errStyle.red("interlock:"), printableLines(err.Error()))
 			return errNo
 		}
-		if err != nil {
-			return err
-		}
-		return a.show(format, raw, func() { a.writeHealth(h) })
+		return c.show(err, func() { a.writeHealth(h) })
 	})
-	return cmd
 }
 
 func (a *app) writeHealth(h client.Readiness) {

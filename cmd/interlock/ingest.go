@@ -146,18 +146,11 @@ func (a *app) ingest(cmd *cobra.Command, f *ingestFlags, result *artifact.Result
 		f.date = p.String()
 	}
 	if !f.dryRun {
-		send := a.asking(func(ctx context.Context, c *client.Client, _ []string) error { return send(ctx, c, f, result) })
-		if err := send(cmd, nil); err != nil {
+		if err := a.connected(cmd.Context(), func(c *client.Client) error { return send(cmd.Context(), c, f, result) }); err != nil {
 			return err
 		}
 	}
-	if err := a.writeIngested(f, result); err != nil {
-		return err
-	}
-	if f.fail && !result.Passed() {
-		return errNo
-	}
-	return nil
+	return verdict(!f.fail || result.Passed(), a.writeIngested(f, result))
 }
 
 // maxSent is how many readings the server takes at once.

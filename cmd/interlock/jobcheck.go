@@ -63,19 +63,14 @@ func (a *app) jobTest(ctx context.Context, file string, f *jobTestFlags) error {
 	defer cleanUp()
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	verdict := t.check(ctx)
-	if verdict == nil && f.start {
-		verdict = t.run(ctx)
+	end := t.check(ctx)
+	if end == nil && f.start {
+		end = t.run(ctx)
 	}
-	if f.format.value == jsonFormat {
-		err = writeJSON(a.stdout, t.report)
-	} else {
-		a.writeJobTest(t.report)
-	}
-	if err != nil {
+	if err := a.print(f.format, t.report, func() { a.writeJobTest(t.report) }); err != nil {
 		return err
 	}
-	return verdict
+	return end
 }
 
 // jobTest tries one job.

@@ -29,6 +29,16 @@ func (a *app) show(format *choice, raw json.RawMessage, text func()) error {
 	return nil
 }
 
+// print prints an answer that was found without a server: v as JSON, or for people.
+func (a *app) print(format *choice, v any, text func()) error {
+	if format.value == jsonFormat {
+		return writeJSON(a.stdout, v)
+	}
+	a.wide = format.value == wideFormat
+	text()
+	return nil
+}
+
 // maxListed is how many items a list may be asked for.
 const maxListed = 100_000
 
@@ -52,17 +62,16 @@ type listing[T any] struct {
 }
 
 // read asks for one page after the other until there are as many items as wanted.
-func read[T any](limit *count, ask func(client.Paging, client.CallOption) (client.Page[T], error)) (listing[T], error) {
+func read[T any](c *connection, limit *count, ask func(client.Paging) (client.Page[T], error)) (listing[T], error) {
 	var l listing[T]
 	for {
-		var raw json.RawMessage
-		page, err := ask(l.page(limit.value), client.Raw(&raw))
+		page, err := ask(l.page(limit.value))
 		if err != nil {
 			return l, err
 		}
 		var sent client.Page[json.RawMessage]
 		l.last = nil
-		if err := errors.Join(json.Unmarshal(raw, &sent), json.Unmarshal(raw, &l.last)); err != nil {
+		if err := errors.Join(json.Unmarshal(c.answer, &sent), json.Unmarshal(c.answer, &l.last)); err != nil {
 			return l, fmt.Errorf("read a page of the list: %w", err)
 		}
 		l.items, l.raw, l.next = append(l.items, page.Items...), append(l.raw, sent.Items...), page.NextCursor
@@ -74,7 +83,7 @@ func read[T any](limit *count, ask func(client.Paging, client.CallOption) (clien
 
 // none returns the pipeline that an empty list is about, or an error if there is no such pipeline: a misspelt name must
 // not look like nothing to worry about.
-func none[T any](ctx context.Context, c *client.Client, l listing[T], pipeline string) (client.Pipeline, error) {
+func none[T any](ctx context.Context, c *connection, l listing[T], pipeline string) (client.Pipeline, error) {
 	if len(l.items) > 0 || pipeline == "" {
 		return client.Pipeline{}, nil
 	}
@@ -90,12 +99,11 @@ func (l *listing[T]) page(limit int) client.Paging {
 	return client.Paging{Limit: size, Cursor: l.next}
 }
 
-// showList prints a list: as JSON in the form of the server's last page, with the items of all pages, or for people.
-func showList[T any](a *app, format *choice, l listing[T], text func(items []T)) error {
-	if format.value != jsonFormat {
-		a.wide = format.value == wideFormat
-		text(l.items)
-		return nil
+// showList prints a list, or returns the error that there is in its place: as JSON in the form of the server's last page, with
+// the items of all pages, or for people.
+func showList[T any](c *connection, l listing[T], err error, text func(items []T)) error {
+	if err != nil || c.format.value != jsonFormat {
+		return c.show(err, func() { text(l.items) })
 	}
 	page := map[string]any{}
 	for key, value := range l.last {
@@ -108,11 +116,10 @@ func showList[T any](a *app, format *choice, l listing[T], text func(items []T))
 	if l.next != "" {
 		page["nextCursor"] = l.next
 	}
-	raw, err := json.Marshal(page)
-	if err != nil {
+	if c.answer, err = json.Marshal(page); err != nil {
 		return fmt.Errorf("print the list: %w", err)
 	}
-	return a.show(format, raw, nil)
+	return c.show(nil, nil)
 }
 
 // more says that a list goes on.

@@ -38,30 +38,25 @@ func newLogs(a *app) *cobra.Command {
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "print more as it comes, until the job ends or Ctrl-C")
 	cmd.Flags().Var(attempt, "attempt", "the attempt (default the latest)")
-	flags, format := addRunFlags(cmd), addFormat(cmd)
-	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
-		key, err := flags.key(ctx, c, args[0])
+	flags := addRunFlags(cmd)
+	return a.asking(cmd, func(ctx context.Context, c *connection, args []string) error {
+		key, err := flags.key(ctx, c.Client, args[0])
 		if err != nil {
 			return err
 		}
-		l := &logs{app: a, client: c, key: key, json: format.value == jsonFormat}
+		l := &logs{app: a, client: c, key: key, json: c.format.value == jsonFormat}
 		if l.query.Attempt = attempt.value; attempt.value == 0 {
 			l.query.Attempt = attemptOf(args[0])
 		}
 		if follow {
 			return l.follow(ctx)
 		}
-		var raw json.RawMessage
-		out, err := c.Output(ctx, key, l.query, client.Raw(&raw))
-		if err != nil {
-			return err
-		}
-		return a.show(format, raw, func() {
+		out, err := c.Output(ctx, key, l.query, c.raw())
+		return c.show(err, func() {
 			l.print(out.Output)
 			l.end(out)
 		})
 	})
-	return cmd
 }
 
 // attemptOf is the attempt at the end of RUN, as events and emails name one; 0 if there is none.
@@ -77,7 +72,7 @@ func attemptOf(run string) int {
 // logs prints the output of a run's job.
 type logs struct {
 	*app
-	client *client.Client
+	client *connection
 	key    client.RunKey
 	query  client.OutputQuery
 	json   bool
@@ -116,8 +111,7 @@ func (l *logs) follow(ctx context.Context) error {
 
 // next asks for what is new and prints it. It says whether there may be more.
 func (l *logs) next(ctx context.Context) (bool, error) {
-	var raw json.RawMessage
-	out, err := l.client.Output(ctx, l.key, l.query, client.Raw(&raw))
+	out, err := l.client.Output(ctx, l.key, l.query, l.client.raw())
 	if err != nil {
 		return false, err
 	}
@@ -140,7 +134,7 @@ func (l *logs) next(ctx context.Context) (bool, error) {
 	switch {
 	case l.json && changed:
 		var line bytes.Buffer
-		if err := json.Compact(&line, raw); err != nil {
+		if err := json.Compact(&line, l.client.answer); err != nil {
 			return false, fmt.Errorf("print the answer: %w", err)
 		}
 		fmt.Fprintln(l.stdout, line.String())

@@ -51,11 +51,7 @@ func (a *app) next(file string, f *nextFlags) error {
 	}
 	from := f.from.in(def.Schedule.Zone(), a.now())
 	list := comingSlots(def, from, f.count.value)
-	if f.format.value == jsonFormat {
-		return writeJSON(a.stdout, slotReports(list))
-	}
-	writeSlots(a.stdout, def, list, a.outStyle)
-	return nil
+	return a.print(f.format, slotReports(list), func() { writeSlots(a.stdout, def, list, a.outStyle) })
 }
 
 // coming is one expected period with its instants; those that do not exist are zero.

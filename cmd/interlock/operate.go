@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -53,18 +52,14 @@ func newTrigger(a *app) *cobra.Command {
 		Example: "  interlock trigger orders --date 2026-03-03 --reason 'late file'", Args: arguments("PIPELINE"),
 	}
 	addFilled(cmd, &date, "date", "the `PERIOD` (default that of a fire at the current time)")
-	s, format := addSafeguards(cmd, "also a period that the calendar excludes, and beyond the budget"), addFormat(cmd)
-	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
+	s := addSafeguards(cmd, "also a period that the calendar excludes, and beyond the budget")
+	return a.asking(cmd, func(ctx context.Context, c *connection, args []string) error {
 		if err := s.check(); err != nil {
 			return err
 		}
 		q := client.TriggerRequest{Pipeline: args[0], Date: date, Force: s.force, BypassGate: s.bypassGate, Asked: a.asked(s.reason)}
-		var raw json.RawMessage
-		r, err := c.Trigger(ctx, q, client.Raw(&raw))
-		if err != nil {
-			return err
-		}
-		return a.show(format, raw, func() {
+		r, err := c.Trigger(ctx, q, c.raw())
+		return c.show(err, func() {
 			if r.DryRun {
 				fmt.Fprintf(a.stdout, "dry run %s is open; no job will start. `interlock explain %s --date %s` shows its result.\n", r.Key(), r.Pipeline, r.Date)
 				return
@@ -72,7 +67,6 @@ func newTrigger(a *app) *cobra.Command {
 			fmt.Fprintf(a.stdout, "%s is %s, attempt %d\n", r.Key(), r.Status, r.Attempt)
 		})
 	})
-	return cmd
 }
 
 func newRerun(a *app) *cobra.Command {
@@ -83,23 +77,18 @@ func newRerun(a *app) *cobra.Command {
 	}
 	addFilled(cmd, &date, "date", "the `PERIOD`")
 	addFilled(cmd, &schedule, "schedule", "the `SCHEDULE` (default the pipeline's own)")
-	s, format := addSafeguards(cmd, "skip circuit breaker, budget and calendar, and open the run if it does not exist"), addFormat(cmd)
-	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
+	s := addSafeguards(cmd, "skip circuit breaker, budget and calendar, and open the run if it does not exist")
+	return a.asking(cmd, func(ctx context.Context, c *connection, args []string) error {
 		if date == "" || blank(s.reason) {
 			return usagef("rerun needs --date PERIOD and --reason WHY")
 		}
-		key, err := ownRun(ctx, c, client.RunKey{Pipeline: args[0], Schedule: schedule, Date: date})
+		key, err := ownRun(ctx, c.Client, client.RunKey{Pipeline: args[0], Schedule: schedule, Date: date})
 		if err != nil {
 			return err
 		}
-		var raw json.RawMessage
-		r, err := c.Rerun(ctx, key, client.RerunRequest{Force: s.force, BypassGate: s.bypassGate, Asked: a.asked(s.reason)}, client.Raw(&raw))
-		if err != nil {
-			return err
-		}
-		return a.show(format, raw, func() { fmt.Fprintf(a.stdout, "%s: accepted%s\n", key, attemptText(r)) })
+		r, err := c.Rerun(ctx, key, client.RerunRequest{Force: s.force, BypassGate: s.bypassGate, Asked: a.asked(s.reason)}, c.raw())
+		return c.show(err, func() { fmt.Fprintf(a.stdout, "%s: accepted%s\n", key, attemptText(r)) })
 	})
-	return cmd
 }
 
 func attemptText(r client.Rerun) string {
@@ -118,23 +107,18 @@ func newCancel(a *app) *cobra.Command {
 		Args: arguments("RUN"),
 	}
 	addReason(cmd, &reason)
-	flags, format := addRunFlags(cmd), addFormat(cmd)
-	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
-		key, err := flags.key(ctx, c, args[0])
+	flags := addRunFlags(cmd)
+	return a.asking(cmd, func(ctx context.Context, c *connection, args []string) error {
+		key, err := flags.key(ctx, c.Client, args[0])
 		if err != nil {
 			return err
 		}
-		var raw json.RawMessage
-		r, err := c.Cancel(ctx, key, a.asked(reason), client.Raw(&raw))
-		if err != nil {
-			return err
-		}
-		return a.show(format, raw, func() {
+		r, err := c.Cancel(ctx, key, a.asked(reason), c.raw())
+		return c.show(err, func() {
 			fmt.Fprintf(a.stdout, "%s is %s\n", r.Key(), r.Status)
 			writeLeft(a.stdout, r)
 		})
 	})
-	return cmd
 }
 
 func newJob(a *app) *cobra.Command {
@@ -149,39 +133,28 @@ func newJob(a *app) *cobra.Command {
 	}
 	complete.Flags().StringVar(&r.Message, "message", "", "`WHAT` happened")
 	addFilled(complete, &r.Category, "category", "the failure category: PERMANENT, TRANSIENT or TIMEOUT")
-	flags, format := addRunFlags(complete), addFormat(complete)
-	complete.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
+	flags := addRunFlags(complete)
+	a.asking(complete, func(ctx context.Context, c *connection, args []string) error {
 		if r.Result = args[1]; r.Result != "success" && r.Result != "fail" && r.Result != "timeout" {
 			return usagef("%q is not a result; write success or fail", args[1])
 		}
 		if r.Category != "" && r.Result == "success" {
 			return usagef("--category is for a failure")
 		}
-		key, err := flags.key(ctx, c, args[0])
+		key, err := flags.key(ctx, c.Client, args[0])
 		if err != nil {
 			return err
 		}
 		r.RequestedBy = a.person()
-		return a.report(ctx, c, format, key, r)
+		done, err := c.Report(ctx, key, r, c.raw())
+		err = c.show(err, func() {
+			if done.Late {
+				fmt.Fprintf(a.stdout, "%s is %s and expects no result; %s is logged and changes nothing\n", key, done.Run.Status, r.Result)
+				return
+			}
+			fmt.Fprintf(a.stdout, "%s: %s is recorded for attempt %d\n", key, r.Result, done.Run.Attempt)
+		})
+		return verdict(!done.Late, err)
 	})
 	return group("job", "Test jobs, and report their results", newJobTest(a), complete)
-}
-
-func (a *app) report(ctx context.Context, c *client.Client, format *choice, key client.RunKey, r client.JobReport) error {
-	var raw json.RawMessage
-	done, err := c.Report(ctx, key, r, client.Raw(&raw))
-	if err != nil {
-		return err
-	}
-	err = a.show(format, raw, func() {
-		if done.Late {
-			fmt.Fprintf(a.stdout, "%s is %s and expects no result; %s is logged and changes nothing\n", key, done.Run.Status, r.Result)
-			return
-		}
-		fmt.Fprintf(a.stdout, "%s: %s is recorded for attempt %d\n", key, r.Result, done.Run.Attempt)
-	})
-	if err == nil && done.Late {
-		return errNo
-	}
-	return err
 }

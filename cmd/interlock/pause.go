@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -25,28 +24,19 @@ func newPause(a *app) *cobra.Command {
 	addFilled(cmd, &length, "for", "end the pause automatically after this `DURATION`")
 	cmd.Flags().Var(&until, "until", "end the pause automatically at this time")
 	addReason(cmd, &reason)
-	format := addFormat(cmd)
-	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
+	return a.asking(cmd, func(ctx context.Context, c *connection, args []string) error {
 		end, err := endOf(length, until)
 		if err != nil {
 			return err
 		}
 		q := client.PauseRequest{Until: end, HoldSLA: hold, Asked: a.asked(reason)}
-		var raw json.RawMessage
 		if all {
-			ids, err := c.PauseAll(ctx, q, client.Raw(&raw))
-			if err != nil {
-				return err
-			}
-			return a.show(format, raw, func() { a.writeIDs("paused", ids) })
+			ids, err := c.PauseAll(ctx, q, c.raw())
+			return c.show(err, func() { a.writeIDs("paused", ids) })
 		}
-		p, err := c.Pause(ctx, args[0], q, client.Raw(&raw))
-		if err != nil {
-			return err
-		}
-		return a.show(format, raw, func() { fmt.Fprintf(a.stdout, "%s is %s\n", args[0], pausedText(p)) })
+		p, err := c.Pause(ctx, args[0], q, c.raw())
+		return c.show(err, func() { fmt.Fprintf(a.stdout, "%s is %s\n", args[0], pausedText(p)) })
 	})
-	return cmd
 }
 
 // endOf is when a pause ends, in the server's words: how long is counted by its clock, not by ours.
@@ -74,21 +64,13 @@ func newResume(a *app) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "end the pause of all pipelines; a pipeline that was paused individually stays paused")
 	addReason(cmd, &reason)
-	format := addFormat(cmd)
-	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
-		var raw json.RawMessage
+	return a.asking(cmd, func(ctx context.Context, c *connection, args []string) error {
 		if all {
-			ids, err := c.ResumeAll(ctx, a.asked(reason), client.Raw(&raw))
-			if err != nil {
-				return err
-			}
-			return a.show(format, raw, func() { a.writeIDs("resumed", ids) })
+			ids, err := c.ResumeAll(ctx, a.asked(reason), c.raw())
+			return c.show(err, func() { a.writeIDs("resumed", ids) })
 		}
-		left, err := c.Resume(ctx, args[0], a.asked(reason), client.Raw(&raw))
-		if err != nil {
-			return err
-		}
-		return a.show(format, raw, func() {
+		left, err := c.Resume(ctx, args[0], a.asked(reason), c.raw())
+		return c.show(err, func() {
 			if left.Paused {
 				fmt.Fprintf(a.stdout, "%s is no longer paused individually; all pipelines are %s\n", args[0], pausedText(left))
 				return
@@ -96,7 +78,6 @@ func newResume(a *app) *cobra.Command {
 			fmt.Fprintf(a.stdout, "%s is resumed\n", args[0])
 		})
 	})
-	return cmd
 }
 
 func (a *app) writeIDs(what string, ids []string) {

@@ -72,15 +72,11 @@ func (a *app) probeRun(ctx context.Context, file, name string, f *probeFlags) er
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	answer, failed := asking.Evaluate(ctx, probe.Request{Pipeline: def.ID, File: def.File, Probe: *p, Period: t.period, Attempt: 1})
-	verdict := t.take(answer, failed, a.now())
-	if f.format.value == jsonFormat {
-		if err := writeJSON(a.stdout, t.report()); err != nil {
-			return err
-		}
-		return verdict
+	end := t.take(answer, failed, a.now())
+	if err := a.print(f.format, t.report(), func() { t.write(a) }); err != nil {
+		return err
 	}
-	t.write(a)
-	return verdict
+	return end
 }
 
 // noProbe names the probes that there are.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -37,27 +38,52 @@ func addRemoteFlags(root *cobra.Command, a *app) {
 	root.PersistentFlags().StringVar(&a.remote.token, "token", "", "bearer `TOKEN` for the server (INTERLOCK_TOKEN)")
 }
 
-// asking makes a command of what asks a server.
-func (a *app) asking(ask func(ctx context.Context, c *client.Client, args []string) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		if a.remote.store != "" {
-			return a.askTables(cmd.Context(), ask, args)
-		}
-		c, err := a.server()
-		if err != nil {
-			return err
-		}
-		return hinted(ask(cmd.Context(), c, args))
-	}
+// connection is a client whose answer is shown in the format that the user asked for.
+type connection struct {
+	*client.Client
+	app    *app
+	format *choice
+	answer json.RawMessage // as the server sent it
 }
 
-// askTables asks deployed tables.
-func (a *app) askTables(ctx context.Context, ask func(ctx context.Context, c *client.Client, args []string) error, args []string) error {
-	c, end, err := a.onTables(ctx, a.remote.store)
+// raw has a call keep its answer for show.
+func (c *connection) raw() client.CallOption { return client.Raw(&c.answer) }
+
+// show prints the answer, or returns the error that there is in its place.
+func (c *connection) show(err error, text func()) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(hinted(ask(ctx, c, args)), end())
+	return c.app.show(c.format, c.answer, text)
+}
+
+// asking makes cmd one that asks a server, and gives it a --format flag.
+func (a *app) asking(cmd *cobra.Command, ask func(ctx context.Context, c *connection, args []string) error) *cobra.Command {
+	format := addFormat(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return a.connected(cmd.Context(), func(c *client.Client) error {
+			return ask(cmd.Context(), &connection{Client: c, app: a, format: format}, args)
+		})
+	}
+	return cmd
+}
+
+// connected calls ask with a client of the server or of deployed tables, and says what a person can do about its error.
+func (a *app) connected(ctx context.Context, ask func(c *client.Client) error) error {
+	c, end, err := a.connect(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(hinted(ask(c)), end())
+}
+
+// connect returns a client of the server or of deployed tables, and what ends it.
+func (a *app) connect(ctx context.Context) (*client.Client, func() error, error) {
+	if a.remote.store != "" {
+		return a.onTables(ctx, a.remote.store)
+	}
+	c, err := a.server()
+	return c, func() error { return nil }, err
 }
 
 // server is the one that flags, environment or a context name, in this order. What a context says is used for its own server

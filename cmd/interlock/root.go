@@ -28,6 +28,14 @@ var (
 	errUnreachable = errors.New("nothing answered")
 )
 
+// verdict ends a command that has printed its answer: with err if it could not, else with errNo unless the answer is yes.
+func verdict(yes bool, err error) error {
+	if err == nil && !yes {
+		return errNo
+	}
+	return err
+}
+
 // usageError is a command line that cannot be understood; it is told together with the way to the help text.
 type usageError struct{ error }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -22,20 +21,17 @@ func newRuns(a *app) *cobra.Command {
 	addFilled(cmd, &q.From, "from", "of this `PERIOD` and later ones")
 	addFilled(cmd, &q.To, "to", "of this `PERIOD` and earlier ones")
 	addFilled(cmd, (*string)(&q.Status), "status", "only with this `STATUS`")
-	limit, format := addLimit(cmd, 20), addFormat(cmd)
-	a.watchable(cmd, func(ctx context.Context, c *client.Client, _ []string) error {
-		l, err := read(limit, func(p client.Paging, raw client.CallOption) (client.Page[client.Run], error) {
+	limit := addLimit(cmd, 20)
+	return a.watchable(cmd, func(ctx context.Context, c *connection, _ []string) error {
+		l, err := read(c, limit, func(p client.Paging) (client.Page[client.Run], error) {
 			q.Paging = p
-			return c.Runs(ctx, q, raw)
+			return c.Runs(ctx, q, c.raw())
 		})
 		if err != nil {
 			return err
 		}
 		p, err := none(ctx, c, l, q.Pipeline)
-		if err != nil {
-			return err
-		}
-		return showList(a, format, l, func(runs []client.Run) {
+		return showList(c, l, err, func(runs []client.Run) {
 			if p.DryRun {
 				fmt.Fprintf(a.stdout, "%s is a dry run, of which no runs are stored. `interlock explain %s` shows the latest, `interlock events --pipeline %s` all of them.\n", p.ID, p.ID, p.ID)
 				return
@@ -44,7 +40,6 @@ func newRuns(a *app) *cobra.Command {
 			a.more(l.next, "runs")
 		})
 	})
-	return cmd
 }
 
 // reasonCells is the widest that a reason is shown in a table.
@@ -167,18 +162,14 @@ func newRun(a *app) *cobra.Command {
 			"  interlock run show orders --date 2026-03-03",
 		Args: arguments("RUN"),
 	}
-	flags, format := addRunFlags(show), addFormat(show)
-	a.watchable(show, func(ctx context.Context, c *client.Client, args []string) error {
-		key, err := flags.key(ctx, c, args[0])
+	flags := addRunFlags(show)
+	a.watchable(show, func(ctx context.Context, c *connection, args []string) error {
+		key, err := flags.key(ctx, c.Client, args[0])
 		if err != nil {
 			return err
 		}
-		var raw json.RawMessage
-		r, err := c.Run(ctx, key, client.Raw(&raw))
-		if err != nil {
-			return err
-		}
-		return a.show(format, raw, func() { a.writeRun(r) })
+		r, err := c.Run(ctx, key, c.raw())
+		return c.show(err, func() { a.writeRun(r) })
 	})
 	return group("run", "Show runs", show)
 }

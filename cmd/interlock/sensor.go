@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -39,8 +38,7 @@ func newSensorSet(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&file, "json", "", "`FILE` with the fields as a JSON object; - reads stdin")
 	cmd.Flags().StringVar(&source, "source", "", "`NAME` of the writer (default the user's)")
 	addFilled(cmd, &ttl, "ttl", "how long it is valid, a `DURATION` such as 2h (default for ever)")
-	format := addFormat(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	return a.asking(cmd, func(ctx context.Context, c *connection, args []string) error {
 		fields, err := a.sensorFields(args[2:], file)
 		if err != nil {
 			return err
@@ -49,33 +47,15 @@ func newSensorSet(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.asking(func(ctx context.Context, c *client.Client, args []string) error {
-			return a.setSensor(ctx, c, format, sensorWrite{args[0], args[1], fields, options})
-		})(cmd, args)
-	}
-	return cmd
-}
-
-// sensorWrite is one write of a sensor.
-type sensorWrite struct {
-	pipeline, key string
-	fields        map[string]any
-	options       []client.CallOption
-}
-
-func (a *app) setSensor(ctx context.Context, c *client.Client, format *choice, w sensorWrite) error {
-	var raw json.RawMessage
-	written, err := c.PutSensor(ctx, w.pipeline, w.key, w.fields, append(w.options, client.Raw(&raw))...)
-	if err != nil {
-		return err
-	}
-	return a.show(format, raw, func() {
-		about := "undated"
-		if written.Date != nil {
-			about = "for " + *written.Date
-		}
-		key, _, _ := strings.Cut(w.key, "#")
-		fmt.Fprintf(a.stdout, "%s %s is written %s, version %d\n", w.pipeline, key, about, written.Version)
+		written, err := c.PutSensor(ctx, args[0], args[1], fields, append(options, c.raw())...)
+		return c.show(err, func() {
+			about := "undated"
+			if written.Date != nil {
+				about = "for " + *written.Date
+			}
+			key, _, _ := strings.Cut(args[1], "#")
+			fmt.Fprintf(a.stdout, "%s %s is written %s, version %d\n", args[0], key, about, written.Version)
+		})
 	})
 }
 
@@ -141,22 +121,16 @@ func fieldValue(text string) any {
 }
 
 func (a *app) fieldsFile(file string) (map[string]any, error) {
-	in, name := a.stdin, "stdin"
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, fmt.Errorf("read the fields: %w", err)
-		}
-		defer f.Close()
-		in, name = f, file
-	}
-	data, err := io.ReadAll(io.LimitReader(in, sensor.MaxBytes+1))
+	data, err := a.readInput("the fields", file, sensor.MaxBytes)
 	if err != nil {
-		return nil, fmt.Errorf("read the fields: %w", err)
+		return nil, err
+	}
+	if file == stdinName {
+		file = "stdin"
 	}
 	fields, err := sensor.Decode(data)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return fields, nil
 }
@@ -180,23 +154,14 @@ func newSensorGet(a *app) *cobra.Command {
 		},
 	}
 	addFilled(cmd, &date, "date", "what a rule sees for this `PERIOD`")
-	format := addFormat(cmd)
-	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
-		var raw json.RawMessage
+	return a.asking(cmd, func(ctx context.Context, c *connection, args []string) error {
 		if len(args) == 1 {
-			readings, err := c.Sensors(ctx, args[0], client.Raw(&raw))
-			if err != nil {
-				return err
-			}
-			return a.show(format, raw, func() { a.writeReadings(args[0], readings) })
+			readings, err := c.Sensors(ctx, args[0], c.raw())
+			return c.show(err, func() { a.writeReadings(args[0], readings) })
 		}
-		r, err := c.Sensor(ctx, args[0], args[1], date, client.Raw(&raw))
-		if err != nil {
-			return err
-		}
-		return a.show(format, raw, func() { a.writeReadings(args[0], []client.Reading{r}) })
+		r, err := c.Sensor(ctx, args[0], args[1], date, c.raw())
+		return c.show(err, func() { a.writeReadings(args[0], []client.Reading{r}) })
 	})
-	return cmd
 }
 
 func newSensorHistory(a *app) *cobra.Command {
@@ -206,20 +171,16 @@ func newSensorHistory(a *app) *cobra.Command {
 		Example: "  interlock sensor history orders landed --limit 5", Args: arguments("PIPELINE", "KEY"),
 	}
 	addFilled(cmd, &date, "date", "only those for this `PERIOD`")
-	limit, format := addLimit(cmd, 20), addFormat(cmd)
-	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
-		l, err := read(limit, func(p client.Paging, raw client.CallOption) (client.Page[client.Reading], error) {
-			return c.SensorHistory(ctx, args[0], args[1], client.SensorQuery{Date: date, Paging: p}, raw)
+	limit := addLimit(cmd, 20)
+	return a.asking(cmd, func(ctx context.Context, c *connection, args []string) error {
+		l, err := read(c, limit, func(p client.Paging) (client.Page[client.Reading], error) {
+			return c.SensorHistory(ctx, args[0], args[1], client.SensorQuery{Date: date, Paging: p}, c.raw())
 		})
-		if err != nil {
-			return err
-		}
-		return showList(a, format, l, func(readings []client.Reading) {
+		return showList(c, l, err, func(readings []client.Reading) {
 			a.writeReadings(args[0], readings)
 			a.more(l.next, "writes")
 		})
 	})
-	return cmd
 }
 
 func newSensorDelete(a *app) *cobra.Command {
@@ -234,25 +195,17 @@ func newSensorDelete(a *app) *cobra.Command {
 	}
 	addFilled(cmd, &date, "date", "the `PERIOD` whose reading is deleted (default the undated one)")
 	cmd.Flags().StringVar(&source, "source", "", "`NAME` of the user who deletes it (default the user's)")
-	format := addFormat(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	return a.asking(cmd, func(ctx context.Context, c *connection, args []string) error {
 		options, err := a.sensorOptions(source, "")
 		if err != nil {
 			return err
 		}
-		return a.asking(func(ctx context.Context, c *client.Client, args []string) error {
-			var raw json.RawMessage
-			gone, err := c.DeleteSensor(ctx, args[0], args[1], date, append(options, client.Raw(&raw))...)
-			if err != nil {
-				return err
-			}
-			return a.show(format, raw, func() {
-				key, _, _ := strings.Cut(args[1], "#")
-				fmt.Fprintf(a.stdout, "the %s of %s %s is deleted, version %d\n", readingFor(gone.Date), args[0], key, gone.Version)
-			})
-		})(cmd, args)
-	}
-	return cmd
+		gone, err := c.DeleteSensor(ctx, args[0], args[1], date, append(options, c.raw())...)
+		return c.show(err, func() {
+			key, _, _ := strings.Cut(args[1], "#")
+			fmt.Fprintf(a.stdout, "the %s of %s %s is deleted, version %d\n", readingFor(gone.Date), args[0], key, gone.Version)
+		})
+	})
 }
 
 // readingFor names a reading by its period.

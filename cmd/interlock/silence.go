@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -32,8 +31,7 @@ func newSilenceAdd(a *app) *cobra.Command {
 	addFilled(cmd, &length, "for", "end automatically after this `DURATION`, at most 30d")
 	cmd.Flags().Var(&until, "until", "end automatically at this time")
 	addReason(cmd, &q.Reason)
-	format := addFormat(cmd)
-	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
+	return a.asking(cmd, func(ctx context.Context, c *connection, _ []string) error {
 		var err error
 		if q.Until, err = endOf(length, until); err != nil {
 			return err
@@ -47,16 +45,11 @@ func newSilenceAdd(a *app) *cobra.Command {
 			return usagef("silence add needs --reason")
 		}
 		q.RequestedBy = a.person()
-		var raw json.RawMessage
-		s, err := c.Silence(ctx, q, client.Raw(&raw))
-		if err != nil {
-			return err
-		}
-		return a.show(format, raw, func() {
+		s, err := c.Silence(ctx, q, c.raw())
+		return c.show(err, func() {
 			fmt.Fprintf(a.stdout, "silence %s holds back alerts about %s until %s\n", s.ID, silenced(s), shortTime(&s.Until))
 		})
 	})
-	return cmd
 }
 
 // silenced is what a silence is about.
@@ -74,16 +67,10 @@ func newSilenceList(a *app) *cobra.Command {
 		Example: "  interlock silence list --all", Args: noArguments,
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "also ended silences")
-	format := addFormat(cmd)
-	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
-		var raw json.RawMessage
-		silences, err := c.Silences(ctx, all, client.Raw(&raw))
-		if err != nil {
-			return err
-		}
-		return a.show(format, raw, func() { a.writeSilences(silences, all) })
+	return a.asking(cmd, func(ctx context.Context, c *connection, _ []string) error {
+		silences, err := c.Silences(ctx, all, c.raw())
+		return c.show(err, func() { a.writeSilences(silences, all) })
 	})
-	return cmd
 }
 
 func (a *app) writeSilences(silences []client.Silence, all bool) {
@@ -131,14 +118,9 @@ func newSilenceEnd(a *app) *cobra.Command {
 		Example: "  interlock silence end s-1f2e3d4c --reason 'done early'", Args: arguments("a SILENCE"),
 	}
 	addReason(cmd, &reason)
-	format := addFormat(cmd)
-	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
-		var raw json.RawMessage
-		s, err := c.EndSilence(ctx, args[0], a.asked(reason), client.Raw(&raw))
-		if err != nil {
-			return err
-		}
-		return a.show(format, raw, func() {
+	return a.asking(cmd, func(ctx context.Context, c *connection, args []string) error {
+		s, err := c.EndSilence(ctx, args[0], a.asked(reason), c.raw())
+		return c.show(err, func() {
 			if s.EndedAt == nil {
 				fmt.Fprintf(a.stdout, "silence %s had already ended at %s\n", s.ID, shortTime(&s.Until))
 				return
@@ -146,5 +128,4 @@ func newSilenceEnd(a *app) *cobra.Command {
 			fmt.Fprintf(a.stdout, "silence %s has ended\n", s.ID)
 		})
 	})
-	return cmd
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -25,17 +23,11 @@ func newSources(a *app) *cobra.Command {
 		Example: "  interlock sources\n  interlock sources test sources/orders.yaml event.json",
 		Args:    noArguments,
 	}
-	format := addFormat(cmd)
-	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, _ []string) error {
-		var raw json.RawMessage
-		all, err := c.Sources(ctx, client.Raw(&raw))
-		if err != nil {
-			return err
-		}
-		return a.show(format, raw, func() { a.writeSources(all) })
-	})
 	cmd.AddCommand(newSourcesTest(a))
-	return cmd
+	return a.asking(cmd, func(ctx context.Context, c *connection, _ []string) error {
+		all, err := c.Sources(ctx, c.raw())
+		return c.show(err, func() { a.writeSources(all) })
+	})
 }
 
 func (a *app) writeSources(all client.Sources) {
@@ -148,17 +140,7 @@ func newSourcesTest(a *app) *cobra.Command {
 			return err
 		}
 		t := testSource(d, event)
-		if format.value == jsonFormat {
-			if err := writeJSON(a.stdout, t); err != nil {
-				return err
-			}
-		} else {
-			a.writeSourceTest(t)
-		}
-		if !t.Matched || len(t.Problems) > 0 {
-			return errNo
-		}
-		return nil
+		return verdict(t.Matched && len(t.Problems) == 0, a.print(format, t, func() { a.writeSourceTest(t) }))
 	}
 	return cmd
 }
@@ -186,18 +168,9 @@ func (a *app) loadSource(file string) (*source.Definition, error) {
 
 // readEvent reads an event and checks its envelope.
 func (a *app) readEvent(file string, format source.Format) (map[string]any, error) {
-	in := a.stdin
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, fmt.Errorf("read the event: %w", err)
-		}
-		defer f.Close()
-		in = f
-	}
-	data, err := io.ReadAll(io.LimitReader(in, source.MaxEvent+1))
+	data, err := a.readInput("the event", file, source.MaxEvent)
 	if err != nil {
-		return nil, fmt.Errorf("read the event: %w", err)
+		return nil, err
 	}
 	event, err := source.DecodeEvent(data)
 	if err == nil {

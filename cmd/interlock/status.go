@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,37 +24,25 @@ func newStatus(a *app) *cobra.Command {
 			return nil
 		},
 	}
-	limit, format := addLimit(cmd, 0), addFormat(cmd)
-	a.watchable(cmd, func(ctx context.Context, c *client.Client, args []string) error {
+	limit := addLimit(cmd, 0)
+	return a.watchable(cmd, func(ctx context.Context, c *connection, args []string) error {
 		if len(args) == 1 {
-			return a.showPipeline(ctx, c, format, args[0])
+			p, err := c.Pipeline(ctx, args[0], c.raw())
+			return c.show(err, func() { a.writePipeline(p) })
 		}
-		l, err := read(limit, func(p client.Paging, raw client.CallOption) (client.Page[client.Pipeline], error) {
-			return c.Pipelines(ctx, p, raw)
+		l, err := read(c, limit, func(p client.Paging) (client.Page[client.Pipeline], error) {
+			return c.Pipelines(ctx, p, c.raw())
 		})
 		if err != nil {
 			return err
 		}
 		needs, err := c.Attention(ctx, client.AttentionQuery{Paging: client.Paging{Limit: 1}})
-		if err != nil {
-			return err
-		}
-		return showList(a, format, l, func(pipelines []client.Pipeline) {
+		return showList(c, l, err, func(pipelines []client.Pipeline) {
 			a.writePipelines(pipelines)
 			a.more(l.next, "pipelines")
 			a.writeNeeds(needs.Total)
 		})
 	})
-	return cmd
-}
-
-func (a *app) showPipeline(ctx context.Context, c *client.Client, format *choice, id string) error {
-	var raw json.RawMessage
-	p, err := c.Pipeline(ctx, id, client.Raw(&raw))
-	if err != nil {
-		return err
-	}
-	return a.show(format, raw, func() { a.writePipeline(p) })
 }
 
 func (a *app) writePipelines(pipelines []client.Pipeline) {

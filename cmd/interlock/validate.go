@@ -82,13 +82,7 @@ func (a *app) validate(paths []string, f validateFlags) error {
 		_, problems := settings.Parse(src.File, src.Data)
 		set.Include(src, problems)
 	}
-	if err := a.writeReport(set, p, f.format.value); err != nil {
-		return err
-	}
-	if set.Failed() {
-		return errNo
-	}
-	return nil
+	return verdict(!set.Failed(), a.writeReport(set, p, f.format.value))
 }
 
 // limit is how long an attempt may take; 0 means what is usual.

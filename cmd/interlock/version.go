@@ -24,11 +24,7 @@ func newVersion(a *app) *cobra.Command {
 	}
 	format := addFormat(cmd)
 	cmd.RunE = func(*cobra.Command, []string) error {
-		if format.value == jsonFormat {
-			return writeJSON(a.stdout, thisBuild())
-		}
-		fmt.Fprintln(a.stdout, versionLine(thisBuild()))
-		return nil
+		return a.print(format, thisBuild(), func() { fmt.Fprintln(a.stdout, versionLine(thisBuild())) })
 	}
 	return cmd
 }

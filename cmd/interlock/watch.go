@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"github.com/interlock-go/interlock/client"
 )
 
 // watchPace is how often --watch asks again.
@@ -22,10 +20,10 @@ const clearScreen = "\x1b[H\x1b[2J"
 
 // watchable is asking with a --watch flag: it asks again every two seconds until Ctrl-C. A terminal shows the latest answer; in
 // a pipe an answer is printed when it differs from the one before.
-func (a *app) watchable(cmd *cobra.Command, ask func(ctx context.Context, c *client.Client, args []string) error) {
+func (a *app) watchable(cmd *cobra.Command, ask func(ctx context.Context, c *connection, args []string) error) *cobra.Command {
 	var watch bool
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "ask again every 2 seconds, until Ctrl-C")
-	cmd.RunE = a.asking(func(ctx context.Context, c *client.Client, args []string) error {
+	return a.asking(cmd, func(ctx context.Context, c *connection, args []string) error {
 		if !watch {
 			return ask(ctx, c, args)
 		}
