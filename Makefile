@@ -63,7 +63,7 @@ sim: ## play SEEDS simulated worlds from FROM on, with everything that may go wr
 
 nightly: ## what takes long or tries something new each time: simulated worlds, property tests, fuzz targets, all stories on AWS
 	@go run ./internal/sim/simulate -from random -seeds 10000
-	@CGO_ENABLED=1 go test -race -count=1 -timeout 120m ./...
+	@CGO_ENABLED=1 go test -race -shuffle=on -count=1 -timeout 120m ./...
 	@RAPID_CHECKS=2000 go test -count=1 -timeout 60m $$(go list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... | grep 'pgregory.net/rapid' | cut -d' ' -f1)
 	@go test -timeout 60m ./internal/scenario -run E1 -tables
 	@go test -timeout 60m ./internal/store/dynamo -thorough

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Runs the named checks one after the other, all of them even if one fails, and lists the outcome.
+# Runs the checks, all of them even if one fails, and lists the outcomes as the checks end.
 #   check.sh static   formatting, vet, staticcheck, dead code, generated files, import direction, module files
 #   check.sh all      these, then the tests
+# Checks run in two lanes at the same time, one for Go and one for Node. In a lane they run one after the other.
 # With CI=true a check that has to be skipped is a failure.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -18,34 +19,73 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
-failures=0 checks=0 skips=0 began=$(date +%s)
+# A lane is a process that calls step and skip. For each check it sends two short lines to report: "begin LANE NAME", and
+# "ok FILE", "FAIL FILE", "skip FILE" or "none FILE", where FILE has what is to be printed. Its last line is "end LANE".
+number=0
 
-# step NAME COMMAND... runs one check and prints its outcome; what it printed itself only if it failed.
+# step NAME COMMAND... runs one check. Its outcome has what the command printed only if that failed. The command may leave
+# lines for the outcome of a check that passed in $note.
 step() {
-	name=$1
+	name=$1 note=$work/$lane.note since=$(date +%s) verdict=ok
 	shift
-	checks=$((checks + 1)) since=$(date +%s)
-	[ ! -t 1 ] || printf '...  %s\r' "$name"
-	if "$@" >"$work/log" 2>&1; then
+	echo "begin $lane $name"
+	"$@" >"$work/$lane.log" 2>&1 </dev/null || verdict=FAIL
+	if [ $verdict = ok ]; then
 		echo "ok   $name ($(($(date +%s) - since))s)"
-		[ ! -f "$work/note" ] || sed 's/^/     /' "$work/note"
+		[ ! -f "$note" ] || sed 's/^/     /' "$note"
 	else
-		failures=$((failures + 1))
 		echo "FAIL $name:"
-		sed 's/^/     /' "$work/log"
-	fi
-	rm -f "$work/note"
+		sed 's/^/     /' "$work/$lane.log"
+	fi >"$work/$lane.outcome"
+	rm -f "$note"
+	send $verdict
 }
 
-# skip NAME WHY PACKAGES tells of a check that this machine cannot run.
+# skip NAME WHY PACKAGES says that this machine cannot run a check.
 skip() {
 	if [ "${CI:-}" = true ]; then
-		failures=$((failures + 1))
-		echo "FAIL $1: $2; with CI=true nothing may be skipped: install $3"
+		echo "FAIL $1: $2; with CI=true nothing may be skipped: install $3" >"$work/$lane.outcome"
+		send FAIL
 	else
-		skips=$((skips + 1))
-		echo "skip $1: $2; install $3"
+		echo "skip $1: $2; install $3" >"$work/$lane.outcome"
+		send skip
 	fi
+}
+
+# send OUTCOME hands $work/LANE.outcome to report.
+send() {
+	number=$((number + 1))
+	mv "$work/$lane.outcome" "$work/$lane.$number"
+	echo "$1 $work/$lane.$number"
+}
+
+# report prints and counts the outcomes that the lanes send, and fails if one of them is a failure. On a terminal its last
+# line shows what runs.
+report() {
+	failures=0 checks=0 skips=0 ended=0 began=$(date +%s) node_now='' go_now=''
+	while read -r what rest; do
+		[ ! -t 1 ] || printf '\r\033[K'
+		case $what in
+		begin) checks=$((checks + 1)) ;;
+		FAIL) failures=$((failures + 1)) ;;
+		skip) skips=$((skips + 1)) ;;
+		end) ended=$((ended + 1)) ;;
+		esac
+		case "$what $rest" in
+		'begin node '*) node_now=${rest#node } ;;
+		'begin go '*) go_now=${rest#go } ;;
+		'end node') node_now='' ;;
+		'end go') go_now='' ;;
+		*) cat "$rest" ;;
+		esac
+		[ ! -t 1 ] || [ -z "$go_now$node_now" ] || printf '...  %s' "$go_now${go_now:+${node_now:+, }}$node_now"
+	done
+	if [ $ended -lt 2 ]; then
+		failures=$((failures + 1))
+		echo 'FAIL checks: a lane ended before its last check'
+	fi
+	echo "$checks checks in $(($(date +%s) - began))s: $failures failed, $skips skipped"
+	[ $failures -eq 0 ]
 }
 
 formatting() {
@@ -85,11 +125,15 @@ sources() {
 		find . -name .git -prune -o -name node_modules -prune -o -path ./bin -prune -o -type f -print
 }
 
+# copy FOLDER [PATTERN] copies the files of the tree, or those whose names match, to a new folder of $work.
+copy() {
+	mkdir "$work/$1" || return 1
+	sources | sed 's|^\./||' | grep -E "${2:-.}" | while read -r f; do [ ! -f "$f" ] || echo "$f"; done | tar -cf - -T - | tar -xf - -C "$work/$1"
+}
+
 # generated makes a copy of the tree, runs the generators there and compares: the tree itself is not touched.
 generated() {
-	mkdir "$work/tree" || return 1
-	sources | while read -r f; do [ ! -f "$f" ] || echo "$f"; done | tar -cf - -T - | tar -xf - -C "$work/tree" || return 1
-	cp -R "$work/tree" "$work/before" || return 1
+	copy tree && cp -R "$work/tree" "$work/before" || return 1
 	(cd "$work/tree" && go generate ./...) || return 1
 	(cd "$work" && diff -ru before tree) && return 0
 	echo "run: make generate"
@@ -99,21 +143,19 @@ generated() {
 # dashboard checks and tests the page in a copy of its folder, builds it there and compares: the tree itself is not touched.
 # Not npm ci: it refuses a lock file that lists the bundler's binary for one platform alone.
 dashboard() {
-	mkdir "$work/page" || return 1
-	sources | sed 's|^\./||' | grep -e '^web/' -e '^api/' | while read -r f; do [ ! -f "$f" ] || echo "$f"; done | tar -cf - -T - | tar -xf - -C "$work/page" || return 1
+	copy page '^(web|api)/' || return 1
 	(cd "$work/page/web" && npm install --no-save --no-audit --no-fund && npm run -s types && npm run -s check && npm run -s test && npm run -s build) || return 1
 	diff -r web/dist "$work/page/web/dist" && diff -r web/src "$work/page/web/src" && return 0
 	echo "run: make web"
 	return 1
 }
 
-# docs builds the documentation from the copy of the tree that the check of generated files has made. It fails on a link
-# that leads nowhere.
-docs() { (cd "$work/tree/docs/site" && npm install --no-save --no-audit --no-fund && npm run -s build); }
+# docs builds the documentation in a copy of the tree. It fails on a link that leads nowhere.
+docs() { copy site && (cd "$work/site/docs/site" && npm install --no-save --no-audit --no-fund && npm run -s build); }
 
 # openapi lints the description of the API, with what the check before has installed. The linter sends nothing to its makers.
 openapi() {
-	(cd "$work/tree/docs/site" && REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true npm run -s api)
+	(cd "$work/site/docs/site" && REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true npm run -s api)
 }
 
 # browser tries the page that the check before has left, in a real browser and with the real binary. On failure what failed comes
@@ -121,7 +163,7 @@ openapi() {
 browser() {
 	go build -o "$work/interlock" ./cmd/interlock && go build -o "$work/seed" ./internal/dashboard/seed || return 1
 	if (cd "$work/page/web" && INTERLOCK="$work/interlock" SEED="$work/seed" CHROMIUM="$(command -v chromium)" NO_COLOR=1 npm run -s browser) >"$work/browsed" 2>&1; then
-		grep -E '^ *(Tests|Duration) ' "$work/browsed" | sed 's/^ *//' >"$work/note"
+		grep -E '^ *(Tests|Duration) ' "$work/browsed" | sed 's/^ *//' >"$note"
 		return 0
 	fi
 	sed -n '/ Failed \(Tests\|Suites\) /,$p' "$work/browsed"
@@ -145,7 +187,7 @@ terraform_files() {
 		TF_PLUGIN_CACHE_DIR=$cache terraform -chdir="$work/modules/deploy/terraform" init -backend=false -input=false || return 1
 		terraform -chdir="$work/modules/deploy/terraform" test
 	else
-		echo 'terraform fmt only: the providers cannot be had' >"$work/note"
+		echo 'terraform fmt only: the providers cannot be had' >"$note"
 	fi
 }
 
@@ -154,7 +196,7 @@ terraform_files() {
 binary_size() {
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o "$work/size" ./cmd/interlock || return 1
 	bytes=$(wc -c <"$work/size")
-	echo "$((bytes / 1000000)) MB" >"$work/note"
+	echo "$((bytes / 1000000)) MB" >"$note"
 	[ "$bytes" -le 40000000 ] && return 0
 	echo "the binary has $bytes bytes, more than 40 MB; see what was linked anew: go list -deps ./cmd/interlock, go tool nm -size -sort size"
 	return 1
@@ -167,13 +209,13 @@ module_files() { go mod tidy -diff; }
 # servers makes sure that the servers and programs are there which tests start for themselves; without one, its tests are
 # skipped.
 servers() {
-	need redis-server redis-server || touch "$work/noredis"
-	{ need javac openjdk-17-jdk-headless && need npm npm && scripts/dynamodb-local.sh; } || touch "$work/nodynamo"
-	need_postgres || touch "$work/nopostgres"
-	need_machine || touch "$work/nomachine"
-	need promtool prometheus || touch "$work/nopromtool"
-	need prometheus-alertmanager prometheus-alertmanager || touch "$work/noalertmanager"
-	need_python || touch "$work/nopython"
+	need redis-server redis-server || touch "$work/missing-redis"
+	{ need javac openjdk-17-jdk-headless && need npm npm && scripts/dynamodb-local.sh; } || touch "$work/missing-dynamo"
+	need_postgres || touch "$work/missing-postgres"
+	need_machine || touch "$work/missing-machine"
+	need promtool prometheus || touch "$work/missing-promtool"
+	need prometheus-alertmanager prometheus-alertmanager || touch "$work/missing-alertmanager"
+	need_python || touch "$work/missing-python"
 }
 
 # need_python looks for the oldest Python that the packages in integrations/ support, or a later one.
@@ -199,9 +241,13 @@ RACED='client api archive catalog egress engine evaluator job job/command job/re
 UNINSTRUMENTED='-gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/sqlite=-race=false
 	-gcflags=modernc.org/libc=-race=false -gcflags=modernc.org/memory=-race=false'
 
-# tests runs all tests, the second half of them only after the first, whether that fails or not.
+# tests runs all tests, the second half of them only after the first, whether that fails or not. go test repeats the stored
+# results of packages in which nothing has changed. That a server was missing is nothing that it knows of, so what is run
+# without one is not stored.
 tests() {
 	servers
+	fresh=
+	for missing in "$work"/missing-*; do [ ! -f "$missing" ] || fresh=-count=1; done
 	go list ./... | grep -E "^$module/(internal/)?($(echo $RACED | tr ' ' '|'))\$" >"$work/raced"
 	go list ./... | grep -vxF -f "$work/raced" >"$work/others"
 	outcome=0
@@ -209,7 +255,7 @@ tests() {
 	if need "${cc%% *}" gcc libc6-dev; then
 		(export CGO_ENABLED=1 && go_test "$work/raced" -race $UNINSTRUMENTED) || outcome=1
 	else
-		touch "$work/norace"
+		touch "$work/missing-race"
 		go_test "$work/raced" || outcome=1
 	fi
 	go_test "$work/others" || outcome=1
@@ -222,8 +268,8 @@ go_test() {
 	list=$1
 	shift
 	if $tool gotestsum --format standard-quiet --hide-summary=skipped --packages="$(tr '\n' ' ' <"$list")" \
-		-- -timeout=40m -shuffle=on "$@" >"$work/tests" 2>&1; then
-		grep '^DONE' "$work/tests" >>"$work/note"
+		-- -timeout=40m $fresh "$@" >"$work/tests" 2>&1; then
+		grep '^DONE' "$work/tests" >>"$note"
 		return 0
 	fi
 	grep -E '^(=== FAIL|--- FAIL|panic:|WARNING: DATA RACE|FAIL.*(build|setup) failed)|^ +[a-z_0-9]+_test\.go:[0-9]+: ' "$work/tests" | awk '!seen[$0]++' | cut -c 1-200 | head -n 40
@@ -233,44 +279,58 @@ go_test() {
 	return 1
 }
 
-step formatting formatting
-step vet vet
-step staticcheck staticcheck
-step 'dead code' dead_code
-step 'generated files' generated
-if node_there >/dev/null 2>&1; then
-	step dashboard dashboard
-	step docs docs
-	step openapi openapi
-else
-	skip dashboard 'no Node 20.19 or later, so whether web/dist is fresh was not checked' 'nodejs npm'
-	skip docs 'no Node 20.19 or later, so links were not checked' 'nodejs npm'
-	skip openapi 'no Node 20.19 or later, so the description of the API was not linted' 'nodejs npm'
-fi
-if command -v terraform >/dev/null 2>&1; then
-	step terraform terraform_files
-else
-	echo 'none terraform: it is not here, and no package registry has it; only our own tests have read the modules'
-fi
-step 'import direction' import_direction
-step 'binary size' binary_size
-step 'module files' module_files
-if [ "${1:-all}" = all ]; then
-	if [ -d "$work/page" ] && need chromium chromium >/dev/null 2>&1; then
-		step browser browser
+# go_lane are the checks that are mostly Go's work. The last one installs what tests start.
+go_lane() {
+	lane=go
+	step formatting formatting
+	step vet vet
+	step staticcheck staticcheck
+	step 'dead code' dead_code
+	step 'generated files' generated
+	if command -v terraform >/dev/null 2>&1; then
+		step terraform terraform_files
 	else
-		skip browser 'no chromium, or no Node to drive it, so the dashboard was not tried in a browser' 'nodejs npm chromium'
+		echo 'none terraform: it is not here, and no package registry has it; only our own tests have read the modules' >"$work/go.outcome"
+		send none
 	fi
-	step tests tests
-	[ ! -f "$work/noredis" ] || skip 'tests on Redis' 'no redis-server' 'redis-server'
-	[ ! -f "$work/nodynamo" ] || skip 'tests on DynamoDB' 'no DynamoDB Local' 'openjdk-17-jdk-headless npm'
-	[ ! -f "$work/nomachine" ] || skip 'tests of the state machine' 'no interpreter of it' 'nodejs npm'
-	[ ! -f "$work/nopostgres" ] || skip 'tests on PostgreSQL' 'no PostgreSQL server' 'postgresql'
-	[ ! -f "$work/nopromtool" ] || skip 'tests of the alert rules' 'no promtool' 'prometheus'
-	[ ! -f "$work/noalertmanager" ] || skip 'tests with Alertmanager' 'no prometheus-alertmanager' 'prometheus-alertmanager'
-	[ ! -f "$work/nopython" ] || skip 'tests of the Python packages' 'no Python 3.9 or later' 'python3'
-	[ ! -f "$work/norace" ] || skip 'race detector' 'no C compiler, the tests ran without it' 'gcc libc6-dev'
-fi
+	step 'import direction' import_direction
+	step 'binary size' binary_size
+	step 'module files' module_files
+	if [ "$1" = all ]; then
+		step tests tests
+		[ ! -f "$work/missing-redis" ] || skip 'tests on Redis' 'no redis-server' 'redis-server'
+		[ ! -f "$work/missing-dynamo" ] || skip 'tests on DynamoDB' 'no DynamoDB Local' 'openjdk-17-jdk-headless npm'
+		[ ! -f "$work/missing-machine" ] || skip 'tests of the state machine' 'no interpreter of it' 'nodejs npm'
+		[ ! -f "$work/missing-postgres" ] || skip 'tests on PostgreSQL' 'no PostgreSQL server' 'postgresql'
+		[ ! -f "$work/missing-promtool" ] || skip 'tests of the alert rules' 'no promtool' 'prometheus'
+		[ ! -f "$work/missing-alertmanager" ] || skip 'tests with Alertmanager' 'no prometheus-alertmanager' 'prometheus-alertmanager'
+		[ ! -f "$work/missing-python" ] || skip 'tests of the Python packages' 'no Python 3.9 or later' 'python3'
+		[ ! -f "$work/missing-race" ] || skip 'race detector' 'no C compiler, the tests ran without it' 'gcc libc6-dev'
+	fi
+	echo "end $lane"
+}
 
-echo "$checks checks in $(($(date +%s) - began))s: $failures failed, $skips skipped"
-[ "$failures" -eq 0 ]
+# node_lane are the checks that are mostly Node's work.
+node_lane() {
+	lane=node
+	if node_there >/dev/null 2>&1; then
+		step dashboard dashboard
+		step docs docs
+		step openapi openapi
+	else
+		skip dashboard 'no Node 20.19 or later, so whether web/dist is fresh was not checked' 'nodejs npm'
+		skip docs 'no Node 20.19 or later, so links were not checked' 'nodejs npm'
+		skip openapi 'no Node 20.19 or later, so the description of the API was not linted' 'nodejs npm'
+	fi
+	if [ "$1" = all ]; then
+		if [ -d "$work/page" ] && need chromium chromium >/dev/null 2>&1; then
+			step browser browser
+		else
+			skip browser 'no chromium, or no Node to drive it, so the dashboard was not tried in a browser' 'nodejs npm chromium'
+		fi
+	fi
+	echo "end $lane"
+}
+
+# The lanes are parts of one pipeline, not background jobs: those would ignore Ctrl-C. Both write to report.
+{ { go_lane "${1:-all}" >&3 3>&- | node_lane "${1:-all}" >&3 3>&-; } 3>&1; } | report

@@ -19,6 +19,7 @@ import (
 // zipped builds a function in a copy of the repository, and gives its zip file.
 func zipped(t testing.TB, repository string) []byte {
 	t.Helper()
+	allIsInput(t)
 	out := t.TempDir()
 	build := exec.Command("sh", filepath.Join(repository, "deploy", "build.sh"), out, "event-sink")
 	build.Dir = repository // and so it is in PWD

@@ -165,6 +165,7 @@ func TestMountedFilesAreThere(t *testing.T) {
 var scripts = regexp.MustCompile(`command: \[(\./[a-z/.]+)`)
 
 func TestJobsOfTheExampleAreThere(t *testing.T) {
+	allIsInput(t)
 	project := filepath.Join(root, "examples", "medallion")
 	files, err := filepath.Glob(filepath.Join(project, "pipelines", "*.yaml"))
 	check(t, err)

@@ -4,8 +4,10 @@
 package deploy
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,6 +30,25 @@ func read(t testing.TB, name string) string {
 	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
 	check(t, err)
 	return string(data)
+}
+
+// notSources are directories of what git ignores.
+var notSources = []string{".git", "node_modules", "bin", "interlock-data", ".terraform"}
+
+// allIsInput reads all files of the repository. Tests that start programs which read them call it: go test repeats a stored
+// result unless a file changed that the test itself has read.
+func allIsInput(t testing.TB) {
+	t.Helper()
+	check(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+		case slices.Contains(notSources, d.Name()) && d.IsDir(), filepath.Dir(path) == root && d.Name() == "dist":
+			return filepath.SkipDir
+		case d.Type().IsRegular():
+			_, err = os.ReadFile(path)
+		}
+		return err
+	}))
 }
 
 // documents decodes the YAML documents of a file, one for each that is in it.

@@ -67,6 +67,7 @@ func binary(t testing.TB) string {
 	if testing.Short() {
 		t.Skip("builds the binary")
 	}
+	allIsInput(t)
 	built.Do(func() {
 		built.dir = scratch
 		for _, command := range stages(t)[0].said("RUN") {

@@ -94,6 +94,9 @@ func (m *machine) take() (call, bool) {
 func Validate(t testing.TB, definition []byte) {
 	t.Helper()
 	need(t)
+	if err := isInput("check.mjs", "package-lock.json"); err != nil {
+		t.Fatal(err)
+	}
 	cmd := exec.Command("node", "check.mjs")
 	cmd.Dir = folder()
 	cmd.Stdin = bytes.NewReader(definition)
