@@ -248,3 +248,23 @@ func TestLazyTransactionDoesNotWaitForTheDisk(t *testing.T) {
 		t.Errorf("the lazy group after it is committed with synchronous = %d", got)
 	}
 }
+
+func TestSmallRequestIsCommittedBeforeALargeOne(t *testing.T) {
+	e := opened(t, empty(t), Options{})
+	release := busy(t, e)
+	goOn := make(chan struct{})
+	heavy, light := make(chan error, 1), make(chan error, 1)
+	go func() {
+		heavy <- e.write(t.Context(), opFunc(func(*tx) error {
+			<-goOn
+			return nil
+		}), heavyWeight, false)
+	}()
+	waitFor(t, e, 1)
+	go func() { light <- e.Apply(t.Context(), row.Tx{Ops: []row.Op{reading("rows", 1)}}, noon) }()
+	waitFor(t, e, 2)
+	release()
+	check(t, <-light)
+	close(goOn)
+	check(t, <-heavy)
+}

@@ -12,6 +12,7 @@ import (
 
 const (
 	queueLength = 1024 // requests that may wait; more wait to enter the queue
+	heavyWeight = 200  // rows of a request that smaller ones do not wait for
 	groupWeight = 2048 // rows that are committed together, at most, unless one request has more
 )
 
@@ -118,7 +119,9 @@ func (w *writer) loop(quit <-chan struct{}) {
 		select {
 		case r := <-w.queue:
 			w.yield()
-			w.commit(w.gather(r))
+			light, heavy := apart(w.gather(r))
+			w.commit(light)
+			w.commit(heavy)
 			w.checkpointer.committed(w.conn)
 		case <-quit:
 			for len(w.queue) > 0 {
@@ -149,6 +152,18 @@ func (w *writer) gather(first *request) []*request {
 		}
 	}
 	return group
+}
+
+// apart splits a group so that small requests do not wait for the rows of large ones.
+func apart(group []*request) (light, heavy []*request) {
+	for _, r := range group {
+		if r.weight < heavyWeight {
+			light = append(light, r)
+		} else {
+			heavy = append(heavy, r)
+		}
+	}
+	return light, heavy
 }
 
 // commit commits a group and answers its requests. If one of them fails the transaction, those
