@@ -87,8 +87,10 @@ func (s *Store) replace(ctx context.Context, tasks []*task, clock leaseClock, qu
 }
 
 // replaceAll writes tasks in one transaction. It is store.ErrConflict if one of them has changed since it was read.
+// It does not wait for the disk: a lease is lost only together with the process that holds it, and whatever that process
+// has committed since makes the lease durable too.
 func (s *Store) replaceAll(ctx context.Context, tasks []*task, clock leaseClock, quiet bool) error {
-	tx := row.Tx{}
+	tx := row.Tx{Lazy: true}
 	for _, t := range tasks {
 		r, err := t.row(clock)
 		if err != nil {

@@ -135,7 +135,8 @@ type Tx struct {
 	ID     string // names the decision, so that applying it again is recognised; "" if it need not be
 	Ops    []Op
 	Events []Event
-	// Lazy says that the transaction may be lost in a crash: Apply need not wait for the disk. Nothing else depends on it.
+	// Lazy says that the transaction may be lost in a crash: Apply need not wait for the disk. A transaction after it that is
+	// not Lazy makes it durable too.
 	Lazy bool
 }
 
