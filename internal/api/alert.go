@@ -1,10 +1,12 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,23 +40,18 @@ func (a *API) alertRoutes(h huma.API) {
 	register(h, get("/alerts/routes", "list-alert-routes", tag, "The alert routes, in the order in which they are matched"), a.listRoutes)
 	register(h, get("/alerts/dead", "list-dead-letters", tag, "Alerts that a sink would not take, oldest first"), a.listDead)
 	register(h, get("/alerts/dead/groups", "group-dead-letters", tag, "Alerts that a sink would not take, those of one sink, type and answer together"), a.groupDead)
-	retry := post("/alerts/dead/retry", "retry-dead-letters", tag, "Send alerts again that a sink would not take")
-	retry.patient = true
-	register(h, retry, a.retryDead)
-	discard := post("/alerts/dead/discard", "discard-dead-letters", tag, "Remove dead letters without sending them; the events stay recorded")
-	discard.patient = true
-	register(h, discard, a.discardDead)
-	test := post("/alerts/test", "test-alert-route", tag, "Send a sample through the sinks of a route")
-	test.patient = true
-	register(h, test, a.testRoute)
+	register(h, post("/alerts/dead/retry", "retry-dead-letters", tag, "Send alerts again that a sink would not take").patiently(), a.retryDead)
+	register(h, post("/alerts/dead/discard", "discard-dead-letters", tag, "Remove dead letters without sending them; the events stay recorded").patiently(), a.discardDead)
+	register(h, post("/alerts/test", "test-alert-route", tag, "Send a sample through the sinks of a route").patiently(), a.testRoute)
 }
 
-// deadQuery is the dead letters that are asked for.
-func deadQuery(q client.RetryRequest) (notify.DeadQuery, *Problem) {
-	if (len(q.IDs) > 0) == q.All {
-		return notify.DeadQuery{}, badRequest("say which dead letters: give ids, or all: true").at("body.ids", "either ids or all")
+// deadQuery is the dead letters that are asked for, and what knows of them.
+func (a *API) deadQuery(ctx context.Context, q client.RetryRequest) (*notify.Notifier, notify.DeadQuery, error) {
+	n, err := a.notifier(ctx)
+	if err == nil && (len(q.IDs) > 0) == q.All {
+		err = badRequest("say which dead letters: give ids, or all: true").at("body.ids", "either ids or all")
 	}
-	return notify.DeadQuery{Sink: q.Sink, Events: q.IDs}, nil
+	return n, notify.DeadQuery{Sink: q.Sink, Events: q.IDs}, err
 }
 
 // notifier is what knows of alerts, for those who may see all pipelines.
@@ -119,13 +116,9 @@ func deadView(d store.DeadLetter) DeadLetter {
 }
 
 func (a *API) retryDead(ctx context.Context, in *struct{ Body client.RetryRequest }) (*output[List[client.Retried]], error) {
-	n, err := a.notifier(ctx)
+	n, q, err := a.deadQuery(ctx, in.Body)
 	if err != nil {
 		return nil, err
-	}
-	q, p := deadQuery(in.Body)
-	if p != nil {
-		return nil, p
 	}
 	done, err := n.Retry(ctx, q, a.now)
 	if err != nil {
@@ -137,13 +130,9 @@ func (a *API) retryDead(ctx context.Context, in *struct{ Body client.RetryReques
 }
 
 func (a *API) discardDead(ctx context.Context, in *struct{ Body client.RetryRequest }) (*output[List[DeadLetter]], error) {
-	n, err := a.notifier(ctx)
+	n, q, err := a.deadQuery(ctx, in.Body)
 	if err != nil {
 		return nil, err
-	}
-	q, p := deadQuery(in.Body)
-	if p != nil {
-		return nil, p
 	}
 	gone, err := n.Discard(ctx, q, a.now())
 	if err != nil {
@@ -168,4 +157,97 @@ func (a *API) testRoute(ctx context.Context, in *struct{ Body TestRequest }) (*o
 	return answer(List[client.Tested]{Items: views(said, func(t notify.Tested) client.Tested {
 		return client.Tested{Sink: t.Sink, Sent: t.Error == "", Error: text(t.Error)}
 	})}), nil
+}
+
+// DeadGroup is the dead letters of one sink, of events of one type, that the sink answered in the same way.
+type DeadGroup struct {
+	Sink      string    `json:"sink"`
+	Type      string    `json:"type" doc:"Of the events."`
+	Severity  string    `json:"severity" enum:"info,warning,critical" doc:"The highest among them."`
+	Reason    string    `json:"reason" doc:"What the sink answered."`
+	Letters   int       `json:"letters" doc:"How many dead letters it has."`
+	Alerts    int       `json:"alerts" doc:"How many events these stood for."`
+	First     time.Time `json:"first" doc:"When the first was given up."`
+	Last      time.Time `json:"last" doc:"When the last was given up."`
+	Pipelines []string  `json:"pipelines" doc:"The pipelines that they are about, at most 20."`
+	IDs       []string  `json:"ids" doc:"The ids of their events, at most 1000: what retry and discard take."`
+	Latest    Event     `json:"latest" doc:"The event of the last one."`
+}
+
+// DeadGroups is all dead letters in groups.
+type DeadGroups struct {
+	List[DeadGroup]
+	Letters int `json:"letters" doc:"How many dead letters there are on all pages."`
+	Alerts  int `json:"alerts" doc:"How many events these stood for."`
+}
+
+// The most that a group lists.
+const (
+	maxGroupIDs       = 1000
+	maxGroupPipelines = 20
+)
+
+func (a *API) groupDead(ctx context.Context, in *struct {
+	Paging
+	Sink string `query:"sink" doc:"Only those of this sink."`
+},
+) (*output[DeadGroups], error) {
+	letters, err := a.store.Dead(ctx, in.Sink)
+	if err != nil {
+		return nil, fmt.Errorf("read dead letters: %w", err)
+	}
+	who := whoOf(ctx)
+	letters = slices.DeleteFunc(letters, func(d store.DeadLetter) bool { return !who.hears(d.Event) })
+	groups := groupLetters(letters)
+	var out DeadGroups
+	for _, g := range groups {
+		out.Letters += g.Letters
+		out.Alerts += g.Alerts
+	}
+	page, err := cut(a.cursors, "dead-groups", in.Paging, groups, deadPlace, everything, func(g DeadGroup) DeadGroup { return g })
+	if err != nil {
+		return nil, err
+	}
+	out.List = page.Body
+	return answer(out), nil
+}
+
+// deadPlace orders groups by sink, type and answer.
+func deadPlace(g DeadGroup) string { return g.Sink + "\x00" + g.Type + "\x00" + g.Reason }
+
+// groupLetters puts dead letters, oldest first, together.
+func groupLetters(letters []store.DeadLetter) []DeadGroup {
+	groups := map[string]*DeadGroup{}
+	for _, d := range letters {
+		one := DeadGroup{Sink: d.Sink, Type: string(d.Event.Type), Reason: d.Reason, First: d.At.UTC(), Pipelines: []string{}, IDs: []string{}}
+		g := groups[deadPlace(one)]
+		if g == nil {
+			g = &one
+			groups[deadPlace(one)] = g
+		}
+		g.add(d)
+	}
+	out := make([]DeadGroup, 0, len(groups))
+	for _, g := range groups {
+		out = append(out, *g)
+	}
+	slices.SortFunc(out, func(a, b DeadGroup) int { return cmp.Compare(deadPlace(a), deadPlace(b)) })
+	return out
+}
+
+var severities = []string{"info", "warning", "critical"}
+
+func (g *DeadGroup) add(d store.DeadLetter) {
+	g.Letters++
+	g.Alerts += max(d.Count, 1)
+	g.Last, g.Latest = d.At.UTC(), Event{event: d.Event}
+	if s := string(d.Event.Detail.Severity); slices.Index(severities, s) > slices.Index(severities, g.Severity) {
+		g.Severity = s
+	}
+	if id := string(d.Event.Detail.Pipeline); id != "" && len(g.Pipelines) < maxGroupPipelines && !slices.Contains(g.Pipelines, id) {
+		g.Pipelines = append(g.Pipelines, id)
+	}
+	if len(g.IDs) < maxGroupIDs {
+		g.IDs = append(g.IDs, d.Event.ID)
+	}
 }

@@ -23,14 +23,9 @@ func (a *API) listAttention(ctx context.Context, in *struct {
 },
 ) (*output[AttentionList], error) {
 	who := whoOf(ctx)
-	only, p := parseID(who, in.Pipeline)
-	if p != nil {
-		return nil, p
-	}
-	if only != "" {
-		if _, err := a.row(ctx, only); err != nil {
-			return nil, err
-		}
+	only, err := a.onlyPipeline(ctx, in.Pipeline)
+	if err != nil {
+		return nil, err
 	}
 	now := a.now()
 	all, err := a.needs(ctx, only, now)

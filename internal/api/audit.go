@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -36,27 +37,24 @@ func (a *API) listAudit(ctx context.Context, in *auditInput) (*output[List[clien
 	if a.auditor == nil {
 		return nil, problem(http.StatusNotFound, plainKind, "this server has no audit record")
 	}
-	q := audit.Query{Actor: in.Actor, Action: in.Action, Outcome: audit.Outcome(in.Outcome), Limit: in.Limit}
-	var p *Problem
-	if q.Pipeline, p = parseID(whoOf(ctx), in.Pipeline); p != nil {
+	id, p1 := parseID(whoOf(ctx), in.Pipeline)
+	since, p2 := parseInstant("query.since", in.Since, a.now())
+	until, p3 := parseInstant("query.until", in.Until, a.now())
+	if p := cmp.Or(p1, p2, p3); p != nil {
 		return nil, p
 	}
-	if q.Since, p = parseInstant("query.since", in.Since, a.now()); p != nil {
-		return nil, p
-	}
-	if q.Until, p = parseInstant("query.until", in.Until, a.now()); p != nil {
-		return nil, p
-	}
-	var err error
-	if q.Cursor, err = a.cursors.open("audit", in.Cursor); err != nil {
+	cursor, err := a.cursors.open("audit", in.Cursor)
+	if err != nil {
 		return nil, err
 	}
-	page, err := a.auditor.log.List(ctx, q)
+	page, err := a.auditor.log.List(ctx, audit.Query{
+		Actor: in.Actor, Action: in.Action, Outcome: audit.Outcome(in.Outcome), Pipeline: id, Since: since, Until: until, Limit: in.Limit, Cursor: cursor,
+	})
 	if err != nil {
 		return nil, err
 	}
 	page.Next = a.cursors.seal("audit", page.Next)
-	return answer(list(page, func(audit.Entry) bool { return true }, auditView)), nil
+	return answer(list(page, everything, auditView)), nil
 }
 
 func auditView(e audit.Entry) client.AuditEntry {

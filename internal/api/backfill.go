@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -19,11 +20,10 @@ func (a *API) backfill(ctx context.Context, in *struct {
 	q := router.BackfillRequest{
 		ID: in.id(ctx), Pipeline: id, By: askedBy(ctx, &in.Body.Asked), Reason: askedWhy(&in.Body.Asked), OnlyMissing: in.Body.OnlyMissing, DryRun: in.Body.DryRun,
 	}
-	var p *Problem
-	if q.From, p = parsePeriod("body.from", in.Body.From); p != nil {
-		return nil, p
-	}
-	if q.To, p = parsePeriod("body.to", in.Body.To); p != nil {
+	var p1, p2 *Problem
+	q.From, p1 = parsePeriod("body.from", in.Body.From)
+	q.To, p2 = parsePeriod("body.to", in.Body.To)
+	if p := cmp.Or(p1, p2); p != nil {
 		return nil, p
 	}
 	return once(ctx, a, in.Once, []any{"backfill", id, in.Body}, backfillAnswer, func(o router.Once[[]router.Backfilled]) ([]router.Backfilled, error) {

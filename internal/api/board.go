@@ -53,14 +53,9 @@ func (a *API) deadlineBoard(ctx context.Context, in *struct {
 },
 ) (*output[Board], error) {
 	now, who := a.now(), whoOf(ctx)
-	only, p := parseID(who, in.Pipeline)
-	if p != nil {
-		return nil, p
-	}
-	if only != "" {
-		if _, err := a.row(ctx, only); err != nil {
-			return nil, err
-		}
+	only, err := a.onlyPipeline(ctx, in.Pipeline)
+	if err != nil {
+		return nil, err
 	}
 	out := Board{At: now.UTC(), Items: []BoardItem{}}
 	late, err := attention.LateRuns(ctx, attention.Sources{Store: a.store.records, Catalog: a.catalog}, only, now)

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -143,12 +144,7 @@ func (a *API) ownerOf(id pipeline.ID) string {
 }
 
 func sortedIDs[V any](m map[pipeline.ID]V) []pipeline.ID {
-	ids := make([]pipeline.ID, 0, len(m))
-	for id := range m {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
+	return slices.Sorted(maps.Keys(m))
 }
 
 // afterID returns the id that the last page of a list ended with; "" without a cursor.
@@ -160,12 +156,10 @@ func (a *API) afterID(list, cursor string) (pipeline.ID, error) {
 func keptWindows(k trend.Kept) []KeptWindow {
 	out := make([]KeptWindow, len(k))
 	for i, t := range k {
-		w := KeptWindow{
+		out[i] = KeptWindow{
 			Days: trend.Windows[i], Met: t.Met, Warned: t.Warned, Breached: t.Breached, Cancelled: t.Cancelled,
-			LongestLateSeconds: int64(t.Longest / time.Second),
+			MetPercent: percent(t.Met, t.Met+t.Breached), LongestLateSeconds: int64(t.Longest / time.Second),
 		}
-		w.MetPercent = percent(t.Met, t.Met+t.Breached)
-		out[i] = w
 	}
 	return out
 }
@@ -175,8 +169,7 @@ func percent(n, of int) *float64 {
 	if of <= 0 {
 		return nil
 	}
-	p := math.Floor(10000*float64(n)/float64(of)) / 100
-	return &p
+	return new(math.Floor(10000*float64(n)/float64(of)) / 100)
 }
 
 func latenessBins(k trend.Kept) []LatenessBin {
@@ -197,7 +190,4 @@ func latenessBins(k trend.Kept) []LatenessBin {
 	return bins
 }
 
-func seconds(d time.Duration) *int64 {
-	s := int64(d / time.Second)
-	return &s
-}
+func seconds(d time.Duration) *int64 { return new(int64(d / time.Second)) }

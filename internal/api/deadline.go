@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -28,20 +29,11 @@ type deadlinesInput struct {
 
 func (a *API) listDeadlines(ctx context.Context, in *deadlinesInput) (*output[List[client.Deadline]], error) {
 	who := whoOf(ctx)
-	id, p := parseID(who, in.Pipeline)
-	if p != nil {
-		return nil, p
-	}
-	state, p := parseState(in.State)
-	if p != nil {
-		return nil, p
-	}
-	from, p := parseInstant("query.from", in.From, a.now())
-	if p != nil {
-		return nil, p
-	}
-	to, p := parseInstant("query.to", in.To, a.now())
-	if p != nil {
+	id, p1 := parseID(who, in.Pipeline)
+	state, p2 := parseState(in.State)
+	from, p3 := parseInstant("query.from", in.From, a.now())
+	to, p4 := parseInstant("query.to", in.To, a.now())
+	if p := cmp.Or(p1, p2, p3, p4); p != nil {
 		return nil, p
 	}
 	page, err := a.store.Deadlines(ctx, store.DeadlineQuery{Pipeline: id, State: state, From: from, To: to, Limit: in.Limit, Cursor: in.Cursor})

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,16 +31,10 @@ type gateInput struct {
 }
 
 func (a *API) getGate(ctx context.Context, in *gateInput) (*output[client.Gate], error) {
-	e, p := a.entry(ctx, pipeline.ID(in.ID))
-	if p != nil {
-		return nil, p
-	}
-	date, p := parsePeriod("query.date", in.Date)
-	if p != nil {
-		return nil, p
-	}
-	wait, p := parseWait(in.Wait)
-	if p != nil {
+	e, p1 := a.entry(ctx, pipeline.ID(in.ID))
+	date, p2 := parsePeriod("query.date", in.Date)
+	wait, p3 := parseWait(in.Wait)
+	if p := cmp.Or(p1, p2, p3); p != nil {
 		return nil, p
 	}
 	if date.IsZero() {
@@ -83,8 +78,7 @@ func (a *API) gateView(ctx context.Context, e *catalog.Entry, date period.Period
 		out.Run = new(a.runView(s.Run))
 	}
 	if wait := ask.RetryAfter(e.Interval, now); wait > 0 {
-		seconds := int64(math.Ceil(wait.Seconds()))
-		out.RetryAfterSeconds = &seconds
+		out.RetryAfterSeconds = new(int64(math.Ceil(wait.Seconds())))
 	}
 	return out, nil
 }
@@ -150,4 +144,45 @@ func ruleView(leaf store.SeenLeaf) client.Rule {
 		Key: leaf.Key, Check: string(leaf.Check), Field: text(leaf.Field), Needs: leaf.Needs, From: text(leaf.From), Level: string(level), Time: text(leaf.Time),
 		Group: text(leaf.Group), Outcome: leaf.Outcome.String(), EffectiveOutcome: leaf.Outcome.In(leaf.Negated).String(), Value: leaf.Value, Reason: leaf.Reason,
 	}
+}
+
+func turnOf(e *catalog.Entry, p period.Period, open bool, now time.Time) client.Turn {
+	zone := e.Schedule.Zone()
+	t := client.Turn{StartsAt: p.Start(zone).UTC(), EndsAt: p.End(zone).UTC()}
+	due := e.Schedule.FireFor(p)
+	if due.IsZero() && e.Opens == pipeline.ByStream {
+		due = t.EndsAt
+	}
+	t.DueAt, t.Due = instant(due), open || !due.IsZero() && !now.Before(due)
+	return t
+}
+
+func currentOf(e *catalog.Entry, open []run.Run, now time.Time) *client.Current {
+	p := e.Schedule.PeriodAt(now)
+	if len(open) > 0 {
+		p = open[len(open)-1].Period
+	}
+	if p.IsZero() {
+		return nil
+	}
+	return &client.Current{Date: p.String(), OpenRun: len(open) > 0, Turn: turnOf(e, p, len(open) > 0, now)}
+}
+
+// nextFire is the next period that a schedule opens automatically: none that a pause in effect outlasts.
+func nextFire(e *catalog.Entry, row store.Pipeline, now time.Time) client.NextFire {
+	from := now.Add(time.Nanosecond)
+	if row.Paused() {
+		until := row.PausedUntil()
+		if until.IsZero() {
+			return client.NextFire{}
+		}
+		if until.After(from) {
+			from = until
+		}
+	}
+	for slot := range e.Schedule.Upcoming(from) {
+		due := e.SLA.For(slot.Period, slot.FireAt, e.Schedule)
+		return client.NextFire{Date: date(slot.Period), FireAt: instant(slot.FireAt), WarnAt: instant(due.Warn), BreachAt: instant(due.Breach)}
+	}
+	return client.NextFire{}
 }

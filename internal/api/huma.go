@@ -137,6 +137,12 @@ func registerAs[I, O any](h huma.API, op huma.Operation, handle func(context.Con
 	})
 }
 
+// patiently is the route as one that may take longer than others.
+func (rt route) patiently() route {
+	rt.patient = true
+	return rt
+}
+
 // get, post are routes of these methods.
 func get(path, name, tag, summary string) route {
 	return route{method: http.MethodGet, path: path, name: name, tag: tag, summary: summary, role: RoleViewer}

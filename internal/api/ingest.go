@@ -244,9 +244,6 @@ func eventOperations(h huma.API) []*huma.Operation {
 		op.Responses = map[string]*huma.Response{"200": jsonAnswer[ingest.Result](h, "The events were taken."), "default": problems(h)}
 		return &op
 	}
-	word := func(in, name, doc string) *huma.Param {
-		return &huma.Param{In: in, Name: name, Required: in == "path", Description: doc, Schema: &huma.Schema{Type: "string"}}
-	}
 	cloud := operation(cloudEventsPath, "put-cloudevents", "Take CloudEvents 1.0: in binary mode (headers ce-NAME, the body is the data), structured or batched",
 		"application/cloudevents+json", "application/cloudevents-batch+json", "*/*")
 	bridge := operation(ingestPath, "put-json-events", "Take a JSON object, or a list of them, for a source of format json", "application/json")

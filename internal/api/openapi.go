@@ -85,15 +85,17 @@ func problems(h huma.API) *huma.Response {
 	return &huma.Response{Description: "Error", Content: map[string]*huma.MediaType{problemType: {Schema: schemaOf[Problem](h, "")}}}
 }
 
+// word is a parameter that is text. Every part of a path is required.
+func word(in, name, doc string) *huma.Param {
+	return &huma.Param{In: in, Name: name, Required: in == "path", Description: doc, Schema: &huma.Schema{Type: "string"}}
+}
+
 func putOperation(h huma.API) *huma.Operation {
 	put := route{
 		method: http.MethodPut, path: sensorPath[len(prefix):], name: "put-sensor", tag: "Sensors", role: RoleSensor,
 		summary: "Write a reading: the body is its data",
 	}.operation()
 	put.Middlewares = nil
-	word := func(in, name, doc string) *huma.Param {
-		return &huma.Param{In: in, Name: name, Required: in == "path", Description: doc, Schema: &huma.Schema{Type: "string"}}
-	}
 	put.Parameters = []*huma.Param{
 		word("path", "id", "The pipeline's id."),
 		word("path", "key", "The sensor's key, percent-encoded (/ is %2F, # is %23), with #period if need be."),
@@ -113,9 +115,6 @@ func putOperation(h huma.API) *huma.Operation {
 func streamOperation(h huma.API) *huma.Operation {
 	op := get("/events/stream", "follow-events", "Events", "Live events, as server-sent events").operation()
 	op.Middlewares = nil
-	word := func(in, name, doc string) *huma.Param {
-		return &huma.Param{In: in, Name: name, Description: doc, Schema: &huma.Schema{Type: "string"}}
-	}
 	op.Parameters = []*huma.Param{
 		word("query", "pipeline", "Only this pipeline's."), word("query", "type", "Only of this type."),
 		word("query", "since", "Begin in the past: RFC 3339, a period, or how long ago."),
@@ -154,9 +153,6 @@ func plainOperations(h huma.API) []*huma.Operation {
 
 // pingOperations are pings, with and without a signal.
 func pingOperations(h huma.API) []*huma.Operation {
-	word := func(name, doc string) *huma.Param {
-		return &huma.Param{In: "path", Name: name, Required: true, Description: doc, Schema: &huma.Schema{Type: "string"}}
-	}
 	plain := map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: "string"}}}
 	var all []*huma.Operation
 	for _, path := range []string{pingPath, pingSignalPath} {
@@ -167,14 +163,14 @@ func pingOperations(h huma.API) []*huma.Operation {
 				Description: "For cron lines and others that can call an address and no more. The path is not logged. Needs no header: the token is in the path.",
 				Security:    needsNoToken,
 				Parameters: []*huma.Param{
-					word("token", "A token with the role sensor; on a server without tokens, any text."),
-					word("pipeline", "The pipeline's id."), word("key", "The sensor's key, percent-encoded, with #period if need be."),
+					word("path", "token", "A token with the role sensor; on a server without tokens, any text."),
+					word("path", "pipeline", "The pipeline's id."), word("path", "key", "The sensor's key, percent-encoded, with #period if need be."),
 				},
 				Responses: map[string]*huma.Response{"200": {Description: "Stored durably.", Content: plain}, "default": problems(h)},
 			}
 			if path == pingSignalPath {
 				op.OperationID += "-signal"
-				op.Parameters = append(op.Parameters, word("signal", "start, fail, or an exit status from 0 to 255: 0 is success, others are failures."))
+				op.Parameters = append(op.Parameters, word("path", "signal", "start, fail, or an exit status from 0 to 255: 0 is success, others are failures."))
 			}
 			if method == http.MethodPost {
 				op.RequestBody = &huma.RequestBody{Description: "Kept as the field body, up to 10 KiB.", Content: plain}

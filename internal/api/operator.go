@@ -83,9 +83,7 @@ func (a *API) operatorRoutes(h huma.API) {
 
 // many is a route that does as many things as there are periods, or pipelines.
 func many(path, name, summary string) route {
-	rt := post(path, name, "Pipelines", summary)
-	rt.patient = true
-	return rt
+	return post(path, name, "Pipelines", summary).patiently()
 }
 
 func (a *API) cancel(ctx context.Context, in *struct {
@@ -102,4 +100,43 @@ func (a *API) cancel(ctx context.Context, in *struct {
 		return nil, fmt.Errorf("cancel %s: %w", key, err)
 	}
 	return answer(a.runView(r)), nil
+}
+
+// mayOpen returns a Problem unless the client may open the run that q asks for. A runner may open what no schedule opens, and
+// skips no safeguard; an operator may do all of it.
+func (a *API) mayOpen(ctx context.Context, q client.TriggerRequest) *Problem {
+	who, id := whoOf(ctx), pipeline.ID(q.Pipeline)
+	if p := who.may(RoleRunner, id); p != nil || who.role.includes(RoleOperator) {
+		return p
+	}
+	if q.Force || q.BypassGate {
+		return problem(http.StatusForbidden, plainKind, "force and bypassGate need the role operator; the token has the role %s", who.role)
+	}
+	e, p := a.entry(ctx, id)
+	if p != nil {
+		return p
+	}
+	if e.Opens != pipeline.ByHand {
+		return problem(http.StatusForbidden, plainKind,
+			"runs of %s are opened by its schedule (%s); to open one in its place, the role operator is needed, and the token has the role %s", id, e.Opens, who.role)
+	}
+	return nil
+}
+
+// mayReport returns a Problem unless the client may report the result of a pipeline's job without the permit of a claim. A
+// runner may where no job is configured: elsewhere Interlock, or the worker that claimed it, knows the result.
+func (a *API) mayReport(ctx context.Context, id pipeline.ID) *Problem {
+	who := whoOf(ctx)
+	if p := who.may(RoleRunner, id); p != nil || who.role.includes(RoleOperator) {
+		return p
+	}
+	e, p := a.entry(ctx, id)
+	if p != nil {
+		return p
+	}
+	if e.Job != nil {
+		return problem(http.StatusForbidden, plainKind,
+			"a runner reports results of %s with the permit of its claim; to report one in its place, the role operator is needed", id)
+	}
+	return nil
 }

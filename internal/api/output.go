@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,12 +26,9 @@ type outputInput struct {
 const outputPace = 500 * time.Millisecond
 
 func (a *API) getOutput(ctx context.Context, in *outputInput) (*output[client.RunOutput], error) {
-	key, p := in.key()
-	if p != nil {
-		return nil, p
-	}
-	wait, p := parseFollow(in.Follow)
-	if p != nil {
+	key, p1 := in.key()
+	wait, p2 := parseFollow(in.Follow)
+	if p := cmp.Or(p1, p2); p != nil {
 		return nil, p
 	}
 	pace := time.NewTicker(outputPace)

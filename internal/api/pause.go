@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -43,12 +44,9 @@ func (a *API) pause(ctx context.Context, in *struct {
 	Body *client.PauseRequest
 },
 ) (*output[client.Pause], error) {
-	e, p := a.entry(ctx, pipeline.ID(in.ID))
-	if p != nil {
-		return nil, p
-	}
-	q, p := a.pauseOf(ctx, in.Body)
-	if p != nil {
+	e, p1 := a.entry(ctx, pipeline.ID(in.ID))
+	q, p2 := a.pauseOf(ctx, in.Body)
+	if p := cmp.Or(p1, p2); p != nil {
 		return nil, p
 	}
 	done, err := a.operator.Pause(ctx, e.ID, q, a.now())
@@ -79,10 +77,7 @@ func (a *API) resume(ctx context.Context, in *struct {
 
 func (a *API) pauseAll(ctx context.Context, in *struct{ Body *client.PauseRequest }) (*output[List[string]], error) {
 	q, p := a.pauseOf(ctx, in.Body)
-	if p != nil {
-		return nil, p
-	}
-	if p := forAll(ctx); p != nil {
+	if p = cmp.Or(p, forAll(ctx)); p != nil {
 		return nil, p
 	}
 	ids, err := a.operator.PauseAll(ctx, q, a.now())

@@ -10,6 +10,7 @@ import (
 
 	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/prober"
 	"github.com/interlock-go/interlock/internal/store"
@@ -31,9 +32,7 @@ func (a *API) pipelineRoutes(h huma.API) {
 	register(h, get("/pipelines/{id}/graph", "get-graph", "Pipelines", "The upstream and downstream pipelines of a pipeline, and what blocks each"), a.getGraph)
 	register(h, get("/pipelines/{id}/gate/history", "gate-history", "Pipelines", "The last writes of the sensors that a gate reads, rule by rule"), a.ruleHistory)
 	register(h, get("/files", "list-files", "Files", "The files that the server reads, by name, with their problems"), a.listFiles)
-	gate := get("/pipelines/{id}/gate", "get-gate", "Pipelines", "Whether a run may start: the gate's verdict, rule by rule")
-	gate.patient = true
-	register(h, gate, a.getGate)
+	register(h, get("/pipelines/{id}/gate", "get-gate", "Pipelines", "Whether a run may start: the gate's verdict, rule by rule").patiently(), a.getGate)
 	register(h, get("/pipelines/{id}/explain", "explain", "Pipelines", "Why a run is waiting, how it went, or why there is none"), a.explain)
 }
 
@@ -83,10 +82,7 @@ func (a *API) getPipeline(ctx context.Context, in *OfPipeline) (*output[client.P
 		return nil, err
 	}
 	view, err := a.pipelineView(ctx, row, needs)
-	if err != nil {
-		return nil, err
-	}
-	return answer(view), nil
+	return answer(view), err
 }
 
 // row is a pipeline's own row; a Problem if there never was such a pipeline.
@@ -99,6 +95,19 @@ func (a *API) row(ctx context.Context, id pipeline.ID) (store.Pipeline, error) {
 		return row, fmt.Errorf("read pipeline %s: %w", id, err)
 	}
 	return row, nil
+}
+
+// onlyPipeline is the pipeline that a query names; "" if it names none.
+func (a *API) onlyPipeline(ctx context.Context, sent string) (pipeline.ID, error) {
+	id, p := parseID(whoOf(ctx), sent)
+	if p != nil {
+		return "", p
+	}
+	if id == "" {
+		return "", nil
+	}
+	_, err := a.row(ctx, id)
+	return id, err
 }
 
 func (a *API) pipelineView(ctx context.Context, row store.Pipeline, needs attentions) (client.Pipeline, error) {
@@ -143,9 +152,7 @@ func (a *API) describePipeline(v *client.Pipeline, e *catalog.Entry, row store.P
 	if e.Tags != nil {
 		v.Tags = e.Tags
 	}
-	for _, id := range e.After {
-		v.After = append(v.After, string(id))
-	}
+	v.After = names(e.After).Items
 	if e.Job != nil {
 		v.JobType = text(e.Job.Type)
 	}
@@ -230,9 +237,51 @@ func (a *API) getVersion(ctx context.Context, in *struct {
 }
 
 func texts(sources []pipeline.Source) []client.SourceText {
-	out := make([]client.SourceText, len(sources))
-	for i, s := range sources {
-		out[i] = client.SourceText{File: s.File, Text: string(s.Data)}
+	return views(sources, func(s pipeline.Source) client.SourceText {
+		return client.SourceText{File: s.File, Text: string(s.Data)}
+	})
+}
+
+func probeView(s prober.Standing) client.Probe {
+	p, state := s.Probe, s.State
+	v := client.Probe{
+		Pipeline: string(s.Pipeline), Key: p.Key, Kind: kindOf(p), Builtin: text(p.Builtin),
+		TTL: document.Duration(p.TTL).String(), Timeout: document.Duration(p.Timeout).String(), State: probeState(s),
+		Failures: client.ProbeFailures{
+			Count: state.Failures, Since: instant(state.Since), At: instant(state.Failed), Reason: text(state.Failure),
+			Category: text(state.Category), NextTry: instant(state.Rest),
+		},
 	}
-	return out
+	if p.Interval > 0 {
+		v.Interval = text(document.Duration(p.Interval).String())
+	}
+	if !state.Answered.IsZero() {
+		v.Answer = client.ProbeAnswer{
+			At: instant(state.Answered), Date: text(state.Period), Status: text(state.Status), Reason: text(state.Reason),
+			ExpiresAt: instant(state.ExpiresAt), Milliseconds: new(state.Took.Milliseconds()),
+		}
+	}
+	return v
+}
+
+func kindOf(p pipeline.Probe) string {
+	switch {
+	case p.Builtin != "":
+		return "builtin"
+	case p.URL != "":
+		return "url"
+	}
+	return "command"
+}
+
+func probeState(s prober.Standing) string {
+	switch {
+	case s.State.Open():
+		return "open"
+	case s.State.Failures > 0:
+		return "failing"
+	case s.State.Answered.IsZero():
+		return "new"
+	}
+	return "ok"
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -104,9 +105,7 @@ func (in OfRun) key() (run.Key, *Problem) { return parseKey(in.Pipeline, in.Sche
 func (a *API) runRoutes(h huma.API) {
 	register(h, get("/runs", "list-runs", "Runs", "Runs, latest period first"), a.listRuns)
 	register(h, get("/runs/{pipeline}/{schedule}/{date}", "get-run", "Runs", "A run with its attempts, job log, gate snapshot and deadlines"), a.getRun)
-	follow := get("/runs/{pipeline}/{schedule}/{date}/output", "get-output", "Runs", "The end of what an attempt's job has printed, also while it runs")
-	follow.patient = true
-	register(h, follow, a.getOutput)
+	register(h, get("/runs/{pipeline}/{schedule}/{date}/output", "get-output", "Runs", "The end of what an attempt's job has printed, also while it runs").patiently(), a.getOutput)
 	register(h, get("/deadlines", "list-deadlines", "Deadlines", "Deadlines, soonest first; armed ones by default"), a.listDeadlines)
 	register(h, get("/deadlines/board", "deadline-board", "Deadlines", "The deadlines that matter now: overdue, at risk, on track"), a.deadlineBoard)
 	register(h, get("/timeline", "timeline", "Runs", "The expected periods of each pipeline between two instants, and their results"), a.timeline)
@@ -114,31 +113,19 @@ func (a *API) runRoutes(h huma.API) {
 
 func (a *API) listRuns(ctx context.Context, in *runsInput) (*output[List[client.Run]], error) {
 	who := whoOf(ctx)
-	q := store.RunQuery{Limit: in.Limit, Cursor: in.Cursor}
-	var problems [5]*Problem
-	q.Pipeline, problems[0] = parseID(who, in.Pipeline)
-	q.Period, problems[1] = parsePeriod("query.date", in.Date)
-	q.From, problems[2] = parsePeriod("query.from", in.From)
-	q.To, problems[3] = parsePeriod("query.to", in.To)
-	q.Status, problems[4] = parseStatus(in.Status)
-	if p := first(problems[:]); p != nil {
+	id, p1 := parseID(who, in.Pipeline)
+	date, p2 := parsePeriod("query.date", in.Date)
+	from, p3 := parsePeriod("query.from", in.From)
+	to, p4 := parsePeriod("query.to", in.To)
+	status, p5 := parseStatus(in.Status)
+	if p := cmp.Or(p1, p2, p3, p4, p5); p != nil {
 		return nil, p
 	}
-	page, err := a.store.Runs(ctx, q)
+	page, err := a.store.Runs(ctx, store.RunQuery{Pipeline: id, Period: date, From: from, To: to, Status: status, Limit: in.Limit, Cursor: in.Cursor})
 	if err != nil {
 		return nil, fmt.Errorf("read runs: %w", err)
 	}
 	return answer(list(page, func(r run.Run) bool { return who.sees(r.Pipeline) }, a.runView)), nil
-}
-
-// first is the first problem there is.
-func first(problems []*Problem) *Problem {
-	for _, p := range problems {
-		if p != nil {
-			return p
-		}
-	}
-	return nil
 }
 
 func (a *API) getRun(ctx context.Context, in *OfRun) (*output[client.RunDetail], error) {

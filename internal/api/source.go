@@ -94,17 +94,13 @@ func rejectedSources(files []catalog.File) []client.RejectedSource {
 func sourceView(d *source.Definition, a source.Activity, now time.Time) Source {
 	ids, _ := d.Pipelines()
 	v := Source{
-		ID: string(d.ID), Owner: d.Owner, Format: string(d.Format), Description: text(d.Description), File: d.File, Pipelines: []string{},
+		ID: string(d.ID), Owner: d.Owner, Format: string(d.Format), Description: text(d.Description), File: d.File, Pipelines: names(ids).Items,
 		Matched: a.Matched, Written: a.Written, Repeated: a.Repeated, Problems: a.Problems, LastProblem: text(a.Problem), ProblemAt: instant(a.ProblemAt),
 		FirstEvent: instant(a.FirstEvent), LastEvent: instant(a.LastEvent), ExpectedBy: instant(a.ExpectedBy()), Silence: text(a.Silence(d.ID, now)),
 		Recent: append([]source.Taken{}, a.Recent...),
 	}
-	for _, id := range ids {
-		v.Pipelines = append(v.Pipelines, string(id))
-	}
 	if usual := a.Usual(); usual > 0 {
-		seconds := int64(usual / time.Second)
-		v.UsualSeconds = &seconds
+		v.UsualSeconds = seconds(usual)
 	}
 	return v
 }

@@ -107,8 +107,7 @@ func laneView(l timeline.Lane) client.Schedule {
 		Pipeline: string(l.Pipeline), Slots: views(l.Slots, slotView), Buckets: views(l.Buckets, bucketView), Counts: countsView(l.Counts),
 	}
 	if l.Width > 0 {
-		seconds := int64(l.Width / time.Second)
-		v.BucketSeconds = &seconds
+		v.BucketSeconds = seconds(l.Width)
 	}
 	return v
 }

@@ -5,9 +5,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/reason"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -48,8 +50,7 @@ func text[S ~string](s S) *string {
 	if s == "" {
 		return nil
 	}
-	t := string(s)
-	return &t
+	return new(string(s))
 }
 
 // instant is t, or null where there is none.
@@ -57,8 +58,7 @@ func instant(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
-	t = t.UTC()
-	return &t
+	return new(t.UTC())
 }
 
 // date is p's name, or null where there is none.
@@ -167,3 +167,23 @@ func parseID(who principal, sent string) (pipeline.ID, *Problem) {
 
 // underPrefix says that a path is one of the API's own.
 func underPrefix(path string) bool { return strings.HasPrefix(path, prefix+"/") }
+
+func reasonView(r reason.Reason) client.Reason {
+	return client.Reason{Code: string(r.Code), Text: r.String(), Parts: views(r.Parts, partView), Also: views(r.Also, partView)}
+}
+
+// maybeReason is a reason, or null where there is none.
+func maybeReason(r reason.Reason) *client.Reason {
+	if r.IsZero() {
+		return nil
+	}
+	return new(reasonView(r))
+}
+
+func partView(p reason.Part) client.Part {
+	v := client.Part{Kind: string(p.Kind), Name: text(p.Name), Text: p.Text, At: instant(p.At)}
+	if p.Kind == reason.Duration {
+		v.Seconds = &p.Seconds
+	}
+	return v
+}
