@@ -28,10 +28,6 @@ func (a *app) archiveOf(config string) (string, error) {
 	return dsn, err
 }
 
-func addServerFile(cmd *cobra.Command, config *string) {
-	cmd.Flags().StringVar(config, "config", "", "`FILE` of the server (default ./interlock.yaml, if it exists)")
-}
-
 func newArchiveStatus(a *app) *cobra.Command {
 	var config string
 	cmd := &cobra.Command{

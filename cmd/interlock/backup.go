@@ -20,20 +20,14 @@ func newBackup(a *app) *cobra.Command {
 			"To use it, put it into an empty data directory as interlock.db.",
 		Example: "  interlock backup backup.db --data ./interlock-data", Args: arguments("FILE"),
 	}
-	cmd.Flags().StringVar(&data, "data", "", "`DIR` of the embedded store (default as for serve: from ./interlock.yaml, else ./interlock-data)")
+	addData(cmd, &data)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if data == "" {
-			file, err := a.serverFile("", a.printProblem)
-			if err != nil {
-				return err
-			}
-			if settings.IsRedis(file.Store) {
-				return errors.New("the store is a Redis, which has its own backups: copy its append-only file, or use BGSAVE; --data DIR copies an embedded store")
-			}
-			data = file.Data.Dir
+		data, err := a.embeddedStore(data, "which has its own backups: copy its append-only file, or use BGSAVE; --data DIR copies an embedded store")
+		if err != nil {
+			return err
 		}
 		end := a.progress("copying the store", func() string { return copied(data, args[0]) })
-		err := sqlite.BackupDir(cmd.Context(), data, args[0])
+		err = sqlite.BackupDir(cmd.Context(), data, args[0])
 		end()
 		if err != nil {
 			return err
@@ -42,6 +36,23 @@ func newBackup(a *app) *cobra.Command {
 		return nil
 	}
 	return cmd
+}
+
+// addData lets a command name the embedded store that it works on.
+func addData(cmd *cobra.Command, data *string) {
+	cmd.Flags().StringVar(data, "data", "", "`DIR` of the embedded store (default as for serve: from ./interlock.yaml, else ./interlock-data)")
+}
+
+// embeddedStore is the data directory that was given, else that of the server's file. A Redis is refused with what to do instead.
+func (a *app) embeddedStore(given, instead string) (string, error) {
+	if given != "" {
+		return given, nil
+	}
+	file, err := a.serverFile("", a.printProblem)
+	if err == nil && settings.IsRedis(file.Store) {
+		err = errors.New("the store is a Redis, " + instead)
+	}
+	return file.Data.Dir, err
 }
 
 // copied says how much of the embedded store in a data directory has been copied on its way to a file.

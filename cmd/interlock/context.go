@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -54,7 +55,7 @@ func (a *app) contextsFile() (string, error) {
 
 // readContexts returns the stored contexts; none if there is no file, or no place for one.
 func (a *app) readContexts() (contexts, error) {
-	var c contexts
+	c := contexts{Contexts: map[string]serverContext{}}
 	name, err := a.contextsFile()
 	if err != nil {
 		return c, nil // without a home there are no contexts
@@ -69,28 +70,37 @@ func (a *app) readContexts() (contexts, error) {
 	if err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(&c); err != nil && !errors.Is(err, io.EOF) {
 		return c, fmt.Errorf("read the contexts in %s: %w; correct the file, or delete it and add the contexts again", name, err)
 	}
+	if c.Contexts == nil { // the file says null
+		c.Contexts = map[string]serverContext{}
+	}
 	return c, nil
 }
 
-// writeContexts replaces the file of contexts as a whole.
-func (a *app) writeContexts(c contexts) error {
+// editContexts changes the stored contexts, and then prints what edit says. It replaces their file as a whole.
+func (a *app) editContexts(edit func(all *contexts) (said string, err error)) error {
+	all, err := a.readContexts()
+	if err != nil {
+		return err
+	}
+	said, err := edit(&all)
+	if err != nil {
+		return err
+	}
 	name, err := a.contextsFile()
 	if err != nil {
 		return err
 	}
-	text, err := yaml.Marshal(c)
+	text, err := yaml.Marshal(all)
 	if err != nil {
 		return fmt.Errorf("write the contexts: %w", err)
 	}
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return fmt.Errorf("write the contexts: %w", err)
 	}
-	if err := os.WriteFile(name+".new", text, 0o600); err != nil {
-		return fmt.Errorf("write the contexts: %w", err)
+	if err := writeWhole(name, text); err != nil {
+		return err
 	}
-	if err := os.Rename(name+".new", name); err != nil {
-		return fmt.Errorf("write the contexts: %w", err)
-	}
+	fmt.Fprintln(a.stdout, said)
 	return nil
 }
 
@@ -163,22 +173,11 @@ func newContextAdd(a *app) *cobra.Command {
 			return usagef("the token is in one place; give --token-env or --token-command, not both")
 		}
 		c.Server, c.CA, c.Cert, c.Key = withScheme(a.remote.server), a.remote.ca, a.remote.cert, a.remote.key
-		all, err := a.readContexts()
-		if err != nil {
-			return err
-		}
-		if all.Contexts == nil {
-			all.Contexts = map[string]serverContext{}
-		}
-		all.Contexts[args[0]] = c
-		if all.Current == "" {
-			all.Current = args[0]
-		}
-		if err := a.writeContexts(all); err != nil {
-			return err
-		}
-		fmt.Fprintf(a.stdout, "context %s is %s; the current context is %s\n", args[0], c.Server, all.Current)
-		return nil
+		return a.editContexts(func(all *contexts) (string, error) {
+			all.Contexts[args[0]] = c
+			all.Current = cmp.Or(all.Current, args[0])
+			return fmt.Sprintf("context %s is %s; the current context is %s", args[0], c.Server, all.Current), nil
+		})
 	}
 	return cmd
 }
@@ -188,20 +187,11 @@ func newContextUse(a *app) *cobra.Command {
 		Use: "use NAME", Short: "Make a context the current one",
 		Example: "  interlock context use prod", Args: arguments("NAME"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			all, err := a.readContexts()
-			if err != nil {
-				return err
-			}
-			c, err := all.find(args[0])
-			if err != nil {
-				return err
-			}
-			all.Current = args[0]
-			if err := a.writeContexts(all); err != nil {
-				return err
-			}
-			fmt.Fprintf(a.stdout, "the current context is %s, %s\n", args[0], c.Server)
-			return nil
+			return a.editContexts(func(all *contexts) (string, error) {
+				c, err := all.find(args[0])
+				all.Current = args[0]
+				return fmt.Sprintf("the current context is %s, %s", args[0], c.Server), err
+			})
 		},
 	}
 }
@@ -211,22 +201,14 @@ func newContextRemove(a *app) *cobra.Command {
 		Use: "remove NAME", Short: "Remove a context",
 		Example: "  interlock context remove staging", Args: arguments("NAME"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			all, err := a.readContexts()
-			if err != nil {
-				return err
-			}
-			if _, err := all.find(args[0]); err != nil {
-				return err
-			}
-			delete(all.Contexts, args[0])
-			if all.Current == args[0] {
-				all.Current = ""
-			}
-			if err := a.writeContexts(all); err != nil {
-				return err
-			}
-			fmt.Fprintf(a.stdout, "context %s is removed\n", args[0])
-			return nil
+			return a.editContexts(func(all *contexts) (string, error) {
+				_, err := all.find(args[0])
+				delete(all.Contexts, args[0])
+				if all.Current == args[0] {
+					all.Current = ""
+				}
+				return fmt.Sprintf("context %s is removed", args[0]), err
+			})
 		},
 	}
 }
@@ -238,9 +220,6 @@ func newContextList(a *app) *cobra.Command {
 		all, err := a.readContexts()
 		if err != nil {
 			return err
-		}
-		if all.Contexts == nil {
-			all.Contexts = map[string]serverContext{}
 		}
 		return a.print(format, all, func() { a.writeContextList(all) })
 	}

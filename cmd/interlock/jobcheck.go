@@ -18,11 +18,24 @@ import (
 )
 
 type jobTestFlags struct {
+	*trialFlags
+	start bool
+}
+
+// trialFlags are the flags of commands that try a part of a pipeline file as a server would.
+type trialFlags struct {
 	config string
 	date   slice
-	start  bool
 	shelf  *shelfFlags
 	format *choice
+}
+
+// addTrialFlags gives cmd these flags; about says what --date is the period of.
+func addTrialFlags(cmd *cobra.Command, about string) *trialFlags {
+	f := &trialFlags{shelf: addShelfFlags(cmd), format: addFormat(cmd)}
+	addServerFile(cmd, &f.config)
+	cmd.Flags().Var(&f.date, "date", "the period of the "+about+" (default the current one)")
+	return f
 }
 
 func newJobTest(a *app) *cobra.Command {
@@ -39,10 +52,8 @@ func newJobTest(a *app) *cobra.Command {
 			"  interlock job test pipelines/orders.yaml --start --date 2026-03-03",
 		Args: oneFile,
 	}
-	cmd.Flags().StringVar(&f.config, "config", "", "`FILE` of the server (default ./"+usualServerFile+", if it exists)")
-	cmd.Flags().Var(&f.date, "date", "the period of the job's variables (default the current one)")
+	f.trialFlags = addTrialFlags(cmd, "job's variables")
 	cmd.Flags().BoolVar(&f.start, "start", false, "also run the job")
-	f.shelf, f.format = addShelfFlags(cmd), addFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return a.jobTest(cmd.Context(), args[0], f) }
 	return cmd
 }
@@ -145,4 +156,69 @@ func (t *jobTest) tell(what string, err error) error {
 
 func (t *jobTest) found(what string, result foundResult, message string) {
 	t.report.Findings = append(t.report.Findings, jobFinding{Check: what, Result: result, Message: message})
+}
+
+// foundResult is what a question about a job came to.
+type foundResult string
+
+const (
+	foundOK          foundResult = "ok"
+	foundUnsure      foundResult = "unsure" // nothing is wrong as far as can be seen
+	foundNo          foundResult = "no"
+	foundUnreachable foundResult = "unreachable"
+)
+
+// jobTestReport is what `job test --format json` prints; every key is always there.
+type jobTestReport struct {
+	Pipeline pipeline.ID  `json:"pipeline"`
+	Type     string       `json:"type"`
+	Date     string       `json:"date"`
+	Findings []jobFinding `json:"findings"`
+	Run      *jobTrial    `json:"run"` // null without --start, or where it was not tried
+}
+
+type jobFinding struct {
+	Check   string      `json:"check"`
+	Result  foundResult `json:"result"`
+	Message string      `json:"message"`
+}
+
+// jobTrial is a job that was run for the test. Result is success, fail or timeout, or how far it came: refused, unanswered,
+// started, unknown.
+type jobTrial struct {
+	ID       string  `json:"id"`
+	Handle   string  `json:"handle"`
+	Result   string  `json:"result"`
+	Category *string `json:"category"`
+	Message  string  `json:"message"`
+	ExitCode *int    `json:"exitCode"`
+	Output   string  `json:"output"`
+	Seconds  float64 `json:"seconds"`
+}
+
+func (r *jobTrial) end(result string, category run.Category, message string) {
+	r.Result, r.Category, r.Message = result, textOrNull(string(category)), message
+}
+
+func (a *app) writeJobTest(r jobTestReport) {
+	s := a.outStyle
+	fmt.Fprintf(a.stdout, "%s: %s job, for %s\n\n", r.Pipeline, r.Type, r.Date)
+	var rows [][]cell
+	for _, f := range r.Findings {
+		paint := map[foundResult]func(string) string{foundOK: s.green, foundUnsure: s.yellow, foundNo: s.red, foundUnreachable: s.red}[f.Result]
+		rows = append(rows, []cell{{string(f.Result), paint}, plain(f.Check), plain(printable(f.Message))})
+	}
+	fmt.Fprint(a.stdout, table("", rows))
+	if r.Run != nil {
+		a.writeJobTrial(*r.Run)
+	}
+}
+
+func (a *app) writeJobTrial(r jobTrial) {
+	a.section("Run once")
+	a.facts(
+		fact("Key", r.ID), fact("Job", r.Handle), fact("Result", r.Result), fact("Category", orNone(r.Category)),
+		fact("Message", r.Message), fact("Took", fmt.Sprintf("%.1fs", r.Seconds)),
+	)
+	a.writeJobOutput(r.Output)
 }

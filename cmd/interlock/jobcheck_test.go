@@ -179,7 +179,7 @@ func TestATriedJobIsStoppedWhenItIsGivenUp(t *testing.T) {
 	defer giveUp()
 	done := make(chan error, 1)
 	go func() {
-		done <- a.jobTest(ctx, file, &jobTestFlags{config: server, start: true, shelf: &shelfFlags{}, format: &choice{value: textFormat}})
+		done <- a.jobTest(ctx, file, &jobTestFlags{start: true, trialFlags: &trialFlags{config: server, shelf: &shelfFlags{}, format: &choice{value: textFormat}}})
 	}()
 	for tick := time.NewTicker(5 * time.Millisecond); ; <-tick.C {
 		if _, err := os.Stat(marked); err == nil {

@@ -7,9 +7,12 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/api"
+	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/egress"
+	"github.com/interlock-go/interlock/internal/evaluator"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/job/all"
+	"github.com/interlock-go/interlock/internal/job/awsapi"
 	"github.com/interlock-go/interlock/internal/job/command"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/program"
@@ -117,4 +120,59 @@ func readTokens(list []settings.Token, getenv func(string) string) ([]api.Token,
 		tokens = append(tokens, api.Token{Name: t.Name, Role: role, Pipelines: t.Pipelines, Secret: secret})
 	}
 	return tokens, nil
+}
+
+// tails reads what running jobs have printed so far, of those types that can: on the replica that a job belongs to.
+func (j *jobs) tails(replica string, known *catalog.Catalog) func(context.Context, run.Run) (string, bool, error) {
+	return func(ctx context.Context, r run.Run) (string, bool, error) {
+		p := r.Progress
+		if p.Handle == "" || p.Replica != "" && p.Replica != replica {
+			return "", false, nil
+		}
+		def := known.Current().Definition(r.Pipeline)
+		if version := p.Opening.ConfigVersion; version != "" {
+			if older, err := known.Definition(ctx, r.Pipeline, version); err == nil {
+				def = older
+			}
+		}
+		if def == nil || def.Job == nil {
+			return "", false, nil
+		}
+		t, can := j.types[def.Job.Type].(job.Tailer)
+		if !can {
+			return "", false, nil
+		}
+		text, err := t.Tail(p.Handle)
+		return text, err == nil, err
+	}
+}
+
+// newEvaluator is what asks the probes of a server with that file.
+func newEvaluator(f settings.File, getenv func(string) string) (*evaluator.Evaluator, error) {
+	guard, err := egress.New(f.Egress.Allow)
+	if err != nil {
+		return nil, err
+	}
+	secrets, err := newSecrets(f, guard, getenv)
+	if err != nil {
+		return nil, err
+	}
+	policy, err := programs(f)
+	if err != nil {
+		return nil, err
+	}
+	return evaluator.New(evaluator.Options{Guard: guard, Secrets: secrets, Getenv: getenv, Programs: policy}), nil
+}
+
+// newSecrets allows what a server's file lets pipelines read.
+func newSecrets(f settings.File, guard *egress.Guard, getenv func(string) string) (*job.Secrets, error) {
+	s, err := job.NewSecrets(f.Secrets.Env, f.Secrets.Files, func(name string) (string, bool) {
+		value := getenv(name)
+		return value, value != ""
+	})
+	if err != nil {
+		return nil, err
+	}
+	stored := map[job.SecretKind][]string{job.ManagedSecret: f.Secrets.SecretsManager, job.Parameter: f.Secrets.SSM}
+	return s.From(stored, awsapi.NewSecrets(awsapi.New(guard)).Read), nil
 }

@@ -21,17 +21,9 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-type probeFlags struct {
-	config string
-	date   slice
-	shelf  *shelfFlags
-	format *choice
-}
-
 func newProbe(a *app) *cobra.Command { return group("probe", "Try probes", newProbeRun(a)) }
 
 func newProbeRun(a *app) *cobra.Command {
-	f := &probeFlags{}
 	cmd := &cobra.Command{
 		Use: "run FILE NAME", Short: "Run a pipeline's probe once",
 		Long: "Run a probe of a pipeline file, or of its archetype, as a server would, and show its answer and\n" +
@@ -41,14 +33,12 @@ func newProbeRun(a *app) *cobra.Command {
 		Example: "  interlock probe run pipelines/orders.yaml landing --date 2026-03-03",
 		Args:    arguments("FILE", "NAME"),
 	}
-	cmd.Flags().StringVar(&f.config, "config", "", "`FILE` of the server (default ./"+usualServerFile+", if it exists)")
-	cmd.Flags().Var(&f.date, "date", "the period of the probe (default the current one)")
-	f.shelf, f.format = addShelfFlags(cmd), addFormat(cmd)
+	f := addTrialFlags(cmd, "probe")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return a.probeRun(cmd.Context(), args[0], args[1], f) }
 	return cmd
 }
 
-func (a *app) probeRun(ctx context.Context, file, name string, f *probeFlags) error {
+func (a *app) probeRun(ctx context.Context, file, name string, f *trialFlags) error {
 	def, err := a.loadOne(file, *f.shelf)
 	if err != nil {
 		return err

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/interlock-go/interlock/internal/settings"
 	"github.com/interlock-go/interlock/internal/store/sqlite"
 )
 
@@ -22,17 +20,11 @@ func newRepair(a *app) *cobra.Command {
 			"left unchanged. Stop the server first: a store in use is refused.",
 		Example: "  interlock repair --data ./interlock-data", Args: noArguments,
 	}
-	cmd.Flags().StringVar(&data, "data", "", "`DIR` of the embedded store (default as for serve: from ./interlock.yaml, else ./interlock-data)")
+	addData(cmd, &data)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if data == "" {
-			file, err := a.serverFile("", a.printProblem)
-			if err != nil {
-				return err
-			}
-			if settings.IsRedis(file.Store) {
-				return errors.New("the store is a Redis, which is repaired with redis-check-aof; --data DIR repairs an embedded store")
-			}
-			data = file.Data.Dir
+		data, err := a.embeddedStore(data, "which is repaired with redis-check-aof; --data DIR repairs an embedded store")
+		if err != nil {
+			return err
 		}
 		report, err := sqlite.Repair(cmd.Context(), data, time.Now())
 		if err != nil {

@@ -47,7 +47,7 @@ func newServe(a *app) *cobra.Command {
 	flags.StringVar(&f.store, "store", "", "`URL` of the store: sqlite, redis://HOST:PORT/DB, rediss://…; dynamodb://ENVIRONMENT?region=REGION is read-only (default sqlite)")
 	flags.BoolVar(&f.unsafeRedis, "unsafe-redis", false, "accept a Redis that may lose acknowledged writes: no append-only file, or eviction")
 	flags.StringVar(&f.listen, "listen", "", "`ADDR` of the HTTP API (default 127.0.0.1:8740)")
-	flags.StringVar(&f.config, "config", "", "`FILE` of the server (default ./interlock.yaml, if it exists)")
+	addServerFile(cmd, &f.config)
 	f.logFormat = &choice{value: textFormat, options: []string{textFormat, jsonFormat}}
 	addChoice(cmd, f.logFormat, "log-format", "log format")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), f) }
@@ -150,6 +150,10 @@ func (a *app) printProblem(p document.Problem, line string) {
 
 // usualServerFile is read if it is there.
 const usualServerFile = "interlock.yaml"
+
+func addServerFile(cmd *cobra.Command, config *string) {
+	cmd.Flags().StringVar(config, "config", "", "`FILE` of the server (default ./"+usualServerFile+", if it exists)")
+}
 
 // serverFile reads the server's file, or gives the defaults where there is none.
 func (a *app) serverFile(name string, report func(p document.Problem, line string)) (settings.File, error) {

@@ -191,12 +191,10 @@ func testSource(d *source.Definition, event map[string]any) sourceTest {
 	for _, w := range m.Writes {
 		one := wouldWrite{Pipeline: string(w.Pipeline), Key: string(w.Key), Data: w.Fields}
 		if !w.Period.IsZero() {
-			date := w.Period.String()
-			one.Date = &date
+			one.Date = new(w.Period.String())
 		}
 		if w.TTL > 0 {
-			ttl := document.Duration(w.TTL).String()
-			one.TTL = &ttl
+			one.TTL = new(document.Duration(w.TTL).String())
 		}
 		t.Writes = append(t.Writes, one)
 	}

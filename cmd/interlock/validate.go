@@ -133,14 +133,8 @@ func (a *app) readGiven(paths []string, f validateFlags) (*project, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read standard input: %w", err)
 	}
-	p, shelf := sortSources([]pipeline.Source{{File: stdinName, Data: text}}), *f.shelf
-	if len(shelf.calendars) == 0 {
-		shelf.calendars = folders("calendars", ".")
-	}
-	if len(shelf.archetypes) == 0 {
-		shelf.archetypes = folders("archetypes", ".")
-	}
-	opts, err := shelf.options()
+	p := sortSources([]pipeline.Source{{File: stdinName, Data: text}})
+	opts, err := f.shelf.beside(".").options()
 	if err != nil {
 		return nil, err
 	}
@@ -151,12 +145,12 @@ func (a *app) readGiven(paths []string, f validateFlags) (*project, error) {
 }
 
 func (a *app) writeReport(set *pipeline.Set, p *project, format string) error {
-	files := p.checked(set)
+	files := p.names(set)
 	switch format {
 	case sarifFormat:
 		return writeSARIF(a.stdout, set.Problems)
 	case junitFormat:
-		return writeJUnit(a.stdout, set.Problems, p.names(set))
+		return writeJUnit(a.stdout, set.Problems, files)
 	case jsonFormat:
 		return writeJSON(a.stdout, append([]document.Problem{}, set.Problems...))
 	case githubFormat:
@@ -172,7 +166,7 @@ func (a *app) writeReport(set *pipeline.Set, p *project, format string) error {
 	if set.Failed() {
 		paint = a.outStyle.red
 	}
-	fmt.Fprintln(a.stdout, paint(summary(set.Problems, files)))
+	fmt.Fprintln(a.stdout, paint(summary(set.Problems, len(files))))
 	return nil
 }
 
@@ -199,7 +193,7 @@ func (p *project) files() int {
 	return len(p.pipelines) + len(p.servers) + len(p.sources) + len(p.opts.Calendars) + len(p.opts.Archetypes)
 }
 
-// names are the files that the report is about, as checked counts them.
+// names are the files that the report is about: what was asked for, and of the borrowed ones those with problems.
 func (p *project) names(set *pipeline.Set) []string {
 	var names []string
 	for _, src := range slices.Concat(p.pipelines, p.servers, p.sources, p.opts.Calendars, p.opts.Archetypes) {
@@ -210,17 +204,6 @@ func (p *project) names(set *pipeline.Set) []string {
 	}
 	slices.Sort(names)
 	return names
-}
-
-// checked is how many files the report is about: what was asked for, and of the borrowed ones those with problems.
-func (p *project) checked(set *pipeline.Set) int {
-	n := p.files()
-	for _, src := range p.borrowed {
-		if !slices.ContainsFunc(set.Problems, func(problem document.Problem) bool { return problem.File == src.File }) {
-			n--
-		}
-	}
-	return n
 }
 
 // readProject reads paths and tells their files apart by what they hold. Calendars and archetypes are those found,

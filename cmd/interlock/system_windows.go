@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"os"
 	"syscall"
 )
@@ -17,3 +18,6 @@ func fromTerminal(syscall.Signal) bool { return true }
 func signalChild(p *os.Process, _ bool, s syscall.Signal) error { return p.Signal(s) }
 
 func stopChild(p *os.Process, _ bool) error { return p.Kill() }
+
+// descriptors returns how many files the process may have open, where nothing limits that.
+func descriptors() int { return math.MaxInt32 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"math"
 	"os"
 	"syscall"
 )
@@ -32,3 +33,12 @@ func signalChild(p *os.Process, group bool, s syscall.Signal) error {
 }
 
 func stopChild(p *os.Process, group bool) error { return signalChild(p, group, syscall.SIGTERM) }
+
+// descriptors returns how many files the process may have open. Go has raised that to the hard limit at start.
+func descriptors() int {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return math.MaxInt32
+	}
+	return int(min(uint64(limit.Cur), math.MaxInt32))
+}
