@@ -44,11 +44,6 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p := a.check(r, c)
-	if id, key, ok := sensorWrite(r); ok && p == nil {
-		r.Pattern = putPattern
-		a.takeWrite(c, r, id, key) // what it answers is no document: browsers need not be told how to treat it
-		return
-	}
 	if r.TLS != nil {
 		header["Strict-Transport-Security"] = hsts
 	}

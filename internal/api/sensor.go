@@ -1,17 +1,15 @@
 package api
 
 import (
-	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
-	"strings"
-	"sync"
 	"time"
 
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -25,70 +23,31 @@ const (
 	putPattern = http.MethodPut + " " + sensorPath
 )
 
-// buffers hold the bodies of sensor writes, and the answers to them.
-var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-
-// sensorWrite says which sensor a request writes, where that is plain to see: no mux and no copy of the request are needed
-// then. What is escaped, long or odd in any way takes the usual way, which ends in putSensor.
-func sensorWrite(r *http.Request) (id, key string, ok bool) {
-	if r.Method != http.MethodPut || r.URL.RawPath != "" || r.ContentLength < 0 || r.ContentLength > maxBody {
-		return "", "", false
-	}
-	rest, ok := strings.CutPrefix(r.URL.Path, prefix+"/pipelines/")
-	if !ok {
-		return "", "", false
-	}
-	id, rest, _ = strings.Cut(rest, "/")
-	key, ok = strings.CutPrefix(rest, "sensors/")
-	return id, key, ok && segment(id) && segment(key)
-}
-
-// segment says that text is one segment of a path, and means nothing else.
-func segment(text string) bool {
-	return text != "" && text != "." && text != ".." && !strings.Contains(text, "/")
-}
-
-// putSensor takes a reading by the usual way.
-func (a *API) putSensor(_ http.ResponseWriter, r *http.Request) {
-	a.takeWrite(callOf(r.Context()), r, r.PathValue("id"), r.PathValue("key"))
-}
-
-// takeWrite takes one reading. It is the busiest path there is and does without everything that it can do without: the
-// body is the reading's data and nothing else, whatever its content type says.
-func (a *API) takeWrite(c *call, r *http.Request, id, key string) {
-	buf, _ := buffers.Get().(*bytes.Buffer)
-	defer buffers.Put(buf)
-	buf.Reset()
-	put, write, p := a.takeSensor(c, r, incoming{pipeline: pipeline.ID(id), key: key}, buf)
+// putSensor takes one reading. The body is the reading's data and nothing else, whatever its content type says.
+func (a *API) putSensor(w http.ResponseWriter, r *http.Request) {
+	in := incoming{pipeline: pipeline.ID(r.PathValue("id")), key: r.PathValue("key")}
+	put, write, p := a.takeSensor(callOf(r.Context()), r, in)
 	if p != nil {
 		a.metrics.refusals.Inc()
-		p.write(&c.response, r.WithContext(c))
+		p.write(w, r)
 		return
 	}
 	a.metrics.writes.Inc()
-	buf.Reset()
-	body := buf.AvailableBuffer()
-	body = append(body, `{"version":`...)
-	body = strconv.AppendInt(body, put.Version, 10)
-	body = append(body, `,"updatedAt":"`...)
-	body = put.UpdatedAt.UTC().AppendFormat(body, time.RFC3339Nano)
-	body = append(body, `","date":`...)
-	if date := write.Reading.Period; date.IsZero() {
-		body = append(body, "null}\n"...)
-	} else {
-		body = append(body, `"`+date.String()+"\"}\n"...)
+	answer := client.Written{Version: put.Version, UpdatedAt: put.UpdatedAt.UTC()}
+	if date := write.Reading.Period; !date.IsZero() {
+		answer.Date = new(date.String())
 	}
-	c.Header()["Content-Type"] = plainJSON // the length of so short an answer is added by the server
-	_, _ = c.Write(body)                   // it is stored, whether or not the client still wants to know
+	w.Header()["Content-Type"] = plainJSON
+	_ = json.NewEncoder(w).Encode(answer) // it is stored, whether or not the client still wants to know
 }
 
-// takeSensor checks and stores the reading that a request carries; its body goes through buf.
-func (a *API) takeSensor(c *call, r *http.Request, in incoming, buf *bytes.Buffer) (store.Put, store.Write, *Problem) {
-	write, undo, p := a.readWrite(c.who, r, in, buf)
+// takeSensor checks and stores the reading that a request carries.
+func (a *API) takeSensor(c *call, r *http.Request, in incoming) (store.Put, store.Write, *Problem) {
+	write, undo, p := a.readWrite(c.who, r, in)
 	if p != nil {
 		return store.Put{}, write, p
 	}
-	// What was taken is stored, also if the client has gone meanwhile: he would not know otherwise whether it was.
+	// What was accepted is stored, also if the client has gone meanwhile: it would not know otherwise whether it was.
 	puts, err := a.store.PutReadings(context.WithoutCancel(c), []store.Write{write}, a.now())
 	if err != nil {
 		undo()
@@ -98,17 +57,16 @@ func (a *API) takeSensor(c *call, r *http.Request, in incoming, buf *bytes.Buffe
 }
 
 // readWrite is the write that a request asks for. Undo takes back what was counted for it.
-func (a *API) readWrite(who principal, r *http.Request, in incoming, buf *bytes.Buffer) (write store.Write, undo func(), p *Problem) {
+func (a *API) readWrite(who principal, r *http.Request, in incoming) (write store.Write, undo func(), p *Problem) {
 	if p := who.may(RoleSensor, in.pipeline); p != nil {
 		return store.Write{}, nil, p
 	}
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
 		return store.Write{}, nil, problem(http.StatusUnsupportedMediaType, plainKind, "content encoding %.40q is not understood; send plain JSON", encoding)
 	}
-	if p := readBody(buf, r); p != nil {
+	if in.data, p = readBody(r); p != nil {
 		return store.Write{}, nil, p
 	}
-	in.data = buf.Bytes()
 	if query := r.URL.RawQuery; query != "" {
 		q := r.URL.Query()
 		in.source, in.ttl, in.expiresAt = q.Get("source"), q.Get("ttl"), q.Get("expiresAt")
@@ -117,31 +75,18 @@ func (a *API) readWrite(who principal, r *http.Request, in incoming, buf *bytes.
 }
 
 // readBody reads the data of one reading.
-func readBody(buf *bytes.Buffer, r *http.Request) *Problem {
+func readBody(r *http.Request) ([]byte, *Problem) {
 	if r.ContentLength > sensor.MaxBytes {
-		return tooLarge()
+		return nil, tooLarge()
 	}
-	err := readAll(buf, r)
-	if err == nil && buf.Len() <= sensor.MaxBytes {
-		return nil
+	data, err := io.ReadAll(io.LimitReader(r.Body, sensor.MaxBytes+1))
+	if err != nil {
+		return nil, badRequest("the body could not be read to its end: %s", err)
 	}
-	if limit := new(http.MaxBytesError); err == nil || errors.As(err, &limit) {
-		return tooLarge()
+	if len(data) > sensor.MaxBytes {
+		return nil, tooLarge()
 	}
-	return badRequest("the body could not be read to its end: %s", err)
-}
-
-// readAll reads the body: as much as it says it has or, where it does not say, as may be and a little more.
-func readAll(buf *bytes.Buffer, r *http.Request) error {
-	if r.ContentLength < 0 {
-		_, err := io.Copy(buf, io.LimitReader(r.Body, sensor.MaxBytes+1))
-		return err
-	}
-	buf.Grow(int(r.ContentLength))
-	body := buf.AvailableBuffer()[:r.ContentLength]
-	_, err := io.ReadFull(r.Body, body)
-	_, _ = buf.Write(body) // never fails, and stays where it is
-	return err
+	return data, nil
 }
 
 func tooLarge() *Problem {
