@@ -23,15 +23,15 @@ const (
 	queuedAlerts     = 10_000
 	alertPipelines   = 100
 	alertConcurrency = 32
-	alertTime        = 50 * time.Millisecond // that the sink takes for one
+	alertTime        = 50 * time.Millisecond // the sink's time per alert
 	alertLimit       = 0.8
 	alertHeapLimit   = 2.0
 )
 
-// slowSink takes its time, and counts.
+// slowSink takes alertTime for each alert and counts them.
 type slowSink struct {
 	taken atomic.Int64
-	all   chan struct{} // closed when it has everything
+	all   chan struct{} // closed when every alert has arrived
 }
 
 func (*slowSink) Name() string { return "slow" }
@@ -44,7 +44,7 @@ func (s *slowSink) Send(context.Context, sink.Alert) error {
 	return nil
 }
 
-// alertRows measures how fast alerts that have queued up are delivered, against what the sink itself could take, and how
+// alertRows measures how fast the engine delivers queued alerts, as a share of the sink's own throughput, and how
 // much memory that needs.
 func alertRows() (_ []row, err error) {
 	dir, err := os.MkdirTemp("", "interlock-bench-")
@@ -85,7 +85,7 @@ func alertRows() (_ []row, err error) {
 
 func mib(bytes uint64) float64 { return float64(bytes) / (1 << 20) }
 
-// heap is what is in use once everything that is not is gone.
+// heap returns the bytes in use after a garbage collection.
 func heap() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -93,7 +93,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// queueAlerts stores events that nobody has been told of.
+// queueAlerts stores events that have not been sent to any sink.
 func queueAlerts(db *sqlite.Store) error {
 	const atOnce = 500
 	now := time.Now()
@@ -112,7 +112,7 @@ func queueAlerts(db *sqlite.Store) error {
 	return nil
 }
 
-// drain runs an engine until the sink has everything. It gives how long that took, and the most memory that was in use.
+// drain runs an engine until the sink has every alert. It returns how long that took and the peak heap size.
 func drain(db *sqlite.Store, s *slowSink) (took time.Duration, most uint64, err error) {
 	e := engine.New(engine.Options{
 		Store: db, Logger: slog.New(slog.DiscardHandler), Replica: "bench", Workers: 1, Lease: 30 * time.Second, LostAfter: time.Minute, Alone: true,
@@ -133,7 +133,7 @@ func drain(db *sqlite.Store, s *slowSink) (took time.Duration, most uint64, err 
 			most = max(most, heap())
 		case err := <-ended:
 			stop()
-			return 0, 0, errors.Join(errors.New("the engine has ended"), err)
+			return 0, 0, errors.Join(errors.New("the engine stopped early"), err)
 		}
 	}
 	stop()
@@ -141,7 +141,7 @@ func drain(db *sqlite.Store, s *slowSink) (took time.Duration, most uint64, err 
 		return 0, 0, err
 	}
 	if n := s.taken.Load(); n != queuedAlerts {
-		return 0, 0, fmt.Errorf("the sink was sent %d alerts, not %d", n, queuedAlerts)
+		return 0, 0, fmt.Errorf("the sink received %d alerts, want %d", n, queuedAlerts)
 	}
 	return took, most, nil
 }

@@ -30,9 +30,9 @@ const (
 	archiveLimit      = 0.5
 )
 
-// archiveRow measures how fast a backlog is archived, from the embedded store into PostgreSQL with its usual settings,
-// against a plain COPY of the same rows into tables with the same keys and indexes: no batches, nothing to read, nothing to
-// compare. Each round has both, one after the other, and the middle one counts.
+// archiveRow measures how fast a backlog is archived from the embedded store into PostgreSQL with default settings,
+// against a plain COPY of the same rows into tables with the same keys and indexes: no batches, no reads, no
+// comparisons. Each round measures both, one after the other; the round with the median ratio counts.
 func archiveRow() (_ row, err error) {
 	server, err := pgtest.Start("")
 	if err != nil {
@@ -61,7 +61,7 @@ type archiveRound struct{ archived, copied written }
 
 func (r archiveRound) ratio() float64 { return r.archived.rate() / r.copied.rate() }
 
-// written is how long it took to write so many rows.
+// written is a number of rows and how long it took to write them.
 type written struct {
 	rows int
 	took time.Duration
@@ -92,7 +92,7 @@ func newDatabase(s *pgtest.Server, name string) (dsn string, err error) {
 	return s.DSN(name), err
 }
 
-// archiveBacklog lets an archive begin, pipelines live while it is away, and measures the pass that catches up.
+// archiveBacklog starts an archive, stops it while pipelines run, and measures the pass that catches up.
 func archiveBacklog(dsn string) (w written, err error) {
 	dir, err := os.MkdirTemp("", "interlock-bench-")
 	if err != nil {
@@ -136,7 +136,7 @@ func archiveBacklog(dsn string) (w written, err error) {
 	return w, err
 }
 
-// archivedRows is how many rows there are: those that were sent twice count once.
+// archivedRows counts the archived rows; a row that was sent twice counts once.
 func archivedRows(ctx context.Context, dsn string) (n int, err error) {
 	s, err := archive.Read(ctx, dsn)
 	for _, c := range s.Rows {
@@ -145,7 +145,7 @@ func archivedRows(ctx context.Context, dsn string) (n int, err error) {
 	return n, err
 }
 
-// liveThrough is one day of all pipelines: sensors, a run, its job and its events.
+// liveThrough stores one day of all pipelines: sensors, a run, its job and its events.
 func liveThrough(db *sqlite.Store, start time.Time, day int) error {
 	now := start.AddDate(0, 0, day)
 	date := period.At(now, period.Day, time.UTC)
@@ -176,7 +176,7 @@ func liveThrough(db *sqlite.Store, start time.Time, day int) error {
 
 var archiveTables = []string{"runs", "run_logs", "events", "sensor_history"}
 
-// copyRows copies what was archived into tables that are made as those are.
+// copyRows copies the archived rows into new tables of the same definition.
 func copyRows(dsn string) (all written, err error) {
 	ctx := context.Background()
 	conn, err := pgx.Connect(ctx, dsn)

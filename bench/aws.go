@@ -12,11 +12,12 @@ const (
 	recordLimit  = 1.3 // at most
 	watchLimit   = 60  // seconds, at most
 	sinkLimit    = 5   // at least
-	callLimit    = 150 // at most: two thirds of what the smallest run once made
+	callLimit    = 150 // at most: two thirds of the calls that the smallest run made originally
 	controlLimit = 18  // likewise
 )
 
-// awsRows measures the functions of AWS on a real DynamoDB of this machine. What cannot be measured leaves the rows of the rest.
+// awsRows measures the AWS functions against a local DynamoDB. If one measurement fails, the rows of the others are
+// still returned.
 func awsRows() (rows []row, err error) {
 	for _, part := range []func() ([]row, error){manyRows, runRows, sinkRows, functionRows} {
 		more, failed := part()
@@ -25,8 +26,8 @@ func awsRows() (rows []row, err error) {
 	return rows, err
 }
 
-// manyRows compares one record of a sensor in a deployment of 10,000 pipelines with one in a deployment of one, and measures a
-// pass of the watchdog over them.
+// manyRows compares the cost of one sensor record in a deployment of 10,000 pipelines with one in a deployment of a
+// single pipeline, and measures a watchdog pass over the 10,000.
 func manyRows() ([]row, error) {
 	record, err := goBenchmark("./internal/awslambda", "BenchmarkSensorRecord")
 	if err != nil {
@@ -48,7 +49,7 @@ func manyRows() ([]row, error) {
 	}, nil
 }
 
-// runRows counts what a run takes.
+// runRows counts the DynamoDB calls, stream records and state transitions of one run.
 func runRows() ([]row, error) {
 	run, err := goBenchmark("./internal/awslambda", "BenchmarkRun")
 	if err != nil {
@@ -67,7 +68,7 @@ func runRows() ([]row, error) {
 	}, nil
 }
 
-// sinkRows compares how many events the event-sink stores for 50 callers and for one.
+// sinkRows compares how many events a second the event-sink stores for 50 callers and for one.
 func sinkRows() ([]row, error) {
 	sink, err := goBenchmark("./internal/awslambda", "BenchmarkEventSink")
 	if err != nil {
@@ -79,7 +80,7 @@ func sinkRows() ([]row, error) {
 	}}, nil
 }
 
-// goBenchmark runs a benchmark of a package once, and returns what it reports, by unit.
+// goBenchmark runs a benchmark of a package once and returns the metrics that it reports, by unit.
 func goBenchmark(pkg, name string) (map[string]float64, error) {
 	out, err := exec.Command("go", "test", "-run", "^$", "-bench", "^"+name+"$", "-benchtime", "1x", "-timeout", "60m", pkg).CombinedOutput()
 	if err != nil {
@@ -98,5 +99,5 @@ func goBenchmark(pkg, name string) (map[string]float64, error) {
 		}
 		return found, nil
 	}
-	return nil, fmt.Errorf("%s of %s was not measured: is something missing that its tests need?\n%s", name, pkg, out)
+	return nil, fmt.Errorf("%s of %s reported nothing; check that its tests do not skip for a missing tool\n%s", name, pkg, out)
 }

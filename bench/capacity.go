@@ -21,13 +21,13 @@ const (
 	capacityReplicas  = 50
 	capacityRuns      = 500
 	capacityIdle      = 5 * time.Second // how long idle replicas are watched
-	capacitySettle    = 3 * time.Second // after which runs that have started are over, and replicas that came are quiet
+	capacitySettle    = 3 * time.Second // enough for started runs to finish and for new replicas to go quiet
 	capacityPipelines = 2000
-	clockTicks        = 100 // a second, in which Linux counts the processor time of a process
+	clockTicks        = 100 // a second: the unit in which Linux counts the processor time of a process
 )
 
-// capacityRows measure what limits each store, as docs/CAPACITY.md states it: what a run costs the embedded store and Redis, what
-// replicas cost that do nothing, and what a pipeline takes of Redis' memory.
+// capacityRows measures the limits that docs/CAPACITY.md states for each store: the cost of a run on the embedded
+// store and on Redis, the cost of idle replicas, and the Redis memory of a pipeline.
 func capacityRows() ([]row, error) {
 	dir, err := os.MkdirTemp("", "interlock-bench-")
 	if err != nil {
@@ -72,7 +72,7 @@ func capacityRows() ([]row, error) {
 	}, nil
 }
 
-// capacityTarget is where jobs are requests to.
+// capacityTarget starts the HTTP server that jobs send their requests to.
 func capacityTarget() (seen *arrivals, address string, end func(), err error) {
 	seen = &arrivals{at: map[string]time.Time{}, more: make(chan struct{}, 1)}
 	address, end, err = serveOn(&http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -81,8 +81,8 @@ func capacityTarget() (seen *arrivals, address string, end func(), err error) {
 	return seen, address, end, err
 }
 
-// embeddedCapacity compares how many runs a second one controller starts with how many durable commits its disk takes, one after the
-// other, and says how busy the processors are meanwhile.
+// embeddedCapacity compares how many runs a second one controller starts with how many sequential durable commits a
+// second its disk takes. It also reports how busy the processors are meanwhile.
 func embeddedCapacity(binary, dir string) (_ row, err error) {
 	took, err := commits(dir+"-commits", startCommits, 0)
 	if err != nil {
@@ -119,14 +119,14 @@ func embeddedCapacity(binary, dir string) (_ row, err error) {
 	}, nil
 }
 
-// redisCost is what runs and replicas ask of Redis.
+// redisCost is the load that runs and replicas put on Redis.
 type redisCost struct {
-	redis, controller  float64 // seconds of processor time of a run
-	commands           float64 // of a run
-	idle, idleCommands float64 // while nothing happens: cores, and commands a second
+	redis, controller  float64 // seconds of processor time per run
+	commands           float64 // per run
+	idle, idleCommands float64 // with nothing to do: cores, and commands a second
 }
 
-// redisCapacity runs replicas on one Redis: first they have nothing to do, then runs.
+// redisCapacity measures replicas on one Redis: first idle, then starting runs.
 func redisCapacity(binary, dir string, n int) (cost redisCost, err error) {
 	db, err := redistest.Launch()
 	if err != nil {
@@ -169,7 +169,7 @@ func redisCapacity(binary, dir string, n int) (cost redisCost, err error) {
 	return cost, err
 }
 
-// stopAll stops servers side by side.
+// stopAll stops servers concurrently.
 func stopAll(servers []*server) error {
 	errs := make([]error, len(servers))
 	var all sync.WaitGroup
@@ -180,7 +180,7 @@ func stopAll(servers []*server) error {
 	return errors.Join(errs...)
 }
 
-// watched is what Redis did while something happened.
+// watched is the processor time, commands and duration of Redis during a measurement.
 type watched struct{ busy, commands, elapsed float64 }
 
 func watchRedis(db *redistest.Server, what func() error) (w watched, err error) {
@@ -198,13 +198,13 @@ func watchRedis(db *redistest.Server, what func() error) (w watched, err error) 
 	return w, err
 }
 
-// redisUse is the processor time, in seconds, and the commands of Redis since its start.
+// redisUse returns the processor time in seconds and the number of commands of Redis since its start.
 func redisUse(db *redistest.Server) (busy, commands float64, err error) {
 	info, err := redisInfo(db, "cpu", "stats")
 	return info["used_cpu_user"] + info["used_cpu_sys"], info["total_commands_processed"], err
 }
 
-// redisInfo reads the numbers of sections of INFO.
+// redisInfo returns the numeric fields of the given sections of INFO.
 func redisInfo(db *redistest.Server, sections ...string) (map[string]float64, error) {
 	conn, err := net.Dial("tcp", db.Address())
 	if err != nil {
@@ -237,7 +237,7 @@ func redisInfo(db *redistest.Server, sections ...string) (map[string]float64, er
 	return numbers, nil
 }
 
-// redisMemory measures how much memory of Redis a pipeline takes that has been accepted.
+// redisMemory measures how much Redis memory an accepted pipeline takes.
 func redisMemory(binary, dir string) (_ row, err error) {
 	db, err := redistest.Launch()
 	if err != nil {
@@ -271,16 +271,16 @@ func redisMemory(binary, dir string) (_ row, err error) {
 	}, err
 }
 
-// serversTime is how long processes have used processors, in seconds; those that cannot be read are left out.
+// serversTime returns the total processor time of the servers in seconds. A process that cannot be read is skipped.
 func serversTime(servers ...*server) (sum float64) {
 	for _, s := range servers {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
-		_, rest, found := strings.Cut(string(text), ") ") // the name before it may hold anything
+		_, rest, found := strings.Cut(string(text), ") ") // the process name before it may contain anything
 		fields := strings.Fields(rest)
 		if err != nil || !found || len(fields) < 13 {
 			continue
 		}
-		for _, field := range fields[11:13] { // user and system
+		for _, field := range fields[11:13] { // user and system time
 			ticks, _ := strconv.ParseFloat(field, 64)
 			sum += ticks / clockTicks
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store/sqlite"
 )
 
-// commits measures durable commits, one at a time and so far apart, on a store of its own in dir: a run is opened, with its
-// event and its task. With 0 each follows the one before.
+// commits measures n durable commits, one every interval, on a new store in dir: each opens a run with its event and
+// its task. With every = 0, each follows right after the one before.
 func commits(dir string, n int, every time.Duration) ([]time.Duration, error) {
 	db, err := sqlite.Open(context.Background(), dir, sqlite.Options{})
 	if err != nil {
@@ -46,7 +46,7 @@ func opening(id string) store.Batch {
 	return b
 }
 
-// quantile is the value that so much of all lies below.
+// quantile returns the q-quantile of all.
 func quantile(all []time.Duration, q float64) time.Duration {
 	sorted := slices.Sorted(slices.Values(all))
 	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]

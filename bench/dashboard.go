@@ -7,15 +7,15 @@ import (
 	"path/filepath"
 )
 
-// lanes is a directory to serve: pipelines, and the past of each.
+// lanes is a project directory: its pipelines, and the history of each.
 type lanes struct {
 	count int
-	days  int // of each pipeline; every 25th has a run per hour. 0: 48 hours of each
+	days  int // of each pipeline; every 25th has a run per hour. 0: 48 hourly runs of each
 	dir   string
 }
 
-// dashboardRows measures what it takes to show the dashboard: how long the timeline takes beside the queries that it is made of,
-// how much travels on the first visit, and how busy a real browser is with it.
+// dashboardRows measures the cost of showing the dashboard: the time of a timeline request against its bare queries,
+// the bytes of a first visit, and the scripting time in a real browser.
 func dashboardRows() (rows []row, err error) {
 	dir, err := os.MkdirTemp("", "interlock-bench-")
 	if err != nil {
@@ -49,7 +49,7 @@ func dashboardRows() (rows []row, err error) {
 	return append(rows, traced...), err
 }
 
-// String is how large it is.
+// String describes the size of the project.
 func (l lanes) String() string {
 	if l.days == 0 {
 		return fmt.Sprintf("%d pipelines × 48 hours", l.count)
@@ -57,12 +57,12 @@ func (l lanes) String() string {
 	return fmt.Sprintf("%d pipelines × %d days", l.count, l.days)
 }
 
-// name is the file of a lane, counted from 1.
+// name returns the file name of a lane, counted from 1.
 func (l lanes) name(i int) string {
 	return filepath.Join(l.dir, "pipelines", fmt.Sprintf("lane%d.yaml", i))
 }
 
-// write makes the directory.
+// write creates the directory and its history.
 func (l lanes) write(seed string) error {
 	if err := os.MkdirAll(filepath.Join(l.dir, "pipelines"), 0o755); err != nil {
 		return err

@@ -58,7 +58,8 @@ func floodRows() ([]row, error) {
 	return rows, err
 }
 
-// floodProject is the project of startRows, a pipeline that floods, and some with deadlines whose gates stay closed.
+// floodProject writes the project of startRows, a pipeline for the flood, and pipelines with deadlines whose gates
+// stay closed.
 func floodProject(dir, job string) error {
 	if err := startProject(dir, job); err != nil {
 		return err
@@ -110,7 +111,7 @@ func flood(address string, seen *arrivals) ([]row, error) {
 	}}, nil
 }
 
-// of counts the attempts seen whose id begins so.
+// of counts the started attempts whose id begins with prefix.
 func (a *arrivals) of(prefix string) (n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -122,7 +123,8 @@ func (a *arrivals) of(prefix string) (n int) {
 	return n
 }
 
-// othersStart writes the sensors of runs from the given one on, each at its time, and gives how long each took to start.
+// othersStart writes the sensors of the runs from the given one on, each at its time. It returns how long each took
+// to start.
 func othersStart(address string, seen *arrivals, from int) ([]time.Duration, error) {
 	sent := make([]time.Time, from+floodStarts)
 	due := make(chan int, floodStarts)
@@ -187,7 +189,7 @@ func openFlood(address string) error {
 	return nil
 }
 
-// armDeadlines writes readings whose deadlines fall into the flood.
+// armDeadlines writes readings whose deadlines fall due during the flood.
 func armDeadlines(address string) error {
 	for i := range floodDeadlines {
 		at := fmt.Sprintf("http://%s/api/v1/pipelines/due%d/sensors/ready", address, i)
@@ -215,7 +217,7 @@ func floodSend(method, url string, body []byte) error {
 	return nil
 }
 
-// lateness waits for all deadlines to be breached, and gives the longest that one took.
+// lateness waits until all deadlines are breached. It returns the longest delay of a breach.
 func lateness(address string) (time.Duration, error) {
 	for until := time.Now().Add(floodPatience); ; time.Sleep(100 * time.Millisecond) {
 		resp, err := http.Get("http://" + address + "/api/v1/deadlines?state=BREACHED&limit=500")

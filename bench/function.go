@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// functions are those of AWS, each with a call that it answers where nothing is stored.
+// functions are the AWS functions, each with a payload that it answers with empty tables.
 var functions = []struct{ name, call string }{
 	{"stream-router", `{"Records": []}`},
 	{"orchestrator", `{"mode": "evaluate", "pipelineId": "orders", "scheduleId": "cron", "date": "2026-03-03", "attempt": 1}`},
@@ -27,7 +27,7 @@ var functions = []struct{ name, call string }{
 	{"alert-dispatcher", `{"Records": []}`},
 }
 
-// functionRows builds the functions, and starts each as Lambda does.
+// functionRows builds the functions and starts each one as Lambda does.
 func functionRows() ([]row, error) {
 	dir, err := os.MkdirTemp("", "interlock-bench-")
 	if err != nil {
@@ -60,10 +60,10 @@ func functionRows() ([]row, error) {
 	return rows, nil
 }
 
-// coldStart is how long after its start a function asked for its first call, and answered it.
+// coldStart is the time from a function's start until it asked for its first call, and until it answered it.
 type coldStart struct{ asked, answered time.Duration }
 
-// quickestStart is the best of some: others use the machine, too.
+// quickestStart returns the best of several starts, because other processes share the machine.
 func quickestStart(binary, call string) (coldStart, error) {
 	var all []coldStart
 	for range 5 {
@@ -76,7 +76,7 @@ func quickestStart(binary, call string) (coldStart, error) {
 	return slices.MinFunc(all, func(a, b coldStart) int { return int(a.answered - b.answered) }), nil
 }
 
-// lambdaAPI is the runtime API of Lambda with one call, and AWS without anything in it.
+// lambdaAPI is the Lambda runtime API with one call, and AWS services without any data.
 type lambdaAPI struct {
 	call     string
 	began    time.Time
@@ -137,7 +137,7 @@ func startFunction(binary, call string) (took coldStart, err error) {
 
 func arn(of string) string { return "arn:aws:" + of + ":eu-west-1:123456789012:" }
 
-// functionEnvironment is what a function is given where it runs.
+// functionEnvironment returns the environment variables of a deployed function.
 func functionEnvironment(api string) []string {
 	return []string{
 		"AWS_LAMBDA_RUNTIME_API=" + api, "AWS_ENDPOINT_URL=http://" + api, "AWS_REGION=eu-west-1", "AWS_ACCESS_KEY_ID=none", "AWS_SECRET_ACCESS_KEY=none", "ENVIRONMENT=bench",

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// serveOn serves h on a free port of the loopback interface with the settings of s, and gives its address and an end.
+// serveOn serves s on a free loopback port. It returns the address and a function that stops the server.
 func serveOn(s *http.Server) (address string, end func(), err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -24,7 +24,7 @@ func serveOn(s *http.Server) (address string, end func(), err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = s.Serve(l) // it ends with an error by design
+		_ = s.Serve(l) // always returns an error, ErrServerClosed at the end
 	}()
 	return l.Addr().String(), func() {
 		_ = s.Close()
@@ -32,8 +32,9 @@ func serveOn(s *http.Server) (address string, end func(), err error) {
 	}, nil
 }
 
-// rate sends requests over so many connections at once for a while, and gives the pace of the answers. Any answer but 200
-// is an error. It writes and reads bytes rather than use an HTTP client, so that the side that asks costs little.
+// rate sends requests over the given number of connections for a while and returns the rate of answers. Any status
+// but 200 is an error. It reads and writes raw bytes instead of using an HTTP client, to keep the cost of the client
+// low.
 func rate(address string, connections int, d time.Duration, request func(connection, n int) []byte) (pace, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
@@ -57,7 +58,7 @@ func rate(address string, connections int, d time.Duration, request func(connect
 	return pace{rate: n / took.Seconds(), cpu: float64(used.Microseconds()) / n}, nil
 }
 
-// processorTime is what this process has used so far.
+// processorTime returns the processor time that this process has used so far.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -86,7 +87,7 @@ func converse(ctx context.Context, address string, request func(n int) []byte, a
 	return nil
 }
 
-// readAnswer reads one answer with a Content-Length.
+// readAnswer reads one response with a Content-Length.
 func readAnswer(in *bufio.Reader) error {
 	status, err := in.ReadSlice('\n')
 	if err != nil {

@@ -29,8 +29,8 @@ const (
 	idleLimit         = 1.2
 )
 
-// idleRow compares what a sensor write costs that starts nothing, until the router has looked at it, with few and with
-// many pipelines loaded. Both write to the same few pipelines.
+// idleRow compares the cost of a sensor write that starts nothing, up to the router having handled it, with few and
+// with many pipelines loaded. Both write to the same few pipelines.
 func idleRow() (_ row, err error) {
 	few, err := newListener(idleFew)
 	if err != nil {
@@ -63,7 +63,7 @@ func idleRow() (_ row, err error) {
 	}, nil
 }
 
-// listener is a controller that takes sensor writes and looks at them, and does nothing else.
+// listener is a controller that only accepts sensor writes and routes them.
 type listener struct {
 	dir     string
 	store   *sqlite.Store
@@ -72,7 +72,7 @@ type listener struct {
 	in      *bufio.Reader
 	stop    context.CancelFunc
 	handled atomic.Int64
-	failed  chan error // one who could not go on
+	failed  chan error // receives the error of a goroutine that stopped
 	looked  chan struct{}
 }
 
@@ -95,10 +95,10 @@ func newListener(pipelines int) (_ *listener, err error) {
 	ctx, stop := context.WithCancel(context.Background())
 	l.stop = stop
 	go func() { l.failed <- l.follow(ctx, routes) }()
-	return l, errors.Join(l.serve(c), l.await(int64(pipelines))) // each was accepted, which is a change
+	return l, errors.Join(l.serve(c), l.await(int64(pipelines))) // accepting a pipeline is a change
 }
 
-// waiting makes pipelines that wait for a sensor.
+// waiting returns n pipelines that wait for a sensor.
 func waiting(n int) []pipeline.Source {
 	var files []pipeline.Source
 	for i := range n {
@@ -123,7 +123,7 @@ func (l *listener) serve(c *catalog.Catalog) (err error) {
 	return nil
 }
 
-// follow looks at every change, as the engine does.
+// follow routes every change, as the engine does.
 func (l *listener) follow(ctx context.Context, routes *router.Router) error {
 	for {
 		changes, err := l.store.Receive(ctx, engine.Group, "bench", 256)
@@ -146,19 +146,19 @@ func (l *listener) follow(ctx context.Context, routes *router.Router) error {
 	}
 }
 
-// await waits until so many changes have been looked at.
+// await waits until n changes have been routed.
 func (l *listener) await(n int64) error {
 	for l.handled.Load() < n {
 		select {
 		case <-l.looked:
 		case err := <-l.failed:
-			return fmt.Errorf("look at a change: %w", err)
+			return fmt.Errorf("route a change: %w", err)
 		}
 	}
 	return nil
 }
 
-// writeAll writes one reading after the other, and waits until all have been looked at.
+// writeAll writes readings one after the other and waits until all have been routed.
 func (l *listener) writeAll(round int) (time.Duration, error) {
 	before, began := l.handled.Load(), time.Now()
 	for i := range idleWrites {

@@ -26,7 +26,7 @@ const (
 	mapTime          = 300 * time.Millisecond
 )
 
-// ingestRows measure CloudEvents on their way in, and what many sources cost that do not match.
+// ingestRows measures CloudEvents ingestion, and the cost of many sources that do not match.
 func ingestRows() ([]row, error) {
 	events, err := cloudEventRow()
 	if err != nil {
@@ -36,7 +36,7 @@ func ingestRows() ([]row, error) {
 	return []row{events, many}, err
 }
 
-// benchSources makes n sources, each of its own type; the first matches.
+// benchSources returns n sources, each for its own event type; the first one matches.
 func benchSources(n int) []pipeline.Source {
 	files := make([]pipeline.Source, n)
 	for i := range files {
@@ -51,8 +51,8 @@ write:
 	return files
 }
 
-// cloudEventRow compares CloudEvents that are mapped, stored and remembered by their id with plain durable sensor writes of
-// the same readings, on one server.
+// cloudEventRow compares CloudEvents, which are mapped, stored and deduplicated by id, with plain durable sensor
+// writes of the same readings on one server.
 func cloudEventRow() (_ row, err error) {
 	dir, err := os.MkdirTemp("", "interlock-bench-")
 	if err != nil {
@@ -97,7 +97,7 @@ func cloudEventRow() (_ row, err error) {
 	}, nil
 }
 
-// eventRequest sends event n of a connection, each with an id of its own, in binary mode.
+// eventRequest returns requests in binary mode, each event with a unique id.
 func eventRequest(address string, round int) func(connection, n int) []byte {
 	return func(connection, n int) []byte {
 		body := fmt.Sprintf(`{"rows":%d}`, n)
@@ -106,7 +106,8 @@ func eventRequest(address string, round int) func(connection, n int) []byte {
 	}
 }
 
-// manySourcesRow compares the cost of an event that one source of a thousand matches with that of one of ten.
+// manySourcesRow compares the cost of mapping an event with a thousand sources and with ten; one source matches in
+// each.
 func manySourcesRow() (row, error) {
 	event, err := source.DecodeEvent([]byte(`{"specversion":"1.0","id":"1","source":"/bench","type":"com.example.type0","subject":"orders/key-1","data":{"rows":7}}`))
 	if err != nil {
@@ -130,7 +131,7 @@ func manySourcesRow() (row, error) {
 	}, nil
 }
 
-// mapCost is how many nanoseconds it takes to map an event.
+// mapCost returns the nanoseconds that it takes to map an event.
 func mapCost(set *source.Set, event map[string]any) float64 {
 	began, n := time.Now(), 0
 	for ; time.Since(began) < mapTime; n += 100 {

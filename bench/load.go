@@ -21,7 +21,7 @@ const (
 	loadLimit   = 2.5
 )
 
-// loadRow compares loading and checking pipeline files with merely decoding them by the same YAML library, both on
+// loadRow compares loading and checking pipeline files with only decoding them with the same YAML library, both on
 // all cores.
 func loadRow() (row, error) {
 	sources, opts, err := loadSources()
@@ -42,7 +42,7 @@ func loadRow() (row, error) {
 		}
 	}
 	decoding, loading := time.Duration(1<<62), time.Duration(1<<62)
-	for range 7 { // in turns, so that a slow moment of the machine meets both
+	for range 7 { // alternate, so that a slow moment of the machine hits both
 		decoding = min(decoding, timed(decode))
 		loading = min(loading, timed(load))
 	}
@@ -54,7 +54,7 @@ func loadRow() (row, error) {
 	}, nil
 }
 
-// loadSources makes the files out of the medallion example, each pipeline many times under ids of its own.
+// loadSources copies the pipelines of the medallion example many times, each copy with its own ids.
 func loadSources() ([]pipeline.Source, pipeline.Options, error) {
 	opts := pipeline.Options{Jobs: all.Kinds(), Whole: true}
 	calendars, err := readAll("examples/medallion/calendars/*.yaml")
@@ -79,8 +79,8 @@ func loadSources() ([]pipeline.Source, pipeline.Options, error) {
 	return sources, opts, nil
 }
 
-// rename gives the pipelines of one copy of the example ids of their own, wherever they are named. Each file of the
-// example bears its pipeline's id.
+// rename replaces the pipeline ids of one copy of the example wherever they occur. Each example file is named after
+// its pipeline's id.
 func rename(text string, originals []pipeline.Source, copied int) string {
 	for _, original := range originals {
 		id := strings.TrimSuffix(filepath.Base(original.File), ".yaml")

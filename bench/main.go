@@ -1,5 +1,5 @@
-// Command bench measures what the product promises about speed: each figure as a ratio against a ceiling that is
-// measured in the same run, so that the machine's own speed does not matter. It fails where a ratio is over its limit.
+// Command bench measures the performance that the product promises. Each figure is a ratio against a ceiling measured
+// in the same run, so that the speed of the machine does not matter. It fails if a ratio exceeds its limit.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// benchmark is something that is measured by itself.
+// benchmark is one independent measurement.
 type benchmark struct {
 	name string
 	rows func() ([]row, error)
@@ -80,7 +80,8 @@ func names() []string {
 	return names
 }
 
-// measure runs the benchmarks one after the other. One that cannot run leaves the rows of the others, and those that it has.
+// measure runs the benchmarks one after the other. If one fails, the rows measured so far and those of the others are
+// still returned.
 func measure(only string) ([]row, error) {
 	wanted := strings.Split(only, ",")
 	var rows []row
@@ -122,7 +123,7 @@ func profiled(path string, measure func() ([]row, error)) (_ []row, err error) {
 	return measure()
 }
 
-// print writes the table and says whether every ratio is within its limit.
+// print writes the table and reports whether every ratio is within its limit.
 func print(rows []row) bool {
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fine := true
@@ -145,8 +146,9 @@ func print(rows []row) bool {
 	return fine
 }
 
-// stolen is for how long, so far, the processors of this machine were given to others although there was work for them; 0 where
-// nobody tells. On Linux it is the eighth number of the first line of /proc/stat, in hundredths of a second.
+// stolen returns the steal time since boot: how long the hypervisor ran other guests while this machine had work. It
+// is 0 where the system does not report it. On Linux it is the eighth number of the first line of /proc/stat, in
+// hundredths of a second.
 func stolen() time.Duration {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {

@@ -28,7 +28,7 @@ const (
 	putLimit       = 0.35 // at least
 )
 
-// putRow compares durable sensor writes over HTTP with a handler that does nothing, on the same server settings.
+// putRow compares durable sensor writes over HTTP with a no-op handler on a server with the same settings.
 func putRow() (_ row, err error) {
 	dir, err := os.MkdirTemp("", "interlock-bench-")
 	if err != nil {
@@ -65,7 +65,7 @@ func putRow() (_ row, err error) {
 
 var silent = slog.New(slog.DiscardHandler)
 
-// putAPI is the API over a store, with one pipeline.
+// putAPI returns the API over a store, with one pipeline.
 func putAPI(db store.Store) (*api.API, error) {
 	c := catalog.New(db, all.Kinds())
 	files := catalog.Files{Pipelines: []pipeline.Source{{File: "bench.yaml", Data: []byte("pipeline: {id: bench, owner: bench}\n")}}}
@@ -76,15 +76,15 @@ func putAPI(db store.Store) (*api.API, error) {
 	return api.New(api.Deps{Store: db, Catalog: c, Settings: api.Settings{Loopback: true}, Now: time.Now, Logger: silent}), nil
 }
 
-// pace is how fast answers came, and how many microseconds of processor time each took of both sides together.
+// pace is the answers per second, and the microseconds of processor time of client and server together per answer.
 type pace struct{ rate, cpu float64 }
 
-// rates is what both servers did in one turn.
+// rates is one round of both servers.
 type rates struct{ writes, ceiling pace }
 
 func (r rates) ratio() float64 { return r.writes.rate / r.ceiling.rate }
 
-// compareRates measures both servers in turns and gives the turn whose ratio is the median.
+// compareRates alternates between both servers and returns the round with the median ratio.
 func compareRates(real, idle *http.Server) (middle rates, err error) {
 	realAddress, endReal, err := serveOn(real)
 	if err != nil {
@@ -111,7 +111,7 @@ func compareRates(real, idle *http.Server) (middle rates, err error) {
 	return turns[len(turns)/2], nil
 }
 
-// putRequest writes reading n of a connection, spread over all keys.
+// putRequest returns requests that write one reading each, spread over all keys.
 func putRequest(address string) func(connection, n int) []byte {
 	return func(connection, n int) []byte {
 		body := fmt.Sprintf(`{"complete":true,"count":%d}`, n)

@@ -22,11 +22,11 @@ import (
 const (
 	redisPutLimit = 0.5 // at least
 	redisRounds   = 4
-	redisRequests = 40_000 // of redis-benchmark, in a round
+	redisRequests = 40_000 // by redis-benchmark in each round
 )
 
-// redisRows measures the Redis store: sensor writes over HTTP against its own script, driven as fast as redis-benchmark can; and
-// starts with one, two and three replicas.
+// redisRows measures the Redis store: sensor writes over HTTP against its own script run as fast as redis-benchmark
+// can, and starts with one, two and three replicas.
 func redisRows() ([]row, error) {
 	put, err := redisPutRow()
 	if err != nil {
@@ -61,7 +61,7 @@ func redisPutRow() (_ row, err error) {
 		return row{}, err
 	}
 	var writes, ceiling float64
-	for range redisRounds { // the best of each, in turn
+	for range redisRounds { // alternate, and keep the best of each
 		bare, err := driveScript(server, script)
 		if err != nil {
 			return row{}, err
@@ -79,12 +79,12 @@ func redisPutRow() (_ row, err error) {
 	}, nil
 }
 
-// firstKey is a sensor that only watchPut writes. It has the length of the keys that redis-benchmark generates: some arguments
-// of the script contain the length of a key.
+// firstKey is a sensor that only watchPut writes. It is as long as the keys that redis-benchmark generates, because
+// some script arguments contain the length of a key.
 const firstKey = "key-first-number"
 
-// watchPut sees what the store sends to Redis for one write over HTTP: the script by its hash, and its arguments. The first write
-// may bring the script itself.
+// watchPut captures the command that the store sends to Redis for one write over HTTP: the hash of the script and its
+// arguments. The first write may send the script itself.
 func watchPut(server *redistest.Server, address string) ([]string, error) {
 	conn, err := net.Dial("tcp", server.Address())
 	if err != nil {
@@ -98,7 +98,7 @@ func watchPut(server *redistest.Server, address string) ([]string, error) {
 		return nil, err
 	}
 	lines := bufio.NewScanner(conn)
-	lines.Scan() // it watches from now on
+	lines.Scan() // wait until MONITOR is active
 	for range 2 {
 		if err := putOnce(address); err != nil {
 			return nil, err
@@ -114,7 +114,7 @@ func watchPut(server *redistest.Server, address string) ([]string, error) {
 			return unquoted(words)
 		}
 	}
-	return nil, fmt.Errorf("the store sends no script: %w", lines.Err())
+	return nil, fmt.Errorf("the store sent no script: %w", lines.Err())
 }
 
 func putOnce(address string) error {
@@ -131,10 +131,11 @@ func putOnce(address string) error {
 
 var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
-// putAction is what the script calls an op that writes a row; its condition follows.
+// putAction is the script's name for an operation that writes a row; its condition follows.
 const putAction = `"put"`
 
-// unquoted are the words of a command, spread over all keys and without conditions: it is sent many times.
+// unquoted returns the words of a command, with random keys and without conditions, so that it can be sent many
+// times.
 func unquoted(words []string) ([]string, error) {
 	for i, word := range words {
 		text, err := strconv.Unquote(word)
@@ -151,7 +152,7 @@ func unquoted(words []string) ([]string, error) {
 
 var requestsPerSecond = regexp.MustCompile(`([0-9.]+) requests per second`)
 
-// driveScript lets redis-benchmark send the script over as many connections, and gives how many it ran a second.
+// driveScript has redis-benchmark run the script over the same number of connections and returns the runs per second.
 func driveScript(server *redistest.Server, script []string) (float64, error) {
 	_, port, _ := strings.Cut(server.Address(), ":")
 	args := []string{"-p", port, "-c", fmt.Sprint(putConnections), "-n", fmt.Sprint(redisRequests), "-r", fmt.Sprint(putKeys), "-q"}

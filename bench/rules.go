@@ -16,8 +16,8 @@ type row struct {
 	name     string
 	ratio    float64 // measured against its ceiling in the same run
 	limit    float64
-	atLeast  bool // the limit is a lower one
-	reported bool // there is no limit
+	atLeast  bool // limit is a lower bound
+	reported bool // no limit applies
 	detail   string
 	failed   bool
 }
@@ -25,17 +25,17 @@ type row struct {
 const (
 	passingLimit = 2.0
 	failingLimit = 12.0
-	// rounds is how often both sides are measured, in turn: the best of each is what the code costs, the
-	// rest is what the machine was doing beside it.
+	// rounds is how often both sides are measured, alternating. The best time of each is the cost of the code; the
+	// rest is noise of the machine.
 	rounds = 7
 	// perRound is how long each side runs in a round.
 	perRound = "60ms"
 )
 
-// closure is a rule as one would write it by hand.
+// closure is a hand-written rule.
 type closure func(s rule.Snapshot, now time.Time) bool
 
-// ruleSet is the same set of rules twice, with the readings they look at.
+// ruleSet is the same set of rules in both forms, with the readings that they evaluate.
 type ruleSet struct {
 	gate     *rule.Gate
 	closures []closure
@@ -43,8 +43,8 @@ type ruleSet struct {
 	now      time.Time
 }
 
-// ruleRows measures 3, 10 and 100 rules against hand-written closures that make the same comparisons on the
-// same readings: deciding where all pass, and explaining every rule where all fail.
+// ruleRows measures 3, 10 and 100 rules against hand-written closures that make the same comparisons on the same
+// readings: deciding when all pass, and explaining every rule when all fail.
 func ruleRows() []row {
 	testing.Init()
 	if err := flag.Set("test.benchtime", perRound); err != nil {
@@ -88,8 +88,8 @@ func failingRow(n int) row {
 	return r
 }
 
-// race gives the best time of each side in nanoseconds per call, measured in turn. A side that gives a wrong
-// answer takes forever.
+// race measures both sides alternately and returns the best time of each in nanoseconds per call. A side that returns
+// a wrong answer gets an infinite time.
 func race(ours, theirs func() bool) (a, b float64) {
 	a, b = math.Inf(1), math.Inf(1)
 	for range rounds {
@@ -116,7 +116,7 @@ func perCall(work func() bool) float64 {
 	return float64(result.T.Nanoseconds()) / float64(result.N)
 }
 
-// closed counts the closures that do not hold; like the gate's report, it looks at every one.
+// closed counts the closures that return false. Like the gate's report, it evaluates every one.
 func (s *ruleSet) closed() int {
 	n := 0
 	for _, holds := range s.closures {
@@ -127,7 +127,7 @@ func (s *ruleSet) closed() int {
 	return n
 }
 
-// newRuleSet makes n rules, a third each on a status, a count and a timestamp, every one on a sensor of its own.
+// newRuleSet returns n rules, a third each on a status, a count and a timestamp, each on its own sensor.
 func newRuleSet(n int, passing bool) *ruleSet {
 	now := time.Date(2026, 3, 3, 10, 0, 0, 0, time.UTC)
 	set := &ruleSet{now: now, snapshot: make(rule.Snapshot, n)}

@@ -29,20 +29,20 @@ const (
 	scaleFew, scaleMany = 10_000, 100_000
 	scaleGrowth         = 11.0
 	scaleMemory         = 8.0 // KB a pipeline
-	scaleStarts         = 3   // of which the best one counts: the rest is what the machine was doing beside it
+	scaleStarts         = 3   // the best one counts: the others include noise of the machine
 	scalePasses         = 3
 )
 
-// scaled is what one process with many pipelines measured.
+// scaled holds the measurements of one process with many pipelines.
 type scaled struct {
-	dir      string        // where they are
-	Start    time.Duration // from the stored versions and the files to a catalog that is ready
+	dir      string        // of the pipelines
+	Start    time.Duration // from the stored versions and the files to a ready catalog
 	Pass     time.Duration // of the watchdog
-	Resident int64         // bytes, after it
+	Resident int64         // bytes, after the pass
 }
 
-// scaleRows compares start-up, a watchdog pass and resident memory with many and with ten times as many pipelines. Each is
-// a process of its own, so that neither has the other's memory.
+// scaleRows compares start-up, a watchdog pass and resident memory with many and with ten times as many pipelines.
+// Each is measured in its own process, so that they do not share memory.
 func scaleRows() ([]row, error) {
 	few, many, err := scaleInTurns()
 	if err != nil {
@@ -66,7 +66,7 @@ func scaleRows() ([]row, error) {
 	}, nil
 }
 
-// scaleInTurns measures few and many pipelines in turns.
+// scaleInTurns alternates between few and many pipelines.
 func scaleInTurns() (few, many scaled, err error) {
 	for _, of := range []struct {
 		pipelines int
@@ -80,7 +80,7 @@ func scaleInTurns() (few, many scaled, err error) {
 		if err := writeFiles(filepath.Join(dir, "pipelines"), of.pipelines); err != nil {
 			return few, many, err
 		}
-		if _, err := scaleOnce(dir); err != nil { // it accepts the pipelines; the next ones start on what is stored
+		if _, err := scaleOnce(dir); err != nil { // accepts the pipelines; the later processes start from the stored versions
 			return few, many, err
 		}
 		of.found.dir = dir
@@ -112,7 +112,7 @@ func scaleOnce(dir string) (measured scaled, err error) {
 	return measured, json.Unmarshal(out, &measured)
 }
 
-// better takes the shorter times, and the most memory.
+// better keeps the shorter times and the larger memory.
 func (s *scaled) better(m scaled) {
 	if s.Start == 0 || m.Start < s.Start {
 		s.Start = m.Start
@@ -123,10 +123,10 @@ func (s *scaled) better(m scaled) {
 	s.Resident = max(s.Resident, m.Resident)
 }
 
-// scaleStart is when the pipelines are accepted; their fires are far from it, so that there is nothing to open.
+// scaleStart is when the pipelines are accepted. It is far from their cron times, so that no run is due.
 var scaleStart = time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC)
 
-// writeFiles writes so many pipelines, a thousand to a directory.
+// writeFiles writes the given number of pipelines, a thousand to a directory.
 func writeFiles(dir string, pipelines int) error {
 	for i := range pipelines {
 		path := filepath.Join(dir, strconv.Itoa(i/1000), fmt.Sprintf("%d.yaml", i))
@@ -142,7 +142,7 @@ func writeFiles(dir string, pipelines int) error {
 	return nil
 }
 
-// scaleFile is one of the pipelines: cron or a start condition, some with a deadline, some with rules after the run.
+// scaleFile returns pipeline i: with cron or a start condition, some with a deadline, some with rules after the run.
 func scaleFile(i int) string {
 	opens, more := `cron: "15 6 * * *"`, ""
 	if i%2 == 1 {
@@ -165,8 +165,8 @@ job: {type: http, maxRetries: 2, config: {url: "http://localhost:8080/load/%d"}}
 %s`, i, i%40, i, opens, i, more)
 }
 
-// scaleProcess is the process with many pipelines, which starts as the server does. It tells on standard output what it
-// measured.
+// scaleProcess is the process with many pipelines. It starts as the server does and prints its measurements on
+// standard output.
 func scaleProcess(dir string) (err error) {
 	ctx := context.Background()
 	var found scaled
@@ -192,7 +192,7 @@ func scaleProcess(dir string) (err error) {
 	engine.SpareMemory(len(c.Current().All()))
 	found.Start = time.Since(began)
 	monitor := slamonitor.New(db, c)
-	if len(report.Accepted) > 0 { // it is the first process
+	if len(report.Accepted) > 0 { // this is the first process
 		if err := settleIn(ctx, db, c, monitor); err != nil {
 			return err
 		}
@@ -204,11 +204,11 @@ func scaleProcess(dir string) (err error) {
 		return err
 	}
 	runtime.KeepAlive(c)
-	runtime.KeepAlive(reload) // as in the server, which goes on to watch the files
+	runtime.KeepAlive(reload) // the server keeps it to watch the files
 	return json.NewEncoder(os.Stdout).Encode(found)
 }
 
-// settleIn does what the engine would do after the first start: it arms deadlines and passes over the changes.
+// settleIn does the engine's work after a first start: it arms deadlines and consumes the changes.
 func settleIn(ctx context.Context, db *sqlite.Store, c *catalog.Catalog, monitor *slamonitor.Monitor) error {
 	claims, err := db.Claim(ctx, store.ClaimQuery{Limit: math.MaxInt, Lease: time.Hour}, scaleStart)
 	if err != nil {
@@ -240,9 +240,9 @@ func settleIn(ctx context.Context, db *sqlite.Store, c *catalog.Catalog, monitor
 	}
 }
 
-// passes gives the best time of some watchdog passes, a few minutes after the start. None of them may find anything. Over few
-// pipelines several passes are timed together, as many as look at the same number: then both times are long enough to hold
-// their share of collected garbage and of what else the machine does.
+// passes returns the best time of several watchdog passes, a few minutes after the start. No pass may find anything.
+// With few pipelines, several passes are timed together so that they check the same number of pipelines in total:
+// both times are then long enough to include their share of garbage collection and noise.
 func passes(ctx context.Context, db *sqlite.Store, c *catalog.Catalog, monitor *slamonitor.Monitor) (time.Duration, error) {
 	routes := router.New(router.Deps{Store: db, Catalog: c, Deadlines: monitor, Jobs: orchestrator.New(orchestrator.Deps{Store: db, Catalog: c})})
 	dog := watchdog.New(watchdog.Deps{Store: db, Catalog: c, Router: routes, Deadlines: monitor, Group: engine.Group, Interval: time.Minute})
@@ -260,7 +260,7 @@ func passes(ctx context.Context, db *sqlite.Store, c *catalog.Catalog, monitor *
 	return best, nil
 }
 
-// passInVain is one pass, which must find nothing.
+// passInVain runs one pass, which must find nothing.
 func passInVain(ctx context.Context, dog *watchdog.Watchdog) error {
 	report, err := dog.Pass(ctx, scaleStart.Add(5*time.Minute))
 	if err != nil {
@@ -268,13 +268,13 @@ func passInVain(ctx context.Context, dog *watchdog.Watchdog) error {
 	}
 	for check, n := range report.Findings {
 		if n > 0 {
-			return fmt.Errorf("the watchdog found %d %s where there is nothing to find", n, check)
+			return fmt.Errorf("the watchdog found %d %s, want none", n, check)
 		}
 	}
 	return nil
 }
 
-// resident is how much memory this process occupies.
+// resident returns the resident memory of this process in bytes.
 func resident() (int64, error) {
 	text, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

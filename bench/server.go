@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// build makes the program as it is shipped, and gives its path.
+// build builds the program as it is released and returns its path.
 func build(dir string) (string, error) {
 	path := filepath.Join(dir, "interlock")
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", path, "./cmd/interlock")
@@ -23,7 +23,7 @@ func build(dir string) (string, error) {
 	return path, nil
 }
 
-// server is a controller that runs as a process of its own.
+// server is a controller running as a separate process.
 type server struct {
 	cmd     *exec.Cmd
 	address string
@@ -32,7 +32,7 @@ type server struct {
 
 var listening = regexp.MustCompile(`^interlock listens on http://(\S+) `)
 
-// start runs the program in dir, whose pipelines it serves, and waits until it listens.
+// start runs the program on the project in dir and waits until it listens.
 func start(binary, dir string) (*server, error) {
 	cmd := exec.Command(binary, "serve", "--listen", "127.0.0.1:0")
 	cmd.Dir = dir
@@ -58,7 +58,7 @@ func start(binary, dir string) (*server, error) {
 		}
 	}
 	go func() {
-		_, _ = io.Copy(io.Discard, lines) // so that it can go on logging
+		_, _ = io.Copy(io.Discard, lines) // so that a full pipe does not block its logging
 		s.ended <- cmd.Wait()
 	}()
 	return s, nil

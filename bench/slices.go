@@ -24,14 +24,15 @@ const (
 	lookTime    = 200 * time.Millisecond
 )
 
-// slicedGate is a gate with a rule over the hours of a period, of which the last has no reading, so that each look also explains.
+// slicedGate is a gate with a rule over the hours of a period. The last hour has no reading, so that every evaluation
+// also explains.
 type slicedGate struct {
 	question gate.Question
 	hours    int
 }
 
-// slicesRow compares what a slice costs in a gate with a rule over the hours of a month with what it costs over those of a day: the
-// readings come from SQLite and the verdict names the hour that is missing.
+// slicesRow compares the cost per slice of a gate with a rule over the hours of a month and over those of a day. The
+// readings come from SQLite and the verdict names the missing hour.
 func slicesRow() (_ row, err error) {
 	dir, err := os.MkdirTemp("", "interlock-bench-")
 	if err != nil {
@@ -53,7 +54,7 @@ func slicesRow() (_ row, err error) {
 	}
 	var ratios []float64
 	best := [2]float64{}
-	for range rounds { // in turns, so that a slow moment of the machine meets both
+	for range rounds { // alternate, so that a slow moment of the machine hits both
 		var turn [2]float64
 		for i, g := range []slicedGate{many, few} {
 			if turn[i], err = g.perSlice(db); err != nil {
@@ -74,7 +75,7 @@ func slicesRow() (_ row, err error) {
 	}, nil
 }
 
-// newSlicedGate stores a reading for each hour of a period but the last.
+// newSlicedGate stores a reading for every hour of a period except the last.
 func newSlicedGate(db store.Store, size, name string, hours int) (slicedGate, error) {
 	text := fmt.Sprintf(`pipeline: {id: %[1]s, owner: bench}
 schedule: {period: %[1]s}
@@ -101,7 +102,7 @@ validation: {rules: [{key: landed, check: equals, field: complete, value: true, 
 	return slicedGate{gate.Question{Definition: def, Period: whole}, hours}, err
 }
 
-// perSlice is how many microseconds a look at the gate takes for each slice.
+// perSlice returns the microseconds that one evaluation of the gate takes per slice.
 func (g slicedGate) perSlice(db store.Store) (float64, error) {
 	began, n := time.Now(), 0
 	for ; time.Since(began) < lookTime; n++ {

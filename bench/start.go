@@ -25,19 +25,19 @@ const (
 	startWarmUp      = 100
 	startRuns        = 250            // in each round
 	startCommits     = 250            // in each round, of either kind
-	startCommitEvery = startEvery / 4 // as the server makes them: for the write, and when it opens, starts and ends a run
+	startCommitEvery = startEvery / 4 // as the server commits: for the write, and when it opens, starts and ends a run
 	startPatience    = time.Minute
-	startStolen      = 20 * time.Millisecond // in one round, and it is measured again:
-	startAgain       = 16                    // so often in all
+	startStolen      = 20 * time.Millisecond // steal time after which a round is repeated,
+	startAgain       = 16                    // this many times in all
 
 	startMedianLimit = 8.0
 	startTailLimit   = 25.0
 )
 
-// startRows measures how long it takes from a sensor write to the start of the job that it opens the way for: on the
-// program itself, over HTTP, at 200 runs a second. The ceiling is a durable commit, of which the way takes three:
-// one that follows right after another. Beside it stands one at the pace at which the server makes them, when the processor has
-// done other things in between, as it has on the way; that is the kinder measure, and not the one that counts.
+// startRows measures the time from a sensor write to the start of the job that it triggers: on the program itself,
+// over HTTP, at 200 runs a second. The ceiling is one durable commit right after another; a start takes three
+// commits. The table also shows the cost of a commit at the server's own rate, with other work in between as in a
+// start: that is the more lenient ceiling, and has no limit.
 func startRows() ([]row, error) {
 	dir, err := os.MkdirTemp("", "interlock-bench-")
 	if err != nil {
@@ -48,7 +48,7 @@ func startRows() ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	syscall.Sync() // or the disk would be busy with the program for a while
+	syscall.Sync() // or writing the program to disk would slow the first round
 	m, err := startsAndCommits(binary, dir)
 	if err != nil {
 		return nil, err
@@ -57,15 +57,16 @@ func startRows() ([]row, error) {
 	return append(m.rows(), commands), err
 }
 
-// startsMeasured is how long starts took, and commits: as far apart as the server makes them, and each right after the other.
+// startsMeasured holds the durations of starts and of commits: at the server's own rate, and each right after the
+// other.
 type startsMeasured struct {
 	starts, apart, hot []time.Duration
-	again              int // rounds that were measured again
+	again              int // repeated rounds
 }
 
-// startsAndCommits measures them in turns, each time on a new store: how long a commit takes changes within seconds, on most
-// machines by more than what is to be seen. A round in which the machine gave its processors to others is measured again: one
-// such pause of 50 ms is the slowest hundredth of a thousand starts, and says nothing of the program.
+// startsAndCommits alternates between starts and commits, each time on a new store: on most machines the duration of
+// a commit changes within seconds by more than the effect to be measured. A round with too much steal time is
+// repeated: a single pause of 50 ms becomes the p99 of a thousand starts and says nothing about the program.
 func startsAndCommits(binary, dir string) (m startsMeasured, err error) {
 	for turn := 0; turn < startRounds+m.again; turn++ {
 		before := stolen()
@@ -102,7 +103,7 @@ func (m startsMeasured) rows() []row {
 		name     string
 		quantile float64
 		limit    float64
-	}{{"half", 0.5, startMedianLimit}, {"99 in 100", 0.99, startTailLimit}} {
+	}{{"p50", 0.5, startMedianLimit}, {"p99", 0.99, startTailLimit}} {
 		at := quantile(m.starts, of.quantile)
 		ratio := float64(at) / float64(commit)
 		rows = append(rows, row{
@@ -114,17 +115,17 @@ func (m startsMeasured) rows() []row {
 	return rows
 }
 
-// repeated says what was left out.
+// repeated describes the rounds that were discarded.
 func (m startsMeasured) repeated() string {
 	if m.again == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; left out: %d rounds in which the processors were away", m.again)
+	return fmt.Sprintf("; discarded: %d rounds with steal time", m.again)
 }
 
 func round(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond) }
 
-// startsOverHTTP gives how long each start took whose job is a request to a server of our own.
+// startsOverHTTP returns how long each start took when the job is a request to a local server.
 func startsOverHTTP(binary, dir string) ([]time.Duration, error) {
 	seen := &arrivals{at: map[string]time.Time{}, more: make(chan struct{}, 1)}
 	target := &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -139,7 +140,7 @@ func startsOverHTTP(binary, dir string) ([]time.Duration, error) {
 	return starts(binary, dir, job, seen, load{runs: startRuns, warmUp: startWarmUp, every: startEvery})
 }
 
-// arrivals is when which job was seen to start.
+// arrivals records when each job was seen to start.
 type arrivals struct {
 	mu   sync.Mutex
 	at   map[string]time.Time
@@ -158,7 +159,7 @@ func (a *arrivals) note(attempt string, at time.Time) {
 	}
 }
 
-// wait waits until so many have been seen.
+// wait waits until n jobs have started.
 func (a *arrivals) wait(n int) error {
 	patience := time.After(startPatience)
 	for {
@@ -176,14 +177,14 @@ func (a *arrivals) wait(n int) error {
 	}
 }
 
-// load is how many runs are opened, how fast.
+// load is how many runs to open, and how fast.
 type load struct {
-	runs, warmUp int // the first are not counted
+	runs, warmUp int // the first warmUp runs are not counted
 	every        time.Duration
 }
 
-// starts serves pipelines with that job, writes a sensor for each run, and gives how long each took from the write to
-// the start.
+// starts serves pipelines with the given job and writes a sensor for each run. It returns how long each took from the
+// write to the start.
 func starts(binary, dir, job string, seen *arrivals, l load) ([]time.Duration, error) {
 	if err := startProject(dir, job); err != nil {
 		return nil, err
@@ -225,13 +226,14 @@ func startProject(dir, job string) error {
 	return nil
 }
 
-// attempt is the id of run i's only attempt: each pipeline has one run for each minute of a long day.
+// attempt returns the id of run i's only attempt. Each pipeline has one run for each minute of a long day.
 func attempt(i int) string {
 	minute := i / startPipelines
 	return fmt.Sprintf("p%d/stream/2026-03-03T%02d:%02d/1", i%startPipelines, minute/60, minute%60)
 }
 
-// writeAll writes the sensor of each run at its time, whether or not earlier writes were answered, and gives when.
+// writeAll writes the sensor of each run at its time, without waiting for earlier answers, and returns the times of
+// the writes.
 func writeAll(address string, l load) ([]time.Time, error) {
 	sent := make([]time.Time, l.runs+l.warmUp)
 	due := make(chan int, len(sent))
@@ -276,7 +278,7 @@ func writeSome(address string, due <-chan int, sent []time.Time) error {
 	return nil
 }
 
-// commandRow is the same for commands, against bare starts of the program: it is reported, not limited.
+// commandRow measures the same for command jobs, against bare starts of the program. It has no limit.
 func commandRow(binary, dir string) (row, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return row{}, err
@@ -295,18 +297,18 @@ func commandRow(binary, dir string) (row, error) {
 	}
 	half, alone := quantile(took, 0.5), quantile(bare, 0.5)
 	return row{
-		name: "sensor write → command start, half / bare start of the program", ratio: float64(half) / float64(alone), reported: true,
-		detail: fmt.Sprintf("%s and %s, 99 in 100 within %s, %d runs, 20 a second", round(half), round(alone), round(quantile(took, 0.99)), len(took)),
+		name: "sensor write → command start, p50 / bare start of the program", ratio: float64(half) / float64(alone), reported: true,
+		detail: fmt.Sprintf("%s and %s, p99 %s, %d runs, 20 a second", round(half), round(alone), round(quantile(took, 0.99)), len(took)),
 	}, nil
 }
 
-// startsOfCommands has each command say through a pipe that it runs.
+// startsOfCommands has each command report through a named pipe that it runs.
 func startsOfCommands(binary, dir string) ([]time.Duration, error) {
 	pipe := filepath.Join(dir, "started")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		return nil, err
 	}
-	in, err := os.OpenFile(pipe, os.O_RDWR, 0) // for writing too, so that it never ends
+	in, err := os.OpenFile(pipe, os.O_RDWR, 0) // also for writing, so that reads never return EOF
 	if err != nil {
 		return nil, err
 	}
@@ -321,7 +323,7 @@ func startsOfCommands(binary, dir string) ([]time.Duration, error) {
 	return starts(binary, dir, job, seen, load{runs: 100, warmUp: 20, every: 50 * time.Millisecond})
 }
 
-// bareStart runs the program as the keeper of a command. It is given nothing to keep, says so, and ends.
+// bareStart runs the program as the keeper of a command, with no command to keep: it reports the error and exits.
 func bareStart(binary string) error {
 	err := exec.Command(binary, command.KeeperArg).Run()
 	if exit := new(exec.ExitError); errors.As(err, &exit) && exit.ExitCode() == 2 {

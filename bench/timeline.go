@@ -28,10 +28,10 @@ const (
 	timelineLimit = 3.0
 )
 
-// stretch is the time that a timeline shows.
+// stretch is the time range of a timeline.
 type stretch struct{ from, to time.Time }
 
-// span is the time of which the lanes have a past.
+// span returns the time range for which the lanes have history.
 func (l lanes) span(now time.Time) stretch {
 	if l.days == 0 {
 		return stretch{now.Add(-48 * time.Hour), now}
@@ -39,7 +39,7 @@ func (l lanes) span(now time.Time) stretch {
 	return stretch{now.Add(-time.Duration(l.days) * 24 * time.Hour), now}
 }
 
-// timelineRow compares the answer, all pages down to the last byte, with reading its runs and deadlines from the store.
+// timelineRow compares the response, all pages to the last byte, with reading its runs and deadlines from the store.
 func timelineRow(l lanes) (_ row, err error) {
 	ctx := context.Background()
 	s, err := sqlite.Open(ctx, filepath.Join(l.dir, "interlock-data"), sqlite.Options{})
@@ -68,7 +68,7 @@ func timelineRow(l lanes) (_ row, err error) {
 			return row{}, err
 		}
 		answers = append(answers, time.Since(began))
-		if shown < runs-2*l.count { // the first and the last of a lane may lie outside
+		if shown < runs-2*l.count { // the first and the last run of a lane may lie outside
 			return row{}, fmt.Errorf("the timeline of %s shows %d of %d runs", l, shown, runs)
 		}
 	}
@@ -80,7 +80,7 @@ func timelineRow(l lanes) (_ row, err error) {
 	}, nil
 }
 
-// readTimeline reads all pages, and returns how many bytes and completed runs they have.
+// readTimeline reads all pages and returns their total bytes and number of completed runs.
 func readTimeline(handler http.Handler, at stretch) (size, completed int, err error) {
 	q := url.Values{"limit": {"500"}, "from": {at.from.Format(time.RFC3339)}, "to": {at.to.Format(time.RFC3339)}}
 	for {
@@ -123,7 +123,7 @@ func (l lanes) putInForce(ctx context.Context, c *catalog.Catalog, at time.Time)
 	return err
 }
 
-// bareTimeline reads what a timeline is made of, and nothing more. It returns how many runs that are.
+// bareTimeline reads only the rows that a timeline consists of. It returns the number of runs.
 func (l lanes) bareTimeline(ctx context.Context, s store.Store, at stretch) (runs int, err error) {
 	for i := 1; i <= l.count; i++ {
 		id := pipeline.ID(fmt.Sprintf("lane%d", i))

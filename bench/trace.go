@@ -11,21 +11,22 @@ import (
 )
 
 const (
-	firstVisitLimit = 250.0 // KB, packed
+	firstVisitLimit = 250.0 // KB, compressed
 	tracePatience   = 5 * time.Minute
 )
 
-// traced is what a browser loaded and was busy with; times in milliseconds.
+// traced is what a browser loaded and how long it was busy, in milliseconds.
 type traced struct {
-	Bytes       int     // of the page and its files, packed
-	Files       int     // how many they are
-	Interactive float64 // scripting until the first cells can be used
-	Frame       float64 // scripting of a frame while it scrolls, the median
-	Slowest     float64 // of 19 frames in 20
+	Bytes       int     // of the page and its files, compressed
+	Files       int     // number of files
+	Interactive float64 // scripting until the first cells are usable
+	Frame       float64 // scripting per frame while scrolling, the median
+	Slowest     float64 // p95 of the frames
 	Frames      int
 }
 
-// traceRows has Chromium trace the page. Without a browser, Node or the page's packages there is nothing to measure.
+// traceRows traces the page in Chromium. Without a browser, Node or the page's packages it reports why nothing was
+// measured.
 func traceRows(binary string, all ...lanes) ([]row, error) {
 	var rows []row
 	for i, l := range all {
@@ -49,7 +50,7 @@ func traceRows(binary string, all ...lanes) ([]row, error) {
 	return rows, nil
 }
 
-// trace serves the lanes and has a browser look at them. It returns why not, where there is no browser.
+// trace serves the lanes and loads them in a browser. If there is no browser, why says what is missing.
 func trace(binary string, l lanes) (t traced, why string, err error) {
 	s, err := start(binary, l.dir)
 	if err != nil {
@@ -70,7 +71,7 @@ func trace(binary string, l lanes) (t traced, why string, err error) {
 	return t, "", json.Unmarshal(out, &t)
 }
 
-// firstError is the line of what Node printed that names the error.
+// firstError returns the line of Node's output that names the error.
 func firstError(said string) string {
 	for line := range strings.Lines(said) {
 		if strings.Contains(line, "Error") {

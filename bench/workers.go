@@ -26,7 +26,8 @@ const (
 	workersConfig = "limits: {connectionsPerAddress: 2048}\n"
 )
 
-// workerRows measure what workers outside cost: requests that wait for a gate, and many workers that claim one attempt.
+// workerRows measures the cost of external workers: requests that wait for a gate, and many workers that claim one
+// attempt.
 func workerRows() (_ []row, err error) {
 	dir, err := os.MkdirTemp("", "interlock-bench-")
 	if err != nil {
@@ -53,7 +54,7 @@ func workerRows() (_ []row, err error) {
 	return append([]row{waits}, claims...), err
 }
 
-// workersProject has a pipeline that workers run, and one that is written to beside it.
+// workersProject writes one pipeline that workers run, and one whose sensor is written meanwhile.
 func workersProject(dir string) error {
 	if err := os.Mkdir(filepath.Join(dir, "pipelines"), 0o755); err != nil {
 		return err
@@ -90,7 +91,7 @@ func (l *line) send(method, path, body string) error {
 	return err
 }
 
-// read returns the status of the next answer, and its body.
+// read returns the status and body of the next response.
 func (l *line) read() (int, []byte, error) {
 	r, err := http.ReadResponse(l.in, nil)
 	if err != nil {
@@ -108,7 +109,7 @@ func (l *line) ask(method, path, body string) (int, []byte, error) {
 	return l.read()
 }
 
-// processorTime is what the server has used so far.
+// processorTime returns the processor time that the server has used so far.
 func (s *server) processorTime() (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
 	if err != nil {
@@ -127,7 +128,8 @@ func (s *server) processorTime() (time.Duration, error) {
 	return time.Duration(used) * 10 * time.Millisecond, nil
 }
 
-// used is how much of one processor the server uses for a while, in which another pipeline's sensor is written ten times a second.
+// used returns the share of one processor that the server uses while another pipeline's sensor is written ten times a
+// second.
 func (s *server) used(writer *line) (float64, error) {
 	before, err := s.processorTime()
 	if err != nil {
@@ -144,7 +146,7 @@ func (s *server) used(writer *line) (float64, error) {
 	return (after - before).Seconds() / time.Since(began).Seconds(), err
 }
 
-// waitingRow compares what the server uses with and without requests that wait for a gate.
+// waitingRow compares the processor use of the server with and without requests that wait for a gate.
 func waitingRow(s *server) (_ row, err error) {
 	writer, err := s.dial()
 	if err != nil {
@@ -174,7 +176,7 @@ func waitingRow(s *server) (_ row, err error) {
 	}, err
 }
 
-// claimRows have workers wait for one attempt, and claim it as soon as its gate is open.
+// claimRows has workers wait for one attempt and claim it as soon as its gate opens.
 func claimRows(s *server) ([]row, error) {
 	var granted, told, trips []time.Duration
 	for n := range claimRounds {
@@ -194,11 +196,11 @@ func claimRows(s *server) ([]row, error) {
 			detail: fmt.Sprintf("%s; a claim that is refused takes %s", round(d), round(trip)),
 		}
 	}
-	return []row{named("one has claimed", g), named("all others are told", t)}, nil
+	return []row{named("one has claimed", g), named("all others are refused", t)}, nil
 }
 
-// claimRound returns how long after the write that opens the gate one worker has its claim, and all others know that they do not; and
-// how long a refused claim takes by itself.
+// claimRound returns how long after the write that opens the gate one worker has the claim, and all others have been
+// refused. It also returns how long a refused claim takes by itself.
 func claimRound(s *server, date string) (granted, told, trip time.Duration, err error) {
 	operator, err := s.dial()
 	if err != nil {
@@ -250,14 +252,14 @@ func claimRound(s *server, date string) (granted, told, trip time.Duration, err 
 	return first.Sub(began), last.Sub(began), time.Since(asked), err
 }
 
-// claim waits for the gate's answer and claims. It returns whether the attempt is this worker's, and when it knew.
+// claim waits for the gate to open and claims the attempt. It returns whether this worker won, and when it knew.
 func (l *line) claim(date string, n int) (won bool, at time.Time, err error) {
 	status, body, err := l.read()
 	if err != nil || status != http.StatusOK {
 		return false, time.Now(), fmt.Errorf("wait for the gate: %d %s: %w", status, body, err)
 	}
 	if !bytes.Contains(body, []byte(`"open":true`)) {
-		return false, time.Now(), nil // told that another has it
+		return false, time.Now(), nil // another worker has it
 	}
 	status, body, err = l.ask("POST", "runs/nightly/manual/"+date+"/claim", fmt.Sprintf(`{"worker":"w%d"}`, n))
 	at = time.Now()
